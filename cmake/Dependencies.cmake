@@ -1,0 +1,22 @@
+# What the project links, from Debian 12's packages. scripts/dependencies names each package with
+# the reason why it is there.
+
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+find_package(Threads REQUIRED)
+find_package(absl REQUIRED)
+find_package(nlohmann_json 3.11 REQUIRED)
+if(NOMAD_HARVESTER_BUILD_TESTS)
+  find_package(GTest REQUIRED)
+endif()
+
+# The static build brings a libcurl of its own (HTTP only, with c-ares): scripts/build passes its
+# prefix in CMAKE_PREFIX_PATH.
+if(NOMAD_HARVESTER_STATIC)
+  find_package(CURL CONFIG REQUIRED)
+else()
+  find_package(CURL REQUIRED)
+endif()
+
+# spdlog and fmt are used header-only in the static build, as libraries otherwise.
+find_package(spdlog REQUIRED)
+find_package(yaml-cpp REQUIRED)

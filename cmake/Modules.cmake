@@ -1,0 +1,80 @@
+# The modules, and which lower modules each one may use (ARCHITECTURE.md, "Modules").
+#
+# A module's public headers are reachable only by linking it: every module gets an include
+# directory of its own that holds a link to include/nomad_harvester/<module>. An include that the
+# table below does not allow therefore does not compile.
+
+set(NOMAD_HARVESTER_MAY_USE_base "")
+set(NOMAD_HARVESTER_MAY_USE_runtime base)
+set(NOMAD_HARVESTER_MAY_USE_log base)
+set(NOMAD_HARVESTER_MAY_USE_config base)
+set(NOMAD_HARVESTER_MAY_USE_http base runtime log)
+set(NOMAD_HARVESTER_MAY_USE_kube base runtime log http)
+set(NOMAD_HARVESTER_MAY_USE_nomad base runtime log http)
+set(NOMAD_HARVESTER_MAY_USE_harvester base runtime log http kube)
+set(NOMAD_HARVESTER_MAY_USE_nodepool base runtime log http nomad)
+set(NOMAD_HARVESTER_MAY_USE_scaling base runtime log config http kube nomad harvester nodepool)
+set(NOMAD_HARVESTER_MAY_USE_simulator base runtime log http)
+set(NOMAD_HARVESTER_MAY_USE_plugin base runtime log config scaling)
+set(NOMAD_HARVESTER_MAY_USE_cli base runtime log config http kube nomad harvester nodepool scaling
+    plugin simulator)
+
+function(_nomad_harvester_public_headers module source_dir)
+  set(root ${CMAKE_BINARY_DIR}/include/${module})
+  file(MAKE_DIRECTORY ${root}/nomad_harvester)
+  file(CREATE_LINK ${source_dir} ${root}/nomad_harvester/${module} SYMBOLIC)
+  set(NOMAD_HARVESTER_INCLUDE_ROOT ${root} PARENT_SCOPE)
+endfunction()
+
+# nomad_harvester_add_module(<name> SOURCES <file>... [USES <module>...] [LIBS <target>...]
+#                            [PRIVATE_LIBS <target>...] [HEADERS_DIR <dir>])
+# Sources are named explicitly, relative to the calling directory.
+function(nomad_harvester_add_module name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "HEADERS_DIR" "SOURCES;USES;LIBS;PRIVATE_LIBS")
+  if(NOT DEFINED NOMAD_HARVESTER_MAY_USE_${name})
+    message(FATAL_ERROR "module '${name}' is not in the table of cmake/Modules.cmake")
+  endif()
+  foreach(used IN LISTS arg_USES)
+    if(NOT used IN_LIST NOMAD_HARVESTER_MAY_USE_${name})
+      message(FATAL_ERROR "module '${name}' may not use '${used}' (cmake/Modules.cmake)")
+    endif()
+  endforeach()
+  if(NOT arg_HEADERS_DIR)
+    set(arg_HEADERS_DIR ${PROJECT_SOURCE_DIR}/include/nomad_harvester/${name})
+  endif()
+  _nomad_harvester_public_headers(${name} ${arg_HEADERS_DIR})
+
+  add_library(harvester_${name} STATIC ${arg_SOURCES})
+  target_include_directories(harvester_${name}
+    PUBLIC ${NOMAD_HARVESTER_INCLUDE_ROOT}
+    PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  list(TRANSFORM arg_USES PREPEND harvester_)
+  target_link_libraries(harvester_${name}
+    PUBLIC ${arg_USES} ${arg_LIBS}
+    PRIVATE ${arg_PRIVATE_LIBS} nomad_harvester_options)
+endfunction()
+
+# nomad_harvester_add_test(<name> SOURCES <file>... USES <module>... [LIBS <target>...]
+#                          [LABELS <label>...] [TIMEOUT <seconds>])
+# One executable, one ctest entry: the result of each case goes to a JSON file that scripts/test
+# counts.
+function(nomad_harvester_add_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;USES;LIBS;LABELS")
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 300)
+  endif()
+  if(NOT arg_LABELS)
+    set(arg_LABELS unit)
+  endif()
+  add_executable(${name} ${arg_SOURCES})
+  list(TRANSFORM arg_USES PREPEND harvester_)
+  target_link_libraries(${name} PRIVATE ${arg_USES} ${arg_LIBS} GTest::gmock GTest::gtest
+    harvester_test_main nomad_harvester_options)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/test)
+  target_compile_definitions(${name} PRIVATE
+    NOMAD_HARVESTER_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+    NOMAD_HARVESTER_TEST_DATA="${PROJECT_SOURCE_DIR}/test/data")
+  add_test(NAME ${name} COMMAND ${name}
+    --gtest_shuffle --gtest_output=json:${CMAKE_BINARY_DIR}/test-results/${name}.json)
+  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
+endfunction()

@@ -1,0 +1,53 @@
+# Compiler options of the project. They live on one INTERFACE target, so that generated code and
+# third-party headers stay out of them.
+
+option(NOMAD_HARVESTER_BUILD_TESTS "Build the unit and scenario tests" ON)
+option(NOMAD_HARVESTER_WITH_GRPC "Build the plugin module and the executable (they need gRPC)" ON)
+option(NOMAD_HARVESTER_WERROR "Treat warnings as errors" ON)
+option(NOMAD_HARVESTER_STATIC "Link one fully static executable" OFF)
+set(NOMAD_HARVESTER_SANITIZE "" CACHE STRING
+    "Sanitizers: empty, address;undefined, or thread")
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set_property(GLOBAL PROPERTY USE_FOLDERS ON)
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()
+
+add_library(nomad_harvester_options INTERFACE)
+target_compile_options(nomad_harvester_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wold-style-cast -Wnon-virtual-dtor
+  -Woverloaded-virtual -Wimplicit-fallthrough
+  $<$<BOOL:${NOMAD_HARVESTER_WERROR}>:-Werror>
+  $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)
+
+# GCC 12 reports false positives of these two inside libstdc++'s and nlohmann's inlined code.
+target_compile_options(nomad_harvester_options INTERFACE
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized -Wno-restrict>)
+
+# Hardening. Flags of the code generator are global: they must reach generated code, too.
+add_compile_options(-fstack-protector-strong)
+add_compile_definitions($<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
+if(NOT NOMAD_HARVESTER_SANITIZE)
+  add_compile_options($<$<CONFIG:Release>:-D_FORTIFY_SOURCE=2>)
+endif()
+if(NOT NOMAD_HARVESTER_STATIC)
+  add_link_options(-Wl,-z,relro,-z,now)
+endif()
+
+if(NOMAD_HARVESTER_SANITIZE)
+  if("thread" IN_LIST NOMAD_HARVESTER_SANITIZE AND "address" IN_LIST NOMAD_HARVESTER_SANITIZE)
+    message(FATAL_ERROR "NOMAD_HARVESTER_SANITIZE: thread and address exclude each other")
+  endif()
+  foreach(sanitizer IN LISTS NOMAD_HARVESTER_SANITIZE)
+    add_compile_options(-fsanitize=${sanitizer})
+    add_link_options(-fsanitize=${sanitizer})
+  endforeach()
+  add_compile_options(-fno-omit-frame-pointer -fno-sanitize-recover=all)
+endif()

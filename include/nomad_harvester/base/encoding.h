@@ -1,0 +1,24 @@
+// Base64, URL escapes and a stable hash.
+#ifndef NOMAD_HARVESTER_BASE_ENCODING_H_
+#define NOMAD_HARVESTER_BASE_ENCODING_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+namespace nomad_harvester::base {
+
+std::string Base64Encode(std::string_view bytes);
+// Padded or not, standard alphabet; INVALID_ARGUMENT otherwise. White space is skipped.
+absl::StatusOr<std::string> Base64Decode(std::string_view text);
+
+// Escapes everything but RFC 3986's unreserved characters.
+std::string UrlEscape(std::string_view text);
+
+// A stable 64-bit FNV-1a digest as 16 hex digits: for change detection, not for security.
+std::string StableHash(std::string_view text);
+
+}  // namespace nomad_harvester::base
+
+#endif  // NOMAD_HARVESTER_BASE_ENCODING_H_

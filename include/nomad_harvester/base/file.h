@@ -1,0 +1,43 @@
+// Reading small files safely. A path comes from an operator: it may name a huge file, a device or
+// a directory.
+#ifndef NOMAD_HARVESTER_BASE_FILE_H_
+#define NOMAD_HARVESTER_BASE_FILE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "nomad_harvester/base/time.h"
+
+namespace nomad_harvester::base {
+
+inline constexpr std::size_t kMaxConfigFileBytes = 1024 * 1024;
+
+// The content of a regular file (or of what a symbolic link to one names; a FIFO, device or
+// directory is refused without being opened for reading). NOT_FOUND: no such file;
+// PERMISSION_DENIED; INVALID_ARGUMENT: not a regular file; RESOURCE_EXHAUSTED: larger than
+// max_bytes. Messages name the path. Blocks on the file system only.
+absl::StatusOr<std::string> ReadFile(const std::string& path,
+                                     std::size_t max_bytes = kMaxConfigFileBytes);
+
+// What changes when a file is replaced or rewritten.
+struct FileStamp {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  std::int64_t size = 0;
+  Duration modified{};
+  friend bool operator==(const FileStamp&, const FileStamp&) = default;
+};
+// Nothing if the file cannot be examined.
+std::optional<FileStamp> StampFile(const std::string& path);
+
+// Names (not paths) of the regular files in a directory, sorted. NOT_FOUND, INVALID_ARGUMENT (no
+// directory) or PERMISSION_DENIED.
+absl::StatusOr<std::vector<std::string>> ListDirectory(const std::string& path);
+
+}  // namespace nomad_harvester::base
+
+#endif  // NOMAD_HARVESTER_BASE_FILE_H_

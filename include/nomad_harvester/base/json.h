@@ -1,0 +1,44 @@
+// JSON from servers we do not control, without exceptions.
+//
+// nlohmann's own accessors throw on a missing key or another type, and dump() throws on invalid
+// UTF-8. Every module uses these functions instead.
+#ifndef NOMAD_HARVESTER_BASE_JSON_H_
+#define NOMAD_HARVESTER_BASE_JSON_H_
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "nlohmann/json_fwd.hpp"
+
+namespace nomad_harvester::base {
+
+// Parses a whole document; INVALID_ARGUMENT says "<what> is not JSON" with the position, never the
+// content. Documents nested deeper than 200 levels are refused.
+absl::StatusOr<nlohmann::json> ParseJson(std::string_view text, std::string_view what);
+
+// Compact text; invalid UTF-8 becomes U+FFFD.
+std::string DumpJson(const nlohmann::json& value);
+
+// The member `key` of an object, or null if `object` is no object or has no such member.
+const nlohmann::json* FindMember(const nlohmann::json& object, std::string_view key);
+// Follows a path of members; null as soon as one is missing.
+const nlohmann::json* FindPath(const nlohmann::json& object,
+                               std::initializer_list<std::string_view> path);
+
+// Typed reads; a missing member and one of another type are the fallback.
+std::string GetString(const nlohmann::json& object, std::string_view key,
+                      std::string_view fallback = "");
+std::int64_t GetInt(const nlohmann::json& object, std::string_view key, std::int64_t fallback = 0);
+bool GetBool(const nlohmann::json& object, std::string_view key, bool fallback = false);
+std::optional<std::string> FindString(const nlohmann::json& object, std::string_view key);
+
+// The text as valid UTF-8: each invalid byte becomes U+FFFD.
+std::string ToValidUtf8(std::string_view text);
+
+}  // namespace nomad_harvester::base
+
+#endif  // NOMAD_HARVESTER_BASE_JSON_H_

@@ -1,0 +1,75 @@
+// A std::mutex that Clang's thread-safety analysis can follow.
+//
+// absl::Mutex is not used: Debian's libabsl_synchronization is not instrumented, so that under
+// ThreadSanitizer every critical section of it is reported as a race.
+#ifndef NOMAD_HARVESTER_BASE_MUTEX_H_
+#define NOMAD_HARVESTER_BASE_MUTEX_H_
+
+#include <condition_variable>
+#include <mutex>
+#include <stop_token>
+#include <utility>
+
+#include "nomad_harvester/base/thread_annotations.h"
+
+namespace nomad_harvester::base {
+
+class NH_CAPABILITY("mutex") Mutex {
+ public:
+  Mutex() = default;
+  Mutex(const Mutex&) = delete;
+  Mutex& operator=(const Mutex&) = delete;
+
+  // Lower-case, so that Mutex is a BasicLockable for std::condition_variable_any.
+  void lock() NH_ACQUIRE() { mutex_.lock(); }
+  void unlock() NH_RELEASE() { mutex_.unlock(); }
+  bool try_lock() NH_TRY_ACQUIRE(true) { return mutex_.try_lock(); }
+
+ private:
+  std::mutex mutex_;
+};
+
+// Holds a Mutex for a scope. Never hold one over I/O or a callback.
+class NH_SCOPED_CAPABILITY MutexLock {
+ public:
+  explicit MutexLock(Mutex& mutex) NH_ACQUIRE(mutex) : mutex_(mutex) { mutex_.lock(); }
+  ~MutexLock() NH_RELEASE() { mutex_.unlock(); }
+  MutexLock(const MutexLock&) = delete;
+  MutexLock& operator=(const MutexLock&) = delete;
+
+ private:
+  Mutex& mutex_;
+};
+
+// A condition variable for Mutex. Wait* must be called with the mutex held; it is held again when
+// they return. Waits with a stop_token return at once (well under a millisecond) on a stop request.
+class CondVar {
+ public:
+  void NotifyOne() { condition_.notify_one(); }
+  void NotifyAll() { condition_.notify_all(); }
+
+  template <typename Predicate>
+  void Wait(Mutex& mutex, Predicate done) NH_REQUIRES(mutex) {
+    condition_.wait(mutex, done);
+  }
+
+  // Returns done() at the end: false means that a stop was requested first.
+  template <typename Predicate>
+  bool Wait(Mutex& mutex, std::stop_token stop, Predicate done) NH_REQUIRES(mutex) {
+    return condition_.wait(mutex, std::move(stop), done);
+  }
+
+  // Returns done() at the end: false means time-out or a stop request.
+  template <typename TimePoint, typename Predicate>
+  bool WaitUntil(Mutex& mutex, std::stop_token stop, TimePoint until, Predicate done)
+      NH_REQUIRES(mutex) {
+    return condition_.wait_until(mutex, std::move(stop), until, done);
+  }
+
+ private:
+  std::condition_variable_any condition_;
+};
+
+}  // namespace nomad_harvester::base
+
+#endif  // NOMAD_HARVESTER_BASE_MUTEX_H_

@@ -1,0 +1,75 @@
+// The plugin block: what SetConfig receives.
+#ifndef NOMAD_HARVESTER_CONFIG_PLUGIN_CONFIG_H_
+#define NOMAD_HARVESTER_CONFIG_PLUGIN_CONFIG_H_
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "nomad_harvester/base/secret.h"
+#include "nomad_harvester/base/time.h"
+
+namespace nomad_harvester::config {
+
+using StringMap = std::map<std::string, std::string>;
+// Looks up an environment variable: injected, so that nothing below main reads the environment.
+using Environment = std::function<std::optional<std::string>(const std::string& name)>;
+
+struct HarvesterSettings {
+  std::string url;
+  base::Secret token;
+  std::string token_file;
+  std::string kubeconfig_path;
+  std::string kubeconfig_context;
+  std::string ca_cert_file;
+  std::string client_cert_file;
+  std::string client_key_file;
+  std::string tls_server_name;
+  bool skip_verify = false;
+};
+
+struct NomadSettings {
+  std::string address;  // never empty: http://127.0.0.1:4646 if nothing says otherwise
+  std::string region;
+  std::string ns;
+  base::Secret token;
+  std::string token_file;
+  base::Secret http_auth;
+  std::string ca_cert;
+  std::string ca_path;
+  std::string client_cert;
+  std::string client_key;
+  std::string tls_server_name;
+  bool skip_verify = false;
+  base::Duration block_query_wait = std::chrono::seconds(30);
+};
+
+// Immutable once parsed; shared by everything that runs under it.
+struct PluginConfig {
+  HarvesterSettings harvester;
+  NomadSettings nomad;
+  bool allow_unverified_read_job = false;
+  base::Duration request_timeout = std::chrono::seconds(10);
+  int max_concurrency = 10;
+  bool pool_lease = true;
+  std::string log_level;  // empty: the default of the way it is run
+  // Variables HARVESTER_TEMPLATE_* for {{env.NAME}} of user data, by full name.
+  StringMap template_environment;
+  // The autoscaler's own allocation (NOMAD_ALLOC_ID): its node is never removed. Empty: none.
+  std::string own_allocation_id;
+  // Worth one WARN each; never secrets.
+  std::vector<std::string> warnings;
+};
+
+// INVALID_ARGUMENT with every problem at once, one line each, "key: what is wrong; cure". Unknown keys
+// are problems that name the nearest known key. Reads no network; looks at the existence of files only
+// as far as configuration.md says (a missing auth_token_file is a warning).
+absl::StatusOr<PluginConfig> ParsePluginConfig(const StringMap& values,
+                                               const Environment& environment);
+
+}  // namespace nomad_harvester::config
+
+#endif  // NOMAD_HARVESTER_CONFIG_PLUGIN_CONFIG_H_

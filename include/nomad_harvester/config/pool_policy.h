@@ -1,0 +1,91 @@
+// The policy block: what Status and Scale receive with each call.
+#ifndef NOMAD_HARVESTER_CONFIG_POOL_POLICY_H_
+#define NOMAD_HARVESTER_CONFIG_POOL_POLICY_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "nomad_harvester/base/time.h"
+#include "nomad_harvester/config/plugin_config.h"
+
+namespace nomad_harvester::config {
+
+enum class SelectorStrategy {
+  kLeastBusy, kNewestCreateIndex, kOldestCreateIndex, kEmpty, kEmptyIgnoreSystem
+};
+enum class RunStrategyKind { kRerunOnFailure, kAlways, kOnce };
+enum class WaitFor { kCreated, kRunning, kNomad };
+enum class OnJoinTimeout { kDelete, kKeep };
+
+// "NS/NAME".
+struct NamespacedName {
+  std::string ns;
+  std::string name;
+  friend bool operator==(const NamespacedName&, const NamespacedName&) = default;
+};
+struct NetworkRef {
+  bool management = false;  // the pod network, masquerade
+  NamespacedName attachment;
+};
+
+struct PoolPolicy {
+  std::string pool;        // node_group_name
+  std::string ns = "default";
+  bool dry_run = false;    // the policy says dry-run
+
+  // Identity of the Nomad pool; present even if empty, as in the SDK.
+  std::optional<std::string> node_class;
+  std::optional<std::string> datacenter;
+  std::optional<std::string> node_pool;
+
+  base::Duration drain_deadline = std::chrono::minutes(15);  // 0: none; negative: at once
+  bool drain_ignore_system_jobs = false;
+  bool node_purge = false;
+  SelectorStrategy selector = SelectorStrategy::kLeastBusy;
+  bool filter_ignore_init = false;
+  bool filter_ignore_drain = false;
+  std::optional<bool> filter_ignore_ineligible;  // absent: false for Status, true for scale-in
+
+  NamespacedName image;
+  std::int64_t cpu_cores = 0;
+  std::int64_t memory_bytes = 0;
+  std::optional<std::int64_t> disk_bytes;
+  std::vector<NetworkRef> networks;
+  std::optional<std::string> user_data;
+  std::optional<std::string> user_data_file;
+  std::vector<NamespacedName> ssh_keys;
+  std::string name_prefix;
+  StringMap labels;
+  StringMap annotations;
+  StringMap tags;
+  RunStrategyKind run_strategy = RunStrategyKind::kRerunOnFailure;
+  std::string node_attribute = "unique.hostname";
+  WaitFor wait_for = WaitFor::kNomad;
+  base::Duration join_timeout = std::chrono::minutes(15);
+  OnJoinTimeout on_join_timeout = OnJoinTimeout::kDelete;
+  base::Duration drain_grace = std::chrono::minutes(5);
+  bool force_after_deadline = true;
+  std::optional<std::int64_t> max_scale_out;
+  std::optional<std::int64_t> max_scale_in;
+  base::Duration scale_timeout = std::chrono::hours(2);
+  bool scale_in_wait = true;
+
+  // From _nomad_autoscaler_grpc_timeout, if the agent sent it.
+  std::optional<base::Duration> grpc_timeout;
+  // Worth one WARN each (inline user_data is visible in the agent's log, …).
+  std::vector<std::string> warnings;
+};
+
+// As ParsePluginConfig: every problem at once. Keys that begin with "_nomad_autoscaler_" are accepted.
+// user_data_file is not read here.
+absl::StatusOr<PoolPolicy> ParsePoolPolicy(const StringMap& values);
+
+// "default/web": how logs and errors name a pool.
+std::string PoolName(const PoolPolicy& policy);
+
+}  // namespace nomad_harvester::config
+
+#endif  // NOMAD_HARVESTER_CONFIG_POOL_POLICY_H_

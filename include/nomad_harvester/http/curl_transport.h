@@ -1,0 +1,54 @@
+// HTTP over libcurl.
+#ifndef NOMAD_HARVESTER_HTTP_CURL_TRANSPORT_H_
+#define NOMAD_HARVESTER_HTTP_CURL_TRANSPORT_H_
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "nomad_harvester/base/secret.h"
+#include "nomad_harvester/http/transport.h"
+
+namespace nomad_harvester::http {
+
+// PEM text wins over a path. Nothing is read until MakeCurlTransport.
+struct TlsOptions {
+  std::string ca_pem;     // PEM certificates, concatenated
+  std::string client_cert_pem;
+  base::Secret client_key_pem;
+  std::string server_name;  // for SNI and verification, instead of the URL's host
+  bool skip_verify = false;
+};
+
+struct CurlOptions {
+  // "https://host[:port][/prefix]", "http://…", or "unix:///path/to.sock". A path prefix is kept.
+  std::string base_url;
+  TlsOptions tls;
+  std::string proxy_url;  // empty: the environment's proxies (never for unix sockets)
+  std::string basic_auth_user;
+  base::Secret basic_auth_password;
+  std::size_t max_connections = 20;
+  std::size_t max_response_bytes = 256U * 1024U * 1024U;
+  base::Duration connect_timeout = std::chrono::seconds(5);
+  std::string user_agent = "nomad-harvester-autoscaler";
+};
+
+// HTTP/1.1, keep-alive, gzip, http and https only, redirects never followed, TLS 1.2 at least. A
+// request in flight is cancelled within a millisecond. INVALID_ARGUMENT names what is wrong with
+// the options; nothing is connected yet. One transport serves many threads; further requests than
+// `max_connections` wait for a connection, as long as their context allows.
+absl::StatusOr<std::shared_ptr<HttpTransport>> MakeCurlTransport(CurlOptions options);
+
+// The CA certificates of this machine as PEM: SSL_CERT_FILE, SSL_CERT_DIR, then the well-known
+// bundles of Debian, Alpine, SUSE and RHEL. NOT_FOUND names what was tried.
+absl::StatusOr<std::string> LoadSystemCas();
+// All PEM files of a directory, whatever their names (Nomad's ca-path; libcurl itself would want
+// c_rehash names).
+absl::StatusOr<std::string> LoadCaDirectory(const std::string& path);
+
+}  // namespace nomad_harvester::http
+
+#endif  // NOMAD_HARVESTER_HTTP_CURL_TRANSPORT_H_

@@ -1,0 +1,68 @@
+// An HTTP exchange as plain data.
+#ifndef NOMAD_HARVESTER_HTTP_MESSAGE_H_
+#define NOMAD_HARVESTER_HTTP_MESSAGE_H_
+
+#include <cstddef>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "nomad_harvester/base/time.h"
+
+namespace nomad_harvester::http {
+
+enum class Method { kGet, kPost, kPut, kPatch, kDelete };
+std::string_view MethodName(Method method);
+
+// Header fields in order; names compare without case.
+class Headers {
+ public:
+  Headers() = default;
+  Headers(std::initializer_list<std::pair<std::string, std::string>> fields) : fields_(fields) {}
+  void Add(std::string_view name, std::string_view value);
+  // Replaces every field of that name.
+  void Set(std::string_view name, std::string_view value);
+  std::optional<std::string> Find(std::string_view name) const;
+  const std::vector<std::pair<std::string, std::string>>& fields() const { return fields_; }
+
+ private:
+  std::vector<std::pair<std::string, std::string>> fields_;
+};
+
+// Whether a request may change something outside. Only an effect asks the context's WritePermit. A
+// POST that asks a question (SelfSubjectAccessReview, dryRun=All) is a read.
+enum class Effect { kRead, kWrite };
+
+// Whether a request may be sent again after an attempt whose outcome is unknown. It is decided at
+// each call site, never by the method.
+enum class Idempotency { kIdempotent, kOnce };
+
+struct HttpRequest {
+  Method method = Method::kGet;
+  // Path and query, already escaped, appended to the transport's base URL: "/v1/nodes?stale".
+  std::string target;
+  Headers headers;
+  std::string body;
+  Effect effect = Effect::kRead;
+  Idempotency idempotency = Idempotency::kIdempotent;
+  // A server-side wait (blocking query) that the attempt's time limit must leave room for.
+  base::Duration server_wait{};
+  // What it is for, in words for errors and logs: "list VirtualMachines". Never a secret.
+  std::string purpose;
+};
+
+struct HttpResponse {
+  int status = 0;
+  Headers headers;
+  std::string body;  // decoded (gzip), at most the transport's cap
+};
+
+// The server's clock: the Date header of the reply, if it has a readable one.
+std::optional<base::WallTime> ServerDate(const HttpResponse& response);
+
+}  // namespace nomad_harvester::http
+
+#endif  // NOMAD_HARVESTER_HTTP_MESSAGE_H_

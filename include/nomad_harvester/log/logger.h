@@ -1,0 +1,89 @@
+// Structured logging: a constant message and named fields.
+#ifndef NOMAD_HARVESTER_LOG_LOGGER_H_
+#define NOMAD_HARVESTER_LOG_LOGGER_H_
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "nomad_harvester/base/secret.h"
+#include "nomad_harvester/base/time.h"
+
+namespace nomad_harvester::log {
+
+enum class Level { kTrace, kDebug, kInfo, kWarn, kError };
+
+// "trace", "debug", "info", "warn", "error", in any case; nothing otherwise.
+bool ParseLevel(std::string_view text, Level* level);
+std::string_view LevelName(Level level);
+
+// A key in snake_case and a value. A Secret becomes "REDACTED".
+struct Field {
+  using Value = std::variant<std::string, std::int64_t, double, bool>;
+  std::string key;
+  Value value;
+
+  Field(std::string_view k, std::string_view v) : key(k), value(std::string(v)) {}
+  Field(std::string_view k, const std::string& v) : key(k), value(v) {}
+  Field(std::string_view k, const char* v) : key(k), value(std::string(v)) {}
+  Field(std::string_view k, bool v) : key(k), value(v) {}
+  Field(std::string_view k, double v) : key(k), value(v) {}
+  template <typename T, typename = std::enable_if_t<std::is_integral_v<T> &&
+                                                    !std::is_same_v<T, bool>>>
+  Field(std::string_view k, T v) : key(k), value(static_cast<std::int64_t>(v)) {}
+  Field(std::string_view k, base::Duration v);        // Go's syntax
+  Field(std::string_view k, const absl::Status& v);   // "CODE: message"
+  Field(std::string_view k, const base::Secret&) : key(k), value(std::string("REDACTED")) {}
+};
+
+struct Record {
+  base::WallTime time;
+  Level level = Level::kInfo;
+  std::string message;
+  std::vector<Field> fields;
+};
+
+// Where records go. Thread-safe; Write does not throw and does not block on anything but its file.
+class Sink {
+ public:
+  virtual ~Sink() = default;
+  virtual void Write(const Record& record) = 0;
+};
+
+// A value: copies share the sink. Thread-safe. With() adds fields that every line then carries; a
+// later field replaces an earlier one of the same key.
+class Logger {
+ public:
+  // Discards everything.
+  Logger() = default;
+  Logger(std::shared_ptr<Sink> sink, Level threshold);
+
+  [[nodiscard]] Logger With(std::initializer_list<Field> fields) const;
+  [[nodiscard]] Logger WithLevel(Level threshold) const;
+  bool Enabled(Level level) const { return sink_ != nullptr && level >= threshold_; }
+
+  void Log(Level level, std::string_view message, std::initializer_list<Field> fields = {}) const;
+  void Log(Level level, std::string_view message, const std::vector<Field>& fields) const;
+
+  void Trace(std::string_view m, std::initializer_list<Field> f = {}) const { Log(Level::kTrace, m, f); }
+  void Debug(std::string_view m, std::initializer_list<Field> f = {}) const { Log(Level::kDebug, m, f); }
+  void Info(std::string_view m, std::initializer_list<Field> f = {}) const { Log(Level::kInfo, m, f); }
+  void Warn(std::string_view m, std::initializer_list<Field> f = {}) const { Log(Level::kWarn, m, f); }
+  void Error(std::string_view m, std::initializer_list<Field> f = {}) const { Log(Level::kError, m, f); }
+
+ private:
+  std::shared_ptr<Sink> sink_;
+  Level threshold_ = Level::kInfo;
+  std::vector<Field> fields_;
+};
+
+}  // namespace nomad_harvester::log
+
+#endif  // NOMAD_HARVESTER_LOG_LOGGER_H_

@@ -1,0 +1,45 @@
+// The sinks: hclog JSON for the agent, plain text for people, a recorder for tests.
+#ifndef NOMAD_HARVESTER_LOG_SINKS_H_
+#define NOMAD_HARVESTER_LOG_SINKS_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "nomad_harvester/base/mutex.h"
+#include "nomad_harvester/log/logger.h"
+
+namespace nomad_harvester::log {
+
+// One line of hclog JSON, without the newline: @level, @message, @timestamp with exactly six
+// fractional digits, @module, then the fields. Strings are made valid UTF-8; a field whose key
+// begins with '@' gets a '_' before it; the line stays under 64 KiB by shortening the longest
+// strings (the host panics on a non-string @message and splits longer lines:
+// hashicorp/go-plugin:log_entry.go, client.go:logStderr). Secrets never reach this function.
+std::string FormatHclog(const Record& record, std::string_view module);
+
+// "2026-11-21T02:03:04.000Z [INFO]  message: key=value key=\"two words\"".
+std::string FormatPlain(const Record& record);
+
+// Write to standard error through an spdlog sink, one line a record, atomically.
+std::shared_ptr<Sink> MakeHclogSink(std::string module);
+std::shared_ptr<Sink> MakePlainSink();
+// The same formats on a file descriptor that stays the caller's: for tests.
+std::shared_ptr<Sink> MakeHclogSinkOn(int fd, std::string module);
+
+// Keeps every record.
+class RecordingSink final : public Sink {
+ public:
+  void Write(const Record& record) override;
+  std::vector<Record> records() const;
+  // All messages with their fields, one plain line each: what a failed test prints.
+  std::string Text() const;
+
+ private:
+  mutable base::Mutex mutex_;
+  std::vector<Record> records_ NH_GUARDED_BY(mutex_);
+};
+
+}  // namespace nomad_harvester::log
+
+#endif  // NOMAD_HARVESTER_LOG_SINKS_H_

@@ -1,0 +1,41 @@
+// From configuration to a transport for Nomad.
+#ifndef NOMAD_HARVESTER_NOMAD_CONNECTION_H_
+#define NOMAD_HARVESTER_NOMAD_CONNECTION_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "nomad_harvester/base/secret.h"
+#include "nomad_harvester/http/curl_transport.h"
+#include "nomad_harvester/http/decorators.h"
+
+namespace nomad_harvester::nomad {
+
+struct ConnectionOptions {
+  std::string address;  // "http(s)://host:port" or "unix:///path"; empty: http://127.0.0.1:4646
+  base::Secret token;
+  std::string token_file;  // wins over token
+  std::string http_auth;   // "user:password", "user"
+  std::string ca_cert;
+  std::string ca_path;
+  std::string client_cert;
+  std::string client_key;
+  std::string tls_server_name;
+  bool skip_verify = false;
+};
+
+struct Connection {
+  http::CurlOptions curl;
+  std::shared_ptr<http::TokenSource> token;  // null: none
+  std::vector<std::string> warnings;
+};
+
+// All problems at once, one line each, naming the key (nomad_address, nomad_ca-cert, …); nothing is
+// connected. INVALID_ARGUMENT.
+absl::StatusOr<Connection> ResolveConnection(const ConnectionOptions& options);
+
+}  // namespace nomad_harvester::nomad
+
+#endif  // NOMAD_HARVESTER_NOMAD_CONNECTION_H_

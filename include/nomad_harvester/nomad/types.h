@@ -1,0 +1,96 @@
+// Nomad's objects, as far as a pool needs them. Plain data.
+#ifndef NOMAD_HARVESTER_NOMAD_TYPES_H_
+#define NOMAD_HARVESTER_NOMAD_TYPES_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nomad_harvester/base/time.h"
+
+namespace nomad_harvester::nomad {
+
+enum class NodeStatus { kInitializing, kReady, kDown, kDisconnected, kUnknown };
+enum class DrainStatus { kDraining, kComplete, kCanceled, kUnknown };
+
+// hashicorp/nomad:nomad/structs/structs.go, DrainMetadata.
+struct LastDrain {
+  DrainStatus status = DrainStatus::kUnknown;
+  // As Nomad wrote it: part of a marker that must compare byte by byte.
+  std::string started_at;
+  std::optional<base::WallTime> updated_at;
+  std::map<std::string, std::string> meta;
+};
+
+struct NodeResources {
+  std::int64_t cpu_shares = 0;
+  std::int64_t memory_mb = 0;
+};
+
+struct DrainStrategy {
+  base::Duration deadline{};
+  bool ignore_system_jobs = false;
+  std::optional<base::WallTime> force_deadline;
+};
+
+// A node as GET /v1/nodes lists it (stub) or GET /v1/node/:id tells it (full). What only the full
+// form has is empty in a stub: attributes, meta, drain_strategy.
+struct Node {
+  std::string id;
+  std::string name;
+  std::string address;     // stub: Address; full: host of HTTPAddr
+  std::string datacenter;
+  std::string node_class;
+  std::string node_pool;
+  NodeStatus status = NodeStatus::kUnknown;
+  bool eligible = false;   // SchedulingEligibility == "eligible"
+  bool draining = false;   // Drain, or DrainStrategy is set
+  std::optional<DrainStrategy> drain_strategy;
+  std::optional<LastDrain> last_drain;
+  std::optional<base::WallTime> status_updated_at;  // full only
+  std::optional<NodeResources> resources;
+  NodeResources reserved;
+  std::uint64_t create_index = 0;
+  std::uint64_t modify_index = 0;
+  bool full = false;
+  std::map<std::string, std::string> attributes;
+  std::map<std::string, std::string> meta;
+};
+
+enum class ClientStatus { kPending, kRunning, kComplete, kFailed, kLost, kUnknown };
+
+struct Allocation {
+  std::string id;
+  std::string ns;
+  std::string node_id;
+  std::string job_id;
+  std::string job_type;       // "service", "batch", "system", "sysbatch"; empty if not told
+  std::string desired_status;  // "run", "stop", "evict"
+  ClientStatus client_status = ClientStatus::kUnknown;
+  std::int64_t cpu_shares = 0;
+  std::int64_t memory_mb = 0;
+  // No task is in a state other than "dead". True as well when no task state is known.
+  bool all_tasks_dead = true;
+  std::uint64_t create_index = 0;
+  std::uint64_t modify_index = 0;
+};
+
+struct DrainSpec {
+  base::Duration deadline{};  // >0 from now, 0 none, <0 stop everything now
+  bool ignore_system_jobs = false;
+  std::map<std::string, std::string> meta;
+};
+
+// A list and where in Nomad's history it stands.
+template <typename T>
+struct Indexed {
+  T value;
+  std::uint64_t index = 0;
+  bool known_leader = true;
+};
+
+}  // namespace nomad_harvester::nomad
+
+#endif  // NOMAD_HARVESTER_NOMAD_TYPES_H_

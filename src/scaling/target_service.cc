@@ -1,0 +1,1 @@
+#include "nomad_harvester/scaling/target_service.h"

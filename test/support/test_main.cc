@@ -1,0 +1,18 @@
+// The entry point of every test executable. A filter or a shard that selects no test is a failure:
+// a suite that runs nothing proves nothing.
+
+#include <cstdio>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+int main(int argc, char** argv) {
+  ::testing::InitGoogleMock(&argc, argv);
+  const int result = RUN_ALL_TESTS();
+  if (result == 0 && ::testing::UnitTest::GetInstance()->test_to_run_count() == 0 &&
+      !::testing::GTEST_FLAG(list_tests)) {
+    std::fputs("no test was selected\n", stderr);
+    return 1;
+  }
+  return result;
+}
