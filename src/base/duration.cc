@@ -1,0 +1,190 @@
+// Go's duration syntax, after golang/go:src/time/format.go (ParseDuration) and time.go (String):
+// operators write durations for Go programs, and compare our messages with theirs.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/base/time.h"
+
+#include "absl/status/statusor.h"
+
+namespace nomad_harvester::base {
+namespace {
+
+// The magnitude of Duration::min(), the largest that can appear while parsing.
+constexpr std::uint64_t kMaxMagnitude = std::uint64_t{1} << 63;
+
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+// Go's quote() of the package time: every byte of a control or non-ASCII character as \x..
+std::string Quote(std::string_view text) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  std::string quoted = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte >= 0x80) {
+      quoted += "\\x";
+      quoted += kHex[byte >> 4];
+      quoted += kHex[byte & 0xf];
+      continue;
+    }
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  return quoted + '"';
+}
+
+absl::Status Invalid(std::string_view text) {
+  return InvalidArgument("time: invalid duration " + Quote(text));
+}
+
+std::optional<std::uint64_t> UnitNanoseconds(std::string_view unit) {
+  if (unit == "ns") return 1;
+  if (unit == "us" || unit == "\u00b5s" || unit == "\u03bcs") return 1'000;  // both Unicode mus
+  if (unit == "ms") return 1'000'000;
+  if (unit == "s") return 1'000'000'000;
+  if (unit == "m") return 60'000'000'000;
+  if (unit == "h") return 3'600'000'000'000;
+  return std::nullopt;
+}
+
+// Takes the digits at the front of *rest; nothing on overflow.
+std::optional<std::uint64_t> TakeInteger(std::string_view* rest) {
+  std::uint64_t value = 0;
+  while (!rest->empty() && IsDigit(rest->front())) {
+    if (value > kMaxMagnitude / 10) return std::nullopt;
+    value = value * 10 + static_cast<std::uint64_t>(rest->front() - '0');
+    if (value > kMaxMagnitude) return std::nullopt;
+    rest->remove_prefix(1);
+  }
+  return value;
+}
+
+struct Fraction {
+  std::uint64_t digits = 0;
+  double scale = 1;
+};
+
+// Takes the digits behind a decimal point; digits beyond the precision are dropped.
+Fraction TakeFraction(std::string_view* rest) {
+  Fraction fraction;
+  bool overflow = false;
+  for (; !rest->empty() && IsDigit(rest->front()); rest->remove_prefix(1)) {
+    if (overflow || fraction.digits > (kMaxMagnitude - 1) / 10) {
+      overflow = true;
+      continue;
+    }
+    const std::uint64_t next =
+        fraction.digits * 10 + static_cast<std::uint64_t>(rest->front() - '0');
+    if (next > kMaxMagnitude) {
+      overflow = true;
+      continue;
+    }
+    fraction.digits = next;
+    fraction.scale *= 10;
+  }
+  return fraction;
+}
+
+std::string_view TakeUnit(std::string_view* rest) {
+  std::size_t length = 0;
+  while (length < rest->size() && (*rest)[length] != '.' && !IsDigit((*rest)[length])) ++length;
+  const std::string_view unit = rest->substr(0, length);
+  rest->remove_prefix(length);
+  return unit;
+}
+
+// Takes one number with its unit, in nanoseconds. `text` is the whole duration, for messages.
+absl::StatusOr<std::uint64_t> TakeTerm(std::string_view text, std::string_view* rest) {
+  if (rest->front() != '.' && !IsDigit(rest->front())) return Invalid(text);
+  const std::size_t before_integer = rest->size();
+  const std::optional<std::uint64_t> integer = TakeInteger(rest);
+  if (!integer) return Invalid(text);
+  bool has_digits = rest->size() != before_integer;
+  Fraction fraction;
+  if (!rest->empty() && rest->front() == '.') {
+    rest->remove_prefix(1);
+    const std::size_t before_fraction = rest->size();
+    fraction = TakeFraction(rest);
+    has_digits = has_digits || rest->size() != before_fraction;
+  }
+  if (!has_digits) return Invalid(text);
+
+  const std::string_view unit_name = TakeUnit(rest);
+  if (unit_name.empty()) return InvalidArgument("time: missing unit in duration " + Quote(text));
+  const std::optional<std::uint64_t> unit = UnitNanoseconds(unit_name);
+  if (!unit) {
+    return InvalidArgument("time: unknown unit " + Quote(unit_name) + " in duration " +
+                           Quote(text));
+  }
+  if (*integer > kMaxMagnitude / *unit) return Invalid(text);
+  std::uint64_t value = *integer * *unit;
+  if (fraction.digits > 0) {
+    value += static_cast<std::uint64_t>(static_cast<double>(fraction.digits) *
+                                        (static_cast<double>(*unit) / fraction.scale));
+    if (value > kMaxMagnitude) return Invalid(text);
+  }
+  return value;
+}
+
+// `value` / 10^digits with its fraction, without trailing zeros.
+std::string Decimal(std::uint64_t value, std::size_t digits) {
+  std::uint64_t power = 1;
+  for (std::size_t i = 0; i < digits; ++i) power *= 10;
+  std::string result = std::to_string(value / power);
+  std::string fraction = std::to_string(value % power);
+  fraction.insert(0, digits - fraction.size(), '0');
+  fraction.erase(fraction.find_last_not_of('0') + 1);
+  if (!fraction.empty()) result += "." + fraction;
+  return result;
+}
+
+}  // namespace
+
+absl::StatusOr<Duration> ParseGoDuration(std::string_view text) {
+  std::string_view rest = text;
+  bool negative = false;
+  if (!rest.empty() && (rest.front() == '-' || rest.front() == '+')) {
+    negative = rest.front() == '-';
+    rest.remove_prefix(1);
+  }
+  if (rest == "0") return Duration::zero();
+  if (rest.empty()) return Invalid(text);
+  std::uint64_t total = 0;
+  while (!rest.empty()) {
+    NH_ASSIGN_OR_RETURN(const std::uint64_t term, TakeTerm(text, &rest));
+    total += term;  // both are at most 2^63: at the worst the sum wraps to zero exactly
+    if (total > kMaxMagnitude || (total == 0 && term > 0)) return Invalid(text);
+  }
+  if (negative) {
+    return Duration(static_cast<std::int64_t>(std::uint64_t{0} - total));
+  }
+  if (total == kMaxMagnitude) return Invalid(text);
+  return Duration(static_cast<std::int64_t>(total));
+}
+
+std::string FormatGoDuration(Duration duration) {
+  if (duration == Duration::zero()) return "0s";
+  const bool negative = duration < Duration::zero();
+  // Unsigned, so that the magnitude of Duration::min() exists.
+  std::uint64_t rest = static_cast<std::uint64_t>(duration.count());
+  if (negative) rest = std::uint64_t{0} - rest;
+  const std::string sign = negative ? "-" : "";
+  if (rest < 1'000) return sign + std::to_string(rest) + "ns";
+  if (rest < 1'000'000) return sign + Decimal(rest, 3) + "\u00b5s";
+  if (rest < 1'000'000'000) return sign + Decimal(rest, 6) + "ms";
+
+  constexpr std::uint64_t kMinute = 60'000'000'000;
+  const std::uint64_t minutes = rest / kMinute;
+  std::string result = sign;
+  if (minutes >= 60) result += std::to_string(minutes / 60) + "h";
+  if (minutes > 0) result += std::to_string(minutes % 60) + "m";
+  return result + Decimal(rest % kMinute, 9) + "s";
+}
+
+}  // namespace nomad_harvester::base

@@ -1,0 +1,152 @@
+#include "nomad_harvester/base/file.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <dirent.h>
+#include <fcntl.h>
+#include <string>
+#include <sys/stat.h>
+#include <system_error>
+#include <unistd.h>
+#include <vector>
+
+#include "nomad_harvester/base/status.h"
+
+namespace nomad_harvester::base {
+namespace {
+
+absl::StatusCode CodeOf(int error) {
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+      return absl::StatusCode::kNotFound;
+    case EACCES:
+    case EPERM:
+      return absl::StatusCode::kPermissionDenied;
+    case ELOOP:
+    case ENAMETOOLONG:
+    case EINVAL:
+      return absl::StatusCode::kInvalidArgument;
+    default:
+      return absl::StatusCode::kInternal;
+  }
+}
+
+absl::Status FileError(const std::string& path, int error) {
+  return MakeStatus(CodeOf(error), path + ": " + std::generic_category().message(error));
+}
+
+// A path with a NUL would name another file than the one in the message.
+absl::Status CheckPath(const std::string& path) {
+  if (path.empty()) return InvalidArgument("the path of a file is empty");
+  if (path.find('\0') != std::string::npos) {
+    return InvalidArgument("the path of a file contains a NUL character");
+  }
+  return absl::OkStatus();
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+class Directory {
+ public:
+  explicit Directory(const std::string& path) : dir_(opendir(path.c_str())) {}
+  ~Directory() {
+    if (dir_ != nullptr) closedir(dir_);
+  }
+  Directory(const Directory&) = delete;
+  Directory& operator=(const Directory&) = delete;
+  DIR* get() const { return dir_; }
+
+ private:
+  DIR* dir_;
+};
+
+absl::Status CheckRegular(const std::string& path, const struct stat& info) {
+  if (S_ISREG(info.st_mode)) return absl::OkStatus();
+  if (S_ISDIR(info.st_mode)) return InvalidArgument(path + ": is a directory, not a file");
+  return InvalidArgument(path + ": is not a regular file");
+}
+
+// The size that stat reports is not trusted: files in /proc have none, others grow.
+absl::StatusOr<std::string> ReadAll(const std::string& path, int fd, std::size_t max_bytes) {
+  std::string content;
+  std::array<char, 16 * 1024> buffer;
+  while (true) {
+    const ssize_t got = read(fd, buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return FileError(path, errno);
+    if (got == 0) return content;
+    content.append(buffer.data(), static_cast<std::size_t>(got));
+    if (content.size() > max_bytes) {
+      return MakeStatus(absl::StatusCode::kResourceExhausted,
+                        path + ": is larger than " + std::to_string(max_bytes) + " bytes");
+    }
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadFile(const std::string& path, std::size_t max_bytes) {
+  NH_RETURN_IF_ERROR(CheckPath(path));
+  // Before open: opening a FIFO or a device can block or have an effect.
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0) return FileError(path, errno);
+  NH_RETURN_IF_ERROR(CheckRegular(path, info));
+  // O_NONBLOCK for the case that a FIFO took the file's place since.
+  const Descriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (fd.get() < 0) return FileError(path, errno);
+  if (fstat(fd.get(), &info) != 0) return FileError(path, errno);
+  NH_RETURN_IF_ERROR(CheckRegular(path, info));
+  return ReadAll(path, fd.get(), max_bytes);
+}
+
+std::optional<FileStamp> StampFile(const std::string& path) {
+  struct stat info {};
+  if (!CheckPath(path).ok() || stat(path.c_str(), &info) != 0) return std::nullopt;
+  return FileStamp{
+      .device = info.st_dev,
+      .inode = info.st_ino,
+      .size = info.st_size,
+      .modified = std::chrono::seconds(info.st_mtim.tv_sec) +
+                  std::chrono::nanoseconds(info.st_mtim.tv_nsec),
+  };
+}
+
+absl::StatusOr<std::vector<std::string>> ListDirectory(const std::string& path) {
+  NH_RETURN_IF_ERROR(CheckPath(path));
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0) return FileError(path, errno);
+  if (!S_ISDIR(info.st_mode)) return InvalidArgument(path + ": is not a directory");
+  const Directory directory(path);
+  if (directory.get() == nullptr) return FileError(path, errno);
+  std::vector<std::string> names;
+  while (true) {
+    errno = 0;
+    const dirent* entry = readdir(directory.get());
+    if (entry == nullptr) {
+      if (errno != 0) return FileError(path, errno);
+      break;
+    }
+    // Follows symbolic links: mounted ConfigMaps and Secrets consist of them.
+    if (fstatat(dirfd(directory.get()), entry->d_name, &info, 0) == 0 && S_ISREG(info.st_mode)) {
+      names.emplace_back(entry->d_name);
+    }
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace nomad_harvester::base

@@ -1,0 +1,20 @@
+#include "nomad_harvester/base/status.h"
+
+#include <string>
+#include <string_view>
+
+#include "absl/strings/cord.h"
+
+namespace nomad_harvester::base {
+
+absl::Status Annotate(const absl::Status& status, std::string_view context) {
+  if (status.ok()) return status;
+  absl::Status result =
+      MakeStatus(status.code(), std::string(context) + ": " + std::string(status.message()));
+  status.ForEachPayload([&result](absl::string_view url, const absl::Cord& payload) {
+    result.SetPayload(url, payload);
+  });
+  return result;
+}
+
+}  // namespace nomad_harvester::base
