@@ -6,10 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/http/curl_transport.h"
 #include "nomad_harvester/http/decorators.h"
+
+#include "absl/status/statusor.h"
 
 namespace nomad_harvester::kube {
 

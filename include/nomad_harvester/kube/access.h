@@ -1,0 +1,69 @@
+// What the token may do, asked before anything is done.
+#ifndef NOMAD_HARVESTER_KUBE_ACCESS_H_
+#define NOMAD_HARVESTER_KUBE_ACCESS_H_
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "nomad_harvester/kube/client.h"
+#include "nomad_harvester/runtime/context.h"
+
+#include "absl/status/statusor.h"
+
+namespace nomad_harvester::kube {
+
+struct AccessQuestion {
+  std::string verb;
+  std::string group;     // "" for the core group
+  std::string resource;  // the plural
+  std::string ns;        // empty: the cluster
+  std::string subresource;
+};
+
+// One SelfSubjectAccessReview: the whole authorizer chain answers, so that this is the final word
+// about one right. Counts as a read. Errors: KubeClient's.
+absl::StatusOr<bool> IsAllowed(const runtime::Context& context, const KubeClient& client,
+                               const AccessQuestion& question);
+
+// The rights of the token in one namespace, cluster-wide grants included.
+class AccessRules {
+ public:
+  struct Rule {
+    std::vector<std::string> verbs;
+    std::vector<std::string> groups;
+    std::vector<std::string> resources;
+    std::vector<std::string> names;  // empty: all objects
+  };
+
+  AccessRules(std::vector<Rule> rules, bool incomplete, std::string evaluation_error)
+      : rules_(std::move(rules)),
+        incomplete_(incomplete),
+        evaluation_error_(std::move(evaluation_error)) {}
+
+  // Wildcards count as RBAC counts them ("*", and "*/status" for any resource's subresource);
+  // `resource` may be "virtualmachines/start". A rule for certain names counts only if `name` is
+  // given and among them.
+  bool Allows(std::string_view verb, std::string_view group, std::string_view resource,
+              std::string_view name = {}) const;
+
+  // The server could not list every rule (an authorizer that is no RBAC): a "no" of Allows is then
+  // only "unknown", and IsAllowed knows.
+  bool incomplete() const { return incomplete_; }
+  const std::string& evaluation_error() const { return evaluation_error_; }
+
+ private:
+  std::vector<Rule> rules_;
+  bool incomplete_ = false;
+  std::string evaluation_error_;
+};
+
+// One SelfSubjectRulesReview: all rights in a namespace in one request, so that a preflight needs
+// one per namespace. Counts as a read. Errors: KubeClient's.
+absl::StatusOr<AccessRules> FetchAccessRules(const runtime::Context& context,
+                                             const KubeClient& client, const std::string& ns);
+
+}  // namespace nomad_harvester::kube
+
+#endif  // NOMAD_HARVESTER_KUBE_ACCESS_H_

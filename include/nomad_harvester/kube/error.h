@@ -1,0 +1,56 @@
+// What the API server's refusals mean.
+#ifndef NOMAD_HARVESTER_KUBE_ERROR_H_
+#define NOMAD_HARVESTER_KUBE_ERROR_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "nomad_harvester/base/time.h"
+#include "nomad_harvester/http/message.h"
+
+#include "absl/status/status.h"
+
+namespace nomad_harvester::kube {
+
+// Kubernetes' own refusal, carried as a payload of the status (base::Annotate keeps it).
+struct KubeError {
+  int http_status = 0;
+  std::string reason;   // metav1.Status.reason: "AlreadyExists", "Conflict", "Expired", …
+  std::string message;  // valid UTF-8, shortened
+  base::Duration retry_after{};
+};
+// The refusal behind a status that a KubeClient returned; nothing if the server did not answer.
+std::optional<KubeError> GetKubeError(const absl::Status& status);
+bool IsNotFound(const absl::Status& status);       // 404
+bool IsAlreadyExists(const absl::Status& status);  // 409 AlreadyExists
+bool IsConflict(const absl::Status& status);       // 409 otherwise: also a failed precondition
+bool IsForbidden(const absl::Status& status);      // 403 that is no quota
+bool IsQuota(const absl::Status& status);          // Kubernetes' or Harvester's quota refusal
+
+// The table HTTP status + reason + message → code:
+//   3xx FAILED_PRECONDITION (redirects are never followed: the base URL is wrong)
+//   400 INVALID_ARGUMENT   401 UNAUTHENTICATED   403 PERMISSION_DENIED (quota: RESOURCE_EXHAUSTED)
+//   404 NOT_FOUND          405, 415 UNIMPLEMENTED   408 UNAVAILABLE (proxies)
+//   409 AlreadyExists ⇒ ALREADY_EXISTS, else FAILED_PRECONDITION (never ABORTED: that code tells
+//       the agent "busy")
+//   410 OUT_OF_RANGE       413 RESOURCE_EXHAUSTED
+//   422 INVALID_ARGUMENT   429 UNAVAILABLE   any other 4xx FAILED_PRECONDITION
+//   500 INTERNAL, but Harvester's quota refusal ⇒ RESOURCE_EXHAUSTED, a duplicate MAC address or
+//       missing NetworkAttachmentDefinition ⇒ FAILED_PRECONDITION (harvester/harvester:
+//       pkg/webhook/types/admission.go maps plain Go errors to 500), and reason ServerTimeout ⇒
+//       UNAVAILABLE (kubernetes/kubernetes:staging/src/k8s.io/apimachinery/pkg/api/errors/
+//       errors.go, NewServerTimeout)
+//   501 UNIMPLEMENTED      any other 5xx, above all 502, 503, 504: UNAVAILABLE
+//   1xx, 2xx INTERNAL (an answer that nobody asked for)
+// A quota refusal is known by its words: Kubernetes' "exceeded quota", "insufficient quota",
+// "failed quota", "status unknown for quota" with 403; Harvester's "insufficient resources", with
+// 500, 403 or 422.
+// The body may be a metav1.Status, Rancher's own JSON or plain text (429, proxies).
+absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpose);
+// For RetryOptions::refused_for_good: a 500 that is a refusal (quota, MAC address, network).
+bool IsRefusalInDisguise(const http::HttpResponse& response);
+
+}  // namespace nomad_harvester::kube
+
+#endif  // NOMAD_HARVESTER_KUBE_ERROR_H_

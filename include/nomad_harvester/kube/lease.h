@@ -1,0 +1,60 @@
+// coordination.k8s.io/v1 Lease as a plain struct.
+#ifndef NOMAD_HARVESTER_KUBE_LEASE_H_
+#define NOMAD_HARVESTER_KUBE_LEASE_H_
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "nomad_harvester/base/time.h"
+
+#include "nlohmann/json_fwd.hpp"
+
+namespace nomad_harvester::kube {
+
+struct Observed;
+
+struct Lease {
+  std::string name;
+  std::string ns;
+  std::string uid;
+  std::string resource_version;
+  std::string holder;  // empty: released, or never held
+  int lease_duration_seconds = 0;
+  std::optional<base::WallTime> renew_time;
+  std::optional<base::WallTime> acquire_time;
+  int transitions = 0;
+  std::map<std::string, std::string> annotations;
+  // The API server's clock when it showed this Lease.
+  std::optional<base::WallTime> server_time;
+};
+
+// Reads what is there; a missing or unreadable member is as if it were absent.
+Lease ParseLease(const Observed& observed);
+
+// The object to create: name, namespace, spec, annotations and `labels`; uid, resource version and
+// server time are the server's. Members that are not set (no time, no duration, no holder) are left
+// out: Kubernetes refuses a duration of 0
+// (kubernetes/kubernetes:pkg/apis/coordination/validation/validation.go).
+nlohmann::json LeaseObject(const Lease& lease, const std::map<std::string, std::string>& labels);
+
+// What a merge patch changes; members without a value stay as they are.
+struct LeaseChange {
+  // The precondition. Empty: an unconditional patch, which is sent once only.
+  std::string resource_version;
+  std::optional<std::string> holder;  // "" releases
+  std::optional<int> lease_duration_seconds;
+  std::optional<base::WallTime> renew_time;
+  std::optional<base::WallTime> acquire_time;
+  std::optional<int> transitions;
+  // A key with a value is set, one without is removed.
+  std::map<std::string, std::optional<std::string>> annotations;
+};
+// For KubeClient::MergePatch. Times are MicroTime: the API server refuses any other number of
+// fractional digits than six (kubernetes/kubernetes:staging/src/k8s.io/apimachinery/pkg/apis/meta/
+// v1/micro_time.go).
+nlohmann::json LeasePatch(const LeaseChange& change);
+
+}  // namespace nomad_harvester::kube
+
+#endif  // NOMAD_HARVESTER_KUBE_LEASE_H_
