@@ -30,7 +30,8 @@ class Clock {
   virtual bool SleepUntil(base::MonoTime until, std::stop_token stop) = 0;
 
   // Calls `callback` every `interval`, first one interval from now, never twice at a time; a call
-  // that takes longer than the interval delays the next.
+  // that takes longer than the interval delays the next. An interval below one millisecond counts
+  // as one. The callback must not throw: the system clock swallows what it throws.
   [[nodiscard]] virtual std::unique_ptr<PeriodicTask> Every(base::Duration interval,
                                                             std::function<void()> callback) = 0;
 };

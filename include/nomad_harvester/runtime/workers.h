@@ -38,7 +38,7 @@ class WorkerPool final : public Executor {
 
   absl::Status Submit(std::function<void()> task) override;
   // Refuses new tasks, drops queued ones, and waits for those that run: cancel their contexts
-  // first. Idempotent.
+  // first. Idempotent. A task that stops its own pool does not wait for itself.
   void Stop();
 
  private:
@@ -55,7 +55,8 @@ class InlineExecutor final : public Executor {
 // Calls fn(i) for every i < count, at most `parallelism` at a time, the calling thread included;
 // helpers come from `executor` as far as it has room, so that it never deadlocks. Returns when all
 // have ended, one status per index; one failure does not stop the others. A cancelled context
-// gives its status to every index that has not begun. fn must not throw.
+// gives its status to every index that has not begun. fn should not throw; if it does, no further
+// index begins, and the first exception reaches the caller once those under way have ended.
 std::vector<absl::Status> ForEachBounded(const Context& context, Executor& executor,
                                          std::size_t count, std::size_t parallelism,
                                          const std::function<absl::Status(std::size_t)>& fn);

@@ -1,0 +1,116 @@
+#include <cstddef>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "nomad_harvester/base/mutex.h"
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/runtime/workers.h"
+
+namespace nomad_harvester::runtime {
+
+struct WorkerPool::State {
+  explicit State(Options pool_options) : options(std::move(pool_options)) {}
+
+  // What each thread does until the pool stops.
+  void Work() {
+    while (true) {
+      std::function<void()> task;
+      {
+        base::MutexLock lock(mutex);
+        wake.Wait(mutex, [this]() NH_REQUIRES(mutex) { return stopping || !queue.empty(); });
+        if (stopping) return;
+        task = std::move(queue.front());
+        queue.pop_front();
+      }
+      Run(std::move(task));
+    }
+  }
+
+  void Run(std::function<void()> task) const {
+    try {
+      task();
+      task = nullptr;  // what the task holds is released inside the barrier, too
+    } catch (const std::exception& error) {
+      Report(error.what());
+    } catch (...) {
+      Report("an exception of an unknown type");
+    }
+  }
+
+  void Report(const std::string& text) const {
+    if (options.on_exception) options.on_exception(text);
+  }
+
+  const Options options;
+  base::Mutex mutex;
+  base::CondVar wake;
+  bool stopping NH_GUARDED_BY(mutex) = false;
+  std::deque<std::function<void()>> queue NH_GUARDED_BY(mutex);
+  std::once_flag joined;
+  std::vector<std::jthread> threads;  // written by the constructor and by the one that joins
+};
+
+WorkerPool::WorkerPool(Options options) : state_(std::make_shared<State>(std::move(options))) {
+  try {
+    for (std::size_t i = 0; i < state_->options.threads; ++i) {
+      state_->threads.emplace_back([state = state_] { state->Work(); });
+    }
+  } catch (const std::system_error& error) {
+    // The process may have no more threads: fewer workers do, and without any Submit says so.
+    state_->Report(error.what());
+  }
+}
+
+WorkerPool::~WorkerPool() { Stop(); }
+
+absl::Status WorkerPool::Submit(std::function<void()> task) {
+  base::MutexLock lock(state_->mutex);
+  if (state_->stopping) {
+    return base::MakeStatus(absl::StatusCode::kCancelled, "the worker pool has stopped");
+  }
+  if (state_->threads.empty()) {
+    return base::MakeStatus(absl::StatusCode::kResourceExhausted, "the worker pool has no threads");
+  }
+  if (state_->queue.size() >= state_->options.queue_limit) {
+    return base::MakeStatus(absl::StatusCode::kResourceExhausted,
+                            "the queue of the worker pool is full");
+  }
+  state_->queue.push_back(std::move(task));
+  state_->wake.NotifyOne();
+  return absl::OkStatus();
+}
+
+void WorkerPool::Stop() {
+  std::deque<std::function<void()>> dropped;  // destroyed outside of the lock
+  {
+    base::MutexLock lock(state_->mutex);
+    state_->stopping = true;
+    dropped.swap(state_->queue);
+  }
+  state_->wake.NotifyAll();
+  // A second caller waits here until the first one has joined.
+  std::call_once(state_->joined, [this] {
+    for (std::jthread& thread : state_->threads) {
+      // A task that drops the pool cannot wait for itself; its thread ends after it.
+      if (thread.get_id() == std::this_thread::get_id()) {
+        thread.detach();
+      } else {
+        thread.join();
+      }
+    }
+  });
+}
+
+absl::Status InlineExecutor::Submit(std::function<void()> task) {
+  task();
+  return absl::OkStatus();
+}
+
+}  // namespace nomad_harvester::runtime
