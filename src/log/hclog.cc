@@ -1,0 +1,109 @@
+// hclog's JSON, as the host reads it back (hashicorp/go-plugin:log_entry.go parseJSON).
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/time.h"
+#include "nomad_harvester/log/sinks.h"
+
+#include "nlohmann/json.hpp"
+#include "truncate.h"
+
+namespace nomad_harvester::log {
+namespace {
+
+using nlohmann::ordered_json;
+
+// The host reads with a buffer of 64 KiB, newline included (hashicorp/go-plugin:client.go,
+// stdErrBufferSize); the rest is room for what the agent's own log adds.
+constexpr std::size_t kMaxLineBytes = 60 * 1024;
+constexpr std::size_t kMaxKeyBytes = 128;
+constexpr std::size_t kMaxFields = 512;
+// Strings are shortened down to this before fields are dropped.
+constexpr std::size_t kMinStringBytes = 64;
+constexpr std::string_view kDroppedKey = "fields_dropped";
+
+// NaN and the infinities, which JSON lacks, as Go prints them.
+ordered_json Number(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
+  return value;
+}
+
+std::string Key(std::string_view key) {
+  std::string valid = base::ToValidUtf8(Truncate(key, kMaxKeyBytes));
+  // "@message" and its like are the host's; it panics if one of them is not a string.
+  return valid.starts_with('@') ? "_" + valid : valid;
+}
+
+// One line in which no string is longer than `max_string` and only the first `max_fields` appear.
+std::string Render(const Record& record, std::string_view module, std::size_t max_string,
+                   std::size_t max_fields) {
+  const auto text = [max_string](std::string_view value) {
+    return base::ToValidUtf8(Truncate(value, max_string));
+  };
+  ordered_json line;
+  line["@level"] = LevelName(record.level);
+  line["@message"] = text(record.message);
+  line["@timestamp"] = base::FormatRfc3339Micros(record.time);
+  line["@module"] = text(module);
+  for (std::size_t i = 0; i < max_fields; ++i) {
+    const Field& field = record.fields[i];
+    ordered_json& member = line[Key(field.key)];
+    if (const auto* string = std::get_if<std::string>(&field.value)) {
+      member = text(*string);
+    } else if (const auto* number = std::get_if<double>(&field.value)) {
+      member = Number(*number);
+    } else if (const auto* integer = std::get_if<std::int64_t>(&field.value)) {
+      member = *integer;
+    } else {
+      member = std::get<bool>(field.value);
+    }
+  }
+  if (max_fields < record.fields.size())
+    line[std::string(kDroppedKey)] = record.fields.size() - max_fields;
+  return line.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+// The largest value in [low, high] for which `fits` holds; low if it holds for none. `fits` must
+// hold for all values below one for which it holds.
+template <typename Predicate>
+std::size_t Largest(std::size_t low, std::size_t high, Predicate fits) {
+  while (low < high) {
+    const std::size_t middle = low + (high - low + 1) / 2;
+    if (fits(middle)) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
+  }
+  return low;
+}
+
+}  // namespace
+
+std::string FormatHclog(const Record& record, std::string_view module) {
+  const std::size_t all = std::min(record.fields.size(), kMaxFields);
+  const auto fits = [&](std::size_t max_string, std::size_t max_fields) {
+    return Render(record, module, max_string, max_fields).size() <= kMaxLineBytes;
+  };
+  std::string line = Render(record, module, kMaxLineBytes, all);
+  if (line.size() <= kMaxLineBytes) return line;
+  if (fits(kMinStringBytes, all)) {
+    const std::size_t longest =
+        Largest(kMinStringBytes, kMaxLineBytes, [&](std::size_t n) { return fits(n, all); });
+    return Render(record, module, longest, all);
+  }
+  const std::size_t fields =
+      Largest(0, all, [&](std::size_t n) { return fits(kMinStringBytes, n); });
+  return Render(record, module, kMinStringBytes, fields);
+}
+
+}  // namespace nomad_harvester::log

@@ -1,0 +1,95 @@
+#include "nomad_harvester/log/logger.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/base/status.h"
+
+namespace nomad_harvester::log {
+namespace {
+
+constexpr std::array<std::string_view, 5> kNames = {"trace", "debug", "info", "warn", "error"};
+
+std::string Describe(const absl::Status& status) {
+  std::string text = absl::StatusCodeToString(status.code());
+  if (!status.ok()) text += ": " + base::Message(status);
+  return text;
+}
+
+// Appends, or replaces the field of the same key in its place.
+void Put(std::vector<Field>* fields, const Field& field) {
+  const auto same = std::find_if(fields->begin(), fields->end(),
+                                 [&field](const Field& f) { return f.key == field.key; });
+  if (same == fields->end()) {
+    fields->push_back(field);
+  } else {
+    *same = field;
+  }
+}
+
+template <typename Fields>
+std::vector<Field> Merge(std::vector<Field> fields, const Fields& more) {
+  for (const Field& field : more) Put(&fields, field);
+  return fields;
+}
+
+template <typename Fields>
+void Write(Sink* sink, Level level, std::string_view message, const std::vector<Field>& fields,
+           const Fields& more) {
+  Record record;
+  record.time = std::chrono::system_clock::now();
+  record.level = level;
+  record.message = std::string(message);
+  record.fields = Merge(fields, more);
+  sink->Write(record);
+}
+
+}  // namespace
+
+bool ParseLevel(std::string_view text, Level* level) {
+  for (std::size_t i = 0; i < kNames.size(); ++i) {
+    if (!base::EqualsIgnoreCase(text, kNames[i])) continue;
+    *level = static_cast<Level>(i);
+    return true;
+  }
+  return false;
+}
+
+std::string_view LevelName(Level level) { return kNames[static_cast<std::size_t>(level)]; }
+
+Field::Field(std::string_view k, base::Duration v) : key(k), value(base::FormatGoDuration(v)) {}
+Field::Field(std::string_view k, const absl::Status& v) : key(k), value(Describe(v)) {}
+
+Logger::Logger(std::shared_ptr<Sink> sink, Level threshold)
+    : sink_(std::move(sink)), threshold_(threshold) {}
+
+Logger Logger::With(std::initializer_list<Field> fields) const {
+  Logger logger = *this;
+  logger.fields_ = Merge(std::move(logger.fields_), fields);
+  return logger;
+}
+
+Logger Logger::WithLevel(Level threshold) const {
+  Logger logger = *this;
+  logger.threshold_ = threshold;
+  return logger;
+}
+
+void Logger::Log(Level level, std::string_view message, std::initializer_list<Field> fields) const {
+  if (Enabled(level)) Write(sink_.get(), level, message, fields_, fields);
+}
+
+void Logger::Log(Level level, std::string_view message, const std::vector<Field>& fields) const {
+  if (Enabled(level)) Write(sink_.get(), level, message, fields_, fields);
+}
+
+}  // namespace nomad_harvester::log
