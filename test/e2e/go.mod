@@ -1,0 +1,5 @@
+module nomad-harvester.local/test/e2e
+
+go 1.26
+
+require gopkg.in/yaml.v3 v3.0.1

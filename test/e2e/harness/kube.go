@@ -1,0 +1,174 @@
+package harness
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Kube is a client of the Kubernetes API as one user.
+type Kube struct {
+	URL   string
+	Token string
+	HTTP  *http.Client
+}
+
+// Resource is where objects of one kind are found.
+type Resource struct{ Group, Version, Plural string }
+
+// The resources that the tests deal with.
+var (
+	VirtualMachines = Resource{"kubevirt.io", "v1", "virtualmachines"}
+	Instances       = Resource{"kubevirt.io", "v1", "virtualmachineinstances"}
+	Images          = Resource{"harvesterhci.io", "v1beta1", "virtualmachineimages"}
+	Claims          = Resource{"", "v1", "persistentvolumeclaims"}
+	Secrets         = Resource{"", "v1", "secrets"}
+	Events          = Resource{"", "v1", "events"}
+	Leases          = Resource{"coordination.k8s.io", "v1", "leases"}
+)
+
+// Path returns the path of an object, or of its collection if name is empty.
+func (r Resource) Path(namespace string, name ...string) string {
+	path := "/api/" + r.Version
+	if r.Group != "" {
+		path = "/apis/" + r.Group + "/" + r.Version
+	}
+	if namespace != "" {
+		path += "/namespaces/" + namespace
+	}
+	return strings.Join(append([]string{path, r.Plural}, name...), "/")
+}
+
+// APIError is an answer other than 2xx: metav1.Status where the server sent one.
+type APIError struct {
+	Code            int
+	Reason, Message string
+}
+
+func (e *APIError) Error() string { return fmt.Sprintf("%d %s: %s", e.Code, e.Reason, e.Message) }
+
+// isStatus tells whether an error is an answer with that code.
+func isStatus(err error, code int) bool {
+	var apiError *APIError
+	return errors.As(err, &apiError) && apiError.Code == code
+}
+
+// Do sends a request with a JSON body and returns the object of the answer.
+func (k *Kube) Do(method, path string, query url.Values, contentType string, body any) (Object, error) {
+	var reader io.Reader
+	if body != nil {
+		data, err := json.Marshal(body)
+		if err != nil {
+			return nil, err
+		}
+		reader = bytes.NewReader(data)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, method, k.URL+path+"?"+query.Encode(), reader)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Authorization", "Bearer "+k.Token)
+	request.Header.Set("Accept", "application/json")
+	request.Header.Set("Content-Type", contentType)
+	response, err := k.HTTP.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	data, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, err
+	}
+	object, err := decodeObject(data)
+	if response.StatusCode >= 300 {
+		if err != nil {
+			return nil, &APIError{Code: response.StatusCode, Message: string(data)}
+		}
+		return nil, &APIError{response.StatusCode, object.Str("reason"), object.Str("message")}
+	}
+	return object, err
+}
+
+const (
+	jsonContent = "application/json"
+	mergePatch  = "application/merge-patch+json"
+)
+
+// Get reads one object.
+func (k *Kube) Get(r Resource, namespace, name string) (Object, error) {
+	return k.Do(http.MethodGet, r.Path(namespace, name), nil, jsonContent, nil)
+}
+
+// List reads all objects of a namespace that a label selector selects.
+func (k *Kube) List(r Resource, namespace, selector string) ([]Object, error) {
+	query := url.Values{}
+	if selector != "" {
+		query.Set("labelSelector", selector)
+	}
+	list, err := k.Do(http.MethodGet, r.Path(namespace), query, jsonContent, nil)
+	return list.List("items"), err
+}
+
+// Create makes an object; a misspelt field is an error.
+func (k *Kube) Create(r Resource, namespace string, object any) (Object, error) {
+	return k.Do(http.MethodPost, r.Path(namespace), url.Values{"fieldValidation": {"Strict"}}, jsonContent, object)
+}
+
+// Patch merges a change into an object, or into its status subresource.
+func (k *Kube) Patch(r Resource, namespace, name string, change any, subresource ...string) (Object, error) {
+	path := r.Path(namespace, append([]string{name}, subresource...)...)
+	return k.Do(http.MethodPatch, path, url.Values{"fieldValidation": {"Strict"}}, mergePatch, change)
+}
+
+// Delete tells an object to go; one that is gone already is no error.
+func (k *Kube) Delete(r Resource, namespace, name string) error {
+	_, err := k.Do(http.MethodDelete, r.Path(namespace, name), nil, jsonContent, nil)
+	if isStatus(err, http.StatusNotFound) {
+		return nil
+	}
+	return err
+}
+
+// TokenFor asks for a token of a ServiceAccount.
+func (k *Kube) TokenFor(namespace, serviceAccount string) (string, error) {
+	path := Resource{"", "v1", "serviceaccounts"}.Path(namespace, serviceAccount, "token")
+	reply, err := k.Do(http.MethodPost, path, nil, jsonContent, Object{
+		"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": Object{"expirationSeconds": 7200},
+	})
+	return reply.Str("status", "token"), err
+}
+
+// Apply creates objects of any kind, those of one kind together.
+func (k *Kube) Apply(objects []Object) error {
+	for _, object := range objects {
+		group, version, found := strings.Cut(object.Str("apiVersion"), "/")
+		if !found {
+			group, version = "", group
+		}
+		resource := Resource{group, version, plural(object.Str("kind"))}
+		if _, err := k.Create(resource, object.Str("metadata", "namespace"), object); err != nil {
+			return fmt.Errorf("%s %s: %w", object.Str("kind"), object.Name(), err)
+		}
+	}
+	return nil
+}
+
+func plural(kind string) string {
+	switch lower := strings.ToLower(kind); {
+	case kind == "NetworkAttachmentDefinition":
+		return "network-attachment-definitions"
+	case strings.HasSuffix(lower, "s"):
+		return lower + "es"
+	default:
+		return lower + "s"
+	}
+}

@@ -1,0 +1,46 @@
+package harness
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// Metrics answers every query of Prometheus' HTTP API with one number, which the
+// agent's pass-through strategy takes for the count that is wanted
+// (prometheus/prometheus:docs/querying/api.md).
+type Metrics struct {
+	URL    string
+	wanted atomic.Int64
+	asked  atomic.Int64
+}
+
+func startMetrics(t testing.TB) *Metrics {
+	t.Helper()
+	m := &Metrics{}
+	answer := func(kind string, sample func(pair []any) Object) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			m.asked.Add(1)
+			w.Header().Set("Content-Type", "application/json")
+			series := sample([]any{time.Now().Unix(), fmt.Sprint(m.wanted.Load())})
+			series["metric"] = Object{}
+			_ = json.NewEncoder(w).Encode(Object{"status": "success", "data": Object{"resultType": kind, "result": []Object{series}}})
+		}
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/api/v1/query", answer("vector", func(pair []any) Object { return Object{"value": pair} }))
+	mux.HandleFunc("/api/v1/query_range", answer("matrix", func(pair []any) Object { return Object{"values": [][]any{pair}} }))
+	listener := must[net.Listener](t, "metrics")(net.Listen("tcp", loopback+":0"))
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(func() { _ = server.Close() })
+	m.URL = "http://" + listener.Addr().String()
+	return m
+}
+
+// Want sets the count that the policy asks for from now on.
+func (m *Metrics) Want(count int) { m.wanted.Store(int64(count)) }

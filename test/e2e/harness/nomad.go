@@ -1,0 +1,178 @@
+package harness
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Nomad is a client of a Nomad server as one token.
+type Nomad struct {
+	URL   string
+	RPC   string // host:port that clients join
+	Token string
+}
+
+// The heartbeats are far shorter than Nomad's defaults: a node that went is
+// known to be down within seconds.
+const nomadServerConfig = `
+datacenter           = "dc1"
+data_dir             = %q
+bind_addr            = "127.0.0.1"
+disable_update_check = true
+log_level            = "WARN"
+ports {
+  http = %d
+  rpc  = %d
+  serf = %d
+}
+advertise {
+  http = "127.0.0.1"
+  rpc  = "127.0.0.1"
+  serf = "127.0.0.1"
+}
+server {
+  enabled           = true
+  bootstrap_expect  = 1
+  min_heartbeat_ttl = "2s"
+  heartbeat_grace   = "3s"
+}
+acl { enabled = true }
+consul {
+  auto_advertise      = false
+  server_auto_join    = false
+  client_auto_join    = false
+}
+`
+
+// startNomad runs a server with ACLs and returns its administrator.
+func startNomad(t testing.TB, dir string) *Nomad {
+	t.Helper()
+	http_, rpc := freePort(t, loopback), freePort(t, loopback)
+	config := filepath.Join(dir, "nomad-server.hcl")
+	check(t, config, os.WriteFile(config, fmt.Appendf(nil, nomadServerConfig,
+		filepath.Join(dir, "nomad-server"), http_, rpc, freePort(t, loopback)), 0o600))
+	process := start(t, dir, "nomad-server", exec.Command(part(t, "nomad", "nomad"), "agent", "-config", config))
+	n := &Nomad{URL: fmt.Sprintf("http://%s:%d", loopback, http_), RPC: fmt.Sprintf("%s:%d", loopback, rpc)}
+	Eventually(t, time.Minute, "Nomad's ACL system is bootstrapped", func() error {
+		if !process.Running() {
+			return fmt.Errorf("the server has ended:\n%s", tail(process.Log, 20))
+		}
+		token, err := n.Do(http.MethodPost, "/v1/acl/bootstrap", nil)
+		n.Token = token.Str("SecretID")
+		return err
+	})
+	return n
+}
+
+// Request sends a request and returns status, header and body.
+func (n *Nomad) Request(method, path string, body any) (*http.Response, []byte, error) {
+	var reader io.Reader
+	if body != nil {
+		data, err := json.Marshal(body)
+		if err != nil {
+			return nil, nil, err
+		}
+		reader = bytes.NewReader(data)
+	}
+	request, err := http.NewRequest(method, n.URL+path, reader)
+	if err != nil {
+		return nil, nil, err
+	}
+	if n.Token != "" {
+		request.Header.Set("X-Nomad-Token", n.Token)
+	}
+	response, err := (&http.Client{Timeout: 30 * time.Second}).Do(request)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer response.Body.Close()
+	data, err := io.ReadAll(response.Body)
+	return response, data, err
+}
+
+func (n *Nomad) request(method, path string, body any) ([]byte, error) {
+	response, data, err := n.Request(method, path, body)
+	if err == nil && response.StatusCode >= 300 {
+		err = &APIError{Code: response.StatusCode, Message: strings.TrimSpace(string(data))}
+	}
+	return data, err
+}
+
+// Do sends a request whose answer is an object or nothing.
+func (n *Nomad) Do(method, path string, body any) (Object, error) {
+	data, err := n.request(method, path, body)
+	if err != nil || len(bytes.TrimSpace(data)) == 0 {
+		return nil, err
+	}
+	return decodeObject(data)
+}
+
+// Get reads an object.
+func (n *Nomad) Get(path string) (Object, error) { return n.Do(http.MethodGet, path, nil) }
+
+// List reads a list of objects.
+func (n *Nomad) List(path string) ([]Object, error) {
+	data, err := n.request(http.MethodGet, path, nil)
+	if err != nil {
+		return nil, err
+	}
+	var objects []Object
+	return objects, json.Unmarshal(data, &objects)
+}
+
+// NewToken makes a token whose only policy has these rules.
+func (n *Nomad) NewToken(name, rules string) (string, error) {
+	if _, err := n.Do(http.MethodPut, "/v1/acl/policy/"+name, Object{"Name": name, "Rules": rules}); err != nil {
+		return "", err
+	}
+	token, err := n.Do(http.MethodPut, "/v1/acl/token", Object{"Name": name, "Type": "client", "Policies": []string{name}})
+	return token.Str("SecretID"), err
+}
+
+// Node returns the full node of that name that is not down, or nil.
+func (n *Nomad) Node(name string) (Object, error) {
+	nodes, err := n.List("/v1/nodes")
+	if err != nil {
+		return nil, err
+	}
+	for _, node := range nodes {
+		if node.Str("Name") == name && node.Str("Status") != "down" {
+			return n.Get("/v1/node/" + node.Str("ID"))
+		}
+	}
+	return nil, nil
+}
+
+// Run registers a job.
+func (n *Nomad) Run(t testing.TB, job Object) {
+	t.Helper()
+	_, err := n.Do(http.MethodPut, "/v1/jobs", Object{"Job": job})
+	check(t, "job "+job.Str("ID"), err)
+}
+
+// Allocations returns the allocations of a job.
+func (n *Nomad) Allocations(job string) ([]Object, error) {
+	return n.List("/v1/job/" + job + "/allocations")
+}
+
+// RunningOn returns how many allocations of a job run on each node, by the
+// node's name. What is still told to run counts, what is told to stop does not.
+func (n *Nomad) RunningOn(job string) (map[string]int, error) {
+	allocations, err := n.Allocations(job)
+	running := map[string]int{}
+	for _, allocation := range allocations {
+		if allocation.Str("ClientStatus") == "running" && allocation.Str("DesiredStatus") == "run" {
+			running[allocation.Str("NodeName")]++
+		}
+	}
+	return running, err
+}

@@ -1,0 +1,140 @@
+package harness
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Object is a JSON object of either API; the tests read few fields of many
+// kinds, so that types of their own would be more to read than paths.
+type Object map[string]any
+
+// At returns what stands at a path, or nil.
+func (o Object) At(path ...string) any {
+	var value any = map[string]any(o)
+	for _, key := range path {
+		object, ok := value.(map[string]any)
+		if !ok {
+			return nil
+		}
+		value = object[key]
+	}
+	return value
+}
+
+// Str returns the string at a path, or the empty one.
+func (o Object) Str(path ...string) string {
+	value, _ := o.At(path...).(string)
+	return value
+}
+
+// Bool returns the boolean at a path, or false.
+func (o Object) Bool(path ...string) bool {
+	value, _ := o.At(path...).(bool)
+	return value
+}
+
+// Int returns the number at a path, or 0.
+func (o Object) Int(path ...string) int64 {
+	value, _ := o.At(path...).(float64)
+	return int64(value)
+}
+
+// Obj returns the object at a path, or an empty one.
+func (o Object) Obj(path ...string) Object {
+	value, _ := o.At(path...).(map[string]any)
+	return value
+}
+
+// List returns the objects in the list at a path.
+func (o Object) List(path ...string) []Object {
+	values, _ := o.At(path...).([]any)
+	objects := make([]Object, 0, len(values))
+	for _, value := range values {
+		if object, ok := value.(map[string]any); ok {
+			objects = append(objects, object)
+		}
+	}
+	return objects
+}
+
+// Name returns metadata.name.
+func (o Object) Name() string { return o.Str("metadata", "name") }
+
+// UID returns metadata.uid.
+func (o Object) UID() string { return o.Str("metadata", "uid") }
+
+// Annotation returns the value of an annotation.
+func (o Object) Annotation(key string) string { return o.Str("metadata", "annotations", key) }
+
+// Terminating tells whether the object was told to go.
+func (o Object) Terminating() bool { return o.Str("metadata", "deletionTimestamp") != "" }
+
+// Finalizers returns metadata.finalizers.
+func (o Object) Finalizers() []string {
+	values, _ := o.At("metadata", "finalizers").([]any)
+	var names []string
+	for _, value := range values {
+		names = append(names, fmt.Sprint(value))
+	}
+	return names
+}
+
+func decodeObject(data []byte) (Object, error) {
+	var object Object
+	if err := json.Unmarshal(data, &object); err != nil {
+		return nil, fmt.Errorf("%w in %.200q", err, data)
+	}
+	return object, nil
+}
+
+func names(objects []Object) string {
+	var all []string
+	for _, object := range objects {
+		all = append(all, object.Name())
+	}
+	return fmt.Sprintf("%d [%s]", len(objects), strings.Join(all, " "))
+}
+
+// decodeYAML returns the documents of a YAML stream.
+func decodeYAML(data []byte) ([]Object, error) {
+	var objects []Object
+	decoder := yaml.NewDecoder(strings.NewReader(string(data)))
+	for {
+		var document map[string]any
+		err := decoder.Decode(&document)
+		if errors.Is(err, io.EOF) {
+			return objects, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if document == nil {
+			continue
+		}
+		// Through JSON, so that numbers are what a server would answer.
+		raw, err := json.Marshal(document)
+		if err != nil {
+			return nil, err
+		}
+		object, err := decodeObject(raw)
+		if err != nil {
+			return nil, err
+		}
+		objects = append(objects, object)
+	}
+}
+
+func readYAML(path string) ([]Object, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return decodeYAML(data)
+}

@@ -1,0 +1,60 @@
+package harness
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Root is the project's directory.
+var Root = func() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Join(filepath.Dir(file), "..", "..", "..")
+}()
+
+var (
+	partsLock sync.Mutex
+	partDirs  = map[string]string{}
+)
+
+// part returns the path of a real program; scripts/real-parts builds it if it has to.
+func part(t testing.TB, name, program string) string {
+	t.Helper()
+	partsLock.Lock()
+	defer partsLock.Unlock()
+	if partDirs[name] == "" {
+		cmd := exec.Command(filepath.Join(Root, "scripts", "real-parts"), "path", name)
+		var problems bytes.Buffer
+		cmd.Stderr = &problems
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("real part %s: %v\n%s", name, err, problems.Bytes())
+		}
+		partDirs[name] = strings.TrimSpace(string(out))
+	}
+	path := filepath.Join(partDirs[name], program)
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("real part %s: %v", name, err)
+	}
+	return path
+}
+
+// Plugin returns the path of the executable under test.
+func Plugin(t testing.TB) string {
+	t.Helper()
+	path := os.Getenv("HARVESTER_BINARY")
+	if path == "" {
+		t.Fatal("HARVESTER_BINARY must name the plugin's executable")
+	}
+	path = must[string](t, "HARVESTER_BINARY")(filepath.Abs(path))
+	if _, err := os.Stat(path); err != nil {
+		t.Fatal(fmt.Errorf("HARVESTER_BINARY: %w", err))
+	}
+	return path
+}

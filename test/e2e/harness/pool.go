@@ -1,0 +1,74 @@
+package harness
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+const (
+	poolLabel = "nomad-harvester-autoscaler/pool"
+	// MarkAnnotation is on a VM that is about to be removed.
+	MarkAnnotation = "nomad-harvester-autoscaler/scale-in"
+)
+
+// VMs returns the virtual machines of the namespace.
+func (s *Stack) VMs(t testing.TB) []Object {
+	t.Helper()
+	return must[[]Object](t, "virtual machines")(s.Kube.List(VirtualMachines, Namespace, ""))
+}
+
+// Settled returns nil when the world holds exactly count machines that work and
+// nothing else: no VM, Secret, claim, drain, mark or ineligible node too many.
+func (s *Stack) Settled(count int) error {
+	vms, err := s.Kube.List(VirtualMachines, Namespace, "")
+	if err != nil {
+		return err
+	}
+	if len(vms) != count {
+		return fmt.Errorf("%s VMs, want %d", names(vms), count)
+	}
+	links := map[string]bool{}
+	for _, vm := range vms {
+		switch {
+		case vm.Terminating():
+			return fmt.Errorf("VM %s is terminating", vm.Name())
+		case vm.Annotation(MarkAnnotation) != "":
+			return fmt.Errorf("VM %s is marked: %s", vm.Name(), vm.Annotation(MarkAnnotation))
+		case vm.Annotation("nomad-harvester-autoscaler/joined-at") == "":
+			return fmt.Errorf("VM %s has not joined", vm.Name())
+		}
+		links[vm.Annotation("nomad-harvester-autoscaler/nomad-node-id")] = true
+	}
+	for what, resource := range map[string]Resource{"instances": Instances, "claims": Claims, "secrets": Secrets} {
+		objects, err := s.Kube.List(resource, Namespace, "")
+		if err != nil {
+			return err
+		}
+		if len(objects) != count {
+			return fmt.Errorf("%s %s, want %d", names(objects), what, count)
+		}
+	}
+	nodes, err := s.Nomad.List("/v1/nodes")
+	if err != nil {
+		return err
+	}
+	if len(nodes) != count {
+		return fmt.Errorf("%d nodes, want %d", len(nodes), count)
+	}
+	for _, node := range nodes {
+		switch {
+		case node.Str("Status") != "ready", node.Bool("Drain"), node.Str("SchedulingEligibility") != "eligible":
+			return fmt.Errorf("node %s is %s, %s, drain %v", node.Str("Name"), node.Str("Status"), node.Str("SchedulingEligibility"), node.Bool("Drain"))
+		case !links[node.Str("ID")]:
+			return fmt.Errorf("no VM says that node %s is its", node.Str("Name"))
+		}
+	}
+	return nil
+}
+
+// AwaitSettled waits until the world is settled and stays so for a while.
+func (s *Stack) AwaitSettled(t testing.TB, limit time.Duration, count int) {
+	t.Helper()
+	Eventually(t, limit, fmt.Sprintf("%d machines and nothing else", count), func() error { return s.Settled(count) })
+}

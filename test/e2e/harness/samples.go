@@ -1,0 +1,106 @@
+package harness
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+)
+
+// SampleUID is the firmware UUID of SampleVM's machine.
+const SampleUID = "5d3f0f4e-8a1c-4a53-9d0f-3b7c1a2e4d55"
+
+// SampleVM is a virtual machine as the plugin makes it: the whole of what stands
+// on one, for tests of the world without the plugin.
+func SampleVM(name string) Object {
+	claim := name + "-disk-0-a1b2c"
+	labels := Object{
+		poolLabel: "clients", "app.kubernetes.io/managed-by": "nomad-harvester-autoscaler",
+		"harvesterhci.io/creator": "nomad-harvester-autoscaler",
+	}
+	templates, err := json.Marshal([]Object{{
+		"metadata": Object{
+			"name": claim, "labels": labels,
+			"annotations": Object{"harvesterhci.io/imageId": "default/image-debian"},
+		},
+		"spec": Object{
+			"accessModes": []string{"ReadWriteMany"}, "volumeMode": "Block", "storageClassName": "lh-2f0c8d6e",
+			"resources": Object{"requests": Object{"storage": "20Gi"}},
+		},
+	}})
+	if err != nil {
+		panic(err) // strings and maps always encode
+	}
+	return Object{
+		"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine",
+		"metadata": Object{
+			"name": name, "namespace": Namespace, "labels": labels,
+			"annotations": Object{
+				"nomad-harvester-autoscaler/self":         name + "/" + SampleUID,
+				"nomad-harvester-autoscaler/action-id":    "01JD0000000000000000000000",
+				"nomad-harvester-autoscaler/join-timeout": "15m0s",
+				"nomad-harvester-autoscaler/nodes":        `{"region":"global","node_class":"elastic","node_attribute":"unique.hostname","index":7}`,
+				claimsAnnotation:                          string(templates),
+				removedAnnotation:                         claim,
+			},
+		},
+		"spec": Object{
+			"runStrategy": "RerunOnFailure",
+			"template": Object{
+				"metadata": Object{"labels": labels},
+				"spec": Object{
+					"hostname": name, "terminationGracePeriodSeconds": 120, "evictionStrategy": "LiveMigrateIfPossible",
+					"domain": Object{
+						"machine":   Object{"type": "q35"},
+						"cpu":       Object{"cores": 2, "sockets": 1, "threads": 1},
+						"resources": Object{"limits": Object{"cpu": "2", "memory": "4Gi"}},
+						"firmware":  Object{"uuid": SampleUID},
+						"devices": Object{
+							"disks": []Object{
+								{"name": "disk-0", "bootOrder": 1, "disk": Object{"bus": "virtio"}},
+								{"name": "cloudinitdisk", "disk": Object{"bus": "virtio"}},
+							},
+							"interfaces": []Object{{"name": "nic-0", "model": "virtio", "bridge": Object{}}},
+						},
+					},
+					"networks": []Object{{"name": "nic-0", "multus": Object{"networkName": "default/vlan100"}}},
+					"volumes": []Object{
+						{"name": "disk-0", "persistentVolumeClaim": Object{"claimName": claim}},
+						{"name": "cloudinitdisk", "cloudInitNoCloud": Object{"secretRef": Object{"name": name + "-cloudinit"}}},
+					},
+				},
+			},
+		},
+	}
+}
+
+// SampleSecret holds the user data of a SampleVM.
+func SampleSecret(name string) Object {
+	userData := fmt.Sprintf(`#cloud-config
+write_files:
+  - path: /etc/nomad.d/client.hcl
+    content: |
+      name = %q
+      client {
+        enabled    = true
+        node_class = "elastic"
+        meta {
+          harvester_vm_uuid = %q
+        }
+      }
+`, name, SampleUID)
+	return Object{
+		"apiVersion": "v1", "kind": "Secret", "type": "Opaque",
+		"metadata": Object{
+			"name": name + "-cloudinit", "namespace": Namespace,
+			"labels": Object{poolLabel: "clients", "app.kubernetes.io/managed-by": "nomad-harvester-autoscaler"},
+		},
+		"data": Object{"userdata": base64.StdEncoding.EncodeToString([]byte(userData))},
+	}
+}
+
+// OwnedBy is the change that makes a VM the owner of its Secret.
+func OwnedBy(vm Object) Object {
+	return Object{"metadata": Object{"ownerReferences": []Object{{
+		"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "name": vm.Name(), "uid": vm.UID(), "blockOwnerDeletion": false,
+	}}}}
+}

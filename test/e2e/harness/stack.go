@@ -1,0 +1,83 @@
+package harness
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// The namespaces of VMs and of what they are made from, as in examples/rbac.yaml.
+const (
+	Namespace      = "nomad"
+	serviceAccount = "nomad-harvester-autoscaler"
+)
+
+// nomadRules are what the plugin needs in Nomad, and nothing more.
+const nomadRules = `
+node { policy = "write" }
+namespace "*" { capabilities = ["read-job"] }
+`
+
+// Stack is the whole world around the plugin.
+type Stack struct {
+	Dir          string
+	Certificates *Certificates
+	Kube         *Kube  // as administrator
+	Nomad        *Nomad // as administrator
+	Machines     *Machines
+	FrontDoor    *FrontDoor
+	Metrics      *Metrics
+
+	// PluginKube is the API as the plugin may use it.
+	PluginKube       *Kube
+	PluginTokenFile  string
+	PluginNomadToken string
+}
+
+// Start brings everything up but the agent; the test's end takes it down.
+func Start(t testing.TB) *Stack {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Fatal("the machines' namespaces need root")
+	}
+	began := time.Now()
+	dir := temporaryDir(t)
+	s := &Stack{Dir: dir, Certificates: newCertificates(t, dir)}
+	etcd := startEtcd(t, dir)
+	s.Nomad = startNomad(t, dir)
+	s.Kube = startAPIServer(t, dir, etcd, s.Certificates)
+	applyDefinitions(t, s.Kube)
+	startControllerManager(t, dir, s.Kube, s.Certificates)
+	for _, file := range []string{testdata("harvester-objects.yaml"), filepath.Join(Root, "examples", "rbac.yaml")} {
+		check(t, file, s.Kube.Apply(must[[]Object](t, file)(readYAML(file))))
+	}
+	s.FrontDoor = startFrontDoor(t, s.Kube, s.Certificates)
+	s.Metrics = startMetrics(t)
+	s.Machines = newMachines(t, filepath.Join(dir, "machines"), s.Nomad)
+	startController(t, dir, s.Kube, Namespace, s.Machines)
+
+	token := must[string](t, "the plugin's token")(s.Kube.TokenFor(Namespace, serviceAccount))
+	s.PluginKube = &Kube{URL: s.FrontDoor.URL, Token: token, HTTP: s.Kube.HTTP}
+	s.PluginTokenFile = filepath.Join(dir, "plugin.token")
+	check(t, s.PluginTokenFile, os.WriteFile(s.PluginTokenFile, []byte(token+"\n"), 0o600))
+	s.PluginNomadToken = must[string](t, "the plugin's Nomad token")(s.Nomad.NewToken("plugin", nomadRules))
+	t.Logf("the stack is up after %v", time.Since(began).Round(100*time.Millisecond))
+	return s
+}
+
+// temporaryDir is short, because socket paths below it must be, and stays if
+// NOMAD_HARVESTER_E2E_KEEP is set.
+func temporaryDir(t testing.TB) string {
+	t.Helper()
+	dir := must[string](t, "temporary directory")(os.MkdirTemp("", "nh-e2e-"))
+	check(t, dir, os.Mkdir(filepath.Join(dir, "machines"), 0o700))
+	t.Cleanup(func() {
+		if os.Getenv("NOMAD_HARVESTER_E2E_KEEP") != "" {
+			t.Logf("logs are kept in %s", dir)
+			return
+		}
+		check(t, dir, os.RemoveAll(dir))
+	})
+	return dir
+}
