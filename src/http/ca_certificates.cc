@@ -1,0 +1,134 @@
+#include "ca_certificates.h"
+
+#include <cstdlib>
+#include <set>
+#include <utility>
+
+#include "nomad_harvester/base/encoding.h"
+#include "nomad_harvester/base/file.h"
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/http/curl_transport.h"
+
+namespace nomad_harvester::http {
+namespace {
+
+constexpr std::size_t kMaxBundleBytes = 8UL * 1024 * 1024;
+constexpr std::string_view kBegin = "-----BEGIN CERTIFICATE-----";
+constexpr std::string_view kEnd = "-----END CERTIFICATE-----";
+
+// golang/go:src/crypto/x509/root_linux.go has the list that the agent itself goes by.
+const char* const kSystemBundles[] = {
+    "/etc/ssl/certs/ca-certificates.crt",                 // Debian, Ubuntu, Alpine
+    "/etc/pki/tls/certs/ca-bundle.crt",                   // Fedora, RHEL 6
+    "/etc/ssl/ca-bundle.pem",                             // SUSE
+    "/etc/pki/tls/cacert.pem",                            // OpenELEC
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",  // CentOS, RHEL 7 and later
+    "/etc/ssl/cert.pem",                                  // Alpine
+};
+
+// Collects certificates, each once: a directory of c_rehash links names every one twice.
+class Collection {
+ public:
+  void Add(std::string_view pem) {
+    for (std::string& block : CertificateBlocks(pem)) {
+      if (seen_.insert(block).second) pem_ += block;
+    }
+  }
+  void AddFile(const std::string& path) {
+    const absl::StatusOr<std::string> text = base::ReadFile(path, kMaxBundleBytes);
+    if (text.ok()) Add(*text);
+  }
+  absl::Status AddDirectory(const std::string& path) {
+    NH_ASSIGN_OR_RETURN(const std::vector<std::string> names, base::ListDirectory(path));
+    for (const std::string& name : names) AddFile(path + "/" + name);
+    return absl::OkStatus();
+  }
+  const std::string& pem() const { return pem_; }
+
+ private:
+  std::set<std::string> seen_;
+  std::string pem_;
+};
+
+std::vector<std::string> Split(const std::string& list, char separator) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  while (begin <= list.size()) {
+    const std::size_t end = std::min(list.find(separator, begin), list.size());
+    if (end > begin) parts.push_back(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+std::string Environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+}  // namespace
+
+std::vector<std::string> CertificateBlocks(std::string_view pem) {
+  std::vector<std::string> blocks;
+  std::size_t begin = 0;
+  while ((begin = pem.find(kBegin, begin)) != std::string_view::npos) {
+    const std::size_t body = begin + kBegin.size();
+    const std::size_t end = pem.find(kEnd, body);
+    if (end == std::string_view::npos) break;
+    // One block that is no base64 would make OpenSSL refuse the whole bundle.
+    const absl::StatusOr<std::string> der = base::Base64Decode(pem.substr(body, end - body));
+    if (der.ok() && !der->empty()) {
+      blocks.push_back(std::string(pem.substr(begin, end + kEnd.size() - begin)) + "\n");
+    }
+    begin = end + kEnd.size();
+  }
+  return blocks;
+}
+
+absl::StatusOr<std::string> LoadCasFrom(const CaPlaces& places) {
+  std::string tried;
+  const auto note = [&tried](const std::string& what) {
+    tried += (tried.empty() ? "" : ", ") + what;
+  };
+  Collection collection;
+  if (!places.file.empty()) {
+    note("SSL_CERT_FILE=" + places.file);
+    collection.AddFile(places.file);
+  }
+  for (const std::string& directory : Split(places.directories, ':')) {
+    note("SSL_CERT_DIR=" + directory);
+    // One of several directories may be missing; what counts is that a certificate is found.
+    collection.AddDirectory(directory).IgnoreError();
+  }
+  // A machine's own bundle must not creep in where the environment names a smaller one.
+  if (places.file.empty() && places.directories.empty()) {
+    for (const std::string& bundle : places.bundles) {
+      note(bundle);
+      collection.AddFile(bundle);
+      if (!collection.pem().empty()) break;
+    }
+  }
+  if (collection.pem().empty()) {
+    return base::NotFound("no CA certificates on this machine; tried " + tried);
+  }
+  return collection.pem();
+}
+
+absl::StatusOr<std::string> LoadSystemCas() {
+  return LoadCasFrom({Environment("SSL_CERT_FILE"),
+                      Environment("SSL_CERT_DIR"),
+                      {std::begin(kSystemBundles), std::end(kSystemBundles)}});
+}
+
+absl::StatusOr<std::string> LoadCaDirectory(const std::string& path) {
+  Collection collection;
+  if (absl::Status status = collection.AddDirectory(path); !status.ok()) {
+    return base::Annotate(status, "cannot read CA certificates");
+  }
+  if (collection.pem().empty()) {
+    return base::InvalidArgument("no file in " + path + " holds a PEM certificate");
+  }
+  return collection.pem();
+}
+
+}  // namespace nomad_harvester::http

@@ -1,0 +1,100 @@
+#include "curl_error.h"
+
+#include <string_view>
+
+#include "nomad_harvester/base/status.h"
+
+#include "redact.h"
+
+namespace nomad_harvester::http {
+namespace {
+
+bool Contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+// A handshake that the network cut, not one that somebody refused: OpenSSL reports a lost
+// connection as SSL_ERROR_SYSCALL or "unexpected eof".
+bool HandshakeWasCut(std::string_view text) {
+  return Contains(text, "SSL_ERROR_SYSCALL") || Contains(text, "unexpected eof") ||
+         Contains(text, "reset by peer") || Contains(text, "SSL connection timeout");
+}
+
+// With TLS 1.3 a server judges the client's certificate after the handshake, so that its alert
+// arrives where the reply is expected. OpenSSL's names of such alerts (ssl/ssl_stat.c in
+// openssl/openssl): "tlsv13 alert certificate required", "sslv3 alert bad certificate", "tlsv1
+// alert unknown ca" …
+bool IsAlertAboutCertificate(std::string_view text) {
+  return Contains(text, " alert ") &&
+         (Contains(text, "certificate") || Contains(text, "unknown ca") ||
+          Contains(text, "access denied") || Contains(text, "handshake failure"));
+}
+
+bool IsTlsRefusal(const CurlFailure& failure) {
+  switch (failure.code) {
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_CIPHER:
+    case CURLE_SSL_ISSUER_ERROR:
+    case CURLE_SSL_CLIENTCERT:
+      return true;
+    case CURLE_SSL_CONNECT_ERROR:
+      return !HandshakeWasCut(failure.text);
+    case CURLE_SEND_ERROR:
+    case CURLE_RECV_ERROR:
+      return IsAlertAboutCertificate(failure.text);
+    default:
+      return false;
+  }
+}
+
+std::string TlsAdvice(const CurlFailure& failure) {
+  switch (failure.code) {
+    case CURLE_PEER_FAILED_VERIFICATION:
+      return "check the CA certificate and the TLS server name (the server's certificate must be "
+             "issued for \"" +
+             failure.server_name + "\")";
+    case CURLE_SSL_CACERT_BADFILE:
+      return "check the CA certificate";
+    case CURLE_SSL_CERTPROBLEM:
+      return "check the client certificate and its key";
+    default:
+      break;
+  }
+  if (IsAlertAboutCertificate(failure.text)) {
+    return "the server refused us: check the client certificate and its key";
+  }
+  return "check that the server speaks TLS 1.2 or later on this port, and the TLS server name";
+}
+
+}  // namespace
+
+absl::Status CurlErrorStatus(const CurlFailure& failure) {
+  // Messages about proxies repeat the whole address, password and all
+  // (curl/curl:lib/url.c, parse_proxy).
+  const std::string text =
+      CleanErrorText(failure.text.empty() ? curl_easy_strerror(failure.code) : failure.text);
+  if (IsTlsRefusal(failure)) {
+    return base::FailedPrecondition("TLS with " + failure.peer + " failed: " + text + "; " +
+                                    TlsAdvice(failure));
+  }
+  switch (failure.code) {
+    case CURLE_FILESIZE_EXCEEDED:
+      return base::MakeStatus(absl::StatusCode::kResourceExhausted,
+                              "the reply of " + failure.peer + " is too large: " + text);
+    case CURLE_URL_MALFORMAT:
+      return base::InvalidArgument("malformed request to " + failure.peer + ": " + text);
+    case CURLE_PARTIAL_FILE:
+    case CURLE_GOT_NOTHING:
+      return base::Unavailable("the reply of " + failure.peer + " was cut short: " + text);
+    default:
+      break;
+  }
+  if (!failure.connected) {
+    return base::Unavailable("cannot connect to " + failure.peer + ": " + text);
+  }
+  return base::Unavailable("the exchange with " + failure.peer + " broke off: " + text);
+}
+
+}  // namespace nomad_harvester::http

@@ -1,0 +1,299 @@
+#include "curl_exchange.h"
+
+#include <algorithm>
+#include <functional>
+#include <stop_token>
+#include <string>
+#include <utility>
+
+#include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/base/status.h"
+
+#include "curl_error.h"
+
+namespace nomad_harvester::http {
+namespace {
+
+constexpr std::size_t kMaxHeaderBytes = 256UL * 1024;
+// Kubernetes' API server closes idle connections after 90 s
+// (kubernetes/kubernetes:staging/src/k8s.io/apiserver/pkg/server/secure_serving.go): an older one
+// would only be found dead by the request that uses it.
+constexpr long kLongestIdleSeconds = 75;
+constexpr long kKeepAliveIdleSeconds = 30;
+constexpr long kKeepAliveIntervalSeconds = 10;
+
+int PollMilliseconds(const runtime::Context& context) {
+  constexpr base::Duration kLongest = std::chrono::minutes(1);
+  const base::Duration left = std::min(context.Remaining(), kLongest);
+  // Rounded up: a wait that ends just before the deadline would spin until it.
+  return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(left).count());
+}
+
+// Adds a transfer to a multi handle for a scope.
+class Attachment {
+ public:
+  explicit Attachment(const CurlHandles& handles) : handles_(handles) {
+    result_ = curl_multi_add_handle(handles_.multi.get(), handles_.easy.get());
+  }
+  // A transfer that has not ended loses its connection here.
+  ~Attachment() { curl_multi_remove_handle(handles_.multi.get(), handles_.easy.get()); }
+  Attachment(const Attachment&) = delete;
+  Attachment& operator=(const Attachment&) = delete;
+  CURLMcode result() const { return result_; }
+
+ private:
+  const CurlHandles& handles_;
+  CURLMcode result_;
+};
+
+}  // namespace
+
+CurlExchange::CurlExchange(const Endpoint& endpoint, const CurlHandles& handles,
+                           const HttpRequest& request)
+    : endpoint_(endpoint), handles_(handles), request_(request) {}
+
+// The handle must not keep pointers into this object.
+CurlExchange::~CurlExchange() { curl_easy_reset(handles_.easy.get()); }
+
+absl::StatusOr<HttpResponse> CurlExchange::Run(const runtime::Context& context) {
+  SetConnection();
+  SetProxy();
+  SetTls();
+  SetRequest();
+  SetHeaders();
+  SetCallbacks();
+  if (set_result_ != CURLE_OK) {
+    return base::Internal(std::string("libcurl refuses an option: ") +
+                          curl_easy_strerror(set_result_));
+  }
+  NH_ASSIGN_OR_RETURN(const CURLcode code, Drive(context));
+  if (code != CURLE_OK) return Failure(code);
+  long status = 0;
+  curl_easy_getinfo(handles_.easy.get(), CURLINFO_RESPONSE_CODE, &status);
+  response_.status = static_cast<int>(status);
+  return std::move(response_);
+}
+
+template <typename T>
+void CurlExchange::Set(CURLoption option, T value) {
+  const CURLcode result = curl_easy_setopt(handles_.easy.get(), option, value);
+  if (set_result_ == CURLE_OK) set_result_ = result;
+}
+
+void CurlExchange::SetBlob(CURLoption option, const std::string& text) {
+  curl_blob blob{};
+  // libcurl only reads it; the type has no const form.
+  blob.data = const_cast<char*>(text.data());
+  blob.len = text.size();
+  blob.flags = CURL_BLOB_NOCOPY;
+  Set(option, &blob);
+}
+
+void CurlExchange::SetConnection() {
+  Set(CURLOPT_ERRORBUFFER, error_.data());
+  Set(CURLOPT_NOSIGNAL, 1L);
+  // libcurl's resolver threads cannot be interrupted; without this a cancelled request would wait
+  // for getaddrinfo to come back (curl/curl:lib/asyn-thread.c, Curl_resolver_kill).
+  Set(CURLOPT_QUICK_EXIT, 1L);
+  Set(CURLOPT_PROTOCOLS_STR, "http,https");
+  Set(CURLOPT_FOLLOWLOCATION, 0L);
+  Set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+  Set(CURLOPT_CONNECTTIMEOUT_MS,
+      std::max<long>(1, static_cast<long>(std::chrono::ceil<std::chrono::milliseconds>(
+                                              endpoint_.options.connect_timeout)
+                                              .count())));
+  Set(CURLOPT_MAXAGE_CONN, kLongestIdleSeconds);
+  // Notices a peer that vanished during a long poll.
+  Set(CURLOPT_TCP_KEEPALIVE, 1L);
+  Set(CURLOPT_TCP_KEEPIDLE, kKeepAliveIdleSeconds);
+  Set(CURLOPT_TCP_KEEPINTVL, kKeepAliveIntervalSeconds);
+  if (endpoint_.url.is_socket()) {
+    Set(CURLOPT_UNIX_SOCKET_PATH, endpoint_.url.socket.c_str());
+  }
+  if (!endpoint_.connect_to.empty()) {
+    if (!connect_to_.Append(endpoint_.connect_to)) set_result_ = CURLE_OUT_OF_MEMORY;
+    Set(CURLOPT_CONNECT_TO, connect_to_.get());
+  }
+}
+
+void CurlExchange::SetTls() {
+  const TlsOptions& tls = endpoint_.options.tls;
+  const long verify = tls.skip_verify ? 0L : 1L;
+  Set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
+  Set(CURLOPT_SSL_VERIFYPEER, verify);
+  Set(CURLOPT_SSL_VERIFYHOST, verify * 2);
+  Set(CURLOPT_PROXY_SSL_VERIFYPEER, verify);
+  Set(CURLOPT_PROXY_SSL_VERIFYHOST, verify * 2);
+  // The blob replaces libcurl's built-in CA file, but not its built-in CA directory, which would
+  // add the machine's CAs to the one that was asked for
+  // (curl/curl:lib/vtls/openssl.c, populate_x509_store).
+  Set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));
+  Set(CURLOPT_PROXY_CAPATH, static_cast<const char*>(nullptr));
+  if (!endpoint_.ca_pem.empty()) {
+    SetBlob(CURLOPT_CAINFO_BLOB, endpoint_.ca_pem);
+    SetBlob(CURLOPT_PROXY_CAINFO_BLOB, endpoint_.ca_pem);
+  }
+  if (!tls.client_cert_pem.empty()) {
+    SetBlob(CURLOPT_SSLCERT_BLOB, tls.client_cert_pem);
+    SetBlob(CURLOPT_SSLKEY_BLOB, tls.client_key_pem.Reveal());
+  }
+}
+
+void CurlExchange::SetProxy() {
+  // Unset: libcurl reads the environment itself.
+  if (!endpoint_.proxy.url) return;
+  Set(CURLOPT_PROXY, endpoint_.proxy.url->c_str());
+  Set(CURLOPT_NOPROXY, "");
+}
+
+void CurlExchange::SetRequest() {
+  Set(CURLOPT_URL, (endpoint_.request_url + request_.target).c_str());
+  // The target goes out as it stands: libcurl would fold "/../".
+  Set(CURLOPT_PATH_AS_IS, 1L);
+  if (request_.method == Method::kGet ||
+      (request_.method == Method::kDelete && request_.body.empty())) {
+    Set(CURLOPT_HTTPGET, 1L);
+  } else {
+    Set(CURLOPT_POST, 1L);
+    Set(CURLOPT_POSTFIELDS, request_.body.data());
+    Set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request_.body.size()));
+  }
+  if (request_.method != Method::kGet) {
+    Set(CURLOPT_CUSTOMREQUEST, MethodName(request_.method).data());
+  }
+  // On a connection that was used before, libcurl sends a request a second time, unasked, if the
+  // server closes without a reply, whatever the method (curl/curl:lib/transfer.c,
+  // Curl_retry_request).
+  if (request_.idempotency == Idempotency::kOnce) Set(CURLOPT_FRESH_CONNECT, 1L);
+}
+
+void CurlExchange::SetHeaders() {
+  const CurlOptions& options = endpoint_.options;
+  Set(CURLOPT_USERAGENT, options.user_agent.c_str());
+  Set(CURLOPT_ACCEPT_ENCODING, "gzip");
+  Set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+  if (!options.basic_auth_user.empty()) {
+    Set(CURLOPT_HTTPAUTH, static_cast<long>(CURLAUTH_BASIC));
+    Set(CURLOPT_USERNAME, options.basic_auth_user.c_str());
+    Set(CURLOPT_PASSWORD, options.basic_auth_password.Reveal().c_str());
+  }
+  bool ok = true;
+  // libcurl's notation: "Name:" removes a header of its own, "Name;" sends an empty one.
+  ok = ok && headers_.Append("Expect:");
+  if (!request_.headers.Find("Content-Type")) ok = ok && headers_.Append("Content-Type:");
+  // The URL holds the TLS server name then, see MakeEndpoint.
+  if (!endpoint_.connect_to.empty()) {
+    ok = ok && headers_.Append("Host: " + endpoint_.url.authority);
+  }
+  for (const auto& [name, value] : request_.headers.fields()) {
+    const bool blank = base::TrimAsciiSpace(value).empty();
+    ok = ok && headers_.Append(blank ? name + ";" : name + ": " + value);
+  }
+  if (!ok) set_result_ = CURLE_OUT_OF_MEMORY;
+  Set(CURLOPT_HTTPHEADER, headers_.get());
+}
+
+void CurlExchange::SetCallbacks() {
+  Set(CURLOPT_MAXFILESIZE_LARGE, static_cast<curl_off_t>(endpoint_.options.max_response_bytes));
+  Set(CURLOPT_HEADERFUNCTION, &CurlExchange::OnHeader);
+  Set(CURLOPT_HEADERDATA, static_cast<void*>(this));
+  Set(CURLOPT_WRITEFUNCTION, &CurlExchange::OnBody);
+  Set(CURLOPT_WRITEDATA, static_cast<void*>(this));
+}
+
+absl::StatusOr<CURLcode> CurlExchange::Drive(const runtime::Context& context) {
+  CURLM* const multi = handles_.multi.get();
+  const Attachment attachment(handles_);
+  // Runs in the thread that cancels; a wake-up before the poll makes the poll return at once.
+  const std::stop_callback<std::function<void()>> wake(context.stop_token(),
+                                                       [multi] { curl_multi_wakeup(multi); });
+  CURLMcode result = attachment.result();
+  int running = 1;
+  while (result == CURLM_OK) {
+    result = curl_multi_perform(multi, &running);
+    if (result != CURLM_OK || running == 0) break;
+    NH_RETURN_IF_ERROR(context.Check());
+    result = curl_multi_poll(multi, nullptr, 0, PollMilliseconds(context), nullptr);
+  }
+  if (result != CURLM_OK) {
+    return base::Unavailable(std::string("libcurl cannot go on: ") + curl_multi_strerror(result));
+  }
+  int left = 0;
+  while (const CURLMsg* message = curl_multi_info_read(multi, &left)) {
+    if (message->msg == CURLMSG_DONE) return message->data.result;
+  }
+  return base::Internal("libcurl ended a transfer without a result");
+}
+
+absl::Status CurlExchange::Failure(CURLcode code) {
+  if (too_large_) {
+    return base::MakeStatus(absl::StatusCode::kResourceExhausted,
+                            "the reply of " + endpoint_.url.Text() + " is larger than " +
+                                std::to_string(endpoint_.options.max_response_bytes) + " bytes");
+  }
+  CurlFailure failure;
+  failure.code = code;
+  failure.text = error_.data();
+  failure.peer = endpoint_.url.Text();
+  failure.server_name = endpoint_.options.tls.server_name.empty()
+                            ? endpoint_.url.host
+                            : endpoint_.options.tls.server_name;
+  // Zero until the request is about to be sent.
+  curl_off_t ready = 0;
+  curl_easy_getinfo(handles_.easy.get(), CURLINFO_PRETRANSFER_TIME_T, &ready);
+  failure.connected = ready > 0;
+  return CurlErrorStatus(failure);
+}
+
+std::size_t CurlExchange::OnHeader(char* data, std::size_t size, std::size_t count,
+                                   void* self) noexcept {
+  try {
+    return static_cast<CurlExchange*>(self)->TakeHeader({data, size * count}) ? size * count : 0;
+  } catch (...) {  // out of memory; libcurl is C and cannot pass it on
+    return 0;
+  }
+}
+
+std::size_t CurlExchange::OnBody(char* data, std::size_t size, std::size_t count,
+                                 void* self) noexcept {
+  try {
+    return static_cast<CurlExchange*>(self)->TakeBody({data, size * count}) ? size * count : 0;
+  } catch (...) {
+    return 0;
+  }
+}
+
+bool CurlExchange::TakeHeader(std::string_view line) {
+  header_bytes_ += line.size();
+  if (header_bytes_ > kMaxHeaderBytes) {
+    too_large_ = true;
+    return false;
+  }
+  line = base::TrimAsciiSpace(line);
+  if (line.empty()) {
+    in_headers_ = false;  // trailers follow the body and are not wanted
+    return true;
+  }
+  // A further status line means that the previous block was a 1xx.
+  if (!in_headers_ && line.substr(0, 5) == "HTTP/") {
+    in_headers_ = true;
+    response_.headers = Headers();
+    return true;
+  }
+  const std::size_t colon = line.find(':');
+  if (in_headers_ && colon != std::string_view::npos) {
+    response_.headers.Add(line.substr(0, colon), base::TrimAsciiSpace(line.substr(colon + 1)));
+  }
+  return true;
+}
+
+bool CurlExchange::TakeBody(std::string_view piece) {
+  if (piece.size() > endpoint_.options.max_response_bytes - response_.body.size()) {
+    too_large_ = true;
+    return false;
+  }
+  response_.body.append(piece);
+  return true;
+}
+
+}  // namespace nomad_harvester::http

@@ -1,0 +1,80 @@
+// Ownership of libcurl's objects.
+#ifndef NOMAD_HARVESTER_SRC_HTTP_CURL_HANDLES_H_
+#define NOMAD_HARVESTER_SRC_HTTP_CURL_HANDLES_H_
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <curl/curl.h>
+
+#include "nomad_harvester/base/mutex.h"
+
+#include "fifo_slots.h"
+
+namespace nomad_harvester::http {
+
+// libcurl's one-time initialisation. Thread-safe; every factory calls it. It also sees to it that a
+// broken TLS connection cannot kill the process by SIGPIPE.
+void InitCurl();
+
+struct EasyDeleter {
+  void operator()(CURL* handle) const { curl_easy_cleanup(handle); }
+};
+struct MultiDeleter {
+  void operator()(CURLM* handle) const { curl_multi_cleanup(handle); }
+};
+
+class CurlList {
+ public:
+  CurlList() = default;
+  ~CurlList() { curl_slist_free_all(list_); }
+  CurlList(const CurlList&) = delete;
+  CurlList& operator=(const CurlList&) = delete;
+  // False: out of memory.
+  bool Append(const std::string& text);
+  curl_slist* get() const { return list_; }
+
+ private:
+  curl_slist* list_ = nullptr;
+};
+
+// What one request in flight needs: a multi handle, because only that can be woken from another
+// thread, and the easy handle that it drives. The connection lives in the multi handle.
+struct CurlHandles {
+  std::unique_ptr<CURLM, MultiDeleter> multi;
+  std::unique_ptr<CURL, EasyDeleter> easy;
+};
+
+// Keeps handles, and with them their connections. The one used last is handed out first, so that
+// few requests need few connections. Thread-safe.
+class CurlPool {
+ public:
+  explicit CurlPool(std::size_t limit);
+
+  class Lease {
+   public:
+    Lease(CurlPool& pool, std::unique_ptr<CurlHandles> handles)
+        : pool_(&pool), handles_(std::move(handles)) {}
+    Lease(Lease&&) = default;
+    Lease& operator=(Lease&&) = delete;
+    ~Lease();
+    const CurlHandles& operator*() const { return *handles_; }
+
+   private:
+    CurlPool* pool_;
+    std::unique_ptr<CurlHandles> handles_;
+  };
+  // Waits while `limit` leases exist, as long as the context allows: its status otherwise.
+  absl::StatusOr<Lease> Take(const runtime::Context& context);
+
+ private:
+  FifoSlots slots_;
+  base::Mutex mutex_;
+  std::vector<std::unique_ptr<CurlHandles>> idle_ NH_GUARDED_BY(mutex_);
+};
+
+}  // namespace nomad_harvester::http
+
+#endif  // NOMAD_HARVESTER_SRC_HTTP_CURL_HANDLES_H_

@@ -1,0 +1,63 @@
+#include "fifo_slots.h"
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+
+namespace nomad_harvester::http {
+namespace {
+
+// A wait without deadline still needs a time point that the clock's arithmetic can hold; a fake
+// clock that stands still just before its deadline must not turn the wait into a busy loop.
+constexpr base::Duration kLongestWait = std::chrono::hours(1);
+constexpr base::Duration kShortestWait = std::chrono::milliseconds(1);
+
+}  // namespace
+
+FifoSlots::FifoSlots(std::size_t count) : free_(std::max<std::size_t>(count, 1)) {}
+
+absl::Status FifoSlots::Acquire(const runtime::Context& context) {
+  const base::MutexLock lock(mutex_);
+  // Release() hands a slot to the first waiter directly, so a free one means that nobody waits.
+  if (free_ > 0) {
+    --free_;
+    return absl::OkStatus();
+  }
+  waiters_.emplace_back();
+  const auto self = std::prev(waiters_.end());
+  absl::Status status = WaitFor(*self, context);
+  // A slot that came together with the cancellation is kept: the caller's next step finds out.
+  if (self->served) status = absl::OkStatus();
+  waiters_.erase(self);
+  return status;
+}
+
+absl::Status FifoSlots::WaitFor(Waiter& waiter, const runtime::Context& context) {
+  for (;;) {
+    const base::Duration left = std::clamp(context.Remaining(), kShortestWait, kLongestWait);
+    if (waiter.changed.WaitUntil(mutex_, context.stop_token(),
+                                 std::chrono::steady_clock::now() + left,
+                                 [&waiter] { return waiter.served; })) {
+      return absl::OkStatus();
+    }
+    if (absl::Status status = context.Check(); !status.ok()) return status;
+  }
+}
+
+void FifoSlots::Release() {
+  const base::MutexLock lock(mutex_);
+  for (Waiter& waiter : waiters_) {
+    if (waiter.served) continue;
+    waiter.served = true;
+    waiter.changed.NotifyOne();
+    return;
+  }
+  ++free_;
+}
+
+std::size_t FifoSlots::waiting() const {
+  const base::MutexLock lock(mutex_);
+  return waiters_.size();
+}
+
+}  // namespace nomad_harvester::http

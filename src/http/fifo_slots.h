@@ -1,0 +1,54 @@
+// A counting semaphore that serves its waiters in order.
+#ifndef NOMAD_HARVESTER_SRC_HTTP_FIFO_SLOTS_H_
+#define NOMAD_HARVESTER_SRC_HTTP_FIFO_SLOTS_H_
+
+#include <cstddef>
+#include <list>
+
+#include "nomad_harvester/base/mutex.h"
+#include "nomad_harvester/runtime/context.h"
+
+#include "absl/status/status.h"
+
+namespace nomad_harvester::http {
+
+// Thread-safe. A free slot is taken without a look at the clock. A contended wait is measured on
+// the machine's steady clock: a context of a fake clock still wakes on cancellation, and gives up
+// when as much real time has passed as it had left.
+class FifoSlots {
+ public:
+  explicit FifoSlots(std::size_t count);
+
+  // OK, or the context's own status.
+  absl::Status Acquire(const runtime::Context& context);
+  void Release();
+  // For tests: callers that wait.
+  std::size_t waiting() const;
+
+ private:
+  struct Waiter {
+    bool served = false;
+    base::CondVar changed;
+  };
+  absl::Status WaitFor(Waiter& waiter, const runtime::Context& context) NH_REQUIRES(mutex_);
+
+  mutable base::Mutex mutex_;
+  std::size_t free_ NH_GUARDED_BY(mutex_);
+  std::list<Waiter> waiters_ NH_GUARDED_BY(mutex_);
+};
+
+// A slot for a scope.
+class SlotLease {
+ public:
+  explicit SlotLease(FifoSlots& slots) : slots_(slots) {}
+  ~SlotLease() { slots_.Release(); }
+  SlotLease(const SlotLease&) = delete;
+  SlotLease& operator=(const SlotLease&) = delete;
+
+ private:
+  FifoSlots& slots_;
+};
+
+}  // namespace nomad_harvester::http
+
+#endif  // NOMAD_HARVESTER_SRC_HTTP_FIFO_SLOTS_H_

@@ -1,0 +1,120 @@
+#include "nomad_harvester/http/retry.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "nomad_harvester/base/status.h"
+
+#include "request_text.h"
+
+namespace nomad_harvester::http {
+namespace {
+
+base::Duration SaturatingAdd(base::Duration a, base::Duration b) {
+  return a > base::Duration::max() - b ? base::Duration::max() : a + b;
+}
+
+std::string Attempts(int count) {
+  return count == 1 ? "1 attempt" : std::to_string(count) + " attempts";
+}
+
+class RetryTransport final : public HttpTransport {
+ public:
+  RetryTransport(std::shared_ptr<HttpTransport> inner, RetryOptions options,
+                 std::shared_ptr<runtime::Random> random, log::Logger logger)
+      : inner_(std::move(inner)),
+        options_(std::move(options)),
+        random_(std::move(random)),
+        logger_(std::move(logger)) {}
+
+  absl::StatusOr<HttpResponse> Send(const runtime::Context& context,
+                                    const HttpRequest& request) override {
+    for (int attempt = 1;; ++attempt) {
+      NH_RETURN_IF_ERROR(request.effect == Effect::kWrite ? context.CheckWrite() : context.Check());
+      absl::StatusOr<HttpResponse> outcome = SendOnce(context, request);
+      if (DecideRetry(request, outcome, options_.refused_for_good) == RetryDecision::kDone) {
+        return outcome;
+      }
+      const base::Duration wait = WaitAfter(attempt, outcome);
+      // A wait that the context does not outlive would only replace the reason by "deadline".
+      if (attempt >= options_.max_attempts || wait >= context.Remaining()) {
+        return WithAttempts(std::move(outcome), attempt);
+      }
+      LogRetry(request, outcome, attempt, wait);
+      if (absl::Status slept = context.Sleep(wait); !slept.ok()) {
+        return EndedWhileWaiting(slept, request, outcome);
+      }
+    }
+  }
+
+ private:
+  absl::StatusOr<HttpResponse> SendOnce(const runtime::Context& context,
+                                        const HttpRequest& request) {
+    base::Duration limit = options_.attempt_timeout;
+    if (request.effect == Effect::kWrite) limit = std::min(limit, context.WriteAttemptLimit());
+    limit = SaturatingAdd(limit, request.server_wait);
+    // "No limit" must not become a deadline: the sum with the clock would overflow.
+    if (limit == base::Duration::max()) return inner_->Send(context, request);
+
+    absl::StatusOr<HttpResponse> outcome = inner_->Send(context.WithTimeout(limit), request);
+    if (absl::IsDeadlineExceeded(outcome.status()) && context.Check().ok()) {
+      return base::Unavailable(RequestText(request) + ": no answer within " +
+                               base::FormatGoDuration(limit));
+    }
+    return outcome;
+  }
+
+  // Full jitter keeps many waiters apart (the AWS Architecture Blog, "Exponential Backoff And
+  // Jitter"); a wait that the server asks for comes first, and the jitter on top of it.
+  base::Duration WaitAfter(int attempt, const absl::StatusOr<HttpResponse>& outcome) const {
+    base::Duration ceiling = options_.backoff_base;
+    for (int i = 1; i < attempt && ceiling < options_.backoff_cap; ++i) ceiling *= 2;
+    ceiling = std::min(ceiling, options_.backoff_cap);
+    const auto jitter = std::chrono::duration_cast<base::Duration>(
+        std::chrono::duration<double, std::nano>(ceiling) * random_->NextFraction());
+    if (!outcome.ok()) return jitter;
+    return RetryAfter(*outcome).value_or(base::Duration::zero()) + jitter;
+  }
+
+  static absl::StatusOr<HttpResponse> WithAttempts(absl::StatusOr<HttpResponse> outcome,
+                                                   int attempts) {
+    if (outcome.ok()) return outcome;
+    return base::MakeStatus(outcome.status().code(),
+                            base::Message(outcome.status()) + " (" + Attempts(attempts) + ")");
+  }
+
+  static absl::Status EndedWhileWaiting(const absl::Status& ended, const HttpRequest& request,
+                                        const absl::StatusOr<HttpResponse>& outcome) {
+    const std::string last =
+        outcome.ok() ? "HTTP " + std::to_string(outcome->status) : base::Message(outcome.status());
+    return base::MakeStatus(ended.code(), RequestText(request) + ": " + base::Message(ended) +
+                                              ", before another attempt; the last one: " + last);
+  }
+
+  void LogRetry(const HttpRequest& request, const absl::StatusOr<HttpResponse>& outcome,
+                int attempt, base::Duration wait) const {
+    const std::string cause =
+        outcome.ok() ? "HTTP " + std::to_string(outcome->status) : base::Message(outcome.status());
+    logger_.Debug("repeating a request", {{"method", MethodName(request.method)},
+                                          {"purpose", RequestText(request)},
+                                          {"attempt", attempt},
+                                          {"cause", cause},
+                                          {"wait", wait}});
+  }
+
+  const std::shared_ptr<HttpTransport> inner_;
+  const RetryOptions options_;
+  const std::shared_ptr<runtime::Random> random_;
+  const log::Logger logger_;
+};
+
+}  // namespace
+
+std::shared_ptr<HttpTransport> WithRetry(std::shared_ptr<HttpTransport> inner, RetryOptions options,
+                                         std::shared_ptr<runtime::Random> random,
+                                         log::Logger logger) {
+  return std::make_shared<RetryTransport>(std::move(inner), std::move(options), std::move(random),
+                                          std::move(logger));
+}
+
+}  // namespace nomad_harvester::http
