@@ -15,16 +15,24 @@ enum class OptionType {
 };
 
 struct Option {
-  Section section;
-  std::string_view key;
-  OptionType type;
-  // Shown in the reference; empty: none. Applied by the readers of this module.
-  std::string_view default_text;
-  std::string_view environment;  // empty: none
+  Section section = Section::kPlugin;
+  std::string_view group = {};  // heading in the reference; the options of a group are neighbours
+  std::string_view key = {};
+  OptionType type = OptionType::kString;
+  // Applied by the readers of this module and shown in the reference; empty: none.
+  std::string_view default_text = {};
+  // A default that is no constant ("the pool's name"): shown in the reference only.
+  std::string_view default_note = {};
+  // Names of variables, comma-separated, the first one set counts; empty: none.
+  std::string_view environment = {};
   // Where both are given: true, the environment wins; false, it only fills an absent key.
   bool environment_wins = true;
-  std::string_view documentation;  // Markdown, one paragraph
-  std::string_view enum_values;    // comma-separated, for kEnum
+  // An absent key is a problem.
+  bool required = false;
+  // An empty text counts as absent: for what the agent injects, with or without a value.
+  bool empty_is_absent = false;
+  std::string_view documentation = {};  // Markdown, one paragraph
+  std::string_view enum_values = {};    // comma-separated, for kEnum
 };
 
 // Every key that is implemented. A key that is not in here is unknown, and so refused.

@@ -64,11 +64,17 @@ struct PluginConfig {
   std::vector<std::string> warnings;
 };
 
-// INVALID_ARGUMENT with every problem at once, one line each, "key: what is wrong; cure". Unknown keys
-// are problems that name the nearest known key. Reads no network; looks at the existence of files only
-// as far as configuration.md says (a missing auth_token_file is a warning).
+// Of a whole environment, by name: the variables that user data may use.
+StringMap TemplateVariablesOf(const StringMap& environment);
+
+// INVALID_ARGUMENT with every problem at once, one line each, "key: what is wrong; cure", in the order
+// of OptionTable(). Unknown keys are problems that name the nearest known key. Secrets are in neither
+// problems nor warnings. Reads no network; looks at the existence of files only as far as
+// docs/configuration.md says (a missing auth_token_file is a warning). `template_environment`: a lookup
+// cannot be listed, so the caller hands over its environment; only HARVESTER_TEMPLATE_* are kept.
 absl::StatusOr<PluginConfig> ParsePluginConfig(const StringMap& values,
-                                               const Environment& environment);
+                                               const Environment& environment,
+                                               const StringMap& template_environment = {});
 
 }  // namespace nomad_harvester::config
 

@@ -1,0 +1,156 @@
+#include "config_reader.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/status.h"
+
+#include "options.h"
+
+namespace nomad_harvester::config {
+namespace {
+
+constexpr std::size_t kLongestQuoted = 80;
+constexpr std::string_view kEllipsis = "…";
+
+bool IsControl(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
+
+// The first bytes of `text` that are whole UTF-8 characters, kLongestQuoted at most.
+std::string_view Shorten(std::string_view text) {
+  if (text.size() <= kLongestQuoted) return text;
+  std::size_t length = kLongestQuoted;
+  while (length > 0 && (static_cast<unsigned char>(text[length]) & 0xc0U) == 0x80U) --length;
+  return text.substr(0, length == 0 ? kLongestQuoted : length);
+}
+
+// As it is if it looks like a key; in quotes otherwise.
+std::string PrintableKey(std::string_view key) {
+  const bool plain = !key.empty() && key.size() <= kLongestQuoted &&
+                     std::all_of(key.begin(), key.end(), [](char c) {
+                       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                              (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
+                     });
+  return plain ? std::string(key) : Quote(key);
+}
+
+}  // namespace
+
+std::string Quote(std::string_view text) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  const std::string_view shown = Shorten(text);
+  std::string quoted = "\"";
+  for (const char c : base::ToValidUtf8(shown)) {
+    if (IsControl(c)) {
+      const auto byte = static_cast<unsigned char>(c);
+      quoted += "\\x";
+      quoted += kHex[byte >> 4U];
+      quoted += kHex[byte & 0xfU];
+    } else {
+      if (c == '"' || c == '\\') quoted += '\\';
+      quoted += c;
+    }
+  }
+  quoted += '"';
+  if (shown.size() < text.size()) quoted += kEllipsis;
+  return quoted;
+}
+
+ConfigReader::ConfigReader(Section section, const StringMap& values, Environment environment)
+    : section_(section), values_(values), environment_(std::move(environment)) {}
+
+std::optional<Given> ConfigReader::FindInMap(std::string_view key) {
+  consumed_.emplace(key);
+  const auto found = values_.find(std::string(key));
+  if (found == values_.end()) return std::nullopt;
+  const Option* const option = FindOption(section_, key);
+  if (found->second.empty() && option != nullptr && option->empty_is_absent) return std::nullopt;
+  return Given{.value = found->second, .variable = {}};
+}
+
+// An empty variable counts as unset, as Nomad's and Go's own readers take it.
+std::optional<Given> ConfigReader::FindInEnvironment(std::string_view key) const {
+  const Option* const option = FindOption(section_, key);
+  if (!environment_ || option == nullptr) return std::nullopt;
+  std::string_view names = option->environment;
+  while (!names.empty()) {
+    const std::size_t comma = names.find(',');
+    const std::string name(names.substr(0, comma));
+    const std::optional<std::string> value = environment_(name);
+    if (value && !value->empty()) return Given{.value = *value, .variable = name};
+    names.remove_prefix(comma == std::string_view::npos ? names.size() : comma + 1);
+  }
+  return std::nullopt;
+}
+
+std::optional<Given> ConfigReader::Find(std::string_view key) {
+  const Option* const option = FindOption(section_, key);
+  std::optional<Given> in_map = FindInMap(key);
+  std::optional<Given> in_environment = FindInEnvironment(key);
+  if (in_environment && (!in_map || option->environment_wins)) return in_environment;
+  if (!in_map && option != nullptr && option->required) {
+    AddProblem(key, "required, but absent", "add it");
+  }
+  return in_map;
+}
+
+std::optional<std::string> ConfigReader::DefaultOf(std::string_view key) const {
+  const Option* const option = FindOption(section_, key);
+  if (option == nullptr || option->default_text.empty()) return std::nullopt;
+  return std::string(option->default_text);
+}
+
+void ConfigReader::AddFault(std::string_view key, const Fault& fault, const Given& given) {
+  const Option* const option = FindOption(section_, key);
+  const bool secret = option == nullptr || option->type == OptionType::kSecret;
+  std::string what = fault.what;
+  if (fault.show_value && !secret) {
+    what += " (got " + Quote(given.value);
+    if (!given.variable.empty()) what += " from " + given.variable;
+    what += ")";
+  } else if (!given.variable.empty()) {
+    what += " (from " + given.variable + ")";
+  }
+  AddProblem(key, what, fault.cure);
+}
+
+void ConfigReader::AddProblem(std::string_view key, std::string_view what, std::string_view cure) {
+  std::string text = PrintableKey(key) + ": " + std::string(what);
+  if (!cure.empty()) text += "; " + std::string(cure);
+  problems_.push_back({OrderOf(key), std::move(text)});
+}
+
+void ConfigReader::AddWarning(std::string_view key, std::string_view text) {
+  warnings_.push_back(std::string(key) + ": " + std::string(text));
+}
+
+std::size_t ConfigReader::OrderOf(std::string_view key) const {
+  const std::span<const Option> options = OptionsOf(section_);
+  const auto found = std::find_if(options.begin(), options.end(),
+                                  [key](const Option& option) { return option.key == key; });
+  return static_cast<std::size_t>(found - options.begin());
+}
+
+absl::Status ConfigReader::Finish() {
+  for (const auto& [key, value] : values_) {
+    if (consumed_.count(key) == 0) {
+      AddProblem(key, "unknown key", UnknownKeyCure(section_, key));
+    }
+  }
+  if (problems_.empty()) return absl::OkStatus();
+  std::stable_sort(problems_.begin(), problems_.end(),
+                   [](const Problem& a, const Problem& b) { return a.order < b.order; });
+  std::string message;
+  for (const Problem& problem : problems_) {
+    if (!message.empty()) message += '\n';
+    message += problem.text;
+  }
+  return base::InvalidArgument(message);
+}
+
+}  // namespace nomad_harvester::config

@@ -1,0 +1,107 @@
+// Reads one configuration map: collects every problem instead of stopping at the first.
+#ifndef NOMAD_HARVESTER_SRC_CONFIG_CONFIG_READER_H_
+#define NOMAD_HARVESTER_SRC_CONFIG_CONFIG_READER_H_
+
+#include <cstddef>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "nomad_harvester/config/option_table.h"
+#include "nomad_harvester/config/plugin_config.h"
+
+#include "absl/status/status.h"
+
+namespace nomad_harvester::config {
+
+// A value and where it stands.
+struct Given {
+  std::string value;
+  std::string variable;  // of the environment; empty: the map
+};
+
+// What is wrong with a value, and the cure: "key: <what> (got "x"); <cure>".
+struct Fault {
+  std::string what;
+  std::string cure;
+  // False where the value may hold a secret, or `what` quotes it already.
+  bool show_value = true;
+};
+
+template <typename T>
+using ValueOr = std::variant<T, Fault>;
+
+// Text for a message: in quotes, shortened, control characters and invalid UTF-8 made visible.
+std::string Quote(std::string_view text);
+
+// Use: Read() every key of the section, then Finish(). A key of the map that nobody has read by
+// then is unknown. Not thread-safe; one reader for each map.
+class ConfigReader {
+ public:
+  // `values` must outlive the reader.
+  ConfigReader(Section section, const StringMap& values, Environment environment = nullptr);
+
+  // Parses the value of `key` into *target: the map's or the environment's, as the option table
+  // says which one wins; if there is none, the table's default. *target stays as it is if there is
+  // no default either, or if the value is wrong, which is a problem and never replaced by the
+  // default. `parse` takes a const std::string& and returns ValueOr<T>.
+  template <typename Target, typename Parse>
+  void Read(std::string_view key, Parse parse, Target* target) {
+    const std::optional<Given> given = Find(key);
+    if (!given) {
+      if (const std::optional<std::string> text = DefaultOf(key)) Take(key, parse(*text), target);
+      return;
+    }
+    Take(key, parse(given->value), target, *given);
+  }
+
+  // The value by the table's rule, unparsed; an absent key that is required is a problem.
+  std::optional<Given> Find(std::string_view key);
+  // One source alone, for keys with rules of their own.
+  std::optional<Given> FindInMap(std::string_view key);
+  std::optional<Given> FindInEnvironment(std::string_view key) const;
+
+  // `given` decides what the message quotes: secrets and what a fault hides are left out.
+  void AddFault(std::string_view key, const Fault& fault, const Given& given);
+  // A problem that is not about one value.
+  void AddProblem(std::string_view key, std::string_view what, std::string_view cure);
+  void AddWarning(std::string_view key, std::string_view text);
+
+  std::vector<std::string> TakeWarnings() { return std::move(warnings_); }
+  // OK, or INVALID_ARGUMENT with a line for each problem, in the order of the option table, unknown
+  // keys last.
+  absl::Status Finish();
+
+ private:
+  struct Problem {
+    std::size_t order;  // of the key in the option table
+    std::string text;
+  };
+
+  template <typename T, typename Target>
+  void Take(std::string_view key, ValueOr<T> parsed, Target* target, const Given& given = {}) {
+    if (const Fault* const fault = std::get_if<Fault>(&parsed)) {
+      AddFault(key, *fault, given);
+    } else {
+      *target = std::get<T>(std::move(parsed));
+    }
+  }
+
+  std::optional<std::string> DefaultOf(std::string_view key) const;
+  std::size_t OrderOf(std::string_view key) const;
+
+  Section section_;
+  const StringMap& values_;
+  Environment environment_;
+  std::set<std::string, std::less<>> consumed_;
+  std::vector<Problem> problems_;
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace nomad_harvester::config
+
+#endif  // NOMAD_HARVESTER_SRC_CONFIG_CONFIG_READER_H_

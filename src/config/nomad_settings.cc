@@ -1,0 +1,55 @@
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "files.h"
+#include "plugin_sections.h"
+#include "urls.h"
+#include "values.h"
+
+namespace nomad_harvester::config {
+namespace {
+
+// Load balancers close a connection that is silent for 60 s, and that is an error, not an answer
+// (hashicorp/nomad-autoscaler#754). Nomad adds up to a sixteenth to the time asked for
+// (hashicorp/nomad:nomad/rpc.go): 55 s end within 58.5 s.
+constexpr base::Duration kLongestWait = std::chrono::seconds(55);
+
+void ReadTls(ConfigReader& reader, NomadSettings* settings) {
+  ReadFilePath(reader, "nomad_ca-cert", &settings->ca_cert);
+  ReadDirectoryPath(reader, "nomad_ca-path", &settings->ca_path);
+  const bool has_cert = reader.Find("nomad_client-cert").has_value();
+  const bool has_key = reader.Find("nomad_client-key").has_value();
+  ReadFilePath(reader, "nomad_client-cert", &settings->client_cert);
+  ReadFilePath(reader, "nomad_client-key", &settings->client_key);
+  if (has_cert && !has_key) {
+    reader.AddProblem("nomad_client-cert", "given without nomad_client-key", "give both");
+  }
+  if (has_key && !has_cert) {
+    reader.AddProblem("nomad_client-key", "given without nomad_client-cert", "give both");
+  }
+  reader.Read("nomad_tls-server-name", HostName, &settings->tls_server_name);
+  reader.Read("nomad_skip-verify", Boolean, &settings->skip_verify);
+}
+
+}  // namespace
+
+void ReadNomadSettings(ConfigReader& reader, NomadSettings* settings) {
+  reader.Read("nomad_address", NomadAddress, &settings->address);
+  reader.Read("nomad_region", Text, &settings->region);
+  reader.Read("nomad_namespace", Text, &settings->ns);
+  reader.Read("nomad_token", Token, &settings->token);
+  if (const std::optional<Given> file = reader.Find("nomad_token_file")) {
+    CheckTokenFile(reader, "nomad_token_file", *file, &settings->token_file);
+  }
+  reader.Read("nomad_http-auth", SecretText, &settings->http_auth);
+  ReadTls(reader, settings);
+  reader.Read("nomad_block-query-wait-time", PositiveDuration, &settings->block_query_wait);
+  settings->block_query_wait = std::min(settings->block_query_wait, kLongestWait);
+  // The agent's key: its value is checked here and acted upon there.
+  bool inherit = true;
+  reader.Read("nomad_config_inherit", Boolean, &inherit);
+}
+
+}  // namespace nomad_harvester::config

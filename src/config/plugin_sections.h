@@ -1,0 +1,16 @@
+// The two halves of the plugin block.
+#ifndef NOMAD_HARVESTER_SRC_CONFIG_PLUGIN_SECTIONS_H_
+#define NOMAD_HARVESTER_SRC_CONFIG_PLUGIN_SECTIONS_H_
+
+#include "nomad_harvester/config/plugin_config.h"
+
+#include "config_reader.h"
+
+namespace nomad_harvester::config {
+
+void ReadHarvesterSettings(ConfigReader& reader, HarvesterSettings* settings);
+void ReadNomadSettings(ConfigReader& reader, NomadSettings* settings);
+
+}  // namespace nomad_harvester::config
+
+#endif  // NOMAD_HARVESTER_SRC_CONFIG_PLUGIN_SECTIONS_H_

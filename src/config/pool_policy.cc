@@ -1,0 +1,203 @@
+#include "nomad_harvester/config/pool_policy.h"
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "nomad_harvester/base/status.h"
+
+#include "choices.h"
+#include "config_reader.h"
+#include "values.h"
+
+namespace nomad_harvester::config {
+namespace {
+
+constexpr std::size_t kLongestPool = 40;
+// "<prefix>-<8 random characters>" has 50 characters at most.
+constexpr std::size_t kLongestPrefix = 41;
+// QEMU's limit of vCPUs for one machine.
+constexpr std::int64_t kMostCores = 4096;
+constexpr std::int64_t kSuspiciousMemory = std::int64_t{64} * 1024 * 1024;
+constexpr char kGrpcTimeout[] = "_nomad_autoscaler_grpc_timeout";
+constexpr std::string_view kHostPrefix = "_nomad_autoscaler_";
+
+constexpr Choice<SelectorStrategy> kSelectors[] = {
+    {"least_busy", SelectorStrategy::kLeastBusy},
+    {"newest_create_index", SelectorStrategy::kNewestCreateIndex},
+    {"oldest_create_index", SelectorStrategy::kOldestCreateIndex},
+    {"empty", SelectorStrategy::kEmpty},
+    {"empty_ignore_system", SelectorStrategy::kEmptyIgnoreSystem},
+};
+constexpr Choice<RunStrategyKind> kRunStrategies[] = {
+    {"RerunOnFailure", RunStrategyKind::kRerunOnFailure},
+    {"Always", RunStrategyKind::kAlways},
+    {"Once", RunStrategyKind::kOnce},
+};
+constexpr Choice<WaitFor> kWaitFor[] = {
+    {"created", WaitFor::kCreated},
+    {"running", WaitFor::kRunning},
+    {"nomad", WaitFor::kNomad},
+};
+constexpr Choice<OnJoinTimeout> kOnJoinTimeout[] = {
+    {"delete", OnJoinTimeout::kDelete},
+    {"keep", OnJoinTimeout::kKeep},
+};
+
+ValueOr<RunStrategyKind> RunStrategy(const std::string& text) {
+  // kubevirt/kubevirt:staging/src/kubevirt.io/api/core/v1/types.go, VirtualMachineRunStrategy.
+  for (const std::string_view other : {"Manual", "Halted", "WaitAsReceiver"}) {
+    if (text == other) {
+      return Fault{"never boots a VM", "choose RerunOnFailure, Always or Once"};
+    }
+  }
+  return OneOf(kRunStrategies)(text);
+}
+
+ValueOr<std::string> PoolLabel(const std::string& text) { return DnsLabel(text, kLongestPool); }
+ValueOr<std::string> NamePrefix(const std::string& text) { return DnsLabel(text, kLongestPrefix); }
+ValueOr<std::string> Namespace(const std::string& text) { return DnsLabel(text, 63); }
+ValueOr<std::int64_t> Cores(const std::string& text) { return CountUpTo(text, kMostCores); }
+
+void ReadIdentity(ConfigReader& reader, PoolPolicy* policy) {
+  struct Identifier {
+    const char* key;
+    std::optional<std::string>* target;
+  };
+  const Identifier identifiers[] = {{"node_class", &policy->node_class},
+                                    {"datacenter", &policy->datacenter},
+                                    {"node_pool", &policy->node_pool}};
+  bool present = false;
+  for (const auto& [key, target] : identifiers) {
+    present = reader.Find(key).has_value() || present;
+    reader.Read(key, AnyText, target);
+    if (target->has_value() && (*target)->empty()) {
+      reader.AddWarning(key, "is empty and matches no node");
+    }
+  }
+  if (!present) {
+    // The SDK's words (hashicorp/nomad-autoscaler:sdk/helper/scaleutils/nodepool/nodepool.go).
+    reader.AddProblem("node_class", "node pool identification method required",
+                      "give at least one of node_class, datacenter and node_pool");
+  }
+}
+
+void ReadNodes(ConfigReader& reader, PoolPolicy* policy) {
+  ReadIdentity(reader, policy);
+  reader.Read("node_attribute", NodeAttribute, &policy->node_attribute);
+  reader.Read("node_filter_ignore_init", Boolean, &policy->filter_ignore_init);
+  reader.Read("node_filter_ignore_drain", Boolean, &policy->filter_ignore_drain);
+  reader.Read("node_filter_ignore_ineligible", Boolean, &policy->filter_ignore_ineligible);
+}
+
+void ReadUserData(ConfigReader& reader, PoolPolicy* policy) {
+  const bool has_text = reader.Find("user_data").has_value();
+  const bool has_file = reader.Find("user_data_file").has_value();
+  reader.Read("user_data", Text, &policy->user_data);
+  reader.Read("user_data_file", Text, &policy->user_data_file);
+  if (has_text && has_file) {
+    reader.AddProblem("user_data", "given together with user_data_file", "remove one of them");
+  }
+  if (has_text) {
+    // hashicorp/nomad-autoscaler:policy/manager.go logs target_config at INFO.
+    reader.AddWarning("user_data",
+                      "the agent writes the whole block of a policy to its log at every "
+                      "evaluation, inline user data included; user_data_file keeps it out");
+  }
+}
+
+void ReadMachine(ConfigReader& reader, PoolPolicy* policy) {
+  reader.Read("image", ImageRef, &policy->image);
+  reader.Read("cpu_request", Cores, &policy->cpu_cores);
+  reader.Read("memory_request", Bytes, &policy->memory_bytes);
+  if (policy->memory_bytes > 0 && policy->memory_bytes < kSuspiciousMemory) {
+    reader.AddWarning("memory_request", "is less than 64Mi; is a suffix such as Gi missing?");
+  }
+  reader.Read("disk_size", Bytes, &policy->disk_bytes);
+  reader.Read("networks", Networks, &policy->networks);
+  ReadUserData(reader, policy);
+  reader.Read("ssh_keys", ResourceRefs, &policy->ssh_keys);
+  policy->name_prefix = policy->pool;
+  reader.Read("name_prefix", NamePrefix, &policy->name_prefix);
+  reader.Read("labels", Labels, &policy->labels);
+  reader.Read("annotations", Annotations, &policy->annotations);
+  reader.Read("tags", Tags, &policy->tags);
+  for (const auto& [key, value] : policy->tags) {
+    if (policy->labels.count("tag.harvesterhci.io/" + key) > 0) {
+      reader.AddProblem("tags", Quote(key) + " is given in labels, too", "remove one of them");
+    }
+  }
+  reader.Read("run_strategy", RunStrategy, &policy->run_strategy);
+}
+
+void ReadGrowth(ConfigReader& reader, PoolPolicy* policy) {
+  reader.Read("wait_for", OneOf(kWaitFor), &policy->wait_for);
+  reader.Read("join_timeout", PositiveDuration, &policy->join_timeout);
+  reader.Read("on_join_timeout", OneOf(kOnJoinTimeout), &policy->on_join_timeout);
+  reader.Read("max_scale_out", Count, &policy->max_scale_out);
+  if (policy->wait_for != WaitFor::kCreated && policy->join_timeout > policy->scale_timeout) {
+    reader.AddWarning("join_timeout",
+                      "is longer than scale_timeout: a Scale call can end before a "
+                      "VM that does not join is given up");
+  }
+}
+
+void ReadShrinking(ConfigReader& reader, PoolPolicy* policy) {
+  reader.Read("node_selector_strategy", OneOf(kSelectors), &policy->selector);
+  reader.Read("node_drain_deadline", SignedDuration, &policy->drain_deadline);
+  reader.Read("node_drain_ignore_system_jobs", Boolean, &policy->drain_ignore_system_jobs);
+  reader.Read("drain_grace", PositiveDuration, &policy->drain_grace);
+  reader.Read("force_after_deadline", Boolean, &policy->force_after_deadline);
+  reader.Read("node_purge", Boolean, &policy->node_purge);
+  reader.Read("scale_in_wait", Boolean, &policy->scale_in_wait);
+  reader.Read("max_scale_in", Count, &policy->max_scale_in);
+  if (policy->scale_in_wait &&
+      policy->drain_deadline + policy->drain_grace > policy->scale_timeout) {
+    reader.AddWarning("node_drain_deadline",
+                      "with drain_grace it is longer than scale_timeout: a "
+                      "Scale call can end before its drains do");
+  }
+}
+
+// What the host adds for itself (hashicorp/nomad-autoscaler:plugins/shared/util.go); names that it
+// may add later are none of the operator's mistakes.
+void ReadHostKeys(ConfigReader& reader, const StringMap& values, PoolPolicy* policy) {
+  for (auto entry = values.lower_bound(std::string(kHostPrefix));
+       entry != values.end() &&
+       std::string_view(entry->first).substr(0, kHostPrefix.size()) == kHostPrefix;
+       ++entry) {
+    reader.FindInMap(entry->first);
+  }
+  reader.Read(kGrpcTimeout, PositiveDuration, &policy->grpc_timeout);
+}
+
+}  // namespace
+
+absl::StatusOr<PoolPolicy> ParsePoolPolicy(const StringMap& values) {
+  ConfigReader reader(Section::kPolicy, values);
+  PoolPolicy policy;
+  reader.Read("node_group_name", PoolLabel, &policy.pool);
+  reader.Read("namespace", Namespace, &policy.ns);
+  reader.Read("dry-run", Boolean, &policy.dry_run);
+  if (const std::optional<Given> given = reader.Find("dry-run");
+      policy.dry_run && given->value != "true") {
+    // hashicorp/nomad-autoscaler:policy/handler.go compares with "true".
+    reader.AddWarning("dry-run", "the agent itself knows no other value than \"true\"");
+  }
+  reader.Read("scale_timeout", PositiveDuration, &policy.scale_timeout);
+  ReadNodes(reader, &policy);
+  ReadMachine(reader, &policy);
+  ReadGrowth(reader, &policy);
+  ReadShrinking(reader, &policy);
+  ReadHostKeys(reader, values, &policy);
+  NH_RETURN_IF_ERROR(reader.Finish());
+  policy.warnings = reader.TakeWarnings();
+  return policy;
+}
+
+std::string PoolName(const PoolPolicy& policy) { return policy.ns + "/" + policy.pool; }
+
+}  // namespace nomad_harvester::config

@@ -1,0 +1,126 @@
+#include "urls.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "nomad_harvester/base/parse.h"
+
+namespace nomad_harvester::config {
+namespace {
+
+constexpr std::string_view kHttp = "http://";
+constexpr std::string_view kHttps = "https://";
+constexpr std::string_view kUnix = "unix://";
+constexpr std::size_t kLongestHost = 253;
+
+bool HasPrefix(std::string_view text, std::string_view prefix) {
+  return base::EqualsIgnoreCase(text.substr(0, prefix.size()), prefix);
+}
+
+bool IsVisible(char c) { return c > 0x20 && c < 0x7f; }
+
+bool IsHostCharacter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+         c == '.' || c == '_';
+}
+
+bool IsHost(std::string_view host) {
+  return !host.empty() && host.size() <= kLongestHost && host.front() != '.' &&
+         std::all_of(host.begin(), host.end(), IsHostCharacter);
+}
+
+bool IsIpv6(std::string_view address) {
+  return address.find(':') != std::string_view::npos &&
+         std::all_of(address.begin(), address.end(), [](char c) {
+           return (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F') || (c >= '0' && c <= '9') ||
+                  c == ':' || c == '.';
+         });
+}
+
+bool IsPort(std::string_view text) {
+  const absl::StatusOr<std::int64_t> port = base::ParseInt(text);
+  return port.ok() && *port >= 1 && *port <= 65535;
+}
+
+// "host", "host:port", "[v6]", "[v6]:port".
+bool IsAuthority(std::string_view authority) {
+  std::string_view rest;
+  if (!authority.empty() && authority.front() == '[') {
+    const std::size_t end = authority.find(']');
+    if (end == std::string_view::npos || !IsIpv6(authority.substr(1, end - 1))) return false;
+    rest = authority.substr(end + 1);
+  } else {
+    const std::size_t colon = std::min(authority.find(':'), authority.size());
+    if (!IsHost(authority.substr(0, colon))) return false;
+    rest = authority.substr(colon);
+  }
+  return rest.empty() || (rest.front() == ':' && IsPort(rest.substr(1)));
+}
+
+// Without what may be a secret in the wrong place: credentials, a signed query.
+Fault UrlFault(const std::string& text, std::string what, std::string cure) {
+  const bool may_hold_secret = text.find_first_of("@?#") != std::string::npos;
+  return {std::move(what), std::move(cure), !may_hold_secret};
+}
+
+std::optional<std::size_t> SchemeLength(std::string_view url) {
+  if (HasPrefix(url, kHttps)) return kHttps.size();
+  if (HasPrefix(url, kHttp)) return kHttp.size();
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool IsPlainHttp(std::string_view url) { return HasPrefix(url, kHttp); }
+
+ValueOr<std::string> HttpUrl(const std::string& text) {
+  constexpr char kExample[] = "write it such as \"https://10.0.0.1:6443\"";
+  if (text.empty()) return Fault{"must not be empty", kExample, false};
+  const std::optional<std::size_t> scheme = SchemeLength(text);
+  if (!scheme) return UrlFault(text, "must begin with https:// or http://", kExample);
+  const std::string_view rest = std::string_view(text).substr(*scheme);
+  const std::string_view authority = rest.substr(0, rest.find_first_of("/?#"));
+  if (authority.find('@') != std::string_view::npos) {
+    return UrlFault(text, "must not hold a user or password",
+                    "remove them; credentials have keys of their own");
+  }
+  if (rest.find_first_of("?#") != std::string_view::npos) {
+    return UrlFault(text, "must not have a query or fragment", "end it before '?' or '#'");
+  }
+  if (!IsAuthority(authority)) return UrlFault(text, "has no valid host and port", kExample);
+  if (!std::all_of(rest.begin(), rest.end(), IsVisible)) {
+    return UrlFault(text, "must not contain white space, control or non-ASCII characters",
+                    kExample);
+  }
+  return text.substr(0, text.find_last_not_of('/') + 1);
+}
+
+ValueOr<std::string> NomadAddress(const std::string& text) {
+  constexpr char kCure[] = "write http://HOST:PORT, https://HOST:PORT or unix:///PATH";
+  if (!HasPrefix(text, kUnix)) {
+    ValueOr<std::string> url = HttpUrl(text);
+    if (Fault* const fault = std::get_if<Fault>(&url); fault != nullptr && !SchemeLength(text)) {
+      return UrlFault(text, "must begin with http://, https:// or unix://", kCure);
+    }
+    return url;
+  }
+  const std::string_view path = std::string_view(text).substr(kUnix.size());
+  if (path.size() < 2 || path.front() != '/' || std::any_of(path.begin(), path.end(), [](char c) {
+        return static_cast<unsigned char>(c) < 0x20;
+      })) {
+    return UrlFault(text, "must name an absolute path of a socket", kCure);
+  }
+  return text;
+}
+
+ValueOr<std::string> HostName(const std::string& text) {
+  if (IsHost(text) || IsIpv6(text)) return text;
+  return Fault{"must be a host name or an IP address", "write it without scheme and port"};
+}
+
+}  // namespace nomad_harvester::config

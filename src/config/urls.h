@@ -1,0 +1,25 @@
+// What configuration accepts as an address.
+#ifndef NOMAD_HARVESTER_SRC_CONFIG_URLS_H_
+#define NOMAD_HARVESTER_SRC_CONFIG_URLS_H_
+
+#include <string>
+#include <string_view>
+
+#include "config_reader.h"
+
+namespace nomad_harvester::config {
+
+// "http(s)://host[:port][/path]" without user, query or fragment. Slashes at the end are dropped,
+// so that a path can be appended. A text that holds an '@' or a '?' may hold a secret: it is not
+// shown.
+ValueOr<std::string> HttpUrl(const std::string& text);
+// The same, or "unix:///path".
+ValueOr<std::string> NomadAddress(const std::string& text);
+// A host name or an IP address, without port.
+ValueOr<std::string> HostName(const std::string& text);
+
+bool IsPlainHttp(std::string_view url);
+
+}  // namespace nomad_harvester::config
+
+#endif  // NOMAD_HARVESTER_SRC_CONFIG_URLS_H_

@@ -1,0 +1,135 @@
+#include "values.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/base/status.h"
+
+namespace nomad_harvester::config {
+namespace {
+
+// Sums of a time and a longer duration could overflow: 2^63 ns are 292 years, 55 of which have
+// passed since 1970.
+constexpr base::Duration kLongestDuration = std::chrono::hours(24 * 365 * 10);
+constexpr char kLongestText[] = "87600h";
+
+// Go's text quotes the whole value; a long one is replaced by our own words and a shortened value.
+constexpr std::size_t kLongestForGo = 60;
+
+Fault GoFault(const std::string& text, const absl::Status& status, std::string_view kind,
+              std::string_view cure) {
+  if (text.size() <= kLongestForGo) return {base::Message(status), std::string(cure), false};
+  return {"must be " + std::string(kind), std::string(cure)};
+}
+
+ValueOr<base::Duration> AnyDuration(const std::string& text) {
+  const absl::StatusOr<base::Duration> duration = base::ParseGoDuration(text);
+  if (!duration.ok()) {
+    return GoFault(text, duration.status(), "a duration",
+                   "write a duration such as \"90s\", \"15m\" or \"1h30m\"");
+  }
+  if (*duration > kLongestDuration || *duration < -kLongestDuration) {
+    return Fault{"too long", std::string("ten years, \"") + kLongestText + "\", are the limit"};
+  }
+  return *duration;
+}
+
+}  // namespace
+
+ValueOr<std::string> AnyText(const std::string& text) {
+  if (text.find('\0') != std::string::npos) {
+    return Fault{"must not contain a NUL character", "remove it", false};
+  }
+  return text;
+}
+
+ValueOr<std::string> Text(const std::string& text) {
+  if (text.empty()) return Fault{"must not be empty", "give a value or remove the key", false};
+  return AnyText(text);
+}
+
+ValueOr<base::Secret> Token(const std::string& text) {
+  const bool visible =
+      std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c < 0x7f; });
+  if (text.empty()) return Fault{"must not be empty", "give a value or remove the key", false};
+  if (!visible) {
+    return Fault{"must not contain white space, control or non-ASCII characters",
+                 "give the bare token; its value is not shown", false};
+  }
+  return base::Secret(text);
+}
+
+ValueOr<base::Secret> SecretText(const std::string& text) {
+  ValueOr<std::string> checked = Text(text);
+  if (Fault* const fault = std::get_if<Fault>(&checked)) return std::move(*fault);
+  return base::Secret(text);
+}
+
+ValueOr<bool> Boolean(const std::string& text) {
+  const absl::StatusOr<bool> value = base::ParseGoBool(text);
+  if (!value.ok()) {
+    return GoFault(text, value.status(), "true or false", "write \"true\" or \"false\"");
+  }
+  return *value;
+}
+
+ValueOr<base::Duration> PositiveDuration(const std::string& text) {
+  ValueOr<base::Duration> duration = AnyDuration(text);
+  const base::Duration* const value = std::get_if<base::Duration>(&duration);
+  if (value != nullptr && *value <= base::Duration::zero()) {
+    return Fault{"must be longer than 0", "write a duration such as \"90s\", \"15m\" or \"1h30m\""};
+  }
+  return duration;
+}
+
+ValueOr<base::Duration> SignedDuration(const std::string& text) { return AnyDuration(text); }
+
+ValueOr<std::int64_t> CountUpTo(const std::string& text, std::int64_t largest) {
+  const absl::StatusOr<std::int64_t> value = base::ParseInt(text);
+  if (value.ok() && *value >= 1 && *value <= largest) return *value;
+  if (largest == std::numeric_limits<std::int64_t>::max()) {
+    return Fault{"must be a whole number greater than 0", "write one such as \"5\""};
+  }
+  return Fault{"must be a whole number from 1 to " + std::to_string(largest),
+               "write one such as \"4\""};
+}
+
+ValueOr<std::int64_t> Count(const std::string& text) {
+  return CountUpTo(text, std::numeric_limits<std::int64_t>::max());
+}
+
+ValueOr<std::int64_t> Bytes(const std::string& text) {
+  const absl::StatusOr<std::int64_t> value = base::ParseQuantity(text);
+  if (!value.ok() || *value <= 0) {
+    return Fault{"must be a quantity greater than 0", "write one such as \"8Gi\""};
+  }
+  return *value;
+}
+
+ValueOr<std::string> DnsLabel(const std::string& text, std::size_t max_length) {
+  if (base::IsDnsLabel(text, max_length)) return text;
+  return Fault{"must be a DNS label of at most " + std::to_string(max_length) + " characters",
+               "use a-z, 0-9 and '-', with a letter or digit at both ends"};
+}
+
+ValueOr<std::string> NodeAttribute(const std::string& text) {
+  constexpr std::string_view kMeta = "meta.";
+  constexpr std::string_view kAttr = "attr.";
+  const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
+    return c > 0x20 && c < 0x7f && c != '$' && c != '{' && c != '}' && c != '"';
+  });
+  if (text.empty() || !plain || text == kMeta || text.substr(0, kAttr.size()) == kAttr) {
+    return Fault{"must be the name of a Nomad node attribute or meta.KEY",
+                 "write it bare, such as \"unique.hostname\" or \"meta.vm_name\""};
+  }
+  return text;
+}
+
+}  // namespace nomad_harvester::config

@@ -1,0 +1,58 @@
+// The parsers of single values: each one answers with the value, or with what is wrong with it.
+#ifndef NOMAD_HARVESTER_SRC_CONFIG_VALUES_H_
+#define NOMAD_HARVESTER_SRC_CONFIG_VALUES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nomad_harvester/base/secret.h"
+#include "nomad_harvester/base/time.h"
+#include "nomad_harvester/config/pool_policy.h"
+
+#include "config_reader.h"
+
+namespace nomad_harvester::config {
+
+// Anything, empty or not.
+ValueOr<std::string> AnyText(const std::string& text);
+// Not empty, no NUL.
+ValueOr<std::string> Text(const std::string& text);
+// A secret that travels in a header: visible ASCII.
+ValueOr<base::Secret> Token(const std::string& text);
+// Any other secret.
+ValueOr<base::Secret> SecretText(const std::string& text);
+
+// Errors of the next three carry Go's own words: an operator knows them from the autoscaler's SDK.
+ValueOr<bool> Boolean(const std::string& text);
+ValueOr<base::Duration> PositiveDuration(const std::string& text);
+ValueOr<base::Duration> SignedDuration(const std::string& text);
+
+// A whole number from 1 to `largest`.
+ValueOr<std::int64_t> CountUpTo(const std::string& text, std::int64_t largest);
+ValueOr<std::int64_t> Count(const std::string& text);
+// Bytes, more than 0.
+ValueOr<std::int64_t> Bytes(const std::string& text);
+
+ValueOr<std::string> DnsLabel(const std::string& text, std::size_t max_length);
+// "NS/NAME" of a resource.
+ValueOr<NamespacedName> ResourceRef(const std::string& text);
+// "NS/X", X being a resource name or a display name.
+ValueOr<NamespacedName> ImageRef(const std::string& text);
+// Lists in which nothing may be named twice; the texts of the elements are in the faults.
+ValueOr<std::vector<NamespacedName>> ResourceRefs(const std::string& text);
+ValueOr<std::vector<NetworkRef>> Networks(const std::string& text);
+
+// Maps whose keys may not be ours, Harvester's or KubeVirt's.
+ValueOr<StringMap> Labels(const std::string& text);
+ValueOr<StringMap> Annotations(const std::string& text);
+// Keys as they stand behind "tag.harvesterhci.io/".
+ValueOr<StringMap> Tags(const std::string& text);
+
+ValueOr<std::string> NodeAttribute(const std::string& text);
+
+}  // namespace nomad_harvester::config
+
+#endif  // NOMAD_HARVESTER_SRC_CONFIG_VALUES_H_
