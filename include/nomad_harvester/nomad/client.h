@@ -2,6 +2,7 @@
 #ifndef NOMAD_HARVESTER_NOMAD_CLIENT_H_
 #define NOMAD_HARVESTER_NOMAD_CLIENT_H_
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,8 +35,16 @@ enum class ReadJob {
 // HTTP → code: 400 INVALID_ARGUMENT; 401 UNAUTHENTICATED; 403 PERMISSION_DENIED; 404, and a 500
 // that says "node not found" (writes answer so), NOT_FOUND; 405 UNIMPLEMENTED; 429 UNAVAILABLE; 500
 // "can not set node's scheduling eligibility to eligible while it is draining"
-// FAILED_PRECONDITION; other 500 INTERNAL; 502-504 UNAVAILABLE. Bodies are plain text.
+// FAILED_PRECONDITION; 500 "invalid scheduling eligibility" INVALID_ARGUMENT; 500 "ACL token expired"
+// PERMISSION_DENIED; 500 "No cluster leader", "Not ready to serve consistent reads" or "No path to
+// region" UNAVAILABLE; other 500 and 5xx INTERNAL; 408 and 502-504 UNAVAILABLE; redirects and other
+// 4xx FAILED_PRECONDITION. Bodies are plain text; the message is "<purpose>: <text> (HTTP nnn)", one
+// line. OK for 2xx.
 absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpose);
+
+// A 500 that no repetition changes ("node not found", a drain that still runs, …): for
+// http::RetryOptions::refused_for_good.
+bool IsRefusedForGood(const http::HttpResponse& response);
 
 // Thread-safe; every call blocks for the request. Region and namespace travel as query parameters.
 class NomadClient {

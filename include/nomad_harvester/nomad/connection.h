@@ -17,7 +17,7 @@ struct ConnectionOptions {
   std::string address;  // "http(s)://host:port" or "unix:///path"; empty: http://127.0.0.1:4646
   base::Secret token;
   std::string token_file;  // wins over token
-  std::string http_auth;   // "user:password", "user"
+  base::Secret http_auth;  // "user:password", "user"
   std::string ca_cert;
   std::string ca_path;
   std::string client_cert;
@@ -32,9 +32,13 @@ struct Connection {
   std::vector<std::string> warnings;
 };
 
-// All problems at once, one line each, naming the key (nomad_address, nomad_ca-cert, …); nothing is
-// connected. INVALID_ARGUMENT.
+// All problems at once, one line each, naming the key (nomad_address, nomad_ca-cert, …); files are
+// read, nothing is connected. INVALID_ARGUMENT. CAs: nomad_ca-cert, else nomad_ca-path, else those of
+// the machine (https:// without skip_verify only). A token file that is not there yet is a warning.
 absl::StatusOr<Connection> ResolveConnection(const ConnectionOptions& options);
+
+// How Nomad takes the token: for http::WithToken.
+http::TokenHeader NomadTokenHeader();
 
 }  // namespace nomad_harvester::nomad
 

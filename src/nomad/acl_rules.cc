@@ -1,0 +1,51 @@
+#include "acl_rules.h"
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "nomad_harvester/base/json.h"
+
+namespace nomad_harvester::nomad {
+namespace {
+
+// The short hands that contain read-job (hashicorp/nomad:acl/policy.go, expandNamespacePolicy).
+bool ShortHandReadsJobs(const std::string& policy) {
+  return policy == "read" || policy == "write" || policy == "scale";
+}
+
+bool HasCapability(const nlohmann::json& entry, const char* capability) {
+  const auto* list = base::FindMember(entry, "Capabilities");
+  if (list == nullptr || !list->is_array()) return false;
+  return std::any_of(list->begin(), list->end(), [capability](const nlohmann::json& item) {
+    const auto* text = item.get_ptr<const std::string*>();
+    return text != nullptr && *text == capability;
+  });
+}
+
+}  // namespace
+
+bool NamespaceRules::Add(const nlohmann::json& rules_json) {
+  if (!rules_json.is_object()) return false;
+  const auto* list = base::FindMember(rules_json, "Namespaces");
+  // A policy without namespace rules has null there.
+  if (list == nullptr || list->is_null()) return true;
+  if (!list->is_array()) return false;
+  for (const nlohmann::json& entry : *list) {
+    if (!entry.is_object()) return false;
+    Rule& rule = rules_[base::GetString(entry, "Name")];
+    const std::string policy = base::GetString(entry, "Policy");
+    rule.denied = rule.denied || policy == "deny" || HasCapability(entry, "deny");
+    rule.read_job = rule.read_job || ShortHandReadsJobs(policy) || HasCapability(entry, "read-job");
+  }
+  return true;
+}
+
+bool NamespaceRules::ReadJobEverywhere() const {
+  const auto reads = [](const Rule& rule) { return rule.read_job && !rule.denied; };
+  return rules_.count("*") == 1 &&
+         std::all_of(rules_.begin(), rules_.end(),
+                     [&reads](const auto& entry) { return reads(entry.second); });
+}
+
+}  // namespace nomad_harvester::nomad

@@ -1,0 +1,213 @@
+#include "nomad_harvester/nomad/client.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/status.h"
+
+#include "caller.h"
+#include "decode.h"
+#include "json_list.h"
+
+namespace nomad_harvester::nomad {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::string_view kPageSize = "500";
+
+constexpr std::string_view kNeedsNodeRead = "node { policy = \"read\" }";
+constexpr std::string_view kNeedsNodeWrite = "node { policy = \"write\" }";
+constexpr std::string_view kNeedsReadJob = "namespace \"*\" { capabilities = [\"read-job\"] }";
+
+// Bulky parts that no struct of ours has a place for.
+constexpr std::string_view kUnreadOfNodes[] = {"Drivers",
+                                               "HostVolumes",
+                                               "HostNetworks",
+                                               "CSINodePlugins",
+                                               "CSIControllerPlugins",
+                                               "NodeResources/Networks",
+                                               "NodeResources/NodeNetworks",
+                                               "NodeResources/Devices"};
+constexpr std::string_view kUnreadOfAllocations[] = {
+    "Metrics", "RescheduleTracker", "SignedIdentities", "Job/TaskGroups", "TaskStates/*/Events"};
+
+template <typename T>
+using Decoder = absl::StatusOr<T> (*)(const Json&);
+
+// What makes one list request different from another.
+template <typename T>
+struct ListCall {
+  Target target;  // without page or blocking parameters
+  CallerText text;
+  std::span<const std::string_view> unread;
+  Decoder<T> decode;
+  bool paged = false;  // whether the endpoint knows pages
+};
+
+template <typename T>
+absl::Status AppendPage(const ListCall<T>& call, const CallerReply& reply, std::vector<T>& list) {
+  return ForEachElement(reply.body, call.text.purpose + ": the reply", call.unread,
+                        [&call, &list](const Json& json) -> absl::Status {
+                          auto item = call.decode(json);
+                          if (!item.ok()) return base::Annotate(item.status(), call.text.purpose);
+                          list.push_back(*std::move(item));
+                          return absl::OkStatus();
+                        });
+}
+
+// A blocking query is one request for the whole list: with pages the server would wait for each of
+// them. The index of a list in pages is that of its first page: whoever blocks on it hears of every
+// change since the listing began. Pages are ordered by a fixed key, so a page boundary never hides
+// something that was there when the listing began and still is.
+template <typename T>
+absl::StatusOr<Indexed<std::vector<T>>> List(const Caller& caller, const ListCall<T>& call,
+                                             const ReadOptions& options) {
+  Indexed<std::vector<T>> result;
+  const bool paged = call.paged && !IsBlocking(options);
+  std::string next;
+  bool first = true;
+  do {
+    Target target = call.target;
+    target.Add(options);
+    if (paged) target.Add("per_page", kPageSize);
+    if (!next.empty()) target.Add("next_token", next);
+    const base::Duration wait = IsBlocking(options) ? options.wait : base::Duration::zero();
+    NH_ASSIGN_OR_RETURN(CallerReply reply, caller.Get(target, call.text, wait));
+    NH_RETURN_IF_ERROR(AppendPage(call, reply, result.value));
+    result.index = first ? reply.index : std::min(result.index, reply.index);
+    result.known_leader = (first || result.known_leader) && reply.known_leader;
+    if (!first && reply.next_token == next) {
+      return base::Internal(call.text.purpose + ": the server gave the same page twice");
+    }
+    next = paged ? reply.next_token : "";
+    first = false;
+  } while (!next.empty());
+  return result;
+}
+
+std::string NodeText(std::string_view verb, const std::string& id) {
+  return std::string(verb) + " Nomad node " + id;
+}
+
+}  // namespace
+
+NomadClient::NomadClient(std::shared_ptr<http::HttpTransport> transport, Options options)
+    : transport_(std::move(transport)), options_(std::move(options)) {}
+
+absl::StatusOr<Indexed<std::vector<Node>>> NomadClient::ListNodes(
+    const runtime::Context& context, const ReadOptions& options) const {
+  Target target("/v1/nodes", options_);
+  target.Add("resources", "true");
+  const ListCall<Node> call{std::move(target),
+                            {"list Nomad nodes", kNeedsNodeRead},
+                            kUnreadOfNodes,
+                            &DecodeNodeStub,
+                            true};
+  return List(Caller(*transport_, context), call, options);
+}
+
+absl::StatusOr<Indexed<Node>> NomadClient::GetNode(const runtime::Context& context,
+                                                   const std::string& id,
+                                                   const ReadOptions& options) const {
+  NH_ASSIGN_OR_RETURN(std::string path, PathOf("/v1/node/", id));
+  const CallerText text{NodeText("read", id), kNeedsNodeRead};
+  Target target(std::move(path), options_);
+  target.Add(options);
+  const Caller caller(*transport_, context);
+  const base::Duration wait = IsBlocking(options) ? options.wait : base::Duration::zero();
+  NH_ASSIGN_OR_RETURN(const CallerReply reply, caller.Get(target, text, wait));
+  auto json = base::ParseJson(reply.body, "the reply");
+  if (!json.ok()) return base::Internal(text.purpose + ": " + base::Message(json.status()));
+  auto node = DecodeFullNode(*json);
+  if (!node.ok()) return base::Annotate(node.status(), text.purpose);
+  if (node->id != id) return base::Internal(text.purpose + ": the reply is another node");
+  return Indexed<Node>{*std::move(node), reply.index, reply.known_leader};
+}
+
+absl::StatusOr<Indexed<std::vector<Allocation>>> NomadClient::NodeAllocations(
+    const runtime::Context& context, const std::string& id, const ReadOptions& options) const {
+  NH_ASSIGN_OR_RETURN(std::string path, PathOf("/v1/node/", id, "/allocations"));
+  const ListCall<Allocation> call{Target(std::move(path), options_),
+                                  {NodeText("list the allocations of", id), kNeedsNodeRead},
+                                  kUnreadOfAllocations,
+                                  &DecodeAllocation,
+                                  false};
+  return List(Caller(*transport_, context), call, options);
+}
+
+absl::StatusOr<Indexed<std::vector<Allocation>>> NomadClient::ListAllocations(
+    const runtime::Context& context, const ReadOptions& options) const {
+  Target target("/v1/allocations", options_, "*");
+  target.Add("resources", "true").Add("task_states", "true");
+  const ListCall<Allocation> call{std::move(target),
+                                  {"list Nomad allocations", kNeedsReadJob},
+                                  kUnreadOfAllocations,
+                                  &DecodeAllocation,
+                                  true};
+  return List(Caller(*transport_, context), call, options);
+}
+
+absl::StatusOr<std::string> NomadClient::NodeOfAllocation(const runtime::Context& context,
+                                                          const std::string& allocation_id) const {
+  NH_ASSIGN_OR_RETURN(std::string path, PathOf("/v1/allocation/", allocation_id));
+  const CallerText text{"read Nomad allocation " + allocation_id, kNeedsReadJob};
+  const Target target(std::move(path), options_);
+  const Caller caller(*transport_, context);
+  NH_ASSIGN_OR_RETURN(const CallerReply reply, caller.Get(target, text));
+  auto json = base::ParseJson(reply.body, "the reply");
+  if (!json.ok()) return base::Internal(text.purpose + ": " + base::Message(json.status()));
+  const std::string node_id = base::GetString(*json, "NodeID");
+  if (node_id.empty()) return base::Internal(text.purpose + ": the reply names no node");
+  return node_id;
+}
+
+absl::Status NomadClient::Drain(const runtime::Context& context, const std::string& id,
+                                const DrainSpec& spec) const {
+  NH_ASSIGN_OR_RETURN(std::string path, PathOf("/v1/node/", id, "/drain"));
+  const Json body = {
+      {"NodeID", id},
+      {"DrainSpec",
+       {{"Deadline", spec.deadline.count()}, {"IgnoreSystemJobs", spec.ignore_system_jobs}}},
+      {"MarkEligible", false},
+      {"Meta", spec.meta}};
+  return Caller(*transport_, context)
+      .Post(Target(std::move(path), options_), {NodeText("drain", id), kNeedsNodeWrite},
+            base::DumpJson(body), http::Idempotency::kOnce);
+}
+
+// The null spec together with MarkEligible undoes a running drain and one that ended, in one
+// request (hashicorp/nomad:nomad/state/state_store.go, updateNodeDrainImpl). Meta is left out:
+// LastDrain keeps the one of the drain.
+absl::Status NomadClient::CancelDrain(const runtime::Context& context, const std::string& id,
+                                      bool mark_eligible) const {
+  NH_ASSIGN_OR_RETURN(std::string path, PathOf("/v1/node/", id, "/drain"));
+  const Json body = {{"NodeID", id}, {"DrainSpec", nullptr}, {"MarkEligible", mark_eligible}};
+  return Caller(*transport_, context)
+      .Post(Target(std::move(path), options_),
+            {NodeText("cancel the drain of", id), kNeedsNodeWrite}, base::DumpJson(body),
+            http::Idempotency::kIdempotent);
+}
+
+absl::Status NomadClient::SetEligible(const runtime::Context& context, const std::string& id,
+                                      bool eligible) const {
+  NH_ASSIGN_OR_RETURN(std::string path, PathOf("/v1/node/", id, "/eligibility"));
+  const Json body = {{"NodeID", id}, {"Eligibility", eligible ? "eligible" : "ineligible"}};
+  return Caller(*transport_, context)
+      .Post(Target(std::move(path), options_),
+            {NodeText(eligible ? "enable" : "disable", id), kNeedsNodeWrite}, base::DumpJson(body),
+            http::Idempotency::kIdempotent);
+}
+
+absl::Status NomadClient::Purge(const runtime::Context& context, const std::string& id) const {
+  NH_ASSIGN_OR_RETURN(std::string path, PathOf("/v1/node/", id, "/purge"));
+  return Caller(*transport_, context)
+      .Post(Target(std::move(path), options_), {NodeText("purge", id), kNeedsNodeWrite}, "",
+            http::Idempotency::kIdempotent);
+}
+
+}  // namespace nomad_harvester::nomad

@@ -1,0 +1,150 @@
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/nomad/client.h"
+
+#include "acl_rules.h"
+#include "caller.h"
+
+namespace nomad_harvester::nomad {
+namespace {
+
+using Json = nlohmann::json;
+
+// What a reading of the token's rights came to: an answer, or (a refusal) that it cannot be had.
+// Nomad out of reach is neither, but an error.
+struct Reading {
+  enum class Kind { kRead, kRefused, kAclsOff, kMissing };
+  Kind kind = Kind::kRead;
+  Json json;
+};
+
+// hashicorp/nomad:nomad/acl_endpoint.go, aclDisabled.
+bool SaysAclsAreOff(const absl::Status& status) {
+  return status.code() == absl::StatusCode::kInvalidArgument &&
+         base::Message(status).find("ACL support disabled") != std::string::npos;
+}
+
+bool IsAnswer(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kUnauthenticated:
+    case absl::StatusCode::kUnimplemented:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// The probe itself, from one request to the next.
+class Probe {
+ public:
+  Probe(const Caller& caller, const NomadClient::Options& options)
+      : caller_(caller), options_(options) {}
+
+  // 403 as soon as no namespace at all allows read-job (hashicorp/nomad:nomad/alloc_endpoint.go
+  // List, acl/acl.go AllowNamespaceOperation); one that allows it is enough for 200.
+  absl::StatusOr<bool> SeesAnything() const {
+    Target target("/v1/allocations", options_, "*");
+    target.Add("per_page", "1");
+    const auto reply = caller_.Get(target, {"probe the Nomad token for read-job", ""});
+    if (reply.ok()) return true;
+    if (reply.status().code() == absl::StatusCode::kPermissionDenied) return false;
+    return reply.status();
+  }
+
+  absl::StatusOr<ReadJob> Judge() const {
+    NH_ASSIGN_OR_RETURN(const Reading self, Read("/v1/acl/token/self", "read the Nomad token"));
+    if (self.kind == Reading::Kind::kAclsOff || IsAllMighty(self.json)) return ReadJob::kEverywhere;
+    if (self.kind == Reading::Kind::kRefused) return ReadJob::kUnverified;
+    std::vector<std::string> names = Names(self.json, "Policies");
+    // A workload identity is no token object (404), and a role's policies are not in it: the list
+    // of policies that the token may read is that of its own.
+    const Json* roles = base::FindMember(self.json, "Roles");
+    if (self.kind == Reading::Kind::kMissing || (roles != nullptr && !roles->empty())) {
+      NH_ASSIGN_OR_RETURN(const Reading list,
+                          Read("/v1/acl/policies", "list the token's policies"));
+      if (list.kind == Reading::Kind::kAclsOff) return ReadJob::kEverywhere;
+      if (list.kind != Reading::Kind::kRead || !list.json.is_array()) return ReadJob::kUnverified;
+      names.clear();
+      for (const Json& stub : list.json) names.push_back(base::GetString(stub, "Name"));
+    }
+    return JudgePolicies(names);
+  }
+
+ private:
+  // With ACLs off, newer servers answer with this token instead of an error
+  // (hashicorp/nomad:nomad/structs/acl.go, ACLsDisabledToken).
+  static bool IsAllMighty(const Json& token) {
+    return base::GetString(token, "Type") == "management" ||
+           base::GetString(token, "AccessorID") == "acls-disabled";
+  }
+
+  static std::vector<std::string> Names(const Json& object, std::string_view key) {
+    std::vector<std::string> names;
+    const Json* list = base::FindMember(object, key);
+    if (list == nullptr || !list->is_array()) return names;
+    for (const Json& item : *list) {
+      if (const auto* name = item.get_ptr<const std::string*>()) names.push_back(*name);
+    }
+    return names;
+  }
+
+  absl::StatusOr<ReadJob> JudgePolicies(const std::vector<std::string>& names) const {
+    NamespaceRules rules;
+    for (const std::string& name : names) {
+      auto path = PathOf("/v1/acl/policy/", name);
+      if (!path.ok()) return ReadJob::kUnverified;
+      NH_ASSIGN_OR_RETURN(const Reading policy,
+                          Read(*std::move(path), "read Nomad ACL policy " + name));
+      if (policy.kind == Reading::Kind::kAclsOff) return ReadJob::kEverywhere;
+      // A token may name a policy that does not exist: it grants nothing.
+      if (policy.kind == Reading::Kind::kMissing) continue;
+      if (policy.kind == Reading::Kind::kRefused) return ReadJob::kUnverified;
+      const Json* parsed = base::FindMember(policy.json, "RulesJSON");
+      if (parsed == nullptr || !rules.Add(*parsed)) return ReadJob::kUnverified;
+    }
+    return rules.ReadJobEverywhere() ? ReadJob::kEverywhere : ReadJob::kNot;
+  }
+
+  absl::StatusOr<Reading> Read(std::string path, std::string purpose) const {
+    const Target target(std::move(path), options_);
+    const auto reply = caller_.Get(target, {purpose, ""});
+    Reading reading;
+    if (reply.ok()) {
+      NH_ASSIGN_OR_RETURN(reading.json, base::ParseJson(reply->body, purpose + ": the reply"));
+      return reading;
+    }
+    if (SaysAclsAreOff(reply.status())) {
+      reading.kind = Reading::Kind::kAclsOff;
+    } else if (reply.status().code() == absl::StatusCode::kNotFound) {
+      reading.kind = Reading::Kind::kMissing;
+    } else if (IsAnswer(reply.status())) {
+      reading.kind = Reading::Kind::kRefused;
+    } else {
+      return reply.status();
+    }
+    return reading;
+  }
+
+  const Caller& caller_;
+  const NomadClient::Options& options_;
+};
+
+}  // namespace
+
+absl::StatusOr<ReadJob> NomadClient::ProbeReadJob(const runtime::Context& context) const {
+  const Caller caller(*transport_, context);
+  const Probe probe(caller, options_);
+  NH_ASSIGN_OR_RETURN(const bool sees, probe.SeesAnything());
+  if (!sees) return ReadJob::kNot;
+  return probe.Judge();
+}
+
+}  // namespace nomad_harvester::nomad

@@ -1,0 +1,85 @@
+#include "acl_rules.h"
+
+#include <nlohmann/json.hpp>
+
+#include "gtest/gtest.h"
+
+namespace nomad_harvester::nomad {
+namespace {
+
+NamespaceRules Rules(std::initializer_list<const char*> policies) {
+  NamespaceRules rules;
+  for (const char* text : policies) EXPECT_TRUE(rules.Add(nlohmann::json::parse(text))) << text;
+  return rules;
+}
+
+TEST(NamespaceRules, the_capability_read_job_for_every_namespace_is_enough) {
+  EXPECT_TRUE(Rules({R"({"Namespaces":[{"Name":"*","Policy":"","Capabilities":["read-job"]}]})"})
+                  .ReadJobEverywhere());
+}
+
+TEST(NamespaceRules, each_short_hand_that_contains_read_job_is_enough) {
+  for (const std::string policy : {"read", "write", "scale"}) {
+    NamespaceRules rules;
+    ASSERT_TRUE(rules.Add({{"Namespaces", {{{"Name", "*"}, {"Policy", policy}}}}}));
+    EXPECT_TRUE(rules.ReadJobEverywhere()) << policy;
+  }
+}
+
+TEST(NamespaceRules, list_jobs_alone_is_not_read_job) {
+  EXPECT_FALSE(
+      Rules({R"({"Namespaces":[{"Name":"*","Capabilities":["list-jobs"]}]})"}).ReadJobEverywhere());
+}
+
+TEST(NamespaceRules, read_job_in_one_namespace_is_not_everywhere) {
+  EXPECT_FALSE(
+      Rules({R"({"Namespaces":[{"Name":"default","Policy":"write"}]})"}).ReadJobEverywhere());
+}
+
+TEST(NamespaceRules, no_rule_at_all_is_not_everywhere) {
+  EXPECT_FALSE(Rules({}).ReadJobEverywhere());
+  EXPECT_FALSE(Rules({R"({"Namespaces":null,"Node":{"Policy":"write"}})"}).ReadJobEverywhere());
+}
+
+TEST(NamespaceRules, a_deny_of_the_same_pattern_wins_over_a_grant_of_another_policy) {
+  EXPECT_FALSE(Rules({R"({"Namespaces":[{"Name":"*","Policy":"read"}]})",
+                      R"({"Namespaces":[{"Name":"*","Capabilities":["deny"]}]})"})
+                   .ReadJobEverywhere());
+  EXPECT_FALSE(Rules({R"({"Namespaces":[{"Name":"*","Policy":"deny"}]})",
+                      R"({"Namespaces":[{"Name":"*","Policy":"read"}]})"})
+                   .ReadJobEverywhere());
+}
+
+TEST(NamespaceRules, a_more_specific_pattern_that_denies_leaves_a_blind_spot) {
+  EXPECT_FALSE(Rules({R"({"Namespaces":[{"Name":"*","Policy":"read"},
+                                        {"Name":"secret-*","Policy":"deny"}]})"})
+                   .ReadJobEverywhere());
+}
+
+TEST(NamespaceRules, a_more_specific_pattern_without_read_job_leaves_a_blind_spot) {
+  EXPECT_FALSE(Rules({R"({"Namespaces":[{"Name":"*","Policy":"read"},
+                                        {"Name":"ops","Capabilities":["submit-job"]}]})"})
+                   .ReadJobEverywhere());
+}
+
+TEST(NamespaceRules, two_policies_add_up_to_a_grant) {
+  EXPECT_TRUE(Rules({R"({"Namespaces":[{"Name":"*","Policy":"read"},
+                                       {"Name":"ops","Capabilities":["submit-job"]}]})",
+                     R"({"Namespaces":[{"Name":"ops","Capabilities":["read-job"]}]})"})
+                  .ReadJobEverywhere());
+}
+
+TEST(NamespaceRules, what_is_no_policy_proves_nothing) {
+  for (const char* text : {"null", "[]", "7", R"({"Namespaces":{}})", R"({"Namespaces":[7]})"}) {
+    NamespaceRules rules;
+    EXPECT_FALSE(rules.Add(nlohmann::json::parse(text))) << text;
+  }
+}
+
+TEST(NamespaceRules, capabilities_of_another_type_grant_nothing) {
+  EXPECT_FALSE(Rules({R"({"Namespaces":[{"Name":"*","Capabilities":[7,null,{"read-job":true}]}]})"})
+                   .ReadJobEverywhere());
+}
+
+}  // namespace
+}  // namespace nomad_harvester::nomad

@@ -1,0 +1,34 @@
+#ifndef NOMAD_HARVESTER_TEST_NOMAD_CLIENT_FIXTURE_H_
+#define NOMAD_HARVESTER_TEST_NOMAD_CLIENT_FIXTURE_H_
+
+#include <memory>
+#include <string>
+
+#include "nomad_harvester/nomad/client.h"
+#include "nomad_harvester/runtime/clock.h"
+#include "nomad_harvester/runtime/context.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nomad/scripted_transport.h"
+
+namespace nomad_harvester::nomad {
+
+class ClientFixture : public testing::Test {
+ protected:
+  void TearDown() override { EXPECT_TRUE(transport_->done()) << "a reply was never asked for"; }
+
+  const http::HttpRequest& OnlyRequest() const {
+    EXPECT_EQ(transport_->requests().size(), 1U);
+    return transport_->requests().front();
+  }
+
+  std::unique_ptr<runtime::Clock> clock_ = runtime::MakeSystemClock();
+  runtime::Context context_ = runtime::Context::Background(*clock_);
+  std::shared_ptr<ScriptedTransport> transport_ = std::make_shared<ScriptedTransport>();
+  NomadClient client_{transport_, {}};
+};
+
+}  // namespace nomad_harvester::nomad
+
+#endif  // NOMAD_HARVESTER_TEST_NOMAD_CLIENT_FIXTURE_H_

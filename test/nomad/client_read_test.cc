@@ -1,0 +1,260 @@
+#include <string>
+
+#include "nomad_harvester/base/status.h"
+
+#include "nomad/client_fixture.h"
+
+namespace nomad_harvester::nomad {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+constexpr const char* kTwoNodes = R"([{"ID":"a","Status":"ready"},{"ID":"b","Status":"down"}])";
+
+class NomadReads : public ClientFixture {};
+
+TEST_F(NomadReads, nodes_are_listed_with_resources_in_pages) {
+  transport_->Reply(200, kTwoNodes, {{"X-Nomad-Index", "42"}, {"X-Nomad-KnownLeader", "true"}});
+  const auto nodes = client_.ListNodes(context_);
+  ASSERT_TRUE(nodes.ok()) << nodes.status();
+  ASSERT_EQ(nodes->value.size(), 2U);
+  EXPECT_EQ(nodes->value[1].id, "b");
+  EXPECT_EQ(nodes->index, 42U);
+  EXPECT_TRUE(nodes->known_leader);
+  EXPECT_EQ(OnlyRequest().target, "/v1/nodes?resources=true&per_page=500");
+  EXPECT_EQ(OnlyRequest().method, http::Method::kGet);
+  EXPECT_EQ(OnlyRequest().effect, http::Effect::kRead);
+  EXPECT_EQ(OnlyRequest().idempotency, http::Idempotency::kIdempotent);
+  EXPECT_EQ(OnlyRequest().server_wait, base::Duration::zero());
+  EXPECT_EQ(OnlyRequest().purpose, "list Nomad nodes");
+}
+
+TEST_F(NomadReads, a_list_in_pages_is_one_list_and_has_the_first_pages_index) {
+  transport_->Reply(200, R"([{"ID":"a"}])",
+                    {{"X-Nomad-Index", "42"}, {"X-Nomad-NextToken", "b/c"}});
+  transport_->Reply(
+      200, R"([{"ID":"b"}])",
+      {{"x-nomad-index", "47"}, {"X-Nomad-NextToken", "d"}, {"X-Nomad-KnownLeader", "false"}});
+  transport_->Reply(200, R"([{"ID":"d"}])", {{"X-Nomad-Index", "48"}});
+  const auto nodes = client_.ListNodes(context_);
+  ASSERT_TRUE(nodes.ok()) << nodes.status();
+  EXPECT_EQ(nodes->value.size(), 3U);
+  EXPECT_EQ(nodes->index, 42U);
+  EXPECT_FALSE(nodes->known_leader) << "one page was read without a leader";
+  EXPECT_THAT(transport_->targets(),
+              ElementsAre("/v1/nodes?resources=true&per_page=500",
+                          "/v1/nodes?resources=true&per_page=500&next_token=b%2Fc",
+                          "/v1/nodes?resources=true&per_page=500&next_token=d"));
+}
+
+TEST_F(NomadReads, a_page_that_fails_fails_the_list) {
+  transport_->Reply(200, R"([{"ID":"a"}])", {{"X-Nomad-NextToken", "b"}});
+  transport_->Reply(503, "");
+  EXPECT_EQ(client_.ListNodes(context_).status().code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(NomadReads, a_server_that_turns_in_circles_is_left) {
+  transport_->Reply(200, R"([{"ID":"a"}])", {{"X-Nomad-NextToken", "b"}});
+  transport_->Reply(200, R"([{"ID":"b"}])", {{"X-Nomad-NextToken", "b"}});
+  const auto nodes = client_.ListNodes(context_);
+  EXPECT_EQ(nodes.status().code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(base::Message(nodes.status()), HasSubstr("the same page twice"));
+}
+
+TEST_F(NomadReads, a_blocking_list_is_one_unpaged_request_with_room_for_the_jitter) {
+  transport_->Reply(200, "[]", {{"X-Nomad-Index", "43"}, {"X-Nomad-NextToken", "ignored"}});
+  const auto nodes = client_.ListNodes(context_, {false, 42, std::chrono::seconds(32)});
+  ASSERT_TRUE(nodes.ok());
+  EXPECT_EQ(nodes->index, 43U);
+  EXPECT_EQ(OnlyRequest().target, "/v1/nodes?resources=true&index=42&wait=32000ms");
+  EXPECT_EQ(OnlyRequest().server_wait, std::chrono::seconds(34));
+}
+
+TEST_F(NomadReads, an_index_without_a_wait_or_a_wait_without_an_index_never_blocks) {
+  for (const ReadOptions& options :
+       {ReadOptions{false, 42, {}}, ReadOptions{false, 0, std::chrono::seconds(30)}}) {
+    transport_->Reply(200, R"({"ID":"n"})");
+    ASSERT_TRUE(client_.GetNode(context_, "n", options).ok());
+    EXPECT_EQ(transport_->requests().back().target, "/v1/node/n");
+    EXPECT_EQ(transport_->requests().back().server_wait, base::Duration::zero());
+  }
+}
+
+TEST_F(NomadReads, a_wait_below_a_millisecond_is_not_the_servers_five_minutes) {
+  transport_->Reply(200, R"({"ID":"n"})");
+  ASSERT_TRUE(client_.GetNode(context_, "n", {false, 1, std::chrono::microseconds(10)}).ok());
+  EXPECT_EQ(OnlyRequest().target, "/v1/node/n?index=1&wait=1ms");
+}
+
+TEST_F(NomadReads, stale_reads_say_so) {
+  transport_->Reply(200, "[]");
+  ASSERT_TRUE(client_.NodeAllocations(context_, "n", {true, 0, {}}).ok());
+  EXPECT_EQ(OnlyRequest().target, "/v1/node/n/allocations?stale=true");
+}
+
+TEST_F(NomadReads, region_and_namespace_travel_as_escaped_parameters) {
+  const NomadClient client(transport_, {"eu west", "team&a"});
+  EXPECT_EQ(client.region(), "eu west");
+  transport_->Reply(200, "[]");
+  ASSERT_TRUE(client.ListNodes(context_).ok());
+  EXPECT_EQ(OnlyRequest().target,
+            "/v1/nodes?region=eu%20west&namespace=team%26a&resources=true&per_page=500");
+}
+
+TEST_F(NomadReads, allocations_are_listed_of_all_namespaces_whatever_the_configured_one) {
+  const NomadClient client(transport_, {"global", "team-a"});
+  transport_->Reply(200, R"([{"ID":"a1","NodeID":"n","JobType":"batch","ClientStatus":"running"}])",
+                    {{"X-Nomad-Index", "9"}});
+  const auto allocations = client.ListAllocations(context_);
+  ASSERT_TRUE(allocations.ok()) << allocations.status();
+  ASSERT_EQ(allocations->value.size(), 1U);
+  EXPECT_EQ(allocations->value[0].job_type, "batch");
+  EXPECT_EQ(OnlyRequest().target,
+            "/v1/allocations?region=global&namespace=*&resources=true&task_states=true"
+            "&per_page=500");
+}
+
+TEST_F(NomadReads, a_blocking_list_of_allocations_is_unpaged) {
+  transport_->Reply(200, "[]");
+  ASSERT_TRUE(client_.ListAllocations(context_, {true, 7, std::chrono::seconds(16)}).ok());
+  EXPECT_EQ(OnlyRequest().target,
+            "/v1/allocations?namespace=*&resources=true&task_states=true&stale=true&index=7"
+            "&wait=16000ms");
+  EXPECT_EQ(OnlyRequest().server_wait, std::chrono::seconds(17));
+}
+
+TEST_F(NomadReads, a_nodes_allocations_have_no_pages) {
+  transport_->Reply(200, R"([{"ID":"a1","Job":{"Type":"system","TaskGroups":[{"Name":"g"}]}}])");
+  const auto allocations = client_.NodeAllocations(context_, "n1");
+  ASSERT_TRUE(allocations.ok());
+  EXPECT_EQ(allocations->value.at(0).job_type, "system");
+  EXPECT_EQ(OnlyRequest().target, "/v1/node/n1/allocations");
+}
+
+TEST_F(NomadReads, a_task_named_like_a_part_we_skip_still_counts) {
+  transport_->Reply(200,
+                    R"([{"ID":"a1","TaskStates":{"Metrics":{"State":"running","Events":[]}}}])");
+  const auto allocations = client_.NodeAllocations(context_, "n1");
+  ASSERT_TRUE(allocations.ok());
+  EXPECT_FALSE(allocations->value.at(0).all_tasks_dead);
+}
+
+TEST_F(NomadReads, a_node_is_read_in_full) {
+  transport_->Reply(200, R"({"ID":"n1","Attributes":{"unique.hostname":"vm-1"}})",
+                    {{"X-Nomad-Index", "5"}, {"X-Nomad-KnownLeader", "false"}});
+  const auto node = client_.GetNode(context_, "n1");
+  ASSERT_TRUE(node.ok()) << node.status();
+  EXPECT_TRUE(node->value.full);
+  EXPECT_EQ(node->value.attributes.at("unique.hostname"), "vm-1");
+  EXPECT_EQ(node->index, 5U);
+  EXPECT_FALSE(node->known_leader);
+}
+
+TEST_F(NomadReads, a_node_that_is_gone_is_not_found) {
+  transport_->Reply(404, "node not found");
+  const auto node = client_.GetNode(context_, "n1");
+  EXPECT_EQ(node.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(base::Message(node.status()), "read Nomad node n1: node not found (HTTP 404)");
+}
+
+TEST_F(NomadReads, a_reply_about_another_node_is_refused) {
+  transport_->Reply(200, R"({"ID":"n2"})");
+  EXPECT_EQ(client_.GetNode(context_, "n1").status().code(), absl::StatusCode::kInternal);
+}
+
+TEST_F(NomadReads, an_index_that_cannot_be_read_is_zero) {
+  for (const char* text : {"", "x", "-1", "12x", "99999999999999999999999"}) {
+    transport_->Reply(200, "[]", {{"X-Nomad-Index", text}});
+    EXPECT_EQ(client_.ListNodes(context_)->index, 0U) << text;
+  }
+}
+
+TEST_F(NomadReads, without_the_header_a_leader_is_assumed) {
+  transport_->Reply(200, "[]");
+  EXPECT_TRUE(client_.ListNodes(context_)->known_leader);
+}
+
+TEST_F(NomadReads, an_answer_that_is_no_answer_is_never_an_empty_list) {
+  for (const char* body : {"", "<html>", "{}", "[{}]", "[null]", R"([{"ID":"a"},{"ID":""}])"}) {
+    transport_->Reply(200, body);
+    const auto nodes = client_.ListNodes(context_);
+    EXPECT_EQ(nodes.status().code(), absl::StatusCode::kInternal) << body;
+    EXPECT_THAT(base::Message(nodes.status()), HasSubstr("list Nomad nodes: ")) << body;
+  }
+}
+
+TEST_F(NomadReads, an_answer_that_is_no_node_is_an_error) {
+  for (const char* body : {"", "[]", "null", "{}", R"({"ID":null})"}) {
+    transport_->Reply(200, body);
+    EXPECT_EQ(client_.GetNode(context_, "n").status().code(), absl::StatusCode::kInternal) << body;
+  }
+}
+
+TEST_F(NomadReads, the_own_node_is_found_by_the_allocation) {
+  transport_->Reply(200, R"({"ID":"a1","NodeID":"n7"})");
+  const auto node = client_.NodeOfAllocation(context_, "a1");
+  ASSERT_TRUE(node.ok()) << node.status();
+  EXPECT_EQ(*node, "n7");
+  EXPECT_EQ(OnlyRequest().target, "/v1/allocation/a1");
+}
+
+TEST_F(NomadReads, an_allocation_that_is_not_there_yet_is_not_found) {
+  transport_->Reply(404, "alloc not found");
+  EXPECT_EQ(client_.NodeOfAllocation(context_, "a1").status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(NomadReads, an_allocation_without_a_node_is_an_error) {
+  for (const char* body : {"{}", "[]", R"({"NodeID":""})", "no"}) {
+    transport_->Reply(200, body);
+    EXPECT_EQ(client_.NodeOfAllocation(context_, "a").status().code(), absl::StatusCode::kInternal);
+  }
+}
+
+TEST_F(NomadReads, ids_that_would_name_another_path_are_never_sent) {
+  for (const char* id : {"", ".", ".."}) {
+    EXPECT_EQ(client_.GetNode(context_, id).status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(client_.NodeAllocations(context_, id).status().code(),
+              absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(client_.NodeOfAllocation(context_, id).status().code(),
+              absl::StatusCode::kInvalidArgument);
+  }
+  EXPECT_THAT(transport_->requests(), IsEmpty());
+}
+
+TEST_F(NomadReads, ids_are_escaped) {
+  transport_->Reply(404, "");
+  (void)client_.GetNode(context_, "../jobs?x#y z");
+  EXPECT_EQ(OnlyRequest().target, "/v1/node/..%2Fjobs%3Fx%23y%20z");
+}
+
+TEST_F(NomadReads, a_denial_names_the_rule_that_is_missing) {
+  transport_->Reply(403, "Permission denied");
+  EXPECT_THAT(base::Message(client_.ListNodes(context_).status()),
+              HasSubstr(R"(the Nomad token needs node { policy = "read" })"));
+  transport_->Reply(403, "Permission denied");
+  const auto allocations = client_.ListAllocations(context_);
+  EXPECT_EQ(allocations.status().code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(base::Message(allocations.status()),
+              HasSubstr(R"(namespace "*" { capabilities = ["read-job"] })"));
+  transport_->Reply(500, "Permission is a word");
+  EXPECT_THAT(base::Message(client_.ListNodes(context_).status()), Not(HasSubstr("token needs")));
+}
+
+TEST_F(NomadReads, an_error_of_the_transport_is_passed_on) {
+  transport_->Fail(base::Unavailable("no connection"));
+  const auto nodes = client_.ListNodes(context_);
+  EXPECT_EQ(nodes.status(), base::Unavailable("no connection"));
+}
+
+TEST_F(NomadReads, a_cancelled_context_sends_nothing) {
+  const runtime::CancelSource source(context_);
+  source.Cancel(runtime::CancelReason::kClient);
+  EXPECT_EQ(client_.ListNodes(source.context()).status().code(), absl::StatusCode::kCancelled);
+  EXPECT_THAT(transport_->requests(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace nomad_harvester::nomad

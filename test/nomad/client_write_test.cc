@@ -1,0 +1,130 @@
+#include <nlohmann/json.hpp>
+
+#include "nomad_harvester/base/status.h"
+
+#include "nomad/client_fixture.h"
+
+namespace nomad_harvester::nomad {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class NomadWrites : public ClientFixture {
+ protected:
+  json Body() const { return json::parse(OnlyRequest().body); }
+  void ExpectPost(const std::string& target, http::Idempotency idempotency) const {
+    EXPECT_EQ(OnlyRequest().method, http::Method::kPost);
+    EXPECT_EQ(OnlyRequest().target, target);
+    EXPECT_EQ(OnlyRequest().effect, http::Effect::kWrite);
+    EXPECT_EQ(OnlyRequest().idempotency, idempotency);
+    EXPECT_EQ(OnlyRequest().server_wait, base::Duration::zero());
+  }
+};
+
+TEST_F(NomadWrites, a_drain_is_posted_with_deadline_meta_and_without_mark_eligible) {
+  transport_->Reply(200, R"({"NodeModifyIndex":5,"EvalIDs":null,"Index":5})");
+  DrainSpec spec;
+  spec.deadline = std::chrono::minutes(15);
+  spec.ignore_system_jobs = true;
+  spec.meta = {{"drained_by", "nomad-autoscaler"}, {"vm", "web-1"}};
+  ASSERT_TRUE(client_.Drain(context_, "n1", spec).ok());
+  EXPECT_EQ(Body(), json::parse(R"({
+      "NodeID": "n1", "DrainSpec": {"Deadline": 900000000000, "IgnoreSystemJobs": true},
+      "MarkEligible": false, "Meta": {"drained_by": "nomad-autoscaler", "vm": "web-1"}})"));
+  EXPECT_EQ(OnlyRequest().headers.Find("content-type"), "application/json");
+  EXPECT_EQ(OnlyRequest().purpose, "drain Nomad node n1");
+}
+
+TEST_F(NomadWrites, C9_a_drain_is_sent_once_since_a_repeated_post_restarts_the_deadline) {
+  transport_->Fail(base::Unavailable("reply cut short"));
+  EXPECT_EQ(client_.Drain(context_, "n1", {}).code(), absl::StatusCode::kUnavailable);
+  ExpectPost("/v1/node/n1/drain", http::Idempotency::kOnce);
+}
+
+TEST_F(NomadWrites, a_drain_without_meta_has_an_empty_object) {
+  transport_->Reply(200, "{}");
+  ASSERT_TRUE(client_.Drain(context_, "n1", {base::Duration(-1), false, {}}).ok());
+  EXPECT_EQ(Body()["DrainSpec"]["Deadline"], -1);
+  EXPECT_EQ(Body()["Meta"], json::object());
+}
+
+TEST_F(NomadWrites, meta_that_is_no_utf8_is_sent_all_the_same) {
+  transport_->Reply(200, "{}");
+  ASSERT_TRUE(client_.Drain(context_, "n1", {{}, false, {{"vm", "a\xFF"}}}).ok());
+  EXPECT_EQ(Body()["Meta"]["vm"], "a\xEF\xBF\xBD");
+}
+
+TEST_F(NomadWrites, cancelling_a_drain_posts_a_null_spec_and_leaves_the_meta_alone) {
+  transport_->Reply(200, "{}");
+  ASSERT_TRUE(client_.CancelDrain(context_, "n1", true).ok());
+  EXPECT_EQ(Body(), json::parse(R"({"NodeID":"n1","DrainSpec":null,"MarkEligible":true})"));
+  ExpectPost("/v1/node/n1/drain", http::Idempotency::kIdempotent);
+}
+
+TEST_F(NomadWrites, cancelling_a_drain_can_leave_the_node_ineligible) {
+  transport_->Reply(200, "{}");
+  ASSERT_TRUE(client_.CancelDrain(context_, "n1", false).ok());
+  EXPECT_EQ(Body()["MarkEligible"], false);
+}
+
+TEST_F(NomadWrites, eligibility_is_posted_as_a_word) {
+  transport_->Reply(200, "{}");
+  ASSERT_TRUE(client_.SetEligible(context_, "n1", true).ok());
+  EXPECT_EQ(Body(), json::parse(R"({"NodeID":"n1","Eligibility":"eligible"})"));
+  ExpectPost("/v1/node/n1/eligibility", http::Idempotency::kIdempotent);
+}
+
+TEST_F(NomadWrites, ineligibility_is_posted_as_a_word) {
+  transport_->Reply(200, "{}");
+  ASSERT_TRUE(client_.SetEligible(context_, "n1", false).ok());
+  EXPECT_EQ(Body()["Eligibility"], "ineligible");
+}
+
+TEST_F(NomadWrites, enabling_a_node_that_drains_is_a_failed_precondition) {
+  transport_->Reply(500,
+                    "can not set node's scheduling eligibility to eligible while it is draining");
+  EXPECT_EQ(client_.SetEligible(context_, "n1", true).code(),
+            absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(NomadWrites, a_purge_has_no_body) {
+  transport_->Reply(200, R"({"EvalIDs":["e"]})");
+  ASSERT_TRUE(client_.Purge(context_, "n1").ok());
+  ExpectPost("/v1/node/n1/purge", http::Idempotency::kIdempotent);
+  EXPECT_EQ(OnlyRequest().body, "");
+  EXPECT_EQ(OnlyRequest().headers.Find("Content-Type"), std::nullopt);
+}
+
+TEST_F(NomadWrites, purging_a_node_that_is_gone_is_not_found) {
+  transport_->Reply(500, "node not found");
+  EXPECT_EQ(client_.Purge(context_, "n1").code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(NomadWrites, writes_travel_to_the_configured_region) {
+  const NomadClient client(transport_, {"eu", "ops"});
+  transport_->Reply(200, "{}");
+  ASSERT_TRUE(client.Purge(context_, "n1").ok());
+  EXPECT_EQ(OnlyRequest().target, "/v1/node/n1/purge?region=eu&namespace=ops");
+}
+
+TEST_F(NomadWrites, ids_that_would_name_another_path_are_never_sent) {
+  for (const char* id : {"", ".", ".."}) {
+    EXPECT_EQ(client_.Drain(context_, id, {}).code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(client_.CancelDrain(context_, id, true).code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(client_.SetEligible(context_, id, true).code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(client_.Purge(context_, id).code(), absl::StatusCode::kInvalidArgument);
+  }
+  EXPECT_THAT(transport_->requests(), IsEmpty());
+}
+
+TEST_F(NomadWrites, a_denial_names_the_rule_that_is_missing) {
+  transport_->Reply(403, "Permission denied");
+  const absl::Status status = client_.Drain(context_, "n1", {});
+  EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(base::Message(status), HasSubstr(R"(node { policy = "write" })"));
+}
+
+}  // namespace
+}  // namespace nomad_harvester::nomad

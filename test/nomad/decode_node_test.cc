@@ -1,0 +1,216 @@
+#include <nlohmann/json.hpp>
+
+#include "nomad_harvester/base/status.h"
+
+#include "decode.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace nomad_harvester::nomad {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Pair;
+
+json Stub() {
+  return json::parse(R"({
+    "ID": "8d01d8fe-3c6b-0fdd-ebbc-a8b5cbb9c00c", "Name": "web-x7k2m", "Address": "10.0.0.7",
+    "Datacenter": "dc1", "NodeClass": "high-memory", "NodePool": "default", "Version": "1.10.5",
+    "Drain": false, "SchedulingEligibility": "eligible", "Status": "ready",
+    "NodeResources": {"Cpu": {"CpuShares": 38400}, "Memory": {"MemoryMB": 16777216}},
+    "ReservedResources": {"Cpu": {"CpuShares": 400}, "Memory": {"MemoryMB": 200}},
+    "LastDrain": null, "CreateIndex": 12, "ModifyIndex": 34})");
+}
+
+json Full() {
+  return json::parse(R"({
+    "ID": "n1", "Name": "web-x7k2m", "HTTPAddr": "10.0.0.7:4646", "Datacenter": "dc1",
+    "NodeClass": "", "NodePool": "default",
+    "Attributes": {"unique.hostname": "web-x7k2m", "cpu.numcores": "4"},
+    "Meta": {"harvester_vm_uuid": "abc"},
+    "Drain": true,
+    "DrainStrategy": {"Deadline": 900000000000, "IgnoreSystemJobs": true,
+                      "ForceDeadline": "2026-11-21T02:18:04.5Z",
+                      "StartedAt": "2026-11-21T02:03:04.5Z"},
+    "SchedulingEligibility": "ineligible", "Status": "ready", "StatusUpdatedAt": 1795000000,
+    "LastDrain": {"StartedAt": "2026-11-21T02:03:04.123456789Z",
+                  "UpdatedAt": "2026-11-21T02:04:00Z", "Status": "draining",
+                  "AccessorID": "", "Meta": {"drained_by": "nomad-autoscaler", "action": "a1"}},
+    "CreateIndex": 12, "ModifyIndex": 99})");
+}
+
+TEST(DecodeNodeStub, reads_every_field_that_a_list_tells) {
+  const auto node = DecodeNodeStub(Stub());
+  ASSERT_TRUE(node.ok()) << node.status();
+  EXPECT_EQ(node->id, "8d01d8fe-3c6b-0fdd-ebbc-a8b5cbb9c00c");
+  EXPECT_EQ(node->name, "web-x7k2m");
+  EXPECT_EQ(node->address, "10.0.0.7");
+  EXPECT_EQ(node->datacenter, "dc1");
+  EXPECT_EQ(node->node_class, "high-memory");
+  EXPECT_EQ(node->node_pool, "default");
+  EXPECT_EQ(node->status, NodeStatus::kReady);
+  EXPECT_TRUE(node->eligible);
+  EXPECT_FALSE(node->draining);
+  ASSERT_TRUE(node->resources.has_value());
+  EXPECT_EQ(node->resources->cpu_shares, 38400);
+  EXPECT_EQ(node->resources->memory_mb, 16777216);
+  EXPECT_EQ(node->reserved.cpu_shares, 400);
+  EXPECT_EQ(node->reserved.memory_mb, 200);
+  EXPECT_EQ(node->create_index, 12U);
+  EXPECT_EQ(node->modify_index, 34U);
+  EXPECT_FALSE(node->full);
+  EXPECT_FALSE(node->last_drain.has_value());
+}
+
+TEST(DecodeNodeStub, leaves_empty_what_only_the_full_form_has) {
+  json stub = Stub();
+  stub["Attributes"] = {{"os.name", "debian"}};  // with os=true a list has this one
+  const auto node = DecodeNodeStub(stub);
+  ASSERT_TRUE(node.ok());
+  EXPECT_THAT(node->attributes, IsEmpty());
+  EXPECT_FALSE(node->drain_strategy.has_value());
+  EXPECT_FALSE(node->status_updated_at.has_value());
+}
+
+TEST(DecodeNodeStub, knows_each_status_and_no_other) {
+  const std::pair<const char*, NodeStatus> rows[] = {{"initializing", NodeStatus::kInitializing},
+                                                     {"ready", NodeStatus::kReady},
+                                                     {"down", NodeStatus::kDown},
+                                                     {"disconnected", NodeStatus::kDisconnected},
+                                                     {"READY", NodeStatus::kUnknown},
+                                                     {"", NodeStatus::kUnknown}};
+  for (const auto& [text, status] : rows) {
+    EXPECT_EQ(DecodeNodeStub({{"ID", "n"}, {"Status", text}})->status, status) << text;
+  }
+}
+
+TEST(DecodeNodeStub, only_the_word_eligible_is_eligible) {
+  EXPECT_TRUE(DecodeNodeStub({{"ID", "n"}, {"SchedulingEligibility", "eligible"}})->eligible);
+  EXPECT_FALSE(DecodeNodeStub({{"ID", "n"}, {"SchedulingEligibility", "ineligible"}})->eligible);
+  EXPECT_FALSE(DecodeNodeStub({{"ID", "n"}})->eligible);
+}
+
+TEST(DecodeNodeStub, a_node_that_drains_says_so) {
+  EXPECT_TRUE(DecodeNodeStub({{"ID", "n"}, {"Drain", true}})->draining);
+}
+
+TEST(DecodeNodeStub, no_resources_are_not_zero_resources) {
+  EXPECT_FALSE(DecodeNodeStub({{"ID", "n"}, {"NodeResources", nullptr}})->resources.has_value());
+  EXPECT_TRUE(
+      DecodeNodeStub({{"ID", "n"}, {"NodeResources", json::object()}})->resources.has_value());
+}
+
+TEST(DecodeNodeStub, a_node_without_id_is_an_error) {
+  for (const json& bad : {json::object(), json{{"ID", ""}}, json{{"ID", nullptr}}, json{{"ID", 7}},
+                          json(nullptr), json(7), json::array()}) {
+    EXPECT_EQ(DecodeNodeStub(bad).status().code(), absl::StatusCode::kInternal) << bad;
+  }
+}
+
+TEST(DecodeNodeStub, members_that_are_null_or_of_another_type_are_missing) {
+  json stub = Stub();
+  for (const auto& [key, value] : Stub().items()) {
+    if (key == "ID") continue;
+    for (const json& other : {json(nullptr), json(json::array()), json(3.5), json("text")}) {
+      json changed = stub;
+      changed[key] = other;
+      EXPECT_TRUE(DecodeNodeStub(changed).ok()) << changed;
+      EXPECT_TRUE(DecodeFullNode(changed).ok()) << changed;
+    }
+  }
+}
+
+TEST(DecodeFullNode, reads_every_field_that_a_node_tells) {
+  const auto node = DecodeFullNode(Full());
+  ASSERT_TRUE(node.ok()) << node.status();
+  EXPECT_TRUE(node->full);
+  EXPECT_EQ(node->address, "10.0.0.7");
+  EXPECT_THAT(node->attributes,
+              ElementsAre(Pair("cpu.numcores", "4"), Pair("unique.hostname", "web-x7k2m")));
+  EXPECT_THAT(node->meta, ElementsAre(Pair("harvester_vm_uuid", "abc")));
+  EXPECT_TRUE(node->draining);
+  ASSERT_TRUE(node->drain_strategy.has_value());
+  EXPECT_EQ(node->drain_strategy->deadline, std::chrono::minutes(15));
+  EXPECT_TRUE(node->drain_strategy->ignore_system_jobs);
+  EXPECT_EQ(node->drain_strategy->force_deadline, *base::ParseRfc3339("2026-11-21T02:18:04.5Z"));
+  EXPECT_EQ(node->status_updated_at, base::WallTime(std::chrono::seconds(1795000000)));
+}
+
+TEST(DecodeFullNode, keeps_the_start_of_the_last_drain_byte_by_byte) {
+  const auto node = DecodeFullNode(Full());
+  ASSERT_TRUE(node.ok() && node->last_drain.has_value());
+  EXPECT_EQ(node->last_drain->started_at, "2026-11-21T02:03:04.123456789Z");
+  EXPECT_EQ(node->last_drain->updated_at, *base::ParseRfc3339("2026-11-21T02:04:00Z"));
+  EXPECT_EQ(node->last_drain->status, DrainStatus::kDraining);
+  EXPECT_THAT(node->last_drain->meta,
+              ElementsAre(Pair("action", "a1"), Pair("drained_by", "nomad-autoscaler")));
+}
+
+TEST(DecodeFullNode, knows_each_drain_status_and_no_other) {
+  const std::pair<const char*, DrainStatus> rows[] = {{"draining", DrainStatus::kDraining},
+                                                      {"complete", DrainStatus::kComplete},
+                                                      {"canceled", DrainStatus::kCanceled},
+                                                      {"cancelled", DrainStatus::kUnknown},
+                                                      {"", DrainStatus::kUnknown}};
+  for (const auto& [text, status] : rows) {
+    const json node = {{"ID", "n"}, {"LastDrain", {{"Status", text}}}};
+    EXPECT_EQ(DecodeFullNode(node)->last_drain->status, status) << text;
+  }
+}
+
+TEST(DecodeFullNode, a_drain_strategy_alone_means_draining) {
+  const auto node = DecodeFullNode({{"ID", "n"}, {"DrainStrategy", {{"Deadline", -1}}}});
+  ASSERT_TRUE(node.ok());
+  EXPECT_TRUE(node->draining);
+  EXPECT_EQ(node->drain_strategy->deadline, base::Duration(-1));
+}
+
+TEST(DecodeFullNode, an_unset_go_time_is_no_time) {
+  const json node = {{"ID", "n"},
+                     {"DrainStrategy", {{"ForceDeadline", "0001-01-01T00:00:00Z"}}},
+                     {"LastDrain", {{"UpdatedAt", "not a time"}}},
+                     {"StatusUpdatedAt", 0}};
+  const auto decoded = DecodeFullNode(node);
+  ASSERT_TRUE(decoded.ok());
+  EXPECT_FALSE(decoded->drain_strategy->force_deadline.has_value());
+  EXPECT_FALSE(decoded->last_drain->updated_at.has_value());
+  EXPECT_FALSE(decoded->status_updated_at.has_value());
+}
+
+TEST(DecodeFullNode, takes_the_host_of_the_http_address) {
+  const std::pair<const char*, const char*> rows[] = {{"10.0.0.7:4646", "10.0.0.7"},
+                                                      {"[fd00::7]:4646", "fd00::7"},
+                                                      {"fd00::7", "fd00::7"},
+                                                      {"host", "host"},
+                                                      {"", ""},
+                                                      {"[broken", "[broken"},
+                                                      {":4646", ""}};
+  for (const auto& [text, host] : rows) {
+    EXPECT_EQ(DecodeFullNode({{"ID", "n"}, {"HTTPAddr", text}})->address, host) << text;
+  }
+}
+
+TEST(DecodeFullNode, skips_meta_values_that_are_no_text) {
+  const auto node = DecodeFullNode({{"ID", "n"}, {"Meta", {{"a", "1"}, {"b", nullptr}, {"c", 2}}}});
+  EXPECT_THAT(node->meta, ElementsAre(Pair("a", "1")));
+}
+
+TEST(DecodeFullNode, amounts_and_indexes_no_server_means_do_no_harm) {
+  const json node = {
+      {"ID", "n"},
+      {"NodeResources",
+       {{"Cpu", {{"CpuShares", -5}}}, {"Memory", {{"MemoryMB", 9223372036854775807LL}}}}},
+      {"CreateIndex", -3},
+      {"StatusUpdatedAt", 9223372036854775807LL}};
+  const auto decoded = DecodeFullNode(node);
+  ASSERT_TRUE(decoded.ok());
+  EXPECT_EQ(decoded->resources->cpu_shares, 0);
+  EXPECT_EQ(decoded->resources->memory_mb, std::int64_t{1} << 40);
+  EXPECT_EQ(decoded->create_index, 0U);
+  EXPECT_TRUE(decoded->status_updated_at.has_value());
+}
+
+}  // namespace
+}  // namespace nomad_harvester::nomad
