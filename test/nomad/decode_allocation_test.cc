@@ -100,10 +100,11 @@ TEST(DecodeAllocation, an_allocation_without_id_is_an_error) {
 }
 
 TEST(DecodeAllocation, members_that_are_null_or_of_another_type_are_missing) {
-  for (const auto& [key, value] : FullAllocation().items()) {
+  const json full = FullAllocation();
+  for (const auto& [key, value] : full.items()) {
     if (key == "ID") continue;
     for (const json& other : {json(nullptr), json(json::array()), json(3.5), json("text")}) {
-      json changed = FullAllocation();
+      json changed = full;
       changed[key] = other;
       EXPECT_TRUE(DecodeAllocation(changed).ok()) << changed;
     }

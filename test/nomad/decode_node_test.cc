@@ -110,8 +110,8 @@ TEST(DecodeNodeStub, a_node_without_id_is_an_error) {
 }
 
 TEST(DecodeNodeStub, members_that_are_null_or_of_another_type_are_missing) {
-  json stub = Stub();
-  for (const auto& [key, value] : Stub().items()) {
+  const json stub = Stub();
+  for (const auto& [key, value] : stub.items()) {
     if (key == "ID") continue;
     for (const json& other : {json(nullptr), json(json::array()), json(3.5), json("text")}) {
       json changed = stub;
