@@ -1,0 +1,94 @@
+// From what an operator asks for to the objects that make a VM.
+#ifndef NOMAD_HARVESTER_HARVESTER_BLUEPRINT_H_
+#define NOMAD_HARVESTER_HARVESTER_BLUEPRINT_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "nomad_harvester/harvester/metadata.h"
+
+#include "absl/status/statusor.h"
+#include "nlohmann/json_fwd.hpp"
+
+namespace nomad_harvester::harvester {
+
+// A VirtualMachineImage, as far as a root disk needs it
+// (harvester/harvester:pkg/apis/harvesterhci.io/v1beta1/image.go).
+struct Image {
+  std::string ns;
+  std::string name;  // resource name
+  std::string display_name;
+  std::string storage_class;  // status.storageClassName: never constructed
+  std::int64_t virtual_size = 0;
+  bool imported = false;
+  std::string problem;  // why it is not usable; empty if imported
+};
+
+struct Network {
+  bool management = false;
+  std::string ns;
+  std::string name;
+};
+
+// What all VMs of one action share.
+struct VmBlueprint {
+  std::string ns;
+  std::string pool;
+  Image image;
+  std::int64_t cpu_cores = 1;
+  std::int64_t memory_bytes = 0;
+  std::int64_t disk_bytes = 0;
+  std::vector<Network> networks;
+  std::string run_strategy;
+  std::map<std::string, std::string> labels;
+  std::map<std::string, std::string> annotations;
+  std::map<std::string, std::string> tags;
+  std::string template_hash;
+  std::string join_timeout;  // as the annotation says it
+  NodesRecord nodes;
+};
+
+// What is a VM's own.
+struct VmIdentity {
+  std::string name;
+  std::string firmware_uuid;
+  std::string action_id;
+  std::string claim_name;  // of the root disk
+};
+
+// The objects, ready to POST. The Secret has no owner yet; the VM refers to it by name. User data
+// always travels in the Secret.
+nlohmann::json BuildSecret(const VmBlueprint& blueprint, const VmIdentity& identity,
+                           const std::string& user_data);
+nlohmann::json BuildVirtualMachine(const VmBlueprint& blueprint, const VmIdentity& identity);
+// The merge patch that makes the VM the Secret's owner (blockOwnerDeletion false).
+nlohmann::json BuildSecretOwnerPatch(const VmIdentity& identity, const std::string& vm_uid,
+                                     const std::string& secret_resource_version);
+
+// The size of the root disk: `wanted`, or max(10 GiB, virtual size). INVALID_ARGUMENT if `wanted`
+// is smaller than the image's virtual size.
+absl::StatusOr<std::int64_t> RootDiskBytes(const Image& image, const std::int64_t* wanted);
+
+// The variables of a user-data template (docs/configuration.md, "Templates").
+using TemplateVariables = std::map<std::string, std::string>;
+
+// Mustache without HTML escaping. INVALID_ARGUMENT with line and column for an unknown variable, a
+// section, a partial, an unclosed tag; the text says how foreign {{ }} are kept, by changing the
+// delimiters. Names "env.NAME" are looked up as such.
+absl::StatusOr<std::string> RenderTemplate(const std::string& source,
+                                           const TemplateVariables& variables);
+// The same checks without values: which of `known` names it uses is fine, others are errors.
+absl::Status CheckTemplate(const std::string& source, const TemplateVariables& known);
+
+// The user data of a VM: rendered, checked to be YAML if it says #cloud-config, with the public
+// keys merged into ssh_authorized_keys. Keys need #cloud-config or an absent template
+// (INVALID_ARGUMENT). An empty source gives "#cloud-config\n".
+absl::StatusOr<std::string> ComposeUserData(const std::string& source,
+                                            const TemplateVariables& variables,
+                                            const std::vector<std::string>& public_keys);
+
+}  // namespace nomad_harvester::harvester
+
+#endif  // NOMAD_HARVESTER_HARVESTER_BLUEPRINT_H_

@@ -1,0 +1,127 @@
+// What the plugin writes on objects: the labels and annotations that carry its intent.
+//
+// Times are RFC 3339 UTC by the API server's clock, durations in Go's syntax. These names and forms
+// are fixed: operators and other programs read them (docs/configuration.md, "On the objects").
+#ifndef NOMAD_HARVESTER_HARVESTER_METADATA_H_
+#define NOMAD_HARVESTER_HARVESTER_METADATA_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "nomad_harvester/base/time.h"
+
+#include "absl/status/statusor.h"
+
+namespace nomad_harvester::harvester {
+
+inline constexpr char kPoolLabel[] = "nomad-harvester-autoscaler/pool";
+inline constexpr char kManagedByLabel[] = "app.kubernetes.io/managed-by";
+inline constexpr char kManagedByValue[] = "nomad-harvester-autoscaler";
+inline constexpr char kCreatorLabel[] = "harvesterhci.io/creator";
+
+inline constexpr char kSelfAnnotation[] = "nomad-harvester-autoscaler/self";
+inline constexpr char kActionIdAnnotation[] = "nomad-harvester-autoscaler/action-id";
+inline constexpr char kTemplateHashAnnotation[] = "nomad-harvester-autoscaler/template-hash";
+inline constexpr char kJoinTimeoutAnnotation[] = "nomad-harvester-autoscaler/join-timeout";
+inline constexpr char kNodesAnnotation[] = "nomad-harvester-autoscaler/nodes";
+inline constexpr char kNodeIdAnnotation[] = "nomad-harvester-autoscaler/nomad-node-id";
+inline constexpr char kJoinedAtAnnotation[] = "nomad-harvester-autoscaler/joined-at";
+inline constexpr char kScaleInAnnotation[] = "nomad-harvester-autoscaler/scale-in";
+inline constexpr char kRolledBackAnnotation[] = "nomad-harvester-autoscaler/rolled-back";
+inline constexpr char kProtectAnnotation[] = "nomad-harvester-autoscaler/protect";
+inline constexpr char kDeleteFirstAnnotation[] = "nomad-harvester-autoscaler/delete-first";
+inline constexpr char kLeaseActionAnnotation[] = "nomad-harvester-autoscaler/action";
+inline constexpr char kLeaseBackOffAnnotation[] = "nomad-harvester-autoscaler/back-off";
+inline constexpr char kLeaseLastEventAnnotation[] = "nomad-harvester-autoscaler/last-event";
+
+// The Nomad nodes of the pool that a VM was made for.
+struct NodesRecord {
+  std::string region;  // empty: the operator configured none, which differs from no region
+  std::optional<std::string> node_class;
+  std::optional<std::string> datacenter;
+  std::optional<std::string> node_pool;
+  std::string node_attribute = "unique.hostname";
+  std::uint64_t index = 0;  // Nomad's index when the VM was made
+  friend bool operator==(const NodesRecord&, const NodesRecord&) = default;
+};
+// Reading keeps nothing of unknown members of this object: it is written once and never again.
+std::string ToAnnotation(const NodesRecord& nodes);
+absl::StatusOr<NodesRecord> ParseNodesRecord(std::string_view text);
+
+enum class MarkReason { kScaleIn, kBroken, kUnhealthy };
+std::string_view MarkReasonName(MarkReason reason);
+
+// When a drain has to be over.
+struct DrainDeadline {
+  enum class Kind { kAt, kNone, kNow };
+  Kind kind = Kind::kNone;
+  base::WallTime at{};  // kAt only
+  friend bool operator==(const DrainDeadline&, const DrainDeadline&) = default;
+};
+
+// The mark: the annotation scale-in, everything that is needed to finish a removal, whatever the
+// policy says by then.
+struct Mark {
+  std::string action;
+  MarkReason reason = MarkReason::kScaleIn;
+  std::string vm_uid;
+  std::string node_id;  // empty: the VM has no node
+  base::WallTime marked_at{};
+  DrainDeadline drain_deadline;
+  base::Duration grace{};
+  bool force = true;
+  bool ignore_system = false;
+  bool purge = false;
+  NodesRecord nodes;
+  // Members of the annotation's object that this version does not know, as JSON text: kept.
+  std::string unknown_members;
+  friend bool operator==(const Mark&, const Mark&) = default;
+};
+std::string ToAnnotation(const Mark& mark);
+// INVALID_ARGUMENT if it cannot be read: the caller treats the VM as marked by an edited mark,
+// which is rolled back.
+absl::StatusOr<Mark> ParseMark(std::string_view text);
+
+// The annotation `action` of the pool's Lease.
+struct LeaseAction {
+  std::string id;
+  std::int64_t from = 0;
+  std::int64_t to = 0;
+  std::set<std::string> names;                // VMs to create or marked
+  std::map<std::string, std::string> create;  // name → action id of VMs that must still come to be
+  std::string unknown_members;
+  friend bool operator==(const LeaseAction&, const LeaseAction&) = default;
+};
+std::string ToAnnotation(const LeaseAction& action);
+absl::StatusOr<LeaseAction> ParseLeaseAction(std::string_view text);
+
+// The annotation `back-off` of the pool's Lease: cause → failures and when to try again.
+struct BackOffEntry {
+  std::int64_t failures = 0;
+  base::WallTime retry_at{};
+  std::string unknown_members = {};  // as in Mark
+  friend bool operator==(const BackOffEntry&, const BackOffEntry&) = default;
+};
+using BackOff = std::map<std::string, BackOffEntry>;
+std::string ToAnnotation(const BackOff& back_off);
+absl::StatusOr<BackOff> ParseBackOff(std::string_view text);
+
+// "<name>/<firmware uuid>".
+std::string SelfValue(std::string_view name, std::string_view firmware_uuid);
+// Names of the objects that belong to a VM and to a pool.
+std::string SecretName(std::string_view vm_name);
+std::string ClaimName(std::string_view vm_name, int disk, std::string_view random);
+// Whether `claim` follows the pattern of ClaimName for that VM.
+bool IsClaimNameOf(std::string_view claim, std::string_view vm_name);
+std::string LeaseName(std::string_view pool);
+// The selector that finds every object of ours, and of one pool.
+std::string ManagedSelector();
+std::string PoolSelector(std::string_view pool);
+
+}  // namespace nomad_harvester::harvester
+
+#endif  // NOMAD_HARVESTER_HARVESTER_METADATA_H_

@@ -1,0 +1,161 @@
+#include "cloud_config.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/base/status.h"
+
+#include "cloud_config_outline.h"
+#include "nlohmann/json.hpp"
+
+namespace nomad_harvester::harvester {
+namespace {
+
+absl::Status CannotAdd(std::string_view why) {
+  return base::InvalidArgument("ssh_keys cannot be added to #cloud-config: " + std::string(why));
+}
+
+// Type and comment of a public key say nothing: the blob is the key. Its text begins with AAAA, the
+// upper bytes of a length (RFC 4253, 6.6).
+std::string KeyIdentity(std::string_view key) {
+  key = base::TrimAsciiSpace(key);
+  std::size_t begin = key.starts_with("AAAA") ? 0 : key.find(" AAAA");
+  if (begin == std::string_view::npos) return std::string(key);
+  if (begin != 0) ++begin;
+  const std::string_view blob = key.substr(begin);
+  return std::string(blob.substr(0, blob.find(' ')));
+}
+
+std::vector<std::string> MissingKeys(const CloudConfigOutline& outline,
+                                     const std::vector<std::string>& wanted) {
+  std::set<std::string> known;
+  for (const std::string& key : outline.keys) known.insert(KeyIdentity(key));
+  std::vector<std::string> missing;
+  for (const std::string& key : wanted) {
+    const std::string_view text = base::TrimAsciiSpace(key);
+    if (!text.empty() && known.insert(KeyIdentity(text)).second) missing.emplace_back(text);
+  }
+  return missing;
+}
+
+// A JSON string is a double-quoted YAML scalar.
+std::string Quoted(const std::string& text) { return base::DumpJson(nlohmann::json(text)); }
+
+std::string QuotedItems(const std::vector<std::string>& keys) {
+  std::string items;
+  for (const std::string& key : keys) items += Quoted(key) + ", ";
+  return items;
+}
+
+std::string BlockItems(const std::vector<std::string>& keys, std::size_t indent) {
+  std::string items;
+  for (const std::string& key : keys) items += std::string(indent, ' ') + "- " + Quoted(key) + "\n";
+  return items;
+}
+
+// Nothing if the text has no such line or the line is shorter.
+std::optional<std::size_t> OffsetOf(const std::string& text, const TextPosition& position) {
+  std::size_t offset = 0;
+  for (std::size_t line = 0; line < position.line; ++line) {
+    const std::size_t newline = text.find('\n', offset);
+    if (newline == std::string::npos) return std::nullopt;
+    offset = newline + 1;
+  }
+  offset += position.column;
+  if (offset >= text.size()) return std::nullopt;
+  return offset;
+}
+
+struct Insertion {
+  std::size_t offset = 0;
+  std::string text;
+};
+
+// Everything is put at the beginning of a collection: there it needs no look at what follows, be it
+// a comment, another member or the end of the document.
+std::optional<Insertion> PlanInsertion(const std::string& text, const CloudConfigOutline& outline,
+                                       const std::vector<std::string>& keys) {
+  const bool into_list = outline.has_keys;
+  const bool flow = into_list ? outline.keys_flow : outline.flow;
+  const TextPosition begin = into_list ? outline.keys_begin : outline.begin;
+  const auto offset = OffsetOf(text, begin);
+  if (!offset) return std::nullopt;
+  if (flow) {
+    // A comma before the closing bracket is allowed.
+    if (text[*offset] != (into_list ? '[' : '{')) return std::nullopt;
+    const std::string items = QuotedItems(keys);
+    if (into_list) return Insertion{*offset + 1, items};
+    return Insertion{*offset + 1, Quoted(kAuthorizedKeysMember) + ": [" + items + "], "};
+  }
+  const std::size_t line = *offset - begin.column;
+  if (into_list) return Insertion{line, BlockItems(keys, begin.column)};
+  return Insertion{line, std::string(begin.column, ' ') + kAuthorizedKeysMember + ":\n" +
+                             BlockItems(keys, begin.column + 2)};
+}
+
+absl::Status CheckAddable(const CloudConfigOutline& outline) {
+  if (outline.has_keys && !outline.keys_are_list) {
+    return CannotAdd("its ssh_authorized_keys is no list");
+  }
+  const auto& members = outline.members;
+  if (!outline.has_keys && std::find(members.begin(), members.end(), "<<") != members.end()) {
+    return CannotAdd(
+        "a merge key (<<) may bring ssh_authorized_keys of its own, which ours would hide; write "
+        "ssh_authorized_keys in the document itself");
+  }
+  return absl::OkStatus();
+}
+
+// The text as a reader of YAML sees it, before and after: the proof that an insertion went where it
+// was meant to go.
+bool IsAsIntended(const CloudConfigOutline& before, const CloudConfigOutline& after,
+                  const std::vector<std::string>& added) {
+  std::vector<std::string> members = before.members;
+  if (!before.has_keys) members.insert(members.begin(), kAuthorizedKeysMember);
+  std::vector<std::string> keys = added;
+  keys.insert(keys.end(), before.keys.begin(), before.keys.end());
+  return after.keys_are_list && after.members == members && after.keys == keys;
+}
+
+}  // namespace
+
+bool IsCloudConfig(std::string_view text) {
+  constexpr std::string_view kMark = "#cloud-config";
+  text = base::TrimAsciiSpace(text);
+  if (!base::EqualsIgnoreCase(text.substr(0, kMark.size()), kMark)) return false;
+  // #cloud-config-archive and #cloud-config-jsonp are formats of their own.
+  return text.size() == kMark.size() || text[kMark.size()] != '-';
+}
+
+absl::Status CheckCloudConfig(const std::string& text) { return ReadOutline(text).status(); }
+
+absl::StatusOr<std::string> AddAuthorizedKeys(const std::string& text,
+                                              const std::vector<std::string>& keys) {
+  NH_ASSIGN_OR_RETURN(const CloudConfigOutline outline, ReadOutline(text));
+  const std::vector<std::string> missing = MissingKeys(outline, keys);
+  if (missing.empty()) return text;
+  NH_RETURN_IF_ERROR(CheckAddable(outline));
+  std::string result = text;
+  if (outline.empty) {
+    if (!result.ends_with('\n')) result += "\n";
+    result += std::string(kAuthorizedKeysMember) + ":\n" + BlockItems(missing, 2);
+  } else {
+    const auto insertion = PlanInsertion(text, outline, missing);
+    if (!insertion) return CannotAdd("the beginning of its first collection was not found");
+    result.insert(insertion->offset, insertion->text);
+  }
+  const auto check = ReadOutline(result);
+  if (!check.ok() || !IsAsIntended(outline, *check, missing)) {
+    return CannotAdd(
+        "write the document as plain keys and values, without tags or anchors at its "
+        "top level");
+  }
+  return result;
+}
+
+}  // namespace nomad_harvester::harvester

@@ -1,0 +1,112 @@
+#include "guest_blueprint.h"
+
+#include <string>
+
+#include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/harvester/metadata.h"
+
+#include "nlohmann/json.hpp"
+
+namespace nomad_harvester::harvester {
+namespace {
+
+using nlohmann::json;
+
+constexpr char kRootDisk[] = "disk-0";
+// The name that Harvester's pages know the cloud-init volume by
+// (harvester/harvester:pkg/builder/cloudinit.go).
+constexpr char kCloudInitDisk[] = "cloudinitdisk";
+
+std::string NicName(std::size_t index) { return "nic-" + std::to_string(index); }
+
+// One VM of the pool for each host, where there are hosts enough. Required anti-affinity would make
+// every VM beyond the number of hosts unschedulable.
+json BuildAffinity(const VmBlueprint& blueprint) {
+  const json term = {{"labelSelector", {{"matchLabels", {{kPoolLabel, blueprint.pool}}}}},
+                     {"topologyKey", "kubernetes.io/hostname"}};
+  const json preferred = {{"weight", 100}, {"podAffinityTerm", term}};
+  return {{"podAntiAffinity",
+           {{"preferredDuringSchedulingIgnoredDuringExecution", json::array({preferred})}}}};
+}
+
+// The management network is reached by masquerade, every other one by a bridge and its full name:
+// Harvester's webhooks look a bare name up in different namespaces
+// (harvester/harvester:pkg/webhook/resources/virtualmachine/{mutator,validator}.go).
+json BuildNetwork(const Network& network, std::size_t index) {
+  json object = {{"name", NicName(index)}};
+  if (network.management) {
+    object["pod"] = json::object();
+  } else {
+    object["multus"] = {{"networkName", network.ns + "/" + network.name}};
+  }
+  return object;
+}
+
+json BuildInterface(const Network& network, std::size_t index) {
+  return {{"name", NicName(index)},
+          {"model", "virtio"},
+          {network.management ? "masquerade" : "bridge", json::object()}};
+}
+
+json BuildDevices(const VmBlueprint& blueprint) {
+  json interfaces = json::array();
+  for (std::size_t i = 0; i < blueprint.networks.size(); ++i) {
+    interfaces.push_back(BuildInterface(blueprint.networks[i], i));
+  }
+  const json virtio = {{"bus", "virtio"}};
+  json disks = json::array();
+  disks.push_back({{"name", kRootDisk}, {"bootOrder", 1}, {"disk", virtio}});
+  disks.push_back({{"name", kCloudInitDisk}, {"disk", virtio}});
+  // Without a tablet the mouse of Harvester's console does not follow.
+  const json tablet = {{"name", "tablet"}, {"type", "tablet"}, {"bus", "usb"}};
+  return {{"disks", disks}, {"interfaces", interfaces}, {"inputs", json::array({tablet})}};
+}
+
+// Only limits: Harvester computes the requests and the guest's memory from them
+// (harvester/harvester:pkg/webhook/resources/virtualmachine/mutator.go).
+json BuildDomain(const VmBlueprint& blueprint, const VmIdentity& identity) {
+  return {{"machine", {{"type", "q35"}}},
+          {"cpu", {{"cores", blueprint.cpu_cores}, {"sockets", 1}, {"threads", 1}}},
+          {"resources",
+           {{"limits",
+             {{"cpu", std::to_string(blueprint.cpu_cores)},
+              {"memory", base::FormatBinaryQuantity(blueprint.memory_bytes)}}}}},
+          {"features", {{"acpi", {{"enabled", true}}}}},
+          {"firmware", {{"uuid", identity.firmware_uuid}}},
+          {"devices", BuildDevices(blueprint)}};
+}
+
+json BuildVolumes(const VmIdentity& identity) {
+  json volumes = json::array();
+  volumes.push_back(
+      {{"name", kRootDisk}, {"persistentVolumeClaim", {{"claimName", identity.claim_name}}}});
+  const json secret = {{"name", SecretName(identity.name)}};
+  volumes.push_back({{"name", kCloudInitDisk}, {"cloudInitNoCloud", {{"secretRef", secret}}}});
+  return volumes;
+}
+
+}  // namespace
+
+json BuildGuestTemplate(const VmBlueprint& blueprint, const VmIdentity& identity,
+                        const std::map<std::string, std::string>& labels) {
+  json networks = json::array();
+  for (std::size_t i = 0; i < blueprint.networks.size(); ++i) {
+    networks.push_back(BuildNetwork(blueprint.networks[i], i));
+  }
+  json template_labels = labels;
+  template_labels["harvesterhci.io/vmName"] = identity.name;
+  return {{"metadata",
+           {{"labels", template_labels},
+            {"annotations",
+             {{"harvesterhci.io/sshNames", "[]"},
+              {"harvesterhci.io/waitForLeaseInterfaceNames", "[]"}}}}},
+          {"spec",
+           {{"evictionStrategy", "LiveMigrateIfPossible"},
+            {"hostname", identity.name},
+            {"affinity", BuildAffinity(blueprint)},
+            {"domain", BuildDomain(blueprint, identity)},
+            {"networks", networks},
+            {"volumes", BuildVolumes(identity)}}}};
+}
+
+}  // namespace nomad_harvester::harvester

@@ -1,0 +1,97 @@
+// The annotations of a pool's Lease: the action that is under way, and the back-off.
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/harvester/metadata.h"
+
+#include "member_reader.h"
+
+namespace nomad_harvester::harvester {
+namespace {
+
+using nlohmann::json;
+
+void ReadNames(MemberReader& reader, LeaseAction& action) {
+  const json* names = reader.Optional("names");
+  if (names == nullptr || !names->is_array()) {
+    reader.Report("names", "is no list");
+    return;
+  }
+  for (const json& name : *names) {
+    if (name.is_string()) {
+      action.names.insert(name.get<std::string>());
+    } else {
+      reader.Report("names", "holds something that is no text");
+      return;
+    }
+  }
+}
+
+void ReadCreate(MemberReader& reader, LeaseAction& action) {
+  const json* create = reader.Object("create");
+  if (create == nullptr) return;
+  for (const auto& [name, id] : create->items()) {
+    if (id.is_string()) {
+      action.create.emplace(name, id.get<std::string>());
+    } else {
+      reader.Report("create", "holds an action id that is no text");
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+std::string ToAnnotation(const LeaseAction& action) {
+  json object = {{"id", action.id},
+                 {"from", action.from},
+                 {"to", action.to},
+                 {"names", action.names},
+                 {"create", action.create}};
+  AddUnknownMembers(object, action.unknown_members);
+  return base::DumpJson(object);
+}
+
+absl::StatusOr<LeaseAction> ParseLeaseAction(std::string_view text) {
+  NH_ASSIGN_OR_RETURN(const json object, ParseObject(text, "action"));
+  MemberReader reader(object, "action");
+  LeaseAction action;
+  action.id = reader.Text("id");
+  action.from = reader.Count("from");
+  action.to = reader.Count("to");
+  ReadNames(reader, action);
+  ReadCreate(reader, action);
+  NH_RETURN_IF_ERROR(reader.status());
+  action.unknown_members = reader.UnknownMembers();
+  return action;
+}
+
+std::string ToAnnotation(const BackOff& back_off) {
+  json object = json::object();
+  for (const auto& [cause, entry] : back_off) {
+    json& member = object[cause];
+    member = {{"failures", entry.failures}, {"retry_at", base::FormatRfc3339Nanos(entry.retry_at)}};
+    AddUnknownMembers(member, entry.unknown_members);
+  }
+  return base::DumpJson(object);
+}
+
+absl::StatusOr<BackOff> ParseBackOff(std::string_view text) {
+  NH_ASSIGN_OR_RETURN(const json object, ParseObject(text, "back-off"));
+  BackOff back_off;
+  for (const auto& [cause, member] : object.items()) {
+    MemberReader reader(member, "back-off " + cause);
+    BackOffEntry entry;
+    entry.failures = reader.Count("failures");
+    entry.retry_at = reader.Time("retry_at");
+    NH_RETURN_IF_ERROR(reader.status());
+    entry.unknown_members = reader.UnknownMembers();
+    back_off.emplace(cause, std::move(entry));
+  }
+  return back_off;
+}
+
+}  // namespace nomad_harvester::harvester

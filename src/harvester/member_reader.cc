@@ -1,0 +1,140 @@
+#include "member_reader.h"
+
+#include <limits>
+#include <utility>
+
+#include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/status.h"
+
+namespace nomad_harvester::harvester {
+
+using nlohmann::json;
+
+MemberReader::MemberReader(const json& object, std::string what)
+    : object_(object), what_(std::move(what)) {
+  if (!object_.is_object()) problems_ = "no JSON object";
+}
+
+void MemberReader::Report(std::string_view key, std::string_view problem) {
+  if (!problems_.empty()) problems_ += "; ";
+  problems_ += std::string(key) + ": " + std::string(problem);
+}
+
+absl::Status MemberReader::status() const {
+  if (problems_.empty()) return absl::OkStatus();
+  return base::InvalidArgument(what_ + ": " + problems_);
+}
+
+std::string MemberReader::UnknownMembers() const {
+  if (!object_.is_object()) return "";
+  json unknown = json::object();
+  for (const auto& [key, value] : object_.items()) {
+    if (!known_.contains(key)) unknown[key] = value;
+  }
+  return unknown.empty() ? "" : base::DumpJson(unknown);
+}
+
+const json* MemberReader::Take(std::string_view key) {
+  known_.emplace(key);
+  return base::FindMember(object_, key);
+}
+
+const json* MemberReader::Require(std::string_view key) {
+  const json* member = Take(key);
+  if (member == nullptr) Report(key, "is missing");
+  return member;
+}
+
+std::string MemberReader::Text(std::string_view key) {
+  const json* member = Require(key);
+  if (member == nullptr) return "";
+  if (!member->is_string() || member->get_ref<const std::string&>().empty()) {
+    Report(key, "is no text");
+    return "";
+  }
+  return member->get<std::string>();
+}
+
+std::optional<std::string> MemberReader::OptionalText(std::string_view key) {
+  const json* member = Take(key);
+  if (member == nullptr) return std::nullopt;
+  if (!member->is_string()) {
+    Report(key, "is no text");
+    return std::nullopt;
+  }
+  return member->get<std::string>();
+}
+
+std::uint64_t MemberReader::Index(std::string_view key) {
+  const json* member = Require(key);
+  if (member == nullptr) return 0;
+  // A JSON integer below zero is no unsigned number for nlohmann.
+  if (!member->is_number_unsigned()) {
+    Report(key, "is no whole number of at least 0");
+    return 0;
+  }
+  return member->get<std::uint64_t>();
+}
+
+std::int64_t MemberReader::Count(std::string_view key) {
+  const std::uint64_t value = Index(key);
+  if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
+    Report(key, "is too large");
+    return 0;
+  }
+  return static_cast<std::int64_t>(value);
+}
+
+bool MemberReader::Flag(std::string_view key) {
+  const json* member = Require(key);
+  if (member == nullptr) return false;
+  if (!member->is_boolean()) {
+    Report(key, "is neither true nor false");
+    return false;
+  }
+  return member->get<bool>();
+}
+
+base::WallTime MemberReader::Time(std::string_view key) {
+  const std::string text = Text(key);
+  if (text.empty()) return {};
+  const auto time = base::ParseRfc3339(text);
+  if (!time.ok()) Report(key, base::ToStd(time.status().message()));
+  return time.ok() ? *time : base::WallTime{};
+}
+
+base::Duration MemberReader::GoDuration(std::string_view key) {
+  const std::string text = Text(key);
+  if (text.empty()) return {};
+  const auto duration = base::ParseGoDuration(text);
+  if (!duration.ok()) Report(key, base::ToStd(duration.status().message()));
+  if (!duration.ok()) return {};
+  if (*duration < base::Duration::zero()) Report(key, "is negative");
+  return *duration;
+}
+
+const json* MemberReader::Object(std::string_view key) {
+  const json* member = Require(key);
+  if (member == nullptr || member->is_object()) return member;
+  Report(key, "is no object");
+  return nullptr;
+}
+
+const json* MemberReader::Optional(std::string_view key) { return Take(key); }
+
+absl::StatusOr<json> ParseObject(std::string_view text, std::string_view what) {
+  NH_ASSIGN_OR_RETURN(json document, base::ParseJson(text, what));
+  if (!document.is_object()) return base::InvalidArgument(std::string(what) + " is no JSON object");
+  return document;
+}
+
+void AddUnknownMembers(json& object, const std::string& unknown_members) {
+  if (unknown_members.empty()) return;
+  const auto unknown = base::ParseJson(unknown_members, "unknown members");
+  if (!unknown.ok() || !unknown->is_object()) return;
+  for (const auto& [key, value] : unknown->items()) {
+    if (!object.contains(key)) object[key] = value;
+  }
+}
+
+}  // namespace nomad_harvester::harvester

@@ -1,0 +1,64 @@
+// Strict reading of the JSON objects that live in our own annotations.
+//
+// Servers' objects are read leniently (base/json.h); our own must be complete: what a removal needs
+// is either all there, or the annotation counts as unreadable.
+#ifndef NOMAD_HARVESTER_SRC_HARVESTER_MEMBER_READER_H_
+#define NOMAD_HARVESTER_SRC_HARVESTER_MEMBER_READER_H_
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "nomad_harvester/base/time.h"
+
+#include "absl/status/status.h"
+#include "nlohmann/json.hpp"
+
+namespace nomad_harvester::harvester {
+
+// Reads members of one object and keeps the problems and the names that it was asked for. A member
+// that is missing or of another type is a problem, and its value is a default. The object must
+// outlive the reader.
+class MemberReader {
+ public:
+  MemberReader(const nlohmann::json& object, std::string what);
+
+  std::string Text(std::string_view key);                         // not empty
+  std::optional<std::string> OptionalText(std::string_view key);  // absent is fine
+  std::int64_t Count(std::string_view key);                       // at least 0
+  std::uint64_t Index(std::string_view key);
+  bool Flag(std::string_view key);
+  base::WallTime Time(std::string_view key);
+  base::Duration GoDuration(std::string_view key);  // at least 0
+  // Null if it is missing or no object, which is a problem.
+  const nlohmann::json* Object(std::string_view key);
+  // Null if it is missing; whatever type.
+  const nlohmann::json* Optional(std::string_view key);
+
+  void Report(std::string_view key, std::string_view problem);
+  // INVALID_ARGUMENT with every problem, or OK.
+  absl::Status status() const;
+  // The members that nobody asked for, as the text of an object; empty if there are none.
+  std::string UnknownMembers() const;
+
+ private:
+  const nlohmann::json* Take(std::string_view key);
+  const nlohmann::json* Require(std::string_view key);
+
+  const nlohmann::json& object_;
+  std::string what_;
+  std::set<std::string> known_;
+  std::string problems_;
+};
+
+// The object `text`, or INVALID_ARGUMENT if it is not JSON or no object.
+absl::StatusOr<nlohmann::json> ParseObject(std::string_view text, std::string_view what);
+
+// Adds the members of `unknown_members` that `object` does not have.
+void AddUnknownMembers(nlohmann::json& object, const std::string& unknown_members);
+
+}  // namespace nomad_harvester::harvester
+
+#endif  // NOMAD_HARVESTER_SRC_HARVESTER_MEMBER_READER_H_

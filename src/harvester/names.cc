@@ -1,0 +1,54 @@
+// Names, label selectors and the `self` of objects that belong to a VM or a pool.
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "nomad_harvester/harvester/metadata.h"
+
+namespace nomad_harvester::harvester {
+namespace {
+
+constexpr std::string_view kDiskInfix = "-disk-";
+
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+bool IsLowerAlphanumeric(char c) { return IsDigit(c) || (c >= 'a' && c <= 'z'); }
+
+}  // namespace
+
+std::string SelfValue(std::string_view name, std::string_view firmware_uuid) {
+  return std::string(name) + "/" + std::string(firmware_uuid);
+}
+
+std::string SecretName(std::string_view vm_name) { return std::string(vm_name) + "-cloudinit"; }
+
+std::string ClaimName(std::string_view vm_name, int disk, std::string_view random) {
+  return std::string(vm_name) + std::string(kDiskInfix) + std::to_string(disk) + "-" +
+         std::string(random);
+}
+
+// The random part holds no dash: otherwise the claims of a VM named "<vm>-disk-0" would pass for
+// those of <vm>.
+bool IsClaimNameOf(std::string_view claim, std::string_view vm_name) {
+  if (vm_name.empty() || !claim.starts_with(vm_name)) return false;
+  claim.remove_prefix(vm_name.size());
+  if (!claim.starts_with(kDiskInfix)) return false;
+  claim.remove_prefix(kDiskInfix.size());
+  const std::size_t dash = claim.find('-');
+  if (dash == std::string_view::npos) return false;
+  const std::string_view disk = claim.substr(0, dash);
+  const std::string_view random = claim.substr(dash + 1);
+  return !disk.empty() && !random.empty() && std::all_of(disk.begin(), disk.end(), IsDigit) &&
+         std::all_of(random.begin(), random.end(), IsLowerAlphanumeric);
+}
+
+std::string LeaseName(std::string_view pool) {
+  return "nomad-harvester-autoscaler-" + std::string(pool);
+}
+
+std::string ManagedSelector() { return std::string(kManagedByLabel) + "=" + kManagedByValue; }
+
+std::string PoolSelector(std::string_view pool) {
+  return ManagedSelector() + "," + kPoolLabel + "=" + std::string(pool);
+}
+
+}  // namespace nomad_harvester::harvester

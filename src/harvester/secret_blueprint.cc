@@ -1,0 +1,47 @@
+// The Secret that carries a VM's user data.
+//
+// It exists before the VM, so that a VM always has its user data, and it belongs to the VM from the
+// moment the VM has a uid: the garbage collector then removes it with the VM.
+#include <string>
+
+#include "nomad_harvester/base/encoding.h"
+#include "nomad_harvester/harvester/blueprint.h"
+#include "nomad_harvester/kube/resource_type.h"
+
+#include "labels.h"
+#include "nlohmann/json.hpp"
+
+namespace nomad_harvester::harvester {
+
+using nlohmann::json;
+
+// `data`, not `stringData`: base64 carries every byte of the rendered text, whatever it is. The key
+// is one that KubeVirt reads (kubevirt/kubevirt:pkg/cloud-init/cloud-init.go).
+json BuildSecret(const VmBlueprint& blueprint, const VmIdentity& identity,
+                 const std::string& user_data) {
+  return {{"apiVersion", "v1"},
+          {"kind", "Secret"},
+          {"metadata",
+           {{"name", SecretName(identity.name)},
+            {"namespace", blueprint.ns},
+            {"labels", ManagedLabels(blueprint)},
+            {"annotations", {{kActionIdAnnotation, identity.action_id}}}}},
+          {"type", "Opaque"},
+          {"data", {{"userdata", base::Base64Encode(user_data)}}}};
+}
+
+// blockOwnerDeletion stays false: true would need the right to update the VM's finalizers where the
+// cluster runs the admission plugin OwnerReferencesPermissionEnforcement.
+json BuildSecretOwnerPatch(const VmIdentity& identity, const std::string& vm_uid,
+                           const std::string& secret_resource_version) {
+  const json owner = {{"apiVersion", "kubevirt.io/v1"},
+                      {"kind", std::string(kube::kVirtualMachines.kind)},
+                      {"name", identity.name},
+                      {"uid", vm_uid},
+                      {"blockOwnerDeletion", false}};
+  return {
+      {"metadata",
+       {{"resourceVersion", secret_resource_version}, {"ownerReferences", json::array({owner})}}}};
+}
+
+}  // namespace nomad_harvester::harvester

@@ -1,0 +1,101 @@
+// The VirtualMachine of one VM, ready to POST.
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/harvester/blueprint.h"
+
+#include "guest_blueprint.h"
+#include "labels.h"
+#include "nlohmann/json.hpp"
+
+namespace nomad_harvester::harvester {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::int64_t kDefaultDiskBytes = std::int64_t{10} * 1024 * 1024 * 1024;
+
+// What the operator asks for first: the plugin's own labels are never overridden.
+std::map<std::string, std::string> VmLabels(const VmBlueprint& blueprint) {
+  std::map<std::string, std::string> labels = blueprint.labels;
+  for (const auto& [key, value] : blueprint.tags) {
+    labels.insert_or_assign("tag.harvesterhci.io/" + key, value);
+  }
+  labels.insert_or_assign(kCreatorLabel, kManagedByValue);
+  for (const auto& [key, value] : ManagedLabels(blueprint)) labels.insert_or_assign(key, value);
+  return labels;
+}
+
+// Harvester's controller makes the claim from this annotation, literally where Longhorn backs the
+// image; claims of CDI images lose their labels (harvester/harvester:pkg/controller/master/
+// virtualmachine/vm_controller.go, createPVCsFromAnnotation).
+std::string ClaimTemplates(const VmBlueprint& blueprint, const VmIdentity& identity) {
+  const json claim = {
+      {"metadata",
+       {{"name", identity.claim_name},
+        {"labels", ManagedLabels(blueprint)},
+        {"annotations",
+         {{"harvesterhci.io/imageId", blueprint.image.ns + "/" + blueprint.image.name}}}}},
+      {"spec",
+       {{"accessModes", json::array({"ReadWriteMany"})},
+        {"volumeMode", "Block"},
+        {"resources",
+         {{"requests", {{"storage", base::FormatBinaryQuantity(blueprint.disk_bytes)}}}}},
+        {"storageClassName", blueprint.image.storage_class}}}};
+  return base::DumpJson(json::array({claim}));
+}
+
+std::map<std::string, std::string> VmAnnotations(const VmBlueprint& blueprint,
+                                                 const VmIdentity& identity) {
+  std::map<std::string, std::string> annotations = {
+      {"field.cattle.io/description", "Nomad client of pool " + blueprint.pool}};
+  for (const auto& [key, value] : blueprint.annotations) annotations.insert_or_assign(key, value);
+  const std::map<std::string, std::string> ours = {
+      {kSelfAnnotation, SelfValue(identity.name, identity.firmware_uuid)},
+      {kActionIdAnnotation, identity.action_id},
+      {kTemplateHashAnnotation, blueprint.template_hash},
+      {kJoinTimeoutAnnotation, blueprint.join_timeout},
+      {kNodesAnnotation, ToAnnotation(blueprint.nodes)},
+      {"harvesterhci.io/volumeClaimTemplates", ClaimTemplates(blueprint, identity)},
+      // With it any DELETE of the VM, kubectl's too, removes the disk.
+      {"harvesterhci.io/removedPersistentVolumeClaims", identity.claim_name},
+      {"harvesterhci.io/vmRunStrategy", blueprint.run_strategy},
+      {"harvesterhci.io/sshNames", "[]"},
+      {"network.harvesterhci.io/ips", "[]"},
+  };
+  for (const auto& [key, value] : ours) annotations.insert_or_assign(key, value);
+  return annotations;
+}
+
+}  // namespace
+
+json BuildVirtualMachine(const VmBlueprint& blueprint, const VmIdentity& identity) {
+  const std::map<std::string, std::string> labels = VmLabels(blueprint);
+  return {{"apiVersion", "kubevirt.io/v1"},
+          {"kind", "VirtualMachine"},
+          {"metadata",
+           {{"name", identity.name},
+            {"namespace", blueprint.ns},
+            {"labels", labels},
+            {"annotations", VmAnnotations(blueprint, identity)}}},
+          {"spec",
+           {{"runStrategy", blueprint.run_strategy},
+            {"template", BuildGuestTemplate(blueprint, identity, labels)}}}};
+}
+
+absl::StatusOr<std::int64_t> RootDiskBytes(const Image& image, const std::int64_t* wanted) {
+  if (wanted == nullptr) return std::max(kDefaultDiskBytes, image.virtual_size);
+  if (*wanted < image.virtual_size) {
+    return base::InvalidArgument("disk_size " + base::FormatBinaryQuantity(*wanted) +
+                                 " is smaller than the virtual size of image " + image.ns + "/" +
+                                 image.name + ", " +
+                                 base::FormatBinaryQuantity(image.virtual_size));
+  }
+  return *wanted;
+}
+
+}  // namespace nomad_harvester::harvester

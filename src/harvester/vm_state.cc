@@ -1,0 +1,125 @@
+// What a VM's own fields say about it.
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/harvester/virtual_machine.h"
+
+#include "object_fields.h"
+
+namespace nomad_harvester::harvester {
+namespace {
+
+constexpr std::string_view kHalted = "Halted";
+constexpr std::string_view kStopped = "Stopped";
+
+// A printableStatus that means a failing start, and the condition that tells since when and why
+// (kubevirt/kubevirt:pkg/virt-controller/watch/vm/vm.go, setPrintableStatus and the
+// isVirtualMachineStatus… functions that it calls).
+struct FailingStatus {
+  std::string_view printable;
+  std::string_view condition;
+};
+constexpr std::array<FailingStatus, 6> kFailingStatuses = {{
+    {"ErrorUnschedulable", "PodScheduled"},
+    {"ErrorPvcNotFound", "Synchronized"},
+    {"DataVolumeError", "DataVolumesReady"},
+    {"ErrImagePull", "Synchronized"},
+    {"ImagePullBackOff", "Synchronized"},
+    {"CrashLoopBackOff", "Failure"},
+}};
+
+// The scheduler's words for a volume that is still being provisioned
+// (kubernetes/kubernetes:pkg/scheduler/framework/plugins/volumebinding/volume_binding.go). KubeVirt
+// copies the message of a condition only when its status or reason changes
+// (kubevirt/kubevirt:pkg/controller/conditions.go, UpdateCondition), so that it may be the one of
+// an earlier attempt: one more reason to wait for the join timeout.
+constexpr std::string_view kUnboundClaims = "unbound immediate PersistentVolumeClaims";
+
+// The guest runs, is meant to stop or is stopped: whatever the conditions say, no start fails.
+bool IsBeyondStarting(std::string_view printable) {
+  for (const std::string_view status :
+       {"Running", "Migrating", "Paused", "Stopping", "Stopped", "Terminating"}) {
+    if (printable == status) return true;
+  }
+  return false;
+}
+
+std::string Words(std::string_view status, const Condition* condition) {
+  std::string words(status);
+  if (condition == nullptr) return words;
+  const std::string& detail = condition->message.empty() ? condition->reason : condition->message;
+  if (!detail.empty()) words += ": " + detail;
+  return words;
+}
+
+// The condition of that type if it says that something is wrong: Failure is a fault when True, all
+// others when False.
+const Condition* FaultOf(const VirtualMachine& vm, std::string_view type) {
+  const Condition* condition = FindCondition(vm.conditions, type);
+  const std::string_view fault = type == "Failure" ? "True" : "False";
+  return condition != nullptr && condition->status == fault ? condition : nullptr;
+}
+
+std::optional<StartFailure> FromPrintableStatus(const VirtualMachine& vm) {
+  for (const FailingStatus& failing : kFailingStatuses) {
+    if (vm.printable_status != failing.printable) continue;
+    const Condition* condition = FaultOf(vm, failing.condition);
+    StartFailure failure;
+    // DataVolumeError and CrashLoopBackOff come without a condition of their own, too.
+    failure.reason =
+        Words(failing.printable, condition != nullptr ? condition : FaultOf(vm, "Failure"));
+    if (condition != nullptr) failure.since = condition->last_transition;
+    failure.only_at_join_timeout = failure.reason.find(kUnboundClaims) != std::string::npos;
+    return failure;
+  }
+  return std::nullopt;
+}
+
+std::optional<StartFailure> FromConditions(const VirtualMachine& vm) {
+  for (const std::string_view type : {"Failure", "Synchronized"}) {
+    const Condition* condition = FaultOf(vm, type);
+    if (condition == nullptr) continue;
+    StartFailure failure;
+    failure.reason = Words(condition->reason.empty() ? type : condition->reason, condition);
+    failure.since = condition->last_transition;
+    return failure;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool IsMember(const VirtualMachine& vm) {
+  if (vm.pool.empty() || vm.firmware_uuid.empty()) return false;
+  const std::string self = ValueOf(vm.annotations, kSelfAnnotation);
+  const std::size_t slash = self.find('/');
+  if (slash == std::string::npos) return false;
+  return std::string_view(self).substr(0, slash) == vm.name &&
+         base::EqualsIgnoreCase(std::string_view(self).substr(slash + 1), vm.firmware_uuid);
+}
+
+bool IsStopped(const VirtualMachine& vm) {
+  if (IsTerminating(vm)) return false;
+  if (vm.printable_status == kStopped) return true;
+  return vm.run_strategy == kHalted && !vm.instance_exists;
+}
+
+std::optional<StartFailure> FindStartFailure(const VirtualMachine& vm) {
+  if (IsTerminating(vm)) return std::nullopt;
+  // The annotation outlives the halt until the VM runs again (harvester/harvester:
+  // pkg/controller/master/virtualmachine/vm_controller.go, cleanUpInsufficientResourceAnnotation).
+  if (!vm.quota_halt.empty() && IsStopped(vm)) {
+    StartFailure failure;
+    failure.reason = "halted by Harvester: " + vm.quota_halt;
+    failure.immediate = true;
+    return failure;
+  }
+  if (IsBeyondStarting(vm.printable_status)) return std::nullopt;
+  if (auto failure = FromPrintableStatus(vm)) return failure;
+  return FromConditions(vm);
+}
+
+}  // namespace nomad_harvester::harvester

@@ -1,0 +1,55 @@
+// VmStore: PersistentVolumeClaims.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/harvester/vm_store.h"
+
+#include "nlohmann/json.hpp"
+#include "object_fields.h"
+#include "store_requests.h"
+
+namespace nomad_harvester::harvester {
+namespace {
+
+Claim ParseClaim(const nlohmann::json& object) {
+  Metadata metadata = ParseMetadata(object);
+  Claim claim;
+  claim.name = std::move(metadata.name);
+  claim.uid = std::move(metadata.uid);
+  claim.pool = ValueOf(metadata.labels, kPoolLabel);
+  claim.terminating = metadata.deleted_at.has_value();
+  claim.created_at = metadata.created_at;
+  return claim;
+}
+
+}  // namespace
+
+// No selector: the claims of CDI images have lost the labels of their template and are known by
+// their names only (harvester/harvester:pkg/controller/master/virtualmachine/vm_controller.go,
+// createDataVolume).
+absl::StatusOr<Seen<std::vector<Claim>>> VmStore::ListClaims(
+    const runtime::Context& context) const {
+  kube::ListOptions options;
+  options.drop = {"metadata.annotations", "metadata.finalizers", "metadata.ownerReferences", "spec",
+                  "status"};
+  NH_ASSIGN_OR_RETURN(const kube::ObservedList list,
+                      client_->List(context, kube::kPersistentVolumeClaims, ns_, options));
+  Seen<std::vector<Claim>> seen{{}, list.server_time};
+  for (const nlohmann::json& item : list.items) seen.value.push_back(ParseClaim(item));
+  return seen;
+}
+
+absl::StatusOr<Claim> VmStore::GetClaim(const runtime::Context& context,
+                                        const std::string& name) const {
+  NH_ASSIGN_OR_RETURN(const kube::Observed observed,
+                      client_->Get(context, kube::kPersistentVolumeClaims, ns_, name));
+  return ParseClaim(observed.object);
+}
+
+absl::Status VmStore::DeleteClaim(const runtime::Context& context, const Claim& claim) const {
+  return DeleteByUid(*client_, context, kube::kPersistentVolumeClaims, ns_, claim.name, claim.uid);
+}
+
+}  // namespace nomad_harvester::harvester

@@ -1,0 +1,182 @@
+// VmStore: VirtualMachines and their instances.
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/harvester/vm_store.h"
+
+#include "nlohmann/json.hpp"
+#include "object_fields.h"
+
+namespace nomad_harvester::harvester {
+namespace {
+
+using nlohmann::json;
+
+// What a list reads over: everything large that ParseVirtualMachine has no use for.
+kube::ListOptions VmListOptions(std::string selector) {
+  kube::ListOptions options;
+  options.label_selector = std::move(selector);
+  options.drop = {"metadata.finalizers",
+                  "spec.dataVolumeTemplates",
+                  "spec.template.metadata",
+                  "spec.template.spec.accessCredentials",
+                  "spec.template.spec.affinity",
+                  "spec.template.spec.domain.cpu",
+                  "spec.template.spec.domain.devices",
+                  "spec.template.spec.domain.features",
+                  "spec.template.spec.domain.resources",
+                  "spec.template.spec.networks",
+                  "spec.template.spec.tolerations",
+                  "spec.template.spec.topologySpreadConstraints",
+                  "spec.template.spec.volumes.cloudInitConfigDrive.networkData",
+                  "spec.template.spec.volumes.cloudInitConfigDrive.networkDataBase64",
+                  "spec.template.spec.volumes.cloudInitConfigDrive.userData",
+                  "spec.template.spec.volumes.cloudInitConfigDrive.userDataBase64",
+                  "spec.template.spec.volumes.cloudInitNoCloud.networkData",
+                  "spec.template.spec.volumes.cloudInitNoCloud.networkDataBase64",
+                  "spec.template.spec.volumes.cloudInitNoCloud.userData",
+                  "spec.template.spec.volumes.cloudInitNoCloud.userDataBase64",
+                  "status.memoryDumpRequest",
+                  "status.startFailure",
+                  "status.stateChangeRequests",
+                  "status.volumeRequests",
+                  "status.volumeSnapshotStatuses"};
+  return options;
+}
+
+kube::ListOptions InstanceListOptions() {
+  kube::ListOptions options;
+  options.drop = {"metadata.annotations",
+                  "metadata.labels",
+                  "metadata.finalizers",
+                  "metadata.ownerReferences",
+                  "spec",
+                  "status.activePods",
+                  "status.conditions",
+                  "status.guestOSInfo",
+                  "status.memory",
+                  "status.migrationState",
+                  "status.phaseTransitionTimestamps",
+                  "status.topologyHints",
+                  "status.volumeStatus"};
+  return options;
+}
+
+absl::StatusOr<Seen<std::vector<VirtualMachine>>> ListVms(const kube::KubeClient& client,
+                                                          const runtime::Context& context,
+                                                          const std::string& ns,
+                                                          std::string selector) {
+  NH_ASSIGN_OR_RETURN(kube::ObservedList list, client.List(context, kube::kVirtualMachines, ns,
+                                                           VmListOptions(std::move(selector))));
+  Seen<std::vector<VirtualMachine>> seen{{}, list.server_time};
+  seen.value.reserve(list.items.size());
+  for (const json& item : list.items) seen.value.push_back(ParseVirtualMachine(item));
+  return seen;
+}
+
+Seen<VirtualMachine> SeenVm(const kube::Observed& observed) {
+  return {ParseVirtualMachine(observed.object), observed.server_time};
+}
+
+}  // namespace
+
+VmStore::VmStore(std::shared_ptr<const kube::KubeClient> client, std::string ns)
+    : client_(std::move(client)), ns_(std::move(ns)) {}
+
+absl::StatusOr<Seen<std::vector<VirtualMachine>>> VmStore::ListManaged(
+    const runtime::Context& context) const {
+  return ListVms(*client_, context, ns_, ManagedSelector());
+}
+
+absl::StatusOr<Seen<std::vector<VirtualMachine>>> VmStore::ListAll(
+    const runtime::Context& context) const {
+  return ListVms(*client_, context, ns_, "");
+}
+
+absl::StatusOr<Seen<VirtualMachine>> VmStore::Get(const runtime::Context& context,
+                                                  const std::string& name) const {
+  NH_ASSIGN_OR_RETURN(const kube::Observed observed,
+                      client_->Get(context, kube::kVirtualMachines, ns_, name));
+  return SeenVm(observed);
+}
+
+absl::StatusOr<std::vector<VirtualMachineInstance>> VmStore::ListInstances(
+    const runtime::Context& context) const {
+  NH_ASSIGN_OR_RETURN(
+      const kube::ObservedList list,
+      client_->List(context, kube::kVirtualMachineInstances, ns_, InstanceListOptions()));
+  std::vector<VirtualMachineInstance> instances;
+  instances.reserve(list.items.size());
+  for (const json& item : list.items) instances.push_back(ParseInstance(item));
+  return instances;
+}
+
+absl::StatusOr<VirtualMachineInstance> VmStore::GetInstance(const runtime::Context& context,
+                                                            const std::string& name) const {
+  NH_ASSIGN_OR_RETURN(const kube::Observed observed,
+                      client_->Get(context, kube::kVirtualMachineInstances, ns_, name));
+  return ParseInstance(observed.object);
+}
+
+absl::StatusOr<VirtualMachine> VmStore::Annotate(const runtime::Context& context,
+                                                 const std::string& name,
+                                                 const std::string& resource_version,
+                                                 const AnnotationChanges& changes) const {
+  // Without it the patch would be unconditional.
+  if (resource_version.empty()) {
+    return base::InvalidArgument("annotating VirtualMachine " + name + " needs a resourceVersion");
+  }
+  json annotations = json::object();
+  for (const auto& [key, value] : changes) annotations[key] = value ? json(*value) : json(nullptr);
+  const json patch = {
+      {"metadata", {{"resourceVersion", resource_version}, {"annotations", annotations}}}};
+  NH_ASSIGN_OR_RETURN(const kube::Observed observed,
+                      client_->MergePatch(context, kube::kVirtualMachines, ns_, name, patch));
+  return ParseVirtualMachine(observed.object);
+}
+
+absl::StatusOr<Seen<VirtualMachine>> VmStore::CreateVm(const runtime::Context& context,
+                                                       const json& vm) const {
+  const auto created = client_->Create(context, kube::kVirtualMachines, ns_, vm);
+  if (created.ok()) return SeenVm(*created);
+  if (!kube::IsAlreadyExists(created.status())) return created.status();
+  const Metadata wanted = ParseMetadata(vm);
+  const auto existing = Get(context, wanted.name);
+  // Deleted between the two: it did exist, and its name is used up.
+  if (kube::IsNotFound(existing.status())) return created.status();
+  if (!existing.ok()) return existing.status();
+  const std::string action = ValueOf(wanted.annotations, kActionIdAnnotation);
+  const bool ours = !action.empty() && existing->value.action_id == action &&
+                    ValueOf(existing->value.annotations, kSelfAnnotation) ==
+                        ValueOf(wanted.annotations, kSelfAnnotation);
+  if (!ours) return created.status();
+  return existing;
+}
+
+absl::Status VmStore::TryCreateVm(const runtime::Context& context, const json& vm) const {
+  kube::CreateOptions options;
+  options.dry_run = true;
+  return client_->Create(context, kube::kVirtualMachines, ns_, vm, options).status();
+}
+
+// In the foreground: the VM stays visible until its instance is gone.
+absl::Status VmStore::DeleteVm(const runtime::Context& context, const std::string& name,
+                               const std::string& uid, const std::string& resource_version) const {
+  // Both are what keeps a late request from deleting a VM that was taken back or made anew.
+  if (uid.empty() || resource_version.empty()) {
+    return base::InvalidArgument("deleting VirtualMachine " + name +
+                                 " needs its uid and resourceVersion");
+  }
+  kube::DeleteOptions options;
+  options.uid = uid;
+  options.resource_version = resource_version;
+  options.propagation = kube::Propagation::kForeground;
+  absl::Status status = client_->Delete(context, kube::kVirtualMachines, ns_, name, options);
+  return kube::IsNotFound(status) ? absl::OkStatus() : status;
+}
+
+}  // namespace nomad_harvester::harvester
