@@ -96,7 +96,7 @@ func (m *Machines) Boot(id, name string, files map[string]string) (*Machine, err
 		}
 		m.addresses[id] = address
 	}
-	dir := filepath.Join(m.dir, id)
+	dir := filepath.Join(m.dir, address) // short: sockets of Nomad's lie below
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -122,8 +122,11 @@ func (m *Machines) Boot(id, name string, files map[string]string) (*Machine, err
 	arguments = append(arguments, "-config", own)
 
 	// The new namespaces are the shell's, which becomes the client: process 1 of
-	// its machine, so that nothing of the machine outlives it.
-	const boot = `hostname "$1" && mount -t proc proc /proc && shift && exec "$@"`
+	// its machine, so that nothing of the machine outlives it. Without the cgroups
+	// in sight Nomad makes none, which would be the host's and stay.
+	const boot = `hostname "$1" && mount -t proc proc /proc || exit
+umount -R -l /sys/fs/cgroup 2>/dev/null
+shift && exec "$@"`
 	cmd := exec.Command("/bin/sh", append([]string{"-c", boot, "boot", name, m.program}, arguments...)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:   syscall.CLONE_NEWUTS | syscall.CLONE_NEWPID,

@@ -104,3 +104,21 @@ func OwnedBy(vm Object) Object {
 		"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "name": vm.Name(), "uid": vm.UID(), "blockOwnerDeletion": false,
 	}}}}
 }
+
+// SampleJob works on the node of a SampleVM until it is stopped, and then cleans
+// up for a while.
+func SampleJob(node string) Object {
+	task := func(name, runFor string) Object {
+		return Object{
+			"Name": name, "Driver": "mock_driver", "Config": Object{"run_for": runFor},
+			"Resources": Object{"CPU": 20, "MemoryMB": 20},
+		}
+	}
+	cleanup := task("cleanup", "4s")
+	cleanup["Lifecycle"] = Object{"Hook": "poststop", "Sidecar": false}
+	return Object{
+		"ID": "probe", "Name": "probe", "Type": "batch", "Datacenters": []string{"dc1"},
+		"Constraints": []Object{{"LTarget": "${node.unique.name}", "RTarget": node, "Operand": "="}},
+		"TaskGroups":  []Object{{"Name": "group", "Count": 1, "Tasks": []Object{task("main", "24h"), cleanup}}},
+	}
+}

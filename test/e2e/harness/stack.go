@@ -33,6 +33,8 @@ type Stack struct {
 	PluginKube       *Kube
 	PluginTokenFile  string
 	PluginNomadToken string
+
+	etcd string
 }
 
 // Start brings everything up but the agent; the test's end takes it down.
@@ -44,9 +46,9 @@ func Start(t testing.TB) *Stack {
 	began := time.Now()
 	dir := temporaryDir(t)
 	s := &Stack{Dir: dir, Certificates: newCertificates(t, dir)}
-	etcd := startEtcd(t, dir)
+	s.etcd = startEtcd(t, dir)
 	s.Nomad = startNomad(t, dir)
-	s.Kube = startAPIServer(t, dir, etcd, s.Certificates)
+	s.Kube = startAPIServer(t, dir, s.etcd, s.Certificates)
 	applyDefinitions(t, s.Kube)
 	startControllerManager(t, dir, s.Kube, s.Certificates)
 	for _, file := range []string{testdata("harvester-objects.yaml"), filepath.Join(Root, "examples", "rbac.yaml")} {

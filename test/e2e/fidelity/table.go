@@ -1,0 +1,95 @@
+package fidelity
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+
+	"nomad-harvester.local/test/e2e/harness"
+)
+
+// Steps are all questions, in the order in which they must be asked.
+func Steps() []Step {
+	return slices.Concat(creation, reading, changing, belongings, nodes, idleDrain, busyDrain, removal, afterRemoval)
+}
+
+// NewState fills the templates of the steps with what the questions are about: a
+// Secret and a VM as the plugin makes them, and a job for the VM's node with a
+// task "main" and a clean-up after it.
+func NewState(target Target, name string, secret, vm, job any) (map[string]string, error) {
+	state := map[string]string{"ns": target.Namespace, "name": name, "forbiddenToken": target.ForbiddenToken}
+	object, err := asObject(vm)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := asObject(object["spec"])
+	if err != nil {
+		return nil, err
+	}
+	metadata, err := asObject(object["metadata"])
+	if err != nil {
+		return nil, err
+	}
+	variants := map[string]any{
+		"secret": secret, "vm": vm, "job": map[string]any{"Job": job},
+		"typo":        with(object, "spec", with(spec, "runStrateggy", "Always")),
+		"wrongType":   with(object, "spec", with(spec, "runStrategy", 7)),
+		"vmElsewhere": with(object, "metadata", with(metadata, "namespace", "nowhere")),
+	}
+	for key, value := range variants {
+		data, err := json.Marshal(value)
+		if err != nil {
+			return nil, err
+		}
+		state[key] = string(data)
+	}
+	return state, nil
+}
+
+func asObject(value any) (map[string]any, error) {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	var object map[string]any
+	return object, json.Unmarshal(data, &object)
+}
+
+// with returns a copy of an object in which one field differs.
+func with(object map[string]any, key string, value any) map[string]any {
+	copied := map[string]any{}
+	for k, v := range object {
+		copied[k] = v
+	}
+	copied[key] = value
+	return copied
+}
+
+// ReadAnswers reads what WriteAnswers wrote.
+func ReadAnswers(path string) ([]Answer, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var answers []Answer
+	return answers, json.Unmarshal(data, &answers)
+}
+
+// WriteAnswers keeps answers in a file.
+func WriteAnswers(path string, answers []Answer) error {
+	data, err := json.MarshalIndent(answers, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(data, '\n'), 0o644)
+}
+
+// AskAll asks everything about one VM.
+func AskAll(target Target) ([]Answer, error) {
+	const name = "probe-x7k2p"
+	state, err := NewState(target, name, harness.SampleSecret(name), harness.SampleVM(name), harness.SampleJob(name))
+	if err != nil {
+		return nil, err
+	}
+	return Ask(target, state, Steps())
+}

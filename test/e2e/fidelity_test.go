@@ -1,0 +1,41 @@
+package e2e
+
+import (
+	"flag"
+	"path/filepath"
+	"testing"
+
+	"nomad-harvester.local/test/e2e/fidelity"
+	"nomad-harvester.local/test/e2e/harness"
+)
+
+var update = flag.Bool("update", false, "write the real servers' answers down anew")
+
+// What the code and the simulator believe of the real servers, asked of them.
+func TestRealServersStillAnswerAsWrittenDown(t *testing.T) {
+	s := harness.Start(t)
+	answers, err := fidelity.AskAll(fidelity.Target{
+		KubeURL: s.Kube.URL, KubeToken: s.Kube.Token, NomadURL: s.Nomad.URL, NomadToken: s.Nomad.Token,
+		Namespace: harness.Namespace, HTTP: s.Kube.HTTP,
+		ForbiddenToken: s.PluginKube.Token, Compact: s.Compact, RunsJobs: true,
+	})
+	path := filepath.Join("testdata", "real-answers.json")
+	if *update {
+		if writeErr := fidelity.WriteAnswers(path, answers); writeErr != nil {
+			t.Fatal(writeErr)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := len(fidelity.Steps()); len(answers) != want {
+		t.Errorf("%d answers, want %d", len(answers), want)
+	}
+	known, err := fidelity.ReadAnswers(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, difference := range fidelity.Differences(known, answers, true) {
+		t.Error(difference)
+	}
+}

@@ -1,0 +1,277 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"nomad-harvester.local/test/e2e/harness"
+)
+
+func TestAPoolGrowsAndShrinksWithItsPolicy(t *testing.T) {
+	s := harness.Start(t)
+	agent := s.StartAgent(t, harness.DefaultAgentFiles())
+
+	t.Log("from nothing to three")
+	s.Metrics.Want(3)
+	s.AwaitSettled(t, 2*time.Minute, 3)
+	deploy(t, s)
+
+	t.Log("from three to one")
+	departures := watchDepartures(s)
+	s.Metrics.Want(1)
+	s.AwaitSettled(t, 4*time.Minute, 1)
+	departures.check(t, 2)
+	harness.Eventually(t, 30*time.Second, "the service job is whole again", func() error { return wholeService(s) })
+
+	t.Log("from one to nothing")
+	s.Metrics.Want(0)
+	s.AwaitSettled(t, 3*time.Minute, 0)
+	departures.check(t, 3)
+
+	checkLog(t, agent)
+	checkRequests(t, s)
+	if left := agent.StopInOrder(t); len(left) > 0 {
+		t.Errorf("the plugin left behind: %v", left)
+	}
+}
+
+func TestAScaleInSurvivesTheDeathOfPluginAndAgent(t *testing.T) {
+	s := harness.Start(t)
+	agent := s.StartAgent(t, harness.DefaultAgentFiles())
+	s.Metrics.Want(3)
+	s.AwaitSettled(t, 2*time.Minute, 3)
+	deploy(t, s)
+
+	departures := watchDepartures(s)
+	s.Metrics.Want(1)
+	harness.Eventually(t, time.Minute, "a marked VM's node drains", func() error { return draining(s) })
+	agent.KillBoth(t)
+	if left := len(s.VMs(t)); left != 3 {
+		t.Fatalf("%d VMs when the drain had just begun, want 3", left)
+	}
+
+	s.StartAgent(t, harness.DefaultAgentFiles())
+	s.AwaitSettled(t, 4*time.Minute, 1)
+	departures.check(t, 2)
+	checkRequests(t, s)
+}
+
+// deploy puts work on three nodes and waits until all of it runs.
+func deploy(t *testing.T, s *harness.Stack) {
+	t.Helper()
+	for _, job := range []harness.Object{serviceJob(), systemJob(), batchJob()} {
+		s.Nomad.Run(t, job)
+	}
+	harness.Eventually(t, time.Minute, "each node has a service, a system and a batch allocation", func() error {
+		for _, job := range []string{"web", "monitor", "crunch"} {
+			running, err := s.Nomad.RunningOn(job)
+			if err != nil {
+				return err
+			}
+			if len(running) != 3 {
+				return fmt.Errorf("%s runs on %v", job, running)
+			}
+		}
+		return nil
+	})
+}
+
+func wholeService(s *harness.Stack) error {
+	running, err := s.Nomad.RunningOn("web")
+	if err != nil {
+		return err
+	}
+	total := 0
+	for _, count := range running {
+		total += count
+	}
+	if total != 3 {
+		return fmt.Errorf("%d of 3 allocations run: %v", total, running)
+	}
+	return nil
+}
+
+// draining returns nil once a VM is marked and its node is being drained.
+func draining(s *harness.Stack) error {
+	vms, err := s.Kube.List(harness.VirtualMachines, harness.Namespace, "")
+	if err != nil {
+		return err
+	}
+	for _, vm := range vms {
+		if vm.Annotation(harness.MarkAnnotation) == "" {
+			continue
+		}
+		node, err := s.Nomad.Node(vm.Name())
+		if err != nil {
+			return err
+		}
+		if node.Bool("Drain") {
+			return nil
+		}
+	}
+	return errors.New("no marked VM has a node that drains")
+}
+
+// departures is what was seen when the plugin asked for a VM's removal.
+type departures struct {
+	stack *harness.Stack
+
+	lock     sync.Mutex
+	names    []string
+	problems []string
+}
+
+// watchDepartures looks at the node of each VM at the moment of its DELETE,
+// before the API server hears of it.
+func watchDepartures(s *harness.Stack) *departures {
+	d := &departures{stack: s}
+	collection := harness.VirtualMachines.Path(harness.Namespace) + "/"
+	s.FrontDoor.Before(func(r *http.Request) {
+		name, isVM := strings.CutPrefix(r.URL.Path, collection)
+		if r.Method != http.MethodDelete || !isVM {
+			return
+		}
+		problem := d.examine(name)
+		d.lock.Lock()
+		defer d.lock.Unlock()
+		d.names = append(d.names, name)
+		if problem != nil {
+			d.problems = append(d.problems, fmt.Sprintf("%s: %v", name, problem))
+		}
+	})
+	return d
+}
+
+// examine tells what speaks against the removal of a VM now.
+func (d *departures) examine(name string) error {
+	vm, err := d.stack.Kube.Get(harness.VirtualMachines, harness.Namespace, name)
+	if err != nil {
+		return err
+	}
+	if vm.Annotation(harness.MarkAnnotation) == "" {
+		return errors.New("it is not marked")
+	}
+	node, err := d.stack.Nomad.Node(name)
+	if err != nil {
+		return err
+	}
+	if status := node.Str("LastDrain", "Status"); status != "complete" {
+		return fmt.Errorf("its node's last drain is %q", status)
+	}
+	allocations, err := d.stack.Nomad.List("/v1/node/" + node.Str("ID") + "/allocations")
+	if err != nil {
+		return err
+	}
+	for _, allocation := range allocations {
+		if status := allocation.Str("ClientStatus"); status == "pending" || status == "running" {
+			return fmt.Errorf("an allocation of %s is %s", allocation.Str("JobID"), status)
+		}
+		for task := range allocation.Obj("TaskStates") {
+			if state := allocation.Str("TaskStates", task, "State"); state != "dead" {
+				return fmt.Errorf("task %s of %s is %s", task, allocation.Str("JobID"), state)
+			}
+		}
+		if allocation.Str("JobID") == "crunch" && !hasStarted(allocation, "cleanup") {
+			return errors.New("the batch job never cleaned up")
+		}
+	}
+	return d.examineService(node.Str("ID"), allocations)
+}
+
+// examineService tells which service allocation of a node nothing stands in for
+// yet, if there is a node left that could.
+func (d *departures) examineService(node string, allocations []harness.Object) error {
+	nodes, err := d.stack.Nomad.List("/v1/nodes")
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(nodes, func(n harness.Object) bool { return n.Str("SchedulingEligibility") == "eligible" }) {
+		return nil
+	}
+	all, err := d.stack.Nomad.Allocations("web")
+	if err != nil {
+		return err
+	}
+	for _, allocation := range allocations {
+		if allocation.Str("JobID") != "web" {
+			continue
+		}
+		if !slices.ContainsFunc(all, func(next harness.Object) bool {
+			return next.Str("PreviousAllocation") == allocation.Str("ID") && next.Str("NodeID") != node && hasStarted(next, "web")
+		}) {
+			return fmt.Errorf("nothing stands in for service allocation %s", allocation.Str("ID"))
+		}
+	}
+	return nil
+}
+
+// hasStarted tells whether a task has ever run; Nomad writes Go's zero time if not.
+func hasStarted(allocation harness.Object, task string) bool {
+	started := allocation.Str("TaskStates", task, "StartedAt")
+	return started != "" && !strings.HasPrefix(started, "0001-")
+}
+
+func (d *departures) check(t *testing.T, want int) {
+	t.Helper()
+	d.lock.Lock()
+	defer d.lock.Unlock()
+	for _, problem := range d.problems {
+		t.Errorf("removed too early: %s", problem)
+	}
+	gone := map[string]bool{}
+	for _, name := range d.names {
+		gone[name] = true
+	}
+	if len(gone) != want {
+		t.Errorf("%d VMs were told to go (%v), want %d", len(gone), d.names, want)
+	}
+}
+
+// checkLog reads what the agent made of the plugin's lines.
+func checkLog(t *testing.T, agent *harness.Agent) {
+	t.Helper()
+	levels := map[string]int{}
+	actions := map[string]bool{}
+	for _, line := range agent.PluginLines(t) {
+		levels[line.Str("@level")]++
+		if strings.HasPrefix(line.Str("@message"), "{") {
+			t.Errorf("a line of the plugin was not understood: %s", line.Str("@message"))
+		}
+		if id := line.Str("action_id"); id != "" && line.Str("@level") == "info" {
+			actions[id] = true
+		}
+	}
+	if levels["info"] == 0 || levels["debug"] == 0 {
+		t.Errorf("lines by level: %v, want some at info and debug", levels)
+	}
+	if levels["error"] > 0 {
+		t.Errorf("lines by level: %v, want no errors", levels)
+	}
+	if len(actions) < 3 {
+		t.Errorf("INFO lines name %d actions, want one for each change of the count", len(actions))
+	}
+}
+
+// checkRequests looks at what the API server thought of the plugin's requests:
+// all writes went through strict validation, and the Role covers what was asked.
+func checkRequests(t *testing.T, s *harness.Stack) {
+	t.Helper()
+	for _, request := range s.FrontDoor.Requests() {
+		if request.Code == http.StatusBadRequest || request.Code == http.StatusUnprocessableEntity {
+			t.Errorf("%s %s was refused with %d", request.Method, request.URL, request.Code)
+		}
+	}
+	for what, times := range s.Refused(t) {
+		// What is not in a namespace cannot be granted by a Role: it may be
+		// asked for, and is unknown then.
+		if !strings.HasSuffix(what, " in ") {
+			t.Errorf("refused %d times: %s", times, what)
+		}
+	}
+}
