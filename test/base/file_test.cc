@@ -102,10 +102,14 @@ TEST(ReadFile, Tells_that_a_file_may_not_be_read) {
   ASSERT_EQ(chmod(path.c_str(), 0), 0);
   // Root may read everything: for a moment this is somebody else.
   const uid_t user = geteuid();
-  if (user == 0) ASSERT_EQ(seteuid(65534), 0);
+  if (user == 0) {
+    ASSERT_EQ(seteuid(65534), 0);
+  }
   const auto content = ReadFile(path);
   const auto names = ListDirectory(dir.Path("."));
-  if (user == 0) ASSERT_EQ(seteuid(0), 0);
+  if (user == 0) {
+    ASSERT_EQ(seteuid(0), 0);
+  }
   EXPECT_THAT(content, StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr(path)));
   if (user == 0) {
     EXPECT_THAT(names, StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr(dir.path())));
