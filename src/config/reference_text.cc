@@ -6,7 +6,7 @@ namespace nomad_harvester::config {
 
 std::string_view IntroductionText() {
   return R"md(<!-- Generated from src/config. To change this page, change the option table or the text there and
-     run the test executable test_config once with NOMAD_HARVESTER_UPDATE_DOCS=1 in its environment. -->
+     run the test executable config_test once with NOMAD_HARVESTER_UPDATE_DOCS=1 in its environment. -->
 # Configuration
 
 The plugin reads two blocks: its own, once and at each reload of the agent, and the `target` block of

@@ -34,8 +34,9 @@ bool IsHost(std::string_view host) {
          std::all_of(host.begin(), host.end(), IsHostCharacter);
 }
 
+// As far as it matters here: a name with a port has one colon only.
 bool IsIpv6(std::string_view address) {
-  return address.find(':') != std::string_view::npos &&
+  return std::count(address.begin(), address.end(), ':') >= 2 &&
          std::all_of(address.begin(), address.end(), [](char c) {
            return (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F') || (c >= '0' && c <= '9') ||
                   c == ':' || c == '.';

@@ -1,0 +1,135 @@
+// Maps, environments and files for the tests of the config module.
+#ifndef NOMAD_HARVESTER_TEST_CONFIG_CONFIG_TEST_SUPPORT_H_
+#define NOMAD_HARVESTER_TEST_CONFIG_CONFIG_TEST_SUPPORT_H_
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/config/plugin_config.h"
+#include "nomad_harvester/config/pool_policy.h"
+
+#include "config_reader.h"
+
+namespace nomad_harvester::config {
+
+inline Environment EnvironmentOf(StringMap variables) {
+  return [variables = std::move(variables)](const std::string& name) -> std::optional<std::string> {
+    const auto found = variables.find(name);
+    if (found == variables.end()) return std::nullopt;
+    return found->second;
+  };
+}
+
+inline StringMap MinimalPlugin() { return {{"harvester_url", "https://10.0.0.10:6443"}}; }
+
+inline StringMap MinimalPolicy() {
+  return {{"node_group_name", "web"}, {"node_class", "web"},     {"image", "default/ubuntu"},
+          {"cpu_request", "2"},       {"memory_request", "4Gi"}, {"networks", "default/vlan10"}};
+}
+
+inline StringMap With(StringMap map, const StringMap& changes) {
+  for (const auto& [key, value] : changes) map[key] = value;
+  return map;
+}
+inline StringMap Without(StringMap map, const std::string& key) {
+  map.erase(key);
+  return map;
+}
+
+inline absl::StatusOr<PluginConfig> ParsePlugin(const StringMap& changes,
+                                                const StringMap& environment = {}) {
+  return ParsePluginConfig(With(MinimalPlugin(), changes), EnvironmentOf(environment), environment);
+}
+inline absl::StatusOr<PoolPolicy> ParsePolicy(const StringMap& changes) {
+  return ParsePoolPolicy(With(MinimalPolicy(), changes));
+}
+
+// The lines of the error; empty if there is none.
+template <typename T>
+std::vector<std::string> ProblemsOf(const absl::StatusOr<T>& result) {
+  std::vector<std::string> lines;
+  if (result.ok()) return lines;
+  EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
+  std::string line;
+  for (const char c : base::Message(result.status())) {
+    if (c == '\n') {
+      lines.push_back(std::move(line));
+      line.clear();
+    } else {
+      line += c;
+    }
+  }
+  lines.push_back(std::move(line));
+  return lines;
+}
+// The one problem; fails if there is not exactly one.
+template <typename T>
+std::string ProblemOf(const absl::StatusOr<T>& result) {
+  const std::vector<std::string> problems = ProblemsOf(result);
+  EXPECT_EQ(problems.size(), 1U) << ::testing::PrintToString(problems);
+  return problems.empty() ? "" : problems.front();
+}
+
+// What a parser of values.h made of a text.
+template <typename T>
+T ValueOf(const ValueOr<T>& parsed) {
+  const T* const value = std::get_if<T>(&parsed);
+  if (value != nullptr) return *value;
+  ADD_FAILURE() << std::get<Fault>(parsed).what;
+  return T{};
+}
+template <typename T>
+std::string FaultOf(const ValueOr<T>& parsed) {
+  const Fault* const fault = std::get_if<Fault>(&parsed);
+  if (fault != nullptr) return fault->what;
+  ADD_FAILURE() << "the value was accepted";
+  return "";
+}
+
+// A directory of its own, removed at the end.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "config-test-XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr) ADD_FAILURE() << "mkdtemp failed";
+    path_ = pattern;
+  }
+  ~TemporaryDirectory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+
+  const std::string& path() const { return path_; }
+  std::string Path(const std::string& name) const { return path_ + "/" + name; }
+  std::string Write(const std::string& name, const std::string& content = "x") const {
+    std::ofstream(Path(name)) << content;
+    return Path(name);
+  }
+
+ private:
+  std::string path_;
+};
+
+inline std::string ReadWholeFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  EXPECT_TRUE(file.is_open()) << path;
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+}  // namespace nomad_harvester::config
+
+#endif  // NOMAD_HARVESTER_TEST_CONFIG_CONFIG_TEST_SUPPORT_H_

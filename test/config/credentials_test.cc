@@ -1,0 +1,134 @@
+// Which credentials for Harvester count.
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "config_test_support.h"
+
+namespace nomad_harvester::config {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+class Credentials : public ::testing::Test {
+ protected:
+  TemporaryDirectory directory_;
+  std::string file_ = directory_.Write("token");
+  std::string other_file_ = directory_.Write("other");
+};
+
+TEST_F(Credentials, a_token_of_the_map) {
+  const auto config = ParsePlugin({{"auth_token", "abc"}});
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->harvester.token.Reveal(), "abc");
+  EXPECT_EQ(config->harvester.token_file, "");
+}
+
+TEST_F(Credentials, a_token_file_of_the_map) {
+  const auto config = ParsePlugin({{"auth_token_file", file_}});
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_TRUE(config->harvester.token.empty());
+  EXPECT_EQ(config->harvester.token_file, file_);
+}
+
+TEST_F(Credentials, a_token_of_the_environment_wins_over_either_key) {
+  for (const StringMap& map :
+       {StringMap{{"auth_token", "map"}}, StringMap{{"auth_token_file", file_}}}) {
+    const auto config = ParsePlugin(map, {{"HARVESTER_TOKEN", "env"}});
+    ASSERT_TRUE(config.ok()) << config.status();
+    EXPECT_EQ(config->harvester.token.Reveal(), "env");
+    EXPECT_EQ(config->harvester.token_file, "");
+  }
+}
+
+TEST_F(Credentials, a_token_file_of_the_environment_wins_over_either_key) {
+  for (const StringMap& map :
+       {StringMap{{"auth_token", "map"}}, StringMap{{"auth_token_file", other_file_}}}) {
+    const auto config = ParsePlugin(map, {{"HARVESTER_TOKEN_FILE", file_}});
+    ASSERT_TRUE(config.ok()) << config.status();
+    EXPECT_TRUE(config->harvester.token.empty());
+    EXPECT_EQ(config->harvester.token_file, file_);
+  }
+}
+
+TEST_F(Credentials, both_variables_are_a_mistake) {
+  EXPECT_EQ(ProblemOf(ParsePlugin({}, {{"HARVESTER_TOKEN", "a"}, {"HARVESTER_TOKEN_FILE", file_}})),
+            "auth_token: HARVESTER_TOKEN and HARVESTER_TOKEN_FILE are both set; unset one of them");
+}
+
+TEST_F(Credentials, both_keys_are_a_mistake) {
+  EXPECT_EQ(ProblemOf(ParsePlugin({{"auth_token", "a"}, {"auth_token_file", file_}})),
+            "auth_token: given together with auth_token_file; remove one of them");
+}
+
+TEST_F(Credentials, both_keys_are_a_mistake_even_if_the_environment_decides) {
+  EXPECT_THAT(ProblemOf(ParsePlugin({{"auth_token", "a"}, {"auth_token_file", file_}},
+                                    {{"HARVESTER_TOKEN", "b"}})),
+              HasSubstr("given together with auth_token_file"));
+}
+
+TEST_F(Credentials, an_empty_variable_does_not_decide) {
+  const auto config = ParsePlugin({{"auth_token", "map"}}, {{"HARVESTER_TOKEN", ""}});
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->harvester.token.Reveal(), "map");
+}
+
+TEST_F(Credentials, an_empty_token_is_a_mistake_and_not_the_kubeconfigs) {
+  EXPECT_THAT(ProblemOf(ParsePlugin({{"auth_token", ""}, {"harvester_kubeconfig", file_}})),
+              HasSubstr("auth_token: must not be empty"));
+}
+
+TEST_F(Credentials, P3_no_token_is_in_a_problem) {
+  for (const StringMap& map :
+       {StringMap{{"auth_token", "hunter2 x"}}, StringMap{{"nomad_token", "hunter2\n"}},
+        StringMap{{"nomad_http-auth", std::string("u:hunter2\0", 10)}},
+        StringMap{{"auth_token", "hunter2\nhunter2"}, {"max_concurrency", "x"}}}) {
+    const auto config = ParsePlugin(map);
+    ASSERT_FALSE(config.ok());
+    EXPECT_THAT(base::Message(config.status()), Not(HasSubstr("hunter2")));
+  }
+  for (const char* const variable : {"HARVESTER_TOKEN", "NOMAD_TOKEN"}) {
+    const std::string problem = ProblemOf(ParsePlugin({}, {{variable, "hunter2 x"}}));
+    EXPECT_THAT(problem, Not(HasSubstr("hunter2")));
+    EXPECT_THAT(problem, HasSubstr(std::string("(from ") + variable + ")"));
+  }
+}
+
+TEST_F(Credentials, no_credentials_are_no_mistake) { EXPECT_TRUE(ParsePlugin({}).ok()); }
+
+TEST_F(Credentials, a_token_over_plain_http_is_a_warning) {
+  const auto with = ParsePlugin({{"harvester_url", "http://host"}, {"auth_token", "abc"}});
+  ASSERT_TRUE(with.ok()) << with.status();
+  EXPECT_THAT(with->warnings, ElementsAre("harvester_url: http:// sends the token unencrypted"));
+  const auto without = ParsePlugin({{"harvester_url", "http://host"}});
+  ASSERT_TRUE(without.ok()) << without.status();
+  EXPECT_THAT(without->warnings, IsEmpty());
+}
+
+TEST_F(Credentials, a_client_certificate_and_its_key_go_together) {
+  EXPECT_EQ(ProblemOf(ParsePlugin({{"harvester_client_cert", file_}})),
+            "harvester_client_cert: given without harvester_client_key; give both");
+  EXPECT_EQ(ProblemOf(ParsePlugin({{"harvester_client_key", file_}})),
+            "harvester_client_key: given without harvester_client_cert; give both");
+  const auto config =
+      ParsePlugin({{"harvester_client_cert", file_}, {"harvester_client_key", other_file_}});
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->harvester.client_cert_file, file_);
+  EXPECT_EQ(config->harvester.client_key_file, other_file_);
+}
+
+TEST_F(Credentials, skipping_verification_is_a_warning) {
+  const auto config = ParsePlugin({{"harvester_skip_verify", "true"}});
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_TRUE(config->harvester.skip_verify);
+  EXPECT_THAT(config->warnings, Contains(HasSubstr("harvester_skip_verify: ")));
+}
+
+}  // namespace
+}  // namespace nomad_harvester::config

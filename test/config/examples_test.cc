@@ -1,0 +1,142 @@
+// The examples are what operators copy: every key in them must be accepted as it stands.
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+#include <string_view>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "config_test_support.h"
+#include "options.h"
+
+namespace nomad_harvester::config {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Key;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+std::string Example(const std::string& name) {
+  return ReadWholeFile(NOMAD_HARVESTER_SOURCE_DIR "/examples/" + name);
+}
+
+// The `key = "value"` lines between `target "harvester" {` and the brace that closes it.
+StringMap TargetBlock(const std::string& hcl) {
+  StringMap values;
+  std::istringstream lines(hcl);
+  int depth = 0;
+  for (std::string line; std::getline(lines, line);) {
+    line.erase(0, line.find_first_not_of(' '));
+    if (line.empty() || line.front() == '#') continue;
+    if (depth == 0 && line.rfind("target \"harvester\"", 0) != 0) continue;
+    if (line.back() == '{') ++depth;
+    if (line == "}" && --depth == 0) break;
+    const std::size_t open = line.find("= \"");
+    if (open == std::string::npos) continue;
+    const std::string key = line.substr(0, line.find_first_of(" ="));
+    values[key] = line.substr(open + 3, line.rfind('"') - open - 3);
+  }
+  return values;
+}
+
+// The files that the example names, in a directory of the test.
+StringMap WithFilesIn(const TemporaryDirectory& directory, StringMap values) {
+  constexpr std::string_view kPlace = "/etc/nomad-autoscaler";
+  for (auto& [key, value] : values) {
+    if (value.rfind(kPlace, 0) != 0) continue;
+    value = directory.Write(value.substr(kPlace.size() + 1));
+  }
+  return values;
+}
+
+TEST(Examples, the_agents_target_block_is_accepted_without_a_warning) {
+  const TemporaryDirectory directory;
+  StringMap values = TargetBlock(Example("agent.hcl"));
+  ASSERT_EQ(values["driver"], "harvester");
+  values.erase("driver");
+  ASSERT_THAT(values, Contains(Key("harvester_url")));
+  const auto config = ParsePluginConfig(WithFilesIn(directory, values), nullptr);
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_THAT(config->warnings, IsEmpty());
+  EXPECT_EQ(config->harvester.token_file, directory.Path("harvester.token"));
+}
+
+TEST(Examples, the_policys_target_block_is_accepted_without_a_warning) {
+  const StringMap values = TargetBlock(Example("policy.hcl"));
+  ASSERT_GT(values.size(), 20U);
+  const auto policy = ParsePoolPolicy(values);
+  ASSERT_TRUE(policy.ok()) << policy.status();
+  EXPECT_THAT(policy->warnings, IsEmpty());
+  EXPECT_EQ(PoolName(*policy), "nomad/batch");
+  EXPECT_EQ(policy->user_data_file, "/etc/nomad-autoscaler/cloud-init.yaml");
+  EXPECT_FALSE(policy->dry_run);
+}
+
+// A check without a source is one of nomad-apm, for which the agent raises min from 0 to 1
+// (hashicorp/nomad-autoscaler:policy/mutators.go).
+TEST(Examples, the_policy_scales_from_zero_with_an_explicit_source) {
+  const std::string policy = Example("policy.hcl");
+  EXPECT_THAT(policy, HasSubstr("min     = 0"));
+  EXPECT_THAT(policy, HasSubstr("source = \"prometheus\""));
+  EXPECT_THAT(policy, Not(HasSubstr("source = \"nomad-apm\"")));
+}
+
+// Commented keys are suggestions: they must exist as well.
+TEST(Examples, every_key_in_a_comment_of_the_agents_block_exists) {
+  std::istringstream lines(Example("agent.hcl"));
+  int found = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t hash = line.find("# ");
+    const std::size_t equals = line.find(" = \"");
+    if (hash == std::string::npos || equals == std::string::npos || equals < hash) continue;
+    const std::string key = line.substr(hash + 2, equals - hash - 2);
+    if (key.find(' ') != std::string::npos) continue;
+    EXPECT_NE(FindOption(Section::kPlugin, key), nullptr) << key;
+    ++found;
+  }
+  EXPECT_GT(found, 0);
+}
+
+std::set<std::string> VariablesOf(const std::string& source) {
+  std::set<std::string> names;
+  for (std::size_t at = source.find("{{"); at != std::string::npos; at = source.find("{{", at)) {
+    const std::size_t end = source.find("}}", at);
+    names.insert(source.substr(at + 2, end - at - 2));
+    at = end;
+  }
+  return names;
+}
+
+TEST(Examples, the_user_data_uses_documented_variables_only) {
+  const std::string reference = RenderReference();
+  const std::set<std::string> names = VariablesOf(Example("cloud-init.yaml"));
+  for (const std::string& name : names) {
+    EXPECT_THAT(reference, HasSubstr("`{{" + name + "}}`"));
+  }
+  for (const char* const needed :
+       {"vm_name", "vm_uuid", "datacenter", "node_class", "node_pool", "nomad_region"}) {
+    EXPECT_THAT(names, Contains(needed));
+  }
+}
+
+TEST(Examples, C6_the_user_data_carries_the_second_witness) {
+  const std::string source = Example("cloud-init.yaml");
+  EXPECT_THAT(source, StartsWith("#cloud-config\n"));
+  EXPECT_THAT(source, HasSubstr("harvester_vm_uuid = \"{{vm_uuid}}\""));
+}
+
+// The node classes of the example policy reach its VMs through the template, not by hand.
+TEST(Examples, the_user_data_repeats_no_identifier_of_the_policy) {
+  const std::string source = Example("cloud-init.yaml");
+  EXPECT_THAT(source, HasSubstr("node_class = \"{{node_class}}\""));
+  EXPECT_THAT(source, HasSubstr("node_pool  = \"{{node_pool}}\""));
+  EXPECT_THAT(source, HasSubstr("datacenter = \"{{datacenter}}\""));
+}
+
+}  // namespace
+}  // namespace nomad_harvester::config

@@ -1,0 +1,127 @@
+// "Every problem at once": maps with many mistakes.
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "config_test_support.h"
+
+namespace nomad_harvester::config {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+TEST(Mistakes, a_plugin_block_with_ten_names_all_ten_in_the_order_of_the_table) {
+  const StringMap values = {{"harvester_url", "10.0.0.10:6443"},
+                            {"auth_token", "hunter2"},
+                            {"auth_token_file", "/no/such/token"},
+                            {"harvester_ca_cert", "/no/such/ca.pem"},
+                            {"harvester_skip_verify", "nope"},
+                            {"nomad_address", "localhost"},
+                            {"nomad_client-cert", "/dev/null"},
+                            {"nomad_skip-verify", "yes"},
+                            {"request_timeout", "10"},
+                            {"max_concurrency", "0"},
+                            {"log_level", "loud"},
+                            {"pool_leese", "true"}};
+  const auto config = ParsePluginConfig(values, nullptr);
+  EXPECT_THAT(
+      ProblemsOf(config),
+      ElementsAre(StartsWith("harvester_url: must begin with"),
+                  StartsWith("auth_token: given together with auth_token_file"),
+                  StartsWith("harvester_ca_cert: no such file"),
+                  StartsWith("harvester_skip_verify: strconv.ParseBool"),
+                  StartsWith("nomad_address: must begin with"),
+                  StartsWith("nomad_client-cert: is no regular file"),
+                  StartsWith("nomad_client-cert: given without nomad_client-key"),
+                  StartsWith("nomad_skip-verify: strconv.ParseBool"),
+                  StartsWith("request_timeout: time: missing unit"),
+                  StartsWith("max_concurrency: must be"), StartsWith("log_level: must be one of"),
+                  "pool_leese: unknown key; did you mean pool_lease?"));
+  EXPECT_THAT(base::Message(config.status()), Not(HasSubstr("hunter2")));
+}
+
+TEST(Mistakes, a_policy_with_ten_names_all_ten_in_the_order_of_the_table) {
+  const StringMap values = {{"node_group_name", "Web_Pool"},
+                            {"scale_timeout", "-1h"},
+                            {"node_filter_ignore_init", "si"},
+                            {"image", "ubuntu"},
+                            {"cpu_request", "1.5"},
+                            {"networks", "vlan10"},
+                            {"user_data", "#cloud-config"},
+                            {"user_data_file", "/etc/x"},
+                            {"run_strategy", "Halted"},
+                            {"wait_for", "godot"},
+                            {"node_drain_deadline", "10mm"},
+                            {"node_drain_deadine", "10m"}};
+  EXPECT_THAT(ProblemsOf(ParsePoolPolicy(values)),
+              ElementsAre(StartsWith("node_group_name: must be a DNS label"),
+                          StartsWith("scale_timeout: must be longer than 0"),
+                          StartsWith("node_class: node pool identification method required"),
+                          StartsWith("node_filter_ignore_init: strconv.ParseBool"),
+                          StartsWith("image: must be of the form"),
+                          StartsWith("cpu_request: must be a whole number"),
+                          StartsWith("memory_request: required"),
+                          StartsWith("networks: \"vlan10\" is neither"),
+                          StartsWith("user_data: given together with user_data_file"),
+                          StartsWith("run_strategy: never boots a VM"),
+                          StartsWith("wait_for: must be one of"),
+                          StartsWith("node_drain_deadline: time: unknown unit"),
+                          "node_drain_deadine: unknown key; did you mean node_drain_deadline?"));
+}
+
+TEST(Mistakes, each_line_has_a_key_and_a_cure) {
+  StringMap values;
+  for (const char* const key :
+       {"node_group_name", "namespace", "dry-run", "scale_timeout", "image", "cpu_request",
+        "memory_request", "disk_size", "networks", "ssh_keys", "labels", "run_strategy", "wait_for",
+        "join_timeout", "max_scale_out", "node_drain_deadline", "unknown"}) {
+    values[key] = "?";
+  }
+  const std::vector<std::string> problems = ProblemsOf(ParsePoolPolicy(values));
+  EXPECT_EQ(problems.size(), values.size() + 1) << "and no identifier of nodes";
+  for (const std::string& problem : problems) {
+    EXPECT_THAT(problem, ::testing::MatchesRegex("[a-z_-]+: [^;]+; .+")) << problem;
+  }
+}
+
+TEST(Mistakes, P2_a_map_of_a_thousand_unknown_keys_names_all_of_them) {
+  StringMap values = MinimalPolicy();
+  for (int i = 0; i < 1000; ++i) values["unknown_" + std::to_string(i)] = "x";
+  EXPECT_EQ(ProblemsOf(ParsePoolPolicy(values)).size(), 1000U);
+}
+
+TEST(Mistakes, P2_values_of_a_megabyte_do_not_swell_the_error) {
+  const std::string huge(1 << 20, 'x');
+  StringMap policy = MinimalPolicy();
+  for (auto& [key, value] : policy) value = huge;
+  StringMap plugin = {{"harvester_url", huge},     {"auth_token", huge},
+                      {"nomad_address", huge},     {"request_timeout", huge},
+                      {"harvester_ca_cert", huge}, {"log_level", huge}};
+  policy.erase("node_class");
+  for (const auto& status :
+       {ParsePoolPolicy(policy).status(), ParsePluginConfig(plugin, nullptr).status()}) {
+    EXPECT_FALSE(status.ok());
+    EXPECT_LT(status.message().size(), 4000U);
+  }
+}
+
+// Every byte in every key, the first in front of a value that would be right: no crash, and
+// whatever is refused is refused with valid UTF-8.
+TEST(Mistakes, P2_odd_bytes_in_values_are_no_trouble) {
+  for (const auto& [key, value] : MinimalPolicy()) {
+    for (int byte = 0; byte < 256; ++byte) {
+      const auto policy = ParsePolicy({{key, static_cast<char>(byte) + value}});
+      for (const char c : base::Message(policy.status())) {
+        EXPECT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= 0x20);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace nomad_harvester::config

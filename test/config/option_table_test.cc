@@ -1,0 +1,201 @@
+#include "nomad_harvester/config/option_table.h"
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/base/time.h"
+
+#include "config_test_support.h"
+#include "options.h"
+
+namespace nomad_harvester::config {
+namespace {
+
+using ::testing::HasSubstr;
+
+// A value that is right for the option, whatever the others are.
+std::string GoodValue(const Option& option, const TemporaryDirectory& directory) {
+  if (option.key == "nomad_ca-path") return directory.path();
+  if (option.key == "image" || option.key == "ssh_keys" || option.key == "networks") {
+    return "default/name";
+  }
+  switch (option.type) {
+    case OptionType::kBool:
+      return "true";
+    case OptionType::kDuration:
+    case OptionType::kSignedDuration:
+      return "7s";
+    case OptionType::kCount:
+      return "3";
+    case OptionType::kQuantity:
+      return "64Gi";
+    case OptionType::kMap:
+      return "a=b";
+    case OptionType::kEnum:
+      return std::string(option.enum_values.substr(0, option.enum_values.find(',')));
+    case OptionType::kPath:
+      return directory.Write("file");
+    case OptionType::kUrl:
+      return "http://host:1";
+    case OptionType::kString:
+    case OptionType::kSecret:
+    case OptionType::kList:
+      return "abc";
+  }
+  return "";
+}
+
+TEST(OptionTable, no_key_is_in_a_section_twice) {
+  std::set<std::pair<Section, std::string_view>> seen;
+  for (const Option& option : OptionTable()) {
+    EXPECT_TRUE(seen.emplace(option.section, option.key).second) << option.key;
+  }
+  EXPECT_GT(seen.size(), 60U);
+}
+
+TEST(OptionTable, every_option_is_described_in_one_paragraph_that_fits_a_table) {
+  for (const Option& option : OptionTable()) {
+    EXPECT_FALSE(option.documentation.empty()) << option.key;
+    EXPECT_FALSE(option.group.empty()) << option.key;
+    for (const std::string_view text : {option.documentation, option.default_note}) {
+      EXPECT_EQ(text.find_first_of("|\n"), std::string_view::npos) << option.key;
+      EXPECT_EQ(text.find("  "), std::string_view::npos) << option.key;
+    }
+  }
+}
+
+TEST(OptionTable, the_options_of_a_group_are_neighbours) {
+  std::set<std::pair<Section, std::string_view>> left;
+  std::pair<Section, std::string_view> current;
+  for (const Option& option : OptionTable()) {
+    const std::pair<Section, std::string_view> group(option.section, option.group);
+    if (group == current) continue;
+    EXPECT_EQ(left.count(group), 0U) << option.key;
+    left.insert(current);
+    current = group;
+  }
+}
+
+TEST(OptionTable, an_option_has_at_most_one_kind_of_default) {
+  for (const Option& option : OptionTable()) {
+    EXPECT_FALSE(option.required && !option.default_text.empty()) << option.key;
+    EXPECT_FALSE(!option.default_note.empty() && !option.default_text.empty()) << option.key;
+  }
+}
+
+TEST(OptionTable, an_enumeration_has_names_and_others_have_none) {
+  for (const Option& option : OptionTable()) {
+    EXPECT_EQ(option.enum_values.empty(), option.type != OptionType::kEnum) << option.key;
+  }
+}
+
+TEST(OptionTable, every_plugin_key_is_read_and_its_good_value_accepted) {
+  const TemporaryDirectory directory;
+  for (const Option& option : PluginOptions()) {
+    StringMap values = {{std::string(option.key), GoodValue(option, directory)}};
+    if (option.key == "harvester_client_cert")
+      values["harvester_client_key"] = directory.Path("file");
+    if (option.key == "harvester_client_key")
+      values["harvester_client_cert"] = directory.Path("file");
+    if (option.key == "nomad_client-cert") values["nomad_client-key"] = directory.Path("file");
+    if (option.key == "nomad_client-key") values["nomad_client-cert"] = directory.Path("file");
+    const absl::StatusOr<PluginConfig> config = ParsePlugin(values);
+    EXPECT_TRUE(config.ok()) << option.key << ": " << config.status();
+  }
+}
+
+TEST(OptionTable, every_policy_key_is_read_and_its_good_value_accepted) {
+  const TemporaryDirectory directory;
+  for (const Option& option : PolicyOptions()) {
+    const absl::StatusOr<PoolPolicy> policy =
+        ParsePolicy({{std::string(option.key), GoodValue(option, directory)}});
+    EXPECT_TRUE(policy.ok()) << option.key << ": " << policy.status();
+  }
+}
+
+TEST(OptionTable, every_name_of_an_enumeration_is_accepted) {
+  for (const Option& option : OptionTable()) {
+    const absl::StatusOr<std::vector<std::string>> names = base::ParseList(option.enum_values);
+    ASSERT_TRUE(names.ok());
+    for (const std::string& name : *names) {
+      const StringMap values = {{std::string(option.key), name}};
+      EXPECT_TRUE(option.section == Section::kPlugin ? ParsePlugin(values).ok()
+                                                     : ParsePolicy(values).ok())
+          << option.key << " = " << name;
+    }
+  }
+}
+
+// A default that were wrong would surface as a problem of a key that nobody gave.
+TEST(OptionTable, every_default_is_accepted_when_it_is_written_out) {
+  for (const Option& option : OptionTable()) {
+    if (option.default_text.empty()) continue;
+    const StringMap values = {{std::string(option.key), std::string(option.default_text)}};
+    EXPECT_TRUE(option.section == Section::kPlugin ? ParsePlugin(values).ok()
+                                                   : ParsePolicy(values).ok())
+        << option.key;
+  }
+}
+
+TEST(OptionTable, values_of_the_wrong_type_are_problems_of_their_key) {
+  for (const Option& option : OptionTable()) {
+    const bool typed = option.type != OptionType::kString && option.type != OptionType::kSecret;
+    if (!typed || option.key == "user_data_file" || option.key == "auth_token_file" ||
+        option.key == "nomad_token_file") {
+      continue;
+    }
+    const StringMap values = {{std::string(option.key), "=,no such thing,="}};
+    const std::string key = std::string(option.key) + ": ";
+    const std::vector<std::string> problems = option.section == Section::kPlugin
+                                                  ? ProblemsOf(ParsePlugin(values))
+                                                  : ProblemsOf(ParsePolicy(values));
+    EXPECT_THAT(problems, ::testing::Contains(::testing::StartsWith(key)));
+  }
+}
+
+TEST(OptionTable, keys_of_the_contract_that_are_not_implemented_are_unknown) {
+  for (const char* const key :
+       {"vm_template", "data_disks", "network_data", "network_data_file", "firmware", "host_spread",
+        "availability_zones", "evenly_split_zones", "node_selector", "priority_class",
+        "host_devices", "gpus", "termination_grace_period", "replace_unhealthy_after",
+        "max_unhealthy"}) {
+    EXPECT_THAT(ProblemOf(ParsePolicy({{key, "1"}})),
+                HasSubstr(std::string(key) + ": unknown key; "));
+  }
+  for (const char* const key : {"metrics_address", "events"}) {
+    EXPECT_THAT(ProblemOf(ParsePlugin({{key, "1"}})),
+                HasSubstr(std::string(key) + ": unknown key; "));
+  }
+}
+
+TEST(UnknownKey, a_typing_error_is_recognized) {
+  EXPECT_EQ(UnknownKeyCure(Section::kPolicy, "node_drain_deadine"),
+            "did you mean node_drain_deadline?");
+  EXPECT_EQ(UnknownKeyCure(Section::kPolicy, "datacentre"), "did you mean datacenter?");
+  EXPECT_EQ(UnknownKeyCure(Section::kPlugin, "nomad_http_auth"), "did you mean nomad_http-auth?");
+}
+
+TEST(UnknownKey, even_a_distant_one_names_the_nearest) {
+  EXPECT_EQ(UnknownKeyCure(Section::kPolicy, "drain_deadline"),
+            "the nearest known key is node_drain_deadline");
+}
+
+TEST(UnknownKey, a_key_of_the_other_block_is_sent_there) {
+  EXPECT_EQ(UnknownKeyCure(Section::kPolicy, "harvester_url"),
+            "it belongs in the plugin's config of the agent");
+  EXPECT_EQ(UnknownKeyCure(Section::kPlugin, "image"), "it belongs in the policy's target block");
+}
+
+TEST(UnknownKey, P2_a_key_of_a_megabyte_takes_no_time_worth_mentioning) {
+  EXPECT_THAT(UnknownKeyCure(Section::kPolicy, std::string(1 << 20, 'x')),
+              HasSubstr("the nearest known key is "));
+}
+
+}  // namespace
+}  // namespace nomad_harvester::config

@@ -1,0 +1,155 @@
+#include "nomad_harvester/config/plugin_config.h"
+
+#include <chrono>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "config_test_support.h"
+
+namespace nomad_harvester::config {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST(PluginConfig, a_url_alone_gives_the_documented_defaults) {
+  const auto config = ParsePlugin({});
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->harvester.url, "https://10.0.0.10:6443");
+  EXPECT_FALSE(config->harvester.skip_verify);
+  EXPECT_FALSE(config->allow_unverified_read_job);
+  EXPECT_EQ(config->request_timeout, std::chrono::seconds(10));
+  EXPECT_EQ(config->max_concurrency, 10);
+  EXPECT_TRUE(config->pool_lease);
+  EXPECT_EQ(config->log_level, "");
+  EXPECT_EQ(config->own_allocation_id, "");
+  EXPECT_THAT(config->template_environment, IsEmpty());
+  EXPECT_THAT(config->warnings, IsEmpty());
+}
+
+// The initializers of the struct and the table state the same defaults.
+TEST(PluginConfig, the_defaults_of_the_struct_are_those_of_the_table) {
+  const PluginConfig fresh;
+  const auto config = ParsePlugin({});
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->request_timeout, fresh.request_timeout);
+  EXPECT_EQ(config->max_concurrency, fresh.max_concurrency);
+  EXPECT_EQ(config->pool_lease, fresh.pool_lease);
+  EXPECT_EQ(config->allow_unverified_read_job, fresh.allow_unverified_read_job);
+  EXPECT_EQ(config->nomad.block_query_wait, fresh.nomad.block_query_wait);
+  EXPECT_EQ(config->nomad.skip_verify, fresh.nomad.skip_verify);
+  EXPECT_EQ(config->harvester.skip_verify, fresh.harvester.skip_verify);
+}
+
+TEST(PluginConfig, every_other_key_is_taken_over) {
+  const auto config = ParsePlugin({{"allow_unverified_read_job", "1"},
+                                   {"request_timeout", "3s"},
+                                   {"max_concurrency", "4"},
+                                   {"pool_lease", "false"},
+                                   {"log_level", "warn"},
+                                   {"harvester_tls_server_name", "harvester.local"}});
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_TRUE(config->allow_unverified_read_job);
+  EXPECT_EQ(config->request_timeout, std::chrono::seconds(3));
+  EXPECT_EQ(config->max_concurrency, 4);
+  EXPECT_FALSE(config->pool_lease);
+  EXPECT_EQ(config->log_level, "warn");
+  EXPECT_EQ(config->harvester.tls_server_name, "harvester.local");
+}
+
+TEST(PluginConfig, a_url_is_required) {
+  EXPECT_EQ(ProblemOf(ParsePluginConfig({}, nullptr)),
+            "harvester_url: required, but absent; add it or harvester_kubeconfig, or set "
+            "HARVESTER_URL or HARVESTER_KUBECONFIG");
+}
+
+TEST(PluginConfig, a_kubeconfig_replaces_the_url) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.Write("kubeconfig");
+  const auto config = ParsePluginConfig(
+      {{"harvester_kubeconfig", path}, {"harvester_kubeconfig_context", "lab"}}, nullptr);
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->harvester.url, "");
+  EXPECT_EQ(config->harvester.kubeconfig_path, path);
+  EXPECT_EQ(config->harvester.kubeconfig_context, "lab");
+  EXPECT_THAT(config->warnings, IsEmpty());
+}
+
+TEST(PluginConfig, a_kubeconfig_that_is_missing_is_one_problem) {
+  EXPECT_THAT(ProblemOf(ParsePluginConfig({{"harvester_kubeconfig", "/no/such"}}, nullptr)),
+              HasSubstr("harvester_kubeconfig: no such file"));
+}
+
+TEST(PluginConfig, the_environment_alone_suffices) {
+  const TemporaryDirectory directory;
+  const StringMap variables = {{"HARVESTER_KUBECONFIG", directory.Write("kubeconfig")}};
+  EXPECT_TRUE(ParsePluginConfig({}, EnvironmentOf(variables)).ok());
+  const auto config =
+      ParsePluginConfig({}, EnvironmentOf({{"HARVESTER_URL", "https://env:6443/"}}));
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->harvester.url, "https://env:6443");
+}
+
+TEST(PluginConfig, an_empty_url_is_a_problem_and_not_the_kubeconfigs_server) {
+  const TemporaryDirectory directory;
+  EXPECT_THAT(ProblemOf(ParsePlugin({{"harvester_url", ""},
+                                     {"harvester_kubeconfig", directory.Write("kubeconfig")}})),
+              HasSubstr("harvester_url: must not be empty"));
+}
+
+TEST(PluginConfig, a_wrong_url_of_the_environment_is_not_replaced_by_the_maps) {
+  EXPECT_EQ(ProblemOf(ParsePlugin({}, {{"HARVESTER_URL", "10.0.0.10"}})),
+            "harvester_url: must begin with https:// or http:// (got \"10.0.0.10\" from "
+            "HARVESTER_URL); write it such as \"https://10.0.0.1:6443\"");
+}
+
+TEST(PluginConfig, a_context_without_kubeconfig_is_a_warning) {
+  const auto config = ParsePlugin({{"harvester_kubeconfig_context", "lab"}});
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_THAT(config->warnings,
+              Contains("harvester_kubeconfig_context: has no effect without a kubeconfig"));
+}
+
+TEST(PluginConfig, the_concurrency_has_a_limit) {
+  EXPECT_EQ(ParsePlugin({{"max_concurrency", "1000"}})->max_concurrency, 1000);
+  for (const char* const bad : {"1001", "0", "-1", "4294967297", "ten"}) {
+    EXPECT_THAT(ProblemOf(ParsePlugin({{"max_concurrency", bad}})),
+                HasSubstr("max_concurrency: must be a whole number from 1 to 1000"))
+        << bad;
+  }
+}
+
+TEST(PluginConfig, a_log_level_is_known_in_any_case) {
+  EXPECT_EQ(ParsePlugin({{"log_level", "INFO"}})->log_level, "info");
+  EXPECT_THAT(ProblemOf(ParsePlugin({{"log_level", "verbose"}})),
+              HasSubstr("log_level: must be one of trace, debug, info, warn, error (got "
+                        "\"verbose\")"));
+}
+
+TEST(PluginConfig, a_timeout_of_0_is_a_problem) {
+  EXPECT_THAT(ProblemOf(ParsePlugin({{"request_timeout", "0s"}})),
+              HasSubstr("request_timeout: must be longer than 0 (got \"0s\")"));
+}
+
+TEST(PluginConfig, C7_the_autoscalers_own_allocation_is_known) {
+  EXPECT_EQ(ParsePlugin({}, {{"NOMAD_ALLOC_ID", "0123-abc"}})->own_allocation_id, "0123-abc");
+}
+
+TEST(PluginConfig, templates_see_only_variables_with_their_prefix) {
+  const StringMap environment = {{"HARVESTER_TEMPLATE_A", "1"},  {"HARVESTER_TEMPLATE_B", ""},
+                                 {"HARVESTER_TOKEN", "hunter2"}, {"HARVESTER_TEMPLATF", "x"},
+                                 {"HARVESTER_TEMPLATE", "x"},    {"PATH", "/bin"}};
+  const StringMap expected = {{"HARVESTER_TEMPLATE_A", "1"}, {"HARVESTER_TEMPLATE_B", ""}};
+  EXPECT_EQ(TemplateVariablesOf(environment), expected);
+  EXPECT_EQ(ParsePlugin({}, environment)->template_environment, expected);
+}
+
+TEST(PluginConfig, no_environment_at_all_is_fine) {
+  EXPECT_TRUE(ParsePluginConfig(MinimalPlugin(), nullptr).ok());
+}
+
+}  // namespace
+}  // namespace nomad_harvester::config

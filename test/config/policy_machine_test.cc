@@ -1,0 +1,171 @@
+// What a VM is made of.
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "config_test_support.h"
+
+namespace nomad_harvester::config {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+PoolPolicy PolicyOf(const StringMap& changes) {
+  const auto policy = ParsePolicy(changes);
+  EXPECT_TRUE(policy.ok()) << policy.status();
+  return policy.ok() ? *policy : PoolPolicy{};
+}
+
+TEST(PolicyMachine, the_size_of_a_vm_is_taken_over) {
+  const PoolPolicy policy =
+      PolicyOf({{"cpu_request", "8"}, {"memory_request", "1536Mi"}, {"disk_size", "40Gi"}});
+  EXPECT_EQ(policy.cpu_cores, 8);
+  EXPECT_EQ(policy.memory_bytes, std::int64_t{1536} << 20);
+  EXPECT_EQ(policy.disk_bytes, std::int64_t{40} << 30);
+  EXPECT_EQ(PolicyOf({}).disk_bytes, std::nullopt);
+}
+
+TEST(PolicyMachine, cores_are_whole) {
+  for (const char* const bad : {"0", "-1", "500m", "2000m", "1.5", "4097", "four"}) {
+    EXPECT_THAT(ProblemOf(ParsePolicy({{"cpu_request", bad}})),
+                HasSubstr("cpu_request: must be a whole number from 1 to 4096"));
+  }
+}
+
+TEST(PolicyMachine, memory_and_disk_are_quantities) {
+  for (const char* const key : {"memory_request", "disk_size"}) {
+    for (const char* const bad : {"0", "8GB", "-8Gi", "", "lots"}) {
+      EXPECT_THAT(ProblemOf(ParsePolicy({{key, bad}})),
+                  HasSubstr(std::string(key) + ": must be a quantity greater than 0"));
+    }
+  }
+}
+
+TEST(PolicyMachine, memory_without_a_unit_is_a_warning) {
+  EXPECT_THAT(PolicyOf({{"memory_request", "8"}}).warnings,
+              ElementsAre(HasSubstr("memory_request: is less than 64Mi")));
+  EXPECT_THAT(PolicyOf({{"memory_request", "64Mi"}}).warnings, IsEmpty());
+}
+
+TEST(PolicyMachine, an_image_has_a_namespace_and_a_name) {
+  const NamespacedName image = PolicyOf({{"image", "default/image-x7k2p"}}).image;
+  EXPECT_EQ(image, (NamespacedName{"default", "image-x7k2p"}));
+}
+
+TEST(PolicyMachine, an_image_may_be_given_by_its_display_name) {
+  EXPECT_EQ(PolicyOf({{"image", "default/Ubuntu 24.04 (noble).img"}}).image.name,
+            "Ubuntu 24.04 (noble).img");
+}
+
+TEST(PolicyMachine, a_wrong_image_says_what_the_form_is) {
+  for (const std::string bad :
+       {"ubuntu", "/ubuntu", "default/", "default/a/b", "De fault/x", "", "default/a\nb"}) {
+    EXPECT_THAT(ProblemOf(ParsePolicy({{"image", bad}})),
+                HasSubstr("image: must be of the form NAMESPACE/IMAGE (got "));
+  }
+}
+
+TEST(PolicyMachine, the_name_prefix_is_the_pools_name_by_default) {
+  EXPECT_EQ(PolicyOf({}).name_prefix, "web");
+  EXPECT_EQ(PolicyOf({{"name_prefix", "worker"}}).name_prefix, "worker");
+}
+
+TEST(PolicyMachine, a_name_prefix_leaves_room_for_the_random_part) {
+  const std::string longest(41, 'a');
+  EXPECT_EQ(PolicyOf({{"name_prefix", longest}}).name_prefix, longest);
+  for (const std::string& bad :
+       {longest + "a", std::string("a."), std::string("A"), std::string()}) {
+    EXPECT_THAT(ProblemOf(ParsePolicy({{"name_prefix", bad}})),
+                HasSubstr("name_prefix: must be a DNS label of at most 41 characters"));
+  }
+}
+
+TEST(PolicyMachine, run_strategies_that_boot_are_known) {
+  EXPECT_EQ(PolicyOf({}).run_strategy, RunStrategyKind::kRerunOnFailure);
+  EXPECT_EQ(PolicyOf({{"run_strategy", "RerunOnFailure"}}).run_strategy,
+            RunStrategyKind::kRerunOnFailure);
+  EXPECT_EQ(PolicyOf({{"run_strategy", "Always"}}).run_strategy, RunStrategyKind::kAlways);
+  EXPECT_EQ(PolicyOf({{"run_strategy", "Once"}}).run_strategy, RunStrategyKind::kOnce);
+}
+
+TEST(PolicyMachine, run_strategies_that_never_boot_are_refused_with_the_reason) {
+  for (const std::string bad : {"Manual", "Halted", "WaitAsReceiver"}) {
+    EXPECT_EQ(ProblemOf(ParsePolicy({{"run_strategy", bad}})),
+              "run_strategy: never boots a VM (got \"" + bad +
+                  "\"); choose RerunOnFailure, Always or Once");
+  }
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"run_strategy", "always"}})),
+              HasSubstr("did you mean Always?"));
+}
+
+TEST(PolicyMachine, user_data_stands_in_the_policy_or_in_a_file) {
+  EXPECT_EQ(PolicyOf({}).user_data, std::nullopt);
+  EXPECT_EQ(PolicyOf({{"user_data", "#cloud-config\n"}}).user_data, "#cloud-config\n");
+  EXPECT_EQ(PolicyOf({{"user_data_file", "/no/such/file"}}).user_data_file, "/no/such/file")
+      << "the file is read when it is needed";
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"user_data", "x"}, {"user_data_file", "y"}})),
+              HasSubstr("user_data: given together with user_data_file"));
+}
+
+TEST(PolicyMachine, P3_inline_user_data_is_a_warning) {
+  EXPECT_THAT(PolicyOf({{"user_data", "#cloud-config\n"}}).warnings,
+              Contains(HasSubstr("user_data: the agent writes")));
+  EXPECT_THAT(PolicyOf({{"user_data_file", "/etc/x"}}).warnings, IsEmpty());
+}
+
+TEST(PolicyMachine, P3_user_data_is_not_shown_in_problems_or_warnings) {
+  const std::string secret = "password: hunter2";
+  EXPECT_THAT(PolicyOf({{"user_data", secret}}).warnings, Not(Contains(HasSubstr("hunter2"))));
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"user_data", secret + std::string(1, '\0')}})),
+              Not(HasSubstr("hunter2")));
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"user_data", secret}, {"user_data_file", "/x"}})),
+              Not(HasSubstr("hunter2")));
+}
+
+TEST(PolicyMachine, empty_user_data_is_a_problem) {
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"user_data", ""}})),
+              HasSubstr("user_data: must not be empty"));
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"user_data_file", ""}})),
+              HasSubstr("user_data_file: must not be empty"));
+}
+
+TEST(PolicyMachine, a_tag_that_is_a_label_too_is_a_problem) {
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"labels", "tag.harvesterhci.io/a=1"}, {"tags", "a=2"}})),
+              HasSubstr("tags: \"a\" is given in labels, too"));
+  EXPECT_TRUE(ParsePolicy({{"labels", "tag.harvesterhci.io/a=1"}, {"tags", "b=2"}}).ok());
+}
+
+TEST(PolicyMachine, lists_and_maps_are_taken_over) {
+  const PoolPolicy policy = PolicyOf({{"networks", "management, nomad/vlan10"},
+                                      {"ssh_keys", "default/a,ops/b"},
+                                      {"labels", "team=data"},
+                                      {"annotations", "example.org/note=hello world"},
+                                      {"tags", "pool=batch"}});
+  ASSERT_EQ(policy.networks.size(), 2U);
+  EXPECT_TRUE(policy.networks[0].management);
+  EXPECT_FALSE(policy.networks[1].management);
+  EXPECT_EQ(policy.networks[1].attachment, (NamespacedName{"nomad", "vlan10"}));
+  EXPECT_THAT(policy.ssh_keys,
+              ElementsAre(NamespacedName{"default", "a"}, NamespacedName{"ops", "b"}));
+  EXPECT_EQ(policy.labels, (StringMap{{"team", "data"}}));
+  EXPECT_EQ(policy.annotations, (StringMap{{"example.org/note", "hello world"}}));
+  EXPECT_EQ(policy.tags, (StringMap{{"pool", "batch"}}));
+}
+
+TEST(PolicyMachine, empty_lists_and_maps_mean_none_where_none_is_possible) {
+  const PoolPolicy policy =
+      PolicyOf({{"ssh_keys", ""}, {"labels", ""}, {"annotations", " "}, {"tags", ""}});
+  EXPECT_THAT(policy.ssh_keys, IsEmpty());
+  EXPECT_THAT(policy.labels, IsEmpty());
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"networks", " "}})),
+              HasSubstr("networks: must name at least one network"));
+}
+
+}  // namespace
+}  // namespace nomad_harvester::config

@@ -1,0 +1,149 @@
+// Scaling out and in: times, limits and strategies of a policy.
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "config_test_support.h"
+
+namespace nomad_harvester::config {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+PoolPolicy PolicyOf(const StringMap& changes) {
+  const auto policy = ParsePolicy(changes);
+  EXPECT_TRUE(policy.ok()) << policy.status();
+  return policy.ok() ? *policy : PoolPolicy{};
+}
+
+TEST(PolicyScaling, durations_are_taken_over) {
+  const PoolPolicy policy = PolicyOf({{"join_timeout", "7m"},
+                                      {"drain_grace", "8m"},
+                                      {"node_drain_deadline", "9m"},
+                                      {"scale_timeout", "10h"}});
+  EXPECT_EQ(policy.join_timeout, std::chrono::minutes(7));
+  EXPECT_EQ(policy.drain_grace, std::chrono::minutes(8));
+  EXPECT_EQ(policy.drain_deadline, std::chrono::minutes(9));
+  EXPECT_EQ(policy.scale_timeout, std::chrono::hours(10));
+}
+
+TEST(PolicyScaling, only_the_drain_deadline_may_be_0_or_negative) {
+  EXPECT_EQ(PolicyOf({{"node_drain_deadline", "0"}}).drain_deadline, base::Duration::zero());
+  EXPECT_EQ(PolicyOf({{"node_drain_deadline", "-1h"}}).drain_deadline, std::chrono::hours(-1));
+  for (const char* const key : {"join_timeout", "drain_grace", "scale_timeout"}) {
+    for (const char* const bad : {"0", "-1h"}) {
+      EXPECT_THAT(ProblemOf(ParsePolicy({{key, bad}})),
+                  HasSubstr(std::string(key) + ": must be longer than 0"));
+    }
+  }
+}
+
+// The words of hashicorp/nomad-autoscaler:sdk/helper/scaleutils/node_drain_test.go.
+TEST(PolicyScaling, errors_of_the_drain_keys_are_those_of_the_sdk) {
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"node_drain_deadline", "10mm"}})),
+              HasSubstr("node_drain_deadline: time: unknown unit \"mm\" in duration \"10mm\""));
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"node_drain_deadline", "10"}})),
+              HasSubstr("time: missing unit in duration \"10\""));
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"node_drain_deadline", ""}})),
+              HasSubstr("time: invalid duration \"\""));
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"node_drain_ignore_system_jobs", "maybe"}})),
+              HasSubstr("node_drain_ignore_system_jobs: strconv.ParseBool: parsing \"maybe\": "
+                        "invalid syntax"));
+  EXPECT_THAT(ProblemsOf(ParsePolicy(
+                  {{"node_drain_deadline", "10mm"}, {"node_drain_ignore_system_jobs", "maybe"}})),
+              ElementsAre(HasSubstr("unknown unit"), HasSubstr("invalid syntax")));
+}
+
+TEST(PolicyScaling, booleans_are_taken_over) {
+  const PoolPolicy policy = PolicyOf({{"node_drain_ignore_system_jobs", "true"},
+                                      {"node_purge", "true"},
+                                      {"force_after_deadline", "false"},
+                                      {"scale_in_wait", "false"}});
+  EXPECT_TRUE(policy.drain_ignore_system_jobs);
+  EXPECT_TRUE(policy.node_purge);
+  EXPECT_FALSE(policy.force_after_deadline);
+  EXPECT_FALSE(policy.scale_in_wait);
+}
+
+TEST(PolicyScaling, wrong_booleans_are_never_replaced_by_the_default) {
+  for (const char* const key :
+       {"node_purge", "force_after_deadline", "scale_in_wait", "node_drain_ignore_system_jobs"}) {
+    for (const char* const bad : {"yes", "", "TrUe", "on"}) {
+      EXPECT_THAT(ProblemOf(ParsePolicy({{key, bad}})),
+                  HasSubstr(std::string(key) + ": strconv.ParseBool: parsing"));
+    }
+  }
+}
+
+TEST(PolicyScaling, limits_are_counts_or_absent) {
+  const PoolPolicy policy = PolicyOf({{"max_scale_out", "3"}, {"max_scale_in", "2"}});
+  EXPECT_EQ(policy.max_scale_out, 3);
+  EXPECT_EQ(policy.max_scale_in, 2);
+  for (const char* const key : {"max_scale_out", "max_scale_in"}) {
+    for (const char* const bad : {"0", "-1", "10%", ""}) {
+      EXPECT_THAT(ProblemOf(ParsePolicy({{key, bad}})),
+                  HasSubstr(std::string(key) + ": must be a whole number greater than 0"));
+    }
+  }
+}
+
+TEST(PolicyScaling, every_strategy_is_known) {
+  const std::vector<std::pair<std::string, SelectorStrategy>> strategies = {
+      {"least_busy", SelectorStrategy::kLeastBusy},
+      {"newest_create_index", SelectorStrategy::kNewestCreateIndex},
+      {"oldest_create_index", SelectorStrategy::kOldestCreateIndex},
+      {"empty", SelectorStrategy::kEmpty},
+      {"empty_ignore_system", SelectorStrategy::kEmptyIgnoreSystem}};
+  for (const auto& [name, strategy] : strategies) {
+    EXPECT_EQ(PolicyOf({{"node_selector_strategy", name}}).selector, strategy) << name;
+  }
+}
+
+TEST(PolicyScaling, an_unknown_strategy_names_those_that_there_are) {
+  EXPECT_EQ(ProblemOf(ParsePolicy({{"node_selector_strategy", "aliens"}})),
+            "node_selector_strategy: must be one of least_busy, newest_create_index, "
+            "oldest_create_index, empty, empty_ignore_system (got \"aliens\"); choose one");
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"node_selector_strategy", "least-busy"}})),
+              HasSubstr("did you mean least_busy?"));
+}
+
+TEST(PolicyScaling, wait_for_and_on_join_timeout_are_names) {
+  EXPECT_EQ(PolicyOf({{"wait_for", "created"}}).wait_for, WaitFor::kCreated);
+  EXPECT_EQ(PolicyOf({{"wait_for", "running"}}).wait_for, WaitFor::kRunning);
+  EXPECT_EQ(PolicyOf({{"wait_for", "nomad"}}).wait_for, WaitFor::kNomad);
+  EXPECT_EQ(PolicyOf({{"on_join_timeout", "keep"}}).on_join_timeout, OnJoinTimeout::kKeep);
+  EXPECT_EQ(PolicyOf({{"on_join_timeout", "delete"}}).on_join_timeout, OnJoinTimeout::kDelete);
+  for (const char* const bad : {"Nomad", "", "ready"}) {
+    EXPECT_THAT(ProblemOf(ParsePolicy({{"wait_for", bad}})),
+                HasSubstr("wait_for: must be one of created, running, nomad"));
+  }
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"on_join_timeout", "remove"}})),
+              HasSubstr("on_join_timeout: must be one of delete, keep"));
+}
+
+TEST(PolicyScaling, a_drain_that_may_outlive_the_call_is_a_warning) {
+  const auto drain = HasSubstr("node_drain_deadline: with drain_grace it is longer");
+  EXPECT_THAT(PolicyOf({{"node_drain_deadline", "2h"}}).warnings, Contains(drain));
+  EXPECT_THAT(PolicyOf({{"node_drain_deadline", "115m"}}).warnings, IsEmpty());
+  EXPECT_THAT(PolicyOf({{"node_drain_deadline", "2h"}, {"scale_in_wait", "false"}}).warnings,
+              Not(Contains(drain)));
+  EXPECT_THAT(PolicyOf({{"node_drain_deadline", "-1s"}}).warnings, IsEmpty());
+}
+
+TEST(PolicyScaling, a_join_that_may_outlive_the_call_is_a_warning) {
+  const auto join = HasSubstr("join_timeout: is longer than scale_timeout");
+  EXPECT_THAT(PolicyOf({{"join_timeout", "3h"}}).warnings, Contains(join));
+  EXPECT_THAT(PolicyOf({{"join_timeout", "2h"}}).warnings, IsEmpty());
+  EXPECT_THAT(PolicyOf({{"join_timeout", "3h"}, {"wait_for", "created"}}).warnings, IsEmpty());
+}
+
+}  // namespace
+}  // namespace nomad_harvester::config

@@ -1,0 +1,197 @@
+// The pool, its Nomad nodes, and what the agent adds to a policy's map.
+#include "nomad_harvester/config/pool_policy.h"
+
+#include <chrono>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "config_test_support.h"
+
+namespace nomad_harvester::config {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST(PoolPolicy, the_required_keys_alone_give_the_documented_defaults) {
+  const auto policy = ParsePolicy({});
+  ASSERT_TRUE(policy.ok()) << policy.status();
+  EXPECT_EQ(policy->pool, "web");
+  EXPECT_EQ(policy->ns, "default");
+  EXPECT_FALSE(policy->dry_run);
+  EXPECT_EQ(policy->node_class, "web");
+  EXPECT_EQ(policy->datacenter, std::nullopt);
+  EXPECT_EQ(policy->node_pool, std::nullopt);
+  EXPECT_EQ(policy->drain_deadline, std::chrono::minutes(15));
+  EXPECT_FALSE(policy->drain_ignore_system_jobs);
+  EXPECT_FALSE(policy->node_purge);
+  EXPECT_EQ(policy->selector, SelectorStrategy::kLeastBusy);
+  EXPECT_FALSE(policy->filter_ignore_init);
+  EXPECT_FALSE(policy->filter_ignore_drain);
+  EXPECT_EQ(policy->filter_ignore_ineligible, std::nullopt);
+  EXPECT_EQ(policy->node_attribute, "unique.hostname");
+  EXPECT_EQ(policy->wait_for, WaitFor::kNomad);
+  EXPECT_EQ(policy->join_timeout, std::chrono::minutes(15));
+  EXPECT_EQ(policy->on_join_timeout, OnJoinTimeout::kDelete);
+  EXPECT_EQ(policy->drain_grace, std::chrono::minutes(5));
+  EXPECT_TRUE(policy->force_after_deadline);
+  EXPECT_EQ(policy->max_scale_out, std::nullopt);
+  EXPECT_EQ(policy->max_scale_in, std::nullopt);
+  EXPECT_EQ(policy->scale_timeout, std::chrono::hours(2));
+  EXPECT_TRUE(policy->scale_in_wait);
+  EXPECT_EQ(policy->grpc_timeout, std::nullopt);
+  EXPECT_THAT(policy->warnings, IsEmpty());
+}
+
+// The initializers of the struct and the table state the same defaults.
+TEST(PoolPolicy, the_defaults_of_the_struct_are_those_of_the_table) {
+  const PoolPolicy fresh;
+  const auto policy = ParsePolicy({});
+  ASSERT_TRUE(policy.ok()) << policy.status();
+  EXPECT_EQ(policy->ns, fresh.ns);
+  EXPECT_EQ(policy->dry_run, fresh.dry_run);
+  EXPECT_EQ(policy->drain_deadline, fresh.drain_deadline);
+  EXPECT_EQ(policy->drain_ignore_system_jobs, fresh.drain_ignore_system_jobs);
+  EXPECT_EQ(policy->node_purge, fresh.node_purge);
+  EXPECT_EQ(policy->selector, fresh.selector);
+  EXPECT_EQ(policy->filter_ignore_init, fresh.filter_ignore_init);
+  EXPECT_EQ(policy->filter_ignore_drain, fresh.filter_ignore_drain);
+  EXPECT_EQ(policy->run_strategy, fresh.run_strategy);
+  EXPECT_EQ(policy->node_attribute, fresh.node_attribute);
+  EXPECT_EQ(policy->wait_for, fresh.wait_for);
+  EXPECT_EQ(policy->join_timeout, fresh.join_timeout);
+  EXPECT_EQ(policy->on_join_timeout, fresh.on_join_timeout);
+  EXPECT_EQ(policy->drain_grace, fresh.drain_grace);
+  EXPECT_EQ(policy->force_after_deadline, fresh.force_after_deadline);
+  EXPECT_EQ(policy->scale_timeout, fresh.scale_timeout);
+  EXPECT_EQ(policy->scale_in_wait, fresh.scale_in_wait);
+}
+
+TEST(PoolPolicy, an_empty_map_names_every_required_key) {
+  EXPECT_THAT(ProblemsOf(ParsePoolPolicy({})),
+              ElementsAre(HasSubstr("node_group_name: required"),
+                          HasSubstr("node_class: node pool identification method required"),
+                          HasSubstr("image: required"), HasSubstr("cpu_request: required"),
+                          HasSubstr("memory_request: required"), HasSubstr("networks: required")));
+}
+
+TEST(PoolPolicy, each_required_key_is_required_alone_and_not_empty) {
+  for (const char* const key :
+       {"node_group_name", "image", "cpu_request", "memory_request", "networks"}) {
+    EXPECT_EQ(ProblemOf(ParsePoolPolicy(Without(MinimalPolicy(), key))),
+              std::string(key) + ": required, but absent; add it");
+    EXPECT_THAT(ProblemOf(ParsePolicy({{key, ""}})), HasSubstr(std::string(key) + ": must "));
+  }
+}
+
+TEST(PoolPolicy, a_pool_is_named_with_its_namespace) {
+  EXPECT_EQ(PoolName(*ParsePolicy({})), "default/web");
+  EXPECT_EQ(PoolName(*ParsePolicy({{"namespace", "nomad"}})), "nomad/web");
+}
+
+TEST(PoolPolicy, a_pool_name_is_a_label_of_at_most_40_characters) {
+  const std::string longest(40, 'a');
+  EXPECT_EQ(ParsePolicy({{"node_group_name", longest}})->pool, longest);
+  for (const std::string& bad : {longest + "a", std::string("Web"), std::string("a.b"),
+                                 std::string("a_b"), std::string("-a")}) {
+    EXPECT_THAT(ProblemOf(ParsePolicy({{"node_group_name", bad}})),
+                HasSubstr("node_group_name: must be a DNS label of at most 40 characters"));
+  }
+}
+
+TEST(PoolPolicy, a_namespace_is_a_label) {
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"namespace", "a/b"}})),
+              HasSubstr("namespace: must be a DNS label of at most 63 characters"));
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"namespace", ""}})), HasSubstr("namespace: must be"));
+}
+
+TEST(PoolPolicy, any_one_identifier_is_enough_and_all_are_kept) {
+  const StringMap none = Without(MinimalPolicy(), "node_class");
+  EXPECT_EQ(ParsePoolPolicy(With(none, {{"datacenter", "dc1"}}))->datacenter, "dc1");
+  EXPECT_EQ(ParsePoolPolicy(With(none, {{"node_pool", "batch"}}))->node_pool, "batch");
+  const auto all = ParsePolicy({{"datacenter", "dc1"}, {"node_pool", "batch"}});
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_EQ(all->node_class, "web");
+  EXPECT_EQ(all->datacenter, "dc1");
+  EXPECT_EQ(all->node_pool, "batch");
+}
+
+TEST(PoolPolicy, an_identifier_is_present_even_if_it_is_empty) {
+  for (const char* const key : {"node_class", "datacenter", "node_pool"}) {
+    const auto policy = ParsePoolPolicy(With(Without(MinimalPolicy(), "node_class"), {{key, ""}}));
+    ASSERT_TRUE(policy.ok()) << policy.status();
+    EXPECT_THAT(policy->warnings, ElementsAre(std::string(key) + ": is empty and matches no node"));
+  }
+  EXPECT_EQ(ParsePolicy({{"datacenter", ""}})->datacenter, "");
+}
+
+TEST(PoolPolicy, a_misspelt_identifier_is_a_missing_and_an_unknown_one) {
+  const StringMap map = With(Without(MinimalPolicy(), "node_class"), {{"datacentre", "dc1"}});
+  EXPECT_THAT(ProblemsOf(ParsePoolPolicy(map)),
+              ElementsAre(HasSubstr("node pool identification method required"),
+                          "datacentre: unknown key; did you mean datacenter?"));
+}
+
+TEST(PoolPolicy, node_filters_are_booleans_and_one_has_no_default) {
+  const auto policy = ParsePolicy({{"node_filter_ignore_init", "true"},
+                                   {"node_filter_ignore_drain", "t"},
+                                   {"node_filter_ignore_ineligible", "false"}});
+  ASSERT_TRUE(policy.ok()) << policy.status();
+  EXPECT_TRUE(policy->filter_ignore_init);
+  EXPECT_TRUE(policy->filter_ignore_drain);
+  EXPECT_EQ(policy->filter_ignore_ineligible, false);
+  for (const char* const key :
+       {"node_filter_ignore_init", "node_filter_ignore_drain", "node_filter_ignore_ineligible"}) {
+    EXPECT_THAT(ProblemOf(ParsePolicy({{key, "yes"}})),
+                HasSubstr(std::string(key) + ": strconv.ParseBool: parsing \"yes\""));
+  }
+}
+
+TEST(PoolPolicy, a_node_attribute_may_be_meta) {
+  EXPECT_EQ(ParsePolicy({{"node_attribute", "meta.vm_name"}})->node_attribute, "meta.vm_name");
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"node_attribute", "attr.unique.hostname"}})),
+              HasSubstr("node_attribute: must be the name of a Nomad node attribute"));
+}
+
+TEST(PoolPolicy, C13_the_agents_dry_run_is_accepted) {
+  EXPECT_TRUE(ParsePolicy({{"dry-run", "true"}})->dry_run);
+  EXPECT_THAT(ParsePolicy({{"dry-run", "true"}})->warnings, IsEmpty());
+  EXPECT_FALSE(ParsePolicy({{"dry-run", "false"}})->dry_run);
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"dry-run", "yes"}})), HasSubstr("dry-run: strconv"));
+}
+
+TEST(PoolPolicy, a_dry_run_that_the_agent_does_not_understand_is_a_warning) {
+  const auto policy = ParsePolicy({{"dry-run", "1"}});
+  ASSERT_TRUE(policy.ok()) << policy.status();
+  EXPECT_TRUE(policy->dry_run);
+  EXPECT_THAT(policy->warnings, Contains(HasSubstr("dry-run: ")));
+}
+
+TEST(PoolPolicy, the_agents_own_keys_are_accepted_whatever_they_are) {
+  const auto policy = ParsePolicy(
+      {{"_nomad_autoscaler_grpc_timeout", "7.5s"}, {"_nomad_autoscaler_of_tomorrow", "?"}});
+  ASSERT_TRUE(policy.ok()) << policy.status();
+  EXPECT_EQ(policy->grpc_timeout, std::chrono::milliseconds(7500));
+}
+
+TEST(PoolPolicy, keys_that_only_look_like_the_agents_are_unknown) {
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"_nomad_autoscaler", "x"}})), HasSubstr("unknown key"));
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"nomad_autoscaler_x", "x"}})), HasSubstr("unknown key"));
+}
+
+TEST(PoolPolicy, a_wrong_timeout_of_the_agent_is_a_problem) {
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"_nomad_autoscaler_grpc_timeout", "soon"}})),
+              HasSubstr("_nomad_autoscaler_grpc_timeout: time: invalid duration \"soon\""));
+}
+
+TEST(PoolPolicy, a_plugin_key_in_a_policy_is_sent_to_its_place) {
+  EXPECT_EQ(ProblemOf(ParsePolicy({{"auth_token", "hunter2"}})),
+            "auth_token: unknown key; it belongs in the plugin's config of the agent");
+}
+
+}  // namespace
+}  // namespace nomad_harvester::config

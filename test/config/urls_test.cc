@@ -1,0 +1,118 @@
+#include "urls.h"
+
+#include <string>
+#include <variant>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "config_test_support.h"
+
+namespace nomad_harvester::config {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(HttpUrl, the_forms_that_operators_use_are_accepted) {
+  for (const char* const good :
+       {"https://10.0.0.10", "https://10.0.0.10:6443", "http://harvester.example.org:80",
+        "https://rancher.example.org/k8s/clusters/c-m-abcdef", "HTTPS://host", "https://[fd00::1]",
+        "https://[fd00::1]:6443/path", "https://host_1/a%20b"}) {
+    EXPECT_EQ(ValueOf(HttpUrl(good)), good);
+  }
+}
+
+TEST(HttpUrl, slashes_at_the_end_are_dropped) {
+  EXPECT_EQ(ValueOf(HttpUrl("https://host/")), "https://host");
+  EXPECT_EQ(ValueOf(HttpUrl("https://host/k8s/clusters/local//")),
+            "https://host/k8s/clusters/local");
+}
+
+TEST(HttpUrl, another_scheme_or_none_is_refused) {
+  for (const char* const bad :
+       {"10.0.0.10:6443", "ftp://host", "https:/host", "//host", "unix:///a"}) {
+    EXPECT_EQ(FaultOf(HttpUrl(bad)), "must begin with https:// or http://") << bad;
+  }
+}
+
+TEST(HttpUrl, an_empty_text_is_refused) { EXPECT_EQ(FaultOf(HttpUrl("")), "must not be empty"); }
+
+TEST(HttpUrl, a_host_and_port_that_cannot_be_are_refused) {
+  for (const char* const bad :
+       {"https://", "https:///path", "https://:6443", "https://host:", "https://host:0",
+        "https://host:65536", "https://host:abc", "https://ho st", "https://[fd00::1", "https://[]",
+        "https://[fd00::1]x", "https://.host", "https://host:1:2", "https://h\xc3\xb6st"}) {
+    EXPECT_EQ(FaultOf(HttpUrl(bad)), "has no valid host and port") << bad;
+  }
+}
+
+TEST(HttpUrl, credentials_are_refused_and_not_shown) {
+  const ValueOr<std::string> parsed = HttpUrl("https://admin:hunter2@host/path");
+  EXPECT_EQ(FaultOf(parsed), "must not hold a user or password");
+  EXPECT_FALSE(std::get<Fault>(parsed).show_value);
+}
+
+TEST(HttpUrl, what_may_be_credentials_is_not_shown_even_if_something_else_is_wrong) {
+  for (const char* const bad : {"admin:hunter2@host", "ftp://u:p@h", "https://ho st?token=x"}) {
+    EXPECT_FALSE(std::get<Fault>(HttpUrl(bad)).show_value) << bad;
+  }
+}
+
+TEST(HttpUrl, an_at_sign_in_the_path_is_no_user) {
+  EXPECT_EQ(ValueOf(HttpUrl("https://host/a@b")), "https://host/a@b");
+}
+
+TEST(HttpUrl, a_query_or_fragment_is_refused) {
+  EXPECT_EQ(FaultOf(HttpUrl("https://host/?a=b")), "must not have a query or fragment");
+  EXPECT_EQ(FaultOf(HttpUrl("https://host?a=b")), "must not have a query or fragment");
+  EXPECT_EQ(FaultOf(HttpUrl("https://host/#x")), "must not have a query or fragment");
+}
+
+TEST(HttpUrl, a_path_has_no_spaces_or_line_ends) {
+  for (const char* const bad :
+       {"https://host/a b", "https://host/a\r\nb", "https://host/\xc3\xa4"}) {
+    EXPECT_THAT(FaultOf(HttpUrl(bad)), HasSubstr("white space")) << bad;
+  }
+}
+
+TEST(NomadAddress, takes_http_and_sockets) {
+  EXPECT_EQ(ValueOf(NomadAddress("http://127.0.0.1:4646")), "http://127.0.0.1:4646");
+  EXPECT_EQ(ValueOf(NomadAddress("https://nomad.example.org/prefix/")),
+            "https://nomad.example.org/prefix");
+  EXPECT_EQ(ValueOf(NomadAddress("unix:///secrets/api.sock")), "unix:///secrets/api.sock");
+}
+
+TEST(NomadAddress, a_socket_needs_an_absolute_path) {
+  for (const char* const bad : {"unix://", "unix:///", "unix://api.sock", "unix:///a\nb"}) {
+    EXPECT_EQ(FaultOf(NomadAddress(bad)), "must name an absolute path of a socket") << bad;
+  }
+}
+
+TEST(NomadAddress, a_bare_host_is_told_which_schemes_there_are) {
+  EXPECT_EQ(FaultOf(NomadAddress("127.0.0.1:4646")),
+            "must begin with http://, https:// or unix://");
+}
+
+TEST(NomadAddress, the_rules_of_urls_hold) {
+  EXPECT_EQ(FaultOf(NomadAddress("http://u:p@host")), "must not hold a user or password");
+  EXPECT_EQ(FaultOf(NomadAddress("http://host:x")), "has no valid host and port");
+}
+
+TEST(HostName, takes_names_and_addresses_without_port) {
+  for (const char* const good : {"server.global.nomad", "10.0.0.1", "fd00::1", "Host-1"}) {
+    EXPECT_EQ(ValueOf(HostName(good)), good);
+  }
+  for (const char* const bad : {"", "https://host", "host:443", "cafe:443", "a b", "host/"}) {
+    EXPECT_EQ(FaultOf(HostName(bad)), "must be a host name or an IP address") << bad;
+  }
+}
+
+TEST(IsPlainHttp, knows_the_scheme_in_any_case) {
+  EXPECT_TRUE(IsPlainHttp("http://host"));
+  EXPECT_TRUE(IsPlainHttp("HTTP://host"));
+  EXPECT_FALSE(IsPlainHttp("https://host"));
+  EXPECT_FALSE(IsPlainHttp(""));
+}
+
+}  // namespace
+}  // namespace nomad_harvester::config
