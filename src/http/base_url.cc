@@ -48,10 +48,20 @@ absl::StatusOr<BaseUrl> ParseSocket(const std::string& text) {
   return url;
 }
 
-absl::Status CheckParts(const std::string& text, const UrlHandle& url, const std::string& scheme) {
-  if (scheme != "http" && scheme != "https") {
+// libcurl also takes one slash, or three, for two.
+absl::Status CheckScheme(const std::string& text) {
+  const std::size_t colon = text.find("://");
+  const std::string scheme = text.substr(0, colon);
+  if (colon == std::string::npos ||
+      (!base::EqualsIgnoreCase(scheme, "http") && !base::EqualsIgnoreCase(scheme, "https"))) {
     return Wrong(text, "must begin with http://, https:// or unix://");
   }
+  const std::size_t host = colon + 3;
+  if (host == text.size() || text[host] == '/') return Wrong(text, "names no host");
+  return absl::OkStatus();
+}
+
+absl::Status CheckParts(const std::string& text, const UrlHandle& url) {
   if (!Part(url, CURLUPART_USER).empty() || !Part(url, CURLUPART_PASSWORD).empty()) {
     return base::InvalidArgument(
         "the address must not hold a user name or password: there are settings for them");
@@ -91,25 +101,22 @@ absl::StatusOr<BaseUrl> ParseBaseUrl(const std::string& text) {
   }
   if (text.compare(0, kUnixScheme.size(), kUnixScheme) == 0) return ParseSocket(text);
 
+  NH_RETURN_IF_ERROR(CheckScheme(text));
   const UrlHandle handle(curl_url(), &curl_url_cleanup);
   if (handle == nullptr) return base::Internal("out of memory");
-  // Any scheme passes here, so that the error can name those that are served.
-  const CURLUcode code =
-      curl_url_set(handle.get(), CURLUPART_URL, text.c_str(), CURLU_NON_SUPPORT_SCHEME);
+  const CURLUcode code = curl_url_set(handle.get(), CURLUPART_URL, text.c_str(), 0);
   if (code != CURLUE_OK) {
     return Wrong(text, std::string("is not a URL of the form https://host[:port][/path]: ") +
                            curl_url_strerror(code));
   }
-  const std::string scheme = Part(handle, CURLUPART_SCHEME);
-  NH_RETURN_IF_ERROR(CheckParts(text, handle, scheme));
+  NH_RETURN_IF_ERROR(CheckParts(text, handle));
 
   BaseUrl url;
-  url.https = scheme == "https";
+  url.https = Part(handle, CURLUPART_SCHEME) == "https";
   url.host = Part(handle, CURLUPART_HOST);
   if (url.host.size() > 2 && url.host.front() == '[') {
     url.host = url.host.substr(1, url.host.size() - 2);
   }
-  if (url.host.empty()) return Wrong(text, "names no host");
   NH_ASSIGN_OR_RETURN(const std::int64_t port,
                       base::ParseInt(Part(handle, CURLUPART_PORT, CURLU_DEFAULT_PORT)));
   if (port <= 0 || port > 65535) return Wrong(text, "has a port outside 1 to 65535");

@@ -38,7 +38,7 @@ bool IsHarmless(std::string_view key) {
 std::string RedactParameter(std::string_view parameter) {
   const std::size_t equals = parameter.find('=');
   const std::string_view key = parameter.substr(0, equals);
-  if (IsHarmless(key)) return std::string(parameter);
+  if (parameter.empty() || IsHarmless(key)) return std::string(parameter);
   // Without '=' the whole text might be the secret.
   if (equals == std::string_view::npos) return "REDACTED";
   return std::string(key) + "=REDACTED";

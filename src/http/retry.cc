@@ -53,9 +53,6 @@ class RetryTransport final : public HttpTransport {
     base::Duration limit = options_.attempt_timeout;
     if (request.effect == Effect::kWrite) limit = std::min(limit, context.WriteAttemptLimit());
     limit = SaturatingAdd(limit, request.server_wait);
-    // "No limit" must not become a deadline: the sum with the clock would overflow.
-    if (limit == base::Duration::max()) return inner_->Send(context, request);
-
     absl::StatusOr<HttpResponse> outcome = inner_->Send(context.WithTimeout(limit), request);
     if (absl::IsDeadlineExceeded(outcome.status()) && context.Check().ok()) {
       return base::Unavailable(RequestText(request) + ": no answer within " +

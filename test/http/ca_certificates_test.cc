@@ -1,0 +1,127 @@
+#include "ca_certificates.h"
+
+#include <filesystem>
+#include <string>
+
+#include "nomad_harvester/http/curl_transport.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "http/test_certificates.h"
+#include "support/scoped_environment.h"
+#include "support/scoped_temp_dir.h"
+#include "support/status_matchers.h"
+
+namespace nomad_harvester::http {
+namespace {
+
+using absl::StatusCode;
+using support::IsOkAndHolds;
+using support::ScopedTempDir;
+using support::StatusIs;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+const std::string& One() {
+  static const std::string pem = TestCa("one").pem();
+  return pem;
+}
+const std::string& Two() {
+  static const std::string pem = TestCa("two").pem();
+  return pem;
+}
+
+TEST(CertificateBlocks, are_found_between_comments_and_keys) {
+  const std::string key = TestCa().Issue("DNS:x.test").key;
+  EXPECT_THAT(CertificateBlocks("# one\n" + One() + "text\n" + key + Two() + "end"),
+              ElementsAre(One(), Two()));
+}
+
+TEST(CertificateBlocks, none_in_other_texts) {
+  EXPECT_THAT(CertificateBlocks(""), IsEmpty());
+  EXPECT_THAT(CertificateBlocks("no PEM at all"), IsEmpty());
+  EXPECT_THAT(CertificateBlocks(One().substr(0, One().size() / 2)), IsEmpty());
+}
+
+TEST(CertificateBlocks, one_that_is_no_base64_does_not_spoil_the_others) {
+  const std::string broken = "-----BEGIN CERTIFICATE-----\n!!!\n-----END CERTIFICATE-----\n";
+  const std::string empty = "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n";
+  EXPECT_THAT(CertificateBlocks(broken + One() + empty), ElementsAre(One()));
+}
+
+TEST(LoadCasFrom, the_first_bundle_that_holds_a_certificate) {
+  const ScopedTempDir dir;
+  const std::string empty = dir.WriteFile("empty.pem", "nothing");
+  const std::string one = dir.WriteFile("one.pem", One());
+  const std::string two = dir.WriteFile("two.pem", Two());
+  EXPECT_THAT(LoadCasFrom({"", "", {dir.Path("missing"), empty, one, two}}), IsOkAndHolds(One()));
+}
+
+TEST(LoadCasFrom, the_environments_file_and_directories_count_together) {
+  const ScopedTempDir dir;
+  const std::string one = dir.WriteFile("one.pem", One());
+  dir.WriteFile("certs/two.crt", Two());
+  EXPECT_THAT(LoadCasFrom({one, dir.Path("missing") + ":" + dir.Path("certs"), {}}),
+              IsOkAndHolds(One() + Two()));
+}
+
+TEST(LoadCasFrom, nothing_is_added_to_what_the_environment_names) {
+  const ScopedTempDir dir;
+  const std::string one = dir.WriteFile("one.pem", One());
+  EXPECT_THAT(
+      LoadCasFrom({dir.Path("missing"), "", {one}}),
+      StatusIs(StatusCode::kNotFound, AllOf(HasSubstr("SSL_CERT_FILE=" + dir.Path("missing")),
+                                            Not(HasSubstr("one.pem")))));
+}
+
+TEST(LoadCasFrom, the_error_names_all_that_was_tried) {
+  const ScopedTempDir dir;
+  EXPECT_THAT(
+      LoadCasFrom({"", "", {dir.Path("a"), dir.Path("b")}}),
+      StatusIs(StatusCode::kNotFound, AllOf(HasSubstr(dir.Path("a")), HasSubstr(dir.Path("b")))));
+}
+
+TEST(LoadSystemCas, goes_by_the_environment) {
+  const ScopedTempDir dir;
+  support::ScopedEnvironment environment("SSL_CERT_FILE", dir.WriteFile("one.pem", One()));
+  environment.Unset("SSL_CERT_DIR");
+  EXPECT_THAT(LoadSystemCas(), IsOkAndHolds(One()));
+  environment.Unset("SSL_CERT_FILE");
+  environment.Set("SSL_CERT_DIR", dir.path());
+  EXPECT_THAT(LoadSystemCas(), IsOkAndHolds(One()));
+}
+
+TEST(LoadCaDirectory, reads_every_PEM_file_whatever_its_name_and_each_certificate_once) {
+  const ScopedTempDir dir;
+  dir.WriteFile("b.txt", Two());
+  dir.WriteFile("a", One());
+  dir.WriteFile("c.pem", One() + Two());
+  dir.WriteFile("README", "no certificate");
+  std::filesystem::create_symlink(dir.Path("a"), dir.Path("5ed36f99.0"));
+  EXPECT_THAT(LoadCaDirectory(dir.path()), IsOkAndHolds(AllOf(HasSubstr(One()), HasSubstr(Two()))));
+  EXPECT_EQ(LoadCaDirectory(dir.path())->size(), One().size() + Two().size());
+}
+
+TEST(LoadCaDirectory, missing_or_without_a_certificate_is_an_error_with_its_path) {
+  const ScopedTempDir dir;
+  EXPECT_THAT(LoadCaDirectory(dir.Path("missing")),
+              StatusIs(StatusCode::kNotFound, HasSubstr(dir.Path("missing"))));
+  EXPECT_THAT(LoadCaDirectory(dir.path()),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr(dir.path())));
+  EXPECT_THAT(LoadCaDirectory(dir.WriteFile("file", One())),
+              StatusIs(StatusCode::kInvalidArgument));
+}
+
+TEST(LoadCaDirectory, P2_a_device_or_a_huge_file_in_it_is_passed_over) {
+  const ScopedTempDir dir;
+  dir.WriteFile("one", One());
+  std::filesystem::create_symlink("/dev/zero", dir.Path("zero"));
+  dir.WriteFile("huge", std::string(9 * 1024 * 1024, 'a'));
+  EXPECT_THAT(LoadCaDirectory(dir.path()), IsOkAndHolds(One()));
+}
+
+}  // namespace
+}  // namespace nomad_harvester::http

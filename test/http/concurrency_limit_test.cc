@@ -1,0 +1,190 @@
+#include <atomic>
+#include <latch>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "nomad_harvester/http/decorators.h"
+
+#include "fifo_slots.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "http/scripted_transport.h"
+#include "support/fake_clock.h"
+#include "support/status_matchers.h"
+
+namespace nomad_harvester::http {
+namespace {
+
+using absl::StatusCode;
+using runtime::Context;
+using support::IsOk;
+using support::StatusIs;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// Fails the test if anybody asks it for the time.
+class UntouchableClock final : public runtime::Clock {
+ public:
+  base::MonoTime Now() const override {
+    ADD_FAILURE() << "the clock was read";
+    return {};
+  }
+  base::WallTime WallNow() const override { return {}; }
+  bool SleepUntil(base::MonoTime, std::stop_token) override {
+    ADD_FAILURE() << "the clock was slept on";
+    return true;
+  }
+  std::unique_ptr<runtime::PeriodicTask> Every(base::Duration, std::function<void()>) override {
+    return nullptr;
+  }
+};
+
+// Ends when so many callers wait; hang protection is the test's time limit.
+void AwaitWaiting(const FifoSlots& slots, std::size_t count) {
+  while (slots.waiting() < count) std::this_thread::yield();
+}
+
+TEST(FifoSlots, a_free_slot_is_taken_without_a_look_at_the_clock) {
+  UntouchableClock clock;
+  FifoSlots slots(2);
+  const Context context = Context::Background(clock).WithDeadline(base::MonoTime());
+  EXPECT_THAT(slots.Acquire(context), IsOk());
+  EXPECT_THAT(slots.Acquire(context), IsOk());
+  slots.Release();
+  EXPECT_THAT(slots.Acquire(context), IsOk());
+}
+
+TEST(FifoSlots, none_at_all_would_be_a_deadlock_and_means_one) {
+  UntouchableClock clock;
+  FifoSlots slots(0);
+  EXPECT_THAT(slots.Acquire(Context::Background(clock)), IsOk());
+}
+
+TEST(FifoSlots, waiters_are_served_in_order) {
+  const auto clock = runtime::MakeSystemClock();
+  const Context context = Context::Background(*clock);
+  FifoSlots slots(1);
+  ASSERT_THAT(slots.Acquire(context), IsOk());
+  std::vector<int> order;  // written by the holder of the slot only
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&, i] {
+      EXPECT_THAT(slots.Acquire(context), IsOk());
+      order.push_back(i);
+      slots.Release();
+    });
+    AwaitWaiting(slots, static_cast<std::size_t>(i) + 1);
+  }
+  slots.Release();
+  threads.clear();
+  EXPECT_THAT(order, ElementsAre(0, 1, 2, 3));
+}
+
+TEST(FifoSlots, a_waiter_can_be_cancelled_and_loses_no_slot) {
+  const auto clock = runtime::MakeSystemClock();
+  const Context context = Context::Background(*clock);
+  const runtime::CancelSource source(context);
+  FifoSlots slots(1);
+  ASSERT_THAT(slots.Acquire(context), IsOk());
+  {
+    const std::jthread waiter(
+        [&] { EXPECT_THAT(slots.Acquire(source.context()), StatusIs(StatusCode::kCancelled)); });
+    AwaitWaiting(slots, 1);
+    source.Cancel(runtime::CancelReason::kClient);
+  }
+  EXPECT_EQ(slots.waiting(), 0U);
+  slots.Release();
+  EXPECT_THAT(slots.Acquire(context), IsOk());
+}
+
+TEST(FifoSlots, a_waiter_gives_up_at_its_deadline) {
+  const auto clock = runtime::MakeSystemClock();
+  const Context context = Context::Background(*clock);
+  FifoSlots slots(1);
+  ASSERT_THAT(slots.Acquire(context), IsOk());
+  EXPECT_THAT(slots.Acquire(context.WithTimeout(std::chrono::milliseconds(5))),
+              StatusIs(StatusCode::kDeadlineExceeded));
+  EXPECT_EQ(slots.waiting(), 0U);
+}
+
+TEST(FifoSlots, a_deadline_on_a_fake_clock_that_has_passed_ends_the_wait) {
+  support::FakeClock clock;
+  const Context context = Context::Background(clock);
+  FifoSlots slots(1);
+  ASSERT_THAT(slots.Acquire(context), IsOk());
+  EXPECT_THAT(slots.Acquire(context.WithTimeout(base::Duration::zero())),
+              StatusIs(StatusCode::kDeadlineExceeded));
+}
+
+TEST(FifoSlots, never_more_holders_than_slots) {
+  const auto clock = runtime::MakeSystemClock();
+  const Context context = Context::Background(*clock);
+  FifoSlots slots(3);
+  std::atomic<int> holders = 0;
+  std::atomic<int> most = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < 8; ++t) {
+      threads.emplace_back([&] {
+        for (int i = 0; i < 200; ++i) {
+          ASSERT_THAT(slots.Acquire(context), IsOk());
+          const int now = ++holders;
+          int seen = most;
+          while (now > seen && !most.compare_exchange_weak(seen, now)) {
+          }
+          std::this_thread::yield();
+          --holders;
+          slots.Release();
+        }
+      });
+    }
+  }
+  EXPECT_LE(most, 3);
+  EXPECT_EQ(slots.waiting(), 0U);
+}
+
+TEST(ConcurrencyLimit, further_requests_wait_for_one_to_end) {
+  const auto clock = runtime::MakeSystemClock();
+  const Context context = Context::Background(*clock);
+  std::latch both_inside(2);
+  std::latch go_on(1);
+  std::atomic<int> inside = 0;
+  const auto inner = std::make_shared<ScriptedTransport>(
+      [&](const Context&, const HttpRequest&) -> ScriptedTransport::Outcome {
+        EXPECT_LE(++inside, 2);
+        if (!both_inside.try_wait()) both_inside.count_down();
+        go_on.wait();
+        --inside;
+        return Reply(200);
+      });
+  const auto limited = WithConcurrencyLimit(inner, 2);
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 2; ++i) {
+    threads.emplace_back([&] { EXPECT_THAT(limited->Send(context, HttpRequest()), IsOk()); });
+  }
+  both_inside.wait();
+  HttpRequest request;
+  request.purpose = "list nodes";
+  EXPECT_THAT(limited->Send(context.WithTimeout(std::chrono::milliseconds(5)), request),
+              StatusIs(StatusCode::kDeadlineExceeded, HasSubstr("list nodes")));
+  EXPECT_EQ(inner->requests().size(), 2U);
+  go_on.count_down();
+  threads.clear();
+  EXPECT_THAT(limited->Send(context, request), IsOk());
+}
+
+TEST(ConcurrencyLimit, a_request_that_fails_gives_its_place_back) {
+  UntouchableClock clock;
+  const Context context = Context::Background(clock);
+  const auto inner = std::make_shared<ScriptedTransport>(
+      std::initializer_list<ScriptedTransport::Outcome>{base::Unavailable("gone")});
+  const auto limited = WithConcurrencyLimit(inner, 1);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_THAT(limited->Send(context, HttpRequest()), StatusIs(StatusCode::kUnavailable));
+  }
+}
+
+}  // namespace
+}  // namespace nomad_harvester::http

@@ -1,0 +1,152 @@
+// Cancellation at every stage of a request. Each test hangs, or takes longer than kHangProtection,
+// if the request is not woken.
+#include <atomic>
+#include <cstring>
+#include <dlfcn.h>
+#include <latch>
+#include <netdb.h>
+#include <sys/socket.h>
+#include <thread>
+
+#include <curl/curl.h>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "http/curl_fixture.h"
+
+namespace {
+
+constexpr const char* kSlowHost = "slow-name.test";
+
+// A name server that does not answer until it is told to.
+struct SlowResolver {
+  std::latch asked{1};
+  std::latch may_answer{1};
+  std::latch answered{1};
+};
+std::atomic<SlowResolver*> slow_resolver = nullptr;
+
+}  // namespace
+
+// Stands before the C library's own: libcurl's resolver threads call it.
+extern "C" int getaddrinfo(const char* node, const char* service, const struct addrinfo* hints,
+                           struct addrinfo** result) {
+  if (node != nullptr && std::strcmp(node, kSlowHost) == 0) {
+    if (SlowResolver* const resolver = slow_resolver.load()) {
+      resolver->asked.count_down();
+      resolver->may_answer.wait();
+      resolver->answered.count_down();
+    }
+    return EAI_NONAME;
+  }
+  using Function = int (*)(const char*, const char*, const struct addrinfo*, struct addrinfo**);
+  static const auto next = reinterpret_cast<Function>(dlsym(RTLD_NEXT, "getaddrinfo"));
+  return next(node, service, hints, result);
+}
+
+namespace nomad_harvester::http {
+namespace {
+
+using absl::StatusCode;
+using support::IsOk;
+using support::StatusIs;
+using testing::SizeIs;
+
+class CurlCancel : public CurlTest {
+ protected:
+  // Sends until `canceller` has cancelled.
+  template <typename Wait>
+  void ExpectCancelled(HttpTransport& transport, Wait wait_until_under_way) {
+    const runtime::CancelSource source(context_);
+    const std::jthread canceller([&] {
+      wait_until_under_way();
+      source.Cancel(runtime::CancelReason::kClient);
+    });
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_THAT(transport.Send(source.context(), Get("/")), StatusIs(StatusCode::kCancelled));
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, kHangProtection);
+  }
+};
+
+TEST_F(CurlCancel, while_the_server_is_silent) {
+  ServerReply reply;
+  reply.silent = true;
+  LoopbackServer server(reply);
+  ExpectCancelled(*MakeFor(server.url()), [&] { server.AwaitRequests(1); });
+  server.AwaitEnded(1);
+}
+
+TEST_F(CurlCancel, on_a_connection_that_was_used_before) {
+  LoopbackServer server([](const ServerRequest& request) {
+    ServerReply reply;
+    reply.silent = request.target == "/";
+    return reply;
+  });
+  const auto transport = MakeFor(server.url());
+  ASSERT_THAT(transport->Send(context_, Get("/warm-up")), IsOk());
+  ExpectCancelled(*transport, [&] { server.AwaitRequests(2); });
+  EXPECT_EQ(server.connections(), 1);
+  server.AwaitEnded(1);
+  EXPECT_THAT(transport->Send(context_, Get("/again")), IsOk());
+}
+
+TEST_F(CurlCancel, in_the_middle_of_a_reply) {
+  ServerReply reply;
+  reply.body = "0123456789";
+  reply.stall_after = 5;
+  LoopbackServer server(reply);
+  ExpectCancelled(*MakeFor(server.url()), [&] { server.AwaitRequests(1); });
+  server.AwaitEnded(1);
+}
+
+TEST_F(CurlCancel, while_TLS_gets_no_answer) {
+  // Accepts connections and never says hello.
+  ServerReply reply;
+  reply.silent = true;
+  LoopbackServer server(reply);
+  CurlOptions options;
+  options.base_url = "https://" + server.authority();
+  options.tls.skip_verify = true;
+  const auto transport = Make(std::move(options));
+  ExpectCancelled(*transport, [&] {
+    while (server.connections() == 0) std::this_thread::yield();
+  });
+}
+
+TEST_F(CurlCancel, while_a_name_is_being_resolved) {
+  if (curl_version_info(CURLVERSION_NOW)->ares != nullptr) {
+    GTEST_SKIP() << "this libcurl resolves with c-ares, which does not block";
+  }
+  SlowResolver resolver;
+  slow_resolver = &resolver;
+  ExpectCancelled(*MakeFor(std::string("http://") + kSlowHost), [&] { resolver.asked.wait(); });
+  slow_resolver = nullptr;
+  resolver.may_answer.count_down();
+  resolver.answered.wait();
+}
+
+TEST_F(CurlCancel, before_anything_was_sent) {
+  LoopbackServer server{ServerReply()};
+  const auto transport = MakeFor(server.url());
+  const runtime::CancelSource source(context_);
+  source.Cancel(runtime::CancelReason::kClient);
+  EXPECT_THAT(transport->Send(source.context(), Get("/")), StatusIs(StatusCode::kCancelled));
+  EXPECT_THAT(server.requests(), SizeIs(0));
+}
+
+TEST_F(CurlCancel, a_request_that_won_the_race_is_answered_and_the_next_is_unharmed) {
+  LoopbackServer server{ServerReply()};
+  const auto transport = MakeFor(server.url());
+  for (int i = 0; i < 50; ++i) {
+    const runtime::CancelSource source(context_);
+    const std::jthread canceller([&] { source.Cancel(runtime::CancelReason::kClient); });
+    const auto outcome = transport->Send(source.context(), Get("/"));
+    if (!outcome.ok()) {
+      EXPECT_THAT(outcome, StatusIs(StatusCode::kCancelled));
+    }
+    ASSERT_THAT(transport->Send(context_, Get("/")), IsOk());
+  }
+}
+
+}  // namespace
+}  // namespace nomad_harvester::http

@@ -1,0 +1,177 @@
+// How CurlTransport makes, keeps and gives up connections.
+#include <atomic>
+#include <latch>
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "http/curl_fixture.h"
+#include "support/scoped_temp_dir.h"
+
+namespace nomad_harvester::http {
+namespace {
+
+using absl::StatusCode;
+using support::IsOk;
+using support::StatusIs;
+using testing::AllOf;
+using testing::Eq;
+using testing::HasSubstr;
+using testing::Not;
+using testing::Optional;
+using testing::SizeIs;
+
+class CurlConnections : public CurlTest {};
+
+TEST_F(CurlConnections, a_second_request_in_flight_gets_a_connection_of_its_own) {
+  std::latch both(2);
+  LoopbackServer server([&](const ServerRequest&) {
+    both.arrive_and_wait();
+    return ServerReply();
+  });
+  const auto transport = MakeFor(server.url());
+  {
+    const std::jthread other([&] { EXPECT_THAT(transport->Send(context_, Get("/")), IsOk()); });
+    EXPECT_THAT(transport->Send(context_, Get("/")), IsOk());
+  }
+  EXPECT_EQ(server.connections(), 2);
+}
+
+TEST_F(CurlConnections, never_more_than_max_connections) {
+  std::atomic<int> inside = 0;
+  std::atomic<bool> too_many = false;
+  LoopbackServer server([&](const ServerRequest&) {
+    if (++inside > 2) too_many = true;
+    std::this_thread::yield();
+    --inside;
+    return ServerReply();
+  });
+  CurlOptions options;
+  options.base_url = server.url();
+  options.max_connections = 2;
+  const auto transport = Make(std::move(options));
+  std::vector<std::jthread> threads;
+  for (int t = 0; t < 6; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 10; ++i) EXPECT_THAT(transport->Send(context_, Get("/")), IsOk());
+    });
+  }
+  threads.clear();
+  EXPECT_FALSE(too_many);
+  EXPECT_LE(server.connections(), 2);
+  EXPECT_THAT(server.requests(), SizeIs(60));
+}
+
+TEST_F(CurlConnections, waiting_for_a_connection_respects_the_context) {
+  std::latch go_on(1);
+  LoopbackServer server([&](const ServerRequest&) {
+    go_on.wait();
+    return ServerReply();
+  });
+  CurlOptions options;
+  options.base_url = server.url();
+  options.max_connections = 1;
+  const auto transport = Make(std::move(options));
+  const std::jthread first([&] { EXPECT_THAT(transport->Send(context_, Get("/")), IsOk()); });
+  server.AwaitRequests(1);
+
+  EXPECT_THAT(transport->Send(context_.WithTimeout(std::chrono::milliseconds(20)), Get("/")),
+              StatusIs(StatusCode::kDeadlineExceeded));
+  const runtime::CancelSource source(context_);
+  std::jthread second([&] {
+    EXPECT_THAT(transport->Send(source.context(), Get("/")), StatusIs(StatusCode::kCancelled));
+  });
+  source.Cancel(runtime::CancelReason::kShutdown);
+  second.join();
+  std::jthread third([&] { EXPECT_THAT(transport->Send(context_, Get("/")), IsOk()); });
+  go_on.count_down();
+  third.join();
+  EXPECT_THAT(server.requests(), SizeIs(2));
+}
+
+TEST_F(CurlConnections, the_server_may_end_an_idle_connection) {
+  ServerReply reply;
+  reply.close_after = true;
+  LoopbackServer server(reply);
+  const auto transport = MakeFor(server.url());
+  for (int i = 1; i <= 3; ++i) {
+    EXPECT_THAT(transport->Send(context_, Get("/")), IsOk());
+    server.AwaitEnded(i - 1);
+  }
+  EXPECT_EQ(server.connections(), 3);
+}
+
+// The server reads the second request of a connection and closes without a word.
+ServerReply DropTheSecond(const ServerRequest& request, std::atomic<int>* seen) {
+  ServerReply reply;
+  if (++*seen == 2) reply.raw = "";
+  reply.headers.Add("X-Connection", std::to_string(request.connection));
+  return reply;
+}
+
+TEST_F(CurlConnections, what_may_be_sent_once_is_never_repeated_behind_the_callers_back) {
+  std::atomic<int> seen = 0;
+  LoopbackServer server([&](const ServerRequest& r) { return DropTheSecond(r, &seen); });
+  const auto transport = MakeFor(server.url());
+  HttpRequest request = Get("/");
+  request.method = Method::kPost;
+  ASSERT_THAT(transport->Send(context_, request), IsOk());
+  EXPECT_THAT(transport->Send(context_, Once(request)), StatusIs(StatusCode::kUnavailable));
+  EXPECT_THAT(server.requests(), SizeIs(2));
+  // It did not even travel on a connection that was used before.
+  EXPECT_EQ(server.requests().at(1).connection, 2);
+}
+
+TEST_F(CurlConnections, a_read_survives_a_kept_connection_that_dies) {
+  std::atomic<int> seen = 0;
+  LoopbackServer server([&](const ServerRequest& r) { return DropTheSecond(r, &seen); });
+  const auto transport = MakeFor(server.url());
+  ASSERT_THAT(transport->Send(context_, Get("/")), IsOk());
+  EXPECT_THAT(transport->Send(context_, Get("/")), IsOk());
+  EXPECT_EQ(server.connections(), 2);
+}
+
+TEST_F(CurlConnections, nobody_there_is_UNAVAILABLE_and_names_host_and_port) {
+  const int port = ClosedPort();
+  const auto transport = MakeFor("http://127.0.0.1:" + std::to_string(port));
+  HttpRequest request = Get("/v1/nodes?token=hush");
+  EXPECT_THAT(transport->Send(context_, request),
+              StatusIs(StatusCode::kUnavailable,
+                       AllOf(HasSubstr("GET /v1/nodes: cannot connect to 127.0.0.1:" +
+                                       std::to_string(port)),
+                             Not(HasSubstr("hush")), Not(HasSubstr("refused")))));
+}
+
+TEST_F(CurlConnections, a_socket_that_is_not_there_is_UNAVAILABLE_and_named) {
+  const support::ScopedTempDir dir;
+  const auto transport = MakeFor("unix://" + dir.Path("nomad.sock"));
+  EXPECT_THAT(transport->Send(context_, Get("/")),
+              StatusIs(StatusCode::kUnavailable,
+                       HasSubstr("cannot connect to unix://" + dir.Path("nomad.sock"))));
+}
+
+TEST_F(CurlConnections, a_socket_ignores_proxies_and_sends_a_Host_that_Nomad_takes) {
+  const support::ScopedTempDir dir;
+  ServerOptions options;
+  options.unix_path = dir.Path("nomad.sock");
+  LoopbackServer server(ServerReply(), options);
+  environment_.Set("http_proxy", "http://127.0.0.1:" + std::to_string(ClosedPort()));
+  environment_.Set("ALL_PROXY", "http://127.0.0.1:" + std::to_string(ClosedPort()));
+  EXPECT_THAT(MakeFor(server.url())->Send(context_, Get("/v1/agent/self")), IsOk());
+  EXPECT_EQ(server.requests().at(0).target, "/v1/agent/self");
+  EXPECT_THAT(server.requests().at(0).headers.Find("Host"), Optional(Eq("127.0.0.1")));
+}
+
+TEST_F(CurlConnections, the_prefix_of_the_address_precedes_every_target) {
+  LoopbackServer server{ServerReply()};
+  const auto transport = MakeFor(server.url() + "/k8s/clusters/c-1/");
+  EXPECT_THAT(transport->Send(context_, Get("/apis?limit=1")), IsOk());
+  EXPECT_THAT(transport->Send(context_, Get("")), IsOk());
+  EXPECT_EQ(server.requests().at(0).target, "/k8s/clusters/c-1/apis?limit=1");
+  EXPECT_EQ(server.requests().at(1).target, "/k8s/clusters/c-1");
+  EXPECT_THAT(server.requests().at(0).headers.Find("Host"), Optional(Eq(server.authority())));
+}
+
+}  // namespace
+}  // namespace nomad_harvester::http

@@ -1,0 +1,106 @@
+#include "curl_error.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "support/status_matchers.h"
+
+namespace nomad_harvester::http {
+namespace {
+
+using absl::StatusCode;
+using support::StatusIs;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+struct Row {
+  std::string name;
+  CURLcode code;
+  bool connected;
+  std::string text;
+  StatusCode want;
+  std::string says;
+};
+
+class CurlErrorTable : public testing::TestWithParam<Row> {};
+
+TEST_P(CurlErrorTable, is_told_as_the_contract_says) {
+  const Row& row = GetParam();
+  CurlFailure failure;
+  failure.code = row.code;
+  failure.text = row.text;
+  failure.peer = "h:443";
+  failure.server_name = "vip.test";
+  failure.connected = row.connected;
+  EXPECT_THAT(CurlErrorStatus(failure),
+              StatusIs(row.want, AllOf(HasSubstr("h:443"), HasSubstr(row.says))));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Rows, CurlErrorTable,
+    testing::Values(
+        Row{"name", CURLE_COULDNT_RESOLVE_HOST, false, "Could not resolve host: h",
+            StatusCode::kUnavailable, "cannot connect to h:443: Could not resolve"},
+        Row{"connect", CURLE_COULDNT_CONNECT, false, "", StatusCode::kUnavailable,
+            "cannot connect to h:443"},
+        Row{"connect_time", CURLE_OPERATION_TIMEDOUT, false, "", StatusCode::kUnavailable,
+            "cannot connect"},
+        Row{"proxy", CURLE_PROXY, false, "", StatusCode::kUnavailable, "cannot connect"},
+        Row{"tunnel", CURLE_RECV_ERROR, false, "CONNECT tunnel failed, response 407",
+            StatusCode::kUnavailable, "cannot connect to h:443: CONNECT tunnel failed"},
+        Row{"reset", CURLE_RECV_ERROR, true, "Recv failure: Connection reset by peer",
+            StatusCode::kUnavailable, "broke off"},
+        Row{"send", CURLE_SEND_ERROR, true, "", StatusCode::kUnavailable, "broke off"},
+        Row{"nothing", CURLE_GOT_NOTHING, true, "", StatusCode::kUnavailable, "cut short"},
+        Row{"partial", CURLE_PARTIAL_FILE, true, "", StatusCode::kUnavailable, "cut short"},
+        Row{"encoding", CURLE_BAD_CONTENT_ENCODING, true, "", StatusCode::kUnavailable,
+            "broke off"},
+        Row{"not_http", CURLE_UNSUPPORTED_PROTOCOL, true, "Received HTTP/0.9 when not allowed",
+            StatusCode::kUnavailable, "HTTP/0.9"},
+        Row{"large", CURLE_FILESIZE_EXCEEDED, true, "", StatusCode::kResourceExhausted,
+            "too large"},
+        Row{"url", CURLE_URL_MALFORMAT, false, "", StatusCode::kInvalidArgument, "malformed"},
+        Row{"verification", CURLE_PEER_FAILED_VERIFICATION, false, "self-signed certificate",
+            StatusCode::kFailedPrecondition, "CA certificate and the TLS server name"},
+        Row{"verification_name", CURLE_PEER_FAILED_VERIFICATION, false, "no match",
+            StatusCode::kFailedPrecondition, "\"vip.test\""},
+        Row{"ca", CURLE_SSL_CACERT_BADFILE, false, "", StatusCode::kFailedPrecondition,
+            "CA certificate"},
+        Row{"client_certificate", CURLE_SSL_CERTPROBLEM, false, "", StatusCode::kFailedPrecondition,
+            "client certificate and its key"},
+        Row{"alert_after_handshake", CURLE_RECV_ERROR, true,
+            "OpenSSL SSL_read: error:0A00045C:SSL routines::tlsv13 alert certificate required",
+            StatusCode::kFailedPrecondition, "refused us"},
+        Row{"alert_in_handshake", CURLE_SSL_CONNECT_ERROR, false,
+            "error:0A000412:SSL routines::sslv3 alert bad certificate",
+            StatusCode::kFailedPrecondition, "refused us"},
+        Row{"no_tls", CURLE_SSL_CONNECT_ERROR, false,
+            "error:0A00010B:SSL routines::wrong version number", StatusCode::kFailedPrecondition,
+            "speaks TLS"},
+        Row{"handshake_cut", CURLE_SSL_CONNECT_ERROR, false,
+            "OpenSSL SSL_connect: SSL_ERROR_SYSCALL in connection to h:443",
+            StatusCode::kUnavailable, "cannot connect"},
+        Row{"handshake_closed", CURLE_SSL_CONNECT_ERROR, false,
+            "error:0A000126:SSL routines::unexpected eof while reading", StatusCode::kUnavailable,
+            "end of stream"}),
+    [](const auto& row) { return row.param.name; });
+
+TEST(CurlError, P3_a_proxys_password_is_not_repeated) {
+  CurlFailure failure;
+  failure.code = CURLE_COULDNT_CONNECT;
+  failure.text = "Unsupported proxy scheme for 'bogus://user:hush@proxy'";
+  EXPECT_THAT(CurlErrorStatus(failure), StatusIs(StatusCode::kUnavailable, Not(HasSubstr("hush"))));
+}
+
+TEST(CurlError, P4_never_says_what_restarts_policies) {
+  CurlFailure failure;
+  failure.code = CURLE_COULDNT_CONNECT;
+  failure.text = "connect to ::1 port 1: Connection refused";
+  EXPECT_THAT(CurlErrorStatus(failure),
+              StatusIs(StatusCode::kUnavailable, Not(HasSubstr("refused"))));
+}
+
+}  // namespace
+}  // namespace nomad_harvester::http

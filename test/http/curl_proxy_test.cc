@@ -1,0 +1,129 @@
+// Proxies, of the options and of the environment. The proxy is a server that answers itself.
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "http/curl_fixture.h"
+
+namespace nomad_harvester::http {
+namespace {
+
+using absl::StatusCode;
+using support::IsOk;
+using support::StatusIs;
+using testing::AllOf;
+using testing::Eq;
+using testing::HasSubstr;
+using testing::Not;
+using testing::Optional;
+using testing::SizeIs;
+
+class CurlProxy : public CurlTest {
+ protected:
+  static std::string Credentials() { return "user:hush@"; }
+  std::string ProxyUrl(const std::string& credentials = "") const {
+    return "http://" + credentials + proxy_.authority();
+  }
+
+  LoopbackServer proxy_{[](const ServerRequest& request) {
+    ServerReply reply;
+    reply.status = request.method == "CONNECT" ? 403 : 200;
+    reply.body = "from the proxy";
+    return reply;
+  }};
+};
+
+TEST_F(CurlProxy, of_the_options_is_used) {
+  CurlOptions options;
+  options.base_url = "http://nomad.invalid:4646";
+  options.proxy_url = ProxyUrl(Credentials());
+  const auto response = Make(options)->Send(context_, Get("/v1/nodes"));
+  ASSERT_THAT(response, IsOk());
+  EXPECT_EQ(response->body, "from the proxy");
+  EXPECT_EQ(proxy_.requests().at(0).target, "http://nomad.invalid:4646/v1/nodes");
+  EXPECT_TRUE(proxy_.requests().at(0).headers.Find("Proxy-Authorization").has_value());
+}
+
+TEST_F(CurlProxy, of_the_environment_is_used) {
+  environment_.Set("http_proxy", ProxyUrl());
+  EXPECT_THAT(MakeFor("http://nomad.invalid:4646")->Send(context_, Get("/v1/nodes")), IsOk());
+  EXPECT_EQ(proxy_.requests().at(0).target, "http://nomad.invalid:4646/v1/nodes");
+}
+
+TEST_F(CurlProxy, of_the_environment_is_bypassed_for_NO_PROXY) {
+  environment_.Set("http_proxy", ProxyUrl());
+  environment_.Set("NO_PROXY", "example.test,nomad.invalid");
+  EXPECT_THAT(MakeFor("http://nomad.invalid:4646")->Send(context_, Get("/")),
+              StatusIs(StatusCode::kUnavailable, HasSubstr("nomad.invalid:4646")));
+  EXPECT_EQ(proxy_.connections(), 0);
+}
+
+TEST_F(CurlProxy, of_the_environment_is_bypassed_for_this_machine) {
+  LoopbackServer nomad{ServerReply()};
+  environment_.Set("http_proxy", ProxyUrl());
+  EXPECT_THAT(MakeFor(nomad.url())->Send(context_, Get("/")), IsOk());
+  EXPECT_THAT(nomad.requests(), SizeIs(1));
+  EXPECT_EQ(proxy_.connections(), 0);
+}
+
+TEST_F(CurlProxy, of_the_options_is_used_even_for_this_machine_and_in_spite_of_NO_PROXY) {
+  environment_.Set("NO_PROXY", "*");
+  CurlOptions options;
+  options.base_url = "http://127.0.0.1:1";
+  options.proxy_url = ProxyUrl();
+  EXPECT_THAT(Make(options)->Send(context_, Get("/")), IsOk());
+  EXPECT_EQ(proxy_.requests().at(0).target, "http://127.0.0.1:1/");
+}
+
+TEST_F(CurlProxy, that_refuses_the_tunnel_is_UNAVAILABLE_and_sees_no_token) {
+  CurlOptions options;
+  options.base_url = "https://vip.invalid:6443";
+  options.tls.skip_verify = true;
+  options.proxy_url = ProxyUrl(Credentials());
+  HttpRequest request = Get("/");
+  request.headers.Add("Authorization", "Bearer hush");
+  EXPECT_THAT(
+      Make(options)->Send(context_, request),
+      StatusIs(StatusCode::kUnavailable,
+               AllOf(HasSubstr("cannot connect to vip.invalid:6443"), Not(HasSubstr("hush")))));
+  EXPECT_EQ(proxy_.requests().at(0).method, "CONNECT");
+  EXPECT_EQ(proxy_.requests().at(0).target, "vip.invalid:6443");
+  EXPECT_EQ(proxy_.requests().at(0).headers.Find("Authorization"), std::nullopt);
+}
+
+TEST_F(CurlProxy, tunnels_to_the_real_host_and_not_to_the_server_name) {
+  CurlOptions options;
+  options.base_url = "https://10.255.255.1:6443";
+  options.tls.skip_verify = true;
+  options.tls.server_name = "vip.test";
+  environment_.Set("https_proxy", ProxyUrl());
+  EXPECT_THAT(Make(options)->Send(context_, Get("/")), StatusIs(StatusCode::kUnavailable));
+  EXPECT_EQ(proxy_.requests().at(0).target, "10.255.255.1:6443");
+}
+
+TEST_F(CurlProxy, NO_PROXY_names_the_real_host_and_not_the_server_name) {
+  CurlOptions options;
+  options.base_url = "https://real.invalid:6443";
+  options.tls.skip_verify = true;
+  options.tls.server_name = "vip.test";
+  environment_.Set("https_proxy", ProxyUrl());
+  environment_.Set("NO_PROXY", "real.invalid");
+  EXPECT_THAT(Make(options)->Send(context_, Get("/")), StatusIs(StatusCode::kUnavailable));
+  EXPECT_EQ(proxy_.connections(), 0);
+}
+
+TEST_F(CurlProxy, P3_that_cannot_be_reached_or_parsed_keeps_its_password) {
+  const std::string closed = "127.0.0.1:" + std::to_string(ClosedPort());
+  for (const std::string& proxy :
+       {"http://user:hush@" + closed, "bogus://user:hush@" + closed,
+        std::string("http://user:hush@ho st"), std::string("http://user:hush@proxy.invalid")}) {
+    environment_.Set("http_proxy", proxy);
+    EXPECT_THAT(MakeFor("http://nomad.invalid")->Send(context_, Get("/")),
+                StatusIs(StatusCode::kUnavailable,
+                         AllOf(HasSubstr("cannot connect"), Not(HasSubstr("hush")))))
+        << proxy;
+  }
+}
+
+}  // namespace
+}  // namespace nomad_harvester::http

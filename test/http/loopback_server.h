@@ -1,0 +1,117 @@
+// An HTTP/1.1 server on the loopback that does what a test tells it, good or bad.
+#ifndef NOMAD_HARVESTER_TEST_HTTP_LOOPBACK_SERVER_H_
+#define NOMAD_HARVESTER_TEST_HTTP_LOOPBACK_SERVER_H_
+
+#include <cstddef>
+#include <functional>
+#include <list>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "nomad_harvester/base/mutex.h"
+#include "nomad_harvester/http/message.h"
+
+#include "http/test_certificates.h"
+
+namespace nomad_harvester::http {
+
+struct ServerRequest {
+  std::string method;
+  std::string target;
+  Headers headers;
+  std::string body;
+  int connection = 0;  // 1 is the first that was accepted
+};
+
+struct ServerReply {
+  int status = 200;
+  Headers headers;
+  std::string body;
+  bool chunked = false;
+  // The connection ends after so many bytes of the body; Content-Length promises all of it.
+  std::optional<std::size_t> cut_after;
+  // After so many bytes of the body nothing more comes, but the connection stays.
+  std::optional<std::size_t> stall_after;
+  bool close_after = false;
+  // Sent as it is instead of all of the above; then the connection is closed.
+  std::optional<std::string> raw;
+  // Nothing is sent, ever.
+  bool silent = false;
+};
+
+struct ServerOptions {
+  std::string unix_path;  // empty: TCP on 127.0.0.1
+  std::optional<PemPair> tls;
+  std::string client_ca_pem;    // not empty: a client certificate of this CA is required
+  int highest_tls_version = 0;  // of OpenSSL's constants; 0: any
+  bool close_on_accept = false;
+  std::string greeting;  // sent to every client before it says anything; then the end
+};
+
+// Serves from construction to destruction, one thread a connection. Thread-safe.
+class LoopbackServer {
+ public:
+  // May block (a slow server); must be able to return before the server is destroyed.
+  using Handler = std::function<ServerReply(const ServerRequest&)>;
+
+  explicit LoopbackServer(Handler handler, const ServerOptions& options = {});
+  explicit LoopbackServer(ServerReply reply, const ServerOptions& options = {});
+  ~LoopbackServer();
+  LoopbackServer(const LoopbackServer&) = delete;
+  LoopbackServer& operator=(const LoopbackServer&) = delete;
+
+  // "http://127.0.0.1:1234", "https://…" or "unix:///…".
+  const std::string& url() const { return url_; }
+  // "127.0.0.1:1234".
+  std::string authority() const;
+  int port() const { return port_; }
+
+  int connections() const;  // accepted so far
+  std::vector<ServerRequest> requests() const;
+  std::string last_sni() const;
+  // Blocks until so many requests have been read, or connections have ended.
+  void AwaitRequests(std::size_t count) const;
+  void AwaitEnded(int count) const;
+
+ private:
+  class Connection;
+  struct FreeContext;
+
+  void Listen(const ServerOptions& options);
+  void SetUpTls(const ServerOptions& options);
+  void AcceptLoop();
+  void Serve(int fd, int number);
+  void Exchange(Connection& connection, int number);
+  bool Answer(Connection& connection, const ServerReply& reply) const;
+
+  const Handler handler_;
+  const bool close_on_accept_;
+  const std::string greeting_;
+  std::shared_ptr<void> tls_;  // SSL_CTX
+  int listener_ = -1;
+  int port_ = 0;
+  std::string url_;
+
+  mutable base::Mutex mutex_;
+  mutable base::CondVar changed_;
+  bool stopping_ NH_GUARDED_BY(mutex_) = false;
+  int accepted_ NH_GUARDED_BY(mutex_) = 0;
+  int ended_ NH_GUARDED_BY(mutex_) = 0;
+  std::set<int> open_ NH_GUARDED_BY(mutex_);
+  std::vector<ServerRequest> requests_ NH_GUARDED_BY(mutex_);
+  std::string sni_ NH_GUARDED_BY(mutex_);
+  std::list<std::jthread> threads_;  // of the accepting thread
+  std::jthread acceptor_;
+};
+
+// A port on the loopback that nobody listens on.
+int ClosedPort();
+
+}  // namespace nomad_harvester::http
+
+#endif  // NOMAD_HARVESTER_TEST_HTTP_LOOPBACK_SERVER_H_
