@@ -1,0 +1,282 @@
+#include "nomad_harvester/runtime/context.h"
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nomad_harvester/base/status.h"
+
+#include "absl/status/status.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "support/fake_clock.h"
+#include "support/status_matchers.h"
+
+namespace nomad_harvester::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+using support::FakeClock;
+using support::IsOk;
+using support::StatusIs;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr absl::StatusCode kCancelled = absl::StatusCode::kCancelled;
+constexpr absl::StatusCode kDeadline = absl::StatusCode::kDeadlineExceeded;
+
+TEST(Context, Background_has_no_end) {
+  FakeClock clock;
+  const Context context = Context::Background(clock);
+  EXPECT_EQ(context.deadline(), std::nullopt);
+  EXPECT_EQ(context.Remaining(), base::Duration::max());
+  EXPECT_EQ(context.cancel_reason(), CancelReason::kNone);
+  EXPECT_FALSE(context.stop_token().stop_possible());
+  EXPECT_EQ(context.WriteAttemptLimit(), base::Duration::max());
+  clock.Advance(24h);
+  EXPECT_THAT(context.Check(), IsOk());
+  EXPECT_THAT(context.CheckWrite(), IsOk());
+  EXPECT_FALSE(context.Done());
+  EXPECT_EQ(&context.clock(), &clock);
+}
+
+TEST(Context, A_deadline_passes) {
+  FakeClock clock;
+  const Context context = Context::Background(clock).WithTimeout(10s);
+  EXPECT_EQ(context.deadline(), clock.Now() + 10s);
+  clock.Advance(4s);
+  EXPECT_EQ(context.Remaining(), 6s);
+  clock.Advance(6s - 1ns);
+  EXPECT_THAT(context.Check(), IsOk());
+  clock.Advance(1ns);
+  EXPECT_THAT(context.Check(), StatusIs(kDeadline));
+  EXPECT_TRUE(context.Done());
+  clock.Advance(1s);
+  EXPECT_EQ(context.Remaining(), 0s);
+}
+
+TEST(Context, Children_only_shorten_a_deadline) {
+  FakeClock clock;
+  const Context parent = Context::Background(clock).WithTimeout(10s);
+  EXPECT_EQ(parent.WithTimeout(3s).Remaining(), 3s);
+  EXPECT_EQ(parent.WithTimeout(30s).Remaining(), 10s);
+  EXPECT_EQ(parent.WithDeadline(clock.Now() + 1s).Remaining(), 1s);
+  EXPECT_EQ(parent.WithDeadline(base::MonoTime::max()).Remaining(), 10s);
+  EXPECT_EQ(parent.Remaining(), 10s);
+}
+
+TEST(Context, A_timeout_beyond_the_end_of_time_does_not_overflow) {
+  FakeClock clock;
+  const Context root = Context::Background(clock);
+  EXPECT_EQ(root.WithTimeout(base::Duration::max()).deadline(), std::nullopt);
+  EXPECT_EQ(root.WithTimeout(base::Duration::max() - 1s).deadline(), base::MonoTime::max());
+  EXPECT_EQ(root.WithTimeout(10s).WithTimeout(base::Duration::max()).Remaining(), 10s);
+  EXPECT_THAT(root.WithTimeout(-1s).Check(), StatusIs(kDeadline));
+  EXPECT_THAT(root.WithTimeout(0s).Check(), StatusIs(kDeadline));
+}
+
+TEST(CancelSource, Cancels_its_context_and_names_the_reason) {
+  FakeClock clock;
+  const std::vector<std::pair<CancelReason, std::string>> reasons = {
+      {CancelReason::kClient, "the caller went away"},
+      {CancelReason::kShutdown, "the process is ending"},
+      {CancelReason::kTakenOver, "another action took over"},
+      {CancelReason::kLeaseLost, "another process holds the pool"},
+  };
+  for (const auto& [reason, text] : reasons) {
+    const CancelSource source(Context::Background(clock));
+    EXPECT_THAT(source.context().Check(), IsOk());
+    source.Cancel(reason);
+    EXPECT_EQ(source.context().cancel_reason(), reason);
+    EXPECT_THAT(source.context().Check(), StatusIs(kCancelled, HasSubstr(text)));
+    EXPECT_TRUE(source.context().stop_token().stop_requested());
+  }
+}
+
+TEST(CancelSource, The_first_reason_stays) {
+  FakeClock clock;
+  const CancelSource source(Context::Background(clock));
+  source.Cancel(CancelReason::kClient);
+  source.Cancel(CancelReason::kShutdown);
+  EXPECT_EQ(source.context().cancel_reason(), CancelReason::kClient);
+}
+
+TEST(CancelSource, Cancelling_without_a_reason_cancels_all_the_same) {
+  FakeClock clock;
+  const CancelSource source(Context::Background(clock));
+  source.Cancel(CancelReason::kNone);
+  EXPECT_THAT(source.context().Check(), StatusIs(kCancelled));
+}
+
+TEST(CancelSource, Children_are_cancelled_with_the_parent_and_inherit_the_reason) {
+  FakeClock clock;
+  const CancelSource parent(Context::Background(clock));
+  const CancelSource child(parent.context());
+  const CancelSource grandchild(child.context().WithTimeout(1h));
+  parent.Cancel(CancelReason::kLeaseLost);
+  EXPECT_EQ(child.context().cancel_reason(), CancelReason::kLeaseLost);
+  EXPECT_EQ(grandchild.context().cancel_reason(), CancelReason::kLeaseLost);
+  EXPECT_TRUE(grandchild.context().stop_token().stop_requested());
+}
+
+TEST(CancelSource, A_child_keeps_its_own_earlier_reason) {
+  FakeClock clock;
+  const CancelSource parent(Context::Background(clock));
+  const CancelSource child(parent.context());
+  child.Cancel(CancelReason::kTakenOver);
+  parent.Cancel(CancelReason::kShutdown);
+  EXPECT_EQ(child.context().cancel_reason(), CancelReason::kTakenOver);
+}
+
+TEST(CancelSource, A_child_does_not_cancel_parent_or_siblings) {
+  FakeClock clock;
+  const CancelSource parent(Context::Background(clock));
+  const CancelSource first(parent.context());
+  const CancelSource second(parent.context());
+  first.Cancel(CancelReason::kClient);
+  EXPECT_THAT(parent.context().Check(), IsOk());
+  EXPECT_THAT(second.context().Check(), IsOk());
+}
+
+TEST(CancelSource, The_child_of_a_cancelled_parent_is_born_cancelled) {
+  FakeClock clock;
+  const CancelSource parent(Context::Background(clock));
+  parent.Cancel(CancelReason::kShutdown);
+  const CancelSource child(parent.context());
+  EXPECT_EQ(child.context().cancel_reason(), CancelReason::kShutdown);
+  EXPECT_TRUE(child.context().stop_token().stop_requested());
+}
+
+TEST(CancelSource, Destroying_a_source_does_not_cancel_and_children_outlive_it) {
+  FakeClock clock;
+  const CancelSource root(Context::Background(clock));
+  std::optional<CancelSource> middle(root.context());
+  const CancelSource leaf(middle->context());
+  const Context copy = middle->context();
+  middle.reset();
+  EXPECT_THAT(copy.Check(), IsOk());
+  root.Cancel(CancelReason::kShutdown);
+  EXPECT_EQ(copy.cancel_reason(), CancelReason::kShutdown);
+  EXPECT_EQ(leaf.context().cancel_reason(), CancelReason::kShutdown);
+}
+
+TEST(CancelSource, A_child_may_be_dropped_by_what_its_own_cancellation_calls) {
+  FakeClock clock;
+  const CancelSource parent(Context::Background(clock));
+  auto child = std::make_unique<CancelSource>(parent.context());
+  bool called = false;
+  std::optional<std::stop_callback<std::function<void()>>> callback;
+  callback.emplace(child->context().stop_token(), [&] {
+    called = true;
+    child.reset();
+  });
+  parent.Cancel(CancelReason::kClient);
+  EXPECT_TRUE(called);
+  EXPECT_EQ(child, nullptr);
+}
+
+TEST(Context, Cancellation_is_reported_before_the_deadline) {
+  FakeClock clock;
+  const CancelSource source(Context::Background(clock).WithTimeout(1s));
+  clock.Advance(2s);
+  EXPECT_THAT(source.context().Check(), StatusIs(kDeadline));
+  source.Cancel(CancelReason::kClient);
+  EXPECT_THAT(source.context().Check(), StatusIs(kCancelled));
+}
+
+TEST(Context, Sleep_sleeps_so_long) {
+  FakeClock clock;
+  const base::MonoTime start = clock.Now();
+  EXPECT_THAT(Context::Background(clock).Sleep(7s), IsOk());
+  EXPECT_EQ(clock.Now() - start, 7s);
+  EXPECT_THAT(Context::Background(clock).Sleep(-7s), IsOk());
+  EXPECT_EQ(clock.Now() - start, 7s);
+}
+
+TEST(Context, Sleep_ends_at_the_deadline) {
+  FakeClock clock;
+  const base::MonoTime start = clock.Now();
+  EXPECT_THAT(Context::Background(clock).WithTimeout(3s).Sleep(7s), StatusIs(kDeadline));
+  EXPECT_EQ(clock.Now() - start, 3s);
+  EXPECT_THAT(Context::Background(clock).WithTimeout(3s).Sleep(base::Duration::max()),
+              StatusIs(kDeadline));
+  EXPECT_EQ(clock.Now() - start, 6s);
+}
+
+TEST(Context, Sleep_ends_at_the_cancellation) {
+  FakeClock clock;
+  const base::MonoTime start = clock.Now();
+  const CancelSource source(Context::Background(clock));
+  clock.After(2s, [&] { source.Cancel(CancelReason::kShutdown); });
+  EXPECT_THAT(source.context().Sleep(7s), StatusIs(kCancelled));
+  EXPECT_EQ(clock.Now() - start, 2s);
+  EXPECT_THAT(source.context().Sleep(7s), StatusIs(kCancelled));
+  EXPECT_EQ(clock.Now() - start, 2s);
+}
+
+class FakePermit final : public WritePermit {
+ public:
+  FakePermit(std::string name, std::vector<std::string>* asked, base::Duration limit = 10s)
+      : name_(std::move(name)), asked_(asked), limit_(limit) {}
+  absl::Status Check() const override {
+    asked_->push_back(name_);
+    return answer;
+  }
+  base::Duration AttemptLimit() const override { return limit_; }
+
+  absl::Status answer;
+
+ private:
+  std::string name_;
+  std::vector<std::string>* asked_;
+  base::Duration limit_;
+};
+
+TEST(WritePermit, Every_permit_is_asked_the_outermost_first) {
+  FakeClock clock;
+  std::vector<std::string> asked;
+  const auto outer = std::make_shared<FakePermit>("outer", &asked, 8s);
+  const auto inner = std::make_shared<FakePermit>("inner", &asked, 5s);
+  const Context context = Context::Background(clock).WithWritePermit(outer).WithWritePermit(inner);
+  EXPECT_THAT(context.CheckWrite(), IsOk());
+  EXPECT_THAT(asked, ElementsAre("outer", "inner"));
+  EXPECT_EQ(context.WriteAttemptLimit(), 5s);
+
+  asked.clear();
+  outer->answer = base::Unavailable("no lease");
+  EXPECT_THAT(context.CheckWrite(), StatusIs(absl::StatusCode::kUnavailable, "no lease"));
+  EXPECT_THAT(asked, ElementsAre("outer"));
+}
+
+TEST(WritePermit, The_permit_of_a_child_does_not_bind_its_parent) {
+  FakeClock clock;
+  std::vector<std::string> asked;
+  const auto permit = std::make_shared<FakePermit>("inner", &asked);
+  permit->answer = base::Unavailable("no");
+  const Context parent = Context::Background(clock);
+  const Context child = parent.WithWritePermit(permit).WithTimeout(1h);
+  const CancelSource grandchild(child);
+  EXPECT_THAT(parent.CheckWrite(), IsOk());
+  EXPECT_THAT(child.CheckWrite(), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(grandchild.context().CheckWrite(), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(child.Check(), IsOk());
+}
+
+TEST(WritePermit, Cancellation_and_deadline_come_before_the_permits) {
+  FakeClock clock;
+  std::vector<std::string> asked;
+  const CancelSource source(
+      Context::Background(clock).WithWritePermit(std::make_shared<FakePermit>("p", &asked)));
+  source.Cancel(CancelReason::kTakenOver);
+  EXPECT_THAT(source.context().CheckWrite(), StatusIs(kCancelled));
+  EXPECT_THAT(asked, IsEmpty());
+}
+
+}  // namespace
+}  // namespace nomad_harvester::runtime
