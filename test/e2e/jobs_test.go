@@ -9,8 +9,7 @@ func job(id, kind string, group harness.Object) harness.Object {
 	group["Name"] = "group"
 	return harness.Object{
 		"ID": id, "Name": id, "Type": kind, "Datacenters": []string{"dc1"},
-		"Constraints": []harness.Object{{"LTarget": "${node.class}", "RTarget": "elastic", "Operand": "="}},
-		"TaskGroups":  []harness.Object{group},
+		"TaskGroups": []harness.Object{group},
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 
 func TestAPoolGrowsAndShrinksWithItsPolicy(t *testing.T) {
 	s := harness.Start(t)
-	agent := s.StartAgent(t, harness.DefaultAgentFiles())
+	agent := s.StartAgent(t)
 
 	t.Log("from nothing to three")
 	s.Metrics.Want(3)
@@ -35,15 +35,19 @@ func TestAPoolGrowsAndShrinksWithItsPolicy(t *testing.T) {
 	departures.check(t, 3)
 
 	checkLog(t, agent)
+	checkStory(t, s)
 	checkRequests(t, s)
 	if left := agent.StopInOrder(t); len(left) > 0 {
 		t.Errorf("the plugin left behind: %v", left)
+	}
+	if holders := s.LeaseHolders(t); len(holders) > 0 {
+		t.Errorf("after its end the plugin holds a Lease as %v", holders)
 	}
 }
 
 func TestAScaleInSurvivesTheDeathOfPluginAndAgent(t *testing.T) {
 	s := harness.Start(t)
-	agent := s.StartAgent(t, harness.DefaultAgentFiles())
+	agent := s.StartAgent(t)
 	s.Metrics.Want(3)
 	s.AwaitSettled(t, 2*time.Minute, 3)
 	deploy(t, s)
@@ -56,7 +60,7 @@ func TestAScaleInSurvivesTheDeathOfPluginAndAgent(t *testing.T) {
 		t.Fatalf("%d VMs when the drain had just begun, want 3", left)
 	}
 
-	s.StartAgent(t, harness.DefaultAgentFiles())
+	s.StartAgent(t)
 	s.AwaitSettled(t, 4*time.Minute, 1)
 	departures.check(t, 2)
 	checkRequests(t, s)
@@ -203,7 +207,9 @@ func (d *departures) examineService(node string, allocations []harness.Object) e
 			continue
 		}
 		if !slices.ContainsFunc(all, func(next harness.Object) bool {
-			return next.Str("PreviousAllocation") == allocation.Str("ID") && next.Str("NodeID") != node && hasStarted(next, "web")
+			// A replacement has the name of what it replaces.
+			return next.Str("Name") == allocation.Str("Name") && next.Int("CreateIndex") > allocation.Int("CreateIndex") &&
+				next.Str("NodeID") != node && hasStarted(next, "web")
 		}) {
 			return fmt.Errorf("nothing stands in for service allocation %s", allocation.Str("ID"))
 		}
@@ -258,14 +264,29 @@ func checkLog(t *testing.T, agent *harness.Agent) {
 	}
 }
 
+// checkStory reads what Harvester's own pages would show of each VM's life.
+func checkStory(t *testing.T, s *harness.Stack) {
+	t.Helper()
+	story := s.Story(t)
+	for _, reason := range []string{"ScaleOut", "Joined", "DrainStarted", "Drained", "Deleted"} {
+		if story[reason] < 3 {
+			t.Errorf("Events on VMs by reason: %v, want three of %s", story, reason)
+		}
+	}
+}
+
 // checkRequests looks at what the API server thought of the plugin's requests:
 // all writes went through strict validation, and the Role covers what was asked.
 func checkRequests(t *testing.T, s *harness.Stack) {
 	t.Helper()
+	invalid := map[string]int{}
 	for _, request := range s.FrontDoor.Requests() {
 		if request.Code == http.StatusBadRequest || request.Code == http.StatusUnprocessableEntity {
-			t.Errorf("%s %s was refused with %d", request.Method, request.URL, request.Code)
+			invalid[fmt.Sprintf("%s %s: %d", request.Method, request.URL, request.Code)]++
 		}
+	}
+	for what, times := range invalid {
+		t.Errorf("invalid %d times: %s", times, what)
 	}
 	for what, times := range s.Refused(t) {
 		// What is not in a namespace cannot be granted by a Role: it may be

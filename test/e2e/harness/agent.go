@@ -7,10 +7,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
-	"text/template"
 	"time"
 )
 
@@ -18,22 +18,28 @@ import (
 type Agent struct {
 	*Process
 	dir string
-	env []string
 }
 
-// AgentFiles are the texts of the agent's and the policy's configuration and of
-// the machines' user data; values of the running stack stand in them as
-// {{.Name}}, between [[ and ]], because user data is a template of its own.
-type AgentFiles struct{ Agent, Policy, UserData string }
-
-// DefaultAgentFiles are those of the test's data.
-func DefaultAgentFiles() AgentFiles {
-	return AgentFiles{testdata("agent.hcl"), testdata("policy.hcl"), testdata("cloud-init.yaml")}
+// agentOverlay is what only the test wants of the agent, on top of the example.
+const agentOverlay = `
+log_level = "DEBUG"
+log_json  = true
+http {
+  bind_address = "127.0.0.1"
+  bind_port    = %d
 }
+policy {
+  source "nomad" {
+    enabled = false
+  }
+}
+`
 
-// StartAgent runs the agent from now on. It may be called again once the agent
-// was killed; the log goes on in the same file.
-func (s *Stack) StartAgent(t testing.TB, files AgentFiles) *Agent {
+// StartAgent runs the agent from now on with the project's own examples: the
+// places of the running stack stand in for those in the examples, and times are
+// those of a test. It may be called again once the agent was killed; the log goes
+// on in the same file.
+func (s *Stack) StartAgent(t testing.TB) *Agent {
 	t.Helper()
 	dir := filepath.Join(s.Dir, "agent")
 	plugins, policies, temporary := filepath.Join(dir, "plugins"), filepath.Join(dir, "policies"), filepath.Join(dir, "tmp")
@@ -44,21 +50,33 @@ func (s *Stack) StartAgent(t testing.TB, files AgentFiles) *Agent {
 	if _, err := os.Lstat(link); err != nil {
 		check(t, link, os.Symlink(Plugin(t), link))
 	}
-	userData := filepath.Join(dir, "cloud-init.yaml")
-	values := map[string]any{
-		"PluginDir": plugins, "PolicyDir": policies, "UserDataFile": userData,
-		"AgentPort": freePort(t, loopback), "NomadURL": s.Nomad.URL, "NomadToken": s.PluginNomadToken,
-		"MetricsURL": s.Metrics.URL, "HarvesterURL": s.FrontDoor.URL, "HarvesterCA": s.Certificates.CAFile,
-		"HarvesterTokenFile": s.PluginTokenFile, "Namespace": Namespace,
-	}
-	config := filepath.Join(dir, "agent.hcl")
-	render(t, files.Agent, config, values)
-	render(t, files.Policy, filepath.Join(policies, "policy.hcl"), values)
-	render(t, files.UserData, userData, values)
+	userData := fromExample(t, "cloud-init.yaml", dir, map[string]string{
+		`["nomad.example.org"]`: fmt.Sprintf("[%q]", s.Nomad.RPC),
+	})
+	fromExample(t, "policy.hcl", policies, map[string]string{
+		"user_data_file":                fmt.Sprintf("%q", userData),
+		"evaluation_interval":           `"2s"`,
+		"cooldown":                      `"1s"`,
+		"node_drain_deadline":           `"30s"`,
+		"node_drain_ignore_system_jobs": `"false"`,
+		"drain_grace":                   `"30s"`,
+		"join_timeout":                  `"2m"`,
+	})
+	config := fromExample(t, "agent.hcl", dir, map[string]string{
+		"plugin_dir":              fmt.Sprintf("%q", plugins),
+		`"http://127.0.0.1:4646"`: fmt.Sprintf("%q", s.Nomad.URL),
+		"dir":                     fmt.Sprintf("%q", policies),
+		`"http://127.0.0.1:9090"`: fmt.Sprintf("%q", s.Metrics.URL),
+		"harvester_url":           fmt.Sprintf("%q", s.FrontDoor.URL),
+		"harvester_ca_cert":       fmt.Sprintf("%q", s.Certificates.CAFile),
+		"auth_token_file":         fmt.Sprintf("%q", s.PluginTokenFile),
+	})
+	overlay := filepath.Join(dir, "overlay.hcl")
+	check(t, overlay, os.WriteFile(overlay, fmt.Appendf(nil, agentOverlay, freePort(t, loopback)), 0o600))
 
-	cmd := exec.Command(part(t, "agent", "nomad-autoscaler"), "agent", "-config", config)
-	// Nothing of this shell's: a NOMAD_TOKEN or HARVESTER_TOKEN would win.
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + temporary}
+	cmd := exec.Command(part(t, "agent", "nomad-autoscaler"), "agent", "-config", config, "-config", overlay)
+	// Nothing of this shell's: a HARVESTER_TOKEN, say, would win.
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + temporary, "NOMAD_TOKEN=" + s.PluginNomadToken}
 	agent := &Agent{Process: start(t, s.Dir, "nomad-autoscaler", cmd), dir: dir}
 	Eventually(t, 30*time.Second, "the agent has launched the plugin", func() error {
 		if !agent.Running() {
@@ -127,11 +145,26 @@ func (a *Agent) PluginLines(t testing.TB) []Object {
 	return lines
 }
 
-func render(t testing.TB, from, to string, values any) {
+// fromExample copies an example with some of its values changed, and returns the
+// copy's path. A change names an attribute, or a value that is in quotes or
+// brackets; it must fit exactly one place, so that the test notices when an
+// example no longer says what it thinks.
+func fromExample(t testing.TB, name, dir string, changes map[string]string) string {
 	t.Helper()
-	text := must[[]byte](t, from)(os.ReadFile(from))
-	parsed := must[*template.Template](t, from)(template.New(filepath.Base(from)).Delims("[[", "]]").Option("missingkey=error").Parse(string(text)))
-	var out bytes.Buffer
-	check(t, from, parsed.Execute(&out, values))
-	check(t, to, os.WriteFile(to, out.Bytes(), 0o600))
+	example := filepath.Join(Root, "examples", name)
+	text := string(must[[]byte](t, example)(os.ReadFile(example)))
+	for what, value := range changes {
+		pattern := `(?m)^(\s*` + regexp.QuoteMeta(what) + `\s*=\s*)".*"`
+		if strings.ContainsAny(what, `"[`) {
+			pattern = `()` + regexp.QuoteMeta(what)
+		}
+		place := regexp.MustCompile(pattern)
+		if found := len(place.FindAllString(text, -1)); found != 1 {
+			t.Fatalf("%s has %s in %d places, want 1", example, what, found)
+		}
+		text = place.ReplaceAllString(text, "${1}"+strings.ReplaceAll(value, "$", "$$"))
+	}
+	path := filepath.Join(dir, name)
+	check(t, path, os.WriteFile(path, []byte(text), 0o600))
+	return path
 }

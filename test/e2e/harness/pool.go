@@ -70,5 +70,33 @@ func (s *Stack) Settled(count int) error {
 // AwaitSettled waits until the world is settled and stays so for a while.
 func (s *Stack) AwaitSettled(t testing.TB, limit time.Duration, count int) {
 	t.Helper()
-	Eventually(t, limit, fmt.Sprintf("%d machines and nothing else", count), func() error { return s.Settled(count) })
+	what := fmt.Sprintf("%d machines and nothing else", count)
+	settled := func() error { return s.Settled(count) }
+	Eventually(t, limit, what, settled)
+	// Longer than two evaluations of the policy.
+	Always(t, 5*time.Second, what, settled)
+}
+
+// Story returns the reasons of the Events on virtual machines, and how many each has.
+func (s *Stack) Story(t testing.TB) map[string]int {
+	t.Helper()
+	story := map[string]int{}
+	for _, event := range must[[]Object](t, "events")(s.Kube.List(Events, Namespace, "")) {
+		if event.Str("involvedObject", "kind") == "VirtualMachine" {
+			story[event.Str("reason")]++
+		}
+	}
+	return story
+}
+
+// LeaseHolders returns who holds the Leases of the namespace.
+func (s *Stack) LeaseHolders(t testing.TB) []string {
+	t.Helper()
+	var holders []string
+	for _, lease := range must[[]Object](t, "leases")(s.Kube.List(Leases, Namespace, "")) {
+		if holder := lease.Str("spec", "holderIdentity"); holder != "" {
+			holders = append(holders, holder)
+		}
+	}
+	return holders
 }

@@ -20,7 +20,7 @@ func SampleVM(name string) Object {
 	templates, err := json.Marshal([]Object{{
 		"metadata": Object{
 			"name": claim, "labels": labels,
-			"annotations": Object{"harvesterhci.io/imageId": "default/image-debian"},
+			"annotations": Object{"harvesterhci.io/imageId": "default/image-rx7kp"},
 		},
 		"spec": Object{
 			"accessModes": []string{"ReadWriteMany"}, "volumeMode": "Block", "storageClassName": "lh-2f0c8d6e",
@@ -62,7 +62,7 @@ func SampleVM(name string) Object {
 							"interfaces": []Object{{"name": "nic-0", "model": "virtio", "bridge": Object{}}},
 						},
 					},
-					"networks": []Object{{"name": "nic-0", "multus": Object{"networkName": "default/vlan100"}}},
+					"networks": []Object{{"name": "nic-0", "multus": Object{"networkName": "default/vlan10"}}},
 					"volumes": []Object{
 						{"name": "disk-0", "persistentVolumeClaim": Object{"claimName": claim}},
 						{"name": "cloudinitdisk", "cloudInitNoCloud": Object{"secretRef": Object{"name": name + "-cloudinit"}}},
