@@ -1,0 +1,186 @@
+#include "nomad_harvester/log/logger.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/log/sinks.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace nomad_harvester::log {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+std::vector<std::string> Messages(const RecordingSink& sink) {
+  std::vector<std::string> messages;
+  for (const Record& record : sink.records()) messages.push_back(record.message);
+  return messages;
+}
+
+// "key=value" of each field, as text.
+std::vector<std::string> Fields(const RecordingSink& sink) {
+  Record record = sink.records().back();
+  record.message.clear();
+  const std::string line = FormatPlain(record);
+  std::vector<std::string> fields;
+  std::size_t start = line.find(": ");
+  while (start != std::string::npos) {
+    const std::size_t begin = line.find_first_not_of(": ", start);
+    start = line.find(' ', begin);
+    fields.push_back(line.substr(begin, start - begin));
+  }
+  return fields;
+}
+
+TEST(Level, Names_and_their_parsing) {
+  Level level = Level::kError;
+  for (const auto& [text, want] :
+       std::vector<std::pair<std::string, Level>>{{"trace", Level::kTrace},
+                                                  {"DEBUG", Level::kDebug},
+                                                  {"Info", Level::kInfo},
+                                                  {"warn", Level::kWarn},
+                                                  {"ERROR", Level::kError}}) {
+    ASSERT_TRUE(ParseLevel(text, &level)) << text;
+    EXPECT_EQ(level, want);
+  }
+  for (const char* text : {"", "warning", "inf", "info ", "off", "2"}) {
+    level = Level::kWarn;
+    EXPECT_FALSE(ParseLevel(text, &level)) << text;
+    EXPECT_EQ(level, Level::kWarn);
+  }
+  EXPECT_EQ(LevelName(Level::kTrace), "trace");
+  EXPECT_EQ(LevelName(Level::kError), "error");
+}
+
+TEST(Logger, The_threshold_decides) {
+  const auto sink = std::make_shared<RecordingSink>();
+  const Logger logger(sink, Level::kInfo);
+  logger.Trace("t");
+  logger.Debug("d");
+  logger.Info("i");
+  logger.Warn("w");
+  logger.Error("e");
+  EXPECT_THAT(Messages(*sink), ElementsAre("i", "w", "e"));
+  EXPECT_FALSE(logger.Enabled(Level::kDebug));
+  EXPECT_TRUE(logger.Enabled(Level::kInfo));
+
+  logger.WithLevel(Level::kTrace).Trace("all");
+  logger.WithLevel(Level::kError).Warn("none");
+  EXPECT_THAT(Messages(*sink), ElementsAre("i", "w", "e", "all"));
+}
+
+TEST(Logger, Without_a_sink_it_discards) {
+  const Logger logger;
+  EXPECT_FALSE(logger.Enabled(Level::kError));
+  logger.Error("nowhere", {{"key", 1}});
+  logger.With({{"key", 1}}).Error("nowhere");
+}
+
+TEST(Logger, A_record_carries_level_time_message_and_fields) {
+  const auto sink = std::make_shared<RecordingSink>();
+  const base::WallTime before = std::chrono::system_clock::now();
+  Logger(sink, Level::kInfo).Warn("Deleting VM", {{"vm", "web-1"}, {"attempt", 2}});
+  ASSERT_THAT(sink->records(), SizeIs(1));
+  const Record record = sink->records()[0];
+  EXPECT_EQ(record.level, Level::kWarn);
+  EXPECT_EQ(record.message, "Deleting VM");
+  EXPECT_GE(record.time, before);
+  EXPECT_LE(record.time, std::chrono::system_clock::now());
+  EXPECT_THAT(Fields(*sink), ElementsAre("vm=web-1", "attempt=2"));
+}
+
+TEST(Logger, With_adds_fields_to_every_line_of_the_copy_only) {
+  const auto sink = std::make_shared<RecordingSink>();
+  const Logger logger(sink, Level::kInfo);
+  const Logger pool = logger.With({{"pool", "web"}}).With({{"action_id", "a1"}});
+  pool.Info("x", {{"vm", "v"}});
+  EXPECT_THAT(Fields(*sink), ElementsAre("pool=web", "action_id=a1", "vm=v"));
+  logger.Info("y");
+  EXPECT_THAT(Fields(*sink), IsEmpty());
+}
+
+TEST(Logger, A_later_field_replaces_an_earlier_one_of_the_same_key) {
+  const auto sink = std::make_shared<RecordingSink>();
+  const Logger logger = Logger(sink, Level::kInfo).With({{"a", 1}, {"b", 2}}).With({{"a", 3}});
+  logger.Info("x");
+  EXPECT_THAT(Fields(*sink), ElementsAre("a=3", "b=2"));
+  logger.Info("x", {{"b", "four"}, {"b", 5}});
+  EXPECT_THAT(Fields(*sink), ElementsAre("a=3", "b=5"));
+  logger.Info("x");
+  EXPECT_THAT(Fields(*sink), ElementsAre("a=3", "b=2"));
+}
+
+TEST(Logger, Takes_fields_that_were_collected) {
+  const auto sink = std::make_shared<RecordingSink>();
+  std::vector<Field> fields;
+  for (int i = 0; i < 3; ++i) fields.emplace_back("f" + std::to_string(i), i);
+  Logger(sink, Level::kInfo).Log(Level::kInfo, "x", fields);
+  EXPECT_THAT(Fields(*sink), ElementsAre("f0=0", "f1=1", "f2=2"));
+}
+
+TEST(Field, Values_of_every_type) {
+  const auto sink = std::make_shared<RecordingSink>();
+  const std::string text = "string";
+  Logger(sink, Level::kInfo)
+      .Info("x", {{"s", text},
+                  {"v", std::string_view("view")},
+                  {"c", "literal"},
+                  {"b", true},
+                  {"i", std::int64_t{-5}},
+                  {"u", 7u},
+                  {"z", std::size_t{8}},
+                  {"d", 1.5},
+                  {"t", base::Duration(90s)},
+                  {"e", base::NotFound("gone")},
+                  {"o", absl::OkStatus()}});
+  EXPECT_THAT(sink->Text(), HasSubstr("s=string v=view c=literal b=true i=-5 u=7 z=8 d=1.5 t=1m30s "
+                                      "e=\"NOT_FOUND: gone\" o=OK"));
+}
+
+TEST(Field, P3_a_secret_is_redacted) {
+  const auto sink = std::make_shared<RecordingSink>();
+  Logger(sink, Level::kInfo).Info("x", {{"token", base::Secret("hunter2")}});
+  EXPECT_THAT(sink->Text(), testing::AllOf(HasSubstr("token=REDACTED"), Not(HasSubstr("hunter2"))));
+}
+
+TEST(RecordingSink, Text_has_one_line_per_record) {
+  const auto sink = std::make_shared<RecordingSink>();
+  const Logger logger(sink, Level::kInfo);
+  logger.Info("one\ntwo");
+  logger.Info("three");
+  const std::string text = sink->Text();
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2);
+}
+
+TEST(Logger, Threads_may_share_one) {
+  const auto sink = std::make_shared<RecordingSink>();
+  const Logger logger = Logger(sink, Level::kInfo).With({{"pool", "web"}});
+  {
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < 4; ++t) {
+      threads.emplace_back([&logger, t] {
+        for (int i = 0; i < 100; ++i) logger.With({{"thread", t}}).Info("x", {{"i", i}});
+      });
+    }
+  }
+  EXPECT_THAT(sink->records(), SizeIs(400));
+}
+
+}  // namespace
+}  // namespace nomad_harvester::log

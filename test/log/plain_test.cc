@@ -1,0 +1,82 @@
+#include <chrono>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nomad_harvester/base/time.h"
+#include "nomad_harvester/log/sinks.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace nomad_harvester::log {
+namespace {
+
+using testing::EndsWith;
+using testing::StartsWith;
+
+Record MakeRecord(std::string message, std::vector<Field> fields = {}) {
+  Record record;
+  record.time = base::WallTime(std::chrono::seconds(1795226584)) + std::chrono::microseconds(7999);
+  record.message = std::move(message);
+  record.fields = std::move(fields);
+  return record;
+}
+
+TEST(FormatPlain, Is_hclogs_text_format) {
+  EXPECT_EQ(FormatPlain(MakeRecord("message", {{"key", "value"}, {"text", "two words"}})),
+            "2026-11-21T02:03:04.007Z [INFO]  message: key=value text=\"two words\"");
+  EXPECT_EQ(FormatPlain(MakeRecord("message")), "2026-11-21T02:03:04.007Z [INFO]  message");
+}
+
+TEST(FormatPlain, Levels_are_aligned) {
+  const std::pair<Level, const char*> table[] = {{Level::kTrace, "[TRACE] m"},
+                                                 {Level::kDebug, "[DEBUG] m"},
+                                                 {Level::kInfo, "[INFO]  m"},
+                                                 {Level::kWarn, "[WARN]  m"},
+                                                 {Level::kError, "[ERROR] m"}};
+  for (const auto& [level, text] : table) {
+    Record record = MakeRecord("m");
+    record.level = level;
+    EXPECT_THAT(FormatPlain(record), EndsWith(text));
+  }
+}
+
+TEST(FormatPlain, Values_are_quoted_where_they_would_be_ambiguous) {
+  EXPECT_THAT(
+      FormatPlain(MakeRecord(
+          "m",
+          {{"a", ""}, {"b", "x=y"}, {"c", "say \"hi\""}, {"d", "back\\slash"}, {"e", "a,b;c"}})),
+      EndsWith(R"(m: a="" b="x=y" c="say \"hi\"" d="back\\slash" e=a,b;c)"));
+}
+
+TEST(FormatPlain, Numbers_are_exact_and_short) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  EXPECT_THAT(FormatPlain(MakeRecord("m", {{"a", 0.1},
+                                           {"b", 3.0},
+                                           {"c", 1e-9},
+                                           {"d", 1e300},
+                                           {"e", infinity},
+                                           {"f", -2.5},
+                                           {"g", false}})),
+              EndsWith("m: a=0.1 b=3 c=1e-09 d=1e+300 e=inf f=-2.5 g=false"));
+}
+
+TEST(FormatPlain, Stays_on_one_line_and_sends_nothing_to_the_terminal) {
+  const std::string line =
+      FormatPlain(MakeRecord("a\nb\x1b[31m\r", {{"k\n", "v\nw\x7f"}, {"u", "\u00e4\xff"}}));
+  EXPECT_THAT(line, EndsWith("a\\nb\\x1b[31m\\x0d: k\\n=\"v\\nw\\x7f\" u=\u00e4\ufffd"));
+  for (const char c : line) {
+    EXPECT_TRUE(static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) << line;
+  }
+}
+
+TEST(FormatPlain, Times_before_1970_keep_three_digits) {
+  Record record = MakeRecord("m");
+  record.time = base::WallTime(std::chrono::milliseconds(-1));
+  EXPECT_THAT(FormatPlain(record), StartsWith("1969-12-31T23:59:59.999Z "));
+}
+
+}  // namespace
+}  // namespace nomad_harvester::log
