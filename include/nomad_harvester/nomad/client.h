@@ -9,10 +9,11 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "nomad_harvester/http/transport.h"
 #include "nomad_harvester/nomad/types.h"
 #include "nomad_harvester/runtime/context.h"
+
+#include "absl/status/statusor.h"
 
 namespace nomad_harvester::nomad {
 
@@ -27,19 +28,19 @@ struct ReadOptions {
 // What the token may see (hashicorp/nomad:nomad/node_endpoint.go GetAllocs leaves out allocations
 // of namespaces that the token cannot read-job, silently).
 enum class ReadJob {
-  kEverywhere,   // ACLs are off, a management token, or read-job for every namespace
-  kNot,          // 403 of the probe, or the token's policies do not say so
-  kUnverified,   // the probe passed but the policies could not be read
+  kEverywhere,  // ACLs are off, a management token, or read-job for every namespace
+  kNot,         // 403 of the probe, or the token's policies do not say so
+  kUnverified,  // the probe passed but the policies could not be read
 };
 
 // HTTP → code: 400 INVALID_ARGUMENT; 401 UNAUTHENTICATED; 403 PERMISSION_DENIED; 404, and a 500
 // that says "node not found" (writes answer so), NOT_FOUND; 405 UNIMPLEMENTED; 429 UNAVAILABLE; 500
 // "can not set node's scheduling eligibility to eligible while it is draining"
-// FAILED_PRECONDITION; 500 "invalid scheduling eligibility" INVALID_ARGUMENT; 500 "ACL token expired"
-// PERMISSION_DENIED; 500 "No cluster leader", "Not ready to serve consistent reads" or "No path to
-// region" UNAVAILABLE; other 500 and 5xx INTERNAL; 408 and 502-504 UNAVAILABLE; redirects and other
-// 4xx FAILED_PRECONDITION. Bodies are plain text; the message is "<purpose>: <text> (HTTP nnn)", one
-// line. OK for 2xx.
+// FAILED_PRECONDITION; 500 "invalid scheduling eligibility" INVALID_ARGUMENT; 500 "ACL token
+// expired" PERMISSION_DENIED; 500 "No cluster leader", "Not ready to serve consistent reads" or "No
+// path to region" UNAVAILABLE; other 500 and 5xx INTERNAL; 408 and 502-504 UNAVAILABLE; redirects
+// and other 4xx FAILED_PRECONDITION. Bodies are plain text; the message is "<purpose>: <text> (HTTP
+// nnn)", one line. OK for 2xx.
 absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpose);
 
 // A 500 that no repetition changes ("node not found", a drain that still runs, …): for
@@ -50,8 +51,8 @@ bool IsRefusedForGood(const http::HttpResponse& response);
 class NomadClient {
  public:
   struct Options {
-    std::string region;  // empty: the agent's own
-    std::string ns;
+    std::string region{};  // empty: the agent's own
+    std::string ns{};
   };
   NomadClient(std::shared_ptr<http::HttpTransport> transport, Options options);
 
@@ -65,16 +66,16 @@ class NomadClient {
   absl::StatusOr<Indexed<std::vector<Allocation>>> NodeAllocations(
       const runtime::Context& context, const std::string& id,
       const ReadOptions& options = {}) const;
-  // GET /v1/allocations?namespace=*: all of the region's, as stubs with task states. PERMISSION_DENIED
-  // is the sign of a token that is blind.
+  // GET /v1/allocations?namespace=*: all of the region's, as stubs with task states.
+  // PERMISSION_DENIED is the sign of a token that is blind.
   absl::StatusOr<Indexed<std::vector<Allocation>>> ListAllocations(
       const runtime::Context& context, const ReadOptions& options = {}) const;
   // GET /v1/allocation/:id → NodeID.
   absl::StatusOr<std::string> NodeOfAllocation(const runtime::Context& context,
                                                const std::string& allocation_id) const;
 
-  // POST /v1/node/:id/drain. Sent once: a repeated POST would restart the deadline. The caller reads
-  // the node after an unknown outcome.
+  // POST /v1/node/:id/drain. Sent once: a repeated POST would restart the deadline. The caller
+  // reads the node after an unknown outcome.
   absl::Status Drain(const runtime::Context& context, const std::string& id,
                      const DrainSpec& spec) const;
   // The same endpoint with a null spec and MarkEligible: undoes a running drain. Idempotent.
@@ -89,8 +90,8 @@ class NomadClient {
   // The configured region; empty: the region of the agent that answers.
   const std::string& region() const { return options_.region; }
 
-  // The probe of read-job: GET /v1/allocations?namespace=*&per_page=1, then the rules of the token's
-  // own policies. UNAVAILABLE and the like if Nomad cannot be asked.
+  // The probe of read-job: GET /v1/allocations?namespace=*&per_page=1, then the rules of the
+  // token's own policies. UNAVAILABLE and the like if Nomad cannot be asked.
   absl::StatusOr<ReadJob> ProbeReadJob(const runtime::Context& context) const;
 
  private:

@@ -6,35 +6,37 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/http/curl_transport.h"
 #include "nomad_harvester/http/decorators.h"
 
+#include "absl/status/statusor.h"
+
 namespace nomad_harvester::nomad {
 
 struct ConnectionOptions {
-  std::string address;  // "http(s)://host:port" or "unix:///path"; empty: http://127.0.0.1:4646
-  base::Secret token;
-  std::string token_file;  // wins over token
-  base::Secret http_auth;  // "user:password", "user"
-  std::string ca_cert;
-  std::string ca_path;
-  std::string client_cert;
-  std::string client_key;
-  std::string tls_server_name;
+  std::string address{};  // "http(s)://host:port" or "unix:///path"; empty: http://127.0.0.1:4646
+  base::Secret token{};
+  std::string token_file{};  // wins over token
+  base::Secret http_auth{};  // "user:password", "user"
+  std::string ca_cert{};
+  std::string ca_path{};
+  std::string client_cert{};
+  std::string client_key{};
+  std::string tls_server_name{};
   bool skip_verify = false;
 };
 
 struct Connection {
-  http::CurlOptions curl;
-  std::shared_ptr<http::TokenSource> token;  // null: none
-  std::vector<std::string> warnings;
+  http::CurlOptions curl{};
+  std::shared_ptr<http::TokenSource> token{};  // null: none
+  std::vector<std::string> warnings{};
 };
 
 // All problems at once, one line each, naming the key (nomad_address, nomad_ca-cert, …); files are
-// read, nothing is connected. INVALID_ARGUMENT. CAs: nomad_ca-cert, else nomad_ca-path, else those of
-// the machine (https:// without skip_verify only). A token file that is not there yet is a warning.
+// read, nothing is connected. INVALID_ARGUMENT. CAs: nomad_ca-cert, else nomad_ca-path, else those
+// of the machine (https:// without skip_verify only). A token file that is not there yet is a
+// warning.
 absl::StatusOr<Connection> ResolveConnection(const ConnectionOptions& options);
 
 // How Nomad takes the token: for http::WithToken.

@@ -19,9 +19,9 @@ enum class DrainStatus { kDraining, kComplete, kCanceled, kUnknown };
 struct LastDrain {
   DrainStatus status = DrainStatus::kUnknown;
   // As Nomad wrote it: part of a marker that must compare byte by byte.
-  std::string started_at;
-  std::optional<base::WallTime> updated_at;
-  std::map<std::string, std::string> meta;
+  std::string started_at{};
+  std::optional<base::WallTime> updated_at{};
+  std::map<std::string, std::string> meta{};
 };
 
 struct NodeResources {
@@ -32,42 +32,42 @@ struct NodeResources {
 struct DrainStrategy {
   base::Duration deadline{};
   bool ignore_system_jobs = false;
-  std::optional<base::WallTime> force_deadline;
+  std::optional<base::WallTime> force_deadline{};
 };
 
 // A node as GET /v1/nodes lists it (stub) or GET /v1/node/:id tells it (full). What only the full
 // form has is empty in a stub: attributes, meta, drain_strategy.
 struct Node {
-  std::string id;
-  std::string name;
-  std::string address;     // stub: Address; full: host of HTTPAddr
-  std::string datacenter;
-  std::string node_class;
-  std::string node_pool;
+  std::string id{};
+  std::string name{};
+  std::string address;  // stub: Address{}; full: host of HTTPAddr
+  std::string datacenter{};
+  std::string node_class{};
+  std::string node_pool{};
   NodeStatus status = NodeStatus::kUnknown;
-  bool eligible = false;   // SchedulingEligibility == "eligible"
-  bool draining = false;   // Drain, or DrainStrategy is set
-  std::optional<DrainStrategy> drain_strategy;
-  std::optional<LastDrain> last_drain;
-  std::optional<base::WallTime> status_updated_at;  // full only
-  std::optional<NodeResources> resources;
-  NodeResources reserved;
+  bool eligible = false;  // SchedulingEligibility == "eligible"
+  bool draining = false;  // Drain, or DrainStrategy is set
+  std::optional<DrainStrategy> drain_strategy{};
+  std::optional<LastDrain> last_drain{};
+  std::optional<base::WallTime> status_updated_at{};  // full only
+  std::optional<NodeResources> resources{};
+  NodeResources reserved{};
   std::uint64_t create_index = 0;
   std::uint64_t modify_index = 0;
   bool full = false;
-  std::map<std::string, std::string> attributes;
-  std::map<std::string, std::string> meta;
+  std::map<std::string, std::string> attributes{};
+  std::map<std::string, std::string> meta{};
 };
 
 enum class ClientStatus { kPending, kRunning, kComplete, kFailed, kLost, kUnknown };
 
 struct Allocation {
-  std::string id;
-  std::string ns;
-  std::string node_id;
-  std::string job_id;
-  std::string job_type;       // "service", "batch", "system", "sysbatch"; empty if not told
-  std::string desired_status;  // "run", "stop", "evict"
+  std::string id{};
+  std::string ns{};
+  std::string node_id{};
+  std::string job_id{};
+  std::string job_type{};        // "service", "batch", "system", "sysbatch"; empty if not told
+  std::string desired_status{};  // "run", "stop", "evict"
   ClientStatus client_status = ClientStatus::kUnknown;
   std::int64_t cpu_shares = 0;
   std::int64_t memory_mb = 0;
@@ -80,7 +80,7 @@ struct Allocation {
 struct DrainSpec {
   base::Duration deadline{};  // >0 from now, 0 none, <0 stop everything now
   bool ignore_system_jobs = false;
-  std::map<std::string, std::string> meta;
+  std::map<std::string, std::string> meta{};
 };
 
 // A list and where in Nomad's history it stands.

@@ -1,0 +1,48 @@
+// Which Nomad nodes make a pool: the autoscaler SDK's semantics
+// (hashicorp/nomad-autoscaler:sdk/helper/scaleutils/nodepool, node_identifier.go).
+#ifndef NOMAD_HARVESTER_NODEPOOL_IDENTITY_H_
+#define NOMAD_HARVESTER_NODEPOOL_IDENTITY_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nomad_harvester/nomad/types.h"
+
+namespace nomad_harvester::nodepool {
+
+// The AND of the identifiers that are present; a present empty one counts. At least one must be:
+// without any it contains nothing (the SDK's "node pool identification method required").
+struct PoolIdentity {
+  std::optional<std::string> node_class{};
+  std::optional<std::string> datacenter{};
+  std::optional<std::string> node_pool{};
+
+  bool empty() const { return !node_class && !datacenter && !node_pool; }
+  // node_class "autoscaler-default-pool" selects nodes without a class.
+  bool Contains(const nomad::Node& node) const;
+  // "node_class=x, datacenter=y, node_pool=z".
+  std::string ToString() const;
+  friend bool operator==(const PoolIdentity&, const PoolIdentity&) = default;
+};
+
+struct FilterOptions {
+  bool ignore_init = false;
+  bool ignore_drain = false;
+  bool ignore_ineligible = false;
+};
+
+// Ready, not draining members; ineligible ones only with ignore_ineligible. `problems`: one text
+// per initializing or draining member that is not ignored ("node <id> is initializing", "node <id>
+// is draining", a draining one whatever its status), ten at most, at which the filter stops. As in
+// the SDK, `members` is empty if there is a problem.
+struct FilterResult {
+  std::vector<nomad::Node> members{};
+  std::vector<std::string> problems{};
+};
+FilterResult FilterNodes(const std::vector<nomad::Node>& nodes, const PoolIdentity& identity,
+                         const FilterOptions& options);
+
+}  // namespace nomad_harvester::nodepool
+
+#endif  // NOMAD_HARVESTER_NODEPOOL_IDENTITY_H_

@@ -1,0 +1,45 @@
+// Which nodes of a pool go first (hashicorp/nomad-autoscaler:sdk/helper/scaleutils/nodeselector).
+#ifndef NOMAD_HARVESTER_NODEPOOL_SELECTOR_H_
+#define NOMAD_HARVESTER_NODEPOOL_SELECTOR_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nomad_harvester/nomad/types.h"
+
+namespace nomad_harvester::nodepool {
+
+enum class Strategy {
+  kLeastBusy,
+  kNewestCreateIndex,
+  kOldestCreateIndex,
+  kEmpty,
+  kEmptyIgnoreSystem
+};
+std::string_view StrategyName(Strategy strategy);
+std::optional<Strategy> ParseStrategy(std::string_view name);
+// Whether the strategy looks at allocations.
+bool NeedsAllocations(Strategy strategy);
+
+using AllocationsByNode = std::map<std::string, std::vector<nomad::Allocation>>;
+
+// Indexes into `nodes` in the order in which the strategy removes them, at most `count`. Nodes that
+// the strategy does not offer (a busy one, for empty) are left out. Ties: the higher create index
+// first for least_busy and empty as in the SDK's lists, then the ID; oldest_create_index is the
+// exact reverse of newest_create_index. A node without an entry in `allocations` has none.
+std::vector<std::size_t> SelectNodes(Strategy strategy, const std::vector<nomad::Node>& nodes,
+                                     const AllocationsByNode& allocations, std::size_t count);
+
+// The SDK's least_busy score: ceil of the mean of the ceiled percentages of CPU and memory that
+// *running* allocations hold of what the node offers beyond its reservation. A node that offers
+// nothing scores 100.
+std::int64_t BusyScore(const nomad::Node& node, const std::vector<nomad::Allocation>& allocations);
+
+}  // namespace nomad_harvester::nodepool
+
+#endif  // NOMAD_HARVESTER_NODEPOOL_SELECTOR_H_

@@ -1,0 +1,34 @@
+#include "nomad_harvester/nodepool/full_node_cache.h"
+
+namespace nomad_harvester::nodepool {
+
+bool FullNodeCache::Complete(nomad::Node* stub) const {
+  if (stub->full) return true;
+  const base::MutexLock lock(mutex_);
+  const auto found = known_.find(stub->id);
+  if (found == known_.end() || found->second.create_index != stub->create_index) return false;
+  stub->attributes = found->second.attributes;
+  stub->meta = found->second.meta;
+  stub->full = true;
+  return true;
+}
+
+void FullNodeCache::Remember(const nomad::Node& full) {
+  if (!full.full) return;
+  Known known{full.create_index, full.attributes, full.meta};
+  const base::MutexLock lock(mutex_);
+  known_[full.id] = std::move(known);
+}
+
+void FullNodeCache::Keep(const std::vector<nomad::Node>& listed) {
+  std::map<std::string, Known> kept;
+  const base::MutexLock lock(mutex_);
+  for (const nomad::Node& node : listed) {
+    const auto found = known_.find(node.id);
+    if (found == known_.end() || found->second.create_index != node.create_index) continue;
+    kept.insert(known_.extract(found));
+  }
+  known_.swap(kept);
+}
+
+}  // namespace nomad_harvester::nodepool

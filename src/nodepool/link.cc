@@ -1,0 +1,154 @@
+#include "nomad_harvester/nodepool/link.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "name_index.h"
+#include "witnesses.h"
+
+namespace nomad_harvester::nodepool {
+namespace {
+
+using Nodes = std::vector<std::size_t>;
+
+// How much a node's status speaks for it being the VM's present node.
+int Rank(nomad::NodeStatus status) {
+  switch (status) {
+    case nomad::NodeStatus::kReady:
+      return 2;
+    case nomad::NodeStatus::kDown:
+      return 0;
+    default:
+      return 1;
+  }
+}
+
+// Decides one VM after the other; who is right among several VMs is settled afterwards.
+class Linker {
+ public:
+  Linker(const std::vector<VmWitness>& vms, const std::vector<nomad::Node>& nodes)
+      : vms_(vms), nodes_(nodes), names_(nodes), witnesses_(vms, nodes) {}
+
+  Links LinkAll() {
+    Links links;
+    for (std::size_t vm = 0; vm < vms_.size(); ++vm) links.of_vm.push_back(LinkOne(vm));
+    RefuseSharedNodes(links);
+    links.node_is_linked.assign(nodes_.size(), false);
+    for (const Link& link : links.of_vm) {
+      if (link.state == LinkState::kLinked) links.node_is_linked[link.node] = true;
+      for (const std::size_t other : link.others) links.node_is_linked[other] = true;
+    }
+    return links;
+  }
+
+ private:
+  Link LinkOne(std::size_t vm) {
+    Nodes bearers = names_.Bearers(vms_[vm]);
+    if (bearers.empty()) return {};
+    SortBestFirst(bearers);
+    const Nodes ready = ReadyAmong(bearers);
+    if (ready.size() < 2) return Judge(vm, bearers.front(), bearers);
+    const Nodes known = IdentifiedAmong(ready, vm);
+    if (known.size() == 1) return Judge(vm, known.front(), bearers);
+    Link link;
+    link.state = LinkState::kTwoReady;
+    link.others = ready;
+    link.explanation = "several ready nodes bear the name " + vms_[vm].name + ":";
+    for (const std::size_t node : ready) link.explanation += " " + nodes_[node].id;
+    return link;
+  }
+
+  void SortBestFirst(Nodes& bearers) const {
+    std::sort(bearers.begin(), bearers.end(), [this](std::size_t a, std::size_t b) {
+      const nomad::Node& x = nodes_[a];
+      const nomad::Node& y = nodes_[b];
+      // A machine that its operator declares foreign comes after all that might be the VM.
+      const bool x_foreign = IsDeclaredForeign(x);
+      const bool y_foreign = IsDeclaredForeign(y);
+      const int x_rank = -Rank(x.status);
+      const int y_rank = -Rank(y.status);
+      return std::tie(x_foreign, x_rank, y.create_index, x.id) <
+             std::tie(y_foreign, y_rank, x.create_index, y.id);
+    });
+  }
+
+  Nodes ReadyAmong(const Nodes& bearers) const {
+    Nodes ready;
+    for (const std::size_t node : bearers) {
+      if (nodes_[node].status == nomad::NodeStatus::kReady && !IsDeclaredForeign(nodes_[node])) {
+        ready.push_back(node);
+      }
+    }
+    return ready;
+  }
+
+  Nodes IdentifiedAmong(const Nodes& candidates, std::size_t vm) const {
+    Nodes known;
+    for (const std::size_t node : candidates) {
+      if (witnesses_.Identifies(node, vm)) known.push_back(node);
+    }
+    return known;
+  }
+
+  // The best bearer of the name, unless something says that it is not the VM.
+  Link Judge(std::size_t vm, std::size_t best, const Nodes& bearers) const {
+    Link link;
+    const std::string& id = nodes_[best].id;
+    if (IsDeclaredForeign(nodes_[best])) {
+      link.explanation = "node " + id + " bears the name " + vms_[vm].name +
+                         ", but its meta.harvester_vm_uuid declares it no VM";
+    } else if (const Testimony* other = witnesses_.Contradiction(best, vm); other != nullptr) {
+      link.explanation = "node " + id + " bears the name " + vms_[vm].name + ", but its " +
+                         other->what + " is that of VM " + vms_[other->vm].name;
+    }
+    if (!link.explanation.empty()) {
+      link.state = LinkState::kContradicted;
+      link.others = bearers;
+      return link;
+    }
+    link.state = LinkState::kLinked;
+    link.node = best;
+    for (const std::size_t node : bearers) {
+      if (node != best) link.others.push_back(node);
+    }
+    const std::string by = nodes_[best].full ? vms_[vm].node_attribute : "Name";
+    link.explanation = "node " + id + " bears the name by its " + by;
+    for (const Testimony& testimony : witnesses_.Of(best)) {
+      link.explanation += ", confirmed by its " + testimony.what;
+    }
+    return link;
+  }
+
+  // VMs that are known by different attributes can arrive at the same node: no one gets it.
+  void RefuseSharedNodes(Links& links) const {
+    std::map<std::size_t, Nodes> vms_of_node;
+    for (std::size_t vm = 0; vm < links.of_vm.size(); ++vm) {
+      const Link& link = links.of_vm[vm];
+      if (link.state == LinkState::kLinked) vms_of_node[link.node].push_back(vm);
+    }
+    for (const auto& [node, vms] : vms_of_node) {
+      if (vms.size() < 2) continue;
+      for (const std::size_t vm : vms) {
+        Link& link = links.of_vm[vm];
+        link.state = LinkState::kContradicted;
+        link.others.insert(link.others.begin(), node);
+        link.explanation = "node " + nodes_[node].id + " bears the names of several VMs";
+      }
+    }
+  }
+
+  const std::vector<VmWitness>& vms_;
+  const std::vector<nomad::Node>& nodes_;
+  NameIndex names_;
+  const Witnesses witnesses_;
+};
+
+}  // namespace
+
+Links LinkNodes(const std::vector<VmWitness>& vms, const std::vector<nomad::Node>& nodes) {
+  return Linker(vms, nodes).LinkAll();
+}
+
+}  // namespace nomad_harvester::nodepool

@@ -1,0 +1,33 @@
+// Which nodes bear a name.
+#ifndef NOMAD_HARVESTER_SRC_NODEPOOL_NAME_INDEX_H_
+#define NOMAD_HARVESTER_SRC_NODEPOOL_NAME_INDEX_H_
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "nomad_harvester/nodepool/link.h"
+
+namespace nomad_harvester::nodepool {
+
+// All nodes by the short, lower-case value of an attribute; one table for each attribute that some
+// VM is known by. Refers to the nodes that it was made of.
+class NameIndex {
+ public:
+  explicit NameIndex(const std::vector<nomad::Node>& nodes) : nodes_(nodes) {}
+
+  // The nodes that bear the VM's name, in the order of the list.
+  std::vector<std::size_t> Bearers(const VmWitness& vm);
+
+ private:
+  using Table = std::map<std::string, std::vector<std::size_t>>;
+  const Table& TableOf(const std::string& attribute);
+
+  const std::vector<nomad::Node>& nodes_;
+  std::map<std::string, Table> tables_;
+};
+
+}  // namespace nomad_harvester::nodepool
+
+#endif  // NOMAD_HARVESTER_SRC_NODEPOOL_NAME_INDEX_H_

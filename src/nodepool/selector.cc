@@ -1,0 +1,151 @@
+#include "nomad_harvester/nodepool/selector.h"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+namespace nomad_harvester::nodepool {
+namespace {
+
+struct NamedStrategy {
+  Strategy strategy;
+  std::string_view name;
+};
+// hashicorp/nomad-autoscaler:sdk/target.go, TargetNodeSelectorStrategy*.
+constexpr NamedStrategy kStrategies[] = {
+    {Strategy::kLeastBusy, "least_busy"},
+    {Strategy::kNewestCreateIndex, "newest_create_index"},
+    {Strategy::kOldestCreateIndex, "oldest_create_index"},
+    {Strategy::kEmpty, "empty"},
+    {Strategy::kEmptyIgnoreSystem, "empty_ignore_system"},
+};
+
+// Sums of this many units times a hundred stay inside 64 bits.
+constexpr std::int64_t kMaxSum = std::int64_t{1} << 55;
+
+const std::vector<nomad::Allocation>& AllocationsOf(const nomad::Node& node,
+                                                    const AllocationsByNode& allocations) {
+  static const std::vector<nomad::Allocation>* const kNone = new std::vector<nomad::Allocation>();
+  const auto found = allocations.find(node.id);
+  return found == allocations.end() ? *kNone : found->second;
+}
+
+// Neither the client nor the server is done with it (hashicorp/nomad:api/allocations.go,
+// ClientTerminalStatus and ServerTerminalStatus). One that is lost sight of ("unknown") counts.
+bool IsLive(const nomad::Allocation& allocation) {
+  switch (allocation.client_status) {
+    case nomad::ClientStatus::kComplete:
+    case nomad::ClientStatus::kFailed:
+    case nomad::ClientStatus::kLost:
+      return false;
+    default:
+      return allocation.desired_status != "stop" && allocation.desired_status != "evict";
+  }
+}
+
+bool IsEmpty(const std::vector<nomad::Allocation>& allocations, bool ignore_system) {
+  return std::none_of(allocations.begin(), allocations.end(),
+                      [ignore_system](const nomad::Allocation& allocation) {
+                        // Only "system": "sysbatch" is work that a node would be missed for.
+                        const bool ignored = ignore_system && allocation.job_type == "system";
+                        return !ignored && IsLive(allocation);
+                      });
+}
+
+std::int64_t CeilOfRatio(std::int64_t numerator, std::int64_t denominator) {
+  return numerator / denominator + (numerator % denominator != 0 ? 1 : 0);
+}
+
+std::int64_t Percentage(std::int64_t allocated, std::int64_t total) {
+  return total <= 0 ? 100 : CeilOfRatio(allocated * 100, total);
+}
+
+using Order = std::vector<std::size_t>;
+
+// The order of the SDK's lists: Nomad's Go client sorts by create index, highest first
+// (hashicorp/nomad:api/nodes.go, NodeIndexSort); the ID makes it definite.
+Order ListOrder(const std::vector<nomad::Node>& nodes) {
+  Order order(nodes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&nodes](std::size_t a, std::size_t b) {
+    return std::tie(nodes[b].create_index, nodes[a].id) <
+           std::tie(nodes[a].create_index, nodes[b].id);
+  });
+  return order;
+}
+
+void SortByScore(const std::vector<nomad::Node>& nodes, const AllocationsByNode& allocations,
+                 Order& order) {
+  std::vector<std::int64_t> scores(nodes.size());
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    scores[i] = BusyScore(nodes[i], AllocationsOf(nodes[i], allocations));
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [&scores](std::size_t a, std::size_t b) { return scores[a] < scores[b]; });
+}
+
+void KeepEmpty(const std::vector<nomad::Node>& nodes, const AllocationsByNode& allocations,
+               bool ignore_system, Order& order) {
+  order.erase(std::remove_if(order.begin(), order.end(),
+                             [&](std::size_t i) {
+                               return !IsEmpty(AllocationsOf(nodes[i], allocations), ignore_system);
+                             }),
+              order.end());
+}
+
+}  // namespace
+
+std::string_view StrategyName(Strategy strategy) {
+  for (const NamedStrategy& row : kStrategies) {
+    if (row.strategy == strategy) return row.name;
+  }
+  return "";
+}
+
+std::optional<Strategy> ParseStrategy(std::string_view name) {
+  for (const NamedStrategy& row : kStrategies) {
+    if (row.name == name) return row.strategy;
+  }
+  return std::nullopt;
+}
+
+bool NeedsAllocations(Strategy strategy) {
+  return strategy != Strategy::kNewestCreateIndex && strategy != Strategy::kOldestCreateIndex;
+}
+
+std::vector<std::size_t> SelectNodes(Strategy strategy, const std::vector<nomad::Node>& nodes,
+                                     const AllocationsByNode& allocations, std::size_t count) {
+  Order order = ListOrder(nodes);
+  switch (strategy) {
+    case Strategy::kLeastBusy:
+      SortByScore(nodes, allocations, order);
+      break;
+    case Strategy::kNewestCreateIndex:
+      break;
+    case Strategy::kOldestCreateIndex:
+      std::reverse(order.begin(), order.end());
+      break;
+    case Strategy::kEmpty:
+    case Strategy::kEmptyIgnoreSystem:
+      KeepEmpty(nodes, allocations, strategy == Strategy::kEmptyIgnoreSystem, order);
+      break;
+  }
+  if (order.size() > count) order.resize(count);
+  return order;
+}
+
+std::int64_t BusyScore(const nomad::Node& node, const std::vector<nomad::Allocation>& allocations) {
+  std::int64_t cpu = 0;
+  std::int64_t memory = 0;
+  for (const nomad::Allocation& allocation : allocations) {
+    if (allocation.client_status != nomad::ClientStatus::kRunning) continue;
+    cpu = std::min(kMaxSum, cpu + std::clamp<std::int64_t>(allocation.cpu_shares, 0, kMaxSum));
+    memory = std::min(kMaxSum, memory + std::clamp<std::int64_t>(allocation.memory_mb, 0, kMaxSum));
+  }
+  const nomad::NodeResources total = node.resources.value_or(nomad::NodeResources{});
+  return CeilOfRatio(Percentage(cpu, total.cpu_shares - node.reserved.cpu_shares) +
+                         Percentage(memory, total.memory_mb - node.reserved.memory_mb),
+                     2);
+}
+
+}  // namespace nomad_harvester::nodepool

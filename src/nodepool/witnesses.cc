@@ -1,0 +1,91 @@
+#include "witnesses.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "nomad_harvester/base/parse.h"
+
+namespace nomad_harvester::nodepool {
+namespace {
+
+enum class Kind { kMetaUuid, kAddress, kHostId };
+using Value = std::pair<Kind, std::string>;
+
+std::string Describe(const Value& value) {
+  switch (value.first) {
+    case Kind::kMetaUuid:
+      return "meta.harvester_vm_uuid";
+    case Kind::kAddress:
+      return "address " + value.second;
+    case Kind::kHostId:
+      return "unique.host_id";
+  }
+  return "";
+}
+
+void AddTo(std::set<Value>& values, Kind kind, const std::string& text) {
+  if (!text.empty()) values.emplace(kind, base::AsciiLower(text));
+}
+
+void AddTo(std::set<Value>& values, Kind kind, const std::map<std::string, std::string>& map,
+           const char* key) {
+  const auto found = map.find(key);
+  if (found != map.end()) AddTo(values, kind, found->second);
+}
+
+std::set<Value> ValuesOf(const nomad::Node& node) {
+  std::set<Value> values;
+  AddTo(values, Kind::kMetaUuid, node.meta, "harvester_vm_uuid");
+  // No release of Nomad up to 2.0.5 reports it; its main branch does.
+  AddTo(values, Kind::kHostId, node.attributes, "unique.host_id");
+  AddTo(values, Kind::kAddress, node.address);
+  AddTo(values, Kind::kAddress, node.attributes, "unique.network.ip-address");
+  return values;
+}
+
+std::set<Value> ValuesOf(const VmWitness& vm) {
+  std::set<Value> values;
+  AddTo(values, Kind::kMetaUuid, vm.firmware_uuid);
+  AddTo(values, Kind::kHostId, vm.firmware_uuid);
+  for (const std::string& address : vm.addresses) AddTo(values, Kind::kAddress, address);
+  return values;
+}
+
+// Who has each value.
+template <typename T>
+std::map<Value, std::vector<std::size_t>> Owners(const std::vector<T>& things) {
+  std::map<Value, std::vector<std::size_t>> owners;
+  for (std::size_t i = 0; i < things.size(); ++i) {
+    for (const Value& value : ValuesOf(things[i])) owners[value].push_back(i);
+  }
+  return owners;
+}
+
+}  // namespace
+
+Witnesses::Witnesses(const std::vector<VmWitness>& vms, const std::vector<nomad::Node>& nodes)
+    : testimonies_(nodes.size()) {
+  const auto vms_by_value = Owners(vms);
+  for (const auto& [value, bearers] : Owners(nodes)) {
+    if (bearers.size() != 1) continue;
+    const auto found = vms_by_value.find(value);
+    if (found == vms_by_value.end() || found->second.size() != 1) continue;
+    testimonies_[bearers.front()].push_back({found->second.front(), Describe(value)});
+  }
+}
+
+bool Witnesses::Identifies(std::size_t node, std::size_t vm) const {
+  const auto& all = testimonies_[node];
+  return std::any_of(all.begin(), all.end(), [vm](const Testimony& t) { return t.vm == vm; });
+}
+
+const Testimony* Witnesses::Contradiction(std::size_t node, std::size_t vm) const {
+  const auto& all = testimonies_[node];
+  const auto found =
+      std::find_if(all.begin(), all.end(), [vm](const Testimony& t) { return t.vm != vm; });
+  return found == all.end() ? nullptr : &*found;
+}
+
+}  // namespace nomad_harvester::nodepool

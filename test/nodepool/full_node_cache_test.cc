@@ -1,0 +1,107 @@
+#include "nomad_harvester/nodepool/full_node_cache.h"
+
+#include <thread>
+
+#include "gtest/gtest.h"
+#include "nodepool/builders.h"
+
+namespace nomad_harvester::nodepool {
+namespace {
+
+nomad::Node Full() { return NodeBuilder("n1").CreateIndex(7).HostName("web-1").Meta("rack", "r1"); }
+nomad::Node Stub(std::uint64_t create_index = 7) {
+  return NodeBuilder("n1").CreateIndex(create_index).Name("web-1");
+}
+
+TEST(FullNodeCache, completes_a_stub_with_what_it_remembers) {
+  FullNodeCache cache;
+  cache.Remember(Full());
+  nomad::Node stub = Stub();
+  stub.eligible = false;
+  ASSERT_TRUE(cache.Complete(&stub));
+  EXPECT_TRUE(stub.full);
+  EXPECT_EQ(stub.attributes.at("unique.hostname"), "web-1");
+  EXPECT_EQ(stub.meta.at("rack"), "r1");
+  EXPECT_FALSE(stub.eligible) << "what changes comes from the list";
+}
+
+TEST(FullNodeCache, leaves_a_stub_alone_that_it_does_not_know) {
+  const FullNodeCache cache;
+  nomad::Node stub = Stub();
+  EXPECT_FALSE(cache.Complete(&stub));
+  EXPECT_FALSE(stub.full);
+}
+
+TEST(FullNodeCache, C6_a_node_that_registered_anew_under_its_id_is_another) {
+  FullNodeCache cache;
+  cache.Remember(Full());
+  nomad::Node stub = Stub(8);
+  EXPECT_FALSE(cache.Complete(&stub));
+}
+
+TEST(FullNodeCache, a_later_reading_replaces_an_earlier_one) {
+  FullNodeCache cache;
+  cache.Remember(Full());
+  nomad::Node changed = Full();
+  changed.meta["rack"] = "r2";
+  cache.Remember(changed);
+  nomad::Node stub = Stub();
+  ASSERT_TRUE(cache.Complete(&stub));
+  EXPECT_EQ(stub.meta.at("rack"), "r2");
+}
+
+TEST(FullNodeCache, does_not_remember_a_stub) {
+  FullNodeCache cache;
+  cache.Remember(Stub());
+  nomad::Node stub = Stub();
+  EXPECT_FALSE(cache.Complete(&stub));
+}
+
+TEST(FullNodeCache, leaves_a_node_that_is_full_as_it_is) {
+  FullNodeCache cache;
+  cache.Remember(Full());
+  nomad::Node fresh = Full();
+  fresh.meta["rack"] = "r3";
+  EXPECT_TRUE(cache.Complete(&fresh));
+  EXPECT_EQ(fresh.meta.at("rack"), "r3");
+}
+
+TEST(FullNodeCache, forgets_nodes_that_a_list_no_longer_names) {
+  FullNodeCache cache;
+  cache.Remember(Full());
+  cache.Keep({Stub(), NodeBuilder("other")});
+  nomad::Node stub = Stub();
+  EXPECT_TRUE(cache.Complete(&stub));
+  cache.Keep({NodeBuilder("other")});
+  stub = Stub();
+  EXPECT_FALSE(cache.Complete(&stub));
+}
+
+TEST(FullNodeCache, forgets_a_node_that_the_list_names_with_another_create_index) {
+  FullNodeCache cache;
+  cache.Remember(Full());
+  cache.Keep({Stub(8)});
+  nomad::Node stub = Stub();
+  EXPECT_FALSE(cache.Complete(&stub));
+}
+
+TEST(FullNodeCache, serves_several_threads) {
+  FullNodeCache cache;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&cache] {
+      for (int i = 0; i < 200; ++i) {
+        cache.Remember(Full());
+        nomad::Node stub = Stub();
+        cache.Complete(&stub);
+        cache.Keep({Stub()});
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  nomad::Node stub = Stub();
+  EXPECT_TRUE(cache.Complete(&stub));
+}
+
+}  // namespace
+}  // namespace nomad_harvester::nodepool

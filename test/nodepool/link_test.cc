@@ -1,0 +1,183 @@
+// Rule C6: which node a VM became, by its name.
+#include "nomad_harvester/nodepool/link.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nodepool/builders.h"
+
+namespace nomad_harvester::nodepool {
+namespace {
+
+using nomad::NodeStatus;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+VmWitness Vm(std::string name, std::string attribute = "unique.hostname") {
+  return {.name = std::move(name), .node_attribute = std::move(attribute)};
+}
+
+Link LinkOf(const VmWitness& vm, const std::vector<nomad::Node>& nodes) {
+  return LinkNodes({vm}, nodes).of_vm.at(0);
+}
+
+TEST(LinkByName, C6_a_full_node_links_by_its_attribute) {
+  const Link link = LinkOf(
+      Vm("web-1"), {NodeBuilder("n0").HostName("web-0"), NodeBuilder("n1").HostName("web-1")});
+  EXPECT_EQ(link.state, LinkState::kLinked);
+  EXPECT_EQ(link.node, 1U);
+  EXPECT_THAT(link.others, IsEmpty());
+  EXPECT_EQ(link.explanation, "node n1 bears the name by its unique.hostname");
+}
+
+TEST(LinkByName, C6_the_short_host_name_counts_without_case) {
+  for (const char* host : {"web-1", "WEB-1", "web-1.example.org", "Web-1.local"}) {
+    EXPECT_EQ(LinkOf(Vm("web-1"), {NodeBuilder("n").HostName(host)}).state, LinkState::kLinked)
+        << host;
+  }
+  for (const char* host : {"web-10", "web", "web-1x.example.org", "", ".web-1"}) {
+    EXPECT_EQ(LinkOf(Vm("web-1"), {NodeBuilder("n").HostName(host)}).state, LinkState::kNone)
+        << host;
+  }
+}
+
+TEST(LinkByName, the_name_of_a_full_node_is_not_its_attribute) {
+  const nomad::Node node = NodeBuilder("n").Name("web-1").HostName("other");
+  EXPECT_EQ(LinkOf(Vm("web-1"), {node}).state, LinkState::kNone);
+}
+
+TEST(LinkByName, a_full_node_without_the_attribute_links_to_nothing) {
+  EXPECT_EQ(LinkOf(Vm("web-1"), {NodeBuilder("n").Name("web-1").Meta("a", "b")}).state,
+            LinkState::kNone);
+}
+
+TEST(LinkByName, another_attribute_or_a_meta_key_can_hold_the_name) {
+  EXPECT_EQ(
+      LinkOf(Vm("web-1", "unique.vm.name"), {NodeBuilder("n").Attribute("unique.vm.name", "web-1")})
+          .state,
+      LinkState::kLinked);
+  EXPECT_EQ(LinkOf(Vm("web-1", "meta.vm"), {NodeBuilder("n").Meta("vm", "web-1")}).state,
+            LinkState::kLinked);
+  EXPECT_EQ(LinkOf(Vm("web-1", "meta.vm"), {NodeBuilder("n").Attribute("meta.vm", "web-1")}).state,
+            LinkState::kNone);
+  EXPECT_EQ(LinkOf(Vm("web-1", "vm"), {NodeBuilder("n").Meta("vm", "web-1")}).state,
+            LinkState::kNone);
+}
+
+TEST(LinkByName, C6_a_stub_links_provisionally_by_its_name) {
+  for (const char* attribute : {"unique.hostname", "meta.vm"}) {
+    const Link link = LinkOf(Vm("web-1", attribute), {NodeBuilder("n").Name("Web-1.local")});
+    EXPECT_EQ(link.state, LinkState::kLinked) << attribute;
+    EXPECT_THAT(link.explanation, HasSubstr("by its Name"));
+  }
+}
+
+TEST(LinkByName, the_name_of_a_stub_gives_way_to_a_node_that_is_known_by_the_attribute) {
+  const Link link = LinkOf(Vm("web-1", "meta.vm"), {NodeBuilder("stub").Name("web-1"),
+                                                    NodeBuilder("full").Meta("vm", "web-1")});
+  EXPECT_EQ(link.state, LinkState::kLinked);
+  EXPECT_EQ(link.node, 1U);
+}
+
+TEST(LinkByName, where_the_host_name_counts_a_stub_of_the_name_is_a_rival) {
+  const Link link = LinkOf(
+      Vm("web-1"), {NodeBuilder("stub").Name("web-1"), NodeBuilder("full").HostName("web-1")});
+  EXPECT_EQ(link.state, LinkState::kTwoReady);
+}
+
+TEST(LinkByName, a_vm_without_a_name_links_to_nothing) {
+  EXPECT_EQ(LinkOf(Vm(""), {NodeBuilder("n").Name(""), NodeBuilder("m").HostName("")}).state,
+            LinkState::kNone);
+}
+
+TEST(LinkByName, no_node_no_link) {
+  const Link link = LinkOf(Vm("web-1"), {});
+  EXPECT_EQ(link.state, LinkState::kNone);
+  EXPECT_THAT(link.others, IsEmpty());
+  EXPECT_EQ(link.explanation, "");
+}
+
+TEST(LinkAmongSeveral, C6_an_old_down_node_of_the_name_loses_to_the_ready_one) {
+  const Link link = LinkOf(
+      Vm("web-1"), {NodeBuilder("old").HostName("web-1").Status(NodeStatus::kDown).CreateIndex(99),
+                    NodeBuilder("new").HostName("web-1").CreateIndex(5)});
+  EXPECT_EQ(link.state, LinkState::kLinked);
+  EXPECT_EQ(link.node, 1U);
+  EXPECT_THAT(link.others, ElementsAre(0U));
+}
+
+TEST(LinkAmongSeveral, ready_beats_initializing_and_disconnected_beat_down) {
+  const NodeStatus order[] = {NodeStatus::kReady, NodeStatus::kInitializing, NodeStatus::kDown};
+  for (int better = 0; better < 3; ++better) {
+    for (int worse = better + 1; worse < 3; ++worse) {
+      const Link link = LinkOf(
+          Vm("web-1"), {NodeBuilder("a").HostName("web-1").Status(order[worse]).CreateIndex(9),
+                        NodeBuilder("b").HostName("web-1").Status(order[better]).CreateIndex(1)});
+      EXPECT_EQ(link.node, 1U) << better << worse;
+    }
+  }
+  const Link link = LinkOf(
+      Vm("web-1"), {NodeBuilder("a").HostName("web-1").Status(NodeStatus::kDown).CreateIndex(9),
+                    NodeBuilder("b").HostName("web-1").Status(NodeStatus::kDisconnected)});
+  EXPECT_EQ(link.node, 1U);
+}
+
+TEST(LinkAmongSeveral, of_equals_that_are_not_ready_the_younger_wins) {
+  const Link link = LinkOf(
+      Vm("web-1"), {NodeBuilder("a").HostName("web-1").Status(NodeStatus::kDown).CreateIndex(5),
+                    NodeBuilder("b").HostName("web-1").Status(NodeStatus::kDown).CreateIndex(9),
+                    NodeBuilder("c").HostName("web-1").Status(NodeStatus::kDown).CreateIndex(7)});
+  EXPECT_EQ(link.state, LinkState::kLinked);
+  EXPECT_EQ(link.node, 1U);
+  EXPECT_THAT(link.others, ElementsAre(2U, 0U));
+}
+
+TEST(LinkAmongSeveral, C6_two_ready_nodes_are_a_real_tie) {
+  const Link link =
+      LinkOf(Vm("web-1"), {NodeBuilder("a").HostName("web-1").CreateIndex(5),
+                           NodeBuilder("b").HostName("web-1").CreateIndex(9),
+                           NodeBuilder("c").HostName("web-1").Status(NodeStatus::kDown)});
+  EXPECT_EQ(link.state, LinkState::kTwoReady);
+  EXPECT_THAT(link.others, ElementsAre(1U, 0U));
+  EXPECT_THAT(link.explanation, HasSubstr("b a"));
+}
+
+TEST(LinkMany, each_vm_gets_its_own_node) {
+  std::vector<VmWitness> vms;
+  std::vector<nomad::Node> nodes;
+  for (int i = 0; i < 200; ++i) {
+    vms.push_back(Vm("web-" + std::to_string(i)));
+    nodes.push_back(
+        NodeBuilder("n" + std::to_string(i)).HostName("web-" + std::to_string(199 - i)));
+  }
+  const Links links = LinkNodes(vms, nodes);
+  ASSERT_EQ(links.of_vm.size(), 200U);
+  for (std::size_t i = 0; i < 200; ++i) {
+    EXPECT_EQ(links.of_vm[i].state, LinkState::kLinked);
+    EXPECT_EQ(links.of_vm[i].node, 199 - i);
+  }
+}
+
+TEST(LinkMany, a_node_is_linked_if_any_link_names_it_whatever_its_state) {
+  const Links links =
+      LinkNodes({Vm("linked"), Vm("tied"), Vm("absent")},
+                {NodeBuilder("n0").HostName("linked"),
+                 NodeBuilder("n1").HostName("linked").Status(NodeStatus::kDown),
+                 NodeBuilder("n2").HostName("tied"), NodeBuilder("n3").HostName("tied"),
+                 NodeBuilder("n4").HostName("stranger"), NodeBuilder("n5")});
+  EXPECT_THAT(links.node_is_linked, ElementsAre(true, true, true, true, false, false));
+}
+
+TEST(LinkMany, a_node_that_bears_the_names_of_several_vms_is_nobodys) {
+  const Links links = LinkNodes(
+      {Vm("web-1"), Vm("db-1", "meta.vm"), Vm("web-2")},
+      {NodeBuilder("n").HostName("web-1").Meta("vm", "db-1"), NodeBuilder("m").HostName("web-2")});
+  EXPECT_EQ(links.of_vm[0].state, LinkState::kContradicted);
+  EXPECT_EQ(links.of_vm[1].state, LinkState::kContradicted);
+  EXPECT_EQ(links.of_vm[2].state, LinkState::kLinked);
+  EXPECT_THAT(links.of_vm[0].others, ElementsAre(0U));
+  EXPECT_THAT(links.node_is_linked, ElementsAre(true, true));
+}
+
+}  // namespace
+}  // namespace nomad_harvester::nodepool

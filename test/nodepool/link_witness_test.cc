@@ -1,0 +1,179 @@
+// Rule C6: the second witnesses.
+#include "nomad_harvester/nodepool/link.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nodepool/builders.h"
+
+namespace nomad_harvester::nodepool {
+namespace {
+
+using nomad::NodeStatus;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+VmWitness Vm(std::string name, std::string uuid, std::vector<std::string> addresses = {}) {
+  return {.name = std::move(name),
+          .firmware_uuid = std::move(uuid),
+          .addresses = std::move(addresses),
+          .node_attribute = "unique.hostname"};
+}
+const VmWitness kOne = Vm("web-1", "uuid-1", {"10.0.0.1"});
+const VmWitness kTwo = Vm("web-2", "uuid-2", {"10.0.0.2", "fd00::2"});
+
+Link LinkOfOne(const std::vector<nomad::Node>& nodes) {
+  return LinkNodes({kOne, kTwo}, nodes).of_vm.at(0);
+}
+NodeBuilder One(std::string id = "n1") { return NodeBuilder(std::move(id)).HostName("web-1"); }
+
+TEST(SecondWitness, C6_a_uuid_in_the_meta_that_is_another_vms_contradicts) {
+  const Link link = LinkOfOne({One().Meta("harvester_vm_uuid", "UUID-2")});
+  EXPECT_EQ(link.state, LinkState::kContradicted);
+  EXPECT_THAT(link.others, ElementsAre(0U));
+  EXPECT_EQ(link.explanation,
+            "node n1 bears the name web-1, but its meta.harvester_vm_uuid is that of VM web-2");
+}
+
+TEST(SecondWitness, C6_an_address_that_is_another_vms_contradicts) {
+  EXPECT_EQ(LinkOfOne({One().Address("10.0.0.2")}).state, LinkState::kContradicted);
+  EXPECT_EQ(LinkOfOne({One().Address("FD00::2")}).state, LinkState::kContradicted);
+  EXPECT_EQ(LinkOfOne({One().Attribute("unique.network.ip-address", "10.0.0.2")}).state,
+            LinkState::kContradicted);
+  EXPECT_THAT(LinkOfOne({One().Address("10.0.0.2")}).explanation, HasSubstr("address 10.0.0.2"));
+}
+
+TEST(SecondWitness, C6_a_host_id_that_is_another_vms_firmware_uuid_contradicts) {
+  EXPECT_EQ(LinkOfOne({One().Attribute("unique.host_id", "uuid-2")}).state,
+            LinkState::kContradicted);
+}
+
+TEST(SecondWitness, a_stub_can_be_contradicted_by_its_address) {
+  EXPECT_EQ(LinkOfOne({NodeBuilder("n").Name("web-1").Address("10.0.0.2")}).state,
+            LinkState::kContradicted);
+}
+
+TEST(SecondWitness, C6_a_value_that_matches_no_vm_says_nothing) {
+  EXPECT_EQ(LinkOfOne({One()
+                           .Meta("harvester_vm_uuid", "uuid-9")
+                           .Address("192.168.7.7")
+                           .Attribute("unique.host_id", "b1946ac9")})
+                .state,
+            LinkState::kLinked);
+  EXPECT_EQ(LinkOfOne({One().Meta("harvester_vm_uuid", "").Address("")}).state, LinkState::kLinked);
+}
+
+TEST(SecondWitness, C6_a_value_that_several_nodes_share_says_nothing) {
+  // Behind masquerade every guest sees the same address.
+  const Links links = LinkNodes(
+      {kOne, kTwo},
+      {One().Address("10.0.0.2"), NodeBuilder("n2").HostName("web-2").Address("10.0.0.2")});
+  EXPECT_EQ(links.of_vm[0].state, LinkState::kLinked);
+  EXPECT_EQ(links.of_vm[1].state, LinkState::kLinked);
+}
+
+TEST(SecondWitness, a_value_that_several_vms_share_says_nothing) {
+  const Links links =
+      LinkNodes({kOne, kTwo, Vm("web-3", "uuid-2")}, {One().Meta("harvester_vm_uuid", "uuid-2")});
+  EXPECT_EQ(links.of_vm[0].state, LinkState::kLinked);
+}
+
+TEST(SecondWitness, one_that_agrees_is_told_in_the_explanation) {
+  const Link link = LinkOfOne({One().Meta("harvester_vm_uuid", "uuid-1").Address("10.0.0.1")});
+  EXPECT_EQ(link.state, LinkState::kLinked);
+  EXPECT_EQ(link.explanation,
+            "node n1 bears the name by its unique.hostname, confirmed by its "
+            "meta.harvester_vm_uuid, confirmed by its address 10.0.0.1");
+}
+
+TEST(SecondWitness, one_that_contradicts_outweighs_one_that_agrees) {
+  EXPECT_EQ(LinkOfOne({One().Meta("harvester_vm_uuid", "uuid-1").Address("10.0.0.2")}).state,
+            LinkState::kContradicted);
+}
+
+TEST(SecondWitness, alone_does_not_link_a_node_of_another_name) {
+  const Links links = LinkNodes(
+      {kOne, kTwo}, {NodeBuilder("n").HostName("other").Meta("harvester_vm_uuid", "uuid-1")});
+  EXPECT_EQ(links.of_vm[0].state, LinkState::kNone);
+  EXPECT_THAT(links.node_is_linked, ElementsAre(false));
+}
+
+TEST(SecondWitness, settles_a_tie_of_two_ready_nodes) {
+  const Link link = LinkOfOne(
+      {One("a").CreateIndex(9), One("b").CreateIndex(1).Meta("harvester_vm_uuid", "uuid-1")});
+  EXPECT_EQ(link.state, LinkState::kLinked);
+  EXPECT_EQ(link.node, 1U);
+  EXPECT_THAT(link.others, ElementsAre(0U));
+}
+
+TEST(SecondWitness, settles_no_tie_if_it_identifies_the_vm_on_both_nodes) {
+  const Link link =
+      LinkOfOne({One("a").Meta("harvester_vm_uuid", "uuid-1"), One("b").Address("10.0.0.1")});
+  EXPECT_EQ(link.state, LinkState::kTwoReady);
+}
+
+TEST(SecondWitness, settles_no_tie_by_a_value_that_the_copies_share) {
+  const Link link = LinkOfOne(
+      {One("a").Meta("harvester_vm_uuid", "uuid-1"), One("b").Meta("harvester_vm_uuid", "uuid-1")});
+  EXPECT_EQ(link.state, LinkState::kTwoReady);
+}
+
+TEST(SecondWitness, that_names_another_vm_on_one_of_two_ready_nodes_leaves_the_tie) {
+  const Link link = LinkOfOne({One("a").Meta("harvester_vm_uuid", "uuid-2"), One("b")});
+  EXPECT_EQ(link.state, LinkState::kTwoReady);
+}
+
+TEST(SecondWitness, a_contradicted_ready_node_is_not_replaced_by_an_old_down_one) {
+  const Link link = LinkOfOne(
+      {One("new").Meta("harvester_vm_uuid", "uuid-2"), One("old").Status(NodeStatus::kDown)});
+  EXPECT_EQ(link.state, LinkState::kContradicted);
+  EXPECT_THAT(link.others, ElementsAre(0U, 1U));
+}
+
+TEST(SecondWitness, C6_the_others_go_on_when_one_is_contradicted) {
+  const Links links = LinkNodes({kOne, kTwo}, {One().Meta("harvester_vm_uuid", "uuid-2"),
+                                               NodeBuilder("n2").HostName("web-2")});
+  EXPECT_EQ(links.of_vm[0].state, LinkState::kContradicted);
+  EXPECT_EQ(links.of_vm[1].state, LinkState::kLinked);
+  EXPECT_EQ(links.of_vm[1].node, 1U);
+}
+
+TEST(DeclaredForeign, a_machine_says_none) {
+  EXPECT_TRUE(IsDeclaredForeign(NodeBuilder("n").Meta("harvester_vm_uuid", "none")));
+  EXPECT_TRUE(IsDeclaredForeign(NodeBuilder("n").Meta("harvester_vm_uuid", "None")));
+  EXPECT_FALSE(IsDeclaredForeign(NodeBuilder("n").Meta("harvester_vm_uuid", "uuid-1")));
+  EXPECT_FALSE(IsDeclaredForeign(NodeBuilder("n").Meta("harvester_vm_uuid", "")));
+  EXPECT_FALSE(IsDeclaredForeign(NodeBuilder("n")));
+}
+
+TEST(DeclaredForeign, a_machine_that_bears_a_vms_name_contradicts) {
+  const Link link = LinkOfOne({One().Meta("harvester_vm_uuid", "none")});
+  EXPECT_EQ(link.state, LinkState::kContradicted);
+  EXPECT_THAT(link.explanation, HasSubstr("declares it no VM"));
+}
+
+TEST(DeclaredForeign, a_machine_is_no_rival_of_the_vms_own_node) {
+  const Link ready = LinkOfOne({One("metal").Meta("harvester_vm_uuid", "none"), One("vm")});
+  EXPECT_EQ(ready.state, LinkState::kLinked);
+  EXPECT_EQ(ready.node, 1U);
+  const Link down = LinkOfOne(
+      {One("metal").Meta("harvester_vm_uuid", "none"), One("vm").Status(NodeStatus::kDown)});
+  EXPECT_EQ(down.state, LinkState::kLinked);
+  EXPECT_EQ(down.node, 1U);
+}
+
+TEST(Protected, C7_a_node_says_so_in_its_meta) {
+  EXPECT_TRUE(IsProtected(NodeBuilder("n").Meta("harvester_protect", "true")));
+  EXPECT_TRUE(IsProtected(NodeBuilder("n").Meta("harvester_protect", "1")));
+  EXPECT_FALSE(IsProtected(NodeBuilder("n").Meta("harvester_protect", "false")));
+  EXPECT_FALSE(IsProtected(NodeBuilder("n").Meta("harvester_protect", "F")));
+  EXPECT_FALSE(IsProtected(NodeBuilder("n")));
+}
+
+TEST(Protected, C7_a_word_that_cannot_be_read_protects) {
+  for (const char* word : {"yes", "", "no", "TRUE ", "protected"}) {
+    EXPECT_TRUE(IsProtected(NodeBuilder("n").Meta("harvester_protect", word))) << word;
+  }
+}
+
+}  // namespace
+}  // namespace nomad_harvester::nodepool
