@@ -28,6 +28,8 @@ constexpr std::size_t kMaxKeyBytes = 128;
 constexpr std::size_t kMaxFields = 512;
 // Strings are shortened down to this before fields are dropped.
 constexpr std::size_t kMinStringBytes = 64;
+// How exactly the length is looked for at which a line fits.
+constexpr std::size_t kStringStep = 512;
 constexpr std::string_view kDroppedKey = "fields_dropped";
 
 // NaN and the infinities, which JSON lacks, as Go prints them.
@@ -97,9 +99,12 @@ std::string FormatHclog(const Record& record, std::string_view module) {
   std::string line = Render(record, module, kMaxLineBytes, all);
   if (line.size() <= kMaxLineBytes) return line;
   if (fits(kMinStringBytes, all)) {
-    const std::size_t longest =
-        Largest(kMinStringBytes, kMaxLineBytes, [&](std::size_t n) { return fits(n, all); });
-    return Render(record, module, longest, all);
+    const auto length = [](std::size_t steps) {
+      return std::max(kMinStringBytes, steps * kStringStep);
+    };
+    const std::size_t steps = Largest(0, kMaxLineBytes / kStringStep,
+                                      [&](std::size_t n) { return fits(length(n), all); });
+    return Render(record, module, length(steps), all);
   }
   const std::size_t fields =
       Largest(0, all, [&](std::size_t n) { return fits(kMinStringBytes, n); });

@@ -65,7 +65,7 @@ std::string Random::NextUuid() {
   for (const std::uint64_t half : {high, low}) {
     for (int shift = 60; shift >= 0; shift -= 4) uuid += kHex[half >> shift & 0xf];
   }
-  for (const std::size_t position : {8, 13, 18, 23}) uuid.insert(position, 1, '-');
+  for (const std::size_t position : {8u, 13u, 18u, 23u}) uuid.insert(position, 1, '-');
   return uuid;
 }
 

@@ -29,18 +29,19 @@ TEST(Mutex, Excludes_other_threads) {
 
 TEST(Mutex, Try_lock_tells_whether_it_is_free) {
   Mutex mutex;
-  bool taken = true;
-  mutex.lock();
-  std::jthread([&] {
-    taken = mutex.try_lock();
-    if (taken) mutex.unlock();
-  }).join();
-  EXPECT_FALSE(taken);
-  mutex.unlock();
-  if (mutex.try_lock()) {
-    taken = true;
-    mutex.unlock();
+  bool taken = false;
+  const auto try_it = [&] {
+    if (mutex.try_lock()) {
+      taken = true;
+      mutex.unlock();
+    }
+  };
+  {
+    MutexLock lock(mutex);
+    std::jthread(try_it).join();
   }
+  EXPECT_FALSE(taken);
+  std::jthread(try_it).join();
   EXPECT_TRUE(taken);
 }
 

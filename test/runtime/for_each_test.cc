@@ -81,7 +81,7 @@ TEST(ForEachBounded, Keeps_one_status_per_index_and_one_failure_stops_no_other) 
 TEST(ForEachBounded, Never_runs_more_at_a_time_than_allowed) {
   FakeClock clock;
   WorkerPool pool(Threads(8));
-  for (const std::size_t parallelism : {0, 1, 2, 5}) {
+  for (const std::size_t parallelism : {0u, 1u, 2u, 5u}) {
     std::atomic<std::size_t> running = 0;
     std::atomic<std::size_t> most = 0;
     ForEachBounded(Context::Background(clock), pool, 200, parallelism, [&](std::size_t) {
