@@ -81,10 +81,6 @@ void ReadHarvesterSettings(ConfigReader& reader, HarvesterSettings* settings) {
   if (!settings->kubeconfig_context.empty() && !has_kubeconfig) {
     reader.AddWarning("harvester_kubeconfig_context", "has no effect without a kubeconfig");
   }
-  const bool has_token = !settings->token.empty() || !settings->token_file.empty();
-  if (has_token && IsPlainHttp(settings->url)) {
-    reader.AddWarning("harvester_url", "http:// sends the token unencrypted");
-  }
 }
 
 }  // namespace nomad_harvester::config

@@ -69,7 +69,7 @@ constexpr Option kOptions[] = {
      .documentation =
          "File of PEM certificates that Harvester's certificate is verified with. Otherwise: "
          "`SSL_CERT_FILE`, `SSL_CERT_DIR`, the well-known bundles of Debian, Alpine, SUSE and "
-         "RHEL; none of them is an error."},
+         "RHEL. Where there is none of them, an error names this key."},
     {.group = kHarvester,
      .key = "harvester_client_cert",
      .type = OptionType::kPath,

@@ -28,17 +28,17 @@ All values are strings in HCL:
 - Every problem of a block is reported at once, one line each: the key, what is wrong, the cure.
 - An unknown key is an error that names the nearest known key. `dry-run` and what begins with
   `_nomad_autoscaler_` belong to the agent and are accepted.
-- A value that was given and is wrong is never replaced by a default; nor is an empty one, except
-  for lists and maps, where it means none, and for `node_class`, `datacenter` and `node_pool`,
-  where presence alone counts.
+- A value that was given and is wrong is never replaced by a default, and an empty one is wrong.
+  Exceptions: an empty list or map is none; an empty text of a key `nomad_…` counts as absent; of
+  `node_class`, `datacenter` and `node_pool` the presence alone counts.
 - An environment variable that is empty counts as unset.
 - Secrets are never logged and never part of an error.
 )md";
 }
 
 std::string_view PluginRulesText() {
-  return R"md(`target "harvester" { driver = "harvester"  config = { … } }` in the agent's configuration. What the
-agent refuses at a reload leaves the plugin with the configuration that it had.
+  return R"md(`target "harvester" { driver = "harvester"  config = { … } }` in the agent's configuration. A
+configuration that is refused at a reload leaves the plugin with the one that it had.
 
 An environment variable wins over its key, except in the table of Nomad, where most of them only fill
 a key that is absent or empty.
@@ -81,7 +81,7 @@ refused. User data that needs other `{{ }}` of its own (Jinja, consul-template, 
 delimiters at the top, the Mustache way: after `{{=<% %>=}}` it is `<%vm_name%>`, and `{{ }}` is
 ordinary text.
 
-A template that begins with `#cloud-config` must be valid YAML once it is rendered. Whatever the user
+A template that says `#cloud-config` must be valid YAML once it is rendered. Whatever the user
 data is, it travels in a Secret that the VM owns, never in the VM object.
 )md";
 }

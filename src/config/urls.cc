@@ -77,8 +77,6 @@ std::optional<std::size_t> SchemeLength(std::string_view url) {
 
 }  // namespace
 
-bool IsPlainHttp(std::string_view url) { return HasPrefix(url, kHttp); }
-
 ValueOr<std::string> HttpUrl(const std::string& text) {
   constexpr char kExample[] = "write it such as \"https://10.0.0.1:6443\"";
   if (text.empty()) return Fault{"must not be empty", kExample, false};

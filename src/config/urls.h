@@ -3,7 +3,6 @@
 #define NOMAD_HARVESTER_SRC_CONFIG_URLS_H_
 
 #include <string>
-#include <string_view>
 
 #include "config_reader.h"
 
@@ -17,8 +16,6 @@ ValueOr<std::string> HttpUrl(const std::string& text);
 ValueOr<std::string> NomadAddress(const std::string& text);
 // A host name or an IP address, without port.
 ValueOr<std::string> HostName(const std::string& text);
-
-bool IsPlainHttp(std::string_view url);
 
 }  // namespace nomad_harvester::config
 

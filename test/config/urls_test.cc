@@ -107,12 +107,5 @@ TEST(HostName, takes_names_and_addresses_without_port) {
   }
 }
 
-TEST(IsPlainHttp, knows_the_scheme_in_any_case) {
-  EXPECT_TRUE(IsPlainHttp("http://host"));
-  EXPECT_TRUE(IsPlainHttp("HTTP://host"));
-  EXPECT_FALSE(IsPlainHttp("https://host"));
-  EXPECT_FALSE(IsPlainHttp(""));
-}
-
 }  // namespace
 }  // namespace nomad_harvester::config

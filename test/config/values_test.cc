@@ -109,7 +109,7 @@ TEST(Values, dns_labels_have_a_limit) {
   EXPECT_EQ(ValueOf(DnsLabel("web-1", 40)), "web-1");
   EXPECT_EQ(ValueOf(DnsLabel(std::string(40, 'a'), 40)), std::string(40, 'a'));
   for (const std::string& bad : {std::string(41, 'a'), std::string("Web"), std::string("-a"),
-                                std::string("a-"), std::string("a.b"), std::string()}) {
+                                 std::string("a-"), std::string("a.b"), std::string()}) {
     EXPECT_EQ(FaultOf(DnsLabel(bad, 40)), "must be a DNS label of at most 40 characters") << bad;
   }
 }
