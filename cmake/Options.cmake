@@ -15,9 +15,17 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set_property(GLOBAL PROPERTY USE_FOLDERS ON)
 
+# Paths below the base directory count as relative, so that two clones, or two build directories of
+# one, share what they compile.
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+  cmake_path(IS_PREFIX PROJECT_SOURCE_DIR ${CMAKE_BINARY_DIR} NORMALIZE build_is_below_source)
+  set(ccache_base ${CMAKE_BINARY_DIR})
+  if(build_is_below_source)
+    set(ccache_base ${PROJECT_SOURCE_DIR})
+  endif()
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${ccache_base}
+      CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=time_macros ${CCACHE_PROGRAM})
 endif()
 
 add_library(nomad_harvester_options INTERFACE)

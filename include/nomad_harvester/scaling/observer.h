@@ -1,0 +1,90 @@
+// Reads both systems into a snapshot, and remembers what a single look cannot tell.
+#ifndef NOMAD_HARVESTER_SCALING_OBSERVER_H_
+#define NOMAD_HARVESTER_SCALING_OBSERVER_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nomad_harvester/harvester/vm_store.h"
+#include "nomad_harvester/log/logger.h"
+#include "nomad_harvester/nodepool/full_node_cache.h"
+#include "nomad_harvester/nomad/client.h"
+#include "nomad_harvester/scaling/snapshot.h"
+
+#include "absl/status/statusor.h"
+
+namespace nomad_harvester::scaling {
+
+// What is remembered of a namespace between observations. Thread-safe: Status and the loop share
+// it.
+class ObserverMemory {
+ public:
+  // Fills start_failure, node_down_for and nomad_unreadable_for of the snapshot.
+  void Apply(base::MonoTime now, PoolSnapshot* snapshot);
+
+ private:
+  struct Failing {
+    std::string reason;
+    base::MonoTime since{};
+  };
+  void ApplyStartFailure(base::MonoTime now, base::WallTime wall_now, VmView* view)
+      NH_REQUIRES(mutex_);
+  void ApplyNodeDown(base::MonoTime now, const PoolSnapshot& snapshot, VmView* view)
+      NH_REQUIRES(mutex_);
+
+  base::Mutex mutex_;
+  std::map<std::string, Failing> failing_ NH_GUARDED_BY(mutex_);            // by VM uid
+  std::map<std::string, base::MonoTime> down_since_ NH_GUARDED_BY(mutex_);  // by node ID
+  std::optional<base::MonoTime> unreadable_since_ NH_GUARDED_BY(mutex_);
+  base::Duration unreadable_total_ NH_GUARDED_BY(mutex_){};
+  std::map<std::string, base::Duration> unreadable_before_ NH_GUARDED_BY(mutex_);  // by VM uid
+};
+
+// What the loop reads. Not thread-safe by itself; what it refers to is.
+class Observer {
+ public:
+  struct Wanted {
+    // Read full nodes (attributes, meta) where a decision rests on them; remembered in the cache.
+    bool full_nodes = true;
+    // Read the allocations of the region: for nodes that have to be quiet, or a strategy.
+    bool allocations = false;
+    // A blocking query: wait for a change after this index first.
+    std::uint64_t after_index = 0;
+    base::Duration wait{};
+  };
+
+  Observer(const nomad::NomadClient& nomad, const harvester::VmStore& vms,
+           nodepool::FullNodeCache& cache, ObserverMemory& memory, log::Logger logger);
+
+  // Nodes first, then VMs: a VM that is seen without a node has none that came before it. Nomad
+  // that cannot be read is no error (nomad_readable is false); Harvester is. `base` brings policy,
+  // key, region and the Lease's action.
+  absl::StatusOr<PoolSnapshot> Observe(const runtime::Context& context, PoolSnapshot base,
+                                       const Wanted& wanted);
+
+  // Links VMs and nodes of a snapshot anew; used as well for the lists that Status reads.
+  static void Link(PoolSnapshot* snapshot);
+
+ private:
+  void ReadNodes(const runtime::Context& context, const Wanted& wanted, PoolSnapshot* snapshot);
+  void CompleteNodes(const runtime::Context& context, PoolSnapshot* snapshot);
+  void ReadAllocations(const runtime::Context& context, PoolSnapshot* snapshot);
+  void ReadDetailsOfMarked(const runtime::Context& context, PoolSnapshot* snapshot);
+
+  const nomad::NomadClient& nomad_;
+  const harvester::VmStore& vms_;
+  nodepool::FullNodeCache& cache_;
+  ObserverMemory& memory_;
+  const log::Logger logger_;
+};
+
+// Stubs that have to be read in full before the links can be trusted (rule C6): pool members whose
+// Name is no VM's, and nodes that could be a VM which seems broken. Indexes into snapshot.nodes.
+std::vector<std::size_t> NodesToReadInFull(const PoolSnapshot& snapshot);
+
+}  // namespace nomad_harvester::scaling
+
+#endif  // NOMAD_HARVESTER_SCALING_OBSERVER_H_

@@ -1,0 +1,74 @@
+// What a Scale has to do: a pure function of what was observed.
+#ifndef NOMAD_HARVESTER_SCALING_PLAN_H_
+#define NOMAD_HARVESTER_SCALING_PLAN_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "nomad_harvester/scaling/snapshot.h"
+
+#include "absl/status/statusor.h"
+
+namespace nomad_harvester::scaling {
+
+enum class Direction { kNone, kOut, kIn };
+
+// A VM to create: under a name that an earlier action left over, or under a new one (empty name).
+struct PlannedCreation {
+  std::string name;
+  std::string action_id;
+};
+struct PlannedRemoval {
+  std::string vm;
+  std::string node_id;  // empty: no node
+  std::string reason;   // "least busy (12 %)", "stopped", …
+};
+struct PassedOver {
+  std::string vm;
+  std::string reason;
+};
+
+struct ScalePlan {
+  Direction direction = Direction::kNone;
+  std::int64_t from = 0;
+  std::int64_t wanted = 0;  // what the action asked for
+  std::int64_t to = 0;      // after max_scale_out / max_scale_in
+  bool capped = false;
+  std::vector<std::string> take_back;  // marked VMs that come back before anything is created
+  std::vector<PlannedCreation> create;
+  std::vector<PlannedRemoval> remove;  // in order
+  std::vector<PassedOver> passed_over;
+  // Fewer victims than wanted could be found: the Scale does what it can and says so (as the SDK).
+  std::int64_t missing_victims = 0;
+};
+
+struct PlanInputs {
+  // The node that the autoscaler itself runs on; empty: unknown or none (rule C7).
+  std::string own_node_id;
+  // Claims that more than one VM of the namespace uses are found from the snapshot's VMs.
+};
+
+// INVALID_ARGUMENT: negative count. FAILED_PRECONDITION: growth while a broken VM stands that is
+// not removed (rule S1) or while a node of a VM joined the wrong pool (rule C15); shrinking while
+// the mass-loss guard holds is decided by the caller. The snapshot must hold the allocations of
+// every pool node if the policy's strategy needs them, and full nodes for all VMs that may be
+// chosen.
+absl::StatusOr<ScalePlan> PlanScale(const PoolSnapshot& snapshot, std::int64_t desired,
+                                    const PlanInputs& inputs);
+
+// One line for people: "scale in 5 → 3: web-abc (node 1f2e…, least busy 3 %), …".
+std::string Describe(const ScalePlan& plan);
+
+// Joined, unmarked members whose guest runs but that no node links: more than max(1, 20 %) of them
+// at once is a sign of a fault elsewhere (rule C15).
+struct MassLoss {
+  std::int64_t lost = 0;
+  std::int64_t of = 0;
+  bool alarming = false;
+};
+MassLoss FindMassLoss(const PoolSnapshot& snapshot);
+
+}  // namespace nomad_harvester::scaling
+
+#endif  // NOMAD_HARVESTER_SCALING_PLAN_H_

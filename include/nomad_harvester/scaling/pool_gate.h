@@ -1,0 +1,61 @@
+// Who acts on a pool in this process.
+#ifndef NOMAD_HARVESTER_SCALING_POOL_GATE_H_
+#define NOMAD_HARVESTER_SCALING_POOL_GATE_H_
+
+#include <memory>
+
+#include "nomad_harvester/base/mutex.h"
+#include "nomad_harvester/runtime/context.h"
+
+#include "absl/status/statusor.h"
+
+namespace nomad_harvester::scaling {
+
+// At most one Scale or one resumption at a time; a Scale takes over from a resumption (rule C11).
+// Thread-safe. Must outlive its passes.
+class PoolGate {
+ public:
+  // The right to act; gives it back when destroyed. Its context is cancelled when a Scale takes
+  // over, or by CancelAll.
+  class Pass {
+   public:
+    Pass(PoolGate& gate, const runtime::Context& parent) : gate_(gate), source_(parent) {}
+    ~Pass();
+    Pass(const Pass&) = delete;
+    Pass& operator=(const Pass&) = delete;
+
+    const runtime::Context& context() const { return source_.context(); }
+    void Cancel(runtime::CancelReason reason) const { source_.Cancel(reason); }
+
+   private:
+    friend class PoolGate;
+    PoolGate& gate_;
+    runtime::CancelSource source_;
+  };
+
+  // ABORTED: a Scale is open. Cancels a resumption and waits until it has ended, as long as
+  // `context` allows. `context` becomes the parent of the pass's.
+  absl::StatusOr<std::unique_ptr<Pass>> EnterForScale(const runtime::Context& context);
+  // Null if anybody acts already, or a Scale waits to.
+  std::unique_ptr<Pass> EnterForResumption(const runtime::Context& context);
+
+  bool ScaleIsOpen() const;
+  bool Busy() const;
+  void Cancel(runtime::CancelReason reason);
+  // Waits until nobody acts; false if the context ended first.
+  bool WaitUntilIdle(const runtime::Context& context);
+
+ private:
+  enum class User { kNobody, kResumption, kScale };
+  void Leave();
+
+  mutable base::Mutex mutex_;
+  base::CondVar changed_;
+  User user_ NH_GUARDED_BY(mutex_) = User::kNobody;
+  bool scale_waits_ NH_GUARDED_BY(mutex_) = false;
+  const Pass* pass_ NH_GUARDED_BY(mutex_) = nullptr;
+};
+
+}  // namespace nomad_harvester::scaling
+
+#endif  // NOMAD_HARVESTER_SCALING_POOL_GATE_H_

@@ -1,0 +1,140 @@
+// One writer per pool, across processes (rule C11), and the pool's record (rules C10, C12, S4).
+#ifndef NOMAD_HARVESTER_SCALING_POOL_LEASE_H_
+#define NOMAD_HARVESTER_SCALING_POOL_LEASE_H_
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "nomad_harvester/base/mutex.h"
+#include "nomad_harvester/harvester/metadata.h"
+#include "nomad_harvester/kube/client.h"
+#include "nomad_harvester/kube/lease.h"
+#include "nomad_harvester/log/logger.h"
+#include "nomad_harvester/runtime/context.h"
+#include "nomad_harvester/scaling/snapshot.h"
+
+#include "absl/status/statusor.h"
+
+namespace nomad_harvester::scaling {
+
+inline constexpr base::Duration kLeaseDuration = std::chrono::seconds(20);
+inline constexpr base::Duration kLeaseRenewal = std::chrono::seconds(3);
+// A holder whose renewTime is at most this old by the API server's clock is alive.
+inline constexpr base::Duration kLeaseAlive = std::chrono::seconds(5);
+// No write attempt may take longer than this.
+inline constexpr base::Duration kWriteLimit = std::chrono::seconds(10);
+
+// What the Lease carries besides its holder. Unreadable annotations count as absent.
+struct PoolRecord {
+  std::optional<harvester::LeaseAction> action;
+  harvester::BackOff back_off;
+  std::optional<base::WallTime> last_event;
+};
+
+enum class LeaseUser { kScale, kResumption };
+
+// The coordination.k8s.io Lease of one pool, as one holder sees it. The object lives as long as its
+// pool in this process; Acquire and Release alternate. Thread-safe; Acquire, Store and Release
+// block for their requests.
+class PoolLease {
+ public:
+  struct Options {
+    bool enabled = true;
+    std::string holder;  // unique to this process: host, pid, random
+    base::Duration write_limit = kWriteLimit;
+  };
+  PoolLease(std::shared_ptr<const kube::KubeClient> client, PoolKey key, runtime::Clock& clock,
+            Options options, log::Logger logger);
+  ~PoolLease();
+  PoolLease(const PoolLease&) = delete;
+  PoolLease& operator=(const PoolLease&) = delete;
+
+  // Takes the Lease and keeps it renewed until Release. `on_lost` is called at most once, from the
+  // renewal, when another process holds it or it could not be renewed in time; every write permit
+  // refuses from then on, and a Lease that was lost is never regained by renewal.
+  //
+  // ABORTED: another live process holds it. A holder whose renewals stand still is waited for,
+  // until they have stood still for kLeaseDuration by our own clock, and then taken over; what was
+  // seen of it is remembered from call to call. PERMISSION_DENIED and a missing API are no error:
+  // the pool is then guarded in this process alone (one WARN), and used() is false. Every other
+  // failure to get the Lease is returned.
+  absl::Status Acquire(const runtime::Context& context, LeaseUser user,
+                       std::function<void()> on_lost);
+
+  // Whether a Lease guards the pool: false if it is switched off or forbidden.
+  bool used() const;
+  bool held() const;
+  // As read by Acquire and written by Store.
+  PoolRecord record() const;
+  // The server's clock when the Lease was last read or written.
+  std::optional<base::WallTime> server_time() const;
+
+  // Writes the record; without a Lease it only remembers it. An error means that the record may or
+  // may not be stored.
+  absl::Status Store(const runtime::Context& context, const PoolRecord& record);
+
+  // Ends the renewal and gives the Lease up (empty holder, by resourceVersion). The last write
+  // under its permit must have ended. A failure is logged only: the Lease then runs out.
+  void Release(const runtime::Context& context);
+
+  // Ends the renewal without a request: the Lease runs out, or the next Acquire of this process
+  // takes it again. For a call whose client went away, which must have no further effect.
+  void StopRenewal();
+
+  // Permission to write as long as the Lease is ours: the time since the last successful renewal
+  // was *sent* plus the limit of one attempt stays below kLeaseDuration. Outlives the PoolLease.
+  std::shared_ptr<const runtime::WritePermit> permit() const;
+
+  // Reads the record without taking the Lease: for Status after a start. NOT_FOUND: none yet.
+  absl::StatusOr<PoolRecord> Peek(const runtime::Context& context) const;
+
+ private:
+  class Permit;
+  struct Seen {  // another holder, and since when it stands still by our clock
+    std::string holder;
+    std::optional<base::WallTime> renew_time;
+    base::MonoTime since{};
+  };
+
+  absl::StatusOr<std::optional<kube::Lease>> Read(const runtime::Context& context) const;
+  absl::Status Create(const runtime::Context& context);
+  absl::Status TakeOver(const runtime::Context& context, const kube::Lease& lease);
+  // OK: free to take; ABORTED: busy; UNAVAILABLE: stands still, but not long enough yet.
+  absl::Status JudgeHolder(const kube::Lease& lease, LeaseUser user, bool first_look);
+  void Adopt(const kube::Lease& lease, base::MonoTime sent);
+  void NoteVersion(const kube::Lease& lease) NH_REQUIRES(mutex_);
+  // The API server's clock now, as far as its replies told: other processes compare renewTime with
+  // it.
+  base::WallTime ServerNow() const NH_REQUIRES(mutex_);
+  void GuardInProcessOnly(const absl::Status& why);
+  void StartRenewal(std::function<void()> on_lost);
+  void Renew();
+  void Lose(std::string_view why);
+
+  const std::shared_ptr<const kube::KubeClient> client_;
+  const PoolKey key_;
+  runtime::Clock& clock_;
+  const Options options_;
+  const log::Logger logger_;
+  const std::shared_ptr<Permit> permit_;
+
+  mutable base::Mutex mutex_;
+  bool used_ NH_GUARDED_BY(mutex_) = true;
+  bool held_ NH_GUARDED_BY(mutex_) = false;
+  bool warned_ NH_GUARDED_BY(mutex_) = false;
+  std::string resource_version_ NH_GUARDED_BY(mutex_);
+  PoolRecord record_ NH_GUARDED_BY(mutex_);
+  std::optional<base::WallTime> server_time_ NH_GUARDED_BY(mutex_);
+  base::MonoTime server_time_at_ NH_GUARDED_BY(mutex_){};  // our clock when that was read
+  std::optional<Seen> seen_ NH_GUARDED_BY(mutex_);
+  std::function<void()> on_lost_ NH_GUARDED_BY(mutex_);
+  std::unique_ptr<runtime::PeriodicTask> renewal_;  // only touched by Acquire and Release
+};
+
+PoolRecord ParsePoolRecord(const kube::Lease& lease, const log::Logger& logger);
+
+}  // namespace nomad_harvester::scaling
+
+#endif  // NOMAD_HARVESTER_SCALING_POOL_LEASE_H_

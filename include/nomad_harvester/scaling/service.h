@@ -1,0 +1,36 @@
+// The TargetService on top of two real or simulated systems.
+#ifndef NOMAD_HARVESTER_SCALING_SERVICE_H_
+#define NOMAD_HARVESTER_SCALING_SERVICE_H_
+
+#include <memory>
+#include <string>
+
+#include "nomad_harvester/config/plugin_config.h"
+#include "nomad_harvester/log/logger.h"
+#include "nomad_harvester/runtime/random.h"
+#include "nomad_harvester/runtime/workers.h"
+#include "nomad_harvester/scaling/clients.h"
+#include "nomad_harvester/scaling/target_service.h"
+
+namespace nomad_harvester::scaling {
+
+struct ServiceOptions {
+  runtime::Clock* clock = nullptr;  // outlives the service
+  std::shared_ptr<runtime::Random> random;
+  log::Logger logger;
+  config::Environment environment;
+  TransportFactory transports;
+  // Work inside a call, spread over threads, and resumption in the background. They must not be the
+  // same pool: a resumption occupies its thread for as long as a drain takes. Both outlive the
+  // service.
+  runtime::Executor* foreground = nullptr;
+  runtime::Executor* background = nullptr;
+  // Tells this process from every other one on the pool's Lease: host, pid, random.
+  std::string holder;
+};
+
+std::unique_ptr<TargetService> MakeTargetService(ServiceOptions options);
+
+}  // namespace nomad_harvester::scaling
+
+#endif  // NOMAD_HARVESTER_SCALING_SERVICE_H_

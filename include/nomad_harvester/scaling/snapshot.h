@@ -1,0 +1,105 @@
+// One observation of a pool: everything that a decision may look at, as plain data.
+#ifndef NOMAD_HARVESTER_SCALING_SNAPSHOT_H_
+#define NOMAD_HARVESTER_SCALING_SNAPSHOT_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "nomad_harvester/base/time.h"
+#include "nomad_harvester/config/pool_policy.h"
+#include "nomad_harvester/harvester/virtual_machine.h"
+#include "nomad_harvester/nodepool/identity.h"
+#include "nomad_harvester/nodepool/link.h"
+#include "nomad_harvester/nomad/types.h"
+
+namespace nomad_harvester::scaling {
+
+struct PoolKey {
+  std::string ns;
+  std::string pool;
+  // "default/web": in logs, errors and the Meta of our drains.
+  std::string ToString() const { return ns + "/" + pool; }
+  friend auto operator<=>(const PoolKey&, const PoolKey&) = default;
+};
+
+// A VM of the observed namespace and what is known about it besides its object.
+struct VmView {
+  harvester::VirtualMachine vm;
+  bool member = false;
+  nodepool::Link link;
+  // GET by ID of the mark's node answered 404 without `stale`.
+  bool node_gone = false;
+  // For how long this process has seen the linked node down, without a break. Measured here: the
+  // clocks of Nomad and Harvester need not agree, and a restart only makes us wait again.
+  base::Duration node_down_for{};
+  // Whether KubeVirt runs an instance of it: read for marked VMs whose node is down, unknown
+  // otherwise.
+  std::optional<bool> instance_runs;
+  // The failing status has lasted as long as rule C3 wants (60 s), or it counts at once.
+  std::optional<harvester::StartFailure> start_failure;
+};
+
+struct PoolSnapshot {
+  PoolKey key;
+  // The API server's clock when the VMs were read.
+  base::WallTime now{};
+  // All VMs of the namespace that were read; those of `key.pool` are the pool's.
+  std::vector<VmView> vms;
+
+  bool nomad_readable = false;
+  std::string nomad_problem;  // why not
+  std::string region;         // the configured one; empty: none
+  std::uint64_t nomad_index = 0;
+  std::vector<nomad::Node> nodes;    // every node, not only the pool's
+  std::vector<bool> node_is_linked;  // per node: some VM of the namespace bears it
+  // By node ID; a node that was asked for and has none has an empty entry.
+  std::map<std::string, std::vector<nomad::Allocation>> allocations;
+  // The token cannot see allocations of every namespace: an empty list proves nothing (rule C9).
+  bool blind = false;
+
+  // The Lease's action, if a Lease is used. Without one (pool_lease = "false", or forbidden) the
+  // row about its names is left out.
+  bool lease_used = false;
+  std::optional<harvester::LeaseAction> action;
+
+  // Time for which this process found Nomad unreadable, by VM name: it does not count towards the
+  // join deadline (rule C15).
+  std::map<std::string, base::Duration> nomad_unreadable_for;
+
+  // The policy of the pool, if the process has seen one.
+  std::optional<config::PoolPolicy> policy;
+};
+
+// The identity that a VM's own `nodes` names, else the policy's.
+nodepool::PoolIdentity IdentityOf(const harvester::NodesRecord& nodes);
+nodepool::PoolIdentity IdentityOf(const config::PoolPolicy& policy);
+
+// Whether the VM's node is in another Nomad region than the one we talk to. An unset region differs
+// from none.
+bool IsOtherRegion(const harvester::VirtualMachine& vm, const std::string& region);
+
+// When the VM has to have joined; nothing: it has no deadline (rule C15).
+std::optional<base::WallTime> JoinDeadline(const VmView& view, const PoolSnapshot& snapshot);
+// Never joined, no node links, and past its join deadline or with a start that fails. Nomad
+// unreadable, another region: never.
+bool IsBroken(const VmView& view, const PoolSnapshot& snapshot);
+// A member that is neither marked nor terminating nor broken: what Status counts (rule S1).
+bool Counts(const VmView& view, const PoolSnapshot& snapshot);
+// Of the pool and a member.
+bool IsPoolMember(const VmView& view, const PoolSnapshot& snapshot);
+
+// The node that the VM links to; null unless the link is unambiguous.
+const nomad::Node* LinkedNode(const VmView& view, const PoolSnapshot& snapshot);
+// A ready node of the pool that bears no VM of the namespace and is younger than this VM: it could
+// be the VM under another name. Null if there is none.
+const nomad::Node* UnlinkedCandidate(const VmView& view, const PoolSnapshot& snapshot);
+// Every node, linked or not, whose last drain was for this VM.
+std::vector<const nomad::Node*> NodesDrainedFor(const VmView& view, const PoolSnapshot& snapshot);
+
+}  // namespace nomad_harvester::scaling
+
+#endif  // NOMAD_HARVESTER_SCALING_SNAPSHOT_H_

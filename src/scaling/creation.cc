@@ -1,0 +1,201 @@
+#include "creation.h"
+
+#include <optional>
+#include <utility>
+
+#include "nomad_harvester/base/encoding.h"
+#include "nomad_harvester/base/file.h"
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/harvester/template_hash.h"
+
+#include "nlohmann/json.hpp"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+constexpr std::size_t kRandomLength = 8;
+
+std::string_view RunStrategyName(config::RunStrategyKind kind) {
+  switch (kind) {
+    case config::RunStrategyKind::kRerunOnFailure:
+      return "RerunOnFailure";
+    case config::RunStrategyKind::kAlways:
+      return "Always";
+    case config::RunStrategyKind::kOnce:
+      return "Once";
+  }
+  return "RerunOnFailure";
+}
+
+absl::StatusOr<std::string> ReadUserData(const config::PoolPolicy& policy) {
+  if (policy.user_data.has_value()) return *policy.user_data;
+  if (!policy.user_data_file.has_value()) return std::string();
+  auto text = base::ReadFile(*policy.user_data_file);
+  if (!text.ok()) return base::Annotate(text.status(), "user_data_file");
+  return text;
+}
+
+harvester::TemplateVariables CommonVariables(const PoolTools& tools,
+                                             const config::PoolPolicy& policy,
+                                             const std::string& policy_id) {
+  harvester::TemplateVariables variables = {
+      {"pool", policy.pool},
+      {"namespace", policy.ns},
+      {"node_class", policy.node_class.value_or("")},
+      {"node_pool", policy.node_pool.value_or("")},
+      {"datacenter", policy.datacenter.value_or("")},
+      {"nomad_region", tools.clients.config->nomad.region},
+      {"zone", ""},
+      {"policy_id", policy_id},
+  };
+  for (const auto& [name, value] : tools.clients.config->template_environment) {
+    variables["env." + name] = value;
+  }
+  return variables;
+}
+
+harvester::TemplateVariables VariablesOf(const CreationPlan& plan,
+                                         const harvester::VmIdentity& identity) {
+  harvester::TemplateVariables variables = plan.variables;
+  variables["vm_name"] = identity.name;
+  variables["vm_uuid"] = identity.firmware_uuid;
+  variables["action_id"] = identity.action_id;
+  const std::size_t dash = identity.name.rfind('-');
+  variables["short_id"] = identity.name.substr(dash == std::string::npos ? 0 : dash + 1);
+  return variables;
+}
+
+// A name-based UUID (RFC 9562, version 8: the content is ours).
+std::string DerivedUuid(const std::string& seed) {
+  std::string hex = base::StableHash("uuid-high/" + seed) + base::StableHash("uuid-low/" + seed);
+  hex[12] = '8';
+  static constexpr std::string_view kVariant = "89ab";
+  const std::size_t digit = hex[16] <= '9' ? static_cast<std::size_t>(hex[16] - '0')
+                                           : static_cast<std::size_t>(hex[16] - 'a' + 10);
+  hex[16] = kVariant[digit % 4];
+  return hex.substr(0, 8) + "-" + hex.substr(8, 4) + "-" + hex.substr(12, 4) + "-" +
+         hex.substr(16, 4) + "-" + hex.substr(20, 12);
+}
+
+absl::Status CheckNetworks(const runtime::Context& context, const PoolTools& tools,
+                           harvester::VmBlueprint* blueprint, const config::PoolPolicy& policy) {
+  for (const config::NetworkRef& ref : policy.networks) {
+    harvester::Network network{
+        .management = ref.management, .ns = ref.attachment.ns, .name = ref.attachment.name};
+    if (!network.management) {
+      const absl::Status checked = tools.vms.CheckNetwork(context, network);
+      if (!checked.ok()) return base::Annotate(checked, "networks");
+    }
+    blueprint->networks.push_back(std::move(network));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ResolveImage(const runtime::Context& context, const PoolTools& tools,
+                          harvester::VmBlueprint* blueprint, const config::PoolPolicy& policy) {
+  auto image = tools.vms.ResolveImage(context, policy.image.ns, policy.image.name);
+  if (!image.ok()) return base::Annotate(image.status(), "image");
+  if (!image->imported) {
+    return base::FailedPrecondition("image: " + policy.image.ns + "/" + policy.image.name +
+                                    " cannot be used: " + image->problem);
+  }
+  const std::int64_t* wanted = policy.disk_bytes.has_value() ? &*policy.disk_bytes : nullptr;
+  auto disk = harvester::RootDiskBytes(*image, wanted);
+  if (!disk.ok()) return base::Annotate(disk.status(), "disk_size");
+  blueprint->image = *std::move(image);
+  blueprint->disk_bytes = *disk;
+  return absl::OkStatus();
+}
+
+std::string HashOf(const CreationPlan& plan) {
+  harvester::TemplateSources sources;
+  sources.user_data = plan.user_data;
+  sources.image = plan.blueprint.image;
+  sources.networks = plan.blueprint.networks;
+  sources.public_keys = plan.public_keys;
+  return harvester::TemplateHash(sources);
+}
+
+}  // namespace
+
+absl::StatusOr<CreationPlan> PrepareCreation(const runtime::Context& context,
+                                             const PoolTools& tools,
+                                             const config::PoolPolicy& policy,
+                                             std::uint64_t nomad_index,
+                                             const std::string& policy_id) {
+  CreationPlan plan;
+  NH_ASSIGN_OR_RETURN(plan.user_data, ReadUserData(policy));
+  plan.variables = CommonVariables(tools, policy, policy_id);
+  plan.blueprint.ns = policy.ns;
+  plan.blueprint.pool = policy.pool;
+  plan.blueprint.cpu_cores = policy.cpu_cores;
+  plan.blueprint.memory_bytes = policy.memory_bytes;
+  plan.blueprint.run_strategy = RunStrategyName(policy.run_strategy);
+  plan.blueprint.labels = policy.labels;
+  plan.blueprint.annotations = policy.annotations;
+  plan.blueprint.tags = policy.tags;
+  plan.blueprint.join_timeout = policy.wait_for == config::WaitFor::kCreated
+                                    ? "none"
+                                    : base::FormatGoDuration(policy.join_timeout);
+  plan.blueprint.nodes = {.region = tools.clients.config->nomad.region,
+                          .node_class = policy.node_class,
+                          .datacenter = policy.datacenter,
+                          .node_pool = policy.node_pool,
+                          .node_attribute = policy.node_attribute,
+                          .index = nomad_index};
+  NH_RETURN_IF_ERROR(ResolveImage(context, tools, &plan.blueprint, policy));
+  NH_RETURN_IF_ERROR(CheckNetworks(context, tools, &plan.blueprint, policy));
+  for (const config::NamespacedName& key : policy.ssh_keys) {
+    auto text = tools.vms.PublicKey(context, key.ns, key.name);
+    if (!text.ok()) return base::Annotate(text.status(), "ssh_keys");
+    plan.public_keys.push_back(*std::move(text));
+  }
+  plan.blueprint.template_hash = HashOf(plan);
+
+  const harvester::VmIdentity sample =
+      IdentityFor(NewVmName(policy, tools.random), NewActionId(tools.random));
+  auto user_data =
+      harvester::ComposeUserData(plan.user_data, VariablesOf(plan, sample), plan.public_keys);
+  if (!user_data.ok()) {
+    return base::Annotate(user_data.status(),
+                          policy.user_data_file.has_value() ? "user_data_file" : "user_data");
+  }
+  const absl::Status admitted =
+      tools.vms.TryCreateVm(context, harvester::BuildVirtualMachine(plan.blueprint, sample));
+  if (!admitted.ok()) return base::Annotate(admitted, "Harvester would refuse the VM");
+  return plan;
+}
+
+harvester::VmIdentity IdentityFor(const std::string& name, const std::string& action_id) {
+  const std::string seed = action_id + "/" + name;
+  return {
+      .name = name,
+      .firmware_uuid = DerivedUuid(seed),
+      .action_id = action_id,
+      .claim_name = harvester::ClaimName(name, 0, base::StableHash("claim/" + seed).substr(0, 5))};
+}
+
+std::string NewVmName(const config::PoolPolicy& policy, runtime::Random& random) {
+  return policy.name_prefix + "-" + random.NextName(kRandomLength);
+}
+
+absl::Status CreateVm(const runtime::Context& context, const PoolTools& tools,
+                      const CreationPlan& plan, const PlannedCreation& creation) {
+  const harvester::VmIdentity identity = IdentityFor(creation.name, creation.action_id);
+  NH_ASSIGN_OR_RETURN(
+      std::string user_data,
+      harvester::ComposeUserData(plan.user_data, VariablesOf(plan, identity), plan.public_keys));
+  auto secret =
+      tools.vms.CreateSecret(context, harvester::BuildSecret(plan.blueprint, identity, user_data));
+  NH_RETURN_IF_ERROR(secret);
+  auto vm = tools.vms.CreateVm(context, harvester::BuildVirtualMachine(plan.blueprint, identity));
+  NH_RETURN_IF_ERROR(vm);
+  const absl::Status owned = tools.vms.OwnSecret(context, identity, vm->value.uid);
+  if (!owned.ok()) {
+    tools.logger.Warn("The cloud-init Secret has no owner yet; the next sweep mends it",
+                      {{"vm", creation.name}, {"error", owned}});
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace nomad_harvester::scaling

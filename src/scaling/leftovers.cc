@@ -1,0 +1,124 @@
+#include "leftovers.h"
+
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "nomad_harvester/base/status.h"
+
+#include "creation.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+using harvester::Claim;
+using harvester::CloudInitSecret;
+using harvester::VirtualMachine;
+
+// A Secret without a VM that no action names is garbage only when it is this old.
+constexpr base::Duration kOldSecret = std::chrono::minutes(10);
+constexpr std::string_view kSecretSuffix = "-cloudinit";
+
+class Sweep {
+ public:
+  Sweep(const runtime::Context& context, const PoolTools& tools, const SweepScope& scope)
+      : context_(context), tools_(tools), scope_(scope) {}
+
+  absl::StatusOr<SweepResult> Run() {
+    NH_ASSIGN_OR_RETURN(auto claims, tools_.vms.ListClaims(context_));
+    NH_ASSIGN_OR_RETURN(auto secrets, tools_.vms.ListSecrets(context_));
+    NH_ASSIGN_OR_RETURN(auto vms, tools_.vms.ListAll(context_));
+    for (VirtualMachine& vm : vms.value) {
+      for (const std::string& claim : vm.claim_names) used_claims_.insert(claim);
+      vms_[vm.name] = std::move(vm);
+    }
+    for (const Claim& claim : claims.value) HandleClaim(claim);
+    const base::WallTime now = secrets.server_time.value_or(context_.clock().WallNow());
+    for (const CloudInitSecret& secret : secrets.value) HandleSecret(secret, now);
+    if (!first_error_.ok()) return first_error_;
+    return result_;
+  }
+
+ private:
+  // The VM that a claim was made for, if it is one of ours.
+  std::optional<std::string> VmOfClaim(const Claim& claim) const {
+    for (const std::string& name : scope_.deleted) {
+      if (harvester::IsClaimNameOf(claim.name, name)) return name;
+    }
+    if (claim.pool != tools_.key.pool) return std::nullopt;
+    const std::size_t disk = claim.name.rfind("-disk-");
+    if (disk == std::string::npos || disk == 0) return std::nullopt;
+    std::string name = claim.name.substr(0, disk);
+    if (!harvester::IsClaimNameOf(claim.name, name)) return std::nullopt;
+    return name;
+  }
+
+  // GET by name: a list may have been read before the VM came.
+  bool IsGone(const std::string& vm) {
+    const auto found = gone_.find(vm);
+    if (found != gone_.end()) return found->second;
+    const auto read = tools_.vms.Get(context_, vm);
+    const bool gone = kube::IsNotFound(read.status());
+    if (!gone && !read.ok()) Note(read.status());
+    return gone_[vm] = gone;
+  }
+
+  void HandleClaim(const Claim& claim) {
+    const std::optional<std::string> vm = VmOfClaim(claim);
+    if (!vm.has_value() || used_claims_.contains(claim.name)) return;
+    if (vms_.contains(*vm) || scope_.being_created.contains(*vm) || !IsGone(*vm)) return;
+    result_.unfinished.insert(*vm);
+    if (claim.terminating) return;
+    tools_.logger.Info("Deleting a volume that was left behind",
+                       {{"vm", *vm}, {"pvc", claim.name}});
+    Remove(tools_.vms.DeleteClaim(context_, claim));
+  }
+
+  void HandleSecret(const CloudInitSecret& secret, base::WallTime now) {
+    if (secret.pool != tools_.key.pool || !secret.name.ends_with(kSecretSuffix)) return;
+    const std::string vm = secret.name.substr(0, secret.name.size() - kSecretSuffix.size());
+    if (scope_.being_created.contains(vm)) return;
+    const auto found = vms_.find(vm);
+    if (found != vms_.end()) {
+      if (secret.owner_uid.empty() && found->second.action_id == secret.action_id &&
+          !harvester::IsTerminating(found->second)) {
+        Note(tools_.vms.OwnSecret(context_, IdentityFor(vm, secret.action_id), found->second.uid));
+      }
+      return;
+    }
+    const bool garbage = !secret.owner_uid.empty() || scope_.named_by_action.contains(vm) ||
+                         scope_.deleted.contains(vm) || now - secret.created_at > kOldSecret;
+    if (!garbage || !IsGone(vm)) return;
+    result_.unfinished.insert(vm);
+    tools_.logger.Info("Deleting a Secret that was left behind",
+                       {{"vm", vm}, {"secret", secret.name}});
+    Remove(tools_.vms.DeleteSecret(context_, secret));
+  }
+
+  void Remove(const absl::Status& outcome) {
+    if (outcome.ok()) ++result_.removed;
+    Note(outcome);
+  }
+  void Note(const absl::Status& status) {
+    if (first_error_.ok() && !status.ok()) first_error_ = status;
+  }
+
+  const runtime::Context& context_;
+  const PoolTools& tools_;
+  const SweepScope& scope_;
+  std::map<std::string, VirtualMachine> vms_;
+  std::set<std::string> used_claims_;
+  std::map<std::string, bool> gone_;
+  SweepResult result_;
+  absl::Status first_error_;
+};
+
+}  // namespace
+
+absl::StatusOr<SweepResult> SweepLeftovers(const runtime::Context& context, const PoolTools& tools,
+                                           const SweepScope& scope) {
+  return Sweep(context, tools, scope).Run();
+}
+
+}  // namespace nomad_harvester::scaling

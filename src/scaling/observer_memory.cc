@@ -1,0 +1,74 @@
+#include <set>
+#include <utility>
+
+#include "nomad_harvester/scaling/observer.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+// ErrorUnschedulable and ErrorPvcNotFound are normal for seconds (rule C3).
+constexpr base::Duration kFailingForGood = std::chrono::seconds(60);
+
+template <typename Map, typename Keep>
+void EraseUnless(Map* map, Keep keep) {
+  std::erase_if(*map, [&](const auto& entry) { return !keep(entry.first); });
+}
+
+}  // namespace
+
+void ObserverMemory::ApplyStartFailure(base::MonoTime now, base::WallTime wall_now, VmView* view) {
+  const harvester::VirtualMachine& vm = view->vm;
+  std::optional<harvester::StartFailure> failure;
+  if (!harvester::HasJoined(vm)) failure = harvester::FindStartFailure(vm);
+  if (!failure.has_value()) {
+    failing_.erase(vm.uid);
+    return;
+  }
+  // Such a state may last until the join timeout, which is judged on its own.
+  if (failure->only_at_join_timeout) return;
+  const auto [entry, added] = failing_.try_emplace(vm.uid, Failing{failure->reason, now});
+  base::Duration lasted = now - entry->second.since;
+  // The object itself may know better than a process that has just started.
+  if (failure->since.has_value() && wall_now - *failure->since > lasted) {
+    lasted = wall_now - *failure->since;
+  }
+  if (failure->immediate || lasted >= kFailingForGood) view->start_failure = *std::move(failure);
+}
+
+void ObserverMemory::ApplyNodeDown(base::MonoTime now, const PoolSnapshot& snapshot, VmView* view) {
+  const nomad::Node* node = LinkedNode(*view, snapshot);
+  if (node == nullptr || node->status != nomad::NodeStatus::kDown) return;
+  const auto [entry, added] = down_since_.try_emplace(node->id, now);
+  view->node_down_for = now - entry->second;
+}
+
+void ObserverMemory::Apply(base::MonoTime now, PoolSnapshot* snapshot) {
+  base::MutexLock lock(mutex_);
+  if (unreadable_since_.has_value()) {
+    unreadable_total_ += now - *unreadable_since_;
+    unreadable_since_.reset();
+  }
+  if (!snapshot->nomad_readable) unreadable_since_ = now;
+
+  std::set<std::string> uids;
+  for (VmView& view : snapshot->vms) {
+    uids.insert(view.vm.uid);
+    const auto [before, added] = unreadable_before_.try_emplace(view.vm.uid, unreadable_total_);
+    const base::Duration unreadable = unreadable_total_ - before->second;
+    if (unreadable > base::Duration::zero()) {
+      snapshot->nomad_unreadable_for[view.vm.name] = unreadable;
+    }
+    ApplyStartFailure(now, snapshot->now, &view);
+    ApplyNodeDown(now, *snapshot, &view);
+  }
+  EraseUnless(&unreadable_before_, [&](const std::string& uid) { return uids.contains(uid); });
+  EraseUnless(&failing_, [&](const std::string& uid) { return uids.contains(uid); });
+  if (!snapshot->nomad_readable) return;
+  std::set<std::string> down;
+  for (const nomad::Node& node : snapshot->nodes) {
+    if (node.status == nomad::NodeStatus::kDown) down.insert(node.id);
+  }
+  EraseUnless(&down_since_, [&](const std::string& id) { return down.contains(id); });
+}
+
+}  // namespace nomad_harvester::scaling

@@ -1,0 +1,178 @@
+#include "nomad_harvester/scaling/plan.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/scaling/next_step.h"
+
+#include "victims.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+std::string IdentityText(const nomad::Node& node) {
+  return "node_class=" + node.node_class + ", datacenter=" + node.datacenter +
+         ", node_pool=" + node.node_pool;
+}
+
+// What stops creation: a broken VM that stays, and a node that came up in the wrong pool.
+absl::Status CheckGrowth(const PoolSnapshot& snapshot) {
+  const nodepool::PoolIdentity wanted = IdentityOf(*snapshot.policy);
+  for (const VmView& view : snapshot.vms) {
+    if (!IsPoolMember(view, snapshot) || view.vm.has_mark || harvester::IsTerminating(view.vm)) {
+      continue;
+    }
+    if (IsBroken(view, snapshot)) {
+      const Step step = NextStep(view, snapshot);
+      if (step.kind == StepKind::kMarkBroken) continue;
+      return base::FailedPrecondition("the pool does not grow while VM " + view.vm.name +
+                                      " is broken and stays: " + step.reason);
+    }
+    const bool other_identifiers =
+        view.vm.nodes.has_value() && IdentityOf(*view.vm.nodes) != wanted;
+    const nomad::Node* node = LinkedNode(view, snapshot);
+    if (node == nullptr || other_identifiers || IsOtherRegion(view.vm, snapshot.region)) continue;
+    if (!BelongsToPool(*node, view, snapshot)) {
+      return base::FailedPrecondition(
+          "the pool does not grow while the node of VM " + view.vm.name +
+          " is in another pool: node " + node->id + " is " + IdentityText(*node) + ", wanted " +
+          wanted.ToString() + "; check the client configuration in user_data");
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Marked VMs that may come back: their node is ready, and they were not marked for being broken.
+std::vector<std::string> TakeBack(const PoolSnapshot& snapshot, std::int64_t wanted) {
+  std::vector<const VmView*> candidates;
+  for (const VmView& view : snapshot.vms) {
+    if (!IsPoolMember(view, snapshot) || harvester::IsTerminating(view.vm)) continue;
+    if (!view.vm.mark.has_value() || view.vm.mark->reason != harvester::MarkReason::kScaleIn) {
+      continue;
+    }
+    const nomad::Node* node = LinkedNode(view, snapshot);
+    if (node == nullptr || node->status != nomad::NodeStatus::kReady) continue;
+    if (IsOtherRegion(view.vm, snapshot.region)) continue;
+    candidates.push_back(&view);
+  }
+  // The youngest mark first: it has lost the least work.
+  std::sort(candidates.begin(), candidates.end(), [](const VmView* a, const VmView* b) {
+    if (a->vm.mark->marked_at != b->vm.mark->marked_at) {
+      return a->vm.mark->marked_at > b->vm.mark->marked_at;
+    }
+    return a->vm.name < b->vm.name;
+  });
+  std::vector<std::string> names;
+  for (const VmView* view : candidates) {
+    if (std::cmp_greater_equal(names.size(), wanted)) break;
+    names.push_back(view->vm.name);
+  }
+  return names;
+}
+
+// Names that an earlier action stored and whose VM never came to be are used first.
+std::vector<PlannedCreation> Creations(const PoolSnapshot& snapshot, std::int64_t wanted) {
+  std::vector<PlannedCreation> creations;
+  if (snapshot.action.has_value()) {
+    std::set<std::string> existing;
+    for (const VmView& view : snapshot.vms) existing.insert(view.vm.name);
+    for (const auto& [name, action_id] : snapshot.action->create) {
+      if (std::cmp_greater_equal(creations.size(), wanted)) break;
+      if (!existing.contains(name)) creations.push_back({name, action_id});
+    }
+  }
+  while (std::cmp_less(creations.size(), wanted)) creations.push_back({});
+  return creations;
+}
+
+absl::Status NoVictims(const ScalePlan& plan) {
+  std::string text = "no VM of the pool may be removed";
+  for (const PassedOver& passed : plan.passed_over) text += "; " + passed.vm + ": " + passed.reason;
+  return base::FailedPrecondition(text);
+}
+
+}  // namespace
+
+absl::StatusOr<ScalePlan> PlanScale(const PoolSnapshot& snapshot, std::int64_t desired,
+                                    const PlanInputs& inputs) {
+  if (desired < 0) {
+    return base::InvalidArgument("count " + std::to_string(desired) + " is negative");
+  }
+  ScalePlan plan;
+  plan.wanted = desired;
+  plan.from = std::count_if(snapshot.vms.begin(), snapshot.vms.end(),
+                            [&](const VmView& view) { return Counts(view, snapshot); });
+  plan.to = desired;
+  const config::PoolPolicy& policy = *snapshot.policy;
+  if (desired > plan.from) {
+    plan.direction = Direction::kOut;
+    if (policy.max_scale_out) plan.to = std::min(desired, plan.from + *policy.max_scale_out);
+    NH_RETURN_IF_ERROR(CheckGrowth(snapshot));
+    plan.take_back = TakeBack(snapshot, plan.to - plan.from);
+    plan.create =
+        Creations(snapshot, plan.to - plan.from - static_cast<std::int64_t>(plan.take_back.size()));
+  } else if (desired < plan.from) {
+    plan.direction = Direction::kIn;
+    if (policy.max_scale_in) plan.to = std::max(desired, plan.from - *policy.max_scale_in);
+    const auto count = static_cast<std::size_t>(plan.from - plan.to);
+    Victims victims = ChooseVictims(snapshot, count, inputs);
+    plan.remove = std::move(victims.chosen);
+    plan.passed_over = std::move(victims.passed_over);
+    plan.missing_victims = static_cast<std::int64_t>(count - plan.remove.size());
+    if (plan.remove.empty()) return NoVictims(plan);
+  }
+  plan.capped = plan.to != desired;
+  return plan;
+}
+
+std::string Describe(const ScalePlan& plan) {
+  std::string text = std::to_string(plan.from) + " → " + std::to_string(plan.to);
+  if (plan.capped) text += " (capped, wanted " + std::to_string(plan.wanted) + ")";
+  if (plan.direction == Direction::kNone) return "nothing to do, " + text;
+  text = (plan.direction == Direction::kOut ? "scale out " : "scale in ") + text;
+  std::string separator = ": ";
+  for (const std::string& name : plan.take_back) {
+    text += separator + "take back " + name;
+    separator = ", ";
+  }
+  if (!plan.create.empty()) {
+    text += separator + "create " + std::to_string(plan.create.size());
+    for (const PlannedCreation& creation : plan.create) {
+      if (!creation.name.empty()) text += " " + creation.name + " (left over)";
+    }
+    separator = ", ";
+  }
+  for (const PlannedRemoval& removal : plan.remove) {
+    text += separator + "remove " + removal.vm;
+    if (!removal.node_id.empty()) text += " (node " + removal.node_id + ")";
+    text += ": " + removal.reason;
+    separator = ", ";
+  }
+  if (plan.missing_victims > 0) {
+    text += "; " + std::to_string(plan.missing_victims) + " fewer than wanted";
+  }
+  for (const PassedOver& passed : plan.passed_over) {
+    text += "; passed over " + passed.vm + ": " + passed.reason;
+  }
+  return text;
+}
+
+MassLoss FindMassLoss(const PoolSnapshot& snapshot) {
+  MassLoss loss;
+  for (const VmView& view : snapshot.vms) {
+    if (!IsPoolMember(view, snapshot) || view.vm.has_mark || harvester::IsTerminating(view.vm)) {
+      continue;
+    }
+    if (!harvester::HasJoined(view.vm) || !view.vm.ready) continue;
+    if (IsOtherRegion(view.vm, snapshot.region)) continue;
+    ++loss.of;
+    if (view.link.state == nodepool::LinkState::kNone) ++loss.lost;
+  }
+  // More than max(1, 20 %) of them.
+  loss.alarming = loss.lost > 1 && loss.lost * 5 > loss.of;
+  return loss;
+}
+
+}  // namespace nomad_harvester::scaling

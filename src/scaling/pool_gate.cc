@@ -1,0 +1,80 @@
+#include "nomad_harvester/scaling/pool_gate.h"
+
+#include <utility>
+
+#include "nomad_harvester/base/status.h"
+
+namespace nomad_harvester::scaling {
+
+PoolGate::Pass::~Pass() { gate_.Leave(); }
+
+void PoolGate::Leave() {
+  {
+    base::MutexLock lock(mutex_);
+    user_ = User::kNobody;
+    pass_ = nullptr;
+  }
+  changed_.NotifyAll();
+}
+
+absl::StatusOr<std::unique_ptr<PoolGate::Pass>> PoolGate::EnterForScale(
+    const runtime::Context& context) {
+  base::MutexLock lock(mutex_);
+  if (user_ == User::kScale || scale_waits_) {
+    return absl::Status(absl::StatusCode::kAborted, "a Scale is open on this pool");
+  }
+  if (user_ == User::kResumption) {
+    scale_waits_ = true;
+    pass_->Cancel(runtime::CancelReason::kTakenOver);
+    const auto idle = [this]() NH_REQUIRES(mutex_) { return user_ == User::kNobody; };
+    const auto deadline = context.deadline();
+    const bool entered = deadline.has_value()
+                             ? changed_.WaitUntil(mutex_, context.stop_token(), *deadline, idle)
+                             : changed_.Wait(mutex_, context.stop_token(), idle);
+    scale_waits_ = false;
+    if (!entered) {
+      const absl::Status why = context.Check();
+      return why.ok() ? base::MakeStatus(absl::StatusCode::kDeadlineExceeded,
+                                         "background work on the pool did not end in time")
+                      : why;
+    }
+  }
+  auto pass = std::make_unique<Pass>(*this, context);
+  user_ = User::kScale;
+  pass_ = pass.get();
+  return pass;
+}
+
+std::unique_ptr<PoolGate::Pass> PoolGate::EnterForResumption(const runtime::Context& context) {
+  base::MutexLock lock(mutex_);
+  if (user_ != User::kNobody || scale_waits_) return nullptr;
+  auto pass = std::make_unique<Pass>(*this, context);
+  user_ = User::kResumption;
+  pass_ = pass.get();
+  return pass;
+}
+
+bool PoolGate::ScaleIsOpen() const {
+  base::MutexLock lock(mutex_);
+  return user_ == User::kScale || scale_waits_;
+}
+
+bool PoolGate::Busy() const {
+  base::MutexLock lock(mutex_);
+  return user_ != User::kNobody || scale_waits_;
+}
+
+void PoolGate::Cancel(runtime::CancelReason reason) {
+  base::MutexLock lock(mutex_);
+  if (pass_ != nullptr) pass_->Cancel(reason);
+}
+
+bool PoolGate::WaitUntilIdle(const runtime::Context& context) {
+  base::MutexLock lock(mutex_);
+  const auto idle = [this]() NH_REQUIRES(mutex_) { return user_ == User::kNobody; };
+  const auto deadline = context.deadline();
+  return deadline.has_value() ? changed_.WaitUntil(mutex_, context.stop_token(), *deadline, idle)
+                              : changed_.Wait(mutex_, context.stop_token(), idle);
+}
+
+}  // namespace nomad_harvester::scaling

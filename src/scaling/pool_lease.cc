@@ -1,0 +1,428 @@
+#include "nomad_harvester/scaling/pool_lease.h"
+
+#include <utility>
+
+#include "nomad_harvester/base/status.h"
+
+#include "nlohmann/json.hpp"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+// How often a holder that stands still is looked at.
+constexpr base::Duration kLookInterval = std::chrono::seconds(2);
+// Conflicts with our own renewal are settled by reading again; more than a few are not ours.
+constexpr int kStoreAttempts = 4;
+
+std::map<std::string, std::optional<std::string>> RecordAnnotations(const PoolRecord& record) {
+  std::map<std::string, std::optional<std::string>> annotations;
+  annotations[harvester::kLeaseActionAnnotation] =
+      record.action ? std::optional(harvester::ToAnnotation(*record.action)) : std::nullopt;
+  annotations[harvester::kLeaseBackOffAnnotation] =
+      record.back_off.empty() ? std::nullopt
+                              : std::optional(harvester::ToAnnotation(record.back_off));
+  annotations[harvester::kLeaseLastEventAnnotation] =
+      record.last_event ? std::optional(base::FormatRfc3339Nanos(*record.last_event))
+                        : std::nullopt;
+  return annotations;
+}
+
+}  // namespace
+
+PoolRecord ParsePoolRecord(const kube::Lease& lease, const log::Logger& logger) {
+  PoolRecord record;
+  const auto text_of = [&](const char* key) -> const std::string* {
+    const auto found = lease.annotations.find(key);
+    return found == lease.annotations.end() ? nullptr : &found->second;
+  };
+  const auto report = [&](const char* key, const absl::Status& status) {
+    logger.Warn("Ignoring an unreadable annotation of the pool's Lease",
+                {{"annotation", key}, {"error", status}});
+  };
+  if (const std::string* text = text_of(harvester::kLeaseActionAnnotation)) {
+    auto action = harvester::ParseLeaseAction(*text);
+    if (action.ok()) {
+      record.action = *std::move(action);
+    } else {
+      report(harvester::kLeaseActionAnnotation, action.status());
+    }
+  }
+  if (const std::string* text = text_of(harvester::kLeaseBackOffAnnotation)) {
+    auto back_off = harvester::ParseBackOff(*text);
+    if (back_off.ok()) {
+      record.back_off = *std::move(back_off);
+    } else {
+      report(harvester::kLeaseBackOffAnnotation, back_off.status());
+    }
+  }
+  if (const std::string* text = text_of(harvester::kLeaseLastEventAnnotation)) {
+    auto time = base::ParseRfc3339(*text);
+    if (time.ok()) {
+      record.last_event = *time;
+    } else {
+      report(harvester::kLeaseLastEventAnnotation, time.status());
+    }
+  }
+  return record;
+}
+
+// Lives on while a request under it is open, even if the PoolLease is gone.
+class PoolLease::Permit final : public runtime::WritePermit {
+ public:
+  Permit(runtime::Clock& clock, base::Duration limit) : clock_(clock), limit_(limit) {}
+
+  absl::Status Check() const override {
+    const base::MonoTime now = clock_.Now();
+    base::MutexLock lock(mutex_);
+    if (unguarded_) return absl::OkStatus();
+    if (!renewed_.has_value()) {
+      return base::Unavailable("the pool's Lease is not ours: nothing is written without it");
+    }
+    if (now - *renewed_ + limit_ >= kLeaseDuration) {
+      return base::Unavailable("the pool's Lease could not be renewed for " +
+                               base::FormatGoDuration(now - *renewed_) +
+                               ": nothing is written without it");
+    }
+    return absl::OkStatus();
+  }
+  base::Duration AttemptLimit() const override { return limit_; }
+
+  void Renewed(base::MonoTime sent) {
+    base::MutexLock lock(mutex_);
+    renewed_ = sent;
+  }
+  void Revoke() {
+    base::MutexLock lock(mutex_);
+    renewed_.reset();
+    unguarded_ = false;
+  }
+  void AllowUnguarded() {
+    base::MutexLock lock(mutex_);
+    unguarded_ = true;
+  }
+  // Since when the Lease has run out: too long for renewal to be trusted.
+  bool HasRunOut() const {
+    const base::MonoTime now = clock_.Now();
+    base::MutexLock lock(mutex_);
+    return !renewed_.has_value() || now - *renewed_ >= kLeaseDuration;
+  }
+
+ private:
+  runtime::Clock& clock_;
+  const base::Duration limit_;
+  mutable base::Mutex mutex_;
+  std::optional<base::MonoTime> renewed_ NH_GUARDED_BY(mutex_);
+  bool unguarded_ NH_GUARDED_BY(mutex_) = false;
+};
+
+PoolLease::PoolLease(std::shared_ptr<const kube::KubeClient> client, PoolKey key,
+                     runtime::Clock& clock, Options options, log::Logger logger)
+    : client_(std::move(client)),
+      key_(std::move(key)),
+      clock_(clock),
+      options_(std::move(options)),
+      logger_(std::move(logger)),
+      permit_(std::make_shared<Permit>(clock, options_.write_limit)) {
+  base::MutexLock lock(mutex_);
+  used_ = options_.enabled;
+}
+
+PoolLease::~PoolLease() { permit_->Revoke(); }
+
+std::shared_ptr<const runtime::WritePermit> PoolLease::permit() const { return permit_; }
+
+bool PoolLease::used() const {
+  base::MutexLock lock(mutex_);
+  return used_;
+}
+
+bool PoolLease::held() const {
+  base::MutexLock lock(mutex_);
+  return held_;
+}
+
+PoolRecord PoolLease::record() const {
+  base::MutexLock lock(mutex_);
+  return record_;
+}
+
+std::optional<base::WallTime> PoolLease::server_time() const {
+  base::MutexLock lock(mutex_);
+  return server_time_;
+}
+
+absl::StatusOr<std::optional<kube::Lease>> PoolLease::Read(const runtime::Context& context) const {
+  auto observed = client_->Get(context, kube::kLeases, key_.ns, harvester::LeaseName(key_.pool));
+  if (kube::IsNotFound(observed.status())) return std::optional<kube::Lease>();
+  NH_RETURN_IF_ERROR(observed);
+  return std::optional(kube::ParseLease(*observed));
+}
+
+absl::StatusOr<PoolRecord> PoolLease::Peek(const runtime::Context& context) const {
+  NH_ASSIGN_OR_RETURN(std::optional<kube::Lease> lease, Read(context));
+  if (!lease.has_value()) return base::NotFound("the pool has no Lease yet");
+  return ParsePoolRecord(*lease, logger_);
+}
+
+void PoolLease::GuardInProcessOnly(const absl::Status& why) {
+  bool warn = false;
+  {
+    base::MutexLock lock(mutex_);
+    used_ = false;
+    held_ = true;
+    warn = !std::exchange(warned_, true);
+  }
+  permit_->AllowUnguarded();
+  if (warn) {
+    logger_.Warn(
+        "No Lease guards the pool: a second agent could act on it at the same time. Grant get, "
+        "list, "
+        "create, update and patch of leases.coordination.k8s.io, or set pool_lease = \"false\"",
+        {{"error", why}});
+  }
+}
+
+void PoolLease::Adopt(const kube::Lease& lease, base::MonoTime sent) {
+  PoolRecord record = ParsePoolRecord(lease, logger_);
+  permit_->Renewed(sent);
+  base::MutexLock lock(mutex_);
+  used_ = true;
+  held_ = true;
+  NoteVersion(lease);
+  record_ = std::move(record);
+  seen_.reset();
+}
+
+void PoolLease::NoteVersion(const kube::Lease& lease) {
+  resource_version_ = lease.resource_version;
+  if (!lease.server_time.has_value()) return;
+  server_time_ = lease.server_time;
+  server_time_at_ = clock_.Now();
+}
+
+base::WallTime PoolLease::ServerNow() const {
+  if (!server_time_.has_value()) return clock_.WallNow();
+  return *server_time_ + (clock_.Now() - server_time_at_);
+}
+
+absl::Status PoolLease::Create(const runtime::Context& context) {
+  const base::MonoTime sent = clock_.Now();
+  kube::Lease lease{.name = harvester::LeaseName(key_.pool), .ns = key_.ns};
+  lease.holder = options_.holder;
+  lease.lease_duration_seconds =
+      static_cast<int>(std::chrono::duration_cast<std::chrono::seconds>(kLeaseDuration).count());
+  lease.renew_time = lease.acquire_time = clock_.WallNow();
+  auto created = client_->Create(
+      context, kube::kLeases, key_.ns,
+      kube::LeaseObject(lease, {{harvester::kManagedByLabel, harvester::kManagedByValue},
+                                {harvester::kPoolLabel, key_.pool}}));
+  NH_RETURN_IF_ERROR(created);
+  Adopt(kube::ParseLease(*created), sent);
+  return absl::OkStatus();
+}
+
+absl::Status PoolLease::TakeOver(const runtime::Context& context, const kube::Lease& lease) {
+  const base::MonoTime sent = clock_.Now();
+  kube::LeaseChange change{.resource_version = lease.resource_version};
+  change.holder = options_.holder;
+  change.lease_duration_seconds =
+      static_cast<int>(std::chrono::duration_cast<std::chrono::seconds>(kLeaseDuration).count());
+  change.renew_time = change.acquire_time = lease.server_time.value_or(clock_.WallNow());
+  change.transitions = lease.transitions + 1;
+  auto patched =
+      client_->MergePatch(context, kube::kLeases, key_.ns, lease.name, kube::LeasePatch(change));
+  NH_RETURN_IF_ERROR(patched);
+  Adopt(kube::ParseLease(*patched), sent);
+  return absl::OkStatus();
+}
+
+absl::Status PoolLease::JudgeHolder(const kube::Lease& lease, LeaseUser user, bool first_look) {
+  if (lease.holder.empty() || lease.holder == options_.holder) return absl::OkStatus();
+  const absl::Status busy(absl::StatusCode::kAborted,
+                          "another process acts on pool " + key_.ToString() + ": " + lease.holder);
+  const base::MonoTime now = clock_.Now();
+  base::MutexLock lock(mutex_);
+  const bool moved =
+      seen_.has_value() && (seen_->holder != lease.holder || seen_->renew_time != lease.renew_time);
+  if (!seen_.has_value() || moved) {
+    seen_ = Seen{.holder = lease.holder, .renew_time = lease.renew_time, .since = now};
+  }
+  if (moved && !first_look) return busy;
+  const bool alive = lease.renew_time.has_value() && lease.server_time.has_value() &&
+                     *lease.server_time - *lease.renew_time <= kLeaseAlive;
+  if (user == LeaseUser::kScale && first_look && alive) return busy;
+  if (now - seen_->since >= kLeaseDuration) return absl::OkStatus();
+  return base::Unavailable("the holder of the pool's Lease stands still: " + lease.holder);
+}
+
+absl::Status PoolLease::Acquire(const runtime::Context& context, LeaseUser user,
+                                std::function<void()> on_lost) {
+  if (!options_.enabled) {
+    permit_->AllowUnguarded();
+    base::MutexLock lock(mutex_);
+    held_ = true;
+    return absl::OkStatus();
+  }
+  for (bool first_look = true;; first_look = false) {
+    auto lease = Read(context);
+    if (kube::IsForbidden(lease.status())) {
+      GuardInProcessOnly(lease.status());
+      return absl::OkStatus();
+    }
+    NH_RETURN_IF_ERROR(lease);
+    absl::Status outcome;
+    if (!lease->has_value()) {
+      outcome = Create(context);
+      if (kube::IsForbidden(outcome) || kube::IsNotFound(outcome)) {
+        GuardInProcessOnly(outcome);
+        return absl::OkStatus();
+      }
+    } else {
+      outcome = JudgeHolder(**lease, user, first_look);
+      if (absl::IsUnavailable(outcome)) {
+        NH_RETURN_IF_ERROR(context.Sleep(kLookInterval));
+        continue;
+      }
+      NH_RETURN_IF_ERROR(outcome);
+      outcome = TakeOver(context, **lease);
+      if (kube::IsForbidden(outcome)) {
+        GuardInProcessOnly(outcome);
+        return absl::OkStatus();
+      }
+    }
+    if (outcome.ok()) break;
+    // Somebody was faster, or our own first attempt took effect: read again who it is.
+    if (!kube::IsConflict(outcome) && !kube::IsAlreadyExists(outcome)) return outcome;
+    NH_RETURN_IF_ERROR(context.Check());
+  }
+  StartRenewal(std::move(on_lost));
+  return absl::OkStatus();
+}
+
+void PoolLease::StartRenewal(std::function<void()> on_lost) {
+  {
+    base::MutexLock lock(mutex_);
+    on_lost_ = std::move(on_lost);
+  }
+  renewal_ = clock_.Every(kLeaseRenewal, [this] { Renew(); });
+}
+
+void PoolLease::Lose(std::string_view why) {
+  std::function<void()> on_lost;
+  {
+    base::MutexLock lock(mutex_);
+    if (!held_) return;
+    held_ = false;
+    on_lost = std::exchange(on_lost_, nullptr);
+  }
+  permit_->Revoke();
+  logger_.Warn(
+      "Lost the pool's Lease: what is begun goes on with its new holder, or with the next "
+      "Status",
+      {{"why", why}});
+  if (on_lost) on_lost();
+}
+
+void PoolLease::Renew() {
+  if (!held()) return;
+  if (permit_->HasRunOut()) {
+    Lose("it could not be renewed in time");
+    return;
+  }
+  const base::MonoTime sent = clock_.Now();
+  const runtime::Context context =
+      runtime::Context::Background(clock_).WithTimeout(options_.write_limit);
+  kube::LeaseChange change;
+  {
+    base::MutexLock lock(mutex_);
+    change.resource_version = resource_version_;
+    change.renew_time = ServerNow();
+  }
+  auto patched = client_->MergePatch(context, kube::kLeases, key_.ns,
+                                     harvester::LeaseName(key_.pool), kube::LeasePatch(change));
+  if (patched.ok()) {
+    permit_->Renewed(sent);
+    base::MutexLock lock(mutex_);
+    NoteVersion(kube::ParseLease(*patched));
+    return;
+  }
+  if (!kube::IsConflict(patched.status()) && !kube::IsNotFound(patched.status())) {
+    logger_.Debug("Could not renew the pool's Lease", {{"error", patched.status()}});
+    return;
+  }
+  auto lease = Read(context);
+  if (!lease.ok()) return;
+  if (!lease->has_value() || (*lease)->holder != options_.holder) {
+    Lose(!lease->has_value() ? "it was deleted" : "another process holds it");
+    return;
+  }
+  // Our own Store was faster, or our renewal took effect and its reply was lost: the next renewal
+  // goes on from here.
+  base::MutexLock lock(mutex_);
+  NoteVersion(**lease);
+}
+
+absl::Status PoolLease::Store(const runtime::Context& context, const PoolRecord& record) {
+  std::string resource_version;
+  {
+    base::MutexLock lock(mutex_);
+    if (!used_) {
+      record_ = record;
+      return absl::OkStatus();
+    }
+    if (!held_) return base::Unavailable("the pool's Lease is not ours: its record is not written");
+    resource_version = resource_version_;
+  }
+  const runtime::Context guarded = context.WithWritePermit(permit_);
+  absl::Status last;
+  for (int attempt = 0; attempt < kStoreAttempts; ++attempt) {
+    kube::LeaseChange change{.resource_version = resource_version};
+    change.annotations = RecordAnnotations(record);
+    auto patched = client_->MergePatch(guarded, kube::kLeases, key_.ns,
+                                       harvester::LeaseName(key_.pool), kube::LeasePatch(change));
+    if (patched.ok()) {
+      base::MutexLock lock(mutex_);
+      NoteVersion(kube::ParseLease(*patched));
+      record_ = record;
+      return absl::OkStatus();
+    }
+    last = patched.status();
+    if (!kube::IsConflict(last)) return last;
+    NH_ASSIGN_OR_RETURN(std::optional<kube::Lease> lease, Read(guarded));
+    if (!lease.has_value() || lease->holder != options_.holder) {
+      return base::Unavailable("another process has taken the pool's Lease");
+    }
+    resource_version = lease->resource_version;
+  }
+  return last;
+}
+
+void PoolLease::StopRenewal() {
+  renewal_.reset();  // waits for a renewal under way
+  permit_->Revoke();
+  base::MutexLock lock(mutex_);
+  held_ = false;
+  on_lost_ = nullptr;
+}
+
+void PoolLease::Release(const runtime::Context& context) {
+  renewal_.reset();  // waits for a renewal under way
+  permit_->Revoke();
+  kube::LeaseChange change;
+  {
+    base::MutexLock lock(mutex_);
+    const bool give_up = std::exchange(held_, false) && used_;
+    on_lost_ = nullptr;
+    if (!give_up) return;
+    change.resource_version = resource_version_;
+  }
+  change.holder = "";
+  auto patched = client_->MergePatch(context, kube::kLeases, key_.ns,
+                                     harvester::LeaseName(key_.pool), kube::LeasePatch(change));
+  if (!patched.ok()) {
+    logger_.Debug("Could not release the pool's Lease; it runs out by itself",
+                  {{"error", patched.status()}});
+  }
+}
+
+}  // namespace nomad_harvester::scaling

@@ -1,0 +1,462 @@
+#include "pool_loop.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/nodepool/drain.h"
+
+#include "actor.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+// Between two looks: a little, so that a spurious wake-up does not spin, then a blocking query that
+// ends early when a node changes.
+constexpr base::Duration kPause = std::chrono::milliseconds(250);
+constexpr base::Duration kFirstWait = std::chrono::seconds(1);
+constexpr base::Duration kLongestWait = std::chrono::seconds(5);
+// A VM whose guest had its grace and is still there: somebody must look (rule S2).
+constexpr base::Duration kStuckAfterGrace = std::chrono::minutes(10);
+// A node of a VM that is gone but stays ready is not purged; this long it is waited for.
+constexpr base::Duration kPurgePatience = std::chrono::minutes(10);
+// Resumption gives up after so many failed looks in a row; the next Status begins anew.
+constexpr int kResumptionFailures = 3;
+// Repairs end after a few passes: a VM that needs more is looked at by the loop itself.
+constexpr int kSettlePasses = 20;
+
+bool IsAction(StepKind kind) {
+  return kind != StepKind::kNothing && kind != StepKind::kWait && kind != StepKind::kReport &&
+         kind != StepKind::kPurge;
+}
+
+bool IsAnswer(const absl::Status& status) { return !absl::IsCancelled(status); }
+
+}  // namespace
+
+PoolLoop::PoolLoop(PoolTools tools, std::optional<config::PoolPolicy> policy)
+    : tools_(std::move(tools)), policy_(std::move(policy)) {}
+
+PoolSnapshot PoolLoop::BaseSnapshot() const {
+  PoolSnapshot snapshot;
+  snapshot.key = tools_.key;
+  snapshot.region = tools_.clients.config->nomad.region;
+  snapshot.policy = policy_;
+  snapshot.lease_used = tools_.lease.used();
+  snapshot.action = tools_.lease.record().action;
+  return snapshot;
+}
+
+absl::StatusOr<PoolSnapshot> PoolLoop::Observe(const runtime::Context& context, bool allocations) {
+  Observer observer(tools_.nomad(), tools_.vms, tools_.nodes, tools_.memory, tools_.logger);
+  Observer::Wanted wanted;
+  wanted.allocations = allocations;
+  return observer.Observe(context, BaseSnapshot(), wanted);
+}
+
+absl::StatusOr<PoolSnapshot> PoolLoop::Settle(const runtime::Context& context, bool allocations) {
+  for (int pass = 0; pass < kSettlePasses; ++pass) {
+    NH_ASSIGN_OR_RETURN(PoolSnapshot snapshot, Observe(context, allocations));
+    if (!snapshot.nomad_readable) {
+      return base::Unavailable("Nomad cannot be read: " + snapshot.nomad_problem);
+    }
+    std::vector<Work> repairs = WorkOf(snapshot);
+    std::erase_if(repairs, [](const Work& work) { return !IsRepair(work.step.kind); });
+    if (repairs.empty()) return snapshot;
+    Act(context, snapshot, repairs);
+    NH_RETURN_IF_ERROR(context.Sleep(kPause));
+  }
+  return base::Unavailable("roll-backs of earlier removals do not come to an end; see the log");
+}
+
+void PoolLoop::ExpectCreation(const std::string& vm) { outcomes_[vm].creation = true; }
+void PoolLoop::ExpectRemoval(const std::string& vm) { outcomes_.try_emplace(vm); }
+void PoolLoop::ExpectReturn(const std::string& vm) {
+  outcomes_.try_emplace(vm);
+  returns_.insert(vm);
+}
+
+void PoolLoop::FailCreation(const std::string& vm, const absl::Status& why) {
+  Outcome& outcome = outcomes_[vm];
+  outcome.creation = true;
+  outcome.error = why;
+  // A request whose outcome is unknown may yet bring the VM; the next look tells.
+  outcome.state = OutcomeState::kFailed;
+}
+
+void PoolLoop::FailRemoval(const std::string& vm, const absl::Status& why) {
+  outcomes_[vm] = {.state = OutcomeState::kFailed, .error = why};
+}
+
+std::vector<PoolLoop::Work> PoolLoop::WorkOf(const PoolSnapshot& snapshot) const {
+  std::vector<Work> work;
+  for (std::size_t i = 0; i < snapshot.vms.size(); ++i) {
+    const VmView& view = snapshot.vms[i];
+    if (view.vm.pool != tools_.key.pool) continue;
+    work.push_back({i, NextStep(view, snapshot)});
+  }
+  return work;
+}
+
+void PoolLoop::Say(const Step& step, const VmView& view, const absl::Status& outcome) {
+  std::string said = std::string(RowName(step.row)) + outcome.ToString();
+  if (last_said_[view.vm.name] == said) return;
+  last_said_[view.vm.name] = std::move(said);
+  const std::string action = view.vm.mark.has_value() ? view.vm.mark->action : view.vm.action_id;
+  if (!outcome.ok()) {
+    tools_.logger.Warn("A step failed and is tried again", {{"vm", view.vm.name},
+                                                            {"step", StepName(step.kind)},
+                                                            {"row", RowName(step.row)},
+                                                            {"why", step.reason},
+                                                            {"action_id", action},
+                                                            {"error", outcome}});
+    return;
+  }
+  const log::Level level = step.kind == StepKind::kReport ? log::Level::kWarn
+                           : IsAction(step.kind)          ? log::Level::kInfo
+                                                          : log::Level::kDebug;
+  tools_.logger.Log(level, step.kind == StepKind::kReport ? "A VM needs an operator" : "Next step",
+                    {{"vm", view.vm.name},
+                     {"step", StepName(step.kind)},
+                     {"row", RowName(step.row)},
+                     {"why", step.reason},
+                     {"node_id", step.node_id},
+                     {"action_id", action}});
+}
+
+bool PoolLoop::Act(const runtime::Context& context, const PoolSnapshot& snapshot,
+                   const std::vector<Work>& work) {
+  std::vector<Work> actions;
+  for (const Work& item : work) {
+    if (IsAction(item.step.kind)) {
+      actions.push_back(item);
+    } else if (item.step.kind != StepKind::kNothing) {
+      Say(item.step, snapshot.vms[item.vm], absl::OkStatus());
+    }
+  }
+  // Said before the effect, in order; the results after it.
+  for (const Work& item : actions) Say(item.step, snapshot.vms[item.vm], absl::OkStatus());
+  const std::vector<absl::Status> results = runtime::ForEachBounded(
+      context, tools_.executor, actions.size(), tools_.parallelism(), [&](std::size_t i) {
+        return CarryOut(context, tools_, actions[i].step, snapshot.vms[actions[i].vm], snapshot);
+      });
+  bool effective = false;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (results[i].ok()) {
+      effective = true;
+    } else if (IsAnswer(results[i]) && !kube::IsConflict(results[i])) {
+      Say(actions[i].step, snapshot.vms[actions[i].vm], results[i]);
+    }
+  }
+  if (effective) last_event_ = snapshot.now;
+  return !actions.empty();
+}
+
+bool PoolLoop::Purge(const runtime::Context& context, const PoolSnapshot& snapshot) {
+  std::set<std::string> uids;
+  for (const VmView& view : snapshot.vms) uids.insert(view.vm.uid);
+  bool acted = false;
+  for (const nomad::Node& node : snapshot.nodes) {
+    const auto mark = nodepool::ParseDrainMark(node);
+    if (!mark.has_value() || uids.contains(mark->vm_uid)) continue;
+    const Step step = NextStepOfGoneVm(node, snapshot);
+    if (step.kind != StepKind::kPurge) continue;
+    tools_.logger.Info("Purging the node of a VM that is gone",
+                       {{"vm", mark->vm}, {"node_id", node.id}, {"action_id", mark->action}});
+    const absl::Status purged = PurgeNode(context, tools_, node, snapshot);
+    if (!purged.ok()) {
+      tools_.logger.Warn("Could not purge a node", {{"node_id", node.id}, {"error", purged}});
+    }
+    acted = true;
+  }
+  return acted;
+}
+
+void PoolLoop::TrackCreation(const std::string& name, const VmView* view,
+                             const PoolSnapshot& snapshot, Outcome* outcome) {
+  if (view == nullptr) {
+    if (!outcome->seen) return;  // not there yet, or its POST failed: said by FailCreation
+    if (outcome->state == OutcomeState::kPending) {
+      outcome->state = OutcomeState::kFailed;
+      outcome->error = base::Internal(outcome->text.empty() ? "the VM is gone" : outcome->text);
+    }
+    return;
+  }
+  outcome->seen = true;
+  if (outcome->state == OutcomeState::kDone) return;
+  if (view->vm.has_mark || harvester::IsTerminating(view->vm)) {
+    outcome->state = OutcomeState::kFailed;
+    if (outcome->error.ok()) {
+      outcome->error = base::Internal(outcome->text.empty() ? "the VM is being removed"
+                                                            : outcome->text + "; it is removed");
+    }
+    return;
+  }
+  if (IsBroken(*view, snapshot)) {
+    outcome->text = NextStep(*view, snapshot).reason;
+    // Removed in a moment, or kept and reported: either way it was not delivered.
+    outcome->state = OutcomeState::kFailed;
+    outcome->error = view->start_failure.has_value()
+                         ? base::FailedPrecondition(outcome->text)
+                         : absl::Status(absl::StatusCode::kDeadlineExceeded, outcome->text);
+    return;
+  }
+  const bool no_deadline = view->vm.join_timeout.has_value() && view->vm.join_timeout->none;
+  if (harvester::HasJoined(view->vm) || no_deadline) {
+    outcome->state = OutcomeState::kDone;
+    outcome->error = absl::OkStatus();
+    tools_.logger.Info(
+        "A new VM is delivered",
+        {{"vm", name}, {"node_id", view->vm.joined_node_id}, {"action_id", view->vm.action_id}});
+    return;
+  }
+  // There after all, although its POST got no answer.
+  if (outcome->state == OutcomeState::kFailed) outcome->state = OutcomeState::kPending;
+}
+
+void PoolLoop::NoteStuck(const VmView& view, Outcome* outcome) {
+  const auto [entry, added] = terminating_.try_emplace(
+      view.vm.name, Terminating{.uid = view.vm.uid, .since = tools_.clock.Now()});
+  if (entry->second.uid != view.vm.uid) {
+    entry->second = {.uid = view.vm.uid, .since = tools_.clock.Now()};
+  }
+  if (outcome->state != OutcomeState::kPending) return;
+  const base::Duration patience = view.vm.termination_grace + kStuckAfterGrace;
+  if (tools_.clock.Now() - entry->second.since < patience) return;
+  outcome->state = OutcomeState::kFailed;
+  outcome->error = base::Unavailable("the VM is stuck: it has been terminating for more than " +
+                                     base::FormatGoDuration(patience) +
+                                     "; its finalizers are Harvester's to remove");
+}
+
+void PoolLoop::TrackRemoval(const std::string& name, const VmView* view,
+                            const PoolSnapshot& snapshot, Outcome* outcome) {
+  if (outcome->state != OutcomeState::kPending) return;
+  if (view == nullptr) {
+    // Its volumes and its Secret have to go, too; Sweep says so by leaving gone_.
+    if (gone_.contains(name)) return;
+    outcome->state = OutcomeState::kDone;
+    tools_.logger.Info("A VM is removed", {{"vm", name}});
+    return;
+  }
+  if (harvester::IsTerminating(view->vm)) {
+    NoteStuck(*view, outcome);
+    return;
+  }
+  const Step step = NextStep(*view, snapshot);
+  if (view->vm.has_mark) {
+    outcome->text = step.reason;
+    const nomad::Node* node = LinkedNode(*view, snapshot);
+    const bool accepted = view->vm.mark.has_value() && node != nullptr &&
+                          nodepool::IsDrainOf(*node, view->vm.mark->action, view->vm.uid);
+    if (until_accepted_ && accepted) outcome->state = OutcomeState::kDone;
+    return;
+  }
+  // The mark is gone: rolled back, by us or by an operator. Its drain is undone by now or next.
+  if (IsRepair(step.kind)) return;
+  outcome->state = OutcomeState::kFailed;
+  outcome->error = base::FailedPrecondition(
+      "rolled back" + (outcome->text.empty() ? std::string() : ": " + outcome->text));
+  tools_.logger.Warn("A removal was rolled back", {{"vm", name}, {"why", outcome->text}});
+}
+
+void PoolLoop::TrackReturn(const VmView* view, const PoolSnapshot& snapshot, Outcome* outcome) {
+  if (outcome->state != OutcomeState::kPending) return;
+  if (view == nullptr || harvester::IsTerminating(view->vm)) {
+    outcome->state = OutcomeState::kFailed;
+    outcome->error = base::FailedPrecondition("it could not be taken back: it is gone");
+    return;
+  }
+  if (view->vm.has_mark || IsRepair(NextStep(*view, snapshot).kind)) return;
+  outcome->state = OutcomeState::kDone;
+  tools_.logger.Info("A VM is taken back", {{"vm", view->vm.name}});
+}
+
+void PoolLoop::Track(const PoolSnapshot& snapshot) {
+  std::map<std::string, const VmView*> present;
+  for (const VmView& view : snapshot.vms) {
+    if (view.vm.pool != tools_.key.pool) continue;
+    present[view.vm.name] = &view;
+    if (view.member && view.vm.has_mark) marked_seen_.insert(view.vm.name);
+  }
+  for (auto it = marked_seen_.begin(); it != marked_seen_.end();) {
+    const auto found = present.find(*it);
+    if (found == present.end()) {
+      gone_.insert(*it);
+      gone_since_.try_emplace(*it, tools_.clock.Now());
+      it = marked_seen_.erase(it);
+    } else if (!found->second->vm.has_mark) {
+      it = marked_seen_.erase(it);
+    } else {
+      ++it;
+    }
+  }
+  for (auto& [name, outcome] : outcomes_) {
+    const auto found = present.find(name);
+    const VmView* view = found == present.end() ? nullptr : found->second;
+    if (outcome.creation) {
+      TrackCreation(name, view, snapshot, &outcome);
+      if (view != nullptr && harvester::IsTerminating(view->vm)) NoteStuck(*view, &outcome);
+    } else if (returns_.contains(name)) {
+      TrackReturn(view, snapshot, &outcome);
+    } else {
+      TrackRemoval(name, view, snapshot, &outcome);
+    }
+  }
+}
+
+absl::Status PoolLoop::Sweep(const runtime::Context& context) {
+  SweepScope scope;
+  scope.deleted = gone_;
+  for (const auto& [name, outcome] : outcomes_) {
+    if (outcome.creation && outcome.state == OutcomeState::kPending) {
+      scope.being_created.insert(name);
+    }
+  }
+  if (const auto action = tools_.lease.record().action; action.has_value()) {
+    scope.named_by_action = action->names;
+    for (const auto& [name, id] : action->create) scope.named_by_action.insert(name);
+  }
+  NH_ASSIGN_OR_RETURN(SweepResult result, SweepLeftovers(context, tools_, scope));
+  std::erase_if(gone_, [&](const std::string& name) { return !result.unfinished.contains(name); });
+  return absl::OkStatus();
+}
+
+bool PoolLoop::AwaitsPurge(const PoolSnapshot& snapshot) const {
+  std::set<std::string> uids;
+  for (const VmView& view : snapshot.vms) uids.insert(view.vm.uid);
+  for (const nomad::Node& node : snapshot.nodes) {
+    const auto mark = nodepool::ParseDrainMark(node);
+    if (!mark.has_value() || !mark->purge || mark->pool != tools_.key.ToString()) continue;
+    const auto since = gone_since_.find(mark->vm);
+    if (since == gone_since_.end() || uids.contains(mark->vm_uid)) continue;
+    if (tools_.clock.Now() - since->second < kPurgePatience) return true;
+  }
+  return false;
+}
+
+bool PoolLoop::ScaleIsDone(const PoolSnapshot& snapshot) const {
+  for (const auto& [name, outcome] : outcomes_) {
+    if (outcome.state == OutcomeState::kPending) return false;
+    // A creation that failed is over when its VM is gone again, or stays for an operator.
+    if (!outcome.creation || outcome.state != OutcomeState::kFailed || until_accepted_) continue;
+    for (const VmView& view : snapshot.vms) {
+      if (view.vm.name != name) continue;
+      const Step step = NextStep(view, snapshot);
+      const bool stuck =
+          terminating_.contains(name) && tools_.clock.Now() - terminating_.at(name).since >=
+                                             view.vm.termination_grace + kStuckAfterGrace;
+      if (step.kind != StepKind::kReport && !stuck) return false;
+    }
+  }
+  return until_accepted_ || (gone_.empty() && !AwaitsPurge(snapshot));
+}
+
+bool PoolLoop::ResumptionIsDone(const PoolSnapshot& snapshot) const {
+  if (!gone_.empty() || AwaitsPurge(snapshot)) return false;
+  for (const VmView& view : snapshot.vms) {
+    if (view.vm.pool != tools_.key.pool || !view.member) continue;
+    const Step step = NextStep(view, snapshot);
+    if (IsAction(step.kind)) return false;
+    if (view.vm.has_mark && !IsOtherRegion(view.vm, snapshot.region)) {
+      const auto found = terminating_.find(view.vm.name);
+      const bool stuck =
+          found != terminating_.end() &&
+          tools_.clock.Now() - found->second.since >= view.vm.termination_grace + kStuckAfterGrace;
+      if (!stuck) return false;
+    }
+  }
+  return true;
+}
+
+absl::Status PoolLoop::Wait(const runtime::Context& context) {
+  NH_RETURN_IF_ERROR(context.Sleep(kPause));
+  return absl::OkStatus();
+}
+
+absl::Status PoolLoop::RunScale(const runtime::Context& context, bool until_accepted) {
+  until_accepted_ = until_accepted;
+  Observer observer(tools_.nomad(), tools_.vms, tools_.nodes, tools_.memory, tools_.logger);
+  Observer::Wanted wanted;
+  for (;;) {
+    auto snapshot = observer.Observe(context, BaseSnapshot(), wanted);
+    NH_RETURN_IF_ERROR(context.Check());
+    wanted = {};
+    if (!snapshot.ok()) {
+      tools_.logger.Warn("Could not look at the pool; trying again",
+                         {{"error", snapshot.status()}});
+      NH_RETURN_IF_ERROR(context.Sleep(kLongestWait));
+      continue;
+    }
+    Track(*snapshot);
+    bool acted = Act(context, *snapshot, WorkOf(*snapshot));
+    if (snapshot->nomad_readable) acted = Purge(context, *snapshot) || acted;
+    if (!gone_.empty()) {
+      const absl::Status swept = Sweep(context);
+      if (!swept.ok()) tools_.logger.Warn("Could not sweep; trying again", {{"error", swept}});
+      Track(*snapshot);
+    }
+    node_index_ = snapshot->nomad_index;
+    last_snapshot_ = *std::move(snapshot);
+    NH_RETURN_IF_ERROR(context.Check());
+    if (!acted && ScaleIsDone(*last_snapshot_)) return absl::OkStatus();
+    NH_RETURN_IF_ERROR(Wait(context));
+    if (acted) {
+      idle_passes_ = 0;
+    } else if (last_snapshot_->nomad_readable) {
+      ++idle_passes_;
+      wanted.after_index = node_index_;
+      wanted.wait = std::min(kLongestWait, kFirstWait * idle_passes_);
+    } else {
+      NH_RETURN_IF_ERROR(context.Sleep(kFirstWait));
+    }
+  }
+}
+
+absl::Status PoolLoop::RunResumption(const runtime::Context& context) {
+  Observer observer(tools_.nomad(), tools_.vms, tools_.nodes, tools_.memory, tools_.logger);
+  Observer::Wanted wanted;
+  int failures = 0;
+  bool swept_once = false;
+  for (;;) {
+    auto snapshot = observer.Observe(context, BaseSnapshot(), wanted);
+    NH_RETURN_IF_ERROR(context.Check());
+    wanted = {};
+    const bool blind = !snapshot.ok() || !snapshot->nomad_readable;
+    if (blind && ++failures >= kResumptionFailures) {
+      return snapshot.ok() ? base::Unavailable(snapshot->nomad_problem) : snapshot.status();
+    }
+    if (!snapshot.ok()) {
+      NH_RETURN_IF_ERROR(context.Sleep(kFirstWait));
+      continue;
+    }
+    Track(*snapshot);
+    bool acted = Act(context, *snapshot, WorkOf(*snapshot));
+    if (!blind) acted = Purge(context, *snapshot) || acted;
+    if (!gone_.empty() || !swept_once) {
+      const absl::Status swept = Sweep(context);
+      swept_once = swept.ok();
+      if (!swept.ok() && ++failures >= kResumptionFailures) return swept;
+    }
+    for (const VmView& view : snapshot->vms) {
+      Outcome ignored;
+      if (harvester::IsTerminating(view.vm) && view.vm.has_mark) NoteStuck(view, &ignored);
+    }
+    node_index_ = snapshot->nomad_index;
+    last_snapshot_ = *std::move(snapshot);
+    NH_RETURN_IF_ERROR(context.Check());
+    if (!acted && !blind && ResumptionIsDone(*last_snapshot_)) return absl::OkStatus();
+    NH_RETURN_IF_ERROR(Wait(context));
+    if (acted) {
+      idle_passes_ = 0;
+    } else if (!blind) {
+      ++idle_passes_;
+      wanted.after_index = node_index_;
+      wanted.wait = std::min(kLongestWait, kFirstWait * idle_passes_);
+    } else {
+      NH_RETURN_IF_ERROR(context.Sleep(kFirstWait));
+    }
+  }
+}
+
+}  // namespace nomad_harvester::scaling

@@ -1,0 +1,115 @@
+// The loop of one pool: carries every VM from state to state until what it was started for is done.
+// Scale and resumption share it; there is no second way to finish what was begun.
+#ifndef NOMAD_HARVESTER_SCALING_POOL_LOOP_H_
+#define NOMAD_HARVESTER_SCALING_POOL_LOOP_H_
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "nomad_harvester/scaling/next_step.h"
+#include "nomad_harvester/scaling/plan.h"
+
+#include "absl/status/statusor.h"
+#include "creation.h"
+#include "leftovers.h"
+#include "pool_tools.h"
+
+namespace nomad_harvester::scaling {
+
+enum class OutcomeState { kPending, kDone, kFailed };
+
+// What became of one VM of an action.
+struct Outcome {
+  OutcomeState state = OutcomeState::kPending;
+  bool creation = false;
+  bool seen = false;   // a creation whose VM was observed
+  absl::Status error;  // kFailed
+  std::string text;    // the last thing worth saying about it
+};
+
+// One run. Used by one thread at a time; the work of a pass is spread over the executor.
+class PoolLoop {
+ public:
+  PoolLoop(PoolTools tools, std::optional<config::PoolPolicy> policy);
+
+  // Observes without acting.
+  absl::StatusOr<PoolSnapshot> Observe(const runtime::Context& context, bool allocations);
+
+  // Carries out repairs (roll-backs, their drains) until none is due, so that a plan can be made
+  // (rule C14). Returns the snapshot that shows none.
+  absl::StatusOr<PoolSnapshot> Settle(const runtime::Context& context, bool allocations);
+
+  // What this run has to see through, besides everything that is marked.
+  void ExpectCreation(const std::string& vm);
+  void ExpectRemoval(const std::string& vm);
+  void ExpectReturn(const std::string& vm);
+  void FailCreation(const std::string& vm, const absl::Status& why);
+  void FailRemoval(const std::string& vm, const absl::Status& why);
+
+  // Runs until every expectation has its outcome and every VM that was seen marked is gone or
+  // unmarked. `until_accepted`: removals are done once their drain is accepted (scale_in_wait =
+  // "false"). Errors: the context's own only; systems that do not answer are waited for.
+  absl::Status RunScale(const runtime::Context& context, bool until_accepted);
+
+  // Runs until nothing is left to do in this pool for now: finishes marks, undoes drains, records
+  // joins, removes what is broken, sweeps, purges. Ends early (UNAVAILABLE) if a system does not
+  // answer: the next Status calls again.
+  absl::Status RunResumption(const runtime::Context& context);
+
+  const std::map<std::string, Outcome>& outcomes() const { return outcomes_; }
+  // The API server's time of the newest action that took effect in this run.
+  std::optional<base::WallTime> last_event() const { return last_event_; }
+  const std::optional<PoolSnapshot>& last_snapshot() const { return last_snapshot_; }
+
+ private:
+  struct Work {
+    std::size_t vm = 0;
+    Step step;
+  };
+  struct Terminating {
+    std::string uid;
+    base::MonoTime since{};
+  };
+
+  PoolSnapshot BaseSnapshot() const;
+  std::vector<Work> WorkOf(const PoolSnapshot& snapshot) const;
+  // True if at least one step was carried out or tried.
+  bool Act(const runtime::Context& context, const PoolSnapshot& snapshot,
+           const std::vector<Work>& work);
+  bool Purge(const runtime::Context& context, const PoolSnapshot& snapshot);
+  void Track(const PoolSnapshot& snapshot);
+  void TrackCreation(const std::string& name, const VmView* view, const PoolSnapshot& snapshot,
+                     Outcome* outcome);
+  void TrackRemoval(const std::string& name, const VmView* view, const PoolSnapshot& snapshot,
+                    Outcome* outcome);
+  void TrackReturn(const VmView* view, const PoolSnapshot& snapshot, Outcome* outcome);
+  void NoteStuck(const VmView& view, Outcome* outcome);
+  absl::Status Sweep(const runtime::Context& context);
+  bool AwaitsPurge(const PoolSnapshot& snapshot) const;
+  bool ScaleIsDone(const PoolSnapshot& snapshot) const;
+  bool ResumptionIsDone(const PoolSnapshot& snapshot) const;
+  absl::Status Wait(const runtime::Context& context);
+  void Say(const Step& step, const VmView& view, const absl::Status& outcome);
+
+  const PoolTools tools_;
+  const std::optional<config::PoolPolicy> policy_;
+  std::map<std::string, Outcome> outcomes_;
+  std::set<std::string> returns_;                 // take-backs, a kind of their own
+  std::map<std::string, std::string> last_said_;  // VM → row and text, so that a wait is said once
+  std::set<std::string> marked_seen_;             // names that were seen marked in this run
+  std::set<std::string> gone_;                    // of those, that no longer exist: to be swept
+  std::map<std::string, base::MonoTime> gone_since_;
+  std::map<std::string, Terminating> terminating_;
+  std::optional<base::WallTime> last_event_;
+  std::optional<PoolSnapshot> last_snapshot_;
+  std::uint64_t node_index_ = 0;
+  int idle_passes_ = 0;
+  bool until_accepted_ = false;
+};
+
+}  // namespace nomad_harvester::scaling
+
+#endif  // NOMAD_HARVESTER_SCALING_POOL_LOOP_H_

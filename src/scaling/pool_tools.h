@@ -1,0 +1,41 @@
+// What the parts of a pool's loop share. Private to module scaling.
+#ifndef NOMAD_HARVESTER_SCALING_POOL_TOOLS_H_
+#define NOMAD_HARVESTER_SCALING_POOL_TOOLS_H_
+
+#include "nomad_harvester/harvester/vm_store.h"
+#include "nomad_harvester/log/logger.h"
+#include "nomad_harvester/nodepool/full_node_cache.h"
+#include "nomad_harvester/runtime/random.h"
+#include "nomad_harvester/runtime/workers.h"
+#include "nomad_harvester/scaling/clients.h"
+#include "nomad_harvester/scaling/observer.h"
+#include "nomad_harvester/scaling/pool_lease.h"
+#include "nomad_harvester/scaling/snapshot.h"
+
+namespace nomad_harvester::scaling {
+
+// References to what outlives one run of the loop. Copied freely.
+struct PoolTools {
+  PoolKey key;
+  const Clients& clients;
+  const harvester::VmStore& vms;
+  nodepool::FullNodeCache& nodes;
+  ObserverMemory& memory;
+  PoolLease& lease;
+  runtime::Clock& clock;
+  runtime::Random& random;
+  runtime::Executor& executor;
+  log::Logger logger;
+
+  const nomad::NomadClient& nomad() const { return *clients.nomad; }
+  std::size_t parallelism() const {
+    return static_cast<std::size_t>(clients.config->max_concurrency);
+  }
+};
+
+// A new action id, which is also how log lines of one action are found.
+inline std::string NewActionId(runtime::Random& random) { return random.NextName(12); }
+
+}  // namespace nomad_harvester::scaling
+
+#endif  // NOMAD_HARVESTER_SCALING_POOL_TOOLS_H_

@@ -1,0 +1,369 @@
+#include "scale_call.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/kube/access.h"
+
+#include "actor.h"
+#include "victims.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+constexpr char kCreateCause[] = "create";
+constexpr base::Duration kFirstBackOff = std::chrono::seconds(30);
+constexpr base::Duration kLongestBackOff = std::chrono::minutes(30);
+
+struct Right {
+  const char* verb;
+  const char* group;
+  const char* resource;
+};
+constexpr std::array<Right, 6> kCreationRights = {{{"create", "kubevirt.io", "virtualmachines"},
+                                                   {"patch", "kubevirt.io", "virtualmachines"},
+                                                   {"delete", "kubevirt.io", "virtualmachines"},
+                                                   {"create", "", "secrets"},
+                                                   {"patch", "", "secrets"},
+                                                   {"delete", "", "persistentvolumeclaims"}}};
+constexpr std::array<Right, 3> kRemovalRights = {{{"patch", "kubevirt.io", "virtualmachines"},
+                                                  {"delete", "kubevirt.io", "virtualmachines"},
+                                                  {"delete", "", "persistentvolumeclaims"}}};
+
+const VmView* FindVm(const PoolSnapshot& snapshot, const std::string& name) {
+  for (const VmView& view : snapshot.vms) {
+    if (view.vm.name == name) return &view;
+  }
+  return nullptr;
+}
+
+base::Duration BackOffAfter(std::int64_t failures) {
+  base::Duration wait = kFirstBackOff;
+  for (std::int64_t i = 1; i < failures && wait < kLongestBackOff; ++i) wait *= 2;
+  return std::min(wait, kLongestBackOff);
+}
+
+}  // namespace
+
+ScaleCall::ScaleCall(PoolTools tools, config::PoolPolicy policy, ScaleRequest request,
+                     ScaleMemory* memory)
+    : tools_([&] {
+        tools.logger = tools.logger.With({{"policy_id", request.policy_id}});
+        return tools;
+      }()),
+      policy_(std::move(policy)),
+      request_(std::move(request)),
+      memory_(memory),
+      action_id_(NewActionId(tools_.random)),
+      loop_(tools_, policy_) {}
+
+bool ScaleCall::NeedsAllocations(const PoolSnapshot& snapshot) const {
+  const std::int64_t current =
+      std::count_if(snapshot.vms.begin(), snapshot.vms.end(),
+                    [&](const VmView& view) { return Counts(view, snapshot); });
+  return request_.count < current && nodepool::NeedsAllocations(ToStrategy(policy_.selector));
+}
+
+absl::StatusOr<ScalePlan> ScaleCall::Plan(const PoolSnapshot& snapshot) const {
+  return PlanScale(snapshot, request_.count, {.own_node_id = request_.own_node_id});
+}
+
+absl::Status ScaleCall::CheckReadJob(const runtime::Context& context, const ScalePlan& plan) const {
+  if (plan.direction != Direction::kIn ||
+      !nodepool::NeedsAllocations(ToStrategy(policy_.selector)) ||
+      tools_.clients.config->allow_unverified_read_job) {
+    return absl::OkStatus();
+  }
+  NH_ASSIGN_OR_RETURN(const nomad::ReadJob sight, tools_.nomad().ProbeReadJob(context));
+  if (sight == nomad::ReadJob::kEverywhere) return absl::OkStatus();
+  return base::FailedPrecondition(
+      std::string("node_selector_strategy: ") +
+      std::string(nodepool::StrategyName(ToStrategy(policy_.selector))) +
+      " needs to see the allocations of every namespace, but the Nomad token " +
+      (sight == nomad::ReadJob::kNot ? "lacks the capability read-job"
+                                     : "does not let its capability read-job be verified") +
+      "; grant namespace \"*\" { capabilities = [\"read-job\"] }, or set "
+      "allow_unverified_read_job = \"true\" in the plugin block");
+}
+
+absl::Status ScaleCall::CheckRights(const runtime::Context& context, const ScalePlan& plan) const {
+  NH_ASSIGN_OR_RETURN(const kube::AccessRules rules,
+                      kube::FetchAccessRules(context, *tools_.clients.kube, tools_.key.ns));
+  std::string missing;
+  const auto require = [&](const Right& right) -> absl::Status {
+    if (rules.Allows(right.verb, right.group, right.resource)) return absl::OkStatus();
+    if (rules.incomplete()) {
+      NH_ASSIGN_OR_RETURN(const bool allowed, kube::IsAllowed(context, *tools_.clients.kube,
+                                                              {.verb = right.verb,
+                                                               .group = right.group,
+                                                               .resource = right.resource,
+                                                               .ns = tools_.key.ns,
+                                                               .subresource = ""}));
+      if (allowed) return absl::OkStatus();
+    }
+    missing += (missing.empty() ? "" : ", ") + std::string(right.verb) + " " + right.resource +
+               (*right.group == '\0' ? "" : std::string(".") + right.group);
+    return absl::OkStatus();
+  };
+  if (!plan.create.empty()) {
+    for (const Right& right : kCreationRights) NH_RETURN_IF_ERROR(require(right));
+  } else {
+    for (const Right& right : kRemovalRights) NH_RETURN_IF_ERROR(require(right));
+  }
+  if (missing.empty()) return absl::OkStatus();
+  return absl::Status(absl::StatusCode::kPermissionDenied,
+                      "the token may not, in namespace " + tools_.key.ns + ": " + missing);
+}
+
+absl::Status ScaleCall::CheckBackOff(const ScalePlan& plan, base::WallTime now) const {
+  // Taking back needs no creation; a broken image must not stop it.
+  if (plan.create.empty() || !plan.take_back.empty()) return absl::OkStatus();
+  const PoolRecord record = tools_.lease.record();
+  const auto entry = record.back_off.find(kCreateCause);
+  if (entry == record.back_off.end() || now >= entry->second.retry_at) return absl::OkStatus();
+  return absl::Status(absl::StatusCode::kResourceExhausted,
+                      "creation failed " + std::to_string(entry->second.failures) +
+                          " times in a row and is tried again at " +
+                          base::FormatRfc3339(entry->second.retry_at) + ", in " +
+                          base::FormatGoDuration(std::chrono::ceil<std::chrono::seconds>(
+                              entry->second.retry_at - now)));
+}
+
+absl::Status ScaleCall::Preflight(const runtime::Context& context, const ScalePlan& plan,
+                                  const PoolSnapshot& snapshot) {
+  NH_RETURN_IF_ERROR(CheckBackOff(plan, snapshot.now));
+  NH_RETURN_IF_ERROR(CheckRights(context, plan));
+  if (plan.direction == Direction::kIn && !memory_->mass_loss_over) {
+    const MassLoss loss = FindMassLoss(snapshot);
+    if (loss.alarming) {
+      return base::FailedPrecondition(std::to_string(loss.lost) + " of " + std::to_string(loss.of) +
+                                      " running VMs have lost their Nomad node at once: nothing is "
+                                      "removed; look at Nomad first");
+    }
+  }
+  if (plan.create.empty()) return absl::OkStatus();
+  NH_ASSIGN_OR_RETURN(creation_, PrepareCreation(context, tools_, policy_, snapshot.nomad_index,
+                                                 request_.policy_id));
+  memory_->template_hash = creation_->blueprint.template_hash;
+  return absl::OkStatus();
+}
+
+absl::Status ScaleCall::StoreAction(const runtime::Context& context, ScalePlan* plan,
+                                    const PoolSnapshot& snapshot) {
+  PoolRecord record = tools_.lease.record();
+  harvester::LeaseAction action{.id = action_id_, .from = plan->from, .to = plan->to};
+  for (PlannedCreation& creation : plan->create) {
+    if (creation.name.empty()) {
+      do {
+        creation.name = NewVmName(policy_, tools_.random);
+      } while (FindVm(snapshot, creation.name) != nullptr);
+      creation.action_id = action_id_;
+    }
+    action.names.insert(creation.name);
+    action.create[creation.name] = creation.action_id;
+  }
+  for (const PlannedRemoval& removal : plan->remove) action.names.insert(removal.vm);
+  for (const VmView& view : snapshot.vms) {
+    if (IsPoolMember(view, snapshot) && view.vm.has_mark) action.names.insert(view.vm.name);
+  }
+  if (record.action.has_value()) {
+    // Names that an earlier action left over and this one does not use stay for the next.
+    for (const auto& [name, id] : record.action->create) {
+      if (FindVm(snapshot, name) != nullptr) continue;
+      action.names.insert(name);
+      action.create.try_emplace(name, id);
+    }
+    action.unknown_members = record.action->unknown_members;
+  }
+  record.action = std::move(action);
+  return tools_.lease.Store(context, record);
+}
+
+void ScaleCall::TakeBack(const runtime::Context& context, const ScalePlan& plan,
+                         const PoolSnapshot& snapshot) {
+  const std::vector<absl::Status> results = runtime::ForEachBounded(
+      context, tools_.executor, plan.take_back.size(), tools_.parallelism(), [&](std::size_t i) {
+        const VmView* view = FindVm(snapshot, plan.take_back[i]);
+        return view == nullptr ? base::Internal("VM vanished from the plan")
+                               : RemoveMark(context, tools_, *view);
+      });
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    tools_.logger.Info(
+        "Taking a VM back",
+        {{"vm", plan.take_back[i]}, {"action_id", action_id_}, {"outcome", results[i]}});
+    // A conflict or a lost reply shows in the next look, by the mark itself.
+    loop_.ExpectReturn(plan.take_back[i]);
+  }
+}
+
+void ScaleCall::MarkVictims(const runtime::Context& context, const ScalePlan& plan,
+                            const PoolSnapshot& snapshot) {
+  const std::vector<absl::Status> results = runtime::ForEachBounded(
+      context, tools_.executor, plan.remove.size(), tools_.parallelism(), [&](std::size_t i) {
+        const VmView* view = FindVm(snapshot, plan.remove[i].vm);
+        return view == nullptr ? base::Internal("VM vanished from the plan")
+                               : MarkForRemoval(context, tools_, action_id_, plan.remove[i].node_id,
+                                                *view, snapshot);
+      });
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const PlannedRemoval& removal = plan.remove[i];
+    if (results[i].ok() || !kube::GetKubeError(results[i]).has_value()) {
+      tools_.logger.Info("Marked a VM for removal", {{"vm", removal.vm},
+                                                     {"node_id", removal.node_id},
+                                                     {"why", removal.reason},
+                                                     {"action_id", action_id_},
+                                                     {"outcome", results[i]}});
+    }
+    // Without an answer the mark may be there: then the loop finds it and carries it out.
+    const bool unknown = absl::IsUnavailable(results[i]) || absl::IsDeadlineExceeded(results[i]);
+    if (results[i].ok() || unknown) {
+      loop_.ExpectRemoval(removal.vm);
+    } else {
+      loop_.FailRemoval(removal.vm, results[i]);
+    }
+  }
+}
+
+void ScaleCall::Create(const runtime::Context& context, const ScalePlan& plan) {
+  for (const PlannedCreation& creation : plan.create) loop_.ExpectCreation(creation.name);
+  const std::vector<absl::Status> results = runtime::ForEachBounded(
+      context, tools_.executor, plan.create.size(), tools_.parallelism(), [&](std::size_t i) {
+        tools_.logger.Info("Creating a VM",
+                           {{"vm", plan.create[i].name}, {"action_id", plan.create[i].action_id}});
+        return CreateVm(context, tools_, *creation_, plan.create[i]);
+      });
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (results[i].ok()) continue;
+    tools_.logger.Warn("Could not create a VM", {{"vm", plan.create[i].name},
+                                                 {"action_id", plan.create[i].action_id},
+                                                 {"error", results[i]}});
+    loop_.FailCreation(plan.create[i].name, results[i]);
+  }
+}
+
+// Names whose VM was seen leave for good; an action with nothing unfinished leaves the Lease.
+void ScaleCall::CloseAction(const runtime::Context& context) {
+  PoolRecord record = tools_.lease.record();
+  bool failed = false;
+  bool created = false;
+  if (record.action.has_value()) {
+    for (const auto& [name, outcome] : loop_.outcomes()) {
+      if (!outcome.creation) continue;
+      if (outcome.seen) record.action->create.erase(name);
+      failed = failed || outcome.state == OutcomeState::kFailed;
+      created = created || outcome.state == OutcomeState::kDone;
+    }
+    std::set<std::string> unfinished;
+    for (const auto& [name, id] : record.action->create) unfinished.insert(name);
+    if (loop_.last_snapshot().has_value()) {
+      for (const VmView& view : loop_.last_snapshot()->vms) {
+        if (view.vm.pool == tools_.key.pool && view.vm.has_mark) unfinished.insert(view.vm.name);
+      }
+    }
+    record.action->names = unfinished;
+    if (unfinished.empty()) record.action.reset();
+  }
+  const base::WallTime now =
+      loop_.last_snapshot().has_value() ? loop_.last_snapshot()->now : context.clock().WallNow();
+  if (failed) {
+    harvester::BackOffEntry& entry = record.back_off[kCreateCause];
+    ++entry.failures;
+    entry.retry_at = now + BackOffAfter(entry.failures);
+  } else if (created) {
+    record.back_off.erase(kCreateCause);
+  }
+  if (loop_.last_event().has_value() || created) {
+    record.last_event =
+        std::max(record.last_event.value_or(base::WallTime{}), loop_.last_event().value_or(now));
+  }
+  const absl::Status stored = tools_.lease.Store(context, record);
+  if (!stored.ok()) {
+    tools_.logger.Warn("Could not write the pool's record", {{"error", stored}});
+  }
+}
+
+absl::Status ScaleCall::Verdict(const absl::Status& loop) const {
+  std::string lines;
+  absl::Status first_failure;
+  int failed = 0;
+  int done = 0;
+  int pending = 0;
+  for (const auto& [name, outcome] : loop_.outcomes()) {
+    lines += "\n" + name + ": ";
+    switch (outcome.state) {
+      case OutcomeState::kDone:
+        ++done;
+        lines += "done";
+        break;
+      case OutcomeState::kPending:
+        ++pending;
+        lines += "unfinished" + (outcome.text.empty() ? std::string() : ", " + outcome.text);
+        break;
+      case OutcomeState::kFailed:
+        ++failed;
+        if (first_failure.ok()) first_failure = outcome.error;
+        lines += "failed: " + base::Message(outcome.error);
+        break;
+    }
+  }
+  if (!loop.ok()) {
+    return base::MakeStatus(loop.code(), base::Message(loop) + lines);
+  }
+  if (failed == 0 && pending == 0) return absl::OkStatus();
+  // All failed alike: the code itself tells the cause. ABORTED is reserved for "busy".
+  const bool alike = done == 0 && first_failure.code() != absl::StatusCode::kAborted;
+  return base::MakeStatus(alike ? first_failure.code() : absl::StatusCode::kInternal,
+                          std::to_string(failed) + " of " +
+                              std::to_string(failed + done + pending) + " VMs failed:" + lines);
+}
+
+absl::Status ScaleCall::Run(const runtime::Context& context) {
+  NH_ASSIGN_OR_RETURN(PoolSnapshot snapshot, loop_.Settle(context, false));
+  if (NeedsAllocations(snapshot)) {
+    NH_ASSIGN_OR_RETURN(snapshot, loop_.Settle(context, true));
+  }
+  auto planned = Plan(snapshot);
+  if (!planned.ok()) return planned.status();
+  ScalePlan plan = *std::move(planned);
+  tools_.logger.Info("Planned", {{"action_id", action_id_},
+                                 {"reason", request_.reason},
+                                 {"from", plan.from},
+                                 {"to", plan.to},
+                                 {"capped", plan.capped},
+                                 {"plan", Describe(plan)}});
+  if (plan.direction == Direction::kNone) return absl::OkStatus();
+  NH_RETURN_IF_ERROR(CheckReadJob(context, plan));
+  NH_RETURN_IF_ERROR(Preflight(context, plan, snapshot));
+  NH_RETURN_IF_ERROR(StoreAction(context, &plan, snapshot));
+  TakeBack(context, plan, snapshot);
+  MarkVictims(context, plan, snapshot);
+  if (!plan.create.empty()) Create(context, plan);
+  const bool until_accepted = plan.direction == Direction::kIn && !policy_.scale_in_wait;
+  const absl::Status loop = loop_.RunScale(context, until_accepted);
+  if (loop.ok()) CloseAction(context);
+  const absl::Status verdict = Verdict(loop);
+  tools_.logger.Log(
+      verdict.ok() ? log::Level::kInfo : log::Level::kWarn, "Scaled",
+      {{"action_id", action_id_}, {"from", plan.from}, {"to", plan.to}, {"outcome", verdict}});
+  return verdict;
+}
+
+absl::Status ScaleCall::DryRun(const runtime::Context& context) {
+  NH_ASSIGN_OR_RETURN(PoolSnapshot snapshot, loop_.Observe(context, false));
+  if (!snapshot.nomad_readable) {
+    return base::Unavailable("Nomad cannot be read: " + snapshot.nomad_problem);
+  }
+  if (NeedsAllocations(snapshot)) {
+    NH_ASSIGN_OR_RETURN(snapshot, loop_.Observe(context, true));
+  }
+  NH_ASSIGN_OR_RETURN(const ScalePlan plan, Plan(snapshot));
+  tools_.logger.Info("Dry run: nothing is changed", {{"reason", request_.reason},
+                                                     {"from", plan.from},
+                                                     {"to", plan.to},
+                                                     {"plan", Describe(plan)}});
+  return absl::OkStatus();
+}
+
+}  // namespace nomad_harvester::scaling

@@ -1,0 +1,69 @@
+// One Scale: refuse, plan, store the intent, act, and say what became of every VM.
+#ifndef NOMAD_HARVESTER_SCALING_SCALE_CALL_H_
+#define NOMAD_HARVESTER_SCALING_SCALE_CALL_H_
+
+#include <string>
+
+#include "nomad_harvester/scaling/target_service.h"
+
+#include "absl/status/status.h"
+#include "pool_loop.h"
+#include "pool_tools.h"
+
+namespace nomad_harvester::scaling {
+
+struct ScaleRequest {
+  std::int64_t count = 0;
+  bool dry_run = false;
+  std::string reason;
+  std::string policy_id;
+  std::string own_node_id;
+};
+
+// What is known about the pool between calls, besides the Lease's record.
+struct ScaleMemory {
+  std::string template_hash;    // of the last preflight
+  bool mass_loss_over = false;  // its patience is over: a fresh Scale removes (rule C15)
+};
+
+class ScaleCall {
+ public:
+  ScaleCall(PoolTools tools, config::PoolPolicy policy, ScaleRequest request, ScaleMemory* memory);
+
+  // Needs the pool's Lease. `context` carries its write permit.
+  absl::Status Run(const runtime::Context& context);
+  // Only reads; logs what Run would do (rule C13).
+  absl::Status DryRun(const runtime::Context& context);
+  std::optional<base::WallTime> last_event() const { return loop_.last_event(); }
+
+ private:
+  absl::StatusOr<ScalePlan> Plan(const PoolSnapshot& snapshot) const;
+  bool NeedsAllocations(const PoolSnapshot& snapshot) const;
+  absl::Status CheckReadJob(const runtime::Context& context, const ScalePlan& plan) const;
+  absl::Status CheckRights(const runtime::Context& context, const ScalePlan& plan) const;
+  absl::Status CheckBackOff(const ScalePlan& plan, base::WallTime now) const;
+  // Everything that can refuse this action, before its first effect (rule C2).
+  absl::Status Preflight(const runtime::Context& context, const ScalePlan& plan,
+                         const PoolSnapshot& snapshot);
+  absl::Status StoreAction(const runtime::Context& context, ScalePlan* plan,
+                           const PoolSnapshot& snapshot);
+  void TakeBack(const runtime::Context& context, const ScalePlan& plan,
+                const PoolSnapshot& snapshot);
+  void MarkVictims(const runtime::Context& context, const ScalePlan& plan,
+                   const PoolSnapshot& snapshot);
+  void Create(const runtime::Context& context, const ScalePlan& plan);
+  void CloseAction(const runtime::Context& context);
+  absl::Status Verdict(const absl::Status& loop) const;
+
+  const PoolTools tools_;
+  const config::PoolPolicy policy_;
+  const ScaleRequest request_;
+  ScaleMemory* const memory_;
+  const std::string action_id_;
+  PoolLoop loop_;
+  std::optional<CreationPlan> creation_;
+};
+
+}  // namespace nomad_harvester::scaling
+
+#endif  // NOMAD_HARVESTER_SCALING_SCALE_CALL_H_

@@ -1,0 +1,501 @@
+#include "nomad_harvester/scaling/service.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/mutex.h"
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/scaling/pool_gate.h"
+#include "nomad_harvester/scaling/status_report.h"
+
+#include "nlohmann/json.hpp"
+#include "scale_call.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+using runtime::CancelReason;
+using runtime::Context;
+
+// Status answers this much before its deadline, so that the answer arrives in time.
+constexpr base::Duration kStatusMargin = std::chrono::milliseconds(250);
+constexpr base::Duration kStatusBudget = std::chrono::seconds(7);
+constexpr base::Duration kReleaseBudget = std::chrono::milliseconds(700);
+
+// What lasts from one SetConfig to the next and beyond: who acts, and what was seen.
+struct Pool {
+  explicit Pool(PoolKey k) : key(std::move(k)) {}
+  const PoolKey key;
+  PoolGate gate;
+  ObserverMemory memory;
+  nodepool::FullNodeCache nodes;
+
+  base::Mutex mutex;
+  ScaleMemory scale NH_GUARDED_BY(mutex);
+  std::optional<config::PoolPolicy> policy NH_GUARDED_BY(mutex);
+  bool looked_at NH_GUARDED_BY(mutex) = false;  // the first resumption of the process has ended
+  std::int64_t last_count NH_GUARDED_BY(mutex) = 0;
+  std::string last_reason NH_GUARDED_BY(mutex);
+  std::string last_warning NH_GUARDED_BY(mutex);
+  std::set<std::string> warned NH_GUARDED_BY(mutex);
+  std::optional<base::MonoTime> mass_loss_since NH_GUARDED_BY(mutex);
+  std::optional<base::WallTime> last_event NH_GUARDED_BY(mutex);
+};
+
+// One configuration and the Leases that are held under it.
+struct Session {
+  Clients clients;
+  base::Mutex mutex;
+  std::map<PoolKey, std::shared_ptr<PoolLease>> leases NH_GUARDED_BY(mutex);
+};
+
+// A permit that allows nothing: a dry run cannot write, whatever goes wrong above it.
+class ReadOnly final : public runtime::WritePermit {
+ public:
+  absl::Status Check() const override {
+    return base::FailedPrecondition("a dry run does not write");
+  }
+  base::Duration AttemptLimit() const override { return base::Duration::max(); }
+};
+
+struct ActionMeta {
+  bool dry_run = false;
+  std::optional<std::int64_t> dry_run_count;
+  std::string policy_id;
+};
+
+// hashicorp/nomad-autoscaler:sdk/strategy.go names the members. Unreadable meta is an error, as it
+// is for the Go plugins.
+absl::StatusOr<ActionMeta> ParseMeta(const std::string& text) {
+  ActionMeta meta;
+  if (text.empty()) return meta;
+  NH_ASSIGN_OR_RETURN(const nlohmann::json json, base::ParseJson(text, "the action's meta"));
+  meta.dry_run = base::GetBool(json, "nomad_autoscaler.dry_run");
+  if (const nlohmann::json* count = base::FindMember(json, "nomad_autoscaler.dry_run.count");
+      count != nullptr && count->is_number()) {
+    meta.dry_run_count = count->is_number_float() ? static_cast<std::int64_t>(count->get<double>())
+                                                  : count->get<std::int64_t>();
+  }
+  meta.policy_id = base::GetString(json, "nomad_policy_id");
+  return meta;
+}
+
+class Service final : public TargetService {
+ public:
+  explicit Service(ServiceOptions options)
+      : options_(std::move(options)),
+        root_(Context::Background(*options_.clock)),
+        read_only_(std::make_shared<ReadOnly>()) {}
+
+  absl::Status SetConfig(const StringMap& values) override;
+  absl::StatusOr<TargetStatus> Status(const Context& context, const StringMap& policy) override;
+  absl::Status Scale(const Context& context, const ScaleAction& action,
+                     const StringMap& policy) override;
+  void Stop(const Context& context) override;
+
+ private:
+  absl::StatusOr<std::shared_ptr<Session>> CurrentSession();
+  std::shared_ptr<Pool> FindPool(const PoolKey& key);
+  std::shared_ptr<PoolLease> LeaseOf(Session& session, const Pool& pool);
+  PoolTools ToolsFor(Session& session, Pool& pool, PoolLease& lease, const harvester::VmStore& vms);
+  void WarnOnce(Pool& pool, const std::vector<std::string>& warnings);
+  absl::StatusOr<std::string> OwnNode(const Context& context, const Session& session);
+
+  absl::StatusOr<PoolSnapshot> Look(const Context& context, Session& session, Pool& pool,
+                                    const config::PoolPolicy& policy);
+  TargetStatus Unready(Pool& pool, const std::string& reason);
+  void NoteReadiness(Pool& pool, const StatusReport& report);
+  StatusInputs InputsFor(Session& session, Pool& pool, const PoolSnapshot& snapshot);
+  void WakeResumption(const std::shared_ptr<Session>& session, const PoolSnapshot& snapshot);
+  void StartResumption(const std::shared_ptr<Session>& session, const std::shared_ptr<Pool>& pool);
+  void Resume(Session& session, Pool& pool, const Context& context);
+
+  absl::Status ScalePool(const Context& context, const std::shared_ptr<Session>& session,
+                         Pool& pool, const config::PoolPolicy& policy, ScaleRequest request);
+  // Gives the Lease up unless the caller of the RPC went away: then nothing more happens until the
+  // next Status.
+  void EndHold(PoolLease& lease, const Context& context);
+
+  const ServiceOptions options_;
+  const runtime::CancelSource root_;
+  const std::shared_ptr<const runtime::WritePermit> read_only_;
+
+  base::Mutex mutex_;
+  std::shared_ptr<Session> session_ NH_GUARDED_BY(mutex_);
+  std::map<PoolKey, std::shared_ptr<Pool>> pools_ NH_GUARDED_BY(mutex_);
+  std::optional<std::string> own_node_ NH_GUARDED_BY(mutex_);
+};
+
+absl::Status Service::SetConfig(const StringMap& values) {
+  NH_ASSIGN_OR_RETURN(config::PluginConfig parsed,
+                      config::ParsePluginConfig(values, options_.environment));
+  auto config = std::make_shared<const config::PluginConfig>(std::move(parsed));
+  NH_ASSIGN_OR_RETURN(RawTransports transports, options_.transports(*config));
+  for (const std::string& warning : config->warnings) options_.logger.Warn(warning);
+  for (const std::string& warning : transports.warnings) options_.logger.Warn(warning);
+  auto session = std::make_shared<Session>();
+  session->clients = MakeClients(config, std::move(transports), options_.random, options_.logger);
+  options_.logger.Info("Configured", {{"harvester_url", config->harvester.url},
+                                      {"nomad_address", config->nomad.address},
+                                      {"nomad_region", config->nomad.region}});
+  base::MutexLock lock(mutex_);
+  session_ = std::move(session);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<Session>> Service::CurrentSession() {
+  NH_RETURN_IF_ERROR(root_.context().Check());
+  base::MutexLock lock(mutex_);
+  if (session_ == nullptr) {
+    return base::FailedPrecondition("the plugin has not been configured yet (SetConfig)");
+  }
+  return session_;
+}
+
+std::shared_ptr<Pool> Service::FindPool(const PoolKey& key) {
+  base::MutexLock lock(mutex_);
+  std::shared_ptr<Pool>& pool = pools_[key];
+  if (pool == nullptr) pool = std::make_shared<Pool>(key);
+  return pool;
+}
+
+std::shared_ptr<PoolLease> Service::LeaseOf(Session& session, const Pool& pool) {
+  base::MutexLock lock(session.mutex);
+  std::shared_ptr<PoolLease>& lease = session.leases[pool.key];
+  if (lease == nullptr) {
+    const config::PluginConfig& config = *session.clients.config;
+    lease = std::make_shared<PoolLease>(
+        session.clients.kube_urgent, pool.key, *options_.clock,
+        PoolLease::Options{.enabled = config.pool_lease,
+                           .holder = options_.holder,
+                           .write_limit = std::min(config.request_timeout, kWriteLimit)},
+        options_.logger.With({{"pool", pool.key.ToString()}}));
+  }
+  return lease;
+}
+
+PoolTools Service::ToolsFor(Session& session, Pool& pool, PoolLease& lease,
+                            const harvester::VmStore& vms) {
+  return {.key = pool.key,
+          .clients = session.clients,
+          .vms = vms,
+          .nodes = pool.nodes,
+          .memory = pool.memory,
+          .lease = lease,
+          .clock = *options_.clock,
+          .random = *options_.random,
+          .executor = *options_.foreground,
+          .logger = options_.logger.With({{"pool", pool.key.ToString()}})};
+}
+
+void Service::WarnOnce(Pool& pool, const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) {
+    {
+      base::MutexLock lock(pool.mutex);
+      if (!pool.warned.insert(warning).second) continue;
+    }
+    options_.logger.Warn(warning, {{"pool", pool.key.ToString()}});
+  }
+}
+
+// The autoscaler may run on a node of the pool that it scales (rule C7). Its allocation may not be
+// known right after the start: asked again until it is.
+absl::StatusOr<std::string> Service::OwnNode(const Context& context, const Session& session) {
+  const std::string& allocation = session.clients.config->own_allocation_id;
+  if (allocation.empty()) return std::string();
+  {
+    base::MutexLock lock(mutex_);
+    if (own_node_.has_value()) return *own_node_;
+  }
+  auto node = session.clients.nomad->NodeOfAllocation(context, allocation);
+  if (!node.ok()) {
+    return base::Annotate(node.status(), "the autoscaler's own node cannot be found (allocation " +
+                                             allocation + "), and it must never be removed");
+  }
+  base::MutexLock lock(mutex_);
+  own_node_ = *node;
+  return node;
+}
+
+absl::StatusOr<PoolSnapshot> Service::Look(const Context& context, Session& session, Pool& pool,
+                                           const config::PoolPolicy& policy) {
+  PoolSnapshot snapshot;
+  snapshot.key = pool.key;
+  snapshot.policy = policy;
+  snapshot.region = session.clients.config->nomad.region;
+  const harvester::VmStore vms(session.clients.kube_urgent, pool.key.ns);
+  absl::StatusOr<harvester::Seen<std::vector<harvester::VirtualMachine>>> seen =
+      base::Unavailable("not read");
+  absl::StatusOr<nomad::Indexed<std::vector<nomad::Node>>> nodes = base::Unavailable("not read");
+  const auto results = runtime::ForEachBounded(
+      context, *options_.foreground, 2, 2, [&](std::size_t i) -> absl::Status {
+        if (i == 0) {
+          seen = vms.ListManaged(context);
+          return seen.status();
+        }
+        nodes = session.clients.nomad_urgent->ListNodes(context);
+        return nodes.status();
+      });
+  if (!results[0].ok()) return base::Annotate(results[0], "Harvester cannot be read");
+  snapshot.now = seen->server_time.value_or(options_.clock->WallNow());
+  for (harvester::VirtualMachine& vm : seen->value) {
+    VmView view;
+    view.member = harvester::IsMember(vm);
+    view.vm = std::move(vm);
+    snapshot.vms.push_back(std::move(view));
+  }
+  snapshot.nomad_readable = results[1].ok();
+  if (results[1].ok()) {
+    snapshot.nomad_index = nodes->index;
+    snapshot.nodes = std::move(nodes->value);
+    for (nomad::Node& node : snapshot.nodes) pool.nodes.Complete(&node);
+  } else {
+    snapshot.nomad_problem = base::Message(results[1]);
+  }
+  Observer::Link(&snapshot);
+  pool.memory.Apply(options_.clock->Now(), &snapshot);
+  return snapshot;
+}
+
+TargetStatus Service::Unready(Pool& pool, const std::string& reason) {
+  StatusReport report;
+  report.reason = reason;
+  {
+    base::MutexLock lock(pool.mutex);
+    report.status.count = pool.last_count;
+  }
+  NoteReadiness(pool, report);
+  return report.status;
+}
+
+// One WARN per change of reason, not one per tick.
+void Service::NoteReadiness(Pool& pool, const StatusReport& report) {
+  bool reason_changed = false;
+  bool warning_changed = false;
+  {
+    base::MutexLock lock(pool.mutex);
+    reason_changed = std::exchange(pool.last_reason, report.reason) != report.reason;
+    warning_changed = std::exchange(pool.last_warning, report.warning) != report.warning;
+    if (report.status.ready || !report.status.meta.empty()) pool.last_count = report.status.count;
+  }
+  const log::Logger logger = options_.logger.With({{"pool", pool.key.ToString()}});
+  if (reason_changed && !report.reason.empty()) {
+    logger.Warn("Not ready", {{"why", report.reason}, {"count", report.status.count}});
+  } else if (reason_changed) {
+    logger.Info("Ready", {{"count", report.status.count}});
+  }
+  if (warning_changed && !report.warning.empty()) {
+    logger.Warn("VMs of the pool need attention", {{"what", report.warning}});
+  }
+}
+
+StatusInputs Service::InputsFor(Session& session, Pool& pool, const PoolSnapshot& snapshot) {
+  StatusInputs inputs;
+  inputs.scale_open = pool.gate.ScaleIsOpen();
+  inputs.last_event = LeaseOf(session, pool)->record().last_event;
+  const bool alarming = snapshot.nomad_readable && FindMassLoss(snapshot).alarming;
+  const base::MonoTime now = options_.clock->Now();
+  base::MutexLock lock(pool.mutex);
+  inputs.template_hash = pool.scale.template_hash;
+  if (pool.last_event.has_value() &&
+      (!inputs.last_event.has_value() || *pool.last_event > *inputs.last_event)) {
+    inputs.last_event = pool.last_event;
+  }
+  if (!alarming) {
+    if (snapshot.nomad_readable) pool.mass_loss_since.reset();
+  } else if (!pool.mass_loss_since.has_value()) {
+    pool.mass_loss_since = now;
+  }
+  if (pool.mass_loss_since.has_value()) inputs.mass_loss_for = now - *pool.mass_loss_since;
+  pool.scale.mass_loss_over = inputs.mass_loss_for >= kMassLossPatience;
+  return inputs;
+}
+
+absl::StatusOr<TargetStatus> Service::Status(const Context& context, const StringMap& values) {
+  NH_ASSIGN_OR_RETURN(const config::PoolPolicy policy, config::ParsePoolPolicy(values));
+  NH_ASSIGN_OR_RETURN(const std::shared_ptr<Session> session, CurrentSession());
+  const std::shared_ptr<Pool> pool = FindPool({.ns = policy.ns, .pool = policy.pool});
+  WarnOnce(*pool, policy.warnings);
+  {
+    base::MutexLock lock(pool->mutex);
+    pool->policy = policy;
+  }
+  base::Duration budget =
+      std::min(context.Remaining(), policy.grpc_timeout.value_or(kStatusBudget));
+  budget -= std::min(kStatusMargin, budget / 4);
+  const Context limited = context.WithTimeout(budget).WithWritePermit(read_only_);
+  auto snapshot = Look(limited, *session, *pool, policy);
+  if (!snapshot.ok()) {
+    NH_RETURN_IF_ERROR(root_.context().Check());
+    return Unready(*pool, base::Message(snapshot.status()));
+  }
+  const StatusReport report = ReportStatus(*snapshot, InputsFor(*session, *pool, *snapshot));
+  NoteReadiness(*pool, report);
+  WakeResumption(session, *snapshot);
+  return report.status;
+}
+
+void Service::WakeResumption(const std::shared_ptr<Session>& session,
+                             const PoolSnapshot& snapshot) {
+  std::set<std::string> names = {snapshot.key.pool};
+  for (const VmView& view : snapshot.vms) {
+    if (view.member) names.insert(view.vm.pool);
+  }
+  for (const std::string& name : names) {
+    const std::shared_ptr<Pool> pool = FindPool({.ns = snapshot.key.ns, .pool = name});
+    if (pool->gate.Busy()) continue;
+    PoolSnapshot own = snapshot;
+    own.key.pool = name;
+    bool first = false;
+    {
+      base::MutexLock lock(pool->mutex);
+      own.policy = pool->policy;
+      first = !pool->looked_at;
+    }
+    if (first || NeedsResumption(own)) StartResumption(session, pool);
+  }
+}
+
+void Service::StartResumption(const std::shared_ptr<Session>& session,
+                              const std::shared_ptr<Pool>& pool) {
+  std::shared_ptr<PoolGate::Pass> pass = pool->gate.EnterForResumption(root_.context());
+  if (pass == nullptr) return;
+  // The pass goes with the task: dropped with it if the executor has no room.
+  const absl::Status submitted = options_.background->Submit(
+      [this, session, pool, pass] { Resume(*session, *pool, pass->context()); });
+  if (!submitted.ok()) {
+    options_.logger.Debug("No room for background work; the next Status tries again",
+                          {{"pool", pool->key.ToString()}, {"error", submitted}});
+  }
+}
+
+void Service::Resume(Session& session, Pool& pool, const Context& parent) {
+  const std::shared_ptr<PoolLease> lease = LeaseOf(session, pool);
+  const log::Logger logger = options_.logger.With({{"pool", pool.key.ToString()}});
+  const runtime::CancelSource hold(parent);
+  const absl::Status acquired = lease->Acquire(hold.context(), LeaseUser::kResumption,
+                                               [&hold] { hold.Cancel(CancelReason::kLeaseLost); });
+  if (!acquired.ok()) {
+    logger.Debug("Background work waits for the pool's Lease", {{"error", acquired}});
+    return;
+  }
+  std::optional<config::PoolPolicy> policy;
+  {
+    base::MutexLock lock(pool.mutex);
+    policy = pool.policy;
+  }
+  const harvester::VmStore vms(session.clients.kube, pool.key.ns);
+  const PoolTools tools = ToolsFor(session, pool, *lease, vms);
+  PoolLoop loop(tools, policy);
+  const Context guarded = hold.context().WithWritePermit(lease->permit());
+  const absl::Status done = loop.RunResumption(guarded);
+  logger.Log(done.ok() ? log::Level::kDebug : log::Level::kInfo, "Background work ended",
+             {{"outcome", done}});
+  {
+    base::MutexLock lock(pool.mutex);
+    if (done.ok()) pool.looked_at = true;
+    if (loop.last_event().has_value()) pool.last_event = loop.last_event();
+  }
+  EndHold(*lease, hold.context());
+}
+
+void Service::EndHold(PoolLease& lease, const Context& context) {
+  const bool client_left = context.cancel_reason() == CancelReason::kClient;
+  if (client_left) {
+    lease.StopRenewal();
+    return;
+  }
+  lease.Release(Context::Background(*options_.clock).WithTimeout(kReleaseBudget));
+}
+
+absl::Status Service::Scale(const Context& context, const ScaleAction& action,
+                            const StringMap& values) {
+  NH_ASSIGN_OR_RETURN(const config::PoolPolicy policy, config::ParsePoolPolicy(values));
+  NH_ASSIGN_OR_RETURN(const ActionMeta meta, ParseMeta(action.meta_json));
+  NH_ASSIGN_OR_RETURN(const std::shared_ptr<Session> session, CurrentSession());
+  const std::shared_ptr<Pool> pool = FindPool({.ns = policy.ns, .pool = policy.pool});
+  WarnOnce(*pool, policy.warnings);
+  {
+    base::MutexLock lock(pool->mutex);
+    pool->policy = policy;
+  }
+  ScaleRequest request{.count = action.count,
+                       .dry_run = meta.dry_run || action.count == -1,
+                       .reason = action.reason,
+                       .policy_id = meta.policy_id};
+  if (request.dry_run) {
+    if (!meta.dry_run_count.has_value() && action.count < 0) {
+      options_.logger.Info("Dry run without a wanted count: nothing to plan",
+                           {{"pool", pool->key.ToString()}, {"reason", action.reason}});
+      return absl::OkStatus();
+    }
+    request.count = meta.dry_run_count.value_or(action.count);
+  }
+  if (request.count < 0) {
+    return base::InvalidArgument("count " + std::to_string(request.count) + " is negative");
+  }
+  return ScalePool(context, session, *pool, policy, std::move(request));
+}
+
+absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Session>& session,
+                                Pool& pool, const config::PoolPolicy& policy,
+                                ScaleRequest request) {
+  const Context limited = context.WithTimeout(policy.scale_timeout);
+  const std::shared_ptr<PoolLease> lease = LeaseOf(*session, pool);
+  const harvester::VmStore vms(session->clients.kube, pool.key.ns);
+  ScaleMemory memory;
+  {
+    base::MutexLock lock(pool.mutex);
+    memory = pool.scale;
+  }
+  if (request.dry_run) {
+    const Context reading = limited.WithWritePermit(read_only_);
+    auto own = OwnNode(reading, *session);
+    request.own_node_id = own.ok() ? *own : std::string();
+    return ScaleCall(ToolsFor(*session, pool, *lease, vms), policy, std::move(request), &memory)
+        .DryRun(reading);
+  }
+  NH_ASSIGN_OR_RETURN(const std::unique_ptr<PoolGate::Pass> pass, pool.gate.EnterForScale(limited));
+  NH_ASSIGN_OR_RETURN(request.own_node_id, OwnNode(pass->context(), *session));
+  const runtime::CancelSource hold(pass->context());
+  NH_RETURN_IF_ERROR(lease->Acquire(hold.context(), LeaseUser::kScale,
+                                    [&hold] { hold.Cancel(CancelReason::kLeaseLost); }));
+  ScaleCall call(ToolsFor(*session, pool, *lease, vms), policy, std::move(request), &memory);
+  const Context guarded = hold.context().WithWritePermit(lease->permit());
+  absl::Status outcome = call.Run(guarded);
+  if (hold.context().cancel_reason() == CancelReason::kLeaseLost) {
+    outcome = base::Unavailable("the pool's Lease was lost: " + base::Message(outcome));
+  }
+  {
+    base::MutexLock lock(pool.mutex);
+    pool.scale = memory;
+    if (call.last_event().has_value()) pool.last_event = call.last_event();
+  }
+  EndHold(*lease, hold.context());
+  return outcome;
+}
+
+void Service::Stop(const Context& context) {
+  root_.Cancel(CancelReason::kShutdown);
+  std::vector<std::shared_ptr<Pool>> pools;
+  {
+    base::MutexLock lock(mutex_);
+    for (const auto& [key, pool] : pools_) pools.push_back(pool);
+  }
+  for (const std::shared_ptr<Pool>& pool : pools) pool->gate.Cancel(CancelReason::kShutdown);
+  for (const std::shared_ptr<Pool>& pool : pools) {
+    if (!pool->gate.WaitUntilIdle(context)) return;
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<TargetService> MakeTargetService(ServiceOptions options) {
+  return std::make_unique<Service>(std::move(options));
+}
+
+}  // namespace nomad_harvester::scaling

@@ -1,0 +1,189 @@
+#include "nomad_harvester/scaling/status_report.h"
+
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "nomad_harvester/nodepool/drain.h"
+#include "nomad_harvester/scaling/next_step.h"
+#include "nomad_harvester/scaling/observer.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+constexpr base::Duration kStuckAfterGrace = std::chrono::minutes(10);
+
+struct Tally {
+  std::int64_t count = 0;
+  std::int64_t strangers = 0;
+  std::vector<std::string> pending, marked, broken, stopped, lost, stuck, terminating, drifted;
+};
+
+bool IsLost(const VmView& view, const PoolSnapshot& snapshot) {
+  if (!snapshot.nomad_readable || !harvester::HasJoined(view.vm)) return false;
+  if (IsOtherRegion(view.vm, snapshot.region)) return false;
+  const nomad::Node* node = LinkedNode(view, snapshot);
+  return view.link.state == nodepool::LinkState::kNone ||
+         (node != nullptr && node->status == nomad::NodeStatus::kDown);
+}
+
+bool WaitsToJoin(const VmView& view, const PoolSnapshot& snapshot) {
+  if (harvester::HasJoined(view.vm) || IsOtherRegion(view.vm, snapshot.region)) return false;
+  // Nomad may be unreadable: then the deadline tells nothing, and the VM still waits.
+  const std::optional<base::WallTime> deadline = JoinDeadline(view, snapshot);
+  return deadline.has_value() && (!snapshot.nomad_readable || snapshot.now < *deadline);
+}
+
+void TallyVm(const VmView& view, const PoolSnapshot& snapshot, const StatusInputs& inputs,
+             Tally* tally) {
+  const harvester::VirtualMachine& vm = view.vm;
+  if (vm.pool != snapshot.key.pool) return;
+  if (!view.member) {
+    ++tally->strangers;
+    return;
+  }
+  if (harvester::IsTerminating(vm)) {
+    const bool stuck = snapshot.now - *vm.deleted_at >= vm.termination_grace + kStuckAfterGrace;
+    (stuck ? tally->stuck : tally->terminating).push_back(vm.name);
+    return;
+  }
+  if (vm.has_mark) {
+    tally->marked.push_back(vm.name);
+    return;
+  }
+  if (IsBroken(view, snapshot)) {
+    tally->broken.push_back(vm.name);
+    return;
+  }
+  ++tally->count;
+  if (WaitsToJoin(view, snapshot)) tally->pending.push_back(vm.name);
+  if (harvester::HasJoined(vm) && harvester::IsStopped(vm)) tally->stopped.push_back(vm.name);
+  if (IsLost(view, snapshot)) tally->lost.push_back(vm.name);
+  const auto hash = vm.annotations.find(harvester::kTemplateHashAnnotation);
+  if (!inputs.template_hash.empty() && hash != vm.annotations.end() &&
+      hash->second != inputs.template_hash) {
+    tally->drifted.push_back(vm.name);
+  }
+}
+
+std::string Join(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+// The SDK's verdict on the Nomad pool, without the nodes of VMs that we remove ourselves: those do
+// not block while no Scale is open, because growth may take them back.
+std::string UnsettledNodes(const PoolSnapshot& snapshot) {
+  std::set<std::string> ours;
+  for (const VmView& view : snapshot.vms) {
+    const nomad::Node* node = LinkedNode(view, snapshot);
+    if (node != nullptr && view.member && view.vm.has_mark) ours.insert(node->id);
+    for (const nomad::Node* drained : NodesDrainedFor(view, snapshot)) ours.insert(drained->id);
+  }
+  std::vector<nomad::Node> others;
+  for (const nomad::Node& node : snapshot.nodes) {
+    if (!ours.contains(node.id)) others.push_back(node);
+  }
+  const config::PoolPolicy& policy = *snapshot.policy;
+  const nodepool::FilterResult result =
+      nodepool::FilterNodes(others, IdentityOf(policy),
+                            {.ignore_init = policy.filter_ignore_init,
+                             .ignore_drain = policy.filter_ignore_drain,
+                             .ignore_ineligible = policy.filter_ignore_ineligible.value_or(false)});
+  return Join(result.problems);
+}
+
+std::int64_t UnlinkedNodes(const PoolSnapshot& snapshot) {
+  const nodepool::PoolIdentity identity = IdentityOf(*snapshot.policy);
+  std::int64_t unlinked = 0;
+  for (std::size_t i = 0; i < snapshot.nodes.size(); ++i) {
+    const bool linked = i < snapshot.node_is_linked.size() && snapshot.node_is_linked[i];
+    if (!linked && identity.Contains(snapshot.nodes[i])) ++unlinked;
+  }
+  return unlinked;
+}
+
+// Why the pool is not ready; empty if it is.
+std::string NotReady(const PoolSnapshot& snapshot, const StatusInputs& inputs, const Tally& tally) {
+  if (inputs.scale_open) return "a Scale is open on the pool";
+  if (!snapshot.nomad_readable) return "Nomad cannot be read: " + snapshot.nomad_problem;
+  if (!tally.pending.empty()) return "waiting to join Nomad: " + Join(tally.pending);
+  if (!tally.terminating.empty()) return "being deleted: " + Join(tally.terminating);
+  const MassLoss loss = FindMassLoss(snapshot);
+  if (loss.alarming && inputs.mass_loss_for < kMassLossPatience) {
+    return std::to_string(loss.lost) + " of " + std::to_string(loss.of) +
+           " running VMs have lost their Nomad node at once; nothing is removed";
+  }
+  return UnsettledNodes(snapshot);
+}
+
+std::string Warning(const Tally& tally, const MassLoss& loss) {
+  std::string text;
+  const auto add = [&](const char* what, const std::vector<std::string>& names) {
+    if (names.empty()) return;
+    text += (text.empty() ? "" : "; ") + std::string(what) + ": " + Join(names);
+  };
+  add("stopped", tally.stopped);
+  add("without a Nomad node", tally.lost);
+  add("broken", tally.broken);
+  add("stuck in deletion", tally.stuck);
+  if (loss.alarming) text += "; more than a fifth of the pool has lost its nodes";
+  return text;
+}
+
+std::string Number(std::size_t value) { return std::to_string(value); }
+
+}  // namespace
+
+StatusReport ReportStatus(const PoolSnapshot& snapshot, const StatusInputs& inputs) {
+  Tally tally;
+  for (const VmView& view : snapshot.vms) TallyVm(view, snapshot, inputs, &tally);
+  StatusReport report;
+  report.reason = NotReady(snapshot, inputs, tally);
+  report.status.ready = report.reason.empty();
+  report.status.count = tally.count;
+  report.warning = Warning(tally, FindMassLoss(snapshot));
+  StringMap& meta = report.status.meta;
+  meta["harvester.pending"] = Number(tally.pending.size());
+  meta["harvester.draining"] = Number(tally.marked.size());
+  meta["harvester.broken"] = Number(tally.broken.size());
+  meta["harvester.stopped"] = Number(tally.stopped.size());
+  meta["harvester.lost"] = Number(tally.lost.size());
+  meta["harvester.stuck"] = Number(tally.stuck.size());
+  meta["harvester.drifted"] = Number(tally.drifted.size());
+  meta["harvester.unlinked"] = std::to_string(UnlinkedNodes(snapshot));
+  meta["harvester.strangers"] = std::to_string(tally.strangers);
+  if (inputs.last_event.has_value()) {
+    meta["nomad_autoscaler.last_event"] =
+        std::to_string(inputs.last_event->time_since_epoch().count());
+  }
+  return report;
+}
+
+bool NeedsResumption(const PoolSnapshot& snapshot) {
+  std::set<std::string> uids;
+  bool someone_lacks_a_node = false;
+  for (const VmView& view : snapshot.vms) {
+    uids.insert(view.vm.uid);
+    if (view.vm.pool != snapshot.key.pool || !view.member) continue;
+    if (view.vm.has_mark && !IsOtherRegion(view.vm, snapshot.region)) return true;
+    const StepKind kind = NextStep(view, snapshot).kind;
+    if (kind != StepKind::kNothing && kind != StepKind::kWait && kind != StepKind::kReport) {
+      return true;
+    }
+    someone_lacks_a_node = someone_lacks_a_node || view.link.state == nodepool::LinkState::kNone;
+  }
+  if (!snapshot.nomad_readable) return false;
+  if (someone_lacks_a_node && !NodesToReadInFull(snapshot).empty()) return true;
+  for (const nomad::Node& node : snapshot.nodes) {
+    const auto mark = nodepool::ParseDrainMark(node);
+    if (mark.has_value() && !uids.contains(mark->vm_uid) &&
+        NextStepOfGoneVm(node, snapshot).kind == StepKind::kPurge) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace nomad_harvester::scaling

@@ -1,1 +1,0 @@
-#include "nomad_harvester/scaling/target_service.h"

@@ -1,0 +1,27 @@
+// Which VMs a scale-in removes, and in which order (rules C7 and C8).
+#ifndef NOMAD_HARVESTER_SCALING_VICTIMS_H_
+#define NOMAD_HARVESTER_SCALING_VICTIMS_H_
+
+#include <vector>
+
+#include "nomad_harvester/nodepool/selector.h"
+#include "nomad_harvester/scaling/plan.h"
+
+namespace nomad_harvester::scaling {
+
+struct Victims {
+  std::vector<PlannedRemoval> chosen;   // at most `count`, in order
+  std::vector<PassedOver> passed_over;  // members that may not be removed, and why
+};
+
+// The policy is taken from the snapshot, which must have one.
+Victims ChooseVictims(const PoolSnapshot& snapshot, std::size_t count, const PlanInputs& inputs);
+
+// The node is a member of the pool by the policy or by the VM's own record.
+bool BelongsToPool(const nomad::Node& node, const VmView& view, const PoolSnapshot& snapshot);
+
+nodepool::Strategy ToStrategy(config::SelectorStrategy strategy);
+
+}  // namespace nomad_harvester::scaling
+
+#endif  // NOMAD_HARVESTER_SCALING_VICTIMS_H_
