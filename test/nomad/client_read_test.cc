@@ -186,6 +186,32 @@ TEST_F(NomadReads, an_answer_that_is_no_answer_is_never_an_empty_list) {
   }
 }
 
+TEST_F(NomadReads, P2_a_list_that_is_cut_anywhere_is_never_taken_for_a_shorter_one) {
+  const std::string body =
+      R"([{"ID":"a","Name":"x","Drivers":{"d":{"e":[1,2]}},"NodeResources":{"Cpu":{"CpuShares":1},)"
+      R"("Networks":[{"Device":"eth0"}]},"LastDrain":{"Meta":{"k":"v"}}},{"ID":"b\u00e9"}])";
+  for (std::size_t length = 0; length < body.size(); ++length) {
+    transport_->Reply(200, body.substr(0, length));
+    EXPECT_FALSE(client_.ListNodes(context_).ok()) << length;
+  }
+  transport_->Reply(200, body);
+  EXPECT_TRUE(client_.ListNodes(context_).ok());
+}
+
+TEST_F(NomadReads, P2_no_byte_that_changes_in_a_body_does_harm) {
+  const std::string body =
+      R"([{"ID":"a","JobType":"batch","AllocatedResources":{"Tasks":{"t":{"Cpu":{"CpuShares":7}}}},)"
+      R"("TaskStates":{"t":{"State":"dead","Events":[{"Type":"x"}]}},"CreateIndex":12}])";
+  for (std::size_t at = 0; at < body.size(); ++at) {
+    for (const char byte : {'"', '{', ']', '9', '-', 'e', '\\', '\0', '\xff'}) {
+      std::string changed = body;
+      changed[at] = byte;
+      transport_->Reply(200, changed);
+      (void)client_.ListAllocations(context_);
+    }
+  }
+}
+
 TEST_F(NomadReads, an_answer_that_is_no_node_is_an_error) {
   for (const char* body : {"", "[]", "null", "{}", R"({"ID":null})"}) {
     transport_->Reply(200, body);

@@ -3,6 +3,7 @@
 #define NOMAD_HARVESTER_TEST_NOMAD_SCRIPTED_TRANSPORT_H_
 
 #include <deque>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,12 +21,15 @@ class ScriptedTransport final : public http::HttpTransport {
   void Reply(int status, std::string body, http::Headers headers = {}) {
     script_.push_back(http::HttpResponse{status, std::move(headers), std::move(body)});
   }
+  // Called with each request, before it is answered.
+  void OnSend(std::function<void()> hook) { hook_ = std::move(hook); }
   void Fail(absl::Status status) { script_.push_back(std::move(status)); }
 
   absl::StatusOr<http::HttpResponse> Send(const runtime::Context& context,
                                           const http::HttpRequest& request) override {
     if (absl::Status status = context.Check(); !status.ok()) return status;
     requests_.push_back(request);
+    if (hook_) hook_();
     if (script_.empty()) return absl::DataLossError("the script has no reply for this request");
     auto reply = std::move(script_.front());
     script_.pop_front();
@@ -43,6 +47,7 @@ class ScriptedTransport final : public http::HttpTransport {
  private:
   std::deque<absl::StatusOr<http::HttpResponse>> script_;
   std::vector<http::HttpRequest> requests_;
+  std::function<void()> hook_;
 };
 
 }  // namespace nomad_harvester::nomad

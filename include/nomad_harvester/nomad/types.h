@@ -40,7 +40,7 @@ struct DrainStrategy {
 struct Node {
   std::string id{};
   std::string name{};
-  std::string address;  // stub: Address{}; full: host of HTTPAddr
+  std::string address{};  // stub: Address; full: host of HTTPAddr
   std::string datacenter{};
   std::string node_class{};
   std::string node_pool{};

@@ -1,0 +1,121 @@
+// The client on top of the decorators that it runs with: what is repeated, and with which token.
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/http/decorators.h"
+#include "nomad_harvester/http/retry.h"
+#include "nomad_harvester/nomad/connection.h"
+
+#include "nomad/client_fixture.h"
+
+namespace nomad_harvester::nomad {
+namespace {
+
+class NomadStack : public ClientFixture {
+ protected:
+  void SetUp() override {
+    path_ = testing::TempDir() + "/nomad_stack_token." + std::to_string(getpid());
+    WriteToken("first");
+    http::RetryOptions retry;
+    retry.backoff_base = std::chrono::nanoseconds(1);
+    retry.refused_for_good = IsRefusedForGood;
+    auto with_token = http::WithToken(transport_, http::MakeFileToken(path_), NomadTokenHeader());
+    stack_ = std::make_unique<NomadClient>(
+        http::WithRetry(std::move(with_token), retry,
+                        std::shared_ptr<runtime::Random>(runtime::MakeSeededRandom(1)), {}),
+        NomadClient::Options{});
+  }
+  void TearDown() override {
+    std::filesystem::remove(path_);
+    ClientFixture::TearDown();
+  }
+  void WriteToken(const std::string& token) const { std::ofstream(path_) << token; }
+  std::vector<std::string> Tokens() const {
+    std::vector<std::string> tokens;
+    for (const auto& request : transport_->requests()) {
+      tokens.push_back(request.headers.Find("X-Nomad-Token").value_or("none"));
+    }
+    return tokens;
+  }
+
+  std::string path_;
+  std::unique_ptr<NomadClient> stack_;
+};
+
+TEST_F(NomadStack, the_token_of_the_file_is_sent) {
+  transport_->Reply(200, "[]");
+  ASSERT_TRUE(stack_->ListNodes(context_).ok());
+  EXPECT_THAT(Tokens(), testing::ElementsAre("first"));
+}
+
+TEST_F(NomadStack, a_token_that_was_replaced_in_the_file_is_sent_next) {
+  transport_->Reply(200, "[]");
+  ASSERT_TRUE(stack_->ListNodes(context_).ok());
+  WriteToken("second-and-longer");
+  transport_->Reply(200, "[]");
+  ASSERT_TRUE(stack_->ListNodes(context_).ok());
+  EXPECT_THAT(Tokens(), testing::ElementsAre("first", "second-and-longer"));
+}
+
+TEST_F(NomadStack, a_403_of_an_expired_identity_takes_the_new_one_and_asks_again) {
+  // The file changes while the request is under way.
+  transport_->Reply(403, "Permission denied");
+  transport_->Reply(200, "[]");
+  transport_->OnSend([this] { WriteToken("second-and-longer"); });
+  EXPECT_TRUE(stack_->ListNodes(context_).ok());
+  EXPECT_THAT(Tokens(), testing::ElementsAre("first", "second-and-longer"));
+}
+
+TEST_F(NomadStack, a_403_with_the_same_token_is_an_answer) {
+  transport_->Reply(403, "Permission denied");
+  EXPECT_EQ(stack_->ListNodes(context_).status().code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_EQ(transport_->requests().size(), 1U);
+}
+
+TEST_F(NomadStack, C9_reads_survive_a_leader_election_and_a_lost_connection) {
+  transport_->Reply(500, "No cluster leader");
+  transport_->Fail(base::Unavailable("connection broken"));
+  transport_->Reply(504, "");
+  transport_->Reply(200, R"({"ID":"n1"})");
+  EXPECT_TRUE(stack_->GetNode(context_, "n1").ok());
+}
+
+TEST_F(NomadStack, C9_a_drain_whose_reply_is_lost_is_not_sent_again) {
+  transport_->Fail(base::Unavailable("connection broken"));
+  EXPECT_EQ(stack_->Drain(context_, "n1", {}).code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(transport_->requests().size(), 1U);
+}
+
+TEST_F(NomadStack, C9_a_drain_that_a_500_answers_is_not_sent_again) {
+  transport_->Reply(500, "rpc error");
+  EXPECT_EQ(stack_->Drain(context_, "n1", {}).code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(transport_->requests().size(), 1U);
+}
+
+TEST_F(NomadStack, a_drain_that_was_turned_away_by_the_rate_limit_is_sent_again) {
+  transport_->Reply(429, "Too many requests");
+  transport_->Reply(200, "{}");
+  EXPECT_TRUE(stack_->Drain(context_, "n1", {}).ok());
+}
+
+TEST_F(NomadStack, undoing_a_drain_is_repeated) {
+  transport_->Fail(base::Unavailable("connection broken"));
+  transport_->Reply(200, "{}");
+  EXPECT_TRUE(stack_->CancelDrain(context_, "n1", true).ok());
+  EXPECT_EQ(transport_->requests()[0].body, transport_->requests()[1].body);
+}
+
+TEST_F(NomadStack, what_a_500_refuses_for_good_is_asked_once) {
+  transport_->Reply(500, "node not found");
+  EXPECT_EQ(stack_->Purge(context_, "n1").code(), absl::StatusCode::kNotFound);
+  transport_->Reply(500,
+                    "can not set node's scheduling eligibility to eligible while it is draining");
+  EXPECT_EQ(stack_->SetEligible(context_, "n1", true).code(),
+            absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(transport_->requests().size(), 2U);
+}
+
+}  // namespace
+}  // namespace nomad_harvester::nomad
