@@ -20,3 +20,17 @@ endif()
 # spdlog and fmt are used header-only in the static build, as libraries otherwise.
 find_package(spdlog REQUIRED)
 find_package(yaml-cpp REQUIRED)
+
+# gRPC: Debian's CMake package of it knows the shared libraries only, its pkg-config files know
+# both kinds.
+if(NOMAD_HARVESTER_WITH_GRPC)
+  find_package(OpenSSL REQUIRED)
+  find_package(Protobuf 3.21 REQUIRED)
+  find_package(PkgConfig REQUIRED)
+  pkg_check_modules(GRPC REQUIRED grpc++)
+  find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
+  add_library(nomad_harvester_grpc INTERFACE)
+  target_link_libraries(nomad_harvester_grpc INTERFACE grpc++_reflection
+    "$<IF:$<BOOL:${NOMAD_HARVESTER_STATIC}>,${GRPC_STATIC_LIBRARIES},${GRPC_LIBRARIES}>"
+    protobuf::libprotobuf Threads::Threads)
+endif()

@@ -1,0 +1,28 @@
+# nomad_harvester_add_proto_library(<target> <file.proto>...)
+# C++ of messages and services, generated with protoc and grpc_cpp_plugin. The files are named
+# relative to the project's root, and so are the headers: "proto/target.grpc.pb.h". The project's
+# warnings do not apply to generated code.
+function(nomad_harvester_add_proto_library target)
+  set(out ${CMAKE_BINARY_DIR}/generated)
+  file(MAKE_DIRECTORY ${out})
+  set(sources "")
+  # Every file depends on all: they are few, and they import each other.
+  list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/ OUTPUT_VARIABLE all)
+  foreach(proto IN LISTS ARGN)
+    string(REGEX REPLACE "\\.proto$" "" stem ${proto})
+    set(generated ${out}/${stem}.pb.cc ${out}/${stem}.pb.h ${out}/${stem}.grpc.pb.cc
+      ${out}/${stem}.grpc.pb.h)
+    add_custom_command(
+      OUTPUT ${generated}
+      COMMAND protobuf::protoc --proto_path=${PROJECT_SOURCE_DIR} --cpp_out=${out}
+        --grpc_out=${out} --plugin=protoc-gen-grpc=${GRPC_CPP_PLUGIN} ${proto}
+      DEPENDS ${all}
+      WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+      COMMENT "protoc ${proto}"
+      VERBATIM)
+    list(APPEND sources ${generated})
+  endforeach()
+  add_library(${target} STATIC ${sources})
+  target_include_directories(${target} SYSTEM PUBLIC ${out})
+  target_link_libraries(${target} PUBLIC nomad_harvester_grpc)
+endfunction()

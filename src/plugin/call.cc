@@ -1,0 +1,39 @@
+#include "call.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "grpc/support/time.h"
+
+namespace nomad_harvester::plugin {
+
+std::optional<base::Duration> TimeGiven(const grpc::CallbackServerContext& rpc) {
+  const gpr_timespec deadline = rpc.raw_deadline();
+  if (gpr_time_cmp(deadline, gpr_inf_future(deadline.clock_type)) == 0) return std::nullopt;
+  // By gRPC's own monotonic clock: a wall clock that jumps changes nothing.
+  const gpr_timespec left = gpr_time_sub(gpr_convert_clock_type(deadline, GPR_CLOCK_MONOTONIC),
+                                         gpr_now(GPR_CLOCK_MONOTONIC));
+  if (gpr_time_cmp(left, gpr_inf_future(GPR_TIMESPAN)) == 0) return std::nullopt;
+  // A caller may ask for centuries, which nanoseconds cannot count.
+  constexpr std::int64_t kYear = 365LL * 24 * 3600;
+  if (left.tv_sec > kYear) return std::nullopt;
+  return std::max(
+      base::Duration::zero(),
+      std::chrono::seconds(left.tv_sec) + base::Duration(std::chrono::nanoseconds(left.tv_nsec)));
+}
+
+base::Duration TimeToWork(base::Duration given) {
+  constexpr base::Duration kMostForTheReply = std::chrono::milliseconds(250);
+  return given - std::min(given / 10, kMostForTheReply);
+}
+
+bool Call::Finish(const grpc::Status& status, const Fill& fill) {
+  grpc::ServerUnaryReactor* const reactor = reactor_.exchange(nullptr);
+  if (reactor == nullptr) return false;
+  // Outside of any lock: gRPC may call OnDone from here.
+  if (fill != nullptr) fill();
+  reactor->Finish(status);
+  return true;
+}
+
+}  // namespace nomad_harvester::plugin

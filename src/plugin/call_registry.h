@@ -1,0 +1,41 @@
+// All RPCs that are open: what a shutdown has to end.
+#ifndef NOMAD_HARVESTER_SRC_PLUGIN_CALL_REGISTRY_H_
+#define NOMAD_HARVESTER_SRC_PLUGIN_CALL_REGISTRY_H_
+
+#include <cstddef>
+#include <memory>
+#include <set>
+
+#include "nomad_harvester/base/mutex.h"
+#include "nomad_harvester/base/time.h"
+#include "nomad_harvester/runtime/context.h"
+
+#include "call.h"
+#include "grpcpp/support/status.h"
+
+namespace nomad_harvester::plugin {
+
+// Thread-safe.
+class CallRegistry {
+ public:
+  // False after Close: the RPC is then to be answered at once.
+  bool Add(const std::shared_ptr<OpenRpc>& rpc);
+  // gRPC is done with it: its status has been sent or nobody listens any more.
+  void Remove(const std::shared_ptr<OpenRpc>& rpc);
+
+  void Close();
+  // Answers all that are open.
+  void EndAll(const grpc::Status& status);
+  // Waits until none is open, at most until the context ends; how many are left.
+  std::size_t WaitUntilNone(const runtime::Context& context);
+
+ private:
+  base::Mutex mutex_;
+  base::CondVar changed_;
+  bool closed_ NH_GUARDED_BY(mutex_) = false;
+  std::set<std::shared_ptr<OpenRpc>> open_ NH_GUARDED_BY(mutex_);
+};
+
+}  // namespace nomad_harvester::plugin
+
+#endif  // NOMAD_HARVESTER_SRC_PLUGIN_CALL_REGISTRY_H_

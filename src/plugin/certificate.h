@@ -1,0 +1,30 @@
+// Certificates of go-plugin's AutoMTLS: each side makes one for this one connection and trusts the
+// other's alone.
+#ifndef NOMAD_HARVESTER_SRC_PLUGIN_CERTIFICATE_H_
+#define NOMAD_HARVESTER_SRC_PLUGIN_CERTIFICATE_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace nomad_harvester::plugin {
+
+struct OneTimeCertificate {
+  std::string certificate_pem;
+  std::string key_pem;
+  // The certificate in DER as base64 without padding: the handshake's sixth field.
+  std::string handshake_field;
+};
+
+// Self-signed, ECDSA over P-256, for "localhost", which is the name that the host verifies
+// (hashicorp/go-plugin:client.go, Start, and mtls.go, generateCert). The key exists in memory only.
+absl::StatusOr<OneTimeCertificate> MakeOneTimeCertificate();
+
+// OK if `pem` holds exactly one certificate: what PLUGIN_CLIENT_CERT must be. gRPC would serve with
+// an unreadable one and refuse every connection without a word.
+absl::Status CheckClientCertificate(const std::string& pem);
+
+}  // namespace nomad_harvester::plugin
+
+#endif  // NOMAD_HARVESTER_SRC_PLUGIN_CERTIFICATE_H_

@@ -1,0 +1,71 @@
+// From gRPC's threads, which must not block, to the worker threads that do the work.
+#ifndef NOMAD_HARVESTER_SRC_PLUGIN_DISPATCHER_H_
+#define NOMAD_HARVESTER_SRC_PLUGIN_DISPATCHER_H_
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "nomad_harvester/log/logger.h"
+#include "nomad_harvester/runtime/context.h"
+#include "nomad_harvester/runtime/workers.h"
+
+#include "call.h"
+#include "call_registry.h"
+#include "grpc_status.h"
+#include "grpcpp/server_context.h"
+#include "grpcpp/support/server_callback.h"
+
+namespace nomad_harvester::plugin {
+
+// A Status never queues behind a Scale, which may take an hour (rule S3): they have lanes, each
+// with threads and a queue of its own. A full lane answers RESOURCE_EXHAUSTED.
+enum class Lane { kQuick, kScale };
+
+struct LaneSizes {
+  // The agent evaluates at most 10 cluster and 10 horizontal policies at a time by default
+  // (hashicorp/nomad-autoscaler:agent/config/config.go, policy_eval).
+  std::size_t scale_threads = 24;
+  std::size_t scale_queue = 40;
+  // One Status per policy and tick, each bounded by its deadline.
+  std::size_t quick_threads = 12;
+  std::size_t quick_queue = 256;
+};
+
+struct Work {
+  std::string method;  // for the log
+  Lane lane = Lane::kQuick;
+  Aborted aborted = Aborted::kIsInternal;
+  // Runs on a worker and may throw.
+  std::function<absl::Status(const runtime::Context&)> run;
+  // Writes the response after a run that returned OK.
+  Call::Fill fill;
+};
+
+class Dispatcher {
+ public:
+  Dispatcher(const runtime::Context& root, CallRegistry& registry, log::Logger logger,
+             const LaneSizes& sizes);
+
+  // What a handler returns. The work's context ends with the RPC's deadline, with its cancellation
+  // by the client, and with the root.
+  grpc::ServerUnaryReactor* Start(const grpc::CallbackServerContext& rpc, Work work);
+
+  // Waits for the work that runs: cancel the root first.
+  void Stop();
+
+ private:
+  absl::Status Run(const Work& work, const runtime::Context& context) const;
+  void RunAndAnswer(const Work& work, Call& call) const;
+
+  const runtime::Context root_;
+  CallRegistry& registry_;
+  const log::Logger logger_;
+  runtime::WorkerPool quick_;
+  runtime::WorkerPool scale_;
+};
+
+}  // namespace nomad_harvester::plugin
+
+#endif  // NOMAD_HARVESTER_SRC_PLUGIN_DISPATCHER_H_

@@ -1,0 +1,47 @@
+#include "handshake.h"
+
+#include <cerrno>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <unistd.h>
+
+#include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/base/status.h"
+
+namespace nomad_harvester::plugin {
+
+std::string HandshakeLine(const Handshake& handshake) {
+  std::string line = std::to_string(kCoreProtocol) + "|" + std::to_string(kPluginProtocol) +
+                     "|unix|" + handshake.socket_path + "|grpc|" + handshake.certificate;
+  // We do not multiplex the broker's connections over this socket: no C++ server does.
+  if (handshake.answer_multiplexing) line += "|false";
+  return line + "\n";
+}
+
+bool HostKnowsOurProtocol(std::string_view versions) {
+  if (versions.empty()) return true;
+  while (true) {
+    const std::size_t comma = versions.find(',');
+    const absl::StatusOr<std::int64_t> version =
+        base::ParseInt(base::TrimAsciiSpace(versions.substr(0, comma)));
+    if (version.ok() && *version == kPluginProtocol) return true;
+    if (comma == std::string_view::npos) return false;
+    versions.remove_prefix(comma + 1);
+  }
+}
+
+absl::Status WriteLine(int fd, std::string_view line) {
+  while (!line.empty()) {
+    const ssize_t written = write(fd, line.data(), line.size());
+    if (written > 0) {
+      line.remove_prefix(static_cast<std::size_t>(written));
+    } else if (written < 0 && errno != EINTR) {
+      return base::Unavailable("cannot write the handshake: " +
+                               std::generic_category().message(errno));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace nomad_harvester::plugin

@@ -1,0 +1,109 @@
+#include "host_services.h"
+
+#include <memory>
+
+namespace nomad_harvester::plugin {
+namespace {
+
+class ShutdownReactor final : public grpc::ServerUnaryReactor {
+ public:
+  explicit ShutdownReactor(const std::function<void()>& on_shutdown) : on_shutdown_(on_shutdown) {
+    Finish(grpc::Status::OK);
+  }
+  // The reply has been sent: what follows may close the connection.
+  void OnDone() override {
+    on_shutdown_();
+    delete this;
+  }
+
+ private:
+  const std::function<void()>& on_shutdown_;
+};
+
+// A stream's place in the registry. The reactor may only be finished once, and not after OnDone.
+template <typename Reactor>
+class OpenStream final : public OpenRpc {
+ public:
+  explicit OpenStream(Reactor& reactor) : reactor_(&reactor) {}
+
+  void End(const grpc::Status&) override { Finish(); }
+  // A stream that we end has ended well, whatever the calls beside it are told.
+  void Finish() {
+    if (Reactor* const reactor = reactor_.exchange(nullptr)) reactor->Finish(grpc::Status::OK);
+  }
+
+ private:
+  std::atomic<Reactor*> reactor_;
+};
+
+class StdioReactor final : public grpc::ServerWriteReactor<host_proto::StdioData> {
+ public:
+  explicit StdioReactor(CallRegistry& registry)
+      : stream_(std::make_shared<OpenStream<StdioReactor>>(*this)), registry_(registry) {
+    // So that the host sees at once that the stream is there.
+    StartSendInitialMetadata();
+    if (!registry_.Add(stream_)) stream_->Finish();
+  }
+
+  void OnCancel() override { stream_->Finish(); }
+  void OnDone() override {
+    registry_.Remove(stream_);
+    delete this;
+  }
+
+ private:
+  const std::shared_ptr<OpenStream<StdioReactor>> stream_;
+  CallRegistry& registry_;
+};
+
+class BrokerReactor final
+    : public grpc::ServerBidiReactor<host_proto::ConnInfo, host_proto::ConnInfo> {
+ public:
+  explicit BrokerReactor(CallRegistry& registry)
+      : stream_(std::make_shared<OpenStream<BrokerReactor>>(*this)), registry_(registry) {
+    StartSendInitialMetadata();
+    if (registry_.Add(stream_)) {
+      StartRead(&ignored_);
+    } else {
+      stream_->Finish();
+    }
+  }
+
+  void OnReadDone(bool ok) override {
+    if (ok) {
+      StartRead(&ignored_);
+    } else {
+      stream_->Finish();
+    }
+  }
+  void OnCancel() override { stream_->Finish(); }
+  void OnDone() override {
+    registry_.Remove(stream_);
+    delete this;
+  }
+
+ private:
+  const std::shared_ptr<OpenStream<BrokerReactor>> stream_;
+  CallRegistry& registry_;
+  host_proto::ConnInfo ignored_;
+};
+
+}  // namespace
+
+grpc::ServerUnaryReactor* ControllerService::Shutdown(grpc::CallbackServerContext*,
+                                                      const host_proto::Empty*,
+                                                      host_proto::Empty*) {
+  return new ShutdownReactor(on_shutdown_);
+}
+
+grpc::ServerWriteReactor<host_proto::StdioData>* StdioService::StreamStdio(
+    grpc::CallbackServerContext*, const google::protobuf::Empty*) {
+  return new StdioReactor(registry_);
+}
+
+grpc::ServerBidiReactor<host_proto::ConnInfo, host_proto::ConnInfo>* BrokerService::StartStream(
+    grpc::CallbackServerContext*) {
+  return new BrokerReactor(registry_);
+}
+
+}  // namespace nomad_harvester::plugin

@@ -1,0 +1,32 @@
+#include "host_watch.h"
+
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace nomad_harvester::plugin {
+
+ProcessTable SystemProcessTable() {
+  return {getppid,
+          // glibc 2.36 has a wrapper, older ones have none; the kernel has it since 5.3.
+          [](pid_t pid) { return static_cast<int>(syscall(SYS_pidfd_open, pid, 0)); }};
+}
+
+HostWatch::HostWatch(const ProcessTable& processes)
+    : processes_(processes),
+      host_(processes_.parent()),
+      fd_(host_ > 0 ? processes_.open_descriptor(host_) : -1) {}
+
+HostWatch::~HostWatch() {
+  if (fd_ >= 0) close(fd_);
+}
+
+bool HostWatch::HostIsGone() const {
+  // The parent is read again after the descriptor was opened: in between it may have died and its
+  // number may belong to somebody else.
+  if (processes_.parent() != host_) return true;
+  pollfd host{fd_, POLLIN, 0};
+  return fd_ >= 0 && poll(&host, 1, 0) > 0;
+}
+
+}  // namespace nomad_harvester::plugin

@@ -1,0 +1,82 @@
+#include "library_logs.h"
+
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "nomad_harvester/base/mutex.h"
+
+#include "google/protobuf/stubs/logging.h"
+#include "grpc/support/log.h"
+
+namespace nomad_harvester::plugin {
+namespace {
+
+struct Target {
+  base::Mutex mutex;
+  log::Logger logger NH_GUARDED_BY(mutex);
+};
+
+// Never destroyed: libraries log from threads that outlive main.
+Target& TheTarget() {
+  static Target& target = *new Target;
+  return target;
+}
+
+log::Logger TheLogger() {
+  Target& target = TheTarget();
+  base::MutexLock lock(target.mutex);
+  return target.logger;
+}
+
+// What a library calls an error has not stopped the plugin: a stray client's failed TLS handshake
+// is one of gRPC's.
+void LogGrpc(gpr_log_func_args* args) {
+  log::Level level = log::Level::kDebug;
+  if (args->severity == GPR_LOG_SEVERITY_INFO) level = log::Level::kInfo;
+  if (args->severity == GPR_LOG_SEVERITY_ERROR) level = log::Level::kWarn;
+  TheLogger().Log(level, args->message,
+                  {{"library", "grpc"}, {"file", args->file}, {"line", args->line}});
+}
+
+void LogProtobuf(google::protobuf::LogLevel severity, const char* file, int line,
+                 const std::string& message) {
+  log::Level level = log::Level::kInfo;
+  if (severity >= google::protobuf::LOGLEVEL_WARNING) level = log::Level::kWarn;
+  if (severity >= google::protobuf::LOGLEVEL_FATAL) level = log::Level::kError;
+  TheLogger().Log(level, message, {{"library", "protobuf"}, {"file", file}, {"line", line}});
+}
+
+std::string CurrentException() {
+  const std::exception_ptr current = std::current_exception();
+  if (current == nullptr) return "no exception";
+  try {
+    std::rethrow_exception(current);
+  } catch (const std::exception& error) {
+    return error.what();
+  } catch (...) {
+    return "an exception of an unknown type";
+  }
+}
+
+[[noreturn]] void LogAndAbort() {
+  TheLogger().Error("the plugin ends abnormally", {{"error", CurrentException()}});
+  std::abort();
+}
+
+}  // namespace
+
+void RouteLibraryLogs(const log::Logger& logger) {
+  {
+    Target& target = TheTarget();
+    base::MutexLock lock(target.mutex);
+    target.logger = logger;
+  }
+  gpr_set_log_function(LogGrpc);
+  google::protobuf::SetLogHandler(LogProtobuf);
+  std::set_terminate(LogAndAbort);
+}
+
+}  // namespace nomad_harvester::plugin

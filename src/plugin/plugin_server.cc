@@ -1,0 +1,152 @@
+#include "plugin_server.h"
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include "nomad_harvester/base/encoding.h"
+#include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/base/status.h"
+
+#include "grpcpp/ext/proto_server_reflection_plugin.h"
+#include "grpcpp/health_check_service_interface.h"
+#include "grpcpp/server_builder.h"
+
+namespace nomad_harvester::plugin {
+namespace {
+
+// The host kills the plugin 2 s after the reply to Shutdown (hashicorp/go-plugin:client.go, Kill):
+// Leases are released within the first second, calls end by the second limit, the rest is the
+// server's own.
+constexpr base::Duration kServiceStop = std::chrono::milliseconds(1000);
+constexpr base::Duration kCallsEnd = std::chrono::milliseconds(1200);
+constexpr base::Duration kServerStop = std::chrono::milliseconds(300);
+
+// What the builder adds to every server is asked for once per process, before the first one.
+void EnableStandardServices() {
+  static const bool enabled = [] {
+    grpc::EnableDefaultHealthCheckService(true);
+    // Called by name, so that no linker drops the library as unused.
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+    return true;
+  }();
+  static_cast<void>(enabled);
+}
+
+}  // namespace
+
+std::string UnixAddress(const std::string& path) {
+  std::string address = "unix:";
+  std::string_view rest = path;
+  while (true) {  // each part of the path is escaped, its slashes are not
+    const std::size_t slash = rest.find('/');
+    address += base::UrlEscape(rest.substr(0, slash));
+    if (slash == std::string_view::npos) return address;
+    address += '/';
+    rest.remove_prefix(slash + 1);
+  }
+}
+
+absl::Status CheckLoopback(const std::string& address) {
+  const std::size_t colon = address.rfind(':');
+  const std::string host = address.substr(0, colon);
+  const absl::StatusOr<std::int64_t> port =
+      base::ParseInt(colon == std::string::npos ? "" : address.substr(colon + 1));
+  if (!port.ok() || *port < 0 || *port > 65535) {
+    return base::InvalidArgument("\"" + address +
+                                 "\" is no address; write unix:/path or "
+                                 "127.0.0.1:PORT");
+  }
+  if (host != "127.0.0.1" && host != "localhost" && host != "[::1]") {
+    return base::InvalidArgument("\"" + address +
+                                 "\": only this machine may connect, as nothing "
+                                 "protects the port; write 127.0.0.1:PORT");
+  }
+  return absl::OkStatus();
+}
+
+std::shared_ptr<grpc::ServerCredentials> MutualTls(const OneTimeCertificate& own,
+                                                   const std::string& client_certificate_pem) {
+  grpc::SslServerCredentialsOptions options(
+      GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  options.pem_root_certs = client_certificate_pem;
+  options.pem_key_cert_pairs.push_back({own.key_pem, own.certificate_pem});
+  return grpc::SslServerCredentials(options);
+}
+
+PluginServer::PluginServer(scaling::TargetService& service, const ServerOptions& options)
+    : service_(service),
+      logger_(options.logger),
+      clock_(*options.clock),
+      root_(runtime::Context::Background(clock_)),
+      dispatcher_(root_.context(), calls_, options.logger, options.lanes),
+      base_service_(service, dispatcher_),
+      target_service_(service, dispatcher_),
+      controller_(options.on_shutdown),
+      stdio_(streams_),
+      broker_(streams_) {}
+
+absl::StatusOr<std::unique_ptr<PluginServer>> PluginServer::Start(scaling::TargetService& service,
+                                                                  const ServerOptions& options) {
+  EnableStandardServices();
+  std::unique_ptr<PluginServer> result(new PluginServer(service, options));
+  NH_RETURN_IF_ERROR(result->Listen(options));
+  return result;
+}
+
+absl::Status PluginServer::Listen(const ServerOptions& options) {
+  grpc::ServerBuilder builder;
+  // A second server on the same port would take every other connection.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  // Reflection alone is served by gRPC's synchronous threads.
+  builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
+  builder.SetSyncServerOption(grpc::ServerBuilder::MIN_POLLERS, 1);
+  builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 1);
+  for (grpc::Service* service :
+       {static_cast<grpc::Service*>(&base_service_), static_cast<grpc::Service*>(&target_service_),
+        static_cast<grpc::Service*>(&controller_), static_cast<grpc::Service*>(&stdio_),
+        static_cast<grpc::Service*>(&broker_)}) {
+    builder.RegisterService(service);
+  }
+  int port = 0;  // a Unix socket's is 1, a failure's 0
+  builder.AddListeningPort(options.address, options.credentials, &port);
+  server_ = builder.BuildAndStart();
+  if (server_ == nullptr || port <= 0) {
+    return base::Unavailable("cannot listen on " + options.address);
+  }
+  port_ = port;
+  grpc::HealthCheckServiceInterface* const health = server_->GetHealthCheckService();
+  health->SetServingStatus(true);
+  health->SetServingStatus("plugin", true);
+  return absl::OkStatus();
+}
+
+PluginServer::~PluginServer() { Stop(); }
+
+void PluginServer::Stop() {
+  if (stopped_) return;
+  stopped_ = true;
+  const runtime::Context background = runtime::Context::Background(clock_);
+  const runtime::Context for_service = background.WithTimeout(kServiceStop);
+  const runtime::Context for_calls = background.WithTimeout(kCallsEnd);
+
+  // Before Server::Shutdown: gRPC 1.51 tells a handler of it only when its grace time is over, and
+  // a connection that closes under a call gives the host a text that restarts all its policies.
+  calls_.Close();
+  streams_.Close();
+  root_.Cancel(runtime::CancelReason::kShutdown);
+  service_.Stop(for_service);
+  if (const std::size_t left = calls_.WaitUntilNone(for_calls); left > 0) {
+    logger_.Warn("calls did not end in time and are answered without their outcome",
+                 {{"calls", left}});
+    calls_.EndAll({grpc::StatusCode::CANCELLED, "cancelled: the process is ending"});
+  }
+  if (server_ != nullptr) {
+    streams_.EndAll(grpc::Status::OK);
+    server_->Shutdown(std::chrono::system_clock::now() + kServerStop);
+    server_->Wait();
+  }
+  dispatcher_.Stop();
+}
+
+}  // namespace nomad_harvester::plugin

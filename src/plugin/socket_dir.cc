@@ -1,0 +1,130 @@
+#include "socket_dir.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <grp.h>
+#include <string>
+#include <string_view>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/base/status.h"
+
+namespace nomad_harvester::plugin {
+namespace {
+
+constexpr std::string_view kFallback = "/tmp";
+constexpr std::string_view kTemplate = "/harvester-XXXXXX";  // mkdtemp's
+constexpr std::string_view kSocketName = "/plugin.sock";
+constexpr std::size_t kMaxPath = sizeof(sockaddr_un::sun_path) - 1;
+
+std::string ErrnoText(int error) { return std::generic_category().message(error); }
+
+struct Base {
+  std::string variable;  // where the path comes from; empty: nowhere
+  std::string path;
+};
+
+Base ChooseBase(const config::Environment& environment) {
+  for (const char* variable : {"PLUGIN_UNIX_SOCKET_DIR", "TMPDIR"}) {
+    const std::optional<std::string> value = environment(variable);
+    if (!value.has_value() || value->empty()) continue;
+    // The host may run in another directory than we do.
+    std::error_code error;
+    const std::filesystem::path absolute = std::filesystem::absolute(*value, error);
+    return {variable, error ? *value : absolute.string()};
+  }
+  return {"", std::string(kFallback)};
+}
+
+// Why no socket below `path` can be announced; empty if one can.
+std::string_view WhyNotAnnounceable(const std::string& path) {
+  if (path.size() + kTemplate.size() + kSocketName.size() > kMaxPath) {
+    return "too long for a socket address";
+  }
+  // '|' ends a field of the handshake line, a control character may end the line.
+  const auto breaks_line = [](char c) { return c == '|' || static_cast<unsigned char>(c) < ' '; };
+  if (std::any_of(path.begin(), path.end(), breaks_line)) {
+    return "it has a character that the handshake line cannot carry";
+  }
+  return "";
+}
+
+// The group's number: a number itself, or a name of the system's list.
+absl::StatusOr<std::optional<gid_t>> FindGroup(const config::Environment& environment) {
+  const std::optional<std::string> name = environment("PLUGIN_UNIX_SOCKET_GROUP");
+  if (!name.has_value() || name->empty()) return std::optional<gid_t>();
+  const absl::StatusOr<std::int64_t> number = base::ParseInt(*name);
+  if (number.ok() && *number >= 0) return std::optional<gid_t>(static_cast<gid_t>(*number));
+  struct group entry {};
+  struct group* found = nullptr;
+  std::vector<char> buffer(64 * 1024);
+  if (getgrnam_r(name->c_str(), &entry, buffer.data(), buffer.size(), &found) != 0 ||
+      found == nullptr) {
+    return base::FailedPrecondition("PLUGIN_UNIX_SOCKET_GROUP: no group \"" + *name + "\"");
+  }
+  return std::optional<gid_t>(found->gr_gid);
+}
+
+absl::Status SetGroup(const std::string& path, gid_t group, mode_t mode) {
+  if (chown(path.c_str(), static_cast<uid_t>(-1), group) != 0 || chmod(path.c_str(), mode) != 0) {
+    return base::FailedPrecondition("cannot give " + path + " to group " + std::to_string(group) +
+                                    ": " + ErrnoText(errno));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+SocketDir::SocketDir(const std::string& directory, std::optional<gid_t> group)
+    : paths_{directory, directory + std::string(kSocketName)}, group_(group) {}
+
+SocketDir::SocketDir(SocketDir&& other) noexcept
+    : paths_(std::exchange(other.paths_, {})), group_(other.group_) {}
+
+SocketDir::~SocketDir() {
+  if (!paths_.directory.empty()) RemoveSocket(paths_);
+}
+
+absl::StatusOr<SocketDir> SocketDir::Create(const config::Environment& environment,
+                                            const log::Logger& logger) {
+  NH_ASSIGN_OR_RETURN(const std::optional<gid_t> group, FindGroup(environment));
+  Base base = ChooseBase(environment);
+  if (const std::string_view why = WhyNotAnnounceable(base.path); !why.empty()) {
+    logger.Warn("the socket goes to another directory",
+                {{"variable", base.variable}, {"reason", why}, {"directory", kFallback}});
+    base = {"", std::string(kFallback)};
+  }
+  std::string path = base.path + std::string(kTemplate);
+  if (mkdtemp(path.data()) == nullptr) {  // creates it with mode 0700
+    return base::FailedPrecondition(
+        "no directory for the socket: cannot create one in " + base.path +
+        (base.variable.empty() ? "" : " (from " + base.variable + ")") + ": " + ErrnoText(errno));
+  }
+  SocketDir result(path, group);
+  // The group must pass the directory to reach the socket; it need not list it.
+  if (group.has_value()) NH_RETURN_IF_ERROR(SetGroup(result.paths_.directory, *group, 0710));
+  return result;
+}
+
+absl::Status SocketDir::ProtectSocket() const {
+  if (group_.has_value()) return SetGroup(paths_.socket, *group_, 0660);
+  if (chmod(paths_.socket.c_str(), 0600) != 0) {
+    return base::FailedPrecondition("cannot protect " + paths_.socket + ": " + ErrnoText(errno));
+  }
+  return absl::OkStatus();
+}
+
+void RemoveSocket(const SocketPaths& paths) noexcept {
+  unlink(paths.socket.c_str());
+  rmdir(paths.directory.c_str());
+}
+
+}  // namespace nomad_harvester::plugin

@@ -1,0 +1,80 @@
+#include "stop_request.h"
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <system_error>
+#include <unistd.h>
+
+#include "nomad_harvester/base/status.h"
+
+namespace nomad_harvester::plugin {
+namespace {
+
+std::atomic<StopRequest*> on_signal{nullptr};  // what the handler asks to stop
+
+void HandleSignal(int signal) {
+  const int saved = errno;
+  if (StopRequest* const request = on_signal.load()) {
+    request->Request(signal == SIGINT ? "SIGINT" : "SIGTERM");
+  }
+  errno = saved;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<StopRequest>> StopRequest::Create() {
+  const int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (fd < 0) {
+    return base::MakeStatus(absl::StatusCode::kResourceExhausted,
+                            "eventfd: " + std::generic_category().message(errno));
+  }
+  return std::unique_ptr<StopRequest>(new StopRequest(fd));
+}
+
+StopRequest::~StopRequest() {
+  StopRequest* mine = this;
+  on_signal.compare_exchange_strong(mine, nullptr);
+  close(fd_);
+}
+
+void StopRequest::Request(const char* reason) noexcept {
+  const char* none = nullptr;
+  reason_.compare_exchange_strong(none, reason);
+  const std::uint64_t one = 1;
+  // Can fail only when the counter is full, and then the descriptor is readable already.
+  [[maybe_unused]] const ssize_t written = write(fd_, &one, sizeof(one));
+}
+
+void StopRequest::OnSignals(std::initializer_list<int> signals) {
+  on_signal = this;
+  struct sigaction action {};
+  action.sa_handler = HandleSignal;
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  for (const int signal : signals) sigaction(signal, &action, nullptr);
+}
+
+std::string_view StopRequest::Wait(const HostWatch* host) const {
+  const int host_fd = host != nullptr ? host->fd() : -1;  // poll passes over a negative one
+  const int timeout = host != nullptr ? host->poll_milliseconds() : -1;
+  while (true) {
+    std::array<pollfd, 2> fds{{{fd_, POLLIN, 0}, {host_fd, POLLIN, 0}}};
+    const int ready = poll(fds.data(), fds.size(), timeout);
+    if (ready > 0 && (fds[0].revents & POLLIN) != 0) return reason_.load();
+    if (host != nullptr && host->HostIsGone()) return "the host is gone";
+  }
+}
+
+void IgnoreSignal(int signal) {
+  struct sigaction action {};
+  action.sa_handler = SIG_IGN;
+  sigemptyset(&action.sa_mask);
+  sigaction(signal, &action, nullptr);
+}
+
+}  // namespace nomad_harvester::plugin
