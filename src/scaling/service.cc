@@ -137,6 +137,9 @@ absl::Status Service::SetConfig(const StringMap& values) {
   NH_ASSIGN_OR_RETURN(RawTransports transports, options_.transports(*config));
   for (const std::string& warning : config->warnings) options_.logger.Warn(warning);
   for (const std::string& warning : transports.warnings) options_.logger.Warn(warning);
+  if (log::Level level{}; options_.set_log_level && log::ParseLevel(config->log_level, &level)) {
+    options_.set_log_level(level);
+  }
   auto session = std::make_shared<Session>();
   session->clients = MakeClients(config, std::move(transports), options_.random, options_.logger);
   options_.logger.Info("Configured", {{"harvester_url", config->harvester.url},

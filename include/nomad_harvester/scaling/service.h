@@ -2,6 +2,7 @@
 #ifndef NOMAD_HARVESTER_SCALING_SERVICE_H_
 #define NOMAD_HARVESTER_SCALING_SERVICE_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -25,6 +26,8 @@ struct ServiceOptions {
   // service.
   runtime::Executor* foreground = nullptr;
   runtime::Executor* background = nullptr;
+  // Called by SetConfig when log_level is given; may be null.
+  std::function<void(log::Level)> set_log_level;
   // Tells this process from every other one on the pool's Lease: host, pid, random.
   std::string holder;
 };

@@ -1,0 +1,75 @@
+#include "nomad_harvester/cli/commands.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <iostream>
+#include <memory>
+
+#include "dev_command.h"
+#include "nomad_harvester/log/sinks.h"
+#include "nomad_harvester/plugin/host_contract.h"
+#include "nomad_harvester/plugin/plugin_process.h"
+#include "runtime_parts.h"
+#include "version.h"
+
+namespace nomad_harvester::cli {
+namespace {
+
+constexpr char kSentence[] =
+    "harvester is the Harvester target plugin of the Nomad Autoscaler: put it into the agent's "
+    "plugin_dir and name it as driver of a target block, or run \"harvester dev --simulate\" to try "
+    "it, \"harvester --help\" for its commands.\n";
+
+// Threads inherit the mask: SIGTERM and SIGINT are taken by the one thread that waits for them.
+void PrepareSignals() {
+  sigset_t mask;
+  sigemptyset(&mask);
+  sigaddset(&mask, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &mask, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+}
+
+int RunAsPlugin(const config::Environment& environment) {
+  // The agent filters by its own level; log_level of the configuration may raise ours.
+  RuntimeParts parts(log::MakeHclogSink(NOMAD_HARVESTER_PLUGIN_NAME), log::Level::kDebug,
+                     environment);
+  const auto service = parts.MakeService();
+  return plugin::RunPlugin(
+      *service,
+      {.environment = environment, .logger = parts.logger(), .clock = &parts.clock()});
+}
+
+}  // namespace
+
+int Main(const std::vector<std::string>& arguments, const config::Environment& environment) {
+  PrepareSignals();
+  if (plugin::StartedByHost(environment)) return RunAsPlugin(environment);
+  if (arguments.empty()) {
+    std::cerr << kSentence;
+    return 1;
+  }
+
+  CLI::App app("The Harvester target plugin of the Nomad Autoscaler.", NOMAD_HARVESTER_PLUGIN_NAME);
+  app.require_subcommand(1);
+  DevArguments dev;
+  CLI::App* dev_command = AddDevCommand(app, &dev);
+  CLI::App* version_command = app.add_subcommand("version", "Print version, commit and libraries");
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+  try {
+    app.parse(std::move(reversed));
+  } catch (const CLI::ParseError& error) {
+    const bool asked_for_help = error.get_exit_code() == 0;
+    app.exit(error);
+    return asked_for_help ? 0 : 2;
+  }
+  if (version_command->parsed()) {
+    std::cout << VersionText();
+    return 0;
+  }
+  if (dev_command->parsed()) return RunDev(dev, environment);
+  return 2;
+}
+
+}  // namespace nomad_harvester::cli

@@ -1,0 +1,53 @@
+#include "runtime_parts.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <utility>
+
+namespace nomad_harvester::cli {
+namespace {
+
+// Requests of one call side by side, and pools whose removals go on in the background.
+constexpr std::size_t kForegroundThreads = 24;
+constexpr std::size_t kBackgroundThreads = 32;
+
+std::string Holder(runtime::Random& random) {
+  std::array<char, 256> host{};
+  if (gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
+  return std::string(host.data()) + "_" + std::to_string(getpid()) + "_" + random.NextName(8);
+}
+
+runtime::WorkerPool::Options PoolOptions(std::size_t threads, const log::Logger& logger) {
+  return {.threads = threads, .queue_limit = 1024, .on_exception = [logger](const std::string& what) {
+            logger.Error("A background task threw", {{"what", what}});
+          }};
+}
+
+}  // namespace
+
+RuntimeParts::RuntimeParts(std::shared_ptr<log::Sink> sink, log::Level threshold,
+                           config::Environment environment)
+    : sink_(std::make_shared<AdjustableSink>(std::move(sink), threshold)),
+      logger_(sink_, log::Level::kTrace),
+      environment_(std::move(environment)),
+      clock_(runtime::MakeSystemClock()),
+      random_(runtime::MakeSystemRandom()),
+      foreground_(PoolOptions(kForegroundThreads, logger_)),
+      background_(PoolOptions(kBackgroundThreads, logger_)) {}
+
+std::unique_ptr<scaling::TargetService> RuntimeParts::MakeService() {
+  scaling::ServiceOptions options;
+  options.clock = clock_.get();
+  options.random = random_;
+  options.logger = logger_;
+  options.environment = environment_;
+  options.transports = scaling::MakeCurlTransports;
+  options.foreground = &foreground_;
+  options.background = &background_;
+  options.holder = Holder(*random_);
+  options.set_log_level = [sink = sink_](log::Level level) { sink->SetThreshold(level); };
+  return scaling::MakeTargetService(std::move(options));
+}
+
+}  // namespace nomad_harvester::cli

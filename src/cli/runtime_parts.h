@@ -1,0 +1,57 @@
+// The real clock, randomness and threads below a TargetService. Private to module cli.
+#ifndef NOMAD_HARVESTER_CLI_RUNTIME_PARTS_H_
+#define NOMAD_HARVESTER_CLI_RUNTIME_PARTS_H_
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "nomad_harvester/config/plugin_config.h"
+#include "nomad_harvester/log/logger.h"
+#include "nomad_harvester/runtime/clock.h"
+#include "nomad_harvester/runtime/random.h"
+#include "nomad_harvester/runtime/workers.h"
+#include "nomad_harvester/scaling/service.h"
+
+namespace nomad_harvester::cli {
+
+// A sink whose threshold SetConfig may change (log_level) while others write.
+class AdjustableSink final : public log::Sink {
+ public:
+  AdjustableSink(std::shared_ptr<log::Sink> inner, log::Level threshold)
+      : inner_(std::move(inner)), threshold_(threshold) {}
+  void Write(const log::Record& record) override {
+    if (record.level >= threshold_.load()) inner_->Write(record);
+  }
+  void SetThreshold(log::Level threshold) { threshold_.store(threshold); }
+
+ private:
+  const std::shared_ptr<log::Sink> inner_;
+  std::atomic<log::Level> threshold_;
+};
+
+// Owns everything that a service needs; destroyed after it.
+class RuntimeParts {
+ public:
+  RuntimeParts(std::shared_ptr<log::Sink> sink, log::Level threshold,
+               config::Environment environment);
+
+  const log::Logger& logger() const { return logger_; }
+  runtime::Clock& clock() { return *clock_; }
+  std::shared_ptr<runtime::Random> random() const { return random_; }
+  // A service that reaches both systems over libcurl.
+  std::unique_ptr<scaling::TargetService> MakeService();
+
+ private:
+  const std::shared_ptr<AdjustableSink> sink_;
+  const log::Logger logger_;
+  const config::Environment environment_;
+  const std::unique_ptr<runtime::Clock> clock_;
+  const std::shared_ptr<runtime::Random> random_;
+  runtime::WorkerPool foreground_;
+  runtime::WorkerPool background_;
+};
+
+}  // namespace nomad_harvester::cli
+
+#endif  // NOMAD_HARVESTER_CLI_RUNTIME_PARTS_H_

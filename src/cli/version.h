@@ -1,0 +1,14 @@
+// What this executable was made from.
+#ifndef NOMAD_HARVESTER_CLI_VERSION_H_
+#define NOMAD_HARVESTER_CLI_VERSION_H_
+
+#include <string>
+
+namespace nomad_harvester::cli {
+
+// One line each: version, commit, and the libraries with the versions that are linked.
+std::string VersionText();
+
+}  // namespace nomad_harvester::cli
+
+#endif  // NOMAD_HARVESTER_CLI_VERSION_H_
