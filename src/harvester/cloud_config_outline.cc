@@ -3,6 +3,7 @@
 #include <exception>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include <yaml-cpp/anchor.h>
 #include <yaml-cpp/emitterstyle.h>
@@ -11,50 +12,65 @@
 #include <yaml-cpp/mark.h>
 #include <yaml-cpp/parser.h>
 
+#include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/status.h"
 
 namespace nomad_harvester::harvester {
 namespace {
 
+constexpr char kOpenQuote[] = "a quoted scalar does not end";
+
 TextPosition PositionOf(const YAML::Mark& mark) {
   return {static_cast<std::size_t>(mark.line), static_cast<std::size_t>(mark.column)};
 }
 
-// Depth 0 is the document itself, 1 the members of the root, 2 what stands in a member.
+// What the grammar forbids and the library lets pass ends the reading by this exception; it never
+// leaves ReadOutline.
+class Refused final : public YAML::Exception {
+ public:
+  using YAML::Exception::Exception;
+};
+
 class OutlineReader final : public YAML::EventHandler {
  public:
-  void OnDocumentStart(const YAML::Mark&) override {}
-  void OnDocumentEnd() override {}
+  explicit OutlineReader(const std::string& text) : text_(text) {}
 
-  void OnNull(const YAML::Mark&, YAML::anchor_t) override {
-    if (depth_ == 0) outline_.empty = true;
-    Node("", false);
+  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentEnd() override { CheckLastQuote(); }
+
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t) override {
+    if (open_.empty()) outline_.empty = true;
+    CheckColon(mark);
+    Node(mark, "", false);
   }
-  void OnAlias(const YAML::Mark&, YAML::anchor_t) override { Node("", false); }
-  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { Node(mark, "", false); }
+  void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
                 const std::string& value) override {
-    Node(value, true);
+    last_scalar_ = mark;
+    Node(mark, value, true);
   }
 
   void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
                        YAML::EmitterStyle::value style) override {
-    if (IsKeysValue()) {
+    const bool flow = style == YAML::EmitterStyle::Flow;
+    if (AtRootMember() && open_.back().expects_value && in_keys_) {
       outline_.keys_are_list = true;
-      outline_.keys_flow = style == YAML::EmitterStyle::Flow;
+      outline_.keys_flow = flow;
       outline_.keys_begin = PositionOf(mark);
     }
-    ++depth_;
+    open_.push_back({false, flow, false, mark});
   }
   void OnSequenceEnd() override { Close(); }
 
   void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
                   YAML::EmitterStyle::value style) override {
-    if (depth_ == 0) {
+    const bool flow = style == YAML::EmitterStyle::Flow;
+    if (open_.empty()) {
       is_mapping_ = true;
-      outline_.flow = style == YAML::EmitterStyle::Flow;
+      outline_.flow = flow;
       outline_.begin = PositionOf(mark);
     }
-    ++depth_;
+    open_.push_back({true, flow, false, mark});
   }
   void OnMapEnd() override { Close(); }
 
@@ -62,49 +78,93 @@ class OutlineReader final : public YAML::EventHandler {
   const CloudConfigOutline& outline() const { return outline_; }
 
  private:
-  bool IsKeysValue() const { return depth_ == 1 && is_mapping_ && expects_value_ && in_keys_; }
+  // A collection that has begun and not ended.
+  struct Collection {
+    bool is_map = false;
+    bool flow = false;
+    bool expects_value = false;  // of the key at `key`
+    YAML::Mark key;
+  };
+
+  bool AtRootMember() const { return is_mapping_ && open_.size() == 1; }
 
   // A node without children has been read.
-  void Node(const std::string& value, bool scalar) {
-    if (depth_ == 2 && is_mapping_ && in_keys_ && outline_.keys_are_list && scalar) {
+  void Node(const YAML::Mark& mark, const std::string& value, bool scalar) {
+    if (is_mapping_ && open_.size() == 2 && in_keys_ && outline_.keys_are_list && scalar) {
       outline_.keys.push_back(value);
     }
-    if (depth_ == 1 && is_mapping_) Member(value);
+    Member(mark, value);
   }
 
   void Close() {
-    --depth_;
-    if (depth_ == 1 && is_mapping_) Member("");
+    const YAML::Mark begin = open_.back().key;
+    open_.pop_back();
+    Member(begin, "");
   }
 
-  // A key or a value of the root has been read.
-  void Member(const std::string& name) {
-    if (expects_value_) {
+  // A key or a value has been read, whole.
+  void Member(const YAML::Mark& mark, const std::string& name) {
+    if (open_.empty() || !open_.back().is_map) return;
+    if (AtRootMember()) RootMember(name);
+    open_.back().key = mark;
+    open_.back().expects_value = !open_.back().expects_value;
+  }
+
+  void RootMember(const std::string& name) {
+    if (open_.back().expects_value) {
       in_keys_ = false;
-    } else {
-      outline_.members.push_back(name);
-      in_keys_ = name == kAuthorizedKeysMember;
-      if (in_keys_) {
-        // Of a member that stands twice the last one counts.
-        outline_.has_keys = true;
-        outline_.keys_are_list = false;
-        outline_.keys.clear();
+      return;
+    }
+    outline_.members.push_back(name);
+    in_keys_ = name == kAuthorizedKeysMember;
+    if (!in_keys_) return;
+    // Of a member that stands twice the last one counts.
+    outline_.has_keys = true;
+    outline_.keys_are_list = false;
+    outline_.keys.clear();
+  }
+
+  // The library takes a line without a colon for a key without a value, which it then reports at
+  // the place of the key.
+  void CheckColon(const YAML::Mark& mark) const {
+    if (open_.empty() || open_.back().flow || !open_.back().expects_value) return;
+    if (mark.line == open_.back().key.line && mark.column == open_.back().key.column) {
+      throw Refused(mark, "a key is not followed by a colon");
+    }
+  }
+
+  // The library accepts a quoted scalar that nothing ends if the text ends with a line break. It
+  // can only be the last one.
+  void CheckLastQuote() const {
+    if (last_scalar_.is_null()) return;
+    auto position = static_cast<std::size_t>(last_scalar_.pos);
+    if (position >= text_.size()) return;
+    const char quote = text_[position];
+    if (quote != '"' && quote != '\'') return;
+    while (++position < text_.size()) {
+      const char escape = quote == '"' ? '\\' : '\'';
+      const bool has_next = position + 1 < text_.size();
+      if (text_[position] == escape && has_next && (quote == '"' || text_[position + 1] == quote)) {
+        ++position;
+      } else if (text_[position] == quote) {
+        return;
       }
     }
-    expects_value_ = !expects_value_;
+    throw Refused(last_scalar_, kOpenQuote);
   }
 
+  const std::string& text_;
   CloudConfigOutline outline_;
-  int depth_ = 0;
+  std::vector<Collection> open_;
+  YAML::Mark last_scalar_ = YAML::Mark::null_mark();
   bool is_mapping_ = false;
-  bool expects_value_ = false;
   bool in_keys_ = false;
 };
 
 // What the library adds to some of its messages behind a colon comes from the text and is left out.
 // One of its words is EOF, which must not leave the process: the agent restarts all policies on it.
 std::string Words(const YAML::Exception& error) {
-  if (error.msg == YAML::ErrorMsg::EOF_IN_SCALAR) return "a quoted scalar does not end";
+  if (error.msg == YAML::ErrorMsg::EOF_IN_SCALAR) return kOpenQuote;
   return error.msg.substr(0, error.msg.find(':'));
 }
 
@@ -114,13 +174,31 @@ absl::Status NotYaml(const YAML::Exception& error) {
   return base::InvalidArgument(text + Words(error));
 }
 
+// What no YAML holds (YAML 1.1, 5.1): control characters, and bytes that are no UTF-8.
+absl::Status CheckCharacters(const std::string& text) {
+  if (base::ToValidUtf8(text) != text) {
+    return base::InvalidArgument("#cloud-config is no valid YAML: it is no valid UTF-8");
+  }
+  int line = 1;
+  for (const char c : text) {
+    if (c == '\n') ++line;
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte < 0x20 && c != '\t' && c != '\n' && c != '\r') || byte == 0x7F) {
+      return base::InvalidArgument("#cloud-config is no valid YAML: line " + std::to_string(line) +
+                                   ": a control character");
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<CloudConfigOutline> ReadOutline(const std::string& text) {
+  NH_RETURN_IF_ERROR(CheckCharacters(text));
   try {
     std::istringstream stream(text);
     YAML::Parser parser(stream);
-    OutlineReader reader;
+    OutlineReader reader(text);
     if (!parser.HandleNextDocument(reader)) {
       CloudConfigOutline nothing;
       nothing.empty = true;
@@ -129,7 +207,7 @@ absl::StatusOr<CloudConfigOutline> ReadOutline(const std::string& text) {
     if (!reader.IsUsable()) {
       return base::InvalidArgument("#cloud-config is no mapping of keys to values");
     }
-    OutlineReader second;
+    OutlineReader second(text);
     if (parser.HandleNextDocument(second)) {
       return base::InvalidArgument("#cloud-config holds more than one YAML document");
     }

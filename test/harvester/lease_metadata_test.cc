@@ -1,0 +1,124 @@
+#include <string>
+
+#include "nomad_harvester/harvester/metadata.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "harvester/samples.h"
+#include "support/status_matchers.h"
+
+namespace nomad_harvester::harvester {
+namespace {
+
+using nlohmann::json;
+using support::IsOk;
+using support::IsOkAndHolds;
+using support::StatusIs;
+using testing::AllOf;
+using testing::HasSubstr;
+
+LeaseAction SampleAction() {
+  LeaseAction action;
+  action.id = "a-2";
+  action.from = 1;
+  action.to = 3;
+  action.names = {"web-b", "web-a"};
+  action.create = {{"web-b", "a-2"}, {"web-a", "a-1"}};
+  return action;
+}
+
+TEST(LeaseAction, is_spelled_as_the_documentation_says) {
+  EXPECT_EQ(json::parse(ToAnnotation(SampleAction())), json::parse(R"({
+    "id": "a-2", "from": 1, "to": 3, "names": ["web-a", "web-b"],
+    "create": {"web-a": "a-1", "web-b": "a-2"}})"));
+}
+
+TEST(LeaseAction, comes_back_as_it_was_written) {
+  EXPECT_THAT(ParseLeaseAction(ToAnnotation(SampleAction())), IsOkAndHolds(SampleAction()));
+  LeaseAction removal;
+  removal.id = "a-3";
+  removal.from = 3;
+  EXPECT_THAT(ParseLeaseAction(ToAnnotation(removal)), IsOkAndHolds(removal));
+}
+
+TEST(LeaseAction, writes_lists_and_objects_even_if_they_are_empty) {
+  LeaseAction action;
+  action.id = "a";
+  EXPECT_EQ(json::parse(ToAnnotation(action)),
+            json::parse(R"({"id":"a","from":0,"to":0,"names":[],"create":{}})"));
+}
+
+TEST(LeaseAction, keeps_the_members_that_it_does_not_know) {
+  json object = json::parse(ToAnnotation(SampleAction()));
+  object["policy"] = {{"id", "p"}};
+  const auto action = ParseLeaseAction(object.dump());
+  ASSERT_THAT(action, IsOk());
+  EXPECT_EQ(json::parse(ToAnnotation(*action)), object);
+}
+
+TEST(LeaseAction, is_unreadable_with_members_of_another_type) {
+  const std::pair<const char*, json> cases[] = {
+      {"id", ""},
+      {"id", 5},
+      {"from", -1},
+      {"from", "1"},
+      {"to", 1.5},
+      {"to", 18446744073709551615U},
+      {"names", "web-a"},
+      {"names", {1}},
+      {"names", nullptr},
+      {"create", {"web-a"}},
+      {"create", {{"web-a", 1}}},
+  };
+  for (const auto& [member, value] : cases) {
+    json object = json::parse(ToAnnotation(SampleAction()));
+    object[member] = value;
+    EXPECT_THAT(ParseLeaseAction(object.dump()),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(member)))
+        << object;
+  }
+}
+
+TEST(LeaseAction, is_unreadable_without_one_of_its_members) {
+  const json whole = json::parse(ToAnnotation(SampleAction()));
+  for (const auto& [key, value] : whole.items()) {
+    json object = whole;
+    object.erase(key);
+    EXPECT_THAT(ParseLeaseAction(object.dump()),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(key)));
+  }
+}
+
+TEST(BackOff, is_spelled_as_the_documentation_says) {
+  const BackOff back_off = {{"quota", {3, At("2026-11-21T02:03:04Z")}},
+                            {"image default/x", {1, At("2026-11-21T03:00:00Z")}}};
+  EXPECT_EQ(json::parse(ToAnnotation(back_off)), json::parse(R"({
+    "image default/x": {"failures": 1, "retry_at": "2026-11-21T03:00:00Z"},
+    "quota": {"failures": 3, "retry_at": "2026-11-21T02:03:04Z"}})"));
+  EXPECT_THAT(ParseBackOff(ToAnnotation(back_off)), IsOkAndHolds(back_off));
+}
+
+TEST(BackOff, without_causes_is_an_empty_object) {
+  EXPECT_EQ(ToAnnotation(BackOff{}), "{}");
+  EXPECT_THAT(ParseBackOff("{}"), IsOkAndHolds(BackOff{}));
+}
+
+TEST(BackOff, keeps_the_members_of_an_entry_that_it_does_not_know) {
+  const json object = json::parse(
+      R"({"quota": {"failures": 1, "retry_at": "2026-11-21T02:03:04Z", "why": ["x"]}})");
+  const auto back_off = ParseBackOff(object.dump());
+  ASSERT_THAT(back_off, IsOk());
+  EXPECT_EQ(json::parse(ToAnnotation(*back_off)), object);
+}
+
+TEST(BackOff, names_the_cause_that_cannot_be_read) {
+  EXPECT_THAT(ParseBackOff(R"({"quota": {"failures": "many"}})"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("quota"), HasSubstr("failures"), HasSubstr("retry_at"))));
+  for (const char* text : {R"({"quota": 3})", R"({"quota": null})", "[]", "x", ""}) {
+    EXPECT_THAT(ParseBackOff(text), StatusIs(absl::StatusCode::kInvalidArgument)) << text;
+  }
+}
+
+}  // namespace
+}  // namespace nomad_harvester::harvester

@@ -1,0 +1,87 @@
+// Names and selectors that operators and other programs rely on: their spellings are fixed.
+#include <string>
+
+#include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/harvester/metadata.h"
+
+#include "gtest/gtest.h"
+
+namespace nomad_harvester::harvester {
+namespace {
+
+TEST(Keys, are_spelled_as_the_documentation_says) {
+  EXPECT_STREQ(kPoolLabel, "nomad-harvester-autoscaler/pool");
+  EXPECT_STREQ(kManagedByLabel, "app.kubernetes.io/managed-by");
+  EXPECT_STREQ(kManagedByValue, "nomad-harvester-autoscaler");
+  EXPECT_STREQ(kCreatorLabel, "harvesterhci.io/creator");
+  EXPECT_STREQ(kSelfAnnotation, "nomad-harvester-autoscaler/self");
+  EXPECT_STREQ(kActionIdAnnotation, "nomad-harvester-autoscaler/action-id");
+  EXPECT_STREQ(kTemplateHashAnnotation, "nomad-harvester-autoscaler/template-hash");
+  EXPECT_STREQ(kJoinTimeoutAnnotation, "nomad-harvester-autoscaler/join-timeout");
+  EXPECT_STREQ(kNodesAnnotation, "nomad-harvester-autoscaler/nodes");
+  EXPECT_STREQ(kNodeIdAnnotation, "nomad-harvester-autoscaler/nomad-node-id");
+  EXPECT_STREQ(kJoinedAtAnnotation, "nomad-harvester-autoscaler/joined-at");
+  EXPECT_STREQ(kScaleInAnnotation, "nomad-harvester-autoscaler/scale-in");
+  EXPECT_STREQ(kRolledBackAnnotation, "nomad-harvester-autoscaler/rolled-back");
+  EXPECT_STREQ(kProtectAnnotation, "nomad-harvester-autoscaler/protect");
+  EXPECT_STREQ(kDeleteFirstAnnotation, "nomad-harvester-autoscaler/delete-first");
+  EXPECT_STREQ(kLeaseActionAnnotation, "nomad-harvester-autoscaler/action");
+  EXPECT_STREQ(kLeaseBackOffAnnotation, "nomad-harvester-autoscaler/back-off");
+  EXPECT_STREQ(kLeaseLastEventAnnotation, "nomad-harvester-autoscaler/last-event");
+}
+
+TEST(Keys, are_label_keys_that_Kubernetes_accepts) {
+  for (const char* key : {kPoolLabel, kManagedByLabel, kCreatorLabel, kSelfAnnotation,
+                          kScaleInAnnotation, kLeaseLastEventAnnotation}) {
+    EXPECT_TRUE(base::IsLabelKey(key)) << key;
+  }
+}
+
+TEST(Names, follow_the_VM_and_the_pool) {
+  EXPECT_EQ(SelfValue("web-x", "abc"), "web-x/abc");
+  EXPECT_EQ(SecretName("web-x"), "web-x-cloudinit");
+  EXPECT_EQ(ClaimName("web-x", 0, "r4nd0"), "web-x-disk-0-r4nd0");
+  EXPECT_EQ(ClaimName("web-x", 12, "b"), "web-x-disk-12-b");
+  EXPECT_EQ(LeaseName("web"), "nomad-harvester-autoscaler-web");
+}
+
+TEST(Selectors, find_everything_of_ours_or_of_one_pool) {
+  EXPECT_EQ(ManagedSelector(), "app.kubernetes.io/managed-by=nomad-harvester-autoscaler");
+  EXPECT_EQ(PoolSelector("web"),
+            "app.kubernetes.io/managed-by=nomad-harvester-autoscaler,"
+            "nomad-harvester-autoscaler/pool=web");
+}
+
+struct ClaimCase {
+  std::string claim;
+  std::string vm;
+  bool matches;
+};
+
+TEST(ClaimNames, are_recognised_for_their_own_VM_only) {
+  const ClaimCase cases[] = {
+      {ClaimName("web-x", 0, "r4nd0"), "web-x", true},
+      {ClaimName("web-x", 10, "b"), "web-x", true},
+      {"web-x-disk-0-r4nd0", "web", false},
+      {"web-x-disk-0-r4nd0", "web-x2", false},
+      {"web-x-disk-0-r4nd0", "", false},
+      {"web-x-disk--r4nd0", "web-x", false},
+      {"web-x-disk-0-", "web-x", false},
+      {"web-x-disk-0", "web-x", false},
+      {"web-x-disk-a-r4nd0", "web-x", false},
+      {"web-x-disk-0-R4ND0", "web-x", false},
+      {"web-x-data-0-r4nd0", "web-x", false},
+      {"web-x", "web-x", false},
+      {"", "web-x", false},
+      // A VM whose name looks like another one's claim.
+      {ClaimName("web-disk-0", 0, "abc"), "web-disk-0", true},
+      {ClaimName("web-disk-0", 0, "abc"), "web", false},
+      {ClaimName("web-disk-0-a", 1, "abc"), "web", false},
+  };
+  for (const ClaimCase& c : cases) {
+    EXPECT_EQ(IsClaimNameOf(c.claim, c.vm), c.matches) << c.claim << " of " << c.vm;
+  }
+}
+
+}  // namespace
+}  // namespace nomad_harvester::harvester

@@ -1,0 +1,30 @@
+// Values and objects that the tests of module harvester start from.
+#ifndef NOMAD_HARVESTER_TEST_HARVESTER_SAMPLES_H_
+#define NOMAD_HARVESTER_TEST_HARVESTER_SAMPLES_H_
+
+#include <string>
+#include <string_view>
+
+#include "nomad_harvester/base/time.h"
+#include "nomad_harvester/harvester/blueprint.h"
+#include "nomad_harvester/harvester/metadata.h"
+
+#include "nlohmann/json.hpp"
+
+namespace nomad_harvester::harvester {
+
+// RFC 3339; a text that is none fails the test.
+base::WallTime At(std::string_view text);
+
+NodesRecord SampleNodes();
+Mark SampleMark();
+Image SampleImage();
+VmBlueprint SampleBlueprint();
+VmIdentity SampleIdentity();
+
+// A VM of SampleBlueprint as Harvester returns it while its guest runs.
+nlohmann::json SampleVmObject();
+
+}  // namespace nomad_harvester::harvester
+
+#endif  // NOMAD_HARVESTER_TEST_HARVESTER_SAMPLES_H_

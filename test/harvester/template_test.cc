@@ -1,0 +1,134 @@
+#include <string>
+
+#include "nomad_harvester/harvester/blueprint.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "support/status_matchers.h"
+
+namespace nomad_harvester::harvester {
+namespace {
+
+using support::IsOk;
+using support::IsOkAndHolds;
+using support::StatusIs;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+const TemplateVariables& Variables() {
+  static const TemplateVariables* variables = new TemplateVariables{
+      {"vm_name", "web-x"},
+      {"pool", "web"},
+      {"zone", ""},
+      {"html", "<a href=\"x\">&'</a>"},
+      {"braces", "{{vm_name}}"},
+      {"env.HARVESTER_TEMPLATE_TOKEN", "s3cret"},
+      {"env.HARVESTER_TEMPLATE_WITH.DOT", "dotted"},
+  };
+  return *variables;
+}
+
+TEST(RenderTemplate, replaces_variables_however_they_are_written) {
+  EXPECT_THAT(RenderTemplate("{{vm_name}}/{{ pool }}/{{{pool}}}/{{&pool}}/{{zone}}.", Variables()),
+              IsOkAndHolds("web-x/web/web/web/."));
+}
+
+TEST(RenderTemplate, escapes_nothing) {
+  EXPECT_THAT(RenderTemplate("{{html}}", Variables()), IsOkAndHolds("<a href=\"x\">&'</a>"));
+}
+
+TEST(RenderTemplate, does_not_render_what_a_value_says) {
+  EXPECT_THAT(RenderTemplate("{{braces}}", Variables()), IsOkAndHolds("{{vm_name}}"));
+}
+
+TEST(RenderTemplate, takes_names_with_dots_as_they_are) {
+  EXPECT_THAT(RenderTemplate("{{env.HARVESTER_TEMPLATE_TOKEN}} {{env.HARVESTER_TEMPLATE_WITH.DOT}}",
+                             Variables()),
+              IsOkAndHolds("s3cret dotted"));
+}
+
+TEST(RenderTemplate, changes_no_byte_of_a_text_without_tags) {
+  for (const std::string& source :
+       {std::string(), std::string("a\r\n\tb  \n\n"), std::string("\x00\xff{ {", 5)}) {
+    EXPECT_THAT(RenderTemplate(source, Variables()), IsOkAndHolds(source));
+  }
+}
+
+TEST(RenderTemplate, keeps_white_space_and_every_byte_around_tags) {
+  const std::string bytes("\x00\xff\r\n \t\r", 7);
+  EXPECT_THAT(RenderTemplate(bytes + "{{pool}}" + bytes, Variables()),
+              IsOkAndHolds(bytes + "web" + bytes));
+  EXPECT_THAT(RenderTemplate("a\n  {{zone}}  \nb\n", Variables()), IsOkAndHolds("a\n    \nb\n"));
+}
+
+TEST(RenderTemplate, drops_comments_with_their_line) {
+  EXPECT_THAT(RenderTemplate("a\n  {{! not seen }}\nb{{! nor this }}c\n", Variables()),
+              IsOkAndHolds("a\nbc\n"));
+}
+
+TEST(RenderTemplate, keeps_foreign_braces_after_a_change_of_delimiters) {
+  EXPECT_THAT(RenderTemplate("{{=<% %>=}}\n#cloud-config\n# {{ env `X` }} <%vm_name%> {{{a}}}\n",
+                             Variables()),
+              IsOkAndHolds("#cloud-config\n# {{ env `X` }} web-x {{{a}}}\n"));
+  EXPECT_THAT(RenderTemplate("{{pool}}{{=<% %>=}}{{a}}<%={{ }}=%>{{pool}}", Variables()),
+              IsOkAndHolds("web{{a}}web"));
+}
+
+TEST(RenderTemplate, names_place_and_nearest_name_of_an_unknown_variable) {
+  EXPECT_THAT(
+      RenderTemplate("a\nä {{vm_nam}}", Variables()),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               AllOf(HasSubstr("line 2, column 3"), HasSubstr("unknown variable \"vm_nam\""),
+                     HasSubstr("did you mean \"vm_name\"?"), HasSubstr("{{=<% %>=}}"))));
+}
+
+TEST(RenderTemplate, lists_what_is_known_if_nothing_is_near) {
+  EXPECT_THAT(RenderTemplate("{{ with secret \"kv/db\" }}", Variables()),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("known are: braces env.HARVESTER_TEMPLATE_TOKEN"),
+                             HasSubstr("vm_name"), Not(HasSubstr("s3cret")))));
+}
+
+TEST(RenderTemplate, reports_every_problem_at_once) {
+  EXPECT_THAT(
+      RenderTemplate("{{a}}\n{{#pool}}x{{/pool}}\n{{>part}}\n{{^b}}\n{{vm_name", Variables()),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               AllOf(HasSubstr("line 1, column 1: unknown variable \"a\""),
+                     HasSubstr("line 2, column 1: sections and partials"), HasSubstr("\"#pool\""),
+                     HasSubstr("line 3, column 1"), HasSubstr("line 4, column 1"),
+                     HasSubstr("line 5, column 1: the tag that begins here is not closed"))));
+}
+
+TEST(RenderTemplate, shortens_what_it_quotes) {
+  std::string source;
+  for (int i = 0; i < 50; ++i) source += "{{ nothing of ours }}\n";
+  source += "{{" + std::string(5000, 'x') + "}}";
+  const auto result = RenderTemplate(source, Variables());
+  EXPECT_THAT(result, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("and 41 more")));
+  EXPECT_LT(result.status().message().size(), 5000U);
+}
+
+TEST(RenderTemplate, quotes_a_name_of_any_bytes) {
+  EXPECT_THAT(RenderTemplate("{{a\"\xff\n}}", Variables()),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("\"a\\\"\xEF\xBF\xBD\"")));
+}
+
+TEST(RenderTemplate, P2_refuses_what_cannot_fit_into_a_Secret) {
+  EXPECT_THAT(RenderTemplate(std::string(1024 * 1024 + 1, 'x'), Variables()),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("1 MiB")));
+  EXPECT_THAT(RenderTemplate(std::string(1024 * 1024, 'x'), Variables()), IsOk());
+  EXPECT_THAT(RenderTemplate("{{a}}{{a}}", {{"a", std::string(600 * 1024, 'x')}}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("1 MiB")));
+}
+
+TEST(CheckTemplate, says_the_same_without_values) {
+  EXPECT_THAT(CheckTemplate("{{vm_name}} {{=| |=}} |pool|", {{"vm_name", ""}, {"pool", ""}}),
+              IsOk());
+  EXPECT_THAT(CheckTemplate("{{vm_name}}", {}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("vm_name")));
+  EXPECT_THAT(CheckTemplate("{{#a}}", {}), StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+}  // namespace
+}  // namespace nomad_harvester::harvester

@@ -1,0 +1,126 @@
+#include <cstdint>
+#include <string>
+
+#include "nomad_harvester/harvester/blueprint.h"
+#include "nomad_harvester/harvester/virtual_machine.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "harvester/samples.h"
+#include "support/status_matchers.h"
+
+namespace nomad_harvester::harvester {
+namespace {
+
+using nlohmann::json;
+using support::IsOkAndHolds;
+using support::StatusIs;
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr std::int64_t kGi = std::int64_t{1024} * 1024 * 1024;
+
+TEST(BuildVirtualMachine, names_itself_and_its_labels) {
+  const json vm = BuildVirtualMachine(SampleBlueprint(), SampleIdentity());
+  EXPECT_EQ(vm["apiVersion"], "kubevirt.io/v1");
+  EXPECT_EQ(vm["kind"], "VirtualMachine");
+  EXPECT_EQ(vm["metadata"]["name"], "batch-7f3k2");
+  EXPECT_EQ(vm["metadata"]["namespace"], "nomad");
+  EXPECT_EQ(vm["metadata"]["labels"], json::parse(R"({
+    "nomad-harvester-autoscaler/pool": "batch",
+    "app.kubernetes.io/managed-by": "nomad-harvester-autoscaler",
+    "harvesterhci.io/creator": "nomad-harvester-autoscaler",
+    "tag.harvesterhci.io/stage": "prod", "team": "data"})"));
+}
+
+TEST(BuildVirtualMachine, carries_the_intent_and_what_Harvester_reads) {
+  json annotations =
+      BuildVirtualMachine(SampleBlueprint(), SampleIdentity())["metadata"]["annotations"];
+  annotations.erase("harvesterhci.io/volumeClaimTemplates");
+  EXPECT_EQ(json::parse(annotations[kNodesAnnotation].get<std::string>()),
+            json::parse(ToAnnotation(SampleNodes())));
+  annotations.erase(kNodesAnnotation);
+  EXPECT_EQ(annotations, json::parse(R"({
+    "nomad-harvester-autoscaler/self": "batch-7f3k2/0b0a7d4e-4c3e-4f0c-9d5d-2f6a8f1f7c11",
+    "nomad-harvester-autoscaler/action-id": "a-1",
+    "nomad-harvester-autoscaler/template-hash": "0123456789abcdef",
+    "nomad-harvester-autoscaler/join-timeout": "15m0s",
+    "harvesterhci.io/removedPersistentVolumeClaims": "batch-7f3k2-disk-0-x2b4c",
+    "harvesterhci.io/vmRunStrategy": "RerunOnFailure",
+    "harvesterhci.io/sshNames": "[]",
+    "network.harvesterhci.io/ips": "[]",
+    "field.cattle.io/description": "Nomad client of pool batch",
+    "example.org/cost": "42"})"));
+}
+
+TEST(BuildVirtualMachine, describes_the_root_disk_to_Harvester) {
+  const json vm = BuildVirtualMachine(SampleBlueprint(), SampleIdentity());
+  const auto& text = vm["metadata"]["annotations"]["harvesterhci.io/volumeClaimTemplates"]
+                         .get_ref<const std::string&>();
+  EXPECT_EQ(json::parse(text), json::parse(R"([{
+    "metadata": {"name": "batch-7f3k2-disk-0-x2b4c",
+                 "labels": {"nomad-harvester-autoscaler/pool": "batch",
+                            "app.kubernetes.io/managed-by": "nomad-harvester-autoscaler"},
+                 "annotations": {"harvesterhci.io/imageId": "default/image-rx7kp"}},
+    "spec": {"accessModes": ["ReadWriteMany"], "volumeMode": "Block",
+             "resources": {"requests": {"storage": "40Gi"}}, "storageClassName": "lh-1234"}}])"));
+}
+
+TEST(BuildVirtualMachine, sets_the_run_strategy_and_nothing_deprecated) {
+  VmBlueprint blueprint = SampleBlueprint();
+  blueprint.run_strategy = "Once";
+  const json vm = BuildVirtualMachine(blueprint, SampleIdentity());
+  EXPECT_EQ(vm["spec"]["runStrategy"], "Once");
+  EXPECT_EQ(vm["metadata"]["annotations"]["harvesterhci.io/vmRunStrategy"], "Once");
+  EXPECT_FALSE(vm["spec"].contains("running"));
+  EXPECT_EQ(vm["spec"].size(), 2U);
+}
+
+TEST(BuildVirtualMachine, never_lets_an_operator_override_what_we_write) {
+  VmBlueprint blueprint = SampleBlueprint();
+  blueprint.labels = {{kPoolLabel, "theirs"}, {kManagedByLabel, "x"}, {kCreatorLabel, "x"}};
+  blueprint.annotations = {{kSelfAnnotation, "x"},
+                           {"harvesterhci.io/volumeClaimTemplates", "[]"},
+                           {"field.cattle.io/description", "mine"}};
+  const VirtualMachine vm = ParseVirtualMachine(BuildVirtualMachine(blueprint, SampleIdentity()));
+  EXPECT_EQ(vm.pool, "batch");
+  EXPECT_EQ(vm.labels.at(kManagedByLabel), kManagedByValue);
+  EXPECT_EQ(vm.labels.at(kCreatorLabel), kManagedByValue);
+  EXPECT_TRUE(IsMember(vm));
+  EXPECT_NE(vm.annotations.at("harvesterhci.io/volumeClaimTemplates"), "[]");
+  EXPECT_EQ(vm.annotations.at("field.cattle.io/description"), "mine");
+}
+
+TEST(BuildVirtualMachine, reads_back_as_the_VM_that_was_meant) {
+  const VirtualMachine vm =
+      ParseVirtualMachine(BuildVirtualMachine(SampleBlueprint(), SampleIdentity()));
+  EXPECT_TRUE(IsMember(vm));
+  EXPECT_EQ(vm.nodes, SampleNodes());
+  EXPECT_EQ(vm.join_timeout->limit, std::chrono::minutes(15));
+  EXPECT_EQ(vm.claim_names.size(), 1U);
+  EXPECT_TRUE(IsClaimNameOf(vm.claim_names[0], vm.name));
+  EXPECT_EQ(vm.secret_names, std::vector<std::string>{SecretName(vm.name)});
+}
+
+TEST(RootDiskBytes, is_10_Gi_or_what_the_image_needs_unless_told) {
+  Image image = SampleImage();
+  image.virtual_size = 0;
+  EXPECT_THAT(RootDiskBytes(image, nullptr), IsOkAndHolds(10 * kGi));
+  image.virtual_size = 10 * kGi + 1;
+  EXPECT_THAT(RootDiskBytes(image, nullptr), IsOkAndHolds(10 * kGi + 1));
+}
+
+TEST(RootDiskBytes, takes_any_size_that_holds_the_image) {
+  Image image = SampleImage();
+  image.virtual_size = 5 * kGi;
+  const std::int64_t exact = 5 * kGi;
+  EXPECT_THAT(RootDiskBytes(image, &exact), IsOkAndHolds(5 * kGi));
+  const std::int64_t smaller = 5 * kGi - 1;
+  EXPECT_THAT(RootDiskBytes(image, &smaller),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("disk_size 5368709119"), HasSubstr("default/image-rx7kp"),
+                             HasSubstr("5Gi"))));
+}
+
+}  // namespace
+}  // namespace nomad_harvester::harvester

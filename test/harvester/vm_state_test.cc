@@ -1,0 +1,96 @@
+#include <string>
+
+#include "nomad_harvester/harvester/virtual_machine.h"
+
+#include "gtest/gtest.h"
+#include "harvester/samples.h"
+
+namespace nomad_harvester::harvester {
+namespace {
+
+VirtualMachine Sample() { return ParseVirtualMachine(SampleVmObject()); }
+
+TEST(IsMember, holds_for_a_VM_that_we_made) { EXPECT_TRUE(IsMember(Sample())); }
+
+TEST(IsMember, does_not_look_at_the_case_of_the_uuid) {
+  VirtualMachine vm = Sample();
+  vm.annotations[kSelfAnnotation] = "batch-7f3k2/0B0A7D4E-4C3E-4F0C-9D5D-2F6A8F1F7C11";
+  EXPECT_TRUE(IsMember(vm));
+}
+
+// A clone made in Harvester's pages copies labels and annotations, but has a name of its own; a VM
+// that was restored in place has its name, but may have another UUID.
+TEST(IsMember, does_not_hold_for_a_copy) {
+  VirtualMachine clone = Sample();
+  clone.name = "batch-7f3k2-copy";
+  EXPECT_FALSE(IsMember(clone));
+  VirtualMachine restored = Sample();
+  restored.firmware_uuid = "99999999-4c3e-4f0c-9d5d-2f6a8f1f7c11";
+  EXPECT_FALSE(IsMember(restored));
+}
+
+TEST(IsMember, needs_pool_self_and_uuid) {
+  VirtualMachine no_pool = Sample();
+  no_pool.pool.clear();
+  EXPECT_FALSE(IsMember(no_pool));
+  VirtualMachine no_self = Sample();
+  no_self.annotations.erase(kSelfAnnotation);
+  EXPECT_FALSE(IsMember(no_self));
+  VirtualMachine no_uuid = Sample();
+  no_uuid.firmware_uuid.clear();
+  no_uuid.annotations[kSelfAnnotation] = "batch-7f3k2/";
+  EXPECT_FALSE(IsMember(no_uuid));
+  for (const char* self : {"", "batch-7f3k2", "/", "batch-7f3k2/x"}) {
+    VirtualMachine vm = Sample();
+    vm.annotations[kSelfAnnotation] = self;
+    EXPECT_FALSE(IsMember(vm)) << self;
+  }
+}
+
+struct StoppedCase {
+  const char* run_strategy;
+  const char* printable_status;
+  bool instance_exists;
+  bool stopped;
+};
+
+TEST(IsStopped, means_no_guest_and_nothing_on_the_way_to_one) {
+  const StoppedCase cases[] = {
+      {"RerunOnFailure", "Stopped", false, true},
+      {"RerunOnFailure", "Stopped", true, true},  // its instance has succeeded
+      {"Halted", "Stopped", false, true},
+      {"Halted", "", false, true},
+      {"Halted", "Stopping", true, false},
+      {"RerunOnFailure", "", false, false},
+      {"RerunOnFailure", "Starting", false, false},
+      {"RerunOnFailure", "Running", true, false},
+      {"RerunOnFailure", "ErrorUnschedulable", true, false},
+      {"RerunOnFailure", "Unknown", true, false},
+      {"Always", "CrashLoopBackOff", false, false},
+  };
+  for (const StoppedCase& c : cases) {
+    VirtualMachine vm = Sample();
+    vm.run_strategy = c.run_strategy;
+    vm.printable_status = c.printable_status;
+    vm.instance_exists = c.instance_exists;
+    EXPECT_EQ(IsStopped(vm), c.stopped) << c.run_strategy << " " << c.printable_status;
+  }
+}
+
+TEST(IsStopped, C8_does_not_hold_for_paused_and_migrating_VMs) {
+  for (const char* status : {"Paused", "Migrating"}) {
+    VirtualMachine vm = Sample();
+    vm.printable_status = status;
+    EXPECT_FALSE(IsStopped(vm)) << status;
+  }
+}
+
+TEST(IsStopped, does_not_hold_for_a_VM_that_is_being_deleted) {
+  VirtualMachine vm = Sample();
+  vm.printable_status = "Stopped";
+  vm.deleted_at = vm.created_at;
+  EXPECT_FALSE(IsStopped(vm));
+}
+
+}  // namespace
+}  // namespace nomad_harvester::harvester
