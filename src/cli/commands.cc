@@ -1,16 +1,18 @@
 #include "nomad_harvester/cli/commands.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <iostream>
 #include <memory>
 
-#include "dev_command.h"
+#include <CLI/CLI.hpp>
+
 #include "nomad_harvester/log/sinks.h"
 #include "nomad_harvester/plugin/host_contract.h"
 #include "nomad_harvester/plugin/plugin_process.h"
+
+#include "dev_command.h"
 #include "runtime_parts.h"
 #include "version.h"
 
@@ -19,7 +21,8 @@ namespace {
 
 constexpr char kSentence[] =
     "harvester is the Harvester target plugin of the Nomad Autoscaler: put it into the agent's "
-    "plugin_dir and name it as driver of a target block, or run \"harvester dev --simulate\" to try "
+    "plugin_dir and name it as driver of a target block, or run \"harvester dev --simulate\" to "
+    "try "
     "it, \"harvester --help\" for its commands.\n";
 
 // Threads inherit the mask: SIGTERM and SIGINT are taken by the one thread that waits for them.
@@ -37,8 +40,7 @@ int RunAsPlugin(const config::Environment& environment) {
                      environment);
   const auto service = parts.MakeService();
   return plugin::RunPlugin(
-      *service,
-      {.environment = environment, .logger = parts.logger(), .clock = &parts.clock()});
+      *service, {.environment = environment, .logger = parts.logger(), .clock = &parts.clock()});
 }
 
 }  // namespace

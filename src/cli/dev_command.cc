@@ -1,11 +1,13 @@
 #include "dev_command.h"
 
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
 
+#include <CLI/CLI.hpp>
+
 #include "nomad_harvester/log/sinks.h"
 #include "nomad_harvester/plugin/plugin_process.h"
+
 #include "runtime_parts.h"
 
 namespace nomad_harvester::cli {
@@ -43,8 +45,8 @@ int RunDev(const DevArguments& arguments, const config::Environment& environment
   dev.listen = arguments.listen;
   dev.on_listening = [](const std::string& address) { Announce("listening", address); };
   return plugin::RunDev(
-      *service,
-      {.environment = environment, .logger = parts.logger(), .clock = &parts.clock()}, dev);
+      *service, {.environment = environment, .logger = parts.logger(), .clock = &parts.clock()},
+      dev);
 }
 
 }  // namespace nomad_harvester::cli

@@ -1,8 +1,7 @@
 #include "runtime_parts.h"
 
-#include <unistd.h>
-
 #include <array>
+#include <unistd.h>
 #include <utility>
 
 namespace nomad_harvester::cli {
@@ -19,9 +18,10 @@ std::string Holder(runtime::Random& random) {
 }
 
 runtime::WorkerPool::Options PoolOptions(std::size_t threads, const log::Logger& logger) {
-  return {.threads = threads, .queue_limit = 1024, .on_exception = [logger](const std::string& what) {
-            logger.Error("A background task threw", {{"what", what}});
-          }};
+  return {
+      .threads = threads, .queue_limit = 1024, .on_exception = [logger](const std::string& what) {
+        logger.Error("A background task threw", {{"what", what}});
+      }};
 }
 
 }  // namespace

@@ -214,19 +214,28 @@ void PoolLoop::TrackCreation(const std::string& name, const VmView* view,
   if (outcome->state == OutcomeState::kFailed) outcome->state = OutcomeState::kPending;
 }
 
-void PoolLoop::NoteStuck(const VmView& view, Outcome* outcome) {
+void PoolLoop::NoteTerminating(const VmView& view) {
   const auto [entry, added] = terminating_.try_emplace(
       view.vm.name, Terminating{.uid = view.vm.uid, .since = tools_.clock.Now()});
   if (entry->second.uid != view.vm.uid) {
     entry->second = {.uid = view.vm.uid, .since = tools_.clock.Now()};
   }
-  if (outcome->state != OutcomeState::kPending) return;
-  const base::Duration patience = view.vm.termination_grace + kStuckAfterGrace;
-  if (tools_.clock.Now() - entry->second.since < patience) return;
+}
+
+bool PoolLoop::IsStuck(const VmView& view) const {
+  const auto found = terminating_.find(view.vm.name);
+  return found != terminating_.end() && found->second.uid == view.vm.uid &&
+         tools_.clock.Now() - found->second.since >= view.vm.termination_grace + kStuckAfterGrace;
+}
+
+void PoolLoop::FailIfStuck(const VmView& view, Outcome* outcome) {
+  NoteTerminating(view);
+  if (outcome->state != OutcomeState::kPending || !IsStuck(view)) return;
   outcome->state = OutcomeState::kFailed;
-  outcome->error = base::Unavailable("the VM is stuck: it has been terminating for more than " +
-                                     base::FormatGoDuration(patience) +
-                                     "; its finalizers are Harvester's to remove");
+  outcome->error =
+      base::Unavailable("the VM is stuck: it has been terminating for more than " +
+                        base::FormatGoDuration(view.vm.termination_grace + kStuckAfterGrace) +
+                        "; its finalizers are Harvester's to remove");
 }
 
 void PoolLoop::TrackRemoval(const std::string& name, const VmView* view,
@@ -240,7 +249,7 @@ void PoolLoop::TrackRemoval(const std::string& name, const VmView* view,
     return;
   }
   if (harvester::IsTerminating(view->vm)) {
-    NoteStuck(*view, outcome);
+    FailIfStuck(*view, outcome);
     return;
   }
   const Step step = NextStep(*view, snapshot);
@@ -278,6 +287,7 @@ void PoolLoop::Track(const PoolSnapshot& snapshot) {
     if (view.vm.pool != tools_.key.pool) continue;
     present[view.vm.name] = &view;
     if (view.member && view.vm.has_mark) marked_seen_.insert(view.vm.name);
+    if (view.vm.has_mark && harvester::IsTerminating(view.vm)) NoteTerminating(view);
   }
   for (auto it = marked_seen_.begin(); it != marked_seen_.end();) {
     const auto found = present.find(*it);
@@ -296,7 +306,7 @@ void PoolLoop::Track(const PoolSnapshot& snapshot) {
     const VmView* view = found == present.end() ? nullptr : found->second;
     if (outcome.creation) {
       TrackCreation(name, view, snapshot, &outcome);
-      if (view != nullptr && harvester::IsTerminating(view->vm)) NoteStuck(*view, &outcome);
+      if (view != nullptr && harvester::IsTerminating(view->vm)) FailIfStuck(*view, &outcome);
     } else if (returns_.contains(name)) {
       TrackReturn(view, snapshot, &outcome);
     } else {
@@ -369,93 +379,74 @@ bool PoolLoop::ResumptionIsDone(const PoolSnapshot& snapshot) const {
   return true;
 }
 
-absl::Status PoolLoop::Wait(const runtime::Context& context) {
-  NH_RETURN_IF_ERROR(context.Sleep(kPause));
-  return absl::OkStatus();
+// Waits for the next look: for a moment after an act, so that its effect shows; else for a change
+// of Nomad's nodes or the end of a growing wait, because VMs change, too.
+absl::Status PoolLoop::Wait(const runtime::Context& context, bool acted, bool readable) {
+  next_look_ = {};
+  idle_passes_ = acted ? 0 : idle_passes_ + 1;
+  if (acted) return context.Sleep(kPause);
+  const base::Duration wait = std::min(kLongestWait, kFirstWait * idle_passes_);
+  // A blocking query needs an index; an empty cluster has none yet.
+  if (!readable || last_snapshot_->nomad_index == 0) return context.Sleep(wait);
+  next_look_.after_index = last_snapshot_->nomad_index;
+  next_look_.wait = wait;
+  return context.Sleep(kPause);
+}
+
+absl::StatusOr<PoolLoop::PassResult> PoolLoop::Pass(const runtime::Context& context) {
+  Observer observer(tools_.nomad(), tools_.vms, tools_.nodes, tools_.memory, tools_.logger);
+  auto snapshot = observer.Observe(context, BaseSnapshot(), next_look_);
+  NH_RETURN_IF_ERROR(context.Check());
+  NH_RETURN_IF_ERROR(snapshot);
+  Track(*snapshot);
+  PassResult result{.acted = Act(context, *snapshot, WorkOf(*snapshot)),
+                    .readable = snapshot->nomad_readable};
+  if (result.readable && Purge(context, *snapshot)) result.acted = true;
+  if (!gone_.empty() || sweep_due_) {
+    result.swept = Sweep(context);
+    sweep_due_ = sweep_due_ && !result.swept.ok();
+    Track(*snapshot);
+  }
+  last_snapshot_ = *std::move(snapshot);
+  NH_RETURN_IF_ERROR(context.Check());
+  return result;
 }
 
 absl::Status PoolLoop::RunScale(const runtime::Context& context, bool until_accepted) {
   until_accepted_ = until_accepted;
-  Observer observer(tools_.nomad(), tools_.vms, tools_.nodes, tools_.memory, tools_.logger);
-  Observer::Wanted wanted;
   for (;;) {
-    auto snapshot = observer.Observe(context, BaseSnapshot(), wanted);
+    const auto pass = Pass(context);
     NH_RETURN_IF_ERROR(context.Check());
-    wanted = {};
-    if (!snapshot.ok()) {
-      tools_.logger.Warn("Could not look at the pool; trying again",
-                         {{"error", snapshot.status()}});
+    if (!pass.ok()) {
+      tools_.logger.Warn("Could not look at the pool; trying again", {{"error", pass.status()}});
       NH_RETURN_IF_ERROR(context.Sleep(kLongestWait));
       continue;
     }
-    Track(*snapshot);
-    bool acted = Act(context, *snapshot, WorkOf(*snapshot));
-    if (snapshot->nomad_readable) acted = Purge(context, *snapshot) || acted;
-    if (!gone_.empty()) {
-      const absl::Status swept = Sweep(context);
-      if (!swept.ok()) tools_.logger.Warn("Could not sweep; trying again", {{"error", swept}});
-      Track(*snapshot);
+    if (!pass->swept.ok()) {
+      tools_.logger.Warn("Could not sweep; trying again", {{"error", pass->swept}});
     }
-    node_index_ = snapshot->nomad_index;
-    last_snapshot_ = *std::move(snapshot);
-    NH_RETURN_IF_ERROR(context.Check());
-    if (!acted && ScaleIsDone(*last_snapshot_)) return absl::OkStatus();
-    NH_RETURN_IF_ERROR(Wait(context));
-    if (acted) {
-      idle_passes_ = 0;
-    } else if (last_snapshot_->nomad_readable) {
-      ++idle_passes_;
-      wanted.after_index = node_index_;
-      wanted.wait = std::min(kLongestWait, kFirstWait * idle_passes_);
-    } else {
-      NH_RETURN_IF_ERROR(context.Sleep(kFirstWait));
-    }
+    if (!pass->acted && ScaleIsDone(*last_snapshot_)) return absl::OkStatus();
+    NH_RETURN_IF_ERROR(Wait(context, pass->acted, pass->readable));
   }
 }
 
 absl::Status PoolLoop::RunResumption(const runtime::Context& context) {
-  Observer observer(tools_.nomad(), tools_.vms, tools_.nodes, tools_.memory, tools_.logger);
-  Observer::Wanted wanted;
-  int failures = 0;
-  bool swept_once = false;
-  for (;;) {
-    auto snapshot = observer.Observe(context, BaseSnapshot(), wanted);
+  sweep_due_ = true;
+  for (int failures = 0;;) {
+    const auto pass = Pass(context);
     NH_RETURN_IF_ERROR(context.Check());
-    wanted = {};
-    const bool blind = !snapshot.ok() || !snapshot->nomad_readable;
-    if (blind && ++failures >= kResumptionFailures) {
-      return snapshot.ok() ? base::Unavailable(snapshot->nomad_problem) : snapshot.status();
-    }
-    if (!snapshot.ok()) {
+    const absl::Status trouble = !pass.ok() ? pass.status()
+                                 : !pass->readable
+                                     ? base::Unavailable(last_snapshot_->nomad_problem)
+                                     : pass->swept;
+    failures = trouble.ok() ? 0 : failures + 1;
+    if (failures >= kResumptionFailures) return trouble;
+    if (!pass.ok()) {
       NH_RETURN_IF_ERROR(context.Sleep(kFirstWait));
       continue;
     }
-    Track(*snapshot);
-    bool acted = Act(context, *snapshot, WorkOf(*snapshot));
-    if (!blind) acted = Purge(context, *snapshot) || acted;
-    if (!gone_.empty() || !swept_once) {
-      const absl::Status swept = Sweep(context);
-      swept_once = swept.ok();
-      if (!swept.ok() && ++failures >= kResumptionFailures) return swept;
-    }
-    for (const VmView& view : snapshot->vms) {
-      Outcome ignored;
-      if (harvester::IsTerminating(view.vm) && view.vm.has_mark) NoteStuck(view, &ignored);
-    }
-    node_index_ = snapshot->nomad_index;
-    last_snapshot_ = *std::move(snapshot);
-    NH_RETURN_IF_ERROR(context.Check());
-    if (!acted && !blind && ResumptionIsDone(*last_snapshot_)) return absl::OkStatus();
-    NH_RETURN_IF_ERROR(Wait(context));
-    if (acted) {
-      idle_passes_ = 0;
-    } else if (!blind) {
-      ++idle_passes_;
-      wanted.after_index = node_index_;
-      wanted.wait = std::min(kLongestWait, kFirstWait * idle_passes_);
-    } else {
-      NH_RETURN_IF_ERROR(context.Sleep(kFirstWait));
-    }
+    if (!pass->acted && trouble.ok() && ResumptionIsDone(*last_snapshot_)) return absl::OkStatus();
+    NH_RETURN_IF_ERROR(Wait(context, pass->acted, pass->readable));
   }
 }
 

@@ -69,6 +69,12 @@ class PoolLoop {
     std::size_t vm = 0;
     Step step;
   };
+  // One look and what followed from it.
+  struct PassResult {
+    bool acted = false;
+    bool readable = false;  // Nomad was
+    absl::Status swept;
+  };
   struct Terminating {
     std::string uid;
     base::MonoTime since{};
@@ -86,12 +92,15 @@ class PoolLoop {
   void TrackRemoval(const std::string& name, const VmView* view, const PoolSnapshot& snapshot,
                     Outcome* outcome);
   void TrackReturn(const VmView* view, const PoolSnapshot& snapshot, Outcome* outcome);
-  void NoteStuck(const VmView& view, Outcome* outcome);
+  void NoteTerminating(const VmView& view);
+  bool IsStuck(const VmView& view) const;
+  void FailIfStuck(const VmView& view, Outcome* outcome);
   absl::Status Sweep(const runtime::Context& context);
   bool AwaitsPurge(const PoolSnapshot& snapshot) const;
   bool ScaleIsDone(const PoolSnapshot& snapshot) const;
   bool ResumptionIsDone(const PoolSnapshot& snapshot) const;
-  absl::Status Wait(const runtime::Context& context);
+  absl::StatusOr<PassResult> Pass(const runtime::Context& context);
+  absl::Status Wait(const runtime::Context& context, bool acted, bool readable);
   void Say(const Step& step, const VmView& view, const absl::Status& outcome);
 
   const PoolTools tools_;
@@ -105,8 +114,9 @@ class PoolLoop {
   std::map<std::string, Terminating> terminating_;
   std::optional<base::WallTime> last_event_;
   std::optional<PoolSnapshot> last_snapshot_;
-  std::uint64_t node_index_ = 0;
+  Observer::Wanted next_look_;
   int idle_passes_ = 0;
+  bool sweep_due_ = false;
   bool until_accepted_ = false;
 };
 

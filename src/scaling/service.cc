@@ -287,7 +287,9 @@ void Service::NoteReadiness(Pool& pool, const StatusReport& report) {
   }
   const log::Logger logger = options_.logger.With({{"pool", pool.key.ToString()}});
   if (reason_changed && !report.reason.empty()) {
-    logger.Warn("Not ready", {{"why", report.reason}, {"count", report.status.count}});
+    // An open Scale is what the agent itself asked for.
+    logger.Log(report.expected ? log::Level::kInfo : log::Level::kWarn, "Not ready",
+               {{"why", report.reason}, {"count", report.status.count}});
   } else if (reason_changed) {
     logger.Info("Ready", {{"count", report.status.count}});
   }

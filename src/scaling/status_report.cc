@@ -141,6 +141,7 @@ StatusReport ReportStatus(const PoolSnapshot& snapshot, const StatusInputs& inpu
   for (const VmView& view : snapshot.vms) TallyVm(view, snapshot, inputs, &tally);
   StatusReport report;
   report.reason = NotReady(snapshot, inputs, tally);
+  report.expected = inputs.scale_open || (snapshot.nomad_readable && !tally.pending.empty());
   report.status.ready = report.reason.empty();
   report.status.count = tally.count;
   report.warning = Warning(tally, FindMassLoss(snapshot));

@@ -25,6 +25,8 @@ struct StatusReport {
   TargetStatus status;
   // Why it is not ready; empty if it is.
   std::string reason;
+  // The reason is what the agent itself asked for: a Scale is open, or its VMs are still to join.
+  bool expected = false;
   // Worth a WARN although the pool may be ready: "2 stopped: web-a, web-b".
   std::string warning;
 };

@@ -6,8 +6,9 @@
 #include <map>
 #include <string>
 
-#include "absl/status/statusor.h"
 #include "nomad_harvester/runtime/context.h"
+
+#include "absl/status/statusor.h"
 
 namespace nomad_harvester::scaling {
 
@@ -33,8 +34,8 @@ struct ScaleAction {
 // Errors. "Busy" is ABORTED and nothing else ever is (rule C11): the agent takes that code as a
 // no-op. INVALID_ARGUMENT: configuration, all problems listed. FAILED_PRECONDITION before the first
 // SetConfig, and for what a preflight refuses; RESOURCE_EXHAUSTED: quota, back-off; UNAVAILABLE,
-// DEADLINE_EXCEEDED: infrastructure; CANCELLED: the context's; INTERNAL: partial success, one line a
-// VM. A Status call fails only for what its config map alone proves wrong (rule S3).
+// DEADLINE_EXCEEDED: infrastructure; CANCELLED: the context's; INTERNAL: partial success, one line
+// a VM. A Status call fails only for what its config map alone proves wrong (rule S3).
 class TargetService {
  public:
   virtual ~TargetService() = default;
