@@ -11,8 +11,8 @@
 namespace nomad_harvester::harvester {
 
 // Whether cloud-init takes the text for a cloud-config
-// (canonical/cloud-init:cloudinit/user_data.py, type_from_starts_with: white space before it and
-// case do not count).
+// (canonical/cloud-init:cloudinit/handlers/__init__.py, type_from_starts_with: white space before
+// it and case do not count).
 bool IsCloudConfig(std::string_view text);
 
 // INVALID_ARGUMENT unless the text is one YAML document, a mapping or nothing at all. The error
