@@ -34,20 +34,19 @@ void PrepareSignals() {
   std::signal(SIGPIPE, SIG_IGN);
 }
 
-int RunAsPlugin(const config::Environment& environment) {
+int RunAsPlugin(const config::StringMap& environment) {
   // The agent filters by its own level; log_level of the configuration may raise ours.
   RuntimeParts parts(log::MakeHclogSink(NOMAD_HARVESTER_PLUGIN_NAME), log::Level::kDebug,
                      environment);
   const auto service = parts.MakeService();
-  return plugin::RunPlugin(
-      *service, {.environment = environment, .logger = parts.logger(), .clock = &parts.clock()});
+  return plugin::RunPlugin(*service, parts.Process());
 }
 
 }  // namespace
 
-int Main(const std::vector<std::string>& arguments, const config::Environment& environment) {
+int Main(const std::vector<std::string>& arguments, const config::StringMap& environment) {
   PrepareSignals();
-  if (plugin::StartedByHost(environment)) return RunAsPlugin(environment);
+  if (plugin::StartedByHost(LookUpIn(environment))) return RunAsPlugin(environment);
   if (arguments.empty()) {
     std::cerr << kSentence;
     return 1;

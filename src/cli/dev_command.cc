@@ -37,16 +37,14 @@ CLI::App* AddDevCommand(CLI::App& app, DevArguments* arguments) {
   return command;
 }
 
-int RunDev(const DevArguments& arguments, const config::Environment& environment) {
+int RunDev(const DevArguments& arguments, const config::StringMap& environment) {
   RuntimeParts parts(log::MakePlainSink(), log::Level::kInfo, environment);
   const auto service = parts.MakeService();
   ConfigureFromEnvironment(*service, parts.logger(), {});
   plugin::DevOptions dev;
   dev.listen = arguments.listen;
   dev.on_listening = [](const std::string& address) { Announce("listening", address); };
-  return plugin::RunDev(
-      *service, {.environment = environment, .logger = parts.logger(), .clock = &parts.clock()},
-      dev);
+  return plugin::RunDev(*service, parts.Process(), dev);
 }
 
 }  // namespace nomad_harvester::cli

@@ -21,7 +21,7 @@ struct DevArguments {
 CLI::App* AddDevCommand(CLI::App& app, DevArguments* arguments);
 
 // Serves until SIGTERM or SIGINT. The exit code.
-int RunDev(const DevArguments& arguments, const config::Environment& environment);
+int RunDev(const DevArguments& arguments, const config::StringMap& environment);
 
 }  // namespace nomad_harvester::cli
 

@@ -26,15 +26,27 @@ runtime::WorkerPool::Options PoolOptions(std::size_t threads, const log::Logger&
 
 }  // namespace
 
+config::Environment LookUpIn(const config::StringMap& environment) {
+  return [environment](const std::string& name) -> std::optional<std::string> {
+    const auto found = environment.find(name);
+    return found == environment.end() ? std::nullopt : std::optional(found->second);
+  };
+}
+
 RuntimeParts::RuntimeParts(std::shared_ptr<log::Sink> sink, log::Level threshold,
-                           config::Environment environment)
+                           const config::StringMap& environment)
     : sink_(std::make_shared<AdjustableSink>(std::move(sink), threshold)),
       logger_(sink_, log::Level::kTrace),
-      environment_(std::move(environment)),
+      environment_(LookUpIn(environment)),
+      template_environment_(config::TemplateVariablesOf(environment)),
       clock_(runtime::MakeSystemClock()),
       random_(runtime::MakeSystemRandom()),
       foreground_(PoolOptions(kForegroundThreads, logger_)),
       background_(PoolOptions(kBackgroundThreads, logger_)) {}
+
+plugin::ProcessOptions RuntimeParts::Process() {
+  return {.environment = environment_, .logger = logger_, .clock = clock_.get()};
+}
 
 std::unique_ptr<scaling::TargetService> RuntimeParts::MakeService() {
   scaling::ServiceOptions options;
@@ -42,6 +54,7 @@ std::unique_ptr<scaling::TargetService> RuntimeParts::MakeService() {
   options.random = random_;
   options.logger = logger_;
   options.environment = environment_;
+  options.template_environment = template_environment_;
   options.transports = scaling::MakeCurlTransports;
   options.foreground = &foreground_;
   options.background = &background_;

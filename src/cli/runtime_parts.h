@@ -8,6 +8,7 @@
 
 #include "nomad_harvester/config/plugin_config.h"
 #include "nomad_harvester/log/logger.h"
+#include "nomad_harvester/plugin/plugin_process.h"
 #include "nomad_harvester/runtime/clock.h"
 #include "nomad_harvester/runtime/random.h"
 #include "nomad_harvester/runtime/workers.h"
@@ -30,15 +31,19 @@ class AdjustableSink final : public log::Sink {
   std::atomic<log::Level> threshold_;
 };
 
+config::Environment LookUpIn(const config::StringMap& environment);
+
 // Owns everything that a service needs; destroyed after it.
 class RuntimeParts {
  public:
   RuntimeParts(std::shared_ptr<log::Sink> sink, log::Level threshold,
-               config::Environment environment);
+               const config::StringMap& environment);
 
   const log::Logger& logger() const { return logger_; }
   runtime::Clock& clock() { return *clock_; }
   std::shared_ptr<runtime::Random> random() const { return random_; }
+  // What the plugin's process needs besides the service.
+  plugin::ProcessOptions Process();
   // A service that reaches both systems over libcurl.
   std::unique_ptr<scaling::TargetService> MakeService();
 
@@ -46,6 +51,7 @@ class RuntimeParts {
   const std::shared_ptr<AdjustableSink> sink_;
   const log::Logger logger_;
   const config::Environment environment_;
+  const config::StringMap template_environment_;
   const std::unique_ptr<runtime::Clock> clock_;
   const std::shared_ptr<runtime::Random> random_;
   runtime::WorkerPool foreground_;

@@ -131,12 +131,14 @@ class Service final : public TargetService {
 };
 
 absl::Status Service::SetConfig(const StringMap& values) {
-  NH_ASSIGN_OR_RETURN(config::PluginConfig parsed,
-                      config::ParsePluginConfig(values, options_.environment));
+  NH_ASSIGN_OR_RETURN(
+      config::PluginConfig parsed,
+      config::ParsePluginConfig(values, options_.environment, options_.template_environment));
   auto config = std::make_shared<const config::PluginConfig>(std::move(parsed));
   NH_ASSIGN_OR_RETURN(RawTransports transports, options_.transports(*config));
-  for (const std::string& warning : config->warnings) options_.logger.Warn(warning);
-  for (const std::string& warning : transports.warnings) options_.logger.Warn(warning);
+  std::set<std::string> warnings(config->warnings.begin(), config->warnings.end());
+  warnings.insert(transports.warnings.begin(), transports.warnings.end());
+  for (const std::string& warning : warnings) options_.logger.Warn(warning);
   if (log::Level level{}; options_.set_log_level && log::ParseLevel(config->log_level, &level)) {
     options_.set_log_level(level);
   }
@@ -429,7 +431,7 @@ absl::Status Service::Scale(const Context& context, const ScaleAction& action,
     pool->policy = policy;
   }
   ScaleRequest request{.count = action.count,
-                       .dry_run = meta.dry_run || action.count == -1,
+                       .dry_run = meta.dry_run || policy.dry_run || action.count == -1,
                        .reason = action.reason,
                        .policy_id = meta.policy_id};
   if (request.dry_run) {

@@ -15,7 +15,7 @@ namespace nomad_harvester::cli {
 //
 // Changes the signal mask and the dispositions of SIGINT and SIGPIPE: to be called from main, before
 // any thread is started.
-int Main(const std::vector<std::string>& arguments, const config::Environment& environment);
+int Main(const std::vector<std::string>& arguments, const config::StringMap& environment);
 
 }  // namespace nomad_harvester::cli
 

@@ -20,6 +20,8 @@ struct ServiceOptions {
   std::shared_ptr<runtime::Random> random;
   log::Logger logger;
   config::Environment environment;
+  // Variables HARVESTER_TEMPLATE_* for user data, by full name.
+  config::StringMap template_environment;
   TransportFactory transports;
   // Work inside a call, spread over threads, and resumption in the background. They must not be the
   // same pool: a resumption occupies its thread for as long as a drain takes. Both outlive the

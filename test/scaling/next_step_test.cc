@@ -1,0 +1,390 @@
+// Every row of the table, in its order, and the neighbours that it must win against.
+
+#include "nomad_harvester/scaling/next_step.h"
+
+#include <gtest/gtest.h>
+
+#include "world.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+using nomad::DrainStatus;
+using nomad::NodeStatus;
+
+#define EXPECT_STEP(step, expected_kind, expected_row)                          \
+  do {                                                                          \
+    const Step actual = (step);                                                 \
+    EXPECT_EQ(StepName(actual.kind), StepName(expected_kind)) << actual.reason; \
+    EXPECT_EQ(RowName(actual.row), RowName(expected_row)) << actual.reason;     \
+  } while (false)
+
+TEST(NextStep, C15_nothing_is_done_while_nomad_cannot_be_read) {
+  EXPECT_STEP(World().With(Vm("a").Joined().Marked()).NomadUnreadable().StepOf("a"),
+              StepKind::kWait, Row::kNomadUnreadable);
+  EXPECT_STEP(World().With(Vm("a").Age(std::chrono::hours(9))).NomadUnreadable().StepOf("a"),
+              StepKind::kWait, Row::kNomadUnreadable);
+}
+
+TEST(NextStep, C15_a_vm_of_another_region_is_left_alone_and_an_unset_region_differs_from_none) {
+  EXPECT_STEP(World().Region("eu").With(Vm("a").Region("us").Marked()).StepOf("a"), StepKind::kWait,
+              Row::kOtherRegion);
+  EXPECT_NE(World().Region("eu").With(Vm("a").Region("").Marked()).StepOf("a").row,
+            Row::kOtherRegion);
+  EXPECT_NE(World().Region("").With(Vm("a").Region("us").Marked()).StepOf("a").row,
+            Row::kOtherRegion);
+}
+
+TEST(NextStep, a_terminating_vm_is_waited_for_even_if_marked) {
+  EXPECT_STEP(World().With(Vm("a").Marked().Terminating()).StepOf("a"), StepKind::kWait,
+              Row::kTerminating);
+}
+
+TEST(NextStep, a_clone_is_never_touched_whatever_mark_it_copied) {
+  EXPECT_STEP(World().With(Vm("a").Marked().Stranger()).StepOf("a"), StepKind::kNothing,
+              Row::kNotMember);
+}
+
+TEST(NextStep, a_drain_of_ours_without_a_mark_is_cancelled_and_the_node_enabled) {
+  const Step step = World().With(Vm("a").Joined()).With(Node("a").Draining("a")).StepOf("a");
+  EXPECT_STEP(step, StepKind::kCancelDrain, Row::kUnmarkedDraining);
+  EXPECT_TRUE(step.mark_eligible);
+  EXPECT_EQ(step.node_id, "node-a");
+}
+
+TEST(NextStep, cancelling_leaves_a_node_ineligible_that_was_so_before) {
+  const Step step = World()
+                        .With(Vm("a").Joined())
+                        .With(Node("a").DrainedBy(DrainStatus::kDraining, "a", "act", true))
+                        .StepOf("a");
+  EXPECT_STEP(step, StepKind::kCancelDrain, Row::kUnmarkedDraining);
+  EXPECT_FALSE(step.mark_eligible);
+}
+
+TEST(NextStep, a_drain_of_ours_is_undone_on_a_node_that_no_longer_links) {
+  const Step step =
+      World().With(Vm("a").Joined()).With(Node("other", "n9").Draining("a")).StepOf("a");
+  EXPECT_STEP(step, StepKind::kCancelDrain, Row::kUnmarkedDraining);
+  EXPECT_EQ(step.node_id, "n9");
+}
+
+TEST(NextStep, a_completed_drain_of_ours_without_a_mark_is_followed_by_enabling) {
+  EXPECT_STEP(World().With(Vm("a").Joined()).With(Node("a").Drained("a")).StepOf("a"),
+              StepKind::kEnable, Row::kUnmarkedDrained);
+}
+
+TEST(NextStep, an_operator_who_makes_the_node_ineligible_after_the_roll_back_is_respected) {
+  EXPECT_STEP(World()
+                  .With(Vm("a").Joined().RolledBack("act@2026-03-01T11:59:00Z"))
+                  .With(Node("a").Drained("a"))
+                  .StepOf("a"),
+              StepKind::kNothing, Row::kUnmarkedOther);
+}
+
+TEST(NextStep, the_undone_drain_is_recorded_once_the_node_is_eligible) {
+  const Step step =
+      World().With(Vm("a").Joined()).With(Node("a").Drained("a").Eligible()).StepOf("a");
+  EXPECT_STEP(step, StepKind::kRecordRolledBack, Row::kUnmarkedRecord);
+  EXPECT_EQ(step.value, "act@2026-03-01T11:59:00Z");
+}
+
+TEST(NextStep, a_node_that_was_ineligible_before_is_recorded_without_enabling) {
+  EXPECT_STEP(World()
+                  .With(Vm("a").Joined())
+                  .With(Node("a").DrainedBy(DrainStatus::kComplete, "a", "act", true))
+                  .StepOf("a"),
+              StepKind::kRecordRolledBack, Row::kUnmarkedRecord);
+}
+
+TEST(NextStep, C6_two_ready_nodes_of_one_name_are_reported) {
+  EXPECT_STEP(World().With(Vm("a")).With(Node("a", "n1")).With(Node("a", "n2")).StepOf("a"),
+              StepKind::kReport, Row::kUnmarkedTwoReady);
+}
+
+TEST(NextStep, a_young_vm_is_waited_for) {
+  EXPECT_STEP(World().With(Vm("a").Age(std::chrono::minutes(14))).StepOf("a"), StepKind::kWait,
+              Row::kUnmarkedWaiting);
+}
+
+TEST(NextStep, an_overdue_vm_is_marked_broken) {
+  EXPECT_STEP(World().With(Vm("a")).StepOf("a"), StepKind::kMarkBroken, Row::kUnmarkedBroken);
+}
+
+TEST(NextStep, C15_time_without_nomad_does_not_count_towards_the_deadline) {
+  World world;
+  world.With(Vm("a").Age(std::chrono::minutes(16)));
+  world.Raw().nomad_unreadable_for["a"] = std::chrono::minutes(2);
+  EXPECT_STEP(world.StepOf("a"), StepKind::kWait, Row::kUnmarkedWaiting);
+}
+
+TEST(NextStep, an_overdue_vm_is_kept_if_the_policy_says_so) {
+  World world;
+  world.Policy().on_join_timeout = config::OnJoinTimeout::kKeep;
+  EXPECT_STEP(world.With(Vm("a")).StepOf("a"), StepKind::kReport, Row::kUnmarkedBrokenKept);
+}
+
+TEST(NextStep, C3_a_start_that_fails_is_removed_even_if_overdue_vms_are_kept) {
+  World world;
+  world.Policy().on_join_timeout = config::OnJoinTimeout::kKeep;
+  EXPECT_STEP(world.With(Vm("a").Age(std::chrono::minutes(2)).FailsToStart("no host")).StepOf("a"),
+              StepKind::kMarkBroken, Row::kUnmarkedBroken);
+}
+
+TEST(NextStep, C13_a_policy_in_dry_run_marks_nothing) {
+  World world;
+  world.Policy().dry_run = true;
+  EXPECT_STEP(world.With(Vm("a")).StepOf("a"), StepKind::kReport, Row::kUnmarkedBrokenKept);
+}
+
+TEST(NextStep, C7_a_protected_vm_is_kept_even_if_broken) {
+  EXPECT_STEP(World().With(Vm("a").Protected()).StepOf("a"), StepKind::kReport,
+              Row::kUnmarkedBrokenKept);
+}
+
+TEST(NextStep, nothing_is_marked_without_a_policy) {
+  EXPECT_STEP(World().WithoutPolicy().With(Vm("a")).StepOf("a"), StepKind::kReport,
+              Row::kUnmarkedBrokenKept);
+}
+
+TEST(NextStep, an_overdue_vm_is_never_marked_while_an_unlinked_younger_node_could_be_it) {
+  const Step step = World().With(Vm("a")).With(Node("localhost", "n1")).StepOf("a");
+  EXPECT_STEP(step, StepKind::kReport, Row::kUnmarkedCandidate);
+  EXPECT_EQ(step.node_id, "n1");
+}
+
+TEST(NextStep, a_node_older_than_the_vm_or_of_another_pool_or_declared_foreign_is_no_candidate) {
+  EXPECT_EQ(World().With(Vm("a")).With(Node("x", "n1").Index(100)).StepOf("a").row,
+            Row::kUnmarkedBroken);
+  EXPECT_EQ(World().With(Vm("a")).With(Node("x", "n1").Class("db")).StepOf("a").row,
+            Row::kUnmarkedBroken);
+  EXPECT_EQ(
+      World().With(Vm("a")).With(Node("x", "n1").Meta("harvester_vm_uuid", "none")).StepOf("a").row,
+      Row::kUnmarkedBroken);
+}
+
+TEST(NextStep, a_node_whose_uuid_is_another_vms_is_no_candidate) {
+  EXPECT_EQ(World()
+                .With(Vm("a"))
+                .With(Vm("b").Joined())
+                .With(Node("x", "n1").Meta("harvester_vm_uuid", "fw-b"))
+                .StepOf("a")
+                .row,
+            Row::kUnmarkedBroken);
+}
+
+TEST(NextStep, C15_a_vm_made_for_other_identifiers_is_never_called_broken) {
+  EXPECT_STEP(World().With(Vm("a").NodeClass("old")).StepOf("a"), StepKind::kWait,
+              Row::kUnmarkedWaiting);
+}
+
+TEST(NextStep, a_join_is_recorded_once) {
+  const Step step = World().With(Vm("a")).With(Node("a")).StepOf("a");
+  EXPECT_STEP(step, StepKind::kRecordJoin, Row::kUnmarkedJoins);
+  EXPECT_EQ(step.node_id, "node-a");
+  EXPECT_STEP(World().With(Vm("a").Joined()).With(Node("a")).StepOf("a"), StepKind::kNothing,
+              Row::kUnmarkedOther);
+}
+
+TEST(NextStep, a_vm_without_a_deadline_is_never_overdue) {
+  EXPECT_STEP(World().With(Vm("a").NoTimeout()).StepOf("a"), StepKind::kNothing,
+              Row::kUnmarkedOther);
+}
+
+TEST(NextStep, wait_for_running_forgets_the_timeout_once_the_instance_has_run) {
+  World world;
+  world.Policy().wait_for = config::WaitFor::kRunning;
+  EXPECT_STEP(world.With(Vm("a")).StepOf("a"), StepKind::kForgetJoinTimeout, Row::kUnmarkedRan);
+}
+
+TEST(NextStep, a_mark_that_cannot_be_read_is_rolled_back) {
+  EXPECT_STEP(World().With(Vm("a").Joined().UnreadableMark()).With(Node("a")).StepOf("a"),
+              StepKind::kRollBack, Row::kMarkUnreadable);
+}
+
+TEST(NextStep, an_operators_drain_of_a_marked_vms_node_wins) {
+  EXPECT_STEP(
+      World().With(Vm("a").Joined().Marked()).With(Node("a").DrainedByOperator()).StepOf("a"),
+      StepKind::kRollBack, Row::kMarkedForeignDrain);
+}
+
+TEST(NextStep, a_drain_of_another_action_is_not_ours) {
+  EXPECT_STEP(
+      World().With(Vm("a").Joined().Marked("new")).With(Node("a").Draining("a", "old")).StepOf("a"),
+      StepKind::kRollBack, Row::kMarkedForeignDrain);
+}
+
+TEST(NextStep, C6_a_marked_vm_with_two_ready_nodes_is_rolled_back) {
+  EXPECT_STEP(World()
+                  .With(Vm("a").Joined().Marked())
+                  .With(Node("a", "n1"))
+                  .With(Node("a", "n2"))
+                  .StepOf("a"),
+              StepKind::kRollBack, Row::kMarkedTwoReady);
+}
+
+TEST(NextStep, C11_a_mark_that_the_lease_does_not_name_is_rolled_back) {
+  EXPECT_STEP(World().With(Vm("a").Joined().Marked()).With(Node("a")).NotNamed("a").StepOf("a"),
+              StepKind::kRollBack, Row::kMarkedNotNamed);
+  EXPECT_NE(World().With(Vm("a").Joined().Marked()).With(Node("a")).WithoutLease().StepOf("a").row,
+            Row::kMarkedNotNamed)
+      << "without a Lease the row is left out";
+}
+
+TEST(NextStep, a_mark_for_being_broken_need_not_be_named) {
+  EXPECT_STEP(World().With(Vm("a").Marked().ForBeingBroken()).NotNamed("a").StepOf("a"),
+              StepKind::kDelete, Row::kMarkedNeverJoined);
+}
+
+TEST(NextStep, C9_a_drain_that_an_operator_cancelled_rolls_back) {
+  EXPECT_STEP(
+      World().With(Vm("a").Joined().Marked()).With(Node("a").DrainCancelled("a")).StepOf("a"),
+      StepKind::kRollBack, Row::kMarkedCanceled);
+}
+
+TEST(NextStep, a_drained_node_that_an_operator_enabled_rolls_back) {
+  EXPECT_STEP(World()
+                  .With(Vm("a").Joined().Marked())
+                  .With(Node("a").Drained("a").Eligible())
+                  .Quiet("a")
+                  .StepOf("a"),
+              StepKind::kRollBack, Row::kMarkedEnabled);
+}
+
+TEST(NextStep, a_marked_vm_without_a_node_is_rolled_back_if_an_unlinked_node_could_be_it) {
+  EXPECT_STEP(World().With(Vm("a").Marked()).With(Node("x", "n1")).StepOf("a"), StepKind::kRollBack,
+              Row::kMarkedCandidate);
+  EXPECT_STEP(World().With(Vm("a").Joined().Marked().NodeGone()).With(Node("x", "n1")).StepOf("a"),
+              StepKind::kRollBack, Row::kMarkedCandidate);
+}
+
+TEST(NextStep, C5_a_marked_vm_that_never_joined_is_deleted) {
+  EXPECT_STEP(World().With(Vm("a").Marked()).StepOf("a"), StepKind::kDelete,
+              Row::kMarkedNeverJoined);
+}
+
+TEST(NextStep, C5_a_joined_vm_is_deleted_only_if_its_node_is_gone_for_sure) {
+  EXPECT_STEP(World().With(Vm("a").Joined().Marked().NodeGone()).StepOf("a"), StepKind::kDelete,
+              Row::kMarkedGone);
+  EXPECT_STEP(World().With(Vm("a").Joined().Marked()).StepOf("a"), StepKind::kWait,
+              Row::kMarkedNoNode);
+}
+
+TEST(NextStep, C5_a_down_node_counts_after_two_minutes_or_without_an_instance) {
+  EXPECT_STEP(World()
+                  .With(Vm("a").Joined().Marked().NodeDownFor(std::chrono::seconds(119)))
+                  .With(Node("a").Down())
+                  .StepOf("a"),
+              StepKind::kWait, Row::kMarkedWaiting);
+  EXPECT_STEP(World()
+                  .With(Vm("a").Joined().Marked().NodeDownFor(std::chrono::minutes(2)))
+                  .With(Node("a").Down())
+                  .StepOf("a"),
+              StepKind::kDelete, Row::kMarkedDown);
+  EXPECT_STEP(World()
+                  .With(Vm("a").Joined().Marked().InstanceRuns(false))
+                  .With(Node("a").Down())
+                  .StepOf("a"),
+              StepKind::kDelete, Row::kMarkedDown);
+}
+
+TEST(NextStep, C5_a_drained_and_quiet_node_lets_its_vm_go) {
+  EXPECT_STEP(
+      World().With(Vm("a").Joined().Marked()).With(Node("a").Drained("a")).Quiet("a").StepOf("a"),
+      StepKind::kDelete, Row::kMarkedQuiet);
+}
+
+TEST(NextStep, C9_allocations_that_still_run_or_were_not_read_keep_the_vm) {
+  EXPECT_STEP(
+      World().With(Vm("a").Joined().Marked()).With(Node("a").Drained("a")).Running("a").StepOf("a"),
+      StepKind::kWait, Row::kMarkedWaiting);
+  EXPECT_STEP(World().With(Vm("a").Joined().Marked()).With(Node("a").Drained("a")).StepOf("a"),
+              StepKind::kWait, Row::kMarkedWaiting);
+}
+
+TEST(NextStep, C9_a_poststop_task_that_still_runs_keeps_the_vm) {
+  World world;
+  world.With(Vm("a").Joined().Marked()).With(Node("a").Drained("a")).Running("a");
+  world.Raw().allocations["node-a"][0].client_status = nomad::ClientStatus::kFailed;
+  EXPECT_STEP(world.StepOf("a"), StepKind::kWait, Row::kMarkedWaiting);
+}
+
+TEST(NextStep, the_deadline_rule_deletes_late_vms_only_under_a_drain_of_ours) {
+  EXPECT_STEP(
+      World().With(Vm("a").Joined().Marked().Late()).With(Node("a").Draining("a")).StepOf("a"),
+      StepKind::kDelete, Row::kMarkedLateForced);
+  EXPECT_STEP(World().With(Vm("a").Joined().Marked().Late()).With(Node("a")).StepOf("a"),
+              StepKind::kRollBack, Row::kMarkedLate);
+}
+
+TEST(NextStep, without_force_a_late_vm_is_rolled_back) {
+  EXPECT_STEP(World()
+                  .With(Vm("a").Joined().Marked().Late().NoForce())
+                  .With(Node("a").Draining("a"))
+                  .StepOf("a"),
+              StepKind::kRollBack, Row::kMarkedLate);
+}
+
+TEST(NextStep, C9_a_drain_without_a_deadline_is_never_late) {
+  EXPECT_STEP(
+      World()
+          .With(Vm("a").Joined().Marked().NoDrainDeadline().MarkedAt(kNow - std::chrono::hours(48)))
+          .With(Node("a").Draining("a"))
+          .StepOf("a"),
+      StepKind::kWait, Row::kMarkedWaiting);
+}
+
+TEST(NextStep, C9_a_running_drain_gets_no_second_one) {
+  EXPECT_STEP(World().With(Vm("a").Joined().Marked()).With(Node("a").Draining("a")).StepOf("a"),
+              StepKind::kWait, Row::kMarkedWaiting);
+}
+
+TEST(NextStep, initializing_and_disconnected_nodes_are_waited_for) {
+  for (const NodeStatus status : {NodeStatus::kInitializing, NodeStatus::kDisconnected}) {
+    EXPECT_STEP(World().With(Vm("a").Joined().Marked()).With(Node("a").Status(status)).StepOf("a"),
+                StepKind::kWait, Row::kMarkedWaiting);
+  }
+}
+
+TEST(NextStep, a_marked_vm_with_a_ready_node_is_drained) {
+  const Step step = World().With(Vm("a").Joined().Marked()).With(Node("a")).StepOf("a");
+  EXPECT_STEP(step, StepKind::kStartDrain, Row::kMarkedStartDrain);
+  EXPECT_FALSE(step.was_ineligible);
+}
+
+TEST(NextStep, a_drain_remembers_that_the_node_was_ineligible_before) {
+  EXPECT_TRUE(World()
+                  .With(Vm("a").Joined().Marked())
+                  .With(Node("a").Ineligible())
+                  .StepOf("a")
+                  .was_ineligible);
+  EXPECT_FALSE(World()
+                   .With(Vm("a").Joined().Marked("new"))
+                   .With(Node("a").Drained("a", "old"))
+                   .StepOf("a")
+                   .was_ineligible)
+      << "ineligible by an unrecorded drain of our own";
+}
+
+TEST(NextStep, the_node_of_a_gone_vm_is_purged_only_if_wanted_and_not_ready) {
+  World world;
+  const PoolSnapshot& snapshot = world.Snapshot();
+  const auto step_of = [&](Node node) { return NextStepOfGoneVm(node.Get(), snapshot); };
+  EXPECT_STEP(step_of(Node("a").DrainedBy(DrainStatus::kComplete, "a", "act", false, true).Down()),
+              StepKind::kPurge, Row::kGonePurge);
+  EXPECT_STEP(step_of(Node("a").DrainedBy(DrainStatus::kComplete, "a", "act", false, true)),
+              StepKind::kNothing, Row::kGoneNothing);
+  EXPECT_STEP(step_of(Node("a").Drained("a").Down()), StepKind::kNothing, Row::kGoneNothing);
+  EXPECT_STEP(step_of(Node("a").Down()), StepKind::kNothing, Row::kGoneNothing);
+}
+
+TEST(NextStep, only_undoing_comes_before_a_plan) {
+  EXPECT_TRUE(IsRepair(StepKind::kRollBack));
+  EXPECT_TRUE(IsRepair(StepKind::kCancelDrain));
+  EXPECT_TRUE(IsRepair(StepKind::kEnable));
+  EXPECT_TRUE(IsRepair(StepKind::kRecordRolledBack));
+  EXPECT_FALSE(IsRepair(StepKind::kDelete));
+  EXPECT_FALSE(IsRepair(StepKind::kStartDrain));
+}
+
+}  // namespace
+}  // namespace nomad_harvester::scaling

@@ -1,0 +1,246 @@
+// What a Scale decides, from snapshots alone.
+
+#include "nomad_harvester/scaling/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/status_matchers.h"
+#include "world.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::vector<std::string> Victims(const ScalePlan& plan) {
+  std::vector<std::string> names;
+  for (const PlannedRemoval& removal : plan.remove) names.push_back(removal.vm);
+  return names;
+}
+
+// Joined VMs with ready nodes; later names have younger nodes.
+World PoolOf(std::initializer_list<std::string> names) {
+  World world;
+  std::uint64_t index = 200;
+  for (const std::string& name : names) {
+    world.With(Vm(name).Joined()).With(Node(name).Index(index++)).Quiet(name);
+  }
+  return world;
+}
+
+TEST(PlanScale, C1_the_observed_count_decides_and_equal_is_no_effect) {
+  World world = PoolOf({"a", "b"});
+  const auto plan = PlanScale(world.Snapshot(), 2, {});
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->direction, Direction::kNone);
+  EXPECT_EQ(plan->from, 2);
+  EXPECT_THAT(plan->create, IsEmpty());
+  EXPECT_THAT(plan->remove, IsEmpty());
+}
+
+TEST(PlanScale, a_negative_count_is_refused) {
+  World world = PoolOf({"a"});
+  EXPECT_EQ(PlanScale(world.Snapshot(), -2, {}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST(PlanScale, S1_marked_terminating_broken_and_copied_vms_do_not_count) {
+  World world = PoolOf({"a"});
+  world.With(Vm("b").Joined().Marked()).With(Node("b").Down());
+  world.With(Vm("c").Joined().Terminating());
+  world.With(Vm("d"));  // overdue
+  world.With(Vm("e").Joined().Stranger());
+  world.With(Vm("f").Age(std::chrono::minutes(1)));  // still being made: counts
+  world.With(Vm("g").Joined().InPool("db"));
+  const auto plan = PlanScale(world.Snapshot(), 4, {});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->from, 2);
+  EXPECT_EQ(plan->create.size(), 2U);
+}
+
+TEST(PlanScale, growth_is_capped_by_max_scale_out) {
+  World world = PoolOf({"a"});
+  world.Policy().max_scale_out = 2;
+  const auto plan = PlanScale(world.Snapshot(), 9, {});
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->to, 3);
+  EXPECT_TRUE(plan->capped);
+  EXPECT_EQ(plan->create.size(), 2U);
+}
+
+TEST(PlanScale, shrinking_is_capped_by_max_scale_in) {
+  World world = PoolOf({"a", "b", "c"});
+  world.Policy().max_scale_in = 1;
+  const auto plan = PlanScale(world.Snapshot(), 0, {});
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->to, 2);
+  EXPECT_EQ(plan->remove.size(), 1U);
+}
+
+TEST(PlanScale, C14_marked_vms_with_a_ready_node_are_taken_back_before_any_is_created) {
+  World world = PoolOf({"a"});
+  world.With(Vm("b").Joined().Marked()).With(Node("b").Draining("b"));
+  world.With(Vm("c").Joined().Marked()).With(Node("c").Down());
+  const auto plan = PlanScale(world.Snapshot(), 3, {});
+  ASSERT_TRUE(plan.ok());
+  EXPECT_THAT(plan->take_back, ElementsAre("b"));
+  EXPECT_EQ(plan->create.size(), 1U);
+}
+
+TEST(PlanScale, C14_marks_of_the_join_timeout_are_never_taken_back) {
+  World world;
+  world.With(Vm("b").Joined().Marked().ForBeingBroken()).With(Node("b"));
+  const auto plan = PlanScale(world.Snapshot(), 1, {});
+  ASSERT_TRUE(plan.ok());
+  EXPECT_THAT(plan->take_back, IsEmpty());
+  EXPECT_EQ(plan->create.size(), 1U);
+}
+
+TEST(PlanScale, C10_names_that_an_earlier_action_left_over_are_used_first_under_their_own_action) {
+  World world = PoolOf({"web-seen"});
+  world.Raw().action->create = {{"web-left", "old"}, {"web-seen", "old"}};
+  const auto plan = PlanScale(world.Snapshot(), 3, {});
+  ASSERT_TRUE(plan.ok());
+  ASSERT_EQ(plan->create.size(), 2U);
+  EXPECT_EQ(plan->create[0].name, "web-left");
+  EXPECT_EQ(plan->create[0].action_id, "old");
+  EXPECT_EQ(plan->create[1].name, "") << "a name whose VM has existed is never used again";
+}
+
+TEST(PlanScale, S1_the_pool_does_not_grow_while_a_broken_vm_stays) {
+  World world = PoolOf({"a"});
+  world.Policy().on_join_timeout = config::OnJoinTimeout::kKeep;
+  world.With(Vm("b"));
+  const auto plan = PlanScale(world.Snapshot(), 3, {});
+  EXPECT_EQ(plan.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(plan.status().message()), HasSubstr("VM b is broken"));
+}
+
+TEST(PlanScale, broken_vms_that_are_removed_do_not_stop_growth) {
+  World world = PoolOf({"a"});
+  world.With(Vm("b"));
+  const auto plan = PlanScale(world.Snapshot(), 3, {});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->create.size(), 2U);
+}
+
+TEST(PlanScale, C15_a_node_that_came_up_in_the_wrong_pool_stops_creation_and_names_both) {
+  World world;
+  world.With(Vm("a").Joined()).With(Node("a").Class("wrong"));
+  const auto plan = PlanScale(world.Snapshot(), 3, {});
+  EXPECT_EQ(plan.status().code(), absl::StatusCode::kFailedPrecondition);
+  const std::string text(plan.status().message());
+  EXPECT_THAT(text, HasSubstr("node_class=wrong"));
+  EXPECT_THAT(text, HasSubstr("wanted node_class=web"));
+}
+
+TEST(PlanScale, C15_a_vm_of_other_identifiers_stops_no_creation_and_may_be_a_victim) {
+  World world;
+  world.With(Vm("a").Joined().NodeClass("old")).With(Node("a").Class("old")).Quiet("a");
+  ASSERT_TRUE(PlanScale(world.Snapshot(), 2, {}).ok());
+  const auto plan = PlanScale(world.Snapshot(), 0, {});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_THAT(Victims(*plan), ElementsAre("a"));
+}
+
+TEST(ChooseVictims, C8_delete_first_then_stopped_or_lost_then_not_joined_then_the_strategy) {
+  World world = PoolOf({"busy", "idle"});
+  world.Running("busy", 500);
+  world.With(Vm("young").Age(std::chrono::minutes(1)));
+  world.With(Vm("lost").Joined());
+  world.With(Vm("off").Joined().Stopped()).With(Node("off").Down());
+  world.With(Vm("chosen").Joined().DeleteFirst()).With(Node("chosen")).Running("chosen", 900);
+  const auto plan = PlanScale(world.Snapshot(), 0, {});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_THAT(Victims(*plan), ElementsAre("chosen", "off", "lost", "young", "idle", "busy"));
+}
+
+TEST(ChooseVictims, ties_go_to_the_younger_node_then_to_the_name) {
+  World world = PoolOf({"a", "b", "c"});
+  const auto plan = PlanScale(world.Snapshot(), 1, {});
+  ASSERT_TRUE(plan.ok());
+  EXPECT_THAT(Victims(*plan), ElementsAre("c", "b"));
+}
+
+TEST(ChooseVictims, C7_protected_vms_protected_nodes_and_the_own_node_are_never_chosen) {
+  World world;
+  world.With(Vm("vm").Joined().Protected()).With(Node("vm"));
+  world.With(Vm("meta").Joined()).With(Node("meta").Meta("harvester_protect", "true"));
+  world.With(Vm("own").Joined()).With(Node("own"));
+  const auto plan = PlanScale(world.Snapshot(), 0, {.own_node_id = "node-own"});
+  EXPECT_EQ(plan.status().code(), absl::StatusCode::kFailedPrecondition);
+  const std::string text(plan.status().message());
+  EXPECT_THAT(text, HasSubstr("vm: protected by its annotation"));
+  EXPECT_THAT(text, HasSubstr("meta: protected by its node's meta"));
+  EXPECT_THAT(text, HasSubstr("own: the autoscaler itself runs on its node"));
+}
+
+TEST(ChooseVictims, C7_a_vm_whose_volume_another_vm_uses_is_never_chosen) {
+  World world;
+  world.With(Vm("a").Joined().Claim("shared")).With(Node("a")).Quiet("a");
+  world.With(Vm("copy").Stranger().Claim("shared"));
+  EXPECT_FALSE(PlanScale(world.Snapshot(), 0, {}).ok());
+}
+
+TEST(ChooseVictims, a_vm_with_two_ready_nodes_is_passed_over_and_the_others_go_on) {
+  World world = PoolOf({"b"});
+  world.With(Vm("a").Joined()).With(Node("a", "n1")).With(Node("a", "n2"));
+  const auto plan = PlanScale(world.Snapshot(), 0, {});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_THAT(Victims(*plan), ElementsAre("b"));
+  EXPECT_EQ(plan->missing_victims, 1);
+  ASSERT_EQ(plan->passed_over.size(), 1U);
+  EXPECT_EQ(plan->passed_over[0].vm, "a");
+}
+
+TEST(ChooseVictims, C8_vms_that_came_back_within_the_hour_go_last) {
+  World world = PoolOf({"a", "b"});
+  world.With(Vm("back").Joined()).With(Node("back").DrainCancelled("back").Eligible().Index(999));
+  world.Quiet("back");
+  const auto plan = PlanScale(world.Snapshot(), 0, {});
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(Victims(*plan).back(), "back");
+}
+
+TEST(ChooseVictims, empty_offers_only_empty_nodes) {
+  World world = PoolOf({"a", "b"});
+  world.Policy().selector = config::SelectorStrategy::kEmpty;
+  world.Running("b");
+  const auto plan = PlanScale(world.Snapshot(), 0, {});
+  ASSERT_TRUE(plan.ok());
+  EXPECT_THAT(Victims(*plan), ElementsAre("a"));
+  EXPECT_EQ(plan->missing_victims, 1);
+}
+
+TEST(ChooseVictims, an_operators_drain_is_passed_over) {
+  World world;
+  world.With(Vm("a").Joined()).With(Node("a").DrainedByOperator());
+  EXPECT_FALSE(PlanScale(world.Snapshot(), 0, {}).ok());
+}
+
+TEST(MassLoss, C15_more_than_a_fifth_and_more_than_one_is_alarming) {
+  World five = PoolOf({"a", "b", "c", "d"});
+  five.With(Vm("x").Joined());
+  EXPECT_FALSE(FindMassLoss(five.Snapshot()).alarming) << "one is never alarming";
+  five.With(Vm("y").Joined());
+  EXPECT_TRUE(FindMassLoss(five.Snapshot()).alarming);
+}
+
+TEST(MassLoss, C15_ten_of_which_two_are_lost_are_exactly_a_fifth_and_not_alarming) {
+  World ten = PoolOf({"a", "b", "c", "d", "e", "f", "g", "h"});
+  ten.With(Vm("x").Joined()).With(Vm("y").Joined());
+  EXPECT_FALSE(FindMassLoss(ten.Snapshot()).alarming);
+}
+
+TEST(Describe, C13_names_victims_and_reasons) {
+  World world = PoolOf({"a", "b"});
+  const auto plan = PlanScale(world.Snapshot(), 1, {});
+  ASSERT_TRUE(plan.ok());
+  EXPECT_THAT(Describe(*plan), HasSubstr("scale in 2 → 1: remove b (node node-b): least_busy"));
+}
+
+}  // namespace
+}  // namespace nomad_harvester::scaling

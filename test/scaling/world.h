@@ -1,0 +1,261 @@
+// Snapshots for table tests, built as sentences: World().WithVm(Vm("web-a").Joined()).WithNode(…).
+#ifndef NOMAD_HARVESTER_TEST_SCALING_WORLD_H_
+#define NOMAD_HARVESTER_TEST_SCALING_WORLD_H_
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nomad_harvester/base/time.h"
+#include "nomad_harvester/nodepool/drain.h"
+#include "nomad_harvester/scaling/next_step.h"
+#include "nomad_harvester/scaling/observer.h"
+#include "nomad_harvester/scaling/snapshot.h"
+
+namespace nomad_harvester::scaling {
+
+inline base::WallTime At(std::string_view text) { return base::ParseRfc3339(text).value(); }
+
+inline const base::WallTime kNow = At("2026-03-01T12:00:00Z");
+
+// A member of pool default/web, made an hour ago, with a join timeout of 15 minutes.
+class Vm {
+ public:
+  explicit Vm(const std::string& name) {
+    vm_.ns = "default";
+    vm_.name = name;
+    vm_.uid = "uid-" + name;
+    vm_.resource_version = "7";
+    vm_.pool = "web";
+    vm_.firmware_uuid = "fw-" + name;
+    vm_.created_at = kNow - std::chrono::hours(1);
+    vm_.join_timeout = harvester::JoinTimeout{.none = false, .limit = std::chrono::minutes(15)};
+    harvester::NodesRecord nodes;
+    nodes.node_class = "web";
+    nodes.index = 100;
+    vm_.nodes = nodes;
+    vm_.printable_status = "Running";
+    vm_.ready = true;
+    vm_.instance_exists = true;
+  }
+  Vm& InPool(const std::string& pool) { return vm_.pool = pool, *this; }
+  Vm& Age(base::Duration age) { return vm_.created_at = kNow - age, *this; }
+  Vm& Joined(const std::string& node_id = "") {
+    vm_.joined_at = kNow - std::chrono::minutes(50);
+    vm_.joined_node_id = node_id.empty() ? "node-" + vm_.name : node_id;
+    return *this;
+  }
+  Vm& NoTimeout() { return vm_.join_timeout = harvester::JoinTimeout{.none = true}, *this; }
+  Vm& Stranger() { return member_ = false, *this; }
+  Vm& Terminating() { return vm_.deleted_at = kNow, *this; }
+  Vm& Stopped() {
+    vm_.printable_status = "Stopped";
+    vm_.ready = vm_.instance_exists = false;
+    return *this;
+  }
+  Vm& Protected() { return vm_.is_protected = true, *this; }
+  Vm& DeleteFirst() { return vm_.delete_first = true, *this; }
+  Vm& Claim(const std::string& name) { return vm_.claim_names.push_back(name), *this; }
+  Vm& Region(const std::string& region) { return vm_.nodes->region = region, *this; }
+  Vm& NodeClass(const std::string& value) { return vm_.nodes->node_class = value, *this; }
+  Vm& RolledBack(const std::string& marker) { return vm_.rolled_back = marker, *this; }
+  Vm& FailsToStart(const std::string& reason) {
+    failure_ = harvester::StartFailure{.reason = reason};
+    return *this;
+  }
+  Vm& NodeGone() { return node_gone_ = true, *this; }
+  Vm& NodeDownFor(base::Duration time) { return down_ = time, *this; }
+  Vm& InstanceRuns(bool runs) { return runs_ = runs, *this; }
+  Vm& UnreadableMark() { return vm_.has_mark = true, *this; }
+  // Marked by action "act", ten minutes ago, drain deadline five minutes ago from then.
+  Vm& Marked(const std::string& action = "act") {
+    harvester::Mark mark;
+    mark.action = action;
+    mark.vm_uid = vm_.uid;
+    mark.node_id = "node-" + vm_.name;
+    mark.marked_at = kNow - std::chrono::minutes(1);
+    mark.drain_deadline = {.kind = harvester::DrainDeadline::Kind::kAt,
+                           .at = kNow + std::chrono::minutes(14)};
+    mark.grace = std::chrono::minutes(5);
+    vm_.mark = mark;
+    vm_.has_mark = true;
+    return *this;
+  }
+  Vm& ForBeingBroken() { return vm_.mark->reason = harvester::MarkReason::kBroken, *this; }
+  Vm& Late() {
+    vm_.mark->drain_deadline.at = kNow - std::chrono::minutes(6);
+    return *this;
+  }
+  Vm& NoForce() { return vm_.mark->force = false, *this; }
+  Vm& NoDrainDeadline() {
+    vm_.mark->drain_deadline = {.kind = harvester::DrainDeadline::Kind::kNone};
+    return *this;
+  }
+  Vm& MarkedAt(base::WallTime time) { return vm_.mark->marked_at = time, *this; }
+
+  VmView View() const {
+    VmView view;
+    view.vm = vm_;
+    view.member = member_;
+    view.node_gone = node_gone_;
+    view.node_down_for = down_;
+    view.instance_runs = runs_;
+    view.start_failure = failure_;
+    return view;
+  }
+
+ private:
+  harvester::VirtualMachine vm_;
+  bool member_ = true;
+  bool node_gone_ = false;
+  base::Duration down_{};
+  std::optional<bool> runs_;
+  std::optional<harvester::StartFailure> failure_;
+};
+
+// A ready, eligible node of class web that bears the VM's name.
+class Node {
+ public:
+  explicit Node(const std::string& vm, const std::string& id = "") {
+    node_.id = id.empty() ? "node-" + vm : id;
+    node_.name = vm;
+    node_.node_class = "web";
+    node_.datacenter = "dc1";
+    node_.node_pool = "default";
+    node_.status = nomad::NodeStatus::kReady;
+    node_.eligible = true;
+    node_.create_index = 200;
+    node_.full = true;
+    node_.attributes["unique.hostname"] = vm;
+    node_.resources = nomad::NodeResources{.cpu_shares = 1000, .memory_mb = 1000};
+  }
+  Node& Status(nomad::NodeStatus status) { return node_.status = status, *this; }
+  Node& Down() { return Status(nomad::NodeStatus::kDown); }
+  Node& Ineligible() { return node_.eligible = false, *this; }
+  Node& Class(const std::string& value) { return node_.node_class = value, *this; }
+  Node& Index(std::uint64_t index) { return node_.create_index = index, *this; }
+  Node& Meta(const std::string& key, const std::string& value) {
+    node_.meta[key] = value;
+    return *this;
+  }
+  Node& DrainedBy(nomad::DrainStatus status, const std::string& vm, const std::string& action,
+                  bool was_ineligible = false, bool purge = false) {
+    nomad::LastDrain drain;
+    drain.status = status;
+    drain.started_at = "2026-03-01T11:59:00Z";
+    drain.updated_at = kNow - std::chrono::minutes(1);
+    drain.meta = nodepool::ToMeta({.action = action,
+                                   .vm = vm,
+                                   .vm_uid = "uid-" + vm,
+                                   .pool = "default/web",
+                                   .purge = purge,
+                                   .was_ineligible = was_ineligible});
+    node_.last_drain = drain;
+    node_.draining = status == nomad::DrainStatus::kDraining;
+    node_.eligible = false;
+    return *this;
+  }
+  Node& Draining(const std::string& vm, const std::string& action = "act") {
+    return DrainedBy(nomad::DrainStatus::kDraining, vm, action);
+  }
+  Node& Drained(const std::string& vm, const std::string& action = "act") {
+    return DrainedBy(nomad::DrainStatus::kComplete, vm, action);
+  }
+  Node& DrainCancelled(const std::string& vm, const std::string& action = "act") {
+    return DrainedBy(nomad::DrainStatus::kCanceled, vm, action);
+  }
+  Node& DrainedByOperator() {
+    node_.draining = true;
+    node_.eligible = false;
+    node_.last_drain = nomad::LastDrain{.status = nomad::DrainStatus::kDraining,
+                                        .started_at = "2026-03-01T11:58:00Z",
+                                        .updated_at = std::nullopt,
+                                        .meta = {}};
+    return *this;
+  }
+  Node& Eligible() { return node_.eligible = true, *this; }
+  const nomad::Node& Get() const { return node_; }
+
+ private:
+  nomad::Node node_;
+};
+
+// default/web under a policy for node_class web; a Lease whose action names every marked VM.
+class World {
+ public:
+  World() {
+    snapshot_.key = {.ns = "default", .pool = "web"};
+    snapshot_.now = kNow;
+    snapshot_.nomad_readable = true;
+    snapshot_.lease_used = true;
+    config::PoolPolicy policy;
+    policy.pool = "web";
+    policy.node_class = "web";
+    policy.name_prefix = "web";
+    snapshot_.policy = policy;
+    snapshot_.action = harvester::LeaseAction{};
+  }
+  World& With(const Vm& vm) {
+    snapshot_.vms.push_back(vm.View());
+    if (vm.View().vm.has_mark) snapshot_.action->names.insert(vm.View().vm.name);
+    return *this;
+  }
+  World& With(const Node& node) {
+    snapshot_.nodes.push_back(node.Get());
+    return *this;
+  }
+  // The allocations of a node were read: none, unless AddAllocation.
+  World& Quiet(const std::string& vm) {
+    snapshot_.allocations["node-" + vm];
+    return *this;
+  }
+  World& Running(const std::string& vm, std::int64_t cpu = 100,
+                 const std::string& job_type = "service") {
+    nomad::Allocation allocation;
+    allocation.id = vm + "-" + std::to_string(cpu);
+    allocation.node_id = "node-" + vm;
+    allocation.job_type = job_type;
+    allocation.client_status = nomad::ClientStatus::kRunning;
+    allocation.desired_status = "run";
+    allocation.cpu_shares = cpu;
+    allocation.memory_mb = cpu;
+    allocation.all_tasks_dead = false;
+    snapshot_.allocations["node-" + vm].push_back(allocation);
+    return *this;
+  }
+  World& NomadUnreadable() {
+    snapshot_.nomad_readable = false;
+    snapshot_.nomad_problem = "no leader";
+    return *this;
+  }
+  World& Region(const std::string& region) { return snapshot_.region = region, *this; }
+  World& NotNamed(const std::string& vm) { return snapshot_.action->names.erase(vm), *this; }
+  World& WithoutLease() {
+    snapshot_.lease_used = false;
+    snapshot_.action.reset();
+    return *this;
+  }
+  World& WithoutPolicy() { return snapshot_.policy.reset(), *this; }
+  config::PoolPolicy& Policy() { return *snapshot_.policy; }
+  PoolSnapshot& Raw() { return snapshot_; }
+
+  const PoolSnapshot& Snapshot() {
+    Observer::Link(&snapshot_);
+    return snapshot_;
+  }
+  Step StepOf(const std::string& vm) {
+    const PoolSnapshot& snapshot = Snapshot();
+    for (const VmView& view : snapshot.vms) {
+      if (view.vm.name == vm) return NextStep(view, snapshot);
+    }
+    return {};
+  }
+
+ private:
+  PoolSnapshot snapshot_;
+};
+
+}  // namespace nomad_harvester::scaling
+
+#endif  // NOMAD_HARVESTER_TEST_SCALING_WORLD_H_
