@@ -32,7 +32,8 @@ constexpr std::string_view kUnreadOfNodes[] = {"Drivers",
                                                "CSIControllerPlugins",
                                                "NodeResources/Networks",
                                                "NodeResources/NodeNetworks",
-                                               "NodeResources/Devices"};
+                                               "NodeResources/Devices",
+                                               "NodeResources/Processors"};
 constexpr std::string_view kUnreadOfAllocations[] = {
     "Metrics", "RescheduleTracker", "SignedIdentities", "Job/TaskGroups", "TaskStates/*/Events"};
 

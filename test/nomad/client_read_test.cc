@@ -200,7 +200,8 @@ TEST_F(NomadReads, P2_a_list_that_is_cut_anywhere_is_never_taken_for_a_shorter_o
 
 TEST_F(NomadReads, P2_no_byte_that_changes_in_a_body_does_harm) {
   const std::string body =
-      R"([{"ID":"a","JobType":"batch","AllocatedResources":{"Tasks":{"t":{"Cpu":{"CpuShares":7}}}},)"
+      R"([{"ID":"a","JobType":"batch",)"
+      R"("AllocatedResources":{"Tasks":{"t":{"Cpu":{"CpuShares":7}}}},)"
       R"("TaskStates":{"t":{"State":"dead","Events":[{"Type":"x"}]}},"CreateIndex":12}])";
   for (std::size_t at = 0; at < body.size(); ++at) {
     for (const char byte : {'"', '{', ']', '9', '-', 'e', '\\', '\0', '\xff'}) {
