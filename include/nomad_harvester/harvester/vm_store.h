@@ -71,10 +71,10 @@ class VmStore {
                                           const std::string& resource_version,
                                           const AnnotationChanges& changes) const;
 
-  // The three writes of a creation. Each may be repeated with the same arguments after a lost reply:
-  // ALREADY_EXISTS is read back, and is success if the object carries our action id and, for the
-  // Secret, the same user data and no deletionTimestamp, for the VM, the same self annotation (it
-  // may be terminating by now); otherwise ALREADY_EXISTS stays.
+  // The three writes of a creation. Each may be repeated with the same arguments after a lost
+  // reply: ALREADY_EXISTS is read back, and is success if the object carries our action id and, for
+  // the Secret, the same user data and no deletionTimestamp, for the VM, the same self annotation
+  // (it may be terminating by now); otherwise ALREADY_EXISTS stays.
   absl::StatusOr<CloudInitSecret> CreateSecret(const runtime::Context& context,
                                                const nlohmann::json& secret) const;
   absl::StatusOr<Seen<VirtualMachine>> CreateVm(const runtime::Context& context,
