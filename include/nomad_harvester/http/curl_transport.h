@@ -8,15 +8,16 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/http/transport.h"
 
+#include "absl/status/statusor.h"
+
 namespace nomad_harvester::http {
 
-// PEM text wins over a path. Nothing is read until MakeCurlTransport.
+// For https addresses only; other addresses ignore it.
 struct TlsOptions {
-  std::string ca_pem;     // PEM certificates, concatenated
+  std::string ca_pem;  // PEM certificates, concatenated; empty: those of LoadSystemCas()
   std::string client_cert_pem;
   base::Secret client_key_pem;
   std::string server_name;  // for SNI and verification, instead of the URL's host
@@ -27,7 +28,9 @@ struct CurlOptions {
   // "https://host[:port][/prefix]", "http://…", or "unix:///path/to.sock". A path prefix is kept.
   std::string base_url;
   TlsOptions tls;
-  std::string proxy_url;  // empty: the environment's proxies (never for unix sockets)
+  // http://, https:// or socks5://; overrules NO_PROXY. Empty: the environment's proxies, except
+  // for what NO_PROXY names and for this machine itself. Never for unix sockets.
+  std::string proxy_url;
   std::string basic_auth_user;
   base::Secret basic_auth_password;
   std::size_t max_connections = 20;
@@ -40,13 +43,18 @@ struct CurlOptions {
 // request in flight is cancelled within a millisecond. INVALID_ARGUMENT names what is wrong with
 // the options; nothing is connected yet. One transport serves many threads; further requests than
 // `max_connections` wait for a connection, as long as their context allows.
+//
+// Times are those of the machine: a context of a fake clock is still cancelled at once. A request
+// that may be sent once (Idempotency::kOnce) travels on a fresh connection. The first call makes
+// the process ignore SIGPIPE, unless a handler is installed: OpenSSL writes to broken connections.
 absl::StatusOr<std::shared_ptr<HttpTransport>> MakeCurlTransport(CurlOptions options);
 
-// The CA certificates of this machine as PEM: SSL_CERT_FILE, SSL_CERT_DIR, then the well-known
-// bundles of Debian, Alpine, SUSE and RHEL. NOT_FOUND names what was tried.
+// The CA certificates of this machine as PEM: those of SSL_CERT_FILE and SSL_CERT_DIR if one of
+// them is set, else the first of the well-known bundles of Debian, Alpine, SUSE and RHEL. NOT_FOUND
+// names what was tried.
 absl::StatusOr<std::string> LoadSystemCas();
 // All PEM files of a directory, whatever their names (Nomad's ca-path; libcurl itself would want
-// c_rehash names).
+// c_rehash names), each certificate once. INVALID_ARGUMENT: no certificate, or no directory.
 absl::StatusOr<std::string> LoadCaDirectory(const std::string& path);
 
 }  // namespace nomad_harvester::http

@@ -37,14 +37,15 @@ struct TokenHeader {
 std::shared_ptr<HttpTransport> WithToken(std::shared_ptr<HttpTransport> inner,
                                          std::shared_ptr<TokenSource> source, TokenHeader header);
 
-// At most `limit` requests of this decorator in flight; others wait as long as their context allows.
+// At most `limit` requests of this decorator in flight; others wait as long as their context
+// allows.
 std::shared_ptr<HttpTransport> WithConcurrencyLimit(std::shared_ptr<HttpTransport> inner,
                                                     std::size_t limit);
 
 // One DEBUG line a request: method, target (query values of unknown keys REDACTED), purpose, status
 // or error, duration. Headers and bodies are never logged.
-std::shared_ptr<HttpTransport> WithLogging(std::shared_ptr<HttpTransport> inner,
-                                           std::string system, log::Logger logger);
+std::shared_ptr<HttpTransport> WithLogging(std::shared_ptr<HttpTransport> inner, std::string system,
+                                           log::Logger logger);
 
 }  // namespace nomad_harvester::http
 

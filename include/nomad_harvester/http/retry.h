@@ -30,7 +30,7 @@ std::optional<base::Duration> RetryAfter(const HttpResponse& response);
 
 struct RetryOptions {
   int max_attempts = 4;
-  // Full jitter: a uniform part of min(cap, base * 2^n).
+  // Full jitter: a uniform part of min(cap, base * 2^n). It is added to the reply's Retry-After.
   base::Duration backoff_base = std::chrono::milliseconds(200);
   base::Duration backoff_cap = std::chrono::seconds(5);
   // The time limit of one attempt, server_wait aside; never outlives the context.
@@ -39,8 +39,10 @@ struct RetryOptions {
 };
 
 // A decorator. For a request with an effect it asks context.CheckWrite() before each attempt, and
-// limits the attempt by context.WriteAttemptLimit(). When the attempts are used up the last outcome
-// is returned; an error's text then says how many attempts there were.
+// limits the attempt by context.WriteAttemptLimit(); a permit's refusal is returned as it is. An
+// attempt that ends by its own limit is UNAVAILABLE. When the attempts are used up, or the context
+// would not outlive the next wait, the last outcome is returned; an error's text then says how many
+// attempts there were.
 std::shared_ptr<HttpTransport> WithRetry(std::shared_ptr<HttpTransport> inner, RetryOptions options,
                                          std::shared_ptr<runtime::Random> random,
                                          log::Logger logger);

@@ -2,9 +2,10 @@
 #ifndef NOMAD_HARVESTER_HTTP_TRANSPORT_H_
 #define NOMAD_HARVESTER_HTTP_TRANSPORT_H_
 
-#include "absl/status/statusor.h"
 #include "nomad_harvester/http/message.h"
 #include "nomad_harvester/runtime/context.h"
+
+#include "absl/status/statusor.h"
 
 namespace nomad_harvester::http {
 
@@ -15,8 +16,8 @@ namespace nomad_harvester::http {
 //   CANCELLED, DEADLINE_EXCEEDED  the context's own;
 //   UNAVAILABLE                   no connection, connection broken, reply cut short, attempt timed
 //                                 out (the request may or may not have taken effect);
-//   FAILED_PRECONDITION           TLS refused the peer or ours was refused, or a WritePermit said no
-//                                 (nothing was sent);
+//   FAILED_PRECONDITION           TLS refused the peer or ours was refused, or a WritePermit said
+//                                 no (nothing was sent);
 //   RESOURCE_EXHAUSTED            the reply is larger than the cap;
 //   INVALID_ARGUMENT              the request itself is malformed.
 // Texts never hold credentials.
