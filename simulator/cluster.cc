@@ -1,0 +1,137 @@
+#include "nomad_harvester/simulator/cluster.h"
+
+#include <utility>
+
+#include "cluster_impl.h"
+#include "nomad_json.h"
+#include "object_events.h"
+#include "seed.h"
+
+namespace nomad_harvester::simulator {
+namespace {
+
+class Adapter final : public http::HttpTransport {
+ public:
+  using Serve = std::function<absl::StatusOr<http::HttpResponse>(const runtime::Context&,
+                                                                 const http::HttpRequest&)>;
+  explicit Adapter(Serve serve) : serve_(std::move(serve)) {}
+  absl::StatusOr<http::HttpResponse> Send(const runtime::Context& context,
+                                          const http::HttpRequest& request) override {
+    return serve_(context, request);
+  }
+
+ private:
+  const Serve serve_;
+};
+
+// A deletion is judged by what ran there at that moment.
+void AddNode(const NomadState& nomad, const std::string& node_id, Event& event) {
+  const NomadNode* node = nomad.FindNode(node_id);
+  if (node == nullptr) return;
+  event.node = std::make_shared<const Json>(NodeJson(*node));
+  for (const auto& [id, allocation] : nomad.allocations()) {
+    if (allocation.node_id != node_id) continue;
+    event.allocations.push_back(std::make_shared<const Json>(AllocationJson(allocation)));
+  }
+}
+
+}  // namespace
+
+Cluster::Impl::Impl(runtime::Clock& clock, runtime::Random& random, Options options)
+    : world(clock, random, std::move(options)),
+      store(world),
+      nomad(world),
+      machines(world, store, nomad),
+      kube_api(world, store),
+      nomad_api(world, nomad) {
+  Seed(store, world.options);
+  nomad_api.blind = world.options.blind;
+  nomad_api.acl = world.options.nomad_acl || !world.options.nomad_token.empty();
+  store.set_listener([this](const ResourceDef& def, const Object& before, const Object& after) {
+    for (Event& event : EventsOf(def, before, after)) {
+      if (event.kind == EventKind::kVmDeleteRequested) {
+        AddNode(nomad, machines.NodeOf(event.id), event);
+      }
+      world.Emit(std::move(event));
+    }
+    machines.OnChange(def, before, after);
+  });
+}
+
+void Cluster::Impl::Settle() {
+  while (true) {
+    std::vector<Event> events;
+    {
+      base::MutexLock lock(mutex);
+      if (observing.count(std::this_thread::get_id()) != 0) return;
+      if (!world.RunDue(world.clock.Now())) return;
+      events = world.TakeEvents();
+    }
+    Deliver(std::move(events));
+  }
+}
+
+void Cluster::Impl::Act(Actor actor, const std::function<void()>& fn) {
+  Settle();
+  std::vector<Event> events;
+  {
+    base::MutexLock lock(mutex);
+    world.BeginStep(world.clock.Now(), actor);
+    fn();
+    events = world.TakeEvents();
+  }
+  Deliver(std::move(events));
+}
+
+void Cluster::Impl::Deliver(std::vector<Event> events) {
+  if (events.empty()) return;
+  std::function<void(const Event&)> tell;
+  {
+    base::MutexLock lock(mutex);
+    if (!observer) return;
+    tell = observer;
+    observing.insert(std::this_thread::get_id());
+  }
+  struct Leaver {
+    Impl& impl;
+    ~Leaver() {
+      base::MutexLock lock(impl.mutex);
+      impl.observing.erase(std::this_thread::get_id());
+    }
+  } leaver{*this};
+  for (const Event& event : events) tell(event);
+}
+
+Cluster::Cluster(runtime::Clock& clock, runtime::Random& random, Options options)
+    : impl_(std::make_shared<Impl>(clock, random, std::move(options))) {}
+
+Cluster::~Cluster() = default;
+
+std::shared_ptr<http::HttpTransport> Cluster::HarvesterTransport() {
+  return std::make_shared<Adapter>(
+      [impl = impl_](const runtime::Context& context, const http::HttpRequest& request) {
+        return impl->Serve(context, System::kHarvester, request, std::chrono::milliseconds(250));
+      });
+}
+
+std::shared_ptr<http::HttpTransport> Cluster::NomadTransport() {
+  return std::make_shared<Adapter>(
+      [impl = impl_](const runtime::Context& context, const http::HttpRequest& request) {
+        return impl->Serve(context, System::kNomad, request, std::chrono::milliseconds(250));
+      });
+}
+
+absl::StatusOr<http::HttpResponse> Cluster::Serve(const runtime::Context& context, System system,
+                                                  const http::HttpRequest& request,
+                                                  base::Duration step) {
+  return impl_->Serve(context, system, request, step);
+}
+
+void Cluster::Settle() { impl_->Settle(); }
+
+std::optional<base::MonoTime> Cluster::NextDue() const {
+  base::MutexLock lock(impl_->mutex);
+  return impl_->world.NextDue();
+}
+
+}  // namespace nomad_harvester::simulator

@@ -1,0 +1,74 @@
+// The inside of Cluster: every part, one mutex, and what connects them.
+#ifndef NOMAD_HARVESTER_SIMULATOR_CLUSTER_IMPL_H_
+#define NOMAD_HARVESTER_SIMULATOR_CLUSTER_IMPL_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "nomad_harvester/base/mutex.h"
+#include "nomad_harvester/simulator/cluster.h"
+
+#include "kube_api.h"
+#include "kube_store.h"
+#include "machines.h"
+#include "nomad_api.h"
+#include "nomad_state.h"
+#include "world.h"
+
+namespace nomad_harvester::simulator {
+
+struct Cluster::Impl : std::enable_shared_from_this<Cluster::Impl> {
+  Impl(runtime::Clock& clock, runtime::Random& random, Options options);
+
+  mutable base::Mutex mutex;
+  World world NH_GUARDED_BY(mutex);
+  KubeStore store NH_GUARDED_BY(mutex);
+  NomadState nomad NH_GUARDED_BY(mutex);
+  Machines machines NH_GUARDED_BY(mutex);
+  KubeApi kube_api NH_GUARDED_BY(mutex);
+  NomadApi nomad_api NH_GUARDED_BY(mutex);
+
+  std::function<Fault(const RequestInfo&)> fault_hook NH_GUARDED_BY(mutex);
+  std::function<void(const Event&)> observer NH_GUARDED_BY(mutex);
+  std::set<std::thread::id> observing NH_GUARDED_BY(mutex);  // threads inside an observer
+  std::map<std::string, int> counts NH_GUARDED_BY(mutex);
+  int requests NH_GUARDED_BY(mutex) = 0;
+  int effects NH_GUARDED_BY(mutex) = 0;
+  bool is_dead NH_GUARDED_BY(mutex) = false;
+  bool reachable[2] NH_GUARDED_BY(mutex) = {true, true};
+
+  // Applies what is due, step by step; nothing inside an observer.
+  void Settle();
+  // Settles, then runs fn as a step of that actor, under the lock.
+  void Act(Actor actor, const std::function<void()>& fn);
+  // Tells the observer, without the lock.
+  void Deliver(std::vector<Event> events);
+
+  // requests.cc
+  RequestInfo Count(System system, const http::HttpRequest& request) NH_REQUIRES(mutex);
+  absl::Status CheckLine(System system) const;
+  NomadReply Apply(System system, const http::HttpRequest& request);
+  absl::StatusOr<http::HttpResponse> ApplyAndWait(const runtime::Context& context, System system,
+                                                  const http::HttpRequest& request,
+                                                  base::Duration step);
+  absl::StatusOr<http::HttpResponse> Serve(const runtime::Context& context, System system,
+                                           const http::HttpRequest& request, base::Duration step);
+  absl::StatusOr<http::HttpResponse> ServeLate(const runtime::Context& context, System system,
+                                               const http::HttpRequest& request,
+                                               base::Duration delay, base::Duration step);
+
+  // operators.cc: runs fn if there is such a VM, such a node.
+  bool WithVm(const std::string& name, const std::function<void(const Object&)>& fn);
+  bool WithNode(const std::string& name, const std::function<void(const std::string&)>& fn);
+
+  std::vector<nlohmann::json> Copies(const ResourceDef& def);
+};
+
+}  // namespace nomad_harvester::simulator
+
+#endif  // NOMAD_HARVESTER_SIMULATOR_CLUSTER_IMPL_H_

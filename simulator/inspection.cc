@@ -1,0 +1,148 @@
+// Faults, counters, and what a test may look at.
+#include <utility>
+
+#include "cluster_impl.h"
+#include "nomad_json.h"
+
+namespace nomad_harvester::simulator {
+
+void Cluster::SetFaultHook(std::function<Fault(const RequestInfo&)> hook) {
+  base::MutexLock lock(impl_->mutex);
+  impl_->fault_hook = std::move(hook);
+}
+
+void Cluster::Resurrect() {
+  base::MutexLock lock(impl_->mutex);
+  impl_->is_dead = false;
+}
+
+bool Cluster::dead() const {
+  base::MutexLock lock(impl_->mutex);
+  return impl_->is_dead;
+}
+
+void Cluster::SetHarvesterReachable(bool reachable) {
+  base::MutexLock lock(impl_->mutex);
+  impl_->reachable[0] = reachable;
+}
+
+void Cluster::SetNomadReachable(bool reachable) {
+  base::MutexLock lock(impl_->mutex);
+  impl_->reachable[1] = reachable;
+}
+
+void Cluster::Forbid(const std::string& verb, const std::string& resource) {
+  base::MutexLock lock(impl_->mutex);
+  impl_->kube_api.forbidden.insert({verb, resource});
+}
+
+void Cluster::AllowAll() {
+  base::MutexLock lock(impl_->mutex);
+  impl_->kube_api.forbidden.clear();
+}
+
+void Cluster::ExpirePages() {
+  base::MutexLock lock(impl_->mutex);
+  impl_->store.Compact();
+}
+
+void Cluster::SetBlind(bool blind) {
+  base::MutexLock lock(impl_->mutex);
+  impl_->nomad_api.blind = blind;
+  impl_->nomad_api.acl = true;
+}
+
+std::map<std::string, int> Cluster::RequestCounts() const {
+  base::MutexLock lock(impl_->mutex);
+  return impl_->counts;
+}
+
+int Cluster::RequestCount(System system, const std::string& verb,
+                          const std::string& resource) const {
+  base::MutexLock lock(impl_->mutex);
+  const auto found =
+      impl_->counts.find(std::string(SystemName(system)) + " " + verb + " " + resource);
+  return found == impl_->counts.end() ? 0 : found->second;
+}
+
+int Cluster::RequestCount() const {
+  base::MutexLock lock(impl_->mutex);
+  return impl_->requests;
+}
+
+int Cluster::EffectCount() const {
+  base::MutexLock lock(impl_->mutex);
+  return impl_->effects;
+}
+
+void Cluster::ResetCounters() {
+  base::MutexLock lock(impl_->mutex);
+  impl_->counts.clear();
+  impl_->requests = 0;
+  impl_->effects = 0;
+}
+
+std::vector<nlohmann::json> Cluster::Impl::Copies(const ResourceDef& def) {
+  Settle();
+  base::MutexLock lock(mutex);
+  std::vector<nlohmann::json> copies;
+  for (const auto& [key, object] : store.All(def)) copies.push_back(*object);
+  return copies;
+}
+
+std::vector<nlohmann::json> Cluster::Vms() const { return impl_->Copies(kVms); }
+std::vector<nlohmann::json> Cluster::Secrets() const { return impl_->Copies(kSecrets); }
+std::vector<nlohmann::json> Cluster::Claims() const { return impl_->Copies(kClaims); }
+std::vector<nlohmann::json> Cluster::Leases() const { return impl_->Copies(kLeases); }
+std::vector<nlohmann::json> Cluster::KubeEvents() const { return impl_->Copies(kEvents); }
+
+std::vector<nlohmann::json> Cluster::Nodes() const {
+  impl_->Settle();
+  base::MutexLock lock(impl_->mutex);
+  std::vector<nlohmann::json> copies;
+  for (const auto& [id, node] : impl_->nomad.nodes()) copies.push_back(NodeJson(node));
+  return copies;
+}
+
+std::vector<nlohmann::json> Cluster::Allocations() const {
+  impl_->Settle();
+  base::MutexLock lock(impl_->mutex);
+  std::vector<nlohmann::json> copies;
+  for (const auto& [id, allocation] : impl_->nomad.allocations()) {
+    copies.push_back(AllocationJson(allocation));
+  }
+  return copies;
+}
+
+nlohmann::json Cluster::Vm(const std::string& name) const {
+  impl_->Settle();
+  base::MutexLock lock(impl_->mutex);
+  const Object vm = impl_->store.FindByName(kVms, name);
+  return vm == nullptr ? nlohmann::json() : *vm;
+}
+
+nlohmann::json Cluster::Node(const std::string& name_or_id) const {
+  impl_->Settle();
+  base::MutexLock lock(impl_->mutex);
+  const NomadNode* node = impl_->nomad.LookUp(name_or_id);
+  return node == nullptr ? nlohmann::json() : NodeJson(*node);
+}
+
+std::string Cluster::NodeIdOfVm(const std::string& vm_uid) const {
+  impl_->Settle();
+  base::MutexLock lock(impl_->mutex);
+  return impl_->machines.NodeOf(vm_uid);
+}
+
+std::vector<std::string> Cluster::Journal() const {
+  impl_->Settle();
+  base::MutexLock lock(impl_->mutex);
+  return impl_->world.journal();
+}
+
+void Cluster::SetObserver(std::function<void(const Event&)> observer) {
+  base::MutexLock lock(impl_->mutex);
+  impl_->observer = std::move(observer);
+}
+
+}  // namespace nomad_harvester::simulator

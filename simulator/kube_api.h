@@ -1,0 +1,77 @@
+// The simulated Kubernetes API of Harvester: one request, one reply. Controllers are machines.h's.
+#ifndef NOMAD_HARVESTER_SIMULATOR_KUBE_API_H_
+#define NOMAD_HARVESTER_SIMULATOR_KUBE_API_H_
+
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "nomad_harvester/http/message.h"
+
+#include "kube_store.h"
+#include "target.h"
+#include "world.h"
+
+namespace nomad_harvester::simulator {
+
+// A request, understood.
+struct KubeCall {
+  Target target;
+  const ResourceDef* def = nullptr;  // null: not a resource's path
+  std::string ns;
+  std::string name;  // empty: the collection
+  std::string verb;  // as RBAC knows it
+  bool dry_run = false;
+  std::string review;  // "selfsubjectaccessreviews", "selfsubjectrulesreviews"
+};
+KubeCall ParseKubeCall(const http::HttpRequest& request);
+
+class KubeApi {
+ public:
+  KubeApi(World& world, KubeStore& store) : world_(world), store_(store) {}
+
+  http::HttpResponse Handle(const http::HttpRequest& request);
+  // A DELETE without preconditions, for operators.
+  void DeleteByHand(const ResourceDef& def, const std::string& ns, const std::string& name);
+
+  // Verb and plural; an empty plural stands for all.
+  std::set<std::pair<std::string, std::string>> forbidden;
+  std::optional<std::string> quota_exceeded;
+
+ private:
+  bool IsForbidden(const std::string& verb, const std::string& resource) const;
+  http::HttpResponse Dispatch(const KubeCall& call, const http::HttpRequest& request);
+
+  // kube_review.cc
+  http::HttpResponse Review(const KubeCall& call, const http::HttpRequest& request) const;
+  Json AccessRules() const;
+
+  // kube_read.cc
+  http::HttpResponse Get(const KubeCall& call) const;
+  http::HttpResponse List(const KubeCall& call);
+
+  // kube_write.cc
+  http::HttpResponse Create(const KubeCall& call, const http::HttpRequest& request);
+  http::HttpResponse Patch(const KubeCall& call, const http::HttpRequest& request);
+  http::HttpResponse Put(const KubeCall& call, const http::HttpRequest& request);
+  http::HttpResponse Update(const KubeCall& call, const Object& current, Json wanted, bool patch);
+  std::optional<http::HttpResponse> CheckChange(const KubeCall& call, const Json& current,
+                                                const Json& wanted) const;
+  // kube_delete.cc
+  http::HttpResponse Delete(const KubeCall& call, const http::HttpRequest& request);
+  Json MarkDeleted(const ResourceDef& def, Json object, bool foreground) const;
+  // kube_admission.cc: what Harvester's webhooks refuse.
+  std::optional<http::HttpResponse> AdmitVm(const Json& vm) const;
+  std::optional<http::HttpResponse> AdmitClaimDeletion(const Json& claim) const;
+
+  World& world_;
+  KubeStore& store_;
+};
+
+// The claims that a VM's or an instance's volumes name.
+std::set<std::string> ClaimsOf(const Json& object);
+
+}  // namespace nomad_harvester::simulator
+
+#endif  // NOMAD_HARVESTER_SIMULATOR_KUBE_API_H_

@@ -1,0 +1,123 @@
+// GET of an object, and lists in pages.
+#include <charconv>
+#include <optional>
+
+#include "nomad_harvester/base/encoding.h"
+#include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/base/status.h"
+
+#include "kube_api.h"
+#include "kube_reply.h"
+#include "selector.h"
+
+namespace nomad_harvester::simulator {
+namespace {
+
+// kubernetes/kubernetes:staging/src/k8s.io/apiserver/pkg/storage/continue.go. Revision -1 is the
+// token of a 410: it goes on with whatever is there now.
+struct Position {
+  std::int64_t revision = 0;
+  std::pair<std::string, std::string> after;
+};
+
+std::string Encode(const Position& position) {
+  const Json token = {{"v", "meta.k8s.io/v1"},
+                      {"rv", position.revision},
+                      {"start", position.after.first + "/" + position.after.second}};
+  return base::Base64Encode(base::DumpJson(token));
+}
+
+std::optional<Position> Decode(const std::string& text) {
+  const auto bytes = base::Base64Decode(text);
+  if (!bytes.ok()) return std::nullopt;
+  const auto token = base::ParseJson(*bytes, "the token");
+  if (!token.ok()) return std::nullopt;
+  const std::string start = base::GetString(*token, "start");
+  const std::size_t slash = start.find('/');
+  if (slash == std::string::npos) return std::nullopt;
+  return Position{base::GetInt(*token, "rv"), {start.substr(0, slash), start.substr(slash + 1)}};
+}
+
+http::HttpResponse Expired(const Position& position) {
+  Json body = *base::ParseJson(
+      Refusal(410, "Expired",
+              "The provided continue parameter is too old to display a consistent list result. You "
+              "can start a new list without the continue parameter, or use the continue token in "
+              "this response to retrieve the remainder of the results. Continuing with the "
+              "provided token results in an inconsistent list - objects that were created, "
+              "modified, or deleted between the time the first chunk was returned and now may show "
+              "up in the list.")
+          .body,
+      "a status");
+  body["metadata"]["continue"] = Encode({-1, position.after});
+  return JsonReply(410, body);
+}
+
+}  // namespace
+
+http::HttpResponse KubeApi::Get(const KubeCall& call) const {
+  const Object object = store_.Find(*call.def, call.ns, call.name);
+  if (object == nullptr) return NotFound(*call.def, call.name);
+  return JsonReply(200, *object);
+}
+
+http::HttpResponse KubeApi::List(const KubeCall& call) {
+  const auto labels = LabelSelector::Parse(call.target.Query("labelSelector"));
+  if (!labels.ok()) return Refusal(400, "BadRequest", base::Message(labels.status()));
+  const auto fields = FieldSelector::Parse(*call.def, call.target.Query("fieldSelector"));
+  if (!fields.ok()) return Refusal(400, "BadRequest", base::Message(fields.status()));
+  const std::int64_t limit = base::ParseInt(call.target.Query("limit")).value_or(0);
+
+  Position position{store_.revision(), {}};
+  const KubeStore::Objects* objects = &store_.All(*call.def);
+  const std::string token = call.target.Query("continue");
+  if (!token.empty()) {
+    const auto decoded = Decode(token);
+    if (!decoded) {
+      return Refusal(400, "BadRequest",
+                     "invalid continue token: continue key is not valid: invalid character");
+    }
+    position.after = decoded->after;
+    if (decoded->revision != -1) {
+      position.revision = decoded->revision;
+      objects = store_.Kept(*call.def, decoded->revision);
+      if (objects == nullptr) return Expired(*decoded);
+    }
+  }
+
+  Json items = Json::array();
+  std::int64_t remaining = 0;
+  Position next = position;
+  for (auto it = token.empty() ? objects->begin() : objects->upper_bound(position.after);
+       it != objects->end(); ++it) {
+    if (!call.ns.empty() && it->first.first != call.ns) continue;
+    if (!labels->Matches(*it->second) || !fields->Matches(*it->second)) continue;
+    if (limit > 0 && static_cast<std::int64_t>(items.size()) == limit) {
+      ++remaining;
+      continue;
+    }
+    items.push_back(*it->second);
+    next.after = it->first;
+    // Items of built-in resources do not tell their kind (observed on kube-apiserver 1.32.3).
+    if (!call.def->custom) {
+      items.back().erase("kind");
+      items.back().erase("apiVersion");
+    }
+  }
+
+  Json metadata = {{"resourceVersion", std::to_string(position.revision)}};
+  if (remaining > 0) {
+    if (token.empty()) store_.Keep(*call.def);
+    metadata["continue"] = Encode(next);
+    if (labels->empty() && fields->empty()) metadata["remainingItemCount"] = remaining;
+  } else if (call.def->custom) {
+    metadata["continue"] = "";
+  }
+  return JsonReply(200, {{"kind", std::string(call.def->kind) + "List"},
+                         {"apiVersion", ApiVersion(*call.def)},
+                         {"metadata", std::move(metadata)},
+                         {"items", std::move(items)}});
+}
+
+}  // namespace nomad_harvester::simulator

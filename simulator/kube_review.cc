@@ -1,0 +1,65 @@
+// Access reviews: what may I do?
+#include "nomad_harvester/base/json.h"
+
+#include "kube_api.h"
+#include "kube_reply.h"
+
+namespace nomad_harvester::simulator {
+namespace {
+
+constexpr const char* kVerbs[] = {"get", "list", "watch", "create", "update", "patch", "delete"};
+
+Json Attributes(const Json& question) {
+  const Json* attributes = base::FindPath(question, {"spec", "resourceAttributes"});
+  return attributes == nullptr ? Json::object() : *attributes;
+}
+
+}  // namespace
+
+// Without a prohibition one rule grants everything, as cluster-admin's does; with one, each
+// resource has a rule of what is left.
+Json KubeApi::AccessRules() const {
+  Json rules = Json::array();
+  const auto add = [&rules](Json verbs, std::string_view group, std::string_view resource) {
+    rules.push_back({{"verbs", std::move(verbs)},
+                     {"apiGroups", Json::array({group})},
+                     {"resources", Json::array({resource})}});
+  };
+  if (forbidden.empty()) {
+    add(Json::array({"*"}), "*", "*");
+    return rules;
+  }
+  const ResourceDef* def = nullptr;
+  for (std::size_t i = 0; (def = ResourceAt(i)) != nullptr; ++i) {
+    Json verbs = Json::array();
+    for (const char* verb : kVerbs) {
+      if (!IsForbidden(verb, std::string(def->plural))) verbs.push_back(verb);
+    }
+    if (!verbs.empty()) add(verbs, def->group, def->plural);
+    // Events are of two groups; the newer one is a rule of its own.
+    if (!verbs.empty() && def == &kEvents) add(verbs, "events.k8s.io", "events");
+  }
+  return rules;
+}
+
+http::HttpResponse KubeApi::Review(const KubeCall& call, const http::HttpRequest& request) const {
+  auto question = base::ParseJson(request.body, "the review");
+  if (!question.ok()) return Refusal(400, "BadRequest", "the review is no JSON");
+  Json answer = *std::move(question);
+  if (call.review == "selfsubjectaccessreviews") {
+    const Json attributes = Attributes(answer);
+    const bool allowed =
+        !IsForbidden(base::GetString(attributes, "verb"), base::GetString(attributes, "resource"));
+    answer["status"] = {{"allowed", allowed}};
+    return JsonReply(201, answer);
+  }
+  if (call.review == "selfsubjectrulesreviews") {
+    answer["status"] = {{"resourceRules", AccessRules()},
+                        {"nonResourceRules", Json::array()},
+                        {"incomplete", false}};
+    return JsonReply(201, answer);
+  }
+  return TextReply(404, "404 page not found\n");
+}
+
+}  // namespace nomad_harvester::simulator

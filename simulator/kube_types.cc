@@ -1,0 +1,61 @@
+#include "kube_types.h"
+
+#include <iterator>
+
+namespace nomad_harvester::simulator {
+namespace {
+
+constexpr ResourceDef kTemplates{"harvesterhci.io",        "v1beta1", "virtualmachinetemplates",
+                                 "VirtualMachineTemplate", true,      true};
+constexpr ResourceDef kTemplateVersions{"harvesterhci.io",
+                                        "v1beta1",
+                                        "virtualmachinetemplateversions",
+                                        "VirtualMachineTemplateVersion",
+                                        true,
+                                        true};
+constexpr ResourceDef kQuotas{"", "v1", "resourcequotas", "ResourceQuota", true, false};
+constexpr ResourceDef kPriorityClasses{"scheduling.k8s.io", "v1",  "priorityclasses",
+                                       "PriorityClass",     false, false};
+
+constexpr const ResourceDef* kAll[] = {
+    &kVms,       &kInstances,        &kImages, &kNetworks,       &kKeyPairs, &kSettings,
+    &kSecrets,   &kClaims,           &kEvents, &kNamespaces,     &kLeases,   &kStorageClasses,
+    &kTemplates, &kTemplateVersions, &kQuotas, &kPriorityClasses};
+
+std::string WithGroup(std::string_view name, const ResourceDef& def) {
+  std::string text(name);
+  if (!def.group.empty()) text.append(".").append(def.group);
+  return text;
+}
+
+}  // namespace
+
+const ResourceDef* FindResource(std::string_view group, std::string_view version,
+                                std::string_view plural) {
+  for (const ResourceDef* def : kAll) {
+    if (def->group == group && def->version == version && def->plural == plural) return def;
+  }
+  return nullptr;
+}
+
+const ResourceDef* FindResourceByKind(std::string_view api_version, std::string_view kind) {
+  for (const ResourceDef* def : kAll) {
+    if (def->kind == kind && ApiVersion(*def) == api_version) return def;
+  }
+  return nullptr;
+}
+
+const ResourceDef* ResourceAt(std::size_t index) {
+  return index < std::size(kAll) ? kAll[index] : nullptr;
+}
+
+std::string ApiVersion(const ResourceDef& def) {
+  std::string text(def.group);
+  if (!text.empty()) text += "/";
+  return text.append(def.version);
+}
+
+std::string QualifiedPlural(const ResourceDef& def) { return WithGroup(def.plural, def); }
+std::string QualifiedKind(const ResourceDef& def) { return WithGroup(def.kind, def); }
+
+}  // namespace nomad_harvester::simulator

@@ -1,0 +1,217 @@
+// How a VirtualMachine comes to run, and its guest to Nomad.
+#include <string_view>
+#include <utility>
+
+#include "nomad_harvester/base/json.h"
+
+#include "guest.h"
+#include "machines.h"
+
+namespace nomad_harvester::simulator {
+namespace {
+
+// kubevirt/kubevirt:staging/src/kubevirt.io/api/core/v1/types.go, and wrangler's name for
+// harvester/harvester:pkg/controller/master/virtualmachine/register.go.
+constexpr char kKubeVirtFinalizer[] = "kubevirt.io/virtualMachineControllerFinalize";
+constexpr char kHarvesterFinalizer[] = "wrangler.cattle.io/VMController.CleanupPVCAndSnapshot";
+constexpr char kQuotaAnnotation[] = "harvesterhci.io/insufficient-resource-quota";
+
+Json ClaimTemplates(const Json& vm) {
+  auto parsed =
+      base::ParseJson(AnnotationOf(vm, "harvesterhci.io/volumeClaimTemplates"), "the templates");
+  return parsed.ok() && parsed->is_array() ? *std::move(parsed) : Json::array();
+}
+
+// "ns/name" in the annotation imageId names a stored image, or there is no such annotation.
+bool ImageExists(const KubeStore& store, const Json& claim) {
+  const std::string image = AnnotationOf(claim, "harvesterhci.io/imageId");
+  const std::size_t slash = image.find('/');
+  if (slash == std::string::npos) return true;
+  return store.Find(kImages, image.substr(0, slash), image.substr(slash + 1)) != nullptr;
+}
+
+// Which condition tells of a failing start (kubevirt/kubevirt:pkg/virt-controller/watch/vm/vm.go,
+// the isVirtualMachineStatus… functions), and its reason.
+struct FaultCondition {
+  const char* type;
+  const char* status;
+  const char* reason;
+};
+FaultCondition ConditionOf(std::string_view printable_status) {
+  if (printable_status == "ErrorUnschedulable") return {"PodScheduled", "False", "Unschedulable"};
+  if (printable_status == "ErrorPvcNotFound") return {"Synchronized", "False", "FailedPvcNotFound"};
+  if (printable_status == "DataVolumeError") return {"DataVolumesReady", "False", "DVError"};
+  if (printable_status == "ErrImagePull" || printable_status == "ImagePullBackOff") {
+    return {"Synchronized", "False", "ErrImagePull"};
+  }
+  return {"Failure", "True", "FailedCreate"};
+}
+
+}  // namespace
+
+// The controllers' first sight of a VM: finalizers, claims, and the start.
+void Machines::Adopt(const std::string& uid) {
+  const Object vm = VmOf(uid);
+  if (vm == nullptr || IsTerminating(*vm)) return;
+  Machine& machine = machines_.at(uid);
+  Mutate(kVms, machine.ns, machine.name, [](Json& object) {
+    Json& finalizers = object["metadata"]["finalizers"];
+    if (!finalizers.is_array()) finalizers = Json::array();
+    finalizers.push_back(kKubeVirtFinalizer);
+    finalizers.push_back(kHarvesterFinalizer);
+  });
+  MakeClaims(machine, *vm);
+  if (Starts(*vm)) {
+    Boot(uid);
+    return;
+  }
+  Mutate(kVms, machine.ns, machine.name, [this](Json& object) {
+    object["status"]["printableStatus"] = "Stopped";
+    object["status"]["created"] = false;
+    object["status"]["ready"] = false;
+    SetCondition(object, "Ready", "False", "VMINotExists", "VMI does not exist", world_.wall());
+  });
+}
+
+// harvester/harvester:pkg/controller/master/virtualmachine/vm_controller.go,
+// createPVCsFromAnnotation: literally from the template, without an owner; an entry whose image is
+// not there is skipped.
+void Machines::MakeClaims(Machine& machine, const Json& vm) {
+  for (Json claim : ClaimTemplates(vm)) {
+    if (!claim.is_object() || NameOf(claim).empty()) continue;
+    if (!ImageExists(store_, claim)) {
+      machine.failure =
+          Failure{0, "ErrorPvcNotFound", "persistentvolumeclaim " + NameOf(claim) + " not found"};
+      continue;
+    }
+    if (store_.Find(kClaims, machine.ns, NameOf(claim)) != nullptr) continue;
+    claim["metadata"]["namespace"] = machine.ns;
+    claim["metadata"]["finalizers"] = Json::array({"kubernetes.io/pvc-protection"});
+    claim["status"] = {{"phase", "Bound"}};
+    store_.Stamp(kClaims, claim);
+    store_.Insert(kClaims, std::move(claim));
+  }
+}
+
+void Machines::Boot(const std::string& uid) {
+  const Object vm = VmOf(uid);
+  if (vm == nullptr || IsTerminating(*vm) || !Starts(*vm)) return;
+  Machine& machine = machines_.at(uid);
+  if (store_.Find(kInstances, machine.ns, machine.name) != nullptr) return;
+  const std::uint64_t boot = ++machine.boot;
+  if (machine.failure && machine.failure->printable_status == "Stopped") {
+    Fail(machine);
+    return;
+  }
+  Json instance = {{"metadata",
+                    {{"name", machine.name},
+                     {"namespace", machine.ns},
+                     {"labels", (*vm)["metadata"].value("labels", Json::object())},
+                     {"ownerReferences", Json::array({{{"apiVersion", ApiVersion(kVms)},
+                                                       {"kind", kVms.kind},
+                                                       {"name", machine.name},
+                                                       {"uid", uid},
+                                                       {"controller", true},
+                                                       {"blockOwnerDeletion", true}}})}}},
+                   {"spec", (*vm)["spec"]["template"].value("spec", Json::object())},
+                   {"status", {{"phase", "Pending"}}}};
+  store_.Stamp(kInstances, instance);
+  store_.Insert(kInstances, std::move(instance));
+  Mutate(kVms, machine.ns, machine.name, [this](Json& object) {
+    object["status"]["created"] = true;
+    object["status"]["ready"] = false;
+    object["status"]["printableStatus"] = "Starting";
+    SetCondition(object, "Ready", "False", "GuestNotRunning", "Guest VM is not reported as running",
+                 world_.wall());
+  });
+  if (machine.failure) {
+    Fail(machine);
+    return;
+  }
+  const base::Duration time = world_.options.boot_time;
+  world_.After(time / 4, [this, uid, boot] { SetPhase(uid, boot, "Scheduling"); });
+  world_.After(time / 2, [this, uid, boot] { SetPhase(uid, boot, "Scheduled"); });
+  world_.After(time - world_.options.reaction_time, [this, uid, boot] { Run(uid, boot); });
+}
+
+void Machines::Fail(Machine& machine) {
+  const Failure failure = *machine.failure;
+  Mutate(kVms, machine.ns, machine.name, [&failure, this](Json& vm) {
+    vm["status"]["printableStatus"] = failure.printable_status;
+    vm["status"]["ready"] = false;
+    if (failure.printable_status == "Stopped") {
+      // harvester/harvester:pkg/controller/master/virtualmachine/vm_controller.go, stopVM.
+      vm["status"]["created"] = false;
+      vm["spec"]["runStrategy"] = "Halted";
+      vm["metadata"]["annotations"][kQuotaAnnotation] = failure.message;
+      return;
+    }
+    const FaultCondition fault = ConditionOf(failure.printable_status);
+    SetCondition(vm, fault.type, fault.status, fault.reason, failure.message, world_.wall());
+  });
+  const Object vm = store_.Find(kVms, machine.ns, machine.name);
+  Emit(EventKind::kVmFailing, *vm, failure.printable_status + ": " + failure.message);
+}
+
+void Machines::SetPhase(const std::string& uid, std::uint64_t boot, const char* phase) {
+  const auto found = machines_.find(uid);
+  if (found == machines_.end() || found->second.boot != boot || found->second.ending) return;
+  Mutate(kInstances, found->second.ns, found->second.name,
+         [phase](Json& instance) { instance["status"]["phase"] = phase; });
+}
+
+void Machines::Run(const std::string& uid, std::uint64_t boot) {
+  const auto found = machines_.find(uid);
+  if (found == machines_.end() || found->second.boot != boot || found->second.ending) return;
+  Machine& machine = found->second;
+  const Object vm = VmOf(uid);
+  if (vm == nullptr || !Starts(*vm)) return;
+  // Its pod cannot mount what is not there.
+  machine.waits_for_secret = !UserDataOf(store_, *vm).has_value();
+  if (machine.waits_for_secret) return;
+  if (machine.address.empty()) machine.address = nomad_.NextAddress();
+  const std::string address = machine.address;
+  const bool runs = Mutate(kInstances, machine.ns, machine.name, [&address, this](Json& instance) {
+    const std::string mac = "52:54:00:" + UidOf(instance).substr(0, 2) + ":" +
+                            UidOf(instance).substr(2, 2) + ":" + UidOf(instance).substr(4, 2);
+    instance["status"] = {{"phase", "Running"},
+                          {"nodeName", "harvester-1"},
+                          {"interfaces", Json::array({{{"name", "nic-0"},
+                                                       {"mac", mac},
+                                                       {"ipAddress", address},
+                                                       {"ipAddresses", Json::array({address})},
+                                                       {"infoSource", "domain, guest-agent"}}})}};
+    SetCondition(instance, "Ready", "True", "", "", world_.wall());
+  });
+  if (!runs) return;
+  Mutate(kVms, machine.ns, machine.name, [this](Json& object) {
+    object["status"]["ready"] = true;
+    object["status"]["printableStatus"] = "Running";
+    SetCondition(object, "Ready", "True", "", "", world_.wall());
+  });
+  Emit(EventKind::kVmRunning, *VmOf(uid));
+  if (machine.never_joins || UserDataOf(store_, *vm)->empty()) return;
+  world_.After(world_.options.join_time, [this, uid, boot] { Join(uid, boot); });
+}
+
+void Machines::Join(const std::string& uid, std::uint64_t boot) {
+  const auto found = machines_.find(uid);
+  if (found == machines_.end() || found->second.boot != boot) return;
+  Machine& machine = found->second;
+  const Object vm = VmOf(uid);
+  if (vm == nullptr || store_.Find(kInstances, machine.ns, machine.name) == nullptr) return;
+  // A machine that starts again has its disk, and on it the ID of its node.
+  if (!machine.node_id.empty()) {
+    nomad_.ReturnClient(machine.node_id);
+    return;
+  }
+  NodeSpec spec = ReadGuest(*vm, UserDataOf(store_, *vm).value_or(""));
+  if (const auto name = guest_names_.find({machine.ns, machine.name}); name != guest_names_.end()) {
+    spec.name = name->second;
+    spec.attributes["unique.hostname"] = name->second;
+    spec.meta.erase("harvester_vm_uuid");
+  }
+  machine.node_id = nomad_.AddClient(std::move(spec), machine.address);
+}
+
+}  // namespace nomad_harvester::simulator

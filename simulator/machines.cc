@@ -1,0 +1,208 @@
+#include "machines.h"
+
+#include <utility>
+
+#include "nomad_harvester/base/json.h"
+
+#include "kube_api.h"
+
+namespace nomad_harvester::simulator {
+
+bool Machines::Mutate(const ResourceDef& def, const std::string& ns, const std::string& name,
+                      const Mutation& mutation) {
+  const Object current = store_.Find(def, ns, name);
+  if (current == nullptr) return false;
+  Json changed = *current;
+  mutation(changed);
+  store_.Replace(def, std::move(changed));
+  return true;
+}
+
+void Machines::Emit(EventKind kind, const Json& vm, std::string detail) {
+  Event event;
+  event.kind = kind;
+  event.ns = NamespaceOf(vm);
+  event.name = NameOf(vm);
+  event.id = UidOf(vm);
+  event.detail = std::move(detail);
+  event.object = std::make_shared<const Json>(vm);
+  world_.Emit(std::move(event));
+}
+
+void SetCondition(Json& object, const std::string& type, const std::string& status,
+                  const std::string& reason, const std::string& message, base::WallTime now) {
+  Json& conditions = object["status"]["conditions"];
+  if (!conditions.is_array()) conditions = Json::array();
+  Json fresh = {{"type", type},
+                {"status", status},
+                {"lastProbeTime", nullptr},
+                {"lastTransitionTime", base::FormatRfc3339(now)}};
+  if (!reason.empty()) fresh["reason"] = reason;
+  if (!message.empty()) fresh["message"] = message;
+  for (Json& condition : conditions) {
+    if (base::GetString(condition, "type") != type) continue;
+    if (base::GetString(condition, "status") == status) {
+      fresh["lastTransitionTime"] = condition["lastTransitionTime"];
+    }
+    condition = fresh;
+    return;
+  }
+  conditions.push_back(fresh);
+}
+
+bool Starts(const Json& vm) {
+  const Json* spec = base::FindMember(vm, "spec");
+  const std::string strategy = spec == nullptr ? "" : base::GetString(*spec, "runStrategy");
+  return strategy == "Always" || strategy == "RerunOnFailure" || strategy == "Once";
+}
+
+void Machines::FailStart(int next_vms, const std::string& printable_status,
+                         const std::string& message) {
+  next_failure_ = {next_vms, printable_status, message};
+}
+
+void Machines::NameGuest(const std::string& ns, const std::string& vm, const std::string& guest) {
+  guest_names_[{ns, vm}] = guest;
+}
+
+std::string Machines::NodeOf(const std::string& uid) const {
+  const auto found = machines_.find(uid);
+  return found == machines_.end() ? "" : found->second.node_id;
+}
+
+std::string Machines::RenewNode(const std::string& node_id) {
+  const NomadNode* old = nomad_.FindNode(node_id);
+  if (old == nullptr) return "";
+  const NodeSpec spec = old->spec;
+  const std::string address = old->address;
+  nomad_.LoseClient(node_id);
+  const std::string id = nomad_.AddClient(spec, address);
+  for (auto& [uid, machine] : machines_) {
+    if (machine.node_id == node_id) machine.node_id = id;
+  }
+  return id;
+}
+
+// A guest that is paused sends no heartbeats.
+void Machines::Pause(const std::string& uid, bool paused) {
+  const auto found = machines_.find(uid);
+  if (found == machines_.end()) return;
+  const Machine& machine = found->second;
+  Mutate(kVms, machine.ns, machine.name, [paused, this](Json& vm) {
+    vm["status"]["printableStatus"] = paused ? "Paused" : "Running";
+    vm["status"]["ready"] = !paused;
+    SetCondition(vm, "Ready", paused ? "False" : "True", paused ? "GuestNotRunning" : "", "",
+                 world_.wall());
+    SetCondition(vm, "Paused", paused ? "True" : "False", paused ? "PausedByUser" : "", "",
+                 world_.wall());
+  });
+  if (paused) {
+    nomad_.LoseClient(machine.node_id);
+  } else {
+    nomad_.ReturnClient(machine.node_id);
+  }
+}
+
+void Machines::OnChange(const ResourceDef& def, const Object& before, const Object& after) {
+  if (&def == &kVms) OnVmChange(before, after);
+  if (&def == &kSecrets) OnSecretChange(before, after);
+  if (&def == &kClaims && after != nullptr && IsTerminating(*after)) OnClaimDeletion(after);
+}
+
+void Machines::OnVmChange(const Object& before, const Object& after) {
+  const std::string uid = UidOf(after != nullptr ? *after : *before);
+  if (before == nullptr) {
+    Machine machine;
+    machine.ns = NamespaceOf(*after);
+    machine.name = NameOf(*after);
+    if (never_join_ > 0) {
+      --never_join_;
+      machine.never_joins = true;
+    }
+    if (next_failure_.left > 0) {
+      --next_failure_.left;
+      machine.failure = next_failure_;
+    }
+    machines_[uid] = std::move(machine);
+    world_.After(world_.options.reaction_time, [this, uid] { Adopt(uid); });
+    return;
+  }
+  if (after == nullptr) {
+    // Also one that no controller had seen yet.
+    world_.After(base::Duration::zero(), [this, uid] {
+      const auto found = machines_.find(uid);
+      if (found == machines_.end()) return;
+      nomad_.LoseClient(found->second.node_id);
+      machines_.erase(found);
+    });
+    // The garbage collector, for what it owned.
+    world_.After(world_.options.reaction_time, [this, uid] {
+      for (const ResourceDef* def : {&kSecrets, &kInstances, &kClaims}) {
+        const KubeStore::Objects all = store_.All(*def);
+        for (const auto& [key, object] : all) {
+          if (IsOwnedBy(*object, uid)) store_.Erase(*def, key.first, key.second);
+        }
+      }
+    });
+    return;
+  }
+  if (IsTerminating(*after) && !IsTerminating(*before)) {
+    machines_[uid].ending = true;
+    world_.After(world_.options.reaction_time, [this, uid] { BeginDeletion(uid); });
+    world_.After(world_.options.shutdown_time, [this, uid] {
+      EndInstance(uid);
+      Remove(uid);
+    });
+    return;
+  }
+  if (Starts(*before) && !Starts(*after)) {
+    world_.After(world_.options.reaction_time, [this, uid] { Halt(uid); });
+  } else if (!Starts(*before) && Starts(*after)) {
+    world_.After(world_.options.reaction_time, [this, uid] { Boot(uid); });
+  }
+}
+
+// An owner that is not there (any more) makes a dependent garbage, too
+// (kubernetes/kubernetes:pkg/controller/garbagecollector/garbagecollector.go).
+void Machines::OnSecretChange(const Object& before, const Object& after) {
+  if (after == nullptr) return;
+  if (before == nullptr) {
+    for (auto& [uid, machine] : machines_) {
+      const std::string waiting = uid;
+      if (!machine.waits_for_secret || machine.ns != NamespaceOf(*after)) continue;
+      world_.After(world_.options.reaction_time,
+                   [this, waiting, boot = machine.boot] { Run(waiting, boot); });
+    }
+  }
+  const Json* owners = base::FindPath(*after, {"metadata", "ownerReferences"});
+  if (owners == nullptr || !owners->is_array() || owners->empty()) return;
+  world_.After(world_.options.reaction_time, [this, after] { Collect(kSecrets, after); });
+}
+
+void Machines::Collect(const ResourceDef& def, const Object& object) {
+  const Object now = store_.Find(def, NamespaceOf(*object), NameOf(*object));
+  if (now == nullptr || UidOf(*now) != UidOf(*object)) return;
+  const Json* owners = base::FindPath(*now, {"metadata", "ownerReferences"});
+  if (owners == nullptr || !owners->is_array() || owners->empty()) return;
+  for (const Json& owner : *owners) {
+    if (base::GetString(owner, "kind") != kVms.kind) return;
+    if (VmOf(base::GetString(owner, "uid")) != nullptr) return;
+  }
+  store_.Erase(def, NamespaceOf(*now), NameOf(*now));
+}
+
+// kubernetes.io/pvc-protection: a claim stays until no pod uses it.
+void Machines::OnClaimDeletion(const Object& claim) {
+  world_.After(world_.options.reaction_time, [this, claim] {
+    const std::string ns = NamespaceOf(*claim);
+    const Object now = store_.Find(kClaims, ns, NameOf(*claim));
+    if (now == nullptr || UidOf(*now) != UidOf(*claim)) return;
+    for (const auto& [key, vm] : store_.All(kVms)) {
+      const bool runs = store_.Find(kInstances, key.first, key.second) != nullptr;
+      if (key.first == ns && runs && ClaimsOf(*vm).count(NameOf(*claim)) != 0) return;
+    }
+    store_.Erase(kClaims, ns, NameOf(*claim));
+  });
+}
+
+}  // namespace nomad_harvester::simulator

@@ -1,0 +1,113 @@
+#include "nomad_api.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/base/time.h"
+
+#include "kube_reply.h"
+
+namespace nomad_harvester::simulator {
+namespace {
+
+// hashicorp/nomad:nomad/structs/structs.go, MaxBlockingRPCQueryTime and the default.
+constexpr base::Duration kLongestWait = std::chrono::seconds(300);
+
+NomadReply Text(int status, std::string text) { return {TextReply(status, std::move(text)), 0}; }
+
+bool IsWriteOnly(const std::string& resource) {
+  return resource == "drain" || resource == "eligibility" || resource == "purge";
+}
+
+}  // namespace
+
+NomadCall ParseNomadCall(const http::HttpRequest& request) {
+  NomadCall call;
+  call.target = ParseTarget(request.target);
+  call.write = request.method != http::Method::kGet;
+  const auto& segments = call.target.segments;
+  if (segments.size() < 2 || segments[0] != "v1") return call;
+  call.resource = segments[1];
+  if (segments.size() > 2) call.id = segments[2];
+  if (segments[1] == "node" && segments.size() == 4) {
+    call.resource = segments[3] == "allocations" ? "node-allocations" : segments[3];
+  } else if (segments[1] == "job") {
+    call.resource = "jobs";
+  }
+  return call;
+}
+
+NomadWait ParseNomadWait(const http::HttpRequest& request) {
+  NomadWait result;
+  const Target target = ParseTarget(request.target);
+  if (const auto found = target.query.find("index"); found != target.query.end()) {
+    const auto index = base::ParseInt(found->second);
+    if (!index.ok() || *index < 0) {
+      result.refusal = TextReply(400, "Invalid index");
+      return result;
+    }
+    result.index = static_cast<std::uint64_t>(*index);
+  }
+  result.wait = kLongestWait;
+  if (const auto found = target.query.find("wait"); found != target.query.end()) {
+    const auto wait = base::ParseGoDuration(found->second);
+    if (!wait.ok()) {
+      result.refusal = TextReply(400, "Invalid wait time");
+      return result;
+    }
+    if (*wait > base::Duration::zero()) result.wait = std::min(*wait, kLongestWait);
+  }
+  return result;
+}
+
+NomadReply NomadApi::Handle(const http::HttpRequest& request) {
+  const NomadCall call = ParseNomadCall(request);
+  const std::string region = call.target.Query("region");
+  if (!region.empty() && region != world_.options.region) return Text(500, "No path to region");
+  const std::string& token = world_.options.nomad_token;
+  if (!token.empty() && call.resource != "status" && call.resource != "regions" &&
+      request.headers.Find("X-Nomad-Token").value_or("") != token &&
+      request.headers.Find("Authorization").value_or("") != "Bearer " + token) {
+    return Text(403, "Permission denied");
+  }
+  NomadReply reply = Dispatch(call, request);
+  if (reply.index != 0) {
+    reply.response.headers.Set("X-Nomad-Index", std::to_string(reply.index));
+    reply.response.headers.Set("X-Nomad-KnownLeader", "true");
+    reply.response.headers.Set("X-Nomad-LastContact", "0");
+  }
+  return reply;
+}
+
+NomadReply NomadApi::Dispatch(const NomadCall& call, const http::HttpRequest& request) {
+  if (call.write != IsWriteOnly(call.resource) && call.resource != "jobs") {
+    const bool known = call.resource == "nodes" || call.resource == "node" ||
+                       call.resource == "allocations" || IsWriteOnly(call.resource);
+    if (known) return Text(405, "Invalid method");
+  }
+  if (call.resource == "nodes") return Nodes(call.target);
+  if (call.resource == "node") return Node(call);
+  if (call.resource == "node-allocations") return NodeAllocations(call);
+  if (call.resource == "allocations") return Allocations(call.target);
+  if (call.resource == "allocation") return Allocation(call);
+  if (call.resource == "drain") return Drain(call, request.body);
+  if (call.resource == "eligibility") return Eligibility(call, request.body);
+  if (call.resource == "purge") return Purge(call);
+  if (call.resource == "acl") return Acl(call);
+  if (call.resource == "jobs" && request.method == http::Method::kDelete) return StopJob(call);
+  if (call.resource == "jobs" && call.write) return RegisterJob(request.body);
+  if (call.resource == "status" && call.id == "leader") {
+    return {JsonReply(200, "127.0.0.1:4647"), 0};
+  }
+  if (call.resource == "regions") {
+    return {JsonReply(200, nlohmann::json::array({world_.options.region})), 0};
+  }
+  // Nomad's own 404 of an unknown path has no body (observed on Nomad 1.10.5).
+  http::HttpResponse unknown;
+  unknown.status = 404;
+  return {unknown, 0};
+}
+
+}  // namespace nomad_harvester::simulator

@@ -1,0 +1,68 @@
+// The simulated Nomad's HTTP API: one request, one reply. Waiting is the cluster's.
+#ifndef NOMAD_HARVESTER_SIMULATOR_NOMAD_API_H_
+#define NOMAD_HARVESTER_SIMULATOR_NOMAD_API_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "nomad_harvester/http/message.h"
+
+#include "nlohmann/json.hpp"
+#include "nomad_state.h"
+#include "target.h"
+
+namespace nomad_harvester::simulator {
+
+// A request, understood: "/v1/<resource>/<id>/<action>".
+struct NomadCall {
+  Target target;
+  std::string resource;  // see RequestInfo::resource; empty: no path of the API
+  std::string id;
+  bool write = false;
+};
+NomadCall ParseNomadCall(const http::HttpRequest& request);
+
+// A blocking query's parameters (hashicorp/nomad:command/agent/http.go, parseWait).
+struct NomadWait {
+  std::uint64_t index = 0;  // 0: do not wait
+  base::Duration wait{};
+  std::optional<http::HttpResponse> refusal;
+};
+NomadWait ParseNomadWait(const http::HttpRequest& request);
+
+struct NomadReply {
+  http::HttpResponse response;
+  // What a blocking query compares; 0: the reply does not depend on any.
+  std::uint64_t index = 0;
+};
+
+class NomadApi {
+ public:
+  NomadApi(World& world, NomadState& state) : world_(world), state_(state) {}
+  NomadReply Handle(const http::HttpRequest& request);
+
+  bool blind = false;
+  bool acl = false;
+
+ private:
+  NomadReply Dispatch(const NomadCall& call, const http::HttpRequest& request);
+  NomadReply Nodes(const Target& target) const;
+  NomadReply Node(const NomadCall& call) const;
+  NomadReply NodeAllocations(const NomadCall& call) const;
+  NomadReply Allocations(const Target& target) const;
+  NomadReply Allocation(const NomadCall& call) const;
+  NomadReply Drain(const NomadCall& call, const std::string& body);
+  NomadReply Eligibility(const NomadCall& call, const std::string& body);
+  NomadReply Purge(const NomadCall& call);
+  NomadReply RegisterJob(const std::string& body);
+  NomadReply StopJob(const NomadCall& call);
+  NomadReply Acl(const NomadCall& call) const;
+
+  World& world_;
+  NomadState& state_;
+};
+
+}  // namespace nomad_harvester::simulator
+
+#endif  // NOMAD_HARVESTER_SIMULATOR_NOMAD_API_H_

@@ -1,0 +1,172 @@
+#include "nomad_json.h"
+
+#include <string>
+
+namespace nomad_harvester::simulator {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr char kVersion[] = "1.10.5";
+constexpr char kZeroTime[] = "0001-01-01T00:00:00Z";  // as Go writes an unset time
+
+Json LastDrainJson(const NomadNode& node) {
+  if (!node.last_drain) return nullptr;
+  const LastDrain& drain = *node.last_drain;
+  return {{"StartedAt", base::FormatRfc3339(drain.started_at)},
+          {"UpdatedAt", base::FormatRfc3339(drain.updated_at)},
+          {"Status", drain.status},
+          {"AccessorID", ""},
+          {"Meta", drain.meta.empty() ? Json(nullptr) : Json(drain.meta)}};
+}
+
+Json DrainStrategyJson(const NomadNode& node) {
+  if (!node.drain) return nullptr;
+  const DrainStrategy& drain = *node.drain;
+  return {{"Deadline", drain.deadline.count()},
+          {"IgnoreSystemJobs", drain.ignore_system_jobs},
+          {"StartedAt", base::FormatRfc3339Nanos(drain.started_at)},
+          {"ForceDeadline",
+           drain.force_at ? base::FormatRfc3339Nanos(*drain.force_at) : std::string(kZeroTime)}};
+}
+
+Json NodeResourcesJson() {
+  return {
+      {"Cpu",
+       {{"CpuShares", 4000}, {"TotalCpuCores", 2}, {"ReservableCpuCores", Json::array({0, 1})}}},
+      {"Memory", {{"MemoryMB", 4096}, {"MemoryMaxMB", 0}}},
+      {"Disk", {{"DiskMB", 20000}}},
+      {"Networks", Json::array()},
+      {"Devices", nullptr}};
+}
+
+Json ReservedResourcesJson() {
+  return {{"Cpu", {{"CpuShares", 0}, {"ReservedCpuCores", nullptr}}},
+          {"Memory", {{"MemoryMB", 0}}},
+          {"Disk", {{"DiskMB", 0}}},
+          {"Networks", {{"ReservedHostPorts", ""}}}};
+}
+
+Json Common(const NomadNode& node) {
+  return {{"ID", node.id},
+          {"Name", node.spec.name},
+          {"Datacenter", node.spec.datacenter},
+          {"NodeClass", node.spec.node_class},
+          {"NodePool", node.spec.node_pool},
+          {"Drain", node.drain.has_value()},
+          {"SchedulingEligibility", node.eligible ? "eligible" : "ineligible"},
+          {"Status", node.status},
+          {"StatusDescription", ""},
+          {"Drivers", Json::object()},
+          {"HostVolumes", nullptr},
+          {"LastDrain", LastDrainJson(node)},
+          {"CreateIndex", node.create_index},
+          {"ModifyIndex", node.modify_index}};
+}
+
+Json TimeOrNull(const std::optional<base::WallTime>& time) {
+  return time ? Json(base::FormatRfc3339Nanos(*time)) : Json(nullptr);
+}
+
+Json TaskState(const std::string& state, bool failed, const std::optional<base::WallTime>& started,
+               const std::optional<base::WallTime>& finished) {
+  return {{"State", state},
+          {"Failed", failed},
+          {"Restarts", 0},
+          {"StartedAt", TimeOrNull(started)},
+          {"FinishedAt", TimeOrNull(finished)},
+          {"Events", Json::array()}};
+}
+
+Json TaskStates(const NomadAllocation& allocation) {
+  // A client that has not told anything yet.
+  if (allocation.client_status == "pending") return nullptr;
+  Json states = {{"main", TaskState(allocation.main_state, allocation.client_status == "failed",
+                                    allocation.main_started, allocation.main_finished)}};
+  if (allocation.job.poststop > base::Duration::zero()) {
+    states["cleanup"] = TaskState(allocation.poststop_state, false, allocation.poststop_started,
+                                  allocation.poststop_finished);
+  }
+  return states;
+}
+
+Json AllocatedResources(const NomadAllocation& allocation) {
+  const Json main = {{"Cpu", {{"CpuShares", allocation.job.cpu}, {"ReservedCores", nullptr}}},
+                     {"Memory", {{"MemoryMB", allocation.job.memory_mb}, {"MemoryMaxMB", 0}}}};
+  return {{"Tasks", {{"main", main}}}, {"Shared", {{"DiskMB", 300}}}};
+}
+
+Json CommonAllocation(const NomadAllocation& allocation) {
+  const std::int64_t created = allocation.created_at.time_since_epoch().count();
+  return {{"ID", allocation.id},
+          {"Namespace", allocation.job.ns},
+          {"Name", allocation.job_id + ".group[0]"},
+          {"NodeID", allocation.node_id},
+          {"NodeName", allocation.node_name},
+          {"JobID", allocation.job_id},
+          {"TaskGroup", "group"},
+          {"ClientStatus", allocation.client_status},
+          {"ClientDescription", ""},
+          {"DesiredStatus", allocation.desired},
+          {"DesiredDescription", ""},
+          {"CreateIndex", allocation.create_index},
+          {"ModifyIndex", allocation.modify_index},
+          {"CreateTime", created},
+          {"ModifyTime", created}};
+}
+
+}  // namespace
+
+Json NodeJson(const NomadNode& node) {
+  Json json = Common(node);
+  json["HTTPAddr"] = node.address + ":4646";
+  json["TLSEnabled"] = false;
+  json["SecretID"] = "";
+  json["Attributes"] = node.spec.attributes;
+  json["Attributes"]["os.name"] = "ubuntu";
+  json["Attributes"]["unique.network.ip-address"] = node.address;
+  json["Meta"] = node.spec.meta;
+  json["Links"] = Json::object();
+  json["NodeResources"] = NodeResourcesJson();
+  json["ReservedResources"] = ReservedResourcesJson();
+  json["DrainStrategy"] = DrainStrategyJson(node);
+  json["StatusUpdatedAt"] =
+      std::chrono::floor<std::chrono::seconds>(node.status_updated_at).time_since_epoch().count();
+  json["Events"] = Json::array();
+  return json;
+}
+
+Json NodeStub(const NomadNode& node, bool resources, bool os) {
+  Json json = Common(node);
+  json["Address"] = node.address;
+  json["Version"] = kVersion;
+  if (os) json["Attributes"] = {{"os.name", "ubuntu"}};
+  if (resources) {
+    json["NodeResources"] = NodeResourcesJson();
+    json["ReservedResources"] = ReservedResourcesJson();
+  }
+  return json;
+}
+
+Json AllocationJson(const NomadAllocation& allocation) {
+  Json json = CommonAllocation(allocation);
+  json["Job"] = {{"ID", allocation.job_id},
+                 {"Name", allocation.job_id},
+                 {"Namespace", allocation.job.ns},
+                 {"Type", allocation.job.type}};
+  json["Resources"] = {{"CPU", allocation.job.cpu}, {"MemoryMB", allocation.job.memory_mb}};
+  json["AllocatedResources"] = AllocatedResources(allocation);
+  json["TaskStates"] = TaskStates(allocation);
+  json["DesiredTransition"] = {{"Migrate", nullptr}, {"Reschedule", nullptr}};
+  return json;
+}
+
+Json AllocationStub(const NomadAllocation& allocation, bool resources, bool task_states) {
+  Json json = CommonAllocation(allocation);
+  json["JobType"] = allocation.job.type;
+  if (resources) json["AllocatedResources"] = AllocatedResources(allocation);
+  json["TaskStates"] = task_states ? TaskStates(allocation) : Json(nullptr);
+  return json;
+}
+
+}  // namespace nomad_harvester::simulator

@@ -1,0 +1,214 @@
+// Nodes: how they register, go down, and what the node endpoints do to them.
+#include <algorithm>
+#include <utility>
+
+#include "nomad_json.h"
+#include "nomad_state.h"
+
+namespace nomad_harvester::simulator {
+
+std::uint64_t NomadState::Touch(NomadNode& node) {
+  nodes_index_ = ++index_;
+  return node.modify_index = index_;
+}
+
+void NomadState::EmitNode(EventKind kind, const NomadNode& node, std::string detail) {
+  Event event;
+  event.kind = kind;
+  event.name = node.spec.name;
+  event.id = node.id;
+  event.detail = std::move(detail);
+  event.node = std::make_shared<const nlohmann::json>(NodeJson(node));
+  if (node.last_drain) event.meta = node.last_drain->meta;
+  world_.Emit(std::move(event));
+}
+
+const NomadNode* NomadState::FindNode(const std::string& id) const {
+  const auto found = nodes_.find(id);
+  return found == nodes_.end() ? nullptr : &found->second;
+}
+
+const NomadNode* NomadState::LookUp(const std::string& id_or_name) const {
+  if (const NomadNode* node = FindNode(id_or_name)) return node;
+  const NomadNode* newest = nullptr;
+  for (const auto& [id, node] : nodes_) {
+    if (node.spec.name != id_or_name) continue;
+    if (newest == nullptr || node.create_index > newest->create_index) newest = &node;
+  }
+  return newest;
+}
+
+std::string NomadState::NextAddress() {
+  ++addresses_;
+  return "10.0." + std::to_string(100 + addresses_ / 250) + "." +
+         std::to_string(1 + addresses_ % 250);
+}
+
+std::string NomadState::AddClient(NodeSpec spec, std::string address) {
+  const std::string id = world_.random.NextUuid();
+  if (spec.node_pool.empty()) spec.node_pool = "default";
+  if (spec.datacenter.empty()) spec.datacenter = world_.options.datacenter;
+  spec.attributes.emplace("unique.hostname", spec.name);
+  Client client;
+  client.spec = std::move(spec);
+  client.address = std::move(address);
+  clients_.emplace(id, std::move(client));
+  Register(id);
+  return id;
+}
+
+bool NomadState::IsAlive(const std::string& id) const {
+  const auto client = clients_.find(id);
+  return client != clients_.end() && client->second.alive;
+}
+
+// A node that Nomad knows keeps what it knows of it: eligibility, drain, last drain
+// (hashicorp/nomad:nomad/state/state_store.go, upsertNodeTxn).
+void NomadState::Register(const std::string& id) {
+  const Client& client = clients_.at(id);
+  const auto [entry, is_new] = nodes_.try_emplace(id);
+  NomadNode& node = entry->second;
+  if (!is_new && node.status == "ready") return;
+  node.id = id;
+  node.spec = client.spec;
+  node.address = client.address;
+  node.status = "ready";
+  node.status_updated_at = world_.wall();
+  Touch(node);
+  if (is_new) node.create_index = node.modify_index;
+  EmitNode(EventKind::kNodeRegistered, node);
+  Schedule();
+}
+
+void NomadState::LoseClient(const std::string& id) {
+  const auto found = clients_.find(id);
+  if (found == clients_.end() || !found->second.alive) return;
+  found->second.alive = false;
+  const std::uint64_t life = ++found->second.life;
+  world_.After(world_.options.heartbeat_timeout, [this, id, life] {
+    const auto client = clients_.find(id);
+    if (client != clients_.end() && client->second.life == life) MarkDown(id);
+  });
+}
+
+void NomadState::ReturnClient(const std::string& id) {
+  const auto found = clients_.find(id);
+  if (found == clients_.end() || found->second.alive) return;
+  found->second.alive = true;
+  ++found->second.life;
+  Register(id);
+  // The client asks the servers again what it is to run and what to stop.
+  for (auto& [key, allocation] : allocations_) {
+    if (allocation.node_id != id || allocation.Terminal()) continue;
+    if (allocation.desired == "run") {
+      Start(key);
+    } else {
+      allocation.desired = "run";
+      Stop(allocation);
+    }
+  }
+}
+
+// hashicorp/nomad:nomad/heartbeat.go, invalidateHeartbeat; the scheduler then counts what ran there
+// as lost.
+void NomadState::MarkDown(const std::string& id) {
+  const auto found = nodes_.find(id);
+  if (found == nodes_.end() || found->second.status == "down") return;
+  NomadNode& node = found->second;
+  node.status = "down";
+  node.status_updated_at = world_.wall();
+  Touch(node);
+  EmitNode(EventKind::kNodeDown, node);
+  LoseAllOn(id);
+}
+
+namespace {
+
+base::WallTime WholeSeconds(base::WallTime time) {
+  return std::chrono::floor<std::chrono::seconds>(time);
+}
+
+}  // namespace
+
+// hashicorp/nomad:nomad/node_endpoint.go UpdateDrain and nomad/state/state_store.go
+// updateNodeDrainImpl: an update keeps StartedAt and, without a Meta, the old one; the deadline is
+// counted from now.
+bool NomadState::Drain(const std::string& id, base::Duration deadline, bool ignore_system_jobs,
+                       const StringMap& meta) {
+  const auto found = nodes_.find(id);
+  if (found == nodes_.end()) return false;
+  NomadNode& node = found->second;
+  const bool update = node.drain.has_value();
+  DrainStrategy strategy;
+  strategy.deadline = deadline;
+  strategy.ignore_system_jobs = ignore_system_jobs;
+  strategy.started_at = update ? node.drain->started_at : world_.wall();
+  if (deadline > base::Duration::zero()) {
+    strategy.force_at = world_.wall() + deadline;
+    strategy.force_at_mono = world_.now() + deadline;
+  }
+  node.drain = strategy;
+  node.eligible = false;
+  if (!update || !node.last_drain) {
+    node.last_drain = LastDrain{WholeSeconds(world_.wall()), {}, "draining", meta};
+  } else if (!meta.empty()) {
+    node.last_drain->meta = meta;
+  }
+  node.last_drain->status = "draining";
+  node.last_drain->updated_at = WholeSeconds(world_.wall());
+  Touch(node);
+  EmitNode(update ? EventKind::kDrainUpdated : EventKind::kDrainStarted, node);
+  WatchDrain(id);
+  return true;
+}
+
+// A null DrainSpec. What was draining is canceled and keeps its Meta; on an idle node MarkEligible
+// still counts, and LastDrain stays (observed on Nomad 1.10.5).
+bool NomadState::CancelDrain(const std::string& id, bool mark_eligible, const StringMap& meta) {
+  const auto found = nodes_.find(id);
+  if (found == nodes_.end()) return false;
+  NomadNode& node = found->second;
+  const bool was_draining = node.drain.has_value();
+  const bool was_eligible = node.eligible;
+  node.drain.reset();
+  if (mark_eligible) node.eligible = true;
+  if (was_draining && node.last_drain) {
+    node.last_drain->status = "canceled";
+    node.last_drain->updated_at = WholeSeconds(world_.wall());
+    if (!meta.empty()) node.last_drain->meta = meta;
+  }
+  Touch(node);
+  if (was_draining) EmitNode(EventKind::kDrainCancelled, node);
+  if (!was_eligible && node.eligible) EmitNode(EventKind::kEnabled, node);
+  Schedule();
+  return true;
+}
+
+NomadState::Eligibility NomadState::SetEligibility(const std::string& id, bool eligible) {
+  const auto found = nodes_.find(id);
+  if (found == nodes_.end()) return Eligibility::kUnknownNode;
+  NomadNode& node = found->second;
+  if (eligible && node.drain) return Eligibility::kDraining;
+  if (node.eligible == eligible) return Eligibility::kUnchanged;
+  node.eligible = eligible;
+  Touch(node);
+  EmitNode(eligible ? EventKind::kEnabled : EventKind::kMadeIneligible, node);
+  if (eligible) Schedule();
+  return Eligibility::kChanged;
+}
+
+bool NomadState::Purge(const std::string& id) {
+  const auto found = nodes_.find(id);
+  if (found == nodes_.end()) return false;
+  nodes_index_ = ++index_;
+  EmitNode(EventKind::kPurged, found->second);
+  nodes_.erase(found);
+  LoseAllOn(id);
+  // A client that is alive registers anew at its next heartbeat (hashicorp/nomad#3444).
+  world_.After(world_.options.heartbeat_interval, [this, id] {
+    if (IsAlive(id) && FindNode(id) == nullptr) Register(id);
+  });
+  return true;
+}
+
+}  // namespace nomad_harvester::simulator

@@ -1,0 +1,166 @@
+// Nomad's GETs: nodes, allocations, what the token may do.
+#include <algorithm>
+#include <vector>
+
+#include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/parse.h"
+
+#include "kube_reply.h"
+#include "nomad_api.h"
+#include "nomad_json.h"
+
+namespace nomad_harvester::simulator {
+namespace {
+
+using Json = nlohmann::json;
+
+NomadReply Indexed(std::uint64_t index, const Json& body) {
+  return {JsonReply(200, body), std::max<std::uint64_t>(1, index)};
+}
+
+// A part of hashicorp/go-bexpr: `Name == "x" and Status != "down"` on a node's own fields.
+std::optional<bool> MatchesFilter(const Json& node, std::string_view filter) {
+  while (!filter.empty()) {
+    const std::size_t end = filter.find(" and ");
+    const std::string_view part = base::TrimAsciiSpace(filter.substr(0, end));
+    filter = end == std::string_view::npos ? "" : filter.substr(end + 5);
+    const bool equal = part.find("!=") == std::string_view::npos;
+    const std::size_t op = part.find(equal ? "==" : "!=");
+    if (op == std::string_view::npos) return std::nullopt;
+    const std::string key(base::TrimAsciiSpace(part.substr(0, op)));
+    std::string_view value = base::TrimAsciiSpace(part.substr(op + 2));
+    if (value.size() < 2 || value.front() != '"' || value.back() != '"') return std::nullopt;
+    value = value.substr(1, value.size() - 2);
+    const auto is = base::FindString(node, key);
+    if (!is) return std::nullopt;
+    if ((*is == value) != equal) return false;
+  }
+  return true;
+}
+
+// per_page and next_token over elements whose keys ascend. The token is the key of the next page's
+// first element (hashicorp/nomad:nomad/state/paginator).
+template <typename T, typename Key, typename Render>
+NomadReply Page(const Target& target, std::uint64_t index, const std::vector<const T*>& all,
+                Key key, Render render) {
+  const std::int64_t per_page = base::ParseInt(target.Query("per_page")).value_or(0);
+  const std::string from = target.Query("next_token");
+  Json items = Json::array();
+  std::string next;
+  for (const T* element : all) {
+    if (!from.empty() && key(*element) < from) continue;
+    if (per_page > 0 && static_cast<std::int64_t>(items.size()) == per_page) {
+      next = key(*element);
+      break;
+    }
+    items.push_back(render(*element));
+  }
+  NomadReply reply = Indexed(index, items);
+  if (!next.empty()) reply.response.headers.Set("X-Nomad-NextToken", next);
+  return reply;
+}
+
+bool Flag(const Target& target, const std::string& key) {
+  return base::ParseGoBool(target.Query(key)).value_or(false);
+}
+
+}  // namespace
+
+NomadReply NomadApi::Nodes(const Target& target) const {
+  const std::string filter = target.Query("filter");
+  const std::string prefix = target.Query("prefix");
+  std::vector<const NomadNode*> nodes;
+  for (const auto& [id, node] : state_.nodes()) {
+    if (id.compare(0, prefix.size(), prefix) != 0) continue;
+    const auto matches = MatchesFilter(NodeJson(node), filter);
+    if (!matches) {
+      return {TextReply(400, "failed to read result page: error finding value in datum"), 0};
+    }
+    if (*matches) nodes.push_back(&node);
+  }
+  return Page(
+      target, state_.nodes_index(), nodes, [](const NomadNode& node) { return node.id; },
+      [&target](const NomadNode& node) {
+        return NodeStub(node, Flag(target, "resources"), Flag(target, "os"));
+      });
+}
+
+NomadReply NomadApi::Node(const NomadCall& call) const {
+  const NomadNode* node = state_.FindNode(call.id);
+  if (node == nullptr) return {TextReply(404, "node not found"), state_.nodes_index()};
+  return Indexed(node->modify_index, NodeJson(*node));
+}
+
+// Of a node that is not there: an empty list (observed on Nomad 1.10.5). What the token may not
+// read is left out without a word (hashicorp/nomad:nomad/node_endpoint.go, GetAllocs).
+NomadReply NomadApi::NodeAllocations(const NomadCall& call) const {
+  Json items = Json::array();
+  std::uint64_t index = 0;
+  for (const auto& [id, allocation] : state_.allocations()) {
+    if (allocation.node_id != call.id || blind) continue;
+    items.push_back(AllocationJson(allocation));
+    index = std::max(index, allocation.modify_index);
+  }
+  return Indexed(index == 0 ? state_.allocations_index() : index, items);
+}
+
+NomadReply NomadApi::Allocations(const Target& target) const {
+  if (blind) return {TextReply(403, "Permission denied"), 0};
+  std::vector<const NomadAllocation*> allocations;
+  const std::string ns = target.Query("namespace");
+  for (const auto& [id, allocation] : state_.allocations()) {
+    if (ns == "*" || allocation.job.ns == (ns.empty() ? "default" : ns)) {
+      allocations.push_back(&allocation);
+    }
+  }
+  const auto hides = [&target](const char* key) { return target.Query(key) == "false"; };
+  return Page(
+      target, state_.allocations_index(), allocations,
+      [](const NomadAllocation& allocation) { return allocation.id; },
+      [&target, &hides](const NomadAllocation& allocation) {
+        // hashicorp/nomad:command/agent/alloc_endpoint.go: task states unless declined.
+        return AllocationStub(allocation, Flag(target, "resources"), !hides("task_states"));
+      });
+}
+
+NomadReply NomadApi::Allocation(const NomadCall& call) const {
+  const auto found = state_.allocations().find(call.id);
+  if (found == state_.allocations().end() || blind) {
+    return {TextReply(404, "alloc not found"), 0};
+  }
+  return Indexed(found->second.modify_index, AllocationJson(found->second));
+}
+
+// hashicorp/nomad:nomad/acl_endpoint.go: with ACLs off every question about them is a 400.
+NomadReply NomadApi::Acl(const NomadCall& call) const {
+  if (!acl && !blind) return {TextReply(400, "ACL support disabled"), 0};
+  const auto& segments = call.target.segments;
+  if (call.id == "token") {
+    return Indexed(7, {{"AccessorID", "5f3c9a52-7a35-4b0f-9b13-0a8c9d2e4f10"},
+                       {"Name", "nomad-autoscaler"},
+                       {"Type", "client"},
+                       {"Policies", Json::array({"nomad-autoscaler"})},
+                       {"Roles", nullptr},
+                       {"Global", false}});
+  }
+  if (call.id == "policy" && segments.size() == 4 && segments[3] == "nomad-autoscaler") {
+    Json namespaces = Json::array();
+    if (!blind) {
+      namespaces.push_back(
+          {{"Name", "*"}, {"Policy", ""}, {"Capabilities", Json::array({"read-job"})}});
+    }
+    return Indexed(
+        7,
+        {{"Name", "nomad-autoscaler"},
+         {"Description", ""},
+         {"Rules", ""},
+         {"RulesJSON",
+          {{"Namespaces", blind ? Json(nullptr) : namespaces}, {"Node", {{"Policy", "write"}}}}}});
+  }
+  if (call.id == "policies") {
+    return Indexed(7, Json::array({{{"Name", "nomad-autoscaler"}, {"Description", ""}}}));
+  }
+  return {TextReply(404, "ACL policy not found"), 0};
+}
+
+}  // namespace nomad_harvester::simulator

@@ -1,0 +1,211 @@
+// Jobs and allocations: where they are placed, how they end.
+#include <utility>
+
+#include "nomad_json.h"
+#include "nomad_state.h"
+
+namespace nomad_harvester::simulator {
+
+std::uint64_t NomadState::Touch(NomadAllocation& allocation) {
+  allocations_index_ = ++index_;
+  return allocation.modify_index = index_;
+}
+
+void NomadState::EmitAllocation(EventKind kind, const NomadAllocation& allocation) {
+  Event event;
+  event.kind = kind;
+  event.name = allocation.id;
+  event.id = allocation.node_id;
+  event.detail = allocation.job_id;
+  event.object = std::make_shared<const nlohmann::json>(AllocationJson(allocation));
+  world_.Emit(std::move(event));
+}
+
+void NomadState::RunJob(const JobSpec& job) {
+  jobs_[job.id] = Job{job, false};
+  ++index_;
+  Schedule();
+}
+
+bool NomadState::StopJob(const std::string& id) {
+  const auto found = jobs_.find(id);
+  if (found == jobs_.end()) return false;
+  found->second.stopped = true;
+  ++index_;
+  for (auto& [key, allocation] : allocations_) {
+    if (allocation.job_id == id && !allocation.Terminal()) Stop(allocation);
+  }
+  return true;
+}
+
+void NomadState::Hang(const std::string& node_id, bool hang) {
+  if (hang) {
+    hanging_.insert(node_id);
+    return;
+  }
+  if (hanging_.erase(node_id) == 0) return;
+  for (auto& [key, allocation] : allocations_) {
+    if (allocation.node_id != node_id || allocation.Terminal() || allocation.desired == "run") {
+      continue;
+    }
+    allocation.desired = "run";  // told again
+    Stop(allocation);
+  }
+  DrainStep(node_id);
+}
+
+void NomadState::Schedule() {
+  for (const auto& [id, job] : jobs_) {
+    if (job.stopped) continue;
+    if (job.spec.type == "system") {
+      ScheduleSystemJob(job);
+    } else {
+      ScheduleJob(job);
+    }
+  }
+}
+
+// What is missing is placed as far as there is room; the rest stays a blocked evaluation until a
+// node becomes eligible. Batch work that was stopped by a drain's deadline is not run again, what
+// was lost is.
+void NomadState::ScheduleJob(const Job& job) {
+  int have = 0;
+  for (const auto& [id, allocation] : allocations_) {
+    if (allocation.job_id != job.spec.id || allocation.client_status == "lost") continue;
+    const bool live = allocation.desired == "run" && !allocation.Terminal();
+    if (live || job.spec.type == "batch") ++have;
+  }
+  for (; have < job.spec.count; ++have) {
+    const NomadNode* node = LeastLoaded(job.spec);
+    if (node == nullptr) return;
+    Place(job.spec, *node);
+  }
+}
+
+void NomadState::ScheduleSystemJob(const Job& job) {
+  std::set<std::string> covered;
+  for (const auto& [id, allocation] : allocations_) {
+    if (allocation.job_id == job.spec.id && allocation.desired == "run" && !allocation.Terminal()) {
+      covered.insert(allocation.node_id);
+    }
+  }
+  for (const auto& [id, node] : nodes_) {
+    if (covered.count(id) == 0 && CanPlace(node, job.spec)) Place(job.spec, node);
+  }
+}
+
+bool NomadState::CanPlace(const NomadNode& node, const JobSpec& job) const {
+  return node.eligible && !node.drain && node.status == "ready" &&
+         (job.node_name.empty() || job.node_name == node.spec.name);
+}
+
+const NomadNode* NomadState::LeastLoaded(const JobSpec& job) const {
+  const NomadNode* best = nullptr;
+  int best_load = 0;
+  for (const auto& [id, node] : nodes_) {
+    if (!CanPlace(node, job)) continue;
+    int load = 0;
+    for (const auto& [key, allocation] : allocations_) {
+      if (allocation.node_id == id && !allocation.Terminal()) ++load;
+    }
+    const bool better = best == nullptr || load < best_load ||
+                        (load == best_load && node.create_index < best->create_index);
+    if (!better) continue;
+    best = &node;
+    best_load = load;
+  }
+  return best;
+}
+
+void NomadState::Place(const JobSpec& job, const NomadNode& node) {
+  NomadAllocation allocation;
+  allocation.id = world_.random.NextUuid();
+  allocation.job_id = job.id;
+  allocation.node_id = node.id;
+  allocation.node_name = node.spec.name;
+  allocation.job = job;
+  allocation.created_at = world_.wall();
+  allocation.create_index = Touch(allocation);
+  const std::string id = allocation.id;
+  const auto entry = allocations_.emplace(id, std::move(allocation)).first;
+  EmitAllocation(EventKind::kAllocationPlaced, entry->second);
+  world_.After(world_.options.start_time, [this, id] { Start(id); });
+}
+
+void NomadState::Start(const std::string& id) {
+  NomadAllocation& allocation = allocations_.at(id);
+  if (allocation.client_status != "pending" || allocation.desired != "run" ||
+      !IsAlive(allocation.node_id)) {
+    return;
+  }
+  allocation.client_status = "running";
+  allocation.main_state = "running";
+  allocation.main_started = world_.wall();
+  Touch(allocation);
+  EmitAllocation(EventKind::kAllocationRunning, allocation);
+  if (allocation.job.type == "batch" && allocation.job.run_for > base::Duration::zero()) {
+    world_.After(allocation.job.run_for, [this, id] { EndMain(id, "complete"); });
+  }
+}
+
+void NomadState::Stop(NomadAllocation& allocation) {
+  if (allocation.desired == "stop") return;
+  allocation.desired = "stop";
+  Touch(allocation);
+  EmitAllocation(EventKind::kAllocationStopping, allocation);
+  if (allocation.job.never_stops) return;
+  const std::string id = allocation.id;
+  // What batch work leaves when it is killed counts as failed (observed on Nomad 1.10.5).
+  const std::string status = allocation.job.type == "batch" ? "failed" : "complete";
+  world_.After(world_.options.stop_time, [this, id, status] {
+    if (hanging_.count(allocations_.at(id).node_id) == 0) EndMain(id, status);
+  });
+}
+
+// The allocation's status is told by its main task: poststop tasks run on under a terminal one
+// (observed on Nomad 1.10.5).
+void NomadState::EndMain(const std::string& id, const std::string& client_status) {
+  NomadAllocation& allocation = allocations_.at(id);
+  if (allocation.Terminal() || !IsAlive(allocation.node_id)) return;
+  const bool ran = allocation.main_state == "running";
+  allocation.client_status = client_status;
+  allocation.main_state = "dead";
+  allocation.main_finished = world_.wall();
+  const bool cleans_up = ran && allocation.job.poststop > base::Duration::zero();
+  allocation.poststop_state = cleans_up ? "running" : "dead";
+  if (cleans_up) {
+    allocation.poststop_started = world_.wall();
+    world_.After(allocation.job.poststop, [this, id] { EndPoststop(id); });
+  }
+  Touch(allocation);
+  EmitAllocation(EventKind::kAllocationStopped, allocation);
+  DrainStep(allocation.node_id);
+  Schedule();
+}
+
+void NomadState::EndPoststop(const std::string& id) {
+  NomadAllocation& allocation = allocations_.at(id);
+  if (allocation.poststop_state != "running" || !IsAlive(allocation.node_id)) return;
+  allocation.poststop_state = "dead";
+  allocation.poststop_finished = world_.wall();
+  Touch(allocation);
+  EmitAllocation(EventKind::kAllocationQuiet, allocation);
+}
+
+// The tasks' states stay as the client last told them.
+void NomadState::Lose(NomadAllocation& allocation) {
+  allocation.client_status = "lost";
+  allocation.desired = "stop";
+  Touch(allocation);
+  EmitAllocation(EventKind::kAllocationLost, allocation);
+}
+
+void NomadState::LoseAllOn(const std::string& node_id) {
+  for (auto& [key, allocation] : allocations_) {
+    if (allocation.node_id == node_id && !allocation.Terminal()) Lose(allocation);
+  }
+  DrainStep(node_id);
+  Schedule();
+}
+
+}  // namespace nomad_harvester::simulator

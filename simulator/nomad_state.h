@@ -1,0 +1,154 @@
+// The simulated Nomad: clients, nodes, jobs, allocations, and what moves them. Guarded by the
+// cluster's mutex.
+#ifndef NOMAD_HARVESTER_SIMULATOR_NOMAD_STATE_H_
+#define NOMAD_HARVESTER_SIMULATOR_NOMAD_STATE_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "nomad_harvester/simulator/options.h"
+
+#include "world.h"
+
+namespace nomad_harvester::simulator {
+
+using StringMap = std::map<std::string, std::string>;
+
+struct DrainStrategy {
+  base::Duration deadline{};  // >0 from the request on, 0 none, <0 at once
+  bool ignore_system_jobs = false;
+  base::WallTime started_at{};
+  std::optional<base::WallTime> force_at{};
+  std::optional<base::MonoTime> force_at_mono{};
+};
+
+struct LastDrain {
+  base::WallTime started_at{};  // whole seconds
+  base::WallTime updated_at{};
+  std::string status;  // "draining", "complete", "canceled"
+  StringMap meta;
+};
+
+struct NomadNode {
+  std::string id;
+  NodeSpec spec;
+  std::string address;
+  std::string status = "ready";
+  base::WallTime status_updated_at{};
+  bool eligible = true;
+  std::optional<DrainStrategy> drain;
+  std::optional<LastDrain> last_drain;
+  std::uint64_t create_index = 0;
+  std::uint64_t modify_index = 0;
+};
+
+struct NomadAllocation {
+  std::string id;
+  std::string job_id;
+  std::string node_id;
+  std::string node_name;
+  JobSpec job;
+  std::string desired = "run";
+  std::string client_status = "pending";
+  std::string main_state = "pending";
+  std::string poststop_state = "pending";  // if the job has such a task
+  std::optional<base::WallTime> main_started, main_finished, poststop_started, poststop_finished;
+  base::WallTime created_at{};
+  std::uint64_t create_index = 0;
+  std::uint64_t modify_index = 0;
+
+  bool Terminal() const {
+    return client_status == "complete" || client_status == "failed" || client_status == "lost";
+  }
+};
+
+class NomadState {
+ public:
+  explicit NomadState(World& world) : world_(world) {}
+
+  // --- Agents on machines. A client that is alive keeps its node registered.
+  std::string NextAddress();
+  std::string AddClient(NodeSpec spec, std::string address);
+  void LoseClient(const std::string& id);    // no heartbeats from now on
+  void ReturnClient(const std::string& id);  // they are back: the node is ready
+  bool IsAlive(const std::string& id) const;
+
+  // --- The endpoints' effects; false: no such node.
+  bool Drain(const std::string& id, base::Duration deadline, bool ignore_system_jobs,
+             const StringMap& meta);
+  bool CancelDrain(const std::string& id, bool mark_eligible, const StringMap& meta);
+  enum class Eligibility { kUnknownNode, kDraining, kUnchanged, kChanged };
+  Eligibility SetEligibility(const std::string& id, bool eligible);
+  bool Purge(const std::string& id);
+
+  void RunJob(const JobSpec& job);
+  bool StopJob(const std::string& id);
+  void Hang(const std::string& node_id, bool hang);
+
+  const std::map<std::string, NomadNode>& nodes() const { return nodes_; }
+  const std::map<std::string, NomadAllocation>& allocations() const { return allocations_; }
+  const NomadNode* FindNode(const std::string& id) const;
+  // By ID or name; of several of a name, the one that registered last.
+  const NomadNode* LookUp(const std::string& id_or_name) const;
+
+  std::uint64_t index() const { return index_; }
+  std::uint64_t nodes_index() const { return nodes_index_; }
+  std::uint64_t allocations_index() const { return allocations_index_; }
+
+ private:
+  struct Client {
+    NodeSpec spec;
+    std::string address;
+    bool alive = true;
+    std::uint64_t life = 0;  // tells the heartbeats before a silence from those after it
+  };
+  struct Job {
+    JobSpec spec;
+    bool stopped = false;
+  };
+
+  std::uint64_t Touch(NomadNode& node);
+  std::uint64_t Touch(NomadAllocation& allocation);
+  void EmitNode(EventKind kind, const NomadNode& node, std::string detail = "");
+  void EmitAllocation(EventKind kind, const NomadAllocation& allocation);
+  void Register(const std::string& id);
+  void MarkDown(const std::string& id);
+
+  // nomad_drainer.cc
+  void WatchDrain(const std::string& id);
+  void DrainStep(const std::string& id);
+  void CompleteDrain(NomadNode& node, bool deadline_reached);
+
+  // nomad_scheduler.cc
+  void Schedule();
+  void ScheduleJob(const Job& job);
+  void ScheduleSystemJob(const Job& job);
+  bool CanPlace(const NomadNode& node, const JobSpec& job) const;
+  const NomadNode* LeastLoaded(const JobSpec& job) const;
+  void Place(const JobSpec& job, const NomadNode& node);
+  void Start(const std::string& id);
+  void Stop(NomadAllocation& allocation);
+  void EndMain(const std::string& id, const std::string& client_status);
+  void EndPoststop(const std::string& id);
+  void Lose(NomadAllocation& allocation);
+  void LoseAllOn(const std::string& node_id);
+
+  World& world_;
+  std::uint64_t index_ = 10;
+  std::uint64_t nodes_index_ = 1;
+  std::uint64_t allocations_index_ = 1;
+  int addresses_ = 0;
+  std::map<std::string, Client> clients_;
+  std::map<std::string, NomadNode> nodes_;
+  std::map<std::string, NomadAllocation> allocations_;
+  std::map<std::string, Job> jobs_;
+  std::set<std::string> hanging_;
+};
+
+}  // namespace nomad_harvester::simulator
+
+#endif  // NOMAD_HARVESTER_SIMULATOR_NOMAD_STATE_H_

@@ -1,0 +1,222 @@
+// What operators and the world do to a cluster.
+#include <set>
+#include <utility>
+
+#include "nomad_harvester/base/json.h"
+
+#include "cluster_impl.h"
+#include "kube_schema.h"
+#include "seed.h"
+
+namespace nomad_harvester::simulator {
+namespace {
+
+// The claims of a copy get names of their own, as Harvester's page gives them.
+Json CopyOf(const Json& vm, const std::string& new_name) {
+  Json copy = {{"metadata",
+                {{"name", new_name},
+                 {"namespace", NamespaceOf(vm)},
+                 {"labels", vm["metadata"].value("labels", Json::object())},
+                 {"annotations", vm["metadata"].value("annotations", Json::object())}}},
+               {"spec", vm.value("spec", Json::object())}};
+  std::string text = base::DumpJson(copy);
+  const std::string old_claim = NameOf(vm) + "-disk-";
+  const std::string new_claim = new_name + "-disk-";
+  for (std::size_t at = text.find(old_claim); at != std::string::npos;
+       at = text.find(old_claim, at + new_claim.size())) {
+    text.replace(at, old_claim.size(), new_claim);
+  }
+  return base::ParseJson(text, "the copy").value_or(copy);
+}
+
+}  // namespace
+
+bool Cluster::Impl::WithVm(const std::string& name, const std::function<void(const Object&)>& fn) {
+  bool found = false;
+  Act(Actor::kOperator, [&]() NH_REQUIRES(mutex) {
+    const Object vm = store.FindByName(kVms, name);
+    found = vm != nullptr;
+    if (found) fn(vm);
+  });
+  return found;
+}
+
+bool Cluster::Impl::WithNode(const std::string& name,
+                             const std::function<void(const std::string&)>& fn) {
+  bool found = false;
+  Act(Actor::kOperator, [&]() NH_REQUIRES(mutex) {
+    const NomadNode* node = nomad.LookUp(name);
+    found = node != nullptr;
+    if (found) fn(std::string(node->id));
+  });
+  return found;
+}
+
+bool Cluster::EditAnnotation(const std::string& vm, const std::string& key,
+                             const std::optional<std::string>& value) {
+  return impl_->WithVm(vm, [&](const Object& object) NH_REQUIRES(impl_->mutex) {
+    Json changed = *object;
+    Json& annotations = changed["metadata"]["annotations"];
+    if (!annotations.is_object()) annotations = Json::object();
+    if (value) {
+      annotations[key] = *value;
+    } else {
+      annotations.erase(key);
+    }
+    impl_->store.Replace(kVms, std::move(changed));
+  });
+}
+
+bool Cluster::DeleteVmByHand(const std::string& vm) {
+  return impl_->WithVm(vm, [&](const Object& object) NH_REQUIRES(impl_->mutex) {
+    impl_->kube_api.DeleteByHand(kVms, NamespaceOf(*object), NameOf(*object));
+  });
+}
+
+bool Cluster::StopVm(const std::string& vm) {
+  return impl_->WithVm(vm, [&](const Object& object) NH_REQUIRES(impl_->mutex) {
+    Json changed = *object;
+    changed["spec"]["runStrategy"] = "Halted";
+    impl_->store.Replace(kVms, std::move(changed));
+  });
+}
+
+bool Cluster::StartVm(const std::string& vm) {
+  return impl_->WithVm(vm, [&](const Object& object) NH_REQUIRES(impl_->mutex) {
+    Json changed = *object;
+    changed["spec"]["runStrategy"] = "RerunOnFailure";
+    impl_->store.Replace(kVms, std::move(changed));
+  });
+}
+
+bool Cluster::PauseVm(const std::string& vm, bool paused) {
+  return impl_->WithVm(vm, [&](const Object& object) NH_REQUIRES(impl_->mutex) {
+    impl_->machines.Pause(UidOf(*object), paused);
+  });
+}
+
+bool Cluster::CloneVm(const std::string& vm, const std::string& new_name, bool same_user_data) {
+  return impl_->WithVm(vm, [&](const Object& object) NH_REQUIRES(impl_->mutex) {
+    Json copy = CopyOf(*object, new_name);
+    if (!same_user_data) impl_->machines.NameGuest(NamespaceOf(*object), new_name, new_name);
+    impl_->store.Stamp(kVms, copy);
+    impl_->store.Insert(kVms, std::move(copy));
+  });
+}
+
+void Cluster::NeverJoin(int next_vms) {
+  base::MutexLock lock(impl_->mutex);
+  impl_->machines.NeverJoin(next_vms);
+}
+
+void Cluster::FailStart(int next_vms, const std::string& printable_status,
+                        const std::string& message) {
+  base::MutexLock lock(impl_->mutex);
+  impl_->machines.FailStart(next_vms, printable_status, message);
+}
+
+bool Cluster::HangDeletion(const std::string& vm, bool hang) {
+  return impl_->WithVm(vm, [&](const Object& object) NH_REQUIRES(impl_->mutex) {
+    impl_->machines.HangDeletion(UidOf(*object), hang);
+  });
+}
+
+void Cluster::SetImageReady(const std::string& image, bool ready) {
+  impl_->Act(Actor::kOperator, [&]() NH_REQUIRES(impl_->mutex) {
+    const Object object = FindImage(impl_->store, image);
+    if (object == nullptr) return;
+    impl_->store.Replace(kImages, WithImageReady(*object, ready, impl_->world.wall()));
+  });
+}
+
+void Cluster::SetQuotaExceeded(const std::optional<std::string>& message) {
+  base::MutexLock lock(impl_->mutex);
+  impl_->kube_api.quota_exceeded = message;
+}
+
+bool Cluster::PutObject(const nlohmann::json& object) {
+  const ResourceDef* def =
+      FindResourceByKind(base::GetString(object, "apiVersion"), base::GetString(object, "kind"));
+  if (def == nullptr) return false;
+  impl_->Act(Actor::kOperator, [&]() NH_REQUIRES(impl_->mutex) {
+    Json fresh = object;
+    SetDefaults(*def, fresh);
+    const Object old = impl_->store.Find(*def, NamespaceOf(fresh), NameOf(fresh));
+    impl_->store.Stamp(*def, fresh);
+    if (old == nullptr) {
+      impl_->store.Insert(*def, std::move(fresh));
+      return;
+    }
+    fresh["metadata"]["uid"] = UidOf(*old);
+    fresh["metadata"]["creationTimestamp"] = MetaString(*old, "creationTimestamp");
+    impl_->store.Replace(*def, std::move(fresh));
+  });
+  return true;
+}
+
+bool Cluster::CancelDrain(const std::string& node, bool mark_eligible) {
+  return impl_->WithNode(node, [&](const std::string& id) NH_REQUIRES(impl_->mutex) {
+    impl_->nomad.CancelDrain(id, mark_eligible, {});
+  });
+}
+
+bool Cluster::OperatorDrain(const std::string& node, base::Duration deadline,
+                            const std::map<std::string, std::string>& meta) {
+  return impl_->WithNode(node, [&](const std::string& id) NH_REQUIRES(impl_->mutex) {
+    impl_->nomad.Drain(id, deadline, false, meta);
+  });
+}
+
+bool Cluster::SetEligible(const std::string& node, bool eligible) {
+  return impl_->WithNode(node, [&](const std::string& id) NH_REQUIRES(impl_->mutex) {
+    impl_->nomad.SetEligibility(id, eligible);
+  });
+}
+
+bool Cluster::PurgeNode(const std::string& node) {
+  return impl_->WithNode(
+      node, [&](const std::string& id) NH_REQUIRES(impl_->mutex) { impl_->nomad.Purge(id); });
+}
+
+bool Cluster::HangDrain(const std::string& node, bool hang) {
+  return impl_->WithNode(
+      node, [&](const std::string& id) NH_REQUIRES(impl_->mutex) { impl_->nomad.Hang(id, hang); });
+}
+
+std::string Cluster::AddForeignNode(const NodeSpec& spec) {
+  std::string id;
+  impl_->Act(Actor::kOperator, [&]() NH_REQUIRES(impl_->mutex) {
+    id = impl_->nomad.AddClient(spec, impl_->nomad.NextAddress());
+  });
+  return id;
+}
+
+bool Cluster::KillNode(const std::string& node) {
+  return impl_->WithNode(
+      node, [&](const std::string& id) NH_REQUIRES(impl_->mutex) { impl_->nomad.LoseClient(id); });
+}
+
+bool Cluster::ReviveNode(const std::string& node) {
+  return impl_->WithNode(node, [&](const std::string& id)
+                                   NH_REQUIRES(impl_->mutex) { impl_->nomad.ReturnClient(id); });
+}
+
+std::string Cluster::ReviveNodeUnderNewId(const std::string& node) {
+  std::string fresh;
+  impl_->WithNode(node, [&](const std::string& id)
+                            NH_REQUIRES(impl_->mutex) { fresh = impl_->machines.RenewNode(id); });
+  return fresh;
+}
+
+void Cluster::RunJob(const JobSpec& job) {
+  impl_->Act(Actor::kOperator, [&]() NH_REQUIRES(impl_->mutex) { impl_->nomad.RunJob(job); });
+}
+
+bool Cluster::StopJob(const std::string& id) {
+  bool known = false;
+  impl_->Act(Actor::kOperator,
+             [&]() NH_REQUIRES(impl_->mutex) { known = impl_->nomad.StopJob(id); });
+  return known;
+}
+
+}  // namespace nomad_harvester::simulator

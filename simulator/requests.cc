@@ -1,0 +1,201 @@
+// The way of a request: counted, perhaps lost, applied, perhaps kept waiting.
+#include <algorithm>
+#include <utility>
+
+#include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/base/status.h"
+
+#include "cluster_impl.h"
+#include "kube_reply.h"
+
+namespace nomad_harvester::simulator {
+namespace {
+
+RequestInfo DescribeKube(const http::HttpRequest& request) {
+  const KubeCall call = ParseKubeCall(request);
+  RequestInfo info;
+  info.verb = call.dry_run ? "try" : call.verb;
+  if (call.def != nullptr) info.resource = call.def->plural;
+  if (!call.review.empty()) info.resource = call.review;
+  info.name = call.name;
+  if (info.name.empty() && call.verb == "create") {
+    const auto body = base::ParseJson(request.body, "the body");
+    if (body.ok()) info.name = NameOf(*body);
+  }
+  info.has_effect = call.review.empty() && !call.dry_run && call.def != nullptr &&
+                    request.method != http::Method::kGet;
+  return info;
+}
+
+RequestInfo DescribeNomad(const http::HttpRequest& request) {
+  const NomadCall call = ParseNomadCall(request);
+  RequestInfo info;
+  info.resource = call.resource;
+  info.name = call.id;
+  const bool list = call.resource == "nodes" || call.resource == "allocations" ||
+                    call.resource == "node-allocations";
+  info.verb = list ? "list" : "get";
+  if (call.write) info.verb = call.resource == "jobs" ? "create" : "update";
+  if (request.method == http::Method::kDelete) info.verb = "delete";
+  info.has_effect = call.write;
+  return info;
+}
+
+http::HttpResponse FaultAnswer(System system, const Fault& fault) {
+  http::HttpResponse response;
+  if (!fault.body.empty()) {
+    response = TextReply(fault.status, fault.body);
+    if (fault.body.front() == '{') response.headers.Set("Content-Type", "application/json");
+  } else if (fault.status == 429) {
+    // kubernetes/kubernetes:staging/src/k8s.io/apiserver/pkg/server/filters/maxinflight.go, and
+    // Nomad's limits.http_max_conns_per_client.
+    response = TextReply(429, system == System::kHarvester
+                                  ? "Too many requests, please try again later."
+                                  : "Your IP is issuing too many concurrent connections, please "
+                                    "rate limit your calls");
+  } else if (system == System::kHarvester) {
+    response = Refusal(fault.status, fault.status == 503 ? "ServiceUnavailable" : "InternalError",
+                       "the simulated API server was told to refuse this");
+  } else {
+    response = TextReply(fault.status, fault.status == 500 ? "No cluster leader" : "refused");
+  }
+  if (!fault.retry_after.empty()) response.headers.Set("Retry-After", fault.retry_after);
+  return response;
+}
+
+absl::Status Lost(System system) {
+  return base::Unavailable("no answer from the simulated " + std::string(SystemName(system)));
+}
+
+}  // namespace
+
+std::string_view SystemName(System system) {
+  return system == System::kHarvester ? "harvester" : "nomad";
+}
+
+RequestInfo Cluster::Impl::Count(System system, const http::HttpRequest& request) {
+  RequestInfo info = system == System::kHarvester ? DescribeKube(request) : DescribeNomad(request);
+  info.system = system;
+  info.method = request.method;
+  info.target = request.target;
+  info.body = request.body;
+  info.sequence = ++requests;
+  if (info.has_effect) info.effect_sequence = ++effects;
+  ++counts[std::string(SystemName(system)) + " " + info.verb + " " + info.resource];
+  return info;
+}
+
+absl::Status Cluster::Impl::CheckLine(System system) const {
+  base::MutexLock lock(mutex);
+  if (is_dead || !reachable[system == System::kHarvester ? 0 : 1]) return Lost(system);
+  return absl::OkStatus();
+}
+
+NomadReply Cluster::Impl::Apply(System system, const http::HttpRequest& request) {
+  NomadReply reply;
+  Act(Actor::kApi, [&]() NH_REQUIRES(mutex) {
+    if (system == System::kHarvester) {
+      reply.response = kube_api.Handle(request);
+    } else {
+      reply = nomad_api.Handle(request);
+    }
+    reply.response.headers.Set("Date", base::FormatHttpDate(world.wall()));
+  });
+  return reply;
+}
+
+// A blocking query waits until its index is passed (hashicorp/nomad:nomad/rpc.go, blockingRPC).
+absl::StatusOr<http::HttpResponse> Cluster::Impl::ApplyAndWait(const runtime::Context& context,
+                                                               System system,
+                                                               const http::HttpRequest& request,
+                                                               base::Duration step) {
+  if (system == System::kHarvester || request.method != http::Method::kGet) {
+    return Apply(system, request).response;
+  }
+  const NomadWait wait = ParseNomadWait(request);
+  if (wait.refusal) return *wait.refusal;
+  const base::MonoTime deadline = context.clock().Now() + wait.wait;
+  while (true) {
+    NomadReply reply = Apply(system, request);
+    const base::MonoTime now = context.clock().Now();
+    if (wait.index == 0 || reply.index == 0 || reply.index > wait.index || now >= deadline) {
+      return std::move(reply.response);
+    }
+    base::MonoTime until = std::min(deadline, now + step);
+    {
+      base::MutexLock lock(mutex);
+      if (const auto due = world.NextDue(); due && *due > now) until = std::min(until, *due);
+    }
+    NH_RETURN_IF_ERROR(context.Sleep(until - now));
+    NH_RETURN_IF_ERROR(CheckLine(system));
+  }
+}
+
+// The client may give up; the request, once sent, arrives all the same.
+absl::StatusOr<http::HttpResponse> Cluster::Impl::ServeLate(const runtime::Context& context,
+                                                            System system,
+                                                            const http::HttpRequest& request,
+                                                            base::Duration delay,
+                                                            base::Duration step) {
+  const base::MonoTime due = context.clock().Now() + delay;
+  const absl::Status slept = context.Sleep(delay);
+  if (slept.ok()) return ApplyAndWait(context, system, request, step);
+  {
+    base::MutexLock lock(mutex);
+    world.BeginStep(world.clock.Now(), Actor::kApi);
+    world.After(due - world.now(), [this, system, request]() NH_REQUIRES(mutex) {
+      world.BeginStep(world.now(), Actor::kApi);
+      if (system == System::kHarvester) {
+        kube_api.Handle(request);
+      } else {
+        nomad_api.Handle(request);
+      }
+    });
+  }
+  return slept;
+}
+
+absl::StatusOr<http::HttpResponse> Cluster::Impl::Serve(const runtime::Context& context,
+                                                        System system,
+                                                        const http::HttpRequest& request,
+                                                        base::Duration step) {
+  NH_RETURN_IF_ERROR(context.Check());
+  RequestInfo info;
+  std::function<Fault(const RequestInfo&)> hook;
+  base::Duration latency{};
+  {
+    base::MutexLock lock(mutex);
+    if (is_dead) return Lost(system);
+    info = Count(system, request);
+    hook = fault_hook;
+    latency = world.options.request_latency;
+  }
+  const Fault fault = hook ? hook(info) : Fault::None();
+  if (fault.kind == Fault::Kind::kDie || fault.kind == Fault::Kind::kApplyThenDie) {
+    if (fault.kind == Fault::Kind::kApplyThenDie) Apply(system, request);
+    base::MutexLock lock(mutex);
+    is_dead = true;
+    return Lost(system);
+  }
+  NH_RETURN_IF_ERROR(CheckLine(system));
+  if (latency > base::Duration::zero()) NH_RETURN_IF_ERROR(context.Sleep(latency));
+  switch (fault.kind) {
+    case Fault::Kind::kDrop:
+      return Lost(system);
+    case Fault::Kind::kDropReply:
+      Apply(system, request);
+      return Lost(system);
+    case Fault::Kind::kAnswer: {
+      http::HttpResponse answer = FaultAnswer(system, fault);
+      answer.headers.Set("Date", base::FormatHttpDate(context.clock().WallNow()));
+      return answer;
+    }
+    case Fault::Kind::kDelay:
+      return ServeLate(context, system, request, fault.delay, step);
+    default:
+      return ApplyAndWait(context, system, request, step);
+  }
+}
+
+}  // namespace nomad_harvester::simulator

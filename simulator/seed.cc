@@ -1,0 +1,87 @@
+#include "seed.h"
+
+#include <set>
+#include <utility>
+
+#include "nomad_harvester/base/json.h"
+
+#include "machines.h"
+
+namespace nomad_harvester::simulator {
+namespace {
+
+std::pair<std::string, std::string> Split(const std::string& full) {
+  const std::size_t slash = full.find('/');
+  if (slash == std::string::npos) return {"default", full};
+  return {full.substr(0, slash), full.substr(slash + 1)};
+}
+
+void Put(KubeStore& store, const ResourceDef& def, const std::string& ns, const std::string& name,
+         Json object) {
+  object["metadata"]["name"] = name;
+  if (!ns.empty()) object["metadata"]["namespace"] = ns;
+  store.Stamp(def, object);
+  store.Insert(def, std::move(object));
+}
+
+void PutImage(KubeStore& store, const ImageSpec& image) {
+  Json object = {
+      {"metadata", {{"labels", {{"harvesterhci.io/imageDisplayName", image.display_name}}}}},
+      {"spec", {{"displayName", image.display_name}, {"sourceType", "download"}}},
+      {"status",
+       {{"storageClassName", image.storage_class},
+        {"progress", 100},
+        {"size", image.virtual_size},
+        {"virtualSize", image.virtual_size}}}};
+  Put(store, kImages, image.ns, image.name, WithImageReady(object, true, base::WallTime{}));
+}
+
+}  // namespace
+
+Json WithImageReady(const Json& image, bool ready, base::WallTime now) {
+  Json changed = image;
+  changed["status"]["progress"] = ready ? 100 : 40;
+  SetCondition(changed, "Initialized", "True", "", "", now);
+  SetCondition(changed, "Imported", ready ? "True" : "Unknown", ready ? "Imported" : "Importing",
+               "", now);
+  return changed;
+}
+
+Object FindImage(const KubeStore& store, const std::string& image) {
+  const auto [ns, name] = Split(image);
+  if (Object found = store.Find(kImages, ns, name)) return found;
+  for (const auto& [key, object] : store.All(kImages)) {
+    const Json* display = base::FindPath(*object, {"spec", "displayName"});
+    if (key.first == ns && display != nullptr && *display == name) return object;
+  }
+  return nullptr;
+}
+
+void Seed(KubeStore& store, const Options& options) {
+  for (const std::string& ns : options.namespaces) {
+    Put(store, kNamespaces, "", ns, {{"status", {{"phase", "Active"}}}});
+  }
+  std::set<std::string> classes = {"harvester-longhorn"};
+  for (const ImageSpec& image : options.images) {
+    PutImage(store, image);
+    classes.insert(image.storage_class);
+  }
+  for (const std::string& name : classes) {
+    Put(store, kStorageClasses, "", name, {{"provisioner", "driver.longhorn.io"}});
+  }
+  for (const std::string& network : options.networks) {
+    const auto [ns, name] = Split(network);
+    Put(store, kNetworks, ns, name,
+        {{"metadata", {{"labels", {{"network.harvesterhci.io/clusternetwork", "mgmt"}}}}},
+         {"spec", {{"config", "{}"}}}});
+  }
+  for (const auto& [keypair, key] : options.keypairs) {
+    const auto [ns, name] = Split(keypair);
+    Put(store, kKeyPairs, ns, name, {{"spec", {{"publicKey", key}}}});
+  }
+  for (const auto& [name, value] : options.settings) {
+    Put(store, kSettings, "", name, {{"default", "dev"}, {"value", value}, {"source", ""}});
+  }
+}
+
+}  // namespace nomad_harvester::simulator

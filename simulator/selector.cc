@@ -1,0 +1,180 @@
+#include "selector.h"
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+#include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/status.h"
+
+#include "nlohmann/json.hpp"
+
+namespace nomad_harvester::simulator {
+namespace {
+
+bool IsSymbol(char c) { return c == '=' || c == '!' || c == '(' || c == ')' || c == ','; }
+
+// "a in (b,c)" → a, in, (, b, ",", c, ). An end is the empty token.
+class Tokens {
+ public:
+  explicit Tokens(std::string_view text) : rest_(text) { Next(); }
+  const std::string& current() const { return current_; }
+  bool AtIdentifier() const { return !current_.empty() && !IsSymbol(current_.front()); }
+
+  std::string Take() {
+    std::string taken = std::move(current_);
+    Next();
+    return taken;
+  }
+
+ private:
+  void Next() {
+    while (!rest_.empty() && std::isspace(static_cast<unsigned char>(rest_.front())) != 0) {
+      rest_.remove_prefix(1);
+    }
+    std::size_t length = 0;
+    if (!rest_.empty() && IsSymbol(rest_.front())) {
+      length = rest_.substr(0, 2) == "==" || rest_.substr(0, 2) == "!=" ? 2 : 1;
+    } else {
+      while (length < rest_.size() && !IsSymbol(rest_[length]) &&
+             std::isspace(static_cast<unsigned char>(rest_[length])) == 0) {
+        ++length;
+      }
+    }
+    current_ = std::string(rest_.substr(0, length));
+    rest_.remove_prefix(length);
+  }
+
+  std::string_view rest_;
+  std::string current_;
+};
+
+absl::Status Unexpected(const Tokens& tokens, std::string_view expected) {
+  return base::InvalidArgument("found '" + tokens.current() +
+                               "', expected: " + std::string(expected));
+}
+
+// "(a,b)"; an empty value between commas is one.
+absl::StatusOr<std::set<std::string>> ParseSet(Tokens& tokens) {
+  if (tokens.current() != "(") return Unexpected(tokens, "'('");
+  tokens.Take();
+  std::set<std::string> values;
+  while (true) {
+    values.insert(tokens.AtIdentifier() ? tokens.Take() : "");
+    if (tokens.current() == ",") {
+      tokens.Take();
+    } else if (tokens.current() == ")") {
+      tokens.Take();
+      return values;
+    } else {
+      return Unexpected(tokens, "',' or ')'");
+    }
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<LabelSelector> LabelSelector::Parse(std::string_view text) {
+  LabelSelector selector;
+  Tokens tokens(text);
+  while (!tokens.current().empty()) {
+    Requirement requirement;
+    if (tokens.current() == "!") {
+      tokens.Take();
+      requirement.op = Operator::kDoesNotExist;
+    }
+    if (!tokens.AtIdentifier()) {
+      return Unexpected(tokens, "!, identifier, or 'end of string'");
+    }
+    requirement.key = tokens.Take();
+    if (requirement.op == Operator::kExists) {
+      const std::string op = tokens.current();
+      if (op == "=" || op == "==" || op == "!=") {
+        tokens.Take();
+        requirement.op = op == "!=" ? Operator::kNotIn : Operator::kIn;
+        requirement.values.insert(tokens.AtIdentifier() ? tokens.Take() : "");
+      } else if (op == "in" || op == "notin") {
+        tokens.Take();
+        requirement.op = op == "in" ? Operator::kIn : Operator::kNotIn;
+        NH_ASSIGN_OR_RETURN(requirement.values, ParseSet(tokens));
+      }
+    }
+    selector.requirements_.push_back(std::move(requirement));
+    if (tokens.current().empty()) break;
+    if (tokens.current() != ",") return Unexpected(tokens, "',' or 'end of string'");
+    tokens.Take();
+    if (tokens.current().empty()) return Unexpected(tokens, "identifier after ','");
+  }
+  return selector;
+}
+
+bool LabelSelector::Matches(const nlohmann::json& object) const {
+  const nlohmann::json* labels = base::FindPath(object, {"metadata", "labels"});
+  for (const Requirement& requirement : requirements_) {
+    const auto value =
+        labels == nullptr ? std::nullopt : base::FindString(*labels, requirement.key);
+    switch (requirement.op) {
+      case Operator::kIn:
+        if (!value || requirement.values.count(*value) == 0) return false;
+        break;
+      case Operator::kNotIn:
+        if (value && requirement.values.count(*value) != 0) return false;
+        break;
+      case Operator::kExists:
+        if (!value) return false;
+        break;
+      case Operator::kDoesNotExist:
+        if (value) return false;
+        break;
+    }
+  }
+  return true;
+}
+
+absl::StatusOr<FieldSelector> FieldSelector::Parse(const ResourceDef& def, std::string_view text) {
+  FieldSelector selector;
+  while (!text.empty()) {
+    const std::string_view part = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(text.size(), part.size() + 1));
+    const std::size_t equals = part.find('=');
+    if (equals == std::string_view::npos) {
+      return base::InvalidArgument("invalid selector: '" + std::string(part) +
+                                   "'; can't understand '" + std::string(part) + "'");
+    }
+    Requirement requirement;
+    std::string_view key = part.substr(0, equals);
+    if (!key.empty() && key.back() == '!') {
+      requirement.equal = false;
+      key.remove_suffix(1);
+    }
+    std::string_view value = part.substr(equals + 1);
+    if (!value.empty() && value.front() == '=') value.remove_prefix(1);
+    requirement.value = std::string(value);
+    if (def.custom && key != "metadata.name" && key != "metadata.namespace") {
+      return base::InvalidArgument("field label not supported: " + std::string(key));
+    }
+    while (true) {
+      const std::size_t dot = key.find('.');
+      requirement.path.emplace_back(key.substr(0, dot));
+      if (dot == std::string_view::npos) break;
+      key.remove_prefix(dot + 1);
+    }
+    selector.requirements_.push_back(std::move(requirement));
+  }
+  return selector;
+}
+
+bool FieldSelector::Matches(const nlohmann::json& object) const {
+  for (const Requirement& requirement : requirements_) {
+    const nlohmann::json* value = &object;
+    for (const std::string& member : requirement.path) {
+      value = value == nullptr ? nullptr : base::FindMember(*value, member);
+    }
+    const std::string text =
+        value != nullptr && value->is_string() ? value->get<std::string>() : "";
+    if ((text == requirement.value) != requirement.equal) return false;
+  }
+  return true;
+}
+
+}  // namespace nomad_harvester::simulator

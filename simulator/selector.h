@@ -1,0 +1,53 @@
+// Label and field selectors.
+#ifndef NOMAD_HARVESTER_SIMULATOR_SELECTOR_H_
+#define NOMAD_HARVESTER_SIMULATOR_SELECTOR_H_
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kube_types.h"
+#include "nlohmann/json_fwd.hpp"
+
+namespace nomad_harvester::simulator {
+
+class LabelSelector {
+ public:
+  // kubernetes/kubernetes:staging/src/k8s.io/apimachinery/pkg/labels/selector.go: equality, sets,
+  // existence. INVALID_ARGUMENT with the server's words.
+  static absl::StatusOr<LabelSelector> Parse(std::string_view text);
+  bool Matches(const nlohmann::json& object) const;
+  bool empty() const { return requirements_.empty(); }
+
+ private:
+  enum class Operator { kIn, kNotIn, kExists, kDoesNotExist };
+  struct Requirement {
+    std::string key;
+    Operator op = Operator::kExists;
+    std::set<std::string> values;
+  };
+  std::vector<Requirement> requirements_;
+};
+
+class FieldSelector {
+ public:
+  // Custom resources know metadata.name and metadata.namespace only; of the built-in ones every
+  // field will do, which is more than the real server's list.
+  static absl::StatusOr<FieldSelector> Parse(const ResourceDef& def, std::string_view text);
+  bool Matches(const nlohmann::json& object) const;
+  bool empty() const { return requirements_.empty(); }
+
+ private:
+  struct Requirement {
+    std::vector<std::string> path;
+    std::string value;
+    bool equal = true;
+  };
+  std::vector<Requirement> requirements_;
+};
+
+}  // namespace nomad_harvester::simulator
+
+#endif  // NOMAD_HARVESTER_SIMULATOR_SELECTOR_H_

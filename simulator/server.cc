@@ -1,0 +1,153 @@
+#include "nomad_harvester/simulator/server.h"
+
+#include <chrono>
+#include <httplib.h>
+#include <thread>
+#include <utility>
+
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/runtime/context.h"
+
+namespace nomad_harvester::simulator {
+namespace {
+
+// Blocking queries hold a thread each.
+constexpr std::size_t kThreads = 64;
+constexpr base::Duration kStep = std::chrono::milliseconds(50);
+constexpr char kHost[] = "127.0.0.1";
+
+http::HttpRequest Translate(http::Method method, const httplib::Request& in) {
+  http::HttpRequest request;
+  request.method = method;
+  request.target = in.target;
+  for (const auto& [name, value] : in.headers) request.headers.Add(name, value);
+  request.body = in.body;
+  return request;
+}
+
+void Translate(const http::HttpResponse& in, httplib::Response& response) {
+  response.status = in.status;
+  std::string type;
+  for (const auto& [name, value] : in.headers.fields()) {
+    if (name == "Content-Type") {
+      type = value;
+    } else {
+      response.set_header(name.c_str(), value);
+    }
+  }
+  if (!type.empty()) response.set_content(in.body, type.c_str());
+}
+
+// A reply that breaks off after its head: what a client gets when a server dies under it.
+void BreakOff(httplib::Response& response) {
+  response.status = 200;
+  response.set_content_provider(1 << 20, "application/json",
+                                [](std::size_t, std::size_t, httplib::DataSink&) { return false; });
+}
+
+}  // namespace
+
+struct SimulatorServer::Impl {
+  // One of the two APIs.
+  class Listener {
+   public:
+    Listener(Cluster& cluster, System system, const runtime::Context& context)
+        : cluster_(cluster), system_(system), context_(context) {
+      server_.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
+      // A page that a browser or a client asks for in vain is not worth a second.
+      server_.set_tcp_nodelay(true);
+      server_.Get(".*", Handler(http::Method::kGet));
+      server_.Post(".*", Handler(http::Method::kPost));
+      server_.Put(".*", Handler(http::Method::kPut));
+      server_.Patch(".*", Handler(http::Method::kPatch));
+      server_.Delete(".*", Handler(http::Method::kDelete));
+    }
+    ~Listener() { Stop(); }
+
+    absl::Status Start(int port) {
+      port_ = port == 0 ? server_.bind_to_any_port(kHost)
+                        : (server_.bind_to_port(kHost, port) ? port : -1);
+      if (port_ <= 0) {
+        return base::Unavailable("the simulator cannot listen on " + std::string(kHost) + ":" +
+                                 std::to_string(port));
+      }
+      thread_ = std::thread([this] { server_.listen_after_bind(); });
+      return absl::OkStatus();
+    }
+
+    void Stop() {
+      if (!thread_.joinable()) return;
+      // stop() before the loop has begun would be overlooked.
+      while (!server_.is_running()) std::this_thread::yield();
+      server_.stop();
+      thread_.join();
+    }
+
+    std::string url() const {
+      return port_ <= 0 ? "" : "http://" + std::string(kHost) + ":" + std::to_string(port_);
+    }
+
+   private:
+    httplib::Server::Handler Handler(http::Method method) {
+      return [this, method](const httplib::Request& in, httplib::Response& response) {
+        const auto reply = cluster_.Serve(context_, system_, Translate(method, in), kStep);
+        if (reply.ok()) {
+          Translate(*reply, response);
+        } else {
+          BreakOff(response);
+        }
+      };
+    }
+
+    Cluster& cluster_;
+    const System system_;
+    const runtime::Context context_;
+    httplib::Server server_;
+    std::thread thread_;
+    int port_ = 0;
+  };
+
+  Impl(Cluster& cluster, runtime::Clock& clock, Options the_options)
+      : options(the_options),
+        cancel(runtime::Context::Background(clock)),
+        harvester(cluster, System::kHarvester, cancel.context()),
+        nomad(cluster, System::kNomad, cancel.context()) {}
+
+  const Options options;
+  const runtime::CancelSource cancel;
+  Listener harvester;
+  Listener nomad;
+};
+
+SimulatorServer::SimulatorServer(Cluster& cluster, runtime::Clock& clock, Options options)
+    : impl_(std::make_unique<Impl>(cluster, clock, options)) {}
+
+SimulatorServer::SimulatorServer(Cluster& cluster, runtime::Clock& clock)
+    : SimulatorServer(cluster, clock, Options{}) {}
+
+SimulatorServer::~SimulatorServer() { Stop(); }
+
+absl::Status SimulatorServer::Start() {
+  NH_RETURN_IF_ERROR(impl_->harvester.Start(impl_->options.harvester_port));
+  return impl_->nomad.Start(impl_->options.nomad_port);
+}
+
+void SimulatorServer::Stop() {
+  impl_->cancel.Cancel(runtime::CancelReason::kShutdown);
+  impl_->harvester.Stop();
+  impl_->nomad.Stop();
+}
+
+std::string SimulatorServer::harvester_url() const { return impl_->harvester.url(); }
+std::string SimulatorServer::nomad_url() const { return impl_->nomad.url(); }
+
+std::string SimulatorServer::kubeconfig() const {
+  return "apiVersion: v1\nkind: Config\ncurrent-context: simulator\n"
+         "clusters:\n- name: simulator\n  cluster:\n    server: " +
+         harvester_url() +
+         "\nusers:\n- name: simulator\n  user:\n    token: simulator\n"
+         "contexts:\n- name: simulator\n  context:\n    cluster: simulator\n    user: simulator\n"
+         "    namespace: nomad\n";
+}
+
+}  // namespace nomad_harvester::simulator

@@ -1,0 +1,57 @@
+// What all parts of the simulated cluster share: time, chance, and what happened. Guarded by the
+// cluster's mutex.
+#ifndef NOMAD_HARVESTER_SIMULATOR_WORLD_H_
+#define NOMAD_HARVESTER_SIMULATOR_WORLD_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nomad_harvester/runtime/clock.h"
+#include "nomad_harvester/runtime/random.h"
+#include "nomad_harvester/simulator/event.h"
+#include "nomad_harvester/simulator/options.h"
+
+namespace nomad_harvester::simulator {
+
+class World {
+ public:
+  using Action = std::function<void()>;
+
+  World(runtime::Clock& clock, runtime::Random& random, Options the_options);
+
+  // Every change happens in a step: a request, an operator's action, or something that is due.
+  void BeginStep(base::MonoTime when, Actor actor);
+  // Runs what is due next, as a step of its own; false if nothing is.
+  bool RunDue(base::MonoTime now);
+  std::optional<base::MonoTime> NextDue() const;
+
+  base::MonoTime now() const { return now_; }
+  base::WallTime wall() const { return wall_; }
+  void After(base::Duration delay, Action action);
+
+  void Emit(Event event);
+  std::vector<Event> TakeEvents() { return std::exchange(events_, {}); }
+  const std::vector<std::string>& journal() const { return journal_; }
+
+  Options options;
+  runtime::Clock& clock;
+  runtime::Random& random;
+
+ private:
+  base::MonoTime now_{};
+  base::WallTime wall_{};
+  Actor actor_ = Actor::kController;
+  std::uint64_t order_ = 0;  // of two at the same time, the one that was added first
+  std::map<std::pair<base::MonoTime, std::uint64_t>, Action> due_;
+  std::vector<Event> events_;
+  std::vector<std::string> journal_;
+};
+
+}  // namespace nomad_harvester::simulator
+
+#endif  // NOMAD_HARVESTER_SIMULATOR_WORLD_H_
