@@ -17,8 +17,6 @@
 namespace nomad_harvester::plugin {
 namespace {
 
-constexpr std::string_view kUnixScheme = "unix:";
-
 absl::Status ServeDev(scaling::TargetService& service, const ProcessOptions& options,
                       const DevOptions& dev) {
   NH_ASSIGN_OR_RETURN(const std::unique_ptr<StopRequest> stop, StopRequest::Create());
@@ -28,19 +26,14 @@ absl::Status ServeDev(scaling::TargetService& service, const ProcessOptions& opt
   server_options.clock = options.clock;
   server_options.credentials = grpc::InsecureServerCredentials();
   server_options.on_shutdown = [&stop] { stop->Request("Shutdown"); };
-  const bool is_unix = dev.listen.rfind(kUnixScheme, 0) == 0;
-  if (is_unix) {
-    server_options.address = UnixAddress(dev.listen.substr(kUnixScheme.size()));
-  } else {
-    NH_RETURN_IF_ERROR(CheckLoopback(dev.listen));
-    server_options.address = dev.listen;
-  }
+  NH_ASSIGN_OR_RETURN(server_options.address, ParseLocalAddress(dev.listen));
   const mode_t old_mask = umask(0177);  // nobody else may connect to the socket
   absl::StatusOr<std::unique_ptr<PluginServer>> started =
       PluginServer::Start(service, server_options);
   umask(old_mask);
   NH_ASSIGN_OR_RETURN(const std::unique_ptr<PluginServer> server, std::move(started));
   if (dev.on_listening) {
+    const bool is_unix = dev.listen.rfind("unix:", 0) == 0;
     dev.on_listening(is_unix ? dev.listen
                              : dev.listen.substr(0, dev.listen.rfind(':') + 1) +
                                    std::to_string(server->port()));

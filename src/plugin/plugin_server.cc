@@ -47,22 +47,28 @@ std::string UnixAddress(const std::string& path) {
   }
 }
 
-absl::Status CheckLoopback(const std::string& address) {
-  const std::size_t colon = address.rfind(':');
-  const std::string host = address.substr(0, colon);
+absl::StatusOr<std::string> ParseLocalAddress(const std::string& text) {
+  constexpr std::string_view kUnixScheme = "unix:";
+  if (text.rfind(kUnixScheme, 0) == 0) {
+    const std::string path = text.substr(kUnixScheme.size());
+    // The kernel would take an empty path as a wish for a name of its own choice.
+    if (path.empty()) return base::InvalidArgument("\"" + text + "\" names no path");
+    return UnixAddress(path);
+  }
+  const std::size_t colon = text.rfind(':');
+  const std::string host = text.substr(0, colon);
   const absl::StatusOr<std::int64_t> port =
-      base::ParseInt(colon == std::string::npos ? "" : address.substr(colon + 1));
+      base::ParseInt(colon == std::string::npos ? "" : text.substr(colon + 1));
   if (!port.ok() || *port < 0 || *port > 65535) {
-    return base::InvalidArgument("\"" + address +
-                                 "\" is no address; write unix:/path or "
-                                 "127.0.0.1:PORT");
+    return base::InvalidArgument("\"" + text +
+                                 "\" is no address; write unix:/path or 127.0.0.1:PORT");
   }
   if (host != "127.0.0.1" && host != "localhost" && host != "[::1]") {
-    return base::InvalidArgument("\"" + address +
-                                 "\": only this machine may connect, as nothing "
-                                 "protects the port; write 127.0.0.1:PORT");
+    return base::InvalidArgument("\"" + text +
+                                 "\": only this machine may connect, as nothing protects the "
+                                 "port; write 127.0.0.1:PORT");
   }
-  return absl::OkStatus();
+  return text;
 }
 
 std::shared_ptr<grpc::ServerCredentials> MutualTls(const OneTimeCertificate& own,

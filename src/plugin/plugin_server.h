@@ -26,9 +26,9 @@ namespace nomad_harvester::plugin {
 // escaped.
 std::string UnixAddress(const std::string& path);
 
-// The port of a "host:port" whose host is this machine's own; INVALID_ARGUMENT for any other: the
-// server asks nobody who he is.
-absl::Status CheckLoopback(const std::string& address);
+// gRPC's name of an address that a person wrote: "unix:/path", or "host:port" whose host is this
+// machine's own, as the server asks nobody who he is. INVALID_ARGUMENT for any other.
+absl::StatusOr<std::string> ParseLocalAddress(const std::string& text);
 
 // TLS that only the owner of the key of `client_certificate_pem` passes.
 std::shared_ptr<grpc::ServerCredentials> MutualTls(const OneTimeCertificate& own,

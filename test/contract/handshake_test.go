@@ -1,0 +1,271 @@
+package contract
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/hashicorp/go-hclog"
+	goplugin "github.com/hashicorp/go-plugin"
+	"github.com/hashicorp/nomad-autoscaler/plugins"
+)
+
+var cookie = plugins.Handshake.MagicCookieKey + "=" + plugins.Handshake.MagicCookieValue
+
+// A plugin started by hand, for what go-plugin's client hides.
+type process struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	fields []string // of the handshake line
+	stdout *bufio.Reader
+	stderr *lockedBuffer
+}
+
+func start(t *testing.T, binary string, env ...string) *process {
+	t.Helper()
+	p := &process{t: t, cmd: command(t, binary), stderr: &lockedBuffer{}}
+	p.cmd.Env = append([]string{cookie}, env...)
+	p.cmd.Stderr = p.stderr
+	pipe, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.stdout = bufio.NewReader(pipe)
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := p.stdout.ReadString('\n')
+	if err != nil {
+		t.Fatalf("no handshake line: %v\n%s", err, p.stderr)
+	}
+	p.fields = strings.Split(strings.TrimSuffix(line, "\n"), "|")
+	if len(p.fields) < 6 {
+		t.Fatalf("handshake line %q", line)
+	}
+	return p
+}
+
+// Ends the plugin with SIGTERM: exit code 0, nothing more on stdout.
+func (p *process) stop() {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		p.t.Fatal(err)
+	}
+	rest, err := io.ReadAll(p.stdout)
+	if err != nil || len(rest) != 0 {
+		p.t.Errorf("stdout after the handshake line: %q (%v)", rest, err)
+	}
+	if code := exitCodeOf(p.cmd.Wait()); code != 0 {
+		p.t.Errorf("exit code %d\n%s", code, p.stderr)
+	}
+	checkStderr(p.t, p.stderr.String())
+}
+
+func run(t *testing.T, binary string, env ...string) (code int, stdout, stderr string) {
+	cmd := command(t, binary)
+	cmd.Env = env
+	var out, err bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &err
+	code = exitCodeOf(cmd.Run())
+	return code, out.String(), err.String()
+}
+
+func TestHandshakeLineNamesAPrivateSocket(t *testing.T) {
+	forBoth(t, func(t *testing.T, binary string) {
+		tmp := t.TempDir()
+		p := start(t, binary, "TMPDIR="+tmp)
+		if got := strings.Join(p.fields[:3], "|"); got != "1|1|unix" || p.fields[4] != "grpc" {
+			t.Errorf("fields %q", p.fields)
+		}
+		if len(p.fields) != 6 || p.fields[5] != "" {
+			t.Errorf("fields after the protocol: %q", p.fields[5:])
+		}
+		checkMode(t, filepath.Dir(p.fields[3]), os.ModeDir|0o700)
+		checkMode(t, p.fields[3], os.ModeSocket|0o600)
+		if filepath.Dir(filepath.Dir(p.fields[3])) != tmp {
+			t.Errorf("socket %s is not in %s", p.fields[3], tmp)
+		}
+		p.stop()
+		checkEmpty(t, tmp)
+	})
+}
+
+func checkMode(t *testing.T, path string, want os.FileMode) {
+	t.Helper()
+	info, err := os.Lstat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Mode() != want {
+		t.Errorf("%s has mode %v, want %v", path, info.Mode(), want)
+	}
+}
+
+func TestSeventhFieldOnlyForHostsThatAskForMultiplexing(t *testing.T) {
+	p := start(t, fakePlugin, "TMPDIR="+t.TempDir(), "PLUGIN_MULTIPLEX_GRPC=true")
+	if len(p.fields) != 7 || p.fields[6] != "false" {
+		t.Errorf("fields %q", p.fields)
+	}
+	p.stop()
+}
+
+func TestHostThatInsistsOnMultiplexingSaysSo(t *testing.T) {
+	config := clientConfig(fakePlugin)
+	config.GRPCBrokerMultiplex = true
+	config.Logger = hclog.NewNullLogger()
+	t.Setenv("TMPDIR", t.TempDir())
+	client := goplugin.NewClient(config)
+	defer client.Kill()
+	if _, err := client.Client(); err == nil || !strings.Contains(err.Error(), goplugin.ErrGRPCBrokerMuxNotSupported.Error()) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestWrongCookieIsOneSentenceOnStderr(t *testing.T) {
+	forBoth(t, func(t *testing.T, binary string) {
+		for _, env := range [][]string{
+			nil,
+			{plugins.Handshake.MagicCookieKey + "=wrong"},
+			{plugins.Handshake.MagicCookieKey + "="},
+		} {
+			code, stdout, stderr := run(t, binary, env...)
+			if code != 1 || stdout != "" {
+				t.Errorf("%q: exit code %d, stdout %q", env, code, stdout)
+			}
+			if strings.Count(stderr, "\n") != 1 || !strings.HasSuffix(stderr, "\n") || len(stderr) < 20 {
+				t.Errorf("%q: stderr %q", env, stderr)
+			}
+		}
+	})
+}
+
+func TestSocketDirectoryOfTheHostComesFirst(t *testing.T) {
+	sockets, tmp := t.TempDir(), t.TempDir()
+	p := start(t, fakePlugin, "PLUGIN_UNIX_SOCKET_DIR="+sockets, "TMPDIR="+tmp)
+	if !strings.HasPrefix(p.fields[3], sockets+"/") {
+		t.Errorf("socket %s", p.fields[3])
+	}
+	p.stop()
+	checkEmpty(t, sockets)
+}
+
+func TestSocketGroupMayConnect(t *testing.T) {
+	tmp := t.TempDir()
+	p := start(t, fakePlugin, "TMPDIR="+tmp, "PLUGIN_UNIX_SOCKET_GROUP="+strconv.Itoa(os.Getgid()))
+	checkMode(t, p.fields[3], os.ModeSocket|0o660)
+	checkMode(t, filepath.Dir(p.fields[3]), os.ModeDir|0o710)
+	p.stop()
+	checkEmpty(t, tmp)
+}
+
+func TestUnknownSocketGroupIsAnError(t *testing.T) {
+	tmp := t.TempDir()
+	code, stdout, stderr := run(t, fakePlugin, cookie, "TMPDIR="+tmp, "PLUGIN_UNIX_SOCKET_GROUP=no-such-group")
+	if code != 1 || stdout != "" || !strings.Contains(stderr, "no-such-group") {
+		t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
+	}
+	checkStderr(t, stderr)
+	checkEmpty(t, tmp)
+}
+
+func TestP1TooLongTmpdirGivesADirectoryUnderTmp(t *testing.T) {
+	forBoth(t, func(t *testing.T, binary string) {
+		for name, directory := range map[string]string{
+			"too long":     strings.Repeat("d", 108),
+			"with a bar":   "a|b",
+			"with newline": "a\nb",
+		} {
+			tmp := filepath.Join(t.TempDir(), directory)
+			if err := os.Mkdir(tmp, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			p := start(t, binary, "TMPDIR="+tmp)
+			if !strings.HasPrefix(p.fields[3], "/tmp/") || len(p.fields[3]) > 107 {
+				t.Errorf("%s: socket %s", name, p.fields[3])
+			}
+			checkMode(t, filepath.Dir(p.fields[3]), os.ModeDir|0o700)
+			p.stop()
+			if _, err := os.Stat(filepath.Dir(p.fields[3])); !os.IsNotExist(err) {
+				t.Errorf("%s: left over: %v", name, err)
+			}
+			checkEmpty(t, tmp)
+		}
+	})
+}
+
+func TestTmpdirWithCharactersOfAnUriServes(t *testing.T) {
+	tmp := filepath.Join(t.TempDir(), "100% of #1 ü?")
+	if err := os.Mkdir(tmp, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	h := launch(t, fakePlugin, withEnv("TMPDIR="+tmp))
+	h.status(nil)
+	h.client.Kill()
+	checkEmpty(t, tmp)
+}
+
+func TestP1NoUsableDirectoryExitsWithTheReason(t *testing.T) {
+	forBoth(t, func(t *testing.T, binary string) {
+		file := filepath.Join(t.TempDir(), "file")
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, variable := range []string{"TMPDIR", "PLUGIN_UNIX_SOCKET_DIR"} {
+			for _, directory := range []string{"/no/such/directory", file} {
+				code, stdout, stderr := run(t, binary, cookie, variable+"="+directory)
+				if code != 1 || stdout != "" {
+					t.Errorf("%s=%s: exit code %d, stdout %q", variable, directory, code, stdout)
+				}
+				if !strings.Contains(stderr, directory) || !strings.Contains(stderr, variable) {
+					t.Errorf("%s=%s: stderr %q", variable, directory, stderr)
+				}
+				checkStderr(t, stderr)
+			}
+		}
+	})
+}
+
+func TestForeignProtocolVersionIsAnsweredWithOursAndAWarning(t *testing.T) {
+	for versions, wantWarning := range map[string]bool{"1": false, "2,1": false, "2,3": true, "x": true} {
+		p := start(t, fakePlugin, "TMPDIR="+t.TempDir(), "PLUGIN_PROTOCOL_VERSIONS="+versions)
+		if p.fields[1] != "1" {
+			t.Errorf("version %s", p.fields[1])
+		}
+		p.stop()
+		if got := strings.Contains(p.stderr.String(), `"@level":"warn"`); got != wantWarning {
+			t.Errorf("%s: warning %v\n%s", versions, got, p.stderr)
+		}
+	}
+}
+
+func TestHandshakeThatNobodyReadsEndsThePlugin(t *testing.T) {
+	tmp := t.TempDir()
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read.Close()
+	stderr := &lockedBuffer{}
+	cmd := command(t, fakePlugin)
+	cmd.Env = []string{cookie, "TMPDIR=" + tmp}
+	cmd.Stdout, cmd.Stderr = write, stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	write.Close()
+	if code := exitCodeOf(cmd.Wait()); code != 1 {
+		t.Errorf("exit code %d", code)
+	}
+	if !strings.Contains(stderr.String(), "handshake") {
+		t.Errorf("stderr %q", fmt.Sprint(stderr))
+	}
+	checkEmpty(t, tmp)
+}

@@ -1,0 +1,169 @@
+package contract
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	goplugin "github.com/hashicorp/go-plugin"
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// The host kills with SIGKILL what has not ended two seconds after Shutdown: exit code 0 proves
+// that it was in time.
+func TestP1KillEndsThePluginInTime(t *testing.T) {
+	forBoth(t, func(t *testing.T, binary string) {
+		h := launch(t, binary)
+		h.client.Kill()
+		if code := h.exitCode(); code != 0 {
+			t.Errorf("exit code %d\n%s", code, h.stderr)
+		}
+	})
+}
+
+func TestP1KillEndsThePluginInTimeWhateverAScaleDoes(t *testing.T) {
+	for _, script := range []string{"block", "stubborn"} {
+		t.Run(script, func(t *testing.T) {
+			h := launch(t, fakePlugin)
+			scale := h.scaleInBackground(map[string]string{"do": script})
+			h.client.Kill()
+			if code := h.exitCode(); code != 0 {
+				t.Errorf("exit code %d\n%s", code, h.stderr)
+			}
+			if err := wait(t, "the Scale has ended", scale); err == nil {
+				t.Error("the Scale succeeded")
+			}
+		})
+	}
+}
+
+func TestP1CallsInFlightGetTheirStatusBeforeTheSocketCloses(t *testing.T) {
+	for _, script := range []string{"block", "stubborn"} {
+		t.Run(script, func(t *testing.T) {
+			h := launch(t, fakePlugin)
+			var scales []<-chan error
+			for range 3 {
+				scales = append(scales, h.scaleInBackground(map[string]string{"do": script}))
+			}
+			if err := h.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			for _, scale := range scales {
+				err := wait(t, "the Scale has ended", scale)
+				if status.Code(err) != codes.Canceled || !strings.Contains(err.Error(), "the process is ending") {
+					t.Errorf("error %v", err)
+				}
+			}
+			if code := h.exitCode(); code != 0 {
+				t.Errorf("exit code %d\n%s", code, h.stderr)
+			}
+		})
+	}
+}
+
+func TestP1SigtermIsAnOrderlyEnd(t *testing.T) {
+	forBoth(t, func(t *testing.T, binary string) {
+		tmp := t.TempDir()
+		p := start(t, binary, "TMPDIR="+tmp)
+		p.stop()
+		checkEmpty(t, tmp)
+	})
+}
+
+func TestSigintIsIgnored(t *testing.T) {
+	forBoth(t, func(t *testing.T, binary string) {
+		h := launch(t, binary)
+		for range 3 {
+			if err := h.cmd.Process.Signal(syscall.SIGINT); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := h.rpc.Ping(); err != nil {
+			t.Errorf("after SIGINT: %v", err)
+		}
+		h.client.Kill()
+		if code := h.exitCode(); code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+	})
+}
+
+const hostModeVariable = "CONTRACT_TEST_RUN_AS_HOST"
+
+// The test binary as a host of its own: launches the plugin, tells its PID, and waits to be killed.
+func runAsHost() {
+	config := clientConfig(os.Getenv(hostModeVariable))
+	client := goplugin.NewClient(config)
+	if _, err := client.Client(); err != nil {
+		fail("%v", err)
+	}
+	fmt.Println(config.Cmd.Process.Pid)
+	select {}
+}
+
+func TestP1DeathOfTheHostIsAnOrderlyEnd(t *testing.T) {
+	forBoth(t, func(t *testing.T, binary string) {
+		tmp := t.TempDir()
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		host := command(t, self)
+		host.Env = []string{hostModeVariable + "=" + binary, "TMPDIR=" + tmp}
+		stdout, err := host.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := host.Start(); err != nil {
+			t.Fatal(err)
+		}
+		line, err := bufio.NewReader(stdout).ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		pid, err := strconv.Atoi(strings.TrimSpace(line))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := host.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = host.Wait()
+
+		var ended unix.WaitStatus
+		waitUntil(t, "the orphaned plugin has ended", func() bool {
+			got, err := unix.Wait4(pid, &ended, unix.WNOHANG, nil)
+			return err == nil && got == pid
+		})
+		if !ended.Exited() || ended.ExitStatus() != 0 {
+			t.Errorf("wait status %v", ended)
+		}
+		checkEmpty(t, tmp)
+	})
+}
+
+func TestP3AbnormalEndIsOneLineOfTheLog(t *testing.T) {
+	h := launch(t, fakePlugin)
+	if _, err := h.target.Status(map[string]string{"do": "terminate"}); err == nil {
+		t.Error("the call succeeded")
+	}
+	if code := h.exitCode(); code != -1 {
+		t.Errorf("exit code %d", code)
+	}
+	if !strings.Contains(h.stderr.String(), "ends abnormally") {
+		t.Errorf("stderr %q", h.stderr)
+	}
+	// Nobody can tidy up behind an aborted process.
+	if err := os.RemoveAll(h.tmp); err == nil {
+		err = os.Mkdir(h.tmp, 0o755)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,54 @@
+// Package contract launches the built plugin as its real hosts do: with hashicorp/go-plugin's
+// client and the Nomad Autoscaler's own client code.
+//
+// Environment: HARVESTER_BINARY, the executable; HARVESTER_FAKE_PLUGIN, the same process around a
+// scripted target service (test/plugin/fake_plugin_main.cc). Neither may be missing.
+package contract
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+var realPlugin, fakePlugin string
+
+func TestMain(m *testing.M) {
+	if os.Getenv(hostModeVariable) != "" {
+		runAsHost()
+	}
+	realPlugin = requireExecutable("HARVESTER_BINARY")
+	fakePlugin = requireExecutable("HARVESTER_FAKE_PLUGIN")
+	// Plugins whose host was killed become our children: their exit code can be read.
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		fail("cannot become a subreaper: %v", err)
+	}
+	os.Exit(m.Run())
+}
+
+func requireExecutable(variable string) string {
+	path, err := filepath.Abs(os.Getenv(variable))
+	if err != nil || os.Getenv(variable) == "" {
+		fail("%s is not set: it names the program under test", variable)
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Mode()&0o111 == 0 || info.IsDir() {
+		fail("%s: %s is no executable", variable, path)
+	}
+	return path
+}
+
+func fail(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, format+"\n", args...)
+	os.Exit(1)
+}
+
+// Runs a test against the executable and against the fake: they share the process's code, but each
+// has a main of its own.
+func forBoth(t *testing.T, test func(t *testing.T, binary string)) {
+	t.Run("harvester", func(t *testing.T) { test(t, realPlugin) })
+	t.Run("fake", func(t *testing.T) { test(t, fakePlugin) })
+}

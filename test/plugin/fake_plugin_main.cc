@@ -1,0 +1,53 @@
+// The plugin's process around a scripted target service: what the contract tests run where the
+// real one would need a Harvester.
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "nomad_harvester/log/sinks.h"
+#include "nomad_harvester/plugin/host_contract.h"
+#include "nomad_harvester/plugin/plugin_process.h"
+#include "nomad_harvester/runtime/clock.h"
+
+#include "plugin/fake_service.h"
+
+namespace {
+
+namespace config = nomad_harvester::config;
+namespace log = nomad_harvester::log;
+namespace plugin = nomad_harvester::plugin;
+
+std::optional<std::string> ReadEnvironment(const std::string& name) {
+  const char* const value = std::getenv(name.c_str());
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+}  // namespace
+
+// Arguments: none, or "dev" and an address.
+int main(int argc, char** argv) {
+  const std::unique_ptr<nomad_harvester::runtime::Clock> clock =
+      nomad_harvester::runtime::MakeSystemClock();
+  plugin::ProcessOptions options;
+  options.environment = ReadEnvironment;
+  options.logger = log::Logger(log::MakeHclogSink("fake"), log::Level::kTrace);
+  options.clock = clock.get();
+  plugin::FakeService service(options.logger);
+  if (argc == 3 && std::string(argv[1]) == "dev") {
+    plugin::DevOptions dev;
+    dev.listen = argv[2];
+    dev.on_listening = [](const std::string& address) {
+      std::printf("%s\n", address.c_str());
+      std::fflush(stdout);
+    };
+    return plugin::RunDev(service, options, dev);
+  }
+  if (!plugin::StartedByHost(ReadEnvironment)) {
+    std::fputs("This program is a plugin of the Nomad Autoscaler, which starts it.\n", stderr);
+    return 1;
+  }
+  return plugin::RunPlugin(service, options);
+}

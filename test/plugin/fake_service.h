@@ -1,0 +1,63 @@
+// A target service that does what a test writes into its config maps.
+#ifndef NOMAD_HARVESTER_TEST_PLUGIN_FAKE_SERVICE_H_
+#define NOMAD_HARVESTER_TEST_PLUGIN_FAKE_SERVICE_H_
+
+#include <atomic>
+#include <string>
+
+#include "nomad_harvester/base/mutex.h"
+#include "nomad_harvester/log/logger.h"
+#include "nomad_harvester/scaling/target_service.h"
+
+namespace nomad_harvester::plugin {
+
+// The key "do" of the config map, in all three calls:
+//   ok (or absent)  succeeds
+//   fail            the code number in "code", the text in "message" ("repeat": so many times)
+//   block           until the context ends, and gives its status
+//   stubborn        for ever, whatever the context says
+//   throw           a std::runtime_error with "message"
+//   throw-other     something that is no std::exception
+//   terminate       the end of the process, by std::terminate
+//   log             one line a level, each with the field level_name
+// A Status that succeeds is ready, its count is the number of Scale calls that have begun, and its
+// meta has last_count, last_reason, last_meta (of the newest Scale), stopped, remaining_ms, config
+// (the key "echo" of the last SetConfig) and, with "do" = "echo", the policy itself.
+class FakeService final : public scaling::TargetService {
+ public:
+  explicit FakeService(log::Logger logger) : logger_(std::move(logger)) {}
+
+  absl::Status SetConfig(const scaling::StringMap& config) override;
+  absl::StatusOr<scaling::TargetStatus> Status(const runtime::Context& context,
+                                               const scaling::StringMap& policy) override;
+  absl::Status Scale(const runtime::Context& context, const scaling::ScaleAction& action,
+                     const scaling::StringMap& policy) override;
+  void Stop(const runtime::Context& context) override;
+
+  int scales_begun() const { return scales_begun_; }
+  int statuses_begun() const { return statuses_begun_; }
+  int stops() const { return stops_; }
+  // Why the newest call that blocked was cancelled.
+  runtime::CancelReason last_cancel() const { return last_cancel_; }
+  // Lets stubborn calls go.
+  void Release();
+
+ private:
+  absl::Status Do(const runtime::Context& context, const scaling::StringMap& script);
+  void LogAllLevels() const;
+
+  const log::Logger logger_;
+  std::atomic<int> scales_begun_{0};
+  std::atomic<int> statuses_begun_{0};
+  std::atomic<int> stops_{0};
+  std::atomic<runtime::CancelReason> last_cancel_{runtime::CancelReason::kNone};
+  base::Mutex mutex_;
+  base::CondVar wake_;
+  bool released_ NH_GUARDED_BY(mutex_) = false;
+  scaling::ScaleAction last_action_ NH_GUARDED_BY(mutex_);
+  std::string config_echo_ NH_GUARDED_BY(mutex_);
+};
+
+}  // namespace nomad_harvester::plugin
+
+#endif  // NOMAD_HARVESTER_TEST_PLUGIN_FAKE_SERVICE_H_
