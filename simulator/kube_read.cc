@@ -92,11 +92,13 @@ http::HttpResponse KubeApi::List(const KubeCall& call) {
   for (auto it = token.empty() ? objects->begin() : objects->upper_bound(position.after);
        it != objects->end(); ++it) {
     if (!call.ns.empty() && it->first.first != call.ns) continue;
-    if (!labels->Matches(*it->second) || !fields->Matches(*it->second)) continue;
+    // A full page is followed by another as long as there are objects, selected or not: the last
+    // one may be empty (observed on kube-apiserver 1.32.3).
     if (limit > 0 && static_cast<std::int64_t>(items.size()) == limit) {
       ++remaining;
       continue;
     }
+    if (!labels->Matches(*it->second) || !fields->Matches(*it->second)) continue;
     items.push_back(*it->second);
     next.after = it->first;
     // Items of built-in resources do not tell their kind (observed on kube-apiserver 1.32.3).

@@ -1,0 +1,32 @@
+// Serves a simulated Harvester and Nomad until its standard input ends, for the comparison with the
+// real servers' answers (test/e2e/cmd/fidelity): prints both URLs, one a line.
+#include <iostream>
+
+#include "nomad_harvester/runtime/clock.h"
+#include "nomad_harvester/runtime/random.h"
+#include "nomad_harvester/simulator/server.h"
+
+int main() {
+  using nomad_harvester::simulator::Cluster;
+  using nomad_harvester::simulator::Options;
+  using nomad_harvester::simulator::SimulatorServer;
+  const auto clock = nomad_harvester::runtime::MakeSystemClock();
+  const auto random = nomad_harvester::runtime::MakeSystemRandom();
+  Options options;
+  options.boot_time = std::chrono::seconds(2);
+  options.join_time = std::chrono::seconds(1);
+  options.shutdown_time = std::chrono::seconds(2);
+  options.heartbeat_timeout = std::chrono::seconds(3);
+  options.networks = {"default/vlan10"};
+  Cluster cluster(*clock, *random, options);
+  SimulatorServer server(cluster, *clock);
+  if (const absl::Status started = server.Start(); !started.ok()) {
+    std::cerr << started.message() << '\n';
+    return 1;
+  }
+  std::cout << server.harvester_url() << '\n' << server.nomad_url() << std::endl;
+  std::string line;
+  while (std::getline(std::cin, line)) {
+  }
+  return 0;
+}
