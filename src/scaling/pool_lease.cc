@@ -248,10 +248,11 @@ absl::Status PoolLease::JudgeHolder(const kube::Lease& lease, LeaseUser user, bo
     seen_ = Seen{.holder = lease.holder, .renew_time = lease.renew_time, .since = now};
   }
   if (moved && !first_look) return busy;
+  // Before the age: a holder whose clock was ahead when it died looks alive for as long as that.
+  if (now - seen_->since >= kLeaseDuration) return absl::OkStatus();
   const bool alive = lease.renew_time.has_value() && lease.server_time.has_value() &&
                      *lease.server_time - *lease.renew_time <= kLeaseAlive;
   if (user == LeaseUser::kScale && first_look && alive) return busy;
-  if (now - seen_->since >= kLeaseDuration) return absl::OkStatus();
   return base::Unavailable("the holder of the pool's Lease stands still: " + lease.holder);
 }
 
