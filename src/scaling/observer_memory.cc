@@ -24,14 +24,18 @@ void ObserverMemory::ApplyStartFailure(base::MonoTime now, base::WallTime wall_n
     failing_.erase(vm.uid);
     return;
   }
-  // Such a state may last until the join timeout, which is judged on its own.
-  if (failure->only_at_join_timeout) return;
   const auto [entry, added] = failing_.try_emplace(vm.uid, Failing{failure->reason, now});
-  base::Duration lasted = now - entry->second.since;
   // The object itself may know better than a process that has just started.
-  if (failure->since.has_value() && wall_now - *failure->since > lasted) {
-    lasted = wall_now - *failure->since;
+  if (added && failure->since.has_value() && *failure->since < wall_now) {
+    entry->second.since = now - (wall_now - *failure->since);
   }
+  if (failure->only_at_join_timeout) {
+    // Such a state may last until the join timeout, which is judged on its own. Nor does its time
+    // count for what comes after it, although the object's condition has been False all along.
+    entry->second.since = now;
+    return;
+  }
+  const base::Duration lasted = now - entry->second.since;
   if (failure->immediate || lasted >= kFailingForGood) view->start_failure = *std::move(failure);
 }
 
