@@ -1,0 +1,230 @@
+// What only repeated looks can tell: how long a start has failed, a node been down, Nomad
+// unreadable.
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "nomad_harvester/scaling/observer.h"
+
+#include "world.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr char kUnbound[] =
+    "0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims";
+
+// Looks at one world after another; the time is ours, measured from the first look.
+class ObserverMemoryTest : public testing::Test {
+ protected:
+  PoolSnapshot Look(base::Duration time, World world) {
+    (void)world.Snapshot();  // links
+    PoolSnapshot snapshot = std::move(world.Raw());
+    snapshot.now = kNow + time;
+    memory_.Apply(base::MonoTime(hours(5)) + time, &snapshot);
+    return snapshot;
+  }
+  // Whether the VM "a" counts as failing to start.
+  bool Fails(base::Duration time, const std::string& status, const std::string& message = "",
+             std::optional<base::WallTime> since = std::nullopt) {
+    return Look(time, Starting(status, message, since)).vms[0].start_failure.has_value();
+  }
+  static World Starting(const std::string& status, const std::string& message = "",
+                        std::optional<base::WallTime> since = std::nullopt) {
+    World world;
+    world.With(Vm("a").Age(minutes(1)));
+    harvester::VirtualMachine& vm = world.Raw().vms[0].vm;
+    vm.printable_status = status;
+    vm.ready = vm.instance_exists = false;
+    if (!message.empty()) {
+      vm.conditions.push_back({.type = "PodScheduled",
+                               .status = "False",
+                               .reason = "Unschedulable",
+                               .message = message,
+                               .last_transition = since});
+    }
+    return world;
+  }
+
+  ObserverMemory memory_;
+};
+
+TEST_F(ObserverMemoryTest, C3_a_failing_status_counts_after_sixty_seconds) {
+  EXPECT_FALSE(Fails(seconds(0), "ErrorPvcNotFound"));
+  EXPECT_FALSE(Fails(seconds(60) - milliseconds(1), "ErrorPvcNotFound"));
+  EXPECT_TRUE(Fails(seconds(60), "ErrorPvcNotFound"));
+}
+
+TEST_F(ObserverMemoryTest, C3_the_failure_carries_kubevirts_words) {
+  Look(seconds(0), Starting("ErrorUnschedulable", "0/3 nodes: Insufficient cpu"));
+  const PoolSnapshot snapshot =
+      Look(seconds(60), Starting("ErrorUnschedulable", "0/3 nodes: Insufficient cpu"));
+  ASSERT_TRUE(snapshot.vms[0].start_failure.has_value());
+  EXPECT_THAT(snapshot.vms[0].start_failure->reason, HasSubstr("Insufficient cpu"));
+}
+
+TEST_F(ObserverMemoryTest, C3_a_status_that_recovers_starts_anew) {
+  EXPECT_FALSE(Fails(seconds(0), "ErrorPvcNotFound"));
+  EXPECT_FALSE(Fails(seconds(50), "Starting"));
+  EXPECT_FALSE(Fails(seconds(51), "ErrorPvcNotFound"));
+  EXPECT_FALSE(Fails(seconds(110), "ErrorPvcNotFound"));
+  EXPECT_TRUE(Fails(seconds(111), "ErrorPvcNotFound"));
+}
+
+TEST_F(ObserverMemoryTest, C3_a_process_that_has_just_started_believes_the_object) {
+  const std::string cpu = "0/3 nodes are available: Insufficient cpu";
+  EXPECT_FALSE(Fails(seconds(0), "ErrorUnschedulable", cpu, kNow - seconds(59)));
+  EXPECT_TRUE(Fails(seconds(1), "ErrorUnschedulable", cpu, kNow - seconds(59)));
+  ObserverMemory fresh;
+  World world = Starting("ErrorUnschedulable", cpu, kNow - seconds(60));
+  (void)world.Snapshot();
+  fresh.Apply(base::MonoTime(hours(9)), &world.Raw());
+  EXPECT_TRUE(world.Raw().vms[0].start_failure.has_value());
+}
+
+TEST_F(ObserverMemoryTest, C3_a_time_on_the_object_that_lies_ahead_does_not_prolong_the_wait) {
+  const std::string cpu = "0/3 nodes are available: Insufficient cpu";
+  EXPECT_FALSE(Fails(seconds(0), "ErrorUnschedulable", cpu, kNow + minutes(9)));
+  EXPECT_FALSE(Fails(seconds(59), "ErrorUnschedulable", cpu, kNow + minutes(9)));
+  EXPECT_TRUE(Fails(seconds(60), "ErrorUnschedulable", cpu, kNow + minutes(9)));
+}
+
+TEST_F(ObserverMemoryTest, C3_a_halt_by_quota_counts_at_once) {
+  World world = Starting("Stopped");
+  world.Raw().vms[0].vm.quota_halt = "cpu insufficient resources";
+  const PoolSnapshot snapshot = Look(seconds(0), std::move(world));
+  ASSERT_TRUE(snapshot.vms[0].start_failure.has_value());
+  EXPECT_THAT(snapshot.vms[0].start_failure->reason, HasSubstr("insufficient resources"));
+}
+
+TEST_F(ObserverMemoryTest, C3_unbound_claims_never_count_however_long_they_last) {
+  for (int minute = 0; minute < 30; ++minute) {
+    EXPECT_FALSE(Fails(minutes(minute), "ErrorUnschedulable", kUnbound, kNow - hours(1)));
+  }
+}
+
+TEST_F(ObserverMemoryTest, C3_time_spent_on_unbound_claims_does_not_count_towards_another_failure) {
+  const std::string cpu = "0/3 nodes are available: Insufficient cpu";
+  // The condition is False all along: its transition time is that of the first message.
+  EXPECT_FALSE(Fails(seconds(0), "ErrorUnschedulable", cpu, kNow));
+  EXPECT_FALSE(Fails(seconds(10), "ErrorUnschedulable", kUnbound, kNow));
+  EXPECT_FALSE(Fails(minutes(5), "ErrorUnschedulable", kUnbound, kNow));
+  EXPECT_FALSE(Fails(minutes(5) + seconds(2), "ErrorUnschedulable", cpu, kNow));
+  EXPECT_FALSE(Fails(minutes(5) + seconds(59), "ErrorUnschedulable", cpu, kNow));
+  EXPECT_TRUE(Fails(minutes(6), "ErrorUnschedulable", cpu, kNow));
+}
+
+TEST_F(ObserverMemoryTest, C15_a_vm_that_has_joined_never_counts_as_failing_to_start) {
+  for (const base::Duration time : {seconds(0), seconds(300)}) {
+    World world;
+    world.With(Vm("a").Joined());
+    world.Raw().vms[0].vm.printable_status = "CrashLoopBackOff";
+    EXPECT_FALSE(Look(time, std::move(world)).vms[0].start_failure.has_value());
+  }
+}
+
+TEST_F(ObserverMemoryTest, another_vm_of_the_same_name_starts_anew) {
+  EXPECT_FALSE(Fails(seconds(0), "ErrorPvcNotFound"));
+  World successor = Starting("ErrorPvcNotFound");
+  successor.Raw().vms[0].vm.uid = "uid-second";
+  EXPECT_FALSE(Look(seconds(60), std::move(successor)).vms[0].start_failure.has_value());
+}
+
+TEST_F(ObserverMemoryTest, a_vm_that_was_not_there_in_between_is_forgotten) {
+  EXPECT_FALSE(Fails(seconds(0), "ErrorPvcNotFound"));
+  Look(seconds(30), World());
+  EXPECT_FALSE(Fails(seconds(60), "ErrorPvcNotFound"));
+}
+
+World Down(bool down = true) {
+  World world;
+  world.With(Vm("a").Joined());
+  return down ? world.With(Node("a").Down()) : world.With(Node("a"));
+}
+
+TEST_F(ObserverMemoryTest, C5_a_node_is_down_since_we_first_saw_it_so) {
+  EXPECT_EQ(Look(seconds(0), Down()).vms[0].node_down_for, base::Duration::zero());
+  EXPECT_EQ(Look(seconds(90), Down()).vms[0].node_down_for, seconds(90));
+}
+
+TEST_F(ObserverMemoryTest, C5_a_node_that_came_back_in_between_is_down_anew) {
+  Look(seconds(0), Down());
+  EXPECT_EQ(Look(seconds(60), Down(false)).vms[0].node_down_for, base::Duration::zero());
+  EXPECT_EQ(Look(seconds(120), Down()).vms[0].node_down_for, base::Duration::zero());
+  EXPECT_EQ(Look(seconds(130), Down()).vms[0].node_down_for, seconds(10));
+}
+
+TEST_F(ObserverMemoryTest, C5_a_look_without_nomad_neither_ends_nor_tells_a_nodes_being_down) {
+  Look(seconds(0), Down());
+  World unreadable;
+  unreadable.With(Vm("a").Joined()).NomadUnreadable();
+  EXPECT_EQ(Look(seconds(60), std::move(unreadable)).vms[0].node_down_for, base::Duration::zero());
+  EXPECT_EQ(Look(seconds(90), Down()).vms[0].node_down_for, seconds(90));
+}
+
+TEST_F(ObserverMemoryTest, C5_a_node_under_a_new_id_is_down_anew) {
+  Look(seconds(0), Down());
+  World again;
+  again.With(Vm("a").Joined()).With(Node("a", "node-second").Down());
+  EXPECT_EQ(Look(seconds(90), std::move(again)).vms[0].node_down_for, base::Duration::zero());
+}
+
+World Readable(bool readable, std::initializer_list<const char*> names = {"a"}) {
+  World world;
+  for (const char* name : names) world.With(Vm(name));
+  if (!readable) world.NomadUnreadable();
+  return world;
+}
+
+base::Duration Unreadable(const PoolSnapshot& snapshot, const std::string& name) {
+  const auto found = snapshot.nomad_unreadable_for.find(name);
+  return found == snapshot.nomad_unreadable_for.end() ? base::Duration(-1) : found->second;
+}
+
+TEST_F(ObserverMemoryTest, C15_unreadable_time_adds_up_over_several_outages) {
+  EXPECT_THAT(Look(seconds(0), Readable(true)).nomad_unreadable_for, IsEmpty());
+  EXPECT_THAT(Look(seconds(10), Readable(false)).nomad_unreadable_for, IsEmpty());
+  EXPECT_EQ(Unreadable(Look(seconds(20), Readable(false)), "a"), seconds(10));
+  EXPECT_EQ(Unreadable(Look(seconds(30), Readable(true)), "a"), seconds(20));
+  EXPECT_EQ(Unreadable(Look(seconds(90), Readable(true)), "a"), seconds(20));
+  Look(seconds(100), Readable(false));
+  EXPECT_EQ(Unreadable(Look(seconds(105), Readable(true)), "a"), seconds(25));
+}
+
+TEST_F(ObserverMemoryTest, C15_a_vm_is_credited_only_with_outages_since_its_first_sight) {
+  Look(seconds(0), Readable(false));
+  Look(seconds(60), Readable(false, {"a", "b"}));
+  const PoolSnapshot both = Look(seconds(80), Readable(true, {"a", "b"}));
+  EXPECT_EQ(Unreadable(both, "a"), seconds(80));
+  EXPECT_EQ(Unreadable(both, "b"), seconds(20));
+  const PoolSnapshot three = Look(seconds(90), Readable(true, {"a", "b", "c"}));
+  EXPECT_EQ(three.nomad_unreadable_for.count("c"), 0U);
+}
+
+TEST_F(ObserverMemoryTest, C15_an_outage_moves_the_join_deadline) {
+  const auto broken_at = [this](base::Duration time, bool readable) {
+    World world;
+    world.With(Vm("a").Age(minutes(1)));  // 14 of its 15 minutes are left
+    if (!readable) world.NomadUnreadable();
+    const PoolSnapshot snapshot = Look(time, std::move(world));
+    return IsBroken(snapshot.vms[0], snapshot);
+  };
+  EXPECT_FALSE(broken_at(minutes(0), false));
+  EXPECT_FALSE(broken_at(minutes(60), true));
+  EXPECT_FALSE(broken_at(minutes(74) - milliseconds(1), true));
+  EXPECT_TRUE(broken_at(minutes(74), true));
+}
+
+}  // namespace
+}  // namespace nomad_harvester::scaling

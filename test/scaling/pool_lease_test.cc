@@ -1,0 +1,356 @@
+// How the Lease is got: free, held by a live process, held by one that stands still, forbidden.
+
+#include "nomad_harvester/scaling/pool_lease.h"
+
+#include <utility>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lease_fixture.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+using http::Method;
+using std::chrono::hours;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using support::IsOk;
+using support::StatusIs;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Le;
+
+class PoolLeaseTest : public LeaseFixture {};
+
+TEST_F(PoolLeaseTest, is_created_where_there_is_none) {
+  const auto lease = Process();
+  ASSERT_THAT(Acquire(*lease), IsOk());
+  const auto object = api_->Object();
+  ASSERT_TRUE(object.has_value());
+  EXPECT_EQ(object->at("metadata").at("labels").at(harvester::kPoolLabel), "web");
+  EXPECT_EQ(object->at("metadata").at("labels").at(harvester::kManagedByLabel),
+            harvester::kManagedByValue);
+  EXPECT_EQ(api_->Lease().holder, "me");
+  EXPECT_EQ(api_->Lease().lease_duration_seconds, 20);
+  EXPECT_TRUE(api_->Lease().renew_time.has_value());
+  EXPECT_TRUE(lease->held());
+  EXPECT_TRUE(lease->used());
+  EXPECT_FALSE(lease->record().action.has_value());
+  EXPECT_THAT(lease->permit()->Check(), IsOk());
+}
+
+TEST_F(PoolLeaseTest, a_free_one_is_taken_under_its_resource_version_with_its_record) {
+  api_->Hold("", api_->Now());
+  harvester::LeaseAction action{.id = "act", .from = 1, .to = 3};
+  api_->Annotate(harvester::kLeaseActionAnnotation, harvester::ToAnnotation(action));
+  api_->Annotate(harvester::kLeaseLastEventAnnotation, "2026-01-01T00:00:00.000000007Z");
+  const std::string version = api_->Lease().resource_version;
+  const auto lease = Process();
+  ASSERT_THAT(Acquire(*lease), IsOk());
+  EXPECT_EQ(api_->Lease().holder, "me");
+  EXPECT_EQ(api_->Lease().transitions, 1);
+  EXPECT_EQ(api_->requests().back().body.at("metadata").at("resourceVersion"), version);
+  EXPECT_EQ(lease->record().action, action);
+  ASSERT_TRUE(lease->record().last_event.has_value());
+  EXPECT_EQ(lease->record().last_event->time_since_epoch() % seconds(1),
+            std::chrono::nanoseconds(7));
+}
+
+TEST_F(PoolLeaseTest, C11_a_scale_is_aborted_at_once_while_another_process_renews_it) {
+  api_->Hold("other", api_->Now() - seconds(5));
+  const auto lease = Process();
+  absl::Status status;
+  EXPECT_EQ(Taken([&] { status = Acquire(*lease); }), base::Duration::zero());
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kAborted,
+                               AllOf(HasSubstr("default/web"), HasSubstr("other"))));
+  EXPECT_EQ(api_->Count(Method::kPatch), 0U);
+  EXPECT_EQ(api_->Lease().holder, "other");
+  EXPECT_FALSE(lease->held());
+  EXPECT_FALSE(lease->permit()->Check().ok());
+}
+
+TEST_F(PoolLeaseTest, C11_the_age_of_a_renewal_is_measured_by_the_replys_date_not_by_our_clock) {
+  clock_.set_wall_skew(hours(3));
+  api_->Hold("other", api_->Now() - seconds(5));
+  EXPECT_THAT(Acquire(*Process()), StatusIs(absl::StatusCode::kAborted));
+  clock_.set_wall_skew(-hours(3));
+  api_->Hold("other", api_->Now() - seconds(6));
+  const auto lease = Process();
+  EXPECT_EQ(Taken([&] { EXPECT_THAT(Acquire(*lease), IsOk()); }), seconds(20));
+}
+
+TEST_F(PoolLeaseTest, C11_a_holder_that_stands_still_for_twenty_seconds_is_replaced) {
+  api_->Hold("other", api_->Now() - seconds(6));
+  const auto lease = Process();
+  EXPECT_EQ(Taken([&] { EXPECT_THAT(Acquire(*lease), IsOk()); }), seconds(20));
+  EXPECT_EQ(api_->Lease().holder, "me");
+  EXPECT_TRUE(lease->held());
+}
+
+TEST_F(PoolLeaseTest, C11_however_old_the_renewal_is_twenty_seconds_of_our_own_are_waited_for) {
+  api_->Hold("other", api_->Now() - hours(24));
+  const auto lease = Process();
+  EXPECT_EQ(Taken([&] { EXPECT_THAT(Acquire(*lease), IsOk()); }), seconds(20));
+}
+
+TEST_F(PoolLeaseTest, C11_a_holder_that_moves_while_it_is_watched_aborts_the_call) {
+  api_->Hold("other", api_->Now() - seconds(6));
+  clock_.After(seconds(17), [&] { api_->Hold("other", api_->Now()); });
+  const auto lease = Process();
+  absl::Status status;
+  EXPECT_EQ(Taken([&] { status = Acquire(*lease); }), seconds(18));
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kAborted));
+  EXPECT_EQ(api_->Lease().holder, "other");
+}
+
+TEST_F(PoolLeaseTest, C11_another_holder_with_the_same_renewal_time_has_moved_as_well) {
+  const base::WallTime old = api_->Now() - minutes(1);
+  api_->Hold("other", old);
+  clock_.After(seconds(9), [&] { api_->Hold("third", old); });
+  EXPECT_THAT(Acquire(*Process()), StatusIs(absl::StatusCode::kAborted, HasSubstr("third")));
+}
+
+TEST_F(PoolLeaseTest, a_holder_that_gives_it_up_while_it_is_watched_is_followed_at_once) {
+  api_->Hold("other", api_->Now() - seconds(6));
+  clock_.After(seconds(3), [&] { api_->Hold("", api_->Now()); });
+  const auto lease = Process();
+  EXPECT_EQ(Taken([&] { EXPECT_THAT(Acquire(*lease), IsOk()); }), seconds(4));
+}
+
+TEST_F(PoolLeaseTest, what_was_seen_of_a_holder_counts_in_the_next_call) {
+  api_->Hold("other", api_->Now() - seconds(6));
+  const auto lease = Process();
+  EXPECT_THAT(lease->Acquire(context_.WithTimeout(seconds(5)), LeaseUser::kScale, nullptr),
+              StatusIs(absl::StatusCode::kDeadlineExceeded));
+  EXPECT_FALSE(lease->held());
+  clock_.Advance(seconds(15));
+  EXPECT_EQ(Taken([&] { EXPECT_THAT(Acquire(*lease), IsOk()); }), base::Duration::zero());
+}
+
+TEST_F(PoolLeaseTest, a_holder_that_moved_between_two_calls_is_watched_anew) {
+  api_->Hold("other", api_->Now() - seconds(6));
+  const auto lease = Process();
+  EXPECT_FALSE(lease->Acquire(context_.WithTimeout(seconds(5)), LeaseUser::kScale, nullptr).ok());
+  api_->Hold("other", api_->Now());
+  clock_.Advance(seconds(15));
+  EXPECT_EQ(Taken([&] { EXPECT_THAT(Acquire(*lease), IsOk()); }), seconds(20));
+}
+
+TEST_F(PoolLeaseTest, a_dead_holder_whose_clock_was_ahead_does_not_keep_scales_away_for_good) {
+  api_->Hold("other", api_->Now() + hours(1));
+  const auto lease = Process();
+  EXPECT_THAT(Acquire(*lease), StatusIs(absl::StatusCode::kAborted));
+  clock_.Advance(seconds(19));
+  EXPECT_THAT(Acquire(*lease), StatusIs(absl::StatusCode::kAborted));
+  clock_.Advance(seconds(1));
+  EXPECT_THAT(Acquire(*lease), IsOk());
+}
+
+TEST_F(PoolLeaseTest, S5_a_resumption_waits_for_a_holder_that_died_just_now) {
+  api_->Hold("other", api_->Now());
+  const auto lease = Process();
+  EXPECT_EQ(Taken([&] { EXPECT_THAT(Acquire(*lease, LeaseUser::kResumption), IsOk()); }),
+            seconds(20));
+}
+
+TEST_F(PoolLeaseTest, S5_a_resumption_leaves_the_pool_to_a_holder_that_renews) {
+  const auto other = Process("other");
+  ASSERT_THAT(Acquire(*other), IsOk());
+  const auto lease = Process();
+  absl::Status status;
+  EXPECT_THAT(Taken([&] { status = Acquire(*lease, LeaseUser::kResumption); }), Le(seconds(4)));
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kAborted));
+  EXPECT_TRUE(other->held());
+}
+
+TEST_F(PoolLeaseTest, C11_of_two_processes_one_acts_until_it_gives_the_pool_up) {
+  const auto first = Process("first");
+  const auto second = Process("second");
+  ASSERT_THAT(Acquire(*first), IsOk());
+  for (int minute = 0; minute < 3; ++minute) {
+    clock_.Advance(minutes(1));
+    EXPECT_THAT(Acquire(*second), StatusIs(absl::StatusCode::kAborted));
+  }
+  first->Release(context_);
+  EXPECT_EQ(Taken([&] { EXPECT_THAT(Acquire(*second), IsOk()); }), base::Duration::zero());
+  EXPECT_THAT(Acquire(*first), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_EQ(lost_, 0);
+}
+
+TEST_F(PoolLeaseTest, C11_whoever_loses_the_race_for_a_free_lease_does_not_act) {
+  api_->Hold("", api_->Now());
+  const auto other = Process("other");
+  api_->Before(Method::kPatch, [&] { EXPECT_THAT(Acquire(*other), IsOk()); });
+  const auto lease = Process();
+  EXPECT_THAT(Acquire(*lease), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_EQ(api_->Lease().holder, "other");
+  EXPECT_TRUE(other->held());
+  EXPECT_FALSE(lease->held());
+}
+
+TEST_F(PoolLeaseTest, C11_whoever_loses_the_race_for_the_creation_does_not_act) {
+  const auto other = Process("other");
+  api_->Before(Method::kPost, [&] { EXPECT_THAT(Acquire(*other), IsOk()); });
+  EXPECT_THAT(Acquire(*Process()), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_EQ(api_->Lease().holder, "other");
+}
+
+TEST_F(PoolLeaseTest, a_lost_reply_to_the_taking_over_settles) {
+  api_->Hold("", api_->Now());
+  api_->Lose(Method::kPatch, LeaseApi::Fault::kLostAfter);
+  const auto lease = Process();
+  ASSERT_THAT(Acquire(*lease), IsOk());
+  EXPECT_EQ(api_->Lease().holder, "me");
+  clock_.Advance(minutes(1));
+  EXPECT_TRUE(lease->held());
+  EXPECT_EQ(lost_, 0);
+}
+
+TEST_F(PoolLeaseTest, a_lost_reply_to_the_creation_settles) {
+  api_->Lose(Method::kPost, LeaseApi::Fault::kLostAfter);
+  const auto lease = Process();
+  EXPECT_EQ(Taken([&] { EXPECT_THAT(Acquire(*lease), IsOk()); }), base::Duration::zero());
+  EXPECT_TRUE(lease->held());
+}
+
+TEST_F(PoolLeaseTest, a_take_over_whose_outcome_stayed_unknown_is_known_by_the_next_call) {
+  api_->Hold("", api_->Now());
+  api_->Lose(Method::kPatch, LeaseApi::Fault::kLostAfter, 2);
+  const auto lease = Process();
+  EXPECT_THAT(Acquire(*lease), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_FALSE(lease->held());
+  EXPECT_FALSE(lease->permit()->Check().ok());
+  EXPECT_EQ(Taken([&] { EXPECT_THAT(Acquire(*lease), IsOk()); }), base::Duration::zero());
+}
+
+TEST_F(PoolLeaseTest, every_other_failure_to_get_it_is_the_calls_failure) {
+  api_->Answer(Method::kGet, 500);
+  const auto lease = Process();
+  EXPECT_THAT(Acquire(*lease), StatusIs(absl::StatusCode::kInternal));
+  api_->Answer(Method::kGet, 401);
+  EXPECT_THAT(Acquire(*lease), StatusIs(absl::StatusCode::kUnauthenticated));
+  api_->Answer(Method::kGet, 0);
+  api_->Answer(Method::kPost, 422);
+  EXPECT_THAT(Acquire(*lease), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_FALSE(lease->held());
+  EXPECT_TRUE(lease->used());
+  EXPECT_FALSE(lease->permit()->Check().ok());
+  EXPECT_EQ(Warnings(), 0U) << sink_->Text();
+}
+
+TEST_F(PoolLeaseTest, waiting_for_a_holder_ends_with_the_call) {
+  api_->Hold("other", api_->Now() - seconds(6));
+  const runtime::CancelSource source(context_);
+  clock_.After(seconds(7), [&] { source.Cancel(runtime::CancelReason::kClient); });
+  const auto lease = Process();
+  EXPECT_THAT(lease->Acquire(source.context(), LeaseUser::kScale, nullptr),
+              StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_EQ(api_->Lease().holder, "other");
+}
+
+// Which request is refused, and how.
+using Refusal = std::pair<Method, int>;
+
+class ForbiddenLeaseTest : public LeaseFixture, public testing::WithParamInterface<Refusal> {};
+
+TEST_P(ForbiddenLeaseTest, the_pool_is_guarded_in_this_process_alone_and_one_warning_says_so) {
+  const auto [method, status] = GetParam();
+  if (method == Method::kPatch) api_->Hold("", api_->Now());
+  api_->Answer(method, status);
+  const auto lease = Process();
+  const auto remembered = base::WallTime(seconds(7));
+  for (int call = 0; call < 3; ++call) {
+    ASSERT_THAT(Acquire(*lease), IsOk());
+    EXPECT_FALSE(lease->used());
+    EXPECT_TRUE(lease->held());
+    api_->ForgetRequests();
+    clock_.Advance(minutes(5));
+    EXPECT_THAT(lease->permit()->Check(), IsOk());
+    EXPECT_THAT(lease->Store(context_, {.last_event = remembered}), IsOk());
+    lease->Release(context_);
+    EXPECT_FALSE(lease->held());
+    EXPECT_FALSE(lease->permit()->Check().ok());
+    EXPECT_EQ(api_->requests().size(), 0U);
+    EXPECT_EQ(lease->record().last_event, remembered);
+  }
+  EXPECT_EQ(Warnings(), 1U) << sink_->Text();
+  EXPECT_EQ(lost_, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(PoolLease, ForbiddenLeaseTest,
+                         testing::Values(Refusal(Method::kGet, 403), Refusal(Method::kPost, 403),
+                                         Refusal(Method::kPatch, 403),
+                                         Refusal(Method::kPost, 404)));
+
+TEST_F(PoolLeaseTest, a_lease_that_is_allowed_later_guards_the_pool_from_the_next_call_on) {
+  api_->Answer(Method::kGet, 403);
+  const auto lease = Process();
+  ASSERT_THAT(Acquire(*lease), IsOk());
+  lease->Release(context_);
+  api_->Answer(Method::kGet, 0);
+  ASSERT_THAT(Acquire(*lease), IsOk());
+  EXPECT_TRUE(lease->used());
+  api_->Answer(Method::kPatch, 503);
+  clock_.Advance(seconds(15));
+  EXPECT_FALSE(lease->permit()->Check().ok()) << "the permit still counts as unguarded";
+}
+
+TEST_F(PoolLeaseTest, switched_off_it_sends_nothing_and_permits_everything) {
+  const auto lease = Process("me", /*enabled=*/false);
+  ASSERT_THAT(Acquire(*lease), IsOk());
+  EXPECT_FALSE(lease->used());
+  clock_.Advance(hours(1));
+  EXPECT_THAT(lease->permit()->Check(), IsOk());
+  EXPECT_THAT(lease->Store(context_, {.last_event = base::WallTime(seconds(1))}), IsOk());
+  lease->Release(context_);
+  EXPECT_EQ(lease->record().last_event, base::WallTime(seconds(1)));
+  EXPECT_EQ(api_->requests().size(), 0U);
+  EXPECT_EQ(Warnings(), 0U) << sink_->Text();
+}
+
+TEST_F(PoolLeaseTest, annotations_that_cannot_be_read_are_reported_and_count_as_absent) {
+  api_->Hold("", api_->Now());
+  api_->Annotate(harvester::kLeaseActionAnnotation, "{");
+  api_->Annotate(harvester::kLeaseBackOffAnnotation, "[]");
+  api_->Annotate(harvester::kLeaseLastEventAnnotation, "yesterday");
+  const auto lease = Process();
+  ASSERT_THAT(Acquire(*lease), IsOk());
+  EXPECT_FALSE(lease->record().action.has_value());
+  EXPECT_TRUE(lease->record().back_off.empty());
+  EXPECT_FALSE(lease->record().last_event.has_value());
+  EXPECT_EQ(Warnings(), 3U) << sink_->Text();
+  for (const char* key : {harvester::kLeaseActionAnnotation, harvester::kLeaseBackOffAnnotation,
+                          harvester::kLeaseLastEventAnnotation}) {
+    EXPECT_THAT(sink_->Text(), HasSubstr(key));
+  }
+}
+
+TEST_F(PoolLeaseTest, one_unreadable_annotation_does_not_spoil_the_others) {
+  api_->Hold("", api_->Now());
+  const harvester::BackOff back_off = {{"create", {.failures = 2, .retry_at = api_->Now()}}};
+  api_->Annotate(harvester::kLeaseActionAnnotation, "{");
+  api_->Annotate(harvester::kLeaseBackOffAnnotation, harvester::ToAnnotation(back_off));
+  const auto lease = Process();
+  ASSERT_THAT(Acquire(*lease), IsOk());
+  EXPECT_EQ(lease->record().back_off, back_off);
+}
+
+TEST_F(PoolLeaseTest, S4_a_peek_reads_the_record_and_takes_nothing) {
+  const auto lease = Process();
+  EXPECT_THAT(lease->Peek(context_), StatusIs(absl::StatusCode::kNotFound));
+  api_->Hold("other", api_->Now());
+  api_->Annotate(harvester::kLeaseLastEventAnnotation, "2026-01-01T00:00:03Z");
+  const auto record = lease->Peek(context_);
+  ASSERT_THAT(record, IsOk());
+  EXPECT_EQ(record->last_event, base::ParseRfc3339("2026-01-01T00:00:03Z").value());
+  EXPECT_FALSE(lease->held());
+  EXPECT_EQ(api_->Count(Method::kGet), api_->requests().size());
+  api_->Answer(Method::kGet, 403);
+  EXPECT_THAT(lease->Peek(context_), StatusIs(absl::StatusCode::kPermissionDenied));
+  EXPECT_TRUE(lease->used()) << "only Acquire decides that";
+}
+
+}  // namespace
+}  // namespace nomad_harvester::scaling

@@ -1,0 +1,441 @@
+// What Status answers, and whether it wakes the background work.
+
+#include "nomad_harvester/scaling/status_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "world.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+using nomad::DrainStatus;
+using nomad::NodeStatus;
+using std::chrono::minutes;
+using std::chrono::nanoseconds;
+using std::chrono::seconds;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+StatusReport Report(World& world, const StatusInputs& inputs = {}) {
+  return ReportStatus(world.Snapshot(), inputs);
+}
+
+std::string Counter(const StatusReport& report, const std::string& name) {
+  const auto found = report.status.meta.find("harvester." + name);
+  return found == report.status.meta.end() ? "absent" : found->second;
+}
+
+// A joined VM and its ready node, for each name.
+World PoolOf(std::initializer_list<const char*> names) {
+  World world;
+  for (const char* name : names) world.With(Vm(name).Joined()).With(Node(name));
+  return world;
+}
+
+harvester::VirtualMachine& Last(World& world) { return world.Raw().vms.back().vm; }
+
+#define EXPECT_READY(report)                               \
+  do {                                                     \
+    EXPECT_TRUE((report).status.ready) << (report).reason; \
+    EXPECT_THAT((report).reason, IsEmpty());               \
+    EXPECT_FALSE((report).expected);                       \
+  } while (false)
+
+TEST(StatusReport, S1_a_settled_pool_is_ready_with_every_counter_at_zero) {
+  World world = PoolOf({"a", "b"});
+  const StatusReport report = Report(world);
+  EXPECT_READY(report);
+  EXPECT_EQ(report.status.count, 2);
+  EXPECT_THAT(report.warning, IsEmpty());
+  const StringMap zeros = {
+      {"harvester.pending", "0"}, {"harvester.draining", "0"}, {"harvester.broken", "0"},
+      {"harvester.stopped", "0"}, {"harvester.lost", "0"},     {"harvester.stuck", "0"},
+      {"harvester.drifted", "0"}, {"harvester.unlinked", "0"}, {"harvester.strangers", "0"}};
+  EXPECT_EQ(report.status.meta, zeros);
+}
+
+TEST(StatusReport, S2_an_empty_pool_is_ready) {
+  World world;
+  const StatusReport report = Report(world);
+  EXPECT_READY(report);
+  EXPECT_EQ(report.status.count, 0);
+}
+
+TEST(StatusReport, S1_only_members_of_this_pool_that_stay_are_counted) {
+  World world = PoolOf({"a"});
+  world.With(Vm("marked").Joined().Marked()).With(Node("marked").Draining("marked"));
+  world.With(Vm("going").Joined().Terminating());
+  world.With(Vm("late"));
+  world.With(Vm("copy").Joined().Stranger());
+  world.With(Vm("db-1").Joined().InPool("db"));
+  const StatusReport report = Report(world);
+  EXPECT_EQ(report.status.count, 1);
+  EXPECT_EQ(Counter(report, "draining"), "1");
+  EXPECT_EQ(Counter(report, "broken"), "1");
+  EXPECT_EQ(Counter(report, "strangers"), "1");
+}
+
+TEST(StatusReport, S1_a_joined_vm_that_is_stopped_or_lost_its_node_counts_with_one_warning) {
+  World world = PoolOf({"a"});
+  world.With(Vm("off").Joined().Stopped()).With(Node("off").Down());
+  world.With(Vm("gone").Joined());
+  const StatusReport report = Report(world);
+  EXPECT_READY(report);
+  EXPECT_EQ(report.status.count, 3);
+  EXPECT_EQ(Counter(report, "stopped"), "1");
+  EXPECT_EQ(Counter(report, "lost"), "2");
+  EXPECT_EQ(report.warning, "stopped: off; without a Nomad node: off, gone");
+}
+
+TEST(StatusReport, S1_a_vm_that_never_joined_is_not_stopped_and_a_marked_one_is_not_lost) {
+  World world;
+  world.With(Vm("new").Age(minutes(1)).Stopped()).With(Vm("marked").Joined().Marked());
+  const StatusReport report = Report(world);
+  EXPECT_EQ(Counter(report, "stopped"), "0");
+  EXPECT_EQ(Counter(report, "lost"), "0");
+}
+
+TEST(StatusReport, S2_a_vm_that_waits_to_join_counts_and_blocks_as_the_agent_expects) {
+  World world = PoolOf({"a"});
+  world.With(Vm("new").Age(minutes(1)));
+  const StatusReport report = Report(world);
+  EXPECT_FALSE(report.status.ready);
+  EXPECT_TRUE(report.expected);
+  EXPECT_EQ(report.reason, "waiting to join Nomad: new");
+  EXPECT_EQ(report.status.count, 2);
+  EXPECT_EQ(Counter(report, "pending"), "1");
+}
+
+TEST(StatusReport, S2_a_vm_waits_until_its_deadline_and_no_longer) {
+  World before;
+  before.With(Vm("a").Age(minutes(15) - nanoseconds(1)));
+  EXPECT_FALSE(Report(before).status.ready);
+  World after;
+  after.With(Vm("a").Age(minutes(15)));
+  const StatusReport report = Report(after);
+  EXPECT_READY(report);
+  EXPECT_EQ(report.status.count, 0);
+  EXPECT_EQ(Counter(report, "broken"), "1");
+  EXPECT_EQ(report.warning, "broken: a");
+}
+
+TEST(StatusReport, S2_a_vm_without_a_join_deadline_does_not_wait) {
+  World world;
+  world.With(Vm("a").NoTimeout());
+  const StatusReport report = Report(world);
+  EXPECT_READY(report);
+  EXPECT_EQ(report.status.count, 1);
+}
+
+TEST(StatusReport, S2_a_node_that_has_come_is_waited_for_until_its_join_is_recorded) {
+  World world;
+  world.With(Vm("a").Age(minutes(1))).With(Node("a"));
+  EXPECT_EQ(Report(world).reason, "waiting to join Nomad: a");
+}
+
+TEST(StatusReport, C3_a_vm_whose_start_fails_is_broken_before_its_deadline) {
+  World world;
+  world.With(Vm("a").Age(minutes(1)).FailsToStart("ErrorPvcNotFound"));
+  const StatusReport report = Report(world);
+  EXPECT_READY(report);
+  EXPECT_EQ(report.status.count, 0);
+  EXPECT_EQ(Counter(report, "broken"), "1");
+  EXPECT_EQ(Counter(report, "pending"), "0");
+}
+
+TEST(StatusReport, C15_a_vm_of_another_region_counts_and_neither_waits_nor_is_lost_or_broken) {
+  World world;
+  world.Region("eu").With(Vm("new").Age(minutes(1)).Region("us"));
+  world.With(Vm("late").Region("us")).With(Vm("old").Joined().Region("us"));
+  const StatusReport report = Report(world);
+  EXPECT_READY(report);
+  EXPECT_EQ(report.status.count, 3);
+  EXPECT_THAT(report.warning, IsEmpty());
+}
+
+TEST(StatusReport, S2_an_open_scale_blocks_and_is_expected) {
+  World world = PoolOf({"a"});
+  const StatusReport report = Report(world, {.scale_open = true});
+  EXPECT_FALSE(report.status.ready);
+  EXPECT_TRUE(report.expected);
+  EXPECT_EQ(report.reason, "a Scale is open on the pool");
+  EXPECT_EQ(report.status.count, 1);
+}
+
+TEST(StatusReport, C15_while_nomad_cannot_be_read_nothing_is_broken_or_lost_and_nothing_is_ready) {
+  World world;
+  world.With(Vm("late")).With(Vm("old").Joined()).NomadUnreadable();
+  const StatusReport report = Report(world);
+  EXPECT_FALSE(report.status.ready);
+  EXPECT_FALSE(report.expected) << "the agent did not ask for that";
+  EXPECT_EQ(report.reason, "Nomad cannot be read: no leader");
+  EXPECT_EQ(report.status.count, 2);
+  EXPECT_EQ(Counter(report, "broken"), "0");
+  EXPECT_EQ(Counter(report, "lost"), "0");
+  EXPECT_EQ(Counter(report, "pending"), "1") << "its deadline tells nothing";
+}
+
+TEST(StatusReport, S2_vms_that_we_marked_and_their_nodes_do_not_block_without_a_scale) {
+  World world = PoolOf({"a"});
+  world.With(Vm("b").Joined().Marked()).With(Node("b").Draining("b"));
+  world.With(Vm("c").Joined().Marked()).With(Node("c").Status(NodeStatus::kInitializing));
+  const StatusReport report = Report(world);
+  EXPECT_READY(report);
+  EXPECT_EQ(report.status.count, 1);
+  EXPECT_EQ(Counter(report, "draining"), "2");
+}
+
+TEST(StatusReport, S2_a_drain_of_ours_whose_mark_is_gone_does_not_block_either) {
+  World world = PoolOf({"a"});
+  world.With(Vm("b").Joined()).With(Node("b").Draining("b"));
+  world.With(Node("renamed").Draining("a"));
+  EXPECT_READY(Report(world));
+}
+
+TEST(StatusReport, S2_the_mark_on_a_copy_excuses_no_drain) {
+  World world;
+  world.With(Vm("a").Joined().Marked().Stranger()).With(Node("a").DrainedByOperator());
+  EXPECT_EQ(Report(world).reason, "node node-a is draining");
+}
+
+TEST(StatusReport, S2_a_draining_member_blocks_unless_the_policy_ignores_it) {
+  World world = PoolOf({"a"});
+  world.With(Node("foreign").DrainedByOperator());
+  const StatusReport report = Report(world);
+  EXPECT_FALSE(report.status.ready);
+  EXPECT_FALSE(report.expected);
+  EXPECT_EQ(report.reason, "node node-foreign is draining");
+  world.Policy().filter_ignore_init = true;
+  EXPECT_FALSE(Report(world).status.ready);
+  world.Policy().filter_ignore_drain = true;
+  EXPECT_READY(Report(world));
+}
+
+TEST(StatusReport, S2_an_initializing_member_blocks_unless_the_policy_ignores_it) {
+  World world = PoolOf({"a"});
+  world.With(Node("foreign").Status(NodeStatus::kInitializing));
+  EXPECT_EQ(Report(world).reason, "node node-foreign is initializing");
+  world.Policy().filter_ignore_drain = true;
+  EXPECT_FALSE(Report(world).status.ready);
+  world.Policy().filter_ignore_init = true;
+  EXPECT_READY(Report(world));
+}
+
+TEST(StatusReport, S2_an_operators_drain_of_one_of_our_vms_blocks) {
+  World world;
+  world.With(Vm("a").Joined()).With(Node("a").DrainedByOperator());
+  EXPECT_EQ(Report(world).reason, "node node-a is draining");
+}
+
+TEST(StatusReport, S2_neither_ineligible_nor_down_members_nor_other_pools_nodes_block) {
+  World world = PoolOf({"a"});
+  world.With(Vm("b").Joined()).With(Node("b").Ineligible());
+  world.With(Vm("c").Joined()).With(Node("c").Down());
+  world.With(Node("db").Class("db").DrainedByOperator());
+  EXPECT_READY(Report(world));
+}
+
+TEST(StatusReport, S2_a_terminating_vm_blocks_for_its_grace_and_ten_minutes_and_is_stuck_then) {
+  World world = PoolOf({"a"});
+  world.With(Vm("b").Joined().Terminating());
+  Last(world).termination_grace = seconds(300);
+  Last(world).deleted_at = kNow - (minutes(15) - nanoseconds(1));
+  StatusReport report = Report(world);
+  EXPECT_EQ(report.reason, "being deleted: b");
+  EXPECT_EQ(Counter(report, "stuck"), "0");
+  Last(world).deleted_at = kNow - minutes(15);
+  report = Report(world);
+  EXPECT_READY(report);
+  EXPECT_EQ(Counter(report, "stuck"), "1");
+  EXPECT_EQ(report.warning, "stuck in deletion: b");
+  EXPECT_EQ(report.status.count, 1);
+}
+
+TEST(StatusReport, S2_a_marked_vm_that_terminates_blocks_as_any_other) {
+  World world;
+  world.With(Vm("a").Joined().Marked().Terminating());
+  const StatusReport report = Report(world);
+  EXPECT_EQ(report.reason, "being deleted: a");
+  EXPECT_EQ(Counter(report, "draining"), "0");
+}
+
+TEST(StatusReport, C15_one_vm_without_a_node_is_no_mass_loss) {
+  World world;
+  world.With(Vm("a").Joined());
+  const StatusReport report = Report(world);
+  EXPECT_READY(report);
+  EXPECT_EQ(report.warning, "without a Nomad node: a");
+}
+
+TEST(StatusReport, C15_a_fifth_of_the_pool_is_no_mass_loss) {
+  World world = PoolOf({"a", "b", "c", "d", "e", "f", "g", "h"});
+  world.With(Vm("x").Joined()).With(Vm("y").Joined());
+  EXPECT_READY(Report(world));
+}
+
+TEST(StatusReport, C15_more_than_a_fifth_at_once_blocks_for_ten_minutes_then_warns) {
+  World world = PoolOf({"a", "b", "c", "d", "e", "f", "g"});
+  world.With(Vm("x").Joined()).With(Vm("y").Joined());
+  StatusReport report = Report(world, {.mass_loss_for = minutes(10) - nanoseconds(1)});
+  EXPECT_FALSE(report.status.ready);
+  EXPECT_FALSE(report.expected);
+  EXPECT_THAT(report.reason, HasSubstr("2 of 9 running VMs"));
+  EXPECT_EQ(report.status.count, 9);
+  report = Report(world, {.mass_loss_for = minutes(10)});
+  EXPECT_READY(report);
+  EXPECT_THAT(report.warning, AllOf(HasSubstr("x, y"), HasSubstr("more than a fifth")));
+}
+
+TEST(StatusReport, C15_marked_stopped_and_foreign_vms_are_no_part_of_a_mass_loss) {
+  World world = PoolOf({"a", "b"});
+  world.With(Vm("marked").Joined().Marked()).With(Vm("off").Joined().Stopped());
+  world.With(Vm("copy").Joined().Stranger()).With(Vm("db").Joined().InPool("db"));
+  world.With(Vm("gone").Joined());
+  EXPECT_THAT(Report(world).warning, Not(HasSubstr("more than a fifth")));
+}
+
+TEST(StatusReport, S4_the_last_event_is_told_in_nanoseconds_and_absent_before_the_first) {
+  World world;
+  EXPECT_EQ(Report(world).status.meta.count("nomad_autoscaler.last_event"), 0U);
+  const StatusReport report = Report(world, {.last_event = At("2026-03-01T11:00:00.000000001Z")});
+  EXPECT_EQ(report.status.meta.at("nomad_autoscaler.last_event"), "1772362800000000001");
+}
+
+TEST(StatusReport, S4_drifted_counts_members_of_another_template_once_a_preflight_has_told_it) {
+  World world = PoolOf({"a", "b", "c"});
+  world.Raw().vms[0].vm.annotations[harvester::kTemplateHashAnnotation] = "old";
+  world.Raw().vms[1].vm.annotations[harvester::kTemplateHashAnnotation] = "new";
+  EXPECT_EQ(Counter(Report(world), "drifted"), "0");
+  EXPECT_EQ(Counter(Report(world, {.template_hash = "new"}), "drifted"), "1");
+  EXPECT_EQ(Counter(Report(world, {.template_hash = "newer"}), "drifted"), "2");
+}
+
+TEST(StatusReport, S4_unlinked_counts_pool_nodes_that_bear_no_vm_of_ours) {
+  World world = PoolOf({"a"});
+  world.With(Node("foreign")).With(Node("old").Down()).With(Node("db").Class("db"));
+  EXPECT_EQ(Counter(Report(world), "unlinked"), "2");
+}
+
+TEST(StatusReport, S4_a_contradicted_node_is_neither_lost_nor_unlinked) {
+  World world = PoolOf({"a"});
+  world.With(Vm("b").Joined()).With(Node("b").Meta("harvester_vm_uuid", "fw-a"));
+  const StatusReport report = Report(world);
+  EXPECT_EQ(Counter(report, "lost"), "0");
+  EXPECT_EQ(Counter(report, "unlinked"), "0");
+}
+
+bool Needed(World& world) { return NeedsResumption(world.Snapshot()); }
+
+TEST(NeedsResumption, is_false_in_steady_state) {
+  World world = PoolOf({"a", "b"});
+  world.With(Vm("off").Joined().Stopped()).With(Node("off").Down());
+  world.With(Vm("new").Age(minutes(1)));
+  world.With(Vm("free").NoTimeout());
+  world.With(Vm("going").Joined().Terminating());
+  world.With(Vm("copy").Joined().Stranger());
+  world.With(Node("foreign")).With(Node("ops").DrainedByOperator());
+  EXPECT_FALSE(Needed(world));
+  World empty;
+  EXPECT_FALSE(Needed(empty));
+}
+
+TEST(NeedsResumption, S5_a_mark_needs_it_readable_or_not_and_whatever_nomad_says) {
+  World marked;
+  marked.With(Vm("a").Joined().Marked()).With(Node("a").Draining("a"));
+  EXPECT_TRUE(Needed(marked));
+  World unreadable;
+  unreadable.With(Vm("a").Joined().UnreadableMark());
+  EXPECT_TRUE(Needed(unreadable));
+  marked.NomadUnreadable();
+  EXPECT_TRUE(Needed(marked));
+}
+
+TEST(NeedsResumption, S5_marks_of_copies_and_of_other_regions_do_not) {
+  World world = PoolOf({"a"});
+  world.With(Vm("copy").Joined().Marked().Stranger());
+  world.Region("eu").With(Vm("far").Joined().Region("us").Marked());
+  EXPECT_FALSE(Needed(world));
+}
+
+TEST(NeedsResumption, S5_a_drain_of_ours_without_a_mark_needs_it_until_it_is_undone) {
+  World draining;
+  draining.With(Vm("a").Joined()).With(Node("a").Draining("a"));
+  EXPECT_TRUE(Needed(draining));
+  World drained;
+  drained.With(Vm("a").Joined()).With(Node("a").Drained("a"));
+  EXPECT_TRUE(Needed(drained));
+  World recorded;
+  recorded.With(Vm("a").Joined().RolledBack("act@2026-03-01T11:59:00Z"))
+      .With(Node("a").Drained("a").Eligible());
+  EXPECT_FALSE(Needed(recorded));
+}
+
+TEST(NeedsResumption, S5_a_join_to_record_needs_it) {
+  World world;
+  world.With(Vm("a").Age(minutes(1))).With(Node("a"));
+  EXPECT_TRUE(Needed(world));
+}
+
+TEST(NeedsResumption, S5_an_overdue_join_needs_it_unless_such_vms_are_kept) {
+  World world;
+  world.With(Vm("a"));
+  EXPECT_TRUE(Needed(world));
+  world.Policy().on_join_timeout = config::OnJoinTimeout::kKeep;
+  EXPECT_FALSE(Needed(world));
+  World failing;
+  failing.With(Vm("a").Age(minutes(1)).FailsToStart("ErrImagePull"));
+  EXPECT_TRUE(Needed(failing));
+}
+
+TEST(NeedsResumption, C13_an_overdue_join_does_not_under_dry_run) {
+  World world;
+  world.With(Vm("a"));
+  world.Policy().dry_run = true;
+  EXPECT_FALSE(Needed(world));
+}
+
+TEST(NeedsResumption, S5_the_node_of_a_vm_that_is_gone_needs_it_if_it_is_to_be_purged) {
+  const auto node = [](bool purge) {
+    return Node("gone").DrainedBy(DrainStatus::kComplete, "gone", "act", false, purge).Down();
+  };
+  World purge = PoolOf({"a"});
+  purge.With(node(true));
+  EXPECT_TRUE(Needed(purge));
+  World keep = PoolOf({"a"});
+  keep.With(node(false));
+  EXPECT_FALSE(Needed(keep));
+  World standing = PoolOf({"a"});
+  standing.With(Vm("gone").Joined().Terminating()).With(node(true));
+  EXPECT_FALSE(Needed(standing)) << "the VM is still there";
+  purge.NomadUnreadable();
+  EXPECT_FALSE(Needed(purge));
+}
+
+TEST(NeedsResumption, C6_an_unread_pool_node_needs_it_only_while_a_vm_lacks_its_node) {
+  nomad::Node stub = Node("ip-10-0-0-7").Get();
+  stub.full = false;
+  stub.attributes.clear();
+  World settled = PoolOf({"a"});
+  settled.Raw().nodes.push_back(stub);
+  EXPECT_FALSE(Needed(settled));
+  World waiting = PoolOf({"a"});
+  waiting.With(Vm("new").Age(minutes(1)));
+  waiting.Raw().nodes.push_back(stub);
+  EXPECT_TRUE(Needed(waiting)) << "it may be the VM, under another name";
+  waiting.Raw().nodes.back().full = true;
+  EXPECT_FALSE(Needed(waiting));
+}
+
+TEST(NeedsResumption, what_other_pools_vms_need_is_not_this_pools_business) {
+  World world = PoolOf({"a"});
+  world.With(Vm("db-1").InPool("db").Joined().Marked()).With(Vm("db-2").InPool("db"));
+  world.With(Vm("db-3").InPool("db").Age(minutes(1))).With(Node("db-3"));
+  EXPECT_FALSE(Needed(world));
+}
+
+}  // namespace
+}  // namespace nomad_harvester::scaling
