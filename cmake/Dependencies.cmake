@@ -10,7 +10,7 @@ if(NOMAD_HARVESTER_BUILD_TESTS)
 endif()
 
 # The static build brings a libcurl of its own (HTTP only, with c-ares): scripts/build passes its
-# prefix in CMAKE_PREFIX_PATH.
+# package in CURL_DIR.
 if(NOMAD_HARVESTER_STATIC)
   find_package(CURL CONFIG REQUIRED)
 else()
@@ -19,6 +19,11 @@ endif()
 
 # spdlog and fmt are used header-only in the static build, as libraries otherwise.
 find_package(spdlog REQUIRED)
+if(NOMAD_HARVESTER_STATIC)
+  # Debian's spdlog asks for the shared fmt even when it is used header-only.
+  set_target_properties(spdlog::spdlog_header_only PROPERTIES
+    INTERFACE_LINK_LIBRARIES "Threads::Threads;fmt::fmt-header-only")
+endif()
 find_package(yaml-cpp REQUIRED)
 
 # gRPC: Debian's CMake package of it knows the shared libraries only, its pkg-config files know
@@ -33,4 +38,26 @@ if(NOMAD_HARVESTER_WITH_GRPC)
   target_link_libraries(nomad_harvester_grpc INTERFACE grpc++_reflection
     "$<IF:$<BOOL:${NOMAD_HARVESTER_STATIC}>,${GRPC_STATIC_LIBRARIES},${GRPC_LIBRARIES}>"
     protobuf::libprotobuf Threads::Threads)
+endif()
+
+# The CMake packages of Debian name shared libraries. For the static executable every imported target
+# is led to the archive that lies beside its shared library.
+if(NOMAD_HARVESTER_STATIC)
+  get_property(imported DIRECTORY PROPERTY IMPORTED_TARGETS)
+  foreach(target IN LISTS imported)
+    get_target_property(type ${target} TYPE)
+    if(NOT type MATCHES "^(SHARED|UNKNOWN)_LIBRARY$")
+      continue()
+    endif()
+    foreach(property IMPORTED_LOCATION IMPORTED_LOCATION_NONE IMPORTED_LOCATION_RELEASE)
+      get_target_property(location ${target} ${property})
+      if(NOT location)
+        continue()
+      endif()
+      string(REGEX REPLACE "\\.so[.0-9]*$" ".a" archive "${location}")
+      if(EXISTS "${archive}")
+        set_target_properties(${target} PROPERTIES ${property} "${archive}")
+      endif()
+    endforeach()
+  endforeach()
 endif()

@@ -65,8 +65,7 @@ absl::StatusOr<RawTransports> MakeCurlTransports(const config::PluginConfig& con
   auto harvester = Connect(kube::ResolveConnection(KubeOptions(config.harvester)),
                            {.name = "Authorization", .prefix = "Bearer "}, &transports.warnings);
   auto nomad = Connect(nomad::ResolveConnection(NomadOptions(config.nomad)),
-                       {.name = "X-Nomad-Token", .prefix = "", .refresh_on_403 = true},
-                       &transports.warnings);
+                       nomad::NomadTokenHeader(), &transports.warnings);
   std::string problems;
   for (const absl::Status& status : {harvester.status(), nomad.status()}) {
     if (status.ok()) continue;
@@ -86,6 +85,7 @@ Clients MakeClients(std::shared_ptr<const config::PluginConfig> config, RawTrans
   http::RetryOptions nomad_retry = MakeRetryOptions(*config);
   http::RetryOptions kube_retry = MakeRetryOptions(*config);
   kube_retry.refused_for_good = kube::IsRefusalInDisguise;
+  nomad_retry.refused_for_good = nomad::IsRefusedForGood;
   const nomad::NomadClient::Options nomad_options{.region = config->nomad.region,
                                                   .ns = config->nomad.ns};
   Clients clients;

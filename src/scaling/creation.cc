@@ -179,6 +179,18 @@ std::string NewVmName(const config::PoolPolicy& policy, runtime::Random& random)
   return policy.name_prefix + "-" + random.NextName(kRandomLength);
 }
 
+absl::Status ClearLeftoverSecret(const runtime::Context& context, const PoolTools& tools,
+                                 const std::string& vm) {
+  const auto secret = tools.vms.GetSecret(context, harvester::SecretName(vm));
+  if (kube::IsNotFound(secret.status())) return absl::OkStatus();
+  NH_RETURN_IF_ERROR(secret);
+  // Its request may have been late: the VM that has come since keeps its Secret.
+  const auto machine = tools.vms.Get(context, vm);
+  if (machine.ok()) return absl::OkStatus();
+  if (!kube::IsNotFound(machine.status())) return machine.status();
+  return tools.vms.DeleteSecret(context, *secret);
+}
+
 absl::Status CreateVm(const runtime::Context& context, const PoolTools& tools,
                       const CreationPlan& plan, const PlannedCreation& creation) {
   const harvester::VmIdentity identity = IdentityFor(creation.name, creation.action_id);

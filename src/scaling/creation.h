@@ -36,6 +36,11 @@ harvester::VmIdentity IdentityFor(const std::string& name, const std::string& ac
 // "<prefix>-<eight random characters>".
 std::string NewVmName(const config::PoolPolicy& policy, runtime::Random& random);
 
+// Removes the Secret that an earlier action made under this name, whose VM never came to be: what is
+// in it may be out of date (rule C10).
+absl::Status ClearLeftoverSecret(const runtime::Context& context, const PoolTools& tools,
+                                 const std::string& vm);
+
 // Secret, VM, owner of the Secret. Blocks for the requests. An error of the first two means that
 // there may be no VM: if the outcome is unknown (UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED) it may
 // yet appear. A Secret that stays without its owner is mended by the sweep.

@@ -1,5 +1,6 @@
 #include "nomad_harvester/scaling/snapshot.h"
 
+#include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/nodepool/drain.h"
 
 namespace nomad_harvester::scaling {
@@ -17,7 +18,10 @@ bool BelongsElsewhere(const nomad::Node& node, const harvester::VirtualMachine& 
   const auto witness = node.meta.find("harvester_vm_uuid");
   if (witness == node.meta.end() || witness->second.empty()) return false;
   for (const VmView& other : snapshot.vms) {
-    if (other.vm.uid != vm.uid && other.vm.firmware_uuid == witness->second) return true;
+    if (other.vm.uid != vm.uid &&
+        base::EqualsIgnoreCase(other.vm.firmware_uuid, witness->second)) {
+      return true;
+    }
   }
   return false;
 }

@@ -1,0 +1,253 @@
+// Whole actions, undisturbed and disturbed.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "nomad_harvester/base/json.h"
+
+#include "harness.h"
+#include "nlohmann/json.hpp"
+
+namespace nomad_harvester::scenario {
+namespace {
+
+using ::testing::HasSubstr;
+
+simulator::JobSpec ServiceOn(const std::string& id, int count) {
+  simulator::JobSpec job;
+  job.id = id;
+  job.count = count;
+  return job;
+}
+
+TEST(ScaleOut, from_nothing_to_three_delivers_three_joined_vms) {
+  Harness h;
+  const absl::Status scaled = h.Scale(3);
+  EXPECT_TRUE(scaled.ok()) << scaled << "\n" << h.Story();
+  const auto status = h.Status();
+  ASSERT_TRUE(status.ok());
+  EXPECT_TRUE(status->ready) << h.Story();
+  EXPECT_EQ(status->count, 3);
+  h.CheckAtRest(3);
+}
+
+TEST(ScaleOut, S2_an_empty_pool_is_ready) {
+  Harness h;
+  const auto status = h.Status();
+  ASSERT_TRUE(status.ok());
+  EXPECT_TRUE(status->ready) << h.Story();
+  EXPECT_EQ(status->count, 0);
+}
+
+TEST(ScaleOut, C3_a_vm_whose_start_fails_is_removed_and_named_and_the_others_stay) {
+  Harness h;
+  h.cluster.FailStart(1, "ErrorUnschedulable", "no host has room");
+  const absl::Status scaled = h.Scale(3);
+  EXPECT_FALSE(scaled.ok());
+  EXPECT_THAT(scaled.ToString(), HasSubstr("no host has room"));
+  h.CheckAtRest(2);
+}
+
+TEST(ScaleOut, a_vm_that_never_joins_is_removed_after_its_timeout) {
+  Harness h;
+  h.cluster.NeverJoin(1);
+  EXPECT_FALSE(h.Scale(2).ok());
+  h.CheckAtRest(1);
+}
+
+TEST(ScaleOut, C12_creation_backs_off_after_a_failure_and_a_success_clears_it) {
+  Harness h;
+  h.cluster.NeverJoin(1);
+  EXPECT_FALSE(h.Scale(1).ok());
+  const absl::Status refused = h.Scale(1);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted) << refused;
+  h.clock.Advance(std::chrono::minutes(1));
+  EXPECT_TRUE(h.Scale(1).ok());
+  EXPECT_TRUE(h.Scale(2).ok());
+  h.CheckAtRest(2);
+}
+
+TEST(ScaleOut, C2_an_image_that_is_not_ready_refuses_the_action_without_a_trace) {
+  Harness h;
+  h.cluster.SetImageReady("default/ubuntu-24.04", false);
+  const absl::Status scaled = h.Scale(2);
+  EXPECT_EQ(scaled.code(), absl::StatusCode::kFailedPrecondition) << scaled;
+  EXPECT_THAT(scaled.ToString(), HasSubstr("image"));
+  EXPECT_TRUE(h.cluster.Secrets().empty());
+  h.CheckAtRest(0);
+}
+
+TEST(ScaleOut, C2_a_token_that_may_not_create_refuses_the_action_and_names_the_right) {
+  Harness h;
+  h.cluster.Forbid("create", "secrets");
+  const absl::Status scaled = h.Scale(1);
+  EXPECT_EQ(scaled.code(), absl::StatusCode::kPermissionDenied) << scaled;
+  EXPECT_THAT(scaled.ToString(), HasSubstr("create secrets"));
+  h.CheckAtRest(0);
+}
+
+TEST(ScaleIn, from_three_to_one_drains_running_work_away_before_the_vms_go) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(3).ok());
+  h.cluster.RunJob(ServiceOn("api", 3));
+  h.clock.Advance(std::chrono::seconds(5));
+  const absl::Status scaled = h.Scale(1);
+  EXPECT_TRUE(scaled.ok()) << scaled << "\n" << h.Story();
+  h.Settle();
+  h.CheckAtRest(1);
+}
+
+TEST(ScaleIn, to_nothing_and_out_again) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(2).ok());
+  ASSERT_TRUE(h.Scale(0).ok()) << h.Story();
+  h.CheckAtRest(0);
+  ASSERT_TRUE(h.Scale(1).ok());
+  h.CheckAtRest(1);
+}
+
+TEST(ScaleIn, C9_a_poststop_task_is_waited_for) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(2).ok());
+  simulator::JobSpec job = ServiceOn("batch", 2);
+  job.type = "batch";
+  job.poststop = std::chrono::seconds(30);
+  h.cluster.RunJob(job);
+  h.clock.Advance(std::chrono::seconds(5));
+  h.policy["node_drain_deadline"] = "20s";
+  EXPECT_TRUE(h.Scale(0).ok()) << h.Story();
+  h.CheckAtRest(0);
+}
+
+TEST(ScaleIn, C4_a_cancelled_drain_is_rolled_back_alone) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(2).ok());
+  h.cluster.RunJob(ServiceOn("api", 2));
+  h.clock.Advance(std::chrono::seconds(5));
+  const std::string victim = h.VmNames()[0];
+  const std::string node = h.NodeOf(victim);
+  h.cluster.HangDrain(node);
+  h.clock.After(std::chrono::seconds(12), [&] { h.cluster.CancelDrain(node, true); });
+  const absl::Status scaled = h.Scale(0);
+  EXPECT_FALSE(scaled.ok());
+  EXPECT_THAT(scaled.ToString(), HasSubstr("cancelled by an operator")) << h.Story();
+  h.Settle();
+  h.CheckAtRest(1);
+}
+
+TEST(ScaleIn, an_operator_who_removes_the_mark_gets_the_node_back) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(1).ok());
+  h.cluster.RunJob(ServiceOn("api", 1));
+  h.clock.Advance(std::chrono::seconds(5));
+  const std::string victim = h.VmNames()[0];
+  h.cluster.HangDrain(h.NodeOf(victim));
+  h.clock.After(std::chrono::seconds(12), [&] {
+    h.cluster.EditAnnotation(victim, "nomad-harvester-autoscaler/scale-in", std::nullopt);
+  });
+  EXPECT_FALSE(h.Scale(0).ok());
+  h.Settle();
+  h.CheckAtRest(1);
+}
+
+TEST(ScaleIn, C16_scale_in_wait_false_returns_once_the_drains_are_accepted) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(2).ok());
+  h.cluster.RunJob(ServiceOn("api", 2));
+  h.clock.Advance(std::chrono::seconds(5));
+  h.policy["scale_in_wait"] = "false";
+  ASSERT_TRUE(h.Scale(1).ok()) << h.Story();
+  EXPECT_EQ(h.cluster.Vms().size(), 2U) << "the VM still stands while its node drains";
+  h.Settle();
+  h.CheckAtRest(1);
+}
+
+TEST(ScaleOut, C14_growth_takes_marked_vms_back_before_it_creates) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(2).ok());
+  const std::vector<std::string> before = h.VmNames();
+  h.cluster.RunJob(ServiceOn("api", 2));
+  h.clock.Advance(std::chrono::seconds(5));
+  for (const std::string& vm : before) h.cluster.HangDrain(h.NodeOf(vm));
+  h.policy["scale_in_wait"] = "false";
+  ASSERT_TRUE(h.Scale(0).ok()) << h.Story();
+  ASSERT_TRUE(h.Scale(2).ok()) << h.Story();
+  EXPECT_EQ(h.VmNames(), before);
+  h.Settle();
+  h.CheckAtRest(2);
+}
+
+TEST(DryRun, C13_logs_the_plan_and_changes_nothing) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(2).ok());
+  const int effects = h.cluster.EffectCount();
+  EXPECT_TRUE(
+      h.Scale(-1, R"({"nomad_autoscaler.dry_run":true,"nomad_autoscaler.dry_run.count":1})").ok());
+  EXPECT_EQ(h.cluster.EffectCount(), effects);
+  EXPECT_THAT(h.log->Text(), HasSubstr("scale in 2 → 1: remove web-"));
+}
+
+TEST(Status, S3_takes_two_requests_in_steady_state) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(3).ok());
+  h.Settle();
+  h.cluster.ResetCounters();
+  ASSERT_TRUE(h.Status().ok());
+  EXPECT_EQ(h.cluster.RequestCount(), 2);
+}
+
+TEST(Status, S3_an_unreachable_harvester_is_not_ready_with_the_last_count) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(2).ok());
+  h.Settle();
+  h.cluster.SetHarvesterReachable(false);
+  const auto status = h.Status();
+  ASSERT_TRUE(status.ok());
+  EXPECT_FALSE(status->ready);
+  EXPECT_EQ(status->count, 2);
+}
+
+TEST(Status, C15_nomad_unreachable_removes_nothing_and_costs_no_vm) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(2).ok());
+  h.Settle();
+  h.cluster.SetNomadReachable(false);
+  for (int tick = 0; tick < 20; ++tick) {
+    const auto status = h.Status();
+    ASSERT_TRUE(status.ok());
+    EXPECT_FALSE(status->ready);
+    EXPECT_EQ(status->count, 2);
+    h.process().RunBackground();
+    h.clock.Advance(std::chrono::minutes(2));
+  }
+  EXPECT_FALSE(h.Scale(1).ok());
+  h.cluster.SetNomadReachable(true);
+  h.Settle();
+  h.CheckAtRest(2);
+}
+
+TEST(Status, S3_names_every_mistake_of_a_policy) {
+  Harness h;
+  h.policy["cpu_request"] = "two";
+  h.policy["node_drain_deadline"] = "10mm";
+  h.policy["node_clas"] = "web";
+  const auto status = h.Status();
+  EXPECT_EQ(status.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(status.status().ToString(), HasSubstr("cpu_request"));
+  EXPECT_THAT(status.status().ToString(), HasSubstr("node_drain_deadline"));
+  EXPECT_THAT(status.status().ToString(), HasSubstr("node_class"));
+}
+
+TEST(Clones, a_clone_is_no_member_and_is_never_touched) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(1).ok());
+  h.cluster.CloneVm(h.VmNames()[0], "web-clone");
+  h.Settle();
+  const auto status = h.Status();
+  ASSERT_TRUE(status.ok());
+  EXPECT_EQ(status->count, 1);
+  EXPECT_EQ(status->meta.at("harvester.strangers"), "1");
+}
+
+}  // namespace
+}  // namespace nomad_harvester::scenario
