@@ -56,7 +56,13 @@ void StopRequest::OnSignals(std::initializer_list<int> signals) {
   action.sa_handler = HandleSignal;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
-  for (const int signal : signals) sigaction(signal, &action, nullptr);
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : signals) {
+    sigaction(signal, &action, nullptr);
+    sigaddset(&set, signal);
+  }
+  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
 std::string_view StopRequest::Wait(const HostWatch* host) const {

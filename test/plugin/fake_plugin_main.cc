@@ -1,6 +1,7 @@
 // The plugin's process around a scripted target service: what the contract tests run where the
 // real one would need a Harvester.
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -29,6 +30,13 @@ std::optional<std::string> ReadEnvironment(const std::string& name) {
 
 // Arguments: none, or "dev" and an address.
 int main(int argc, char** argv) {
+  // As a main may do, so that threads of the service's own do not take the signal.
+  sigset_t mask;
+  sigemptyset(&mask);
+  sigaddset(&mask, SIGTERM);
+  sigaddset(&mask, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &mask, nullptr);
+
   const std::unique_ptr<nomad_harvester::runtime::Clock> clock =
       nomad_harvester::runtime::MakeSystemClock();
   plugin::ProcessOptions options;

@@ -22,8 +22,9 @@ struct ProcessOptions {
 // Serves as a go-plugin plugin and returns the exit code: 0 after Shutdown, SIGTERM or the host's
 // death, within two seconds of it (rule P1); 1 with one ERROR line if it cannot serve.
 //
-// Blocks SIGTERM in every thread and ignores SIGINT and SIGPIPE: call it before other threads are
-// started. `service` is asked to stop before the server goes down.
+// Takes SIGTERM, blocked or not, and ignores SIGINT and SIGPIPE. `service` is asked to stop before
+// the server goes down. From the wish to stop on the process has 1.8 seconds, the caller's own
+// clean-up after the return included: then it ends with code 0, wherever it is.
 int RunPlugin(scaling::TargetService& service, const ProcessOptions& options);
 
 struct DevOptions {
@@ -32,7 +33,9 @@ struct DevOptions {
   std::function<void(const std::string&)> on_listening;
 };
 
-// Serves the same services without cookie and handshake until SIGTERM or SIGINT; reflection is on.
+// Serves the same services without cookie and handshake until SIGTERM, SIGINT or a call of
+// Shutdown, with the same limit for the end. 1 with one ERROR line if it cannot serve: another
+// address than this machine's own is refused.
 int RunDev(scaling::TargetService& service, const ProcessOptions& options, const DevOptions& dev);
 
 }  // namespace nomad_harvester::plugin

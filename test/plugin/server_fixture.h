@@ -1,0 +1,72 @@
+// A plugin server on a socket of its own, its scripted service, and a client.
+#ifndef NOMAD_HARVESTER_TEST_PLUGIN_SERVER_FIXTURE_H_
+#define NOMAD_HARVESTER_TEST_PLUGIN_SERVER_FIXTURE_H_
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "nomad_harvester/log/sinks.h"
+#include "nomad_harvester/runtime/clock.h"
+
+#include "grpcpp/grpcpp.h"
+#include "plugin/fake_service.h"
+#include "plugin_server.h"
+#include "proto/base.grpc.pb.h"
+#include "proto/plugin.grpc.pb.h"
+#include "proto/target.grpc.pb.h"
+#include "support/scoped_temp_dir.h"
+
+namespace nomad_harvester::plugin {
+
+class ServerFixture : public ::testing::Test {
+ protected:
+  void SetUp() override;
+  // Lets stubborn calls go and stops the server.
+  void TearDown() override;
+
+  // With other options than SetUp's.
+  void Restart(const LaneSizes& lanes);
+
+  // One call; the reply's message is dropped.
+  grpc::Status Scale(const scaling::StringMap& script, grpc::ClientContext& rpc);
+  grpc::Status Scale(const scaling::StringMap& script);
+  grpc::Status Status(const scaling::StringMap& script,
+                      target_proto::StatusResponse* response = nullptr,
+                      base::Duration deadline = std::chrono::minutes(1));
+  grpc::Status SetConfig(const scaling::StringMap& config);
+
+  // Starts a call in a thread of its own; TearDown joins it. The status is there when the call has
+  // ended.
+  struct Background {
+    grpc::ClientContext rpc;
+    grpc::Status status;
+    std::atomic<bool> done{false};
+    std::thread thread;
+  };
+  Background& StartScale(const scaling::StringMap& script);
+  Background& StartStatus(const scaling::StringMap& script, base::Duration deadline);
+
+  // Fails the test if it never comes true; the limit is far above what it takes.
+  static void WaitUntil(const std::function<bool()>& condition);
+
+  const support::ScopedTempDir directory_;
+  std::unique_ptr<runtime::Clock> clock_ = runtime::MakeSystemClock();
+  std::shared_ptr<log::RecordingSink> sink_ = std::make_shared<log::RecordingSink>();
+  std::unique_ptr<FakeService> service_;
+  std::unique_ptr<PluginServer> server_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<base_proto::BasePluginService::Stub> base_;
+  std::unique_ptr<target_proto::TargetPluginService::Stub> target_;
+  std::vector<std::unique_ptr<Background>> background_;
+  std::atomic<int> shutdowns_{0};
+};
+
+}  // namespace nomad_harvester::plugin
+
+#endif  // NOMAD_HARVESTER_TEST_PLUGIN_SERVER_FIXTURE_H_
