@@ -92,6 +92,19 @@ TEST_F(PoolGateTest, C11_a_scale_takes_over_from_a_resumption_and_waits_for_its_
   EXPECT_FALSE(gate_.Busy());
 }
 
+TEST_F(PoolGateTest, C11_no_resumption_slips_in_between_the_last_one_and_the_scale_that_waits) {
+  // The window is the time that the Scale's thread takes to wake up: many tries meet it.
+  for (int round = 0; round < 100; ++round) {
+    Pass resumption = gate_.EnterForResumption(context_);
+    ASSERT_NE(resumption, nullptr);
+    auto scale = ScaleInBackground(context_);
+    ASSERT_EQ(WhyCancelled(*resumption), CancelReason::kTakenOver);
+    resumption.reset();
+    EXPECT_EQ(gate_.EnterForResumption(context_), nullptr);
+    EXPECT_THAT(scale.get(), IsOk());
+  }
+}
+
 TEST_F(PoolGateTest, a_scale_that_its_client_cancels_while_it_waits_leaves_the_gate_usable) {
   Pass resumption = gate_.EnterForResumption(context_);
   const CancelSource client(context_);
