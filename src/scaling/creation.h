@@ -36,8 +36,8 @@ harvester::VmIdentity IdentityFor(const std::string& name, const std::string& ac
 // "<prefix>-<eight random characters>".
 std::string NewVmName(const config::PoolPolicy& policy, runtime::Random& random);
 
-// Removes the Secret that an earlier action made under this name, whose VM never came to be: what is
-// in it may be out of date (rule C10).
+// Removes the Secret that an earlier action made under this name, whose VM never came to be: what
+// is in it may be out of date (rule C10).
 absl::Status ClearLeftoverSecret(const runtime::Context& context, const PoolTools& tools,
                                  const std::string& vm);
 

@@ -30,6 +30,12 @@ bool IsAction(StepKind kind) {
          kind != StepKind::kPurge;
 }
 
+// Steps that lead to the end of a VM.
+bool IsRemoval(StepKind kind) {
+  return kind == StepKind::kMarkBroken || kind == StepKind::kStartDrain ||
+         kind == StepKind::kDelete;
+}
+
 bool IsAnswer(const absl::Status& status) { return !absl::IsCancelled(status); }
 
 }  // namespace
@@ -80,8 +86,10 @@ void PoolLoop::FailCreation(const std::string& vm, const absl::Status& why) {
   Outcome& outcome = outcomes_[vm];
   outcome.creation = true;
   outcome.error = why;
-  // A request whose outcome is unknown may yet bring the VM; the next look tells.
+  // A request whose outcome is unknown may yet bring the VM; the next look tells. If it does not
+  // come, its Secret is garbage.
   outcome.state = OutcomeState::kFailed;
+  sweep_due_ = true;
 }
 
 void PoolLoop::FailRemoval(const std::string& vm, const absl::Status& why) {
@@ -90,12 +98,22 @@ void PoolLoop::FailRemoval(const std::string& vm, const absl::Status& why) {
 
 std::vector<PoolLoop::Work> PoolLoop::WorkOf(const PoolSnapshot& snapshot) const {
   std::vector<Work> work;
+  const bool removals_wait = RemovalsWait(snapshot);
   for (std::size_t i = 0; i < snapshot.vms.size(); ++i) {
     const VmView& view = snapshot.vms[i];
     if (view.vm.pool != tools_.key.pool) continue;
-    work.push_back({i, NextStep(view, snapshot)});
+    Step step = NextStep(view, snapshot);
+    if (removals_wait && IsRemoval(step.kind)) {
+      step.kind = StepKind::kWait;
+      step.reason += "; it waits, because too many VMs have lost their Nomad nodes at once";
+    }
+    work.push_back({i, std::move(step)});
   }
   return work;
+}
+
+bool PoolLoop::RemovalsWait(const PoolSnapshot& snapshot) const {
+  return !despite_mass_loss_ && snapshot.nomad_readable && FindMassLoss(snapshot).alarming;
 }
 
 void PoolLoop::Say(const Step& step, const VmView& view, const absl::Status& outcome) {
@@ -245,7 +263,7 @@ void PoolLoop::TrackRemoval(const std::string& name, const VmView* view,
     // Its volumes and its Secret have to go, too; Sweep says so by leaving gone_.
     if (gone_.contains(name)) return;
     outcome->state = OutcomeState::kDone;
-    tools_.logger.Info("A VM is removed", {{"vm", name}});
+    tools_.logger.Info("A VM is removed", {{"vm", name}, {"action_id", outcome->action}});
     return;
   }
   if (harvester::IsTerminating(view->vm)) {
@@ -253,6 +271,7 @@ void PoolLoop::TrackRemoval(const std::string& name, const VmView* view,
     return;
   }
   const Step step = NextStep(*view, snapshot);
+  if (view->vm.mark.has_value()) outcome->action = view->vm.mark->action;
   if (view->vm.has_mark) {
     outcome->text = step.reason;
     const nomad::Node* node = LinkedNode(*view, snapshot);
@@ -266,7 +285,8 @@ void PoolLoop::TrackRemoval(const std::string& name, const VmView* view,
   outcome->state = OutcomeState::kFailed;
   outcome->error = base::FailedPrecondition(
       "rolled back" + (outcome->text.empty() ? std::string() : ": " + outcome->text));
-  tools_.logger.Warn("A removal was rolled back", {{"vm", name}, {"why", outcome->text}});
+  tools_.logger.Warn("A removal was rolled back",
+                     {{"vm", name}, {"why", outcome->text}, {"action_id", outcome->action}});
 }
 
 void PoolLoop::TrackReturn(const VmView* view, const PoolSnapshot& snapshot, Outcome* outcome) {
@@ -446,6 +466,10 @@ absl::Status PoolLoop::RunResumption(const runtime::Context& context) {
       continue;
     }
     if (!pass->acted && trouble.ok() && ResumptionIsDone(*last_snapshot_)) return absl::OkStatus();
+    if (!pass->acted && RemovalsWait(*last_snapshot_)) {
+      return base::Unavailable(
+          "too many VMs have lost their Nomad nodes at once: nothing is removed");
+    }
     NH_RETURN_IF_ERROR(Wait(context, pass->acted, pass->readable));
   }
 }

@@ -28,6 +28,7 @@ struct Outcome {
   bool seen = false;   // a creation whose VM was observed
   absl::Status error;  // kFailed
   std::string text;    // the last thing worth saying about it
+  std::string action;  // of the mark, as far as it was seen
 };
 
 // One run. Used by one thread at a time; the work of a pass is spread over the executor.
@@ -48,6 +49,10 @@ class PoolLoop {
   void ExpectReturn(const std::string& vm);
   void FailCreation(const std::string& vm, const absl::Status& why);
   void FailRemoval(const std::string& vm, const absl::Status& why);
+
+  // Removals go on although more VMs lost their nodes at once than rule C15 allows: a fresh Scale
+  // after its patience is over.
+  void AllowRemovals(bool despite_mass_loss) { despite_mass_loss_ = despite_mass_loss; }
 
   // Runs until every expectation has its outcome and every VM that was seen marked is gone or
   // unmarked. `until_accepted`: removals are done once their drain is accepted (scale_in_wait =
@@ -82,6 +87,7 @@ class PoolLoop {
 
   PoolSnapshot BaseSnapshot() const;
   std::vector<Work> WorkOf(const PoolSnapshot& snapshot) const;
+  bool RemovalsWait(const PoolSnapshot& snapshot) const;
   // True if at least one step was carried out or tried.
   bool Act(const runtime::Context& context, const PoolSnapshot& snapshot,
            const std::vector<Work>& work);
@@ -117,6 +123,7 @@ class PoolLoop {
   Observer::Wanted next_look_;
   int idle_passes_ = 0;
   bool sweep_due_ = false;
+  bool despite_mass_loss_ = false;
   bool until_accepted_ = false;
 };
 

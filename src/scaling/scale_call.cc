@@ -118,8 +118,7 @@ absl::Status ScaleCall::CheckRights(const runtime::Context& context, const Scale
 }
 
 absl::Status ScaleCall::CheckBackOff(const ScalePlan& plan, base::WallTime now) const {
-  // Taking back needs no creation; a broken image must not stop it.
-  if (plan.create.empty() || !plan.take_back.empty()) return absl::OkStatus();
+  if (plan.create.empty()) return absl::OkStatus();
   const PoolRecord record = tools_.lease.record();
   const auto entry = record.back_off.find(kCreateCause);
   if (entry == record.back_off.end() || now >= entry->second.retry_at) return absl::OkStatus();
@@ -131,9 +130,16 @@ absl::Status ScaleCall::CheckBackOff(const ScalePlan& plan, base::WallTime now) 
                               entry->second.retry_at - now)));
 }
 
-absl::Status ScaleCall::Preflight(const runtime::Context& context, const ScalePlan& plan,
+absl::Status ScaleCall::Preflight(const runtime::Context& context, ScalePlan* wanted,
                                   const PoolSnapshot& snapshot) {
-  NH_RETURN_IF_ERROR(CheckBackOff(plan, snapshot.now));
+  ScalePlan& plan = *wanted;
+  const absl::Status backs_off = CheckBackOff(plan, snapshot.now);
+  if (!backs_off.ok()) {
+    // Taking back needs no creation: a broken image must not stop it (rule C12).
+    if (plan.take_back.empty()) return backs_off;
+    deferred_ = backs_off;
+    plan.create.clear();
+  }
   NH_RETURN_IF_ERROR(CheckRights(context, plan));
   if (plan.direction == Direction::kIn && !memory_->mass_loss_over) {
     const MassLoss loss = FindMassLoss(snapshot);
@@ -319,6 +325,20 @@ absl::Status ScaleCall::Verdict(const absl::Status& loop) const {
                               std::to_string(failed + done + pending) + " VMs failed:" + lines);
 }
 
+// Un-mark, undo the drains, and only then create (rule C14).
+absl::Status ScaleCall::Act(const runtime::Context& context, const ScalePlan& plan,
+                            const PoolSnapshot& snapshot) {
+  loop_.AllowRemovals(memory_->mass_loss_over);
+  if (!plan.take_back.empty()) {
+    TakeBack(context, plan, snapshot);
+    NH_RETURN_IF_ERROR(loop_.RunScale(context, false));
+  }
+  MarkVictims(context, plan, snapshot);
+  if (!plan.create.empty()) Create(context, plan);
+  const bool until_accepted = plan.direction == Direction::kIn && !policy_.scale_in_wait;
+  return loop_.RunScale(context, until_accepted);
+}
+
 absl::Status ScaleCall::Run(const runtime::Context& context) {
   NH_ASSIGN_OR_RETURN(PoolSnapshot snapshot, loop_.Settle(context, false));
   if (NeedsAllocations(snapshot)) {
@@ -335,15 +355,12 @@ absl::Status ScaleCall::Run(const runtime::Context& context) {
                                  {"plan", Describe(plan)}});
   if (plan.direction == Direction::kNone) return absl::OkStatus();
   NH_RETURN_IF_ERROR(CheckReadJob(context, plan));
-  NH_RETURN_IF_ERROR(Preflight(context, plan, snapshot));
+  NH_RETURN_IF_ERROR(Preflight(context, &plan, snapshot));
   NH_RETURN_IF_ERROR(StoreAction(context, &plan, snapshot));
-  TakeBack(context, plan, snapshot);
-  MarkVictims(context, plan, snapshot);
-  if (!plan.create.empty()) Create(context, plan);
-  const bool until_accepted = plan.direction == Direction::kIn && !policy_.scale_in_wait;
-  const absl::Status loop = loop_.RunScale(context, until_accepted);
+  const absl::Status loop = Act(context, plan, snapshot);
   if (loop.ok()) CloseAction(context);
-  const absl::Status verdict = Verdict(loop);
+  absl::Status verdict = Verdict(loop);
+  if (verdict.ok()) verdict = deferred_;
   tools_.logger.Log(
       verdict.ok() ? log::Level::kInfo : log::Level::kWarn, "Scaled",
       {{"action_id", action_id_}, {"from", plan.from}, {"to", plan.to}, {"outcome", verdict}});

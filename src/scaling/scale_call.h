@@ -43,10 +43,12 @@ class ScaleCall {
   absl::Status CheckRights(const runtime::Context& context, const ScalePlan& plan) const;
   absl::Status CheckBackOff(const ScalePlan& plan, base::WallTime now) const;
   // Everything that can refuse this action, before its first effect (rule C2).
-  absl::Status Preflight(const runtime::Context& context, const ScalePlan& plan,
+  absl::Status Preflight(const runtime::Context& context, ScalePlan* plan,
                          const PoolSnapshot& snapshot);
   absl::Status StoreAction(const runtime::Context& context, ScalePlan* plan,
                            const PoolSnapshot& snapshot);
+  absl::Status Act(const runtime::Context& context, const ScalePlan& plan,
+                   const PoolSnapshot& snapshot);
   void TakeBack(const runtime::Context& context, const ScalePlan& plan,
                 const PoolSnapshot& snapshot);
   void MarkVictims(const runtime::Context& context, const ScalePlan& plan,
@@ -62,6 +64,7 @@ class ScaleCall {
   const std::string action_id_;
   PoolLoop loop_;
   std::optional<CreationPlan> creation_;
+  absl::Status deferred_;  // why creations were left out of a plan that takes VMs back
 };
 
 }  // namespace nomad_harvester::scaling

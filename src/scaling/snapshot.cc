@@ -18,8 +18,7 @@ bool BelongsElsewhere(const nomad::Node& node, const harvester::VirtualMachine& 
   const auto witness = node.meta.find("harvester_vm_uuid");
   if (witness == node.meta.end() || witness->second.empty()) return false;
   for (const VmView& other : snapshot.vms) {
-    if (other.vm.uid != vm.uid &&
-        base::EqualsIgnoreCase(other.vm.firmware_uuid, witness->second)) {
+    if (other.vm.uid != vm.uid && base::EqualsIgnoreCase(other.vm.firmware_uuid, witness->second)) {
       return true;
     }
   }
