@@ -47,15 +47,18 @@ Cluster::Impl::Impl(runtime::Clock& clock, runtime::Random& random, Options opti
   Seed(store, world.options);
   nomad_api.blind = world.options.blind;
   nomad_api.acl = world.options.nomad_acl || !world.options.nomad_token.empty();
-  store.set_listener([this](const ResourceDef& def, const Object& before, const Object& after) {
-    for (Event& event : EventsOf(def, before, after)) {
-      if (event.kind == EventKind::kVmDeleteRequested) {
-        AddNode(nomad, machines.NodeOf(event.id), event);
-      }
-      world.Emit(std::move(event));
+  store.set_listener([this](const ResourceDef& def, const Object& before, const Object& after)
+                         NH_REQUIRES(mutex) { OnChange(def, before, after); });
+}
+
+void Cluster::Impl::OnChange(const ResourceDef& def, const Object& before, const Object& after) {
+  for (Event& event : EventsOf(def, before, after)) {
+    if (event.kind == EventKind::kVmDeleteRequested) {
+      AddNode(nomad, machines.NodeOf(event.id), event);
     }
-    machines.OnChange(def, before, after);
-  });
+    world.Emit(std::move(event));
+  }
+  machines.OnChange(def, before, after);
 }
 
 void Cluster::Impl::Settle() {

@@ -46,6 +46,9 @@ struct Cluster::Impl : std::enable_shared_from_this<Cluster::Impl> {
   void Settle();
   // Settles, then runs fn as a step of that actor, under the lock.
   void Act(Actor actor, const std::function<void()>& fn);
+  // Of an object of the store.
+  void OnChange(const ResourceDef& def, const Object& before, const Object& after)
+      NH_REQUIRES(mutex);
   // Tells the observer, without the lock.
   void Deliver(std::vector<Event> events);
 

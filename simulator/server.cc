@@ -54,8 +54,12 @@ struct SimulatorServer::Impl {
     Listener(Cluster& cluster, System system, const runtime::Context& context)
         : cluster_(cluster), system_(system), context_(context) {
       server_.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
-      // A page that a browser or a client asks for in vain is not worth a second.
       server_.set_tcp_nodelay(true);
+      // Not the library's SO_REUSEPORT: a second simulator would share the port in silence.
+      server_.set_socket_options([](socket_t socket) {
+        const int yes = 1;
+        setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+      });
       server_.Get(".*", Handler(http::Method::kGet));
       server_.Post(".*", Handler(http::Method::kPost));
       server_.Put(".*", Handler(http::Method::kPut));

@@ -1,8 +1,20 @@
 // A VM's life: from its creation to its node, and to the end of both.
+#include <fstream>
+#include <iterator>
+#include <map>
+
 #include "simulator_fixture.h"
 
 namespace nomad_harvester::simulator {
 namespace {
+
+json OwnerPatch(const std::string& name, const std::string& uid) {
+  return {{"metadata",
+           {{"ownerReferences", json::array({{{"apiVersion", "kubevirt.io/v1"},
+                                              {"kind", "VirtualMachine"},
+                                              {"name", name},
+                                              {"uid", uid}}})}}}};
+}
 
 TEST_F(SimulatorTest, A_vm_boots_and_becomes_a_ready_node) {
   MakeVm("vm-1");
@@ -30,17 +42,22 @@ TEST_F(SimulatorTest, A_vm_boots_and_becomes_a_ready_node) {
   EXPECT_EQ(node.datacenter, "dc1");
   EXPECT_EQ(node.attributes.at("unique.hostname"), "vm-1");
   EXPECT_EQ(node.meta.at("harvester_vm_uuid"), kUuid);
+  EXPECT_EQ(cluster().NodeIdOfVm(kube::UidOf(cluster().Vm("vm-1"))), node.id);
+}
+
+TEST_F(SimulatorTest, A_clock_that_jumps_skips_nothing) {
+  MakeVm("vm-1");
+  Wait(minutes(10));
+  EXPECT_EQ(StatusOf("vm-1"), "Running");
+  const std::vector<std::string> journal = cluster().Journal();
+  EXPECT_THAT(journal, testing::Contains("2026-01-01T00:00:05Z VmRunning nomad/vm-1 (controller)"));
+  EXPECT_THAT(journal, testing::Contains(HasSubstr("2026-01-01T00:00:08Z NodeRegistered vm-1")));
 }
 
 TEST_F(SimulatorTest, A_deleted_vm_takes_its_instance_claim_secret_and_node_along) {
   const json vm = MakeVm("vm-1");
-  const json secret = cluster().Secrets().at(0);
-  const json patch = {{"metadata",
-                       {{"ownerReferences", json::array({{{"apiVersion", "kubevirt.io/v1"},
-                                                          {"kind", "VirtualMachine"},
-                                                          {"name", "vm-1"},
-                                                          {"uid", kube::UidOf(vm)}}})}}}};
-  ASSERT_THAT(kube().MergePatch(context_, kube::kSecrets, "nomad", "vm-1-cloudinit", patch),
+  ASSERT_THAT(kube().MergePatch(context_, kube::kSecrets, "nomad", "vm-1-cloudinit",
+                                OwnerPatch("vm-1", kube::UidOf(vm))),
               IsOk());
   Wait(seconds(9));
   ASSERT_THAT(cluster().Claims(), SizeIs(1));
@@ -57,6 +74,209 @@ TEST_F(SimulatorTest, A_deleted_vm_takes_its_instance_claim_secret_and_node_alon
   EXPECT_EQ(NodeOf("vm-1").status, nomad::NodeStatus::kReady);
   Wait(seconds(9));
   EXPECT_EQ(NodeOf("vm-1").status, nomad::NodeStatus::kDown);
+}
+
+TEST_F(SimulatorTest, A_vm_without_its_secret_starts_until_the_secret_comes) {
+  ASSERT_THAT(kube().Create(context_, kube::kVirtualMachines, "nomad", VmNamed("vm-1")), IsOk());
+  Wait(minutes(5));
+  EXPECT_EQ(StatusOf("vm-1"), "Starting");
+  ASSERT_THAT(kube().Create(context_, kube::kSecrets, "nomad", SecretFor("vm-1")), IsOk());
+  Wait(seconds(5));
+  EXPECT_EQ(StatusOf("vm-1"), "Running");
+  EXPECT_EQ(NodeOf("vm-1").status, nomad::NodeStatus::kReady);
+}
+
+TEST_F(SimulatorTest, A_secret_whose_owner_does_not_exist_is_garbage) {
+  MakeVm("vm-1");
+  ASSERT_THAT(kube().MergePatch(context_, kube::kSecrets, "nomad", "vm-1-cloudinit",
+                                OwnerPatch("vm-0", "00000000-0000-0000-0000-000000000000")),
+              IsOk());
+  EXPECT_THAT(cluster().Secrets(), SizeIs(1));
+  Wait(seconds(1));
+  EXPECT_THAT(cluster().Secrets(), IsEmpty());
+}
+
+TEST_F(SimulatorTest, A_vm_deleted_before_any_controller_saw_it_is_gone_and_made_no_claim) {
+  const json vm = MakeVm("vm-1");
+  kube::DeleteOptions options;
+  options.uid = kube::UidOf(vm);
+  options.propagation = kube::Propagation::kBackground;
+  ASSERT_THAT(kube().Delete(context_, kube::kVirtualMachines, "nomad", "vm-1", options), IsOk());
+  EXPECT_EQ(StatusOf("vm-1"), "none");
+  Wait(minutes(1));
+  EXPECT_THAT(cluster().Claims(), IsEmpty());
+  EXPECT_THAT(cluster().Nodes(), IsEmpty());
+}
+
+TEST_F(SimulatorTest, Some_vms_never_join) {
+  cluster().NeverJoin(1);
+  MakeVm("vm-1");
+  MakeVm("vm-2");
+  Wait(minutes(20));
+  EXPECT_EQ(StatusOf("vm-1"), "Running");
+  const auto nodes = nomad().ListNodes(context_);
+  ASSERT_THAT(nodes->value, SizeIs(1));
+  EXPECT_EQ(nodes->value[0].name, "vm-2");
+}
+
+TEST_F(SimulatorTest, A_start_that_fails_says_so_in_status_and_condition) {
+  cluster().FailStart(1, "ErrorUnschedulable", "0/3 nodes are available: insufficient memory");
+  MakeVm("vm-1");
+  Wait(seconds(30));
+  const json vm = cluster().Vm("vm-1");
+  EXPECT_EQ(vm["status"]["printableStatus"], "ErrorUnschedulable");
+  EXPECT_EQ(vm["status"]["created"], true);
+  const json condition = vm["status"]["conditions"].back();
+  EXPECT_EQ(condition["type"], "PodScheduled");
+  EXPECT_EQ(condition["status"], "False");
+  EXPECT_EQ(condition["message"], "0/3 nodes are available: insufficient memory");
+  EXPECT_EQ(condition["lastTransitionTime"], "2026-01-01T00:00:00Z");
+  EXPECT_THAT(cluster().Nodes(), IsEmpty());
+}
+
+TEST_F(SimulatorTest, A_quota_halts_a_vm_and_leaves_its_annotation) {
+  cluster().FailStart(1, "Stopped", "limits.memory insufficient resources");
+  MakeVm("vm-1");
+  Wait(seconds(10));
+  const json vm = cluster().Vm("vm-1");
+  EXPECT_EQ(vm["spec"]["runStrategy"], "Halted");
+  EXPECT_EQ(vm["status"]["printableStatus"], "Stopped");
+  EXPECT_EQ(vm["metadata"]["annotations"]["harvesterhci.io/insufficient-resource-quota"],
+            "limits.memory insufficient resources");
+  EXPECT_EQ(PhaseOf("vm-1"), "none");
+}
+
+TEST_F(SimulatorTest, A_claim_of_an_image_that_is_not_there_is_never_made) {
+  options_.images[0].name = "another";
+  MakeVm("vm-1");
+  Wait(seconds(10));
+  EXPECT_EQ(StatusOf("vm-1"), "ErrorPvcNotFound");
+  EXPECT_THAT(cluster().Claims(), IsEmpty());
+}
+
+TEST_F(SimulatorTest, A_vm_that_stops_and_starts_again_keeps_its_node) {
+  const nomad::Node before = JoinVm("vm-1");
+  ASSERT_TRUE(cluster().StopVm("vm-1"));
+  Wait(seconds(4));
+  EXPECT_EQ(StatusOf("vm-1"), "Stopped");
+  EXPECT_EQ(PhaseOf("vm-1"), "none");
+  Wait(seconds(10));
+  EXPECT_EQ(NodeOf("vm-1").status, nomad::NodeStatus::kDown);
+  ASSERT_TRUE(cluster().StartVm("vm-1"));
+  Wait(seconds(9));
+  EXPECT_EQ(StatusOf("vm-1"), "Running");
+  EXPECT_EQ(NodeOf("vm-1").id, before.id);
+  EXPECT_EQ(NodeOf("vm-1").status, nomad::NodeStatus::kReady);
+  EXPECT_THAT(cluster().Nodes(), SizeIs(1));
+}
+
+TEST_F(SimulatorTest, A_paused_vm_loses_its_node_until_it_goes_on) {
+  JoinVm("vm-1");
+  ASSERT_TRUE(cluster().PauseVm("vm-1"));
+  EXPECT_EQ(StatusOf("vm-1"), "Paused");
+  Wait(seconds(11));
+  EXPECT_EQ(NodeOf("vm-1").status, nomad::NodeStatus::kDown);
+  ASSERT_TRUE(cluster().PauseVm("vm-1", false));
+  EXPECT_EQ(StatusOf("vm-1"), "Running");
+  EXPECT_EQ(NodeOf("vm-1").status, nomad::NodeStatus::kReady);
+}
+
+TEST_F(SimulatorTest, A_deletion_that_hangs_leaves_the_vm_terminating_without_instance) {
+  const json vm = MakeVm("vm-1");
+  Wait(seconds(9));
+  ASSERT_TRUE(cluster().HangDeletion("vm-1"));
+  ASSERT_THAT(DeleteVm(vm), IsOk());
+  Wait(minutes(30));
+  EXPECT_EQ(StatusOf("vm-1"), "Terminating");
+  EXPECT_EQ(PhaseOf("vm-1"), "none");
+  EXPECT_THAT(cluster().Claims(), SizeIs(1));
+  ASSERT_TRUE(cluster().HangDeletion("vm-1", false));
+  EXPECT_EQ(StatusOf("vm-1"), "none");
+  EXPECT_THAT(cluster().Claims(), IsEmpty());
+}
+
+TEST_F(SimulatorTest, A_clone_copies_labels_and_annotations_but_not_identity) {
+  const json vm = MakeVm("vm-1");
+  Wait(seconds(9));
+  ASSERT_TRUE(cluster().CloneVm("vm-1", "copy"));
+  Wait(seconds(9));
+  const json copy = cluster().Vm("copy");
+  EXPECT_EQ(copy["metadata"]["labels"], vm["metadata"]["labels"]);
+  EXPECT_NE(kube::UidOf(copy), kube::UidOf(vm));
+  EXPECT_EQ(copy["spec"]["template"]["spec"]["domain"], vm["spec"]["template"]["spec"]["domain"]);
+  EXPECT_THAT(cluster().Claims(), SizeIs(2));
+  EXPECT_EQ(NodeOf("copy").meta.count("harvester_vm_uuid"), 0U);
+}
+
+TEST_F(SimulatorTest, A_clone_with_the_same_user_data_calls_itself_by_the_old_name) {
+  JoinVm("vm-1");
+  ASSERT_TRUE(cluster().CloneVm("vm-1", "copy", true));
+  Wait(seconds(9));
+  const auto nodes = nomad().ListNodes(context_);
+  ASSERT_THAT(nodes->value, SizeIs(2));
+  EXPECT_EQ(nodes->value[0].name, "vm-1");
+  EXPECT_EQ(nodes->value[1].name, "vm-1");
+}
+
+// The example's template with every variable filled in, as the plugin renders it.
+std::string RenderedExample(std::map<std::string, std::string> values) {
+  std::ifstream file(NOMAD_HARVESTER_SOURCE_DIR "/examples/cloud-init.yaml");
+  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  for (const auto& [key, value] : values) {
+    const std::string variable = "{{" + key + "}}";
+    for (auto at = text.find(variable); at != std::string::npos; at = text.find(variable)) {
+      text.replace(at, variable.size(), value);
+    }
+  }
+  return text;
+}
+
+TEST_F(SimulatorTest, A_guest_reads_the_user_data_of_the_examples) {
+  json secret = SecretFor("vm-1");
+  const std::string text = RenderedExample({{"vm_name", "vm-1"},
+                                            {"vm_uuid", kUuid},
+                                            {"nomad_region", "global"},
+                                            {"namespace", "nomad"},
+                                            {"pool", "p"},
+                                            {"node_class", "elastic"},
+                                            {"node_pool", "gpu"},
+                                            {"datacenter", "dc7"}});
+  ASSERT_EQ(text.find("{{"), std::string::npos);
+  secret["data"]["userdata"] = base::Base64Encode(text);
+  ASSERT_THAT(kube().Create(context_, kube::kSecrets, "nomad", secret), IsOk());
+  ASSERT_THAT(kube().Create(context_, kube::kVirtualMachines, "nomad", VmNamed("vm-1")), IsOk());
+  Wait(seconds(9));
+  const nomad::Node node = NodeOf("vm-1");
+  EXPECT_EQ(node.name, "vm-1");
+  EXPECT_EQ(node.node_class, "elastic");
+  EXPECT_EQ(node.node_pool, "gpu");
+  EXPECT_EQ(node.datacenter, "dc7");
+  EXPECT_EQ(node.meta.at("harvester_vm_uuid"), kUuid);
+}
+
+TEST_F(SimulatorTest, What_user_data_leaves_open_comes_from_the_vms_own_record) {
+  json secret = SecretFor("vm-1");
+  secret["data"]["userdata"] = base::Base64Encode("#cloud-config\n");
+  ASSERT_THAT(kube().Create(context_, kube::kSecrets, "nomad", secret), IsOk());
+  json vm = VmNamed("vm-1");
+  vm["metadata"]["annotations"]["nomad-harvester-autoscaler/nodes"] =
+      R"({"node_class":"elastic","datacenter":"dc2"})";
+  ASSERT_THAT(kube().Create(context_, kube::kVirtualMachines, "nomad", vm), IsOk());
+  Wait(seconds(9));
+  EXPECT_EQ(NodeOf("vm-1").node_class, "elastic");
+  EXPECT_EQ(NodeOf("vm-1").datacenter, "dc2");
+  EXPECT_EQ(NodeOf("vm-1").node_pool, "default");
+}
+
+TEST_F(SimulatorTest, Nothing_of_that_name_is_told) {
+  EXPECT_FALSE(cluster().StopVm("nobody"));
+  EXPECT_FALSE(cluster().DeleteVmByHand("nobody"));
+  EXPECT_FALSE(cluster().EditAnnotation("nobody", "k", "v"));
+  EXPECT_FALSE(cluster().CancelDrain("nobody", true));
+  EXPECT_FALSE(cluster().HangDrain("nobody"));
+  EXPECT_EQ(cluster().ReviveNodeUnderNewId("nobody"), "");
+  EXPECT_TRUE(cluster().Vm("nobody").is_null());
+  EXPECT_TRUE(cluster().Node("nobody").is_null());
 }
 
 }  // namespace

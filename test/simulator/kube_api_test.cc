@@ -1,0 +1,417 @@
+// The simulated Kubernetes API as the plugin's client sees it.
+#include <algorithm>
+#include <set>
+
+#include "nomad_harvester/kube/access.h"
+#include "nomad_harvester/kube/lease.h"
+
+#include "simulator_fixture.h"
+
+namespace nomad_harvester::simulator {
+namespace {
+
+using absl::StatusCode;
+
+json Lease(const std::string& renew_time) {
+  return {{"metadata", {{"name", "l"}}},
+          {"spec", {{"holderIdentity", "me"}, {"renewTime", renew_time}}}};
+}
+
+json AnnotationPatch(const std::string& key, const json& value, const std::string& version = "") {
+  json patch = {{"metadata", {{"annotations", {{key, value}}}}}};
+  if (!version.empty()) patch["metadata"]["resourceVersion"] = version;
+  return patch;
+}
+
+class KubeApiTest : public SimulatorTest {
+ protected:
+  // The answer itself, where the client would show less of it.
+  http::HttpResponse Send(http::Method method, const std::string& target, const std::string& body,
+                          const std::string& type = "application/json") {
+    http::HttpRequest request;
+    request.method = method;
+    request.target = target;
+    request.body = body;
+    request.headers.Set("Content-Type", type);
+    const auto reply = cluster().HarvesterTransport()->Send(context_, request);
+    EXPECT_THAT(reply, IsOk());
+    return reply.ok() ? *reply : http::HttpResponse{};
+  }
+  void MakeSecrets(int count) {
+    for (int i = 0; i < count; ++i) {
+      json secret = SecretFor("vm-" + std::to_string(i));
+      secret["metadata"]["labels"]["parity"] = i % 2 == 0 ? "even" : "odd";
+      ASSERT_THAT(kube().Create(context_, kube::kSecrets, "nomad", secret), IsOk());
+    }
+  }
+  std::set<std::string> Names(const std::string& labels, const std::string& fields = "") {
+    kube::ListOptions options;
+    options.label_selector = labels;
+    options.field_selector = fields;
+    options.page_size = 2;
+    const auto list = kube().List(context_, kube::kSecrets, "nomad", options);
+    EXPECT_THAT(list, IsOk());
+    std::set<std::string> names;
+    for (const json& item : list->items) names.insert(kube::NameOf(item));
+    return names;
+  }
+};
+
+TEST_F(KubeApiTest, A_created_object_gets_what_the_server_gives) {
+  const json vm = MakeVm("vm-1");
+  EXPECT_EQ(kube::UidOf(vm).size(), 36U);
+  EXPECT_FALSE(kube::ResourceVersionOf(vm).empty());
+  EXPECT_EQ(vm["metadata"]["generation"], 1);
+  EXPECT_EQ(vm["metadata"]["creationTimestamp"], "2026-01-01T00:00:00Z");
+  EXPECT_FALSE(vm.contains("status"));
+}
+
+TEST_F(KubeApiTest, Every_reply_tells_the_servers_clock) {
+  Wait(seconds(61));
+  const auto list = kube().List(context_, kube::kSecrets, "nomad", {});
+  EXPECT_EQ(list->server_time, clock_.WallNow());
+}
+
+TEST_F(KubeApiTest, A_name_is_taken_even_while_its_object_goes) {
+  const json vm = MakeVm("vm-1");
+  const auto again = kube().Create(context_, kube::kVirtualMachines, "nomad", VmNamed("vm-1"));
+  EXPECT_TRUE(kube::IsAlreadyExists(again.status())) << again.status();
+  Wait(seconds(1));
+  ASSERT_THAT(DeleteVm(vm), IsOk());
+  const auto while_it_goes =
+      kube().Create(context_, kube::kVirtualMachines, "nomad", VmNamed("vm-1"));
+  EXPECT_TRUE(kube::IsAlreadyExists(while_it_goes.status()));
+  EXPECT_THAT(while_it_goes, StatusIs(StatusCode::kAlreadyExists, HasSubstr("being deleted")));
+}
+
+TEST_F(KubeApiTest, A_trial_stores_nothing_and_has_no_version) {
+  kube::CreateOptions options;
+  options.dry_run = true;
+  const auto trial =
+      kube().Create(context_, kube::kVirtualMachines, "nomad", VmNamed("vm-1"), options);
+  ASSERT_THAT(trial, IsOk());
+  EXPECT_EQ(kube::ResourceVersionOf(trial->object), "");
+  EXPECT_EQ(kube::UidOf(trial->object).size(), 36U);
+  EXPECT_THAT(cluster().Vms(), IsEmpty());
+  EXPECT_EQ(cluster().EffectCount(), 0);
+  EXPECT_EQ(cluster().RequestCount(System::kHarvester, "try", "virtualmachines"), 1);
+}
+
+TEST_F(KubeApiTest, Unknown_fields_are_refused_strictly_and_pruned_otherwise) {
+  json vm = VmNamed("vm-1");
+  vm["spec"]["template"]["spec"]["hostName"] = "x";
+  EXPECT_THAT(kube().Create(context_, kube::kVirtualMachines, "nomad", vm),
+              StatusIs(StatusCode::kInvalidArgument,
+                       HasSubstr("unknown field \"spec.template.spec.hostName\"")));
+  kube::CreateOptions lenient;
+  lenient.strict = false;
+  const auto made = kube().Create(context_, kube::kVirtualMachines, "nomad", vm, lenient);
+  ASSERT_THAT(made, IsOk());
+  EXPECT_FALSE(made->object["spec"]["template"]["spec"].contains("hostName"));
+}
+
+TEST_F(KubeApiTest, Objects_need_a_namespace_that_exists_and_a_run_strategy) {
+  json elsewhere = VmNamed("vm-1");
+  elsewhere["metadata"]["namespace"] = "nowhere";
+  EXPECT_THAT(kube().Create(context_, kube::kVirtualMachines, "nowhere", elsewhere),
+              StatusIs(StatusCode::kNotFound, HasSubstr("namespaces \"nowhere\"")));
+  json idle = VmNamed("vm-1");
+  idle["spec"].erase("runStrategy");
+  EXPECT_THAT(kube().Create(context_, kube::kVirtualMachines, "nomad", idle),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("RunStrategy must be specified")));
+  json unknown = VmNamed("vm-1");
+  unknown["spec"]["runStrategy"] = "WaitAsReceiver";
+  EXPECT_THAT(kube().Create(context_, kube::kVirtualMachines, "nomad", unknown),
+              StatusIs(StatusCode::kInvalidArgument));
+}
+
+TEST_F(KubeApiTest, A_quota_refuses_with_500_as_harvester_does) {
+  cluster().SetQuotaExceeded("storage insufficient resources due to resource quota");
+  const auto vm = kube().Create(context_, kube::kVirtualMachines, "nomad", VmNamed("vm-1"));
+  EXPECT_TRUE(kube::IsQuota(vm.status())) << vm.status();
+  EXPECT_EQ(kube::GetKubeError(vm.status())->http_status, 500);
+  cluster().SetQuotaExceeded(std::nullopt);
+  EXPECT_THAT(kube().Create(context_, kube::kVirtualMachines, "nomad", VmNamed("vm-1")), IsOk());
+}
+
+TEST_F(KubeApiTest, A_network_that_is_not_there_fails_the_creation) {
+  options_.networks = {};
+  const auto vm = kube().Create(context_, kube::kVirtualMachines, "nomad", VmNamed("vm-1"));
+  EXPECT_THAT(
+      vm, StatusIs(StatusCode::kFailedPrecondition, HasSubstr("network-attachment-definitions")));
+}
+
+TEST_F(KubeApiTest, A_patch_with_an_old_version_is_a_conflict) {
+  const json vm = MakeVm("vm-1");
+  const std::string old = kube::ResourceVersionOf(vm);
+  const auto first = kube().MergePatch(context_, kube::kVirtualMachines, "nomad", "vm-1",
+                                       AnnotationPatch("a", "1", old));
+  ASSERT_THAT(first, IsOk());
+  EXPECT_NE(kube::ResourceVersionOf(first->object), old);
+  EXPECT_EQ(first->object["metadata"]["generation"], 1);
+  const auto second = kube().MergePatch(context_, kube::kVirtualMachines, "nomad", "vm-1",
+                                        AnnotationPatch("a", "2", old));
+  EXPECT_TRUE(kube::IsConflict(second.status())) << second.status();
+  EXPECT_EQ(cluster().Vm("vm-1")["metadata"]["annotations"]["a"], "1");
+}
+
+TEST_F(KubeApiTest, A_patch_that_changes_nothing_leaves_the_version) {
+  MakeVm("vm-1");
+  const auto patch = AnnotationPatch("a", "1");
+  const auto once = kube().MergePatch(context_, kube::kVirtualMachines, "nomad", "vm-1", patch);
+  const auto twice = kube().MergePatch(context_, kube::kVirtualMachines, "nomad", "vm-1", patch);
+  EXPECT_EQ(kube::ResourceVersionOf(once->object), kube::ResourceVersionOf(twice->object));
+  const auto removed = kube().MergePatch(context_, kube::kVirtualMachines, "nomad", "vm-1",
+                                         AnnotationPatch("a", nullptr));
+  EXPECT_FALSE(removed->object["metadata"]["annotations"].contains("a"));
+}
+
+TEST_F(KubeApiTest, A_patch_cannot_touch_uid_status_or_generation) {
+  MakeVm("vm-1");
+  Wait(seconds(1));
+  json patch = {{"metadata", {{"uid", "00000000-0000-0000-0000-000000000000"}}}};
+  EXPECT_THAT(kube().MergePatch(context_, kube::kVirtualMachines, "nomad", "vm-1", patch),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("field is immutable")));
+  patch = {{"metadata", {{"generation", 77}}}, {"status", {{"printableStatus", "Running"}}}};
+  ASSERT_THAT(kube().MergePatch(context_, kube::kVirtualMachines, "nomad", "vm-1", patch), IsOk());
+  EXPECT_EQ(StatusOf("vm-1"), "Starting");
+  EXPECT_EQ(cluster().Vm("vm-1")["metadata"]["generation"], 1);
+  patch = {{"spec", {{"template", {{"spec", {{"hostname", "h"}}}}}}}};
+  ASSERT_THAT(kube().MergePatch(context_, kube::kVirtualMachines, "nomad", "vm-1", patch), IsOk());
+  EXPECT_EQ(cluster().Vm("vm-1")["metadata"]["generation"], 2);
+}
+
+TEST_F(KubeApiTest, Only_merge_patches_are_taken) {
+  MakeVm("vm-1");
+  const std::string target = "/apis/kubevirt.io/v1/namespaces/nomad/virtualmachines/vm-1";
+  EXPECT_EQ(
+      Send(http::Method::kPatch, target, "{}", "application/strategic-merge-patch+json").status,
+      415);
+  EXPECT_EQ(Send(http::Method::kPatch, target, "{", "application/merge-patch+json").status, 400);
+}
+
+TEST_F(KubeApiTest, A_delete_holds_to_its_preconditions) {
+  const json vm = MakeVm("vm-1");
+  kube::DeleteOptions options;
+  options.uid = "00000000-0000-0000-0000-000000000000";
+  const auto wrong_uid = kube().Delete(context_, kube::kVirtualMachines, "nomad", "vm-1", options);
+  EXPECT_TRUE(kube::IsConflict(wrong_uid)) << wrong_uid;
+  Wait(seconds(1));  // the controllers change it
+  options.uid = kube::UidOf(vm);
+  options.resource_version = kube::ResourceVersionOf(vm);
+  const auto old = kube().Delete(context_, kube::kVirtualMachines, "nomad", "vm-1", options);
+  EXPECT_TRUE(kube::IsConflict(old)) << old;
+  options.resource_version = kube::ResourceVersionOf(cluster().Vm("vm-1"));
+  EXPECT_THAT(kube().Delete(context_, kube::kVirtualMachines, "nomad", "vm-1", options), IsOk());
+}
+
+TEST_F(KubeApiTest, A_precondition_names_the_kind_and_everything_else_the_plural) {
+  MakeVm("vm-1");
+  const std::string target = "/apis/kubevirt.io/v1/namespaces/nomad/virtualmachines/";
+  const auto conflict =
+      Send(http::Method::kDelete, target + "vm-1", R"({"preconditions":{"uid":"00000000"}})");
+  EXPECT_EQ(conflict.status, 409);
+  EXPECT_EQ(json::parse(conflict.body)["details"]["kind"], "VirtualMachine");
+  const auto missing = Send(http::Method::kDelete, target + "vm-0", "");
+  EXPECT_EQ(missing.status, 404);
+  EXPECT_EQ(json::parse(missing.body)["details"]["kind"], "virtualmachines");
+  EXPECT_EQ(json::parse(missing.body)["kind"], "Status");
+}
+
+TEST_F(KubeApiTest, A_claim_of_a_standing_vm_is_not_deleted) {
+  const json vm = MakeVm("vm-1");
+  Wait(seconds(6));
+  const json claim = cluster().Claims().at(0);
+  kube::DeleteOptions options;
+  options.uid = kube::UidOf(claim);
+  const auto refused =
+      kube().Delete(context_, kube::kPersistentVolumeClaims, "nomad", kube::NameOf(claim), options);
+  EXPECT_THAT(refused, StatusIs(StatusCode::kFailedPrecondition, HasSubstr("attached to VM")));
+  ASSERT_THAT(DeleteVm(vm), IsOk());
+  ASSERT_THAT(
+      kube().Delete(context_, kube::kPersistentVolumeClaims, "nomad", kube::NameOf(claim), options),
+      IsOk());
+  Wait(seconds(1));
+  EXPECT_THAT(cluster().Claims(), SizeIs(1));  // its pod still mounts it
+  Wait(seconds(3));
+  EXPECT_THAT(cluster().Claims(), IsEmpty());
+}
+
+TEST_F(KubeApiTest, An_unused_claim_goes_at_once) {
+  MakeVm("vm-1");
+  Wait(seconds(1));
+  cluster().PutObject({{"apiVersion", "v1"},
+                       {"kind", "PersistentVolumeClaim"},
+                       {"metadata",
+                        {{"name", "lonely"},
+                         {"namespace", "nomad"},
+                         {"finalizers", json::array({"kubernetes.io/pvc-protection"})}}}});
+  const auto claim = kube().Get(context_, kube::kPersistentVolumeClaims, "nomad", "lonely");
+  kube::DeleteOptions options;
+  options.uid = kube::UidOf(claim->object);
+  ASSERT_THAT(kube().Delete(context_, kube::kPersistentVolumeClaims, "nomad", "lonely", options),
+              IsOk());
+  Wait(seconds(1));
+  EXPECT_THAT(cluster().Claims(), SizeIs(1));
+}
+
+TEST_F(KubeApiTest, Selectors_choose_by_labels_and_by_name) {
+  MakeSecrets(5);
+  EXPECT_THAT(Names("parity=even"), SizeIs(3));
+  EXPECT_THAT(Names("parity==odd,pool=p"), SizeIs(2));
+  EXPECT_THAT(Names("parity!=odd"), SizeIs(3));
+  EXPECT_THAT(Names("parity in (odd, none)"), SizeIs(2));
+  EXPECT_THAT(Names("parity notin (odd)"), SizeIs(3));
+  EXPECT_THAT(Names("!parity"), IsEmpty());
+  EXPECT_THAT(Names("parity"), SizeIs(5));
+  EXPECT_THAT(Names("pool=q"), IsEmpty());
+  EXPECT_THAT(Names("", "metadata.name=vm-3-cloudinit"), ElementsAre("vm-3-cloudinit"));
+  kube::ListOptions broken;
+  broken.label_selector = "==";
+  EXPECT_THAT(kube().List(context_, kube::kSecrets, "nomad", broken),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("found '=='")));
+  kube::ListOptions unknown;
+  unknown.field_selector = "status.phase=Running";
+  EXPECT_THAT(kube().List(context_, kube::kVirtualMachines, "nomad", unknown),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("field label not supported")));
+}
+
+TEST_F(KubeApiTest, Pages_show_the_state_of_the_first_one) {
+  MakeSecrets(3);
+  const std::string target = "/api/v1/namespaces/nomad/secrets?limit=1";
+  const json first = json::parse(Send(http::Method::kGet, target, "").body);
+  EXPECT_EQ(first["metadata"]["remainingItemCount"], 2);
+  EXPECT_FALSE(first["items"][0].contains("kind"));
+  MakeVm("vm-5");
+  const std::string token = first["metadata"]["continue"];
+  const json second = json::parse(
+      Send(http::Method::kGet, target + "&continue=" + base::UrlEscape(token), "").body);
+  EXPECT_EQ(second["items"][0]["metadata"]["name"], "vm-1-cloudinit");
+  EXPECT_EQ(second["metadata"]["resourceVersion"], first["metadata"]["resourceVersion"]);
+  EXPECT_EQ(second["metadata"]["remainingItemCount"], 1);
+}
+
+TEST_F(KubeApiTest, Pages_expire_and_their_tokens_are_checked) {
+  MakeSecrets(3);
+  const std::string target = "/api/v1/namespaces/nomad/secrets?limit=1";
+  const json first = json::parse(Send(http::Method::kGet, target, "").body);
+  const std::string next =
+      target + "&continue=" + base::UrlEscape(first["metadata"]["continue"].get<std::string>());
+  Wait(minutes(6));
+  const auto expired = Send(http::Method::kGet, next, "");
+  EXPECT_EQ(expired.status, 410);
+  const json body = json::parse(expired.body);
+  EXPECT_EQ(body["reason"], "Expired");
+  // The token of the refusal goes on without a promise.
+  const auto rest = Send(
+      http::Method::kGet,
+      target + "&continue=" + base::UrlEscape(body["metadata"]["continue"].get<std::string>()), "");
+  EXPECT_EQ(rest.status, 200);
+  EXPECT_EQ(json::parse(rest.body)["items"][0]["metadata"]["name"], "vm-1-cloudinit");
+  EXPECT_EQ(Send(http::Method::kGet, target + "&continue=nonsense", "").status, 400);
+}
+
+TEST_F(KubeApiTest, The_client_begins_a_list_anew_when_its_pages_expire) {
+  MakeSecrets(3);
+  int pages = 0;
+  cluster().SetFaultHook([&](const RequestInfo&) {
+    if (++pages == 2) cluster().ExpirePages();
+    return Fault::None();
+  });
+  EXPECT_THAT(Names(""), SizeIs(3));
+  EXPECT_EQ(pages, 4);
+}
+
+TEST_F(KubeApiTest, Lists_of_custom_resources_tell_kinds_and_an_empty_continue) {
+  const std::string target = "/apis/kubevirt.io/v1/namespaces/nomad/virtualmachines";
+  json list = json::parse(Send(http::Method::kGet, target, "").body);
+  EXPECT_EQ(list["metadata"]["continue"], "");
+  EXPECT_EQ(list["kind"], "VirtualMachineList");
+  MakeVm("vm-1");
+  list = json::parse(Send(http::Method::kGet, target, "").body);
+  EXPECT_EQ(list["items"][0]["kind"], "VirtualMachine");
+}
+
+TEST_F(KubeApiTest, A_leases_times_have_six_fractional_digits) {
+  EXPECT_THAT(kube().Create(context_, kube::kLeases, "nomad", Lease("2026-01-02T03:04:05.678Z")),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("cannot parse \".678Z\"")));
+  EXPECT_THAT(kube().Create(context_, kube::kLeases, "nomad", Lease("2026-01-02T03:04:05Z")),
+              StatusIs(StatusCode::kInvalidArgument));
+  EXPECT_THAT(kube().Create(context_, kube::kLeases, "nomad", Lease("2026-01-02T03:04:05.678901Z")),
+              IsOk());
+  kube::LeaseChange change;
+  change.holder = "";
+  const auto released =
+      kube().MergePatch(context_, kube::kLeases, "nomad", "l", kube::LeasePatch(change));
+  ASSERT_THAT(released, IsOk());
+  EXPECT_EQ(kube::ParseLease(*released).holder, "");
+  EXPECT_THAT(kube().MergePatch(context_, kube::kLeases, "nomad", "l",
+                                {{"spec", {{"leaseDurationSeconds", 0}}}}),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("must be greater than 0")));
+}
+
+TEST_F(KubeApiTest, A_right_that_was_taken_is_refused_and_told_by_both_reviews) {
+  cluster().Forbid("delete", "secrets");
+  kube::DeleteOptions options;
+  options.uid = "any";
+  const auto refused = kube().Delete(context_, kube::kSecrets, "nomad", "s", options);
+  EXPECT_TRUE(kube::IsForbidden(refused)) << refused;
+  EXPECT_THAT(*kube::IsAllowed(context_, kube(), {"delete", "", "secrets", "nomad", ""}), false);
+  EXPECT_THAT(*kube::IsAllowed(context_, kube(), {"create", "", "secrets", "nomad", ""}), true);
+  const auto rules = kube::FetchAccessRules(context_, kube(), "nomad");
+  ASSERT_THAT(rules, IsOk());
+  EXPECT_FALSE(rules->incomplete());
+  EXPECT_FALSE(rules->Allows("delete", "", "secrets"));
+  EXPECT_TRUE(rules->Allows("create", "", "secrets"));
+  EXPECT_TRUE(rules->Allows("delete", "kubevirt.io", "virtualmachines"));
+  cluster().AllowAll();
+  EXPECT_TRUE(kube::FetchAccessRules(context_, kube(), "nomad")->Allows("delete", "", "secrets"));
+  EXPECT_EQ(cluster().EffectCount(), 1);
+}
+
+TEST_F(KubeApiTest, A_token_is_asked_for_if_one_is_set) {
+  options_.kube_token = "right";
+  EXPECT_THAT(kube().List(context_, kube::kSecrets, "nomad", {}),
+              StatusIs(StatusCode::kUnauthenticated));
+}
+
+TEST_F(KubeApiTest, An_image_is_found_by_display_name_and_can_be_unready) {
+  kube::ListOptions options;
+  options.label_selector = "harvesterhci.io/imageDisplayName=ubuntu-24.04";
+  const auto found = kube().List(context_, kube::kVirtualMachineImages, "default", options);
+  ASSERT_THAT(found->items, SizeIs(1));
+  EXPECT_EQ(found->items[0]["status"]["storageClassName"], "lh-2f0c8d6e");
+  cluster().SetImageReady("default/ubuntu-24.04", false);
+  const auto image = kube().Get(context_, kube::kVirtualMachineImages, "default", "image-rx7kp");
+  for (const json& condition : image->object["status"]["conditions"]) {
+    if (condition["type"] == "Imported") {
+      EXPECT_EQ(condition["status"], "Unknown");
+    }
+  }
+}
+
+TEST_F(KubeApiTest, Paths_that_are_nothing_are_404_in_plain_text) {
+  for (const char* target :
+       {"/", "/apis", "/api/v1/namespaces/nomad/nosuchthings",
+        "/apis/kubevirt.io/v1/virtualmachines/vm-1", "/api/v1/namespaces/nomad/secrets/a/b/c"}) {
+    const auto reply = Send(http::Method::kGet, target, "");
+    EXPECT_EQ(reply.status, 404) << target;
+    EXPECT_THAT(reply.body, HasSubstr("404 page not found")) << target;
+  }
+  EXPECT_EQ(Send(http::Method::kPost, "/api/v1/secrets", "{}").status, 405);
+  EXPECT_EQ(Send(http::Method::kGet, "/api/v1/secrets", "").status, 200);
+}
+
+TEST_F(KubeApiTest, Bodies_that_cannot_be_read_are_400) {
+  const std::string target = "/api/v1/namespaces/nomad/secrets";
+  EXPECT_EQ(Send(http::Method::kPost, target, "nonsense").status, 400);
+  EXPECT_EQ(Send(http::Method::kPost, target, "[]").status, 400);
+  EXPECT_EQ(Send(http::Method::kPost, target, R"({"kind":"Pod"})").status, 400);
+  EXPECT_EQ(Send(http::Method::kPost, target, R"({"metadata":{"namespace":"default"}})").status,
+            400);
+  EXPECT_EQ(Send(http::Method::kPost, target, R"({"metadata":{"name":"Not-A-Name"}})").status, 422);
+  EXPECT_EQ(Send(http::Method::kPost, target, R"({"metadata":{"name":7}})").status, 422);
+}
+
+}  // namespace
+}  // namespace nomad_harvester::simulator

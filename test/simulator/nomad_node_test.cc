@@ -1,0 +1,285 @@
+// Nodes, drains and blocking queries of the simulated Nomad.
+#include "simulator_fixture.h"
+
+namespace nomad_harvester::simulator {
+namespace {
+
+using absl::StatusCode;
+using nomad::DrainStatus;
+using nomad::NodeStatus;
+
+class NomadNodeTest : public SimulatorTest {
+ protected:
+  // A node of its own, without a VM.
+  std::string AddNode(const std::string& name) {
+    NodeSpec spec;
+    spec.name = name;
+    spec.node_class = "batch";
+    return cluster().AddForeignNode(spec);
+  }
+  nomad::Node Node(const std::string& id) {
+    const auto node = nomad().GetNode(context_, id);
+    EXPECT_THAT(node, IsOk());
+    return node.ok() ? node->value : nomad::Node{};
+  }
+  absl::Status Drain(const std::string& id, base::Duration deadline,
+                     std::map<std::string, std::string> meta = {{"action", "a1"}}) {
+    return nomad().Drain(context_, id, {deadline, false, std::move(meta)});
+  }
+};
+
+TEST_F(NomadNodeTest, An_idle_nodes_drain_is_complete_in_a_moment) {
+  const std::string id = AddNode("n");
+  ASSERT_THAT(Drain(id, minutes(15)), IsOk());
+  EXPECT_TRUE(Node(id).draining);
+  Wait(milliseconds(200));
+  const nomad::Node node = Node(id);
+  EXPECT_FALSE(node.draining);
+  EXPECT_FALSE(node.eligible);
+  EXPECT_EQ(node.last_drain->status, DrainStatus::kComplete);
+  EXPECT_EQ(node.last_drain->meta.at("action"), "a1");
+  EXPECT_EQ(node.last_drain->started_at, "2026-01-01T00:00:00Z");
+}
+
+TEST_F(NomadNodeTest, An_update_keeps_the_start_and_counts_the_deadline_from_now) {
+  const std::string id = AddNode("n");
+  cluster().HangDrain("n");
+  ASSERT_THAT(Drain(id, minutes(15)), IsOk());
+  const auto first = Node(id);
+  Wait(minutes(5));
+  ASSERT_THAT(Drain(id, minutes(15), {}), IsOk());
+  const auto second = Node(id);
+  EXPECT_EQ(*second.drain_strategy->force_deadline - *first.drain_strategy->force_deadline,
+            minutes(5));
+  EXPECT_EQ(second.last_drain->started_at, first.last_drain->started_at);
+  EXPECT_EQ(second.last_drain->meta.at("action"), "a1");  // no Meta: the old one
+  EXPECT_EQ(*second.last_drain->updated_at, clock_.WallNow());
+  ASSERT_THAT(Drain(id, minutes(15), {{"by", "operator"}}), IsOk());
+  EXPECT_EQ(Node(id).last_drain->meta, (std::map<std::string, std::string>{{"by", "operator"}}));
+}
+
+TEST_F(NomadNodeTest, A_drain_that_hangs_ends_at_its_deadline) {
+  const std::string id = AddNode("n");
+  cluster().HangDrain("n");
+  ASSERT_THAT(Drain(id, minutes(15)), IsOk());
+  Wait(minutes(14));
+  EXPECT_TRUE(Node(id).draining);
+  Wait(minutes(1));
+  EXPECT_EQ(Node(id).last_drain->status, DrainStatus::kComplete);
+}
+
+TEST_F(NomadNodeTest, A_drain_without_a_deadline_has_no_end_of_its_own) {
+  const std::string id = AddNode("n");
+  cluster().HangDrain("n");
+  ASSERT_THAT(Drain(id, base::Duration::zero()), IsOk());
+  EXPECT_EQ(Node(id).drain_strategy->force_deadline, std::nullopt);
+  Wait(std::chrono::hours(48));
+  EXPECT_TRUE(Node(id).draining);
+  cluster().HangDrain("n", false);
+  EXPECT_FALSE(Node(id).draining);
+}
+
+TEST_F(NomadNodeTest, A_cancelled_drain_keeps_its_meta_and_says_so) {
+  const std::string id = AddNode("n");
+  cluster().HangDrain("n");
+  ASSERT_THAT(Drain(id, minutes(15)), IsOk());
+  ASSERT_THAT(nomad().CancelDrain(context_, id, false), IsOk());
+  const auto cancelled = Node(id);
+  EXPECT_EQ(cancelled.last_drain->status, DrainStatus::kCanceled);
+  EXPECT_EQ(cancelled.last_drain->meta.at("action"), "a1");
+  EXPECT_FALSE(cancelled.eligible);
+  Wait(minutes(20));  // the old deadline means nothing any more
+  EXPECT_EQ(Node(id).last_drain->status, DrainStatus::kCanceled);
+}
+
+TEST_F(NomadNodeTest, A_null_spec_enables_an_idle_node_and_leaves_its_last_drain) {
+  const std::string id = AddNode("n");
+  ASSERT_THAT(Drain(id, minutes(15)), IsOk());
+  Wait(seconds(1));
+  ASSERT_THAT(nomad().CancelDrain(context_, id, true), IsOk());
+  const auto node = Node(id);
+  EXPECT_TRUE(node.eligible);
+  EXPECT_EQ(node.last_drain->status, DrainStatus::kComplete);
+}
+
+TEST_F(NomadNodeTest, A_new_drain_begins_a_new_record) {
+  const std::string id = AddNode("n");
+  ASSERT_THAT(Drain(id, minutes(15)), IsOk());
+  Wait(minutes(1));
+  ASSERT_THAT(Drain(id, minutes(15), {}), IsOk());
+  EXPECT_EQ(Node(id).last_drain->started_at, "2026-01-01T00:01:00Z");
+  EXPECT_THAT(Node(id).last_drain->meta, IsEmpty());
+}
+
+TEST_F(NomadNodeTest, A_draining_node_cannot_be_enabled) {
+  const std::string id = AddNode("n");
+  cluster().HangDrain("n");
+  ASSERT_THAT(Drain(id, minutes(15)), IsOk());
+  EXPECT_THAT(nomad().SetEligible(context_, id, true), StatusIs(StatusCode::kFailedPrecondition));
+  EXPECT_THAT(nomad().SetEligible(context_, id, false), IsOk());
+}
+
+TEST_F(NomadNodeTest, An_eligibility_that_is_already_so_changes_no_index) {
+  const std::string id = AddNode("n");
+  const auto before = nomad().GetNode(context_, id)->index;
+  ASSERT_THAT(nomad().SetEligible(context_, id, true), IsOk());
+  EXPECT_EQ(nomad().GetNode(context_, id)->index, before);
+  ASSERT_THAT(nomad().SetEligible(context_, id, false), IsOk());
+  EXPECT_GT(nomad().GetNode(context_, id)->index, before);
+}
+
+TEST_F(NomadNodeTest, What_is_not_there_is_not_found_by_reads_and_by_writes) {
+  const std::string id = "00000000-0000-0000-0000-000000000000";
+  EXPECT_THAT(nomad().GetNode(context_, id), StatusIs(StatusCode::kNotFound, HasSubstr("404")));
+  EXPECT_THAT(nomad().NodeAllocations(context_, id)->value, IsEmpty());
+  EXPECT_THAT(Drain(id, minutes(1)), StatusIs(StatusCode::kNotFound, HasSubstr("500")));
+  EXPECT_THAT(nomad().CancelDrain(context_, id, true), StatusIs(StatusCode::kNotFound));
+  EXPECT_THAT(nomad().SetEligible(context_, id, true), StatusIs(StatusCode::kNotFound));
+  EXPECT_THAT(nomad().Purge(context_, id), StatusIs(StatusCode::kNotFound, HasSubstr("500")));
+  EXPECT_THAT(nomad().NodeOfAllocation(context_, id), StatusIs(StatusCode::kNotFound));
+}
+
+TEST_F(NomadNodeTest, A_killed_node_is_down_after_its_heartbeats_are_missed) {
+  const std::string id = AddNode("n");
+  cluster().KillNode("n");
+  Wait(seconds(9));
+  EXPECT_EQ(Node(id).status, NodeStatus::kReady);
+  Wait(seconds(1));
+  EXPECT_EQ(Node(id).status, NodeStatus::kDown);
+  EXPECT_EQ(Node(id).status_updated_at, clock_.WallNow());
+  cluster().ReviveNode("n");
+  EXPECT_EQ(Node(id).status, NodeStatus::kReady);
+  EXPECT_TRUE(Node(id).eligible);
+}
+
+TEST_F(NomadNodeTest, A_short_silence_goes_unnoticed) {
+  const std::string id = AddNode("n");
+  cluster().KillNode("n");
+  Wait(seconds(8));
+  cluster().ReviveNode("n");
+  Wait(seconds(20));
+  EXPECT_EQ(Node(id).status, NodeStatus::kReady);
+}
+
+TEST_F(NomadNodeTest, A_node_that_comes_back_drained_stays_ineligible) {
+  const std::string id = AddNode("n");
+  ASSERT_THAT(Drain(id, minutes(1)), IsOk());
+  Wait(seconds(1));
+  cluster().KillNode("n");
+  Wait(seconds(11));
+  cluster().ReviveNode("n");
+  EXPECT_FALSE(Node(id).eligible);
+  EXPECT_EQ(Node(id).last_drain->status, DrainStatus::kComplete);
+}
+
+TEST_F(NomadNodeTest, A_node_can_come_back_under_another_id) {
+  const nomad::Node old = JoinVm("vm-1");
+  const std::string fresh = cluster().ReviveNodeUnderNewId("vm-1");
+  EXPECT_NE(fresh, old.id);
+  EXPECT_EQ(Node(fresh).name, "vm-1");
+  EXPECT_EQ(Node(fresh).address, old.address);
+  Wait(seconds(11));
+  EXPECT_EQ(Node(old.id).status, NodeStatus::kDown);
+  EXPECT_EQ(Node(fresh).status, NodeStatus::kReady);
+  EXPECT_EQ(cluster().NodeIdOfVm(kube::UidOf(cluster().Vm("vm-1"))), fresh);
+}
+
+TEST_F(NomadNodeTest, A_purged_live_client_registers_again_and_a_dead_one_does_not) {
+  const std::string alive = AddNode("alive");
+  const std::string gone = AddNode("gone");
+  const auto created = Node(alive).create_index;
+  ASSERT_THAT(Drain(alive, minutes(1)), IsOk());
+  cluster().KillNode("gone");
+  ASSERT_THAT(nomad().Purge(context_, alive), IsOk());
+  ASSERT_THAT(nomad().Purge(context_, gone), IsOk());
+  EXPECT_THAT(nomad().GetNode(context_, alive), StatusIs(StatusCode::kNotFound));
+  Wait(seconds(6));
+  EXPECT_GT(Node(alive).create_index, created);
+  EXPECT_TRUE(Node(alive).eligible);
+  EXPECT_EQ(Node(alive).last_drain, std::nullopt);
+  EXPECT_THAT(nomad().GetNode(context_, gone), StatusIs(StatusCode::kNotFound));
+}
+
+TEST_F(NomadNodeTest, A_blocking_query_returns_when_something_changes) {
+  const std::string id = AddNode("n");
+  const auto list = nomad().ListNodes(context_);
+  const auto start = clock_.Now();
+  cluster().KillNode("n");
+  nomad::ReadOptions options;
+  options.index = list->index;
+  options.wait = minutes(1);
+  const auto changed = nomad().ListNodes(context_, options);
+  ASSERT_THAT(changed, IsOk());
+  EXPECT_EQ(changed->value[0].status, NodeStatus::kDown);
+  EXPECT_GT(changed->index, list->index);
+  EXPECT_EQ(clock_.Now() - start, seconds(10));
+}
+
+TEST_F(NomadNodeTest, A_blocking_query_hears_of_what_others_do_meanwhile) {
+  const std::string id = AddNode("n");
+  clock_.After(seconds(7), [&] { cluster().SetEligible("n", false); });
+  const auto start = clock_.Now();
+  nomad::ReadOptions options;
+  options.index = nomad().GetNode(context_, id)->index;
+  options.wait = minutes(1);
+  EXPECT_FALSE(nomad().GetNode(context_, id, options)->value.eligible);
+  EXPECT_LE(clock_.Now() - start, seconds(8));
+}
+
+TEST_F(NomadNodeTest, A_blocking_query_ends_with_its_wait_or_its_context) {
+  const std::string id = AddNode("n");
+  nomad::ReadOptions options;
+  options.index = nomad().GetNode(context_, id)->index;
+  options.wait = seconds(30);
+  const auto start = clock_.Now();
+  const auto same = nomad().GetNode(context_, id, options);
+  ASSERT_THAT(same, IsOk());
+  EXPECT_EQ(same->index, options.index);
+  EXPECT_EQ(clock_.Now() - start, seconds(30));
+  EXPECT_THAT(nomad().GetNode(context_.WithTimeout(seconds(3)), id, options),
+              StatusIs(StatusCode::kDeadlineExceeded));
+  const runtime::CancelSource source(context_);
+  clock_.After(seconds(2), [&] { source.Cancel(runtime::CancelReason::kShutdown); });
+  EXPECT_THAT(nomad().GetNode(source.context(), id, options), StatusIs(StatusCode::kCancelled));
+}
+
+TEST_F(NomadNodeTest, Lists_come_in_pages_that_lose_nothing) {
+  for (int i = 0; i < 5; ++i) AddNode("n" + std::to_string(i));
+  http::HttpRequest request;
+  std::string token;
+  std::size_t seen = 0;
+  int pages = 0;
+  do {
+    request.target = "/v1/nodes?per_page=2&next_token=" + token;
+    const auto reply = cluster().NomadTransport()->Send(context_, request);
+    seen += json::parse(reply->body).size();
+    token = reply->headers.Find("X-Nomad-NextToken").value_or("");
+    ++pages;
+  } while (!token.empty());
+  EXPECT_EQ(seen, 5U);
+  EXPECT_EQ(pages, 3);
+}
+
+TEST_F(NomadNodeTest, Another_region_cannot_be_reached) {
+  const nomad::NomadClient client(cluster().NomadTransport(), {"mars", ""});
+  EXPECT_THAT(client.ListNodes(context_),
+              StatusIs(StatusCode::kUnavailable, HasSubstr("No path to region")));
+}
+
+TEST_F(NomadNodeTest, Rights_are_told_as_the_tokens_policies_tell_them) {
+  EXPECT_EQ(*nomad().ProbeReadJob(context_), nomad::ReadJob::kEverywhere);
+  cluster().SetBlind(true);
+  EXPECT_EQ(*nomad().ProbeReadJob(context_), nomad::ReadJob::kNot);
+  EXPECT_THAT(nomad().ListAllocations(context_), StatusIs(StatusCode::kPermissionDenied));
+  cluster().SetBlind(false);
+  EXPECT_EQ(*nomad().ProbeReadJob(context_), nomad::ReadJob::kEverywhere);
+}
+
+TEST_F(NomadNodeTest, A_token_is_asked_for_if_one_is_set) {
+  options_.nomad_token = "right";
+  EXPECT_THAT(nomad().ListNodes(context_),
+              StatusIs(StatusCode::kPermissionDenied, HasSubstr("Permission denied")));
+}
+
+}  // namespace
+}  // namespace nomad_harvester::simulator
