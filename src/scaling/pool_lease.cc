@@ -325,11 +325,19 @@ void PoolLease::Lose(std::string_view why) {
 }
 
 void PoolLease::Renew() {
-  if (!held()) return;
-  if (permit_->HasRunOut()) {
-    Lose("it could not be renewed in time");
-    return;
+  // A conflict with our own Store, or with a renewal whose reply was lost, is settled at once: the
+  // next tick might come too late for a write that waits.
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    if (!held()) return;
+    if (permit_->HasRunOut()) {
+      Lose("it could not be renewed in time");
+      return;
+    }
+    if (!RenewOnce()) return;
   }
+}
+
+bool PoolLease::RenewOnce() {
   const base::MonoTime sent = clock_.Now();
   const runtime::Context context =
       runtime::Context::Background(clock_).WithTimeout(options_.write_limit);
@@ -345,22 +353,21 @@ void PoolLease::Renew() {
     permit_->Renewed(sent);
     base::MutexLock lock(mutex_);
     NoteVersion(kube::ParseLease(*patched));
-    return;
+    return false;
   }
   if (!kube::IsConflict(patched.status()) && !kube::IsNotFound(patched.status())) {
     logger_.Debug("Could not renew the pool's Lease", {{"error", patched.status()}});
-    return;
+    return false;
   }
   auto lease = Read(context);
-  if (!lease.ok()) return;
+  if (!lease.ok()) return false;
   if (!lease->has_value() || (*lease)->holder != options_.holder) {
     Lose(!lease->has_value() ? "it was deleted" : "another process holds it");
-    return;
+    return false;
   }
-  // Our own Store was faster, or our renewal took effect and its reply was lost: the next renewal
-  // goes on from here.
   base::MutexLock lock(mutex_);
   NoteVersion(**lease);
+  return true;
 }
 
 absl::Status PoolLease::Store(const runtime::Context& context, const PoolRecord& record) {

@@ -16,7 +16,7 @@ namespace nomad_harvester::scaling {
 class PoolGate {
  public:
   // The right to act; gives it back when destroyed. Its context is cancelled when a Scale takes
-  // over, or by CancelAll.
+  // over, or by Cancel.
   class Pass {
    public:
     Pass(PoolGate& gate, const runtime::Context& parent) : gate_(gate), source_(parent) {}

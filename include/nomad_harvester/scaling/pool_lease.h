@@ -111,6 +111,8 @@ class PoolLease {
   void GuardInProcessOnly(const absl::Status& why);
   void StartRenewal(std::function<void()> on_lost);
   void Renew();
+  // True: the Lease has another version than we thought, but is still ours; to be tried again.
+  bool RenewOnce();
   void Lose(std::string_view why);
 
   const std::shared_ptr<const kube::KubeClient> client_;
