@@ -45,24 +45,6 @@ func TestConfigReachesTheService(t *testing.T) {
 	}
 }
 
-func TestWrongConfigIsAnErrorOfThatCall(t *testing.T) {
-	h := launch(t, realPlugin)
-	err := h.target.SetConfig(map[string]string{"no_such_key": "x"})
-	if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "no_such_key") {
-		t.Errorf("error %v", err)
-	}
-	if _, err := h.target.PluginInfo(); err != nil {
-		t.Errorf("afterwards: %v", err)
-	}
-}
-
-func TestCallsBeforeTheFirstConfigAreRefused(t *testing.T) {
-	h := launch(t, realPlugin)
-	if err := h.scale(nil); status.Code(err) != codes.FailedPrecondition {
-		t.Errorf("Scale: %v", err)
-	}
-}
-
 func TestPolicyAndStatusTravelUnchanged(t *testing.T) {
 	policy := map[string]string{"do": "echo", "empty": "", "ünï": "cøde", "long": strings.Repeat("x", 100_000)}
 	got := launch(t, fakePlugin).status(policy)
