@@ -1,0 +1,217 @@
+#include "nomad_harvester/kube/connection.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "nomad_harvester/base/file.h"
+#include "nomad_harvester/base/parse.h"
+
+#include "kubeconfig.h"
+#include "pem.h"
+#include "problems.h"
+#include "server_url.h"
+
+namespace nomad_harvester::kube {
+namespace {
+
+// client-go reads a token file again and again, and falls back on the entry's `token` as long as
+// the file has not been readable (kubernetes/client-go:tools/clientcmd/client_config.go).
+class TokenFileOrToken final : public http::TokenSource {
+ public:
+  TokenFileOrToken(const std::string& path, base::Secret token)
+      : file_(http::MakeFileToken(path)), token_(std::move(token)) {}
+
+  absl::StatusOr<base::Secret> Token() override {
+    absl::StatusOr<base::Secret> token = file_->Token();
+    return token.ok() ? token : token_;
+  }
+  bool Refresh() override { return file_->Refresh(); }
+
+ private:
+  const std::shared_ptr<http::TokenSource> file_;
+  const base::Secret token_;
+};
+
+class Resolver {
+ public:
+  explicit Resolver(const ConnectionOptions& options) : options_(options) {}
+
+  absl::StatusOr<Connection> Resolve() {
+    if (!options_.kubeconfig_path.empty()) {
+      context_ = LoadKubeconfig(options_.kubeconfig_path, options_.kubeconfig_context, problems_);
+    } else if (!options_.kubeconfig_context.empty()) {
+      problems_.Add(kKubeconfigContextKey, "needs harvester_kubeconfig");
+    }
+    if (context_) {
+      cluster_ = ReadCluster(*context_, options_.ca_cert_file.empty(), problems_);
+    }
+    ResolveServer();
+    ResolveTls();
+    ResolveCredentials();
+    NH_RETURN_IF_ERROR(problems_.ToStatus());
+    Warn();
+    return std::move(connection_);
+  }
+
+ private:
+  bool ExplicitToken() const { return !options_.token.empty() || !options_.token_file.empty(); }
+  bool ExplicitCertificate() const {
+    return !options_.client_cert_file.empty() || !options_.client_key_file.empty();
+  }
+
+  void ResolveServer() {
+    if (!options_.url.empty()) {
+      ReadServer(options_.url, "harvester_url");
+      if (context_ && server_) CompareServers();
+    } else if (context_) {
+      if (cluster_.server.empty()) {
+        problems_.Add(kKubeconfigKey, "cluster \"" + context_->cluster_name +
+                                          "\" has no server; set harvester_url");
+      } else {
+        ReadServer(cluster_.server, kKubeconfigKey);
+      }
+    } else if (options_.kubeconfig_path.empty()) {
+      problems_.Add("harvester_url", "required unless harvester_kubeconfig is given");
+    }
+  }
+
+  void ReadServer(const std::string& text, std::string_view key) {
+    absl::StatusOr<ServerUrl> url = ParseServerUrl(text);
+    if (!url.ok()) {
+      problems_.Add(key, base::Message(url.status()));
+      return;
+    }
+    connection_.curl.base_url = url->text;
+    server_ = *std::move(url);
+  }
+
+  // Credentials, the name to verify and the leave to skip verification belong to the kubeconfig's
+  // server; its CA may well have signed another address of the same cluster.
+  void CompareServers() {
+    const absl::StatusOr<ServerUrl> own = ParseServerUrl(cluster_.server);
+    if (own.ok() && own->SameServer(*server_)) return;
+    cluster_.tls_server_name.clear();
+    cluster_.skip_verify = false;
+    kubeconfig_credentials_ = false;
+    if (HoldsCredentials(*context_) && !ExplicitToken()) {
+      connection_.warnings.push_back(
+          "harvester_url names another host or port than the kubeconfig's server: the "
+          "kubeconfig's credentials are not sent there");
+    }
+  }
+
+  void ResolveTls() {
+    http::TlsOptions& tls = connection_.curl.tls;
+    tls.skip_verify = options_.skip_verify || cluster_.skip_verify;
+    tls.server_name =
+        options_.tls_server_name.empty() ? cluster_.tls_server_name : options_.tls_server_name;
+    connection_.curl.proxy_url = cluster_.proxy_url;
+    tls.ca_pem = cluster_.ca_pem;
+    if (!options_.ca_cert_file.empty()) {
+      tls.ca_pem = problems_.ValueOr(ReadPemFile(options_.ca_cert_file, PemKind::kCertificate),
+                                     "harvester_ca_cert");
+    } else if (tls.ca_pem.empty() && server_ && server_->https && !tls.skip_verify) {
+      tls.ca_pem = problems_.ValueOr(http::LoadSystemCas(), "harvester_ca_cert");
+    }
+    ResolveExplicitCertificate(tls);
+  }
+
+  void ResolveExplicitCertificate(http::TlsOptions& tls) {
+    if (!ExplicitCertificate()) return;
+    if (options_.client_key_file.empty()) {
+      problems_.Add("harvester_client_key", "required with harvester_client_cert");
+    } else {
+      tls.client_key_pem = base::Secret(problems_.ValueOr(
+          ReadPemFile(options_.client_key_file, PemKind::kPrivateKey), "harvester_client_key"));
+    }
+    if (options_.client_cert_file.empty()) {
+      problems_.Add("harvester_client_cert", "required with harvester_client_key");
+    } else {
+      tls.client_cert_pem = problems_.ValueOr(
+          ReadPemFile(options_.client_cert_file, PemKind::kCertificate), "harvester_client_cert");
+    }
+  }
+
+  void ResolveCredentials() {
+    if (!options_.token.empty() && !options_.token_file.empty()) {
+      problems_.Add("auth_token", "give either auth_token or auth_token_file, not both");
+      return;
+    }
+    if (ExplicitToken()) {
+      // The kubeconfig's client certificate would win over it at the API server.
+      UseToken(options_.token, options_.token_file, "auth_token", "auth_token_file");
+      return;
+    }
+    if (!context_ || !kubeconfig_credentials_) return;
+    UserCredentials user = ReadUser(*context_, !ExplicitCertificate(), problems_);
+    if (!ExplicitCertificate()) {
+      connection_.curl.tls.client_cert_pem = std::move(user.client_cert_pem);
+      connection_.curl.tls.client_key_pem = std::move(user.client_key_pem);
+    }
+    connection_.curl.basic_auth_user = std::move(user.username);
+    connection_.curl.basic_auth_password = std::move(user.password);
+    UseToken(user.token, user.token_file, kKubeconfigKey, kKubeconfigKey);
+  }
+
+  void UseToken(const base::Secret& given, const std::string& file, std::string_view token_key,
+                std::string_view file_key) {
+    const base::Secret token(std::string(base::TrimAsciiSpace(given.Reveal())));
+    const bool printable = std::all_of(token.Reveal().begin(), token.Reveal().end(), [](char c) {
+      return c > ' ' && static_cast<unsigned char>(c) < 0x7f;
+    });
+    if (!printable || (token.empty() && !given.empty())) {
+      problems_.Add(token_key, "the token is empty or holds a character that no header may hold");
+      return;
+    }
+    if (!file.empty()) {
+      CheckTokenFile(file, file_key);
+      connection_.token = token.empty() ? http::MakeFileToken(file)
+                                        : std::make_shared<TokenFileOrToken>(file, token);
+    } else if (!token.empty()) {
+      connection_.token = http::MakeStaticToken(token);
+    }
+  }
+
+  // It may be rendered later, or be empty for a moment; a directory will never be a token.
+  void CheckTokenFile(const std::string& path, std::string_view key) {
+    const absl::StatusOr<std::string> text = base::ReadFile(path);
+    if (!text.ok() && !absl::IsNotFound(text.status())) {
+      problems_.Add(key, base::Message(text.status()));
+    } else if (!text.ok()) {
+      connection_.warnings.push_back(std::string(key) + ": the token file " + path +
+                                     " is not there yet");
+    } else if (base::TrimAsciiSpace(*text).empty()) {
+      connection_.warnings.push_back(std::string(key) + ": the token file " + path +
+                                     " is empty yet");
+    }
+  }
+
+  void Warn() {
+    const bool secret = connection_.token != nullptr || !connection_.curl.basic_auth_user.empty();
+    if (!secret && connection_.curl.tls.client_cert_pem.empty()) {
+      connection_.warnings.push_back(
+          "no credentials for Harvester: set auth_token, auth_token_file or harvester_kubeconfig, "
+          "unless a proxy adds them");
+    }
+    if (secret && !server_->https && !server_->IsLoopback()) {
+      connection_.warnings.push_back("Harvester's credentials are sent over plain http");
+    }
+  }
+
+  const ConnectionOptions& options_;
+  Problems problems_;
+  Connection connection_;
+  std::optional<KubeconfigContext> context_;
+  ClusterSettings cluster_;
+  std::optional<ServerUrl> server_;
+  bool kubeconfig_credentials_ = true;
+};
+
+}  // namespace
+
+absl::StatusOr<Connection> ResolveConnection(const ConnectionOptions& options) {
+  return Resolver(options).Resolve();
+}
+
+}  // namespace nomad_harvester::kube

@@ -1,0 +1,154 @@
+#include "nomad_harvester/kube/error.h"
+
+#include <cstddef>
+#include <string>
+
+#include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/kube/object.h"
+
+#include "absl/strings/cord.h"
+#include "error_body.h"
+
+namespace nomad_harvester::kube {
+namespace {
+
+constexpr char kPayloadUrl[] = "nomad-harvester/kube-error";
+
+bool Contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+// Substrings, because admission wraps these texts differently from release to release.
+// Kubernetes: kubernetes/kubernetes:staging/src/k8s.io/apiserver/pkg/admission/plugin/
+// resourcequota/controller.go. Harvester: harvester/harvester:pkg/util/resourcequota/error.go,
+// "<resource> insufficient resources", later with " due to resource quota".
+bool IsQuotaRefusal(const KubeError& error) {
+  const std::string_view text = error.message;
+  if (error.http_status == 403 &&
+      (Contains(text, "exceeded quota") || Contains(text, "insufficient quota") ||
+       Contains(text, "failed quota") || Contains(text, "status unknown for quota"))) {
+    return true;
+  }
+  return (error.http_status == 500 || error.http_status == 403 || error.http_status == 422) &&
+         Contains(text, "insufficient resources");
+}
+
+// What Harvester's webhook refuses with a plain Go error, and therefore a 500, besides quotas
+// (harvester/harvester:pkg/webhook/resources/virtualmachine/{validator,mutator}.go).
+bool IsPlainGoRefusal(const KubeError& error) {
+  return error.http_status == 500 && (Contains(error.message, "duplicate mac address") ||
+                                      (Contains(error.message, "network-attachment-definitions") &&
+                                       Contains(error.message, "not found")));
+}
+
+absl::StatusCode CodeOf4xx(const KubeError& error) {
+  switch (error.http_status) {
+    case 400:
+    case 422:
+      return absl::StatusCode::kInvalidArgument;
+    case 401:
+      return absl::StatusCode::kUnauthenticated;
+    case 403:
+      return absl::StatusCode::kPermissionDenied;
+    case 404:
+      return absl::StatusCode::kNotFound;
+    case 405:
+    case 415:
+      return absl::StatusCode::kUnimplemented;
+    case 408:
+    case 429:
+      return absl::StatusCode::kUnavailable;
+    case 409:
+      return error.reason == "AlreadyExists" ? absl::StatusCode::kAlreadyExists
+                                             : absl::StatusCode::kFailedPrecondition;
+    case 410:
+      return absl::StatusCode::kOutOfRange;
+    case 413:
+      return absl::StatusCode::kResourceExhausted;
+    default:
+      return absl::StatusCode::kFailedPrecondition;
+  }
+}
+
+absl::StatusCode CodeOf5xx(const KubeError& error) {
+  if (error.http_status == 501) return absl::StatusCode::kUnimplemented;
+  if (error.http_status != 500) return absl::StatusCode::kUnavailable;
+  if (IsPlainGoRefusal(error)) return absl::StatusCode::kFailedPrecondition;
+  if (error.reason == "ServerTimeout") return absl::StatusCode::kUnavailable;
+  return absl::StatusCode::kInternal;
+}
+
+absl::StatusCode CodeOf(const KubeError& error) {
+  if (IsQuotaRefusal(error)) return absl::StatusCode::kResourceExhausted;
+  if (error.http_status >= 500) return CodeOf5xx(error);
+  if (error.http_status >= 400) return CodeOf4xx(error);
+  if (error.http_status >= 300) return absl::StatusCode::kFailedPrecondition;
+  return absl::StatusCode::kInternal;
+}
+
+// Where a redirect points to, without its query: that may carry a session.
+std::string Redirection(const http::HttpResponse& response) {
+  const std::string target = response.headers.Find("Location").value_or("");
+  const std::string text = base::ToValidUtf8(target.substr(0, target.find_first_of("?#")));
+  return "redirected" + (text.empty() ? text : " to " + text) +
+         ", which is never followed: is the base URL right?";
+}
+
+std::string Text(const http::HttpResponse& response, const KubeError& error) {
+  const bool redirect = error.http_status >= 300 && error.http_status < 400;
+  const std::string said = redirect ? Redirection(response) : error.message;
+  std::string number = "HTTP " + std::to_string(error.http_status);
+  if (!error.reason.empty()) number += " " + error.reason;
+  return said.empty() ? number : said + " (" + number + ")";
+}
+
+}  // namespace
+
+absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpose) {
+  const KubeError error = ReadErrorBody(response);
+  absl::Status status =
+      base::MakeStatus(CodeOf(error), std::string(purpose) + ": " + Text(response, error));
+  const Json payload = {{"status", error.http_status},
+                        {"reason", error.reason},
+                        {"message", error.message},
+                        {"retry_after", error.retry_after.count()}};
+  status.SetPayload(kPayloadUrl, absl::Cord(base::DumpJson(payload)));
+  return status;
+}
+
+std::optional<KubeError> GetKubeError(const absl::Status& status) {
+  const auto payload = status.GetPayload(kPayloadUrl);
+  if (!payload.has_value()) return std::nullopt;
+  const absl::StatusOr<Json> json = base::ParseJson(std::string(*payload), "the payload");
+  if (!json.ok()) return std::nullopt;
+  return KubeError{static_cast<int>(base::GetInt(*json, "status")),
+                   base::GetString(*json, "reason"), base::GetString(*json, "message"),
+                   base::Duration(base::GetInt(*json, "retry_after"))};
+}
+
+// These three codes come from the API server alone: no transport error has them.
+bool IsNotFound(const absl::Status& status) { return absl::IsNotFound(status); }
+bool IsAlreadyExists(const absl::Status& status) { return absl::IsAlreadyExists(status); }
+bool IsForbidden(const absl::Status& status) { return absl::IsPermissionDenied(status); }
+
+// These two codes have other sources, too.
+bool IsConflict(const absl::Status& status) {
+  if (!absl::IsFailedPrecondition(status)) return false;
+  const std::optional<KubeError> error = GetKubeError(status);
+  return error && error->http_status == 409;
+}
+
+bool IsQuota(const absl::Status& status) {
+  if (!absl::IsResourceExhausted(status)) return false;
+  const std::optional<KubeError> error = GetKubeError(status);
+  return error && IsQuotaRefusal(*error);
+}
+
+bool IsRefusalInDisguise(const http::HttpResponse& response) {
+  if (response.status != 500) return false;
+  const KubeError error = ReadErrorBody(response);
+  return IsQuotaRefusal(error) || IsPlainGoRefusal(error);
+}
+
+}  // namespace nomad_harvester::kube

@@ -1,0 +1,68 @@
+// A kubeconfig file, reduced to one context.
+#ifndef NOMAD_HARVESTER_SRC_KUBE_KUBECONFIG_H_
+#define NOMAD_HARVESTER_SRC_KUBE_KUBECONFIG_H_
+
+#include <string>
+
+#include "nomad_harvester/base/secret.h"
+#include "nomad_harvester/kube/object.h"
+
+#include "absl/status/statusor.h"
+#include "problems.h"
+
+namespace nomad_harvester::kube {
+
+inline constexpr char kKubeconfigKey[] = "harvester_kubeconfig";
+inline constexpr char kKubeconfigContextKey[] = "harvester_kubeconfig_context";
+
+// The entries that a context names, as they stand in the file.
+struct KubeconfigContext {
+  std::string directory;  // what relative paths are relative to: with a trailing slash, or empty
+  std::string cluster_name;
+  std::string user_name;
+  Json cluster;  // an object
+  Json user;     // an object; empty if the context names no user
+};
+
+// Reads the file (YAML or JSON) and finds the context: `context_name`, or the file's own current
+// one. Nothing after problems, which are noted under the two keys above.
+std::optional<KubeconfigContext> LoadKubeconfig(const std::string& path,
+                                                const std::string& context_name,
+                                                Problems& problems);
+
+struct ClusterSettings {
+  std::string server;
+  std::string ca_pem;
+  std::string tls_server_name;
+  bool skip_verify = false;
+  std::string proxy_url;
+};
+// `want_ca` false: another CA replaces the entry's, which is not looked at.
+ClusterSettings ReadCluster(const KubeconfigContext& context, bool want_ca, Problems& problems);
+
+struct UserCredentials {
+  base::Secret token;
+  std::string token_file;  // absolute, or relative to the working directory
+  std::string client_cert_pem;
+  base::Secret client_key_pem;
+  std::string username;
+  base::Secret password;
+};
+// `want_certificate` false: another client certificate replaces the entry's, which is not looked
+// at.
+UserCredentials ReadUser(const KubeconfigContext& context, bool want_certificate,
+                         Problems& problems);
+// Whether the entry holds credentials of any kind, usable or not.
+bool HoldsCredentials(const KubeconfigContext& context);
+
+// Where an entry's relative path leads.
+std::string ResolvePath(const KubeconfigContext& context, const std::string& path);
+// "certificate-authority" as data or as a file: data wins, as in client-go. Empty if neither is
+// there. A problem is noted as "<entry>.<member>".
+std::string ReadPemMember(const KubeconfigContext& context, const Json& entry,
+                          const std::string& entry_name, const std::string& member,
+                          bool private_key, Problems& problems);
+
+}  // namespace nomad_harvester::kube
+
+#endif  // NOMAD_HARVESTER_SRC_KUBE_KUBECONFIG_H_

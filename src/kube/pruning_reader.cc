@@ -1,0 +1,159 @@
+#include "pruning_reader.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "nomad_harvester/base/status.h"
+
+namespace nomad_harvester::kube {
+namespace {
+
+constexpr std::size_t kMaxDepth = 200;
+
+// Builds the value from nlohmann's events. The parser calls this without recursion, so that depth
+// costs memory only; it is limited for the sake of everybody who walks the value afterwards.
+class PruningReader final : public nlohmann::json_sax<Json> {
+ public:
+  explicit PruningReader(const DropTree& drop) : root_drop_(&drop) {}
+
+  bool null() override { return Value(nullptr); }
+  bool boolean(bool value) override { return Value(value); }
+  bool number_integer(number_integer_t value) override { return Value(value); }
+  bool number_unsigned(number_unsigned_t value) override { return Value(value); }
+  bool number_float(number_float_t value, const string_t& /*text*/) override {
+    return Value(value);
+  }
+  bool string(string_t& value) override { return Value(std::move(value)); }
+  bool binary(binary_t& /*value*/) override { return false; }
+
+  bool start_object(std::size_t /*elements*/) override { return Open(Json::object()); }
+  bool end_object() override { return Close(); }
+  bool start_array(std::size_t /*elements*/) override { return Open(Json::array()); }
+  bool end_array() override { return Close(); }
+
+  bool key(string_t& name) override {
+    if (skipped_levels_ > 0) return true;
+    const Level& level = levels_.back();
+    member_drop_ = level.drop == nullptr ? nullptr : level.drop->Find(name);
+    skip_next_ = member_drop_ != nullptr && member_drop_->drops();
+    if (!skip_next_) member_ = &(*level.value)[std::move(name)];
+    return true;
+  }
+
+  bool parse_error(std::size_t position, const std::string& /*last_token*/,
+                   const nlohmann::detail::exception& /*error*/) override {
+    // The texts of nlohmann's errors quote the input: only the position is kept.
+    failure_ = "syntax error at byte " + std::to_string(position);
+    return false;
+  }
+
+  const std::string& failure() const { return failure_; }
+  Json TakeRoot() { return std::move(root_); }
+
+ private:
+  struct Level {
+    Json* value;           // an object or array that is being filled
+    const DropTree* drop;  // what is dropped below it; null: nothing
+  };
+
+  template <typename T>
+  bool Value(T&& value) {
+    if (!Skipped()) Place(Json(std::forward<T>(value)));
+    return true;
+  }
+
+  bool Open(Json value) {
+    if (levels_.size() + skipped_levels_ >= kMaxDepth) {
+      failure_ = "nested deeper than " + std::to_string(kMaxDepth) + " levels";
+      return false;
+    }
+    if (skipped_levels_ > 0 || Skipped()) {
+      ++skipped_levels_;
+      return true;
+    }
+    const DropTree* drop = CurrentDrop();
+    levels_.push_back(Level{Place(std::move(value)), drop});
+    return true;
+  }
+
+  bool Close() {
+    if (skipped_levels_ > 0) {
+      --skipped_levels_;
+    } else {
+      levels_.pop_back();
+    }
+    return true;
+  }
+
+  // Whether the value that begins now belongs to a dropped member.
+  bool Skipped() {
+    if (skipped_levels_ > 0) return true;
+    return std::exchange(skip_next_, false);
+  }
+
+  // What is dropped below the value that begins now.
+  const DropTree* CurrentDrop() const {
+    if (levels_.empty()) return root_drop_;
+    return levels_.back().value->is_array() ? levels_.back().drop : member_drop_;
+  }
+
+  Json* Place(Json value) {
+    if (levels_.empty()) {
+      root_ = std::move(value);
+      return &root_;
+    }
+    Json& parent = *levels_.back().value;
+    if (parent.is_array()) {
+      parent.push_back(std::move(value));
+      return &parent.back();
+    }
+    *member_ = std::move(value);
+    return member_;
+  }
+
+  const DropTree* root_drop_;
+  Json root_;
+  std::vector<Level> levels_;
+  Json* member_ = nullptr;  // where the value after a key goes
+  const DropTree* member_drop_ = nullptr;
+  bool skip_next_ = false;
+  std::size_t skipped_levels_ = 0;
+  std::string failure_;
+};
+
+}  // namespace
+
+void DropTree::Add(std::string_view dotted_path) {
+  if (dotted_path.empty()) return;
+  const std::size_t dot = dotted_path.find('.');
+  const std::string_view member = dotted_path.substr(0, dot);
+  auto child = std::find_if(children_.begin(), children_.end(),
+                            [member](const DropTree& tree) { return tree.name_ == member; });
+  if (child == children_.end()) {
+    children_.emplace_back();
+    child = std::prev(children_.end());
+    child->name_ = member;
+  }
+  if (dot == std::string_view::npos) {
+    child->drops_ = true;
+  } else {
+    child->Add(dotted_path.substr(dot + 1));
+  }
+}
+
+const DropTree* DropTree::Find(std::string_view member) const {
+  const auto child = std::find_if(children_.begin(), children_.end(),
+                                  [member](const auto& tree) { return tree.name_ == member; });
+  return child == children_.end() ? nullptr : &*child;
+}
+
+absl::StatusOr<Json> ReadPruned(std::string_view text, const DropTree& drop) {
+  PruningReader reader(drop);
+  if (!Json::sax_parse(text.begin(), text.end(), &reader)) {
+    return base::InvalidArgument("not JSON: " + reader.failure());
+  }
+  return reader.TakeRoot();
+}
+
+}  // namespace nomad_harvester::kube

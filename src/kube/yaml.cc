@@ -1,0 +1,168 @@
+#include "yaml.h"
+
+#include <cstddef>
+#include <exception>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/base/status.h"
+
+#include "yaml-cpp/eventhandler.h"
+#include "yaml-cpp/exceptions.h"
+#include "yaml-cpp/parser.h"
+
+namespace nomad_harvester::kube {
+namespace {
+
+constexpr std::size_t kMaxDepth = 50;
+constexpr std::size_t kMaxValues = 20'000;
+
+// Thrown inside yaml-cpp, which has no other way to be stopped; never leaves ParseYaml.
+struct Refused {
+  std::string why;
+  int line;
+};
+
+std::size_t CountValues(const Json& value) {
+  std::size_t count = 1;
+  if (value.is_structured()) {
+    for (const Json& child : value) count += CountValues(child);
+  }
+  return count;
+}
+
+// Builds a JSON value from yaml-cpp's events: no YAML::Node is ever made, so that aliases cost what
+// they expand to, and that is limited.
+class Builder final : public YAML::EventHandler {
+ public:
+  void OnDocumentStart(const YAML::Mark& /*mark*/) override {}
+  void OnDocumentEnd() override {}
+
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    Add(mark, anchor, Json(nullptr));
+  }
+  void OnScalar(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
+                const std::string& value) override {
+    Add(mark, anchor, Json(value));
+  }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    const auto found = anchors_.find(anchor);
+    // Inside of itself, an anchor is not complete yet.
+    if (found == anchors_.end()) throw Refused{"an alias refers to itself", mark.line + 1};
+    // Counted before it is copied: nine aliases to nine aliases to … are a small text.
+    Charge(mark, CountValues(found->second));
+    Add(mark, YAML::NullAnchor, found->second);
+  }
+
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value /*style*/) override {
+    Open(mark, anchor, Json::array());
+  }
+  void OnSequenceEnd() override { Close(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value /*style*/) override {
+    Open(mark, anchor, Json::object());
+  }
+  void OnMapEnd() override { Close(); }
+
+  Json TakeRoot() { return std::move(root_); }
+
+ private:
+  struct Level {
+    Json value;
+    YAML::anchor_t anchor;
+    YAML::Mark mark;
+    std::optional<std::string> key;  // of an object, once it is known
+  };
+
+  void Charge(const YAML::Mark& mark, std::size_t values) {
+    values_ += values;
+    if (values_ > kMaxValues) {
+      throw Refused{"it expands to more than " + std::to_string(kMaxValues) + " values",
+                    mark.line + 1};
+    }
+  }
+
+  void Open(const YAML::Mark& mark, YAML::anchor_t anchor, Json value) {
+    if (levels_.size() >= kMaxDepth) {
+      throw Refused{"it is nested deeper than " + std::to_string(kMaxDepth) + " levels",
+                    mark.line + 1};
+    }
+    levels_.push_back(Level{std::move(value), anchor, mark, std::nullopt});
+  }
+
+  void Close() {
+    Level level = std::move(levels_.back());
+    levels_.pop_back();
+    Add(level.mark, level.anchor, std::move(level.value));
+  }
+
+  void Add(const YAML::Mark& mark, YAML::anchor_t anchor, Json value) {
+    Charge(mark, 1);
+    if (anchor != YAML::NullAnchor) anchors_[anchor] = value;
+    if (levels_.empty()) {
+      root_ = std::move(value);
+      return;
+    }
+    Level& parent = levels_.back();
+    if (parent.value.is_array()) {
+      parent.value.push_back(std::move(value));
+    } else if (!parent.key) {
+      if (!value.is_string()) throw Refused{"a key is no text", mark.line + 1};
+      parent.key = value.get<std::string>();
+      if (parent.value.contains(*parent.key)) throw Refused{"a key is given twice", mark.line + 1};
+    } else {
+      parent.value[*std::exchange(parent.key, std::nullopt)] = std::move(value);
+    }
+  }
+
+  Json root_;
+  std::vector<Level> levels_;
+  std::map<YAML::anchor_t, Json> anchors_;
+  std::size_t values_ = 0;
+};
+
+absl::Status NotYaml(int line, const std::string& why) {
+  return base::InvalidArgument("line " + std::to_string(line) + ": " + why);
+}
+
+absl::StatusOr<Json> ParseDocument(const std::string& text) {
+  try {
+    std::istringstream stream(text);
+    YAML::Parser parser(stream);
+    Builder builder;
+    if (!parser.HandleNextDocument(builder)) return base::InvalidArgument("it is empty");
+    Json document = builder.TakeRoot();
+    Builder second;
+    if (parser.HandleNextDocument(second)) {
+      return base::InvalidArgument("it holds several documents");
+    }
+    return document;
+  } catch (const Refused& refused) {
+    return NotYaml(refused.line, refused.why);
+  } catch (const YAML::Exception& error) {
+    // error.msg is one of yaml-cpp's constants, but for those that quote an alias or a tag.
+    return NotYaml(error.mark.line + 1, "it is not YAML");
+  } catch (const std::exception&) {
+    return base::InvalidArgument("it is not YAML");
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<Json> ParseYaml(const std::string& text) {
+  // Not every JSON text is YAML to yaml-cpp: a tab as indentation is not.
+  const std::string_view trimmed = base::TrimAsciiSpace(text);
+  if (!trimmed.empty() && trimmed.front() == '{') {
+    absl::StatusOr<Json> json = base::ParseJson(trimmed, "it");
+    if (json.ok()) return json;
+  }
+  return ParseDocument(text);
+}
+
+}  // namespace nomad_harvester::kube
