@@ -23,9 +23,9 @@ class StopRequest {
 
   // Async-signal-safe, too. The first reason counts; it must be a literal.
   void Request(const char* reason) noexcept;
-  // While this object lives, each of the signals requests the stop. By a handler: it works whichever
-  // threads exist already. The calling thread takes the signals from now on, even if it, or all
-  // threads, had blocked them. One object at a time can do so.
+  // While this object lives, each of the signals requests the stop. By a handler: it works
+  // whichever threads exist already. The calling thread takes the signals from now on, even if it,
+  // or all threads, had blocked them. One object at a time can do so.
   void OnSignals(std::initializer_list<int> signals);
 
   // Blocks until a stop was requested or, if `host` is given, until the host died. The answer is

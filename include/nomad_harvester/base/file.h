@@ -9,8 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "nomad_harvester/base/time.h"
+
+#include "absl/status/statusor.h"
 
 namespace nomad_harvester::base {
 

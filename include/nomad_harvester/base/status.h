@@ -56,13 +56,12 @@ const absl::Status& GetStatus(const absl::StatusOr<T>& status) {
 #define NH_CONCAT_(a, b) NH_CONCAT_INNER_(a, b)
 
 // Returns from the calling function with the status if it is not OK.
-#define NH_RETURN_IF_ERROR(expression)                                       \
-  do {                                                                       \
-    if (absl::Status nh_status_ =                                            \
-            ::nomad_harvester::base::GetStatus((expression));                \
-        !nh_status_.ok()) {                                                  \
-      return nh_status_;                                                     \
-    }                                                                        \
+#define NH_RETURN_IF_ERROR(expression)                                              \
+  do {                                                                              \
+    if (absl::Status nh_status_ = ::nomad_harvester::base::GetStatus((expression)); \
+        !nh_status_.ok()) {                                                         \
+      return nh_status_;                                                            \
+    }                                                                               \
   } while (false)
 
 #define NH_ASSIGN_OR_RETURN_IMPL_(result, target, expression) \

@@ -13,8 +13,8 @@ namespace nomad_harvester::cli {
 // plugin, whatever the arguments; otherwise a command. Without both: one sentence on standard error
 // that says what this is and how it is used, nothing on standard output, 1. Usage errors: 2.
 //
-// Changes the signal mask and the dispositions of SIGINT and SIGPIPE: to be called from main, before
-// any thread is started.
+// Changes the signal mask and the dispositions of SIGINT and SIGPIPE: to be called from main,
+// before any thread is started.
 int Main(const std::vector<std::string>& arguments, const config::StringMap& environment);
 
 }  // namespace nomad_harvester::cli

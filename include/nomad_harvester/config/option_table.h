@@ -11,7 +11,18 @@ namespace nomad_harvester::config {
 
 enum class Section { kPlugin, kPolicy };
 enum class OptionType {
-  kString, kSecret, kBool, kDuration, kSignedDuration, kCount, kQuantity, kList, kMap, kEnum, kPath, kUrl
+  kString,
+  kSecret,
+  kBool,
+  kDuration,
+  kSignedDuration,
+  kCount,
+  kQuantity,
+  kList,
+  kMap,
+  kEnum,
+  kPath,
+  kUrl
 };
 
 struct Option {

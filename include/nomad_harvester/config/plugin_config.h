@@ -8,9 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/base/time.h"
+
+#include "absl/status/statusor.h"
 
 namespace nomad_harvester::config {
 
@@ -67,11 +68,12 @@ struct PluginConfig {
 // Of a whole environment, by name: the variables that user data may use.
 StringMap TemplateVariablesOf(const StringMap& environment);
 
-// INVALID_ARGUMENT with every problem at once, one line each, "key: what is wrong; cure", in the order
-// of OptionTable(). Unknown keys are problems that name the nearest known key. Secrets are in neither
-// problems nor warnings. Reads no network; looks at the existence of files only as far as
-// docs/configuration.md says (a missing auth_token_file is a warning). `template_environment`: a lookup
-// cannot be listed, so the caller hands over its environment; only HARVESTER_TEMPLATE_* are kept.
+// INVALID_ARGUMENT with every problem at once, one line each, "key: what is wrong; cure", in the
+// order of OptionTable(). Unknown keys are problems that name the nearest known key. Secrets are in
+// neither problems nor warnings. Reads no network; looks at the existence of files only as far as
+// docs/configuration.md says (a missing auth_token_file is a warning). `template_environment`: a
+// lookup cannot be listed, so the caller hands over its environment; only HARVESTER_TEMPLATE_* are
+// kept.
 absl::StatusOr<PluginConfig> ParsePluginConfig(const StringMap& values,
                                                const Environment& environment,
                                                const StringMap& template_environment = {});

@@ -7,14 +7,19 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "nomad_harvester/base/time.h"
 #include "nomad_harvester/config/plugin_config.h"
+
+#include "absl/status/statusor.h"
 
 namespace nomad_harvester::config {
 
 enum class SelectorStrategy {
-  kLeastBusy, kNewestCreateIndex, kOldestCreateIndex, kEmpty, kEmptyIgnoreSystem
+  kLeastBusy,
+  kNewestCreateIndex,
+  kOldestCreateIndex,
+  kEmpty,
+  kEmptyIgnoreSystem
 };
 enum class RunStrategyKind { kRerunOnFailure, kAlways, kOnce };
 enum class WaitFor { kCreated, kRunning, kNomad };
@@ -32,9 +37,9 @@ struct NetworkRef {
 };
 
 struct PoolPolicy {
-  std::string pool;        // node_group_name
+  std::string pool;  // node_group_name
   std::string ns = "default";
-  bool dry_run = false;    // the policy says dry-run
+  bool dry_run = false;  // the policy says dry-run
 
   // Identity of the Nomad pool; present even if empty, as in the SDK.
   std::optional<std::string> node_class;
@@ -79,8 +84,8 @@ struct PoolPolicy {
   std::vector<std::string> warnings;
 };
 
-// As ParsePluginConfig: every problem at once. Keys that begin with "_nomad_autoscaler_" are accepted.
-// user_data_file is not read here.
+// As ParsePluginConfig: every problem at once. Keys that begin with "_nomad_autoscaler_" are
+// accepted. user_data_file is not read here.
 absl::StatusOr<PoolPolicy> ParsePoolPolicy(const StringMap& values);
 
 // "default/web": how logs and errors name a pool.

@@ -12,9 +12,10 @@
 #include <variant>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/base/time.h"
+
+#include "absl/status/status.h"
 
 namespace nomad_harvester::log {
 
@@ -35,11 +36,11 @@ struct Field {
   Field(std::string_view k, const char* v) : key(k), value(std::string(v)) {}
   Field(std::string_view k, bool v) : key(k), value(v) {}
   Field(std::string_view k, double v) : key(k), value(v) {}
-  template <typename T, typename = std::enable_if_t<std::is_integral_v<T> &&
-                                                    !std::is_same_v<T, bool>>>
+  template <typename T,
+            typename = std::enable_if_t<std::is_integral_v<T> && !std::is_same_v<T, bool>>>
   Field(std::string_view k, T v) : key(k), value(static_cast<std::int64_t>(v)) {}
-  Field(std::string_view k, base::Duration v);        // Go's syntax
-  Field(std::string_view k, const absl::Status& v);   // "CODE: message"
+  Field(std::string_view k, base::Duration v);       // Go's syntax
+  Field(std::string_view k, const absl::Status& v);  // "CODE: message"
   Field(std::string_view k, const base::Secret&) : key(k), value(std::string("REDACTED")) {}
 };
 
@@ -72,11 +73,21 @@ class Logger {
   void Log(Level level, std::string_view message, std::initializer_list<Field> fields = {}) const;
   void Log(Level level, std::string_view message, const std::vector<Field>& fields) const;
 
-  void Trace(std::string_view m, std::initializer_list<Field> f = {}) const { Log(Level::kTrace, m, f); }
-  void Debug(std::string_view m, std::initializer_list<Field> f = {}) const { Log(Level::kDebug, m, f); }
-  void Info(std::string_view m, std::initializer_list<Field> f = {}) const { Log(Level::kInfo, m, f); }
-  void Warn(std::string_view m, std::initializer_list<Field> f = {}) const { Log(Level::kWarn, m, f); }
-  void Error(std::string_view m, std::initializer_list<Field> f = {}) const { Log(Level::kError, m, f); }
+  void Trace(std::string_view m, std::initializer_list<Field> f = {}) const {
+    Log(Level::kTrace, m, f);
+  }
+  void Debug(std::string_view m, std::initializer_list<Field> f = {}) const {
+    Log(Level::kDebug, m, f);
+  }
+  void Info(std::string_view m, std::initializer_list<Field> f = {}) const {
+    Log(Level::kInfo, m, f);
+  }
+  void Warn(std::string_view m, std::initializer_list<Field> f = {}) const {
+    Log(Level::kWarn, m, f);
+  }
+  void Error(std::string_view m, std::initializer_list<Field> f = {}) const {
+    Log(Level::kError, m, f);
+  }
 
  private:
   std::shared_ptr<Sink> sink_;

@@ -7,9 +7,10 @@
 #include <optional>
 #include <stop_token>
 
-#include "absl/status/status.h"
 #include "nomad_harvester/base/time.h"
 #include "nomad_harvester/runtime/clock.h"
+
+#include "absl/status/status.h"
 
 namespace nomad_harvester::runtime {
 

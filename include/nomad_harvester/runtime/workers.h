@@ -8,8 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "nomad_harvester/runtime/context.h"
+
+#include "absl/status/status.h"
 
 namespace nomad_harvester::runtime {
 
