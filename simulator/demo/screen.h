@@ -1,0 +1,47 @@
+// A table that is redrawn in place on a terminal; a line per change anywhere else.
+#ifndef NOMAD_HARVESTER_SIMULATOR_DEMO_SCREEN_H_
+#define NOMAD_HARVESTER_SIMULATOR_DEMO_SCREEN_H_
+
+#include <chrono>
+#include <cstddef>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "view.h"
+
+namespace nomad_harvester::demo {
+
+class Screen {
+ public:
+  Screen();
+  // Leaves the last table where it is and gives the cursor back.
+  ~Screen();
+  Screen(const Screen&) = delete;
+  Screen& operator=(const Screen&) = delete;
+
+  // What goes on, above the table.
+  void SetTitle(const std::string& title);
+  void Update(const std::vector<Row>& rows, const std::vector<std::string>& log);
+  // A line that stays: on a terminal it scrolls up above the table.
+  void Print(const std::string& line);
+
+ private:
+  void Erase();
+  void Draw();
+  void PrintChanges(const std::vector<Row>& rows);
+  std::string Paint(const std::string& text, std::string_view colour) const;
+  std::string Line(const Row& row) const;
+
+  const bool terminal_;
+  const std::chrono::steady_clock::time_point start_;
+  std::size_t drawn_ = 0;  // lines below which the cursor stands
+  std::string title_;
+  std::vector<Row> rows_;
+  std::deque<std::string> log_;  // the last lines
+};
+
+}  // namespace nomad_harvester::demo
+
+#endif  // NOMAD_HARVESTER_SIMULATOR_DEMO_SCREEN_H_

@@ -1,0 +1,61 @@
+// The demonstration: a pool grows and shrinks, and every step is checked.
+#ifndef NOMAD_HARVESTER_SIMULATOR_DEMO_SHOW_H_
+#define NOMAD_HARVESTER_SIMULATOR_DEMO_SHOW_H_
+
+#include <csignal>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "nomad_harvester/simulator/cluster.h"
+
+#include "absl/status/status.h"
+#include "child.h"
+#include "plugin_client.h"
+#include "screen.h"
+
+namespace nomad_harvester::demo {
+
+class Show {
+ public:
+  // `signals` are blocked in every thread; one of them ends the show.
+  Show(simulator::Cluster& cluster, Child& child, PluginClient& plugin, const sigset_t& signals);
+
+  // All steps. What went wrong, one sentence each.
+  std::vector<std::string> Run();
+  // One line a step: wanted, result, seconds.
+  const std::vector<std::string>& summary() const { return summary_; }
+  bool interrupted() const { return interrupted_; }
+
+ private:
+  struct Step {
+    std::string title;
+    std::int64_t from = 0;
+    std::int64_t count = 0;
+    bool dry_run = false;
+    std::int64_t result = 0;  // how many VMs stand afterwards
+  };
+  // After a signal or a failure nothing more is begun.
+  bool Over() const { return interrupted_ || !problems_.empty(); }
+  void RunJobs();
+  void RunStep(const Step& step);
+  // While a call of the plugin runs in another thread.
+  absl::Status ScaleAndWatch(const Step& step);
+  void Check(const Step& step, const absl::Status& scaled, int effects, double seconds);
+  // Shows what there is now, and waits a moment. False: a signal came.
+  bool Tick();
+  void Linger();
+
+  simulator::Cluster& cluster_;
+  Child& child_;
+  PluginClient& plugin_;
+  const sigset_t signals_;
+  Screen screen_;
+  std::vector<std::string> problems_;
+  std::vector<std::string> summary_;
+  bool interrupted_ = false;
+};
+
+}  // namespace nomad_harvester::demo
+
+#endif  // NOMAD_HARVESTER_SIMULATOR_DEMO_SHOW_H_

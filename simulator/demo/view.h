@@ -1,0 +1,32 @@
+// What the simulated cluster holds, as rows of a table.
+#ifndef NOMAD_HARVESTER_SIMULATOR_DEMO_VIEW_H_
+#define NOMAD_HARVESTER_SIMULATOR_DEMO_VIEW_H_
+
+#include <string>
+#include <vector>
+
+#include "nomad_harvester/simulator/cluster.h"
+
+namespace nomad_harvester::demo {
+
+// A VM and the Nomad node that its guest runs; one of the two may be missing.
+struct Row {
+  std::string name{};
+  std::string phase = "-";  // of the VM
+  bool marked = false;      // for removal
+  std::string node = "-";   // status of the Nomad node
+  std::string eligibility = "-";
+  std::string drain = "-";
+  std::string work{};  // its allocations that are not over
+  friend bool operator==(const Row&, const Row&) = default;
+};
+
+// By name.
+std::vector<Row> Look(const simulator::Cluster& cluster);
+
+// One sentence for each thing that should not be there once the pool is empty.
+std::vector<std::string> Leftovers(const simulator::Cluster& cluster);
+
+}  // namespace nomad_harvester::demo
+
+#endif  // NOMAD_HARVESTER_SIMULATOR_DEMO_VIEW_H_
