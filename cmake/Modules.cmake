@@ -55,11 +55,11 @@ function(nomad_harvester_add_module name)
 endfunction()
 
 # nomad_harvester_add_test(<name> SOURCES <file>... USES <module>... [LIBS <target>...]
-#                          [LABELS <label>...] [TIMEOUT <seconds>])
+#                          [LABELS <label>...] [TIMEOUT <seconds>] [SEPARATE])
 # One executable, one ctest entry: the result of each case goes to a JSON file that scripts/test
-# counts.
+# counts. SEPARATE: its files use the same names for different helpers and are never joined.
 function(nomad_harvester_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;USES;LIBS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "SEPARATE" "TIMEOUT" "SOURCES;USES;LIBS;LABELS")
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
   endif()
@@ -67,13 +67,13 @@ function(nomad_harvester_add_test name)
     set(arg_LABELS unit)
   endif()
   add_executable(${name} ${arg_SOURCES})
+  if(arg_SEPARATE)
+    set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
+  endif()
   list(TRANSFORM arg_USES PREPEND harvester_)
   target_link_libraries(${name} PRIVATE ${arg_USES} ${arg_LIBS} GTest::gmock GTest::gtest
     harvester_test_main nomad_harvester_options)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/test)
-  target_compile_definitions(${name} PRIVATE
-    NOMAD_HARVESTER_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
-    NOMAD_HARVESTER_TEST_DATA="${PROJECT_SOURCE_DIR}/test/data")
   add_test(NAME ${name} COMMAND ${name}
     --gtest_shuffle --gtest_output=json:${CMAKE_BINARY_DIR}/test-results/${name}.json)
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})

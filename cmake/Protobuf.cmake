@@ -23,6 +23,8 @@ function(nomad_harvester_add_proto_library target)
     list(APPEND sources ${generated})
   endforeach()
   add_library(${target} STATIC ${sources})
+  # Generated files were not written to share a translation unit.
+  set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
   target_include_directories(${target} SYSTEM PUBLIC ${out})
   target_link_libraries(${target} PUBLIC nomad_harvester_grpc)
 endfunction()

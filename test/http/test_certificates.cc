@@ -12,15 +12,15 @@
 namespace nomad_harvester::http {
 namespace {
 
-void Require(bool ok, const char* what) {
+void RequireSsl(bool ok, const char* what) {
   if (!ok) throw std::runtime_error(std::string("OpenSSL: ") + what);
 }
 
 std::string ToPem(const std::function<int(BIO*)>& write) {
   const std::unique_ptr<BIO, decltype(&BIO_free)> bio(BIO_new(BIO_s_mem()), &BIO_free);
-  Require(bio != nullptr && write(bio.get()) == 1, "PEM");
+  RequireSsl(bio != nullptr && write(bio.get()) == 1, "PEM");
   std::string pem(BIO_ctrl_pending(bio.get()), '\0');
-  Require(
+  RequireSsl(
       BIO_read(bio.get(), pem.data(), static_cast<int>(pem.size())) == static_cast<int>(pem.size()),
       "BIO_read");
   return pem;
@@ -34,13 +34,13 @@ void AddExtension(X509* certificate, X509* issuer, int nid, const std::string& v
   X509V3_CTX context;
   X509V3_set_ctx(&context, issuer, certificate, nullptr, nullptr, 0);
   X509_EXTENSION* extension = X509V3_EXT_conf_nid(nullptr, &context, nid, value.c_str());
-  Require(extension != nullptr && X509_add_ext(certificate, extension, -1) == 1, value.c_str());
+  RequireSsl(extension != nullptr && X509_add_ext(certificate, extension, -1) == 1, value.c_str());
   X509_EXTENSION_free(extension);
 }
 
 EVP_PKEY* NewKey() {
   EVP_PKEY* key = EVP_EC_gen("P-256");
-  Require(key != nullptr, "EVP_EC_gen");
+  RequireSsl(key != nullptr, "EVP_EC_gen");
   return key;
 }
 
@@ -51,7 +51,7 @@ TestCa::Certificate TestCa::Make(const std::string& name, EVP_PKEY* key, bool ex
   constexpr long kDay = 24L * 60 * 60;
   Certificate certificate(X509_new());
   X509* const x509 = certificate.get();
-  Require(x509 != nullptr, "X509_new");
+  RequireSsl(x509 != nullptr, "X509_new");
   X509_set_version(x509, X509_VERSION_3);
   ASN1_INTEGER_set(X509_get_serialNumber(x509), serial++);
   X509_gmtime_adj(X509_getm_notBefore(x509), -2 * kDay);
@@ -68,7 +68,7 @@ TestCa::TestCa(const std::string& name) : key_(NewKey()) {
   X509_set_issuer_name(x509, X509_get_subject_name(x509));
   AddExtension(x509, x509, NID_basic_constraints, "critical,CA:TRUE");
   AddExtension(x509, x509, NID_key_usage, "critical,keyCertSign,cRLSign");
-  Require(X509_sign(x509, key_.get(), EVP_sha256()) > 0, "X509_sign");
+  RequireSsl(X509_sign(x509, key_.get(), EVP_sha256()) > 0, "X509_sign");
   pem_ = CertificatePem(x509);
 }
 
@@ -78,7 +78,7 @@ PemPair TestCa::Issue(const std::string& alternative_names, bool expired) const 
   X509* const x509 = certificate.get();
   X509_set_issuer_name(x509, X509_get_subject_name(certificate_.get()));
   AddExtension(x509, certificate_.get(), NID_subject_alt_name, alternative_names);
-  Require(X509_sign(x509, key_.get(), EVP_sha256()) > 0, "X509_sign");
+  RequireSsl(X509_sign(x509, key_.get(), EVP_sha256()) > 0, "X509_sign");
   PemPair pair;
   pair.certificate = CertificatePem(x509);
   pair.key = ToPem([&key](BIO* bio) {
