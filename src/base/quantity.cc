@@ -16,7 +16,7 @@
 namespace nomad_harvester::base {
 namespace {
 
-constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
 // 10^19 is beyond int64 whatever its digits are.
 constexpr std::int64_t kMaxIntegerDigits = 19;
 // Far beyond any value that fits, far below what sums of them could overflow.
@@ -114,11 +114,11 @@ std::optional<std::int64_t> RoundUp(Decimal number, int binary) {
   std::int64_t value = *integer;
   for (; binary > 0; --binary) {
     const std::int64_t carry = MultiplyFraction(&number.fraction);
-    if (value > (kMax - carry) / 1024) return std::nullopt;
+    if (value > (kLargest - carry) / 1024) return std::nullopt;
     value = value * 1024 + carry;
   }
   if (number.fraction.find_first_not_of('0') == std::string::npos) return value;
-  if (value == kMax) return std::nullopt;
+  if (value == kLargest) return std::nullopt;
   return value + 1;
 }
 

@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
-#include <grp.h>
 #include <string>
 #include <string_view>
 #include <sys/stat.h>
@@ -12,8 +11,8 @@
 #include <system_error>
 #include <unistd.h>
 #include <utility>
-#include <vector>
 
+#include "nomad_harvester/base/file.h"
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 
@@ -63,14 +62,13 @@ absl::StatusOr<std::optional<gid_t>> FindGroup(const config::Environment& enviro
   if (!name.has_value() || name->empty()) return std::optional<gid_t>();
   const absl::StatusOr<std::int64_t> number = base::ParseInt(*name);
   if (number.ok() && *number >= 0) return std::optional<gid_t>(static_cast<gid_t>(*number));
-  struct group entry {};
-  struct group* found = nullptr;
-  std::vector<char> buffer(64 * 1024);
-  if (getgrnam_r(name->c_str(), &entry, buffer.data(), buffer.size(), &found) != 0 ||
-      found == nullptr) {
-    return base::FailedPrecondition("PLUGIN_UNIX_SOCKET_GROUP: no group \"" + *name + "\"");
+  NH_ASSIGN_OR_RETURN(const std::string list, base::ReadFile("/etc/group"));
+  const std::optional<gid_t> found = FindGroupInList(list, *name);
+  if (!found.has_value()) {
+    return base::FailedPrecondition("PLUGIN_UNIX_SOCKET_GROUP: no group \"" + *name +
+                                    "\" in /etc/group");
   }
-  return std::optional<gid_t>(found->gr_gid);
+  return found;
 }
 
 absl::Status SetGroup(const std::string& path, gid_t group, mode_t mode) {
@@ -82,6 +80,22 @@ absl::Status SetGroup(const std::string& path, gid_t group, mode_t mode) {
 }
 
 }  // namespace
+
+std::optional<gid_t> FindGroupInList(std::string_view list, std::string_view name) {
+  while (!list.empty()) {
+    const std::string_view line = list.substr(0, list.find('\n'));
+    list.remove_prefix(std::min(list.size(), line.size() + 1));
+    // name:password:number:members
+    const std::size_t password = line.find(':');
+    if (password == std::string_view::npos || line.substr(0, password) != name) continue;
+    const std::size_t number = line.find(':', password + 1);
+    if (number == std::string_view::npos) continue;
+    const std::string_view rest = line.substr(number + 1);
+    const absl::StatusOr<std::int64_t> id = base::ParseInt(rest.substr(0, rest.find(':')));
+    if (id.ok() && *id >= 0) return static_cast<gid_t>(*id);
+  }
+  return std::nullopt;
+}
 
 SocketDir::SocketDir(const std::string& directory, std::optional<gid_t> group)
     : paths_{directory, directory + std::string(kSocketName)}, group_(group) {}

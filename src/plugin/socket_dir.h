@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <sys/types.h>
 
 #include "nomad_harvester/config/plugin_config.h"
@@ -13,6 +14,10 @@
 #include "absl/status/statusor.h"
 
 namespace nomad_harvester::plugin {
+
+// The number of a group in the text of /etc/group. Read by ourselves: getgrnam loads shared
+// libraries, which a static executable must not.
+std::optional<gid_t> FindGroupInList(std::string_view list, std::string_view name);
 
 struct SocketPaths {
   std::string directory;

@@ -146,6 +146,27 @@ TEST_F(SocketDirTest, P1_a_directory_that_cannot_be_used_is_an_error_with_the_re
   }
 }
 
+TEST(FindGroupInList, FindsTheNumberOfAName) {
+  const std::string_view list = "root:x:0:\nbroken\nodd:x\nbad:x:y:\nusers:x:100:a,b\nlast:x:4294";
+  EXPECT_EQ(FindGroupInList(list, "root"), 0U);
+  EXPECT_EQ(FindGroupInList(list, "users"), 100U);
+  EXPECT_EQ(FindGroupInList(list, "last"), 4294U);
+  for (const char* name : {"", "user", "broken", "odd", "bad", "x", "a"}) {
+    EXPECT_EQ(FindGroupInList(list, name), std::nullopt) << name;
+  }
+  EXPECT_EQ(FindGroupInList("", "root"), std::nullopt);
+}
+
+TEST_F(SocketDirTest, AGroupMayBeGivenByName) {
+  const auto directory = Create({{"TMPDIR", root_}, {"PLUGIN_UNIX_SOCKET_GROUP", "root"}});
+  if (getuid() == 0) {
+    ASSERT_TRUE(directory.ok()) << directory.status();
+    EXPECT_EQ(Mode(directory->paths().directory), 0710U);
+  } else {
+    EXPECT_FALSE(directory.ok()) << "who is not root may not give a file to root's group";
+  }
+}
+
 TEST_F(SocketDirTest, AGroupMayPassTheDirectoryAndUseTheSocket) {
   const auto directory =
       Create({{"TMPDIR", root_}, {"PLUGIN_UNIX_SOCKET_GROUP", std::to_string(getgid())}});
