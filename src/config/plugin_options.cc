@@ -26,7 +26,7 @@ constexpr Option Inherited(std::string_view key, OptionType type, std::string_vi
           .documentation = documentation};
 }
 
-constexpr Option kOptions[] = {
+constexpr Option kPluginOptions[] = {
     {.group = kHarvester,
      .key = "harvester_url",
      .type = OptionType::kUrl,
@@ -172,6 +172,6 @@ constexpr Option kOptions[] = {
 
 }  // namespace
 
-std::span<const Option> PluginOptions() { return kOptions; }
+std::span<const Option> PluginOptions() { return kPluginOptions; }
 
 }  // namespace nomad_harvester::config

@@ -12,13 +12,14 @@ constexpr char kNodes[] = "Nomad nodes";
 constexpr char kMachines[] = "Virtual machines";
 constexpr char kGrowing[] = "Scaling out";
 constexpr char kShrinking[] = "Scaling in";
+constexpr char kHealing[] = "Replacing unhealthy VMs";
 
 constexpr Option Policy(Option option) {
   option.section = Section::kPolicy;
   return option;
 }
 
-constexpr Option kOptions[] = {
+constexpr Option kPolicyOptions[] = {
     Policy({.group = kPool,
             .key = "node_group_name",
             .required = true,
@@ -230,10 +231,26 @@ constexpr Option kOptions[] = {
             .type = OptionType::kCount,
             .default_note = "no limit",
             .documentation = "VMs removed in one action, at most."}),
+
+    Policy({.group = kHealing,
+            .key = "replace_unhealthy_after",
+            .type = OptionType::kDuration,
+            .default_note = "off",
+            .documentation =
+                "Opt-in: a VM that has joined, whose node is down or gone *and* that does not run, "
+                "for so long, is marked and removed; the next Scale makes a new one. A VM that its "
+                "operator stopped is no exception: annotate it `protect` to keep it."}),
+    Policy({.group = kHealing,
+            .key = "max_unhealthy",
+            .type = OptionType::kShare,
+            .default_text = "20%",
+            .documentation =
+                "How many VMs may be on their way out as unhealthy at once: a number, or a "
+                "percentage of the pool, rounded up."}),
 };
 
 }  // namespace
 
-std::span<const Option> PolicyOptions() { return kOptions; }
+std::span<const Option> PolicyOptions() { return kPolicyOptions; }
 
 }  // namespace nomad_harvester::config

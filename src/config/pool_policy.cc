@@ -162,6 +162,16 @@ void ReadShrinking(ConfigReader& reader, PoolPolicy* policy) {
   }
 }
 
+void ReadHealing(ConfigReader& reader, PoolPolicy* policy) {
+  reader.Read("replace_unhealthy_after", PositiveDuration, &policy->replace_unhealthy_after);
+  reader.Read("max_unhealthy", CountOrPercentage, &policy->max_unhealthy);
+  if (reader.Find("max_unhealthy").has_value() && !policy->replace_unhealthy_after.has_value() &&
+      !reader.Find("replace_unhealthy_after").has_value()) {
+    reader.AddWarning("max_unhealthy",
+                      "has no effect without replace_unhealthy_after, which is off");
+  }
+}
+
 // What the host adds for itself (hashicorp/nomad-autoscaler:plugins/shared/util.go); names that it
 // may add later are none of the operator's mistakes.
 void ReadHostKeys(ConfigReader& reader, const StringMap& values, PoolPolicy* policy) {
@@ -192,6 +202,7 @@ absl::StatusOr<PoolPolicy> ParsePoolPolicy(const StringMap& values) {
   ReadMachine(reader, &policy);
   ReadGrowth(reader, &policy);
   ReadShrinking(reader, &policy);
+  ReadHealing(reader, &policy);
   ReadHostKeys(reader, values, &policy);
   NH_RETURN_IF_ERROR(reader.Finish());
   policy.warnings = reader.TakeWarnings();

@@ -39,6 +39,8 @@ std::string TypeText(const Option& option) {
       return "duration, any sign";
     case OptionType::kCount:
       return "whole number";
+    case OptionType::kShare:
+      return "whole number or percentage";
     case OptionType::kQuantity:
       return "quantity";
     case OptionType::kList:

@@ -105,6 +105,16 @@ ValueOr<std::int64_t> Count(const std::string& text) {
   return CountUpTo(text, std::numeric_limits<std::int64_t>::max());
 }
 
+ValueOr<Share> CountOrPercentage(const std::string& text) {
+  const Fault fault{"must be a whole number greater than 0 or a percentage up to 100%",
+                    "write one such as \"2\" or \"20%\""};
+  const bool is_percentage = text.ends_with('%');
+  const absl::StatusOr<std::int64_t> value =
+      base::ParseInt(is_percentage ? text.substr(0, text.size() - 1) : text);
+  if (!value.ok() || *value < 1 || (is_percentage && *value > 100)) return fault;
+  return Share{.value = *value, .is_percentage = is_percentage};
+}
+
 ValueOr<std::int64_t> Bytes(const std::string& text) {
   const absl::StatusOr<std::int64_t> value = base::ParseQuantity(text);
   if (!value.ok() || *value <= 0) {

@@ -33,6 +33,8 @@ ValueOr<base::Duration> SignedDuration(const std::string& text);
 // A whole number from 1 to `largest`.
 ValueOr<std::int64_t> CountUpTo(const std::string& text, std::int64_t largest);
 ValueOr<std::int64_t> Count(const std::string& text);
+// Either that or "1%" to "100%".
+ValueOr<Share> CountOrPercentage(const std::string& text);
 // Bytes, more than 0.
 ValueOr<std::int64_t> Bytes(const std::string& text);
 

@@ -10,6 +10,7 @@
 
 #include "config_test_support.h"
 #include "options.h"
+#include "support/source_tree.h"
 
 namespace nomad_harvester::config {
 namespace {
@@ -22,7 +23,7 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 std::string Example(const std::string& name) {
-  return ReadWholeFile(NOMAD_HARVESTER_SOURCE_DIR "/examples/" + name);
+  return ReadWholeFile(support::SourcePath("examples/" + name));
 }
 
 // The `key = "value"` lines between `target "harvester" {` and the brace that closes it.

@@ -32,6 +32,7 @@ std::string GoodValue(const Option& option, const TemporaryDirectory& directory)
     case OptionType::kSignedDuration:
       return "7s";
     case OptionType::kCount:
+    case OptionType::kShare:
       return "3";
     case OptionType::kQuantity:
       return "64Gi";
@@ -163,8 +164,7 @@ TEST(OptionTable, keys_of_the_contract_that_are_not_implemented_are_unknown) {
   for (const char* const key :
        {"vm_template", "data_disks", "network_data", "network_data_file", "firmware", "host_spread",
         "availability_zones", "evenly_split_zones", "node_selector", "priority_class",
-        "host_devices", "gpus", "termination_grace_period", "replace_unhealthy_after",
-        "max_unhealthy"}) {
+        "host_devices", "gpus", "termination_grace_period"}) {
     EXPECT_THAT(ProblemOf(ParsePolicy({{key, "1"}})),
                 HasSubstr(std::string(key) + ": unknown key; "));
   }

@@ -95,6 +95,39 @@ TEST(PolicyScaling, limits_are_counts_or_absent) {
   }
 }
 
+TEST(PolicyScaling, unhealthy_vms_are_replaced_only_when_asked_for) {
+  EXPECT_EQ(PolicyOf({}).replace_unhealthy_after, std::nullopt);
+  EXPECT_EQ(PolicyOf({}).max_unhealthy, (Share{.value = 20, .is_percentage = true}));
+  const PoolPolicy policy = PolicyOf({{"replace_unhealthy_after", "10m"}, {"max_unhealthy", "3"}});
+  EXPECT_EQ(policy.replace_unhealthy_after, std::chrono::minutes(10));
+  EXPECT_EQ(policy.max_unhealthy, (Share{.value = 3, .is_percentage = false}));
+  EXPECT_EQ(
+      PolicyOf({{"replace_unhealthy_after", "1m"}, {"max_unhealthy", "100%"}}).max_unhealthy.Of(7),
+      7);
+}
+
+TEST(PolicyScaling, a_percentage_of_unhealthy_vms_is_rounded_up) {
+  const Share share{.value = 20, .is_percentage = true};
+  EXPECT_EQ(share.Of(0), 0);
+  EXPECT_EQ(share.Of(1), 1);
+  EXPECT_EQ(share.Of(5), 1);
+  EXPECT_EQ(share.Of(6), 2);
+  EXPECT_EQ((Share{.value = 4, .is_percentage = false}).Of(2), 4);
+}
+
+TEST(PolicyScaling, max_unhealthy_is_a_count_or_a_percentage_up_to_a_hundred) {
+  for (const char* const bad : {"0", "0%", "101%", "-5", "20 %", "%", "many", ""}) {
+    EXPECT_THAT(ProblemOf(ParsePolicy({{"max_unhealthy", bad}})),
+                HasSubstr("max_unhealthy: must be a whole number greater than 0 or a percentage "
+                          "up to 100%"));
+  }
+}
+
+TEST(PolicyScaling, max_unhealthy_alone_is_worth_a_warning) {
+  EXPECT_THAT(PolicyOf({{"max_unhealthy", "2"}}).warnings,
+              Contains(HasSubstr("replace_unhealthy_after")));
+}
+
 TEST(PolicyScaling, every_strategy_is_known) {
   const std::vector<std::pair<std::string, SelectorStrategy>> strategies = {
       {"least_busy", SelectorStrategy::kLeastBusy},

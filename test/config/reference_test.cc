@@ -9,20 +9,20 @@
 
 #include "config_test_support.h"
 #include "options.h"
+#include "support/source_tree.h"
 
 namespace nomad_harvester::config {
 namespace {
 
 using ::testing::HasSubstr;
 
-constexpr char kPage[] = NOMAD_HARVESTER_SOURCE_DIR "/docs/configuration.md";
-
 TEST(Reference, docs_configuration_md_is_exactly_this_text) {
   const std::string text = RenderReference();
+  const std::string page = support::SourcePath("docs/configuration.md");
   if (std::getenv("NOMAD_HARVESTER_UPDATE_DOCS") != nullptr) {
-    std::ofstream(kPage, std::ios::binary) << text;
+    std::ofstream(page, std::ios::binary) << text;
   }
-  EXPECT_TRUE(ReadWholeFile(kPage) == text)
+  EXPECT_TRUE(ReadWholeFile(page) == text)
       << "docs/configuration.md is out of date: run config_test with "
          "NOMAD_HARVESTER_UPDATE_DOCS=1 in its environment, and commit the page";
 }

@@ -17,6 +17,7 @@ enum class OptionType {
   kDuration,
   kSignedDuration,
   kCount,
+  kShare,
   kQuantity,
   kList,
   kMap,

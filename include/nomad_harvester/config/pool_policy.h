@@ -36,6 +36,17 @@ struct NetworkRef {
   NamespacedName attachment;
 };
 
+// A number of VMs, or a percentage of the pool.
+struct Share {
+  std::int64_t value = 0;
+  bool is_percentage = false;
+  // Of a pool of `size`, rounded up.
+  std::int64_t Of(std::int64_t size) const {
+    return is_percentage ? (value * size + 99) / 100 : value;
+  }
+  friend bool operator==(const Share&, const Share&) = default;
+};
+
 struct PoolPolicy {
   std::string pool;  // node_group_name
   std::string ns = "default";
@@ -77,6 +88,8 @@ struct PoolPolicy {
   std::optional<std::int64_t> max_scale_in;
   base::Duration scale_timeout = std::chrono::hours(2);
   bool scale_in_wait = true;
+  std::optional<base::Duration> replace_unhealthy_after;  // nothing: off
+  Share max_unhealthy{.value = 20, .is_percentage = true};
 
   // From _nomad_autoscaler_grpc_timeout, if the agent sent it.
   std::optional<base::Duration> grpc_timeout;
