@@ -87,12 +87,16 @@ absl::StatusOr<Observed> KubeClient::MergePatch(const runtime::Context& context,
                                                 const ResourceType& type, const std::string& ns,
                                                 const std::string& name, const Json& patch) const {
   NH_ASSIGN_OR_RETURN(std::string path, ObjectPath(type, ns, name));
-  http::HttpRequest request =
-      Request(http::Method::kPatch, std::move(path), "patch " + Describe(type, ns, name));
+  const std::string purpose = "patch " + Describe(type, ns, name);
+  const bool conditional = !ResourceVersionOf(patch).empty();
+  if (!conditional && base::FindPath(patch, {"metadata", "resourceVersion"}) != nullptr) {
+    return base::InvalidArgument(purpose + ": refused with an empty resourceVersion: the patch " +
+                                 "was meant to be conditional, and would not be");
+  }
+  http::HttpRequest request = Request(http::Method::kPatch, std::move(path), purpose);
   SetBody(request, patch, kMergePatch);
   request.effect = http::Effect::kWrite;
-  request.idempotency =
-      ResourceVersionOf(patch).empty() ? http::Idempotency::kOnce : http::Idempotency::kIdempotent;
+  request.idempotency = conditional ? http::Idempotency::kIdempotent : http::Idempotency::kOnce;
   return ExchangeObject(*transport_, context, std::move(request));
 }
 

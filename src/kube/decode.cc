@@ -57,6 +57,11 @@ absl::StatusOr<Page> DecodePage(const http::HttpResponse& response,
   if (const Json* metadata = base::FindMember(list, "metadata"); metadata != nullptr) {
     page.resource_version = base::GetString(*metadata, "resourceVersion");
     page.continue_token = base::GetString(*metadata, "continue");
+    // Taken for the last page, it would make objects look gone.
+    const Json* token = base::FindMember(*metadata, "continue");
+    if (token != nullptr && !token->is_string() && !token->is_null()) {
+      return Undecodable(purpose, "its continue token is no text");
+    }
   }
   return page;
 }

@@ -1,5 +1,6 @@
 #include "nomad_harvester/kube/error.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 
@@ -87,10 +88,15 @@ absl::StatusCode CodeOf(const KubeError& error) {
   return absl::StatusCode::kInternal;
 }
 
-// Where a redirect points to, without its query: that may carry a session.
+// Where a redirect points to, without what may be a secret: user and password, the query.
 std::string Redirection(const http::HttpResponse& response) {
-  const std::string target = response.headers.Find("Location").value_or("");
-  const std::string text = base::ToValidUtf8(target.substr(0, target.find_first_of("?#")));
+  std::string target = response.headers.Find("Location").value_or("");
+  target.erase(std::min(target.find_first_of("?#"), target.size()));
+  const std::size_t slashes = target.find("//");
+  const std::size_t host = slashes == std::string::npos ? 0 : slashes + 2;
+  const std::size_t at = target.rfind('@', target.find('/', host));
+  if (at != std::string::npos && at >= host) target.erase(host, at + 1 - host);
+  const std::string text = OneLine(target);
   return "redirected" + (text.empty() ? text : " to " + text) +
          ", which is never followed: is the base URL right?";
 }
@@ -112,7 +118,8 @@ absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpo
   const Json payload = {{"status", error.http_status},
                         {"reason", error.reason},
                         {"message", error.message},
-                        {"retry_after", error.retry_after.count()}};
+                        {"retry_after", error.retry_after.count()},
+                        {"is_status", error.is_status}};
   status.SetPayload(kPayloadUrl, absl::Cord(base::DumpJson(payload)));
   return status;
 }
@@ -124,11 +131,22 @@ std::optional<KubeError> GetKubeError(const absl::Status& status) {
   if (!json.ok()) return std::nullopt;
   return KubeError{static_cast<int>(base::GetInt(*json, "status")),
                    base::GetString(*json, "reason"), base::GetString(*json, "message"),
-                   base::Duration(base::GetInt(*json, "retry_after"))};
+                   base::Duration(base::GetInt(*json, "retry_after")),
+                   base::GetBool(*json, "is_status")};
 }
 
-// These three codes come from the API server alone: no transport error has them.
-bool IsNotFound(const absl::Status& status) { return absl::IsNotFound(status); }
+bool IsNotFound(const absl::Status& status) {
+  if (!absl::IsNotFound(status)) return false;
+  const std::optional<KubeError> error = GetKubeError(status);
+  // An unknown path, once the API server answers that with a Status, too
+  // (kubernetes/kubernetes:staging/src/k8s.io/apimachinery/pkg/api/errors/errors.go,
+  // NewGenericServerResponse).
+  constexpr char kUnknownPath[] = "the server could not find the requested resource";
+  return error && error->is_status && error->reason == "NotFound" &&
+         !Contains(error->message, kUnknownPath);
+}
+
+// These two codes come from the server alone: no transport error has them.
 bool IsAlreadyExists(const absl::Status& status) { return absl::IsAlreadyExists(status); }
 bool IsForbidden(const absl::Status& status) { return absl::IsPermissionDenied(status); }
 

@@ -17,7 +17,31 @@ constexpr std::size_t kMaxMessageBytes = 1000;
 // Nobody's refusal is longer; a body beyond that is not worth parsing.
 constexpr std::size_t kMaxBodyBytes = 256UL * 1024;
 
-// White space and control characters become single spaces: errors are joined line by line.
+std::string HtmlTitle(std::string_view page) {
+  const std::string lower = base::AsciiLower(page);
+  const std::size_t open = lower.find("<title");
+  const std::size_t begin = open == std::string::npos ? open : lower.find('>', open);
+  const std::size_t end = begin == std::string::npos ? begin : lower.find("</title", begin);
+  if (end == std::string::npos) return "an HTML page";
+  return "an HTML page: " + std::string(page.substr(begin + 1, end - begin - 1));
+}
+
+void ReadJson(const Json& body, KubeError& error) {
+  error.is_status = base::GetString(body, "kind") == "Status";
+  error.message = OneLine(base::GetString(body, "message"));
+  error.reason = OneLine(base::GetString(body, "reason"));
+  // Rancher's errors have no reason but a textual code; metav1.Status.code is a number.
+  if (error.reason.empty()) error.reason = OneLine(base::GetString(body, "code"));
+  const Json* details = base::FindMember(body, "details");
+  if (details != nullptr && error.retry_after == base::Duration::zero()) {
+    const auto seconds =
+        std::clamp<std::int64_t>(base::GetInt(*details, "retryAfterSeconds"), 0, 60);
+    error.retry_after = std::chrono::seconds(seconds);
+  }
+}
+
+}  // namespace
+
 std::string OneLine(std::string_view text) {
   std::string line;
   for (const char c : text) {
@@ -35,30 +59,6 @@ std::string OneLine(std::string_view text) {
   while (!line.empty() && line.back() == ' ') line.pop_back();
   return base::ToValidUtf8(line);
 }
-
-std::string HtmlTitle(std::string_view page) {
-  const std::string lower = base::AsciiLower(page);
-  const std::size_t open = lower.find("<title");
-  const std::size_t begin = open == std::string::npos ? open : lower.find('>', open);
-  const std::size_t end = begin == std::string::npos ? begin : lower.find("</title", begin);
-  if (end == std::string::npos) return "an HTML page";
-  return "an HTML page: " + std::string(page.substr(begin + 1, end - begin - 1));
-}
-
-void ReadJson(const Json& body, KubeError& error) {
-  error.message = OneLine(base::GetString(body, "message"));
-  error.reason = OneLine(base::GetString(body, "reason"));
-  // Rancher's errors have no reason but a textual code; metav1.Status.code is a number.
-  if (error.reason.empty()) error.reason = OneLine(base::GetString(body, "code"));
-  const Json* details = base::FindMember(body, "details");
-  if (details != nullptr && error.retry_after == base::Duration::zero()) {
-    const auto seconds =
-        std::clamp<std::int64_t>(base::GetInt(*details, "retryAfterSeconds"), 0, 60);
-    error.retry_after = std::chrono::seconds(seconds);
-  }
-}
-
-}  // namespace
 
 KubeError ReadErrorBody(const http::HttpResponse& response) {
   KubeError error;

@@ -121,16 +121,21 @@ std::optional<KubeconfigContext> LoadKubeconfig(const std::string& path,
                                      "\", which the file does not have");
     return std::nullopt;
   }
-  if (user->is_object()) found.user = *user;
+  if (user->is_object()) {
+    found.user = *user;
+  } else if (!user->is_null()) {
+    problems.Add(kKubeconfigKey, "user \"" + found.user_name + "\" must be a map");
+    return std::nullopt;
+  }
   return found;
 }
 
 ClusterSettings ReadCluster(const KubeconfigContext& context, bool want_ca, Problems& problems) {
   const std::string entry = "cluster \"" + context.cluster_name + "\"";
   ClusterSettings settings;
-  settings.server = base::GetString(context.cluster, "server");
-  settings.tls_server_name = base::GetString(context.cluster, "tls-server-name");
-  settings.proxy_url = base::GetString(context.cluster, "proxy-url");
+  settings.server = ReadText(context.cluster, entry, "server", problems);
+  settings.tls_server_name = ReadText(context.cluster, entry, "tls-server-name", problems);
+  settings.proxy_url = ReadText(context.cluster, entry, "proxy-url", problems);
   settings.skip_verify = ReadBool(context.cluster, "insecure-skip-tls-verify", entry, problems);
   if (want_ca) {
     settings.ca_pem = ReadPemMember(context, context.cluster, entry, "certificate-authority",
@@ -143,12 +148,23 @@ std::string ResolvePath(const KubeconfigContext& context, const std::string& pat
   return path.empty() || path.front() == '/' ? path : context.directory + path;
 }
 
+std::string ReadText(const Json& entry, const std::string& entry_name, const std::string& member,
+                     Problems& problems) {
+  const Json* value = base::FindMember(entry, member);
+  if (value == nullptr || value->is_null()) return "";
+  if (!value->is_string()) {
+    problems.Add(kKubeconfigKey, entry_name + "." + member + " must be a text");
+    return "";
+  }
+  return value->get<std::string>();
+}
+
 std::string ReadPemMember(const KubeconfigContext& context, const Json& entry,
                           const std::string& entry_name, const std::string& member,
                           bool private_key, Problems& problems) {
   const PemKind kind = private_key ? PemKind::kPrivateKey : PemKind::kCertificate;
-  const std::string data = base::GetString(entry, member + "-data");
-  const std::string path = base::GetString(entry, member);
+  const std::string data = ReadText(entry, entry_name, member + "-data", problems);
+  const std::string path = ReadText(entry, entry_name, member, problems);
   if (data.empty() && path.empty()) return "";
   absl::StatusOr<std::string> pem =
       data.empty() ? ReadPemFile(ResolvePath(context, path), kind) : DecodePem(data, kind);

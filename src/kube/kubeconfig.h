@@ -57,8 +57,12 @@ bool HoldsCredentials(const KubeconfigContext& context);
 
 // Where an entry's relative path leads.
 std::string ResolvePath(const KubeconfigContext& context, const std::string& path);
+// A member that is a text, or empty if it is not there: a YAML scalar of any look is a text, a JSON
+// number is not. A problem is noted as "<entry>.<member>".
+std::string ReadText(const Json& entry, const std::string& entry_name, const std::string& member,
+                     Problems& problems);
 // "certificate-authority" as data or as a file: data wins, as in client-go. Empty if neither is
-// there. A problem is noted as "<entry>.<member>".
+// there. Problems as above.
 std::string ReadPemMember(const KubeconfigContext& context, const Json& entry,
                           const std::string& entry_name, const std::string& member,
                           bool private_key, Problems& problems);

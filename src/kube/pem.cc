@@ -26,19 +26,29 @@ absl::Status NoBlock(std::string_view where, PemKind kind) {
                                                          : " holds no PEM private key"));
 }
 
+// In PKCS #8 ("BEGIN ENCRYPTED PRIVATE KEY") or in OpenSSL's older form ("Proc-Type: 4,ENCRYPTED").
+absl::Status Check(std::string_view text, std::string_view where, PemKind kind) {
+  if (!HasBlock(text, kind)) return NoBlock(where, kind);
+  if (kind == PemKind::kPrivateKey && text.find("ENCRYPTED") != std::string_view::npos) {
+    return base::InvalidArgument(std::string(where) +
+                                 " holds an encrypted key: give one without a passphrase");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> ReadPemFile(const std::string& path, PemKind kind) {
   absl::StatusOr<std::string> text = base::ReadFile(path);
   if (!text.ok()) return base::InvalidArgument(base::Message(text.status()));
-  if (!HasBlock(*text, kind)) return NoBlock(path, kind);
+  NH_RETURN_IF_ERROR(Check(*text, path, kind));
   return text;
 }
 
 absl::StatusOr<std::string> DecodePem(const std::string& base64, PemKind kind) {
   absl::StatusOr<std::string> text = base::Base64Decode(base64);
   if (!text.ok()) return base::InvalidArgument("it is not base64");
-  if (!HasBlock(*text, kind)) return NoBlock("it", kind);
+  NH_RETURN_IF_ERROR(Check(*text, "it", kind));
   return text;
 }
 

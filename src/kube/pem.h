@@ -11,7 +11,7 @@ namespace nomad_harvester::kube {
 enum class PemKind { kCertificate, kPrivateKey };
 
 // INVALID_ARGUMENT, with a text for the operator that never holds the content: no such file, not a
-// readable one, no PEM block of that kind in it.
+// readable one, no PEM block of that kind in it, an encrypted key.
 absl::StatusOr<std::string> ReadPemFile(const std::string& path, PemKind kind);
 // The same for a kubeconfig's *-data member.
 absl::StatusOr<std::string> DecodePem(const std::string& base64, PemKind kind);

@@ -1,6 +1,7 @@
 #include "server_url.h"
 
 #include <algorithm>
+#include <arpa/inet.h>
 #include <cstddef>
 
 #include "nomad_harvester/base/parse.h"
@@ -18,11 +19,21 @@ absl::Status ParsePort(std::string_view text, ServerUrl& url) {
   return absl::OkStatus();
 }
 
+// Nothing that a URL library might read as another host: no escape, no backslash.
+bool IsHostCharacter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_';
+}
+
+bool IsIpv6Character(char c) {
+  return (c >= 'a' && c <= 'f') || (c >= '0' && c <= '9') || c == ':' || c == '.';
+}
+
 // "host", "host:port", "[2001:db8::1]", "[2001:db8::1]:port".
 absl::Status ParseAuthority(std::string_view authority, ServerUrl& url) {
   std::string_view host = authority;
   std::string_view rest;
-  if (!authority.empty() && authority.front() == '[') {
+  const bool bracketed = !authority.empty() && authority.front() == '[';
+  if (bracketed) {
     const std::size_t bracket = authority.find(']');
     if (bracket == std::string_view::npos) {
       return base::InvalidArgument("the URL's \"[\" has no \"]\"");
@@ -36,23 +47,31 @@ absl::Status ParseAuthority(std::string_view authority, ServerUrl& url) {
   url.host = base::AsciiLower(host);
   if (!url.host.empty() && url.host.back() == '.') url.host.pop_back();
   if (url.host.empty()) return base::InvalidArgument("the URL names no host");
+  const bool readable =
+      std::all_of(url.host.begin(), url.host.end(), bracketed ? IsIpv6Character : IsHostCharacter);
+  if (!readable || (!rest.empty() && rest.front() != ':')) {
+    return base::InvalidArgument("the URL's host cannot be read");
+  }
   if (rest.empty()) return absl::OkStatus();
-  if (rest.front() != ':') return base::InvalidArgument("the URL's host cannot be read");
   return ParsePort(rest.substr(1), url);
 }
 
 }  // namespace
 
 bool ServerUrl::IsLoopback() const {
-  return host == "localhost" || host == "::1" || host.rfind("127.", 0) == 0;
+  in_addr address{};
+  const bool is_v4 = inet_pton(AF_INET, host.c_str(), &address) == 1;
+  return host == "localhost" || host == "::1" || (is_v4 && ntohl(address.s_addr) >> 24 == 127);
 }
 
 absl::StatusOr<ServerUrl> ParseServerUrl(std::string_view text) {
   text = base::TrimAsciiSpace(text);
   const bool clean = std::none_of(text.begin(), text.end(), [](char c) {
-    return static_cast<unsigned char>(c) <= ' ' || c == '\x7f';
+    return static_cast<unsigned char>(c) <= ' ' || static_cast<unsigned char>(c) >= 0x7f;
   });
-  if (!clean) return base::InvalidArgument("the URL holds white space or control characters");
+  if (!clean) {
+    return base::InvalidArgument("the URL holds white space, control or non-ASCII characters");
+  }
   const std::size_t colon = text.find("://");
   const std::string scheme =
       colon == std::string_view::npos ? "" : base::AsciiLower(text.substr(0, colon));

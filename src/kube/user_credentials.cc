@@ -10,19 +10,9 @@ namespace {
 
 bool Has(const Json& entry, std::string_view member) {
   const Json* value = base::FindMember(entry, member);
-  return value != nullptr && !value->is_null() && !(value->is_string() && value->empty());
-}
-
-// Text of a member; a YAML scalar of any look is text, a JSON number is not.
-std::string ReadText(const Json& entry, const char* member, const std::string& entry_name,
-                     Problems& problems) {
-  const Json* value = base::FindMember(entry, member);
-  if (value == nullptr || value->is_null()) return "";
-  if (!value->is_string()) {
-    problems.Add(kKubeconfigKey, entry_name + "." + member + " must be a text");
-    return "";
-  }
-  return value->get<std::string>();
+  if (value == nullptr || value->is_null()) return false;
+  const auto* text = value->get_ptr<const Json::string_t*>();
+  return text == nullptr || !text->empty();
 }
 
 // Ways to log in that would run a program or act as somebody else. Ignoring one would mean to
@@ -38,7 +28,7 @@ void RefuseUnsupported(const Json& user, const std::string& entry, Problems& pro
                                      "supported: use auth_token_file, or a kubeconfig with a " +
                                      "token or a client certificate");
   }
-  const char* const kImpersonation[] = {"as", "as-uid", "as-groups", "as-user-extra"};
+  constexpr const char* kImpersonation[] = {"as", "as-uid", "as-groups", "as-user-extra"};
   for (const char* member : kImpersonation) {
     if (!Has(user, member)) continue;
     problems.Add(kKubeconfigKey, entry + "." + member + ": impersonation is not supported");
@@ -66,10 +56,10 @@ UserCredentials ReadUser(const KubeconfigContext& context, bool want_certificate
   RefuseUnsupported(user, entry, problems);
 
   UserCredentials credentials;
-  credentials.token = base::Secret(ReadText(user, "token", entry, problems));
-  credentials.token_file = ResolvePath(context, ReadText(user, "tokenFile", entry, problems));
-  credentials.username = ReadText(user, "username", entry, problems);
-  credentials.password = base::Secret(ReadText(user, "password", entry, problems));
+  credentials.token = base::Secret(ReadText(user, entry, "token", problems));
+  credentials.token_file = ResolvePath(context, ReadText(user, entry, "tokenFile", problems));
+  credentials.username = ReadText(user, entry, "username", problems);
+  credentials.password = base::Secret(ReadText(user, entry, "password", problems));
   RefuseAmbiguous(credentials, entry, problems);
   if (!want_certificate) return credentials;
 
@@ -90,10 +80,10 @@ UserCredentials ReadUser(const KubeconfigContext& context, bool want_certificate
 }
 
 bool HoldsCredentials(const KubeconfigContext& context) {
-  const char* const kMembers[] = {"token",        "tokenFile",
-                                  "username",     "client-certificate",
-                                  "exec",         "client-certificate-data",
-                                  "auth-provider"};
+  constexpr const char* kMembers[] = {"token",        "tokenFile",
+                                      "username",     "client-certificate",
+                                      "exec",         "client-certificate-data",
+                                      "auth-provider"};
   return std::any_of(std::begin(kMembers), std::end(kMembers),
                      [&context](const char* member) { return Has(context.user, member); });
 }

@@ -21,6 +21,7 @@ namespace {
 
 constexpr std::size_t kMaxDepth = 50;
 constexpr std::size_t kMaxValues = 20'000;
+constexpr std::size_t kMaxBytes = 8UL * 1024 * 1024;
 
 // Thrown inside yaml-cpp, which has no other way to be stopped; never leaves ParseYaml.
 struct Refused {
@@ -28,12 +29,22 @@ struct Refused {
   int line;
 };
 
-std::size_t CountValues(const Json& value) {
-  std::size_t count = 1;
-  if (value.is_structured()) {
-    for (const Json& child : value) count += CountValues(child);
+// What a value takes: itself and all below it, and the bytes of its texts.
+struct Cost {
+  std::size_t values = 0;
+  std::size_t bytes = 0;
+};
+
+Cost CostOf(const Json& value) {
+  Cost cost{1, 0};
+  if (value.is_string()) cost.bytes = value.get_ref<const std::string&>().size();
+  if (!value.is_structured()) return cost;
+  for (const auto& [key, child] : value.items()) {
+    const Cost below = CostOf(child);
+    cost.values += below.values;
+    cost.bytes += below.bytes + (value.is_object() ? key.size() : 0);
   }
-  return count;
+  return cost;
 }
 
 // Builds a JSON value from yaml-cpp's events: no YAML::Node is ever made, so that aliases cost what
@@ -55,7 +66,7 @@ class Builder final : public YAML::EventHandler {
     // Inside of itself, an anchor is not complete yet.
     if (found == anchors_.end()) throw Refused{"an alias refers to itself", mark.line + 1};
     // Counted before it is copied: nine aliases to nine aliases to … are a small text.
-    Charge(mark, CountValues(found->second));
+    Charge(mark, CostOf(found->second));
     Add(mark, YAML::NullAnchor, found->second);
   }
 
@@ -80,10 +91,15 @@ class Builder final : public YAML::EventHandler {
     std::optional<std::string> key;  // of an object, once it is known
   };
 
-  void Charge(const YAML::Mark& mark, std::size_t values) {
-    values_ += values;
-    if (values_ > kMaxValues) {
+  void Charge(const YAML::Mark& mark, const Cost& cost) {
+    cost_.values += cost.values;
+    cost_.bytes += cost.bytes;
+    if (cost_.values > kMaxValues) {
       throw Refused{"it expands to more than " + std::to_string(kMaxValues) + " values",
+                    mark.line + 1};
+    }
+    if (cost_.bytes > kMaxBytes) {
+      throw Refused{"it expands to more than " + std::to_string(kMaxBytes) + " bytes",
                     mark.line + 1};
     }
   }
@@ -103,8 +119,11 @@ class Builder final : public YAML::EventHandler {
   }
 
   void Add(const YAML::Mark& mark, YAML::anchor_t anchor, Json value) {
-    Charge(mark, 1);
-    if (anchor != YAML::NullAnchor) anchors_[anchor] = value;
+    Charge(mark, {1, 0});
+    if (anchor != YAML::NullAnchor) {
+      Charge(mark, CostOf(value));  // it is kept twice
+      anchors_[anchor] = value;
+    }
     if (levels_.empty()) {
       root_ = std::move(value);
       return;
@@ -115,6 +134,8 @@ class Builder final : public YAML::EventHandler {
     } else if (!parent.key) {
       if (!value.is_string()) throw Refused{"a key is no text", mark.line + 1};
       parent.key = value.get<std::string>();
+      // Taken for a key like any other, what it brings along would silently be missing.
+      if (*parent.key == "<<") throw Refused{"merge keys are not supported", mark.line + 1};
       if (parent.value.contains(*parent.key)) throw Refused{"a key is given twice", mark.line + 1};
     } else {
       parent.value[*std::exchange(parent.key, std::nullopt)] = std::move(value);
@@ -124,7 +145,7 @@ class Builder final : public YAML::EventHandler {
   Json root_;
   std::vector<Level> levels_;
   std::map<YAML::anchor_t, Json> anchors_;
-  std::size_t values_ = 0;
+  Cost cost_;
 };
 
 absl::Status NotYaml(int line, const std::string& why) {

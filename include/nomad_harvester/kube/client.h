@@ -65,7 +65,8 @@ class KubeClient {
   // A JSON merge patch. With metadata.resourceVersion in it the patch is conditional
   // (FAILED_PRECONDITION, IsConflict) and repeated after a lost reply: if the first one took
   // effect, the repetition answers that very conflict, so that a caller who sees IsConflict must
-  // read back before it concludes that somebody else was faster. Without it, it is sent once.
+  // read back before it concludes that somebody else was faster. Without it, it is sent once. One
+  // that is there and empty, or no text, is INVALID_ARGUMENT, with nothing sent.
   absl::StatusOr<Observed> MergePatch(const runtime::Context& context, const ResourceType& type,
                                       const std::string& ns, const std::string& name,
                                       const Json& patch) const;

@@ -19,10 +19,14 @@ struct KubeError {
   std::string reason;   // metav1.Status.reason: "AlreadyExists", "Conflict", "Expired", …
   std::string message;  // valid UTF-8, shortened
   base::Duration retry_after{};
+  bool is_status = false;  // the body was a metav1.Status: Kubernetes itself refuses
 };
 // The refusal behind a status that a KubeClient returned; nothing if the server did not answer.
 std::optional<KubeError> GetKubeError(const absl::Status& status);
-bool IsNotFound(const absl::Status& status);       // 404
+// 404, and Kubernetes itself says that the object is not there. An ingress or Rancher that knows no
+// such path answers 404, too, and so does the API server while a CRD is missing: neither must make
+// a VM look gone. Those have the code NOT_FOUND, but are not this.
+bool IsNotFound(const absl::Status& status);
 bool IsAlreadyExists(const absl::Status& status);  // 409 AlreadyExists
 bool IsConflict(const absl::Status& status);       // 409 otherwise: also a failed precondition
 bool IsForbidden(const absl::Status& status);      // 403 that is no quota

@@ -1,0 +1,38 @@
+#ifndef NOMAD_HARVESTER_TEST_KUBE_CLIENT_FIXTURE_H_
+#define NOMAD_HARVESTER_TEST_KUBE_CLIENT_FIXTURE_H_
+
+#include <memory>
+#include <string>
+
+#include "nomad_harvester/kube/client.h"
+#include "nomad_harvester/runtime/context.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "kube/replies.h"
+#include "kube/scripted_transport.h"
+#include "support/fake_clock.h"
+#include "support/status_matchers.h"
+
+namespace nomad_harvester::kube {
+
+class ClientFixture : public testing::Test {
+ protected:
+  void TearDown() override { EXPECT_TRUE(transport_->done()) << "a reply was never asked for"; }
+
+  const http::HttpRequest& OnlyRequest() const {
+    EXPECT_EQ(transport_->requests().size(), 1U);
+    static const http::HttpRequest none;
+    return transport_->requests().empty() ? none : transport_->requests().front();
+  }
+  Json Body() const { return Json::parse(OnlyRequest().body, nullptr, /*allow_exceptions=*/false); }
+
+  support::FakeClock clock_;
+  runtime::Context context_ = runtime::Context::Background(clock_);
+  std::shared_ptr<ScriptedTransport> transport_ = std::make_shared<ScriptedTransport>();
+  KubeClient client_{transport_};
+};
+
+}  // namespace nomad_harvester::kube
+
+#endif  // NOMAD_HARVESTER_TEST_KUBE_CLIENT_FIXTURE_H_

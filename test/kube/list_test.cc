@@ -1,0 +1,223 @@
+// Lists: pages, their ends, and a server that forgets the beginning.
+#include <string>
+
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/base/time.h"
+
+#include "kube/client_fixture.h"
+
+namespace nomad_harvester::kube {
+namespace {
+
+using absl::StatusCode;
+using support::IsOk;
+using support::StatusIs;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr char kPath[] = "/apis/kubevirt.io/v1/namespaces/default/virtualmachines";
+
+// A page with VMs of these names.
+std::string Page(const std::vector<std::string>& names, const std::string& token = "",
+                 const std::string& version = "100") {
+  Json items = Json::array();
+  for (const std::string& name : names) items.push_back({{"metadata", {{"name", name}}}});
+  return base::DumpJson({{"kind", "VirtualMachineList"},
+                         {"metadata", {{"continue", token}, {"resourceVersion", version}}},
+                         {"items", items}});
+}
+
+class KubeLists : public ClientFixture {
+ protected:
+  absl::StatusOr<ObservedList> ListVms(const ListOptions& options = {}) {
+    return client_.List(context_, kVirtualMachines, "default", options);
+  }
+  static std::vector<std::string> Names(const ObservedList& list) {
+    std::vector<std::string> names;
+    for (const Json& item : list.items) names.push_back(NameOf(item));
+    return names;
+  }
+};
+
+TEST_F(KubeLists, a_list_is_read_in_pages_of_a_hundred) {
+  transport_->Reply(200, Page({"a", "b"}), {{"Date", "Sat, 21 Nov 2026 02:03:04 GMT"}});
+  const auto list = ListVms();
+  ASSERT_THAT(list, IsOk());
+  EXPECT_THAT(Names(*list), ElementsAre("a", "b"));
+  EXPECT_EQ(list->resource_version, "100");
+  EXPECT_EQ(list->server_time, *base::ParseRfc3339("2026-11-21T02:03:04Z"));
+  EXPECT_EQ(list->requests, 1);
+  EXPECT_EQ(OnlyRequest().target, std::string(kPath) + "?limit=100");
+  EXPECT_EQ(OnlyRequest().method, http::Method::kGet);
+  EXPECT_EQ(OnlyRequest().effect, http::Effect::kRead);
+  EXPECT_EQ(OnlyRequest().idempotency, http::Idempotency::kIdempotent);
+  EXPECT_EQ(OnlyRequest().headers.Find("Accept"), "application/json");
+  EXPECT_EQ(OnlyRequest().purpose, "list VirtualMachines in default");
+}
+
+TEST_F(KubeLists, an_empty_list_is_one) {
+  for (const char* body :
+       {R"({"metadata":{"continue":""},"items":[]})", R"({"metadata":{},"items":null})",
+        R"({"items":[]})", R"({"metadata":{"continue":null},"items":[]})"}) {
+    transport_->Reply(200, body);
+    const auto list = ListVms();
+    ASSERT_THAT(list, IsOk()) << body;
+    EXPECT_THAT(list->items, IsEmpty());
+    EXPECT_EQ(list->resource_version, "");
+    EXPECT_EQ(list->server_time, std::nullopt);
+  }
+}
+
+TEST_F(KubeLists, selectors_travel_escaped_and_with_every_page) {
+  ListOptions options;
+  options.label_selector = "nomad-harvester-autoscaler/pool=web,!x";
+  options.field_selector = "metadata.name=a b";
+  options.page_size = 2;
+  transport_->Reply(200, Page({"a"}, "t/1=="));
+  transport_->Reply(200, Page({"b"}));
+  ASSERT_THAT(ListVms(options), IsOk());
+  const std::string selectors =
+      "&labelSelector=nomad-harvester-autoscaler%2Fpool%3Dweb%2C%21x"
+      "&fieldSelector=metadata.name%3Da%20b";
+  EXPECT_THAT(transport_->targets(),
+              ElementsAre(kPath + ("?limit=2" + selectors),
+                          kPath + ("?limit=2&continue=t%2F1%3D%3D" + selectors)));
+}
+
+TEST_F(KubeLists, a_page_size_that_makes_no_sense_is_one) {
+  transport_->Reply(200, Page({}));
+  ListOptions options;
+  options.page_size = 0;
+  ASSERT_THAT(ListVms(options), IsOk());
+  EXPECT_EQ(OnlyRequest().target, std::string(kPath) + "?limit=1");
+}
+
+TEST_F(KubeLists, a_list_over_all_namespaces_and_a_cluster_wide_one_name_none) {
+  transport_->Reply(200, Page({}));
+  ASSERT_THAT(client_.List(context_, kVirtualMachines, "", {}), IsOk());
+  transport_->Reply(200, Page({}));
+  ASSERT_THAT(client_.List(context_, kStorageClasses, "", {}), IsOk());
+  EXPECT_THAT(transport_->targets(),
+              ElementsAre("/apis/kubevirt.io/v1/virtualmachines?limit=100",
+                          "/apis/storage.k8s.io/v1/storageclasses?limit=100"));
+  EXPECT_EQ(transport_->requests()[1].purpose, "list StorageClasses");
+}
+
+TEST_F(KubeLists, pages_make_one_list_of_the_first_pages_moment) {
+  transport_->Reply(200, Page({"a", "b"}, "t1", "100"),
+                    {{"Date", "Sat, 21 Nov 2026 02:03:04 GMT"}});
+  transport_->Reply(200, Page({}, "t2", "101"), {{"Date", "Sat, 21 Nov 2026 02:03:05 GMT"}});
+  transport_->Reply(200, Page({"c"}, "", "102"), {{"Date", "Sat, 21 Nov 2026 02:03:06 GMT"}});
+  const auto list = ListVms();
+  ASSERT_THAT(list, IsOk());
+  EXPECT_THAT(Names(*list), ElementsAre("a", "b", "c"));
+  EXPECT_EQ(list->resource_version, "100");
+  EXPECT_EQ(list->server_time, *base::ParseRfc3339("2026-11-21T02:03:04Z"));
+  EXPECT_EQ(list->requests, 3);
+}
+
+TEST_F(KubeLists, a_page_that_fails_fails_the_list) {
+  transport_->Reply(200, Page({"a"}, "t1"));
+  transport_->Reply(503, "");
+  EXPECT_THAT(ListVms(), StatusIs(StatusCode::kUnavailable));
+  transport_->Reply(200, Page({"a"}, "t1"));
+  transport_->Reply(200, "{\"items\":[{}");
+  EXPECT_THAT(ListVms(), StatusIs(StatusCode::kInternal));
+}
+
+TEST_F(KubeLists, a_page_that_has_expired_starts_the_list_anew_without_what_was_read) {
+  transport_->Reply(200, Page({"a", "b"}, "t1", "100"));
+  transport_->Reply(410, ExpiredBody());
+  transport_->Reply(200, Page({"b"}, "t2", "200"), {{"Date", "Sat, 21 Nov 2026 02:03:04 GMT"}});
+  transport_->Reply(200, Page({"c"}, "", "201"));
+  const auto list = ListVms();
+  ASSERT_THAT(list, IsOk());
+  EXPECT_THAT(Names(*list), ElementsAre("b", "c")) << "VM a was deleted in between";
+  EXPECT_EQ(list->resource_version, "200");
+  EXPECT_EQ(list->server_time, *base::ParseRfc3339("2026-11-21T02:03:04Z"));
+  EXPECT_EQ(list->requests, 4);
+  EXPECT_THAT(transport_->targets(),
+              ElementsAre(HasSubstr("?limit=100"), HasSubstr("continue=t1"),
+                          std::string(kPath) + "?limit=100", HasSubstr("continue=t2")));
+}
+
+TEST_F(KubeLists, a_list_that_expires_again_and_again_is_given_up_after_three_new_starts) {
+  for (int i = 0; i < 4; ++i) {
+    transport_->Reply(200, Page({"a"}, "t1"));
+    transport_->Reply(410, ExpiredBody());
+  }
+  EXPECT_THAT(ListVms(), StatusIs(StatusCode::kOutOfRange, HasSubstr("list VirtualMachines in")));
+  EXPECT_THAT(transport_->requests(), SizeIs(8));
+}
+
+// A token of the abandoned attempt is no repetition.
+TEST_F(KubeLists, a_new_start_may_meet_the_same_tokens) {
+  transport_->Reply(200, Page({"a"}, "t1"));
+  transport_->Reply(410, ExpiredBody());
+  transport_->Reply(200, Page({"a"}, "t1"));
+  transport_->Reply(200, Page({"b"}));
+  EXPECT_THAT(Names(*ListVms()), ElementsAre("a", "b"));
+}
+
+TEST_F(KubeLists, a_server_that_turns_in_circles_is_left) {
+  transport_->Reply(200, Page({"a"}, "t1"));
+  transport_->Reply(200, Page({"b"}, "t2"));
+  transport_->Reply(200, Page({"c"}, "t1"));
+  EXPECT_THAT(ListVms(), StatusIs(StatusCode::kInternal, HasSubstr("repeats a continue token")));
+}
+
+TEST_F(KubeLists, a_server_that_makes_up_pages_without_end_is_left) {
+  int pages = 0;
+  transport_->Otherwise([&pages](const http::HttpRequest&) {
+    return Response(200, Page({}, "t" + std::to_string(++pages)));
+  });
+  EXPECT_THAT(ListVms(), StatusIs(StatusCode::kInternal, HasSubstr("do not come to an end")));
+  EXPECT_EQ(pages, 10'000);
+}
+
+TEST_F(KubeLists, a_list_ends_between_two_pages_when_it_is_cancelled) {
+  const runtime::CancelSource source(context_);
+  transport_->Reply(200, Page({"a"}, "t1"));
+  transport_->OnSend([&source] { source.Cancel(runtime::CancelReason::kClient); });
+  EXPECT_THAT(client_.List(source.context(), kVirtualMachines, "default", {}),
+              StatusIs(StatusCode::kCancelled));
+}
+
+TEST_F(KubeLists, what_is_no_list_is_INTERNAL) {
+  for (const char* body :
+       {"", "x", "null", "[]", "{}", R"({"kind":"VirtualMachine","metadata":{}})",
+        R"({"items":{}})", R"({"items":"a"})", R"({"items":[1]})", R"({"items":[{},null]})",
+        R"({"type":"collection","data":[]})"}) {
+    transport_->Reply(200, body);
+    EXPECT_THAT(ListVms(), StatusIs(StatusCode::kInternal,
+                                    AllOf(HasSubstr("list VirtualMachines in default: the reply "
+                                                    "cannot be decoded: "))))
+        << body;
+  }
+}
+
+// An end that is none would make VMs look gone.
+TEST_F(KubeLists, C15_a_continue_token_that_is_no_text_does_not_end_the_list) {
+  for (const char* token : {"7", "true", "{}", "[\"t\"]"}) {
+    transport_->Reply(200, R"({"metadata":{"continue":)" + std::string(token) + R"(},"items":[]})");
+    EXPECT_THAT(ListVms(), StatusIs(StatusCode::kInternal, HasSubstr("continue token"))) << token;
+  }
+}
+
+TEST_F(KubeLists, a_list_that_may_not_be_read_says_so) {
+  transport_->Reply(403, StatusBody(403, "Forbidden", "virtualmachines is forbidden"));
+  const auto list = ListVms();
+  EXPECT_TRUE(kube::IsForbidden(list.status()));
+}
+
+TEST_F(KubeLists, a_namespace_that_would_name_another_path_is_never_sent) {
+  EXPECT_THAT(client_.List(context_, kVirtualMachines, "..", {}),
+              StatusIs(StatusCode::kInvalidArgument));
+  EXPECT_THAT(transport_->requests(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace nomad_harvester::kube
