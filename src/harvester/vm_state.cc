@@ -14,6 +14,9 @@ namespace {
 
 constexpr std::string_view kHalted = "Halted";
 constexpr std::string_view kStopped = "Stopped";
+constexpr std::string_view kRunning = "Running";
+constexpr std::string_view kMigrating = "Migrating";
+constexpr std::string_view kPaused = "Paused";
 
 // A printableStatus that means a failing start, and the condition that tells since when and why
 // (kubevirt/kubevirt:pkg/virt-controller/watch/vm/vm.go, setPrintableStatus and the
@@ -105,6 +108,15 @@ bool IsStopped(const VirtualMachine& vm) {
   if (IsTerminating(vm)) return false;
   if (vm.printable_status == kStopped) return true;
   return vm.run_strategy == kHalted && !vm.instance_exists;
+}
+
+bool IsRunning(const VirtualMachine& vm) {
+  return vm.ready || vm.printable_status == kRunning || vm.printable_status == kMigrating ||
+         vm.printable_status == kPaused;
+}
+
+bool IsRunning(const VirtualMachineInstance& instance) {
+  return instance.phase == "Running" || instance.phase == "Unknown";
 }
 
 std::optional<StartFailure> FindStartFailure(const VirtualMachine& vm) {

@@ -51,7 +51,9 @@ class Linker {
     const Nodes ready = ReadyAmong(bearers);
     if (ready.size() < 2) return Judge(vm, bearers.front(), bearers);
     const Nodes known = IdentifiedAmong(ready, vm);
-    if (known.size() == 1) return Judge(vm, known.front(), bearers);
+    if (known.size() == 1 && AreFull(ready, known.front())) {
+      return Judge(vm, known.front(), bearers);
+    }
     Link link;
     link.state = LinkState::kTwoReady;
     link.others = ready;
@@ -82,6 +84,12 @@ class Linker {
       }
     }
     return ready;
+  }
+
+  // Whether all but one tell their witnesses: a stub may be known by the same meta as that one.
+  bool AreFull(const Nodes& candidates, std::size_t except) const {
+    return std::all_of(candidates.begin(), candidates.end(),
+                       [&](std::size_t node) { return node == except || nodes_[node].full; });
   }
 
   Nodes IdentifiedAmong(const Nodes& candidates, std::size_t vm) const {

@@ -113,7 +113,7 @@ class Probe {
     return rules.ReadJobEverywhere() ? ReadJob::kEverywhere : ReadJob::kNot;
   }
 
-  absl::StatusOr<Reading> Read(std::string path, std::string purpose) const {
+  absl::StatusOr<Reading> Read(std::string path, const std::string& purpose) const {
     const Target target(std::move(path), options_);
     const auto reply = caller_.Get(target, {purpose, ""});
     Reading reading;
@@ -141,10 +141,14 @@ class Probe {
 
 absl::StatusOr<ReadJob> NomadClient::ProbeReadJob(const runtime::Context& context) const {
   const Caller caller(*transport_, context);
-  const Probe probe(caller, options_);
-  NH_ASSIGN_OR_RETURN(const bool sees, probe.SeesAnything());
+  NH_ASSIGN_OR_RETURN(const bool sees, Probe(caller, options_).SeesAnything());
   if (!sees) return ReadJob::kNot;
-  return probe.Judge();
+  return JudgeReadJob(context);
+}
+
+absl::StatusOr<ReadJob> NomadClient::JudgeReadJob(const runtime::Context& context) const {
+  const Caller caller(*transport_, context);
+  return Probe(caller, options_).Judge();
 }
 
 }  // namespace nomad_harvester::nomad

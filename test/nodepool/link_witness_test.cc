@@ -105,6 +105,12 @@ TEST(SecondWitness, settles_a_tie_of_two_ready_nodes) {
   EXPECT_THAT(link.others, ElementsAre(0U));
 }
 
+TEST(SecondWitness, settles_no_tie_while_the_other_node_is_a_stub_that_may_be_known_by_the_same) {
+  const auto old_node = One("a").Meta("harvester_vm_uuid", "uuid-1");
+  EXPECT_EQ(LinkOfOne({old_node, NodeBuilder("b").Name("web-1")}).state, LinkState::kTwoReady);
+  EXPECT_EQ(LinkOfOne({old_node, One("b")}).state, LinkState::kLinked) << "it tells nothing";
+}
+
 TEST(SecondWitness, settles_no_tie_if_it_identifies_the_vm_on_both_nodes) {
   const Link link =
       LinkOfOne({One("a").Meta("harvester_vm_uuid", "uuid-1"), One("b").Address("10.0.0.1")});

@@ -76,6 +76,8 @@ inline bool HasJoined(const VirtualMachine& vm) { return vm.joined_at.has_value(
 // The guest does not run and nothing is under way to start it: printableStatus Stopped, or a run
 // strategy Halted without an instance. Paused and migrating VMs are not stopped.
 bool IsStopped(const VirtualMachine& vm);
+// KubeVirt says that its guest runs: Running, Migrating or Paused, or the object is Ready.
+bool IsRunning(const VirtualMachine& vm);
 
 // Why the VM cannot start, if KubeVirt or Harvester says so (rule C3). `since`: when the state was
 // entered, where the object tells; a halt by quota counts at once (immediate).
@@ -96,6 +98,8 @@ struct VirtualMachineInstance {
   std::vector<std::string> addresses;
 };
 VirtualMachineInstance ParseInstance(const nlohmann::json& object);
+// Its guest runs, or may run: KubeVirt has lost sight of an Unknown one.
+bool IsRunning(const VirtualMachineInstance& instance);
 
 }  // namespace nomad_harvester::harvester
 

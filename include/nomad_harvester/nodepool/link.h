@@ -50,10 +50,10 @@ struct Links {
 // contradict only when they identify exactly one *other* VM of the list; a value that matches no
 // VM, or that several nodes share, says nothing. Among several nodes of the name: ready beats
 // initializing and disconnected beat down; then the higher create index; two ready ones are a tie,
-// unless a second witness identifies this VM on exactly one of them. Where another attribute than
-// unique.hostname counts, stubs give way to a full node of the name. A node that is declared
-// foreign never links: it is passed over if another node bears the name, and contradicts if none
-// does.
+// unless a second witness identifies this VM on exactly one of them and the others are full, so
+// that they would say so, too. Where another attribute than unique.hostname counts, stubs give way
+// to a full node of the name. A node that is declared foreign never links: it is passed over if
+// another node bears the name, and contradicts if none does.
 Links LinkNodes(const std::vector<VmWitness>& vms, const std::vector<nomad::Node>& nodes);
 
 // A node that operators declare to be no VM of ours: meta.harvester_vm_uuid = "none".

@@ -93,6 +93,8 @@ class NomadClient {
   // The probe of read-job: GET /v1/allocations?namespace=*&per_page=1, then the rules of the
   // token's own policies. UNAVAILABLE and the like if Nomad cannot be asked.
   absl::StatusOr<ReadJob> ProbeReadJob(const runtime::Context& context) const;
+  // Without the first request, for a caller that was just answered by ListAllocations.
+  absl::StatusOr<ReadJob> JudgeReadJob(const runtime::Context& context) const;
 
  private:
   std::shared_ptr<http::HttpTransport> transport_;
