@@ -29,9 +29,10 @@ Refreshed CopyOf(const PoolSnapshot& snapshot, const VmView& view) {
 }
 
 void ReplaceNode(Refreshed* refreshed, nomad::Node node) {
-  for (nomad::Node& known : refreshed->snapshot.nodes) {
-    if (known.id == node.id) known = std::move(node);
-  }
+  const auto known =
+      std::find_if(refreshed->snapshot.nodes.begin(), refreshed->snapshot.nodes.end(),
+                   [&](const nomad::Node& n) { return n.id == node.id; });
+  if (known != refreshed->snapshot.nodes.end()) *known = std::move(node);
   Observer::Link(&refreshed->snapshot);
 }
 
@@ -54,13 +55,20 @@ absl::Status RefreshNode(const runtime::Context& context, const PoolTools& tools
   return absl::OkStatus();
 }
 
-// For a VM without a node: the whole list again, and the mark's node by ID.
-absl::Status RefreshAbsence(const runtime::Context& context, const PoolTools& tools,
-                            Refreshed* refreshed) {
+// The whole list again: a guest may have registered under a new ID since the pool was observed.
+absl::Status RefreshNodes(const runtime::Context& context, const PoolTools& tools,
+                          Refreshed* refreshed) {
   NH_ASSIGN_OR_RETURN(auto nodes, tools.nomad().ListNodes(context));
   refreshed->snapshot.nodes = std::move(nodes.value);
   for (nomad::Node& node : refreshed->snapshot.nodes) tools.nodes.Complete(&node);
   Observer::Link(&refreshed->snapshot);
+  return absl::OkStatus();
+}
+
+// For a VM without a node: all nodes, and the mark's node by ID.
+absl::Status RefreshAbsence(const runtime::Context& context, const PoolTools& tools,
+                            Refreshed* refreshed) {
+  NH_RETURN_IF_ERROR(RefreshNodes(context, tools, refreshed));
   VmView& view = refreshed->snapshot.vms[refreshed->vm];
   view.node_gone = false;
   if (view.vm.mark.has_value() && !view.vm.mark->node_id.empty()) {
@@ -87,7 +95,7 @@ absl::Status RefreshInstance(const runtime::Context& context, const PoolTools& t
     return absl::OkStatus();
   }
   NH_RETURN_IF_ERROR(instance);
-  view.instance_runs = instance->phase == "Running" || instance->phase == "Unknown";
+  view.instance_runs = harvester::IsRunning(*instance);
   return absl::OkStatus();
 }
 
@@ -132,11 +140,12 @@ Mark MakeMark(const PoolSnapshot& snapshot, const VmView& view, std::string acti
   return mark;
 }
 
-absl::Status WriteMark(const runtime::Context& context, const PoolTools& tools, const VmView& view,
-                       const Mark& mark) {
-  return base::GetStatus(
-      tools.vms.Annotate(context, view.vm.name, view.vm.resource_version,
-                         {{harvester::kScaleInAnnotation, harvester::ToAnnotation(mark)}}));
+// The VM as it stands with the mark.
+absl::StatusOr<harvester::VirtualMachine> WriteMark(const runtime::Context& context,
+                                                    const PoolTools& tools, const VmView& view,
+                                                    const Mark& mark) {
+  return tools.vms.Annotate(context, view.vm.name, view.vm.resource_version,
+                            {{harvester::kScaleInAnnotation, harvester::ToAnnotation(mark)}});
 }
 
 absl::Status UndoDrain(const runtime::Context& context, const PoolTools& tools, const Step& step,
@@ -172,24 +181,26 @@ absl::Status StartDrain(const runtime::Context& context, const PoolTools& tools,
                               .meta = nodepool::ToMeta(meta)});
 }
 
-// Rule C5: node, its allocations, then the VM; all without `stale`; the deletion carries uid and
-// resourceVersion of the last read.
+// Rule C5: nodes, the VM's own in full, its allocations, then the VM; all without `stale`; the
+// deletion carries uid and resourceVersion of that last read.
 absl::Status DeleteVm(const runtime::Context& context, const PoolTools& tools, const Step& step,
                       Refreshed refreshed) {
   if (step.node_id.empty()) {
     NH_RETURN_IF_ERROR(RefreshAbsence(context, tools, &refreshed));
   } else {
+    NH_RETURN_IF_ERROR(RefreshNodes(context, tools, &refreshed));
     NH_RETURN_IF_ERROR(RefreshNode(context, tools, step.node_id, &refreshed));
     if (step.row == Row::kMarkedQuiet) {
       NH_RETURN_IF_ERROR(RefreshAllocations(context, tools, step.node_id, &refreshed));
-    }
-    if (step.row == Row::kMarkedDown) {
-      NH_RETURN_IF_ERROR(RefreshInstance(context, tools, &refreshed));
     }
   }
   const absl::Status read = RefreshVm(context, tools, &refreshed);
   if (kube::IsNotFound(read)) return absl::OkStatus();
   NH_RETURN_IF_ERROR(read);
+  // Last: a start changes the VM, so that one after this read spoils the deletion.
+  if (step.row == Row::kMarkedDown) {
+    NH_RETURN_IF_ERROR(RefreshInstance(context, tools, &refreshed));
+  }
   const Step now = NextStep(refreshed.view(), refreshed.snapshot);
   if (now.row != step.row || now.node_id != step.node_id) return absl::OkStatus();
   const harvester::VirtualMachine& vm = refreshed.view().vm;
@@ -198,8 +209,45 @@ absl::Status DeleteVm(const runtime::Context& context, const PoolTools& tools, c
 
 absl::Status MarkBroken(const runtime::Context& context, const PoolTools& tools, const VmView& view,
                         const PoolSnapshot& snapshot) {
-  return WriteMark(context, tools, view,
-                   MakeMark(snapshot, view, NewActionId(tools.random), MarkReason::kBroken, ""));
+  return base::GetStatus(
+      WriteMark(context, tools, view,
+                MakeMark(snapshot, view, NewActionId(tools.random), MarkReason::kBroken, "")));
+}
+
+// Looks at node, VM and instance once more: any of them may have come back.
+absl::Status MarkUnhealthy(const runtime::Context& context, const PoolTools& tools,
+                           const Step& step, Refreshed refreshed) {
+  if (step.node_id.empty()) {
+    NH_RETURN_IF_ERROR(RefreshAbsence(context, tools, &refreshed));
+  } else {
+    NH_RETURN_IF_ERROR(RefreshNode(context, tools, step.node_id, &refreshed));
+  }
+  NH_RETURN_IF_ERROR(RefreshVm(context, tools, &refreshed));
+  NH_RETURN_IF_ERROR(RefreshInstance(context, tools, &refreshed));
+  const VmView& view = refreshed.view();
+  const Step now = NextStep(view, refreshed.snapshot);
+  if (now.row != step.row || now.node_id != step.node_id) return absl::OkStatus();
+  const std::string node_id = step.node_id.empty() ? view.vm.joined_node_id : step.node_id;
+  return base::GetStatus(WriteMark(context, tools, view,
+                                   MakeMark(refreshed.snapshot, view, NewActionId(tools.random),
+                                            MarkReason::kUnhealthy, node_id)));
+}
+
+// What a victim's node must still be when its VM is marked.
+absl::Status CheckVictimsNode(const Refreshed& refreshed, const std::string& node_id) {
+  const nomad::Node* node = LinkedNode(refreshed.view(), refreshed.snapshot);
+  if (node == nullptr || node->id != node_id) {
+    const std::string why = refreshed.view().link.explanation;
+    return base::FailedPrecondition("node " + node_id + " is not this VM's" +
+                                    (why.empty() ? "" : ": " + why));
+  }
+  if (node->draining) {
+    return base::FailedPrecondition("node " + node_id + " is drained by somebody else");
+  }
+  if (nodepool::IsProtected(*node)) {
+    return base::FailedPrecondition("node " + node_id + " is protected by its meta");
+  }
+  return absl::OkStatus();
 }
 
 absl::Status RecordJoin(const runtime::Context& context, const PoolTools& tools, const Step& step,
@@ -233,6 +281,8 @@ absl::Status CarryOut(const runtime::Context& context, const PoolTools& tools, c
                              {{harvester::kJoinTimeoutAnnotation, std::string("none")}}));
     case StepKind::kMarkBroken:
       return MarkBroken(context, tools, view, snapshot);
+    case StepKind::kMarkUnhealthy:
+      return MarkUnhealthy(context, tools, step, CopyOf(snapshot, view));
     case StepKind::kRecordJoin:
       return RecordJoin(context, tools, step, view, snapshot);
     case StepKind::kRollBack:
@@ -265,29 +315,31 @@ absl::Status PurgeNode(const runtime::Context& context, const PoolTools& tools,
   return absl::IsNotFound(purged) ? absl::OkStatus() : purged;
 }
 
-absl::Status MarkForRemoval(const runtime::Context& context, const PoolTools& tools,
-                            const std::string& action_id, const std::string& node_id,
-                            const VmView& view, const PoolSnapshot& snapshot) {
-  if (LinkedNode(view, snapshot) == nullptr) {
-    return WriteMark(context, tools, view,
-                     MakeMark(snapshot, view, action_id, MarkReason::kScaleIn, node_id));
-  }
+absl::Status MarkAndDrain(const runtime::Context& context, const PoolTools& tools,
+                          const std::string& action_id, const std::string& node_id,
+                          const VmView& view, const PoolSnapshot& snapshot) {
   Refreshed refreshed = CopyOf(snapshot, view);
-  NH_RETURN_IF_ERROR(RefreshNode(context, tools, node_id, &refreshed));
-  const nomad::Node* node = LinkedNode(refreshed.view(), refreshed.snapshot);
-  if (node == nullptr || node->id != node_id) {
-    const std::string why = refreshed.view().link.explanation;
-    return base::FailedPrecondition("node " + node_id + " is not this VM's" +
-                                    (why.empty() ? "" : ": " + why));
+  const bool linked = LinkedNode(view, snapshot) != nullptr;
+  if (linked) {
+    NH_RETURN_IF_ERROR(RefreshNode(context, tools, node_id, &refreshed));
+    NH_RETURN_IF_ERROR(CheckVictimsNode(refreshed, node_id));
   }
-  if (node->draining) {
-    return base::FailedPrecondition("node " + node_id + " is drained by somebody else");
+  NH_ASSIGN_OR_RETURN(
+      harvester::VirtualMachine marked,
+      WriteMark(context, tools, view,
+                MakeMark(snapshot, view, action_id, MarkReason::kScaleIn, node_id)));
+  if (!linked) return absl::OkStatus();
+  // The reply shows the VM as of now, and StartDrain reads the node after it: an observation of
+  // its own. Whatever it says, the mark stands, and the loop's next look goes on from there.
+  refreshed.snapshot.vms[refreshed.vm].vm = std::move(marked);
+  const Step step = NextStep(refreshed.view(), refreshed.snapshot);
+  if (step.kind != StepKind::kStartDrain) return absl::OkStatus();
+  const absl::Status drained = StartDrain(context, tools, step, std::move(refreshed));
+  if (!drained.ok()) {
+    tools.logger.Info("The drain did not begin at once; it is tried again",
+                      {{"vm", view.vm.name}, {"node_id", node_id}, {"error", drained}});
   }
-  if (nodepool::IsProtected(*node)) {
-    return base::FailedPrecondition("node " + node_id + " is protected by its meta");
-  }
-  return WriteMark(context, tools, view,
-                   MakeMark(snapshot, view, action_id, MarkReason::kScaleIn, node_id));
+  return absl::OkStatus();
 }
 
 }  // namespace nomad_harvester::scaling

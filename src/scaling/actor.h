@@ -20,11 +20,12 @@ absl::Status CarryOut(const runtime::Context& context, const PoolTools& tools, c
 absl::Status PurgeNode(const runtime::Context& context, const PoolTools& tools,
                        const nomad::Node& node, const PoolSnapshot& snapshot);
 
-// Writes the mark of a scale-in: reads the node in full first and passes the VM over
-// (FAILED_PRECONDITION) if it is not what the plan saw.
-absl::Status MarkForRemoval(const runtime::Context& context, const PoolTools& tools,
-                            const std::string& action_id, const std::string& node_id,
-                            const VmView& view, const PoolSnapshot& snapshot);
+// Writes the mark of a scale-in and starts the drain: reads the node in full first and passes the
+// VM over (FAILED_PRECONDITION) if it is not what the plan saw. `snapshot` holds the action that
+// names the VM. OK: the mark stands, whether the drain has begun or not.
+absl::Status MarkAndDrain(const runtime::Context& context, const PoolTools& tools,
+                          const std::string& action_id, const std::string& node_id,
+                          const VmView& view, const PoolSnapshot& snapshot);
 
 // Removes the mark, so that the rows without a mark undo the drain.
 absl::Status RemoveMark(const runtime::Context& context, const PoolTools& tools,

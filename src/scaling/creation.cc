@@ -192,7 +192,8 @@ absl::Status ClearLeftoverSecret(const runtime::Context& context, const PoolTool
 }
 
 absl::Status CreateVm(const runtime::Context& context, const PoolTools& tools,
-                      const CreationPlan& plan, const PlannedCreation& creation) {
+                      const CreationPlan& plan, const PlannedCreation& creation,
+                      absl::Status* owned) {
   const harvester::VmIdentity identity = IdentityFor(creation.name, creation.action_id);
   NH_ASSIGN_OR_RETURN(
       std::string user_data,
@@ -202,10 +203,10 @@ absl::Status CreateVm(const runtime::Context& context, const PoolTools& tools,
   NH_RETURN_IF_ERROR(secret);
   auto vm = tools.vms.CreateVm(context, harvester::BuildVirtualMachine(plan.blueprint, identity));
   NH_RETURN_IF_ERROR(vm);
-  const absl::Status owned = tools.vms.OwnSecret(context, identity, vm->value.uid);
-  if (!owned.ok()) {
-    tools.logger.Warn("The cloud-init Secret has no owner yet; the next sweep mends it",
-                      {{"vm", creation.name}, {"error", owned}});
+  *owned = tools.vms.OwnSecret(context, identity, vm->value.uid);
+  if (!owned->ok()) {
+    tools.logger.Warn("The cloud-init Secret has no owner yet; the next Status mends it",
+                      {{"vm", creation.name}, {"error", *owned}});
   }
   return absl::OkStatus();
 }

@@ -43,9 +43,10 @@ absl::Status ClearLeftoverSecret(const runtime::Context& context, const PoolTool
 
 // Secret, VM, owner of the Secret. Blocks for the requests. An error of the first two means that
 // there may be no VM: if the outcome is unknown (UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED) it may
-// yet appear. A Secret that stays without its owner is mended by the sweep.
+// yet appear. A Secret that stays without its owner, `owned` says why, is mended by a sweep.
 absl::Status CreateVm(const runtime::Context& context, const PoolTools& tools,
-                      const CreationPlan& plan, const PlannedCreation& creation);
+                      const CreationPlan& plan, const PlannedCreation& creation,
+                      absl::Status* owned);
 
 }  // namespace nomad_harvester::scaling
 

@@ -70,9 +70,11 @@ class Sweep {
     if (vms_.contains(*vm) || scope_.being_created.contains(*vm) || !IsGone(*vm)) return;
     result_.unfinished.insert(*vm);
     if (claim.terminating) return;
-    tools_.logger.Info("Deleting a volume that was left behind",
-                       {{"vm", *vm}, {"pvc", claim.name}});
-    Remove(tools_.vms.DeleteClaim(context_, claim));
+    Do(Deed::Kind::kDeleteClaim, *vm, claim.name, [&] {
+      tools_.logger.Info("Deleting a volume that was left behind",
+                         {{"vm", *vm}, {"pvc", claim.name}});
+      return Count(tools_.vms.DeleteClaim(context_, claim));
+    });
   }
 
   void HandleSecret(const CloudInitSecret& secret, base::WallTime now) {
@@ -83,7 +85,10 @@ class Sweep {
     if (found != vms_.end()) {
       if (secret.owner_uid.empty() && found->second.action_id == secret.action_id &&
           !harvester::IsTerminating(found->second)) {
-        Note(tools_.vms.OwnSecret(context_, IdentityFor(vm, secret.action_id), found->second.uid));
+        Do(Deed::Kind::kOwnSecret, vm, secret.name, [&] {
+          return tools_.vms.OwnSecret(context_, IdentityFor(vm, secret.action_id),
+                                      found->second.uid);
+        });
       }
       return;
     }
@@ -91,14 +96,23 @@ class Sweep {
                          scope_.deleted.contains(vm) || now - secret.created_at > kOldSecret;
     if (!garbage || !IsGone(vm)) return;
     result_.unfinished.insert(vm);
-    tools_.logger.Info("Deleting a Secret that was left behind",
-                       {{"vm", vm}, {"secret", secret.name}});
-    Remove(tools_.vms.DeleteSecret(context_, secret));
+    Do(Deed::Kind::kDeleteSecret, vm, secret.name, [&] {
+      tools_.logger.Info("Deleting a Secret that was left behind",
+                         {{"vm", vm}, {"secret", secret.name}});
+      return Count(tools_.vms.DeleteSecret(context_, secret));
+    });
   }
 
-  void Remove(const absl::Status& outcome) {
-    if (outcome.ok()) ++result_.removed;
+  // Does it, unless only a look is wanted, and tells.
+  template <typename Act>
+  void Do(Deed::Kind kind, const std::string& vm, const std::string& object, Act act) {
+    const absl::Status outcome = scope_.look_only ? absl::OkStatus() : act();
+    tools_.Tell({.kind = kind, .vm = vm, .object = object, .outcome = outcome});
     Note(outcome);
+  }
+  absl::Status Count(absl::Status outcome) {
+    if (outcome.ok()) ++result_.removed;
+    return outcome;
   }
   void Note(const absl::Status& status) {
     if (first_error_.ok() && !status.ok()) first_error_ = status;

@@ -16,6 +16,8 @@ struct SweepScope {
   // Names of the Lease's action: a Secret of theirs without a VM is garbage as soon as no Scale
   // makes them any more; other Secrets only when they are old.
   std::set<std::string> named_by_action;
+  // Nothing is changed; what would be is told.
+  bool look_only = false;
   // VMs that this process deleted: claims that follow the naming pattern are theirs, label or not.
   std::set<std::string> deleted;
 };

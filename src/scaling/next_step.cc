@@ -65,11 +65,6 @@ std::optional<Step> UndoDrain(const VmView& view, const PoolSnapshot& snapshot) 
   return std::nullopt;
 }
 
-bool HasRun(const harvester::VirtualMachine& vm) {
-  return vm.printable_status == "Running" || vm.printable_status == "Migrating" ||
-         vm.printable_status == "Paused";
-}
-
 Step StepOfBroken(const VmView& view, const PoolSnapshot& snapshot) {
   const std::string cause = view.start_failure.has_value()
                                 ? "its start fails: " + view.start_failure->reason
@@ -94,12 +89,55 @@ Step StepOfBroken(const VmView& view, const PoolSnapshot& snapshot) {
   return MakeStep(StepKind::kReport, Row::kUnmarkedBrokenKept, cause + "; it is kept");
 }
 
+// Whether max_unhealthy lets one more VM go, and this one is next by its name.
+bool MayReplace(const VmView& view, const PoolSnapshot& snapshot) {
+  std::int64_t members = 0;
+  std::int64_t leaving = 0;
+  std::int64_t before = 0;
+  for (const VmView& other : snapshot.vms) {
+    if (!IsPoolMember(other, snapshot)) continue;
+    ++members;
+    if (other.vm.has_mark) {
+      const bool unhealthy =
+          other.vm.mark.has_value() && other.vm.mark->reason == harvester::MarkReason::kUnhealthy;
+      if (unhealthy) ++leaving;
+    } else if (other.vm.name < view.vm.name && !other.vm.is_protected &&
+               IsUnhealthy(other, snapshot)) {
+      ++before;
+    }
+  }
+  return leaving + before < snapshot.policy->max_unhealthy.Of(members);
+}
+
+Step StepOfUnhealthy(const VmView& view, const PoolSnapshot& snapshot) {
+  const Node* node = LinkedNode(view, snapshot);
+  const std::string cause =
+      "it does not run and " +
+      (node == nullptr ? std::string("its node is gone") : Named(*node) + " is down");
+  if (const Node* candidate = UnlinkedCandidate(view, snapshot);
+      node == nullptr && candidate != nullptr) {
+    return MakeStep(StepKind::kReport, Row::kUnmarkedCandidate,
+                    cause + ", but " + Named(*candidate) + " bears no VM's name and could be it",
+                    candidate);
+  }
+  if (view.vm.is_protected || snapshot.policy->dry_run) {
+    return MakeStep(StepKind::kReport, Row::kUnmarkedUnhealthyKept, cause + "; it is kept", node);
+  }
+  if (!MayReplace(view, snapshot)) {
+    return MakeStep(StepKind::kReport, Row::kUnmarkedUnhealthyKept,
+                    cause + "; it is kept while as many VMs as max_unhealthy allows are replaced",
+                    node);
+  }
+  return MakeStep(StepKind::kMarkUnhealthy, Row::kUnmarkedUnhealthy, cause, node);
+}
+
 Step StepOfUnmarked(const VmView& view, const PoolSnapshot& snapshot) {
   if (std::optional<Step> undo = UndoDrain(view, snapshot)) return *std::move(undo);
   if (view.link.state == LinkState::kTwoReady) {
     return MakeStep(StepKind::kReport, Row::kUnmarkedTwoReady,
                     "two ready nodes bear its name: " + view.link.explanation);
   }
+  if (IsUnhealthy(view, snapshot)) return StepOfUnhealthy(view, snapshot);
   if (harvester::HasJoined(view.vm)) {
     return MakeStep(StepKind::kNothing, Row::kUnmarkedOther, "it has joined");
   }
@@ -112,7 +150,7 @@ Step StepOfUnmarked(const VmView& view, const PoolSnapshot& snapshot) {
   }
   const bool has_timeout = view.vm.join_timeout.has_value() && !view.vm.join_timeout->none;
   if (has_timeout && snapshot.policy.has_value() &&
-      snapshot.policy->wait_for == config::WaitFor::kRunning && HasRun(view.vm)) {
+      snapshot.policy->wait_for == config::WaitFor::kRunning && harvester::IsRunning(view.vm)) {
     return MakeStep(StepKind::kForgetJoinTimeout, Row::kUnmarkedRan,
                     "its instance has run, which is what the policy waits for");
   }
@@ -184,6 +222,11 @@ Step StepWithNode(const VmView& view, const PoolSnapshot& snapshot, const harves
   }
   if (complete && IsQuietNode(node, snapshot, mark)) {
     return MakeStep(StepKind::kDelete, Row::kMarkedQuiet, Named(node) + " is drained", &node);
+  }
+  if (mark.reason == harvester::MarkReason::kUnhealthy && !ours && !node.draining &&
+      node.status == NodeStatus::kReady) {
+    return MakeStep(StepKind::kRollBack, Row::kMarkedRecovered,
+                    Named(node) + " has come back: the VM is healthy again", &node);
   }
   if (IsLate(mark, snapshot.now)) {
     if (mark.force && ours && (node.draining || complete)) {
@@ -281,33 +324,50 @@ bool IsLate(const harvester::Mark& mark, base::WallTime now) {
 }
 
 std::string_view StepName(StepKind kind) {
-  static constexpr std::array<std::string_view, 13> kNames = {"nothing",
-                                                              "wait",
-                                                              "cancel-drain",
-                                                              "enable",
-                                                              "record-rolled-back",
-                                                              "report",
-                                                              "mark-broken",
-                                                              "record-join",
-                                                              "forget-join-timeout",
-                                                              "roll-back",
-                                                              "start-drain",
-                                                              "delete",
-                                                              "purge"};
+  static constexpr std::array<std::string_view, 14> kNames = {
+      "nothing",   "wait",        "cancel-drain",   "enable",      "record-rolled-back",
+      "report",    "mark-broken", "mark-unhealthy", "record-join", "forget-join-timeout",
+      "roll-back", "start-drain", "delete",         "purge"};
   return kNames.at(static_cast<std::size_t>(kind));
 }
 
 std::string_view RowName(Row row) {
-  static constexpr std::array<std::string_view, 33> kNames = {
-      "nomad-unreadable",    "other-region",       "gone-purge",           "gone-nothing",
-      "terminating",         "not-member",         "unmarked-draining",    "unmarked-drained",
-      "unmarked-record",     "unmarked-two-ready", "unmarked-ran",         "unmarked-waiting",
-      "unmarked-candidate",  "unmarked-broken",    "unmarked-broken-kept", "unmarked-joins",
-      "unmarked-other",      "mark-unreadable",    "marked-foreign-drain", "marked-two-ready",
-      "marked-not-named",    "marked-canceled",    "marked-enabled",       "marked-candidate",
-      "marked-never-joined", "marked-gone",        "marked-down",          "marked-quiet",
-      "marked-late-forced",  "marked-late",        "marked-waiting",       "marked-no-node",
-      "marked-start-drain"};
+  static constexpr std::array<std::string_view, 36> kNames = {"nomad-unreadable",
+                                                              "other-region",
+                                                              "gone-purge",
+                                                              "gone-nothing",
+                                                              "terminating",
+                                                              "not-member",
+                                                              "unmarked-draining",
+                                                              "unmarked-drained",
+                                                              "unmarked-record",
+                                                              "unmarked-two-ready",
+                                                              "unmarked-ran",
+                                                              "unmarked-waiting",
+                                                              "unmarked-candidate",
+                                                              "unmarked-broken",
+                                                              "unmarked-broken-kept",
+                                                              "unmarked-unhealthy",
+                                                              "unmarked-unhealthy-kept",
+                                                              "unmarked-joins",
+                                                              "unmarked-other",
+                                                              "mark-unreadable",
+                                                              "marked-foreign-drain",
+                                                              "marked-two-ready",
+                                                              "marked-not-named",
+                                                              "marked-canceled",
+                                                              "marked-enabled",
+                                                              "marked-candidate",
+                                                              "marked-never-joined",
+                                                              "marked-gone",
+                                                              "marked-down",
+                                                              "marked-quiet",
+                                                              "marked-recovered",
+                                                              "marked-late-forced",
+                                                              "marked-late",
+                                                              "marked-waiting",
+                                                              "marked-no-node",
+                                                              "marked-start-drain"};
   return kNames.at(static_cast<std::size_t>(row));
 }
 

@@ -1,5 +1,6 @@
 #include "nomad_harvester/scaling/observer.h"
 
+#include <map>
 #include <set>
 #include <utility>
 
@@ -12,8 +13,10 @@ namespace {
 
 constexpr char kDefaultAttribute[] = "unique.hostname";
 
-nodepool::VmWitness WitnessOf(const harvester::VirtualMachine& vm, const PoolSnapshot& snapshot) {
-  nodepool::VmWitness witness{.name = vm.name, .firmware_uuid = vm.firmware_uuid};
+nodepool::VmWitness WitnessOf(const VmView& view, const PoolSnapshot& snapshot) {
+  const harvester::VirtualMachine& vm = view.vm;
+  nodepool::VmWitness witness{
+      .name = vm.name, .firmware_uuid = vm.firmware_uuid, .addresses = view.addresses};
   if (vm.nodes.has_value()) {
     witness.node_attribute = vm.nodes->node_attribute;
   } else {
@@ -32,6 +35,10 @@ bool IsOfSomePool(const nomad::Node& node, const PoolSnapshot& snapshot) {
     }
   }
   return false;
+}
+
+std::string ShortName(const nomad::Node& node) {
+  return base::AsciiLower(node.name.substr(0, node.name.find('.')));
 }
 
 // A marked VM whose node is drained by us to the end: its allocations decide what comes next.
@@ -58,16 +65,21 @@ std::vector<std::size_t> NodesToReadInFull(const PoolSnapshot& snapshot) {
           std::min(oldest_wanting, view.vm.nodes.has_value() ? view.vm.nodes->index : 0);
     }
   }
+  std::map<std::string, int> ready;
+  for (const nomad::Node& node : snapshot.nodes) {
+    if (node.status == nomad::NodeStatus::kReady) ++ready[ShortName(node)];
+  }
   std::vector<std::size_t> wanted;
   for (std::size_t i = 0; i < snapshot.nodes.size(); ++i) {
     const nomad::Node& node = snapshot.nodes[i];
     if (node.full) continue;
-    const std::string host = base::AsciiLower(node.name.substr(0, node.name.find('.')));
-    const bool could_be_wanted =
-        node.status == nomad::NodeStatus::kReady && node.create_index > oldest_wanting;
-    if (!names.contains(host) && (could_be_wanted || IsOfSomePool(node, snapshot))) {
-      wanted.push_back(i);
-    }
+    const std::string host = ShortName(node);
+    const bool is_ready = node.status == nomad::NodeStatus::kReady;
+    const bool could_be_wanted = is_ready && node.create_index > oldest_wanting;
+    // Of two ready nodes of a VM's name, only what both of them tell settles which it is.
+    const bool wanted_now = names.contains(host) ? is_ready && ready[host] > 1
+                                                 : could_be_wanted || IsOfSomePool(node, snapshot);
+    if (wanted_now) wanted.push_back(i);
   }
   return wanted;
 }
@@ -79,7 +91,7 @@ Observer::Observer(const nomad::NomadClient& nomad, const harvester::VmStore& vm
 void Observer::Link(PoolSnapshot* snapshot) {
   std::vector<nodepool::VmWitness> witnesses;
   witnesses.reserve(snapshot->vms.size());
-  for (const VmView& view : snapshot->vms) witnesses.push_back(WitnessOf(view.vm, *snapshot));
+  for (const VmView& view : snapshot->vms) witnesses.push_back(WitnessOf(view, *snapshot));
   nodepool::Links links = nodepool::LinkNodes(witnesses, snapshot->nodes);
   for (std::size_t i = 0; i < snapshot->vms.size(); ++i) {
     snapshot->vms[i].link = std::move(links.of_vm[i]);
@@ -122,19 +134,16 @@ void Observer::CompleteNodes(const runtime::Context& context, PoolSnapshot* snap
   if (read) Link(snapshot);
 }
 
-void Observer::ReadAllocations(const runtime::Context& context, PoolSnapshot* snapshot) {
+absl::Status Observer::ReadAllocations(const runtime::Context& context, PoolSnapshot* snapshot) {
   auto all = nomad_.ListAllocations(context);
   if (all.ok()) {
     for (const nomad::Node& node : snapshot->nodes) snapshot->allocations[node.id];
     for (nomad::Allocation& allocation : all->value) {
       snapshot->allocations[allocation.node_id].push_back(std::move(allocation));
     }
-    return;
+    return absl::OkStatus();
   }
-  if (!absl::IsPermissionDenied(all.status())) {
-    logger_.Debug("Could not list allocations", {{"error", all.status()}});
-    return;
-  }
+  if (!absl::IsPermissionDenied(all.status())) return all.status();
   // The token does not see every namespace: node by node it sees what it may.
   snapshot->blind = true;
   for (const VmView& view : snapshot->vms) {
@@ -143,25 +152,34 @@ void Observer::ReadAllocations(const runtime::Context& context, PoolSnapshot* sn
     auto some = nomad_.NodeAllocations(context, id);
     if (some.ok()) snapshot->allocations[id] = std::move(some->value);
   }
+  return absl::OkStatus();
 }
 
-void Observer::ReadDetailsOfMarked(const runtime::Context& context, PoolSnapshot* snapshot) {
+// One list for all: second witnesses of every link, and whether the guest of a down node runs.
+// Without it (a token that may not read instances) both stay unknown, which removes nothing.
+void Observer::ReadInstances(const runtime::Context& context, PoolSnapshot* snapshot) {
+  auto instances = vms_.ListInstances(context);
+  if (!instances.ok()) {
+    logger_.Debug("Could not list instances", {{"error", instances.status()}});
+    return;
+  }
+  std::map<std::string, harvester::VirtualMachineInstance*> by_name;
+  for (harvester::VirtualMachineInstance& instance : *instances) by_name[instance.name] = &instance;
   for (VmView& view : snapshot->vms) {
-    if (!view.member || !view.vm.mark.has_value()) continue;
-    const nomad::Node* node = LinkedNode(view, *snapshot);
-    if (node == nullptr && view.link.state == nodepool::LinkState::kNone &&
-        !view.vm.mark->node_id.empty()) {
-      const auto by_id = nomad_.GetNode(context, view.vm.mark->node_id);
-      view.node_gone = absl::IsNotFound(by_id.status());
+    const auto found = by_name.find(view.vm.name);
+    view.instance_runs = found != by_name.end() && harvester::IsRunning(*found->second);
+    if (found != by_name.end()) view.addresses = std::move(found->second->addresses);
+  }
+}
+
+void Observer::ReadNodesOfMarked(const runtime::Context& context, PoolSnapshot* snapshot) {
+  for (VmView& view : snapshot->vms) {
+    if (!view.member || !view.vm.mark.has_value() || view.vm.mark->node_id.empty() ||
+        view.link.state != nodepool::LinkState::kNone) {
+      continue;
     }
-    if (node != nullptr && node->status == nomad::NodeStatus::kDown) {
-      const auto instance = vms_.GetInstance(context, view.vm.name);
-      if (instance.ok()) {
-        view.instance_runs = instance->phase == "Running" || instance->phase == "Unknown";
-      } else if (kube::IsNotFound(instance.status())) {
-        view.instance_runs = false;
-      }
-    }
+    const auto by_id = nomad_.GetNode(context, view.vm.mark->node_id);
+    view.node_gone = absl::IsNotFound(by_id.status());
   }
 }
 
@@ -178,17 +196,22 @@ absl::StatusOr<PoolSnapshot> Observer::Observe(const runtime::Context& context, 
     view.vm = std::move(vm);
     snapshot.vms.push_back(std::move(view));
   }
+  if (snapshot.nomad_readable) ReadInstances(context, &snapshot);
   Link(&snapshot);
   memory_.Apply(context.clock().Now(), &snapshot);
   if (!snapshot.nomad_readable) return snapshot;
-  if (wanted.full_nodes) CompleteNodes(context, &snapshot);
+  CompleteNodes(context, &snapshot);
   if (snapshot.nomad_readable) {
-    bool quiet_matters = wanted.allocations;
+    bool quiet_matters = false;
     for (const VmView& view : snapshot.vms) {
       quiet_matters = quiet_matters || AwaitsQuiet(view, snapshot);
     }
-    if (quiet_matters) ReadAllocations(context, &snapshot);
-    ReadDetailsOfMarked(context, &snapshot);
+    if (quiet_matters) {
+      const absl::Status read = ReadAllocations(context, &snapshot);
+      // A node whose allocations are unknown is not quiet: it is waited for.
+      if (!read.ok()) logger_.Debug("Could not list allocations", {{"error", read}});
+    }
+    ReadNodesOfMarked(context, &snapshot);
   }
   NH_RETURN_IF_ERROR(context.Check());
   return snapshot;

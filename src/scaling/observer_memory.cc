@@ -39,11 +39,27 @@ void ObserverMemory::ApplyStartFailure(base::MonoTime now, base::WallTime wall_n
   if (failure->immediate || lasted >= kFailingForGood) view->start_failure = *std::move(failure);
 }
 
+base::Duration ObserverMemory::For(std::map<std::string, NodeSince>* all, const std::string& key,
+                                   const nomad::Node* node, base::MonoTime now) {
+  const std::uint64_t index = node == nullptr ? 0 : node->modify_index;
+  const auto [entry, added] = all->try_emplace(key, NodeSince{now, index});
+  if (entry->second.modify_index != index) entry->second = {now, index};
+  return now - entry->second.since;
+}
+
 void ObserverMemory::ApplyNodeDown(base::MonoTime now, const PoolSnapshot& snapshot, VmView* view) {
   const nomad::Node* node = LinkedNode(*view, snapshot);
   if (node == nullptr || node->status != nomad::NodeStatus::kDown) return;
-  const auto [entry, added] = down_since_.try_emplace(node->id, now);
-  view->node_down_for = now - entry->second;
+  view->node_down_for = For(&down_since_, node->id, node, now);
+}
+
+void ObserverMemory::ApplyUnhealthy(base::MonoTime now, const PoolSnapshot& snapshot,
+                                    VmView* view) {
+  if (!LooksUnhealthy(*view, snapshot)) {
+    unhealthy_since_.erase(view->vm.uid);
+    return;
+  }
+  view->unhealthy_for = For(&unhealthy_since_, view->vm.uid, LinkedNode(*view, snapshot), now);
 }
 
 void ObserverMemory::Apply(base::MonoTime now, PoolSnapshot* snapshot) {
@@ -64,8 +80,10 @@ void ObserverMemory::Apply(base::MonoTime now, PoolSnapshot* snapshot) {
     }
     ApplyStartFailure(now, snapshot->now, &view);
     ApplyNodeDown(now, *snapshot, &view);
+    ApplyUnhealthy(now, *snapshot, &view);
   }
   EraseUnless(&unreadable_before_, [&](const std::string& uid) { return uids.contains(uid); });
+  EraseUnless(&unhealthy_since_, [&](const std::string& uid) { return uids.contains(uid); });
   EraseUnless(&failing_, [&](const std::string& uid) { return uids.contains(uid); });
   if (!snapshot->nomad_readable) return;
   std::set<std::string> down;

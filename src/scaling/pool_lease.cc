@@ -153,7 +153,8 @@ std::optional<base::WallTime> PoolLease::server_time() const {
 
 absl::StatusOr<std::optional<kube::Lease>> PoolLease::Read(const runtime::Context& context) const {
   auto observed = client_->Get(context, kube::kLeases, key_.ns, harvester::LeaseName(key_.pool));
-  if (kube::IsNotFound(observed.status())) return std::optional<kube::Lease>();
+  // Not only kube::IsNotFound: the API itself may be missing, which the creation then tells.
+  if (absl::IsNotFound(observed.status())) return std::optional<kube::Lease>();
   NH_RETURN_IF_ERROR(observed);
   return std::optional(kube::ParseLease(*observed));
 }
@@ -162,6 +163,21 @@ absl::StatusOr<PoolRecord> PoolLease::Peek(const runtime::Context& context) cons
   NH_ASSIGN_OR_RETURN(std::optional<kube::Lease> lease, Read(context));
   if (!lease.has_value()) return base::NotFound("the pool has no Lease yet");
   return ParsePoolRecord(*lease, logger_);
+}
+
+absl::Status PoolLease::Learn(const runtime::Context& context) {
+  if (!options_.enabled) return absl::OkStatus();
+  auto lease = Read(context);
+  if (kube::IsForbidden(lease.status())) {
+    base::MutexLock lock(mutex_);
+    used_ = false;
+    return absl::OkStatus();
+  }
+  NH_RETURN_IF_ERROR(lease);
+  PoolRecord record = lease->has_value() ? ParsePoolRecord(**lease, logger_) : PoolRecord{};
+  base::MutexLock lock(mutex_);
+  record_ = std::move(record);
+  return absl::OkStatus();
 }
 
 void PoolLease::GuardInProcessOnly(const absl::Status& why) {
@@ -236,6 +252,13 @@ absl::Status PoolLease::TakeOver(const runtime::Context& context, const kube::Le
   return absl::OkStatus();
 }
 
+std::optional<kube::Lease> PoolLease::TakeReleased() {
+  base::MutexLock lock(mutex_);
+  std::optional<kube::Lease> ours = std::exchange(released_, std::nullopt);
+  if (ours.has_value()) ours->server_time = ServerNow();
+  return ours;
+}
+
 absl::Status PoolLease::JudgeHolder(const kube::Lease& lease, LeaseUser user, bool first_look) {
   if (lease.holder.empty() || lease.holder == options_.holder) return absl::OkStatus();
   const absl::Status busy(absl::StatusCode::kAborted,
@@ -264,6 +287,15 @@ absl::Status PoolLease::Acquire(const runtime::Context& context, LeaseUser user,
     held_ = true;
     return absl::OkStatus();
   }
+  if (std::optional<kube::Lease> ours = TakeReleased()) {
+    const absl::Status retaken = TakeOver(context, *ours);
+    if (retaken.ok()) {
+      StartRenewal(std::move(on_lost));
+      return absl::OkStatus();
+    }
+    // Somebody has had it since, or it is gone: read who it is.
+    if (!kube::IsConflict(retaken) && !kube::IsNotFound(retaken)) return retaken;
+  }
   for (bool first_look = true;; first_look = false) {
     auto lease = Read(context);
     if (kube::IsForbidden(lease.status())) {
@@ -274,7 +306,7 @@ absl::Status PoolLease::Acquire(const runtime::Context& context, LeaseUser user,
     absl::Status outcome;
     if (!lease->has_value()) {
       outcome = Create(context);
-      if (kube::IsForbidden(outcome) || kube::IsNotFound(outcome)) {
+      if (kube::IsForbidden(outcome) || absl::IsNotFound(outcome)) {
         GuardInProcessOnly(outcome);
         return absl::OkStatus();
       }
@@ -430,7 +462,10 @@ void PoolLease::Release(const runtime::Context& context) {
   if (!patched.ok()) {
     logger_.Debug("Could not release the pool's Lease; it runs out by itself",
                   {{"error", patched.status()}});
+    return;
   }
+  base::MutexLock lock(mutex_);
+  released_ = kube::ParseLease(*patched);
 }
 
 }  // namespace nomad_harvester::scaling

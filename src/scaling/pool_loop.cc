@@ -7,6 +7,8 @@
 #include "nomad_harvester/nodepool/drain.h"
 
 #include "actor.h"
+#include "back_off.h"
+#include "pool_record.h"
 
 namespace nomad_harvester::scaling {
 namespace {
@@ -16,8 +18,6 @@ namespace {
 constexpr base::Duration kPause = std::chrono::milliseconds(250);
 constexpr base::Duration kFirstWait = std::chrono::seconds(1);
 constexpr base::Duration kLongestWait = std::chrono::seconds(5);
-// A VM whose guest had its grace and is still there: somebody must look (rule S2).
-constexpr base::Duration kStuckAfterGrace = std::chrono::minutes(10);
 // A node of a VM that is gone but stays ready is not purged; this long it is waited for.
 constexpr base::Duration kPurgePatience = std::chrono::minutes(10);
 // Resumption gives up after so many failed looks in a row; the next Status begins anew.
@@ -32,8 +32,20 @@ bool IsAction(StepKind kind) {
 
 // Steps that lead to the end of a VM.
 bool IsRemoval(StepKind kind) {
-  return kind == StepKind::kMarkBroken || kind == StepKind::kStartDrain ||
-         kind == StepKind::kDelete;
+  return kind == StepKind::kMarkBroken || kind == StepKind::kMarkUnhealthy ||
+         kind == StepKind::kStartDrain || kind == StepKind::kDelete;
+}
+
+std::string CauseOfBroken(const VmView& view) {
+  return std::string(view.start_failure.has_value() ? cause::kStart : cause::kJoin);
+}
+
+void FailIfStuck(const VmView& view, const PoolSnapshot& snapshot, Outcome* outcome) {
+  if (outcome->state != OutcomeState::kPending || !IsStuckInDeletion(view.vm, snapshot.now)) return;
+  outcome->state = OutcomeState::kFailed;
+  outcome->error = base::Unavailable("the VM is stuck: it has been terminating for more than " +
+                                     base::FormatGoDuration(DeletionPatience(view.vm)) +
+                                     "; its finalizers are Harvester's to remove");
 }
 
 bool IsAnswer(const absl::Status& status) { return !absl::IsCancelled(status); }
@@ -53,23 +65,28 @@ PoolSnapshot PoolLoop::BaseSnapshot() const {
   return snapshot;
 }
 
-absl::StatusOr<PoolSnapshot> PoolLoop::Observe(const runtime::Context& context, bool allocations) {
-  Observer observer(tools_.nomad(), tools_.vms, tools_.nodes, tools_.memory, tools_.logger);
-  Observer::Wanted wanted;
-  wanted.allocations = allocations;
-  return observer.Observe(context, BaseSnapshot(), wanted);
+Observer PoolLoop::MakeObserver() const {
+  return {tools_.nomad(), tools_.vms, tools_.nodes, tools_.memory, tools_.logger};
 }
 
-absl::StatusOr<PoolSnapshot> PoolLoop::Settle(const runtime::Context& context, bool allocations) {
+absl::StatusOr<PoolSnapshot> PoolLoop::Observe(const runtime::Context& context) {
+  return MakeObserver().Observe(context, BaseSnapshot(), {});
+}
+
+absl::Status PoolLoop::ReadAllocations(const runtime::Context& context, PoolSnapshot* snapshot) {
+  return MakeObserver().ReadAllocations(context, snapshot);
+}
+
+absl::StatusOr<PoolSnapshot> PoolLoop::Settle(const runtime::Context& context) {
   for (int pass = 0; pass < kSettlePasses; ++pass) {
-    NH_ASSIGN_OR_RETURN(PoolSnapshot snapshot, Observe(context, allocations));
+    NH_ASSIGN_OR_RETURN(PoolSnapshot snapshot, Observe(context));
     if (!snapshot.nomad_readable) {
       return base::Unavailable("Nomad cannot be read: " + snapshot.nomad_problem);
     }
     std::vector<Work> repairs = WorkOf(snapshot);
     std::erase_if(repairs, [](const Work& work) { return !IsRepair(work.step.kind); });
     if (repairs.empty()) return snapshot;
-    Act(context, snapshot, repairs);
+    NH_RETURN_IF_ERROR(Act(context, snapshot, repairs));
     NH_RETURN_IF_ERROR(context.Sleep(kPause));
   }
   return base::Unavailable("roll-backs of earlier removals do not come to an end; see the log");
@@ -89,6 +106,7 @@ void PoolLoop::FailCreation(const std::string& vm, const absl::Status& why) {
   // A request whose outcome is unknown may yet bring the VM; the next look tells. If it does not
   // come, its Secret is garbage.
   outcome.state = OutcomeState::kFailed;
+  failed_[std::string(cause::kCreate)].insert(vm);
   sweep_due_ = true;
 }
 
@@ -128,6 +146,7 @@ void PoolLoop::Say(const Step& step, const VmView& view, const absl::Status& out
                                                             {"why", step.reason},
                                                             {"action_id", action},
                                                             {"error", outcome}});
+    tools_.Tell({.vm = view.vm.name, .step = step, .outcome = outcome});
     return;
   }
   const log::Level level = step.kind == StepKind::kReport ? log::Level::kWarn
@@ -140,10 +159,24 @@ void PoolLoop::Say(const Step& step, const VmView& view, const absl::Status& out
                      {"why", step.reason},
                      {"node_id", step.node_id},
                      {"action_id", action}});
+  // An act is told once it is done. A VM that is still to join is nobody's concern.
+  if (step.kind == StepKind::kReport || (step.kind == StepKind::kWait && view.vm.has_mark)) {
+    tools_.Tell({.vm = view.vm.name, .step = step});
+  }
 }
 
-bool PoolLoop::Act(const runtime::Context& context, const PoolSnapshot& snapshot,
-                   const std::vector<Work>& work) {
+absl::Status PoolLoop::WriteAhead(const runtime::Context& context, const PoolSnapshot& snapshot,
+                                  const std::vector<Work>& actions) {
+  std::vector<Intent> intents;
+  for (const Work& item : actions) intents.push_back({&snapshot.vms[item.vm], item.step.kind});
+  const PoolRecord before = tools_.lease.record();
+  const PoolRecord needed =
+      RecordBefore(before, snapshot, intents, resuming_, NewActionId(tools_.random));
+  return needed == before ? absl::OkStatus() : tools_.lease.Store(context, needed);
+}
+
+absl::StatusOr<bool> PoolLoop::Act(const runtime::Context& context, const PoolSnapshot& snapshot,
+                                   const std::vector<Work>& work) {
   std::vector<Work> actions;
   for (const Work& item : work) {
     if (IsAction(item.step.kind)) {
@@ -152,6 +185,7 @@ bool PoolLoop::Act(const runtime::Context& context, const PoolSnapshot& snapshot
       Say(item.step, snapshot.vms[item.vm], absl::OkStatus());
     }
   }
+  NH_RETURN_IF_ERROR(WriteAhead(context, snapshot, actions));
   // Said before the effect, in order; the results after it.
   for (const Work& item : actions) Say(item.step, snapshot.vms[item.vm], absl::OkStatus());
   const std::vector<absl::Status> results = runtime::ForEachBounded(
@@ -159,13 +193,23 @@ bool PoolLoop::Act(const runtime::Context& context, const PoolSnapshot& snapshot
         return CarryOut(context, tools_, actions[i].step, snapshot.vms[actions[i].vm], snapshot);
       });
   bool effective = false;
+  bool met_others = false;  // somebody changed what the step rests on: it is judged anew at once
   for (std::size_t i = 0; i < results.size(); ++i) {
+    const VmView& view = snapshot.vms[actions[i].vm];
     if (results[i].ok()) {
       effective = true;
-    } else if (IsAnswer(results[i]) && !kube::IsConflict(results[i])) {
-      Say(actions[i].step, snapshot.vms[actions[i].vm], results[i]);
+      tools_.Tell({.vm = view.vm.name, .step = actions[i].step});
+      if (actions[i].step.kind == StepKind::kMarkBroken) {
+        failed_[CauseOfBroken(view)].insert(view.vm.name);
+      }
+    } else if (kube::IsConflict(results[i])) {
+      met_others = true;
+    } else if (IsAnswer(results[i])) {
+      Say(actions[i].step, view, results[i]);
+      if (refused_.ok()) refused_ = results[i];
     }
   }
+  if (effective || met_others) refused_ = absl::OkStatus();
   if (effective) last_event_ = snapshot.now;
   return !actions.empty();
 }
@@ -182,8 +226,10 @@ bool PoolLoop::Purge(const runtime::Context& context, const PoolSnapshot& snapsh
     tools_.logger.Info("Purging the node of a VM that is gone",
                        {{"vm", mark->vm}, {"node_id", node.id}, {"action_id", mark->action}});
     const absl::Status purged = PurgeNode(context, tools_, node, snapshot);
+    tools_.Tell({.kind = Deed::Kind::kPurge, .vm = mark->vm, .object = node.id, .outcome = purged});
     if (!purged.ok()) {
       tools_.logger.Warn("Could not purge a node", {{"node_id", node.id}, {"error", purged}});
+      if (refused_.ok()) refused_ = purged;
     }
     acted = true;
   }
@@ -214,6 +260,7 @@ void PoolLoop::TrackCreation(const std::string& name, const VmView* view,
     outcome->text = NextStep(*view, snapshot).reason;
     // Removed in a moment, or kept and reported: either way it was not delivered.
     outcome->state = OutcomeState::kFailed;
+    failed_[CauseOfBroken(*view)].insert(name);
     outcome->error = view->start_failure.has_value()
                          ? base::FailedPrecondition(outcome->text)
                          : absl::Status(absl::StatusCode::kDeadlineExceeded, outcome->text);
@@ -223,6 +270,7 @@ void PoolLoop::TrackCreation(const std::string& name, const VmView* view,
   if (harvester::HasJoined(view->vm) || no_deadline) {
     outcome->state = OutcomeState::kDone;
     outcome->error = absl::OkStatus();
+    for (auto& [cause, vms] : failed_) vms.erase(name);
     tools_.logger.Info(
         "A new VM is delivered",
         {{"vm", name}, {"node_id", view->vm.joined_node_id}, {"action_id", view->vm.action_id}});
@@ -230,30 +278,6 @@ void PoolLoop::TrackCreation(const std::string& name, const VmView* view,
   }
   // There after all, although its POST got no answer.
   if (outcome->state == OutcomeState::kFailed) outcome->state = OutcomeState::kPending;
-}
-
-void PoolLoop::NoteTerminating(const VmView& view) {
-  const auto [entry, added] = terminating_.try_emplace(
-      view.vm.name, Terminating{.uid = view.vm.uid, .since = tools_.clock.Now()});
-  if (entry->second.uid != view.vm.uid) {
-    entry->second = {.uid = view.vm.uid, .since = tools_.clock.Now()};
-  }
-}
-
-bool PoolLoop::IsStuck(const VmView& view) const {
-  const auto found = terminating_.find(view.vm.name);
-  return found != terminating_.end() && found->second.uid == view.vm.uid &&
-         tools_.clock.Now() - found->second.since >= view.vm.termination_grace + kStuckAfterGrace;
-}
-
-void PoolLoop::FailIfStuck(const VmView& view, Outcome* outcome) {
-  NoteTerminating(view);
-  if (outcome->state != OutcomeState::kPending || !IsStuck(view)) return;
-  outcome->state = OutcomeState::kFailed;
-  outcome->error =
-      base::Unavailable("the VM is stuck: it has been terminating for more than " +
-                        base::FormatGoDuration(view.vm.termination_grace + kStuckAfterGrace) +
-                        "; its finalizers are Harvester's to remove");
 }
 
 void PoolLoop::TrackRemoval(const std::string& name, const VmView* view,
@@ -267,7 +291,7 @@ void PoolLoop::TrackRemoval(const std::string& name, const VmView* view,
     return;
   }
   if (harvester::IsTerminating(view->vm)) {
-    FailIfStuck(*view, outcome);
+    FailIfStuck(*view, snapshot, outcome);
     return;
   }
   const Step step = NextStep(*view, snapshot);
@@ -307,7 +331,6 @@ void PoolLoop::Track(const PoolSnapshot& snapshot) {
     if (view.vm.pool != tools_.key.pool) continue;
     present[view.vm.name] = &view;
     if (view.member && view.vm.has_mark) marked_seen_.insert(view.vm.name);
-    if (view.vm.has_mark && harvester::IsTerminating(view.vm)) NoteTerminating(view);
   }
   for (auto it = marked_seen_.begin(); it != marked_seen_.end();) {
     const auto found = present.find(*it);
@@ -326,7 +349,8 @@ void PoolLoop::Track(const PoolSnapshot& snapshot) {
     const VmView* view = found == present.end() ? nullptr : found->second;
     if (outcome.creation) {
       TrackCreation(name, view, snapshot, &outcome);
-      if (view != nullptr && harvester::IsTerminating(view->vm)) FailIfStuck(*view, &outcome);
+      if (view != nullptr && harvester::IsTerminating(view->vm))
+        FailIfStuck(*view, snapshot, &outcome);
     } else if (returns_.contains(name)) {
       TrackReturn(view, snapshot, &outcome);
     } else {
@@ -337,6 +361,7 @@ void PoolLoop::Track(const PoolSnapshot& snapshot) {
 
 absl::Status PoolLoop::Sweep(const runtime::Context& context) {
   SweepScope scope;
+  scope.look_only = looking_;
   scope.deleted = gone_;
   for (const auto& [name, outcome] : outcomes_) {
     if (outcome.creation && outcome.state == OutcomeState::kPending) {
@@ -373,10 +398,7 @@ bool PoolLoop::ScaleIsDone(const PoolSnapshot& snapshot) const {
     for (const VmView& view : snapshot.vms) {
       if (view.vm.name != name) continue;
       const Step step = NextStep(view, snapshot);
-      const bool stuck =
-          terminating_.contains(name) && tools_.clock.Now() - terminating_.at(name).since >=
-                                             view.vm.termination_grace + kStuckAfterGrace;
-      if (step.kind != StepKind::kReport && !stuck) return false;
+      if (step.kind != StepKind::kReport && !IsStuckInDeletion(view.vm, snapshot.now)) return false;
     }
   }
   return until_accepted_ || (gone_.empty() && !AwaitsPurge(snapshot));
@@ -388,12 +410,9 @@ bool PoolLoop::ResumptionIsDone(const PoolSnapshot& snapshot) const {
     if (view.vm.pool != tools_.key.pool || !view.member) continue;
     const Step step = NextStep(view, snapshot);
     if (IsAction(step.kind)) return false;
-    if (view.vm.has_mark && !IsOtherRegion(view.vm, snapshot.region)) {
-      const auto found = terminating_.find(view.vm.name);
-      const bool stuck =
-          found != terminating_.end() &&
-          tools_.clock.Now() - found->second.since >= view.vm.termination_grace + kStuckAfterGrace;
-      if (!stuck) return false;
+    if (view.vm.has_mark && !IsOtherRegion(view.vm, snapshot.region) &&
+        !IsStuckInDeletion(view.vm, snapshot.now)) {
+      return false;
     }
   }
   return true;
@@ -414,13 +433,13 @@ absl::Status PoolLoop::Wait(const runtime::Context& context, bool acted, bool re
 }
 
 absl::StatusOr<PoolLoop::PassResult> PoolLoop::Pass(const runtime::Context& context) {
-  Observer observer(tools_.nomad(), tools_.vms, tools_.nodes, tools_.memory, tools_.logger);
-  auto snapshot = observer.Observe(context, BaseSnapshot(), next_look_);
+  auto snapshot = MakeObserver().Observe(context, BaseSnapshot(), next_look_);
   NH_RETURN_IF_ERROR(context.Check());
   NH_RETURN_IF_ERROR(snapshot);
   Track(*snapshot);
-  PassResult result{.acted = Act(context, *snapshot, WorkOf(*snapshot)),
-                    .readable = snapshot->nomad_readable};
+  refused_ = absl::OkStatus();
+  NH_ASSIGN_OR_RETURN(const bool acted, Act(context, *snapshot, WorkOf(*snapshot)));
+  PassResult result{.acted = acted, .readable = snapshot->nomad_readable};
   if (result.readable && Purge(context, *snapshot)) result.acted = true;
   if (!gone_.empty() || sweep_due_) {
     result.swept = Sweep(context);
@@ -450,22 +469,61 @@ absl::Status PoolLoop::RunScale(const runtime::Context& context, bool until_acce
   }
 }
 
+void PoolLoop::CloseRecord(const runtime::Context& context) {
+  if (!last_snapshot_.has_value()) return;
+  RunSummary run{
+      .last = *last_snapshot_, .last_event = last_event_, .remembered = tools_.lease.used()};
+  bool removal_failed = false;
+  for (const auto& [name, outcome] : outcomes_) {
+    const bool done = outcome.state == OutcomeState::kDone;
+    const bool failed = outcome.state == OutcomeState::kFailed;
+    if (outcome.creation) {
+      if (outcome.seen) run.seen.insert(name);
+      run.created = run.created || done;
+      // It came and went without a cause that we know.
+      const bool explained =
+          std::any_of(failed_.begin(), failed_.end(),
+                      [&vm = name](const auto& failures) { return failures.second.contains(vm); });
+      if (failed && !explained) run.failures.insert(std::string(cause::kCreate));
+    } else if (!returns_.contains(name)) {
+      run.removed = run.removed || done;
+      removal_failed = removal_failed || failed;
+    }
+  }
+  for (const auto& [cause, vms] : failed_) {
+    if (!vms.empty()) run.failures.insert(cause);
+  }
+  if (removal_failed && !run.removed) run.failures.insert(std::string(cause::kRemove));
+  const PoolRecord before = tools_.lease.record();
+  const PoolRecord after = RecordAfter(before, run);
+  if (after == before) return;
+  const absl::Status stored = tools_.lease.Store(context, after);
+  if (!stored.ok()) {
+    tools_.logger.Warn("Could not write the pool's record", {{"error", stored}});
+  }
+}
+
 absl::Status PoolLoop::RunResumption(const runtime::Context& context) {
   sweep_due_ = true;
+  resuming_ = true;
   for (int failures = 0;;) {
     const auto pass = Pass(context);
     NH_RETURN_IF_ERROR(context.Check());
     const absl::Status trouble = !pass.ok() ? pass.status()
                                  : !pass->readable
                                      ? base::Unavailable(last_snapshot_->nomad_problem)
-                                     : pass->swept;
+                                 : !refused_.ok() ? refused_
+                                                  : pass->swept;
     failures = trouble.ok() ? 0 : failures + 1;
     if (failures >= kResumptionFailures) return trouble;
     if (!pass.ok()) {
       NH_RETURN_IF_ERROR(context.Sleep(kFirstWait));
       continue;
     }
-    if (!pass->acted && trouble.ok() && ResumptionIsDone(*last_snapshot_)) return absl::OkStatus();
+    if (!pass->acted && trouble.ok() && ResumptionIsDone(*last_snapshot_)) {
+      CloseRecord(context);
+      return absl::OkStatus();
+    }
     if (!pass->acted && RemovalsWait(*last_snapshot_)) {
       return base::Unavailable(
           "too many VMs have lost their Nomad nodes at once: nothing is removed");

@@ -37,11 +37,13 @@ class PoolLoop {
   PoolLoop(PoolTools tools, std::optional<config::PoolPolicy> policy);
 
   // Observes without acting.
-  absl::StatusOr<PoolSnapshot> Observe(const runtime::Context& context, bool allocations);
+  absl::StatusOr<PoolSnapshot> Observe(const runtime::Context& context);
+  // Adds what a selection by load needs; one request.
+  absl::Status ReadAllocations(const runtime::Context& context, PoolSnapshot* snapshot);
 
   // Carries out repairs (roll-backs, their drains) until none is due, so that a plan can be made
   // (rule C14). Returns the snapshot that shows none.
-  absl::StatusOr<PoolSnapshot> Settle(const runtime::Context& context, bool allocations);
+  absl::StatusOr<PoolSnapshot> Settle(const runtime::Context& context);
 
   // What this run has to see through, besides everything that is marked.
   void ExpectCreation(const std::string& vm);
@@ -49,6 +51,9 @@ class PoolLoop {
   void ExpectReturn(const std::string& vm);
   void FailCreation(const std::string& vm, const absl::Status& why);
   void FailRemoval(const std::string& vm, const absl::Status& why);
+
+  // VMs that are gone by now: what they left behind is swept.
+  void SweepAfter(const std::set<std::string>& vms) { gone_.insert(vms.begin(), vms.end()); }
 
   // Removals go on although more VMs lost their nodes at once than rule C15 allows: a fresh Scale
   // after its patience is over.
@@ -60,9 +65,15 @@ class PoolLoop {
   absl::Status RunScale(const runtime::Context& context, bool until_accepted);
 
   // Runs until nothing is left to do in this pool for now: finishes marks, undoes drains, records
-  // joins, removes what is broken, sweeps, purges. Ends early (UNAVAILABLE) if a system does not
-  // answer: the next Status calls again.
+  // joins, removes what is broken, sweeps, purges. Ends early if a system does not answer
+  // (UNAVAILABLE) or refuses what is to be done: the next Status calls again.
   absl::Status RunResumption(const runtime::Context& context);
+  // Tells what RunResumption would begin with, as deeds that were not done. Only reads.
+  absl::Status Foresee(const runtime::Context& context);
+
+  // After a run that ended well: closes the action on the pool's Lease and keeps what failed. One
+  // request, or none if nothing changes.
+  void CloseRecord(const runtime::Context& context);
 
   const std::map<std::string, Outcome>& outcomes() const { return outcomes_; }
   // The API server's time of the newest action that took effect in this run.
@@ -80,17 +91,17 @@ class PoolLoop {
     bool readable = false;  // Nomad was
     absl::Status swept;
   };
-  struct Terminating {
-    std::string uid;
-    base::MonoTime since{};
-  };
 
   PoolSnapshot BaseSnapshot() const;
+  Observer MakeObserver() const;
   std::vector<Work> WorkOf(const PoolSnapshot& snapshot) const;
   bool RemovalsWait(const PoolSnapshot& snapshot) const;
-  // True if at least one step was carried out or tried.
-  bool Act(const runtime::Context& context, const PoolSnapshot& snapshot,
-           const std::vector<Work>& work);
+  // True if at least one step was carried out or tried. An error: the pool's record, which has to
+  // stand first, could not be stored, and nothing was done.
+  absl::StatusOr<bool> Act(const runtime::Context& context, const PoolSnapshot& snapshot,
+                           const std::vector<Work>& work);
+  absl::Status WriteAhead(const runtime::Context& context, const PoolSnapshot& snapshot,
+                          const std::vector<Work>& actions);
   bool Purge(const runtime::Context& context, const PoolSnapshot& snapshot);
   void Track(const PoolSnapshot& snapshot);
   void TrackCreation(const std::string& name, const VmView* view, const PoolSnapshot& snapshot,
@@ -98,9 +109,6 @@ class PoolLoop {
   void TrackRemoval(const std::string& name, const VmView* view, const PoolSnapshot& snapshot,
                     Outcome* outcome);
   void TrackReturn(const VmView* view, const PoolSnapshot& snapshot, Outcome* outcome);
-  void NoteTerminating(const VmView& view);
-  bool IsStuck(const VmView& view) const;
-  void FailIfStuck(const VmView& view, Outcome* outcome);
   absl::Status Sweep(const runtime::Context& context);
   bool AwaitsPurge(const PoolSnapshot& snapshot) const;
   bool ScaleIsDone(const PoolSnapshot& snapshot) const;
@@ -117,14 +125,17 @@ class PoolLoop {
   std::set<std::string> marked_seen_;             // names that were seen marked in this run
   std::set<std::string> gone_;                    // of those, that no longer exist: to be swept
   std::map<std::string, base::MonoTime> gone_since_;
-  std::map<std::string, Terminating> terminating_;
+  std::map<std::string, std::set<std::string>> failed_;  // cause of back_off.h → VMs
   std::optional<base::WallTime> last_event_;
   std::optional<PoolSnapshot> last_snapshot_;
   Observer::Wanted next_look_;
+  absl::Status refused_;  // the last pass tried something and nothing of it took effect: why
   int idle_passes_ = 0;
   bool sweep_due_ = false;
   bool despite_mass_loss_ = false;
   bool until_accepted_ = false;
+  bool resuming_ = false;
+  bool looking_ = false;
 };
 
 }  // namespace nomad_harvester::scaling

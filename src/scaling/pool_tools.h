@@ -8,6 +8,7 @@
 #include "nomad_harvester/runtime/random.h"
 #include "nomad_harvester/runtime/workers.h"
 #include "nomad_harvester/scaling/clients.h"
+#include "nomad_harvester/scaling/deed.h"
 #include "nomad_harvester/scaling/observer.h"
 #include "nomad_harvester/scaling/pool_lease.h"
 #include "nomad_harvester/scaling/snapshot.h"
@@ -26,7 +27,11 @@ struct PoolTools {
   runtime::Random& random;
   runtime::Executor& executor;
   log::Logger logger;
+  DeedListener deeds = nullptr;
 
+  void Tell(const Deed& deed) const {
+    if (deeds) deeds(deed);
+  }
   const nomad::NomadClient& nomad() const { return *clients.nomad; }
   std::size_t parallelism() const {
     return static_cast<std::size_t>(clients.config->max_concurrency);

@@ -8,14 +8,11 @@
 #include "nomad_harvester/kube/access.h"
 
 #include "actor.h"
+#include "back_off.h"
 #include "victims.h"
 
 namespace nomad_harvester::scaling {
 namespace {
-
-constexpr char kCreateCause[] = "create";
-constexpr base::Duration kFirstBackOff = std::chrono::seconds(30);
-constexpr base::Duration kLongestBackOff = std::chrono::minutes(30);
 
 struct Right {
   const char* verb;
@@ -37,12 +34,6 @@ const VmView* FindVm(const PoolSnapshot& snapshot, const std::string& name) {
     if (view.vm.name == name) return &view;
   }
   return nullptr;
-}
-
-base::Duration BackOffAfter(std::int64_t failures) {
-  base::Duration wait = kFirstBackOff;
-  for (std::int64_t i = 1; i < failures && wait < kLongestBackOff; ++i) wait *= 2;
-  return std::min(wait, kLongestBackOff);
 }
 
 }  // namespace
@@ -70,13 +61,17 @@ absl::StatusOr<ScalePlan> ScaleCall::Plan(const PoolSnapshot& snapshot) const {
   return PlanScale(snapshot, request_.count, {.own_node_id = request_.own_node_id});
 }
 
-absl::Status ScaleCall::CheckReadJob(const runtime::Context& context, const ScalePlan& plan) const {
+absl::Status ScaleCall::CheckReadJob(const runtime::Context& context, const ScalePlan& plan,
+                                     const PoolSnapshot& snapshot) const {
   if (plan.direction != Direction::kIn ||
       !nodepool::NeedsAllocations(ToStrategy(policy_.selector)) ||
       tools_.clients.config->allow_unverified_read_job) {
     return absl::OkStatus();
   }
-  NH_ASSIGN_OR_RETURN(const nomad::ReadJob sight, tools_.nomad().ProbeReadJob(context));
+  nomad::ReadJob sight = nomad::ReadJob::kNot;
+  if (!snapshot.blind) {
+    NH_ASSIGN_OR_RETURN(sight, tools_.nomad().JudgeReadJob(context));
+  }
   if (sight == nomad::ReadJob::kEverywhere) return absl::OkStatus();
   return base::FailedPrecondition(
       std::string("node_selector_strategy: ") +
@@ -117,29 +112,33 @@ absl::Status ScaleCall::CheckRights(const runtime::Context& context, const Scale
                       "the token may not, in namespace " + tools_.key.ns + ": " + missing);
 }
 
-absl::Status ScaleCall::CheckBackOff(const ScalePlan& plan, base::WallTime now) const {
-  if (plan.create.empty()) return absl::OkStatus();
-  const PoolRecord record = tools_.lease.record();
-  const auto entry = record.back_off.find(kCreateCause);
-  if (entry == record.back_off.end() || now >= entry->second.retry_at) return absl::OkStatus();
-  return absl::Status(absl::StatusCode::kResourceExhausted,
-                      "creation failed " + std::to_string(entry->second.failures) +
-                          " times in a row and is tried again at " +
-                          base::FormatRfc3339(entry->second.retry_at) + ", in " +
-                          base::FormatGoDuration(std::chrono::ceil<std::chrono::seconds>(
-                              entry->second.retry_at - now)));
+// Creation that has to wait leaves the plan; what is left of it is taking back, if anything.
+absl::Status ScaleCall::CheckBackOff(ScalePlan* plan, base::WallTime now) {
+  const harvester::BackOff back_off = tools_.lease.record().back_off;
+  if (plan->direction == Direction::kIn) return CheckRemoval(back_off, now);
+  if (plan->create.empty()) return absl::OkStatus();
+  const absl::Status waits = CheckCreation(back_off, now);
+  if (!waits.ok()) {
+    // A broken image must not stop it (rule C12).
+    if (plan->take_back.empty()) return waits;
+    deferred_ = waits;
+    plan->create.clear();
+    return absl::OkStatus();
+  }
+  if (CreationCircuitIsOpen(back_off) && plan->create.size() > 1) {
+    tools_.logger.Warn("New VMs have failed several times in a row: one is tried alone",
+                       {{"action_id", action_id_}, {"wanted", plan->create.size()}});
+    plan->to -= static_cast<std::int64_t>(plan->create.size()) - 1;
+    plan->create.resize(1);
+    plan->capped = true;
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ScaleCall::Preflight(const runtime::Context& context, ScalePlan* wanted,
                                   const PoolSnapshot& snapshot) {
   ScalePlan& plan = *wanted;
-  const absl::Status backs_off = CheckBackOff(plan, snapshot.now);
-  if (!backs_off.ok()) {
-    // Taking back needs no creation: a broken image must not stop it (rule C12).
-    if (plan.take_back.empty()) return backs_off;
-    deferred_ = backs_off;
-    plan.create.clear();
-  }
+  NH_RETURN_IF_ERROR(CheckBackOff(&plan, snapshot.now));
   NH_RETURN_IF_ERROR(CheckRights(context, plan));
   if (plan.direction == Direction::kIn && !memory_->mass_loss_over) {
     const MassLoss loss = FindMassLoss(snapshot);
@@ -205,13 +204,14 @@ void ScaleCall::TakeBack(const runtime::Context& context, const ScalePlan& plan,
 }
 
 void ScaleCall::MarkVictims(const runtime::Context& context, const ScalePlan& plan,
-                            const PoolSnapshot& snapshot) {
+                            PoolSnapshot snapshot) {
+  snapshot.action = tools_.lease.record().action;
   const std::vector<absl::Status> results = runtime::ForEachBounded(
       context, tools_.executor, plan.remove.size(), tools_.parallelism(), [&](std::size_t i) {
         const VmView* view = FindVm(snapshot, plan.remove[i].vm);
         return view == nullptr ? base::Internal("VM vanished from the plan")
-                               : MarkForRemoval(context, tools_, action_id_, plan.remove[i].node_id,
-                                                *view, snapshot);
+                               : MarkAndDrain(context, tools_, action_id_, plan.remove[i].node_id,
+                                              *view, snapshot);
       });
   for (std::size_t i = 0; i < results.size(); ++i) {
     const PlannedRemoval& removal = plan.remove[i];
@@ -234,59 +234,23 @@ void ScaleCall::MarkVictims(const runtime::Context& context, const ScalePlan& pl
 
 void ScaleCall::Create(const runtime::Context& context, const ScalePlan& plan) {
   for (const PlannedCreation& creation : plan.create) loop_.ExpectCreation(creation.name);
+  std::vector<absl::Status> owned(plan.create.size());
   const std::vector<absl::Status> results = runtime::ForEachBounded(
       context, tools_.executor, plan.create.size(), tools_.parallelism(), [&](std::size_t i) {
         tools_.logger.Info("Creating a VM",
                            {{"vm", plan.create[i].name}, {"action_id", plan.create[i].action_id}});
-        return CreateVm(context, tools_, *creation_, plan.create[i]);
+        if (plan.create[i].action_id != action_id_) {
+          NH_RETURN_IF_ERROR(ClearLeftoverSecret(context, tools_, plan.create[i].name));
+        }
+        return CreateVm(context, tools_, *creation_, plan.create[i], &owned[i]);
       });
   for (std::size_t i = 0; i < results.size(); ++i) {
+    unowned_ = unowned_ || !owned[i].ok();
     if (results[i].ok()) continue;
     tools_.logger.Warn("Could not create a VM", {{"vm", plan.create[i].name},
                                                  {"action_id", plan.create[i].action_id},
                                                  {"error", results[i]}});
     loop_.FailCreation(plan.create[i].name, results[i]);
-  }
-}
-
-// Names whose VM was seen leave for good; an action with nothing unfinished leaves the Lease.
-void ScaleCall::CloseAction(const runtime::Context& context) {
-  PoolRecord record = tools_.lease.record();
-  bool failed = false;
-  bool created = false;
-  if (record.action.has_value()) {
-    for (const auto& [name, outcome] : loop_.outcomes()) {
-      if (!outcome.creation) continue;
-      if (outcome.seen) record.action->create.erase(name);
-      failed = failed || outcome.state == OutcomeState::kFailed;
-      created = created || outcome.state == OutcomeState::kDone;
-    }
-    std::set<std::string> unfinished;
-    for (const auto& [name, id] : record.action->create) unfinished.insert(name);
-    if (loop_.last_snapshot().has_value()) {
-      for (const VmView& view : loop_.last_snapshot()->vms) {
-        if (view.vm.pool == tools_.key.pool && view.vm.has_mark) unfinished.insert(view.vm.name);
-      }
-    }
-    record.action->names = unfinished;
-    if (unfinished.empty()) record.action.reset();
-  }
-  const base::WallTime now =
-      loop_.last_snapshot().has_value() ? loop_.last_snapshot()->now : context.clock().WallNow();
-  if (failed) {
-    harvester::BackOffEntry& entry = record.back_off[kCreateCause];
-    ++entry.failures;
-    entry.retry_at = now + BackOffAfter(entry.failures);
-  } else if (created) {
-    record.back_off.erase(kCreateCause);
-  }
-  if (loop_.last_event().has_value() || created) {
-    record.last_event =
-        std::max(record.last_event.value_or(base::WallTime{}), loop_.last_event().value_or(now));
-  }
-  const absl::Status stored = tools_.lease.Store(context, record);
-  if (!stored.ok()) {
-    tools_.logger.Warn("Could not write the pool's record", {{"error", stored}});
   }
 }
 
@@ -340,9 +304,9 @@ absl::Status ScaleCall::Act(const runtime::Context& context, const ScalePlan& pl
 }
 
 absl::Status ScaleCall::Run(const runtime::Context& context) {
-  NH_ASSIGN_OR_RETURN(PoolSnapshot snapshot, loop_.Settle(context, false));
+  NH_ASSIGN_OR_RETURN(PoolSnapshot snapshot, loop_.Settle(context));
   if (NeedsAllocations(snapshot)) {
-    NH_ASSIGN_OR_RETURN(snapshot, loop_.Settle(context, true));
+    NH_RETURN_IF_ERROR(loop_.ReadAllocations(context, &snapshot));
   }
   auto planned = Plan(snapshot);
   if (!planned.ok()) return planned.status();
@@ -354,12 +318,14 @@ absl::Status ScaleCall::Run(const runtime::Context& context) {
                                  {"capped", plan.capped},
                                  {"plan", Describe(plan)}});
   if (plan.direction == Direction::kNone) return absl::OkStatus();
-  NH_RETURN_IF_ERROR(CheckReadJob(context, plan));
+  NH_RETURN_IF_ERROR(CheckReadJob(context, plan, snapshot));
   NH_RETURN_IF_ERROR(Preflight(context, &plan, snapshot));
   NH_RETURN_IF_ERROR(StoreAction(context, &plan, snapshot));
+  leaves_work_ = true;
   const absl::Status loop = Act(context, plan, snapshot);
-  if (loop.ok()) CloseAction(context);
+  if (loop.ok()) loop_.CloseRecord(context);
   absl::Status verdict = Verdict(loop);
+  leaves_work_ = unowned_ || !verdict.ok();
   if (verdict.ok()) verdict = deferred_;
   tools_.logger.Log(
       verdict.ok() ? log::Level::kInfo : log::Level::kWarn, "Scaled",
@@ -368,12 +334,12 @@ absl::Status ScaleCall::Run(const runtime::Context& context) {
 }
 
 absl::Status ScaleCall::DryRun(const runtime::Context& context) {
-  NH_ASSIGN_OR_RETURN(PoolSnapshot snapshot, loop_.Observe(context, false));
+  NH_ASSIGN_OR_RETURN(PoolSnapshot snapshot, loop_.Observe(context));
   if (!snapshot.nomad_readable) {
     return base::Unavailable("Nomad cannot be read: " + snapshot.nomad_problem);
   }
   if (NeedsAllocations(snapshot)) {
-    NH_ASSIGN_OR_RETURN(snapshot, loop_.Observe(context, true));
+    NH_RETURN_IF_ERROR(loop_.ReadAllocations(context, &snapshot));
   }
   NH_ASSIGN_OR_RETURN(const ScalePlan plan, Plan(snapshot));
   tools_.logger.Info("Dry run: nothing is changed", {{"reason", request_.reason},

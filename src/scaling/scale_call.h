@@ -35,13 +35,17 @@ class ScaleCall {
   // Only reads; logs what Run would do (rule C13).
   absl::Status DryRun(const runtime::Context& context);
   std::optional<base::WallTime> last_event() const { return loop_.last_event(); }
+  // Something that the lists of Status do not show may be left of it, such as a Secret: it acted,
+  // and did not end well.
+  bool leaves_work() const { return leaves_work_; }
 
  private:
   absl::StatusOr<ScalePlan> Plan(const PoolSnapshot& snapshot) const;
   bool NeedsAllocations(const PoolSnapshot& snapshot) const;
-  absl::Status CheckReadJob(const runtime::Context& context, const ScalePlan& plan) const;
+  absl::Status CheckReadJob(const runtime::Context& context, const ScalePlan& plan,
+                            const PoolSnapshot& snapshot) const;
   absl::Status CheckRights(const runtime::Context& context, const ScalePlan& plan) const;
-  absl::Status CheckBackOff(const ScalePlan& plan, base::WallTime now) const;
+  absl::Status CheckBackOff(ScalePlan* plan, base::WallTime now);
   // Everything that can refuse this action, before its first effect (rule C2).
   absl::Status Preflight(const runtime::Context& context, ScalePlan* plan,
                          const PoolSnapshot& snapshot);
@@ -51,10 +55,8 @@ class ScaleCall {
                    const PoolSnapshot& snapshot);
   void TakeBack(const runtime::Context& context, const ScalePlan& plan,
                 const PoolSnapshot& snapshot);
-  void MarkVictims(const runtime::Context& context, const ScalePlan& plan,
-                   const PoolSnapshot& snapshot);
+  void MarkVictims(const runtime::Context& context, const ScalePlan& plan, PoolSnapshot snapshot);
   void Create(const runtime::Context& context, const ScalePlan& plan);
-  void CloseAction(const runtime::Context& context);
   absl::Status Verdict(const absl::Status& loop) const;
 
   const PoolTools tools_;
@@ -64,6 +66,8 @@ class ScaleCall {
   const std::string action_id_;
   PoolLoop loop_;
   std::optional<CreationPlan> creation_;
+  bool unowned_ = false;  // a Secret has no owner yet
+  bool leaves_work_ = false;
   absl::Status deferred_;  // why creations were left out of a plan that takes VMs back
 };
 

@@ -13,6 +13,8 @@
 #include "nomad_harvester/scaling/status_report.h"
 
 #include "nlohmann/json.hpp"
+#include "read_only.h"
+#include "resumption.h"
 #include "scale_call.h"
 
 namespace nomad_harvester::scaling {
@@ -24,7 +26,6 @@ using runtime::Context;
 // Status answers this much before its deadline, so that the answer arrives in time.
 constexpr base::Duration kStatusMargin = std::chrono::milliseconds(250);
 constexpr base::Duration kStatusBudget = std::chrono::seconds(7);
-constexpr base::Duration kReleaseBudget = std::chrono::milliseconds(700);
 
 // What lasts from one SetConfig to the next and beyond: who acts, and what was seen.
 struct Pool {
@@ -37,13 +38,18 @@ struct Pool {
   base::Mutex mutex;
   ScaleMemory scale NH_GUARDED_BY(mutex);
   std::optional<config::PoolPolicy> policy NH_GUARDED_BY(mutex);
-  bool looked_at NH_GUARDED_BY(mutex) = false;  // the first resumption of the process has ended
+  // A resumption has ended since the start of the process and the last Scale that left something.
+  bool looked_at NH_GUARDED_BY(mutex) = false;
   std::int64_t last_count NH_GUARDED_BY(mutex) = 0;
   std::string last_reason NH_GUARDED_BY(mutex);
   std::string last_warning NH_GUARDED_BY(mutex);
   std::set<std::string> warned NH_GUARDED_BY(mutex);
   std::optional<base::MonoTime> mass_loss_since NH_GUARDED_BY(mutex);
   std::optional<base::WallTime> last_event NH_GUARDED_BY(mutex);
+  // VMs that nobody waits for any more, and those of them that went after all: what they leave
+  // behind is still ours to remove.
+  std::set<std::string> stuck NH_GUARDED_BY(mutex);
+  std::set<std::string> unswept NH_GUARDED_BY(mutex);
 };
 
 // One configuration and the Leases that are held under it.
@@ -51,15 +57,6 @@ struct Session {
   Clients clients;
   base::Mutex mutex;
   std::map<PoolKey, std::shared_ptr<PoolLease>> leases NH_GUARDED_BY(mutex);
-};
-
-// A permit that allows nothing: a dry run cannot write, whatever goes wrong above it.
-class ReadOnly final : public runtime::WritePermit {
- public:
-  absl::Status Check() const override {
-    return base::FailedPrecondition("a dry run does not write");
-  }
-  base::Duration AttemptLimit() const override { return base::Duration::max(); }
 };
 
 struct ActionMeta {
@@ -111,14 +108,12 @@ class Service final : public TargetService {
   void NoteReadiness(Pool& pool, const StatusReport& report);
   StatusInputs InputsFor(Session& session, Pool& pool, const PoolSnapshot& snapshot);
   void WakeResumption(const std::shared_ptr<Session>& session, const PoolSnapshot& snapshot);
+  void NoteStuck(Pool& pool, const PoolSnapshot& snapshot);
   void StartResumption(const std::shared_ptr<Session>& session, const std::shared_ptr<Pool>& pool);
   void Resume(Session& session, Pool& pool, const Context& context);
 
   absl::Status ScalePool(const Context& context, const std::shared_ptr<Session>& session,
                          Pool& pool, const config::PoolPolicy& policy, ScaleRequest request);
-  // Gives the Lease up unless the caller of the RPC went away: then nothing more happens until the
-  // next Status.
-  void EndHold(PoolLease& lease, const Context& context);
 
   const ServiceOptions options_;
   const runtime::CancelSource root_;
@@ -357,14 +352,33 @@ void Service::WakeResumption(const std::shared_ptr<Session>& session,
     if (pool->gate.Busy()) continue;
     PoolSnapshot own = snapshot;
     own.key.pool = name;
+    own.action = LeaseOf(*session, *pool)->record().action;
+    NoteStuck(*pool, own);
     bool first = false;
     {
       base::MutexLock lock(pool->mutex);
       own.policy = pool->policy;
-      first = !pool->looked_at;
+      first = !pool->looked_at || !pool->unswept.empty();
     }
     if (first || NeedsResumption(own)) StartResumption(session, pool);
   }
+}
+
+void Service::NoteStuck(Pool& pool, const PoolSnapshot& snapshot) {
+  std::set<std::string> stuck;
+  std::set<std::string> standing;
+  for (const VmView& view : snapshot.vms) {
+    standing.insert(view.vm.name);
+    if (view.vm.pool == pool.key.pool && view.vm.has_mark &&
+        IsStuckInDeletion(view.vm, snapshot.now)) {
+      stuck.insert(view.vm.name);
+    }
+  }
+  base::MutexLock lock(pool.mutex);
+  for (const std::string& name : pool.stuck) {
+    if (!standing.contains(name)) pool.unswept.insert(name);
+  }
+  pool.stuck = std::move(stuck);
 }
 
 void Service::StartResumption(const std::shared_ptr<Session>& session,
@@ -380,43 +394,33 @@ void Service::StartResumption(const std::shared_ptr<Session>& session,
   }
 }
 
-void Service::Resume(Session& session, Pool& pool, const Context& parent) {
+void Service::Resume(Session& session, Pool& pool, const Context& context) {
   const std::shared_ptr<PoolLease> lease = LeaseOf(session, pool);
   const log::Logger logger = options_.logger.With({{"pool", pool.key.ToString()}});
-  const runtime::CancelSource hold(parent);
-  const absl::Status acquired = lease->Acquire(hold.context(), LeaseUser::kResumption,
-                                               [&hold] { hold.Cancel(CancelReason::kLeaseLost); });
-  if (!acquired.ok()) {
-    logger.Debug("Background work waits for the pool's Lease", {{"error", acquired}});
-    return;
-  }
   std::optional<config::PoolPolicy> policy;
+  std::set<std::string> unswept;
   {
     base::MutexLock lock(pool.mutex);
     policy = pool.policy;
+    unswept = pool.unswept;
   }
   const harvester::VmStore vms(session.clients.kube, pool.key.ns);
-  const PoolTools tools = ToolsFor(session, pool, *lease, vms);
-  PoolLoop loop(tools, policy);
-  const Context guarded = hold.context().WithWritePermit(lease->permit());
-  const absl::Status done = loop.RunResumption(guarded);
-  logger.Log(done.ok() ? log::Level::kDebug : log::Level::kInfo, "Background work ended",
-             {{"outcome", done}});
-  {
-    base::MutexLock lock(pool.mutex);
-    if (done.ok()) pool.looked_at = true;
-    if (loop.last_event().has_value()) pool.last_event = loop.last_event();
-  }
-  EndHold(*lease, hold.context());
-}
-
-void Service::EndHold(PoolLease& lease, const Context& context) {
-  const bool client_left = context.cancel_reason() == CancelReason::kClient;
-  if (client_left) {
-    lease.StopRenewal();
+  const Resumed resumed =
+      ResumePool(context, ToolsFor(session, pool, *lease, vms), policy, unswept);
+  if (!resumed.lease.ok()) {
+    logger.Debug("Background work waits for the pool's Lease", {{"error", resumed.lease}});
     return;
   }
-  lease.Release(Context::Background(*options_.clock).WithTimeout(kReleaseBudget));
+  // A Scale that takes over is no news.
+  const bool quiet = resumed.outcome.ok() || resumed.interrupted;
+  logger.Log(quiet ? log::Level::kDebug : log::Level::kInfo, "Background work ended",
+             {{"outcome", resumed.outcome}});
+  base::MutexLock lock(pool.mutex);
+  if (resumed.outcome.ok()) {
+    pool.looked_at = true;
+    for (const std::string& name : unswept) pool.unswept.erase(name);
+  }
+  if (resumed.last_event.has_value()) pool.last_event = resumed.last_event;
 }
 
 absl::Status Service::Scale(const Context& context, const ScaleAction& action,
@@ -480,6 +484,7 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
   {
     base::MutexLock lock(pool.mutex);
     pool.scale = memory;
+    if (call.leaves_work()) pool.looked_at = false;
     if (call.last_event().has_value()) pool.last_event = call.last_event();
   }
   EndHold(*lease, hold.context());

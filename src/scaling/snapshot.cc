@@ -61,6 +61,33 @@ bool IsBroken(const VmView& view, const PoolSnapshot& snapshot) {
   return deadline.has_value() && snapshot.now >= *deadline;
 }
 
+base::Duration DeletionPatience(const harvester::VirtualMachine& vm) {
+  return vm.termination_grace + std::chrono::minutes(10);
+}
+
+bool IsStuckInDeletion(const harvester::VirtualMachine& vm, base::WallTime now) {
+  return vm.deleted_at.has_value() && now - *vm.deleted_at >= DeletionPatience(vm);
+}
+
+bool LooksUnhealthy(const VmView& view, const PoolSnapshot& snapshot) {
+  if (!snapshot.nomad_readable || IsOtherRegion(view.vm, snapshot.region)) return false;
+  if (!view.member || !harvester::HasJoined(view.vm) || harvester::IsTerminating(view.vm)) {
+    return false;
+  }
+  if (harvester::IsRunning(view.vm) || view.instance_runs == std::optional<bool>(true)) {
+    return false;
+  }
+  const nomad::Node* node = LinkedNode(view, snapshot);
+  return node == nullptr ? view.link.state == nodepool::LinkState::kNone
+                         : node->status == nomad::NodeStatus::kDown;
+}
+
+bool IsUnhealthy(const VmView& view, const PoolSnapshot& snapshot) {
+  return snapshot.policy.has_value() && snapshot.policy->replace_unhealthy_after.has_value() &&
+         view.unhealthy_for >= *snapshot.policy->replace_unhealthy_after &&
+         LooksUnhealthy(view, snapshot);
+}
+
 bool IsPoolMember(const VmView& view, const PoolSnapshot& snapshot) {
   return view.member && view.vm.ns == snapshot.key.ns && view.vm.pool == snapshot.key.pool;
 }

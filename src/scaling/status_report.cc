@@ -1,5 +1,6 @@
 #include "nomad_harvester/scaling/status_report.h"
 
+#include <array>
 #include <set>
 #include <utility>
 #include <vector>
@@ -10,8 +11,6 @@
 
 namespace nomad_harvester::scaling {
 namespace {
-
-constexpr base::Duration kStuckAfterGrace = std::chrono::minutes(10);
 
 struct Tally {
   std::int64_t count = 0;
@@ -43,7 +42,7 @@ void TallyVm(const VmView& view, const PoolSnapshot& snapshot, const StatusInput
     return;
   }
   if (harvester::IsTerminating(vm)) {
-    const bool stuck = snapshot.now - *vm.deleted_at >= vm.termination_grace + kStuckAfterGrace;
+    const bool stuck = IsStuckInDeletion(vm, snapshot.now);
     (stuck ? tally->stuck : tally->terminating).push_back(vm.name);
     return;
   }
@@ -80,6 +79,15 @@ std::string UnsettledNodes(const PoolSnapshot& snapshot) {
     const nomad::Node* node = LinkedNode(view, snapshot);
     if (node != nullptr && view.member && view.vm.has_mark) ours.insert(node->id);
     for (const nomad::Node* drained : NodesDrainedFor(view, snapshot)) ours.insert(drained->id);
+  }
+  // Nor does the node of a VM that is gone already: it goes down by itself.
+  std::set<std::string> uids;
+  for (const VmView& view : snapshot.vms) uids.insert(view.vm.uid);
+  for (const nomad::Node& node : snapshot.nodes) {
+    const auto mark = nodepool::ParseDrainMark(node);
+    if (mark.has_value() && mark->pool == snapshot.key.ToString() && !uids.contains(mark->vm_uid)) {
+      ours.insert(node.id);
+    }
   }
   std::vector<nomad::Node> others;
   for (const nomad::Node& node : snapshot.nodes) {
@@ -162,18 +170,44 @@ StatusReport ReportStatus(const PoolSnapshot& snapshot, const StatusInputs& inpu
   return report;
 }
 
+VmState StateOf(const VmView& view, const PoolSnapshot& snapshot) {
+  const harvester::VirtualMachine& vm = view.vm;
+  if (!view.member) return VmState::kStranger;
+  if (harvester::IsTerminating(vm)) {
+    return IsStuckInDeletion(vm, snapshot.now) ? VmState::kStuck : VmState::kDeleting;
+  }
+  if (vm.has_mark) return VmState::kDraining;
+  if (IsBroken(view, snapshot)) return VmState::kBroken;
+  if (WaitsToJoin(view, snapshot)) return VmState::kPending;
+  if (!harvester::HasJoined(vm)) return VmState::kCreated;
+  if (harvester::IsStopped(vm)) return VmState::kStopped;
+  return IsLost(view, snapshot) ? VmState::kLost : VmState::kJoined;
+}
+
+std::string_view VmStateName(VmState state) {
+  static constexpr std::array<std::string_view, 10> kNames = {
+      "stranger", "deleting", "stuck", "draining", "broken",
+      "pending",  "stopped",  "lost",  "joined",   "created"};
+  return kNames.at(static_cast<std::size_t>(state));
+}
+
 bool NeedsResumption(const PoolSnapshot& snapshot) {
   std::set<std::string> uids;
   bool someone_lacks_a_node = false;
   for (const VmView& view : snapshot.vms) {
     uids.insert(view.vm.uid);
     if (view.vm.pool != snapshot.key.pool || !view.member) continue;
+    if (IsStuckInDeletion(view.vm, snapshot.now)) continue;
     if (view.vm.has_mark && !IsOtherRegion(view.vm, snapshot.region)) return true;
+    // Its name may never be used again: it leaves the Lease before anybody can delete the VM by
+    // hand.
+    if (snapshot.action.has_value() && snapshot.action->create.contains(view.vm.name)) return true;
     const StepKind kind = NextStep(view, snapshot).kind;
     if (kind != StepKind::kNothing && kind != StepKind::kWait && kind != StepKind::kReport) {
       return true;
     }
-    someone_lacks_a_node = someone_lacks_a_node || view.link.state == nodepool::LinkState::kNone;
+    someone_lacks_a_node = someone_lacks_a_node || view.link.state == nodepool::LinkState::kNone ||
+                           view.link.state == nodepool::LinkState::kTwoReady;
   }
   if (!snapshot.nomad_readable) return false;
   if (someone_lacks_a_node && !NodesToReadInFull(snapshot).empty()) return true;

@@ -123,6 +123,20 @@ TEST(NeedsResumption, C6_an_unread_pool_node_needs_it_only_while_a_vm_lacks_its_
   EXPECT_FALSE(Needed(waiting));
 }
 
+TEST(NeedsResumption, C6_two_ready_nodes_of_a_vms_name_are_read_in_full) {
+  nomad::Node stub = Node("a", "node-a2").Get();
+  stub.full = false;
+  World world = PoolOf({"a"});
+  world.Raw().nodes.push_back(stub);
+  EXPECT_EQ(NodesToReadInFull(world.Snapshot()).size(), 1U);
+  EXPECT_TRUE(Needed(world));
+  world.Raw().nodes.back().status = nomad::NodeStatus::kDown;
+  EXPECT_TRUE(NodesToReadInFull(world.Snapshot()).empty()) << "an old node is no rival";
+  world.Raw().nodes.back().status = nomad::NodeStatus::kReady;
+  world.Raw().nodes.back().full = true;
+  EXPECT_FALSE(Needed(world)) << "a tie that nothing settles is reported, not worked on";
+}
+
 TEST(NeedsResumption, what_other_pools_vms_need_is_not_this_pools_business) {
   World world = PoolOf({"a"});
   world.With(Vm("db-1").InPool("db").Joined().Marked()).With(Vm("db-2").InPool("db"));

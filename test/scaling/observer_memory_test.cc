@@ -165,6 +165,19 @@ TEST_F(ObserverMemoryTest, C5_a_node_that_came_back_in_between_is_down_anew) {
   EXPECT_EQ(Look(seconds(130), Down()).vms[0].node_down_for, seconds(10));
 }
 
+// The agent may look every few minutes only.
+TEST_F(ObserverMemoryTest, C5_a_node_that_came_back_while_nobody_looked_is_down_anew) {
+  const auto down_at = [](std::uint64_t modify_index) {
+    World world = Down();
+    world.Raw().nodes[0].modify_index = modify_index;
+    return world;
+  };
+  Look(minutes(0), down_at(100));
+  EXPECT_EQ(Look(minutes(5), down_at(100)).vms[0].node_down_for, minutes(5));
+  EXPECT_EQ(Look(minutes(10), down_at(108)).vms[0].node_down_for, base::Duration::zero());
+  EXPECT_EQ(Look(minutes(12), down_at(108)).vms[0].node_down_for, minutes(2));
+}
+
 TEST_F(ObserverMemoryTest, C5_a_look_without_nomad_neither_ends_nor_tells_a_nodes_being_down) {
   Look(seconds(0), Down());
   World unreadable;
@@ -224,6 +237,47 @@ TEST_F(ObserverMemoryTest, C15_an_outage_moves_the_join_deadline) {
   EXPECT_FALSE(broken_at(minutes(60), true));
   EXPECT_FALSE(broken_at(minutes(74) - milliseconds(1), true));
   EXPECT_TRUE(broken_at(minutes(74), true));
+}
+
+World Sick(bool node_down, bool runs, bool readable = true) {
+  World world;
+  Vm vm("a");
+  vm.Joined();
+  if (!runs) vm.Stopped();
+  Node node("a");
+  if (node_down) node.Down();
+  world.With(vm).With(node);
+  if (!readable) world.NomadUnreadable();
+  return world;
+}
+
+TEST_F(ObserverMemoryTest, the_time_of_an_unhealthy_vm_starts_anew_when_node_or_vm_comes_back) {
+  const auto unhealthy_for = [this](base::Duration time, World world) {
+    return Look(time, std::move(world)).vms[0].unhealthy_for;
+  };
+  EXPECT_EQ(unhealthy_for(minutes(0), Sick(true, false)), minutes(0));
+  EXPECT_EQ(unhealthy_for(minutes(7), Sick(true, false)), minutes(7));
+  EXPECT_EQ(unhealthy_for(minutes(8), Sick(false, false)), minutes(0));
+  EXPECT_EQ(unhealthy_for(minutes(9), Sick(true, false)), minutes(0));
+  EXPECT_EQ(unhealthy_for(minutes(12), Sick(true, false)), minutes(3));
+  EXPECT_EQ(unhealthy_for(minutes(13), Sick(true, true)), minutes(0));
+  EXPECT_EQ(unhealthy_for(minutes(14), Sick(true, false)), minutes(0));
+}
+
+TEST_F(ObserverMemoryTest, an_unhealthy_vm_that_recovered_while_nobody_looked_has_its_time_again) {
+  const auto sick_at = [](std::uint64_t modify_index) {
+    World world = Sick(true, false);
+    world.Raw().nodes[0].modify_index = modify_index;
+    return world;
+  };
+  Look(minutes(0), sick_at(100));
+  EXPECT_EQ(Look(minutes(5), sick_at(108)).vms[0].unhealthy_for, base::Duration::zero());
+}
+
+TEST_F(ObserverMemoryTest, C15_time_without_nomad_makes_nobody_unhealthy) {
+  Look(minutes(0), Sick(true, false));
+  Look(minutes(30), Sick(true, false, false));
+  EXPECT_EQ(Look(minutes(60), Sick(true, false)).vms[0].unhealthy_for, minutes(0));
 }
 
 }  // namespace

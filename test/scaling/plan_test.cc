@@ -22,7 +22,7 @@ std::vector<std::string> Victims(const ScalePlan& plan) {
 }
 
 // Joined VMs with ready nodes; later names have younger nodes.
-World PoolOf(std::initializer_list<std::string> names) {
+World JoinedPool(std::initializer_list<std::string> names) {
   World world;
   std::uint64_t index = 200;
   for (const std::string& name : names) {
@@ -32,7 +32,7 @@ World PoolOf(std::initializer_list<std::string> names) {
 }
 
 TEST(PlanScale, C1_the_observed_count_decides_and_equal_is_no_effect) {
-  World world = PoolOf({"a", "b"});
+  World world = JoinedPool({"a", "b"});
   const auto plan = PlanScale(world.Snapshot(), 2, {});
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(plan->direction, Direction::kNone);
@@ -42,13 +42,13 @@ TEST(PlanScale, C1_the_observed_count_decides_and_equal_is_no_effect) {
 }
 
 TEST(PlanScale, a_negative_count_is_refused) {
-  World world = PoolOf({"a"});
+  World world = JoinedPool({"a"});
   EXPECT_EQ(PlanScale(world.Snapshot(), -2, {}).status().code(),
             absl::StatusCode::kInvalidArgument);
 }
 
 TEST(PlanScale, S1_marked_terminating_broken_and_copied_vms_do_not_count) {
-  World world = PoolOf({"a"});
+  World world = JoinedPool({"a"});
   world.With(Vm("b").Joined().Marked()).With(Node("b").Down());
   world.With(Vm("c").Joined().Terminating());
   world.With(Vm("d"));  // overdue
@@ -62,7 +62,7 @@ TEST(PlanScale, S1_marked_terminating_broken_and_copied_vms_do_not_count) {
 }
 
 TEST(PlanScale, growth_is_capped_by_max_scale_out) {
-  World world = PoolOf({"a"});
+  World world = JoinedPool({"a"});
   world.Policy().max_scale_out = 2;
   const auto plan = PlanScale(world.Snapshot(), 9, {});
   ASSERT_TRUE(plan.ok());
@@ -72,7 +72,7 @@ TEST(PlanScale, growth_is_capped_by_max_scale_out) {
 }
 
 TEST(PlanScale, shrinking_is_capped_by_max_scale_in) {
-  World world = PoolOf({"a", "b", "c"});
+  World world = JoinedPool({"a", "b", "c"});
   world.Policy().max_scale_in = 1;
   const auto plan = PlanScale(world.Snapshot(), 0, {});
   ASSERT_TRUE(plan.ok());
@@ -81,7 +81,7 @@ TEST(PlanScale, shrinking_is_capped_by_max_scale_in) {
 }
 
 TEST(PlanScale, C14_marked_vms_with_a_ready_node_are_taken_back_before_any_is_created) {
-  World world = PoolOf({"a"});
+  World world = JoinedPool({"a"});
   world.With(Vm("b").Joined().Marked()).With(Node("b").Draining("b"));
   world.With(Vm("c").Joined().Marked()).With(Node("c").Down());
   const auto plan = PlanScale(world.Snapshot(), 3, {});
@@ -100,7 +100,7 @@ TEST(PlanScale, C14_marks_of_the_join_timeout_are_never_taken_back) {
 }
 
 TEST(PlanScale, C10_names_that_an_earlier_action_left_over_are_used_first_under_their_own_action) {
-  World world = PoolOf({"web-seen"});
+  World world = JoinedPool({"web-seen"});
   world.Raw().action->create = {{"web-left", "old"}, {"web-seen", "old"}};
   const auto plan = PlanScale(world.Snapshot(), 3, {});
   ASSERT_TRUE(plan.ok());
@@ -111,7 +111,7 @@ TEST(PlanScale, C10_names_that_an_earlier_action_left_over_are_used_first_under_
 }
 
 TEST(PlanScale, S1_the_pool_does_not_grow_while_a_broken_vm_stays) {
-  World world = PoolOf({"a"});
+  World world = JoinedPool({"a"});
   world.Policy().on_join_timeout = config::OnJoinTimeout::kKeep;
   world.With(Vm("b"));
   const auto plan = PlanScale(world.Snapshot(), 3, {});
@@ -120,7 +120,7 @@ TEST(PlanScale, S1_the_pool_does_not_grow_while_a_broken_vm_stays) {
 }
 
 TEST(PlanScale, broken_vms_that_are_removed_do_not_stop_growth) {
-  World world = PoolOf({"a"});
+  World world = JoinedPool({"a"});
   world.With(Vm("b"));
   const auto plan = PlanScale(world.Snapshot(), 3, {});
   ASSERT_TRUE(plan.ok()) << plan.status();
@@ -147,7 +147,7 @@ TEST(PlanScale, C15_a_vm_of_other_identifiers_stops_no_creation_and_may_be_a_vic
 }
 
 TEST(ChooseVictims, C8_delete_first_then_stopped_or_lost_then_not_joined_then_the_strategy) {
-  World world = PoolOf({"busy", "idle"});
+  World world = JoinedPool({"busy", "idle"});
   world.Running("busy", 500);
   world.With(Vm("young").Age(std::chrono::minutes(1)));
   world.With(Vm("lost").Joined());
@@ -159,7 +159,7 @@ TEST(ChooseVictims, C8_delete_first_then_stopped_or_lost_then_not_joined_then_th
 }
 
 TEST(ChooseVictims, ties_go_to_the_younger_node_then_to_the_name) {
-  World world = PoolOf({"a", "b", "c"});
+  World world = JoinedPool({"a", "b", "c"});
   const auto plan = PlanScale(world.Snapshot(), 1, {});
   ASSERT_TRUE(plan.ok());
   EXPECT_THAT(Victims(*plan), ElementsAre("c", "b"));
@@ -186,7 +186,7 @@ TEST(ChooseVictims, C7_a_vm_whose_volume_another_vm_uses_is_never_chosen) {
 }
 
 TEST(ChooseVictims, a_vm_with_two_ready_nodes_is_passed_over_and_the_others_go_on) {
-  World world = PoolOf({"b"});
+  World world = JoinedPool({"b"});
   world.With(Vm("a").Joined()).With(Node("a", "n1")).With(Node("a", "n2"));
   const auto plan = PlanScale(world.Snapshot(), 0, {});
   ASSERT_TRUE(plan.ok()) << plan.status();
@@ -197,7 +197,7 @@ TEST(ChooseVictims, a_vm_with_two_ready_nodes_is_passed_over_and_the_others_go_o
 }
 
 TEST(ChooseVictims, C8_vms_that_came_back_within_the_hour_go_last) {
-  World world = PoolOf({"a", "b"});
+  World world = JoinedPool({"a", "b"});
   world.With(Vm("back").Joined()).With(Node("back").DrainCancelled("back").Eligible().Index(999));
   world.Quiet("back");
   const auto plan = PlanScale(world.Snapshot(), 0, {});
@@ -206,7 +206,7 @@ TEST(ChooseVictims, C8_vms_that_came_back_within_the_hour_go_last) {
 }
 
 TEST(ChooseVictims, empty_offers_only_empty_nodes) {
-  World world = PoolOf({"a", "b"});
+  World world = JoinedPool({"a", "b"});
   world.Policy().selector = config::SelectorStrategy::kEmpty;
   world.Running("b");
   const auto plan = PlanScale(world.Snapshot(), 0, {});
@@ -222,7 +222,7 @@ TEST(ChooseVictims, an_operators_drain_is_passed_over) {
 }
 
 TEST(MassLoss, C15_more_than_a_fifth_and_more_than_one_is_alarming) {
-  World five = PoolOf({"a", "b", "c", "d"});
+  World five = JoinedPool({"a", "b", "c", "d"});
   five.With(Vm("x").Joined());
   EXPECT_FALSE(FindMassLoss(five.Snapshot()).alarming) << "one is never alarming";
   five.With(Vm("y").Joined());
@@ -230,13 +230,13 @@ TEST(MassLoss, C15_more_than_a_fifth_and_more_than_one_is_alarming) {
 }
 
 TEST(MassLoss, C15_ten_of_which_two_are_lost_are_exactly_a_fifth_and_not_alarming) {
-  World ten = PoolOf({"a", "b", "c", "d", "e", "f", "g", "h"});
+  World ten = JoinedPool({"a", "b", "c", "d", "e", "f", "g", "h"});
   ten.With(Vm("x").Joined()).With(Vm("y").Joined());
   EXPECT_FALSE(FindMassLoss(ten.Snapshot()).alarming);
 }
 
 TEST(Describe, C13_names_victims_and_reasons) {
-  World world = PoolOf({"a", "b"});
+  World world = JoinedPool({"a", "b"});
   const auto plan = PlanScale(world.Snapshot(), 1, {});
   ASSERT_TRUE(plan.ok());
   EXPECT_THAT(Describe(*plan), HasSubstr("scale in 2 → 1: remove b (node node-b): least_busy"));

@@ -290,5 +290,37 @@ TEST_F(PoolLeaseTest, S4_a_peek_reads_the_record_and_takes_nothing) {
   EXPECT_TRUE(lease->used()) << "only Acquire decides that";
 }
 
+TEST_F(PoolLeaseTest, one_that_we_gave_up_is_taken_again_in_one_request) {
+  const auto lease = Process();
+  ASSERT_THAT(Acquire(*lease), IsOk());
+  lease->Release(context_);
+  clock_.Advance(minutes(5));
+  api_->ForgetRequests();
+  ASSERT_THAT(Acquire(*lease), IsOk());
+  EXPECT_EQ(api_->requests().size(), 1U);
+  EXPECT_EQ(api_->Lease().holder, "me");
+  EXPECT_EQ(api_->Lease().renew_time, api_->Now()) << "others must see that it is alive";
+  EXPECT_THAT(lease->permit()->Check(), IsOk());
+}
+
+TEST_F(PoolLeaseTest, C11_one_that_another_has_had_since_is_read_first) {
+  const auto lease = Process();
+  ASSERT_THAT(Acquire(*lease), IsOk());
+  lease->Release(context_);
+  api_->Hold("other", api_->Now());
+  EXPECT_THAT(Acquire(*lease), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_EQ(api_->Lease().holder, "other");
+  EXPECT_FALSE(lease->held());
+}
+
+TEST_F(PoolLeaseTest, one_that_was_deleted_since_is_made_anew) {
+  const auto lease = Process();
+  ASSERT_THAT(Acquire(*lease), IsOk());
+  lease->Release(context_);
+  api_->Remove();
+  ASSERT_THAT(Acquire(*lease), IsOk());
+  EXPECT_EQ(api_->Lease().holder, "me");
+}
+
 }  // namespace
 }  // namespace nomad_harvester::scaling

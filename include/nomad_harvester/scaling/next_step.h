@@ -21,6 +21,7 @@ enum class StepKind {
   kRecordRolledBack,   // annotation rolled-back = `value`
   kReport,             // nothing can be done; `reason` says why
   kMarkBroken,         // mark with an action of its own
+  kMarkUnhealthy,      // likewise, once the Lease's action names the VM
   kRecordJoin,         // one PATCH: nomad-node-id, joined-at
   kForgetJoinTimeout,  // wait_for = "running": the instance has run, join-timeout becomes none
   kRollBack,           // one PATCH that removes the mark
@@ -47,6 +48,8 @@ enum class Row {
   kUnmarkedCandidate,
   kUnmarkedBroken,
   kUnmarkedBrokenKept,
+  kUnmarkedUnhealthy,
+  kUnmarkedUnhealthyKept,
   kUnmarkedJoins,
   kUnmarkedOther,
   kMarkUnreadable,
@@ -60,6 +63,7 @@ enum class Row {
   kMarkedGone,
   kMarkedDown,
   kMarkedQuiet,
+  kMarkedRecovered,
   kMarkedLateForced,
   kMarkedLate,
   kMarkedWaiting,

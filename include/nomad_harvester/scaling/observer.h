@@ -22,7 +22,7 @@ namespace nomad_harvester::scaling {
 // it.
 class ObserverMemory {
  public:
-  // Fills start_failure, node_down_for and nomad_unreadable_for of the snapshot.
+  // Fills start_failure, node_down_for, unhealthy_for and nomad_unreadable_for of the snapshot.
   void Apply(base::MonoTime now, PoolSnapshot* snapshot);
 
  private:
@@ -30,14 +30,25 @@ class ObserverMemory {
     std::string reason;
     base::MonoTime since{};
   };
+  // Since when something about a node holds without a break. Between two looks it may have come
+  // back and gone again: then Nomad gave it another ModifyIndex.
+  struct NodeSince {
+    base::MonoTime since{};
+    std::uint64_t modify_index = 0;
+  };
+  static base::Duration For(std::map<std::string, NodeSince>* all, const std::string& key,
+                            const nomad::Node* node, base::MonoTime now);
   void ApplyStartFailure(base::MonoTime now, base::WallTime wall_now, VmView* view)
       NH_REQUIRES(mutex_);
   void ApplyNodeDown(base::MonoTime now, const PoolSnapshot& snapshot, VmView* view)
       NH_REQUIRES(mutex_);
+  void ApplyUnhealthy(base::MonoTime now, const PoolSnapshot& snapshot, VmView* view)
+      NH_REQUIRES(mutex_);
 
   base::Mutex mutex_;
   std::map<std::string, Failing> failing_ NH_GUARDED_BY(mutex_);            // by VM uid
-  std::map<std::string, base::MonoTime> down_since_ NH_GUARDED_BY(mutex_);  // by node ID
+  std::map<std::string, NodeSince> down_since_ NH_GUARDED_BY(mutex_);       // by node ID
+  std::map<std::string, NodeSince> unhealthy_since_ NH_GUARDED_BY(mutex_);  // by VM uid
   std::optional<base::MonoTime> unreadable_since_ NH_GUARDED_BY(mutex_);
   base::Duration unreadable_total_ NH_GUARDED_BY(mutex_){};
   std::map<std::string, base::Duration> unreadable_before_ NH_GUARDED_BY(mutex_);  // by VM uid
@@ -47,10 +58,6 @@ class ObserverMemory {
 class Observer {
  public:
   struct Wanted {
-    // Read full nodes (attributes, meta) where a decision rests on them; remembered in the cache.
-    bool full_nodes = true;
-    // Read the allocations of the region: for nodes that have to be quiet, or a strategy.
-    bool allocations = false;
     // A blocking query: wait for a change after this index first.
     std::uint64_t after_index = 0;
     base::Duration wait{};
@@ -65,14 +72,18 @@ class Observer {
   absl::StatusOr<PoolSnapshot> Observe(const runtime::Context& context, PoolSnapshot base,
                                        const Wanted& wanted);
 
+  // Adds the allocations of the region to a snapshot, in one request. A token that is blind is no
+  // error (`blind` says so; then only nodes that have to be quiet are asked, one by one).
+  absl::Status ReadAllocations(const runtime::Context& context, PoolSnapshot* snapshot);
+
   // Links VMs and nodes of a snapshot anew; used as well for the lists that Status reads.
   static void Link(PoolSnapshot* snapshot);
 
  private:
   void ReadNodes(const runtime::Context& context, const Wanted& wanted, PoolSnapshot* snapshot);
   void CompleteNodes(const runtime::Context& context, PoolSnapshot* snapshot);
-  void ReadAllocations(const runtime::Context& context, PoolSnapshot* snapshot);
-  void ReadDetailsOfMarked(const runtime::Context& context, PoolSnapshot* snapshot);
+  void ReadInstances(const runtime::Context& context, PoolSnapshot* snapshot);
+  void ReadNodesOfMarked(const runtime::Context& context, PoolSnapshot* snapshot);
 
   const nomad::NomadClient& nomad_;
   const harvester::VmStore& vms_;
@@ -82,7 +93,8 @@ class Observer {
 };
 
 // Stubs that have to be read in full before the links can be trusted (rule C6): pool members whose
-// Name is no VM's, and nodes that could be a VM which seems broken. Indexes into snapshot.nodes.
+// Name is no VM's, nodes that could be a VM which seems broken, and ready ones that share a VM's
+// name. Indexes into snapshot.nodes.
 std::vector<std::size_t> NodesToReadInFull(const PoolSnapshot& snapshot);
 
 }  // namespace nomad_harvester::scaling

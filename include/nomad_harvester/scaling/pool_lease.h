@@ -31,6 +31,7 @@ struct PoolRecord {
   std::optional<harvester::LeaseAction> action;
   harvester::BackOff back_off;
   std::optional<base::WallTime> last_event;
+  friend bool operator==(const PoolRecord&, const PoolRecord&) = default;
 };
 
 enum class LeaseUser { kScale, kResumption };
@@ -90,6 +91,10 @@ class PoolLease {
   // Reads the record without taking the Lease: for Status after a start. NOT_FOUND: none yet.
   absl::StatusOr<PoolRecord> Peek(const runtime::Context& context) const;
 
+  // The same, remembered: used() and record() then tell what Acquire would have found. For whoever
+  // looks and does not act. No Lease yet is no error.
+  absl::Status Learn(const runtime::Context& context);
+
  private:
   class Permit;
   struct Seen {  // another holder, and since when it stands still by our clock
@@ -101,6 +106,9 @@ class PoolLease {
   absl::StatusOr<std::optional<kube::Lease>> Read(const runtime::Context& context) const;
   absl::Status Create(const runtime::Context& context);
   absl::Status TakeOver(const runtime::Context& context, const kube::Lease& lease);
+  // The Lease as we gave it up, for once: its resourceVersion proves that nobody has had it since,
+  // so that it is taken again without reading it first.
+  std::optional<kube::Lease> TakeReleased();
   // OK: free to take; ABORTED: busy; UNAVAILABLE: stands still, but not long enough yet.
   absl::Status JudgeHolder(const kube::Lease& lease, LeaseUser user, bool first_look);
   void Adopt(const kube::Lease& lease, base::MonoTime sent);
@@ -131,6 +139,7 @@ class PoolLease {
   std::optional<base::WallTime> server_time_ NH_GUARDED_BY(mutex_);
   base::MonoTime server_time_at_ NH_GUARDED_BY(mutex_){};  // our clock when that was read
   std::optional<Seen> seen_ NH_GUARDED_BY(mutex_);
+  std::optional<kube::Lease> released_ NH_GUARDED_BY(mutex_);
   std::function<void()> on_lost_ NH_GUARDED_BY(mutex_);
   std::unique_ptr<runtime::PeriodicTask> renewal_;  // only touched by Acquire and Release
 };

@@ -36,9 +36,12 @@ struct VmView {
   // For how long this process has seen the linked node down, without a break. Measured here: the
   // clocks of Nomad and Harvester need not agree, and a restart only makes us wait again.
   base::Duration node_down_for{};
-  // Whether KubeVirt runs an instance of it: read for marked VMs whose node is down, unknown
-  // otherwise.
+  // Whether KubeVirt runs an instance of it, and at which addresses; unknown if the instances were
+  // not read.
   std::optional<bool> instance_runs;
+  std::vector<std::string> addresses;
+  // For how long this process has seen that it LooksUnhealthy, without a break.
+  base::Duration unhealthy_for{};
   // The failing status has lasted as long as rule C3 wants (60 s), or it counts at once.
   std::optional<harvester::StartFailure> start_failure;
 };
@@ -89,6 +92,16 @@ std::optional<base::WallTime> JoinDeadline(const VmView& view, const PoolSnapsho
 bool IsBroken(const VmView& view, const PoolSnapshot& snapshot);
 // A member that is neither marked nor terminating nor broken: what Status counts (rule S1).
 bool Counts(const VmView& view, const PoolSnapshot& snapshot);
+// A terminating VM whose guest has had its grace and ten minutes more: somebody must look, its
+// finalizers are Harvester's to remove (rule S2).
+bool IsStuckInDeletion(const harvester::VirtualMachine& vm, base::WallTime now);
+// How long a VM may be terminating before it is stuck.
+base::Duration DeletionPatience(const harvester::VirtualMachine& vm);
+// A member that has joined, whose node is down or gone while the VM does not run: right now, as far
+// as this look tells. Nomad unreadable, another region: never.
+bool LooksUnhealthy(const VmView& view, const PoolSnapshot& snapshot);
+// LooksUnhealthy, and has for as long as the policy wants (replace_unhealthy_after).
+bool IsUnhealthy(const VmView& view, const PoolSnapshot& snapshot);
 // Of the pool and a member.
 bool IsPoolMember(const VmView& view, const PoolSnapshot& snapshot);
 

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "nomad_harvester/scaling/plan.h"
 #include "nomad_harvester/scaling/snapshot.h"
@@ -35,8 +36,26 @@ struct StatusReport {
 StatusReport ReportStatus(const PoolSnapshot& snapshot, const StatusInputs& inputs);
 
 // Something in this pool that resumption has to do: a mark, a drain of ours without one, an overdue
-// join, a join to record, a node to purge or to read in full.
+// join, a join to record, a node to purge or to read in full, a name on the Lease whose VM has
+// come.
 bool NeedsResumption(const PoolSnapshot& snapshot);
+
+// What a VM of the pool counts as, in the order in which ReportStatus decides.
+enum class VmState {
+  kStranger,
+  kDeleting,
+  kStuck,     // being deleted for longer than its grace period and ten minutes
+  kDraining,  // marked
+  kBroken,
+  kPending,  // it is still to join
+  kStopped,
+  kLost,  // it has joined, and has no live node
+  kJoined,
+  kCreated,  // it has no join deadline and has not joined
+};
+VmState StateOf(const VmView& view, const PoolSnapshot& snapshot);
+// "stranger", "deleting", …
+std::string_view VmStateName(VmState state);
 
 inline constexpr base::Duration kMassLossPatience = std::chrono::minutes(10);
 

@@ -1,0 +1,90 @@
+#include "back_off.h"
+
+#include <algorithm>
+#include <array>
+
+#include "nomad_harvester/base/time.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+struct Pace {
+  std::string_view cause;
+  base::Duration first;
+  base::Duration longest;
+  const char* what;
+};
+// A VM that never joins has cost its join timeout already, and a night has few of those.
+constexpr std::array<Pace, 4> kPaces = {{
+    {cause::kCreate, std::chrono::seconds(30), std::chrono::minutes(30), "creating VMs"},
+    {cause::kStart, std::chrono::minutes(1), std::chrono::hours(1), "starting new VMs"},
+    {cause::kJoin, std::chrono::minutes(1), std::chrono::hours(4), "the join of new VMs"},
+    {cause::kRemove, std::chrono::seconds(30), std::chrono::minutes(30), "removing VMs"},
+}};
+
+const Pace& PaceOf(std::string_view cause) {
+  const auto* found = std::find_if(kPaces.begin(), kPaces.end(),
+                                   [&](const Pace& pace) { return pace.cause == cause; });
+  return found == kPaces.end() ? kPaces.front() : *found;
+}
+
+base::Duration WaitAfter(const Pace& pace, std::int64_t failures) {
+  base::Duration wait = pace.first;
+  for (std::int64_t i = 1; i < failures && wait < pace.longest; ++i) wait *= 2;
+  return std::min(wait, pace.longest);
+}
+
+constexpr std::array<std::string_view, 3> kCreationCauses = {cause::kCreate, cause::kStart,
+                                                             cause::kJoin};
+
+absl::Status Check(const harvester::BackOff& back_off, std::string_view cause, base::WallTime now) {
+  const auto entry = back_off.find(std::string(cause));
+  if (entry == back_off.end() || now >= entry->second.retry_at) return absl::OkStatus();
+  const auto left = std::chrono::ceil<std::chrono::seconds>(entry->second.retry_at - now);
+  return absl::Status(
+      absl::StatusCode::kResourceExhausted,
+      std::string(PaceOf(cause).what) + " failed " + std::to_string(entry->second.failures) +
+          (entry->second.failures == 1 ? " time" : " times in a row") + " and is tried again at " +
+          base::FormatRfc3339(entry->second.retry_at) + ", in " + base::FormatGoDuration(left));
+}
+
+}  // namespace
+
+void RecordFailure(harvester::BackOff* back_off, std::string_view cause, base::WallTime now,
+                   bool remembered) {
+  harvester::BackOffEntry& entry = (*back_off)[std::string(cause)];
+  if (entry.failures == 0 && !remembered) entry.failures = 1;
+  ++entry.failures;
+  entry.retry_at = now + WaitAfter(PaceOf(cause), entry.failures);
+}
+
+void RecordCreationSuccess(harvester::BackOff* back_off) {
+  for (const std::string_view cause : kCreationCauses) back_off->erase(std::string(cause));
+}
+
+void RecordRemovalSuccess(harvester::BackOff* back_off) {
+  back_off->erase(std::string(cause::kRemove));
+}
+
+absl::Status CheckCreation(const harvester::BackOff& back_off, base::WallTime now) {
+  for (const std::string_view cause : kCreationCauses) {
+    absl::Status waits = Check(back_off, cause, now);
+    if (!waits.ok()) return waits;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckRemoval(const harvester::BackOff& back_off, base::WallTime now) {
+  return Check(back_off, cause::kRemove, now);
+}
+
+bool CreationCircuitIsOpen(const harvester::BackOff& back_off) {
+  std::int64_t failures = 0;
+  for (const std::string_view cause : {cause::kStart, cause::kJoin}) {
+    const auto entry = back_off.find(std::string(cause));
+    if (entry != back_off.end()) failures += entry->second.failures;
+  }
+  return failures >= kCircuitOpensAfter;
+}
+
+}  // namespace nomad_harvester::scaling

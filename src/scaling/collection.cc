@@ -1,0 +1,139 @@
+// Collecting what a lost action left behind, at an operator's request.
+
+#include <algorithm>
+#include <utility>
+
+#include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/kube/object.h"
+#include "nomad_harvester/nodepool/drain.h"
+#include "nomad_harvester/scaling/maintenance.h"
+
+#include "read_only.h"
+#include "resumption.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+// What one run needs besides the clients: everything that dies with it.
+struct Run {
+  Run(const MaintenanceOptions& options, const Clients& c, PoolKey k)
+      : key(std::move(k)),
+        clients(c),
+        vms(clients.kube, key.ns),
+        lease(clients.kube_urgent, key, *options.clock,
+              PoolLease::Options{
+                  .enabled = clients.config->pool_lease,
+                  .holder = options.holder,
+                  .write_limit = std::min(clients.config->request_timeout, kWriteLimit)},
+              options.logger.With({{"pool", key.ToString()}})) {}
+
+  PoolTools Tools(const MaintenanceOptions& options, const DeedListener& deeds) {
+    return {.key = key,
+            .clients = clients,
+            .vms = vms,
+            .nodes = nodes,
+            .memory = memory,
+            .lease = lease,
+            .clock = *options.clock,
+            .random = *options.random,
+            .executor = *options.executor,
+            .logger = options.loop_logger.With({{"pool", key.ToString()}}),
+            .deeds = deeds};
+  }
+
+  const PoolKey key;
+  const Clients& clients;
+  const harvester::VmStore vms;
+  nodepool::FullNodeCache nodes;
+  ObserverMemory memory;
+  PoolLease lease;
+};
+
+// What the policy keeps on purpose is no leftover; without a policy nobody has said so.
+bool IsKeptOnPurpose(const Step& step, const PoolSnapshot& snapshot) {
+  return snapshot.policy.has_value() &&
+         (step.row == Row::kUnmarkedBrokenKept || step.row == Row::kUnmarkedUnhealthyKept);
+}
+
+std::vector<Undone> FindUndone(const PoolSnapshot& snapshot) {
+  std::vector<Undone> undone;
+  for (const VmView& view : snapshot.vms) {
+    if (!IsPoolMember(view, snapshot)) continue;
+    const Step step = NextStep(view, snapshot);
+    // A run that has ended leaves no marks but those it may not touch, or cannot.
+    const bool still_marked = step.kind == StepKind::kWait && view.vm.has_mark;
+    if (still_marked) {
+      undone.push_back({view.vm.name, step.reason});
+    } else if (step.kind == StepKind::kReport && !IsKeptOnPurpose(step, snapshot)) {
+      const bool wants_policy =
+          step.row == Row::kUnmarkedBrokenKept && !snapshot.policy.has_value();
+      undone.push_back(
+          {view.vm.name, step.reason + (wants_policy ? ", because no policy is known" : "")});
+    }
+  }
+  return undone;
+}
+
+}  // namespace
+
+Maintenance::Maintenance(MaintenanceOptions options, Clients clients)
+    : options_(std::move(options)), clients_(std::move(clients)) {}
+
+absl::StatusOr<std::set<PoolKey>> Maintenance::FindPools(const runtime::Context& caller,
+                                                         const std::string& ns) const {
+  const runtime::Context context = caller.WithWritePermit(std::make_shared<ReadOnly>());
+  const harvester::VmStore store(clients_.kube, ns);
+  std::set<PoolKey> pools;
+  const auto add = [&](const std::string& pool) {
+    if (!pool.empty()) pools.insert({.ns = ns, .pool = pool});
+  };
+  NH_ASSIGN_OR_RETURN(const auto vms, store.ListManaged(context));
+  for (const harvester::VirtualMachine& vm : vms.value) add(vm.pool);
+  NH_ASSIGN_OR_RETURN(const auto secrets, store.ListSecrets(context));
+  for (const harvester::CloudInitSecret& secret : secrets.value) add(secret.pool);
+  NH_ASSIGN_OR_RETURN(const auto claims, store.ListClaims(context));
+  for (const harvester::Claim& claim : claims.value) add(claim.pool);
+  const auto leases = clients_.kube->List(context, kube::kLeases, ns,
+                                          {.label_selector = harvester::ManagedSelector()});
+  // A token without Leases is allowed, and a Lease alone is no leftover.
+  if (!leases.ok() && !kube::IsForbidden(leases.status())) return leases.status();
+  if (leases.ok()) {
+    for (const kube::Json& lease : leases->items) {
+      const kube::Json* labels = base::FindPath(lease, {"metadata", "labels"});
+      if (labels != nullptr) add(base::GetString(*labels, harvester::kPoolLabel));
+    }
+  }
+  const auto nodes = clients_.nomad->ListNodes(context);
+  if (!nodes.ok()) return base::Annotate(nodes.status(), "Nomad cannot be read");
+  for (const nomad::Node& node : nodes->value) {
+    const auto mark = nodepool::ParseDrainMark(node);
+    if (mark.has_value() && mark->pool.rfind(ns + "/", 0) == 0)
+      add(mark->pool.substr(ns.size() + 1));
+  }
+  return pools;
+}
+
+Collection Maintenance::Collect(const runtime::Context& context, const PoolKey& key,
+                                const std::optional<config::PoolPolicy>& policy,
+                                const DeedListener& deeds) const {
+  Run run(options_, clients_, key);
+  const Resumed resumed = ResumePool(context, run.Tools(options_, deeds), policy);
+  if (!resumed.lease.ok()) return {.outcome = resumed.lease};
+  Collection collection{.outcome = resumed.outcome};
+  if (resumed.outcome.ok() && resumed.last_snapshot.has_value()) {
+    collection.undone = FindUndone(*resumed.last_snapshot);
+  }
+  return collection;
+}
+
+Collection Maintenance::Foresee(const runtime::Context& caller, const PoolKey& key,
+                                const std::optional<config::PoolPolicy>& policy,
+                                const DeedListener& deeds) const {
+  const runtime::Context context = caller.WithWritePermit(std::make_shared<ReadOnly>());
+  Run run(options_, clients_, key);
+  if (absl::Status learnt = run.lease.Learn(context); !learnt.ok()) return {.outcome = learnt};
+  return {.outcome = PoolLoop(run.Tools(options_, deeds), policy).Foresee(context)};
+}
+
+}  // namespace nomad_harvester::scaling

@@ -1,0 +1,71 @@
+// Looking at a pool from outside the plugin's process.
+
+#include <utility>
+
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/kube/lease.h"
+#include "nomad_harvester/kube/object.h"
+#include "nomad_harvester/nodepool/full_node_cache.h"
+#include "nomad_harvester/scaling/maintenance.h"
+#include "nomad_harvester/scaling/observer.h"
+
+#include "read_only.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+LeaseView ReadLease(const runtime::Context& context, const Clients& clients, const PoolKey& key,
+                    const log::Logger& logger) {
+  LeaseView view;
+  if (!clients.config->pool_lease) {
+    view.problem = "switched off by pool_lease";
+    return view;
+  }
+  const auto observed =
+      clients.kube->Get(context, kube::kLeases, key.ns, harvester::LeaseName(key.pool));
+  if (kube::IsNotFound(observed.status())) return view;
+  if (!observed.ok()) {
+    view.problem = base::Message(observed.status());
+    return view;
+  }
+  const kube::Lease lease = kube::ParseLease(*observed);
+  view.present = true;
+  view.holder = lease.holder;
+  view.renewed_at = lease.renew_time;
+  view.live =
+      !lease.holder.empty() && lease.renew_time.has_value() &&
+      lease.server_time.value_or(context.clock().WallNow()) - *lease.renew_time <= kLeaseAlive;
+  view.record = ParsePoolRecord(lease, logger);
+  return view;
+}
+
+}  // namespace
+
+absl::StatusOr<Inspection> Maintenance::Inspect(const runtime::Context& caller,
+                                                const config::PoolPolicy& policy) const {
+  const runtime::Context context = caller.WithWritePermit(std::make_shared<ReadOnly>());
+  Inspection inspection;
+  PoolSnapshot base;
+  base.key = {.ns = policy.ns, .pool = policy.pool};
+  base.policy = policy;
+  base.region = clients_.config->nomad.region;
+  inspection.lease = ReadLease(context, clients_, base.key, options_.logger);
+  base.lease_used = inspection.lease.problem.empty();
+  base.action = inspection.lease.record.action;
+
+  const harvester::VmStore vms(clients_.kube, policy.ns);
+  nodepool::FullNodeCache nodes;
+  ObserverMemory memory;
+  Observer observer(*clients_.nomad, vms, nodes, memory, options_.logger);
+  auto snapshot = observer.Observe(context, std::move(base), {});
+  if (!snapshot.ok()) return base::Annotate(snapshot.status(), "Harvester cannot be read");
+  inspection.snapshot = *std::move(snapshot);
+
+  StatusInputs inputs;
+  inputs.scale_open = inspection.lease.live && inspection.lease.record.action.has_value();
+  inputs.last_event = inspection.lease.record.last_event;
+  inspection.report = ReportStatus(inspection.snapshot, inputs);
+  return inspection;
+}
+
+}  // namespace nomad_harvester::scaling

@@ -1,0 +1,37 @@
+// What the loop would do, without doing it.
+
+#include <set>
+#include <string>
+
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/nodepool/drain.h"
+
+#include "pool_loop.h"
+
+namespace nomad_harvester::scaling {
+
+absl::Status PoolLoop::Foresee(const runtime::Context& context) {
+  looking_ = true;
+  NH_ASSIGN_OR_RETURN(last_snapshot_, Observe(context));
+  const PoolSnapshot& snapshot = *last_snapshot_;
+  if (!snapshot.nomad_readable) {
+    return base::Unavailable("Nomad cannot be read: " + snapshot.nomad_problem);
+  }
+  for (const Work& work : WorkOf(snapshot)) {
+    const VmView& view = snapshot.vms[work.vm];
+    const bool waits_to_join = work.step.kind == StepKind::kWait && !view.vm.has_mark;
+    if (work.step.kind == StepKind::kNothing || waits_to_join) continue;
+    tools_.Tell({.vm = view.vm.name, .step = work.step});
+  }
+  std::set<std::string> uids;
+  for (const VmView& view : snapshot.vms) uids.insert(view.vm.uid);
+  for (const nomad::Node& node : snapshot.nodes) {
+    const auto mark = nodepool::ParseDrainMark(node);
+    if (!mark.has_value() || uids.contains(mark->vm_uid)) continue;
+    if (NextStepOfGoneVm(node, snapshot).kind != StepKind::kPurge) continue;
+    tools_.Tell({.kind = Deed::Kind::kPurge, .vm = mark->vm, .object = node.id});
+  }
+  return Sweep(context);
+}
+
+}  // namespace nomad_harvester::scaling

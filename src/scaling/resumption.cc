@@ -1,0 +1,39 @@
+#include "resumption.h"
+
+#include <utility>
+
+namespace nomad_harvester::scaling {
+namespace {
+
+using runtime::CancelReason;
+
+constexpr base::Duration kReleaseBudget = std::chrono::milliseconds(700);
+
+}  // namespace
+
+Resumed ResumePool(const runtime::Context& context, const PoolTools& tools,
+                   std::optional<config::PoolPolicy> policy, const std::set<std::string>& unswept) {
+  Resumed resumed;
+  const runtime::CancelSource hold(context);
+  resumed.lease = tools.lease.Acquire(hold.context(), LeaseUser::kResumption,
+                                      [&hold] { hold.Cancel(CancelReason::kLeaseLost); });
+  if (!resumed.lease.ok()) return resumed;
+  PoolLoop loop(tools, std::move(policy));
+  loop.SweepAfter(unswept);
+  resumed.outcome = loop.RunResumption(hold.context().WithWritePermit(tools.lease.permit()));
+  resumed.interrupted = hold.context().cancel_reason() != CancelReason::kNone;
+  resumed.last_event = loop.last_event();
+  resumed.last_snapshot = loop.last_snapshot();
+  EndHold(tools.lease, hold.context());
+  return resumed;
+}
+
+void EndHold(PoolLease& lease, const runtime::Context& context) {
+  if (context.cancel_reason() == CancelReason::kClient) {
+    lease.StopRenewal();
+    return;
+  }
+  lease.Release(runtime::Context::Background(context.clock()).WithTimeout(kReleaseBudget));
+}
+
+}  // namespace nomad_harvester::scaling

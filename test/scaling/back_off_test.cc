@@ -1,0 +1,92 @@
+// Rule C12: a failing pool waits longer and longer, each cause on its own.
+
+#include "back_off.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/status_matchers.h"
+#include "world.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+using harvester::BackOff;
+using std::chrono::hours;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+
+base::Duration WaitOf(const BackOff& back_off, std::string_view cause) {
+  return back_off.at(std::string(cause)).retry_at - kNow;
+}
+
+BackOff After(std::string_view cause, int failures, bool remembered = true) {
+  BackOff back_off;
+  for (int i = 0; i < failures; ++i) RecordFailure(&back_off, cause, kNow, remembered);
+  return back_off;
+}
+
+TEST(BackOff, C12_the_wait_doubles_from_failure_to_failure_up_to_a_limit) {
+  EXPECT_EQ(WaitOf(After(cause::kCreate, 1), cause::kCreate), seconds(30));
+  EXPECT_EQ(WaitOf(After(cause::kCreate, 2), cause::kCreate), minutes(1));
+  EXPECT_EQ(WaitOf(After(cause::kCreate, 3), cause::kCreate), minutes(2));
+  EXPECT_EQ(WaitOf(After(cause::kCreate, 100), cause::kCreate), minutes(30));
+  EXPECT_EQ(WaitOf(After(cause::kStart, 100), cause::kStart), hours(1));
+  EXPECT_EQ(WaitOf(After(cause::kJoin, 100), cause::kJoin), hours(4));
+  EXPECT_EQ(WaitOf(After(cause::kRemove, 100), cause::kRemove), minutes(30));
+}
+
+TEST(BackOff, C12_without_a_lease_it_begins_at_the_second_step) {
+  EXPECT_EQ(WaitOf(After(cause::kCreate, 1, false), cause::kCreate), minutes(1));
+  EXPECT_EQ(WaitOf(After(cause::kCreate, 2, false), cause::kCreate), minutes(2));
+}
+
+TEST(BackOff, C12_the_error_names_cause_failures_and_waiting_time) {
+  const absl::Status waits = CheckCreation(After(cause::kJoin, 2), kNow + seconds(15));
+  EXPECT_EQ(waits.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(waits.ToString(), HasSubstr("the join of new VMs failed 2 times in a row"));
+  EXPECT_THAT(waits.ToString(), HasSubstr("in 1m45s"));
+}
+
+TEST(BackOff, C12_it_is_over_at_its_time) {
+  const BackOff back_off = After(cause::kStart, 1);
+  EXPECT_FALSE(CheckCreation(back_off, kNow + seconds(59)).ok());
+  EXPECT_TRUE(CheckCreation(back_off, kNow + seconds(60)).ok());
+}
+
+TEST(BackOff, C12_creation_never_holds_up_a_removal_nor_the_other_way_round) {
+  for (const std::string_view cause : {cause::kCreate, cause::kStart, cause::kJoin}) {
+    EXPECT_FALSE(CheckCreation(After(cause, 1), kNow).ok());
+    EXPECT_TRUE(CheckRemoval(After(cause, 1), kNow).ok());
+  }
+  EXPECT_TRUE(CheckCreation(After(cause::kRemove, 1), kNow).ok());
+  EXPECT_FALSE(CheckRemoval(After(cause::kRemove, 1), kNow).ok());
+}
+
+TEST(BackOff, C12_a_success_clears_its_own_side_only) {
+  BackOff back_off;
+  for (const std::string_view cause :
+       {cause::kCreate, cause::kStart, cause::kJoin, cause::kRemove}) {
+    RecordFailure(&back_off, cause, kNow, true);
+  }
+  RecordCreationSuccess(&back_off);
+  EXPECT_EQ(back_off.size(), 1U);
+  EXPECT_TRUE(back_off.contains("remove"));
+  RecordRemovalSuccess(&back_off);
+  EXPECT_TRUE(back_off.empty());
+}
+
+TEST(BackOff, the_circuit_opens_after_three_vms_that_never_came_to_life) {
+  EXPECT_FALSE(CreationCircuitIsOpen({}));
+  EXPECT_FALSE(CreationCircuitIsOpen(After(cause::kJoin, 2)));
+  EXPECT_TRUE(CreationCircuitIsOpen(After(cause::kJoin, 3)));
+  BackOff mixed = After(cause::kJoin, 2);
+  RecordFailure(&mixed, cause::kStart, kNow, true);
+  EXPECT_TRUE(CreationCircuitIsOpen(mixed));
+  EXPECT_FALSE(CreationCircuitIsOpen(After(cause::kCreate, 9)))
+      << "an API that refuses leaves no VM behind";
+}
+
+}  // namespace
+}  // namespace nomad_harvester::scaling

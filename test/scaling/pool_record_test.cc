@@ -1,0 +1,125 @@
+// What stands on the pool's Lease before and after a run.
+
+#include "pool_record.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "back_off.h"
+#include "world.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+PoolRecord RecordOf(std::set<std::string> names, std::map<std::string, std::string> create) {
+  PoolRecord record;
+  record.action = harvester::LeaseAction{
+      .id = "act", .from = 0, .to = 3, .names = std::move(names), .create = std::move(create)};
+  return record;
+}
+
+PoolRecord Before(const PoolRecord& record, const PoolSnapshot& snapshot, std::size_t vm,
+                  StepKind kind, bool resumed = false) {
+  return RecordBefore(record, snapshot, {{&snapshot.vms[vm], kind}}, resumed, "new-id");
+}
+
+TEST(RecordBefore, C10_a_name_leaves_create_before_its_vm_is_removed) {
+  World world;
+  const PoolSnapshot snapshot = world.With(Vm("a")).Snapshot();
+  const PoolRecord record = RecordOf({"a", "b"}, {{"a", "act"}, {"b", "act"}});
+  for (const StepKind kind : {StepKind::kMarkBroken, StepKind::kDelete}) {
+    EXPECT_THAT(Before(record, snapshot, 0, kind).action->create, ElementsAre(Pair("b", "act")));
+  }
+  EXPECT_EQ(Before(record, snapshot, 0, StepKind::kRecordJoin), record)
+      << "what removes nothing costs no request";
+}
+
+TEST(RecordBefore, C10_a_resumption_strikes_every_name_whose_vm_it_sees) {
+  World world;
+  const PoolSnapshot snapshot = world.With(Vm("a")).Snapshot();
+  const PoolRecord record = RecordOf({"a", "b"}, {{"a", "act"}, {"b", "act"}});
+  EXPECT_THAT(RecordBefore(record, snapshot, {}, true, "new-id").action->create,
+              ElementsAre(Pair("b", "act")));
+  EXPECT_EQ(RecordBefore(record, snapshot, {}, false, "new-id"), record);
+}
+
+TEST(RecordBefore, an_unhealthy_vm_is_named_before_it_is_marked) {
+  World world;
+  const PoolSnapshot snapshot = world.With(Vm("a").Joined()).Snapshot();
+  const PoolRecord named = Before(RecordOf({"z"}, {}), snapshot, 0, StepKind::kMarkUnhealthy);
+  EXPECT_THAT(named.action->names, ElementsAre("a", "z"));
+  EXPECT_EQ(named.action->id, "act");
+}
+
+TEST(RecordBefore, without_an_action_a_new_one_names_every_mark_that_stands) {
+  World world;
+  world.With(Vm("a").Joined()).With(Vm("b").Joined()).With(Vm("m").Joined().Marked());
+  const PoolSnapshot snapshot = world.Snapshot();
+  const PoolRecord record = Before({}, snapshot, 0, StepKind::kMarkUnhealthy);
+  ASSERT_TRUE(record.action.has_value());
+  EXPECT_EQ(record.action->id, "new-id");
+  EXPECT_THAT(record.action->names, ElementsAre("a", "m"));
+  EXPECT_EQ(record.action->from, 2);
+  EXPECT_EQ(record.action->to, 2);
+}
+
+TEST(RecordAfter, an_action_with_nothing_unfinished_leaves_the_lease) {
+  World world;
+  const PoolSnapshot last = world.With(Vm("a").Joined()).Snapshot();
+  EXPECT_EQ(RecordAfter(RecordOf({"a", "gone"}, {{"a", "act"}}), {.last = last}).action,
+            std::nullopt);
+}
+
+TEST(RecordAfter, C10_names_that_never_came_to_be_stay_for_the_next_scale) {
+  World world;
+  const PoolSnapshot last = world.With(Vm("a").Joined()).Snapshot();
+  const PoolRecord after =
+      RecordAfter(RecordOf({"a", "b"}, {{"a", "x"}, {"b", "y"}}), {.last = last});
+  ASSERT_TRUE(after.action.has_value());
+  EXPECT_THAT(after.action->create, ElementsAre(Pair("b", "y")));
+  EXPECT_THAT(after.action->names, ElementsAre("b"));
+}
+
+TEST(RecordAfter, C10_a_name_whose_vm_was_seen_leaves_even_if_the_vm_is_gone) {
+  World world;
+  const PoolSnapshot last = world.Snapshot();
+  EXPECT_EQ(RecordAfter(RecordOf({"a"}, {{"a", "x"}}), {.last = last, .seen = {"a"}}).action,
+            std::nullopt);
+}
+
+TEST(RecordAfter, marks_that_stand_stay_named) {
+  World world;
+  const PoolSnapshot last = world.With(Vm("m").Joined().Marked()).Snapshot();
+  EXPECT_THAT(RecordAfter(RecordOf({"m", "n"}, {}), {.last = last}).action->names,
+              ElementsAre("m"));
+}
+
+TEST(RecordAfter, C12_a_partial_success_starts_the_failures_anew) {
+  World world;
+  const PoolSnapshot last = world.Snapshot();
+  PoolRecord record;
+  for (int i = 0; i < 5; ++i) RecordFailure(&record.back_off, cause::kJoin, kNow, true);
+  const PoolRecord after =
+      RecordAfter(record, {.last = last, .created = true, .failures = {"join"}});
+  EXPECT_EQ(after.back_off.at("join").failures, 1);
+  EXPECT_THAT(RecordAfter(record, {.last = last, .created = true}).back_off, IsEmpty());
+}
+
+TEST(RecordAfter, S4_last_event_never_goes_back) {
+  World world;
+  const PoolSnapshot last = world.Snapshot();
+  PoolRecord record;
+  record.last_event = kNow + std::chrono::minutes(1);
+  EXPECT_EQ(RecordAfter(record, {.last = last, .last_event = kNow}).last_event, record.last_event);
+  record.last_event.reset();
+  EXPECT_EQ(RecordAfter(record, {.last = last, .last_event = kNow}).last_event, kNow);
+  EXPECT_EQ(RecordAfter(record, {.last = last}).last_event, std::nullopt)
+      << "a run that did nothing is no event";
+}
+
+}  // namespace
+}  // namespace nomad_harvester::scaling

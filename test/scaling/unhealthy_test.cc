@@ -1,0 +1,170 @@
+// replace_unhealthy_after and max_unhealthy: who is marked, and who gets away.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "nomad_harvester/scaling/next_step.h"
+
+#include "world.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+using std::chrono::minutes;
+using ::testing::HasSubstr;
+
+// A policy that replaces after ten minutes, and VMs that have looked unhealthy for `time`.
+World Replacing(config::Share at_most = {.value = 20, .is_percentage = true}) {
+  World world;
+  world.Policy().replace_unhealthy_after = minutes(10);
+  world.Policy().max_unhealthy = at_most;
+  return world;
+}
+
+World& AddSick(World& world, const std::string& name, base::Duration time = minutes(11)) {
+  world.With(Vm(name).Joined().Stopped().InstanceRuns(false)).With(Node(name).Down());
+  world.Raw().vms.back().unhealthy_for = time;
+  return world;
+}
+
+World& AddMarkedUnhealthy(World& world, Vm vm) {
+  world.With(vm);
+  world.Raw().vms.back().vm.mark->reason = harvester::MarkReason::kUnhealthy;
+  return world;
+}
+
+TEST(Unhealthy, a_vm_that_does_not_run_on_a_down_node_is_marked_after_its_time) {
+  World world = Replacing();
+  const Step step = AddSick(world, "a").StepOf("a");
+  EXPECT_EQ(step.row, Row::kUnmarkedUnhealthy) << step.reason;
+  EXPECT_EQ(step.kind, StepKind::kMarkUnhealthy);
+  EXPECT_EQ(step.node_id, "node-a");
+}
+
+TEST(Unhealthy, so_is_one_whose_node_is_gone) {
+  World world = Replacing();
+  world.With(Vm("a").Joined().Stopped());
+  world.Raw().vms.back().unhealthy_for = minutes(10);
+  EXPECT_EQ(world.StepOf("a").kind, StepKind::kMarkUnhealthy);
+}
+
+TEST(Unhealthy, nobody_is_replaced_unless_the_policy_asks_for_it) {
+  World world;
+  EXPECT_EQ(AddSick(world, "a").StepOf("a").kind, StepKind::kNothing);
+}
+
+TEST(Unhealthy, nobody_is_replaced_before_the_time) {
+  World world = Replacing();
+  EXPECT_EQ(AddSick(world, "a", minutes(9)).StepOf("a").kind, StepKind::kNothing);
+}
+
+TEST(Unhealthy, a_running_vm_is_kept_however_long_its_node_is_down) {
+  World by_object = Replacing();
+  by_object.With(Vm("a").Joined()).With(Node("a").Down());
+  by_object.Raw().vms.back().unhealthy_for = minutes(90);
+  EXPECT_EQ(by_object.StepOf("a").kind, StepKind::kNothing);
+
+  World by_instance = Replacing();
+  by_instance.With(Vm("a").Joined().Stopped().InstanceRuns(true)).With(Node("a").Down());
+  by_instance.Raw().vms.back().unhealthy_for = minutes(90);
+  EXPECT_EQ(by_instance.StepOf("a").kind, StepKind::kNothing);
+}
+
+TEST(Unhealthy, a_ready_node_is_no_reason_to_replace_its_vm) {
+  World world = Replacing();
+  world.With(Vm("a").Joined().Stopped()).With(Node("a"));
+  world.Raw().vms.back().unhealthy_for = minutes(90);
+  EXPECT_EQ(world.StepOf("a").kind, StepKind::kNothing);
+}
+
+TEST(Unhealthy, C15_nobody_is_unhealthy_while_nomad_cannot_be_read) {
+  World world = Replacing();
+  AddSick(world, "a").NomadUnreadable();
+  EXPECT_EQ(world.StepOf("a").kind, StepKind::kWait);
+}
+
+TEST(Unhealthy, C7_a_protected_vm_is_reported_and_kept) {
+  World world = Replacing();
+  world.With(Vm("a").Joined().Stopped().Protected()).With(Node("a").Down());
+  world.Raw().vms.back().unhealthy_for = minutes(11);
+  const Step step = world.StepOf("a");
+  EXPECT_EQ(step.kind, StepKind::kReport);
+  EXPECT_EQ(step.row, Row::kUnmarkedUnhealthyKept);
+}
+
+TEST(Unhealthy, C13_a_policy_in_dry_run_marks_nothing) {
+  World world = Replacing();
+  world.Policy().dry_run = true;
+  EXPECT_EQ(AddSick(world, "a").StepOf("a").kind, StepKind::kReport);
+}
+
+TEST(Unhealthy, a_ready_node_that_could_be_the_vm_saves_it) {
+  World world = Replacing();
+  world.With(Vm("a").Joined().Stopped()).With(Node("stranger"));
+  world.Raw().vms.back().unhealthy_for = minutes(11);
+  const Step step = world.StepOf("a");
+  EXPECT_EQ(step.row, Row::kUnmarkedCandidate);
+  EXPECT_EQ(step.kind, StepKind::kReport);
+}
+
+TEST(Unhealthy, never_more_than_max_unhealthy_are_on_their_way_out) {
+  // 20 % of five, rounded up, is one; of six, two.
+  World five = Replacing();
+  World six = Replacing();
+  for (const char* name : {"a", "b", "c"}) {
+    AddSick(five, name);
+    AddSick(six, name);
+  }
+  for (const char* name : {"d", "e"}) five.With(Vm(name).Joined()).With(Node(name));
+  for (const char* name : {"d", "e", "f"}) six.With(Vm(name).Joined()).With(Node(name));
+  EXPECT_EQ(five.StepOf("a").kind, StepKind::kMarkUnhealthy);
+  EXPECT_EQ(five.StepOf("b").kind, StepKind::kReport);
+  EXPECT_THAT(five.StepOf("b").reason, HasSubstr("max_unhealthy"));
+  EXPECT_EQ(six.StepOf("b").kind, StepKind::kMarkUnhealthy);
+  EXPECT_EQ(six.StepOf("c").kind, StepKind::kReport);
+}
+
+TEST(Unhealthy, one_that_is_already_marked_takes_the_place_of_another) {
+  World world = Replacing({.value = 1});
+  AddMarkedUnhealthy(world, Vm("z").Joined().Stopped().Marked());
+  EXPECT_EQ(AddSick(world, "a").StepOf("a").kind, StepKind::kReport);
+}
+
+TEST(Unhealthy, marks_for_other_reasons_take_no_place) {
+  World world = Replacing({.value = 1});
+  world.With(Vm("y").Joined().Marked()).With(Vm("z").Marked().ForBeingBroken());
+  EXPECT_EQ(AddSick(world, "a").StepOf("a").kind, StepKind::kMarkUnhealthy);
+}
+
+TEST(Unhealthy, a_protected_vm_takes_no_place) {
+  World world = Replacing({.value = 1});
+  world.With(Vm("a").Joined().Stopped().Protected()).With(Node("a").Down());
+  world.Raw().vms.back().unhealthy_for = minutes(11);
+  EXPECT_EQ(AddSick(world, "b").StepOf("b").kind, StepKind::kMarkUnhealthy);
+}
+
+TEST(Unhealthy, once_marked_its_down_node_lets_it_be_deleted) {
+  World world = Replacing();
+  AddMarkedUnhealthy(world, Vm("a").Joined().Stopped().InstanceRuns(false).Marked());
+  world.With(Node("a").Down());
+  EXPECT_EQ(world.StepOf("a").row, Row::kMarkedDown);
+}
+
+TEST(Unhealthy, a_node_that_comes_back_before_the_deletion_saves_its_vm) {
+  World world = Replacing();
+  AddMarkedUnhealthy(world, Vm("a").Joined().Marked());
+  world.With(Node("a"));
+  const Step step = world.StepOf("a");
+  EXPECT_EQ(step.row, Row::kMarkedRecovered) << step.reason;
+  EXPECT_EQ(step.kind, StepKind::kRollBack);
+}
+
+TEST(Unhealthy, a_mark_that_the_lease_does_not_name_is_rolled_back) {
+  World world = Replacing();
+  AddMarkedUnhealthy(world, Vm("a").Joined().Stopped().InstanceRuns(false).Marked());
+  world.With(Node("a").Down()).NotNamed("a");
+  EXPECT_EQ(world.StepOf("a").row, Row::kMarkedNotNamed);
+}
+
+}  // namespace
+}  // namespace nomad_harvester::scaling
