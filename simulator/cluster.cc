@@ -10,6 +10,9 @@
 namespace nomad_harvester::simulator {
 namespace {
 
+// How often a blocking query looks again.
+constexpr base::Duration kStep = std::chrono::milliseconds(250);
+
 class Adapter final : public http::HttpTransport {
  public:
   using Serve = std::function<absl::StatusOr<http::HttpResponse>(const runtime::Context&,
@@ -70,7 +73,7 @@ void Cluster::Impl::Settle() {
       if (!world.RunDue(world.clock.Now())) return;
       events = world.TakeEvents();
     }
-    Deliver(std::move(events));
+    Deliver(events);
   }
 }
 
@@ -83,10 +86,10 @@ void Cluster::Impl::Act(Actor actor, const std::function<void()>& fn) {
     fn();
     events = world.TakeEvents();
   }
-  Deliver(std::move(events));
+  Deliver(events);
 }
 
-void Cluster::Impl::Deliver(std::vector<Event> events) {
+void Cluster::Impl::Deliver(const std::vector<Event>& events) {
   if (events.empty()) return;
   std::function<void(const Event&)> tell;
   {
@@ -110,24 +113,26 @@ Cluster::Cluster(runtime::Clock& clock, runtime::Random& random, Options options
 
 Cluster::~Cluster() = default;
 
-std::shared_ptr<http::HttpTransport> Cluster::HarvesterTransport() {
+std::shared_ptr<http::HttpTransport> Cluster::HarvesterTransport(const std::string& client) {
   return std::make_shared<Adapter>(
-      [impl = impl_](const runtime::Context& context, const http::HttpRequest& request) {
-        return impl->Serve(context, System::kHarvester, request, std::chrono::milliseconds(250));
+      [impl = impl_, caller = Impl::Caller{System::kHarvester, client}](
+          const runtime::Context& context, const http::HttpRequest& request) {
+        return impl->Serve(context, caller, request, kStep);
       });
 }
 
-std::shared_ptr<http::HttpTransport> Cluster::NomadTransport() {
+std::shared_ptr<http::HttpTransport> Cluster::NomadTransport(const std::string& client) {
   return std::make_shared<Adapter>(
-      [impl = impl_](const runtime::Context& context, const http::HttpRequest& request) {
-        return impl->Serve(context, System::kNomad, request, std::chrono::milliseconds(250));
+      [impl = impl_, caller = Impl::Caller{System::kNomad, client}](
+          const runtime::Context& context, const http::HttpRequest& request) {
+        return impl->Serve(context, caller, request, kStep);
       });
 }
 
 absl::StatusOr<http::HttpResponse> Cluster::Serve(const runtime::Context& context, System system,
                                                   const http::HttpRequest& request,
                                                   base::Duration step) {
-  return impl_->Serve(context, system, request, step);
+  return impl_->Serve(context, {.system = system, .client = ""}, request, step);
 }
 
 void Cluster::Settle() { impl_->Settle(); }

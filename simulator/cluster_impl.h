@@ -25,6 +25,11 @@ namespace nomad_harvester::simulator {
 struct Cluster::Impl : std::enable_shared_from_this<Cluster::Impl> {
   Impl(runtime::Clock& clock, runtime::Random& random, Options options);
 
+  struct Caller {
+    System system = System::kHarvester;
+    std::string client;
+  };
+
   mutable base::Mutex mutex;
   World world NH_GUARDED_BY(mutex);
   KubeStore store NH_GUARDED_BY(mutex);
@@ -39,7 +44,7 @@ struct Cluster::Impl : std::enable_shared_from_this<Cluster::Impl> {
   std::map<std::string, int> counts NH_GUARDED_BY(mutex);
   int requests NH_GUARDED_BY(mutex) = 0;
   int effects NH_GUARDED_BY(mutex) = 0;
-  bool is_dead NH_GUARDED_BY(mutex) = false;
+  std::set<std::string> dead NH_GUARDED_BY(mutex);  // clients
   bool reachable[2] NH_GUARDED_BY(mutex) = {true, true};
 
   // Applies what is due, step by step; nothing inside an observer.
@@ -50,18 +55,21 @@ struct Cluster::Impl : std::enable_shared_from_this<Cluster::Impl> {
   void OnChange(const ResourceDef& def, const Object& before, const Object& after)
       NH_REQUIRES(mutex);
   // Tells the observer, without the lock.
-  void Deliver(std::vector<Event> events);
+  void Deliver(const std::vector<Event>& events);
 
   // requests.cc
-  RequestInfo Count(System system, const http::HttpRequest& request) NH_REQUIRES(mutex);
-  absl::Status CheckLine(System system) const;
+  RequestInfo Count(const Caller& caller, const http::HttpRequest& request) NH_REQUIRES(mutex);
+  absl::Status CheckLine(const Caller& caller) const;
+  std::uint64_t NomadIndex();
   NomadReply Apply(System system, const http::HttpRequest& request);
-  absl::StatusOr<http::HttpResponse> ApplyAndWait(const runtime::Context& context, System system,
+  absl::StatusOr<http::HttpResponse> ApplyAndWait(const runtime::Context& context,
+                                                  const Caller& caller,
                                                   const http::HttpRequest& request,
                                                   base::Duration step);
-  absl::StatusOr<http::HttpResponse> Serve(const runtime::Context& context, System system,
+  absl::StatusOr<http::HttpResponse> Serve(const runtime::Context& context, const Caller& caller,
                                            const http::HttpRequest& request, base::Duration step);
-  absl::StatusOr<http::HttpResponse> ServeLate(const runtime::Context& context, System system,
+  absl::StatusOr<http::HttpResponse> ServeLate(const runtime::Context& context,
+                                               const Caller& caller,
                                                const http::HttpRequest& request,
                                                base::Duration delay, base::Duration step);
 

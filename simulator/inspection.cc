@@ -11,14 +11,19 @@ void Cluster::SetFaultHook(std::function<Fault(const RequestInfo&)> hook) {
   impl_->fault_hook = std::move(hook);
 }
 
-void Cluster::Resurrect() {
+void Cluster::Kill(const std::string& client) {
   base::MutexLock lock(impl_->mutex);
-  impl_->is_dead = false;
+  impl_->dead.insert(client);
 }
 
-bool Cluster::dead() const {
+void Cluster::Resurrect() {
   base::MutexLock lock(impl_->mutex);
-  return impl_->is_dead;
+  impl_->dead.clear();
+}
+
+bool Cluster::dead(const std::string& client) const {
+  base::MutexLock lock(impl_->mutex);
+  return impl_->dead.contains(client);
 }
 
 void Cluster::SetHarvesterReachable(bool reachable) {

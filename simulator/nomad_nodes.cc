@@ -77,6 +77,9 @@ void NomadState::Register(const std::string& id) {
   Touch(node);
   if (is_new) node.create_index = node.modify_index;
   EmitNode(EventKind::kNodeRegistered, node);
+  for (const auto& [key, allocation] : allocations_) {
+    if (allocation.node_id == id && allocation.client_status == "lost") EndLost(key);
+  }
   Schedule();
 }
 

@@ -200,6 +200,26 @@ void NomadState::Lose(NomadAllocation& allocation) {
   EmitAllocation(EventKind::kAllocationLost, allocation);
 }
 
+// What was given up for lost runs on until its client is back and is told to stop it; the server
+// then takes the client's word for it (hashicorp/nomad:nomad/state/state_store.go,
+// nestedUpdateAllocFromClient).
+void NomadState::EndLost(const std::string& id) {
+  world_.After(world_.options.stop_time, [this, id] {
+    const auto found = allocations_.find(id);
+    if (found == allocations_.end() || found->second.client_status != "lost" ||
+        !IsAlive(found->second.node_id)) {
+      return;
+    }
+    NomadAllocation& allocation = found->second;
+    allocation.client_status = allocation.job.type == "batch" ? "failed" : "complete";
+    allocation.main_state = "dead";
+    allocation.poststop_state = "dead";
+    if (!allocation.main_finished) allocation.main_finished = world_.wall();
+    Touch(allocation);
+    EmitAllocation(EventKind::kAllocationQuiet, allocation);
+  });
+}
+
 void NomadState::LoseAllOn(const std::string& node_id) {
   for (auto& [key, allocation] : allocations_) {
     if (allocation.node_id == node_id && !allocation.Terminal()) Lose(allocation);

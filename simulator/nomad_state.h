@@ -135,6 +135,7 @@ class NomadState {
   void EndMain(const std::string& id, const std::string& client_status);
   void EndPoststop(const std::string& id);
   void Lose(NomadAllocation& allocation);
+  void EndLost(const std::string& id);
   void LoseAllOn(const std::string& node_id);
 
   World& world_;

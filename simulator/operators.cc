@@ -154,6 +154,18 @@ bool Cluster::PutObject(const nlohmann::json& object) {
   return true;
 }
 
+bool Cluster::DeleteObject(const nlohmann::json& object) {
+  const ResourceDef* def =
+      FindResourceByKind(base::GetString(object, "apiVersion"), base::GetString(object, "kind"));
+  if (def == nullptr) return false;
+  bool found = false;
+  impl_->Act(Actor::kOperator, [&]() NH_REQUIRES(impl_->mutex) {
+    found = impl_->store.Find(*def, NamespaceOf(object), NameOf(object)) != nullptr;
+    if (found) impl_->kube_api.DeleteByHand(*def, NamespaceOf(object), NameOf(object));
+  });
+  return found;
+}
+
 bool Cluster::CancelDrain(const std::string& node, bool mark_eligible) {
   return impl_->WithNode(node, [&](const std::string& id) NH_REQUIRES(impl_->mutex) {
     impl_->nomad.CancelDrain(id, mark_eligible, {});

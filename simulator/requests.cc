@@ -74,8 +74,10 @@ std::string_view SystemName(System system) {
   return system == System::kHarvester ? "harvester" : "nomad";
 }
 
-RequestInfo Cluster::Impl::Count(System system, const http::HttpRequest& request) {
+RequestInfo Cluster::Impl::Count(const Caller& caller, const http::HttpRequest& request) {
+  const System system = caller.system;
   RequestInfo info = system == System::kHarvester ? DescribeKube(request) : DescribeNomad(request);
+  info.client = caller.client;
   info.system = system;
   info.method = request.method;
   info.target = request.target;
@@ -86,9 +88,10 @@ RequestInfo Cluster::Impl::Count(System system, const http::HttpRequest& request
   return info;
 }
 
-absl::Status Cluster::Impl::CheckLine(System system) const {
+absl::Status Cluster::Impl::CheckLine(const Caller& caller) const {
   base::MutexLock lock(mutex);
-  if (is_dead || !reachable[system == System::kHarvester ? 0 : 1]) return Lost(system);
+  const bool reached = reachable[caller.system == System::kHarvester ? 0 : 1];
+  if (dead.contains(caller.client) || !reached) return Lost(caller.system);
   return absl::OkStatus();
 }
 
@@ -105,11 +108,18 @@ NomadReply Cluster::Impl::Apply(System system, const http::HttpRequest& request)
   return reply;
 }
 
+std::uint64_t Cluster::Impl::NomadIndex() {
+  Settle();
+  base::MutexLock lock(mutex);
+  return nomad.index();
+}
+
 // A blocking query waits until its index is passed (hashicorp/nomad:nomad/rpc.go, blockingRPC).
 absl::StatusOr<http::HttpResponse> Cluster::Impl::ApplyAndWait(const runtime::Context& context,
-                                                               System system,
+                                                               const Caller& caller,
                                                                const http::HttpRequest& request,
                                                                base::Duration step) {
+  const System system = caller.system;
   if (system == System::kHarvester || request.method != http::Method::kGet) {
     return Apply(system, request).response;
   }
@@ -118,29 +128,35 @@ absl::StatusOr<http::HttpResponse> Cluster::Impl::ApplyAndWait(const runtime::Co
   const base::MonoTime deadline = context.clock().Now() + wait.wait;
   while (true) {
     NomadReply reply = Apply(system, request);
+    const std::uint64_t index = NomadIndex();
     const base::MonoTime now = context.clock().Now();
     if (wait.index == 0 || reply.index == 0 || reply.index > wait.index || now >= deadline) {
       return std::move(reply.response);
     }
-    base::MonoTime until = std::min(deadline, now + step);
-    {
-      base::MutexLock lock(mutex);
-      if (const auto due = world.NextDue(); due && *due > now) until = std::min(until, *due);
+    // The same reply need not be made again and again.
+    while (NomadIndex() == index && context.clock().Now() < deadline) {
+      const base::MonoTime at = context.clock().Now();
+      base::MonoTime until = std::min(deadline, at + step);
+      {
+        base::MutexLock lock(mutex);
+        if (const auto due = world.NextDue(); due && *due > at) until = std::min(until, *due);
+      }
+      NH_RETURN_IF_ERROR(context.Sleep(until - at));
+      NH_RETURN_IF_ERROR(CheckLine(caller));
     }
-    NH_RETURN_IF_ERROR(context.Sleep(until - now));
-    NH_RETURN_IF_ERROR(CheckLine(system));
   }
 }
 
 // The client may give up; the request, once sent, arrives all the same.
 absl::StatusOr<http::HttpResponse> Cluster::Impl::ServeLate(const runtime::Context& context,
-                                                            System system,
+                                                            const Caller& caller,
                                                             const http::HttpRequest& request,
                                                             base::Duration delay,
                                                             base::Duration step) {
+  const System system = caller.system;
   const base::MonoTime due = context.clock().Now() + delay;
   const absl::Status slept = context.Sleep(delay);
-  if (slept.ok()) return ApplyAndWait(context, system, request, step);
+  if (slept.ok()) return ApplyAndWait(context, caller, request, step);
   {
     base::MutexLock lock(mutex);
     world.BeginStep(world.clock.Now(), Actor::kApi);
@@ -157,17 +173,18 @@ absl::StatusOr<http::HttpResponse> Cluster::Impl::ServeLate(const runtime::Conte
 }
 
 absl::StatusOr<http::HttpResponse> Cluster::Impl::Serve(const runtime::Context& context,
-                                                        System system,
+                                                        const Caller& caller,
                                                         const http::HttpRequest& request,
                                                         base::Duration step) {
+  const System system = caller.system;
   NH_RETURN_IF_ERROR(context.Check());
   RequestInfo info;
   std::function<Fault(const RequestInfo&)> hook;
   base::Duration latency{};
   {
     base::MutexLock lock(mutex);
-    if (is_dead) return Lost(system);
-    info = Count(system, request);
+    if (dead.contains(caller.client)) return Lost(system);
+    info = Count(caller, request);
     hook = fault_hook;
     latency = world.options.request_latency;
   }
@@ -175,10 +192,10 @@ absl::StatusOr<http::HttpResponse> Cluster::Impl::Serve(const runtime::Context& 
   if (fault.kind == Fault::Kind::kDie || fault.kind == Fault::Kind::kApplyThenDie) {
     if (fault.kind == Fault::Kind::kApplyThenDie) Apply(system, request);
     base::MutexLock lock(mutex);
-    is_dead = true;
+    dead.insert(caller.client);
     return Lost(system);
   }
-  NH_RETURN_IF_ERROR(CheckLine(system));
+  NH_RETURN_IF_ERROR(CheckLine(caller));
   if (latency > base::Duration::zero()) NH_RETURN_IF_ERROR(context.Sleep(latency));
   switch (fault.kind) {
     case Fault::Kind::kDrop:
@@ -192,10 +209,17 @@ absl::StatusOr<http::HttpResponse> Cluster::Impl::Serve(const runtime::Context& 
       return answer;
     }
     case Fault::Kind::kDelay:
-      return ServeLate(context, system, request, fault.delay, step);
+      return ServeLate(context, caller, request, fault.delay, step);
     default:
-      return ApplyAndWait(context, system, request, step);
+      break;
   }
+  NH_RETURN_IF_ERROR(context.Check());
+  auto reply = ApplyAndWait(context, caller, request, step);
+  if (fault.before_reply) fault.before_reply();
+  if (fault.kind == Fault::Kind::kCutReply && reply.ok()) {
+    reply->body.resize(reply->body.size() / 2);
+  }
+  return reply;
 }
 
 }  // namespace nomad_harvester::simulator

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "simulator_fixture.h"
+#include "support/source_tree.h"
 
 namespace nomad_harvester::simulator {
 namespace {
@@ -220,7 +221,7 @@ TEST_F(SimulatorTest, A_clone_with_the_same_user_data_calls_itself_by_the_old_na
 
 // The example's template with every variable filled in, as the plugin renders it.
 std::string RenderedExample(std::map<std::string, std::string> values) {
-  std::ifstream file(NOMAD_HARVESTER_SOURCE_DIR "/examples/cloud-init.yaml");
+  std::ifstream file(support::SourcePath("examples/cloud-init.yaml"));
   std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   for (const auto& [key, value] : values) {
     const std::string variable = "{{" + key + "}}";

@@ -39,9 +39,10 @@ class Cluster {
   Cluster& operator=(const Cluster&) = delete;
 
   // In-process adapters: what a client behind http's decorators sends reaches the servers. They
-  // honour the context; a blocking query sleeps on the clock.
-  std::shared_ptr<http::HttpTransport> HarvesterTransport();
-  std::shared_ptr<http::HttpTransport> NomadTransport();
+  // honour the context; a blocking query sleeps on the clock. `client` tells processes apart: each
+  // one dies alone, and a fault hook sees whose request it is.
+  std::shared_ptr<http::HttpTransport> HarvesterTransport(const std::string& client = "");
+  std::shared_ptr<http::HttpTransport> NomadTransport(const std::string& client = "");
   // What the adapters call; `step` is how often a blocking query looks again.
   absl::StatusOr<http::HttpResponse> Serve(const runtime::Context& context, System system,
                                            const http::HttpRequest& request,
@@ -52,11 +53,15 @@ class Cluster {
   // When something is due next; nothing: never, unless somebody acts.
   std::optional<base::MonoTime> NextDue() const;
 
-  // --- Faults. The hook is called without the lock, before anything else happens to a request.
+  // --- Faults. The hook is called without the lock, before anything else happens to a request. It
+  // may take time and send requests of its own, of another client: a process that stands still. A
+  // request whose context has ended meanwhile is not sent.
   void SetFaultHook(std::function<Fault(const RequestInfo&)> hook);
-  // After kDie: a new process may speak again.
+  // Without kDie: that client's process was killed.
+  void Kill(const std::string& client);
+  // After kDie: new processes may speak again under the old names.
   void Resurrect();
-  bool dead() const;
+  bool dead(const std::string& client = "") const;
   void SetNomadReachable(bool reachable);
   void SetHarvesterReachable(bool reachable);
   // From now on such requests are 403, and access reviews say so. Empty resource: all of them.
@@ -95,6 +100,8 @@ class Cluster {
   // A Kubernetes object as an administrator makes it: kind and apiVersion name its resource.
   // Replaces one of that name. False if the resource is unknown.
   bool PutObject(const nlohmann::json& object);
+  // The same, by kind, apiVersion, namespace and name. False if there is no such object.
+  bool DeleteObject(const nlohmann::json& object);
 
   // --- Operators and the world: Nomad.
   bool CancelDrain(const std::string& node, bool mark_eligible);

@@ -2,6 +2,7 @@
 #ifndef NOMAD_HARVESTER_SIMULATOR_FAULT_H_
 #define NOMAD_HARVESTER_SIMULATOR_FAULT_H_
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +16,7 @@ enum class System { kHarvester, kNomad };
 std::string_view SystemName(System system);
 
 struct RequestInfo {
+  std::string client{};  // whose transport it came through
   System system = System::kHarvester;
   http::Method method = http::Method::kGet;
   std::string target{};
@@ -38,8 +40,9 @@ struct Fault {
     kDrop,          // lost on the way: UNAVAILABLE, not applied
     kDropReply,     // applied, then UNAVAILABLE
     kAnswer,        // answered with `status` and `body`, not applied
+    kCutReply,      // applied; the answer's body ends in the middle
     kDelay,         // arrives `delay` later: applied then, even if the client has given up
-    kDie,           // UNAVAILABLE from this request on: the client's process was killed
+    kDie,           // UNAVAILABLE for this client from this request on: its process was killed
     kApplyThenDie,  // the same, but this request is applied
   };
   Kind kind = Kind::kNone;
@@ -47,10 +50,14 @@ struct Fault {
   std::string body{};  // of kAnswer; empty: what the system itself would say with that status
   std::string retry_after{};
   base::Duration delay{};
+  // Called once the request is applied, before its answer is delivered: what happens while the
+  // answer is on its way, or while the client's process stands still. Of kNone.
+  std::function<void()> before_reply{};
 
   static Fault None() { return {}; }
   static Fault Drop() { return Of(Kind::kDrop); }
   static Fault DropReply() { return Of(Kind::kDropReply); }
+  static Fault CutReply() { return Of(Kind::kCutReply); }
   static Fault Die() { return Of(Kind::kDie); }
   static Fault ApplyThenDie() { return Of(Kind::kApplyThenDie); }
   static Fault Answer(int status, std::string body = "", std::string retry_after = "") {
@@ -58,6 +65,11 @@ struct Fault {
     fault.status = status;
     fault.body = std::move(body);
     fault.retry_after = std::move(retry_after);
+    return fault;
+  }
+  static Fault BeforeReply(std::function<void()> fn) {
+    Fault fault;
+    fault.before_reply = std::move(fn);
     return fault;
   }
   static Fault Delay(base::Duration delay) {

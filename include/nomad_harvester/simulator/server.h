@@ -27,7 +27,7 @@ class SimulatorServer {
   SimulatorServer(const SimulatorServer&) = delete;
   SimulatorServer& operator=(const SimulatorServer&) = delete;
 
-  // UNAVAILABLE if a port cannot be had; UNIMPLEMENTED in a build without an HTTP server.
+  // UNAVAILABLE if a port cannot be had.
   absl::Status Start();
   // Ends blocking queries at once. Idempotent.
   void Stop();
