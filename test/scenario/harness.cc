@@ -32,76 +32,52 @@ scaling::StringMap DefaultPolicy() {
 
 }  // namespace
 
-Process::Process(support::FakeClock& clock, simulator::Cluster& cluster, int number,
-                 std::shared_ptr<log::RecordingSink> sink)
-    : clock_(clock), root_(runtime::Context::Background(clock)) {
-  scaling::ServiceOptions options;
-  options.clock = &clock;
-  options.random = runtime::MakeSeededRandom(static_cast<std::uint64_t>(number) * 7919 + 1);
-  options.logger = log::Logger(std::move(sink), log::Level::kInfo);
-  options.environment = [](const std::string&) { return std::nullopt; };
-  options.transports = [&cluster](const config::PluginConfig&) {
-    scaling::RawTransports transports;
-    transports.harvester = cluster.HarvesterTransport();
-    transports.nomad = cluster.NomadTransport();
-    return transports;
-  };
-  options.foreground = &foreground_;
-  options.background = &background_;
-  options.holder = "test_" + std::to_string(number);
-  service_ = scaling::MakeTargetService(std::move(options));
-  const absl::Status configured =
-      service_->SetConfig({{"harvester_url", "https://harvester.invalid"},
-                           {"auth_token", "token"},
-                           {"harvester_skip_verify", "true"}});
-  EXPECT_TRUE(configured.ok()) << configured;
-}
-
-Process::~Process() = default;
-
-absl::StatusOr<scaling::TargetStatus> Process::Status(const scaling::StringMap& policy) {
-  return service_->Status(root_.context().WithTimeout(std::chrono::seconds(7)), policy);
-}
-
-absl::Status Process::Scale(std::int64_t count, const scaling::StringMap& policy,
-                            const std::string& meta_json) {
-  return service_->Scale(root_.context(),
-                         {.count = count, .reason = "test", .meta_json = meta_json}, policy);
-}
-
-void Process::RunBackground() { background_.RunAll(); }
-
-void Process::Stop() {
-  service_->Stop(runtime::Context::Background(clock_).WithTimeout(std::chrono::seconds(1)));
-}
-
 Harness::Harness(simulator::Options options)
     : random(runtime::MakeSeededRandom(42)),
       cluster(clock, *random, std::move(options)),
       log(std::make_shared<log::RecordingSink>()),
       policy(DefaultPolicy()),
-      invariants(cluster) {
-  Restart();
+      invariants(clock, cluster) {
+  Start();
 }
 
 Harness::~Harness() = default;
 
+Process& Harness::Start() {
+  processes_.push_back(std::make_unique<Process>(clock, cluster, ++started_, log));
+  return process();
+}
+
 void Harness::Restart() {
-  process_.reset();
-  cluster.Resurrect();
-  process_ = std::make_unique<Process>(clock, cluster, ++processes_, log);
+  while (!processes_.empty()) EndNewest();
+  Start();
+}
+
+// A name is never used again, so that a late request of the dead still finds nobody.
+void Harness::EndNewest() {
+  processes_.back()->Die();
+  processes_.pop_back();
 }
 
 absl::Status Harness::Scale(std::int64_t count, const std::string& meta_json) {
-  invariants.Allow(count);
-  return process_->Scale(count, policy, meta_json);
+  const Invariants::Scale open(invariants, policy.at("node_group_name"), count);
+  return process().Scale(count, policy, meta_json);
+}
+
+void Harness::Tick(base::Duration duration) {
+  for (base::Duration passed{}; passed < duration; passed += kTick) {
+    const auto status = Status();
+    ASSERT_TRUE(status.ok()) << status.status();
+    process().RunBackground();
+    clock.Advance(kTick);
+  }
 }
 
 void Harness::Settle() {
   for (int tick = 0; tick < kPatience; ++tick) {
     const auto status = Status();
     ASSERT_TRUE(status.ok()) << status.status();
-    process_->RunBackground();
+    process().RunBackground();
     if (status->ready && tick > 0) return;
     clock.Advance(kTick);
   }
@@ -112,10 +88,12 @@ void Harness::Converge(std::int64_t count) {
   for (int tick = 0; tick < kPatience; ++tick) {
     const auto status = Status();
     ASSERT_TRUE(status.ok()) << status.status();
-    process_->RunBackground();
+    process().RunBackground();
     if (status->ready && status->count == count && tick > 0) {
       Settle();
-      return;
+      // Background work may have removed one that was broken or dead.
+      const auto rest = Status();
+      if (!rest.ok() || (rest->ready && rest->count == count)) return;
     }
     if (status->ready && status->count != count) {
       // An error is tried again at the next tick, as the agent does.
@@ -128,7 +106,11 @@ void Harness::Converge(std::int64_t count) {
 }
 
 void Harness::CheckAtRest(std::int64_t count) {
-  const std::vector<std::string> problems = invariants.AtRest(count);
+  CheckAtRest({.pool = policy.at("node_group_name"), .count = count});
+}
+
+void Harness::CheckAtRest(const Invariants::Rest& rest) {
+  const std::vector<std::string> problems = invariants.AtRest(rest);
   for (const std::string& problem : problems) ADD_FAILURE() << problem;
   if (!problems.empty()) ADD_FAILURE() << Story();
 }

@@ -1,40 +1,138 @@
 // The safety invariants of ARCHITECTURE.md, checked after every change of the simulated cluster.
+// What they look at is the cluster itself, never what the plugin believes of it.
 #ifndef NOMAD_HARVESTER_TEST_SCENARIO_INVARIANTS_H_
 #define NOMAD_HARVESTER_TEST_SCENARIO_INVARIANTS_H_
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "nomad_harvester/base/time.h"
+#include "nomad_harvester/runtime/clock.h"
 #include "nomad_harvester/simulator/cluster.h"
+
+#include "nlohmann/json_fwd.hpp"
 
 namespace nomad_harvester::scenario {
 
 class Invariants {
  public:
-  // Watches `cluster` until destroyed.
-  explicit Invariants(simulator::Cluster& cluster);
+  // Watches `cluster`, which lives by `clock`, until destroyed.
+  Invariants(const runtime::Clock& clock, simulator::Cluster& cluster);
   ~Invariants();
+  Invariants(const Invariants&) = delete;
+  Invariants& operator=(const Invariants&) = delete;
 
-  // What the next Scale may do: VMs there when it began, and wanted. I2 and I3 hold against it.
-  void Allow(std::int64_t wanted);
+  // A Scale of `pool` to `wanted` is open. Scales of two processes nest: what is stored on the
+  // Lease belongs to the one that began last.
+  class Scale {
+   public:
+    Scale(Invariants& invariants, std::string pool, std::int64_t wanted);
+    ~Scale();
+    Scale(const Scale&) = delete;
+    Scale& operator=(const Scale&) = delete;
+
+   private:
+    Invariants& invariants_;
+  };
+
+  // Requests arrive after their sender lost its Lease, later than the 20 s allow: a repeated drain
+  // can then not be told from a first one.
+  void ExpectLateRequests() { late_requests_ = true; }
+
+  // Operators act between any two requests. Nomad's node writes have no precondition: what they did
+  // to a node within `slack` before a deletion, its last look may have missed. Nor is a pool
+  // exactly as large as an action meant it to be.
+  void ExpectOperators(base::Duration slack) { operator_slack_ = slack; }
+
+  // What a test expects at rest.
+  struct Rest {
+    std::string pool = "web";
+    std::int64_t count = 0;
+    // on_join_timeout = "keep", or a node that could be the VM: broken ones may stand besides.
+    bool keeps_broken = false;
+  };
 
   const std::vector<std::string>& violations() const { return violations_; }
-  // I4 and I5, and that `count` VMs stand.
-  std::vector<std::string> AtRest(std::int64_t count) const;
+  // What was violated so far, I4 and I5, and that `count` VMs of the pool stand.
+  std::vector<std::string> AtRest(const Rest& rest) const;
   int checks() const { return checks_; }
 
  private:
-  void Check(const simulator::Event& event);
-  void CheckDeletion(const simulator::Event& event);
-  std::int64_t StandingVms() const;
+  // A VM as far as the rules look at it.
+  struct Vm {
+    std::string name;
+    std::string pool;
+    std::string action;  // that made it
+    bool member = false;
+    bool marked = false;
+    bool terminating = false;
+    bool joined = false;
+    bool is_protected = false;
+    bool marked_by_hand = false;
+    std::string failing;  // the status that says so
+    base::WallTime failing_since{};
+    std::optional<base::WallTime> join_deadline;
+  };
+  // Whether a VM never joined and is past its time. What a process saw of it may lag behind, or
+  // lie earlier: Nomad's absence extends a join deadline (C15).
+  enum class Broken { kNo, kPerhaps, kSurely };
+  struct OpenScale {
+    std::string pool;
+    std::int64_t wanted = 0;
+    // The count moves while a Scale looks: what it may do is judged by the range.
+    std::int64_t least = 0;
+    std::int64_t most = 0;
+  };
+  // What an action may do (I2, I3), from the moment at which it was stored.
+  struct Action {
+    std::int64_t wanted = 0;
+    std::int64_t removals = 0;
+    std::int64_t creations = 0;
+    std::set<std::string> marked;   // uids
+    std::set<std::string> created;  // uids, or names among operators
+  };
 
+  void Check(const simulator::Event& event);
+  void Remember(const simulator::Event& event);
+  void NoteLease(const simulator::Event& event);
+  void NoteLateAction(const simulator::Event& event, const std::string& pool,
+                      const nlohmann::json& text, Action* action);
+  void CheckMark(const simulator::Event& event);
+  void CheckBrokenMark(const simulator::Event& event, const Vm& vm);
+  void CheckUnhealthyMark(const simulator::Event& event, const Vm& vm);
+  void CheckDeletion(const simulator::Event& event);
+  void CheckNodeOfDeleted(const simulator::Event& event, const nlohmann::json& mark);
+  void CheckCreation(const simulator::Event& event);
+  Broken JudgeBroken(const std::string& uid, const Vm& vm) const;
+  // Members of the pool that are neither marked nor terminating nor so broken.
+  std::int64_t Standing(const std::string& pool, Broken but) const;
+  bool TouchedLately(const std::string& node_id) const;
+  void Violate(const simulator::Event& event, const std::string& text);
+
+  void CheckVmAtRest(const nlohmann::json& vm, const Rest& rest,
+                     std::vector<std::string>* problems) const;
+  void CheckNodesAtRest(const std::set<std::string>& uids,
+                        std::vector<std::string>* problems) const;
+  void CheckStorageAtRest(const std::set<std::string>& names,
+                          std::vector<std::string>* problems) const;
+
+  const runtime::Clock& clock_;
   simulator::Cluster& cluster_;
   std::vector<std::string> violations_;
-  std::int64_t wanted_ = 0;
-  std::int64_t removals_left_ = 0;
-  std::set<std::string> removed_;  // uids whose deletion was requested
+  std::map<std::string, Vm> vms_;  // by uid
+  std::vector<OpenScale> open_;
+  std::map<std::string, std::int64_t> last_wanted_;                     // by pool
+  std::map<std::string, std::pair<std::int64_t, std::int64_t>> asked_;  // by pool: least and most
+  std::map<std::string, Action> actions_;                               // by id
+  std::map<std::string, std::string> lease_text_;  // by name: the annotation seen last
+  std::set<std::string> removed_;                  // uids whose deletion was requested
+  bool late_requests_ = false;
+  std::optional<base::Duration> operator_slack_;
+  std::map<std::string, base::WallTime> touched_;  // by node ID: when an operator did
   int checks_ = 0;
 };
 

@@ -119,6 +119,56 @@ TEST(ScaleIn, C9_a_poststop_task_is_waited_for) {
   h.CheckAtRest(0);
 }
 
+TEST(ScaleIn, C5_a_guest_that_registers_anew_just_before_its_deletion_saves_its_vm) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(2).ok());
+  std::string new_node;
+  // The look that finds a node drained asks for allocations: then its agent loses its data
+  // directory and registers under another ID.
+  h.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
+    if (request.verb != "list" || request.resource != "allocations" || !new_node.empty()) {
+      return simulator::Fault::None();
+    }
+    for (const nlohmann::json& node : h.cluster.Nodes()) {
+      const nlohmann::json* status = base::FindPath(node, {"LastDrain", "Status"});
+      if (status == nullptr || *status != "complete") continue;
+      const std::string id = base::GetString(node, "ID");
+      return simulator::Fault::BeforeReply(
+          [&h, &new_node, id] { new_node = h.cluster.ReviveNodeUnderNewId(id); });
+    }
+    return simulator::Fault::None();
+  });
+  const absl::Status scaled = h.Scale(1);
+  ASSERT_FALSE(new_node.empty());
+  EXPECT_THAT(scaled.ToString(), HasSubstr("several ready nodes bear the name")) << h.Story();
+  h.Settle();
+  h.CheckAtRest(2);
+}
+
+TEST(ScaleIn, C5_a_start_after_the_last_look_at_the_instance_spoils_the_deletion) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(2).ok());
+  const std::string vm = h.VmNames()[0];
+  const std::string node = h.NodeOf(vm);
+  ASSERT_TRUE(h.cluster.StopVm(vm));
+  h.clock.Advance(std::chrono::minutes(1));
+  bool started = false;
+  h.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
+    if (request.verb != "get" || request.resource != "virtualmachineinstances" || started) {
+      return simulator::Fault::None();
+    }
+    started = true;
+    return simulator::Fault::BeforeReply([&] { h.cluster.StartVm(vm); });
+  });
+  h.cluster.ResetCounters();
+  EXPECT_TRUE(h.Scale(1).ok()) << h.Story();
+  ASSERT_TRUE(started);
+  EXPECT_EQ(h.cluster.RequestCount(simulator::System::kHarvester, "delete", "virtualmachines"), 2)
+      << "the first one is a conflict; then all is looked at again\n"
+      << h.Story();
+  h.CheckAtRest(1);
+}
+
 TEST(ScaleIn, C4_a_cancelled_drain_is_rolled_back_alone) {
   Harness h;
   ASSERT_TRUE(h.Scale(2).ok());

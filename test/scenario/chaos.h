@@ -1,0 +1,73 @@
+// What a soak does to the simulated systems: requests that go wrong, and people who know no rules.
+#ifndef NOMAD_HARVESTER_TEST_SCENARIO_CHAOS_H_
+#define NOMAD_HARVESTER_TEST_SCENARIO_CHAOS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "nomad_harvester/runtime/random.h"
+#include "nomad_harvester/simulator/cluster.h"
+
+#include "support/fake_clock.h"
+
+namespace nomad_harvester::scenario {
+
+// Chooses by a seed.
+class Dice {
+ public:
+  explicit Dice(runtime::Random& random) : random_(random) {}
+  bool Percent(double chance) { return random_.NextFraction() * 100 < chance; }
+  std::size_t Below(std::size_t limit) { return random_.Next() % limit; }
+  base::Duration Between(base::Duration least, base::Duration most) {
+    const auto span = static_cast<std::uint64_t>((most - least).count());
+    return least + base::Duration(static_cast<std::int64_t>(random_.Next() % (span + 1)));
+  }
+  template <typename T>
+  const T& Of(const std::vector<T>& items) {
+    return items[Below(items.size())];
+  }
+
+ private:
+  runtime::Random& random_;
+};
+
+// One way in which a request goes wrong.
+simulator::Fault MakeFault(Dice& dice, support::FakeClock& clock,
+                           const simulator::RequestInfo& request);
+
+// Everybody else who has access to the cluster.
+class Operators {
+ public:
+  Operators(Dice& dice, support::FakeClock& clock, simulator::Cluster& cluster)
+      : dice_(dice), clock_(clock), cluster_(cluster) {}
+
+  // One act, whatever it leads to; most are undone by somebody some minutes later.
+  void Act();
+  // They take their hands off, and put right what only they can: what hangs, is stopped, was copied
+  // or is drained by them.
+  void Leave();
+  // "stop web-abc" → how often.
+  const std::map<std::string, int>& acts() const { return acts_; }
+
+ private:
+  void ActOnNode(const std::string& vm, const std::string& node);
+  void ActOnVm(const std::string& vm);
+  void Copy(const std::string& vm);
+  void Note(const std::string& what) { ++acts_[what]; }
+  // Somebody else mends it later.
+  void Later(std::function<void()> fn);
+
+  Dice& dice_;
+  support::FakeClock& clock_;
+  simulator::Cluster& cluster_;
+  std::map<std::string, int> acts_;
+  int copies_ = 0;
+};
+
+}  // namespace nomad_harvester::scenario
+
+#endif  // NOMAD_HARVESTER_TEST_SCENARIO_CHAOS_H_

@@ -1,0 +1,86 @@
+// As the crash sweep, but nobody calls Status afterwards: an operator runs harvester gc, once, and
+// everything must be clean.
+
+#include <algorithm>
+
+#include <gmock/gmock.h>
+
+#include "operator.h"
+#include "sweep.h"
+
+namespace nomad_harvester::scenario {
+namespace {
+
+using ::testing::IsEmpty;
+
+void Kill(const Scenario& scenario, int effect, bool applied, Harness& h) {
+  scenario.prepare(h);
+  Points points(h.process().name(), Points::Of::kEffects);
+  bool killed = false;
+  h.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
+    if (points.Number(request) != effect) return simulator::Fault::None();
+    killed = true;
+    h.process().Die();
+    return applied ? simulator::Fault::ApplyThenDie() : simulator::Fault::Die();
+  });
+  const absl::Status scaled = h.Scale(scenario.count);
+  EXPECT_TRUE(killed) << scaled;
+  h.cluster.SetFaultHook(nullptr);
+  h.Restart();
+  if (scenario.resolve) scenario.resolve(h);
+  // What was made joins, or is past its join timeout.
+  h.clock.Advance(std::chrono::minutes(20));
+}
+
+// Copies that somebody made of a VM are nobody's leftovers.
+std::int64_t Members(Operator& person) {
+  const auto seen = person.Inspect();
+  EXPECT_TRUE(seen.ok()) << seen.status();
+  return std::count_if(seen->snapshot.vms.begin(), seen->snapshot.vms.end(),
+                       [&](const auto& view) { return IsPoolMember(view, seen->snapshot); });
+}
+
+// The look tells without touching anything; the collection then does that, and what follows.
+void LookThenCollect(Harness& h) {
+  Operator person(h);
+  const int effects = h.cluster.EffectCount();
+  const scaling::Collection look = person.Foresee();
+  EXPECT_TRUE(look.outcome.ok()) << look.outcome;
+  EXPECT_EQ(h.cluster.EffectCount(), effects) << "a dry run wrote";
+  const std::vector<std::string> foreseen = person.told;
+
+  const scaling::Collection done = person.Collect();
+  EXPECT_TRUE(done.outcome.ok()) << done.outcome << "\n" << h.Story();
+  EXPECT_THAT(done.undone, IsEmpty());
+  EXPECT_EQ(foreseen.empty(), person.told.empty())
+      << testing::PrintToString(foreseen) << testing::PrintToString(person.told);
+  h.CheckAtRest(Members(person));
+
+  EXPECT_TRUE(person.Foresee().outcome.ok());
+  EXPECT_THAT(person.told, IsEmpty()) << "something was left";
+}
+
+class GcSweep : public Sweep {};
+
+TEST_P(GcSweep, C10_one_gc_cleans_up_after_a_kill_at_any_effect) {
+  const Scenario& scenario = GetParam();
+  const int effects = Measure(scenario, Points::Of::kEffects);
+  int visited = 0;
+  for (const int effect : Choose(effects, 4)) {
+    for (const bool applied : {false, true}) {
+      SCOPED_TRACE("killed at effect " + std::to_string(effect) +
+                   (applied ? ", applied" : ", not applied"));
+      Harness h;
+      Kill(scenario, effect, applied, h);
+      LookThenCollect(h);
+      ++visited;
+      if (HasFailure()) return;
+    }
+  }
+  ReportVisits("gc", scenario, visited, 2 * effects);
+}
+
+NOMAD_HARVESTER_INSTANTIATE_SWEEP(GcSweep);
+
+}  // namespace
+}  // namespace nomad_harvester::scenario

@@ -1,0 +1,173 @@
+// What a pool does about VMs that fail over and over, or that died.
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "nomad_harvester/base/json.h"
+
+#include "harness.h"
+#include "nlohmann/json.hpp"
+
+namespace nomad_harvester::scenario {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// The machine stops, its node goes down.
+void StopForGood(Harness& h, const std::string& vm) {
+  ASSERT_TRUE(h.cluster.StopVm(vm));
+  h.clock.Advance(std::chrono::minutes(1));
+}
+
+TEST(Unhealthy, a_dead_vm_is_removed_after_its_time_and_the_next_scale_makes_a_new_one) {
+  Harness h;
+  h.policy["replace_unhealthy_after"] = "5m";
+  ASSERT_TRUE(h.Scale(3).ok());
+  const std::string dead = h.VmNames()[0];
+  StopForGood(h, dead);
+  h.Tick(std::chrono::seconds(120));
+  EXPECT_THAT(h.VmNames(), ::testing::Contains(dead)) << "its five minutes are not over";
+  h.Tick(std::chrono::seconds(300));
+  EXPECT_THAT(h.VmNames(), Not(::testing::Contains(dead))) << h.Story();
+  EXPECT_EQ(h.Status()->count, 2);
+  h.Converge(3);
+  h.CheckAtRest(3);
+}
+
+TEST(Unhealthy, without_the_key_a_dead_vm_stays_and_counts) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(2).ok());
+  StopForGood(h, h.VmNames()[0]);
+  h.Tick(std::chrono::seconds(900));
+  EXPECT_EQ(h.VmNames().size(), 2U);
+  EXPECT_EQ(h.Status()->count, 2);
+  EXPECT_EQ(h.Status()->meta.at("harvester.stopped"), "1");
+}
+
+TEST(Unhealthy, never_more_than_max_unhealthy_go_at_once) {
+  Harness h;
+  h.policy["replace_unhealthy_after"] = "1m";
+  h.policy["max_unhealthy"] = "1";
+  ASSERT_TRUE(h.Scale(5).ok());
+  const std::vector<std::string> vms = h.VmNames();
+  for (std::size_t i = 0; i < 3; ++i) ASSERT_TRUE(h.cluster.StopVm(vms[i]));
+  h.Tick(std::chrono::minutes(5));
+  EXPECT_EQ(h.VmNames().size(), 2U) << h.Story();
+  int on_their_way = 0;
+  for (const std::string& line : h.cluster.Journal()) {
+    if (line.find(" Marked ") != std::string::npos) ++on_their_way;
+    if (line.find(" VmGone ") != std::string::npos) --on_their_way;
+    EXPECT_LE(on_their_way, 1) << line;
+  }
+  h.Converge(5);
+  h.CheckAtRest(5);
+}
+
+TEST(Stuck, S2_what_a_stuck_vm_leaves_behind_is_removed_once_it_has_gone) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(1).ok());
+  const std::string vm = h.VmNames()[0];
+  ASSERT_TRUE(h.cluster.HangDeletion(vm));
+  const absl::Status stuck = h.Scale(0);
+  EXPECT_THAT(stuck.ToString(), HasSubstr("stuck"));
+  const auto status = h.Status();
+  EXPECT_TRUE(status->ready) << "a stuck VM does not block for ever";
+  EXPECT_EQ(status->meta.at("harvester.stuck"), "1");
+  h.Tick(std::chrono::seconds(10));
+  h.cluster.ResetCounters();
+  h.Tick(std::chrono::minutes(1));
+  EXPECT_EQ(h.cluster.RequestCount(), 12) << "nobody polls for a VM that is stuck";
+  ASSERT_TRUE(h.cluster.HangDeletion(vm, false));
+  h.Settle();
+  h.CheckAtRest(0);
+}
+
+TEST(Unhealthy, a_vm_that_comes_back_in_time_is_kept) {
+  Harness h;
+  h.policy["replace_unhealthy_after"] = "5m";
+  ASSERT_TRUE(h.Scale(2).ok());
+  const std::vector<std::string> before = h.VmNames();
+  StopForGood(h, before[0]);
+  h.Tick(std::chrono::seconds(150));
+  ASSERT_TRUE(h.cluster.StartVm(before[0]));
+  h.Tick(std::chrono::seconds(600));
+  EXPECT_EQ(h.VmNames(), before) << h.Story();
+}
+
+TEST(Circuit, C12_after_three_vms_that_never_joined_one_is_tried_alone) {
+  Harness h;
+  h.cluster.NeverJoin(6);
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    EXPECT_FALSE(h.Scale(2).ok());
+    h.clock.Advance(std::chrono::hours(1));
+  }
+  const absl::Status probe = h.Scale(2);
+  EXPECT_TRUE(probe.ok()) << probe;
+  EXPECT_EQ(h.VmNames().size(), 1U) << h.Story();
+  EXPECT_THAT(h.log->Text(), HasSubstr("one is tried alone"));
+  EXPECT_TRUE(h.Scale(2).ok()) << "its success closes the circuit";
+  h.CheckAtRest(2);
+}
+
+TEST(BackOff, C12_failures_that_a_resumption_sees_count_as_well) {
+  Harness h;
+  h.cluster.NeverJoin(1);
+  h.policy["scale_timeout"] = "5m";
+  EXPECT_EQ(h.Scale(1).code(), absl::StatusCode::kDeadlineExceeded);
+  h.policy.erase("scale_timeout");
+  h.Settle();
+  EXPECT_TRUE(h.VmNames().empty()) << h.Story();
+  const absl::Status refused = h.Scale(1);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted) << refused;
+  EXPECT_THAT(refused.ToString(), HasSubstr("the join of new VMs failed 1 time"));
+}
+
+TEST(BackOff, C12_a_scale_in_that_removed_nothing_waits_and_growth_does_not) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(1).ok());
+  simulator::JobSpec job;
+  job.id = "api";
+  h.cluster.RunJob(job);
+  h.clock.Advance(std::chrono::seconds(5));
+  const std::string node = h.NodeOf(h.VmNames()[0]);
+  h.cluster.HangDrain(node);
+  h.clock.After(std::chrono::seconds(12), [&] { h.cluster.CancelDrain(node, true); });
+  EXPECT_FALSE(h.Scale(0).ok());
+  const absl::Status refused = h.Scale(0);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted) << refused;
+  EXPECT_THAT(refused.ToString(), HasSubstr("removing VMs failed 1 time"));
+  EXPECT_TRUE(h.Scale(2).ok());
+  h.CheckAtRest(2);
+}
+
+TEST(Lease, C10_a_name_whose_vm_was_removed_is_never_used_again_after_a_kill) {
+  Harness h;
+  h.cluster.FailStart(1, "ErrorUnschedulable", "no host has room");
+  // Killed right after the DELETE of the failed VM took effect.
+  h.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
+    if (request.verb != "delete" || request.resource != "virtualmachines") {
+      return simulator::Fault::None();
+    }
+    h.process().Die();
+    return simulator::Fault::ApplyThenDie();
+  });
+  EXPECT_FALSE(h.Scale(1).ok());
+  h.cluster.SetFaultHook(nullptr);
+  std::set<std::string> used;
+  for (const std::string& line : h.cluster.Journal()) {
+    const std::size_t at = line.find("web-");
+    if (at != std::string::npos) used.insert(line.substr(at, 12));
+  }
+  h.Restart();
+  h.Converge(1);
+  EXPECT_THAT(used, Not(::testing::Contains(h.VmNames()[0]))) << h.Story();
+  h.CheckAtRest(1);
+}
+
+}  // namespace
+}  // namespace nomad_harvester::scenario

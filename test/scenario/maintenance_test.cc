@@ -1,0 +1,318 @@
+// What harvester gc and harvester status do, below their command line.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "nomad_harvester/base/json.h"
+#include "nomad_harvester/kube/object.h"
+
+#include "operator.h"
+
+namespace nomad_harvester::scenario {
+namespace {
+
+using scaling::PoolKey;
+using ::testing::AnyOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+constexpr char kMark[] = "nomad-harvester-autoscaler/scale-in";
+
+// The process dies with the `nth` request of that kind; with it or right after it took effect.
+void DieAt(Harness& h, const std::string& verb, const std::string& resource, bool applied = true) {
+  h.cluster.SetFaultHook(
+      [&h, verb, resource, applied, killed = false](const simulator::RequestInfo& request) mutable {
+        if (killed || request.verb != verb || request.resource != resource) {
+          return simulator::Fault::None();
+        }
+        killed = true;
+        h.process().Die();
+        return applied ? simulator::Fault::ApplyThenDie() : simulator::Fault::Die();
+      });
+}
+
+void BuryTheDead(Harness& h) {
+  h.cluster.SetFaultHook(nullptr);
+  h.Restart();
+}
+
+// A VM of which the process made everything, but that never becomes a node.
+std::string LeaveHalfMadeVm(Harness& h) {
+  h.cluster.NeverJoin(1);
+  DieAt(h, "create", "virtualmachines");
+  EXPECT_FALSE(h.Scale(1).ok());
+  BuryTheDead(h);
+  h.clock.Advance(std::chrono::minutes(20));
+  return h.VmNames().at(0);
+}
+
+TEST(Gc, C10_a_half_made_vm_goes_with_its_volume_and_its_secret) {
+  Harness h;
+  const std::string vm = LeaveHalfMadeVm(h);
+  Operator person(h);
+  EXPECT_TRUE(person.Foresee().outcome.ok());
+  EXPECT_THAT(person.told, Contains("mark-broken " + vm));
+  const auto done = person.Collect();
+  EXPECT_TRUE(done.outcome.ok()) << done.outcome;
+  EXPECT_THAT(person.told, Contains("mark-broken " + vm));
+  EXPECT_THAT(person.told, Contains("delete " + vm));
+  h.CheckAtRest(0);
+}
+
+TEST(Gc, a_half_made_vm_is_undone_and_named_without_a_policy) {
+  Harness h;
+  const std::string vm = LeaveHalfMadeVm(h);
+  Operator person(h);
+  const auto done = person.CollectWithoutPolicy();
+  EXPECT_TRUE(done.outcome.ok()) << done.outcome;
+  ASSERT_EQ(done.undone.size(), 1U);
+  EXPECT_EQ(done.undone[0].vm, vm);
+  EXPECT_THAT(done.undone[0].why, HasSubstr("no policy is known"));
+  EXPECT_EQ(h.cluster.Vms().size(), 1U);
+}
+
+TEST(Gc, a_vm_that_the_policy_keeps_is_no_leftover) {
+  Harness h;
+  LeaveHalfMadeVm(h);
+  h.policy["on_join_timeout"] = "keep";
+  Operator person(h);
+  const auto done = person.Collect();
+  EXPECT_TRUE(done.outcome.ok()) << done.outcome;
+  EXPECT_THAT(done.undone, IsEmpty());
+  EXPECT_EQ(h.cluster.Vms().size(), 1U);
+}
+
+TEST(Gc, C13_marks_nothing_while_the_policy_says_dry_run) {
+  Harness h;
+  LeaveHalfMadeVm(h);
+  h.policy["dry-run"] = "true";
+  Operator person(h);
+  EXPECT_TRUE(person.Collect().outcome.ok());
+  EXPECT_EQ(h.cluster.Vms().size(), 1U);
+}
+
+TEST(Gc, C10_a_secret_whose_vm_was_never_made_goes_without_a_policy) {
+  Harness h;
+  DieAt(h, "create", "virtualmachines", false);
+  EXPECT_FALSE(h.Scale(1).ok());
+  BuryTheDead(h);
+  ASSERT_EQ(h.cluster.Secrets().size(), 1U);
+  Operator person(h);
+  EXPECT_TRUE(person.CollectWithoutPolicy().outcome.ok());
+  EXPECT_THAT(person.told, ElementsAre(StartsWith("delete-secret web-")));
+  h.CheckAtRest(0);
+}
+
+// One VM with work on it, whose removal the process began and did not live to end.
+std::string LeaveRemoval(Harness& h, const std::string& verb, const std::string& resource) {
+  EXPECT_TRUE(h.Scale(1).ok());
+  simulator::JobSpec job;
+  job.id = "api";
+  h.cluster.RunJob(job);
+  h.clock.Advance(std::chrono::seconds(5));
+  DieAt(h, verb, resource);
+  EXPECT_FALSE(h.Scale(0).ok());
+  BuryTheDead(h);
+  return h.VmNames().empty() ? std::string() : h.VmNames()[0];
+}
+
+TEST(Gc, C10_a_removal_that_was_begun_is_finished_and_its_node_purged) {
+  Harness h;
+  const std::string vm = LeaveRemoval(h, "update", "drain");
+  Operator person(h);
+  // The Lease names it, as the look must know without taking the Lease: it is not rolled back.
+  EXPECT_TRUE(person.Foresee().outcome.ok());
+  EXPECT_THAT(person.told, ElementsAre(AnyOf("wait " + vm, "delete " + vm)));
+  const auto done = person.CollectWithoutPolicy();
+  EXPECT_TRUE(done.outcome.ok()) << done.outcome;
+  EXPECT_THAT(person.told, Contains("delete " + vm));
+  EXPECT_THAT(person.told, Contains(StartsWith("purge ")));
+  EXPECT_THAT(h.cluster.Nodes(), IsEmpty());
+  h.CheckAtRest(0);
+}
+
+TEST(Gc, C10_a_drain_without_its_mark_is_cancelled_and_the_node_enabled) {
+  Harness h;
+  const std::string vm = LeaveRemoval(h, "update", "drain");
+  ASSERT_TRUE(h.cluster.EditAnnotation(vm, kMark, std::nullopt));
+  Operator person(h);
+  EXPECT_TRUE(person.Foresee().outcome.ok());
+  EXPECT_THAT(person.told, ElementsAre("cancel-drain " + vm));
+  EXPECT_TRUE(person.CollectWithoutPolicy().outcome.ok());
+  h.CheckAtRest(1);
+}
+
+TEST(Gc, C11_leaves_a_pool_alone_whose_lease_another_live_process_holds) {
+  Harness h;
+  LeaveRemoval(h, "update", "drain");
+  Operator person(h);
+  // The plugin itself is at it: its background work holds the Lease when the operator comes.
+  bool came = false;
+  h.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
+    if (!came && request.resource == "virtualmachines" && request.verb == "delete") {
+      came = true;
+      const int effects = h.cluster.EffectCount();
+      const auto done = person.Collect();
+      EXPECT_EQ(done.outcome.code(), absl::StatusCode::kAborted) << done.outcome;
+      EXPECT_THAT(person.told, IsEmpty());
+      EXPECT_GE(h.cluster.EffectCount(), effects);
+    }
+    return simulator::Fault::None();
+  });
+  ASSERT_TRUE(h.Status().ok());
+  h.process().RunBackground();
+  EXPECT_TRUE(came);
+  h.cluster.SetFaultHook(nullptr);
+  h.Settle();
+  h.CheckAtRest(0);
+}
+
+TEST(Gc, nothing_is_done_while_nomad_cannot_be_read) {
+  Harness h;
+  LeaveRemoval(h, "update", "drain");
+  h.cluster.SetNomadReachable(false);
+  Operator person(h);
+  const auto done = person.Collect();
+  EXPECT_EQ(done.outcome.code(), absl::StatusCode::kUnavailable) << done.outcome;
+  EXPECT_EQ(person.Foresee().outcome.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(h.cluster.Vms().size(), 1U);
+}
+
+TEST(Gc, ends_with_the_refusal_if_the_token_may_not_do_what_is_needed) {
+  Harness h;
+  LeaveRemoval(h, "patch", "virtualmachines");
+  h.cluster.Forbid("delete", "virtualmachines");
+  Operator person(h);
+  const auto done = person.Collect();
+  EXPECT_EQ(done.outcome.code(), absl::StatusCode::kPermissionDenied) << done.outcome;
+}
+
+TEST(Gc, finds_pools_by_vms_by_secrets_by_leases_and_by_drained_nodes) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(1).ok());
+  const auto labelled = [](const std::string& pool) {
+    return nlohmann::json{{"app.kubernetes.io/managed-by", "nomad-harvester-autoscaler"},
+                          {"nomad-harvester-autoscaler/pool", pool}};
+  };
+  ASSERT_TRUE(h.cluster.PutObject(
+      {{"apiVersion", "v1"},
+       {"kind", "Secret"},
+       {"metadata",
+        {{"name", "old-cloudinit"}, {"namespace", "nomad"}, {"labels", labelled("by-secret")}}}}));
+  ASSERT_TRUE(h.cluster.PutObject(
+      {{"apiVersion", "coordination.k8s.io/v1"},
+       {"kind", "Lease"},
+       {"metadata",
+        {{"name", "some-lease"}, {"namespace", "nomad"}, {"labels", labelled("by-lease")}}}}));
+  const std::string node = h.cluster.AddForeignNode({.name = "gone", .node_class = "batch"});
+  ASSERT_TRUE(h.cluster.OperatorDrain(node, std::chrono::hours(1),
+                                      {{"drained_by", "nomad-autoscaler"},
+                                       {"action", "a1"},
+                                       {"vm", "gone"},
+                                       {"vm_uid", "u1"},
+                                       {"pool", "nomad/by-drain"}}));
+  Operator person(h);
+  const auto pools = person.FindPools("nomad");
+  ASSERT_TRUE(pools.ok()) << pools.status();
+  EXPECT_THAT(*pools, ElementsAre(PoolKey{"nomad", "by-drain"}, PoolKey{"nomad", "by-lease"},
+                                  PoolKey{"nomad", "by-secret"}, PoolKey{"nomad", "web"}));
+  const auto elsewhere = person.FindPools("default");
+  ASSERT_TRUE(elsewhere.ok()) << elsewhere.status();
+  EXPECT_THAT(*elsewhere, IsEmpty());
+}
+
+TEST(Gc, finds_pools_without_the_right_to_list_leases) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(1).ok());
+  h.cluster.Forbid("list", "leases");
+  Operator person(h);
+  const auto pools = person.FindPools("nomad");
+  ASSERT_TRUE(pools.ok()) << pools.status();
+  EXPECT_THAT(*pools, ElementsAre(PoolKey{"nomad", "web"}));
+}
+
+TEST(Inspection, agrees_with_status_and_changes_nothing) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(3).ok());
+  h.Settle();
+  Operator person(h);
+  const int effects = h.cluster.EffectCount();
+  const auto seen = person.Inspect();
+  ASSERT_TRUE(seen.ok()) << seen.status();
+  EXPECT_EQ(h.cluster.EffectCount(), effects);
+  const auto status = h.Status();
+  ASSERT_TRUE(status.ok());
+  EXPECT_EQ(seen->report.status.ready, status->ready);
+  EXPECT_EQ(seen->report.status.count, status->count);
+  EXPECT_EQ(seen->report.status.meta, status->meta);
+  for (const scaling::VmView& view : seen->snapshot.vms) {
+    EXPECT_EQ(StateOf(view, seen->snapshot), scaling::VmState::kJoined);
+  }
+}
+
+TEST(Inspection, shows_the_open_action_and_the_back_off_of_the_lease) {
+  Harness h;
+  h.cluster.NeverJoin(1);
+  EXPECT_FALSE(h.Scale(1).ok());
+  Operator person(h);
+  const auto failed = person.Inspect();
+  ASSERT_TRUE(failed.ok()) << failed.status();
+  EXPECT_EQ(failed->lease.record.back_off.size(), 1U);
+  EXPECT_EQ(failed->lease.holder, "");
+
+  Harness begun;
+  LeaveRemoval(begun, "update", "drain");
+  Operator other(begun);
+  const auto seen = other.Inspect();
+  ASSERT_TRUE(seen.ok()) << seen.status();
+  ASSERT_TRUE(seen->lease.record.action.has_value());
+  EXPECT_THAT(seen->lease.record.action->names, ElementsAre(begun.VmNames()[0]));
+}
+
+TEST(Inspection, S2_a_live_holder_with_an_action_is_an_open_scale_and_a_dead_one_is_not) {
+  Harness h;
+  LeaveRemoval(h, "update", "drain");
+  Operator person(h);
+  const auto at_once = person.Inspect();
+  ASSERT_TRUE(at_once.ok()) << at_once.status();
+  EXPECT_TRUE(at_once->lease.live);
+  EXPECT_FALSE(at_once->report.status.ready);
+  EXPECT_THAT(at_once->report.reason, HasSubstr("a Scale is open"));
+  h.clock.Advance(std::chrono::seconds(30));
+  const auto later = person.Inspect();
+  ASSERT_TRUE(later.ok()) << later.status();
+  EXPECT_FALSE(later->lease.live);
+  EXPECT_TRUE(later->report.status.ready) << later->report.reason;
+}
+
+TEST(Inspection, a_lease_that_may_not_be_read_is_said_and_stops_nothing) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(1).ok());
+  h.Settle();
+  h.cluster.Forbid("get", "leases");
+  Operator person(h);
+  const auto seen = person.Inspect();
+  ASSERT_TRUE(seen.ok()) << seen.status();
+  EXPECT_THAT(seen->lease.problem, HasSubstr("leases"));
+  EXPECT_TRUE(seen->report.status.ready);
+}
+
+TEST(Inspection, fails_without_harvester_and_tells_without_nomad) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(1).ok());
+  Operator person(h);
+  h.cluster.SetNomadReachable(false);
+  const auto half = person.Inspect();
+  ASSERT_TRUE(half.ok()) << half.status();
+  EXPECT_FALSE(half->snapshot.nomad_readable);
+  EXPECT_FALSE(half->report.status.ready);
+  h.cluster.SetHarvesterReachable(false);
+  const auto none = person.Inspect();
+  EXPECT_THAT(none.status().ToString(), HasSubstr("Harvester cannot be read"));
+}
+
+}  // namespace
+}  // namespace nomad_harvester::scenario

@@ -1,0 +1,91 @@
+#include "operator.h"
+
+#include <utility>
+
+#include <gtest/gtest.h>
+
+namespace nomad_harvester::scenario {
+namespace {
+
+scaling::Clients ClientsOf(Harness& h) {
+  auto config = config::ParsePluginConfig({{"harvester_url", "https://harvester.invalid"},
+                                           {"auth_token", "token"},
+                                           {"harvester_skip_verify", "true"}},
+                                          nullptr);
+  EXPECT_TRUE(config.ok()) << config.status();
+  scaling::RawTransports transports;
+  transports.harvester = h.cluster.HarvesterTransport();
+  transports.nomad = h.cluster.NomadTransport();
+  return scaling::MakeClients(std::make_shared<const config::PluginConfig>(*std::move(config)),
+                              std::move(transports), runtime::MakeSeededRandom(17),
+                              log::Logger(h.log, log::Level::kInfo));
+}
+
+scaling::MaintenanceOptions OptionsOf(Harness& h, runtime::Executor& executor) {
+  scaling::MaintenanceOptions options;
+  options.clock = &h.clock;
+  options.random = runtime::MakeSeededRandom(18);
+  options.logger = options.loop_logger = log::Logger(h.log, log::Level::kInfo);
+  options.executor = &executor;
+  options.holder = "operator";
+  return options;
+}
+
+std::string_view NameOf(const scaling::Deed& deed) {
+  switch (deed.kind) {
+    case scaling::Deed::Kind::kPurge:
+      return "purge";
+    case scaling::Deed::Kind::kDeleteClaim:
+      return "delete-pvc";
+    case scaling::Deed::Kind::kDeleteSecret:
+      return "delete-secret";
+    case scaling::Deed::Kind::kOwnSecret:
+      return "own-secret";
+    case scaling::Deed::Kind::kStep:
+      break;
+  }
+  return StepName(deed.step.kind);
+}
+
+}  // namespace
+
+Operator::Operator(Harness& h)
+    : h_(h),
+      maintenance_(OptionsOf(h, executor_), ClientsOf(h)),
+      context_(runtime::Context::Background(h.clock)) {}
+
+scaling::PoolKey Operator::key() const {
+  return {.ns = h_.policy.at("namespace"), .pool = h_.policy.at("node_group_name")};
+}
+
+config::PoolPolicy Operator::Policy() const {
+  auto policy = config::ParsePoolPolicy(h_.policy);
+  EXPECT_TRUE(policy.ok()) << policy.status();
+  return *std::move(policy);
+}
+
+scaling::DeedListener Operator::Listener() {
+  told.clear();
+  return [this](const scaling::Deed& deed) {
+    told.push_back(std::string(NameOf(deed)) + " " + (deed.object.empty() ? deed.vm : deed.object) +
+                   (deed.outcome.ok() ? "" : " FAILED"));
+  };
+}
+
+scaling::Collection Operator::Collect() {
+  return maintenance_.Collect(context_, key(), Policy(), Listener());
+}
+scaling::Collection Operator::Foresee() {
+  return maintenance_.Foresee(context_, key(), Policy(), Listener());
+}
+scaling::Collection Operator::CollectWithoutPolicy() {
+  return maintenance_.Collect(context_, key(), std::nullopt, Listener());
+}
+absl::StatusOr<scaling::Inspection> Operator::Inspect() {
+  return maintenance_.Inspect(context_, Policy());
+}
+absl::StatusOr<std::set<scaling::PoolKey>> Operator::FindPools(const std::string& ns) {
+  return maintenance_.FindPools(context_, ns);
+}
+
+}  // namespace nomad_harvester::scenario

@@ -1,0 +1,44 @@
+// A person with harvester gc and harvester status beside the plugin.
+#ifndef NOMAD_HARVESTER_TEST_SCENARIO_OPERATOR_H_
+#define NOMAD_HARVESTER_TEST_SCENARIO_OPERATOR_H_
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "nomad_harvester/scaling/maintenance.h"
+
+#include "harness.h"
+
+namespace nomad_harvester::scenario {
+
+class Operator {
+ public:
+  explicit Operator(Harness& h);
+
+  // Of the harness' pool, with its policy. What was told is in `told` afterwards.
+  scaling::Collection Collect();
+  scaling::Collection Foresee();
+  scaling::Collection CollectWithoutPolicy();
+  absl::StatusOr<scaling::Inspection> Inspect();
+  absl::StatusOr<std::set<scaling::PoolKey>> FindPools(const std::string& ns);
+
+  // "delete web-abc", "delete-pvc web-abc-disk-0-xyz", "wait web-abc", "delete web-abc FAILED".
+  std::vector<std::string> told;
+
+  scaling::PoolKey key() const;
+
+ private:
+  scaling::DeedListener Listener();
+  config::PoolPolicy Policy() const;
+
+  Harness& h_;
+  runtime::InlineExecutor executor_;
+  const scaling::Maintenance maintenance_;
+  const runtime::Context context_;
+};
+
+}  // namespace nomad_harvester::scenario
+
+#endif  // NOMAD_HARVESTER_TEST_SCENARIO_OPERATOR_H_

@@ -1,0 +1,65 @@
+#include "process.h"
+
+#include <chrono>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+namespace nomad_harvester::scenario {
+
+Process::Process(support::FakeClock& clock, simulator::Cluster& cluster, int number,
+                 std::shared_ptr<log::Sink> sink)
+    : clock_(clock),
+      cluster_(cluster),
+      name_("test_" + std::to_string(number)),
+      root_(runtime::Context::Background(clock_)),
+      scale_(root_.context()) {
+  scaling::ServiceOptions options;
+  options.clock = &clock_;
+  options.random = runtime::MakeSeededRandom(static_cast<std::uint64_t>(number) * 7919 + 1);
+  options.logger = log::Logger(std::move(sink), log::Level::kInfo).With({{"process", name_}});
+  options.environment = [](const std::string&) { return std::nullopt; };
+  options.transports = [this](const config::PluginConfig&) {
+    scaling::RawTransports transports;
+    transports.harvester = cluster_.HarvesterTransport(name_);
+    transports.nomad = cluster_.NomadTransport(name_);
+    return transports;
+  };
+  options.foreground = &foreground_;
+  options.background = &background_;
+  options.holder = name_;
+  service_ = scaling::MakeTargetService(std::move(options));
+  const absl::Status configured =
+      service_->SetConfig({{"harvester_url", "https://harvester.invalid"},
+                           {"auth_token", "token"},
+                           {"harvester_skip_verify", "true"}});
+  if (!configured.ok()) throw std::logic_error(configured.ToString());
+}
+
+Process::~Process() = default;
+
+absl::StatusOr<scaling::TargetStatus> Process::Status(const scaling::StringMap& policy) {
+  return service_->Status(root_.context().WithTimeout(std::chrono::seconds(7)), policy);
+}
+
+absl::Status Process::Scale(std::int64_t count, const scaling::StringMap& policy,
+                            const std::string& meta_json) {
+  scale_ = runtime::CancelSource(root_.context());
+  return service_->Scale(scale_.context(),
+                         {.count = count, .reason = "test", .meta_json = meta_json}, policy);
+}
+
+void Process::RunBackground() { background_.RunAll(); }
+
+void Process::Die() {
+  cluster_.Kill(name_);
+  root_.Cancel(runtime::CancelReason::kShutdown);
+}
+
+void Process::CancelScale() { scale_.Cancel(runtime::CancelReason::kClient); }
+
+void Process::Stop() {
+  service_->Stop(runtime::Context::Background(clock_).WithTimeout(std::chrono::seconds(1)));
+}
+
+}  // namespace nomad_harvester::scenario

@@ -1,0 +1,160 @@
+// How many requests things take: counted, not timed. What grows with the pool would grow with every
+// tick of every agent.
+
+#include <cstdio>
+#include <map>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "harness.h"
+
+namespace nomad_harvester::scenario {
+namespace {
+
+using simulator::Fault;
+using simulator::RequestInfo;
+using std::chrono::seconds;
+
+// What was asked from Begin on, by kind; renewals of the Lease come by the clock and are left out.
+class Counter {
+ public:
+  explicit Counter(Harness& h) : h_(h) {
+    h_.cluster.SetFaultHook([this](const RequestInfo& request) {
+      Count(request);
+      return Fault::None();
+    });
+  }
+  ~Counter() { h_.cluster.SetFaultHook(nullptr); }
+  Counter(const Counter&) = delete;
+  Counter& operator=(const Counter&) = delete;
+
+  void Begin() {
+    counts_.clear();
+    before_drain_ = 0;
+    drained_ = false;
+  }
+  int Of(const std::string& kind) const {
+    const auto found = counts_.find(kind);
+    return found == counts_.end() ? 0 : found->second;
+  }
+  int Sum(const std::string& verb) const {
+    int sum = 0;
+    for (const auto& [kind, count] : counts_) {
+      if (kind.starts_with(verb + " ")) sum += count;
+    }
+    return sum;
+  }
+  int before_first_drain() const { return before_drain_; }
+  std::string Text() const {
+    std::string text;
+    for (const auto& [kind, count] : counts_) {
+      text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + kind;
+    }
+    return text;
+  }
+
+ private:
+  void Count(const RequestInfo& request) {
+    if (request.resource == "leases" && request.body.find("renewTime") != std::string::npos &&
+        request.body.find("holderIdentity") == std::string::npos) {
+      return;
+    }
+    // Pages of one list are one question.
+    if (request.target.find("continue=") != std::string::npos) return;
+    drained_ = drained_ || request.resource == "drain";
+    if (!drained_) ++before_drain_;
+    ++counts_[request.verb + " " + request.resource];
+  }
+
+  Harness& h_;
+  std::map<std::string, int> counts_;
+  int before_drain_ = 0;
+  bool drained_ = false;
+};
+
+TEST(Requests, S3_status_takes_two_whatever_the_size_of_the_pool) {
+  for (const int size : {1, 20}) {
+    Harness h;
+    ASSERT_TRUE(h.Scale(size).ok());
+    h.Settle();
+    Counter counter(h);
+    for (int tick = 0; tick < 3; ++tick) {
+      counter.Begin();
+      ASSERT_TRUE(h.Status().ok());
+      h.process().RunBackground();
+      EXPECT_EQ(counter.Sum("list"), 2) << counter.Text();
+      EXPECT_EQ(counter.Sum("get") + counter.Sum("update") + counter.Sum("patch"), 0)
+          << counter.Text();
+    }
+    std::printf("[ requests ] Status of %d VMs: %s\n", size, counter.Text().c_str());
+  }
+}
+
+// The same removal from pools of different sizes.
+std::string ScaleInByFive(int size, int* before_first_drain) {
+  Harness h;
+  EXPECT_TRUE(h.Scale(size).ok());
+  h.Settle();
+  Counter counter(h);
+  const absl::Status scaled = h.Scale(size - 5);
+  EXPECT_TRUE(scaled.ok()) << scaled;
+  std::printf("[ requests ] 5 of %d removed by least_busy: %d before the first drain; %s\n", size,
+              counter.before_first_drain(), counter.Text().c_str());
+  *before_first_drain = counter.before_first_drain();
+  return counter.Text();
+}
+
+TEST(Requests, a_removal_costs_what_its_victims_cost_whatever_the_size_of_the_pool) {
+  int few = 0;
+  int many = 0;
+  EXPECT_EQ(ScaleInByFive(20, &few), ScaleInByFive(200, &many));
+  EXPECT_LE(many, 6 + 2 * 5);
+  EXPECT_EQ(few, many);
+}
+
+TEST(Requests, a_creation_writes_three_times_for_each_vm_and_the_lease_a_few_times) {
+  for (const int count : {1, 10}) {
+    Harness h;
+    Counter counter(h);
+    counter.Begin();
+    ASSERT_TRUE(h.Scale(count).ok());
+    std::printf("[ requests ] %d created: %s\n", count, counter.Text().c_str());
+    EXPECT_EQ(counter.Of("create secrets"), count);
+    EXPECT_EQ(counter.Of("create virtualmachines"), count);
+    EXPECT_EQ(counter.Of("patch secrets"), count);
+    // The fourth, when it joins.
+    EXPECT_EQ(counter.Of("patch virtualmachines"), count);
+    EXPECT_LE(counter.Of("create leases") + counter.Of("patch leases"), 4);
+  }
+}
+
+TEST(Requests, C9_watching_drains_asks_nothing_for_each_node) {
+  std::map<int, std::string> asked;
+  for (const int drains : {2, 8}) {
+    Harness h;
+    h.policy["scale_in_wait"] = "false";
+    ASSERT_TRUE(h.Scale(drains).ok());
+    simulator::JobSpec job;
+    job.id = "api";
+    job.count = drains;
+    h.cluster.RunJob(job);
+    h.clock.Advance(seconds(5));
+    for (const std::string& vm : h.VmNames()) h.cluster.HangDrain(h.NodeOf(vm));
+    ASSERT_TRUE(h.Scale(0).ok());
+    ASSERT_TRUE(h.Status().ok());
+    Counter counter(h);
+    h.clock.After(seconds(120), [&] {
+      asked[drains] = counter.Text();
+      EXPECT_EQ(counter.Sum("get"), counter.Of("get leases")) << counter.Text();
+      for (const std::string& vm : h.VmNames()) h.cluster.HangDrain(h.NodeOf(vm), false);
+      for (const std::string& vm : h.VmNames()) h.cluster.CancelDrain(h.NodeOf(vm), true);
+    });
+    h.process().RunBackground();
+    std::printf("[ requests ] %d drains watched for 2 min: %s\n", drains, asked[drains].c_str());
+  }
+  EXPECT_EQ(asked[2], asked[8]);
+}
+
+}  // namespace
+}  // namespace nomad_harvester::scenario

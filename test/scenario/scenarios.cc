@@ -1,0 +1,189 @@
+#include "scenarios.h"
+
+#include <chrono>
+
+#include <gtest/gtest.h>
+
+#include "nomad_harvester/base/json.h"
+
+#include "nlohmann/json.hpp"
+#include "vm_facts.h"
+
+namespace nomad_harvester::scenario {
+namespace {
+
+using nlohmann::json;
+using std::chrono::seconds;
+
+void Reach(Harness& h, std::int64_t count) {
+  const absl::Status scaled = h.Scale(count);
+  ASSERT_TRUE(scaled.ok()) << scaled << "\n" << h.Story();
+}
+
+void RunJob(Harness& h, int count) {
+  simulator::JobSpec job;
+  job.id = "api";
+  job.count = count;
+  h.cluster.RunJob(job);
+  h.clock.Advance(seconds(5));
+}
+
+// Drains end within a minute or two, so that a sweep that lets them pass stays short.
+void ShortenDrains(Harness& h) {
+  h.policy["node_drain_deadline"] = "1m";
+  h.policy["drain_grace"] = "20s";
+}
+
+void OneStartFails(Harness& h) { h.cluster.FailStart(1, "ErrorUnschedulable", "no host has room"); }
+
+void FiveWithWork(Harness& h) {
+  Reach(h, 5);
+  RunJob(h, 5);
+}
+
+void DrainsThatAnOperatorCancels(Harness& h) {
+  Reach(h, 2);
+  RunJob(h, 2);
+  ShortenDrains(h);
+  const std::string node = h.NodeOf(h.VmNames()[0]);
+  h.cluster.HangDrain(node);
+  h.clock.After(seconds(12), [&h, node] {
+    h.cluster.CancelDrain(node, true);
+    h.cluster.HangDrain(node, false);
+  });
+}
+
+// Drains of all of them that do not end before the deadline; then the VMs come back.
+void MarkedVms(Harness& h) {
+  Reach(h, 2);
+  RunJob(h, 2);
+  ShortenDrains(h);
+  for (const std::string& vm : h.VmNames()) h.cluster.HangDrain(h.NodeOf(vm));
+  h.policy["scale_in_wait"] = "false";
+  h.policy["force_after_deadline"] = "false";
+  Reach(h, 0);
+}
+
+void DrainsThatAreForced(Harness& h) {
+  Reach(h, 2);
+  simulator::JobSpec job;
+  job.id = "stubborn";
+  job.count = 2;
+  job.never_stops = true;
+  h.cluster.RunJob(job);
+  h.clock.Advance(seconds(5));
+  ShortenDrains(h);
+}
+
+void OneNeverJoins(Harness& h) {
+  h.policy["join_timeout"] = "2m";
+  h.cluster.NeverJoin(1);
+}
+
+void OneNeverJoinsAndStays(Harness& h) {
+  OneNeverJoins(h);
+  h.policy["on_join_timeout"] = "keep";
+}
+
+void DeleteBrokenVms(Harness& h) {
+  for (const json& vm : h.cluster.Vms()) {
+    if (h.cluster.NodeIdOfVm(UidOf(vm)).empty()) h.cluster.DeleteVmByHand(NameOf(vm));
+  }
+}
+
+// The broken VM that is kept stops the pool's growth until an operator deletes it.
+void FindAndDeleteKeptVm(Harness& h) {
+  h.Tick(std::chrono::seconds(30));
+  if (h.cluster.Vms().empty()) {
+    EXPECT_FALSE(h.Scale(2).ok()) << "the first VM never joins";
+  }
+  h.Tick(std::chrono::minutes(3));
+  DeleteBrokenVms(h);
+}
+
+void JustScaledIn(Harness& h) {
+  Reach(h, 3);
+  RunJob(h, 3);
+  Reach(h, 1);
+}
+
+// Two VMs of before the change, one of after it.
+void OtherIdentity(Harness& h) {
+  Reach(h, 2);
+  h.policy["node_class"] = "web-large";
+  Reach(h, 3);
+  RunJob(h, 3);
+}
+
+// A copy with labels and annotations of its original, and one restored from a backup that was taken
+// while it was marked.
+void Copies(Harness& h) {
+  Reach(h, 3);
+  RunJob(h, 3);
+  const std::vector<std::string> names = h.VmNames();
+  h.cluster.CloneVm(names[0], "web-clone");
+  h.cluster.CloneVm(names[1], "web-restored");
+  const json mark = {{"action", "a-of-old"},
+                     {"reason", "scale-in"},
+                     {"vm_uid", "uid-of-old"},
+                     {"node_id", h.NodeOf(names[1])},
+                     {"marked_at", "2025-12-31T00:00:00Z"},
+                     {"drain_deadline", "now"},
+                     {"grace", "1m"},
+                     {"force", true},
+                     {"ignore_system", false},
+                     {"purge", true},
+                     {"nodes", json::object()}};
+  h.cluster.EditAnnotation("web-restored", kMarkKey, base::DumpJson(mark));
+  h.clock.Advance(seconds(20));
+}
+
+// One of three is dead, and will have been so for long enough in a moment.
+void OneIsDead(Harness& h) {
+  Reach(h, 3);
+  h.policy["replace_unhealthy_after"] = "1m";
+  ASSERT_TRUE(h.cluster.StopVm(h.VmNames()[0]));
+  h.Tick(seconds(60));
+}
+
+std::vector<Scenario> MakeScenarios() {
+  return {
+      {.name = "out_0_to_5", .prepare = [](Harness&) {}, .count = 5},
+      {.name = "out_one_start_fails", .prepare = OneStartFails, .count = 3, .succeeds = false},
+      {.name = "in_5_to_2_with_work", .prepare = FiveWithWork, .count = 2},
+      {.name = "in_drain_cancelled_by_operator",
+       .prepare = DrainsThatAnOperatorCancels,
+       .count = 0,
+       .succeeds = false},
+      {.name = "in_deadline_passes", .prepare = DrainsThatAreForced, .count = 1},
+      {.name = "in_without_purge",
+       .prepare =
+           [](Harness& h) {
+             h.policy["node_purge"] = "false";
+             Reach(h, 2);
+             RunJob(h, 2);
+           },
+       .count = 0},
+      {.name = "take_back", .prepare = MarkedVms, .count = 2},
+      {.name = "take_back_one_and_grow", .prepare = MarkedVms, .count = 3},
+      {.name = "out_one_never_joins", .prepare = OneNeverJoins, .count = 2, .succeeds = false},
+      {.name = "out_one_never_joins_and_stays",
+       .prepare = OneNeverJoinsAndStays,
+       .count = 2,
+       .succeeds = false,
+       .resolve = FindAndDeleteKeptVm},
+      {.name = "out_right_after_in", .prepare = JustScaledIn, .count = 3},
+      {.name = "in_other_identity", .prepare = OtherIdentity, .count = 1},
+      {.name = "in_beside_copies", .prepare = Copies, .count = 1},
+      {.name = "out_one_is_dead", .prepare = OneIsDead, .count = 4},
+  };
+}
+
+}  // namespace
+
+const std::vector<Scenario>& Scenarios() {
+  static const std::vector<Scenario> kScenarios = MakeScenarios();
+  return kScenarios;
+}
+
+}  // namespace nomad_harvester::scenario

@@ -1,0 +1,35 @@
+// Actions that the sweeps disturb at every point.
+#ifndef NOMAD_HARVESTER_TEST_SCENARIO_SCENARIOS_H_
+#define NOMAD_HARVESTER_TEST_SCENARIO_SCENARIOS_H_
+
+#include <cstdint>
+#include <functional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "harness.h"
+
+namespace nomad_harvester::scenario {
+
+struct Scenario {
+  std::string name;  // a word for ctest and filters
+  // Brings the pool to where the action begins.
+  std::function<void(Harness&)> prepare;
+  // What the action asks for, and what the agent goes on asking for.
+  std::int64_t count = 0;
+  // Undisturbed, it ends with OK.
+  bool succeeds = true;
+  // What only an operator can do, before the pool can come to rest.
+  std::function<void(Harness&)> resolve{};
+
+  friend std::ostream& operator<<(std::ostream& out, const Scenario& scenario) {
+    return out << scenario.name;
+  }
+};
+
+const std::vector<Scenario>& Scenarios();
+
+}  // namespace nomad_harvester::scenario
+
+#endif  // NOMAD_HARVESTER_TEST_SCENARIO_SCENARIOS_H_

@@ -1,0 +1,341 @@
+#include "soak.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/runtime/random.h"
+
+#include "nlohmann/json.hpp"
+#include "vm_facts.h"
+
+namespace nomad_harvester::scenario {
+namespace {
+
+using simulator::Fault;
+using simulator::RequestInfo;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr base::Duration kTick = seconds(10);
+// Back-off grows to half an hour; then all has to come right within as much again.
+constexpr int kPatience = 600;
+constexpr std::size_t kStoryLines = 250;
+constexpr std::int64_t kLargestPool = 6;
+// How long a request and its repetitions may take from the last look at a node to a deletion.
+constexpr base::Duration kOperatorSlack = minutes(2);
+
+// Keeps the end of a long story.
+class LastWords final : public log::Sink {
+ public:
+  void Write(const log::Record& record) override {
+    lines_.push_back(log::FormatPlain(record));
+    if (lines_.size() > kStoryLines) lines_.pop_front();
+  }
+  std::string Text() const {
+    std::string text;
+    for (const std::string& line : lines_) text += line + "\n";
+    return text;
+  }
+
+ private:
+  std::deque<std::string> lines_;
+};
+
+struct Pool {
+  std::string name;
+  scaling::StringMap policy;
+  std::int64_t wanted = 0;
+};
+
+scaling::StringMap PolicyOf(const std::string& pool) {
+  return {{"node_group_name", pool},
+          {"namespace", "nomad"},
+          {"node_class", pool},
+          {"image", "default/ubuntu-24.04"},
+          {"cpu_request", "2"},
+          {"memory_request", "4Gi"},
+          {"networks", "default/vlan100"},
+          {"node_purge", "true"},
+          {"node_drain_deadline", "2m"},
+          {"drain_grace", "30s"},
+          {"join_timeout", "5m"},
+          {"user_data",
+           "#cloud-config\nwrite_files:\n- path: /etc/nomad.d/client.hcl\n  content: |\n"
+           "    name = \"{{vm_name}}\"\n    node_class = \"{{node_class}}\"\n"
+           "    meta {\n      harvester_vm_uuid = \"{{vm_uuid}}\"\n    }\n"}};
+}
+
+std::vector<Pool> MakePools() {
+  std::vector<Pool> pools;
+  for (const char* name : {"web", "batch", "cache"}) {
+    pools.push_back({.name = name, .policy = PolicyOf(name)});
+  }
+  pools[0].policy["scale_in_wait"] = "false";
+  pools[1].policy["force_after_deadline"] = "false";
+  pools[1].policy["max_scale_in"] = "2";
+  pools[2].policy["node_selector_strategy"] = "newest_create_index";
+  pools[2].policy["replace_unhealthy_after"] = "3m";
+  pools[2].policy["max_scale_out"] = "3";
+  return pools;
+}
+
+class Soak {
+ public:
+  explicit Soak(const SoakOptions& options)
+      : options_(options),
+        random_(runtime::MakeSeededRandom(options.seed)),
+        cluster_random_(runtime::MakeSeededRandom(options.seed + 1)),
+        dice_(*random_),
+        cluster_(clock_, *cluster_random_),
+        invariants_(clock_, cluster_),
+        operators_(dice_, clock_, cluster_),
+        log_(std::make_shared<LastWords>()),
+        pools_(MakePools()) {
+    invariants_.ExpectLateRequests();
+    invariants_.ExpectOperators(kOperatorSlack);
+  }
+
+  SoakResult Run() {
+    StartProcess();
+    RunJobs();
+    cluster_.SetFaultHook([this](const RequestInfo& request) { return OnRequest(request); });
+    const base::MonoTime begun = clock_.Now();
+    for (int action = 0; action < options_.actions && invariants_.violations().empty(); ++action) {
+      Action();
+      BuryTheDead();
+      clock_.Advance(dice_.Between(seconds(0), seconds(30)));
+    }
+    result_.problems = invariants_.violations();
+    if (result_.problems.empty()) ComeToRest();
+    result_.lasted = clock_.Now() - begun;
+    result_.requests = cluster_.RequestCount();
+    result_.checks = invariants_.checks();
+    for (const auto& [act, count] : operators_.acts()) result_.counts["operator: " + act] = count;
+    if (!result_.problems.empty()) result_.story = Story();
+    return std::move(result_);
+  }
+
+ private:
+  // What a process is doing, for as long as this stands; without a pool: background work.
+  class Doing {
+   public:
+    Doing(Soak& soak, std::string process, std::string pool) : soak_(soak) {
+      soak_.doing_.emplace_back(std::move(process), std::move(pool));
+    }
+    ~Doing() { soak_.doing_.pop_back(); }
+    Doing(const Doing&) = delete;
+    Doing& operator=(const Doing&) = delete;
+
+   private:
+    Soak& soak_;
+  };
+  bool IsBusy(const std::string& process, const std::string& pool) const {
+    return std::any_of(doing_.begin(), doing_.end(), [&](const auto& doing) {
+      return doing.first == process && (doing.second.empty() || doing.second == pool);
+    });
+  }
+
+  // The agent's services restart by themselves; so do two agents in a hand-over.
+  void StartProcess() {
+    processes_.push_back(std::make_unique<Process>(clock_, cluster_, ++started_, log_));
+    processes_.back()->SkewWallClock(dice_.Between(minutes(-2), minutes(2)));
+  }
+
+  void RunJobs() {
+    simulator::JobSpec job;
+    job.id = "api";
+    job.count = 6;
+    cluster_.RunJob(job);
+    job.id = "batch";
+    job.type = "batch";
+    job.count = 4;
+    job.poststop = seconds(10);
+    cluster_.RunJob(job);
+    // It outlives a drain that ends at its deadline.
+    job.id = "slow";
+    job.type = "service";
+    job.count = 1;
+    job.poststop = seconds(100);
+    cluster_.RunJob(job);
+  }
+
+  void Action() {
+    const std::size_t kind = dice_.Below(100);
+    if (kind < 60) {
+      Tick(*processes_[dice_.Below(processes_.size())], pools_[dice_.Below(pools_.size())]);
+    } else if (kind < 85) {
+      operators_.Act();
+    } else if (kind < 90) {
+      cluster_.NeverJoin(1);
+    } else if (kind < 94) {
+      cluster_.FailStart(1, "ErrorUnschedulable", "no host has room");
+    } else if (kind < 96) {
+      processes_[dice_.Below(processes_.size())]->Die();
+      ++result_.counts["kill between requests"];
+    } else if (kind < 98 && processes_.size() < 2) {
+      StartProcess();
+      ++result_.counts["second process"];
+    } else {
+      LoseSystem();
+    }
+  }
+
+  void LoseSystem() {
+    ++result_.counts["system away"];
+    const base::Duration away = dice_.Between(seconds(5), minutes(6));
+    if (dice_.Percent(50)) {
+      cluster_.SetNomadReachable(false);
+      clock_.After(away, [this] { cluster_.SetNomadReachable(true); });
+    } else {
+      cluster_.SetHarvesterReachable(false);
+      clock_.After(away, [this] { cluster_.SetHarvesterReachable(true); });
+    }
+  }
+
+  // Status, and what an agent makes of it.
+  void Tick(Process& process, Pool& pool) {
+    if (dice_.Percent(25)) pool.wanted = static_cast<std::int64_t>(dice_.Below(kLargestPool + 1));
+    const auto status = process.Status(pool.policy);
+    ++result_.counts["Status, " + std::string(!status.ok()    ? "error"
+                                              : status->ready ? "ready"
+                                                              : "not ready")];
+    if (dice_.Percent(20)) return;
+    {
+      const Doing doing(*this, process.name(), "");
+      process.RunBackground();
+    }
+    if (!status.ok() || !status->ready || status->count == pool.wanted) return;
+    const Doing doing(*this, process.name(), pool.name);
+    const Invariants::Scale open(invariants_, pool.name, pool.wanted);
+    const absl::Status scaled = process.Scale(pool.wanted, pool.policy);
+    ++result_.counts["Scale, " + absl::StatusCodeToString(scaled.code())];
+  }
+
+  Fault OnRequest(const RequestInfo& request) {
+    if (dice_.Percent(0.2)) {
+      ++result_.counts["kill at a request"];
+      Kill(request.client);
+      return dice_.Percent(50) ? Fault::ApplyThenDie() : Fault::Die();
+    }
+    if (dice_.Percent(1)) operators_.Act();
+    if (depth_ == 0 && request.resource != "leases" && dice_.Percent(0.5)) Meanwhile(request);
+    if (!dice_.Percent(options_.faulty_percent)) return Fault::None();
+    ++result_.counts["faulty request"];
+    return MakeFault(dice_, clock_, request);
+  }
+
+  // Another call, while a request of this one is under way: other pools, the other process.
+  void Meanwhile(const RequestInfo& request) {
+    ++depth_;
+    Process& process = *processes_[dice_.Below(processes_.size())];
+    Pool& pool = pools_[dice_.Below(pools_.size())];
+    // In one thread nothing can wait for what it interrupts.
+    if (!cluster_.dead(process.name()) && !cluster_.dead(request.client) &&
+        !IsBusy(process.name(), pool.name)) {
+      ++result_.counts["a call meanwhile"];
+      Tick(process, pool);
+    }
+    --depth_;
+  }
+
+  void Kill(const std::string& client) {
+    for (const auto& process : processes_) {
+      if (process->name() == client) process->Die();
+    }
+  }
+
+  void BuryTheDead() {
+    std::erase_if(processes_, [this](const auto& p) { return cluster_.dead(p->name()); });
+    if (processes_.empty()) StartProcess();
+  }
+
+  // Faults end, operators leave; one agent goes on.
+  void ComeToRest() {
+    cluster_.SetFaultHook(nullptr);
+    clock_.Advance(minutes(9));
+    while (processes_.size() > 1) {
+      processes_.back()->Die();
+      processes_.pop_back();
+    }
+    if (dice_.Percent(50)) {
+      processes_.front()->Die();
+      processes_.clear();
+    }
+    BuryTheDead();
+    // Starts and joins that were to fail, and have not yet, do not.
+    cluster_.FailStart(0, "", "");
+    operators_.Leave();
+    int calm = 0;
+    for (int tick = 0; tick < kPatience && calm < 3; ++tick) {
+      calm = TickAll() ? calm + 1 : 0;
+      clock_.Advance(kTick);
+    }
+    if (calm < 3) result_.problems.push_back("I5: it does not come to rest");
+    for (const Pool& pool : pools_) {
+      for (std::string& problem : invariants_.AtRest({.pool = pool.name, .count = pool.wanted})) {
+        if (std::find(result_.problems.begin(), result_.problems.end(), problem) ==
+            result_.problems.end()) {
+          result_.problems.push_back(std::move(problem));
+        }
+      }
+    }
+  }
+
+  // True if every pool has what it wants.
+  bool TickAll() {
+    bool calm = true;
+    for (const Pool& pool : pools_) {
+      const auto status = processes_.front()->Status(pool.policy);
+      processes_.front()->RunBackground();
+      if (status.ok() && status->ready && status->count == pool.wanted) continue;
+      calm = false;
+      if (!status.ok() || !status->ready) continue;
+      const Invariants::Scale open(invariants_, pool.name, pool.wanted);
+      const absl::Status scaled = processes_.front()->Scale(pool.wanted, pool.policy);
+      log_->Write({.time = clock_.WallNow(), .message = "The agent is told: " + scaled.ToString()});
+    }
+    return calm;
+  }
+
+  std::string Story() const {
+    const std::vector<std::string> journal = cluster_.Journal();
+    std::string story = "--- the cluster, the end of it\n";
+    for (std::size_t i = journal.size() - std::min(journal.size(), kStoryLines); i < journal.size();
+         ++i) {
+      story += journal[i] + "\n";
+    }
+    story += "--- the work\n";
+    for (const nlohmann::json& allocation : cluster_.Allocations()) {
+      if (!IsActive(allocation)) continue;
+      story += base::GetString(allocation, "JobID") + " on " +
+               base::GetString(allocation, "NodeName") + ": " +
+               base::GetString(allocation, "ClientStatus") + ", wanted " +
+               base::GetString(allocation, "DesiredStatus") + "\n";
+    }
+    return story + "--- the plugin, the end of it\n" + log_->Text();
+  }
+
+  const SoakOptions options_;
+  support::FakeClock clock_;
+  const std::unique_ptr<runtime::Random> random_;
+  const std::unique_ptr<runtime::Random> cluster_random_;
+  Dice dice_;
+  simulator::Cluster cluster_;
+  Invariants invariants_;
+  Operators operators_;
+  const std::shared_ptr<LastWords> log_;
+  std::vector<Pool> pools_;
+  std::vector<std::unique_ptr<Process>> processes_;
+  int started_ = 0;
+  int depth_ = 0;
+  std::vector<std::pair<std::string, std::string>> doing_;
+  SoakResult result_;
+};
+
+}  // namespace
+
+SoakResult RunSoak(const SoakOptions& options) { return Soak(options).Run(); }
+
+}  // namespace nomad_harvester::scenario

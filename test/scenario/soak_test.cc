@@ -1,0 +1,25 @@
+// A short soak with a seed that is always the same: `scripts/soak` runs long ones.
+
+#include "soak.h"
+
+#include <cstdio>
+
+#include <gtest/gtest.h>
+
+namespace nomad_harvester::scenario {
+namespace {
+
+TEST(Soak, I1_to_I5_hold_whatever_happens) {
+  for (const std::uint64_t seed : {1, 2}) {
+    const SoakResult result = RunSoak({.actions = 150, .seed = seed});
+    for (const std::string& problem : result.problems) ADD_FAILURE() << problem;
+    ASSERT_TRUE(result.problems.empty()) << "seed " << seed << "\n" << result.story;
+    EXPECT_GT(result.counts.at("Scale, OK"), 0);
+    EXPECT_GT(result.counts.at("faulty request"), 0);
+    std::printf("[ visited  ] soak, seed %d: %d requests, %d changes, %s\n", static_cast<int>(seed),
+                result.requests, result.checks, base::FormatGoDuration(result.lasted).c_str());
+  }
+}
+
+}  // namespace
+}  // namespace nomad_harvester::scenario

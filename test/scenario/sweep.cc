@@ -1,0 +1,80 @@
+#include "sweep.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <string_view>
+
+namespace nomad_harvester::scenario {
+
+namespace {
+
+bool IsRenewal(const simulator::RequestInfo& request) {
+  return request.resource == "leases" && request.verb == "patch" &&
+         request.body.find("renewTime") != std::string::npos &&
+         request.body.find("holderIdentity") == std::string::npos;
+}
+
+}  // namespace
+
+int Points::Number(const simulator::RequestInfo& request) {
+  if (request.client != process_ || IsRenewal(request)) return 0;
+  if (of_ == Of::kEffects && !request.has_effect) return 0;
+  return ++seen_;
+}
+
+int Measure(const Scenario& scenario, Points::Of of) {
+  static std::map<std::string, std::array<int, 2>> known;
+  const auto [entry, is_new] = known.try_emplace(scenario.name);
+  std::array<int, 2>& counts = entry->second;
+  if (is_new) {
+    Harness h;
+    scenario.prepare(h);
+    Points requests(h.process().name(), Points::Of::kRequests);
+    Points effects(h.process().name(), Points::Of::kEffects);
+    h.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
+      requests.Number(request);
+      effects.Number(request);
+      return simulator::Fault::None();
+    });
+    const absl::Status scaled = h.Scale(scenario.count);
+    h.cluster.SetFaultHook(nullptr);
+    EXPECT_EQ(scaled.ok(), scenario.succeeds) << scaled << "\n" << h.Story();
+    ComeToRest(scenario, h);
+    counts = {requests.seen(), effects.seen()};
+  }
+  return counts.at(of == Points::Of::kRequests ? 0 : 1);
+}
+
+bool IsFullSweep() {
+  const char* value = std::getenv("NOMAD_HARVESTER_SWEEP");
+  return value != nullptr && std::string_view(value) == "full";
+}
+
+std::vector<int> Choose(int points, int limit, int shift) {
+  const int wanted = IsFullSweep() ? points : std::min(points, limit);
+  std::vector<int> chosen;
+  for (int i = 0; i < wanted; ++i) {
+    // The middles of `wanted` equal parts, moved by a third of a part for each shift.
+    const int sixths = 6 * i + 3 + 2 * shift;
+    chosen.push_back(1 + (wanted == points ? i : points * sixths / (6 * wanted) % points));
+  }
+  return chosen;
+}
+
+void ComeToRest(const Scenario& scenario, Harness& h) {
+  if (scenario.resolve) scenario.resolve(h);
+  h.Converge(scenario.count);
+  h.CheckAtRest(scenario.count);
+}
+
+void ReportVisits(const std::string& sweep, const Scenario& scenario, std::size_t visited,
+                  int points) {
+  ASSERT_GT(visited, 0U) << "a sweep that visits nothing proves nothing";
+  std::printf("[ visited  ] %s: %zu of %d points of %s\n", sweep.c_str(), visited, points,
+              scenario.name.c_str());
+}
+
+}  // namespace nomad_harvester::scenario

@@ -1,0 +1,55 @@
+// What all sweeps share: which points they visit, and how a visit ends.
+#ifndef NOMAD_HARVESTER_TEST_SCENARIO_SWEEP_H_
+#define NOMAD_HARVESTER_TEST_SCENARIO_SWEEP_H_
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "harness.h"
+#include "scenarios.h"
+
+namespace nomad_harvester::scenario {
+
+// Counts the requests of one process. Renewals of the Lease are left out: they come by the clock,
+// from a thread of their own, and would be most of the points of an action that waits.
+class Points {
+ public:
+  enum class Of { kRequests, kEffects };
+  Points(std::string process, Of of) : process_(std::move(process)), of_(of) {}
+  // The number of this request, from 1; 0 if it is not counted.
+  int Number(const simulator::RequestInfo& request);
+  int seen() const { return seen_; }
+
+ private:
+  const std::string process_;
+  const Of of_;
+  int seen_ = 0;
+};
+
+// How many points the undisturbed action has. Asked once for each scenario.
+int Measure(const Scenario& scenario, Points::Of of);
+
+// The points 1 to `points`, at most `limit` of them, spread evenly: always the same ones, and
+// others for another `shift`. All of them if the environment says NOMAD_HARVESTER_SWEEP=full.
+std::vector<int> Choose(int points, int limit, int shift = 0);
+bool IsFullSweep();
+
+// The agent goes on until the pool has what it asks for; then nothing may be left over.
+void ComeToRest(const Scenario& scenario, Harness& h);
+
+// One line for the log of the test. A sweep that visits nothing proves nothing: it fails.
+void ReportVisits(const std::string& sweep, const Scenario& scenario, std::size_t visited,
+                  int points);
+
+// A fixture with a scenario, for TEST_P; INSTANTIATE_SWEEP names the cases after their scenarios.
+class Sweep : public ::testing::TestWithParam<Scenario> {};
+
+#define NOMAD_HARVESTER_INSTANTIATE_SWEEP(fixture)                         \
+  INSTANTIATE_TEST_SUITE_P(All, fixture, ::testing::ValuesIn(Scenarios()), \
+                           [](const auto& the_case) { return the_case.param.name; })
+
+}  // namespace nomad_harvester::scenario
+
+#endif  // NOMAD_HARVESTER_TEST_SCENARIO_SWEEP_H_

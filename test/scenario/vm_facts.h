@@ -1,0 +1,55 @@
+// What a test reads off the simulated objects: labels, marks, drains, work.
+#ifndef NOMAD_HARVESTER_TEST_SCENARIO_VM_FACTS_H_
+#define NOMAD_HARVESTER_TEST_SCENARIO_VM_FACTS_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "nomad_harvester/base/time.h"
+
+#include "nlohmann/json_fwd.hpp"
+
+namespace nomad_harvester::scenario {
+
+// Of every label and annotation of the plugin's own.
+inline constexpr char kPrefix[] = "nomad-harvester-autoscaler/";
+inline constexpr char kMarkKey[] = "nomad-harvester-autoscaler/scale-in";
+inline constexpr char kActionKey[] = "nomad-harvester-autoscaler/action";
+
+// Of a Kubernetes object; empty if it has none.
+std::string NameOf(const nlohmann::json& object);
+std::string UidOf(const nlohmann::json& object);
+std::string LabelOf(const nlohmann::json& object, std::string_view key);
+std::string AnnotationOf(const nlohmann::json& object, std::string_view key);
+std::string PoolOf(const nlohmann::json& object);
+bool IsTerminating(const nlohmann::json& object);
+
+// Its annotation `self` names the VM itself and its firmware: no copy of another one.
+bool IsMember(const nlohmann::json& vm);
+// The mark as an object; empty: unmarked, or unreadable.
+nlohmann::json MarkOf(const nlohmann::json& vm);
+bool IsMarked(const nlohmann::json& vm);
+std::optional<base::WallTime> JoinDeadlineOf(const nlohmann::json& vm);
+bool Runs(const nlohmann::json& vm);
+std::string PrintableStatus(const nlohmann::json& vm);
+
+// The time that a mark leaves for its drain and what comes after it is over.
+bool IsLate(const nlohmann::json& mark, base::WallTime now);
+
+// Of a Lease.
+std::string HolderOf(const nlohmann::json& lease);
+nlohmann::json WithHolder(nlohmann::json lease, const std::string& holder, base::WallTime now);
+
+// Of a Nomad node in full: the Meta of its last drain, if that was a drain of ours for this VM.
+std::optional<nlohmann::json> DrainFor(const nlohmann::json& node, const std::string& uid);
+bool IsOurDrain(const nlohmann::json& node);
+bool IsDraining(const nlohmann::json& node);
+bool IsEligible(const nlohmann::json& node);
+std::string LastDrainStatus(const nlohmann::json& node);
+// An allocation that runs, will run, or has a task that does.
+bool IsActive(const nlohmann::json& allocation);
+
+}  // namespace nomad_harvester::scenario
+
+#endif  // NOMAD_HARVESTER_TEST_SCENARIO_VM_FACTS_H_
