@@ -1,0 +1,102 @@
+// What must not be left over.
+#include <cstddef>
+
+#include "world.h"
+
+namespace nomad_harvester::explore {
+namespace {
+
+bool IsDrainFor(const Vm& vm, const Node& node) {
+  return node.ours != 0 && node.uid == vm.uid && node.drain != DrainState::kNone;
+}
+
+// The only node that the guest ever had, under the VM's name, and ready.
+const Node* OnlyReadyNode(const Slot& slot) {
+  const Node& node = slot.nodes[0];
+  const bool only = node.present != 0 && slot.nodes[1].present == 0;
+  return only && node.misnamed == 0 && node.power == Power::kReady ? &node : nullptr;
+}
+
+bool IsRecorded(const Vm& vm, const Node& node) {
+  return vm.recorded != 0 && vm.recorded_node == 0 && vm.recorded_action == node.action &&
+         vm.recorded_number == node.number;
+}
+
+// Some ready node bears no VM's name, so that a VM without a node could be there.
+bool HasCandidates(const State& state) {
+  for (const Slot& slot : state.slots) {
+    for (const Node& node : slot.nodes) {
+      const bool unlinked = node.misnamed != 0 || !slot.vm.Exists();
+      if (node.present != 0 && node.power == Power::kReady && unlinked) return true;
+    }
+  }
+  return false;
+}
+
+bool IsToBeRemoved(const Configuration& configuration, const Slot& slot) {
+  const Vm& vm = slot.vm;
+  for (const Node& node : slot.nodes) {
+    const bool lost = vm.joined != 0 && node.power == Power::kDownForLong;
+    if (node.present != 0 && !lost) return false;
+  }
+  if (vm.joined == 0) return vm.failing != 0 || (vm.overdue != 0 && !configuration.keep_broken);
+  return configuration.replace_unhealthy && vm.running == 0;
+}
+
+Violation LeftOnVm(const Configuration& configuration, const Slot& slot, const State& state) {
+  if (slot.vm.mark != MarkKind::kNone) return Violation::kMarkLeft;
+  if (state.elsewhere == 0 && IsToBeRemoved(configuration, slot) && !HasCandidates(state)) {
+    return Violation::kBrokenLeft;
+  }
+  const Node* node = OnlyReadyNode(slot);
+  if (node == nullptr) return Violation::kNone;
+  if (slot.vm.joined == 0) return Violation::kJoinLeft;
+  const bool undone = IsDrainFor(slot.vm, *node) && node->drain == DrainState::kComplete;
+  if (undone && !IsRecorded(slot.vm, *node)) return Violation::kRecordLeft;
+  return Violation::kNone;
+}
+
+}  // namespace
+
+Violation LeftForNow(const State& state) {
+  for (const Slot& slot : state.slots) {
+    if (!slot.vm.Stands() || slot.vm.stranger != 0) continue;
+    if (slot.vm.mark == MarkKind::kNone) {
+      for (const Node& node : slot.nodes) {
+        const bool drains = node.present != 0 && node.Draining() && IsDrainFor(slot.vm, node);
+        if (drains) return Violation::kDrainGoesOn;
+      }
+      continue;
+    }
+    const Node* node = OnlyReadyNode(slot);
+    if (node == nullptr || slot.vm.mark == MarkKind::kUnreadable) continue;
+    if (node->Draining() && node->ours == 0) return Violation::kMaintenanceIgnored;
+    const bool begun = IsDrainFor(slot.vm, *node) && node->action == slot.vm.mark_action;
+    if (!begun && slot.vm.late == 0) return Violation::kDrainNotBegun;
+  }
+  return Violation::kNone;
+}
+
+Violation LeftAtRest(const Configuration& configuration, const State& state) {
+  for (const Slot& slot : state.slots) {
+    const bool stands = slot.vm.Stands() && slot.vm.stranger == 0;
+    for (const Node& node : slot.nodes) {
+      if (node.present == 0) continue;
+      if (stands && node.Draining() && node.ours != 0) return Violation::kDrainLeft;
+      if (stands && slot.vm.mark == MarkKind::kNone && node.eligible == 0 &&
+          node.cordon == Cordon::kOurs) {
+        return Violation::kLeftIneligible;
+      }
+      if (configuration.purge && slot.vm.phase == Phase::kGone && node.ours != 0 &&
+          node.power == Power::kDownForLong) {
+        return Violation::kNodeLeft;
+      }
+    }
+    if (!stands) continue;
+    const Violation left = LeftOnVm(configuration, slot, state);
+    if (left != Violation::kNone) return left;
+  }
+  return Violation::kNone;
+}
+
+}  // namespace nomad_harvester::explore

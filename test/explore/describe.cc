@@ -1,0 +1,254 @@
+#include "describe.h"
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+#include "oracle.h"
+
+namespace nomad_harvester::explore {
+namespace {
+
+std::string NameOf(int slot, const Labels& labels) {
+  return VmName(labels[static_cast<std::size_t>(slot)]);
+}
+
+std::string NodeName(int slot, Bits node, const Labels& labels) {
+  if (node == kNoNode) return "no node";
+  return std::string("node ") + NameOf(slot, labels).back() + std::to_string(node);
+}
+
+std::string RowOf(const Act& act) {
+  return std::string(scaling::RowName(static_cast<scaling::Row>(act.row)));
+}
+
+// What an operator or a machine does, with $v for the VM and $n for the node.
+std::string_view Template(EventKind kind) {
+  switch (kind) {
+    case EventKind::kJoins:
+      return "the guest of $v registers as $n";
+    case EventKind::kJoinsMisnamed:
+      return "the guest of $v registers as $n, under a name that is no VM's";
+    case EventKind::kVmGone:
+      return "$v is gone";
+    case EventKind::kNodeDown:
+      return "$n goes down";
+    case EventKind::kTwoMinutesDown:
+      return "$n has been down for two minutes";
+    case EventKind::kNodeReturns:
+      return "$n is ready again";
+    case EventKind::kNodeAgain:
+      return "the guest of $v registers under a new ID, as $n";
+    case EventKind::kNodePurged:
+      return "$n is purged from Nomad by somebody else (a living client registers anew)";
+    case EventKind::kTaskStarts:
+      return "a task starts on $n";
+    case EventKind::kTasksStop:
+      return "the tasks on $n are told to stop";
+    case EventKind::kTasksStopped:
+      return "the tasks on $n have stopped";
+    case EventKind::kDrainCompletes:
+      return "the drain of $n completes";
+    case EventKind::kDrainCutShort:
+      return "the drain of $n completes at its deadline, its tasks still stop";
+    case EventKind::kDeadline:
+      return "deadline and grace of the mark on $v pass";
+    case EventKind::kOverdue:
+      return "the join deadline of $v passes";
+    case EventKind::kStartFails:
+      return "the start of $v fails";
+    case EventKind::kPolicyMoves:
+      return "the policy names another node class";
+    case EventKind::kOperatorDrains:
+      return "an operator drains $n";
+    case EventKind::kOperatorUnmarks:
+      return "an operator removes the mark of $v";
+    case EventKind::kOperatorSpoils:
+      return "an operator edits the mark of $v, so that it cannot be read";
+    case EventKind::kOperatorDeletes:
+      return "an operator deletes $v";
+    case EventKind::kOperatorStops:
+      return "an operator stops $v";
+    case EventKind::kOperatorStarts:
+      return "an operator starts $v again";
+    case EventKind::kOperatorToggles:
+      return "an operator changes the eligibility of $n";
+    default:
+      return "";
+  }
+}
+
+std::string Fill(std::string_view text, const Event& event, const Labels& labels) {
+  std::string filled;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '$') {
+      filled += text[i];
+      continue;
+    }
+    filled +=
+        text[++i] == 'v' ? NameOf(event.slot, labels) : NodeName(event.slot, event.node, labels);
+  }
+  return filled;
+}
+
+std::string DescribeProcess(const Event& event, const Labels& labels) {
+  const std::string vm = NameOf(event.slot, labels);
+  const std::string request = Describe(event.act, event.slot, labels);
+  switch (event.kind) {
+    case EventKind::kScale:
+      return "is asked for " + std::to_string(event.detail - 1) + " VMs and takes the Lease";
+    case EventKind::kResume:
+      return "is woken by Status and takes the Lease";
+    case EventKind::kTakeover:
+      return "takes the Lease over from a process that is frozen" +
+             (event.detail > 0 ? ", being asked for " + std::to_string(event.detail - 1) + " VMs"
+                               : std::string(", woken by Status"));
+    case EventKind::kReadNodes:
+      return "reads the nodes";
+    case EventKind::kNomadSilent:
+      return "gets no answer from Nomad";
+    case EventKind::kReadVms:
+      return "reads the VMs and decides";
+    case EventKind::kPlan:
+      return "reads the VMs, plans and stores its action";
+    case EventKind::kActReads: {
+      static constexpr std::array<std::string_view, 4> kWhat = {
+          "reads the node", "reads the allocations", "reads the VM", "reads the instance"};
+      return std::string(kWhat.at(event.detail)) + " again, for: " + request;
+    }
+    case EventKind::kActApplied:
+      return request;
+    case EventKind::kActLost:
+      return "loses a request: " + request;
+    case EventKind::kActGivenUp:
+      return "gives up on a request that is still under way: " + request;
+    case EventKind::kTimeout:
+      return "ends its Scale early (scale_timeout, or its client left)";
+    case EventKind::kCrash:
+      return "is killed" +
+             (event.detail > 0 ? "; its request for " + vm + " is still under way" : std::string());
+    default:
+      return "";
+  }
+}
+
+std::string_view Word(Power power) {
+  switch (power) {
+    case Power::kInitializing:
+      return "initializing";
+    case Power::kReady:
+      return "ready";
+    case Power::kDown:
+      return "down";
+    case Power::kDownForLong:
+      return "down for 2 min";
+  }
+  return "";
+}
+
+std::string DrainOf(const Node& node) {
+  static constexpr std::array<std::string_view, 4> kStates = {"", "draining", "drain complete",
+                                                              "drain cancelled"};
+  if (node.drain == DrainState::kNone) return "";
+  std::string text = ", " + std::string(kStates.at(static_cast<std::size_t>(node.drain)));
+  if (node.ours == 0) return text + " (an operator's)";
+  return text + " (action " + std::to_string(node.action) + (node.was != 0 ? ", was" : "") + ")";
+}
+
+}  // namespace
+
+std::string Describe(const Act& act, int slot, const Labels& labels) {
+  const std::string vm = NameOf(slot, labels);
+  const std::string node = NodeName(slot, act.node, labels);
+  switch (act.kind) {
+    case ActKind::kNone:
+      return "nothing";
+    case ActKind::kCancelDrain:
+      return "the drain of " + node + " is cancelled" +
+             (act.flag != 0 ? " and the node enabled" : "") + " (" + RowOf(act) + ")";
+    case ActKind::kEnable:
+      return node + " is enabled (" + RowOf(act) + ")";
+    case ActKind::kStartDrain:
+      return "the drain of " + node + " is started (" + RowOf(act) + ")";
+    case ActKind::kDelete:
+      return vm + " is deleted (" + RowOf(act) + ")";
+    case ActKind::kPurge:
+      return node + " is purged (gone-purge)";
+    case ActKind::kRemoveMark:
+      return "the mark of " + vm + " is removed" +
+             (act.node == kNoNode && act.row == 0 ? "" : " (" + RowOf(act) + ")");
+    case ActKind::kMark:
+      return vm + " is marked by action " + std::to_string(act.action);
+    case ActKind::kMarkBroken:
+      return vm + " is marked for being broken (" + RowOf(act) + ")";
+    case ActKind::kMarkUnhealthy:
+      return vm + " is marked for being unhealthy (" + RowOf(act) + ")";
+    case ActKind::kRecordRolledBack:
+      return "rolled-back is written on " + vm + " (" + RowOf(act) + ")";
+    case ActKind::kRecordJoin:
+      return "the join of " + vm + " is recorded (" + RowOf(act) + ")";
+    case ActKind::kCreate:
+      return vm + " is created";
+  }
+  return "";
+}
+
+std::string Describe(const Event& event, const Labels& labels) {
+  switch (event.kind) {
+    case EventKind::kLateApplied:
+      return "a late request arrives: " + Describe(event.act, event.slot, labels);
+    case EventKind::kLateLost:
+      return "a late request never arrives: " + Describe(event.act, event.slot, labels);
+    case EventKind::kOperatorCancels:
+      return "an operator cancels the drain of " + NodeName(event.slot, event.node, labels) +
+             (event.detail != 0 ? " and enables it" : "");
+    case EventKind::kOperatorClones:
+      return "an operator clones " + NameOf(event.detail, labels) + " as " +
+             NameOf(event.slot, labels);
+    default:
+      break;
+  }
+  const std::string_view text = Template(event.kind);
+  if (!text.empty()) return Fill(text, event, labels);
+  return "process " + std::to_string(event.process + 1) + ": " + DescribeProcess(event, labels);
+}
+
+std::string DescribeWorld(const State& state, const Labels& labels) {
+  std::string text;
+  for (std::size_t i = 0; i < state.slots.size(); ++i) {
+    const Slot& slot = state.slots[i];
+    const int index = static_cast<int>(i);
+    if (slot.vm.Exists()) {
+      text += "    " + NameOf(index, labels);
+      if (slot.vm.stranger != 0) text += ", a copy";
+      if (slot.vm.phase == Phase::kTerminating) text += ", terminating";
+      if (slot.vm.joined == 0) text += ", not joined";
+      if (slot.vm.overdue != 0) text += ", overdue";
+      if (slot.vm.failing != 0) text += ", start fails";
+      if (slot.vm.running == 0) text += ", stopped";
+      if (slot.vm.mark == MarkKind::kUnreadable) text += ", unreadable mark";
+      if (slot.vm.mark == MarkKind::kOurs) {
+        text += ", marked by action " + std::to_string(slot.vm.mark_action);
+        if (slot.vm.mark_reason == Reason::kBroken) text += " for being broken";
+        if (slot.vm.mark_reason == Reason::kUnhealthy) text += " for being unhealthy";
+        if (slot.vm.late != 0) text += ", late";
+      }
+      text += slot.naming.named != 0 ? ", named by the Lease\n" : "\n";
+    }
+    for (std::size_t n = 0; n < slot.nodes.size(); ++n) {
+      const Node& node = slot.nodes[n];
+      if (node.present == 0) continue;
+      text += "    " + NodeName(index, static_cast<Bits>(n), labels) + " " +
+              std::string(Word(node.power)) + (node.eligible != 0 ? ", eligible" : ", ineligible") +
+              (node.eligible == 0 && node.cordon == Cordon::kOurs ? " because of us" : "") +
+              DrainOf(node) +
+              (node.work == Work::kRunning    ? ", tasks run"
+               : node.work == Work::kStopping ? ", tasks stop"
+                                              : "") +
+              (node.misnamed != 0 ? ", under another name" : "") + "\n";
+    }
+  }
+  return text;
+}
+
+}  // namespace nomad_harvester::explore

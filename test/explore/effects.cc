@@ -1,0 +1,237 @@
+// What requests do.
+#include <cstddef>
+
+#include "touch.h"
+#include "world.h"
+
+namespace nomad_harvester::explore {
+namespace {
+
+// Nothing is lost with this node: the truth behind rule C5.
+bool IsSpent(const Configuration& configuration, const Vm& vm, const Node& node) {
+  if (node.present == 0 || node.power == Power::kDownForLong) return true;
+  if (node.power == Power::kDown && vm.running == 0) return true;
+  if (node.ours == 0 || node.uid != vm.uid) return false;
+  const bool complete = node.drain == DrainState::kComplete;
+  if (complete && node.eligible == 0 && node.work == Work::kQuiet) return true;
+  return vm.late != 0 && configuration.force && (complete || node.Draining());
+}
+
+Violation CheckDeletion(const Configuration& configuration, const Slot& slot, const Act& act,
+                        State* state) {
+  const Vm& vm = slot.vm;
+  if (vm.stranger != 0) return Violation::kStrangerTouched;
+  if (vm.mark != MarkKind::kOurs) return Violation::kDeletedUnmarked;
+  if (act.excused == 0) {
+    // Once the guest registered as a new node, the old one is nobody's.
+    const bool again = slot.nodes[1].present != 0;
+    if (!again && !IsSpent(configuration, vm, slot.nodes[0])) return Violation::kDeletedWithWork;
+    if (!IsSpent(configuration, vm, slot.nodes[1])) return Violation::kDeletedWithWork;
+  }
+  // Without a Lease two processes may each remove what they saw as too many (ADR 6).
+  if (!configuration.lease || vm.mark_reason != Reason::kScaleIn) return Violation::kNone;
+  if (state->removals_left == 0) return Violation::kTooManyRemoved;
+  --state->removals_left;
+  return Violation::kNone;
+}
+
+Violation ApplyCreate(const Configuration& configuration, Slot* slot, State* state) {
+  if (slot->vm.phase != Phase::kAbsent) return Violation::kNone;  // 409
+  slot->vm = {};
+  slot->vm.phase = Phase::kStanding;
+  slot->vm.running = 1;
+  unsigned members = 0;
+  for (const Slot& other : state->slots) {
+    if (other.vm.Stands() && other.vm.stranger == 0) ++members;
+  }
+  return configuration.lease && members > state->ceiling ? Violation::kTooManyCreated
+                                                         : Violation::kNone;
+}
+
+Violation ApplyToVm(const Configuration& configuration, const Act& act, Slot* slot, State* state) {
+  Vm& vm = slot->vm;
+  if (act.stale != 0 || !vm.Exists()) return Violation::kNone;  // 409, 404
+  if (vm.stranger != 0) return Violation::kStrangerTouched;
+  Violation violation = Violation::kNone;
+  switch (act.kind) {
+    case ActKind::kDelete:
+      violation = CheckDeletion(configuration, *slot, act, state);
+      vm.phase = Phase::kTerminating;
+      break;
+    case ActKind::kMarkBroken:
+      if (slot->nodes[0].present != 0 && act.excused == 0) violation = Violation::kTakenForBroken;
+      [[fallthrough]];
+    case ActKind::kMark:
+    case ActKind::kMarkUnhealthy:
+      vm.mark = MarkKind::kOurs;
+      vm.mark_action = act.action;
+      vm.mark_node = act.node;
+      vm.mark_reason = act.kind == ActKind::kMark         ? Reason::kScaleIn
+                       : act.kind == ActKind::kMarkBroken ? Reason::kBroken
+                                                          : Reason::kUnhealthy;
+      vm.late = 0;
+      break;
+    case ActKind::kRemoveMark:
+      RemoveMark(&vm);
+      break;
+    case ActKind::kRecordRolledBack:
+      vm.recorded = 1;
+      vm.recorded_node = act.node & 1U;
+      vm.recorded_action = act.action;
+      vm.recorded_number = act.number;
+      break;
+    case ActKind::kRecordJoin:
+      vm.joined = 1;
+      vm.joined_node = act.node & 1U;
+      vm.overdue = vm.failing = 0;
+      break;
+    default:
+      break;
+  }
+  TouchVm(slot);
+  return violation;
+}
+
+Violation ApplyStartDrain(const Act& act, Node* node) {
+  // An operator who begins a drain after our last read loses its Meta: ARCHITECTURE.md lists it
+  // among what no order of requests can close.
+  const bool foreign = node->Draining() && node->ours == 0;
+  if (foreign && act.excused == 0) return Violation::kForeignDrainTouched;
+  const bool again = node->by_hand != 0 && node->action == act.action && node->uid == act.uid;
+  if (again && act.excused == 0) return Violation::kCancelIgnored;
+  node->by_hand = 0;
+  // hashicorp/nomad:nomad/state/state_store.go, updateNodeDrainImpl: a running drain keeps its
+  // StartedAt and takes over the Meta.
+  if (!node->Draining()) node->number = (node->number + 1U) & 7U;
+  node->drain = DrainState::kDraining;
+  node->ours = 1;
+  node->action = act.action;
+  node->uid = act.uid;
+  node->was = act.flag;
+  // Likewise one who changes the eligibility at the last moment: the Meta says what was before.
+  const bool was_before = node->eligible == 0 && node->cordon != Cordon::kOurs;
+  if (act.excused != 0 && was_before != (act.flag != 0)) {
+    node->cordon = Cordon::kUnclear;
+  } else if (node->eligible != 0) {
+    node->cordon = Cordon::kOurs;
+  }
+  node->eligible = 0;
+  return Violation::kNone;
+}
+
+Violation ApplyUndo(const Act& act, Node* node) {
+  const bool excused = act.excused != 0;
+  if (act.kind == ActKind::kEnable) {
+    if (node->Draining() || node->eligible != 0) return Violation::kNone;  // 500; no change
+  } else if (node->Draining()) {
+    if (node->ours == 0 && !excused) return Violation::kForeignDrainTouched;
+    node->drain = DrainState::kCanceled;
+    if (act.flag == 0) {
+      // It was read as ineligible before; whether it still was is one of the accepted gaps.
+      if (excused && node->cordon == Cordon::kOurs) node->cordon = Cordon::kUnclear;
+      return Violation::kNone;
+    }
+  } else if (act.flag == 0) {
+    return Violation::kNone;
+  }
+  const bool lifted = node->eligible == 0 && node->cordon == Cordon::kOperators;
+  node->eligible = 1;
+  node->cordon = Cordon::kNone;
+  return lifted && !excused ? Violation::kCordonLifted : Violation::kNone;
+}
+
+}  // namespace
+
+void RemoveMark(Vm* vm) {
+  vm->mark = MarkKind::kNone;
+  vm->mark_reason = Reason::kScaleIn;
+  vm->mark_action = 0;
+  vm->mark_node = 0;
+  vm->late = 0;
+}
+
+void TouchVm(Slot* slot) {
+  if (slot->late.Busy()) slot->late.stale = 1;
+  for (Sight& sight : slot->sights) {
+    if (sight.vm.Exists()) sight.vm.stale = 1;
+    if (sight.act.Busy()) sight.act.stale = 1;
+  }
+}
+
+Violation Apply(const Configuration& configuration, int index, const Act& act, State* state) {
+  Slot& slot = state->slots[static_cast<std::size_t>(index)];
+  switch (act.kind) {
+    case ActKind::kNone:
+      return Violation::kNone;
+    case ActKind::kCreate:
+      return ApplyCreate(configuration, &slot, state);
+    case ActKind::kCancelDrain:
+    case ActKind::kEnable:
+    case ActKind::kStartDrain:
+    case ActKind::kPurge:
+      break;
+    default:
+      return ApplyToVm(configuration, act, &slot, state);
+  }
+  Node& node = slot.nodes[act.node & 1U];
+  if (node.present == 0) return Violation::kNone;  // 500, node not found
+  if (act.kind == ActKind::kStartDrain) return ApplyStartDrain(act, &node);
+  if (act.kind != ActKind::kPurge) return ApplyUndo(act, &node);
+  const bool in_use = slot.vm.Stands() && slot.vm.uid == node.uid;
+  node = {};
+  return in_use && act.excused == 0 ? Violation::kPurgedInUse : Violation::kNone;
+}
+
+std::string Describe(Violation violation) {
+  switch (violation) {
+    case Violation::kNone:
+      return "nothing is violated";
+    case Violation::kDeletedUnmarked:
+      return "I1: a VM was deleted that carries no mark of ours";
+    case Violation::kDeletedWithWork:
+      return "I1: a VM was deleted whose node is neither drained by us, nor down for good, nor "
+             "absent";
+    case Violation::kStrangerTouched:
+      return "I1: a VM was changed that is not the pool's";
+    case Violation::kTakenForBroken:
+      return "I2: a VM was marked for being broken although its guest had registered";
+    case Violation::kTooManyRemoved:
+      return "I2: more VMs were removed than the action wanted";
+    case Violation::kTooManyCreated:
+      return "I3: more VMs were created than the action wanted";
+    case Violation::kForeignDrainTouched:
+      return "an operator's own drain was cancelled or taken over";
+    case Violation::kCancelIgnored:
+      return "a drain of ours begins again that an operator had cancelled";
+    case Violation::kCordonLifted:
+      return "a node was enabled that an operator had made ineligible";
+    case Violation::kPurgedInUse:
+      return "a node was purged whose VM stands";
+    case Violation::kLeftIneligible:
+      return "I4: at rest, a node of a standing VM is ineligible because of us";
+    case Violation::kMarkLeft:
+      return "I5: at rest, a mark is left over";
+    case Violation::kDrainLeft:
+      return "I5: at rest, a drain of ours is left over";
+    case Violation::kNodeLeft:
+      return "I5: at rest, the node of a VM that is gone was not purged";
+    case Violation::kRestless:
+      return "I5: the pool does not come to rest";
+    case Violation::kRecordLeft:
+      return "I5: at rest, a drain is undone but not recorded: an operator's cordon would be "
+             "lifted";
+    case Violation::kJoinLeft:
+      return "I5: at rest, a join is not recorded";
+    case Violation::kBrokenLeft:
+      return "I5: at rest, a VM stands that the policy wants removed";
+    case Violation::kDrainGoesOn:
+      return "a drain of ours goes on for a VM that carries no mark";
+    case Violation::kDrainNotBegun:
+      return "a VM is marked, but the drain of its node does not begin";
+    case Violation::kMaintenanceIgnored:
+      return "a mark stays on a VM whose node an operator drains";
+  }
+  return "";
+}
+
+}  // namespace nomad_harvester::explore

@@ -1,0 +1,179 @@
+// The exploration with the budgets that a debug build can afford, and proof that it would notice:
+// the table of NextStep with a row left out or two exchanged.
+#include <cstdio>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "explorer.h"
+
+namespace nomad_harvester::explore {
+namespace {
+
+using scaling::Row;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+// Of each configuration; harvester_explore goes on where this ends.
+constexpr std::size_t kStates = 25'000;
+// Enough for each change of the table to show.
+constexpr std::size_t kStatesUntilNoticed = 60'000;
+
+Configuration Named(const std::string& name) {
+  for (Configuration& configuration : Configurations(false)) {
+    if (configuration.name == name) return configuration;
+  }
+  ADD_FAILURE() << "no configuration " << name;
+  return {};
+}
+
+std::string TraceOf(const Result& result) {
+  std::string text = Describe(result.violation);
+  for (const std::string& line : result.trace) text += "\n" + line;
+  return text;
+}
+
+TEST(Exploration, I1_to_I5_hold_in_every_state_of_every_configuration) {
+  std::size_t states = 0;
+  for (const Configuration& configuration : Configurations(false)) {
+    const Result result = Explore(configuration, {}, {.states = kStates});
+    EXPECT_EQ(result.violation, Violation::kNone) << configuration.name << ": " << TraceOf(result);
+    EXPECT_TRUE(result.complete || result.states >= kStates) << configuration.name;
+    states += result.states;
+  }
+  std::printf("[ visited  ] %zu states\n", states);
+}
+
+struct Noticed {
+  Row row;
+  const char* configuration;
+  Violation violation;
+};
+
+// Without the row, this is what goes wrong.
+const std::vector<Noticed>& NeededRows() {
+  static const std::vector<Noticed> kRows = {
+      {Row::kNomadUnreadable, "joins", Violation::kTakenForBroken},
+      {Row::kTerminating, "crash", Violation::kTooManyRemoved},
+      {Row::kNotMember, "marks", Violation::kStrangerTouched},
+      {Row::kUnmarkedDraining, "crash", Violation::kDrainGoesOn},
+      {Row::kUnmarkedDrained, "crash", Violation::kLeftIneligible},
+      {Row::kUnmarkedRecord, "crash", Violation::kRecordLeft},
+      {Row::kUnmarkedJoins, "grow", Violation::kJoinLeft},
+      {Row::kUnmarkedCandidate, "joins", Violation::kTakenForBroken},
+      {Row::kUnmarkedBroken, "grow", Violation::kBrokenLeft},
+      {Row::kUnmarkedUnhealthy, "unhealthy", Violation::kBrokenLeft},
+      {Row::kMarkUnreadable, "marks", Violation::kMarkLeft},
+      {Row::kMarkedForeignDrain, "drains", Violation::kMaintenanceIgnored},
+      {Row::kMarkedTwoReady, "joins", Violation::kDeletedWithWork},
+      {Row::kMarkedNotNamed, "crash", Violation::kTooManyRemoved},
+      {Row::kMarkedCandidate, "joins", Violation::kDeletedWithWork},
+      {Row::kMarkedNeverJoined, "grow", Violation::kMarkLeft},
+      {Row::kMarkedGone, "unhealthy", Violation::kRestless},
+      {Row::kMarkedCanceled, "drains", Violation::kCancelIgnored},
+      {Row::kMarkedEnabled, "drains", Violation::kDeletedWithWork},
+      {Row::kMarkedDown, "marks", Violation::kMarkLeft},
+      {Row::kMarkedQuiet, "crash", Violation::kMarkLeft},
+      {Row::kMarkedRecovered, "unhealthy", Violation::kDrainNotBegun},
+      {Row::kMarkedLate, "hanging-kept", Violation::kDrainLeft},
+      {Row::kMarkedWaiting, "crash", Violation::kLeftIneligible},
+      {Row::kMarkedStartDrain, "crash", Violation::kDrainNotBegun},
+      {Row::kGonePurge, "purge", Violation::kNodeLeft},
+  };
+  return kRows;
+}
+
+struct Equivalent {
+  Row row;
+  const char* why;
+};
+
+// Without the row nothing goes wrong that the model could tell; why it is there all the same.
+const std::vector<Equivalent>& EquivalentRows() {
+  static const std::vector<Equivalent> kRows = {
+      {Row::kOtherRegion, "the model has one region: next_step_test has the row"},
+      {Row::kGoneNothing, "does nothing, and is the last of its kind"},
+      {Row::kUnmarkedTwoReady, "reports; without it the VM is one that has joined"},
+      {Row::kUnmarkedRan, "the model waits for nodes: wait_for = \"running\" has no node to lose"},
+      {Row::kUnmarkedWaiting, "waits; without it the VM has nothing to do, either"},
+      {Row::kUnmarkedBrokenKept, "reports"},
+      {Row::kUnmarkedUnhealthyKept, "reports"},
+      {Row::kUnmarkedOther, "does nothing, and is the last of its kind"},
+      {Row::kMarkedNoNode, "waits, and is the last of its kind"},
+      {Row::kMarkedLateForced,
+       "without it the VM is rolled back: the policy's wish, not safety, is lost"},
+  };
+  return kRows;
+}
+
+TEST(Rows, each_one_is_needed_or_said_to_be_equivalent) {
+  std::set<Row> rows;
+  for (const Noticed& needed : NeededRows()) EXPECT_TRUE(rows.insert(needed.row).second);
+  for (const Equivalent& equivalent : EquivalentRows()) {
+    EXPECT_TRUE(rows.insert(equivalent.row).second) << equivalent.why;
+  }
+  for (int i = 0; i <= static_cast<int>(Row::kMarkedStartDrain); ++i) {
+    EXPECT_TRUE(rows.contains(static_cast<Row>(i)))
+        << RowName(static_cast<Row>(i)) << ": explore without it, and say here what happens";
+  }
+}
+
+TEST(Rows, without_a_needed_one_an_invariant_breaks) {
+  for (const Noticed& needed : NeededRows()) {
+    const Result result =
+        Explore(Named(needed.configuration), {.off = needed.row}, {.states = kStatesUntilNoticed});
+    EXPECT_EQ(Describe(result.violation), Describe(needed.violation))
+        << RowName(needed.row) << " left out of " << needed.configuration << ": "
+        << TraceOf(result);
+  }
+}
+
+// Neighbours that say the same, or that never match together, may change places; so these are pairs
+// that both match somewhere and differ, not all of them side by side.
+struct Exchanged {
+  Row first;
+  Row second;
+  const char* configuration;
+  Violation violation;
+};
+
+TEST(Rows, where_their_order_matters_the_other_order_breaks_an_invariant) {
+  const std::vector<Exchanged> pairs = {
+      {Row::kUnmarkedCandidate, Row::kUnmarkedBroken, "joins", Violation::kTakenForBroken},
+      {Row::kMarkedTwoReady, Row::kMarkedNeverJoined, "joins", Violation::kDeletedWithWork},
+      {Row::kMarkedCandidate, Row::kMarkedNeverJoined, "joins", Violation::kDeletedWithWork},
+      {Row::kMarkedCanceled, Row::kMarkedStartDrain, "drains", Violation::kCancelIgnored},
+      {Row::kMarkedEnabled, Row::kMarkedQuiet, "drains", Violation::kDeletedWithWork},
+      {Row::kMarkedLate, Row::kMarkedWaiting, "hanging-kept", Violation::kDrainLeft},
+      {Row::kMarkedWaiting, Row::kMarkedStartDrain, "crash", Violation::kLeftIneligible},
+      // A node that is down for good has nothing to lose, enabled or not.
+      {Row::kMarkedEnabled, Row::kMarkedDown, "nodes", Violation::kNone},
+      // Then the VM waits, and comes back once its mark is late.
+      {Row::kMarkedGone, Row::kMarkedNoNode, "nodes", Violation::kNone},
+      // A mark that nobody names is too many, but its VM is as safe to delete as another.
+      {Row::kMarkedNotNamed, Row::kMarkedNeverJoined, "grow", Violation::kNone},
+  };
+  for (const Exchanged& pair : pairs) {
+    const Result result =
+        Explore(Named(pair.configuration),
+                {.swap = Mutation::Swap{.first = pair.first, .second = pair.second}},
+                {.states = pair.violation == Violation::kNone ? kStates : kStatesUntilNoticed});
+    EXPECT_EQ(Describe(result.violation), Describe(pair.violation))
+        << RowName(pair.first) << " below " << RowName(pair.second) << ": " << TraceOf(result);
+  }
+}
+
+TEST(Trace, is_told_in_words_from_the_first_state_to_the_violation) {
+  const Result result = Explore(Named("crash"), {.off = Row::kMarkedQuiet}, {});
+  ASSERT_EQ(result.violation, Violation::kMarkLeft);
+  EXPECT_THAT(result.trace.front(), HasSubstr("node a0 ready, eligible, tasks run"));
+  EXPECT_THAT(result.trace, Contains(HasSubstr("VMs and takes the Lease")));
+  EXPECT_THAT(result.trace, Contains("process 1: web-a is marked by action 1"));
+  EXPECT_THAT(result.trace, Contains(HasSubstr("Status wakes one process")));
+}
+
+}  // namespace
+}  // namespace nomad_harvester::explore

@@ -1,0 +1,148 @@
+// The model itself: what its requests do is what the real systems do with them.
+#include <cstddef>
+
+#include <gtest/gtest.h>
+
+#include "process.h"
+#include "rest.h"
+#include "visited.h"
+#include "world.h"
+
+namespace nomad_harvester::explore {
+namespace {
+
+Configuration Two() { return {.name = "two"}; }
+
+Act ActOn(ActKind kind, bool flag = false) {
+  Act act{};
+  act.kind = kind;
+  act.phase = ActPhase::kSent;
+  act.flag = flag ? 1 : 0;
+  act.action = 1;
+  return act;
+}
+
+Node& NodeOf(State& state) { return state.slots[0].nodes[0]; }
+
+TEST(Nomad, a_drain_makes_the_node_ineligible_and_numbers_never_come_again) {
+  State state = InitialState(Two());
+  Apply(Two(), 0, ActOn(ActKind::kStartDrain), &state);
+  EXPECT_TRUE(NodeOf(state).Draining());
+  EXPECT_EQ(NodeOf(state).eligible, 0U);
+  EXPECT_EQ(NodeOf(state).cordon, Cordon::kOurs);
+  const Bits number = NodeOf(state).number;
+  Apply(Two(), 0, ActOn(ActKind::kStartDrain), &state);
+  EXPECT_EQ(NodeOf(state).number, number) << "a running drain keeps its StartedAt";
+  NodeOf(state).drain = DrainState::kComplete;
+  Apply(Two(), 0, ActOn(ActKind::kStartDrain), &state);
+  EXPECT_NE(NodeOf(state).number, number);
+}
+
+TEST(Nomad, cancelling_with_mark_eligible_undoes_a_drain_that_has_ended_as_well) {
+  State state = InitialState(Two());
+  Apply(Two(), 0, ActOn(ActKind::kStartDrain), &state);
+  NodeOf(state).drain = DrainState::kComplete;
+  Apply(Two(), 0, ActOn(ActKind::kCancelDrain, true), &state);
+  EXPECT_EQ(NodeOf(state).eligible, 1U);
+  EXPECT_EQ(NodeOf(state).drain, DrainState::kComplete) << "only a running one is cancelled";
+}
+
+TEST(Nomad, refuses_to_enable_a_node_that_drains) {
+  State state = InitialState(Two());
+  Apply(Two(), 0, ActOn(ActKind::kStartDrain), &state);
+  Apply(Two(), 0, ActOn(ActKind::kEnable), &state);
+  EXPECT_EQ(NodeOf(state).eligible, 0U);
+}
+
+TEST(Nomad, an_operators_drain_must_not_be_touched_unless_he_came_after_our_last_read) {
+  State state = InitialState(Two());
+  NodeOf(state).drain = DrainState::kDraining;
+  Act act = ActOn(ActKind::kStartDrain);
+  State copy = state;
+  EXPECT_EQ(Apply(Two(), 0, act, &copy), Violation::kForeignDrainTouched);
+  act.excused = 1;
+  EXPECT_EQ(Apply(Two(), 0, act, &state), Violation::kNone);
+}
+
+TEST(Kubernetes, a_write_makes_every_earlier_read_stale_and_a_stale_write_changes_nothing) {
+  State state = InitialState(Two());
+  state.slots[0].sights[0].act = ActOn(ActKind::kDelete);
+  Apply(Two(), 0, ActOn(ActKind::kMark), &state);
+  ASSERT_EQ(state.slots[0].vm.mark, MarkKind::kOurs);
+  const Act stale = state.slots[0].sights[0].act;
+  EXPECT_EQ(stale.stale, 1U);
+  EXPECT_EQ(Apply(Two(), 0, stale, &state), Violation::kNone);
+  EXPECT_TRUE(state.slots[0].vm.Stands());
+}
+
+TEST(Kubernetes, a_name_is_created_once) {
+  State state = InitialState(Two());
+  state.ceiling = 3;
+  Apply(Two(), 2, ActOn(ActKind::kCreate), &state);
+  EXPECT_TRUE(state.slots[2].vm.Stands());
+  state.slots[2].vm.joined = 1;
+  Apply(Two(), 2, ActOn(ActKind::kCreate), &state);
+  EXPECT_EQ(state.slots[2].vm.joined, 1U) << "the second POST is a 409";
+}
+
+TEST(Invariant, I1_an_unmarked_vm_and_one_with_work_must_not_be_deleted) {
+  State state = InitialState(Two());
+  state.removals_left = 1;
+  State unmarked = state;
+  EXPECT_EQ(Apply(Two(), 0, ActOn(ActKind::kDelete), &unmarked), Violation::kDeletedUnmarked);
+  state.slots[0].vm.mark = MarkKind::kOurs;
+  State busy = state;
+  EXPECT_EQ(Apply(Two(), 0, ActOn(ActKind::kDelete), &busy), Violation::kDeletedWithWork);
+  NodeOf(state) = {};
+  EXPECT_EQ(Apply(Two(), 0, ActOn(ActKind::kDelete), &state), Violation::kNone);
+}
+
+TEST(Invariant, I2_and_I3_count) {
+  State state = InitialState(Two());
+  state.slots[0].vm.mark = MarkKind::kOurs;
+  NodeOf(state) = {};
+  EXPECT_EQ(Apply(Two(), 0, ActOn(ActKind::kDelete), &state), Violation::kTooManyRemoved);
+  State full = InitialState(Two());
+  EXPECT_EQ(Apply(Two(), 2, ActOn(ActKind::kCreate), &full), Violation::kTooManyCreated);
+}
+
+TEST(Invariant, I5_a_pool_in_the_middle_of_a_removal_comes_to_rest_without_the_vm) {
+  const Configuration configuration = Two();
+  Oracle oracle(configuration, {});
+  State state = InitialState(configuration);
+  state.slots[0].vm.mark = MarkKind::kOurs;
+  state.slots[0].naming.named = 1;
+  state.removals_left = 1;
+  std::vector<std::string> lines;
+  Story story{.labels = kOwnNames, .lines = lines};
+  EXPECT_EQ(Rest(configuration, oracle).Check(state, &story), Violation::kNone);
+  EXPECT_FALSE(lines.empty());
+  EXPECT_EQ(lines.front(), "  the drain of node a0 is started (marked-start-drain)");
+}
+
+TEST(Canonical, names_mean_nothing) {
+  State state = InitialState(Two());
+  state.slots[0].vm.late = 1;
+  State other = InitialState(Two());
+  other.slots[1].vm.late = 1;
+  Labels labels = kOwnNames;
+  Canonicalize(2, &state);
+  Canonicalize(2, &other, &labels);
+  EXPECT_EQ(HashOf(state), HashOf(other));
+  EXPECT_NE(HashOf(state), HashOf(InitialState(Two())));
+}
+
+TEST(Visited, knows_the_way_back) {
+  Visited visited;
+  EXPECT_TRUE(visited.Insert({1, 1}, Visited::kRoot));
+  EXPECT_TRUE(visited.Insert({2, 2}, 0));
+  for (std::uint32_t i = 2; i < 3000; ++i) EXPECT_TRUE(visited.Insert({i + 1, i + 1}, 1));
+  EXPECT_FALSE(visited.Insert({2, 2}, 5));
+  const std::vector<StateHash> path = visited.PathTo(2500);
+  ASSERT_EQ(path.size(), 3U);
+  EXPECT_EQ(path[1].low, 2U);
+  EXPECT_EQ(path[2].low, 2501U);
+}
+
+}  // namespace
+}  // namespace nomad_harvester::explore

@@ -1,0 +1,324 @@
+#include "oracle.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "nomad_harvester/nodepool/drain.h"
+#include "nomad_harvester/scaling/observer.h"
+#include "nomad_harvester/scaling/plan.h"
+#include "nomad_harvester/scaling/status_report.h"
+
+namespace nomad_harvester::explore {
+namespace {
+
+using scaling::PoolSnapshot;
+using scaling::Step;
+using scaling::StepKind;
+using scaling::VmView;
+
+constexpr char kClass[] = "web";
+const base::WallTime kNow = base::ParseRfc3339("2026-03-01T12:00:00Z").value();
+
+std::string Letter(int slot) { return std::string(1, static_cast<char>('a' + slot)); }
+std::string Uid(int slot, Bits generation) {
+  return "uid-" + Letter(slot) + std::to_string(generation);
+}
+std::string NodeId(int slot, int node) { return "node-" + Letter(slot) + std::to_string(node); }
+std::string ActionId(Bits action) { return "action-" + std::to_string(action); }
+std::string StartedAt(int node, Bits number) {
+  return "start-" + std::to_string(node) + "-" + std::to_string(number);
+}
+
+nomad::NodeStatus StatusOf(Power power) {
+  switch (power) {
+    case Power::kInitializing:
+      return nomad::NodeStatus::kInitializing;
+    case Power::kReady:
+      return nomad::NodeStatus::kReady;
+    case Power::kDown:
+    case Power::kDownForLong:
+      return nomad::NodeStatus::kDown;
+  }
+  return nomad::NodeStatus::kUnknown;
+}
+
+nomad::DrainStatus StatusOf(DrainState state) {
+  switch (state) {
+    case DrainState::kDraining:
+      return nomad::DrainStatus::kDraining;
+    case DrainState::kComplete:
+      return nomad::DrainStatus::kComplete;
+    case DrainState::kCanceled:
+      return nomad::DrainStatus::kCanceled;
+    case DrainState::kNone:
+      break;
+  }
+  return nomad::DrainStatus::kUnknown;
+}
+
+nomad::Node NodeOf(const Node& node, int slot, int incarnation, const std::string& vm, bool purge) {
+  nomad::Node result;
+  result.id = NodeId(slot, incarnation);
+  result.name = node.misnamed != 0 ? "localhost" + Letter(slot) : vm;
+  result.attributes["unique.hostname"] = result.name;
+  result.node_class = kClass;
+  result.datacenter = "dc1";
+  result.node_pool = "default";
+  result.full = true;
+  result.status = StatusOf(node.power);
+  result.eligible = node.eligible != 0;
+  result.draining = node.Draining();
+  result.create_index = 200 + static_cast<std::uint64_t>(incarnation);
+  if (node.drain == DrainState::kNone) return result;
+  nomad::LastDrain drain;
+  drain.status = StatusOf(node.drain);
+  drain.started_at = StartedAt(incarnation, node.number);
+  drain.updated_at = kNow - std::chrono::minutes(1);
+  if (node.ours != 0) {
+    drain.meta = nodepool::ToMeta({.action = ActionId(node.action),
+                                   .vm = vm,
+                                   .vm_uid = Uid(slot, node.uid),
+                                   .pool = "default/web",
+                                   .purge = purge,
+                                   .was_ineligible = node.was != 0});
+  }
+  result.last_drain = std::move(drain);
+  return result;
+}
+
+nomad::Allocation AllocationOn(const std::string& node_id, Work work) {
+  nomad::Allocation allocation;
+  allocation.id = "allocation-" + node_id;
+  allocation.node_id = node_id;
+  allocation.job_type = "service";
+  allocation.client_status = nomad::ClientStatus::kRunning;
+  allocation.desired_status = work == Work::kStopping ? "stop" : "run";
+  allocation.all_tasks_dead = false;
+  return allocation;
+}
+
+harvester::NodesRecord Birth() {
+  harvester::NodesRecord nodes;
+  nodes.node_class = kClass;
+  nodes.index = 100;
+  return nodes;
+}
+
+harvester::Mark MarkOf(const Vm& vm, int slot, const Configuration& configuration) {
+  harvester::Mark mark;
+  mark.action = ActionId(vm.mark_action);
+  mark.reason = vm.mark_reason == Reason::kBroken      ? harvester::MarkReason::kBroken
+                : vm.mark_reason == Reason::kUnhealthy ? harvester::MarkReason::kUnhealthy
+                                                       : harvester::MarkReason::kScaleIn;
+  mark.vm_uid = Uid(slot, vm.uid);
+  if (vm.mark_node != kNoNode) mark.node_id = NodeId(slot, static_cast<int>(vm.mark_node));
+  mark.marked_at = kNow - std::chrono::minutes(1);
+  mark.drain_deadline = {
+      .kind = harvester::DrainDeadline::Kind::kAt,
+      .at = vm.late != 0 ? kNow - std::chrono::hours(1) : kNow + std::chrono::minutes(10)};
+  mark.grace = std::chrono::minutes(5);
+  mark.force = configuration.force;
+  mark.purge = configuration.purge;
+  mark.nodes = Birth();
+  return mark;
+}
+
+VmView VmOf(const Vm& vm, int slot, std::string name, const Configuration& configuration) {
+  VmView view;
+  view.member = vm.stranger == 0;
+  view.vm.ns = "default";
+  view.vm.pool = "web";
+  view.vm.name = std::move(name);
+  view.vm.uid = Uid(slot, vm.uid);
+  view.vm.resource_version = "7";
+  view.vm.firmware_uuid = "firmware-" + Letter(slot);
+  view.vm.created_at = kNow - (vm.overdue != 0 ? std::chrono::hours(9) : std::chrono::hours(1));
+  view.vm.join_timeout = harvester::JoinTimeout{.none = false, .limit = std::chrono::hours(8)};
+  view.vm.nodes = Birth();
+  if (vm.phase == Phase::kTerminating) view.vm.deleted_at = kNow;
+  if (vm.joined != 0) {
+    view.vm.joined_at = kNow - std::chrono::minutes(50);
+    view.vm.joined_node_id = NodeId(slot, static_cast<int>(vm.joined_node));
+  }
+  view.vm.has_mark = vm.mark != MarkKind::kNone;
+  if (vm.mark == MarkKind::kOurs) view.vm.mark = MarkOf(vm, slot, configuration);
+  if (vm.recorded != 0) {
+    view.vm.rolled_back = ActionId(vm.recorded_action) + "@" +
+                          StartedAt(static_cast<int>(vm.recorded_node), vm.recorded_number);
+  }
+  view.vm.instance_exists = view.vm.ready = vm.running != 0;
+  view.vm.printable_status = vm.running != 0 ? "Running" : "Stopped";
+  view.node_gone = vm.node_gone != 0;
+  if (vm.runs != Answer::kUnknown) view.instance_runs = vm.runs == Answer::kYes;
+  if (vm.failing != 0) view.start_failure = harvester::StartFailure{.reason = "no image"};
+  return view;
+}
+
+config::PoolPolicy PolicyOf(const View& view, const Configuration& configuration) {
+  config::PoolPolicy policy;
+  policy.pool = "web";
+  policy.node_class = view.elsewhere != 0 ? "other" : kClass;
+  policy.name_prefix = "web";
+  policy.node_purge = configuration.purge;
+  policy.force_after_deadline = configuration.force;
+  if (configuration.replace_unhealthy) policy.replace_unhealthy_after = std::chrono::minutes(9);
+  policy.selector = config::SelectorStrategy::kNewestCreateIndex;
+  policy.on_join_timeout =
+      configuration.keep_broken ? config::OnJoinTimeout::kKeep : config::OnJoinTimeout::kDelete;
+  return policy;
+}
+
+// Slot and incarnation of a node's ID.
+int SlotOfNode(const std::string& id) { return id[5] - 'a'; }
+std::uint8_t IncarnationOf(const std::string& id) {
+  return id.empty() ? static_cast<std::uint8_t>(kNoNode) : static_cast<std::uint8_t>(id[6] - '0');
+}
+int SlotOfVm(const std::string& name) { return name[4] - 'a'; }
+bool IsDownForLong(const nomad::Node& node, const View& view) {
+  const Seen& seen = view.slots[static_cast<std::size_t>(SlotOfNode(node.id))];
+  return seen.nodes[IncarnationOf(node.id)].power == Power::kDownForLong;
+}
+std::uint8_t Bit(int slot) { return static_cast<std::uint8_t>(1U << static_cast<unsigned>(slot)); }
+
+}  // namespace
+
+std::string VmName(int slot) { return "web-" + Letter(slot); }
+
+std::uint64_t HashBytes(const void* data, std::size_t size, std::uint64_t seed) {
+  const auto* bytes = static_cast<const unsigned char*>(data);
+  std::uint64_t hash = seed ^ 0x9E3779B97F4A7C15U;
+  for (; size >= sizeof(std::uint32_t); size -= sizeof(std::uint32_t)) {
+    std::uint32_t word = 0;
+    std::memcpy(&word, bytes, sizeof word);
+    bytes += sizeof word;
+    hash = (hash ^ word) * 0xFF51AFD7ED558CCDU;
+    hash ^= hash >> 32U;
+  }
+  hash *= 0xC4CEB9FE1A85EC53U;
+  return hash ^ (hash >> 29U);
+}
+
+std::size_t Oracle::Hash::operator()(const View& view) const {
+  return HashBytes(&view, sizeof view, 1);
+}
+bool Oracle::Same::operator()(const View& a, const View& b) const {
+  return std::memcmp(&a, &b, sizeof a) == 0;
+}
+
+Oracle::Oracle(const Configuration& configuration, const Mutation& mutation)
+    : configuration_(configuration), mutation_(mutation) {}
+
+PoolSnapshot Oracle::SnapshotOf(const View& view, const Labels& labels) const {
+  PoolSnapshot snapshot;
+  snapshot.key = {.ns = "default", .pool = "web"};
+  snapshot.now = kNow;
+  snapshot.nomad_readable = view.readable != 0;
+  snapshot.nomad_problem = view.readable != 0 ? "" : "no answer";
+  snapshot.nomad_index = 300;
+  snapshot.policy = PolicyOf(view, configuration_);
+  snapshot.lease_used = configuration_.lease;
+  if (view.named != 0 || view.create != 0) snapshot.action = harvester::LeaseAction{};
+  for (int slot = 0; slot < kMaxVms; ++slot) {
+    const Seen& seen = view.slots[static_cast<std::size_t>(slot)];
+    const std::string name = VmName(labels[static_cast<std::size_t>(slot)]);
+    if (seen.vm.Exists()) snapshot.vms.push_back(VmOf(seen.vm, slot, name, configuration_));
+    for (int n = 0; n < kNodesPerVm; ++n) {
+      const Node& node = seen.nodes[static_cast<std::size_t>(n)];
+      if (node.present == 0) continue;
+      snapshot.nodes.push_back(NodeOf(node, slot, n, name, configuration_.purge));
+      if (node.work == Work::kUnread) continue;
+      auto& allocations = snapshot.allocations[NodeId(slot, n)];
+      if (node.work != Work::kQuiet) {
+        allocations.push_back(AllocationOn(NodeId(slot, n), node.work));
+      }
+    }
+    if ((view.named & Bit(slot)) != 0) snapshot.action->names.insert(name);
+    if ((view.create & Bit(slot)) != 0) snapshot.action->create[name] = "action";
+  }
+  scaling::Observer::Link(&snapshot);
+  for (VmView& vm : snapshot.vms) {
+    // Times are only short or long here: a node that has been down for two minutes has been for as
+    // long as anything wants.
+    const nomad::Node* node = LinkedNode(vm, snapshot);
+    if (node != nullptr && !IsDownForLong(*node, view)) continue;
+    if (node != nullptr) vm.node_down_for = std::chrono::hours(1);
+    vm.unhealthy_for = std::chrono::hours(1);
+  }
+  return snapshot;
+}
+
+Decision Oracle::Ask(const View& view) const {
+  const PoolSnapshot snapshot = SnapshotOf(view, kOwnNames);
+  Decision decision;
+  decision.needs_resumption = NeedsResumption(snapshot);
+  decision.removals_wait = snapshot.nomad_readable && FindMassLoss(snapshot).alarming;
+  for (const VmView& vm : snapshot.vms) {
+    Advice& advice = decision.vms[static_cast<std::size_t>(SlotOfVm(vm.vm.name))];
+    const Step step = NextStepUnder(mutation_, vm, snapshot);
+    advice.kind = step.kind;
+    advice.row = step.row;
+    // A candidate may be another name's node: it is only spoken of.
+    const int slot = SlotOfVm(vm.vm.name);
+    const bool own = !step.node_id.empty() && SlotOfNode(step.node_id) == slot;
+    advice.node = own ? IncarnationOf(step.node_id) : static_cast<std::uint8_t>(kNoNode);
+    advice.flag = step.mark_eligible || step.was_ineligible;
+    advice.broken = IsBroken(vm, snapshot);
+    if (const nomad::Node* node = LinkedNode(vm, snapshot)) advice.linked = IncarnationOf(node->id);
+  }
+  for (const nomad::Node& node : snapshot.nodes) {
+    const int slot = SlotOfNode(node.id);
+    const auto mark = nodepool::ParseDrainMark(node);
+    const Seen& seen = view.slots[static_cast<std::size_t>(slot)];
+    if (!mark.has_value() || (seen.vm.Exists() && mark->vm_uid == Uid(slot, seen.vm.uid))) continue;
+    const Step step = NextStepOfGoneVm(node, snapshot);
+    decision.purge[static_cast<std::size_t>(slot)][IncarnationOf(node.id)] =
+        step.kind == StepKind::kPurge && mutation_.off != step.row;
+  }
+  return decision;
+}
+
+const Decision& Oracle::Decide(const View& view) {
+  const auto found = decisions_.find(view);
+  if (found != decisions_.end()) return found->second;
+  return decisions_.emplace(view, Ask(view)).first->second;
+}
+
+const std::vector<Plan>& Oracle::PlanFor(const View& view, int wanted) {
+  auto& plans = plans_[static_cast<std::size_t>(wanted)];
+  const auto found = plans.find(view);
+  if (found != plans.end()) return found->second;
+  std::vector<Plan> result;
+  Labels labels = kOwnNames;
+  do {
+    const PoolSnapshot snapshot = SnapshotOf(view, labels);
+    const auto planned = PlanScale(snapshot, wanted, {});
+    Plan plan;
+    plan.ok = planned.ok();
+    if (planned.ok()) {
+      const auto slot_of = [&](const std::string& name) {
+        const auto slot = std::find(labels.begin(), labels.end(), SlotOfVm(name));
+        return static_cast<int>(slot - labels.begin());
+      };
+      plan.nothing = planned->direction == scaling::Direction::kNone;
+      plan.from = static_cast<std::uint8_t>(planned->from);
+      plan.to = static_cast<std::uint8_t>(planned->to);
+      for (const std::string& name : planned->take_back) {
+        plan.take_back = static_cast<std::uint8_t>(plan.take_back | Bit(slot_of(name)));
+      }
+      for (const auto& removal : planned->remove) {
+        plan.remove = static_cast<std::uint8_t>(plan.remove | Bit(slot_of(removal.vm)));
+      }
+      for (const auto& creation : planned->create) {
+        if (creation.name.empty()) {
+          ++plan.new_names;
+        } else {
+          plan.reuse = static_cast<std::uint8_t>(plan.reuse | Bit(slot_of(creation.name)));
+        }
+      }
+    }
+    if (std::find(result.begin(), result.end(), plan) == result.end()) result.push_back(plan);
+  } while (std::next_permutation(labels.begin(), labels.end()));
+  return plans.emplace(view, std::move(result)).first->second;
+}
+
+}  // namespace nomad_harvester::explore

@@ -1,0 +1,97 @@
+// Asks the real functions: turns what a process saw into a PoolSnapshot and remembers the answers,
+// because building strings is what costs.
+#ifndef NOMAD_HARVESTER_TEST_EXPLORE_ORACLE_H_
+#define NOMAD_HARVESTER_TEST_EXPLORE_ORACLE_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "nomad_harvester/scaling/next_step.h"
+#include "nomad_harvester/scaling/snapshot.h"
+
+#include "configuration.h"
+#include "model.h"
+#include "mutation.h"
+
+namespace nomad_harvester::explore {
+
+// What was seen of one VM.
+struct Seen {
+  Vm vm;
+  std::array<Node, kNodesPerVm> nodes;
+};
+
+struct View {
+  std::array<Seen, kMaxVms> slots;
+  std::uint8_t named = 0;   // bit per slot
+  std::uint8_t create = 0;  // likewise
+  std::uint8_t readable = 1;
+  std::uint8_t elsewhere = 0;
+};
+static_assert(sizeof(View) == kMaxVms * 12 + 4);
+
+// The answer about one VM.
+struct Advice {
+  scaling::StepKind kind = scaling::StepKind::kNothing;
+  scaling::Row row = scaling::Row::kUnmarkedOther;
+  std::uint8_t node = kNoNode;    // of the step
+  std::uint8_t linked = kNoNode;  // the node that the VM links to
+  bool flag = false;              // mark_eligible or was_ineligible
+  bool broken = false;
+};
+struct Decision {
+  std::array<Advice, kMaxVms> vms;
+  std::array<std::array<bool, kNodesPerVm>, kMaxVms> purge{};
+  bool needs_resumption = false;
+  bool removals_wait = false;
+};
+
+struct Plan {
+  bool ok = false;  // false: refused
+  bool nothing = false;
+  std::uint8_t from = 0;
+  std::uint8_t to = 0;
+  std::uint8_t take_back = 0;  // bit per slot
+  std::uint8_t remove = 0;
+  std::uint8_t reuse = 0;      // names left over
+  std::uint8_t new_names = 0;  // how many
+  friend bool operator==(const Plan&, const Plan&) = default;
+};
+
+class Oracle {
+ public:
+  Oracle(const Configuration& configuration, const Mutation& mutation);
+
+  const Decision& Decide(const View& view);
+  // Ties are broken by name, and names mean nothing here: one plan for each order of them
+  // that matters.
+  const std::vector<Plan>& PlanFor(const View& view, int wanted);
+
+  std::size_t asked() const { return decisions_.size(); }
+
+ private:
+  struct Hash {
+    std::size_t operator()(const View& view) const;
+  };
+  struct Same {
+    bool operator()(const View& a, const View& b) const;
+  };
+  scaling::PoolSnapshot SnapshotOf(const View& view, const Labels& labels) const;
+  Decision Ask(const View& view) const;
+
+  const Configuration configuration_;
+  const Mutation mutation_;
+  std::unordered_map<View, Decision, Hash, Same> decisions_;
+  std::array<std::unordered_map<View, std::vector<Plan>, Hash, Same>, kMaxVms + 1> plans_;
+};
+
+// "web-a" …
+std::string VmName(int slot);
+std::uint64_t HashBytes(const void* data, std::size_t size, std::uint64_t seed);
+
+}  // namespace nomad_harvester::explore
+
+#endif  // NOMAD_HARVESTER_TEST_EXPLORE_ORACLE_H_

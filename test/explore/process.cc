@@ -1,0 +1,328 @@
+#include "process.h"
+
+#include <cstddef>
+
+#include "scale.h"
+#include "touch.h"
+#include "worker.h"
+
+namespace nomad_harvester::explore {
+namespace {
+
+// The calls that a process makes of Worker, as events.
+class Expansion {
+ public:
+  Expansion(const Configuration& configuration, Oracle& oracle, const State& state, int p,
+            std::vector<Successor>* successors)
+      : configuration_(configuration),
+        oracle_(oracle),
+        state_(state),
+        process_(state.processes[static_cast<std::size_t>(p)]),
+        p_(p),
+        successors_(successors) {}
+
+  void Run() {
+    if (process_.mode == Mode::kIdle) {
+      ExpandIdle();
+      return;
+    }
+    if (process_.mode == Mode::kSuperseded) {
+      ExpandActs();
+      return;
+    }
+    switch (process_.stage) {
+      case Stage::kNodes:
+        ExpandReadNodes();
+        break;
+      case Stage::kVms:
+        ExpandReadVms();
+        break;
+      case Stage::kActs:
+        ExpandActs();
+        break;
+    }
+    ExpandEnds();
+  }
+
+ private:
+  Successor& Add(EventKind kind, std::size_t slot = 0, int detail = 0) {
+    Successor& successor = successors_->emplace_back();
+    successor.state = state_;
+    successor.event = {.kind = kind,
+                       .process = static_cast<std::uint8_t>(p_),
+                       .slot = static_cast<std::uint8_t>(slot),
+                       .detail = static_cast<std::uint8_t>(detail)};
+    return successor;
+  }
+  Worker On(State* state) { return {configuration_, oracle_, state, p_}; }
+  const Sight& SightOf(std::size_t slot) const {
+    return state_.slots[slot].sights[static_cast<std::size_t>(p_)];
+  }
+
+  // Nobody holds the Lease, or its holder is dead: its renewals stand still, and it is taken over.
+  void ExpandIdle() {
+    const bool other_lives =
+        configuration_.lease && state_.holder != Holder::kNobody && state_.holder != Holder::kDead;
+    if (other_lives && state_.budgets.takeovers == 0) return;
+    const bool frozen = other_lives;
+    if (oracle_.Decide(WorldView(state_)).needs_resumption) {
+      Successor& next = Add(frozen ? EventKind::kTakeover : EventKind::kResume);
+      if (frozen) Supersede(&next.state);
+      On(&next.state).Acquire(Mode::kResume);
+    }
+    if (state_.budgets.scales == 0) return;
+    for (int wanted = 0; wanted <= configuration_.vms; ++wanted) {
+      Successor& next = Add(frozen ? EventKind::kTakeover : EventKind::kScale, 0, wanted + 1);
+      --next.state.budgets.scales;
+      if (frozen) Supersede(&next.state);
+      On(&next.state).Acquire(Mode::kSettle);
+      next.state.processes[static_cast<std::size_t>(p_)].wanted = static_cast<std::uint8_t>(wanted);
+    }
+  }
+
+  // The other process was frozen until its Lease ran out. Its guard refuses what it has not sent;
+  // what is on its way may still arrive.
+  void Supersede(State* state) {
+    --state->budgets.takeovers;
+    const auto other = static_cast<std::size_t>(1 - p_);
+    bool busy = false;
+    for (Slot& slot : state->slots) {
+      Sight& sight = slot.sights[other];
+      Act act = sight.act;
+      sight = {};
+      if (act.Busy() && act.phase == ActPhase::kSent) {
+        sight.act = act;
+        busy = true;
+      }
+    }
+    state->processes[other] = {};
+    if (busy) state->processes[other].mode = Mode::kSuperseded;
+  }
+
+  void ExpandReadNodes() {
+    On(&Add(EventKind::kReadNodes).state).ReadNodes(true);
+    if (state_.budgets.unreadable == 0) return;
+    State& next = Add(EventKind::kNomadSilent).state;
+    --next.budgets.unreadable;
+    On(&next).ReadNodes(false);
+  }
+
+  void ExpandReadVms() {
+    State seen = state_;
+    const Worker worker = On(&seen);
+    worker.ReadVms();
+    const bool settles = process_.mode == Mode::kSettle;
+    if (settles && process_.readable == 0) {
+      On(&(Add(EventKind::kReadVms).state = seen)).Release();
+      return;
+    }
+    if (worker.Launch(settles)) {
+      Add(EventKind::kReadVms).state = seen;
+      return;
+    }
+    switch (process_.mode) {
+      case Mode::kSettle:
+        ExpandPlans(seen, worker.Seen());
+        break;
+      case Mode::kReturn:
+        EndReturns(seen, worker.Seen());
+        break;
+      case Mode::kScale:
+        EndScale(seen, worker.Seen());
+        break;
+      default:
+        EndResumption(seen, worker.Seen());
+        break;
+    }
+  }
+
+  void ExpandPlans(const State& seen, const View& view) {
+    for (const Plan& plan : oracle_.PlanFor(view, process_.wanted)) {
+      Successor& next = Add(EventKind::kPlan);
+      next.state = seen;
+      if (!plan.ok || plan.nothing ||
+          !BeginAction(On(&next.state), plan, configuration_.vms, p_, &next.state))
+        On(&next.state).Release();
+    }
+  }
+
+  bool IsUndone(const Decision& decision, std::size_t slot) const {
+    const Advice& advice = decision.vms[slot];
+    return !scaling::IsRepair(advice.kind);
+  }
+
+  void EndReturns(State seen, const View& view) {
+    const Decision& decision = oracle_.Decide(view);
+    bool done = view.readable != 0;
+    for (std::size_t i = 0; i < view.slots.size(); ++i) {
+      const Vm& vm = view.slots[i].vm;
+      if (SightOf(i).intent.returns == 0 || !vm.Stands()) continue;
+      if (vm.mark != MarkKind::kNone || !IsUndone(decision, i)) done = false;
+    }
+    const Worker worker = On(&seen);
+    if (!done) {
+      worker.ClearSights();
+    } else {
+      seen.processes[static_cast<std::size_t>(p_)].mode = Mode::kScale;
+      StartCreations(worker, &seen);
+    }
+    Add(EventKind::kReadVms).state = seen;
+  }
+
+  // Every VM of the action has its outcome: CloseAction of scale_call.cc.
+  void EndScale(State seen, const View& view) {
+    const Decision& decision = oracle_.Decide(view);
+    bool done = view.readable != 0;
+    for (std::size_t i = 0; i < view.slots.size(); ++i) {
+      const Vm& vm = view.slots[i].vm;
+      const Intent& intent = SightOf(i).intent;
+      if (!vm.Exists()) continue;
+      const bool marked = vm.mark != MarkKind::kNone;
+      if (intent.victim != 0 && (marked || !IsUndone(decision, i))) done = false;
+      const bool waits = vm.joined == 0 && !marked && vm.Stands() && !decision.vms[i].broken;
+      if (intent.created != 0 && waits) done = false;
+    }
+    const Worker worker = On(&seen);
+    if (!done) {
+      worker.ClearSights();
+    } else {
+      worker.CloseRecord();
+      worker.Release();
+    }
+    Add(EventKind::kReadVms).state = seen;
+  }
+
+  void EndResumption(State seen, const View& view) {
+    bool done = true;
+    for (const explore::Seen& one : view.slots) {
+      if (one.vm.Exists() && one.vm.stranger == 0 && one.vm.mark != MarkKind::kNone) done = false;
+    }
+    const Worker worker = On(&seen);
+    if (done || view.readable == 0) {
+      if (view.readable != 0) worker.CloseRecord();
+      worker.Release();
+    } else {
+      worker.ClearSights();
+    }
+    Add(EventKind::kReadVms).state = seen;
+  }
+
+  void ExpandActs() {
+    for (std::size_t i = 0; i < state_.slots.size(); ++i) {
+      const Act act = SightOf(i).act;
+      if (!act.Busy()) continue;
+      if (act.phase != ActPhase::kSent) {
+        Successor& next = Add(EventKind::kActReads, i, static_cast<int>(act.phase));
+        next.event.act = act;
+        On(&next.state).Read(i);
+        continue;
+      }
+      Successor& applied = Add(EventKind::kActApplied, i);
+      applied.event.act = act;
+      const bool drains = act.kind == ActKind::kMark && act.flag != 0 && act.stale == 0 &&
+                          state_.slots[i].vm.Stands() && process_.mode != Mode::kSuperseded;
+      applied.violation = Apply(configuration_, static_cast<int>(i), act, &applied.state);
+      // To another process that acts, this one is an outsider.
+      const bool alone = configuration_.lease && process_.mode != Mode::kSuperseded;
+      if (!alone) Excuse(&applied.state.slots[i]);
+      Finish(i, drains, &applied.state);
+      if (state_.budgets.lost > 0) {
+        Successor& lost = Add(EventKind::kActLost, i);
+        lost.event.act = act;
+        --lost.state.budgets.lost;
+        Finish(i, false, &lost.state);
+      }
+      if (CanBeLate(i)) {
+        Successor& late = Add(EventKind::kActGivenUp, i);
+        late.event.act = act;
+        KeepLate(i, act, &late.state);
+        Finish(i, false, &late.state);
+      }
+    }
+  }
+
+  bool CanBeLate(std::size_t slot) const {
+    return state_.budgets.late > 0 && !state_.slots[slot].late.Busy() && SightOf(slot).act.Busy() &&
+           SightOf(slot).act.phase == ActPhase::kSent;
+  }
+  static void KeepLate(std::size_t slot, const Act& act, State* state) {
+    --state->budgets.late;
+    state->slots[slot].late = act;
+  }
+
+  void Finish(std::size_t slot, bool drains, State* state) {
+    const Worker worker = On(state);
+    worker.SightOf(state->slots[slot]).act = {};
+    if (drains) worker.DrainAfterMark(slot);
+    if (process_.mode != Mode::kSuperseded) {
+      worker.EndPassIfDone();
+      return;
+    }
+    for (Slot& other : state->slots) {
+      if (worker.SightOf(other).act.Busy()) return;
+    }
+    worker.Forget();
+  }
+
+  void ExpandEnds() {
+    const bool calls = process_.mode != Mode::kResume;
+    if (calls && process_.stage == Stage::kNodes && state_.budgets.timeouts > 0) {
+      State& next = Add(EventKind::kTimeout).state;
+      --next.budgets.timeouts;
+      On(&next).Release();
+    }
+    if (state_.budgets.crashes == 0) return;
+    Crash(-1);
+    for (std::size_t i = 0; i < state_.slots.size(); ++i) {
+      if (CanBeLate(i)) Crash(static_cast<int>(i));
+    }
+  }
+
+  // kill -9. One request may be under way: `late` is its VM.
+  void Crash(int late) {
+    State& next =
+        Add(EventKind::kCrash, static_cast<std::size_t>(late < 0 ? 0 : late), late + 1).state;
+    --next.budgets.crashes;
+    if (late >= 0) {
+      const auto i = static_cast<std::size_t>(late);
+      KeepLate(i, SightOf(i).act, &next);
+    }
+    const bool held = next.holder == kHolderOf[static_cast<std::size_t>(p_)];
+    On(&next).Forget();
+    if (held) next.holder = Holder::kDead;
+  }
+
+  const Configuration& configuration_;
+  Oracle& oracle_;
+  const State& state_;
+  const Process& process_;
+  const int p_;
+  std::vector<Successor>* const successors_;
+};
+
+}  // namespace
+
+void ExpandProcess(const Configuration& configuration, Oracle& oracle, const State& state, int p,
+                   std::vector<Successor>* successors) {
+  Expansion(configuration, oracle, state, p, successors).Run();
+}
+
+void ExpandLateRequests(const Configuration& configuration, const State& state,
+                        std::vector<Successor>* successors) {
+  for (std::size_t i = 0; i < state.slots.size(); ++i) {
+    const Act act = state.slots[i].late;
+    if (!act.Busy()) continue;
+    for (const EventKind kind : {EventKind::kLateApplied, EventKind::kLateLost}) {
+      Successor& next = successors->emplace_back();
+      next.state = state;
+      next.event = {.kind = kind, .slot = static_cast<std::uint8_t>(i), .act = act};
+      next.state.slots[i].late = {};
+      if (kind == EventKind::kLateApplied) {
+        next.violation = Apply(configuration, static_cast<int>(i), act, &next.state);
+        Excuse(&next.state.slots[i]);
+      }
+    }
+  }
+}
+
+}  // namespace nomad_harvester::explore

@@ -1,0 +1,109 @@
+#include "rest.h"
+
+#include <cstddef>
+
+#include "acts.h"
+#include "describe.h"
+
+namespace nomad_harvester::explore {
+namespace {
+
+constexpr int kRounds = 60;
+
+// Only the world is left: what the check depends on.
+State WorldOf(const State& state) {
+  State world = EmptyState();
+  for (std::size_t i = 0; i < world.slots.size(); ++i) {
+    world.slots[i].vm = state.slots[i].vm;
+    world.slots[i].nodes = state.slots[i].nodes;
+    world.slots[i].naming = state.slots[i].naming;
+  }
+  world.elsewhere = state.elsewhere;
+  world.removals_left = state.removals_left;
+  world.ceiling = state.ceiling;
+  // Action ids of VMs that turn out to be broken: none that is in use.
+  world.next_action = 7;
+  return world;
+}
+
+// What stands on the Lease before, and what the act's own reads would tell it.
+void Prepare(std::size_t index, const Seen& seen, State* state, Act* act) {
+  switch (act->kind) {
+    case ActKind::kStartDrain:
+      act->action = seen.vm.mark_action;
+      act->uid = seen.vm.uid;
+      break;
+    case ActKind::kMarkUnhealthy:
+      if (act->node == kNoNode) act->node = seen.vm.joined_node;
+      state->slots[index].naming.named = 1;
+      act->action = state->next_action & 7U;
+      break;
+    case ActKind::kMarkBroken:
+      act->action = state->next_action & 7U;
+      break;
+    default:
+      break;
+  }
+}
+
+std::uint64_t KeyOf(const State& world) { return HashBytes(&world, sizeof world, 3); }
+
+}  // namespace
+
+bool Rest::ActOnce(State* state, Violation* violation, Story* story) {
+  const View view = WorldView(*state);
+  const Decision& decision = oracle_.Decide(view);
+  if (!decision.needs_resumption) return false;
+  const State before = *state;
+  for (std::size_t i = 0; i < state->slots.size() && *violation == Violation::kNone; ++i) {
+    const Seen& seen = view.slots[i];
+    Act act{};
+    if (seen.vm.Exists()) {
+      act = ActFor(decision.vms[i], seen.vm, seen.nodes);
+      act.flag = decision.vms[i].flag;
+      if (decision.removals_wait && IsRemoval(act.kind)) continue;
+      Prepare(i, seen, state, &act);
+    } else {
+      for (std::size_t n = 0; n < kNodesPerVm; ++n) {
+        if (!decision.purge[i][n]) continue;
+        act.kind = ActKind::kPurge;
+        act.node = static_cast<Bits>(n) & 3U;
+      }
+    }
+    if (!act.Busy()) continue;
+    if (story != nullptr) {
+      story->lines.push_back("  " + Describe(act, static_cast<int>(i), story->labels));
+    }
+    *violation = Apply(configuration_, static_cast<int>(i), act, state);
+  }
+  return std::memcmp(&before, state, sizeof before) != 0;
+}
+
+Violation Rest::Check(const State& state, Story* story) {
+  State world = WorldOf(state);
+  std::vector<std::uint64_t> passed;
+  Violation violation = Violation::kNone;
+  for (int round = 0; round < kRounds; ++round) {
+    const std::uint64_t key = KeyOf(world);
+    if (story == nullptr && good_.contains(key)) {
+      good_.insert(passed.begin(), passed.end());
+      return Violation::kNone;
+    }
+    passed.push_back(key);
+    const bool acted = ActOnce(&world, &violation, story);
+    if (violation != Violation::kNone) return violation;
+    if (acted) continue;
+    violation = LeftForNow(world);
+    if (violation != Violation::kNone) return violation;
+    if (LetTimePass(configuration_, &world)) {
+      if (story != nullptr) story->lines.emplace_back("  time passes");
+      continue;
+    }
+    violation = LeftAtRest(configuration_, world);
+    if (violation == Violation::kNone) good_.insert(passed.begin(), passed.end());
+    return violation;
+  }
+  return Violation::kRestless;
+}
+
+}  // namespace nomad_harvester::explore

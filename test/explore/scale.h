@@ -1,0 +1,17 @@
+// The beginning of a Scale, as scale_call.cc makes it.
+#ifndef NOMAD_HARVESTER_TEST_EXPLORE_SCALE_H_
+#define NOMAD_HARVESTER_TEST_EXPLORE_SCALE_H_
+
+#include "worker.h"
+
+namespace nomad_harvester::explore {
+
+// StoreAction, then the first requests: what comes back, what is marked, what is created. False:
+// the plan needs more names than the model has.
+bool BeginAction(const Worker& worker, const Plan& plan, int names, int p, State* state);
+// Creations come after what was to be taken back.
+void StartCreations(const Worker& worker, State* state);
+
+}  // namespace nomad_harvester::explore
+
+#endif  // NOMAD_HARVESTER_TEST_EXPLORE_SCALE_H_

@@ -1,0 +1,303 @@
+#include "worker.h"
+
+namespace nomad_harvester::explore {
+
+using scaling::Row;
+using scaling::StepKind;
+
+View Worker::Seen() const {
+  View view;
+  std::memset(static_cast<void*>(&view), 0, sizeof view);
+  view.readable = process_.readable;
+  view.elsewhere = state_.elsewhere;
+  for (std::size_t i = 0; i < view.slots.size(); ++i) {
+    const Sight& sight = state_.slots[i].sights[p_];
+    view.slots[i].vm = sight.vm;
+    view.slots[i].vm.stale = 0;
+    view.slots[i].nodes = sight.nodes;
+    view.named = static_cast<std::uint8_t>(view.named | (sight.intent.named << i));
+    view.create = static_cast<std::uint8_t>(view.create | (sight.intent.create << i));
+  }
+  return view;
+}
+
+void Worker::Acquire(Mode mode) const {
+  if (configuration_.lease) state_.holder = kHolderOf[p_];
+  process_.mode = mode;
+  process_.stage = Stage::kNodes;
+  process_.readable = 0;
+  for (Slot& slot : state_.slots) {
+    Intent& intent = SightOf(slot).intent;
+    intent = {};
+    intent.named = slot.naming.named;
+    intent.create = slot.naming.create;
+  }
+}
+
+void Worker::Release() const {
+  if (state_.holder == kHolderOf[p_]) state_.holder = Holder::kNobody;
+  Forget();
+}
+
+void Worker::Forget() const {
+  for (Slot& slot : state_.slots) SightOf(slot) = {};
+  process_ = {};
+}
+
+void Worker::ClearSights() const {
+  for (Slot& slot : state_.slots) {
+    SightOf(slot).vm = {};
+    SightOf(slot).nodes = {};
+    SightOf(slot).act = {};
+    SightOf(slot).intent.looked = SightOf(slot).intent.missed = 0;
+  }
+  process_.stage = Stage::kNodes;
+  process_.readable = 0;
+}
+
+void Worker::ReadNodes(bool answered) const {
+  for (Slot& slot : state_.slots) {
+    SightOf(slot).intent.looked = 1;
+    for (std::size_t i = 0; i < slot.nodes.size(); ++i) {
+      SightOf(slot).nodes[i] = answered ? Visible(slot.nodes[i]) : Node{};
+    }
+  }
+  process_.readable = answered;
+  process_.stage = Stage::kVms;
+}
+
+void Worker::ReadVms() const {
+  for (Slot& slot : state_.slots) {
+    Sight& sight = SightOf(slot);
+    sight.vm = VisibleVm(slot.vm);
+    if (process_.readable != 0) AddDetails(slot, &sight.vm, &sight.nodes);
+  }
+}
+
+bool Worker::Launch(bool only_repairs) const {
+  const Decision& decision = oracle_.Decide(Seen());
+  bool launched = false;
+  for (std::size_t i = 0; i < state_.slots.size(); ++i) {
+    Sight& sight = state_.slots[i].sights[p_];
+    Act act{};
+    if (sight.vm.Exists()) {
+      act = ActFor(decision.vms[i], sight.vm, sight.nodes);
+      if (only_repairs && !IsRepair(act.kind)) continue;
+      if (decision.removals_wait && IsRemoval(act.kind)) continue;
+    } else if (!only_repairs && process_.readable != 0) {
+      act = PurgeOf(decision.purge[i]);
+    }
+    if (!act.Busy()) continue;
+    const bool marks = act.kind == ActKind::kMarkBroken || act.kind == ActKind::kMarkUnhealthy;
+    if (marks) act.action = TakeActionId() & 7U;
+    act.excused = sight.intent.missed;
+    sight.act = act;
+    launched = true;
+  }
+  WriteAhead();
+  process_.stage = Stage::kActs;
+  return launched;
+}
+
+void Worker::WriteAhead() const {
+  bool has_action = false;
+  for (Slot& slot : state_.slots) {
+    const Intent& intent = SightOf(slot).intent;
+    has_action = has_action || intent.named != 0 || intent.create != 0;
+  }
+  for (Slot& slot : state_.slots) {
+    Sight& sight = SightOf(slot);
+    const ActKind kind = sight.act.kind;
+    const bool removes = IsRemoval(kind) && kind != ActKind::kStartDrain;
+    const bool seen = process_.mode == Mode::kResume && sight.vm.Exists();
+    if (removes || seen) sight.intent.create = 0;
+    if (kind != ActKind::kMarkUnhealthy) continue;
+    if (!has_action) NameMarked();
+    has_action = true;
+    sight.intent.named = 1;
+  }
+  StoreNames();
+}
+
+void Worker::NameMarked() const {
+  for (Slot& slot : state_.slots) {
+    const Vm& vm = SightOf(slot).vm;
+    if (vm.mark != MarkKind::kNone && vm.stranger == 0) SightOf(slot).intent.named = 1;
+  }
+}
+
+void Worker::CloseRecord() const {
+  for (Slot& slot : state_.slots) {
+    Sight& sight = SightOf(slot);
+    if (sight.vm.Exists()) sight.intent.create = 0;
+    sight.intent.named = sight.intent.create != 0 || sight.vm.mark != MarkKind::kNone;
+  }
+  StoreNames();
+}
+
+void Worker::StoreNames() const {
+  if (configuration_.lease && state_.holder != kHolderOf[p_]) return;
+  for (Slot& slot : state_.slots) {
+    slot.naming.named = SightOf(slot).intent.named;
+    slot.naming.create = SightOf(slot).intent.create;
+  }
+}
+
+Bits Worker::TakeActionId() const {
+  const Bits id = state_.next_action & 7U;
+  if (state_.next_action < 7) ++state_.next_action;
+  return id;
+}
+
+Act Worker::PurgeOf(const std::array<bool, kNodesPerVm>& purge) {
+  Act act{};
+  for (std::size_t n = 0; n < purge.size(); ++n) {
+    if (!purge[n]) continue;
+    act.kind = ActKind::kPurge;
+    act.phase = ActPhase::kReadVm;
+    act.node = static_cast<Bits>(n) & 3U;
+  }
+  return act;
+}
+
+void Worker::DrainAfterMark(std::size_t index) const {
+  Slot& slot = state_.slots[index];
+  Sight& sight = slot.sights[p_];
+  const Vm before = sight.vm;
+  sight.vm = slot.vm;
+  sight.vm.runs = before.runs;
+  const Advice& advice = AdviceOn(index);
+  if (advice.kind == StepKind::kStartDrain) sight.act = ActFor(advice, sight.vm, sight.nodes);
+}
+
+void Worker::EndPassIfDone() const {
+  for (Slot& slot : state_.slots) {
+    if (SightOf(slot).act.Busy()) return;
+  }
+  ClearSights();
+}
+
+void Worker::Read(std::size_t index) const {
+  Sight& sight = state_.slots[index].sights[p_];
+  const bool goes_on = Proceed(index);
+  if (!goes_on) sight.act = {};
+  EndPassIfDone();
+}
+
+bool Worker::Proceed(std::size_t index) const {
+  switch (state_.slots[index].sights[p_].act.phase) {
+    case ActPhase::kReadNode:
+      return ReadNode(index);
+    case ActPhase::kReadWork:
+      return ReadWork(index);
+    case ActPhase::kReadVm:
+      return ReadVm(index);
+    default:
+      return ReadInstance(index);
+  }
+}
+
+void Worker::Refresh(const Slot& slot, Sight* sight, std::size_t node) const {
+  const Work work = sight->nodes[node].work;
+  sight->nodes[node] = Visible(slot.nodes[node]);
+  if (sight->nodes[node].present != 0) sight->nodes[node].work = work;
+}
+
+bool Worker::ReadNode(std::size_t index) const {
+  Slot& slot = state_.slots[index];
+  Sight& sight = slot.sights[p_];
+  Act& act = sight.act;
+  const std::size_t node = act.node & 1U;
+  const bool first_read = act.kind != ActKind::kPurge;
+  if (act.node == kNoNode || act.kind == ActKind::kDelete) {
+    for (Slot& other : state_.slots) {
+      for (std::size_t n = 0; n < other.nodes.size(); ++n) Refresh(other, &SightOf(other), n);
+    }
+    sight.vm.node_gone = sight.vm.mark == MarkKind::kOurs && sight.vm.mark_node != kNoNode &&
+                         slot.nodes[sight.vm.mark_node & 1U].present == 0;
+  } else {
+    Refresh(slot, &sight, node);
+  }
+  if (first_read) act.excused = 0;
+  const Advice& advice = AdviceOn(index);
+  const bool same = static_cast<Bits>(advice.row) == act.row && advice.node == act.node;
+  switch (act.kind) {
+    case ActKind::kMarkUnhealthy:
+      act.phase = ActPhase::kReadVm;
+      return true;
+    case ActKind::kDelete:
+      act.phase =
+          act.row == static_cast<Bits>(Row::kMarkedQuiet) ? ActPhase::kReadWork : ActPhase::kReadVm;
+      return true;
+    case ActKind::kStartDrain:
+      act.phase = ActPhase::kSent;
+      act.flag = advice.flag;
+      act.action = sight.vm.mark_action;
+      act.uid = sight.vm.uid;
+      return advice.kind == StepKind::kStartDrain && advice.node == act.node;
+    case ActKind::kMark:
+      act.phase = ActPhase::kSent;
+      return advice.linked == act.node && !sight.nodes[node].Draining();
+    case ActKind::kPurge:
+      act.phase = ActPhase::kSent;
+      return oracle_.Decide(Seen()).purge[index][node];
+    default:
+      act.phase = ActPhase::kSent;
+      act.flag = advice.flag;
+      return same;
+  }
+}
+
+bool Worker::ReadWork(std::size_t index) const {
+  Slot& slot = state_.slots[index];
+  Sight& sight = slot.sights[p_];
+  const std::size_t n = sight.act.node & 1U;
+  if (sight.nodes[n].present != 0) {
+    sight.nodes[n].work = slot.nodes[n].present != 0 ? slot.nodes[n].work : Work::kQuiet;
+  }
+  sight.act.phase = ActPhase::kReadVm;
+  return true;
+}
+
+bool Worker::ReadVm(std::size_t index) const {
+  Slot& slot = state_.slots[index];
+  Sight& sight = slot.sights[p_];
+  Act& act = sight.act;
+  if (act.kind == ActKind::kPurge) {
+    act.phase = ActPhase::kReadNode;
+    act.excused = 0;
+    return !slot.vm.Exists() || slot.vm.uid != slot.nodes[act.node & 1U].uid;
+  }
+  if (!slot.vm.Exists() || slot.vm.uid != sight.vm.uid) return false;
+  const Vm before = sight.vm;
+  sight.vm = slot.vm;
+  sight.vm.node_gone = before.node_gone;
+  sight.vm.runs = before.runs;
+  act.stale = 0;
+  const bool by_instance =
+      act.kind == ActKind::kMarkUnhealthy || act.row == static_cast<Bits>(Row::kMarkedDown);
+  if (by_instance) {
+    act.phase = ActPhase::kReadInstance;
+    return true;
+  }
+  return Send(index);
+}
+
+bool Worker::ReadInstance(std::size_t index) const {
+  Slot& slot = state_.slots[index];
+  const bool runs = slot.vm.Exists() && slot.vm.running != 0;
+  slot.sights[p_].vm.runs = runs ? Answer::kYes : Answer::kNo;
+  return Send(index);
+}
+
+bool Worker::Send(std::size_t index) const {
+  Sight& sight = state_.slots[index].sights[p_];
+  Act& act = sight.act;
+  act.phase = ActPhase::kSent;
+  const Advice& advice = AdviceOn(index);
+  const bool same = static_cast<Bits>(advice.row) == act.row && advice.node == act.node;
+  if (act.kind == ActKind::kMarkUnhealthy && act.node == kNoNode) act.node = sight.vm.joined_node;
+  return same;
+}
+
+}  // namespace nomad_harvester::explore

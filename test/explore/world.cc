@@ -1,0 +1,374 @@
+// What happens by itself, by machines and by operators.
+#include "world.h"
+
+#include <cstddef>
+
+#include "touch.h"
+
+namespace nomad_harvester::explore {
+namespace {
+
+// Collects the successors of one state.
+class Expansion {
+ public:
+  Expansion(const Configuration& configuration, const State& state,
+            std::vector<Successor>* successors)
+      : configuration_(configuration), state_(state), successors_(successors) {}
+
+  void Run() {
+    if (state_.budgets.elsewhere > 0) {
+      State& next = Add(EventKind::kPolicyMoves, 0);
+      --next.budgets.elsewhere;
+      next.elsewhere ^= 1U;
+    }
+    for (int slot = 0; slot < configuration_.vms; ++slot) {
+      ExpandVm(slot);
+      for (int node = 0; node < kNodesPerVm; ++node) ExpandNode(slot, node);
+    }
+  }
+
+ private:
+  const Slot& At(int slot) const { return state_.slots[static_cast<std::size_t>(slot)]; }
+
+  State& Add(EventKind kind, int slot, int node = 0, int detail = 0) {
+    Successor& successor = successors_->emplace_back();
+    successor.state = state_;
+    successor.event = {.kind = kind,
+                       .slot = static_cast<std::uint8_t>(slot),
+                       .node = static_cast<std::uint8_t>(node),
+                       .detail = static_cast<std::uint8_t>(detail)};
+    return successor.state;
+  }
+  Slot& AddSlot(EventKind kind, int slot, std::uint8_t Budgets::*budget, int node = 0,
+                int detail = 0) {
+    State& next = Add(kind, slot, node, detail);
+    if (budget != nullptr) --(next.budgets.*budget);
+    return next.slots[static_cast<std::size_t>(slot)];
+  }
+  bool May(std::uint8_t Budgets::*budget) const { return state_.budgets.*budget > 0; }
+
+  void ExpandVm(int slot) {
+    const Slot& s = At(slot);
+    const Vm& vm = s.vm;
+    if (vm.phase == Phase::kTerminating) {
+      Slot& next = AddSlot(EventKind::kVmGone, slot, nullptr);
+      next.vm = {};
+      next.vm.phase = Phase::kGone;
+      TouchVm(&next);
+    }
+    if (!vm.Stands()) {
+      if (vm.phase == Phase::kAbsent && May(&Budgets::op_clone)) ExpandClones(slot);
+      return;
+    }
+    if (vm.stranger != 0) return;
+    ExpandJoin(slot);
+    if (vm.joined == 0 && vm.overdue == 0 && May(&Budgets::overdue)) {
+      AddSlot(EventKind::kOverdue, slot, &Budgets::overdue).vm.overdue = 1;
+    }
+    if (vm.joined == 0 && vm.failing == 0 && s.nodes[0].present == 0 && May(&Budgets::overdue)) {
+      Slot& next = AddSlot(EventKind::kStartFails, slot, &Budgets::overdue);
+      next.vm.failing = 1;
+      next.vm.running = 0;
+    }
+    if (vm.mark == MarkKind::kOurs && vm.late == 0 && May(&Budgets::deadlines)) {
+      AddSlot(EventKind::kDeadline, slot, &Budgets::deadlines).vm.late = 1;
+    }
+    ExpandHandsOnVm(slot);
+  }
+
+  void ExpandJoin(int slot) {
+    const Slot& s = At(slot);
+    const bool nodeless = s.nodes[0].present == 0 && s.nodes[1].present == 0;
+    if (!nodeless || s.vm.running == 0) return;
+    // A guest whose node was purged registers again when it comes back.
+    std::uint8_t Budgets::*budget = s.vm.joined != 0 ? &Budgets::node_return : nullptr;
+    if (budget == nullptr || May(budget)) {
+      Slot& next = AddSlot(EventKind::kJoins, slot, budget);
+      Register(&next.nodes[0]);
+      Excuse(&next);
+    }
+    if (May(&Budgets::misnamed)) {
+      Slot& next = AddSlot(EventKind::kJoinsMisnamed, slot, &Budgets::misnamed);
+      Register(&next.nodes[0]);
+      next.nodes[0].misnamed = 1;
+      Excuse(&next);
+    }
+  }
+
+  void ExpandHandsOnVm(int slot) {
+    const Vm& vm = At(slot).vm;
+    if (vm.mark != MarkKind::kNone && May(&Budgets::op_unmark)) {
+      Slot& next = AddSlot(EventKind::kOperatorUnmarks, slot, &Budgets::op_unmark);
+      RemoveMark(&next.vm);
+      TouchVm(&next);
+    }
+    if (vm.mark == MarkKind::kOurs && May(&Budgets::op_unmark)) {
+      Slot& next = AddSlot(EventKind::kOperatorSpoils, slot, &Budgets::op_unmark);
+      RemoveMark(&next.vm);
+      next.vm.mark = MarkKind::kUnreadable;
+      TouchVm(&next);
+    }
+    if (May(&Budgets::op_vm)) {
+      Slot& next = AddSlot(EventKind::kOperatorDeletes, slot, &Budgets::op_vm);
+      next.vm.phase = Phase::kTerminating;
+      TouchVm(&next);
+      const bool stops = vm.running != 0;
+      Slot& turned = AddSlot(stops ? EventKind::kOperatorStops : EventKind::kOperatorStarts, slot,
+                             &Budgets::op_vm);
+      turned.vm.running = stops ? 0 : 1;
+      TouchVm(&turned);
+    }
+  }
+
+  void ExpandClones(int slot) {
+    for (int from = 0; from < configuration_.vms; ++from) {
+      const Vm& original = At(from).vm;
+      if (!original.Stands() || original.stranger != 0) continue;
+      Slot& next = AddSlot(EventKind::kOperatorClones, slot, &Budgets::op_clone, 0, from);
+      next.vm = original;
+      next.vm.stranger = 1;
+    }
+  }
+
+  void ExpandNode(int slot, int index) {
+    const Slot& s = At(slot);
+    const auto i = static_cast<std::size_t>(index);
+    const Node& node = s.nodes[i];
+    if (node.present == 0) {
+      const bool first = s.nodes[0].present != 0;
+      if (index == 1 && first && s.vm.Stands() && s.vm.running != 0 && May(&Budgets::node_again)) {
+        Slot& next = AddSlot(EventKind::kNodeAgain, slot, &Budgets::node_again, index);
+        Register(&next.nodes[1]);
+        Excuse(&next);
+      }
+      return;
+    }
+    ExpandPower(slot, index);
+    ExpandWork(slot, index);
+    ExpandHandsOnNode(slot, index);
+  }
+
+  void ExpandPower(int slot, int index) {
+    const Slot& s = At(slot);
+    const auto i = static_cast<std::size_t>(index);
+    const Node& node = s.nodes[i];
+    const bool guest_runs = s.vm.Exists() && s.vm.running != 0;
+    const bool superseded = index == 0 && s.nodes[1].present != 0;
+    // Heartbeats stop in the order in which the guest left its names.
+    const bool first_to_stop = index == 0 || s.nodes[0].power != Power::kReady;
+    if (node.power == Power::kReady) {
+      const bool free = !guest_runs || superseded || s.vm.phase == Phase::kTerminating;
+      if (first_to_stop && (free || May(&Budgets::node_down))) {
+        Slot& next =
+            AddSlot(EventKind::kNodeDown, slot, free ? nullptr : &Budgets::node_down, index);
+        next.nodes[i].power = Power::kDown;
+      }
+    } else {
+      if (node.power == Power::kDown) {
+        AddSlot(EventKind::kTwoMinutesDown, slot, nullptr, index).nodes[i].power =
+            Power::kDownForLong;
+      }
+      if (guest_runs && !superseded && May(&Budgets::node_return)) {
+        Slot& next = AddSlot(EventKind::kNodeReturns, slot, &Budgets::node_return, index);
+        next.nodes[i].power = Power::kReady;
+        Excuse(&next);
+      }
+    }
+    if (May(&Budgets::node_purged)) {
+      Slot& next = AddSlot(EventKind::kNodePurged, slot, &Budgets::node_purged, index);
+      // A client that lives registers at its next heartbeat, as if it were new.
+      const bool lives = node.power == Power::kReady && guest_runs;
+      const Bits number = node.number;
+      next.nodes[i] = {};
+      if (lives) {
+        Register(&next.nodes[i]);
+        next.nodes[i].number = number & 7U;
+      }
+      Excuse(&next);
+    }
+  }
+
+  void ExpandWork(int slot, int index) {
+    const auto i = static_cast<std::size_t>(index);
+    const Node& node = At(slot).nodes[i];
+    if (node.power == Power::kReady && node.eligible != 0 && node.work == Work::kQuiet &&
+        May(&Budgets::tasks)) {
+      AddSlot(EventKind::kTaskStarts, slot, &Budgets::tasks, index).nodes[i].work = Work::kRunning;
+    }
+    if (node.work == Work::kStopping) {
+      AddSlot(EventKind::kTasksStopped, slot, nullptr, index).nodes[i].work = Work::kQuiet;
+    }
+    if (!node.Draining()) return;
+    if (node.work == Work::kRunning) {
+      AddSlot(EventKind::kTasksStop, slot, nullptr, index).nodes[i].work = Work::kStopping;
+    }
+    if (node.work == Work::kQuiet) {
+      AddSlot(EventKind::kDrainCompletes, slot, nullptr, index).nodes[i].drain =
+          DrainState::kComplete;
+    } else if (May(&Budgets::stopping)) {
+      Slot& next = AddSlot(EventKind::kDrainCutShort, slot, &Budgets::stopping, index);
+      next.nodes[i].work = Work::kStopping;
+      next.nodes[i].drain = DrainState::kComplete;
+    }
+  }
+
+  void ExpandHandsOnNode(int slot, int index) {
+    const auto i = static_cast<std::size_t>(index);
+    const Node& node = At(slot).nodes[i];
+    if (node.Draining()) {
+      for (int enable = 0; enable < 2 && May(&Budgets::op_cancel); ++enable) {
+        Slot& next = AddSlot(EventKind::kOperatorCancels, slot, &Budgets::op_cancel, index, enable);
+        next.nodes[i].drain = DrainState::kCanceled;
+        next.nodes[i].by_hand = node.ours;
+        next.nodes[i].eligible = enable != 0;
+        next.nodes[i].cordon = enable != 0 ? Cordon::kNone : Cordon::kOperators;
+        Excuse(&next);
+      }
+      return;
+    }
+    if (May(&Budgets::op_drain)) {
+      Slot& next = AddSlot(EventKind::kOperatorDrains, slot, &Budgets::op_drain, index);
+      Node& drained = next.nodes[i];
+      drained.drain = DrainState::kDraining;
+      drained.ours = 0;
+      drained.by_hand = 0;
+      drained.action = 0;
+      drained.uid = 0;
+      drained.was = 0;
+      drained.number = (drained.number + 1U) & 7U;
+      drained.eligible = 0;
+      drained.cordon = Cordon::kOperators;
+      Excuse(&next);
+    }
+    if (May(&Budgets::op_toggle)) {
+      Slot& next = AddSlot(EventKind::kOperatorToggles, slot, &Budgets::op_toggle, index);
+      const Cordon cordon =
+          IsUnrecorded(next.vm, node, index) ? Cordon::kUnclear : Cordon::kOperators;
+      next.nodes[i].cordon = node.eligible != 0 ? cordon : Cordon::kNone;
+      next.nodes[i].eligible = node.eligible == 0;
+      Excuse(&next);
+    }
+  }
+
+  // We have enabled the node, or are about to, and rolled-back is not yet written: an operator who
+  // makes it ineligible in between cannot be told from ourselves. An accepted limit.
+  static bool IsUnrecorded(const Vm& vm, const Node& node, int index) {
+    const bool recorded = vm.recorded != 0 && vm.recorded_node == static_cast<Bits>(index) &&
+                          vm.recorded_action == node.action && vm.recorded_number == node.number;
+    return node.ours != 0 && node.was == 0 && node.drain == DrainState::kComplete && !recorded;
+  }
+
+  static void Register(Node* node) {
+    *node = {};
+    node->present = 1;
+    node->power = Power::kReady;
+    node->eligible = 1;
+  }
+
+  const Configuration& configuration_;
+  const State& state_;
+  std::vector<Successor>* const successors_;
+};
+
+}  // namespace
+
+void Excuse(Slot* slot) {
+  if (slot->late.Busy()) slot->late.excused = 1;
+  for (Sight& sight : slot->sights) {
+    if (sight.act.Busy() && sight.act.phase != ActPhase::kReadNode) sight.act.excused = 1;
+    sight.intent.missed = sight.intent.looked;
+  }
+}
+
+void ExpandWorld(const Configuration& configuration, const State& state,
+                 std::vector<Successor>* successors) {
+  Expansion(configuration, state, successors).Run();
+}
+
+Node Visible(const Node& node) {
+  Node visible{};
+  if (node.present == 0) return visible;
+  visible = node;
+  visible.cordon = Cordon::kNone;
+  visible.by_hand = 0;
+  visible.work = Work::kUnread;
+  return visible;
+}
+
+Vm VisibleVm(const Vm& vm) { return vm.Exists() ? vm : Vm{}; }
+
+void AddDetails(const Slot& slot, Vm* vm, std::array<Node, kNodesPerVm>* nodes) {
+  if (!vm->Exists()) return;
+  vm->runs = slot.vm.running != 0 ? Answer::kYes : Answer::kNo;
+  if (vm->mark != MarkKind::kOurs) return;
+  if (vm->mark_node != kNoNode) vm->node_gone = slot.nodes[vm->mark_node & 1U].present == 0;
+  for (std::size_t i = 0; i < nodes->size(); ++i) {
+    Node& node = (*nodes)[i];
+    const Node& truth = slot.nodes[i];
+    if (node.present == 0 || node.ours == 0 || node.drain != DrainState::kComplete) continue;
+    node.work = truth.present != 0 ? truth.work : Work::kQuiet;
+  }
+}
+
+View WorldView(const State& state) {
+  View view;
+  std::memset(static_cast<void*>(&view), 0, sizeof view);
+  view.readable = 1;
+  view.elsewhere = state.elsewhere;
+  for (std::size_t i = 0; i < view.slots.size(); ++i) {
+    const Slot& slot = state.slots[i];
+    Seen& seen = view.slots[i];
+    seen.vm = VisibleVm(slot.vm);
+    for (std::size_t n = 0; n < seen.nodes.size(); ++n) seen.nodes[n] = Visible(slot.nodes[n]);
+    AddDetails(slot, &seen.vm, &seen.nodes);
+    view.named = static_cast<std::uint8_t>(view.named | (slot.naming.named << i));
+    view.create = static_cast<std::uint8_t>(view.create | (slot.naming.create << i));
+  }
+  return view;
+}
+
+bool LetTimePass(const Configuration& configuration, State* state) {
+  bool moved = false;
+  for (Slot& slot : state->slots) {
+    if (slot.vm.phase == Phase::kTerminating) {
+      slot.vm = {};
+      slot.vm.phase = Phase::kGone;
+      moved = true;
+    }
+    const bool guest_runs = slot.vm.Stands() && slot.vm.running != 0;
+    for (std::size_t i = 0; i < slot.nodes.size(); ++i) {
+      Node& node = slot.nodes[i];
+      if (node.present == 0) continue;
+      const bool superseded = i == 0 && slot.nodes[1].present != 0;
+      if (node.power == Power::kDown) {
+        node.power = Power::kDownForLong;
+        moved = true;
+      } else if (node.power == Power::kReady && (!guest_runs || superseded)) {
+        node.power = Power::kDown;
+        moved = true;
+      }
+      if (configuration.hanging && node.work != Work::kQuiet) continue;
+      if (node.work == Work::kStopping || (node.Draining() && node.work == Work::kRunning)) {
+        node.work = node.work == Work::kRunning ? Work::kStopping : Work::kQuiet;
+        moved = true;
+      } else if (node.Draining()) {
+        node.drain = DrainState::kComplete;
+        moved = true;
+      }
+    }
+  }
+  if (moved) return true;
+  for (Slot& slot : state->slots) {
+    if (slot.vm.mark == MarkKind::kOurs && slot.vm.late == 0) {
+      slot.vm.late = 1;
+      moved = true;
+    }
+    if (slot.vm.Stands() && slot.vm.joined == 0 && slot.vm.overdue == 0) {
+      slot.vm.overdue = 1;
+      moved = true;
+    }
+  }
+  return moved;
+}
+
+}  // namespace nomad_harvester::explore
