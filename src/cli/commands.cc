@@ -13,7 +13,9 @@
 #include "nomad_harvester/plugin/plugin_process.h"
 
 #include "dev_command.h"
+#include "gc_command.h"
 #include "runtime_parts.h"
+#include "status_command.h"
 #include "version.h"
 
 namespace nomad_harvester::cli {
@@ -56,6 +58,10 @@ int Main(const std::vector<std::string>& arguments, const config::StringMap& env
   app.require_subcommand(1);
   DevArguments dev;
   CLI::App* dev_command = AddDevCommand(app, &dev);
+  StatusArguments status;
+  CLI::App* status_command = AddStatusCommand(app, &status);
+  GcArguments gc;
+  CLI::App* gc_command = AddGcCommand(app, &gc);
   CLI::App* version_command = app.add_subcommand("version", "Print version, commit and libraries");
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
   try {
@@ -70,6 +76,8 @@ int Main(const std::vector<std::string>& arguments, const config::StringMap& env
     return 0;
   }
   if (dev_command->parsed()) return RunDev(dev, environment);
+  if (status_command->parsed()) return RunStatus(status, environment);
+  if (gc_command->parsed()) return RunGc(gc, environment);
   return 2;
 }
 

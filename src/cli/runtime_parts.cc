@@ -63,4 +63,19 @@ std::unique_ptr<scaling::TargetService> RuntimeParts::MakeService() {
   return scaling::MakeTargetService(std::move(options));
 }
 
+scaling::MaintenanceOptions RuntimeParts::MakeMaintenance(const config::PluginConfig& config) {
+  scaling::MaintenanceOptions options;
+  options.clock = clock_.get();
+  options.random = random_;
+  options.logger = logger_;
+  // The loop's lines would say again what the command prints, unless they are asked for.
+  if (log::Level level{}; log::ParseLevel(config.log_level, &level)) {
+    sink_->SetThreshold(level);
+    options.loop_logger = logger_;
+  }
+  options.executor = &foreground_;
+  options.holder = Holder(*random_);
+  return options;
+}
+
 }  // namespace nomad_harvester::cli

@@ -12,6 +12,7 @@
 #include "nomad_harvester/runtime/clock.h"
 #include "nomad_harvester/runtime/random.h"
 #include "nomad_harvester/runtime/workers.h"
+#include "nomad_harvester/scaling/maintenance.h"
 #include "nomad_harvester/scaling/service.h"
 
 namespace nomad_harvester::cli {
@@ -46,6 +47,8 @@ class RuntimeParts {
   plugin::ProcessOptions Process();
   // A service that reaches both systems over libcurl.
   std::unique_ptr<scaling::TargetService> MakeService();
+  // For a command that does maintenance under this configuration, whose log_level it takes over.
+  scaling::MaintenanceOptions MakeMaintenance(const config::PluginConfig& config);
 
  private:
   const std::shared_ptr<AdjustableSink> sink_;

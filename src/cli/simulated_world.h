@@ -21,7 +21,6 @@ class SimulatedWorld {
  public:
   SimulatedWorld();
 
-  // UNIMPLEMENTED in a build without an HTTP server.
   absl::Status Start() { return server_.Start(); }
 
   std::string harvester_url() const { return server_.harvester_url(); }

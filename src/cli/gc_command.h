@@ -1,0 +1,39 @@
+// harvester gc: collects what a lost action left behind. Private to module cli.
+#ifndef NOMAD_HARVESTER_CLI_GC_COMMAND_H_
+#define NOMAD_HARVESTER_CLI_GC_COMMAND_H_
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "nomad_harvester/scaling/maintenance.h"
+
+#include "settings.h"
+
+namespace CLI {
+class App;
+}
+
+namespace nomad_harvester::cli {
+
+struct GcArguments {
+  std::vector<std::string> settings;
+  bool dry_run = false;
+};
+
+// The subcommand's options; owned by `app`.
+CLI::App* AddGcCommand(CLI::App& app, GcArguments* arguments);
+
+// 0: everything is clean. 1: something was not done; it says what. 2: usage.
+int RunGc(const GcArguments& arguments, const config::StringMap& environment);
+
+// The same with everything given. A line per thing done goes to `out`, what was not to `err`.
+int CollectGarbage(const scaling::Maintenance& maintenance, const runtime::Context& context,
+                   const Settings& settings, bool dry_run, std::ostream& out, std::ostream& err);
+
+// "web-a: deleted the VM: it never joined Nomad"; dry run: "web-a: would delete the VM: …".
+std::string DeedLine(const scaling::Deed& deed, bool dry_run);
+
+}  // namespace nomad_harvester::cli
+
+#endif  // NOMAD_HARVESTER_CLI_GC_COMMAND_H_

@@ -1,0 +1,67 @@
+#include "names.h"
+
+#include <algorithm>
+
+namespace nomad_harvester::cli {
+
+std::string_view NodeStatusName(nomad::NodeStatus status) {
+  switch (status) {
+    case nomad::NodeStatus::kInitializing:
+      return "initializing";
+    case nomad::NodeStatus::kReady:
+      return "ready";
+    case nomad::NodeStatus::kDown:
+      return "down";
+    case nomad::NodeStatus::kDisconnected:
+      return "disconnected";
+    case nomad::NodeStatus::kUnknown:
+      break;
+  }
+  return "unknown";
+}
+
+std::string_view LinkName(nodepool::LinkState state) {
+  switch (state) {
+    case nodepool::LinkState::kNone:
+      return "none";
+    case nodepool::LinkState::kLinked:
+      return "linked";
+    case nodepool::LinkState::kTwoReady:
+      return "two-ready";
+    case nodepool::LinkState::kContradicted:
+      break;
+  }
+  return "contradicted";
+}
+
+std::optional<std::string_view> CounterName(std::string_view meta_key) {
+  constexpr std::string_view kPrefix = "harvester.";
+  if (meta_key.substr(0, kPrefix.size()) != kPrefix) return std::nullopt;
+  const std::string_view name = meta_key.substr(kPrefix.size());
+  if (name == "drifted") return std::nullopt;
+  return name;
+}
+
+std::vector<const scaling::VmView*> VmsOf(const scaling::PoolSnapshot& snapshot) {
+  std::vector<const scaling::VmView*> vms;
+  for (const scaling::VmView& view : snapshot.vms) {
+    if (view.vm.pool == snapshot.key.pool) vms.push_back(&view);
+  }
+  std::sort(vms.begin(), vms.end(),
+            [](const auto* a, const auto* b) { return a->vm.name < b->vm.name; });
+  return vms;
+}
+
+std::vector<const nomad::Node*> UnlinkedNodesOf(const scaling::PoolSnapshot& snapshot) {
+  std::vector<const nomad::Node*> nodes;
+  const nodepool::PoolIdentity identity = scaling::IdentityOf(*snapshot.policy);
+  for (std::size_t i = 0; i < snapshot.nodes.size(); ++i) {
+    const bool linked = i < snapshot.node_is_linked.size() && snapshot.node_is_linked[i];
+    if (!linked && identity.Contains(snapshot.nodes[i])) nodes.push_back(&snapshot.nodes[i]);
+  }
+  std::sort(nodes.begin(), nodes.end(),
+            [](const auto* a, const auto* b) { return a->name < b->name; });
+  return nodes;
+}
+
+}  // namespace nomad_harvester::cli

@@ -1,0 +1,19 @@
+// What harvester status prints. Private to module cli.
+#ifndef NOMAD_HARVESTER_CLI_STATUS_VIEW_H_
+#define NOMAD_HARVESTER_CLI_STATUS_VIEW_H_
+
+#include <string>
+
+#include "nomad_harvester/scaling/maintenance.h"
+
+namespace nomad_harvester::cli {
+
+// For people: a few lines and aligned tables, without colours.
+std::string StatusTable(const scaling::Inspection& inspection);
+// For programs: one JSON object, indented. Its members are documented in docs/operations.md: more
+// may be added, none changes.
+std::string StatusJson(const scaling::Inspection& inspection);
+
+}  // namespace nomad_harvester::cli
+
+#endif  // NOMAD_HARVESTER_CLI_STATUS_VIEW_H_

@@ -1,0 +1,194 @@
+// What the executable does by its arguments and its environment, as far as that ends by itself.
+#include "nomad_harvester/cli/commands.h"
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <string>
+#include <vector>
+
+#include "nomad_harvester/plugin/host_contract.h"
+
+#include "cli/captured_output.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "support/scoped_temp_dir.h"
+#include "version.h"
+
+namespace nomad_harvester::cli {
+namespace {
+
+using testing::AllOf;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::StartsWith;
+
+struct Outcome {
+  int exit_code = -1;
+  std::string out;
+  std::string err;
+};
+
+class Commands : public testing::Test {
+ protected:
+  Commands() {
+    pthread_sigmask(SIG_SETMASK, nullptr, &mask_);
+    for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], nullptr, &actions_[i]);
+  }
+  ~Commands() override {
+    pthread_sigmask(SIG_SETMASK, &mask_, nullptr);
+    for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &actions_[i], nullptr);
+  }
+
+  static Outcome Call(const std::vector<std::string>& arguments,
+                      const config::StringMap& environment = {}) {
+    const CapturedOutput output;
+    Outcome outcome;
+    outcome.exit_code = Main(arguments, environment);
+    outcome.out = output.Stdout();
+    outcome.err = output.Stderr();
+    return outcome;
+  }
+
+  // What Main and the servers change for the whole process.
+  static constexpr std::array<int, 3> kSignals{SIGTERM, SIGINT, SIGPIPE};
+  sigset_t mask_{};
+  std::array<struct sigaction, 3> actions_{};
+};
+
+TEST_F(Commands, without_a_cookie_and_a_command_one_sentence_says_what_this_is) {
+  const Outcome outcome = Call({});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.out, IsEmpty()) << "the host reads a handshake there";
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("Nomad Autoscaler"), HasSubstr("plugin_dir"),
+                                 HasSubstr("--help"), EndsWith(".\n")));
+}
+
+TEST_F(Commands, a_wrong_cookie_is_none) {
+  for (const char* cookie : {"", "x", "E082FA04D587A6525D683666FA253D6AFDA00F20C122C54A"}) {
+    const Outcome outcome = Call({}, {{plugin::kCookieKey, cookie}});
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.out, IsEmpty());
+    EXPECT_THAT(outcome.err, HasSubstr("plugin_dir"));
+  }
+}
+
+// An unreadable certificate of the host ends the plugin before it serves.
+TEST_F(Commands, with_the_cookie_it_is_the_plugin_whatever_the_arguments) {
+  const support::ScopedTempDir tmp;
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{}, std::vector<std::string>{"version"},
+        std::vector<std::string>{"--no-such-option"}}) {
+    const Outcome outcome = Call(arguments, {{plugin::kCookieKey, plugin::kCookieValue},
+                                             {"TMPDIR", tmp.path()},
+                                             {"PLUGIN_CLIENT_CERT", "no certificate"}});
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.out, IsEmpty()) << "no handshake";
+    EXPECT_THAT(outcome.err, AllOf(StartsWith("{"), HasSubstr("cannot serve"), EndsWith("}\n")));
+  }
+}
+
+TEST_F(Commands, version_prints_the_version_on_standard_output) {
+  const Outcome outcome = Call({"version"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.out, VersionText());
+  EXPECT_THAT(outcome.err, IsEmpty());
+}
+
+TEST_F(Commands, help_is_no_error_and_names_every_command) {
+  for (const char* option : {"--help", "-h"}) {
+    const Outcome outcome = Call({option});
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_THAT(outcome.out, AllOf(HasSubstr("dev"), HasSubstr("version")));
+    EXPECT_THAT(outcome.err, IsEmpty());
+  }
+}
+
+TEST_F(Commands, each_command_has_its_own_help) {
+  const Outcome dev = Call({"dev", "--help"});
+  EXPECT_EQ(dev.exit_code, 0);
+  EXPECT_THAT(dev.out, AllOf(HasSubstr("--listen"), HasSubstr("unix:/path"),
+                             HasSubstr("127.0.0.1:PORT"), HasSubstr("--simulate")));
+  const Outcome version = Call({"version", "--help"});
+  EXPECT_EQ(version.exit_code, 0);
+  EXPECT_THAT(version.out, Not(HasSubstr("\ncommit "))) << "help is not the command";
+}
+
+TEST_F(Commands, usage_errors_are_2_with_a_text_on_standard_error) {
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"no-such-command"},
+                                                    {"--no-such-option"},
+                                                    {"--listen", "x"},
+                                                    {""},
+                                                    {"dev", "--no-such-option"},
+                                                    {"dev", "--listen"},
+                                                    {"dev", "--simulate=maybe"},
+                                                    {"dev", "superfluous"},
+                                                    {"version", "superfluous"},
+                                                    {"version", "--listen", "x"},
+                                                    {"VERSION"}}) {
+    const Outcome outcome = Call(arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << testing::PrintToString(arguments);
+    EXPECT_THAT(outcome.out, IsEmpty()) << testing::PrintToString(arguments);
+    EXPECT_THAT(outcome.err, Not(IsEmpty())) << testing::PrintToString(arguments);
+  }
+}
+
+TEST_F(Commands, an_address_that_cannot_be_served_is_1_with_a_log_line) {
+  for (const char* address :
+       {"0.0.0.0:0", "10.0.0.1:80", "127.0.0.1", "127.0.0.1:x", "127.0.0.1:70000", "127.0.0.1:-1",
+        "[::]:0", "unix:", "harvester", ":80", "unix:/no/such/directory/socket"}) {
+    const Outcome outcome = Call({"dev", "--listen", address});
+    EXPECT_EQ(outcome.exit_code, 1) << address;
+    EXPECT_THAT(outcome.out, IsEmpty()) << address;
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr("[ERROR] cannot serve"), HasSubstr("error=")))
+        << address;
+  }
+}
+
+TEST_F(Commands, a_mistaken_address_is_told_its_right_form) {
+  EXPECT_THAT(Call({"dev", "--listen", "harvester"}).err,
+              AllOf(HasSubstr("unix:/path"), HasSubstr("127.0.0.1:PORT")));
+  EXPECT_THAT(Call({"dev", "--listen", "0.0.0.0:80"}).err, HasSubstr("only this machine"));
+}
+
+TEST_F(Commands, dev_without_a_configuration_says_what_is_missing_and_goes_on) {
+  EXPECT_THAT(
+      Call({"dev", "--listen", "unix:"}).err,
+      AllOf(HasSubstr("[WARN]  Not configured by the environment"), HasSubstr("harvester_url")));
+}
+
+TEST_F(Commands, dev_is_configured_by_its_environment) {
+  const Outcome outcome =
+      Call({"dev", "--listen", "unix:"},
+           {{"HARVESTER_URL", "http://127.0.0.1:1"}, {"HARVESTER_TOKEN", "sesame"}});
+  EXPECT_THAT(outcome.err, Not(HasSubstr("Not configured")));
+  EXPECT_THAT(outcome.err, Not(HasSubstr("sesame")));
+}
+
+// The announced lines are for tools: there is something to talk to.
+TEST_F(Commands, dev_simulate_announces_its_systems_before_it_serves) {
+  const Outcome outcome =
+      Call({"dev", "--simulate", "--listen", "unix:"},
+           {{"HARVESTER_TOKEN", "sesame"}, {"HARVESTER_TOKEN_FILE", "both are wrong"}});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.out, testing::MatchesRegex("harvester_url http://127.0.0.1:[0-9]+\n"
+                                                 "nomad_address http://127.0.0.1:[0-9]+\n"));
+  EXPECT_THAT(outcome.err, HasSubstr("cannot serve"));
+}
+
+// Every thread that is started later inherits the mask.
+TEST_F(Commands, SIGTERM_waits_for_the_thread_that_takes_it_and_SIGPIPE_is_ignored) {
+  Call({"version"});
+  sigset_t mask;
+  pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+  EXPECT_EQ(sigismember(&mask, SIGTERM), 1);
+  struct sigaction pipe {};
+  sigaction(SIGPIPE, nullptr, &pipe);
+  EXPECT_EQ(pipe.sa_handler, SIG_IGN);
+}
+
+}  // namespace
+}  // namespace nomad_harvester::cli

@@ -1,0 +1,311 @@
+// harvester status and harvester gc against the simulated systems: output and exit codes.
+#include <csignal>
+#include <memory>
+#include <sstream>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "nomad_harvester/cli/commands.h"
+#include "nomad_harvester/log/logger.h"
+#include "nomad_harvester/scaling/service.h"
+#include "nomad_harvester/simulator/cluster.h"
+#include "nomad_harvester/simulator/server.h"
+
+#include "cli/captured_output.h"
+#include "gc_command.h"
+#include "nlohmann/json.hpp"
+#include "status_command.h"
+#include "support/fake_clock.h"
+
+namespace nomad_harvester::cli {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::MatchesRegex;
+using testing::StartsWith;
+
+constexpr char kMark[] = "nomad-harvester-autoscaler/scale-in";
+
+// A pool of one VM, and an operator at a terminal beside the plugin.
+class MaintenanceCommands : public testing::Test {
+ protected:
+  MaintenanceCommands() {
+    const auto parsed = ReadSettings(
+        {"harvester_url=http://harvester.invalid", "auth_token=x", "node_group_name=web",
+         "namespace=nomad", "node_class=web", "image=default/ubuntu-24.04", "cpu_request=1",
+         "memory_request=1Gi", "networks=default/vlan100", "node_purge=true"},
+        PolicyUse::kOptional, nullptr, {});
+    EXPECT_TRUE(parsed.ok()) << parsed.status();
+    settings_ = *parsed;
+    scaling::RawTransports transports;
+    transports.harvester = cluster_.HarvesterTransport("operator");
+    transports.nomad = cluster_.NomadTransport("operator");
+    scaling::MaintenanceOptions options;
+    options.clock = &clock_;
+    options.random = runtime::MakeSeededRandom(2);
+    options.executor = &executor_;
+    options.holder = "operator";
+    maintenance_ = std::make_unique<scaling::Maintenance>(
+        options, scaling::MakeClients(std::make_shared<config::PluginConfig>(settings_.plugin),
+                                      std::move(transports), options.random, options.logger));
+  }
+
+  // The plugin brings the pool to `count` and ends.
+  absl::Status Scale(int count) {
+    scaling::ServiceOptions options;
+    options.clock = &clock_;
+    options.random = runtime::MakeSeededRandom(3);
+    options.environment = [](const std::string&) { return std::nullopt; };
+    options.transports = [this](const config::PluginConfig&) {
+      scaling::RawTransports transports;
+      transports.harvester = cluster_.HarvesterTransport("plugin");
+      transports.nomad = cluster_.NomadTransport("plugin");
+      return transports;
+    };
+    options.foreground = options.background = &executor_;
+    options.holder = "plugin";
+    const auto service = scaling::MakeTargetService(std::move(options));
+    EXPECT_TRUE(
+        service->SetConfig({{"harvester_url", "http://harvester.invalid"}, {"auth_token", "x"}})
+            .ok());
+    return service->Scale(
+        work_.context(), {.count = count},
+        {{"node_group_name", "web"},
+         {"namespace", "nomad"},
+         {"node_class", "web"},
+         {"image", "default/ubuntu-24.04"},
+         {"cpu_request", "1"},
+         {"memory_request", "1Gi"},
+         {"networks", "default/vlan100"},
+         {"node_purge", "true"},
+         {"user_data",
+          "#cloud-config\nwrite_files:\n- path: /etc/nomad.d/client.hcl\n  content: "
+          "|\n    name = \"{{vm_name}}\"\n    node_class = \"{{node_class}}\"\n"}});
+  }
+  // The plugin dies once it has begun to drain its only VM. Returns the VM's name.
+  std::string DieDraining(bool for_ever = false) {
+    EXPECT_TRUE(Scale(1).ok());
+    cluster_.HangDrain(cluster_.Nodes().at(0)["ID"], for_ever);
+    cluster_.SetFaultHook([](const simulator::RequestInfo& request) {
+      return request.client == "plugin" && request.resource == "drain"
+                 ? simulator::Fault::ApplyThenDie()
+                 : simulator::Fault::None();
+    });
+    EXPECT_FALSE(Scale(0).ok());
+    cluster_.SetFaultHook(nullptr);
+    clock_.Advance(std::chrono::seconds(30));
+    return cluster_.Vms().at(0)["metadata"]["name"];
+  }
+
+  int Status(const std::string& output = "table") {
+    return ShowStatus(*maintenance_, work_.context(), *settings_.policy, output, Out(), Err());
+  }
+  int Gc(bool dry_run = false) {
+    return CollectGarbage(*maintenance_, work_.context(), settings_, dry_run, Out(), Err());
+  }
+  std::ostream& Out() { return out_ = std::ostringstream(); }
+  std::ostream& Err() { return err_ = std::ostringstream(); }
+
+  support::FakeClock clock_;
+  std::unique_ptr<runtime::Random> random_ = runtime::MakeSeededRandom(1);
+  simulator::Cluster cluster_{clock_, *random_};
+  runtime::InlineExecutor executor_;
+  runtime::CancelSource work_{runtime::Context::Background(clock_)};
+  Settings settings_;
+  std::unique_ptr<scaling::Maintenance> maintenance_;
+  std::ostringstream out_;
+  std::ostringstream err_;
+};
+
+TEST_F(MaintenanceCommands, status_of_a_ready_pool_is_0) {
+  ASSERT_TRUE(Scale(2).ok());
+  EXPECT_EQ(Status(), 0);
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("Ready:      yes\n"), HasSubstr("Count:      2\n")));
+  EXPECT_EQ(Status("json"), 0);
+  EXPECT_EQ(nlohmann::json::parse(out_.str())["count"], 2);
+}
+
+TEST_F(MaintenanceCommands, status_of_a_pool_that_is_not_ready_is_3_and_says_why) {
+  ASSERT_TRUE(Scale(1).ok());
+  const std::string node = cluster_.Nodes().at(0)["ID"];
+  cluster_.HangDrain(node);
+  cluster_.OperatorDrain(node);
+  EXPECT_EQ(Status(), 3);
+  EXPECT_THAT(out_.str(), HasSubstr("Ready:      no: "));
+}
+
+TEST_F(MaintenanceCommands, status_is_1_if_either_system_cannot_be_read) {
+  ASSERT_TRUE(Scale(1).ok());
+  cluster_.SetNomadReachable(false);
+  EXPECT_EQ(Status(), 1);
+  EXPECT_THAT(out_.str(), HasSubstr("no: Nomad cannot be read"));
+  cluster_.SetHarvesterReachable(false);
+  EXPECT_EQ(Status(), 1);
+  EXPECT_THAT(out_.str(), IsEmpty());
+  EXPECT_THAT(err_.str(), HasSubstr("Harvester cannot be read"));
+}
+
+TEST_F(MaintenanceCommands, gc_dry_run_says_what_would_be_done_and_why) {
+  const std::string vm = DieDraining();
+  cluster_.EditAnnotation(vm, kMark, std::nullopt);
+  const int effects = cluster_.EffectCount();
+  EXPECT_EQ(Gc(true), 0);
+  EXPECT_THAT(out_.str(), MatchesRegex("nomad/web: " + vm +
+                                       ": would make its node eligible again: the VM carries no "
+                                       "mark, but node .* was drained for it\n"
+                                       "nomad/web: nothing was changed\n"));
+  EXPECT_THAT(err_.str(), IsEmpty());
+  EXPECT_EQ(cluster_.EffectCount(), effects);
+}
+
+TEST_F(MaintenanceCommands, gc_prints_a_line_for_each_thing_done) {
+  const std::string vm = DieDraining();
+  EXPECT_EQ(Gc(), 0);
+  EXPECT_THAT(out_.str(), HasSubstr("nomad/web: " + vm + ": deleted the VM: node "));
+  EXPECT_THAT(out_.str(), HasSubstr("nomad/web: " + vm + ": purged node "));
+  EXPECT_THAT(out_.str(), testing::EndsWith("nomad/web: clean\n"));
+  EXPECT_THAT(cluster_.Vms(), IsEmpty());
+  EXPECT_EQ(Gc(true), 0);
+  EXPECT_EQ(out_.str(), "nomad/web: nothing to do\n");
+}
+
+TEST_F(MaintenanceCommands, gc_of_one_pool_leaves_the_others_alone_and_of_none_takes_all) {
+  DieDraining();
+  settings_.policy.reset();
+  settings_.pool = "other";
+  EXPECT_EQ(Gc(), 0);
+  EXPECT_EQ(out_.str(), "nothing of pool other was found in namespace nomad\n");
+  EXPECT_EQ(cluster_.Vms().size(), 1U);
+  settings_.pool = "";
+  EXPECT_EQ(Gc(), 0);
+  EXPECT_THAT(cluster_.Vms(), IsEmpty());
+}
+
+TEST_F(MaintenanceCommands, gc_takes_no_lease_for_a_pool_that_does_not_exist) {
+  settings_.pool = "other";
+  EXPECT_EQ(Gc(), 0);
+  EXPECT_THAT(cluster_.Leases(), IsEmpty());
+}
+
+TEST_F(MaintenanceCommands, C11_gc_skips_a_pool_that_a_live_process_holds_and_is_1) {
+  DieDraining();
+  // Renewed again and again by somebody else.
+  const auto renewal = clock_.Every(std::chrono::seconds(1), [&] {
+    nlohmann::json lease = cluster_.Leases().at(0);
+    lease["spec"]["holderIdentity"] = "somebody";
+    lease["spec"]["renewTime"] = base::FormatRfc3339Micros(clock_.WallNow());
+    cluster_.PutObject(lease);
+  });
+  clock_.Advance(std::chrono::seconds(2));
+  EXPECT_EQ(Gc(), 1);
+  EXPECT_THAT(out_.str(), IsEmpty());
+  EXPECT_EQ(err_.str(), "nomad/web: skipped: another process acts on pool nomad/web: somebody\n");
+  EXPECT_EQ(cluster_.Vms().size(), 1U);
+}
+
+TEST_F(MaintenanceCommands, gc_that_was_not_allowed_is_1_and_says_so) {
+  DieDraining();
+  cluster_.Forbid("delete", "virtualmachines");
+  EXPECT_EQ(Gc(), 1);
+  EXPECT_THAT(err_.str(),
+              AllOf(HasSubstr(": could not delete the VM: "), HasSubstr("nomad/web: not done: ")));
+}
+
+TEST_F(MaintenanceCommands, gc_names_what_only_a_policy_can_judge) {
+  cluster_.NeverJoin(1);
+  cluster_.SetFaultHook([](const simulator::RequestInfo& request) {
+    return request.client == "plugin" && request.resource == "virtualmachines" &&
+                   request.verb == "create"
+               ? simulator::Fault::ApplyThenDie()
+               : simulator::Fault::None();
+  });
+  EXPECT_FALSE(Scale(1).ok());
+  cluster_.SetFaultHook(nullptr);
+  clock_.Advance(std::chrono::minutes(20));
+  const auto policy = std::exchange(settings_.policy, std::nullopt);
+  EXPECT_EQ(Gc(), 1);
+  EXPECT_THAT(err_.str(), HasSubstr(": not done: it has not joined Nomad"));
+  EXPECT_THAT(err_.str(), HasSubstr("no policy is known"));
+  settings_.policy = policy;
+  EXPECT_EQ(Gc(), 0) << err_.str();
+  EXPECT_THAT(cluster_.Vms(), IsEmpty());
+}
+
+TEST_F(MaintenanceCommands, gc_that_is_interrupted_is_1_and_gives_its_lease_up) {
+  DieDraining(true);
+  clock_.After(std::chrono::seconds(40), [&] { work_.Cancel(runtime::CancelReason::kShutdown); });
+  EXPECT_EQ(Gc(), 1);
+  EXPECT_THAT(err_.str(), HasSubstr("nomad/web: interrupted"));
+  EXPECT_EQ(cluster_.Leases().at(0)["spec"].value("holderIdentity", ""), "");
+}
+
+// The whole way from arguments to sockets; Main changes signals for the process.
+class WholeCommands : public testing::Test {
+ protected:
+  WholeCommands() {
+    pthread_sigmask(SIG_SETMASK, nullptr, &mask_);
+    EXPECT_TRUE(server_.Start().ok());
+  }
+  ~WholeCommands() override { pthread_sigmask(SIG_SETMASK, &mask_, nullptr); }
+
+  int Call(std::vector<std::string> arguments) {
+    const CapturedOutput captured;
+    const int code = Main(arguments, {{"HARVESTER_URL", server_.harvester_url()},
+                                      {"NOMAD_ADDR", server_.nomad_url()},
+                                      {"HARVESTER_TOKEN", "x"}});
+    out_ = captured.Stdout();
+    err_ = captured.Stderr();
+    return code;
+  }
+
+  sigset_t mask_{};
+  const std::unique_ptr<runtime::Clock> clock_ = runtime::MakeSystemClock();
+  const std::unique_ptr<runtime::Random> random_ = runtime::MakeSeededRandom(1);
+  simulator::Cluster cluster_{*clock_, *random_};
+  simulator::SimulatorServer server_{cluster_, *clock_};
+  std::string out_;
+  std::string err_;
+};
+
+TEST_F(WholeCommands, status_of_an_empty_pool_is_ready) {
+  EXPECT_EQ(Call({"status", "--set", "node_group_name=web", "--set", "node_class=web"}), 0) << err_;
+  EXPECT_THAT(out_, StartsWith("Pool:       default/web\nReady:      yes\n"));
+  EXPECT_EQ(Call({"status", "--output", "json", "--set", "node_group_name=web", "--set",
+                  "node_class=web"}),
+            0);
+  EXPECT_TRUE(nlohmann::json::accept(out_)) << out_;
+}
+
+TEST_F(WholeCommands, gc_of_an_empty_namespace_is_clean) {
+  EXPECT_EQ(Call({"gc", "--set", "namespace=nomad"}), 0) << err_;
+  EXPECT_EQ(out_, "nothing of ours was found in namespace nomad\n");
+  EXPECT_EQ(Call({"gc", "--dry-run"}), 0) << err_;
+}
+
+TEST_F(WholeCommands, usage_errors_are_2_and_nothing_is_printed) {
+  const std::vector<std::vector<std::string>> wrong = {
+      {"status"},
+      {"status", "--output", "xml", "--set", "node_group_name=web", "--set", "node_class=web"},
+      {"status", "--set", "node_group_nam=web"},
+      {"status", "--policy", "x.hcl"},
+      {"gc", "--agent-config", "x.hcl"},
+      {"gc", "--set"},
+      {"gc", "web"}};
+  for (const auto& arguments : wrong) {
+    EXPECT_EQ(Call(arguments), 2) << arguments.back();
+    EXPECT_THAT(out_, IsEmpty()) << arguments.back();
+    EXPECT_FALSE(err_.empty()) << arguments.back();
+  }
+}
+
+TEST_F(WholeCommands, help_names_both_commands) {
+  EXPECT_EQ(Call({"--help"}), 0);
+  EXPECT_THAT(out_, AllOf(HasSubstr("status"), HasSubstr("gc")));
+}
+
+}  // namespace
+}  // namespace nomad_harvester::cli

@@ -1,0 +1,133 @@
+#include "runtime_parts.h"
+
+#include <memory>
+#include <string>
+
+#include "nomad_harvester/log/sinks.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "support/status_matchers.h"
+
+namespace nomad_harvester::cli {
+namespace {
+
+using absl::StatusCode;
+using support::IsOk;
+using support::StatusIs;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+std::vector<std::string> Messages(const log::RecordingSink& sink) {
+  std::vector<std::string> messages;
+  for (const log::Record& record : sink.records()) messages.push_back(record.message);
+  return messages;
+}
+
+TEST(LookUpIn, finds_what_is_there_empty_or_not) {
+  const config::Environment environment = LookUpIn({{"A", "1"}, {"B", ""}});
+  EXPECT_EQ(environment("A"), "1");
+  EXPECT_EQ(environment("B"), "");
+  EXPECT_EQ(environment("C"), std::nullopt);
+  EXPECT_EQ(environment("a"), std::nullopt);
+  EXPECT_EQ(environment(""), std::nullopt);
+}
+
+TEST(LookUpIn, keeps_a_copy) {
+  config::StringMap map = {{"A", "1"}};
+  const config::Environment environment = LookUpIn(map);
+  map["A"] = "2";
+  EXPECT_EQ(environment("A"), "1");
+}
+
+TEST(AdjustableSink, passes_on_what_is_at_least_the_threshold) {
+  const auto inner = std::make_shared<log::RecordingSink>();
+  AdjustableSink sink(inner, log::Level::kInfo);
+  const auto write = [&sink](log::Level level, const std::string& message) {
+    log::Record record;
+    record.level = level;
+    record.message = message;
+    sink.Write(record);
+  };
+  write(log::Level::kDebug, "too low");
+  write(log::Level::kInfo, "info");
+  write(log::Level::kError, "error");
+  sink.SetThreshold(log::Level::kDebug);
+  write(log::Level::kTrace, "still too low");
+  write(log::Level::kDebug, "debug");
+  sink.SetThreshold(log::Level::kError);
+  write(log::Level::kWarn, "too low again");
+  EXPECT_THAT(Messages(*inner), ElementsAre("info", "error", "debug"));
+}
+
+const config::StringMap kConfig = {
+    {"harvester_url", "http://127.0.0.1:1"}, {"auth_token", "sesame"}, {"nomad_token", "sesame"}};
+
+class RuntimePartsTest : public testing::Test {
+ protected:
+  static config::StringMap With(config::StringMap map, const std::string& key,
+                                const std::string& value) {
+    map[key] = value;
+    return map;
+  }
+  const std::shared_ptr<log::RecordingSink> sink_ = std::make_shared<log::RecordingSink>();
+};
+
+TEST_F(RuntimePartsTest, log_level_of_the_configuration_moves_the_threshold_of_every_logger) {
+  RuntimeParts parts(sink_, log::Level::kInfo, {});
+  const log::Logger early = parts.logger().With({{"who", "early"}});
+  const auto service = parts.MakeService();
+  early.Debug("before");
+  ASSERT_THAT(service->SetConfig(With(kConfig, "log_level", "debug")), IsOk());
+  early.Debug("after");
+  early.Trace("too low");
+  ASSERT_THAT(service->SetConfig(With(kConfig, "log_level", "error")), IsOk());
+  early.Warn("quiet again");
+  const auto messages = Messages(*sink_);
+  EXPECT_THAT(messages,
+              AllOf(testing::Contains("after"), Not(testing::Contains("before")),
+                    Not(testing::Contains("too low")), Not(testing::Contains("quiet again"))));
+}
+
+TEST_F(RuntimePartsTest, the_environment_configures_the_service) {
+  RuntimeParts parts(sink_, log::Level::kTrace,
+                     {{"HARVESTER_URL", "http://127.0.0.1:1"}, {"HARVESTER_TOKEN", "sesame"}});
+  const auto service = parts.MakeService();
+  EXPECT_THAT(service->SetConfig({}), IsOk());
+  EXPECT_THAT(sink_->Text(), Not(HasSubstr("sesame")));
+  EXPECT_EQ(parts.Process().environment("HARVESTER_URL"), "http://127.0.0.1:1");
+}
+
+TEST_F(RuntimePartsTest, without_one_the_service_says_what_is_missing) {
+  RuntimeParts parts(sink_, log::Level::kTrace, {});
+  EXPECT_THAT(parts.MakeService()->SetConfig({}),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("harvester_url")));
+}
+
+TEST_F(RuntimePartsTest, a_service_may_end_without_having_been_used_or_stopped) {
+  RuntimeParts parts(sink_, log::Level::kTrace, {});
+  for (int i = 0; i < 3; ++i) {
+    const auto service = parts.MakeService();
+    ASSERT_THAT(service->SetConfig(kConfig), IsOk());
+  }
+}
+
+TEST_F(RuntimePartsTest, the_process_gets_clock_log_and_environment) {
+  RuntimeParts parts(sink_, log::Level::kInfo, {{"A", "1"}});
+  const plugin::ProcessOptions process = parts.Process();
+  EXPECT_EQ(process.clock, &parts.clock());
+  EXPECT_EQ(process.environment("A"), "1");
+  EXPECT_EQ(process.handshake_fd, 1);
+  process.logger.Info("through the process");
+  EXPECT_THAT(Messages(*sink_), ElementsAre("through the process"));
+}
+
+TEST_F(RuntimePartsTest, names_are_random) {
+  RuntimeParts parts(sink_, log::Level::kInfo, {});
+  EXPECT_NE(parts.random()->NextUuid(), parts.random()->NextUuid());
+}
+
+}  // namespace
+}  // namespace nomad_harvester::cli

@@ -1,0 +1,131 @@
+// --set of the commands.
+#include "settings.h"
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/config/option_table.h"
+
+namespace nomad_harvester::cli {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+const std::vector<std::string> kWhole = {"harvester_url=http://h", "node_group_name=web",
+                                         "namespace=nomad", "node_class=web"};
+
+absl::StatusOr<Settings> Read(const std::vector<std::string>& pairs,
+                              PolicyUse use = PolicyUse::kRequired,
+                              const config::StringMap& environment = {}) {
+  return ReadSettings(pairs, use,
+                      [&](const std::string& name) -> std::optional<std::string> {
+                        const auto found = environment.find(name);
+                        return found == environment.end() ? std::nullopt
+                                                          : std::optional(found->second);
+                      },
+                      {});
+}
+
+std::vector<std::string> Problems(const absl::StatusOr<Settings>& settings) {
+  std::istringstream lines(base::Message(settings.status()));
+  std::vector<std::string> problems;
+  for (std::string line; std::getline(lines, line);) problems.push_back(line);
+  return problems;
+}
+
+TEST(Settings, keys_find_their_block_by_the_option_table) {
+  const auto settings = Read(kWhole);
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  EXPECT_EQ(settings->plugin.harvester.url, "http://h");
+  EXPECT_EQ(settings->ns, "nomad");
+  EXPECT_EQ(settings->pool, "web");
+  ASSERT_TRUE(settings->policy.has_value());
+  EXPECT_EQ(settings->policy->node_class, "web");
+}
+
+// Else one of the two could not be given.
+TEST(Settings, no_key_is_in_both_blocks) {
+  for (const config::Option& a : config::OptionTable()) {
+    for (const config::Option& b : config::OptionTable()) {
+      EXPECT_TRUE(&a == &b || a.key != b.key) << a.key;
+    }
+  }
+}
+
+TEST(Settings, every_mistake_is_named_at_once_with_the_nearest_key) {
+  const auto settings = Read({"harvester_ulr=http://h", "node_class=web", "nonsense", "=x",
+                              "node_clas=web", "request_timeout=10", "namespace=a", "namespace=b"});
+  EXPECT_THAT(Problems(settings),
+              ElementsAre("harvester_ulr: unknown key; did you mean harvester_url?",
+                          "--set: expected KEY=VALUE, but number 3 has no \"=\"",
+                          "--set: expected KEY=VALUE, but number 4 has no key",
+                          "node_clas: unknown key; did you mean node_class?",
+                          "namespace: given twice; remove one of them",
+                          StartsWith("harvester_url: required"), StartsWith("request_timeout: "),
+                          StartsWith("node_group_name: required")));
+}
+
+TEST(Settings, what_may_be_a_secret_is_not_quoted) {
+  const auto settings = Read({"hunter2", "auth_token=hunter2", "auth_token_file=hunter2"});
+  EXPECT_FALSE(settings.ok());
+  EXPECT_THAT(base::Message(settings.status()), Not(HasSubstr("hunter2\" has")));
+  EXPECT_THAT(Problems(settings)[0], Not(HasSubstr("hunter2")));
+}
+
+TEST(Settings, a_value_may_hold_equals_signs_commas_and_brackets) {
+  auto pairs = kWhole;
+  pairs.push_back("labels=team=data,environment=test");
+  pairs.push_back("nomad_http-auth=[user:pass=word]");
+  const auto settings = Read(pairs);
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  EXPECT_EQ(settings->policy->labels.at("environment"), "test");
+}
+
+TEST(Settings, the_environment_counts_as_for_the_plugin) {
+  const auto settings = Read(kWhole, PolicyUse::kRequired,
+                             {{"HARVESTER_URL", "http://other"}, {"NOMAD_ADDR", "http://nomad"}});
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  EXPECT_EQ(settings->plugin.harvester.url, "http://other") << "it wins";
+  EXPECT_EQ(settings->plugin.nomad.address, "http://nomad");
+}
+
+TEST(Settings, what_new_vms_are_made_of_may_be_left_out_but_not_be_wrong) {
+  EXPECT_TRUE(Read(kWhole).ok());
+  auto pairs = kWhole;
+  pairs.push_back("cpu_request=1.5");
+  EXPECT_THAT(Problems(Read(pairs)), ElementsAre(StartsWith("cpu_request: ")));
+}
+
+TEST(Settings, a_pool_or_a_namespace_alone_is_no_policy) {
+  const auto pool = Read({"harvester_url=http://h", "node_group_name=web"}, PolicyUse::kOptional);
+  ASSERT_TRUE(pool.ok()) << pool.status();
+  EXPECT_FALSE(pool->policy.has_value());
+  EXPECT_EQ(pool->pool, "web");
+  EXPECT_EQ(pool->ns, "default");
+  const auto all = Read({"harvester_url=http://h", "namespace=nomad"}, PolicyUse::kOptional);
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_EQ(all->pool, "");
+  EXPECT_EQ(all->ns, "nomad");
+  EXPECT_THAT(
+      Problems(Read({"harvester_url=http://h", "node_group_name=Web!"}, PolicyUse::kOptional)),
+      ElementsAre(StartsWith("node_group_name: ")));
+}
+
+TEST(Settings, a_policy_that_is_begun_has_to_be_whole) {
+  EXPECT_THAT(Problems(Read({"harvester_url=http://h", "node_class=web"}, PolicyUse::kOptional)),
+              ElementsAre(StartsWith("node_group_name: required")));
+  EXPECT_THAT(Problems(Read({"harvester_url=http://h", "node_group_name=web", "node_purge=true"},
+                            PolicyUse::kOptional)),
+              ElementsAre(StartsWith("node_class: ")));
+}
+
+}  // namespace
+}  // namespace nomad_harvester::cli

@@ -1,0 +1,88 @@
+#include "simulated_world.h"
+
+#include <memory>
+#include <string>
+
+#include "nomad_harvester/http/curl_transport.h"
+#include "nomad_harvester/kube/client.h"
+#include "nomad_harvester/log/sinks.h"
+#include "nomad_harvester/nomad/client.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "runtime_parts.h"
+#include "support/status_matchers.h"
+
+namespace nomad_harvester::cli {
+namespace {
+
+using support::IsOk;
+using testing::IsEmpty;
+using testing::Key;
+using testing::StartsWith;
+using testing::UnorderedElementsAre;
+
+TEST(Shield, leaves_out_what_leads_to_real_systems) {
+  const config::StringMap shielded = SimulatedWorld::Shield({{"HARVESTER_URL", "https://real"},
+                                                             {"HARVESTER_TOKEN", "t"},
+                                                             {"HARVESTER_KUBECONFIG", "/k"},
+                                                             {"HARVESTER_", "x"},
+                                                             {"NOMAD_ADDR", "https://real"},
+                                                             {"NOMAD_TOKEN", "t"},
+                                                             {"NOMAD_ALLOC_ID", "a"}});
+  EXPECT_THAT(shielded, IsEmpty());
+}
+
+TEST(Shield, keeps_the_variables_of_templates_and_all_others) {
+  const config::StringMap kept = {
+      {"HARVESTER_TEMPLATE_KEY", "v"}, {"PATH", "/bin"},       {"TMPDIR", ""},
+      {"MY_NOMAD_ADDR", "x"},          {"harvester_url", "x"}, {"NOMADIC", "x"}};
+  EXPECT_EQ(SimulatedWorld::Shield(kept), kept);
+}
+
+class SimulatedWorldTest : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_THAT(world_.Start(), IsOk()); }
+  static std::shared_ptr<http::HttpTransport> Transport(const std::string& url) {
+    http::CurlOptions options;
+    options.base_url = url;
+    auto transport = http::MakeCurlTransport(options);
+    EXPECT_THAT(transport, IsOk());
+    return *transport;
+  }
+
+  const std::unique_ptr<runtime::Clock> clock_ = runtime::MakeSystemClock();
+  const runtime::Context context_ = runtime::Context::Background(*clock_);
+  SimulatedWorld world_;
+};
+
+TEST_F(SimulatedWorldTest, the_configuration_leads_to_both_systems) {
+  const config::StringMap config = world_.Config();
+  EXPECT_THAT(config,
+              UnorderedElementsAre(Key("harvester_url"), Key("nomad_address"), Key("auth_token")));
+  EXPECT_EQ(config.at("harvester_url"), world_.harvester_url());
+  EXPECT_EQ(config.at("nomad_address"), world_.nomad_address());
+  EXPECT_THAT(world_.harvester_url(), StartsWith("http://127.0.0.1:"));
+  EXPECT_THAT(world_.nomad_address(), StartsWith("http://127.0.0.1:"));
+  EXPECT_NE(world_.harvester_url(), world_.nomad_address());
+}
+
+TEST_F(SimulatedWorldTest, both_systems_answer) {
+  const kube::KubeClient kube(Transport(world_.harvester_url()));
+  const auto vms = kube.List(context_, kube::kVirtualMachines, "", {});
+  ASSERT_THAT(vms, IsOk());
+  EXPECT_THAT(vms->items, IsEmpty());
+  const nomad::NomadClient nomad(Transport(world_.nomad_address()), {});
+  const auto nodes = nomad.ListNodes(context_);
+  ASSERT_THAT(nodes, IsOk());
+  EXPECT_THAT(nodes->value, IsEmpty());
+}
+
+TEST_F(SimulatedWorldTest, a_service_takes_the_configuration) {
+  RuntimeParts parts(std::make_shared<log::RecordingSink>(), log::Level::kInfo, {});
+  const auto service = parts.MakeService();
+  EXPECT_THAT(service->SetConfig(world_.Config()), IsOk());
+}
+
+}  // namespace
+}  // namespace nomad_harvester::cli

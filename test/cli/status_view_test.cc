@@ -1,0 +1,159 @@
+// What harvester status prints, of states that are hard to bring about.
+#include "status_view.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "nlohmann/json.hpp"
+#include "scaling/world.h"
+
+namespace nomad_harvester::cli {
+namespace {
+
+using scaling::Node;
+using scaling::Vm;
+using scaling::World;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using testing::HasSubstr;
+using testing::Not;
+
+scaling::Inspection Look(World& world) {
+  scaling::Inspection inspection;
+  inspection.snapshot = world.Snapshot();
+  inspection.report = ReportStatus(inspection.snapshot, {});
+  return inspection;
+}
+
+nlohmann::json Json(World& world) { return nlohmann::json::parse(StatusJson(Look(world))); }
+
+TEST(StatusTable, shows_vms_nodes_links_marks_and_what_comes_next) {
+  World world;
+  world.With(Vm("web-b").Joined()).With(Node("web-b", "0123456789abcdef"));
+  world.With(Vm("web-a").Joined().Marked()).With(Node("web-a", "a0000000").Draining("web-a"));
+  world.With(Vm("web-c").Age(minutes(1)));
+  world.With(Node("other", "b1111111").Ineligible());
+  EXPECT_EQ(StatusTable(Look(world)),
+            "Pool:       default/web\n"
+            "Ready:      no: waiting to join Nomad: web-c\n"
+            "Count:      2\n"
+            "Of these:   1 draining, 1 pending, 1 unlinked\n"
+            "Lease:      none yet\n"
+            "\n"
+            "VM     STATE     HARVESTER  LINK    NODE      NODE STATE                   MARK\n"
+            "web-a  draining  Running    linked  a0000000  ready, draining, ineligible  scale-in, "
+            "until 2026-03-01T12:14:00Z\n"
+            "web-b  joined    Running    linked  01234567  ready, eligible              -\n"
+            "web-c  pending   Running    none    -         -                            -\n"
+            "\n"
+            "NODE WITHOUT A VM  NAME   NODE STATE\n"
+            "b1111111           other  ready, ineligible\n"
+            "\n"
+            "VM     NEXT STEP  WHY\n"
+            "web-a  wait       node web-a (a0000000) drains\n"
+            "web-c  wait       it has not joined yet\n");
+}
+
+TEST(StatusTable, shows_the_lease_its_action_and_its_back_off) {
+  World world;
+  scaling::Inspection inspection = Look(world);
+  scaling::LeaseView& lease = inspection.lease;
+  lease.present = true;
+  lease.holder = "host_1_x";
+  lease.live = true;
+  lease.renewed_at = scaling::kNow - seconds(2);
+  lease.record.action = harvester::LeaseAction{
+      .id = "act", .from = 1, .to = 3, .names = {"web-a", "web-b"}, .create = {{"web-b", "act"}}};
+  lease.record.back_off["create"] = {.failures = 2, .retry_at = scaling::kNow + minutes(1)};
+  lease.record.back_off["join"] = {.failures = 1, .retry_at = scaling::kNow - minutes(1)};
+  lease.record.last_event = scaling::kNow - minutes(5);
+  const std::string text = StatusTable(inspection);
+  EXPECT_THAT(text, HasSubstr("Lease:      held by host_1_x, renewed 2s ago\n"));
+  EXPECT_THAT(text, HasSubstr("Action:     act, 1 → 3, unfinished: web-a web-b (to be made)\n"));
+  EXPECT_THAT(text, HasSubstr("Back-off:   create failed 2 times in a row, is tried again at "
+                              "2026-03-01T12:01:00Z\n"));
+  EXPECT_THAT(text, HasSubstr("Back-off:   join failed 1 time in a row, may be tried again\n"));
+  EXPECT_THAT(text, HasSubstr("Last act:   2026-03-01T11:55:00Z\n"));
+  lease.live = false;
+  EXPECT_THAT(StatusTable(inspection), HasSubstr("2s ago: it stands still\n"));
+  lease.problem = "forbidden";
+  EXPECT_THAT(StatusTable(inspection), HasSubstr("Lease:      not used: forbidden\n"));
+}
+
+TEST(StatusTable, says_unknown_where_nomad_cannot_be_read) {
+  World world;
+  world.With(Vm("web-a").Joined()).NomadUnreadable();
+  const std::string text = StatusTable(Look(world));
+  EXPECT_THAT(text, HasSubstr("Nomad cannot be read: no leader"));
+  EXPECT_THAT(text, HasSubstr("unknown"));
+}
+
+TEST(StatusTable, lets_no_control_sequence_through) {
+  World world;
+  Vm vm("web-a");
+  world.With(vm.Joined());
+  world.Raw().vms[0].vm.printable_status = "\x1b[2Jgone\n";
+  const std::string text = StatusTable(Look(world));
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(text, HasSubstr("\\x1b[2Jgone\\n"));
+}
+
+TEST(StatusJson, has_the_documented_members) {
+  World world;
+  world.With(Vm("web-a").Joined().Marked()).With(Node("web-a").Draining("web-a"));
+  const nlohmann::json json = Json(world);
+  for (const char* member :
+       {"namespace", "node_group_name", "time", "ready", "reason", "warning", "count", "counters",
+        "nomad_readable", "lease", "vms", "unlinked_nodes"}) {
+    EXPECT_TRUE(json.contains(member)) << member;
+  }
+  EXPECT_EQ(json["counters"]["draining"], 1);
+  EXPECT_FALSE(json["counters"].contains("drifted")) << "only the plugin's process knows";
+  const nlohmann::json& vm = json["vms"].at(0);
+  EXPECT_EQ(vm["state"], "draining");
+  EXPECT_EQ(vm["counts"], false);
+  EXPECT_EQ(vm["link"], "linked");
+  EXPECT_EQ(vm["node"]["id"], "node-web-a");
+  EXPECT_EQ(vm["node"]["draining"], true);
+  EXPECT_EQ(vm["mark"]["reason"], "scale-in");
+  EXPECT_EQ(vm["mark"]["drain_deadline"], "2026-03-01T12:14:00Z");
+  EXPECT_EQ(vm["mark"]["grace"], "5m0s");
+  EXPECT_EQ(vm["next_step"], "wait");
+  EXPECT_EQ(vm["row"], "marked-waiting");
+}
+
+TEST(StatusJson, a_mark_is_null_an_object_or_unreadable) {
+  World world;
+  world.With(Vm("a").Joined()).With(Node("a"));
+  world.With(Vm("b").Joined().UnreadableMark()).With(Node("b"));
+  world.With(Vm("c").Joined().Marked().NoDrainDeadline()).With(Node("c"));
+  const nlohmann::json json = Json(world);
+  EXPECT_TRUE(json["vms"][0]["mark"].is_null());
+  EXPECT_EQ(json["vms"][1]["mark"], (nlohmann::json{{"readable", false}}));
+  EXPECT_EQ(json["vms"][2]["mark"]["drain_deadline"], "none");
+}
+
+TEST(StatusJson, survives_text_that_is_no_utf8) {
+  World world;
+  world.With(Vm("web-a").Joined());
+  world.Raw().vms[0].vm.printable_status = "\xff";
+  EXPECT_NO_THROW(Json(world));
+}
+
+// S1, S2: the order in which a VM counts as something.
+TEST(VmState, names_what_a_vm_counts_as) {
+  World world;
+  world.With(Vm("broken").Age(minutes(20)));
+  world.With(Vm("created").NoTimeout());
+  world.With(Vm("deleting").Joined().Terminating());
+  world.With(Vm("draining").Joined().Marked()).With(Node("draining").Draining("draining"));
+  world.With(Vm("joined").Joined()).With(Node("joined"));
+  world.With(Vm("lost").Joined());
+  world.With(Vm("pending").Age(minutes(1)));
+  world.With(Vm("stopped").Joined().Stopped()).With(Node("stopped").Down());
+  world.With(Vm("stranger").Joined().Stranger());
+  for (const nlohmann::json& vm : Json(world)["vms"]) EXPECT_EQ(vm["state"], vm["name"]);
+}
+
+}  // namespace
+}  // namespace nomad_harvester::cli
