@@ -2,7 +2,8 @@
 // client and the Nomad Autoscaler's own client code.
 //
 // Environment: HARVESTER_BINARY, the executable; HARVESTER_FAKE_PLUGIN, the same process around a
-// scripted target service (test/plugin/fake_plugin_main.cc). Neither may be missing.
+// scripted target service (test/plugin/fake_plugin_main.cc); HARVESTER_SIMULATOR, the simulated
+// cluster on sockets (test/simulator/serve_main.cc). None may be missing.
 package contract
 
 import (
@@ -14,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-var realPlugin, fakePlugin string
+var realPlugin, fakePlugin, simulator string
 
 func TestMain(m *testing.M) {
 	if os.Getenv(hostModeVariable) != "" {
@@ -22,6 +23,7 @@ func TestMain(m *testing.M) {
 	}
 	realPlugin = requireExecutable("HARVESTER_BINARY")
 	fakePlugin = requireExecutable("HARVESTER_FAKE_PLUGIN")
+	simulator = requireExecutable("HARVESTER_SIMULATOR")
 	// Plugins whose host was killed become our children: their exit code can be read.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		fail("cannot become a subreaper: %v", err)

@@ -3,6 +3,7 @@ package e2e
 import (
 	"errors"
 	"fmt"
+	"math/rand"
 	"net/http"
 	"slices"
 	"strings"
@@ -14,7 +15,18 @@ import (
 )
 
 func TestAPoolGrowsAndShrinksWithItsPolicy(t *testing.T) {
+	growAndShrink(t, harness.Start(t))
+}
+
+// The release before it: ABORTED is an error to it like any other.
+func TestAPoolGrowsAndShrinksUnderAgent046(t *testing.T) {
 	s := harness.Start(t)
+	s.AgentPart = "agent046"
+	growAndShrink(t, s)
+}
+
+func growAndShrink(t *testing.T, s *harness.Stack) {
+	t.Helper()
 	agent := s.StartAgent(t)
 
 	t.Log("from nothing to three")
@@ -63,6 +75,56 @@ func TestAScaleInSurvivesTheDeathOfPluginAndAgent(t *testing.T) {
 	s.AwaitSettled(t, 4*time.Minute, 1)
 	departures.check(t, 2)
 	checkRequests(t, s)
+}
+
+// Four changes of the count. In each, plugin and agent are killed at a random
+// moment, and the systems that they rely on fail in turn.
+func TestEveryChangeSurvivesKillsAndRestartsOfNomadAndTheAPIServer(t *testing.T) {
+	s := harness.Start(t)
+	agent := s.StartAgent(t)
+	seed := time.Now().UnixNano()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewSource(seed))
+	departures := watchDepartures(s)
+	gone := 0
+	for i, change := range []struct {
+		count    int
+		restarts []*harness.Process
+	}{
+		{3, nil},
+		{1, []*harness.Process{s.NomadServer}},
+		{3, []*harness.Process{s.APIServer}},
+		{0, []*harness.Process{s.APIServer, s.NomadServer}},
+	} {
+		before := len(s.VMs(t))
+		t.Logf("from %d to %d", before, change.count)
+		s.Metrics.Want(change.count)
+		harness.Eventually(t, time.Minute, "the change has begun", func() error { return begun(s, before, change.count) })
+		time.Sleep(time.Duration(random.Int63n(int64(6 * time.Second)))) // the moment of the kill
+		agent.KillBoth(t)
+		for _, server := range change.restarts {
+			server.Restart(t)
+		}
+		agent = s.StartAgent(t)
+		s.AwaitSettled(t, 5*time.Minute, change.count)
+		if i == 0 {
+			deploy(t, s)
+		}
+		gone += max(0, before-change.count)
+	}
+	departures.check(t, gone)
+}
+
+// begun returns nil once there are more VMs than before, or a node drains.
+func begun(s *harness.Stack, before, wanted int) error {
+	if wanted < before {
+		return draining(s)
+	}
+	vms, err := s.Kube.List(harness.VirtualMachines, harness.Namespace, "")
+	if err == nil && len(vms) == before {
+		err = errors.New("no VM is new")
+	}
+	return err
 }
 
 // deploy puts work on three nodes and waits until all of it runs.
@@ -154,6 +216,9 @@ func watchDepartures(s *harness.Stack) *departures {
 // examine tells what speaks against the removal of a VM now.
 func (d *departures) examine(name string) error {
 	vm, err := d.stack.Kube.Get(harness.VirtualMachines, harness.Namespace, name)
+	if refused := new(harness.APIError); err != nil && !errors.As(err, &refused) {
+		return nil // there is no API server, so nothing is removed
+	}
 	if err != nil {
 		return err
 	}

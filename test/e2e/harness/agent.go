@@ -74,7 +74,7 @@ func (s *Stack) StartAgent(t testing.TB) *Agent {
 	overlay := filepath.Join(dir, "overlay.hcl")
 	check(t, overlay, os.WriteFile(overlay, fmt.Appendf(nil, agentOverlay, freePort(t, loopback)), 0o600))
 
-	cmd := exec.Command(part(t, "agent", "nomad-autoscaler"), "agent", "-config", config, "-config", overlay)
+	cmd := exec.Command(part(t, s.AgentPart, "nomad-autoscaler"), "agent", "-config", config, "-config", overlay)
 	// Nothing of this shell's: a HARVESTER_TOKEN, say, would win.
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + temporary, "NOMAD_TOKEN=" + s.PluginNomadToken}
 	agent := &Agent{Process: start(t, s.Dir, "nomad-autoscaler", cmd), dir: dir}

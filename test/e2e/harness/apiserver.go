@@ -23,8 +23,8 @@ rules:
   - level: None
 `
 
-// startAPIServer runs the Kubernetes API with RBAC and returns its administrator.
-func startAPIServer(t testing.TB, dir, etcd string, certificates *Certificates) *Kube {
+// startAPIServer runs the Kubernetes API with RBAC and returns its administrator and the server.
+func startAPIServer(t testing.TB, dir, etcd string, certificates *Certificates) (*Kube, *Process) {
 	t.Helper()
 	file := func(name, content string) string {
 		path := filepath.Join(dir, name)
@@ -55,7 +55,7 @@ func startAPIServer(t testing.TB, dir, etcd string, certificates *Certificates) 
 	Eventually(t, 2*time.Minute, "the API server is ready", func() error {
 		return answersOK(process, client, url+"/readyz")
 	})
-	return &Kube{URL: url, Token: adminToken, HTTP: client}
+	return &Kube{URL: url, Token: adminToken, HTTP: client}, process
 }
 
 // startControllerManager runs the two controllers that the world needs: the

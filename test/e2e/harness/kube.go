@@ -30,7 +30,6 @@ var (
 	Images          = Resource{"harvesterhci.io", "v1beta1", "virtualmachineimages"}
 	Claims          = Resource{"", "v1", "persistentvolumeclaims"}
 	Secrets         = Resource{"", "v1", "secrets"}
-	Events          = Resource{"", "v1", "events"}
 	Leases          = Resource{"coordination.k8s.io", "v1", "leases"}
 )
 

@@ -53,8 +53,8 @@ consul {
 }
 `
 
-// startNomad runs a server with ACLs and returns its administrator.
-func startNomad(t testing.TB, dir string) *Nomad {
+// startNomad runs a server with ACLs and returns its administrator and the server.
+func startNomad(t testing.TB, dir string) (*Nomad, *Process) {
 	t.Helper()
 	http_, rpc := freePort(t, loopback), freePort(t, loopback)
 	config := filepath.Join(dir, "nomad-server.hcl")
@@ -70,7 +70,7 @@ func startNomad(t testing.TB, dir string) *Nomad {
 		n.Token = token.Str("SecretID")
 		return err
 	})
-	return n
+	return n, process
 }
 
 // Request sends a request and returns status, header and body.

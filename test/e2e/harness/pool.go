@@ -77,18 +77,6 @@ func (s *Stack) AwaitSettled(t testing.TB, limit time.Duration, count int) {
 	Always(t, 5*time.Second, what, settled)
 }
 
-// Story returns the reasons of the Events on virtual machines, and how many each has.
-func (s *Stack) Story(t testing.TB) map[string]int {
-	t.Helper()
-	story := map[string]int{}
-	for _, event := range must[[]Object](t, "events")(s.Kube.List(Events, Namespace, "")) {
-		if event.Str("involvedObject", "kind") == "VirtualMachine" {
-			story[event.Str("reason")]++
-		}
-	}
-	return story
-}
-
 // LeaseHolders returns who holds the Leases of the namespace.
 func (s *Stack) LeaseHolders(t testing.TB) []string {
 	t.Helper()

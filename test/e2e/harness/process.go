@@ -35,6 +35,17 @@ func start(t testing.TB, dir, name string, cmd *exec.Cmd) *Process {
 	return p
 }
 
+// Restart ends a program of start as a power cut does and runs it anew with the
+// same arguments; it does not wait until the program answers.
+func (p *Process) Restart(t testing.TB) {
+	t.Helper()
+	p.Kill()
+	again := exec.Command(p.cmd.Path, p.cmd.Args[1:]...)
+	again.Env = p.cmd.Env
+	next := must[*Process](t, "restart "+p.Name)(launch(filepath.Dir(p.Log), p.Name, again))
+	p.cmd, p.done = next.cmd, next.done
+}
+
 // launch runs a program in a process group of its own.
 func launch(dir, name string, cmd *exec.Cmd) (*Process, error) {
 	p := &Process{Name: name, Log: filepath.Join(dir, name+".log"), cmd: cmd, done: make(chan struct{})}

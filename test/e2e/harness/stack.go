@@ -29,10 +29,16 @@ type Stack struct {
 	FrontDoor    *FrontDoor
 	Metrics      *Metrics
 
+	// What a test may restart.
+	APIServer, NomadServer *Process
+
 	// PluginKube is the API as the plugin may use it.
 	PluginKube       *Kube
 	PluginTokenFile  string
 	PluginNomadToken string
+
+	// AgentPart is the real part that StartAgent runs.
+	AgentPart string
 
 	etcd string
 }
@@ -45,10 +51,10 @@ func Start(t testing.TB) *Stack {
 	}
 	began := time.Now()
 	dir := temporaryDir(t)
-	s := &Stack{Dir: dir, Certificates: newCertificates(t, dir)}
+	s := &Stack{AgentPart: "agent", Dir: dir, Certificates: newCertificates(t, dir)}
 	s.etcd = startEtcd(t, dir)
-	s.Nomad = startNomad(t, dir)
-	s.Kube = startAPIServer(t, dir, s.etcd, s.Certificates)
+	s.Nomad, s.NomadServer = startNomad(t, dir)
+	s.Kube, s.APIServer = startAPIServer(t, dir, s.etcd, s.Certificates)
 	applyDefinitions(t, s.Kube)
 	startControllerManager(t, dir, s.Kube, s.Certificates)
 	for _, file := range []string{testdata("harvester-objects.yaml"), filepath.Join(Root, "examples", "rbac.yaml")} {

@@ -1,0 +1,365 @@
+package contract
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	goplugin "github.com/hashicorp/go-plugin"
+	"github.com/hashicorp/nomad-autoscaler/plugins/target"
+	"github.com/hashicorp/nomad-autoscaler/sdk"
+)
+
+// The executable, killed with SIGKILL at random moments of scale-outs and scale-ins, against the
+// simulated cluster on a socket. A new process has nothing but Status, as under the agent.
+//
+// HARVESTER_KILLS: how many (200); HARVESTER_KILL_SEED: what decides the moments.
+
+const (
+	simulatedPools = 50
+	// A dead process' Lease is waited for 20 s, a scale-out or scale-in takes a few more.
+	convergence = 3 * time.Minute
+)
+
+func TestC10_two_hundred_kills_leave_nothing_behind(t *testing.T) {
+	kills := environmentNumber(t, "HARVESTER_KILLS", 200)
+	seed := int64(environmentNumber(t, "HARVESTER_KILL_SEED", int(time.Now().UnixNano()%1_000_000)))
+	t.Logf("HARVESTER_KILL_SEED=%d", seed)
+	var done, inScale atomic.Int32
+	var pools sync.WaitGroup
+	for i := range simulatedPools {
+		share := kills / simulatedPools
+		if i < kills%simulatedPools {
+			share++
+		}
+		pools.Add(1)
+		go func() {
+			defer pools.Done()
+			pool := &killedPool{random: rand.New(rand.NewSource(seed + int64(i)))}
+			if err := pool.run(share, &done, &inScale); err != nil {
+				t.Errorf("pool %d: %v\n%s", i, err, pool.story())
+			}
+		}()
+	}
+	pools.Wait()
+	t.Logf("%d kills, %d of them while a Scale was open", done.Load(), inScale.Load())
+	if int(done.Load()) != kills && !t.Failed() {
+		t.Errorf("%d kills, want %d", done.Load(), kills)
+	}
+	if inScale.Load() == 0 {
+		t.Error("no kill met an open Scale")
+	}
+}
+
+func environmentNumber(t *testing.T, name string, otherwise int) int {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	number, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return number
+}
+
+// One simulated cluster with one pool, and the process that scales it now.
+type killedPool struct {
+	random    *rand.Rand
+	simulator *exec.Cmd
+	stdin     io.Closer
+	harvester string
+	nomad     string
+	tmp       string
+	logs      lockedBuffer
+	events    []string
+}
+
+func (p *killedPool) say(format string, args ...any) {
+	p.events = append(p.events, time.Now().Format("15:04:05.000 ")+fmt.Sprintf(format, args...))
+}
+
+func (p *killedPool) story() string {
+	return strings.Join(p.events, "\n") + "\n--- the plugins\n" + p.logs.String()
+}
+
+func (p *killedPool) run(kills int, done, inScale *atomic.Int32) error {
+	if err := p.startSimulator(); err != nil {
+		return err
+	}
+	defer p.stopSimulator()
+	if err := p.runJob(); err != nil {
+		return err
+	}
+	count := int64(0)
+	for range kills {
+		wanted := (count + 1 + p.random.Int63n(4)) % 5
+		open, err := p.killInScale(wanted)
+		if err != nil {
+			return err
+		}
+		done.Add(1)
+		if open {
+			inScale.Add(1)
+		}
+		if count, err = p.converge(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Scales, and kills the process within a second and a half of the call.
+func (p *killedPool) killInScale(wanted int64) (open bool, err error) {
+	client, plugin, err := p.startPlugin()
+	if err != nil {
+		return false, err
+	}
+	p.say("Scale to %d", wanted)
+	result := make(chan error, 1)
+	go func() {
+		result <- plugin.Scale(sdk.ScalingAction{Count: wanted, Reason: "kill test"}, p.policy())
+	}()
+	moment := time.Duration(p.random.Int63n(int64(1500 * time.Millisecond)))
+	select {
+	case err := <-result:
+		p.say("it ended by itself: %v", err)
+	case <-time.After(moment):
+		open = true
+	}
+	p.say("kill after %v", moment)
+	if err := p.kill(client); err != nil {
+		return open, err
+	}
+	if open {
+		<-result
+	}
+	return open, nil
+}
+
+func (p *killedPool) kill(client *goplugin.Client) error {
+	process, err := os.FindProcess(client.ReattachConfig().Pid)
+	if err != nil {
+		return err
+	}
+	if err := process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	// Reaps it, and ends what go-plugin runs for it.
+	client.Kill()
+	return nil
+}
+
+// A new process: Status alone, until it is ready. Then nothing of ours may be left.
+func (p *killedPool) converge() (int64, error) {
+	client, plugin, err := p.startPlugin()
+	if err != nil {
+		return 0, err
+	}
+	defer client.Kill()
+	until := time.Now().Add(convergence)
+	for {
+		status, err := plugin.Status(p.policy())
+		if err != nil {
+			return 0, fmt.Errorf("Status: %w", err)
+		}
+		var left []string
+		if status.Ready {
+			if left, err = p.leftovers(status.Count); err != nil {
+				return 0, err
+			}
+			if len(left) == 0 {
+				p.say("ready with %d", status.Count)
+				return status.Count, nil
+			}
+		}
+		if time.Now().After(until) {
+			return 0, fmt.Errorf("it does not come to rest: ready %v, left %v", status.Ready, left)
+		}
+		time.Sleep(500 * time.Millisecond) // the agent's tick
+	}
+}
+
+func (p *killedPool) policy() map[string]string {
+	return completePolicy("networks", "default/vlan10", "namespace", "nomad", "image",
+		"default/ubuntu-24.04", "node_purge", "true", "node_drain_deadline", "20s", "user_data",
+		"#cloud-config\nwrite_files:\n- path: /etc/nomad.d/client.hcl\n  content: |\n"+
+			"    name = \"{{vm_name}}\"\n    node_class = \"{{node_class}}\"\n")
+}
+
+func (p *killedPool) startPlugin() (*goplugin.Client, target.Target, error) {
+	config := clientConfig(realPlugin)
+	config.Cmd.Env = []string{"TMPDIR=" + p.tmp}
+	config.SkipHostEnv = true
+	config.Logger = hclog.New(&hclog.LoggerOptions{Level: hclog.Info, Output: &p.logs})
+	client := goplugin.NewClient(config)
+	rpc, err := client.Client()
+	if err != nil {
+		client.Kill()
+		return nil, nil, fmt.Errorf("launch: %w", err)
+	}
+	raw, err := rpc.Dispense(sdk.PluginTypeTarget)
+	if err != nil {
+		client.Kill()
+		return nil, nil, err
+	}
+	plugin := raw.(target.Target)
+	if err := plugin.SetConfig(map[string]string{
+		"harvester_url": p.harvester, "nomad_address": p.nomad, "auth_token": "any",
+	}); err != nil {
+		client.Kill()
+		return nil, nil, fmt.Errorf("SetConfig: %w", err)
+	}
+	return client, plugin, nil
+}
+
+func (p *killedPool) startSimulator() error {
+	var err error
+	if p.tmp, err = os.MkdirTemp("", "kill"); err != nil {
+		return err
+	}
+	p.simulator = exec.Command(simulator, "--fast")
+	stdin, err := p.simulator.StdinPipe()
+	if err != nil {
+		return err
+	}
+	p.stdin = stdin
+	stdout, err := p.simulator.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := p.simulator.Start(); err != nil {
+		return err
+	}
+	lines := bufio.NewScanner(stdout)
+	for _, url := range []*string{&p.harvester, &p.nomad} {
+		if !lines.Scan() {
+			return fmt.Errorf("the simulator said nothing: %v", lines.Err())
+		}
+		*url = lines.Text()
+	}
+	return nil
+}
+
+func (p *killedPool) stopSimulator() {
+	p.stdin.Close()
+	p.simulator.Wait()
+	os.RemoveAll(p.tmp)
+}
+
+// Work for every node: drains have something to move, or to wait for.
+func (p *killedPool) runJob() error {
+	job := `{"Job":{"ID":"web","Name":"web","Type":"service","Datacenters":["dc1"],"TaskGroups":[` +
+		`{"Name":"web","Count":4,"Tasks":[{"Name":"web","Driver":"raw_exec","Config":{"command":"sleep"},` +
+		`"Resources":{"CPU":10,"MemoryMB":10}}]}]}}`
+	request, err := http.NewRequest(http.MethodPut, p.nomad+"/v1/jobs", strings.NewReader(job))
+	if err != nil {
+		return err
+	}
+	reply, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer reply.Body.Close()
+	if reply.StatusCode != http.StatusOK {
+		body, _ := io.ReadAll(reply.Body)
+		return fmt.Errorf("the job was refused: %s %s", reply.Status, body)
+	}
+	return nil
+}
+
+type simulatedObject struct {
+	Metadata struct {
+		Name              string
+		Annotations       map[string]string
+		DeletionTimestamp string
+	}
+}
+
+func (p *killedPool) list(path string) ([]simulatedObject, error) {
+	var list struct{ Items []simulatedObject }
+	err := get(p.harvester+path, &list)
+	return list.Items, err
+}
+
+// What is there that should not: I4 and I5 of ARCHITECTURE.md, seen from outside.
+func (p *killedPool) leftovers(count int64) ([]string, error) {
+	vms, err := p.list("/apis/kubevirt.io/v1/namespaces/nomad/virtualmachines")
+	if err != nil {
+		return nil, err
+	}
+	var left []string
+	standing := map[string]bool{}
+	for _, vm := range vms {
+		standing[vm.Metadata.Name] = true
+		if _, marked := vm.Metadata.Annotations["nomad-harvester-autoscaler/scale-in"]; marked {
+			left = append(left, "mark of "+vm.Metadata.Name)
+		}
+		if vm.Metadata.DeletionTimestamp != "" {
+			left = append(left, "terminating "+vm.Metadata.Name)
+		}
+	}
+	if int64(len(vms)) != count {
+		left = append(left, fmt.Sprintf("%d VMs, count %d", len(vms), count))
+	}
+	for path, cut := range map[string]string{
+		"/api/v1/namespaces/nomad/persistentvolumeclaims": "-disk-",
+		"/api/v1/namespaces/nomad/secrets":                "-cloudinit",
+	} {
+		objects, err := p.list(path)
+		if err != nil {
+			return nil, err
+		}
+		for _, object := range objects {
+			vm, _, ours := strings.Cut(object.Metadata.Name, cut)
+			if ours && !standing[vm] {
+				left = append(left, object.Metadata.Name)
+			}
+		}
+	}
+	var nodes []struct {
+		Name                  string
+		Drain                 bool
+		SchedulingEligibility string
+	}
+	if err := get(p.nomad+"/v1/nodes", &nodes); err != nil {
+		return nil, err
+	}
+	for _, node := range nodes {
+		if node.Drain || (standing[node.Name] && node.SchedulingEligibility != "eligible") {
+			left = append(left, "drain of node "+node.Name)
+		}
+	}
+	return left, nil
+}
+
+func get(url string, into any) error {
+	reply, err := http.Get(url)
+	if err != nil {
+		return err
+	}
+	defer reply.Body.Close()
+	body, err := io.ReadAll(reply.Body)
+	if err != nil {
+		return err
+	}
+	if reply.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", url, reply.Status)
+	}
+	return json.NewDecoder(bytes.NewReader(body)).Decode(into)
+}

@@ -1,0 +1,69 @@
+package fidelity
+
+import (
+	"bufio"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// The simulator is held against the real servers: the same questions, the answers they gave.
+// HARVESTER_SIMULATOR names the program (test/simulator/serve_main.cc).
+func TestTheSimulatorAnswersAsTheRealServersDo(t *testing.T) {
+	target := Target{Namespace: "nomad", HTTP: &http.Client{Timeout: time.Minute}, RunsJobs: true}
+	serve(t, &target.KubeURL, &target.NomadURL)
+	answers, err := AskAll(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, err := ReadAnswers(filepath.Join("..", "testdata", "real-answers.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, difference := range Differences(known, answers, false) {
+		t.Error(difference)
+	}
+	// What it has no notion of: rights, and a history that can be compacted.
+	const unasked = 5
+	if want := len(known) - unasked; len(answers) != want {
+		t.Errorf("%d answers, want %d", len(answers), want)
+	}
+}
+
+// serve runs the simulator until the test's end.
+func serve(t *testing.T, urls ...*string) {
+	t.Helper()
+	program := os.Getenv("HARVESTER_SIMULATOR")
+	if program == "" {
+		t.Fatal("HARVESTER_SIMULATOR is not set: it names the simulator's program")
+	}
+	cmd := exec.Command(program)
+	cmd.Stderr = os.Stderr
+	input, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	output, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		input.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the simulator ended with %v", err)
+		}
+	})
+	lines := bufio.NewScanner(output)
+	for _, url := range urls {
+		if !lines.Scan() {
+			t.Fatalf("the simulator said nothing: %v", lines.Err())
+		}
+		*url = lines.Text()
+	}
+}
