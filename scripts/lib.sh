@@ -5,6 +5,8 @@ shopt -s inherit_errexit
 
 # shellcheck disable=SC2034  # used by the scripts that source this file
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# shellcheck disable=SC2034
+cache=${NOMAD_HARVESTER_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/nomad-harvester}
 name=$(basename "$0")
 
 say() { echo "$name: $*" >&2; }
@@ -43,7 +45,7 @@ packages_of() {
       echo util-linux                 # setarch, for ThreadSanitizer
       ;;
     static)
-      echo dpkg-dev                   # to unpack Debian's source of curl
+      echo dpkg-dev                   # to unpack Debian's sources of curl and cpp-httplib
       ;;
     lint)
       echo clang-14 clang-format-14 clang-tidy-14  # one version for everybody
@@ -75,6 +77,31 @@ need_packages() {
   as_root apt-get update -qq >&2
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
     "${missing[@]}" >&2
+}
+
+# debian_source PACKAGE VERSION DIR: Debian's source package, unpacked as DIR/source. With a list of
+# packages of its own below DIR: the machine's stays as it is.
+debian_source() {
+  local package=$1 version=$2 dir=$3 file
+  mkdir -p "$dir/lists/partial" "$dir/sources.d"
+  for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list; do
+    [[ -e $file ]] || continue
+    sed -n 's/^deb \(.*\)/deb-src \1/p' "$file"
+  done >"$dir/sources.list"
+  for file in /etc/apt/sources.list.d/*.sources; do
+    [[ -e $file ]] || continue
+    sed 's/^Types:.*/Types: deb-src/' "$file" >"$dir/sources.d/$(basename "$file")"
+  done
+  local apt_options=(-o "Dir::Etc::sourcelist=$dir/sources.list"
+    -o "Dir::Etc::sourceparts=$dir/sources.d" -o "Dir::State::lists=$dir/lists"
+    -o "APT::Sandbox::User=$(id -un)")
+  (
+    cd "$dir"
+    apt-get "${apt_options[@]}" update -qq
+    apt-get "${apt_options[@]}" source -qq --download-only "$package=$version" ||
+      apt-get "${apt_options[@]}" source -qq --download-only "$package"
+    dpkg-source --no-check -x ./*.dsc source >/dev/null
+  )
 }
 
 jobs_count() { nproc; }
