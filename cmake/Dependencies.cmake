@@ -1,13 +1,11 @@
-# What the project links, from Debian 12's packages. scripts/dependencies names each package with
-# the reason why it is there.
+# What the project links, from Debian 12's packages. scripts/lib.sh names each package with the
+# reason why it is there.
 
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
 find_package(absl REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
-if(NOMAD_HARVESTER_BUILD_TESTS)
-  find_package(GTest REQUIRED)
-endif()
+find_package(GTest REQUIRED)
 
 # The static build brings a libcurl of its own (HTTP only, with c-ares): scripts/build passes its
 # package in CURL_DIR.

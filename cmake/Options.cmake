@@ -1,7 +1,7 @@
 # Compiler options of the project. They live on one INTERFACE target, so that generated code and
 # third-party headers stay out of them.
 
-option(NOMAD_HARVESTER_BUILD_TESTS "Build the unit and scenario tests" ON)
+option(NOMAD_HARVESTER_BUILD_TESTS "Build the tests together with everything else" ON)
 option(NOMAD_HARVESTER_WITH_GRPC "Build the plugin module and the executable (they need gRPC)" ON)
 option(NOMAD_HARVESTER_WERROR "Treat warnings as errors" ON)
 option(NOMAD_HARVESTER_STATIC "Link one fully static executable" OFF)

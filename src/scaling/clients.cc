@@ -41,13 +41,17 @@ nomad::ConnectionOptions NomadOptions(const config::NomadSettings& settings) {
 }
 
 template <typename Connection>
-absl::StatusOr<std::shared_ptr<http::HttpTransport>> Connect(absl::StatusOr<Connection> connection,
+absl::StatusOr<std::shared_ptr<http::HttpTransport>> Connect(const char* system,
+                                                             absl::StatusOr<Connection> connection,
                                                              const http::TokenHeader& header,
                                                              std::vector<std::string>* warnings) {
   NH_RETURN_IF_ERROR(connection);
   warnings->insert(warnings->end(), connection->warnings.begin(), connection->warnings.end());
-  NH_ASSIGN_OR_RETURN(std::shared_ptr<http::HttpTransport> transport,
-                      http::MakeCurlTransport(connection->curl));
+  absl::StatusOr<std::shared_ptr<http::HttpTransport>> made =
+      http::MakeCurlTransport(connection->curl);
+  // Certificates, for the most part, which both systems have.
+  if (!made.ok()) return base::Annotate(made.status(), system);
+  std::shared_ptr<http::HttpTransport> transport = *std::move(made);
   if (connection->token == nullptr) return transport;
   return http::WithToken(std::move(transport), connection->token, header);
 }
@@ -62,9 +66,9 @@ http::RetryOptions MakeRetryOptions(const config::PluginConfig& config) {
 
 absl::StatusOr<RawTransports> MakeCurlTransports(const config::PluginConfig& config) {
   RawTransports transports;
-  auto harvester = Connect(kube::ResolveConnection(KubeOptions(config.harvester)),
+  auto harvester = Connect("Harvester", kube::ResolveConnection(KubeOptions(config.harvester)),
                            {.name = "Authorization", .prefix = "Bearer "}, &transports.warnings);
-  auto nomad = Connect(nomad::ResolveConnection(NomadOptions(config.nomad)),
+  auto nomad = Connect("Nomad", nomad::ResolveConnection(NomadOptions(config.nomad)),
                        nomad::NomadTokenHeader(), &transports.warnings);
   std::string problems;
   for (const absl::Status& status : {harvester.status(), nomad.status()}) {

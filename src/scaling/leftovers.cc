@@ -64,6 +64,12 @@ class Sweep {
     return gone_[vm] = gone;
   }
 
+  // What an ordinary removal leaves is on its way already: Harvester and the garbage collector are
+  // merely slower.
+  log::Level LevelFor(const std::string& vm) const {
+    return scope_.deleted.contains(vm) ? log::Level::kDebug : log::Level::kInfo;
+  }
+
   void HandleClaim(const Claim& claim) {
     const std::optional<std::string> vm = VmOfClaim(claim);
     if (!vm.has_value() || used_claims_.contains(claim.name)) return;
@@ -71,8 +77,8 @@ class Sweep {
     result_.unfinished.insert(*vm);
     if (claim.terminating) return;
     Do(Deed::Kind::kDeleteClaim, *vm, claim.name, [&] {
-      tools_.logger.Info("Deleting a volume that was left behind",
-                         {{"vm", *vm}, {"pvc", claim.name}});
+      tools_.logger.Log(LevelFor(*vm), "Deleting a volume that was left behind",
+                        {{"vm", *vm}, {"pvc", claim.name}});
       return Count(tools_.vms.DeleteClaim(context_, claim));
     });
   }
@@ -97,8 +103,8 @@ class Sweep {
     if (!garbage || !IsGone(vm)) return;
     result_.unfinished.insert(vm);
     Do(Deed::Kind::kDeleteSecret, vm, secret.name, [&] {
-      tools_.logger.Info("Deleting a Secret that was left behind",
-                         {{"vm", vm}, {"secret", secret.name}});
+      tools_.logger.Log(LevelFor(vm), "Deleting a Secret that was left behind",
+                        {{"vm", vm}, {"secret", secret.name}});
       return Count(tools_.vms.DeleteSecret(context_, secret));
     });
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <utility>
 
 #include "nomad_harvester/nodepool/drain.h"
@@ -304,6 +305,18 @@ Step NextStepOfGoneVm(const nomad::Node& node, const PoolSnapshot& snapshot) {
                     &node);
   }
   return MakeStep(StepKind::kNothing, Row::kGoneNothing, "the VM is gone");
+}
+
+std::vector<const Node*> NodesToPurge(const PoolSnapshot& snapshot) {
+  std::set<std::string> uids;
+  for (const VmView& view : snapshot.vms) uids.insert(view.vm.uid);
+  std::vector<const Node*> nodes;
+  for (const Node& node : snapshot.nodes) {
+    const auto mark = nodepool::ParseDrainMark(node);
+    if (!mark.has_value() || uids.contains(mark->vm_uid)) continue;
+    if (NextStepOfGoneVm(node, snapshot).kind == StepKind::kPurge) nodes.push_back(&node);
+  }
+  return nodes;
 }
 
 bool IsRepair(StepKind kind) {

@@ -1,8 +1,5 @@
 // What the loop would do, without doing it.
 
-#include <set>
-#include <string>
-
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/nodepool/drain.h"
 
@@ -23,13 +20,10 @@ absl::Status PoolLoop::Foresee(const runtime::Context& context) {
     if (work.step.kind == StepKind::kNothing || waits_to_join) continue;
     tools_.Tell({.vm = view.vm.name, .step = work.step});
   }
-  std::set<std::string> uids;
-  for (const VmView& view : snapshot.vms) uids.insert(view.vm.uid);
-  for (const nomad::Node& node : snapshot.nodes) {
-    const auto mark = nodepool::ParseDrainMark(node);
-    if (!mark.has_value() || uids.contains(mark->vm_uid)) continue;
-    if (NextStepOfGoneVm(node, snapshot).kind != StepKind::kPurge) continue;
-    tools_.Tell({.kind = Deed::Kind::kPurge, .vm = mark->vm, .object = node.id});
+  for (const nomad::Node* node : NodesToPurge(snapshot)) {
+    tools_.Tell({.kind = Deed::Kind::kPurge,
+                 .vm = nodepool::ParseDrainMark(*node)->vm,
+                 .object = node->id});
   }
   return Sweep(context);
 }

@@ -215,25 +215,20 @@ absl::StatusOr<bool> PoolLoop::Act(const runtime::Context& context, const PoolSn
 }
 
 bool PoolLoop::Purge(const runtime::Context& context, const PoolSnapshot& snapshot) {
-  std::set<std::string> uids;
-  for (const VmView& view : snapshot.vms) uids.insert(view.vm.uid);
-  bool acted = false;
-  for (const nomad::Node& node : snapshot.nodes) {
-    const auto mark = nodepool::ParseDrainMark(node);
-    if (!mark.has_value() || uids.contains(mark->vm_uid)) continue;
-    const Step step = NextStepOfGoneVm(node, snapshot);
-    if (step.kind != StepKind::kPurge) continue;
+  const std::vector<const nomad::Node*> nodes = NodesToPurge(snapshot);
+  for (const nomad::Node* node : nodes) {
+    const auto mark = nodepool::ParseDrainMark(*node);
     tools_.logger.Info("Purging the node of a VM that is gone",
-                       {{"vm", mark->vm}, {"node_id", node.id}, {"action_id", mark->action}});
-    const absl::Status purged = PurgeNode(context, tools_, node, snapshot);
-    tools_.Tell({.kind = Deed::Kind::kPurge, .vm = mark->vm, .object = node.id, .outcome = purged});
+                       {{"vm", mark->vm}, {"node_id", node->id}, {"action_id", mark->action}});
+    const absl::Status purged = PurgeNode(context, tools_, *node, snapshot);
+    tools_.Tell(
+        {.kind = Deed::Kind::kPurge, .vm = mark->vm, .object = node->id, .outcome = purged});
     if (!purged.ok()) {
-      tools_.logger.Warn("Could not purge a node", {{"node_id", node.id}, {"error", purged}});
+      tools_.logger.Warn("Could not purge a node", {{"node_id", node->id}, {"error", purged}});
       if (refused_.ok()) refused_ = purged;
     }
-    acted = true;
   }
-  return acted;
+  return !nodes.empty();
 }
 
 void PoolLoop::TrackCreation(const std::string& name, const VmView* view,
@@ -422,8 +417,10 @@ bool PoolLoop::ResumptionIsDone(const PoolSnapshot& snapshot) const {
 // of Nomad's nodes or the end of a growing wait, because VMs change, too.
 absl::Status PoolLoop::Wait(const runtime::Context& context, bool acted, bool readable) {
   next_look_ = {};
-  idle_passes_ = acted ? 0 : idle_passes_ + 1;
-  if (acted) return context.Sleep(kPause);
+  // What was refused is tried again, but not at once.
+  const bool effective = acted && refused_.ok();
+  idle_passes_ = effective ? 0 : idle_passes_ + 1;
+  if (effective) return context.Sleep(kPause);
   const base::Duration wait = std::min(kLongestWait, kFirstWait * idle_passes_);
   // A blocking query needs an index; an empty cluster has none yet.
   if (!readable || last_snapshot_->nomad_index == 0) return context.Sleep(wait);

@@ -97,6 +97,7 @@ class Service final : public TargetService {
  private:
   absl::StatusOr<std::shared_ptr<Session>> CurrentSession();
   std::shared_ptr<Pool> FindPool(const PoolKey& key);
+  std::unique_ptr<PoolLease> MakeLease(const Session& session, const Pool& pool) const;
   std::shared_ptr<PoolLease> LeaseOf(Session& session, const Pool& pool);
   PoolTools ToolsFor(Session& session, Pool& pool, PoolLease& lease, const harvester::VmStore& vms);
   void WarnOnce(Pool& pool, const std::vector<std::string>& warnings);
@@ -163,18 +164,20 @@ std::shared_ptr<Pool> Service::FindPool(const PoolKey& key) {
   return pool;
 }
 
+std::unique_ptr<PoolLease> Service::MakeLease(const Session& session, const Pool& pool) const {
+  const config::PluginConfig& config = *session.clients.config;
+  return std::make_unique<PoolLease>(
+      session.clients.kube_urgent, pool.key, *options_.clock,
+      PoolLease::Options{.enabled = config.pool_lease,
+                         .holder = options_.holder,
+                         .write_limit = std::min(config.request_timeout, kWriteLimit)},
+      options_.logger.With({{"pool", pool.key.ToString()}}));
+}
+
 std::shared_ptr<PoolLease> Service::LeaseOf(Session& session, const Pool& pool) {
   base::MutexLock lock(session.mutex);
   std::shared_ptr<PoolLease>& lease = session.leases[pool.key];
-  if (lease == nullptr) {
-    const config::PluginConfig& config = *session.clients.config;
-    lease = std::make_shared<PoolLease>(
-        session.clients.kube_urgent, pool.key, *options_.clock,
-        PoolLease::Options{.enabled = config.pool_lease,
-                           .holder = options_.holder,
-                           .write_limit = std::min(config.request_timeout, kWriteLimit)},
-        options_.logger.With({{"pool", pool.key.ToString()}}));
-  }
+  if (lease == nullptr) lease = MakeLease(session, pool);
   return lease;
 }
 
@@ -467,7 +470,11 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
     const Context reading = limited.WithWritePermit(read_only_);
     auto own = OwnNode(reading, *session);
     request.own_node_id = own.ok() ? *own : std::string();
-    return ScaleCall(ToolsFor(*session, pool, *lease, vms), policy, std::move(request), &memory)
+    // What is remembered of the Lease may be older than what another process wrote there, and a
+    // Scale that is open in this one must not be disturbed.
+    const std::unique_ptr<PoolLease> looked_at = MakeLease(*session, pool);
+    NH_RETURN_IF_ERROR(looked_at->Learn(reading));
+    return ScaleCall(ToolsFor(*session, pool, *looked_at, vms), policy, std::move(request), &memory)
         .DryRun(reading);
   }
   NH_ASSIGN_OR_RETURN(const std::unique_ptr<PoolGate::Pass> pass, pool.gate.EnterForScale(limited));

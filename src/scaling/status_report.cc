@@ -192,10 +192,8 @@ std::string_view VmStateName(VmState state) {
 }
 
 bool NeedsResumption(const PoolSnapshot& snapshot) {
-  std::set<std::string> uids;
   bool someone_lacks_a_node = false;
   for (const VmView& view : snapshot.vms) {
-    uids.insert(view.vm.uid);
     if (view.vm.pool != snapshot.key.pool || !view.member) continue;
     if (IsStuckInDeletion(view.vm, snapshot.now)) continue;
     if (view.vm.has_mark && !IsOtherRegion(view.vm, snapshot.region)) return true;
@@ -211,14 +209,7 @@ bool NeedsResumption(const PoolSnapshot& snapshot) {
   }
   if (!snapshot.nomad_readable) return false;
   if (someone_lacks_a_node && !NodesToReadInFull(snapshot).empty()) return true;
-  for (const nomad::Node& node : snapshot.nodes) {
-    const auto mark = nodepool::ParseDrainMark(node);
-    if (mark.has_value() && !uids.contains(mark->vm_uid) &&
-        NextStepOfGoneVm(node, snapshot).kind == StepKind::kPurge) {
-      return true;
-    }
-  }
-  return false;
+  return !NodesToPurge(snapshot).empty();
 }
 
 }  // namespace nomad_harvester::scaling

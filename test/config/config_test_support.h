@@ -55,6 +55,12 @@ inline absl::StatusOr<PluginConfig> ParsePlugin(const StringMap& changes,
 inline absl::StatusOr<PoolPolicy> ParsePolicy(const StringMap& changes) {
   return ParsePoolPolicy(With(MinimalPolicy(), changes));
 }
+// Of changes that are right.
+inline PoolPolicy PolicyOf(const StringMap& changes) {
+  const auto policy = ParsePolicy(changes);
+  EXPECT_TRUE(policy.ok()) << policy.status();
+  return policy.ok() ? *policy : PoolPolicy{};
+}
 
 // The lines of the error; empty if there is none.
 template <typename T>

@@ -16,12 +16,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-PoolPolicy PolicyOf(const StringMap& changes) {
-  const auto policy = ParsePolicy(changes);
-  EXPECT_TRUE(policy.ok()) << policy.status();
-  return policy.ok() ? *policy : PoolPolicy{};
-}
-
 TEST(PolicyMachine, the_size_of_a_vm_is_taken_over) {
   const PoolPolicy policy =
       PolicyOf({{"cpu_request", "8"}, {"memory_request", "1536Mi"}, {"disk_size", "40Gi"}});

@@ -18,12 +18,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-PoolPolicy PolicyOf(const StringMap& changes) {
-  const auto policy = ParsePolicy(changes);
-  EXPECT_TRUE(policy.ok()) << policy.status();
-  return policy.ok() ? *policy : PoolPolicy{};
-}
-
 TEST(PolicyScaling, durations_are_taken_over) {
   const PoolPolicy policy = PolicyOf({{"join_timeout", "7m"},
                                       {"drain_grace", "8m"},

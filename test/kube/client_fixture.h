@@ -10,8 +10,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kube/replies.h"
-#include "kube/scripted_transport.h"
 #include "support/fake_clock.h"
+#include "support/scripted_transport.h"
 #include "support/status_matchers.h"
 
 namespace nomad_harvester::kube {
@@ -29,7 +29,8 @@ class ClientFixture : public testing::Test {
 
   support::FakeClock clock_;
   runtime::Context context_ = runtime::Context::Background(clock_);
-  std::shared_ptr<ScriptedTransport> transport_ = std::make_shared<ScriptedTransport>();
+  std::shared_ptr<support::ScriptedTransport> transport_ =
+      std::make_shared<support::ScriptedTransport>();
   KubeClient client_{transport_};
 };
 

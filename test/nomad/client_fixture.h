@@ -10,7 +10,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "nomad/scripted_transport.h"
+#include "support/scripted_transport.h"
 
 namespace nomad_harvester::nomad {
 
@@ -25,7 +25,8 @@ class ClientFixture : public testing::Test {
 
   std::unique_ptr<runtime::Clock> clock_ = runtime::MakeSystemClock();
   runtime::Context context_ = runtime::Context::Background(*clock_);
-  std::shared_ptr<ScriptedTransport> transport_ = std::make_shared<ScriptedTransport>();
+  std::shared_ptr<support::ScriptedTransport> transport_ =
+      std::make_shared<support::ScriptedTransport>();
   NomadClient client_{transport_, {}};
 };
 

@@ -11,19 +11,7 @@ void KillAt(const Scenario& scenario, int effect, bool applied) {
   SCOPED_TRACE("killed at effect " + std::to_string(effect) +
                (applied ? ", applied" : ", not applied"));
   Harness h;
-  scenario.prepare(h);
-  Points points(h.process().name(), Points::Of::kEffects);
-  bool killed = false;
-  h.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
-    if (points.Number(request) != effect) return simulator::Fault::None();
-    killed = true;
-    h.process().Die();
-    return applied ? simulator::Fault::ApplyThenDie() : simulator::Fault::Die();
-  });
-  const absl::Status scaled = h.Scale(scenario.count);
-  EXPECT_TRUE(killed) << scaled;
-  h.cluster.SetFaultHook(nullptr);
-  h.Restart();
+  KillAtEffect(scenario, effect, applied, h);
   ComeToRest(scenario, h);
 }
 

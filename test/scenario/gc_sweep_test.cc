@@ -14,19 +14,7 @@ namespace {
 using ::testing::IsEmpty;
 
 void Kill(const Scenario& scenario, int effect, bool applied, Harness& h) {
-  scenario.prepare(h);
-  Points points(h.process().name(), Points::Of::kEffects);
-  bool killed = false;
-  h.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
-    if (points.Number(request) != effect) return simulator::Fault::None();
-    killed = true;
-    h.process().Die();
-    return applied ? simulator::Fault::ApplyThenDie() : simulator::Fault::Die();
-  });
-  const absl::Status scaled = h.Scale(scenario.count);
-  EXPECT_TRUE(killed) << scaled;
-  h.cluster.SetFaultHook(nullptr);
-  h.Restart();
+  KillAtEffect(scenario, effect, applied, h);
   if (scenario.resolve) scenario.resolve(h);
   // What was made joins, or is past its join timeout.
   h.clock.Advance(std::chrono::minutes(20));

@@ -11,6 +11,7 @@
 namespace nomad_harvester::scenario {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
 simulator::JobSpec ServiceOn(const std::string& id, int count) {
@@ -200,6 +201,26 @@ TEST(ScaleIn, an_operator_who_removes_the_mark_gets_the_node_back) {
   h.CheckAtRest(1);
 }
 
+TEST(ScaleIn, a_step_that_is_refused_is_tried_again_every_few_seconds) {
+  Harness h;
+  h.policy["scale_timeout"] = "3m";
+  ASSERT_TRUE(h.Scale(1).ok());
+  int refused = 0;
+  h.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
+    if (request.verb != "delete" || request.resource != "virtualmachines") {
+      return simulator::Fault::None();
+    }
+    ++refused;
+    return simulator::Fault::Answer(403);
+  });
+  EXPECT_TRUE(absl::IsDeadlineExceeded(h.Scale(0)));
+  EXPECT_GT(refused, 3);
+  EXPECT_LT(refused, 60);
+  h.cluster.SetFaultHook(nullptr);
+  h.Converge(0);
+  h.CheckAtRest(0);
+}
+
 TEST(ScaleIn, C16_scale_in_wait_false_returns_once_the_drains_are_accepted) {
   Harness h;
   ASSERT_TRUE(h.Scale(2).ok());
@@ -235,6 +256,22 @@ TEST(DryRun, C13_logs_the_plan_and_changes_nothing) {
       h.Scale(-1, R"({"nomad_autoscaler.dry_run":true,"nomad_autoscaler.dry_run.count":1})").ok());
   EXPECT_EQ(h.cluster.EffectCount(), effects);
   EXPECT_THAT(h.log->Text(), HasSubstr("scale in 2 → 1: remove web-"));
+}
+
+TEST(DryRun, C13_names_what_a_killed_process_left_over) {
+  Harness h;
+  // Its names are on the Lease, and nothing is made of them.
+  h.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
+    if (request.verb != "create" || request.resource != "secrets") return simulator::Fault::None();
+    h.process().Die();
+    return simulator::Fault::Die();
+  });
+  EXPECT_FALSE(h.Scale(1).ok());
+  h.cluster.SetFaultHook(nullptr);
+  h.Restart();
+  EXPECT_TRUE(
+      h.Scale(-1, R"({"nomad_autoscaler.dry_run":true,"nomad_autoscaler.dry_run.count":2})").ok());
+  EXPECT_THAT(h.log->Text(), ContainsRegex("scale out 0 → 2: create 2 web-[a-z0-9]+ .left over"));
 }
 
 TEST(Status, S3_takes_two_requests_in_steady_state) {

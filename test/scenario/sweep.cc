@@ -64,6 +64,22 @@ std::vector<int> Choose(int points, int limit, int shift) {
   return chosen;
 }
 
+void KillAtEffect(const Scenario& scenario, int effect, bool applied, Harness& h) {
+  scenario.prepare(h);
+  Points points(h.process().name(), Points::Of::kEffects);
+  bool killed = false;
+  h.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
+    if (points.Number(request) != effect) return simulator::Fault::None();
+    killed = true;
+    h.process().Die();
+    return applied ? simulator::Fault::ApplyThenDie() : simulator::Fault::Die();
+  });
+  const absl::Status scaled = h.Scale(scenario.count);
+  EXPECT_TRUE(killed) << scaled;
+  h.cluster.SetFaultHook(nullptr);
+  h.Restart();
+}
+
 void ComeToRest(const Scenario& scenario, Harness& h) {
   if (scenario.resolve) scenario.resolve(h);
   h.Converge(scenario.count);

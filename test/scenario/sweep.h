@@ -36,6 +36,10 @@ int Measure(const Scenario& scenario, Points::Of of);
 std::vector<int> Choose(int points, int limit, int shift = 0);
 bool IsFullSweep();
 
+// The scenario's Scale by a process that is killed at an effect, before or after it is applied;
+// then another process starts.
+void KillAtEffect(const Scenario& scenario, int effect, bool applied, Harness& h);
+
 // The agent goes on until the pool has what it asks for; then nothing may be left over.
 void ComeToRest(const Scenario& scenario, Harness& h);
 

@@ -8,6 +8,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "nomad_harvester/scaling/snapshot.h"
 
@@ -89,6 +90,10 @@ Step NextStep(const VmView& view, const PoolSnapshot& snapshot);
 // For a node whose last drain names a VM of this pool that does not exist any more. The caller has
 // seen GET by name answer 404, or another UID.
 Step NextStepOfGoneVm(const nomad::Node& node, const PoolSnapshot& snapshot);
+
+// The nodes whose last drain was of ours, for a VM that is not in the snapshot, and that are to be
+// purged for all the snapshot tells.
+std::vector<const nomad::Node*> NodesToPurge(const PoolSnapshot& snapshot);
 
 // Steps that have to come before a plan is made (rule C14).
 bool IsRepair(StepKind kind);

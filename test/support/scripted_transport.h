@@ -1,6 +1,6 @@
-// A transport that answers from a script and keeps what it was asked.
-#ifndef NOMAD_HARVESTER_TEST_NOMAD_SCRIPTED_TRANSPORT_H_
-#define NOMAD_HARVESTER_TEST_NOMAD_SCRIPTED_TRANSPORT_H_
+// A transport that answers from a script and keeps what it was asked. In one thread.
+#ifndef NOMAD_HARVESTER_TEST_SUPPORT_SCRIPTED_TRANSPORT_H_
+#define NOMAD_HARVESTER_TEST_SUPPORT_SCRIPTED_TRANSPORT_H_
 
 #include <deque>
 #include <functional>
@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace nomad_harvester::nomad {
+namespace nomad_harvester::support {
 
 // Answers in the order of Reply and Fail; a request too many is an error that no test expects.
 class ScriptedTransport final : public http::HttpTransport {
@@ -21,15 +21,19 @@ class ScriptedTransport final : public http::HttpTransport {
   void Reply(int status, std::string body, http::Headers headers = {}) {
     script_.push_back(http::HttpResponse{status, std::move(headers), std::move(body)});
   }
+  void Fail(absl::Status status) { script_.push_back(std::move(status)); }
+  // Answers every request that the script has no reply for.
+  using Function = std::function<absl::StatusOr<http::HttpResponse>(const http::HttpRequest&)>;
+  void Otherwise(Function function) { otherwise_ = std::move(function); }
   // Called with each request, before it is answered.
   void OnSend(std::function<void()> hook) { hook_ = std::move(hook); }
-  void Fail(absl::Status status) { script_.push_back(std::move(status)); }
 
   absl::StatusOr<http::HttpResponse> Send(const runtime::Context& context,
                                           const http::HttpRequest& request) override {
     if (absl::Status status = context.Check(); !status.ok()) return status;
     requests_.push_back(request);
     if (hook_) hook_();
+    if (script_.empty() && otherwise_) return otherwise_(request);
     if (script_.empty()) return absl::DataLossError("the script has no reply for this request");
     auto reply = std::move(script_.front());
     script_.pop_front();
@@ -46,10 +50,11 @@ class ScriptedTransport final : public http::HttpTransport {
 
  private:
   std::deque<absl::StatusOr<http::HttpResponse>> script_;
+  Function otherwise_;
   std::vector<http::HttpRequest> requests_;
   std::function<void()> hook_;
 };
 
-}  // namespace nomad_harvester::nomad
+}  // namespace nomad_harvester::support
 
-#endif  // NOMAD_HARVESTER_TEST_NOMAD_SCRIPTED_TRANSPORT_H_
+#endif  // NOMAD_HARVESTER_TEST_SUPPORT_SCRIPTED_TRANSPORT_H_
