@@ -41,6 +41,11 @@ target_compile_options(nomad_harvester_options INTERFACE
 target_compile_options(nomad_harvester_options INTERFACE
   $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized -Wno-restrict>)
 
+# In joined files a name can hide one of another file; debug compiles each for itself.
+if(CMAKE_UNITY_BUILD)
+  target_compile_options(nomad_harvester_options INTERFACE -Wno-shadow)
+endif()
+
 # Hardening. Flags of the code generator are global: they must reach generated code, too.
 add_compile_options(-fstack-protector-strong)
 add_compile_definitions($<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
