@@ -31,7 +31,7 @@ scaling::MaintenanceOptions OptionsOf(Harness& h, runtime::Executor& executor) {
   return options;
 }
 
-std::string_view NameOf(const scaling::Deed& deed) {
+std::string_view KindOf(const scaling::Deed& deed) {
   switch (deed.kind) {
     case scaling::Deed::Kind::kPurge:
       return "purge";
@@ -67,7 +67,7 @@ config::PoolPolicy Operator::Policy() const {
 scaling::DeedListener Operator::Listener() {
   told.clear();
   return [this](const scaling::Deed& deed) {
-    told.push_back(std::string(NameOf(deed)) + " " + (deed.object.empty() ? deed.vm : deed.object) +
+    told.push_back(std::string(KindOf(deed)) + " " + (deed.object.empty() ? deed.vm : deed.object) +
                    (deed.outcome.ok() ? "" : " FAILED"));
   };
 }
