@@ -24,8 +24,7 @@ namespace {
 constexpr char kSentence[] =
     "harvester is the Harvester target plugin of the Nomad Autoscaler: put it into the agent's "
     "plugin_dir and name it as driver of a target block, or run \"harvester dev --simulate\" to "
-    "try "
-    "it, \"harvester --help\" for its commands.\n";
+    "try it, \"harvester --help\" for its commands.\n";
 
 // Threads inherit the mask: SIGTERM and SIGINT are taken by the one thread that waits for them.
 void PrepareSignals() {

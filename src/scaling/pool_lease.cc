@@ -192,8 +192,7 @@ void PoolLease::GuardInProcessOnly(const absl::Status& why) {
   if (warn) {
     logger_.Warn(
         "No Lease guards the pool: a second agent could act on it at the same time. Grant get, "
-        "list, "
-        "create, update and patch of leases.coordination.k8s.io, or set pool_lease = \"false\"",
+        "list, create and patch of leases.coordination.k8s.io, or set pool_lease = \"false\"",
         {{"error", why}});
   }
 }
