@@ -53,7 +53,7 @@ class GcSweep : public Sweep {};
 TEST_P(GcSweep, C10_one_gc_cleans_up_after_a_kill_at_any_effect) {
   const Scenario& scenario = GetParam();
   const int effects = Measure(scenario, Points::Of::kEffects);
-  int visited = 0;
+  std::size_t visited = 0;
   for (const int effect : Choose(effects, 4)) {
     for (const bool applied : {false, true}) {
       SCOPED_TRACE("killed at effect " + std::to_string(effect) +

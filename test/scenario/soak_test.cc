@@ -10,7 +10,7 @@ namespace nomad_harvester::scenario {
 namespace {
 
 TEST(Soak, I1_to_I5_hold_whatever_happens) {
-  for (const std::uint64_t seed : {1, 2}) {
+  for (const std::uint64_t seed : {1U, 2U}) {
     const SoakResult result = RunSoak({.actions = 150, .seed = seed});
     for (const std::string& problem : result.problems) ADD_FAILURE() << problem;
     ASSERT_TRUE(result.problems.empty()) << "seed " << seed << "\n" << result.story;
