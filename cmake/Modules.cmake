@@ -55,11 +55,12 @@ function(nomad_harvester_add_module name)
 endfunction()
 
 # nomad_harvester_add_test(<name> SOURCES <file>... USES <module>... [LIBS <target>...]
-#                          [LABELS <label>...] [TIMEOUT <seconds>] [SEPARATE])
+#                          [LABELS <label>...] [TIMEOUT <seconds>] [SHARDS <n>] [SEPARATE])
 # One executable, one ctest entry: the result of each case goes to a JSON file that scripts/test
-# counts. SEPARATE: its files use the same names for different helpers and are never joined.
+# counts. SHARDS: so many entries, each with a part of the cases, that can run side by side.
+# SEPARATE: its files use the same names for different helpers and are never joined.
 function(nomad_harvester_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "SEPARATE" "TIMEOUT" "SOURCES;USES;LIBS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "SEPARATE" "TIMEOUT;SHARDS" "SOURCES;USES;LIBS;LABELS")
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
   endif()
@@ -74,7 +75,18 @@ function(nomad_harvester_add_test name)
   target_link_libraries(${name} PRIVATE ${arg_USES} ${arg_LIBS} GTest::gmock GTest::gtest
     harvester_test_main nomad_harvester_options)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/test)
-  add_test(NAME ${name} COMMAND ${name}
-    --gtest_shuffle --gtest_output=json:${CMAKE_BINARY_DIR}/test-results/${name}.json)
-  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
+  if(NOT arg_SHARDS)
+    set(arg_SHARDS 1)
+  endif()
+  foreach(shard RANGE 1 ${arg_SHARDS})
+    set(entry ${name})
+    if(arg_SHARDS GREATER 1)
+      set(entry ${name}_${shard})
+    endif()
+    math(EXPR index "${shard} - 1")
+    add_test(NAME ${entry} COMMAND ${name}
+      --gtest_shuffle --gtest_output=json:${CMAKE_BINARY_DIR}/test-results/${entry}.json)
+    set_tests_properties(${entry} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT}
+      ENVIRONMENT "GTEST_TOTAL_SHARDS=${arg_SHARDS};GTEST_SHARD_INDEX=${index}")
+  endforeach()
 endfunction()

@@ -327,9 +327,12 @@ absl::Status ScaleCall::Run(const runtime::Context& context) {
   absl::Status verdict = Verdict(loop);
   leaves_work_ = unowned_ || !verdict.ok();
   if (verdict.ok()) verdict = deferred_;
-  tools_.logger.Log(
-      verdict.ok() ? log::Level::kInfo : log::Level::kWarn, "Scaled",
-      {{"action_id", action_id_}, {"from", plan.from}, {"to", plan.to}, {"outcome", verdict}});
+  tools_.logger.Log(verdict.ok() ? log::Level::kInfo : log::Level::kWarn, "Scaled",
+                    {{"action_id", action_id_},
+                     {"reason", request_.reason},
+                     {"from", plan.from},
+                     {"to", plan.to},
+                     {"outcome", verdict}});
   return verdict;
 }
 

@@ -13,6 +13,7 @@ namespace {
 
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
 
 simulator::JobSpec ServiceOn(const std::string& id, int count) {
   simulator::JobSpec job;
@@ -246,6 +247,34 @@ TEST(ScaleOut, C14_growth_takes_marked_vms_back_before_it_creates) {
   EXPECT_EQ(h.VmNames(), before);
   h.Settle();
   h.CheckAtRest(2);
+}
+
+std::set<std::string> KeysOf(const log::Record& record) {
+  std::set<std::string> keys;
+  for (const log::Field& field : record.fields) keys.insert(field.key);
+  return keys;
+}
+
+TEST(Scale, T1_decision_and_outcome_are_one_line_each_that_tell_who_asked_for_what_and_why) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(2).ok());
+  ASSERT_TRUE(h.Scale(1).ok());
+  std::map<std::string, int> lines;
+  for (const log::Record& record : h.log->records()) {
+    if (record.level < log::Level::kInfo) continue;
+    ++lines[record.message];
+    if (record.message == "Planned" || record.message == "Scaled") {
+      EXPECT_THAT(KeysOf(record),
+                  IsSupersetOf({"action_id", "pool", "policy_id", "reason", "from", "to"}));
+    }
+    if (record.message == "A new VM is delivered" || record.message == "A VM is removed") {
+      EXPECT_THAT(KeysOf(record), IsSupersetOf({"action_id", "pool", "policy_id", "vm"}));
+    }
+  }
+  EXPECT_EQ(lines["Planned"], 2);
+  EXPECT_EQ(lines["Scaled"], 2);
+  EXPECT_EQ(lines["A new VM is delivered"], 2);
+  EXPECT_EQ(lines["A VM is removed"], 1);
 }
 
 TEST(DryRun, C13_logs_the_plan_and_changes_nothing) {
