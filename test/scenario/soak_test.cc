@@ -11,7 +11,7 @@ namespace {
 
 TEST(Soak, I1_to_I5_hold_whatever_happens) {
   for (const std::uint64_t seed : {1U, 2U}) {
-    const SoakResult result = RunSoak({.actions = 150, .seed = seed});
+    const SoakResult result = RunSoak({.actions = 100, .seed = seed});
     for (const std::string& problem : result.problems) ADD_FAILURE() << problem;
     ASSERT_TRUE(result.problems.empty()) << "seed " << seed << "\n" << result.story;
     EXPECT_GT(result.counts.at("Scale, OK"), 0);
