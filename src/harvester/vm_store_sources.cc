@@ -1,4 +1,4 @@
-// VmStore: what VMs are made from: images, networks, keys.
+// VmStore: what VMs are made from: images, networks, keys, and what quotas leave for them.
 #include <string>
 #include <string_view>
 #include <utility>
@@ -103,6 +103,15 @@ absl::Status VmStore::CheckNetwork(const runtime::Context& context, const Networ
   return base::Annotate(
       client_->Get(context, kube::kNetworkAttachments, network.ns, network.name).status(),
       "network " + QualifiedName(network.ns, network.name));
+}
+
+absl::StatusOr<std::vector<ResourceQuota>> VmStore::ListQuotas(
+    const runtime::Context& context) const {
+  NH_ASSIGN_OR_RETURN(const kube::ObservedList list,
+                      client_->List(context, kube::kResourceQuotas, ns_, {}));
+  std::vector<ResourceQuota> quotas;
+  for (const json& item : list.items) quotas.push_back(ParseResourceQuota(item));
+  return quotas;
 }
 
 absl::StatusOr<std::string> VmStore::PublicKey(const runtime::Context& context,

@@ -36,6 +36,13 @@ const VmView* FindVm(const PoolSnapshot& snapshot, const std::string& name) {
   return nullptr;
 }
 
+// Names that an earlier action left over come first and stay.
+void KeepCreations(ScalePlan* plan, std::size_t count) {
+  plan->to -= static_cast<std::int64_t>(plan->create.size() - count);
+  plan->create.resize(count);
+  plan->capped = true;
+}
+
 }  // namespace
 
 ScaleCall::ScaleCall(PoolTools tools, config::PoolPolicy policy, ScaleRequest request,
@@ -128,10 +135,32 @@ absl::Status ScaleCall::CheckBackOff(ScalePlan* plan, base::WallTime now) {
   if (CreationCircuitIsOpen(back_off) && plan->create.size() > 1) {
     tools_.logger.Warn("New VMs have failed several times in a row: one is tried alone",
                        {{"action_id", action_id_}, {"wanted", plan->create.size()}});
-    plan->to -= static_cast<std::int64_t>(plan->create.size()) - 1;
-    plan->create.resize(1);
-    plan->capped = true;
+    KeepCreations(plan, 1);
   }
+  return absl::OkStatus();
+}
+
+// What fits is made; that the rest does not is the action's error.
+absl::Status ScaleCall::CheckQuotas(const runtime::Context& context, ScalePlan* plan) {
+  const auto quotas = tools_.vms.ListQuotas(context);
+  if (!quotas.ok()) {
+    // The right to read them is optional, and Harvester enforces them in any case (rule C3).
+    tools_.logger.Debug("Could not read the namespace's quotas", {{"error", quotas.status()}});
+    return absl::OkStatus();
+  }
+  const auto room = harvester::FindQuotaRoom(*quotas, creation_->blueprint);
+  const std::size_t wanted = plan->create.size();
+  if (!room.has_value() || room->vms >= static_cast<std::int64_t>(wanted)) return absl::OkStatus();
+  const absl::Status why(absl::StatusCode::kResourceExhausted,
+                         std::to_string(room->vms) + " of " + std::to_string(wanted) +
+                             " VMs fit the quota of namespace " + tools_.key.ns + ": " +
+                             room->limit);
+  if (room->vms == 0 && plan->take_back.empty()) return why;
+  tools_.logger.Warn(
+      "A quota has no room for all new VMs",
+      {{"action_id", action_id_}, {"wanted", wanted}, {"room", room->vms}, {"why", room->limit}});
+  KeepCreations(plan, static_cast<std::size_t>(room->vms));
+  deferred_ = why;
   return absl::OkStatus();
 }
 
@@ -152,7 +181,7 @@ absl::Status ScaleCall::Preflight(const runtime::Context& context, ScalePlan* wa
   NH_ASSIGN_OR_RETURN(creation_, PrepareCreation(context, tools_, policy_, snapshot.nomad_index,
                                                  request_.policy_id));
   memory_->template_hash = creation_->blueprint.template_hash;
-  return absl::OkStatus();
+  return CheckQuotas(context, &plan);
 }
 
 absl::Status ScaleCall::StoreAction(const runtime::Context& context, ScalePlan* plan,

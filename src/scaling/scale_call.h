@@ -46,6 +46,7 @@ class ScaleCall {
                             const PoolSnapshot& snapshot) const;
   absl::Status CheckRights(const runtime::Context& context, const ScalePlan& plan) const;
   absl::Status CheckBackOff(ScalePlan* plan, base::WallTime now);
+  absl::Status CheckQuotas(const runtime::Context& context, ScalePlan* plan);
   // Everything that can refuse this action, before its first effect (rule C2).
   absl::Status Preflight(const runtime::Context& context, ScalePlan* plan,
                          const PoolSnapshot& snapshot);
@@ -68,7 +69,7 @@ class ScaleCall {
   std::optional<CreationPlan> creation_;
   bool unowned_ = false;  // a Secret has no owner yet
   bool leaves_work_ = false;
-  absl::Status deferred_;  // why creations were left out of a plan that takes VMs back
+  absl::Status deferred_;  // why creations were left out of a plan that does something else
 };
 
 }  // namespace nomad_harvester::scaling

@@ -88,6 +88,47 @@ TEST(ScaleOut, C2_a_token_that_may_not_create_refuses_the_action_and_names_the_r
   h.CheckAtRest(0);
 }
 
+nlohmann::json PodQuota(const std::string& hard, const std::string& used) {
+  const nlohmann::json pods = {{"pods", hard}};
+  return {{"apiVersion", "v1"},
+          {"kind", "ResourceQuota"},
+          {"metadata", {{"name", "team"}, {"namespace", "nomad"}}},
+          {"spec", {{"hard", pods}}},
+          {"status", {{"hard", pods}, {"used", {{"pods", used}}}}}};
+}
+
+TEST(ScaleOut, C2_a_quota_without_room_refuses_the_action_without_a_trace) {
+  Harness h;
+  ASSERT_TRUE(h.cluster.PutObject(PodQuota("5", "5")));
+  const absl::Status scaled = h.Scale(2);
+  EXPECT_EQ(scaled.code(), absl::StatusCode::kResourceExhausted) << scaled;
+  EXPECT_THAT(scaled.ToString(), HasSubstr("0 of 2 VMs fit the quota of namespace nomad: "
+                                           "ResourceQuota team: 5 of 5 pods are used"));
+  EXPECT_TRUE(h.cluster.Secrets().empty());
+  h.CheckAtRest(0);
+}
+
+TEST(ScaleOut, what_a_quota_has_room_for_is_made_and_the_rest_is_the_error) {
+  Harness h;
+  ASSERT_TRUE(h.cluster.PutObject(PodQuota("5", "3")));
+  const absl::Status scaled = h.Scale(4);
+  EXPECT_EQ(scaled.code(), absl::StatusCode::kResourceExhausted) << scaled;
+  EXPECT_THAT(scaled.ToString(), HasSubstr("2 of 4 VMs fit"));
+  h.Settle();
+  h.CheckAtRest(2);
+  // Not a failure to wait for: with more room it goes on at once.
+  ASSERT_TRUE(h.cluster.PutObject(PodQuota("9", "5")));
+  EXPECT_TRUE(h.Scale(4).ok());
+  h.CheckAtRest(4);
+}
+
+TEST(ScaleOut, a_token_that_may_not_read_quotas_is_no_obstacle) {
+  Harness h;
+  h.cluster.Forbid("list", "resourcequotas");
+  EXPECT_TRUE(h.Scale(1).ok());
+  h.CheckAtRest(1);
+}
+
 TEST(ScaleIn, from_three_to_one_drains_running_work_away_before_the_vms_go) {
   Harness h;
   ASSERT_TRUE(h.Scale(3).ok());

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "nomad_harvester/harvester/blueprint.h"
+#include "nomad_harvester/harvester/quota.h"
 #include "nomad_harvester/harvester/virtual_machine.h"
 #include "nomad_harvester/kube/client.h"
 #include "nomad_harvester/runtime/context.h"
@@ -111,6 +112,8 @@ class VmStore {
                                      const std::string& name) const;
   // NOT_FOUND names the attachment.
   absl::Status CheckNetwork(const runtime::Context& context, const Network& network) const;
+  // One list: the quotas of the namespace.
+  absl::StatusOr<std::vector<ResourceQuota>> ListQuotas(const runtime::Context& context) const;
   // The public key of a KeyPair, one line. FAILED_PRECONDITION: it holds none, or several lines.
   absl::StatusOr<std::string> PublicKey(const runtime::Context& context, const std::string& ns,
                                         const std::string& name) const;

@@ -1,0 +1,125 @@
+// How many VMs quotas leave room for.
+#include "nomad_harvester/harvester/quota.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "harvester/samples.h"
+#include "harvester/store_fixture.h"
+#include "support/status_matchers.h"
+
+namespace nomad_harvester::harvester {
+namespace {
+
+using nlohmann::json;
+using support::IsOk;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+json Quota(const json& hard, const json& used) {
+  return {{"metadata", {{"name", "team"}}},
+          {"spec", {{"hard", hard}}},
+          {"status", {{"hard", hard}, {"used", used}}}};
+}
+
+VmBlueprint Blueprint() {
+  VmBlueprint blueprint = SampleBlueprint();
+  blueprint.cpu_cores = 2;
+  blueprint.memory_bytes = std::int64_t{4} << 30;
+  blueprint.disk_bytes = std::int64_t{10} << 30;
+  blueprint.image.storage_class = "longhorn-ubuntu";
+  return blueprint;
+}
+
+std::optional<QuotaRoom> RoomIn(const json& hard, const json& used) {
+  return FindQuotaRoom({ParseResourceQuota(Quota(hard, used))}, Blueprint());
+}
+
+TEST(QuotaRoom, C2_is_what_is_left_divided_by_what_a_vm_takes) {
+  struct Row {
+    const char* resource;
+    const char* hard;
+    const char* used;
+    std::int64_t room;
+  };
+  for (const Row& row : {
+           Row{"limits.cpu", "10", "5", 2},
+           Row{"limits.cpu", "10", "4500m", 2},
+           Row{"limits.cpu", "10500m", "4500m", 3},
+           Row{"limits.cpu", "10", "10", 0},
+           Row{"limits.memory", "16Gi", "4Gi", 3},
+           Row{"limits.memory", "16Gi", "4352Mi", 2},
+           Row{"limits.memory", "17179869184", "0", 4},
+           Row{"requests.storage", "1Ti", "0", 102},
+           Row{"longhorn-ubuntu.storageclass.storage.k8s.io/requests.storage", "25Gi", "0", 2},
+           Row{"longhorn-ubuntu.storageclass.storage.k8s.io/persistentvolumeclaims", "3", "2", 1},
+           Row{"persistentvolumeclaims", "5", "1", 4},
+           Row{"pods", "5", "4", 1},
+           Row{"count/secrets", "100", "98", 2},
+           Row{"count/virtualmachines.kubevirt.io", "4", "3", 1},
+           Row{"pods", "5", "9", 0},
+       }) {
+    const auto room = RoomIn({{row.resource, row.hard}}, {{row.resource, row.used}});
+    ASSERT_TRUE(room.has_value()) << row.resource;
+    EXPECT_EQ(room->vms, row.room) << row.resource << " " << row.hard << " " << row.used;
+    EXPECT_THAT(room->limit, HasSubstr(std::string("ResourceQuota team: ") + row.used + " of " +
+                                       row.hard + " " + row.resource));
+  }
+}
+
+TEST(QuotaRoom, the_tightest_line_of_all_quotas_decides) {
+  const std::vector<ResourceQuota> quotas = {
+      ParseResourceQuota(
+          Quota({{"limits.cpu", "100"}, {"pods", "9"}}, {{"limits.cpu", "0"}, {"pods", "0"}})),
+      ParseResourceQuota(Quota({{"limits.memory", "12Gi"}}, {{"limits.memory", "0"}}))};
+  const auto room = FindQuotaRoom(quotas, Blueprint());
+  ASSERT_TRUE(room.has_value());
+  EXPECT_EQ(room->vms, 3);
+  EXPECT_THAT(room->limit, HasSubstr("limits.memory"));
+}
+
+TEST(QuotaRoom, what_is_not_known_limits_nothing) {
+  EXPECT_EQ(FindQuotaRoom({}, Blueprint()), std::nullopt);
+  EXPECT_EQ(RoomIn({{"services", "0"}}, {{"services", "0"}}), std::nullopt);
+  EXPECT_EQ(RoomIn({{"requests.cpu", "0"}}, {{"requests.cpu", "0"}}), std::nullopt)
+      << "Harvester derives requests by its overcommit setting";
+  EXPECT_EQ(RoomIn({{"pods", "many"}}, {{"pods", "0"}}), std::nullopt);
+  EXPECT_EQ(RoomIn({{"pods", "1"}}, json::object()), std::nullopt) << "not counted yet";
+  EXPECT_EQ(RoomIn({{"pods", 1}}, {{"pods", 0}}), std::nullopt);
+  EXPECT_EQ(RoomIn({{"other.storageclass.storage.k8s.io/requests.storage", "0"}},
+                   {{"other.storageclass.storage.k8s.io/requests.storage", "0"}}),
+            std::nullopt);
+}
+
+TEST(QuotaRoom, a_quota_with_scopes_is_not_ours_to_judge) {
+  json scoped = Quota({{"pods", "0"}}, {{"pods", "0"}});
+  scoped["spec"]["scopes"] = json::array({"BestEffort"});
+  EXPECT_THAT(ParseResourceQuota(scoped).lines, IsEmpty());
+  json selected = Quota({{"pods", "0"}}, {{"pods", "0"}});
+  selected["spec"]["scopeSelector"] = {{"matchExpressions", json::array({json::object()})}};
+  EXPECT_THAT(ParseResourceQuota(selected).lines, IsEmpty());
+}
+
+TEST(QuotaRoom, P2_survives_objects_that_are_none) {
+  for (const json& bad : {json(), json(7), json::array(), json{{"status", 1}},
+                          json{{"status", {{"hard", json::array()}, {"used", 1}}}},
+                          json{{"status", {{"hard", {{"pods", "1"}}}, {"used", 1}}}}}) {
+    EXPECT_THAT(ParseResourceQuota(bad).lines, IsEmpty()) << bad;
+  }
+  const auto huge = RoomIn({{"limits.memory", "9E"}}, {{"limits.memory", "0"}});
+  EXPECT_EQ(huge, std::nullopt);
+}
+
+class VmStoreQuotas : public StoreTest {};
+
+TEST_F(VmStoreQuotas, lists_those_of_its_namespace) {
+  api_->Put(kube::kResourceQuotas, kNs, Quota({{"pods", "2"}}, {{"pods", "1"}}));
+  api_->Put(kube::kResourceQuotas, "other", Quota({{"pods", "2"}}, {{"pods", "2"}}));
+  const auto quotas = store_.ListQuotas(context_);
+  ASSERT_THAT(quotas, IsOk());
+  ASSERT_EQ(quotas->size(), 1U);
+  EXPECT_EQ(quotas->front().name, "team");
+  EXPECT_EQ(quotas->front().lines.at("pods").used, 1000);
+}
+
+}  // namespace
+}  // namespace nomad_harvester::harvester
