@@ -265,6 +265,33 @@ bool Invariants::TouchedLately(const std::string& node_id) const {
          clock_.WallNow() - found->second <= *operator_slack_;
 }
 
+bool Invariants::IsMarkedNow(const std::string& uid) const {
+  const auto vm = vms_.find(uid);
+  return vm != vms_.end() && vm->second.marked;
+}
+
+// First the mark, then the drain: else a process that dies in between leaves a drain that nobody
+// asked for, and another one undoes it while this one goes on.
+void Invariants::CheckDrain(const Event& event) {
+  // Between the last look and the request, an operator may have taken the mark away.
+  if (event.actor != Actor::kApi || late_requests_ || operator_slack_.has_value()) return;
+  const auto uid = event.meta.find("vm_uid");
+  if (uid == event.meta.end() || !IsMarkedNow(uid->second)) {
+    Violate(event, "C4: a node is drained whose VM is not marked");
+  }
+}
+
+// First the mark goes, then the drain: else work arrives on a node while the deletion of its VM may
+// still be on its way, with a resourceVersion that holds.
+void Invariants::CheckUndoing(const Event& event) {
+  if (event.actor != Actor::kApi || late_requests_ || operator_slack_.has_value()) return;
+  if (event.node == nullptr || !IsOurDrain(*event.node)) return;
+  const json* uid = base::FindPath(*event.node, {"LastDrain", "Meta", "vm_uid"});
+  if (uid != nullptr && uid->is_string() && IsMarkedNow(uid->get<std::string>())) {
+    Violate(event, "C14: a drain is undone whose VM is still marked");
+  }
+}
+
 void Invariants::Check(const Event& event) {
   ++checks_;
   if (event.actor == Actor::kOperator && event.node != nullptr) touched_[event.id] = event.time;
@@ -284,6 +311,11 @@ void Invariants::Check(const Event& event) {
       return CheckDeletion(event);
     case EventKind::kVmCreated:
       return CheckCreation(event);
+    case EventKind::kDrainStarted:
+      return CheckDrain(event);
+    case EventKind::kDrainCancelled:
+    case EventKind::kEnabled:
+      return CheckUndoing(event);
     case EventKind::kDrainUpdated:
       if (event.actor == Actor::kApi && !late_requests_) {
         Violate(event, "C9: a drain that runs was posted again");

@@ -104,6 +104,9 @@ class Invariants {
   void CheckMark(const simulator::Event& event);
   void CheckBrokenMark(const simulator::Event& event, const Vm& vm);
   void CheckUnhealthyMark(const simulator::Event& event, const Vm& vm);
+  bool IsMarkedNow(const std::string& uid) const;
+  void CheckDrain(const simulator::Event& event);
+  void CheckUndoing(const simulator::Event& event);
   void CheckDeletion(const simulator::Event& event);
   void CheckNodeOfDeleted(const simulator::Event& event, const nlohmann::json& mark);
   void CheckCreation(const simulator::Event& event);

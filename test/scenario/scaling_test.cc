@@ -228,6 +228,23 @@ TEST(ScaleIn, C4_a_cancelled_drain_is_rolled_back_alone) {
   h.CheckAtRest(1);
 }
 
+TEST(ScaleIn, C9_without_force_work_that_outlives_the_deadline_keeps_its_vm) {
+  Harness h;
+  h.policy["node_drain_deadline"] = "1m";
+  h.policy["drain_grace"] = "30s";
+  h.policy["force_after_deadline"] = "false";
+  ASSERT_TRUE(h.Scale(1).ok());
+  simulator::JobSpec job = ServiceOn("api", 1);
+  job.poststop = std::chrono::minutes(30);
+  h.cluster.RunJob(job);
+  h.clock.Advance(std::chrono::seconds(5));
+  const absl::Status scaled = h.Scale(0);
+  EXPECT_EQ(scaled.code(), absl::StatusCode::kFailedPrecondition) << scaled;
+  EXPECT_THAT(scaled.ToString(), HasSubstr("past its deadline and grace"));
+  h.Settle();
+  h.CheckAtRest(1);
+}
+
 TEST(ScaleIn, an_operator_who_removes_the_mark_gets_the_node_back) {
   Harness h;
   ASSERT_TRUE(h.Scale(1).ok());
