@@ -195,9 +195,11 @@ func (p *killedPool) converge() (int64, error) {
 	}
 }
 
+// The dead process' Lease leaves little of the drain deadline, and sometimes nothing: then the
+// drain is not begun any more, and the removal is rolled back once the grace is over.
 func (p *killedPool) policy() map[string]string {
 	return completePolicy("networks", "default/vlan10", "namespace", "nomad", "image",
-		"default/ubuntu-24.04", "node_purge", "true", "node_drain_deadline", "20s", "user_data",
+		"default/ubuntu-24.04", "node_purge", "true", "node_drain_deadline", "25s", "drain_grace", "10s", "user_data",
 		"#cloud-config\nwrite_files:\n- path: /etc/nomad.d/client.hcl\n  content: |\n"+
 			"    name = \"{{vm_name}}\"\n    node_class = \"{{node_class}}\"\n")
 }
