@@ -9,7 +9,9 @@ namespace nomad_harvester::simulator {
 
 std::uint64_t NomadState::Touch(NomadNode& node) {
   nodes_index_ = ++index_;
-  return node.modify_index = index_;
+  node.modify_index = index_;
+  if (node.status == "down") CollectLater(node);
+  return node.modify_index;
 }
 
 void NomadState::EmitNode(EventKind kind, const NomadNode& node, std::string detail) {

@@ -72,11 +72,14 @@ NomadReply NomadApi::Nodes(const Target& target) const {
   std::vector<const NomadNode*> nodes;
   for (const auto& [id, node] : state_.nodes()) {
     if (id.compare(0, prefix.size(), prefix) != 0) continue;
-    const auto matches = MatchesFilter(NodeJson(node), filter);
-    if (!matches) {
-      return {TextReply(400, "failed to read result page: error finding value in datum"), 0};
+    if (!filter.empty()) {
+      const auto matches = MatchesFilter(NodeJson(node), filter);
+      if (!matches) {
+        return {TextReply(400, "failed to read result page: error finding value in datum"), 0};
+      }
+      if (!*matches) continue;
     }
-    if (*matches) nodes.push_back(&node);
+    nodes.push_back(&node);
   }
   return Page(
       target, state_.nodes_index(), nodes, [](const NomadNode& node) { return node.id; },

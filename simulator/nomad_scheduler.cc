@@ -8,7 +8,10 @@ namespace nomad_harvester::simulator {
 
 std::uint64_t NomadState::Touch(NomadAllocation& allocation) {
   allocations_index_ = ++index_;
-  return allocation.modify_index = index_;
+  allocation.modify_index = index_;
+  const bool cleans_up = allocation.poststop_state == "running";
+  if (allocation.Terminal() && !cleans_up) ForgetLater(allocation);
+  return allocation.modify_index;
 }
 
 void NomadState::EmitAllocation(EventKind kind, const NomadAllocation& allocation) {
@@ -133,7 +136,9 @@ void NomadState::Place(const JobSpec& job, const NomadNode& node) {
 }
 
 void NomadState::Start(const std::string& id) {
-  NomadAllocation& allocation = allocations_.at(id);
+  const auto found = allocations_.find(id);
+  if (found == allocations_.end()) return;
+  NomadAllocation& allocation = found->second;
   if (allocation.client_status != "pending" || allocation.desired != "run" ||
       !IsAlive(allocation.node_id)) {
     return;
@@ -158,14 +163,18 @@ void NomadState::Stop(NomadAllocation& allocation) {
   // What batch work leaves when it is killed counts as failed (observed on Nomad 1.10.5).
   const std::string status = allocation.job.type == "batch" ? "failed" : "complete";
   world_.After(world_.options.stop_time, [this, id, status] {
-    if (hanging_.count(allocations_.at(id).node_id) == 0) EndMain(id, status);
+    const auto found = allocations_.find(id);
+    if (found == allocations_.end()) return;
+    if (hanging_.count(found->second.node_id) == 0) EndMain(id, status);
   });
 }
 
 // The allocation's status is told by its main task: poststop tasks run on under a terminal one
 // (observed on Nomad 1.10.5).
 void NomadState::EndMain(const std::string& id, const std::string& client_status) {
-  NomadAllocation& allocation = allocations_.at(id);
+  const auto found = allocations_.find(id);
+  if (found == allocations_.end()) return;
+  NomadAllocation& allocation = found->second;
   if (allocation.Terminal() || !IsAlive(allocation.node_id)) return;
   const bool ran = allocation.main_state == "running";
   allocation.client_status = client_status;
@@ -184,7 +193,9 @@ void NomadState::EndMain(const std::string& id, const std::string& client_status
 }
 
 void NomadState::EndPoststop(const std::string& id) {
-  NomadAllocation& allocation = allocations_.at(id);
+  const auto found = allocations_.find(id);
+  if (found == allocations_.end()) return;
+  NomadAllocation& allocation = found->second;
   if (allocation.poststop_state != "running" || !IsAlive(allocation.node_id)) return;
   allocation.poststop_state = "dead";
   allocation.poststop_finished = world_.wall();

@@ -118,6 +118,10 @@ class NomadState {
   void Register(const std::string& id);
   void MarkDown(const std::string& id);
 
+  // nomad_collector.cc
+  void ForgetLater(const NomadAllocation& allocation);
+  void CollectLater(const NomadNode& node);
+
   // nomad_drainer.cc
   void WatchDrain(const std::string& id);
   void DrainStep(const std::string& id);

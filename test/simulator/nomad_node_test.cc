@@ -152,6 +152,16 @@ TEST_F(NomadNodeTest, A_killed_node_is_down_after_its_heartbeats_are_missed) {
   EXPECT_TRUE(Node(id).eligible);
 }
 
+TEST_F(NomadNodeTest, A_node_that_has_been_down_for_a_day_is_forgotten) {
+  const std::string id = AddNode("n");
+  cluster().KillNode("n");
+  Wait(seconds(10));
+  Wait(std::chrono::hours(24) - seconds(1));
+  EXPECT_EQ(Node(id).status, NodeStatus::kDown);
+  Wait(seconds(1));
+  EXPECT_THAT(nomad().ListNodes(context_)->value, IsEmpty());
+}
+
 TEST_F(NomadNodeTest, A_short_silence_goes_unnoticed) {
   const std::string id = AddNode("n");
   cluster().KillNode("n");

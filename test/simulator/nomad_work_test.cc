@@ -43,6 +43,21 @@ class NomadWorkTest : public SimulatorTest {
   }
 };
 
+TEST_F(NomadWorkTest, Work_that_has_ended_is_forgotten_after_a_while) {
+  const std::string a = AddNode("a");
+  Run("service", 1);
+  Run("batch", 1);
+  cluster().StopJob("service");
+  cluster().StopJob("batch");
+  Wait(minutes(59));
+  EXPECT_THAT(AllocationsOf(a), SizeIs(2));
+  Wait(minutes(2));
+  ASSERT_THAT(AllocationsOf(a), SizeIs(1));
+  EXPECT_EQ(AllocationsOf(a)[0].job_type, "batch");
+  Wait(std::chrono::hours(24));
+  EXPECT_THAT(AllocationsOf(a), IsEmpty());
+}
+
 TEST_F(NomadWorkTest, Service_work_is_spread_over_eligible_nodes) {
   const std::string a = AddNode("a");
   const std::string b = AddNode("b");
