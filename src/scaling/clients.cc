@@ -82,7 +82,7 @@ absl::StatusOr<RawTransports> MakeCurlTransports(const config::PluginConfig& con
 }
 
 Clients MakeClients(std::shared_ptr<const config::PluginConfig> config, RawTransports transports,
-                    std::shared_ptr<runtime::Random> random, const log::Logger& logger) {
+                    const std::shared_ptr<runtime::Random>& random, const log::Logger& logger) {
   const auto limit = static_cast<std::size_t>(std::max(1, config->max_concurrency));
   auto harvester = http::WithLogging(std::move(transports.harvester), "harvester", logger);
   auto nomad = http::WithLogging(std::move(transports.nomad), "nomad", logger);

@@ -168,6 +168,7 @@ void PoolLoop::Say(const Step& step, const VmView& view, const absl::Status& out
 absl::Status PoolLoop::WriteAhead(const runtime::Context& context, const PoolSnapshot& snapshot,
                                   const std::vector<Work>& actions) {
   std::vector<Intent> intents;
+  intents.reserve(actions.size());
   for (const Work& item : actions) intents.push_back({&snapshot.vms[item.vm], item.step.kind});
   const PoolRecord before = tools_.lease.record();
   const PoolRecord needed =

@@ -45,7 +45,7 @@ absl::StatusOr<RawTransports> MakeCurlTransports(const config::PluginConfig& con
 
 // Adds retries, concurrency limits and logging.
 Clients MakeClients(std::shared_ptr<const config::PluginConfig> config, RawTransports transports,
-                    std::shared_ptr<runtime::Random> random, const log::Logger& logger);
+                    const std::shared_ptr<runtime::Random>& random, const log::Logger& logger);
 
 }  // namespace nomad_harvester::scaling
 
