@@ -22,7 +22,7 @@ type Nomad struct {
 }
 
 // The heartbeats are far shorter than Nomad's defaults: a node that went is
-// known to be down within seconds.
+// known to be down within seconds, also after a server's restart.
 const nomadServerConfig = `
 datacenter           = "dc1"
 data_dir             = %q
@@ -40,10 +40,11 @@ advertise {
   serf = "127.0.0.1"
 }
 server {
-  enabled           = true
-  bootstrap_expect  = 1
-  min_heartbeat_ttl = "2s"
-  heartbeat_grace   = "3s"
+  enabled                = true
+  bootstrap_expect       = 1
+  min_heartbeat_ttl      = "2s"
+  heartbeat_grace        = "3s"
+  failover_heartbeat_ttl = "10s"
 }
 acl { enabled = true }
 consul {
