@@ -1,7 +1,6 @@
 # Compiler options of the project. They live on one INTERFACE target, so that generated code and
 # third-party headers stay out of them.
 
-option(NOMAD_HARVESTER_BUILD_TESTS "Build the tests together with everything else" ON)
 option(NOMAD_HARVESTER_WITH_GRPC "Build the plugin module and the executable (they need gRPC)" ON)
 option(NOMAD_HARVESTER_WERROR "Treat warnings as errors" ON)
 option(NOMAD_HARVESTER_STATIC "Link one fully static executable" OFF)
@@ -14,8 +13,8 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set_property(GLOBAL PROPERTY USE_FOLDERS ON)
-# The presets joined, asan, tsan and static join files (unity builds), which takes half the time and
-# less; debug and clang compile each file for itself, so that one that lacks an include is noticed.
+# Every preset joins files (unity builds), which takes half the time and less, but clang: scripts/lint
+# checks each file for itself with it, so that one that lacks an include is noticed.
 
 # Paths below the base directory count as relative, so that two clones, or two build directories of
 # one, share what they compile.
@@ -41,7 +40,7 @@ target_compile_options(nomad_harvester_options INTERFACE
 target_compile_options(nomad_harvester_options INTERFACE
   $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized -Wno-restrict>)
 
-# In joined files a name can hide one of another file; debug compiles each for itself.
+# In joined files a name can hide one of another file; clang compiles each for itself.
 if(CMAKE_UNITY_BUILD)
   target_compile_options(nomad_harvester_options INTERFACE -Wno-shadow)
 endif()

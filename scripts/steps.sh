@@ -1,0 +1,72 @@
+# Steps that run side by side in lanes: what mostly waits beside what computes. Sourced, after lib.sh.
+# shellcheck shell=bash
+#
+#   steps_begin DIRECTORY            an empty directory for logs and results
+#   lane FUNCTION                    runs a function that calls `step` beside the caller
+#   step NAME COMMAND [ARGUMENT...]  runs it, its output goes to DIRECTORY/NAME.log and is shown when
+#                                    it has ended; "N passed, M failed" in it is counted
+#   steps_end                        waits for every lane, prints times and the counts; its status is
+#                                    that of all steps together
+
+steps_dir=
+lanes=()
+
+steps_begin() {
+  steps_dir=$1
+  rm -rf "$steps_dir"
+  mkdir -p "$steps_dir"
+  trap steps_abort EXIT
+}
+
+# An interrupted run leaves no lane behind.
+steps_abort() {
+  local pid
+  for pid in "${lanes[@]}"; do kill -- "-$pid" 2>/dev/null || true; done
+}
+
+# In a process group of its own, so that it can be ended with all that it started.
+lane() {
+  set -m
+  "$1" &
+  lanes+=($!)
+  set +m
+}
+
+# A failed step does not end its lane: one run tells everything that is wrong.
+step() {
+  local step_name=$1 start=$SECONDS status=0 passed=0 failed=0 log count
+  shift
+  log="$steps_dir/$step_name.log"
+  say "$step_name begins: $*"
+  "$@" >"$log" 2>&1 </dev/null || status=$?
+  count=$(grep -E '^[0-9]+ passed, [0-9]+ failed$' "$log" | tail -1 || true)
+  if [[ -n $count ]]; then
+    read -r passed _ failed _ <<<"$count"
+  elif ((status == 0)); then
+    passed=1
+  fi
+  if ((status != 0 && failed == 0)); then failed=1; fi
+  # One lane at a time shows its log.
+  (
+    flock 9
+    echo "=== $step_name"
+    cat "$log"
+    echo "=== $step_name: $((SECONDS - start)) s$( ((failed)) && echo ', FAILED')"
+  ) 9>>"$steps_dir/.output"
+  echo "$((SECONDS - start)) $passed $failed $step_name" >>"$steps_dir/results"
+}
+
+steps_end() {
+  local pid seconds step_passed step_failed step_name passed=0 failed=0
+  for pid in "${lanes[@]}"; do wait "$pid" || failed=$((failed + 1)); done
+  lanes=()
+  echo "=== times"
+  while read -r seconds step_passed step_failed step_name; do
+    printf '%5d s  %s%s\n' "$seconds" "$step_name" "$( ((step_failed)) && echo '  FAILED')"
+    passed=$((passed + step_passed))
+    failed=$((failed + step_failed))
+  done <"$steps_dir/results"
+  printf '%5d s  in all\n' "$SECONDS"
+  echo "$passed passed, $failed failed"
+  ((failed == 0 && passed > 0))
+}
