@@ -88,7 +88,7 @@ bool IsLoopback(const std::string& host) {
 
 std::string BaseUrl::Text() const {
   if (is_socket()) return std::string(kUnixScheme) + socket;
-  return BracketedHost(host) + ":" + std::to_string(port);
+  return (https ? "https://" : "http://") + BracketedHost(host) + ":" + std::to_string(port);
 }
 
 absl::StatusOr<BaseUrl> ParseBaseUrl(const std::string& text) {

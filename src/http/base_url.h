@@ -18,7 +18,7 @@ struct BaseUrl {
   std::string socket;      // the path of a unix socket; then everything above is unset
 
   bool is_socket() const { return !socket.empty(); }
-  // For errors: "host:port", or "unix:///path".
+  // For errors: "https://host:port", or "unix:///path". The port is always there.
   std::string Text() const;
 };
 

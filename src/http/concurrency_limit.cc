@@ -5,6 +5,7 @@
 
 #include "fifo_slots.h"
 #include "request_text.h"
+#include "timed_out.h"
 
 namespace nomad_harvester::http {
 namespace {
@@ -16,8 +17,10 @@ class LimitedTransport final : public HttpTransport {
 
   absl::StatusOr<HttpResponse> Send(const runtime::Context& context,
                                     const HttpRequest& request) override {
-    if (absl::Status status = slots_.Acquire(context); !status.ok()) {
-      return base::Annotate(status, RequestText(request) + ": waiting for other requests");
+    const base::Duration limit = context.Remaining();
+    if (const absl::Status ended = slots_.Acquire(context); !ended.ok()) {
+      return base::Annotate(TimedOut(ended, limit, "waiting for other requests"),
+                            RequestText(request));
     }
     const SlotLease lease(slots_);
     return inner_->Send(context, request);

@@ -5,6 +5,7 @@
 #include "nomad_harvester/base/status.h"
 
 #include "redact.h"
+#include "timed_out.h"
 
 namespace nomad_harvester::http {
 namespace {
@@ -88,6 +89,10 @@ absl::Status CurlErrorStatus(const CurlFailure& failure) {
     case CURLE_PARTIAL_FILE:
     case CURLE_GOT_NOTHING:
       return base::Unavailable("the reply of " + failure.peer + " was cut short: " + text);
+    case CURLE_OPERATION_TIMEDOUT:
+      // libcurl's own limit is that of a connection: a request is limited by its context.
+      return base::Unavailable(
+          TimedOutText(failure.connect_timeout, "connecting to " + failure.peer) + ": " + text);
     default:
       break;
   }

@@ -6,6 +6,8 @@
 
 #include <curl/curl.h>
 
+#include "nomad_harvester/base/time.h"
+
 #include "absl/status/status.h"
 
 namespace nomad_harvester::http {
@@ -13,9 +15,10 @@ namespace nomad_harvester::http {
 struct CurlFailure {
   CURLcode code = CURLE_OK;
   std::string text;         // libcurl's error buffer; may be empty
-  std::string peer;         // "host:port" or "unix:///path"
+  std::string peer;         // "https://host:port" or "unix:///path"
   std::string server_name;  // the name that the certificate has to hold
   bool connected = false;   // the connection, TLS included, had been made
+  base::Duration connect_timeout{};
 };
 
 // UNAVAILABLE, FAILED_PRECONDITION (TLS), RESOURCE_EXHAUSTED or INVALID_ARGUMENT, as the contract

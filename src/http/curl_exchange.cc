@@ -10,6 +10,7 @@
 #include "nomad_harvester/base/status.h"
 
 #include "curl_error.h"
+#include "timed_out.h"
 
 namespace nomad_harvester::http {
 namespace {
@@ -203,6 +204,7 @@ void CurlExchange::SetCallbacks() {
 
 absl::StatusOr<CURLcode> CurlExchange::Drive(const runtime::Context& context) {
   CURLM* const multi = handles_.multi.get();
+  const base::Duration limit = context.Remaining();
   const Attachment attachment(handles_);
   // Runs in the thread that cancels; a wake-up before the poll makes the poll return at once.
   const std::stop_callback<std::function<void()>> wake(context.stop_token(),
@@ -212,7 +214,10 @@ absl::StatusOr<CURLcode> CurlExchange::Drive(const runtime::Context& context) {
   while (result == CURLM_OK) {
     result = curl_multi_perform(multi, &running);
     if (result != CURLM_OK || running == 0) break;
-    NH_RETURN_IF_ERROR(context.Check());
+    if (const absl::Status ended = context.Check(); !ended.ok()) {
+      return TimedOut(ended, limit,
+                      (IsConnected() ? "waiting for " : "connecting to ") + endpoint_.url.Text());
+    }
     result = curl_multi_poll(multi, nullptr, 0, PollMilliseconds(context), nullptr);
   }
   if (result != CURLM_OK) {
@@ -238,11 +243,16 @@ absl::Status CurlExchange::Failure(CURLcode code) {
   failure.server_name = endpoint_.options.tls.server_name.empty()
                             ? endpoint_.url.host
                             : endpoint_.options.tls.server_name;
+  failure.connected = IsConnected();
+  failure.connect_timeout = endpoint_.options.connect_timeout;
+  return CurlErrorStatus(failure);
+}
+
+bool CurlExchange::IsConnected() const {
   // Zero until the request is about to be sent.
   curl_off_t ready = 0;
   curl_easy_getinfo(handles_.easy.get(), CURLINFO_PRETRANSFER_TIME_T, &ready);
-  failure.connected = ready > 0;
-  return CurlErrorStatus(failure);
+  return ready > 0;
 }
 
 std::size_t CurlExchange::OnHeader(char* data, std::size_t size, std::size_t count,

@@ -39,6 +39,7 @@ class CurlExchange {
   // The outcome of the transfer; an error if the context ended first.
   absl::StatusOr<CURLcode> Drive(const runtime::Context& context);
   absl::Status Failure(CURLcode code);
+  bool IsConnected() const;
 
   static std::size_t OnHeader(char* data, std::size_t size, std::size_t count, void* self) noexcept;
   static std::size_t OnBody(char* data, std::size_t size, std::size_t count, void* self) noexcept;

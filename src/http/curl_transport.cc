@@ -11,6 +11,7 @@
 #include "endpoint.h"
 #include "request_check.h"
 #include "request_text.h"
+#include "timed_out.h"
 
 namespace nomad_harvester::http {
 namespace {
@@ -134,8 +135,13 @@ class CurlTransport final : public HttpTransport {
   absl::StatusOr<HttpResponse> Exchange(const runtime::Context& context,
                                         const HttpRequest& request) {
     NH_RETURN_IF_ERROR(context.Check());
-    NH_ASSIGN_OR_RETURN(const CurlPool::Lease lease, pool_.Take(context));
-    return CurlExchange(endpoint_, *lease, request).Run(context);
+    const base::Duration limit = context.Remaining();
+    auto lease = pool_.Take(context);
+    if (!lease.ok()) {
+      return TimedOut(lease.status(), limit,
+                      "waiting for a free connection to " + endpoint_.url.Text());
+    }
+    return CurlExchange(endpoint_, **lease, request).Run(context);
   }
 
   const Endpoint endpoint_;

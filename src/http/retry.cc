@@ -29,11 +29,15 @@ class RetryTransport final : public HttpTransport {
 
   absl::StatusOr<HttpResponse> Send(const runtime::Context& context,
                                     const HttpRequest& request) override {
+    absl::Status last;  // of the previous attempt, which had its full time limit
     for (int attempt = 1;; ++attempt) {
       NH_RETURN_IF_ERROR(request.effect == Effect::kWrite ? context.CheckWrite() : context.Check());
       absl::StatusOr<HttpResponse> outcome = SendOnce(context, request);
       if (DecideRetry(request, outcome, options_.refused_for_good) == RetryDecision::kDone) {
-        return outcome;
+        // The context cut this attempt short; the previous one ended by itself and says more.
+        if (!absl::IsDeadlineExceeded(outcome.status()) || last.ok()) return outcome;
+        return WithAttempts(base::MakeStatus(outcome.status().code(), base::Message(last)),
+                            attempt);
       }
       const base::Duration wait = WaitAfter(attempt, outcome);
       // A wait that the context does not outlive would only replace the reason by "deadline".
@@ -44,6 +48,7 @@ class RetryTransport final : public HttpTransport {
       if (absl::Status slept = context.Sleep(wait); !slept.ok()) {
         return EndedWhileWaiting(slept, request, outcome);
       }
+      last = outcome.status();
     }
   }
 
@@ -55,8 +60,8 @@ class RetryTransport final : public HttpTransport {
     limit = SaturatingAdd(limit, request.server_wait);
     absl::StatusOr<HttpResponse> outcome = inner_->Send(context.WithTimeout(limit), request);
     if (absl::IsDeadlineExceeded(outcome.status()) && context.Check().ok()) {
-      return base::Unavailable(RequestText(request) + ": no answer within " +
-                               base::FormatGoDuration(limit));
+      // The transport's text names host and limit.
+      return base::Unavailable(base::Message(outcome.status()));
     }
     return outcome;
   }

@@ -101,8 +101,8 @@ TEST(BaseUrl, a_socket_path_fits_a_socket_address) {
 }
 
 TEST(BaseUrl, errors_name_host_and_port) {
-  EXPECT_EQ(ParseBaseUrl("https://h/p")->Text(), "h:443");
-  EXPECT_EQ(ParseBaseUrl("http://[::1]:4646")->Text(), "[::1]:4646");
+  EXPECT_EQ(ParseBaseUrl("https://h/p")->Text(), "https://h:443");
+  EXPECT_EQ(ParseBaseUrl("http://[::1]:4646")->Text(), "http://[::1]:4646");
 }
 
 TEST(IsLoopback, knows_names_and_both_families) {

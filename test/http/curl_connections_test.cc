@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "http/curl_fixture.h"
+#include "support/fake_clock.h"
 #include "support/scoped_temp_dir.h"
 
 namespace nomad_harvester::http {
@@ -77,7 +78,8 @@ TEST_F(CurlConnections, waiting_for_a_connection_respects_the_context) {
   server.AwaitRequests(1);
 
   EXPECT_THAT(transport->Send(context_.WithTimeout(std::chrono::milliseconds(20)), Get("/")),
-              StatusIs(StatusCode::kDeadlineExceeded));
+              StatusIs(StatusCode::kDeadlineExceeded,
+                       HasSubstr("waiting for a free connection to " + server.url())));
   const runtime::CancelSource source(context_);
   std::jthread second([&] {
     EXPECT_THAT(transport->Send(source.context(), Get("/")), StatusIs(StatusCode::kCancelled));
@@ -138,9 +140,40 @@ TEST_F(CurlConnections, nobody_there_is_UNAVAILABLE_and_names_host_and_port) {
   HttpRequest request = Get("/v1/nodes?token=hush");
   EXPECT_THAT(transport->Send(context_, request),
               StatusIs(StatusCode::kUnavailable,
-                       AllOf(HasSubstr("GET /v1/nodes: cannot connect to 127.0.0.1:" +
+                       AllOf(HasSubstr("GET /v1/nodes: cannot connect to http://127.0.0.1:" +
                                        std::to_string(port)),
                              Not(HasSubstr("hush")), Not(HasSubstr("refused")))));
+}
+
+// The server moves the clock past the limit and then sends what wakes the client.
+TEST_F(CurlConnections, a_server_that_does_not_answer_is_named_with_the_limit) {
+  support::FakeClock clock;
+  clock.set_auto_advance(false);
+  LoopbackServer server([&](const ServerRequest&) {
+    clock.Advance(std::chrono::seconds(30));
+    ServerReply reply;
+    reply.body = "0123456789";
+    reply.stall_after = 5;
+    return reply;
+  });
+  const auto transport = MakeFor(server.url());
+  const auto context = runtime::Context::Background(clock).WithTimeout(std::chrono::seconds(30));
+  EXPECT_THAT(transport->Send(context, Get("/v1/nodes?token=hush")),
+              StatusIs(StatusCode::kDeadlineExceeded,
+                       "GET /v1/nodes: timed out after 30s waiting for " + server.url()));
+}
+
+TEST_F(CurlConnections, a_server_that_takes_no_connection_is_named_with_the_limit) {
+  ServerReply reply;
+  reply.silent = true;
+  LoopbackServer server(reply);
+  CurlOptions options;
+  options.base_url = "https://" + server.authority();  // nobody says hello
+  options.tls.skip_verify = true;
+  options.connect_timeout = std::chrono::milliseconds(50);
+  EXPECT_THAT(Make(options)->Send(context_, Get("/")),
+              StatusIs(StatusCode::kUnavailable,
+                       HasSubstr("GET /: timed out after 50ms connecting to " + options.base_url)));
 }
 
 TEST_F(CurlConnections, a_socket_that_is_not_there_is_UNAVAILABLE_and_named) {

@@ -31,25 +31,27 @@ TEST_P(CurlErrorTable, is_told_as_the_contract_says) {
   CurlFailure failure;
   failure.code = row.code;
   failure.text = row.text;
-  failure.peer = "h:443";
+  failure.peer = "https://h:443";
   failure.server_name = "vip.test";
   failure.connected = row.connected;
+  failure.connect_timeout = std::chrono::seconds(5);
   EXPECT_THAT(CurlErrorStatus(failure),
-              StatusIs(row.want, AllOf(HasSubstr("h:443"), HasSubstr(row.says))));
+              StatusIs(row.want, AllOf(HasSubstr("https://h:443"), HasSubstr(row.says))));
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Rows, CurlErrorTable,
     testing::Values(
         Row{"name", CURLE_COULDNT_RESOLVE_HOST, false, "Could not resolve host: h",
-            StatusCode::kUnavailable, "cannot connect to h:443: Could not resolve"},
+            StatusCode::kUnavailable, "cannot connect to https://h:443: Could not resolve"},
         Row{"connect", CURLE_COULDNT_CONNECT, false, "", StatusCode::kUnavailable,
-            "cannot connect to h:443"},
-        Row{"connect_time", CURLE_OPERATION_TIMEDOUT, false, "", StatusCode::kUnavailable,
-            "cannot connect"},
+            "cannot connect to https://h:443"},
+        Row{"connect_time", CURLE_OPERATION_TIMEDOUT, false, "Resolving timed out",
+            StatusCode::kUnavailable,
+            "timed out after 5s connecting to https://h:443: Resolving timed out"},
         Row{"proxy", CURLE_PROXY, false, "", StatusCode::kUnavailable, "cannot connect"},
         Row{"tunnel", CURLE_RECV_ERROR, false, "CONNECT tunnel failed, response 407",
-            StatusCode::kUnavailable, "cannot connect to h:443: CONNECT tunnel failed"},
+            StatusCode::kUnavailable, "cannot connect to https://h:443: CONNECT tunnel failed"},
         Row{"reset", CURLE_RECV_ERROR, true, "Recv failure: Connection reset by peer",
             StatusCode::kUnavailable, "broke off"},
         Row{"send", CURLE_SEND_ERROR, true, "", StatusCode::kUnavailable, "broke off"},

@@ -82,10 +82,10 @@ TEST_F(CurlProxy, that_refuses_the_tunnel_is_UNAVAILABLE_and_sees_no_token) {
   options.proxy_url = ProxyUrl(Credentials());
   HttpRequest request = Get("/");
   request.headers.Add("Authorization", "Bearer hush");
-  EXPECT_THAT(
-      Make(options)->Send(context_, request),
-      StatusIs(StatusCode::kUnavailable,
-               AllOf(HasSubstr("cannot connect to vip.invalid:6443"), Not(HasSubstr("hush")))));
+  EXPECT_THAT(Make(options)->Send(context_, request),
+              StatusIs(StatusCode::kUnavailable,
+                       AllOf(HasSubstr("cannot connect to https://vip.invalid:6443"),
+                             Not(HasSubstr("hush")))));
   EXPECT_EQ(proxy_.requests().at(0).method, "CONNECT");
   EXPECT_EQ(proxy_.requests().at(0).target, "vip.invalid:6443");
   EXPECT_EQ(proxy_.requests().at(0).headers.Find("Authorization"), std::nullopt);

@@ -13,6 +13,7 @@
 #include "http/scripted_transport.h"
 #include "support/fake_clock.h"
 #include "support/status_matchers.h"
+#include "timed_out.h"
 
 namespace nomad_harvester::http {
 namespace {
@@ -80,6 +81,15 @@ class Retry : public testing::Test {
   }
   std::shared_ptr<HttpTransport> Stack() {
     return WithRetry(inner_, options_, std::make_shared<FixedRandom>(fraction_), logger_);
+  }
+  // Never answers; its text is CurlTransport's.
+  static std::shared_ptr<ScriptedTransport> Silent() {
+    return std::make_shared<ScriptedTransport>(
+        [](const Context& context, const HttpRequest&) -> ScriptedTransport::Outcome {
+          const Duration limit = context.Remaining();
+          const absl::Status ended = context.Sleep(seconds(3600));
+          return base::Annotate(TimedOut(ended, limit, "waiting for http://h:1"), "list nodes");
+        });
   }
   int Since(base::MonoTime start) const {
     return static_cast<int>(std::chrono::duration_cast<milliseconds>(clock_.Now() - start).count());
@@ -210,25 +220,26 @@ TEST_F(Retry, an_attempt_never_outlives_the_context) {
 }
 
 TEST_F(Retry, an_attempt_that_ran_out_of_time_counts_as_no_answer) {
-  inner_ = std::make_shared<ScriptedTransport>(
-      [](const Context& context, const HttpRequest&) -> ScriptedTransport::Outcome {
-        return context.Sleep(seconds(3600));
-      });
-  HttpRequest request;
-  request.purpose = "list nodes";
-  EXPECT_THAT(
-      Stack()->Send(Context::Background(clock_), request),
-      StatusIs(StatusCode::kUnavailable, Eq("list nodes: no answer within 10s (4 attempts)")));
+  inner_ = Silent();
+  EXPECT_THAT(Stack()->Send(Context::Background(clock_), HttpRequest()),
+              StatusIs(StatusCode::kUnavailable,
+                       Eq("list nodes: timed out after 10s waiting for http://h:1 (4 attempts)")));
   EXPECT_THAT(inner_->requests(), SizeIs(4));
 }
 
+TEST_F(Retry, an_attempt_that_the_context_cuts_short_reports_the_one_before_it) {
+  inner_ = Silent();
+  EXPECT_THAT(Stack()->Send(Context::Background(clock_).WithTimeout(seconds(15)), HttpRequest()),
+              StatusIs(StatusCode::kDeadlineExceeded,
+                       Eq("list nodes: timed out after 10s waiting for http://h:1 (2 attempts)")));
+  EXPECT_THAT(inner_->remaining(), SizeIs(2));
+}
+
 TEST_F(Retry, the_contexts_own_deadline_stays_a_deadline) {
-  inner_ = std::make_shared<ScriptedTransport>(
-      [](const Context& context, const HttpRequest&) -> ScriptedTransport::Outcome {
-        return context.Sleep(seconds(3600));
-      });
+  inner_ = Silent();
   EXPECT_THAT(Stack()->Send(Context::Background(clock_).WithTimeout(seconds(5)), HttpRequest()),
-              StatusIs(StatusCode::kDeadlineExceeded));
+              StatusIs(StatusCode::kDeadlineExceeded,
+                       Eq("list nodes: timed out after 5s waiting for http://h:1")));
   EXPECT_THAT(inner_->requests(), SizeIs(1));
 }
 
