@@ -1,4 +1,4 @@
-// Snapshots for table tests, built as sentences: World().WithVm(Vm("web-a").Joined()).WithNode(…).
+// Snapshots for table tests, built as sentences: World().With(Vm("a").Joined()).With(Node("a")).
 #ifndef NOMAD_HARVESTER_TEST_SCALING_WORLD_H_
 #define NOMAD_HARVESTER_TEST_SCALING_WORLD_H_
 
@@ -68,7 +68,7 @@ class Vm {
   Vm& NodeDownFor(base::Duration time) { return down_ = time, *this; }
   Vm& InstanceRuns(bool runs) { return runs_ = runs, *this; }
   Vm& UnreadableMark() { return vm_.has_mark = true, *this; }
-  // Marked by action "act", ten minutes ago, drain deadline five minutes ago from then.
+  // Marked by an action a minute ago: the drain's deadline is in 14 minutes, its grace 5 minutes.
   Vm& Marked(const std::string& action = "act") {
     harvester::Mark mark;
     mark.action = action;
@@ -205,7 +205,7 @@ class World {
     snapshot_.nodes.push_back(node.Get());
     return *this;
   }
-  // The allocations of a node were read: none, unless AddAllocation.
+  // The allocations of a node were read: none, unless Running adds one.
   World& Quiet(const std::string& vm) {
     snapshot_.allocations["node-" + vm];
     return *this;

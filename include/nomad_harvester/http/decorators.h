@@ -1,5 +1,5 @@
-// Decorators of HttpTransport besides retry. The order, outermost first: retry, credentials,
-// concurrency limit, logging, transport.
+// Decorators of HttpTransport besides retry. The order, outermost first: retry, concurrency limit,
+// logging, token, transport (scaling/clients.h stacks them).
 #ifndef NOMAD_HARVESTER_HTTP_DECORATORS_H_
 #define NOMAD_HARVESTER_HTTP_DECORATORS_H_
 
