@@ -1,5 +1,3 @@
-#include <algorithm>
-#include <chrono>
 #include <optional>
 #include <string>
 
@@ -10,11 +8,6 @@
 
 namespace nomad_harvester::config {
 namespace {
-
-// Load balancers close a connection that is silent for 60 s, and that is an error, not an answer
-// (hashicorp/nomad-autoscaler#754). Nomad adds up to a sixteenth to the time asked for
-// (hashicorp/nomad:nomad/rpc.go): 55 s end within 58.5 s.
-constexpr base::Duration kLongestWait = std::chrono::seconds(55);
 
 void ReadTls(ConfigReader& reader, NomadSettings* settings) {
   ReadFilePath(reader, "nomad_ca-cert", &settings->ca_cert);
@@ -46,7 +39,6 @@ void ReadNomadSettings(ConfigReader& reader, NomadSettings* settings) {
   reader.Read("nomad_http-auth", SecretText, &settings->http_auth);
   ReadTls(reader, settings);
   reader.Read("nomad_block-query-wait-time", PositiveDuration, &settings->block_query_wait);
-  settings->block_query_wait = std::min(settings->block_query_wait, kLongestWait);
   // The agent's key: its value is checked here and acted upon there.
   bool inherit = true;
   reader.Read("nomad_config_inherit", Boolean, &inherit);

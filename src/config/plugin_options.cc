@@ -123,11 +123,12 @@ constexpr Option kPluginOptions[] = {
               "Name that Nomad's certificate must carry, such as `server.global.nomad`."),
     Inherited("nomad_skip-verify", OptionType::kBool, "NOMAD_SKIP_VERIFY",
               "Accept any certificate of Nomad.", "false"),
-    Inherited("nomad_block-query-wait-time", OptionType::kDuration, "",
-              "How long a blocking query waits. The agent injects its own, `5m0s` if nothing else "
-              "is configured; more than 55s counts as 55s, because load balancers close "
-              "connections that are silent for a minute.",
-              "30s"),
+    Inherited(
+        "nomad_block-query-wait-time", OptionType::kDuration, "",
+        "Longest wait of a blocking query for Nomad's nodes, while a Scale or background work "
+        "waits for a change. The agent injects its own, `5m0s` if nothing else is configured. "
+        "No query waits longer than `5s`: VMs change, too.",
+        "5s"),
     Inherited("nomad_config_inherit", OptionType::kBool, "",
               "Read by the agent: with `false` it injects none of the keys of this table, which "
               "then come from this block, the environment and the defaults.",

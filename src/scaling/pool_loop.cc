@@ -14,7 +14,9 @@ namespace nomad_harvester::scaling {
 namespace {
 
 // Between two looks: a little, so that a spurious wake-up does not spin, then a blocking query that
-// ends early when a node changes.
+// ends early when a node changes, and at nomad_block-query-wait-time at the latest. A long wait is
+// also cut by load balancers, which close a connection that is silent for a minute
+// (hashicorp/nomad-autoscaler#754).
 constexpr base::Duration kPause = std::chrono::milliseconds(250);
 constexpr base::Duration kFirstWait = std::chrono::seconds(1);
 constexpr base::Duration kLongestWait = std::chrono::seconds(5);
@@ -131,7 +133,7 @@ std::vector<PoolLoop::Work> PoolLoop::WorkOf(const PoolSnapshot& snapshot) const
 }
 
 bool PoolLoop::RemovalsWait(const PoolSnapshot& snapshot) const {
-  return !despite_mass_loss_ && snapshot.nomad_readable && FindMassLoss(snapshot).alarming;
+  return !despite_mass_loss_ && FindMassLoss(snapshot).alarming;
 }
 
 void PoolLoop::Say(const Step& step, const VmView& view, const absl::Status& outcome) {
@@ -426,7 +428,7 @@ absl::Status PoolLoop::Wait(const runtime::Context& context, bool acted, bool re
   // A blocking query needs an index; an empty cluster has none yet.
   if (!readable || last_snapshot_->nomad_index == 0) return context.Sleep(wait);
   next_look_.after_index = last_snapshot_->nomad_index;
-  next_look_.wait = wait;
+  next_look_.wait = std::min(wait, tools_.clients.config->nomad.block_query_wait);
   return context.Sleep(kPause);
 }
 

@@ -24,7 +24,7 @@ TEST(NomadSettings, nothing_given_is_the_local_agent) {
   EXPECT_EQ(settings.region, "");
   EXPECT_EQ(settings.ns, "");
   EXPECT_TRUE(settings.token.empty());
-  EXPECT_EQ(settings.block_query_wait, std::chrono::seconds(30));
+  EXPECT_EQ(settings.block_query_wait, std::chrono::seconds(5));
 }
 
 // What hashicorp/nomad-autoscaler:sdk/helper/nomad/config.go injects, all of it.
@@ -152,15 +152,6 @@ TEST(NomadSettings, an_empty_boolean_or_duration_is_a_problem) {
               HasSubstr("nomad_skip-verify: strconv.ParseBool: parsing \"\""));
   EXPECT_THAT(ProblemOf(ParsePlugin({{"nomad_block-query-wait-time", ""}})),
               HasSubstr("nomad_block-query-wait-time: time: invalid duration \"\""));
-}
-
-TEST(NomadSettings, a_blocking_query_waits_less_than_a_minute) {
-  EXPECT_EQ(SettingsOf({{"nomad_block-query-wait-time", "5m0s"}}).block_query_wait,
-            std::chrono::seconds(55));
-  EXPECT_EQ(SettingsOf({{"nomad_block-query-wait-time", "55s"}}).block_query_wait,
-            std::chrono::seconds(55));
-  EXPECT_EQ(SettingsOf({{"nomad_block-query-wait-time", "54s"}}).block_query_wait,
-            std::chrono::seconds(54));
 }
 
 TEST(NomadSettings, a_client_certificate_and_its_key_go_together) {

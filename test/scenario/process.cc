@@ -8,7 +8,7 @@
 namespace nomad_harvester::scenario {
 
 Process::Process(support::FakeClock& clock, simulator::Cluster& cluster, int number,
-                 std::shared_ptr<log::Sink> sink)
+                 std::shared_ptr<log::Sink> sink, const scaling::StringMap& config)
     : clock_(clock),
       cluster_(cluster),
       name_("test_" + std::to_string(number)),
@@ -29,10 +29,11 @@ Process::Process(support::FakeClock& clock, simulator::Cluster& cluster, int num
   options.background = &background_;
   options.holder = name_;
   service_ = scaling::MakeTargetService(std::move(options));
-  const absl::Status configured =
-      service_->SetConfig({{"harvester_url", "https://harvester.invalid"},
-                           {"auth_token", "token"},
-                           {"harvester_skip_verify", "true"}});
+  scaling::StringMap values = {{"harvester_url", "https://harvester.invalid"},
+                               {"auth_token", "token"},
+                               {"harvester_skip_verify", "true"}};
+  values.insert(config.begin(), config.end());
+  const absl::Status configured = service_->SetConfig(values);
   if (!configured.ok()) throw std::logic_error(configured.ToString());
 }
 

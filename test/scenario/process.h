@@ -46,7 +46,7 @@ class ProcessClock final : public runtime::Clock {
 class Process {
  public:
   Process(support::FakeClock& clock, simulator::Cluster& cluster, int number,
-          std::shared_ptr<log::Sink> sink);
+          std::shared_ptr<log::Sink> sink, const scaling::StringMap& config = {});
   ~Process();
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;

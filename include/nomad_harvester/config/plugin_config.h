@@ -16,7 +16,7 @@
 namespace nomad_harvester::config {
 
 using StringMap = std::map<std::string, std::string>;
-// Looks up an environment variable: injected, so that nothing below main reads the environment.
+// Looks up an environment variable: injected, so that this module reads no environment itself.
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;
 
 struct HarvesterSettings {
@@ -45,7 +45,7 @@ struct NomadSettings {
   std::string client_key;
   std::string tls_server_name;
   bool skip_verify = false;
-  base::Duration block_query_wait = std::chrono::seconds(30);
+  base::Duration block_query_wait = std::chrono::seconds(5);
 };
 
 // Immutable once parsed; shared by everything that runs under it.
@@ -69,11 +69,11 @@ struct PluginConfig {
 StringMap TemplateVariablesOf(const StringMap& environment);
 
 // INVALID_ARGUMENT with every problem at once, one line each, "key: what is wrong; cure", in the
-// order of OptionTable(). Unknown keys are problems that name the nearest known key. Secrets are in
-// neither problems nor warnings. Reads no network; looks at the existence of files only as far as
-// docs/configuration.md says (a missing auth_token_file is a warning). `template_environment`: a
-// lookup cannot be listed, so the caller hands over its environment; only HARVESTER_TEMPLATE_* are
-// kept.
+// order of OptionTable(); unknown keys come last and name the nearest known key. Secrets are in
+// neither problems nor warnings. Reads neither network nor files, but checks that every file and
+// directory named here exists; a missing auth_token_file or nomad_token_file is only a warning.
+// `template_environment`: a lookup cannot be listed, so the caller hands over its environment; only
+// HARVESTER_TEMPLATE_* are kept.
 absl::StatusOr<PluginConfig> ParsePluginConfig(const StringMap& values,
                                                const Environment& environment,
                                                const StringMap& template_environment = {});
