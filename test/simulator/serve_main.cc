@@ -13,7 +13,7 @@ int main(int argc, char** argv) {
   using nomad_harvester::simulator::Options;
   using nomad_harvester::simulator::SimulatorServer;
   const auto clock = nomad_harvester::runtime::MakeSystemClock();
-  const auto random = nomad_harvester::runtime::MakeSystemRandom();
+  const auto random = nomad_harvester::runtime::MakeSeededRandom(1);
   Options options;
   options.boot_time = std::chrono::seconds(2);
   options.join_time = std::chrono::seconds(1);
