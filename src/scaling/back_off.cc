@@ -40,12 +40,11 @@ constexpr std::array<std::string_view, 3> kCreationCauses = {cause::kCreate, cau
 absl::Status Check(const harvester::BackOff& back_off, std::string_view cause, base::WallTime now) {
   const auto entry = back_off.find(std::string(cause));
   if (entry == back_off.end() || now >= entry->second.retry_at) return absl::OkStatus();
-  const auto left = std::chrono::ceil<std::chrono::seconds>(entry->second.retry_at - now);
-  return absl::Status(
-      absl::StatusCode::kResourceExhausted,
-      std::string(PaceOf(cause).what) + " failed " + std::to_string(entry->second.failures) +
-          (entry->second.failures == 1 ? " time" : " times in a row") + " and is tried again at " +
-          base::FormatRfc3339(entry->second.retry_at) + ", in " + base::FormatGoDuration(left));
+  return absl::Status(absl::StatusCode::kResourceExhausted,
+                      std::string(PaceOf(cause).what) + " failed " +
+                          std::to_string(entry->second.failures) +
+                          (entry->second.failures == 1 ? " time" : " times in a row") +
+                          " and is tried again at " + base::FormatRfc3339(entry->second.retry_at));
 }
 
 }  // namespace

@@ -36,6 +36,11 @@ const VmView* FindVm(const PoolSnapshot& snapshot, const std::string& name) {
   return nullptr;
 }
 
+std::int64_t CountOf(const PoolSnapshot& snapshot) {
+  return std::count_if(snapshot.vms.begin(), snapshot.vms.end(),
+                       [&](const VmView& view) { return Counts(view, snapshot); });
+}
+
 // Names that an earlier action left over come first and stay.
 void KeepCreations(ScalePlan* plan, std::size_t count) {
   plan->to -= static_cast<std::int64_t>(plan->create.size() - count);
@@ -58,10 +63,8 @@ ScaleCall::ScaleCall(PoolTools tools, config::PoolPolicy policy, ScaleRequest re
       loop_(tools_, policy_) {}
 
 bool ScaleCall::NeedsAllocations(const PoolSnapshot& snapshot) const {
-  const std::int64_t current =
-      std::count_if(snapshot.vms.begin(), snapshot.vms.end(),
-                    [&](const VmView& view) { return Counts(view, snapshot); });
-  return request_.count < current && nodepool::NeedsAllocations(ToStrategy(policy_.selector));
+  return request_.count < CountOf(snapshot) &&
+         nodepool::NeedsAllocations(ToStrategy(policy_.selector));
 }
 
 absl::StatusOr<ScalePlan> ScaleCall::Plan(const PoolSnapshot& snapshot) const {
@@ -334,12 +337,14 @@ absl::Status ScaleCall::Act(const runtime::Context& context, const ScalePlan& pl
 
 absl::Status ScaleCall::Run(const runtime::Context& context) {
   NH_ASSIGN_OR_RETURN(PoolSnapshot snapshot, loop_.Settle(context));
+  range_ = {.from = CountOf(snapshot), .to = request_.count};
   if (NeedsAllocations(snapshot)) {
     NH_RETURN_IF_ERROR(loop_.ReadAllocations(context, &snapshot));
   }
   auto planned = Plan(snapshot);
   if (!planned.ok()) return planned.status();
   ScalePlan plan = *std::move(planned);
+  range_ = {.from = plan.from, .to = plan.to};
   tools_.logger.Info("Planned", {{"action_id", action_id_},
                                  {"reason", request_.reason},
                                  {"from", plan.from},
@@ -350,7 +355,7 @@ absl::Status ScaleCall::Run(const runtime::Context& context) {
   NH_RETURN_IF_ERROR(CheckReadJob(context, plan, snapshot));
   NH_RETURN_IF_ERROR(Preflight(context, &plan, snapshot));
   NH_RETURN_IF_ERROR(StoreAction(context, &plan, snapshot));
-  leaves_work_ = true;
+  leaves_work_ = acted_ = true;
   const absl::Status loop = Act(context, plan, snapshot);
   if (loop.ok()) loop_.CloseRecord(context);
   absl::Status verdict = Verdict(loop);
@@ -370,6 +375,7 @@ absl::Status ScaleCall::DryRun(const runtime::Context& context) {
   if (!snapshot.nomad_readable) {
     return base::Unavailable("Nomad cannot be read: " + snapshot.nomad_problem);
   }
+  range_ = {.from = CountOf(snapshot), .to = request_.count};
   if (NeedsAllocations(snapshot)) {
     NH_RETURN_IF_ERROR(loop_.ReadAllocations(context, &snapshot));
   }

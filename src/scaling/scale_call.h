@@ -20,6 +20,12 @@ struct ScaleRequest {
   std::string own_node_id;
 };
 
+// The pool's count, and what it is to become: what was asked for, capped once there is a plan.
+struct ScaleRange {
+  std::int64_t from = 0;
+  std::int64_t to = 0;
+};
+
 // What is known about the pool between calls, besides the Lease's record.
 struct ScaleMemory {
   std::string template_hash;    // of the last preflight
@@ -38,6 +44,11 @@ class ScaleCall {
   // Something that the lists of Status do not show may be left of it, such as a Secret: it acted,
   // and did not end well.
   bool leaves_work() const { return leaves_work_; }
+  const std::string& action_id() const { return action_id_; }
+  // Nothing before the pool was observed.
+  const std::optional<ScaleRange>& range() const { return range_; }
+  // The action was stored and carried out; its outcome is logged.
+  bool acted() const { return acted_; }
 
  private:
   absl::StatusOr<ScalePlan> Plan(const PoolSnapshot& snapshot) const;
@@ -69,6 +80,8 @@ class ScaleCall {
   std::optional<CreationPlan> creation_;
   bool unowned_ = false;  // a Secret has no owner yet
   bool leaves_work_ = false;
+  bool acted_ = false;
+  std::optional<ScaleRange> range_;
   absl::Status deferred_;  // why creations were left out of a plan that does something else
 };
 

@@ -59,6 +59,15 @@ struct Session {
   std::map<PoolKey, std::shared_ptr<PoolLease>> leases NH_GUARDED_BY(mutex);
 };
 
+// What is known of a Scale at its end, for the log.
+struct ScaleFacts {
+  PoolKey pool;
+  std::string policy_id;
+  std::string action_id;
+  std::optional<ScaleRange> range;
+  bool acted = false;  // its outcome is logged
+};
+
 struct ActionMeta {
   bool dry_run = false;
   std::optional<std::int64_t> dry_run_count;
@@ -113,8 +122,12 @@ class Service final : public TargetService {
   void StartResumption(const std::shared_ptr<Session>& session, const std::shared_ptr<Pool>& pool);
   void Resume(Session& session, Pool& pool, const Context& context);
 
+  absl::Status TryScale(const Context& context, const ScaleAction& action, const StringMap& values,
+                        ScaleFacts* facts);
   absl::Status ScalePool(const Context& context, const std::shared_ptr<Session>& session,
-                         Pool& pool, const config::PoolPolicy& policy, ScaleRequest request);
+                         Pool& pool, const config::PoolPolicy& policy, ScaleRequest request,
+                         ScaleFacts* facts);
+  void NoteRefusal(const ScaleAction& action, const ScaleFacts& facts, const absl::Status& outcome);
 
   const ServiceOptions options_;
   const runtime::CancelSource root_;
@@ -124,6 +137,8 @@ class Service final : public TargetService {
   std::shared_ptr<Session> session_ NH_GUARDED_BY(mutex_);
   std::map<PoolKey, std::shared_ptr<Pool>> pools_ NH_GUARDED_BY(mutex_);
   std::optional<std::string> own_node_ NH_GUARDED_BY(mutex_);
+  // Of Scales, by pool: the last refusal, until a Scale is not refused.
+  std::map<PoolKey, std::string> refusals_ NH_GUARDED_BY(mutex_);
 };
 
 absl::Status Service::SetConfig(const StringMap& values) {
@@ -302,7 +317,7 @@ StatusInputs Service::InputsFor(Session& session, Pool& pool, const PoolSnapshot
   StatusInputs inputs;
   inputs.scale_open = pool.gate.ScaleIsOpen();
   inputs.last_event = LeaseOf(session, pool)->record().last_event;
-  const bool alarming = snapshot.nomad_readable && FindMassLoss(snapshot).alarming;
+  const bool alarming = FindMassLoss(snapshot).alarming;
   const base::MonoTime now = options_.clock->Now();
   base::MutexLock lock(pool.mutex);
   inputs.template_hash = pool.scale.template_hash;
@@ -428,8 +443,51 @@ void Service::Resume(Session& session, Pool& pool, const Context& context) {
 
 absl::Status Service::Scale(const Context& context, const ScaleAction& action,
                             const StringMap& values) {
+  ScaleFacts facts;
+  absl::Status outcome = TryScale(context, action, values, &facts);
+  NoteRefusal(action, facts, outcome);
+  return outcome;
+}
+
+// One WARN per change: the agent repeats a refused Scale at every tick.
+void Service::NoteRefusal(const ScaleAction& action, const ScaleFacts& facts,
+                          const absl::Status& outcome) {
+  // A busy pool and a call that was given up are no refusals, and do not end one.
+  if (absl::IsAborted(outcome) || absl::IsCancelled(outcome)) return;
+  bool changed = false;
+  {
+    base::MutexLock lock(mutex_);
+    if (outcome.ok() || facts.acted) {
+      refusals_.erase(facts.pool);
+      return;
+    }
+    std::string text = outcome.ToString();
+    changed = std::exchange(refusals_[facts.pool], text) != text;
+  }
+  std::vector<log::Field> fields = {{"pool", facts.pool.ToString()},
+                                    {"policy_id", facts.policy_id},
+                                    {"reason", action.reason},
+                                    {"error", outcome}};
+  if (!facts.action_id.empty()) fields.emplace_back("action_id", facts.action_id);
+  if (facts.range.has_value()) {
+    fields.emplace_back("from", facts.range->from);
+    fields.emplace_back("to", facts.range->to);
+  }
+  options_.logger.Log(changed ? log::Level::kWarn : log::Level::kInfo, "Scale refused", fields);
+}
+
+absl::Status Service::TryScale(const Context& context, const ScaleAction& action,
+                               const StringMap& values, ScaleFacts* facts) {
+  // A policy that cannot be parsed may still name its pool.
+  if (const auto ns = values.find("namespace"); ns != values.end()) facts->pool.ns = ns->second;
+  if (const auto name = values.find("node_group_name"); name != values.end()) {
+    facts->pool.pool = name->second;
+  }
+  auto meta = ParseMeta(action.meta_json);
+  if (meta.ok()) facts->policy_id = meta->policy_id;
   NH_ASSIGN_OR_RETURN(const config::PoolPolicy policy, config::ParsePoolPolicy(values));
-  NH_ASSIGN_OR_RETURN(const ActionMeta meta, ParseMeta(action.meta_json));
+  facts->pool = {.ns = policy.ns, .pool = policy.pool};
+  NH_RETURN_IF_ERROR(meta);
   NH_ASSIGN_OR_RETURN(const std::shared_ptr<Session> session, CurrentSession());
   const std::shared_ptr<Pool> pool = FindPool({.ns = policy.ns, .pool = policy.pool});
   WarnOnce(*pool, policy.warnings);
@@ -438,26 +496,26 @@ absl::Status Service::Scale(const Context& context, const ScaleAction& action,
     pool->policy = policy;
   }
   ScaleRequest request{.count = action.count,
-                       .dry_run = meta.dry_run || policy.dry_run || action.count == -1,
+                       .dry_run = meta->dry_run || policy.dry_run || action.count == -1,
                        .reason = action.reason,
-                       .policy_id = meta.policy_id};
+                       .policy_id = meta->policy_id};
   if (request.dry_run) {
-    if (!meta.dry_run_count.has_value() && action.count < 0) {
+    if (!meta->dry_run_count.has_value() && action.count < 0) {
       options_.logger.Info("Dry run without a wanted count: nothing to plan",
                            {{"pool", pool->key.ToString()}, {"reason", action.reason}});
       return absl::OkStatus();
     }
-    request.count = meta.dry_run_count.value_or(action.count);
+    request.count = meta->dry_run_count.value_or(action.count);
   }
   if (request.count < 0) {
     return base::InvalidArgument("count " + std::to_string(request.count) + " is negative");
   }
-  return ScalePool(context, session, *pool, policy, std::move(request));
+  return ScalePool(context, session, *pool, policy, std::move(request), facts);
 }
 
 absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Session>& session,
-                                Pool& pool, const config::PoolPolicy& policy,
-                                ScaleRequest request) {
+                                Pool& pool, const config::PoolPolicy& policy, ScaleRequest request,
+                                ScaleFacts* facts) {
   const Context limited = context.WithTimeout(policy.scale_timeout);
   const std::shared_ptr<PoolLease> lease = LeaseOf(*session, pool);
   const harvester::VmStore vms(session->clients.kube, pool.key.ns);
@@ -474,8 +532,10 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
     // Scale that is open in this one must not be disturbed.
     const std::unique_ptr<PoolLease> looked_at = MakeLease(*session, pool);
     NH_RETURN_IF_ERROR(looked_at->Learn(reading));
-    return ScaleCall(ToolsFor(*session, pool, *looked_at, vms), policy, std::move(request), &memory)
-        .DryRun(reading);
+    ScaleCall call(ToolsFor(*session, pool, *looked_at, vms), policy, std::move(request), &memory);
+    absl::Status outcome = call.DryRun(reading);
+    facts->range = call.range();
+    return outcome;
   }
   NH_ASSIGN_OR_RETURN(const std::unique_ptr<PoolGate::Pass> pass, pool.gate.EnterForScale(limited));
   NH_ASSIGN_OR_RETURN(request.own_node_id, OwnNode(pass->context(), *session));
@@ -485,6 +545,9 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
   ScaleCall call(ToolsFor(*session, pool, *lease, vms), policy, std::move(request), &memory);
   const Context guarded = hold.context().WithWritePermit(lease->permit());
   absl::Status outcome = call.Run(guarded);
+  facts->action_id = call.action_id();
+  facts->range = call.range();
+  facts->acted = call.acted();
   if (hold.context().cancel_reason() == CancelReason::kLeaseLost) {
     outcome = base::Unavailable("the pool's Lease was lost: " + base::Message(outcome));
   }

@@ -11,9 +11,13 @@
 namespace nomad_harvester::scenario {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ContainsRegex;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
+using ::testing::Pair;
 
 simulator::JobSpec ServiceOn(const std::string& id, int count) {
   simulator::JobSpec job;
@@ -333,6 +337,119 @@ TEST(Scale, T1_decision_and_outcome_are_one_line_each_that_tell_who_asked_for_wh
   EXPECT_EQ(lines["Scaled"], 2);
   EXPECT_EQ(lines["A new VM is delivered"], 2);
   EXPECT_EQ(lines["A VM is removed"], 1);
+}
+
+std::vector<log::Record> Refusals(const Harness& h) {
+  std::vector<log::Record> refusals;
+  for (const log::Record& record : h.log->records()) {
+    if (record.message == "Scale refused") refusals.push_back(record);
+  }
+  return refusals;
+}
+
+std::map<log::Level, int> LevelsOfRefusals(const Harness& h) {
+  std::map<log::Level, int> levels;
+  for (const log::Record& record : Refusals(h)) ++levels[record.level];
+  return levels;
+}
+
+TEST(Scale, T1_a_refusal_is_one_warning_that_tells_who_asked_for_what_and_why_not) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(1).ok());
+  const std::size_t before = h.log->records().size();
+  h.cluster.Forbid("create", "virtualmachines");
+  EXPECT_EQ(h.Scale(3, R"({"nomad_policy_id":"p-1"})").code(), absl::StatusCode::kPermissionDenied);
+  const std::vector<log::Record> refusals = Refusals(h);
+  ASSERT_EQ(refusals.size(), 1U);
+  EXPECT_THAT(KeysOf(refusals[0]),
+              IsSupersetOf({"action_id", "pool", "policy_id", "reason", "from", "to", "error"}));
+  EXPECT_THAT(log::FormatPlain(refusals[0]),
+              AllOf(HasSubstr("policy_id=p-1"), HasSubstr("from=1"), HasSubstr("to=3"),
+                    HasSubstr("create virtualmachines.kubevirt.io")));
+  EXPECT_EQ(refusals[0].level, log::Level::kWarn);
+  const std::vector<log::Record> records = h.log->records();
+  for (std::size_t i = before; i < records.size(); ++i) {
+    EXPECT_TRUE(records[i].level < log::Level::kWarn || records[i].message == "Scale refused")
+        << log::FormatPlain(records[i]);
+  }
+}
+
+TEST(Scale, T1_a_refusal_is_a_warning_again_only_when_it_changes_or_after_a_success) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(1).ok());
+  h.cluster.Forbid("create", "virtualmachines");
+  EXPECT_FALSE(h.Scale(2).ok());
+  EXPECT_FALSE(h.Scale(2).ok());
+  EXPECT_THAT(LevelsOfRefusals(h),
+              ElementsAre(Pair(log::Level::kInfo, 1), Pair(log::Level::kWarn, 1)));
+  h.cluster.Forbid("create", "secrets");
+  EXPECT_FALSE(h.Scale(2).ok());
+  EXPECT_EQ(LevelsOfRefusals(h)[log::Level::kWarn], 2) << "another reason";
+  EXPECT_TRUE(h.Scale(1).ok());
+  EXPECT_FALSE(h.Scale(2).ok());
+  EXPECT_EQ(LevelsOfRefusals(h)[log::Level::kWarn], 3) << "after a success";
+}
+
+TEST(Scale, T1_a_back_off_is_one_warning_however_often_it_refuses) {
+  Harness h;
+  h.cluster.FailStart(1, "ErrorUnschedulable", "no host has room");
+  EXPECT_FALSE(h.Scale(1).ok());
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(h.Scale(1).code(), absl::StatusCode::kResourceExhausted);
+    h.clock.Advance(std::chrono::seconds(1));
+  }
+  EXPECT_THAT(LevelsOfRefusals(h),
+              ElementsAre(Pair(log::Level::kInfo, 2), Pair(log::Level::kWarn, 1)));
+}
+
+TEST(Scale, T1_a_policy_that_is_refused_is_named_by_its_pool) {
+  Harness h;
+  h.policy["no_such_key"] = "1";
+  EXPECT_EQ(h.Scale(1).code(), absl::StatusCode::kInvalidArgument);
+  ASSERT_EQ(Refusals(h).size(), 1U);
+  EXPECT_THAT(log::FormatPlain(Refusals(h)[0]),
+              AllOf(HasSubstr("WARN"), HasSubstr("/web"), HasSubstr("no_such_key")));
+}
+
+TEST(Scale, T1_a_busy_pool_and_a_client_that_went_away_are_no_refusals) {
+  Harness h;
+  std::function<void()> meanwhile;
+  h.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
+    if (request.verb == "create" && request.resource == "virtualmachines") meanwhile();
+    return simulator::Fault::None();
+  });
+  absl::Status second;
+  meanwhile = [&] { second = h.process().Scale(5, h.policy); };
+  EXPECT_TRUE(h.Scale(1).ok());
+  EXPECT_EQ(second.code(), absl::StatusCode::kAborted);
+  meanwhile = [&] { h.process().CancelScale(); };
+  EXPECT_EQ(h.Scale(2).code(), absl::StatusCode::kCancelled);
+  EXPECT_THAT(Refusals(h), IsEmpty());
+}
+
+// In milliseconds.
+int LongestWaitForNodes(const std::string& block_query_wait_time) {
+  simulator::Options slow;
+  slow.boot_time = std::chrono::minutes(1);
+  Harness h(slow);
+  int longest = 0;
+  h.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
+    const std::size_t wait = request.target.find("&wait=");
+    if (request.resource == "nodes" && wait != std::string::npos) {
+      longest = std::max(longest, std::stoi(request.target.substr(wait + 6)));
+    }
+    return simulator::Fault::None();
+  });
+  Process process(h.clock, h.cluster, 99, h.log,
+                  {{"nomad_block-query-wait-time", block_query_wait_time}});
+  const Invariants::Scale open(h.invariants, "web", 1);
+  EXPECT_TRUE(process.Scale(1, h.policy).ok());
+  return longest;
+}
+
+TEST(Scale, a_blocking_query_waits_as_long_as_configured_and_never_more_than_5s) {
+  EXPECT_EQ(LongestWaitForNodes("1500ms"), 1500);
+  EXPECT_EQ(LongestWaitForNodes("5m0s"), 5000);
 }
 
 TEST(DryRun, C13_logs_the_plan_and_changes_nothing) {
