@@ -169,7 +169,7 @@ absl::StatusOr<http::HttpResponse> Cluster::Impl::ServeLate(const runtime::Conte
       }
     });
   }
-  return slept;
+  return base::Annotate(slept, request.purpose);
 }
 
 absl::StatusOr<http::HttpResponse> Cluster::Impl::Serve(const runtime::Context& context,

@@ -54,6 +54,7 @@ std::vector<const scaling::VmView*> VmsOf(const scaling::PoolSnapshot& snapshot)
 
 std::vector<const nomad::Node*> UnlinkedNodesOf(const scaling::PoolSnapshot& snapshot) {
   std::vector<const nomad::Node*> nodes;
+  if (!snapshot.nomad_readable) return nodes;
   const nodepool::PoolIdentity identity = scaling::IdentityOf(*snapshot.policy);
   for (std::size_t i = 0; i < snapshot.nodes.size(); ++i) {
     const bool linked = i < snapshot.node_is_linked.size() && snapshot.node_is_linked[i];

@@ -50,6 +50,9 @@ absl::StatusOr<Inspection> Maintenance::Inspect(const runtime::Context& caller,
   base.policy = policy;
   base.region = clients_.config->nomad.region;
   inspection.lease = ReadLease(context, clients_, base.key, options_.logger);
+  if (const absl::Status ended = context.Check(); absl::IsDeadlineExceeded(ended)) {
+    return base::MakeStatus(ended.code(), "Harvester cannot be read: " + inspection.lease.problem);
+  }
   base.lease_used = inspection.lease.problem.empty();
   base.action = inspection.lease.record.action;
 
@@ -57,9 +60,9 @@ absl::StatusOr<Inspection> Maintenance::Inspect(const runtime::Context& caller,
   nodepool::FullNodeCache nodes;
   ObserverMemory memory;
   Observer observer(*clients_.nomad, vms, nodes, memory, options_.logger);
-  auto snapshot = observer.Observe(context, std::move(base), {});
-  if (!snapshot.ok()) return base::Annotate(snapshot.status(), "Harvester cannot be read");
-  inspection.snapshot = *std::move(snapshot);
+  NH_ASSIGN_OR_RETURN(
+      inspection.snapshot,
+      observer.Observe(context, std::move(base), {.nodes_limit = context.Remaining() / 2}));
 
   StatusInputs inputs;
   inputs.scale_open = inspection.lease.live && inspection.lease.record.action.has_value();

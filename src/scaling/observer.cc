@@ -37,6 +37,16 @@ bool IsOfSomePool(const nomad::Node& node, const PoolSnapshot& snapshot) {
   return false;
 }
 
+void SetUnreadable(const absl::Status& why, PoolSnapshot* snapshot) {
+  snapshot->nomad_readable = false;
+  snapshot->nomad_problem = base::Message(why);
+}
+
+// A call that was given up says nothing about the system that it asked.
+absl::Status Unreadable(const std::string& system, const absl::Status& why) {
+  return absl::IsCancelled(why) ? why : base::Annotate(why, system + " cannot be read");
+}
+
 std::string ShortName(const nomad::Node& node) {
   return base::AsciiLower(node.name.substr(0, node.name.find('.')));
 }
@@ -104,12 +114,9 @@ void Observer::ReadNodes(const runtime::Context& context, const Wanted& wanted,
   nomad::ReadOptions options;
   options.index = wanted.after_index;
   options.wait = wanted.wait;
-  auto nodes = nomad_.ListNodes(context, options);
-  snapshot->nomad_readable = nodes.ok();
-  if (!nodes.ok()) {
-    snapshot->nomad_problem = base::Message(nodes.status());
-    return;
-  }
+  auto nodes = nomad_.ListNodes(context.WithTimeout(wanted.nodes_limit), options);
+  snapshot->nomad_readable = true;
+  if (!nodes.ok()) return SetUnreadable(nodes.status(), snapshot);
   snapshot->nomad_index = nodes->index;
   snapshot->nodes = std::move(nodes->value);
   cache_.Keep(snapshot->nodes);
@@ -122,11 +129,7 @@ void Observer::CompleteNodes(const runtime::Context& context, PoolSnapshot* snap
     nomad::Node& stub = snapshot->nodes[i];
     auto full = nomad_.GetNode(context, stub.id);
     if (absl::IsNotFound(full.status())) continue;
-    if (!full.ok()) {
-      snapshot->nomad_readable = false;
-      snapshot->nomad_problem = base::Message(full.status());
-      return;
-    }
+    if (!full.ok()) return SetUnreadable(full.status(), snapshot);
     cache_.Remember(full->value);
     cache_.Complete(&stub);
     read = true;
@@ -157,11 +160,11 @@ absl::Status Observer::ReadAllocations(const runtime::Context& context, PoolSnap
 
 // One list for all: second witnesses of every link, and whether the guest of a down node runs.
 // Without it (a token that may not read instances) both stay unknown, which removes nothing.
-void Observer::ReadInstances(const runtime::Context& context, PoolSnapshot* snapshot) {
+absl::Status Observer::ReadInstances(const runtime::Context& context, PoolSnapshot* snapshot) {
   auto instances = vms_.ListInstances(context);
   if (!instances.ok()) {
     logger_.Debug("Could not list instances", {{"error", instances.status()}});
-    return;
+    return instances.status();
   }
   std::map<std::string, harvester::VirtualMachineInstance*> by_name;
   for (harvester::VirtualMachineInstance& instance : *instances) by_name[instance.name] = &instance;
@@ -170,6 +173,7 @@ void Observer::ReadInstances(const runtime::Context& context, PoolSnapshot* snap
     view.instance_runs = found != by_name.end() && harvester::IsRunning(*found->second);
     if (found != by_name.end()) view.addresses = std::move(found->second->addresses);
   }
+  return absl::OkStatus();
 }
 
 void Observer::ReadNodesOfMarked(const runtime::Context& context, PoolSnapshot* snapshot) {
@@ -180,40 +184,51 @@ void Observer::ReadNodesOfMarked(const runtime::Context& context, PoolSnapshot* 
     }
     const auto by_id = nomad_.GetNode(context, view.vm.mark->node_id);
     view.node_gone = absl::IsNotFound(by_id.status());
+    if (!by_id.ok() && context.Done()) return SetUnreadable(by_id.status(), snapshot);
   }
+}
+
+void Observer::ReadDetails(const runtime::Context& context, PoolSnapshot* snapshot) {
+  CompleteNodes(context, snapshot);
+  if (!snapshot->nomad_readable) return;
+  bool quiet_matters = false;
+  for (const VmView& view : snapshot->vms) {
+    quiet_matters = quiet_matters || AwaitsQuiet(view, *snapshot);
+  }
+  if (quiet_matters) {
+    const absl::Status read = ReadAllocations(context, snapshot);
+    // A node whose allocations are unknown is not quiet: it is waited for.
+    if (!read.ok()) logger_.Debug("Could not list allocations", {{"error", read}});
+    if (!read.ok() && context.Done()) return SetUnreadable(read, snapshot);
+  }
+  ReadNodesOfMarked(context, snapshot);
 }
 
 absl::StatusOr<PoolSnapshot> Observer::Observe(const runtime::Context& context, PoolSnapshot base,
                                                const Wanted& wanted) {
   PoolSnapshot snapshot = std::move(base);
   ReadNodes(context, wanted, &snapshot);
-  NH_ASSIGN_OR_RETURN(harvester::Seen<std::vector<harvester::VirtualMachine>> vms,
-                      vms_.ListAll(context));
-  snapshot.now = vms.server_time.value_or(context.clock().WallNow());
-  for (harvester::VirtualMachine& vm : vms.value) {
+  auto vms = vms_.ListAll(context);
+  if (!vms.ok()) return Unreadable("Harvester", vms.status());
+  snapshot.now = vms->server_time.value_or(context.clock().WallNow());
+  for (harvester::VirtualMachine& vm : vms->value) {
     VmView view;
     view.member = harvester::IsMember(vm);
     view.vm = std::move(vm);
     snapshot.vms.push_back(std::move(view));
   }
-  if (snapshot.nomad_readable) ReadInstances(context, &snapshot);
+  if (snapshot.nomad_readable) {
+    const absl::Status read = ReadInstances(context, &snapshot);
+    if (!read.ok() && context.Done()) return Unreadable("Harvester", read);
+  }
   Link(&snapshot);
   memory_.Apply(context.clock().Now(), &snapshot);
   if (!snapshot.nomad_readable) return snapshot;
-  CompleteNodes(context, &snapshot);
-  if (snapshot.nomad_readable) {
-    bool quiet_matters = false;
-    for (const VmView& view : snapshot.vms) {
-      quiet_matters = quiet_matters || AwaitsQuiet(view, snapshot);
-    }
-    if (quiet_matters) {
-      const absl::Status read = ReadAllocations(context, &snapshot);
-      // A node whose allocations are unknown is not quiet: it is waited for.
-      if (!read.ok()) logger_.Debug("Could not list allocations", {{"error", read}});
-    }
-    ReadNodesOfMarked(context, &snapshot);
+  ReadDetails(context, &snapshot);
+  if (absl::Status ended = context.Check(); !ended.ok()) {
+    if (snapshot.nomad_readable) return ended;
+    return Unreadable("Nomad", base::MakeStatus(ended.code(), snapshot.nomad_problem));
   }
-  NH_RETURN_IF_ERROR(context.Check());
   return snapshot;
 }
 

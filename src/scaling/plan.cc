@@ -161,6 +161,7 @@ std::string Describe(const ScalePlan& plan) {
 
 MassLoss FindMassLoss(const PoolSnapshot& snapshot) {
   MassLoss loss;
+  if (!snapshot.nomad_readable) return loss;
   for (const VmView& view : snapshot.vms) {
     if (!IsPoolMember(view, snapshot) || view.vm.has_mark || harvester::IsTerminating(view.vm)) {
       continue;

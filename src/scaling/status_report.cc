@@ -158,11 +158,13 @@ StatusReport ReportStatus(const PoolSnapshot& snapshot, const StatusInputs& inpu
   meta["harvester.draining"] = Number(tally.marked.size());
   meta["harvester.broken"] = Number(tally.broken.size());
   meta["harvester.stopped"] = Number(tally.stopped.size());
-  meta["harvester.lost"] = Number(tally.lost.size());
   meta["harvester.stuck"] = Number(tally.stuck.size());
   meta["harvester.drifted"] = Number(tally.drifted.size());
-  meta["harvester.unlinked"] = std::to_string(UnlinkedNodes(snapshot));
   meta["harvester.strangers"] = std::to_string(tally.strangers);
+  if (snapshot.nomad_readable) {
+    meta["harvester.lost"] = Number(tally.lost.size());
+    meta["harvester.unlinked"] = std::to_string(UnlinkedNodes(snapshot));
+  }
   if (inputs.last_event.has_value()) {
     meta["nomad_autoscaler.last_event"] =
         std::to_string(inputs.last_event->time_since_epoch().count());

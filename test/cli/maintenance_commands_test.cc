@@ -1,8 +1,11 @@
 // harvester status and harvester gc against the simulated systems: output and exit codes.
 #include <csignal>
 #include <memory>
+#include <netinet/in.h>
 #include <sstream>
 #include <string>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,9 +26,11 @@ namespace nomad_harvester::cli {
 namespace {
 
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::MatchesRegex;
+using testing::Not;
 using testing::StartsWith;
 
 constexpr char kMark[] = "nomad-harvester-autoscaler/scale-in";
@@ -101,6 +106,14 @@ class MaintenanceCommands : public testing::Test {
     return cluster_.Vms().at(0)["metadata"]["name"];
   }
 
+  // One of the two systems takes requests and never answers them.
+  void Hang(simulator::System system, const std::string& resource = "") {
+    cluster_.SetFaultHook([system, resource](const simulator::RequestInfo& request) {
+      const bool hangs =
+          request.system == system && (resource.empty() || request.resource == resource);
+      return hangs ? simulator::Fault::Delay(std::chrono::hours(1)) : simulator::Fault::None();
+    });
+  }
   int Status(const std::string& output = "table") {
     return ShowStatus(*maintenance_, work_.context(), *settings_.policy, output, Out(), Err());
   }
@@ -147,6 +160,35 @@ TEST_F(MaintenanceCommands, status_is_1_if_either_system_cannot_be_read) {
   EXPECT_EQ(Status(), 1);
   EXPECT_THAT(out_.str(), IsEmpty());
   EXPECT_THAT(err_.str(), HasSubstr("Harvester cannot be read"));
+}
+
+TEST_F(MaintenanceCommands, status_blames_nomad_if_nomad_hangs_and_shows_harvesters_part) {
+  ASSERT_TRUE(Scale(3).ok());
+  Hang(simulator::System::kNomad);
+  EXPECT_EQ(Status(), 1);
+  EXPECT_THAT(err_.str(), IsEmpty());
+  EXPECT_THAT(out_.str(),
+              AllOf(HasSubstr("Ready:      no: Nomad cannot be read: list Nomad nodes: "),
+                    HasSubstr("Count:      3\n"), Not(HasSubstr("Attention"))));
+}
+
+TEST_F(MaintenanceCommands, status_blames_nomad_if_it_hangs_after_the_list_of_nodes) {
+  DieDraining();
+  Hang(simulator::System::kNomad, "allocations");
+  EXPECT_EQ(Status(), 1);
+  EXPECT_THAT(err_.str(), StartsWith("harvester status: Nomad cannot be read: "));
+}
+
+TEST_F(MaintenanceCommands, status_blames_harvester_if_harvester_hangs) {
+  ASSERT_TRUE(Scale(1).ok());
+  for (const char* resource : {"leases", "virtualmachines", "virtualmachineinstances"}) {
+    Hang(simulator::System::kHarvester, resource);
+    EXPECT_EQ(Status(), 1);
+    EXPECT_THAT(out_.str(), IsEmpty());
+    EXPECT_THAT(err_.str(), AllOf(StartsWith("harvester status: Harvester cannot be read: "),
+                                  HasSubstr("attempts)")))
+        << resource;
+  }
 }
 
 TEST_F(MaintenanceCommands, gc_dry_run_says_what_would_be_done_and_why) {
@@ -243,6 +285,29 @@ TEST_F(MaintenanceCommands, gc_that_is_interrupted_is_1_and_gives_its_lease_up) 
   EXPECT_EQ(cluster_.Leases().at(0)["spec"].value("holderIdentity", ""), "");
 }
 
+// The kernel accepts connections for it; nobody reads what they carry.
+class SilentServer {
+ public:
+  SilentServer() : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    EXPECT_EQ(bind(socket_, reinterpret_cast<sockaddr*>(&address), size), 0);
+    EXPECT_EQ(listen(socket_, 16), 0);
+    EXPECT_EQ(getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size), 0);
+    url_ = "http://127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+  }
+  ~SilentServer() { close(socket_); }
+  SilentServer(const SilentServer&) = delete;
+  SilentServer& operator=(const SilentServer&) = delete;
+  const std::string& url() const { return url_; }
+
+ private:
+  const int socket_;
+  std::string url_;
+};
+
 // The whole way from arguments to sockets; Main changes signals for the process.
 class WholeCommands : public testing::Test {
  protected:
@@ -252,10 +317,11 @@ class WholeCommands : public testing::Test {
   }
   ~WholeCommands() override { pthread_sigmask(SIG_SETMASK, &mask_, nullptr); }
 
-  int Call(std::vector<std::string> arguments) {
+  int Call(std::vector<std::string> arguments) { return Call(arguments, server_.nomad_url()); }
+  int Call(std::vector<std::string> arguments, const std::string& nomad) {
     const CapturedOutput captured;
     const int code = Main(arguments, {{"HARVESTER_URL", server_.harvester_url()},
-                                      {"NOMAD_ADDR", server_.nomad_url()},
+                                      {"NOMAD_ADDR", nomad},
                                       {"HARVESTER_TOKEN", "x"}});
     out_ = captured.Stdout();
     err_ = captured.Stderr();
@@ -278,6 +344,18 @@ TEST_F(WholeCommands, status_of_an_empty_pool_is_ready) {
                   "node_class=web"}),
             0);
   EXPECT_TRUE(nlohmann::json::accept(out_)) << out_;
+}
+
+TEST_F(WholeCommands, status_names_the_address_of_a_nomad_that_hangs_and_the_limit) {
+  const SilentServer nomad;
+  EXPECT_EQ(Call({"status", "--set", "node_group_name=web", "--set", "node_class=web", "--set",
+                  "request_timeout=200ms"},
+                 nomad.url()),
+            1);
+  EXPECT_THAT(err_, Not(HasSubstr("Harvester")));
+  EXPECT_THAT(out_, ContainsRegex("Ready: +no: Nomad cannot be read: list Nomad nodes: timed out "
+                                  "after [0-9]+ms waiting for " +
+                                  nomad.url() + " \\(4 attempts\\)\n"));
 }
 
 TEST_F(WholeCommands, gc_of_an_empty_namespace_is_clean) {

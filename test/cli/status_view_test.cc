@@ -82,10 +82,27 @@ TEST(StatusTable, shows_the_lease_its_action_and_its_back_off) {
 
 TEST(StatusTable, says_unknown_where_nomad_cannot_be_read) {
   World world;
-  world.With(Vm("web-a").Joined()).NomadUnreadable();
-  const std::string text = StatusTable(Look(world));
-  EXPECT_THAT(text, HasSubstr("Nomad cannot be read: no leader"));
-  EXPECT_THAT(text, HasSubstr("unknown"));
+  world.With(Vm("web-a").Joined()).With(Vm("web-b").Joined()).NomadUnreadable();
+  world.With(Node("other"));  // of a list that was read before Nomad went away
+  EXPECT_EQ(StatusTable(Look(world)),
+            "Pool:       default/web\n"
+            "Ready:      no: Nomad cannot be read: no leader\n"
+            "Count:      2\n"
+            "Lease:      none yet\n"
+            "\n"
+            "VM     STATE   HARVESTER  LINK     NODE  NODE STATE  MARK\n"
+            "web-a  joined  Running    unknown  -     -           -\n"
+            "web-b  joined  Running    unknown  -     -           -\n"
+            "\n"
+            "VM     NEXT STEP  WHY\n"
+            "web-a  wait       Nomad cannot be read: no leader\n"
+            "web-b  wait       Nomad cannot be read: no leader\n");
+  const nlohmann::json json = Json(world);
+  EXPECT_EQ(json["warning"], "");
+  EXPECT_EQ(json["vms"][0]["link"], "unknown");
+  EXPECT_FALSE(json["counters"].contains("lost"));
+  EXPECT_FALSE(json["counters"].contains("unlinked"));
+  EXPECT_TRUE(json["unlinked_nodes"].empty());
 }
 
 TEST(StatusTable, lets_no_control_sequence_through) {

@@ -235,6 +235,16 @@ TEST(MassLoss, C15_ten_of_which_two_are_lost_are_exactly_a_fifth_and_not_alarmin
   EXPECT_FALSE(FindMassLoss(ten.Snapshot()).alarming);
 }
 
+TEST(MassLoss, C15_there_is_none_while_nomad_cannot_be_read) {
+  World world;
+  world.With(Vm("a").Joined()).With(Vm("b").Joined());
+  EXPECT_TRUE(FindMassLoss(world.Snapshot()).alarming);
+  const MassLoss loss = FindMassLoss(world.NomadUnreadable().Snapshot());
+  EXPECT_FALSE(loss.alarming);
+  EXPECT_EQ(loss.lost, 0);
+  EXPECT_EQ(loss.of, 0);
+}
+
 TEST(Describe, C13_names_victims_and_reasons) {
   World world = JoinedPool({"a", "b"});
   const auto plan = PlanScale(world.Snapshot(), 1, {});

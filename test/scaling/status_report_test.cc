@@ -167,14 +167,18 @@ TEST(StatusReport, S2_an_open_scale_blocks_and_is_expected) {
 
 TEST(StatusReport, C15_while_nomad_cannot_be_read_nothing_is_broken_or_lost_and_nothing_is_ready) {
   World world;
-  world.With(Vm("late")).With(Vm("old").Joined()).NomadUnreadable();
+  world.With(Vm("late")).NomadUnreadable();
+  for (const char* name : {"a", "b", "c"}) world.With(Vm(name).Joined());
+  world.With(Node("foreign"));  // of a list that was read before Nomad went away
   const StatusReport report = Report(world);
   EXPECT_FALSE(report.status.ready);
   EXPECT_FALSE(report.expected) << "the agent did not ask for that";
   EXPECT_EQ(report.reason, "Nomad cannot be read: no leader");
-  EXPECT_EQ(report.status.count, 2);
+  EXPECT_EQ(report.status.count, 4);
+  EXPECT_THAT(report.warning, IsEmpty());
   EXPECT_EQ(Counter(report, "broken"), "0");
-  EXPECT_EQ(Counter(report, "lost"), "0");
+  EXPECT_EQ(Counter(report, "lost"), "absent");
+  EXPECT_EQ(Counter(report, "unlinked"), "absent");
   EXPECT_EQ(Counter(report, "pending"), "1") << "its deadline tells nothing";
 }
 

@@ -61,6 +61,8 @@ class Observer {
     // A blocking query: wait for a change after this index first.
     std::uint64_t after_index = 0;
     base::Duration wait{};
+    // The limit of the node list: a Nomad that does not answer leaves time to read Harvester.
+    base::Duration nodes_limit = base::Duration::max();
   };
 
   Observer(const nomad::NomadClient& nomad, const harvester::VmStore& vms,
@@ -82,7 +84,9 @@ class Observer {
  private:
   void ReadNodes(const runtime::Context& context, const Wanted& wanted, PoolSnapshot* snapshot);
   void CompleteNodes(const runtime::Context& context, PoolSnapshot* snapshot);
-  void ReadInstances(const runtime::Context& context, PoolSnapshot* snapshot);
+  absl::Status ReadInstances(const runtime::Context& context, PoolSnapshot* snapshot);
+  // What single nodes tell.
+  void ReadDetails(const runtime::Context& context, PoolSnapshot* snapshot);
   void ReadNodesOfMarked(const runtime::Context& context, PoolSnapshot* snapshot);
 
   const nomad::NomadClient& nomad_;

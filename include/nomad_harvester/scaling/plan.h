@@ -61,7 +61,7 @@ absl::StatusOr<ScalePlan> PlanScale(const PoolSnapshot& snapshot, std::int64_t d
 std::string Describe(const ScalePlan& plan);
 
 // Joined, unmarked members whose guest runs but that no node links: more than max(1, 20 %) of them
-// at once is a sign of a fault elsewhere (rule C15).
+// at once is a sign of a fault elsewhere (rule C15). None while Nomad cannot be read.
 struct MassLoss {
   std::int64_t lost = 0;
   std::int64_t of = 0;
