@@ -86,7 +86,7 @@ function(nomad_harvester_add_test name)
     endif()
     math(EXPR index "${shard} - 1")
     add_test(NAME ${entry} COMMAND ${name}
-      --gtest_shuffle --gtest_output=json:${CMAKE_BINARY_DIR}/test-results/${entry}.json)
+      --gtest_shuffle --gtest_random_seed=1 --gtest_output=json:${CMAKE_BINARY_DIR}/test-results/${entry}.json)
     set_tests_properties(${entry} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT}
       ENVIRONMENT "GTEST_TOTAL_SHARDS=${arg_SHARDS};GTEST_SHARD_INDEX=${index}")
   endforeach()
