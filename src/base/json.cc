@@ -1,8 +1,6 @@
 #include "nomad_harvester/base/json.h"
 
-#include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -16,51 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMaxDepth = 200;
-
-absl::Status NotJson(std::string_view what, std::string_view why) {
-  return InvalidArgument(std::string(what) + " is not JSON: " + std::string(why));
-}
-
-// Looked at before parsing: the value of a document that is too deep is never built.
-absl::Status CheckDepth(std::string_view text, std::string_view what) {
-  std::size_t depth = 0;
-  bool in_string = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      if (c == '"') in_string = false;
-      continue;
-    }
-    if (c == '"') in_string = true;
-    if ((c == ']' || c == '}') && depth > 0) --depth;
-    if (c != '[' && c != '{') continue;
-    if (++depth > kMaxDepth) {
-      return NotJson(what, "nested deeper than " + std::to_string(kMaxDepth) + " levels at byte " +
-                               std::to_string(i + 1));
-    }
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
-
-// The texts of nlohmann's exceptions quote the input, which may hold a secret: only the position
-// is passed on.
-absl::StatusOr<json> ParseJson(std::string_view text, std::string_view what) {
-  NH_RETURN_IF_ERROR(CheckDepth(text, what));
-  try {
-    return json::parse(text);
-  } catch (const json::parse_error& error) {
-    if (error.byte > text.size()) return NotJson(what, "it ends too early");
-    return NotJson(what, "syntax error at byte " + std::to_string(error.byte));
-  } catch (const json::out_of_range&) {
-    return NotJson(what, "a number is out of range");
-  } catch (const std::exception&) {
-    return NotJson(what, "it cannot be read");
-  }
-}
 
 std::string DumpJson(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);

@@ -4,9 +4,8 @@
 #include <utility>
 
 #include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/json_reader.h"
 #include "nomad_harvester/base/status.h"
-
-#include "pruning_reader.h"
 
 namespace nomad_harvester::kube {
 namespace {
@@ -16,9 +15,9 @@ absl::Status Undecodable(std::string_view purpose, std::string_view why) {
                         ": the reply cannot be decoded: " + std::string(why));
 }
 
-absl::StatusOr<Json> ReadObject(const http::HttpResponse& response, const DropTree& drop,
+absl::StatusOr<Json> ReadObject(const http::HttpResponse& response, const base::DropTree& drop,
                                 std::string_view purpose) {
-  absl::StatusOr<Json> document = ReadPruned(response.body, drop);
+  absl::StatusOr<Json> document = base::ParseJson(response.body, "the body", drop);
   if (!document.ok()) return Undecodable(purpose, base::Message(document.status()));
   if (!document->is_object()) return Undecodable(purpose, "it is no JSON object");
   return document;
@@ -28,16 +27,14 @@ absl::StatusOr<Json> ReadObject(const http::HttpResponse& response, const DropTr
 
 absl::StatusOr<Observed> DecodeObject(const http::HttpResponse& response,
                                       std::string_view purpose) {
-  DropTree drop;
-  drop.Add("metadata.managedFields");
+  const base::DropTree drop = {"metadata.managedFields"};
   NH_ASSIGN_OR_RETURN(Json object, ReadObject(response, drop, purpose));
   return Observed{std::move(object), http::ServerDate(response)};
 }
 
 absl::StatusOr<Page> DecodePage(const http::HttpResponse& response,
                                 const std::vector<std::string>& drop, std::string_view purpose) {
-  DropTree tree;
-  tree.Add("items.metadata.managedFields");
+  base::DropTree tree = {"items.metadata.managedFields"};
   for (const std::string& path : drop) tree.Add("items." + path);
   NH_ASSIGN_OR_RETURN(Json list, ReadObject(response, tree, purpose));
 

@@ -1,17 +1,16 @@
 #include "nomad_harvester/nomad/client.h"
 
 #include <algorithm>
-#include <span>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
 #include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/json_reader.h"
 #include "nomad_harvester/base/status.h"
 
 #include "caller.h"
 #include "decode.h"
-#include "json_list.h"
 
 namespace nomad_harvester::nomad {
 namespace {
@@ -25,17 +24,23 @@ constexpr std::string_view kNeedsNodeWrite = "node { policy = \"write\" }";
 constexpr std::string_view kNeedsReadJob = "namespace \"*\" { capabilities = [\"read-job\"] }";
 
 // Bulky parts that no struct of ours has a place for.
-constexpr std::string_view kUnreadOfNodes[] = {"Drivers",
-                                               "HostVolumes",
-                                               "HostNetworks",
-                                               "CSINodePlugins",
-                                               "CSIControllerPlugins",
-                                               "NodeResources/Networks",
-                                               "NodeResources/NodeNetworks",
-                                               "NodeResources/Devices",
-                                               "NodeResources/Processors"};
-constexpr std::string_view kUnreadOfAllocations[] = {
-    "Metrics", "RescheduleTracker", "SignedIdentities", "Job/TaskGroups", "TaskStates/*/Events"};
+const base::DropTree& UnreadOfNodes() {
+  static const auto* const tree = new base::DropTree{"Drivers",
+                                                     "HostVolumes",
+                                                     "HostNetworks",
+                                                     "CSINodePlugins",
+                                                     "CSIControllerPlugins",
+                                                     "NodeResources.Networks",
+                                                     "NodeResources.NodeNetworks",
+                                                     "NodeResources.Devices",
+                                                     "NodeResources.Processors"};
+  return *tree;
+}
+const base::DropTree& UnreadOfAllocations() {
+  static const auto* const tree = new base::DropTree{
+      "Metrics", "RescheduleTracker", "SignedIdentities", "Job.TaskGroups", "TaskStates.*.Events"};
+  return *tree;
+}
 
 template <typename T>
 using Decoder = absl::StatusOr<T> (*)(const Json&);
@@ -45,20 +50,23 @@ template <typename T>
 struct ListCall {
   Target target;  // without page or blocking parameters
   CallerText text;
-  std::span<const std::string_view> unread;
+  const base::DropTree& unread;
   Decoder<T> decode;
   bool paged = false;  // whether the endpoint knows pages
 };
 
 template <typename T>
 absl::Status AppendPage(const ListCall<T>& call, const CallerReply& reply, std::vector<T>& list) {
-  return ForEachElement(reply.body, call.text.purpose + ": the reply", call.unread,
-                        [&call, &list](const Json& json) -> absl::Status {
-                          auto item = call.decode(json);
-                          if (!item.ok()) return base::Annotate(item.status(), call.text.purpose);
-                          list.push_back(*std::move(item));
-                          return absl::OkStatus();
-                        });
+  absl::Status refused;  // what the decoder said of an element
+  const auto append = [&](const Json& json) -> absl::Status {
+    auto item = call.decode(json);
+    if (!item.ok()) return refused = base::Annotate(item.status(), call.text.purpose);
+    list.push_back(*std::move(item));
+    return absl::OkStatus();
+  };
+  const absl::Status status = base::ParseJsonList(reply.body, "the reply", call.unread, append);
+  if (status.ok() || !refused.ok()) return refused;
+  return base::Internal(call.text.purpose + ": " + base::Message(status));
 }
 
 // A blocking query is one request for the whole list: with pages the server would wait for each of
@@ -106,7 +114,7 @@ absl::StatusOr<Indexed<std::vector<Node>>> NomadClient::ListNodes(
   target.Add("resources", "true");
   const ListCall<Node> call{std::move(target),
                             {"list Nomad nodes", kNeedsNodeRead},
-                            kUnreadOfNodes,
+                            UnreadOfNodes(),
                             &DecodeNodeStub,
                             true};
   return List(Caller(*transport_, context), call, options);
@@ -135,7 +143,7 @@ absl::StatusOr<Indexed<std::vector<Allocation>>> NomadClient::NodeAllocations(
   NH_ASSIGN_OR_RETURN(std::string path, PathOf("/v1/node/", id, "/allocations"));
   const ListCall<Allocation> call{Target(std::move(path), options_),
                                   {NodeText("list the allocations of", id), kNeedsNodeRead},
-                                  kUnreadOfAllocations,
+                                  UnreadOfAllocations(),
                                   &DecodeAllocation,
                                   false};
   return List(Caller(*transport_, context), call, options);
@@ -147,7 +155,7 @@ absl::StatusOr<Indexed<std::vector<Allocation>>> NomadClient::ListAllocations(
   target.Add("resources", "true").Add("task_states", "true");
   const ListCall<Allocation> call{std::move(target),
                                   {"list Nomad allocations", kNeedsReadJob},
-                                  kUnreadOfAllocations,
+                                  UnreadOfAllocations(),
                                   &DecodeAllocation,
                                   true};
   return List(Caller(*transport_, context), call, options);

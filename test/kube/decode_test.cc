@@ -131,7 +131,8 @@ TEST(DecodePage, members_of_the_wrong_type_are_as_if_they_were_not_there) {
 TEST(DecodePage, an_error_names_what_was_asked_and_why) {
   EXPECT_THAT(DecodePage(Response(200, "{\"items\":[{]}"), {}, "list X"),
               StatusIs(StatusCode::kInternal,
-                       "list X: the reply cannot be decoded: not JSON: syntax error at byte 12"));
+                       "list X: the reply cannot be decoded: the body is not JSON: syntax error at "
+                       "byte 12"));
   EXPECT_THAT(DecodePage(Response(200, "{\"items\":[7]}"), {}, "list X"),
               StatusIs(StatusCode::kInternal, HasSubstr("an item is no object")));
   EXPECT_THAT(DecodePage(Response(200, "{\"items\":{}}"), {}, "list X"),

@@ -1,21 +1,34 @@
-#include "pruning_reader.h"
+// One way to read JSON: without exceptions, with a limit of depth, without what nobody wants.
+#include "nomad_harvester/base/json_reader.h"
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
+#include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/status.h"
 
-namespace nomad_harvester::kube {
+#include "nlohmann/json.hpp"
+
+namespace nomad_harvester::base {
 namespace {
+
+using Json = nlohmann::json;
+using ElementFunction = std::function<absl::Status(const Json&)>;
 
 constexpr std::size_t kMaxDepth = 200;
 
 // Builds the value from nlohmann's events. The parser calls this without recursion, so that depth
 // costs memory only; it is limited for the sake of everybody who walks the value afterwards.
-class PruningReader final : public nlohmann::json_sax<Json> {
+class Reader final : public nlohmann::json_sax<Json> {
  public:
-  explicit PruningReader(const DropTree& drop) : root_drop_(&drop) {}
+  // With `element`, the elements of a root that is an array go there one by one, and none is kept.
+  explicit Reader(std::string_view text, const DropTree& drop, const ElementFunction* element)
+      : text_size_(text.size()), root_drop_(&drop), element_(element) {}
 
   bool null() override { return Value(nullptr); }
   bool boolean(bool value) override { return Value(value); }
@@ -42,13 +55,23 @@ class PruningReader final : public nlohmann::json_sax<Json> {
   }
 
   bool parse_error(std::size_t position, const std::string& /*last_token*/,
-                   const nlohmann::detail::exception& /*error*/) override {
-    // The texts of nlohmann's errors quote the input: only the position is kept.
-    failure_ = "syntax error at byte " + std::to_string(position);
+                   const nlohmann::detail::exception& error) override {
+    constexpr int kOutOfRange = 406;  // nlohmann/json:include/nlohmann/detail/exceptions.hpp
+    // The texts of nlohmann's errors quote the input, which may hold a secret: only the position is
+    // kept.
+    if (error.id == kOutOfRange) {
+      failure_ = "a number is out of range";
+    } else if (position > text_size_) {
+      failure_ = "it ends too early";
+    } else {
+      failure_ = "syntax error at byte " + std::to_string(position);
+    }
     return false;
   }
 
+  // Why the reading stopped: what is wrong with the text, or what the receiver of an element said.
   const std::string& failure() const { return failure_; }
+  const absl::Status& element_status() const { return element_status_; }
   Json TakeRoot() { return std::move(root_); }
 
  private:
@@ -59,8 +82,9 @@ class PruningReader final : public nlohmann::json_sax<Json> {
 
   template <typename T>
   bool Value(T&& value) {
-    if (!Skipped()) Place(Json(std::forward<T>(value)));
-    return true;
+    if (Skipped()) return true;
+    Place(Json(std::forward<T>(value)));
+    return HandOver();
   }
 
   bool Open(Json value) {
@@ -80,10 +104,18 @@ class PruningReader final : public nlohmann::json_sax<Json> {
   bool Close() {
     if (skipped_levels_ > 0) {
       --skipped_levels_;
-    } else {
-      levels_.pop_back();
+      return true;
     }
-    return true;
+    levels_.pop_back();
+    return HandOver();
+  }
+
+  // A value is complete: an element of the root is passed on, if somebody wants it.
+  bool HandOver() {
+    if (element_ == nullptr || levels_.size() != 1 || !root_.is_array()) return true;
+    element_status_ = (*element_)(root_.back());
+    root_.clear();
+    return element_status_.ok();
   }
 
   // Whether the value that begins now belongs to a dropped member.
@@ -112,7 +144,9 @@ class PruningReader final : public nlohmann::json_sax<Json> {
     return member_;
   }
 
+  const std::size_t text_size_;
   const DropTree* root_drop_;
+  const ElementFunction* element_;
   Json root_;
   std::vector<Level> levels_;
   Json* member_ = nullptr;  // where the value after a key goes
@@ -120,7 +154,17 @@ class PruningReader final : public nlohmann::json_sax<Json> {
   bool skip_next_ = false;
   std::size_t skipped_levels_ = 0;
   std::string failure_;
+  absl::Status element_status_;
 };
+
+// The root, which has no elements if `element` got them.
+absl::StatusOr<Json> Read(std::string_view text, std::string_view what, const DropTree& drop,
+                          const ElementFunction* element) {
+  Reader reader(text, drop, element);
+  if (Json::sax_parse(text.begin(), text.end(), &reader)) return reader.TakeRoot();
+  NH_RETURN_IF_ERROR(reader.element_status());
+  return InvalidArgument(std::string(what) + " is not JSON: " + reader.failure());
+}
 
 }  // namespace
 
@@ -143,17 +187,27 @@ void DropTree::Add(std::string_view dotted_path) {
 }
 
 const DropTree* DropTree::Find(std::string_view member) const {
-  const auto child = std::find_if(children_.begin(), children_.end(),
-                                  [member](const auto& tree) { return tree.name_ == member; });
-  return child == children_.end() ? nullptr : &*child;
-}
-
-absl::StatusOr<Json> ReadPruned(std::string_view text, const DropTree& drop) {
-  PruningReader reader(drop);
-  if (!Json::sax_parse(text.begin(), text.end(), &reader)) {
-    return base::InvalidArgument("not JSON: " + reader.failure());
+  const DropTree* any = nullptr;
+  for (const DropTree& child : children_) {
+    if (child.name_ == member) return &child;
+    if (child.name_ == "*") any = &child;
   }
-  return reader.TakeRoot();
+  return any;
 }
 
-}  // namespace nomad_harvester::kube
+absl::StatusOr<Json> ParseJson(std::string_view text, std::string_view what) {
+  return ParseJson(text, what, {});
+}
+
+absl::StatusOr<Json> ParseJson(std::string_view text, std::string_view what, const DropTree& drop) {
+  return Read(text, what, drop, nullptr);
+}
+
+absl::Status ParseJsonList(std::string_view text, std::string_view what, const DropTree& drop,
+                           const ElementFunction& element) {
+  NH_ASSIGN_OR_RETURN(const Json root, Read(text, what, drop, &element));
+  if (root.is_array() || root.is_null()) return absl::OkStatus();
+  return InvalidArgument(std::string(what) + " is not a list");
+}
+
+}  // namespace nomad_harvester::base
