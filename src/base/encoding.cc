@@ -1,20 +1,15 @@
 #include "nomad_harvester/base/encoding.h"
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "nomad_harvester/base/status.h"
 
+#include "absl/strings/escaping.h"
+
 namespace nomad_harvester::base {
 namespace {
-
-constexpr std::string_view kBase64 =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 bool IsUnreserved(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
@@ -23,53 +18,15 @@ bool IsUnreserved(char c) {
 
 }  // namespace
 
-std::string Base64Encode(std::string_view bytes) {
-  std::string result;
-  result.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    std::uint32_t group = 0;
-    for (std::size_t j = 0; j < 3; ++j) {
-      group <<= 8;
-      if (i + j < bytes.size()) group |= static_cast<unsigned char>(bytes[i + j]);
-    }
-    const std::size_t present = bytes.size() - i;
-    result += kBase64[group >> 18 & 63];
-    result += kBase64[group >> 12 & 63];
-    result += present > 1 ? kBase64[group >> 6 & 63] : '=';
-    result += present > 2 ? kBase64[group & 63] : '=';
-  }
-  return result;
-}
+std::string Base64Encode(std::string_view bytes) { return absl::Base64Escape(ToAbsl(bytes)); }
 
-// Messages never quote the text: it may be a key or a certificate.
+// The message never quotes the text: it may be a key or a certificate.
 absl::StatusOr<std::string> Base64Decode(std::string_view text) {
-  std::string result;
-  std::uint32_t group = 0;
-  std::size_t digits = 0;
-  std::size_t padding = 0;
-  for (const char c : text) {
-    if (IsSpace(c)) continue;
-    if (c == '=') {
-      ++padding;
-      continue;
-    }
-    const std::size_t value = kBase64.find(c);
-    if (value == std::string_view::npos) return InvalidArgument("not base64: invalid character");
-    if (padding > 0) return InvalidArgument("not base64: a character after the padding");
-    group = group << 6 | static_cast<std::uint32_t>(value);
-    if (++digits % 4 == 0) {
-      for (const int shift : {16, 8, 0}) result += static_cast<char>(group >> shift & 0xff);
-      group = 0;
-    }
+  std::string bytes;
+  if (!absl::Base64Unescape(ToAbsl(text), &bytes)) {
+    return InvalidArgument("not base64");
   }
-  const std::size_t rest = digits % 4;
-  if (rest == 1) return InvalidArgument("not base64: incomplete last group");
-  if (padding > 0 && (rest == 0 || rest + padding != 4)) {
-    return InvalidArgument("not base64: wrong padding");
-  }
-  if (rest >= 2) result += static_cast<char>(group >> (rest == 2 ? 4 : 10) & 0xff);
-  if (rest == 3) result += static_cast<char>(group >> 2 & 0xff);
-  return result;
+  return bytes;
 }
 
 std::string UrlEscape(std::string_view text) {
