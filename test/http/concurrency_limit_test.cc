@@ -10,8 +10,8 @@
 #include "fifo_slots.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "http/scripted_transport.h"
 #include "support/fake_clock.h"
+#include "support/scripted_transport.h"
 #include "support/status_matchers.h"
 
 namespace nomad_harvester::http {
@@ -20,6 +20,8 @@ namespace {
 using absl::StatusCode;
 using runtime::Context;
 using support::IsOk;
+using support::Reply;
+using support::ScriptedTransport;
 using support::StatusIs;
 using testing::ElementsAre;
 using testing::MatchesRegex;

@@ -3,12 +3,13 @@
 
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/http/decorators.h"
+
 #include "nomad_harvester/log/sinks.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "http/scripted_transport.h"
 #include "support/fake_clock.h"
+#include "support/scripted_transport.h"
 #include "support/status_matchers.h"
 
 namespace nomad_harvester::http {
@@ -17,6 +18,8 @@ namespace {
 using absl::StatusCode;
 using runtime::Context;
 using support::IsOk;
+using support::Reply;
+using support::ScriptedTransport;
 using support::StatusIs;
 using testing::AllOf;
 using testing::HasSubstr;

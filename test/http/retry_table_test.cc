@@ -6,12 +6,13 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "http/scripted_transport.h"
+#include "support/scripted_transport.h"
 
 namespace nomad_harvester::http {
 namespace {
 
 using std::chrono::seconds;
+using support::Reply;
 using testing::Eq;
 using testing::Optional;
 

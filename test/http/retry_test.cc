@@ -6,12 +6,13 @@
 #include <vector>
 
 #include "nomad_harvester/base/status.h"
+
 #include "nomad_harvester/log/sinks.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "http/scripted_transport.h"
 #include "support/fake_clock.h"
+#include "support/scripted_transport.h"
 #include "support/status_matchers.h"
 #include "timed_out.h"
 
@@ -25,6 +26,8 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using support::FakeClock;
 using support::IsOk;
+using support::Reply;
+using support::ScriptedTransport;
 using support::StatusIs;
 using testing::AllOf;
 using testing::Each;

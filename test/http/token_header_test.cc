@@ -7,8 +7,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "http/scripted_transport.h"
 #include "support/fake_clock.h"
+#include "support/scripted_transport.h"
 #include "support/status_matchers.h"
 
 namespace nomad_harvester::http {
@@ -18,6 +18,8 @@ using absl::StatusCode;
 using base::Secret;
 using runtime::Context;
 using support::IsOk;
+using support::Reply;
+using support::ScriptedTransport;
 using support::StatusIs;
 using testing::ElementsAre;
 using testing::Eq;

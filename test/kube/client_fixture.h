@@ -20,10 +20,10 @@ class ClientFixture : public testing::Test {
  protected:
   void TearDown() override { EXPECT_TRUE(transport_->done()) << "a reply was never asked for"; }
 
-  const http::HttpRequest& OnlyRequest() const {
-    EXPECT_EQ(transport_->requests().size(), 1U);
-    static const http::HttpRequest none;
-    return transport_->requests().empty() ? none : transport_->requests().front();
+  http::HttpRequest OnlyRequest() const {
+    const auto requests = transport_->requests();
+    EXPECT_EQ(requests.size(), 1U);
+    return requests.empty() ? http::HttpRequest() : requests.front();
   }
   Json Body() const { return Json::parse(OnlyRequest().body, nullptr, /*allow_exceptions=*/false); }
 

@@ -171,7 +171,7 @@ TEST_F(KubeLists, a_server_that_turns_in_circles_is_left) {
 
 TEST_F(KubeLists, a_server_that_makes_up_pages_without_end_is_left) {
   int pages = 0;
-  transport_->Otherwise([&pages](const http::HttpRequest&) {
+  transport_->Otherwise([&pages](const runtime::Context&, const http::HttpRequest&) {
     return Response(200, Page({}, "t" + std::to_string(++pages)));
   });
   EXPECT_THAT(ListVms(), StatusIs(StatusCode::kInternal, HasSubstr("do not come to an end")));

@@ -18,9 +18,10 @@ class ClientFixture : public testing::Test {
  protected:
   void TearDown() override { EXPECT_TRUE(transport_->done()) << "a reply was never asked for"; }
 
-  const http::HttpRequest& OnlyRequest() const {
-    EXPECT_EQ(transport_->requests().size(), 1U);
-    return transport_->requests().front();
+  http::HttpRequest OnlyRequest() const {
+    const auto requests = transport_->requests();
+    EXPECT_EQ(requests.size(), 1U);
+    return requests.empty() ? http::HttpRequest() : requests.front();
   }
 
   std::unique_ptr<runtime::Clock> clock_ = runtime::MakeSystemClock();
