@@ -78,12 +78,6 @@ Logger Logger::With(std::initializer_list<Field> fields) const {
   return logger;
 }
 
-Logger Logger::WithLevel(Level threshold) const {
-  Logger logger = *this;
-  logger.threshold_ = threshold;
-  return logger;
-}
-
 void Logger::Log(Level level, std::string_view message, std::initializer_list<Field> fields) const {
   if (Enabled(level)) Write(sink_.get(), level, message, fields_, fields);
 }

@@ -3,10 +3,9 @@
 #include <memory>
 #include <string>
 
-#include "nomad_harvester/log/sinks.h"
-
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "support/recording_sink.h"
 #include "support/status_matchers.h"
 
 namespace nomad_harvester::cli {
@@ -20,7 +19,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-std::vector<std::string> Messages(const log::RecordingSink& sink) {
+std::vector<std::string> Messages(const support::RecordingSink& sink) {
   std::vector<std::string> messages;
   for (const log::Record& record : sink.records()) messages.push_back(record.message);
   return messages;
@@ -43,7 +42,7 @@ TEST(LookUpIn, keeps_a_copy) {
 }
 
 TEST(AdjustableSink, passes_on_what_is_at_least_the_threshold) {
-  const auto inner = std::make_shared<log::RecordingSink>();
+  const auto inner = std::make_shared<support::RecordingSink>();
   AdjustableSink sink(inner, log::Level::kInfo);
   const auto write = [&sink](log::Level level, const std::string& message) {
     log::Record record;
@@ -72,7 +71,7 @@ class RuntimePartsTest : public testing::Test {
     map[key] = value;
     return map;
   }
-  const std::shared_ptr<log::RecordingSink> sink_ = std::make_shared<log::RecordingSink>();
+  const std::shared_ptr<support::RecordingSink> sink_ = std::make_shared<support::RecordingSink>();
 };
 
 TEST_F(RuntimePartsTest, log_level_of_the_configuration_moves_the_threshold_of_every_logger) {

@@ -5,12 +5,12 @@
 
 #include "nomad_harvester/http/curl_transport.h"
 #include "nomad_harvester/kube/client.h"
-#include "nomad_harvester/log/sinks.h"
 #include "nomad_harvester/nomad/client.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime_parts.h"
+#include "support/recording_sink.h"
 #include "support/status_matchers.h"
 
 namespace nomad_harvester::cli {
@@ -79,7 +79,7 @@ TEST_F(SimulatedWorldTest, both_systems_answer) {
 }
 
 TEST_F(SimulatedWorldTest, a_service_takes_the_configuration) {
-  RuntimeParts parts(std::make_shared<log::RecordingSink>(), log::Level::kInfo, {});
+  RuntimeParts parts(std::make_shared<support::RecordingSink>(), log::Level::kInfo, {});
   const auto service = parts.MakeService();
   EXPECT_THAT(service->SetConfig(world_.Config()), IsOk());
 }

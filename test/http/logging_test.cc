@@ -4,11 +4,10 @@
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/http/decorators.h"
 
-#include "nomad_harvester/log/sinks.h"
-
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "support/fake_clock.h"
+#include "support/recording_sink.h"
 #include "support/scripted_transport.h"
 #include "support/status_matchers.h"
 
@@ -49,7 +48,7 @@ class Logging : public testing::Test {
   }
 
   support::FakeClock clock_;
-  std::shared_ptr<log::RecordingSink> sink_ = std::make_shared<log::RecordingSink>();
+  std::shared_ptr<support::RecordingSink> sink_ = std::make_shared<support::RecordingSink>();
 };
 
 TEST_F(Logging, one_debug_line_tells_the_whole_exchange) {

@@ -7,11 +7,10 @@
 
 #include "nomad_harvester/base/status.h"
 
-#include "nomad_harvester/log/sinks.h"
-
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "support/fake_clock.h"
+#include "support/recording_sink.h"
 #include "support/scripted_transport.h"
 #include "support/status_matchers.h"
 #include "timed_out.h"
@@ -109,7 +108,7 @@ class Retry : public testing::Test {
   const base::MonoTime start_ = clock_.Now();
   RetryOptions options_;
   double fraction_ = 0.5;
-  std::shared_ptr<log::RecordingSink> sink_ = std::make_shared<log::RecordingSink>();
+  std::shared_ptr<support::RecordingSink> sink_ = std::make_shared<support::RecordingSink>();
   log::Logger logger_{sink_, log::Level::kTrace};
   std::shared_ptr<ScriptedTransport> inner_;
   std::vector<int> times_;

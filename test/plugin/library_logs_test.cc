@@ -13,6 +13,7 @@
 #include "grpc/grpc.h"
 #include "grpc/support/log.h"
 #include "proto/target.pb.h"
+#include "support/recording_sink.h"
 
 namespace nomad_harvester::plugin {
 namespace {
@@ -31,7 +32,7 @@ class LibraryLogs : public ::testing::Test {
     RouteLibraryLogs(log::Logger());
     grpc_shutdown();
   }
-  std::shared_ptr<log::RecordingSink> sink_ = std::make_shared<log::RecordingSink>();
+  std::shared_ptr<support::RecordingSink> sink_ = std::make_shared<support::RecordingSink>();
 };
 
 TEST_F(LibraryLogs, P3_lines_of_grpc_are_ours) {
@@ -50,7 +51,7 @@ TEST_F(LibraryLogs, P3_lines_of_protobuf_are_ours) {
 }
 
 TEST_F(LibraryLogs, ALaterLoggerReplacesTheFirst) {
-  const auto second = std::make_shared<log::RecordingSink>();
+  const auto second = std::make_shared<support::RecordingSink>();
   RouteLibraryLogs(log::Logger(second, log::Level::kTrace));
   gpr_log(GPR_ERROR, "x");
   EXPECT_TRUE(sink_->records().empty());

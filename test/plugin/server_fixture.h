@@ -11,7 +11,6 @@
 
 #include <gtest/gtest.h>
 
-#include "nomad_harvester/log/sinks.h"
 #include "nomad_harvester/runtime/clock.h"
 
 #include "grpcpp/grpcpp.h"
@@ -20,6 +19,7 @@
 #include "proto/base.grpc.pb.h"
 #include "proto/plugin.grpc.pb.h"
 #include "proto/target.grpc.pb.h"
+#include "support/recording_sink.h"
 #include "support/scoped_temp_dir.h"
 
 namespace nomad_harvester::plugin {
@@ -57,7 +57,7 @@ class ServerFixture : public ::testing::Test {
 
   const support::ScopedTempDir directory_;
   std::unique_ptr<runtime::Clock> clock_ = runtime::MakeSystemClock();
-  std::shared_ptr<log::RecordingSink> sink_ = std::make_shared<log::RecordingSink>();
+  std::shared_ptr<support::RecordingSink> sink_ = std::make_shared<support::RecordingSink>();
   std::unique_ptr<FakeService> service_;
   std::unique_ptr<PluginServer> server_;
   std::shared_ptr<grpc::Channel> channel_;

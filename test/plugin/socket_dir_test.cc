@@ -15,8 +15,8 @@
 #include <gtest/gtest.h>
 
 #include "nomad_harvester/base/status.h"
-#include "nomad_harvester/log/sinks.h"
 
+#include "support/recording_sink.h"
 #include "support/scoped_temp_dir.h"
 
 namespace nomad_harvester::plugin {
@@ -58,7 +58,7 @@ class SocketDirTest : public ::testing::Test {
 
   const support::ScopedTempDir temp_;
   const std::string root_ = temp_.path();
-  std::shared_ptr<log::RecordingSink> sink_ = std::make_shared<log::RecordingSink>();
+  std::shared_ptr<support::RecordingSink> sink_ = std::make_shared<support::RecordingSink>();
 };
 
 TEST_F(SocketDirTest, IsPrivateAndGoneAtTheEnd) {

@@ -9,12 +9,12 @@
 #include <gtest/gtest.h>
 
 #include "nomad_harvester/http/retry.h"
-#include "nomad_harvester/log/sinks.h"
 #include "nomad_harvester/runtime/random.h"
 #include "nomad_harvester/scaling/pool_lease.h"
 
 #include "lease_api.h"
 #include "support/fake_clock.h"
+#include "support/recording_sink.h"
 #include "support/status_matchers.h"
 
 namespace nomad_harvester::scaling {
@@ -49,7 +49,7 @@ class LeaseFixture : public testing::Test {
 
   support::FakeClock clock_;
   const std::shared_ptr<LeaseApi> api_ = std::make_shared<LeaseApi>(clock_);
-  const std::shared_ptr<log::RecordingSink> sink_ = std::make_shared<log::RecordingSink>();
+  const std::shared_ptr<support::RecordingSink> sink_ = std::make_shared<support::RecordingSink>();
   const runtime::Context context_ = runtime::Context::Background(clock_);
   int lost_ = 0;
 };

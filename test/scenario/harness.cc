@@ -35,7 +35,7 @@ scaling::StringMap DefaultPolicy() {
 Harness::Harness(simulator::Options options)
     : random(runtime::MakeSeededRandom(42)),
       cluster(clock, *random, std::move(options)),
-      log(std::make_shared<log::RecordingSink>()),
+      log(std::make_shared<support::RecordingSink>()),
       policy(DefaultPolicy()),
       invariants(clock, cluster) {
   Start();

@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "nomad_harvester/log/sinks.h"
 #include "nomad_harvester/scaling/target_service.h"
 #include "nomad_harvester/simulator/cluster.h"
 
 #include "invariants.h"
 #include "process.h"
 #include "support/fake_clock.h"
+#include "support/recording_sink.h"
 
 namespace nomad_harvester::scenario {
 
@@ -26,7 +26,7 @@ class Harness {
   support::FakeClock clock;
   std::unique_ptr<runtime::Random> random;
   simulator::Cluster cluster;
-  std::shared_ptr<log::RecordingSink> log;
+  std::shared_ptr<support::RecordingSink> log;
   scaling::StringMap policy;
   Invariants invariants;
 

@@ -67,7 +67,6 @@ class Logger {
   Logger(std::shared_ptr<Sink> sink, Level threshold);
 
   [[nodiscard]] Logger With(std::initializer_list<Field> fields) const;
-  [[nodiscard]] Logger WithLevel(Level threshold) const;
   bool Enabled(Level level) const { return sink_ != nullptr && level >= threshold_; }
 
   void Log(Level level, std::string_view message, std::initializer_list<Field> fields = {}) const;

@@ -1,12 +1,11 @@
-// The sinks: hclog JSON for the agent, plain text for people, a recorder for tests.
+// The sinks: hclog JSON for the agent, plain text for people.
 #ifndef NOMAD_HARVESTER_LOG_SINKS_H_
 #define NOMAD_HARVESTER_LOG_SINKS_H_
 
 #include <memory>
 #include <string>
-#include <vector>
+#include <string_view>
 
-#include "nomad_harvester/base/mutex.h"
 #include "nomad_harvester/log/logger.h"
 
 namespace nomad_harvester::log {
@@ -26,19 +25,6 @@ std::shared_ptr<Sink> MakeHclogSink(std::string module);
 std::shared_ptr<Sink> MakePlainSink();
 // The same formats on a file descriptor that stays the caller's: for tests.
 std::shared_ptr<Sink> MakeHclogSinkOn(int fd, std::string module);
-
-// Keeps every record.
-class RecordingSink final : public Sink {
- public:
-  void Write(const Record& record) override;
-  std::vector<Record> records() const;
-  // All messages with their fields, one plain line each: what a failed test prints.
-  std::string Text() const;
-
- private:
-  mutable base::Mutex mutex_;
-  std::vector<Record> records_ NH_GUARDED_BY(mutex_);
-};
 
 }  // namespace nomad_harvester::log
 

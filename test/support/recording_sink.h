@@ -1,0 +1,39 @@
+// A log sink that keeps every record.
+#ifndef NOMAD_HARVESTER_TEST_SUPPORT_RECORDING_SINK_H_
+#define NOMAD_HARVESTER_TEST_SUPPORT_RECORDING_SINK_H_
+
+#include <string>
+#include <vector>
+
+#include "nomad_harvester/base/mutex.h"
+#include "nomad_harvester/log/logger.h"
+#include "nomad_harvester/log/sinks.h"
+
+namespace nomad_harvester::support {
+
+class RecordingSink final : public log::Sink {
+ public:
+  void Write(const log::Record& record) override {
+    const base::MutexLock lock(mutex_);
+    records_.push_back(record);
+  }
+
+  std::vector<log::Record> records() const {
+    const base::MutexLock lock(mutex_);
+    return records_;
+  }
+  // All messages with their fields, one plain line each: what a failed test prints.
+  std::string Text() const {
+    std::string text;
+    for (const log::Record& record : records()) text += log::FormatPlain(record) + "\n";
+    return text;
+  }
+
+ private:
+  mutable base::Mutex mutex_;
+  std::vector<log::Record> records_ NH_GUARDED_BY(mutex_);
+};
+
+}  // namespace nomad_harvester::support
+
+#endif  // NOMAD_HARVESTER_TEST_SUPPORT_RECORDING_SINK_H_
