@@ -68,11 +68,6 @@ std::string NameOf(const Json& object) {
   return name != nullptr && name->is_string() ? name->get<std::string>() : std::string();
 }
 
-std::string UidOf(const Json& object) {
-  const Json* uid = base::FindPath(object, {"metadata", "uid"});
-  return uid != nullptr && uid->is_string() ? uid->get<std::string>() : std::string();
-}
-
 std::string ResourceVersionOf(const Json& object) {
   const Json* version = base::FindPath(object, {"metadata", "resourceVersion"});
   return version != nullptr && version->is_string() ? version->get<std::string>() : std::string();

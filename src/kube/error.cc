@@ -157,12 +157,6 @@ bool IsConflict(const absl::Status& status) {
   return error && error->http_status == 409;
 }
 
-bool IsQuota(const absl::Status& status) {
-  if (!absl::IsResourceExhausted(status)) return false;
-  const std::optional<KubeError> error = GetKubeError(status);
-  return error && IsQuotaRefusal(*error);
-}
-
 bool IsRefusalInDisguise(const http::HttpResponse& response) {
   if (response.status != 500) return false;
   const KubeError error = ReadErrorBody(response);

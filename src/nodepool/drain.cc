@@ -22,6 +22,12 @@ std::string Value(const std::map<std::string, std::string>& meta, const char* ke
   return found == meta.end() ? "" : found->second;
 }
 
+// A posted zero would mean "no deadline".
+constexpr base::Duration kLeastDeadline = std::chrono::seconds(1);
+// Any negative deadline is "stop everything now" (hashicorp/nomad:nomad/structs/structs.go,
+// DrainStrategy.DeadlineTime).
+constexpr base::Duration kNow = std::chrono::seconds(-1);
+
 }  // namespace
 
 std::map<std::string, std::string> ToMeta(const DrainMark& mark) {
@@ -73,6 +79,15 @@ bool IsQuiet(const std::vector<nomad::Allocation>& allocations, bool ignore_syst
                               allocation.client_status != nomad::ClientStatus::kRunning &&
                               allocation.all_tasks_dead;
                      });
+}
+
+PostedDeadline DeadlineToPost(bool none, bool at_once, base::WallTime deadline,
+                              base::WallTime now) {
+  if (none) return {true, base::Duration::zero()};
+  if (at_once) return {true, kNow};
+  // Compared before subtracted: the distance to a far past does not fit.
+  if (deadline <= now) return {false, base::Duration::zero()};
+  return {true, std::max(kLeastDeadline, base::Duration(deadline - now))};
 }
 
 }  // namespace nomad_harvester::nodepool

@@ -56,7 +56,6 @@ Target& Target::Add(std::string_view key, std::string_view value) {
 }
 
 Target& Target::Add(const ReadOptions& options) {
-  if (options.stale) Add("stale", "true");
   if (IsBlocking(options)) {
     Add("index", std::to_string(options.index));
     Add("wait", FormatWait(options.wait));
@@ -79,7 +78,6 @@ absl::StatusOr<CallerReply> Caller::Get(const Target& target, const CallerText& 
   NH_RETURN_IF_ERROR(Refusal(response, text));
   CallerReply reply;
   reply.index = ParseIndex(response.headers.Find("X-Nomad-Index").value_or(""));
-  reply.known_leader = response.headers.Find("X-Nomad-KnownLeader").value_or("true") != "false";
   reply.next_token = response.headers.Find("X-Nomad-NextToken").value_or("");
   reply.body = std::move(response.body);
   return reply;

@@ -44,7 +44,6 @@ bool IsBlocking(const ReadOptions& options);
 struct CallerReply {
   std::string body;
   std::uint64_t index = 0;
-  bool known_leader = true;
   std::string next_token;  // empty: the last page
 };
 

@@ -89,7 +89,6 @@ absl::StatusOr<Indexed<std::vector<T>>> List(const Caller& caller, const ListCal
     NH_ASSIGN_OR_RETURN(CallerReply reply, caller.Get(target, call.text, wait));
     NH_RETURN_IF_ERROR(AppendPage(call, reply, result.value));
     result.index = first ? reply.index : std::min(result.index, reply.index);
-    result.known_leader = (first || result.known_leader) && reply.known_leader;
     if (!first && reply.next_token == next) {
       return base::Internal(call.text.purpose + ": the server gave the same page twice");
     }
@@ -135,7 +134,7 @@ absl::StatusOr<Indexed<Node>> NomadClient::GetNode(const runtime::Context& conte
   auto node = DecodeFullNode(*json);
   if (!node.ok()) return base::Annotate(node.status(), text.purpose);
   if (node->id != id) return base::Internal(text.purpose + ": the reply is another node");
-  return Indexed<Node>{*std::move(node), reply.index, reply.known_leader};
+  return Indexed<Node>{*std::move(node), reply.index};
 }
 
 absl::StatusOr<Indexed<std::vector<Allocation>>> NomadClient::NodeAllocations(

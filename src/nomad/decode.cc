@@ -81,16 +81,6 @@ std::optional<LastDrain> DecodeLastDrain(const Json& node) {
   return drain;
 }
 
-std::optional<DrainStrategy> DecodeStrategy(const Json& node) {
-  const Json* json = base::FindMember(node, "DrainStrategy");
-  if (json == nullptr || !json->is_object()) return std::nullopt;
-  DrainStrategy strategy;
-  strategy.deadline = base::Duration(base::GetInt(*json, "Deadline"));
-  strategy.ignore_system_jobs = base::GetBool(*json, "IgnoreSystemJobs");
-  strategy.force_deadline = Time(*json, "ForceDeadline");
-  return strategy;
-}
-
 NodeResources DecodeResources(const Json& json) {
   NodeResources resources;
   resources.cpu_shares = Amount(base::FindMember(json, "Cpu"), "CpuShares");
@@ -173,12 +163,8 @@ absl::StatusOr<Node> DecodeFullNode(const Json& json) {
   node.address = HostOf(base::GetString(json, "HTTPAddr"));
   node.attributes = StringMap(json, "Attributes");
   node.meta = StringMap(json, "Meta");
-  node.drain_strategy = DecodeStrategy(json);
-  node.draining = node.draining || node.drain_strategy.has_value();
-  // The clamp keeps the product with 10^9 inside 64 bits.
-  const std::int64_t updated =
-      std::clamp<std::int64_t>(base::GetInt(json, "StatusUpdatedAt"), 0, 9'000'000'000);
-  if (updated > 0) node.status_updated_at = base::WallTime(std::chrono::seconds(updated));
+  const Json* strategy = base::FindMember(json, "DrainStrategy");
+  node.draining = node.draining || (strategy != nullptr && strategy->is_object());
   return node;
 }
 
@@ -188,7 +174,6 @@ absl::StatusOr<Allocation> DecodeAllocation(const Json& json) {
   if (allocation.id.empty()) return base::Internal("an allocation without an ID");
   allocation.ns = base::GetString(json, "Namespace");
   allocation.node_id = base::GetString(json, "NodeID");
-  allocation.job_id = base::GetString(json, "JobID");
   allocation.job_type = base::GetString(json, "JobType");
   if (const Json* job = base::FindMember(json, "Job");
       job != nullptr && allocation.job_type.empty()) {
@@ -199,7 +184,6 @@ absl::StatusOr<Allocation> DecodeAllocation(const Json& json) {
   AddResources(json, allocation);
   allocation.all_tasks_dead = AllTasksDead(json);
   allocation.create_index = Index(json, "CreateIndex");
-  allocation.modify_index = Index(json, "ModifyIndex");
   return allocation;
 }
 

@@ -25,7 +25,7 @@ TEST_F(FakeApiTest, creates_once_and_finds_again) {
   const json object = {{"metadata", {{"name", "a"}}}};
   const auto created = client_.Create(context_, kube::kSecrets, kNs, object);
   ASSERT_THAT(created, IsOk());
-  EXPECT_NE(kube::UidOf(created->object), "");
+  EXPECT_NE(created->object["metadata"]["uid"], "");
   EXPECT_TRUE(
       kube::IsAlreadyExists(client_.Create(context_, kube::kSecrets, kNs, object).status()));
   EXPECT_THAT(client_.Get(context_, kube::kSecrets, kNs, "a"), IsOk());

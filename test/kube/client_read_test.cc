@@ -35,7 +35,6 @@ TEST_F(KubeReads, an_object_is_read_by_its_path) {
   const auto vm = GetVm();
   ASSERT_THAT(vm, IsOk());
   EXPECT_EQ(NameOf(vm->object), "web-1");
-  EXPECT_EQ(UidOf(vm->object), "u-1");
   EXPECT_EQ(ResourceVersionOf(vm->object), "77");
   EXPECT_EQ(vm->object["spec"]["runStrategy"], "RerunOnFailure");
   EXPECT_EQ(OnlyRequest().target, "/apis/kubevirt.io/v1/namespaces/default/virtualmachines/web-1");

@@ -62,18 +62,10 @@ TEST(KubeErrorKind, a_failed_precondition_that_is_no_409_is_no_conflict) {
 
 TEST(KubeErrorKind, a_quota_is_no_lack_of_rights) {
   const absl::Status quota = StatusOf(403, "Forbidden", "exceeded quota: q");
-  EXPECT_TRUE(IsQuota(quota));
+  EXPECT_TRUE(absl::IsResourceExhausted(quota));
   EXPECT_FALSE(IsForbidden(quota));
-  EXPECT_TRUE(IsQuota(StatusOf(500, "", "cpu insufficient resources due to resource quota")));
   const absl::Status forbidden = StatusOf(403, "Forbidden", "cannot create resource");
   EXPECT_TRUE(IsForbidden(forbidden));
-  EXPECT_FALSE(IsQuota(forbidden));
-}
-
-TEST(KubeErrorKind, another_thing_that_is_exhausted_is_no_quota) {
-  EXPECT_FALSE(IsQuota(StatusOf(413, "RequestEntityTooLarge")));
-  EXPECT_FALSE(IsQuota(base::MakeStatus(absl::StatusCode::kResourceExhausted, "reply too large")));
-  EXPECT_FALSE(IsQuota(absl::OkStatus()));
 }
 
 TEST(GetKubeError, carries_what_the_server_said) {

@@ -17,13 +17,12 @@ constexpr const char* kTwoNodes = R"([{"ID":"a","Status":"ready"},{"ID":"b","Sta
 class NomadReads : public ClientFixture {};
 
 TEST_F(NomadReads, nodes_are_listed_with_resources_in_pages) {
-  transport_->Reply(200, kTwoNodes, {{"X-Nomad-Index", "42"}, {"X-Nomad-KnownLeader", "true"}});
+  transport_->Reply(200, kTwoNodes, {{"X-Nomad-Index", "42"}});
   const auto nodes = client_.ListNodes(context_);
   ASSERT_TRUE(nodes.ok()) << nodes.status();
   ASSERT_EQ(nodes->value.size(), 2U);
   EXPECT_EQ(nodes->value[1].id, "b");
   EXPECT_EQ(nodes->index, 42U);
-  EXPECT_TRUE(nodes->known_leader);
   EXPECT_EQ(OnlyRequest().target, "/v1/nodes?resources=true&per_page=500");
   EXPECT_EQ(OnlyRequest().method, http::Method::kGet);
   EXPECT_EQ(OnlyRequest().effect, http::Effect::kRead);
@@ -35,15 +34,12 @@ TEST_F(NomadReads, nodes_are_listed_with_resources_in_pages) {
 TEST_F(NomadReads, a_list_in_pages_is_one_list_and_has_the_first_pages_index) {
   transport_->Reply(200, R"([{"ID":"a"}])",
                     {{"X-Nomad-Index", "42"}, {"X-Nomad-NextToken", "b/c"}});
-  transport_->Reply(
-      200, R"([{"ID":"b"}])",
-      {{"x-nomad-index", "47"}, {"X-Nomad-NextToken", "d"}, {"X-Nomad-KnownLeader", "false"}});
+  transport_->Reply(200, R"([{"ID":"b"}])", {{"x-nomad-index", "47"}, {"X-Nomad-NextToken", "d"}});
   transport_->Reply(200, R"([{"ID":"d"}])", {{"X-Nomad-Index", "48"}});
   const auto nodes = client_.ListNodes(context_);
   ASSERT_TRUE(nodes.ok()) << nodes.status();
   EXPECT_EQ(nodes->value.size(), 3U);
   EXPECT_EQ(nodes->index, 42U);
-  EXPECT_FALSE(nodes->known_leader) << "one page was read without a leader";
   EXPECT_THAT(transport_->targets(),
               ElementsAre("/v1/nodes?resources=true&per_page=500",
                           "/v1/nodes?resources=true&per_page=500&next_token=b%2Fc",
@@ -66,7 +62,7 @@ TEST_F(NomadReads, a_server_that_turns_in_circles_is_left) {
 
 TEST_F(NomadReads, a_blocking_list_is_one_unpaged_request_with_room_for_the_jitter) {
   transport_->Reply(200, "[]", {{"X-Nomad-Index", "43"}, {"X-Nomad-NextToken", "ignored"}});
-  const auto nodes = client_.ListNodes(context_, {false, 42, std::chrono::seconds(32)});
+  const auto nodes = client_.ListNodes(context_, {42, std::chrono::seconds(32)});
   ASSERT_TRUE(nodes.ok());
   EXPECT_EQ(nodes->index, 43U);
   EXPECT_EQ(OnlyRequest().target, "/v1/nodes?resources=true&index=42&wait=32000ms");
@@ -75,7 +71,7 @@ TEST_F(NomadReads, a_blocking_list_is_one_unpaged_request_with_room_for_the_jitt
 
 TEST_F(NomadReads, an_index_without_a_wait_or_a_wait_without_an_index_never_blocks) {
   for (const ReadOptions& options :
-       {ReadOptions{false, 42, {}}, ReadOptions{false, 0, std::chrono::seconds(30)}}) {
+       {ReadOptions{42, {}}, ReadOptions{0, std::chrono::seconds(30)}}) {
     transport_->Reply(200, R"({"ID":"n"})");
     ASSERT_TRUE(client_.GetNode(context_, "n", options).ok());
     EXPECT_EQ(transport_->requests().back().target, "/v1/node/n");
@@ -85,14 +81,8 @@ TEST_F(NomadReads, an_index_without_a_wait_or_a_wait_without_an_index_never_bloc
 
 TEST_F(NomadReads, a_wait_below_a_millisecond_is_not_the_servers_five_minutes) {
   transport_->Reply(200, R"({"ID":"n"})");
-  ASSERT_TRUE(client_.GetNode(context_, "n", {false, 1, std::chrono::microseconds(10)}).ok());
+  ASSERT_TRUE(client_.GetNode(context_, "n", {1, std::chrono::microseconds(10)}).ok());
   EXPECT_EQ(OnlyRequest().target, "/v1/node/n?index=1&wait=1ms");
-}
-
-TEST_F(NomadReads, stale_reads_say_so) {
-  transport_->Reply(200, "[]");
-  ASSERT_TRUE(client_.NodeAllocations(context_, "n", {true, 0, {}}).ok());
-  EXPECT_EQ(OnlyRequest().target, "/v1/node/n/allocations?stale=true");
 }
 
 TEST_F(NomadReads, region_and_namespace_travel_as_escaped_parameters) {
@@ -119,9 +109,9 @@ TEST_F(NomadReads, allocations_are_listed_of_all_namespaces_whatever_the_configu
 
 TEST_F(NomadReads, a_blocking_list_of_allocations_is_unpaged) {
   transport_->Reply(200, "[]");
-  ASSERT_TRUE(client_.ListAllocations(context_, {true, 7, std::chrono::seconds(16)}).ok());
+  ASSERT_TRUE(client_.ListAllocations(context_, {7, std::chrono::seconds(16)}).ok());
   EXPECT_EQ(OnlyRequest().target,
-            "/v1/allocations?namespace=*&resources=true&task_states=true&stale=true&index=7"
+            "/v1/allocations?namespace=*&resources=true&task_states=true&index=7"
             "&wait=16000ms");
   EXPECT_EQ(OnlyRequest().server_wait, std::chrono::seconds(17));
 }
@@ -144,13 +134,12 @@ TEST_F(NomadReads, a_task_named_like_a_part_we_skip_still_counts) {
 
 TEST_F(NomadReads, a_node_is_read_in_full) {
   transport_->Reply(200, R"({"ID":"n1","Attributes":{"unique.hostname":"vm-1"}})",
-                    {{"X-Nomad-Index", "5"}, {"X-Nomad-KnownLeader", "false"}});
+                    {{"X-Nomad-Index", "5"}});
   const auto node = client_.GetNode(context_, "n1");
   ASSERT_TRUE(node.ok()) << node.status();
   EXPECT_TRUE(node->value.full);
   EXPECT_EQ(node->value.attributes.at("unique.hostname"), "vm-1");
   EXPECT_EQ(node->index, 5U);
-  EXPECT_FALSE(node->known_leader);
 }
 
 TEST_F(NomadReads, a_node_that_is_gone_is_not_found) {
@@ -170,11 +159,6 @@ TEST_F(NomadReads, an_index_that_cannot_be_read_is_zero) {
     transport_->Reply(200, "[]", {{"X-Nomad-Index", text}});
     EXPECT_EQ(client_.ListNodes(context_)->index, 0U) << text;
   }
-}
-
-TEST_F(NomadReads, without_the_header_a_leader_is_assumed) {
-  transport_->Reply(200, "[]");
-  EXPECT_TRUE(client_.ListNodes(context_)->known_leader);
 }
 
 TEST_F(NomadReads, an_answer_that_is_no_answer_is_never_an_empty_list) {

@@ -29,13 +29,11 @@ TEST(DecodeAllocation, reads_every_field_of_the_full_form) {
   EXPECT_EQ(allocation->id, "a1");
   EXPECT_EQ(allocation->ns, "default");
   EXPECT_EQ(allocation->node_id, "n1");
-  EXPECT_EQ(allocation->job_id, "web");
   EXPECT_EQ(allocation->job_type, "service");
   EXPECT_EQ(allocation->desired_status, "run");
   EXPECT_EQ(allocation->client_status, ClientStatus::kRunning);
   EXPECT_FALSE(allocation->all_tasks_dead);
   EXPECT_EQ(allocation->create_index, 7U);
-  EXPECT_EQ(allocation->modify_index, 8U);
 }
 
 TEST(DecodeAllocation, adds_up_the_tasks_resources) {

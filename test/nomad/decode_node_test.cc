@@ -70,8 +70,6 @@ TEST(DecodeNodeStub, leaves_empty_what_only_the_full_form_has) {
   const auto node = DecodeNodeStub(stub);
   ASSERT_TRUE(node.ok());
   EXPECT_THAT(node->attributes, IsEmpty());
-  EXPECT_FALSE(node->drain_strategy.has_value());
-  EXPECT_FALSE(node->status_updated_at.has_value());
 }
 
 TEST(DecodeNodeStub, knows_each_status_and_no_other) {
@@ -131,11 +129,6 @@ TEST(DecodeFullNode, reads_every_field_that_a_node_tells) {
               ElementsAre(Pair("cpu.numcores", "4"), Pair("unique.hostname", "web-x7k2m")));
   EXPECT_THAT(node->meta, ElementsAre(Pair("harvester_vm_uuid", "abc")));
   EXPECT_TRUE(node->draining);
-  ASSERT_TRUE(node->drain_strategy.has_value());
-  EXPECT_EQ(node->drain_strategy->deadline, std::chrono::minutes(15));
-  EXPECT_TRUE(node->drain_strategy->ignore_system_jobs);
-  EXPECT_EQ(node->drain_strategy->force_deadline, *base::ParseRfc3339("2026-11-21T02:18:04.5Z"));
-  EXPECT_EQ(node->status_updated_at, base::WallTime(std::chrono::seconds(1795000000)));
 }
 
 TEST(DecodeFullNode, keeps_the_start_of_the_last_drain_byte_by_byte) {
@@ -164,19 +157,13 @@ TEST(DecodeFullNode, a_drain_strategy_alone_means_draining) {
   const auto node = DecodeFullNode({{"ID", "n"}, {"DrainStrategy", {{"Deadline", -1}}}});
   ASSERT_TRUE(node.ok());
   EXPECT_TRUE(node->draining);
-  EXPECT_EQ(node->drain_strategy->deadline, base::Duration(-1));
 }
 
 TEST(DecodeFullNode, an_unset_go_time_is_no_time) {
-  const json node = {{"ID", "n"},
-                     {"DrainStrategy", {{"ForceDeadline", "0001-01-01T00:00:00Z"}}},
-                     {"LastDrain", {{"UpdatedAt", "not a time"}}},
-                     {"StatusUpdatedAt", 0}};
+  const json node = {{"ID", "n"}, {"LastDrain", {{"UpdatedAt", "0001-01-01T00:00:00Z"}}}};
   const auto decoded = DecodeFullNode(node);
   ASSERT_TRUE(decoded.ok());
-  EXPECT_FALSE(decoded->drain_strategy->force_deadline.has_value());
   EXPECT_FALSE(decoded->last_drain->updated_at.has_value());
-  EXPECT_FALSE(decoded->status_updated_at.has_value());
 }
 
 TEST(DecodeFullNode, takes_the_host_of_the_http_address) {
@@ -202,14 +189,12 @@ TEST(DecodeFullNode, amounts_and_indexes_no_server_means_do_no_harm) {
       {"ID", "n"},
       {"NodeResources",
        {{"Cpu", {{"CpuShares", -5}}}, {"Memory", {{"MemoryMB", 9223372036854775807LL}}}}},
-      {"CreateIndex", -3},
-      {"StatusUpdatedAt", 9223372036854775807LL}};
+      {"CreateIndex", -3}};
   const auto decoded = DecodeFullNode(node);
   ASSERT_TRUE(decoded.ok());
   EXPECT_EQ(decoded->resources->cpu_shares, 0);
   EXPECT_EQ(decoded->resources->memory_mb, std::int64_t{1} << 40);
   EXPECT_EQ(decoded->create_index, 0U);
-  EXPECT_TRUE(decoded->status_updated_at.has_value());
 }
 
 }  // namespace

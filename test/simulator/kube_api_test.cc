@@ -128,7 +128,7 @@ TEST_F(KubeApiTest, Objects_need_a_namespace_that_exists_and_a_run_strategy) {
 TEST_F(KubeApiTest, A_quota_refuses_with_500_as_harvester_does) {
   cluster().SetQuotaExceeded("storage insufficient resources due to resource quota");
   const auto vm = kube().Create(context_, kube::kVirtualMachines, "nomad", VmNamed("vm-1"));
-  EXPECT_TRUE(kube::IsQuota(vm.status())) << vm.status();
+  EXPECT_THAT(vm, StatusIs(StatusCode::kResourceExhausted));
   EXPECT_EQ(kube::GetKubeError(vm.status())->http_status, 500);
   cluster().SetQuotaExceeded(std::nullopt);
   EXPECT_THAT(kube().Create(context_, kube::kVirtualMachines, "nomad", VmNamed("vm-1")), IsOk());

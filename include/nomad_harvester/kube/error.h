@@ -30,7 +30,6 @@ bool IsNotFound(const absl::Status& status);
 bool IsAlreadyExists(const absl::Status& status);  // 409 AlreadyExists
 bool IsConflict(const absl::Status& status);       // 409 otherwise: also a failed precondition
 bool IsForbidden(const absl::Status& status);      // 403 that is no quota
-bool IsQuota(const absl::Status& status);          // Kubernetes' or Harvester's quota refusal
 
 // The table HTTP status + reason + message → code:
 //   3xx FAILED_PRECONDITION (redirects are never followed: the base URL is wrong)

@@ -33,7 +33,6 @@ struct ObservedList {
 
 // metadata's members, by name; empty if missing.
 std::string NameOf(const Json& object);
-std::string UidOf(const Json& object);
 std::string ResourceVersionOf(const Json& object);
 
 }  // namespace nomad_harvester::kube

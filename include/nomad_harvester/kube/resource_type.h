@@ -21,11 +21,6 @@ inline constexpr ResourceType kVirtualMachineInstances{
     "kubevirt.io", "v1", "virtualmachineinstances", "VirtualMachineInstance"};
 inline constexpr ResourceType kVirtualMachineImages{"harvesterhci.io", "v1beta1",
                                                     "virtualmachineimages", "VirtualMachineImage"};
-inline constexpr ResourceType kVirtualMachineTemplates{
-    "harvesterhci.io", "v1beta1", "virtualmachinetemplates", "VirtualMachineTemplate"};
-inline constexpr ResourceType kVirtualMachineTemplateVersions{"harvesterhci.io", "v1beta1",
-                                                              "virtualmachinetemplateversions",
-                                                              "VirtualMachineTemplateVersion"};
 inline constexpr ResourceType kKeyPairs{"harvesterhci.io", "v1beta1", "keypairs", "KeyPair"};
 // Cluster-scoped.
 inline constexpr ResourceType kSettings{"harvesterhci.io", "v1beta1", "settings", "Setting"};

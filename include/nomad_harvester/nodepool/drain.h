@@ -9,8 +9,6 @@
 
 #include "nomad_harvester/nomad/types.h"
 
-#include "absl/status/statusor.h"
-
 namespace nomad_harvester::nodepool {
 
 // The Meta that our drains carry in Nomad. LastDrain.Meta survives the drain and the process.
@@ -37,16 +35,6 @@ std::string RollbackMarker(const nomad::Node& node);
 // No allocation pending or running and every task dead, poststop tasks included; allocations of
 // system jobs do not count if `ignore_system`.
 bool IsQuiet(const std::vector<nomad::Allocation>& allocations, bool ignore_system);
-
-// The drain deadline of the SDK (hashicorp/nomad-autoscaler:sdk/helper/scaleutils/node_drain.go).
-struct DrainSettings {
-  base::Duration deadline = std::chrono::minutes(15);
-  bool ignore_system_jobs = false;
-};
-// From the policy's texts (absent: the default): both problems at once, joined by ", ", behind
-// "failed to generate node drainspec: ".
-absl::StatusOr<DrainSettings> ParseDrainSettings(const std::optional<std::string>& deadline,
-                                                 const std::optional<std::string>& ignore_system);
 
 // What Nomad is told at a (re)POST at `now` for a deadline given when the mark was made: what is
 // left, at least 1 s; nothing if the deadline is over; 0 for none; negative for "now".

@@ -18,7 +18,6 @@
 namespace nomad_harvester::nomad {
 
 struct ReadOptions {
-  bool stale = false;
   // A blocking query: returns when something after `index` changed or `wait` is over. index 0 or
   // wait 0 never blocks. Wake-ups may be spurious.
   std::uint64_t index = 0;
@@ -29,8 +28,8 @@ struct ReadOptions {
 // of namespaces that the token cannot read-job, silently).
 enum class ReadJob {
   kEverywhere,  // ACLs are off, a management token, or read-job for every namespace
-  kNot,         // 403 of the probe, or the token's policies do not say so
-  kUnverified,  // the probe passed but the policies could not be read
+  kNot,         // the token's policies do not say so
+  kUnverified,  // the policies could not be read
 };
 
 // HTTP → code: 400 INVALID_ARGUMENT; 401 UNAUTHENTICATED; 403 PERMISSION_DENIED; 404, and a 500
@@ -90,10 +89,9 @@ class NomadClient {
   // The configured region; empty: the region of the agent that answers.
   const std::string& region() const { return options_.region; }
 
-  // The probe of read-job: GET /v1/allocations?namespace=*&per_page=1, then the rules of the
-  // token's own policies. UNAVAILABLE and the like if Nomad cannot be asked.
-  absl::StatusOr<ReadJob> ProbeReadJob(const runtime::Context& context) const;
-  // Without the first request, for a caller that was just answered by ListAllocations.
+  // By the rules of the token's own policies, for a caller that ListAllocations answered: it is 403
+  // only if no namespace at all allows read-job (hashicorp/nomad:nomad/alloc_endpoint.go List,
+  // acl/acl.go AllowNamespaceOperation). UNAVAILABLE and the like if Nomad cannot be asked.
   absl::StatusOr<ReadJob> JudgeReadJob(const runtime::Context& context) const;
 
  private:

@@ -29,14 +29,8 @@ struct NodeResources {
   std::int64_t memory_mb = 0;
 };
 
-struct DrainStrategy {
-  base::Duration deadline{};
-  bool ignore_system_jobs = false;
-  std::optional<base::WallTime> force_deadline{};
-};
-
 // A node as GET /v1/nodes lists it (stub) or GET /v1/node/:id tells it (full). What only the full
-// form has is empty in a stub: attributes, meta, drain_strategy.
+// form has is empty in a stub: attributes and meta.
 struct Node {
   std::string id{};
   std::string name{};
@@ -47,9 +41,7 @@ struct Node {
   NodeStatus status = NodeStatus::kUnknown;
   bool eligible = false;  // SchedulingEligibility == "eligible"
   bool draining = false;  // Drain, or DrainStrategy is set
-  std::optional<DrainStrategy> drain_strategy{};
   std::optional<LastDrain> last_drain{};
-  std::optional<base::WallTime> status_updated_at{};  // full only
   std::optional<NodeResources> resources{};
   NodeResources reserved{};
   std::uint64_t create_index = 0;
@@ -65,7 +57,6 @@ struct Allocation {
   std::string id{};
   std::string ns{};
   std::string node_id{};
-  std::string job_id{};
   std::string job_type{};        // "service", "batch", "system", "sysbatch"; empty if not told
   std::string desired_status{};  // "run", "stop", "evict"
   ClientStatus client_status = ClientStatus::kUnknown;
@@ -74,7 +65,6 @@ struct Allocation {
   // No task is in a state other than "dead". True as well when no task state is known.
   bool all_tasks_dead = true;
   std::uint64_t create_index = 0;
-  std::uint64_t modify_index = 0;
 };
 
 struct DrainSpec {
@@ -88,7 +78,6 @@ template <typename T>
 struct Indexed {
   T value;
   std::uint64_t index = 0;
-  bool known_leader = true;
 };
 
 }  // namespace nomad_harvester::nomad

@@ -42,24 +42,13 @@ bool IsAnswer(const absl::Status& status) {
   }
 }
 
-// The probe itself, from one request to the next.
-class Probe {
+// The reading itself, from one request to the next.
+class Judge {
  public:
-  Probe(const Caller& caller, const NomadClient::Options& options)
+  Judge(const Caller& caller, const NomadClient::Options& options)
       : caller_(caller), options_(options) {}
 
-  // 403 as soon as no namespace at all allows read-job (hashicorp/nomad:nomad/alloc_endpoint.go
-  // List, acl/acl.go AllowNamespaceOperation); one that allows it is enough for 200.
-  absl::StatusOr<bool> SeesAnything() const {
-    Target target("/v1/allocations", options_, "*");
-    target.Add("per_page", "1");
-    const auto reply = caller_.Get(target, {"probe the Nomad token for read-job", ""});
-    if (reply.ok()) return true;
-    if (reply.status().code() == absl::StatusCode::kPermissionDenied) return false;
-    return reply.status();
-  }
-
-  absl::StatusOr<ReadJob> Judge() const {
+  absl::StatusOr<ReadJob> Run() const {
     NH_ASSIGN_OR_RETURN(const Reading self, Read("/v1/acl/token/self", "read the Nomad token"));
     if (self.kind == Reading::Kind::kAclsOff || IsAllMighty(self.json)) return ReadJob::kEverywhere;
     if (self.kind == Reading::Kind::kRefused) return ReadJob::kUnverified;
@@ -139,16 +128,9 @@ class Probe {
 
 }  // namespace
 
-absl::StatusOr<ReadJob> NomadClient::ProbeReadJob(const runtime::Context& context) const {
-  const Caller caller(*transport_, context);
-  NH_ASSIGN_OR_RETURN(const bool sees, Probe(caller, options_).SeesAnything());
-  if (!sees) return ReadJob::kNot;
-  return JudgeReadJob(context);
-}
-
 absl::StatusOr<ReadJob> NomadClient::JudgeReadJob(const runtime::Context& context) const {
   const Caller caller(*transport_, context);
-  return Probe(caller, options_).Judge();
+  return Judge(caller, options_).Run();
 }
 
 }  // namespace nomad_harvester::nomad
