@@ -299,7 +299,7 @@ func (p *killedPool) list(path string) ([]simulatedObject, error) {
 	return list.Items, err
 }
 
-// What is there that should not: I4 and I5 of ARCHITECTURE.md, seen from outside.
+// What is there that should not: I4 and I5 of docs/behaviour.md, seen from outside.
 func (p *killedPool) leftovers(count int64) ([]string, error) {
 	vms, err := p.list("/apis/kubevirt.io/v1/namespaces/nomad/virtualmachines")
 	if err != nil {

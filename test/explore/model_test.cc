@@ -106,6 +106,18 @@ TEST(Invariant, I2_and_I3_count) {
   EXPECT_EQ(Apply(Two(), 2, ActOn(ActKind::kCreate), &full), Violation::kTooManyCreated);
 }
 
+TEST(Invariant, I4_the_node_of_a_vm_without_a_mark_is_enabled_again) {
+  const Configuration configuration = Two();
+  State state = InitialState(configuration);
+  Apply(configuration, 0, ActOn(ActKind::kStartDrain), &state);
+  NodeOf(state).drain = DrainState::kComplete;
+  NodeOf(state).work = Work::kQuiet;
+  Oracle oracle(configuration, {});
+  EXPECT_EQ(Rest(configuration, oracle).Check(state, nullptr), Violation::kNone);
+  Oracle without(configuration, {.off = scaling::Row::kUnmarkedDrained});
+  EXPECT_EQ(Rest(configuration, without).Check(state, nullptr), Violation::kLeftIneligible);
+}
+
 TEST(Invariant, I5_a_pool_in_the_middle_of_a_removal_comes_to_rest_without_the_vm) {
   const Configuration configuration = Two();
   Oracle oracle(configuration, {});

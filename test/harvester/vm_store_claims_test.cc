@@ -25,7 +25,7 @@ class VmStoreClaims : public StoreTest {
   }
 };
 
-TEST_F(VmStoreClaims, S5_lists_all_of_the_namespace_because_CDI_loses_labels) {
+TEST_F(VmStoreClaims, C10_lists_all_of_the_namespace_because_CDI_loses_labels) {
   Put({{"name", "batch-a-disk-0-x"}, {"uid", "u1"}, {"labels", {{kPoolLabel, "batch"}}}});
   Put({{"name", "batch-b-disk-0-y"},
        {"uid", "u2"},
@@ -77,7 +77,7 @@ TEST_F(VmStoreClaims, never_deletes_a_claim_that_was_made_anew) {
 }
 
 // Harvester's webhook refuses the claim of a VM that still stands.
-TEST_F(VmStoreClaims, C7_passes_on_that_a_claim_is_in_use) {
+TEST_F(VmStoreClaims, passes_on_that_a_claim_is_in_use) {
   Put({{"name", "c"}, {"uid", "u1"}});
   api_->Answer(http::Method::kDelete, 409, "Conflict",
                "can not delete the volume c which is currently attached to VM: nomad/other");

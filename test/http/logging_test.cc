@@ -51,7 +51,7 @@ class Logging : public testing::Test {
   std::shared_ptr<support::RecordingSink> sink_ = std::make_shared<support::RecordingSink>();
 };
 
-TEST_F(Logging, one_debug_line_tells_the_whole_exchange) {
+TEST_F(Logging, T2_one_debug_line_tells_the_whole_exchange) {
   EXPECT_THAT(Send(Reply(200), SecretRequest()), IsOk());
   ASSERT_THAT(sink_->records(), SizeIs(1));
   EXPECT_EQ(sink_->records()[0].level, log::Level::kDebug);

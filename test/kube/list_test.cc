@@ -200,7 +200,7 @@ TEST_F(KubeLists, what_is_no_list_is_INTERNAL) {
 }
 
 // An end that is none would make VMs look gone.
-TEST_F(KubeLists, C15_a_continue_token_that_is_no_text_does_not_end_the_list) {
+TEST_F(KubeLists, S1_a_continue_token_that_is_no_text_does_not_end_the_list) {
   for (const char* token : {"7", "true", "{}", "[\"t\"]"}) {
     transport_->Reply(200, R"({"metadata":{"continue":)" + std::string(token) + R"(},"items":[]})");
     EXPECT_THAT(ListVms(), StatusIs(StatusCode::kInternal, HasSubstr("continue token"))) << token;
