@@ -13,9 +13,22 @@ scaling "batch-workers" {
     # As many VMs as the jobs batch-* need, four allocations on each. Queued allocations exist
     # without a node, so that this works from zero and back to it. The source must be named: a check
     # without one is a check of nomad-apm, which knows no empty pool and forces min to 1.
+    #
+    # No demand is 0, but no metrics must be no answer: 0 would drain the pool. Hence the last line.
+    # Nomad's leader always reports how many jobs run, be it none; while it does not, because the
+    # servers, their leader, their telemetry or the scraping of them is missing, the query yields
+    # nothing, the evaluation ends with an error, and nothing is scaled. up{job="nomad"} would not
+    # do: clients are up as well, and so are servers that have no leader.
+    #
+    # max: for a while after an election the old leader goes on reporting what it counted last.
     check "allocations" {
       source = "prometheus"
-      query  = "ceil((sum({__name__=~\"nomad_nomad_job_summary_(queued|starting|running)\", exported_job=~\"batch-.*\"}) or vector(0)) / 4)"
+      query  = <<-EOQ
+        ceil((sum(max by (__name__, namespace, exported_job, task_group) ({
+          __name__=~"nomad_nomad_job_summary_(queued|starting|running)", exported_job=~"batch-.*"
+        })) or vector(0)) / 4)
+        and on() nomad_nomad_job_status_running
+      EOQ
 
       strategy "pass-through" {}
     }
