@@ -75,7 +75,7 @@ func TestAVirtualMachineBecomesANomadNodeAndGoesWithoutTrace(t *testing.T) {
 		}
 		return err
 	})
-	if refused := s.Refused(t); len(refused) > 0 {
+	if _, refused := s.Asked(t); len(refused) > 0 {
 		t.Errorf("refused: %v", refused)
 	}
 }

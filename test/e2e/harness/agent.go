@@ -55,9 +55,9 @@ func (s *Stack) StartAgent(t testing.TB) *Agent {
 	})
 	fromExample(t, "policy.hcl", policies, map[string]string{
 		"user_data_file":                fmt.Sprintf("%q", userData),
-		"evaluation_interval":           `"2s"`,
+		"evaluation_interval":           `"1s"`,
 		"cooldown":                      `"1s"`,
-		"node_drain_deadline":           `"30s"`,
+		"node_drain_deadline":           fmt.Sprintf("%q", s.DrainDeadline),
 		"node_drain_ignore_system_jobs": `"false"`,
 		"drain_grace":                   `"30s"`,
 		"join_timeout":                  `"2m"`,
@@ -72,7 +72,7 @@ func (s *Stack) StartAgent(t testing.TB) *Agent {
 		"auth_token_file":         fmt.Sprintf("%q", s.PluginTokenFile),
 	})
 	overlay := filepath.Join(dir, "overlay.hcl")
-	check(t, overlay, os.WriteFile(overlay, fmt.Appendf(nil, agentOverlay, freePort(t, loopback)), 0o600))
+	check(t, overlay, os.WriteFile(overlay, fmt.Appendf(nil, agentOverlay, freePort(t)), 0o600))
 
 	cmd := exec.Command(part(t, s.AgentPart, "nomad-autoscaler"), "agent", "-config", config, "-config", overlay)
 	// Nothing of this shell's: a HARVESTER_TOKEN, say, would win.
@@ -86,6 +86,22 @@ func (s *Stack) StartAgent(t testing.TB) *Agent {
 		return err
 	})
 	return agent
+}
+
+// CollectGarbage runs "harvester gc" as an operator does, with the plugin's own
+// rights, and returns what it prints.
+func (s *Stack) CollectGarbage(t testing.TB) string {
+	t.Helper()
+	cmd := exec.Command(Plugin(t), "gc", "--set", "namespace="+Namespace, "--set", "harvester_ca_cert="+s.Certificates.CAFile)
+	cmd.Env = []string{
+		"HARVESTER_URL=" + s.FrontDoor.URL, "HARVESTER_TOKEN_FILE=" + s.PluginTokenFile,
+		"NOMAD_ADDR=" + s.Nomad.URL, "NOMAD_TOKEN=" + s.PluginNomadToken,
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("harvester gc: %v\n%s", err, out)
+	}
+	return string(out)
 }
 
 func (a *Agent) plugin() (int, error) {

@@ -31,7 +31,7 @@ func startAPIServer(t testing.TB, dir, etcd string, certificates *Certificates) 
 		check(t, name, os.WriteFile(path, []byte(content), 0o600))
 		return path
 	}
-	port := freePort(t, loopback)
+	port := freePort(t)
 	url := fmt.Sprintf("https://%s:%d", loopback, port)
 	process := start(t, dir, "kube-apiserver", exec.Command(part(t, "kube", "kube-apiserver"),
 		"--etcd-servers", etcd,

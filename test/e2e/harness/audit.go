@@ -2,6 +2,7 @@ package harness
 
 import (
 	"bufio"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -9,23 +10,60 @@ import (
 
 func auditLog(dir string) string { return filepath.Join(dir, "audit.log") }
 
-// Refused returns what the API server denied to ServiceAccounts, one line for
-// each kind of request ("list secrets in nomad").
-func (s *Stack) Refused(t testing.TB) map[string]int {
+// Right is one verb on one resource in one namespace, which is empty for what is
+// in none.
+type Right struct{ Verb, Group, Resource, Namespace string }
+
+func (r Right) String() string {
+	resource := r.Resource
+	if r.Group != "" {
+		resource += "." + r.Group
+	}
+	return r.Verb + " " + resource + " in " + r.Namespace
+}
+
+// Asked returns how often ServiceAccounts asked for what, and how often the API
+// server refused it, as its audit log tells.
+func (s *Stack) Asked(t testing.TB) (granted, refused map[Right]int) {
 	t.Helper()
 	file := must[*os.File](t, "audit log")(os.Open(auditLog(s.Dir)))
 	defer file.Close()
-	refused := map[string]int{}
+	granted, refused = map[Right]int{}, map[Right]int{}
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		event := must[Object](t, "audit log")(decodeObject(lines.Bytes()))
-		if event.Int("responseStatus", "code") != 403 {
-			continue
-		}
 		ref := event.Obj("objectRef")
-		refused[event.Str("verb")+" "+ref.Str("apiGroup")+"/"+ref.Str("resource")+" in "+ref.Str("namespace")]++
+		right := Right{event.Str("verb"), ref.Str("apiGroup"), ref.Str("resource"), ref.Str("namespace")}
+		if event.Int("responseStatus", "code") == http.StatusForbidden {
+			refused[right]++
+		} else {
+			granted[right]++
+		}
 	}
 	check(t, "audit log", lines.Err())
-	return refused
+	return granted, refused
 }
+
+// Granted returns the rights that examples/rbac.yaml gives in its namespaces.
+func Granted(t testing.TB) []Right {
+	t.Helper()
+	var rights []Right
+	for _, object := range must[[]Object](t, rbacFile)(readYAML(rbacFile)) {
+		if object.Str("kind") != "Role" {
+			continue
+		}
+		for _, rule := range object.List("rules") {
+			for _, group := range rule.Strings("apiGroups") {
+				for _, resource := range rule.Strings("resources") {
+					for _, verb := range rule.Strings("verbs") {
+						rights = append(rights, Right{verb, group, resource, object.Str("metadata", "namespace")})
+					}
+				}
+			}
+		}
+	}
+	return rights
+}
+
+var rbacFile = filepath.Join(Root, "examples", "rbac.yaml")

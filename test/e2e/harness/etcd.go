@@ -14,8 +14,8 @@ import (
 // startEtcd returns the client URL of a store that forgets nothing until the end.
 func startEtcd(t testing.TB, dir string) string {
 	t.Helper()
-	client := fmt.Sprintf("http://%s:%d", loopback, freePort(t, loopback))
-	peer := fmt.Sprintf("http://%s:%d", loopback, freePort(t, loopback))
+	client := fmt.Sprintf("http://%s:%d", loopback, freePort(t))
+	peer := fmt.Sprintf("http://%s:%d", loopback, freePort(t))
 	process := start(t, dir, "etcd", exec.Command(part(t, "etcd", "etcd"),
 		"--data-dir", filepath.Join(dir, "etcd"),
 		"--listen-client-urls", client, "--advertise-client-urls", client,

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -54,7 +55,6 @@ type Machines struct {
 	dir     string
 
 	lock      sync.Mutex
-	nextHost  func() (string, error)
 	addresses map[string]string
 	booted    []*Machine
 }
@@ -63,12 +63,13 @@ type Machines struct {
 type Machine struct {
 	*Process
 	Address string
+	Config  string // what stands for /etc/nomad.d
 }
 
 func newMachines(t testing.TB, dir string, nomad *Nomad) *Machines {
 	t.Helper()
 	m := &Machines{program: part(t, "nomad", "nomad"), server: nomad.RPC, dir: dir,
-		nextHost: freeHosts(nomadPort), addresses: map[string]string{}}
+		addresses: map[string]string{}}
 	t.Cleanup(func() {
 		m.lock.Lock()
 		defer m.lock.Unlock()
@@ -82,44 +83,35 @@ func newMachines(t testing.TB, dir string, nomad *Nomad) *Machines {
 	return m
 }
 
-// Boot starts a machine with the files that its cloud-init wrote: those below
-// /etc/nomad.d are its client's configuration. A machine that boots again has
-// its disk and its address of before.
+// Boot starts a machine whose image holds HashiCorp's package of Nomad, with the
+// files that its cloud-init wrote: those below /etc/nomad.d stand beside the
+// packaged configuration, or in its place. A machine that boots again has its
+// disk and its address of before.
 func (m *Machines) Boot(id, name string, files map[string]string) (*Machine, error) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	address := m.addresses[id]
 	if address == "" {
 		var err error
-		if address, err = m.nextHost(); err != nil {
+		if address, err = nextHost(nomadPort); err != nil {
 			return nil, err
 		}
 		m.addresses[id] = address
 	}
 	dir := filepath.Join(m.dir, address) // short: sockets of Nomad's lie below
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	etc := filepath.Join(dir, "nomad.d")
+	if err := os.MkdirAll(etc, 0o700); err != nil {
 		return nil, err
 	}
-	arguments := []string{"agent"}
-	for path, content := range files {
-		if filepath.Dir(path) != "/etc/nomad.d" {
-			continue
-		}
-		own := filepath.Join(dir, filepath.Base(path))
-		if err := os.WriteFile(own, []byte(content), 0o600); err != nil {
-			return nil, err
-		}
-		arguments = append(arguments, "-config", own)
-	}
-	if len(arguments) == 1 {
-		return nil, fmt.Errorf("the cloud-init of %s configures no Nomad client", name)
+	if err := writeConfig(etc, files); err != nil {
+		return nil, fmt.Errorf("the cloud-init of %s: %w", name, err)
 	}
 	own := filepath.Join(dir, "machine.hcl")
 	config := fmt.Appendf(nil, machineConfig, filepath.Join(dir, "data"), address, nomadPort, m.server)
 	if err := os.WriteFile(own, config, 0o600); err != nil {
 		return nil, err
 	}
-	arguments = append(arguments, "-config", own)
+	arguments := []string{"agent", "-config", etc, "-config", own}
 
 	// The new namespaces are the shell's, which becomes the client: process 1 of
 	// its machine, so that nothing of the machine outlives it. Without the cgroups
@@ -136,9 +128,58 @@ shift && exec "$@"`
 	if err != nil {
 		return nil, err
 	}
-	machine := &Machine{process, address}
+	machine := &Machine{Process: process, Address: address, Config: etc}
 	m.booted = append(m.booted, machine)
 	return machine, nil
+}
+
+// writeConfig writes the packaged configuration, and then those of cloud-init's
+// files that lie below /etc/nomad.d.
+func writeConfig(etc string, files map[string]string) error {
+	packaged, err := os.ReadFile(testdata("packaged-nomad.hcl"))
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(etc, "nomad.hcl"), packaged, 0o600); err != nil {
+		return err
+	}
+	written := 0
+	for path, content := range files {
+		if filepath.Dir(path) != "/etc/nomad.d" {
+			continue
+		}
+		written++
+		if err := os.WriteFile(filepath.Join(etc, filepath.Base(path)), []byte(content), 0o600); err != nil {
+			return err
+		}
+	}
+	if written == 0 {
+		return fmt.Errorf("no file of %d is one of Nomad's", len(files))
+	}
+	return nil
+}
+
+// Running returns the machines that have not ended.
+func (m *Machines) Running() []*Machine {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	return slices.DeleteFunc(slices.Clone(m.booted), func(machine *Machine) bool { return !machine.Running() })
+}
+
+// Validate has Nomad check the configuration as it stands in the machine's
+// /etc/nomad.d, without what the harness adds for its own network.
+func (m *Machines) Validate(machine *Machine) error {
+	out, err := exec.Command(m.program, "config", "validate", machine.Config).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("nomad config validate: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// Self is what the machine's own Nomad agent says of itself.
+func (m *Machine) Self() (Object, error) {
+	client := &Nomad{URL: fmt.Sprintf("http://%s:%d", m.Address, nomadPort)}
+	return client.Get("/v1/agent/self")
 }
 
 // ShutDown ends the machine as the power button does: the client is asked first.

@@ -11,11 +11,11 @@ import (
 )
 
 // Metrics answers every query of Prometheus' HTTP API with one number, which the
-// agent's pass-through strategy takes for the count that is wanted
-// (prometheus/prometheus:docs/querying/api.md).
+// agent's pass-through strategy takes for the count that is wanted, or with no
+// data (prometheus/prometheus:docs/querying/api.md).
 type Metrics struct {
 	URL    string
-	wanted atomic.Int64
+	wanted atomic.Int64 // negative: no data
 	asked  atomic.Int64
 }
 
@@ -26,9 +26,13 @@ func startMetrics(t testing.TB) *Metrics {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			m.asked.Add(1)
 			w.Header().Set("Content-Type", "application/json")
-			series := sample([]any{time.Now().Unix(), fmt.Sprint(m.wanted.Load())})
-			series["metric"] = Object{}
-			_ = json.NewEncoder(w).Encode(Object{"status": "success", "data": Object{"resultType": kind, "result": []Object{series}}})
+			result := []Object{}
+			if wanted := m.wanted.Load(); wanted >= 0 {
+				series := sample([]any{time.Now().Unix(), fmt.Sprint(wanted)})
+				series["metric"] = Object{}
+				result = append(result, series)
+			}
+			_ = json.NewEncoder(w).Encode(Object{"status": "success", "data": Object{"resultType": kind, "result": result}})
 		}
 	}
 	mux := http.NewServeMux()
@@ -44,3 +48,7 @@ func startMetrics(t testing.TB) *Metrics {
 
 // Want sets the count that the policy asks for from now on.
 func (m *Metrics) Want(count int) { m.wanted.Store(int64(count)) }
+
+// Fail has every query answered with no data from now on, as the query of
+// examples/policy.hcl is while Nomad's metrics are missing.
+func (m *Metrics) Fail() { m.wanted.Store(-1) }

@@ -47,6 +47,10 @@ server {
   failover_heartbeat_ttl = "10s"
 }
 acl { enabled = true }
+telemetry {
+  collection_interval = "1s"
+  prometheus_metrics  = true
+}
 consul {
   auto_advertise      = false
   server_auto_join    = false
@@ -54,15 +58,20 @@ consul {
 }
 `
 
-// startNomad runs a server with ACLs and returns its administrator and the server.
+// startNomad runs a server with ACLs; who is to use it waits in bootstrapNomad.
 func startNomad(t testing.TB, dir string) (*Nomad, *Process) {
 	t.Helper()
-	http_, rpc := freePort(t, loopback), freePort(t, loopback)
+	http_, rpc := freePort(t), freePort(t)
 	config := filepath.Join(dir, "nomad-server.hcl")
 	check(t, config, os.WriteFile(config, fmt.Appendf(nil, nomadServerConfig,
-		filepath.Join(dir, "nomad-server"), http_, rpc, freePort(t, loopback)), 0o600))
+		filepath.Join(dir, "nomad-server"), http_, rpc, freePort(t)), 0o600))
 	process := start(t, dir, "nomad-server", exec.Command(part(t, "nomad", "nomad"), "agent", "-config", config))
-	n := &Nomad{URL: fmt.Sprintf("http://%s:%d", loopback, http_), RPC: fmt.Sprintf("%s:%d", loopback, rpc)}
+	return &Nomad{URL: fmt.Sprintf("http://%s:%d", loopback, http_), RPC: fmt.Sprintf("%s:%d", loopback, rpc)}, process
+}
+
+// bootstrapNomad waits for the server and makes the client its administrator.
+func bootstrapNomad(t testing.TB, n *Nomad, process *Process) {
+	t.Helper()
 	Eventually(t, time.Minute, "Nomad's ACL system is bootstrapped", func() error {
 		if !process.Running() {
 			return fmt.Errorf("the server has ended:\n%s", tail(process.Log, 20))
@@ -71,7 +80,6 @@ func startNomad(t testing.TB, dir string) (*Nomad, *Process) {
 		n.Token = token.Str("SecretID")
 		return err
 	})
-	return n, process
 }
 
 // Request sends a request and returns status, header and body.
@@ -137,6 +145,12 @@ func (n *Nomad) NewToken(name, rules string) (string, error) {
 	}
 	token, err := n.Do(http.MethodPut, "/v1/acl/token", Object{"Name": name, "Type": "client", "Policies": []string{name}})
 	return token.Str("SecretID"), err
+}
+
+// Metrics returns what a Prometheus would scrape: names with their labels.
+func (n *Nomad) Metrics() (string, error) {
+	data, err := n.request(http.MethodGet, "/v1/metrics?format=prometheus", nil)
+	return string(data), err
 }
 
 // Node returns the full node of that name that is not down, or nil.

@@ -64,6 +64,16 @@ func (o Object) List(path ...string) []Object {
 	return objects
 }
 
+// Strings returns the strings in the list at a path.
+func (o Object) Strings(path ...string) []string {
+	values, _ := o.At(path...).([]any)
+	var texts []string
+	for _, value := range values {
+		texts = append(texts, fmt.Sprint(value))
+	}
+	return texts
+}
+
 // Name returns metadata.name.
 func (o Object) Name() string { return o.Str("metadata", "name") }
 
@@ -77,14 +87,7 @@ func (o Object) Annotation(key string) string { return o.Str("metadata", "annota
 func (o Object) Terminating() bool { return o.Str("metadata", "deletionTimestamp") != "" }
 
 // Finalizers returns metadata.finalizers.
-func (o Object) Finalizers() []string {
-	values, _ := o.At("metadata", "finalizers").([]any)
-	var names []string
-	for _, value := range values {
-		names = append(names, fmt.Sprint(value))
-	}
-	return names
-}
+func (o Object) Finalizers() []string { return o.Strings("metadata", "finalizers") }
 
 func decodeObject(data []byte) (Object, error) {
 	var object Object

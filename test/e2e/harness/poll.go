@@ -17,16 +17,6 @@ func Eventually(t testing.TB, limit time.Duration, what string, check func() err
 	}
 }
 
-// Always fails the test as soon as check returns an error within the span.
-func Always(t testing.TB, span time.Duration, what string, check func() error) {
-	t.Helper()
-	for deadline := time.Now().Add(span); time.Now().Before(deadline); time.Sleep(pollInterval) {
-		if err := check(); err != nil {
-			t.Fatalf("%s: %v", what, err)
-		}
-	}
-}
-
 func poll(limit time.Duration, check func() error) error {
 	deadline := time.Now().Add(limit)
 	for {

@@ -70,11 +70,24 @@ func (s *Stack) Settled(count int) error {
 // AwaitSettled waits until the world is settled and stays so for a while.
 func (s *Stack) AwaitSettled(t testing.TB, limit time.Duration, count int) {
 	t.Helper()
-	what := fmt.Sprintf("%d machines and nothing else", count)
-	settled := func() error { return s.Settled(count) }
-	Eventually(t, limit, what, settled)
-	// Longer than two evaluations of the policy.
-	Always(t, 5*time.Second, what, settled)
+	Eventually(t, limit, fmt.Sprintf("%d machines and nothing else", count), func() error { return s.Settled(count) })
+	s.StaysSettled(t, count)
+}
+
+// StaysSettled looks on while the agent evaluates the policy twice from
+// beginning to end: it would act in them if it had anything to do.
+func (s *Stack) StaysSettled(t testing.TB, count int) {
+	t.Helper()
+	before := s.Metrics.asked.Load()
+	Eventually(t, time.Minute, "the agent evaluates the policy", func() error {
+		if err := s.Settled(count); err != nil {
+			t.Fatalf("%d machines and nothing else: %v", count, err)
+		}
+		if asked := s.Metrics.asked.Load() - before; asked < 3 {
+			return fmt.Errorf("%d questions for metrics", asked)
+		}
+		return nil
+	})
 }
 
 // LeaseHolders returns who holds the Leases of the namespace.

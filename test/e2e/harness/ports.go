@@ -3,34 +3,63 @@ package harness
 import (
 	"fmt"
 	"net"
+	"os"
+	"sync"
 	"testing"
 )
 
 const loopback = "127.0.0.1"
 
-// freePort returns a port of an address that nobody listens on. It is given back
-// before the program that wants it can take it, so nobody else may be handed it
-// meanwhile: the kernel hands out ephemeral ports in a random order.
-func freePort(t testing.TB, address string) int {
+// Stacks run side by side, and beside those of other processes: what is handed
+// out once is not handed out again by this process, and each process begins
+// elsewhere. Ports are below those that the kernel gives to whoever asks for any
+// (ip_local_port_range), so that nobody else takes one before the program that
+// is to listen on it does.
+const (
+	firstPort, ports = 10_000, 20_000
+	hosts            = 250 * 250
+)
+
+var (
+	takenLock sync.Mutex
+	nextPort  = os.Getpid() * 97 % ports
+	nextIndex = os.Getpid() * 97 % hosts
+)
+
+// freePort returns a port of the loopback address that nobody listens on.
+func freePort(t testing.TB) int {
 	t.Helper()
-	listener := must[net.Listener](t, "a free port of "+address)(net.Listen("tcp", address+":0"))
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port
+	takenLock.Lock()
+	defer takenLock.Unlock()
+	for range ports {
+		port := firstPort + nextPort
+		nextPort = (nextPort + 1) % ports
+		if isFree(loopback, port) {
+			return port
+		}
+	}
+	t.Fatal("no port is free")
+	return 0
 }
 
-// freeHosts returns a function that gives loopback addresses, one after the
-// other, on which a port is free: a machine's own address.
-func freeHosts(port int) func() (string, error) {
-	next := 0
-	return func() (string, error) {
-		for ; next < 250*250; next++ {
-			address := fmt.Sprintf("127.77.%d.%d", next/250, next%250+1)
-			listener, err := net.Listen("tcp", fmt.Sprintf("%s:%d", address, port))
-			if err == nil {
-				next++
-				return address, listener.Close()
-			}
+// nextHost returns a loopback address on which a port is free: a machine's own.
+func nextHost(port int) (string, error) {
+	takenLock.Lock()
+	defer takenLock.Unlock()
+	for range hosts {
+		address := fmt.Sprintf("127.77.%d.%d", nextIndex/250, nextIndex%250+1)
+		nextIndex = (nextIndex + 1) % hosts
+		if isFree(address, port) {
+			return address, nil
 		}
-		return "", fmt.Errorf("no loopback address has port %d free", port)
 	}
+	return "", fmt.Errorf("no loopback address has port %d free", port)
+}
+
+func isFree(address string, port int) bool {
+	listener, err := net.Listen("tcp", fmt.Sprintf("%s:%d", address, port))
+	if err != nil {
+		return false
+	}
+	return listener.Close() == nil
 }

@@ -77,9 +77,12 @@ func SampleVM(name string) Object {
 func SampleSecret(name string) Object {
 	userData := fmt.Sprintf(`#cloud-config
 write_files:
-  - path: /etc/nomad.d/client.hcl
+  - path: /etc/nomad.d/nomad.hcl
     content: |
       name = %q
+      server {
+        enabled = false
+      }
       client {
         enabled    = true
         node_class = "elastic"
@@ -95,6 +98,21 @@ write_files:
 			"labels": Object{poolLabel: "clients", "app.kubernetes.io/managed-by": "nomad-harvester-autoscaler"},
 		},
 		"data": Object{"userdata": base64.StdEncoding.EncodeToString([]byte(userData))},
+	}
+}
+
+// SampleClaim is a volume that a VM of a pool left behind.
+func SampleClaim(name, pool string) Object {
+	return Object{
+		"apiVersion": "v1", "kind": "PersistentVolumeClaim",
+		"metadata": Object{
+			"name": name, "namespace": Namespace,
+			"labels": Object{poolLabel: pool, "app.kubernetes.io/managed-by": "nomad-harvester-autoscaler"},
+		},
+		"spec": Object{
+			"accessModes": []string{"ReadWriteMany"}, "volumeMode": "Block", "storageClassName": "lh-2f0c8d6e",
+			"resources": Object{"requests": Object{"storage": "20Gi"}},
+		},
 	}
 }
 

@@ -37,27 +37,37 @@ type Stack struct {
 	PluginTokenFile  string
 	PluginNomadToken string
 
-	// AgentPart is the real part that StartAgent runs.
-	AgentPart string
+	// AgentPart is the real part that StartAgent runs, DrainDeadline the policy's.
+	AgentPart     string
+	DrainDeadline time.Duration
 
 	etcd string
 }
 
-// Start brings everything up but the agent; the test's end takes it down.
-func Start(t testing.TB) *Stack {
+// slots limits the stacks that are up at once. A stack waits most of its time;
+// more of them would wait for the processors.
+var slots = make(chan struct{}, 2)
+
+// Start brings everything up but the agent; the test's end takes it down. Tests
+// run side by side.
+func Start(t *testing.T) *Stack {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Fatal("the machines' namespaces need root")
 	}
+	t.Parallel()
+	slots <- struct{}{}
+	t.Cleanup(func() { <-slots })
 	began := time.Now()
 	dir := temporaryDir(t)
-	s := &Stack{AgentPart: "agent", Dir: dir, Certificates: newCertificates(t, dir)}
-	s.etcd = startEtcd(t, dir)
+	s := &Stack{AgentPart: "agent", DrainDeadline: 30 * time.Second, Dir: dir, Certificates: newCertificates(t, dir)}
 	s.Nomad, s.NomadServer = startNomad(t, dir)
+	s.etcd = startEtcd(t, dir)
 	s.Kube, s.APIServer = startAPIServer(t, dir, s.etcd, s.Certificates)
+	bootstrapNomad(t, s.Nomad, s.NomadServer)
 	applyDefinitions(t, s.Kube)
 	startControllerManager(t, dir, s.Kube, s.Certificates)
-	for _, file := range []string{testdata("harvester-objects.yaml"), filepath.Join(Root, "examples", "rbac.yaml")} {
+	for _, file := range []string{testdata("harvester-objects.yaml"), rbacFile} {
 		check(t, file, s.Kube.Apply(must[[]Object](t, file)(readYAML(file))))
 	}
 	s.FrontDoor = startFrontDoor(t, s.Kube, s.Certificates)

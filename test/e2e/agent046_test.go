@@ -1,0 +1,16 @@
+//go:build long
+
+package e2e
+
+import (
+	"testing"
+
+	"nomad-harvester.local/test/e2e/harness"
+)
+
+// The release before the pinned one: ABORTED is an error to it like any other.
+func TestAPoolGrowsAndShrinksUnderAgent046(t *testing.T) {
+	s := harness.Start(t)
+	s.AgentPart = "agent046"
+	growAndShrink(t, s)
+}

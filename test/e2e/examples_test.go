@@ -1,0 +1,123 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"nomad-harvester.local/test/e2e/harness"
+)
+
+// What examples/ promise, looked at in the world that runs on them.
+
+// checkMachines: what cloud-init left of the packaged configuration is valid, and
+// each VM is a client of the cluster and no server of its own.
+func checkMachines(t *testing.T, s *harness.Stack, want int) {
+	t.Helper()
+	machines := s.Machines.Running()
+	if len(machines) != want {
+		t.Fatalf("%d machines run, want %d", len(machines), want)
+	}
+	if err := s.Machines.Validate(machines[0]); err != nil {
+		t.Error(err)
+	}
+	for _, machine := range machines {
+		self, err := machine.Self()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if self.Bool("config", "Server", "Enabled") || !self.Bool("config", "Client", "Enabled") {
+			t.Errorf("%s: server %v, client %v, want a client only", machine.Name,
+				self.At("config", "Server", "Enabled"), self.At("config", "Client", "Enabled"))
+		}
+	}
+	members, err := s.Nomad.Get("/v1/agent/members")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if servers := members.List("Members"); len(servers) != 1 {
+		t.Errorf("%d servers, want 1: %v", len(servers), servers)
+	}
+}
+
+// checkMetricNames: the server exposes what the query of policy.hcl asks for. A
+// job's name is the label "job" here, which Prometheus renames to exported_job,
+// because it has a label of that name itself.
+func checkMetricNames(t *testing.T, s *harness.Stack) {
+	t.Helper()
+	policy, err := os.ReadFile(filepath.Join(harness.Root, "examples", "policy.hcl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := regexp.MustCompile(`__name__=~"([^"]+)"(?s:.*)and on\(\) (\w+)\n`).FindSubmatch(policy)
+	if parts == nil {
+		t.Fatal("examples/policy.hcl has no query as this test knows it")
+	}
+	demand := regexp.MustCompile(`(?m)^(` + string(parts[1]) + `)\{.*\bjob="web".*\btask_group="group"`)
+	guard := regexp.MustCompile(`(?m)^` + string(parts[2]) + `[ {]`)
+	harness.Eventually(t, 30*time.Second, "Nomad exposes what the policy asks for", func() error {
+		exposed, err := s.Nomad.Metrics()
+		if err != nil {
+			return err
+		}
+		names := map[string]bool{}
+		for _, series := range demand.FindAllStringSubmatch(exposed, -1) {
+			names[series[1]] = true
+		}
+		if !guard.MatchString(exposed) || len(names) != 3 {
+			return fmt.Errorf("%v has a match: %v; %v matches %v", guard, guard.MatchString(exposed), demand, names)
+		}
+		return nil
+	})
+}
+
+// checkGarbageCollection: a volume that was left behind goes.
+func checkGarbageCollection(t *testing.T, s *harness.Stack) {
+	t.Helper()
+	const claim = "batch-x7k2p-disk-0-a1b2c"
+	_, err := s.Kube.Create(harness.Claims, harness.Namespace, harness.SampleClaim(claim, "batch"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := s.CollectGarbage(t)
+	if !strings.Contains(out, claim) || !strings.Contains(out, "nomad/batch: clean") {
+		t.Errorf("harvester gc said: %s", out)
+	}
+	if err := s.Settled(0); err != nil {
+		t.Errorf("after harvester gc: %v", err)
+	}
+}
+
+// onlyInFailures are rights that a run without failures may not use.
+var onlyInFailures = map[harness.Right]string{
+	{Verb: "get", Group: "kubevirt.io", Resource: "virtualmachineinstances", Namespace: harness.Namespace}: "a node that goes down during its removal: does its VM still run?",
+	{Verb: "delete", Resource: "secrets", Namespace: harness.Namespace}:                                    "a Secret whose VM was never made, or that the garbage collector is slow to remove",
+}
+
+// checkRights: examples/rbac.yaml grants what was used, and nothing else. What was
+// used without a right was refused, which checkRequests reports.
+func checkRights(t *testing.T, s *harness.Stack) {
+	t.Helper()
+	used, _ := s.Asked(t)
+	granted := harness.Granted(t)
+	for _, right := range granted {
+		if used[right] == 0 && onlyInFailures[right] == "" {
+			t.Errorf("examples/rbac.yaml grants %v, and nothing uses it", right)
+		}
+	}
+	for right := range onlyInFailures {
+		if !slices.Contains(granted, right) {
+			t.Errorf("examples/rbac.yaml does not grant %v", right)
+		}
+	}
+	for right := range used {
+		if right.Namespace != "" && !slices.Contains(granted, right) {
+			t.Errorf("%v was used, and examples/rbac.yaml does not grant it", right)
+		}
+	}
+}
