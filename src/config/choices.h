@@ -5,20 +5,16 @@
 #include <cstddef>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/policy/strategies.h"
 
 #include "config_reader.h"
 
 namespace nomad_harvester::config {
 
-template <typename T>
-struct Choice {
-  std::string_view name;
-  T value;
-};
+using policy::Choice;
 
 // A parser for ConfigReader::Read. `choices` must outlive it. Names are exact; a near miss is
 // named.

@@ -25,18 +25,6 @@ constexpr std::int64_t kSuspiciousMemory = std::int64_t{64} * 1024 * 1024;
 constexpr char kGrpcTimeout[] = "_nomad_autoscaler_grpc_timeout";
 constexpr std::string_view kHostPrefix = "_nomad_autoscaler_";
 
-constexpr Choice<SelectorStrategy> kSelectors[] = {
-    {"least_busy", SelectorStrategy::kLeastBusy},
-    {"newest_create_index", SelectorStrategy::kNewestCreateIndex},
-    {"oldest_create_index", SelectorStrategy::kOldestCreateIndex},
-    {"empty", SelectorStrategy::kEmpty},
-    {"empty_ignore_system", SelectorStrategy::kEmptyIgnoreSystem},
-};
-constexpr Choice<RunStrategyKind> kRunStrategies[] = {
-    {"RerunOnFailure", RunStrategyKind::kRerunOnFailure},
-    {"Always", RunStrategyKind::kAlways},
-    {"Once", RunStrategyKind::kOnce},
-};
 constexpr Choice<WaitFor> kWaitFor[] = {
     {"created", WaitFor::kCreated},
     {"running", WaitFor::kRunning},
@@ -47,14 +35,14 @@ constexpr Choice<OnJoinTimeout> kOnJoinTimeout[] = {
     {"keep", OnJoinTimeout::kKeep},
 };
 
-ValueOr<RunStrategyKind> RunStrategy(const std::string& text) {
+ValueOr<policy::RunStrategy> RunStrategy(const std::string& text) {
   // kubevirt/kubevirt:staging/src/kubevirt.io/api/core/v1/types.go, VirtualMachineRunStrategy.
   for (const std::string_view other : {"Manual", "Halted", "WaitAsReceiver"}) {
     if (text == other) {
       return Fault{"never boots a VM", "choose RerunOnFailure, Always or Once"};
     }
   }
-  return OneOf(kRunStrategies)(text);
+  return OneOf(policy::kRunStrategies)(text);
 }
 
 ValueOr<std::string> PoolLabel(const std::string& text) { return DnsLabel(text, kLongestPool); }
@@ -146,7 +134,7 @@ void ReadGrowth(ConfigReader& reader, PoolPolicy* policy) {
 }
 
 void ReadShrinking(ConfigReader& reader, PoolPolicy* policy) {
-  reader.Read("node_selector_strategy", OneOf(kSelectors), &policy->selector);
+  reader.Read("node_selector_strategy", OneOf(policy::kSelectorStrategies), &policy->selector);
   reader.Read("node_drain_deadline", SignedDuration, &policy->drain_deadline);
   reader.Read("node_drain_ignore_system_jobs", Boolean, &policy->drain_ignore_system_jobs);
   reader.Read("drain_grace", PositiveDuration, &policy->drain_grace);
@@ -208,7 +196,5 @@ absl::StatusOr<PoolPolicy> ParsePoolPolicy(const StringMap& values) {
   policy.warnings = reader.TakeWarnings();
   return policy;
 }
-
-std::string PoolName(const PoolPolicy& policy) { return policy.ns + "/" + policy.pool; }
 
 }  // namespace nomad_harvester::config

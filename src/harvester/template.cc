@@ -106,10 +106,6 @@ class FlatContext final : public kainjow::mustache::basic_context<std::string> {
 
 }  // namespace
 
-absl::Status CheckTemplate(const std::string& source, const TemplateVariables& known) {
-  return Check(source, known).status();
-}
-
 absl::StatusOr<std::string> RenderTemplate(const std::string& source,
                                            const TemplateVariables& variables) {
   NH_ASSIGN_OR_RETURN(const ScannedTemplate scanned, Check(source, variables));

@@ -63,7 +63,7 @@ std::map<std::string, std::string> VmAnnotations(const VmBlueprint& blueprint,
       {"harvesterhci.io/volumeClaimTemplates", ClaimTemplates(blueprint, identity)},
       // With it any DELETE of the VM, kubectl's too, removes the disk.
       {"harvesterhci.io/removedPersistentVolumeClaims", identity.claim_name},
-      {"harvesterhci.io/vmRunStrategy", blueprint.run_strategy},
+      {"harvesterhci.io/vmRunStrategy", std::string(policy::NameOf(blueprint.run_strategy))},
       {"harvesterhci.io/sshNames", "[]"},
       {"network.harvesterhci.io/ips", "[]"},
   };
@@ -83,7 +83,7 @@ json BuildVirtualMachine(const VmBlueprint& blueprint, const VmIdentity& identit
             {"labels", labels},
             {"annotations", VmAnnotations(blueprint, identity)}}},
           {"spec",
-           {{"runStrategy", blueprint.run_strategy},
+           {{"runStrategy", policy::NameOf(blueprint.run_strategy)},
             {"template", BuildGuestTemplate(blueprint, identity, labels)}}}};
 }
 

@@ -7,19 +7,6 @@
 namespace nomad_harvester::nodepool {
 namespace {
 
-struct NamedStrategy {
-  Strategy strategy;
-  std::string_view name;
-};
-// hashicorp/nomad-autoscaler:sdk/target.go, TargetNodeSelectorStrategy*.
-constexpr NamedStrategy kStrategies[] = {
-    {Strategy::kLeastBusy, "least_busy"},
-    {Strategy::kNewestCreateIndex, "newest_create_index"},
-    {Strategy::kOldestCreateIndex, "oldest_create_index"},
-    {Strategy::kEmpty, "empty"},
-    {Strategy::kEmptyIgnoreSystem, "empty_ignore_system"},
-};
-
 // Sums of this many units times a hundred stay inside 64 bits.
 constexpr std::int64_t kMaxSum = std::int64_t{1} << 55;
 
@@ -95,39 +82,27 @@ void KeepEmpty(const std::vector<nomad::Node>& nodes, const AllocationsByNode& a
 
 }  // namespace
 
-std::string_view StrategyName(Strategy strategy) {
-  for (const NamedStrategy& row : kStrategies) {
-    if (row.strategy == strategy) return row.name;
-  }
-  return "";
+bool NeedsAllocations(SelectorStrategy strategy) {
+  return strategy != SelectorStrategy::kNewestCreateIndex &&
+         strategy != SelectorStrategy::kOldestCreateIndex;
 }
 
-std::optional<Strategy> ParseStrategy(std::string_view name) {
-  for (const NamedStrategy& row : kStrategies) {
-    if (row.name == name) return row.strategy;
-  }
-  return std::nullopt;
-}
-
-bool NeedsAllocations(Strategy strategy) {
-  return strategy != Strategy::kNewestCreateIndex && strategy != Strategy::kOldestCreateIndex;
-}
-
-std::vector<std::size_t> SelectNodes(Strategy strategy, const std::vector<nomad::Node>& nodes,
+std::vector<std::size_t> SelectNodes(SelectorStrategy strategy,
+                                     const std::vector<nomad::Node>& nodes,
                                      const AllocationsByNode& allocations, std::size_t count) {
   Order order = ListOrder(nodes);
   switch (strategy) {
-    case Strategy::kLeastBusy:
+    case SelectorStrategy::kLeastBusy:
       SortByScore(nodes, allocations, order);
       break;
-    case Strategy::kNewestCreateIndex:
+    case SelectorStrategy::kNewestCreateIndex:
       break;
-    case Strategy::kOldestCreateIndex:
+    case SelectorStrategy::kOldestCreateIndex:
       std::reverse(order.begin(), order.end());
       break;
-    case Strategy::kEmpty:
-    case Strategy::kEmptyIgnoreSystem:
-      KeepEmpty(nodes, allocations, strategy == Strategy::kEmptyIgnoreSystem, order);
+    case SelectorStrategy::kEmpty:
+    case SelectorStrategy::kEmptyIgnoreSystem:
+      KeepEmpty(nodes, allocations, strategy == SelectorStrategy::kEmptyIgnoreSystem, order);
       break;
   }
   if (order.size() > count) order.resize(count);

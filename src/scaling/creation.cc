@@ -15,18 +15,6 @@ namespace {
 
 constexpr std::size_t kRandomLength = 8;
 
-std::string_view RunStrategyName(config::RunStrategyKind kind) {
-  switch (kind) {
-    case config::RunStrategyKind::kRerunOnFailure:
-      return "RerunOnFailure";
-    case config::RunStrategyKind::kAlways:
-      return "Always";
-    case config::RunStrategyKind::kOnce:
-      return "Once";
-  }
-  return "RerunOnFailure";
-}
-
 absl::StatusOr<std::string> ReadUserData(const config::PoolPolicy& policy) {
   if (policy.user_data.has_value()) return *policy.user_data;
   if (!policy.user_data_file.has_value()) return std::string();
@@ -130,7 +118,7 @@ absl::StatusOr<CreationPlan> PrepareCreation(const runtime::Context& context,
   plan.blueprint.pool = policy.pool;
   plan.blueprint.cpu_cores = policy.cpu_cores;
   plan.blueprint.memory_bytes = policy.memory_bytes;
-  plan.blueprint.run_strategy = RunStrategyName(policy.run_strategy);
+  plan.blueprint.run_strategy = policy.run_strategy;
   plan.blueprint.labels = policy.labels;
   plan.blueprint.annotations = policy.annotations;
   plan.blueprint.tags = policy.tags;

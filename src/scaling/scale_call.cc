@@ -63,8 +63,7 @@ ScaleCall::ScaleCall(PoolTools tools, config::PoolPolicy policy, ScaleRequest re
       loop_(tools_, policy_) {}
 
 bool ScaleCall::NeedsAllocations(const PoolSnapshot& snapshot) const {
-  return request_.count < CountOf(snapshot) &&
-         nodepool::NeedsAllocations(ToStrategy(policy_.selector));
+  return request_.count < CountOf(snapshot) && nodepool::NeedsAllocations(policy_.selector);
 }
 
 absl::StatusOr<ScalePlan> ScaleCall::Plan(const PoolSnapshot& snapshot) const {
@@ -73,8 +72,7 @@ absl::StatusOr<ScalePlan> ScaleCall::Plan(const PoolSnapshot& snapshot) const {
 
 absl::Status ScaleCall::CheckReadJob(const runtime::Context& context, const ScalePlan& plan,
                                      const PoolSnapshot& snapshot) const {
-  if (plan.direction != Direction::kIn ||
-      !nodepool::NeedsAllocations(ToStrategy(policy_.selector)) ||
+  if (plan.direction != Direction::kIn || !nodepool::NeedsAllocations(policy_.selector) ||
       tools_.clients.config->allow_unverified_read_job) {
     return absl::OkStatus();
   }
@@ -84,8 +82,7 @@ absl::Status ScaleCall::CheckReadJob(const runtime::Context& context, const Scal
   }
   if (sight == nomad::ReadJob::kEverywhere) return absl::OkStatus();
   return base::FailedPrecondition(
-      std::string("node_selector_strategy: ") +
-      std::string(nodepool::StrategyName(ToStrategy(policy_.selector))) +
+      std::string("node_selector_strategy: ") + std::string(policy::NameOf(policy_.selector)) +
       " needs to see the allocations of every namespace, but the Nomad token " +
       (sight == nomad::ReadJob::kNot ? "lacks the capability read-job"
                                      : "does not let its capability read-job be verified") +

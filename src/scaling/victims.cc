@@ -98,7 +98,7 @@ void Classify(Candidate* candidate) {
 // Ranks the candidates of the last group by the strategy; those that it does not offer leave.
 void RankByStrategy(const PoolSnapshot& snapshot, std::vector<Candidate>* candidates,
                     std::vector<PassedOver>* passed_over) {
-  const nodepool::Strategy strategy = ToStrategy(snapshot.policy->selector);
+  const policy::SelectorStrategy strategy = snapshot.policy->selector;
   std::vector<Node> nodes;
   std::map<std::string, Candidate*> by_node;
   for (Candidate& candidate : *candidates) {
@@ -114,8 +114,8 @@ void RankByStrategy(const PoolSnapshot& snapshot, std::vector<Candidate>* candid
     offered.insert(node.id);
     Candidate& candidate = *by_node[node.id];
     candidate.rank = rank;
-    candidate.reason = nodepool::StrategyName(strategy);
-    if (strategy == nodepool::Strategy::kLeastBusy) {
+    candidate.reason = policy::NameOf(strategy);
+    if (strategy == policy::SelectorStrategy::kLeastBusy) {
       const auto found = snapshot.allocations.find(node.id);
       static const std::vector<nomad::Allocation> kNone;
       const auto& allocations = found == snapshot.allocations.end() ? kNone : found->second;
@@ -140,22 +140,6 @@ bool GoesBefore(const Candidate& a, const Candidate& b) {
 }
 
 }  // namespace
-
-nodepool::Strategy ToStrategy(config::SelectorStrategy strategy) {
-  switch (strategy) {
-    case config::SelectorStrategy::kLeastBusy:
-      return nodepool::Strategy::kLeastBusy;
-    case config::SelectorStrategy::kNewestCreateIndex:
-      return nodepool::Strategy::kNewestCreateIndex;
-    case config::SelectorStrategy::kOldestCreateIndex:
-      return nodepool::Strategy::kOldestCreateIndex;
-    case config::SelectorStrategy::kEmpty:
-      return nodepool::Strategy::kEmpty;
-    case config::SelectorStrategy::kEmptyIgnoreSystem:
-      return nodepool::Strategy::kEmptyIgnoreSystem;
-  }
-  return nodepool::Strategy::kLeastBusy;
-}
 
 bool BelongsToPool(const Node& node, const VmView& view, const PoolSnapshot& snapshot) {
   if (view.vm.nodes.has_value() && IdentityOf(*view.vm.nodes).Contains(node)) return true;

@@ -20,8 +20,6 @@ Victims ChooseVictims(const PoolSnapshot& snapshot, std::size_t count, const Pla
 // The node is a member of the pool by the policy or by the VM's own record.
 bool BelongsToPool(const nomad::Node& node, const VmView& view, const PoolSnapshot& snapshot);
 
-nodepool::Strategy ToStrategy(config::SelectorStrategy strategy);
-
 }  // namespace nomad_harvester::scaling
 
 #endif  // NOMAD_HARVESTER_SCALING_VICTIMS_H_

@@ -73,7 +73,8 @@ TEST(Examples, the_policys_target_block_is_accepted_without_a_warning) {
   const auto policy = ParsePoolPolicy(values);
   ASSERT_TRUE(policy.ok()) << policy.status();
   EXPECT_THAT(policy->warnings, IsEmpty());
-  EXPECT_EQ(PoolName(*policy), "nomad/batch");
+  EXPECT_EQ(policy->ns, "nomad");
+  EXPECT_EQ(policy->pool, "batch");
   EXPECT_EQ(policy->user_data_file, "/etc/nomad-autoscaler/cloud-init.yaml");
   EXPECT_FALSE(policy->dry_run);
 }

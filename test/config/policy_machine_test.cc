@@ -81,11 +81,11 @@ TEST(PolicyMachine, a_name_prefix_leaves_room_for_the_random_part) {
 }
 
 TEST(PolicyMachine, run_strategies_that_boot_are_known) {
-  EXPECT_EQ(PolicyOf({}).run_strategy, RunStrategyKind::kRerunOnFailure);
+  EXPECT_EQ(PolicyOf({}).run_strategy, policy::RunStrategy::kRerunOnFailure);
   EXPECT_EQ(PolicyOf({{"run_strategy", "RerunOnFailure"}}).run_strategy,
-            RunStrategyKind::kRerunOnFailure);
-  EXPECT_EQ(PolicyOf({{"run_strategy", "Always"}}).run_strategy, RunStrategyKind::kAlways);
-  EXPECT_EQ(PolicyOf({{"run_strategy", "Once"}}).run_strategy, RunStrategyKind::kOnce);
+            policy::RunStrategy::kRerunOnFailure);
+  EXPECT_EQ(PolicyOf({{"run_strategy", "Always"}}).run_strategy, policy::RunStrategy::kAlways);
+  EXPECT_EQ(PolicyOf({{"run_strategy", "Once"}}).run_strategy, policy::RunStrategy::kOnce);
 }
 
 TEST(PolicyMachine, run_strategies_that_never_boot_are_refused_with_the_reason) {

@@ -123,14 +123,15 @@ TEST(PolicyScaling, max_unhealthy_alone_is_worth_a_warning) {
 }
 
 TEST(PolicyScaling, every_strategy_is_known) {
-  const std::vector<std::pair<std::string, SelectorStrategy>> strategies = {
-      {"least_busy", SelectorStrategy::kLeastBusy},
-      {"newest_create_index", SelectorStrategy::kNewestCreateIndex},
-      {"oldest_create_index", SelectorStrategy::kOldestCreateIndex},
-      {"empty", SelectorStrategy::kEmpty},
-      {"empty_ignore_system", SelectorStrategy::kEmptyIgnoreSystem}};
+  const std::vector<std::pair<std::string, policy::SelectorStrategy>> strategies = {
+      {"least_busy", policy::SelectorStrategy::kLeastBusy},
+      {"newest_create_index", policy::SelectorStrategy::kNewestCreateIndex},
+      {"oldest_create_index", policy::SelectorStrategy::kOldestCreateIndex},
+      {"empty", policy::SelectorStrategy::kEmpty},
+      {"empty_ignore_system", policy::SelectorStrategy::kEmptyIgnoreSystem}};
   for (const auto& [name, strategy] : strategies) {
     EXPECT_EQ(PolicyOf({{"node_selector_strategy", name}}).selector, strategy) << name;
+    EXPECT_EQ(policy::NameOf(strategy), name);
   }
 }
 

@@ -29,7 +29,7 @@ TEST(PoolPolicy, the_required_keys_alone_give_the_documented_defaults) {
   EXPECT_EQ(policy->drain_deadline, std::chrono::minutes(15));
   EXPECT_FALSE(policy->drain_ignore_system_jobs);
   EXPECT_FALSE(policy->node_purge);
-  EXPECT_EQ(policy->selector, SelectorStrategy::kLeastBusy);
+  EXPECT_EQ(policy->selector, policy::SelectorStrategy::kLeastBusy);
   EXPECT_FALSE(policy->filter_ignore_init);
   EXPECT_FALSE(policy->filter_ignore_drain);
   EXPECT_EQ(policy->filter_ignore_ineligible, std::nullopt);
@@ -88,9 +88,9 @@ TEST(PoolPolicy, each_required_key_is_required_alone_and_not_empty) {
   }
 }
 
-TEST(PoolPolicy, a_pool_is_named_with_its_namespace) {
-  EXPECT_EQ(PoolName(*ParsePolicy({})), "default/web");
-  EXPECT_EQ(PoolName(*ParsePolicy({{"namespace", "nomad"}})), "nomad/web");
+TEST(PoolPolicy, a_pool_is_in_the_namespace_default_unless_another_is_given) {
+  EXPECT_EQ(ParsePolicy({})->ns, "default");
+  EXPECT_EQ(ParsePolicy({{"namespace", "nomad"}})->ns, "nomad");
 }
 
 TEST(PoolPolicy, a_pool_name_is_a_label_of_at_most_40_characters) {

@@ -162,7 +162,7 @@ config::PoolPolicy PolicyOf(const View& view, const Configuration& configuration
   policy.node_purge = configuration.purge;
   policy.force_after_deadline = configuration.force;
   if (configuration.replace_unhealthy) policy.replace_unhealthy_after = std::chrono::minutes(9);
-  policy.selector = config::SelectorStrategy::kNewestCreateIndex;
+  policy.selector = policy::SelectorStrategy::kNewestCreateIndex;
   policy.on_join_timeout =
       configuration.keep_broken ? config::OnJoinTimeout::kKeep : config::OnJoinTimeout::kDelete;
   return policy;

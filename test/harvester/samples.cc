@@ -59,7 +59,6 @@ VmBlueprint SampleBlueprint() {
   blueprint.memory_bytes = 8589934592;
   blueprint.disk_bytes = 42949672960;
   blueprint.networks = {{false, "default", "vlan100"}};
-  blueprint.run_strategy = "RerunOnFailure";
   blueprint.labels = {{"team", "data"}};
   blueprint.annotations = {{"example.org/cost", "42"}};
   blueprint.tags = {{"stage", "prod"}};

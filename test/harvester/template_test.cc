@@ -122,13 +122,5 @@ TEST(RenderTemplate, P2_refuses_what_cannot_fit_into_a_Secret) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("1 MiB")));
 }
 
-TEST(CheckTemplate, says_the_same_without_values) {
-  EXPECT_THAT(CheckTemplate("{{vm_name}} {{=| |=}} |pool|", {{"vm_name", ""}, {"pool", ""}}),
-              IsOk());
-  EXPECT_THAT(CheckTemplate("{{vm_name}}", {}),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("vm_name")));
-  EXPECT_THAT(CheckTemplate("{{#a}}", {}), StatusIs(absl::StatusCode::kInvalidArgument));
-}
-
 }  // namespace
 }  // namespace nomad_harvester::harvester

@@ -68,12 +68,14 @@ TEST(BuildVirtualMachine, describes_the_root_disk_to_Harvester) {
 
 TEST(BuildVirtualMachine, sets_the_run_strategy_and_nothing_deprecated) {
   VmBlueprint blueprint = SampleBlueprint();
-  blueprint.run_strategy = "Once";
-  const json vm = BuildVirtualMachine(blueprint, SampleIdentity());
-  EXPECT_EQ(vm["spec"]["runStrategy"], "Once");
-  EXPECT_EQ(vm["metadata"]["annotations"]["harvesterhci.io/vmRunStrategy"], "Once");
-  EXPECT_FALSE(vm["spec"].contains("running"));
-  EXPECT_EQ(vm["spec"].size(), 2U);
+  for (const auto& [name, strategy] : policy::kRunStrategies) {
+    blueprint.run_strategy = strategy;
+    const json vm = BuildVirtualMachine(blueprint, SampleIdentity());
+    EXPECT_EQ(vm["spec"]["runStrategy"], name);
+    EXPECT_EQ(vm["metadata"]["annotations"]["harvesterhci.io/vmRunStrategy"], name);
+    EXPECT_FALSE(vm["spec"].contains("running"));
+    EXPECT_EQ(vm["spec"].size(), 2U);
+  }
 }
 
 TEST(BuildVirtualMachine, never_lets_an_operator_override_what_we_write) {

@@ -14,9 +14,10 @@ using nomad::ClientStatus;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr Strategy kAll[] = {Strategy::kLeastBusy, Strategy::kNewestCreateIndex,
-                             Strategy::kOldestCreateIndex, Strategy::kEmpty,
-                             Strategy::kEmptyIgnoreSystem};
+constexpr SelectorStrategy kAll[] = {SelectorStrategy::kLeastBusy,
+                                     SelectorStrategy::kNewestCreateIndex,
+                                     SelectorStrategy::kOldestCreateIndex, SelectorStrategy::kEmpty,
+                                     SelectorStrategy::kEmptyIgnoreSystem};
 
 // The three nodes of the SDK's fixture: A runs a service and a system job, B a system job, C
 // nothing; each has a complete batch job.
@@ -37,7 +38,7 @@ std::vector<nomad::Node> Nodes(bool giant_a = false) {
   return {a, NodeBuilder(kB).Resources(2500, 1985), NodeBuilder(kC).Resources(2500, 1985)};
 }
 
-std::vector<std::string> Select(Strategy strategy, const std::vector<nomad::Node>& nodes,
+std::vector<std::string> Select(SelectorStrategy strategy, const std::vector<nomad::Node>& nodes,
                                 std::size_t count, const AllocationsByNode& allocations) {
   std::vector<std::string> ids;
   for (const std::size_t i : SelectNodes(strategy, nodes, allocations, count)) {
@@ -46,42 +47,23 @@ std::vector<std::string> Select(Strategy strategy, const std::vector<nomad::Node
   return ids;
 }
 
-TEST(SelectorNames, each_of_the_five_names_is_a_strategy_and_back) {
-  const std::pair<const char*, Strategy> rows[] = {
-      {"least_busy", Strategy::kLeastBusy},
-      {"newest_create_index", Strategy::kNewestCreateIndex},
-      {"oldest_create_index", Strategy::kOldestCreateIndex},
-      {"empty", Strategy::kEmpty},
-      {"empty_ignore_system", Strategy::kEmptyIgnoreSystem}};
-  for (const auto& [name, strategy] : rows) {
-    EXPECT_EQ(ParseStrategy(name), strategy);
-    EXPECT_EQ(StrategyName(strategy), name);
-  }
-}
-
-TEST(SelectorNames, aliens_are_no_strategy) {
-  for (const char* name : {"aliens", "", "Least_Busy", "empty ", "empty_ignore_system_jobs"}) {
-    EXPECT_EQ(ParseStrategy(name), std::nullopt) << name;
-  }
-}
-
-TEST(SelectorNames, only_the_strategies_by_create_index_do_without_allocations) {
-  EXPECT_TRUE(NeedsAllocations(Strategy::kLeastBusy));
-  EXPECT_TRUE(NeedsAllocations(Strategy::kEmpty));
-  EXPECT_TRUE(NeedsAllocations(Strategy::kEmptyIgnoreSystem));
-  EXPECT_FALSE(NeedsAllocations(Strategy::kNewestCreateIndex));
-  EXPECT_FALSE(NeedsAllocations(Strategy::kOldestCreateIndex));
+TEST(NeedsAllocations, only_the_strategies_by_create_index_do_without_allocations) {
+  EXPECT_TRUE(NeedsAllocations(SelectorStrategy::kLeastBusy));
+  EXPECT_TRUE(NeedsAllocations(SelectorStrategy::kEmpty));
+  EXPECT_TRUE(NeedsAllocations(SelectorStrategy::kEmptyIgnoreSystem));
+  EXPECT_FALSE(NeedsAllocations(SelectorStrategy::kNewestCreateIndex));
+  EXPECT_FALSE(NeedsAllocations(SelectorStrategy::kOldestCreateIndex));
 }
 
 TEST(EachSelector, of_an_empty_list_selects_nothing) {
-  for (const Strategy strategy : kAll) {
+  for (const SelectorStrategy strategy : kAll) {
     EXPECT_THAT(Select(strategy, {}, 0, {}), IsEmpty());
     EXPECT_THAT(Select(strategy, {}, 5, {}), IsEmpty());
   }
 }
 
 TEST(EachSelector, asked_for_none_selects_nothing) {
-  for (const Strategy strategy : kAll) {
+  for (const SelectorStrategy strategy : kAll) {
     EXPECT_THAT(Select(strategy, Nodes(), 0, Cluster()), IsEmpty());
   }
 }
@@ -89,27 +71,30 @@ TEST(EachSelector, asked_for_none_selects_nothing) {
 TEST(EachSelector, does_not_depend_on_the_order_of_the_list) {
   std::vector<nomad::Node> nodes = Nodes();
   std::vector<nomad::Node> reversed(nodes.rbegin(), nodes.rend());
-  for (const Strategy strategy : kAll) {
+  for (const SelectorStrategy strategy : kAll) {
     EXPECT_EQ(Select(strategy, nodes, 3, Cluster()), Select(strategy, reversed, 3, Cluster()))
-        << StrategyName(strategy);
+        << policy::NameOf(strategy);
   }
 }
 
 TEST(Empty, selects_only_the_node_without_live_allocations) {
   for (const std::size_t count : {1U, 2U, 5U}) {
-    EXPECT_THAT(Select(Strategy::kEmpty, Nodes(), count, Cluster()), ElementsAre(kC));
+    EXPECT_THAT(Select(SelectorStrategy::kEmpty, Nodes(), count, Cluster()), ElementsAre(kC));
   }
 }
 
 TEST(EmptyIgnoreSystem, selects_nodes_with_system_jobs_alone_too_in_list_order) {
-  EXPECT_THAT(Select(Strategy::kEmptyIgnoreSystem, Nodes(), 1, Cluster()), ElementsAre(kB));
-  EXPECT_THAT(Select(Strategy::kEmptyIgnoreSystem, Nodes(), 2, Cluster()), ElementsAre(kB, kC));
-  EXPECT_THAT(Select(Strategy::kEmptyIgnoreSystem, Nodes(), 5, Cluster()), ElementsAre(kB, kC));
+  EXPECT_THAT(Select(SelectorStrategy::kEmptyIgnoreSystem, Nodes(), 1, Cluster()), ElementsAre(kB));
+  EXPECT_THAT(Select(SelectorStrategy::kEmptyIgnoreSystem, Nodes(), 2, Cluster()),
+              ElementsAre(kB, kC));
+  EXPECT_THAT(Select(SelectorStrategy::kEmptyIgnoreSystem, Nodes(), 5, Cluster()),
+              ElementsAre(kB, kC));
 }
 
 TEST(EmptyIgnoreSystem, sysbatch_is_no_system_job) {
   const AllocationsByNode allocations = {{kA, {Alloc(ClientStatus::kRunning, "sysbatch")}}};
-  EXPECT_THAT(Select(Strategy::kEmptyIgnoreSystem, {NodeBuilder(kA)}, 1, allocations), IsEmpty());
+  EXPECT_THAT(Select(SelectorStrategy::kEmptyIgnoreSystem, {NodeBuilder(kA)}, 1, allocations),
+              IsEmpty());
 }
 
 TEST(Empty, an_allocation_is_terminal_by_its_client_or_its_server_status) {
@@ -128,18 +113,18 @@ TEST(Empty, an_allocation_is_terminal_by_its_client_or_its_server_status) {
     nomad::Allocation allocation = Alloc(row.client);
     allocation.desired_status = row.desired;
     const AllocationsByNode allocations = {{kA, {allocation}}};
-    EXPECT_EQ(Select(Strategy::kEmpty, {NodeBuilder(kA)}, 1, allocations).size(),
+    EXPECT_EQ(Select(SelectorStrategy::kEmpty, {NodeBuilder(kA)}, 1, allocations).size(),
               row.empty ? 1U : 0U)
         << static_cast<int>(row.client) << " " << row.desired;
   }
 }
 
 TEST(Empty, a_node_without_an_entry_has_no_allocations) {
-  EXPECT_THAT(Select(Strategy::kEmpty, {NodeBuilder("n")}, 1, {}), ElementsAre("n"));
+  EXPECT_THAT(Select(SelectorStrategy::kEmpty, {NodeBuilder("n")}, 1, {}), ElementsAre("n"));
 }
 
 TEST(Empty, offers_the_newest_first) {
-  EXPECT_THAT(Select(Strategy::kEmpty,
+  EXPECT_THAT(Select(SelectorStrategy::kEmpty,
                      {NodeBuilder("a").CreateIndex(1), NodeBuilder("b").CreateIndex(9),
                       NodeBuilder("c").CreateIndex(5)},
                      2, {}),
@@ -147,23 +132,24 @@ TEST(Empty, offers_the_newest_first) {
 }
 
 TEST(LeastBusy, selects_one_two_three_and_no_more_than_there_are) {
-  EXPECT_THAT(Select(Strategy::kLeastBusy, Nodes(), 1, Cluster()), ElementsAre(kC));
-  EXPECT_THAT(Select(Strategy::kLeastBusy, Nodes(), 2, Cluster()), ElementsAre(kC, kB));
-  EXPECT_THAT(Select(Strategy::kLeastBusy, Nodes(), 3, Cluster()), ElementsAre(kC, kB, kA));
-  EXPECT_THAT(Select(Strategy::kLeastBusy, Nodes(), 10, Cluster()), ElementsAre(kC, kB, kA));
+  EXPECT_THAT(Select(SelectorStrategy::kLeastBusy, Nodes(), 1, Cluster()), ElementsAre(kC));
+  EXPECT_THAT(Select(SelectorStrategy::kLeastBusy, Nodes(), 2, Cluster()), ElementsAre(kC, kB));
+  EXPECT_THAT(Select(SelectorStrategy::kLeastBusy, Nodes(), 3, Cluster()), ElementsAre(kC, kB, kA));
+  EXPECT_THAT(Select(SelectorStrategy::kLeastBusy, Nodes(), 10, Cluster()),
+              ElementsAre(kC, kB, kA));
 }
 
 TEST(LeastBusy, a_giant_is_less_busy_with_the_same_load) {
   std::vector<nomad::Node> nodes = Nodes(/*giant_a=*/true);
   nodes.pop_back();  // C has no load at all
-  EXPECT_THAT(Select(Strategy::kLeastBusy, nodes, 1, Cluster()), ElementsAre(kA));
+  EXPECT_THAT(Select(SelectorStrategy::kLeastBusy, nodes, 1, Cluster()), ElementsAre(kA));
 }
 
 TEST(LeastBusy, ties_go_to_the_higher_create_index_then_to_the_id) {
   const std::vector<nomad::Node> nodes = {NodeBuilder("b").Resources(10, 10).CreateIndex(5),
                                           NodeBuilder("a").Resources(10, 10).CreateIndex(5),
                                           NodeBuilder("c").Resources(10, 10).CreateIndex(7)};
-  EXPECT_THAT(Select(Strategy::kLeastBusy, nodes, 3, {}), ElementsAre("c", "a", "b"));
+  EXPECT_THAT(Select(SelectorStrategy::kLeastBusy, nodes, 3, {}), ElementsAre("c", "a", "b"));
 }
 
 TEST(BusyScore, counts_running_allocations_alone) {
@@ -219,8 +205,8 @@ TEST(BusyScore, absurd_sums_do_no_harm) {
 
 TEST(NewestCreateIndex, takes_the_first_n_of_the_list) {
   const std::vector<nomad::Node> nodes = {NodeBuilder("8d01d8fe"), NodeBuilder("a6604683")};
-  EXPECT_THAT(Select(Strategy::kNewestCreateIndex, nodes, 1, {}), ElementsAre("8d01d8fe"));
-  EXPECT_THAT(Select(Strategy::kNewestCreateIndex, nodes, 3, {}),
+  EXPECT_THAT(Select(SelectorStrategy::kNewestCreateIndex, nodes, 1, {}), ElementsAre("8d01d8fe"));
+  EXPECT_THAT(Select(SelectorStrategy::kNewestCreateIndex, nodes, 3, {}),
               ElementsAre("8d01d8fe", "a6604683"));
 }
 
@@ -228,13 +214,13 @@ TEST(NewestCreateIndex, the_highest_create_index_comes_first) {
   const std::vector<nomad::Node> nodes = {NodeBuilder("a").CreateIndex(3),
                                           NodeBuilder("b").CreateIndex(8),
                                           NodeBuilder("c").CreateIndex(5)};
-  EXPECT_THAT(Select(Strategy::kNewestCreateIndex, nodes, 2, {}), ElementsAre("b", "c"));
+  EXPECT_THAT(Select(SelectorStrategy::kNewestCreateIndex, nodes, 2, {}), ElementsAre("b", "c"));
 }
 
 TEST(OldestCreateIndex, takes_the_last_n_of_the_list_oldest_first) {
   const std::vector<nomad::Node> nodes = {NodeBuilder("8d01d8fe"), NodeBuilder("a6604683")};
-  EXPECT_THAT(Select(Strategy::kOldestCreateIndex, nodes, 1, {}), ElementsAre("a6604683"));
-  EXPECT_THAT(Select(Strategy::kOldestCreateIndex, nodes, 3, {}),
+  EXPECT_THAT(Select(SelectorStrategy::kOldestCreateIndex, nodes, 1, {}), ElementsAre("a6604683"));
+  EXPECT_THAT(Select(SelectorStrategy::kOldestCreateIndex, nodes, 3, {}),
               ElementsAre("a6604683", "8d01d8fe"));
 }
 
@@ -242,7 +228,7 @@ TEST(OldestCreateIndex, the_lowest_create_index_comes_first) {
   const std::vector<nomad::Node> nodes = {NodeBuilder("a").CreateIndex(3),
                                           NodeBuilder("b").CreateIndex(8),
                                           NodeBuilder("c").CreateIndex(5)};
-  EXPECT_THAT(Select(Strategy::kOldestCreateIndex, nodes, 2, {}), ElementsAre("a", "c"));
+  EXPECT_THAT(Select(SelectorStrategy::kOldestCreateIndex, nodes, 2, {}), ElementsAre("a", "c"));
 }
 
 }  // namespace

@@ -207,7 +207,7 @@ TEST(ChooseVictims, C8_vms_that_came_back_within_the_hour_go_last) {
 
 TEST(ChooseVictims, empty_offers_only_empty_nodes) {
   World world = JoinedPool({"a", "b"});
-  world.Policy().selector = config::SelectorStrategy::kEmpty;
+  world.Policy().selector = policy::SelectorStrategy::kEmpty;
   world.Running("b");
   const auto plan = PlanScale(world.Snapshot(), 0, {});
   ASSERT_TRUE(plan.ok());

@@ -9,19 +9,12 @@
 
 #include "nomad_harvester/base/time.h"
 #include "nomad_harvester/config/plugin_config.h"
+#include "nomad_harvester/policy/strategies.h"
 
 #include "absl/status/statusor.h"
 
 namespace nomad_harvester::config {
 
-enum class SelectorStrategy {
-  kLeastBusy,
-  kNewestCreateIndex,
-  kOldestCreateIndex,
-  kEmpty,
-  kEmptyIgnoreSystem
-};
-enum class RunStrategyKind { kRerunOnFailure, kAlways, kOnce };
 enum class WaitFor { kCreated, kRunning, kNomad };
 enum class OnJoinTimeout { kDelete, kKeep };
 
@@ -60,7 +53,7 @@ struct PoolPolicy {
   base::Duration drain_deadline = std::chrono::minutes(15);  // 0: none; negative: at once
   bool drain_ignore_system_jobs = false;
   bool node_purge = false;
-  SelectorStrategy selector = SelectorStrategy::kLeastBusy;
+  policy::SelectorStrategy selector = policy::SelectorStrategy::kLeastBusy;
   bool filter_ignore_init = false;
   bool filter_ignore_drain = false;
   std::optional<bool> filter_ignore_ineligible;  // absent: false for Status, true for scale-in
@@ -77,7 +70,7 @@ struct PoolPolicy {
   StringMap labels;
   StringMap annotations;
   StringMap tags;
-  RunStrategyKind run_strategy = RunStrategyKind::kRerunOnFailure;
+  policy::RunStrategy run_strategy = policy::RunStrategy::kRerunOnFailure;
   std::string node_attribute = "unique.hostname";
   WaitFor wait_for = WaitFor::kNomad;
   base::Duration join_timeout = std::chrono::minutes(15);
@@ -100,9 +93,6 @@ struct PoolPolicy {
 // As ParsePluginConfig: every problem at once. Keys that begin with "_nomad_autoscaler_" are
 // accepted. user_data_file is not read here.
 absl::StatusOr<PoolPolicy> ParsePoolPolicy(const StringMap& values);
-
-// "default/web": how logs and errors name a pool.
-std::string PoolName(const PoolPolicy& policy);
 
 }  // namespace nomad_harvester::config
 

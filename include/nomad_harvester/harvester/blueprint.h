@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "nomad_harvester/harvester/metadata.h"
+#include "nomad_harvester/policy/strategies.h"
 
 #include "absl/status/statusor.h"
 #include "nlohmann/json_fwd.hpp"
@@ -41,7 +42,7 @@ struct VmBlueprint {
   std::int64_t memory_bytes = 0;
   std::int64_t disk_bytes = 0;
   std::vector<Network> networks;
-  std::string run_strategy;
+  policy::RunStrategy run_strategy = policy::RunStrategy::kRerunOnFailure;
   std::map<std::string, std::string> labels;
   std::map<std::string, std::string> annotations;
   std::map<std::string, std::string> tags;
@@ -79,8 +80,6 @@ using TemplateVariables = std::map<std::string, std::string>;
 // delimiters. Names "env.NAME" are looked up as such.
 absl::StatusOr<std::string> RenderTemplate(const std::string& source,
                                            const TemplateVariables& variables);
-// The same checks without values: which of `known` names it uses is fine, others are errors.
-absl::Status CheckTemplate(const std::string& source, const TemplateVariables& known);
 
 // The user data of a VM: rendered, checked to be YAML if it says #cloud-config, with the public
 // keys merged into ssh_authorized_keys. Keys need #cloud-config or an absent template

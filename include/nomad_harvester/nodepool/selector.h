@@ -5,26 +5,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "nomad_harvester/nomad/types.h"
+#include "nomad_harvester/policy/strategies.h"
 
 namespace nomad_harvester::nodepool {
 
-enum class Strategy {
-  kLeastBusy,
-  kNewestCreateIndex,
-  kOldestCreateIndex,
-  kEmpty,
-  kEmptyIgnoreSystem
-};
-std::string_view StrategyName(Strategy strategy);
-std::optional<Strategy> ParseStrategy(std::string_view name);
+using policy::SelectorStrategy;
+
 // Whether the strategy looks at allocations.
-bool NeedsAllocations(Strategy strategy);
+bool NeedsAllocations(SelectorStrategy strategy);
 
 using AllocationsByNode = std::map<std::string, std::vector<nomad::Allocation>>;
 
@@ -32,7 +24,8 @@ using AllocationsByNode = std::map<std::string, std::vector<nomad::Allocation>>;
 // the strategy does not offer (a busy one, for empty) are left out. Ties: the higher create index
 // first for least_busy and empty as in the SDK's lists, then the ID; oldest_create_index is the
 // exact reverse of newest_create_index. A node without an entry in `allocations` has none.
-std::vector<std::size_t> SelectNodes(Strategy strategy, const std::vector<nomad::Node>& nodes,
+std::vector<std::size_t> SelectNodes(SelectorStrategy strategy,
+                                     const std::vector<nomad::Node>& nodes,
                                      const AllocationsByNode& allocations, std::size_t count);
 
 // The SDK's least_busy score: ceil of the mean of the ceiled percentages of CPU and memory that

@@ -1,0 +1,22 @@
+#include "nomad_harvester/policy/strategies.h"
+
+#include <cstddef>
+
+namespace nomad_harvester::policy {
+namespace {
+
+template <typename T, std::size_t N>
+std::string_view Find(const Choice<T> (&choices)[N], T value) {
+  for (const Choice<T>& choice : choices) {
+    if (choice.value == value) return choice.name;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string_view NameOf(SelectorStrategy strategy) { return Find(kSelectorStrategies, strategy); }
+
+std::string_view NameOf(RunStrategy strategy) { return Find(kRunStrategies, strategy); }
+
+}  // namespace nomad_harvester::policy
