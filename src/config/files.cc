@@ -61,6 +61,20 @@ void ReadFilePath(ConfigReader& reader, std::string_view key, std::string* path)
   ReadPath(reader, key, fs::file_type::regular, path);
 }
 
+void ReadKeyPairPaths(ConfigReader& reader, const std::string& cert_key, const std::string& key_key,
+                      std::string* cert_path, std::string* key_path) {
+  const bool has_cert = reader.Find(cert_key).has_value();
+  const bool has_key = reader.Find(key_key).has_value();
+  ReadFilePath(reader, cert_key, cert_path);
+  ReadFilePath(reader, key_key, key_path);
+  if (has_cert && !has_key) {
+    reader.AddProblem(cert_key, "given without " + key_key, "give both");
+  }
+  if (has_key && !has_cert) {
+    reader.AddProblem(key_key, "given without " + cert_key, "give both");
+  }
+}
+
 void ReadDirectoryPath(ConfigReader& reader, std::string_view key, std::string* path) {
   ReadPath(reader, key, fs::file_type::directory, path);
 }

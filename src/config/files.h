@@ -13,6 +13,9 @@ namespace nomad_harvester::config {
 // Reads the path in `key` into *path: a problem unless it names a regular file, through symbolic
 // links or not.
 void ReadFilePath(ConfigReader& reader, std::string_view key, std::string* path);
+// Likewise for a client's certificate and its key: a problem unless both are given or none.
+void ReadKeyPairPaths(ConfigReader& reader, const std::string& cert_key, const std::string& key_key,
+                      std::string* cert_path, std::string* key_path);
 // Likewise for a directory.
 void ReadDirectoryPath(ConfigReader& reader, std::string_view key, std::string* path);
 // Likewise for a file with a token: one that is not there yet is a warning only. Its messages show

@@ -43,16 +43,8 @@ void ReadCredentials(ConfigReader& reader, HarvesterSettings* settings) {
 
 void ReadTls(ConfigReader& reader, HarvesterSettings* settings) {
   ReadFilePath(reader, "harvester_ca_cert", &settings->ca_cert_file);
-  const bool has_cert = reader.Find("harvester_client_cert").has_value();
-  const bool has_key = reader.Find("harvester_client_key").has_value();
-  ReadFilePath(reader, "harvester_client_cert", &settings->client_cert_file);
-  ReadFilePath(reader, "harvester_client_key", &settings->client_key_file);
-  if (has_cert && !has_key) {
-    reader.AddProblem("harvester_client_cert", "given without harvester_client_key", "give both");
-  }
-  if (has_key && !has_cert) {
-    reader.AddProblem("harvester_client_key", "given without harvester_client_cert", "give both");
-  }
+  ReadKeyPairPaths(reader, "harvester_client_cert", "harvester_client_key",
+                   &settings->client_cert_file, &settings->client_key_file);
   reader.Read("harvester_tls_server_name", HostName, &settings->tls_server_name);
   reader.Read("harvester_skip_verify", Boolean, &settings->skip_verify);
   if (settings->skip_verify) {

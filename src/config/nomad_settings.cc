@@ -12,16 +12,8 @@ namespace {
 void ReadTls(ConfigReader& reader, NomadSettings* settings) {
   ReadFilePath(reader, "nomad_ca-cert", &settings->ca_cert);
   ReadDirectoryPath(reader, "nomad_ca-path", &settings->ca_path);
-  const bool has_cert = reader.Find("nomad_client-cert").has_value();
-  const bool has_key = reader.Find("nomad_client-key").has_value();
-  ReadFilePath(reader, "nomad_client-cert", &settings->client_cert);
-  ReadFilePath(reader, "nomad_client-key", &settings->client_key);
-  if (has_cert && !has_key) {
-    reader.AddProblem("nomad_client-cert", "given without nomad_client-key", "give both");
-  }
-  if (has_key && !has_cert) {
-    reader.AddProblem("nomad_client-key", "given without nomad_client-cert", "give both");
-  }
+  ReadKeyPairPaths(reader, "nomad_client-cert", "nomad_client-key", &settings->client_cert,
+                   &settings->client_key);
   reader.Read("nomad_tls-server-name", HostName, &settings->tls_server_name);
   reader.Read("nomad_skip-verify", Boolean, &settings->skip_verify);
 }
