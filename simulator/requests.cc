@@ -8,6 +8,7 @@
 
 #include "cluster_impl.h"
 #include "kube_reply.h"
+#include "target.h"
 
 namespace nomad_harvester::simulator {
 namespace {
@@ -81,6 +82,8 @@ RequestInfo Cluster::Impl::Count(const Caller& caller, const http::HttpRequest& 
   info.system = system;
   info.method = request.method;
   info.target = request.target;
+  info.query = ParseTarget(request.target).query;
+  info.effect = request.effect;
   info.body = request.body;
   info.sequence = ++requests;
   if (info.has_effect) info.effect_sequence = ++effects;

@@ -47,8 +47,4 @@ std::string LeaseName(std::string_view pool) {
 
 std::string ManagedSelector() { return std::string(kManagedByLabel) + "=" + kManagedByValue; }
 
-std::string PoolSelector(std::string_view pool) {
-  return ManagedSelector() + "," + kPoolLabel + "=" + std::string(pool);
-}
-
 }  // namespace nomad_harvester::harvester

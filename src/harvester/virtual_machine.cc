@@ -152,7 +152,6 @@ VirtualMachineInstance ParseInstance(const json& object) {
   const json* status = base::FindMember(object, "status");
   if (status == nullptr) return instance;
   instance.phase = base::GetString(*status, "phase");
-  instance.node_name = base::GetString(*status, "nodeName");
   const json* interfaces = base::FindMember(*status, "interfaces");
   if (interfaces == nullptr || !interfaces->is_array()) return instance;
   for (const json& interface : *interfaces) {

@@ -20,7 +20,6 @@ Claim ParseClaim(const nlohmann::json& object) {
   claim.uid = std::move(metadata.uid);
   claim.pool = ValueOf(metadata.labels, kPoolLabel);
   claim.terminating = metadata.deleted_at.has_value();
-  claim.created_at = metadata.created_at;
   return claim;
 }
 
@@ -29,23 +28,15 @@ Claim ParseClaim(const nlohmann::json& object) {
 // No selector: the claims of CDI images have lost the labels of their template and are known by
 // their names only (harvester/harvester:pkg/controller/master/virtualmachine/vm_controller.go,
 // createDataVolume).
-absl::StatusOr<Seen<std::vector<Claim>>> VmStore::ListClaims(
-    const runtime::Context& context) const {
+absl::StatusOr<std::vector<Claim>> VmStore::ListClaims(const runtime::Context& context) const {
   kube::ListOptions options;
   options.drop = {"metadata.annotations", "metadata.finalizers", "metadata.ownerReferences", "spec",
                   "status"};
   NH_ASSIGN_OR_RETURN(const kube::ObservedList list,
                       client_->List(context, kube::kPersistentVolumeClaims, ns_, options));
-  Seen<std::vector<Claim>> seen{{}, list.server_time};
-  for (const nlohmann::json& item : list.items) seen.value.push_back(ParseClaim(item));
-  return seen;
-}
-
-absl::StatusOr<Claim> VmStore::GetClaim(const runtime::Context& context,
-                                        const std::string& name) const {
-  NH_ASSIGN_OR_RETURN(const kube::Observed observed,
-                      client_->Get(context, kube::kPersistentVolumeClaims, ns_, name));
-  return ParseClaim(observed.object);
+  std::vector<Claim> claims;
+  for (const nlohmann::json& item : list.items) claims.push_back(ParseClaim(item));
+  return claims;
 }
 
 absl::Status VmStore::DeleteClaim(const runtime::Context& context, const Claim& claim) const {

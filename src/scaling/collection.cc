@@ -93,7 +93,7 @@ absl::StatusOr<std::set<PoolKey>> Maintenance::FindPools(const runtime::Context&
   NH_ASSIGN_OR_RETURN(const auto secrets, store.ListSecrets(context));
   for (const harvester::CloudInitSecret& secret : secrets.value) add(secret.pool);
   NH_ASSIGN_OR_RETURN(const auto claims, store.ListClaims(context));
-  for (const harvester::Claim& claim : claims.value) add(claim.pool);
+  for (const harvester::Claim& claim : claims) add(claim.pool);
   const auto leases = clients_.kube->List(context, kube::kLeases, ns,
                                           {.label_selector = harvester::ManagedSelector()});
   // A token without Leases is allowed, and a Lease alone is no leftover.

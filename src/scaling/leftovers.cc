@@ -33,7 +33,7 @@ class Sweep {
       for (const std::string& claim : vm.claim_names) used_claims_.insert(claim);
       vms_[vm.name] = std::move(vm);
     }
-    for (const Claim& claim : claims.value) HandleClaim(claim);
+    for (const Claim& claim : claims) HandleClaim(claim);
     const base::WallTime now = secrets.server_time.value_or(context_.clock().WallNow());
     for (const CloudInitSecret& secret : secrets.value) HandleSecret(secret, now);
     if (!first_error_.ok()) return first_error_;

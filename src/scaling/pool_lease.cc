@@ -146,23 +146,12 @@ PoolRecord PoolLease::record() const {
   return record_;
 }
 
-std::optional<base::WallTime> PoolLease::server_time() const {
-  base::MutexLock lock(mutex_);
-  return server_time_;
-}
-
 absl::StatusOr<std::optional<kube::Lease>> PoolLease::Read(const runtime::Context& context) const {
   auto observed = client_->Get(context, kube::kLeases, key_.ns, harvester::LeaseName(key_.pool));
   // Not only kube::IsNotFound: the API itself may be missing, which the creation then tells.
   if (absl::IsNotFound(observed.status())) return std::optional<kube::Lease>();
   NH_RETURN_IF_ERROR(observed);
   return std::optional(kube::ParseLease(*observed));
-}
-
-absl::StatusOr<PoolRecord> PoolLease::Peek(const runtime::Context& context) const {
-  NH_ASSIGN_OR_RETURN(std::optional<kube::Lease> lease, Read(context));
-  if (!lease.has_value()) return base::NotFound("the pool has no Lease yet");
-  return ParsePoolRecord(*lease, logger_);
 }
 
 absl::Status PoolLease::Learn(const runtime::Context& context) {

@@ -45,11 +45,8 @@ TEST(Names, follow_the_VM_and_the_pool) {
   EXPECT_EQ(LeaseName("web"), "nomad-harvester-autoscaler-web");
 }
 
-TEST(Selectors, find_everything_of_ours_or_of_one_pool) {
+TEST(Selectors, find_everything_of_ours) {
   EXPECT_EQ(ManagedSelector(), "app.kubernetes.io/managed-by=nomad-harvester-autoscaler");
-  EXPECT_EQ(PoolSelector("web"),
-            "app.kubernetes.io/managed-by=nomad-harvester-autoscaler,"
-            "nomad-harvester-autoscaler/pool=web");
 }
 
 struct ClaimCase {

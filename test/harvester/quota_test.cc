@@ -112,8 +112,8 @@ TEST(QuotaRoom, P2_survives_objects_that_are_none) {
 class VmStoreQuotas : public StoreTest {};
 
 TEST_F(VmStoreQuotas, lists_those_of_its_namespace) {
-  api_->Put(kube::kResourceQuotas, kNs, Quota({{"pods", "2"}}, {{"pods", "1"}}));
-  api_->Put(kube::kResourceQuotas, "other", Quota({{"pods", "2"}}, {{"pods", "2"}}));
+  Put(kube::kResourceQuotas, kNs, Quota({{"pods", "2"}}, {{"pods", "1"}}));
+  Put(kube::kResourceQuotas, "other", Quota({{"pods", "2"}}, {{"pods", "2"}}));
   const auto quotas = store_.ListQuotas(context_);
   ASSERT_THAT(quotas, IsOk());
   ASSERT_EQ(quotas->size(), 1U);

@@ -16,76 +16,67 @@ using testing::SizeIs;
 
 class VmStoreClaims : public StoreTest {
  protected:
-  json* Find(const std::string& name) {
-    return api_->Find(kube::kPersistentVolumeClaims, kNs, name);
+  json FindClaim(const std::string& name) const {
+    return Find(kube::kPersistentVolumeClaims, kNs, name);
   }
-  void Put(const json& metadata) {
-    api_->Put(kube::kPersistentVolumeClaims, kNs,
-              {{"metadata", metadata}, {"spec", {{"volumeMode", "Block"}}}});
+  // A claim of ours as VmStore knows it.
+  Claim PutClaim(const std::string& name) {
+    Put(kube::kPersistentVolumeClaims, kNs, ClaimObject(name));
+    Claim claim;
+    claim.name = name;
+    claim.uid = kube::UidOf(FindClaim(name));
+    return claim;
+  }
+  static json ClaimObject(const std::string& name) {
+    return {{"metadata", {{"name", name}, {"labels", {{kPoolLabel, "batch"}}}}},
+            {"spec", {{"volumeMode", "Block"}}}};
   }
 };
 
 TEST_F(VmStoreClaims, C10_lists_all_of_the_namespace_because_CDI_loses_labels) {
-  Put({{"name", "batch-a-disk-0-x"}, {"uid", "u1"}, {"labels", {{kPoolLabel, "batch"}}}});
-  Put({{"name", "batch-b-disk-0-y"},
-       {"uid", "u2"},
-       {"creationTimestamp", "2026-11-21T01:00:00Z"},
-       {"deletionTimestamp", "2026-11-21T02:00:00Z"}});
-  const auto seen = store_.ListClaims(context_);
-  ASSERT_THAT(seen, IsOk());
-  EXPECT_EQ(seen->server_time, At("2026-11-21T02:03:04Z"));
-  ASSERT_THAT(seen->value, SizeIs(2));
-  EXPECT_EQ(seen->value[0].name, "batch-a-disk-0-x");
-  EXPECT_EQ(seen->value[0].uid, "u1");
-  EXPECT_EQ(seen->value[0].pool, "batch");
-  EXPECT_FALSE(seen->value[0].terminating);
-  EXPECT_EQ(seen->value[1].pool, "");
-  EXPECT_TRUE(seen->value[1].terminating);
-  EXPECT_EQ(seen->value[1].created_at, At("2026-11-21T01:00:00Z"));
-  ASSERT_THAT(api_->calls(), SizeIs(1));
-  EXPECT_FALSE(api_->calls()[0].query.contains("labelSelector"));
-}
-
-TEST_F(VmStoreClaims, gets_one) {
-  Put({{"name", "c"}, {"uid", "u1"}, {"labels", {{kPoolLabel, "batch"}}}});
-  const auto claim = store_.GetClaim(context_, "c");
-  ASSERT_THAT(claim, IsOk());
-  EXPECT_EQ(claim->uid, "u1");
-  EXPECT_EQ(claim->pool, "batch");
-  EXPECT_THAT(store_.GetClaim(context_, "d"), StatusIs(absl::StatusCode::kNotFound));
+  const Claim labelled = PutClaim("batch-a-disk-0-x");
+  json unlabelled = ClaimObject("batch-b-disk-0-y");
+  unlabelled["metadata"].erase("labels");
+  PutTerminating(kube::kPersistentVolumeClaims, kNs, unlabelled);
+  const auto claims = store_.ListClaims(context_);
+  ASSERT_THAT(claims, IsOk());
+  ASSERT_THAT(*claims, SizeIs(2));
+  EXPECT_EQ((*claims)[0].name, "batch-a-disk-0-x");
+  EXPECT_EQ((*claims)[0].uid, labelled.uid);
+  EXPECT_EQ((*claims)[0].pool, "batch");
+  EXPECT_FALSE((*claims)[0].terminating);
+  EXPECT_EQ((*claims)[1].pool, "");
+  EXPECT_TRUE((*claims)[1].terminating);
+  ASSERT_THAT(script_.requests(), SizeIs(1));
+  EXPECT_FALSE(script_.requests()[0].query.contains("labelSelector"));
 }
 
 TEST_F(VmStoreClaims, deletes_by_uid_and_takes_gone_for_deleted) {
-  Put({{"name", "c"}, {"uid", "u1"}});
-  const auto claim = store_.GetClaim(context_, "c");
-  ASSERT_THAT(claim, IsOk());
-  EXPECT_THAT(store_.DeleteClaim(context_, *claim), IsOk());
-  EXPECT_EQ(Find("c"), nullptr);
-  EXPECT_EQ(api_->calls().back().body["preconditions"], json({{"uid", "u1"}}));
-  EXPECT_THAT(store_.DeleteClaim(context_, *claim), IsOk());
+  const Claim claim = PutClaim("c");
+  EXPECT_THAT(store_.DeleteClaim(context_, claim), IsOk());
+  EXPECT_EQ(FindClaim("c"), nullptr);
+  EXPECT_EQ(json::parse(script_.requests().back().body)["preconditions"],
+            json({{"uid", claim.uid}}));
+  EXPECT_THAT(store_.DeleteClaim(context_, claim), IsOk());
 }
 
 TEST_F(VmStoreClaims, never_deletes_a_claim_that_was_made_anew) {
-  Put({{"name", "c"}, {"uid", "u2"}});
-  Claim old;
-  old.name = "c";
-  old.uid = "u1";
+  Claim old = PutClaim("c");
+  Remove(kube::kPersistentVolumeClaims, kNs, "c");
+  PutClaim("c");
   EXPECT_TRUE(kube::IsConflict(store_.DeleteClaim(context_, old)));
   old.uid.clear();
   EXPECT_THAT(store_.DeleteClaim(context_, old), StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_NE(Find("c"), nullptr);
+  EXPECT_NE(FindClaim("c"), nullptr);
 }
 
 // Harvester's webhook refuses the claim of a VM that still stands.
 TEST_F(VmStoreClaims, passes_on_that_a_claim_is_in_use) {
-  Put({{"name", "c"}, {"uid", "u1"}});
-  api_->Answer(http::Method::kDelete, 409, "Conflict",
-               "can not delete the volume c which is currently attached to VM: nomad/other");
-  Claim claim;
-  claim.name = "c";
-  claim.uid = "u1";
+  const Claim claim = PutClaim(SampleIdentity().claim_name);
+  Put(kube::kVirtualMachines, kNs, SampleVmObject());
   EXPECT_THAT(store_.DeleteClaim(context_, claim),
               StatusIs(absl::StatusCode::kFailedPrecondition, testing::HasSubstr("attached")));
+  EXPECT_NE(FindClaim(claim.name), nullptr);
 }
 
 }  // namespace

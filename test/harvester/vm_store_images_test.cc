@@ -9,7 +9,6 @@
 namespace nomad_harvester::harvester {
 namespace {
 
-using http::Method;
 using nlohmann::json;
 using support::IsOk;
 using support::StatusIs;
@@ -33,7 +32,7 @@ json ImageObject(const std::string& name, const std::string& display_name) {
 class VmStoreImages : public StoreTest {
  protected:
   static constexpr char kImageNs[] = "images";
-  void Put(const json& object) { api_->Put(kube::kVirtualMachineImages, kImageNs, object); }
+  void PutImage(const json& object) { Put(kube::kVirtualMachineImages, kImageNs, object); }
   absl::StatusOr<Image> Resolve(const std::string& name) {
     return store_.ResolveImage(context_, kImageNs, name);
   }
@@ -41,7 +40,7 @@ class VmStoreImages : public StoreTest {
   std::string ProblemWith(const json& status) {
     json image = ImageObject("image-a", "a");
     image["status"] = status;
-    Put(image);
+    PutImage(image);
     const auto resolved = Resolve("image-a");
     EXPECT_THAT(resolved, IsOk());
     return resolved.ok() ? resolved->problem : "";
@@ -49,8 +48,8 @@ class VmStoreImages : public StoreTest {
 };
 
 TEST_F(VmStoreImages, finds_one_by_its_resource_name_first) {
-  Put(ImageObject("image-a", "ubuntu"));
-  Put(ImageObject("image-b", "image-a"));
+  PutImage(ImageObject("image-a", "ubuntu"));
+  PutImage(ImageObject("image-b", "image-a"));
   const auto image = Resolve("image-a");
   ASSERT_THAT(image, IsOk());
   EXPECT_EQ(image->ns, kImageNs);
@@ -60,25 +59,25 @@ TEST_F(VmStoreImages, finds_one_by_its_resource_name_first) {
   EXPECT_EQ(image->virtual_size, 3758096384);
   EXPECT_TRUE(image->imported);
   EXPECT_EQ(image->problem, "");
-  EXPECT_THAT(api_->calls(), SizeIs(1));
+  EXPECT_THAT(script_.requests(), SizeIs(1));
 }
 
 TEST_F(VmStoreImages, finds_one_by_its_display_name_with_a_label_selector) {
-  Put(ImageObject("image-a", "ubuntu-24.04"));
-  Put(ImageObject("image-b", "debian-12"));
+  PutImage(ImageObject("image-a", "ubuntu-24.04"));
+  PutImage(ImageObject("image-b", "debian-12"));
   const auto image = Resolve("debian-12");
   ASSERT_THAT(image, IsOk());
   EXPECT_EQ(image->name, "image-b");
-  ASSERT_THAT(api_->calls(), SizeIs(2));
-  EXPECT_EQ(api_->calls()[1].query.at("labelSelector"),
+  ASSERT_THAT(script_.requests(), SizeIs(2));
+  EXPECT_EQ(script_.requests()[1].query.at("labelSelector"),
             "harvesterhci.io/imageDisplayName=debian-12");
 }
 
 TEST_F(VmStoreImages, finds_a_display_name_that_no_label_carries) {
   json unlabelled = ImageObject("image-a", "debian-12");
   unlabelled["metadata"].erase("labels");
-  Put(unlabelled);
-  Put(ImageObject("image-b", "Ubuntu Noble (24.04)/x %"));
+  PutImage(unlabelled);
+  PutImage(ImageObject("image-b", "Ubuntu Noble (24.04)/x %"));
   EXPECT_EQ(Resolve("debian-12")->name, "image-a");
   EXPECT_EQ(Resolve("Ubuntu Noble (24.04)/x %")->name, "image-b");
 }
@@ -86,14 +85,14 @@ TEST_F(VmStoreImages, finds_a_display_name_that_no_label_carries) {
 TEST_F(VmStoreImages, does_not_trust_a_label_that_contradicts_the_object) {
   json renamed = ImageObject("image-a", "new-name");
   renamed["metadata"]["labels"]["harvesterhci.io/imageDisplayName"] = "old-name";
-  Put(renamed);
+  PutImage(renamed);
   EXPECT_THAT(Resolve("old-name"), StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_EQ(Resolve("new-name")->name, "image-a");
 }
 
 TEST_F(VmStoreImages, refuses_a_display_name_that_two_images_have) {
-  Put(ImageObject("image-a", "debian-12"));
-  Put(ImageObject("image-b", "debian-12"));
+  PutImage(ImageObject("image-a", "debian-12"));
+  PutImage(ImageObject("image-b", "debian-12"));
   EXPECT_THAT(Resolve("debian-12"),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        AllOf(HasSubstr("image images/debian-12"), HasSubstr("2 images"),
@@ -105,7 +104,7 @@ TEST_F(VmStoreImages, says_what_there_is_instead) {
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        AllOf(HasSubstr("\"debian-13\""), HasSubstr("none at all"))));
   for (int i = 0; i < 20; ++i) {
-    Put(ImageObject("image-" + std::to_string(i + 10), "name-" + std::to_string(i)));
+    PutImage(ImageObject("image-" + std::to_string(i + 10), "name-" + std::to_string(i)));
   }
   EXPECT_THAT(Resolve("debian-13"),
               StatusIs(absl::StatusCode::kFailedPrecondition,
@@ -113,7 +112,10 @@ TEST_F(VmStoreImages, says_what_there_is_instead) {
 }
 
 TEST_F(VmStoreImages, passes_on_why_it_may_not_look) {
-  api_->Answer(Method::kGet, 403, "Forbidden", "images is forbidden");
+  script_.Next("list", Refusal(403, "Forbidden", "images is forbidden"));
+  EXPECT_THAT(Resolve("debian-12"),
+              StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("image images/debian-12")));
+  script_.Next("get", Refusal(403, "Forbidden", "images is forbidden"));
   EXPECT_THAT(Resolve("debian-12"),
               StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("image images/debian-12")));
 }
@@ -151,9 +153,7 @@ TEST_F(VmStoreImages, C2_an_image_that_is_not_ready_says_why) {
 }
 
 TEST_F(VmStoreImages, an_image_that_is_being_deleted_is_not_usable) {
-  json image = ImageObject("image-a", "a");
-  image["metadata"]["deletionTimestamp"] = "2026-11-21T02:00:00Z";
-  Put(image);
+  PutTerminating(kube::kVirtualMachineImages, kImageNs, ImageObject("image-a", "a"));
   EXPECT_EQ(Resolve("image-a")->problem, "it is being deleted");
 }
 

@@ -1,3 +1,4 @@
+#include <functional>
 #include <string>
 
 #include "gmock/gmock.h"
@@ -9,7 +10,6 @@
 namespace nomad_harvester::harvester {
 namespace {
 
-using http::Method;
 using nlohmann::json;
 using support::IsOk;
 using support::StatusIs;
@@ -18,7 +18,8 @@ using testing::SizeIs;
 
 class VmStoreSecrets : public StoreTest {
  protected:
-  json* Find() { return api_->Find(kube::kSecrets, kNs, name_); }
+  json FindSecret() const { return Find(kube::kSecrets, kNs, name_); }
+  void PutSecret(const json& secret) { Put(kube::kSecrets, kNs, secret); }
   json Owned(const std::string& uid) {
     json secret = wanted_;
     secret["metadata"]["ownerReferences"] = {
@@ -44,11 +45,11 @@ TEST_F(VmStoreSecrets, C3_creates_one_without_an_owner) {
 }
 
 TEST_F(VmStoreSecrets, C3_a_repetition_after_a_lost_reply_finds_the_same_Secret) {
-  api_->LoseReplyOf(Method::kPost);
+  script_.Next("create", Fault::DropReply());
   EXPECT_THAT(store_.CreateSecret(context_, wanted_), StatusIs(absl::StatusCode::kUnavailable));
   const auto secret = store_.CreateSecret(context_, wanted_);
   ASSERT_THAT(secret, IsOk());
-  EXPECT_EQ(secret->uid, (*Find())["metadata"]["uid"]);
+  EXPECT_EQ(secret->uid, FindSecret()["metadata"]["uid"]);
 }
 
 TEST_F(VmStoreSecrets, C10_a_Secret_that_is_not_this_very_one_stays_a_refusal) {
@@ -57,109 +58,111 @@ TEST_F(VmStoreSecrets, C10_a_Secret_that_is_not_this_very_one_stays_a_refusal) {
       {"/metadata/annotations", json::object()},
       {"/data/userdata", "c3RhbGU="},
       {"/data", json::object()},
-      {"/metadata/deletionTimestamp", "2026-11-21T02:03:00Z"},
   };
   for (const auto& [where, value] : changes) {
     json other = wanted_;
     other[json::json_pointer(where)] = value;
-    api_->Put(kube::kSecrets, kNs, other);
+    PutSecret(other);
     EXPECT_THAT(store_.CreateSecret(context_, wanted_), StatusIs(absl::StatusCode::kAlreadyExists))
         << where;
   }
+  PutTerminating(kube::kSecrets, kNs, wanted_);
+  EXPECT_THAT(store_.CreateSecret(context_, wanted_), StatusIs(absl::StatusCode::kAlreadyExists))
+      << "it is being deleted";
 }
 
 TEST_F(VmStoreSecrets, a_Secret_that_went_between_two_tries_stays_a_refusal) {
-  api_->Put(kube::kSecrets, kNs, wanted_);
-  api_->before = [this](const FakeApi::Call& call) {
-    if (call.method == Method::kGet) api_->Remove(kube::kSecrets, kNs, name_);
-  };
+  PutSecret(wanted_);
+  script_.Before("get", [this] { Remove(kube::kSecrets, kNs, name_); });
   EXPECT_THAT(store_.CreateSecret(context_, wanted_), StatusIs(absl::StatusCode::kAlreadyExists));
 }
 
 TEST_F(VmStoreSecrets, a_refusal_and_a_failing_read_back_are_passed_on) {
-  api_->Answer(Method::kPost, 403, "Forbidden", "exceeded quota: q");
+  script_.Next("create", Refusal(403, "Forbidden", "exceeded quota: q"));
   EXPECT_THAT(store_.CreateSecret(context_, wanted_),
               StatusIs(absl::StatusCode::kResourceExhausted));
-  api_->Put(kube::kSecrets, kNs, wanted_);
-  api_->Answer(Method::kGet, 403, "Forbidden", "secrets is forbidden");
+  PutSecret(wanted_);
+  script_.Next("get", Refusal(403, "Forbidden", "secrets is forbidden"));
   EXPECT_THAT(store_.CreateSecret(context_, wanted_),
               StatusIs(absl::StatusCode::kPermissionDenied));
 }
 
 TEST_F(VmStoreSecrets, gives_it_to_its_VM_once) {
-  api_->Put(kube::kSecrets, kNs, wanted_);
+  PutSecret(wanted_);
   EXPECT_THAT(store_.OwnSecret(context_, SampleIdentity(), "vm-uid"), IsOk());
-  EXPECT_EQ((*Find())["metadata"]["ownerReferences"], json::parse(R"([{
+  EXPECT_EQ(FindSecret()["metadata"]["ownerReferences"], json::parse(R"([{
     "apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "name": "batch-7f3k2",
     "uid": "vm-uid", "blockOwnerDeletion": false}])"));
-  EXPECT_EQ((*Find())["data"], wanted_["data"]);
+  EXPECT_EQ(FindSecret()["data"], wanted_["data"]);
   EXPECT_THAT(store_.OwnSecret(context_, SampleIdentity(), "vm-uid"), IsOk());
-  EXPECT_THAT(api_->CallsOf(Method::kPatch), SizeIs(1));
+  EXPECT_EQ(script_.Count("patch"), 1U);
 }
 
 TEST_F(VmStoreSecrets, reads_anew_when_somebody_was_faster) {
-  api_->Put(kube::kSecrets, kNs, wanted_);
-  int races = 2;
-  api_->before = [this, &races](const FakeApi::Call& call) {
-    if (call.method == Method::kPatch && races-- > 0) api_->Touch(*Find());
-  };
+  PutSecret(wanted_);
+  script_.Before("patch", [this] {
+    Touch(kube::kSecrets, kNs, name_);
+    script_.Before("patch", [this] { Touch(kube::kSecrets, kNs, name_); });
+  });
   EXPECT_THAT(store_.OwnSecret(context_, SampleIdentity(), "vm-uid"), IsOk());
-  EXPECT_THAT(api_->CallsOf(Method::kPatch), SizeIs(3));
+  EXPECT_EQ(script_.Count("patch"), 3U);
 }
 
 TEST_F(VmStoreSecrets, takes_a_conflict_with_its_own_lost_patch_for_success) {
-  api_->Put(kube::kSecrets, kNs, wanted_);
-  api_->LoseReplyOf(Method::kPatch);
+  PutSecret(wanted_);
+  script_.Next("patch", Fault::DropReply());
   EXPECT_THAT(store_.OwnSecret(context_, SampleIdentity(), "vm-uid"),
               StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_THAT(store_.OwnSecret(context_, SampleIdentity(), "vm-uid"), IsOk());
-  EXPECT_THAT(api_->CallsOf(Method::kPatch), SizeIs(1));
+  EXPECT_EQ(script_.Count("patch"), 1U);
 }
 
 TEST_F(VmStoreSecrets, gives_up_when_it_always_loses) {
-  api_->Put(kube::kSecrets, kNs, wanted_);
-  api_->before = [this](const FakeApi::Call& call) {
-    if (call.method == Method::kPatch) api_->Touch(*Find());
+  PutSecret(wanted_);
+  const std::function<void()> change = [this, &change] {
+    Touch(kube::kSecrets, kNs, name_);
+    script_.Before("patch", change);
   };
+  script_.Before("patch", change);
   const absl::Status status = store_.OwnSecret(context_, SampleIdentity(), "vm-uid");
   EXPECT_TRUE(kube::IsConflict(status)) << status;
-  EXPECT_THAT(api_->CallsOf(Method::kPatch), SizeIs(4));
+  EXPECT_EQ(script_.Count("patch"), 4U);
 }
 
 TEST_F(VmStoreSecrets, never_takes_a_Secret_of_another_action) {
   json other = wanted_;
   other["metadata"]["annotations"][kActionIdAnnotation] = "a-9";
-  api_->Put(kube::kSecrets, kNs, other);
+  PutSecret(other);
   EXPECT_THAT(store_.OwnSecret(context_, SampleIdentity(), "vm-uid"),
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("another action")));
-  EXPECT_THAT(api_->CallsOf(Method::kPatch), SizeIs(0));
-  api_->Remove(kube::kSecrets, kNs, name_);
+  EXPECT_EQ(script_.Count("patch"), 0U);
+  Remove(kube::kSecrets, kNs, name_);
   EXPECT_THAT(store_.OwnSecret(context_, SampleIdentity(), "vm-uid"),
               StatusIs(absl::StatusCode::kNotFound));
 }
 
 TEST_F(VmStoreSecrets, lists_only_ours_and_knows_their_owner) {
-  api_->Put(kube::kSecrets, kNs, Owned("vm-uid"));
-  api_->Put(kube::kSecrets, kNs, {{"metadata", {{"name", "stranger"}}}, {"data", {{"k", "v"}}}});
+  PutSecret(Owned("vm-uid"));
+  PutSecret({{"metadata", {{"name", "stranger"}}}, {"data", {{"k", "v"}}}});
   const auto seen = store_.ListSecrets(context_);
   ASSERT_THAT(seen, IsOk());
   ASSERT_THAT(seen->value, SizeIs(1));
   EXPECT_EQ(seen->value[0].name, name_);
   EXPECT_EQ(seen->value[0].owner_uid, "vm-uid");
   EXPECT_EQ(seen->server_time, At("2026-11-21T02:03:04Z"));
-  EXPECT_EQ(api_->calls()[0].query.at("labelSelector"), ManagedSelector());
+  EXPECT_EQ(script_.requests()[0].query.at("labelSelector"), ManagedSelector());
 }
 
 TEST_F(VmStoreSecrets, deletes_by_uid_and_takes_gone_for_deleted) {
-  api_->Put(kube::kSecrets, kNs, wanted_);
+  PutSecret(wanted_);
   const auto secret = store_.GetSecret(context_, name_);
   ASSERT_THAT(secret, IsOk());
   EXPECT_THAT(store_.DeleteSecret(context_, *secret), IsOk());
-  EXPECT_EQ(Find(), nullptr);
+  EXPECT_EQ(FindSecret(), nullptr);
   EXPECT_THAT(store_.DeleteSecret(context_, *secret), IsOk());
-  api_->Put(kube::kSecrets, kNs, wanted_);
+  PutSecret(wanted_);
   EXPECT_TRUE(kube::IsConflict(store_.DeleteSecret(context_, *secret)));
-  EXPECT_NE(Find(), nullptr);
+  EXPECT_NE(FindSecret(), nullptr);
 }
 
 }  // namespace

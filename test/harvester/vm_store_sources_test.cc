@@ -20,12 +20,12 @@ using testing::SizeIs;
 class VmStoreSources : public StoreTest {
  protected:
   void PutKey(const json& spec) {
-    api_->Put(kube::kKeyPairs, "keys", {{"metadata", {{"name", "ops"}}}, {"spec", spec}});
+    Put(kube::kKeyPairs, "keys", {{"metadata", {{"name", "ops"}}}, {"spec", spec}});
   }
 };
 
 TEST_F(VmStoreSources, C2_a_network_has_to_be_there) {
-  api_->Put(kube::kNetworkAttachments, "net", {{"metadata", {{"name", "vlan100"}}}});
+  Put(kube::kNetworkAttachments, "net", {{"metadata", {{"name", "vlan100"}}}});
   EXPECT_THAT(store_.CheckNetwork(context_, {false, "net", "vlan100"}), IsOk());
   const absl::Status missing = store_.CheckNetwork(context_, {false, "net", "vlan200"});
   EXPECT_THAT(missing, StatusIs(absl::StatusCode::kNotFound, HasSubstr("network net/vlan200")));
@@ -34,7 +34,7 @@ TEST_F(VmStoreSources, C2_a_network_has_to_be_there) {
 
 TEST_F(VmStoreSources, the_management_network_always_is) {
   EXPECT_THAT(store_.CheckNetwork(context_, {true, "", ""}), IsOk());
-  EXPECT_THAT(api_->calls(), SizeIs(0));
+  EXPECT_THAT(script_.requests(), SizeIs(0));
 }
 
 TEST_F(VmStoreSources, reads_a_public_key_without_the_white_space_around_it) {

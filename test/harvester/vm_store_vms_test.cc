@@ -10,49 +10,55 @@
 namespace nomad_harvester::harvester {
 namespace {
 
-using http::Method;
 using nlohmann::json;
 using support::IsOk;
 using support::StatusIs;
 using testing::ElementsAre;
 using testing::SizeIs;
+using testing::StartsWith;
 
 class VmStoreVms : public StoreTest {
  protected:
-  void PutVm(const std::string& name) {
+  // As the API server then has it.
+  json PutVm(const std::string& name) {
     json vm = SampleVmObject();
     vm["metadata"]["name"] = name;
-    vm["metadata"]["uid"] = "uid-of-" + name;
-    api_->Put(kube::kVirtualMachines, kNs, vm);
+    Put(kube::kVirtualMachines, kNs, vm);
+    return FindVm(name);
   }
-  json* FindVm(const std::string& name) { return api_->Find(kube::kVirtualMachines, kNs, name); }
+  json FindVm(const std::string& name) const { return Find(kube::kVirtualMachines, kNs, name); }
+  absl::Status Delete(const json& vm) {
+    return store_.DeleteVm(context_, kube::NameOf(vm), kube::UidOf(vm),
+                           kube::ResourceVersionOf(vm));
+  }
   const json wanted_ = BuildVirtualMachine(SampleBlueprint(), SampleIdentity());
   const std::string name_ = SampleIdentity().name;
 };
 
 TEST_F(VmStoreVms, S3_lists_what_is_managed_in_one_request) {
   PutVm("batch-a");
-  PutVm("batch-b");
-  api_->Put(kube::kVirtualMachines, kNs, {{"metadata", {{"name", "stranger"}}}});
+  const json b = PutVm("batch-b");
+  Put(kube::kVirtualMachines, kNs, {{"metadata", {{"name", "stranger"}}}});
   const auto seen = store_.ListManaged(context_);
   ASSERT_THAT(seen, IsOk());
   ASSERT_THAT(seen->value, SizeIs(2));
   EXPECT_EQ(seen->value[0].name, "batch-a");
-  EXPECT_EQ(seen->value[1].uid, "uid-of-batch-b");
+  EXPECT_EQ(seen->value[1].uid, kube::UidOf(b));
   EXPECT_EQ(seen->server_time, At("2026-11-21T02:03:04Z"));
-  ASSERT_THAT(api_->calls(), SizeIs(1));
-  EXPECT_EQ(api_->calls()[0].path, "/apis/kubevirt.io/v1/namespaces/nomad/virtualmachines");
-  EXPECT_EQ(api_->calls()[0].query.at("labelSelector"), ManagedSelector());
-  EXPECT_EQ(api_->calls()[0].query.at("limit"), "100");
+  ASSERT_THAT(script_.requests(), SizeIs(1));
+  EXPECT_THAT(script_.requests()[0].target,
+              StartsWith("/apis/kubevirt.io/v1/namespaces/nomad/virtualmachines?"));
+  EXPECT_EQ(script_.requests()[0].query.at("labelSelector"), ManagedSelector());
+  EXPECT_EQ(script_.requests()[0].query.at("limit"), "100");
 }
 
 TEST_F(VmStoreVms, lists_every_VM_of_the_namespace_when_asked_for_all) {
   PutVm("batch-a");
-  api_->Put(kube::kVirtualMachines, kNs, {{"metadata", {{"name", "stranger"}}}});
+  Put(kube::kVirtualMachines, kNs, {{"metadata", {{"name", "stranger"}}}});
   const auto seen = store_.ListAll(context_);
   ASSERT_THAT(seen, IsOk());
   EXPECT_THAT(seen->value, SizeIs(2));
-  EXPECT_FALSE(api_->calls()[0].query.contains("labelSelector"));
+  EXPECT_FALSE(script_.requests()[0].query.contains("labelSelector"));
 }
 
 // What a list drops on its way must be nothing that a GET would have shown.
@@ -70,7 +76,7 @@ TEST_F(VmStoreVms, a_list_says_of_a_VM_what_a_GET_says) {
   annotations[kJoinedAtAnnotation] = "2026-11-21T02:05:00Z";
   annotations["harvesterhci.io/insufficient-resource-quota"] = "cpu";
   vm["status"]["volumeSnapshotStatuses"] = json::array({{{"name", "disk-0"}}});
-  api_->Put(kube::kVirtualMachines, kNs, vm);
+  Put(kube::kVirtualMachines, kNs, vm);
   const auto listed = store_.ListManaged(context_);
   const auto got = store_.Get(context_, name_);
   ASSERT_THAT(listed, IsOk());
@@ -100,7 +106,7 @@ TEST_F(VmStoreVms, lists_more_than_a_page) {
   const auto seen = store_.ListManaged(context_);
   ASSERT_THAT(seen, IsOk());
   EXPECT_THAT(seen->value, SizeIs(250));
-  EXPECT_THAT(api_->calls(), SizeIs(3));
+  EXPECT_THAT(script_.requests(), SizeIs(3));
 }
 
 TEST_F(VmStoreVms, gets_a_VM_with_the_time_of_the_server) {
@@ -113,12 +119,10 @@ TEST_F(VmStoreVms, gets_a_VM_with_the_time_of_the_server) {
 }
 
 TEST_F(VmStoreVms, lists_and_gets_instances) {
-  api_->Put(kube::kVirtualMachineInstances, kNs,
-            {{"metadata", {{"name", "batch-a"}}},
-             {"status",
-              {{"phase", "Running"},
-               {"nodeName", "host-1"},
-               {"interfaces", {{{"name", "nic-0"}, {"ipAddress", "10.0.0.5"}}}}}}});
+  Put(kube::kVirtualMachineInstances, kNs,
+      {{"metadata", {{"name", "batch-a"}}},
+       {"status",
+        {{"phase", "Running"}, {"interfaces", {{{"name", "nic-0"}, {"ipAddress", "10.0.0.5"}}}}}}});
   const auto instances = store_.ListInstances(context_);
   ASSERT_THAT(instances, IsOk());
   ASSERT_THAT(*instances, SizeIs(1));
@@ -127,39 +131,38 @@ TEST_F(VmStoreVms, lists_and_gets_instances) {
   for (const VirtualMachineInstance& found : {instances->at(0), *instance}) {
     EXPECT_EQ(found.name, "batch-a");
     EXPECT_EQ(found.phase, "Running");
-    EXPECT_EQ(found.node_name, "host-1");
     EXPECT_THAT(found.addresses, ElementsAre("10.0.0.5"));
   }
   EXPECT_THAT(store_.GetInstance(context_, "batch-b"), StatusIs(absl::StatusCode::kNotFound));
 }
 
 TEST_F(VmStoreVms, annotates_under_a_precondition_and_touches_nothing_else) {
-  PutVm("batch-a");
-  const json before = *FindVm("batch-a");
+  const json before = PutVm("batch-a");
   const auto vm =
-      store_.Annotate(context_, "batch-a", "1001",
+      store_.Annotate(context_, "batch-a", kube::ResourceVersionOf(before),
                       {{kNodeIdAnnotation, "node-1"}, {kActionIdAnnotation, std::nullopt}});
   ASSERT_THAT(vm, IsOk());
   EXPECT_EQ(vm->joined_node_id, "node-1");
   EXPECT_EQ(vm->action_id, "");
-  EXPECT_NE(vm->resource_version, "1001");
+  EXPECT_NE(vm->resource_version, kube::ResourceVersionOf(before));
   json expected = before;
   expected["metadata"]["annotations"][kNodeIdAnnotation] = "node-1";
   expected["metadata"]["annotations"].erase(kActionIdAnnotation);
   expected["metadata"]["resourceVersion"] = vm->resource_version;
-  EXPECT_EQ(*FindVm("batch-a"), expected);
-  EXPECT_THAT(api_->calls(), SizeIs(1));
+  EXPECT_EQ(FindVm("batch-a"), expected);
+  EXPECT_THAT(script_.requests(), SizeIs(1));
 }
 
 TEST_F(VmStoreVms, does_not_annotate_a_VM_that_has_changed) {
-  PutVm("batch-a");
-  api_->Touch(*FindVm("batch-a"));
-  const auto vm = store_.Annotate(context_, "batch-a", "1001", {{kNodeIdAnnotation, "node-1"}});
+  const json before = PutVm("batch-a");
+  Touch(kube::kVirtualMachines, kNs, "batch-a");
+  const auto vm = store_.Annotate(context_, "batch-a", kube::ResourceVersionOf(before),
+                                  {{kNodeIdAnnotation, "node-1"}});
   EXPECT_THAT(vm, StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_TRUE(kube::IsConflict(vm.status()));
   EXPECT_THAT(store_.Annotate(context_, "batch-a", "", {{kNodeIdAnnotation, "node-1"}}),
               StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_FALSE((*FindVm("batch-a"))["metadata"]["annotations"].contains(kNodeIdAnnotation));
+  EXPECT_FALSE(FindVm("batch-a")["metadata"]["annotations"].contains(kNodeIdAnnotation));
 }
 
 TEST_F(VmStoreVms, C3_creates_a_VM_strictly) {
@@ -167,15 +170,15 @@ TEST_F(VmStoreVms, C3_creates_a_VM_strictly) {
   ASSERT_THAT(vm, IsOk());
   EXPECT_TRUE(IsMember(vm->value));
   EXPECT_NE(vm->value.uid, "");
-  ASSERT_THAT(api_->calls(), SizeIs(1));
-  EXPECT_EQ(api_->calls()[0].query.at("fieldValidation"), "Strict");
-  EXPECT_EQ(api_->calls()[0].effect, http::Effect::kWrite);
+  ASSERT_THAT(script_.requests(), SizeIs(1));
+  EXPECT_EQ(script_.requests()[0].query.at("fieldValidation"), "Strict");
+  EXPECT_EQ(script_.requests()[0].effect, http::Effect::kWrite);
 }
 
 TEST_F(VmStoreVms, C3_a_repetition_after_a_lost_reply_finds_the_same_VM) {
-  api_->LoseReplyOf(Method::kPost);
+  script_.Next("create", Fault::DropReply());
   EXPECT_THAT(store_.CreateVm(context_, wanted_), StatusIs(absl::StatusCode::kUnavailable));
-  const std::string uid = (*FindVm(name_))["metadata"]["uid"];
+  const std::string uid = FindVm(name_)["metadata"]["uid"];
   const auto vm = store_.CreateVm(context_, wanted_);
   ASSERT_THAT(vm, IsOk());
   EXPECT_EQ(vm->value.uid, uid);
@@ -191,7 +194,7 @@ TEST_F(VmStoreVms, C3_a_VM_that_is_not_this_very_one_stays_a_refusal) {
   for (const auto& [key, value] : changes) {
     json other = wanted_;
     other["metadata"]["annotations"].merge_patch({{key, value}});
-    api_->Put(kube::kVirtualMachines, kNs, other);
+    Put(kube::kVirtualMachines, kNs, other);
     const auto vm = store_.CreateVm(context_, wanted_);
     EXPECT_THAT(vm, StatusIs(absl::StatusCode::kAlreadyExists)) << key << value;
   }
@@ -199,67 +202,70 @@ TEST_F(VmStoreVms, C3_a_VM_that_is_not_this_very_one_stays_a_refusal) {
 
 TEST_F(VmStoreVms, C10_a_VM_that_came_and_went_between_two_tries_stays_a_refusal) {
   PutVm(name_);
-  api_->before = [this](const FakeApi::Call& call) {
-    if (call.method == Method::kGet) api_->Remove(kube::kVirtualMachines, kNs, name_);
-  };
+  script_.Before("get", [this] { Remove(kube::kVirtualMachines, kNs, name_); });
   EXPECT_THAT(store_.CreateVm(context_, wanted_), StatusIs(absl::StatusCode::kAlreadyExists));
 }
 
 TEST_F(VmStoreVms, C10_a_VM_of_ours_that_is_being_deleted_is_told_as_such) {
-  json ours = wanted_;
-  ours["metadata"]["deletionTimestamp"] = "2026-11-21T02:03:00Z";
-  api_->Put(kube::kVirtualMachines, kNs, ours);
+  PutTerminating(kube::kVirtualMachines, kNs, wanted_);
   const auto vm = store_.CreateVm(context_, wanted_);
   ASSERT_THAT(vm, IsOk());
   EXPECT_TRUE(IsTerminating(vm->value));
 }
 
 TEST_F(VmStoreVms, passes_on_a_refusal_and_a_read_back_that_fails) {
-  api_->Answer(Method::kPost, 422, "Invalid", "no such storage class");
+  script_.Next("create", Refusal(422, "Invalid", "no such storage class"));
   EXPECT_THAT(store_.CreateVm(context_, wanted_), StatusIs(absl::StatusCode::kInvalidArgument));
   PutVm(name_);
-  api_->Answer(Method::kGet, 503, "ServiceUnavailable", "later");
+  script_.Next("get", Refusal(503, "ServiceUnavailable", "later"));
   EXPECT_THAT(store_.CreateVm(context_, wanted_), StatusIs(absl::StatusCode::kUnavailable));
 }
 
 TEST_F(VmStoreVms, C13_a_try_stores_nothing_and_is_a_read) {
   EXPECT_THAT(store_.TryCreateVm(context_, wanted_), IsOk());
   EXPECT_EQ(FindVm(name_), nullptr);
-  ASSERT_THAT(api_->calls(), SizeIs(1));
-  EXPECT_EQ(api_->calls()[0].query.at("dryRun"), "All");
-  EXPECT_EQ(api_->calls()[0].effect, http::Effect::kRead);
-  api_->Answer(Method::kPost, 422, "Invalid", "x");
+  ASSERT_THAT(script_.requests(), SizeIs(1));
+  EXPECT_EQ(script_.requests()[0].query.at("dryRun"), "All");
+  EXPECT_EQ(script_.requests()[0].effect, http::Effect::kRead);
+  script_.Next("try", Refusal(422, "Invalid", "x"));
   EXPECT_THAT(store_.TryCreateVm(context_, wanted_), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 TEST_F(VmStoreVms, C5_deletes_by_uid_and_resourceVersion_in_the_foreground) {
-  PutVm("batch-a");
-  EXPECT_THAT(store_.DeleteVm(context_, "batch-a", "uid-of-batch-a", "1001"), IsOk());
+  const json vm = PutVm("batch-a");
+  EXPECT_THAT(Delete(vm), IsOk());
+  ASSERT_THAT(script_.requests(), SizeIs(1));
+  const json options = json::parse(script_.requests()[0].body);
+  EXPECT_EQ(options["preconditions"],
+            json({{"uid", kube::UidOf(vm)}, {"resourceVersion", kube::ResourceVersionOf(vm)}}));
+  EXPECT_EQ(options["propagationPolicy"], "Foreground");
+  const auto seen = store_.Get(context_, "batch-a");
+  ASSERT_THAT(seen, IsOk()) << "it stays visible until its guest is gone";
+  EXPECT_TRUE(IsTerminating(seen->value));
+  server_clock_.Advance(std::chrono::minutes(1));
   EXPECT_EQ(FindVm("batch-a"), nullptr);
-  ASSERT_THAT(api_->calls(), SizeIs(1));
-  EXPECT_EQ(api_->calls()[0].body["preconditions"],
-            json({{"uid", "uid-of-batch-a"}, {"resourceVersion", "1001"}}));
-  EXPECT_EQ(api_->calls()[0].body["propagationPolicy"], "Foreground");
 }
 
 TEST_F(VmStoreVms, C5_does_not_delete_a_VM_that_has_changed_or_was_made_anew) {
-  PutVm("batch-a");
-  api_->Touch(*FindVm("batch-a"));
-  const absl::Status changed = store_.DeleteVm(context_, "batch-a", "uid-of-batch-a", "1001");
+  const json before = PutVm("batch-a");
+  Touch(kube::kVirtualMachines, kNs, "batch-a");
+  const absl::Status changed = Delete(before);
   EXPECT_THAT(changed, StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_TRUE(kube::IsConflict(changed));
-  PutVm("batch-a");
-  EXPECT_TRUE(kube::IsConflict(store_.DeleteVm(context_, "batch-a", "uid-before", "1001")));
+  Remove(kube::kVirtualMachines, kNs, "batch-a");
+  json anew = PutVm("batch-a");
+  anew["metadata"]["uid"] = before["metadata"]["uid"];
+  EXPECT_TRUE(kube::IsConflict(Delete(anew)));
   EXPECT_NE(FindVm("batch-a"), nullptr);
 }
 
 TEST_F(VmStoreVms, C5_never_sends_a_DELETE_without_both_preconditions) {
-  PutVm("batch-a");
-  EXPECT_THAT(store_.DeleteVm(context_, "batch-a", "", "1001"),
+  const json vm = PutVm("batch-a");
+  EXPECT_THAT(store_.DeleteVm(context_, "batch-a", "", kube::ResourceVersionOf(vm)),
               StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_THAT(store_.DeleteVm(context_, "batch-a", "uid-of-batch-a", ""),
+  EXPECT_THAT(store_.DeleteVm(context_, "batch-a", kube::UidOf(vm), ""),
               StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_THAT(api_->calls(), SizeIs(0));
+  EXPECT_THAT(script_.requests(), SizeIs(0));
 }
 
 TEST_F(VmStoreVms, a_VM_that_is_gone_already_counts_as_deleted) {

@@ -3,29 +3,58 @@
 #define NOMAD_HARVESTER_TEST_SCALING_LEASE_FIXTURE_H_
 
 #include <algorithm>
+#include <functional>
 #include <memory>
+#include <stop_token>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include "nomad_harvester/harvester/metadata.h"
 #include "nomad_harvester/http/retry.h"
 #include "nomad_harvester/runtime/random.h"
 #include "nomad_harvester/scaling/pool_lease.h"
+#include "nomad_harvester/simulator/cluster.h"
 
-#include "lease_api.h"
+#include "nlohmann/json.hpp"
+#include "simulator/request_script.h"
 #include "support/fake_clock.h"
 #include "support/recording_sink.h"
 #include "support/status_matchers.h"
 
 namespace nomad_harvester::scaling {
 
+using simulator::Fault;
+
+// The API server's own clock: it moves with the processes', but nobody sets it wrong.
+class ServerClock final : public runtime::Clock {
+ public:
+  explicit ServerClock(support::FakeClock& clock)
+      : clock_(clock), epoch_(clock.WallNow() - clock.Now().time_since_epoch()) {}
+  base::MonoTime Now() const override { return clock_.Now(); }
+  base::WallTime WallNow() const override { return epoch_ + clock_.Now().time_since_epoch(); }
+  bool SleepUntil(base::MonoTime until, std::stop_token stop) override {
+    return clock_.SleepUntil(until, std::move(stop));
+  }
+  std::unique_ptr<runtime::PeriodicTask> Every(base::Duration interval,
+                                               std::function<void()> callback) override {
+    return clock_.Every(interval, std::move(callback));
+  }
+
+ private:
+  support::FakeClock& clock_;
+  const base::WallTime epoch_;
+};
+
 class LeaseFixture : public testing::Test {
  protected:
   // A process, the retries of its real transport included.
   std::unique_ptr<PoolLease> Process(const std::string& holder = "me", bool enabled = true) {
     const http::RetryOptions retry{.max_attempts = 2, .backoff_base = std::chrono::milliseconds(1)};
-    auto client = std::make_shared<const kube::KubeClient>(
-        http::WithRetry(api_, retry, runtime::MakeSeededRandom(1), log::Logger()));
+    auto client = std::make_shared<const kube::KubeClient>(http::WithRetry(
+        cluster_.HarvesterTransport(holder), retry, runtime::MakeSeededRandom(1), log::Logger()));
     return std::make_unique<PoolLease>(client, PoolKey{.ns = "default", .pool = "web"}, clock_,
                                        PoolLease::Options{.enabled = enabled, .holder = holder},
                                        log::Logger(sink_, log::Level::kDebug));
@@ -47,8 +76,40 @@ class LeaseFixture : public testing::Test {
                       [](const log::Record& record) { return record.level == log::Level::kWarn; }));
   }
 
+  base::WallTime ServerNow() const { return server_clock_.WallNow(); }
+  // The pool's Lease as it is stored; null if there is none.
+  nlohmann::json Object() const {
+    const std::vector<nlohmann::json> leases = cluster_.Leases();
+    return leases.empty() ? nlohmann::json() : leases.front();
+  }
+  kube::Lease Lease() const {
+    return kube::ParseLease({.object = Object(), .server_time = ServerNow()});
+  }
+  // What other processes do, by hand.
+  void Hold(const std::string& holder, base::WallTime renewed) {
+    Change({{"spec",
+             {{"holderIdentity", holder}, {"renewTime", base::FormatRfc3339Micros(renewed)}}}});
+  }
+  void Annotate(const std::string& key, const std::string& value) {
+    Change({{"metadata", {{"annotations", {{key, value}}}}}});
+  }
+  void Change(const nlohmann::json& patch) {
+    nlohmann::json object = Object();
+    if (object.is_null()) {
+      object = {{"apiVersion", "coordination.k8s.io/v1"},
+                {"kind", "Lease"},
+                {"metadata", {{"namespace", "default"}, {"name", harvester::LeaseName("web")}}}};
+    }
+    object.merge_patch(patch);
+    EXPECT_TRUE(cluster_.PutObject(object));
+  }
+  void Remove() { EXPECT_TRUE(cluster_.DeleteObject(Object())); }
+
   support::FakeClock clock_;
-  const std::shared_ptr<LeaseApi> api_ = std::make_shared<LeaseApi>(clock_);
+  ServerClock server_clock_{clock_};
+  const std::unique_ptr<runtime::Random> random_ = runtime::MakeSeededRandom(1);
+  simulator::Cluster cluster_{server_clock_, *random_};
+  simulator::RequestScript script_{cluster_};
   const std::shared_ptr<support::RecordingSink> sink_ = std::make_shared<support::RecordingSink>();
   const runtime::Context context_ = runtime::Context::Background(clock_);
   int lost_ = 0;

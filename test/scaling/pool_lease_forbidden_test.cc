@@ -1,5 +1,6 @@
 // Pools that no Lease guards: it is forbidden, its API is missing, or it is switched off.
 
+#include <string>
 #include <utility>
 
 #include <gmock/gmock.h>
@@ -10,57 +11,57 @@
 namespace nomad_harvester::scaling {
 namespace {
 
-using http::Method;
 using std::chrono::hours;
 using std::chrono::minutes;
 using std::chrono::seconds;
 using support::IsOk;
 
 // Which request is refused, and how.
-using Refusal = std::pair<Method, int>;
+using Refusal = std::pair<const char*, Fault>;
 
 class UnguardedPoolTest : public LeaseFixture {};
 
 class ForbiddenLeaseTest : public LeaseFixture, public testing::WithParamInterface<Refusal> {};
 
 TEST_P(ForbiddenLeaseTest, the_pool_is_guarded_in_this_process_alone_and_one_warning_says_so) {
-  const auto [method, status] = GetParam();
-  if (method == Method::kPatch) api_->Hold("", api_->Now());
-  api_->Answer(method, status);
+  const auto& [verb, fault] = GetParam();
+  if (verb == std::string("patch")) Hold("", ServerNow());
+  script_.Always(verb, fault);
   const auto lease = Process();
   const auto remembered = base::WallTime(seconds(7));
   for (int call = 0; call < 3; ++call) {
     ASSERT_THAT(Acquire(*lease), IsOk());
     EXPECT_FALSE(lease->used());
     EXPECT_TRUE(lease->held());
-    api_->ForgetRequests();
+    script_.Forget();
     clock_.Advance(minutes(5));
     EXPECT_THAT(lease->permit()->Check(), IsOk());
     EXPECT_THAT(lease->Store(context_, {.last_event = remembered}), IsOk());
     lease->Release(context_);
     EXPECT_FALSE(lease->held());
     EXPECT_FALSE(lease->permit()->Check().ok());
-    EXPECT_EQ(api_->requests().size(), 0U);
+    EXPECT_EQ(script_.requests().size(), 0U);
     EXPECT_EQ(lease->record().last_event, remembered);
   }
   EXPECT_EQ(Warnings(), 1U) << sink_->Text();
   EXPECT_EQ(lost_, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(PoolLease, ForbiddenLeaseTest,
-                         testing::Values(Refusal(Method::kGet, 403), Refusal(Method::kPost, 403),
-                                         Refusal(Method::kPatch, 403),
-                                         Refusal(Method::kPost, 404)));
+INSTANTIATE_TEST_SUITE_P(
+    PoolLease, ForbiddenLeaseTest,
+    testing::Values(Refusal("get", Fault::Answer(403)), Refusal("create", Fault::Answer(403)),
+                    Refusal("patch", Fault::Answer(403)),
+                    Refusal("create", Fault::Answer(404, "404 page not found\n"))));
 
 TEST_F(UnguardedPoolTest, a_lease_that_is_allowed_later_guards_the_pool_from_the_next_call_on) {
-  api_->Answer(Method::kGet, 403);
+  script_.Always("get", Fault::Answer(403));
   const auto lease = Process();
   ASSERT_THAT(Acquire(*lease), IsOk());
   lease->Release(context_);
-  api_->Answer(Method::kGet, 0);
+  script_.Always("get", Fault::None());
   ASSERT_THAT(Acquire(*lease), IsOk());
   EXPECT_TRUE(lease->used());
-  api_->Answer(Method::kPatch, 503);
+  script_.Always("patch", Fault::Answer(503));
   clock_.Advance(seconds(15));
   EXPECT_FALSE(lease->permit()->Check().ok()) << "the permit still counts as unguarded";
 }
@@ -74,7 +75,7 @@ TEST_F(UnguardedPoolTest, switched_off_it_sends_nothing_and_permits_everything) 
   EXPECT_THAT(lease->Store(context_, {.last_event = base::WallTime(seconds(1))}), IsOk());
   lease->Release(context_);
   EXPECT_EQ(lease->record().last_event, base::WallTime(seconds(1)));
-  EXPECT_EQ(api_->requests().size(), 0U);
+  EXPECT_EQ(script_.requests().size(), 0U);
   EXPECT_EQ(Warnings(), 0U) << sink_->Text();
 }
 

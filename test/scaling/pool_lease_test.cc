@@ -10,7 +10,6 @@
 namespace nomad_harvester::scaling {
 namespace {
 
-using http::Method;
 using std::chrono::hours;
 using std::chrono::minutes;
 using std::chrono::seconds;
@@ -25,14 +24,14 @@ class PoolLeaseTest : public LeaseFixture {};
 TEST_F(PoolLeaseTest, is_created_where_there_is_none) {
   const auto lease = Process();
   ASSERT_THAT(Acquire(*lease), IsOk());
-  const auto object = api_->Object();
-  ASSERT_TRUE(object.has_value());
-  EXPECT_EQ(object->at("metadata").at("labels").at(harvester::kPoolLabel), "web");
-  EXPECT_EQ(object->at("metadata").at("labels").at(harvester::kManagedByLabel),
+  const nlohmann::json object = Object();
+  ASSERT_TRUE(object.is_object());
+  EXPECT_EQ(object.at("metadata").at("labels").at(harvester::kPoolLabel), "web");
+  EXPECT_EQ(object.at("metadata").at("labels").at(harvester::kManagedByLabel),
             harvester::kManagedByValue);
-  EXPECT_EQ(api_->Lease().holder, "me");
-  EXPECT_EQ(api_->Lease().lease_duration_seconds, 20);
-  EXPECT_TRUE(api_->Lease().renew_time.has_value());
+  EXPECT_EQ(Lease().holder, "me");
+  EXPECT_EQ(Lease().lease_duration_seconds, 20);
+  EXPECT_TRUE(Lease().renew_time.has_value());
   EXPECT_TRUE(lease->held());
   EXPECT_TRUE(lease->used());
   EXPECT_FALSE(lease->record().action.has_value());
@@ -40,16 +39,17 @@ TEST_F(PoolLeaseTest, is_created_where_there_is_none) {
 }
 
 TEST_F(PoolLeaseTest, a_free_one_is_taken_under_its_resource_version_with_its_record) {
-  api_->Hold("", api_->Now());
+  Hold("", ServerNow());
   harvester::LeaseAction action{.id = "act", .from = 1, .to = 3};
-  api_->Annotate(harvester::kLeaseActionAnnotation, harvester::ToAnnotation(action));
-  api_->Annotate(harvester::kLeaseLastEventAnnotation, "2026-01-01T00:00:00.000000007Z");
-  const std::string version = api_->Lease().resource_version;
+  Annotate(harvester::kLeaseActionAnnotation, harvester::ToAnnotation(action));
+  Annotate(harvester::kLeaseLastEventAnnotation, "2026-01-01T00:00:00.000000007Z");
+  const std::string version = Lease().resource_version;
   const auto lease = Process();
   ASSERT_THAT(Acquire(*lease), IsOk());
-  EXPECT_EQ(api_->Lease().holder, "me");
-  EXPECT_EQ(api_->Lease().transitions, 1);
-  EXPECT_EQ(api_->requests().back().body.at("metadata").at("resourceVersion"), version);
+  EXPECT_EQ(Lease().holder, "me");
+  EXPECT_EQ(Lease().transitions, 1);
+  const auto patch = nlohmann::json::parse(script_.requests().back().body);
+  EXPECT_EQ(kube::ResourceVersionOf(patch), version);
   EXPECT_EQ(lease->record().action, action);
   ASSERT_TRUE(lease->record().last_event.has_value());
   EXPECT_EQ(lease->record().last_event->time_since_epoch() % seconds(1),
@@ -57,68 +57,68 @@ TEST_F(PoolLeaseTest, a_free_one_is_taken_under_its_resource_version_with_its_re
 }
 
 TEST_F(PoolLeaseTest, C11_a_scale_is_aborted_at_once_while_another_process_renews_it) {
-  api_->Hold("other", api_->Now() - seconds(5));
+  Hold("other", ServerNow() - seconds(5));
   const auto lease = Process();
   absl::Status status;
   EXPECT_EQ(Taken([&] { status = Acquire(*lease); }), base::Duration::zero());
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kAborted,
                                AllOf(HasSubstr("default/web"), HasSubstr("other"))));
-  EXPECT_EQ(api_->Count(Method::kPatch), 0U);
-  EXPECT_EQ(api_->Lease().holder, "other");
+  EXPECT_EQ(script_.Count("patch"), 0U);
+  EXPECT_EQ(Lease().holder, "other");
   EXPECT_FALSE(lease->held());
   EXPECT_FALSE(lease->permit()->Check().ok());
 }
 
 TEST_F(PoolLeaseTest, C11_the_age_of_a_renewal_is_measured_by_the_replys_date_not_by_our_clock) {
   clock_.set_wall_skew(hours(3));
-  api_->Hold("other", api_->Now() - seconds(5));
+  Hold("other", ServerNow() - seconds(5));
   EXPECT_THAT(Acquire(*Process()), StatusIs(absl::StatusCode::kAborted));
   clock_.set_wall_skew(-hours(3));
-  api_->Hold("other", api_->Now() - seconds(6));
+  Hold("other", ServerNow() - seconds(6));
   const auto lease = Process();
   EXPECT_EQ(Taken([&] { EXPECT_THAT(Acquire(*lease), IsOk()); }), seconds(20));
 }
 
 TEST_F(PoolLeaseTest, C11_a_holder_that_stands_still_for_twenty_seconds_is_replaced) {
-  api_->Hold("other", api_->Now() - seconds(6));
+  Hold("other", ServerNow() - seconds(6));
   const auto lease = Process();
   EXPECT_EQ(Taken([&] { EXPECT_THAT(Acquire(*lease), IsOk()); }), seconds(20));
-  EXPECT_EQ(api_->Lease().holder, "me");
+  EXPECT_EQ(Lease().holder, "me");
   EXPECT_TRUE(lease->held());
 }
 
 TEST_F(PoolLeaseTest, C11_however_old_the_renewal_is_twenty_seconds_of_our_own_are_waited_for) {
-  api_->Hold("other", api_->Now() - hours(24));
+  Hold("other", ServerNow() - hours(24));
   const auto lease = Process();
   EXPECT_EQ(Taken([&] { EXPECT_THAT(Acquire(*lease), IsOk()); }), seconds(20));
 }
 
 TEST_F(PoolLeaseTest, C11_a_holder_that_moves_while_it_is_watched_aborts_the_call) {
-  api_->Hold("other", api_->Now() - seconds(6));
-  clock_.After(seconds(17), [&] { api_->Hold("other", api_->Now()); });
+  Hold("other", ServerNow() - seconds(6));
+  clock_.After(seconds(17), [&] { Hold("other", ServerNow()); });
   const auto lease = Process();
   absl::Status status;
   EXPECT_EQ(Taken([&] { status = Acquire(*lease); }), seconds(18));
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kAborted));
-  EXPECT_EQ(api_->Lease().holder, "other");
+  EXPECT_EQ(Lease().holder, "other");
 }
 
 TEST_F(PoolLeaseTest, C11_another_holder_with_the_same_renewal_time_has_moved_as_well) {
-  const base::WallTime old = api_->Now() - minutes(1);
-  api_->Hold("other", old);
-  clock_.After(seconds(9), [&] { api_->Hold("third", old); });
+  const base::WallTime old = ServerNow() - minutes(1);
+  Hold("other", old);
+  clock_.After(seconds(9), [&] { Hold("third", old); });
   EXPECT_THAT(Acquire(*Process()), StatusIs(absl::StatusCode::kAborted, HasSubstr("third")));
 }
 
 TEST_F(PoolLeaseTest, a_holder_that_gives_it_up_while_it_is_watched_is_followed_at_once) {
-  api_->Hold("other", api_->Now() - seconds(6));
-  clock_.After(seconds(3), [&] { api_->Hold("", api_->Now()); });
+  Hold("other", ServerNow() - seconds(6));
+  clock_.After(seconds(3), [&] { Hold("", ServerNow()); });
   const auto lease = Process();
   EXPECT_EQ(Taken([&] { EXPECT_THAT(Acquire(*lease), IsOk()); }), seconds(4));
 }
 
 TEST_F(PoolLeaseTest, what_was_seen_of_a_holder_counts_in_the_next_call) {
-  api_->Hold("other", api_->Now() - seconds(6));
+  Hold("other", ServerNow() - seconds(6));
   const auto lease = Process();
   EXPECT_THAT(lease->Acquire(context_.WithTimeout(seconds(5)), LeaseUser::kScale, nullptr),
               StatusIs(absl::StatusCode::kDeadlineExceeded));
@@ -128,16 +128,16 @@ TEST_F(PoolLeaseTest, what_was_seen_of_a_holder_counts_in_the_next_call) {
 }
 
 TEST_F(PoolLeaseTest, a_holder_that_moved_between_two_calls_is_watched_anew) {
-  api_->Hold("other", api_->Now() - seconds(6));
+  Hold("other", ServerNow() - seconds(6));
   const auto lease = Process();
   EXPECT_FALSE(lease->Acquire(context_.WithTimeout(seconds(5)), LeaseUser::kScale, nullptr).ok());
-  api_->Hold("other", api_->Now());
+  Hold("other", ServerNow());
   clock_.Advance(seconds(15));
   EXPECT_EQ(Taken([&] { EXPECT_THAT(Acquire(*lease), IsOk()); }), seconds(20));
 }
 
 TEST_F(PoolLeaseTest, a_dead_holder_whose_clock_was_ahead_does_not_keep_scales_away_for_good) {
-  api_->Hold("other", api_->Now() + hours(1));
+  Hold("other", ServerNow() + hours(1));
   const auto lease = Process();
   EXPECT_THAT(Acquire(*lease), StatusIs(absl::StatusCode::kAborted));
   clock_.Advance(seconds(19));
@@ -147,7 +147,7 @@ TEST_F(PoolLeaseTest, a_dead_holder_whose_clock_was_ahead_does_not_keep_scales_a
 }
 
 TEST_F(PoolLeaseTest, S5_a_resumption_waits_for_a_holder_that_died_just_now) {
-  api_->Hold("other", api_->Now());
+  Hold("other", ServerNow());
   const auto lease = Process();
   EXPECT_EQ(Taken([&] { EXPECT_THAT(Acquire(*lease, LeaseUser::kResumption), IsOk()); }),
             seconds(20));
@@ -178,44 +178,44 @@ TEST_F(PoolLeaseTest, C11_of_two_processes_one_acts_until_it_gives_the_pool_up) 
 }
 
 TEST_F(PoolLeaseTest, C11_whoever_loses_the_race_for_a_free_lease_does_not_act) {
-  api_->Hold("", api_->Now());
+  Hold("", ServerNow());
   const auto other = Process("other");
-  api_->Before(Method::kPatch, [&] { EXPECT_THAT(Acquire(*other), IsOk()); });
+  script_.Before("patch", [&] { EXPECT_THAT(Acquire(*other), IsOk()); });
   const auto lease = Process();
   EXPECT_THAT(Acquire(*lease), StatusIs(absl::StatusCode::kAborted));
-  EXPECT_EQ(api_->Lease().holder, "other");
+  EXPECT_EQ(Lease().holder, "other");
   EXPECT_TRUE(other->held());
   EXPECT_FALSE(lease->held());
 }
 
 TEST_F(PoolLeaseTest, C11_whoever_loses_the_race_for_the_creation_does_not_act) {
   const auto other = Process("other");
-  api_->Before(Method::kPost, [&] { EXPECT_THAT(Acquire(*other), IsOk()); });
+  script_.Before("create", [&] { EXPECT_THAT(Acquire(*other), IsOk()); });
   EXPECT_THAT(Acquire(*Process()), StatusIs(absl::StatusCode::kAborted));
-  EXPECT_EQ(api_->Lease().holder, "other");
+  EXPECT_EQ(Lease().holder, "other");
 }
 
 TEST_F(PoolLeaseTest, a_lost_reply_to_the_taking_over_settles) {
-  api_->Hold("", api_->Now());
-  api_->Lose(Method::kPatch, LeaseApi::Fault::kLostAfter);
+  Hold("", ServerNow());
+  script_.Next("patch", Fault::DropReply());
   const auto lease = Process();
   ASSERT_THAT(Acquire(*lease), IsOk());
-  EXPECT_EQ(api_->Lease().holder, "me");
+  EXPECT_EQ(Lease().holder, "me");
   clock_.Advance(minutes(1));
   EXPECT_TRUE(lease->held());
   EXPECT_EQ(lost_, 0);
 }
 
 TEST_F(PoolLeaseTest, a_lost_reply_to_the_creation_settles) {
-  api_->Lose(Method::kPost, LeaseApi::Fault::kLostAfter);
+  script_.Next("create", Fault::DropReply());
   const auto lease = Process();
   EXPECT_EQ(Taken([&] { EXPECT_THAT(Acquire(*lease), IsOk()); }), base::Duration::zero());
   EXPECT_TRUE(lease->held());
 }
 
 TEST_F(PoolLeaseTest, a_take_over_whose_outcome_stayed_unknown_is_known_by_the_next_call) {
-  api_->Hold("", api_->Now());
-  api_->Lose(Method::kPatch, LeaseApi::Fault::kLostAfter, 2);
+  Hold("", ServerNow());
+  script_.Next("patch", Fault::DropReply(), 2);
   const auto lease = Process();
   EXPECT_THAT(Acquire(*lease), StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_FALSE(lease->held());
@@ -224,13 +224,13 @@ TEST_F(PoolLeaseTest, a_take_over_whose_outcome_stayed_unknown_is_known_by_the_n
 }
 
 TEST_F(PoolLeaseTest, every_other_failure_to_get_it_is_the_calls_failure) {
-  api_->Answer(Method::kGet, 500);
+  script_.Always("get", Fault::Answer(500));
   const auto lease = Process();
   EXPECT_THAT(Acquire(*lease), StatusIs(absl::StatusCode::kInternal));
-  api_->Answer(Method::kGet, 401);
+  script_.Always("get", Fault::Answer(401));
   EXPECT_THAT(Acquire(*lease), StatusIs(absl::StatusCode::kUnauthenticated));
-  api_->Answer(Method::kGet, 0);
-  api_->Answer(Method::kPost, 422);
+  script_.Always("get", Fault::None());
+  script_.Always("create", Fault::Answer(422));
   EXPECT_THAT(Acquire(*lease), StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_FALSE(lease->held());
   EXPECT_TRUE(lease->used());
@@ -239,20 +239,20 @@ TEST_F(PoolLeaseTest, every_other_failure_to_get_it_is_the_calls_failure) {
 }
 
 TEST_F(PoolLeaseTest, waiting_for_a_holder_ends_with_the_call) {
-  api_->Hold("other", api_->Now() - seconds(6));
+  Hold("other", ServerNow() - seconds(6));
   const runtime::CancelSource source(context_);
   clock_.After(seconds(7), [&] { source.Cancel(runtime::CancelReason::kClient); });
   const auto lease = Process();
   EXPECT_THAT(lease->Acquire(source.context(), LeaseUser::kScale, nullptr),
               StatusIs(absl::StatusCode::kCancelled));
-  EXPECT_EQ(api_->Lease().holder, "other");
+  EXPECT_EQ(Lease().holder, "other");
 }
 
 TEST_F(PoolLeaseTest, annotations_that_cannot_be_read_are_reported_and_count_as_absent) {
-  api_->Hold("", api_->Now());
-  api_->Annotate(harvester::kLeaseActionAnnotation, "{");
-  api_->Annotate(harvester::kLeaseBackOffAnnotation, "[]");
-  api_->Annotate(harvester::kLeaseLastEventAnnotation, "yesterday");
+  Hold("", ServerNow());
+  Annotate(harvester::kLeaseActionAnnotation, "{");
+  Annotate(harvester::kLeaseBackOffAnnotation, "[]");
+  Annotate(harvester::kLeaseLastEventAnnotation, "yesterday");
   const auto lease = Process();
   ASSERT_THAT(Acquire(*lease), IsOk());
   EXPECT_FALSE(lease->record().action.has_value());
@@ -266,28 +266,32 @@ TEST_F(PoolLeaseTest, annotations_that_cannot_be_read_are_reported_and_count_as_
 }
 
 TEST_F(PoolLeaseTest, one_unreadable_annotation_does_not_spoil_the_others) {
-  api_->Hold("", api_->Now());
-  const harvester::BackOff back_off = {{"create", {.failures = 2, .retry_at = api_->Now()}}};
-  api_->Annotate(harvester::kLeaseActionAnnotation, "{");
-  api_->Annotate(harvester::kLeaseBackOffAnnotation, harvester::ToAnnotation(back_off));
+  Hold("", ServerNow());
+  const harvester::BackOff back_off = {{"create", {.failures = 2, .retry_at = ServerNow()}}};
+  Annotate(harvester::kLeaseActionAnnotation, "{");
+  Annotate(harvester::kLeaseBackOffAnnotation, harvester::ToAnnotation(back_off));
   const auto lease = Process();
   ASSERT_THAT(Acquire(*lease), IsOk());
   EXPECT_EQ(lease->record().back_off, back_off);
 }
 
-TEST_F(PoolLeaseTest, S4_a_peek_reads_the_record_and_takes_nothing) {
+TEST_F(PoolLeaseTest, S4_a_look_learns_the_record_and_takes_nothing) {
   const auto lease = Process();
-  EXPECT_THAT(lease->Peek(context_), StatusIs(absl::StatusCode::kNotFound));
-  api_->Hold("other", api_->Now());
-  api_->Annotate(harvester::kLeaseLastEventAnnotation, "2026-01-01T00:00:03Z");
-  const auto record = lease->Peek(context_);
-  ASSERT_THAT(record, IsOk());
-  EXPECT_EQ(record->last_event, base::ParseRfc3339("2026-01-01T00:00:03Z").value());
+  EXPECT_THAT(lease->Learn(context_), IsOk()) << "there is none yet";
+  EXPECT_EQ(lease->record(), PoolRecord{});
+  Hold("other", ServerNow());
+  Annotate(harvester::kLeaseLastEventAnnotation, "2026-01-01T00:00:03Z");
+  ASSERT_THAT(lease->Learn(context_), IsOk());
+  EXPECT_EQ(lease->record().last_event, base::ParseRfc3339("2026-01-01T00:00:03Z").value());
   EXPECT_FALSE(lease->held());
-  EXPECT_EQ(api_->Count(Method::kGet), api_->requests().size());
-  api_->Answer(Method::kGet, 403);
-  EXPECT_THAT(lease->Peek(context_), StatusIs(absl::StatusCode::kPermissionDenied));
-  EXPECT_TRUE(lease->used()) << "only Acquire decides that";
+  EXPECT_TRUE(lease->used());
+  EXPECT_EQ(script_.Count("get"), script_.requests().size());
+  script_.Always("get", Fault::Answer(500));
+  EXPECT_THAT(lease->Learn(context_), StatusIs(absl::StatusCode::kInternal));
+  EXPECT_TRUE(lease->used());
+  script_.Always("get", Fault::Answer(403));
+  EXPECT_THAT(lease->Learn(context_), IsOk());
+  EXPECT_FALSE(lease->used());
 }
 
 TEST_F(PoolLeaseTest, one_that_we_gave_up_is_taken_again_in_one_request) {
@@ -295,11 +299,11 @@ TEST_F(PoolLeaseTest, one_that_we_gave_up_is_taken_again_in_one_request) {
   ASSERT_THAT(Acquire(*lease), IsOk());
   lease->Release(context_);
   clock_.Advance(minutes(5));
-  api_->ForgetRequests();
+  script_.Forget();
   ASSERT_THAT(Acquire(*lease), IsOk());
-  EXPECT_EQ(api_->requests().size(), 1U);
-  EXPECT_EQ(api_->Lease().holder, "me");
-  EXPECT_EQ(api_->Lease().renew_time, api_->Now()) << "others must see that it is alive";
+  EXPECT_EQ(script_.requests().size(), 1U);
+  EXPECT_EQ(Lease().holder, "me");
+  EXPECT_EQ(Lease().renew_time, ServerNow()) << "others must see that it is alive";
   EXPECT_THAT(lease->permit()->Check(), IsOk());
 }
 
@@ -307,9 +311,9 @@ TEST_F(PoolLeaseTest, C11_one_that_another_has_had_since_is_read_first) {
   const auto lease = Process();
   ASSERT_THAT(Acquire(*lease), IsOk());
   lease->Release(context_);
-  api_->Hold("other", api_->Now());
+  Hold("other", ServerNow());
   EXPECT_THAT(Acquire(*lease), StatusIs(absl::StatusCode::kAborted));
-  EXPECT_EQ(api_->Lease().holder, "other");
+  EXPECT_EQ(Lease().holder, "other");
   EXPECT_FALSE(lease->held());
 }
 
@@ -317,9 +321,9 @@ TEST_F(PoolLeaseTest, one_that_was_deleted_since_is_made_anew) {
   const auto lease = Process();
   ASSERT_THAT(Acquire(*lease), IsOk());
   lease->Release(context_);
-  api_->Remove();
+  Remove();
   ASSERT_THAT(Acquire(*lease), IsOk());
-  EXPECT_EQ(api_->Lease().holder, "me");
+  EXPECT_EQ(Lease().holder, "me");
 }
 
 }  // namespace

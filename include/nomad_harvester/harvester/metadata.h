@@ -118,9 +118,8 @@ std::string ClaimName(std::string_view vm_name, int disk, std::string_view rando
 // Whether `claim` follows the pattern of ClaimName for that VM.
 bool IsClaimNameOf(std::string_view claim, std::string_view vm_name);
 std::string LeaseName(std::string_view pool);
-// The selector that finds every object of ours, and of one pool.
+// The selector that finds every object of ours.
 std::string ManagedSelector();
-std::string PoolSelector(std::string_view pool);
 
 }  // namespace nomad_harvester::harvester
 

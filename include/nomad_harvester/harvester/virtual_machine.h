@@ -93,8 +93,7 @@ std::optional<StartFailure> FindStartFailure(const VirtualMachine& vm);
 
 struct VirtualMachineInstance {
   std::string name;
-  std::string phase;      // "", Pending, Scheduling, Scheduled, Running, Succeeded, Failed, Unknown
-  std::string node_name;  // Harvester host
+  std::string phase;  // "", Pending, Scheduling, Scheduled, Running, Succeeded, Failed, Unknown
   std::vector<std::string> addresses;
 };
 VirtualMachineInstance ParseInstance(const nlohmann::json& object);

@@ -31,7 +31,6 @@ struct Claim {
   std::string uid;
   std::string pool;  // label; empty: none
   bool terminating = false;
-  base::WallTime created_at{};
 };
 struct CloudInitSecret {
   std::string name;
@@ -92,8 +91,7 @@ class VmStore {
                         const std::string& uid, const std::string& resource_version) const;
 
   // One list: every claim of the namespace, because those of CDI images have lost our labels.
-  absl::StatusOr<Seen<std::vector<Claim>>> ListClaims(const runtime::Context& context) const;
-  absl::StatusOr<Claim> GetClaim(const runtime::Context& context, const std::string& name) const;
+  absl::StatusOr<std::vector<Claim>> ListClaims(const runtime::Context& context) const;
   // OK if it is gone already.
   absl::Status DeleteClaim(const runtime::Context& context, const Claim& claim) const;
 

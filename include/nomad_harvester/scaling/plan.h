@@ -46,7 +46,6 @@ struct ScalePlan {
 struct PlanInputs {
   // The node that the autoscaler itself runs on; empty: unknown or none (rule C7).
   std::string own_node_id;
-  // Claims that more than one VM of the namespace uses are found from the snapshot's VMs.
 };
 
 // INVALID_ARGUMENT: negative count. FAILED_PRECONDITION: growth while a broken VM stands that is

@@ -69,8 +69,6 @@ class PoolLease {
   bool held() const;
   // As read by Acquire and written by Store.
   PoolRecord record() const;
-  // The server's clock when the Lease was last read or written.
-  std::optional<base::WallTime> server_time() const;
 
   // Writes the record; without a Lease it only remembers it. An error means that the record may or
   // may not be stored.
@@ -88,11 +86,8 @@ class PoolLease {
   // was *sent* plus the limit of one attempt stays below kLeaseDuration. Outlives the PoolLease.
   std::shared_ptr<const runtime::WritePermit> permit() const;
 
-  // Reads the record without taking the Lease: for Status after a start. NOT_FOUND: none yet.
-  absl::StatusOr<PoolRecord> Peek(const runtime::Context& context) const;
-
-  // The same, remembered: used() and record() then tell what Acquire would have found. For whoever
-  // looks and does not act. No Lease yet is no error.
+  // Reads the record without taking the Lease: used() and record() then tell what Acquire would
+  // have found. For whoever looks and does not act. No Lease yet is no error.
   absl::Status Learn(const runtime::Context& context);
 
  private:

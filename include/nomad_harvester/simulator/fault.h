@@ -3,6 +3,7 @@
 #define NOMAD_HARVESTER_SIMULATOR_FAULT_H_
 
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,6 +21,7 @@ struct RequestInfo {
   System system = System::kHarvester;
   http::Method method = http::Method::kGet;
   std::string target{};
+  std::map<std::string, std::string> query{};  // the target's, unescaped
   std::string body{};
   // "get", "list", "create", "update", "patch", "delete"; "ask" for access reviews, "try" for
   // dryRun=All. Nomad's writes are "update", except "create" and "delete" of jobs.
@@ -30,7 +32,8 @@ struct RequestInfo {
   std::string resource{};
   std::string name{};  // of the object, the node's or the allocation's ID; empty for lists
   bool has_effect = false;
-  int sequence = 0;         // of all requests, from 1
+  http::Effect effect = http::Effect::kRead;  // as its client declares it
+  int sequence = 0;                           // of all requests, from 1
   int effect_sequence = 0;  // of the requests with an effect, from 1; 0 for the others
 };
 
