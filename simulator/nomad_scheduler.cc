@@ -14,6 +14,11 @@ std::uint64_t NomadState::Touch(NomadAllocation& allocation) {
   return allocation.modify_index;
 }
 
+NomadAllocation* NomadState::FindAllocation(const std::string& id) {
+  const auto found = allocations_.find(id);
+  return found == allocations_.end() ? nullptr : &found->second;
+}
+
 void NomadState::EmitAllocation(EventKind kind, const NomadAllocation& allocation) {
   Event event;
   event.kind = kind;
@@ -136,9 +141,9 @@ void NomadState::Place(const JobSpec& job, const NomadNode& node) {
 }
 
 void NomadState::Start(const std::string& id) {
-  const auto found = allocations_.find(id);
-  if (found == allocations_.end()) return;
-  NomadAllocation& allocation = found->second;
+  NomadAllocation* found = FindAllocation(id);
+  if (found == nullptr) return;
+  NomadAllocation& allocation = *found;
   if (allocation.client_status != "pending" || allocation.desired != "run" ||
       !IsAlive(allocation.node_id)) {
     return;
@@ -163,18 +168,17 @@ void NomadState::Stop(NomadAllocation& allocation) {
   // What batch work leaves when it is killed counts as failed (observed on Nomad 1.10.5).
   const std::string status = allocation.job.type == "batch" ? "failed" : "complete";
   world_.After(world_.options.stop_time, [this, id, status] {
-    const auto found = allocations_.find(id);
-    if (found == allocations_.end()) return;
-    if (hanging_.count(found->second.node_id) == 0) EndMain(id, status);
+    const NomadAllocation* found = FindAllocation(id);
+    if (found != nullptr && hanging_.count(found->node_id) == 0) EndMain(id, status);
   });
 }
 
 // The allocation's status is told by its main task: poststop tasks run on under a terminal one
 // (observed on Nomad 1.10.5).
 void NomadState::EndMain(const std::string& id, const std::string& client_status) {
-  const auto found = allocations_.find(id);
-  if (found == allocations_.end()) return;
-  NomadAllocation& allocation = found->second;
+  NomadAllocation* found = FindAllocation(id);
+  if (found == nullptr) return;
+  NomadAllocation& allocation = *found;
   if (allocation.Terminal() || !IsAlive(allocation.node_id)) return;
   const bool ran = allocation.main_state == "running";
   allocation.client_status = client_status;
@@ -193,9 +197,9 @@ void NomadState::EndMain(const std::string& id, const std::string& client_status
 }
 
 void NomadState::EndPoststop(const std::string& id) {
-  const auto found = allocations_.find(id);
-  if (found == allocations_.end()) return;
-  NomadAllocation& allocation = found->second;
+  NomadAllocation* found = FindAllocation(id);
+  if (found == nullptr) return;
+  NomadAllocation& allocation = *found;
   if (allocation.poststop_state != "running" || !IsAlive(allocation.node_id)) return;
   allocation.poststop_state = "dead";
   allocation.poststop_finished = world_.wall();
@@ -216,12 +220,9 @@ void NomadState::Lose(NomadAllocation& allocation) {
 // nestedUpdateAllocFromClient).
 void NomadState::EndLost(const std::string& id) {
   world_.After(world_.options.stop_time, [this, id] {
-    const auto found = allocations_.find(id);
-    if (found == allocations_.end() || found->second.client_status != "lost" ||
-        !IsAlive(found->second.node_id)) {
-      return;
-    }
-    NomadAllocation& allocation = found->second;
+    NomadAllocation* found = FindAllocation(id);
+    if (found == nullptr || found->client_status != "lost" || !IsAlive(found->node_id)) return;
+    NomadAllocation& allocation = *found;
     allocation.client_status = allocation.job.type == "batch" ? "failed" : "complete";
     allocation.main_state = "dead";
     allocation.poststop_state = "dead";

@@ -115,6 +115,8 @@ class NomadState {
   std::uint64_t Touch(NomadAllocation& allocation);
   void EmitNode(EventKind kind, const NomadNode& node, std::string detail = "");
   void EmitAllocation(EventKind kind, const NomadAllocation& allocation);
+  // Null: it was forgotten meanwhile.
+  NomadAllocation* FindAllocation(const std::string& id);
   void Register(const std::string& id);
   void MarkDown(const std::string& id);
 

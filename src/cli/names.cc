@@ -53,13 +53,8 @@ std::vector<const scaling::VmView*> VmsOf(const scaling::PoolSnapshot& snapshot)
 }
 
 std::vector<const nomad::Node*> UnlinkedNodesOf(const scaling::PoolSnapshot& snapshot) {
-  std::vector<const nomad::Node*> nodes;
-  if (!snapshot.nomad_readable) return nodes;
-  const nodepool::PoolIdentity identity = scaling::IdentityOf(*snapshot.policy);
-  for (std::size_t i = 0; i < snapshot.nodes.size(); ++i) {
-    const bool linked = i < snapshot.node_is_linked.size() && snapshot.node_is_linked[i];
-    if (!linked && identity.Contains(snapshot.nodes[i])) nodes.push_back(&snapshot.nodes[i]);
-  }
+  if (!snapshot.nomad_readable) return {};
+  std::vector<const nomad::Node*> nodes = scaling::UnlinkedNodes(snapshot);
   std::sort(nodes.begin(), nodes.end(),
             [](const auto* a, const auto* b) { return a->name < b->name; });
   return nodes;

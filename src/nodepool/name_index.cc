@@ -11,10 +11,6 @@ namespace {
 constexpr std::string_view kMetaPrefix = "meta.";
 constexpr std::string_view kHostName = "unique.hostname";
 
-std::string ShortLower(std::string_view name) {
-  return base::AsciiLower(name.substr(0, name.find('.')));
-}
-
 std::string Lookup(const std::map<std::string, std::string>& map, const std::string& key) {
   const auto found = map.find(key);
   return found == map.end() ? "" : found->second;
@@ -23,17 +19,21 @@ std::string Lookup(const std::map<std::string, std::string>& map, const std::str
 // A stub tells no attributes; its Name is the host name unless the client's configuration says
 // otherwise (hashicorp/nomad:nomad/structs/structs.go, Node.Stub).
 std::string NameOf(const nomad::Node& node, const std::string& attribute) {
-  if (!node.full) return ShortLower(node.name);
+  if (!node.full) return ShortHostName(node.name);
   if (attribute.compare(0, kMetaPrefix.size(), kMetaPrefix) == 0) {
-    return ShortLower(Lookup(node.meta, attribute.substr(kMetaPrefix.size())));
+    return ShortHostName(Lookup(node.meta, attribute.substr(kMetaPrefix.size())));
   }
-  return ShortLower(Lookup(node.attributes, attribute));
+  return ShortHostName(Lookup(node.attributes, attribute));
 }
 
 }  // namespace
 
+std::string ShortHostName(std::string_view name) {
+  return base::AsciiLower(name.substr(0, name.find('.')));
+}
+
 std::vector<std::size_t> NameIndex::Bearers(const VmWitness& vm) {
-  const std::string name = ShortLower(vm.name);
+  const std::string name = ShortHostName(vm.name);
   if (name.empty()) return {};
   const Table& table = TableOf(vm.node_attribute);
   const auto found = table.find(name);

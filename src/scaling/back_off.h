@@ -3,7 +3,6 @@
 #ifndef NOMAD_HARVESTER_SCALING_BACK_OFF_H_
 #define NOMAD_HARVESTER_SCALING_BACK_OFF_H_
 
-#include <set>
 #include <string>
 #include <string_view>
 

@@ -1,6 +1,5 @@
 // Collecting what a lost action left behind, at an operator's request.
 
-#include <algorithm>
 #include <utility>
 
 #include "nomad_harvester/base/json.h"
@@ -22,10 +21,7 @@ struct Run {
         clients(c),
         vms(clients.kube, key.ns),
         lease(clients.kube_urgent, key, *options.clock,
-              PoolLease::Options{
-                  .enabled = clients.config->pool_lease,
-                  .holder = options.holder,
-                  .write_limit = std::min(clients.config->request_timeout, kWriteLimit)},
+              PoolLease::OptionsOf(*clients.config, options.holder),
               options.logger.With({{"pool", key.ToString()}})) {}
 
   PoolTools Tools(const MaintenanceOptions& options, const DeedListener& deeds) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
 #include <utility>
 
 #include "nomad_harvester/nodepool/drain.h"
@@ -308,15 +307,18 @@ Step NextStepOfGoneVm(const nomad::Node& node, const PoolSnapshot& snapshot) {
 }
 
 std::vector<const Node*> NodesToPurge(const PoolSnapshot& snapshot) {
-  std::set<std::string> uids;
-  for (const VmView& view : snapshot.vms) uids.insert(view.vm.uid);
   std::vector<const Node*> nodes;
-  for (const Node& node : snapshot.nodes) {
-    const auto mark = nodepool::ParseDrainMark(node);
-    if (!mark.has_value() || uids.contains(mark->vm_uid)) continue;
-    if (NextStepOfGoneVm(node, snapshot).kind == StepKind::kPurge) nodes.push_back(&node);
+  for (const NodeOfGoneVm& gone : NodesOfGoneVms(snapshot)) {
+    if (NextStepOfGoneVm(*gone.node, snapshot).kind == StepKind::kPurge) {
+      nodes.push_back(gone.node);
+    }
   }
   return nodes;
+}
+
+bool IsAct(StepKind kind) {
+  return kind != StepKind::kNothing && kind != StepKind::kWait && kind != StepKind::kReport &&
+         kind != StepKind::kPurge;
 }
 
 bool IsRepair(StepKind kind) {

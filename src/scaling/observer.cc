@@ -47,10 +47,6 @@ absl::Status Unreadable(const std::string& system, const absl::Status& why) {
   return absl::IsCancelled(why) ? why : base::Annotate(why, system + " cannot be read");
 }
 
-std::string ShortName(const nomad::Node& node) {
-  return base::AsciiLower(node.name.substr(0, node.name.find('.')));
-}
-
 // A marked VM whose node is drained by us to the end: its allocations decide what comes next.
 bool AwaitsQuiet(const VmView& view, const PoolSnapshot& snapshot) {
   const nomad::Node* node = LinkedNode(view, snapshot);
@@ -77,13 +73,13 @@ std::vector<std::size_t> NodesToReadInFull(const PoolSnapshot& snapshot) {
   }
   std::map<std::string, int> ready;
   for (const nomad::Node& node : snapshot.nodes) {
-    if (node.status == nomad::NodeStatus::kReady) ++ready[ShortName(node)];
+    if (node.status == nomad::NodeStatus::kReady) ++ready[nodepool::ShortHostName(node.name)];
   }
   std::vector<std::size_t> wanted;
   for (std::size_t i = 0; i < snapshot.nodes.size(); ++i) {
     const nomad::Node& node = snapshot.nodes[i];
     if (node.full) continue;
-    const std::string host = ShortName(node);
+    const std::string host = nodepool::ShortHostName(node.name);
     const bool is_ready = node.status == nomad::NodeStatus::kReady;
     const bool could_be_wanted = is_ready && node.create_index > oldest_wanting;
     // Of two ready nodes of a VM's name, only what both of them tell settles which it is.

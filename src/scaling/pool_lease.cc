@@ -1,5 +1,6 @@
 #include "nomad_harvester/scaling/pool_lease.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "nomad_harvester/base/status.h"
@@ -115,6 +116,12 @@ class PoolLease::Permit final : public runtime::WritePermit {
   bool unguarded_ NH_GUARDED_BY(mutex_) = false;
 };
 
+PoolLease::Options PoolLease::OptionsOf(const config::PluginConfig& config, std::string holder) {
+  return {.enabled = config.pool_lease,
+          .holder = std::move(holder),
+          .write_limit = std::min(config.request_timeout, kWriteLimit)};
+}
+
 PoolLease::PoolLease(std::shared_ptr<const kube::KubeClient> client, PoolKey key,
                      runtime::Clock& clock, Options options, log::Logger logger)
     : client_(std::move(client)),
@@ -156,16 +163,15 @@ absl::StatusOr<std::optional<kube::Lease>> PoolLease::Read(const runtime::Contex
 
 absl::Status PoolLease::Learn(const runtime::Context& context) {
   if (!options_.enabled) return absl::OkStatus();
-  auto lease = Read(context);
-  if (kube::IsForbidden(lease.status())) {
-    base::MutexLock lock(mutex_);
-    used_ = false;
-    return absl::OkStatus();
-  }
-  NH_RETURN_IF_ERROR(lease);
-  PoolRecord record = lease->has_value() ? ParsePoolRecord(**lease, logger_) : PoolRecord{};
+  auto record = Peek(context);
+  const bool forbidden = kube::IsForbidden(record.status());
+  if (!record.ok() && !forbidden && !absl::IsNotFound(record.status())) return record.status();
   base::MutexLock lock(mutex_);
-  record_ = std::move(record);
+  if (forbidden) {
+    used_ = false;
+  } else {
+    record_ = record.ok() ? *std::move(record) : PoolRecord{};
+  }
   return absl::OkStatus();
 }
 

@@ -27,11 +27,6 @@ constexpr int kResumptionFailures = 3;
 // Repairs end after a few passes: a VM that needs more is looked at by the loop itself.
 constexpr int kSettlePasses = 20;
 
-bool IsAction(StepKind kind) {
-  return kind != StepKind::kNothing && kind != StepKind::kWait && kind != StepKind::kReport &&
-         kind != StepKind::kPurge;
-}
-
 // Steps that lead to the end of a VM.
 bool IsRemoval(StepKind kind) {
   return kind == StepKind::kMarkBroken || kind == StepKind::kMarkUnhealthy ||
@@ -152,7 +147,7 @@ void PoolLoop::Say(const Step& step, const VmView& view, const absl::Status& out
     return;
   }
   const log::Level level = step.kind == StepKind::kReport ? log::Level::kWarn
-                           : IsAction(step.kind)          ? log::Level::kInfo
+                           : IsAct(step.kind)             ? log::Level::kInfo
                                                           : log::Level::kDebug;
   tools_.logger.Log(level, step.kind == StepKind::kReport ? "A VM needs an operator" : "Next step",
                     {{"vm", view.vm.name},
@@ -182,7 +177,7 @@ absl::StatusOr<bool> PoolLoop::Act(const runtime::Context& context, const PoolSn
                                    const std::vector<Work>& work) {
   std::vector<Work> actions;
   for (const Work& item : work) {
-    if (IsAction(item.step.kind)) {
+    if (IsAct(item.step.kind)) {
       actions.push_back(item);
     } else if (item.step.kind != StepKind::kNothing) {
       Say(item.step, snapshot.vms[item.vm], absl::OkStatus());
@@ -376,13 +371,10 @@ absl::Status PoolLoop::Sweep(const runtime::Context& context) {
 }
 
 bool PoolLoop::AwaitsPurge(const PoolSnapshot& snapshot) const {
-  std::set<std::string> uids;
-  for (const VmView& view : snapshot.vms) uids.insert(view.vm.uid);
-  for (const nomad::Node& node : snapshot.nodes) {
-    const auto mark = nodepool::ParseDrainMark(node);
-    if (!mark.has_value() || !mark->purge || mark->pool != tools_.key.ToString()) continue;
-    const auto since = gone_since_.find(mark->vm);
-    if (since == gone_since_.end() || uids.contains(mark->vm_uid)) continue;
+  for (const NodeOfGoneVm& gone : NodesOfGoneVms(snapshot)) {
+    if (!gone.mark.purge || gone.mark.pool != tools_.key.ToString()) continue;
+    const auto since = gone_since_.find(gone.mark.vm);
+    if (since == gone_since_.end()) continue;
     if (tools_.clock.Now() - since->second < kPurgePatience) return true;
   }
   return false;
@@ -407,7 +399,7 @@ bool PoolLoop::ResumptionIsDone(const PoolSnapshot& snapshot) const {
   for (const VmView& view : snapshot.vms) {
     if (view.vm.pool != tools_.key.pool || !view.member) continue;
     const Step step = NextStep(view, snapshot);
-    if (IsAction(step.kind)) return false;
+    if (IsAct(step.kind)) return false;
     if (view.vm.has_mark && !IsOtherRegion(view.vm, snapshot.region) &&
         !IsStuckInDeletion(view.vm, snapshot.now)) {
       return false;

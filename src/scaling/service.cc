@@ -180,13 +180,9 @@ std::shared_ptr<Pool> Service::FindPool(const PoolKey& key) {
 }
 
 std::unique_ptr<PoolLease> Service::MakeLease(const Session& session, const Pool& pool) const {
-  const config::PluginConfig& config = *session.clients.config;
-  return std::make_unique<PoolLease>(
-      session.clients.kube_urgent, pool.key, *options_.clock,
-      PoolLease::Options{.enabled = config.pool_lease,
-                         .holder = options_.holder,
-                         .write_limit = std::min(config.request_timeout, kWriteLimit)},
-      options_.logger.With({{"pool", pool.key.ToString()}}));
+  return std::make_unique<PoolLease>(session.clients.kube_urgent, pool.key, *options_.clock,
+                                     PoolLease::OptionsOf(*session.clients.config, options_.holder),
+                                     options_.logger.With({{"pool", pool.key.ToString()}}));
 }
 
 std::shared_ptr<PoolLease> Service::LeaseOf(Session& session, const Pool& pool) {
@@ -517,7 +513,6 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
                                 Pool& pool, const config::PoolPolicy& policy, ScaleRequest request,
                                 ScaleFacts* facts) {
   const Context limited = context.WithTimeout(policy.scale_timeout);
-  const std::shared_ptr<PoolLease> lease = LeaseOf(*session, pool);
   const harvester::VmStore vms(session->clients.kube, pool.key.ns);
   ScaleMemory memory;
   {
@@ -537,6 +532,7 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
     facts->range = call.range();
     return outcome;
   }
+  const std::shared_ptr<PoolLease> lease = LeaseOf(*session, pool);
   NH_ASSIGN_OR_RETURN(const std::unique_ptr<PoolGate::Pass> pass, pool.gate.EnterForScale(limited));
   NH_ASSIGN_OR_RETURN(request.own_node_id, OwnNode(pass->context(), *session));
   const runtime::CancelSource hold(pass->context());

@@ -1,7 +1,8 @@
 #include "nomad_harvester/scaling/snapshot.h"
 
+#include <utility>
+
 #include "nomad_harvester/base/parse.h"
-#include "nomad_harvester/nodepool/drain.h"
 
 namespace nomad_harvester::scaling {
 namespace {
@@ -127,6 +128,27 @@ std::vector<const nomad::Node*> NodesDrainedFor(const VmView& view, const PoolSn
     if (nodepool::IsDrainOfVm(node, view.vm.uid)) result.push_back(&node);
   }
   return result;
+}
+
+std::vector<NodeOfGoneVm> NodesOfGoneVms(const PoolSnapshot& snapshot) {
+  std::set<std::string> uids;
+  for (const VmView& view : snapshot.vms) uids.insert(view.vm.uid);
+  std::vector<NodeOfGoneVm> gone;
+  for (const nomad::Node& node : snapshot.nodes) {
+    auto mark = nodepool::ParseDrainMark(node);
+    if (mark.has_value() && !uids.contains(mark->vm_uid)) gone.push_back({&node, *std::move(mark)});
+  }
+  return gone;
+}
+
+std::vector<const nomad::Node*> UnlinkedNodes(const PoolSnapshot& snapshot) {
+  const nodepool::PoolIdentity identity = IdentityOf(*snapshot.policy);
+  std::vector<const nomad::Node*> unlinked;
+  for (std::size_t i = 0; i < snapshot.nodes.size(); ++i) {
+    const bool linked = i < snapshot.node_is_linked.size() && snapshot.node_is_linked[i];
+    if (!linked && identity.Contains(snapshot.nodes[i])) unlinked.push_back(&snapshot.nodes[i]);
+  }
+  return unlinked;
 }
 
 }  // namespace nomad_harvester::scaling

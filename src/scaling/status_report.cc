@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "nomad_harvester/nodepool/drain.h"
 #include "nomad_harvester/scaling/next_step.h"
 #include "nomad_harvester/scaling/observer.h"
 
@@ -37,25 +36,33 @@ void TallyVm(const VmView& view, const PoolSnapshot& snapshot, const StatusInput
              Tally* tally) {
   const harvester::VirtualMachine& vm = view.vm;
   if (vm.pool != snapshot.key.pool) return;
-  if (!view.member) {
-    ++tally->strangers;
-    return;
-  }
-  if (harvester::IsTerminating(vm)) {
-    const bool stuck = IsStuckInDeletion(vm, snapshot.now);
-    (stuck ? tally->stuck : tally->terminating).push_back(vm.name);
-    return;
-  }
-  if (vm.has_mark) {
-    tally->marked.push_back(vm.name);
-    return;
-  }
-  if (IsBroken(view, snapshot)) {
-    tally->broken.push_back(vm.name);
-    return;
+  switch (StateOf(view, snapshot)) {
+    case VmState::kStranger:
+      ++tally->strangers;
+      return;
+    case VmState::kDeleting:
+      tally->terminating.push_back(vm.name);
+      return;
+    case VmState::kStuck:
+      tally->stuck.push_back(vm.name);
+      return;
+    case VmState::kDraining:
+      tally->marked.push_back(vm.name);
+      return;
+    case VmState::kBroken:
+      tally->broken.push_back(vm.name);
+      return;
+    case VmState::kPending:
+      tally->pending.push_back(vm.name);
+      break;
+    case VmState::kStopped:
+    case VmState::kLost:
+    case VmState::kJoined:
+    case VmState::kCreated:
+      break;
   }
   ++tally->count;
-  if (WaitsToJoin(view, snapshot)) tally->pending.push_back(vm.name);
+  // A stopped VM may have lost its node as well: then it counts as both.
   if (harvester::HasJoined(vm) && harvester::IsStopped(vm)) tally->stopped.push_back(vm.name);
   if (IsLost(view, snapshot)) tally->lost.push_back(vm.name);
   const auto hash = vm.annotations.find(harvester::kTemplateHashAnnotation);
@@ -81,13 +88,8 @@ std::string UnsettledNodes(const PoolSnapshot& snapshot) {
     for (const nomad::Node* drained : NodesDrainedFor(view, snapshot)) ours.insert(drained->id);
   }
   // Nor does the node of a VM that is gone already: it goes down by itself.
-  std::set<std::string> uids;
-  for (const VmView& view : snapshot.vms) uids.insert(view.vm.uid);
-  for (const nomad::Node& node : snapshot.nodes) {
-    const auto mark = nodepool::ParseDrainMark(node);
-    if (mark.has_value() && mark->pool == snapshot.key.ToString() && !uids.contains(mark->vm_uid)) {
-      ours.insert(node.id);
-    }
+  for (const NodeOfGoneVm& gone : NodesOfGoneVms(snapshot)) {
+    if (gone.mark.pool == snapshot.key.ToString()) ours.insert(gone.node->id);
   }
   std::vector<nomad::Node> others;
   for (const nomad::Node& node : snapshot.nodes) {
@@ -100,16 +102,6 @@ std::string UnsettledNodes(const PoolSnapshot& snapshot) {
                              .ignore_drain = policy.filter_ignore_drain,
                              .ignore_ineligible = policy.filter_ignore_ineligible.value_or(false)});
   return Join(result.problems);
-}
-
-std::int64_t UnlinkedNodes(const PoolSnapshot& snapshot) {
-  const nodepool::PoolIdentity identity = IdentityOf(*snapshot.policy);
-  std::int64_t unlinked = 0;
-  for (std::size_t i = 0; i < snapshot.nodes.size(); ++i) {
-    const bool linked = i < snapshot.node_is_linked.size() && snapshot.node_is_linked[i];
-    if (!linked && identity.Contains(snapshot.nodes[i])) ++unlinked;
-  }
-  return unlinked;
 }
 
 // Why the pool is not ready; empty if it is.
@@ -163,7 +155,7 @@ StatusReport ReportStatus(const PoolSnapshot& snapshot, const StatusInputs& inpu
   meta["harvester.strangers"] = std::to_string(tally.strangers);
   if (snapshot.nomad_readable) {
     meta["harvester.lost"] = Number(tally.lost.size());
-    meta["harvester.unlinked"] = std::to_string(UnlinkedNodes(snapshot));
+    meta["harvester.unlinked"] = Number(UnlinkedNodes(snapshot).size());
   }
   if (inputs.last_event.has_value()) {
     meta["nomad_autoscaler.last_event"] =
@@ -202,10 +194,7 @@ bool NeedsResumption(const PoolSnapshot& snapshot) {
     // Its name may never be used again: it leaves the Lease before anybody can delete the VM by
     // hand.
     if (snapshot.action.has_value() && snapshot.action->create.contains(view.vm.name)) return true;
-    const StepKind kind = NextStep(view, snapshot).kind;
-    if (kind != StepKind::kNothing && kind != StepKind::kWait && kind != StepKind::kReport) {
-      return true;
-    }
+    if (IsAct(NextStep(view, snapshot).kind)) return true;
     someone_lacks_a_node = someone_lacks_a_node || view.link.state == nodepool::LinkState::kNone ||
                            view.link.state == nodepool::LinkState::kTwoReady;
   }

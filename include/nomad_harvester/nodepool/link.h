@@ -56,6 +56,9 @@ struct Links {
 // another node bears the name, and contradicts if none does.
 Links LinkNodes(const std::vector<VmWitness>& vms, const std::vector<nomad::Node>& nodes);
 
+// A host name's first part in lower case: what names of nodes and VMs are compared by.
+std::string ShortHostName(std::string_view name);
+
 // A node that operators declare to be no VM of ours: meta.harvester_vm_uuid = "none".
 bool IsDeclaredForeign(const nomad::Node& node);
 // meta.harvester_protect, Go bool; unreadable counts as true.

@@ -95,6 +95,8 @@ Step NextStepOfGoneVm(const nomad::Node& node, const PoolSnapshot& snapshot);
 // purged for all the snapshot tells.
 std::vector<const nomad::Node*> NodesToPurge(const PoolSnapshot& snapshot);
 
+// Steps that change something, other than purges.
+bool IsAct(StepKind kind);
 // Steps that have to come before a plan is made (rule C14).
 bool IsRepair(StepKind kind);
 // Past drain_deadline + grace.

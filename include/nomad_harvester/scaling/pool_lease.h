@@ -8,6 +8,7 @@
 #include <string>
 
 #include "nomad_harvester/base/mutex.h"
+#include "nomad_harvester/config/plugin_config.h"
 #include "nomad_harvester/harvester/metadata.h"
 #include "nomad_harvester/kube/client.h"
 #include "nomad_harvester/kube/lease.h"
@@ -46,6 +47,9 @@ class PoolLease {
     std::string holder;  // unique to this process: host, pid, random
     base::Duration write_limit = kWriteLimit;
   };
+  // What the configuration says of them.
+  static Options OptionsOf(const config::PluginConfig& config, std::string holder);
+
   PoolLease(std::shared_ptr<const kube::KubeClient> client, PoolKey key, runtime::Clock& clock,
             Options options, log::Logger logger);
   ~PoolLease();

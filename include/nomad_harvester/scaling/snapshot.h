@@ -12,6 +12,7 @@
 #include "nomad_harvester/base/time.h"
 #include "nomad_harvester/config/pool_policy.h"
 #include "nomad_harvester/harvester/virtual_machine.h"
+#include "nomad_harvester/nodepool/drain.h"
 #include "nomad_harvester/nodepool/identity.h"
 #include "nomad_harvester/nodepool/link.h"
 #include "nomad_harvester/nomad/types.h"
@@ -112,6 +113,14 @@ const nomad::Node* LinkedNode(const VmView& view, const PoolSnapshot& snapshot);
 const nomad::Node* UnlinkedCandidate(const VmView& view, const PoolSnapshot& snapshot);
 // Every node, linked or not, whose last drain was for this VM.
 std::vector<const nomad::Node*> NodesDrainedFor(const VmView& view, const PoolSnapshot& snapshot);
+// A node whose last drain was of ours, for a VM that is not in the snapshot, whatever its pool.
+struct NodeOfGoneVm {
+  const nomad::Node* node = nullptr;
+  nodepool::DrainMark mark;
+};
+std::vector<NodeOfGoneVm> NodesOfGoneVms(const PoolSnapshot& snapshot);
+// Nodes of the policy's pool that no VM of the namespace bears.
+std::vector<const nomad::Node*> UnlinkedNodes(const PoolSnapshot& snapshot);
 
 }  // namespace nomad_harvester::scaling
 
