@@ -48,7 +48,7 @@ Cluster::Impl::Impl(runtime::Clock& clock, runtime::Random& random, Options opti
       kube_api(world, store),
       nomad_api(world, nomad) {
   Seed(store, world.options);
-  nomad_api.blind = world.options.blind;
+  nomad_api.read_job_denied = world.options.deny_read_job;
   nomad_api.acl = world.options.nomad_acl || !world.options.nomad_token.empty();
   store.set_listener([this](const ResourceDef& def, const Object& before, const Object& after)
                          NH_REQUIRES(mutex) { OnChange(def, before, after); });
@@ -64,7 +64,7 @@ void Cluster::Impl::OnChange(const ResourceDef& def, const Object& before, const
   machines.OnChange(def, before, after);
 }
 
-void Cluster::Impl::Settle() {
+void Cluster::Impl::ApplyDue() {
   while (true) {
     std::vector<Event> events;
     {
@@ -78,7 +78,7 @@ void Cluster::Impl::Settle() {
 }
 
 void Cluster::Impl::Act(Actor actor, const std::function<void()>& fn) {
-  Settle();
+  ApplyDue();
   std::vector<Event> events;
   {
     base::MutexLock lock(mutex);
@@ -91,11 +91,11 @@ void Cluster::Impl::Act(Actor actor, const std::function<void()>& fn) {
 
 void Cluster::Impl::Deliver(const std::vector<Event>& events) {
   if (events.empty()) return;
-  std::function<void(const Event&)> tell;
+  std::function<void(const Event&)> notify;
   {
     base::MutexLock lock(mutex);
     if (!observer) return;
-    tell = observer;
+    notify = observer;
     observing.insert(std::this_thread::get_id());
   }
   struct Leaver {
@@ -105,7 +105,7 @@ void Cluster::Impl::Deliver(const std::vector<Event>& events) {
       impl.observing.erase(std::this_thread::get_id());
     }
   } leaver{*this};
-  for (const Event& event : events) tell(event);
+  for (const Event& event : events) notify(event);
 }
 
 Cluster::Cluster(runtime::Clock& clock, runtime::Random& random, Options options)
@@ -135,7 +135,7 @@ absl::StatusOr<http::HttpResponse> Cluster::Serve(const runtime::Context& contex
   return impl_->Serve(context, {.system = system, .client = ""}, request, step);
 }
 
-void Cluster::Settle() { impl_->Settle(); }
+void Cluster::ApplyDue() { impl_->ApplyDue(); }
 
 std::optional<base::MonoTime> Cluster::NextDue() const {
   base::MutexLock lock(impl_->mutex);

@@ -48,7 +48,7 @@ struct Cluster::Impl : std::enable_shared_from_this<Cluster::Impl> {
   bool reachable[2] NH_GUARDED_BY(mutex) = {true, true};
 
   // Applies what is due, step by step; nothing inside an observer.
-  void Settle();
+  void ApplyDue();
   // Settles, then runs fn as a step of that actor, under the lock.
   void Act(Actor actor, const std::function<void()>& fn);
   // Of an object of the store.

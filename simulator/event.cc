@@ -64,8 +64,8 @@ std::string_view EventKindName(EventKind kind) {
       return "AllocationStopping";
     case EventKind::kAllocationStopped:
       return "AllocationStopped";
-    case EventKind::kAllocationQuiet:
-      return "AllocationQuiet";
+    case EventKind::kAllocationIdle:
+      return "AllocationIdle";
     case EventKind::kAllocationLost:
       return "AllocationLost";
   }

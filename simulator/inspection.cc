@@ -51,9 +51,9 @@ void Cluster::ExpirePages() {
   impl_->store.Compact();
 }
 
-void Cluster::SetBlind(bool blind) {
+void Cluster::DenyReadJob(bool read_job_denied) {
   base::MutexLock lock(impl_->mutex);
-  impl_->nomad_api.blind = blind;
+  impl_->nomad_api.read_job_denied = read_job_denied;
   impl_->nomad_api.acl = true;
 }
 
@@ -88,7 +88,7 @@ void Cluster::ResetCounters() {
 }
 
 std::vector<nlohmann::json> Cluster::Impl::Copies(const ResourceDef& def) {
-  Settle();
+  ApplyDue();
   base::MutexLock lock(mutex);
   std::vector<nlohmann::json> copies;
   for (const auto& [key, object] : store.All(def)) copies.push_back(*object);
@@ -102,7 +102,7 @@ std::vector<nlohmann::json> Cluster::Leases() const { return impl_->Copies(kLeas
 std::vector<nlohmann::json> Cluster::KubeEvents() const { return impl_->Copies(kEvents); }
 
 std::vector<nlohmann::json> Cluster::Nodes() const {
-  impl_->Settle();
+  impl_->ApplyDue();
   base::MutexLock lock(impl_->mutex);
   std::vector<nlohmann::json> copies;
   for (const auto& [id, node] : impl_->nomad.nodes()) copies.push_back(NodeJson(node));
@@ -110,7 +110,7 @@ std::vector<nlohmann::json> Cluster::Nodes() const {
 }
 
 std::vector<nlohmann::json> Cluster::Allocations() const {
-  impl_->Settle();
+  impl_->ApplyDue();
   base::MutexLock lock(impl_->mutex);
   std::vector<nlohmann::json> copies;
   for (const auto& [id, allocation] : impl_->nomad.allocations()) {
@@ -120,27 +120,27 @@ std::vector<nlohmann::json> Cluster::Allocations() const {
 }
 
 nlohmann::json Cluster::Vm(const std::string& name) const {
-  impl_->Settle();
+  impl_->ApplyDue();
   base::MutexLock lock(impl_->mutex);
   const Object vm = impl_->store.FindByName(kVms, name);
   return vm == nullptr ? nlohmann::json() : *vm;
 }
 
 nlohmann::json Cluster::Node(const std::string& name_or_id) const {
-  impl_->Settle();
+  impl_->ApplyDue();
   base::MutexLock lock(impl_->mutex);
   const NomadNode* node = impl_->nomad.LookUp(name_or_id);
   return node == nullptr ? nlohmann::json() : NodeJson(*node);
 }
 
 std::string Cluster::NodeIdOfVm(const std::string& vm_uid) const {
-  impl_->Settle();
+  impl_->ApplyDue();
   base::MutexLock lock(impl_->mutex);
   return impl_->machines.NodeOf(vm_uid);
 }
 
 std::vector<std::string> Cluster::Journal() const {
-  impl_->Settle();
+  impl_->ApplyDue();
   base::MutexLock lock(impl_->mutex);
   return impl_->world.journal();
 }

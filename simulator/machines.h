@@ -28,7 +28,7 @@ class Machines {
   void FailStart(int next_vms, const std::string& printable_status, const std::string& message);
   void Pause(const std::string& uid, bool paused);
   void HangDeletion(const std::string& uid, bool hang);
-  // The guest of that VM, once it is created, calls itself so and carries no witness.
+  // The guest of that VM, once it is created, calls itself so and carries no identity hint.
   void NameGuest(const std::string& ns, const std::string& vm, const std::string& guest);
   // Its agent comes back with another node.
   std::string RenewNode(const std::string& node_id);

@@ -42,7 +42,7 @@ class NomadApi {
   NomadApi(World& world, NomadState& state) : world_(world), state_(state) {}
   NomadReply Handle(const http::HttpRequest& request);
 
-  bool blind = false;
+  bool read_job_denied = false;
   bool acl = false;
 
  private:

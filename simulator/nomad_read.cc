@@ -100,7 +100,7 @@ NomadReply NomadApi::NodeAllocations(const NomadCall& call) const {
   Json items = Json::array();
   std::uint64_t index = 0;
   for (const auto& [id, allocation] : state_.allocations()) {
-    if (allocation.node_id != call.id || blind) continue;
+    if (allocation.node_id != call.id || read_job_denied) continue;
     items.push_back(AllocationJson(allocation));
     index = std::max(index, allocation.modify_index);
   }
@@ -108,7 +108,7 @@ NomadReply NomadApi::NodeAllocations(const NomadCall& call) const {
 }
 
 NomadReply NomadApi::Allocations(const Target& target) const {
-  if (blind) return {TextReply(403, "Permission denied"), 0};
+  if (read_job_denied) return {TextReply(403, "Permission denied"), 0};
   std::vector<const NomadAllocation*> allocations;
   const std::string ns = target.Query("namespace");
   for (const auto& [id, allocation] : state_.allocations()) {
@@ -128,7 +128,7 @@ NomadReply NomadApi::Allocations(const Target& target) const {
 
 NomadReply NomadApi::Allocation(const NomadCall& call) const {
   const auto found = state_.allocations().find(call.id);
-  if (found == state_.allocations().end() || blind) {
+  if (found == state_.allocations().end() || read_job_denied) {
     return {TextReply(404, "alloc not found"), 0};
   }
   return Indexed(found->second.modify_index, AllocationJson(found->second));
@@ -136,7 +136,7 @@ NomadReply NomadApi::Allocation(const NomadCall& call) const {
 
 // hashicorp/nomad:nomad/acl_endpoint.go: with ACLs off every question about them is a 400.
 NomadReply NomadApi::Acl(const NomadCall& call) const {
-  if (!acl && !blind) return {TextReply(400, "ACL support disabled"), 0};
+  if (!acl && !read_job_denied) return {TextReply(400, "ACL support disabled"), 0};
   const auto& segments = call.target.segments;
   if (call.id == "token") {
     return Indexed(7, {{"AccessorID", "5f3c9a52-7a35-4b0f-9b13-0a8c9d2e4f10"},
@@ -148,17 +148,16 @@ NomadReply NomadApi::Acl(const NomadCall& call) const {
   }
   if (call.id == "policy" && segments.size() == 4 && segments[3] == "nomad-autoscaler") {
     Json namespaces = Json::array();
-    if (!blind) {
+    if (!read_job_denied) {
       namespaces.push_back(
           {{"Name", "*"}, {"Policy", ""}, {"Capabilities", Json::array({"read-job"})}});
     }
-    return Indexed(
-        7,
-        {{"Name", "nomad-autoscaler"},
-         {"Description", ""},
-         {"Rules", ""},
-         {"RulesJSON",
-          {{"Namespaces", blind ? Json(nullptr) : namespaces}, {"Node", {{"Policy", "write"}}}}}});
+    return Indexed(7, {{"Name", "nomad-autoscaler"},
+                       {"Description", ""},
+                       {"Rules", ""},
+                       {"RulesJSON",
+                        {{"Namespaces", read_job_denied ? Json(nullptr) : namespaces},
+                         {"Node", {{"Policy", "write"}}}}}});
   }
   if (call.id == "policies") {
     return Indexed(7, Json::array({{{"Name", "nomad-autoscaler"}, {"Description", ""}}}));

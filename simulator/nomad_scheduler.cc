@@ -204,7 +204,7 @@ void NomadState::EndPoststop(const std::string& id) {
   allocation.poststop_state = "dead";
   allocation.poststop_finished = world_.wall();
   Touch(allocation);
-  EmitAllocation(EventKind::kAllocationQuiet, allocation);
+  EmitAllocation(EventKind::kAllocationIdle, allocation);
 }
 
 // The tasks' states stay as the client last told them.
@@ -228,7 +228,7 @@ void NomadState::EndLost(const std::string& id) {
     allocation.poststop_state = "dead";
     if (!allocation.main_finished) allocation.main_finished = world_.wall();
     Touch(allocation);
-    EmitAllocation(EventKind::kAllocationQuiet, allocation);
+    EmitAllocation(EventKind::kAllocationIdle, allocation);
   });
 }
 

@@ -83,7 +83,7 @@ JobSpec ReadJob(const Json& body) {
 NomadReply NomadApi::Drain(const NomadCall& call, const std::string& text) {
   if (text.empty()) return Error(400, "Request body is empty");
   const auto body = base::ParseJson(text, "the body");
-  if (!body.ok() || !body->is_object()) return Error(400, "Request body is no JSON object");
+  if (!body.ok() || !body->is_object()) return Error(400, "Request body is not a JSON object");
   const Json* spec = base::FindMember(*body, "DrainSpec");
   const StringMap meta = ReadMeta(*body);
   const bool cancel = spec == nullptr || !spec->is_object();
@@ -99,7 +99,7 @@ NomadReply NomadApi::Drain(const NomadCall& call, const std::string& text) {
 NomadReply NomadApi::Eligibility(const NomadCall& call, const std::string& text) {
   if (text.empty()) return Error(400, "Request body is empty");
   const auto body = base::ParseJson(text, "the body");
-  if (!body.ok() || !body->is_object()) return Error(400, "Request body is no JSON object");
+  if (!body.ok() || !body->is_object()) return Error(400, "Request body is not a JSON object");
   const std::string wanted = base::GetString(*body, "Eligibility");
   // The body's node wins over the path's (hashicorp/nomad:command/agent/node_endpoint.go).
   const std::string named = base::GetString(*body, "NodeID");

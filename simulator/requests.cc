@@ -112,7 +112,7 @@ NomadReply Cluster::Impl::Apply(System system, const http::HttpRequest& request)
 }
 
 std::uint64_t Cluster::Impl::NomadIndex() {
-  Settle();
+  ApplyDue();
   base::MutexLock lock(mutex);
   return nomad.index();
 }

@@ -110,13 +110,13 @@ void Show::Check(const Step& step, const absl::Status& scaled, int effects, doub
   std::snprintf(line.data(), line.size(), "%-12s %2d VMs stand %9s", wanted.c_str(),
                 static_cast<int>(stand), Seconds(seconds).c_str());
   summary_.emplace_back(line.data());
-  screen_.Update(Look(cluster_), child_.TakeLines());
+  screen_.Update(RowsOf(cluster_), child_.TakeLines());
   screen_.Print(line.data());
 }
 
 bool Show::Tick() {
-  cluster_.Settle();
-  screen_.Update(Look(cluster_), child_.TakeLines());
+  cluster_.ApplyDue();
+  screen_.Update(RowsOf(cluster_), child_.TakeLines());
   const timespec moment{.tv_sec = 0, .tv_nsec = kTickNanos};
   if (sigtimedwait(&signals_, nullptr, &moment) > 0) interrupted_ = true;
   return !interrupted_;

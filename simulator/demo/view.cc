@@ -65,7 +65,7 @@ std::map<std::string, std::string> WorkByNode(const simulator::Cluster& cluster)
 
 }  // namespace
 
-std::vector<Row> Look(const simulator::Cluster& cluster) {
+std::vector<Row> RowsOf(const simulator::Cluster& cluster) {
   const std::map<std::string, std::string> work = WorkByNode(cluster);
   const auto work_of = [&work](const std::string& id) {
     const auto found = work.find(id);

@@ -22,7 +22,7 @@ struct Row {
 };
 
 // By name.
-std::vector<Row> Look(const simulator::Cluster& cluster);
+std::vector<Row> RowsOf(const simulator::Cluster& cluster);
 
 // One sentence for each thing that should not be there once the pool is empty.
 std::vector<std::string> Leftovers(const simulator::Cluster& cluster);

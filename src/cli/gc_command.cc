@@ -14,8 +14,8 @@ namespace nomad_harvester::cli {
 namespace {
 
 using scaling::Collection;
-using scaling::Deed;
 using scaling::PoolKey;
+using scaling::ReconcileEvent;
 using scaling::StepKind;
 
 class Gc {
@@ -53,23 +53,24 @@ class Gc {
 
  private:
   int RunPool(const PoolKey& pool) {
-    int said = 0;
-    const auto tell = [&](const Deed& deed) {
+    int printed = 0;
+    const auto print_event = [&](const ReconcileEvent& event) {
       // What had to be left alone is said at the end.
-      const bool is_report = deed.kind == Deed::Kind::kStep && deed.step.kind == StepKind::kReport;
+      const bool is_report =
+          event.kind == ReconcileEvent::Kind::kStep && event.step.kind == StepKind::kReport;
       if (is_report && !dry_run_) return;
-      Say(deed.outcome.ok() ? out_ : err_, pool, DeedLine(deed, dry_run_));
-      ++said;
+      Print(event.outcome.ok() ? out_ : err_, pool, EventLine(event, dry_run_));
+      ++printed;
     };
     const Collection collection =
-        dry_run_ ? maintenance_.Foresee(context_, pool, settings_.policy, tell)
-                 : maintenance_.Collect(context_, pool, settings_.policy, tell);
+        dry_run_ ? maintenance_.Preview(context_, pool, settings_.policy, print_event)
+                 : maintenance_.Collect(context_, pool, settings_.policy, print_event);
     if (!collection.outcome.ok()) return Fail(pool.ToString(), collection.outcome);
-    for (const scaling::Undone& undone : collection.undone) {
-      Say(err_, pool, undone.vm + ": not done: " + undone.why);
+    for (const scaling::Unfinished& unfinished : collection.unfinished) {
+      Print(err_, pool, unfinished.vm + ": not done: " + unfinished.why);
     }
-    if (!collection.undone.empty()) return kExitFailure;
-    Say(out_, pool, !dry_run_ ? "clean" : said == 0 ? "nothing to do" : "nothing was changed");
+    if (!collection.unfinished.empty()) return kExitFailure;
+    Print(out_, pool, !dry_run_ ? "clean" : printed == 0 ? "nothing to do" : "nothing was changed");
     return kExitOk;
   }
 
@@ -84,7 +85,7 @@ class Gc {
     return kExitFailure;
   }
 
-  static void Say(std::ostream& to, const PoolKey& pool, const std::string& text) {
+  static void Print(std::ostream& to, const PoolKey& pool, const std::string& text) {
     to << pool.ToString() << ": " << Printable(text) << "\n" << std::flush;
   }
 
@@ -101,11 +102,11 @@ class Gc {
 CLI::App* AddGcCommand(CLI::App& app, GcArguments* arguments) {
   CLI::App* command = app.add_subcommand(
       "gc",
-      "Collect what a lost action left behind: marks, drains, half-made VMs, volumes, Secrets, "
+      "Clean up after an interrupted action: marks, drains, half-made VMs, volumes, Secrets, "
       "nodes to purge; of one pool (node_group_name), or of every pool of the namespace.");
   AddSettings(*command, &arguments->settings);
   command->add_flag("--dry-run", arguments->dry_run,
-                    "Only say what would be done first, and why; takes no Lease");
+                    "Only print what would be done first, and why; takes no Lease");
   command->footer("Exit: 0 clean, 1 something was not done, 2 usage.");
   return command;
 }

@@ -1,4 +1,4 @@
-// harvester gc: collects what a lost action left behind. Private to module cli.
+// harvester gc: collects what an interrupted action left behind. Private to module cli.
 #ifndef NOMAD_HARVESTER_CLI_GC_COMMAND_H_
 #define NOMAD_HARVESTER_CLI_GC_COMMAND_H_
 
@@ -32,7 +32,7 @@ int CollectGarbage(const scaling::Maintenance& maintenance, const runtime::Conte
                    const Settings& settings, bool dry_run, std::ostream& out, std::ostream& err);
 
 // "web-a: deleted the VM: it never joined Nomad"; dry run: "web-a: would delete the VM: …".
-std::string DeedLine(const scaling::Deed& deed, bool dry_run);
+std::string EventLine(const scaling::ReconcileEvent& event, bool dry_run);
 
 }  // namespace nomad_harvester::cli
 

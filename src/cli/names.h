@@ -14,8 +14,8 @@ namespace nomad_harvester::cli {
 
 std::string_view NodeStatusName(nomad::NodeStatus status);
 std::string_view LinkName(nodepool::LinkState state);
-// "pending" for the member "harvester.pending" of Status' meta; nothing for what is no counter, or
-// what only the plugin's own process knows.
+// "pending" for the member "harvester.pending" of Status' meta; nothing for what is not a counter,
+// or what only the plugin's own process knows.
 std::optional<std::string_view> CounterName(std::string_view meta_key);
 
 // The pool's VMs, by name.

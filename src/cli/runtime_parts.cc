@@ -20,7 +20,7 @@ std::string Holder(runtime::Random& random) {
 runtime::WorkerPool::Options PoolOptions(std::size_t threads, const log::Logger& logger) {
   return {
       .threads = threads, .queue_limit = 1024, .on_exception = [logger](const std::string& what) {
-        logger.Error("A background task threw", {{"what", what}});
+        logger.Error("A background task threw an exception", {{"what", what}});
       }};
 }
 

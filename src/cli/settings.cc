@@ -47,7 +47,7 @@ class Problems {
   std::string lines_;
 };
 
-std::string Cure(const std::string& key) {
+std::string Hint(const std::string& key) {
   std::vector<std::string> known;
   for (const config::Option& option : config::OptionTable()) known.emplace_back(option.key);
   const std::optional<std::string> nearest = base::NearestName(key, known);
@@ -72,7 +72,7 @@ Blocks Split(const std::vector<std::string>& pairs, Problems* problems) {
     const auto option = std::find_if(table.begin(), table.end(),
                                      [&](const config::Option& o) { return o.key == key; });
     if (option == table.end()) {
-      problems->Add(Printable(key) + ": unknown key; " + Cure(key));
+      problems->Add(Printable(key) + ": unknown key; " + Hint(key));
       continue;
     }
     StringMap& block = option->section == config::Section::kPlugin ? blocks.plugin : blocks.policy;

@@ -116,12 +116,12 @@ void ConfigReader::AddFault(std::string_view key, const Fault& fault, const Give
   } else if (!given.variable.empty()) {
     what += " (from " + given.variable + ")";
   }
-  AddProblem(key, what, fault.cure);
+  AddProblem(key, what, fault.hint);
 }
 
-void ConfigReader::AddProblem(std::string_view key, std::string_view what, std::string_view cure) {
+void ConfigReader::AddProblem(std::string_view key, std::string_view what, std::string_view hint) {
   std::string text = PrintableKey(key) + ": " + std::string(what);
-  if (!cure.empty()) text += "; " + std::string(cure);
+  if (!hint.empty()) text += "; " + std::string(hint);
   problems_.push_back({OrderOf(key), std::move(text)});
 }
 
@@ -139,7 +139,7 @@ std::size_t ConfigReader::OrderOf(std::string_view key) const {
 absl::Status ConfigReader::Finish() {
   for (const auto& [key, value] : values_) {
     if (consumed_.count(key) == 0) {
-      AddProblem(key, "unknown key", UnknownKeyCure(section_, key));
+      AddProblem(key, "unknown key", UnknownKeyHint(section_, key));
     }
   }
   if (problems_.empty()) return absl::OkStatus();

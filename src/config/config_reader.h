@@ -24,10 +24,10 @@ struct Given {
   std::string variable;  // of the environment; empty: the map
 };
 
-// What is wrong with a value, and the cure: "key: <what> (got "x"); <cure>".
+// What is wrong with a value, and what to do about it: "key: <what> (got "x"); <hint>".
 struct Fault {
   std::string what;
-  std::string cure;
+  std::string hint;
   // False where the value may hold a secret, or `what` quotes it already.
   bool show_value = true;
 };
@@ -68,7 +68,7 @@ class ConfigReader {
   // `given` decides what the message quotes: secrets and what a fault hides are left out.
   void AddFault(std::string_view key, const Fault& fault, const Given& given);
   // A problem that is not about one value.
-  void AddProblem(std::string_view key, std::string_view what, std::string_view cure);
+  void AddProblem(std::string_view key, std::string_view what, std::string_view hint);
   void AddWarning(std::string_view key, std::string_view text);
 
   std::vector<std::string> TakeWarnings() { return std::move(warnings_); }

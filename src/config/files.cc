@@ -31,7 +31,7 @@ std::optional<Fault> FindFault(const std::string& path, fs::file_type wanted) {
     return Fault{"cannot be examined: " + error.message(), "let the agent's user read it"};
   }
   if (status.type() != wanted) {
-    return Fault{directory ? "is no directory" : "is no regular file", "correct the path"};
+    return Fault{directory ? "is not a directory" : "is not a regular file", "correct the path"};
   }
   return std::nullopt;
 }

@@ -55,7 +55,7 @@ const Option* FindOption(Section section, std::string_view key) {
   return found == options.end() ? nullptr : &*found;
 }
 
-std::string UnknownKeyCure(Section section, std::string_view key) {
+std::string UnknownKeyHint(Section section, std::string_view key) {
   const bool in_plugin = section == Section::kPlugin;
   if (FindOption(in_plugin ? Section::kPolicy : Section::kPlugin, key) != nullptr) {
     return in_plugin ? "it belongs in the policy's target block"

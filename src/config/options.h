@@ -20,7 +20,7 @@ const Option* FindOption(Section section, std::string_view key);
 
 // What to tell an operator about a key that `section` does not have: where it belongs, or the known
 // key that is nearest to it.
-std::string UnknownKeyCure(Section section, std::string_view key);
+std::string UnknownKeyHint(Section section, std::string_view key);
 
 }  // namespace nomad_harvester::config
 

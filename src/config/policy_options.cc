@@ -12,7 +12,7 @@ constexpr char kNodes[] = "Nomad nodes";
 constexpr char kMachines[] = "Virtual machines";
 constexpr char kGrowing[] = "Scaling out";
 constexpr char kShrinking[] = "Scaling in";
-constexpr char kHealing[] = "Replacing unhealthy VMs";
+constexpr char kRemediation[] = "Replacing unhealthy VMs";
 
 constexpr Option Policy(Option option) {
   option.section = Section::kPolicy;
@@ -224,23 +224,23 @@ constexpr Option kPolicyOptions[] = {
             .default_text = "true",
             .documentation =
                 "With `false`, Scale returns once every victim is marked and its drain accepted; "
-                "the rest runs in the background, so that a spike during a long drain takes VMs "
-                "back."}),
+                "the rest runs in the background, so that a spike during a long drain cancels "
+                "removals."}),
     Policy({.group = kShrinking,
             .key = "max_scale_in",
             .type = OptionType::kCount,
             .default_note = "no limit",
             .documentation = "VMs removed in one action, at most."}),
 
-    Policy({.group = kHealing,
+    Policy({.group = kRemediation,
             .key = "replace_unhealthy_after",
             .type = OptionType::kDuration,
             .default_note = "off",
             .documentation =
                 "Opt-in: a VM that has joined, whose node is down or gone *and* that does not run, "
                 "for so long, is marked and removed; the next Scale makes a new one. A VM that its "
-                "operator stopped is no exception: annotate it `protect` to keep it."}),
-    Policy({.group = kHealing,
+                "operator stopped is not an exception: annotate it `protect` to keep it."}),
+    Policy({.group = kRemediation,
             .key = "max_unhealthy",
             .type = OptionType::kShare,
             .default_text = "20%",

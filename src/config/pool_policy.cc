@@ -150,7 +150,7 @@ void ReadShrinking(ConfigReader& reader, PoolPolicy* policy) {
   }
 }
 
-void ReadHealing(ConfigReader& reader, PoolPolicy* policy) {
+void ReadRemediation(ConfigReader& reader, PoolPolicy* policy) {
   reader.Read("replace_unhealthy_after", PositiveDuration, &policy->replace_unhealthy_after);
   reader.Read("max_unhealthy", CountOrPercentage, &policy->max_unhealthy);
   if (reader.Find("max_unhealthy").has_value() && !policy->replace_unhealthy_after.has_value() &&
@@ -190,7 +190,7 @@ absl::StatusOr<PoolPolicy> ParsePoolPolicy(const StringMap& values) {
   ReadMachine(reader, &policy);
   ReadGrowth(reader, &policy);
   ReadShrinking(reader, &policy);
-  ReadHealing(reader, &policy);
+  ReadRemediation(reader, &policy);
   ReadHostKeys(reader, values, &policy);
   NH_RETURN_IF_ERROR(reader.Finish());
   policy.warnings = reader.TakeWarnings();

@@ -25,7 +25,7 @@ All values are strings in HCL:
 | map | comma-separated pairs: `a=1,b=2` |
 | path | a file on the machine of the agent, as the agent's user sees it |
 
-- Every problem of a block is reported at once, one line each: the key, what is wrong, the cure.
+- Every problem of a block is reported at once, one line each: the key, what is wrong, the fix.
 - An unknown key is an error that names the nearest known key. `dry-run` and what begins with
   `_nomad_autoscaler_` belong to the agent and are accepted.
 - A value that was given and is wrong is never replaced by a default, and an empty one is wrong.
@@ -67,7 +67,7 @@ nothing is escaped for HTML:
 | Variable | Is |
 |---|---|
 | `{{vm_name}}` | name of the VM: by default also its host name, and so the link to its Nomad node |
-| `{{vm_uuid}}` | UUID of its firmware, chosen before the VM exists: meta `harvester_vm_uuid` of the Nomad client, the second witness of which node is which VM |
+| `{{vm_uuid}}` | UUID of its firmware, chosen before the VM exists: meta `harvester_vm_uuid` of the Nomad client, the identity hint of which node is which VM |
 | `{{short_id}}` | the random part of the name |
 | `{{pool}}`, `{{namespace}}` | `node_group_name` and `namespace` of the policy |
 | `{{node_class}}`, `{{node_pool}}`, `{{datacenter}}` | as in the policy; empty if it does not name them |
@@ -97,7 +97,7 @@ server's clock, durations are in Go's syntax.
 |---|---|---|---|
 | `pool` and `app.kubernetes.io/managed-by: nomad-harvester-autoscaler` | labels of VM, Secret, volume claim and Lease | creation | which pool it belongs to |
 | `harvesterhci.io/creator: nomad-harvester-autoscaler` | label of the VM | creation | Harvester's own note of who made it |
-| `self` | annotation of the VM | creation | `<name>/<firmware UUID>`; a clone has another name, so it is no member of the pool |
+| `self` | annotation of the VM | creation | `<name>/<firmware UUID>`; a clone has another name, so it is not a member of the pool |
 | `action-id` | annotation of VM and Secret | creation | the action that made it |
 | `template-hash` | annotation of the VM | creation | hash of what the VM was made from: the sources before rendering, resolved image, networks, keys; nothing that differs from VM to VM, no variable of the environment |
 | `join-timeout` | annotation of the VM | creation | a duration from the VM's creation, or `none`: it has no deadline (any more) |
@@ -105,7 +105,7 @@ server's clock, durations are in Go's syntax.
 | `nomad-node-id`, `joined-at` | annotations of the VM | its join, in one write | which node it became, and when |
 | `scale-in` | annotation of the VM | before its drain | the mark, JSON `{action, reason, vm_uid, node_id, marked_at, drain_deadline, grace, force, ignore_system, purge, nodes}`: all that is needed to finish the removal, whatever the policy says by then. `reason` is `scale-in`, `broken` or `unhealthy`; `drain_deadline` a time, `none` (no limit) or `now` |
 | `rolled-back` | annotation of the VM | once its node takes work again, or was ineligible before | `<action>@<time>`: the drain that was undone, by the time it started |
-| `protect` | annotation of the VM | by the operator | `true`: never removed; one that is no boolean counts as `true` |
+| `protect` | annotation of the VM | by the operator | `true`: never removed; one that is not a boolean counts as `true` |
 | `delete-first` | annotation of the VM | by the operator | `true`: removed before all others |
 | `action` | annotation of the Lease | before the first VM is made or marked | JSON `{id, from, to, names, create}`: the names that the action makes or marks, with those left over from an earlier one; `create` has those that must still come into being, each with its action id |
 | `back-off` | annotation of the Lease | on change | JSON `{cause: {failures, retry_at}}` |
@@ -133,7 +133,7 @@ Drains of the plugin carry metadata, which the `LastDrain` of a node in Nomad's 
 which is `ineligible` for a node that took no work before the drain.
 
 Operators may also write on Nomad nodes: meta `harvester_protect=true` keeps a node from removal, and
-`harvester_vm_uuid` is the UUID of its VM, or `none` on a machine that is no VM of a pool.
+`harvester_vm_uuid` is the UUID of its VM, or `none` on a machine that is not a VM of a pool.
 )md";
 }
 

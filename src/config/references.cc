@@ -68,13 +68,13 @@ ValueOr<StringMap> CheckedMap(const std::string& text, const MapRules& rules) {
       return Fault{"the key " + Quote(key) + " is reserved", "choose another one", false};
     }
     if (!base::IsLabelKey(full_key)) {
-      return Fault{Quote(key) + " is no valid key",
+      return Fault{Quote(key) + " is not a valid key",
                    "use letters, digits, '-', '_' and '.', 63 at most, with a letter or digit at "
                    "both ends",
                    false};
     }
     if (rules.values_are_labels && !base::IsLabelValue(value)) {
-      return Fault{Quote(value) + ", the value of " + Quote(key) + ", is no valid label value",
+      return Fault{Quote(value) + ", the value of " + Quote(key) + ", is not a valid label value",
                    "use letters, digits, '-', '_' and '.', 63 at most, with a letter or digit at "
                    "both ends",
                    false};

@@ -64,9 +64,9 @@ bool IsAuthority(std::string_view authority) {
 }
 
 // Without what may be a secret in the wrong place: credentials, a signed query.
-Fault UrlFault(const std::string& text, std::string what, std::string cure) {
+Fault UrlFault(const std::string& text, std::string what, std::string hint) {
   const bool may_hold_secret = text.find_first_of("@?#") != std::string::npos;
-  return {std::move(what), std::move(cure), !may_hold_secret};
+  return {std::move(what), std::move(hint), !may_hold_secret};
 }
 
 std::optional<std::size_t> SchemeLength(std::string_view url) {

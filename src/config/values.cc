@@ -24,9 +24,9 @@ constexpr char kLongestText[] = "87600h";
 constexpr std::size_t kLongestForGo = 60;
 
 Fault GoFault(const std::string& text, const absl::Status& status, std::string_view kind,
-              std::string_view cure) {
-  if (text.size() <= kLongestForGo) return {base::Message(status), std::string(cure), false};
-  return {"must be " + std::string(kind), std::string(cure)};
+              std::string_view hint) {
+  if (text.size() <= kLongestForGo) return {base::Message(status), std::string(hint), false};
+  return {"must be " + std::string(kind), std::string(hint)};
 }
 
 ValueOr<base::Duration> AnyDuration(const std::string& text) {

@@ -100,7 +100,7 @@ std::optional<Insertion> PlanInsertion(const std::string& text, const CloudConfi
 
 absl::Status CheckAddable(const CloudConfigOutline& outline) {
   if (outline.has_keys && !outline.keys_are_list) {
-    return CannotAdd("its ssh_authorized_keys is no list");
+    return CannotAdd("its ssh_authorized_keys must be a list");
   }
   const auto& members = outline.members;
   if (!outline.has_keys && std::find(members.begin(), members.end(), "<<") != members.end()) {

@@ -21,8 +21,8 @@ absl::Status CheckCloudConfig(const std::string& text);
 
 // The text with the keys that it does not have yet in its top-level list ssh_authorized_keys; not a
 // byte of the rest changes, comments included. Without a missing key the text itself.
-// INVALID_ARGUMENT if they cannot be added: it is no mapping, or its ssh_authorized_keys is no
-// list.
+// INVALID_ARGUMENT if they cannot be added: it is not a mapping, or its ssh_authorized_keys is
+// not a list.
 absl::StatusOr<std::string> AddAuthorizedKeys(const std::string& text,
                                               const std::vector<std::string>& keys);
 

@@ -169,22 +169,22 @@ std::string Words(const YAML::Exception& error) {
 }
 
 absl::Status NotYaml(const YAML::Exception& error) {
-  std::string text = "#cloud-config is no valid YAML: ";
+  std::string text = "#cloud-config is not valid YAML: ";
   if (!error.mark.is_null()) text += "line " + std::to_string(error.mark.line + 1) + ": ";
   return base::InvalidArgument(text + Words(error));
 }
 
-// What no YAML holds (YAML 1.1, 5.1): control characters, and bytes that are no UTF-8.
+// What no YAML holds (YAML 1.1, 5.1): control characters, and bytes that are not UTF-8.
 absl::Status CheckCharacters(const std::string& text) {
   if (base::ToValidUtf8(text) != text) {
-    return base::InvalidArgument("#cloud-config is no valid YAML: it is no valid UTF-8");
+    return base::InvalidArgument("#cloud-config is not valid YAML: it is not valid UTF-8");
   }
   int line = 1;
   for (const char c : text) {
     if (c == '\n') ++line;
     const auto byte = static_cast<unsigned char>(c);
     if ((byte < 0x20 && c != '\t' && c != '\n' && c != '\r') || byte == 0x7F) {
-      return base::InvalidArgument("#cloud-config is no valid YAML: line " + std::to_string(line) +
+      return base::InvalidArgument("#cloud-config is not valid YAML: line " + std::to_string(line) +
                                    ": a control character");
     }
   }
@@ -205,7 +205,7 @@ absl::StatusOr<CloudConfigOutline> ReadOutline(const std::string& text) {
       return nothing;
     }
     if (!reader.IsUsable()) {
-      return base::InvalidArgument("#cloud-config is no mapping of keys to values");
+      return base::InvalidArgument("#cloud-config is not a mapping of keys to values");
     }
     OutlineReader second(text);
     if (parser.HandleNextDocument(second)) {
@@ -215,7 +215,7 @@ absl::StatusOr<CloudConfigOutline> ReadOutline(const std::string& text) {
   } catch (const YAML::Exception& error) {
     return NotYaml(error);
   } catch (const std::exception&) {
-    return base::InvalidArgument("#cloud-config is no valid YAML");
+    return base::InvalidArgument("#cloud-config is not valid YAML");
   }
 }
 

@@ -34,7 +34,7 @@ struct CloudConfigOutline {
 };
 
 // Reads events only, so that neither deep nesting nor an alias that doubles itself costs more than
-// the length of the text. INVALID_ARGUMENT, with the line, for what is no YAML, no mapping or more
+// the length of the text. INVALID_ARGUMENT, with the line, for what is not YAML, no mapping or more
 // than one document.
 absl::StatusOr<CloudConfigOutline> ReadOutline(const std::string& text);
 

@@ -2,7 +2,7 @@
 #ifndef NOMAD_HARVESTER_SRC_HARVESTER_IMAGE_H_
 #define NOMAD_HARVESTER_SRC_HARVESTER_IMAGE_H_
 
-#include "nomad_harvester/harvester/blueprint.h"
+#include "nomad_harvester/harvester/vm_spec.h"
 
 #include "nlohmann/json_fwd.hpp"
 

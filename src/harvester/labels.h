@@ -5,14 +5,14 @@
 #include <map>
 #include <string>
 
-#include "nomad_harvester/harvester/blueprint.h"
 #include "nomad_harvester/harvester/metadata.h"
+#include "nomad_harvester/harvester/vm_spec.h"
 
 namespace nomad_harvester::harvester {
 
 // pool and managed-by: what one list call selects by.
-inline std::map<std::string, std::string> ManagedLabels(const VmBlueprint& blueprint) {
-  return {{kPoolLabel, blueprint.pool}, {kManagedByLabel, kManagedByValue}};
+inline std::map<std::string, std::string> ManagedLabels(const VmSpec& vm_spec) {
+  return {{kPoolLabel, vm_spec.pool}, {kManagedByLabel, kManagedByValue}};
 }
 
 }  // namespace nomad_harvester::harvester

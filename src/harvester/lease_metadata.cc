@@ -7,37 +7,37 @@
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/harvester/metadata.h"
 
-#include "member_reader.h"
+#include "json_object_reader.h"
 
 namespace nomad_harvester::harvester {
 namespace {
 
 using nlohmann::json;
 
-void ReadNames(MemberReader& reader, LeaseAction& action) {
+void ReadNames(JsonObjectReader& reader, LeaseAction& action) {
   const json* names = reader.Optional("names");
   if (names == nullptr || !names->is_array()) {
-    reader.Report("names", "is no list");
+    reader.Report("names", "must be a list");
     return;
   }
   for (const json& name : *names) {
     if (name.is_string()) {
       action.names.insert(name.get<std::string>());
     } else {
-      reader.Report("names", "holds something that is no text");
+      reader.Report("names", "must hold strings only");
       return;
     }
   }
 }
 
-void ReadCreate(MemberReader& reader, LeaseAction& action) {
+void ReadCreate(JsonObjectReader& reader, LeaseAction& action) {
   const json* create = reader.Object("create");
   if (create == nullptr) return;
   for (const auto& [name, id] : create->items()) {
     if (id.is_string()) {
       action.create.emplace(name, id.get<std::string>());
     } else {
-      reader.Report("create", "holds an action id that is no text");
+      reader.Report("create", "holds an action id that is not a string");
       return;
     }
   }
@@ -57,7 +57,7 @@ std::string ToAnnotation(const LeaseAction& action) {
 
 absl::StatusOr<LeaseAction> ParseLeaseAction(std::string_view text) {
   NH_ASSIGN_OR_RETURN(const json object, ParseObject(text, "action"));
-  MemberReader reader(object, "action");
+  JsonObjectReader reader(object, "action");
   LeaseAction action;
   action.id = reader.Text("id");
   action.from = reader.Count("from");
@@ -83,7 +83,7 @@ absl::StatusOr<BackOff> ParseBackOff(std::string_view text) {
   NH_ASSIGN_OR_RETURN(const json object, ParseObject(text, "back-off"));
   BackOff back_off;
   for (const auto& [cause, member] : object.items()) {
-    MemberReader reader(member, "back-off " + cause);
+    JsonObjectReader reader(member, "back-off " + cause);
     BackOffEntry entry;
     entry.failures = reader.Count("failures");
     entry.retry_at = reader.Time("retry_at");

@@ -7,7 +7,7 @@
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/harvester/metadata.h"
 
-#include "member_reader.h"
+#include "json_object_reader.h"
 #include "nodes_record.h"
 
 namespace nomad_harvester::harvester {
@@ -30,7 +30,7 @@ std::string DeadlineText(const DrainDeadline& deadline) {
   return base::FormatRfc3339Nanos(deadline.at);
 }
 
-DrainDeadline ReadDeadline(MemberReader& reader) {
+DrainDeadline ReadDeadline(JsonObjectReader& reader) {
   constexpr std::string_view kKey = "drain_deadline";
   const std::string text = reader.Text(kKey);
   if (text.empty()) return {};
@@ -44,7 +44,7 @@ DrainDeadline ReadDeadline(MemberReader& reader) {
   return {DrainDeadline::Kind::kAt, *at};
 }
 
-MarkReason ReadReason(MemberReader& reader) {
+MarkReason ReadReason(JsonObjectReader& reader) {
   const std::string text = reader.Text("reason");
   for (const MarkReason reason :
        {MarkReason::kScaleIn, MarkReason::kBroken, MarkReason::kUnhealthy}) {
@@ -86,7 +86,7 @@ std::string ToAnnotation(const Mark& mark) {
 
 absl::StatusOr<Mark> ParseMark(std::string_view text) {
   NH_ASSIGN_OR_RETURN(const json object, ParseObject(text, "mark"));
-  MemberReader reader(object, "mark");
+  JsonObjectReader reader(object, "mark");
   Mark mark;
   mark.action = reader.Text("action");
   mark.reason = ReadReason(reader);

@@ -3,7 +3,7 @@
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/status.h"
 
-#include "member_reader.h"
+#include "json_object_reader.h"
 
 namespace nomad_harvester::harvester {
 
@@ -19,7 +19,7 @@ json NodesToJson(const NodesRecord& nodes) {
 }
 
 absl::StatusOr<NodesRecord> NodesFromJson(const json& object) {
-  MemberReader reader(object, "nodes");
+  JsonObjectReader reader(object, "nodes");
   NodesRecord nodes;
   nodes.region = reader.OptionalText("region").value_or("");
   nodes.node_class = reader.OptionalText("node_class");

@@ -37,12 +37,12 @@ bool HasScopes(const json& object) {
 }
 
 // What one VM takes, in thousandths.
-std::map<std::string, std::int64_t> NeedsOf(const VmBlueprint& blueprint) {
-  const std::int64_t disk = std::min(blueprint.disk_bytes, kLargestWhole) * kThousand;
-  const std::string by_class = blueprint.image.storage_class + ".storageclass.storage.k8s.io/";
+std::map<std::string, std::int64_t> NeedsOf(const VmSpec& vm_spec) {
+  const std::int64_t disk = std::min(vm_spec.disk_bytes, kLargestWhole) * kThousand;
+  const std::string by_class = vm_spec.image.storage_class + ".storageclass.storage.k8s.io/";
   std::map<std::string, std::int64_t> needs = {
-      {"limits.cpu", blueprint.cpu_cores * kThousand},
-      {"limits.memory", std::min(blueprint.memory_bytes, kLargestWhole) * kThousand},
+      {"limits.cpu", vm_spec.cpu_cores * kThousand},
+      {"limits.memory", std::min(vm_spec.memory_bytes, kLargestWhole) * kThousand},
       {"requests.storage", disk},
       {by_class + "requests.storage", disk}};
   for (const char* const one :
@@ -77,9 +77,9 @@ ResourceQuota ParseResourceQuota(const json& object) {
 }
 
 std::optional<QuotaRoom> FindQuotaRoom(const std::vector<ResourceQuota>& quotas,
-                                       const VmBlueprint& blueprint) {
+                                       const VmSpec& vm_spec) {
   std::optional<QuotaRoom> least;
-  for (const auto& [resource, need] : NeedsOf(blueprint)) {
+  for (const auto& [resource, need] : NeedsOf(vm_spec)) {
     if (need <= 0) continue;
     for (const ResourceQuota& quota : quotas) {
       const auto line = quota.lines.find(resource);

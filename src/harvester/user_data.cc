@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "nomad_harvester/base/status.h"
-#include "nomad_harvester/harvester/blueprint.h"
+#include "nomad_harvester/harvester/vm_spec.h"
 
 #include "cloud_config.h"
 

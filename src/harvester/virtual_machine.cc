@@ -29,7 +29,7 @@ std::optional<JoinTimeout> ParseJoinTimeout(const std::string& text) {
   return JoinTimeout{false, *limit};
 }
 
-// `unreadable`: what a value that is no boolean counts as.
+// `unreadable`: what a value that is not a boolean counts as.
 bool FlagAnnotation(const VirtualMachine& vm, const char* key, bool unreadable) {
   const auto found = vm.annotations.find(key);
   if (found == vm.annotations.end()) return false;

@@ -68,8 +68,8 @@ absl::StatusOr<CloudInitSecret> VmStore::CreateSecret(const runtime::Context& co
   return ParseSecret(existing->object);
 }
 
-absl::Status VmStore::OwnSecret(const runtime::Context& context, const VmIdentity& identity,
-                                const std::string& vm_uid) const {
+absl::Status VmStore::SetSecretOwner(const runtime::Context& context, const VmIdentity& identity,
+                                     const std::string& vm_uid) const {
   const std::string name = SecretName(identity.name);
   absl::Status last;
   for (int attempt = 0; attempt < kOwnAttempts; ++attempt) {
@@ -86,14 +86,14 @@ absl::Status VmStore::OwnSecret(const runtime::Context& context, const VmIdentit
   return last;
 }
 
-absl::StatusOr<Seen<std::vector<CloudInitSecret>>> VmStore::ListSecrets(
+absl::StatusOr<Timestamped<std::vector<CloudInitSecret>>> VmStore::ListSecrets(
     const runtime::Context& context) const {
   kube::ListOptions options;
   options.label_selector = ManagedSelector();
   options.drop = {"data", "stringData"};
   NH_ASSIGN_OR_RETURN(const kube::ObservedList list,
                       client_->List(context, kube::kSecrets, ns_, options));
-  Seen<std::vector<CloudInitSecret>> seen{{}, list.server_time};
+  Timestamped<std::vector<CloudInitSecret>> seen{{}, list.server_time};
   for (const json& item : list.items) seen.value.push_back(ParseSecret(item));
   return seen;
 }

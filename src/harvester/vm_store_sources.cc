@@ -50,7 +50,7 @@ std::string Listing(const std::vector<Image>& images) {
 }
 
 // Display names are label values where Harvester's label is set; releases differ in when they set
-// it, so that an empty answer is no proof.
+// it, so that an empty answer is not a proof.
 absl::StatusOr<Image> ResolveDisplayName(const kube::KubeClient& client,
                                          const runtime::Context& context, const std::string& ns,
                                          const std::string& name) {

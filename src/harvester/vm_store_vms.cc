@@ -66,19 +66,19 @@ kube::ListOptions InstanceListOptions() {
   return options;
 }
 
-absl::StatusOr<Seen<std::vector<VirtualMachine>>> ListVms(const kube::KubeClient& client,
-                                                          const runtime::Context& context,
-                                                          const std::string& ns,
-                                                          std::string selector) {
+absl::StatusOr<Timestamped<std::vector<VirtualMachine>>> ListVms(const kube::KubeClient& client,
+                                                                 const runtime::Context& context,
+                                                                 const std::string& ns,
+                                                                 std::string selector) {
   NH_ASSIGN_OR_RETURN(kube::ObservedList list, client.List(context, kube::kVirtualMachines, ns,
                                                            VmListOptions(std::move(selector))));
-  Seen<std::vector<VirtualMachine>> seen{{}, list.server_time};
+  Timestamped<std::vector<VirtualMachine>> seen{{}, list.server_time};
   seen.value.reserve(list.items.size());
   for (const json& item : list.items) seen.value.push_back(ParseVirtualMachine(item));
   return seen;
 }
 
-Seen<VirtualMachine> SeenVm(const kube::Observed& observed) {
+Timestamped<VirtualMachine> TimestampedVm(const kube::Observed& observed) {
   return {ParseVirtualMachine(observed.object), observed.server_time};
 }
 
@@ -87,21 +87,21 @@ Seen<VirtualMachine> SeenVm(const kube::Observed& observed) {
 VmStore::VmStore(std::shared_ptr<const kube::KubeClient> client, std::string ns)
     : client_(std::move(client)), ns_(std::move(ns)) {}
 
-absl::StatusOr<Seen<std::vector<VirtualMachine>>> VmStore::ListManaged(
+absl::StatusOr<Timestamped<std::vector<VirtualMachine>>> VmStore::ListManaged(
     const runtime::Context& context) const {
   return ListVms(*client_, context, ns_, ManagedSelector());
 }
 
-absl::StatusOr<Seen<std::vector<VirtualMachine>>> VmStore::ListAll(
+absl::StatusOr<Timestamped<std::vector<VirtualMachine>>> VmStore::ListAll(
     const runtime::Context& context) const {
   return ListVms(*client_, context, ns_, "");
 }
 
-absl::StatusOr<Seen<VirtualMachine>> VmStore::Get(const runtime::Context& context,
-                                                  const std::string& name) const {
+absl::StatusOr<Timestamped<VirtualMachine>> VmStore::Get(const runtime::Context& context,
+                                                         const std::string& name) const {
   NH_ASSIGN_OR_RETURN(const kube::Observed observed,
                       client_->Get(context, kube::kVirtualMachines, ns_, name));
-  return SeenVm(observed);
+  return TimestampedVm(observed);
 }
 
 absl::StatusOr<std::vector<VirtualMachineInstance>> VmStore::ListInstances(
@@ -139,10 +139,10 @@ absl::StatusOr<VirtualMachine> VmStore::Annotate(const runtime::Context& context
   return ParseVirtualMachine(observed.object);
 }
 
-absl::StatusOr<Seen<VirtualMachine>> VmStore::CreateVm(const runtime::Context& context,
-                                                       const json& vm) const {
+absl::StatusOr<Timestamped<VirtualMachine>> VmStore::CreateVm(const runtime::Context& context,
+                                                              const json& vm) const {
   const auto created = client_->Create(context, kube::kVirtualMachines, ns_, vm);
-  if (created.ok()) return SeenVm(*created);
+  if (created.ok()) return TimestampedVm(*created);
   if (!kube::IsAlreadyExists(created.status())) return created.status();
   const Metadata wanted = ParseMetadata(vm);
   const auto existing = Get(context, wanted.name);
@@ -157,7 +157,7 @@ absl::StatusOr<Seen<VirtualMachine>> VmStore::CreateVm(const runtime::Context& c
   return existing;
 }
 
-absl::Status VmStore::TryCreateVm(const runtime::Context& context, const json& vm) const {
+absl::Status VmStore::DryRunCreateVm(const runtime::Context& context, const json& vm) const {
   kube::CreateOptions options;
   options.dry_run = true;
   return client_->Create(context, kube::kVirtualMachines, ns_, vm, options).status();
@@ -166,7 +166,8 @@ absl::Status VmStore::TryCreateVm(const runtime::Context& context, const json& v
 // In the foreground: the VM stays visible until its instance is gone.
 absl::Status VmStore::DeleteVm(const runtime::Context& context, const std::string& name,
                                const std::string& uid, const std::string& resource_version) const {
-  // Both are what keeps a late request from deleting a VM that was taken back or made anew.
+  // Both are what keeps a late request from deleting a VM whose removal was cancelled, or that was
+  // made anew.
   if (uid.empty() || resource_version.empty()) {
     return base::InvalidArgument("deleting VirtualMachine " + name +
                                  " needs its uid and resourceVersion");

@@ -75,7 +75,7 @@ std::vector<std::string> CertificateBlocks(std::string_view pem) {
     const std::size_t body = begin + kBegin.size();
     const std::size_t end = pem.find(kEnd, body);
     if (end == std::string_view::npos) break;
-    // One block that is no base64 would make OpenSSL refuse the whole bundle.
+    // One block that is not base64 would make OpenSSL refuse the whole bundle.
     const absl::StatusOr<std::string> der = base::Base64Decode(pem.substr(body, end - body));
     if (der.ok() && !der->empty()) {
       blocks.push_back(std::string(pem.substr(begin, end + kEnd.size() - begin)) + "\n");

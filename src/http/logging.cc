@@ -34,7 +34,7 @@ class LoggingTransport final : public HttpTransport {
     } else {
       fields.emplace_back("error", outcome.status());
     }
-    logger_.Log(log::Level::kDebug, "http request", fields);
+    logger_.Log(log::Level::kDebug, "HTTP request", fields);
   }
 
   const std::shared_ptr<HttpTransport> inner_;

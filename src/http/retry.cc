@@ -33,7 +33,7 @@ class RetryTransport final : public HttpTransport {
     for (int attempt = 1;; ++attempt) {
       NH_RETURN_IF_ERROR(request.effect == Effect::kWrite ? context.CheckWrite() : context.Check());
       absl::StatusOr<HttpResponse> outcome = SendOnce(context, request);
-      if (DecideRetry(request, outcome, options_.refused_for_good) == RetryDecision::kDone) {
+      if (DecideRetry(request, outcome, options_.permanently_refused) == RetryDecision::kDone) {
         // The context cut this attempt short; the previous one ended by itself and says more.
         if (!absl::IsDeadlineExceeded(outcome.status()) || last.ok()) return outcome;
         return WithAttempts(base::MakeStatus(outcome.status().code(), base::Message(last)),
@@ -89,19 +89,20 @@ class RetryTransport final : public HttpTransport {
                                         const absl::StatusOr<HttpResponse>& outcome) {
     const std::string last =
         outcome.ok() ? "HTTP " + std::to_string(outcome->status) : base::Message(outcome.status());
-    return base::MakeStatus(ended.code(), RequestText(request) + ": " + base::Message(ended) +
-                                              ", before another attempt; the last one: " + last);
+    return base::MakeStatus(ended.code(),
+                            RequestText(request) + ": " + base::Message(ended) +
+                                ", while waiting to retry; the last attempt: " + last);
   }
 
   void LogRetry(const HttpRequest& request, const absl::StatusOr<HttpResponse>& outcome,
                 int attempt, base::Duration wait) const {
     const std::string cause =
         outcome.ok() ? "HTTP " + std::to_string(outcome->status) : base::Message(outcome.status());
-    logger_.Debug("repeating a request", {{"method", MethodName(request.method)},
-                                          {"purpose", RequestText(request)},
-                                          {"attempt", attempt},
-                                          {"cause", cause},
-                                          {"wait", wait}});
+    logger_.Debug("Retrying a request", {{"method", MethodName(request.method)},
+                                         {"purpose", RequestText(request)},
+                                         {"attempt", attempt},
+                                         {"cause", cause},
+                                         {"wait", wait}});
   }
 
   const std::shared_ptr<HttpTransport> inner_;

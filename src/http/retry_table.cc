@@ -15,7 +15,7 @@ bool IsFaultOfTheServer(int status) {
 }  // namespace
 
 RetryDecision DecideRetry(const HttpRequest& request, const absl::StatusOr<HttpResponse>& outcome,
-                          const std::function<bool(const HttpResponse&)>& refused_for_good) {
+                          const std::function<bool(const HttpResponse&)>& permanently_refused) {
   const RetryDecision if_idempotent = request.idempotency == Idempotency::kIdempotent
                                           ? RetryDecision::kRetry
                                           : RetryDecision::kDone;
@@ -26,7 +26,7 @@ RetryDecision DecideRetry(const HttpRequest& request, const absl::StatusOr<HttpR
   }
   if (outcome->status == 429) return RetryDecision::kRetry;
   if (!IsFaultOfTheServer(outcome->status)) return RetryDecision::kDone;
-  if (refused_for_good && refused_for_good(*outcome)) return RetryDecision::kDone;
+  if (permanently_refused && permanently_refused(*outcome)) return RetryDecision::kDone;
   return if_idempotent;
 }
 

@@ -48,14 +48,14 @@ bool CoversName(const std::vector<std::string>& names, std::string_view name) {
 }  // namespace
 
 absl::StatusOr<bool> IsAllowed(const runtime::Context& context, const KubeClient& client,
-                               const AccessQuestion& question) {
-  Json attributes = {
-      {"verb", question.verb}, {"group", question.group}, {"resource", question.resource}};
-  if (!question.ns.empty()) attributes["namespace"] = question.ns;
-  if (!question.subresource.empty()) attributes["subresource"] = question.subresource;
-  NH_ASSIGN_OR_RETURN(const Json review, client.Ask(context, kAccessReviews,
-                                                    Review("SelfSubjectAccessReview",
-                                                           {{"resourceAttributes", attributes}})));
+                               const ResourceAttributes& access) {
+  Json attributes = {{"verb", access.verb}, {"group", access.group}, {"resource", access.resource}};
+  if (!access.ns.empty()) attributes["namespace"] = access.ns;
+  if (!access.subresource.empty()) attributes["subresource"] = access.subresource;
+  NH_ASSIGN_OR_RETURN(
+      const Json review,
+      client.CreateReview(context, kAccessReviews,
+                          Review("SelfSubjectAccessReview", {{"resourceAttributes", attributes}})));
   const Json* allowed = base::FindPath(review, {"status", "allowed"});
   if (allowed == nullptr || !allowed->is_boolean()) {
     return base::Internal("ask SelfSubjectAccessReview: the reply has no status.allowed");
@@ -73,9 +73,9 @@ bool AccessRules::Allows(std::string_view verb, std::string_view group, std::str
 
 absl::StatusOr<AccessRules> FetchAccessRules(const runtime::Context& context,
                                              const KubeClient& client, const std::string& ns) {
-  NH_ASSIGN_OR_RETURN(
-      const Json review,
-      client.Ask(context, kRulesReviews, Review("SelfSubjectRulesReview", {{"namespace", ns}})));
+  NH_ASSIGN_OR_RETURN(const Json review,
+                      client.CreateReview(context, kRulesReviews,
+                                          Review("SelfSubjectRulesReview", {{"namespace", ns}})));
   const Json* status = base::FindMember(review, "status");
   const Json* list = status == nullptr ? nullptr : base::FindMember(*status, "resourceRules");
   if (list == nullptr || !(list->is_array() || list->is_null())) {

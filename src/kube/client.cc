@@ -115,11 +115,11 @@ absl::Status KubeClient::Delete(const runtime::Context& context, const ResourceT
   return Exchange(*transport_, context, std::move(request)).status();
 }
 
-absl::StatusOr<Json> KubeClient::Ask(const runtime::Context& context, const std::string& path,
-                                     const Json& question) const {
+absl::StatusOr<Json> KubeClient::CreateReview(const runtime::Context& context,
+                                              const std::string& path, const Json& review) const {
   http::HttpRequest request = Request(http::Method::kPost, path,
-                                      "ask " + base::GetString(question, "kind", "the API server"));
-  SetBody(request, question, kJson);
+                                      "ask " + base::GetString(review, "kind", "the API server"));
+  SetBody(request, review, kJson);
   NH_ASSIGN_OR_RETURN(Observed answer, ExchangeObject(*transport_, context, std::move(request)));
   return std::move(answer.object);
 }

@@ -19,7 +19,7 @@ absl::StatusOr<Json> ReadObject(const http::HttpResponse& response, const base::
                                 std::string_view purpose) {
   absl::StatusOr<Json> document = base::ParseJson(response.body, "the body", drop);
   if (!document.ok()) return Undecodable(purpose, base::Message(document.status()));
-  if (!document->is_object()) return Undecodable(purpose, "it is no JSON object");
+  if (!document->is_object()) return Undecodable(purpose, "it is not a JSON object");
   return document;
 }
 
@@ -39,17 +39,17 @@ absl::StatusOr<Page> DecodePage(const http::HttpResponse& response,
   NH_ASSIGN_OR_RETURN(Json list, ReadObject(response, tree, purpose));
 
   const auto items = list.find("items");
-  if (items == list.end()) return Undecodable(purpose, "it is no list");
+  if (items == list.end()) return Undecodable(purpose, "it is not a list");
   Page page;
   // Go writes an empty slice that was never made as null.
   if (items->is_array()) {
     page.items = std::move(*items->get_ptr<Json::array_t*>());
   } else if (!items->is_null()) {
-    return Undecodable(purpose, "its items are no array");
+    return Undecodable(purpose, "its items are not an array");
   }
   if (!std::all_of(page.items.begin(), page.items.end(),
                    [](const Json& item) { return item.is_object(); })) {
-    return Undecodable(purpose, "an item is no object");
+    return Undecodable(purpose, "an item is not an object");
   }
   if (const Json* metadata = base::FindMember(list, "metadata"); metadata != nullptr) {
     page.resource_version = base::GetString(*metadata, "resourceVersion");
@@ -57,7 +57,7 @@ absl::StatusOr<Page> DecodePage(const http::HttpResponse& response,
     // Taken for the last page, it would make objects look gone.
     const Json* token = base::FindMember(*metadata, "continue");
     if (token != nullptr && !token->is_string() && !token->is_null()) {
-      return Undecodable(purpose, "its continue token is no text");
+      return Undecodable(purpose, "its continue token is not a string");
     }
   }
   return page;

@@ -157,7 +157,7 @@ bool IsConflict(const absl::Status& status) {
   return error && error->http_status == 409;
 }
 
-bool IsRefusalInDisguise(const http::HttpResponse& response) {
+bool IsRefusalSentAs500(const http::HttpResponse& response) {
   if (response.status != 500) return false;
   const KubeError error = ReadErrorBody(response);
   return IsQuotaRefusal(error) || IsPlainGoRefusal(error);

@@ -64,7 +64,7 @@ std::optional<Json> ReadKubeconfig(const std::string& path, Problems& problems) 
   }
   if (!file->is_object() || base::FindMember(*file, "contexts") == nullptr ||
       base::FindMember(*file, "clusters") == nullptr) {
-    problems.Add(kKubeconfigKey, path + " is no kubeconfig: it has no contexts or no clusters");
+    problems.Add(kKubeconfigKey, path + " is not a kubeconfig: it has no contexts or no clusters");
     return std::nullopt;
   }
   return *std::move(file);

@@ -132,7 +132,7 @@ class Builder final : public YAML::EventHandler {
     if (parent.value.is_array()) {
       parent.value.push_back(std::move(value));
     } else if (!parent.key) {
-      if (!value.is_string()) throw Refused{"a key is no text", mark.line + 1};
+      if (!value.is_string()) throw Refused{"a key is not a string", mark.line + 1};
       parent.key = value.get<std::string>();
       // Taken for a key like any other, what it brings along would silently be missing.
       if (*parent.key == "<<") throw Refused{"merge keys are not supported", mark.line + 1};

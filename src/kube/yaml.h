@@ -13,7 +13,7 @@ namespace nomad_harvester::kube {
 // The only document of the text. Scalars become strings whatever they look like, apart from the
 // plain null: the reader knows which member it wants as what. A text that begins with "{" is read
 // as JSON first. INVALID_ARGUMENT, with a line but never the content: bad syntax, several
-// documents, a key given twice or that is no scalar, a merge key ("<<"), nesting deeper than 50
+// documents, a key given twice or that is not a scalar, a merge key ("<<"), nesting deeper than 50
 // levels, aliases that expand to more than 20,000 values or 8 MiB.
 absl::StatusOr<Json> ParseYaml(const std::string& text);
 

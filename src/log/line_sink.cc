@@ -15,11 +15,11 @@ namespace nomad_harvester::log {
 namespace {
 
 // How long a full pipe that does not block may hold up the program before a line is given up.
-constexpr std::chrono::milliseconds kPatience{500};
+constexpr std::chrono::milliseconds kWriteTimeout{500};
 
 bool WaitUntilWritable(int fd) {
   pollfd poll_fd{.fd = fd, .events = POLLOUT, .revents = 0};
-  return poll(&poll_fd, 1, static_cast<int>(kPatience.count())) == 1;
+  return poll(&poll_fd, 1, static_cast<int>(kWriteTimeout.count())) == 1;
 }
 
 }  // namespace

@@ -71,7 +71,7 @@ std::string RollbackMarker(const nomad::Node& node) {
   return mark.has_value() ? mark->action + "@" + node.last_drain->started_at : "";
 }
 
-bool IsQuiet(const std::vector<nomad::Allocation>& allocations, bool ignore_system) {
+bool IsIdle(const std::vector<nomad::Allocation>& allocations, bool ignore_system) {
   return std::all_of(allocations.begin(), allocations.end(),
                      [ignore_system](const nomad::Allocation& allocation) {
                        if (ignore_system && allocation.job_type == "system") return true;

@@ -5,8 +5,8 @@
 #include <tuple>
 #include <utility>
 
+#include "identity_hints.h"
 #include "name_index.h"
-#include "witnesses.h"
 
 namespace nomad_harvester::nodepool {
 namespace {
@@ -28,8 +28,8 @@ int Rank(nomad::NodeStatus status) {
 // Decides one VM after the other; who is right among several VMs is settled afterwards.
 class Linker {
  public:
-  Linker(const std::vector<VmWitness>& vms, const std::vector<nomad::Node>& nodes)
-      : vms_(vms), nodes_(nodes), names_(nodes), witnesses_(vms, nodes) {}
+  Linker(const std::vector<VmIdentityHints>& vms, const std::vector<nomad::Node>& nodes)
+      : vms_(vms), nodes_(nodes), names_(nodes), hints_(vms, nodes) {}
 
   Links LinkAll() {
     Links links;
@@ -45,25 +45,25 @@ class Linker {
 
  private:
   Link LinkOne(std::size_t vm) {
-    Nodes bearers = names_.Bearers(vms_[vm]);
-    if (bearers.empty()) return {};
-    SortBestFirst(bearers);
-    const Nodes ready = ReadyAmong(bearers);
-    if (ready.size() < 2) return Judge(vm, bearers.front(), bearers);
+    Nodes named = names_.NodesNamed(vms_[vm]);
+    if (named.empty()) return {};
+    SortBestFirst(named);
+    const Nodes ready = ReadyAmong(named);
+    if (ready.size() < 2) return MakeLink(vm, named.front(), named);
     const Nodes known = IdentifiedAmong(ready, vm);
     if (known.size() == 1 && AreFull(ready, known.front())) {
-      return Judge(vm, known.front(), bearers);
+      return MakeLink(vm, known.front(), named);
     }
     Link link;
     link.state = LinkState::kTwoReady;
     link.others = ready;
-    link.explanation = "several ready nodes bear the name " + vms_[vm].name + ":";
+    link.explanation = "several ready nodes have the name " + vms_[vm].name + ":";
     for (const std::size_t node : ready) link.explanation += " " + nodes_[node].id;
     return link;
   }
 
-  void SortBestFirst(Nodes& bearers) const {
-    std::sort(bearers.begin(), bearers.end(), [this](std::size_t a, std::size_t b) {
+  void SortBestFirst(Nodes& named) const {
+    std::sort(named.begin(), named.end(), [this](std::size_t a, std::size_t b) {
       const nomad::Node& x = nodes_[a];
       const nomad::Node& y = nodes_[b];
       // A machine that its operator declares foreign comes after all that might be the VM.
@@ -76,9 +76,9 @@ class Linker {
     });
   }
 
-  Nodes ReadyAmong(const Nodes& bearers) const {
+  Nodes ReadyAmong(const Nodes& named) const {
     Nodes ready;
-    for (const std::size_t node : bearers) {
+    for (const std::size_t node : named) {
       if (nodes_[node].status == nomad::NodeStatus::kReady && !IsDeclaredForeign(nodes_[node])) {
         ready.push_back(node);
       }
@@ -86,7 +86,8 @@ class Linker {
     return ready;
   }
 
-  // Whether all but one tell their witnesses: a stub may be known by the same meta as that one.
+  // Whether all but one show their identity hints: a stub may be known by the same meta as that
+  // one.
   bool AreFull(const Nodes& candidates, std::size_t except) const {
     return std::all_of(candidates.begin(), candidates.end(),
                        [&](std::size_t node) { return node == except || nodes_[node].full; });
@@ -95,36 +96,36 @@ class Linker {
   Nodes IdentifiedAmong(const Nodes& candidates, std::size_t vm) const {
     Nodes known;
     for (const std::size_t node : candidates) {
-      if (witnesses_.Identifies(node, vm)) known.push_back(node);
+      if (hints_.Identifies(node, vm)) known.push_back(node);
     }
     return known;
   }
 
   // The best bearer of the name, unless something says that it is not the VM.
-  Link Judge(std::size_t vm, std::size_t best, const Nodes& bearers) const {
+  Link MakeLink(std::size_t vm, std::size_t best, const Nodes& named) const {
     Link link;
     const std::string& id = nodes_[best].id;
     if (IsDeclaredForeign(nodes_[best])) {
-      link.explanation = "node " + id + " bears the name " + vms_[vm].name +
+      link.explanation = "node " + id + " has the name " + vms_[vm].name +
                          ", but its meta.harvester_vm_uuid declares it no VM";
-    } else if (const Testimony* other = witnesses_.Contradiction(best, vm); other != nullptr) {
-      link.explanation = "node " + id + " bears the name " + vms_[vm].name + ", but its " +
+    } else if (const IdentityHint* other = hints_.Contradiction(best, vm); other != nullptr) {
+      link.explanation = "node " + id + " has the name " + vms_[vm].name + ", but its " +
                          other->what + " is that of VM " + vms_[other->vm].name;
     }
     if (!link.explanation.empty()) {
       link.state = LinkState::kContradicted;
-      link.others = bearers;
+      link.others = named;
       return link;
     }
     link.state = LinkState::kLinked;
     link.node = best;
-    for (const std::size_t node : bearers) {
+    for (const std::size_t node : named) {
       if (node != best) link.others.push_back(node);
     }
     const std::string by = nodes_[best].full ? vms_[vm].node_attribute : "Name";
-    link.explanation = "node " + id + " bears the name by its " + by;
-    for (const Testimony& testimony : witnesses_.Of(best)) {
-      link.explanation += ", confirmed by its " + testimony.what;
+    link.explanation = "node " + id + " has the name by its " + by;
+    for (const IdentityHint& hint : hints_.Of(best)) {
+      link.explanation += ", confirmed by its " + hint.what;
     }
     return link;
   }
@@ -142,20 +143,20 @@ class Linker {
         Link& link = links.of_vm[vm];
         link.state = LinkState::kContradicted;
         link.others.insert(link.others.begin(), node);
-        link.explanation = "node " + nodes_[node].id + " bears the names of several VMs";
+        link.explanation = "node " + nodes_[node].id + " has the names of several VMs";
       }
     }
   }
 
-  const std::vector<VmWitness>& vms_;
+  const std::vector<VmIdentityHints>& vms_;
   const std::vector<nomad::Node>& nodes_;
   NameIndex names_;
-  const Witnesses witnesses_;
+  const IdentityHints hints_;
 };
 
 }  // namespace
 
-Links LinkNodes(const std::vector<VmWitness>& vms, const std::vector<nomad::Node>& nodes) {
+Links LinkNodes(const std::vector<VmIdentityHints>& vms, const std::vector<nomad::Node>& nodes) {
   return Linker(vms, nodes).LinkAll();
 }
 

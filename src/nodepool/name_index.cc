@@ -32,22 +32,22 @@ std::string ShortHostName(std::string_view name) {
   return base::AsciiLower(name.substr(0, name.find('.')));
 }
 
-std::vector<std::size_t> NameIndex::Bearers(const VmWitness& vm) {
+std::vector<std::size_t> NameIndex::NodesNamed(const VmIdentityHints& vm) {
   const std::string name = ShortHostName(vm.name);
   if (name.empty()) return {};
   const Table& table = TableOf(vm.node_attribute);
   const auto found = table.find(name);
   if (found == table.end()) return {};
-  std::vector<std::size_t> bearers = found->second;
+  std::vector<std::size_t> named = found->second;
   // The Name of a stub is a mere guess where another attribute counts: it gives way to a node that
-  // is known to bear the name.
+  // is known to have the name.
   const auto is_full = [this](std::size_t i) { return nodes_[i].full; };
-  if (vm.node_attribute != kHostName && std::any_of(bearers.begin(), bearers.end(), is_full)) {
-    bearers.erase(std::remove_if(bearers.begin(), bearers.end(),
-                                 [&is_full](std::size_t i) { return !is_full(i); }),
-                  bearers.end());
+  if (vm.node_attribute != kHostName && std::any_of(named.begin(), named.end(), is_full)) {
+    named.erase(std::remove_if(named.begin(), named.end(),
+                               [&is_full](std::size_t i) { return !is_full(i); }),
+                named.end());
   }
-  return bearers;
+  return named;
 }
 
 const NameIndex::Table& NameIndex::TableOf(const std::string& attribute) {

@@ -1,4 +1,4 @@
-// Which nodes bear a name.
+// Which nodes have a name.
 #ifndef NOMAD_HARVESTER_SRC_NODEPOOL_NAME_INDEX_H_
 #define NOMAD_HARVESTER_SRC_NODEPOOL_NAME_INDEX_H_
 
@@ -17,8 +17,8 @@ class NameIndex {
  public:
   explicit NameIndex(const std::vector<nomad::Node>& nodes) : nodes_(nodes) {}
 
-  // The nodes that bear the VM's name, in the order of the list.
-  std::vector<std::size_t> Bearers(const VmWitness& vm);
+  // The nodes that have the VM's name, in the order of the list.
+  std::vector<std::size_t> NodesNamed(const VmIdentityHints& vm);
 
  private:
   using Table = std::map<std::string, std::vector<std::size_t>>;

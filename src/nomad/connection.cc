@@ -74,7 +74,7 @@ class Resolver {
 
   void Credentials() {
     if (!options_.token_file.empty()) {
-      // It may be rendered later, so its absence is no error.
+      // It may be rendered later, so its absence is not an error.
       if (!base::StampFile(options_.token_file).has_value()) {
         connection_.warnings.push_back("nomad_token_file: " + options_.token_file +
                                        " is not there yet");

@@ -11,7 +11,7 @@
 namespace nomad_harvester::nomad {
 
 // The one thing that must be there is the ID: INTERNAL without it, since a list with a node that
-// cannot be told apart is no basis for a decision.
+// cannot be told apart is not a basis for a decision.
 absl::StatusOr<Node> DecodeNodeStub(const nlohmann::json& json);
 absl::StatusOr<Node> DecodeFullNode(const nlohmann::json& json);
 

@@ -43,9 +43,9 @@ bool IsAnswer(const absl::Status& status) {
 }
 
 // The reading itself, from one request to the next.
-class Judge {
+class Verify {
  public:
-  Judge(const Caller& caller, const NomadClient::Options& options)
+  Verify(const Caller& caller, const NomadClient::Options& options)
       : caller_(caller), options_(options) {}
 
   absl::StatusOr<ReadJob> Run() const {
@@ -53,8 +53,8 @@ class Judge {
     if (self.kind == Reading::Kind::kAclsOff || IsAllMighty(self.json)) return ReadJob::kEverywhere;
     if (self.kind == Reading::Kind::kRefused) return ReadJob::kUnverified;
     std::vector<std::string> names = Names(self.json, "Policies");
-    // A workload identity is no token object (404), and a role's policies are not in it: the list
-    // of policies that the token may read is that of its own.
+    // A workload identity is not a token object (404), and a role's policies are not in it: the
+    // list of policies that the token may read is that of its own.
     const Json* roles = base::FindMember(self.json, "Roles");
     if (self.kind == Reading::Kind::kMissing || (roles != nullptr && !roles->empty())) {
       NH_ASSIGN_OR_RETURN(const Reading list,
@@ -64,7 +64,7 @@ class Judge {
       names.clear();
       for (const Json& stub : list.json) names.push_back(base::GetString(stub, "Name"));
     }
-    return JudgePolicies(names);
+    return VerifyPolicies(names);
   }
 
  private:
@@ -85,7 +85,7 @@ class Judge {
     return names;
   }
 
-  absl::StatusOr<ReadJob> JudgePolicies(const std::vector<std::string>& names) const {
+  absl::StatusOr<ReadJob> VerifyPolicies(const std::vector<std::string>& names) const {
     NamespaceRules rules;
     for (const std::string& name : names) {
       auto path = PathOf("/v1/acl/policy/", name);
@@ -99,7 +99,7 @@ class Judge {
       const Json* parsed = base::FindMember(policy.json, "RulesJSON");
       if (parsed == nullptr || !rules.Add(*parsed)) return ReadJob::kUnverified;
     }
-    return rules.ReadJobEverywhere() ? ReadJob::kEverywhere : ReadJob::kNot;
+    return rules.ReadJobEverywhere() ? ReadJob::kEverywhere : ReadJob::kDenied;
   }
 
   absl::StatusOr<Reading> Read(std::string path, const std::string& purpose) const {
@@ -128,9 +128,9 @@ class Judge {
 
 }  // namespace
 
-absl::StatusOr<ReadJob> NomadClient::JudgeReadJob(const runtime::Context& context) const {
+absl::StatusOr<ReadJob> NomadClient::VerifyReadJob(const runtime::Context& context) const {
   const Caller caller(*transport_, context);
-  return Judge(caller, options_).Run();
+  return Verify(caller, options_).Run();
 }
 
 }  // namespace nomad_harvester::nomad

@@ -95,7 +95,7 @@ absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpo
   return base::MakeStatus(CodeOf(response), message);
 }
 
-bool IsRefusedForGood(const http::HttpResponse& response) {
+bool IsPermanentRefusal(const http::HttpResponse& response) {
   if (response.status != 500) return false;
   const StatusCode code = CodeOfServerError(response.body);
   return code != StatusCode::kInternal && code != StatusCode::kUnavailable;

@@ -20,7 +20,7 @@ bool IsKnown(shared_proto::ScalingDirection direction) {
 absl::StatusOr<std::string> DecodeMeta(const std::string& value) {
   NH_ASSIGN_OR_RETURN(const nlohmann::json meta, base::ParseJson(value, "the action's meta"));
   if (meta.is_null()) return std::string();
-  if (!meta.is_object()) return base::InvalidArgument("the action's meta is no JSON object");
+  if (!meta.is_object()) return base::InvalidArgument("the action's meta is not a JSON object");
   return value;
 }
 

@@ -41,7 +41,7 @@ absl::Status ServeDev(scaling::TargetService& service, const ProcessOptions& opt
   const std::string_view reason = stop->Wait(nullptr);
   // gRPC removes the socket that it made.
   ArmExitWatchdog(kExitLimit, [] {});
-  options.logger.Info("stopping", {{"reason", reason}});
+  options.logger.Info("Stopping", {{"reason", reason}});
   server->Stop();
   return absl::OkStatus();
 }
@@ -53,7 +53,7 @@ int RunDev(scaling::TargetService& service, const ProcessOptions& options, const
   RouteLibraryLogs(options.logger);
   const absl::Status status = ServeDev(service, options, dev);
   if (status.ok()) return 0;
-  options.logger.Error("cannot serve", {{"error", status}});
+  options.logger.Error("Cannot serve", {{"error", status}});
   return 1;
 }
 

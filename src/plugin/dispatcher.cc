@@ -49,7 +49,7 @@ runtime::WorkerPool::Options PoolOptions(std::size_t threads, std::size_t queue,
   options.threads = threads;
   options.queue_limit = queue;
   options.on_exception = [logger](const std::string& text) {
-    logger.Error("a worker failed", {{"error", text}});
+    logger.Error("A worker thread failed", {{"error", text}});
   };
   return options;
 }
@@ -91,10 +91,10 @@ absl::Status Dispatcher::Run(const Work& work, const runtime::Context& context) 
   try {
     return work.run(context);
   } catch (const std::exception& error) {
-    logger_.Error("unexpected exception", {{"method", work.method}, {"error", error.what()}});
+    logger_.Error("Unexpected exception", {{"method", work.method}, {"error", error.what()}});
     return base::Internal("unexpected exception in " + work.method + ": " + error.what());
   } catch (...) {
-    logger_.Error("unexpected exception", {{"method", work.method}, {"error", "of unknown type"}});
+    logger_.Error("Unexpected exception", {{"method", work.method}, {"error", "of unknown type"}});
     return base::Internal("unexpected exception of unknown type in " + work.method);
   }
 }
@@ -103,10 +103,10 @@ void Dispatcher::RunAndAnswer(const Work& work, Call& call) const {
   const base::MonoTime begin = call.context().clock().Now();
   const absl::Status status = Run(work, call.context());
   if (MakeErrorText(base::ToStd(status.message())).shortened) {
-    logger_.Warn("the reply carries a part of this error only",
+    logger_.Warn("The reply carries only a part of this error",
                  {{"method", work.method}, {"error", status}});
   }
-  logger_.Debug("call ended", {{"method", work.method},
+  logger_.Debug("Call ended", {{"method", work.method},
                                {"status", absl::StatusCodeToString(status.code())},
                                {"duration", call.context().clock().Now() - begin}});
   call.Finish(StatusToGrpc(status, work.aborted), status.ok() ? work.fill : nullptr);

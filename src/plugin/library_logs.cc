@@ -62,7 +62,7 @@ std::string CurrentException() {
 }
 
 [[noreturn]] void LogAndAbort() {
-  TheLogger().Error("the plugin ends abnormally", {{"error", CurrentException()}});
+  TheLogger().Error("The plugin ends abnormally", {{"error", CurrentException()}});
   std::abort();
 }
 

@@ -47,7 +47,7 @@ void WarnOfForeignProtocol(const ProcessOptions& options) {
   const std::string versions =
       options.environment("PLUGIN_PROTOCOL_VERSIONS").value_or(std::string());
   if (!HostKnowsOurProtocol(versions)) {
-    options.logger.Warn("the host does not list our protocol version",
+    options.logger.Warn("The host does not list our protocol version",
                         {{"host_versions", versions}, {"our_version", kPluginProtocol}});
   }
 }
@@ -72,7 +72,7 @@ absl::Status Serve(scaling::TargetService& service, const ProcessOptions& option
 
   const std::string_view reason = stop->Wait(&host);
   ArmExitWatchdog(kExitLimit, [paths = directory.paths()] { RemoveSocket(paths); });
-  options.logger.Info("stopping", {{"reason", reason}});
+  options.logger.Info("Stopping", {{"reason", reason}});
   server->Stop();
   return absl::OkStatus();
 }
@@ -94,7 +94,7 @@ int RunPlugin(scaling::TargetService& service, const ProcessOptions& options) {
     status = directory.status();
   }
   if (status.ok()) return 0;
-  options.logger.Error("cannot serve", {{"error", status}});
+  options.logger.Error("Cannot serve", {{"error", status}});
   return 1;
 }
 

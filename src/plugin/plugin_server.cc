@@ -61,7 +61,7 @@ absl::StatusOr<std::string> ParseLocalAddress(const std::string& text) {
       base::ParseInt(colon == std::string::npos ? "" : text.substr(colon + 1));
   if (!port.ok() || *port < 0 || *port > 65535) {
     return base::InvalidArgument("\"" + text +
-                                 "\" is no address; write unix:/path or 127.0.0.1:PORT");
+                                 "\" is not an address; write unix:/path or 127.0.0.1:PORT");
   }
   if (host != "127.0.0.1" && host != "localhost" && host != "[::1]") {
     return base::InvalidArgument("\"" + text +
@@ -143,7 +143,7 @@ void PluginServer::Stop() {
   root_.Cancel(runtime::CancelReason::kShutdown);
   service_.Stop(for_service);
   if (const std::size_t left = calls_.WaitUntilNone(for_calls); left > 0) {
-    logger_.Warn("calls did not end in time and are answered without their outcome",
+    logger_.Warn("Answering calls that did not end in time without their outcome",
                  {{"calls", left}});
     calls_.EndAll({grpc::StatusCode::CANCELLED, "cancelled: the process is ending"});
   }

@@ -112,7 +112,7 @@ absl::StatusOr<SocketDir> SocketDir::Create(const config::Environment& environme
   NH_ASSIGN_OR_RETURN(const std::optional<gid_t> group, FindGroup(environment));
   Base base = ChooseBase(environment);
   if (const std::string_view why = WhyNotAnnounceable(base.path); !why.empty()) {
-    logger.Warn("the socket goes to another directory",
+    logger.Warn("Using another directory for the socket",
                 {{"variable", base.variable}, {"reason", why}, {"directory", kFallback}});
     base = {"", std::string(kFallback)};
   }

@@ -130,7 +130,7 @@ absl::Status Context::Check() const {
     return base::MakeStatus(absl::StatusCode::kCancelled, Describe(reason));
   }
   if (deadline_ && clock_->Now() >= *deadline_) {
-    return base::MakeStatus(absl::StatusCode::kDeadlineExceeded, "the time for this is over");
+    return base::MakeStatus(absl::StatusCode::kDeadlineExceeded, "the deadline has passed");
   }
   return absl::OkStatus();
 }

@@ -42,54 +42,54 @@ void DropNode(Refreshed* refreshed, const std::string& id) {
 }
 
 // Reads the step's node again, in full. NOT_FOUND removes it from the snapshot.
-absl::Status RefreshNode(const runtime::Context& context, const PoolTools& tools,
+absl::Status RefreshNode(const runtime::Context& context, const PoolDependencies& deps,
                          const std::string& id, Refreshed* refreshed) {
-  auto node = tools.nomad().GetNode(context, id);
+  auto node = deps.nomad().GetNode(context, id);
   if (absl::IsNotFound(node.status())) {
     DropNode(refreshed, id);
     return absl::OkStatus();
   }
   NH_RETURN_IF_ERROR(node);
-  tools.nodes.Remember(node->value);
+  deps.nodes.Remember(node->value);
   ReplaceNode(refreshed, std::move(node->value));
   return absl::OkStatus();
 }
 
 // The whole list again: a guest may have registered under a new ID since the pool was observed.
-absl::Status RefreshNodes(const runtime::Context& context, const PoolTools& tools,
+absl::Status RefreshNodes(const runtime::Context& context, const PoolDependencies& deps,
                           Refreshed* refreshed) {
-  NH_ASSIGN_OR_RETURN(auto nodes, tools.nomad().ListNodes(context));
+  NH_ASSIGN_OR_RETURN(auto nodes, deps.nomad().ListNodes(context));
   refreshed->snapshot.nodes = std::move(nodes.value);
-  for (nomad::Node& node : refreshed->snapshot.nodes) tools.nodes.Complete(&node);
+  for (nomad::Node& node : refreshed->snapshot.nodes) deps.nodes.Complete(&node);
   Observer::Link(&refreshed->snapshot);
   return absl::OkStatus();
 }
 
 // For a VM without a node: all nodes, and the mark's node by ID.
-absl::Status RefreshAbsence(const runtime::Context& context, const PoolTools& tools,
+absl::Status RefreshAbsence(const runtime::Context& context, const PoolDependencies& deps,
                             Refreshed* refreshed) {
-  NH_RETURN_IF_ERROR(RefreshNodes(context, tools, refreshed));
+  NH_RETURN_IF_ERROR(RefreshNodes(context, deps, refreshed));
   VmView& view = refreshed->snapshot.vms[refreshed->vm];
   view.node_gone = false;
   if (view.vm.mark.has_value() && !view.vm.mark->node_id.empty()) {
-    const auto node = tools.nomad().GetNode(context, view.vm.mark->node_id);
+    const auto node = deps.nomad().GetNode(context, view.vm.mark->node_id);
     if (!node.ok() && !absl::IsNotFound(node.status())) return node.status();
     view.node_gone = absl::IsNotFound(node.status());
   }
   return absl::OkStatus();
 }
 
-absl::Status RefreshAllocations(const runtime::Context& context, const PoolTools& tools,
+absl::Status RefreshAllocations(const runtime::Context& context, const PoolDependencies& deps,
                                 const std::string& node_id, Refreshed* refreshed) {
-  NH_ASSIGN_OR_RETURN(auto allocations, tools.nomad().NodeAllocations(context, node_id));
+  NH_ASSIGN_OR_RETURN(auto allocations, deps.nomad().NodeAllocations(context, node_id));
   refreshed->snapshot.allocations[node_id] = std::move(allocations.value);
   return absl::OkStatus();
 }
 
-absl::Status RefreshInstance(const runtime::Context& context, const PoolTools& tools,
+absl::Status RefreshInstance(const runtime::Context& context, const PoolDependencies& deps,
                              Refreshed* refreshed) {
   VmView& view = refreshed->snapshot.vms[refreshed->vm];
-  const auto instance = tools.vms.GetInstance(context, view.vm.name);
+  const auto instance = deps.vms.GetInstance(context, view.vm.name);
   if (kube::IsNotFound(instance.status())) {
     view.instance_runs = false;
     return absl::OkStatus();
@@ -99,13 +99,13 @@ absl::Status RefreshInstance(const runtime::Context& context, const PoolTools& t
   return absl::OkStatus();
 }
 
-absl::Status RefreshVm(const runtime::Context& context, const PoolTools& tools,
+absl::Status RefreshVm(const runtime::Context& context, const PoolDependencies& deps,
                        Refreshed* refreshed) {
   VmView& view = refreshed->snapshot.vms[refreshed->vm];
-  auto vm = tools.vms.Get(context, view.vm.name);
+  auto vm = deps.vms.Get(context, view.vm.name);
   NH_RETURN_IF_ERROR(vm);
   if (vm->value.uid != view.vm.uid) {
-    return base::FailedPrecondition("VM " + view.vm.name + " is another one by now");
+    return base::FailedPrecondition("VM " + view.vm.name + " was replaced by another one");
   }
   view.vm = std::move(vm->value);
   view.member = harvester::IsMember(view.vm);
@@ -142,25 +142,25 @@ Mark MakeMark(const PoolSnapshot& snapshot, const VmView& view, std::string acti
 
 // The VM as it stands with the mark.
 absl::StatusOr<harvester::VirtualMachine> WriteMark(const runtime::Context& context,
-                                                    const PoolTools& tools, const VmView& view,
-                                                    const Mark& mark) {
-  return tools.vms.Annotate(context, view.vm.name, view.vm.resource_version,
-                            {{harvester::kScaleInAnnotation, harvester::ToAnnotation(mark)}});
+                                                    const PoolDependencies& deps,
+                                                    const VmView& view, const Mark& mark) {
+  return deps.vms.Annotate(context, view.vm.name, view.vm.resource_version,
+                           {{harvester::kScaleInAnnotation, harvester::ToAnnotation(mark)}});
 }
 
-absl::Status UndoDrain(const runtime::Context& context, const PoolTools& tools, const Step& step,
-                       Refreshed refreshed) {
-  NH_RETURN_IF_ERROR(RefreshNode(context, tools, step.node_id, &refreshed));
+absl::Status UndoDrain(const runtime::Context& context, const PoolDependencies& deps,
+                       const Step& step, Refreshed refreshed) {
+  NH_RETURN_IF_ERROR(RefreshNode(context, deps, step.node_id, &refreshed));
   const Step now = NextStep(refreshed.view(), refreshed.snapshot);
   if (now.row != step.row || now.node_id != step.node_id) return absl::OkStatus();
   return step.kind == StepKind::kCancelDrain
-             ? tools.nomad().CancelDrain(context, step.node_id, now.mark_eligible)
-             : tools.nomad().SetEligible(context, step.node_id, true);
+             ? deps.nomad().CancelDrain(context, step.node_id, now.mark_eligible)
+             : deps.nomad().SetEligible(context, step.node_id, true);
 }
 
-absl::Status StartDrain(const runtime::Context& context, const PoolTools& tools, const Step& step,
-                        Refreshed refreshed) {
-  NH_RETURN_IF_ERROR(RefreshNode(context, tools, step.node_id, &refreshed));
+absl::Status StartDrain(const runtime::Context& context, const PoolDependencies& deps,
+                        const Step& step, Refreshed refreshed) {
+  NH_RETURN_IF_ERROR(RefreshNode(context, deps, step.node_id, &refreshed));
   const Step now = NextStep(refreshed.view(), refreshed.snapshot);
   if (now.kind != StepKind::kStartDrain || now.node_id != step.node_id) return absl::OkStatus();
   const Mark& mark = *refreshed.view().vm.mark;
@@ -172,64 +172,64 @@ absl::Status StartDrain(const runtime::Context& context, const PoolTools& tools,
   const nodepool::DrainMark meta{.action = mark.action,
                                  .vm = refreshed.view().vm.name,
                                  .vm_uid = mark.vm_uid,
-                                 .pool = tools.key.ToString(),
+                                 .pool = deps.key.ToString(),
                                  .purge = mark.purge,
                                  .was_ineligible = now.was_ineligible};
-  return tools.nomad().Drain(context, step.node_id,
-                             {.deadline = posted.deadline,
-                              .ignore_system_jobs = mark.ignore_system,
-                              .meta = nodepool::ToMeta(meta)});
+  return deps.nomad().Drain(context, step.node_id,
+                            {.deadline = posted.deadline,
+                             .ignore_system_jobs = mark.ignore_system,
+                             .meta = nodepool::ToMeta(meta)});
 }
 
 // Rule C5: nodes, the VM's own in full, its allocations, then the VM; all without `stale`; the
 // deletion carries uid and resourceVersion of that last read.
-absl::Status DeleteVm(const runtime::Context& context, const PoolTools& tools, const Step& step,
-                      Refreshed refreshed) {
+absl::Status DeleteVm(const runtime::Context& context, const PoolDependencies& deps,
+                      const Step& step, Refreshed refreshed) {
   if (step.node_id.empty()) {
-    NH_RETURN_IF_ERROR(RefreshAbsence(context, tools, &refreshed));
+    NH_RETURN_IF_ERROR(RefreshAbsence(context, deps, &refreshed));
   } else {
-    NH_RETURN_IF_ERROR(RefreshNodes(context, tools, &refreshed));
-    NH_RETURN_IF_ERROR(RefreshNode(context, tools, step.node_id, &refreshed));
-    if (step.row == Row::kMarkedQuiet) {
-      NH_RETURN_IF_ERROR(RefreshAllocations(context, tools, step.node_id, &refreshed));
+    NH_RETURN_IF_ERROR(RefreshNodes(context, deps, &refreshed));
+    NH_RETURN_IF_ERROR(RefreshNode(context, deps, step.node_id, &refreshed));
+    if (step.row == Row::kMarkedIdle) {
+      NH_RETURN_IF_ERROR(RefreshAllocations(context, deps, step.node_id, &refreshed));
     }
   }
-  const absl::Status read = RefreshVm(context, tools, &refreshed);
+  const absl::Status read = RefreshVm(context, deps, &refreshed);
   if (kube::IsNotFound(read)) return absl::OkStatus();
   NH_RETURN_IF_ERROR(read);
   // Last: a start changes the VM, so that one after this read spoils the deletion.
   if (step.row == Row::kMarkedDown) {
-    NH_RETURN_IF_ERROR(RefreshInstance(context, tools, &refreshed));
+    NH_RETURN_IF_ERROR(RefreshInstance(context, deps, &refreshed));
   }
   const Step now = NextStep(refreshed.view(), refreshed.snapshot);
   if (now.row != step.row || now.node_id != step.node_id) return absl::OkStatus();
   const harvester::VirtualMachine& vm = refreshed.view().vm;
-  return tools.vms.DeleteVm(context, vm.name, vm.uid, vm.resource_version);
+  return deps.vms.DeleteVm(context, vm.name, vm.uid, vm.resource_version);
 }
 
-absl::Status MarkBroken(const runtime::Context& context, const PoolTools& tools, const VmView& view,
-                        const PoolSnapshot& snapshot) {
+absl::Status MarkBroken(const runtime::Context& context, const PoolDependencies& deps,
+                        const VmView& view, const PoolSnapshot& snapshot) {
   return base::GetStatus(
-      WriteMark(context, tools, view,
-                MakeMark(snapshot, view, NewActionId(tools.random), MarkReason::kBroken, "")));
+      WriteMark(context, deps, view,
+                MakeMark(snapshot, view, NewActionId(deps.random), MarkReason::kBroken, "")));
 }
 
 // Looks at node, VM and instance once more: any of them may have come back.
-absl::Status MarkUnhealthy(const runtime::Context& context, const PoolTools& tools,
+absl::Status MarkUnhealthy(const runtime::Context& context, const PoolDependencies& deps,
                            const Step& step, Refreshed refreshed) {
   if (step.node_id.empty()) {
-    NH_RETURN_IF_ERROR(RefreshAbsence(context, tools, &refreshed));
+    NH_RETURN_IF_ERROR(RefreshAbsence(context, deps, &refreshed));
   } else {
-    NH_RETURN_IF_ERROR(RefreshNode(context, tools, step.node_id, &refreshed));
+    NH_RETURN_IF_ERROR(RefreshNode(context, deps, step.node_id, &refreshed));
   }
-  NH_RETURN_IF_ERROR(RefreshVm(context, tools, &refreshed));
-  NH_RETURN_IF_ERROR(RefreshInstance(context, tools, &refreshed));
+  NH_RETURN_IF_ERROR(RefreshVm(context, deps, &refreshed));
+  NH_RETURN_IF_ERROR(RefreshInstance(context, deps, &refreshed));
   const VmView& view = refreshed.view();
   const Step now = NextStep(view, refreshed.snapshot);
   if (now.row != step.row || now.node_id != step.node_id) return absl::OkStatus();
   const std::string node_id = step.node_id.empty() ? view.vm.joined_node_id : step.node_id;
-  return base::GetStatus(WriteMark(context, tools, view,
-                                   MakeMark(refreshed.snapshot, view, NewActionId(tools.random),
+  return base::GetStatus(WriteMark(context, deps, view,
+                                   MakeMark(refreshed.snapshot, view, NewActionId(deps.random),
                                             MarkReason::kUnhealthy, node_id)));
 }
 
@@ -250,47 +250,47 @@ absl::Status CheckVictimsNode(const Refreshed& refreshed, const std::string& nod
   return absl::OkStatus();
 }
 
-absl::Status RecordJoin(const runtime::Context& context, const PoolTools& tools, const Step& step,
-                        const VmView& view, const PoolSnapshot& snapshot) {
+absl::Status RecordJoin(const runtime::Context& context, const PoolDependencies& deps,
+                        const Step& step, const VmView& view, const PoolSnapshot& snapshot) {
   return base::GetStatus(
-      tools.vms.Annotate(context, view.vm.name, view.vm.resource_version,
-                         {{harvester::kNodeIdAnnotation, step.node_id},
-                          {harvester::kJoinedAtAnnotation, base::FormatRfc3339(snapshot.now)}}));
+      deps.vms.Annotate(context, view.vm.name, view.vm.resource_version,
+                        {{harvester::kNodeIdAnnotation, step.node_id},
+                         {harvester::kJoinedAtAnnotation, base::FormatRfc3339(snapshot.now)}}));
 }
 
 }  // namespace
 
-absl::Status RemoveMark(const runtime::Context& context, const PoolTools& tools,
+absl::Status RemoveMark(const runtime::Context& context, const PoolDependencies& deps,
                         const VmView& view) {
-  return base::GetStatus(tools.vms.Annotate(context, view.vm.name, view.vm.resource_version,
-                                            {{harvester::kScaleInAnnotation, std::nullopt}}));
+  return base::GetStatus(deps.vms.Annotate(context, view.vm.name, view.vm.resource_version,
+                                           {{harvester::kScaleInAnnotation, std::nullopt}}));
 }
 
-absl::Status CarryOut(const runtime::Context& context, const PoolTools& tools, const Step& step,
-                      const VmView& view, const PoolSnapshot& snapshot) {
+absl::Status CarryOut(const runtime::Context& context, const PoolDependencies& deps,
+                      const Step& step, const VmView& view, const PoolSnapshot& snapshot) {
   switch (step.kind) {
     case StepKind::kCancelDrain:
     case StepKind::kEnable:
-      return UndoDrain(context, tools, step, CopyOf(snapshot, view));
+      return UndoDrain(context, deps, step, CopyOf(snapshot, view));
     case StepKind::kRecordRolledBack:
-      return base::GetStatus(tools.vms.Annotate(context, view.vm.name, view.vm.resource_version,
-                                                {{harvester::kRolledBackAnnotation, step.value}}));
+      return base::GetStatus(deps.vms.Annotate(context, view.vm.name, view.vm.resource_version,
+                                               {{harvester::kRolledBackAnnotation, step.value}}));
     case StepKind::kForgetJoinTimeout:
       return base::GetStatus(
-          tools.vms.Annotate(context, view.vm.name, view.vm.resource_version,
-                             {{harvester::kJoinTimeoutAnnotation, std::string("none")}}));
+          deps.vms.Annotate(context, view.vm.name, view.vm.resource_version,
+                            {{harvester::kJoinTimeoutAnnotation, std::string("none")}}));
     case StepKind::kMarkBroken:
-      return MarkBroken(context, tools, view, snapshot);
+      return MarkBroken(context, deps, view, snapshot);
     case StepKind::kMarkUnhealthy:
-      return MarkUnhealthy(context, tools, step, CopyOf(snapshot, view));
+      return MarkUnhealthy(context, deps, step, CopyOf(snapshot, view));
     case StepKind::kRecordJoin:
-      return RecordJoin(context, tools, step, view, snapshot);
+      return RecordJoin(context, deps, step, view, snapshot);
     case StepKind::kRollBack:
-      return RemoveMark(context, tools, view);
+      return RemoveMark(context, deps, view);
     case StepKind::kStartDrain:
-      return StartDrain(context, tools, step, CopyOf(snapshot, view));
+      return StartDrain(context, deps, step, CopyOf(snapshot, view));
     case StepKind::kDelete:
-      return DeleteVm(context, tools, step, CopyOf(snapshot, view));
+      return DeleteVm(context, deps, step, CopyOf(snapshot, view));
     case StepKind::kNothing:
     case StepKind::kWait:
     case StepKind::kReport:
@@ -300,33 +300,33 @@ absl::Status CarryOut(const runtime::Context& context, const PoolTools& tools, c
   return absl::OkStatus();
 }
 
-absl::Status PurgeNode(const runtime::Context& context, const PoolTools& tools,
+absl::Status PurgeNode(const runtime::Context& context, const PoolDependencies& deps,
                        const nomad::Node& node, const PoolSnapshot& snapshot) {
   const auto mark = nodepool::ParseDrainMark(node);
   if (!mark.has_value()) return absl::OkStatus();
-  const auto vm = tools.vms.Get(context, mark->vm);
+  const auto vm = deps.vms.Get(context, mark->vm);
   if (vm.ok() && vm->value.uid == mark->vm_uid) return absl::OkStatus();
   if (!vm.ok() && !kube::IsNotFound(vm.status())) return vm.status();
-  auto fresh = tools.nomad().GetNode(context, node.id);
+  auto fresh = deps.nomad().GetNode(context, node.id);
   if (absl::IsNotFound(fresh.status())) return absl::OkStatus();
   NH_RETURN_IF_ERROR(fresh);
   if (NextStepOfGoneVm(fresh->value, snapshot).kind != StepKind::kPurge) return absl::OkStatus();
-  const absl::Status purged = tools.nomad().Purge(context, node.id);
+  const absl::Status purged = deps.nomad().Purge(context, node.id);
   return absl::IsNotFound(purged) ? absl::OkStatus() : purged;
 }
 
-absl::Status MarkAndDrain(const runtime::Context& context, const PoolTools& tools,
+absl::Status MarkAndDrain(const runtime::Context& context, const PoolDependencies& deps,
                           const std::string& action_id, const std::string& node_id,
                           const VmView& view, const PoolSnapshot& snapshot) {
   Refreshed refreshed = CopyOf(snapshot, view);
   const bool linked = LinkedNode(view, snapshot) != nullptr;
   if (linked) {
-    NH_RETURN_IF_ERROR(RefreshNode(context, tools, node_id, &refreshed));
+    NH_RETURN_IF_ERROR(RefreshNode(context, deps, node_id, &refreshed));
     NH_RETURN_IF_ERROR(CheckVictimsNode(refreshed, node_id));
   }
   NH_ASSIGN_OR_RETURN(
       harvester::VirtualMachine marked,
-      WriteMark(context, tools, view,
+      WriteMark(context, deps, view,
                 MakeMark(snapshot, view, action_id, MarkReason::kScaleIn, node_id)));
   if (!linked) return absl::OkStatus();
   // The reply shows the VM as of now, and StartDrain reads the node after it: an observation of
@@ -334,10 +334,10 @@ absl::Status MarkAndDrain(const runtime::Context& context, const PoolTools& tool
   refreshed.snapshot.vms[refreshed.vm].vm = std::move(marked);
   const Step step = NextStep(refreshed.view(), refreshed.snapshot);
   if (step.kind != StepKind::kStartDrain) return absl::OkStatus();
-  const absl::Status drained = StartDrain(context, tools, step, std::move(refreshed));
+  const absl::Status drained = StartDrain(context, deps, step, std::move(refreshed));
   if (!drained.ok()) {
-    tools.logger.Info("The drain did not begin at once; it is tried again",
-                      {{"vm", view.vm.name}, {"node_id", node_id}, {"error", drained}});
+    deps.logger.Info("Could not start the drain; retrying",
+                     {{"vm", view.vm.name}, {"node_id", node_id}, {"error", drained}});
   }
   return absl::OkStatus();
 }

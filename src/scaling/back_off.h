@@ -13,7 +13,7 @@
 namespace nomad_harvester::scaling {
 
 // Each cause waits on its own: what made creation fail does not delay a removal, nor the other way
-// round. Taking VMs back never waits.
+// round. Cancelling removals never waits.
 namespace cause {
 inline constexpr std::string_view kCreate = "create";  // the API server refused a Secret or a VM
 inline constexpr std::string_view kStart = "start";    // a disk or a start failed (rule C3)

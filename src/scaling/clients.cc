@@ -88,8 +88,8 @@ Clients MakeClients(std::shared_ptr<const config::PluginConfig> config, RawTrans
   auto nomad = http::WithLogging(std::move(transports.nomad), "nomad", logger);
   http::RetryOptions nomad_retry = MakeRetryOptions(*config);
   http::RetryOptions kube_retry = MakeRetryOptions(*config);
-  kube_retry.refused_for_good = kube::IsRefusalInDisguise;
-  nomad_retry.refused_for_good = nomad::IsRefusedForGood;
+  kube_retry.permanently_refused = kube::IsRefusalSentAs500;
+  nomad_retry.permanently_refused = nomad::IsPermanentRefusal;
   const nomad::NomadClient::Options nomad_options{.region = config->nomad.region,
                                                   .ns = config->nomad.ns};
   Clients clients;

@@ -1,4 +1,4 @@
-// Collecting what a lost action left behind, at an operator's request.
+// Collecting what an interrupted action left behind, at an operator's request.
 
 #include <utility>
 
@@ -24,7 +24,7 @@ struct Run {
               PoolLease::OptionsOf(*clients.config, options.holder),
               options.logger.With({{"pool", key.ToString()}})) {}
 
-  PoolTools Tools(const MaintenanceOptions& options, const DeedListener& deeds) {
+  PoolDependencies Deps(const MaintenanceOptions& options, const ReconcileListener& events) {
     return {.key = key,
             .clients = clients,
             .vms = vms,
@@ -35,7 +35,7 @@ struct Run {
             .random = *options.random,
             .executor = *options.executor,
             .logger = options.loop_logger.With({{"pool", key.ToString()}}),
-            .deeds = deeds};
+            .events = events};
   }
 
   const PoolKey key;
@@ -46,29 +46,29 @@ struct Run {
   PoolLease lease;
 };
 
-// What the policy keeps on purpose is no leftover; without a policy nobody has said so.
+// What the policy keeps on purpose is not a leftover; without a policy nobody has said so.
 bool IsKeptOnPurpose(const Step& step, const PoolSnapshot& snapshot) {
   return snapshot.policy.has_value() &&
          (step.row == Row::kUnmarkedBrokenKept || step.row == Row::kUnmarkedUnhealthyKept);
 }
 
-std::vector<Undone> FindUndone(const PoolSnapshot& snapshot) {
-  std::vector<Undone> undone;
+std::vector<Unfinished> FindUnfinished(const PoolSnapshot& snapshot) {
+  std::vector<Unfinished> unfinished;
   for (const VmView& view : snapshot.vms) {
     if (!IsPoolMember(view, snapshot)) continue;
     const Step step = NextStep(view, snapshot);
     // A run that has ended leaves no marks but those it may not touch, or cannot.
     const bool still_marked = step.kind == StepKind::kWait && view.vm.has_mark;
     if (still_marked) {
-      undone.push_back({view.vm.name, step.reason});
+      unfinished.push_back({view.vm.name, step.reason});
     } else if (step.kind == StepKind::kReport && !IsKeptOnPurpose(step, snapshot)) {
       const bool wants_policy =
           step.row == Row::kUnmarkedBrokenKept && !snapshot.policy.has_value();
-      undone.push_back(
+      unfinished.push_back(
           {view.vm.name, step.reason + (wants_policy ? ", because no policy is known" : "")});
     }
   }
-  return undone;
+  return unfinished;
 }
 
 }  // namespace
@@ -92,7 +92,7 @@ absl::StatusOr<std::set<PoolKey>> Maintenance::FindPools(const runtime::Context&
   for (const harvester::Claim& claim : claims) add(claim.pool);
   const auto leases = clients_.kube->List(context, kube::kLeases, ns,
                                           {.label_selector = harvester::ManagedSelector()});
-  // A token without Leases is allowed, and a Lease alone is no leftover.
+  // A token without Leases is allowed, and a Lease alone is not a leftover.
   if (!leases.ok() && !kube::IsForbidden(leases.status())) return leases.status();
   if (leases.ok()) {
     for (const kube::Json& lease : leases->items) {
@@ -112,24 +112,25 @@ absl::StatusOr<std::set<PoolKey>> Maintenance::FindPools(const runtime::Context&
 
 Collection Maintenance::Collect(const runtime::Context& context, const PoolKey& key,
                                 const std::optional<config::PoolPolicy>& policy,
-                                const DeedListener& deeds) const {
+                                const ReconcileListener& events) const {
   Run run(options_, clients_, key);
-  const Resumed resumed = ResumePool(context, run.Tools(options_, deeds), policy);
+  const Resumed resumed = ResumePool(context, run.Deps(options_, events), policy);
   if (!resumed.lease.ok()) return {.outcome = resumed.lease};
   Collection collection{.outcome = resumed.outcome};
   if (resumed.outcome.ok() && resumed.last_snapshot.has_value()) {
-    collection.undone = FindUndone(*resumed.last_snapshot);
+    collection.unfinished = FindUnfinished(*resumed.last_snapshot);
   }
   return collection;
 }
 
-Collection Maintenance::Foresee(const runtime::Context& caller, const PoolKey& key,
+Collection Maintenance::Preview(const runtime::Context& caller, const PoolKey& key,
                                 const std::optional<config::PoolPolicy>& policy,
-                                const DeedListener& deeds) const {
+                                const ReconcileListener& events) const {
   const runtime::Context context = caller.WithWritePermit(std::make_shared<ReadOnly>());
   Run run(options_, clients_, key);
-  if (absl::Status learnt = run.lease.Learn(context); !learnt.ok()) return {.outcome = learnt};
-  return {.outcome = PoolLoop(run.Tools(options_, deeds), policy).Foresee(context)};
+  if (absl::Status refreshed = run.lease.Refresh(context); !refreshed.ok())
+    return {.outcome = refreshed};
+  return {.outcome = PoolLoop(run.Deps(options_, events), policy).Preview(context)};
 }
 
 }  // namespace nomad_harvester::scaling

@@ -23,7 +23,7 @@ absl::StatusOr<std::string> ReadUserData(const config::PoolPolicy& policy) {
   return text;
 }
 
-harvester::TemplateVariables CommonVariables(const PoolTools& tools,
+harvester::TemplateVariables CommonVariables(const PoolDependencies& deps,
                                              const config::PoolPolicy& policy,
                                              const std::string& policy_id) {
   harvester::TemplateVariables variables = {
@@ -32,11 +32,11 @@ harvester::TemplateVariables CommonVariables(const PoolTools& tools,
       {"node_class", policy.node_class.value_or("")},
       {"node_pool", policy.node_pool.value_or("")},
       {"datacenter", policy.datacenter.value_or("")},
-      {"nomad_region", tools.clients.config->nomad.region},
+      {"nomad_region", deps.clients.config->nomad.region},
       {"zone", ""},
       {"policy_id", policy_id},
   };
-  for (const auto& [name, value] : tools.clients.config->template_environment) {
+  for (const auto& [name, value] : deps.clients.config->template_environment) {
     variables["env." + name] = value;
   }
   return variables;
@@ -65,23 +65,23 @@ std::string DerivedUuid(const std::string& seed) {
          hex.substr(16, 4) + "-" + hex.substr(20, 12);
 }
 
-absl::Status CheckNetworks(const runtime::Context& context, const PoolTools& tools,
-                           harvester::VmBlueprint* blueprint, const config::PoolPolicy& policy) {
+absl::Status CheckNetworks(const runtime::Context& context, const PoolDependencies& deps,
+                           harvester::VmSpec* vm_spec, const config::PoolPolicy& policy) {
   for (const config::NetworkRef& ref : policy.networks) {
     harvester::Network network{
         .management = ref.management, .ns = ref.attachment.ns, .name = ref.attachment.name};
     if (!network.management) {
-      const absl::Status checked = tools.vms.CheckNetwork(context, network);
+      const absl::Status checked = deps.vms.CheckNetwork(context, network);
       if (!checked.ok()) return base::Annotate(checked, "networks");
     }
-    blueprint->networks.push_back(std::move(network));
+    vm_spec->networks.push_back(std::move(network));
   }
   return absl::OkStatus();
 }
 
-absl::Status ResolveImage(const runtime::Context& context, const PoolTools& tools,
-                          harvester::VmBlueprint* blueprint, const config::PoolPolicy& policy) {
-  auto image = tools.vms.ResolveImage(context, policy.image.ns, policy.image.name);
+absl::Status ResolveImage(const runtime::Context& context, const PoolDependencies& deps,
+                          harvester::VmSpec* vm_spec, const config::PoolPolicy& policy) {
+  auto image = deps.vms.ResolveImage(context, policy.image.ns, policy.image.name);
   if (!image.ok()) return base::Annotate(image.status(), "image");
   if (!image->imported) {
     return base::FailedPrecondition("image: " + policy.image.ns + "/" + policy.image.name +
@@ -90,16 +90,16 @@ absl::Status ResolveImage(const runtime::Context& context, const PoolTools& tool
   const std::int64_t* wanted = policy.disk_bytes.has_value() ? &*policy.disk_bytes : nullptr;
   auto disk = harvester::RootDiskBytes(*image, wanted);
   if (!disk.ok()) return base::Annotate(disk.status(), "disk_size");
-  blueprint->image = *std::move(image);
-  blueprint->disk_bytes = *disk;
+  vm_spec->image = *std::move(image);
+  vm_spec->disk_bytes = *disk;
   return absl::OkStatus();
 }
 
 std::string HashOf(const CreationPlan& plan) {
   harvester::TemplateSources sources;
   sources.user_data = plan.user_data;
-  sources.image = plan.blueprint.image;
-  sources.networks = plan.blueprint.networks;
+  sources.image = plan.vm_spec.image;
+  sources.networks = plan.vm_spec.networks;
   sources.public_keys = plan.public_keys;
   return harvester::TemplateHash(sources);
 }
@@ -107,41 +107,41 @@ std::string HashOf(const CreationPlan& plan) {
 }  // namespace
 
 absl::StatusOr<CreationPlan> PrepareCreation(const runtime::Context& context,
-                                             const PoolTools& tools,
+                                             const PoolDependencies& deps,
                                              const config::PoolPolicy& policy,
                                              std::uint64_t nomad_index,
                                              const std::string& policy_id) {
   CreationPlan plan;
   NH_ASSIGN_OR_RETURN(plan.user_data, ReadUserData(policy));
-  plan.variables = CommonVariables(tools, policy, policy_id);
-  plan.blueprint.ns = policy.ns;
-  plan.blueprint.pool = policy.pool;
-  plan.blueprint.cpu_cores = policy.cpu_cores;
-  plan.blueprint.memory_bytes = policy.memory_bytes;
-  plan.blueprint.run_strategy = policy.run_strategy;
-  plan.blueprint.labels = policy.labels;
-  plan.blueprint.annotations = policy.annotations;
-  plan.blueprint.tags = policy.tags;
-  plan.blueprint.join_timeout = policy.wait_for == config::WaitFor::kCreated
-                                    ? "none"
-                                    : base::FormatGoDuration(policy.join_timeout);
-  plan.blueprint.nodes = {.region = tools.clients.config->nomad.region,
-                          .node_class = policy.node_class,
-                          .datacenter = policy.datacenter,
-                          .node_pool = policy.node_pool,
-                          .node_attribute = policy.node_attribute,
-                          .index = nomad_index};
-  NH_RETURN_IF_ERROR(ResolveImage(context, tools, &plan.blueprint, policy));
-  NH_RETURN_IF_ERROR(CheckNetworks(context, tools, &plan.blueprint, policy));
+  plan.variables = CommonVariables(deps, policy, policy_id);
+  plan.vm_spec.ns = policy.ns;
+  plan.vm_spec.pool = policy.pool;
+  plan.vm_spec.cpu_cores = policy.cpu_cores;
+  plan.vm_spec.memory_bytes = policy.memory_bytes;
+  plan.vm_spec.run_strategy = policy.run_strategy;
+  plan.vm_spec.labels = policy.labels;
+  plan.vm_spec.annotations = policy.annotations;
+  plan.vm_spec.tags = policy.tags;
+  plan.vm_spec.join_timeout = policy.wait_for == config::WaitFor::kCreated
+                                  ? "none"
+                                  : base::FormatGoDuration(policy.join_timeout);
+  plan.vm_spec.nodes = {.region = deps.clients.config->nomad.region,
+                        .node_class = policy.node_class,
+                        .datacenter = policy.datacenter,
+                        .node_pool = policy.node_pool,
+                        .node_attribute = policy.node_attribute,
+                        .index = nomad_index};
+  NH_RETURN_IF_ERROR(ResolveImage(context, deps, &plan.vm_spec, policy));
+  NH_RETURN_IF_ERROR(CheckNetworks(context, deps, &plan.vm_spec, policy));
   for (const config::NamespacedName& key : policy.ssh_keys) {
-    auto text = tools.vms.PublicKey(context, key.ns, key.name);
+    auto text = deps.vms.PublicKey(context, key.ns, key.name);
     if (!text.ok()) return base::Annotate(text.status(), "ssh_keys");
     plan.public_keys.push_back(*std::move(text));
   }
-  plan.blueprint.template_hash = HashOf(plan);
+  plan.vm_spec.template_hash = HashOf(plan);
 
   const harvester::VmIdentity sample =
-      IdentityFor(NewVmName(policy, tools.random), NewActionId(tools.random));
+      IdentityFor(NewVmName(policy, deps.random), NewActionId(deps.random));
   auto user_data =
       harvester::ComposeUserData(plan.user_data, VariablesOf(plan, sample), plan.public_keys);
   if (!user_data.ok()) {
@@ -149,7 +149,7 @@ absl::StatusOr<CreationPlan> PrepareCreation(const runtime::Context& context,
                           policy.user_data_file.has_value() ? "user_data_file" : "user_data");
   }
   const absl::Status admitted =
-      tools.vms.TryCreateVm(context, harvester::BuildVirtualMachine(plan.blueprint, sample));
+      deps.vms.DryRunCreateVm(context, harvester::BuildVirtualMachine(plan.vm_spec, sample));
   if (!admitted.ok()) return base::Annotate(admitted, "Harvester would refuse the VM");
   return plan;
 }
@@ -167,19 +167,19 @@ std::string NewVmName(const config::PoolPolicy& policy, runtime::Random& random)
   return policy.name_prefix + "-" + random.NextName(kRandomLength);
 }
 
-absl::Status ClearLeftoverSecret(const runtime::Context& context, const PoolTools& tools,
+absl::Status ClearLeftoverSecret(const runtime::Context& context, const PoolDependencies& deps,
                                  const std::string& vm) {
-  const auto secret = tools.vms.GetSecret(context, harvester::SecretName(vm));
+  const auto secret = deps.vms.GetSecret(context, harvester::SecretName(vm));
   if (kube::IsNotFound(secret.status())) return absl::OkStatus();
   NH_RETURN_IF_ERROR(secret);
   // Its request may have been late: the VM that has come since keeps its Secret.
-  const auto machine = tools.vms.Get(context, vm);
+  const auto machine = deps.vms.Get(context, vm);
   if (machine.ok()) return absl::OkStatus();
   if (!kube::IsNotFound(machine.status())) return machine.status();
-  return tools.vms.DeleteSecret(context, *secret);
+  return deps.vms.DeleteSecret(context, *secret);
 }
 
-absl::Status CreateVm(const runtime::Context& context, const PoolTools& tools,
+absl::Status CreateVm(const runtime::Context& context, const PoolDependencies& deps,
                       const CreationPlan& plan, const PlannedCreation& creation,
                       absl::Status* owned) {
   const harvester::VmIdentity identity = IdentityFor(creation.name, creation.action_id);
@@ -187,14 +187,14 @@ absl::Status CreateVm(const runtime::Context& context, const PoolTools& tools,
       std::string user_data,
       harvester::ComposeUserData(plan.user_data, VariablesOf(plan, identity), plan.public_keys));
   auto secret =
-      tools.vms.CreateSecret(context, harvester::BuildSecret(plan.blueprint, identity, user_data));
+      deps.vms.CreateSecret(context, harvester::BuildSecret(plan.vm_spec, identity, user_data));
   NH_RETURN_IF_ERROR(secret);
-  auto vm = tools.vms.CreateVm(context, harvester::BuildVirtualMachine(plan.blueprint, identity));
+  auto vm = deps.vms.CreateVm(context, harvester::BuildVirtualMachine(plan.vm_spec, identity));
   NH_RETURN_IF_ERROR(vm);
-  *owned = tools.vms.OwnSecret(context, identity, vm->value.uid);
+  *owned = deps.vms.SetSecretOwner(context, identity, vm->value.uid);
   if (!owned->ok()) {
-    tools.logger.Warn("The cloud-init Secret has no owner yet; the next Status mends it",
-                      {{"vm", creation.name}, {"error", *owned}});
+    deps.logger.Warn("The cloud-init Secret has no owner yet; the next Status sets it",
+                     {{"vm", creation.name}, {"error", *owned}});
   }
   return absl::OkStatus();
 }

@@ -5,17 +5,17 @@
 #include <string>
 #include <vector>
 
-#include "nomad_harvester/harvester/blueprint.h"
+#include "nomad_harvester/harvester/vm_spec.h"
 #include "nomad_harvester/scaling/plan.h"
 
 #include "absl/status/statusor.h"
-#include "pool_tools.h"
+#include "pool_dependencies.h"
 
 namespace nomad_harvester::scaling {
 
 // What all creations of one action share.
 struct CreationPlan {
-  harvester::VmBlueprint blueprint;
+  harvester::VmSpec vm_spec;
   std::string user_data;
   harvester::TemplateVariables variables;
   std::vector<std::string> public_keys;
@@ -24,7 +24,7 @@ struct CreationPlan {
 // Reads image, networks and key pairs, renders the user data once with sample values and lets the
 // API server admit one VM without storing it. Only reads (rule C2). Errors name the policy's key.
 absl::StatusOr<CreationPlan> PrepareCreation(const runtime::Context& context,
-                                             const PoolTools& tools,
+                                             const PoolDependencies& deps,
                                              const config::PoolPolicy& policy,
                                              std::uint64_t nomad_index,
                                              const std::string& policy_id);
@@ -38,13 +38,13 @@ std::string NewVmName(const config::PoolPolicy& policy, runtime::Random& random)
 
 // Removes the Secret that an earlier action made under this name, whose VM never came to be: what
 // is in it may be out of date (rule C10).
-absl::Status ClearLeftoverSecret(const runtime::Context& context, const PoolTools& tools,
+absl::Status ClearLeftoverSecret(const runtime::Context& context, const PoolDependencies& deps,
                                  const std::string& vm);
 
 // Secret, VM, owner of the Secret. Blocks for the requests. An error of the first two means that
 // there may be no VM: if the outcome is unknown (UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED) it may
 // yet appear. A Secret that stays without its owner, `owned` says why, is mended by a sweep.
-absl::Status CreateVm(const runtime::Context& context, const PoolTools& tools,
+absl::Status CreateVm(const runtime::Context& context, const PoolDependencies& deps,
                       const CreationPlan& plan, const PlannedCreation& creation,
                       absl::Status* owned);
 

@@ -22,13 +22,13 @@ constexpr std::string_view kSecretSuffix = "-cloudinit";
 
 class Sweep {
  public:
-  Sweep(const runtime::Context& context, const PoolTools& tools, const SweepScope& scope)
-      : context_(context), tools_(tools), scope_(scope) {}
+  Sweep(const runtime::Context& context, const PoolDependencies& deps, const SweepScope& scope)
+      : context_(context), deps_(deps), scope_(scope) {}
 
   absl::StatusOr<SweepResult> Run() {
-    NH_ASSIGN_OR_RETURN(auto claims, tools_.vms.ListClaims(context_));
-    NH_ASSIGN_OR_RETURN(auto secrets, tools_.vms.ListSecrets(context_));
-    NH_ASSIGN_OR_RETURN(auto vms, tools_.vms.ListAll(context_));
+    NH_ASSIGN_OR_RETURN(auto claims, deps_.vms.ListClaims(context_));
+    NH_ASSIGN_OR_RETURN(auto secrets, deps_.vms.ListSecrets(context_));
+    NH_ASSIGN_OR_RETURN(auto vms, deps_.vms.ListAll(context_));
     for (VirtualMachine& vm : vms.value) {
       for (const std::string& claim : vm.claim_names) used_claims_.insert(claim);
       vms_[vm.name] = std::move(vm);
@@ -46,7 +46,7 @@ class Sweep {
     for (const std::string& name : scope_.deleted) {
       if (harvester::IsClaimNameOf(claim.name, name)) return name;
     }
-    if (claim.pool != tools_.key.pool) return std::nullopt;
+    if (claim.pool != deps_.key.pool) return std::nullopt;
     const std::size_t disk = claim.name.rfind("-disk-");
     if (disk == std::string::npos || disk == 0) return std::nullopt;
     std::string name = claim.name.substr(0, disk);
@@ -58,7 +58,7 @@ class Sweep {
   bool IsGone(const std::string& vm) {
     const auto found = gone_.find(vm);
     if (found != gone_.end()) return found->second;
-    const auto read = tools_.vms.Get(context_, vm);
+    const auto read = deps_.vms.Get(context_, vm);
     const bool gone = kube::IsNotFound(read.status());
     if (!gone && !read.ok()) Note(read.status());
     return gone_[vm] = gone;
@@ -76,24 +76,24 @@ class Sweep {
     if (vms_.contains(*vm) || scope_.being_created.contains(*vm) || !IsGone(*vm)) return;
     result_.unfinished.insert(*vm);
     if (claim.terminating) return;
-    Do(Deed::Kind::kDeleteClaim, *vm, claim.name, [&] {
-      tools_.logger.Log(LevelFor(*vm), "Deleting a volume that was left behind",
-                        {{"vm", *vm}, {"pvc", claim.name}});
-      return Count(tools_.vms.DeleteClaim(context_, claim));
+    Do(ReconcileEvent::Kind::kDeleteClaim, *vm, claim.name, [&] {
+      deps_.logger.Log(LevelFor(*vm), "Deleting a leftover volume",
+                       {{"vm", *vm}, {"pvc", claim.name}});
+      return Count(deps_.vms.DeleteClaim(context_, claim));
     });
   }
 
   void HandleSecret(const CloudInitSecret& secret, base::WallTime now) {
-    if (secret.pool != tools_.key.pool || !secret.name.ends_with(kSecretSuffix)) return;
+    if (secret.pool != deps_.key.pool || !secret.name.ends_with(kSecretSuffix)) return;
     const std::string vm = secret.name.substr(0, secret.name.size() - kSecretSuffix.size());
     if (scope_.being_created.contains(vm)) return;
     const auto found = vms_.find(vm);
     if (found != vms_.end()) {
       if (secret.owner_uid.empty() && found->second.action_id == secret.action_id &&
           !harvester::IsTerminating(found->second)) {
-        Do(Deed::Kind::kOwnSecret, vm, secret.name, [&] {
-          return tools_.vms.OwnSecret(context_, IdentityFor(vm, secret.action_id),
-                                      found->second.uid);
+        Do(ReconcileEvent::Kind::kSetSecretOwner, vm, secret.name, [&] {
+          return deps_.vms.SetSecretOwner(context_, IdentityFor(vm, secret.action_id),
+                                          found->second.uid);
         });
       }
       return;
@@ -102,18 +102,18 @@ class Sweep {
                          scope_.deleted.contains(vm) || now - secret.created_at > kOldSecret;
     if (!garbage || !IsGone(vm)) return;
     result_.unfinished.insert(vm);
-    Do(Deed::Kind::kDeleteSecret, vm, secret.name, [&] {
-      tools_.logger.Log(LevelFor(vm), "Deleting a Secret that was left behind",
-                        {{"vm", vm}, {"secret", secret.name}});
-      return Count(tools_.vms.DeleteSecret(context_, secret));
+    Do(ReconcileEvent::Kind::kDeleteSecret, vm, secret.name, [&] {
+      deps_.logger.Log(LevelFor(vm), "Deleting a leftover Secret",
+                       {{"vm", vm}, {"secret", secret.name}});
+      return Count(deps_.vms.DeleteSecret(context_, secret));
     });
   }
 
   // Does it, unless only a look is wanted, and tells.
   template <typename Act>
-  void Do(Deed::Kind kind, const std::string& vm, const std::string& object, Act act) {
-    const absl::Status outcome = scope_.look_only ? absl::OkStatus() : act();
-    tools_.Tell({.kind = kind, .vm = vm, .object = object, .outcome = outcome});
+  void Do(ReconcileEvent::Kind kind, const std::string& vm, const std::string& object, Act act) {
+    const absl::Status outcome = scope_.dry_run ? absl::OkStatus() : act();
+    deps_.Notify({.kind = kind, .vm = vm, .object = object, .outcome = outcome});
     Note(outcome);
   }
   absl::Status Count(absl::Status outcome) {
@@ -125,7 +125,7 @@ class Sweep {
   }
 
   const runtime::Context& context_;
-  const PoolTools& tools_;
+  const PoolDependencies& deps_;
   const SweepScope& scope_;
   std::map<std::string, VirtualMachine> vms_;
   std::set<std::string> used_claims_;
@@ -136,9 +136,9 @@ class Sweep {
 
 }  // namespace
 
-absl::StatusOr<SweepResult> SweepLeftovers(const runtime::Context& context, const PoolTools& tools,
-                                           const SweepScope& scope) {
-  return Sweep(context, tools, scope).Run();
+absl::StatusOr<SweepResult> SweepLeftovers(const runtime::Context& context,
+                                           const PoolDependencies& deps, const SweepScope& scope) {
+  return Sweep(context, deps, scope).Run();
 }
 
 }  // namespace nomad_harvester::scaling

@@ -1,4 +1,4 @@
-// What a lost action, or a removed VM, left behind: claims, Secrets, owners (rule C10).
+// What an interrupted action, or a removed VM, left behind: claims, Secrets, owners (rule C10).
 #ifndef NOMAD_HARVESTER_SCALING_LEFTOVERS_H_
 #define NOMAD_HARVESTER_SCALING_LEFTOVERS_H_
 
@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "pool_tools.h"
+#include "pool_dependencies.h"
 
 namespace nomad_harvester::scaling {
 
@@ -17,7 +17,7 @@ struct SweepScope {
   // makes them any more; other Secrets only when they are old.
   std::set<std::string> named_by_action;
   // Nothing is changed; what would be is told.
-  bool look_only = false;
+  bool dry_run = false;
   // VMs that this process deleted: claims that follow the naming pattern are theirs, label or not.
   std::set<std::string> deleted;
 };
@@ -31,8 +31,8 @@ struct SweepResult {
 // One look: lists claims and Secrets first and VMs after them, so that a VM that appears in between
 // is seen. Deletes with a uid precondition what belongs to no VM, and gives Secrets of standing VMs
 // their owner. Errors: the first one, after everything was tried.
-absl::StatusOr<SweepResult> SweepLeftovers(const runtime::Context& context, const PoolTools& tools,
-                                           const SweepScope& scope);
+absl::StatusOr<SweepResult> SweepLeftovers(const runtime::Context& context,
+                                           const PoolDependencies& deps, const SweepScope& scope);
 
 }  // namespace nomad_harvester::scaling
 

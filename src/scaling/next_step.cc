@@ -72,9 +72,9 @@ Step StepOfBroken(const VmView& view, const PoolSnapshot& snapshot) {
   if (const Node* candidate = UnlinkedCandidate(view, snapshot); candidate != nullptr) {
     return MakeStep(StepKind::kReport, Row::kUnmarkedCandidate,
                     cause + ", but " + Named(*candidate) +
-                        " bears no VM's name and could be it; give that node the VM's name in the "
+                        " has no VM's name and could be it; give that node the VM's name in the "
                         "attribute that node_attribute names, or meta.harvester_vm_uuid = \"none\" "
-                        "if it is no VM of this pool",
+                        "if it is not a VM of this pool",
                     candidate);
   }
   // A mark carries what the policy says of drains: without a policy, nothing is begun. While the
@@ -117,7 +117,7 @@ Step StepOfUnhealthy(const VmView& view, const PoolSnapshot& snapshot) {
   if (const Node* candidate = UnlinkedCandidate(view, snapshot);
       node == nullptr && candidate != nullptr) {
     return MakeStep(StepKind::kReport, Row::kUnmarkedCandidate,
-                    cause + ", but " + Named(*candidate) + " bears no VM's name and could be it",
+                    cause + ", but " + Named(*candidate) + " has no VM's name and could be it",
                     candidate);
   }
   if (view.vm.is_protected || snapshot.policy->dry_run) {
@@ -135,7 +135,7 @@ Step StepOfUnmarked(const VmView& view, const PoolSnapshot& snapshot) {
   if (std::optional<Step> undo = UndoDrain(view, snapshot)) return *std::move(undo);
   if (view.link.state == LinkState::kTwoReady) {
     return MakeStep(StepKind::kReport, Row::kUnmarkedTwoReady,
-                    "two ready nodes bear its name: " + view.link.explanation);
+                    "two ready nodes have its name: " + view.link.explanation);
   }
   if (IsUnhealthy(view, snapshot)) return StepOfUnhealthy(view, snapshot);
   if (harvester::HasJoined(view.vm)) {
@@ -178,7 +178,7 @@ Step StepWithoutNode(const VmView& view, const PoolSnapshot& snapshot,
                      const harvester::Mark& mark) {
   if (const Node* candidate = UnlinkedCandidate(view, snapshot); candidate != nullptr) {
     return MakeStep(StepKind::kRollBack, Row::kMarkedCandidate,
-                    "no node bears its name, but " + Named(*candidate) + " could be it", candidate);
+                    "no node has its name, but " + Named(*candidate) + " could be it", candidate);
   }
   if (!harvester::HasJoined(view.vm)) {
     return MakeStep(StepKind::kDelete, Row::kMarkedNeverJoined, "it never joined Nomad");
@@ -191,7 +191,7 @@ Step StepWithoutNode(const VmView& view, const PoolSnapshot& snapshot,
                     "its node cannot be found, and the time for its removal is over");
   }
   return MakeStep(StepKind::kWait, Row::kMarkedNoNode,
-                  "its node " + mark.node_id + " exists, but no longer bears its name");
+                  "its node " + mark.node_id + " exists, but no longer has its name");
 }
 
 bool IsDownForGood(const VmView& view, const Node& node) {
@@ -199,10 +199,10 @@ bool IsDownForGood(const VmView& view, const Node& node) {
          (view.instance_runs == std::optional<bool>(false) || view.node_down_for >= kDownForGood);
 }
 
-bool IsQuietNode(const Node& node, const PoolSnapshot& snapshot, const harvester::Mark& mark) {
+bool IsIdleNode(const Node& node, const PoolSnapshot& snapshot, const harvester::Mark& mark) {
   const auto found = snapshot.allocations.find(node.id);
   if (found == snapshot.allocations.end()) return false;
-  return nodepool::IsQuiet(found->second, mark.ignore_system);
+  return nodepool::IsIdle(found->second, mark.ignore_system);
 }
 
 Step StepWithNode(const VmView& view, const PoolSnapshot& snapshot, const harvester::Mark& mark,
@@ -220,8 +220,8 @@ Step StepWithNode(const VmView& view, const PoolSnapshot& snapshot, const harves
   if (IsDownForGood(view, node)) {
     return MakeStep(StepKind::kDelete, Row::kMarkedDown, Named(node) + " is down", &node);
   }
-  if (complete && IsQuietNode(node, snapshot, mark)) {
-    return MakeStep(StepKind::kDelete, Row::kMarkedQuiet, Named(node) + " is drained", &node);
+  if (complete && IsIdleNode(node, snapshot, mark)) {
+    return MakeStep(StepKind::kDelete, Row::kMarkedIdle, Named(node) + " is drained", &node);
   }
   if (mark.reason == harvester::MarkReason::kUnhealthy && !ours && !node.draining &&
       node.status == NodeStatus::kReady) {
@@ -376,7 +376,7 @@ std::string_view RowName(Row row) {
                                                               "marked-never-joined",
                                                               "marked-gone",
                                                               "marked-down",
-                                                              "marked-quiet",
+                                                              "marked-idle",
                                                               "marked-recovered",
                                                               "marked-late-forced",
                                                               "marked-late",

@@ -13,17 +13,17 @@ namespace {
 
 constexpr char kDefaultAttribute[] = "unique.hostname";
 
-nodepool::VmWitness WitnessOf(const VmView& view, const PoolSnapshot& snapshot) {
+nodepool::VmIdentityHints IdentityHintsOf(const VmView& view, const PoolSnapshot& snapshot) {
   const harvester::VirtualMachine& vm = view.vm;
-  nodepool::VmWitness witness{
+  nodepool::VmIdentityHints hints{
       .name = vm.name, .firmware_uuid = vm.firmware_uuid, .addresses = view.addresses};
   if (vm.nodes.has_value()) {
-    witness.node_attribute = vm.nodes->node_attribute;
+    hints.node_attribute = vm.nodes->node_attribute;
   } else {
-    witness.node_attribute =
+    hints.node_attribute =
         snapshot.policy.has_value() ? snapshot.policy->node_attribute : kDefaultAttribute;
   }
-  return witness;
+  return hints;
 }
 
 // Whether a node is of a pool that some VM of ours was made for, or of the policy's.
@@ -48,7 +48,7 @@ absl::Status Unreadable(const std::string& system, const absl::Status& why) {
 }
 
 // A marked VM whose node is drained by us to the end: its allocations decide what comes next.
-bool AwaitsQuiet(const VmView& view, const PoolSnapshot& snapshot) {
+bool AwaitsIdle(const VmView& view, const PoolSnapshot& snapshot) {
   const nomad::Node* node = LinkedNode(view, snapshot);
   return view.member && view.vm.mark.has_value() && node != nullptr && !node->draining &&
          nodepool::IsDrainOf(*node, view.vm.mark->action, view.vm.uid);
@@ -95,21 +95,21 @@ Observer::Observer(const nomad::NomadClient& nomad, const harvester::VmStore& vm
     : nomad_(nomad), vms_(vms), cache_(cache), memory_(memory), logger_(std::move(logger)) {}
 
 void Observer::Link(PoolSnapshot* snapshot) {
-  std::vector<nodepool::VmWitness> witnesses;
-  witnesses.reserve(snapshot->vms.size());
-  for (const VmView& view : snapshot->vms) witnesses.push_back(WitnessOf(view, *snapshot));
-  nodepool::Links links = nodepool::LinkNodes(witnesses, snapshot->nodes);
+  std::vector<nodepool::VmIdentityHints> all_hints;
+  all_hints.reserve(snapshot->vms.size());
+  for (const VmView& view : snapshot->vms) all_hints.push_back(IdentityHintsOf(view, *snapshot));
+  nodepool::Links links = nodepool::LinkNodes(all_hints, snapshot->nodes);
   for (std::size_t i = 0; i < snapshot->vms.size(); ++i) {
     snapshot->vms[i].link = std::move(links.of_vm[i]);
   }
   snapshot->node_is_linked = std::move(links.node_is_linked);
 }
 
-void Observer::ReadNodes(const runtime::Context& context, const Wanted& wanted,
+void Observer::ReadNodes(const runtime::Context& context, const BlockingWait& blocking,
                          PoolSnapshot* snapshot) {
   nomad::ReadOptions options;
-  options.index = wanted.after_index;
-  options.wait = wanted.wait;
+  options.index = blocking.after_index;
+  options.wait = blocking.wait;
   auto nodes = nomad_.ListNodes(context.WithTimeout(wanted.nodes_limit), options);
   snapshot->nomad_readable = true;
   if (!nodes.ok()) return SetUnreadable(nodes.status(), snapshot);
@@ -144,9 +144,9 @@ absl::Status Observer::ReadAllocations(const runtime::Context& context, PoolSnap
   }
   if (!absl::IsPermissionDenied(all.status())) return all.status();
   // The token does not see every namespace: node by node it sees what it may.
-  snapshot->blind = true;
+  snapshot->allocations_incomplete = true;
   for (const VmView& view : snapshot->vms) {
-    if (!AwaitsQuiet(view, *snapshot)) continue;
+    if (!AwaitsIdle(view, *snapshot)) continue;
     const std::string id = LinkedNode(view, *snapshot)->id;
     auto some = nomad_.NodeAllocations(context, id);
     if (some.ok()) snapshot->allocations[id] = std::move(some->value);
@@ -154,7 +154,7 @@ absl::Status Observer::ReadAllocations(const runtime::Context& context, PoolSnap
   return absl::OkStatus();
 }
 
-// One list for all: second witnesses of every link, and whether the guest of a down node runs.
+// One list for all: identity hints of every link, and whether the guest of a down node runs.
 // Without it (a token that may not read instances) both stay unknown, which removes nothing.
 absl::Status Observer::ReadInstances(const runtime::Context& context, PoolSnapshot* snapshot) {
   auto instances = vms_.ListInstances(context);
@@ -187,13 +187,13 @@ void Observer::ReadNodesOfMarked(const runtime::Context& context, PoolSnapshot* 
 void Observer::ReadDetails(const runtime::Context& context, PoolSnapshot* snapshot) {
   CompleteNodes(context, snapshot);
   if (!snapshot->nomad_readable) return;
-  bool quiet_matters = false;
+  bool idle_matters = false;
   for (const VmView& view : snapshot->vms) {
-    quiet_matters = quiet_matters || AwaitsQuiet(view, *snapshot);
+    idle_matters = idle_matters || AwaitsIdle(view, *snapshot);
   }
-  if (quiet_matters) {
+  if (idle_matters) {
     const absl::Status read = ReadAllocations(context, snapshot);
-    // A node whose allocations are unknown is not quiet: it is waited for.
+    // A node whose allocations are unknown is not idle: it is waited for.
     if (!read.ok()) logger_.Debug("Could not list allocations", {{"error", read}});
     if (!read.ok() && context.Done()) return SetUnreadable(read, snapshot);
   }
@@ -201,9 +201,9 @@ void Observer::ReadDetails(const runtime::Context& context, PoolSnapshot* snapsh
 }
 
 absl::StatusOr<PoolSnapshot> Observer::Observe(const runtime::Context& context, PoolSnapshot base,
-                                               const Wanted& wanted) {
+                                               const BlockingWait& blocking) {
   PoolSnapshot snapshot = std::move(base);
-  ReadNodes(context, wanted, &snapshot);
+  ReadNodes(context, blocking, &snapshot);
   auto vms = vms_.ListAll(context);
   if (!vms.ok()) return Unreadable("Harvester", vms.status());
   snapshot.now = vms->server_time.value_or(context.clock().WallNow());

@@ -37,7 +37,7 @@ absl::Status CheckGrowth(const PoolSnapshot& snapshot) {
     if (!BelongsToPool(*node, view, snapshot)) {
       return base::FailedPrecondition(
           "the pool does not grow while the node of VM " + view.vm.name +
-          " is in another pool: node " + node->id + " is " + IdentityText(*node) + ", wanted " +
+          " is in another pool: node " + node->id + " is " + IdentityText(*node) + ", expected " +
           wanted.ToString() + "; check the client configuration in user_data");
     }
   }
@@ -45,7 +45,7 @@ absl::Status CheckGrowth(const PoolSnapshot& snapshot) {
 }
 
 // Marked VMs that may come back: their node is ready, and they were not marked for being broken.
-std::vector<std::string> TakeBack(const PoolSnapshot& snapshot, std::int64_t wanted) {
+std::vector<std::string> CancelRemovals(const PoolSnapshot& snapshot, std::int64_t wanted) {
   std::vector<const VmView*> candidates;
   for (const VmView& view : snapshot.vms) {
     if (!IsPoolMember(view, snapshot) || harvester::IsTerminating(view.vm)) continue;
@@ -101,7 +101,7 @@ absl::StatusOr<ScalePlan> PlanScale(const PoolSnapshot& snapshot, std::int64_t d
     return base::InvalidArgument("count " + std::to_string(desired) + " is negative");
   }
   ScalePlan plan;
-  plan.wanted = desired;
+  plan.desired = desired;
   plan.from = std::count_if(snapshot.vms.begin(), snapshot.vms.end(),
                             [&](const VmView& view) { return Counts(view, snapshot); });
   plan.to = desired;
@@ -110,9 +110,9 @@ absl::StatusOr<ScalePlan> PlanScale(const PoolSnapshot& snapshot, std::int64_t d
     plan.direction = Direction::kOut;
     if (policy.max_scale_out) plan.to = std::min(desired, plan.from + *policy.max_scale_out);
     NH_RETURN_IF_ERROR(CheckGrowth(snapshot));
-    plan.take_back = TakeBack(snapshot, plan.to - plan.from);
-    plan.create =
-        Creations(snapshot, plan.to - plan.from - static_cast<std::int64_t>(plan.take_back.size()));
+    plan.cancel_removals = CancelRemovals(snapshot, plan.to - plan.from);
+    plan.create = Creations(
+        snapshot, plan.to - plan.from - static_cast<std::int64_t>(plan.cancel_removals.size()));
   } else if (desired < plan.from) {
     plan.direction = Direction::kIn;
     if (policy.max_scale_in) plan.to = std::max(desired, plan.from - *policy.max_scale_in);
@@ -129,12 +129,12 @@ absl::StatusOr<ScalePlan> PlanScale(const PoolSnapshot& snapshot, std::int64_t d
 
 std::string Describe(const ScalePlan& plan) {
   std::string text = std::to_string(plan.from) + " → " + std::to_string(plan.to);
-  if (plan.capped) text += " (capped, wanted " + std::to_string(plan.wanted) + ")";
+  if (plan.capped) text += " (capped, desired " + std::to_string(plan.desired) + ")";
   if (plan.direction == Direction::kNone) return "nothing to do, " + text;
   text = (plan.direction == Direction::kOut ? "scale out " : "scale in ") + text;
   std::string separator = ": ";
-  for (const std::string& name : plan.take_back) {
-    text += separator + "take back " + name;
+  for (const std::string& name : plan.cancel_removals) {
+    text += separator + "cancel the removal of " + name;
     separator = ", ";
   }
   if (!plan.create.empty()) {
@@ -151,7 +151,7 @@ std::string Describe(const ScalePlan& plan) {
     separator = ", ";
   }
   if (plan.missing_victims > 0) {
-    text += "; " + std::to_string(plan.missing_victims) + " fewer than wanted";
+    text += "; " + std::to_string(plan.missing_victims) + " fewer than desired";
   }
   for (const PassedOver& passed : plan.passed_over) {
     text += "; passed over " + passed.vm + ": " + passed.reason;

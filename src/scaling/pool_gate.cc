@@ -6,18 +6,18 @@
 
 namespace nomad_harvester::scaling {
 
-PoolGate::Pass::~Pass() { gate_.Leave(); }
+PoolGate::Guard::~Guard() { gate_.Leave(); }
 
 void PoolGate::Leave() {
   {
     base::MutexLock lock(mutex_);
     user_ = User::kNobody;
-    pass_ = nullptr;
+    guard_ = nullptr;
   }
   changed_.NotifyAll();
 }
 
-absl::StatusOr<std::unique_ptr<PoolGate::Pass>> PoolGate::EnterForScale(
+absl::StatusOr<std::unique_ptr<PoolGate::Guard>> PoolGate::EnterForScale(
     const runtime::Context& context) {
   base::MutexLock lock(mutex_);
   if (user_ == User::kScale || scale_waits_) {
@@ -25,7 +25,7 @@ absl::StatusOr<std::unique_ptr<PoolGate::Pass>> PoolGate::EnterForScale(
   }
   if (user_ == User::kResumption) {
     scale_waits_ = true;
-    pass_->Cancel(runtime::CancelReason::kTakenOver);
+    guard_->Cancel(runtime::CancelReason::kTakenOver);
     const auto idle = [this]() NH_REQUIRES(mutex_) { return user_ == User::kNobody; };
     const auto deadline = context.deadline();
     const bool entered = deadline.has_value()
@@ -39,19 +39,19 @@ absl::StatusOr<std::unique_ptr<PoolGate::Pass>> PoolGate::EnterForScale(
                       : why;
     }
   }
-  auto pass = std::make_unique<Pass>(*this, context);
+  auto guard = std::make_unique<Guard>(*this, context);
   user_ = User::kScale;
-  pass_ = pass.get();
-  return pass;
+  guard_ = guard.get();
+  return guard;
 }
 
-std::unique_ptr<PoolGate::Pass> PoolGate::EnterForResumption(const runtime::Context& context) {
+std::unique_ptr<PoolGate::Guard> PoolGate::EnterForResumption(const runtime::Context& context) {
   base::MutexLock lock(mutex_);
   if (user_ != User::kNobody || scale_waits_) return nullptr;
-  auto pass = std::make_unique<Pass>(*this, context);
+  auto guard = std::make_unique<Guard>(*this, context);
   user_ = User::kResumption;
-  pass_ = pass.get();
-  return pass;
+  guard_ = guard.get();
+  return guard;
 }
 
 bool PoolGate::ScaleIsOpen() const {
@@ -66,7 +66,7 @@ bool PoolGate::Busy() const {
 
 void PoolGate::Cancel(runtime::CancelReason reason) {
   base::MutexLock lock(mutex_);
-  if (pass_ != nullptr) pass_->Cancel(reason);
+  if (guard_ != nullptr) guard_->Cancel(reason);
 }
 
 bool PoolGate::WaitUntilIdle(const runtime::Context& context) {

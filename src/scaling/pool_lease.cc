@@ -161,7 +161,7 @@ absl::StatusOr<std::optional<kube::Lease>> PoolLease::Read(const runtime::Contex
   return std::optional(kube::ParseLease(*observed));
 }
 
-absl::Status PoolLease::Learn(const runtime::Context& context) {
+absl::Status PoolLease::Refresh(const runtime::Context& context) {
   if (!options_.enabled) return absl::OkStatus();
   auto record = Peek(context);
   const bool forbidden = kube::IsForbidden(record.status());
@@ -192,18 +192,18 @@ void PoolLease::GuardInProcessOnly(const absl::Status& why) {
   }
 }
 
-void PoolLease::Adopt(const kube::Lease& lease, base::MonoTime sent) {
+void PoolLease::SetHeld(const kube::Lease& lease, base::MonoTime sent) {
   PoolRecord record = ParsePoolRecord(lease, logger_);
   permit_->Renewed(sent);
   base::MutexLock lock(mutex_);
   used_ = true;
   held_ = true;
-  NoteVersion(lease);
+  UpdateResourceVersion(lease);
   record_ = std::move(record);
-  seen_.reset();
+  observed_holder_.reset();
 }
 
-void PoolLease::NoteVersion(const kube::Lease& lease) {
+void PoolLease::UpdateResourceVersion(const kube::Lease& lease) {
   resource_version_ = lease.resource_version;
   if (!lease.server_time.has_value()) return;
   server_time_ = lease.server_time;
@@ -227,7 +227,7 @@ absl::Status PoolLease::Create(const runtime::Context& context) {
       kube::LeaseObject(lease, {{harvester::kManagedByLabel, harvester::kManagedByValue},
                                 {harvester::kPoolLabel, key_.pool}}));
   NH_RETURN_IF_ERROR(created);
-  Adopt(kube::ParseLease(*created), sent);
+  SetHeld(kube::ParseLease(*created), sent);
   return absl::OkStatus();
 }
 
@@ -242,7 +242,7 @@ absl::Status PoolLease::TakeOver(const runtime::Context& context, const kube::Le
   auto patched =
       client_->MergePatch(context, kube::kLeases, key_.ns, lease.name, kube::LeasePatch(change));
   NH_RETURN_IF_ERROR(patched);
-  Adopt(kube::ParseLease(*patched), sent);
+  SetHeld(kube::ParseLease(*patched), sent);
   return absl::OkStatus();
 }
 
@@ -253,23 +253,25 @@ std::optional<kube::Lease> PoolLease::TakeReleased() {
   return ours;
 }
 
-absl::Status PoolLease::JudgeHolder(const kube::Lease& lease, LeaseUser user, bool first_look) {
+absl::Status PoolLease::CheckHolder(const kube::Lease& lease, LeaseUser user, bool first_read) {
   if (lease.holder.empty() || lease.holder == options_.holder) return absl::OkStatus();
   const absl::Status busy(absl::StatusCode::kAborted,
                           "another process acts on pool " + key_.ToString() + ": " + lease.holder);
   const base::MonoTime now = clock_.Now();
   base::MutexLock lock(mutex_);
   const bool moved =
-      seen_.has_value() && (seen_->holder != lease.holder || seen_->renew_time != lease.renew_time);
-  if (!seen_.has_value() || moved) {
-    seen_ = Seen{.holder = lease.holder, .renew_time = lease.renew_time, .since = now};
+      observed_holder_.has_value() && (observed_holder_->holder != lease.holder ||
+                                       observed_holder_->renew_time != lease.renew_time);
+  if (!observed_holder_.has_value() || moved) {
+    observed_holder_ =
+        ObservedHolder{.holder = lease.holder, .renew_time = lease.renew_time, .since = now};
   }
-  if (moved && !first_look) return busy;
+  if (moved && !first_read) return busy;
   // Before the age: a holder whose clock was ahead when it died looks alive for as long as that.
-  if (now - seen_->since >= kLeaseDuration) return absl::OkStatus();
+  if (now - observed_holder_->since >= kLeaseDuration) return absl::OkStatus();
   const bool alive = lease.renew_time.has_value() && lease.server_time.has_value() &&
                      *lease.server_time - *lease.renew_time <= kLeaseAlive;
-  if (user == LeaseUser::kScale && first_look && alive) return busy;
+  if (user == LeaseUser::kScale && first_read && alive) return busy;
   return base::Unavailable("the holder of the pool's Lease stands still: " + lease.holder);
 }
 
@@ -290,7 +292,7 @@ absl::Status PoolLease::Acquire(const runtime::Context& context, LeaseUser user,
     // Somebody has had it since, or it is gone: read who it is.
     if (!kube::IsConflict(retaken) && !kube::IsNotFound(retaken)) return retaken;
   }
-  for (bool first_look = true;; first_look = false) {
+  for (bool first_read = true;; first_read = false) {
     auto lease = Read(context);
     if (kube::IsForbidden(lease.status())) {
       GuardInProcessOnly(lease.status());
@@ -305,7 +307,7 @@ absl::Status PoolLease::Acquire(const runtime::Context& context, LeaseUser user,
         return absl::OkStatus();
       }
     } else {
-      outcome = JudgeHolder(**lease, user, first_look);
+      outcome = CheckHolder(**lease, user, first_read);
       if (absl::IsUnavailable(outcome)) {
         NH_RETURN_IF_ERROR(context.Sleep(kLookInterval));
         continue;
@@ -344,7 +346,7 @@ void PoolLease::Lose(std::string_view why) {
   }
   permit_->Revoke();
   logger_.Warn(
-      "Lost the pool's Lease: what is begun goes on with its new holder, or with the next "
+      "Lost the pool's Lease: its new holder continues the work in progress, or the next "
       "Status",
       {{"why", why}});
   if (on_lost) on_lost();
@@ -378,7 +380,7 @@ bool PoolLease::RenewOnce() {
   if (patched.ok()) {
     permit_->Renewed(sent);
     base::MutexLock lock(mutex_);
-    NoteVersion(kube::ParseLease(*patched));
+    UpdateResourceVersion(kube::ParseLease(*patched));
     return false;
   }
   if (!kube::IsConflict(patched.status()) && !kube::IsNotFound(patched.status())) {
@@ -392,7 +394,7 @@ bool PoolLease::RenewOnce() {
     return false;
   }
   base::MutexLock lock(mutex_);
-  NoteVersion(**lease);
+  UpdateResourceVersion(**lease);
   return true;
 }
 
@@ -416,7 +418,7 @@ absl::Status PoolLease::Store(const runtime::Context& context, const PoolRecord&
                                        harvester::LeaseName(key_.pool), kube::LeasePatch(change));
     if (patched.ok()) {
       base::MutexLock lock(mutex_);
-      NoteVersion(kube::ParseLease(*patched));
+      UpdateResourceVersion(kube::ParseLease(*patched));
       record_ = record;
       return absl::OkStatus();
     }
@@ -454,7 +456,7 @@ void PoolLease::Release(const runtime::Context& context) {
   auto patched = client_->MergePatch(context, kube::kLeases, key_.ns,
                                      harvester::LeaseName(key_.pool), kube::LeasePatch(change));
   if (!patched.ok()) {
-    logger_.Debug("Could not release the pool's Lease; it runs out by itself",
+    logger_.Debug("Could not release the pool's Lease; it will expire",
                   {{"error", patched.status()}});
     return;
   }

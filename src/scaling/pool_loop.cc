@@ -21,11 +21,11 @@ constexpr base::Duration kPause = std::chrono::milliseconds(250);
 constexpr base::Duration kFirstWait = std::chrono::seconds(1);
 constexpr base::Duration kLongestWait = std::chrono::seconds(5);
 // A node of a VM that is gone but stays ready is not purged; this long it is waited for.
-constexpr base::Duration kPurgePatience = std::chrono::minutes(10);
+constexpr base::Duration kPurgeTimeout = std::chrono::minutes(10);
 // Resumption gives up after so many failed looks in a row; the next Status begins anew.
 constexpr int kResumptionFailures = 3;
 // Repairs end after a few passes: a VM that needs more is looked at by the loop itself.
-constexpr int kSettlePasses = 20;
+constexpr int kRollBackPasses = 20;
 
 // Steps that lead to the end of a VM.
 bool IsRemoval(StepKind kind) {
@@ -41,7 +41,7 @@ void FailIfStuck(const VmView& view, const PoolSnapshot& snapshot, Outcome* outc
   if (outcome->state != OutcomeState::kPending || !IsStuckInDeletion(view.vm, snapshot.now)) return;
   outcome->state = OutcomeState::kFailed;
   outcome->error = base::Unavailable("the VM is stuck: it has been terminating for more than " +
-                                     base::FormatGoDuration(DeletionPatience(view.vm)) +
+                                     base::FormatGoDuration(DeletionTimeout(view.vm)) +
                                      "; its finalizers are Harvester's to remove");
 }
 
@@ -49,21 +49,21 @@ bool IsAnswer(const absl::Status& status) { return !absl::IsCancelled(status); }
 
 }  // namespace
 
-PoolLoop::PoolLoop(PoolTools tools, std::optional<config::PoolPolicy> policy)
-    : tools_(std::move(tools)), policy_(std::move(policy)) {}
+PoolLoop::PoolLoop(PoolDependencies deps, std::optional<config::PoolPolicy> policy)
+    : deps_(std::move(deps)), policy_(std::move(policy)) {}
 
 PoolSnapshot PoolLoop::BaseSnapshot() const {
   PoolSnapshot snapshot;
-  snapshot.key = tools_.key;
-  snapshot.region = tools_.clients.config->nomad.region;
+  snapshot.key = deps_.key;
+  snapshot.region = deps_.clients.config->nomad.region;
   snapshot.policy = policy_;
-  snapshot.lease_used = tools_.lease.used();
-  snapshot.action = tools_.lease.record().action;
+  snapshot.lease_used = deps_.lease.used();
+  snapshot.action = deps_.lease.record().action;
   return snapshot;
 }
 
 Observer PoolLoop::MakeObserver() const {
-  return {tools_.nomad(), tools_.vms, tools_.nodes, tools_.memory, tools_.logger};
+  return {deps_.nomad(), deps_.vms, deps_.nodes, deps_.memory, deps_.logger};
 }
 
 absl::StatusOr<PoolSnapshot> PoolLoop::Observe(const runtime::Context& context) {
@@ -74,8 +74,8 @@ absl::Status PoolLoop::ReadAllocations(const runtime::Context& context, PoolSnap
   return MakeObserver().ReadAllocations(context, snapshot);
 }
 
-absl::StatusOr<PoolSnapshot> PoolLoop::Settle(const runtime::Context& context) {
-  for (int pass = 0; pass < kSettlePasses; ++pass) {
+absl::StatusOr<PoolSnapshot> PoolLoop::FinishRollBacks(const runtime::Context& context) {
+  for (int pass = 0; pass < kRollBackPasses; ++pass) {
     NH_ASSIGN_OR_RETURN(PoolSnapshot snapshot, Observe(context));
     if (!snapshot.nomad_readable) {
       return base::Unavailable("Nomad cannot be read: " + snapshot.nomad_problem);
@@ -91,9 +91,9 @@ absl::StatusOr<PoolSnapshot> PoolLoop::Settle(const runtime::Context& context) {
 
 void PoolLoop::ExpectCreation(const std::string& vm) { outcomes_[vm].creation = true; }
 void PoolLoop::ExpectRemoval(const std::string& vm) { outcomes_.try_emplace(vm); }
-void PoolLoop::ExpectReturn(const std::string& vm) {
+void PoolLoop::ExpectCancelledRemoval(const std::string& vm) {
   outcomes_.try_emplace(vm);
-  returns_.insert(vm);
+  cancelled_removals_.insert(vm);
 }
 
 void PoolLoop::FailCreation(const std::string& vm, const absl::Status& why) {
@@ -116,7 +116,7 @@ std::vector<PoolLoop::Work> PoolLoop::WorkOf(const PoolSnapshot& snapshot) const
   const bool removals_wait = RemovalsWait(snapshot);
   for (std::size_t i = 0; i < snapshot.vms.size(); ++i) {
     const VmView& view = snapshot.vms[i];
-    if (view.vm.pool != tools_.key.pool) continue;
+    if (view.vm.pool != deps_.key.pool) continue;
     Step step = NextStep(view, snapshot);
     if (removals_wait && IsRemoval(step.kind)) {
       step.kind = StepKind::kWait;
@@ -131,34 +131,34 @@ bool PoolLoop::RemovalsWait(const PoolSnapshot& snapshot) const {
   return !despite_mass_loss_ && FindMassLoss(snapshot).alarming;
 }
 
-void PoolLoop::Say(const Step& step, const VmView& view, const absl::Status& outcome) {
-  std::string said = std::string(RowName(step.row)) + outcome.ToString();
-  if (last_said_[view.vm.name] == said) return;
-  last_said_[view.vm.name] = std::move(said);
+void PoolLoop::LogStep(const Step& step, const VmView& view, const absl::Status& outcome) {
+  std::string logged = std::string(RowName(step.row)) + outcome.ToString();
+  if (last_logged_[view.vm.name] == logged) return;
+  last_logged_[view.vm.name] = std::move(logged);
   const std::string action = view.vm.mark.has_value() ? view.vm.mark->action : view.vm.action_id;
   if (!outcome.ok()) {
-    tools_.logger.Warn("A step failed and is tried again", {{"vm", view.vm.name},
-                                                            {"step", StepName(step.kind)},
-                                                            {"row", RowName(step.row)},
-                                                            {"why", step.reason},
-                                                            {"action_id", action},
-                                                            {"error", outcome}});
-    tools_.Tell({.vm = view.vm.name, .step = step, .outcome = outcome});
+    deps_.logger.Warn("A step failed; retrying", {{"vm", view.vm.name},
+                                                  {"step", StepName(step.kind)},
+                                                  {"row", RowName(step.row)},
+                                                  {"why", step.reason},
+                                                  {"action_id", action},
+                                                  {"error", outcome}});
+    deps_.Notify({.vm = view.vm.name, .step = step, .outcome = outcome});
     return;
   }
   const log::Level level = step.kind == StepKind::kReport ? log::Level::kWarn
                            : IsAct(step.kind)             ? log::Level::kInfo
                                                           : log::Level::kDebug;
-  tools_.logger.Log(level, step.kind == StepKind::kReport ? "A VM needs an operator" : "Next step",
-                    {{"vm", view.vm.name},
-                     {"step", StepName(step.kind)},
-                     {"row", RowName(step.row)},
-                     {"why", step.reason},
-                     {"node_id", step.node_id},
-                     {"action_id", action}});
-  // An act is told once it is done. A VM that is still to join is nobody's concern.
+  deps_.logger.Log(level, step.kind == StepKind::kReport ? "A VM needs an operator" : "Next step",
+                   {{"vm", view.vm.name},
+                    {"step", StepName(step.kind)},
+                    {"row", RowName(step.row)},
+                    {"why", step.reason},
+                    {"node_id", step.node_id},
+                    {"action_id", action}});
+  // An act is logged once it is done. A VM that is still to join is nobody's concern.
   if (step.kind == StepKind::kReport || (step.kind == StepKind::kWait && view.vm.has_mark)) {
-    tools_.Tell({.vm = view.vm.name, .step = step});
+    deps_.Notify({.vm = view.vm.name, .step = step});
   }
 }
 
@@ -167,10 +167,10 @@ absl::Status PoolLoop::WriteAhead(const runtime::Context& context, const PoolSna
   std::vector<Intent> intents;
   intents.reserve(actions.size());
   for (const Work& item : actions) intents.push_back({&snapshot.vms[item.vm], item.step.kind});
-  const PoolRecord before = tools_.lease.record();
+  const PoolRecord before = deps_.lease.record();
   const PoolRecord needed =
-      RecordBefore(before, snapshot, intents, resuming_, NewActionId(tools_.random));
-  return needed == before ? absl::OkStatus() : tools_.lease.Store(context, needed);
+      RecordBefore(before, snapshot, intents, resuming_, NewActionId(deps_.random));
+  return needed == before ? absl::OkStatus() : deps_.lease.Store(context, needed);
 }
 
 absl::StatusOr<bool> PoolLoop::Act(const runtime::Context& context, const PoolSnapshot& snapshot,
@@ -180,15 +180,15 @@ absl::StatusOr<bool> PoolLoop::Act(const runtime::Context& context, const PoolSn
     if (IsAct(item.step.kind)) {
       actions.push_back(item);
     } else if (item.step.kind != StepKind::kNothing) {
-      Say(item.step, snapshot.vms[item.vm], absl::OkStatus());
+      LogStep(item.step, snapshot.vms[item.vm], absl::OkStatus());
     }
   }
   NH_RETURN_IF_ERROR(WriteAhead(context, snapshot, actions));
-  // Said before the effect, in order; the results after it.
-  for (const Work& item : actions) Say(item.step, snapshot.vms[item.vm], absl::OkStatus());
+  // Logged before the effect, in order; the results after it.
+  for (const Work& item : actions) LogStep(item.step, snapshot.vms[item.vm], absl::OkStatus());
   const std::vector<absl::Status> results = runtime::ForEachBounded(
-      context, tools_.executor, actions.size(), tools_.parallelism(), [&](std::size_t i) {
-        return CarryOut(context, tools_, actions[i].step, snapshot.vms[actions[i].vm], snapshot);
+      context, deps_.executor, actions.size(), deps_.parallelism(), [&](std::size_t i) {
+        return CarryOut(context, deps_, actions[i].step, snapshot.vms[actions[i].vm], snapshot);
       });
   bool effective = false;
   bool met_others = false;  // somebody changed what the step rests on: it is judged anew at once
@@ -196,14 +196,14 @@ absl::StatusOr<bool> PoolLoop::Act(const runtime::Context& context, const PoolSn
     const VmView& view = snapshot.vms[actions[i].vm];
     if (results[i].ok()) {
       effective = true;
-      tools_.Tell({.vm = view.vm.name, .step = actions[i].step});
+      deps_.Notify({.vm = view.vm.name, .step = actions[i].step});
       if (actions[i].step.kind == StepKind::kMarkBroken) {
         failed_[CauseOfBroken(view)].insert(view.vm.name);
       }
     } else if (kube::IsConflict(results[i])) {
       met_others = true;
     } else if (IsAnswer(results[i])) {
-      Say(actions[i].step, view, results[i]);
+      LogStep(actions[i].step, view, results[i]);
       if (refused_.ok()) refused_ = results[i];
     }
   }
@@ -216,13 +216,15 @@ bool PoolLoop::Purge(const runtime::Context& context, const PoolSnapshot& snapsh
   const std::vector<const nomad::Node*> nodes = NodesToPurge(snapshot);
   for (const nomad::Node* node : nodes) {
     const auto mark = nodepool::ParseDrainMark(*node);
-    tools_.logger.Info("Purging the node of a VM that is gone",
-                       {{"vm", mark->vm}, {"node_id", node->id}, {"action_id", mark->action}});
-    const absl::Status purged = PurgeNode(context, tools_, *node, snapshot);
-    tools_.Tell(
-        {.kind = Deed::Kind::kPurge, .vm = mark->vm, .object = node->id, .outcome = purged});
+    deps_.logger.Info("Purging the node of a deleted VM",
+                      {{"vm", mark->vm}, {"node_id", node->id}, {"action_id", mark->action}});
+    const absl::Status purged = PurgeNode(context, deps_, *node, snapshot);
+    deps_.Notify({.kind = ReconcileEvent::Kind::kPurge,
+                  .vm = mark->vm,
+                  .object = node->id,
+                  .outcome = purged});
     if (!purged.ok()) {
-      tools_.logger.Warn("Could not purge a node", {{"node_id", node->id}, {"error", purged}});
+      deps_.logger.Warn("Could not purge a node", {{"node_id", node->id}, {"error", purged}});
       if (refused_.ok()) refused_ = purged;
     }
   }
@@ -232,7 +234,7 @@ bool PoolLoop::Purge(const runtime::Context& context, const PoolSnapshot& snapsh
 void PoolLoop::TrackCreation(const std::string& name, const VmView* view,
                              const PoolSnapshot& snapshot, Outcome* outcome) {
   if (view == nullptr) {
-    if (!outcome->seen) return;  // not there yet, or its POST failed: said by FailCreation
+    if (!outcome->seen) return;  // not there yet, or its POST failed: reported by FailCreation
     if (outcome->state == OutcomeState::kPending) {
       outcome->state = OutcomeState::kFailed;
       outcome->error = base::Internal(outcome->text.empty() ? "the VM is gone" : outcome->text);
@@ -264,8 +266,8 @@ void PoolLoop::TrackCreation(const std::string& name, const VmView* view,
     outcome->state = OutcomeState::kDone;
     outcome->error = absl::OkStatus();
     for (auto& [cause, vms] : failed_) vms.erase(name);
-    tools_.logger.Info(
-        "A new VM is delivered",
+    deps_.logger.Info(
+        "A new VM is ready",
         {{"vm", name}, {"node_id", view->vm.joined_node_id}, {"action_id", view->vm.action_id}});
     return;
   }
@@ -280,7 +282,7 @@ void PoolLoop::TrackRemoval(const std::string& name, const VmView* view,
     // Its volumes and its Secret have to go, too; Sweep says so by leaving gone_.
     if (gone_.contains(name)) return;
     outcome->state = OutcomeState::kDone;
-    tools_.logger.Info("A VM is removed", {{"vm", name}, {"action_id", outcome->action}});
+    deps_.logger.Info("Removed a VM", {{"vm", name}, {"action_id", outcome->action}});
     return;
   }
   if (harvester::IsTerminating(view->vm)) {
@@ -302,26 +304,27 @@ void PoolLoop::TrackRemoval(const std::string& name, const VmView* view,
   outcome->state = OutcomeState::kFailed;
   outcome->error = base::FailedPrecondition(
       "rolled back" + (outcome->text.empty() ? std::string() : ": " + outcome->text));
-  tools_.logger.Warn("A removal was rolled back",
-                     {{"vm", name}, {"why", outcome->text}, {"action_id", outcome->action}});
+  deps_.logger.Warn("Rolled back the removal of a VM",
+                    {{"vm", name}, {"why", outcome->text}, {"action_id", outcome->action}});
 }
 
-void PoolLoop::TrackReturn(const VmView* view, const PoolSnapshot& snapshot, Outcome* outcome) {
+void PoolLoop::TrackCancelledRemoval(const VmView* view, const PoolSnapshot& snapshot,
+                                     Outcome* outcome) {
   if (outcome->state != OutcomeState::kPending) return;
   if (view == nullptr || harvester::IsTerminating(view->vm)) {
     outcome->state = OutcomeState::kFailed;
-    outcome->error = base::FailedPrecondition("it could not be taken back: it is gone");
+    outcome->error = base::FailedPrecondition("its removal could not be cancelled: it is gone");
     return;
   }
   if (view->vm.has_mark || IsRepair(NextStep(*view, snapshot).kind)) return;
   outcome->state = OutcomeState::kDone;
-  tools_.logger.Info("A VM is taken back", {{"vm", view->vm.name}});
+  deps_.logger.Info("Cancelled the removal of a VM", {{"vm", view->vm.name}});
 }
 
 void PoolLoop::Track(const PoolSnapshot& snapshot) {
   std::map<std::string, const VmView*> present;
   for (const VmView& view : snapshot.vms) {
-    if (view.vm.pool != tools_.key.pool) continue;
+    if (view.vm.pool != deps_.key.pool) continue;
     present[view.vm.name] = &view;
     if (view.member && view.vm.has_mark) marked_seen_.insert(view.vm.name);
   }
@@ -329,7 +332,7 @@ void PoolLoop::Track(const PoolSnapshot& snapshot) {
     const auto found = present.find(*it);
     if (found == present.end()) {
       gone_.insert(*it);
-      gone_since_.try_emplace(*it, tools_.clock.Now());
+      gone_since_.try_emplace(*it, deps_.clock.Now());
       it = marked_seen_.erase(it);
     } else if (!found->second->vm.has_mark) {
       it = marked_seen_.erase(it);
@@ -344,8 +347,8 @@ void PoolLoop::Track(const PoolSnapshot& snapshot) {
       TrackCreation(name, view, snapshot, &outcome);
       if (view != nullptr && harvester::IsTerminating(view->vm))
         FailIfStuck(*view, snapshot, &outcome);
-    } else if (returns_.contains(name)) {
-      TrackReturn(view, snapshot, &outcome);
+    } else if (cancelled_removals_.contains(name)) {
+      TrackCancelledRemoval(view, snapshot, &outcome);
     } else {
       TrackRemoval(name, view, snapshot, &outcome);
     }
@@ -354,28 +357,28 @@ void PoolLoop::Track(const PoolSnapshot& snapshot) {
 
 absl::Status PoolLoop::Sweep(const runtime::Context& context) {
   SweepScope scope;
-  scope.look_only = looking_;
+  scope.dry_run = previewing_;
   scope.deleted = gone_;
   for (const auto& [name, outcome] : outcomes_) {
     if (outcome.creation && outcome.state == OutcomeState::kPending) {
       scope.being_created.insert(name);
     }
   }
-  if (const auto action = tools_.lease.record().action; action.has_value()) {
+  if (const auto action = deps_.lease.record().action; action.has_value()) {
     scope.named_by_action = action->names;
     for (const auto& [name, id] : action->create) scope.named_by_action.insert(name);
   }
-  NH_ASSIGN_OR_RETURN(SweepResult result, SweepLeftovers(context, tools_, scope));
+  NH_ASSIGN_OR_RETURN(SweepResult result, SweepLeftovers(context, deps_, scope));
   std::erase_if(gone_, [&](const std::string& name) { return !result.unfinished.contains(name); });
   return absl::OkStatus();
 }
 
 bool PoolLoop::AwaitsPurge(const PoolSnapshot& snapshot) const {
   for (const NodeOfGoneVm& gone : NodesOfGoneVms(snapshot)) {
-    if (!gone.mark.purge || gone.mark.pool != tools_.key.ToString()) continue;
+    if (!gone.mark.purge || gone.mark.pool != deps_.key.ToString()) continue;
     const auto since = gone_since_.find(gone.mark.vm);
     if (since == gone_since_.end()) continue;
-    if (tools_.clock.Now() - since->second < kPurgePatience) return true;
+    if (deps_.clock.Now() - since->second < kPurgeTimeout) return true;
   }
   return false;
 }
@@ -397,7 +400,7 @@ bool PoolLoop::ScaleIsDone(const PoolSnapshot& snapshot) const {
 bool PoolLoop::ResumptionIsDone(const PoolSnapshot& snapshot) const {
   if (!gone_.empty() || AwaitsPurge(snapshot)) return false;
   for (const VmView& view : snapshot.vms) {
-    if (view.vm.pool != tools_.key.pool || !view.member) continue;
+    if (view.vm.pool != deps_.key.pool || !view.member) continue;
     const Step step = NextStep(view, snapshot);
     if (IsAct(step.kind)) return false;
     if (view.vm.has_mark && !IsOtherRegion(view.vm, snapshot.region) &&
@@ -411,7 +414,7 @@ bool PoolLoop::ResumptionIsDone(const PoolSnapshot& snapshot) const {
 // Waits for the next look: for a moment after an act, so that its effect shows; else for a change
 // of Nomad's nodes or the end of a growing wait, because VMs change, too.
 absl::Status PoolLoop::Wait(const runtime::Context& context, bool acted, bool readable) {
-  next_look_ = {};
+  next_wait_ = {};
   // What was refused is tried again, but not at once.
   const bool effective = acted && refused_.ok();
   idle_passes_ = effective ? 0 : idle_passes_ + 1;
@@ -419,13 +422,13 @@ absl::Status PoolLoop::Wait(const runtime::Context& context, bool acted, bool re
   const base::Duration wait = std::min(kLongestWait, kFirstWait * idle_passes_);
   // A blocking query needs an index; an empty cluster has none yet.
   if (!readable || last_snapshot_->nomad_index == 0) return context.Sleep(wait);
-  next_look_.after_index = last_snapshot_->nomad_index;
-  next_look_.wait = std::min(wait, tools_.clients.config->nomad.block_query_wait);
+  next_wait_.after_index = last_snapshot_->nomad_index;
+  next_wait_.wait = std::min(wait, deps_.clients.config->nomad.block_query_wait);
   return context.Sleep(kPause);
 }
 
 absl::StatusOr<PoolLoop::PassResult> PoolLoop::Pass(const runtime::Context& context) {
-  auto snapshot = MakeObserver().Observe(context, BaseSnapshot(), next_look_);
+  auto snapshot = MakeObserver().Observe(context, BaseSnapshot(), next_wait_);
   NH_RETURN_IF_ERROR(context.Check());
   NH_RETURN_IF_ERROR(snapshot);
   Track(*snapshot);
@@ -449,12 +452,12 @@ absl::Status PoolLoop::RunScale(const runtime::Context& context, bool until_acce
     const auto pass = Pass(context);
     NH_RETURN_IF_ERROR(context.Check());
     if (!pass.ok()) {
-      tools_.logger.Warn("Could not look at the pool; trying again", {{"error", pass.status()}});
+      deps_.logger.Warn("Could not observe the pool; retrying", {{"error", pass.status()}});
       NH_RETURN_IF_ERROR(context.Sleep(kLongestWait));
       continue;
     }
     if (!pass->swept.ok()) {
-      tools_.logger.Warn("Could not sweep; trying again", {{"error", pass->swept}});
+      deps_.logger.Warn("Could not clean up leftovers; retrying", {{"error", pass->swept}});
     }
     if (!pass->acted && ScaleIsDone(*last_snapshot_)) return absl::OkStatus();
     NH_RETURN_IF_ERROR(Wait(context, pass->acted, pass->readable));
@@ -464,7 +467,7 @@ absl::Status PoolLoop::RunScale(const runtime::Context& context, bool until_acce
 void PoolLoop::CloseRecord(const runtime::Context& context) {
   if (!last_snapshot_.has_value()) return;
   RunSummary run{
-      .last = *last_snapshot_, .last_event = last_event_, .remembered = tools_.lease.used()};
+      .last = *last_snapshot_, .last_event = last_event_, .remembered = deps_.lease.used()};
   bool removal_failed = false;
   for (const auto& [name, outcome] : outcomes_) {
     const bool done = outcome.state == OutcomeState::kDone;
@@ -477,7 +480,7 @@ void PoolLoop::CloseRecord(const runtime::Context& context) {
           std::any_of(failed_.begin(), failed_.end(),
                       [&vm = name](const auto& failures) { return failures.second.contains(vm); });
       if (failed && !explained) run.failures.insert(std::string(cause::kCreate));
-    } else if (!returns_.contains(name)) {
+    } else if (!cancelled_removals_.contains(name)) {
       run.removed = run.removed || done;
       removal_failed = removal_failed || failed;
     }
@@ -486,12 +489,12 @@ void PoolLoop::CloseRecord(const runtime::Context& context) {
     if (!vms.empty()) run.failures.insert(cause);
   }
   if (removal_failed && !run.removed) run.failures.insert(std::string(cause::kRemove));
-  const PoolRecord before = tools_.lease.record();
+  const PoolRecord before = deps_.lease.record();
   const PoolRecord after = RecordAfter(before, run);
   if (after == before) return;
-  const absl::Status stored = tools_.lease.Store(context, after);
+  const absl::Status stored = deps_.lease.Store(context, after);
   if (!stored.ok()) {
-    tools_.logger.Warn("Could not write the pool's record", {{"error", stored}});
+    deps_.logger.Warn("Could not write the pool's record to its Lease", {{"error", stored}});
   }
 }
 

@@ -15,7 +15,7 @@
 #include "absl/status/statusor.h"
 #include "creation.h"
 #include "leftovers.h"
-#include "pool_tools.h"
+#include "pool_dependencies.h"
 
 namespace nomad_harvester::scaling {
 
@@ -34,7 +34,7 @@ struct Outcome {
 // One run. Used by one thread at a time; the work of a pass is spread over the executor.
 class PoolLoop {
  public:
-  PoolLoop(PoolTools tools, std::optional<config::PoolPolicy> policy);
+  PoolLoop(PoolDependencies deps, std::optional<config::PoolPolicy> policy);
 
   // Observes without acting.
   absl::StatusOr<PoolSnapshot> Observe(const runtime::Context& context);
@@ -43,12 +43,12 @@ class PoolLoop {
 
   // Carries out repairs (roll-backs, their drains) until none is due, so that a plan can be made
   // (rule C14). Returns the snapshot that shows none.
-  absl::StatusOr<PoolSnapshot> Settle(const runtime::Context& context);
+  absl::StatusOr<PoolSnapshot> FinishRollBacks(const runtime::Context& context);
 
   // What this run has to see through, besides everything that is marked.
   void ExpectCreation(const std::string& vm);
   void ExpectRemoval(const std::string& vm);
-  void ExpectReturn(const std::string& vm);
+  void ExpectCancelledRemoval(const std::string& vm);
   void FailCreation(const std::string& vm, const absl::Status& why);
   void FailRemoval(const std::string& vm, const absl::Status& why);
 
@@ -56,7 +56,7 @@ class PoolLoop {
   void SweepAfter(const std::set<std::string>& vms) { gone_.insert(vms.begin(), vms.end()); }
 
   // Removals go on although more VMs lost their nodes at once than rule C15 allows: a fresh Scale
-  // after its patience is over.
+  // after its timeout.
   void AllowRemovals(bool despite_mass_loss) { despite_mass_loss_ = despite_mass_loss; }
 
   // Runs until every expectation has its outcome and every VM that was seen marked is gone or
@@ -68,8 +68,8 @@ class PoolLoop {
   // joins, removes what is broken, sweeps, purges. Ends early if a system does not answer
   // (UNAVAILABLE) or refuses what is to be done: the next Status calls again.
   absl::Status RunResumption(const runtime::Context& context);
-  // Tells what RunResumption would begin with, as deeds that were not done. Only reads.
-  absl::Status Foresee(const runtime::Context& context);
+  // Reports what RunResumption would begin with, as events that did not happen. Only reads.
+  absl::Status Preview(const runtime::Context& context);
 
   // After a run that ended well: closes the action on the pool's Lease and keeps what failed. One
   // request, or none if nothing changes.
@@ -108,34 +108,35 @@ class PoolLoop {
                      Outcome* outcome);
   void TrackRemoval(const std::string& name, const VmView* view, const PoolSnapshot& snapshot,
                     Outcome* outcome);
-  void TrackReturn(const VmView* view, const PoolSnapshot& snapshot, Outcome* outcome);
+  void TrackCancelledRemoval(const VmView* view, const PoolSnapshot& snapshot, Outcome* outcome);
   absl::Status Sweep(const runtime::Context& context);
   bool AwaitsPurge(const PoolSnapshot& snapshot) const;
   bool ScaleIsDone(const PoolSnapshot& snapshot) const;
   bool ResumptionIsDone(const PoolSnapshot& snapshot) const;
   absl::StatusOr<PassResult> Pass(const runtime::Context& context);
   absl::Status Wait(const runtime::Context& context, bool acted, bool readable);
-  void Say(const Step& step, const VmView& view, const absl::Status& outcome);
+  void LogStep(const Step& step, const VmView& view, const absl::Status& outcome);
 
-  const PoolTools tools_;
+  const PoolDependencies deps_;
   const std::optional<config::PoolPolicy> policy_;
   std::map<std::string, Outcome> outcomes_;
-  std::set<std::string> returns_;                 // take-backs, a kind of their own
-  std::map<std::string, std::string> last_said_;  // VM → row and text, so that a wait is said once
-  std::set<std::string> marked_seen_;             // names that were seen marked in this run
-  std::set<std::string> gone_;                    // of those, that no longer exist: to be swept
+  std::set<std::string> cancelled_removals_;  // cancelled removals, a kind of their own
+  std::map<std::string, std::string>
+      last_logged_;                    // VM → row and text, so that a wait is logged once
+  std::set<std::string> marked_seen_;  // names that were seen marked in this run
+  std::set<std::string> gone_;         // of those, that no longer exist: to be swept
   std::map<std::string, base::MonoTime> gone_since_;
   std::map<std::string, std::set<std::string>> failed_;  // cause of back_off.h → VMs
   std::optional<base::WallTime> last_event_;
   std::optional<PoolSnapshot> last_snapshot_;
-  Observer::Wanted next_look_;
+  Observer::BlockingWait next_wait_;
   absl::Status refused_;  // the last pass tried something and nothing of it took effect: why
   int idle_passes_ = 0;
   bool sweep_due_ = false;
   bool despite_mass_loss_ = false;
   bool until_accepted_ = false;
   bool resuming_ = false;
-  bool looking_ = false;
+  bool previewing_ = false;
 };
 
 }  // namespace nomad_harvester::scaling

@@ -11,20 +11,20 @@ constexpr base::Duration kReleaseBudget = std::chrono::milliseconds(700);
 
 }  // namespace
 
-Resumed ResumePool(const runtime::Context& context, const PoolTools& tools,
+Resumed ResumePool(const runtime::Context& context, const PoolDependencies& deps,
                    std::optional<config::PoolPolicy> policy, const std::set<std::string>& unswept) {
   Resumed resumed;
   const runtime::CancelSource hold(context);
-  resumed.lease = tools.lease.Acquire(hold.context(), LeaseUser::kResumption,
-                                      [&hold] { hold.Cancel(CancelReason::kLeaseLost); });
+  resumed.lease = deps.lease.Acquire(hold.context(), LeaseUser::kResumption,
+                                     [&hold] { hold.Cancel(CancelReason::kLeaseLost); });
   if (!resumed.lease.ok()) return resumed;
-  PoolLoop loop(tools, std::move(policy));
+  PoolLoop loop(deps, std::move(policy));
   loop.SweepAfter(unswept);
-  resumed.outcome = loop.RunResumption(hold.context().WithWritePermit(tools.lease.permit()));
+  resumed.outcome = loop.RunResumption(hold.context().WithWritePermit(deps.lease.permit()));
   resumed.interrupted = hold.context().cancel_reason() != CancelReason::kNone;
   resumed.last_event = loop.last_event();
   resumed.last_snapshot = loop.last_snapshot();
-  EndHold(tools.lease, hold.context());
+  EndHold(deps.lease, hold.context());
   return resumed;
 }
 

@@ -6,8 +6,8 @@
 #include <set>
 #include <string>
 
+#include "pool_dependencies.h"
 #include "pool_loop.h"
-#include "pool_tools.h"
 
 namespace nomad_harvester::scaling {
 
@@ -22,7 +22,7 @@ struct Resumed {
 
 // Takes the pool's Lease, runs the loop until nothing is left to do, and gives the Lease up.
 // `unswept`: VMs that are gone and of which something may be left.
-Resumed ResumePool(const runtime::Context& context, const PoolTools& tools,
+Resumed ResumePool(const runtime::Context& context, const PoolDependencies& deps,
                    std::optional<config::PoolPolicy> policy,
                    const std::set<std::string>& unswept = {});
 

@@ -50,17 +50,17 @@ void KeepCreations(ScalePlan* plan, std::size_t count) {
 
 }  // namespace
 
-ScaleCall::ScaleCall(PoolTools tools, config::PoolPolicy policy, ScaleRequest request,
+ScaleCall::ScaleCall(PoolDependencies deps, config::PoolPolicy policy, ScaleRequest request,
                      ScaleMemory* memory)
-    : tools_([&] {
-        tools.logger = tools.logger.With({{"policy_id", request.policy_id}});
-        return tools;
+    : deps_([&] {
+        deps.logger = deps.logger.With({{"policy_id", request.policy_id}});
+        return deps;
       }()),
       policy_(std::move(policy)),
       request_(std::move(request)),
       memory_(memory),
-      action_id_(NewActionId(tools_.random)),
-      loop_(tools_, policy_) {}
+      action_id_(NewActionId(deps_.random)),
+      loop_(deps_, policy_) {}
 
 bool ScaleCall::NeedsAllocations(const PoolSnapshot& snapshot) const {
   return request_.count < CountOf(snapshot) && nodepool::NeedsAllocations(policy_.selector);
@@ -73,35 +73,35 @@ absl::StatusOr<ScalePlan> ScaleCall::Plan(const PoolSnapshot& snapshot) const {
 absl::Status ScaleCall::CheckReadJob(const runtime::Context& context, const ScalePlan& plan,
                                      const PoolSnapshot& snapshot) const {
   if (plan.direction != Direction::kIn || !nodepool::NeedsAllocations(policy_.selector) ||
-      tools_.clients.config->allow_unverified_read_job) {
+      deps_.clients.config->allow_unverified_read_job) {
     return absl::OkStatus();
   }
-  nomad::ReadJob sight = nomad::ReadJob::kNot;
-  if (!snapshot.blind) {
-    NH_ASSIGN_OR_RETURN(sight, tools_.nomad().JudgeReadJob(context));
+  nomad::ReadJob read_job = nomad::ReadJob::kDenied;
+  if (!snapshot.allocations_incomplete) {
+    NH_ASSIGN_OR_RETURN(read_job, deps_.nomad().VerifyReadJob(context));
   }
-  if (sight == nomad::ReadJob::kEverywhere) return absl::OkStatus();
+  if (read_job == nomad::ReadJob::kEverywhere) return absl::OkStatus();
   return base::FailedPrecondition(
       std::string("node_selector_strategy: ") + std::string(policy::NameOf(policy_.selector)) +
       " needs to see the allocations of every namespace, but the Nomad token " +
-      (sight == nomad::ReadJob::kNot ? "lacks the capability read-job"
-                                     : "does not let its capability read-job be verified") +
+      (read_job == nomad::ReadJob::kDenied ? "lacks the capability read-job"
+                                           : "does not let its capability read-job be verified") +
       "; grant namespace \"*\" { capabilities = [\"read-job\"] }, or set "
       "allow_unverified_read_job = \"true\" in the plugin block");
 }
 
 absl::Status ScaleCall::CheckRights(const runtime::Context& context, const ScalePlan& plan) const {
   NH_ASSIGN_OR_RETURN(const kube::AccessRules rules,
-                      kube::FetchAccessRules(context, *tools_.clients.kube, tools_.key.ns));
+                      kube::FetchAccessRules(context, *deps_.clients.kube, deps_.key.ns));
   std::string missing;
   const auto require = [&](const Right& right) -> absl::Status {
     if (rules.Allows(right.verb, right.group, right.resource)) return absl::OkStatus();
     if (rules.incomplete()) {
-      NH_ASSIGN_OR_RETURN(const bool allowed, kube::IsAllowed(context, *tools_.clients.kube,
+      NH_ASSIGN_OR_RETURN(const bool allowed, kube::IsAllowed(context, *deps_.clients.kube,
                                                               {.verb = right.verb,
                                                                .group = right.group,
                                                                .resource = right.resource,
-                                                               .ns = tools_.key.ns,
+                                                               .ns = deps_.key.ns,
                                                                .subresource = ""}));
       if (allowed) return absl::OkStatus();
     }
@@ -116,25 +116,26 @@ absl::Status ScaleCall::CheckRights(const runtime::Context& context, const Scale
   }
   if (missing.empty()) return absl::OkStatus();
   return absl::Status(absl::StatusCode::kPermissionDenied,
-                      "the token may not, in namespace " + tools_.key.ns + ": " + missing);
+                      "the token may not, in namespace " + deps_.key.ns + ": " + missing);
 }
 
-// Creation that has to wait leaves the plan; what is left of it is taking back, if anything.
+// Creation that has to wait leaves the plan; what is left of it is cancelling removals, if
+// anything.
 absl::Status ScaleCall::CheckBackOff(ScalePlan* plan, base::WallTime now) {
-  const harvester::BackOff back_off = tools_.lease.record().back_off;
+  const harvester::BackOff back_off = deps_.lease.record().back_off;
   if (plan->direction == Direction::kIn) return CheckRemoval(back_off, now);
   if (plan->create.empty()) return absl::OkStatus();
   const absl::Status waits = CheckCreation(back_off, now);
   if (!waits.ok()) {
     // A broken image must not stop it (rule C12).
-    if (plan->take_back.empty()) return waits;
+    if (plan->cancel_removals.empty()) return waits;
     deferred_ = waits;
     plan->create.clear();
     return absl::OkStatus();
   }
   if (CreationCircuitIsOpen(back_off) && plan->create.size() > 1) {
-    tools_.logger.Warn("New VMs have failed several times in a row: one is tried alone",
-                       {{"action_id", action_id_}, {"wanted", plan->create.size()}});
+    deps_.logger.Warn("New VMs have failed several times in a row; creating only one",
+                      {{"action_id", action_id_}, {"wanted", plan->create.size()}});
     KeepCreations(plan, 1);
   }
   return absl::OkStatus();
@@ -142,21 +143,21 @@ absl::Status ScaleCall::CheckBackOff(ScalePlan* plan, base::WallTime now) {
 
 // What fits is made; that the rest does not is the action's error.
 absl::Status ScaleCall::CheckQuotas(const runtime::Context& context, ScalePlan* plan) {
-  const auto quotas = tools_.vms.ListQuotas(context);
+  const auto quotas = deps_.vms.ListQuotas(context);
   if (!quotas.ok()) {
     // The right to read them is optional, and Harvester enforces them in any case (rule C3).
-    tools_.logger.Debug("Could not read the namespace's quotas", {{"error", quotas.status()}});
+    deps_.logger.Debug("Could not read the namespace's quotas", {{"error", quotas.status()}});
     return absl::OkStatus();
   }
-  const auto room = harvester::FindQuotaRoom(*quotas, creation_->blueprint);
+  const auto room = harvester::FindQuotaRoom(*quotas, creation_->vm_spec);
   const std::size_t wanted = plan->create.size();
   if (!room.has_value() || room->vms >= static_cast<std::int64_t>(wanted)) return absl::OkStatus();
   const absl::Status why(absl::StatusCode::kResourceExhausted,
                          std::to_string(room->vms) + " of " + std::to_string(wanted) +
-                             " VMs fit the quota of namespace " + tools_.key.ns + ": " +
+                             " VMs fit the quota of namespace " + deps_.key.ns + ": " +
                              room->limit);
-  if (room->vms == 0 && plan->take_back.empty()) return why;
-  tools_.logger.Warn(
+  if (room->vms == 0 && plan->cancel_removals.empty()) return why;
+  deps_.logger.Warn(
       "A quota has no room for all new VMs",
       {{"action_id", action_id_}, {"wanted", wanted}, {"room", room->vms}, {"why", room->limit}});
   KeepCreations(plan, static_cast<std::size_t>(room->vms));
@@ -178,20 +179,20 @@ absl::Status ScaleCall::Preflight(const runtime::Context& context, ScalePlan* wa
     }
   }
   if (plan.create.empty()) return absl::OkStatus();
-  NH_ASSIGN_OR_RETURN(creation_, PrepareCreation(context, tools_, policy_, snapshot.nomad_index,
+  NH_ASSIGN_OR_RETURN(creation_, PrepareCreation(context, deps_, policy_, snapshot.nomad_index,
                                                  request_.policy_id));
-  memory_->template_hash = creation_->blueprint.template_hash;
+  memory_->template_hash = creation_->vm_spec.template_hash;
   return CheckQuotas(context, &plan);
 }
 
 absl::Status ScaleCall::StoreAction(const runtime::Context& context, ScalePlan* plan,
                                     const PoolSnapshot& snapshot) {
-  PoolRecord record = tools_.lease.record();
+  PoolRecord record = deps_.lease.record();
   harvester::LeaseAction action{.id = action_id_, .from = plan->from, .to = plan->to};
   for (PlannedCreation& creation : plan->create) {
     if (creation.name.empty()) {
       do {
-        creation.name = NewVmName(policy_, tools_.random);
+        creation.name = NewVmName(policy_, deps_.random);
       } while (FindVm(snapshot, creation.name) != nullptr);
       creation.action_id = action_id_;
     }
@@ -212,44 +213,45 @@ absl::Status ScaleCall::StoreAction(const runtime::Context& context, ScalePlan* 
     action.unknown_members = record.action->unknown_members;
   }
   record.action = std::move(action);
-  return tools_.lease.Store(context, record);
+  return deps_.lease.Store(context, record);
 }
 
-void ScaleCall::TakeBack(const runtime::Context& context, const ScalePlan& plan,
-                         const PoolSnapshot& snapshot) {
-  const std::vector<absl::Status> results = runtime::ForEachBounded(
-      context, tools_.executor, plan.take_back.size(), tools_.parallelism(), [&](std::size_t i) {
-        const VmView* view = FindVm(snapshot, plan.take_back[i]);
-        return view == nullptr ? base::Internal("VM vanished from the plan")
-                               : RemoveMark(context, tools_, *view);
-      });
+void ScaleCall::CancelRemovals(const runtime::Context& context, const ScalePlan& plan,
+                               const PoolSnapshot& snapshot) {
+  const std::vector<absl::Status> results =
+      runtime::ForEachBounded(context, deps_.executor, plan.cancel_removals.size(),
+                              deps_.parallelism(), [&](std::size_t i) {
+                                const VmView* view = FindVm(snapshot, plan.cancel_removals[i]);
+                                return view == nullptr ? base::Internal("VM vanished from the plan")
+                                                       : RemoveMark(context, deps_, *view);
+                              });
   for (std::size_t i = 0; i < results.size(); ++i) {
-    tools_.logger.Info(
-        "Taking a VM back",
-        {{"vm", plan.take_back[i]}, {"action_id", action_id_}, {"outcome", results[i]}});
+    deps_.logger.Info(
+        "Cancelling the removal of a VM",
+        {{"vm", plan.cancel_removals[i]}, {"action_id", action_id_}, {"outcome", results[i]}});
     // A conflict or a lost reply shows in the next look, by the mark itself.
-    loop_.ExpectReturn(plan.take_back[i]);
+    loop_.ExpectCancelledRemoval(plan.cancel_removals[i]);
   }
 }
 
 void ScaleCall::MarkVictims(const runtime::Context& context, const ScalePlan& plan,
                             PoolSnapshot snapshot) {
-  snapshot.action = tools_.lease.record().action;
+  snapshot.action = deps_.lease.record().action;
   const std::vector<absl::Status> results = runtime::ForEachBounded(
-      context, tools_.executor, plan.remove.size(), tools_.parallelism(), [&](std::size_t i) {
+      context, deps_.executor, plan.remove.size(), deps_.parallelism(), [&](std::size_t i) {
         const VmView* view = FindVm(snapshot, plan.remove[i].vm);
         return view == nullptr ? base::Internal("VM vanished from the plan")
-                               : MarkAndDrain(context, tools_, action_id_, plan.remove[i].node_id,
+                               : MarkAndDrain(context, deps_, action_id_, plan.remove[i].node_id,
                                               *view, snapshot);
       });
   for (std::size_t i = 0; i < results.size(); ++i) {
     const PlannedRemoval& removal = plan.remove[i];
     if (results[i].ok() || !kube::GetKubeError(results[i]).has_value()) {
-      tools_.logger.Info("Marked a VM for removal", {{"vm", removal.vm},
-                                                     {"node_id", removal.node_id},
-                                                     {"why", removal.reason},
-                                                     {"action_id", action_id_},
-                                                     {"outcome", results[i]}});
+      deps_.logger.Info("Marked a VM for removal", {{"vm", removal.vm},
+                                                    {"node_id", removal.node_id},
+                                                    {"why", removal.reason},
+                                                    {"action_id", action_id_},
+                                                    {"outcome", results[i]}});
     }
     // Without an answer the mark may be there: then the loop finds it and carries it out.
     const bool unknown = absl::IsUnavailable(results[i]) || absl::IsDeadlineExceeded(results[i]);
@@ -265,25 +267,25 @@ void ScaleCall::Create(const runtime::Context& context, const ScalePlan& plan) {
   for (const PlannedCreation& creation : plan.create) loop_.ExpectCreation(creation.name);
   std::vector<absl::Status> owned(plan.create.size());
   const std::vector<absl::Status> results = runtime::ForEachBounded(
-      context, tools_.executor, plan.create.size(), tools_.parallelism(), [&](std::size_t i) {
-        tools_.logger.Info("Creating a VM",
-                           {{"vm", plan.create[i].name}, {"action_id", plan.create[i].action_id}});
+      context, deps_.executor, plan.create.size(), deps_.parallelism(), [&](std::size_t i) {
+        deps_.logger.Info("Creating a VM",
+                          {{"vm", plan.create[i].name}, {"action_id", plan.create[i].action_id}});
         if (plan.create[i].action_id != action_id_) {
-          NH_RETURN_IF_ERROR(ClearLeftoverSecret(context, tools_, plan.create[i].name));
+          NH_RETURN_IF_ERROR(ClearLeftoverSecret(context, deps_, plan.create[i].name));
         }
-        return CreateVm(context, tools_, *creation_, plan.create[i], &owned[i]);
+        return CreateVm(context, deps_, *creation_, plan.create[i], &owned[i]);
       });
   for (std::size_t i = 0; i < results.size(); ++i) {
     unowned_ = unowned_ || !owned[i].ok();
     if (results[i].ok()) continue;
-    tools_.logger.Warn("Could not create a VM", {{"vm", plan.create[i].name},
-                                                 {"action_id", plan.create[i].action_id},
-                                                 {"error", results[i]}});
+    deps_.logger.Warn("Could not create a VM", {{"vm", plan.create[i].name},
+                                                {"action_id", plan.create[i].action_id},
+                                                {"error", results[i]}});
     loop_.FailCreation(plan.create[i].name, results[i]);
   }
 }
 
-absl::Status ScaleCall::Verdict(const absl::Status& loop) const {
+absl::Status ScaleCall::FinalStatus(const absl::Status& loop) const {
   std::string lines;
   absl::Status first_failure;
   int failed = 0;
@@ -322,8 +324,8 @@ absl::Status ScaleCall::Verdict(const absl::Status& loop) const {
 absl::Status ScaleCall::Act(const runtime::Context& context, const ScalePlan& plan,
                             const PoolSnapshot& snapshot) {
   loop_.AllowRemovals(memory_->mass_loss_over);
-  if (!plan.take_back.empty()) {
-    TakeBack(context, plan, snapshot);
+  if (!plan.cancel_removals.empty()) {
+    CancelRemovals(context, plan, snapshot);
     NH_RETURN_IF_ERROR(loop_.RunScale(context, false));
   }
   MarkVictims(context, plan, snapshot);
@@ -333,7 +335,7 @@ absl::Status ScaleCall::Act(const runtime::Context& context, const ScalePlan& pl
 }
 
 absl::Status ScaleCall::Run(const runtime::Context& context) {
-  NH_ASSIGN_OR_RETURN(PoolSnapshot snapshot, loop_.Settle(context));
+  NH_ASSIGN_OR_RETURN(PoolSnapshot snapshot, loop_.FinishRollBacks(context));
   range_ = {.from = CountOf(snapshot), .to = request_.count};
   if (NeedsAllocations(snapshot)) {
     NH_RETURN_IF_ERROR(loop_.ReadAllocations(context, &snapshot));
@@ -342,12 +344,12 @@ absl::Status ScaleCall::Run(const runtime::Context& context) {
   if (!planned.ok()) return planned.status();
   ScalePlan plan = *std::move(planned);
   range_ = {.from = plan.from, .to = plan.to};
-  tools_.logger.Info("Planned", {{"action_id", action_id_},
-                                 {"reason", request_.reason},
-                                 {"from", plan.from},
-                                 {"to", plan.to},
-                                 {"capped", plan.capped},
-                                 {"plan", Describe(plan)}});
+  deps_.logger.Info("Planned", {{"action_id", action_id_},
+                                {"reason", request_.reason},
+                                {"from", plan.from},
+                                {"to", plan.to},
+                                {"capped", plan.capped},
+                                {"plan", Describe(plan)}});
   if (plan.direction == Direction::kNone) return absl::OkStatus();
   NH_RETURN_IF_ERROR(CheckReadJob(context, plan, snapshot));
   NH_RETURN_IF_ERROR(Preflight(context, &plan, snapshot));
@@ -355,16 +357,16 @@ absl::Status ScaleCall::Run(const runtime::Context& context) {
   leaves_work_ = acted_ = true;
   const absl::Status loop = Act(context, plan, snapshot);
   if (loop.ok()) loop_.CloseRecord(context);
-  absl::Status verdict = Verdict(loop);
-  leaves_work_ = unowned_ || !verdict.ok();
-  if (verdict.ok()) verdict = deferred_;
-  tools_.logger.Log(verdict.ok() ? log::Level::kInfo : log::Level::kWarn, "Scaled",
-                    {{"action_id", action_id_},
-                     {"reason", request_.reason},
-                     {"from", plan.from},
-                     {"to", plan.to},
-                     {"outcome", verdict}});
-  return verdict;
+  absl::Status final_status = FinalStatus(loop);
+  leaves_work_ = unowned_ || !final_status.ok();
+  if (final_status.ok()) final_status = deferred_;
+  deps_.logger.Log(final_status.ok() ? log::Level::kInfo : log::Level::kWarn, "Scaled",
+                   {{"action_id", action_id_},
+                    {"reason", request_.reason},
+                    {"from", plan.from},
+                    {"to", plan.to},
+                    {"outcome", final_status}});
+  return final_status;
 }
 
 absl::Status ScaleCall::DryRun(const runtime::Context& context) {
@@ -377,10 +379,10 @@ absl::Status ScaleCall::DryRun(const runtime::Context& context) {
     NH_RETURN_IF_ERROR(loop_.ReadAllocations(context, &snapshot));
   }
   NH_ASSIGN_OR_RETURN(const ScalePlan plan, Plan(snapshot));
-  tools_.logger.Info("Dry run: nothing is changed", {{"reason", request_.reason},
-                                                     {"from", plan.from},
-                                                     {"to", plan.to},
-                                                     {"plan", Describe(plan)}});
+  deps_.logger.Info("Dry run: nothing is changed", {{"reason", request_.reason},
+                                                    {"from", plan.from},
+                                                    {"to", plan.to},
+                                                    {"plan", Describe(plan)}});
   return absl::OkStatus();
 }
 

@@ -7,8 +7,8 @@
 #include "nomad_harvester/scaling/target_service.h"
 
 #include "absl/status/status.h"
+#include "pool_dependencies.h"
 #include "pool_loop.h"
-#include "pool_tools.h"
 
 namespace nomad_harvester::scaling {
 
@@ -29,12 +29,13 @@ struct ScaleRange {
 // What is known about the pool between calls, besides the Lease's record.
 struct ScaleMemory {
   std::string template_hash;    // of the last preflight
-  bool mass_loss_over = false;  // its patience is over: a fresh Scale removes (rule C15)
+  bool mass_loss_over = false;  // its timeout is over: a fresh Scale removes (rule C15)
 };
 
 class ScaleCall {
  public:
-  ScaleCall(PoolTools tools, config::PoolPolicy policy, ScaleRequest request, ScaleMemory* memory);
+  ScaleCall(PoolDependencies deps, config::PoolPolicy policy, ScaleRequest request,
+            ScaleMemory* memory);
 
   // Needs the pool's Lease. `context` carries its write permit.
   absl::Status Run(const runtime::Context& context);
@@ -65,13 +66,13 @@ class ScaleCall {
                            const PoolSnapshot& snapshot);
   absl::Status Act(const runtime::Context& context, const ScalePlan& plan,
                    const PoolSnapshot& snapshot);
-  void TakeBack(const runtime::Context& context, const ScalePlan& plan,
-                const PoolSnapshot& snapshot);
+  void CancelRemovals(const runtime::Context& context, const ScalePlan& plan,
+                      const PoolSnapshot& snapshot);
   void MarkVictims(const runtime::Context& context, const ScalePlan& plan, PoolSnapshot snapshot);
   void Create(const runtime::Context& context, const ScalePlan& plan);
-  absl::Status Verdict(const absl::Status& loop) const;
+  absl::Status FinalStatus(const absl::Status& loop) const;
 
-  const PoolTools tools_;
+  const PoolDependencies deps_;
   const config::PoolPolicy policy_;
   const ScaleRequest request_;
   ScaleMemory* const memory_;

@@ -39,7 +39,7 @@ struct Pool {
   ScaleMemory scale NH_GUARDED_BY(mutex);
   std::optional<config::PoolPolicy> policy NH_GUARDED_BY(mutex);
   // A resumption has ended since the start of the process and the last Scale that left something.
-  bool looked_at NH_GUARDED_BY(mutex) = false;
+  bool inspected NH_GUARDED_BY(mutex) = false;
   std::int64_t last_count NH_GUARDED_BY(mutex) = 0;
   std::string last_reason NH_GUARDED_BY(mutex);
   std::string last_warning NH_GUARDED_BY(mutex);
@@ -108,12 +108,13 @@ class Service final : public TargetService {
   std::shared_ptr<Pool> FindPool(const PoolKey& key);
   std::unique_ptr<PoolLease> MakeLease(const Session& session, const Pool& pool) const;
   std::shared_ptr<PoolLease> LeaseOf(Session& session, const Pool& pool);
-  PoolTools ToolsFor(Session& session, Pool& pool, PoolLease& lease, const harvester::VmStore& vms);
+  PoolDependencies DependenciesFor(Session& session, Pool& pool, PoolLease& lease,
+                                   const harvester::VmStore& vms);
   void WarnOnce(Pool& pool, const std::vector<std::string>& warnings);
   absl::StatusOr<std::string> OwnNode(const Context& context, const Session& session);
 
-  absl::StatusOr<PoolSnapshot> Look(const Context& context, Session& session, Pool& pool,
-                                    const config::PoolPolicy& policy);
+  absl::StatusOr<PoolSnapshot> ObserveLists(const Context& context, Session& session, Pool& pool,
+                                            const config::PoolPolicy& policy);
   TargetStatus Unready(Pool& pool, const std::string& reason);
   void NoteReadiness(Pool& pool, const StatusReport& report);
   StatusInputs InputsFor(Session& session, Pool& pool, const PoolSnapshot& snapshot);
@@ -192,8 +193,8 @@ std::shared_ptr<PoolLease> Service::LeaseOf(Session& session, const Pool& pool) 
   return lease;
 }
 
-PoolTools Service::ToolsFor(Session& session, Pool& pool, PoolLease& lease,
-                            const harvester::VmStore& vms) {
+PoolDependencies Service::DependenciesFor(Session& session, Pool& pool, PoolLease& lease,
+                                          const harvester::VmStore& vms) {
   return {.key = pool.key,
           .clients = session.clients,
           .vms = vms,
@@ -235,14 +236,14 @@ absl::StatusOr<std::string> Service::OwnNode(const Context& context, const Sessi
   return node;
 }
 
-absl::StatusOr<PoolSnapshot> Service::Look(const Context& context, Session& session, Pool& pool,
-                                           const config::PoolPolicy& policy) {
+absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Session& session,
+                                                   Pool& pool, const config::PoolPolicy& policy) {
   PoolSnapshot snapshot;
   snapshot.key = pool.key;
   snapshot.policy = policy;
   snapshot.region = session.clients.config->nomad.region;
   const harvester::VmStore vms(session.clients.kube_urgent, pool.key.ns);
-  absl::StatusOr<harvester::Seen<std::vector<harvester::VirtualMachine>>> seen =
+  absl::StatusOr<harvester::Timestamped<std::vector<harvester::VirtualMachine>>> seen =
       base::Unavailable("not read");
   absl::StatusOr<nomad::Indexed<std::vector<nomad::Node>>> nodes = base::Unavailable("not read");
   const auto results = runtime::ForEachBounded(
@@ -327,7 +328,7 @@ StatusInputs Service::InputsFor(Session& session, Pool& pool, const PoolSnapshot
     pool.mass_loss_since = now;
   }
   if (pool.mass_loss_since.has_value()) inputs.mass_loss_for = now - *pool.mass_loss_since;
-  pool.scale.mass_loss_over = inputs.mass_loss_for >= kMassLossPatience;
+  pool.scale.mass_loss_over = inputs.mass_loss_for >= kMassLossTimeout;
   return inputs;
 }
 
@@ -344,7 +345,7 @@ absl::StatusOr<TargetStatus> Service::Status(const Context& context, const Strin
       std::min(context.Remaining(), policy.grpc_timeout.value_or(kStatusBudget));
   budget -= std::min(kStatusMargin, budget / 4);
   const Context limited = context.WithTimeout(budget).WithWritePermit(read_only_);
-  auto snapshot = Look(limited, *session, *pool, policy);
+  auto snapshot = ObserveLists(limited, *session, *pool, policy);
   if (!snapshot.ok()) {
     NH_RETURN_IF_ERROR(root_.context().Check());
     return Unready(*pool, base::Message(snapshot.status()));
@@ -372,7 +373,7 @@ void Service::WakeResumption(const std::shared_ptr<Session>& session,
     {
       base::MutexLock lock(pool->mutex);
       own.policy = pool->policy;
-      first = !pool->looked_at || !pool->unswept.empty();
+      first = !pool->inspected || !pool->unswept.empty();
     }
     if (first || NeedsResumption(own)) StartResumption(session, pool);
   }
@@ -397,13 +398,13 @@ void Service::NoteStuck(Pool& pool, const PoolSnapshot& snapshot) {
 
 void Service::StartResumption(const std::shared_ptr<Session>& session,
                               const std::shared_ptr<Pool>& pool) {
-  std::shared_ptr<PoolGate::Pass> pass = pool->gate.EnterForResumption(root_.context());
-  if (pass == nullptr) return;
-  // The pass goes with the task: dropped with it if the executor has no room.
+  std::shared_ptr<PoolGate::Guard> guard = pool->gate.EnterForResumption(root_.context());
+  if (guard == nullptr) return;
+  // The guard goes with the task: dropped with it if the executor has no room.
   const absl::Status submitted = options_.background->Submit(
-      [this, session, pool, pass] { Resume(*session, *pool, pass->context()); });
+      [this, session, pool, guard] { Resume(*session, *pool, guard->context()); });
   if (!submitted.ok()) {
-    options_.logger.Debug("No room for background work; the next Status tries again",
+    options_.logger.Debug("The queue for background work is full; the next Status tries again",
                           {{"pool", pool->key.ToString()}, {"error", submitted}});
   }
 }
@@ -420,18 +421,18 @@ void Service::Resume(Session& session, Pool& pool, const Context& context) {
   }
   const harvester::VmStore vms(session.clients.kube, pool.key.ns);
   const Resumed resumed =
-      ResumePool(context, ToolsFor(session, pool, *lease, vms), policy, unswept);
+      ResumePool(context, DependenciesFor(session, pool, *lease, vms), policy, unswept);
   if (!resumed.lease.ok()) {
-    logger.Debug("Background work waits for the pool's Lease", {{"error", resumed.lease}});
+    logger.Debug("Background work is waiting for the pool's Lease", {{"error", resumed.lease}});
     return;
   }
   // A Scale that takes over is no news.
-  const bool quiet = resumed.outcome.ok() || resumed.interrupted;
-  logger.Log(quiet ? log::Level::kDebug : log::Level::kInfo, "Background work ended",
+  const bool routine = resumed.outcome.ok() || resumed.interrupted;
+  logger.Log(routine ? log::Level::kDebug : log::Level::kInfo, "Background work ended",
              {{"outcome", resumed.outcome}});
   base::MutexLock lock(pool.mutex);
   if (resumed.outcome.ok()) {
-    pool.looked_at = true;
+    pool.inspected = true;
     for (const std::string& name : unswept) pool.unswept.erase(name);
   }
   if (resumed.last_event.has_value()) pool.last_event = resumed.last_event;
@@ -497,7 +498,7 @@ absl::Status Service::TryScale(const Context& context, const ScaleAction& action
                        .policy_id = meta->policy_id};
   if (request.dry_run) {
     if (!meta->dry_run_count.has_value() && action.count < 0) {
-      options_.logger.Info("Dry run without a wanted count: nothing to plan",
+      options_.logger.Info("Dry run without a desired count: nothing to plan",
                            {{"pool", pool->key.ToString()}, {"reason", action.reason}});
       return absl::OkStatus();
     }
@@ -525,20 +526,22 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
     request.own_node_id = own.ok() ? *own : std::string();
     // What is remembered of the Lease may be older than what another process wrote there, and a
     // Scale that is open in this one must not be disturbed.
-    const std::unique_ptr<PoolLease> looked_at = MakeLease(*session, pool);
-    NH_RETURN_IF_ERROR(looked_at->Learn(reading));
-    ScaleCall call(ToolsFor(*session, pool, *looked_at, vms), policy, std::move(request), &memory);
+    const std::unique_ptr<PoolLease> inspected = MakeLease(*session, pool);
+    NH_RETURN_IF_ERROR(inspected->Refresh(reading));
+    ScaleCall call(DependenciesFor(*session, pool, *inspected, vms), policy, std::move(request),
+                   &memory);
     absl::Status outcome = call.DryRun(reading);
     facts->range = call.range();
     return outcome;
   }
   const std::shared_ptr<PoolLease> lease = LeaseOf(*session, pool);
-  NH_ASSIGN_OR_RETURN(const std::unique_ptr<PoolGate::Pass> pass, pool.gate.EnterForScale(limited));
-  NH_ASSIGN_OR_RETURN(request.own_node_id, OwnNode(pass->context(), *session));
-  const runtime::CancelSource hold(pass->context());
+  NH_ASSIGN_OR_RETURN(const std::unique_ptr<PoolGate::Guard> guard,
+                      pool.gate.EnterForScale(limited));
+  NH_ASSIGN_OR_RETURN(request.own_node_id, OwnNode(guard->context(), *session));
+  const runtime::CancelSource hold(guard->context());
   NH_RETURN_IF_ERROR(lease->Acquire(hold.context(), LeaseUser::kScale,
                                     [&hold] { hold.Cancel(CancelReason::kLeaseLost); }));
-  ScaleCall call(ToolsFor(*session, pool, *lease, vms), policy, std::move(request), &memory);
+  ScaleCall call(DependenciesFor(*session, pool, *lease, vms), policy, std::move(request), &memory);
   const Context guarded = hold.context().WithWritePermit(lease->permit());
   absl::Status outcome = call.Run(guarded);
   facts->action_id = call.action_id();
@@ -550,7 +553,7 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
   {
     base::MutexLock lock(pool.mutex);
     pool.scale = memory;
-    if (call.leaves_work()) pool.looked_at = false;
+    if (call.leaves_work()) pool.inspected = false;
     if (call.last_event().has_value()) pool.last_event = call.last_event();
   }
   EndHold(*lease, hold.context());

@@ -12,14 +12,14 @@ bool HasOtherIdentifiers(const harvester::VirtualMachine& vm, const PoolSnapshot
          IdentityOf(*vm.nodes) != IdentityOf(*snapshot.policy);
 }
 
-// Whether a second witness says that the node is another VM, or no VM at all.
+// Whether an identity hint says that the node is another VM, or no VM at all.
 bool BelongsElsewhere(const nomad::Node& node, const harvester::VirtualMachine& vm,
                       const PoolSnapshot& snapshot) {
   if (nodepool::IsDeclaredForeign(node)) return true;
-  const auto witness = node.meta.find("harvester_vm_uuid");
-  if (witness == node.meta.end() || witness->second.empty()) return false;
+  const auto hint = node.meta.find("harvester_vm_uuid");
+  if (hint == node.meta.end() || hint->second.empty()) return false;
   for (const VmView& other : snapshot.vms) {
-    if (other.vm.uid != vm.uid && base::EqualsIgnoreCase(other.vm.firmware_uuid, witness->second)) {
+    if (other.vm.uid != vm.uid && base::EqualsIgnoreCase(other.vm.firmware_uuid, hint->second)) {
       return true;
     }
   }
@@ -62,12 +62,12 @@ bool IsBroken(const VmView& view, const PoolSnapshot& snapshot) {
   return deadline.has_value() && snapshot.now >= *deadline;
 }
 
-base::Duration DeletionPatience(const harvester::VirtualMachine& vm) {
+base::Duration DeletionTimeout(const harvester::VirtualMachine& vm) {
   return vm.termination_grace + std::chrono::minutes(10);
 }
 
 bool IsStuckInDeletion(const harvester::VirtualMachine& vm, base::WallTime now) {
-  return vm.deleted_at.has_value() && now - *vm.deleted_at >= DeletionPatience(vm);
+  return vm.deleted_at.has_value() && now - *vm.deleted_at >= DeletionTimeout(vm);
 }
 
 bool LooksUnhealthy(const VmView& view, const PoolSnapshot& snapshot) {

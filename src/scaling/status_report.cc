@@ -13,7 +13,7 @@ namespace {
 
 struct Tally {
   std::int64_t count = 0;
-  std::int64_t strangers = 0;
+  std::int64_t unmanaged = 0;
   std::vector<std::string> pending, marked, broken, stopped, lost, stuck, terminating, drifted;
 };
 
@@ -37,8 +37,8 @@ void TallyVm(const VmView& view, const PoolSnapshot& snapshot, const StatusInput
   const harvester::VirtualMachine& vm = view.vm;
   if (vm.pool != snapshot.key.pool) return;
   switch (StateOf(view, snapshot)) {
-    case VmState::kStranger:
-      ++tally->strangers;
+    case VmState::kUnmanaged:
+      ++tally->unmanaged;
       return;
     case VmState::kDeleting:
       tally->terminating.push_back(vm.name);
@@ -79,8 +79,8 @@ std::string Join(const std::vector<std::string>& names) {
 }
 
 // The SDK's verdict on the Nomad pool, without the nodes of VMs that we remove ourselves: those do
-// not block while no Scale is open, because growth may take them back.
-std::string UnsettledNodes(const PoolSnapshot& snapshot) {
+// not block while no Scale is open, because growth may cancel their removal.
+std::string NodesNotReady(const PoolSnapshot& snapshot) {
   std::set<std::string> ours;
   for (const VmView& view : snapshot.vms) {
     const nomad::Node* node = LinkedNode(view, snapshot);
@@ -111,11 +111,11 @@ std::string NotReady(const PoolSnapshot& snapshot, const StatusInputs& inputs, c
   if (!tally.pending.empty()) return "waiting to join Nomad: " + Join(tally.pending);
   if (!tally.terminating.empty()) return "being deleted: " + Join(tally.terminating);
   const MassLoss loss = FindMassLoss(snapshot);
-  if (loss.alarming && inputs.mass_loss_for < kMassLossPatience) {
+  if (loss.alarming && inputs.mass_loss_for < kMassLossTimeout) {
     return std::to_string(loss.lost) + " of " + std::to_string(loss.of) +
            " running VMs have lost their Nomad node at once; nothing is removed";
   }
-  return UnsettledNodes(snapshot);
+  return NodesNotReady(snapshot);
 }
 
 std::string Warning(const Tally& tally, const MassLoss& loss) {
@@ -152,7 +152,7 @@ StatusReport ReportStatus(const PoolSnapshot& snapshot, const StatusInputs& inpu
   meta["harvester.stopped"] = Number(tally.stopped.size());
   meta["harvester.stuck"] = Number(tally.stuck.size());
   meta["harvester.drifted"] = Number(tally.drifted.size());
-  meta["harvester.strangers"] = std::to_string(tally.strangers);
+  meta["harvester.unmanaged"] = std::to_string(tally.unmanaged);
   if (snapshot.nomad_readable) {
     meta["harvester.lost"] = Number(tally.lost.size());
     meta["harvester.unlinked"] = Number(UnlinkedNodes(snapshot).size());
@@ -166,7 +166,7 @@ StatusReport ReportStatus(const PoolSnapshot& snapshot, const StatusInputs& inpu
 
 VmState StateOf(const VmView& view, const PoolSnapshot& snapshot) {
   const harvester::VirtualMachine& vm = view.vm;
-  if (!view.member) return VmState::kStranger;
+  if (!view.member) return VmState::kUnmanaged;
   if (harvester::IsTerminating(vm)) {
     return IsStuckInDeletion(vm, snapshot.now) ? VmState::kStuck : VmState::kDeleting;
   }
@@ -180,8 +180,8 @@ VmState StateOf(const VmView& view, const PoolSnapshot& snapshot) {
 
 std::string_view VmStateName(VmState state) {
   static constexpr std::array<std::string_view, 10> kNames = {
-      "stranger", "deleting", "stuck", "draining", "broken",
-      "pending",  "stopped",  "lost",  "joined",   "created"};
+      "unmanaged", "deleting", "stuck", "draining", "broken",
+      "pending",   "stopped",  "lost",  "joined",   "created"};
   return kNames.at(static_cast<std::size_t>(state));
 }
 

@@ -185,7 +185,7 @@ TEST(ListDirectory, Sorts_the_names_of_regular_files) {
               IsOkAndHolds(ElementsAre(".hidden", "a.hcl", "b.hcl", "link.hcl")));
 }
 
-TEST(ListDirectory, Names_the_path_of_what_is_no_directory) {
+TEST(ListDirectory, Names_the_path_of_what_is_not_a_directory) {
   const ScopedTempDir dir;
   const std::string file = dir.WriteFile("file", "");
   EXPECT_THAT(ListDirectory(file), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(file)));

@@ -40,7 +40,7 @@ void ExpectRead(std::string_view text, const std::vector<std::string>& paths,
   EXPECT_EQ(*read, Json::parse(wanted)) << text;
 }
 
-TEST(ParseJson, reads_what_is_no_object) {
+TEST(ParseJson, reads_what_is_not_an_object) {
   for (const char* text : {"7", "null", "\"x\"", "true", "[]", "[{\"a\":1}]", "1.0"}) {
     ExpectRead(text, {}, text);
   }
@@ -78,7 +78,7 @@ TEST(DropTree, a_star_stands_for_any_one_member) {
              R"({"t":{"db":{"s":2},"web":{"s":1}},"e":3})");
 }
 
-TEST(DropTree, a_member_that_bears_the_name_of_a_dropped_one_is_kept) {
+TEST(DropTree, a_member_that_has_the_name_of_a_dropped_one_is_kept) {
   ExpectRead(R"({"t":{"m":{"s":1},"e":{"s":2}}})", {"m", "e", "t.*.e"},
              R"({"t":{"m":{"s":1},"e":{"s":2}}})");
 }
@@ -250,7 +250,7 @@ TEST(ParseJsonList, a_page_of_a_proxy_is_an_error) {
   }
 }
 
-TEST(ParseJsonList, what_is_no_list_is_an_error) {
+TEST(ParseJsonList, what_is_not_a_list_is_an_error) {
   for (const char* text : {"{}", R"({"a":[1]})", "7", R"("x")", "true"}) {
     const Elements read = ReadList(text);
     EXPECT_THAT(read.status, StatusIs(StatusCode::kInvalidArgument, "the list is not a list"))

@@ -87,7 +87,7 @@ TEST_F(Commands, with_the_cookie_it_is_the_plugin_whatever_the_arguments) {
                                              {"PLUGIN_CLIENT_CERT", "no certificate"}});
     EXPECT_EQ(outcome.exit_code, 1);
     EXPECT_THAT(outcome.out, IsEmpty()) << "no handshake";
-    EXPECT_THAT(outcome.err, AllOf(StartsWith("{"), HasSubstr("cannot serve"), EndsWith("}\n")));
+    EXPECT_THAT(outcome.err, AllOf(StartsWith("{"), HasSubstr("Cannot serve"), EndsWith("}\n")));
   }
 }
 
@@ -98,7 +98,7 @@ TEST_F(Commands, version_prints_the_version_on_standard_output) {
   EXPECT_THAT(outcome.err, IsEmpty());
 }
 
-TEST_F(Commands, help_is_no_error_and_names_every_command) {
+TEST_F(Commands, help_is_not_an_error_and_names_every_command) {
   for (const char* option : {"--help", "-h"}) {
     const Outcome outcome = Call({option});
     EXPECT_EQ(outcome.exit_code, 0);
@@ -143,7 +143,7 @@ TEST_F(Commands, an_address_that_cannot_be_served_is_1_with_a_log_line) {
     const Outcome outcome = Call({"dev", "--listen", address});
     EXPECT_EQ(outcome.exit_code, 1) << address;
     EXPECT_THAT(outcome.out, IsEmpty()) << address;
-    EXPECT_THAT(outcome.err, AllOf(HasSubstr("[ERROR] cannot serve"), HasSubstr("error=")))
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr("[ERROR] Cannot serve"), HasSubstr("error=")))
         << address;
   }
 }
@@ -176,7 +176,7 @@ TEST_F(Commands, dev_simulate_announces_its_systems_before_it_serves) {
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.out, testing::MatchesRegex("harvester_url http://127.0.0.1:[0-9]+\n"
                                                  "nomad_address http://127.0.0.1:[0-9]+\n"));
-  EXPECT_THAT(outcome.err, HasSubstr("cannot serve"));
+  EXPECT_THAT(outcome.err, HasSubstr("Cannot serve"));
 }
 
 // Every thread that is started later inherits the mask.

@@ -104,7 +104,7 @@ TEST(Settings, what_new_vms_are_made_of_may_be_left_out_but_not_be_wrong) {
   EXPECT_THAT(Problems(Read(pairs)), ElementsAre(StartsWith("cpu_request: ")));
 }
 
-TEST(Settings, a_pool_or_a_namespace_alone_is_no_policy) {
+TEST(Settings, a_pool_or_a_namespace_alone_is_not_a_policy) {
   const auto pool = Read({"harvester_url=http://h", "node_group_name=web"}, PolicyUse::kOptional);
   ASSERT_TRUE(pool.ok()) << pool.status();
   EXPECT_FALSE(pool->policy.has_value());

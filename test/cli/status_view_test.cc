@@ -18,14 +18,14 @@ using std::chrono::seconds;
 using testing::HasSubstr;
 using testing::Not;
 
-scaling::Inspection Look(World& world) {
+scaling::Inspection Inspect(World& world) {
   scaling::Inspection inspection;
   inspection.snapshot = world.Snapshot();
   inspection.report = ReportStatus(inspection.snapshot, {});
   return inspection;
 }
 
-nlohmann::json Json(World& world) { return nlohmann::json::parse(StatusJson(Look(world))); }
+nlohmann::json Json(World& world) { return nlohmann::json::parse(StatusJson(Inspect(world))); }
 
 TEST(StatusTable, shows_vms_nodes_links_marks_and_what_comes_next) {
   World world;
@@ -33,7 +33,7 @@ TEST(StatusTable, shows_vms_nodes_links_marks_and_what_comes_next) {
   world.With(Vm("web-a").Joined().Marked()).With(Node("web-a", "a0000000").Draining("web-a"));
   world.With(Vm("web-c").Age(minutes(1)));
   world.With(Node("other", "b1111111").Ineligible());
-  EXPECT_EQ(StatusTable(Look(world)),
+  EXPECT_EQ(StatusTable(Inspect(world)),
             "Pool:       default/web\n"
             "Ready:      no: waiting to join Nomad: web-c\n"
             "Count:      2\n"
@@ -56,7 +56,7 @@ TEST(StatusTable, shows_vms_nodes_links_marks_and_what_comes_next) {
 
 TEST(StatusTable, shows_the_lease_its_action_and_its_back_off) {
   World world;
-  scaling::Inspection inspection = Look(world);
+  scaling::Inspection inspection = Inspect(world);
   scaling::LeaseView& lease = inspection.lease;
   lease.present = true;
   lease.holder = "host_1_x";
@@ -84,7 +84,7 @@ TEST(StatusTable, says_unknown_where_nomad_cannot_be_read) {
   World world;
   world.With(Vm("web-a").Joined()).With(Vm("web-b").Joined()).NomadUnreadable();
   world.With(Node("other"));  // of a list that was read before Nomad went away
-  EXPECT_EQ(StatusTable(Look(world)),
+  EXPECT_EQ(StatusTable(Inspect(world)),
             "Pool:       default/web\n"
             "Ready:      no: Nomad cannot be read: no leader\n"
             "Count:      2\n"
@@ -110,7 +110,7 @@ TEST(StatusTable, lets_no_control_sequence_through) {
   Vm vm("web-a");
   world.With(vm.Joined());
   world.Raw().vms[0].vm.printable_status = "\x1b[2Jgone\n";
-  const std::string text = StatusTable(Look(world));
+  const std::string text = StatusTable(Inspect(world));
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
   EXPECT_THAT(text, HasSubstr("\\x1b[2Jgone\\n"));
 }
@@ -150,7 +150,7 @@ TEST(StatusJson, a_mark_is_null_an_object_or_unreadable) {
   EXPECT_EQ(json["vms"][2]["mark"]["drain_deadline"], "none");
 }
 
-TEST(StatusJson, survives_text_that_is_no_utf8) {
+TEST(StatusJson, survives_text_that_is_not_utf8) {
   World world;
   world.With(Vm("web-a").Joined());
   world.Raw().vms[0].vm.printable_status = "\xff";
@@ -168,7 +168,7 @@ TEST(VmState, names_what_a_vm_counts_as) {
   world.With(Vm("lost").Joined());
   world.With(Vm("pending").Age(minutes(1)));
   world.With(Vm("stopped").Joined().Stopped()).With(Node("stopped").Down());
-  world.With(Vm("stranger").Joined().Stranger());
+  world.With(Vm("unmanaged").Joined().Unmanaged());
   const nlohmann::json view = Json(world);
   EXPECT_EQ(view["vms"].size(), 9U);
   for (const nlohmann::json& vm : view["vms"]) EXPECT_EQ(vm["state"], vm["name"]);

@@ -128,7 +128,7 @@ TEST(ConfigReader, a_problem_of_a_variable_names_it) {
 TEST(ConfigReader, a_secret_is_not_quoted_whatever_the_fault_says) {
   const StringMap values = {{"auth_token", "hunter2"}};
   ConfigReader reader(Section::kPlugin, values, EnvironmentOf({{"HARVESTER_TOKEN", "hunter3"}}));
-  const Fault fault{.what = "must be better", .cure = "improve it", .show_value = true};
+  const Fault fault{.what = "must be better", .hint = "improve it", .show_value = true};
   reader.AddFault("auth_token", fault, *reader.FindInMap("auth_token"));
   reader.AddFault("auth_token", fault, *reader.FindInEnvironment("auth_token"));
   EXPECT_EQ(Finished(reader),
@@ -143,7 +143,7 @@ TEST(ConfigReader, a_key_without_an_entry_in_the_table_is_treated_as_a_secret) {
   EXPECT_EQ(Finished(reader), "no_such_option: must be better");
 }
 
-TEST(ConfigReader, warnings_name_their_key_and_are_no_problems) {
+TEST(ConfigReader, warnings_name_their_key_and_are_not_problems) {
   const StringMap values;
   ConfigReader reader(Section::kPolicy, values);
   reader.AddWarning("user_data", "is visible");

@@ -99,7 +99,7 @@ TEST_F(Credentials, P3_no_token_is_in_a_problem) {
   }
 }
 
-TEST_F(Credentials, no_credentials_are_no_mistake) { EXPECT_TRUE(ParsePlugin({}).ok()); }
+TEST_F(Credentials, no_credentials_are_not_a_mistake) { EXPECT_TRUE(ParsePlugin({}).ok()); }
 
 // Whether they travel over plain http is judged where the kubeconfig is known, too.
 TEST_F(Credentials, plain_http_is_accepted) {

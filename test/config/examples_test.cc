@@ -126,7 +126,7 @@ TEST(Examples, the_user_data_uses_documented_variables_only) {
   }
 }
 
-TEST(Examples, C6_the_user_data_carries_the_second_witness) {
+TEST(Examples, C6_the_user_data_carries_the_identity_hint) {
   const std::string source = Example("cloud-init.yaml");
   EXPECT_THAT(source, StartsWith("#cloud-config\n"));
   EXPECT_THAT(source, HasSubstr("harvester_vm_uuid = \"{{vm_uuid}}\""));

@@ -49,12 +49,12 @@ TEST_F(Files, one_that_is_missing_is_a_problem_with_its_path) {
                               "\"); correct the path, as the autoscaler's agent sees it");
 }
 
-TEST_F(Files, P2_a_directory_a_device_and_a_fifo_are_no_regular_files) {
+TEST_F(Files, P2_a_directory_a_device_and_a_fifo_are_not_regular_files) {
   ASSERT_EQ(mkfifo(directory_.Path("fifo").c_str(), 0600), 0);
   for (const std::string& path :
        {directory_.path(), std::string("/dev/zero"), directory_.Path("fifo")}) {
-    EXPECT_THAT(CaFile(path), HasSubstr("harvester_ca_cert: is no regular file")) << path;
-    EXPECT_THAT(TokenFile(path), HasSubstr("auth_token_file: is no regular file")) << path;
+    EXPECT_THAT(CaFile(path), HasSubstr("harvester_ca_cert: is not a regular file")) << path;
+    EXPECT_THAT(TokenFile(path), HasSubstr("auth_token_file: is not a regular file")) << path;
   }
 }
 
@@ -105,7 +105,7 @@ TEST_F(Files, relative_paths_are_shown) {
 TEST_F(Files, a_directory_of_cas_must_be_one) {
   EXPECT_EQ(Problem(ParsePlugin({{"nomad_ca-path", directory_.path()}})), "");
   EXPECT_THAT(Problem(ParsePlugin({{"nomad_ca-path", directory_.Write("file")}})),
-              HasSubstr("nomad_ca-path: is no directory"));
+              HasSubstr("nomad_ca-path: is not a directory"));
   EXPECT_THAT(Problem(ParsePlugin({{"nomad_ca-path", directory_.Path("none")}})),
               HasSubstr("nomad_ca-path: no such directory"));
 }

@@ -36,7 +36,7 @@ TEST(Mistakes, a_plugin_block_with_ten_names_all_ten_in_the_order_of_the_table) 
                   StartsWith("harvester_ca_cert: no such file"),
                   StartsWith("harvester_skip_verify: strconv.ParseBool"),
                   StartsWith("nomad_address: must begin with"),
-                  StartsWith("nomad_client-cert: is no regular file"),
+                  StartsWith("nomad_client-cert: is not a regular file"),
                   StartsWith("nomad_client-cert: given without nomad_client-key"),
                   StartsWith("nomad_skip-verify: strconv.ParseBool"),
                   StartsWith("request_timeout: time: missing unit"),
@@ -112,7 +112,7 @@ TEST(Mistakes, P2_values_of_a_megabyte_do_not_swell_the_error) {
 
 // Every byte in every key, the first in front of a value that would be right: no crash, and
 // whatever is refused is refused with valid UTF-8.
-TEST(Mistakes, P2_odd_bytes_in_values_are_no_trouble) {
+TEST(Mistakes, P2_odd_bytes_in_values_do_no_harm) {
   for (const auto& [key, value] : MinimalPolicy()) {
     for (int byte = 0; byte < 256; ++byte) {
       const auto policy = ParsePolicy({{key, static_cast<char>(byte) + value}});

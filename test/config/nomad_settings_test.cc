@@ -129,7 +129,7 @@ TEST(NomadSettings, the_variable_of_the_token_file_wins_over_its_key) {
       in_environment);
 }
 
-TEST(NomadSettings, a_token_that_the_agent_injects_is_no_conflict_with_a_file) {
+TEST(NomadSettings, a_token_that_the_agent_injects_is_not_a_conflict_with_a_file) {
   const TemporaryDirectory directory;
   const NomadSettings settings =
       SettingsOf({{"nomad_token", "injected"}, {"nomad_token_file", directory.Write("token")}});

@@ -175,25 +175,25 @@ TEST(OptionTable, keys_of_the_contract_that_are_not_implemented_are_unknown) {
 }
 
 TEST(UnknownKey, a_typing_error_is_recognized) {
-  EXPECT_EQ(UnknownKeyCure(Section::kPolicy, "node_drain_deadine"),
+  EXPECT_EQ(UnknownKeyHint(Section::kPolicy, "node_drain_deadine"),
             "did you mean node_drain_deadline?");
-  EXPECT_EQ(UnknownKeyCure(Section::kPolicy, "datacentre"), "did you mean datacenter?");
-  EXPECT_EQ(UnknownKeyCure(Section::kPlugin, "nomad_http_auth"), "did you mean nomad_http-auth?");
+  EXPECT_EQ(UnknownKeyHint(Section::kPolicy, "datacentre"), "did you mean datacenter?");
+  EXPECT_EQ(UnknownKeyHint(Section::kPlugin, "nomad_http_auth"), "did you mean nomad_http-auth?");
 }
 
 TEST(UnknownKey, even_a_distant_one_names_the_nearest) {
-  EXPECT_EQ(UnknownKeyCure(Section::kPolicy, "drain_deadline"),
+  EXPECT_EQ(UnknownKeyHint(Section::kPolicy, "drain_deadline"),
             "the nearest known key is node_drain_deadline");
 }
 
 TEST(UnknownKey, a_key_of_the_other_block_is_sent_there) {
-  EXPECT_EQ(UnknownKeyCure(Section::kPolicy, "harvester_url"),
+  EXPECT_EQ(UnknownKeyHint(Section::kPolicy, "harvester_url"),
             "it belongs in the plugin's config of the agent");
-  EXPECT_EQ(UnknownKeyCure(Section::kPlugin, "image"), "it belongs in the policy's target block");
+  EXPECT_EQ(UnknownKeyHint(Section::kPlugin, "image"), "it belongs in the policy's target block");
 }
 
 TEST(UnknownKey, P2_a_key_of_a_megabyte_takes_no_time_worth_mentioning) {
-  EXPECT_THAT(UnknownKeyCure(Section::kPolicy, std::string(1 << 20, 'x')),
+  EXPECT_THAT(UnknownKeyHint(Section::kPolicy, std::string(1 << 20, 'x')),
               HasSubstr("the nearest known key is "));
 }
 

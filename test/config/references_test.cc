@@ -69,14 +69,15 @@ TEST(Networks, must_be_at_least_one) {
 TEST(Labels, are_pairs_of_valid_keys_and_values) {
   EXPECT_EQ(ValueOf(Labels("a=1,example.org/b=,c=x.y_z-1")),
             (StringMap{{"a", "1"}, {"c", "x.y_z-1"}, {"example.org/b", ""}}));
-  EXPECT_THAT(FaultOf(Labels("a b=1")), HasSubstr("\"a b\" is no valid key"));
-  EXPECT_THAT(FaultOf(Labels("-a=1")), HasSubstr("is no valid key"));
+  EXPECT_THAT(FaultOf(Labels("a b=1")), HasSubstr("\"a b\" is not a valid key"));
+  EXPECT_THAT(FaultOf(Labels("-a=1")), HasSubstr("is not a valid key"));
   EXPECT_THAT(FaultOf(Labels("a=hello world")),
-              HasSubstr("\"hello world\", the value of \"a\", is no valid label value"));
-  EXPECT_THAT(FaultOf(Labels("a=" + std::string(64, 'x'))), HasSubstr("is no valid label value"));
+              HasSubstr("\"hello world\", the value of \"a\", is not a valid label value"));
+  EXPECT_THAT(FaultOf(Labels("a=" + std::string(64, 'x'))),
+              HasSubstr("is not a valid label value"));
 }
 
-TEST(Labels, that_are_no_map_are_refused) {
+TEST(Labels, that_are_not_a_map_are_refused) {
   EXPECT_THAT(FaultOf(Labels("a")), HasSubstr("not of the form key=value"));
   EXPECT_THAT(FaultOf(Labels("a=1,a=2")), HasSubstr("given twice"));
   EXPECT_THAT(FaultOf(Labels("=1")), HasSubstr("empty key"));
@@ -101,14 +102,14 @@ TEST(ReservedKeys, similar_ones_are_free) {
 TEST(Annotations, may_have_any_value) {
   EXPECT_EQ(ValueOf(Annotations("a=hello: {world}, b=x=y")),
             (StringMap{{"a", "hello: {world}"}, {"b", "x=y"}}));
-  EXPECT_THAT(FaultOf(Annotations("a b=1")), HasSubstr("is no valid key"));
+  EXPECT_THAT(FaultOf(Annotations("a b=1")), HasSubstr("is not a valid key"));
 }
 
 TEST(Tags, are_keys_behind_harvesters_prefix) {
   EXPECT_EQ(ValueOf(Tags("pool=batch")), (StringMap{{"pool", "batch"}}));
-  EXPECT_THAT(FaultOf(Tags("example.org/pool=batch")), HasSubstr("is no valid key"));
-  EXPECT_THAT(FaultOf(Tags("a=b c")), HasSubstr("is no valid label value"));
-  EXPECT_THAT(FaultOf(Tags(std::string(64, 'a') + "=x")), HasSubstr("is no valid key"));
+  EXPECT_THAT(FaultOf(Tags("example.org/pool=batch")), HasSubstr("is not a valid key"));
+  EXPECT_THAT(FaultOf(Tags("a=b c")), HasSubstr("is not a valid label value"));
+  EXPECT_THAT(FaultOf(Tags(std::string(64, 'a') + "=x")), HasSubstr("is not a valid key"));
 }
 
 }  // namespace

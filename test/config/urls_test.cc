@@ -58,7 +58,7 @@ TEST(HttpUrl, what_may_be_credentials_is_not_shown_even_if_something_else_is_wro
   }
 }
 
-TEST(HttpUrl, an_at_sign_in_the_path_is_no_user) {
+TEST(HttpUrl, an_at_sign_in_the_path_is_not_a_user) {
   EXPECT_EQ(ValueOf(HttpUrl("https://host/a@b")), "https://host/a@b");
 }
 

@@ -43,7 +43,7 @@ func TestC10_kills_at_random_moments_leave_nothing_behind(t *testing.T) {
 			defer pools.Done()
 			pool := &killedPool{random: rand.New(rand.NewSource(seed + int64(i)))}
 			if err := pool.run(killsPerPool, &done, &inScale); err != nil {
-				t.Errorf("pool %d: %v\n%s", i, err, pool.story())
+				t.Errorf("pool %d: %v\n%s", i, err, pool.transcript())
 			}
 		}()
 	}
@@ -82,11 +82,11 @@ type killedPool struct {
 	events    []string
 }
 
-func (p *killedPool) say(format string, args ...any) {
+func (p *killedPool) logf(format string, args ...any) {
 	p.events = append(p.events, time.Now().Format("15:04:05.000 ")+fmt.Sprintf(format, args...))
 }
 
-func (p *killedPool) story() string {
+func (p *killedPool) transcript() string {
 	return strings.Join(p.events, "\n") + "\n--- the plugins\n" + p.logs.String()
 }
 
@@ -122,7 +122,7 @@ func (p *killedPool) killInScale(wanted int64) (open bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	p.say("Scale to %d", wanted)
+	p.logf("Scale to %d", wanted)
 	result := make(chan error, 1)
 	go func() {
 		result <- plugin.Scale(sdk.ScalingAction{Count: wanted, Reason: "kill test"}, p.policy())
@@ -130,11 +130,11 @@ func (p *killedPool) killInScale(wanted int64) (open bool, err error) {
 	moment := time.Duration(p.random.Int63n(int64(1500 * time.Millisecond)))
 	select {
 	case err := <-result:
-		p.say("it ended by itself: %v", err)
+		p.logf("it ended by itself: %v", err)
 	case <-time.After(moment):
 		open = true
 	}
-	p.say("kill after %v", moment)
+	p.logf("kill after %v", moment)
 	if err := p.kill(client); err != nil {
 		return open, err
 	}
@@ -176,7 +176,7 @@ func (p *killedPool) converge() (int64, error) {
 				return 0, err
 			}
 			if len(left) == 0 {
-				p.say("ready with %d", status.Count)
+				p.logf("ready with %d", status.Count)
 				return status.Count, nil
 			}
 		}

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "oracle.h"
+#include "decision_cache.h"
 
 namespace nomad_harvester::explore {
 

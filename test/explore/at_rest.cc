@@ -22,7 +22,7 @@ bool IsRecorded(const Vm& vm, const Node& node) {
          vm.recorded_number == node.number;
 }
 
-// Some ready node bears no VM's name, so that a VM without a node could be there.
+// Some ready node has no VM's name, so that a VM without a node could be there.
 bool HasCandidates(const State& state) {
   for (const Slot& slot : state.slots) {
     for (const Node& node : slot.nodes) {
@@ -60,7 +60,7 @@ Violation LeftOnVm(const Configuration& configuration, const Slot& slot, const S
 
 Violation LeftForNow(const State& state) {
   for (const Slot& slot : state.slots) {
-    if (!slot.vm.Stands() || slot.vm.stranger != 0) continue;
+    if (!slot.vm.Stands() || slot.vm.unmanaged != 0) continue;
     if (slot.vm.mark == MarkKind::kNone) {
       for (const Node& node : slot.nodes) {
         const bool drains = node.present != 0 && node.Draining() && IsDrainFor(slot.vm, node);
@@ -79,7 +79,7 @@ Violation LeftForNow(const State& state) {
 
 Violation LeftAtRest(const Configuration& configuration, const State& state) {
   for (const Slot& slot : state.slots) {
-    const bool stands = slot.vm.Stands() && slot.vm.stranger == 0;
+    const bool stands = slot.vm.Stands() && slot.vm.unmanaged == 0;
     for (const Node& node : slot.nodes) {
       if (node.present == 0) continue;
       if (stands && node.Draining() && node.ours != 0) return Violation::kDrainLeft;

@@ -27,7 +27,8 @@ std::vector<Configuration> Configurations(bool large) {
        .about = "two scale-ins; kills, requests that are lost or late, Scales that end early",
        .budgets = {.scales = 2, .crashes = one_more, .late = 1, .lost = 1, .timeouts = more}},
       {.name = "grow",
-       .about = "scale-out, take-back and scale-in; a VM that never joins; POSTs without reply",
+       .about =
+           "scale-out, cancelled removals and scale-in; a VM that never joins; POSTs without reply",
        .vms = 3,
        .standing = 1,
        .budgets = {.scales = 2, .crashes = 1, .late = 1, .lost = more, .overdue = 1}},

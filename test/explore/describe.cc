@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "oracle.h"
+#include "decision_cache.h"
 
 namespace nomad_harvester::explore {
 namespace {
@@ -28,7 +28,7 @@ std::string_view Template(EventKind kind) {
     case EventKind::kJoins:
       return "the guest of $v registers as $n";
     case EventKind::kJoinsMisnamed:
-      return "the guest of $v registers as $n, under a name that is no VM's";
+      return "the guest of $v registers as $n, under a name that is not a VM's";
     case EventKind::kVmGone:
       return "$v is gone";
     case EventKind::kNodeDown:
@@ -220,7 +220,7 @@ std::string DescribeWorld(const State& state, const Labels& labels) {
     const int index = static_cast<int>(i);
     if (slot.vm.Exists()) {
       text += "    " + NameOf(index, labels);
-      if (slot.vm.stranger != 0) text += ", a copy";
+      if (slot.vm.unmanaged != 0) text += ", a copy";
       if (slot.vm.phase == Phase::kTerminating) text += ", terminating";
       if (slot.vm.joined == 0) text += ", not joined";
       if (slot.vm.overdue != 0) text += ", overdue";

@@ -13,14 +13,14 @@ bool IsSpent(const Configuration& configuration, const Vm& vm, const Node& node)
   if (node.power == Power::kDown && vm.running == 0) return true;
   if (node.ours == 0 || node.uid != vm.uid) return false;
   const bool complete = node.drain == DrainState::kComplete;
-  if (complete && node.eligible == 0 && node.work == Work::kQuiet) return true;
+  if (complete && node.eligible == 0 && node.work == Work::kIdle) return true;
   return vm.late != 0 && configuration.force && (complete || node.Draining());
 }
 
 Violation CheckDeletion(const Configuration& configuration, const Slot& slot, const Act& act,
                         State* state) {
   const Vm& vm = slot.vm;
-  if (vm.stranger != 0) return Violation::kStrangerTouched;
+  if (vm.unmanaged != 0) return Violation::kUnmanagedTouched;
   if (vm.mark != MarkKind::kOurs) return Violation::kDeletedUnmarked;
   if (act.excused == 0) {
     // Once the guest registered as a new node, the old one is nobody's.
@@ -42,7 +42,7 @@ Violation ApplyCreate(const Configuration& configuration, Slot* slot, State* sta
   slot->vm.running = 1;
   unsigned members = 0;
   for (const Slot& other : state->slots) {
-    if (other.vm.Stands() && other.vm.stranger == 0) ++members;
+    if (other.vm.Stands() && other.vm.unmanaged == 0) ++members;
   }
   return configuration.lease && members > state->ceiling ? Violation::kTooManyCreated
                                                          : Violation::kNone;
@@ -51,7 +51,7 @@ Violation ApplyCreate(const Configuration& configuration, Slot* slot, State* sta
 Violation ApplyToVm(const Configuration& configuration, const Act& act, Slot* slot, State* state) {
   Vm& vm = slot->vm;
   if (act.stale != 0 || !vm.Exists()) return Violation::kNone;  // 409, 404
-  if (vm.stranger != 0) return Violation::kStrangerTouched;
+  if (vm.unmanaged != 0) return Violation::kUnmanagedTouched;
   Violation violation = Violation::kNone;
   switch (act.kind) {
     case ActKind::kDelete:
@@ -152,9 +152,9 @@ void RemoveMark(Vm* vm) {
 
 void TouchVm(Slot* slot) {
   if (slot->late.Busy()) slot->late.stale = 1;
-  for (Sight& sight : slot->sights) {
-    if (sight.vm.Exists()) sight.vm.stale = 1;
-    if (sight.act.Busy()) sight.act.stale = 1;
+  for (Observation& observation : slot->observations) {
+    if (observation.vm.Exists()) observation.vm.stale = 1;
+    if (observation.act.Busy()) observation.act.stale = 1;
   }
 }
 
@@ -191,7 +191,7 @@ std::string Describe(Violation violation) {
     case Violation::kDeletedWithWork:
       return "I1: a VM was deleted whose node is neither drained by us, nor down for good, nor "
              "absent";
-    case Violation::kStrangerTouched:
+    case Violation::kUnmanagedTouched:
       return "I1: a VM was changed that is not the pool's";
     case Violation::kTakenForBroken:
       return "I2: a VM was marked for being broken although its guest had registered";

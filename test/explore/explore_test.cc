@@ -58,7 +58,7 @@ const std::vector<Noticed>& NeededRows() {
   static const std::vector<Noticed> kRows = {
       {Row::kNomadUnreadable, "joins", Violation::kTakenForBroken},
       {Row::kTerminating, "crash", Violation::kTooManyRemoved},
-      {Row::kNotMember, "marks", Violation::kStrangerTouched},
+      {Row::kNotMember, "marks", Violation::kUnmanagedTouched},
       {Row::kUnmarkedDraining, "crash", Violation::kDrainGoesOn},
       {Row::kUnmarkedDrained, "crash", Violation::kLeftIneligible},
       {Row::kUnmarkedRecord, "crash", Violation::kRecordLeft},
@@ -76,7 +76,7 @@ const std::vector<Noticed>& NeededRows() {
       {Row::kMarkedCanceled, "drains", Violation::kCancelIgnored},
       {Row::kMarkedEnabled, "drains", Violation::kDeletedWithWork},
       {Row::kMarkedDown, "marks", Violation::kMarkLeft},
-      {Row::kMarkedQuiet, "crash", Violation::kMarkLeft},
+      {Row::kMarkedIdle, "crash", Violation::kMarkLeft},
       {Row::kMarkedRecovered, "unhealthy", Violation::kDrainNotBegun},
       {Row::kMarkedLate, "hanging-kept", Violation::kDrainLeft},
       {Row::kMarkedWaiting, "crash", Violation::kLeftIneligible},
@@ -146,7 +146,7 @@ TEST(Rows, where_their_order_matters_the_other_order_breaks_an_invariant) {
       {Row::kMarkedTwoReady, Row::kMarkedNeverJoined, "joins", Violation::kDeletedWithWork},
       {Row::kMarkedCandidate, Row::kMarkedNeverJoined, "joins", Violation::kDeletedWithWork},
       {Row::kMarkedCanceled, Row::kMarkedStartDrain, "drains", Violation::kCancelIgnored},
-      {Row::kMarkedEnabled, Row::kMarkedQuiet, "drains", Violation::kDeletedWithWork},
+      {Row::kMarkedEnabled, Row::kMarkedIdle, "drains", Violation::kDeletedWithWork},
       {Row::kMarkedLate, Row::kMarkedWaiting, "hanging-kept", Violation::kDrainLeft},
       {Row::kMarkedWaiting, Row::kMarkedStartDrain, "crash", Violation::kLeftIneligible},
       // A node that is down for good has nothing to lose, enabled or not.
@@ -166,8 +166,8 @@ TEST(Rows, where_their_order_matters_the_other_order_breaks_an_invariant) {
   }
 }
 
-TEST(Trace, is_told_in_words_from_the_first_state_to_the_violation) {
-  const Result result = Explore(Named("crash"), {.off = Row::kMarkedQuiet}, {});
+TEST(Trace, is_described_from_the_first_state_to_the_violation) {
+  const Result result = Explore(Named("crash"), {.off = Row::kMarkedIdle}, {});
   ASSERT_EQ(result.violation, Violation::kMarkLeft);
   EXPECT_THAT(result.trace.front(), HasSubstr("node a0 ready, eligible, tasks run"));
   EXPECT_THAT(result.trace, Contains(HasSubstr("VMs and takes the Lease")));

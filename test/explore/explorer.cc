@@ -18,8 +18,8 @@ class Explorer {
   Explorer(const Configuration& configuration, const Mutation& mutation, const Limits& limits)
       : configuration_(configuration),
         limits_(limits),
-        oracle_(configuration, mutation),
-        rest_(configuration, oracle_) {}
+        cache_(configuration, mutation),
+        rest_(configuration, cache_) {}
 
   Result Run() {
     Enqueue(InitialState(configuration_), Visited::kRoot);
@@ -44,7 +44,7 @@ class Explorer {
   void Expand(const State& state) {
     successors_.clear();
     for (int p = 0; p < configuration_.processes; ++p) {
-      ExpandProcess(configuration_, oracle_, state, p, &successors_);
+      ExpandProcess(configuration_, cache_, state, p, &successors_);
     }
     ExpandLateRequests(configuration_, state, &successors_);
     ExpandWorld(configuration_, state, &successors_);
@@ -54,7 +54,7 @@ class Explorer {
   bool Visit(const State& state, std::uint32_t number) {
     result_.violation = rest_.Check(state, nullptr);
     if (result_.violation != Violation::kNone) {
-      Tell(number, Violation::kNone);
+      WriteTrace(number, Violation::kNone);
       return false;
     }
     Expand(state);
@@ -62,7 +62,7 @@ class Explorer {
     for (Successor& successor : successors_) {
       if (successor.violation != Violation::kNone) {
         result_.violation = successor.violation;
-        Tell(number, successor.violation);
+        WriteTrace(number, successor.violation);
         return false;
       }
       Enqueue(successor.state, number);
@@ -77,12 +77,12 @@ class Explorer {
 
   Result Done() {
     result_.states = visited_.size();
-    result_.decisions = oracle_.asked();
+    result_.decisions = cache_.asked();
     return std::move(result_);
   }
 
   // Walks the way again and writes down what happens, with names that stay the same.
-  void Tell(std::uint32_t entry, Violation last) {
+  void WriteTrace(std::uint32_t entry, Violation last) {
     std::vector<std::string>& trace = result_.trace;
     State state = InitialState(configuration_);
     Labels labels = kOwnNames;
@@ -105,8 +105,8 @@ class Explorer {
     trace.push_back("Then:\n" + DescribeWorld(state, labels));
     if (last == Violation::kNone) {
       trace.emplace_back("From here on no hand moves, and Status wakes one process:");
-      Story story{.labels = labels, .lines = trace};
-      (void)rest_.Check(state, &story);
+      TraceOutput output{.labels = labels, .lines = trace};
+      (void)rest_.Check(state, &output);
       return;
     }
     Expand(state);
@@ -119,7 +119,7 @@ class Explorer {
 
   const Configuration& configuration_;
   const Limits& limits_;
-  Oracle oracle_;
+  DecisionCache cache_;
   Rest rest_;
   Visited visited_;
   std::deque<State> frontier_;

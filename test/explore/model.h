@@ -23,7 +23,7 @@ inline constexpr std::uint32_t kNoNode = 3;
 using Bits = std::uint32_t;
 
 enum class Power : Bits { kInitializing, kReady, kDown, kDownForLong };
-enum class Work : Bits { kQuiet, kRunning, kStopping, kUnread };
+enum class Work : Bits { kIdle, kRunning, kStopping, kUnread };
 // Who last made a node ineligible. Nobody can read that from Nomad: it serves the invariants.
 // kUnclear: in one of the gaps that ARCHITECTURE.md accepts; whatever becomes of it is right.
 enum class Cordon : Bits { kNone, kOurs, kOperators, kUnclear };
@@ -36,7 +36,7 @@ struct Node {
   Power power : 2;
   Bits eligible : 1;
   Work work : 2;
-  Bits misnamed : 1;  // it registered under a name that is no VM's
+  Bits misnamed : 1;  // it registered under a name that is not a VM's
   Cordon cordon : 2;
   DrainState drain : 2;
   Bits ours : 1;  // LastDrain.Meta is ours, of the fields that follow
@@ -58,7 +58,7 @@ enum class Answer : Bits { kUnknown, kNo, kYes };
 struct Vm {
   Phase phase : 2;
   Bits uid : 1;
-  Bits stranger : 1;  // a copy made in Harvester's UI
+  Bits unmanaged : 1;  // a copy made in Harvester's UI
   MarkKind mark : 2;
   Bits mark_action : 3;
   Reason mark_reason : 2;
@@ -128,12 +128,12 @@ struct Naming {
   Bits spare : 30;
 };
 
-// A VM's name in a process: its copy of the Lease's action, and the VMs that its Scale takes back,
-// has yet to create, and has created or tried to.
+// A VM's name in a process: its copy of the Lease's action, and the VMs whose removal its Scale
+// cancels, has yet to create, and has created or tried to.
 struct Intent {
   Bits named : 1;
   Bits create : 1;
-  Bits returns : 1;
+  Bits cancels_removal : 1;
   Bits to_create : 1;
   Bits created : 1;
   Bits victim : 1;
@@ -143,7 +143,7 @@ struct Intent {
 };
 
 // One VM as one process saw it, and what it does about it.
-struct Sight {
+struct Observation {
   Vm vm;
   std::array<Node, kNodesPerVm> nodes;
   Act act;
@@ -156,7 +156,7 @@ struct Slot {
   std::array<Node, kNodesPerVm> nodes;
   Act late;  // the request of a process that died or gave up, still under way
   Naming naming;
-  std::array<Sight, kMaxProcesses> sights;
+  std::array<Observation, kMaxProcesses> observations;
 };
 
 // kSuperseded: frozen until its Lease was another's; only what it has sent is left of it.
@@ -164,7 +164,14 @@ struct Slot {
 using Labels = std::array<int, kMaxVms>;
 inline constexpr Labels kOwnNames = {0, 1, 2};
 
-enum class Mode : std::uint8_t { kIdle, kResume, kSettle, kReturn, kScale, kSuperseded };
+enum class Mode : std::uint8_t {
+  kIdle,
+  kResume,
+  kFinishRollBacks,
+  kCancelRemovals,
+  kScale,
+  kSuperseded
+};
 enum class Stage : std::uint8_t { kNodes, kVms, kActs };
 
 struct Process {
@@ -181,7 +188,7 @@ struct Budgets {
   std::uint8_t scales = 0;       // calls of Scale
   std::uint8_t crashes = 0;      // kill -9, with a restart
   std::uint8_t takeovers = 0;    // a process is frozen so long that another takes the Lease over
-  std::uint8_t late = 0;         // requests that outlive their process or its patience
+  std::uint8_t late = 0;         // requests that outlive their process or its timeout
   std::uint8_t lost = 0;         // requests that never arrive
   std::uint8_t timeouts = 0;     // a Scale ends early: its client left, or scale_timeout
   std::uint8_t unreadable = 0;   // Nomad does not answer a list

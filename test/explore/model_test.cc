@@ -66,10 +66,10 @@ TEST(Nomad, an_operators_drain_must_not_be_touched_unless_he_came_after_our_last
 
 TEST(Kubernetes, a_write_makes_every_earlier_read_stale_and_a_stale_write_changes_nothing) {
   State state = InitialState(Two());
-  state.slots[0].sights[0].act = ActOn(ActKind::kDelete);
+  state.slots[0].observations[0].act = ActOn(ActKind::kDelete);
   Apply(Two(), 0, ActOn(ActKind::kMark), &state);
   ASSERT_EQ(state.slots[0].vm.mark, MarkKind::kOurs);
-  const Act stale = state.slots[0].sights[0].act;
+  const Act stale = state.slots[0].observations[0].act;
   EXPECT_EQ(stale.stale, 1U);
   EXPECT_EQ(Apply(Two(), 0, stale, &state), Violation::kNone);
   EXPECT_TRUE(state.slots[0].vm.Stands());
@@ -111,23 +111,23 @@ TEST(Invariant, I4_the_node_of_a_vm_without_a_mark_is_enabled_again) {
   State state = InitialState(configuration);
   Apply(configuration, 0, ActOn(ActKind::kStartDrain), &state);
   NodeOf(state).drain = DrainState::kComplete;
-  NodeOf(state).work = Work::kQuiet;
-  Oracle oracle(configuration, {});
-  EXPECT_EQ(Rest(configuration, oracle).Check(state, nullptr), Violation::kNone);
-  Oracle without(configuration, {.off = scaling::Row::kUnmarkedDrained});
+  NodeOf(state).work = Work::kIdle;
+  DecisionCache cache(configuration, {});
+  EXPECT_EQ(Rest(configuration, cache).Check(state, nullptr), Violation::kNone);
+  DecisionCache without(configuration, {.off = scaling::Row::kUnmarkedDrained});
   EXPECT_EQ(Rest(configuration, without).Check(state, nullptr), Violation::kLeftIneligible);
 }
 
 TEST(Invariant, I5_a_pool_in_the_middle_of_a_removal_comes_to_rest_without_the_vm) {
   const Configuration configuration = Two();
-  Oracle oracle(configuration, {});
+  DecisionCache cache(configuration, {});
   State state = InitialState(configuration);
   state.slots[0].vm.mark = MarkKind::kOurs;
   state.slots[0].naming.named = 1;
   state.removals_left = 1;
   std::vector<std::string> lines;
-  Story story{.labels = kOwnNames, .lines = lines};
-  EXPECT_EQ(Rest(configuration, oracle).Check(state, &story), Violation::kNone);
+  TraceOutput output{.labels = kOwnNames, .lines = lines};
+  EXPECT_EQ(Rest(configuration, cache).Check(state, &output), Violation::kNone);
   EXPECT_FALSE(lines.empty());
   EXPECT_EQ(lines.front(), "  the drain of node a0 is started (marked-start-drain)");
 }

@@ -12,10 +12,10 @@ namespace {
 // The calls that a process makes of Worker, as events.
 class Expansion {
  public:
-  Expansion(const Configuration& configuration, Oracle& oracle, const State& state, int p,
+  Expansion(const Configuration& configuration, DecisionCache& cache, const State& state, int p,
             std::vector<Successor>* successors)
       : configuration_(configuration),
-        oracle_(oracle),
+        cache_(cache),
         state_(state),
         process_(state.processes[static_cast<std::size_t>(p)]),
         p_(p),
@@ -54,9 +54,9 @@ class Expansion {
                        .detail = static_cast<std::uint8_t>(detail)};
     return successor;
   }
-  Worker On(State* state) { return {configuration_, oracle_, state, p_}; }
-  const Sight& SightOf(std::size_t slot) const {
-    return state_.slots[slot].sights[static_cast<std::size_t>(p_)];
+  Worker On(State* state) { return {configuration_, cache_, state, p_}; }
+  const Observation& ObservationOf(std::size_t slot) const {
+    return state_.slots[slot].observations[static_cast<std::size_t>(p_)];
   }
 
   // Nobody holds the Lease, or its holder is dead: its renewals stand still, and it is taken over.
@@ -65,7 +65,7 @@ class Expansion {
         configuration_.lease && state_.holder != Holder::kNobody && state_.holder != Holder::kDead;
     if (other_lives && state_.budgets.takeovers == 0) return;
     const bool frozen = other_lives;
-    if (oracle_.Decide(WorldView(state_)).needs_resumption) {
+    if (cache_.Decide(WorldView(state_)).needs_resumption) {
       Successor& next = Add(frozen ? EventKind::kTakeover : EventKind::kResume);
       if (frozen) Supersede(&next.state);
       On(&next.state).Acquire(Mode::kResume);
@@ -75,7 +75,7 @@ class Expansion {
       Successor& next = Add(frozen ? EventKind::kTakeover : EventKind::kScale, 0, wanted + 1);
       --next.state.budgets.scales;
       if (frozen) Supersede(&next.state);
-      On(&next.state).Acquire(Mode::kSettle);
+      On(&next.state).Acquire(Mode::kFinishRollBacks);
       next.state.processes[static_cast<std::size_t>(p_)].wanted = static_cast<std::uint8_t>(wanted);
     }
   }
@@ -87,11 +87,11 @@ class Expansion {
     const auto other = static_cast<std::size_t>(1 - p_);
     bool busy = false;
     for (Slot& slot : state->slots) {
-      Sight& sight = slot.sights[other];
-      Act act = sight.act;
-      sight = {};
+      Observation& observation = slot.observations[other];
+      Act act = observation.act;
+      observation = {};
       if (act.Busy() && act.phase == ActPhase::kSent) {
-        sight.act = act;
+        observation.act = act;
         busy = true;
       }
     }
@@ -111,33 +111,33 @@ class Expansion {
     State seen = state_;
     const Worker worker = On(&seen);
     worker.ReadVms();
-    const bool settles = process_.mode == Mode::kSettle;
-    if (settles && process_.readable == 0) {
+    const bool finishes_roll_backs = process_.mode == Mode::kFinishRollBacks;
+    if (finishes_roll_backs && process_.readable == 0) {
       On(&(Add(EventKind::kReadVms).state = seen)).Release();
       return;
     }
-    if (worker.Launch(settles)) {
+    if (worker.Launch(finishes_roll_backs)) {
       Add(EventKind::kReadVms).state = seen;
       return;
     }
     switch (process_.mode) {
-      case Mode::kSettle:
-        ExpandPlans(seen, worker.Seen());
+      case Mode::kFinishRollBacks:
+        ExpandPlans(seen, worker.CurrentView());
         break;
-      case Mode::kReturn:
-        EndReturns(seen, worker.Seen());
+      case Mode::kCancelRemovals:
+        EndCancelledRemovals(seen, worker.CurrentView());
         break;
       case Mode::kScale:
-        EndScale(seen, worker.Seen());
+        EndScale(seen, worker.CurrentView());
         break;
       default:
-        EndResumption(seen, worker.Seen());
+        EndResumption(seen, worker.CurrentView());
         break;
     }
   }
 
   void ExpandPlans(const State& seen, const View& view) {
-    for (const Plan& plan : oracle_.PlanFor(view, process_.wanted)) {
+    for (const Plan& plan : cache_.PlanFor(view, process_.wanted)) {
       Successor& next = Add(EventKind::kPlan);
       next.state = seen;
       if (!plan.ok || plan.nothing ||
@@ -151,12 +151,12 @@ class Expansion {
     return !scaling::IsRepair(advice.kind);
   }
 
-  void EndReturns(State seen, const View& view) {
-    const Decision& decision = oracle_.Decide(view);
+  void EndCancelledRemovals(State seen, const View& view) {
+    const Decision& decision = cache_.Decide(view);
     bool done = view.readable != 0;
     for (std::size_t i = 0; i < view.slots.size(); ++i) {
       const Vm& vm = view.slots[i].vm;
-      if (SightOf(i).intent.returns == 0 || !vm.Stands()) continue;
+      if (ObservationOf(i).intent.cancels_removal == 0 || !vm.Stands()) continue;
       if (vm.mark != MarkKind::kNone || !IsUndone(decision, i)) done = false;
     }
     const Worker worker = On(&seen);
@@ -171,11 +171,11 @@ class Expansion {
 
   // Every VM of the action has its outcome: CloseAction of scale_call.cc.
   void EndScale(State seen, const View& view) {
-    const Decision& decision = oracle_.Decide(view);
+    const Decision& decision = cache_.Decide(view);
     bool done = view.readable != 0;
     for (std::size_t i = 0; i < view.slots.size(); ++i) {
       const Vm& vm = view.slots[i].vm;
-      const Intent& intent = SightOf(i).intent;
+      const Intent& intent = ObservationOf(i).intent;
       if (!vm.Exists()) continue;
       const bool marked = vm.mark != MarkKind::kNone;
       if (intent.victim != 0 && (marked || !IsUndone(decision, i))) done = false;
@@ -194,8 +194,8 @@ class Expansion {
 
   void EndResumption(State seen, const View& view) {
     bool done = true;
-    for (const explore::Seen& one : view.slots) {
-      if (one.vm.Exists() && one.vm.stranger == 0 && one.vm.mark != MarkKind::kNone) done = false;
+    for (const explore::ObservedVm& one : view.slots) {
+      if (one.vm.Exists() && one.vm.unmanaged == 0 && one.vm.mark != MarkKind::kNone) done = false;
     }
     const Worker worker = On(&seen);
     if (done || view.readable == 0) {
@@ -209,7 +209,7 @@ class Expansion {
 
   void ExpandActs() {
     for (std::size_t i = 0; i < state_.slots.size(); ++i) {
-      const Act act = SightOf(i).act;
+      const Act act = ObservationOf(i).act;
       if (!act.Busy()) continue;
       if (act.phase != ActPhase::kSent) {
         Successor& next = Add(EventKind::kActReads, i, static_cast<int>(act.phase));
@@ -242,8 +242,8 @@ class Expansion {
   }
 
   bool CanBeLate(std::size_t slot) const {
-    return state_.budgets.late > 0 && !state_.slots[slot].late.Busy() && SightOf(slot).act.Busy() &&
-           SightOf(slot).act.phase == ActPhase::kSent;
+    return state_.budgets.late > 0 && !state_.slots[slot].late.Busy() &&
+           ObservationOf(slot).act.Busy() && ObservationOf(slot).act.phase == ActPhase::kSent;
   }
   static void KeepLate(std::size_t slot, const Act& act, State* state) {
     --state->budgets.late;
@@ -252,14 +252,14 @@ class Expansion {
 
   void Finish(std::size_t slot, bool drains, State* state) {
     const Worker worker = On(state);
-    worker.SightOf(state->slots[slot]).act = {};
+    worker.ObservationOf(state->slots[slot]).act = {};
     if (drains) worker.DrainAfterMark(slot);
     if (process_.mode != Mode::kSuperseded) {
       worker.EndPassIfDone();
       return;
     }
     for (Slot& other : state->slots) {
-      if (worker.SightOf(other).act.Busy()) return;
+      if (worker.ObservationOf(other).act.Busy()) return;
     }
     worker.Forget();
   }
@@ -285,7 +285,7 @@ class Expansion {
     --next.budgets.crashes;
     if (late >= 0) {
       const auto i = static_cast<std::size_t>(late);
-      KeepLate(i, SightOf(i).act, &next);
+      KeepLate(i, ObservationOf(i).act, &next);
     }
     const bool held = next.holder == kHolderOf[static_cast<std::size_t>(p_)];
     On(&next).Forget();
@@ -293,7 +293,7 @@ class Expansion {
   }
 
   const Configuration& configuration_;
-  Oracle& oracle_;
+  DecisionCache& cache_;
   const State& state_;
   const Process& process_;
   const int p_;
@@ -302,9 +302,9 @@ class Expansion {
 
 }  // namespace
 
-void ExpandProcess(const Configuration& configuration, Oracle& oracle, const State& state, int p,
-                   std::vector<Successor>* successors) {
-  Expansion(configuration, oracle, state, p, successors).Run();
+void ExpandProcess(const Configuration& configuration, DecisionCache& cache, const State& state,
+                   int p, std::vector<Successor>* successors) {
+  Expansion(configuration, cache, state, p, successors).Run();
 }
 
 void ExpandLateRequests(const Configuration& configuration, const State& state,

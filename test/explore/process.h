@@ -5,14 +5,14 @@
 
 #include <vector>
 
-#include "oracle.h"
+#include "decision_cache.h"
 #include "world.h"
 
 namespace nomad_harvester::explore {
 
 // Everything that process `p` may do next in this state, its end included.
-void ExpandProcess(const Configuration& configuration, Oracle& oracle, const State& state, int p,
-                   std::vector<Successor>* successors);
+void ExpandProcess(const Configuration& configuration, DecisionCache& cache, const State& state,
+                   int p, std::vector<Successor>* successors);
 
 // Requests of processes that died or gave up: they arrive, or never do.
 void ExpandLateRequests(const Configuration& configuration, const State& state,

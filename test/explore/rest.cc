@@ -27,7 +27,7 @@ State WorldOf(const State& state) {
 }
 
 // What stands on the Lease before, and what the act's own reads would tell it.
-void Prepare(std::size_t index, const Seen& seen, State* state, Act* act) {
+void Prepare(std::size_t index, const ObservedVm& seen, State* state, Act* act) {
   switch (act->kind) {
     case ActKind::kStartDrain:
       act->action = seen.vm.mark_action;
@@ -50,13 +50,13 @@ std::uint64_t KeyOf(const State& world) { return HashBytes(&world, sizeof world,
 
 }  // namespace
 
-bool Rest::ActOnce(State* state, Violation* violation, Story* story) {
+bool Rest::ActOnce(State* state, Violation* violation, TraceOutput* output) {
   const View view = WorldView(*state);
-  const Decision& decision = oracle_.Decide(view);
+  const Decision& decision = cache_.Decide(view);
   if (!decision.needs_resumption) return false;
   const State before = *state;
   for (std::size_t i = 0; i < state->slots.size() && *violation == Violation::kNone; ++i) {
-    const Seen& seen = view.slots[i];
+    const ObservedVm& seen = view.slots[i];
     Act act{};
     if (seen.vm.Exists()) {
       act = ActFor(decision.vms[i], seen.vm, seen.nodes);
@@ -71,32 +71,32 @@ bool Rest::ActOnce(State* state, Violation* violation, Story* story) {
       }
     }
     if (!act.Busy()) continue;
-    if (story != nullptr) {
-      story->lines.push_back("  " + Describe(act, static_cast<int>(i), story->labels));
+    if (output != nullptr) {
+      output->lines.push_back("  " + Describe(act, static_cast<int>(i), output->labels));
     }
     *violation = Apply(configuration_, static_cast<int>(i), act, state);
   }
   return std::memcmp(&before, state, sizeof before) != 0;
 }
 
-Violation Rest::Check(const State& state, Story* story) {
+Violation Rest::Check(const State& state, TraceOutput* output) {
   State world = WorldOf(state);
   std::vector<std::uint64_t> passed;
   Violation violation = Violation::kNone;
   for (int round = 0; round < kRounds; ++round) {
     const std::uint64_t key = KeyOf(world);
-    if (story == nullptr && good_.contains(key)) {
+    if (output == nullptr && good_.contains(key)) {
       good_.insert(passed.begin(), passed.end());
       return Violation::kNone;
     }
     passed.push_back(key);
-    const bool acted = ActOnce(&world, &violation, story);
+    const bool acted = ActOnce(&world, &violation, output);
     if (violation != Violation::kNone) return violation;
     if (acted) continue;
     violation = LeftForNow(world);
     if (violation != Violation::kNone) return violation;
     if (LetTimePass(configuration_, &world)) {
-      if (story != nullptr) story->lines.emplace_back("  time passes");
+      if (output != nullptr) output->lines.emplace_back("  time passes");
       continue;
     }
     violation = LeftAtRest(configuration_, world);

@@ -6,32 +6,32 @@
 #include <unordered_set>
 #include <vector>
 
-#include "oracle.h"
+#include "decision_cache.h"
 #include "world.h"
 
 namespace nomad_harvester::explore {
 
 // Gets a line per step.
-struct Story {
+struct TraceOutput {
   const Labels& labels;
   std::vector<std::string>& lines;
 };
 
 class Rest {
  public:
-  Rest(const Configuration& configuration, Oracle& oracle)
-      : configuration_(configuration), oracle_(oracle) {}
+  Rest(const Configuration& configuration, DecisionCache& cache)
+      : configuration_(configuration), cache_(cache) {}
 
   // All processes are killed and one begins anew, with Status alone; requests under way never
   // arrive (if they did: that is another state, which is visited, too). What is left over or
-  // violated, if anything. With a `story` nothing is taken from memory.
-  Violation Check(const State& state, Story* story);
+  // violated, if anything. With an `output` nothing is taken from memory.
+  Violation Check(const State& state, TraceOutput* output);
 
  private:
-  bool ActOnce(State* state, Violation* violation, Story* story);
+  bool ActOnce(State* state, Violation* violation, TraceOutput* output);
 
   const Configuration& configuration_;
-  Oracle& oracle_;
+  DecisionCache& cache_;
   std::unordered_set<std::uint64_t> good_;
 };
 

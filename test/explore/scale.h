@@ -9,7 +9,7 @@ namespace nomad_harvester::explore {
 // StoreAction, then the first requests: what comes back, what is marked, what is created. False:
 // the plan needs more names than the model has.
 bool BeginAction(const Worker& worker, const Plan& plan, int names, int p, State* state);
-// Creations come after what was to be taken back.
+// Creations come after the removals that are to be cancelled.
 void StartCreations(const Worker& worker, State* state);
 
 }  // namespace nomad_harvester::explore

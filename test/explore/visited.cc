@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "oracle.h"
+#include "decision_cache.h"
 
 namespace nomad_harvester::explore {
 

@@ -5,18 +5,18 @@ namespace nomad_harvester::explore {
 using scaling::Row;
 using scaling::StepKind;
 
-View Worker::Seen() const {
+View Worker::CurrentView() const {
   View view;
   std::memset(static_cast<void*>(&view), 0, sizeof view);
   view.readable = process_.readable;
   view.elsewhere = state_.elsewhere;
   for (std::size_t i = 0; i < view.slots.size(); ++i) {
-    const Sight& sight = state_.slots[i].sights[p_];
-    view.slots[i].vm = sight.vm;
+    const Observation& observation = state_.slots[i].observations[p_];
+    view.slots[i].vm = observation.vm;
     view.slots[i].vm.stale = 0;
-    view.slots[i].nodes = sight.nodes;
-    view.named = static_cast<std::uint8_t>(view.named | (sight.intent.named << i));
-    view.create = static_cast<std::uint8_t>(view.create | (sight.intent.create << i));
+    view.slots[i].nodes = observation.nodes;
+    view.named = static_cast<std::uint8_t>(view.named | (observation.intent.named << i));
+    view.create = static_cast<std::uint8_t>(view.create | (observation.intent.create << i));
   }
   return view;
 }
@@ -27,7 +27,7 @@ void Worker::Acquire(Mode mode) const {
   process_.stage = Stage::kNodes;
   process_.readable = 0;
   for (Slot& slot : state_.slots) {
-    Intent& intent = SightOf(slot).intent;
+    Intent& intent = ObservationOf(slot).intent;
     intent = {};
     intent.named = slot.naming.named;
     intent.create = slot.naming.create;
@@ -40,16 +40,16 @@ void Worker::Release() const {
 }
 
 void Worker::Forget() const {
-  for (Slot& slot : state_.slots) SightOf(slot) = {};
+  for (Slot& slot : state_.slots) ObservationOf(slot) = {};
   process_ = {};
 }
 
 void Worker::ClearSights() const {
   for (Slot& slot : state_.slots) {
-    SightOf(slot).vm = {};
-    SightOf(slot).nodes = {};
-    SightOf(slot).act = {};
-    SightOf(slot).intent.looked = SightOf(slot).intent.missed = 0;
+    ObservationOf(slot).vm = {};
+    ObservationOf(slot).nodes = {};
+    ObservationOf(slot).act = {};
+    ObservationOf(slot).intent.looked = ObservationOf(slot).intent.missed = 0;
   }
   process_.stage = Stage::kNodes;
   process_.readable = 0;
@@ -57,9 +57,9 @@ void Worker::ClearSights() const {
 
 void Worker::ReadNodes(bool answered) const {
   for (Slot& slot : state_.slots) {
-    SightOf(slot).intent.looked = 1;
+    ObservationOf(slot).intent.looked = 1;
     for (std::size_t i = 0; i < slot.nodes.size(); ++i) {
-      SightOf(slot).nodes[i] = answered ? Visible(slot.nodes[i]) : Node{};
+      ObservationOf(slot).nodes[i] = answered ? Visible(slot.nodes[i]) : Node{};
     }
   }
   process_.readable = answered;
@@ -68,20 +68,20 @@ void Worker::ReadNodes(bool answered) const {
 
 void Worker::ReadVms() const {
   for (Slot& slot : state_.slots) {
-    Sight& sight = SightOf(slot);
-    sight.vm = VisibleVm(slot.vm);
-    if (process_.readable != 0) AddDetails(slot, &sight.vm, &sight.nodes);
+    Observation& observation = ObservationOf(slot);
+    observation.vm = VisibleVm(slot.vm);
+    if (process_.readable != 0) AddDetails(slot, &observation.vm, &observation.nodes);
   }
 }
 
 bool Worker::Launch(bool only_repairs) const {
-  const Decision& decision = oracle_.Decide(Seen());
+  const Decision& decision = cache_.Decide(CurrentView());
   bool launched = false;
   for (std::size_t i = 0; i < state_.slots.size(); ++i) {
-    Sight& sight = state_.slots[i].sights[p_];
+    Observation& observation = state_.slots[i].observations[p_];
     Act act{};
-    if (sight.vm.Exists()) {
-      act = ActFor(decision.vms[i], sight.vm, sight.nodes);
+    if (observation.vm.Exists()) {
+      act = ActFor(decision.vms[i], observation.vm, observation.nodes);
       if (only_repairs && !IsRepair(act.kind)) continue;
       if (decision.removals_wait && IsRemoval(act.kind)) continue;
     } else if (!only_repairs && process_.readable != 0) {
@@ -90,8 +90,8 @@ bool Worker::Launch(bool only_repairs) const {
     if (!act.Busy()) continue;
     const bool marks = act.kind == ActKind::kMarkBroken || act.kind == ActKind::kMarkUnhealthy;
     if (marks) act.action = TakeActionId() & 7U;
-    act.excused = sight.intent.missed;
-    sight.act = act;
+    act.excused = observation.intent.missed;
+    observation.act = act;
     launched = true;
   }
   WriteAhead();
@@ -102,35 +102,36 @@ bool Worker::Launch(bool only_repairs) const {
 void Worker::WriteAhead() const {
   bool has_action = false;
   for (Slot& slot : state_.slots) {
-    const Intent& intent = SightOf(slot).intent;
+    const Intent& intent = ObservationOf(slot).intent;
     has_action = has_action || intent.named != 0 || intent.create != 0;
   }
   for (Slot& slot : state_.slots) {
-    Sight& sight = SightOf(slot);
-    const ActKind kind = sight.act.kind;
+    Observation& observation = ObservationOf(slot);
+    const ActKind kind = observation.act.kind;
     const bool removes = IsRemoval(kind) && kind != ActKind::kStartDrain;
-    const bool seen = process_.mode == Mode::kResume && sight.vm.Exists();
-    if (removes || seen) sight.intent.create = 0;
+    const bool seen = process_.mode == Mode::kResume && observation.vm.Exists();
+    if (removes || seen) observation.intent.create = 0;
     if (kind != ActKind::kMarkUnhealthy) continue;
     if (!has_action) NameMarked();
     has_action = true;
-    sight.intent.named = 1;
+    observation.intent.named = 1;
   }
   StoreNames();
 }
 
 void Worker::NameMarked() const {
   for (Slot& slot : state_.slots) {
-    const Vm& vm = SightOf(slot).vm;
-    if (vm.mark != MarkKind::kNone && vm.stranger == 0) SightOf(slot).intent.named = 1;
+    const Vm& vm = ObservationOf(slot).vm;
+    if (vm.mark != MarkKind::kNone && vm.unmanaged == 0) ObservationOf(slot).intent.named = 1;
   }
 }
 
 void Worker::CloseRecord() const {
   for (Slot& slot : state_.slots) {
-    Sight& sight = SightOf(slot);
-    if (sight.vm.Exists()) sight.intent.create = 0;
-    sight.intent.named = sight.intent.create != 0 || sight.vm.mark != MarkKind::kNone;
+    Observation& observation = ObservationOf(slot);
+    if (observation.vm.Exists()) observation.intent.create = 0;
+    observation.intent.named =
+        observation.intent.create != 0 || observation.vm.mark != MarkKind::kNone;
   }
   StoreNames();
 }
@@ -138,8 +139,8 @@ void Worker::CloseRecord() const {
 void Worker::StoreNames() const {
   if (configuration_.lease && state_.holder != kHolderOf[p_]) return;
   for (Slot& slot : state_.slots) {
-    slot.naming.named = SightOf(slot).intent.named;
-    slot.naming.create = SightOf(slot).intent.create;
+    slot.naming.named = ObservationOf(slot).intent.named;
+    slot.naming.create = ObservationOf(slot).intent.create;
   }
 }
 
@@ -162,30 +163,31 @@ Act Worker::PurgeOf(const std::array<bool, kNodesPerVm>& purge) {
 
 void Worker::DrainAfterMark(std::size_t index) const {
   Slot& slot = state_.slots[index];
-  Sight& sight = slot.sights[p_];
-  const Vm before = sight.vm;
-  sight.vm = slot.vm;
-  sight.vm.runs = before.runs;
+  Observation& observation = slot.observations[p_];
+  const Vm before = observation.vm;
+  observation.vm = slot.vm;
+  observation.vm.runs = before.runs;
   const Advice& advice = AdviceOn(index);
-  if (advice.kind == StepKind::kStartDrain) sight.act = ActFor(advice, sight.vm, sight.nodes);
+  if (advice.kind == StepKind::kStartDrain)
+    observation.act = ActFor(advice, observation.vm, observation.nodes);
 }
 
 void Worker::EndPassIfDone() const {
   for (Slot& slot : state_.slots) {
-    if (SightOf(slot).act.Busy()) return;
+    if (ObservationOf(slot).act.Busy()) return;
   }
   ClearSights();
 }
 
 void Worker::Read(std::size_t index) const {
-  Sight& sight = state_.slots[index].sights[p_];
+  Observation& observation = state_.slots[index].observations[p_];
   const bool goes_on = Proceed(index);
-  if (!goes_on) sight.act = {};
+  if (!goes_on) observation.act = {};
   EndPassIfDone();
 }
 
 bool Worker::Proceed(std::size_t index) const {
-  switch (state_.slots[index].sights[p_].act.phase) {
+  switch (state_.slots[index].observations[p_].act.phase) {
     case ActPhase::kReadNode:
       return ReadNode(index);
     case ActPhase::kReadWork:
@@ -197,26 +199,27 @@ bool Worker::Proceed(std::size_t index) const {
   }
 }
 
-void Worker::Refresh(const Slot& slot, Sight* sight, std::size_t node) const {
-  const Work work = sight->nodes[node].work;
-  sight->nodes[node] = Visible(slot.nodes[node]);
-  if (sight->nodes[node].present != 0) sight->nodes[node].work = work;
+void Worker::Refresh(const Slot& slot, Observation* observation, std::size_t node) const {
+  const Work work = observation->nodes[node].work;
+  observation->nodes[node] = Visible(slot.nodes[node]);
+  if (observation->nodes[node].present != 0) observation->nodes[node].work = work;
 }
 
 bool Worker::ReadNode(std::size_t index) const {
   Slot& slot = state_.slots[index];
-  Sight& sight = slot.sights[p_];
-  Act& act = sight.act;
+  Observation& observation = slot.observations[p_];
+  Act& act = observation.act;
   const std::size_t node = act.node & 1U;
   const bool first_read = act.kind != ActKind::kPurge;
   if (act.node == kNoNode || act.kind == ActKind::kDelete) {
     for (Slot& other : state_.slots) {
-      for (std::size_t n = 0; n < other.nodes.size(); ++n) Refresh(other, &SightOf(other), n);
+      for (std::size_t n = 0; n < other.nodes.size(); ++n) Refresh(other, &ObservationOf(other), n);
     }
-    sight.vm.node_gone = sight.vm.mark == MarkKind::kOurs && sight.vm.mark_node != kNoNode &&
-                         slot.nodes[sight.vm.mark_node & 1U].present == 0;
+    observation.vm.node_gone = observation.vm.mark == MarkKind::kOurs &&
+                               observation.vm.mark_node != kNoNode &&
+                               slot.nodes[observation.vm.mark_node & 1U].present == 0;
   } else {
-    Refresh(slot, &sight, node);
+    Refresh(slot, &observation, node);
   }
   if (first_read) act.excused = 0;
   const Advice& advice = AdviceOn(index);
@@ -227,20 +230,20 @@ bool Worker::ReadNode(std::size_t index) const {
       return true;
     case ActKind::kDelete:
       act.phase =
-          act.row == static_cast<Bits>(Row::kMarkedQuiet) ? ActPhase::kReadWork : ActPhase::kReadVm;
+          act.row == static_cast<Bits>(Row::kMarkedIdle) ? ActPhase::kReadWork : ActPhase::kReadVm;
       return true;
     case ActKind::kStartDrain:
       act.phase = ActPhase::kSent;
       act.flag = advice.flag;
-      act.action = sight.vm.mark_action;
-      act.uid = sight.vm.uid;
+      act.action = observation.vm.mark_action;
+      act.uid = observation.vm.uid;
       return advice.kind == StepKind::kStartDrain && advice.node == act.node;
     case ActKind::kMark:
       act.phase = ActPhase::kSent;
-      return advice.linked == act.node && !sight.nodes[node].Draining();
+      return advice.linked == act.node && !observation.nodes[node].Draining();
     case ActKind::kPurge:
       act.phase = ActPhase::kSent;
-      return oracle_.Decide(Seen()).purge[index][node];
+      return cache_.Decide(CurrentView()).purge[index][node];
     default:
       act.phase = ActPhase::kSent;
       act.flag = advice.flag;
@@ -250,29 +253,29 @@ bool Worker::ReadNode(std::size_t index) const {
 
 bool Worker::ReadWork(std::size_t index) const {
   Slot& slot = state_.slots[index];
-  Sight& sight = slot.sights[p_];
-  const std::size_t n = sight.act.node & 1U;
-  if (sight.nodes[n].present != 0) {
-    sight.nodes[n].work = slot.nodes[n].present != 0 ? slot.nodes[n].work : Work::kQuiet;
+  Observation& observation = slot.observations[p_];
+  const std::size_t n = observation.act.node & 1U;
+  if (observation.nodes[n].present != 0) {
+    observation.nodes[n].work = slot.nodes[n].present != 0 ? slot.nodes[n].work : Work::kIdle;
   }
-  sight.act.phase = ActPhase::kReadVm;
+  observation.act.phase = ActPhase::kReadVm;
   return true;
 }
 
 bool Worker::ReadVm(std::size_t index) const {
   Slot& slot = state_.slots[index];
-  Sight& sight = slot.sights[p_];
-  Act& act = sight.act;
+  Observation& observation = slot.observations[p_];
+  Act& act = observation.act;
   if (act.kind == ActKind::kPurge) {
     act.phase = ActPhase::kReadNode;
     act.excused = 0;
     return !slot.vm.Exists() || slot.vm.uid != slot.nodes[act.node & 1U].uid;
   }
-  if (!slot.vm.Exists() || slot.vm.uid != sight.vm.uid) return false;
-  const Vm before = sight.vm;
-  sight.vm = slot.vm;
-  sight.vm.node_gone = before.node_gone;
-  sight.vm.runs = before.runs;
+  if (!slot.vm.Exists() || slot.vm.uid != observation.vm.uid) return false;
+  const Vm before = observation.vm;
+  observation.vm = slot.vm;
+  observation.vm.node_gone = before.node_gone;
+  observation.vm.runs = before.runs;
   act.stale = 0;
   const bool by_instance =
       act.kind == ActKind::kMarkUnhealthy || act.row == static_cast<Bits>(Row::kMarkedDown);
@@ -286,17 +289,18 @@ bool Worker::ReadVm(std::size_t index) const {
 bool Worker::ReadInstance(std::size_t index) const {
   Slot& slot = state_.slots[index];
   const bool runs = slot.vm.Exists() && slot.vm.running != 0;
-  slot.sights[p_].vm.runs = runs ? Answer::kYes : Answer::kNo;
+  slot.observations[p_].vm.runs = runs ? Answer::kYes : Answer::kNo;
   return Send(index);
 }
 
 bool Worker::Send(std::size_t index) const {
-  Sight& sight = state_.slots[index].sights[p_];
-  Act& act = sight.act;
+  Observation& observation = state_.slots[index].observations[p_];
+  Act& act = observation.act;
   act.phase = ActPhase::kSent;
   const Advice& advice = AdviceOn(index);
   const bool same = static_cast<Bits>(advice.row) == act.row && advice.node == act.node;
-  if (act.kind == ActKind::kMarkUnhealthy && act.node == kNoNode) act.node = sight.vm.joined_node;
+  if (act.kind == ActKind::kMarkUnhealthy && act.node == kNoNode)
+    act.node = observation.vm.joined_node;
   return same;
 }
 

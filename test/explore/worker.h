@@ -7,7 +7,7 @@
 #include <cstddef>
 
 #include "acts.h"
-#include "oracle.h"
+#include "decision_cache.h"
 #include "world.h"
 
 namespace nomad_harvester::explore {
@@ -16,17 +16,17 @@ inline constexpr std::array<Holder, kMaxProcesses> kHolderOf = {Holder::kFirst, 
 
 class Worker {
  public:
-  Worker(const Configuration& configuration, Oracle& oracle, State* state, int p)
+  Worker(const Configuration& configuration, DecisionCache& cache, State* state, int p)
       : configuration_(configuration),
-        oracle_(oracle),
+        cache_(cache),
         state_(*state),
         process_(state->processes[static_cast<std::size_t>(p)]),
         p_(static_cast<std::size_t>(p)) {}
 
-  Sight& SightOf(Slot& slot) const { return slot.sights[p_]; }
+  Observation& ObservationOf(Slot& slot) const { return slot.observations[p_]; }
 
-  View Seen() const;
-  const Advice& AdviceOn(std::size_t slot) const { return oracle_.Decide(Seen()).vms[slot]; }
+  View CurrentView() const;
+  const Advice& AdviceOn(std::size_t slot) const { return cache_.Decide(CurrentView()).vms[slot]; }
 
   // The Lease is taken, with what its record says.
   void Acquire(Mode mode) const;
@@ -62,7 +62,7 @@ class Worker {
 
  private:
   bool Proceed(std::size_t index) const;
-  void Refresh(const Slot& slot, Sight* sight, std::size_t node) const;
+  void Refresh(const Slot& slot, Observation* observation, std::size_t node) const;
   bool ReadNode(std::size_t index) const;
   bool ReadWork(std::size_t index) const;
   bool ReadVm(std::size_t index) const;
@@ -72,7 +72,7 @@ class Worker {
   bool Send(std::size_t index) const;
 
   const Configuration& configuration_;
-  Oracle& oracle_;
+  DecisionCache& cache_;
   State& state_;
   Process& process_;
   const std::size_t p_;

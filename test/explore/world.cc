@@ -60,7 +60,7 @@ class Expansion {
       if (vm.phase == Phase::kAbsent && May(&Budgets::op_clone)) ExpandClones(slot);
       return;
     }
-    if (vm.stranger != 0) return;
+    if (vm.unmanaged != 0) return;
     ExpandJoin(slot);
     if (vm.joined == 0 && vm.overdue == 0 && May(&Budgets::overdue)) {
       AddSlot(EventKind::kOverdue, slot, &Budgets::overdue).vm.overdue = 1;
@@ -73,7 +73,7 @@ class Expansion {
     if (vm.mark == MarkKind::kOurs && vm.late == 0 && May(&Budgets::deadlines)) {
       AddSlot(EventKind::kDeadline, slot, &Budgets::deadlines).vm.late = 1;
     }
-    ExpandHandsOnVm(slot);
+    ExpandOperatorActsOnVm(slot);
   }
 
   void ExpandJoin(int slot) {
@@ -95,7 +95,7 @@ class Expansion {
     }
   }
 
-  void ExpandHandsOnVm(int slot) {
+  void ExpandOperatorActsOnVm(int slot) {
     const Vm& vm = At(slot).vm;
     if (vm.mark != MarkKind::kNone && May(&Budgets::op_unmark)) {
       Slot& next = AddSlot(EventKind::kOperatorUnmarks, slot, &Budgets::op_unmark);
@@ -123,10 +123,10 @@ class Expansion {
   void ExpandClones(int slot) {
     for (int from = 0; from < configuration_.vms; ++from) {
       const Vm& original = At(from).vm;
-      if (!original.Stands() || original.stranger != 0) continue;
+      if (!original.Stands() || original.unmanaged != 0) continue;
       Slot& next = AddSlot(EventKind::kOperatorClones, slot, &Budgets::op_clone, 0, from);
       next.vm = original;
-      next.vm.stranger = 1;
+      next.vm.unmanaged = 1;
     }
   }
 
@@ -145,7 +145,7 @@ class Expansion {
     }
     ExpandPower(slot, index);
     ExpandWork(slot, index);
-    ExpandHandsOnNode(slot, index);
+    ExpandOperatorActsOnNode(slot, index);
   }
 
   void ExpandPower(int slot, int index) {
@@ -191,18 +191,18 @@ class Expansion {
   void ExpandWork(int slot, int index) {
     const auto i = static_cast<std::size_t>(index);
     const Node& node = At(slot).nodes[i];
-    if (node.power == Power::kReady && node.eligible != 0 && node.work == Work::kQuiet &&
+    if (node.power == Power::kReady && node.eligible != 0 && node.work == Work::kIdle &&
         May(&Budgets::tasks)) {
       AddSlot(EventKind::kTaskStarts, slot, &Budgets::tasks, index).nodes[i].work = Work::kRunning;
     }
     if (node.work == Work::kStopping) {
-      AddSlot(EventKind::kTasksStopped, slot, nullptr, index).nodes[i].work = Work::kQuiet;
+      AddSlot(EventKind::kTasksStopped, slot, nullptr, index).nodes[i].work = Work::kIdle;
     }
     if (!node.Draining()) return;
     if (node.work == Work::kRunning) {
       AddSlot(EventKind::kTasksStop, slot, nullptr, index).nodes[i].work = Work::kStopping;
     }
-    if (node.work == Work::kQuiet) {
+    if (node.work == Work::kIdle) {
       AddSlot(EventKind::kDrainCompletes, slot, nullptr, index).nodes[i].drain =
           DrainState::kComplete;
     } else if (May(&Budgets::stopping)) {
@@ -212,7 +212,7 @@ class Expansion {
     }
   }
 
-  void ExpandHandsOnNode(int slot, int index) {
+  void ExpandOperatorActsOnNode(int slot, int index) {
     const auto i = static_cast<std::size_t>(index);
     const Node& node = At(slot).nodes[i];
     if (node.Draining()) {
@@ -274,9 +274,10 @@ class Expansion {
 
 void Excuse(Slot* slot) {
   if (slot->late.Busy()) slot->late.excused = 1;
-  for (Sight& sight : slot->sights) {
-    if (sight.act.Busy() && sight.act.phase != ActPhase::kReadNode) sight.act.excused = 1;
-    sight.intent.missed = sight.intent.looked;
+  for (Observation& observation : slot->observations) {
+    if (observation.act.Busy() && observation.act.phase != ActPhase::kReadNode)
+      observation.act.excused = 1;
+    observation.intent.missed = observation.intent.looked;
   }
 }
 
@@ -306,7 +307,7 @@ void AddDetails(const Slot& slot, Vm* vm, std::array<Node, kNodesPerVm>* nodes) 
     Node& node = (*nodes)[i];
     const Node& truth = slot.nodes[i];
     if (node.present == 0 || node.ours == 0 || node.drain != DrainState::kComplete) continue;
-    node.work = truth.present != 0 ? truth.work : Work::kQuiet;
+    node.work = truth.present != 0 ? truth.work : Work::kIdle;
   }
 }
 
@@ -317,7 +318,7 @@ View WorldView(const State& state) {
   view.elsewhere = state.elsewhere;
   for (std::size_t i = 0; i < view.slots.size(); ++i) {
     const Slot& slot = state.slots[i];
-    Seen& seen = view.slots[i];
+    ObservedVm& seen = view.slots[i];
     seen.vm = VisibleVm(slot.vm);
     for (std::size_t n = 0; n < seen.nodes.size(); ++n) seen.nodes[n] = Visible(slot.nodes[n]);
     AddDetails(slot, &seen.vm, &seen.nodes);
@@ -347,9 +348,9 @@ bool LetTimePass(const Configuration& configuration, State* state) {
         node.power = Power::kDown;
         moved = true;
       }
-      if (configuration.hanging && node.work != Work::kQuiet) continue;
+      if (configuration.hanging && node.work != Work::kIdle) continue;
       if (node.work == Work::kStopping || (node.Draining() && node.work == Work::kRunning)) {
-        node.work = node.work == Work::kRunning ? Work::kStopping : Work::kQuiet;
+        node.work = node.work == Work::kRunning ? Work::kStopping : Work::kIdle;
         moved = true;
       } else if (node.Draining()) {
         node.drain = DrainState::kComplete;

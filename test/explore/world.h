@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "configuration.h"
+#include "decision_cache.h"
 #include "model.h"
-#include "oracle.h"
 
 namespace nomad_harvester::explore {
 
@@ -15,7 +15,7 @@ enum class Violation : std::uint8_t {
   kNone,
   kDeletedUnmarked,      // I1
   kDeletedWithWork,      // I1
-  kStrangerTouched,      // I1
+  kUnmanagedTouched,     // I1
   kTakenForBroken,       // a VM was marked as broken whose guest is a node
   kTooManyRemoved,       // I2
   kTooManyCreated,       // I3

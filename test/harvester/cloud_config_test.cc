@@ -40,7 +40,7 @@ TEST(CheckCloudConfig, accepts_a_mapping_or_nothing) {
   }
 }
 
-TEST(CheckCloudConfig, names_the_line_of_what_is_no_YAML) {
+TEST(CheckCloudConfig, names_the_line_of_what_is_not_YAML) {
   EXPECT_THAT(CheckCloudConfig("#cloud-config\na: 1\nb: \"open\nc: 2\n"),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("line 3")));
   EXPECT_THAT(CheckCloudConfig("#cloud-config\na: 1\nb: ]\n"),
@@ -105,7 +105,7 @@ TEST(CheckCloudConfig, P3_never_quotes_the_text) {
   }
 }
 
-TEST(CheckCloudConfig, refuses_what_is_no_mapping_or_more_than_one_document) {
+TEST(CheckCloudConfig, refuses_what_is_not_a_mapping_or_more_than_one_document) {
   for (const char* text :
        {"#cloud-config\n- a\n", "#cloud-config\nplain\n", "#cloud-config\n[a]\n"}) {
     EXPECT_THAT(CheckCloudConfig(text),
@@ -196,7 +196,7 @@ TEST(AddAuthorizedKeys, adds_no_key_twice) {
                            "  - 'from=\"10.0.0.0/8\" ssh-rsa AAAAtwo'\n"));
 }
 
-TEST(AddAuthorizedKeys, tells_keys_that_are_no_OpenSSH_keys_apart_by_their_text) {
+TEST(AddAuthorizedKeys, tells_keys_that_are_not_OpenSSH_keys_apart_by_their_text) {
   EXPECT_THAT(AddAuthorizedKeys("#cloud-config\nssh_authorized_keys: [abc]\n", {"abc", "abd"}),
               IsOkAndHolds("#cloud-config\nssh_authorized_keys: [\"abd\", abc]\n"));
 }

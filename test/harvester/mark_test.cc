@@ -154,7 +154,7 @@ TEST(Mark, reports_every_problem_at_once) {
                        AllOf(HasSubstr("action"), HasSubstr("grace"), HasSubstr("vm_uid"))));
 }
 
-TEST(Mark, is_unreadable_if_it_is_no_object) {
+TEST(Mark, is_unreadable_if_it_is_not_an_object) {
   for (const char* text : {"", "true", "null", "[]", "{\"action\":", "\x80"}) {
     EXPECT_THAT(ParseMark(text), StatusIs(absl::StatusCode::kInvalidArgument)) << text;
   }

@@ -50,7 +50,7 @@ TEST(NodesRecord, names_every_member_that_cannot_be_read) {
                              HasSubstr("node_attribute: is missing"))));
 }
 
-TEST(NodesRecord, is_unreadable_if_it_is_no_object) {
+TEST(NodesRecord, is_unreadable_if_it_is_not_an_object) {
   for (const char* text : {"", "null", "[]", "1", "{", "\"x\"", "{}{}"}) {
     EXPECT_THAT(ParseNodesRecord(text), StatusIs(absl::StatusCode::kInvalidArgument)) << text;
   }

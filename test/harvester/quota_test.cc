@@ -21,17 +21,17 @@ json Quota(const json& hard, const json& used) {
           {"status", {{"hard", hard}, {"used", used}}}};
 }
 
-VmBlueprint Blueprint() {
-  VmBlueprint blueprint = SampleBlueprint();
-  blueprint.cpu_cores = 2;
-  blueprint.memory_bytes = std::int64_t{4} << 30;
-  blueprint.disk_bytes = std::int64_t{10} << 30;
-  blueprint.image.storage_class = "longhorn-ubuntu";
-  return blueprint;
+VmSpec DefaultVmSpec() {
+  VmSpec vm_spec = SampleVmSpec();
+  vm_spec.cpu_cores = 2;
+  vm_spec.memory_bytes = std::int64_t{4} << 30;
+  vm_spec.disk_bytes = std::int64_t{10} << 30;
+  vm_spec.image.storage_class = "longhorn-ubuntu";
+  return vm_spec;
 }
 
 std::optional<QuotaRoom> RoomIn(const json& hard, const json& used) {
-  return FindQuotaRoom({ParseResourceQuota(Quota(hard, used))}, Blueprint());
+  return FindQuotaRoom({ParseResourceQuota(Quota(hard, used))}, DefaultVmSpec());
 }
 
 TEST(QuotaRoom, C2_is_what_is_left_divided_by_what_a_vm_takes) {
@@ -71,14 +71,14 @@ TEST(QuotaRoom, the_tightest_line_of_all_quotas_decides) {
       ParseResourceQuota(
           Quota({{"limits.cpu", "100"}, {"pods", "9"}}, {{"limits.cpu", "0"}, {"pods", "0"}})),
       ParseResourceQuota(Quota({{"limits.memory", "12Gi"}}, {{"limits.memory", "0"}}))};
-  const auto room = FindQuotaRoom(quotas, Blueprint());
+  const auto room = FindQuotaRoom(quotas, DefaultVmSpec());
   ASSERT_TRUE(room.has_value());
   EXPECT_EQ(room->vms, 3);
   EXPECT_THAT(room->limit, HasSubstr("limits.memory"));
 }
 
 TEST(QuotaRoom, what_is_not_known_limits_nothing) {
-  EXPECT_EQ(FindQuotaRoom({}, Blueprint()), std::nullopt);
+  EXPECT_EQ(FindQuotaRoom({}, DefaultVmSpec()), std::nullopt);
   EXPECT_EQ(RoomIn({{"services", "0"}}, {{"services", "0"}}), std::nullopt);
   EXPECT_EQ(RoomIn({{"requests.cpu", "0"}}, {{"requests.cpu", "0"}}), std::nullopt)
       << "Harvester derives requests by its overcommit setting";

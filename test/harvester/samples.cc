@@ -50,22 +50,22 @@ Image SampleImage() {
   return image;
 }
 
-VmBlueprint SampleBlueprint() {
-  VmBlueprint blueprint;
-  blueprint.ns = "nomad";
-  blueprint.pool = "batch";
-  blueprint.image = SampleImage();
-  blueprint.cpu_cores = 4;
-  blueprint.memory_bytes = 8589934592;
-  blueprint.disk_bytes = 42949672960;
-  blueprint.networks = {{false, "default", "vlan100"}};
-  blueprint.labels = {{"team", "data"}};
-  blueprint.annotations = {{"example.org/cost", "42"}};
-  blueprint.tags = {{"stage", "prod"}};
-  blueprint.template_hash = "0123456789abcdef";
-  blueprint.join_timeout = "15m0s";
-  blueprint.nodes = SampleNodes();
-  return blueprint;
+VmSpec SampleVmSpec() {
+  VmSpec vm_spec;
+  vm_spec.ns = "nomad";
+  vm_spec.pool = "batch";
+  vm_spec.image = SampleImage();
+  vm_spec.cpu_cores = 4;
+  vm_spec.memory_bytes = 8589934592;
+  vm_spec.disk_bytes = 42949672960;
+  vm_spec.networks = {{false, "default", "vlan100"}};
+  vm_spec.labels = {{"team", "data"}};
+  vm_spec.annotations = {{"example.org/cost", "42"}};
+  vm_spec.tags = {{"stage", "prod"}};
+  vm_spec.template_hash = "0123456789abcdef";
+  vm_spec.join_timeout = "15m0s";
+  vm_spec.nodes = SampleNodes();
+  return vm_spec;
 }
 
 VmIdentity SampleIdentity() {
@@ -78,7 +78,7 @@ VmIdentity SampleIdentity() {
 }
 
 json SampleVmObject() {
-  json vm = BuildVirtualMachine(SampleBlueprint(), SampleIdentity());
+  json vm = BuildVirtualMachine(SampleVmSpec(), SampleIdentity());
   vm["metadata"]["uid"] = "uid-1";
   vm["metadata"]["resourceVersion"] = "1001";
   vm["metadata"]["creationTimestamp"] = "2026-11-21T02:00:00Z";

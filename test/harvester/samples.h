@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "nomad_harvester/base/time.h"
-#include "nomad_harvester/harvester/blueprint.h"
 #include "nomad_harvester/harvester/metadata.h"
+#include "nomad_harvester/harvester/vm_spec.h"
 
 #include "nlohmann/json.hpp"
 
@@ -19,10 +19,10 @@ base::WallTime At(std::string_view text);
 NodesRecord SampleNodes();
 Mark SampleMark();
 Image SampleImage();
-VmBlueprint SampleBlueprint();
+VmSpec SampleVmSpec();
 VmIdentity SampleIdentity();
 
-// A VM of SampleBlueprint as Harvester returns it while its guest runs.
+// A VM of SampleVmSpec as Harvester returns it while its guest runs.
 nlohmann::json SampleVmObject();
 
 }  // namespace nomad_harvester::harvester

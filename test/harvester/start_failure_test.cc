@@ -136,7 +136,7 @@ TEST(StartFailure, C3_a_halt_by_quota_counts_at_once) {
   EXPECT_TRUE(FindStartFailure(vm).has_value()) << "before KubeVirt has seen the halt";
 }
 
-TEST(StartFailure, a_quota_annotation_that_outlived_its_halt_is_no_failure) {
+TEST(StartFailure, a_quota_annotation_that_outlived_its_halt_is_not_a_failure) {
   VirtualMachine vm = Starting("Running");
   vm.quota_halt = "limits.memory";
   EXPECT_FALSE(FindStartFailure(vm).has_value());

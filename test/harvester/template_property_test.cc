@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "nomad_harvester/harvester/blueprint.h"
+#include "nomad_harvester/harvester/vm_spec.h"
 #include "nomad_harvester/runtime/random.h"
 
 #include "gmock/gmock.h"

@@ -1,6 +1,6 @@
 #include <string>
 
-#include "nomad_harvester/harvester/blueprint.h"
+#include "nomad_harvester/harvester/vm_spec.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

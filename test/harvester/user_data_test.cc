@@ -1,7 +1,7 @@
 #include <string>
 #include <vector>
 
-#include "nomad_harvester/harvester/blueprint.h"
+#include "nomad_harvester/harvester/vm_spec.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -28,7 +28,7 @@ class VmStoreSecrets : public StoreTest {
     return secret;
   }
 
-  const json wanted_ = BuildSecret(SampleBlueprint(), SampleIdentity(), "#cloud-config\n");
+  const json wanted_ = BuildSecret(SampleVmSpec(), SampleIdentity(), "#cloud-config\n");
   const std::string name_ = SecretName(SampleIdentity().name);
 };
 
@@ -89,12 +89,12 @@ TEST_F(VmStoreSecrets, a_refusal_and_a_failing_read_back_are_passed_on) {
 
 TEST_F(VmStoreSecrets, gives_it_to_its_VM_once) {
   PutSecret(wanted_);
-  EXPECT_THAT(store_.OwnSecret(context_, SampleIdentity(), "vm-uid"), IsOk());
+  EXPECT_THAT(store_.SetSecretOwner(context_, SampleIdentity(), "vm-uid"), IsOk());
   EXPECT_EQ(FindSecret()["metadata"]["ownerReferences"], json::parse(R"([{
     "apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "name": "batch-7f3k2",
     "uid": "vm-uid", "blockOwnerDeletion": false}])"));
   EXPECT_EQ(FindSecret()["data"], wanted_["data"]);
-  EXPECT_THAT(store_.OwnSecret(context_, SampleIdentity(), "vm-uid"), IsOk());
+  EXPECT_THAT(store_.SetSecretOwner(context_, SampleIdentity(), "vm-uid"), IsOk());
   EXPECT_EQ(script_.Count("patch"), 1U);
 }
 
@@ -104,16 +104,16 @@ TEST_F(VmStoreSecrets, reads_anew_when_somebody_was_faster) {
     Touch(kube::kSecrets, kNs, name_);
     script_.Before("patch", [this] { Touch(kube::kSecrets, kNs, name_); });
   });
-  EXPECT_THAT(store_.OwnSecret(context_, SampleIdentity(), "vm-uid"), IsOk());
+  EXPECT_THAT(store_.SetSecretOwner(context_, SampleIdentity(), "vm-uid"), IsOk());
   EXPECT_EQ(script_.Count("patch"), 3U);
 }
 
 TEST_F(VmStoreSecrets, takes_a_conflict_with_its_own_lost_patch_for_success) {
   PutSecret(wanted_);
   script_.Next("patch", Fault::DropReply());
-  EXPECT_THAT(store_.OwnSecret(context_, SampleIdentity(), "vm-uid"),
+  EXPECT_THAT(store_.SetSecretOwner(context_, SampleIdentity(), "vm-uid"),
               StatusIs(absl::StatusCode::kUnavailable));
-  EXPECT_THAT(store_.OwnSecret(context_, SampleIdentity(), "vm-uid"), IsOk());
+  EXPECT_THAT(store_.SetSecretOwner(context_, SampleIdentity(), "vm-uid"), IsOk());
   EXPECT_EQ(script_.Count("patch"), 1U);
 }
 
@@ -124,7 +124,7 @@ TEST_F(VmStoreSecrets, gives_up_when_it_always_loses) {
     script_.Before("patch", change);
   };
   script_.Before("patch", change);
-  const absl::Status status = store_.OwnSecret(context_, SampleIdentity(), "vm-uid");
+  const absl::Status status = store_.SetSecretOwner(context_, SampleIdentity(), "vm-uid");
   EXPECT_TRUE(kube::IsConflict(status)) << status;
   EXPECT_EQ(script_.Count("patch"), 4U);
 }
@@ -133,17 +133,17 @@ TEST_F(VmStoreSecrets, never_takes_a_Secret_of_another_action) {
   json other = wanted_;
   other["metadata"]["annotations"][kActionIdAnnotation] = "a-9";
   PutSecret(other);
-  EXPECT_THAT(store_.OwnSecret(context_, SampleIdentity(), "vm-uid"),
+  EXPECT_THAT(store_.SetSecretOwner(context_, SampleIdentity(), "vm-uid"),
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("another action")));
   EXPECT_EQ(script_.Count("patch"), 0U);
   Remove(kube::kSecrets, kNs, name_);
-  EXPECT_THAT(store_.OwnSecret(context_, SampleIdentity(), "vm-uid"),
+  EXPECT_THAT(store_.SetSecretOwner(context_, SampleIdentity(), "vm-uid"),
               StatusIs(absl::StatusCode::kNotFound));
 }
 
 TEST_F(VmStoreSecrets, lists_only_ours_and_knows_their_owner) {
   PutSecret(Owned("vm-uid"));
-  PutSecret({{"metadata", {{"name", "stranger"}}}, {"data", {{"k", "v"}}}});
+  PutSecret({{"metadata", {{"name", "unmanaged"}}}, {"data", {{"k", "v"}}}});
   const auto seen = store_.ListSecrets(context_);
   ASSERT_THAT(seen, IsOk());
   ASSERT_THAT(seen->value, SizeIs(1));

@@ -31,14 +31,14 @@ class VmStoreVms : public StoreTest {
     return store_.DeleteVm(context_, kube::NameOf(vm), kube::UidOf(vm),
                            kube::ResourceVersionOf(vm));
   }
-  const json wanted_ = BuildVirtualMachine(SampleBlueprint(), SampleIdentity());
+  const json wanted_ = BuildVirtualMachine(SampleVmSpec(), SampleIdentity());
   const std::string name_ = SampleIdentity().name;
 };
 
 TEST_F(VmStoreVms, S3_lists_what_is_managed_in_one_request) {
   PutVm("batch-a");
   const json b = PutVm("batch-b");
-  Put(kube::kVirtualMachines, kNs, {{"metadata", {{"name", "stranger"}}}});
+  Put(kube::kVirtualMachines, kNs, {{"metadata", {{"name", "unmanaged"}}}});
   const auto seen = store_.ListManaged(context_);
   ASSERT_THAT(seen, IsOk());
   ASSERT_THAT(seen->value, SizeIs(2));
@@ -54,7 +54,7 @@ TEST_F(VmStoreVms, S3_lists_what_is_managed_in_one_request) {
 
 TEST_F(VmStoreVms, lists_every_VM_of_the_namespace_when_asked_for_all) {
   PutVm("batch-a");
-  Put(kube::kVirtualMachines, kNs, {{"metadata", {{"name", "stranger"}}}});
+  Put(kube::kVirtualMachines, kNs, {{"metadata", {{"name", "unmanaged"}}}});
   const auto seen = store_.ListAll(context_);
   ASSERT_THAT(seen, IsOk());
   EXPECT_THAT(seen->value, SizeIs(2));
@@ -206,7 +206,7 @@ TEST_F(VmStoreVms, C10_a_VM_that_came_and_went_between_two_tries_stays_a_refusal
   EXPECT_THAT(store_.CreateVm(context_, wanted_), StatusIs(absl::StatusCode::kAlreadyExists));
 }
 
-TEST_F(VmStoreVms, C10_a_VM_of_ours_that_is_being_deleted_is_told_as_such) {
+TEST_F(VmStoreVms, C10_a_VM_of_ours_that_is_being_deleted_is_reported_as_such) {
   PutTerminating(kube::kVirtualMachines, kNs, wanted_);
   const auto vm = store_.CreateVm(context_, wanted_);
   ASSERT_THAT(vm, IsOk());
@@ -222,13 +222,14 @@ TEST_F(VmStoreVms, passes_on_a_refusal_and_a_read_back_that_fails) {
 }
 
 TEST_F(VmStoreVms, C13_a_try_stores_nothing_and_is_a_read) {
-  EXPECT_THAT(store_.TryCreateVm(context_, wanted_), IsOk());
+  EXPECT_THAT(store_.DryRunCreateVm(context_, wanted_), IsOk());
   EXPECT_EQ(FindVm(name_), nullptr);
   ASSERT_THAT(script_.requests(), SizeIs(1));
   EXPECT_EQ(script_.requests()[0].query.at("dryRun"), "All");
   EXPECT_EQ(script_.requests()[0].effect, http::Effect::kRead);
   script_.Next("try", Refusal(422, "Invalid", "x"));
-  EXPECT_THAT(store_.TryCreateVm(context_, wanted_), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(store_.DryRunCreateVm(context_, wanted_),
+              StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 TEST_F(VmStoreVms, C5_deletes_by_uid_and_resourceVersion_in_the_foreground) {

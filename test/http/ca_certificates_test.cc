@@ -46,7 +46,7 @@ TEST(CertificateBlocks, none_in_other_texts) {
   EXPECT_THAT(CertificateBlocks(One().substr(0, One().size() / 2)), IsEmpty());
 }
 
-TEST(CertificateBlocks, one_that_is_no_base64_does_not_spoil_the_others) {
+TEST(CertificateBlocks, one_that_is_not_base64_does_not_spoil_the_others) {
   const std::string broken = "-----BEGIN CERTIFICATE-----\n!!!\n-----END CERTIFICATE-----\n";
   const std::string empty = "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n";
   EXPECT_THAT(CertificateBlocks(broken + One() + empty), ElementsAre(One()));

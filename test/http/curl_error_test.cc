@@ -26,7 +26,7 @@ struct Row {
 
 class CurlErrorTable : public testing::TestWithParam<Row> {};
 
-TEST_P(CurlErrorTable, is_told_as_the_contract_says) {
+TEST_P(CurlErrorTable, is_reported_as_documented) {
   const Row& row = GetParam();
   CurlFailure failure;
   failure.code = row.code;

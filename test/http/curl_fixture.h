@@ -24,7 +24,7 @@ constexpr auto kHangProtection = std::chrono::seconds(20);
 class CurlTest : public testing::Test {
  protected:
   CurlTest() {
-    // The machine's own proxies are no part of the test.
+    // The machine's own proxies are not part of the test.
     for (const char* name : {"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY",
                              "no_proxy", "NO_PROXY"}) {
       environment_.Unset(name);

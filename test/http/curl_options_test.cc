@@ -103,7 +103,7 @@ TEST_F(CurlOptionsTest, a_client_certificate_and_its_key_come_together) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("together")));
 }
 
-TEST_F(CurlOptionsTest, what_is_no_PEM_is_refused_by_name) {
+TEST_F(CurlOptionsTest, what_is_not_PEM_is_refused_by_name) {
   options_.base_url = "https://127.0.0.1:1";
   options_.tls.ca_pem = "not PEM";
   EXPECT_THAT(MakeCurlTransport(options_),

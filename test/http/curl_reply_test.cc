@@ -73,7 +73,7 @@ TEST_F(CurlReply, gzip_is_decoded) {
 }
 
 TEST_F(CurlReply, what_is_not_gzip_after_all_is_UNAVAILABLE) {
-  EXPECT_THAT(Exchange(Gzip("this is no gzip")), StatusIs(StatusCode::kUnavailable));
+  EXPECT_THAT(Exchange(Gzip("this is not gzip")), StatusIs(StatusCode::kUnavailable));
 }
 
 TEST_F(CurlReply, the_cap_holds_for_what_is_announced) {
@@ -131,7 +131,7 @@ TEST_F(CurlReply, informational_replies_leave_no_headers_behind) {
   EXPECT_EQ(response->body, "ok");
 }
 
-TEST_F(CurlReply, trailers_are_no_headers) {
+TEST_F(CurlReply, trailers_are_not_headers) {
   const auto response = Exchange(
       Raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-T: 1\r\n\r\n"));
   ASSERT_THAT(response, IsOk());
@@ -152,7 +152,7 @@ TEST_F(CurlReply, a_204_has_no_body) {
   EXPECT_EQ(response->body, "");
 }
 
-TEST_F(CurlReply, P2_what_is_no_HTTP_is_UNAVAILABLE) {
+TEST_F(CurlReply, P2_what_is_not_HTTP_is_UNAVAILABLE) {
   for (const std::string text :
        {"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n", "\x15\x03\x01\x02\x02\x16", "HTTP/1.1 abc\r\n\r\n",
         "HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n",

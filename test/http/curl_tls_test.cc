@@ -137,7 +137,7 @@ TEST_F(CurlTls, a_missing_client_certificate_is_FAILED_PRECONDITION) {
   }
 }
 
-TEST_F(CurlTls, a_client_certificate_of_a_stranger_is_FAILED_PRECONDITION) {
+TEST_F(CurlTls, a_client_certificate_of_an_unknown_issuer_is_FAILED_PRECONDITION) {
   server_options_.client_ca_pem = ca_.pem();
   Serve("IP:127.0.0.1");
   const PemPair pair = TestCa("other").Issue("DNS:client.test");

@@ -44,7 +44,7 @@ TEST(CheckRequest, refuses_targets_that_would_break_the_request_line) {
   EXPECT_THAT(CheckTarget(std::string("/a\0b", 4)), StatusIs(StatusCode::kInvalidArgument));
 }
 
-TEST(CheckRequest, refuses_header_names_that_are_no_tokens) {
+TEST(CheckRequest, refuses_header_names_that_are_not_tokens) {
   for (const std::string name : {"", "A B", "A:", "A\r\nB", "\xc3\xb6"}) {
     EXPECT_THAT(CheckHeader(name, "x"), StatusIs(StatusCode::kInvalidArgument)) << name;
   }

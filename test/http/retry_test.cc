@@ -189,7 +189,7 @@ TEST_F(Retry, a_request_that_may_be_sent_once_is_sent_once) {
 }
 
 TEST_F(Retry, refused_for_good_reaches_the_table) {
-  options_.refused_for_good = [](const HttpResponse& r) { return r.body == "quota"; };
+  options_.permanently_refused = [](const HttpResponse& r) { return r.body == "quota"; };
   const auto outcome = Run({Reply(500, {}, "quota"), Reply(200)});
   ASSERT_THAT(outcome, IsOk());
   EXPECT_EQ(outcome->status, 500);

@@ -17,8 +17,8 @@ using testing::HasSubstr;
 
 class Access : public ClientFixture {
  protected:
-  absl::StatusOr<bool> Ask(const AccessQuestion& question) {
-    return IsAllowed(context_, client_, question);
+  absl::StatusOr<bool> Ask(const ResourceAttributes& access) {
+    return IsAllowed(context_, client_, access);
   }
   absl::StatusOr<AccessRules> Fetch() { return FetchAccessRules(context_, client_, "default"); }
 };

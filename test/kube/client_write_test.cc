@@ -70,7 +70,7 @@ TEST_F(KubeWrites, an_object_that_the_server_names_is_sent_once) {
   EXPECT_EQ(OnlyRequest().purpose, "create VirtualMachine default/");
 }
 
-TEST_F(KubeWrites, a_name_that_is_no_text_is_none) {
+TEST_F(KubeWrites, a_name_that_is_not_text_is_none) {
   transport_->Reply(201, "{}");
   vm_["metadata"]["name"] = 7;
   ASSERT_THAT(CreateVm(), IsOk());
@@ -104,7 +104,7 @@ TEST_F(KubeWrites, an_unknown_field_is_INVALID_ARGUMENT_with_its_name) {
   EXPECT_THAT(CreateVm(), StatusIs(StatusCode::kInvalidArgument, HasSubstr("spec.hostName")));
 }
 
-TEST_F(KubeWrites, text_that_is_no_UTF8_is_sent_all_the_same) {
+TEST_F(KubeWrites, text_that_is_not_UTF8_is_sent_all_the_same) {
   transport_->Reply(201, "{}");
   vm_["metadata"]["annotations"]["a"] = "x\xFF";
   ASSERT_THAT(CreateVm(), IsOk());
@@ -225,8 +225,8 @@ TEST_F(KubeWrites, names_that_would_name_another_path_are_never_sent) {
 TEST_F(KubeWrites, a_question_is_a_post_that_counts_as_a_read) {
   transport_->Reply(201, R"({"status":{"allowed":true}})");
   const auto answer =
-      client_.Ask(context_, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
-                  {{"kind", "SelfSubjectAccessReview"}});
+      client_.CreateReview(context_, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+                           {{"kind", "SelfSubjectAccessReview"}});
   ASSERT_THAT(answer, IsOk());
   EXPECT_EQ(*answer, Json::parse(R"({"status":{"allowed":true}})"));
   EXPECT_EQ(OnlyRequest().method, http::Method::kPost);
@@ -238,7 +238,7 @@ TEST_F(KubeWrites, a_question_is_a_post_that_counts_as_a_read) {
 
 TEST_F(KubeWrites, a_question_without_a_kind_is_one_too) {
   transport_->Reply(503, "");
-  EXPECT_THAT(client_.Ask(context_, "/version", Json::object()),
+  EXPECT_THAT(client_.CreateReview(context_, "/version", Json::object()),
               StatusIs(StatusCode::kUnavailable, HasSubstr("ask the API server: ")));
 }
 

@@ -133,13 +133,13 @@ TEST(DecodePage, an_error_names_what_was_asked_and_why) {
                        "list X: the reply cannot be decoded: the body is not JSON: syntax error at "
                        "byte 12"));
   EXPECT_THAT(DecodePage(Response(200, "{\"items\":[7]}"), {}, "list X"),
-              StatusIs(StatusCode::kInternal, HasSubstr("an item is no object")));
+              StatusIs(StatusCode::kInternal, HasSubstr("an item is not an object")));
   EXPECT_THAT(DecodePage(Response(200, "{\"items\":{}}"), {}, "list X"),
-              StatusIs(StatusCode::kInternal, HasSubstr("its items are no array")));
+              StatusIs(StatusCode::kInternal, HasSubstr("its items are not an array")));
   EXPECT_THAT(DecodePage(Response(200, "{\"data\":[]}"), {}, "list X"),
-              StatusIs(StatusCode::kInternal, HasSubstr("it is no list")));
+              StatusIs(StatusCode::kInternal, HasSubstr("it is not a list")));
   EXPECT_THAT(DecodePage(Response(200, "[]"), {}, "list X"),
-              StatusIs(StatusCode::kInternal, HasSubstr("it is no JSON object")));
+              StatusIs(StatusCode::kInternal, HasSubstr("it is not a JSON object")));
 }
 
 TEST(Metadata, is_empty_where_it_is_missing_or_of_another_type) {

@@ -34,7 +34,7 @@ TEST(KubeErrorKind, C5_a_404_of_somebody_else_does_not_make_an_object_look_gone)
   }
 }
 
-TEST(KubeErrorKind, C5_a_path_that_the_api_server_does_not_know_is_no_object_that_is_gone) {
+TEST(KubeErrorKind, C5_a_path_that_the_api_server_does_not_know_is_not_an_object_that_is_gone) {
   EXPECT_FALSE(kube::IsNotFound(
       StatusOf(404, "NotFound", "the server could not find the requested resource")));
 }
@@ -53,14 +53,14 @@ TEST(KubeErrorKind, a_conflict_is_any_409_but_AlreadyExists) {
   EXPECT_FALSE(kube::IsAlreadyExists(StatusOf(409, "Conflict")));
 }
 
-TEST(KubeErrorKind, a_failed_precondition_that_is_no_409_is_no_conflict) {
+TEST(KubeErrorKind, a_failed_precondition_that_is_not_a_409_is_not_a_conflict) {
   EXPECT_FALSE(IsConflict(base::FailedPrecondition("TLS refused the peer")));
   EXPECT_FALSE(IsConflict(StatusOf(302, "")));
   EXPECT_FALSE(IsConflict(StatusOf(500, "", "duplicate mac address")));
   EXPECT_FALSE(IsConflict(absl::OkStatus()));
 }
 
-TEST(KubeErrorKind, a_quota_is_no_lack_of_rights) {
+TEST(KubeErrorKind, a_quota_is_not_a_lack_of_rights) {
   const absl::Status quota = StatusOf(403, "Forbidden", "exceeded quota: q");
   EXPECT_TRUE(absl::IsResourceExhausted(quota));
   EXPECT_FALSE(IsForbidden(quota));

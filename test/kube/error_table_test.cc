@@ -178,29 +178,29 @@ TEST(ErrorTable, a_429_in_plain_text_is_unavailable_and_says_when_to_come_back) 
   EXPECT_EQ(GetKubeError(status)->retry_after, std::chrono::seconds(1));
 }
 
-TEST(RefusalInDisguise, is_a_500_that_asking_again_cannot_change) {
+TEST(RefusalSentAs500, is_a_500_that_asking_again_cannot_change) {
   const std::vector<std::string> refusals = {
       Denied(kQuota), Denied("memory insufficient resources"),
       Denied("duplicate mac address present for vm a"),
       "network-attachment-definitions.k8s.cni.cncf.io \"vlan1\" not found"};
   for (const std::string& message : refusals) {
-    EXPECT_TRUE(IsRefusalInDisguise(Refusal(500, "InternalError", message))) << message;
-    EXPECT_TRUE(IsRefusalInDisguise(Response(500, message))) << "as plain text: " << message;
-    EXPECT_FALSE(IsRefusalInDisguise(Refusal(503, "", message))) << message;
-    EXPECT_FALSE(IsRefusalInDisguise(Refusal(502, "", message))) << message;
+    EXPECT_TRUE(IsRefusalSentAs500(Refusal(500, "InternalError", message))) << message;
+    EXPECT_TRUE(IsRefusalSentAs500(Response(500, message))) << "as plain text: " << message;
+    EXPECT_FALSE(IsRefusalSentAs500(Refusal(503, "", message))) << message;
+    EXPECT_FALSE(IsRefusalSentAs500(Refusal(502, "", message))) << message;
   }
 }
 
-TEST(RefusalInDisguise, is_no_other_500) {
-  EXPECT_FALSE(IsRefusalInDisguise(Refusal(500, "InternalError", "etcdserver: leader changed")));
-  EXPECT_FALSE(IsRefusalInDisguise(Refusal(500, "ServerTimeout", "could not be completed")));
-  EXPECT_FALSE(IsRefusalInDisguise(Response(500, "")));
+TEST(RefusalSentAs500, is_no_other_500) {
+  EXPECT_FALSE(IsRefusalSentAs500(Refusal(500, "InternalError", "etcdserver: leader changed")));
+  EXPECT_FALSE(IsRefusalSentAs500(Refusal(500, "ServerTimeout", "could not be completed")));
+  EXPECT_FALSE(IsRefusalSentAs500(Response(500, "")));
 }
 
 // A 403 that is no 500 is never repeated anyway: the question is not asked about it.
-TEST(RefusalInDisguise, is_no_refusal_that_shows_its_face) {
-  EXPECT_FALSE(IsRefusalInDisguise(Refusal(403, "Forbidden", "exceeded quota: q")));
-  EXPECT_FALSE(IsRefusalInDisguise(Refusal(422, "Invalid", Denied(kQuota))));
+TEST(RefusalSentAs500, is_not_a_refusal_with_a_status_of_its_own) {
+  EXPECT_FALSE(IsRefusalSentAs500(Refusal(403, "Forbidden", "exceeded quota: q")));
+  EXPECT_FALSE(IsRefusalSentAs500(Refusal(422, "Invalid", Denied(kQuota))));
 }
 
 }  // namespace

@@ -101,7 +101,7 @@ TEST_F(KubeconfigEntries, the_name_to_verify_and_the_proxy_are_kept) {
   EXPECT_EQ(connection.curl.proxy_url, "socks5://proxy:1080");
 }
 
-TEST_F(KubeconfigEntries, a_member_that_is_no_text_is_a_problem_and_not_left_out) {
+TEST_F(KubeconfigEntries, a_member_that_is_not_text_is_a_problem_and_not_left_out) {
   for (const std::string member :
        {"tls-server-name", "proxy-url", "certificate-authority", "certificate-authority-data"}) {
     UseCluster(member + ": [sesame]");
@@ -125,7 +125,7 @@ TEST_F(KubeconfigEntries, a_token_is_sent_without_white_space_around_it) {
   UseUser("{token: \" abc\\n\"}");
   EXPECT_EQ(TokenOf(Resolved()), "abc");
   UseUser("{token: 0123456}");
-  EXPECT_EQ(TokenOf(Resolved()), "0123456") << "a token of digits is no number";
+  EXPECT_EQ(TokenOf(Resolved()), "0123456") << "a token of digits is not a number";
 }
 
 TEST_F(KubeconfigEntries, P3_a_token_that_no_header_can_carry_is_a_problem_that_is_not_quoted) {

@@ -33,7 +33,7 @@ inline std::string Kubeconfig(const std::string& cluster, const std::string& use
 class ConnectionFixture : public testing::Test {
  protected:
   ConnectionFixture() {
-    // The machine's own CAs are no part of the test.
+    // The machine's own CAs are not part of the test.
     environment_.Unset("SSL_CERT_DIR");
     environment_.Set("SSL_CERT_FILE", dir_.WriteFile("system-cas.pem", kSystemCas));
   }

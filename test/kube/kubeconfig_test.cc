@@ -172,7 +172,7 @@ TEST_F(KubeconfigFile, a_file_that_is_something_else_says_so) {
   for (const char* text : {"sesame", "a: b", "[]", "contexts: []", "clusters: []", "{}"}) {
     UseKubeconfig(text);
     EXPECT_EQ(Problems(), "harvester_kubeconfig: " + dir_.Path("kubeconfig") +
-                              " is no kubeconfig: it has no contexts or no clusters")
+                              " is not a kubeconfig: it has no contexts or no clusters")
         << text;
   }
 }

@@ -60,7 +60,7 @@ TEST(ParseLease, what_is_missing_or_unreadable_is_as_if_it_were_absent) {
   }
 }
 
-TEST(ParseLease, annotations_that_are_no_text_are_left_out) {
+TEST(ParseLease, annotations_that_are_not_text_are_left_out) {
   EXPECT_THAT(Parse(R"({"metadata":{"annotations":{"a":"b","c":7,"d":null}}})").annotations,
               UnorderedElementsAre(Pair("a", "b")));
 }

@@ -153,7 +153,7 @@ TEST_F(KubeLists, a_list_that_expires_again_and_again_is_given_up_after_three_ne
   EXPECT_THAT(transport_->requests(), SizeIs(8));
 }
 
-// A token of the abandoned attempt is no repetition.
+// A token of the abandoned attempt is not a repetition.
 TEST_F(KubeLists, a_new_start_may_meet_the_same_tokens) {
   transport_->Reply(200, Page({"a"}, "t1"));
   transport_->Reply(410, ExpiredBody());
@@ -186,7 +186,7 @@ TEST_F(KubeLists, a_list_ends_between_two_pages_when_it_is_cancelled) {
               StatusIs(StatusCode::kCancelled));
 }
 
-TEST_F(KubeLists, what_is_no_list_is_INTERNAL) {
+TEST_F(KubeLists, what_is_not_a_list_is_INTERNAL) {
   for (const char* body :
        {"", "x", "null", "[]", "{}", R"({"kind":"VirtualMachine","metadata":{}})",
         R"({"items":{}})", R"({"items":"a"})", R"({"items":[1]})", R"({"items":[{},null]})",
@@ -200,7 +200,7 @@ TEST_F(KubeLists, what_is_no_list_is_INTERNAL) {
 }
 
 // An end that is none would make VMs look gone.
-TEST_F(KubeLists, S1_a_continue_token_that_is_no_text_does_not_end_the_list) {
+TEST_F(KubeLists, S1_a_continue_token_that_is_not_text_does_not_end_the_list) {
   for (const char* token : {"7", "true", "{}", "[\"t\"]"}) {
     transport_->Reply(200, R"({"metadata":{"continue":)" + std::string(token) + R"(},"items":[]})");
     EXPECT_THAT(ListVms(), StatusIs(StatusCode::kInternal, HasSubstr("continue token"))) << token;

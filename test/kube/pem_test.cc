@@ -57,7 +57,7 @@ TEST(Pem, an_encrypted_key_is_refused_with_the_cure) {
   }
 }
 
-TEST(Pem, what_is_no_base64_is_refused_and_never_quoted) {
+TEST(Pem, what_is_not_base64_is_refused_and_never_quoted) {
   for (const char* text : {"sesame!", "c2VzYW1l=c", "-----BEGIN CERTIFICATE-----", "c"}) {
     EXPECT_THAT(DecodePem(text, PemKind::kCertificate),
                 StatusIs(StatusCode::kInvalidArgument, "it is not base64"))

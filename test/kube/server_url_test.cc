@@ -108,7 +108,7 @@ TEST(ServerUrl, mistakes_are_named_and_the_text_is_never_repeated) {
   }
 }
 
-TEST(ServerUrl, an_at_sign_in_the_path_is_no_password) {
+TEST(ServerUrl, an_at_sign_in_the_path_is_not_a_password) {
   EXPECT_EQ(Parsed("https://vip/a@b").host, "vip");
 }
 

@@ -40,7 +40,7 @@ class KubeStack : public ClientFixture {
   void SetUp() override {
     WriteToken("first");
     http::RetryOptions retry;
-    retry.refused_for_good = IsRefusalInDisguise;
+    retry.permanently_refused = IsRefusalSentAs500;
     auto with_token = http::WithToken(transport_, http::MakeFileToken(dir_.Path("token")),
                                       {.name = "Authorization", .prefix = "Bearer "});
     stack_ = std::make_unique<KubeClient>(
@@ -176,12 +176,12 @@ TEST_F(KubeStack, C13_a_dry_run_and_a_question_pass_where_no_write_is_permitted)
                              {.dry_run = true, .strict = true}),
               IsOk());
   transport_->Reply(201, "{}");
-  EXPECT_THAT(stack_->Ask(reads_only, "/apis/x", Json::object()), IsOk());
+  EXPECT_THAT(stack_->CreateReview(reads_only, "/apis/x", Json::object()), IsOk());
   EXPECT_FALSE(
       stack_->Delete(reads_only, kVirtualMachines, "default", "web-1", {.uid = "u-1"}).ok());
 }
 
-TEST_F(KubeStack, a_refused_permit_is_no_conflict) {
+TEST_F(KubeStack, a_refused_permit_is_not_a_conflict) {
   const runtime::Context reads_only =
       context_.WithWritePermit(std::make_shared<CountingPermit>(/*writes=*/0));
   EXPECT_FALSE(

@@ -51,7 +51,7 @@ TEST(Yaml, blocks_of_text_keep_their_lines) {
                R"({"a":"one\ntwo\n","b":"three four"})");
 }
 
-TEST(Yaml, comments_a_marker_and_a_byte_order_mark_are_no_content) {
+TEST(Yaml, comments_a_marker_and_a_byte_order_mark_are_not_content) {
   ExpectParsed("\xEF\xBB\xBF# a kubeconfig\n---\na: b # c\n...\n", R"({"a":"b"})");
 }
 
@@ -59,7 +59,7 @@ TEST(Yaml, a_text_that_begins_with_a_brace_is_JSON_first) {
   ExpectParsed(" \n{\"a\":\t[1,\n\ttrue, \"x\"]}", R"({"a":[1,true,"x"]})");
 }
 
-TEST(Yaml, a_flow_map_that_is_no_JSON_is_YAML) {
+TEST(Yaml, a_flow_map_that_is_not_JSON_is_YAML) {
   ExpectParsed("{a: b, c: [d]}", R"({"a":"b","c":["d"]})");
 }
 
@@ -95,9 +95,9 @@ TEST(Yaml, a_key_given_twice_is_refused_with_its_line) {
   ExpectRefused("sesame: a\nb: c\nsesame: d\n", "line 3: a key is given twice");
 }
 
-TEST(Yaml, a_key_that_is_no_text_is_refused) {
+TEST(Yaml, a_key_that_is_not_text_is_refused) {
   for (const char* text : {"? [sesame]\n: b", "? {a: sesame}\n: b", "~: sesame", "[a]: sesame"}) {
-    ExpectRefused(text, "a key is no text");
+    ExpectRefused(text, "a key is not a string");
   }
 }
 

@@ -102,38 +102,38 @@ TEST(RollbackMarker, is_empty_without_a_drain_of_ours) {
   EXPECT_EQ(RollbackMarker(NodeBuilder("n").Drained({{"drained_by", "alice"}}, "2026")), "");
 }
 
-TEST(IsQuiet, a_node_without_allocations_is) { EXPECT_TRUE(IsQuiet({}, false)); }
+TEST(IsIdle, a_node_without_allocations_is) { EXPECT_TRUE(IsIdle({}, false)); }
 
-TEST(IsQuiet, pending_and_running_allocations_are_not) {
-  EXPECT_FALSE(IsQuiet({Alloc(ClientStatus::kRunning)}, false));
-  EXPECT_FALSE(IsQuiet({Alloc(ClientStatus::kPending)}, false));
+TEST(IsIdle, pending_and_running_allocations_are_not) {
+  EXPECT_FALSE(IsIdle({Alloc(ClientStatus::kRunning)}, false));
+  EXPECT_FALSE(IsIdle({Alloc(ClientStatus::kPending)}, false));
   for (const ClientStatus status : {ClientStatus::kComplete, ClientStatus::kFailed,
                                     ClientStatus::kLost, ClientStatus::kUnknown}) {
-    EXPECT_TRUE(IsQuiet({Alloc(status)}, false)) << static_cast<int>(status);
+    EXPECT_TRUE(IsIdle({Alloc(status)}, false)) << static_cast<int>(status);
   }
 }
 
-TEST(IsQuiet, C9_a_poststop_task_that_still_runs_is_not) {
+TEST(IsIdle, C9_a_poststop_task_that_still_runs_is_not) {
   nomad::Allocation allocation = Alloc(ClientStatus::kComplete);
   allocation.all_tasks_dead = false;
-  EXPECT_FALSE(IsQuiet({allocation}, false));
+  EXPECT_FALSE(IsIdle({allocation}, false));
 }
 
-TEST(IsQuiet, one_that_runs_among_many_is_enough) {
-  EXPECT_FALSE(IsQuiet({Alloc(ClientStatus::kComplete), Alloc(ClientStatus::kRunning),
-                        Alloc(ClientStatus::kComplete)},
-                       false));
+TEST(IsIdle, one_that_runs_among_many_is_enough) {
+  EXPECT_FALSE(IsIdle({Alloc(ClientStatus::kComplete), Alloc(ClientStatus::kRunning),
+                       Alloc(ClientStatus::kComplete)},
+                      false));
 }
 
-TEST(IsQuiet, system_jobs_count_unless_they_are_ignored) {
+TEST(IsIdle, system_jobs_count_unless_they_are_ignored) {
   nomad::Allocation poststop = Alloc(ClientStatus::kComplete, "system");
   poststop.all_tasks_dead = false;
   for (const nomad::Allocation& system : {Alloc(ClientStatus::kRunning, "system"), poststop}) {
-    EXPECT_FALSE(IsQuiet({system}, false));
-    EXPECT_TRUE(IsQuiet({system}, true));
+    EXPECT_FALSE(IsIdle({system}, false));
+    EXPECT_TRUE(IsIdle({system}, true));
   }
-  EXPECT_FALSE(IsQuiet({Alloc(ClientStatus::kRunning, "sysbatch")}, true));
-  EXPECT_FALSE(IsQuiet({Alloc(ClientStatus::kRunning, "")}, true))
+  EXPECT_FALSE(IsIdle({Alloc(ClientStatus::kRunning, "sysbatch")}, true));
+  EXPECT_FALSE(IsIdle({Alloc(ClientStatus::kRunning, "")}, true))
       << "an allocation that does not tell its type may be work";
 }
 

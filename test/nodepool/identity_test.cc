@@ -28,7 +28,7 @@ TEST(NodeClass, matched_default_class) {
 
 TEST(NodeClass, matched_class) { EXPECT_TRUE(ByClass("foo").Contains(Node("foo"))); }
 
-TEST(NodeClass, a_class_that_bears_the_name_of_the_default_is_matched_by_it) {
+TEST(NodeClass, a_class_that_has_the_name_of_the_default_is_matched_by_it) {
   EXPECT_TRUE(ByClass("autoscaler-default-pool").Contains(Node("autoscaler-default-pool")));
 }
 

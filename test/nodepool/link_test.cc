@@ -13,11 +13,11 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-VmWitness Vm(std::string name, std::string attribute = "unique.hostname") {
+VmIdentityHints Vm(std::string name, std::string attribute = "unique.hostname") {
   return {.name = std::move(name), .node_attribute = std::move(attribute)};
 }
 
-Link LinkOf(const VmWitness& vm, const std::vector<nomad::Node>& nodes) {
+Link LinkOf(const VmIdentityHints& vm, const std::vector<nomad::Node>& nodes) {
   return LinkNodes({vm}, nodes).of_vm.at(0);
 }
 
@@ -27,7 +27,7 @@ TEST(LinkByName, C6_a_full_node_links_by_its_attribute) {
   EXPECT_EQ(link.state, LinkState::kLinked);
   EXPECT_EQ(link.node, 1U);
   EXPECT_THAT(link.others, IsEmpty());
-  EXPECT_EQ(link.explanation, "node n1 bears the name by its unique.hostname");
+  EXPECT_EQ(link.explanation, "node n1 has the name by its unique.hostname");
 }
 
 TEST(LinkByName, C6_the_short_host_name_counts_without_case) {
@@ -143,7 +143,7 @@ TEST(LinkAmongSeveral, C6_two_ready_nodes_are_a_real_tie) {
 }
 
 TEST(LinkMany, each_vm_gets_its_own_node) {
-  std::vector<VmWitness> vms;
+  std::vector<VmIdentityHints> vms;
   std::vector<nomad::Node> nodes;
   for (int i = 0; i < 200; ++i) {
     vms.push_back(Vm("web-" + std::to_string(i)));
@@ -164,11 +164,11 @@ TEST(LinkMany, a_node_is_linked_if_any_link_names_it_whatever_its_state) {
                 {NodeBuilder("n0").HostName("linked"),
                  NodeBuilder("n1").HostName("linked").Status(NodeStatus::kDown),
                  NodeBuilder("n2").HostName("tied"), NodeBuilder("n3").HostName("tied"),
-                 NodeBuilder("n4").HostName("stranger"), NodeBuilder("n5")});
+                 NodeBuilder("n4").HostName("unmanaged"), NodeBuilder("n5")});
   EXPECT_THAT(links.node_is_linked, ElementsAre(true, true, true, true, false, false));
 }
 
-TEST(LinkMany, a_node_that_bears_the_names_of_several_vms_is_nobodys) {
+TEST(LinkMany, a_node_that_has_the_names_of_several_vms_is_nobodys) {
   const Links links = LinkNodes(
       {Vm("web-1"), Vm("db-1", "meta.vm"), Vm("web-2")},
       {NodeBuilder("n").HostName("web-1").Meta("vm", "db-1"), NodeBuilder("m").HostName("web-2")});

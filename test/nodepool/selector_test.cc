@@ -91,7 +91,7 @@ TEST(EmptyIgnoreSystem, selects_nodes_with_system_jobs_alone_too_in_list_order) 
               ElementsAre(kB, kC));
 }
 
-TEST(EmptyIgnoreSystem, sysbatch_is_no_system_job) {
+TEST(EmptyIgnoreSystem, sysbatch_is_not_a_system_job) {
   const AllocationsByNode allocations = {{kA, {Alloc(ClientStatus::kRunning, "sysbatch")}}};
   EXPECT_THAT(Select(SelectorStrategy::kEmptyIgnoreSystem, {NodeBuilder(kA)}, 1, allocations),
               IsEmpty());

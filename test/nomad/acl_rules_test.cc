@@ -69,7 +69,7 @@ TEST(NamespaceRules, two_policies_add_up_to_a_grant) {
                   .ReadJobEverywhere());
 }
 
-TEST(NamespaceRules, what_is_no_policy_proves_nothing) {
+TEST(NamespaceRules, what_is_not_a_policy_proves_nothing) {
   for (const char* text : {"null", "[]", "7", R"({"Namespaces":{}})", R"({"Namespaces":[7]})"}) {
     NamespaceRules rules;
     EXPECT_FALSE(rules.Add(nlohmann::json::parse(text))) << text;

@@ -161,7 +161,7 @@ TEST_F(NomadReads, an_index_that_cannot_be_read_is_zero) {
   }
 }
 
-TEST_F(NomadReads, an_answer_that_is_no_answer_is_never_an_empty_list) {
+TEST_F(NomadReads, an_answer_that_is_not_an_answer_is_never_an_empty_list) {
   for (const char* body : {"", "<html>", "{}", "[{}]", "[null]", R"([{"ID":"a"},{"ID":""}])"}) {
     transport_->Reply(200, body);
     const auto nodes = client_.ListNodes(context_);
@@ -197,7 +197,7 @@ TEST_F(NomadReads, P2_no_byte_that_changes_in_a_body_does_harm) {
   }
 }
 
-TEST_F(NomadReads, an_answer_that_is_no_node_is_an_error) {
+TEST_F(NomadReads, an_answer_that_is_not_a_node_is_an_error) {
   for (const char* body : {"", "[]", "null", "{}", R"({"ID":null})"}) {
     transport_->Reply(200, body);
     EXPECT_EQ(client_.GetNode(context_, "n").status().code(), absl::StatusCode::kInternal) << body;

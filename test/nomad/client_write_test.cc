@@ -50,7 +50,7 @@ TEST_F(NomadWrites, a_drain_without_meta_has_an_empty_object) {
   EXPECT_EQ(Body()["Meta"], json::object());
 }
 
-TEST_F(NomadWrites, meta_that_is_no_utf8_is_sent_all_the_same) {
+TEST_F(NomadWrites, meta_that_is_not_utf8_is_sent_all_the_same) {
   transport_->Reply(200, "{}");
   ASSERT_TRUE(client_.Drain(context_, "n1", {{}, false, {{"vm", "a\xFF"}}}).ok());
   EXPECT_EQ(Body()["Meta"]["vm"], "a\xEF\xBF\xBD");

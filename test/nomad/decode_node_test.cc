@@ -159,7 +159,7 @@ TEST(DecodeFullNode, a_drain_strategy_alone_means_draining) {
   EXPECT_TRUE(node->draining);
 }
 
-TEST(DecodeFullNode, an_unset_go_time_is_no_time) {
+TEST(DecodeFullNode, an_unset_go_time_is_not_a_time) {
   const json node = {{"ID", "n"}, {"LastDrain", {{"UpdatedAt", "0001-01-01T00:00:00Z"}}}};
   const auto decoded = DecodeFullNode(node);
   ASSERT_TRUE(decoded.ok());
@@ -179,7 +179,7 @@ TEST(DecodeFullNode, takes_the_host_of_the_http_address) {
   }
 }
 
-TEST(DecodeFullNode, skips_meta_values_that_are_no_text) {
+TEST(DecodeFullNode, skips_meta_values_that_are_not_text) {
   const auto node = DecodeFullNode({{"ID", "n"}, {"Meta", {{"a", "1"}, {"b", nullptr}, {"c", 2}}}});
   EXPECT_THAT(node->meta, ElementsAre(Pair("a", "1")));
 }

@@ -20,7 +20,7 @@ class NomadStack : public ClientFixture {
     WriteToken("first");
     http::RetryOptions retry;
     retry.backoff_base = std::chrono::nanoseconds(1);
-    retry.refused_for_good = IsRefusedForGood;
+    retry.permanently_refused = IsPermanentRefusal;
     auto with_token = http::WithToken(transport_, http::MakeFileToken(path_), NomadTokenHeader());
     stack_ = std::make_unique<NomadClient>(
         http::WithRetry(std::move(with_token), retry,

@@ -70,7 +70,7 @@ TEST_P(HttpTable, maps_to_its_code) {
 
 TEST_P(HttpTable, says_whether_repeating_helps) {
   const Row& row = GetParam();
-  EXPECT_EQ(IsRefusedForGood(http::HttpResponse{row.status, {}, row.body}), row.for_good);
+  EXPECT_EQ(IsPermanentRefusal(http::HttpResponse{row.status, {}, row.body}), row.for_good);
 }
 
 INSTANTIATE_TEST_SUITE_P(Rows, HttpTable, testing::ValuesIn(kRows),

@@ -60,7 +60,7 @@ TEST_F(LibraryLogs, ALaterLoggerReplacesTheFirst) {
 
 using LibraryLogsDeathTest = LibraryLogs;
 
-TEST_F(LibraryLogsDeathTest, P3_last_words_are_one_line_of_the_log) {
+TEST_F(LibraryLogsDeathTest, P3_the_final_error_is_one_line_of_the_log) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto die = [](bool with_exception) {
     RouteLibraryLogs(log::Logger(log::MakeHclogSink("test"), log::Level::kTrace));

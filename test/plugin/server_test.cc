@@ -77,7 +77,7 @@ TEST_F(ServerTest, P2_an_exception_is_the_error_of_its_call_alone) {
       EXPECT_THAT(status.error_message(), Not(HasSubstr("EOF")));
     }
   }
-  EXPECT_THAT(sink_->Text(), HasSubstr("unexpected exception"));
+  EXPECT_THAT(sink_->Text(), HasSubstr("Unexpected exception"));
   EXPECT_TRUE(Status({}).ok());
 }
 

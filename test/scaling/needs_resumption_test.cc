@@ -29,7 +29,7 @@ TEST(NeedsResumption, is_false_in_steady_state) {
   world.With(Vm("new").Age(minutes(1)));
   world.With(Vm("free").NoTimeout());
   world.With(Vm("going").Joined().Terminating());
-  world.With(Vm("copy").Joined().Stranger());
+  world.With(Vm("copy").Joined().Unmanaged());
   world.With(Node("foreign")).With(Node("ops").DrainedByOperator());
   EXPECT_FALSE(Needed(world));
   World empty;
@@ -49,7 +49,7 @@ TEST(NeedsResumption, S5_a_mark_needs_it_readable_or_not_and_whatever_nomad_says
 
 TEST(NeedsResumption, S5_marks_of_copies_and_of_other_regions_do_not) {
   World world = PoolOf({"a"});
-  world.With(Vm("copy").Joined().Marked().Stranger());
+  world.With(Vm("copy").Joined().Marked().Unmanaged());
   world.Region("eu").With(Vm("far").Joined().Region("us").Marked());
   EXPECT_FALSE(Needed(world));
 }
@@ -131,7 +131,7 @@ TEST(NeedsResumption, C6_two_ready_nodes_of_a_vms_name_are_read_in_full) {
   EXPECT_EQ(NodesToReadInFull(world.Snapshot()).size(), 1U);
   EXPECT_TRUE(Needed(world));
   world.Raw().nodes.back().status = nomad::NodeStatus::kDown;
-  EXPECT_TRUE(NodesToReadInFull(world.Snapshot()).empty()) << "an old node is no rival";
+  EXPECT_TRUE(NodesToReadInFull(world.Snapshot()).empty()) << "an old node is not a rival";
   world.Raw().nodes.back().status = nomad::NodeStatus::kReady;
   world.Raw().nodes.back().full = true;
   EXPECT_FALSE(Needed(world)) << "a tie that nothing settles is reported, not worked on";

@@ -41,7 +41,7 @@ TEST(NextStep, a_terminating_vm_is_waited_for_even_if_marked) {
 }
 
 TEST(NextStep, a_clone_is_never_touched_whatever_mark_it_copied) {
-  EXPECT_STEP(World().With(Vm("a").Marked().Stranger()).StepOf("a"), StepKind::kNothing,
+  EXPECT_STEP(World().With(Vm("a").Marked().Unmanaged()).StepOf("a"), StepKind::kNothing,
               Row::kNotMember);
 }
 
@@ -152,7 +152,7 @@ TEST(NextStep, an_overdue_vm_is_never_marked_while_an_unlinked_younger_node_coul
   EXPECT_EQ(step.node_id, "n1");
 }
 
-TEST(NextStep, a_node_older_than_the_vm_or_of_another_pool_or_declared_foreign_is_no_candidate) {
+TEST(NextStep, a_node_older_than_the_vm_or_of_another_pool_or_declared_foreign_is_not_a_candidate) {
   EXPECT_EQ(World().With(Vm("a")).With(Node("x", "n1").Index(100)).StepOf("a").row,
             Row::kUnmarkedBroken);
   EXPECT_EQ(World().With(Vm("a")).With(Node("x", "n1").Class("db")).StepOf("a").row,
@@ -162,7 +162,7 @@ TEST(NextStep, a_node_older_than_the_vm_or_of_another_pool_or_declared_foreign_i
       Row::kUnmarkedBroken);
 }
 
-TEST(NextStep, a_node_whose_uuid_is_another_vms_is_no_candidate) {
+TEST(NextStep, a_node_whose_uuid_is_another_vms_is_not_a_candidate) {
   EXPECT_EQ(World()
                 .With(Vm("a"))
                 .With(Vm("b").Joined())
@@ -245,7 +245,7 @@ TEST(NextStep, a_drained_node_that_an_operator_enabled_rolls_back) {
   EXPECT_STEP(World()
                   .With(Vm("a").Joined().Marked())
                   .With(Node("a").Drained("a").Eligible())
-                  .Quiet("a")
+                  .Idle("a")
                   .StepOf("a"),
               StepKind::kRollBack, Row::kMarkedEnabled);
 }
@@ -287,10 +287,10 @@ TEST(NextStep, C5_a_down_node_counts_after_two_minutes_or_without_an_instance) {
               StepKind::kDelete, Row::kMarkedDown);
 }
 
-TEST(NextStep, C5_a_drained_and_quiet_node_lets_its_vm_go) {
+TEST(NextStep, C5_a_drained_and_idle_node_lets_its_vm_go) {
   EXPECT_STEP(
-      World().With(Vm("a").Joined().Marked()).With(Node("a").Drained("a")).Quiet("a").StepOf("a"),
-      StepKind::kDelete, Row::kMarkedQuiet);
+      World().With(Vm("a").Joined().Marked()).With(Node("a").Drained("a")).Idle("a").StepOf("a"),
+      StepKind::kDelete, Row::kMarkedIdle);
 }
 
 TEST(NextStep, C9_allocations_that_still_run_or_were_not_read_keep_the_vm) {

@@ -28,7 +28,7 @@ constexpr char kUnbound[] =
 // Looks at one world after another; the time is ours, measured from the first look.
 class ObserverMemoryTest : public testing::Test {
  protected:
-  PoolSnapshot Look(base::Duration time, World world) {
+  PoolSnapshot Observe(base::Duration time, World world) {
     (void)world.Snapshot();  // links
     PoolSnapshot snapshot = std::move(world.Raw());
     snapshot.now = kNow + time;
@@ -38,7 +38,7 @@ class ObserverMemoryTest : public testing::Test {
   // Whether the VM "a" counts as failing to start.
   bool Fails(base::Duration time, const std::string& status, const std::string& message = "",
              std::optional<base::WallTime> since = std::nullopt) {
-    return Look(time, Starting(status, message, since)).vms[0].start_failure.has_value();
+    return Observe(time, Starting(status, message, since)).vms[0].start_failure.has_value();
   }
   static World Starting(const std::string& status, const std::string& message = "",
                         std::optional<base::WallTime> since = std::nullopt) {
@@ -67,9 +67,9 @@ TEST_F(ObserverMemoryTest, C3_a_failing_status_counts_after_sixty_seconds) {
 }
 
 TEST_F(ObserverMemoryTest, C3_the_failure_carries_kubevirts_words) {
-  Look(seconds(0), Starting("ErrorUnschedulable", "0/3 nodes: Insufficient cpu"));
+  Observe(seconds(0), Starting("ErrorUnschedulable", "0/3 nodes: Insufficient cpu"));
   const PoolSnapshot snapshot =
-      Look(seconds(60), Starting("ErrorUnschedulable", "0/3 nodes: Insufficient cpu"));
+      Observe(seconds(60), Starting("ErrorUnschedulable", "0/3 nodes: Insufficient cpu"));
   ASSERT_TRUE(snapshot.vms[0].start_failure.has_value());
   EXPECT_THAT(snapshot.vms[0].start_failure->reason, HasSubstr("Insufficient cpu"));
 }
@@ -103,7 +103,7 @@ TEST_F(ObserverMemoryTest, C3_a_time_on_the_object_that_lies_ahead_does_not_prol
 TEST_F(ObserverMemoryTest, C3_a_halt_by_quota_counts_at_once) {
   World world = Starting("Stopped");
   world.Raw().vms[0].vm.quota_halt = "cpu insufficient resources";
-  const PoolSnapshot snapshot = Look(seconds(0), std::move(world));
+  const PoolSnapshot snapshot = Observe(seconds(0), std::move(world));
   ASSERT_TRUE(snapshot.vms[0].start_failure.has_value());
   EXPECT_THAT(snapshot.vms[0].start_failure->reason, HasSubstr("insufficient resources"));
 }
@@ -130,7 +130,7 @@ TEST_F(ObserverMemoryTest, C15_a_vm_that_has_joined_never_counts_as_failing_to_s
     World world;
     world.With(Vm("a").Joined());
     world.Raw().vms[0].vm.printable_status = "CrashLoopBackOff";
-    EXPECT_FALSE(Look(time, std::move(world)).vms[0].start_failure.has_value());
+    EXPECT_FALSE(Observe(time, std::move(world)).vms[0].start_failure.has_value());
   }
 }
 
@@ -138,12 +138,12 @@ TEST_F(ObserverMemoryTest, another_vm_of_the_same_name_starts_anew) {
   EXPECT_FALSE(Fails(seconds(0), "ErrorPvcNotFound"));
   World successor = Starting("ErrorPvcNotFound");
   successor.Raw().vms[0].vm.uid = "uid-second";
-  EXPECT_FALSE(Look(seconds(60), std::move(successor)).vms[0].start_failure.has_value());
+  EXPECT_FALSE(Observe(seconds(60), std::move(successor)).vms[0].start_failure.has_value());
 }
 
 TEST_F(ObserverMemoryTest, a_vm_that_was_not_there_in_between_is_forgotten) {
   EXPECT_FALSE(Fails(seconds(0), "ErrorPvcNotFound"));
-  Look(seconds(30), World());
+  Observe(seconds(30), World());
   EXPECT_FALSE(Fails(seconds(60), "ErrorPvcNotFound"));
 }
 
@@ -154,15 +154,15 @@ World Down(bool down = true) {
 }
 
 TEST_F(ObserverMemoryTest, C5_a_node_is_down_since_we_first_saw_it_so) {
-  EXPECT_EQ(Look(seconds(0), Down()).vms[0].node_down_for, base::Duration::zero());
-  EXPECT_EQ(Look(seconds(90), Down()).vms[0].node_down_for, seconds(90));
+  EXPECT_EQ(Observe(seconds(0), Down()).vms[0].node_down_for, base::Duration::zero());
+  EXPECT_EQ(Observe(seconds(90), Down()).vms[0].node_down_for, seconds(90));
 }
 
 TEST_F(ObserverMemoryTest, C5_a_node_that_came_back_in_between_is_down_anew) {
-  Look(seconds(0), Down());
-  EXPECT_EQ(Look(seconds(60), Down(false)).vms[0].node_down_for, base::Duration::zero());
-  EXPECT_EQ(Look(seconds(120), Down()).vms[0].node_down_for, base::Duration::zero());
-  EXPECT_EQ(Look(seconds(130), Down()).vms[0].node_down_for, seconds(10));
+  Observe(seconds(0), Down());
+  EXPECT_EQ(Observe(seconds(60), Down(false)).vms[0].node_down_for, base::Duration::zero());
+  EXPECT_EQ(Observe(seconds(120), Down()).vms[0].node_down_for, base::Duration::zero());
+  EXPECT_EQ(Observe(seconds(130), Down()).vms[0].node_down_for, seconds(10));
 }
 
 // The agent may look every few minutes only.
@@ -172,25 +172,26 @@ TEST_F(ObserverMemoryTest, C5_a_node_that_came_back_while_nobody_looked_is_down_
     world.Raw().nodes[0].modify_index = modify_index;
     return world;
   };
-  Look(minutes(0), down_at(100));
-  EXPECT_EQ(Look(minutes(5), down_at(100)).vms[0].node_down_for, minutes(5));
-  EXPECT_EQ(Look(minutes(10), down_at(108)).vms[0].node_down_for, base::Duration::zero());
-  EXPECT_EQ(Look(minutes(12), down_at(108)).vms[0].node_down_for, minutes(2));
+  Observe(minutes(0), down_at(100));
+  EXPECT_EQ(Observe(minutes(5), down_at(100)).vms[0].node_down_for, minutes(5));
+  EXPECT_EQ(Observe(minutes(10), down_at(108)).vms[0].node_down_for, base::Duration::zero());
+  EXPECT_EQ(Observe(minutes(12), down_at(108)).vms[0].node_down_for, minutes(2));
 }
 
 TEST_F(ObserverMemoryTest, C5_a_look_without_nomad_neither_ends_nor_tells_a_nodes_being_down) {
-  Look(seconds(0), Down());
+  Observe(seconds(0), Down());
   World unreadable;
   unreadable.With(Vm("a").Joined()).NomadUnreadable();
-  EXPECT_EQ(Look(seconds(60), std::move(unreadable)).vms[0].node_down_for, base::Duration::zero());
-  EXPECT_EQ(Look(seconds(90), Down()).vms[0].node_down_for, seconds(90));
+  EXPECT_EQ(Observe(seconds(60), std::move(unreadable)).vms[0].node_down_for,
+            base::Duration::zero());
+  EXPECT_EQ(Observe(seconds(90), Down()).vms[0].node_down_for, seconds(90));
 }
 
 TEST_F(ObserverMemoryTest, C5_a_node_under_a_new_id_is_down_anew) {
-  Look(seconds(0), Down());
+  Observe(seconds(0), Down());
   World again;
   again.With(Vm("a").Joined()).With(Node("a", "node-second").Down());
-  EXPECT_EQ(Look(seconds(90), std::move(again)).vms[0].node_down_for, base::Duration::zero());
+  EXPECT_EQ(Observe(seconds(90), std::move(again)).vms[0].node_down_for, base::Duration::zero());
 }
 
 World Readable(bool readable, std::initializer_list<const char*> names = {"a"}) {
@@ -206,22 +207,22 @@ base::Duration Unreadable(const PoolSnapshot& snapshot, const std::string& name)
 }
 
 TEST_F(ObserverMemoryTest, C15_unreadable_time_adds_up_over_several_outages) {
-  EXPECT_THAT(Look(seconds(0), Readable(true)).nomad_unreadable_for, IsEmpty());
-  EXPECT_THAT(Look(seconds(10), Readable(false)).nomad_unreadable_for, IsEmpty());
-  EXPECT_EQ(Unreadable(Look(seconds(20), Readable(false)), "a"), seconds(10));
-  EXPECT_EQ(Unreadable(Look(seconds(30), Readable(true)), "a"), seconds(20));
-  EXPECT_EQ(Unreadable(Look(seconds(90), Readable(true)), "a"), seconds(20));
-  Look(seconds(100), Readable(false));
-  EXPECT_EQ(Unreadable(Look(seconds(105), Readable(true)), "a"), seconds(25));
+  EXPECT_THAT(Observe(seconds(0), Readable(true)).nomad_unreadable_for, IsEmpty());
+  EXPECT_THAT(Observe(seconds(10), Readable(false)).nomad_unreadable_for, IsEmpty());
+  EXPECT_EQ(Unreadable(Observe(seconds(20), Readable(false)), "a"), seconds(10));
+  EXPECT_EQ(Unreadable(Observe(seconds(30), Readable(true)), "a"), seconds(20));
+  EXPECT_EQ(Unreadable(Observe(seconds(90), Readable(true)), "a"), seconds(20));
+  Observe(seconds(100), Readable(false));
+  EXPECT_EQ(Unreadable(Observe(seconds(105), Readable(true)), "a"), seconds(25));
 }
 
 TEST_F(ObserverMemoryTest, C15_a_vm_is_credited_only_with_outages_since_its_first_sight) {
-  Look(seconds(0), Readable(false));
-  Look(seconds(60), Readable(false, {"a", "b"}));
-  const PoolSnapshot both = Look(seconds(80), Readable(true, {"a", "b"}));
+  Observe(seconds(0), Readable(false));
+  Observe(seconds(60), Readable(false, {"a", "b"}));
+  const PoolSnapshot both = Observe(seconds(80), Readable(true, {"a", "b"}));
   EXPECT_EQ(Unreadable(both, "a"), seconds(80));
   EXPECT_EQ(Unreadable(both, "b"), seconds(20));
-  const PoolSnapshot three = Look(seconds(90), Readable(true, {"a", "b", "c"}));
+  const PoolSnapshot three = Observe(seconds(90), Readable(true, {"a", "b", "c"}));
   EXPECT_EQ(three.nomad_unreadable_for.count("c"), 0U);
 }
 
@@ -230,7 +231,7 @@ TEST_F(ObserverMemoryTest, C15_an_outage_moves_the_join_deadline) {
     World world;
     world.With(Vm("a").Age(minutes(1)));  // 14 of its 15 minutes are left
     if (!readable) world.NomadUnreadable();
-    const PoolSnapshot snapshot = Look(time, std::move(world));
+    const PoolSnapshot snapshot = Observe(time, std::move(world));
     return IsBroken(snapshot.vms[0], snapshot);
   };
   EXPECT_FALSE(broken_at(minutes(0), false));
@@ -253,7 +254,7 @@ World Sick(bool node_down, bool runs, bool readable = true) {
 
 TEST_F(ObserverMemoryTest, the_time_of_an_unhealthy_vm_starts_anew_when_node_or_vm_comes_back) {
   const auto unhealthy_for = [this](base::Duration time, World world) {
-    return Look(time, std::move(world)).vms[0].unhealthy_for;
+    return Observe(time, std::move(world)).vms[0].unhealthy_for;
   };
   EXPECT_EQ(unhealthy_for(minutes(0), Sick(true, false)), minutes(0));
   EXPECT_EQ(unhealthy_for(minutes(7), Sick(true, false)), minutes(7));
@@ -270,14 +271,14 @@ TEST_F(ObserverMemoryTest, an_unhealthy_vm_that_recovered_while_nobody_looked_ha
     world.Raw().nodes[0].modify_index = modify_index;
     return world;
   };
-  Look(minutes(0), sick_at(100));
-  EXPECT_EQ(Look(minutes(5), sick_at(108)).vms[0].unhealthy_for, base::Duration::zero());
+  Observe(minutes(0), sick_at(100));
+  EXPECT_EQ(Observe(minutes(5), sick_at(108)).vms[0].unhealthy_for, base::Duration::zero());
 }
 
 TEST_F(ObserverMemoryTest, C15_time_without_nomad_makes_nobody_unhealthy) {
-  Look(minutes(0), Sick(true, false));
-  Look(minutes(30), Sick(true, false, false));
-  EXPECT_EQ(Look(minutes(60), Sick(true, false)).vms[0].unhealthy_for, minutes(0));
+  Observe(minutes(0), Sick(true, false));
+  Observe(minutes(30), Sick(true, false, false));
+  EXPECT_EQ(Observe(minutes(60), Sick(true, false)).vms[0].unhealthy_for, minutes(0));
 }
 
 }  // namespace

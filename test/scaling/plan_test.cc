@@ -26,12 +26,12 @@ World JoinedPool(std::initializer_list<std::string> names) {
   World world;
   std::uint64_t index = 200;
   for (const std::string& name : names) {
-    world.With(Vm(name).Joined()).With(Node(name).Index(index++)).Quiet(name);
+    world.With(Vm(name).Joined()).With(Node(name).Index(index++)).Idle(name);
   }
   return world;
 }
 
-TEST(PlanScale, C1_the_observed_count_decides_and_equal_is_no_effect) {
+TEST(PlanScale, C1_the_observed_count_decides_and_equal_has_no_effect) {
   World world = JoinedPool({"a", "b"});
   const auto plan = PlanScale(world.Snapshot(), 2, {});
   ASSERT_TRUE(plan.ok());
@@ -52,7 +52,7 @@ TEST(PlanScale, S1_marked_terminating_broken_and_copied_vms_do_not_count) {
   world.With(Vm("b").Joined().Marked()).With(Node("b").Down());
   world.With(Vm("c").Joined().Terminating());
   world.With(Vm("d"));  // overdue
-  world.With(Vm("e").Joined().Stranger());
+  world.With(Vm("e").Joined().Unmanaged());
   world.With(Vm("f").Age(std::chrono::minutes(1)));  // still being made: counts
   world.With(Vm("g").Joined().InPool("db"));
   const auto plan = PlanScale(world.Snapshot(), 4, {});
@@ -80,22 +80,22 @@ TEST(PlanScale, shrinking_is_capped_by_max_scale_in) {
   EXPECT_EQ(plan->remove.size(), 1U);
 }
 
-TEST(PlanScale, C14_marked_vms_with_a_ready_node_are_taken_back_before_any_is_created) {
+TEST(PlanScale, C14_removals_of_vms_with_a_ready_node_are_cancelled_before_any_vm_is_created) {
   World world = JoinedPool({"a"});
   world.With(Vm("b").Joined().Marked()).With(Node("b").Draining("b"));
   world.With(Vm("c").Joined().Marked()).With(Node("c").Down());
   const auto plan = PlanScale(world.Snapshot(), 3, {});
   ASSERT_TRUE(plan.ok());
-  EXPECT_THAT(plan->take_back, ElementsAre("b"));
+  EXPECT_THAT(plan->cancel_removals, ElementsAre("b"));
   EXPECT_EQ(plan->create.size(), 1U);
 }
 
-TEST(PlanScale, C14_marks_of_the_join_timeout_are_never_taken_back) {
+TEST(PlanScale, C14_removals_for_the_join_timeout_are_never_cancelled) {
   World world;
   world.With(Vm("b").Joined().Marked().ForBeingBroken()).With(Node("b"));
   const auto plan = PlanScale(world.Snapshot(), 1, {});
   ASSERT_TRUE(plan.ok());
-  EXPECT_THAT(plan->take_back, IsEmpty());
+  EXPECT_THAT(plan->cancel_removals, IsEmpty());
   EXPECT_EQ(plan->create.size(), 1U);
 }
 
@@ -134,12 +134,12 @@ TEST(PlanScale, C15_a_node_that_came_up_in_the_wrong_pool_stops_creation_and_nam
   EXPECT_EQ(plan.status().code(), absl::StatusCode::kFailedPrecondition);
   const std::string text(plan.status().message());
   EXPECT_THAT(text, HasSubstr("node_class=wrong"));
-  EXPECT_THAT(text, HasSubstr("wanted node_class=web"));
+  EXPECT_THAT(text, HasSubstr("expected node_class=web"));
 }
 
 TEST(PlanScale, C15_a_vm_of_other_identifiers_stops_no_creation_and_may_be_a_victim) {
   World world;
-  world.With(Vm("a").Joined().NodeClass("old")).With(Node("a").Class("old")).Quiet("a");
+  world.With(Vm("a").Joined().NodeClass("old")).With(Node("a").Class("old")).Idle("a");
   ASSERT_TRUE(PlanScale(world.Snapshot(), 2, {}).ok());
   const auto plan = PlanScale(world.Snapshot(), 0, {});
   ASSERT_TRUE(plan.ok()) << plan.status();
@@ -180,8 +180,8 @@ TEST(ChooseVictims, C7_protected_vms_protected_nodes_and_the_own_node_are_never_
 
 TEST(ChooseVictims, C7_a_vm_whose_volume_another_vm_uses_is_never_chosen) {
   World world;
-  world.With(Vm("a").Joined().Claim("shared")).With(Node("a")).Quiet("a");
-  world.With(Vm("copy").Stranger().Claim("shared"));
+  world.With(Vm("a").Joined().Claim("shared")).With(Node("a")).Idle("a");
+  world.With(Vm("copy").Unmanaged().Claim("shared"));
   EXPECT_FALSE(PlanScale(world.Snapshot(), 0, {}).ok());
 }
 
@@ -199,7 +199,7 @@ TEST(ChooseVictims, a_vm_with_two_ready_nodes_is_passed_over_and_the_others_go_o
 TEST(ChooseVictims, C8_vms_that_came_back_within_the_hour_go_last) {
   World world = JoinedPool({"a", "b"});
   world.With(Vm("back").Joined()).With(Node("back").DrainCancelled("back").Eligible().Index(999));
-  world.Quiet("back");
+  world.Idle("back");
   const auto plan = PlanScale(world.Snapshot(), 0, {});
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(Victims(*plan).back(), "back");

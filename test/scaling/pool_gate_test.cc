@@ -24,16 +24,16 @@ using support::StatusIs;
 
 class PoolGateTest : public testing::Test {
  protected:
-  using Pass = std::unique_ptr<PoolGate::Pass>;
+  using Guard = std::unique_ptr<PoolGate::Guard>;
 
   // A Scale in a thread of its own: it may have to wait.
-  std::future<absl::StatusOr<Pass>> ScaleInBackground(const Context& context) {
+  std::future<absl::StatusOr<Guard>> ScaleInBackground(const Context& context) {
     return std::async(std::launch::async, [this, context] { return gate_.EnterForScale(context); });
   }
-  // Returns when the pass is cancelled.
-  static CancelReason WhyCancelled(const PoolGate::Pass& pass) {
-    (void)pass.context().Sleep(std::chrono::hours(1));
-    return pass.context().cancel_reason();
+  // Returns when the guard is cancelled.
+  static CancelReason WhyCancelled(const PoolGate::Guard& guard) {
+    (void)guard.context().Sleep(std::chrono::hours(1));
+    return guard.context().cancel_reason();
   }
 
   const std::unique_ptr<runtime::Clock> clock_ = runtime::MakeSystemClock();
@@ -61,7 +61,7 @@ TEST_F(PoolGateTest, C11_a_second_scale_is_aborted_while_one_is_open_and_enters_
 }
 
 TEST_F(PoolGateTest, S5_resumption_is_never_open_twice_nor_beside_a_scale) {
-  Pass resumption = gate_.EnterForResumption(context_);
+  Guard resumption = gate_.EnterForResumption(context_);
   ASSERT_NE(resumption, nullptr);
   EXPECT_TRUE(gate_.Busy());
   EXPECT_FALSE(gate_.ScaleIsOpen()) << "background work is not busy to the agent";
@@ -73,7 +73,7 @@ TEST_F(PoolGateTest, S5_resumption_is_never_open_twice_nor_beside_a_scale) {
 }
 
 TEST_F(PoolGateTest, C11_a_scale_takes_over_from_a_resumption_and_waits_for_its_end) {
-  Pass resumption = gate_.EnterForResumption(context_);
+  Guard resumption = gate_.EnterForResumption(context_);
   auto scale = ScaleInBackground(context_);
   EXPECT_EQ(WhyCancelled(*resumption), CancelReason::kTakenOver);
   // The Scale waits now, and counts already.
@@ -83,19 +83,19 @@ TEST_F(PoolGateTest, C11_a_scale_takes_over_from_a_resumption_and_waits_for_its_
   EXPECT_NE(scale.wait_for(std::chrono::seconds(0)), std::future_status::ready)
       << "the Scale does not begin before the resumption has ended";
   resumption.reset();
-  auto pass = scale.get();
-  ASSERT_THAT(pass, IsOk());
+  auto guard = scale.get();
+  ASSERT_THAT(guard, IsOk());
   EXPECT_TRUE(gate_.ScaleIsOpen());
-  EXPECT_EQ((*pass)->context().cancel_reason(), CancelReason::kNone);
+  EXPECT_EQ((*guard)->context().cancel_reason(), CancelReason::kNone);
   EXPECT_EQ(gate_.EnterForResumption(context_), nullptr);
-  pass->reset();
+  guard->reset();
   EXPECT_FALSE(gate_.Busy());
 }
 
 TEST_F(PoolGateTest, C11_no_resumption_slips_in_between_the_last_one_and_the_scale_that_waits) {
   // The window is the time that the Scale's thread takes to wake up: many tries meet it.
   for (int round = 0; round < 100; ++round) {
-    Pass resumption = gate_.EnterForResumption(context_);
+    Guard resumption = gate_.EnterForResumption(context_);
     ASSERT_NE(resumption, nullptr);
     auto scale = ScaleInBackground(context_);
     ASSERT_EQ(WhyCancelled(*resumption), CancelReason::kTakenOver);
@@ -106,7 +106,7 @@ TEST_F(PoolGateTest, C11_no_resumption_slips_in_between_the_last_one_and_the_sca
 }
 
 TEST_F(PoolGateTest, a_scale_that_its_client_cancels_while_it_waits_leaves_the_gate_usable) {
-  Pass resumption = gate_.EnterForResumption(context_);
+  Guard resumption = gate_.EnterForResumption(context_);
   const CancelSource client(context_);
   auto scale = ScaleInBackground(client.context());
   EXPECT_EQ(WhyCancelled(*resumption), CancelReason::kTakenOver);
@@ -119,28 +119,28 @@ TEST_F(PoolGateTest, a_scale_that_its_client_cancels_while_it_waits_leaves_the_g
 }
 
 TEST_F(PoolGateTest, a_scale_waits_for_a_resumption_no_longer_than_its_own_deadline) {
-  const Pass resumption = gate_.EnterForResumption(context_);
+  const Guard resumption = gate_.EnterForResumption(context_);
   EXPECT_THAT(gate_.EnterForScale(context_.WithTimeout(std::chrono::milliseconds(1))),
               StatusIs(absl::StatusCode::kDeadlineExceeded));
   EXPECT_FALSE(gate_.ScaleIsOpen());
 }
 
-TEST_F(PoolGateTest, a_pass_ends_with_its_parent) {
+TEST_F(PoolGateTest, a_guard_ends_with_its_parent) {
   const CancelSource root(context_);
-  const auto pass = gate_.EnterForScale(root.context());
-  ASSERT_THAT(pass, IsOk());
+  const auto guard = gate_.EnterForScale(root.context());
+  ASSERT_THAT(guard, IsOk());
   root.Cancel(CancelReason::kShutdown);
-  EXPECT_EQ((*pass)->context().cancel_reason(), CancelReason::kShutdown);
+  EXPECT_EQ((*guard)->context().cancel_reason(), CancelReason::kShutdown);
 }
 
-TEST_F(PoolGateTest, a_pass_can_be_cancelled_by_itself_and_through_the_gate) {
+TEST_F(PoolGateTest, a_guard_can_be_cancelled_by_itself_and_through_the_gate) {
   auto scale = gate_.EnterForScale(context_);
   ASSERT_THAT(scale, IsOk());
   gate_.Cancel(CancelReason::kShutdown);
   EXPECT_EQ((*scale)->context().cancel_reason(), CancelReason::kShutdown);
   EXPECT_TRUE(gate_.Busy()) << "cancelled is not ended";
   scale->reset();
-  const Pass resumption = gate_.EnterForResumption(context_);
+  const Guard resumption = gate_.EnterForResumption(context_);
   ASSERT_NE(resumption, nullptr);
   EXPECT_EQ(resumption->context().cancel_reason(), CancelReason::kNone)
       << "the next one is not cancelled by what was meant for the last";
@@ -149,7 +149,7 @@ TEST_F(PoolGateTest, a_pass_can_be_cancelled_by_itself_and_through_the_gate) {
 }
 
 TEST_F(PoolGateTest, P1_waiting_until_idle_ends_when_the_last_one_leaves) {
-  Pass resumption = gate_.EnterForResumption(context_);
+  Guard resumption = gate_.EnterForResumption(context_);
   auto idle = std::async(std::launch::async, [&] { return gate_.WaitUntilIdle(context_); });
   EXPECT_NE(idle.wait_for(std::chrono::seconds(0)), std::future_status::ready);
   resumption.reset();
@@ -157,7 +157,7 @@ TEST_F(PoolGateTest, P1_waiting_until_idle_ends_when_the_last_one_leaves) {
 }
 
 TEST_F(PoolGateTest, P1_waiting_until_idle_ends_with_its_context) {
-  const Pass resumption = gate_.EnterForResumption(context_);
+  const Guard resumption = gate_.EnterForResumption(context_);
   EXPECT_FALSE(gate_.WaitUntilIdle(context_.WithTimeout(std::chrono::milliseconds(1))));
   const CancelSource source(context_);
   auto idle = std::async(std::launch::async, [&] { return gate_.WaitUntilIdle(source.context()); });
@@ -174,14 +174,14 @@ TEST_F(PoolGateTest, C11_of_many_scales_at_once_exactly_one_acts_at_a_time) {
   for (int i = 0; i < kThreads; ++i) {
     threads.push_back(std::async(std::launch::async, [&, i] {
       for (int round = 0; round < 200; ++round) {
-        Pass pass;
+        Guard guard;
         if (i % 2 == 0) {
           auto scale = gate_.EnterForScale(context_);
-          if (scale.ok()) pass = *std::move(scale);
+          if (scale.ok()) guard = *std::move(scale);
         } else {
-          pass = gate_.EnterForResumption(context_);
+          guard = gate_.EnterForResumption(context_);
         }
-        if (pass == nullptr) continue;
+        if (guard == nullptr) continue;
         ++entered;
         if (++inside > 1) overlapped = true;
         --inside;

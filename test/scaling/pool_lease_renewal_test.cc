@@ -205,7 +205,7 @@ TEST_F(LeaseRenewalTest, the_record_is_stored_as_annotations_and_what_is_absent_
   EXPECT_EQ(Lease().holder, "me");
 }
 
-TEST_F(LeaseRenewalTest, a_renewal_that_was_faster_than_a_store_settles) {
+TEST_F(LeaseRenewalTest, a_conflict_of_a_renewal_with_a_store_is_resolved) {
   script_.Before("patch", [&] { clock_.Advance(seconds(3)); });
   ASSERT_THAT(Store(1), IsOk());
   EXPECT_TRUE(Stored(1));
@@ -216,7 +216,7 @@ TEST_F(LeaseRenewalTest, a_renewal_that_was_faster_than_a_store_settles) {
   EXPECT_EQ(lost_, 0);
 }
 
-TEST_F(LeaseRenewalTest, a_store_that_was_faster_than_a_renewal_settles) {
+TEST_F(LeaseRenewalTest, a_conflict_of_a_store_with_a_renewal_is_resolved) {
   for (std::int64_t i = 1; i <= 5; ++i) {
     script_.Before("patch", [this, i] { EXPECT_THAT(Store(i), IsOk()); });
     clock_.Advance(seconds(6));
@@ -226,7 +226,7 @@ TEST_F(LeaseRenewalTest, a_store_that_was_faster_than_a_renewal_settles) {
   EXPECT_EQ(lost_, 0);
 }
 
-TEST_F(LeaseRenewalTest, a_store_whose_reply_was_lost_settles) {
+TEST_F(LeaseRenewalTest, a_store_whose_reply_was_lost_is_repeated) {
   script_.Next("patch", Fault::DropReply());
   ASSERT_THAT(Store(1), IsOk());
   EXPECT_TRUE(Stored(1));

@@ -195,7 +195,7 @@ TEST_F(PoolLeaseTest, C11_whoever_loses_the_race_for_the_creation_does_not_act) 
   EXPECT_EQ(Lease().holder, "other");
 }
 
-TEST_F(PoolLeaseTest, a_lost_reply_to_the_taking_over_settles) {
+TEST_F(PoolLeaseTest, a_lost_reply_to_the_takeover_is_resolved) {
   Hold("", ServerNow());
   script_.Next("patch", Fault::DropReply());
   const auto lease = Process();
@@ -206,7 +206,7 @@ TEST_F(PoolLeaseTest, a_lost_reply_to_the_taking_over_settles) {
   EXPECT_EQ(lost_, 0);
 }
 
-TEST_F(PoolLeaseTest, a_lost_reply_to_the_creation_settles) {
+TEST_F(PoolLeaseTest, a_lost_reply_to_the_creation_is_resolved) {
   script_.Next("create", Fault::DropReply());
   const auto lease = Process();
   EXPECT_EQ(Taken([&] { EXPECT_THAT(Acquire(*lease), IsOk()); }), base::Duration::zero());
@@ -277,20 +277,20 @@ TEST_F(PoolLeaseTest, one_unreadable_annotation_does_not_spoil_the_others) {
 
 TEST_F(PoolLeaseTest, S4_a_look_learns_the_record_and_takes_nothing) {
   const auto lease = Process();
-  EXPECT_THAT(lease->Learn(context_), IsOk()) << "there is none yet";
+  EXPECT_THAT(lease->Refresh(context_), IsOk()) << "there is none yet";
   EXPECT_EQ(lease->record(), PoolRecord{});
   Hold("other", ServerNow());
   Annotate(harvester::kLeaseLastEventAnnotation, "2026-01-01T00:00:03Z");
-  ASSERT_THAT(lease->Learn(context_), IsOk());
+  ASSERT_THAT(lease->Refresh(context_), IsOk());
   EXPECT_EQ(lease->record().last_event, base::ParseRfc3339("2026-01-01T00:00:03Z").value());
   EXPECT_FALSE(lease->held());
   EXPECT_TRUE(lease->used());
   EXPECT_EQ(script_.Count("get"), script_.requests().size());
   script_.Always("get", Fault::Answer(500));
-  EXPECT_THAT(lease->Learn(context_), StatusIs(absl::StatusCode::kInternal));
+  EXPECT_THAT(lease->Refresh(context_), StatusIs(absl::StatusCode::kInternal));
   EXPECT_TRUE(lease->used());
   script_.Always("get", Fault::Answer(403));
-  EXPECT_THAT(lease->Learn(context_), IsOk());
+  EXPECT_THAT(lease->Refresh(context_), IsOk());
   EXPECT_FALSE(lease->used());
 }
 

@@ -118,7 +118,7 @@ TEST(RecordAfter, S4_last_event_never_goes_back) {
   record.last_event.reset();
   EXPECT_EQ(RecordAfter(record, {.last = last, .last_event = kNow}).last_event, kNow);
   EXPECT_EQ(RecordAfter(record, {.last = last}).last_event, std::nullopt)
-      << "a run that did nothing is no event";
+      << "a run that did nothing is not an event";
 }
 
 }  // namespace

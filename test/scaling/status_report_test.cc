@@ -53,7 +53,7 @@ TEST(StatusReport, S1_a_settled_pool_is_ready_with_every_counter_at_zero) {
   const StringMap zeros = {
       {"harvester.pending", "0"}, {"harvester.draining", "0"}, {"harvester.broken", "0"},
       {"harvester.stopped", "0"}, {"harvester.lost", "0"},     {"harvester.stuck", "0"},
-      {"harvester.drifted", "0"}, {"harvester.unlinked", "0"}, {"harvester.strangers", "0"}};
+      {"harvester.drifted", "0"}, {"harvester.unlinked", "0"}, {"harvester.unmanaged", "0"}};
   EXPECT_EQ(report.status.meta, zeros);
 }
 
@@ -69,13 +69,13 @@ TEST(StatusReport, S1_only_members_of_this_pool_that_stay_are_counted) {
   world.With(Vm("marked").Joined().Marked()).With(Node("marked").Draining("marked"));
   world.With(Vm("going").Joined().Terminating());
   world.With(Vm("late"));
-  world.With(Vm("copy").Joined().Stranger());
+  world.With(Vm("copy").Joined().Unmanaged());
   world.With(Vm("db-1").Joined().InPool("db"));
   const StatusReport report = Report(world);
   EXPECT_EQ(report.status.count, 1);
   EXPECT_EQ(Counter(report, "draining"), "1");
   EXPECT_EQ(Counter(report, "broken"), "1");
-  EXPECT_EQ(Counter(report, "strangers"), "1");
+  EXPECT_EQ(Counter(report, "unmanaged"), "1");
 }
 
 TEST(StatusReport, S1_a_joined_vm_that_is_stopped_or_lost_its_node_counts_with_one_warning) {
@@ -201,7 +201,7 @@ TEST(StatusReport, S2_a_drain_of_ours_whose_mark_is_gone_does_not_block_either) 
 
 TEST(StatusReport, S2_the_mark_on_a_copy_excuses_no_drain) {
   World world;
-  world.With(Vm("a").Joined().Marked().Stranger()).With(Node("a").DrainedByOperator());
+  world.With(Vm("a").Joined().Marked().Unmanaged()).With(Node("a").DrainedByOperator());
   EXPECT_EQ(Report(world).reason, "node node-a is draining");
 }
 
@@ -266,7 +266,7 @@ TEST(StatusReport, S2_a_marked_vm_that_terminates_blocks_as_any_other) {
   EXPECT_EQ(Counter(report, "draining"), "0");
 }
 
-TEST(StatusReport, C15_one_vm_without_a_node_is_no_mass_loss) {
+TEST(StatusReport, C15_one_vm_without_a_node_is_not_a_mass_loss) {
   World world;
   world.With(Vm("a").Joined());
   const StatusReport report = Report(world);
@@ -274,7 +274,7 @@ TEST(StatusReport, C15_one_vm_without_a_node_is_no_mass_loss) {
   EXPECT_EQ(report.warning, "without a Nomad node: a");
 }
 
-TEST(StatusReport, C15_a_fifth_of_the_pool_is_no_mass_loss) {
+TEST(StatusReport, C15_a_fifth_of_the_pool_is_not_a_mass_loss) {
   World world = PoolOf({"a", "b", "c", "d", "e", "f", "g", "h"});
   world.With(Vm("x").Joined()).With(Vm("y").Joined());
   EXPECT_READY(Report(world));
@@ -296,12 +296,12 @@ TEST(StatusReport, C15_more_than_a_fifth_at_once_blocks_for_ten_minutes_then_war
 TEST(StatusReport, C15_marked_stopped_and_foreign_vms_are_no_part_of_a_mass_loss) {
   World world = PoolOf({"a", "b"});
   world.With(Vm("marked").Joined().Marked()).With(Vm("off").Joined().Stopped());
-  world.With(Vm("copy").Joined().Stranger()).With(Vm("db").Joined().InPool("db"));
+  world.With(Vm("copy").Joined().Unmanaged()).With(Vm("db").Joined().InPool("db"));
   world.With(Vm("gone").Joined());
   EXPECT_THAT(Report(world).warning, Not(HasSubstr("more than a fifth")));
 }
 
-TEST(StatusReport, S4_the_last_event_is_told_in_nanoseconds_and_absent_before_the_first) {
+TEST(StatusReport, S4_the_last_event_is_reported_in_nanoseconds_and_absent_before_the_first) {
   World world;
   EXPECT_EQ(Report(world).status.meta.count("nomad_autoscaler.last_event"), 0U);
   const StatusReport report = Report(world, {.last_event = At("2026-03-01T11:00:00.000000001Z")});
@@ -317,7 +317,7 @@ TEST(StatusReport, S4_drifted_counts_members_of_another_template_once_a_prefligh
   EXPECT_EQ(Counter(Report(world, {.template_hash = "newer"}), "drifted"), "2");
 }
 
-TEST(StatusReport, S4_unlinked_counts_pool_nodes_that_bear_no_vm_of_ours) {
+TEST(StatusReport, S4_unlinked_counts_pool_nodes_that_have_no_vm_of_ours) {
   World world = PoolOf({"a"});
   world.With(Node("foreign")).With(Node("old").Down()).With(Node("db").Class("db"));
   EXPECT_EQ(Counter(Report(world), "unlinked"), "2");

@@ -70,7 +70,7 @@ TEST(Unhealthy, a_running_vm_is_kept_however_long_its_node_is_down) {
   EXPECT_EQ(by_instance.StepOf("a").kind, StepKind::kNothing);
 }
 
-TEST(Unhealthy, a_ready_node_is_no_reason_to_replace_its_vm) {
+TEST(Unhealthy, a_ready_node_is_not_a_reason_to_replace_its_vm) {
   World world = Replacing();
   world.With(Vm("a").Joined().Stopped()).With(Node("a"));
   world.Raw().vms.back().unhealthy_for = minutes(90);
@@ -100,7 +100,7 @@ TEST(Unhealthy, C13_a_policy_in_dry_run_marks_nothing) {
 
 TEST(Unhealthy, a_ready_node_that_could_be_the_vm_saves_it) {
   World world = Replacing();
-  world.With(Vm("a").Joined().Stopped()).With(Node("stranger"));
+  world.With(Vm("a").Joined().Stopped()).With(Node("unmanaged"));
   world.Raw().vms.back().unhealthy_for = minutes(11);
   const Step step = world.StepOf("a");
   EXPECT_EQ(step.row, Row::kUnmarkedCandidate);

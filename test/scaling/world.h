@@ -47,7 +47,7 @@ class Vm {
     return *this;
   }
   Vm& NoTimeout() { return vm_.join_timeout = harvester::JoinTimeout{.none = true}, *this; }
-  Vm& Stranger() { return member_ = false, *this; }
+  Vm& Unmanaged() { return member_ = false, *this; }
   Vm& Terminating() { return vm_.deleted_at = kNow, *this; }
   Vm& Stopped() {
     vm_.printable_status = "Stopped";
@@ -114,7 +114,7 @@ class Vm {
   std::optional<harvester::StartFailure> failure_;
 };
 
-// A ready, eligible node of class web that bears the VM's name.
+// A ready, eligible node of class web that has the VM's name.
 class Node {
  public:
   explicit Node(const std::string& vm, const std::string& id = "") {
@@ -206,7 +206,7 @@ class World {
     return *this;
   }
   // The allocations of a node were read: none, unless Running adds one.
-  World& Quiet(const std::string& vm) {
+  World& Idle(const std::string& vm) {
     snapshot_.allocations["node-" + vm];
     return *this;
   }

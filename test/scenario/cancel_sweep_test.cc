@@ -37,7 +37,7 @@ void CancelAt(const Scenario& scenario, int point, Points::Of of, Moment moment)
   ASSERT_TRUE(cancelled.has_value());
   EXPECT_LE(h.clock.Now() - *cancelled, std::chrono::milliseconds(1)) << "it did not end at once";
   h.clock.Advance(seconds(60));
-  EXPECT_EQ(h.cluster.EffectCount(), effects) << "an effect after the end\n" << h.Story();
+  EXPECT_EQ(h.cluster.EffectCount(), effects) << "an effect after the end\n" << h.Transcript();
   ComeToRest(scenario, h);
 }
 

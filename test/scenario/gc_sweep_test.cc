@@ -29,23 +29,23 @@ std::int64_t Members(Operator& person) {
 }
 
 // The look tells without touching anything; the collection then does that, and what follows.
-void LookThenCollect(Harness& h) {
+void PreviewThenCollect(Harness& h) {
   Operator person(h);
   const int effects = h.cluster.EffectCount();
-  const scaling::Collection look = person.Foresee();
-  EXPECT_TRUE(look.outcome.ok()) << look.outcome;
+  const scaling::Collection preview = person.Preview();
+  EXPECT_TRUE(preview.outcome.ok()) << preview.outcome;
   EXPECT_EQ(h.cluster.EffectCount(), effects) << "a dry run wrote";
-  const std::vector<std::string> foreseen = person.told;
+  const std::vector<std::string> previewed = person.events;
 
   const scaling::Collection done = person.Collect();
-  EXPECT_TRUE(done.outcome.ok()) << done.outcome << "\n" << h.Story();
-  EXPECT_THAT(done.undone, IsEmpty());
-  EXPECT_EQ(foreseen.empty(), person.told.empty())
-      << testing::PrintToString(foreseen) << testing::PrintToString(person.told);
+  EXPECT_TRUE(done.outcome.ok()) << done.outcome << "\n" << h.Transcript();
+  EXPECT_THAT(done.unfinished, IsEmpty());
+  EXPECT_EQ(previewed.empty(), person.events.empty())
+      << testing::PrintToString(previewed) << testing::PrintToString(person.events);
   h.CheckAtRest(Members(person));
 
-  EXPECT_TRUE(person.Foresee().outcome.ok());
-  EXPECT_THAT(person.told, IsEmpty()) << "something was left";
+  EXPECT_TRUE(person.Preview().outcome.ok());
+  EXPECT_THAT(person.events, IsEmpty()) << "something was left";
 }
 
 class GcSweep : public Sweep {};
@@ -60,7 +60,7 @@ TEST_P(GcSweep, C10_one_gc_cleans_up_after_a_kill_at_any_effect) {
                    (applied ? ", applied" : ", not applied"));
       Harness h;
       Kill(scenario, effect, applied, h);
-      LookThenCollect(h);
+      PreviewThenCollect(h);
       ++visited;
       if (HasFailure()) return;
     }

@@ -13,7 +13,7 @@ namespace {
 
 constexpr base::Duration kTick = std::chrono::seconds(10);
 // An agent would have ticked for twenty minutes by then.
-constexpr int kPatience = 120;
+constexpr int kMaxTicks = 120;
 
 scaling::StringMap DefaultPolicy() {
   return {{"node_group_name", "web"},
@@ -73,24 +73,24 @@ void Harness::Tick(base::Duration duration) {
   }
 }
 
-void Harness::Settle() {
-  for (int tick = 0; tick < kPatience; ++tick) {
+void Harness::WaitUntilReady() {
+  for (int tick = 0; tick < kMaxTicks; ++tick) {
     const auto status = Status();
     ASSERT_TRUE(status.ok()) << status.status();
     process().RunBackground();
     if (status->ready && tick > 0) return;
     clock.Advance(kTick);
   }
-  ADD_FAILURE() << "it does not come to rest\n" << Story();
+  ADD_FAILURE() << "it does not come to rest\n" << Transcript();
 }
 
 void Harness::Converge(std::int64_t count) {
-  for (int tick = 0; tick < kPatience; ++tick) {
+  for (int tick = 0; tick < kMaxTicks; ++tick) {
     const auto status = Status();
     ASSERT_TRUE(status.ok()) << status.status();
     process().RunBackground();
     if (status->ready && status->count == count && tick > 0) {
-      Settle();
+      WaitUntilReady();
       // Background work may have removed one that was broken or dead.
       const auto rest = Status();
       if (!rest.ok() || (rest->ready && rest->count == count)) return;
@@ -102,7 +102,7 @@ void Harness::Converge(std::int64_t count) {
     }
     clock.Advance(kTick);
   }
-  ADD_FAILURE() << "it does not converge\n" << Story();
+  ADD_FAILURE() << "it does not converge\n" << Transcript();
 }
 
 void Harness::CheckAtRest(std::int64_t count) {
@@ -112,7 +112,7 @@ void Harness::CheckAtRest(std::int64_t count) {
 void Harness::CheckAtRest(const Invariants::Rest& rest) {
   const std::vector<std::string> problems = invariants.AtRest(rest);
   for (const std::string& problem : problems) ADD_FAILURE() << problem;
-  if (!problems.empty()) ADD_FAILURE() << Story();
+  if (!problems.empty()) ADD_FAILURE() << Transcript();
 }
 
 std::vector<std::string> Harness::VmNames() const {
@@ -127,10 +127,10 @@ std::string Harness::NodeOf(const std::string& vm) const {
   return cluster.NodeIdOfVm(base::GetString(cluster.Vm(vm)["metadata"], "uid"));
 }
 
-std::string Harness::Story() const {
-  std::string story = "--- the cluster\n";
-  for (const std::string& line : cluster.Journal()) story += line + "\n";
-  return story + "--- the plugin\n" + log->Text();
+std::string Harness::Transcript() const {
+  std::string transcript = "--- the cluster\n";
+  for (const std::string& line : cluster.Journal()) transcript += line + "\n";
+  return transcript + "--- the plugin\n" + log->Text();
 }
 
 }  // namespace nomad_harvester::scenario

@@ -46,14 +46,14 @@ class Harness {
   // Scale if the count is not `count` yet. Fails the test if it does not come to rest.
   void Converge(std::int64_t count);
   // Status and background work until ready; nothing else.
-  void Settle();
+  void WaitUntilReady();
   // Status and background work, every ten seconds, for so long.
   void Tick(base::Duration duration);
 
   std::vector<std::string> VmNames() const;
   std::string NodeOf(const std::string& vm) const;
   // The journal and the plugin's log: what a failing test prints.
-  std::string Story() const;
+  std::string Transcript() const;
   void CheckAtRest(std::int64_t count);
   void CheckAtRest(const Invariants::Rest& rest);
 

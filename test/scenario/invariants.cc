@@ -54,7 +54,7 @@ void Invariants::Violate(const Event& event, const std::string& text) {
   violations_.push_back(text + " (" + simulator::Describe(event) + ")");
 }
 
-Invariants::Broken Invariants::JudgeBroken(const std::string& uid, const Vm& vm) const {
+Invariants::Broken Invariants::ClassifyBroken(const std::string& uid, const Vm& vm) const {
   if (vm.joined || !cluster_.Node(cluster_.NodeIdOfVm(uid)).is_null()) return Broken::kNo;
   const base::WallTime now = clock_.WallNow();
   Broken verdict = Broken::kNo;
@@ -72,7 +72,7 @@ std::int64_t Invariants::Standing(const std::string& pool, Broken but) const {
   return std::count_if(vms_.begin(), vms_.end(), [&](const auto& entry) {
     const auto& [uid, vm] = entry;
     return vm.pool == pool && vm.member && !vm.marked && !vm.terminating &&
-           JudgeBroken(uid, vm) < but;
+           ClassifyBroken(uid, vm) < but;
   });
 }
 
@@ -167,7 +167,7 @@ void Invariants::CheckUnhealthyMark(const Event& event, const Vm& vm) {
 void Invariants::CheckMark(const Event& event) {
   if (event.actor != Actor::kApi) return;
   const Vm& vm = vms_.at(event.id);
-  if (!vm.member) Violate(event, "I1: " + vm.name + ", which is no member, was marked");
+  if (!vm.member) Violate(event, "I1: " + vm.name + ", which is not a member, was marked");
   if (vm.is_protected) Violate(event, "C7: " + vm.name + ", which is protected, was marked");
   const json mark = MarkOf(*event.object);
   if (base::GetString(mark, "vm_uid") != event.id) {
@@ -227,7 +227,7 @@ void Invariants::CheckDeletion(const Event& event) {
   if (event.actor != Actor::kApi || !removed_.insert(event.id).second) return;
   const json& object = *event.object;
   const Vm& vm = vms_.at(event.id);
-  if (!vm.member) Violate(event, "I1: " + vm.name + ", which is no member, was deleted");
+  if (!vm.member) Violate(event, "I1: " + vm.name + ", which is not a member, was deleted");
   if (!vm.marked) Violate(event, "I1: " + vm.name + " was deleted without a mark");
   const json mark = MarkOf(object);
   if (event.node != nullptr) CheckNodeOfDeleted(event, mark);
@@ -346,7 +346,8 @@ void Invariants::CheckVmAtRest(const json& vm, const Rest& rest,
     problems->push_back("I4: the node of " + NameOf(vm) + " was left ineligible by us");
   }
   const auto known = vms_.find(uid);
-  if (!rest.keeps_broken && known != vms_.end() && JudgeBroken(uid, known->second) != Broken::kNo) {
+  if (!rest.keeps_broken && known != vms_.end() &&
+      ClassifyBroken(uid, known->second) != Broken::kNo) {
     problems->push_back("I5: " + NameOf(vm) + " is broken and still there");
   }
 }
@@ -396,7 +397,7 @@ std::vector<std::string> Invariants::AtRest(const Rest& rest) const {
     if (PoolOf(vm) != rest.pool) continue;
     const auto known = vms_.find(UidOf(vm));
     const bool broken =
-        known != vms_.end() && JudgeBroken(known->first, known->second) != Broken::kNo;
+        known != vms_.end() && ClassifyBroken(known->first, known->second) != Broken::kNo;
     if (IsMember(vm) && !broken) ++count;
     CheckVmAtRest(vm, rest, &problems);
   }

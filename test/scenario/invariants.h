@@ -110,7 +110,7 @@ class Invariants {
   void CheckDeletion(const simulator::Event& event);
   void CheckNodeOfDeleted(const simulator::Event& event, const nlohmann::json& mark);
   void CheckCreation(const simulator::Event& event);
-  Broken JudgeBroken(const std::string& uid, const Vm& vm) const;
+  Broken ClassifyBroken(const std::string& uid, const Vm& vm) const;
   // Members of the pool that are neither marked nor terminating nor so broken.
   std::int64_t Standing(const std::string& pool, Broken but) const;
   bool TouchedLately(const std::string& node_id) const;

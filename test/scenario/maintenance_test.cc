@@ -53,35 +53,35 @@ TEST(Gc, C10_a_half_made_vm_goes_with_its_volume_and_its_secret) {
   Harness h;
   const std::string vm = LeaveHalfMadeVm(h);
   Operator person(h);
-  EXPECT_TRUE(person.Foresee().outcome.ok());
-  EXPECT_THAT(person.told, Contains("mark-broken " + vm));
+  EXPECT_TRUE(person.Preview().outcome.ok());
+  EXPECT_THAT(person.events, Contains("mark-broken " + vm));
   const auto done = person.Collect();
   EXPECT_TRUE(done.outcome.ok()) << done.outcome;
-  EXPECT_THAT(person.told, Contains("mark-broken " + vm));
-  EXPECT_THAT(person.told, Contains("delete " + vm));
+  EXPECT_THAT(person.events, Contains("mark-broken " + vm));
+  EXPECT_THAT(person.events, Contains("delete " + vm));
   h.CheckAtRest(0);
 }
 
-TEST(Gc, a_half_made_vm_is_undone_and_named_without_a_policy) {
+TEST(Gc, a_half_made_vm_stays_unfinished_and_is_named_without_a_policy) {
   Harness h;
   const std::string vm = LeaveHalfMadeVm(h);
   Operator person(h);
   const auto done = person.CollectWithoutPolicy();
   EXPECT_TRUE(done.outcome.ok()) << done.outcome;
-  ASSERT_EQ(done.undone.size(), 1U);
-  EXPECT_EQ(done.undone[0].vm, vm);
-  EXPECT_THAT(done.undone[0].why, HasSubstr("no policy is known"));
+  ASSERT_EQ(done.unfinished.size(), 1U);
+  EXPECT_EQ(done.unfinished[0].vm, vm);
+  EXPECT_THAT(done.unfinished[0].why, HasSubstr("no policy is known"));
   EXPECT_EQ(h.cluster.Vms().size(), 1U);
 }
 
-TEST(Gc, a_vm_that_the_policy_keeps_is_no_leftover) {
+TEST(Gc, a_vm_that_the_policy_keeps_is_not_a_leftover) {
   Harness h;
   LeaveHalfMadeVm(h);
   h.policy["on_join_timeout"] = "keep";
   Operator person(h);
   const auto done = person.Collect();
   EXPECT_TRUE(done.outcome.ok()) << done.outcome;
-  EXPECT_THAT(done.undone, IsEmpty());
+  EXPECT_THAT(done.unfinished, IsEmpty());
   EXPECT_EQ(h.cluster.Vms().size(), 1U);
 }
 
@@ -102,7 +102,7 @@ TEST(Gc, C10_a_secret_whose_vm_was_never_made_goes_without_a_policy) {
   ASSERT_EQ(h.cluster.Secrets().size(), 1U);
   Operator person(h);
   EXPECT_TRUE(person.CollectWithoutPolicy().outcome.ok());
-  EXPECT_THAT(person.told, ElementsAre(StartsWith("delete-secret web-")));
+  EXPECT_THAT(person.events, ElementsAre(StartsWith("delete-secret web-")));
   h.CheckAtRest(0);
 }
 
@@ -124,12 +124,12 @@ TEST(Gc, C10_a_removal_that_was_begun_is_finished_and_its_node_purged) {
   const std::string vm = LeaveRemoval(h, "update", "drain");
   Operator person(h);
   // The Lease names it, as the look must know without taking the Lease: it is not rolled back.
-  EXPECT_TRUE(person.Foresee().outcome.ok());
-  EXPECT_THAT(person.told, ElementsAre(AnyOf("wait " + vm, "delete " + vm)));
+  EXPECT_TRUE(person.Preview().outcome.ok());
+  EXPECT_THAT(person.events, ElementsAre(AnyOf("wait " + vm, "delete " + vm)));
   const auto done = person.CollectWithoutPolicy();
   EXPECT_TRUE(done.outcome.ok()) << done.outcome;
-  EXPECT_THAT(person.told, Contains("delete " + vm));
-  EXPECT_THAT(person.told, Contains(StartsWith("purge ")));
+  EXPECT_THAT(person.events, Contains("delete " + vm));
+  EXPECT_THAT(person.events, Contains(StartsWith("purge ")));
   EXPECT_THAT(h.cluster.Nodes(), IsEmpty());
   h.CheckAtRest(0);
 }
@@ -139,8 +139,8 @@ TEST(Gc, C10_a_drain_without_its_mark_is_cancelled_and_the_node_enabled) {
   const std::string vm = LeaveRemoval(h, "update", "drain");
   ASSERT_TRUE(h.cluster.EditAnnotation(vm, kMark, std::nullopt));
   Operator person(h);
-  EXPECT_TRUE(person.Foresee().outcome.ok());
-  EXPECT_THAT(person.told, ElementsAre("cancel-drain " + vm));
+  EXPECT_TRUE(person.Preview().outcome.ok());
+  EXPECT_THAT(person.events, ElementsAre("cancel-drain " + vm));
   EXPECT_TRUE(person.CollectWithoutPolicy().outcome.ok());
   h.CheckAtRest(1);
 }
@@ -157,7 +157,7 @@ TEST(Gc, C11_leaves_a_pool_alone_whose_lease_another_live_process_holds) {
       const int effects = h.cluster.EffectCount();
       const auto done = person.Collect();
       EXPECT_EQ(done.outcome.code(), absl::StatusCode::kAborted) << done.outcome;
-      EXPECT_THAT(person.told, IsEmpty());
+      EXPECT_THAT(person.events, IsEmpty());
       EXPECT_GE(h.cluster.EffectCount(), effects);
     }
     return simulator::Fault::None();
@@ -166,7 +166,7 @@ TEST(Gc, C11_leaves_a_pool_alone_whose_lease_another_live_process_holds) {
   h.process().RunBackground();
   EXPECT_TRUE(came);
   h.cluster.SetFaultHook(nullptr);
-  h.Settle();
+  h.WaitUntilReady();
   h.CheckAtRest(0);
 }
 
@@ -177,7 +177,7 @@ TEST(Gc, nothing_is_done_while_nomad_cannot_be_read) {
   Operator person(h);
   const auto done = person.Collect();
   EXPECT_EQ(done.outcome.code(), absl::StatusCode::kUnavailable) << done.outcome;
-  EXPECT_EQ(person.Foresee().outcome.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(person.Preview().outcome.code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(h.cluster.Vms().size(), 1U);
 }
 
@@ -237,7 +237,7 @@ TEST(Gc, finds_pools_without_the_right_to_list_leases) {
 TEST(Inspection, agrees_with_status_and_changes_nothing) {
   Harness h;
   ASSERT_TRUE(h.Scale(3).ok());
-  h.Settle();
+  h.WaitUntilReady();
   Operator person(h);
   const int effects = h.cluster.EffectCount();
   const auto seen = person.Inspect();
@@ -291,7 +291,7 @@ TEST(Inspection, S2_a_live_holder_with_an_action_is_an_open_scale_and_a_dead_one
 TEST(Inspection, a_lease_that_may_not_be_read_is_said_and_stops_nothing) {
   Harness h;
   ASSERT_TRUE(h.Scale(1).ok());
-  h.Settle();
+  h.WaitUntilReady();
   h.cluster.Forbid("get", "leases");
   Operator person(h);
   const auto seen = person.Inspect();

@@ -31,20 +31,20 @@ scaling::MaintenanceOptions OptionsOf(Harness& h, runtime::Executor& executor) {
   return options;
 }
 
-std::string_view KindOf(const scaling::Deed& deed) {
-  switch (deed.kind) {
-    case scaling::Deed::Kind::kPurge:
+std::string_view KindOf(const scaling::ReconcileEvent& event) {
+  switch (event.kind) {
+    case scaling::ReconcileEvent::Kind::kPurge:
       return "purge";
-    case scaling::Deed::Kind::kDeleteClaim:
+    case scaling::ReconcileEvent::Kind::kDeleteClaim:
       return "delete-pvc";
-    case scaling::Deed::Kind::kDeleteSecret:
+    case scaling::ReconcileEvent::Kind::kDeleteSecret:
       return "delete-secret";
-    case scaling::Deed::Kind::kOwnSecret:
+    case scaling::ReconcileEvent::Kind::kSetSecretOwner:
       return "own-secret";
-    case scaling::Deed::Kind::kStep:
+    case scaling::ReconcileEvent::Kind::kStep:
       break;
   }
-  return StepName(deed.step.kind);
+  return StepName(event.step.kind);
 }
 
 }  // namespace
@@ -64,19 +64,20 @@ config::PoolPolicy Operator::Policy() const {
   return *std::move(policy);
 }
 
-scaling::DeedListener Operator::Listener() {
-  told.clear();
-  return [this](const scaling::Deed& deed) {
-    told.push_back(std::string(KindOf(deed)) + " " + (deed.object.empty() ? deed.vm : deed.object) +
-                   (deed.outcome.ok() ? "" : " FAILED"));
+scaling::ReconcileListener Operator::Listener() {
+  events.clear();
+  return [this](const scaling::ReconcileEvent& event) {
+    events.push_back(std::string(KindOf(event)) + " " +
+                     (event.object.empty() ? event.vm : event.object) +
+                     (event.outcome.ok() ? "" : " FAILED"));
   };
 }
 
 scaling::Collection Operator::Collect() {
   return maintenance_.Collect(context_, key(), Policy(), Listener());
 }
-scaling::Collection Operator::Foresee() {
-  return maintenance_.Foresee(context_, key(), Policy(), Listener());
+scaling::Collection Operator::Preview() {
+  return maintenance_.Preview(context_, key(), Policy(), Listener());
 }
 scaling::Collection Operator::CollectWithoutPolicy() {
   return maintenance_.Collect(context_, key(), std::nullopt, Listener());

@@ -17,20 +17,20 @@ class Operator {
  public:
   explicit Operator(Harness& h);
 
-  // Of the harness' pool, with its policy. What was told is in `told` afterwards.
+  // Of the harness' pool, with its policy. What was told is in `events` afterwards.
   scaling::Collection Collect();
-  scaling::Collection Foresee();
+  scaling::Collection Preview();
   scaling::Collection CollectWithoutPolicy();
   absl::StatusOr<scaling::Inspection> Inspect();
   absl::StatusOr<std::set<scaling::PoolKey>> FindPools(const std::string& ns);
 
   // "delete web-abc", "delete-pvc web-abc-disk-0-xyz", "wait web-abc", "delete web-abc FAILED".
-  std::vector<std::string> told;
+  std::vector<std::string> events;
 
   scaling::PoolKey key() const;
 
  private:
-  scaling::DeedListener Listener();
+  scaling::ReconcileListener Listener();
   config::PoolPolicy Policy() const;
 
   Harness& h_;

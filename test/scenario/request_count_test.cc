@@ -77,7 +77,7 @@ TEST(Requests, S3_status_takes_two_whatever_the_size_of_the_pool) {
   for (const int size : {1, 20}) {
     Harness h;
     ASSERT_TRUE(h.Scale(size).ok());
-    h.Settle();
+    h.WaitUntilReady();
     Counter counter(h);
     for (int tick = 0; tick < 3; ++tick) {
       counter.Begin();
@@ -95,7 +95,7 @@ TEST(Requests, S3_status_takes_two_whatever_the_size_of_the_pool) {
 std::string ScaleInByFive(int size, int* before_first_drain) {
   Harness h;
   EXPECT_TRUE(h.Scale(size).ok());
-  h.Settle();
+  h.WaitUntilReady();
   Counter counter(h);
   const absl::Status scaled = h.Scale(size - 5);
   EXPECT_TRUE(scaled.ok()) << scaled;

@@ -29,10 +29,10 @@ simulator::JobSpec ServiceOn(const std::string& id, int count) {
 TEST(ScaleOut, from_nothing_to_three_delivers_three_joined_vms) {
   Harness h;
   const absl::Status scaled = h.Scale(3);
-  EXPECT_TRUE(scaled.ok()) << scaled << "\n" << h.Story();
+  EXPECT_TRUE(scaled.ok()) << scaled << "\n" << h.Transcript();
   const auto status = h.Status();
   ASSERT_TRUE(status.ok());
-  EXPECT_TRUE(status->ready) << h.Story();
+  EXPECT_TRUE(status->ready) << h.Transcript();
   EXPECT_EQ(status->count, 3);
   h.CheckAtRest(3);
 }
@@ -41,7 +41,7 @@ TEST(ScaleOut, S2_an_empty_pool_is_ready) {
   Harness h;
   const auto status = h.Status();
   ASSERT_TRUE(status.ok());
-  EXPECT_TRUE(status->ready) << h.Story();
+  EXPECT_TRUE(status->ready) << h.Transcript();
   EXPECT_EQ(status->count, 0);
 }
 
@@ -118,7 +118,7 @@ TEST(ScaleOut, what_a_quota_has_room_for_is_made_and_the_rest_is_the_error) {
   const absl::Status scaled = h.Scale(4);
   EXPECT_EQ(scaled.code(), absl::StatusCode::kResourceExhausted) << scaled;
   EXPECT_THAT(scaled.ToString(), HasSubstr("2 of 4 VMs fit"));
-  h.Settle();
+  h.WaitUntilReady();
   h.CheckAtRest(2);
   // Not a failure to wait for: with more room it goes on at once.
   ASSERT_TRUE(h.cluster.PutObject(PodQuota("9", "5")));
@@ -126,7 +126,7 @@ TEST(ScaleOut, what_a_quota_has_room_for_is_made_and_the_rest_is_the_error) {
   h.CheckAtRest(4);
 }
 
-TEST(ScaleOut, a_token_that_may_not_read_quotas_is_no_obstacle) {
+TEST(ScaleOut, a_token_that_may_not_read_quotas_is_not_an_obstacle) {
   Harness h;
   h.cluster.Forbid("list", "resourcequotas");
   EXPECT_TRUE(h.Scale(1).ok());
@@ -139,15 +139,15 @@ TEST(ScaleIn, from_three_to_one_drains_running_work_away_before_the_vms_go) {
   h.cluster.RunJob(ServiceOn("api", 3));
   h.clock.Advance(std::chrono::seconds(5));
   const absl::Status scaled = h.Scale(1);
-  EXPECT_TRUE(scaled.ok()) << scaled << "\n" << h.Story();
-  h.Settle();
+  EXPECT_TRUE(scaled.ok()) << scaled << "\n" << h.Transcript();
+  h.WaitUntilReady();
   h.CheckAtRest(1);
 }
 
 TEST(ScaleIn, to_nothing_and_out_again) {
   Harness h;
   ASSERT_TRUE(h.Scale(2).ok());
-  ASSERT_TRUE(h.Scale(0).ok()) << h.Story();
+  ASSERT_TRUE(h.Scale(0).ok()) << h.Transcript();
   h.CheckAtRest(0);
   ASSERT_TRUE(h.Scale(1).ok());
   h.CheckAtRest(1);
@@ -162,7 +162,7 @@ TEST(ScaleIn, C9_a_poststop_task_is_waited_for) {
   h.cluster.RunJob(job);
   h.clock.Advance(std::chrono::seconds(5));
   h.policy["node_drain_deadline"] = "20s";
-  EXPECT_TRUE(h.Scale(0).ok()) << h.Story();
+  EXPECT_TRUE(h.Scale(0).ok()) << h.Transcript();
   h.CheckAtRest(0);
 }
 
@@ -187,8 +187,8 @@ TEST(ScaleIn, C5_a_guest_that_registers_anew_just_before_its_deletion_saves_its_
   });
   const absl::Status scaled = h.Scale(1);
   ASSERT_FALSE(new_node.empty());
-  EXPECT_THAT(scaled.ToString(), HasSubstr("several ready nodes bear the name")) << h.Story();
-  h.Settle();
+  EXPECT_THAT(scaled.ToString(), HasSubstr("several ready nodes have the name")) << h.Transcript();
+  h.WaitUntilReady();
   h.CheckAtRest(2);
 }
 
@@ -208,11 +208,11 @@ TEST(ScaleIn, C5_a_start_after_the_last_look_at_the_instance_spoils_the_deletion
     return simulator::Fault::BeforeReply([&] { h.cluster.StartVm(vm); });
   });
   h.cluster.ResetCounters();
-  EXPECT_TRUE(h.Scale(1).ok()) << h.Story();
+  EXPECT_TRUE(h.Scale(1).ok()) << h.Transcript();
   ASSERT_TRUE(started);
   EXPECT_EQ(h.cluster.RequestCount(simulator::System::kHarvester, "delete", "virtualmachines"), 2)
       << "the first one is a conflict; then all is looked at again\n"
-      << h.Story();
+      << h.Transcript();
   h.CheckAtRest(1);
 }
 
@@ -227,8 +227,8 @@ TEST(ScaleIn, C4_a_cancelled_drain_is_rolled_back_alone) {
   h.clock.After(std::chrono::seconds(12), [&] { h.cluster.CancelDrain(node, true); });
   const absl::Status scaled = h.Scale(0);
   EXPECT_FALSE(scaled.ok());
-  EXPECT_THAT(scaled.ToString(), HasSubstr("cancelled by an operator")) << h.Story();
-  h.Settle();
+  EXPECT_THAT(scaled.ToString(), HasSubstr("cancelled by an operator")) << h.Transcript();
+  h.WaitUntilReady();
   h.CheckAtRest(1);
 }
 
@@ -245,7 +245,7 @@ TEST(ScaleIn, C9_without_force_work_that_outlives_the_deadline_keeps_its_vm) {
   const absl::Status scaled = h.Scale(0);
   EXPECT_EQ(scaled.code(), absl::StatusCode::kFailedPrecondition) << scaled;
   EXPECT_THAT(scaled.ToString(), HasSubstr("past its deadline and grace"));
-  h.Settle();
+  h.WaitUntilReady();
   h.CheckAtRest(1);
 }
 
@@ -260,7 +260,7 @@ TEST(ScaleIn, an_operator_who_removes_the_mark_gets_the_node_back) {
     h.cluster.EditAnnotation(victim, "nomad-harvester-autoscaler/scale-in", std::nullopt);
   });
   EXPECT_FALSE(h.Scale(0).ok());
-  h.Settle();
+  h.WaitUntilReady();
   h.CheckAtRest(1);
 }
 
@@ -290,9 +290,9 @@ TEST(ScaleIn, C16_scale_in_wait_false_returns_once_the_drains_are_accepted) {
   h.cluster.RunJob(ServiceOn("api", 2));
   h.clock.Advance(std::chrono::seconds(5));
   h.policy["scale_in_wait"] = "false";
-  ASSERT_TRUE(h.Scale(1).ok()) << h.Story();
+  ASSERT_TRUE(h.Scale(1).ok()) << h.Transcript();
   EXPECT_EQ(h.cluster.Vms().size(), 2U) << "the VM still stands while its node drains";
-  h.Settle();
+  h.WaitUntilReady();
   h.CheckAtRest(1);
 }
 
@@ -304,10 +304,10 @@ TEST(ScaleOut, C14_growth_takes_marked_vms_back_before_it_creates) {
   h.clock.Advance(std::chrono::seconds(5));
   for (const std::string& vm : before) h.cluster.HangDrain(h.NodeOf(vm));
   h.policy["scale_in_wait"] = "false";
-  ASSERT_TRUE(h.Scale(0).ok()) << h.Story();
-  ASSERT_TRUE(h.Scale(2).ok()) << h.Story();
+  ASSERT_TRUE(h.Scale(0).ok()) << h.Transcript();
+  ASSERT_TRUE(h.Scale(2).ok()) << h.Transcript();
   EXPECT_EQ(h.VmNames(), before);
-  h.Settle();
+  h.WaitUntilReady();
   h.CheckAtRest(2);
 }
 
@@ -329,14 +329,14 @@ TEST(Scale, T1_decision_and_outcome_are_one_line_each_that_tell_who_asked_for_wh
       EXPECT_THAT(KeysOf(record),
                   IsSupersetOf({"action_id", "pool", "policy_id", "reason", "from", "to"}));
     }
-    if (record.message == "A new VM is delivered" || record.message == "A VM is removed") {
+    if (record.message == "A new VM is ready" || record.message == "Removed a VM") {
       EXPECT_THAT(KeysOf(record), IsSupersetOf({"action_id", "pool", "policy_id", "vm"}));
     }
   }
   EXPECT_EQ(lines["Planned"], 2);
   EXPECT_EQ(lines["Scaled"], 2);
-  EXPECT_EQ(lines["A new VM is delivered"], 2);
-  EXPECT_EQ(lines["A VM is removed"], 1);
+  EXPECT_EQ(lines["A new VM is ready"], 2);
+  EXPECT_EQ(lines["Removed a VM"], 1);
 }
 
 std::vector<log::Record> Refusals(const Harness& h) {
@@ -481,7 +481,7 @@ TEST(DryRun, C13_names_what_a_killed_process_left_over) {
 TEST(Status, S3_takes_two_requests_in_steady_state) {
   Harness h;
   ASSERT_TRUE(h.Scale(3).ok());
-  h.Settle();
+  h.WaitUntilReady();
   h.cluster.ResetCounters();
   ASSERT_TRUE(h.Status().ok());
   EXPECT_EQ(h.cluster.RequestCount(), 2);
@@ -490,7 +490,7 @@ TEST(Status, S3_takes_two_requests_in_steady_state) {
 TEST(Status, S3_an_unreachable_harvester_is_not_ready_with_the_last_count) {
   Harness h;
   ASSERT_TRUE(h.Scale(2).ok());
-  h.Settle();
+  h.WaitUntilReady();
   h.cluster.SetHarvesterReachable(false);
   const auto status = h.Status();
   ASSERT_TRUE(status.ok());
@@ -501,7 +501,7 @@ TEST(Status, S3_an_unreachable_harvester_is_not_ready_with_the_last_count) {
 TEST(Status, C15_nomad_unreachable_removes_nothing_and_costs_no_vm) {
   Harness h;
   ASSERT_TRUE(h.Scale(2).ok());
-  h.Settle();
+  h.WaitUntilReady();
   h.cluster.SetNomadReachable(false);
   for (int tick = 0; tick < 20; ++tick) {
     const auto status = h.Status();
@@ -513,7 +513,7 @@ TEST(Status, C15_nomad_unreachable_removes_nothing_and_costs_no_vm) {
   }
   EXPECT_FALSE(h.Scale(1).ok());
   h.cluster.SetNomadReachable(true);
-  h.Settle();
+  h.WaitUntilReady();
   h.CheckAtRest(2);
 }
 
@@ -529,15 +529,15 @@ TEST(Status, S3_names_every_mistake_of_a_policy) {
   EXPECT_THAT(status.status().ToString(), HasSubstr("node_class"));
 }
 
-TEST(Clones, a_clone_is_no_member_and_is_never_touched) {
+TEST(Clones, a_clone_is_not_a_member_and_is_never_touched) {
   Harness h;
   ASSERT_TRUE(h.Scale(1).ok());
   h.cluster.CloneVm(h.VmNames()[0], "web-clone");
-  h.Settle();
+  h.WaitUntilReady();
   const auto status = h.Status();
   ASSERT_TRUE(status.ok());
   EXPECT_EQ(status->count, 1);
-  EXPECT_EQ(status->meta.at("harvester.strangers"), "1");
+  EXPECT_EQ(status->meta.at("harvester.unmanaged"), "1");
 }
 
 }  // namespace

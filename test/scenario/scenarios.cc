@@ -17,7 +17,7 @@ using std::chrono::seconds;
 
 void Reach(Harness& h, std::int64_t count) {
   const absl::Status scaled = h.Scale(count);
-  ASSERT_TRUE(scaled.ok()) << scaled << "\n" << h.Story();
+  ASSERT_TRUE(scaled.ok()) << scaled << "\n" << h.Transcript();
 }
 
 void RunJob(Harness& h, int count) {
@@ -164,8 +164,8 @@ std::vector<Scenario> MakeScenarios() {
              RunJob(h, 2);
            },
        .count = 0},
-      {.name = "take_back", .prepare = MarkedVms, .count = 2},
-      {.name = "take_back_one_and_grow", .prepare = MarkedVms, .count = 3},
+      {.name = "cancel_removals", .prepare = MarkedVms, .count = 2},
+      {.name = "cancel_a_removal_and_grow", .prepare = MarkedVms, .count = 3},
       {.name = "out_one_never_joins", .prepare = OneNeverJoins, .count = 2, .succeeds = false},
       {.name = "out_one_never_joins_and_stays",
        .prepare = OneNeverJoinsAndStays,

@@ -20,18 +20,18 @@ using std::chrono::seconds;
 
 constexpr base::Duration kTick = seconds(10);
 // Back-off grows to half an hour; then all has to come right within as much again.
-constexpr int kPatience = 600;
-constexpr std::size_t kStoryLines = 250;
+constexpr int kMaxTicks = 600;
+constexpr std::size_t kTranscriptLines = 250;
 constexpr std::int64_t kLargestPool = 6;
 // How long a request and its repetitions may take from the last look at a node to a deletion.
 constexpr base::Duration kOperatorSlack = minutes(2);
 
 // Keeps the end of a long story.
-class LastWords final : public log::Sink {
+class LastLogLines final : public log::Sink {
  public:
   void Write(const log::Record& record) override {
     lines_.push_back(log::FormatPlain(record));
-    if (lines_.size() > kStoryLines) lines_.pop_front();
+    if (lines_.size() > kTranscriptLines) lines_.pop_front();
   }
   std::string Text() const {
     std::string text;
@@ -91,7 +91,7 @@ class Soak {
         cluster_(clock_, *cluster_random_),
         invariants_(clock_, cluster_),
         operators_(dice_, clock_, cluster_),
-        log_(std::make_shared<LastWords>()),
+        log_(std::make_shared<LastLogLines>()),
         pools_(MakePools()) {
     invariants_.ExpectLateRequests();
     invariants_.ExpectOperators(kOperatorSlack);
@@ -113,7 +113,7 @@ class Soak {
     result_.requests = cluster_.RequestCount();
     result_.checks = invariants_.checks();
     for (const auto& [act, count] : operators_.acts()) result_.counts["operator: " + act] = count;
-    if (!result_.problems.empty()) result_.story = Story();
+    if (!result_.problems.empty()) result_.transcript = Transcript();
     return std::move(result_);
   }
 
@@ -268,7 +268,7 @@ class Soak {
     cluster_.FailStart(0, "", "");
     operators_.Leave();
     int calm = 0;
-    for (int tick = 0; tick < kPatience && calm < 3; ++tick) {
+    for (int tick = 0; tick < kMaxTicks && calm < 3; ++tick) {
       calm = TickAll() ? calm + 1 : 0;
       clock_.Advance(kTick);
     }
@@ -299,22 +299,22 @@ class Soak {
     return calm;
   }
 
-  std::string Story() const {
+  std::string Transcript() const {
     const std::vector<std::string> journal = cluster_.Journal();
-    std::string story = "--- the cluster, the end of it\n";
-    for (std::size_t i = journal.size() - std::min(journal.size(), kStoryLines); i < journal.size();
-         ++i) {
-      story += journal[i] + "\n";
+    std::string transcript = "--- the cluster, the end of it\n";
+    for (std::size_t i = journal.size() - std::min(journal.size(), kTranscriptLines);
+         i < journal.size(); ++i) {
+      transcript += journal[i] + "\n";
     }
-    story += "--- the work\n";
+    transcript += "--- the work\n";
     for (const nlohmann::json& allocation : cluster_.Allocations()) {
       if (!IsActive(allocation)) continue;
-      story += base::GetString(allocation, "JobID") + " on " +
-               base::GetString(allocation, "NodeName") + ": " +
-               base::GetString(allocation, "ClientStatus") + ", wanted " +
-               base::GetString(allocation, "DesiredStatus") + "\n";
+      transcript += base::GetString(allocation, "JobID") + " on " +
+                    base::GetString(allocation, "NodeName") + ": " +
+                    base::GetString(allocation, "ClientStatus") + ", wanted " +
+                    base::GetString(allocation, "DesiredStatus") + "\n";
     }
-    return story + "--- the plugin, the end of it\n" + log_->Text();
+    return transcript + "--- the plugin, the end of it\n" + log_->Text();
   }
 
   const SoakOptions options_;
@@ -325,7 +325,7 @@ class Soak {
   simulator::Cluster cluster_;
   Invariants invariants_;
   Operators operators_;
-  const std::shared_ptr<LastWords> log_;
+  const std::shared_ptr<LastLogLines> log_;
   std::vector<Pool> pools_;
   std::vector<std::unique_ptr<Process>> processes_;
   int started_ = 0;

@@ -35,7 +35,7 @@ struct SoakResult {
   int checks = 0;
   base::Duration lasted{};  // by the simulated clock
   // With problems: the last of what happened in the cluster, and of what the plugin said.
-  std::string story;
+  std::string transcript;
 };
 
 SoakResult RunSoak(const SoakOptions& options);

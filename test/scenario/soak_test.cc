@@ -13,7 +13,7 @@ TEST(Soak, I1_to_I5_hold_whatever_happens) {
   for (const std::uint64_t seed : {1U, 2U}) {
     const SoakResult result = RunSoak({.actions = 100, .seed = seed});
     for (const std::string& problem : result.problems) ADD_FAILURE() << problem;
-    ASSERT_TRUE(result.problems.empty()) << "seed " << seed << "\n" << result.story;
+    ASSERT_TRUE(result.problems.empty()) << "seed " << seed << "\n" << result.transcript;
     EXPECT_GT(result.counts.at("Scale, OK"), 0);
     EXPECT_GT(result.counts.at("faulty request"), 0);
     std::printf("[ visited  ] soak, seed %d: %d requests, %d changes, %s\n", static_cast<int>(seed),

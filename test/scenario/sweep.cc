@@ -41,7 +41,7 @@ int Measure(const Scenario& scenario, Points::Of of) {
     });
     const absl::Status scaled = h.Scale(scenario.count);
     h.cluster.SetFaultHook(nullptr);
-    EXPECT_EQ(scaled.ok(), scenario.succeeds) << scaled << "\n" << h.Story();
+    EXPECT_EQ(scaled.ok(), scenario.succeeds) << scaled << "\n" << h.Transcript();
     ComeToRest(scenario, h);
     counts = {requests.seen(), effects.seen()};
   }

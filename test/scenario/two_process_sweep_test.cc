@@ -221,7 +221,7 @@ TEST(LateCreation, C10_a_name_whose_vm_was_seen_is_never_used_again) {
   h.Tick(minutes(1));
   ASSERT_TRUE(h.cluster.DeleteVmByHand(late));
   h.Converge(1);
-  EXPECT_NE(h.VmNames().front(), late) << h.Story();
+  EXPECT_NE(h.VmNames().front(), late) << h.Transcript();
   h.CheckAtRest(1);
 }
 

@@ -155,7 +155,7 @@ TEST_F(FaultsTest, An_observer_sees_each_step_and_may_ask) {
   });
   MakeVm("vm-1");
   Wait(minutes(1));
-  cluster().Settle();
+  cluster().ApplyDue();
   EXPECT_THAT(
       kinds, ElementsAre(EventKind::kSecretCreated, EventKind::kVmCreated, EventKind::kClaimCreated,
                          EventKind::kVmRunning, EventKind::kNodeRegistered));
@@ -169,7 +169,7 @@ TEST_F(FaultsTest, A_deletion_shows_what_ran_on_the_vm_at_that_moment) {
   job.id = "web";
   cluster().RunJob(job);
   Wait(seconds(1));
-  cluster().Settle();
+  cluster().ApplyDue();
   std::vector<Event> events;
   cluster().SetObserver([&](const Event& event) { events.push_back(event); });
   ASSERT_THAT(DeleteVm(vm), IsOk());

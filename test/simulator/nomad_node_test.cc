@@ -291,12 +291,12 @@ TEST_F(NomadNodeTest, Another_region_cannot_be_reached) {
 }
 
 TEST_F(NomadNodeTest, Rights_are_told_as_the_tokens_policies_tell_them) {
-  EXPECT_EQ(*nomad().JudgeReadJob(context_), nomad::ReadJob::kEverywhere);
-  cluster().SetBlind(true);
-  EXPECT_EQ(*nomad().JudgeReadJob(context_), nomad::ReadJob::kNot);
+  EXPECT_EQ(*nomad().VerifyReadJob(context_), nomad::ReadJob::kEverywhere);
+  cluster().DenyReadJob(true);
+  EXPECT_EQ(*nomad().VerifyReadJob(context_), nomad::ReadJob::kDenied);
   EXPECT_THAT(nomad().ListAllocations(context_), StatusIs(StatusCode::kPermissionDenied));
-  cluster().SetBlind(false);
-  EXPECT_EQ(*nomad().JudgeReadJob(context_), nomad::ReadJob::kEverywhere);
+  cluster().DenyReadJob(false);
+  EXPECT_EQ(*nomad().VerifyReadJob(context_), nomad::ReadJob::kEverywhere);
 }
 
 TEST_F(NomadNodeTest, A_token_is_asked_for_if_one_is_set) {

@@ -243,10 +243,10 @@ TEST_F(NomadWorkTest, A_stopped_job_stops_its_work_for_good) {
   EXPECT_THAT(cluster().Allocations(), SizeIs(2));
 }
 
-TEST_F(NomadWorkTest, A_blind_token_sees_no_work) {
+TEST_F(NomadWorkTest, A_token_without_read_job_sees_no_work) {
   const std::string a = AddNode("a");
   Run("service", 1);
-  cluster().SetBlind(true);
+  cluster().DenyReadJob(true);
   EXPECT_THAT(AllocationsOf(a), IsEmpty());
 }
 

@@ -23,7 +23,7 @@ absl::StatusOr<nlohmann::json> ParseJson(std::string_view text, std::string_view
 // Compact text; invalid UTF-8 becomes U+FFFD.
 std::string DumpJson(const nlohmann::json& value);
 
-// The member `key` of an object, or null if `object` is no object or has no such member.
+// The member `key` of an object, or null if `object` is not an object or has no such member.
 const nlohmann::json* FindMember(const nlohmann::json& object, std::string_view key);
 // Follows a path of members; null as soon as one is missing.
 const nlohmann::json* FindPath(const nlohmann::json& object,

@@ -45,9 +45,9 @@ absl::StatusOr<nlohmann::json> ParseJson(std::string_view text, std::string_view
 
 // The same for a document that is one large list: calls `element` with each element, in order, and
 // forgets it before the next one is built. `null` is an empty list: that is how Go writes a nil
-// slice. INVALID_ARGUMENT also if the document is no list. `element` may have been called by then,
-// so the caller discards what it collected. The first error of `element` ends the reading and is
-// returned.
+// slice. INVALID_ARGUMENT also if the document is not a list. `element` may have been called by
+// then, so the caller discards what it collected. The first error of `element` ends the reading and
+// is returned.
 absl::Status ParseJsonList(std::string_view text, std::string_view what, const DropTree& drop,
                            const std::function<absl::Status(const nlohmann::json&)>& element);
 

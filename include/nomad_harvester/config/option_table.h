@@ -33,7 +33,7 @@ struct Option {
   OptionType type = OptionType::kString;
   // Applied by the readers of this module and shown in the reference; empty: none.
   std::string_view default_text = {};
-  // A default that is no constant ("the pool's name"): shown in the reference only.
+  // A default that is not a constant ("the pool's name"): shown in the reference only.
   std::string_view default_note = {};
   // Names of variables, comma-separated, the first one set counts; empty: none.
   std::string_view environment = {};

@@ -68,7 +68,7 @@ struct PluginConfig {
 // Of a whole environment, by name: the variables that user data may use.
 StringMap TemplateVariablesOf(const StringMap& environment);
 
-// INVALID_ARGUMENT with every problem at once, one line each, "key: what is wrong; cure", in the
+// INVALID_ARGUMENT with every problem at once, one line each, "key: what is wrong; hint", in the
 // order of OptionTable(); unknown keys come last and name the nearest known key. Secrets are in
 // neither problems nor warnings. Reads neither network nor files, but checks that every file and
 // directory named here exists; a missing auth_token_file or nomad_token_file is only a warning.

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "nomad_harvester/harvester/blueprint.h"
+#include "nomad_harvester/harvester/vm_spec.h"
 
 #include "nlohmann/json_fwd.hpp"
 
@@ -34,7 +34,7 @@ struct QuotaRoom {
   std::int64_t vms = 0;  // so many more fit, 0 or more
   std::string limit;     // what stands against one more, with quota, resource, hard and used
 };
-// What limits VMs of this blueprint most; nothing if no quota speaks of what they take. It is a
+// What limits VMs of this VM spec most; nothing if no quota speaks of what they take. It is a
 // bound from above: a VM's pod takes some 250 Mi more memory than its guest, which depends on
 // KubeVirt's release. What takes too much after all is halted by Harvester and removed (rule C3).
 //
@@ -42,7 +42,7 @@ struct QuotaRoom {
 // of its root disk, also by storage class; secrets; and counts of objects
 // (kubernetes/kubernetes:pkg/quota/v1/evaluator/core).
 std::optional<QuotaRoom> FindQuotaRoom(const std::vector<ResourceQuota>& quotas,
-                                       const VmBlueprint& blueprint);
+                                       const VmSpec& vm_spec);
 
 }  // namespace nomad_harvester::harvester
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "nomad_harvester/harvester/blueprint.h"
+#include "nomad_harvester/harvester/vm_spec.h"
 
 namespace nomad_harvester::harvester {
 

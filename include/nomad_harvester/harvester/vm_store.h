@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "nomad_harvester/harvester/blueprint.h"
 #include "nomad_harvester/harvester/quota.h"
 #include "nomad_harvester/harvester/virtual_machine.h"
+#include "nomad_harvester/harvester/vm_spec.h"
 #include "nomad_harvester/kube/client.h"
 #include "nomad_harvester/runtime/context.h"
 
@@ -21,7 +21,7 @@ namespace nomad_harvester::harvester {
 
 // Something read, and the API server's "now" of that reply.
 template <typename T>
-struct Seen {
+struct Timestamped {
   T value;
   std::optional<base::WallTime> server_time;
 };
@@ -53,12 +53,13 @@ class VmStore {
   const std::string& ns() const { return ns_; }
 
   // One list (pages aside): every VM that carries our managed-by label, members or not.
-  absl::StatusOr<Seen<std::vector<VirtualMachine>>> ListManaged(
+  absl::StatusOr<Timestamped<std::vector<VirtualMachine>>> ListManaged(
       const runtime::Context& context) const;
   // One list: every VM of the namespace.
-  absl::StatusOr<Seen<std::vector<VirtualMachine>>> ListAll(const runtime::Context& context) const;
-  absl::StatusOr<Seen<VirtualMachine>> Get(const runtime::Context& context,
-                                           const std::string& name) const;
+  absl::StatusOr<Timestamped<std::vector<VirtualMachine>>> ListAll(
+      const runtime::Context& context) const;
+  absl::StatusOr<Timestamped<VirtualMachine>> Get(const runtime::Context& context,
+                                                  const std::string& name) const;
   absl::StatusOr<std::vector<VirtualMachineInstance>> ListInstances(
       const runtime::Context& context) const;
   // NOT_FOUND: the VM has none, it does not run.
@@ -77,13 +78,13 @@ class VmStore {
   // (it may be terminating by now); otherwise ALREADY_EXISTS stays.
   absl::StatusOr<CloudInitSecret> CreateSecret(const runtime::Context& context,
                                                const nlohmann::json& secret) const;
-  absl::StatusOr<Seen<VirtualMachine>> CreateVm(const runtime::Context& context,
-                                                const nlohmann::json& vm) const;
+  absl::StatusOr<Timestamped<VirtualMachine>> CreateVm(const runtime::Context& context,
+                                                       const nlohmann::json& vm) const;
   // FAILED_PRECONDITION if the Secret is another action's.
-  absl::Status OwnSecret(const runtime::Context& context, const VmIdentity& identity,
-                         const std::string& vm_uid) const;
+  absl::Status SetSecretOwner(const runtime::Context& context, const VmIdentity& identity,
+                              const std::string& vm_uid) const;
   // Full admission of the VM, nothing stored (dryRun=All): a read.
-  absl::Status TryCreateVm(const runtime::Context& context, const nlohmann::json& vm) const;
+  absl::Status DryRunCreateVm(const runtime::Context& context, const nlohmann::json& vm) const;
 
   // DELETE with uid and resourceVersion, both of which must be given; OK if it is gone already.
   // FAILED_PRECONDITION: changed, by somebody else or by this very DELETE whose reply was lost.
@@ -96,7 +97,7 @@ class VmStore {
   absl::Status DeleteClaim(const runtime::Context& context, const Claim& claim) const;
 
   // One list: every Secret that carries our managed-by label. What they hold is not even decoded.
-  absl::StatusOr<Seen<std::vector<CloudInitSecret>>> ListSecrets(
+  absl::StatusOr<Timestamped<std::vector<CloudInitSecret>>> ListSecrets(
       const runtime::Context& context) const;
   absl::StatusOr<CloudInitSecret> GetSecret(const runtime::Context& context,
                                             const std::string& name) const;

@@ -15,14 +15,14 @@ namespace nomad_harvester::http {
 
 enum class RetryDecision { kDone, kRetry };
 
-// The one table of what is retried and why. `refused_for_good` recognises a 5xx that only looks
+// The one table of what is retried and why. `permanently_refused` recognises a 5xx that only looks
 // like a fault of the server (Harvester's quota and MAC refusals arrive as 500); null: none.
 //   no answer            retried if the request is idempotent
 //   429                  retried always: the server did not act on it
-//   500 502 503 504      retried if idempotent and not refused_for_good
+//   500 502 503 504      retried if idempotent and not permanently_refused
 //   everything else      an answer
 RetryDecision DecideRetry(const HttpRequest& request, const absl::StatusOr<HttpResponse>& outcome,
-                          const std::function<bool(const HttpResponse&)>& refused_for_good);
+                          const std::function<bool(const HttpResponse&)>& permanently_refused);
 
 // The wait that the server asks for: seconds or an HTTP date (measured against the reply's own Date
 // header). Nothing if there is none or it cannot be read; at most 60 s.
@@ -35,7 +35,7 @@ struct RetryOptions {
   base::Duration backoff_cap = std::chrono::seconds(5);
   // The time limit of one attempt, server_wait aside; never outlives the context.
   base::Duration attempt_timeout = std::chrono::seconds(10);
-  std::function<bool(const HttpResponse&)> refused_for_good;
+  std::function<bool(const HttpResponse&)> permanently_refused;
 };
 
 // A decorator. For a request with an effect it asks context.CheckWrite() before each attempt, and

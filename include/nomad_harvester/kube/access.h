@@ -14,7 +14,7 @@
 
 namespace nomad_harvester::kube {
 
-struct AccessQuestion {
+struct ResourceAttributes {
   std::string verb;
   std::string group;     // "" for the core group
   std::string resource;  // the plural
@@ -25,7 +25,7 @@ struct AccessQuestion {
 // One SelfSubjectAccessReview: the whole authorizer chain answers, so that this is the final word
 // about one right. Counts as a read. Errors: KubeClient's.
 absl::StatusOr<bool> IsAllowed(const runtime::Context& context, const KubeClient& client,
-                               const AccessQuestion& question);
+                               const ResourceAttributes& access);
 
 // The rights of the token in one namespace, cluster-wide grants included.
 class AccessRules {

@@ -79,8 +79,8 @@ class KubeClient {
                       const DeleteOptions& options) const;
 
   // A POST that asks and stores nothing (access reviews). `path` is escaped already.
-  absl::StatusOr<Json> Ask(const runtime::Context& context, const std::string& path,
-                           const Json& question) const;
+  absl::StatusOr<Json> CreateReview(const runtime::Context& context, const std::string& path,
+                                    const Json& review) const;
 
  private:
   std::shared_ptr<http::HttpTransport> transport_;

@@ -29,7 +29,7 @@ std::optional<KubeError> GetKubeError(const absl::Status& status);
 bool IsNotFound(const absl::Status& status);
 bool IsAlreadyExists(const absl::Status& status);  // 409 AlreadyExists
 bool IsConflict(const absl::Status& status);       // 409 otherwise: also a failed precondition
-bool IsForbidden(const absl::Status& status);      // 403 that is no quota
+bool IsForbidden(const absl::Status& status);      // 403 that is not a quota
 
 // The table HTTP status + reason + message → code:
 //   3xx FAILED_PRECONDITION (redirects are never followed: the base URL is wrong)
@@ -51,8 +51,8 @@ bool IsForbidden(const absl::Status& status);      // 403 that is no quota
 // 500, 403 or 422.
 // The body may be a metav1.Status, Rancher's own JSON or plain text (429, proxies).
 absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpose);
-// For RetryOptions::refused_for_good: a 500 that is a refusal (quota, MAC address, network).
-bool IsRefusalInDisguise(const http::HttpResponse& response);
+// For RetryOptions::permanently_refused: a 500 that is a refusal (quota, MAC address, network).
+bool IsRefusalSentAs500(const http::HttpResponse& response);
 
 }  // namespace nomad_harvester::kube
 

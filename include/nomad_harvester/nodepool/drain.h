@@ -34,7 +34,7 @@ std::string RollbackMarker(const nomad::Node& node);
 
 // No allocation pending or running and every task dead, poststop tasks included; allocations of
 // system jobs do not count if `ignore_system`.
-bool IsQuiet(const std::vector<nomad::Allocation>& allocations, bool ignore_system);
+bool IsIdle(const std::vector<nomad::Allocation>& allocations, bool ignore_system);
 
 // What Nomad is told at a (re)POST at `now` for a deadline given when the mark was made: what is
 // left, at least 1 s; nothing if the deadline is over; 0 for none; negative for "now".

@@ -28,7 +28,7 @@ struct ReadOptions {
 // of namespaces that the token cannot read-job, silently).
 enum class ReadJob {
   kEverywhere,  // ACLs are off, a management token, or read-job for every namespace
-  kNot,         // the token's policies do not say so
+  kDenied,      // the token's policies do not say so
   kUnverified,  // the policies could not be read
 };
 
@@ -43,8 +43,8 @@ enum class ReadJob {
 absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpose);
 
 // A 500 that no repetition changes ("node not found", a drain that still runs, …): for
-// http::RetryOptions::refused_for_good.
-bool IsRefusedForGood(const http::HttpResponse& response);
+// http::RetryOptions::permanently_refused.
+bool IsPermanentRefusal(const http::HttpResponse& response);
 
 // Thread-safe; every call blocks for the request. Region and namespace travel as query parameters.
 class NomadClient {
@@ -66,7 +66,7 @@ class NomadClient {
       const runtime::Context& context, const std::string& id,
       const ReadOptions& options = {}) const;
   // GET /v1/allocations?namespace=*: all of the region's, as stubs with task states.
-  // PERMISSION_DENIED is the sign of a token that is blind.
+  // PERMISSION_DENIED is the sign of a token without read-job.
   absl::StatusOr<Indexed<std::vector<Allocation>>> ListAllocations(
       const runtime::Context& context, const ReadOptions& options = {}) const;
   // GET /v1/allocation/:id → NodeID.
@@ -92,7 +92,7 @@ class NomadClient {
   // By the rules of the token's own policies, for a caller that ListAllocations answered: it is 403
   // only if no namespace at all allows read-job (hashicorp/nomad:nomad/alloc_endpoint.go List,
   // acl/acl.go AllowNamespaceOperation). UNAVAILABLE and the like if Nomad cannot be asked.
-  absl::StatusOr<ReadJob> JudgeReadJob(const runtime::Context& context) const;
+  absl::StatusOr<ReadJob> VerifyReadJob(const runtime::Context& context) const;
 
  private:
   std::shared_ptr<http::HttpTransport> transport_;

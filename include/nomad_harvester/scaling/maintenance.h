@@ -1,5 +1,5 @@
-// For commands: looks at a pool as Status does, and collects what a lost action left behind, by the
-// background work of Status and nothing else.
+// For commands: looks at a pool as Status does, and collects what an interrupted action left
+// behind, by the background work of Status and nothing else.
 #ifndef NOMAD_HARVESTER_SCALING_MAINTENANCE_H_
 #define NOMAD_HARVESTER_SCALING_MAINTENANCE_H_
 
@@ -13,8 +13,8 @@
 #include "nomad_harvester/runtime/random.h"
 #include "nomad_harvester/runtime/workers.h"
 #include "nomad_harvester/scaling/clients.h"
-#include "nomad_harvester/scaling/deed.h"
 #include "nomad_harvester/scaling/pool_lease.h"
+#include "nomad_harvester/scaling/reconcile_event.h"
 #include "nomad_harvester/scaling/snapshot.h"
 #include "nomad_harvester/scaling/status_report.h"
 
@@ -26,7 +26,7 @@ struct MaintenanceOptions {
   runtime::Clock* clock = nullptr;  // outlives the maintenance, as does the executor
   std::shared_ptr<runtime::Random> random;
   log::Logger logger;
-  // For the loop's own lines, most of which the deeds tell as well.
+  // For the loop's own lines, most of which are also reported as events.
   log::Logger loop_logger;
   runtime::Executor* executor = nullptr;
   // Tells this process from every other one on the pool's Lease.
@@ -52,7 +52,7 @@ struct Inspection {
 };
 
 // Something that is left after all, and why.
-struct Undone {
+struct Unfinished {
   std::string vm;
   std::string why;
 };
@@ -61,7 +61,7 @@ struct Collection {
   // nothing was done.
   absl::Status outcome;
   // What needs an operator, or somebody else. What a policy keeps on purpose is not in here.
-  std::vector<Undone> undone;
+  std::vector<Unfinished> unfinished;
 };
 
 class Maintenance {
@@ -79,14 +79,14 @@ class Maintenance {
                                               const std::string& ns) const;
 
   // PoolLoop::RunResumption under the pool's Lease, to its end: drains are waited for. Without a
-  // policy nothing is begun: VMs that never joined are undone.
+  // policy nothing is begun: VMs that never joined stay unfinished.
   Collection Collect(const runtime::Context& context, const PoolKey& key,
                      const std::optional<config::PoolPolicy>& policy,
-                     const DeedListener& deeds) const;
-  // Tells as deeds what Collect would begin with. Only reads, and does not take the Lease.
-  Collection Foresee(const runtime::Context& context, const PoolKey& key,
+                     const ReconcileListener& events) const;
+  // Reports as events what Collect would begin with. Only reads, and does not take the Lease.
+  Collection Preview(const runtime::Context& context, const PoolKey& key,
                      const std::optional<config::PoolPolicy>& policy,
-                     const DeedListener& deeds) const;
+                     const ReconcileListener& events) const;
 
  private:
   const MaintenanceOptions options_;

@@ -63,7 +63,7 @@ enum class Row {
   kMarkedNeverJoined,
   kMarkedGone,
   kMarkedDown,
-  kMarkedQuiet,
+  kMarkedIdle,
   kMarkedRecovered,
   kMarkedLateForced,
   kMarkedLate,

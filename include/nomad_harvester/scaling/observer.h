@@ -57,7 +57,7 @@ class ObserverMemory {
 // What the loop reads. Not thread-safe by itself; what it refers to is.
 class Observer {
  public:
-  struct Wanted {
+  struct BlockingWait {
     // A blocking query: wait for a change after this index first.
     std::uint64_t after_index = 0;
     base::Duration wait{};
@@ -69,20 +69,22 @@ class Observer {
            nodepool::FullNodeCache& cache, ObserverMemory& memory, log::Logger logger);
 
   // Nodes first, then VMs: a VM that is seen without a node has none that came before it. Nomad
-  // that cannot be read is no error (nomad_readable is false); Harvester is. `base` brings policy,
-  // key, region and the Lease's action.
+  // that cannot be read is not an error (nomad_readable is false); Harvester is. `base` brings
+  // policy, key, region and the Lease's action.
   absl::StatusOr<PoolSnapshot> Observe(const runtime::Context& context, PoolSnapshot base,
-                                       const Wanted& wanted);
+                                       const BlockingWait& blocking);
 
-  // Adds the allocations of the region to a snapshot, in one request. A token that is blind is no
-  // error (`blind` says so; then only nodes that have to be quiet are asked, one by one).
+  // Adds the allocations of the region to a snapshot, in one request. A token without read-job is
+  // not an error (`allocations_incomplete` says so; then only nodes that have to be idle are asked,
+  // one by one).
   absl::Status ReadAllocations(const runtime::Context& context, PoolSnapshot* snapshot);
 
   // Links VMs and nodes of a snapshot anew; used as well for the lists that Status reads.
   static void Link(PoolSnapshot* snapshot);
 
  private:
-  void ReadNodes(const runtime::Context& context, const Wanted& wanted, PoolSnapshot* snapshot);
+  void ReadNodes(const runtime::Context& context, const BlockingWait& blocking,
+                 PoolSnapshot* snapshot);
   void CompleteNodes(const runtime::Context& context, PoolSnapshot* snapshot);
   absl::Status ReadInstances(const runtime::Context& context, PoolSnapshot* snapshot);
   // What single nodes tell.
@@ -97,7 +99,7 @@ class Observer {
 };
 
 // Stubs that have to be read in full before the links can be trusted (rule C6): pool members whose
-// Name is no VM's, nodes that could be a VM which seems broken, and ready ones that share a VM's
+// Name is not a VM's, nodes that could be a VM which seems broken, and ready ones that share a VM's
 // name. Indexes into snapshot.nodes.
 std::vector<std::size_t> NodesToReadInFull(const PoolSnapshot& snapshot);
 

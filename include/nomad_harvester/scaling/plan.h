@@ -32,10 +32,10 @@ struct PassedOver {
 struct ScalePlan {
   Direction direction = Direction::kNone;
   std::int64_t from = 0;
-  std::int64_t wanted = 0;  // what the action asked for
-  std::int64_t to = 0;      // after max_scale_out / max_scale_in
+  std::int64_t desired = 0;  // what the action asked for
+  std::int64_t to = 0;       // after max_scale_out / max_scale_in
   bool capped = false;
-  std::vector<std::string> take_back;  // marked VMs that come back before anything is created
+  std::vector<std::string> cancel_removals;  // marked VMs that come back before anything is created
   std::vector<PlannedCreation> create;
   std::vector<PlannedRemoval> remove;  // in order
   std::vector<PassedOver> passed_over;

@@ -12,17 +12,17 @@
 namespace nomad_harvester::scaling {
 
 // At most one Scale or one resumption at a time; a Scale takes over from a resumption (rule C11).
-// Thread-safe. Must outlive its passes.
+// Thread-safe. Must outlive its guards.
 class PoolGate {
  public:
   // The right to act; gives it back when destroyed. Its context is cancelled when a Scale takes
   // over, or by Cancel.
-  class Pass {
+  class Guard {
    public:
-    Pass(PoolGate& gate, const runtime::Context& parent) : gate_(gate), source_(parent) {}
-    ~Pass();
-    Pass(const Pass&) = delete;
-    Pass& operator=(const Pass&) = delete;
+    Guard(PoolGate& gate, const runtime::Context& parent) : gate_(gate), source_(parent) {}
+    ~Guard();
+    Guard(const Guard&) = delete;
+    Guard& operator=(const Guard&) = delete;
 
     const runtime::Context& context() const { return source_.context(); }
     void Cancel(runtime::CancelReason reason) const { source_.Cancel(reason); }
@@ -34,10 +34,10 @@ class PoolGate {
   };
 
   // ABORTED: a Scale is open. Cancels a resumption and waits until it has ended, as long as
-  // `context` allows. `context` becomes the parent of the pass's.
-  absl::StatusOr<std::unique_ptr<Pass>> EnterForScale(const runtime::Context& context);
+  // `context` allows. `context` becomes the parent of the guard's.
+  absl::StatusOr<std::unique_ptr<Guard>> EnterForScale(const runtime::Context& context);
   // Null if anybody acts already, or a Scale waits to.
-  std::unique_ptr<Pass> EnterForResumption(const runtime::Context& context);
+  std::unique_ptr<Guard> EnterForResumption(const runtime::Context& context);
 
   bool ScaleIsOpen() const;
   bool Busy() const;
@@ -53,7 +53,7 @@ class PoolGate {
   base::CondVar changed_;
   User user_ NH_GUARDED_BY(mutex_) = User::kNobody;
   bool scale_waits_ NH_GUARDED_BY(mutex_) = false;
-  const Pass* pass_ NH_GUARDED_BY(mutex_) = nullptr;
+  const Guard* guard_ NH_GUARDED_BY(mutex_) = nullptr;
 };
 
 }  // namespace nomad_harvester::scaling

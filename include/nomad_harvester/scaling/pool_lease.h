@@ -62,7 +62,7 @@ class PoolLease {
   //
   // ABORTED: another live process holds it. A holder whose renewals stand still is waited for,
   // until they have stood still for kLeaseDuration by our own clock, and then taken over; what was
-  // seen of it is remembered from call to call. PERMISSION_DENIED and a missing API are no error:
+  // seen of it is remembered from call to call. PERMISSION_DENIED and a missing API are not errors:
   // the pool is then guarded in this process alone (one WARN), and used() is false. Every other
   // failure to get the Lease is returned.
   absl::Status Acquire(const runtime::Context& context, LeaseUser user,
@@ -91,12 +91,12 @@ class PoolLease {
   std::shared_ptr<const runtime::WritePermit> permit() const;
 
   // Reads the record without taking the Lease: used() and record() then tell what Acquire would
-  // have found. For whoever looks and does not act. No Lease yet is no error.
-  absl::Status Learn(const runtime::Context& context);
+  // have found. For whoever looks and does not act. No Lease yet is not an error.
+  absl::Status Refresh(const runtime::Context& context);
 
  private:
   class Permit;
-  struct Seen {  // another holder, and since when it stands still by our clock
+  struct ObservedHolder {  // another holder, and since when it stands still by our clock
     std::string holder;
     std::optional<base::WallTime> renew_time;
     base::MonoTime since{};
@@ -109,9 +109,9 @@ class PoolLease {
   // so that it is taken again without reading it first.
   std::optional<kube::Lease> TakeReleased();
   // OK: free to take; ABORTED: busy; UNAVAILABLE: stands still, but not long enough yet.
-  absl::Status JudgeHolder(const kube::Lease& lease, LeaseUser user, bool first_look);
-  void Adopt(const kube::Lease& lease, base::MonoTime sent);
-  void NoteVersion(const kube::Lease& lease) NH_REQUIRES(mutex_);
+  absl::Status CheckHolder(const kube::Lease& lease, LeaseUser user, bool first_read);
+  void SetHeld(const kube::Lease& lease, base::MonoTime sent);
+  void UpdateResourceVersion(const kube::Lease& lease) NH_REQUIRES(mutex_);
   // The API server's clock now, as far as its replies told: other processes compare renewTime with
   // it.
   base::WallTime ServerNow() const NH_REQUIRES(mutex_);
@@ -137,7 +137,7 @@ class PoolLease {
   PoolRecord record_ NH_GUARDED_BY(mutex_);
   std::optional<base::WallTime> server_time_ NH_GUARDED_BY(mutex_);
   base::MonoTime server_time_at_ NH_GUARDED_BY(mutex_){};  // our clock when that was read
-  std::optional<Seen> seen_ NH_GUARDED_BY(mutex_);
+  std::optional<ObservedHolder> observed_holder_ NH_GUARDED_BY(mutex_);
   std::optional<kube::Lease> released_ NH_GUARDED_BY(mutex_);
   std::function<void()> on_lost_ NH_GUARDED_BY(mutex_);
   std::unique_ptr<runtime::PeriodicTask> renewal_;  // only touched by Acquire and Release

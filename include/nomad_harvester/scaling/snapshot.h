@@ -59,11 +59,11 @@ struct PoolSnapshot {
   std::string region;         // the configured one; empty: none
   std::uint64_t nomad_index = 0;
   std::vector<nomad::Node> nodes;    // every node, not only the pool's
-  std::vector<bool> node_is_linked;  // per node: some VM of the namespace bears it
+  std::vector<bool> node_is_linked;  // per node: some VM of the namespace has it
   // By node ID; a node that was asked for and has none has an empty entry.
   std::map<std::string, std::vector<nomad::Allocation>> allocations;
   // The token cannot see allocations of every namespace: an empty list proves nothing (rule C9).
-  bool blind = false;
+  bool allocations_incomplete = false;
 
   // The Lease's action, if a Lease is used. Without one (pool_lease = "false", or forbidden) the
   // row about its names is left out.
@@ -97,7 +97,7 @@ bool Counts(const VmView& view, const PoolSnapshot& snapshot);
 // finalizers are Harvester's to remove (rule S2).
 bool IsStuckInDeletion(const harvester::VirtualMachine& vm, base::WallTime now);
 // How long a VM may be terminating before it is stuck.
-base::Duration DeletionPatience(const harvester::VirtualMachine& vm);
+base::Duration DeletionTimeout(const harvester::VirtualMachine& vm);
 // A member that has joined, whose node is down or gone while the VM does not run: right now, as far
 // as this look tells. Nomad unreadable, another region: never.
 bool LooksUnhealthy(const VmView& view, const PoolSnapshot& snapshot);
@@ -108,7 +108,7 @@ bool IsPoolMember(const VmView& view, const PoolSnapshot& snapshot);
 
 // The node that the VM links to; null unless the link is unambiguous.
 const nomad::Node* LinkedNode(const VmView& view, const PoolSnapshot& snapshot);
-// A ready node of the pool that bears no VM of the namespace and is younger than this VM: it could
+// A ready node of the pool that has no VM of the namespace and is younger than this VM: it could
 // be the VM under another name. Null if there is none.
 const nomad::Node* UnlinkedCandidate(const VmView& view, const PoolSnapshot& snapshot);
 // Every node, linked or not, whose last drain was for this VM.
@@ -119,7 +119,7 @@ struct NodeOfGoneVm {
   nodepool::DrainMark mark;
 };
 std::vector<NodeOfGoneVm> NodesOfGoneVms(const PoolSnapshot& snapshot);
-// Nodes of the policy's pool that no VM of the namespace bears.
+// Nodes of the policy's pool that no VM of the namespace has.
 std::vector<const nomad::Node*> UnlinkedNodes(const PoolSnapshot& snapshot);
 
 }  // namespace nomad_harvester::scaling

@@ -42,7 +42,7 @@ bool NeedsResumption(const PoolSnapshot& snapshot);
 
 // What a VM of the pool counts as, in the order in which ReportStatus decides.
 enum class VmState {
-  kStranger,
+  kUnmanaged,
   kDeleting,
   kStuck,     // being deleted for longer than its grace period and ten minutes
   kDraining,  // marked
@@ -54,10 +54,10 @@ enum class VmState {
   kCreated,  // it has no join deadline and has not joined
 };
 VmState StateOf(const VmView& view, const PoolSnapshot& snapshot);
-// "stranger", "deleting", …
+// "unmanaged", "deleting", …
 std::string_view VmStateName(VmState state);
 
-inline constexpr base::Duration kMassLossPatience = std::chrono::minutes(10);
+inline constexpr base::Duration kMassLossTimeout = std::chrono::minutes(10);
 
 }  // namespace nomad_harvester::scaling
 

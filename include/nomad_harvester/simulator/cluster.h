@@ -49,7 +49,7 @@ class Cluster {
                                            base::Duration step = std::chrono::milliseconds(250));
 
   // Applies whatever is due by now.
-  void Settle();
+  void ApplyDue();
   // When something is due next; nothing: never, unless somebody acts.
   std::optional<base::MonoTime> NextDue() const;
 
@@ -119,7 +119,7 @@ class Cluster {
   std::string ReviveNodeUnderNewId(const std::string& node);
   void RunJob(const JobSpec& job);
   bool StopJob(const std::string& id);
-  void SetBlind(bool blind);
+  void DenyReadJob(bool read_job_denied);
 
   // --- Inspection: copies of what is there now.
   std::vector<nlohmann::json> Vms() const;

@@ -49,7 +49,7 @@ enum class EventKind {
   kAllocationRunning,
   kAllocationStopping,
   kAllocationStopped,  // its main task is dead
-  kAllocationQuiet,    // its poststop task is, too
+  kAllocationIdle,     // its poststop task is, too
   kAllocationLost,
 };
 std::string_view EventKindName(EventKind kind);

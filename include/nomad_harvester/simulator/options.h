@@ -37,7 +37,7 @@ struct Options {
   std::string datacenter = "dc1";
   // ACLs on: the token (any, if nomad_token is empty) may write nodes and read jobs, unless blind.
   bool nomad_acl = false;
-  bool blind = false;  // no read-job; switches ACLs on
+  bool deny_read_job = false;  // no read-job; switches ACLs on
   std::string nomad_token{};
   std::string kube_token{};  // empty: any token will do
 
@@ -53,7 +53,7 @@ struct Options {
   std::map<std::string, std::string> settings = {{"server-version", "v1.6.1"}};
 };
 
-// A Nomad client that is no VM of this Harvester.
+// A Nomad client that is not a VM of this Harvester.
 struct NodeSpec {
   std::string name{};
   std::string node_class{};

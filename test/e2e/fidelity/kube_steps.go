@@ -43,7 +43,7 @@ var creation = []Step{
 	{Name: "a VM with a misspelt field, strictly", Method: "POST", Path: vms + "?fieldValidation=Strict", Body: "{{.typo}}"},
 	{Name: "a VM with a misspelt field, on trial", Method: "POST", Path: vms + "?dryRun=All", Body: "{{.typo}}", Headers: []string{"Warning"}},
 	{Name: "a VM without a run strategy's type", Method: "POST", Path: vms, Body: "{{.wrongType}}"},
-	{Name: "a VM that is no JSON", Method: "POST", Path: vms, Body: "{{.name}}"},
+	{Name: "a VM that is not JSON", Method: "POST", Path: vms, Body: "{{.name}}"},
 	{Name: "a VM of another name than its path", Method: "PUT", Path: vms + "/other", Body: "{{.vm}}"},
 	{Name: "a VM for a namespace that is not there", Method: "POST", Path: "/apis/kubevirt.io/v1/namespaces/nowhere/virtualmachines", Body: "{{.vmElsewhere}}"},
 	{
@@ -152,7 +152,7 @@ var changing = []Step{
 		Name: "patch with another uid", Method: "PATCH", Path: vms + "/{{.name}}", Type: merge,
 		Body: `{"metadata":{"uid":"00000000-0000-0000-0000-000000000000","annotations":{"probe":"2"}}}`,
 	},
-	{Name: "patch that is no JSON", Method: "PATCH", Path: vms + "/{{.name}}", Type: merge, Body: "{"},
+	{Name: "patch that is not JSON", Method: "PATCH", Path: vms + "/{{.name}}", Type: merge, Body: "{"},
 	{Name: "patch of a kind that custom resources lack", Method: "PATCH", Path: vms + "/{{.name}}", Type: "application/strategic-merge-patch+json", Body: `{}`},
 	{Name: "patch of a VM that is not there", Method: "PATCH", Path: vms + "/nobody", Type: merge, Body: `{"metadata":{"annotations":{"probe":"1"}}}`},
 	{Name: "delete a VM that is not there", Method: "DELETE", Path: vms + "/nobody"},

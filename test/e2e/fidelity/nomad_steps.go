@@ -26,7 +26,7 @@ var nodes = []Step{
 	{Name: "an allocation that is not there", API: Nomad, Method: "GET", Path: "/v1/allocation/00000000-0000-0000-0000-000000000000"},
 	{Name: "a path that is not there", API: Nomad, Method: "GET", Path: "/v1/nosuchthing"},
 	{Name: "a region that is not there", API: Nomad, Method: "GET", Path: "/v1/nodes?region=nowhere"},
-	{Name: "an index that is no number", API: Nomad, Method: "GET", Path: "/v1/nodes?index=x"},
+	{Name: "an index that is not a number", API: Nomad, Method: "GET", Path: "/v1/nodes?index=x"},
 	{Name: "a wait that is no duration", API: Nomad, Method: "GET", Path: "/v1/nodes?index=1&wait=x"},
 	{Name: "nodes without a token", API: Nomad, Method: "GET", Path: "/v1/nodes", Token: "none", Needs: knowsRights},
 	{Name: "nodes with a token that nobody gave out", API: Nomad, Method: "GET", Path: "/v1/nodes", Token: "00000000-0000-0000-0000-000000000000", Needs: knowsRights},

@@ -70,11 +70,11 @@ type Answer struct {
 	Exact   map[string]any    `json:"exact,omitempty"`
 	Shape   map[string]string `json:"shape,omitempty"`
 	Headers map[string]string `json:"headers,omitempty"`
-	Text    string            `json:"text,omitempty"` // of an answer that is no JSON
+	Text    string            `json:"text,omitempty"` // of an answer that is not JSON
 	Waited  string            `json:"waited,omitempty"`
 }
 
-const patience = 90 * time.Second
+const timeout = 90 * time.Second
 
 // Ask goes through the steps in order. A step that gets no answer at all ends it.
 func Ask(target Target, state map[string]string, steps []Step) ([]Answer, error) {
@@ -98,7 +98,7 @@ func Ask(target Target, state map[string]string, steps []Step) ([]Answer, error)
 }
 
 func askUntil(target Target, state map[string]string, step Step) (Answer, error) {
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(timeout)
 	for {
 		answer, document, err := ask(target, state, step)
 		if err != nil {
@@ -111,7 +111,7 @@ func askUntil(target Target, state map[string]string, step Step) (Answer, error)
 			return answer, nil
 		}
 		if time.Now().After(deadline) {
-			return answer, fmt.Errorf("not %v %v within %v: %d %v", step.UntilStatus, step.Until, patience, answer.Status, answer.Exact)
+			return answer, fmt.Errorf("not %v %v within %v: %d %v", step.UntilStatus, step.Until, timeout, answer.Status, answer.Exact)
 		}
 		time.Sleep(250 * time.Millisecond)
 	}

@@ -31,7 +31,7 @@ type Controller struct {
 	running map[string]*Machine  // by the instance's uid
 	asked   map[string]bool      // instances whose machine was told to shut down
 	retryAt map[string]time.Time // by the VM's uid: when a guest that ended is started again
-	said    map[string]string    // the last problem of each VM
+	logged  map[string]string    // the last problem of each VM
 }
 
 const (
@@ -48,7 +48,7 @@ func startController(t testing.TB, dir string, admin *Kube, namespace string, ma
 	file := must[*os.File](t, path)(os.Create(path))
 	c := &Controller{
 		kube: admin, namespace: namespace, machines: machines, log: log.New(file, "", log.Ltime|log.Lmicroseconds),
-		running: map[string]*Machine{}, asked: map[string]bool{}, retryAt: map[string]time.Time{}, said: map[string]string{},
+		running: map[string]*Machine{}, asked: map[string]bool{}, retryAt: map[string]time.Time{}, logged: map[string]string{},
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -109,10 +109,10 @@ func (c *Controller) note(name string, err error) {
 	if err != nil {
 		text = err.Error()
 	}
-	if c.said[name] != text && text != "" {
+	if c.logged[name] != text && text != "" {
 		c.log.Printf("%s: %s", name, text)
 	}
-	c.said[name] = text
+	c.logged[name] = text
 }
 
 // carry brings a VM one step closer to running.

@@ -128,7 +128,7 @@ func (k *Kube) Patch(r Resource, namespace, name string, change any, subresource
 	return k.Do(http.MethodPatch, path, url.Values{"fieldValidation": {"Strict"}}, mergePatch, change)
 }
 
-// Delete tells an object to go; one that is gone already is no error.
+// Delete tells an object to go; one that is gone already is not an error.
 func (k *Kube) Delete(r Resource, namespace, name string) error {
 	_, err := k.Do(http.MethodDelete, r.Path(namespace, name), nil, jsonContent, nil)
 	if isStatus(err, http.StatusNotFound) {

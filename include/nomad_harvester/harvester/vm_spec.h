@@ -1,6 +1,6 @@
 // From what an operator asks for to the objects that make a VM.
-#ifndef NOMAD_HARVESTER_HARVESTER_BLUEPRINT_H_
-#define NOMAD_HARVESTER_HARVESTER_BLUEPRINT_H_
+#ifndef NOMAD_HARVESTER_HARVESTER_VM_SPEC_H_
+#define NOMAD_HARVESTER_HARVESTER_VM_SPEC_H_
 
 #include <cstdint>
 #include <map>
@@ -34,7 +34,7 @@ struct Network {
 };
 
 // What all VMs of one action share.
-struct VmBlueprint {
+struct VmSpec {
   std::string ns;
   std::string pool;
   Image image;
@@ -61,9 +61,9 @@ struct VmIdentity {
 
 // The objects, ready to POST. The Secret has no owner yet; the VM refers to it by name. User data
 // always travels in the Secret.
-nlohmann::json BuildSecret(const VmBlueprint& blueprint, const VmIdentity& identity,
+nlohmann::json BuildSecret(const VmSpec& vm_spec, const VmIdentity& identity,
                            const std::string& user_data);
-nlohmann::json BuildVirtualMachine(const VmBlueprint& blueprint, const VmIdentity& identity);
+nlohmann::json BuildVirtualMachine(const VmSpec& vm_spec, const VmIdentity& identity);
 // The merge patch that makes the VM the Secret's owner (blockOwnerDeletion false).
 nlohmann::json BuildSecretOwnerPatch(const VmIdentity& identity, const std::string& vm_uid,
                                      const std::string& secret_resource_version);
@@ -90,4 +90,4 @@ absl::StatusOr<std::string> ComposeUserData(const std::string& source,
 
 }  // namespace nomad_harvester::harvester
 
-#endif  // NOMAD_HARVESTER_HARVESTER_BLUEPRINT_H_
+#endif  // NOMAD_HARVESTER_HARVESTER_VM_SPEC_H_

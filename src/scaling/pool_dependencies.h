@@ -8,15 +8,15 @@
 #include "nomad_harvester/runtime/random.h"
 #include "nomad_harvester/runtime/workers.h"
 #include "nomad_harvester/scaling/clients.h"
-#include "nomad_harvester/scaling/deed.h"
 #include "nomad_harvester/scaling/observer.h"
 #include "nomad_harvester/scaling/pool_lease.h"
+#include "nomad_harvester/scaling/reconcile_event.h"
 #include "nomad_harvester/scaling/snapshot.h"
 
 namespace nomad_harvester::scaling {
 
 // References to what outlives one run of the loop. Copied freely.
-struct PoolTools {
+struct PoolDependencies {
   PoolKey key;
   const Clients& clients;
   const harvester::VmStore& vms;
@@ -27,10 +27,10 @@ struct PoolTools {
   runtime::Random& random;
   runtime::Executor& executor;
   log::Logger logger;
-  DeedListener deeds = nullptr;
+  ReconcileListener events = nullptr;
 
-  void Tell(const Deed& deed) const {
-    if (deeds) deeds(deed);
+  void Notify(const ReconcileEvent& event) const {
+    if (events) events(event);
   }
   const nomad::NomadClient& nomad() const { return *clients.nomad; }
   std::size_t parallelism() const {

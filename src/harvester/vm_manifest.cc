@@ -6,9 +6,9 @@
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
-#include "nomad_harvester/harvester/blueprint.h"
+#include "nomad_harvester/harvester/vm_spec.h"
 
-#include "guest_blueprint.h"
+#include "guest_template.h"
 #include "labels.h"
 #include "nlohmann/json.hpp"
 
@@ -20,50 +20,50 @@ using nlohmann::json;
 constexpr std::int64_t kDefaultDiskBytes = std::int64_t{10} * 1024 * 1024 * 1024;
 
 // What the operator asks for first: the plugin's own labels are never overridden.
-std::map<std::string, std::string> VmLabels(const VmBlueprint& blueprint) {
-  std::map<std::string, std::string> labels = blueprint.labels;
-  for (const auto& [key, value] : blueprint.tags) {
+std::map<std::string, std::string> VmLabels(const VmSpec& vm_spec) {
+  std::map<std::string, std::string> labels = vm_spec.labels;
+  for (const auto& [key, value] : vm_spec.tags) {
     labels.insert_or_assign("tag.harvesterhci.io/" + key, value);
   }
   labels.insert_or_assign(kCreatorLabel, kManagedByValue);
-  for (const auto& [key, value] : ManagedLabels(blueprint)) labels.insert_or_assign(key, value);
+  for (const auto& [key, value] : ManagedLabels(vm_spec)) labels.insert_or_assign(key, value);
   return labels;
 }
 
 // Harvester's controller makes the claim from this annotation, literally where Longhorn backs the
 // image; claims of CDI images lose their labels (harvester/harvester:pkg/controller/master/
 // virtualmachine/vm_controller.go, createPVCsFromAnnotation).
-std::string ClaimTemplates(const VmBlueprint& blueprint, const VmIdentity& identity) {
+std::string ClaimTemplates(const VmSpec& vm_spec, const VmIdentity& identity) {
   const json claim = {
       {"metadata",
        {{"name", identity.claim_name},
-        {"labels", ManagedLabels(blueprint)},
+        {"labels", ManagedLabels(vm_spec)},
         {"annotations",
-         {{"harvesterhci.io/imageId", blueprint.image.ns + "/" + blueprint.image.name}}}}},
+         {{"harvesterhci.io/imageId", vm_spec.image.ns + "/" + vm_spec.image.name}}}}},
       {"spec",
        {{"accessModes", json::array({"ReadWriteMany"})},
         {"volumeMode", "Block"},
         {"resources",
-         {{"requests", {{"storage", base::FormatBinaryQuantity(blueprint.disk_bytes)}}}}},
-        {"storageClassName", blueprint.image.storage_class}}}};
+         {{"requests", {{"storage", base::FormatBinaryQuantity(vm_spec.disk_bytes)}}}}},
+        {"storageClassName", vm_spec.image.storage_class}}}};
   return base::DumpJson(json::array({claim}));
 }
 
-std::map<std::string, std::string> VmAnnotations(const VmBlueprint& blueprint,
+std::map<std::string, std::string> VmAnnotations(const VmSpec& vm_spec,
                                                  const VmIdentity& identity) {
   std::map<std::string, std::string> annotations = {
-      {"field.cattle.io/description", "Nomad client of pool " + blueprint.pool}};
-  for (const auto& [key, value] : blueprint.annotations) annotations.insert_or_assign(key, value);
+      {"field.cattle.io/description", "Nomad client of pool " + vm_spec.pool}};
+  for (const auto& [key, value] : vm_spec.annotations) annotations.insert_or_assign(key, value);
   const std::map<std::string, std::string> ours = {
       {kSelfAnnotation, SelfValue(identity.name, identity.firmware_uuid)},
       {kActionIdAnnotation, identity.action_id},
-      {kTemplateHashAnnotation, blueprint.template_hash},
-      {kJoinTimeoutAnnotation, blueprint.join_timeout},
-      {kNodesAnnotation, ToAnnotation(blueprint.nodes)},
-      {"harvesterhci.io/volumeClaimTemplates", ClaimTemplates(blueprint, identity)},
+      {kTemplateHashAnnotation, vm_spec.template_hash},
+      {kJoinTimeoutAnnotation, vm_spec.join_timeout},
+      {kNodesAnnotation, ToAnnotation(vm_spec.nodes)},
+      {"harvesterhci.io/volumeClaimTemplates", ClaimTemplates(vm_spec, identity)},
       // With it any DELETE of the VM, kubectl's too, removes the disk.
       {"harvesterhci.io/removedPersistentVolumeClaims", identity.claim_name},
-      {"harvesterhci.io/vmRunStrategy", std::string(policy::NameOf(blueprint.run_strategy))},
+      {"harvesterhci.io/vmRunStrategy", std::string(policy::NameOf(vm_spec.run_strategy))},
       {"harvesterhci.io/sshNames", "[]"},
       {"network.harvesterhci.io/ips", "[]"},
   };
@@ -73,18 +73,18 @@ std::map<std::string, std::string> VmAnnotations(const VmBlueprint& blueprint,
 
 }  // namespace
 
-json BuildVirtualMachine(const VmBlueprint& blueprint, const VmIdentity& identity) {
-  const std::map<std::string, std::string> labels = VmLabels(blueprint);
+json BuildVirtualMachine(const VmSpec& vm_spec, const VmIdentity& identity) {
+  const std::map<std::string, std::string> labels = VmLabels(vm_spec);
   return {{"apiVersion", "kubevirt.io/v1"},
           {"kind", "VirtualMachine"},
           {"metadata",
            {{"name", identity.name},
-            {"namespace", blueprint.ns},
+            {"namespace", vm_spec.ns},
             {"labels", labels},
-            {"annotations", VmAnnotations(blueprint, identity)}}},
+            {"annotations", VmAnnotations(vm_spec, identity)}}},
           {"spec",
-           {{"runStrategy", policy::NameOf(blueprint.run_strategy)},
-            {"template", BuildGuestTemplate(blueprint, identity, labels)}}}};
+           {{"runStrategy", policy::NameOf(vm_spec.run_strategy)},
+            {"template", BuildGuestTemplate(vm_spec, identity, labels)}}}};
 }
 
 absl::StatusOr<std::int64_t> RootDiskBytes(const Image& image, const std::int64_t* wanted) {

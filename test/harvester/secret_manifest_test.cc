@@ -1,7 +1,7 @@
 #include <string>
 
 #include "nomad_harvester/base/encoding.h"
-#include "nomad_harvester/harvester/blueprint.h"
+#include "nomad_harvester/harvester/vm_spec.h"
 
 #include "gtest/gtest.h"
 #include "harvester/samples.h"
@@ -12,7 +12,7 @@ namespace {
 using nlohmann::json;
 
 TEST(BuildSecret, carries_the_user_data_and_what_it_is_found_by) {
-  EXPECT_EQ(BuildSecret(SampleBlueprint(), SampleIdentity(), "#cloud-config\n"), json::parse(R"({
+  EXPECT_EQ(BuildSecret(SampleVmSpec(), SampleIdentity(), "#cloud-config\n"), json::parse(R"({
     "apiVersion": "v1", "kind": "Secret", "type": "Opaque",
     "metadata": {
       "name": "batch-7f3k2-cloudinit", "namespace": "nomad",
@@ -23,14 +23,14 @@ TEST(BuildSecret, carries_the_user_data_and_what_it_is_found_by) {
 }
 
 TEST(BuildSecret, has_no_owner_before_there_is_a_VM) {
-  const json secret = BuildSecret(SampleBlueprint(), SampleIdentity(), "x");
+  const json secret = BuildSecret(SampleVmSpec(), SampleIdentity(), "x");
   EXPECT_FALSE(secret["metadata"].contains("ownerReferences"));
 }
 
 TEST(BuildSecret, carries_every_byte) {
   std::string bytes;
   for (int i = 0; i < 256; ++i) bytes.push_back(static_cast<char>(i));
-  const json secret = BuildSecret(SampleBlueprint(), SampleIdentity(), bytes);
+  const json secret = BuildSecret(SampleVmSpec(), SampleIdentity(), bytes);
   const auto decoded = base::Base64Decode(secret["data"]["userdata"].get<std::string>());
   ASSERT_TRUE(decoded.ok());
   EXPECT_EQ(*decoded, bytes);

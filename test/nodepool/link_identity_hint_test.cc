@@ -1,4 +1,4 @@
-// Rule C6: the second witnesses.
+// Rule C6: the identity hints.
 #include "nomad_harvester/nodepool/link.h"
 
 #include "gmock/gmock.h"
@@ -12,29 +12,29 @@ using nomad::NodeStatus;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-VmWitness Vm(std::string name, std::string uuid, std::vector<std::string> addresses = {}) {
+VmIdentityHints Vm(std::string name, std::string uuid, std::vector<std::string> addresses = {}) {
   return {.name = std::move(name),
           .firmware_uuid = std::move(uuid),
           .addresses = std::move(addresses),
           .node_attribute = "unique.hostname"};
 }
-const VmWitness kOne = Vm("web-1", "uuid-1", {"10.0.0.1"});
-const VmWitness kTwo = Vm("web-2", "uuid-2", {"10.0.0.2", "fd00::2"});
+const VmIdentityHints kOne = Vm("web-1", "uuid-1", {"10.0.0.1"});
+const VmIdentityHints kTwo = Vm("web-2", "uuid-2", {"10.0.0.2", "fd00::2"});
 
 Link LinkOfOne(const std::vector<nomad::Node>& nodes) {
   return LinkNodes({kOne, kTwo}, nodes).of_vm.at(0);
 }
 NodeBuilder One(std::string id = "n1") { return NodeBuilder(std::move(id)).HostName("web-1"); }
 
-TEST(SecondWitness, C6_a_uuid_in_the_meta_that_is_another_vms_contradicts) {
+TEST(IdentityHints, C6_a_uuid_in_the_meta_that_is_another_vms_contradicts) {
   const Link link = LinkOfOne({One().Meta("harvester_vm_uuid", "UUID-2")});
   EXPECT_EQ(link.state, LinkState::kContradicted);
   EXPECT_THAT(link.others, ElementsAre(0U));
   EXPECT_EQ(link.explanation,
-            "node n1 bears the name web-1, but its meta.harvester_vm_uuid is that of VM web-2");
+            "node n1 has the name web-1, but its meta.harvester_vm_uuid is that of VM web-2");
 }
 
-TEST(SecondWitness, C6_an_address_that_is_another_vms_contradicts) {
+TEST(IdentityHints, C6_an_address_that_is_another_vms_contradicts) {
   EXPECT_EQ(LinkOfOne({One().Address("10.0.0.2")}).state, LinkState::kContradicted);
   EXPECT_EQ(LinkOfOne({One().Address("FD00::2")}).state, LinkState::kContradicted);
   EXPECT_EQ(LinkOfOne({One().Attribute("unique.network.ip-address", "10.0.0.2")}).state,
@@ -42,17 +42,17 @@ TEST(SecondWitness, C6_an_address_that_is_another_vms_contradicts) {
   EXPECT_THAT(LinkOfOne({One().Address("10.0.0.2")}).explanation, HasSubstr("address 10.0.0.2"));
 }
 
-TEST(SecondWitness, C6_a_host_id_that_is_another_vms_firmware_uuid_contradicts) {
+TEST(IdentityHints, C6_a_host_id_that_is_another_vms_firmware_uuid_contradicts) {
   EXPECT_EQ(LinkOfOne({One().Attribute("unique.host_id", "uuid-2")}).state,
             LinkState::kContradicted);
 }
 
-TEST(SecondWitness, a_stub_can_be_contradicted_by_its_address) {
+TEST(IdentityHints, a_stub_can_be_contradicted_by_its_address) {
   EXPECT_EQ(LinkOfOne({NodeBuilder("n").Name("web-1").Address("10.0.0.2")}).state,
             LinkState::kContradicted);
 }
 
-TEST(SecondWitness, C6_a_value_that_matches_no_vm_says_nothing) {
+TEST(IdentityHints, C6_a_value_that_matches_no_vm_says_nothing) {
   EXPECT_EQ(LinkOfOne({One()
                            .Meta("harvester_vm_uuid", "uuid-9")
                            .Address("192.168.7.7")
@@ -62,7 +62,7 @@ TEST(SecondWitness, C6_a_value_that_matches_no_vm_says_nothing) {
   EXPECT_EQ(LinkOfOne({One().Meta("harvester_vm_uuid", "").Address("")}).state, LinkState::kLinked);
 }
 
-TEST(SecondWitness, C6_a_value_that_several_nodes_share_says_nothing) {
+TEST(IdentityHints, C6_a_value_that_several_nodes_share_says_nothing) {
   // Behind masquerade every guest sees the same address.
   const Links links = LinkNodes(
       {kOne, kTwo},
@@ -71,33 +71,33 @@ TEST(SecondWitness, C6_a_value_that_several_nodes_share_says_nothing) {
   EXPECT_EQ(links.of_vm[1].state, LinkState::kLinked);
 }
 
-TEST(SecondWitness, a_value_that_several_vms_share_says_nothing) {
+TEST(IdentityHints, a_value_that_several_vms_share_says_nothing) {
   const Links links =
       LinkNodes({kOne, kTwo, Vm("web-3", "uuid-2")}, {One().Meta("harvester_vm_uuid", "uuid-2")});
   EXPECT_EQ(links.of_vm[0].state, LinkState::kLinked);
 }
 
-TEST(SecondWitness, one_that_agrees_is_told_in_the_explanation) {
+TEST(IdentityHints, one_that_agrees_is_named_in_the_explanation) {
   const Link link = LinkOfOne({One().Meta("harvester_vm_uuid", "uuid-1").Address("10.0.0.1")});
   EXPECT_EQ(link.state, LinkState::kLinked);
   EXPECT_EQ(link.explanation,
-            "node n1 bears the name by its unique.hostname, confirmed by its "
+            "node n1 has the name by its unique.hostname, confirmed by its "
             "meta.harvester_vm_uuid, confirmed by its address 10.0.0.1");
 }
 
-TEST(SecondWitness, one_that_contradicts_outweighs_one_that_agrees) {
+TEST(IdentityHints, one_that_contradicts_outweighs_one_that_agrees) {
   EXPECT_EQ(LinkOfOne({One().Meta("harvester_vm_uuid", "uuid-1").Address("10.0.0.2")}).state,
             LinkState::kContradicted);
 }
 
-TEST(SecondWitness, alone_does_not_link_a_node_of_another_name) {
+TEST(IdentityHints, alone_does_not_link_a_node_of_another_name) {
   const Links links = LinkNodes(
       {kOne, kTwo}, {NodeBuilder("n").HostName("other").Meta("harvester_vm_uuid", "uuid-1")});
   EXPECT_EQ(links.of_vm[0].state, LinkState::kNone);
   EXPECT_THAT(links.node_is_linked, ElementsAre(false));
 }
 
-TEST(SecondWitness, settles_a_tie_of_two_ready_nodes) {
+TEST(IdentityHints, breaks_a_tie_of_two_ready_nodes) {
   const Link link = LinkOfOne(
       {One("a").CreateIndex(9), One("b").CreateIndex(1).Meta("harvester_vm_uuid", "uuid-1")});
   EXPECT_EQ(link.state, LinkState::kLinked);
@@ -105,37 +105,37 @@ TEST(SecondWitness, settles_a_tie_of_two_ready_nodes) {
   EXPECT_THAT(link.others, ElementsAre(0U));
 }
 
-TEST(SecondWitness, settles_no_tie_while_the_other_node_is_a_stub_that_may_be_known_by_the_same) {
+TEST(IdentityHints, breaks_no_tie_while_the_other_node_is_a_stub_that_may_be_known_by_the_same) {
   const auto old_node = One("a").Meta("harvester_vm_uuid", "uuid-1");
   EXPECT_EQ(LinkOfOne({old_node, NodeBuilder("b").Name("web-1")}).state, LinkState::kTwoReady);
   EXPECT_EQ(LinkOfOne({old_node, One("b")}).state, LinkState::kLinked) << "it tells nothing";
 }
 
-TEST(SecondWitness, settles_no_tie_if_it_identifies_the_vm_on_both_nodes) {
+TEST(IdentityHints, breaks_no_tie_if_it_identifies_the_vm_on_both_nodes) {
   const Link link =
       LinkOfOne({One("a").Meta("harvester_vm_uuid", "uuid-1"), One("b").Address("10.0.0.1")});
   EXPECT_EQ(link.state, LinkState::kTwoReady);
 }
 
-TEST(SecondWitness, settles_no_tie_by_a_value_that_the_copies_share) {
+TEST(IdentityHints, breaks_no_tie_by_a_value_that_the_copies_share) {
   const Link link = LinkOfOne(
       {One("a").Meta("harvester_vm_uuid", "uuid-1"), One("b").Meta("harvester_vm_uuid", "uuid-1")});
   EXPECT_EQ(link.state, LinkState::kTwoReady);
 }
 
-TEST(SecondWitness, that_names_another_vm_on_one_of_two_ready_nodes_leaves_the_tie) {
+TEST(IdentityHints, that_names_another_vm_on_one_of_two_ready_nodes_leaves_the_tie) {
   const Link link = LinkOfOne({One("a").Meta("harvester_vm_uuid", "uuid-2"), One("b")});
   EXPECT_EQ(link.state, LinkState::kTwoReady);
 }
 
-TEST(SecondWitness, a_contradicted_ready_node_is_not_replaced_by_an_old_down_one) {
+TEST(IdentityHints, a_contradicted_ready_node_is_not_replaced_by_an_old_down_one) {
   const Link link = LinkOfOne(
       {One("new").Meta("harvester_vm_uuid", "uuid-2"), One("old").Status(NodeStatus::kDown)});
   EXPECT_EQ(link.state, LinkState::kContradicted);
   EXPECT_THAT(link.others, ElementsAre(0U, 1U));
 }
 
-TEST(SecondWitness, C6_the_others_go_on_when_one_is_contradicted) {
+TEST(IdentityHints, C6_the_others_go_on_when_one_is_contradicted) {
   const Links links = LinkNodes({kOne, kTwo}, {One().Meta("harvester_vm_uuid", "uuid-2"),
                                                NodeBuilder("n2").HostName("web-2")});
   EXPECT_EQ(links.of_vm[0].state, LinkState::kContradicted);
@@ -151,13 +151,13 @@ TEST(DeclaredForeign, a_machine_says_none) {
   EXPECT_FALSE(IsDeclaredForeign(NodeBuilder("n")));
 }
 
-TEST(DeclaredForeign, a_machine_that_bears_a_vms_name_contradicts) {
+TEST(DeclaredForeign, a_machine_that_has_a_vms_name_contradicts) {
   const Link link = LinkOfOne({One().Meta("harvester_vm_uuid", "none")});
   EXPECT_EQ(link.state, LinkState::kContradicted);
   EXPECT_THAT(link.explanation, HasSubstr("declares it no VM"));
 }
 
-TEST(DeclaredForeign, a_machine_is_no_rival_of_the_vms_own_node) {
+TEST(DeclaredForeign, a_machine_is_not_a_rival_of_the_vms_own_node) {
   const Link ready = LinkOfOne({One("metal").Meta("harvester_vm_uuid", "none"), One("vm")});
   EXPECT_EQ(ready.state, LinkState::kLinked);
   EXPECT_EQ(ready.node, 1U);

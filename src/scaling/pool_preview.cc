@@ -7,8 +7,8 @@
 
 namespace nomad_harvester::scaling {
 
-absl::Status PoolLoop::Foresee(const runtime::Context& context) {
-  looking_ = true;
+absl::Status PoolLoop::Preview(const runtime::Context& context) {
+  previewing_ = true;
   NH_ASSIGN_OR_RETURN(last_snapshot_, Observe(context));
   const PoolSnapshot& snapshot = *last_snapshot_;
   if (!snapshot.nomad_readable) {
@@ -18,12 +18,12 @@ absl::Status PoolLoop::Foresee(const runtime::Context& context) {
     const VmView& view = snapshot.vms[work.vm];
     const bool waits_to_join = work.step.kind == StepKind::kWait && !view.vm.has_mark;
     if (work.step.kind == StepKind::kNothing || waits_to_join) continue;
-    tools_.Tell({.vm = view.vm.name, .step = work.step});
+    deps_.Notify({.vm = view.vm.name, .step = work.step});
   }
   for (const nomad::Node* node : NodesToPurge(snapshot)) {
-    tools_.Tell({.kind = Deed::Kind::kPurge,
-                 .vm = nodepool::ParseDrainMark(*node)->vm,
-                 .object = node->id});
+    deps_.Notify({.kind = ReconcileEvent::Kind::kPurge,
+                  .vm = nodepool::ParseDrainMark(*node)->vm,
+                  .object = node->id});
   }
   return Sweep(context);
 }

@@ -1,7 +1,7 @@
 // spec.template: what KubeVirt is asked to run.
 #include <string>
 
-#include "nomad_harvester/harvester/blueprint.h"
+#include "nomad_harvester/harvester/vm_spec.h"
 
 #include "gtest/gtest.h"
 #include "harvester/samples.h"
@@ -11,12 +11,12 @@ namespace {
 
 using nlohmann::json;
 
-json Guest(const VmBlueprint& blueprint) {
-  return BuildVirtualMachine(blueprint, SampleIdentity())["spec"]["template"];
+json Guest(const VmSpec& vm_spec) {
+  return BuildVirtualMachine(vm_spec, SampleIdentity())["spec"]["template"];
 }
 
 TEST(Guest, is_described_as_KubeVirt_wants_it) {
-  EXPECT_EQ(Guest(SampleBlueprint())["spec"], json::parse(R"({
+  EXPECT_EQ(Guest(SampleVmSpec())["spec"], json::parse(R"({
     "evictionStrategy": "LiveMigrateIfPossible",
     "hostname": "batch-7f3k2",
     "affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [
@@ -43,21 +43,21 @@ TEST(Guest, is_described_as_KubeVirt_wants_it) {
 
 // Anti-affinity selects pods, and Harvester removes labels that only the instance has.
 TEST(Guest, repeats_the_labels_of_the_VM) {
-  const json vm = BuildVirtualMachine(SampleBlueprint(), SampleIdentity());
+  const json vm = BuildVirtualMachine(SampleVmSpec(), SampleIdentity());
   json expected = vm["metadata"]["labels"];
   expected["harvesterhci.io/vmName"] = "batch-7f3k2";
   EXPECT_EQ(vm["spec"]["template"]["metadata"]["labels"], expected);
 }
 
 TEST(Guest, carries_no_annotation_of_ours) {
-  EXPECT_EQ(Guest(SampleBlueprint())["metadata"]["annotations"], json::parse(R"({
+  EXPECT_EQ(Guest(SampleVmSpec())["metadata"]["annotations"], json::parse(R"({
     "harvesterhci.io/sshNames": "[]", "harvesterhci.io/waitForLeaseInterfaceNames": "[]"})"));
 }
 
 TEST(Guest, reaches_the_management_network_by_masquerade) {
-  VmBlueprint blueprint = SampleBlueprint();
-  blueprint.networks = {{true, "", ""}, {false, "net", "storage"}};
-  const json spec = Guest(blueprint)["spec"];
+  VmSpec vm_spec = SampleVmSpec();
+  vm_spec.networks = {{true, "", ""}, {false, "net", "storage"}};
+  const json spec = Guest(vm_spec)["spec"];
   EXPECT_EQ(spec["networks"], json::parse(R"([
     {"name": "nic-0", "pod": {}},
     {"name": "nic-1", "multus": {"networkName": "net/storage"}}])"));
@@ -67,16 +67,16 @@ TEST(Guest, reaches_the_management_network_by_masquerade) {
 }
 
 TEST(Guest, never_carries_user_data_or_requests) {
-  const std::string text = Guest(SampleBlueprint()).dump();
+  const std::string text = Guest(SampleVmSpec()).dump();
   for (const char* absent : {"userData", "requests", "macAddress", "ownerReferences"}) {
     EXPECT_EQ(text.find(absent), std::string::npos) << absent;
   }
 }
 
-TEST(Guest, has_memory_that_is_no_multiple_of_anything) {
-  VmBlueprint blueprint = SampleBlueprint();
-  blueprint.memory_bytes = 1000000001;
-  EXPECT_EQ(Guest(blueprint)["spec"]["domain"]["resources"]["limits"]["memory"], "1000000001");
+TEST(Guest, has_memory_that_is_not_a_multiple_of_anything) {
+  VmSpec vm_spec = SampleVmSpec();
+  vm_spec.memory_bytes = 1000000001;
+  EXPECT_EQ(Guest(vm_spec)["spec"]["domain"]["resources"]["limits"]["memory"], "1000000001");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "member_reader.h"
+#include "json_object_reader.h"
 
 #include <limits>
 #include <utility>
@@ -10,22 +10,22 @@ namespace nomad_harvester::harvester {
 
 using nlohmann::json;
 
-MemberReader::MemberReader(const json& object, std::string what)
+JsonObjectReader::JsonObjectReader(const json& object, std::string what)
     : object_(object), what_(std::move(what)) {
   if (!object_.is_object()) problems_ = "no JSON object";
 }
 
-void MemberReader::Report(std::string_view key, std::string_view problem) {
+void JsonObjectReader::Report(std::string_view key, std::string_view problem) {
   if (!problems_.empty()) problems_ += "; ";
   problems_ += std::string(key) + ": " + std::string(problem);
 }
 
-absl::Status MemberReader::status() const {
+absl::Status JsonObjectReader::status() const {
   if (problems_.empty()) return absl::OkStatus();
   return base::InvalidArgument(what_ + ": " + problems_);
 }
 
-std::string MemberReader::UnknownMembers() const {
+std::string JsonObjectReader::UnknownMembers() const {
   if (!object_.is_object()) return "";
   json unknown = json::object();
   for (const auto& [key, value] : object_.items()) {
@@ -34,49 +34,49 @@ std::string MemberReader::UnknownMembers() const {
   return unknown.empty() ? "" : base::DumpJson(unknown);
 }
 
-const json* MemberReader::Take(std::string_view key) {
+const json* JsonObjectReader::Take(std::string_view key) {
   known_.emplace(key);
   return base::FindMember(object_, key);
 }
 
-const json* MemberReader::Require(std::string_view key) {
+const json* JsonObjectReader::Require(std::string_view key) {
   const json* member = Take(key);
   if (member == nullptr) Report(key, "is missing");
   return member;
 }
 
-std::string MemberReader::Text(std::string_view key) {
+std::string JsonObjectReader::Text(std::string_view key) {
   const json* member = Require(key);
   if (member == nullptr) return "";
   if (!member->is_string() || member->get_ref<const std::string&>().empty()) {
-    Report(key, "is no text");
+    Report(key, "must be a string");
     return "";
   }
   return member->get<std::string>();
 }
 
-std::optional<std::string> MemberReader::OptionalText(std::string_view key) {
+std::optional<std::string> JsonObjectReader::OptionalText(std::string_view key) {
   const json* member = Take(key);
   if (member == nullptr) return std::nullopt;
   if (!member->is_string()) {
-    Report(key, "is no text");
+    Report(key, "must be a string");
     return std::nullopt;
   }
   return member->get<std::string>();
 }
 
-std::uint64_t MemberReader::Index(std::string_view key) {
+std::uint64_t JsonObjectReader::Index(std::string_view key) {
   const json* member = Require(key);
   if (member == nullptr) return 0;
-  // A JSON integer below zero is no unsigned number for nlohmann.
+  // A JSON integer below zero is not an unsigned number for nlohmann.
   if (!member->is_number_unsigned()) {
-    Report(key, "is no whole number of at least 0");
+    Report(key, "must be a whole number of at least 0");
     return 0;
   }
   return member->get<std::uint64_t>();
 }
 
-std::int64_t MemberReader::Count(std::string_view key) {
+std::int64_t JsonObjectReader::Count(std::string_view key) {
   const std::uint64_t value = Index(key);
   if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
     Report(key, "is too large");
@@ -85,17 +85,17 @@ std::int64_t MemberReader::Count(std::string_view key) {
   return static_cast<std::int64_t>(value);
 }
 
-bool MemberReader::Flag(std::string_view key) {
+bool JsonObjectReader::Flag(std::string_view key) {
   const json* member = Require(key);
   if (member == nullptr) return false;
   if (!member->is_boolean()) {
-    Report(key, "is neither true nor false");
+    Report(key, "must be true or false");
     return false;
   }
   return member->get<bool>();
 }
 
-base::WallTime MemberReader::Time(std::string_view key) {
+base::WallTime JsonObjectReader::Time(std::string_view key) {
   const std::string text = Text(key);
   if (text.empty()) return {};
   const auto time = base::ParseRfc3339(text);
@@ -103,28 +103,29 @@ base::WallTime MemberReader::Time(std::string_view key) {
   return time.ok() ? *time : base::WallTime{};
 }
 
-base::Duration MemberReader::GoDuration(std::string_view key) {
+base::Duration JsonObjectReader::GoDuration(std::string_view key) {
   const std::string text = Text(key);
   if (text.empty()) return {};
   const auto duration = base::ParseGoDuration(text);
   if (!duration.ok()) Report(key, base::ToStd(duration.status().message()));
   if (!duration.ok()) return {};
-  if (*duration < base::Duration::zero()) Report(key, "is negative");
+  if (*duration < base::Duration::zero()) Report(key, "must not be negative");
   return *duration;
 }
 
-const json* MemberReader::Object(std::string_view key) {
+const json* JsonObjectReader::Object(std::string_view key) {
   const json* member = Require(key);
   if (member == nullptr || member->is_object()) return member;
-  Report(key, "is no object");
+  Report(key, "must be an object");
   return nullptr;
 }
 
-const json* MemberReader::Optional(std::string_view key) { return Take(key); }
+const json* JsonObjectReader::Optional(std::string_view key) { return Take(key); }
 
 absl::StatusOr<json> ParseObject(std::string_view text, std::string_view what) {
   NH_ASSIGN_OR_RETURN(json document, base::ParseJson(text, what));
-  if (!document.is_object()) return base::InvalidArgument(std::string(what) + " is no JSON object");
+  if (!document.is_object())
+    return base::InvalidArgument(std::string(what) + " is not a JSON object");
   return document;
 }
 

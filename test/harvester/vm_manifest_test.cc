@@ -1,8 +1,8 @@
 #include <cstdint>
 #include <string>
 
-#include "nomad_harvester/harvester/blueprint.h"
 #include "nomad_harvester/harvester/virtual_machine.h"
+#include "nomad_harvester/harvester/vm_spec.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -21,7 +21,7 @@ using testing::HasSubstr;
 constexpr std::int64_t kGi = std::int64_t{1024} * 1024 * 1024;
 
 TEST(BuildVirtualMachine, names_itself_and_its_labels) {
-  const json vm = BuildVirtualMachine(SampleBlueprint(), SampleIdentity());
+  const json vm = BuildVirtualMachine(SampleVmSpec(), SampleIdentity());
   EXPECT_EQ(vm["apiVersion"], "kubevirt.io/v1");
   EXPECT_EQ(vm["kind"], "VirtualMachine");
   EXPECT_EQ(vm["metadata"]["name"], "batch-7f3k2");
@@ -35,7 +35,7 @@ TEST(BuildVirtualMachine, names_itself_and_its_labels) {
 
 TEST(BuildVirtualMachine, carries_the_intent_and_what_Harvester_reads) {
   json annotations =
-      BuildVirtualMachine(SampleBlueprint(), SampleIdentity())["metadata"]["annotations"];
+      BuildVirtualMachine(SampleVmSpec(), SampleIdentity())["metadata"]["annotations"];
   annotations.erase("harvesterhci.io/volumeClaimTemplates");
   EXPECT_EQ(json::parse(annotations[kNodesAnnotation].get<std::string>()),
             json::parse(ToAnnotation(SampleNodes())));
@@ -54,7 +54,7 @@ TEST(BuildVirtualMachine, carries_the_intent_and_what_Harvester_reads) {
 }
 
 TEST(BuildVirtualMachine, describes_the_root_disk_to_Harvester) {
-  const json vm = BuildVirtualMachine(SampleBlueprint(), SampleIdentity());
+  const json vm = BuildVirtualMachine(SampleVmSpec(), SampleIdentity());
   const auto& text = vm["metadata"]["annotations"]["harvesterhci.io/volumeClaimTemplates"]
                          .get_ref<const std::string&>();
   EXPECT_EQ(json::parse(text), json::parse(R"([{
@@ -67,10 +67,10 @@ TEST(BuildVirtualMachine, describes_the_root_disk_to_Harvester) {
 }
 
 TEST(BuildVirtualMachine, sets_the_run_strategy_and_nothing_deprecated) {
-  VmBlueprint blueprint = SampleBlueprint();
+  VmSpec vm_spec = SampleVmSpec();
   for (const auto& [name, strategy] : policy::kRunStrategies) {
-    blueprint.run_strategy = strategy;
-    const json vm = BuildVirtualMachine(blueprint, SampleIdentity());
+    vm_spec.run_strategy = strategy;
+    const json vm = BuildVirtualMachine(vm_spec, SampleIdentity());
     EXPECT_EQ(vm["spec"]["runStrategy"], name);
     EXPECT_EQ(vm["metadata"]["annotations"]["harvesterhci.io/vmRunStrategy"], name);
     EXPECT_FALSE(vm["spec"].contains("running"));
@@ -79,12 +79,12 @@ TEST(BuildVirtualMachine, sets_the_run_strategy_and_nothing_deprecated) {
 }
 
 TEST(BuildVirtualMachine, never_lets_an_operator_override_what_we_write) {
-  VmBlueprint blueprint = SampleBlueprint();
-  blueprint.labels = {{kPoolLabel, "theirs"}, {kManagedByLabel, "x"}, {kCreatorLabel, "x"}};
-  blueprint.annotations = {{kSelfAnnotation, "x"},
-                           {"harvesterhci.io/volumeClaimTemplates", "[]"},
-                           {"field.cattle.io/description", "mine"}};
-  const VirtualMachine vm = ParseVirtualMachine(BuildVirtualMachine(blueprint, SampleIdentity()));
+  VmSpec vm_spec = SampleVmSpec();
+  vm_spec.labels = {{kPoolLabel, "theirs"}, {kManagedByLabel, "x"}, {kCreatorLabel, "x"}};
+  vm_spec.annotations = {{kSelfAnnotation, "x"},
+                         {"harvesterhci.io/volumeClaimTemplates", "[]"},
+                         {"field.cattle.io/description", "mine"}};
+  const VirtualMachine vm = ParseVirtualMachine(BuildVirtualMachine(vm_spec, SampleIdentity()));
   EXPECT_EQ(vm.pool, "batch");
   EXPECT_EQ(vm.labels.at(kManagedByLabel), kManagedByValue);
   EXPECT_EQ(vm.labels.at(kCreatorLabel), kManagedByValue);
@@ -95,7 +95,7 @@ TEST(BuildVirtualMachine, never_lets_an_operator_override_what_we_write) {
 
 TEST(BuildVirtualMachine, reads_back_as_the_VM_that_was_meant) {
   const VirtualMachine vm =
-      ParseVirtualMachine(BuildVirtualMachine(SampleBlueprint(), SampleIdentity()));
+      ParseVirtualMachine(BuildVirtualMachine(SampleVmSpec(), SampleIdentity()));
   EXPECT_TRUE(IsMember(vm));
   EXPECT_EQ(vm.nodes, SampleNodes());
   EXPECT_EQ(vm.join_timeout->limit, std::chrono::minutes(15));

@@ -1,4 +1,4 @@
-#include "guest_blueprint.h"
+#include "guest_template.h"
 
 #include <string>
 
@@ -21,8 +21,8 @@ std::string NicName(std::size_t index) { return "nic-" + std::to_string(index); 
 
 // One VM of the pool for each host, where there are hosts enough. Required anti-affinity would make
 // every VM beyond the number of hosts unschedulable.
-json BuildAffinity(const VmBlueprint& blueprint) {
-  const json term = {{"labelSelector", {{"matchLabels", {{kPoolLabel, blueprint.pool}}}}},
+json BuildAffinity(const VmSpec& vm_spec) {
+  const json term = {{"labelSelector", {{"matchLabels", {{kPoolLabel, vm_spec.pool}}}}},
                      {"topologyKey", "kubernetes.io/hostname"}};
   const json preferred = {{"weight", 100}, {"podAffinityTerm", term}};
   return {{"podAntiAffinity",
@@ -48,10 +48,10 @@ json BuildInterface(const Network& network, std::size_t index) {
           {network.management ? "masquerade" : "bridge", json::object()}};
 }
 
-json BuildDevices(const VmBlueprint& blueprint) {
+json BuildDevices(const VmSpec& vm_spec) {
   json interfaces = json::array();
-  for (std::size_t i = 0; i < blueprint.networks.size(); ++i) {
-    interfaces.push_back(BuildInterface(blueprint.networks[i], i));
+  for (std::size_t i = 0; i < vm_spec.networks.size(); ++i) {
+    interfaces.push_back(BuildInterface(vm_spec.networks[i], i));
   }
   const json virtio = {{"bus", "virtio"}};
   json disks = json::array();
@@ -64,16 +64,16 @@ json BuildDevices(const VmBlueprint& blueprint) {
 
 // Only limits: Harvester computes the requests and the guest's memory from them
 // (harvester/harvester:pkg/webhook/resources/virtualmachine/mutator.go).
-json BuildDomain(const VmBlueprint& blueprint, const VmIdentity& identity) {
+json BuildDomain(const VmSpec& vm_spec, const VmIdentity& identity) {
   return {{"machine", {{"type", "q35"}}},
-          {"cpu", {{"cores", blueprint.cpu_cores}, {"sockets", 1}, {"threads", 1}}},
+          {"cpu", {{"cores", vm_spec.cpu_cores}, {"sockets", 1}, {"threads", 1}}},
           {"resources",
            {{"limits",
-             {{"cpu", std::to_string(blueprint.cpu_cores)},
-              {"memory", base::FormatBinaryQuantity(blueprint.memory_bytes)}}}}},
+             {{"cpu", std::to_string(vm_spec.cpu_cores)},
+              {"memory", base::FormatBinaryQuantity(vm_spec.memory_bytes)}}}}},
           {"features", {{"acpi", {{"enabled", true}}}}},
           {"firmware", {{"uuid", identity.firmware_uuid}}},
-          {"devices", BuildDevices(blueprint)}};
+          {"devices", BuildDevices(vm_spec)}};
 }
 
 json BuildVolumes(const VmIdentity& identity) {
@@ -87,11 +87,11 @@ json BuildVolumes(const VmIdentity& identity) {
 
 }  // namespace
 
-json BuildGuestTemplate(const VmBlueprint& blueprint, const VmIdentity& identity,
+json BuildGuestTemplate(const VmSpec& vm_spec, const VmIdentity& identity,
                         const std::map<std::string, std::string>& labels) {
   json networks = json::array();
-  for (std::size_t i = 0; i < blueprint.networks.size(); ++i) {
-    networks.push_back(BuildNetwork(blueprint.networks[i], i));
+  for (std::size_t i = 0; i < vm_spec.networks.size(); ++i) {
+    networks.push_back(BuildNetwork(vm_spec.networks[i], i));
   }
   json template_labels = labels;
   template_labels["harvesterhci.io/vmName"] = identity.name;
@@ -103,8 +103,8 @@ json BuildGuestTemplate(const VmBlueprint& blueprint, const VmIdentity& identity
           {"spec",
            {{"evictionStrategy", "LiveMigrateIfPossible"},
             {"hostname", identity.name},
-            {"affinity", BuildAffinity(blueprint)},
-            {"domain", BuildDomain(blueprint, identity)},
+            {"affinity", BuildAffinity(vm_spec)},
+            {"domain", BuildDomain(vm_spec, identity)},
             {"networks", networks},
             {"volumes", BuildVolumes(identity)}}}};
 }

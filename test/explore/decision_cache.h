@@ -1,7 +1,7 @@
 // Asks the real functions: turns what a process saw into a PoolSnapshot and remembers the answers,
 // because building strings is what costs.
-#ifndef NOMAD_HARVESTER_TEST_EXPLORE_ORACLE_H_
-#define NOMAD_HARVESTER_TEST_EXPLORE_ORACLE_H_
+#ifndef NOMAD_HARVESTER_TEST_EXPLORE_DECISION_CACHE_H_
+#define NOMAD_HARVESTER_TEST_EXPLORE_DECISION_CACHE_H_
 
 #include <array>
 #include <cstdint>
@@ -19,13 +19,13 @@
 namespace nomad_harvester::explore {
 
 // What was seen of one VM.
-struct Seen {
+struct ObservedVm {
   Vm vm;
   std::array<Node, kNodesPerVm> nodes;
 };
 
 struct View {
-  std::array<Seen, kMaxVms> slots;
+  std::array<ObservedVm, kMaxVms> slots;
   std::uint8_t named = 0;   // bit per slot
   std::uint8_t create = 0;  // likewise
   std::uint8_t readable = 1;
@@ -54,16 +54,16 @@ struct Plan {
   bool nothing = false;
   std::uint8_t from = 0;
   std::uint8_t to = 0;
-  std::uint8_t take_back = 0;  // bit per slot
+  std::uint8_t cancel_removals = 0;  // bit per slot
   std::uint8_t remove = 0;
   std::uint8_t reuse = 0;      // names left over
   std::uint8_t new_names = 0;  // how many
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 
-class Oracle {
+class DecisionCache {
  public:
-  Oracle(const Configuration& configuration, const Mutation& mutation);
+  DecisionCache(const Configuration& configuration, const Mutation& mutation);
 
   const Decision& Decide(const View& view);
   // Ties are broken by name, and names mean nothing here: one plan for each order of them
@@ -80,7 +80,7 @@ class Oracle {
     bool operator()(const View& a, const View& b) const;
   };
   scaling::PoolSnapshot SnapshotOf(const View& view, const Labels& labels) const;
-  Decision Ask(const View& view) const;
+  Decision Compute(const View& view) const;
 
   const Configuration configuration_;
   const Mutation mutation_;
@@ -94,4 +94,4 @@ std::uint64_t HashBytes(const void* data, std::size_t size, std::uint64_t seed);
 
 }  // namespace nomad_harvester::explore
 
-#endif  // NOMAD_HARVESTER_TEST_EXPLORE_ORACLE_H_
+#endif  // NOMAD_HARVESTER_TEST_EXPLORE_DECISION_CACHE_H_

@@ -1,4 +1,4 @@
-#include "witnesses.h"
+#include "identity_hints.h"
 
 #include <algorithm>
 #include <map>
@@ -45,7 +45,7 @@ std::set<Value> ValuesOf(const nomad::Node& node) {
   return values;
 }
 
-std::set<Value> ValuesOf(const VmWitness& vm) {
+std::set<Value> ValuesOf(const VmIdentityHints& vm) {
   std::set<Value> values;
   AddTo(values, Kind::kMetaUuid, vm.firmware_uuid);
   AddTo(values, Kind::kHostId, vm.firmware_uuid);
@@ -65,26 +65,27 @@ std::map<Value, std::vector<std::size_t>> Owners(const std::vector<T>& things) {
 
 }  // namespace
 
-Witnesses::Witnesses(const std::vector<VmWitness>& vms, const std::vector<nomad::Node>& nodes)
-    : testimonies_(nodes.size()) {
+IdentityHints::IdentityHints(const std::vector<VmIdentityHints>& vms,
+                             const std::vector<nomad::Node>& nodes)
+    : hints_(nodes.size()) {
   const auto vms_by_value = Owners(vms);
-  for (const auto& [value, bearers] : Owners(nodes)) {
-    if (bearers.size() != 1) continue;
+  for (const auto& [value, named] : Owners(nodes)) {
+    if (named.size() != 1) continue;
     const auto found = vms_by_value.find(value);
     if (found == vms_by_value.end() || found->second.size() != 1) continue;
-    testimonies_[bearers.front()].push_back({found->second.front(), Describe(value)});
+    hints_[named.front()].push_back({found->second.front(), Describe(value)});
   }
 }
 
-bool Witnesses::Identifies(std::size_t node, std::size_t vm) const {
-  const auto& all = testimonies_[node];
-  return std::any_of(all.begin(), all.end(), [vm](const Testimony& t) { return t.vm == vm; });
+bool IdentityHints::Identifies(std::size_t node, std::size_t vm) const {
+  const auto& all = hints_[node];
+  return std::any_of(all.begin(), all.end(), [vm](const IdentityHint& t) { return t.vm == vm; });
 }
 
-const Testimony* Witnesses::Contradiction(std::size_t node, std::size_t vm) const {
-  const auto& all = testimonies_[node];
+const IdentityHint* IdentityHints::Contradiction(std::size_t node, std::size_t vm) const {
+  const auto& all = hints_[node];
   const auto found =
-      std::find_if(all.begin(), all.end(), [vm](const Testimony& t) { return t.vm != vm; });
+      std::find_if(all.begin(), all.end(), [vm](const IdentityHint& t) { return t.vm != vm; });
   return found == all.end() ? nullptr : &*found;
 }
 

@@ -2,8 +2,8 @@
 //
 // Servers' objects are read leniently (base/json.h); our own must be complete: what a removal needs
 // is either all there, or the annotation counts as unreadable.
-#ifndef NOMAD_HARVESTER_SRC_HARVESTER_MEMBER_READER_H_
-#define NOMAD_HARVESTER_SRC_HARVESTER_MEMBER_READER_H_
+#ifndef NOMAD_HARVESTER_SRC_HARVESTER_JSON_OBJECT_READER_H_
+#define NOMAD_HARVESTER_SRC_HARVESTER_JSON_OBJECT_READER_H_
 
 #include <cstdint>
 #include <optional>
@@ -21,9 +21,9 @@ namespace nomad_harvester::harvester {
 // Reads members of one object and keeps the problems and the names that it was asked for. A member
 // that is missing or of another type is a problem, and its value is a default. The object must
 // outlive the reader.
-class MemberReader {
+class JsonObjectReader {
  public:
-  MemberReader(const nlohmann::json& object, std::string what);
+  JsonObjectReader(const nlohmann::json& object, std::string what);
 
   std::string Text(std::string_view key);                         // not empty
   std::optional<std::string> OptionalText(std::string_view key);  // absent is fine
@@ -61,4 +61,4 @@ void AddUnknownMembers(nlohmann::json& object, const std::string& unknown_member
 
 }  // namespace nomad_harvester::harvester
 
-#endif  // NOMAD_HARVESTER_SRC_HARVESTER_MEMBER_READER_H_
+#endif  // NOMAD_HARVESTER_SRC_HARVESTER_JSON_OBJECT_READER_H_

@@ -1,4 +1,4 @@
-#include "oracle.h"
+#include "decision_cache.h"
 
 #include <algorithm>
 #include <utility>
@@ -125,7 +125,7 @@ harvester::Mark MarkOf(const Vm& vm, int slot, const Configuration& configuratio
 
 VmView VmOf(const Vm& vm, int slot, std::string name, const Configuration& configuration) {
   VmView view;
-  view.member = vm.stranger == 0;
+  view.member = vm.unmanaged == 0;
   view.vm.ns = "default";
   view.vm.pool = "web";
   view.vm.name = std::move(name);
@@ -175,7 +175,7 @@ std::uint8_t IncarnationOf(const std::string& id) {
 }
 int SlotOfVm(const std::string& name) { return name[4] - 'a'; }
 bool IsDownForLong(const nomad::Node& node, const View& view) {
-  const Seen& seen = view.slots[static_cast<std::size_t>(SlotOfNode(node.id))];
+  const ObservedVm& seen = view.slots[static_cast<std::size_t>(SlotOfNode(node.id))];
   return seen.nodes[IncarnationOf(node.id)].power == Power::kDownForLong;
 }
 std::uint8_t Bit(int slot) { return static_cast<std::uint8_t>(1U << static_cast<unsigned>(slot)); }
@@ -198,17 +198,17 @@ std::uint64_t HashBytes(const void* data, std::size_t size, std::uint64_t seed) 
   return hash ^ (hash >> 29U);
 }
 
-std::size_t Oracle::Hash::operator()(const View& view) const {
+std::size_t DecisionCache::Hash::operator()(const View& view) const {
   return HashBytes(&view, sizeof view, 1);
 }
-bool Oracle::Same::operator()(const View& a, const View& b) const {
+bool DecisionCache::Same::operator()(const View& a, const View& b) const {
   return std::memcmp(&a, &b, sizeof a) == 0;
 }
 
-Oracle::Oracle(const Configuration& configuration, const Mutation& mutation)
+DecisionCache::DecisionCache(const Configuration& configuration, const Mutation& mutation)
     : configuration_(configuration), mutation_(mutation) {}
 
-PoolSnapshot Oracle::SnapshotOf(const View& view, const Labels& labels) const {
+PoolSnapshot DecisionCache::SnapshotOf(const View& view, const Labels& labels) const {
   PoolSnapshot snapshot;
   snapshot.key = {.ns = "default", .pool = "web"};
   snapshot.now = kNow;
@@ -219,7 +219,7 @@ PoolSnapshot Oracle::SnapshotOf(const View& view, const Labels& labels) const {
   snapshot.lease_used = configuration_.lease;
   if (view.named != 0 || view.create != 0) snapshot.action = harvester::LeaseAction{};
   for (int slot = 0; slot < kMaxVms; ++slot) {
-    const Seen& seen = view.slots[static_cast<std::size_t>(slot)];
+    const ObservedVm& seen = view.slots[static_cast<std::size_t>(slot)];
     const std::string name = VmName(labels[static_cast<std::size_t>(slot)]);
     if (seen.vm.Exists()) snapshot.vms.push_back(VmOf(seen.vm, slot, name, configuration_));
     for (int n = 0; n < kNodesPerVm; ++n) {
@@ -228,7 +228,7 @@ PoolSnapshot Oracle::SnapshotOf(const View& view, const Labels& labels) const {
       snapshot.nodes.push_back(NodeOf(node, slot, n, name, configuration_.purge));
       if (node.work == Work::kUnread) continue;
       auto& allocations = snapshot.allocations[NodeId(slot, n)];
-      if (node.work != Work::kQuiet) {
+      if (node.work != Work::kIdle) {
         allocations.push_back(AllocationOn(NodeId(slot, n), node.work));
       }
     }
@@ -247,7 +247,7 @@ PoolSnapshot Oracle::SnapshotOf(const View& view, const Labels& labels) const {
   return snapshot;
 }
 
-Decision Oracle::Ask(const View& view) const {
+Decision DecisionCache::Compute(const View& view) const {
   const PoolSnapshot snapshot = SnapshotOf(view, kOwnNames);
   Decision decision;
   decision.needs_resumption = NeedsResumption(snapshot);
@@ -268,7 +268,7 @@ Decision Oracle::Ask(const View& view) const {
   for (const nomad::Node& node : snapshot.nodes) {
     const int slot = SlotOfNode(node.id);
     const auto mark = nodepool::ParseDrainMark(node);
-    const Seen& seen = view.slots[static_cast<std::size_t>(slot)];
+    const ObservedVm& seen = view.slots[static_cast<std::size_t>(slot)];
     if (!mark.has_value() || (seen.vm.Exists() && mark->vm_uid == Uid(slot, seen.vm.uid))) continue;
     const Step step = NextStepOfGoneVm(node, snapshot);
     decision.purge[static_cast<std::size_t>(slot)][IncarnationOf(node.id)] =
@@ -277,13 +277,13 @@ Decision Oracle::Ask(const View& view) const {
   return decision;
 }
 
-const Decision& Oracle::Decide(const View& view) {
+const Decision& DecisionCache::Decide(const View& view) {
   const auto found = decisions_.find(view);
   if (found != decisions_.end()) return found->second;
-  return decisions_.emplace(view, Ask(view)).first->second;
+  return decisions_.emplace(view, Compute(view)).first->second;
 }
 
-const std::vector<Plan>& Oracle::PlanFor(const View& view, int wanted) {
+const std::vector<Plan>& DecisionCache::PlanFor(const View& view, int wanted) {
   auto& plans = plans_[static_cast<std::size_t>(wanted)];
   const auto found = plans.find(view);
   if (found != plans.end()) return found->second;
@@ -302,8 +302,8 @@ const std::vector<Plan>& Oracle::PlanFor(const View& view, int wanted) {
       plan.nothing = planned->direction == scaling::Direction::kNone;
       plan.from = static_cast<std::uint8_t>(planned->from);
       plan.to = static_cast<std::uint8_t>(planned->to);
-      for (const std::string& name : planned->take_back) {
-        plan.take_back = static_cast<std::uint8_t>(plan.take_back | Bit(slot_of(name)));
+      for (const std::string& name : planned->cancel_removals) {
+        plan.cancel_removals = static_cast<std::uint8_t>(plan.cancel_removals | Bit(slot_of(name)));
       }
       for (const auto& removal : planned->remove) {
         plan.remove = static_cast<std::uint8_t>(plan.remove | Bit(slot_of(removal.vm)));

@@ -8,7 +8,7 @@
 namespace nomad_harvester::cli {
 namespace {
 
-using scaling::Deed;
+using scaling::ReconcileEvent;
 using scaling::StepKind;
 
 // The same act, done and to be done.
@@ -32,7 +32,7 @@ Verb VerbOf(StepKind kind) {
     case StepKind::kRecordJoin:
       return {"recorded the join", "record the join"};
     case StepKind::kForgetJoinTimeout:
-      return {"ended its join timeout", "end its join timeout"};
+      return {"cleared its join timeout", "clear its join timeout"};
     case StepKind::kRollBack:
       return {"removed the mark", "remove the mark"};
     case StepKind::kStartDrain:
@@ -44,27 +44,27 @@ Verb VerbOf(StepKind kind) {
   }
 }
 
-Verb VerbOf(Deed::Kind kind) {
+Verb VerbOf(ReconcileEvent::Kind kind) {
   switch (kind) {
-    case Deed::Kind::kPurge:
+    case ReconcileEvent::Kind::kPurge:
       return {"purged node", "purge node"};
-    case Deed::Kind::kDeleteClaim:
+    case ReconcileEvent::Kind::kDeleteClaim:
       return {"deleted volume", "delete volume"};
-    case Deed::Kind::kDeleteSecret:
+    case ReconcileEvent::Kind::kDeleteSecret:
       return {"deleted Secret", "delete Secret"};
-    case Deed::Kind::kOwnSecret:
-      return {"gave its owner to Secret", "give its owner to Secret"};
-    case Deed::Kind::kStep:
+    case ReconcileEvent::Kind::kSetSecretOwner:
+      return {"set the owner of Secret", "set the owner of Secret"};
+    case ReconcileEvent::Kind::kStep:
       break;
   }
   return {};
 }
 
-std::string_view WhyOf(const Deed& deed) {
-  switch (deed.kind) {
-    case Deed::Kind::kStep:
-      return deed.step.reason;
-    case Deed::Kind::kOwnSecret:
+std::string_view WhyOf(const ReconcileEvent& event) {
+  switch (event.kind) {
+    case ReconcileEvent::Kind::kStep:
+      return event.step.reason;
+    case ReconcileEvent::Kind::kSetSecretOwner:
       return "its VM stands";
     default:
       return "its VM is gone";
@@ -73,22 +73,22 @@ std::string_view WhyOf(const Deed& deed) {
 
 }  // namespace
 
-std::string DeedLine(const Deed& deed, bool dry_run) {
-  const bool is_step = deed.kind == Deed::Kind::kStep;
-  std::string text = deed.vm + ": ";
-  if (is_step && deed.step.kind == StepKind::kWait) {
-    text += "waiting: " + deed.step.reason;
-  } else if (is_step && deed.step.kind == StepKind::kReport) {
-    text += "left alone: " + deed.step.reason;
+std::string EventLine(const ReconcileEvent& event, bool dry_run) {
+  const bool is_step = event.kind == ReconcileEvent::Kind::kStep;
+  std::string text = event.vm + ": ";
+  if (is_step && event.step.kind == StepKind::kWait) {
+    text += "waiting: " + event.step.reason;
+  } else if (is_step && event.step.kind == StepKind::kReport) {
+    text += "left alone: " + event.step.reason;
   } else {
-    const Verb verb = is_step ? VerbOf(deed.step.kind) : VerbOf(deed.kind);
-    const bool done = !dry_run && deed.outcome.ok();
+    const Verb verb = is_step ? VerbOf(event.step.kind) : VerbOf(event.kind);
+    const bool done = !dry_run && event.outcome.ok();
     if (!done) text += dry_run ? "would " : "could not ";
     text += done ? verb.past : verb.infinitive;
-    if (!is_step) text += " " + deed.object;
+    if (!is_step) text += " " + event.object;
     text += ": ";
-    text += WhyOf(deed);
-    if (!deed.outcome.ok()) text += ": " + base::Message(deed.outcome);
+    text += WhyOf(event);
+    if (!event.outcome.ok()) text += ": " + base::Message(event.outcome);
   }
   return Printable(text);
 }

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "nomad_harvester/base/encoding.h"
-#include "nomad_harvester/harvester/blueprint.h"
+#include "nomad_harvester/harvester/vm_spec.h"
 #include "nomad_harvester/kube/resource_type.h"
 
 #include "labels.h"
@@ -17,14 +17,13 @@ using nlohmann::json;
 
 // `data`, not `stringData`: base64 carries every byte of the rendered text, whatever it is. The key
 // is one that KubeVirt reads (kubevirt/kubevirt:pkg/cloud-init/cloud-init.go).
-json BuildSecret(const VmBlueprint& blueprint, const VmIdentity& identity,
-                 const std::string& user_data) {
+json BuildSecret(const VmSpec& vm_spec, const VmIdentity& identity, const std::string& user_data) {
   return {{"apiVersion", "v1"},
           {"kind", "Secret"},
           {"metadata",
            {{"name", SecretName(identity.name)},
-            {"namespace", blueprint.ns},
-            {"labels", ManagedLabels(blueprint)},
+            {"namespace", vm_spec.ns},
+            {"labels", ManagedLabels(vm_spec)},
             {"annotations", {{kActionIdAnnotation, identity.action_id}}}}},
           {"type", "Opaque"},
           {"data", {{"userdata", base::Base64Encode(user_data)}}}};

@@ -33,7 +33,7 @@ TEST(Unhealthy, a_dead_vm_is_removed_after_its_time_and_the_next_scale_makes_a_n
   h.Tick(std::chrono::seconds(120));
   EXPECT_THAT(h.VmNames(), ::testing::Contains(dead)) << "its five minutes are not over";
   h.Tick(std::chrono::seconds(300));
-  EXPECT_THAT(h.VmNames(), Not(::testing::Contains(dead))) << h.Story();
+  EXPECT_THAT(h.VmNames(), Not(::testing::Contains(dead))) << h.Transcript();
   EXPECT_EQ(h.Status()->count, 2);
   h.Converge(3);
   h.CheckAtRest(3);
@@ -57,7 +57,7 @@ TEST(Unhealthy, never_more_than_max_unhealthy_go_at_once) {
   const std::vector<std::string> vms = h.VmNames();
   for (std::size_t i = 0; i < 3; ++i) ASSERT_TRUE(h.cluster.StopVm(vms[i]));
   h.Tick(std::chrono::minutes(5));
-  EXPECT_EQ(h.VmNames().size(), 2U) << h.Story();
+  EXPECT_EQ(h.VmNames().size(), 2U) << h.Transcript();
   int on_their_way = 0;
   for (const std::string& line : h.cluster.Journal()) {
     if (line.find(" Marked ") != std::string::npos) ++on_their_way;
@@ -83,7 +83,7 @@ TEST(Stuck, S2_what_a_stuck_vm_leaves_behind_is_removed_once_it_has_gone) {
   h.Tick(std::chrono::minutes(1));
   EXPECT_EQ(h.cluster.RequestCount(), 12) << "nobody polls for a VM that is stuck";
   ASSERT_TRUE(h.cluster.HangDeletion(vm, false));
-  h.Settle();
+  h.WaitUntilReady();
   h.CheckAtRest(0);
 }
 
@@ -96,7 +96,7 @@ TEST(Unhealthy, a_vm_that_comes_back_in_time_is_kept) {
   h.Tick(std::chrono::seconds(150));
   ASSERT_TRUE(h.cluster.StartVm(before[0]));
   h.Tick(std::chrono::seconds(600));
-  EXPECT_EQ(h.VmNames(), before) << h.Story();
+  EXPECT_EQ(h.VmNames(), before) << h.Transcript();
 }
 
 TEST(Circuit, C12_after_three_vms_that_never_joined_one_is_tried_alone) {
@@ -108,7 +108,7 @@ TEST(Circuit, C12_after_three_vms_that_never_joined_one_is_tried_alone) {
   }
   const absl::Status probe = h.Scale(2);
   EXPECT_TRUE(probe.ok()) << probe;
-  EXPECT_EQ(h.VmNames().size(), 1U) << h.Story();
+  EXPECT_EQ(h.VmNames().size(), 1U) << h.Transcript();
   EXPECT_THAT(h.log->Text(), HasSubstr("one is tried alone"));
   EXPECT_TRUE(h.Scale(2).ok()) << "its success closes the circuit";
   h.CheckAtRest(2);
@@ -120,8 +120,8 @@ TEST(BackOff, C12_failures_that_a_resumption_sees_count_as_well) {
   h.policy["scale_timeout"] = "5m";
   EXPECT_EQ(h.Scale(1).code(), absl::StatusCode::kDeadlineExceeded);
   h.policy.erase("scale_timeout");
-  h.Settle();
-  EXPECT_TRUE(h.VmNames().empty()) << h.Story();
+  h.WaitUntilReady();
+  EXPECT_TRUE(h.VmNames().empty()) << h.Transcript();
   const absl::Status refused = h.Scale(1);
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted) << refused;
   EXPECT_THAT(refused.ToString(), HasSubstr("the join of new VMs failed 1 time"));
@@ -165,7 +165,7 @@ TEST(Lease, C10_a_name_whose_vm_was_removed_is_never_used_again_after_a_kill) {
   }
   h.Restart();
   h.Converge(1);
-  EXPECT_THAT(used, Not(::testing::Contains(h.VmNames()[0]))) << h.Story();
+  EXPECT_THAT(used, Not(::testing::Contains(h.VmNames()[0]))) << h.Transcript();
   h.CheckAtRest(1);
 }
 

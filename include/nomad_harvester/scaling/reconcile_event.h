@@ -1,0 +1,34 @@
+// What the loop of a pool does, reported to whoever listens: a command at a terminal.
+#ifndef NOMAD_HARVESTER_SCALING_RECONCILE_EVENT_H_
+#define NOMAD_HARVESTER_SCALING_RECONCILE_EVENT_H_
+
+#include <functional>
+#include <string>
+
+#include "nomad_harvester/scaling/next_step.h"
+
+#include "absl/status/status.h"
+
+namespace nomad_harvester::scaling {
+
+struct ReconcileEvent {
+  enum class Kind {
+    kStep,            // `step`; of kWait and kReport the reason says why nothing was done
+    kPurge,           // a node was removed from Nomad: `object` is its ID
+    kDeleteClaim,     // `object` is its name
+    kDeleteSecret,    // likewise
+    kSetSecretOwner,  // the Secret was given its VM as owner
+  };
+  Kind kind = Kind::kStep;
+  std::string vm;
+  Step step;             // kStep
+  std::string object;    // the others
+  absl::Status outcome;  // an error: it is tried again
+};
+
+// Called in the loop's thread, after the event; waits and reports once per change.
+using ReconcileListener = std::function<void(const ReconcileEvent& event)>;
+
+}  // namespace nomad_harvester::scaling
+
+#endif  // NOMAD_HARVESTER_SCALING_RECONCILE_EVENT_H_
