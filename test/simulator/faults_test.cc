@@ -176,7 +176,7 @@ TEST_F(FaultsTest, A_deletion_shows_what_ran_on_the_vm_at_that_moment) {
   ASSERT_THAT(events, SizeIs(1));
   EXPECT_EQ(events[0].kind, EventKind::kVmDeleteRequested);
   EXPECT_EQ(events[0].actor, Actor::kApi);
-  EXPECT_EQ(events[0].id, kube::UidOf(vm));
+  EXPECT_EQ(events[0].id, UidOf(vm));
   ASSERT_NE(events[0].node, nullptr);
   EXPECT_EQ((*events[0].node)["Name"], "vm-1");
   ASSERT_THAT(events[0].allocations, SizeIs(1));

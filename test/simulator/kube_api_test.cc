@@ -59,7 +59,7 @@ class KubeApiTest : public SimulatorTest {
 
 TEST_F(KubeApiTest, A_created_object_gets_what_the_server_gives) {
   const json vm = MakeVm("vm-1");
-  EXPECT_EQ(kube::UidOf(vm).size(), 36U);
+  EXPECT_EQ(UidOf(vm).size(), 36U);
   EXPECT_FALSE(kube::ResourceVersionOf(vm).empty());
   EXPECT_EQ(vm["metadata"]["generation"], 1);
   EXPECT_EQ(vm["metadata"]["creationTimestamp"], "2026-01-01T00:00:00Z");
@@ -91,7 +91,7 @@ TEST_F(KubeApiTest, A_trial_stores_nothing_and_has_no_version) {
       kube().Create(context_, kube::kVirtualMachines, "nomad", VmNamed("vm-1"), options);
   ASSERT_THAT(trial, IsOk());
   EXPECT_EQ(kube::ResourceVersionOf(trial->object), "");
-  EXPECT_EQ(kube::UidOf(trial->object).size(), 36U);
+  EXPECT_EQ(UidOf(trial->object).size(), 36U);
   EXPECT_THAT(cluster().Vms(), IsEmpty());
   EXPECT_EQ(cluster().EffectCount(), 0);
   EXPECT_EQ(cluster().RequestCount(System::kHarvester, "try", "virtualmachines"), 1);
@@ -197,7 +197,7 @@ TEST_F(KubeApiTest, A_delete_holds_to_its_preconditions) {
   const auto wrong_uid = kube().Delete(context_, kube::kVirtualMachines, "nomad", "vm-1", options);
   EXPECT_TRUE(kube::IsConflict(wrong_uid)) << wrong_uid;
   Wait(seconds(1));  // the controllers change it
-  options.uid = kube::UidOf(vm);
+  options.uid = UidOf(vm);
   options.resource_version = kube::ResourceVersionOf(vm);
   const auto old = kube().Delete(context_, kube::kVirtualMachines, "nomad", "vm-1", options);
   EXPECT_TRUE(kube::IsConflict(old)) << old;
@@ -223,7 +223,7 @@ TEST_F(KubeApiTest, A_claim_of_a_standing_vm_is_not_deleted) {
   Wait(seconds(6));
   const json claim = cluster().Claims().at(0);
   kube::DeleteOptions options;
-  options.uid = kube::UidOf(claim);
+  options.uid = UidOf(claim);
   const auto refused =
       kube().Delete(context_, kube::kPersistentVolumeClaims, "nomad", kube::NameOf(claim), options);
   EXPECT_THAT(refused, StatusIs(StatusCode::kFailedPrecondition, HasSubstr("attached to VM")));
@@ -248,7 +248,7 @@ TEST_F(KubeApiTest, An_unused_claim_goes_at_once) {
                          {"finalizers", json::array({"kubernetes.io/pvc-protection"})}}}});
   const auto claim = kube().Get(context_, kube::kPersistentVolumeClaims, "nomad", "lonely");
   kube::DeleteOptions options;
-  options.uid = kube::UidOf(claim->object);
+  options.uid = UidOf(claim->object);
   ASSERT_THAT(kube().Delete(context_, kube::kPersistentVolumeClaims, "nomad", "lonely", options),
               IsOk());
   Wait(seconds(1));

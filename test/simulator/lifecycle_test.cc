@@ -43,7 +43,7 @@ TEST_F(SimulatorTest, A_vm_boots_and_becomes_a_ready_node) {
   EXPECT_EQ(node.datacenter, "dc1");
   EXPECT_EQ(node.attributes.at("unique.hostname"), "vm-1");
   EXPECT_EQ(node.meta.at("harvester_vm_uuid"), kUuid);
-  EXPECT_EQ(cluster().NodeIdOfVm(kube::UidOf(cluster().Vm("vm-1"))), node.id);
+  EXPECT_EQ(cluster().NodeIdOfVm(UidOf(cluster().Vm("vm-1"))), node.id);
 }
 
 TEST_F(SimulatorTest, A_clock_that_jumps_skips_nothing) {
@@ -58,7 +58,7 @@ TEST_F(SimulatorTest, A_clock_that_jumps_skips_nothing) {
 TEST_F(SimulatorTest, A_deleted_vm_takes_its_instance_claim_secret_and_node_along) {
   const json vm = MakeVm("vm-1");
   ASSERT_THAT(kube().MergePatch(context_, kube::kSecrets, "nomad", "vm-1-cloudinit",
-                                OwnerPatch("vm-1", kube::UidOf(vm))),
+                                OwnerPatch("vm-1", UidOf(vm))),
               IsOk());
   Wait(seconds(9));
   ASSERT_THAT(cluster().Claims(), SizeIs(1));
@@ -100,7 +100,7 @@ TEST_F(SimulatorTest, A_secret_whose_owner_does_not_exist_is_garbage) {
 TEST_F(SimulatorTest, A_vm_deleted_before_any_controller_saw_it_is_gone_and_made_no_claim) {
   const json vm = MakeVm("vm-1");
   kube::DeleteOptions options;
-  options.uid = kube::UidOf(vm);
+  options.uid = UidOf(vm);
   options.propagation = kube::Propagation::kBackground;
   ASSERT_THAT(kube().Delete(context_, kube::kVirtualMachines, "nomad", "vm-1", options), IsOk());
   EXPECT_EQ(StatusOf("vm-1"), "none");
@@ -203,7 +203,7 @@ TEST_F(SimulatorTest, A_clone_copies_labels_and_annotations_but_not_identity) {
   Wait(seconds(9));
   const json copy = cluster().Vm("copy");
   EXPECT_EQ(copy["metadata"]["labels"], vm["metadata"]["labels"]);
-  EXPECT_NE(kube::UidOf(copy), kube::UidOf(vm));
+  EXPECT_NE(UidOf(copy), UidOf(vm));
   EXPECT_EQ(copy["spec"]["template"]["spec"]["domain"], vm["spec"]["template"]["spec"]["domain"]);
   EXPECT_THAT(cluster().Claims(), SizeIs(2));
   EXPECT_EQ(NodeOf("copy").meta.count("harvester_vm_uuid"), 0U);

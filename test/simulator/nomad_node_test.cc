@@ -205,7 +205,7 @@ TEST_F(NomadNodeTest, A_node_can_come_back_under_another_id) {
   Wait(seconds(11));
   EXPECT_EQ(Node(old.id).status, NodeStatus::kDown);
   EXPECT_EQ(Node(fresh).status, NodeStatus::kReady);
-  EXPECT_EQ(cluster().NodeIdOfVm(kube::UidOf(cluster().Vm("vm-1"))), fresh);
+  EXPECT_EQ(cluster().NodeIdOfVm(UidOf(cluster().Vm("vm-1"))), fresh);
 }
 
 TEST_F(NomadNodeTest, A_purged_live_client_registers_again_and_a_dead_one_does_not) {

@@ -54,7 +54,7 @@ TEST_F(ServerTest, Every_verb_comes_through_with_its_body) {
   options.uid = "wrong";
   EXPECT_TRUE(
       kube::IsConflict(kube_.Delete(context_, kube::kVirtualMachines, "nomad", "vm-1", options)));
-  options.uid = kube::UidOf(patched->object);
+  options.uid = patched->object["metadata"]["uid"];
   EXPECT_THAT(kube_.Delete(context_, kube::kVirtualMachines, "nomad", "vm-1", options), IsOk());
   EXPECT_THAT(kube_.Get(context_, kube::kSecrets, "nomad", "other"),
               StatusIs(StatusCode::kNotFound));

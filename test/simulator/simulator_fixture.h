@@ -125,9 +125,13 @@ class SimulatorTest : public testing::Test {
     const json* status = base::FindMember(vm->object, "status");
     return status == nullptr ? "" : base::GetString(*status, "printableStatus");
   }
+  static std::string UidOf(const json& object) {
+    const json* uid = base::FindPath(object, {"metadata", "uid"});
+    return uid == nullptr ? "" : uid->get<std::string>();
+  }
   absl::Status DeleteVm(const json& vm) {
     kube::DeleteOptions options;
-    options.uid = kube::UidOf(vm);
+    options.uid = UidOf(vm);
     return kube().Delete(context_, kube::kVirtualMachines, "nomad", kube::NameOf(vm), options);
   }
   void Wait(base::Duration time) { clock_.Advance(time); }
