@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The plugin as one static executable in an image without anything else. Copy /harvester into the
 # agent's plugin directory, or mount this image's content there.
 FROM debian:bookworm-slim AS build

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What the project links, from Debian 12's packages. scripts/lib.sh names each package with the
 # reason why it is there.
 

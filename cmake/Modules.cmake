@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The modules, and which lower modules each one may use (ARCHITECTURE.md, "Modules").
 #
 # A module's public headers are reachable only by linking it: every module gets an include

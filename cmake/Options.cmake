@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Compiler options of the project. They live on one INTERFACE target, so that generated code and
 # third-party headers stay out of them.
 

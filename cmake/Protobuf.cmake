@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # nomad_harvester_add_proto_library(<target> <file.proto>...)
 # C++ of messages and services, generated with protoc and grpc_cpp_plugin. The files are named
 # relative to the project's root, and so are the headers: "proto/target.grpc.pb.h". The project's

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The autoscaler's agent with the Harvester plugin: nomad-autoscaler agent -config agent.hcl
 #
 # The executable must be /opt/nomad-autoscaler/plugins/harvester: the agent looks for

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A pool of batch workers between 0 and 10 VMs. The agent reads every file of its policy directory.
 # Agents up to 0.5.0 do not reread a policy file that changes: restart the agent.
 scaling "batch-workers" {

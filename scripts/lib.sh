@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Shared by the scripts: messages, packages, the directories. Sourced, not run.
 # shellcheck shell=bash
 set -euo pipefail

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Steps that run side by side in lanes: what mostly waits beside what computes. Sourced, after lib.sh.
 # shellcheck shell=bash
 #

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "nomad_harvester/simulator/cluster.h"
 
 #include <utility>

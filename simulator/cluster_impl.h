@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The inside of Cluster: every part, one mutex, and what connects them.
 #ifndef NOMAD_HARVESTER_SIMULATOR_CLUSTER_IMPL_H_
 #define NOMAD_HARVESTER_SIMULATOR_CLUSTER_IMPL_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a guest learns from its user data about the Nomad client that it is to run.
 #ifndef NOMAD_HARVESTER_SIMULATOR_GUEST_H_
 #define NOMAD_HARVESTER_SIMULATOR_GUEST_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Faults, counters, and what a test may look at.
 #include <utility>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What Harvester's admission webhooks refuse
 // (harvester/harvester:pkg/webhook/resources/{virtualmachine,persistentvolumeclaim}).
 #include "nomad_harvester/base/json.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The simulated Kubernetes API of Harvester: one request, one reply. Controllers are machines.h's.
 #ifndef NOMAD_HARVESTER_SIMULATOR_KUBE_API_H_
 #define NOMAD_HARVESTER_SIMULATOR_KUBE_API_H_

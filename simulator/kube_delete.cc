@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // DELETE: preconditions, finalizers, what is gone at once.
 #include "nomad_harvester/base/json.h"
 

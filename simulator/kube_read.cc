@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // GET of an object, and lists in pages.
 #include <charconv>
 #include <optional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Replies of the simulated Kubernetes API: objects, and refusals as metav1.Status.
 #ifndef NOMAD_HARVESTER_SIMULATOR_KUBE_REPLY_H_
 #define NOMAD_HARVESTER_SIMULATOR_KUBE_REPLY_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Access reviews: what may I do?
 #include "nomad_harvester/base/json.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the simulated Kubernetes API checks of an object before it stores it.
 #ifndef NOMAD_HARVESTER_SIMULATOR_KUBE_SCHEMA_H_
 #define NOMAD_HARVESTER_SIMULATOR_KUBE_SCHEMA_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kube_store.h"
 
 #include "nomad_harvester/base/json.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The objects of the simulated Kubernetes API, and its history as far as pages need it.
 #ifndef NOMAD_HARVESTER_SIMULATOR_KUBE_STORE_H_
 #define NOMAD_HARVESTER_SIMULATOR_KUBE_STORE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The resources that the simulated Kubernetes API knows.
 #ifndef NOMAD_HARVESTER_SIMULATOR_KUBE_TYPES_H_
 #define NOMAD_HARVESTER_SIMULATOR_KUBE_TYPES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // POST, PATCH and PUT.
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/status.h"

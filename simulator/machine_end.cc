@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a VirtualMachine stops, and how it goes.
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/parse.h"

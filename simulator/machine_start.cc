@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a VirtualMachine comes to run, and its guest to Nomad.
 #include <string_view>
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The controllers of KubeVirt and Harvester, and the guests: what becomes of a VirtualMachine.
 // Guarded by the cluster's mutex.
 #ifndef NOMAD_HARVESTER_SIMULATOR_MACHINES_H_

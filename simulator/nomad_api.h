@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The simulated Nomad's HTTP API: one request, one reply. Waiting is the cluster's.
 #ifndef NOMAD_HARVESTER_SIMULATOR_NOMAD_API_H_
 #define NOMAD_HARVESTER_SIMULATOR_NOMAD_API_H_

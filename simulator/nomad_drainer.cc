@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The drainer (hashicorp/nomad:nomad/drainer): who is told to stop when, and when a drain is over.
 #include "nomad_state.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Nomad's objects as its HTTP API writes them.
 #ifndef NOMAD_HARVESTER_SIMULATOR_NOMAD_JSON_H_
 #define NOMAD_HARVESTER_SIMULATOR_NOMAD_JSON_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Nodes: how they register, go down, and what the node endpoints do to them.
 #include <algorithm>
 #include <utility>

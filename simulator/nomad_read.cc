@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Nomad's GETs: nodes, allocations, what the token may do.
 #include <algorithm>
 #include <vector>

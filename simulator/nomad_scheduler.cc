@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Jobs and allocations: where they are placed, how they end.
 #include <utility>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The simulated Nomad: clients, nodes, jobs, allocations, and what moves them. Guarded by the
 // cluster's mutex.
 #ifndef NOMAD_HARVESTER_SIMULATOR_NOMAD_STATE_H_

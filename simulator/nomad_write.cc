@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Nomad's PUTs and POSTs.
 #include "nomad_harvester/base/json.h"
 

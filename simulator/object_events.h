@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a change of a Kubernetes object means.
 #ifndef NOMAD_HARVESTER_SIMULATOR_OBJECT_EVENTS_H_
 #define NOMAD_HARVESTER_SIMULATOR_OBJECT_EVENTS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What operators and the world do to a cluster.
 #include <set>
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The way of a request: counted, perhaps lost, applied, perhaps kept waiting.
 #include <algorithm>
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a simulated Harvester holds before anybody asks.
 #ifndef NOMAD_HARVESTER_SIMULATOR_SEED_H_
 #define NOMAD_HARVESTER_SIMULATOR_SEED_H_

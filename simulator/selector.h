@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Label and field selectors.
 #ifndef NOMAD_HARVESTER_SIMULATOR_SELECTOR_H_
 #define NOMAD_HARVESTER_SIMULATOR_SELECTOR_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The target of a request, taken apart.
 #ifndef NOMAD_HARVESTER_SIMULATOR_TARGET_H_
 #define NOMAD_HARVESTER_SIMULATOR_TARGET_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What all parts of the simulated cluster share: time, chance, and what happened. Guarded by the
 // cluster's mutex.
 #ifndef NOMAD_HARVESTER_SIMULATOR_WORLD_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The process: hands arguments and environment to module cli. The only file that no test links.
 
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The plugin's process, and what it says.
 #ifndef NOMAD_HARVESTER_SIMULATOR_DEMO_CHILD_H_
 #define NOMAD_HARVESTER_SIMULATOR_DEMO_CHILD_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // harvester_demo [HARVESTER]: starts the real executable against a simulated Harvester and Nomad,
 // and shows a pool grow and shrink. Exit 0: everything was as it must be.
 #include <csignal>

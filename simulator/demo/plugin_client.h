@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The plugin's gRPC services, called as the Nomad Autoscaler's agent calls them.
 #ifndef NOMAD_HARVESTER_SIMULATOR_DEMO_PLUGIN_CLIENT_H_
 #define NOMAD_HARVESTER_SIMULATOR_DEMO_PLUGIN_CLIENT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A table that is redrawn in place on a terminal; a line per change anywhere else.
 #ifndef NOMAD_HARVESTER_SIMULATOR_DEMO_SCREEN_H_
 #define NOMAD_HARVESTER_SIMULATOR_DEMO_SCREEN_H_

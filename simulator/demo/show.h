@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The demonstration: a pool grows and shrinks, and every step is checked.
 #ifndef NOMAD_HARVESTER_SIMULATOR_DEMO_SHOW_H_
 #define NOMAD_HARVESTER_SIMULATOR_DEMO_SHOW_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the simulated cluster holds, as rows of a table.
 #ifndef NOMAD_HARVESTER_SIMULATOR_DEMO_VIEW_H_
 #define NOMAD_HARVESTER_SIMULATOR_DEMO_VIEW_H_

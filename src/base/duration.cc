@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Go's duration syntax, after golang/go:src/time/format.go (ParseDuration) and time.go (String):
 // operators write durations for Go programs, and compare our messages with theirs.
 #include <array>

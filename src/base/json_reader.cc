@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One way to read JSON: without exceptions, with a limit of depth, without what nobody wants.
 #include "nomad_harvester/base/json_reader.h"
 

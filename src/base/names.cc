@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The spellings of Kubernetes names and labels
 // (kubernetes/kubernetes:staging/src/k8s.io/apimachinery/pkg/util/validation/validation.go).
 #include <algorithm>

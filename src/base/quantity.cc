@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kubernetes quantities, after the grammar in the comment of
 // kubernetes/kubernetes:staging/src/k8s.io/apimachinery/pkg/api/resource/quantity.go.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Valid UTF-8 sequences, after table 3-7 of the Unicode standard.
 #ifndef NOMAD_HARVESTER_SRC_BASE_UTF8_H_
 #define NOMAD_HARVESTER_SRC_BASE_UTF8_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the commands that look at the real systems share. Private to module cli.
 #ifndef NOMAD_HARVESTER_CLI_COMMAND_RUN_H_
 #define NOMAD_HARVESTER_CLI_COMMAND_RUN_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // harvester dev: the same gRPC services without a host, for debugging.
 #ifndef NOMAD_HARVESTER_CLI_DEV_COMMAND_H_
 #define NOMAD_HARVESTER_CLI_DEV_COMMAND_H_

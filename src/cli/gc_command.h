@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // harvester gc: collects what an interrupted action left behind. Private to module cli.
 #ifndef NOMAD_HARVESTER_CLI_GC_COMMAND_H_
 #define NOMAD_HARVESTER_CLI_GC_COMMAND_H_

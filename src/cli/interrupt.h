@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ctrl-C and SIGTERM end a command's work in good order: requests that wait end, Leases are given
 // up. Private to module cli.
 #ifndef NOMAD_HARVESTER_CLI_INTERRUPT_H_

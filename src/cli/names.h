@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names of states in what the commands print, and what of a snapshot they print. Private to module
 // cli.
 #ifndef NOMAD_HARVESTER_CLI_NAMES_H_

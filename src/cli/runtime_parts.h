@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The real clock, randomness and threads below a TargetService. Private to module cli.
 #ifndef NOMAD_HARVESTER_CLI_RUNTIME_PARTS_H_
 #define NOMAD_HARVESTER_CLI_RUNTIME_PARTS_H_

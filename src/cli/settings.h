@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // --set KEY=VALUE of the commands: the plugin block and a policy's target block in one. Private to
 // module cli.
 #ifndef NOMAD_HARVESTER_CLI_SETTINGS_H_

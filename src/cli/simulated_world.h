@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The systems behind harvester dev --simulate. Private to module cli.
 #ifndef NOMAD_HARVESTER_CLI_SIMULATED_WORLD_H_
 #define NOMAD_HARVESTER_CLI_SIMULATED_WORLD_H_

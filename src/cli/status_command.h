@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // harvester status: a pool as the plugin sees it. Private to module cli.
 #ifndef NOMAD_HARVESTER_CLI_STATUS_COMMAND_H_
 #define NOMAD_HARVESTER_CLI_STATUS_COMMAND_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What harvester status prints. Private to module cli.
 #ifndef NOMAD_HARVESTER_CLI_STATUS_VIEW_H_
 #define NOMAD_HARVESTER_CLI_STATUS_VIEW_H_

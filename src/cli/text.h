@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text for terminals. Private to module cli.
 #ifndef NOMAD_HARVESTER_CLI_TEXT_H_
 #define NOMAD_HARVESTER_CLI_TEXT_H_

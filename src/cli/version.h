@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What this executable was made from.
 #ifndef NOMAD_HARVESTER_CLI_VERSION_H_
 #define NOMAD_HARVESTER_CLI_VERSION_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values that are one of a few names.
 #ifndef NOMAD_HARVESTER_SRC_CONFIG_CHOICES_H_
 #define NOMAD_HARVESTER_SRC_CONFIG_CHOICES_H_

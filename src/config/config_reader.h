@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads one configuration map: collects every problem instead of stopping at the first.
 #ifndef NOMAD_HARVESTER_SRC_CONFIG_CONFIG_READER_H_
 #define NOMAD_HARVESTER_SRC_CONFIG_CONFIG_READER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Looking at files that a configuration names, without reading them.
 #ifndef NOMAD_HARVESTER_SRC_CONFIG_FILES_H_
 #define NOMAD_HARVESTER_SRC_CONFIG_FILES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The two halves of the option table, and looking things up in it.
 #ifndef NOMAD_HARVESTER_SRC_CONFIG_OPTIONS_H_
 #define NOMAD_HARVESTER_SRC_CONFIG_OPTIONS_H_

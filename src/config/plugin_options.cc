@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The keys of the plugin's config block (SetConfig). Order: that of the reference and of problems.
 #include <span>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The two halves of the plugin block.
 #ifndef NOMAD_HARVESTER_SRC_CONFIG_PLUGIN_SECTIONS_H_
 #define NOMAD_HARVESTER_SRC_CONFIG_PLUGIN_SECTIONS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The keys of a policy's target block (Status and Scale). Order: that of the reference and of
 // problems.
 #include <span>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Renders the option table as Markdown.
 #include <cstddef>
 #include <span>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parts of the reference that no table of options can say.
 #ifndef NOMAD_HARVESTER_SRC_CONFIG_REFERENCE_TEXT_H_
 #define NOMAD_HARVESTER_SRC_CONFIG_REFERENCE_TEXT_H_

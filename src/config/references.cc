@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values that name objects of Harvester, and maps that are written on them.
 #include <algorithm>
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What configuration accepts as an address.
 #ifndef NOMAD_HARVESTER_SRC_CONFIG_URLS_H_
 #define NOMAD_HARVESTER_SRC_CONFIG_URLS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parsers of single values: each one answers with the value, or with what is wrong with it.
 #ifndef NOMAD_HARVESTER_SRC_CONFIG_VALUES_H_
 #define NOMAD_HARVESTER_SRC_CONFIG_VALUES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // User data that says #cloud-config: checked to be YAML, and given more SSH keys.
 #ifndef NOMAD_HARVESTER_SRC_HARVESTER_CLOUD_CONFIG_H_
 #define NOMAD_HARVESTER_SRC_HARVESTER_CLOUD_CONFIG_H_

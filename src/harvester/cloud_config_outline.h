@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parts of a YAML document that matter when keys are added to it.
 #ifndef NOMAD_HARVESTER_SRC_HARVESTER_CLOUD_CONFIG_OUTLINE_H_
 #define NOMAD_HARVESTER_SRC_HARVESTER_CLOUD_CONFIG_OUTLINE_H_

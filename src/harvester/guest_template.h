@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // spec.template of a VirtualMachine: the guest, as KubeVirt runs it.
 #ifndef NOMAD_HARVESTER_SRC_HARVESTER_GUEST_TEMPLATE_H_
 #define NOMAD_HARVESTER_SRC_HARVESTER_GUEST_TEMPLATE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A VirtualMachineImage as a root disk needs it.
 #ifndef NOMAD_HARVESTER_SRC_HARVESTER_IMAGE_H_
 #define NOMAD_HARVESTER_SRC_HARVESTER_IMAGE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Strict reading of the JSON objects that live in our own annotations.
 //
 // Servers' objects are read leniently (base/json.h); our own must be complete: what a removal needs

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The labels that the objects of a pool share.
 #ifndef NOMAD_HARVESTER_SRC_HARVESTER_LABELS_H_
 #define NOMAD_HARVESTER_SRC_HARVESTER_LABELS_H_

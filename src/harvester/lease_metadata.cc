@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The annotations of a pool's Lease: the action that is under way, and the back-off.
 #include <string>
 #include <string_view>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The mark of a removal: the annotation scale-in.
 #include <optional>
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names, label selectors and the `self` of objects that belong to a VM or a pool.
 #include <algorithm>
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "nodes_record.h"
 
 #include "nomad_harvester/base/json.h"

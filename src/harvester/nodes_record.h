@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NodesRecord as JSON: it stands in an annotation of its own and inside a mark.
 #ifndef NOMAD_HARVESTER_SRC_HARVESTER_NODES_RECORD_H_
 #define NOMAD_HARVESTER_SRC_HARVESTER_NODES_RECORD_H_

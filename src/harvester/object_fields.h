@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reading what all Kubernetes objects have in common.
 #ifndef NOMAD_HARVESTER_SRC_HARVESTER_OBJECT_FIELDS_H_
 #define NOMAD_HARVESTER_SRC_HARVESTER_OBJECT_FIELDS_H_

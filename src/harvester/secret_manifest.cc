@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The Secret that carries a VM's user data.
 //
 // It exists before the VM, so that a VM always has its user data, and it belongs to the VM from the

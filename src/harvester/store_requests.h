@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the parts of VmStore share.
 #ifndef NOMAD_HARVESTER_SRC_HARVESTER_STORE_REQUESTS_H_
 #define NOMAD_HARVESTER_SRC_HARVESTER_STORE_REQUESTS_H_

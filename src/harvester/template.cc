@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rendering of Mustache templates: our checks, then kainjow's renderer.
 #include <exception>
 #include <map>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "nomad_harvester/harvester/template_hash.h"
 
 #include "nomad_harvester/base/encoding.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the tags of a Mustache template stand and what they ask for (mustache(5); the sections,
 // partials and lambdas of the language are refused).
 //

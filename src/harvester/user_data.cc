@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The user data of a VM, from template and keys.
 #include <string>
 #include <vector>

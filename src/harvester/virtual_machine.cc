@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From a kubevirt.io/v1 object to a VirtualMachine. Whatever a server sends is read: a member that
 // is missing or of another type is as good as absent.
 #include "nomad_harvester/harvester/virtual_machine.h"

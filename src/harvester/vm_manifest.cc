@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The VirtualMachine of one VM, ready to POST.
 #include <algorithm>
 #include <map>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a VM's own fields say about it.
 #include <array>
 #include <optional>

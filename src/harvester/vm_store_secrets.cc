@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // VmStore: the Secrets that carry user data. What they hold stays on the wire: it is compared here
 // once, after a lost reply, and never kept.
 #include <string>

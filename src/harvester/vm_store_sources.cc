@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // VmStore: what VMs are made from: images, networks, keys, and what quotas leave for them.
 #include <string>
 #include <string_view>

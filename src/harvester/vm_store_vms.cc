@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // VmStore: VirtualMachines and their instances.
 #include <memory>
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The address that a transport talks to.
 #ifndef NOMAD_HARVESTER_SRC_HTTP_BASE_URL_H_
 #define NOMAD_HARVESTER_SRC_HTTP_BASE_URL_H_

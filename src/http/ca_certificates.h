@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CA certificates from files. The public half is in nomad_harvester/http/curl_transport.h.
 #ifndef NOMAD_HARVESTER_SRC_HTTP_CA_CERTIFICATES_H_
 #define NOMAD_HARVESTER_SRC_HTTP_CA_CERTIFICATES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an error of libcurl means to the caller.
 #ifndef NOMAD_HARVESTER_SRC_HTTP_CURL_ERROR_H_
 #define NOMAD_HARVESTER_SRC_HTTP_CURL_ERROR_H_

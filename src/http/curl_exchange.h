@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One request and its reply on leased handles.
 #ifndef NOMAD_HARVESTER_SRC_HTTP_CURL_EXCHANGE_H_
 #define NOMAD_HARVESTER_SRC_HTTP_CURL_EXCHANGE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ownership of libcurl's objects.
 #ifndef NOMAD_HARVESTER_SRC_HTTP_CURL_HANDLES_H_
 #define NOMAD_HARVESTER_SRC_HTTP_CURL_HANDLES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The options of a transport after they were checked: what every request of it has in common.
 #ifndef NOMAD_HARVESTER_SRC_HTTP_ENDPOINT_H_
 #define NOMAD_HARVESTER_SRC_HTTP_ENDPOINT_H_

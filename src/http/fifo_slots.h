@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A counting semaphore that serves its waiters in order.
 #ifndef NOMAD_HARVESTER_SRC_HTTP_FIFO_SLOTS_H_
 #define NOMAD_HARVESTER_SRC_HTTP_FIFO_SLOTS_H_

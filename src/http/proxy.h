@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Through which proxy a transport connects.
 #ifndef NOMAD_HARVESTER_SRC_HTTP_PROXY_H_
 #define NOMAD_HARVESTER_SRC_HTTP_PROXY_H_

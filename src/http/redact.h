@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What may be shown of texts that can hold credentials.
 #ifndef NOMAD_HARVESTER_SRC_HTTP_REDACT_H_
 #define NOMAD_HARVESTER_SRC_HTTP_REDACT_H_

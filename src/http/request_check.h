@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether a request can be sent as it stands.
 #ifndef NOMAD_HARVESTER_SRC_HTTP_REQUEST_CHECK_H_
 #define NOMAD_HARVESTER_SRC_HTTP_REQUEST_CHECK_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a request is called in errors and logs.
 #ifndef NOMAD_HARVESTER_SRC_HTTP_REQUEST_TEXT_H_
 #define NOMAD_HARVESTER_SRC_HTTP_REQUEST_TEXT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The text of every time-out: what was waited for, and how long.
 #ifndef NOMAD_HARVESTER_SRC_HTTP_TIMED_OUT_H_
 #define NOMAD_HARVESTER_SRC_HTTP_TIMED_OUT_H_

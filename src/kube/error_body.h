@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the body of a refusal says, whoever wrote it.
 #ifndef NOMAD_HARVESTER_SRC_KUBE_ERROR_BODY_H_
 #define NOMAD_HARVESTER_SRC_KUBE_ERROR_BODY_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One request to the API server, refusals turned into errors.
 #ifndef NOMAD_HARVESTER_SRC_KUBE_EXCHANGE_H_
 #define NOMAD_HARVESTER_SRC_KUBE_EXCHANGE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A kubeconfig file, reduced to one context.
 #ifndef NOMAD_HARVESTER_SRC_KUBE_KUBECONFIG_H_
 #define NOMAD_HARVESTER_SRC_KUBE_KUBECONFIG_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a resource lives.
 #ifndef NOMAD_HARVESTER_SRC_KUBE_PATHS_H_
 #define NOMAD_HARVESTER_SRC_KUBE_PATHS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PEM texts out of files and kubeconfigs.
 #ifndef NOMAD_HARVESTER_SRC_KUBE_PEM_H_
 #define NOMAD_HARVESTER_SRC_KUBE_PEM_H_

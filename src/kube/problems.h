@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Everything that is wrong with a configuration, gathered before anything is refused.
 #ifndef NOMAD_HARVESTER_SRC_KUBE_PROBLEMS_H_
 #define NOMAD_HARVESTER_SRC_KUBE_PROBLEMS_H_

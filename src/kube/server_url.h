@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The address of an API server, as far as this module must understand it: which host and port
 // credentials belong to.
 #ifndef NOMAD_HARVESTER_SRC_KUBE_SERVER_URL_H_

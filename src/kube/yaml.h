@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // YAML from an operator as a JSON value, within limits.
 #ifndef NOMAD_HARVESTER_SRC_KUBE_YAML_H_
 #define NOMAD_HARVESTER_SRC_KUBE_YAML_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hclog's JSON, as the host reads it back (hashicorp/go-plugin:log_entry.go parseJSON).
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An spdlog sink that writes finished lines to a file descriptor.
 #ifndef NOMAD_HARVESTER_SRC_LOG_LINE_SINK_H_
 #define NOMAD_HARVESTER_SRC_LOG_LINE_SINK_H_

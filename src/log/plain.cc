@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hclog's text format, for people.
 #include <array>
 #include <charconv>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shortening strings for a log line.
 #ifndef NOMAD_HARVESTER_SRC_LOG_TRUNCATE_H_
 #define NOMAD_HARVESTER_SRC_LOG_TRUNCATE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The identity hints of rule C6: what, besides its name, tells which VM a node is.
 #ifndef NOMAD_HARVESTER_SRC_NODEPOOL_IDENTITY_HINTS_H_
 #define NOMAD_HARVESTER_SRC_NODEPOOL_IDENTITY_HINTS_H_

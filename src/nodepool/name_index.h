@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which nodes have a name.
 #ifndef NOMAD_HARVESTER_SRC_NODEPOOL_NAME_INDEX_H_
 #define NOMAD_HARVESTER_SRC_NODEPOOL_NAME_INDEX_H_

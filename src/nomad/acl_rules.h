@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the namespace rules of ACL policies say about read-job.
 #ifndef NOMAD_HARVESTER_SRC_NOMAD_ACL_RULES_H_
 #define NOMAD_HARVESTER_SRC_NOMAD_ACL_RULES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One request to Nomad and its reply, as every method of the client needs it.
 #ifndef NOMAD_HARVESTER_SRC_NOMAD_CALLER_H_
 #define NOMAD_HARVESTER_SRC_NOMAD_CALLER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Nomad's JSON to plain structs. Members that are missing, null or of another type keep the
 // struct's default: servers of any version and proxies in between may leave things out.
 #ifndef NOMAD_HARVESTER_SRC_NOMAD_DECODE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The autoscaler's two services on the target service.
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_AUTOSCALER_SERVICES_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_AUTOSCALER_SERVICES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One RPC whose work is done by a worker thread, between three parties: gRPC, which calls the
 // handler and reports a cancellation; the worker; and the shutdown, which may have to answer in a
 // worker's place.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All RPCs that are open: what a shutdown has to end.
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_CALL_REGISTRY_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_CALL_REGISTRY_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Certificates of go-plugin's AutoMTLS: each side makes one for this one connection and trusts the
 // other's alone.
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_CERTIFICATE_H_

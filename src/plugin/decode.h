@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages of the agent into the target service's types, and back.
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_DECODE_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_DECODE_H_

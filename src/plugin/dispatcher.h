@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From gRPC's threads, which must not block, to the worker threads that do the work.
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_DISPATCHER_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_DISPATCHER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Error texts that may leave the process.
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_ERROR_TEXT_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_ERROR_TEXT_H_

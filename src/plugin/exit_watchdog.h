@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The end of an end that takes too long.
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_EXIT_WATCHDOG_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_EXIT_WATCHDOG_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "grpc_status.h"
 
 #include "nomad_harvester/base/status.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From the project's errors to what the host sees.
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_GRPC_STATUS_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_GRPC_STATUS_H_

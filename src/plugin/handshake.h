@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The line that tells the host where the plugin listens.
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_HANDSHAKE_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_HANDSHAKE_H_

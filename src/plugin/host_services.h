@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // go-plugin's own services, which its host calls on every plugin.
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_HOST_SERVICES_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_HOST_SERVICES_H_

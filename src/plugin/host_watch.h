@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Notices that the process that started us has died: nobody else would ever end us.
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_HOST_WATCH_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_HOST_WATCH_H_

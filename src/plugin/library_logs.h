@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every line on stderr is ours: libraries and last words go through the Logger (rule P3).
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_LIBRARY_LOGS_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_LIBRARY_LOGS_H_

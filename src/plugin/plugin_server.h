@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The gRPC server with everything that a go-plugin host expects of it.
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_PLUGIN_SERVER_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_PLUGIN_SERVER_H_

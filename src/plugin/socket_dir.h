@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A private directory for the socket.
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_SOCKET_DIR_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_SOCKET_DIR_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The wish that the process end, from wherever it comes.
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_STOP_REQUEST_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_STOP_REQUEST_H_

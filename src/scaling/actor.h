@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Carries out one step for one VM. Every act looks again first: a step is a proposal from a
 // snapshot that may be a second old.
 #ifndef NOMAD_HARVESTER_SCALING_ACTOR_H_

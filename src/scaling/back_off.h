@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long a pool waits before it tries again what has failed (rule C12). Pure functions over the
 // record that the pool's Lease carries.
 #ifndef NOMAD_HARVESTER_SCALING_BACK_OFF_H_

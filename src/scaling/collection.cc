@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collecting what an interrupted action left behind, at an operator's request.
 
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Making VMs: everything that is checked first, and then the three writes of each.
 #ifndef NOMAD_HARVESTER_SCALING_CREATION_H_
 #define NOMAD_HARVESTER_SCALING_CREATION_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Looking at a pool from outside the plugin's process.
 
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an interrupted action, or a removed VM, left behind: claims, Secrets, owners (rule C10).
 #ifndef NOMAD_HARVESTER_SCALING_LEFTOVERS_H_
 #define NOMAD_HARVESTER_SCALING_LEFTOVERS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the parts of a pool's loop share. Private to module scaling.
 #ifndef NOMAD_HARVESTER_SCALING_POOL_TOOLS_H_
 #define NOMAD_HARVESTER_SCALING_POOL_TOOLS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The loop of one pool: carries every VM from state to state until what it was started for is done.
 // Scale and resumption share it; there is no second way to finish what was begun.
 #ifndef NOMAD_HARVESTER_SCALING_POOL_LOOP_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the loop would do, without doing it.
 
 #include "nomad_harvester/base/status.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a run of the loop leaves on the pool's Lease, and what has to stand there before it acts.
 // Pure functions.
 #ifndef NOMAD_HARVESTER_SCALING_POOL_RECORD_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A permit that allows nothing: what only looks cannot write, whatever goes wrong above it.
 #ifndef NOMAD_HARVESTER_SCALING_READ_ONLY_H_
 #define NOMAD_HARVESTER_SCALING_READ_ONLY_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Background work on one pool under its Lease: what Status wakes, and what harvester gc runs.
 #ifndef NOMAD_HARVESTER_SCALING_RESUMPTION_H_
 #define NOMAD_HARVESTER_SCALING_RESUMPTION_H_

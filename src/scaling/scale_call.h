@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One Scale: refuse, plan, store the intent, act, and say what became of every VM.
 #ifndef NOMAD_HARVESTER_SCALING_SCALE_CALL_H_
 #define NOMAD_HARVESTER_SCALING_SCALE_CALL_H_

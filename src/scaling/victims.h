@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which VMs a scale-in removes, and in which order (rules C7 and C8).
 #ifndef NOMAD_HARVESTER_SCALING_VICTIMS_H_
 #define NOMAD_HARVESTER_SCALING_VICTIMS_H_

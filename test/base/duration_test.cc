@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What Go itself answers (golang/go:src/time/time_test.go has the same cases) must come out here.
 #include <chrono>
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kubernetes' own answers (kubernetes/kubernetes:staging/src/k8s.io/apimachinery/pkg/api/resource/
 // quantity_test.go), rounded up to whole units.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Standard output and error of this process, for the time of a call.
 #ifndef NOMAD_HARVESTER_TEST_CLI_CAPTURED_OUTPUT_H_
 #define NOMAD_HARVESTER_TEST_CLI_CAPTURED_OUTPUT_H_

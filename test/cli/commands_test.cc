@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the executable does by its arguments and its environment, as far as that ends by itself.
 #include "nomad_harvester/cli/commands.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // harvester status and harvester gc against the simulated systems: output and exit codes.
 #include <csignal>
 #include <memory>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // --set of the commands.
 #include "settings.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What harvester status prints, of states that are hard to bring about.
 #include "status_view.h"
 

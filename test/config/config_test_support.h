@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Maps, environments and files for the tests of the config module.
 #ifndef NOMAD_HARVESTER_TEST_CONFIG_CONFIG_TEST_SUPPORT_H_
 #define NOMAD_HARVESTER_TEST_CONFIG_CONFIG_TEST_SUPPORT_H_

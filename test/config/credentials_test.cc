@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which credentials for Harvester count.
 #include <string>
 #include <vector>

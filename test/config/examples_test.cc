@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The examples are what operators copy: every key in them must be accepted as it stands.
 #include <map>
 #include <set>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // "Every problem at once": maps with many mistakes.
 #include <string>
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The keys that the agent injects, and Nomad's own environment behind them.
 #include <chrono>
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a VM is made of.
 #include <string>
 #include <vector>

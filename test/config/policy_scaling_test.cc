@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scaling out and in: times, limits and strategies of a policy.
 #include <chrono>
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // docs/configuration.md is what RenderReference() says. To write it anew, run this executable with
 // NOMAD_HARVESTER_UPDATE_DOCS=1 in its environment.
 #include <cstdlib>

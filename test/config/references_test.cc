@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names of Harvester's objects, and maps that are written on ours.
 #include <string>
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package contract launches the built plugin as its real hosts do: with hashicorp/go-plugin's
 // client and the Nomad Autoscaler's own client code.
 //

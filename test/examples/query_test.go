@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package examples asks the query of examples/policy.hcl what a real Prometheus would answer it.
 package examples
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From the advice of NextStep to a request, as actor.cc sends it.
 #ifndef NOMAD_HARVESTER_TEST_EXPLORE_ACTS_H_
 #define NOMAD_HARVESTER_TEST_EXPLORE_ACTS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What must not be left over.
 #include <cstddef>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an exploration starts from, and what may happen in it.
 #ifndef NOMAD_HARVESTER_TEST_EXPLORE_CONFIGURATION_H_
 #define NOMAD_HARVESTER_TEST_EXPLORE_CONFIGURATION_H_

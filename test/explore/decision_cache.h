@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Asks the real functions: turns what a process saw into a PoolSnapshot and remembers the answers,
 // because building strings is what costs.
 #ifndef NOMAD_HARVESTER_TEST_EXPLORE_DECISION_CACHE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Traces in plain words.
 #ifndef NOMAD_HARVESTER_TEST_EXPLORE_DESCRIBE_H_
 #define NOMAD_HARVESTER_TEST_EXPLORE_DESCRIBE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The exploration with the budgets that a debug build can afford, and proof that it would notice:
 // the table of NextStep with a row left out or two exchanged.
 #include <cstdio>

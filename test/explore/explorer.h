@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Visits every state that a configuration can reach, breadth first, so that the first violation
 // found has a shortest trace.
 #ifndef NOMAD_HARVESTER_TEST_EXPLORE_EXPLORER_H_

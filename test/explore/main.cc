@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // harvester_explore: visits what the configurations can reach and prints how much that was, or the
 // shortest way to a violation.
 #include <chrono>

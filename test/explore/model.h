@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The modelled world, small enough to be visited state by state: a few VMs with the nodes that
 // their guests register, the pool's Lease, and one or two processes with what they saw and have
 // sent.

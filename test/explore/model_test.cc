@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The model itself: what its requests do is what the real systems do with them.
 #include <cstddef>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Changes of the table of NextStep that an exploration has to notice, made around the real
 // function.
 #ifndef NOMAD_HARVESTER_TEST_EXPLORE_MUTATION_H_

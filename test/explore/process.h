@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A process of the plugin, as src/scaling's service, loop and actor make it: what it reads before
 // each request, and in which order. What it decides, it asks the real functions.
 #ifndef NOMAD_HARVESTER_TEST_EXPLORE_PROCESS_H_

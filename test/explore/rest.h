@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // I5: from every state, once the world stands still, Status and resumption bring the pool to rest.
 #ifndef NOMAD_HARVESTER_TEST_EXPLORE_REST_H_
 #define NOMAD_HARVESTER_TEST_EXPLORE_REST_H_

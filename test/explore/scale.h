@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The beginning of a Scale, as scale_call.cc makes it.
 #ifndef NOMAD_HARVESTER_TEST_EXPLORE_SCALE_H_
 #define NOMAD_HARVESTER_TEST_EXPLORE_SCALE_H_

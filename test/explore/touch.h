@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef NOMAD_HARVESTER_TEST_EXPLORE_TOUCH_H_
 #define NOMAD_HARVESTER_TEST_EXPLORE_TOUCH_H_
 

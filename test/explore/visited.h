@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The states that were seen, by a 128-bit hash of their canonical form, with the way back.
 #ifndef NOMAD_HARVESTER_TEST_EXPLORE_VISITED_H_
 #define NOMAD_HARVESTER_TEST_EXPLORE_VISITED_H_

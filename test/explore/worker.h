@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One process in one state that is being changed: what it reads, remembers and sends, as
 // src/scaling's loop (pool_loop.cc), actor (actor.cc) and record (pool_record.cc) make it.
 #ifndef NOMAD_HARVESTER_TEST_EXPLORE_WORKER_H_

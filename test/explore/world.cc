@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What happens by itself, by machines and by operators.
 #include "world.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What requests do to the modelled world, and what happens in it by itself.
 #ifndef NOMAD_HARVESTER_TEST_EXPLORE_WORLD_H_
 #define NOMAD_HARVESTER_TEST_EXPLORE_WORLD_H_

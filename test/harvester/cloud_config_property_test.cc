@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whatever an operator's cloud-config looks like: keys are added so that any reader of YAML finds
 // them and everything else as before, or the text is refused.
 #include <memory>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // spec.template: what KubeVirt is asked to run.
 #include <string>
 

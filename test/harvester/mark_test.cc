@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The mark is what a removal is finished by, whoever finishes it: its spelling is a contract.
 #include <string>
 

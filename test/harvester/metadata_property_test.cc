@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Properties of every annotation: what is written is read back, and nothing that an operator may
 // type in there does any harm.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names and selectors that operators and other programs rely on: their spellings are fixed.
 #include <string>
 

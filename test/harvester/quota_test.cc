@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many VMs quotas leave room for.
 #include "nomad_harvester/harvester/quota.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values and objects that the tests of module harvester start from.
 #ifndef NOMAD_HARVESTER_TEST_HARVESTER_SAMPLES_H_
 #define NOMAD_HARVESTER_TEST_HARVESTER_SAMPLES_H_

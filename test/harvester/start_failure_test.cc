@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rule C3: a start that fails, in KubeVirt's or Harvester's own words.
 #include <optional>
 #include <string>

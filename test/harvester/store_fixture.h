@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A VmStore of namespace "nomad" on a simulated Harvester, whose clock is not the caller's.
 #ifndef NOMAD_HARVESTER_TEST_HARVESTER_STORE_FIXTURE_H_
 #define NOMAD_HARVESTER_TEST_HARVESTER_STORE_FIXTURE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The scanner that checks and the library that renders must read every template alike.
 #include <algorithm>
 #include <memory>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "nomad_harvester/harvester/virtual_machine.h"
 
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cancellation at every stage of a request. Each test hangs, or takes longer than kHangProtection,
 // if the request is not woken.
 #include <atomic>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How CurlTransport makes, keeps and gives up connections.
 #include <atomic>
 #include <latch>

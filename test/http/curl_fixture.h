@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the tests of CurlTransport have in common.
 #ifndef NOMAD_HARVESTER_TEST_HTTP_CURL_FIXTURE_H_
 #define NOMAD_HARVESTER_TEST_HTTP_CURL_FIXTURE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The options of CurlTransport that are no connection, proxy or TLS matter, and what is refused.
 #include <string>
 

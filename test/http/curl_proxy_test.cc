@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Proxies, of the options and of the environment. The proxy is a server that answers itself.
 #include <string>
 

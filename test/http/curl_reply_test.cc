@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Replies of every kind: compressed, too large, redirecting, odd.
 #include <string>
 

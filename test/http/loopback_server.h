@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An HTTP/1.1 server on the loopback that does what a test tells it, good or bad.
 #ifndef NOMAD_HARVESTER_TEST_HTTP_LOOPBACK_SERVER_H_
 #define NOMAD_HARVESTER_TEST_HTTP_LOOPBACK_SERVER_H_

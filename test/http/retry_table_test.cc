@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of http/retry.h, row by row.
 #include <string>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Certificates made while the test runs.
 #ifndef NOMAD_HARVESTER_TEST_HTTP_TEST_CERTIFICATES_H_
 #define NOMAD_HARVESTER_TEST_HTTP_TEST_CERTIFICATES_H_

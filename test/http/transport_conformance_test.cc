@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What HttpTransport promises, for every kind of address that CurlTransport serves.
 #include <memory>
 #include <string>

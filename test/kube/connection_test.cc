@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From what the operator wrote to where to connect, and with whose credentials.
 #include "nomad_harvester/kube/connection.h"
 

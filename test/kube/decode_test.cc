@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is kept of an object and of a page, and what is not.
 #include "decode.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What callers ask about an error: IsNotFound and its like, and the refusal behind a status.
 #include <string>
 

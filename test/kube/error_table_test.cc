@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // HTTP status, reason and words → code. Each row of the table in error.h is a case.
 #include <string>
 #include <vector>

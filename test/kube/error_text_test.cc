@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a refusal's body says, whoever wrote it, and what becomes of it in an error.
 #include <algorithm>
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The members of a kubeconfig's cluster and user.
 #include <string>
 

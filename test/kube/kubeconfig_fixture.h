@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kubeconfigs for tests.
 #ifndef NOMAD_HARVESTER_TEST_KUBE_KUBECONFIG_FIXTURE_H_
 #define NOMAD_HARVESTER_TEST_KUBE_KUBECONFIG_FIXTURE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The file: which context, which cluster and user, and everything that can be wrong with it.
 #include "kubeconfig.h"
 

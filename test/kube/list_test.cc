@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lists: pages, their ends, and a server that forgets the beginning.
 #include <string>
 

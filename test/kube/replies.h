@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Replies of an API server, in its own words.
 #ifndef NOMAD_HARVESTER_TEST_KUBE_REPLIES_H_
 #define NOMAD_HARVESTER_TEST_KUBE_REPLIES_H_

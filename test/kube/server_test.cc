@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A resolved connection against servers on the loopback: what a server really gets to see.
 #include <memory>
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // P3: what the host can read. Its parser asserts types without a check and panics otherwise
 // (hashicorp/go-plugin:log_entry.go parseJSON), so nlohmann's strict reader stands in for it.
 #include <chrono>

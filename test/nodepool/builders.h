@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Nodes and allocations in a few words.
 #ifndef NOMAD_HARVESTER_TEST_NODEPOOL_BUILDERS_H_
 #define NOMAD_HARVESTER_TEST_NODEPOOL_BUILDERS_H_

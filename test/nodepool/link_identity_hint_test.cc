@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rule C6: the identity hints.
 #include "nomad_harvester/nodepool/link.h"
 

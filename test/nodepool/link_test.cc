@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rule C6: which node a VM became, by its name.
 #include "nomad_harvester/nodepool/link.h"
 

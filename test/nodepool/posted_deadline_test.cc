@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rule C9's arithmetic.
 #include "nomad_harvester/base/time.h"
 #include "nomad_harvester/nodepool/drain.h"

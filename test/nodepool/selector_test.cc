@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The checklist of hashicorp/nomad-autoscaler:sdk/helper/scaleutils/nodeselector/*_test.go.
 #include "nomad_harvester/nodepool/selector.h"
 

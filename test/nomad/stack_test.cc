@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The client on top of the decorators that it runs with: what is repeated, and with which token.
 #include <filesystem>
 #include <fstream>

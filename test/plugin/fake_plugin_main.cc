@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The plugin's process around a scripted target service: what the contract tests run where the
 // real one would need a Harvester.
 

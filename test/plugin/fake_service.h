@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A target service that does what a test writes into its config maps.
 #ifndef NOMAD_HARVESTER_TEST_PLUGIN_FAKE_SERVICE_H_
 #define NOMAD_HARVESTER_TEST_PLUGIN_FAKE_SERVICE_H_

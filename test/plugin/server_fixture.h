@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A plugin server on a socket of its own, its scripted service, and a client.
 #ifndef NOMAD_HARVESTER_TEST_PLUGIN_SERVER_FIXTURE_H_
 #define NOMAD_HARVESTER_TEST_PLUGIN_SERVER_FIXTURE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What happens to open calls and streams when the end comes.
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "nomad_harvester/runtime/context.h"
 
 #include <chrono>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cancellation while other threads sleep, create and drop contexts. These prove something under
 // ThreadSanitizer and AddressSanitizer above all.
 #include <atomic>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rule C12: a failing pool waits longer and longer, each cause on its own.
 
 #include "back_off.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Processes that want the Lease of pool default/web, one API server and one clock.
 #ifndef NOMAD_HARVESTER_TEST_SCALING_LEASE_FIXTURE_H_
 #define NOMAD_HARVESTER_TEST_SCALING_LEASE_FIXTURE_H_

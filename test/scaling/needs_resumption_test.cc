@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether what a Status saw wakes the background work.
 
 #include <initializer_list>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every row of the table, in its order, and the neighbours that it must win against.
 
 #include "nomad_harvester/scaling/next_step.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What only repeated looks can tell: how long a start has failed, a node been down, Nomad
 // unreadable.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a Scale decides, from snapshots alone.
 
 #include "nomad_harvester/scaling/plan.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who acts on a pool in this process, with real threads.
 
 #include "nomad_harvester/scaling/pool_gate.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pools that no Lease guards: it is forbidden, its API is missing, or it is switched off.
 
 #include <string>

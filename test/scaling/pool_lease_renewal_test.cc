@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the Lease is kept, written, lost and given up.
 
 #include <cstdint>

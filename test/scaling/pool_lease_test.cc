@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the Lease is got: free, held by a live process, held by one that stands still.
 
 #include "nomad_harvester/scaling/pool_lease.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What stands on the pool's Lease before and after a run.
 
 #include "pool_record.h"

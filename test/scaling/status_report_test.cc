@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What Status answers.
 
 #include "nomad_harvester/scaling/status_report.h"

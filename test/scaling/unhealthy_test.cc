@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // replace_unhealthy_after and max_unhealthy: who is marked, and who gets away.
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Snapshots for table tests, built as sentences: World().With(Vm("a").Joined()).With(Node("a")).
 #ifndef NOMAD_HARVESTER_TEST_SCALING_WORLD_H_
 #define NOMAD_HARVESTER_TEST_SCALING_WORLD_H_

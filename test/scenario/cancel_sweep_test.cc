@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The client of a Scale goes away: the call ends at once, and nothing more happens until the next
 // Status takes up what it left (C16).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a soak does to the simulated systems: requests that go wrong, and people who know no rules.
 #ifndef NOMAD_HARVESTER_TEST_SCENARIO_CHAOS_H_
 #define NOMAD_HARVESTER_TEST_SCENARIO_CHAOS_H_

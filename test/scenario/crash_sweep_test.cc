@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The process is killed at every request that has an effect, once before it is applied and once
 // after, when the reply is lost. A new process then has nothing but Status, as under the agent, and
 // everything must come right.

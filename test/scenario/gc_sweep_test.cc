@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // As the crash sweep, but nobody calls Status afterwards: an operator runs harvester gc, once, and
 // everything must be clean.
 

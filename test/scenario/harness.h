@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The whole plugin below gRPC against the simulated cluster, in one thread and on a fake clock: a
 // scenario of minutes runs in milliseconds, and the same way every time.
 #ifndef NOMAD_HARVESTER_TEST_SCENARIO_HARNESS_H_

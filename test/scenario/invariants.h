@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The safety invariants of ARCHITECTURE.md, checked after every change of the simulated cluster.
 // What they look at is the cluster itself, never what the plugin believes of it.
 #ifndef NOMAD_HARVESTER_TEST_SCENARIO_INVARIANTS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an action could not finish is taken up by the next Status, in the same process, too.
 
 #include <gtest/gtest.h>

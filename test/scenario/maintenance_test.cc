@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What harvester gc and harvester status do, below their command line.
 
 #include <gmock/gmock.h>

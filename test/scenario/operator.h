@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A person with harvester gc and harvester status beside the plugin.
 #ifndef NOMAD_HARVESTER_TEST_SCENARIO_OPERATOR_H_
 #define NOMAD_HARVESTER_TEST_SCENARIO_OPERATOR_H_

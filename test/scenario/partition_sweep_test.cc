@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Harvester or Nomad cannot be reached for a while, from any request of an action on: nothing is
 // removed for that (C15), and afterwards everything comes right.
 

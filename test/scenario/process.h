@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One process of the plugin: everything that dies with it, stands still with it, or has its time.
 #ifndef NOMAD_HARVESTER_TEST_SCENARIO_PROCESS_H_
 #define NOMAD_HARVESTER_TEST_SCENARIO_PROCESS_H_

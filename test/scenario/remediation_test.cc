@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a pool does about VMs that fail over and over, or that died.
 
 #include <set>

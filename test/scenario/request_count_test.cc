@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many requests things take: counted, not timed. What grows with the pool would grow with every
 // tick of every agent.
 

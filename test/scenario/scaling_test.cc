@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whole actions, undisturbed and disturbed.
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Actions that the sweeps disturb at every point.
 #ifndef NOMAD_HARVESTER_TEST_SCENARIO_SCENARIOS_H_
 #define NOMAD_HARVESTER_TEST_SCENARIO_SCENARIOS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hours of everything at once, by a seed: several pools, requests that go wrong, processes that are
 // killed, operators who do as they like. The invariants hold throughout, and nothing is left over.
 #ifndef NOMAD_HARVESTER_TEST_SCENARIO_SOAK_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // harvester_soak: a soak of any length, by any seed. See scripts/soak.
 
 #include <chrono>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A short soak with a seed that is always the same: `scripts/soak` runs long ones.
 
 #include "soak.h"

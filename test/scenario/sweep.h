@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What all sweeps share: which points they visit, and how a visit ends.
 #ifndef NOMAD_HARVESTER_TEST_SCENARIO_SWEEP_H_
 #define NOMAD_HARVESTER_TEST_SCENARIO_SWEEP_H_

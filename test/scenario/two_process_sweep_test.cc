@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two processes of the plugin on one pool: two agents in a hand-over, or one whose process was
 // stopped and goes on when everybody had given it up. The pool's Lease keeps them apart (C11); what
 // a stopped one still has under way must be refused or do no harm.

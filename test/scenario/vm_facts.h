@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a test reads off the simulated objects: labels, marks, drains, work.
 #ifndef NOMAD_HARVESTER_TEST_SCENARIO_VM_FACTS_H_
 #define NOMAD_HARVESTER_TEST_SCENARIO_VM_FACTS_H_

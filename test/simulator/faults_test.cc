@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What goes wrong on the way, what is counted, and what observers see.
 #include <map>
 

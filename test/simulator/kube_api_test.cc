@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The simulated Kubernetes API as the plugin's client sees it.
 #include <algorithm>
 #include <set>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A VM's life: from its creation to its node, and to the end of both.
 #include <fstream>
 #include <iterator>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Nodes, drains and blocking queries of the simulated Nomad.
 #include "simulator_fixture.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Jobs and allocations of the simulated Nomad, above all under a drain.
 #include <algorithm>
 

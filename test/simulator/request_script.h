@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What befalls the requests of a simulated cluster, by verb, and a log of them.
 #ifndef NOMAD_HARVESTER_TEST_SIMULATOR_REQUEST_SCRIPT_H_
 #define NOMAD_HARVESTER_TEST_SIMULATOR_REQUEST_SCRIPT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Serves a simulated Harvester and Nomad until its standard input ends, for the comparison with the
 // real servers' answers (test/e2e/cmd/fidelity) and for tests of the executable: prints both URLs,
 // one a line. With --fast machines take tenths of seconds.

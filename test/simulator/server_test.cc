@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The servers on sockets, asked over libcurl.
 #include "nomad_harvester/simulator/server.h"
 

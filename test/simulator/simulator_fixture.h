@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A cluster on a fake clock, asked through the plugin's own clients.
 #ifndef NOMAD_HARVESTER_TEST_SIMULATOR_SIMULATOR_FIXTURE_H_
 #define NOMAD_HARVESTER_TEST_SIMULATOR_SIMULATOR_FIXTURE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A clock that tests move.
 #ifndef NOMAD_HARVESTER_TEST_SUPPORT_FAKE_CLOCK_H_
 #define NOMAD_HARVESTER_TEST_SUPPORT_FAKE_CLOCK_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The mode in which sleepers block until another thread moves the clock.
 #include <atomic>
 #include <chrono>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An executor whose tasks run when the test says so.
 #ifndef NOMAD_HARVESTER_TEST_SUPPORT_MANUAL_EXECUTOR_H_
 #define NOMAD_HARVESTER_TEST_SUPPORT_MANUAL_EXECUTOR_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A log sink that keeps every record.
 #ifndef NOMAD_HARVESTER_TEST_SUPPORT_RECORDING_SINK_H_
 #define NOMAD_HARVESTER_TEST_SUPPORT_RECORDING_SINK_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Environment variables for the time of a test.
 #ifndef NOMAD_HARVESTER_TEST_SUPPORT_SCOPED_ENVIRONMENT_H_
 #define NOMAD_HARVESTER_TEST_SUPPORT_SCOPED_ENVIRONMENT_H_

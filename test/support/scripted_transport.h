@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A transport that answers from a script and keeps what it was asked.
 #ifndef NOMAD_HARVESTER_TEST_SUPPORT_SCRIPTED_TRANSPORT_H_
 #define NOMAD_HARVESTER_TEST_SUPPORT_SCRIPTED_TRANSPORT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Matchers for absl::Status and absl::StatusOr; Debian's abseil has none.
 #ifndef NOMAD_HARVESTER_TEST_SUPPORT_STATUS_MATCHERS_H_
 #define NOMAD_HARVESTER_TEST_SUPPORT_STATUS_MATCHERS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The helpers of tests can be wrong, too.
 #include <cstdlib>
 #include <filesystem>

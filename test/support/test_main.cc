@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The entry point of every test executable. A filter or a shard that selects no test is a failure:
 // a suite that runs nothing proves nothing.
 

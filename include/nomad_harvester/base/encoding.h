@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Base64, URL escapes and a stable hash.
 #ifndef NOMAD_HARVESTER_BASE_ENCODING_H_
 #define NOMAD_HARVESTER_BASE_ENCODING_H_

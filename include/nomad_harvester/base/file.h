@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reading small files safely. A path comes from an operator: it may name a huge file, a device or
 // a directory.
 #ifndef NOMAD_HARVESTER_BASE_FILE_H_

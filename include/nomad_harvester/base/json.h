@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // JSON from servers we do not control, without exceptions.
 //
 // nlohmann's own accessors throw on a missing key or another type, and dump() throws on invalid

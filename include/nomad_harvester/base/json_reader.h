@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reading large JSON documents: ParseJson of json.h for those who want a part only.
 #ifndef NOMAD_HARVESTER_BASE_JSON_READER_H_
 #define NOMAD_HARVESTER_BASE_JSON_READER_H_

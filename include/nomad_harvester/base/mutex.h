@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A std::mutex that Clang's thread-safety analysis can follow.
 //
 // absl::Mutex is not used: Debian's libabsl_synchronization is not instrumented, so that under

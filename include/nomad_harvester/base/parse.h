@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small parsers for values that arrive as text.
 #ifndef NOMAD_HARVESTER_BASE_PARSE_H_
 #define NOMAD_HARVESTER_BASE_PARSE_H_

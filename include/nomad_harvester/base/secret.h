@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A string that cannot be logged by accident.
 #ifndef NOMAD_HARVESTER_BASE_SECRET_H_
 #define NOMAD_HARVESTER_BASE_SECRET_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // absl::Status with std:: strings, and the two macros that pass errors on.
 //
 // Debian's abseil is built with ABSL_OPTION_USE_STD_STRING_VIEW 0: absl::string_view is a type of

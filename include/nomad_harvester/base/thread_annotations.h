@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Clang's thread-safety annotations under names of our own; empty for other compilers.
 #ifndef NOMAD_HARVESTER_BASE_THREAD_ANNOTATIONS_H_
 #define NOMAD_HARVESTER_BASE_THREAD_ANNOTATIONS_H_

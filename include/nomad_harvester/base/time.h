@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Times and durations: the types that all modules use, and the two text forms that the outside
 // world writes them in.
 #ifndef NOMAD_HARVESTER_BASE_TIME_H_

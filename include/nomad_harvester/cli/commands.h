@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the executable does, by its arguments and its environment.
 #ifndef NOMAD_HARVESTER_CLI_COMMANDS_H_
 #define NOMAD_HARVESTER_CLI_COMMANDS_H_

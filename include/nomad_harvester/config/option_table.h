@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The single source of every key: type, default, environment, documentation.
 #ifndef NOMAD_HARVESTER_CONFIG_OPTION_TABLE_H_
 #define NOMAD_HARVESTER_CONFIG_OPTION_TABLE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The plugin block: what SetConfig receives.
 #ifndef NOMAD_HARVESTER_CONFIG_PLUGIN_CONFIG_H_
 #define NOMAD_HARVESTER_CONFIG_PLUGIN_CONFIG_H_

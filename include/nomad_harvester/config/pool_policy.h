@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The policy block: what Status and Scale receive with each call.
 #ifndef NOMAD_HARVESTER_CONFIG_POOL_POLICY_H_
 #define NOMAD_HARVESTER_CONFIG_POOL_POLICY_H_

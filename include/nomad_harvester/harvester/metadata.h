@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the plugin writes on objects: the labels and annotations that carry its intent.
 //
 // Times are RFC 3339 UTC by the API server's clock, durations in Go's syntax. These names and forms

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many VMs the ResourceQuotas of a namespace leave room for (rule C2).
 #ifndef NOMAD_HARVESTER_HARVESTER_QUOTA_H_
 #define NOMAD_HARVESTER_HARVESTER_QUOTA_H_

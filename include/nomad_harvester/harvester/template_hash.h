@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether a VM was made from what the policy says today.
 #ifndef NOMAD_HARVESTER_HARVESTER_TEMPLATE_HASH_H_
 #define NOMAD_HARVESTER_HARVESTER_TEMPLATE_HASH_H_

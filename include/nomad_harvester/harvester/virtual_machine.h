@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A VirtualMachine as the plugin sees it.
 #ifndef NOMAD_HARVESTER_HARVESTER_VIRTUAL_MACHINE_H_
 #define NOMAD_HARVESTER_HARVESTER_VIRTUAL_MACHINE_H_

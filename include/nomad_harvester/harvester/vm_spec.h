@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From what an operator asks for to the objects that make a VM.
 #ifndef NOMAD_HARVESTER_HARVESTER_VM_SPEC_H_
 #define NOMAD_HARVESTER_HARVESTER_VM_SPEC_H_

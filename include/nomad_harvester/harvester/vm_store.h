@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // VMs and what belongs to them, in one namespace of a Harvester cluster.
 #ifndef NOMAD_HARVESTER_HARVESTER_VM_STORE_H_
 #define NOMAD_HARVESTER_HARVESTER_VM_STORE_H_

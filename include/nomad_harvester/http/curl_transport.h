@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // HTTP over libcurl.
 #ifndef NOMAD_HARVESTER_HTTP_CURL_TRANSPORT_H_
 #define NOMAD_HARVESTER_HTTP_CURL_TRANSPORT_H_

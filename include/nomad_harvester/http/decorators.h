@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decorators of HttpTransport besides retry. The order, outermost first: retry, concurrency limit,
 // logging, token, transport (scaling/clients.h stacks them).
 #ifndef NOMAD_HARVESTER_HTTP_DECORATORS_H_

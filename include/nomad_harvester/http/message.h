@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An HTTP exchange as plain data.
 #ifndef NOMAD_HARVESTER_HTTP_MESSAGE_H_
 #define NOMAD_HARVESTER_HTTP_MESSAGE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is tried again, and how far apart.
 #ifndef NOMAD_HARVESTER_HTTP_RETRY_H_
 #define NOMAD_HARVESTER_HTTP_RETRY_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One way to send a request; behaviour is a stack of decorators around it.
 #ifndef NOMAD_HARVESTER_HTTP_TRANSPORT_H_
 #define NOMAD_HARVESTER_HTTP_TRANSPORT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the token may do, asked before anything is done.
 #ifndef NOMAD_HARVESTER_KUBE_ACCESS_H_
 #define NOMAD_HARVESTER_KUBE_ACCESS_H_

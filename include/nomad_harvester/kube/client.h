@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The slice of the Kubernetes API that the plugin needs.
 #ifndef NOMAD_HARVESTER_KUBE_CLIENT_H_
 #define NOMAD_HARVESTER_KUBE_CLIENT_H_

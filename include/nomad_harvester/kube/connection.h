@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From credentials to a transport.
 #ifndef NOMAD_HARVESTER_KUBE_CONNECTION_H_
 #define NOMAD_HARVESTER_KUBE_CONNECTION_H_

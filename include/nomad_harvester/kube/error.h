@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the API server's refusals mean.
 #ifndef NOMAD_HARVESTER_KUBE_ERROR_H_
 #define NOMAD_HARVESTER_KUBE_ERROR_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // coordination.k8s.io/v1 Lease as a plain struct.
 #ifndef NOMAD_HARVESTER_KUBE_LEASE_H_
 #define NOMAD_HARVESTER_KUBE_LEASE_H_

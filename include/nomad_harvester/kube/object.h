@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Objects as the API server returned them.
 #ifndef NOMAD_HARVESTER_KUBE_OBJECT_H_
 #define NOMAD_HARVESTER_KUBE_OBJECT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The resources that the plugin works with.
 #ifndef NOMAD_HARVESTER_KUBE_RESOURCE_TYPE_H_
 #define NOMAD_HARVESTER_KUBE_RESOURCE_TYPE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Structured logging: a constant message and named fields.
 #ifndef NOMAD_HARVESTER_LOG_LOGGER_H_
 #define NOMAD_HARVESTER_LOG_LOGGER_H_

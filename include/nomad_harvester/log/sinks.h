@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sinks: hclog JSON for the agent, plain text for people.
 #ifndef NOMAD_HARVESTER_LOG_SINKS_H_
 #define NOMAD_HARVESTER_LOG_SINKS_H_

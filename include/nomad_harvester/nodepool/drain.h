@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Drains of ours: how they are marked, recognised and judged.
 #ifndef NOMAD_HARVESTER_NODEPOOL_DRAIN_H_
 #define NOMAD_HARVESTER_NODEPOOL_DRAIN_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is remembered of nodes between reads.
 #ifndef NOMAD_HARVESTER_NODEPOOL_FULL_NODE_CACHE_H_
 #define NOMAD_HARVESTER_NODEPOOL_FULL_NODE_CACHE_H_

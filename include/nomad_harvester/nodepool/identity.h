@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which Nomad nodes make a pool: the autoscaler SDK's semantics
 // (hashicorp/nomad-autoscaler:sdk/helper/scaleutils/nodepool, node_identifier.go).
 #ifndef NOMAD_HARVESTER_NODEPOOL_IDENTITY_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which node a VM became (rule C6).
 #ifndef NOMAD_HARVESTER_NODEPOOL_LINK_H_
 #define NOMAD_HARVESTER_NODEPOOL_LINK_H_

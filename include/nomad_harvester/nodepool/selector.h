@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which nodes of a pool go first (hashicorp/nomad-autoscaler:sdk/helper/scaleutils/nodeselector).
 #ifndef NOMAD_HARVESTER_NODEPOOL_SELECTOR_H_
 #define NOMAD_HARVESTER_NODEPOOL_SELECTOR_H_

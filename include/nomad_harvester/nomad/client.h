@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The slice of the Nomad API that the plugin needs.
 #ifndef NOMAD_HARVESTER_NOMAD_CLIENT_H_
 #define NOMAD_HARVESTER_NOMAD_CLIENT_H_

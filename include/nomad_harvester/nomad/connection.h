@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From configuration to a transport for Nomad.
 #ifndef NOMAD_HARVESTER_NOMAD_CONNECTION_H_
 #define NOMAD_HARVESTER_NOMAD_CONNECTION_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Nomad's objects, as far as a pool needs them. Plain data.
 #ifndef NOMAD_HARVESTER_NOMAD_TYPES_H_
 #define NOMAD_HARVESTER_NOMAD_TYPES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What hashicorp/go-plugin's host expects of a plugin's process, besides gRPC.
 #ifndef NOMAD_HARVESTER_PLUGIN_HOST_CONTRACT_H_
 #define NOMAD_HARVESTER_PLUGIN_HOST_CONTRACT_H_

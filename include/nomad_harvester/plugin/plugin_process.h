@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The plugin as a process: serves until the host says stop, dies, or a signal comes.
 #ifndef NOMAD_HARVESTER_PLUGIN_PLUGIN_PROCESS_H_
 #define NOMAD_HARVESTER_PLUGIN_PLUGIN_PROCESS_H_

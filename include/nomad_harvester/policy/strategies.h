@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Choices of an operator's policy that the modules below `scaling` act on. `config` reads them,
 // `nodepool` and `harvester` use them, and none of these sees another.
 #ifndef NOMAD_HARVESTER_POLICY_STRATEGIES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Time as an object, so that tests own it.
 #ifndef NOMAD_HARVESTER_RUNTIME_CLOCK_H_
 #define NOMAD_HARVESTER_RUNTIME_CLOCK_H_

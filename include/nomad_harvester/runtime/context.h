@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The first parameter of every call that can block: how long, whether still wanted, and whether
 // it may write.
 #ifndef NOMAD_HARVESTER_RUNTIME_CONTEXT_H_

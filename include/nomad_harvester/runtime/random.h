@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Randomness as an object.
 #ifndef NOMAD_HARVESTER_RUNTIME_RANDOM_H_
 #define NOMAD_HARVESTER_RUNTIME_RANDOM_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Threads for work that blocks.
 #ifndef NOMAD_HARVESTER_RUNTIME_WORKERS_H_
 #define NOMAD_HARVESTER_RUNTIME_WORKERS_H_

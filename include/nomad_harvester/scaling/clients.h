@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The two systems, as one configuration reaches them.
 #ifndef NOMAD_HARVESTER_SCALING_CLIENTS_H_
 #define NOMAD_HARVESTER_SCALING_CLIENTS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For commands: looks at a pool as Status does, and collects what an interrupted action left
 // behind, by the background work of Status and nothing else.
 #ifndef NOMAD_HARVESTER_SCALING_MAINTENANCE_H_

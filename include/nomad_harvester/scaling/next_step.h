@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is to be done next for one VM: a pure function of what was observed.
 //
 // The rows stand in the order of ARCHITECTURE.md, "Next step"; the first match wins. An exhaustive

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads both systems into a snapshot, and remembers what a single look cannot tell.
 #ifndef NOMAD_HARVESTER_SCALING_OBSERVER_H_
 #define NOMAD_HARVESTER_SCALING_OBSERVER_H_

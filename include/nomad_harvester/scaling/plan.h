@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a Scale has to do: a pure function of what was observed.
 #ifndef NOMAD_HARVESTER_SCALING_PLAN_H_
 #define NOMAD_HARVESTER_SCALING_PLAN_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who acts on a pool in this process.
 #ifndef NOMAD_HARVESTER_SCALING_POOL_GATE_H_
 #define NOMAD_HARVESTER_SCALING_POOL_GATE_H_

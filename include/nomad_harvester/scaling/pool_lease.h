@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One writer per pool, across processes (rule C11), and the pool's record (rules C10, C12, S4).
 #ifndef NOMAD_HARVESTER_SCALING_POOL_LEASE_H_
 #define NOMAD_HARVESTER_SCALING_POOL_LEASE_H_

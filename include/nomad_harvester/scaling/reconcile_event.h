@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the loop of a pool does, reported to whoever listens: a command at a terminal.
 #ifndef NOMAD_HARVESTER_SCALING_RECONCILE_EVENT_H_
 #define NOMAD_HARVESTER_SCALING_RECONCILE_EVENT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The TargetService on top of two real or simulated systems.
 #ifndef NOMAD_HARVESTER_SCALING_SERVICE_H_
 #define NOMAD_HARVESTER_SCALING_SERVICE_H_

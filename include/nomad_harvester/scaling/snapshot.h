@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One observation of a pool: everything that a decision may look at, as plain data.
 #ifndef NOMAD_HARVESTER_SCALING_SNAPSHOT_H_
 #define NOMAD_HARVESTER_SCALING_SNAPSHOT_H_

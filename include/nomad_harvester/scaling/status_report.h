@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What Status answers: a pure function of what was observed (rules S1, S2 and S4).
 #ifndef NOMAD_HARVESTER_SCALING_STATUS_REPORT_H_
 #define NOMAD_HARVESTER_SCALING_STATUS_REPORT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the plugin does, without a word about how it is called: SetConfig, Status, Scale.
 #ifndef NOMAD_HARVESTER_SCALING_TARGET_SERVICE_H_
 #define NOMAD_HARVESTER_SCALING_TARGET_SERVICE_H_

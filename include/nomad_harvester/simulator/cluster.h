@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Harvester and a Nomad that remember.
 //
 // What they do is what the real ones do, as far as the plugin can tell: each behaviour names the

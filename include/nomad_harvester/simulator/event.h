@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What happened in a simulated cluster.
 #ifndef NOMAD_HARVESTER_SIMULATOR_EVENT_H_
 #define NOMAD_HARVESTER_SIMULATOR_EVENT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What can go wrong between a client and the simulated servers.
 #ifndef NOMAD_HARVESTER_SIMULATOR_FAULT_H_
 #define NOMAD_HARVESTER_SIMULATOR_FAULT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a simulated Harvester and Nomad are like, and what can be put into them.
 #ifndef NOMAD_HARVESTER_SIMULATOR_OPTIONS_H_
 #define NOMAD_HARVESTER_SIMULATOR_OPTIONS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The simulated servers on sockets.
 #ifndef NOMAD_HARVESTER_SIMULATOR_SERVER_H_
 #define NOMAD_HARVESTER_SIMULATOR_SERVER_H_

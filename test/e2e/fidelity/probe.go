@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package fidelity asks a Kubernetes API and a Nomad API a table of questions and
 // writes down what the plugin's code depends on: status, reason, and the fields
 // that it reads. The answers of the real servers are kept beside the table; the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package harness brings up the world that the plugin lives in, out of real
 // parts: etcd and the Kubernetes API server with KubeVirt's own definitions, a
 // Nomad server, the Nomad Autoscaler's agent, and for every virtual machine a

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command kubevirt-crds prints the CustomResourceDefinitions of the virtual
 // machine types exactly as KubeVirt's operator would install them. It is a
 // program and not a package of the tests, so that KubeVirt's dependencies are

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command fidelity asks a pair of servers the questions of package fidelity and
 // tells where their answers differ from the real servers'.
 package main
