@@ -16,6 +16,11 @@ die() {
   exit 1
 }
 
+# Prints the comment at the top of the script that runs.
+show_help() {
+  awk 'NR > 2 { if (!/^#/ || /^# shellcheck/) exit; sub(/^# ?/, ""); print }' "$0"
+}
+
 as_root() {
   if [[ $(id -u) == 0 ]]; then
     "$@"
