@@ -111,7 +111,7 @@ void Observer::ReadNodes(const runtime::Context& context, const BlockingWait& bl
   nomad::ReadOptions options;
   options.index = blocking.after_index;
   options.wait = blocking.wait;
-  auto nodes = nomad_.ListNodes(context.WithTimeout(wanted.nodes_limit), options);
+  auto nodes = nomad_.ListNodes(context.WithTimeout(blocking.nodes_limit), options);
   snapshot->nomad_readable = true;
   if (!nodes.ok()) return SetUnreadable(nodes.status(), snapshot);
   snapshot->nomad_index = nodes->index;

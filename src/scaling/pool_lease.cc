@@ -164,15 +164,16 @@ absl::StatusOr<std::optional<kube::Lease>> PoolLease::Read(const runtime::Contex
 
 absl::Status PoolLease::Refresh(const runtime::Context& context) {
   if (!options_.enabled) return absl::OkStatus();
-  auto record = Peek(context);
-  const bool forbidden = kube::IsForbidden(record.status());
-  if (!record.ok() && !forbidden && !absl::IsNotFound(record.status())) return record.status();
-  base::MutexLock lock(mutex_);
-  if (forbidden) {
+  auto lease = Read(context);
+  if (kube::IsForbidden(lease.status())) {
+    base::MutexLock lock(mutex_);
     used_ = false;
-  } else {
-    record_ = record.ok() ? *std::move(record) : PoolRecord{};
+    return absl::OkStatus();
   }
+  NH_RETURN_IF_ERROR(lease);
+  PoolRecord record = lease->has_value() ? ParsePoolRecord(**lease, logger_) : PoolRecord{};
+  base::MutexLock lock(mutex_);
+  record_ = std::move(record);
   return absl::OkStatus();
 }
 
