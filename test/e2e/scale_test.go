@@ -86,7 +86,7 @@ func TestAScaleInSurvivesTheDeathOfPluginAndAgent(t *testing.T) {
 func TestEveryChangeSurvivesKillsAndRestartsOfNomadAndTheAPIServer(t *testing.T) {
 	s := harness.Start(t)
 	agent := s.StartAgent(t)
-	random := rand.New(rand.NewSource(20261122))
+	random := rand.New(rand.NewSource(1))
 	departures := watchDepartures(s)
 	gone := 0
 	for i, change := range []struct {
@@ -343,6 +343,12 @@ func checkRequests(t *testing.T, s *harness.Stack) {
 	for what, times := range invalid {
 		t.Errorf("invalid %d times: %s", times, what)
 	}
+	checkRefusals(t, s)
+}
+
+// checkRefusals: the Roles of examples/rbac.yaml cover what was asked for.
+func checkRefusals(t *testing.T, s *harness.Stack) {
+	t.Helper()
 	_, refused := s.Asked(t)
 	for right, times := range refused {
 		// What is not in a namespace cannot be granted by a Role: it may be

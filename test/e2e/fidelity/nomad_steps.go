@@ -60,7 +60,7 @@ var nodes = []Step{
 		Name: "enable a node that is eligible", API: Nomad, Method: "PUT", Path: node + "/eligibility", Body: `{"NodeID":"{{.node}}","Eligibility":"eligible"}`,
 		Shape: []string{"/NodeModifyIndex", "/EvalIDs", "/EvalCreateIndex", "/Index"},
 	},
-	{Name: "a question that waits", API: Nomad, Method: "GET", Path: node + "?index=1000000&wait=1s", Timed: true, Shape: []string{"/ID"}},
+	{Name: "a question that waits", API: Nomad, Method: "GET", Path: node + "?index=1000000&wait=3s", Timed: true, Shape: []string{"/ID"}},
 	{Name: "a question that need not wait", API: Nomad, Method: "GET", Path: node + "?index=1&wait=30s", Timed: true, Shape: []string{"/ID"}},
 }
 

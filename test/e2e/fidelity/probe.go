@@ -59,7 +59,7 @@ type Step struct {
 	Keep         map[string]string // name → JSON pointer
 	Until        map[string]any    // ask again until these pointers have these values
 	UntilStatus  int               // ask again until the status is this one
-	Timed        bool              // record whether the answer took a second
+	Timed        bool              // record whether the answer took three seconds
 	Needs        func(Target) bool // leave the step out where this is false
 	Before       func(Target) error
 }
@@ -171,9 +171,10 @@ func read(state map[string]string, step Step, response *http.Response, data []by
 	answer := Answer{Step: step.Name, Status: response.StatusCode}
 	answer.Type, _, _ = strings.Cut(response.Header.Get("Content-Type"), ";")
 	if step.Timed {
-		answer.Waited = "less than a second"
-		if took >= 900*time.Millisecond {
-			answer.Waited = "a second or more"
+		answer.Waited = "less than three seconds"
+		// Far from both: the question that need not wait could wait half a minute.
+		if took >= 2900*time.Millisecond {
+			answer.Waited = "three seconds or more"
 		}
 	}
 	for _, name := range step.Headers {
