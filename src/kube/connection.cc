@@ -16,8 +16,8 @@
 namespace nomad_harvester::kube {
 namespace {
 
-// client-go reads a token file again and again, and falls back on the entry's `token` as long as
-// the file has not been readable (kubernetes/client-go:tools/clientcmd/client_config.go).
+// client-go rereads a token file regularly, and uses the entry's `token` until the file is readable
+// (kubernetes/client-go:tools/clientcmd/client_config.go).
 class TokenFileOrToken final : public http::TokenSource {
  public:
   TokenFileOrToken(const std::string& path, base::Secret token)
@@ -87,8 +87,8 @@ class Resolver {
     server_ = *std::move(url);
   }
 
-  // Credentials, the name to verify and the leave to skip verification belong to the kubeconfig's
-  // server; its CA may well have signed another address of the same cluster.
+  // Credentials, tls-server-name and insecure-skip-tls-verify apply to the kubeconfig's server
+  // only. Its CA is kept: it may also have signed another address of the same cluster.
   void CompareServers() {
     const absl::StatusOr<ServerUrl> own = ParseServerUrl(cluster_.server);
     if (own.ok() && own->SameServer(*server_)) return;
@@ -140,7 +140,8 @@ class Resolver {
       return;
     }
     if (ExplicitToken()) {
-      // The kubeconfig's client certificate would win over it at the API server.
+      // At the API server a client certificate of the kubeconfig would take precedence over the
+      // token.
       UseToken(options_.token, options_.token_file, "auth_token", "auth_token_file");
       return;
     }
@@ -174,7 +175,7 @@ class Resolver {
     }
   }
 
-  // It may be rendered later, or be empty for a moment; a directory will never be a token.
+  // The file may be written later, or be empty for a moment; a directory can never become a token.
   void CheckTokenFile(const std::string& path, std::string_view key) {
     const absl::StatusOr<std::string> text = base::ReadFile(path);
     if (!text.ok() && !absl::IsNotFound(text.status())) {

@@ -42,7 +42,7 @@ absl::StatusOr<Page> DecodePage(const http::HttpResponse& response,
   const auto items = list.find("items");
   if (items == list.end()) return Undecodable(purpose, "it is not a list");
   Page page;
-  // Go writes an empty slice that was never made as null.
+  // Go encodes a nil slice as null.
   if (items->is_array()) {
     page.items = std::move(*items->get_ptr<Json::array_t*>());
   } else if (!items->is_null()) {
@@ -55,7 +55,7 @@ absl::StatusOr<Page> DecodePage(const http::HttpResponse& response,
   if (const Json* metadata = base::FindMember(list, "metadata"); metadata != nullptr) {
     page.resource_version = base::GetString(*metadata, "resourceVersion");
     page.continue_token = base::GetString(*metadata, "continue");
-    // Taken for the last page, it would make objects look gone.
+    // If an unreadable token were taken for the last page, objects would seem to be deleted.
     const Json* token = base::FindMember(*metadata, "continue");
     if (token != nullptr && !token->is_string() && !token->is_null()) {
       return Undecodable(purpose, "its continue token is not a string");

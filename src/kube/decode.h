@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replies as objects and pages.
+// Decodes replies into objects and pages.
 #ifndef NOMAD_HARVESTER_SRC_KUBE_DECODE_H_
 #define NOMAD_HARVESTER_SRC_KUBE_DECODE_H_
 

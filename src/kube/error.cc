@@ -21,10 +21,10 @@ bool Contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-// Substrings, because admission wraps these texts differently from release to release.
-// Kubernetes: kubernetes/kubernetes:staging/src/k8s.io/apiserver/pkg/admission/plugin/
-// resourcequota/controller.go. Harvester: harvester/harvester:pkg/util/resourcequota/error.go,
-// "<resource> insufficient resources", later with " due to resource quota".
+// Matched as substrings, because the text around them differs between releases. Kubernetes:
+// kubernetes/kubernetes:staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go.
+// Harvester: harvester/harvester:pkg/util/resourcequota/error.go, "<resource> insufficient
+// resources", in later releases with " due to resource quota".
 bool IsQuotaRefusal(const KubeError& error) {
   const std::string_view text = error.message;
   if (error.http_status == 403 &&
@@ -36,8 +36,8 @@ bool IsQuotaRefusal(const KubeError& error) {
          Contains(text, "insufficient resources");
 }
 
-// What Harvester's webhook refuses with a plain Go error, and therefore a 500, besides quotas
-// (harvester/harvester:pkg/webhook/resources/virtualmachine/{validator,mutator}.go).
+// Refusals other than quotas that Harvester's webhook returns as a plain Go error, and therefore as
+// a 500 (harvester/harvester:pkg/webhook/resources/virtualmachine/{validator,mutator}.go).
 bool IsPlainGoRefusal(const KubeError& error) {
   return error.http_status == 500 && (Contains(error.message, "duplicate mac address") ||
                                       (Contains(error.message, "network-attachment-definitions") &&
@@ -89,7 +89,7 @@ absl::StatusCode CodeOf(const KubeError& error) {
   return absl::StatusCode::kInternal;
 }
 
-// Where a redirect points to, without what may be a secret: user and password, the query.
+// The target of a redirect without the parts that may be secret: user, password and query.
 std::string Redirection(const http::HttpResponse& response) {
   std::string target = response.headers.Find("Location").value_or("");
   target.erase(std::min(target.find_first_of("?#"), target.size()));
@@ -139,7 +139,7 @@ std::optional<KubeError> GetKubeError(const absl::Status& status) {
 bool IsNotFound(const absl::Status& status) {
   if (!absl::IsNotFound(status)) return false;
   const std::optional<KubeError> error = GetKubeError(status);
-  // An unknown path, once the API server answers that with a Status, too
+  // The text for an unknown path, in case the API server answers that with a Status
   // (kubernetes/kubernetes:staging/src/k8s.io/apimachinery/pkg/api/errors/errors.go,
   // NewGenericServerResponse).
   constexpr char kUnknownPath[] = "the server could not find the requested resource";
@@ -147,11 +147,11 @@ bool IsNotFound(const absl::Status& status) {
          !Contains(error->message, kUnknownPath);
 }
 
-// These two codes come from the server alone: no transport error has them.
+// Only server responses have these two codes, never transport errors.
 bool IsAlreadyExists(const absl::Status& status) { return absl::IsAlreadyExists(status); }
 bool IsForbidden(const absl::Status& status) { return absl::IsPermissionDenied(status); }
 
-// These two codes have other sources, too.
+// These two codes have other sources as well, so the payload is checked.
 bool IsConflict(const absl::Status& status) {
   if (!absl::IsFailedPrecondition(status)) return false;
   const std::optional<KubeError> error = GetKubeError(status);

@@ -15,7 +15,7 @@ namespace nomad_harvester::kube {
 namespace {
 
 constexpr std::size_t kMaxMessageBytes = 1000;
-// Nobody's refusal is longer; a body beyond that is not worth parsing.
+// No real error body is longer; a larger one is not parsed.
 constexpr std::size_t kMaxBodyBytes = 256UL * 1024;
 
 std::string HtmlTitle(std::string_view page) {
@@ -31,7 +31,7 @@ void ReadJson(const Json& body, KubeError& error) {
   error.is_status = base::GetString(body, "kind") == "Status";
   error.message = OneLine(base::GetString(body, "message"));
   error.reason = OneLine(base::GetString(body, "reason"));
-  // Rancher's errors have no reason but a textual code; metav1.Status.code is a number.
+  // Rancher's errors have no reason but a string `code`; metav1.Status.code is a number.
   if (error.reason.empty()) error.reason = OneLine(base::GetString(body, "code"));
   const Json* details = base::FindMember(body, "details");
   if (details != nullptr && error.retry_after == base::Duration::zero()) {

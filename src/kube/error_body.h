@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the body of a refusal says, whoever wrote it.
+// Reads the body of an error response, from Kubernetes, Rancher or a proxy.
 #ifndef NOMAD_HARVESTER_SRC_KUBE_ERROR_BODY_H_
 #define NOMAD_HARVESTER_SRC_KUBE_ERROR_BODY_H_
 
@@ -13,11 +13,11 @@ namespace nomad_harvester::kube {
 
 // Reads a metav1.Status, Rancher's {"type":"error","status":…,"code":…,"message":…}, an HTML page
 // (its title) or plain text. The message is one line of valid UTF-8 of at most about 1,000 bytes;
-// it is empty if the body says nothing.
+// empty if the body has no message.
 KubeError ReadErrorBody(const http::HttpResponse& response);
 
-// White space and control characters become single spaces, as errors are joined line by line; cut
-// after about 1,000 bytes; valid UTF-8.
+// One line: white space and control characters become single spaces. Valid UTF-8, cut after about
+// 1,000 bytes.
 std::string OneLine(std::string_view text);
 
 }  // namespace nomad_harvester::kube

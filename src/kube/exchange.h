@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One request to the API server, refusals turned into errors.
+// One request to the API server; error responses become statuses.
 #ifndef NOMAD_HARVESTER_SRC_KUBE_EXCHANGE_H_
 #define NOMAD_HARVESTER_SRC_KUBE_EXCHANGE_H_
 
@@ -9,7 +9,7 @@
 
 namespace nomad_harvester::kube {
 
-// A 2xx reply; the transport's error; or ToStatus of any other reply.
+// Returns a 2xx reply, the transport's error, or ToStatus of any other reply.
 inline absl::StatusOr<http::HttpResponse> Exchange(http::HttpTransport& transport,
                                                    const runtime::Context& context,
                                                    http::HttpRequest request) {

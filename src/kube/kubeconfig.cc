@@ -19,8 +19,8 @@ std::string DirectoryOf(const std::string& path) {
   return slash == std::string::npos ? "" : path.substr(0, slash + 1);
 }
 
-// The member `member` of the list's entry of that name; null if there is none. As in client-go,
-// the first entry of a name wins.
+// The member `member` of the list's entry with that name; null if there is none. As in client-go,
+// the first entry of a name is used.
 const Json* FindEntry(const Json& file, const char* list_name, const std::string& name,
                       const char* member) {
   const Json* list = base::FindMember(file, list_name);
@@ -71,7 +71,7 @@ std::optional<Json> ReadKubeconfig(const std::string& path, Problems& problems) 
   return *std::move(file);
 }
 
-// A boolean of YAML 1.2, or of JSON.
+// A boolean of YAML 1.2 or JSON.
 bool ReadBool(const Json& entry, const char* member, const std::string& entry_name,
               Problems& problems) {
   const Json* value = base::FindMember(entry, member);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kubeconfig file, reduced to one context.
+// Reads one context of a kubeconfig file.
 #ifndef NOMAD_HARVESTER_SRC_KUBE_KUBECONFIG_H_
 #define NOMAD_HARVESTER_SRC_KUBE_KUBECONFIG_H_
 
@@ -16,17 +16,17 @@ namespace nomad_harvester::kube {
 inline constexpr char kKubeconfigKey[] = "harvester_kubeconfig";
 inline constexpr char kKubeconfigContextKey[] = "harvester_kubeconfig_context";
 
-// The entries that a context names, as they stand in the file.
+// The entries that a context names, as written in the file.
 struct KubeconfigContext {
-  std::string directory;  // what relative paths are relative to: with a trailing slash, or empty
+  std::string directory;  // base of relative paths: with a trailing slash, or empty
   std::string cluster_name;
   std::string user_name;
   Json cluster;  // an object
   Json user;     // an object; empty if the context names no user
 };
 
-// Reads the file (YAML or JSON) and finds the context: `context_name`, or the file's own current
-// one. Nothing after problems, which are noted under the two keys above.
+// Reads the file (YAML or JSON) and finds the context: `context_name`, or the file's
+// current-context. On problems it returns nullopt and notes them under the two keys above.
 std::optional<KubeconfigContext> LoadKubeconfig(const std::string& path,
                                                 const std::string& context_name,
                                                 Problems& problems);
@@ -38,7 +38,7 @@ struct ClusterSettings {
   bool skip_verify = false;
   std::string proxy_url;
 };
-// `want_ca` false: another CA replaces the entry's, which is not looked at.
+// `want_ca` false: another CA replaces the entry's, which is not read.
 ClusterSettings ReadCluster(const KubeconfigContext& context, bool want_ca, Problems& problems);
 
 struct UserCredentials {
@@ -49,21 +49,20 @@ struct UserCredentials {
   std::string username;
   base::Secret password;
 };
-// `want_certificate` false: another client certificate replaces the entry's, which is not looked
-// at.
+// `want_certificate` false: another client certificate replaces the entry's, which is not read.
 UserCredentials ReadUser(const KubeconfigContext& context, bool want_certificate,
                          Problems& problems);
 // Whether the entry holds credentials of any kind, usable or not.
 bool HoldsCredentials(const KubeconfigContext& context);
 
-// Where an entry's relative path leads.
+// Resolves an entry's relative path.
 std::string ResolvePath(const KubeconfigContext& context, const std::string& path);
-// A member that is a text, or empty if it is not there: a YAML scalar of any look is a text, a JSON
-// number is not. A problem is noted as "<entry>.<member>".
+// A string member, or empty if it is absent. Any YAML scalar is a string; a JSON number is not. A
+// problem is noted as "<entry>.<member>".
 std::string ReadText(const Json& entry, const std::string& entry_name, const std::string& member,
                      Problems& problems);
-// "certificate-authority" as data or as a file: data wins, as in client-go. Empty if neither is
-// there. Problems as above.
+// "certificate-authority" as data or as a file: data takes precedence, as in client-go. Empty if
+// both are absent. Problems as above.
 std::string ReadPemMember(const KubeconfigContext& context, const Json& entry,
                           const std::string& entry_name, const std::string& member,
                           bool private_key, Problems& problems);

@@ -14,10 +14,10 @@
 namespace nomad_harvester::kube {
 namespace {
 
-// A continue token expires with etcd's compaction, five minutes by default: a list that is begun
-// anew so often is too slow to ever be read.
+// A continue token expires with etcd's compaction, by default after five minutes. A list that has
+// been restarted this often is too slow to ever complete.
 constexpr int kMaxRestarts = 3;
-// A million objects in pages of 100: beyond that the server makes up pages.
+// Enough for a million objects in pages of 100: beyond that the server does not end its list.
 constexpr int kMaxPages = 10'000;
 
 class ListReader {

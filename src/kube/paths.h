@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a resource lives.
+// URL paths and descriptions of resources.
 #ifndef NOMAD_HARVESTER_SRC_KUBE_PATHS_H_
 #define NOMAD_HARVESTER_SRC_KUBE_PATHS_H_
 
@@ -14,15 +14,15 @@
 
 namespace nomad_harvester::kube {
 
-// "/apis/<group>/<version>[/namespaces/<ns>]/<plural>". INVALID_ARGUMENT: a namespace that cannot
-// be a path segment.
+// "/apis/<group>/<version>[/namespaces/<ns>]/<plural>". INVALID_ARGUMENT: the namespace is not a
+// valid path segment.
 absl::StatusOr<std::string> CollectionPath(const ResourceType& type, const std::string& ns);
-// The same and "/<name>". An empty name is INVALID_ARGUMENT: it would address the whole collection,
-// and a DELETE would empty it.
+// The same with "/<name>". An empty name is INVALID_ARGUMENT: the path would be the collection's,
+// and a DELETE would remove all its objects.
 absl::StatusOr<std::string> ObjectPath(const ResourceType& type, const std::string& ns,
                                        const std::string& name);
 
-// "?key=value&…", values escaped, empty ones left out; empty if nothing is left.
+// "?key=value&…" with escaped values; empty values are left out. Empty if there are none.
 std::string QueryString(const std::vector<std::pair<std::string_view, std::string>>& parameters);
 
 // "VirtualMachine default/web-1", "Setting server-version".

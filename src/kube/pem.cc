@@ -11,8 +11,8 @@
 namespace nomad_harvester::kube {
 namespace {
 
-// "-----BEGIN CERTIFICATE-----", "-----BEGIN [RSA |EC |]PRIVATE KEY-----". Whether the block itself
-// is sound, and whether certificate and key belong together, is for the TLS library to say.
+// "-----BEGIN CERTIFICATE-----", "-----BEGIN [RSA |EC |]PRIVATE KEY-----". The TLS library checks
+// the block's content and whether certificate and key match.
 bool HasBlock(std::string_view text, PemKind kind) {
   if (kind == PemKind::kCertificate) {
     return text.find("-----BEGIN CERTIFICATE-----") != std::string_view::npos;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that is wrong with a configuration, gathered before anything is refused.
+// Collects all problems of a configuration, so that they are reported together.
 #ifndef NOMAD_HARVESTER_SRC_KUBE_PROBLEMS_H_
 #define NOMAD_HARVESTER_SRC_KUBE_PROBLEMS_H_
 
@@ -16,14 +16,14 @@ class Problems {
   void Add(std::string_view key, std::string_view what) {
     lines_.push_back(std::string(key) + ": " + std::string(what));
   }
-  // The value; or its default after the problem was noted under `key`.
+  // Returns the value; or notes the problem under `key` and returns a default.
   template <typename T>
   T ValueOr(absl::StatusOr<T> result, std::string_view key) {
     if (result.ok()) return *std::move(result);
     Add(key, base::Message(result.status()));
     return T{};
   }
-  // INVALID_ARGUMENT with one line a problem, or OK.
+  // INVALID_ARGUMENT with one line for each problem, or OK.
   absl::Status ToStatus() const {
     if (lines_.empty()) return absl::OkStatus();
     std::string text;

@@ -20,7 +20,8 @@ absl::Status ParsePort(std::string_view text, ServerUrl& url) {
   return absl::OkStatus();
 }
 
-// Nothing that a URL library might read as another host: no escape, no backslash.
+// Excludes everything that a URL library might read as another host, such as escapes and
+// backslashes.
 bool IsHostCharacter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_';
 }

@@ -16,8 +16,8 @@ bool Has(const Json& entry, std::string_view member) {
   return text == nullptr || !text->empty();
 }
 
-// Ways to log in that would run a program or act as somebody else. Ignoring one would mean to
-// connect without it, as another identity.
+// Login methods that run a program or impersonate a user. If one were ignored, the plugin would
+// connect as another identity.
 void RefuseUnsupported(const Json& user, const std::string& entry, Problems& problems) {
   if (Has(user, "exec")) {
     problems.Add(kKubeconfigKey, entry + " logs in through an exec plugin, and this plugin runs " +
@@ -37,7 +37,7 @@ void RefuseUnsupported(const Json& user, const std::string& entry, Problems& pro
 }
 
 // client-go refuses these, too (kubernetes/client-go:tools/clientcmd/validation.go): which of two
-// identities a server believes is its own affair.
+// identities applies would depend on the server.
 void RefuseAmbiguous(const UserCredentials& user, const std::string& entry, Problems& problems) {
   const bool token = !user.token.empty() || !user.token_file.empty();
   if (token && !user.username.empty()) {

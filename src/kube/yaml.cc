@@ -24,13 +24,14 @@ constexpr std::size_t kMaxDepth = 50;
 constexpr std::size_t kMaxValues = 20'000;
 constexpr std::size_t kMaxBytes = 8UL * 1024 * 1024;
 
-// Thrown inside yaml-cpp, which has no other way to be stopped; never leaves ParseYaml.
+// Thrown inside yaml-cpp, which offers no other way to stop it; ParseYaml catches it.
 struct Refused {
   std::string why;
   int line;
 };
 
-// What a value takes: itself and all below it, and the bytes of its texts.
+// The size of a value: the number of values, itself and nested ones, and the bytes of their
+// strings.
 struct Cost {
   std::size_t values = 0;
   std::size_t bytes = 0;
@@ -48,8 +49,8 @@ Cost CostOf(const Json& value) {
   return cost;
 }
 
-// Builds a JSON value from yaml-cpp's events: no YAML::Node is ever made, so that aliases cost what
-// they expand to, and that is limited.
+// Builds a JSON value from yaml-cpp's events, without a YAML::Node, so that the expansion of
+// aliases can be limited.
 class Builder final : public YAML::EventHandler {
  public:
   void OnDocumentStart(const YAML::Mark& /*mark*/) override {}
@@ -64,9 +65,9 @@ class Builder final : public YAML::EventHandler {
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = anchors_.find(anchor);
-    // Inside of itself, an anchor is not complete yet.
+    // Inside the anchored value itself, the anchor is not complete yet.
     if (found == anchors_.end()) throw Refused{"an alias refers to itself", mark.line + 1};
-    // Counted before it is copied: nine aliases to nine aliases to … are a small text.
+    // Charged before the copy: a short text of nested aliases can expand exponentially.
     Charge(mark, CostOf(found->second));
     Add(mark, YAML::NullAnchor, found->second);
   }
@@ -89,7 +90,7 @@ class Builder final : public YAML::EventHandler {
     Json value;
     YAML::anchor_t anchor;
     YAML::Mark mark;
-    std::optional<std::string> key;  // of an object, once it is known
+    std::optional<std::string> key;  // in an object, once it has been read
   };
 
   void Charge(const YAML::Mark& mark, const Cost& cost) {
@@ -122,7 +123,7 @@ class Builder final : public YAML::EventHandler {
   void Add(const YAML::Mark& mark, YAML::anchor_t anchor, Json value) {
     Charge(mark, {1, 0});
     if (anchor != YAML::NullAnchor) {
-      Charge(mark, CostOf(value));  // it is kept twice
+      Charge(mark, CostOf(value));  // stored twice
       anchors_[anchor] = value;
     }
     if (levels_.empty()) {
@@ -135,7 +136,7 @@ class Builder final : public YAML::EventHandler {
     } else if (!parent.key) {
       if (!value.is_string()) throw Refused{"a key is not a string", mark.line + 1};
       parent.key = value.get<std::string>();
-      // Taken for a key like any other, what it brings along would silently be missing.
+      // As an ordinary key, it would silently leave out the merged members.
       if (*parent.key == "<<") throw Refused{"merge keys are not supported", mark.line + 1};
       if (parent.value.contains(*parent.key)) throw Refused{"a key is given twice", mark.line + 1};
     } else {
@@ -168,7 +169,7 @@ absl::StatusOr<Json> ParseDocument(const std::string& text) {
   } catch (const Refused& refused) {
     return NotYaml(refused.line, refused.why);
   } catch (const YAML::Exception& error) {
-    // error.msg is one of yaml-cpp's constants, but for those that quote an alias or a tag.
+    // error.msg is a constant of yaml-cpp, except for messages that quote an alias or a tag.
     return NotYaml(error.mark.line + 1, "it is not YAML");
   } catch (const std::exception&) {
     return base::InvalidArgument("it is not YAML");
@@ -178,7 +179,7 @@ absl::StatusOr<Json> ParseDocument(const std::string& text) {
 }  // namespace
 
 absl::StatusOr<Json> ParseYaml(const std::string& text) {
-  // Not every JSON text is YAML to yaml-cpp: a tab as indentation is not.
+  // yaml-cpp does not accept all JSON: it rejects tabs as indentation.
   const std::string_view trimmed = base::TrimAsciiSpace(text);
   if (!trimmed.empty() && trimmed.front() == '{') {
     absl::StatusOr<Json> json = base::ParseJson(trimmed, "it");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// YAML from an operator as a JSON value, within limits.
+// Parses an operator's YAML into a JSON value, within limits.
 #ifndef NOMAD_HARVESTER_SRC_KUBE_YAML_H_
 #define NOMAD_HARVESTER_SRC_KUBE_YAML_H_
 
@@ -11,11 +11,11 @@
 
 namespace nomad_harvester::kube {
 
-// The only document of the text. Scalars become strings whatever they look like, apart from the
-// plain null: the reader knows which member it wants as what. A text that begins with "{" is read
-// as JSON first. INVALID_ARGUMENT, with a line but never the content: bad syntax, several
-// documents, a key given twice or that is not a scalar, a merge key ("<<"), nesting deeper than 50
-// levels, aliases that expand to more than 20,000 values or 8 MiB.
+// Parses text with exactly one document. All scalars become strings, except for the plain null: the
+// reader converts each member to its type. A text that begins with "{" is tried as JSON first.
+// INVALID_ARGUMENT, with a line number but never the content: bad syntax, several documents, a
+// duplicate key or one that is not a scalar, a merge key ("<<"), nesting deeper than 50 levels,
+// aliases that expand to more than 20,000 values or 8 MiB.
 absl::StatusOr<Json> ParseYaml(const std::string& text);
 
 }  // namespace nomad_harvester::kube

@@ -51,7 +51,7 @@ TEST_F(Access, a_right_in_the_cluster_and_in_the_core_group_names_neither) {
             Json::parse(R"({"verb": "get", "group": "", "resource": "namespaces"})"));
 }
 
-// Neither yes nor no: that would be a right, or a lack of one, that nobody stated.
+// Such a reply must not count as a granted or a denied right.
 TEST_F(Access, an_answer_that_says_neither_is_an_error) {
   for (const char* body : {"{}", R"({"status":{}})", R"({"status":{"allowed":"true"}})",
                            R"({"status":{"allowed":null}})", R"({"status":[true]})"}) {
@@ -170,7 +170,7 @@ TEST(AccessRules, a_rule_for_certain_names_counts_for_these_only) {
   EXPECT_FALSE(rules.Allows("get", "", "secrets"));
 }
 
-// RBAC knows no wildcard in names.
+// RBAC has no wildcard in resourceNames.
 TEST(AccessRules, a_star_among_the_names_is_a_name) {
   EXPECT_FALSE(Rules({{"get"}, {""}, {"secrets"}, {"*"}}).Allows("get", "", "secrets", "c"));
 }

@@ -137,7 +137,7 @@ TEST_F(KubeReads, a_success_without_an_object_is_an_error) {
   }
 }
 
-// The request would go to another object, or to the collection.
+// The request would address another object or the collection.
 TEST_F(KubeReads, names_that_would_name_another_path_are_never_sent) {
   for (const char* name : {"", ".", "..", "a/b", "../secrets/x", "a%2Fb", "/"}) {
     EXPECT_THAT(client_.Get(context_, kVirtualMachines, "default", name),

@@ -137,7 +137,7 @@ TEST_F(KubeWrites, an_unconditional_patch_is_sent_once) {
   EXPECT_EQ(OnlyRequest().idempotency, http::Idempotency::kOnce);
 }
 
-// Kubernetes takes an empty one for none: the precondition would be gone without a word.
+// Kubernetes treats an empty one as absent, so the precondition would be lost silently.
 TEST_F(KubeWrites, a_patch_with_an_empty_resourceVersion_is_refused) {
   for (const Json& version : {Json(""), Json(nullptr), Json(77), Json::array()}) {
     EXPECT_THAT(PatchVm({{"metadata", {{"resourceVersion", version}}}}),

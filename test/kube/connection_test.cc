@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From what the operator wrote to where to connect, and with whose credentials.
+// Resolves the operator's options to a server and credentials.
 #include "nomad_harvester/kube/connection.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ class KubeConnection : public ConnectionFixture {
     options_.url = "https://vip:6443";
     options_.token = base::Secret("t");
   }
-  // One that has everything, for https://vip:6443.
+  // A kubeconfig with every member, for https://vip:6443.
   void UseRichKubeconfig(const std::string& user = "{token: from-kubeconfig}") {
     UseKubeconfig(
         Kubeconfig("{server: 'https://vip:6443', tls-server-name: own-name, "

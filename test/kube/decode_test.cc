@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is kept of an object and of a page, and what is not.
+// Which parts of an object and of a page are kept.
 #include "decode.h"
 
 #include <string>
@@ -23,7 +23,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-// A VM as Harvester has it, with what a list is mostly made of.
+// A VM as Harvester returns it, with the members that make up most of a list.
 constexpr char kVm[] = R"({
     "metadata": {
       "name": "web-1", "namespace": "default", "uid": "u-1", "resourceVersion": "77",
@@ -95,7 +95,7 @@ TEST(DecodePage, a_path_to_drop_begins_at_the_item) {
   EXPECT_EQ(page.items[0], Json::parse(R"({"items":{"a":1},"metadata":{}})"));
 }
 
-// What a list tells about itself stays, whatever is dropped of its items.
+// The list's own metadata stays, even if its items drop theirs.
 TEST(DecodePage, the_lists_own_metadata_is_kept) {
   const auto page = DecodePage(
       Response(200,

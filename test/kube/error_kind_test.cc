@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What callers ask about an error: IsNotFound and its like, and the refusal behind a status.
+// How callers classify an error: IsNotFound and its like, and the server's error behind a status.
 #include <string>
 
 #include "nomad_harvester/base/status.h"
@@ -21,8 +21,8 @@ TEST(KubeErrorKind, not_found_is_Kubernetes_own_word_for_an_object) {
   EXPECT_TRUE(kube::IsNotFound(StatusOf(404, "NotFound", "namespaces \"x\" not found")));
 }
 
-// Traefik and nginx in front of Harvester answer so while Rancher restarts, the API server for a
-// group whose CRD is missing, Rancher for a cluster that it does not know.
+// Traefik and nginx in front of Harvester return this while Rancher restarts, the API server for a
+// group whose CRD is missing, and Rancher for an unknown cluster.
 TEST(KubeErrorKind, C5_a_404_of_somebody_else_does_not_make_an_object_look_gone) {
   for (const std::string body :
        {"404 page not found\n", "default backend - 404", "", "{}",

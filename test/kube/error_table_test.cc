@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HTTP status, reason and words → code. Each row of the table in error.h is a case.
+// HTTP status, reason and message → code. Each row of the table in error.h is a case.
 #include <string>
 #include <vector>
 
@@ -42,7 +42,7 @@ TEST_P(ErrorTable, gives_the_code) {
   EXPECT_THAT(base::Message(status), HasSubstr("HTTP " + std::to_string(row.http_status)));
 }
 
-// What is the same for each of Harvester's three ways to word its quota refusal.
+// The part that Harvester's three versions of the quota error have in common.
 const char kQuota[] = "storage insufficient resources due to resource quota";
 
 const Row kRows[] = {
@@ -138,8 +138,8 @@ TEST(ErrorTable, no_status_and_no_reason_ever_becomes_ABORTED) {
   }
 }
 
-// The words decide only where a refusal of that kind can be: a quota's words in an object's name or
-// in another status are not a quota.
+// The text counts only with a status that can be a quota error: in an object's name or with another
+// status it has no meaning.
 TEST(ErrorTable, the_words_of_a_quota_count_with_their_own_status_only) {
   EXPECT_EQ(ToStatus(Refusal(500, "", "exceeded quota: q"), "p").code(), StatusCode::kInternal);
   EXPECT_EQ(ToStatus(Refusal(422, "", "exceeded quota: q"), "p").code(),
@@ -198,7 +198,7 @@ TEST(RefusalSentAs500, is_no_other_500) {
   EXPECT_FALSE(IsRefusalSentAs500(Response(500, "")));
 }
 
-// A 403 that is no 500 is never repeated anyway: the question is not asked about it.
+// A refusal with a status other than 500 is never retried anyway.
 TEST(RefusalSentAs500, is_not_a_refusal_with_a_status_of_its_own) {
   EXPECT_FALSE(IsRefusalSentAs500(Refusal(403, "Forbidden", "exceeded quota: q")));
   EXPECT_FALSE(IsRefusalSentAs500(Refusal(422, "Invalid", Denied(kQuota))));

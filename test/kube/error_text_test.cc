@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a refusal's body says, whoever wrote it, and what becomes of it in an error.
+// Reads the body of an error response of any server, and puts it into the error's text.
 #include <algorithm>
 #include <string>
 

@@ -150,7 +150,7 @@ TEST_F(KubeconfigEntries, a_token_file_is_read_again_when_it_changes) {
   EXPECT_EQ(TokenOf(connection), "second-and-longer");
 }
 
-// As in client-go, which falls back on the token as long as the file has not been readable.
+// As in client-go, which uses the token until the file is readable.
 TEST_F(KubeconfigEntries, a_token_file_wins_over_a_token_once_it_can_be_read) {
   UseUser("{token: fallback, tokenFile: " + dir_.Path("token") + "}");
   const Connection connection = Resolved();

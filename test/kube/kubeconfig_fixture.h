@@ -34,7 +34,7 @@ inline std::string Kubeconfig(const std::string& cluster, const std::string& use
 class ConnectionFixture : public testing::Test {
  protected:
   ConnectionFixture() {
-    // The machine's own CAs are not part of the test.
+    // Excludes the system's CAs from the test.
     environment_.Unset("SSL_CERT_DIR");
     environment_.Set("SSL_CERT_FILE", dir_.WriteFile("system-cas.pem", kSystemCas));
   }
@@ -47,7 +47,7 @@ class ConnectionFixture : public testing::Test {
     EXPECT_TRUE(connection.ok()) << connection.status();
     return connection.ok() ? *std::move(connection) : Connection{};
   }
-  // What is wrong, one line a problem.
+  // One line for each problem.
   std::string Problems() const {
     const auto connection = ResolveConnection(options_);
     EXPECT_EQ(connection.status().code(), absl::StatusCode::kInvalidArgument)

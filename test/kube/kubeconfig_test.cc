@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file: which context, which cluster and user, and everything that can be wrong with it.
+// The kubeconfig file: the context, its cluster and user, and the problems it can have.
 #include "kubeconfig.h"
 
 #include <algorithm>
@@ -154,7 +154,7 @@ TEST_F(KubeconfigFile, an_entry_of_another_type_is_a_problem) {
   }
 }
 
-// Without an error, the plugin would connect as nobody.
+// Without an error, the plugin would connect anonymously.
 TEST_F(KubeconfigFile, a_user_of_another_type_is_a_problem) {
   for (const char* user : {"sesame", "[token, sesame]"}) {
     UseKubeconfig(Kubeconfig("{server: 'https://vip'}", user));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists: pages, their ends, and a server that forgets the beginning.
+// Lists: pages, the last page, and an expired continue token.
 #include <string>
 
 #include "nomad_harvester/base/status.h"
@@ -21,7 +21,7 @@ using testing::SizeIs;
 
 constexpr char kPath[] = "/apis/kubevirt.io/v1/namespaces/default/virtualmachines";
 
-// A page with VMs of these names.
+// A page of VMs with these names.
 std::string Page(const std::vector<std::string>& names, const std::string& token = "",
                  const std::string& version = "100") {
   Json items = Json::array();
@@ -154,7 +154,7 @@ TEST_F(KubeLists, a_list_that_expires_again_and_again_is_given_up_after_three_ne
   EXPECT_THAT(transport_->requests(), SizeIs(8));
 }
 
-// A token of the abandoned attempt is not a repetition.
+// A token of the earlier attempt does not count as a repetition.
 TEST_F(KubeLists, a_new_start_may_meet_the_same_tokens) {
   transport_->Reply(200, Page({"a"}, "t1"));
   transport_->Reply(410, ExpiredBody());
@@ -200,7 +200,7 @@ TEST_F(KubeLists, what_is_not_a_list_is_INTERNAL) {
   }
 }
 
-// An end that is none would make VMs look gone.
+// A list that ends too early would make VMs look deleted.
 TEST_F(KubeLists, S1_a_continue_token_that_is_not_text_does_not_end_the_list) {
   for (const char* token : {"7", "true", "{}", "[\"t\"]"}) {
     transport_->Reply(200, R"({"metadata":{"continue":)" + std::string(token) + R"(},"items":[]})");

@@ -46,7 +46,7 @@ TEST(Pem, a_key_in_place_of_a_certificate_and_the_reverse_are_refused) {
               StatusIs(StatusCode::kInvalidArgument, "it holds no PEM private key"));
 }
 
-// OpenSSL would ask for the passphrase on a terminal that nobody sees.
+// OpenSSL would prompt for the passphrase on a terminal.
 TEST(Pem, an_encrypted_key_is_refused_with_the_cure) {
   for (const std::string& key :
        {KeyBlock("ENCRYPTED PRIVATE KEY"),

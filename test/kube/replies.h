@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replies of an API server, in its own words.
+// Replies as a real API server sends them.
 #ifndef NOMAD_HARVESTER_TEST_KUBE_REPLIES_H_
 #define NOMAD_HARVESTER_TEST_KUBE_REPLIES_H_
 
@@ -12,7 +12,7 @@
 
 namespace nomad_harvester::kube {
 
-// The body of a refusal: a metav1.Status.
+// The body of an error response: a metav1.Status.
 inline std::string StatusBody(int code, const std::string& reason, const std::string& message) {
   Json body = {{"kind", "Status"}, {"apiVersion", "v1"},  {"metadata", Json::object()},
                {"code", code},     {"status", "Failure"}, {"message", message}};
@@ -27,14 +27,13 @@ inline http::HttpResponse Refusal(int code, const std::string& reason, const std
   return Response(code, StatusBody(code, reason, message));
 }
 
-// The words around what a webhook says
-// (kubernetes/kubernetes:staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/errors/
-// statuserror.go).
+// The text around a webhook's message
+// (kubernetes/kubernetes:staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/errors/statuserror.go).
 inline std::string Denied(const std::string& words) {
   return "admission webhook \"validator.harvesterhci.io\" denied the request: " + words;
 }
 
-// How the API server says that an object is not there.
+// The body of a 404 for a missing object.
 inline std::string NotFoundBody(const std::string& name = "web-1") {
   return StatusBody(404, "NotFound", "virtualmachines.kubevirt.io \"" + name + "\" not found");
 }

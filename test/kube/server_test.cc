@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A resolved connection against servers on the loopback: what a server really gets to see.
+// A resolved connection to servers on the loopback: checks what the server receives.
 #include <memory>
 #include <string>
 
@@ -39,7 +39,7 @@ class KubeServer : public ConnectionFixture {
     }
   }
 
-  // Over TLS, for 127.0.0.1 unless said otherwise.
+  // Over TLS; the certificate is for 127.0.0.1 unless `names` is given.
   std::unique_ptr<http::LoopbackServer> Serve(const std::string& names = "IP:127.0.0.1",
                                               const std::string& client_ca = "") const {
     http::ServerOptions options;
@@ -52,13 +52,13 @@ class KubeServer : public ConnectionFixture {
     reply.body = kVm;
     return reply;
   }
-  // The cluster's members, its CA among them.
+  // The members of a kubeconfig's cluster, including its CA.
   std::string Cluster(const std::string& url, const std::string& more = "") const {
     return "{server: '" + url + "', certificate-authority-data: " + base::Base64Encode(ca_.pem()) +
            more + "}";
   }
 
-  // As the program puts them together.
+  // Assembled as in the program.
   absl::StatusOr<Observed> GetVm() const {
     const auto connection = ResolveConnection(options_);
     NH_RETURN_IF_ERROR(connection);

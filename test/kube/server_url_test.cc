@@ -51,7 +51,7 @@ TEST(ServerUrl, host_port_and_scheme_are_understood) {
   }
 }
 
-// "https://RANCHER/k8s/clusters/ID": without its path, requests would go to another cluster.
+// "https://RANCHER/k8s/clusters/ID": without the path, requests would go to another cluster.
 TEST(ServerUrl, a_path_is_kept_and_slashes_at_the_end_are_not) {
   EXPECT_EQ(Parsed("https://rancher/k8s/clusters/c-m-1").text,
             "https://rancher/k8s/clusters/c-m-1");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The client on top of the decorators that it runs with: what is repeated, and with which token.
+// The client with all its decorators: which requests are repeated, and with which token.
 #include <memory>
 #include <string>
 
@@ -23,7 +23,7 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
 
-// Says no after the given number of writes.
+// Denies writes after the given number of them.
 class CountingPermit final : public runtime::WritePermit {
  public:
   explicit CountingPermit(int writes) : left_(writes) {}
@@ -80,7 +80,7 @@ TEST_F(KubeStack, C3_a_creation_whose_reply_is_lost_is_repeated_with_the_same_na
   ExpectSameRequest(0, 1);
 }
 
-// The caller then reads the object back: it may be its own.
+// The caller then reads the object back: it may have been created by the first request.
 TEST_F(KubeStack, C3_the_repetition_of_a_creation_that_took_effect_is_ALREADY_EXISTS) {
   transport_->Fail(base::Unavailable("the connection broke"));
   transport_->Reply(409, AlreadyExistsBody());

@@ -102,7 +102,7 @@ TEST(Yaml, a_key_that_is_not_text_is_refused) {
   }
 }
 
-// Read as any other key, what it brings along would silently be missing.
+// As an ordinary key, it would silently leave out the merged members.
 TEST(Yaml, a_merge_key_is_refused) {
   ExpectRefused("a: &x {token: sesame}\nb:\n  <<: *x\n", "line 3: merge keys are not supported");
 }

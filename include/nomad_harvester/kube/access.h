@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the token may do, asked before anything is done.
+// The rights of the token, for checks before an action begins.
 #ifndef NOMAD_HARVESTER_KUBE_ACCESS_H_
 #define NOMAD_HARVESTER_KUBE_ACCESS_H_
 
@@ -17,18 +17,18 @@ namespace nomad_harvester::kube {
 
 struct ResourceAttributes {
   std::string verb;
-  std::string group;     // "" for the core group
-  std::string resource;  // the plural
-  std::string ns;        // empty: the cluster
+  std::string group;     // "" is the core group
+  std::string resource;  // plural
+  std::string ns;        // empty: cluster-scoped
   std::string subresource;
 };
 
-// One SelfSubjectAccessReview: the whole authorizer chain answers, so that this is the final word
-// about one right. Counts as a read. Errors: KubeClient's.
+// One SelfSubjectAccessReview. The API server evaluates its whole chain of authorizers, so the
+// result is final for this one right. Counts as a read. Errors: KubeClient's.
 absl::StatusOr<bool> IsAllowed(const runtime::Context& context, const KubeClient& client,
                                const ResourceAttributes& access);
 
-// The rights of the token in one namespace, cluster-wide grants included.
+// The rights of the token in one namespace, including those granted cluster-wide.
 class AccessRules {
  public:
   struct Rule {
@@ -43,14 +43,14 @@ class AccessRules {
         incomplete_(incomplete),
         evaluation_error_(std::move(evaluation_error)) {}
 
-  // Wildcards count as RBAC counts them ("*", and "*/status" for any resource's subresource);
-  // `resource` may be "virtualmachines/start". A rule for certain names counts only if `name` is
-  // given and among them.
+  // Wildcards are matched as in RBAC ("*", and "*/status" for the subresource of any resource);
+  // `resource` may be "virtualmachines/start". A rule with resourceNames matches only if `name` is
+  // given and is one of them.
   bool Allows(std::string_view verb, std::string_view group, std::string_view resource,
               std::string_view name = {}) const;
 
-  // The server could not list every rule (an authorizer that is no RBAC): a "no" of Allows is then
-  // only "unknown", and IsAllowed knows.
+  // The server could not list every rule (it uses an authorizer other than RBAC). A false from
+  // Allows then means "unknown": call IsAllowed.
   bool incomplete() const { return incomplete_; }
   const std::string& evaluation_error() const { return evaluation_error_; }
 
@@ -61,7 +61,7 @@ class AccessRules {
 };
 
 // One SelfSubjectRulesReview: all rights in a namespace in one request, so that a preflight needs
-// one per namespace. Counts as a read. Errors: KubeClient's.
+// one request per namespace. Counts as a read. Errors: KubeClient's.
 absl::StatusOr<AccessRules> FetchAccessRules(const runtime::Context& context,
                                              const KubeClient& client, const std::string& ns);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From credentials to a transport.
+// Builds the transport to the API server from the configured credentials.
 #ifndef NOMAD_HARVESTER_KUBE_CONNECTION_H_
 #define NOMAD_HARVESTER_KUBE_CONNECTION_H_
 
@@ -15,7 +15,8 @@
 
 namespace nomad_harvester::kube {
 
-// What the operator wrote, environment already applied (configuration.md of the design, section 1).
+// The operator's options, with the environment already applied (configuration.md of the design,
+// section 1).
 struct ConnectionOptions {
   std::string url;
   base::Secret token;
@@ -29,19 +30,19 @@ struct ConnectionOptions {
   bool skip_verify = false;
 };
 
-// Where to connect and with what; everything is read and checked, nothing is connected.
+// Server and credentials. All files have been read and checked; no connection has been made.
 struct Connection {
   http::CurlOptions curl;
   std::shared_ptr<http::TokenSource> token;  // null: none
-  // Worth a WARN: no credentials at all, a token file that is not there yet, credentials of a
-  // kubeconfig that are not sent to another server.
+  // To be logged as WARN: no credentials at all, a token file that does not exist yet, credentials
+  // of a kubeconfig that are not sent because the server is another one.
   std::vector<std::string> warnings;
 };
 
-// All problems at once, each naming its key (INVALID_ARGUMENT, one line a problem): a kubeconfig
-// that cannot be read or parsed, an exec or auth-provider entry, an unknown context, files that are
-// missing, a certificate without a key. A kubeconfig is followed for server, CA, token, tokenFile,
-// client certificate (data or file; relative paths are relative to the kubeconfig),
+// Reports all problems together, one line each, naming its key (INVALID_ARGUMENT): a kubeconfig
+// that cannot be read or parsed, an exec or auth-provider entry, an unknown context, missing files,
+// a certificate without a key. From a kubeconfig come server, CA, token, tokenFile, client
+// certificate (data or file; relative paths are relative to the kubeconfig),
 // insecure-skip-tls-verify, tls-server-name, proxy-url, username and password. `url` replaces its
 // server; if host or port differ, its credentials are not used.
 absl::StatusOr<Connection> ResolveConnection(const ConnectionOptions& options);

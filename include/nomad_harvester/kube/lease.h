@@ -20,40 +20,40 @@ struct Lease {
   std::string ns;
   std::string uid;
   std::string resource_version;
-  std::string holder;  // empty: released, or never held
+  std::string holder;  // empty: not held
   int lease_duration_seconds = 0;
   std::optional<base::WallTime> renew_time;
   std::optional<base::WallTime> acquire_time;
   int transitions = 0;
   std::map<std::string, std::string> annotations;
-  // The API server's clock when it showed this Lease.
+  // The API server's clock (Date header) when it returned this Lease.
   std::optional<base::WallTime> server_time;
 };
 
-// Reads what is there; a missing or unreadable member is as if it were absent.
+// Reads leniently: a member that is missing or cannot be parsed is left unset.
 Lease ParseLease(const Observed& observed);
 
-// The object to create: name, namespace, spec, annotations and `labels`; uid, resource version and
-// server time are the server's. Members that are not set (no time, no duration, no holder) are left
-// out: Kubernetes refuses a duration of 0
+// The object to create: name, namespace, spec, annotations and `labels`; the server sets uid and
+// resource version. Members that are not set (no time, no duration, no holder) are left out:
+// Kubernetes refuses a duration of 0
 // (kubernetes/kubernetes:pkg/apis/coordination/validation/validation.go).
 nlohmann::json LeaseObject(const Lease& lease, const std::map<std::string, std::string>& labels);
 
-// What a merge patch changes; members without a value stay as they are.
+// A merge patch; members without a value stay unchanged.
 struct LeaseChange {
-  // The precondition. Empty: an unconditional patch, which is sent once only.
+  // The precondition. Empty: an unconditional patch, which is sent only once.
   std::string resource_version;
   std::optional<std::string> holder;  // "" releases
   std::optional<int> lease_duration_seconds;
   std::optional<base::WallTime> renew_time;
   std::optional<base::WallTime> acquire_time;
   std::optional<int> transitions;
-  // A key with a value is set, one without is removed.
+  // A key with a value is set; a key without one is removed.
   std::map<std::string, std::optional<std::string>> annotations;
 };
-// For KubeClient::MergePatch. Times are MicroTime: the API server refuses any other number of
-// fractional digits than six (kubernetes/kubernetes:staging/src/k8s.io/apimachinery/pkg/apis/meta/
-// v1/micro_time.go).
+// For KubeClient::MergePatch. Times are MicroTime: the API server refuses anything but six
+// fractional digits
+// (kubernetes/kubernetes:staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/micro_time.go).
 nlohmann::json LeasePatch(const LeaseChange& change);
 
 }  // namespace nomad_harvester::kube

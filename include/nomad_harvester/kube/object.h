@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-// The whole header: Observed holds a document by value.
+// Full definition of WallTime: Observed holds one by value.
 #include "nomad_harvester/base/time.h"
 
 #include "nlohmann/json.hpp"
@@ -16,9 +16,9 @@ namespace nomad_harvester::kube {
 
 using Json = nlohmann::json;
 
-// An object and the API server's clock at that moment (its Date header): the "now" of every
-// decision about the object. Nothing if the reply had no readable date. metadata.managedFields is
-// never there: it is dropped while the reply is read.
+// An object and the API server's clock when it was returned (its Date header), which is the "now"
+// of every decision about the object. server_time is unset if the reply had no readable date.
+// metadata.managedFields is never included: it is dropped while the reply is decoded.
 struct Observed {
   Json object;
   std::optional<base::WallTime> server_time;
@@ -27,12 +27,12 @@ struct Observed {
 struct ObservedList {
   std::vector<Json> items;
   std::string resource_version;
-  // Of the first page: all pages show the state of that moment.
+  // Date header of the first page: all pages show the state at that time.
   std::optional<base::WallTime> server_time;
-  int requests = 0;  // pages that it took, those of abandoned attempts included
+  int requests = 0;  // pages read, those of restarted lists included
 };
 
-// metadata's members, by name; empty if missing.
+// Members of metadata; empty if missing.
 std::string NameOf(const Json& object);
 std::string ResourceVersionOf(const Json& object);
 

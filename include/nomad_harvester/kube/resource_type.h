@@ -7,13 +7,14 @@
 
 namespace nomad_harvester::kube {
 
-// A resource as it stands in a path: "/apis/<group>/<version>/…/<plural>", "/api/v1/…" for the core
-// group (group ""). A literal type, so that the constants below need no initialisation order.
+// A resource as it appears in a path: "/apis/<group>/<version>/…/<plural>", or "/api/v1/…" for the
+// core group (group ""). A literal type, so that the constants below do not depend on
+// initialisation order.
 struct ResourceType {
   std::string_view group;
   std::string_view version;
   std::string_view plural;
-  std::string_view kind;  // for error texts and objects
+  std::string_view kind;  // for errors and objects
 };
 
 inline constexpr ResourceType kVirtualMachines{"kubevirt.io", "v1", "virtualmachines",
