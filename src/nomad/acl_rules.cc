@@ -10,7 +10,7 @@
 namespace nomad_harvester::nomad {
 namespace {
 
-// The short hands that contain read-job (hashicorp/nomad:acl/policy.go, expandNamespacePolicy).
+// Policy shorthands that contain read-job (hashicorp/nomad:acl/policy.go, expandNamespacePolicy).
 bool ShortHandReadsJobs(const std::string& policy) {
   return policy == "read" || policy == "write" || policy == "scale";
 }
@@ -29,7 +29,7 @@ bool HasCapability(const nlohmann::json& entry, const char* capability) {
 bool NamespaceRules::Add(const nlohmann::json& rules_json) {
   if (!rules_json.is_object()) return false;
   const auto* list = base::FindMember(rules_json, "Namespaces");
-  // A policy without namespace rules has null there.
+  // A policy without namespace rules has null here.
   if (list == nullptr || list->is_null()) return true;
   if (!list->is_array()) return false;
   for (const nlohmann::json& entry : *list) {

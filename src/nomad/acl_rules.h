@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the namespace rules of ACL policies say about read-job.
+// Evaluates the namespace rules of ACL policies for read-job.
 #ifndef NOMAD_HARVESTER_SRC_NOMAD_ACL_RULES_H_
 #define NOMAD_HARVESTER_SRC_NOMAD_ACL_RULES_H_
 
@@ -11,16 +11,16 @@
 namespace nomad_harvester::nomad {
 
 // The union of a token's policies, as hashicorp/nomad:acl/acl.go (NewACL) builds it: rules of the
-// same namespace pattern are merged, a deny among them wins.
+// same namespace pattern are merged, and a deny takes precedence.
 class NamespaceRules {
  public:
   // Adds the `RulesJSON` of one policy (hashicorp/nomad:acl/policy.go, Policy). False if it is not
-  // one: then nothing can be said.
+  // one; the rules are then incomplete.
   [[nodiscard]] bool Add(const nlohmann::json& rules_json);
 
-  // Whether read-job holds in every namespace there is or will be: the pattern "*" grants it, and
-  // no more specific pattern, which would win over "*" for the namespaces that it matches, fails
-  // to.
+  // Whether read-job is allowed in every namespace, present or future: the pattern "*" grants it,
+  // and so does every more specific pattern, which takes precedence over "*" for the namespaces
+  // that it matches.
   bool ReadJobEverywhere() const;
 
  private:

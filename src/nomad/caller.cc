@@ -19,7 +19,7 @@ std::uint64_t ParseIndex(const std::string& text) {
 }
 
 // The wait in whole milliseconds, as Nomad's own client prints it (hashicorp/nomad:api/api.go,
-// durToMsec); a wait shorter than one is one, since 0 means the server's default of five minutes.
+// durToMsec). A shorter wait becomes 1 ms, since 0 means the server's default of five minutes.
 std::string FormatWait(base::Duration wait) {
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(wait).count();
   return std::to_string(std::max<std::int64_t>(1, ms)) + "ms";
@@ -51,7 +51,7 @@ Target& Target::Add(std::string_view key, std::string_view value) {
   text_ += has_query_ ? '&' : '?';
   has_query_ = true;
   text_.append(key).append("=");
-  // The namespace wildcard stays readable; a query may hold it as it is (RFC 3986 3.4).
+  // The namespace wildcard "*" is not escaped: a query may contain it (RFC 3986 3.4).
   text_ += value == "*" ? "*" : base::UrlEscape(value);
   return *this;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One request to Nomad and its reply, as every method of the client needs it.
+// Sends one request to Nomad and reads its reply; shared by the methods of the client.
 #ifndef NOMAD_HARVESTER_SRC_NOMAD_CALLER_H_
 #define NOMAD_HARVESTER_SRC_NOMAD_CALLER_H_
 
@@ -16,12 +16,12 @@
 
 namespace nomad_harvester::nomad {
 
-// "/v1/node/" + an escaped ID. INVALID_ARGUMENT for what would name another path: an empty ID turns
-// a node's path into the list's, dots climb.
+// "/v1/node/" + an escaped ID. INVALID_ARGUMENT for an ID that would change the path: an empty one
+// gives the path of the list, dots lead to a parent.
 absl::StatusOr<std::string> PathOf(std::string_view prefix, std::string_view id,
                                    std::string_view suffix = "");
 
-// A path and its query; Region and namespace come first.
+// A path and its query. Region and namespace come first.
 class Target {
  public:
   Target(std::string path, const NomadClient::Options& options, std::string_view ns);
@@ -48,7 +48,7 @@ struct CallerReply {
   std::string next_token;  // empty: the last page
 };
 
-// `purpose` is for errors and logs, `needs` the ACL rule that a 403 is explained with.
+// `purpose` is for errors and logs; `needs` is the ACL rule that the error of a 403 names.
 struct CallerText {
   std::string purpose;
   std::string_view needs;

@@ -24,7 +24,7 @@ constexpr std::string_view kNeedsNodeRead = "node { policy = \"read\" }";
 constexpr std::string_view kNeedsNodeWrite = "node { policy = \"write\" }";
 constexpr std::string_view kNeedsReadJob = "namespace \"*\" { capabilities = [\"read-job\"] }";
 
-// Bulky parts that no struct of ours has a place for.
+// Large members that our structs do not use.
 const base::DropTree& UnreadOfNodes() {
   static const auto* const tree = new base::DropTree{"Drivers",
                                                      "HostVolumes",
@@ -46,19 +46,19 @@ const base::DropTree& UnreadOfAllocations() {
 template <typename T>
 using Decoder = absl::StatusOr<T> (*)(const Json&);
 
-// What makes one list request different from another.
+// The parts of a list request that differ between endpoints.
 template <typename T>
 struct ListCall {
   Target target;  // without page or blocking parameters
   CallerText text;
   const base::DropTree& unread;
   Decoder<T> decode;
-  bool paged = false;  // whether the endpoint knows pages
+  bool paged = false;  // whether the endpoint supports pages
 };
 
 template <typename T>
 absl::Status AppendPage(const ListCall<T>& call, const CallerReply& reply, std::vector<T>& list) {
-  absl::Status refused;  // what the decoder said of an element
+  absl::Status refused;  // the decoder's error
   const auto append = [&](const Json& json) -> absl::Status {
     auto item = call.decode(json);
     if (!item.ok()) return refused = base::Annotate(item.status(), call.text.purpose);
@@ -70,10 +70,10 @@ absl::Status AppendPage(const ListCall<T>& call, const CallerReply& reply, std::
   return base::Internal(call.text.purpose + ": " + base::Message(status));
 }
 
-// A blocking query is one request for the whole list: with pages the server would wait for each of
-// them. The index of a list in pages is that of its first page: whoever blocks on it hears of every
-// change since the listing began. Pages are ordered by a fixed key, so a page boundary never hides
-// something that was there when the listing began and still is.
+// A blocking query reads the whole list in one request: with pages the server would wait for each
+// of them. The index of a list read in pages is the lowest of its pages, so that a query that
+// blocks on it sees every change since the list began. Pages are ordered by a fixed key: an object
+// that exists throughout the listing is never missed at a page boundary.
 template <typename T>
 absl::StatusOr<Indexed<std::vector<T>>> List(const Caller& caller, const ListCall<T>& call,
                                              const ReadOptions& options) {
@@ -189,9 +189,9 @@ absl::Status NomadClient::Drain(const runtime::Context& context, const std::stri
             base::DumpJson(body), http::Idempotency::kOnce);
 }
 
-// The null spec together with MarkEligible undoes a running drain and one that ended, in one
-// request (hashicorp/nomad:nomad/state/state_store.go, updateNodeDrainImpl). Meta is left out:
-// LastDrain keeps the one of the drain.
+// The null spec together with MarkEligible cancels a running drain, or ends one that has completed,
+// in one request (hashicorp/nomad:nomad/state/state_store.go, updateNodeDrainImpl). Meta is left
+// out: LastDrain keeps that of the drain.
 absl::Status NomadClient::CancelDrain(const runtime::Context& context, const std::string& id,
                                       bool mark_eligible) const {
   NH_ASSIGN_OR_RETURN(std::string path, PathOf("/v1/node/", id, "/drain"));

@@ -18,13 +18,13 @@ bool StartsWith(std::string_view text, std::string_view prefix) {
   return text.substr(0, prefix.size()) == prefix;
 }
 
-// What no HTTP header can carry.
+// Control characters are not allowed in an HTTP header.
 bool HasControlCharacter(std::string_view text) {
   return std::any_of(text.begin(), text.end(),
                      [](unsigned char c) { return c < 0x20 || c == 0x7f; });
 }
 
-// Resolves one set of options; every problem is collected.
+// Resolves one set of options and collects every problem.
 class Resolver {
  public:
   explicit Resolver(const ConnectionOptions& options) : options_(options) {}
@@ -49,7 +49,7 @@ class Resolver {
     problems_.push_back(std::string(key) + ": " + std::string(text));
   }
 
-  // Texts never quote the address: it may hold a password.
+  // Error texts never quote the address: it may contain a password.
   void Address() {
     std::string address(base::TrimAsciiSpace(options_.address));
     if (address.empty()) address = kDefaultAddress;
@@ -75,7 +75,7 @@ class Resolver {
 
   void Credentials() {
     if (!options_.token_file.empty()) {
-      // It may be rendered later, so its absence is not an error.
+      // The file may be written later, so its absence is not an error.
       if (!base::StampFile(options_.token_file).has_value()) {
         connection_.warnings.push_back("nomad_token_file: " + options_.token_file +
                                        " is not there yet");
@@ -91,7 +91,7 @@ class Resolver {
     connection_.token = http::MakeStaticToken(base::Secret(std::string(token)));
   }
 
-  // Split at the first colon; without one all of it is the user
+  // Split at the first colon; without a colon the whole text is the user
   // (hashicorp/nomad-autoscaler:sdk/helper/nomad/config.go).
   void BasicAuth() {
     const std::string& auth = options_.http_auth.Reveal();
@@ -104,7 +104,7 @@ class Resolver {
     connection_.curl.basic_auth_password = base::Secret(auth.substr(colon + 1));
   }
 
-  // The PEM text of a file, or a problem with `key`. `marker` is what such a file must hold.
+  // The PEM text of a file; a problem is noted under `key`. The file must contain `marker`.
   std::string ReadPem(std::string_view key, const std::string& path, std::string_view marker) {
     auto text = base::ReadFile(path);
     if (!text.ok()) {
@@ -130,7 +130,7 @@ class Resolver {
         base::Secret(ReadPem("nomad_client-key", options_.client_key, "PRIVATE KEY-----"));
   }
 
-  // The file wins over the directory, as in Nomad's own client
+  // The file takes precedence over the directory, as in Nomad's own client
   // (hashicorp/go-rootcerts:rootcerts.go, LoadCACerts).
   void CertificateAuthorities() {
     std::string& pem = connection_.curl.tls.ca_pem;
@@ -177,7 +177,7 @@ absl::StatusOr<Connection> ResolveConnection(const ConnectionOptions& options) {
 }
 
 http::TokenHeader NomadTokenHeader() {
-  // Nomad answers 403 to a token that is unknown or expired
+  // Nomad returns 403 for a token that is unknown or expired
   // (hashicorp/nomad:command/agent/http.go, errCodeFromHandler).
   return http::TokenHeader{"X-Nomad-Token", "", /*refresh_on_403=*/true};
 }

@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Sums of these stay far from overflow whatever a server sends.
+// Bounds the amounts, so that sums cannot overflow for any response of the server.
 constexpr std::int64_t kMaxAmount = std::int64_t{1} << 40;
 
 std::uint64_t Index(const Json& json, std::string_view key) {
@@ -38,7 +38,7 @@ std::map<std::string, std::string> StringMap(const Json& json, std::string_view 
   return map;
 }
 
-// Go writes an unset time as year 1, which no 64-bit count of nanoseconds reaches.
+// Go encodes an unset time as year 1, which is out of range for 64-bit nanoseconds.
 std::optional<base::WallTime> Time(const Json& json, std::string_view key) {
   const std::string text = base::GetString(json, key);
   if (text.empty() || text.compare(0, 4, "0001") == 0) return std::nullopt;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nomad's JSON to plain structs. Members that are missing, null or of another type keep the
-// struct's default: servers of any version and proxies in between may leave things out.
+// Decodes Nomad's JSON into plain structs. Members that are missing, null or of another type keep
+// the struct's default: they depend on the server's version and on proxies.
 #ifndef NOMAD_HARVESTER_SRC_NOMAD_DECODE_H_
 #define NOMAD_HARVESTER_SRC_NOMAD_DECODE_H_
 
@@ -11,13 +11,13 @@
 
 namespace nomad_harvester::nomad {
 
-// The one thing that must be there is the ID: INTERNAL without it, since a list with a node that
-// cannot be told apart is not a basis for a decision.
+// Only the ID is required: INTERNAL without it, since a node that cannot be identified is no basis
+// for a decision.
 absl::StatusOr<Node> DecodeNodeStub(const nlohmann::json& json);
 absl::StatusOr<Node> DecodeFullNode(const nlohmann::json& json);
 
-// Both forms: GET /v1/node/:id/allocations tells a job with its type and Resources, the stub of
-// GET /v1/allocations a JobType.
+// Decodes both forms: GET /v1/node/:id/allocations has a Job with its type and Resources, the stub
+// of GET /v1/allocations has a JobType.
 absl::StatusOr<Allocation> DecodeAllocation(const nlohmann::json& json);
 
 }  // namespace nomad_harvester::nomad

@@ -17,8 +17,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// What a reading of the token's rights came to: an answer, or (a refusal) that it cannot be had.
-// Nomad out of reach is neither, but an error.
+// The outcome of one read of the token's rights: the object, refused, missing, or ACLs are off. If
+// Nomad cannot be reached, the read fails with an error instead.
 struct Reading {
   enum class Kind { kRead, kRefused, kAclsOff, kMissing };
   Kind kind = Kind::kRead;
@@ -43,7 +43,7 @@ bool IsAnswer(const absl::Status& status) {
   }
 }
 
-// The reading itself, from one request to the next.
+// Reads the token's rights, request by request.
 class Verify {
  public:
   Verify(const Caller& caller, const NomadClient::Options& options)
@@ -54,8 +54,8 @@ class Verify {
     if (self.kind == Reading::Kind::kAclsOff || IsAllMighty(self.json)) return ReadJob::kEverywhere;
     if (self.kind == Reading::Kind::kRefused) return ReadJob::kUnverified;
     std::vector<std::string> names = Names(self.json, "Policies");
-    // A workload identity is not a token object (404), and a role's policies are not in it: the
-    // list of policies that the token may read is that of its own.
+    // A workload identity is not a token object (404), and a role's policies are not listed in the
+    // token. The list of policies that the token may read is that of its own policies.
     const Json* roles = base::FindMember(self.json, "Roles");
     if (self.kind == Reading::Kind::kMissing || (roles != nullptr && !roles->empty())) {
       NH_ASSIGN_OR_RETURN(const Reading list,
@@ -69,7 +69,7 @@ class Verify {
   }
 
  private:
-  // With ACLs off, newer servers answer with this token instead of an error
+  // With ACLs off, newer servers return this token instead of an error
   // (hashicorp/nomad:nomad/structs/acl.go, ACLsDisabledToken).
   static bool IsAllMighty(const Json& token) {
     return base::GetString(token, "Type") == "management" ||
@@ -94,7 +94,7 @@ class Verify {
       NH_ASSIGN_OR_RETURN(const Reading policy,
                           Read(*std::move(path), "read Nomad ACL policy " + name));
       if (policy.kind == Reading::Kind::kAclsOff) return ReadJob::kEverywhere;
-      // A token may name a policy that does not exist: it grants nothing.
+      // A token may name a policy that does not exist; it grants nothing.
       if (policy.kind == Reading::Kind::kMissing) continue;
       if (policy.kind == Reading::Kind::kRefused) return ReadJob::kUnverified;
       const Json* parsed = base::FindMember(policy.json, "RulesJSON");

@@ -15,8 +15,8 @@ using absl::StatusCode;
 
 constexpr std::size_t kMaxText = 300;
 
-// hashicorp/nomad:nomad/node_endpoint.go and nomad/state/state_store.go: reads of a missing node
-// answer 404, writes 500 with this text.
+// hashicorp/nomad:nomad/node_endpoint.go and nomad/state/state_store.go: for a missing node, reads
+// return 404, writes 500 with this text.
 constexpr std::string_view kNodeNotFound = "node not found";
 constexpr std::string_view kStillDraining =
     "can not set node's scheduling eligibility to eligible while it is draining";
@@ -25,8 +25,8 @@ struct TextRow {
   std::string_view part;
   StatusCode code;
 };
-// What a 500 really is. Errors of remote calls arrive wrapped, so the text is searched.
-// hashicorp/nomad:nomad/structs/errors.go has the last four.
+// The meaning of a 500, by a substring of its text, since errors of RPCs are wrapped. The last four
+// are from hashicorp/nomad:nomad/structs/errors.go.
 constexpr TextRow kServerErrors[] = {
     {kNodeNotFound, StatusCode::kNotFound},
     {kStillDraining, StatusCode::kFailedPrecondition},
@@ -71,11 +71,11 @@ StatusCode CodeOf(const http::HttpResponse& response) {
     default:
       break;
   }
-  // A redirect, never followed, or a refusal that only something between Nomad and us can give.
+  // A redirect, which is never followed, or a refusal by a proxy in front of Nomad.
   return response.status < 500 ? StatusCode::kFailedPrecondition : StatusCode::kInternal;
 }
 
-// One printable line. Nomad's bodies are plain text, a proxy's are pages.
+// One printable line: Nomad's bodies are plain text, a proxy's may be HTML pages.
 std::string OneLine(std::string_view body) {
   std::string text = base::ToValidUtf8(base::TrimAsciiSpace(body.substr(0, kMaxText)));
   for (char& c : text) {

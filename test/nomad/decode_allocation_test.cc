@@ -9,7 +9,7 @@ namespace {
 
 using nlohmann::json;
 
-// As GET /v1/node/:id/allocations gives it.
+// As GET /v1/node/:id/allocations returns it.
 json FullAllocation() {
   return json::parse(R"({
     "ID": "a1", "Namespace": "default", "NodeID": "n1", "JobID": "web",

@@ -67,7 +67,7 @@ TEST(DecodeNodeStub, reads_every_field_that_a_list_tells) {
 
 TEST(DecodeNodeStub, leaves_empty_what_only_the_full_form_has) {
   json stub = Stub();
-  stub["Attributes"] = {{"os.name", "debian"}};  // with os=true a list has this one
+  stub["Attributes"] = {{"os.name", "debian"}};  // a list with os=true contains this one
   const auto node = DecodeNodeStub(stub);
   ASSERT_TRUE(node.ok());
   EXPECT_THAT(node->attributes, IsEmpty());

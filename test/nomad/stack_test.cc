@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The client on top of the decorators that it runs with: what is repeated, and with which token.
+// The client with all its decorators: which requests are repeated, and with which token.
 #include <filesystem>
 #include <fstream>
 #include <string>

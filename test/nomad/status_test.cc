@@ -20,7 +20,7 @@ struct Row {
   bool for_good;
 };
 
-// The one table of HTTP to code, row by row.
+// The table of HTTP status to code, row by row.
 const Row kRows[] = {
     {"a_2xx_is_no_error", 200, "[]", StatusCode::kOk, false},
     {"a_204_is_no_error", 204, "", StatusCode::kOk, false},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From configuration to a transport for Nomad.
+// Builds the transport to Nomad from the configuration.
 #ifndef NOMAD_HARVESTER_NOMAD_CONNECTION_H_
 #define NOMAD_HARVESTER_NOMAD_CONNECTION_H_
 
@@ -34,13 +34,13 @@ struct Connection {
   std::vector<std::string> warnings{};
 };
 
-// All problems at once, one line each, naming the key (nomad_address, nomad_ca-cert, …); files are
-// read, nothing is connected. INVALID_ARGUMENT. CAs: nomad_ca-cert, else nomad_ca-path, else those
-// of the machine (https:// without skip_verify only). A token file that is not there yet is a
-// warning.
+// Reports all problems together, one line each, naming the key (nomad_address, nomad_ca-cert, …):
+// INVALID_ARGUMENT. Files are read; no connection is made. CAs: nomad_ca-cert, else nomad_ca-path,
+// else the system's (only for https:// without skip_verify). A token file that does not exist yet
+// is a warning.
 absl::StatusOr<Connection> ResolveConnection(const ConnectionOptions& options);
 
-// How Nomad takes the token: for http::WithToken.
+// The header that carries the token: for http::WithToken.
 http::TokenHeader NomadTokenHeader();
 
 }  // namespace nomad_harvester::nomad

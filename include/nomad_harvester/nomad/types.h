@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nomad's objects, as far as a pool needs them. Plain data.
+// The members of Nomad's objects that the plugin uses. Plain data.
 #ifndef NOMAD_HARVESTER_NOMAD_TYPES_H_
 #define NOMAD_HARVESTER_NOMAD_TYPES_H_
 
@@ -19,7 +19,7 @@ enum class DrainStatus { kDraining, kComplete, kCanceled, kUnknown };
 // hashicorp/nomad:nomad/structs/structs.go, DrainMetadata.
 struct LastDrain {
   DrainStatus status = DrainStatus::kUnknown;
-  // As Nomad wrote it: part of a marker that must compare byte by byte.
+  // As Nomad wrote it: part of a marker that is compared byte by byte.
   std::string started_at{};
   std::optional<base::WallTime> updated_at{};
   std::map<std::string, std::string> meta{};
@@ -30,8 +30,8 @@ struct NodeResources {
   std::int64_t memory_mb = 0;
 };
 
-// A node as GET /v1/nodes lists it (stub) or GET /v1/node/:id tells it (full). What only the full
-// form has is empty in a stub: attributes and meta.
+// A node from GET /v1/nodes (stub) or GET /v1/node/:id (full). Members that only the full form has,
+// attributes and meta, are empty in a stub.
 struct Node {
   std::string id{};
   std::string name{};
@@ -58,23 +58,23 @@ struct Allocation {
   std::string id{};
   std::string ns{};
   std::string node_id{};
-  std::string job_type{};        // "service", "batch", "system", "sysbatch"; empty if not told
+  std::string job_type{};        // "service", "batch", "system", "sysbatch"; empty if not reported
   std::string desired_status{};  // "run", "stop", "evict"
   ClientStatus client_status = ClientStatus::kUnknown;
   std::int64_t cpu_shares = 0;
   std::int64_t memory_mb = 0;
-  // No task is in a state other than "dead". True as well when no task state is known.
+  // Every task's state is "dead". Also true when no task state is known.
   bool all_tasks_dead = true;
   std::uint64_t create_index = 0;
 };
 
 struct DrainSpec {
-  base::Duration deadline{};  // >0 from now, 0 none, <0 stop everything now
+  base::Duration deadline{};  // >0 from now, 0 none, <0 stop all allocations now
   bool ignore_system_jobs = false;
   std::map<std::string, std::string> meta{};
 };
 
-// A list and where in Nomad's history it stands.
+// A list and the Raft index at which it was read.
 template <typename T>
 struct Indexed {
   T value;
