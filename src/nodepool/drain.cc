@@ -6,8 +6,9 @@
 namespace nomad_harvester::nodepool {
 namespace {
 
-// The SDK's own key and value, which operators and their scripts look for
-// (hashicorp/nomad-autoscaler:sdk/helper/scaleutils/node_drain.go); the others are ours.
+// The SDK's key and value, which operators and their scripts search for
+// (hashicorp/nomad-autoscaler:sdk/helper/scaleutils/node_drain.go). The other keys are the
+// plugin's.
 constexpr const char* kDrainedBy = "drained_by";
 constexpr const char* kAutoscaler = "nomad-autoscaler";
 constexpr const char* kAction = "action";
@@ -23,9 +24,9 @@ std::string Value(const std::map<std::string, std::string>& meta, const char* ke
   return found == meta.end() ? "" : found->second;
 }
 
-// A posted zero would mean "no deadline".
+// A deadline of zero would mean "no deadline".
 constexpr base::Duration kLeastDeadline = std::chrono::seconds(1);
-// Any negative deadline is "stop everything now" (hashicorp/nomad:nomad/structs/structs.go,
+// Any negative deadline means "stop all allocations now" (hashicorp/nomad:nomad/structs/structs.go,
 // DrainStrategy.DeadlineTime).
 constexpr base::Duration kNow = std::chrono::seconds(-1);
 
@@ -86,7 +87,7 @@ PostedDeadline DeadlineToPost(bool none, bool at_once, base::WallTime deadline,
                               base::WallTime now) {
   if (none) return {true, base::Duration::zero()};
   if (at_once) return {true, kNow};
-  // Compared before subtracted: the distance to a far past does not fit.
+  // Compared before subtracting: the difference to a time far in the past would overflow.
   if (deadline <= now) return {false, base::Duration::zero()};
   return {true, std::max(kLeastDeadline, base::Duration(deadline - now))};
 }

@@ -6,8 +6,9 @@
 namespace nomad_harvester::nodepool {
 namespace {
 
-// The class name that stands for "no class" (hashicorp/nomad-autoscaler:sdk/helper/scaleutils/
-// nodepool/class.go). An empty class in the policy therefore selects nothing.
+// The class name that means "no class"
+// (hashicorp/nomad-autoscaler:sdk/helper/scaleutils/nodepool/class.go). An empty class in the
+// policy therefore selects no node.
 constexpr const char* kNoClass = "autoscaler-default-pool";
 
 constexpr std::size_t kMaxProblems = 10;

@@ -39,7 +39,7 @@ void AddTo(std::set<Value>& values, Kind kind, const std::map<std::string, std::
 std::set<Value> ValuesOf(const nomad::Node& node) {
   std::set<Value> values;
   AddTo(values, Kind::kMetaUuid, node.meta, "harvester_vm_uuid");
-  // No release of Nomad up to 2.0.5 reports it; its main branch does.
+  // Not reported by any release of Nomad up to 2.0.5; its main branch does.
   AddTo(values, Kind::kHostId, node.attributes, "unique.host_id");
   AddTo(values, Kind::kAddress, node.address);
   AddTo(values, Kind::kAddress, node.attributes, "unique.network.ip-address");
@@ -54,7 +54,7 @@ std::set<Value> ValuesOf(const VmIdentityHints& vm) {
   return values;
 }
 
-// Who has each value.
+// Maps each value to its owners.
 template <typename T>
 std::map<Value, std::vector<std::size_t>> Owners(const std::vector<T>& things) {
   std::map<Value, std::vector<std::size_t>> owners;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The identity hints of rule C6: what, besides its name, tells which VM a node is.
+// The identity hints of rule C6: properties other than the name that show which VM a node is.
 #ifndef NOMAD_HARVESTER_SRC_NODEPOOL_IDENTITY_HINTS_H_
 #define NOMAD_HARVESTER_SRC_NODEPOOL_IDENTITY_HINTS_H_
 
@@ -11,7 +11,7 @@
 
 namespace nomad_harvester::nodepool {
 
-// "This node is that VM."
+// One property that identifies a node as a certain VM.
 struct IdentityHint {
   std::size_t vm = 0;
   std::string what;  // "meta.harvester_vm_uuid", "address 10.0.0.7", "unique.host_id"
@@ -21,11 +21,11 @@ class IdentityHints {
  public:
   IdentityHints(const std::vector<VmIdentityHints>& vms, const std::vector<nomad::Node>& nodes);
 
-  // What is said of a node; nothing by a value that matches no VM or several, or that several
-  // nodes share.
+  // The hints of a node. A value that matches no VM or several, or that several nodes share, gives
+  // none.
   const std::vector<IdentityHint>& Of(std::size_t node) const { return hints_[node]; }
   bool Identifies(std::size_t node, std::size_t vm) const;
-  // The first hint that the node is a VM other than `vm`; null: none.
+  // The first hint that the node is a VM other than `vm`; null if there is none.
   const IdentityHint* Contradiction(std::size_t node, std::size_t vm) const;
 
  private:

@@ -14,7 +14,7 @@ namespace {
 
 using Nodes = std::vector<std::size_t>;
 
-// How much a node's status speaks for it being the VM's present node.
+// Ranks nodes of one name by status: higher means more likely the VM's present node.
 int Rank(nomad::NodeStatus status) {
   switch (status) {
     case nomad::NodeStatus::kReady:
@@ -26,7 +26,7 @@ int Rank(nomad::NodeStatus status) {
   }
 }
 
-// Decides one VM after the other; who is right among several VMs is settled afterwards.
+// Links one VM after the other; nodes that several VMs would link to are handled afterwards.
 class Linker {
  public:
   Linker(const std::vector<VmIdentityHints>& vms, const std::vector<nomad::Node>& nodes)
@@ -67,7 +67,7 @@ class Linker {
     std::sort(named.begin(), named.end(), [this](std::size_t a, std::size_t b) {
       const nomad::Node& x = nodes_[a];
       const nomad::Node& y = nodes_[b];
-      // A machine that its operator declares foreign comes after all that might be the VM.
+      // Nodes that an operator declared foreign come last.
       const bool x_foreign = IsDeclaredForeign(x);
       const bool y_foreign = IsDeclaredForeign(y);
       const int x_rank = -Rank(x.status);
@@ -87,8 +87,8 @@ class Linker {
     return ready;
   }
 
-  // Whether all but one show their identity hints: a stub may be known by the same meta as that
-  // one.
+  // Whether all candidates but one are full, so that their identity hints are known: a stub may
+  // have the same meta as that one.
   bool AreFull(const Nodes& candidates, std::size_t except) const {
     return std::all_of(candidates.begin(), candidates.end(),
                        [&](std::size_t node) { return node == except || nodes_[node].full; });
@@ -102,7 +102,7 @@ class Linker {
     return known;
   }
 
-  // The best bearer of the name, unless something says that it is not the VM.
+  // Links to the highest-ranking node of the name, unless an identity hint contradicts it.
   Link MakeLink(std::size_t vm, std::size_t best, const Nodes& named) const {
     Link link;
     const std::string& id = nodes_[best].id;
@@ -131,7 +131,7 @@ class Linker {
     return link;
   }
 
-  // VMs that are known by different attributes can arrive at the same node: no one gets it.
+  // VMs with different node attributes can link to the same node: then none of them gets it.
   void RefuseSharedNodes(Links& links) const {
     std::map<std::size_t, Nodes> vms_of_node;
     for (std::size_t vm = 0; vm < links.of_vm.size(); ++vm) {

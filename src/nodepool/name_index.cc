@@ -17,8 +17,8 @@ std::string Lookup(const std::map<std::string, std::string>& map, const std::str
   return found == map.end() ? "" : found->second;
 }
 
-// A stub tells no attributes; its Name is the host name unless the client's configuration says
-// otherwise (hashicorp/nomad:nomad/structs/structs.go, Node.Stub).
+// A stub has no attributes; its Name is the host name unless the client's configuration sets
+// another (hashicorp/nomad:nomad/structs/structs.go, Node.Stub).
 std::string NameOf(const nomad::Node& node, const std::string& attribute) {
   if (!node.full) return ShortHostName(node.name);
   if (attribute.compare(0, kMetaPrefix.size(), kMetaPrefix) == 0) {
@@ -40,8 +40,8 @@ std::vector<std::size_t> NameIndex::NodesNamed(const VmIdentityHints& vm) {
   const auto found = table.find(name);
   if (found == table.end()) return {};
   std::vector<std::size_t> named = found->second;
-  // The Name of a stub is a mere guess where another attribute counts: it gives way to a node that
-  // is known to have the name.
+  // If another attribute is configured, a stub's Name is only a guess: full nodes that have the
+  // name are preferred.
   const auto is_full = [this](std::size_t i) { return nodes_[i].full; };
   if (vm.node_attribute != kHostName && std::any_of(named.begin(), named.end(), is_full)) {
     named.erase(std::remove_if(named.begin(), named.end(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which nodes have a name.
+// Finds the nodes that have a VM's name.
 #ifndef NOMAD_HARVESTER_SRC_NODEPOOL_NAME_INDEX_H_
 #define NOMAD_HARVESTER_SRC_NODEPOOL_NAME_INDEX_H_
 
@@ -12,8 +12,8 @@
 
 namespace nomad_harvester::nodepool {
 
-// All nodes by the short, lower-case value of an attribute; one table for each attribute that some
-// VM is known by. Refers to the nodes that it was made of.
+// Indexes all nodes by the short, lower-case value of an attribute, with one table for each
+// attribute that some VM uses as node_attribute. Keeps references to the nodes.
 class NameIndex {
  public:
   explicit NameIndex(const std::vector<nomad::Node>& nodes) : nodes_(nodes) {}

@@ -8,7 +8,7 @@
 namespace nomad_harvester::nodepool {
 namespace {
 
-// Sums of this many units times a hundred stay inside 64 bits.
+// Sums of such amounts multiplied by 100 fit in 64 bits.
 constexpr std::int64_t kMaxSum = std::int64_t{1} << 55;
 
 const std::vector<nomad::Allocation>& AllocationsOf(const nomad::Node& node,
@@ -18,8 +18,9 @@ const std::vector<nomad::Allocation>& AllocationsOf(const nomad::Node& node,
   return found == allocations.end() ? *kNone : found->second;
 }
 
-// Neither the client nor the server is done with it (hashicorp/nomad:api/allocations.go,
-// ClientTerminalStatus and ServerTerminalStatus). One that is lost sight of ("unknown") counts.
+// Neither its client status nor its desired status is terminal (hashicorp/nomad:api/allocations.go,
+// ClientTerminalStatus and ServerTerminalStatus). An allocation with client status "unknown" counts
+// as live.
 bool IsLive(const nomad::Allocation& allocation) {
   switch (allocation.client_status) {
     case nomad::ClientStatus::kComplete:
@@ -34,7 +35,7 @@ bool IsLive(const nomad::Allocation& allocation) {
 bool IsEmpty(const std::vector<nomad::Allocation>& allocations, bool ignore_system) {
   return std::none_of(allocations.begin(), allocations.end(),
                       [ignore_system](const nomad::Allocation& allocation) {
-                        // Only "system": "sysbatch" is work that a node would be missed for.
+                        // Only "system": "sysbatch" is work that a removal would interrupt.
                         const bool ignored = ignore_system && allocation.job_type == "system";
                         return !ignored && IsLive(allocation);
                       });
@@ -51,7 +52,7 @@ std::int64_t Percentage(std::int64_t allocated, std::int64_t total) {
 using Order = std::vector<std::size_t>;
 
 // The order of the SDK's lists: Nomad's Go client sorts by create index, highest first
-// (hashicorp/nomad:api/nodes.go, NodeIndexSort); the ID makes it definite.
+// (hashicorp/nomad:api/nodes.go, NodeIndexSort). The ID breaks ties.
 Order ListOrder(const std::vector<nomad::Node>& nodes) {
   Order order(nodes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes and allocations in a few words.
+// Builders of nodes and allocations.
 #ifndef NOMAD_HARVESTER_TEST_NODEPOOL_BUILDERS_H_
 #define NOMAD_HARVESTER_TEST_NODEPOOL_BUILDERS_H_
 
@@ -57,7 +57,7 @@ class NodeBuilder {
   NodeBuilder& Reserved(std::int64_t cpu, std::int64_t memory) {
     return Do([&] { node_.reserved = {cpu, memory}; });
   }
-  // From here on the node is read in full.
+  // Also makes it a full node.
   NodeBuilder& Attribute(const std::string& key, std::string value) {
     return Do([&] {
       node_.full = true;

@@ -64,7 +64,7 @@ TEST(IdentityHints, C6_a_value_that_matches_no_vm_says_nothing) {
 }
 
 TEST(IdentityHints, C6_a_value_that_several_nodes_share_says_nothing) {
-  // Behind masquerade every guest sees the same address.
+  // With masquerade every guest has the same address.
   const Links links = LinkNodes(
       {kOne, kTwo},
       {One().Address("10.0.0.2"), NodeBuilder("n2").HostName("web-2").Address("10.0.0.2")});

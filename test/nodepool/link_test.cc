@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rule C6: which node a VM became, by its name.
+// Rule C6: links VMs to nodes by name.
 #include "nomad_harvester/nodepool/link.h"
 
 #include "gmock/gmock.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rule C9's arithmetic.
+// The remaining deadline of rule C9.
 #include "nomad_harvester/base/time.h"
 #include "nomad_harvester/nodepool/drain.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drains of ours: how they are marked, recognised and judged.
+// Drains started by the plugin ("our drains"): their Meta, and whether they have finished.
 #ifndef NOMAD_HARVESTER_NODEPOOL_DRAIN_H_
 #define NOMAD_HARVESTER_NODEPOOL_DRAIN_H_
 
@@ -12,7 +12,7 @@
 
 namespace nomad_harvester::nodepool {
 
-// The Meta that our drains carry in Nomad. LastDrain.Meta survives the drain and the process.
+// The Meta of our drains in Nomad. LastDrain.Meta outlasts the drain and the plugin's process.
 struct DrainMark {
   std::string action{};
   std::string vm{};
@@ -22,23 +22,24 @@ struct DrainMark {
   bool was_ineligible = false;  // the node was ineligible before, other than by a drain of ours
 };
 std::map<std::string, std::string> ToMeta(const DrainMark& mark);
-// Nothing if the Meta is not of ours (drained_by=nomad-autoscaler with action and vm_uid).
+// Nullopt if the Meta is not the plugin's (drained_by=nomad-autoscaler with action and vm_uid).
 std::optional<DrainMark> ParseDrainMark(const nomad::Node& node);
 
-// LastDrain.Meta names this action and VM.
+// Whether LastDrain.Meta names this action and VM.
 bool IsDrainOf(const nomad::Node& node, const std::string& action, const std::string& vm_uid);
-// LastDrain.Meta names this VM, by whatever action.
+// Whether LastDrain.Meta names this VM, in any action.
 bool IsDrainOfVm(const nomad::Node& node, const std::string& vm_uid);
-// "<action>@<LastDrain.StartedAt>": the value of the annotation rolled-back. Empty without a drain
-// of ours.
+// "<action>@<LastDrain.StartedAt>": the value of the annotation rolled-back. Empty if the last
+// drain is not one of ours.
 std::string RollbackMarker(const nomad::Node& node);
 
-// No allocation pending or running and every task dead, poststop tasks included; allocations of
-// system jobs do not count if `ignore_system`.
+// No allocation is pending or running and every task is dead, poststop tasks included; allocations
+// of system jobs are ignored if `ignore_system`.
 bool IsIdle(const std::vector<nomad::Allocation>& allocations, bool ignore_system);
 
-// What Nomad is told at a (re)POST at `now` for a deadline given when the mark was made: what is
-// left, at least 1 s; nothing if the deadline is over; 0 for none; negative for "now".
+// The deadline to send in a (re)POST at `now`, for a deadline set when the mark was written: the
+// remaining time, at least 1 s; nullopt if the deadline has passed; 0 for no deadline; negative for
+// "now".
 struct PostedDeadline {
   bool post = true;
   base::Duration deadline{};

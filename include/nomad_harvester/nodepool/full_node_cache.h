@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is remembered of nodes between reads.
+// Cached attributes and meta of nodes.
 #ifndef NOMAD_HARVESTER_NODEPOOL_FULL_NODE_CACHE_H_
 #define NOMAD_HARVESTER_NODEPOOL_FULL_NODE_CACHE_H_
 
@@ -13,12 +13,11 @@
 
 namespace nomad_harvester::nodepool {
 
-// A cache of what a stub does not tell: attributes and meta, which a registration fixes. Remembered
-// by ID and create index (rule C6). Thread-safe; bounded: entries of nodes that a list no longer
-// names are dropped by Keep.
+// Caches what a stub lacks: attributes and meta, which a registration fixes. Keyed by ID and create
+// index (rule C6). Thread-safe. Bounded: Keep drops entries of nodes that are no longer listed.
 class FullNodeCache {
  public:
-  // Adds attributes and meta to the stub and sets `full`, if they are remembered.
+  // If the node is cached, adds attributes and meta to the stub and sets `full`.
   bool Complete(nomad::Node* stub) const;
   void Remember(const nomad::Node& full);
   void Keep(const std::vector<nomad::Node>& listed);

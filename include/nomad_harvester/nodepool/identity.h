@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which Nomad nodes make a pool: the autoscaler SDK's semantics
+// Which Nomad nodes belong to a pool, with the semantics of the autoscaler SDK
 // (hashicorp/nomad-autoscaler:sdk/helper/scaleutils/nodepool, node_identifier.go).
 #ifndef NOMAD_HARVESTER_NODEPOOL_IDENTITY_H_
 #define NOMAD_HARVESTER_NODEPOOL_IDENTITY_H_
@@ -12,8 +12,8 @@
 
 namespace nomad_harvester::nodepool {
 
-// The AND of the identifiers that are present; a present empty one counts. At least one must be:
-// without any it contains nothing (the SDK's "node pool identification method required").
+// The AND of the identifiers that are set; an empty string counts as set. At least one must be set:
+// without any, the pool contains no node (the SDK's "node pool identification method required").
 struct PoolIdentity {
   std::optional<std::string> node_class{};
   std::optional<std::string> datacenter{};
@@ -33,10 +33,10 @@ struct FilterOptions {
   bool ignore_ineligible = false;
 };
 
-// Ready, not draining members; ineligible ones only with ignore_ineligible. `problems`: one text
-// per initializing or draining member that is not ignored ("node <id> is initializing", "node <id>
-// is draining", a draining one whatever its status), ten at most, at which the filter stops. As in
-// the SDK, `members` is empty if there is a problem.
+// Members that are ready and not draining; ineligible ones only with ignore_ineligible. `problems`:
+// one text for each initializing or draining member that is not ignored ("node <id> is
+// initializing", "node <id> is draining"; a draining node counts in any status). The filter stops
+// after ten problems. As in the SDK, `members` is empty if there is a problem.
 struct FilterResult {
   std::vector<nomad::Node> members{};
   std::vector<std::string> problems{};

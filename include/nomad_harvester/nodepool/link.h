@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which node a VM became (rule C6).
+// Links each VM to its Nomad node (rule C6).
 #ifndef NOMAD_HARVESTER_NODEPOOL_LINK_H_
 #define NOMAD_HARVESTER_NODEPOOL_LINK_H_
 
@@ -12,7 +12,7 @@
 
 namespace nomad_harvester::nodepool {
 
-// What can identify a VM to its node. Module nodepool knows nothing else of VMs.
+// The properties that identify a VM to its node. Module nodepool uses nothing else of VMs.
 struct VmIdentityHints {
   std::string name{};
   std::string firmware_uuid{};           // lower case; empty: unknown
@@ -22,9 +22,9 @@ struct VmIdentityHints {
 
 enum class LinkState {
   kNone,          // no node has the VM's name
-  kLinked,        // exactly one does, or one ready one beats others that are down
-  kTwoReady,      // two or more ready nodes do: a real tie
-  kContradicted,  // the node that has the name is, by an identity hint, another VM, or declared
+  kLinked,        // exactly one does, or one ranks above all others
+  kTwoReady,      // two or more ready nodes do: a tie
+  kContradicted,  // by an identity hint the node is another VM, or it is declared
                   // foreign, or it has the names of several VMs
 };
 
@@ -32,35 +32,35 @@ struct Link {
   LinkState state = LinkState::kNone;
   // kLinked: the node. Index into the node list.
   std::size_t node = 0;
-  // kTwoReady: the ready nodes. kContradicted: all that have the name. kLinked: the losers that
-  // have the name, too.
+  // kTwoReady: the ready nodes. kContradicted: all nodes of that name. kLinked: the other nodes of
+  // that name.
   std::vector<std::size_t> others{};
-  // For reports: which identity hint says what.
+  // For reports: the identity hints and their values.
   std::string explanation{};
 };
 
 struct Links {
   std::vector<Link> of_vm{};           // one per VM, in order
-  std::vector<bool> node_is_linked{};  // per node: some VM's link, whatever its state, names it
+  std::vector<bool> node_is_linked{};  // per node: a link in any state names it
 };
 
-// Links every VM. A full node is known by the VM's node_attribute: the value up to the first dot,
-// without case, equals the VM's name. A stub has no attributes: its Name, likewise, links
-// provisionally if node_attribute is "unique.hostname" (or any other attribute: better than nothing
-// until it is read in full). Identity hints (meta.harvester_vm_uuid, an address, unique.host_id)
-// contradict only when they identify exactly one *other* VM of the list; a value that matches no
-// VM, or that several nodes share, says nothing. Among several nodes of the name: ready beats
-// initializing and disconnected beat down; then the higher create index; two ready ones are a tie,
-// unless an identity hint identifies this VM on exactly one of them and the others are full, so
-// that they would say so, too. Where another attribute than unique.hostname counts, stubs give way
-// to a full node of the name. A node that is declared foreign never links: it is passed over if
-// another node has the name, and contradicts if none does.
+// Links every VM. A full node matches by the VM's node_attribute: its value up to the first dot
+// equals the VM's name, ignoring case. A stub has no attributes: its Name, compared in the same
+// way, links provisionally, also if node_attribute is not "unique.hostname" (until the node has
+// been read in full). Identity hints (meta.harvester_vm_uuid, an address, unique.host_id)
+// contradict a link only when they identify exactly one *other* VM of the list; a value that
+// matches no VM, or that several nodes share, is ignored. Among several nodes of the name, ready
+// ranks above initializing and disconnected, which rank above down; then the higher create index
+// wins. Two ready nodes are a tie, unless an identity hint identifies this VM on exactly one of
+// them and the others are full, so that their hints are known as well. If node_attribute is not
+// unique.hostname, a full node of the name is preferred to stubs. A node that is declared foreign
+// never links: it is ignored if another node has the name, and gives kContradicted if none does.
 Links LinkNodes(const std::vector<VmIdentityHints>& vms, const std::vector<nomad::Node>& nodes);
 
-// A host name's first part in lower case: what names of nodes and VMs are compared by.
+// The first label of a host name in lower case, by which names of nodes and VMs are compared.
 std::string ShortHostName(std::string_view name);
 
-// A node that operators declare to be no VM of ours: meta.harvester_vm_uuid = "none".
+// A node that operators declare not to be a VM of the plugin: meta.harvester_vm_uuid = "none".
 bool IsDeclaredForeign(const nomad::Node& node);
 // meta.harvester_protect, Go bool; unreadable counts as true.
 bool IsProtected(const nomad::Node& node);

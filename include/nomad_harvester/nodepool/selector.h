@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which nodes of a pool go first (hashicorp/nomad-autoscaler:sdk/helper/scaleutils/nodeselector).
+// The order in which nodes of a pool are removed
+// (hashicorp/nomad-autoscaler:sdk/helper/scaleutils/nodeselector).
 #ifndef NOMAD_HARVESTER_NODEPOOL_SELECTOR_H_
 #define NOMAD_HARVESTER_NODEPOOL_SELECTOR_H_
 
@@ -16,22 +17,22 @@ namespace nomad_harvester::nodepool {
 
 using policy::SelectorStrategy;
 
-// Whether the strategy looks at allocations.
+// Whether the strategy needs the nodes' allocations.
 bool NeedsAllocations(SelectorStrategy strategy);
 
 using AllocationsByNode = std::map<std::string, std::vector<nomad::Allocation>>;
 
 // Indexes into `nodes` in the order in which the strategy removes them, at most `count`. Nodes that
-// the strategy does not offer (a busy one, for empty) are left out. Ties: the higher create index
-// first for least_busy and empty as in the SDK's lists, then the ID; oldest_create_index is the
-// exact reverse of newest_create_index. A node without an entry in `allocations` has none.
+// the strategy excludes (busy ones, for empty) are left out. Ties: for least_busy and empty the
+// higher create index first, as in the SDK's lists, then the ID; oldest_create_index is the exact
+// reverse of newest_create_index. A node without an entry in `allocations` has no allocations.
 std::vector<std::size_t> SelectNodes(SelectorStrategy strategy,
                                      const std::vector<nomad::Node>& nodes,
                                      const AllocationsByNode& allocations, std::size_t count);
 
-// The SDK's least_busy score: ceil of the mean of the ceiled percentages of CPU and memory that
-// *running* allocations hold of what the node offers beyond its reservation. A node that offers
-// nothing scores 100.
+// The SDK's least_busy score: the ceiling of the mean of two rounded-up percentages, CPU and
+// memory, that *running* allocations use of the node's resources after its reservation. A node
+// without resources scores 100.
 std::int64_t BusyScore(const nomad::Node& node, const std::vector<nomad::Allocation>& allocations);
 
 }  // namespace nomad_harvester::nodepool
