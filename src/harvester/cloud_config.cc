@@ -21,8 +21,8 @@ absl::Status CannotAdd(std::string_view why) {
   return base::InvalidArgument("ssh_keys cannot be added to #cloud-config: " + std::string(why));
 }
 
-// Type and comment of a public key say nothing: the blob is the key. Its text begins with AAAA, the
-// upper bytes of a length (RFC 4253, 6.6).
+// Keys are compared by their blob, without type and comment. Its text begins with AAAA, the upper
+// bytes of a length (RFC 4253, 6.6).
 std::string KeyIdentity(std::string_view key) {
   key = base::TrimAsciiSpace(key);
   std::size_t begin = key.starts_with("AAAA") ? 0 : key.find(" AAAA");
@@ -59,7 +59,7 @@ std::string BlockItems(const std::vector<std::string>& keys, std::size_t indent)
   return items;
 }
 
-// Nothing if the text has no such line or the line is shorter.
+// Nullopt if the text has no such line or the line is shorter.
 std::optional<std::size_t> OffsetOf(const std::string& text, const TextPosition& position) {
   std::size_t offset = 0;
   for (std::size_t line = 0; line < position.line; ++line) {
@@ -77,8 +77,8 @@ struct Insertion {
   std::string text;
 };
 
-// Everything is put at the beginning of a collection: there it needs no look at what follows, be it
-// a comment, another member or the end of the document.
+// Text is always inserted at the beginning of a collection, where it does not depend on what
+// follows: a comment, another member or the end of the document.
 std::optional<Insertion> PlanInsertion(const std::string& text, const CloudConfigOutline& outline,
                                        const std::vector<std::string>& keys) {
   const bool into_list = outline.has_keys;
@@ -87,7 +87,7 @@ std::optional<Insertion> PlanInsertion(const std::string& text, const CloudConfi
   const auto offset = OffsetOf(text, begin);
   if (!offset) return std::nullopt;
   if (flow) {
-    // A comma before the closing bracket is allowed.
+    // YAML allows a comma before the closing bracket.
     if (text[*offset] != (into_list ? '[' : '{')) return std::nullopt;
     const std::string items = QuotedItems(keys);
     if (into_list) return Insertion{*offset + 1, items};
@@ -112,8 +112,8 @@ absl::Status CheckAddable(const CloudConfigOutline& outline) {
   return absl::OkStatus();
 }
 
-// The text as a reader of YAML sees it, before and after: the proof that an insertion went where it
-// was meant to go.
+// Compares the outlines before and after an insertion, to verify that the keys were added in the
+// right place.
 bool IsAsIntended(const CloudConfigOutline& before, const CloudConfigOutline& after,
                   const std::vector<std::string>& added) {
   std::vector<std::string> members = before.members;
@@ -129,7 +129,7 @@ bool IsCloudConfig(std::string_view text) {
   constexpr std::string_view kMark = "#cloud-config";
   text = base::TrimAsciiSpace(text);
   if (!base::EqualsIgnoreCase(text.substr(0, kMark.size()), kMark)) return false;
-  // #cloud-config-archive and #cloud-config-jsonp are formats of their own.
+  // #cloud-config-archive and #cloud-config-jsonp are other formats.
   return text.size() == kMark.size() || text[kMark.size()] != '-';
 }
 

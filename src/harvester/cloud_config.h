@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// User data that says #cloud-config: checked to be YAML, and given more SSH keys.
+// User data that begins with #cloud-config: checks that it is YAML and adds SSH keys.
 #ifndef NOMAD_HARVESTER_SRC_HARVESTER_CLOUD_CONFIG_H_
 #define NOMAD_HARVESTER_SRC_HARVESTER_CLOUD_CONFIG_H_
 
@@ -11,19 +11,19 @@
 
 namespace nomad_harvester::harvester {
 
-// Whether cloud-init takes the text for a cloud-config
-// (canonical/cloud-init:cloudinit/handlers/__init__.py, type_from_starts_with: white space before
-// it and case do not count).
+// Whether cloud-init treats the text as a cloud-config
+// (canonical/cloud-init:cloudinit/handlers/__init__.py, type_from_starts_with: leading white space
+// and case are ignored).
 bool IsCloudConfig(std::string_view text);
 
-// INVALID_ARGUMENT unless the text is one YAML document, a mapping or nothing at all. The error
-// names the line, never the content: user data holds secrets.
+// INVALID_ARGUMENT unless the text is one YAML document that is a mapping or empty. The error has
+// the line, never the content: user data contains secrets.
 absl::Status CheckCloudConfig(const std::string& text);
 
-// The text with the keys that it does not have yet in its top-level list ssh_authorized_keys; not a
-// byte of the rest changes, comments included. Without a missing key the text itself.
-// INVALID_ARGUMENT if they cannot be added: it is not a mapping, or its ssh_authorized_keys is
-// not a list.
+// Adds the missing keys to the top-level list ssh_authorized_keys. Everything else stays byte for
+// byte, comments included; if no key is missing, the text is returned unchanged. INVALID_ARGUMENT
+// if the keys cannot be added: the document is not a mapping, or its ssh_authorized_keys is not a
+// list.
 absl::StatusOr<std::string> AddAuthorizedKeys(const std::string& text,
                                               const std::vector<std::string>& keys);
 

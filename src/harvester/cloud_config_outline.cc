@@ -25,8 +25,8 @@ TextPosition PositionOf(const YAML::Mark& mark) {
   return {static_cast<std::size_t>(mark.line), static_cast<std::size_t>(mark.column)};
 }
 
-// What the grammar forbids and the library lets pass ends the reading by this exception; it never
-// leaves ReadOutline.
+// Thrown to stop the parser on input that YAML forbids but the library accepts; ReadOutline catches
+// it.
 class Refused final : public YAML::Exception {
  public:
   using YAML::Exception::Exception;
@@ -79,7 +79,7 @@ class OutlineReader final : public YAML::EventHandler {
   const CloudConfigOutline& outline() const { return outline_; }
 
  private:
-  // A collection that has begun and not ended.
+  // A collection that has begun and not ended yet.
   struct Collection {
     bool is_map = false;
     bool flow = false;
@@ -89,7 +89,7 @@ class OutlineReader final : public YAML::EventHandler {
 
   bool AtRootMember() const { return is_mapping_ && open_.size() == 1; }
 
-  // A node without children has been read.
+  // Handles a node without children.
   void Node(const YAML::Mark& mark, const std::string& value, bool scalar) {
     if (is_mapping_ && open_.size() == 2 && in_keys_ && outline_.keys_are_list && scalar) {
       outline_.keys.push_back(value);
@@ -103,7 +103,7 @@ class OutlineReader final : public YAML::EventHandler {
     Member(begin, "");
   }
 
-  // A key or a value has been read, whole.
+  // Handles a key or a value that has been read completely.
   void Member(const YAML::Mark& mark, const std::string& name) {
     if (open_.empty() || !open_.back().is_map) return;
     if (AtRootMember()) RootMember(name);
@@ -119,14 +119,14 @@ class OutlineReader final : public YAML::EventHandler {
     outline_.members.push_back(name);
     in_keys_ = name == kAuthorizedKeysMember;
     if (!in_keys_) return;
-    // Of a member that stands twice the last one counts.
+    // If a member occurs twice, the last one applies.
     outline_.has_keys = true;
     outline_.keys_are_list = false;
     outline_.keys.clear();
   }
 
-  // The library takes a line without a colon for a key without a value, which it then reports at
-  // the place of the key.
+  // The library takes a line without a colon for a key without a value, and reports that value at
+  // the position of the key.
   void CheckColon(const YAML::Mark& mark) const {
     if (open_.empty() || open_.back().flow || !open_.back().expects_value) return;
     if (mark.line == open_.back().key.line && mark.column == open_.back().key.column) {
@@ -134,8 +134,8 @@ class OutlineReader final : public YAML::EventHandler {
     }
   }
 
-  // The library accepts a quoted scalar that nothing ends if the text ends with a line break. It
-  // can only be the last one.
+  // The library accepts an unterminated quoted scalar if the text ends with a line break. It can
+  // only be the last scalar.
   void CheckLastQuote() const {
     if (last_scalar_.is_null()) return;
     auto position = static_cast<std::size_t>(last_scalar_.pos);
@@ -162,8 +162,8 @@ class OutlineReader final : public YAML::EventHandler {
   bool in_keys_ = false;
 };
 
-// What the library adds to some of its messages behind a colon comes from the text and is left out.
-// One of its words is EOF, which must not leave the process: the agent restarts all policies on it.
+// The library's messages may quote the text after a colon, so that part is removed. One of its
+// messages contains EOF, which must not reach the agent: it restarts all policies on it.
 std::string Words(const YAML::Exception& error) {
   if (error.msg == YAML::ErrorMsg::EOF_IN_SCALAR) return kOpenQuote;
   return error.msg.substr(0, error.msg.find(':'));
@@ -175,7 +175,8 @@ absl::Status NotYaml(const YAML::Exception& error) {
   return base::InvalidArgument(text + Words(error));
 }
 
-// What no YAML holds (YAML 1.1, 5.1): control characters, and bytes that are not UTF-8.
+// Refuses what YAML does not allow (YAML 1.1, 5.1): control characters, and bytes that are not
+// UTF-8.
 absl::Status CheckCharacters(const std::string& text) {
   if (base::ToValidUtf8(text) != text) {
     return base::InvalidArgument("#cloud-config is not valid YAML: it is not valid UTF-8");

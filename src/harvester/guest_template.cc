@@ -14,14 +14,14 @@ namespace {
 using nlohmann::json;
 
 constexpr char kRootDisk[] = "disk-0";
-// The name that Harvester's pages know the cloud-init volume by
+// The name by which Harvester's UI recognises the cloud-init volume
 // (harvester/harvester:pkg/builder/cloudinit.go).
 constexpr char kCloudInitDisk[] = "cloudinitdisk";
 
 std::string NicName(std::size_t index) { return "nic-" + std::to_string(index); }
 
-// One VM of the pool for each host, where there are hosts enough. Required anti-affinity would make
-// every VM beyond the number of hosts unschedulable.
+// Preferred, not required: spreads the VMs of the pool over hosts. Required anti-affinity would
+// make VMs unschedulable as soon as there are more VMs than hosts.
 json BuildAffinity(const VmSpec& vm_spec) {
   const json term = {{"labelSelector", {{"matchLabels", {{kPoolLabel, vm_spec.pool}}}}},
                      {"topologyKey", "kubernetes.io/hostname"}};
@@ -30,8 +30,8 @@ json BuildAffinity(const VmSpec& vm_spec) {
            {{"preferredDuringSchedulingIgnoredDuringExecution", json::array({preferred})}}}};
 }
 
-// The management network is reached by masquerade, every other one by a bridge and its full name:
-// Harvester's webhooks look a bare name up in different namespaces
+// The management network uses masquerade; every other network uses a bridge and its full name,
+// because Harvester's webhooks look up a bare name in different namespaces
 // (harvester/harvester:pkg/webhook/resources/virtualmachine/{mutator,validator}.go).
 json BuildNetwork(const Network& network, std::size_t index) {
   json object = {{"name", NicName(index)}};
@@ -58,12 +58,13 @@ json BuildDevices(const VmSpec& vm_spec) {
   json disks = json::array();
   disks.push_back({{"name", kRootDisk}, {"bootOrder", 1}, {"disk", virtio}});
   disks.push_back({{"name", kCloudInitDisk}, {"disk", virtio}});
-  // Without a tablet the mouse of Harvester's console does not follow.
+  // Without a tablet device, the mouse pointer in Harvester's console is not in step with the
+  // user's.
   const json tablet = {{"name", "tablet"}, {"type", "tablet"}, {"bus", "usb"}};
   return {{"disks", disks}, {"interfaces", interfaces}, {"inputs", json::array({tablet})}};
 }
 
-// Only limits: Harvester computes the requests and the guest's memory from them
+// Sets limits only: Harvester computes the requests and the guest's memory from them
 // (harvester/harvester:pkg/webhook/resources/virtualmachine/mutator.go).
 json BuildDomain(const VmSpec& vm_spec, const VmIdentity& identity) {
   return {{"machine", {{"type", "q35"}}},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// spec.template of a VirtualMachine: the guest, as KubeVirt runs it.
+// Builds spec.template of a VirtualMachine: the guest that KubeVirt runs.
 #ifndef NOMAD_HARVESTER_SRC_HARVESTER_GUEST_TEMPLATE_H_
 #define NOMAD_HARVESTER_SRC_HARVESTER_GUEST_TEMPLATE_H_
 
@@ -12,9 +12,10 @@
 
 namespace nomad_harvester::harvester {
 
-// `labels` are the VM's: Harvester keeps those of the instance equal to the template's, so that
-// they must stand here as well (harvester/harvester:pkg/controller/master/virtualmachine/
-// vm_controller.go, SyncLabelsToVmi), and anti-affinity selects by them.
+// `labels` are those of the VM. They must also be in the template, because Harvester keeps the
+// instance's labels equal to the template's
+// (harvester/harvester:pkg/controller/master/virtualmachine/vm_controller.go, SyncLabelsToVmi), and
+// because anti-affinity selects by them.
 nlohmann::json BuildGuestTemplate(const VmSpec& vm_spec, const VmIdentity& identity,
                                   const std::map<std::string, std::string>& labels);
 

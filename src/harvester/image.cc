@@ -24,8 +24,8 @@ std::string WithMessage(std::string text, const Condition* condition) {
   return text;
 }
 
-// The conditions as Harvester sets them (harvester/harvester:pkg/image/common/operator.go,
-// stateTransit): while a failed import is tried again, only RetryLimitExceeded carries the cause.
+// The conditions as set by harvester/harvester:pkg/image/common/operator.go, stateTransit: while a
+// failed import is retried, only RetryLimitExceeded has the cause.
 std::string ImportProblem(const json& object, const std::vector<Condition>& conditions) {
   const Condition* imported = FindCondition(conditions, "Imported");
   const Condition* initialized = FindCondition(conditions, "Initialized");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A VirtualMachineImage as a root disk needs it.
+// Parses the fields of a VirtualMachineImage that a root disk needs.
 #ifndef NOMAD_HARVESTER_SRC_HARVESTER_IMAGE_H_
 #define NOMAD_HARVESTER_SRC_HARVESTER_IMAGE_H_
 

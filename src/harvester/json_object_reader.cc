@@ -69,7 +69,7 @@ std::optional<std::string> JsonObjectReader::OptionalText(std::string_view key) 
 std::uint64_t JsonObjectReader::Index(std::string_view key) {
   const json* member = Require(key);
   if (member == nullptr) return 0;
-  // A JSON integer below zero is not an unsigned number for nlohmann.
+  // nlohmann stores a negative JSON integer as a signed number.
   if (!member->is_number_unsigned()) {
     Report(key, "must be a whole number of at least 0");
     return 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The labels that the objects of a pool share.
+// The labels that all objects of a pool have.
 #ifndef NOMAD_HARVESTER_SRC_HARVESTER_LABELS_H_
 #define NOMAD_HARVESTER_SRC_HARVESTER_LABELS_H_
 
@@ -11,7 +11,7 @@
 
 namespace nomad_harvester::harvester {
 
-// pool and managed-by: what one list call selects by.
+// The labels pool and managed-by, by which lists select.
 inline std::map<std::string, std::string> ManagedLabels(const VmSpec& vm_spec) {
   return {{kPoolLabel, vm_spec.pool}, {kManagedByLabel, kManagedByValue}};
 }

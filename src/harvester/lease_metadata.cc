@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The annotations of a pool's Lease: the action that is under way, and the back-off.
+// The annotations of a pool's Lease: the current action and the back-off.
 #include <string>
 #include <string_view>
 #include <utility>

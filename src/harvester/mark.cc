@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mark of a removal: the annotation scale-in.
+// The mark: the annotation scale-in, which records the removal of a VM.
 #include <optional>
 #include <string>
 #include <string_view>

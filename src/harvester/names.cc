@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names, label selectors and the `self` of objects that belong to a VM or a pool.
+// Names, label selectors and `self` values of objects that belong to a VM or a pool.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -27,8 +27,8 @@ std::string ClaimName(std::string_view vm_name, int disk, std::string_view rando
          std::string(random);
 }
 
-// The random part holds no dash: otherwise the claims of a VM named "<vm>-disk-0" would pass for
-// those of <vm>.
+// The random part contains no dash: otherwise the claims of a VM named "<vm>-disk-0" would match
+// <vm>.
 bool IsClaimNameOf(std::string_view claim, std::string_view vm_name) {
   if (vm_name.empty() || !claim.starts_with(vm_name)) return false;
   claim.remove_prefix(vm_name.size());

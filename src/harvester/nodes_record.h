@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NodesRecord as JSON: it stands in an annotation of its own and inside a mark.
+// NodesRecord as JSON: the value of its own annotation and a part of the mark.
 #ifndef NOMAD_HARVESTER_SRC_HARVESTER_NODES_RECORD_H_
 #define NOMAD_HARVESTER_SRC_HARVESTER_NODES_RECORD_H_
 

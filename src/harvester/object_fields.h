@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading what all Kubernetes objects have in common.
+// Parses what all Kubernetes objects have in common.
 #ifndef NOMAD_HARVESTER_SRC_HARVESTER_OBJECT_FIELDS_H_
 #define NOMAD_HARVESTER_SRC_HARVESTER_OBJECT_FIELDS_H_
 
@@ -16,10 +16,10 @@
 
 namespace nomad_harvester::harvester {
 
-// Nothing if the member is missing, null or no RFC 3339 time.
+// Nullopt if the member is missing, null or not an RFC 3339 time.
 std::optional<base::WallTime> FindTime(const nlohmann::json& object, std::string_view key);
 
-// The metadata of an object, as far as the plugin reads it. Missing members are empty.
+// The members of an object's metadata that the plugin uses. Missing members are empty.
 struct Metadata {
   std::string ns;
   std::string name;
@@ -36,7 +36,7 @@ Metadata ParseMetadata(const nlohmann::json& object);
 std::vector<Condition> ParseConditions(const nlohmann::json& object);
 const Condition* FindCondition(const std::vector<Condition>& conditions, std::string_view type);
 
-// The value of `key`, or an empty text.
+// The value of `key`, or an empty string.
 std::string ValueOf(const std::map<std::string, std::string>& values, std::string_view key);
 
 }  // namespace nomad_harvester::harvester

@@ -19,7 +19,7 @@ using nlohmann::json;
 constexpr std::int64_t kThousand = 1000;
 constexpr std::int64_t kLargestWhole = std::numeric_limits<std::int64_t>::max() / kThousand;
 
-// The API server writes quantities in their canonical form: a fraction is whole thousandths, "m"
+// The API server writes quantities in canonical form: fractions are whole thousandths, "m"
 // (kubernetes/apimachinery:pkg/api/resource/quantity.go).
 std::optional<std::int64_t> Thousandths(std::string_view text) {
   if (!text.empty() && text.back() == 'm') {
@@ -37,7 +37,7 @@ bool HasScopes(const json& object) {
   return (scopes != nullptr && !scopes->empty()) || (selector != nullptr && !selector->empty());
 }
 
-// What one VM takes, in thousandths.
+// The resources that one VM needs, in thousandths.
 std::map<std::string, std::int64_t> NeedsOf(const VmSpec& vm_spec) {
   const std::int64_t disk = std::min(vm_spec.disk_bytes, kLargestWhole) * kThousand;
   const std::string by_class = vm_spec.image.storage_class + ".storageclass.storage.k8s.io/";

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Secret that carries a VM's user data.
+// Builds the Secret with a VM's user data.
 //
-// It exists before the VM, so that a VM always has its user data, and it belongs to the VM from the
-// moment the VM has a uid: the garbage collector then removes it with the VM.
+// It is created before the VM, so that a VM always has its user data. Once the VM has a uid, the VM
+// becomes its owner, and the garbage collector removes the Secret with the VM.
 #include <string>
 
 #include "nomad_harvester/base/encoding.h"
@@ -16,8 +16,8 @@ namespace nomad_harvester::harvester {
 
 using nlohmann::json;
 
-// `data`, not `stringData`: base64 carries every byte of the rendered text, whatever it is. The key
-// is one that KubeVirt reads (kubevirt/kubevirt:pkg/cloud-init/cloud-init.go).
+// `data`, not `stringData`: base64 preserves every byte of the rendered text. The key is one that
+// KubeVirt reads (kubevirt/kubevirt:pkg/cloud-init/cloud-init.go).
 json BuildSecret(const VmSpec& vm_spec, const VmIdentity& identity, const std::string& user_data) {
   return {{"apiVersion", "v1"},
           {"kind", "Secret"},
@@ -30,8 +30,8 @@ json BuildSecret(const VmSpec& vm_spec, const VmIdentity& identity, const std::s
           {"data", {{"userdata", base::Base64Encode(user_data)}}}};
 }
 
-// blockOwnerDeletion stays false: true would need the right to update the VM's finalizers where the
-// cluster runs the admission plugin OwnerReferencesPermissionEnforcement.
+// With blockOwnerDeletion true, clusters that run the admission plugin
+// OwnerReferencesPermissionEnforcement require the right to update the VM's finalizers.
 json BuildSecretOwnerPatch(const VmIdentity& identity, const std::string& vm_uid,
                            const std::string& secret_resource_version) {
   const json owner = {{"apiVersion", "kubevirt.io/v1"},

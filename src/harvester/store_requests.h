@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parts of VmStore share.
+// Requests shared by the parts of VmStore.
 #ifndef NOMAD_HARVESTER_SRC_HARVESTER_STORE_REQUESTS_H_
 #define NOMAD_HARVESTER_SRC_HARVESTER_STORE_REQUESTS_H_
 
@@ -12,8 +12,8 @@
 
 namespace nomad_harvester::harvester {
 
-// Deletes what belongs to a VM, by uid: gone already is as good. Nothing depends on a Secret or a
-// claim, so that the deletion goes on in the background.
+// Deletes an object that belongs to a VM, by uid; OK if it no longer exists. Nothing depends on a
+// Secret or a claim, so background deletion is enough.
 inline absl::Status DeleteByUid(const kube::KubeClient& client, const runtime::Context& context,
                                 const kube::ResourceType& type, const std::string& ns,
                                 const std::string& name, const std::string& uid) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rendering of Mustache templates: our checks, then kainjow's renderer.
+// Renders Mustache templates: our checks, then kainjow's renderer.
 #include <exception>
 #include <map>
 #include <optional>
@@ -21,8 +21,8 @@
 namespace nomad_harvester::harvester {
 namespace {
 
-// What a Secret may hold (kubernetes/kubernetes:pkg/apis/core/types.go, MaxSecretSize); a template
-// that is larger cannot become user data, and the renderer's cost grows with it.
+// The limit of a Secret (kubernetes/kubernetes:pkg/apis/core/types.go, MaxSecretSize). A larger
+// template cannot become user data, and the renderer's cost grows with its size.
 constexpr std::size_t kMaxTemplateBytes = 1024 * 1024;
 constexpr std::size_t kMaxProblems = 10;
 constexpr std::size_t kMaxNameBytes = 60;
@@ -86,7 +86,7 @@ absl::StatusOr<ScannedTemplate> Check(const std::string& source, const TemplateV
   return base::InvalidArgument(text + std::string(kForeignBracesHint));
 }
 
-// Looks names up as they are. The library's own context would split "env.NAME" at its dots and look
+// Looks names up unchanged. The library's own context would split "env.NAME" at its dots and look
 // for nested objects.
 class FlatContext final : public kainjow::mustache::basic_context<std::string> {
  public:
@@ -110,7 +110,7 @@ class FlatContext final : public kainjow::mustache::basic_context<std::string> {
 absl::StatusOr<std::string> RenderTemplate(const std::string& source,
                                            const TemplateVariables& variables) {
   NH_ASSIGN_OR_RETURN(const ScannedTemplate scanned, Check(source, variables));
-  // Nothing to replace: not a byte changes.
+  // A text without tags is returned unchanged.
   if (scanned.tags.empty()) return source;
   try {
     kainjow::mustache::mustache renderer(WithoutStandaloneLines(source, scanned));

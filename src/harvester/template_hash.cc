@@ -10,8 +10,8 @@ namespace nomad_harvester::harvester {
 
 using nlohmann::json;
 
-// Members in the order of their names: the text of a document is canonical. Sources go in as
-// base64, so that two texts that differ in invalid UTF-8 only differ here, too.
+// The members are sorted by name, so the text of the document is canonical. Sources are
+// base64-encoded, so that texts which differ only in invalid UTF-8 have different hashes.
 std::string TemplateHash(const TemplateSources& sources) {
   json networks = json::array();
   for (const Network& network : sources.networks) {
@@ -20,7 +20,7 @@ std::string TemplateHash(const TemplateSources& sources) {
   const json document = {{"user_data", base::Base64Encode(sources.user_data)},
                          {"network_data", base::Base64Encode(sources.network_data)},
                          {"image", sources.image.ns + "/" + sources.image.name},
-                         // A new image under an old name has another storage class, where Harvester
+                         // A new image under an old name has another storage class if Harvester
                          // derives it from the image's uid.
                          {"storage_class", sources.image.storage_class},
                          {"template_version", sources.template_version},

@@ -22,7 +22,7 @@ bool IsDelimiter(std::string_view text) {
   return !text.empty() && text.find_first_of("= \t\r\n\v\f") == std::string_view::npos;
 }
 
-// "=<% %>=", white space around it already gone.
+// Parses "=<% %>=", without white space around it.
 std::optional<Delimiters> ParseDelimiters(std::string_view contents) {
   if (contents.size() < 2 || contents.back() != '=') return std::nullopt;
   const std::string_view pair = TrimAsciiSpace(contents.substr(1, contents.size() - 2));
@@ -38,7 +38,7 @@ TemplateTag ClassifyTag(std::string_view contents, bool triple) {
   TemplateTag tag;
   if (triple || contents.empty()) {
     tag.text = std::string(contents);
-    // The library would take {{{=…}}} for a change of delimiters.
+    // The library would treat {{{=…}}} as a change of delimiters.
     if (triple && contents.starts_with('=')) tag.kind = TemplateTag::Kind::kUnsupported;
     return tag;
   }
@@ -65,15 +65,14 @@ TemplateTag ClassifyTag(std::string_view contents, bool triple) {
   return tag;
 }
 
-// The spaces and tabs before a tag up to the start of its line, or nothing if anything else is
-// there.
+// The start of the tag's line if only spaces and tabs precede the tag; nullopt otherwise.
 std::optional<std::size_t> IndentBefore(std::string_view source, std::size_t begin) {
   while (begin > 0 && (source[begin - 1] == ' ' || source[begin - 1] == '\t')) --begin;
   if (begin == 0 || source[begin - 1] == '\n' || source[begin - 1] == '\r') return begin;
   return std::nullopt;
 }
 
-// Behind the line break that follows a tag, or nothing if anything else follows.
+// The position after the line break that follows a tag; nullopt if anything else follows.
 std::optional<std::size_t> LineEndAfter(std::string_view source, std::size_t end) {
   while (end < source.size() && (source[end] == ' ' || source[end] == '\t')) ++end;
   if (end == source.size()) return end;
@@ -142,7 +141,7 @@ std::string DescribePosition(std::string_view source, std::size_t position) {
   const std::size_t newline = before.rfind('\n');
   const std::string_view line =
       newline == std::string_view::npos ? before : before.substr(newline + 1);
-  // Continuation bytes of UTF-8 are no code points of their own.
+  // UTF-8 continuation bytes are not counted.
   const auto columns = std::count_if(line.begin(), line.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
   });

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the tags of a Mustache template stand and what they ask for (mustache(5); the sections,
-// partials and lambdas of the language are refused).
+// Finds the tags of a Mustache template and their kinds (mustache(5); sections, partials and
+// lambdas are refused).
 //
-// The library renders; it has no positions to tell for an unknown variable, renders one as nothing,
-// and keeps the line of a delimiter change, which would push "#cloud-config" off the first line.
+// The template library only renders: it reports no position for an unknown variable and renders it
+// as nothing. It also keeps the line of a delimiter change, so that "#cloud-config" would not be
+// the first line.
 #ifndef NOMAD_HARVESTER_SRC_HARVESTER_TEMPLATE_SCANNER_H_
 #define NOMAD_HARVESTER_SRC_HARVESTER_TEMPLATE_SCANNER_H_
 
@@ -17,9 +18,9 @@ namespace nomad_harvester::harvester {
 struct TemplateTag {
   enum class Kind { kVariable, kComment, kDelimiters, kUnsupported };
   Kind kind = Kind::kVariable;
-  std::string text;       // of a variable its name, of anything else what stands in the tag
+  std::string text;       // a variable's name; otherwise the tag's contents
   std::size_t begin = 0;  // of the opening delimiter
-  std::size_t end = 0;    // behind the closing one
+  std::size_t end = 0;    // after the closing one
 };
 
 struct TemplateProblem {
@@ -34,8 +35,8 @@ struct ScannedTemplate {
 
 ScannedTemplate ScanTemplate(std::string_view source);
 
-// The source without the lines on which a comment or a change of delimiters stands alone; the tags
-// themselves stay. `scanned` is of that source.
+// The source without the lines that contain only a comment or a change of delimiters; the tags
+// themselves are kept. `scanned` must be the result for `source`.
 std::string WithoutStandaloneLines(std::string_view source, const ScannedTemplate& scanned);
 
 // "line 3, column 12", both from 1; columns count code points.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The user data of a VM, from template and keys.
+// Builds the user data of a VM from template and keys.
 #include <string>
 #include <vector>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a kubevirt.io/v1 object to a VirtualMachine. Whatever a server sends is read: a member that
-// is missing or of another type is as good as absent.
+// Parses a kubevirt.io/v1 object into a VirtualMachine. A member that is missing or of another type
+// counts as absent.
 #include "nomad_harvester/harvester/virtual_machine.h"
 
 #include <optional>
@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-// Harvester's controller writes it when it halts a VM
+// Harvester's controller sets it when it halts a VM
 // (harvester/harvester:pkg/controller/master/virtualmachine/vm_controller.go, stopVM).
 constexpr char kQuotaAnnotation[] = "harvesterhci.io/insufficient-resource-quota";
 
@@ -30,7 +30,7 @@ std::optional<JoinTimeout> ParseJoinTimeout(const std::string& text) {
   return JoinTimeout{false, *limit};
 }
 
-// `unreadable`: what a value that is not a boolean counts as.
+// `unreadable`: the result for a value that is not a boolean.
 bool FlagAnnotation(const VirtualMachine& vm, const char* key, bool unreadable) {
   const auto found = vm.annotations.find(key);
   if (found == vm.annotations.end()) return false;
@@ -59,7 +59,7 @@ void ReadOurAnnotations(VirtualMachine& vm) {
   vm.joined_node_id = ValueOf(vm.annotations, kNodeIdAnnotation);
   if (const auto joined = vm.annotations.find(kJoinedAtAnnotation);
       joined != vm.annotations.end()) {
-    // A VM that has joined must never pass for one that has not, whatever somebody did to the time.
+    // A VM that has joined must never count as not joined, even if its time was edited.
     const auto at = base::ParseRfc3339(joined->second);
     vm.joined_at = at.ok() ? *at : vm.created_at;
   }
@@ -82,8 +82,8 @@ void AddName(const json& volume, const char* source, const char* member,
   if (!name.empty()) names.push_back(std::move(name));
 }
 
-// A DataVolume's claim has the DataVolume's name (kubevirt/containerized-data-importer:
-// doc/datavolumes.md).
+// The claim of a DataVolume has the DataVolume's name
+// (kubevirt/containerized-data-importer:doc/datavolumes.md).
 void ReadVolumes(const json& spec, VirtualMachine& vm) {
   const json* volumes = base::FindMember(spec, "volumes");
   if (volumes == nullptr || !volumes->is_array()) return;
@@ -109,7 +109,7 @@ void ReadSpec(const json& object, VirtualMachine& vm) {
   if (const json* firmware = base::FindPath(*guest, {"domain", "firmware"})) {
     vm.firmware_uuid = base::AsciiLower(base::GetString(*firmware, "uuid"));
   }
-  // Bounded: a duration in nanoseconds holds 292 years.
+  // Limited, because a duration in nanoseconds holds only 292 years.
   constexpr std::int64_t kMaxGraceSeconds = 100LL * 365 * 24 * 3600;
   const std::int64_t grace = base::GetInt(*guest, "terminationGracePeriodSeconds", -1);
   if (grace >= 0 && grace <= kMaxGraceSeconds) vm.termination_grace = std::chrono::seconds(grace);

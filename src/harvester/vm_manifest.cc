@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The VirtualMachine of one VM, ready to POST.
+// Builds the VirtualMachine to POST.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -20,7 +20,7 @@ using nlohmann::json;
 
 constexpr std::int64_t kDefaultDiskBytes = std::int64_t{10} * 1024 * 1024 * 1024;
 
-// What the operator asks for first: the plugin's own labels are never overridden.
+// The operator's labels are added first, so that the plugin's own labels override them.
 std::map<std::string, std::string> VmLabels(const VmSpec& vm_spec) {
   std::map<std::string, std::string> labels = vm_spec.labels;
   for (const auto& [key, value] : vm_spec.tags) {
@@ -31,9 +31,10 @@ std::map<std::string, std::string> VmLabels(const VmSpec& vm_spec) {
   return labels;
 }
 
-// Harvester's controller makes the claim from this annotation, literally where Longhorn backs the
-// image; claims of CDI images lose their labels (harvester/harvester:pkg/controller/master/
-// virtualmachine/vm_controller.go, createPVCsFromAnnotation).
+// Harvester's controller creates the claim from this annotation: unchanged if Longhorn backs the
+// image; claims of CDI images lose their labels
+// (harvester/harvester:pkg/controller/master/virtualmachine/vm_controller.go,
+// createPVCsFromAnnotation).
 std::string ClaimTemplates(const VmSpec& vm_spec, const VmIdentity& identity) {
   const json claim = {
       {"metadata",
@@ -62,7 +63,7 @@ std::map<std::string, std::string> VmAnnotations(const VmSpec& vm_spec,
       {kJoinTimeoutAnnotation, vm_spec.join_timeout},
       {kNodesAnnotation, ToAnnotation(vm_spec.nodes)},
       {"harvesterhci.io/volumeClaimTemplates", ClaimTemplates(vm_spec, identity)},
-      // With it any DELETE of the VM, kubectl's too, removes the disk.
+      // With it any DELETE of the VM, also by kubectl, removes the disk.
       {"harvesterhci.io/removedPersistentVolumeClaims", identity.claim_name},
       {"harvesterhci.io/vmRunStrategy", std::string(policy::NameOf(vm_spec.run_strategy))},
       {"harvesterhci.io/sshNames", "[]"},

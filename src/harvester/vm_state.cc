@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a VM's own fields say about it.
+// Derives the state of a VM from its fields.
 #include <array>
 #include <optional>
 #include <string>
@@ -19,7 +19,7 @@ constexpr std::string_view kRunning = "Running";
 constexpr std::string_view kMigrating = "Migrating";
 constexpr std::string_view kPaused = "Paused";
 
-// A printableStatus that means a failing start, and the condition that tells since when and why
+// A printableStatus that means a failing start, and the condition that has its time and cause
 // (kubevirt/kubevirt:pkg/virt-controller/watch/vm/vm.go, setPrintableStatus and the
 // isVirtualMachineStatus… functions that it calls).
 struct FailingStatus {
@@ -35,14 +35,14 @@ constexpr std::array<FailingStatus, 6> kFailingStatuses = {{
     {"CrashLoopBackOff", "Failure"},
 }};
 
-// The scheduler's words for a volume that is still being provisioned
+// The scheduler's message for a volume that is still being provisioned
 // (kubernetes/kubernetes:pkg/scheduler/framework/plugins/volumebinding/volume_binding.go). KubeVirt
-// copies the message of a condition only when its status or reason changes
-// (kubevirt/kubevirt:pkg/controller/conditions.go, UpdateCondition), so that it may be the one of
-// an earlier attempt: one more reason to wait for the join timeout.
+// updates the message of a condition only when its status or reason changes
+// (kubevirt/kubevirt:pkg/controller/conditions.go, UpdateCondition), so that the message may be
+// from an earlier attempt. This is another reason to wait for the join timeout.
 constexpr std::string_view kUnboundClaims = "unbound immediate PersistentVolumeClaims";
 
-// The guest runs, is meant to stop or is stopped: whatever the conditions say, no start fails.
+// The guest runs, is being stopped or has stopped: no start can fail, regardless of the conditions.
 bool IsBeyondStarting(std::string_view printable) {
   for (const std::string_view status :
        {"Running", "Migrating", "Paused", "Stopping", "Stopped", "Terminating"}) {
@@ -59,8 +59,7 @@ std::string Words(std::string_view status, const Condition* condition) {
   return words;
 }
 
-// The condition of that type if it says that something is wrong: Failure is a fault when True, all
-// others when False.
+// The condition of that type if it reports a fault: Failure when True, all others when False.
 const Condition* FaultOf(const VirtualMachine& vm, std::string_view type) {
   const Condition* condition = FindCondition(vm.conditions, type);
   const std::string_view fault = type == "Failure" ? "True" : "False";
@@ -72,7 +71,7 @@ std::optional<StartFailure> FromPrintableStatus(const VirtualMachine& vm) {
     if (vm.printable_status != failing.printable) continue;
     const Condition* condition = FaultOf(vm, failing.condition);
     StartFailure failure;
-    // DataVolumeError and CrashLoopBackOff come without a condition of their own, too.
+    // DataVolumeError and CrashLoopBackOff may occur without their condition.
     failure.reason =
         Words(failing.printable, condition != nullptr ? condition : FaultOf(vm, "Failure"));
     if (condition != nullptr) failure.since = condition->last_transition;
@@ -122,8 +121,9 @@ bool IsRunning(const VirtualMachineInstance& instance) {
 
 std::optional<StartFailure> FindStartFailure(const VirtualMachine& vm) {
   if (IsTerminating(vm)) return std::nullopt;
-  // The annotation outlives the halt until the VM runs again (harvester/harvester:
-  // pkg/controller/master/virtualmachine/vm_controller.go, cleanUpInsufficientResourceAnnotation).
+  // The annotation remains after the halt until the VM runs again
+  // (harvester/harvester:pkg/controller/master/virtualmachine/vm_controller.go,
+  // cleanUpInsufficientResourceAnnotation).
   if (!vm.quota_halt.empty() && IsStopped(vm)) {
     StartFailure failure;
     failure.reason = "halted by Harvester: " + vm.quota_halt;

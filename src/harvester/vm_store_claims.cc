@@ -26,8 +26,8 @@ Claim ParseClaim(const nlohmann::json& object) {
 
 }  // namespace
 
-// No selector: the claims of CDI images have lost the labels of their template and are known by
-// their names only (harvester/harvester:pkg/controller/master/virtualmachine/vm_controller.go,
+// Without a selector: the claims of CDI images have lost the labels of their template and can only
+// be recognised by name (harvester/harvester:pkg/controller/master/virtualmachine/vm_controller.go,
 // createDataVolume).
 absl::StatusOr<std::vector<Claim>> VmStore::ListClaims(const runtime::Context& context) const {
   kube::ListOptions options;

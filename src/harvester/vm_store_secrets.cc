@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// VmStore: the Secrets that carry user data. What they hold stays on the wire: it is compared here
-// once, after a lost reply, and never kept.
+// VmStore: the Secrets with user data. Their data is decoded only once, to compare it after a lost
+// reply, and never kept.
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,8 +44,8 @@ CloudInitSecret ParseSecret(const json& object) {
   return secret;
 }
 
-// The same user data, too: a Secret that an earlier attempt of the action made from another text
-// must not be handed to a VM as if it were this one.
+// Compares the user data, too: a VM must not get a Secret that an earlier attempt of the action
+// created from another text.
 bool IsSameSecret(const json& existing, const json& wanted) {
   const Metadata theirs = ParseMetadata(existing);
   const std::string action = ValueOf(ParseMetadata(wanted).annotations, kActionIdAnnotation);
@@ -81,7 +81,7 @@ absl::Status VmStore::SetSecretOwner(const runtime::Context& context, const VmId
     }
     const json patch = BuildSecretOwnerPatch(identity, vm_uid, secret.resource_version);
     last = client_->MergePatch(context, kube::kSecrets, ns_, name, patch).status();
-    // A conflict may be the trace of our own patch whose reply was lost: read again.
+    // The conflict may be caused by our own patch whose reply was lost: read the Secret again.
     if (!kube::IsConflict(last)) return last;
   }
   return last;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// VmStore: what VMs are made from: images, networks, keys, and what quotas leave for them.
+// VmStore: the sources of VMs (images, networks, keys) and the quotas.
 #include <string>
 #include <string_view>
 #include <utility>
@@ -50,8 +50,8 @@ std::string Listing(const std::vector<Image>& images) {
   return text;
 }
 
-// Display names are label values where Harvester's label is set; releases differ in when they set
-// it, so that an empty answer is not a proof.
+// Display names are in a label if Harvester set it; releases differ in when they do, so an empty
+// list does not prove that there is no such image.
 absl::StatusOr<Image> ResolveDisplayName(const kube::KubeClient& client,
                                          const runtime::Context& context, const std::string& ns,
                                          const std::string& name) {
@@ -88,7 +88,7 @@ std::string QualifiedName(const std::string& ns, const std::string& name) {
 absl::StatusOr<Image> VmStore::ResolveImage(const runtime::Context& context, const std::string& ns,
                                             const std::string& name) const {
   const std::string where = "image " + QualifiedName(ns, name);
-  // A display name may hold what cannot stand in a path.
+  // A display name may contain characters that are not allowed in a path.
   if (base::IsDnsSubdomain(name)) {
     const auto observed = client_->Get(context, kube::kVirtualMachineImages, ns, name);
     if (observed.ok()) return ParseImage(observed->object);
@@ -125,7 +125,7 @@ absl::StatusOr<std::string> VmStore::PublicKey(const runtime::Context& context,
   const std::string text = spec == nullptr ? "" : base::GetString(*spec, "publicKey");
   const std::string_view key = base::TrimAsciiSpace(text);
   if (key.empty()) return base::FailedPrecondition(where + " holds no public key");
-  // Two lines would be two keys, of which only one was looked at.
+  // Two lines would be two keys, of which only one was checked.
   if (key.find_first_of("\r\n") != std::string_view::npos) {
     return base::FailedPrecondition(where + " holds more than one line");
   }

@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-// What a list reads over: everything large that ParseVirtualMachine has no use for.
+// Drops the large members that ParseVirtualMachine does not use.
 kube::ListOptions VmListOptions(std::string selector) {
   kube::ListOptions options;
   options.label_selector = std::move(selector);
@@ -127,7 +127,7 @@ absl::StatusOr<VirtualMachine> VmStore::Annotate(const runtime::Context& context
                                                  const std::string& name,
                                                  const std::string& resource_version,
                                                  const AnnotationChanges& changes) const {
-  // Without it the patch would be unconditional.
+  // An empty resource version would make the patch unconditional.
   if (resource_version.empty()) {
     return base::InvalidArgument("annotating VirtualMachine " + name + " needs a resourceVersion");
   }
@@ -147,7 +147,7 @@ absl::StatusOr<Timestamped<VirtualMachine>> VmStore::CreateVm(const runtime::Con
   if (!kube::IsAlreadyExists(created.status())) return created.status();
   const Metadata wanted = ParseMetadata(vm);
   const auto existing = Get(context, wanted.name);
-  // Deleted between the two: it did exist, and its name is used up.
+  // Deleted between the two requests: it did exist, and its name must not be used again.
   if (kube::IsNotFound(existing.status())) return created.status();
   if (!existing.ok()) return existing.status();
   const std::string action = ValueOf(wanted.annotations, kActionIdAnnotation);
@@ -164,11 +164,11 @@ absl::Status VmStore::DryRunCreateVm(const runtime::Context& context, const json
   return client_->Create(context, kube::kVirtualMachines, ns_, vm, options).status();
 }
 
-// In the foreground: the VM stays visible until its instance is gone.
+// Foreground deletion: the VM remains visible until its instance no longer exists.
 absl::Status VmStore::DeleteVm(const runtime::Context& context, const std::string& name,
                                const std::string& uid, const std::string& resource_version) const {
-  // Both are what keeps a late request from deleting a VM whose removal was cancelled, or that was
-  // made anew.
+  // Both preconditions are needed: they keep a delayed DELETE from deleting a VM whose removal was
+  // cancelled, or a new VM of the same name.
   if (uid.empty() || resource_version.empty()) {
     return base::InvalidArgument("deleting VirtualMachine " + name +
                                  " needs its uid and resourceVersion");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever an operator's cloud-config looks like: keys are added so that any reader of YAML finds
-// them and everything else as before, or the text is refused.
+// For any cloud-config of an operator: keys are added so that every YAML parser finds them, with
+// everything else unchanged, or the text is refused.
 #include <memory>
 #include <string>
 #include <vector>
@@ -47,7 +47,7 @@ std::string AnyDocument(runtime::Random& random) {
   return text;
 }
 
-// Everything but the list of keys, as text.
+// All members but the list of keys, as text.
 std::string Others(const std::string& text) {
   YAML::Node document = YAML::Load(text);
   std::string others;
@@ -83,7 +83,7 @@ TEST(CloudConfigProperty, keys_are_added_and_nothing_else_changes) {
     for (const std::string& key : LastKeys(text)) expected.push_back(key);
     ASSERT_EQ(LastKeys(*result), expected) << text << "=>\n" << *result;
     ASSERT_EQ(Others(*result), Others(text)) << text << "=>\n" << *result;
-    // A second time there is nothing to add.
+    // The second time there is nothing to add.
     ASSERT_EQ(AddAuthorizedKeys(*result, kKeys).value(), *result);
   }
   EXPECT_GT(merged, 1000);

@@ -50,7 +50,7 @@ TEST(CheckCloudConfig, names_the_line_of_what_is_not_YAML) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("line 2")));
 }
 
-// The library takes these for YAML; cloud-init's does not.
+// The library accepts these as YAML; cloud-init's parser does not.
 TEST(CheckCloudConfig, names_the_line_of_a_key_without_a_colon) {
   for (const char* text :
        {"#cloud-config\na: 1\npackages\n", "#cloud-config\na:\n  - x\nb\n",

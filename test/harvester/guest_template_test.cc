@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// spec.template: what KubeVirt is asked to run.
+// spec.template: the guest's specification for KubeVirt.
 #include <string>
 
 #include "nomad_harvester/harvester/vm_spec.h"
@@ -42,7 +42,7 @@ TEST(Guest, is_described_as_KubeVirt_wants_it) {
        "cloudInitNoCloud": {"secretRef": {"name": "batch-7f3k2-cloudinit"}}}]})"));
 }
 
-// Anti-affinity selects pods, and Harvester removes labels that only the instance has.
+// Anti-affinity selects pods, and Harvester removes labels that are only on the instance.
 TEST(Guest, repeats_the_labels_of_the_VM) {
   const json vm = BuildVirtualMachine(SampleVmSpec(), SampleIdentity());
   json expected = vm["metadata"]["labels"];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mark is what a removal is finished by, whoever finishes it: its spelling is a contract.
+// Any version of the plugin may have to finish a removal from its mark, so the mark's format is
+// fixed.
 #include <string>
 
 #include "nomad_harvester/harvester/metadata.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties of every annotation: what is written is read back, and nothing that an operator may
-// type in there does any harm.
+// Properties of every annotation: parsing returns what was written, and no edit by an operator is
+// harmful.
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -107,7 +107,7 @@ class MetadataProperty : public testing::Test {
     return back_off;
   }
 
-  // Bytes of a text cut, doubled, replaced or put in.
+  // Cuts, duplicates, replaces or inserts bytes of a text.
   std::string Mutate(std::string text) {
     for (std::uint64_t i = 1 + Below(4); i > 0 && !text.empty(); --i) {
       const std::size_t at = Below(text.size());
@@ -154,7 +154,7 @@ TEST_F(MetadataProperty, every_lease_annotation_comes_back_as_it_was_written) {
   }
 }
 
-// Reading is the inverse of writing on whatever reading accepts: nothing is lost by a rewrite.
+// Every annotation that can be read is written back without loss.
 TEST_F(MetadataProperty, a_damaged_annotation_is_refused_or_kept_whole) {
   for (int i = 0; i < kRounds; ++i) {
     const std::string mark = Mutate(ToAnnotation(AnyMark()));
@@ -188,7 +188,7 @@ TEST_F(MetadataProperty, garbage_in_any_annotation_never_harms_a_VM_that_carries
   }
 }
 
-// Whatever a server sends: every member of an object replaced by something of another type.
+// Replaces every member of an object, one after the other, by a value of another type.
 void ReplaceEverywhere(const json& whole, json& part, const json& value, int& count) {
   if (!part.is_structured()) return;
   for (auto& member : part) {

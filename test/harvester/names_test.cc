@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names and selectors that operators and other programs rely on: their spellings are fixed.
+// Names and selectors that operators and other programs rely on: their format is fixed.
 #include <string>
 
 #include "nomad_harvester/base/parse.h"
@@ -71,7 +71,7 @@ TEST(ClaimNames, are_recognised_for_their_own_VM_only) {
       {"web-x-data-0-r4nd0", "web-x", false},
       {"web-x", "web-x", false},
       {"", "web-x", false},
-      // A VM whose name looks like another one's claim.
+      // A VM whose name looks like the claim of another VM.
       {ClaimName("web-disk-0", 0, "abc"), "web-disk-0", true},
       {ClaimName("web-disk-0", 0, "abc"), "web", false},
       {ClaimName("web-disk-0-a", 1, "abc"), "web", false},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many VMs quotas leave room for.
+// How many more VMs the quotas allow.
 #include "nomad_harvester/harvester/quota.h"
 
 #include "gmock/gmock.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values and objects that the tests of module harvester start from.
+// Sample values and objects for the tests of module harvester.
 #ifndef NOMAD_HARVESTER_TEST_HARVESTER_SAMPLES_H_
 #define NOMAD_HARVESTER_TEST_HARVESTER_SAMPLES_H_
 
@@ -14,7 +14,7 @@
 
 namespace nomad_harvester::harvester {
 
-// RFC 3339; a text that is none fails the test.
+// RFC 3339; any other text fails the test.
 base::WallTime At(std::string_view text);
 
 NodesRecord SampleNodes();
@@ -23,7 +23,7 @@ Image SampleImage();
 VmSpec SampleVmSpec();
 VmIdentity SampleIdentity();
 
-// A VM of SampleVmSpec as Harvester returns it while its guest runs.
+// A VM of SampleVmSpec as Harvester returns it while its guest is running.
 nlohmann::json SampleVmObject();
 
 }  // namespace nomad_harvester::harvester

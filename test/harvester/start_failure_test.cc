@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rule C3: a start that fails, in KubeVirt's or Harvester's own words.
+// Rule C3: a start that fails, with KubeVirt's or Harvester's message.
 #include <optional>
 #include <string>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A VmStore of namespace "nomad" on a simulated Harvester, whose clock is not the caller's.
+// A VmStore of namespace "nomad" on a simulated Harvester, whose clock differs from the caller's.
 #ifndef NOMAD_HARVESTER_TEST_HARVESTER_STORE_FIXTURE_H_
 #define NOMAD_HARVESTER_TEST_HARVESTER_STORE_FIXTURE_H_
 
@@ -30,8 +30,8 @@ class StoreTest : public testing::Test {
 
   StoreTest() { server_clock_.Advance(At(kServerTime) - server_clock_.WallNow()); }
 
-  // Stores an object as an administrator does: uid, resourceVersion and creationTimestamp are the
-  // server's.
+  // Stores an object as an administrator does: the server sets uid, resourceVersion and
+  // creationTimestamp.
   void Put(const kube::ResourceType& type, const std::string& ns, nlohmann::json object) {
     object["apiVersion"] =
         std::string(type.group) + (type.group.empty() ? "" : "/") + std::string(type.version);
@@ -39,7 +39,7 @@ class StoreTest : public testing::Test {
     object["metadata"]["namespace"] = ns;
     EXPECT_TRUE(cluster_.PutObject(object)) << type.kind;
   }
-  // The same, being deleted: a finalizer holds it.
+  // The same, but terminating: a finalizer keeps the object.
   void PutTerminating(const kube::ResourceType& type, const std::string& ns,
                       nlohmann::json object) {
     object["metadata"]["finalizers"] = {"example.org/hold"};
@@ -53,7 +53,7 @@ class StoreTest : public testing::Test {
     const auto found = spectator_.Get(context_, type, ns, name);
     return found.ok() ? found->object : nlohmann::json();
   }
-  // What any writer does: a new resourceVersion.
+  // Changes the resourceVersion, as any write does.
   void Touch(const kube::ResourceType& type, const std::string& ns, const std::string& name) {
     nlohmann::json object = Find(type, ns, name);
     object["metadata"]["annotations"]["example.org/touched"] = std::to_string(++touched_);

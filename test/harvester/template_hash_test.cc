@@ -23,7 +23,7 @@ TemplateSources Sample() {
   return sources;
 }
 
-// A change of this value makes every VM of every pool look drifted: it must be meant.
+// A change of this value makes every VM of every pool look drifted: change it only on purpose.
 TEST(TemplateHash, is_the_same_in_every_release) {
   EXPECT_EQ(TemplateHash(Sample()), TemplateHash(Sample()));
   EXPECT_EQ(TemplateHash(Sample()), "f394a02d0d0c1f1c");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scanner that checks and the library that renders must read every template alike.
+// Our scanner and the template library must parse every template in the same way.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -32,7 +32,7 @@ bool IsAccepted(const ScannedTemplate& scanned) {
          });
 }
 
-// What the positions of the scanner say that the result is.
+// The expected result, according to the scanner's positions.
 std::string Expected(const std::string& source) {
   const std::string prepared = WithoutStandaloneLines(source, ScanTemplate(source));
   std::string result;

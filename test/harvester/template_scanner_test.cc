@@ -86,11 +86,11 @@ TEST(WithoutStandaloneLines, removes_the_line_but_keeps_the_tag) {
       {"a\n{{! c }}", "a\n{{! c }}"},
       {"{{! a }}\n{{! b }}\n", "{{! a }}{{! b }}"},
       {"{{! over\ntwo lines }}\nx", "{{! over\ntwo lines }}x"},
-      // Not alone on its line.
+      // Not the only text on its line.
       {"a {{! c }}\nb", "a {{! c }}\nb"},
       {"{{! c }} a\nb", "{{! c }} a\nb"},
       {"{{! a }} {{! b }}\n", "{{! a }} {{! b }}\n"},
-      // A variable's line stays, whatever its value.
+      // A variable's line is kept, regardless of its value.
       {"a\n{{v}}\nb", "a\n{{v}}\nb"},
       {"", ""},
   };

@@ -19,8 +19,8 @@ TEST(IsMember, does_not_look_at_the_case_of_the_uuid) {
   EXPECT_TRUE(IsMember(vm));
 }
 
-// A clone made in Harvester's pages copies labels and annotations, but has a name of its own; a VM
-// that was restored in place has its name, but may have another UUID.
+// A clone made in Harvester's UI copies labels and annotations, but has another name. A VM that was
+// restored in place keeps its name, but may have another UUID.
 TEST(IsMember, does_not_hold_for_a_copy) {
   VirtualMachine clone = Sample();
   clone.name = "batch-7f3k2-copy";

@@ -20,7 +20,7 @@ class VmStoreClaims : public StoreTest {
   json FindClaim(const std::string& name) const {
     return Find(kube::kPersistentVolumeClaims, kNs, name);
   }
-  // A claim of ours as VmStore knows it.
+  // Creates a claim of the plugin and returns it as VmStore does.
   Claim PutClaim(const std::string& name) {
     Put(kube::kPersistentVolumeClaims, kNs, ClaimObject(name));
     Claim claim;
@@ -71,7 +71,7 @@ TEST_F(VmStoreClaims, never_deletes_a_claim_that_was_made_anew) {
   EXPECT_NE(FindClaim("c"), nullptr);
 }
 
-// Harvester's webhook refuses the claim of a VM that still stands.
+// Harvester's webhook refuses to delete the claim of a VM that still exists.
 TEST_F(VmStoreClaims, passes_on_that_a_claim_is_in_use) {
   const Claim claim = PutClaim(SampleIdentity().claim_name);
   Put(kube::kVirtualMachines, kNs, SampleVmObject());

@@ -37,7 +37,7 @@ class VmStoreImages : public StoreTest {
   absl::StatusOr<Image> Resolve(const std::string& name) {
     return store_.ResolveImage(context_, kImageNs, name);
   }
-  // The problem of an image whose status is this.
+  // The problem of an image with this status.
   std::string ProblemWith(const json& status) {
     json image = ImageObject("image-a", "a");
     image["status"] = status;

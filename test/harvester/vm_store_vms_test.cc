@@ -20,7 +20,7 @@ using testing::StartsWith;
 
 class VmStoreVms : public StoreTest {
  protected:
-  // As the API server then has it.
+  // Returns the VM as the API server stored it.
   json PutVm(const std::string& name) {
     json vm = SampleVmObject();
     vm["metadata"]["name"] = name;
@@ -62,7 +62,7 @@ TEST_F(VmStoreVms, lists_every_VM_of_the_namespace_when_asked_for_all) {
   EXPECT_FALSE(script_.requests()[0].query.contains("labelSelector"));
 }
 
-// What a list drops on its way must be nothing that a GET would have shown.
+// A list must drop nothing that ParseVirtualMachine uses.
 TEST_F(VmStoreVms, a_list_says_of_a_VM_what_a_GET_says) {
   json vm = SampleVmObject();
   json& spec = vm["spec"]["template"]["spec"];

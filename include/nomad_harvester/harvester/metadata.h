@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the plugin writes on objects: the labels and annotations that carry its intent.
+// The labels and annotations that the plugin writes on objects.
 //
-// Times are RFC 3339 UTC by the API server's clock, durations in Go's syntax. These names and forms
-// are fixed: operators and other programs read them (docs/configuration.md, "On the objects").
+// Times are RFC 3339 UTC by the API server's clock, durations have Go's syntax. These names and
+// formats are fixed: operators and other programs read them (docs/configuration.md, "On the
+// objects").
 #ifndef NOMAD_HARVESTER_HARVESTER_METADATA_H_
 #define NOMAD_HARVESTER_HARVESTER_METADATA_H_
 
@@ -39,24 +40,24 @@ inline constexpr char kLeaseActionAnnotation[] = "nomad-harvester-autoscaler/act
 inline constexpr char kLeaseBackOffAnnotation[] = "nomad-harvester-autoscaler/back-off";
 inline constexpr char kLeaseLastEventAnnotation[] = "nomad-harvester-autoscaler/last-event";
 
-// The Nomad nodes of the pool that a VM was made for.
+// The pool's node selection (region and identifiers) when a VM was created.
 struct NodesRecord {
-  std::string region;  // empty: the operator configured none, which differs from no region
+  std::string region;  // empty: none is configured
   std::optional<std::string> node_class;
   std::optional<std::string> datacenter;
   std::optional<std::string> node_pool;
   std::string node_attribute = "unique.hostname";
-  std::uint64_t index = 0;  // Nomad's index when the VM was made
+  std::uint64_t index = 0;  // Nomad's index when the VM was created
   friend bool operator==(const NodesRecord&, const NodesRecord&) = default;
 };
-// Reading keeps nothing of unknown members of this object: it is written once and never again.
+// Unknown members are not kept when the annotation is read: it is written only once.
 std::string ToAnnotation(const NodesRecord& nodes);
 absl::StatusOr<NodesRecord> ParseNodesRecord(std::string_view text);
 
 enum class MarkReason { kScaleIn, kBroken, kUnhealthy };
 std::string_view MarkReasonName(MarkReason reason);
 
-// When a drain has to be over.
+// When a drain must have finished.
 struct DrainDeadline {
   enum class Kind { kAt, kNone, kNow };
   Kind kind = Kind::kNone;
@@ -64,8 +65,8 @@ struct DrainDeadline {
   friend bool operator==(const DrainDeadline&, const DrainDeadline&) = default;
 };
 
-// The mark: the annotation scale-in, everything that is needed to finish a removal, whatever the
-// policy says by then.
+// The mark: the annotation scale-in. It holds everything that is needed to finish a removal,
+// independent of later changes of the policy.
 struct Mark {
   std::string action;
   MarkReason reason = MarkReason::kScaleIn;
@@ -78,13 +79,14 @@ struct Mark {
   bool ignore_system = false;
   bool purge = false;
   NodesRecord nodes;
-  // Members of the annotation's object that this version does not know, as JSON text: kept.
+  // Members of the annotation's object that this version does not know, as JSON text. They are
+  // written back unchanged.
   std::string unknown_members;
   friend bool operator==(const Mark&, const Mark&) = default;
 };
 std::string ToAnnotation(const Mark& mark);
-// INVALID_ARGUMENT if it cannot be read: the caller treats the VM as marked by an edited mark,
-// which is rolled back.
+// INVALID_ARGUMENT if it cannot be read: the caller treats the VM as having an edited mark, which
+// is rolled back.
 absl::StatusOr<Mark> ParseMark(std::string_view text);
 
 // The annotation `action` of the pool's Lease.
@@ -93,14 +95,15 @@ struct LeaseAction {
   std::int64_t from = 0;
   std::int64_t to = 0;
   std::set<std::string> names;                // VMs to create or marked
-  std::map<std::string, std::string> create;  // name → action id of VMs that must still come to be
+  std::map<std::string, std::string> create;  // name → action id of VMs still to be created
   std::string unknown_members;
   friend bool operator==(const LeaseAction&, const LeaseAction&) = default;
 };
 std::string ToAnnotation(const LeaseAction& action);
 absl::StatusOr<LeaseAction> ParseLeaseAction(std::string_view text);
 
-// The annotation `back-off` of the pool's Lease: cause → failures and when to try again.
+// The annotation `back-off` of the pool's Lease: for each cause the number of failures and the time
+// of the next attempt.
 struct BackOffEntry {
   std::int64_t failures = 0;
   base::WallTime retry_at{};
@@ -116,10 +119,10 @@ std::string SelfValue(std::string_view name, std::string_view firmware_uuid);
 // Names of the objects that belong to a VM and to a pool.
 std::string SecretName(std::string_view vm_name);
 std::string ClaimName(std::string_view vm_name, int disk, std::string_view random);
-// Whether `claim` follows the pattern of ClaimName for that VM.
+// Whether `claim` has the form that ClaimName gives for that VM.
 bool IsClaimNameOf(std::string_view claim, std::string_view vm_name);
 std::string LeaseName(std::string_view pool);
-// The selector that finds every object of ours.
+// Selects every object that the plugin created.
 std::string ManagedSelector();
 
 }  // namespace nomad_harvester::harvester

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many VMs the ResourceQuotas of a namespace leave room for (rule C2).
+// How many more VMs the ResourceQuotas of a namespace allow (rule C2).
 #ifndef NOMAD_HARVESTER_HARVESTER_QUOTA_H_
 #define NOMAD_HARVESTER_HARVESTER_QUOTA_H_
 
@@ -15,29 +15,30 @@
 
 namespace nomad_harvester::harvester {
 
-// What a quota counts of one resource, in thousandths: processors are given in them.
+// One resource of a quota, in thousandths, because CPUs are given in thousandths.
 struct QuotaLine {
-  std::string hard_text;  // as the object says it
+  std::string hard_text;  // as written in the object
   std::string used_text;
   std::int64_t hard = 0;
   std::int64_t used = 0;
 };
 struct ResourceQuota {
   std::string name;
-  // By resource. Quantities that cannot be read, or that are larger than this can hold, are left
-  // out; so is what the quota's controller has not counted yet.
+  // By resource. Left out: quantities that cannot be parsed or that overflow, and resources that
+  // the quota controller has not counted yet.
   std::map<std::string, QuotaLine> lines;
 };
-// Empty lines for a quota with scopes: whether a VM falls under them is not ours to judge.
+// A quota with scopes has no lines: whether a VM falls under its scopes is not evaluated.
 ResourceQuota ParseResourceQuota(const nlohmann::json& object);
 
 struct QuotaRoom {
-  std::int64_t vms = 0;  // so many more fit, 0 or more
-  std::string limit;     // what stands against one more, with quota, resource, hard and used
+  std::int64_t vms = 0;  // how many more VMs fit, 0 or more
+  std::string limit;     // what prevents one more: quota, resource, hard, used
 };
-// What limits VMs of this VM spec most; nothing if no quota speaks of what they take. It is a
-// bound from above: a VM's pod takes some 250 Mi more memory than its guest, which depends on
-// KubeVirt's release. What takes too much after all is halted by Harvester and removed (rule C3).
+// The tightest limit for VMs of this VM spec; nullopt if no quota limits a resource that they use.
+// It is an upper bound: a VM's pod needs some 250 Mi more memory than its guest, depending on
+// KubeVirt's release. Harvester halts a VM that exceeds the quota nevertheless, and the plugin
+// removes it (rule C3).
 //
 // Counted: limits.cpu, limits.memory, pods of its pod; requests.storage and persistentvolumeclaims
 // of its root disk, also by storage class; secrets; and counts of objects

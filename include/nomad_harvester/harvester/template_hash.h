@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a VM was made from what the policy says today.
+// A hash of a VM's sources, which shows whether the VM was created from the present policy.
 #ifndef NOMAD_HARVESTER_HARVESTER_TEMPLATE_HASH_H_
 #define NOMAD_HARVESTER_HARVESTER_TEMPLATE_HASH_H_
 
@@ -10,18 +10,18 @@
 
 namespace nomad_harvester::harvester {
 
-// What makes VMs of one pool differ from those made before: nothing of a single VM, no value of a
-// variable, so that all VMs of one configuration share the hash.
+// The sources that VMs of one pool share. Nothing specific to a single VM and no variable's value
+// is included, so that all VMs of one configuration have the same hash.
 struct TemplateSources {
   std::string user_data;         // unrendered
   std::string network_data;      // unrendered
-  Image image;                   // resolved; its names and its storage class count
+  Image image;                   // resolved; hashed: its names and its storage class
   std::string template_version;  // "NS/NAME" of the VirtualMachineTemplateVersion; empty: none
   std::vector<Network> networks;
   std::vector<std::string> public_keys;
 };
 
-// The value of the annotation template-hash: the same on every platform and in every process.
+// The value of the annotation template-hash: identical on every platform and in every process.
 std::string TemplateHash(const TemplateSources& sources);
 
 }  // namespace nomad_harvester::harvester

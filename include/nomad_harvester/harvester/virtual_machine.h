@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A VirtualMachine as the plugin sees it.
+// The fields of a VirtualMachine that the plugin uses.
 #ifndef NOMAD_HARVESTER_HARVESTER_VIRTUAL_MACHINE_H_
 #define NOMAD_HARVESTER_HARVESTER_VIRTUAL_MACHINE_H_
 
@@ -28,8 +28,7 @@ struct JoinTimeout {
   base::Duration limit{};
 };
 
-// Plain data; read from a kubevirt.io/v1 VirtualMachine. Strings of Kubernetes are kept as they
-// are.
+// Plain data, read from a kubevirt.io/v1 VirtualMachine. Kubernetes' strings are kept unchanged.
 struct VirtualMachine {
   std::string ns;
   std::string name;
@@ -43,12 +42,12 @@ struct VirtualMachine {
   std::string pool;           // label; empty: none
   std::string firmware_uuid;  // spec, lower case
   std::string action_id;
-  std::optional<JoinTimeout> join_timeout;  // absent or unreadable annotation: nothing
+  std::optional<JoinTimeout> join_timeout;  // unset if the annotation is absent or unreadable
   std::optional<NodesRecord> nodes;         // likewise
   std::string joined_node_id;
-  std::optional<base::WallTime> joined_at;  // joined, if present
-  bool has_mark = false;                    // the annotation is there, readable or not
-  std::optional<Mark> mark;                 // it is readable
+  std::optional<base::WallTime> joined_at;  // set if it has joined
+  bool has_mark = false;                    // the annotation is present, readable or not
+  std::optional<Mark> mark;                 // set if it is readable
   std::string rolled_back;
   bool is_protected = false;  // annotation protect, Go bool; unreadable counts as true
   bool delete_first = false;
@@ -62,31 +61,33 @@ struct VirtualMachine {
   std::vector<std::string> claim_names;  // of all volumes
   std::vector<std::string> secret_names;
 
-  // Kubernetes' termination grace of the guest; 120 s, Harvester's default, if it is not set.
+  // Kubernetes' termination grace period of the guest; Harvester's default of 120 s if it is not
+  // set.
   base::Duration termination_grace = std::chrono::seconds(120);
 };
 
-// Whatever the object holds is read: members that are missing or of another type are absent. A
-// joined-at that cannot be read counts as joined since the VM's creation.
+// Reads leniently: members that are missing or of another type count as absent. With an unreadable
+// joined-at, the VM counts as joined since its creation.
 VirtualMachine ParseVirtualMachine(const nlohmann::json& object);
 
-// Label and a `self` that is this very VM: a clone or a restored copy has another name or UUID.
+// Has the label and a `self` that names this VM: a clone or a restored copy has another name or
+// UUID.
 bool IsMember(const VirtualMachine& vm);
 inline bool IsTerminating(const VirtualMachine& vm) { return vm.deleted_at.has_value(); }
 inline bool HasJoined(const VirtualMachine& vm) { return vm.joined_at.has_value(); }
-// The guest does not run and nothing is under way to start it: printableStatus Stopped, or a run
-// strategy Halted without an instance. Paused and migrating VMs are not stopped.
+// The guest does not run and is not being started: printableStatus Stopped, or run strategy Halted
+// without an instance. Paused and migrating VMs are not stopped.
 bool IsStopped(const VirtualMachine& vm);
-// KubeVirt says that its guest runs: Running, Migrating or Paused, or the object is Ready.
+// KubeVirt reports a running guest: Running, Migrating or Paused, or the object is Ready.
 bool IsRunning(const VirtualMachine& vm);
 
-// Why the VM cannot start, if KubeVirt or Harvester says so (rule C3). `since`: when the state was
-// entered, where the object tells; a halt by quota counts at once (immediate).
+// Why the VM cannot start, if KubeVirt or Harvester reports it (rule C3). `since`: when the VM
+// entered the state, if the object has it. A halt by quota counts immediately (immediate).
 // kubevirt/kubevirt:pkg/virt-controller/watch/vm/vm.go setPrintableStatus.
 struct StartFailure {
-  std::string reason;  // KubeVirt's or Harvester's own words
+  std::string reason;  // KubeVirt's or Harvester's message
   bool immediate = false;
-  // A state that may last until the join timeout: unbound immediate PersistentVolumeClaims.
+  // The state may last until the join timeout: unbound immediate PersistentVolumeClaims.
   bool only_at_join_timeout = false;
   std::optional<base::WallTime> since;
 };
@@ -98,7 +99,7 @@ struct VirtualMachineInstance {
   std::vector<std::string> addresses;
 };
 VirtualMachineInstance ParseInstance(const nlohmann::json& object);
-// Its guest runs, or may run: KubeVirt has lost sight of an Unknown one.
+// Its guest runs or may run: in phase Unknown, KubeVirt has lost contact with it.
 bool IsRunning(const VirtualMachineInstance& instance);
 
 }  // namespace nomad_harvester::harvester

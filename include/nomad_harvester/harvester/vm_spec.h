@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From what an operator asks for to the objects that make a VM.
+// The specification of a VM, and the objects built from it.
 #ifndef NOMAD_HARVESTER_HARVESTER_VM_SPEC_H_
 #define NOMAD_HARVESTER_HARVESTER_VM_SPEC_H_
 
@@ -16,13 +16,13 @@
 
 namespace nomad_harvester::harvester {
 
-// A VirtualMachineImage, as far as a root disk needs it
+// The fields of a VirtualMachineImage that a root disk needs
 // (harvester/harvester:pkg/apis/harvesterhci.io/v1beta1/image.go).
 struct Image {
   std::string ns;
   std::string name;  // resource name
   std::string display_name;
-  std::string storage_class;  // status.storageClassName: never constructed
+  std::string storage_class;  // status.storageClassName, never derived from the name
   std::int64_t virtual_size = 0;
   bool imported = false;
   std::string problem;  // why it is not usable; empty if imported
@@ -48,11 +48,11 @@ struct VmSpec {
   std::map<std::string, std::string> annotations;
   std::map<std::string, std::string> tags;
   std::string template_hash;
-  std::string join_timeout;  // as the annotation says it
+  std::string join_timeout;  // the annotation's value
   NodesRecord nodes;
 };
 
-// What is a VM's own.
+// What differs between VMs.
 struct VmIdentity {
   std::string name;
   std::string firmware_uuid;
@@ -60,8 +60,8 @@ struct VmIdentity {
   std::string claim_name;  // of the root disk
 };
 
-// The objects, ready to POST. The Secret has no owner yet; the VM refers to it by name. User data
-// always travels in the Secret.
+// The objects to POST. The Secret has no owner yet; the VM refers to it by name. User data is
+// always passed in the Secret.
 nlohmann::json BuildSecret(const VmSpec& vm_spec, const VmIdentity& identity,
                            const std::string& user_data);
 nlohmann::json BuildVirtualMachine(const VmSpec& vm_spec, const VmIdentity& identity);
@@ -77,14 +77,14 @@ absl::StatusOr<std::int64_t> RootDiskBytes(const Image& image, const std::int64_
 using TemplateVariables = std::map<std::string, std::string>;
 
 // Mustache without HTML escaping. INVALID_ARGUMENT with line and column for an unknown variable, a
-// section, a partial, an unclosed tag; the text says how foreign {{ }} are kept, by changing the
-// delimiters. Names "env.NAME" are looked up as such.
+// section, a partial or an unclosed tag; the text explains how to keep foreign {{ }} by changing
+// the delimiters. A dot in a name ("env.NAME") has no special meaning.
 absl::StatusOr<std::string> RenderTemplate(const std::string& source,
                                            const TemplateVariables& variables);
 
-// The user data of a VM: rendered, checked to be YAML if it says #cloud-config, with the public
-// keys merged into ssh_authorized_keys. Keys need #cloud-config or an absent template
-// (INVALID_ARGUMENT). An empty source gives "#cloud-config\n".
+// The user data of a VM: the rendered template, checked to be YAML if it begins with #cloud-config,
+// with the public keys merged into ssh_authorized_keys. Keys require #cloud-config or an absent
+// template (INVALID_ARGUMENT). An empty source gives "#cloud-config\n".
 absl::StatusOr<std::string> ComposeUserData(const std::string& source,
                                             const TemplateVariables& variables,
                                             const std::vector<std::string>& public_keys);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// VMs and what belongs to them, in one namespace of a Harvester cluster.
+// VMs and the objects that belong to them, in one namespace of a Harvester cluster.
 #ifndef NOMAD_HARVESTER_HARVESTER_VM_STORE_H_
 #define NOMAD_HARVESTER_HARVESTER_VM_STORE_H_
 
@@ -20,7 +20,7 @@
 
 namespace nomad_harvester::harvester {
 
-// Something read, and the API server's "now" of that reply.
+// A value, and the API server's clock (Date header) of the reply.
 template <typename T>
 struct Timestamped {
   T value;
@@ -39,11 +39,11 @@ struct CloudInitSecret {
   std::string resource_version;
   std::string pool;
   std::string action_id;
-  std::string owner_uid;  // of the VM; empty: none yet
+  std::string owner_uid;  // uid of the VM; empty: not set yet
   base::WallTime created_at{};
 };
 
-// Annotation → new value; nothing removes it.
+// Annotation → new value; no value removes the annotation.
 using AnnotationChanges = std::map<std::string, std::optional<std::string>>;
 
 // Thread-safe. Every call blocks for its requests; errors are KubeClient's.
@@ -53,7 +53,7 @@ class VmStore {
 
   const std::string& ns() const { return ns_; }
 
-  // One list (pages aside): every VM that carries our managed-by label, members or not.
+  // One list (in pages): every VM that has our managed-by label, members or not.
   absl::StatusOr<Timestamped<std::vector<VirtualMachine>>> ListManaged(
       const runtime::Context& context) const;
   // One list: every VM of the namespace.
@@ -63,58 +63,60 @@ class VmStore {
                                                   const std::string& name) const;
   absl::StatusOr<std::vector<VirtualMachineInstance>> ListInstances(
       const runtime::Context& context) const;
-  // NOT_FOUND: the VM has none, it does not run.
+  // NOT_FOUND: the VM has no instance, so it does not run.
   absl::StatusOr<VirtualMachineInstance> GetInstance(const runtime::Context& context,
                                                      const std::string& name) const;
 
   // One conditional PATCH. FAILED_PRECONDITION (kube::IsConflict): the VM has changed since
-  // `resource_version`. After a lost reply a repetition conflicts as well: the caller reads again.
+  // `resource_version`. A repetition after a lost reply conflicts, too; the caller reads the VM
+  // again.
   absl::StatusOr<VirtualMachine> Annotate(const runtime::Context& context, const std::string& name,
                                           const std::string& resource_version,
                                           const AnnotationChanges& changes) const;
 
   // The three writes of a creation. Each may be repeated with the same arguments after a lost
-  // reply: ALREADY_EXISTS is read back, and is success if the object carries our action id and, for
-  // the Secret, the same user data and no deletionTimestamp, for the VM, the same self annotation
-  // (it may be terminating by now); otherwise ALREADY_EXISTS stays.
+  // reply: on ALREADY_EXISTS the object is read back, and the write succeeds if the object has our
+  // action id and, for the Secret, the same user data and no deletionTimestamp; for the VM, the
+  // same self annotation (it may already be terminating). Otherwise ALREADY_EXISTS is returned.
   absl::StatusOr<CloudInitSecret> CreateSecret(const runtime::Context& context,
                                                const nlohmann::json& secret) const;
   absl::StatusOr<Timestamped<VirtualMachine>> CreateVm(const runtime::Context& context,
                                                        const nlohmann::json& vm) const;
-  // FAILED_PRECONDITION if the Secret is another action's.
+  // FAILED_PRECONDITION if the Secret belongs to another action.
   absl::Status SetSecretOwner(const runtime::Context& context, const VmIdentity& identity,
                               const std::string& vm_uid) const;
-  // Full admission of the VM, nothing stored (dryRun=All): a read.
+  // Full admission of the VM without storing it (dryRun=All); counts as a read.
   absl::Status DryRunCreateVm(const runtime::Context& context, const nlohmann::json& vm) const;
 
-  // DELETE with uid and resourceVersion, both of which must be given; OK if it is gone already.
-  // FAILED_PRECONDITION: changed, by somebody else or by this very DELETE whose reply was lost.
+  // DELETE with uid and resourceVersion, both required. OK if the VM no longer exists.
+  // FAILED_PRECONDITION: changed, by another client or by this DELETE's first attempt whose reply
+  // was lost.
   absl::Status DeleteVm(const runtime::Context& context, const std::string& name,
                         const std::string& uid, const std::string& resource_version) const;
 
-  // One list: every claim of the namespace, because those of CDI images have lost our labels.
+  // One list: every claim of the namespace, because those of CDI images lack our labels.
   absl::StatusOr<std::vector<Claim>> ListClaims(const runtime::Context& context) const;
-  // OK if it is gone already.
+  // OK if it no longer exists.
   absl::Status DeleteClaim(const runtime::Context& context, const Claim& claim) const;
 
-  // One list: every Secret that carries our managed-by label. What they hold is not even decoded.
+  // One list: every Secret that has our managed-by label. The Secrets' data is not decoded.
   absl::StatusOr<Timestamped<std::vector<CloudInitSecret>>> ListSecrets(
       const runtime::Context& context) const;
   absl::StatusOr<CloudInitSecret> GetSecret(const runtime::Context& context,
                                             const std::string& name) const;
-  // OK if it is gone already.
+  // OK if it no longer exists.
   absl::Status DeleteSecret(const runtime::Context& context, const CloudInitSecret& secret) const;
 
-  // `name` is a resource name, else a display name; exactly one match (FAILED_PRECONDITION
-  // otherwise, naming what was found). An image that is not imported yet is returned with
-  // `problem`.
+  // `name` is a resource name, else a display name with exactly one match (otherwise
+  // FAILED_PRECONDITION, which names the images found). An image that is not imported yet is
+  // returned with `problem`.
   absl::StatusOr<Image> ResolveImage(const runtime::Context& context, const std::string& ns,
                                      const std::string& name) const;
-  // NOT_FOUND names the attachment.
+  // NOT_FOUND names the NetworkAttachmentDefinition.
   absl::Status CheckNetwork(const runtime::Context& context, const Network& network) const;
   // One list: the quotas of the namespace.
   absl::StatusOr<std::vector<ResourceQuota>> ListQuotas(const runtime::Context& context) const;
-  // The public key of a KeyPair, one line. FAILED_PRECONDITION: it holds none, or several lines.
+  // The public key of a KeyPair, one line. FAILED_PRECONDITION: it has none, or several lines.
   absl::StatusOr<std::string> PublicKey(const runtime::Context& context, const std::string& ns,
                                         const std::string& name) const;
 
