@@ -36,7 +36,7 @@ grpc::ServerUnaryReactor* TargetPluginService::Scale(grpc::CallbackServerContext
   work.method = "Scale";
   work.lane = Lane::kScale;
   work.aborted = Aborted::kPasses;
-  // The message is gone when the RPC is answered, which a shutdown may do while the worker works.
+  // The request message is freed when the RPC ends, which a shutdown may do while the worker runs.
   work.run = [this, action = DecodeAction(*request),
               policy = ToStringMap(request->config())](const runtime::Context& context) {
     NH_RETURN_IF_ERROR(action);

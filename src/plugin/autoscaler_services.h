@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The autoscaler's two services on the target service.
+// Implements the autoscaler's two gRPC services with the target service.
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_AUTOSCALER_SERVICES_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_AUTOSCALER_SERVICES_H_
 
@@ -14,7 +14,7 @@ namespace nomad_harvester::plugin {
 
 namespace base_proto = hashicorp::nomad_autoscaler::plugins::base::proto::v1;
 
-// PluginInfo answers at once; everything else goes through the dispatcher.
+// PluginInfo replies directly; all other calls go through the dispatcher.
 class BaseService final : public base_proto::BasePluginService::CallbackService {
  public:
   BaseService(scaling::TargetService& service, Dispatcher& dispatcher)

@@ -11,11 +11,11 @@ namespace nomad_harvester::plugin {
 std::optional<base::Duration> TimeGiven(const grpc::CallbackServerContext& rpc) {
   const gpr_timespec deadline = rpc.raw_deadline();
   if (gpr_time_cmp(deadline, gpr_inf_future(deadline.clock_type)) == 0) return std::nullopt;
-  // By gRPC's own monotonic clock: a wall clock that jumps changes nothing.
+  // Uses gRPC's monotonic clock, so that changes of the wall clock have no effect.
   const gpr_timespec left = gpr_time_sub(gpr_convert_clock_type(deadline, GPR_CLOCK_MONOTONIC),
                                          gpr_now(GPR_CLOCK_MONOTONIC));
   if (gpr_time_cmp(left, gpr_inf_future(GPR_TIMESPAN)) == 0) return std::nullopt;
-  // A caller may ask for centuries, which nanoseconds cannot count.
+  // A caller's deadline may exceed the range of nanoseconds.
   constexpr std::int64_t kYear = 365LL * 24 * 3600;
   if (left.tv_sec > kYear) return std::nullopt;
   return std::max(
@@ -31,7 +31,7 @@ base::Duration TimeToWork(base::Duration given) {
 bool Call::Finish(const grpc::Status& status, const Fill& fill) {
   grpc::ServerUnaryReactor* const reactor = reactor_.exchange(nullptr);
   if (reactor == nullptr) return false;
-  // Outside of any lock: gRPC may call OnDone from here.
+  // Without holding a lock: gRPC may call OnDone from here.
   if (fill != nullptr) fill();
   reactor->Finish(status);
   return true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One RPC whose work is done by a worker thread, between three parties: gRPC, which calls the
-// handler and reports a cancellation; the worker; and the shutdown, which may have to answer in a
-// worker's place.
+// One RPC that a worker thread executes. Three parties share it: gRPC, which calls the handler and
+// reports a cancellation; the worker; and the shutdown, which may have to reply before the worker
+// has finished.
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_CALL_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_CALL_H_
 
@@ -19,27 +19,26 @@
 
 namespace nomad_harvester::plugin {
 
-// How much time the caller gives, by its own deadline; nothing: no deadline.
+// The time until the caller's deadline; nullopt: no deadline.
 std::optional<base::Duration> TimeGiven(const grpc::CallbackServerContext& rpc);
 
-// The part of it that the work may use: the reply needs some of it to arrive before the caller
-// gives up.
+// The part of that time that the work may use: the reply must arrive before the caller's deadline.
 base::Duration TimeToWork(base::Duration given);
 
-// What has to be ended before the server goes down.
+// An RPC that must be ended before the server shuts down.
 class OpenRpc {
  public:
   virtual ~OpenRpc() = default;
-  // Answers the RPC, unless it has been answered. Thread-safe.
+  // Ends the RPC with `status`, unless it has ended already. Thread-safe.
   virtual void End(const grpc::Status& status) = 0;
 };
 
-// Owned by the worker, the reactor and the registry together: a worker that comes too late finds a
-// call that is answered, not freed memory. The messages belong to gRPC and live until the answer.
+// Owned by worker, reactor and registry together: a worker that finishes late finds an answered
+// call, not freed memory. The messages belong to gRPC and are valid until the reply.
 class Call final : public OpenRpc {
  public:
-  // `fill` writes the response message; it is called once at most, and only while the message is
-  // there.
+  // `fill` writes the response message. It is called at most once, and only while the message is
+  // valid.
   using Fill = std::function<void()>;
 
   explicit Call(const runtime::Context& parent) : cancel_(parent) {}
@@ -47,10 +46,10 @@ class Call final : public OpenRpc {
   const runtime::Context& context() const { return cancel_.context(); }
   void Cancel(runtime::CancelReason reason) const { cancel_.Cancel(reason); }
 
-  // Before the reactor is given to gRPC.
+  // Must be called before the reactor is passed to gRPC.
   void set_reactor(grpc::ServerUnaryReactor* reactor) { reactor_ = reactor; }
 
-  // The first answer counts; false: there was one already. Thread-safe.
+  // Only the first reply is sent; returns false if there was one already. Thread-safe.
   bool Finish(const grpc::Status& status, const Fill& fill = nullptr);
   void End(const grpc::Status& status) override { Finish(status); }
 

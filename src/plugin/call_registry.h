@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All RPCs that are open: what a shutdown has to end.
+// All open RPCs, which a shutdown must end.
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_CALL_REGISTRY_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_CALL_REGISTRY_H_
 
@@ -19,15 +19,16 @@ namespace nomad_harvester::plugin {
 // Thread-safe.
 class CallRegistry {
  public:
-  // False after Close: the RPC is then to be answered at once.
+  // False after Close: the RPC must then be ended immediately.
   bool Add(const std::shared_ptr<OpenRpc>& rpc);
-  // gRPC is done with it: its status has been sent or nobody listens any more.
+  // To be called when gRPC is done with the RPC: its status was sent or the client has
+  // disconnected.
   void Remove(const std::shared_ptr<OpenRpc>& rpc);
 
   void Close();
-  // Answers all that are open.
+  // Ends all open RPCs.
   void EndAll(const grpc::Status& status);
-  // Waits until none is open, at most until the context ends; how many are left.
+  // Waits until no RPC is open, at most until the context ends; returns how many are left.
   std::size_t WaitUntilNone(const runtime::Context& context);
 
  private:

@@ -32,7 +32,8 @@ using Bio = std::unique_ptr<BIO, Free<BIO_free_all>>;
 using Number = std::unique_ptr<BIGNUM, Free<BN_free>>;
 using Extension = std::unique_ptr<X509_EXTENSION, Free<X509_EXTENSION_free>>;
 
-// As long as go-plugin's own: the certificate lives as long as the process, which may be years.
+// The same as go-plugin's: the certificate must be valid while the process runs, possibly for
+// years.
 constexpr long kLifetimeHours = 262980;
 constexpr int kClockToleranceSeconds = 30;
 
@@ -78,7 +79,7 @@ bool AddExtension(X509& certificate, int nid, const char* value) {
   return extension != nullptr && X509_add_ext(&certificate, extension.get(), -1) == 1;
 }
 
-// The extensions are go-plugin's: its host is the certificate's own authority.
+// The same extensions as go-plugin's: the host uses the certificate as its own CA.
 bool Fill(X509& certificate, EVP_PKEY& key) {
   return X509_set_version(&certificate, X509_VERSION_3) == 1 && SetSerial(certificate) &&
          SetLifetime(certificate) && X509_set_pubkey(&certificate, &key) == 1 &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Certificates of go-plugin's AutoMTLS: each side makes one for this one connection and trusts the
-// other's alone.
+// Certificates of go-plugin's AutoMTLS: each side creates one for this connection and trusts only
+// the other's.
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_CERTIFICATE_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_CERTIFICATE_H_
 
@@ -18,12 +18,12 @@ struct OneTimeCertificate {
   std::string handshake_field;
 };
 
-// Self-signed, ECDSA over P-256, for "localhost", which is the name that the host verifies
-// (hashicorp/go-plugin:client.go, Start, and mtls.go, generateCert). The key exists in memory only.
+// Self-signed, ECDSA over P-256, for "localhost", the name that the host verifies
+// (hashicorp/go-plugin:client.go, Start, and mtls.go, generateCert). The key exists only in memory.
 absl::StatusOr<OneTimeCertificate> MakeOneTimeCertificate();
 
-// OK if `pem` holds exactly one certificate: what PLUGIN_CLIENT_CERT must be. gRPC would serve with
-// an unreadable one and refuse every connection without a word.
+// OK if `pem` holds exactly one certificate, as PLUGIN_CLIENT_CERT must. With an unreadable one
+// gRPC would start and refuse every connection without an error message.
 absl::Status CheckClientCertificate(const std::string& pem);
 
 }  // namespace nomad_harvester::plugin

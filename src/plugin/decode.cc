@@ -17,7 +17,7 @@ bool IsKnown(shared_proto::ScalingDirection direction) {
          direction == shared_proto::SCALING_DIRECTION_UP;
 }
 
-// The value is JSON itself and type_url means nothing, so that UnpackTo would find no message.
+// The value is plain JSON and type_url has no meaning, so UnpackTo cannot be used.
 absl::StatusOr<std::string> DecodeMeta(const std::string& value) {
   NH_ASSIGN_OR_RETURN(const nlohmann::json meta, base::ParseJson(value, "the action's meta"));
   if (meta.is_null()) return std::string();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages of the agent into the target service's types, and back.
+// Converts the agent's messages to the target service's types and back.
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_DECODE_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_DECODE_H_
 
@@ -21,11 +21,11 @@ using ProtoMap = google::protobuf::Map<std::string, std::string>;
 scaling::StringMap ToStringMap(const ProtoMap& map);
 
 // INVALID_ARGUMENT where the autoscaler's own server refuses an action: an unknown or unspecified
-// direction, meta that is no JSON object. An absent action is the action with count 0, an absent or
-// null meta is none (hashicorp/nomad-autoscaler:plugins/shared/util.go, ProtoToScalingAction).
+// direction, or meta that is not a JSON object. An absent action has count 0; an absent or null
+// meta is empty (hashicorp/nomad-autoscaler:plugins/shared/util.go, ProtoToScalingAction).
 absl::StatusOr<scaling::ScaleAction> DecodeAction(const target_proto::ScaleRequest& request);
 
-// Strings are made valid UTF-8: the host refuses a message with any other.
+// Converts strings to valid UTF-8: the host refuses a message with invalid UTF-8.
 void EncodeStatus(const scaling::TargetStatus& status, target_proto::StatusResponse* response);
 
 }  // namespace nomad_harvester::plugin

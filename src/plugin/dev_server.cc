@@ -28,7 +28,7 @@ absl::Status ServeDev(scaling::TargetService& service, const ProcessOptions& opt
   server_options.credentials = grpc::InsecureServerCredentials();
   server_options.on_shutdown = [&stop] { stop->Request("Shutdown"); };
   NH_ASSIGN_OR_RETURN(server_options.address, ParseLocalAddress(dev.listen));
-  const mode_t old_mask = umask(0177);  // nobody else may connect to the socket
+  const mode_t old_mask = umask(0177);  // only this user may connect to the socket
   absl::StatusOr<std::unique_ptr<PluginServer>> started =
       PluginServer::Start(service, server_options);
   umask(old_mask);
@@ -40,7 +40,7 @@ absl::Status ServeDev(scaling::TargetService& service, const ProcessOptions& opt
                                    std::to_string(server->port()));
   }
   const std::string_view reason = stop->Wait(nullptr);
-  // gRPC removes the socket that it made.
+  // gRPC removes the socket that it created.
   ArmExitWatchdog(kExitLimit, [] {});
   options.logger.Info("Stopping", {{"reason", reason}});
   server->Stop();

@@ -17,7 +17,7 @@ class CallReactor final : public grpc::ServerUnaryReactor {
       : call_(std::move(call)), registry_(registry) {}
 
   void OnCancel() override { call_->Cancel(runtime::CancelReason::kClient); }
-  // Joins nothing and waits for nothing: the worker may still hold the call.
+  // Must not join or wait: the worker may still hold the call.
   void OnDone() override {
     registry_.Remove(call_);
     delete this;
@@ -28,7 +28,7 @@ class CallReactor final : public grpc::ServerUnaryReactor {
   CallRegistry& registry_;
 };
 
-// A lane that stops drops what it has not begun; the RPC of such a task still gets an answer.
+// A stopped lane drops tasks that have not begun; this still ends their RPCs.
 class AnswerIfDropped {
  public:
   explicit AnswerIfDropped(std::shared_ptr<Call> call) : call_(std::move(call)) {}
@@ -73,7 +73,7 @@ grpc::ServerUnaryReactor* Dispatcher::Start(const grpc::CallbackServerContext& r
   const auto call = std::make_shared<Call>(parent);
   auto* const reactor = new CallReactor(call, registry_);  // OnDone deletes it
   call->set_reactor(reactor);
-  // Lives until the task has run or was dropped, and at least until the end of this function.
+  // Held until the task has run or was dropped, and at least until this function returns.
   const auto guard = std::make_shared<AnswerIfDropped>(call);
   if (!registry_.Add(call)) return reactor;
 
@@ -87,7 +87,7 @@ grpc::ServerUnaryReactor* Dispatcher::Start(const grpc::CallbackServerContext& r
 }
 
 absl::Status Dispatcher::Run(const Work& work, const runtime::Context& context) const {
-  // The caller may have gone, or the time may have passed, while the call was queued.
+  // While the call was queued, the caller may have cancelled it or its deadline may have passed.
   NH_RETURN_IF_ERROR(context.Check());
   try {
     return work.run(context);

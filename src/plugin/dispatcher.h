@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From gRPC's threads, which must not block, to the worker threads that do the work.
+// Passes RPCs from gRPC's threads, which must not block, to worker threads.
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_DISPATCHER_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_DISPATCHER_H_
 
@@ -20,8 +20,8 @@
 
 namespace nomad_harvester::plugin {
 
-// A Status never queues behind a Scale, which may take an hour (rule S3): they have lanes, each
-// with threads and a queue of its own. A full lane answers RESOURCE_EXHAUSTED.
+// A Status never queues behind a Scale, which may take an hour (rule S3): each lane has its own
+// threads and queue. A full lane returns RESOURCE_EXHAUSTED.
 enum class Lane { kQuick, kScale };
 
 struct LaneSizes {
@@ -29,7 +29,7 @@ struct LaneSizes {
   // (hashicorp/nomad-autoscaler:agent/config/config.go, policy_eval).
   std::size_t scale_threads = 24;
   std::size_t scale_queue = 40;
-  // One Status per policy and tick, each bounded by its deadline.
+  // One Status for each policy and tick, each bounded by its deadline.
   std::size_t quick_threads = 12;
   std::size_t quick_queue = 256;
 };
@@ -38,9 +38,9 @@ struct Work {
   std::string method;  // for the log
   Lane lane = Lane::kQuick;
   Aborted aborted = Aborted::kIsInternal;
-  // Runs on a worker and may throw.
+  // Runs on a worker thread and may throw.
   std::function<absl::Status(const runtime::Context&)> run;
-  // Writes the response after a run that returned OK.
+  // Writes the response if `run` returned OK.
   Call::Fill fill;
 };
 
@@ -49,11 +49,11 @@ class Dispatcher {
   Dispatcher(const runtime::Context& root, CallRegistry& registry, log::Logger logger,
              const LaneSizes& sizes);
 
-  // What a handler returns. The work's context ends with the RPC's deadline, with its cancellation
-  // by the client, and with the root.
+  // The handler's return value. The work's context ends with the RPC's deadline, its cancellation
+  // by the client, or the root context.
   grpc::ServerUnaryReactor* Start(const grpc::CallbackServerContext& rpc, Work work);
 
-  // Waits for the work that runs: cancel the root first.
+  // Waits for running work: cancel the root context first.
   void Stop();
 
  private:

@@ -16,9 +16,9 @@ bool IsWordCharacter(char c) {
          c == '-' || c == '.' || c == '/' || static_cast<unsigned char>(c) >= 0x80;
 }
 
-// Whether text[begin, end) stands alone.
+// Whether text[begin, end) is a whole word.
 bool IsWord(std::string_view text, std::size_t begin, std::size_t end) {
-  // A full stop ends a sentence unless a name goes on after it.
+  // A full stop ends a sentence unless a name continues after it.
   const bool stop_only = end < text.size() && text[end] == '.' &&
                          (end + 1 == text.size() || !IsWordCharacter(text[end + 1]));
   return (begin == 0 || !IsWordCharacter(text[begin - 1])) &&

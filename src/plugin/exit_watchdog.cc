@@ -13,7 +13,7 @@
 namespace nomad_harvester::plugin {
 
 void ArmExitWatchdog(base::Duration limit, std::function<void()> clean_up) {
-  // A clock of its own: the thread outlives everything of its caller.
+  // A separate clock: the thread outlives its caller's objects.
   std::shared_ptr<runtime::Clock> clock = runtime::MakeSystemClock();
   const base::MonoTime until = clock->Now() + limit;
   try {
@@ -23,7 +23,8 @@ void ArmExitWatchdog(base::Duration limit, std::function<void()> clean_up) {
       _exit(0);
     }).detach();
   } catch (const std::system_error&) {
-    // No thread to be had: the orderly stop has to do, and the host kills what does not end.
+    // If no thread can be created, only the graceful stop remains; the host kills a process that
+    // hangs.
   }
 }
 

@@ -38,7 +38,7 @@ grpc::StatusCode ToGrpcCode(absl::StatusCode code, Aborted aborted) {
     case absl::StatusCode::kDataLoss:
       return grpc::StatusCode::DATA_LOSS;
     case absl::StatusCode::kUnimplemented:
-      // gRPC's own word for "no such method", which every method here is not.
+      // UNIMPLEMENTED would mean "no such method" in gRPC.
     case absl::StatusCode::kInternal:
     case absl::StatusCode::kUnknown:
     default:

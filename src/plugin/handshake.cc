@@ -15,7 +15,7 @@ namespace nomad_harvester::plugin {
 std::string HandshakeLine(const Handshake& handshake) {
   std::string line = std::to_string(kCoreProtocol) + "|" + std::to_string(kPluginProtocol) +
                      "|unix|" + handshake.socket_path + "|grpc|" + handshake.certificate;
-  // We do not multiplex the broker's connections over this socket: no C++ server does.
+  // The broker's connections are not multiplexed over this socket: no C++ server supports that.
   if (handshake.answer_multiplexing) line += "|false";
   return line + "\n";
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The line that tells the host where the plugin listens.
+// The handshake line, which gives the host the plugin's address.
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_HANDSHAKE_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_HANDSHAKE_H_
 
@@ -10,8 +10,8 @@
 
 namespace nomad_harvester::plugin {
 
-// The version of the handshake itself (hashicorp/go-plugin:client.go, CoreProtocolVersion) and of
-// the autoscaler's plugins (hashicorp/nomad-autoscaler:plugins/plugin.go, Handshake).
+// The version of the handshake (hashicorp/go-plugin:client.go, CoreProtocolVersion) and that of the
+// autoscaler's plugins (hashicorp/nomad-autoscaler:plugins/plugin.go, Handshake).
 inline constexpr int kCoreProtocol = 1;
 inline constexpr int kPluginProtocol = 1;
 
@@ -19,20 +19,20 @@ struct Handshake {
   std::string socket_path;
   // Base64 of the server's certificate in DER, without padding; empty without TLS.
   std::string certificate;
-  // The host set PLUGIN_MULTIPLEX_GRPC, so that it knows a seventh field. Older hosts would take
-  // that field for a part of the sixth.
+  // The host set PLUGIN_MULTIPLEX_GRPC, so it accepts a seventh field. Older hosts would read that
+  // field as part of the sixth.
   bool answer_multiplexing = false;
 };
 
 // "1|1|unix|/tmp/x/plugin.sock|grpc|\n" (hashicorp/go-plugin:server.go, Serve).
 std::string HandshakeLine(const Handshake& handshake);
 
-// Whether the host's list of plugin protocol versions (PLUGIN_PROTOCOL_VERSIONS, "1,2") names
-// ours. An empty list says nothing against us. As go-plugin's own server, we answer with our
-// version even if the list does not name it: the host's message then names both.
+// Whether the host's list of plugin protocol versions (PLUGIN_PROTOCOL_VERSIONS, "1,2") contains
+// ours; true for an empty list. Like go-plugin's own server, the plugin replies with its version
+// even if the list lacks it: the host's error then names both.
 bool HostKnowsOurProtocol(std::string_view versions);
 
-// Writes all of it, or says why not.
+// Writes the whole line or returns the error.
 absl::Status WriteLine(int fd, std::string_view line);
 
 }  // namespace nomad_harvester::plugin

@@ -11,7 +11,7 @@ class ShutdownReactor final : public grpc::ServerUnaryReactor {
   explicit ShutdownReactor(const std::function<void()>& on_shutdown) : on_shutdown_(on_shutdown) {
     Finish(grpc::Status::OK);
   }
-  // The reply has been sent: what follows may close the connection.
+  // Called after the reply has been sent, so that what follows may close the connection.
   void OnDone() override {
     on_shutdown_();
     delete this;
@@ -21,14 +21,14 @@ class ShutdownReactor final : public grpc::ServerUnaryReactor {
   const std::function<void()>& on_shutdown_;
 };
 
-// A stream's place in the registry. The reactor may only be finished once, and not after OnDone.
+// A stream's entry in the registry. The reactor may be finished only once, and not after OnDone.
 template <typename Reactor>
 class OpenStream final : public OpenRpc {
  public:
   explicit OpenStream(Reactor& reactor) : reactor_(&reactor) {}
 
   void End(const grpc::Status&) override { Finish(); }
-  // A stream that we end has ended well, whatever the calls beside it are told.
+  // A stream that the plugin ends gets OK, whatever status other calls get.
   void Finish() {
     if (Reactor* const reactor = reactor_.exchange(nullptr)) reactor->Finish(grpc::Status::OK);
   }
@@ -41,7 +41,7 @@ class StdioReactor final : public grpc::ServerWriteReactor<host_proto::StdioData
  public:
   explicit StdioReactor(CallRegistry& registry)
       : stream_(std::make_shared<OpenStream<StdioReactor>>(*this)), registry_(registry) {
-    // So that the host sees at once that the stream is there.
+    // So that the client sees immediately that the stream is open.
     StartSendInitialMetadata();
     if (!registry_.Add(stream_)) stream_->Finish();
   }

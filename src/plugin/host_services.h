@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// go-plugin's own services, which its host calls on every plugin.
+// go-plugin's own services, which the host calls on every plugin.
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_HOST_SERVICES_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_HOST_SERVICES_H_
 
@@ -15,8 +15,7 @@ namespace host_proto = ::plugin;
 
 class ControllerService final : public host_proto::GRPCController::CallbackService {
  public:
-  // `on_shutdown` is called after the reply has been sent, in a thread of gRPC's: it must not
-  // block.
+  // `on_shutdown` is called after the reply has been sent, on a gRPC thread: it must not block.
   explicit ControllerService(std::function<void()> on_shutdown)
       : on_shutdown_(std::move(on_shutdown)) {}
 
@@ -28,8 +27,8 @@ class ControllerService final : public host_proto::GRPCController::CallbackServi
   const std::function<void()> on_shutdown_;
 };
 
-// A stream that never carries anything: we print nothing but the handshake line, and log lines go
-// to stderr, which the host reads itself. Open until the host or a shutdown ends it.
+// A stream without messages: the plugin prints only the handshake line to stdout, and the host
+// reads stderr, with the log, itself. Open until the host or a shutdown ends it.
 class StdioService final : public host_proto::GRPCStdio::CallbackService {
  public:
   explicit StdioService(CallRegistry& registry) : registry_(registry) {}
@@ -41,7 +40,7 @@ class StdioService final : public host_proto::GRPCStdio::CallbackService {
   CallRegistry& registry_;
 };
 
-// Reads and ignores what the host announces: the autoscaler opens the stream and never uses it.
+// Reads and ignores the host's messages: the autoscaler opens the stream and never uses it.
 class BrokerService final : public host_proto::GRPCBroker::CallbackService {
  public:
   explicit BrokerService(CallRegistry& registry) : registry_(registry) {}

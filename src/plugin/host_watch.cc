@@ -9,7 +9,7 @@ namespace nomad_harvester::plugin {
 
 ProcessTable SystemProcessTable() {
   return {getppid,
-          // glibc 2.36 has a wrapper, older ones have none; the kernel has it since 5.3.
+          // glibc has a wrapper since 2.36, the kernel the call since 5.3.
           [](pid_t pid) { return static_cast<int>(syscall(SYS_pidfd_open, pid, 0)); }};
 }
 
@@ -23,8 +23,8 @@ HostWatch::~HostWatch() {
 }
 
 bool HostWatch::HostIsGone() const {
-  // The parent is read again after the descriptor was opened: in between it may have died and its
-  // number may belong to somebody else.
+  // The parent is read again after the descriptor was opened: it may have died in between, and its
+  // PID may belong to another process.
   if (processes_.parent() != host_) return true;
   pollfd host{fd_, POLLIN, 0};
   return fd_ >= 0 && poll(&host, 1, 0) > 0;

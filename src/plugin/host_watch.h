@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Notices that the process that started us has died: nobody else would ever end us.
+// Detects the death of the parent process. Without it the plugin would never be stopped.
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_HOST_WATCH_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_HOST_WATCH_H_
 
@@ -8,18 +8,19 @@
 
 namespace nomad_harvester::plugin {
 
-// The kernel's view of processes: injected, so that tests can take a call away.
+// Process-related system calls; tests replace them.
 struct ProcessTable {
   std::function<pid_t()> parent;              // getppid
   std::function<int(pid_t)> open_descriptor;  // pidfd_open; negative: not possible
 };
 ProcessTable SystemProcessTable();
 
-// Watches the parent at the time of construction. No PR_SET_PDEATHSIG: it follows the thread that
-// forked us, and threads of Go's runtime end while the host lives on (prctl(2)).
+// Watches the process that is the parent at construction. PR_SET_PDEATHSIG is not used: it reacts
+// to the end of the thread that forked the plugin, and Go's runtime ends threads while the host
+// continues to run (prctl(2)).
 //
-// The parent's number alone says little: 1 may be an init that adopted us or the agent itself in
-// its container, and 0 is a parent in an outer PID namespace. What counts is that it changes.
+// The parent's PID itself has no meaning: 1 may be an init that adopted the plugin or the agent in
+// its container, and 0 is a parent in an outer PID namespace. Only a change of it does.
 class HostWatch {
  public:
   explicit HostWatch(const ProcessTable& processes);
@@ -27,10 +28,10 @@ class HostWatch {
   HostWatch(const HostWatch&) = delete;
   HostWatch& operator=(const HostWatch&) = delete;
 
-  // Becomes readable when the host dies; negative where the kernel or seccomp offers none: then
-  // HostIsGone is to be asked every poll_milliseconds().
+  // Becomes readable when the host dies. Negative if the kernel or seccomp does not allow pidfds:
+  // then call HostIsGone every poll_milliseconds().
   int fd() const { return fd_; }
-  // For poll(2): negative if fd() needs no help.
+  // The timeout for poll(2): negative if fd() is valid.
   int poll_milliseconds() const { return fd_ >= 0 ? -1 : 250; }
   bool HostIsGone() const;
 

@@ -20,7 +20,7 @@ struct Target {
   log::Logger logger NH_GUARDED_BY(mutex);
 };
 
-// Never destroyed: libraries log from threads that outlive main.
+// Never destroyed: threads of libraries that log outlive main.
 Target& TheTarget() {
   static Target& target = *new Target;
   return target;
@@ -32,8 +32,8 @@ log::Logger TheLogger() {
   return target.logger;
 }
 
-// What a library calls an error has not stopped the plugin: a stray client's failed TLS handshake
-// is one of gRPC's.
+// A library's error does not mean that the plugin has failed: for gRPC, a failed TLS handshake of
+// an unknown client is an error.
 void LogGrpc(gpr_log_func_args* args) {
   log::Level level = log::Level::kDebug;
   if (args->severity == GPR_LOG_SEVERITY_INFO) level = log::Level::kInfo;

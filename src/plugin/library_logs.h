@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every line on stderr is ours: libraries and last words go through the Logger (rule P3).
+// Routes the output of libraries and of std::terminate through the Logger, so that every line on
+// stderr has our format (rule P3).
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_LIBRARY_LOGS_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_LIBRARY_LOGS_H_
 
@@ -7,8 +8,8 @@
 
 namespace nomad_harvester::plugin {
 
-// Routes gRPC's and protobuf's own log lines to `logger`, and makes std::terminate write one line
-// before it aborts. For the whole process and for ever; a later call replaces the logger.
+// Routes log lines of gRPC and protobuf to `logger`, and makes std::terminate log one line before
+// it aborts. Applies to the whole process, permanently; a later call replaces the logger.
 void RouteLibraryLogs(const log::Logger& logger);
 
 }  // namespace nomad_harvester::plugin

@@ -31,8 +31,8 @@ ServerOptions MakeServerOptions(const ProcessOptions& options, StopRequest& stop
   return server;
 }
 
-// AutoMTLS, if the host wants it: its certificate is the only one we trust, ours goes into the
-// handshake.
+// Sets up AutoMTLS if the host requests it: only the host's certificate is trusted; ours is sent in
+// the handshake.
 absl::Status SetUpTls(const config::Environment& environment, ServerOptions& server,
                       Handshake& handshake) {
   const std::optional<std::string> client = environment("PLUGIN_CLIENT_CERT");
@@ -53,7 +53,7 @@ void WarnOfForeignProtocol(const ProcessOptions& options) {
   }
 }
 
-// Serves in `directory` from the handshake until the end.
+// Serves in `directory` from the handshake until the stop.
 absl::Status Serve(scaling::TargetService& service, const ProcessOptions& options,
                    const HostWatch& host, const SocketDir& directory) {
   NH_ASSIGN_OR_RETURN(const std::unique_ptr<StopRequest> stop, StopRequest::Create());
@@ -81,9 +81,9 @@ absl::Status Serve(scaling::TargetService& service, const ProcessOptions& option
 }  // namespace
 
 int RunPlugin(scaling::TargetService& service, const ProcessOptions& options) {
-  const HostWatch host(SystemProcessTable());  // first of all: the host may die at any time
-  // Ctrl-C reaches the whole process group; the host then shuts us down itself. A host that reads
-  // no longer must not end us by SIGPIPE.
+  const HostWatch host(SystemProcessTable());  // created first: the host may die at any time
+  // Ctrl-C is sent to the whole process group; the host then shuts the plugin down itself. SIGPIPE
+  // must not end the process when the host no longer reads.
   IgnoreSignal(SIGINT);
   IgnoreSignal(SIGPIPE);
   RouteLibraryLogs(options.logger);

@@ -16,18 +16,18 @@
 namespace nomad_harvester::plugin {
 namespace {
 
-// The host kills the plugin 2 s after the reply to Shutdown (hashicorp/go-plugin:client.go, Kill):
-// Leases are released within the first second, calls end by the second limit, the rest is the
-// server's own.
+// The host kills the plugin 2 s after the reply to Shutdown (hashicorp/go-plugin:client.go, Kill).
+// Leases are released within the first second, calls end by the second limit, and the server shuts
+// down in the rest.
 constexpr base::Duration kServiceStop = std::chrono::milliseconds(1000);
 constexpr base::Duration kCallsEnd = std::chrono::milliseconds(1200);
 constexpr base::Duration kServerStop = std::chrono::milliseconds(300);
 
-// What the builder adds to every server is asked for once per process, before the first one.
+// Enables the health and reflection services, once per process, before the first server is built.
 void EnableStandardServices() {
   static const bool enabled = [] {
     grpc::EnableDefaultHealthCheckService(true);
-    // Called by name, so that no linker drops the library as unused.
+    // Called explicitly, so that the linker does not drop the library.
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     return true;
   }();
@@ -39,7 +39,7 @@ void EnableStandardServices() {
 std::string UnixAddress(const std::string& path) {
   std::string address = "unix:";
   std::string_view rest = path;
-  while (true) {  // each part of the path is escaped, its slashes are not
+  while (true) {  // each segment of the path is escaped, slashes are not
     const std::size_t slash = rest.find('/');
     address += base::UrlEscape(rest.substr(0, slash));
     if (slash == std::string_view::npos) return address;
@@ -52,7 +52,7 @@ absl::StatusOr<std::string> ParseLocalAddress(const std::string& text) {
   constexpr std::string_view kUnixScheme = "unix:";
   if (text.rfind(kUnixScheme, 0) == 0) {
     const std::string path = text.substr(kUnixScheme.size());
-    // The kernel would take an empty path as a wish for a name of its own choice.
+    // With an empty path the kernel would choose an abstract name.
     if (path.empty()) return base::InvalidArgument("\"" + text + "\" names no path");
     return UnixAddress(path);
   }
@@ -103,9 +103,9 @@ absl::StatusOr<std::unique_ptr<PluginServer>> PluginServer::Start(scaling::Targe
 
 absl::Status PluginServer::Listen(const ServerOptions& options) {
   grpc::ServerBuilder builder;
-  // A second server on the same port would take every other connection.
+  // Without this, a second server on the same port would get part of the connections.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  // Reflection alone is served by gRPC's synchronous threads.
+  // Only reflection uses gRPC's synchronous threads.
   builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
   builder.SetSyncServerOption(grpc::ServerBuilder::MIN_POLLERS, 1);
   builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 1);
@@ -115,7 +115,7 @@ absl::Status PluginServer::Listen(const ServerOptions& options) {
         static_cast<grpc::Service*>(&broker_)}) {
     builder.RegisterService(service);
   }
-  int port = 0;  // a Unix socket's is 1, a failure's 0
+  int port = 0;  // 1 for a Unix socket, 0 on failure
   builder.AddListeningPort(options.address, options.credentials, &port);
   server_ = builder.BuildAndStart();
   if (server_ == nullptr || port <= 0) {
@@ -137,8 +137,9 @@ void PluginServer::Stop() {
   const runtime::Context for_service = background.WithTimeout(kServiceStop);
   const runtime::Context for_calls = background.WithTimeout(kCallsEnd);
 
-  // Before Server::Shutdown: gRPC 1.51 tells a handler of it only when its grace time is over, and
-  // a connection that closes under a call gives the host a text that restarts all its policies.
+  // Must precede Server::Shutdown: gRPC 1.51 notifies a handler of it only after the grace period,
+  // and if the connection closes during a call, the host gets an error text on which it restarts
+  // all policies.
   calls_.Close();
   streams_.Close();
   root_.Cancel(runtime::CancelReason::kShutdown);

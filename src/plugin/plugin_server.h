@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gRPC server with everything that a go-plugin host expects of it.
+// The gRPC server with all services that a go-plugin host expects.
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_PLUGIN_SERVER_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_PLUGIN_SERVER_H_
 
@@ -22,16 +22,16 @@
 
 namespace nomad_harvester::plugin {
 
-// gRPC's name of a Unix socket. Its URI parser decodes percent escapes and ends a path at '?' and
-// '#' (grpc/grpc:src/core/lib/uri/uri_parser.cc), so that other characters than RFC 3986's are
-// escaped.
+// gRPC's address of a Unix socket. Its URI parser decodes percent escapes and ends a path at '?'
+// and '#' (grpc/grpc:src/core/lib/uri/uri_parser.cc), so that all characters outside RFC 3986's set
+// are escaped.
 std::string UnixAddress(const std::string& path);
 
-// gRPC's name of an address that a person wrote: "unix:/path", or "host:port" whose host is this
-// machine's own, as the server asks nobody who he is. INVALID_ARGUMENT for any other.
+// gRPC's address for an operator's text: "unix:/path", or "host:port" with a host of this machine,
+// because the server does not authenticate its clients. INVALID_ARGUMENT for any other text.
 absl::StatusOr<std::string> ParseLocalAddress(const std::string& text);
 
-// TLS that only the owner of the key of `client_certificate_pem` passes.
+// TLS that accepts only the owner of the key of `client_certificate_pem`.
 std::shared_ptr<grpc::ServerCredentials> MutualTls(const OneTimeCertificate& own,
                                                    const std::string& client_certificate_pem);
 
@@ -41,25 +41,26 @@ struct ServerOptions {
   log::Logger logger;
   runtime::Clock* clock = nullptr;
   LaneSizes lanes;
-  // The host asked for the end, and has its reply. Must not block.
+  // Called after the reply to the host's Shutdown. Must not block.
   std::function<void()> on_shutdown;
 };
 
 // Serves from Start to Stop. Destroying it stops it.
 class PluginServer {
  public:
-  // Returns once connections are accepted and health says SERVING for "" and "plugin"
-  // (hashicorp/go-plugin:grpc_server.go, GRPCServiceName). The service must outlive the server.
+  // Returns once the server accepts connections and the health service reports SERVING for "" and
+  // "plugin" (hashicorp/go-plugin:grpc_server.go, GRPCServiceName). The service must outlive the
+  // server.
   static absl::StatusOr<std::unique_ptr<PluginServer>> Start(scaling::TargetService& service,
                                                              const ServerOptions& options);
   ~PluginServer();
 
-  // Of an address with port 0 the one that was chosen.
+  // The chosen port if the address has port 0.
   int port() const { return port_; }
 
-  // In this order: no new calls; work is cancelled; the target service stops; calls in flight
-  // are answered, while the connection still stands; streams end; the server goes down. Takes at
-  // most about 1.5 s, unless the service or its work ignores its cancellation. Idempotent.
+  // In this order: refuses new calls; cancels work; stops the target service; ends calls in flight
+  // while the connection is still open; ends streams; shuts the server down. Takes at most about
+  // 1.5 s, unless the service or its work ignores the cancellation. Idempotent.
   void Stop();
 
  private:

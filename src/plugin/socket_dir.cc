@@ -28,7 +28,7 @@ constexpr std::size_t kMaxPath = sizeof(sockaddr_un::sun_path) - 1;
 std::string ErrnoText(int error) { return std::generic_category().message(error); }
 
 struct Base {
-  std::string variable;  // where the path comes from; empty: nowhere
+  std::string variable;  // the environment variable with the path; empty: none
   std::string path;
 };
 
@@ -36,7 +36,7 @@ Base ChooseBase(const config::Environment& environment) {
   for (const char* variable : {"PLUGIN_UNIX_SOCKET_DIR", "TMPDIR"}) {
     const std::optional<std::string> value = environment(variable);
     if (!value.has_value() || value->empty()) continue;
-    // The host may run in another directory than we do.
+    // The host may run in another working directory.
     std::error_code error;
     const std::filesystem::path absolute = std::filesystem::absolute(*value, error);
     return {variable, error ? *value : absolute.string()};
@@ -44,12 +44,12 @@ Base ChooseBase(const config::Environment& environment) {
   return {"", std::string(kFallback)};
 }
 
-// Why no socket below `path` can be announced; empty if one can.
+// Why a socket below `path` cannot be announced; empty if it can.
 std::string_view WhyNotAnnounceable(const std::string& path) {
   if (path.size() + kTemplate.size() + kSocketName.size() > kMaxPath) {
     return "too long for a socket address";
   }
-  // '|' ends a field of the handshake line, a control character may end the line.
+  // '|' separates the fields of the handshake line; a control character may end the line.
   const auto breaks_line = [](char c) { return c == '|' || static_cast<unsigned char>(c) < ' '; };
   if (std::any_of(path.begin(), path.end(), breaks_line)) {
     return "it has a character that the handshake line cannot carry";
@@ -57,7 +57,7 @@ std::string_view WhyNotAnnounceable(const std::string& path) {
   return "";
 }
 
-// The group's number: a number itself, or a name of the system's list.
+// The group's number, given as a number or as a name in /etc/group.
 absl::StatusOr<std::optional<gid_t>> FindGroup(const config::Environment& environment) {
   const std::optional<std::string> name = environment("PLUGIN_UNIX_SOCKET_GROUP");
   if (!name.has_value() || name->empty()) return std::optional<gid_t>();
@@ -124,7 +124,7 @@ absl::StatusOr<SocketDir> SocketDir::Create(const config::Environment& environme
         (base.variable.empty() ? "" : " (from " + base.variable + ")") + ": " + ErrnoText(errno));
   }
   SocketDir result(path, group);
-  // The group must pass the directory to reach the socket; it need not list it.
+  // The group must be able to traverse the directory to reach the socket, but not to list it.
   if (group.has_value()) NH_RETURN_IF_ERROR(SetGroup(result.paths_.directory, *group, 0710));
   return result;
 }

@@ -16,8 +16,8 @@
 
 namespace nomad_harvester::plugin {
 
-// The number of a group in the text of /etc/group. Read by ourselves: getgrnam loads shared
-// libraries, which a static executable must not.
+// The number of a group in the text of /etc/group. Parsed here, because getgrnam loads shared
+// libraries, which a static executable must not do.
 std::optional<gid_t> FindGroupInList(std::string_view list, std::string_view name);
 
 struct SocketPaths {
@@ -27,13 +27,13 @@ struct SocketPaths {
 // Idempotent; may be called from several threads.
 void RemoveSocket(const SocketPaths& paths) noexcept;
 
-// Mode 0700, removed with its socket at the end. A value that moves.
+// A directory of mode 0700, removed with its socket on destruction. Movable.
 class SocketDir {
  public:
-  // Under PLUGIN_UNIX_SOCKET_DIR if the host set it, else TMPDIR, else /tmp: the first that is
-  // set decides, as in go-plugin (hashicorp/go-plugin:server.go, serverListener_unix). A path
-  // that no socket address or handshake line can carry is replaced by /tmp, with a WARN. With
-  // PLUGIN_UNIX_SOCKET_GROUP the directory and the socket open to that group, too.
+  // Created under PLUGIN_UNIX_SOCKET_DIR if the host set it, else TMPDIR, else /tmp: the first one
+  // that is set is used, as in go-plugin (hashicorp/go-plugin:server.go, serverListener_unix). A
+  // path that does not fit a socket address or the handshake line is replaced by /tmp, with a WARN.
+  // With PLUGIN_UNIX_SOCKET_GROUP, that group gets access to the directory and the socket, too.
   static absl::StatusOr<SocketDir> Create(const config::Environment& environment,
                                           const log::Logger& logger);
 
@@ -43,8 +43,8 @@ class SocketDir {
 
   const SocketPaths& paths() const { return paths_; }
 
-  // Gives the socket its mode, and its group if there is one: after it was bound, before anybody
-  // hears of it.
+  // Sets the socket's mode and, if configured, its group. Call it after the bind and before the
+  // handshake.
   absl::Status ProtectSocket() const;
 
  private:

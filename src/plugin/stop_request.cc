@@ -16,7 +16,7 @@
 namespace nomad_harvester::plugin {
 namespace {
 
-std::atomic<StopRequest*> on_signal{nullptr};  // what the handler asks to stop
+std::atomic<StopRequest*> on_signal{nullptr};  // the target of the signal handler
 
 void HandleSignal(int signal) {
   const int saved = errno;
@@ -47,7 +47,7 @@ void StopRequest::Request(const char* reason) noexcept {
   const char* none = nullptr;
   reason_.compare_exchange_strong(none, reason);
   const std::uint64_t one = 1;
-  // Can fail only when the counter is full, and then the descriptor is readable already.
+  // Fails only when the counter is full; the descriptor is then readable already.
   [[maybe_unused]] const ssize_t written = write(fd_, &one, sizeof(one));
 }
 
@@ -67,7 +67,7 @@ void StopRequest::OnSignals(std::initializer_list<int> signals) {
 }
 
 std::string_view StopRequest::Wait(const HostWatch* host) const {
-  const int host_fd = host != nullptr ? host->fd() : -1;  // poll passes over a negative one
+  const int host_fd = host != nullptr ? host->fd() : -1;  // poll ignores a negative one
   const int timeout = host != nullptr ? host->poll_milliseconds() : -1;
   while (true) {
     std::array<pollfd, 2> fds{{{fd_, POLLIN, 0}, {host_fd, POLLIN, 0}}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wish that the process end, from wherever it comes.
+// The request to stop the process, from any source.
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_STOP_REQUEST_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_STOP_REQUEST_H_
 
@@ -13,30 +13,30 @@
 
 namespace nomad_harvester::plugin {
 
-// A flag that can be waited for. Thread-safe.
+// A flag that threads can wait for. Thread-safe.
 class StopRequest {
  public:
-  // RESOURCE_EXHAUSTED if the process may have no more file descriptors.
+  // RESOURCE_EXHAUSTED if the process has reached its limit of file descriptors.
   static absl::StatusOr<std::unique_ptr<StopRequest>> Create();
   ~StopRequest();
   StopRequest(const StopRequest&) = delete;
   StopRequest& operator=(const StopRequest&) = delete;
 
-  // Async-signal-safe, too. The first reason counts; it must be a literal.
+  // Also async-signal-safe. The first reason is kept; it must be a literal.
   void Request(const char* reason) noexcept;
-  // While this object lives, each of the signals requests the stop. By a handler: it works
-  // whichever threads exist already. The calling thread takes the signals from now on, even if it,
-  // or all threads, had blocked them. One object at a time can do so.
+  // While this object exists, each of the signals requests the stop. A handler is used, because it
+  // works with any threads that exist already. The calling thread unblocks the signals, even if all
+  // threads had blocked them. Only one object at a time can do this.
   void OnSignals(std::initializer_list<int> signals);
 
-  // Blocks until a stop was requested or, if `host` is given, until the host died. The answer is
-  // the reason, for the log.
+  // Blocks until a stop is requested or, if `host` is given, until the host dies. Returns the
+  // reason, for the log.
   std::string_view Wait(const HostWatch* host) const;
 
  private:
   explicit StopRequest(int fd) : fd_(fd) {}
 
-  const int fd_;  // an eventfd: readable from the first request on
+  const int fd_;  // an eventfd: readable after the first request
   std::atomic<const char*> reason_{nullptr};
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugin's process around a scripted target service: what the contract tests run where the
-// real one would need a Harvester.
+// A plugin process with a scripted target service, for contract tests in which the real plugin
+// would need a Harvester cluster.
 
 #include <csignal>
 #include <cstdio>
@@ -31,7 +31,7 @@ std::optional<std::string> ReadEnvironment(const std::string& name) {
 
 // Arguments: none, or "dev" and an address.
 int main(int argc, char** argv) {
-  // As a main may do, so that threads of the service's own do not take the signal.
+  // Blocks the signal as a main may do, so that the service's threads do not receive it.
   sigset_t mask;
   sigemptyset(&mask);
   sigaddset(&mask, SIGTERM);

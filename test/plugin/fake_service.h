@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A target service that does what a test writes into its config maps.
+// A target service that follows the instructions in its config maps.
 #ifndef NOMAD_HARVESTER_TEST_PLUGIN_FAKE_SERVICE_H_
 #define NOMAD_HARVESTER_TEST_PLUGIN_FAKE_SERVICE_H_
 
@@ -14,15 +14,16 @@ namespace nomad_harvester::plugin {
 
 // The key "do" of the config map, in all three calls:
 //   ok (or absent)  succeeds
-//   fail            the code number in "code", the text in "message" ("repeat": so many times)
-//   block           until the context ends, and gives its status
-//   stubborn        for ever, whatever the context says
-//   throw           a std::runtime_error with "message"
-//   throw-other     something that is no std::exception
-//   terminate       the end of the process, by std::terminate
-//   log             one line a level, each with the field level_name
-// A Status that succeeds is ready, its count is the number of Scale calls that have begun, and its
-// meta has last_count, last_reason, last_meta (of the newest Scale), stopped, remaining_ms, config
+//   fail            the status with the code number in "code" and the text in "message" (repeated
+//                   "repeat" times)
+//   block           waits until the context ends, and returns its status
+//   stubborn        blocks until Release, ignoring the context
+//   throw           throws a std::runtime_error with "message"
+//   throw-other     throws something that is not a std::exception
+//   terminate       ends the process by std::terminate
+//   log             logs one line for each level, with the field level_name
+// A successful Status is ready; its count is the number of Scale calls that have begun, and its
+// meta has last_count, last_reason, last_meta (of the latest Scale), stopped, remaining_ms, config
 // (the key "echo" of the last SetConfig) and, with "do" = "echo", the policy itself.
 class FakeService final : public scaling::TargetService {
  public:
@@ -38,9 +39,9 @@ class FakeService final : public scaling::TargetService {
   int scales_begun() const { return scales_begun_; }
   int statuses_begun() const { return statuses_begun_; }
   int stops() const { return stops_; }
-  // Why the newest call that blocked was cancelled.
+  // Why the latest call that blocked was cancelled.
   runtime::CancelReason last_cancel() const { return last_cancel_; }
-  // Lets stubborn calls go.
+  // Ends all stubborn calls.
   void Release();
 
  private:

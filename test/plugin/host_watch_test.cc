@@ -35,7 +35,7 @@ class Child {
   pid_t pid_;
 };
 
-// A table in which `parent` is our parent.
+// A table in which `parent` is the parent process.
 ProcessTable TableWith(const pid_t& parent) {
   ProcessTable table = SystemProcessTable();
   table.parent = [&parent] { return parent; };
@@ -76,7 +76,7 @@ TEST(HostWatch, AHostThatDiedBeforeTheDescriptorWasOpenIsGone) {
   pid_t parent = getpid();
   ProcessTable table = TableWith(parent);
   table.open_descriptor = [&parent, open = table.open_descriptor](pid_t pid) {
-    parent = 1;  // dies here; its number is another living process's now
+    parent = 1;  // dies here; its PID now belongs to another process
     return open(pid);
   };
   const HostWatch watch(table);
@@ -118,7 +118,7 @@ TEST(StopRequest, TheHostsDeathEndsTheWaitWithoutADescriptor) {
   const auto stop = StopRequest::Create();
   int calls = 0;
   ProcessTable table;
-  // Alive while the watch is made and at the first look.
+  // Alive at construction and at the first check.
   table.parent = [&calls] { return ++calls <= 2 ? 4242 : 1; };
   table.open_descriptor = [](pid_t) { return -1; };
   const HostWatch watch(table);
@@ -138,7 +138,7 @@ TEST(StopRequest, ASignalIsARequestEvenIfItWasBlocked) {
     raise(SIGTERM);
     EXPECT_EQ((*stop)->Wait(nullptr), "SIGTERM");
   }
-  raise(SIGTERM);  // nobody waits any more: nothing happens
+  raise(SIGTERM);  // the object no longer exists: nothing happens
   raise(SIGINT);
   std::signal(SIGTERM, SIG_DFL);
   std::signal(SIGINT, SIG_DFL);

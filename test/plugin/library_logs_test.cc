@@ -26,7 +26,7 @@ namespace target_proto = hashicorp::nomad_autoscaler::plugins::target::proto::v1
 class LibraryLogs : public ::testing::Test {
  protected:
   void SetUp() override {
-    grpc_init();  // it decides what is logged at all
+    grpc_init();  // it sets gRPC's log level
     RouteLibraryLogs(log::Logger(sink_, log::Level::kTrace));
   }
   void TearDown() override {

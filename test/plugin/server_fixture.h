@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plugin server on a socket of its own, its scripted service, and a client.
+// A plugin server on its own socket, its scripted service, and a client.
 #ifndef NOMAD_HARVESTER_TEST_PLUGIN_SERVER_FIXTURE_H_
 #define NOMAD_HARVESTER_TEST_PLUGIN_SERVER_FIXTURE_H_
 
@@ -28,10 +28,10 @@ namespace nomad_harvester::plugin {
 class ServerFixture : public ::testing::Test {
  protected:
   void SetUp() override;
-  // Lets stubborn calls go and stops the server.
+  // Ends stubborn calls and stops the server.
   void TearDown() override;
 
-  // With other options than SetUp's.
+  // With other options than those of SetUp.
   void Restart(const LaneSizes& lanes);
 
   // One call; the reply's message is dropped.
@@ -42,8 +42,7 @@ class ServerFixture : public ::testing::Test {
                       base::Duration deadline = std::chrono::minutes(1));
   grpc::Status SetConfig(const scaling::StringMap& config);
 
-  // Starts a call in a thread of its own; TearDown joins it. The status is there when the call has
-  // ended.
+  // Starts a call in its own thread; TearDown joins it. The status is set when the call has ended.
   struct Background {
     grpc::ClientContext rpc;
     grpc::Status status;
@@ -53,7 +52,7 @@ class ServerFixture : public ::testing::Test {
   Background& StartScale(const scaling::StringMap& script);
   Background& StartStatus(const scaling::StringMap& script, base::Duration deadline);
 
-  // Fails the test if it never comes true; the limit is far above what it takes.
+  // Fails the test if the condition never holds; the limit is far longer than needed.
   static void WaitUntil(const std::function<bool()>& condition);
 
   const support::ScopedTempDir directory_;

@@ -139,7 +139,7 @@ TEST_F(ServerTest, AFullLaneRefusesAtOnceAndRecovers) {
   Restart(lanes);
   Background& running = StartScale({{"do", "stubborn"}});
   WaitUntil([&] { return service_->scales_begun() == 1; });
-  // Two wait; of four more at least two are too many, whatever the order in which they arrive.
+  // Two are queued; of four more at least two exceed the limit, in any order of arrival.
   for (int i = 0; i < 4; ++i) StartScale({});
   WaitUntil([&] {
     return std::count_if(background_.begin(), background_.end(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens to open calls and streams when the end comes.
+// Open calls and streams during a shutdown.
 
 #include <algorithm>
 #include <memory>
@@ -61,7 +61,7 @@ TEST_F(ShutdownTest, P1_work_that_ignores_its_cancellation_is_answered_for) {
   Background& running = StartScale({{"do", "stubborn"}});
   WaitUntil([&] { return service_->scales_begun() == 1; });
   Background& queued = StartScale({});
-  // Stop ends only when the worker does: from outside it is let go after the answers have come.
+  // Stop returns only when the worker does: release it after the replies have arrived.
   std::thread releaser([&] {
     WaitUntil([&] { return running.done && queued.done; });
     service_->Release();
@@ -137,7 +137,7 @@ TEST_F(ShutdownTest, AStopBetweenAnyTwoCallsAnswersThemAll) {
           const grpc::Status status = Status({}, nullptr, std::chrono::seconds(30));
           begun = true;
           if (status.ok()) continue;
-          // Answered by us, or refused because nobody listens any more.
+          // Ended by the server, or refused because it no longer listens.
           if (status.error_code() != grpc::StatusCode::CANCELLED &&
               status.error_code() != grpc::StatusCode::UNAVAILABLE) {
             ++odd;

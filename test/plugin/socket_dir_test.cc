@@ -108,7 +108,7 @@ TEST_F(SocketDirTest, RelativePathsAreMadeAbsolute) {
 }
 
 TEST_F(SocketDirTest, P1_the_longest_path_that_fits_is_used_and_one_more_byte_is_not) {
-  // The address holds 107 bytes and a zero; "/harvester-XXXXXX/plugin.sock" takes 29.
+  // The address holds 107 bytes and a NUL; "/harvester-XXXXXX/plugin.sock" takes 29.
   const std::size_t longest = 107 - 29;
   ASSERT_LT(root_.size() + 3, longest);
   const std::string fits = MakeSubdirectory(std::string(longest - root_.size() - 1, 'd'));

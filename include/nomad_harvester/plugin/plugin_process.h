@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugin as a process: serves until the host says stop, dies, or a signal comes.
+// The plugin as a process: serves until the host requests the shutdown or dies, or a signal
+// arrives.
 #ifndef NOMAD_HARVESTER_PLUGIN_PLUGIN_PROCESS_H_
 #define NOMAD_HARVESTER_PLUGIN_PLUGIN_PROCESS_H_
 
@@ -21,11 +22,11 @@ struct ProcessOptions {
 };
 
 // Serves as a go-plugin plugin and returns the exit code: 0 after Shutdown, SIGTERM or the host's
-// death, within two seconds of it (rule P1); 1 with one ERROR line if it cannot serve.
+// death, within two seconds (rule P1); 1 with one ERROR line if it cannot serve.
 //
-// Takes SIGTERM, blocked or not, and ignores SIGINT and SIGPIPE. `service` is asked to stop before
-// the server goes down. From the wish to stop on the process has 1.8 seconds, the caller's own
-// clean-up after the return included: then it ends with code 0, wherever it is.
+// Handles SIGTERM, even if it was blocked, and ignores SIGINT and SIGPIPE. `service` is stopped
+// before the server shuts down. The process must end within 1.8 seconds of the stop request, the
+// caller's clean-up after the return included; then a watchdog ends it with code 0.
 int RunPlugin(scaling::TargetService& service, const ProcessOptions& options);
 
 struct DevOptions {
@@ -35,8 +36,8 @@ struct DevOptions {
 };
 
 // Serves the same services without cookie and handshake until SIGTERM, SIGINT or a call of
-// Shutdown, with the same limit for the end. 1 with one ERROR line if it cannot serve: another
-// address than this machine's own is refused.
+// Shutdown, with the same time limit for the stop. 1 with one ERROR line if it cannot serve; only
+// addresses of this machine are accepted.
 int RunDev(scaling::TargetService& service, const ProcessOptions& options, const DevOptions& dev);
 
 }  // namespace nomad_harvester::plugin
