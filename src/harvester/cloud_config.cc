@@ -106,7 +106,7 @@ absl::Status CheckAddable(const CloudConfigOutline& outline) {
   const auto& members = outline.members;
   if (!outline.has_keys && std::find(members.begin(), members.end(), "<<") != members.end()) {
     return CannotAdd(
-        "a merge key (<<) may bring ssh_authorized_keys of its own, which ours would hide; write "
+        "a merge key (<<) may add its own ssh_authorized_keys, which ours would override; write "
         "ssh_authorized_keys in the document itself");
   }
   return absl::OkStatus();

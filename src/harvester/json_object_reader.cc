@@ -13,7 +13,7 @@ using nlohmann::json;
 
 JsonObjectReader::JsonObjectReader(const json& object, std::string what)
     : object_(object), what_(std::move(what)) {
-  if (!object_.is_object()) problems_ = "no JSON object";
+  if (!object_.is_object()) problems_ = "must be a JSON object";
 }
 
 void JsonObjectReader::Report(std::string_view key, std::string_view problem) {

@@ -28,8 +28,9 @@ constexpr std::size_t kMaxProblems = 10;
 constexpr std::size_t kMaxNameBytes = 60;
 
 constexpr std::string_view kForeignBracesHint =
-    "Text that holds {{ }} of its own (Jinja, consul-template, Nomad) is kept by changing the "
-    "delimiters before it, the Mustache way: {{=<% %>=}}, then <%vm_name%>.";
+    "To keep other {{ }} (Jinja, consul-template, Nomad), change Mustache's delimiters before "
+    "them: "
+    "{{=<% %>=}}, then <%vm_name%>.";
 
 std::string Quote(std::string_view text) {
   std::string shown(text.substr(0, kMaxNameBytes));
@@ -44,7 +45,7 @@ std::string UnknownVariable(const std::string& name, const TemplateVariables& kn
   if (const auto nearest = base::NearestName(name, names)) {
     return text + ", did you mean " + Quote(*nearest) + "?";
   }
-  text += "; known are:";
+  text += "; known variables:";
   for (const std::string& candidate : names) text += " " + candidate;
   return text;
 }

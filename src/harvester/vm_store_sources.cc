@@ -76,7 +76,7 @@ absl::StatusOr<Image> ResolveDisplayName(const kube::KubeClient& client,
   }
   return base::FailedPrecondition(
       "no image has the resource name or display name " + wanted +
-      (all.empty() ? "; it has none at all" : "; there are: " + Listing(all)));
+      (all.empty() ? "; the namespace has no images" : "; it has: " + Listing(all)));
 }
 
 std::string QualifiedName(const std::string& ns, const std::string& name) {

@@ -92,7 +92,7 @@ absl::StatusOr<Observed> KubeClient::MergePatch(const runtime::Context& context,
   const bool conditional = !ResourceVersionOf(patch).empty();
   if (!conditional && base::FindPath(patch, {"metadata", "resourceVersion"}) != nullptr) {
     return base::InvalidArgument(purpose + ": refused with an empty resourceVersion: the patch " +
-                                 "was meant to be conditional, and would not be");
+                                 "would be unconditional");
   }
   http::HttpRequest request = Request(http::Method::kPatch, std::move(path), purpose);
   SetBody(request, patch, kMergePatch);
@@ -107,8 +107,8 @@ absl::Status KubeClient::Delete(const runtime::Context& context, const ResourceT
   NH_ASSIGN_OR_RETURN(std::string path, ObjectPath(type, ns, name));
   const std::string purpose = "delete " + Describe(type, ns, name);
   if (options.uid.empty()) {
-    return base::InvalidArgument(purpose + ": refused without the object's uid: another one of " +
-                                 "that name might be hit");
+    return base::InvalidArgument(purpose + ": refused without the object's uid: another object " +
+                                 "of that name might be deleted");
   }
   http::HttpRequest request = Request(http::Method::kDelete, std::move(path), purpose);
   SetBody(request, DeleteBody(options), kJson);

@@ -163,7 +163,8 @@ class Resolver {
       return c > ' ' && static_cast<unsigned char>(c) < 0x7f;
     });
     if (!printable || (token.empty() && !given.empty())) {
-      problems_.Add(token_key, "the token is empty or holds a character that no header may hold");
+      problems_.Add(token_key,
+                    "the token is empty or contains a character that is not allowed in a header");
       return;
     }
     if (!file.empty()) {
@@ -182,10 +183,10 @@ class Resolver {
       problems_.Add(key, base::Message(text.status()));
     } else if (!text.ok()) {
       connection_.warnings.push_back(std::string(key) + ": the token file " + path +
-                                     " is not there yet");
+                                     " does not exist yet");
     } else if (base::TrimAsciiSpace(*text).empty()) {
       connection_.warnings.push_back(std::string(key) + ": the token file " + path +
-                                     " is empty yet");
+                                     " is still empty");
     }
   }
 

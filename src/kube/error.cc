@@ -99,7 +99,7 @@ std::string Redirection(const http::HttpResponse& response) {
   if (at != std::string::npos && at >= host) target.erase(host, at + 1 - host);
   const std::string text = OneLine(target);
   return "redirected" + (text.empty() ? text : " to " + text) +
-         ", which is never followed: is the base URL right?";
+         ", which is not followed; check the base URL";
 }
 
 std::string Text(const http::HttpResponse& response, const KubeError& error) {

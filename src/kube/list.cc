@@ -62,7 +62,7 @@ class ListReader {
         return base::Internal(purpose_ + ": the server repeats a continue token");
       }
     }
-    return base::Internal(purpose_ + ": the server's pages do not come to an end");
+    return base::Internal(purpose_ + ": the server never returns a last page");
   }
 
   http::HttpRequest PageRequest(const std::string& token, int& requests) const {

@@ -20,12 +20,12 @@ bool Has(const Json& entry, std::string_view member) {
 // connect as another identity.
 void RefuseUnsupported(const Json& user, const std::string& entry, Problems& problems) {
   if (Has(user, "exec")) {
-    problems.Add(kKubeconfigKey, entry + " logs in through an exec plugin, and this plugin runs " +
-                                     "none: use auth_token_file, or a kubeconfig with a token or " +
+    problems.Add(kKubeconfigKey, entry + " uses an exec plugin, which is not supported: " +
+                                     "use auth_token_file, or a kubeconfig with a token or " +
                                      "a client certificate");
   }
   if (Has(user, "auth-provider")) {
-    problems.Add(kKubeconfigKey, entry + " logs in through an auth-provider, which is not " +
+    problems.Add(kKubeconfigKey, entry + " uses an auth-provider, which is not " +
                                      "supported: use auth_token_file, or a kubeconfig with a " +
                                      "token or a client certificate");
   }

@@ -108,7 +108,7 @@ class Linker {
     const std::string& id = nodes_[best].id;
     if (IsDeclaredForeign(nodes_[best])) {
       link.explanation = "node " + id + " has the name " + vms_[vm].name +
-                         ", but its meta.harvester_vm_uuid declares it no VM";
+                         ", but its meta.harvester_vm_uuid declares that it is not a VM";
     } else if (const IdentityHint* other = hints_.Contradiction(best, vm); other != nullptr) {
       link.explanation = "node " + id + " has the name " + vms_[vm].name + ", but its " +
                          other->what + " is that of VM " + vms_[other->vm].name;

@@ -36,7 +36,7 @@ absl::Status Refusal(const http::HttpResponse& response, const CallerText& text)
 
 absl::StatusOr<std::string> PathOf(std::string_view prefix, std::string_view id,
                                    std::string_view suffix) {
-  if (id.empty()) return base::InvalidArgument("an empty Nomad ID names nothing");
+  if (id.empty()) return base::InvalidArgument("the Nomad ID is empty");
   if (id == "." || id == "..") return base::InvalidArgument("a path is not a Nomad ID");
   return std::string(prefix) + base::UrlEscape(id) + std::string(suffix);
 }

@@ -134,7 +134,7 @@ absl::StatusOr<Indexed<Node>> NomadClient::GetNode(const runtime::Context& conte
   if (!json.ok()) return base::Internal(text.purpose + ": " + base::Message(json.status()));
   auto node = DecodeFullNode(*json);
   if (!node.ok()) return base::Annotate(node.status(), text.purpose);
-  if (node->id != id) return base::Internal(text.purpose + ": the reply is another node");
+  if (node->id != id) return base::Internal(text.purpose + ": the reply is for another node");
   return Indexed<Node>{*std::move(node), reply.index};
 }
 
@@ -171,7 +171,7 @@ absl::StatusOr<std::string> NomadClient::NodeOfAllocation(const runtime::Context
   auto json = base::ParseJson(reply.body, "the reply");
   if (!json.ok()) return base::Internal(text.purpose + ": " + base::Message(json.status()));
   const std::string node_id = base::GetString(*json, "NodeID");
-  if (node_id.empty()) return base::Internal(text.purpose + ": the reply names no node");
+  if (node_id.empty()) return base::Internal(text.purpose + ": the reply has no NodeID");
   return node_id;
 }
 

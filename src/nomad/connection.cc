@@ -68,7 +68,7 @@ class Resolver {
       return Problem("nomad_address", "holds credentials; use nomad_http-auth");
     }
     if (rest.find_first_of("?# ") != std::string_view::npos || HasControlCharacter(rest)) {
-      return Problem("nomad_address", "holds a character that no base URL has");
+      return Problem("nomad_address", "contains a character that is not allowed in a base URL");
     }
     connection_.curl.base_url = std::move(address);
   }
@@ -78,7 +78,7 @@ class Resolver {
       // The file may be written later, so its absence is not an error.
       if (!base::StampFile(options_.token_file).has_value()) {
         connection_.warnings.push_back("nomad_token_file: " + options_.token_file +
-                                       " is not there yet");
+                                       " does not exist yet");
       }
       connection_.token = http::MakeFileToken(options_.token_file);
       return;
@@ -86,7 +86,7 @@ class Resolver {
     const std::string_view token = base::TrimAsciiSpace(options_.token.Reveal());
     if (token.empty()) return;
     if (HasControlCharacter(token)) {
-      return Problem("nomad_token", "holds a character that no header can carry");
+      return Problem("nomad_token", "contains a character that is not allowed in a header");
     }
     connection_.token = http::MakeStaticToken(base::Secret(std::string(token)));
   }
@@ -96,7 +96,7 @@ class Resolver {
   void BasicAuth() {
     const std::string& auth = options_.http_auth.Reveal();
     if (HasControlCharacter(auth)) {
-      return Problem("nomad_http-auth", "holds a character that no header can carry");
+      return Problem("nomad_http-auth", "contains a character that is not allowed in a header");
     }
     const std::size_t colon = auth.find(':');
     connection_.curl.basic_auth_user = auth.substr(0, colon);

@@ -66,8 +66,8 @@ absl::StatusOr<std::string> ParseLocalAddress(const std::string& text) {
   }
   if (host != "127.0.0.1" && host != "localhost" && host != "[::1]") {
     return base::InvalidArgument("\"" + text +
-                                 "\": only this machine may connect, as nothing protects the "
-                                 "port; write 127.0.0.1:PORT");
+                                 "\": must be a loopback address, since the port is not "
+                                 "protected; write 127.0.0.1:PORT");
   }
   return text;
 }
@@ -145,8 +145,7 @@ void PluginServer::Stop() {
   root_.Cancel(runtime::CancelReason::kShutdown);
   service_.Stop(for_service);
   if (const std::size_t left = calls_.WaitUntilNone(for_calls); left > 0) {
-    logger_.Warn("Answering calls that did not end in time without their outcome",
-                 {{"calls", left}});
+    logger_.Warn("Cancelling calls that did not finish in time", {{"calls", left}});
     calls_.EndAll({grpc::StatusCode::CANCELLED, "cancelled: the process is ending"});
   }
   if (server_ != nullptr) {

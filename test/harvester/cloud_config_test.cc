@@ -81,7 +81,7 @@ TEST(CheckCloudConfig, names_the_line_of_a_quoted_scalar_that_nothing_ends) {
   }
 }
 
-TEST(CheckCloudConfig, refuses_bytes_that_no_YAML_holds) {
+TEST(CheckCloudConfig, refuses_bytes_that_YAML_does_not_allow) {
   EXPECT_THAT(CheckCloudConfig("#cloud-config\na: \x01\n"),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("line 2")));
   EXPECT_THAT(CheckCloudConfig("#cloud-config\na: \xff\n"),
@@ -89,7 +89,7 @@ TEST(CheckCloudConfig, refuses_bytes_that_no_YAML_holds) {
   EXPECT_THAT(CheckCloudConfig("#cloud-config\r\na: ä\t# x\r\n"), IsOk());
 }
 
-TEST(CheckCloudConfig, P4_never_says_what_restarts_the_agents_policies) {
+TEST(CheckCloudConfig, P4_never_contains_a_text_that_restarts_the_agents_policies) {
   for (const char* text : {"#cloud-config\na: \"open", "#cloud-config\na: 'open",
                            "#cloud-config\n[", "#cloud-config\n{a: "}) {
     EXPECT_THAT(CheckCloudConfig(text),

@@ -33,7 +33,7 @@ struct StatusCase {
   std::string reason;
 };
 
-TEST(StartFailure, C3_each_failing_status_carries_the_words_of_its_condition_and_its_time) {
+TEST(StartFailure, C3_each_failing_status_has_the_message_and_time_of_its_condition) {
   const StatusCase cases[] = {
       {"ErrorUnschedulable",
        MakeCondition("PodScheduled", "False", "Unschedulable", "0/3 nodes are available"),
@@ -81,7 +81,7 @@ TEST(StartFailure, C3_a_condition_that_no_longer_says_so_is_not_quoted) {
   EXPECT_FALSE(failure->since.has_value());
 }
 
-TEST(StartFailure, C3_a_DataVolumeError_takes_its_words_from_Failure_if_need_be) {
+TEST(StartFailure, C3_a_DataVolumeError_may_take_its_message_from_Failure) {
   VirtualMachine vm = Starting("DataVolumeError");
   vm.conditions = {MakeCondition("Failure", "True", "FailedCreate", "quota")};
   EXPECT_EQ(FindStartFailure(vm)->reason, "DataVolumeError: quota");
@@ -152,7 +152,7 @@ TEST(StartFailure, is_none_for_a_VM_on_its_way) {
   }
 }
 
-TEST(StartFailure, is_none_once_the_guest_runs_stops_or_goes_whatever_the_conditions_say) {
+TEST(StartFailure, is_none_once_the_guest_runs_stops_or_terminates) {
   for (const char* status :
        {"Running", "Migrating", "Paused", "Stopping", "Stopped", "Terminating"}) {
     VirtualMachine vm = Starting(status);

@@ -59,7 +59,7 @@ TEST(TemplateHash, changes_with_each_of_its_sources) {
   EXPECT_EQ(hashes.size(), changes.size());
 }
 
-TEST(TemplateHash, does_not_look_at_what_changes_nothing_in_a_VM) {
+TEST(TemplateHash, ignores_what_does_not_change_a_VM) {
   TemplateSources sources = Sample();
   sources.image.display_name = "renamed";
   sources.image.problem = "x";

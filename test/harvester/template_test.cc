@@ -39,7 +39,7 @@ TEST(RenderTemplate, escapes_nothing) {
   EXPECT_THAT(RenderTemplate("{{html}}", Variables()), IsOkAndHolds("<a href=\"x\">&'</a>"));
 }
 
-TEST(RenderTemplate, does_not_render_what_a_value_says) {
+TEST(RenderTemplate, does_not_render_tags_in_a_value) {
   EXPECT_THAT(RenderTemplate("{{braces}}", Variables()), IsOkAndHolds("{{vm_name}}"));
 }
 
@@ -76,7 +76,7 @@ TEST(RenderTemplate, keeps_foreign_braces_after_a_change_of_delimiters) {
               IsOkAndHolds("web{{a}}web"));
 }
 
-TEST(RenderTemplate, names_place_and_nearest_name_of_an_unknown_variable) {
+TEST(RenderTemplate, reports_the_position_and_nearest_name_of_an_unknown_variable) {
   EXPECT_THAT(
       RenderTemplate("a\nä {{vm_nam}}", Variables()),
       StatusIs(absl::StatusCode::kInvalidArgument,
@@ -84,10 +84,10 @@ TEST(RenderTemplate, names_place_and_nearest_name_of_an_unknown_variable) {
                      HasSubstr("did you mean \"vm_name\"?"), HasSubstr("{{=<% %>=}}"))));
 }
 
-TEST(RenderTemplate, lists_what_is_known_if_nothing_is_near) {
+TEST(RenderTemplate, lists_the_known_variables_if_none_is_similar) {
   EXPECT_THAT(RenderTemplate("{{ with secret \"kv/db\" }}", Variables()),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("known are: braces env.HARVESTER_TEMPLATE_TOKEN"),
+                       AllOf(HasSubstr("known variables: braces env.HARVESTER_TEMPLATE_TOKEN"),
                              HasSubstr("vm_name"), Not(HasSubstr("s3cret")))));
 }
 

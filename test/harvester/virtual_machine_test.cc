@@ -98,7 +98,7 @@ TEST(ParseVirtualMachine, C15_a_join_whose_time_was_edited_is_still_a_join) {
   EXPECT_EQ(vm.joined_at, vm.created_at);
 }
 
-TEST(ParseVirtualMachine, tells_a_mark_from_one_that_cannot_be_read) {
+TEST(ParseVirtualMachine, distinguishes_a_mark_from_an_unreadable_one) {
   const VirtualMachine marked = WithAnnotation(kScaleInAnnotation, ToAnnotation(SampleMark()));
   EXPECT_TRUE(marked.has_mark);
   EXPECT_EQ(marked.mark, SampleMark());
@@ -165,7 +165,7 @@ TEST(ParseInstance, reads_phase_host_and_addresses) {
   EXPECT_THAT(instance.addresses, ElementsAre("10.0.0.5", "fe80::1", "172.17.0.1"));
 }
 
-TEST(ParseInstance, has_no_address_before_the_guest_tells) {
+TEST(ParseInstance, has_no_address_before_the_guest_reports_one) {
   for (const char* interfaces : {"null", "[]", "{}"}) {
     const VirtualMachineInstance instance = ParseInstance(json::parse(
         std::string(R"({"status": {"phase": "Scheduling", "interfaces": )") + interfaces + "}}"));

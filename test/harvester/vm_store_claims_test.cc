@@ -52,7 +52,7 @@ TEST_F(VmStoreClaims, C10_lists_all_of_the_namespace_because_CDI_loses_labels) {
   EXPECT_FALSE(script_.requests()[0].query.contains("labelSelector"));
 }
 
-TEST_F(VmStoreClaims, deletes_by_uid_and_takes_gone_for_deleted) {
+TEST_F(VmStoreClaims, deletes_by_uid_and_accepts_a_missing_object) {
   const Claim claim = PutClaim("c");
   EXPECT_THAT(store_.DeleteClaim(context_, claim), IsOk());
   EXPECT_EQ(FindClaim("c"), nullptr);
@@ -61,7 +61,7 @@ TEST_F(VmStoreClaims, deletes_by_uid_and_takes_gone_for_deleted) {
   EXPECT_THAT(store_.DeleteClaim(context_, claim), IsOk());
 }
 
-TEST_F(VmStoreClaims, never_deletes_a_claim_that_was_made_anew) {
+TEST_F(VmStoreClaims, never_deletes_a_claim_that_was_recreated) {
   Claim old = PutClaim("c");
   Remove(kube::kPersistentVolumeClaims, kNs, "c");
   PutClaim("c");

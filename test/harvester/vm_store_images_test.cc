@@ -100,7 +100,7 @@ TEST_F(VmStoreImages, refuses_a_display_name_that_two_images_have) {
                              HasSubstr("image-a"), HasSubstr("image-b"))));
 }
 
-TEST_F(VmStoreImages, says_what_there_is_instead) {
+TEST_F(VmStoreImages, lists_the_existing_images) {
   EXPECT_THAT(Resolve("debian-13"),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        AllOf(HasSubstr("\"debian-13\""), HasSubstr("none at all"))));
@@ -109,10 +109,10 @@ TEST_F(VmStoreImages, says_what_there_is_instead) {
   }
   EXPECT_THAT(Resolve("debian-13"),
               StatusIs(absl::StatusCode::kFailedPrecondition,
-                       AllOf(HasSubstr("there are: image-10 (name-0)"), HasSubstr("..."))));
+                       AllOf(HasSubstr("it has: image-10 (name-0)"), HasSubstr("..."))));
 }
 
-TEST_F(VmStoreImages, passes_on_why_it_may_not_look) {
+TEST_F(VmStoreImages, passes_on_a_missing_right) {
   script_.Next("list", Refusal(403, "Forbidden", "images is forbidden"));
   EXPECT_THAT(Resolve("debian-12"),
               StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("image images/debian-12")));

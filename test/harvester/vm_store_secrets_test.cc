@@ -99,7 +99,7 @@ TEST_F(VmStoreSecrets, gives_it_to_its_VM_once) {
   EXPECT_EQ(script_.Count("patch"), 1U);
 }
 
-TEST_F(VmStoreSecrets, reads_anew_when_somebody_was_faster) {
+TEST_F(VmStoreSecrets, reads_again_after_a_conflict_with_another_client) {
   PutSecret(wanted_);
   script_.Before("patch", [this] {
     Touch(kube::kSecrets, kNs, name_);
@@ -118,7 +118,7 @@ TEST_F(VmStoreSecrets, takes_a_conflict_with_its_own_lost_patch_for_success) {
   EXPECT_EQ(script_.Count("patch"), 1U);
 }
 
-TEST_F(VmStoreSecrets, gives_up_when_it_always_loses) {
+TEST_F(VmStoreSecrets, gives_up_after_repeated_conflicts) {
   PutSecret(wanted_);
   const std::function<void()> change = [this, &change] {
     Touch(kube::kSecrets, kNs, name_);
@@ -154,7 +154,7 @@ TEST_F(VmStoreSecrets, lists_only_ours_and_knows_their_owner) {
   EXPECT_EQ(script_.requests()[0].query.at("labelSelector"), ManagedSelector());
 }
 
-TEST_F(VmStoreSecrets, deletes_by_uid_and_takes_gone_for_deleted) {
+TEST_F(VmStoreSecrets, deletes_by_uid_and_accepts_a_missing_object) {
   PutSecret(wanted_);
   const auto secret = store_.GetSecret(context_, name_);
   ASSERT_THAT(secret, IsOk());

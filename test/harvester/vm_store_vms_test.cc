@@ -63,7 +63,7 @@ TEST_F(VmStoreVms, lists_every_VM_of_the_namespace_when_asked_for_all) {
 }
 
 // A list must drop nothing that ParseVirtualMachine uses.
-TEST_F(VmStoreVms, a_list_says_of_a_VM_what_a_GET_says) {
+TEST_F(VmStoreVms, a_list_and_a_GET_give_the_same_VM) {
   json vm = SampleVmObject();
   json& spec = vm["spec"]["template"]["spec"];
   spec["terminationGracePeriodSeconds"] = 77;
@@ -248,7 +248,7 @@ TEST_F(VmStoreVms, C5_deletes_by_uid_and_resourceVersion_in_the_foreground) {
   EXPECT_EQ(FindVm("batch-a"), nullptr);
 }
 
-TEST_F(VmStoreVms, C5_does_not_delete_a_VM_that_has_changed_or_was_made_anew) {
+TEST_F(VmStoreVms, C5_does_not_delete_a_VM_that_has_changed_or_was_recreated) {
   const json before = PutVm("batch-a");
   Touch(kube::kVirtualMachines, kNs, "batch-a");
   const absl::Status changed = Delete(before);
@@ -270,11 +270,11 @@ TEST_F(VmStoreVms, C5_never_sends_a_DELETE_without_both_preconditions) {
   EXPECT_THAT(script_.requests(), SizeIs(0));
 }
 
-TEST_F(VmStoreVms, a_VM_that_is_gone_already_counts_as_deleted) {
+TEST_F(VmStoreVms, a_VM_that_no_longer_exists_counts_as_deleted) {
   EXPECT_THAT(store_.DeleteVm(context_, "batch-a", "u", "1"), IsOk());
 }
 
-TEST_F(VmStoreVms, sends_nothing_for_a_caller_that_has_gone) {
+TEST_F(VmStoreVms, sends_nothing_for_a_cancelled_call) {
   runtime::CancelSource cancel(context_);
   cancel.Cancel(runtime::CancelReason::kClient);
   EXPECT_THAT(store_.ListManaged(cancel.context()), StatusIs(absl::StatusCode::kCancelled));

@@ -24,7 +24,7 @@ class Access : public ClientFixture {
   absl::StatusOr<AccessRules> Fetch() { return FetchAccessRules(context_, client_, "default"); }
 };
 
-TEST_F(Access, one_right_is_asked_with_a_SelfSubjectAccessReview) {
+TEST_F(Access, one_right_is_checked_with_a_SelfSubjectAccessReview) {
   transport_->Reply(201, R"({"status":{"allowed":true}})");
   EXPECT_THAT(Ask({.verb = "update",
                    .group = "subresources.kubevirt.io",
@@ -52,7 +52,7 @@ TEST_F(Access, a_right_in_the_cluster_and_in_the_core_group_names_neither) {
 }
 
 // Such a reply must not count as a granted or a denied right.
-TEST_F(Access, an_answer_that_says_neither_is_an_error) {
+TEST_F(Access, a_reply_without_a_decision_is_an_error) {
   for (const char* body : {"{}", R"({"status":{}})", R"({"status":{"allowed":"true"}})",
                            R"({"status":{"allowed":null}})", R"({"status":[true]})"}) {
     transport_->Reply(201, body);
@@ -142,7 +142,7 @@ TEST(AccessRules, a_rule_counts_with_verb_group_and_resource_together) {
   EXPECT_FALSE(rules.Allows("get", "kubevirt.io", "secrets"));
 }
 
-TEST(AccessRules, wildcards_stand_for_everything) {
+TEST(AccessRules, wildcards_match_everything) {
   const AccessRules admin = Rules({{"*"}, {"*"}, {"*"}, {}});
   EXPECT_TRUE(admin.Allows("patch", "coordination.k8s.io", "leases"));
   EXPECT_TRUE(admin.Allows("update", "subresources.kubevirt.io", "virtualmachines/start"));
@@ -156,7 +156,7 @@ TEST(AccessRules, a_resource_does_not_include_its_subresources) {
                    .Allows("update", "g", "virtualmachines"));
 }
 
-TEST(AccessRules, a_star_before_the_slash_stands_for_any_resource) {
+TEST(AccessRules, a_star_before_the_slash_matches_any_resource) {
   const AccessRules rules = Rules({{"update"}, {"g"}, {"*/start"}, {}});
   EXPECT_TRUE(rules.Allows("update", "g", "virtualmachines/start"));
   EXPECT_FALSE(rules.Allows("update", "g", "virtualmachines/stop"));

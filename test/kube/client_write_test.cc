@@ -202,7 +202,7 @@ TEST_F(KubeWrites, C5_a_deletion_of_another_version_or_uid_is_a_conflict) {
   EXPECT_TRUE(IsConflict(DeleteVm({.uid = "u-1", .resource_version = "77"})));
 }
 
-TEST_F(KubeWrites, deleting_what_is_gone_is_NOT_FOUND) {
+TEST_F(KubeWrites, deleting_a_missing_object_is_NOT_FOUND) {
   transport_->Reply(404, NotFoundBody());
   EXPECT_TRUE(kube::IsNotFound(DeleteVm({.uid = "u-1"})));
 }

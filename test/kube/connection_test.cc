@@ -161,8 +161,9 @@ TEST_F(KubeConnection, a_token_and_a_token_file_are_a_problem) {
 TEST_F(KubeConnection, P3_a_token_that_no_header_can_carry_is_a_problem_that_is_not_quoted) {
   for (const char* token : {"sesame\r\nX: y", "ses ame", "s\xC3\xA4same", " ", "\n"}) {
     options_.token = base::Secret(token);
-    EXPECT_EQ(Problems(),
-              "auth_token: the token is empty or holds a character that no header may hold")
+    EXPECT_EQ(
+        Problems(),
+        "auth_token: the token is empty or contains a character that is not allowed in a header")
         << token;
   }
   options_.token = base::Secret(" t\n");
@@ -188,7 +189,7 @@ TEST_F(KubeConnection, a_token_file_that_is_rendered_later_is_a_warning) {
   options_.token_file = dir_.Path("later");
   const Connection connection = Resolved();
   EXPECT_THAT(connection.warnings, ElementsAre("auth_token_file: the token file " +
-                                               dir_.Path("later") + " is not there yet"));
+                                               dir_.Path("later") + " does not exist yet"));
   EXPECT_THAT(TokenOf(connection), StartsWith("error: cannot use the token file "));
   dir_.WriteFile("later", "rendered");
   EXPECT_EQ(TokenOf(connection), "rendered");
@@ -197,7 +198,7 @@ TEST_F(KubeConnection, a_token_file_that_is_rendered_later_is_a_warning) {
 TEST_F(KubeConnection, a_token_file_that_is_empty_yet_is_a_warning) {
   options_.token = base::Secret();
   options_.token_file = dir_.WriteFile("token", "\n");
-  EXPECT_THAT(Resolved().warnings, ElementsAre(HasSubstr("is empty yet")));
+  EXPECT_THAT(Resolved().warnings, ElementsAre(HasSubstr("is still empty")));
 }
 
 TEST_F(KubeConnection, P2_a_token_file_that_can_never_be_one_is_a_problem) {
@@ -349,7 +350,7 @@ TEST_F(OtherServer, a_kubeconfig_without_a_server_vouches_for_none) {
   EXPECT_THAT(connection.warnings, SizeIs(2));
 }
 
-TEST_F(OtherServer, a_kubeconfig_without_credentials_is_not_said_to_have_any) {
+TEST_F(OtherServer, a_kubeconfig_without_credentials_gives_no_warning_about_unused_ones) {
   options_.url = "https://other";
   for (const char* user : {"{}", "{token: '', username: \"\", exec: ~}"}) {
     UseRichKubeconfig(user);

@@ -72,7 +72,7 @@ TEST(DecodePage, drops_managedFields_of_every_item) {
   EXPECT_EQ(page.continue_token, "");
 }
 
-TEST(DecodePage, drops_what_nobody_reads_and_keeps_what_is_read) {
+TEST(DecodePage, drops_unused_members_and_keeps_the_others) {
   const Page page = DecodeList("[" + std::string(kVm) + "]",
                                {"spec.template.spec.domain.devices", "spec.template.spec.networks",
                                 "status.conditions.status"});

@@ -16,14 +16,14 @@ absl::Status StatusOf(int code, const std::string& reason, const std::string& me
   return ToStatus(Refusal(code, reason, message), "get VirtualMachine a/b");
 }
 
-TEST(KubeErrorKind, not_found_is_Kubernetes_own_word_for_an_object) {
+TEST(KubeErrorKind, not_found_needs_a_Status_about_an_object) {
   EXPECT_TRUE(kube::IsNotFound(ToStatus(Response(404, NotFoundBody()), "p")));
   EXPECT_TRUE(kube::IsNotFound(StatusOf(404, "NotFound", "namespaces \"x\" not found")));
 }
 
 // Traefik and nginx in front of Harvester return this while Rancher restarts, the API server for a
 // group whose CRD is missing, and Rancher for an unknown cluster.
-TEST(KubeErrorKind, C5_a_404_of_somebody_else_does_not_make_an_object_look_gone) {
+TEST(KubeErrorKind, C5_a_404_that_is_not_from_Kubernetes_does_not_mean_that_an_object_is_deleted) {
   for (const std::string body :
        {"404 page not found\n", "default backend - 404", "", "{}",
         "<html><head><title>404 Not Found</title></head></html>", "{\"code\":404}",
@@ -35,12 +35,12 @@ TEST(KubeErrorKind, C5_a_404_of_somebody_else_does_not_make_an_object_look_gone)
   }
 }
 
-TEST(KubeErrorKind, C5_a_path_that_the_api_server_does_not_know_is_not_an_object_that_is_gone) {
+TEST(KubeErrorKind, C5_a_404_for_an_unknown_path_does_not_mean_that_an_object_is_deleted) {
   EXPECT_FALSE(kube::IsNotFound(
       StatusOf(404, "NotFound", "the server could not find the requested resource")));
 }
 
-TEST(KubeErrorKind, not_found_that_no_server_said_is_not_that) {
+TEST(KubeErrorKind, a_NOT_FOUND_without_a_server_reply_is_not_IsNotFound) {
   EXPECT_FALSE(kube::IsNotFound(base::NotFound("no such file")));
   EXPECT_FALSE(kube::IsNotFound(absl::OkStatus()));
   EXPECT_FALSE(kube::IsNotFound(StatusOf(410, "NotFound")));

@@ -140,7 +140,7 @@ TEST(ErrorTable, no_status_and_no_reason_ever_becomes_ABORTED) {
 
 // The text counts only with a status that can be a quota error: in an object's name or with another
 // status it has no meaning.
-TEST(ErrorTable, the_words_of_a_quota_count_with_their_own_status_only) {
+TEST(ErrorTable, the_text_of_a_quota_error_counts_only_with_its_status) {
   EXPECT_EQ(ToStatus(Refusal(500, "", "exceeded quota: q"), "p").code(), StatusCode::kInternal);
   EXPECT_EQ(ToStatus(Refusal(422, "", "exceeded quota: q"), "p").code(),
             StatusCode::kInvalidArgument);
@@ -169,7 +169,7 @@ TEST(ErrorTable, a_quota_refusal_comes_before_a_duplicate_mac_address) {
             StatusCode::kResourceExhausted);
 }
 
-TEST(ErrorTable, a_429_in_plain_text_is_unavailable_and_says_when_to_come_back) {
+TEST(ErrorTable, a_429_in_plain_text_is_unavailable_and_has_the_retry_delay) {
   const absl::Status status = ToStatus(
       Response(429, "Too many requests, please try again later.\n", {{"Retry-After", "1"}}),
       "list VirtualMachines");
@@ -179,7 +179,7 @@ TEST(ErrorTable, a_429_in_plain_text_is_unavailable_and_says_when_to_come_back) 
   EXPECT_EQ(GetKubeError(status)->retry_after, std::chrono::seconds(1));
 }
 
-TEST(RefusalSentAs500, is_a_500_that_asking_again_cannot_change) {
+TEST(RefusalSentAs500, is_a_500_that_a_retry_cannot_change) {
   const std::vector<std::string> refusals = {
       Denied(kQuota), Denied("memory insufficient resources"),
       Denied("duplicate mac address present for vm a"),
@@ -199,7 +199,7 @@ TEST(RefusalSentAs500, is_no_other_500) {
 }
 
 // A refusal with a status other than 500 is never retried anyway.
-TEST(RefusalSentAs500, is_not_a_refusal_with_a_status_of_its_own) {
+TEST(RefusalSentAs500, is_not_a_refusal_with_another_status) {
   EXPECT_FALSE(IsRefusalSentAs500(Refusal(403, "Forbidden", "exceeded quota: q")));
   EXPECT_FALSE(IsRefusalSentAs500(Refusal(422, "Invalid", Denied(kQuota))));
 }

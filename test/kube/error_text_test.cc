@@ -30,14 +30,14 @@ TEST(ErrorText, says_what_was_tried_what_the_server_said_the_number_and_the_reas
             "get X: the object has been modified (HTTP 409 Conflict)");
 }
 
-TEST(ErrorText, does_without_the_words_of_a_server_that_says_none) {
+TEST(ErrorText, has_no_message_if_the_server_sends_none) {
   EXPECT_EQ(TextOf(Response(503, "")), "get X: HTTP 503");
   EXPECT_EQ(TextOf(Response(503, " \r\n")), "get X: HTTP 503");
   EXPECT_EQ(TextOf(Response(503, "{}")), "get X: HTTP 503");
   EXPECT_EQ(TextOf(Refusal(503, "ServiceUnavailable", "")), "get X: HTTP 503 ServiceUnavailable");
 }
 
-TEST(ErrorText, a_webhooks_denial_keeps_its_words) {
+TEST(ErrorText, a_webhooks_denial_keeps_its_message) {
   EXPECT_EQ(TextOf(Refusal(422, "Invalid", Denied("storage class x does not exist"))),
             "get X: admission webhook \"validator.harvesterhci.io\" denied the request: storage "
             "class x does not exist (HTTP 422 Invalid)");
@@ -117,10 +117,10 @@ TEST(ErrorText, any_cut_of_a_Status_is_an_error_with_the_right_code) {
 TEST(ErrorText, a_redirect_names_where_to_and_what_to_check) {
   const std::string text = TextOf(Response(302, "moved", {{"Location", "https://other/login"}}));
   EXPECT_EQ(text,
-            "get X: redirected to https://other/login, which is never followed: is the base URL "
-            "right? (HTTP 302)");
+            "get X: redirected to https://other/login, which is not followed; check the base URL "
+            "(HTTP 302)");
   EXPECT_EQ(TextOf(Response(307, "")),
-            "get X: redirected, which is never followed: is the base URL right? (HTTP 307)");
+            "get X: redirected, which is not followed; check the base URL (HTTP 307)");
 }
 
 TEST(ErrorText, P3_what_may_be_a_secret_in_a_redirect_is_left_out) {

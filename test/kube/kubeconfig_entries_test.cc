@@ -134,8 +134,8 @@ TEST_F(KubeconfigEntries, P3_a_token_that_no_header_can_carry_is_a_problem_that_
        {"\"ses\\name\"", "\"sesame\\r\\nX: y\"", "'ses ame'", "'säsame'", "' '"}) {
     UseUser("{token: " + std::string(token) + "}");
     EXPECT_EQ(Problems(),
-              "harvester_kubeconfig: the token is empty or holds a character that no header may "
-              "hold")
+              "harvester_kubeconfig: the token is empty or contains a character that is not "
+              "allowed in a header")
         << token;
   }
 }
@@ -154,7 +154,7 @@ TEST_F(KubeconfigEntries, a_token_file_is_read_again_when_it_changes) {
 TEST_F(KubeconfigEntries, a_token_file_wins_over_a_token_once_it_can_be_read) {
   UseUser("{token: fallback, tokenFile: " + dir_.Path("token") + "}");
   const Connection connection = Resolved();
-  EXPECT_THAT(connection.warnings, ElementsAre(HasSubstr("is not there yet")));
+  EXPECT_THAT(connection.warnings, ElementsAre(HasSubstr("does not exist yet")));
   ASSERT_NE(connection.token, nullptr);
   EXPECT_EQ(TokenOf(connection), "fallback");
   dir_.WriteFile("token", "from-file");
@@ -232,17 +232,17 @@ TEST_F(KubeconfigEntries, two_identities_at_once_are_a_problem) {
   EXPECT_EQ(Problems(), "harvester_kubeconfig: user \"u\" has a password without a username");
 }
 
-TEST_F(KubeconfigEntries, an_exec_entry_is_refused_with_the_cure) {
+TEST_F(KubeconfigEntries, an_exec_entry_is_refused_with_a_hint) {
   for (const char* exec : {"{command: rancher, args: [token]}", "{}", "x"}) {
     UseUser("{exec: " + std::string(exec) + "}");
     EXPECT_THAT(Problems(),
-                AllOf(StartsWith("harvester_kubeconfig: user \"u\" logs in through an exec plugin"),
+                AllOf(StartsWith("harvester_kubeconfig: user \"u\" uses an exec plugin"),
                       HasSubstr("auth_token_file")))
         << exec;
   }
 }
 
-TEST_F(KubeconfigEntries, an_auth_provider_is_refused_with_the_cure) {
+TEST_F(KubeconfigEntries, an_auth_provider_is_refused_with_a_hint) {
   UseUser("{auth-provider: {name: oidc, config: {id-token: sesame}}}");
   EXPECT_THAT(Problems(), AllOf(HasSubstr("auth-provider"), HasSubstr("auth_token_file"),
                                 Not(HasSubstr("sesame"))));

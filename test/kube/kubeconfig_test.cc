@@ -106,7 +106,7 @@ TEST_F(KubeconfigFile, an_unknown_context_that_is_near_none_names_them_all) {
       "staging");
 }
 
-TEST_F(KubeconfigFile, an_unknown_current_context_is_the_files_own_fault) {
+TEST_F(KubeconfigFile, an_unknown_current_context_is_an_error_of_the_file) {
   UseKubeconfig("current-context: gone\ncontexts: []\nclusters: []\n");
   EXPECT_EQ(Problems(), "harvester_kubeconfig: the kubeconfig has no context \"gone\"");
 }

@@ -129,7 +129,7 @@ TEST_F(KubeLists, a_page_that_fails_fails_the_list) {
   EXPECT_THAT(ListVms(), StatusIs(StatusCode::kInternal));
 }
 
-TEST_F(KubeLists, a_page_that_has_expired_starts_the_list_anew_without_what_was_read) {
+TEST_F(KubeLists, an_expired_page_restarts_the_list_and_discards_what_was_read) {
   transport_->Reply(200, Page({"a", "b"}, "t1", "100"));
   transport_->Reply(410, ExpiredBody());
   transport_->Reply(200, Page({"b"}, "t2", "200"), {{"Date", "Sat, 21 Nov 2026 02:03:04 GMT"}});
@@ -155,7 +155,7 @@ TEST_F(KubeLists, a_list_that_expires_again_and_again_is_given_up_after_three_ne
 }
 
 // A token of the earlier attempt does not count as a repetition.
-TEST_F(KubeLists, a_new_start_may_meet_the_same_tokens) {
+TEST_F(KubeLists, a_restarted_list_may_get_the_same_tokens) {
   transport_->Reply(200, Page({"a"}, "t1"));
   transport_->Reply(410, ExpiredBody());
   transport_->Reply(200, Page({"a"}, "t1"));
@@ -163,19 +163,19 @@ TEST_F(KubeLists, a_new_start_may_meet_the_same_tokens) {
   EXPECT_THAT(Names(*ListVms()), ElementsAre("a", "b"));
 }
 
-TEST_F(KubeLists, a_server_that_turns_in_circles_is_left) {
+TEST_F(KubeLists, a_repeated_page_is_an_error) {
   transport_->Reply(200, Page({"a"}, "t1"));
   transport_->Reply(200, Page({"b"}, "t2"));
   transport_->Reply(200, Page({"c"}, "t1"));
   EXPECT_THAT(ListVms(), StatusIs(StatusCode::kInternal, HasSubstr("repeats a continue token")));
 }
 
-TEST_F(KubeLists, a_server_that_makes_up_pages_without_end_is_left) {
+TEST_F(KubeLists, a_list_without_a_last_page_is_an_error) {
   int pages = 0;
   transport_->Otherwise([&pages](const runtime::Context&, const http::HttpRequest&) {
     return Response(200, Page({}, "t" + std::to_string(++pages)));
   });
-  EXPECT_THAT(ListVms(), StatusIs(StatusCode::kInternal, HasSubstr("do not come to an end")));
+  EXPECT_THAT(ListVms(), StatusIs(StatusCode::kInternal, HasSubstr("never returns a last page")));
   EXPECT_EQ(pages, 10'000);
 }
 

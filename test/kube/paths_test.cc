@@ -78,7 +78,7 @@ TEST(QueryString, leaves_empty_values_out_and_escapes_the_others) {
             "?b=x%3Dy%26z&d=%C3%A4");
 }
 
-TEST(Describe, names_an_object_and_a_collection_in_words) {
+TEST(Describe, describes_an_object_and_a_collection) {
   EXPECT_EQ(Describe(kVirtualMachines, "default", "web-1"), "VirtualMachine default/web-1");
   EXPECT_EQ(Describe(kSettings, "", "server-version"), "Setting server-version");
   EXPECT_EQ(DescribeCollection(kVirtualMachines, "default"), "VirtualMachines in default");

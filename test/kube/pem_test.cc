@@ -47,7 +47,7 @@ TEST(Pem, a_key_in_place_of_a_certificate_and_the_reverse_are_refused) {
 }
 
 // OpenSSL would prompt for the passphrase on a terminal.
-TEST(Pem, an_encrypted_key_is_refused_with_the_cure) {
+TEST(Pem, an_encrypted_key_is_refused_with_a_hint) {
   for (const std::string& key :
        {KeyBlock("ENCRYPTED PRIVATE KEY"),
         std::string("-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n"

@@ -185,7 +185,7 @@ TEST_F(KubeServer, a_redirect_is_not_followed_and_the_token_stays_here) {
   EXPECT_EQ(other.connections(), 0);
 }
 
-TEST_F(KubeServer, a_token_file_that_is_rendered_anew_is_read_after_a_401) {
+TEST_F(KubeServer, a_rewritten_token_file_is_read_again_after_a_401) {
   http::ServerReply refused;
   refused.status = 401;
   refused.body = StatusBody(401, "Unauthorized", "Unauthorized");

@@ -97,7 +97,7 @@ TEST_F(KubeStack, I3_a_creation_that_the_server_names_is_never_repeated_on_a_los
   EXPECT_THAT(transport_->requests(), SizeIs(2));
 }
 
-TEST_F(KubeStack, what_was_turned_away_with_a_429_is_sent_again_after_the_wait_it_asks_for) {
+TEST_F(KubeStack, a_request_rejected_with_429_is_sent_again_after_its_Retry_After) {
   const base::MonoTime before = clock_.Now();
   transport_->Reply(429, "Too many requests, please try again later.\n", {{"Retry-After", "3"}});
   transport_->Reply(201, "{}");
@@ -113,7 +113,7 @@ TEST_F(KubeStack, a_read_survives_a_lost_connection_and_a_server_that_restarts) 
   EXPECT_THAT(Get(), IsOk());
 }
 
-TEST_F(KubeStack, what_harvester_refuses_with_a_500_is_asked_once) {
+TEST_F(KubeStack, a_refusal_sent_as_500_is_not_retried) {
   for (const char* words :
        {"storage insufficient resources due to resource quota",
         "duplicate mac address present for vm default/web-1 for cluster network mgmt",

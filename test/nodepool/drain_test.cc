@@ -89,7 +89,7 @@ TEST(DrainMeta, tells_the_action_and_the_vm_apart) {
   EXPECT_FALSE(IsDrainOfVm(node, "uid-2"));
 }
 
-TEST(DrainMeta, of_nobody_is_no_ones) {
+TEST(DrainMeta, without_ids_matches_no_drain) {
   EXPECT_FALSE(IsDrainOf(NodeBuilder("n"), "", ""));
   EXPECT_FALSE(IsDrainOfVm(NodeBuilder("n").Drained({}), ""));
 }

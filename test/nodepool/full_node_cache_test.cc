@@ -33,7 +33,7 @@ TEST(FullNodeCache, leaves_a_stub_alone_that_it_does_not_know) {
   EXPECT_FALSE(stub.full);
 }
 
-TEST(FullNodeCache, C6_a_node_that_registered_anew_under_its_id_is_another) {
+TEST(FullNodeCache, C6_a_node_that_registered_again_under_its_id_is_another_one) {
   FullNodeCache cache;
   cache.Remember(Full());
   nomad::Node stub = Stub(8);

@@ -53,7 +53,7 @@ TEST(IdentityHints, a_stub_can_be_contradicted_by_its_address) {
             LinkState::kContradicted);
 }
 
-TEST(IdentityHints, C6_a_value_that_matches_no_vm_says_nothing) {
+TEST(IdentityHints, C6_a_value_that_matches_no_vm_is_ignored) {
   EXPECT_EQ(LinkOfOne({One()
                            .Meta("harvester_vm_uuid", "uuid-9")
                            .Address("192.168.7.7")
@@ -63,7 +63,7 @@ TEST(IdentityHints, C6_a_value_that_matches_no_vm_says_nothing) {
   EXPECT_EQ(LinkOfOne({One().Meta("harvester_vm_uuid", "").Address("")}).state, LinkState::kLinked);
 }
 
-TEST(IdentityHints, C6_a_value_that_several_nodes_share_says_nothing) {
+TEST(IdentityHints, C6_a_value_that_several_nodes_share_is_ignored) {
   // With masquerade every guest has the same address.
   const Links links = LinkNodes(
       {kOne, kTwo},
@@ -72,7 +72,7 @@ TEST(IdentityHints, C6_a_value_that_several_nodes_share_says_nothing) {
   EXPECT_EQ(links.of_vm[1].state, LinkState::kLinked);
 }
 
-TEST(IdentityHints, a_value_that_several_vms_share_says_nothing) {
+TEST(IdentityHints, a_value_that_several_vms_share_is_ignored) {
   const Links links =
       LinkNodes({kOne, kTwo, Vm("web-3", "uuid-2")}, {One().Meta("harvester_vm_uuid", "uuid-2")});
   EXPECT_EQ(links.of_vm[0].state, LinkState::kLinked);
@@ -106,7 +106,7 @@ TEST(IdentityHints, breaks_a_tie_of_two_ready_nodes) {
   EXPECT_THAT(link.others, ElementsAre(0U));
 }
 
-TEST(IdentityHints, breaks_no_tie_while_the_other_node_is_a_stub_that_may_be_known_by_the_same) {
+TEST(IdentityHints, breaks_no_tie_while_the_other_node_is_a_stub_that_may_have_the_same_hint) {
   const auto old_node = One("a").Meta("harvester_vm_uuid", "uuid-1");
   EXPECT_EQ(LinkOfOne({old_node, NodeBuilder("b").Name("web-1")}).state, LinkState::kTwoReady);
   EXPECT_EQ(LinkOfOne({old_node, One("b")}).state, LinkState::kLinked) << "it tells nothing";
@@ -144,7 +144,7 @@ TEST(IdentityHints, C6_the_others_go_on_when_one_is_contradicted) {
   EXPECT_EQ(links.of_vm[1].node, 1U);
 }
 
-TEST(DeclaredForeign, a_machine_says_none) {
+TEST(DeclaredForeign, is_the_meta_value_none) {
   EXPECT_TRUE(IsDeclaredForeign(NodeBuilder("n").Meta("harvester_vm_uuid", "none")));
   EXPECT_TRUE(IsDeclaredForeign(NodeBuilder("n").Meta("harvester_vm_uuid", "None")));
   EXPECT_FALSE(IsDeclaredForeign(NodeBuilder("n").Meta("harvester_vm_uuid", "uuid-1")));
@@ -155,7 +155,7 @@ TEST(DeclaredForeign, a_machine_says_none) {
 TEST(DeclaredForeign, a_machine_that_has_a_vms_name_contradicts) {
   const Link link = LinkOfOne({One().Meta("harvester_vm_uuid", "none")});
   EXPECT_EQ(link.state, LinkState::kContradicted);
-  EXPECT_THAT(link.explanation, HasSubstr("declares it no VM"));
+  EXPECT_THAT(link.explanation, HasSubstr("declares that it is not a VM"));
 }
 
 TEST(DeclaredForeign, a_machine_is_not_a_rival_of_the_vms_own_node) {
@@ -168,7 +168,7 @@ TEST(DeclaredForeign, a_machine_is_not_a_rival_of_the_vms_own_node) {
   EXPECT_EQ(down.node, 1U);
 }
 
-TEST(Protected, C7_a_node_says_so_in_its_meta) {
+TEST(Protected, C7_a_node_is_protected_by_its_meta) {
   EXPECT_TRUE(IsProtected(NodeBuilder("n").Meta("harvester_protect", "true")));
   EXPECT_TRUE(IsProtected(NodeBuilder("n").Meta("harvester_protect", "1")));
   EXPECT_FALSE(IsProtected(NodeBuilder("n").Meta("harvester_protect", "false")));
@@ -176,7 +176,7 @@ TEST(Protected, C7_a_node_says_so_in_its_meta) {
   EXPECT_FALSE(IsProtected(NodeBuilder("n")));
 }
 
-TEST(Protected, C7_a_word_that_cannot_be_read_protects) {
+TEST(Protected, C7_an_unreadable_value_protects) {
   for (const char* word : {"yes", "", "no", "TRUE ", "protected"}) {
     EXPECT_TRUE(IsProtected(NodeBuilder("n").Meta("harvester_protect", word))) << word;
   }

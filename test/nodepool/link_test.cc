@@ -73,7 +73,7 @@ TEST(LinkByName, C6_a_stub_links_provisionally_by_its_name) {
   }
 }
 
-TEST(LinkByName, the_name_of_a_stub_gives_way_to_a_node_that_is_known_by_the_attribute) {
+TEST(LinkByName, a_full_node_that_matches_the_attribute_is_preferred_to_a_stub_of_the_name) {
   const Link link = LinkOf(Vm("web-1", "meta.vm"), {NodeBuilder("stub").Name("web-1"),
                                                     NodeBuilder("full").Meta("vm", "web-1")});
   EXPECT_EQ(link.state, LinkState::kLinked);
@@ -123,7 +123,7 @@ TEST(LinkAmongSeveral, ready_beats_initializing_and_disconnected_beat_down) {
   EXPECT_EQ(link.node, 1U);
 }
 
-TEST(LinkAmongSeveral, of_equals_that_are_not_ready_the_younger_wins) {
+TEST(LinkAmongSeveral, among_equals_that_are_not_ready_the_younger_wins) {
   const Link link = LinkOf(
       Vm("web-1"), {NodeBuilder("a").HostName("web-1").Status(NodeStatus::kDown).CreateIndex(5),
                     NodeBuilder("b").HostName("web-1").Status(NodeStatus::kDown).CreateIndex(9),
@@ -169,7 +169,7 @@ TEST(LinkMany, a_node_is_linked_if_any_link_names_it_whatever_its_state) {
   EXPECT_THAT(links.node_is_linked, ElementsAre(true, true, true, true, false, false));
 }
 
-TEST(LinkMany, a_node_that_has_the_names_of_several_vms_is_nobodys) {
+TEST(LinkMany, a_node_that_has_the_names_of_several_vms_links_to_none) {
   const Links links = LinkNodes(
       {Vm("web-1"), Vm("db-1", "meta.vm"), Vm("web-2")},
       {NodeBuilder("n").HostName("web-1").Meta("vm", "db-1"), NodeBuilder("m").HostName("web-2")});

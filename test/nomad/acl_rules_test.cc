@@ -57,7 +57,7 @@ TEST(NamespaceRules, a_more_specific_pattern_that_denies_leaves_a_blind_spot) {
                    .ReadJobEverywhere());
 }
 
-TEST(NamespaceRules, a_more_specific_pattern_without_read_job_leaves_a_blind_spot) {
+TEST(NamespaceRules, a_more_specific_pattern_without_read_job_denies_it) {
   EXPECT_FALSE(Rules({R"({"Namespaces":[{"Name":"*","Policy":"read"},
                                         {"Name":"ops","Capabilities":["submit-job"]}]})"})
                    .ReadJobEverywhere());

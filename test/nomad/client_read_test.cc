@@ -53,7 +53,7 @@ TEST_F(NomadReads, a_page_that_fails_fails_the_list) {
   EXPECT_EQ(client_.ListNodes(context_).status().code(), absl::StatusCode::kUnavailable);
 }
 
-TEST_F(NomadReads, a_server_that_turns_in_circles_is_left) {
+TEST_F(NomadReads, a_repeated_page_is_an_error) {
   transport_->Reply(200, R"([{"ID":"a"}])", {{"X-Nomad-NextToken", "b"}});
   transport_->Reply(200, R"([{"ID":"b"}])", {{"X-Nomad-NextToken", "b"}});
   const auto nodes = client_.ListNodes(context_);
@@ -143,7 +143,7 @@ TEST_F(NomadReads, a_node_is_read_in_full) {
   EXPECT_EQ(node->index, 5U);
 }
 
-TEST_F(NomadReads, a_node_that_is_gone_is_not_found) {
+TEST_F(NomadReads, a_missing_node_is_not_found) {
   transport_->Reply(404, "node not found");
   const auto node = client_.GetNode(context_, "n1");
   EXPECT_EQ(node.status().code(), absl::StatusCode::kNotFound);

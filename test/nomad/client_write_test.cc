@@ -70,14 +70,14 @@ TEST_F(NomadWrites, cancelling_a_drain_can_leave_the_node_ineligible) {
   EXPECT_EQ(Body()["MarkEligible"], false);
 }
 
-TEST_F(NomadWrites, eligibility_is_posted_as_a_word) {
+TEST_F(NomadWrites, eligibility_is_posted_as_a_string) {
   transport_->Reply(200, "{}");
   ASSERT_TRUE(client_.SetEligible(context_, "n1", true).ok());
   EXPECT_EQ(Body(), json::parse(R"({"NodeID":"n1","Eligibility":"eligible"})"));
   ExpectPost("/v1/node/n1/eligibility", http::Idempotency::kIdempotent);
 }
 
-TEST_F(NomadWrites, ineligibility_is_posted_as_a_word) {
+TEST_F(NomadWrites, ineligibility_is_posted_as_a_string) {
   transport_->Reply(200, "{}");
   ASSERT_TRUE(client_.SetEligible(context_, "n1", false).ok());
   EXPECT_EQ(Body()["Eligibility"], "ineligible");
@@ -98,7 +98,7 @@ TEST_F(NomadWrites, a_purge_has_no_body) {
   EXPECT_EQ(OnlyRequest().headers.Find("Content-Type"), std::nullopt);
 }
 
-TEST_F(NomadWrites, purging_a_node_that_is_gone_is_not_found) {
+TEST_F(NomadWrites, purging_a_missing_node_is_not_found) {
   transport_->Reply(500, "node not found");
   EXPECT_EQ(client_.Purge(context_, "n1").code(), absl::StatusCode::kNotFound);
 }

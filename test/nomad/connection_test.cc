@@ -70,7 +70,7 @@ TEST_F(NomadConnection, keeps_the_address_with_its_path_and_socket) {
   }
 }
 
-TEST_F(NomadConnection, an_address_of_no_known_kind_is_a_problem_that_is_not_quoted) {
+TEST_F(NomadConnection, an_address_of_an_unknown_kind_is_a_problem_that_is_not_quoted) {
   for (const char* address :
        {"nomad:4646", "127.0.0.1:4646", "tcp://nomad:4646", "http:/nomad", "unix://",
         "unix://relative", "unix:///", "http://", "https:///path", "http://user:sesame@nomad:4646",
@@ -94,7 +94,7 @@ TEST_F(NomadConnection, a_token_of_white_space_is_none) {
 
 TEST_F(NomadConnection, a_token_that_no_header_can_carry_is_a_problem_that_is_not_quoted) {
   options_.token = base::Secret("sesame\r\nX-Other: y");
-  EXPECT_EQ(Problems(), "nomad_token: holds a character that no header can carry");
+  EXPECT_EQ(Problems(), "nomad_token: contains a character that is not allowed in a header");
 }
 
 TEST_F(NomadConnection, a_token_file_wins_over_the_token_that_the_agent_injects) {
@@ -139,7 +139,7 @@ TEST_F(NomadConnection, http_auth_is_split_at_the_first_colon) {
 
 TEST_F(NomadConnection, http_auth_that_no_header_can_carry_is_a_problem_that_is_not_quoted) {
   options_.http_auth = base::Secret("user:sesame\n");
-  EXPECT_EQ(Problems(), "nomad_http-auth: holds a character that no header can carry");
+  EXPECT_EQ(Problems(), "nomad_http-auth: contains a character that is not allowed in a header");
 }
 
 TEST_F(NomadConnection, tls_files_are_read) {

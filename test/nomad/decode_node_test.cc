@@ -42,7 +42,7 @@ json Full() {
     "CreateIndex": 12, "ModifyIndex": 99})");
 }
 
-TEST(DecodeNodeStub, reads_every_field_that_a_list_tells) {
+TEST(DecodeNodeStub, reads_every_field_of_a_stub) {
   const auto node = DecodeNodeStub(Stub());
   ASSERT_TRUE(node.ok()) << node.status();
   EXPECT_EQ(node->id, "8d01d8fe-3c6b-0fdd-ebbc-a8b5cbb9c00c");
@@ -91,7 +91,7 @@ TEST(DecodeNodeStub, only_the_word_eligible_is_eligible) {
   EXPECT_FALSE(DecodeNodeStub({{"ID", "n"}})->eligible);
 }
 
-TEST(DecodeNodeStub, a_node_that_drains_says_so) {
+TEST(DecodeNodeStub, recognises_a_draining_node) {
   EXPECT_TRUE(DecodeNodeStub({{"ID", "n"}, {"Drain", true}})->draining);
 }
 
@@ -121,7 +121,7 @@ TEST(DecodeNodeStub, members_that_are_null_or_of_another_type_are_missing) {
   }
 }
 
-TEST(DecodeFullNode, reads_every_field_that_a_node_tells) {
+TEST(DecodeFullNode, reads_every_field_of_a_full_node) {
   const auto node = DecodeFullNode(Full());
   ASSERT_TRUE(node.ok()) << node.status();
   EXPECT_TRUE(node->full);

@@ -32,7 +32,7 @@ TEST_F(VerifyReadJob, acls_that_are_off_let_everything_be_seen) {
   Expect(ReadJob::kEverywhere);
 }
 
-TEST_F(VerifyReadJob, the_token_of_newer_servers_without_acls_lets_everything_be_seen) {
+TEST_F(VerifyReadJob, the_token_of_newer_servers_without_acls_reads_jobs_everywhere) {
   Script({{200, R"({"AccessorID":"acls-disabled","Name":"ACLs disabled token","Type":"client"})"}});
   Expect(ReadJob::kEverywhere);
 }

@@ -101,14 +101,14 @@ TEST_F(NomadStack, a_drain_that_was_turned_away_by_the_rate_limit_is_sent_again)
   EXPECT_TRUE(stack_->Drain(context_, "n1", {}).ok());
 }
 
-TEST_F(NomadStack, undoing_a_drain_is_repeated) {
+TEST_F(NomadStack, cancelling_a_drain_is_repeated) {
   transport_->Fail(base::Unavailable("connection broken"));
   transport_->Reply(200, "{}");
   EXPECT_TRUE(stack_->CancelDrain(context_, "n1", true).ok());
   EXPECT_EQ(transport_->requests()[0].body, transport_->requests()[1].body);
 }
 
-TEST_F(NomadStack, what_a_500_refuses_for_good_is_asked_once) {
+TEST_F(NomadStack, a_permanent_refusal_sent_as_500_is_not_retried) {
   transport_->Reply(500, "node not found");
   EXPECT_EQ(stack_->Purge(context_, "n1").code(), absl::StatusCode::kNotFound);
   transport_->Reply(500,

@@ -85,7 +85,7 @@ TEST(StatusText, says_what_was_tried_what_the_server_said_and_the_number) {
   EXPECT_EQ(TextOf(403, "Permission denied\n"), "list nodes: Permission denied (HTTP 403)");
 }
 
-TEST(StatusText, does_without_the_words_of_a_server_that_says_none) {
+TEST(StatusText, has_no_message_if_the_server_sends_none) {
   EXPECT_EQ(TextOf(503, ""), "list nodes: HTTP 503");
 }
 

@@ -51,7 +51,7 @@ ProcessTable WithoutDescriptors(const pid_t& parent) {
   return table;
 }
 
-TEST(HostWatch, P1_the_descriptor_tells_of_the_hosts_death) {
+TEST(HostWatch, P1_the_descriptor_becomes_readable_when_the_host_dies) {
   Child host;
   const pid_t parent = host.pid();
   const HostWatch watch(TableWith(parent));
@@ -62,7 +62,7 @@ TEST(HostWatch, P1_the_descriptor_tells_of_the_hosts_death) {
   EXPECT_TRUE(watch.HostIsGone());
 }
 
-TEST(HostWatch, P1_without_a_descriptor_another_parent_tells) {
+TEST(HostWatch, P1_without_a_descriptor_a_changed_parent_means_that_the_host_died) {
   pid_t parent = 4242;
   const HostWatch watch(WithoutDescriptors(parent));
   EXPECT_LT(watch.fd(), 0);
