@@ -43,7 +43,7 @@ struct VirtualMachine {
   std::string firmware_uuid;  // spec, lower case
   std::string action_id;
   std::optional<JoinTimeout> join_timeout;  // unset if the annotation is absent or unreadable
-  std::optional<NodesRecord> nodes;         // likewise
+  std::optional<NodesRecord> nodes;         // unset if absent or unreadable
   std::string joined_node_id;
   std::optional<base::WallTime> joined_at;  // set if it has joined
   bool has_mark = false;                    // the annotation is present, readable or not
