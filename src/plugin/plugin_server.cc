@@ -66,7 +66,7 @@ absl::StatusOr<std::string> ParseLocalAddress(const std::string& text) {
   }
   if (host != "127.0.0.1" && host != "localhost" && host != "[::1]") {
     return base::InvalidArgument("\"" + text +
-                                 "\": must be a loopback address, since the port is not "
+                                 "\": only this machine may connect, since the port is not "
                                  "protected; write 127.0.0.1:PORT");
   }
   return text;

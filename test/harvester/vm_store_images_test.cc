@@ -103,7 +103,7 @@ TEST_F(VmStoreImages, refuses_a_display_name_that_two_images_have) {
 TEST_F(VmStoreImages, lists_the_existing_images) {
   EXPECT_THAT(Resolve("debian-13"),
               StatusIs(absl::StatusCode::kFailedPrecondition,
-                       AllOf(HasSubstr("\"debian-13\""), HasSubstr("none at all"))));
+                       AllOf(HasSubstr("\"debian-13\""), HasSubstr("has no images"))));
   for (int i = 0; i < 20; ++i) {
     PutImage(ImageObject("image-" + std::to_string(i + 10), "name-" + std::to_string(i)));
   }

@@ -51,7 +51,7 @@ TEST_F(ShutdownTest, P1_calls_in_flight_get_their_own_status) {
   }
   EXPECT_EQ(service_->last_cancel(), runtime::CancelReason::kShutdown);
   EXPECT_EQ(service_->stops(), 1);
-  EXPECT_THAT(sink_->Text(), Not(HasSubstr("did not end in time")));
+  EXPECT_THAT(sink_->Text(), Not(HasSubstr("did not finish in time")));
 }
 
 TEST_F(ShutdownTest, P1_work_that_ignores_its_cancellation_is_answered_for) {
@@ -70,7 +70,7 @@ TEST_F(ShutdownTest, P1_work_that_ignores_its_cancellation_is_answered_for) {
   releaser.join();
   EXPECT_EQ(running.status.error_code(), grpc::StatusCode::CANCELLED);
   EXPECT_EQ(queued.status.error_code(), grpc::StatusCode::CANCELLED);
-  EXPECT_THAT(sink_->Text(), HasSubstr("did not end in time"));
+  EXPECT_THAT(sink_->Text(), HasSubstr("did not finish in time"));
   EXPECT_EQ(service_->scales_begun(), 1) << "what was queued never began";
 }
 
