@@ -14,7 +14,7 @@ using harvester::DrainDeadline;
 using harvester::Mark;
 using harvester::MarkReason;
 
-// The snapshot with one node and one VM read anew, and the VM's place in it.
+// The snapshot with one node and one VM read again, and the VM's index in it.
 struct Refreshed {
   PoolSnapshot snapshot;
   std::size_t vm = 0;
@@ -56,7 +56,8 @@ absl::Status RefreshNode(const runtime::Context& context, const PoolDependencies
   return absl::OkStatus();
 }
 
-// The whole list again: a guest may have registered under a new ID since the pool was observed.
+// Reads the whole list again: a guest may have registered under a new ID since the pool was
+// observed.
 absl::Status RefreshNodes(const runtime::Context& context, const PoolDependencies& deps,
                           Refreshed* refreshed) {
   NH_ASSIGN_OR_RETURN(auto nodes, deps.nomad().ListNodes(context));
@@ -66,7 +67,7 @@ absl::Status RefreshNodes(const runtime::Context& context, const PoolDependencie
   return absl::OkStatus();
 }
 
-// For a VM without a node: all nodes, and the mark's node by ID.
+// For a VM without a node: reads all nodes, and the mark's node by ID.
 absl::Status RefreshAbsence(const runtime::Context& context, const PoolDependencies& deps,
                             Refreshed* refreshed) {
   NH_RETURN_IF_ERROR(RefreshNodes(context, deps, refreshed));
@@ -141,7 +142,7 @@ Mark MakeMark(const PoolSnapshot& snapshot, const VmView& view, std::string acti
   return mark;
 }
 
-// The VM as it stands with the mark.
+// Returns the VM with the mark.
 absl::StatusOr<harvester::VirtualMachine> WriteMark(const runtime::Context& context,
                                                     const PoolDependencies& deps,
                                                     const VmView& view, const Mark& mark) {
@@ -182,8 +183,8 @@ absl::Status StartDrain(const runtime::Context& context, const PoolDependencies&
                              .meta = nodepool::ToMeta(meta)});
 }
 
-// Rule C5: nodes, the VM's own in full, its allocations, then the VM; all without `stale`; the
-// deletion carries uid and resourceVersion of that last read.
+// Rule C5: reads the nodes, the VM's own node in full, its allocations, then the VM, all without
+// `stale`. The deletion carries uid and resourceVersion of that last read.
 absl::Status DeleteVm(const runtime::Context& context, const PoolDependencies& deps,
                       const Step& step, Refreshed refreshed) {
   if (step.node_id.empty()) {
@@ -198,7 +199,8 @@ absl::Status DeleteVm(const runtime::Context& context, const PoolDependencies& d
   const absl::Status read = RefreshVm(context, deps, &refreshed);
   if (kube::IsNotFound(read)) return absl::OkStatus();
   NH_RETURN_IF_ERROR(read);
-  // Last: a start changes the VM, so that one after this read spoils the deletion.
+  // Read last: a start changes the VM, so a start after this read makes the deletion fail with a
+  // conflict.
   if (step.row == Row::kMarkedDown) {
     NH_RETURN_IF_ERROR(RefreshInstance(context, deps, &refreshed));
   }
@@ -215,7 +217,7 @@ absl::Status MarkBroken(const runtime::Context& context, const PoolDependencies&
                 MakeMark(snapshot, view, NewActionId(deps.random), MarkReason::kBroken, "")));
 }
 
-// Looks at node, VM and instance once more: any of them may have come back.
+// Reads node, VM and instance once more: any of them may have recovered.
 absl::Status MarkUnhealthy(const runtime::Context& context, const PoolDependencies& deps,
                            const Step& step, Refreshed refreshed) {
   if (step.node_id.empty()) {
@@ -234,7 +236,7 @@ absl::Status MarkUnhealthy(const runtime::Context& context, const PoolDependenci
                                             MarkReason::kUnhealthy, node_id)));
 }
 
-// What a victim's node must still be when its VM is marked.
+// Checks that a victim's node still has the state in which its VM may be marked.
 absl::Status CheckVictimsNode(const Refreshed& refreshed, const std::string& node_id) {
   const nomad::Node* node = LinkedNode(refreshed.view(), refreshed.snapshot);
   if (node == nullptr || node->id != node_id) {
@@ -330,8 +332,9 @@ absl::Status MarkAndDrain(const runtime::Context& context, const PoolDependencie
       WriteMark(context, deps, view,
                 MakeMark(snapshot, view, action_id, MarkReason::kScaleIn, node_id)));
   if (!linked) return absl::OkStatus();
-  // The reply shows the VM as of now, and StartDrain reads the node after it: an observation of
-  // its own. Whatever it says, the mark stands, and the loop's next look goes on from there.
+  // The reply has the VM's current state, and StartDrain reads the node after it, so this is a new
+  // observation. With or without a drain the mark is set, and the loop's next observation continues
+  // from there.
   refreshed.snapshot.vms[refreshed.vm].vm = std::move(marked);
   const Step step = NextStep(refreshed.view(), refreshed.snapshot);
   if (step.kind != StepKind::kStartDrain) return absl::OkStatus();

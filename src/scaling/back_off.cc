@@ -15,7 +15,8 @@ struct Pace {
   base::Duration longest;
   const char* what;
 };
-// A VM that never joins has cost its join timeout already, and a night has few of those.
+// kJoin waits longest: each VM that never joins already costs its join timeout, so only few
+// attempts fit into a night.
 constexpr std::array<Pace, 4> kPaces = {{
     {cause::kCreate, std::chrono::seconds(30), std::chrono::minutes(30), "creating VMs"},
     {cause::kStart, std::chrono::minutes(1), std::chrono::hours(1), "starting new VMs"},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a pool waits before it tries again what has failed (rule C12). Pure functions over the
-// record that the pool's Lease carries.
+// How long a pool waits before it retries what has failed (rule C12). Pure functions over the
+// record on the pool's Lease.
 #ifndef NOMAD_HARVESTER_SCALING_BACK_OFF_H_
 #define NOMAD_HARVESTER_SCALING_BACK_OFF_H_
 
@@ -13,8 +13,8 @@
 
 namespace nomad_harvester::scaling {
 
-// Each cause waits on its own: what made creation fail does not delay a removal, nor the other way
-// round. Cancelling removals never waits.
+// Each cause has its own back-off: failed creations do not delay a removal, nor failed removals a
+// creation. Cancelling removals never waits.
 namespace cause {
 inline constexpr std::string_view kCreate = "create";  // the API server refused a Secret or a VM
 inline constexpr std::string_view kStart = "start";    // a disk or a start failed (rule C3)
@@ -22,20 +22,21 @@ inline constexpr std::string_view kJoin = "join";      // the VM ran but never b
 inline constexpr std::string_view kRemove = "remove";  // no VM of a scale-in could be removed
 }  // namespace cause
 
-// One more failure in a row. The wait doubles from failure to failure, up to the cause's longest.
-// `remembered` is false if no Lease keeps the record: then it begins at the second step, because a
-// restart forgets.
+// Records one more consecutive failure. The wait doubles with each failure, up to the limit of the
+// cause. `remembered` is false if no Lease stores the record: the wait then starts at the second
+// step, because a restart loses it.
 void RecordFailure(harvester::BackOff* back_off, std::string_view cause, base::WallTime now,
                    bool remembered);
 void RecordCreationSuccess(harvester::BackOff* back_off);
 void RecordRemovalSuccess(harvester::BackOff* back_off);
 
-// RESOURCE_EXHAUSTED with cause, failures and waiting time while it has to wait.
+// RESOURCE_EXHAUSTED with cause, failures and the time of the next attempt while creation must
+// wait.
 absl::Status CheckCreation(const harvester::BackOff& back_off, base::WallTime now);
 absl::Status CheckRemoval(const harvester::BackOff& back_off, base::WallTime now);
 
-// After so many VMs in a row that never started or never joined, one VM is tried alone: a broken
-// image must not make and delete a whole pool at every attempt.
+// After so many consecutive VMs that never started or never joined, only one VM is created: a
+// broken image must not create and delete a whole pool at every attempt.
 inline constexpr std::int64_t kCircuitOpensAfter = 3;
 bool CreationCircuitIsOpen(const harvester::BackOff& back_off);
 

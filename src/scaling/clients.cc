@@ -50,7 +50,7 @@ absl::StatusOr<std::shared_ptr<http::HttpTransport>> Connect(const char* system,
   warnings->insert(warnings->end(), connection->warnings.begin(), connection->warnings.end());
   absl::StatusOr<std::shared_ptr<http::HttpTransport>> made =
       http::MakeCurlTransport(connection->curl);
-  // Certificates, for the most part, which both systems have.
+  // Mostly errors of certificates, which both systems have: name the system.
   if (!made.ok()) return base::Annotate(made.status(), system);
   std::shared_ptr<http::HttpTransport> transport = *std::move(made);
   if (connection->token == nullptr) return transport;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collecting what an interrupted action left behind, at an operator's request.
+//
+// Collects what an interrupted action left behind, at an operator's request.
 
 #include <utility>
 
@@ -15,7 +16,7 @@
 namespace nomad_harvester::scaling {
 namespace {
 
-// What one run needs besides the clients: everything that dies with it.
+// Objects that live as long as one run, in addition to the clients.
 struct Run {
   Run(const MaintenanceOptions& options, const Clients& c, PoolKey k)
       : key(std::move(k)),
@@ -47,7 +48,7 @@ struct Run {
   PoolLease lease;
 };
 
-// What the policy keeps on purpose is not a leftover; without a policy nobody has said so.
+// What the policy keeps on purpose is not a leftover; without a policy it is.
 bool IsKeptOnPurpose(const Step& step, const PoolSnapshot& snapshot) {
   return snapshot.policy.has_value() &&
          (step.row == Row::kUnmarkedBrokenKept || step.row == Row::kUnmarkedUnhealthyKept);
@@ -58,7 +59,7 @@ std::vector<Unfinished> FindUnfinished(const PoolSnapshot& snapshot) {
   for (const VmView& view : snapshot.vms) {
     if (!IsPoolMember(view, snapshot)) continue;
     const Step step = NextStep(view, snapshot);
-    // A run that has ended leaves no marks but those it may not touch, or cannot.
+    // A finished run leaves only marks that it must not or cannot remove.
     const bool still_marked = step.kind == StepKind::kWait && view.vm.has_mark;
     if (still_marked) {
       unfinished.push_back({view.vm.name, step.reason});
@@ -93,7 +94,7 @@ absl::StatusOr<std::set<PoolKey>> Maintenance::FindPools(const runtime::Context&
   for (const harvester::Claim& claim : claims) add(claim.pool);
   const auto leases = clients_.kube->List(context, kube::kLeases, ns,
                                           {.label_selector = harvester::ManagedSelector()});
-  // A token without Leases is allowed, and a Lease alone is not a leftover.
+  // A token without access to Leases is allowed, and a Lease alone is not a leftover.
   if (!leases.ok() && !kube::IsForbidden(leases.status())) return leases.status();
   if (leases.ok()) {
     for (const kube::Json& lease : leases->items) {

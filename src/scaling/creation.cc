@@ -54,7 +54,7 @@ harvester::TemplateVariables VariablesOf(const CreationPlan& plan,
   return variables;
 }
 
-// A name-based UUID (RFC 9562, version 8: the content is ours).
+// A UUID derived from `seed` (RFC 9562, version 8: application-defined content).
 std::string DerivedUuid(const std::string& seed) {
   std::string hex = base::StableHash("uuid-high/" + seed) + base::StableHash("uuid-low/" + seed);
   hex[12] = '8';
@@ -173,7 +173,7 @@ absl::Status ClearLeftoverSecret(const runtime::Context& context, const PoolDepe
   const auto secret = deps.vms.GetSecret(context, harvester::SecretName(vm));
   if (kube::IsNotFound(secret.status())) return absl::OkStatus();
   NH_RETURN_IF_ERROR(secret);
-  // Its request may have been late: the VM that has come since keeps its Secret.
+  // The create request may have been delayed: a VM that has appeared since keeps its Secret.
   const auto machine = deps.vms.Get(context, vm);
   if (machine.ok()) return absl::OkStatus();
   if (!kube::IsNotFound(machine.status())) return machine.status();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looking at a pool from outside the plugin's process.
+//
+// Observes a pool from outside the plugin's process.
 
 #include <utility>
 

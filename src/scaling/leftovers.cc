@@ -17,7 +17,7 @@ using harvester::Claim;
 using harvester::CloudInitSecret;
 using harvester::VirtualMachine;
 
-// A Secret without a VM that no action names is garbage only when it is this old.
+// A Secret without a VM that no action names is garbage only when it is older than this.
 constexpr base::Duration kOldSecret = std::chrono::minutes(10);
 constexpr std::string_view kSecretSuffix = "-cloudinit";
 
@@ -42,7 +42,7 @@ class Sweep {
   }
 
  private:
-  // The VM that a claim was made for, if it is one of ours.
+  // The VM that a claim was made for, if the plugin created it.
   std::optional<std::string> VmOfClaim(const Claim& claim) const {
     for (const std::string& name : scope_.deleted) {
       if (harvester::IsClaimNameOf(claim.name, name)) return name;
@@ -55,7 +55,7 @@ class Sweep {
     return name;
   }
 
-  // GET by name: a list may have been read before the VM came.
+  // Uses GET by name: the list may have been read before the VM was created.
   bool IsGone(const std::string& vm) {
     const auto found = gone_.find(vm);
     if (found != gone_.end()) return found->second;
@@ -65,8 +65,8 @@ class Sweep {
     return gone_[vm] = gone;
   }
 
-  // What an ordinary removal leaves is on its way already: Harvester and the garbage collector are
-  // merely slower.
+  // Leftovers of an ordinary removal are expected: Harvester and the garbage collector are merely
+  // slower.
   log::Level LevelFor(const std::string& vm) const {
     return scope_.deleted.contains(vm) ? log::Level::kDebug : log::Level::kInfo;
   }
@@ -110,7 +110,7 @@ class Sweep {
     });
   }
 
-  // Does it, unless only a look is wanted, and tells.
+  // Calls `act`, except in a dry run, and reports the event.
   template <typename Act>
   void Do(ReconcileEvent::Kind kind, const std::string& vm, const std::string& object, Act act) {
     const absl::Status outcome = scope_.dry_run ? absl::OkStatus() : act();

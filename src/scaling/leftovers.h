@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an interrupted action, or a removed VM, left behind: claims, Secrets, owners (rule C10).
+// What an interrupted action or a removed VM left behind: claims, Secrets, owners (rule C10).
 #ifndef NOMAD_HARVESTER_SCALING_LEFTOVERS_H_
 #define NOMAD_HARVESTER_SCALING_LEFTOVERS_H_
 
@@ -12,26 +12,28 @@
 namespace nomad_harvester::scaling {
 
 struct SweepScope {
-  // VMs whose creation is under way in this process: their Secret comes before them.
+  // VMs that this process is creating: their Secret is created first.
   std::set<std::string> being_created;
-  // Names of the Lease's action: a Secret of theirs without a VM is garbage as soon as no Scale
-  // makes them any more; other Secrets only when they are old.
+  // Names of the Lease's action. A Secret of one of them without a VM is garbage as soon as no
+  // Scale creates them any more; other Secrets only after ten minutes.
   std::set<std::string> named_by_action;
-  // Nothing is changed; what would be is told.
+  // Changes nothing; reports what would be changed.
   bool dry_run = false;
-  // VMs that this process deleted: claims that follow the naming pattern are theirs, label or not.
+  // VMs that this process deleted: claims that follow the naming pattern belong to them, with or
+  // without the label.
   std::set<std::string> deleted;
 };
 
 struct SweepResult {
-  // VMs (existing no more) that still have a claim or Secret, for instance one that is terminating.
+  // VMs that no longer exist but still have a claim or Secret, for instance one that is
+  // terminating.
   std::set<std::string> unfinished;
   int removed = 0;
 };
 
-// One look: lists claims and Secrets first and VMs after them, so that a VM that appears in between
-// is seen. Deletes with a uid precondition what belongs to no VM, and gives Secrets of standing VMs
-// their owner. Errors: the first one, after everything was tried.
+// One sweep. Lists claims and Secrets first and VMs after them, so that a VM created in between is
+// observed. Deletes with a uid precondition what belongs to no VM, and sets the owner of Secrets
+// whose VM exists. Returns the first error, after everything was tried.
 absl::StatusOr<SweepResult> SweepLeftovers(const runtime::Context& context,
                                            const PoolDependencies& deps, const SweepScope& scope);
 

@@ -21,7 +21,7 @@ Step MakeStep(StepKind kind, Row row, std::string reason, const Node* node = nul
   return step;
 }
 
-// A drain that ran to its end: Nomad's own verdict, not merely the absence of a drain.
+// A drain that Nomad reports as complete; the absence of a drain is not enough.
 bool IsComplete(const Node& node) {
   return !node.draining && node.last_drain.has_value() &&
          node.last_drain->status == DrainStatus::kComplete;
@@ -38,7 +38,7 @@ bool IsRecorded(const VmView& view, const Node& node) {
 
 std::string Named(const Node& node) { return "node " + node.name + " (" + node.id + ")"; }
 
-// The rows of a VM without a mark whose nodes carry a drain that we began for it.
+// The rows of a VM without a mark whose nodes have a drain that we started for it.
 std::optional<Step> UndoDrain(const VmView& view, const PoolSnapshot& snapshot) {
   const std::vector<const Node*> drained = NodesDrainedFor(view, snapshot);
   for (const Node* node : drained) {
@@ -78,8 +78,8 @@ Step StepOfBroken(const VmView& view, const PoolSnapshot& snapshot) {
                         "if it is not a VM of this pool",
                     candidate);
   }
-  // A mark carries what the policy says of drains: without a policy, nothing is begun. While the
-  // policy says dry-run, nothing is begun either (rule C13).
+  // A mark stores the policy's drain settings, so without a policy no removal is started. With a
+  // policy in dry-run none is started either (rule C13).
   const bool may_mark = snapshot.policy.has_value() && !snapshot.policy->dry_run;
   const bool remove =
       may_mark && (view.start_failure.has_value() ||
@@ -90,7 +90,7 @@ Step StepOfBroken(const VmView& view, const PoolSnapshot& snapshot) {
   return MakeStep(StepKind::kReport, Row::kUnmarkedBrokenKept, cause + "; it is kept");
 }
 
-// Whether max_unhealthy lets one more VM go, and this one is next by its name.
+// Whether max_unhealthy allows one more replacement, and this VM is the next one by name.
 bool MayReplace(const VmView& view, const PoolSnapshot& snapshot) {
   std::int64_t members = 0;
   std::int64_t leaving = 0;
@@ -166,7 +166,7 @@ bool IsNamed(const VmView& view, const PoolSnapshot& snapshot) {
   return snapshot.action.has_value() && snapshot.action->names.contains(view.vm.name);
 }
 
-// Ineligible other than by a drain of ours that nobody has undone or recorded yet.
+// Ineligible other than by a drain of ours that was neither rolled back nor recorded.
 bool IneligibleByOthers(const VmView& view, const Node& node) {
   if (node.eligible) return false;
   const bool by_us = nodepool::IsDrainOfVm(node, view.vm.uid) && IsComplete(node) &&
@@ -174,7 +174,7 @@ bool IneligibleByOthers(const VmView& view, const Node& node) {
   return !by_us;
 }
 
-// The rows of a marked VM that links to no node.
+// The rows of a marked VM without a linked node.
 Step StepWithoutNode(const VmView& view, const PoolSnapshot& snapshot,
                      const harvester::Mark& mark) {
   if (const Node* candidate = UnlinkedCandidate(view, snapshot); candidate != nullptr) {

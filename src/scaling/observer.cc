@@ -27,7 +27,7 @@ nodepool::VmIdentityHints IdentityHintsOf(const VmView& view, const PoolSnapshot
   return hints;
 }
 
-// Whether a node is of a pool that some VM of ours was made for, or of the policy's.
+// Whether a node belongs to the pool of any VM created by the plugin, or to the policy's.
 bool IsOfSomePool(const nomad::Node& node, const PoolSnapshot& snapshot) {
   if (snapshot.policy.has_value() && IdentityOf(*snapshot.policy).Contains(node)) return true;
   for (const VmView& view : snapshot.vms) {
@@ -43,12 +43,12 @@ void SetUnreadable(const absl::Status& why, PoolSnapshot* snapshot) {
   snapshot->nomad_problem = base::Message(why);
 }
 
-// A call that was given up says nothing about the system that it asked.
+// A cancelled call is not evidence that the system is unreadable.
 absl::Status Unreadable(const std::string& system, const absl::Status& why) {
   return absl::IsCancelled(why) ? why : base::Annotate(why, system + " cannot be read");
 }
 
-// A marked VM whose node is drained by us to the end: its allocations decide what comes next.
+// A marked VM whose node completed our drain: its allocations decide the next step.
 bool AwaitsIdle(const VmView& view, const PoolSnapshot& snapshot) {
   const nomad::Node* node = LinkedNode(view, snapshot);
   return view.member && view.vm.mark.has_value() && node != nullptr && !node->draining &&
@@ -83,7 +83,7 @@ std::vector<std::size_t> NodesToReadInFull(const PoolSnapshot& snapshot) {
     const std::string host = nodepool::ShortHostName(node.name);
     const bool is_ready = node.status == nomad::NodeStatus::kReady;
     const bool could_be_wanted = is_ready && node.create_index > oldest_wanting;
-    // Of two ready nodes of a VM's name, only what both of them tell settles which it is.
+    // If two ready nodes have a VM's name, both must be read in full to identify the VM's node.
     const bool wanted_now = names.contains(host) ? is_ready && ready[host] > 1
                                                  : could_be_wanted || IsOfSomePool(node, snapshot);
     if (wanted_now) wanted.push_back(i);
@@ -144,7 +144,7 @@ absl::Status Observer::ReadAllocations(const runtime::Context& context, PoolSnap
     return absl::OkStatus();
   }
   if (!absl::IsPermissionDenied(all.status())) return all.status();
-  // The token does not see every namespace: node by node it sees what it may.
+  // The token cannot read every namespace; queries by node return what it may read.
   snapshot->allocations_incomplete = true;
   for (const VmView& view : snapshot->vms) {
     if (!AwaitsIdle(view, *snapshot)) continue;
@@ -155,8 +155,9 @@ absl::Status Observer::ReadAllocations(const runtime::Context& context, PoolSnap
   return absl::OkStatus();
 }
 
-// One list for all: identity hints of every link, and whether the guest of a down node runs.
-// Without it (a token that may not read instances) both stay unknown, which removes nothing.
+// One list for all VMs: identity hints for every link, and whether the guest of a down node runs.
+// Without it (a token that may not read instances) both stay unknown, and nothing is removed
+// because of that.
 absl::Status Observer::ReadInstances(const runtime::Context& context, PoolSnapshot* snapshot) {
   auto instances = vms_.ListInstances(context);
   if (!instances.ok()) {
@@ -194,7 +195,7 @@ void Observer::ReadDetails(const runtime::Context& context, PoolSnapshot* snapsh
   }
   if (idle_matters) {
     const absl::Status read = ReadAllocations(context, snapshot);
-    // A node whose allocations are unknown is not idle: it is waited for.
+    // A node whose allocations are unknown is not idle: the VM waits.
     if (!read.ok()) logger_.Debug("Could not list allocations", {{"error", read}});
     if (!read.ok() && context.Done()) return SetUnreadable(read, snapshot);
   }

@@ -7,7 +7,7 @@
 namespace nomad_harvester::scaling {
 namespace {
 
-// ErrorUnschedulable and ErrorPvcNotFound are normal for seconds (rule C3).
+// ErrorUnschedulable and ErrorPvcNotFound are normal for some seconds (rule C3).
 constexpr base::Duration kFailingForGood = std::chrono::seconds(60);
 
 template <typename Map, typename Keep>
@@ -26,13 +26,14 @@ void ObserverMemory::ApplyStartFailure(base::MonoTime now, base::WallTime wall_n
     return;
   }
   const auto [entry, added] = failing_.try_emplace(vm.uid, Failing{failure->reason, now});
-  // The object itself may know better than a process that has just started.
+  // The object may have an earlier time than a process that has just started.
   if (added && failure->since.has_value() && *failure->since < wall_now) {
     entry->second.since = now - (wall_now - *failure->since);
   }
   if (failure->only_at_join_timeout) {
-    // Such a state may last until the join timeout, which is judged on its own. Nor does its time
-    // count for what comes after it, although the object's condition has been False all along.
+    // Such a state may last until the join timeout, which is checked separately. Its time does not
+    // count towards a later failure either, although the object's condition has been False all the
+    // time.
     entry->second.since = now;
     return;
   }

@@ -18,7 +18,7 @@ std::string IdentityText(const nomad::Node& node) {
          ", node_pool=" + node.node_pool;
 }
 
-// What stops creation: a broken VM that stays, and a node that came up in the wrong pool.
+// What blocks creation: a broken VM that is kept, and a node that joined the wrong pool.
 absl::Status CheckGrowth(const PoolSnapshot& snapshot) {
   const nodepool::PoolIdentity wanted = IdentityOf(*snapshot.policy);
   for (const VmView& view : snapshot.vms) {
@@ -45,7 +45,8 @@ absl::Status CheckGrowth(const PoolSnapshot& snapshot) {
   return absl::OkStatus();
 }
 
-// Marked VMs that may come back: their node is ready, and they were not marked for being broken.
+// Marked VMs whose removal may be cancelled: their node is ready, and they were not marked as
+// broken.
 std::vector<std::string> CancelRemovals(const PoolSnapshot& snapshot, std::int64_t wanted) {
   std::vector<const VmView*> candidates;
   for (const VmView& view : snapshot.vms) {
@@ -58,7 +59,7 @@ std::vector<std::string> CancelRemovals(const PoolSnapshot& snapshot, std::int64
     if (IsOtherRegion(view.vm, snapshot.region)) continue;
     candidates.push_back(&view);
   }
-  // The youngest mark first: it has lost the least work.
+  // The youngest mark first: the least of its work has been moved.
   std::sort(candidates.begin(), candidates.end(), [](const VmView* a, const VmView* b) {
     if (a->vm.mark->marked_at != b->vm.mark->marked_at) {
       return a->vm.mark->marked_at > b->vm.mark->marked_at;
@@ -73,7 +74,7 @@ std::vector<std::string> CancelRemovals(const PoolSnapshot& snapshot, std::int64
   return names;
 }
 
-// Names that an earlier action stored and whose VM never came to be are used first.
+// Uses names first that an earlier action stored and whose VM was never created.
 std::vector<PlannedCreation> Creations(const PoolSnapshot& snapshot, std::int64_t wanted) {
   std::vector<PlannedCreation> creations;
   if (snapshot.action.has_value()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parts of a pool's loop share. Private to module scaling.
+// Dependencies shared by the parts of a pool's loop. Private to module scaling.
 #ifndef NOMAD_HARVESTER_SCALING_POOL_TOOLS_H_
 #define NOMAD_HARVESTER_SCALING_POOL_TOOLS_H_
 
@@ -16,7 +16,7 @@
 
 namespace nomad_harvester::scaling {
 
-// References to what outlives one run of the loop. Copied freely.
+// References to objects that outlive one run of the loop. Cheap to copy.
 struct PoolDependencies {
   PoolKey key;
   const Clients& clients;
@@ -39,7 +39,7 @@ struct PoolDependencies {
   }
 };
 
-// A new action id, which is also how log lines of one action are found.
+// A new action id; it also identifies the log lines of the action.
 inline std::string NewActionId(runtime::Random& random) { return random.NextName(12); }
 
 }  // namespace nomad_harvester::scaling

@@ -11,9 +11,9 @@
 namespace nomad_harvester::scaling {
 namespace {
 
-// How often a holder that stands still is looked at.
+// How often a holder that has stopped renewing is read again.
 constexpr base::Duration kLookInterval = std::chrono::seconds(2);
-// Conflicts with our own renewal are settled by reading again; more than a few are not ours.
+// A conflict with our own renewal is resolved by reading again; more than a few have another cause.
 constexpr int kStoreAttempts = 4;
 
 std::map<std::string, std::optional<std::string>> RecordAnnotations(const PoolRecord& record) {
@@ -68,7 +68,7 @@ PoolRecord ParsePoolRecord(const kube::Lease& lease, const log::Logger& logger) 
   return record;
 }
 
-// Lives on while a request under it is open, even if the PoolLease is gone.
+// Outlives the PoolLease while a request under it is open.
 class PoolLease::Permit final : public runtime::WritePermit {
  public:
   Permit(runtime::Clock& clock, base::Duration limit) : clock_(clock), limit_(limit) {}
@@ -102,7 +102,7 @@ class PoolLease::Permit final : public runtime::WritePermit {
     base::MutexLock lock(mutex_);
     unguarded_ = true;
   }
-  // Since when the Lease has run out: too long for renewal to be trusted.
+  // Whether the Lease has expired: the last renewal is too old for another one to keep it.
   bool HasRunOut() const {
     const base::MonoTime now = clock_.Now();
     base::MutexLock lock(mutex_);
@@ -156,7 +156,7 @@ PoolRecord PoolLease::record() const {
 
 absl::StatusOr<std::optional<kube::Lease>> PoolLease::Read(const runtime::Context& context) const {
   auto observed = client_->Get(context, kube::kLeases, key_.ns, harvester::LeaseName(key_.pool));
-  // Not only kube::IsNotFound: the API itself may be missing, which the creation then tells.
+  // Not only kube::IsNotFound: the API itself may be missing, which the creation then reports.
   if (absl::IsNotFound(observed.status())) return std::optional<kube::Lease>();
   NH_RETURN_IF_ERROR(observed);
   return std::optional(kube::ParseLease(*observed));
@@ -269,7 +269,8 @@ absl::Status PoolLease::CheckHolder(const kube::Lease& lease, LeaseUser user, bo
         ObservedHolder{.holder = lease.holder, .renew_time = lease.renew_time, .since = now};
   }
   if (moved && !first_read) return busy;
-  // Before the age: a holder whose clock was ahead when it died looks alive for as long as that.
+  // Checked before the age: the renewTime of a terminated holder whose clock was ahead stays recent
+  // for as long as the clocks differed.
   if (now - observed_holder_->since >= kLeaseDuration) return absl::OkStatus();
   const bool alive = lease.renew_time.has_value() && lease.server_time.has_value() &&
                      *lease.server_time - *lease.renew_time <= kLeaseAlive;
@@ -291,7 +292,7 @@ absl::Status PoolLease::Acquire(const runtime::Context& context, LeaseUser user,
       StartRenewal(std::move(on_lost));
       return absl::OkStatus();
     }
-    // Somebody has had it since, or it is gone: read who it is.
+    // Another process has held it since, or it was deleted: read the current holder.
     if (!kube::IsConflict(retaken) && !kube::IsNotFound(retaken)) return retaken;
   }
   for (bool first_read = true;; first_read = false) {
@@ -322,7 +323,7 @@ absl::Status PoolLease::Acquire(const runtime::Context& context, LeaseUser user,
       }
     }
     if (outcome.ok()) break;
-    // Somebody was faster, or our own first attempt took effect: read again who it is.
+    // Another process was faster, or our own first attempt took effect: read the holder again.
     if (!kube::IsConflict(outcome) && !kube::IsAlreadyExists(outcome)) return outcome;
     NH_RETURN_IF_ERROR(context.Check());
   }
@@ -355,8 +356,8 @@ void PoolLease::Lose(std::string_view why) {
 }
 
 void PoolLease::Renew() {
-  // A conflict with our own Store, or with a renewal whose reply was lost, is settled at once: the
-  // next tick might come too late for a write that waits.
+  // A conflict with our own Store, or with a renewal whose reply was lost, is resolved immediately:
+  // the next tick might be too late for a waiting write.
   for (int attempt = 0; attempt < 2; ++attempt) {
     if (!held()) return;
     if (permit_->HasRunOut()) {

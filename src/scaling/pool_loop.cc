@@ -14,21 +14,21 @@
 namespace nomad_harvester::scaling {
 namespace {
 
-// Between two looks: a little, so that a spurious wake-up does not spin, then a blocking query that
-// ends early when a node changes, and at nomad_block-query-wait-time at the latest. A long wait is
-// also cut by load balancers, which close a connection that is silent for a minute
+// Between two observations: a short pause, so that a spurious wake-up does not spin, then a
+// blocking query that ends when a node changes, and at nomad_block-query-wait-time at the latest.
+// Load balancers would cut a long wait, because they close a connection that is silent for a minute
 // (hashicorp/nomad-autoscaler#754).
 constexpr base::Duration kPause = std::chrono::milliseconds(250);
 constexpr base::Duration kFirstWait = std::chrono::seconds(1);
 constexpr base::Duration kLongestWait = std::chrono::seconds(5);
-// A node of a VM that is gone but stays ready is not purged; this long it is waited for.
+// How long to wait for the node of a deleted VM that stays ready and is therefore not purged.
 constexpr base::Duration kPurgeTimeout = std::chrono::minutes(10);
-// Resumption gives up after so many failed looks in a row; the next Status begins anew.
+// Resumption ends after so many consecutive failed observations; the next Status starts it again.
 constexpr int kResumptionFailures = 3;
-// Repairs end after a few passes: a VM that needs more is looked at by the loop itself.
+// Repairs end after a few passes: a VM that needs more is left to the loop.
 constexpr int kRollBackPasses = 20;
 
-// Steps that lead to the end of a VM.
+// Steps that lead to the deletion of a VM.
 bool IsRemoval(StepKind kind) {
   return kind == StepKind::kMarkBroken || kind == StepKind::kMarkUnhealthy ||
          kind == StepKind::kStartDrain || kind == StepKind::kDelete;
@@ -101,8 +101,8 @@ void PoolLoop::FailCreation(const std::string& vm, const absl::Status& why) {
   Outcome& outcome = outcomes_[vm];
   outcome.creation = true;
   outcome.error = why;
-  // A request whose outcome is unknown may yet bring the VM; the next look tells. If it does not
-  // come, its Secret is garbage.
+  // A request whose outcome is unknown may still create the VM; the next observation shows it. If
+  // the VM does not appear, its Secret is garbage.
   outcome.state = OutcomeState::kFailed;
   failed_[std::string(cause::kCreate)].insert(vm);
   sweep_due_ = true;
@@ -157,7 +157,7 @@ void PoolLoop::LogStep(const Step& step, const VmView& view, const absl::Status&
                     {"why", step.reason},
                     {"node_id", step.node_id},
                     {"action_id", action}});
-  // An act is logged once it is done. A VM that is still to join is nobody's concern.
+  // An act is logged once it is done. A VM that has yet to join is not worth a line.
   if (step.kind == StepKind::kReport || (step.kind == StepKind::kWait && view.vm.has_mark)) {
     deps_.Notify({.vm = view.vm.name, .step = step});
   }
@@ -185,14 +185,14 @@ absl::StatusOr<bool> PoolLoop::Act(const runtime::Context& context, const PoolSn
     }
   }
   NH_RETURN_IF_ERROR(WriteAhead(context, snapshot, actions));
-  // Logged before the effect, in order; the results after it.
+  // The step is logged before its effect, in order; the results after it.
   for (const Work& item : actions) LogStep(item.step, snapshot.vms[item.vm], absl::OkStatus());
   const std::vector<absl::Status> results = runtime::ForEachBounded(
       context, deps_.executor, actions.size(), deps_.parallelism(), [&](std::size_t i) {
         return CarryOut(context, deps_, actions[i].step, snapshot.vms[actions[i].vm], snapshot);
       });
   bool effective = false;
-  bool met_others = false;  // somebody changed what the step rests on: it is judged anew at once
+  bool met_others = false;  // the object was changed meanwhile: decide again immediately
   for (std::size_t i = 0; i < results.size(); ++i) {
     const VmView& view = snapshot.vms[actions[i].vm];
     if (results[i].ok()) {
@@ -235,7 +235,7 @@ bool PoolLoop::Purge(const runtime::Context& context, const PoolSnapshot& snapsh
 void PoolLoop::TrackCreation(const std::string& name, const VmView* view,
                              const PoolSnapshot& snapshot, Outcome* outcome) {
   if (view == nullptr) {
-    if (!outcome->seen) return;  // not there yet, or its POST failed: reported by FailCreation
+    if (!outcome->seen) return;  // not created yet, or its POST failed: reported by FailCreation
     if (outcome->state == OutcomeState::kPending) {
       outcome->state = OutcomeState::kFailed;
       outcome->error = base::Internal(outcome->text.empty() ? "the VM is gone" : outcome->text);
@@ -254,7 +254,7 @@ void PoolLoop::TrackCreation(const std::string& name, const VmView* view,
   }
   if (IsBroken(*view, snapshot)) {
     outcome->text = NextStep(*view, snapshot).reason;
-    // Removed in a moment, or kept and reported: either way it was not delivered.
+    // It is about to be removed, or kept and reported: in both cases it was not delivered.
     outcome->state = OutcomeState::kFailed;
     failed_[CauseOfBroken(*view)].insert(name);
     outcome->error = view->start_failure.has_value()
@@ -272,7 +272,7 @@ void PoolLoop::TrackCreation(const std::string& name, const VmView* view,
         {{"vm", name}, {"node_id", view->vm.joined_node_id}, {"action_id", view->vm.action_id}});
     return;
   }
-  // There after all, although its POST got no answer.
+  // It exists although its POST got no reply.
   if (outcome->state == OutcomeState::kFailed) outcome->state = OutcomeState::kPending;
 }
 
@@ -280,7 +280,7 @@ void PoolLoop::TrackRemoval(const std::string& name, const VmView* view,
                             const PoolSnapshot& snapshot, Outcome* outcome) {
   if (outcome->state != OutcomeState::kPending) return;
   if (view == nullptr) {
-    // Its volumes and its Secret have to go, too; Sweep says so by leaving gone_.
+    // Its volumes and its Secret must be deleted, too; Sweep then removes it from gone_.
     if (gone_.contains(name)) return;
     outcome->state = OutcomeState::kDone;
     deps_.logger.Info("Removed a VM", {{"vm", name}, {"action_id", outcome->action}});
@@ -300,7 +300,7 @@ void PoolLoop::TrackRemoval(const std::string& name, const VmView* view,
     if (until_accepted_ && accepted) outcome->state = OutcomeState::kDone;
     return;
   }
-  // The mark is gone: rolled back, by us or by an operator. Its drain is undone by now or next.
+  // The mark was removed, by us or by an operator. Wait until its drain is rolled back, too.
   if (IsRepair(step.kind)) return;
   outcome->state = OutcomeState::kFailed;
   outcome->error = base::FailedPrecondition(
@@ -387,7 +387,7 @@ bool PoolLoop::AwaitsPurge(const PoolSnapshot& snapshot) const {
 bool PoolLoop::ScaleIsDone(const PoolSnapshot& snapshot) const {
   for (const auto& [name, outcome] : outcomes_) {
     if (outcome.state == OutcomeState::kPending) return false;
-    // A creation that failed is over when its VM is gone again, or stays for an operator.
+    // A failed creation is finished when its VM no longer exists, or is kept for an operator.
     if (!outcome.creation || outcome.state != OutcomeState::kFailed || until_accepted_) continue;
     for (const VmView& view : snapshot.vms) {
       if (view.vm.name != name) continue;
@@ -412,16 +412,16 @@ bool PoolLoop::ResumptionIsDone(const PoolSnapshot& snapshot) const {
   return true;
 }
 
-// Waits for the next look: for a moment after an act, so that its effect shows; else for a change
-// of Nomad's nodes or the end of a growing wait, because VMs change, too.
+// Waits before the next observation: briefly after an act, so that its effect shows; else for a
+// change of Nomad's nodes or the end of a growing wait, because VMs change, too.
 absl::Status PoolLoop::Wait(const runtime::Context& context, bool acted, bool readable) {
   next_wait_ = {};
-  // What was refused is tried again, but not at once.
+  // A refused step is retried, but not immediately.
   const bool effective = acted && refused_.ok();
   idle_passes_ = effective ? 0 : idle_passes_ + 1;
   if (effective) return context.Sleep(kPause);
   const base::Duration wait = std::min(kLongestWait, kFirstWait * idle_passes_);
-  // A blocking query needs an index; an empty cluster has none yet.
+  // A blocking query needs an index; an empty cluster does not have one yet.
   if (!readable || last_snapshot_->nomad_index == 0) return context.Sleep(wait);
   next_wait_.after_index = last_snapshot_->nomad_index;
   next_wait_.wait = std::min(wait, deps_.clients.config->nomad.block_query_wait);
@@ -476,7 +476,7 @@ void PoolLoop::CloseRecord(const runtime::Context& context) {
     if (outcome.creation) {
       if (outcome.seen) run.seen.insert(name);
       run.created = run.created || done;
-      // It came and went without a cause that we know.
+      // The VM appeared and was deleted without a cause that we know.
       const bool explained =
           std::any_of(failed_.begin(), failed_.end(),
                       [&vm = name](const auto& failures) { return failures.second.contains(vm); });

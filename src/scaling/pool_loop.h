@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop of one pool: carries every VM from state to state until what it was started for is done.
-// Scale and resumption share it; there is no second way to finish what was begun.
+// The loop of one pool: carries every VM from state to state until the run's goal is reached. Scale
+// and resumption share it, so there is only one way to finish what was begun.
 #ifndef NOMAD_HARVESTER_SCALING_POOL_LOOP_H_
 #define NOMAD_HARVESTER_SCALING_POOL_LOOP_H_
 
@@ -22,57 +22,58 @@ namespace nomad_harvester::scaling {
 
 enum class OutcomeState { kPending, kDone, kFailed };
 
-// What became of one VM of an action.
+// The result for one VM of an action.
 struct Outcome {
   OutcomeState state = OutcomeState::kPending;
   bool creation = false;
   bool seen = false;   // a creation whose VM was observed
   absl::Status error;  // kFailed
-  std::string text;    // the last thing worth saying about it
-  std::string action;  // of the mark, as far as it was seen
+  std::string text;    // the latest reason
+  std::string action;  // of the mark, if observed
 };
 
-// One run. Used by one thread at a time; the work of a pass is spread over the executor.
+// One run. Used by one thread at a time; the steps of a pass run in parallel on the executor.
 class PoolLoop {
  public:
   PoolLoop(PoolDependencies deps, std::optional<config::PoolPolicy> policy);
 
   // Observes without acting.
   absl::StatusOr<PoolSnapshot> Observe(const runtime::Context& context);
-  // Adds what a selection by load needs; one request.
+  // Adds the allocations that a selection by load needs; one request.
   absl::Status ReadAllocations(const runtime::Context& context, PoolSnapshot* snapshot);
 
-  // Carries out repairs (roll-backs, their drains) until none is due, so that a plan can be made
-  // (rule C14). Returns the snapshot that shows none.
+  // Carries out repairs (roll-backs and their drains) until none is due, so that a plan can be made
+  // (rule C14). Returns the snapshot without repairs.
   absl::StatusOr<PoolSnapshot> FinishRollBacks(const runtime::Context& context);
 
-  // What this run has to see through, besides everything that is marked.
+  // VMs that this run waits for, in addition to everything that is marked.
   void ExpectCreation(const std::string& vm);
   void ExpectRemoval(const std::string& vm);
   void ExpectCancelledRemoval(const std::string& vm);
   void FailCreation(const std::string& vm, const absl::Status& why);
   void FailRemoval(const std::string& vm, const absl::Status& why);
 
-  // VMs that are gone by now: what they left behind is swept.
+  // VMs that no longer exist: their leftovers are swept.
   void SweepAfter(const std::set<std::string>& vms) { gone_.insert(vms.begin(), vms.end()); }
 
-  // Removals go on although more VMs lost their nodes at once than rule C15 allows: a fresh Scale
-  // after its timeout.
+  // Allows removals although more VMs lost their nodes at once than rule C15 permits: a new Scale
+  // after the timeout.
   void AllowRemovals(bool despite_mass_loss) { despite_mass_loss_ = despite_mass_loss; }
 
-  // Runs until every expectation has its outcome and every VM that was seen marked is gone or
-  // unmarked. `until_accepted`: removals are done once their drain is accepted (scale_in_wait =
-  // "false"). Errors: the context's own only; systems that do not answer are waited for.
+  // Runs until every expected VM has its outcome and every VM that was observed as marked no longer
+  // exists or is unmarked. `until_accepted`: a removal is finished once its drain is accepted
+  // (scale_in_wait = "false"). Returns only the context's errors; systems that do not reply are
+  // waited for.
   absl::Status RunScale(const runtime::Context& context, bool until_accepted);
 
-  // Runs until nothing is left to do in this pool for now: finishes marks, undoes drains, records
-  // joins, removes what is broken, sweeps, purges. Ends early if a system does not answer
-  // (UNAVAILABLE) or refuses what is to be done: the next Status calls again.
+  // Runs until no work is left in this pool for now: finishes marks, rolls back drains, records
+  // joins, removes broken VMs, sweeps, purges. Ends early if a system does not reply (UNAVAILABLE)
+  // or refuses a step: the next Status starts it again.
   absl::Status RunResumption(const runtime::Context& context);
-  // Reports what RunResumption would begin with, as events that did not happen. Only reads.
+  // Reports as events, without doing them, what RunResumption would do first. Only reads.
   absl::Status Preview(const runtime::Context& context);
 
-  // After a run that ended well: closes the action on the pool's Lease and keeps what failed. One
+  // After a successful run: closes the action on the pool's Lease and stores what failed. One
   // request, or none if nothing changes.
   void CloseRecord(const runtime::Context& context);
 
@@ -86,10 +87,10 @@ class PoolLoop {
     std::size_t vm = 0;
     Step step;
   };
-  // One look and what followed from it.
+  // The result of one pass: an observation and the steps that followed.
   struct PassResult {
     bool acted = false;
-    bool readable = false;  // Nomad was
+    bool readable = false;  // whether Nomad could be read
     absl::Status swept;
   };
 
@@ -97,8 +98,8 @@ class PoolLoop {
   Observer MakeObserver() const;
   std::vector<Work> WorkOf(const PoolSnapshot& snapshot) const;
   bool RemovalsWait(const PoolSnapshot& snapshot) const;
-  // True if at least one step was carried out or tried. An error: the pool's record, which has to
-  // stand first, could not be stored, and nothing was done.
+  // True if at least one step was carried out or tried. An error: the pool's record, which must be
+  // stored first, could not be, and nothing was done.
   absl::StatusOr<bool> Act(const runtime::Context& context, const PoolSnapshot& snapshot,
                            const std::vector<Work>& work);
   absl::Status WriteAhead(const runtime::Context& context, const PoolSnapshot& snapshot,
@@ -124,14 +125,14 @@ class PoolLoop {
   std::set<std::string> cancelled_removals_;  // cancelled removals, a kind of their own
   std::map<std::string, std::string>
       last_logged_;                    // VM → row and text, so that a wait is logged once
-  std::set<std::string> marked_seen_;  // names that were seen marked in this run
-  std::set<std::string> gone_;         // of those, that no longer exist: to be swept
+  std::set<std::string> marked_seen_;  // names observed as marked in this run
+  std::set<std::string> gone_;         // those that no longer exist: to be swept
   std::map<std::string, base::MonoTime> gone_since_;
   std::map<std::string, std::set<std::string>> failed_;  // cause of back_off.h → VMs
   std::optional<base::WallTime> last_event_;
   std::optional<PoolSnapshot> last_snapshot_;
   Observer::BlockingWait next_wait_;
-  absl::Status refused_;  // the last pass tried something and nothing of it took effect: why
+  absl::Status refused_;  // why none of the last pass' steps took effect
   int idle_passes_ = 0;
   bool sweep_due_ = false;
   bool despite_mass_loss_ = false;

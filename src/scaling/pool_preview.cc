@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the loop would do, without doing it.
+//
+// Previews the loop's steps without carrying them out.
 
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/nodepool/drain.h"

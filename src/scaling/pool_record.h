@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run of the loop leaves on the pool's Lease, and what has to stand there before it acts.
-// Pure functions.
+// What the pool's Lease must record before the loop acts, and what a run leaves on it. Pure
+// functions.
 #ifndef NOMAD_HARVESTER_SCALING_POOL_RECORD_H_
 #define NOMAD_HARVESTER_SCALING_POOL_RECORD_H_
 
@@ -21,25 +21,25 @@ struct Intent {
   StepKind kind = StepKind::kNothing;
 };
 
-// The record as it must be stored before these steps are carried out. A name leaves `create` before
-// its VM is removed, or it could be used twice (rule C10); `resumed`: as soon as its VM is seen. A
-// VM that is marked for being unhealthy is named first, because marks that nobody names are rolled
-// back. `new_action_id` is used if the record has no action yet.
+// The record that must be stored before these steps are carried out. A name leaves `create` before
+// its VM is removed, else it could be used twice (rule C10); with `resumed` as soon as its VM is
+// observed. A VM that is to be marked as unhealthy is named first, because a mark that the Lease
+// does not name is rolled back. `new_action_id` is used if the record has no action yet.
 PoolRecord RecordBefore(PoolRecord record, const PoolSnapshot& snapshot,
                         const std::vector<Intent>& intents, bool resumed,
                         const std::string& new_action_id);
 
-// What a run that ended well has seen and done.
+// What a successful run has observed and done.
 struct RunSummary {
-  const PoolSnapshot& last;        // nothing has been done since
-  std::set<std::string> seen;      // creations whose VM was seen, standing or gone by now
+  const PoolSnapshot& last;        // no step was taken since
+  std::set<std::string> seen;      // creations whose VM was observed, even if deleted since
   bool created = false;            // at least one VM was delivered
-  bool removed = false;            // at least one VM of a scale-in is gone
+  bool removed = false;            // at least one VM of a scale-in was removed
   std::set<std::string> failures;  // causes of back_off.h
   std::optional<base::WallTime> last_event;
-  bool remembered = true;  // a Lease keeps the record
+  bool remembered = true;  // a Lease stores the record
 };
-// Closes the action: what is unfinished stays, an action with nothing unfinished leaves.
+// Closes the action: keeps what is unfinished, and removes an action that has nothing unfinished.
 PoolRecord RecordAfter(PoolRecord record, const RunSummary& run);
 
 }  // namespace nomad_harvester::scaling

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A permit that allows nothing: what only looks cannot write, whatever goes wrong above it.
+// A write permit that always refuses: read-only commands cannot write, even with a bug above this
+// layer.
 #ifndef NOMAD_HARVESTER_SCALING_READ_ONLY_H_
 #define NOMAD_HARVESTER_SCALING_READ_ONLY_H_
 

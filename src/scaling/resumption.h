@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Background work on one pool under its Lease: what Status wakes, and what harvester gc runs.
+// Background work on one pool under its Lease: started by Status and by harvester gc.
 #ifndef NOMAD_HARVESTER_SCALING_RESUMPTION_H_
 #define NOMAD_HARVESTER_SCALING_RESUMPTION_H_
 
@@ -15,20 +15,20 @@ namespace nomad_harvester::scaling {
 struct Resumed {
   // ABORTED: another live process holds the Lease. Not OK: nothing was done.
   absl::Status lease;
-  absl::Status outcome;      // of PoolLoop::RunResumption; OK if the Lease was not had
+  absl::Status outcome;      // of PoolLoop::RunResumption; OK if the Lease was not acquired
   bool interrupted = false;  // a Scale took over, the Lease was lost, or the caller's context ended
   std::optional<base::WallTime> last_event;
   std::optional<PoolSnapshot> last_snapshot;
 };
 
-// Takes the pool's Lease, runs the loop until nothing is left to do, and gives the Lease up.
-// `unswept`: VMs that are gone and of which something may be left.
+// Acquires the pool's Lease, runs the loop until no work is left, and releases the Lease.
+// `unswept`: VMs that no longer exist and may have leftovers.
 Resumed ResumePool(const runtime::Context& context, const PoolDependencies& deps,
                    std::optional<config::PoolPolicy> policy,
                    const std::set<std::string>& unswept = {});
 
-// Gives the Lease up unless the caller of the RPC went away: then nothing more happens until the
-// next Status.
+// Releases the Lease, unless the caller of the RPC disconnected: then nothing more happens until
+// the next Status.
 void EndHold(PoolLease& lease, const runtime::Context& context);
 
 }  // namespace nomad_harvester::scaling

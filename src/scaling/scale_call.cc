@@ -42,7 +42,7 @@ std::int64_t CountOf(const PoolSnapshot& snapshot) {
                        [&](const VmView& view) { return Counts(view, snapshot); });
 }
 
-// Names that an earlier action left over come first and stay.
+// Names that an earlier action left over are first in the list and are kept.
 void KeepCreations(ScalePlan* plan, std::size_t count) {
   plan->to -= static_cast<std::int64_t>(plan->create.size() - count);
   plan->create.resize(count);
@@ -120,15 +120,15 @@ absl::Status ScaleCall::CheckRights(const runtime::Context& context, const Scale
                       "the token may not, in namespace " + deps_.key.ns + ": " + missing);
 }
 
-// Creation that has to wait leaves the plan; what is left of it is cancelling removals, if
-// anything.
+// If creation must wait, removes the creations from the plan; only cancellations of removals may
+// remain.
 absl::Status ScaleCall::CheckBackOff(ScalePlan* plan, base::WallTime now) {
   const harvester::BackOff back_off = deps_.lease.record().back_off;
   if (plan->direction == Direction::kIn) return CheckRemoval(back_off, now);
   if (plan->create.empty()) return absl::OkStatus();
   const absl::Status waits = CheckCreation(back_off, now);
   if (!waits.ok()) {
-    // A broken image must not stop it (rule C12).
+    // A broken image must not block cancelling removals (rule C12).
     if (plan->cancel_removals.empty()) return waits;
     deferred_ = waits;
     plan->create.clear();
@@ -142,11 +142,11 @@ absl::Status ScaleCall::CheckBackOff(ScalePlan* plan, base::WallTime now) {
   return absl::OkStatus();
 }
 
-// What fits is made; that the rest does not is the action's error.
+// Creates as many VMs as fit; for the rest the action returns an error.
 absl::Status ScaleCall::CheckQuotas(const runtime::Context& context, ScalePlan* plan) {
   const auto quotas = deps_.vms.ListQuotas(context);
   if (!quotas.ok()) {
-    // The right to read them is optional, and Harvester enforces them in any case (rule C3).
+    // The right to read quotas is optional, and Harvester enforces them in any case (rule C3).
     deps_.logger.Debug("Could not read the namespace's quotas", {{"error", quotas.status()}});
     return absl::OkStatus();
   }
@@ -205,7 +205,7 @@ absl::Status ScaleCall::StoreAction(const runtime::Context& context, ScalePlan* 
     if (IsPoolMember(view, snapshot) && view.vm.has_mark) action.names.insert(view.vm.name);
   }
   if (record.action.has_value()) {
-    // Names that an earlier action left over and this one does not use stay for the next.
+    // Names that an earlier action left over and this one does not use are kept for the next.
     for (const auto& [name, id] : record.action->create) {
       if (FindVm(snapshot, name) != nullptr) continue;
       action.names.insert(name);
@@ -230,7 +230,7 @@ void ScaleCall::CancelRemovals(const runtime::Context& context, const ScalePlan&
     deps_.logger.Info(
         "Cancelling the removal of a VM",
         {{"vm", plan.cancel_removals[i]}, {"action_id", action_id_}, {"outcome", results[i]}});
-    // A conflict or a lost reply shows in the next look, by the mark itself.
+    // After a conflict or a lost reply, the next observation shows whether the VM is still marked.
     loop_.ExpectCancelledRemoval(plan.cancel_removals[i]);
   }
 }
@@ -254,7 +254,8 @@ void ScaleCall::MarkVictims(const runtime::Context& context, const ScalePlan& pl
                                                     {"action_id", action_id_},
                                                     {"outcome", results[i]}});
     }
-    // Without an answer the mark may be there: then the loop finds it and carries it out.
+    // Without a reply the mark may have been written: then the loop observes it and carries out the
+    // removal.
     const bool unknown = absl::IsUnavailable(results[i]) || absl::IsDeadlineExceeded(results[i]);
     if (results[i].ok() || unknown) {
       loop_.ExpectRemoval(removal.vm);
@@ -314,14 +315,15 @@ absl::Status ScaleCall::FinalStatus(const absl::Status& loop) const {
     return base::MakeStatus(loop.code(), base::Message(loop) + lines);
   }
   if (failed == 0 && pending == 0) return absl::OkStatus();
-  // All failed alike: the code itself tells the cause. ABORTED is reserved for "busy".
+  // If nothing succeeded and all failures have the same code, return that code. ABORTED is reserved
+  // for "busy".
   const bool alike = done == 0 && first_failure.code() != absl::StatusCode::kAborted;
   return base::MakeStatus(alike ? first_failure.code() : absl::StatusCode::kInternal,
                           std::to_string(failed) + " of " +
                               std::to_string(failed + done + pending) + " VMs failed:" + lines);
 }
 
-// Un-mark, undo the drains, and only then create (rule C14).
+// Removes marks, rolls back their drains, and only then creates (rule C14).
 absl::Status ScaleCall::Act(const runtime::Context& context, const ScalePlan& plan,
                             const PoolSnapshot& snapshot) {
   loop_.AllowRemovals(memory_->mass_loss_over);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One Scale: refuse, plan, store the intent, act, and say what became of every VM.
+// One Scale: preflight, plan, store the intent, act, and report the outcome of every VM.
 #ifndef NOMAD_HARVESTER_SCALING_SCALE_CALL_H_
 #define NOMAD_HARVESTER_SCALING_SCALE_CALL_H_
 
@@ -21,16 +21,16 @@ struct ScaleRequest {
   std::string own_node_id;
 };
 
-// The pool's count, and what it is to become: what was asked for, capped once there is a plan.
+// The pool's count and its target: the requested count, limited once there is a plan.
 struct ScaleRange {
   std::int64_t from = 0;
   std::int64_t to = 0;
 };
 
-// What is known about the pool between calls, besides the Lease's record.
+// State of the pool kept between calls, besides the Lease's record.
 struct ScaleMemory {
   std::string template_hash;    // of the last preflight
-  bool mass_loss_over = false;  // its timeout is over: a fresh Scale removes (rule C15)
+  bool mass_loss_over = false;  // its timeout has expired: a new Scale removes (rule C15)
 };
 
 class ScaleCall {
@@ -38,16 +38,16 @@ class ScaleCall {
   ScaleCall(PoolDependencies deps, config::PoolPolicy policy, ScaleRequest request,
             ScaleMemory* memory);
 
-  // Needs the pool's Lease. `context` carries its write permit.
+  // Requires the pool's Lease. `context` carries its write permit.
   absl::Status Run(const runtime::Context& context);
   // Only reads; logs what Run would do (rule C13).
   absl::Status DryRun(const runtime::Context& context);
   std::optional<base::WallTime> last_event() const { return loop_.last_event(); }
-  // Something that the lists of Status do not show may be left of it, such as a Secret: it acted,
-  // and did not end well.
+  // It acted and failed, and may have left something that the lists of Status do not show, such as
+  // a Secret.
   bool leaves_work() const { return leaves_work_; }
   const std::string& action_id() const { return action_id_; }
-  // Nothing before the pool was observed.
+  // Unset until the pool was observed.
   const std::optional<ScaleRange>& range() const { return range_; }
   // The action was stored and carried out; its outcome is logged.
   bool acted() const { return acted_; }
@@ -60,7 +60,7 @@ class ScaleCall {
   absl::Status CheckRights(const runtime::Context& context, const ScalePlan& plan) const;
   absl::Status CheckBackOff(ScalePlan* plan, base::WallTime now);
   absl::Status CheckQuotas(const runtime::Context& context, ScalePlan* plan);
-  // Everything that can refuse this action, before its first effect (rule C2).
+  // All checks that can refuse this action, before its first effect (rule C2).
   absl::Status Preflight(const runtime::Context& context, ScalePlan* plan,
                          const PoolSnapshot& snapshot);
   absl::Status StoreAction(const runtime::Context& context, ScalePlan* plan,

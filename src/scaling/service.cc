@@ -24,11 +24,11 @@ namespace {
 using runtime::CancelReason;
 using runtime::Context;
 
-// Status answers this much before its deadline, so that the answer arrives in time.
+// Status replies this long before its deadline, so that the reply arrives in time.
 constexpr base::Duration kStatusMargin = std::chrono::milliseconds(250);
 constexpr base::Duration kStatusBudget = std::chrono::seconds(7);
 
-// What lasts from one SetConfig to the next and beyond: who acts, and what was seen.
+// State of a pool that outlives a SetConfig: its gate, and what was observed.
 struct Pool {
   explicit Pool(PoolKey k) : key(std::move(k)) {}
   const PoolKey key;
@@ -39,7 +39,7 @@ struct Pool {
   base::Mutex mutex;
   ScaleMemory scale NH_GUARDED_BY(mutex);
   std::optional<config::PoolPolicy> policy NH_GUARDED_BY(mutex);
-  // A resumption has ended since the start of the process and the last Scale that left something.
+  // A resumption has finished since the process started and since the last Scale that left work.
   bool inspected NH_GUARDED_BY(mutex) = false;
   std::int64_t last_count NH_GUARDED_BY(mutex) = 0;
   std::string last_reason NH_GUARDED_BY(mutex);
@@ -47,20 +47,20 @@ struct Pool {
   std::set<std::string> warned NH_GUARDED_BY(mutex);
   std::optional<base::MonoTime> mass_loss_since NH_GUARDED_BY(mutex);
   std::optional<base::WallTime> last_event NH_GUARDED_BY(mutex);
-  // VMs that nobody waits for any more, and those of them that went after all: what they leave
-  // behind is still ours to remove.
+  // VMs stuck in deletion that no caller waits for, and those of them deleted since: their
+  // leftovers must still be swept.
   std::set<std::string> stuck NH_GUARDED_BY(mutex);
   std::set<std::string> unswept NH_GUARDED_BY(mutex);
 };
 
-// One configuration and the Leases that are held under it.
+// One configuration and the Leases held under it.
 struct Session {
   Clients clients;
   base::Mutex mutex;
   std::map<PoolKey, std::shared_ptr<PoolLease>> leases NH_GUARDED_BY(mutex);
 };
 
-// What is known of a Scale at its end, for the log.
+// Facts about a finished Scale, for the log.
 struct ScaleFacts {
   PoolKey pool;
   std::string policy_id;
@@ -75,8 +75,8 @@ struct ActionMeta {
   std::string policy_id;
 };
 
-// hashicorp/nomad-autoscaler:sdk/strategy.go names the members. Unreadable meta is an error, as it
-// is for the Go plugins.
+// The members are defined in hashicorp/nomad-autoscaler:sdk/strategy.go. Unreadable meta is an
+// error, as in the Go plugins.
 absl::StatusOr<ActionMeta> ParseMeta(const std::string& text) {
   ActionMeta meta;
   if (text.empty()) return meta;
@@ -139,7 +139,7 @@ class Service final : public TargetService {
   std::shared_ptr<Session> session_ NH_GUARDED_BY(mutex_);
   std::map<PoolKey, std::shared_ptr<Pool>> pools_ NH_GUARDED_BY(mutex_);
   std::optional<std::string> own_node_ NH_GUARDED_BY(mutex_);
-  // Of Scales, by pool: the last refusal, until a Scale is not refused.
+  // By pool: the last refusal of a Scale, kept until a Scale is not refused.
   std::map<PoolKey, std::string> refusals_ NH_GUARDED_BY(mutex_);
 };
 
@@ -219,7 +219,7 @@ void Service::WarnOnce(Pool& pool, const std::vector<std::string>& warnings) {
 }
 
 // The autoscaler may run on a node of the pool that it scales (rule C7). Its allocation may not be
-// known right after the start: asked again until it is.
+// known right after the start, so it is queried until it is.
 absl::StatusOr<std::string> Service::OwnNode(const Context& context, const Session& session) {
   const std::string& allocation = session.clients.config->own_allocation_id;
   if (allocation.empty()) return std::string();
@@ -288,7 +288,7 @@ TargetStatus Service::Unready(Pool& pool, const std::string& reason) {
   return report.status;
 }
 
-// One WARN per change of reason, not one per tick.
+// One WARN per change of the reason, not one per tick.
 void Service::NoteReadiness(Pool& pool, const StatusReport& report) {
   bool reason_changed = false;
   bool warning_changed = false;
@@ -300,7 +300,7 @@ void Service::NoteReadiness(Pool& pool, const StatusReport& report) {
   }
   const log::Logger logger = options_.logger.With({{"pool", pool.key.ToString()}});
   if (reason_changed && !report.reason.empty()) {
-    // An open Scale is what the agent itself asked for.
+    // An open Scale is what the agent itself requested.
     logger.Log(report.expected ? log::Level::kInfo : log::Level::kWarn, "Not ready",
                {{"why", report.reason}, {"count", report.status.count}});
   } else if (reason_changed) {
@@ -401,7 +401,7 @@ void Service::StartResumption(const std::shared_ptr<Session>& session,
                               const std::shared_ptr<Pool>& pool) {
   std::shared_ptr<PoolGate::Guard> guard = pool->gate.EnterForResumption(root_.context());
   if (guard == nullptr) return;
-  // The guard goes with the task: dropped with it if the executor has no room.
+  // The task owns the guard: both are dropped if the executor's queue is full.
   const absl::Status submitted = options_.background->Submit(
       [this, session, pool, guard] { Resume(*session, *pool, guard->context()); });
   if (!submitted.ok()) {
@@ -427,7 +427,7 @@ void Service::Resume(Session& session, Pool& pool, const Context& context) {
     logger.Debug("Background work is waiting for the pool's Lease", {{"error", resumed.lease}});
     return;
   }
-  // A Scale that takes over is no news.
+  // A Scale that takes over is routine.
   const bool routine = resumed.outcome.ok() || resumed.interrupted;
   logger.Log(routine ? log::Level::kDebug : log::Level::kInfo, "Background work ended",
              {{"outcome", resumed.outcome}});
@@ -450,7 +450,7 @@ absl::Status Service::Scale(const Context& context, const ScaleAction& action,
 // One WARN per change: the agent repeats a refused Scale at every tick.
 void Service::NoteRefusal(const ScaleAction& action, const ScaleFacts& facts,
                           const absl::Status& outcome) {
-  // A busy pool and a call that was given up are no refusals, and do not end one.
+  // A busy pool and a cancelled call are not refusals, and do not end one.
   if (absl::IsAborted(outcome) || absl::IsCancelled(outcome)) return;
   bool changed = false;
   {
@@ -525,8 +525,8 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
     const Context reading = limited.WithWritePermit(read_only_);
     auto own = OwnNode(reading, *session);
     request.own_node_id = own.ok() ? *own : std::string();
-    // What is remembered of the Lease may be older than what another process wrote there, and a
-    // Scale that is open in this one must not be disturbed.
+    // The cached Lease may be older than what another process wrote to it, and a Scale that is open
+    // in this process must not be disturbed.
     const std::unique_ptr<PoolLease> inspected = MakeLease(*session, pool);
     NH_RETURN_IF_ERROR(inspected->Refresh(reading));
     ScaleCall call(DependenciesFor(*session, pool, *inspected, vms), policy, std::move(request),

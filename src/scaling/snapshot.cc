@@ -13,7 +13,7 @@ bool HasOtherIdentifiers(const harvester::VirtualMachine& vm, const PoolSnapshot
          IdentityOf(*vm.nodes) != IdentityOf(*snapshot.policy);
 }
 
-// Whether an identity hint says that the node is another VM, or no VM at all.
+// Whether an identity hint identifies the node as another VM, or as no VM.
 bool BelongsElsewhere(const nomad::Node& node, const harvester::VirtualMachine& vm,
                       const PoolSnapshot& snapshot) {
   if (nodepool::IsDeclaredForeign(node)) return true;
@@ -46,7 +46,7 @@ bool IsOtherRegion(const harvester::VirtualMachine& vm, const std::string& regio
 }
 
 std::optional<base::WallTime> JoinDeadline(const VmView& view, const PoolSnapshot& snapshot) {
-  // An annotation that an operator removed or spoiled must not shorten a VM's life.
+  // An annotation that an operator removed or made invalid must not shorten a VM's life.
   if (!view.vm.join_timeout.has_value() || view.vm.join_timeout->none) return std::nullopt;
   base::WallTime deadline = view.vm.created_at + view.vm.join_timeout->limit;
   const auto unreadable = snapshot.nomad_unreadable_for.find(view.vm.name);

@@ -28,7 +28,7 @@ bool IsLost(const VmView& view, const PoolSnapshot& snapshot) {
 
 bool WaitsToJoin(const VmView& view, const PoolSnapshot& snapshot) {
   if (harvester::HasJoined(view.vm) || IsOtherRegion(view.vm, snapshot.region)) return false;
-  // Nomad may be unreadable: then the deadline tells nothing, and the VM still waits.
+  // While Nomad is unreadable the deadline does not apply, and the VM is still waited for.
   const std::optional<base::WallTime> deadline = JoinDeadline(view, snapshot);
   return deadline.has_value() && (!snapshot.nomad_readable || snapshot.now < *deadline);
 }
@@ -63,7 +63,7 @@ void TallyVm(const VmView& view, const PoolSnapshot& snapshot, const StatusInput
       break;
   }
   ++tally->count;
-  // A stopped VM may have lost its node as well: then it counts as both.
+  // A stopped VM may also have lost its node; it is then counted under both.
   if (harvester::HasJoined(vm) && harvester::IsStopped(vm)) tally->stopped.push_back(vm.name);
   if (IsLost(view, snapshot)) tally->lost.push_back(vm.name);
   const auto hash = vm.annotations.find(harvester::kTemplateHashAnnotation);
@@ -79,8 +79,8 @@ std::string Join(const std::vector<std::string>& names) {
   return text;
 }
 
-// The SDK's verdict on the Nomad pool, without the nodes of VMs that we remove ourselves: those do
-// not block while no Scale is open, because growth may cancel their removal.
+// The SDK's readiness check of the Nomad pool, without the nodes of VMs that we remove ourselves:
+// those do not block while no Scale is open, because growth may cancel their removal.
 std::string NodesNotReady(const PoolSnapshot& snapshot) {
   std::set<std::string> ours;
   for (const VmView& view : snapshot.vms) {
@@ -88,7 +88,7 @@ std::string NodesNotReady(const PoolSnapshot& snapshot) {
     if (node != nullptr && view.member && view.vm.has_mark) ours.insert(node->id);
     for (const nomad::Node* drained : NodesDrainedFor(view, snapshot)) ours.insert(drained->id);
   }
-  // Nor does the node of a VM that is gone already: it goes down by itself.
+  // The node of a deleted VM does not block either: it will go down.
   for (const NodeOfGoneVm& gone : NodesOfGoneVms(snapshot)) {
     if (gone.mark.pool == snapshot.key.ToString()) ours.insert(gone.node->id);
   }
@@ -192,8 +192,7 @@ bool NeedsResumption(const PoolSnapshot& snapshot) {
     if (view.vm.pool != snapshot.key.pool || !view.member) continue;
     if (IsStuckInDeletion(view.vm, snapshot.now)) continue;
     if (view.vm.has_mark && !IsOtherRegion(view.vm, snapshot.region)) return true;
-    // Its name may never be used again: it leaves the Lease before anybody can delete the VM by
-    // hand.
+    // The name may never be used again: it leaves the Lease before an operator can delete the VM.
     if (snapshot.action.has_value() && snapshot.action->create.contains(view.vm.name)) return true;
     if (IsAct(NextStep(view, snapshot).kind)) return true;
     someone_lacks_a_node = someone_lacks_a_node || view.link.state == nodepool::LinkState::kNone ||

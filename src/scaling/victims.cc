@@ -16,10 +16,11 @@ using nodepool::LinkState;
 using nomad::Node;
 using nomad::NodeStatus;
 
-// The groups of rule C8, in the order in which they go.
+// The groups of rule C8, in the order in which they are removed.
 enum class Group { kDeleteFirst, kStoppedOrLost, kNotJoined, kStrategy };
 
-// VMs that came back go last for this long, so that the same ones are not drained over and over.
+// VMs whose removal was rolled back or cancelled are last in the order for this long, so that the
+// same ones are not drained over and over.
 constexpr base::Duration kRecently = std::chrono::hours(1);
 
 struct Candidate {
@@ -52,7 +53,7 @@ bool CameBackRecently(const VmView& view, const Node* node, base::WallTime now) 
   return undone && drain.updated_at.has_value() && now - *drain.updated_at < kRecently;
 }
 
-// Why a member may not be removed; empty if it may.
+// Why a member must not be removed; empty if it may.
 std::string Objection(const VmView& view, const Node* node, const PoolSnapshot& snapshot,
                       const PlanInputs& inputs, const std::set<std::string>& shared_claims) {
   if (view.vm.is_protected) return "protected by its annotation";
@@ -96,7 +97,8 @@ void Classify(Candidate* candidate) {
   }
 }
 
-// Ranks the candidates of the last group by the strategy; those that it does not offer leave.
+// Ranks the candidates of the last group by the strategy; removes those that the strategy does not
+// offer.
 void RankByStrategy(const PoolSnapshot& snapshot, std::vector<Candidate>* candidates,
                     std::vector<PassedOver>* passed_over) {
   const policy::SelectorStrategy strategy = snapshot.policy->selector;

@@ -15,10 +15,10 @@ struct Victims {
   std::vector<PassedOver> passed_over;  // members that may not be removed, and why
 };
 
-// The policy is taken from the snapshot, which must have one.
+// The snapshot must have a policy.
 Victims ChooseVictims(const PoolSnapshot& snapshot, std::size_t count, const PlanInputs& inputs);
 
-// The node is a member of the pool by the policy or by the VM's own record.
+// Whether the node is a member of the pool according to the policy or the VM's own record.
 bool BelongsToPool(const nomad::Node& node, const VmView& view, const PoolSnapshot& snapshot);
 
 }  // namespace nomad_harvester::scaling

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two systems, as one configuration reaches them.
+// Clients of Harvester and Nomad, built from one configuration.
 #ifndef NOMAD_HARVESTER_SCALING_CLIENTS_H_
 #define NOMAD_HARVESTER_SCALING_CLIENTS_H_
 
@@ -19,29 +19,30 @@
 
 namespace nomad_harvester::scaling {
 
-// An immutable snapshot of one SetConfig. Whoever works under it keeps it; a reload makes a new
-// one.
+// Immutable; belongs to one SetConfig. A call keeps the instance it started with; a reload makes a
+// new one.
 struct Clients {
   std::shared_ptr<const config::PluginConfig> config;
   std::shared_ptr<const kube::KubeClient> kube;
-  // The Lease's renewal and Status' lists never queue behind max_concurrency.
+  // For the Lease's renewal and Status' lists, which never queue behind max_concurrency.
   std::shared_ptr<const kube::KubeClient> kube_urgent;
   std::shared_ptr<const nomad::NomadClient> nomad;
   std::shared_ptr<const nomad::NomadClient> nomad_urgent;
 };
 
-// Two transports to each system's base URL, without any decorator but credentials.
+// Two transports to each system's base URL, decorated with credentials only.
 struct RawTransports {
   std::shared_ptr<http::HttpTransport> harvester;
   std::shared_ptr<http::HttpTransport> nomad;
   std::vector<std::string> warnings;
 };
-// Builds the transports that a configuration asks for. INVALID_ARGUMENT lists every problem.
-// Nothing is connected.
+// Builds the transports of a configuration. INVALID_ARGUMENT lists every problem. Opens no
+// connection.
 using TransportFactory =
     std::function<absl::StatusOr<RawTransports>(const config::PluginConfig& config)>;
 
-// The real one: libcurl, TLS and credentials of both systems; all problems of both at once.
+// The production factory: libcurl with TLS and credentials. Reports the problems of both systems
+// together.
 absl::StatusOr<RawTransports> MakeCurlTransports(const config::PluginConfig& config);
 
 // Adds retries, concurrency limits and logging.

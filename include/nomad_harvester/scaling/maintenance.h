@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For commands: looks at a pool as Status does, and collects what an interrupted action left
-// behind, by the background work of Status and nothing else.
+// For commands: observes a pool as Status does, and runs the background work of Status to collect
+// what an interrupted action left behind.
 #ifndef NOMAD_HARVESTER_SCALING_MAINTENANCE_H_
 #define NOMAD_HARVESTER_SCALING_MAINTENANCE_H_
 
@@ -27,41 +27,41 @@ struct MaintenanceOptions {
   runtime::Clock* clock = nullptr;  // outlives the maintenance, as does the executor
   std::shared_ptr<runtime::Random> random;
   log::Logger logger;
-  // For the loop's own lines, most of which are also reported as events.
+  // For the loop's log lines, most of which are also reported as events.
   log::Logger loop_logger;
   runtime::Executor* executor = nullptr;
-  // Tells this process from every other one on the pool's Lease.
+  // Identifies this process on the pool's Lease; unique.
   std::string holder;
 };
 
-// The pool's Lease as somebody sees it who does not take it.
+// The pool's Lease, read without acquiring it.
 struct LeaseView {
-  std::string problem;  // why it is not used or cannot be read; empty: it is
+  std::string problem;  // why it is not used or cannot be read; empty: none
   bool present = false;
   std::string holder;
   std::optional<base::WallTime> renewed_at;
-  bool live = false;  // its holder has renewed it a moment ago
+  bool live = false;  // its holder renewed it recently
   PoolRecord record;
 };
 
 struct Inspection {
   PoolSnapshot snapshot;
   LeaseView lease;
-  // As Status would answer, but for what only the plugin's process knows (drifted). While a live
-  // process holds the Lease for an action, a Scale counts as open.
+  // What Status would report, except for `drifted`, which only the plugin's process knows. While a
+  // live process holds the Lease for an action, a Scale counts as open.
   StatusReport report;
 };
 
-// Something that is left after all, and why.
+// An object that is left, and why.
 struct Unfinished {
   std::string vm;
   std::string why;
 };
 struct Collection {
-  // OK: whatever could be collected was. ABORTED: another live process holds the pool's Lease, and
-  // nothing was done.
+  // OK: everything that could be collected was. ABORTED: another live process holds the pool's
+  // Lease, and nothing was done.
   absl::Status outcome;
-  // What needs an operator, or somebody else. What a policy keeps on purpose is not in here.
+  // What needs an operator or another process. Does not list what a policy keeps on purpose.
   std::vector<Unfinished> unfinished;
 };
 
@@ -69,22 +69,22 @@ class Maintenance {
  public:
   Maintenance(MaintenanceOptions options, Clients clients);
 
-  // Only reads. An error: Harvester cannot be read. A Nomad that cannot be read is told by the
-  // snapshot, and is a reason not to be ready.
+  // Only reads. An error means that Harvester cannot be read. If Nomad cannot be read, the snapshot
+  // reports it and the pool is not ready.
   absl::StatusOr<Inspection> Inspect(const runtime::Context& context,
                                      const config::PoolPolicy& policy) const;
 
-  // Every pool of which the namespace holds a VM, volume, Secret or Lease, or Nomad a node that was
-  // drained for it. Only reads.
+  // Every pool that owns a VM, volume, Secret or Lease in the namespace, or for which a Nomad node
+  // was drained. Only reads.
   absl::StatusOr<std::set<PoolKey>> FindPools(const runtime::Context& context,
                                               const std::string& ns) const;
 
-  // PoolLoop::RunResumption under the pool's Lease, to its end: drains are waited for. Without a
-  // policy nothing is begun: VMs that never joined stay unfinished.
+  // Runs PoolLoop::RunResumption under the pool's Lease until it has finished, drains included.
+  // Without a policy no removal is started: VMs that never joined stay unfinished.
   Collection Collect(const runtime::Context& context, const PoolKey& key,
                      const std::optional<config::PoolPolicy>& policy,
                      const ReconcileListener& events) const;
-  // Reports as events what Collect would begin with. Only reads, and does not take the Lease.
+  // Reports as events what Collect would do first. Only reads, and does not acquire the Lease.
   Collection Preview(const runtime::Context& context, const PoolKey& key,
                      const std::optional<config::PoolPolicy>& policy,
                      const ReconcileListener& events) const;

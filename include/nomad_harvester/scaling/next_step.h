@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is to be done next for one VM: a pure function of what was observed.
+// The next step for one VM: a pure function of what was observed.
 //
-// The rows stand in the order of ARCHITECTURE.md, "Next step"; the first match wins. An exhaustive
-// exploration of crashes, frozen processes, late requests and operators' hands gave this table: a
-// row is changed only with a test that explores, not with an argument.
+// The rows have the order of ARCHITECTURE.md, "Next step"; the first match wins. The table was
+// derived by exhaustive exploration of crashes, frozen processes, delayed requests and operators'
+// changes. Change a row only together with a test that explores.
 #ifndef NOMAD_HARVESTER_SCALING_NEXT_STEP_H_
 #define NOMAD_HARVESTER_SCALING_NEXT_STEP_H_
 
@@ -21,9 +21,9 @@ enum class StepKind {
   kCancelDrain,        // cancel a drain of ours; `mark_eligible` says whether to enable the node
   kEnable,             // eligibility endpoint
   kRecordRolledBack,   // annotation rolled-back = `value`
-  kReport,             // nothing can be done; `reason` says why
+  kReport,             // nothing can be done; `reason` has the cause
   kMarkBroken,         // mark with an action of its own
-  kMarkUnhealthy,      // likewise, once the Lease's action names the VM
+  kMarkUnhealthy,      // the same, once the Lease's action names the VM
   kRecordJoin,         // one PATCH: nomad-node-id, joined-at
   kForgetJoinTimeout,  // wait_for = "running": the instance has run, join-timeout becomes none
   kRollBack,           // one PATCH that removes the mark
@@ -33,7 +33,7 @@ enum class StepKind {
 };
 std::string_view StepName(StepKind kind);
 
-// Rows have names, so that tests, logs and the exploration speak of the same thing.
+// Names of the rows, used in tests, logs and the exploration.
 enum class Row {
   kNomadUnreadable,
   kOtherRegion,
@@ -85,24 +85,25 @@ struct Step {
   std::string reason;  // for people
 };
 
-// Total: every VM has a step. `view` is of `snapshot.vms`.
+// Every VM has a step. `view` must be an element of `snapshot.vms`.
 Step NextStep(const VmView& view, const PoolSnapshot& snapshot);
 
-// For a node whose last drain names a VM of this pool that does not exist any more. The caller has
-// seen GET by name answer 404, or another UID.
+// For a node whose last drain names a VM of this pool that no longer exists. The caller must have
+// verified that GET by name returns 404 or another UID.
 Step NextStepOfGoneVm(const nomad::Node& node, const PoolSnapshot& snapshot);
 
-// The nodes whose last drain was of ours, for a VM that is not in the snapshot, and that are to be
-// purged for all the snapshot tells.
+// Nodes whose last drain was ours, for a VM that is not in the snapshot, and which the snapshot
+// gives no reason to keep.
 std::vector<const nomad::Node*> NodesToPurge(const PoolSnapshot& snapshot);
 
-// Steps that change something, other than purges.
+// Steps that change something, except for purges.
 bool IsAct(StepKind kind);
-// Steps that have to come before a plan is made (rule C14).
+// Steps that must be done before a plan is made (rule C14).
 bool IsRepair(StepKind kind);
 // Past drain_deadline + grace.
 bool IsLate(const harvester::Mark& mark, base::WallTime now);
-// A node that is down so long, or whose instance is off, that its work is lost for good (rule C5).
+// A node that has been down for this long, or whose instance does not run, is down for good: its
+// work is lost (rule C5).
 inline constexpr base::Duration kDownForGood = std::chrono::minutes(2);
 
 }  // namespace nomad_harvester::scaling

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads both systems into a snapshot, and remembers what a single look cannot tell.
+// Reads both systems into a snapshot, and keeps state that a single observation cannot provide.
 #ifndef NOMAD_HARVESTER_SCALING_OBSERVER_H_
 #define NOMAD_HARVESTER_SCALING_OBSERVER_H_
 
@@ -19,8 +19,7 @@
 
 namespace nomad_harvester::scaling {
 
-// What is remembered of a namespace between observations. Thread-safe: Status and the loop share
-// it.
+// State of one namespace kept between observations. Thread-safe: Status and the loop share it.
 class ObserverMemory {
  public:
   // Fills start_failure, node_down_for, unhealthy_for and nomad_unreadable_for of the snapshot.
@@ -31,8 +30,8 @@ class ObserverMemory {
     std::string reason;
     base::MonoTime since{};
   };
-  // Since when something about a node holds without a break. Between two looks it may have come
-  // back and gone again: then Nomad gave it another ModifyIndex.
+  // Since when a condition of a node holds without interruption. If ModifyIndex has changed, the
+  // node may have recovered and failed again between two observations.
   struct NodeSince {
     base::MonoTime since{};
     std::uint64_t modify_index = 0;
@@ -55,32 +54,33 @@ class ObserverMemory {
   std::map<std::string, base::Duration> unreadable_before_ NH_GUARDED_BY(mutex_);  // by VM uid
 };
 
-// What the loop reads. Not thread-safe by itself; what it refers to is.
+// The reads of the loop. Not thread-safe itself; the objects it refers to are.
 class Observer {
  public:
   struct BlockingWait {
-    // A blocking query: wait for a change after this index first.
+    // For a blocking query: first wait for a change after this index.
     std::uint64_t after_index = 0;
     base::Duration wait{};
-    // The limit of the node list: a Nomad that does not answer leaves time to read Harvester.
+    // Time limit of the node list, so that a Nomad that does not reply leaves time to read
+    // Harvester.
     base::Duration nodes_limit = base::Duration::max();
   };
 
   Observer(const nomad::NomadClient& nomad, const harvester::VmStore& vms,
            nodepool::FullNodeCache& cache, ObserverMemory& memory, log::Logger logger);
 
-  // Nodes first, then VMs: a VM that is seen without a node has none that came before it. Nomad
-  // that cannot be read is not an error (nomad_readable is false); Harvester is. `base` brings
-  // policy, key, region and the Lease's action.
+  // Reads nodes before VMs: a VM that is observed without a node had none when the nodes were read.
+  // An unreadable Nomad is not an error (nomad_readable is false); an unreadable Harvester is.
+  // `base` provides policy, key, region and the Lease's action.
   absl::StatusOr<PoolSnapshot> Observe(const runtime::Context& context, PoolSnapshot base,
                                        const BlockingWait& blocking);
 
   // Adds the allocations of the region to a snapshot, in one request. A token without read-job is
-  // not an error (`allocations_incomplete` says so; then only nodes that have to be idle are asked,
-  // one by one).
+  // not an error: `allocations_incomplete` is set, and the allocations of nodes that must be idle
+  // are read node by node.
   absl::Status ReadAllocations(const runtime::Context& context, PoolSnapshot* snapshot);
 
-  // Links VMs and nodes of a snapshot anew; used as well for the lists that Status reads.
+  // Links VMs and nodes of a snapshot again; also used for the lists that Status reads.
   static void Link(PoolSnapshot* snapshot);
 
  private:
@@ -88,7 +88,7 @@ class Observer {
                  PoolSnapshot* snapshot);
   void CompleteNodes(const runtime::Context& context, PoolSnapshot* snapshot);
   absl::Status ReadInstances(const runtime::Context& context, PoolSnapshot* snapshot);
-  // What single nodes tell.
+  // Reads single nodes in full.
   void ReadDetails(const runtime::Context& context, PoolSnapshot* snapshot);
   void ReadNodesOfMarked(const runtime::Context& context, PoolSnapshot* snapshot);
 
@@ -99,9 +99,9 @@ class Observer {
   const log::Logger logger_;
 };
 
-// Stubs that have to be read in full before the links can be trusted (rule C6): pool members whose
-// Name is not a VM's, nodes that could be a VM which seems broken, and ready ones that share a VM's
-// name. Indexes into snapshot.nodes.
+// Stubs that must be read in full before the links can be trusted (rule C6): pool members whose
+// Name is not a VM's, nodes that could be a VM which seems broken, and ready nodes that share a
+// VM's name. Returns indexes into snapshot.nodes.
 std::vector<std::size_t> NodesToReadInFull(const PoolSnapshot& snapshot);
 
 }  // namespace nomad_harvester::scaling

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a Scale has to do: a pure function of what was observed.
+// What a Scale must do: a pure function of what was observed.
 #ifndef NOMAD_HARVESTER_SCALING_PLAN_H_
 #define NOMAD_HARVESTER_SCALING_PLAN_H_
 
@@ -15,7 +15,7 @@ namespace nomad_harvester::scaling {
 
 enum class Direction { kNone, kOut, kIn };
 
-// A VM to create: under a name that an earlier action left over, or under a new one (empty name).
+// A VM to create. `name`: left over from an earlier action; empty: a new name.
 struct PlannedCreation {
   std::string name;
   std::string action_id;
@@ -33,14 +33,15 @@ struct PassedOver {
 struct ScalePlan {
   Direction direction = Direction::kNone;
   std::int64_t from = 0;
-  std::int64_t desired = 0;  // what the action asked for
+  std::int64_t desired = 0;  // requested by the action
   std::int64_t to = 0;       // after max_scale_out / max_scale_in
   bool capped = false;
-  std::vector<std::string> cancel_removals;  // marked VMs that come back before anything is created
+  std::vector<std::string> cancel_removals;  // marked VMs to unmark before anything is created
   std::vector<PlannedCreation> create;
   std::vector<PlannedRemoval> remove;  // in order
   std::vector<PassedOver> passed_over;
-  // Fewer victims than wanted could be found: the Scale does what it can and says so (as the SDK).
+  // Fewer victims than requested could be found: the Scale removes those and reports it (as the SDK
+  // does).
   std::int64_t missing_victims = 0;
 };
 
@@ -49,19 +50,18 @@ struct PlanInputs {
   std::string own_node_id;
 };
 
-// INVALID_ARGUMENT: negative count. FAILED_PRECONDITION: growth while a broken VM stands that is
-// not removed (rule S1) or while a node of a VM joined the wrong pool (rule C15); shrinking while
-// the mass-loss guard holds is decided by the caller. The snapshot must hold the allocations of
-// every pool node if the policy's strategy needs them, and full nodes for all VMs that may be
-// chosen.
+// INVALID_ARGUMENT: negative count. FAILED_PRECONDITION: growth while a broken VM exists that is
+// not removed (rule S1) or while a node of a VM joined the wrong pool (rule C15). The mass-loss
+// guard is checked by the caller. The snapshot must hold the allocations of every pool node if the
+// policy's strategy needs them, and full nodes for all VMs that may be chosen.
 absl::StatusOr<ScalePlan> PlanScale(const PoolSnapshot& snapshot, std::int64_t desired,
                                     const PlanInputs& inputs);
 
 // One line for people: "scale in 5 → 3: web-abc (node 1f2e…, least busy 3 %), …".
 std::string Describe(const ScalePlan& plan);
 
-// Joined, unmarked members whose guest runs but that no node links: more than max(1, 20 %) of them
-// at once is a sign of a fault elsewhere (rule C15). None while Nomad cannot be read.
+// Joined, unmarked members whose guest runs but which no node links to. More than max(1, 20 %) of
+// them at once indicate a fault elsewhere (rule C15). Not computed while Nomad cannot be read.
 struct MassLoss {
   std::int64_t lost = 0;
   std::int64_t of = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who acts on a pool in this process.
+// Serializes the work on a pool within this process.
 #ifndef NOMAD_HARVESTER_SCALING_POOL_GATE_H_
 #define NOMAD_HARVESTER_SCALING_POOL_GATE_H_
 
@@ -16,7 +16,7 @@ namespace nomad_harvester::scaling {
 // Thread-safe. Must outlive its guards.
 class PoolGate {
  public:
-  // The right to act; gives it back when destroyed. Its context is cancelled when a Scale takes
+  // Permission to act, released by the destructor. Its context is cancelled when a Scale takes
   // over, or by Cancel.
   class Guard {
    public:
@@ -34,16 +34,16 @@ class PoolGate {
     runtime::CancelSource source_;
   };
 
-  // ABORTED: a Scale is open. Cancels a resumption and waits until it has ended, as long as
-  // `context` allows. `context` becomes the parent of the guard's.
+  // ABORTED: a Scale is open. Cancels a running resumption and waits, within `context`, until it
+  // has ended. `context` becomes the parent of the guard's.
   absl::StatusOr<std::unique_ptr<Guard>> EnterForScale(const runtime::Context& context);
-  // Null if anybody acts already, or a Scale waits to.
+  // Null if a Scale or resumption is running, or a Scale is waiting.
   std::unique_ptr<Guard> EnterForResumption(const runtime::Context& context);
 
   bool ScaleIsOpen() const;
   bool Busy() const;
   void Cancel(runtime::CancelReason reason);
-  // Waits until nobody acts; false if the context ended first.
+  // Waits until no guard exists; false if the context ended first.
   bool WaitUntilIdle(const runtime::Context& context);
 
  private:

@@ -25,10 +25,10 @@ inline constexpr base::Duration kLeaseDuration = std::chrono::seconds(20);
 inline constexpr base::Duration kLeaseRenewal = std::chrono::seconds(3);
 // A holder whose renewTime is at most this old by the API server's clock is alive.
 inline constexpr base::Duration kLeaseAlive = std::chrono::seconds(5);
-// No write attempt may take longer than this.
+// Limit of one write attempt.
 inline constexpr base::Duration kWriteLimit = std::chrono::seconds(10);
 
-// What the Lease carries besides its holder. Unreadable annotations count as absent.
+// What the Lease stores besides its holder. Unreadable annotations count as absent.
 struct PoolRecord {
   std::optional<harvester::LeaseAction> action;
   harvester::BackOff back_off;
@@ -38,9 +38,9 @@ struct PoolRecord {
 
 enum class LeaseUser { kScale, kResumption };
 
-// The coordination.k8s.io Lease of one pool, as one holder sees it. The object lives as long as its
-// pool in this process; Acquire and Release alternate. Thread-safe; Acquire, Store and Release
-// block for their requests.
+// The coordination.k8s.io Lease of one pool, for one holder. The object lives as long as its pool
+// in this process; Acquire and Release alternate. Thread-safe; Acquire, Store and Release block for
+// their requests.
 class PoolLease {
  public:
   struct Options {
@@ -48,7 +48,7 @@ class PoolLease {
     std::string holder;  // unique to this process: host, pid, random
     base::Duration write_limit = kWriteLimit;
   };
-  // What the configuration says of them.
+  // The options set by the configuration.
   static Options OptionsOf(const config::PluginConfig& config, std::string holder);
 
   PoolLease(std::shared_ptr<const kube::KubeClient> client, PoolKey key, runtime::Clock& clock,
@@ -57,47 +57,47 @@ class PoolLease {
   PoolLease(const PoolLease&) = delete;
   PoolLease& operator=(const PoolLease&) = delete;
 
-  // Takes the Lease and keeps it renewed until Release. `on_lost` is called at most once, from the
-  // renewal, when another process holds it or it could not be renewed in time; every write permit
-  // refuses from then on, and a Lease that was lost is never regained by renewal.
+  // Acquires the Lease and renews it until Release. `on_lost` is called at most once, from the
+  // renewal, when another process holds the Lease or it could not be renewed in time. From then on
+  // every write permit refuses, and renewal never regains the Lease.
   //
-  // ABORTED: another live process holds it. A holder whose renewals stand still is waited for,
-  // until they have stood still for kLeaseDuration by our own clock, and then taken over; what was
-  // seen of it is remembered from call to call. PERMISSION_DENIED and a missing API are not errors:
-  // the pool is then guarded in this process alone (one WARN), and used() is false. Every other
-  // failure to get the Lease is returned.
+  // ABORTED: another live process holds it. If the holder has stopped renewing, Acquire waits until
+  // no renewal was observed for kLeaseDuration by our own clock, and then acquires the Lease; what
+  // was observed of the holder is kept from call to call. PERMISSION_DENIED and a missing API are
+  // not errors: the pool is then guarded in this process alone (one WARN), and used() is false.
+  // Every other failure is returned.
   absl::Status Acquire(const runtime::Context& context, LeaseUser user,
                        std::function<void()> on_lost);
 
-  // Whether a Lease guards the pool: false if it is switched off or forbidden.
+  // Whether a Lease guards the pool: false if it is disabled or forbidden.
   bool used() const;
   bool held() const;
   // As read by Acquire and written by Store.
   PoolRecord record() const;
 
-  // Writes the record; without a Lease it only remembers it. An error means that the record may or
+  // Writes the record; without a Lease it is only kept in memory. After an error the record may or
   // may not be stored.
   absl::Status Store(const runtime::Context& context, const PoolRecord& record);
 
-  // Ends the renewal and gives the Lease up (empty holder, by resourceVersion). The last write
-  // under its permit must have ended. A failure is logged only: the Lease then runs out.
+  // Stops the renewal and releases the Lease (empty holder, by resourceVersion). The last write
+  // under its permit must have ended. A failure is only logged: the Lease then expires.
   void Release(const runtime::Context& context);
 
-  // Ends the renewal without a request: the Lease runs out, or the next Acquire of this process
-  // takes it again. For a call whose client went away, which must have no further effect.
+  // Stops the renewal without a request: the Lease expires, or the next Acquire of this process
+  // acquires it again. For a call whose client disconnected and which must have no further effect.
   void StopRenewal();
 
-  // Permission to write as long as the Lease is ours: the time since the last successful renewal
-  // was *sent* plus the limit of one attempt stays below kLeaseDuration. Outlives the PoolLease.
+  // Permits writes while we hold the Lease: the time since the last successful renewal was *sent*
+  // plus the limit of one attempt stays below kLeaseDuration. Outlives the PoolLease.
   std::shared_ptr<const runtime::WritePermit> permit() const;
 
-  // Reads the record without taking the Lease: used() and record() then tell what Acquire would
-  // have found. For whoever looks and does not act. No Lease yet is not an error.
+  // Reads the record without acquiring the Lease: used() and record() then return what Acquire
+  // would have found. For readers. A missing Lease is not an error.
   absl::Status Refresh(const runtime::Context& context);
 
  private:
   class Permit;
-  struct ObservedHolder {  // another holder, and since when it stands still by our clock
+  struct ObservedHolder {  // another holder, and its last renewal observed by our clock
     std::string holder;
     std::optional<base::WallTime> renew_time;
     base::MonoTime since{};
@@ -106,20 +106,20 @@ class PoolLease {
   absl::StatusOr<std::optional<kube::Lease>> Read(const runtime::Context& context) const;
   absl::Status Create(const runtime::Context& context);
   absl::Status TakeOver(const runtime::Context& context, const kube::Lease& lease);
-  // The Lease as we gave it up, for once: its resourceVersion proves that nobody has had it since,
-  // so that it is taken again without reading it first.
+  // The Lease as we released it, returned once: if its resourceVersion still matches, no other
+  // process has held it since, so it is acquired without a read.
   std::optional<kube::Lease> TakeReleased();
-  // OK: free to take; ABORTED: busy; UNAVAILABLE: stands still, but not long enough yet.
+  // OK: may be acquired; ABORTED: busy; UNAVAILABLE: not renewed, but not for long enough yet.
   absl::Status CheckHolder(const kube::Lease& lease, LeaseUser user, bool first_read);
   void SetHeld(const kube::Lease& lease, base::MonoTime sent);
   void UpdateResourceVersion(const kube::Lease& lease) NH_REQUIRES(mutex_);
-  // The API server's clock now, as far as its replies told: other processes compare renewTime with
+  // The API server's time now, estimated from its replies: other processes compare renewTime with
   // it.
   base::WallTime ServerNow() const NH_REQUIRES(mutex_);
   void GuardInProcessOnly(const absl::Status& why);
   void StartRenewal(std::function<void()> on_lost);
   void Renew();
-  // True: the Lease has another version than we thought, but is still ours; to be tried again.
+  // True: the Lease has a newer version than the cached one, but is still ours; try again.
   bool RenewOnce();
   void Lose(std::string_view why);
 
@@ -137,7 +137,7 @@ class PoolLease {
   std::string resource_version_ NH_GUARDED_BY(mutex_);
   PoolRecord record_ NH_GUARDED_BY(mutex_);
   std::optional<base::WallTime> server_time_ NH_GUARDED_BY(mutex_);
-  base::MonoTime server_time_at_ NH_GUARDED_BY(mutex_){};  // our clock when that was read
+  base::MonoTime server_time_at_ NH_GUARDED_BY(mutex_){};  // our clock at that time
   std::optional<ObservedHolder> observed_holder_ NH_GUARDED_BY(mutex_);
   std::optional<kube::Lease> released_ NH_GUARDED_BY(mutex_);
   std::function<void()> on_lost_ NH_GUARDED_BY(mutex_);

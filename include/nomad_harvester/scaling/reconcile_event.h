@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the loop of a pool does, reported to whoever listens: a command at a terminal.
+// What a pool's loop does, reported to a listener such as a command at a terminal.
 #ifndef NOMAD_HARVESTER_SCALING_RECONCILE_EVENT_H_
 #define NOMAD_HARVESTER_SCALING_RECONCILE_EVENT_H_
 
@@ -14,7 +14,7 @@ namespace nomad_harvester::scaling {
 
 struct ReconcileEvent {
   enum class Kind {
-    kStep,            // `step`; of kWait and kReport the reason says why nothing was done
+    kStep,            // `step`; for kWait and kReport its reason has why nothing was done
     kPurge,           // a node was removed from Nomad: `object` is its ID
     kDeleteClaim,     // `object` is its name
     kDeleteSecret,    // likewise
@@ -24,10 +24,10 @@ struct ReconcileEvent {
   std::string vm;
   Step step;             // kStep
   std::string object;    // the others
-  absl::Status outcome;  // an error: it is tried again
+  absl::Status outcome;  // an error is retried
 };
 
-// Called in the loop's thread, after the event; waits and reports once per change.
+// Called in the loop's thread, after the event. kWait and kReport are reported once per change.
 using ReconcileListener = std::function<void(const ReconcileEvent& event)>;
 
 }  // namespace nomad_harvester::scaling

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The TargetService on top of two real or simulated systems.
+// The TargetService for Harvester and Nomad, real or simulated.
 #ifndef NOMAD_HARVESTER_SCALING_SERVICE_H_
 #define NOMAD_HARVESTER_SCALING_SERVICE_H_
 
@@ -24,14 +24,14 @@ struct ServiceOptions {
   // Variables HARVESTER_TEMPLATE_* for user data, by full name.
   config::StringMap template_environment;
   TransportFactory transports;
-  // Work inside a call, spread over threads, and resumption in the background. They must not be the
-  // same pool: a resumption occupies its thread for as long as a drain takes. Both outlive the
-  // service.
+  // Foreground: work of one call, spread over threads. Background: resumption. They must be two
+  // executors, because a resumption occupies its thread for as long as a drain takes. Both outlive
+  // the service.
   runtime::Executor* foreground = nullptr;
   runtime::Executor* background = nullptr;
   // Called by SetConfig when log_level is given; may be null.
   std::function<void(log::Level)> set_log_level;
-  // Tells this process from every other one on the pool's Lease: host, pid, random.
+  // Identifies this process on the pool's Lease; unique: host, pid, random.
   std::string holder;
 };
 

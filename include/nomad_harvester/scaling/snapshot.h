@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One observation of a pool: everything that a decision may look at, as plain data.
+// One observation of a pool: everything that a decision may use, as plain data.
 #ifndef NOMAD_HARVESTER_SCALING_SNAPSHOT_H_
 #define NOMAD_HARVESTER_SCALING_SNAPSHOT_H_
 
@@ -35,16 +35,17 @@ struct VmView {
   nodepool::Link link;
   // GET by ID of the mark's node answered 404 without `stale`.
   bool node_gone = false;
-  // For how long this process has seen the linked node down, without a break. Measured here: the
-  // clocks of Nomad and Harvester need not agree, and a restart only makes us wait again.
+  // For how long this process has observed the linked node down, without interruption. Measured
+  // here, because the clocks of Nomad and Harvester need not agree; after a restart the wait starts
+  // again.
   base::Duration node_down_for{};
-  // Whether KubeVirt runs an instance of it, and at which addresses; unknown if the instances were
-  // not read.
+  // Whether KubeVirt runs an instance of it, and its addresses; unknown if the instances were not
+  // read.
   std::optional<bool> instance_runs;
   std::vector<std::string> addresses;
-  // For how long this process has seen that it LooksUnhealthy, without a break.
+  // For how long this process has observed LooksUnhealthy, without interruption.
   base::Duration unhealthy_for{};
-  // The failing status has lasted as long as rule C3 wants (60 s), or it counts at once.
+  // Set once the failing status has lasted for 60 s (rule C3), or immediately if it is final.
   std::optional<harvester::StartFailure> start_failure;
 };
 
@@ -52,22 +53,22 @@ struct PoolSnapshot {
   PoolKey key;
   // The API server's clock when the VMs were read.
   base::WallTime now{};
-  // All VMs of the namespace that were read; those of `key.pool` are the pool's.
+  // All VMs of the namespace that were read, including those of other pools than `key.pool`.
   std::vector<VmView> vms;
 
   bool nomad_readable = false;
-  std::string nomad_problem;  // why not
+  std::string nomad_problem;  // why it is not readable
   std::string region;         // the configured one; empty: none
   std::uint64_t nomad_index = 0;
   std::vector<nomad::Node> nodes;    // every node, not only the pool's
   std::vector<bool> node_is_linked;  // per node: some VM of the namespace has it
-  // By node ID; a node that was asked for and has none has an empty entry.
+  // By node ID; a node that was queried and has none has an empty entry.
   std::map<std::string, std::vector<nomad::Allocation>> allocations;
-  // The token cannot see allocations of every namespace: an empty list proves nothing (rule C9).
+  // The token cannot read allocations of every namespace: an empty list proves nothing (rule C9).
   bool allocations_incomplete = false;
 
   // The Lease's action, if a Lease is used. Without one (pool_lease = "false", or forbidden) the
-  // row about its names is left out.
+  // row about its names is skipped.
   bool lease_used = false;
   std::optional<harvester::LeaseAction> action;
 
@@ -75,52 +76,52 @@ struct PoolSnapshot {
   // join deadline (rule C15).
   std::map<std::string, base::Duration> nomad_unreadable_for;
 
-  // The policy of the pool, if the process has seen one.
+  // The policy of the pool, if the process knows one.
   std::optional<config::PoolPolicy> policy;
 };
 
-// The identity that a VM's own `nodes` names, else the policy's.
+// The identity that the VM's own `nodes` record names, else the policy's.
 nodepool::PoolIdentity IdentityOf(const harvester::NodesRecord& nodes);
 nodepool::PoolIdentity IdentityOf(const config::PoolPolicy& policy);
 
-// Whether the VM's node is in another Nomad region than the one we talk to. An unset region differs
+// Whether the VM's node is in another Nomad region than the configured one. An unset region differs
 // from none.
 bool IsOtherRegion(const harvester::VirtualMachine& vm, const std::string& region);
 
-// When the VM has to have joined; nothing: it has no deadline (rule C15).
+// The time by which the VM must have joined; nothing: it has no deadline (rule C15).
 std::optional<base::WallTime> JoinDeadline(const VmView& view, const PoolSnapshot& snapshot);
-// Never joined, no node links, and past its join deadline or with a start that fails. Nomad
-// unreadable, another region: never.
+// Never joined, no node links to it, and it is past its join deadline or its start fails. Never
+// while Nomad is unreadable, or in another region.
 bool IsBroken(const VmView& view, const PoolSnapshot& snapshot);
-// A member that is neither marked nor terminating nor broken: what Status counts (rule S1).
+// A member that is neither marked nor terminating nor broken: counted by Status (rule S1).
 bool Counts(const VmView& view, const PoolSnapshot& snapshot);
-// A terminating VM whose guest has had its grace and ten minutes more: somebody must look, its
-// finalizers are Harvester's to remove (rule S2).
+// A terminating VM whose guest's grace period has passed by more than ten minutes: an operator must
+// check it, because its finalizers are Harvester's to remove (rule S2).
 bool IsStuckInDeletion(const harvester::VirtualMachine& vm, base::WallTime now);
 // How long a VM may be terminating before it is stuck.
 base::Duration DeletionTimeout(const harvester::VirtualMachine& vm);
-// A member that has joined, whose node is down or gone while the VM does not run: right now, as far
-// as this look tells. Nomad unreadable, another region: never.
+// A member that has joined, whose node is down or no longer exists and whose VM does not run, in
+// this observation. Never while Nomad is unreadable, or in another region.
 bool LooksUnhealthy(const VmView& view, const PoolSnapshot& snapshot);
-// LooksUnhealthy, and has for as long as the policy wants (replace_unhealthy_after).
+// LooksUnhealthy for at least replace_unhealthy_after.
 bool IsUnhealthy(const VmView& view, const PoolSnapshot& snapshot);
-// Of the pool and a member.
+// A member, and of the observed pool.
 bool IsPoolMember(const VmView& view, const PoolSnapshot& snapshot);
 
 // The node that the VM links to; null unless the link is unambiguous.
 const nomad::Node* LinkedNode(const VmView& view, const PoolSnapshot& snapshot);
-// A ready node of the pool that has no VM of the namespace and is younger than this VM: it could
-// be the VM under another name. Null if there is none.
+// A ready node of the pool that is linked to no VM of the namespace and is younger than this VM: it
+// could be the VM under another name. Null if there is none.
 const nomad::Node* UnlinkedCandidate(const VmView& view, const PoolSnapshot& snapshot);
 // Every node, linked or not, whose last drain was for this VM.
 std::vector<const nomad::Node*> NodesDrainedFor(const VmView& view, const PoolSnapshot& snapshot);
-// A node whose last drain was of ours, for a VM that is not in the snapshot, whatever its pool.
+// A node whose last drain was ours, for a VM of any pool that is not in the snapshot.
 struct NodeOfGoneVm {
   const nomad::Node* node = nullptr;
   nodepool::DrainMark mark;
 };
 std::vector<NodeOfGoneVm> NodesOfGoneVms(const PoolSnapshot& snapshot);
-// Nodes of the policy's pool that no VM of the namespace has.
+// Nodes of the policy's pool that are linked to no VM of the namespace.
 std::vector<const nomad::Node*> UnlinkedNodes(const PoolSnapshot& snapshot);
 
 }  // namespace nomad_harvester::scaling

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the plugin does, without a word about how it is called: SetConfig, Status, Scale.
+// The plugin's operations, independent of gRPC: SetConfig, Status, Scale.
 #ifndef NOMAD_HARVESTER_SCALING_TARGET_SERVICE_H_
 #define NOMAD_HARVESTER_SCALING_TARGET_SERVICE_H_
 
@@ -21,8 +21,8 @@ struct TargetStatus {
   StringMap meta;
 };
 
-// hashicorp/nomad-autoscaler:sdk/strategy.go, ScalingAction. The direction is left out on purpose:
-// the agent does not keep it true to the count (rule C1).
+// ScalingAction of hashicorp/nomad-autoscaler:sdk/strategy.go. The direction is omitted on purpose:
+// the agent does not keep it consistent with the count (rule C1).
 struct ScaleAction {
   std::int64_t count = 0;
   std::string reason;
@@ -30,13 +30,14 @@ struct ScaleAction {
   std::string meta_json;
 };
 
-// Thread-safe. Scale and Status block; SetConfig does not touch the network.
+// Thread-safe. Scale and Status block; SetConfig makes no network request.
 //
-// Errors. "Busy" is ABORTED and nothing else ever is (rule C11): the agent takes that code as a
-// no-op. INVALID_ARGUMENT: configuration, all problems listed. FAILED_PRECONDITION before the first
-// SetConfig, and for what a preflight refuses; RESOURCE_EXHAUSTED: quota, back-off; UNAVAILABLE,
-// DEADLINE_EXCEEDED: infrastructure; CANCELLED: the context's; INTERNAL: partial success, one line
-// a VM. A Status call fails only for what its config map alone proves wrong (rule S3).
+// Errors. ABORTED means "busy" and is never used for anything else (rule C11): the agent treats
+// that code as a no-op. INVALID_ARGUMENT: configuration, all problems listed. FAILED_PRECONDITION:
+// before the first SetConfig, and for what a preflight refuses; RESOURCE_EXHAUSTED: quota,
+// back-off; UNAVAILABLE, DEADLINE_EXCEEDED: infrastructure; CANCELLED: the context's; INTERNAL:
+// partial success, one line per VM. A Status call fails only if its config map alone is invalid
+// (rule S3).
 class TargetService {
  public:
   virtual ~TargetService() = default;
@@ -45,8 +46,8 @@ class TargetService {
                                               const StringMap& policy) = 0;
   virtual absl::Status Scale(const runtime::Context& context, const ScaleAction& action,
                              const StringMap& policy) = 0;
-  // Ends background work: no new request is begun, open ones are cancelled, Leases are released
-  // within what `context` allows. Later calls answer CANCELLED. Idempotent.
+  // Ends background work: starts no new requests, cancels open ones, and releases Leases within
+  // `context`. Later calls return CANCELLED. Idempotent.
   virtual void Stop(const runtime::Context& context) = 0;
 };
 
