@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process: hands arguments and environment to module cli. The only file that no test links.
+//
+// The entry point: passes arguments and environment to module cli. The only file that no test
+// links.
 
 #include <string>
 #include <unistd.h>

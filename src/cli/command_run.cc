@@ -32,7 +32,7 @@ void AddSettings(CLI::App& command, std::vector<std::string>* settings) {
   command
       .add_option("--set", *settings,
                   "KEY=VALUE of the plugin's block or of the policy's target block; repeatable. "
-                  "The environment counts as for the plugin (HARVESTER_URL, NOMAD_ADDR, ...)")
+                  "The environment is read as by the plugin (HARVESTER_URL, NOMAD_ADDR, ...)")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
 }

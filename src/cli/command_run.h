@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the commands that look at the real systems share. Private to module cli.
+// What the commands share that connect to the real systems. Private to module cli.
 #ifndef NOMAD_HARVESTER_CLI_COMMAND_RUN_H_
 #define NOMAD_HARVESTER_CLI_COMMAND_RUN_H_
 

@@ -27,7 +27,7 @@ constexpr char kSentence[] =
     "plugin_dir and name it as driver of a target block, or run \"harvester dev --simulate\" to "
     "try it, \"harvester --help\" for its commands.\n";
 
-// Threads inherit the mask: SIGTERM and SIGINT are taken by the one thread that waits for them.
+// Threads inherit the mask, so SIGTERM and SIGINT reach only the one thread that waits for them.
 void PrepareSignals() {
   sigset_t mask;
   sigemptyset(&mask);
@@ -37,7 +37,7 @@ void PrepareSignals() {
 }
 
 int RunAsPlugin(const config::StringMap& environment) {
-  // The agent filters by its own level; log_level of the configuration may raise ours.
+  // The agent filters by its own level; the configuration's log_level may raise ours.
   RuntimeParts parts(log::MakeHclogSink(NOMAD_HARVESTER_PLUGIN_NAME), log::Level::kDebug,
                      environment);
   const auto service = parts.MakeService();

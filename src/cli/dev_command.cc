@@ -16,9 +16,10 @@
 namespace nomad_harvester::cli {
 namespace {
 
-// Tools read these lines: one key and one value each, on standard output.
+// For scripts: one key and one value per line, on standard output.
 void Announce(const std::string& key, const std::string& value) {
-  std::cout << key << " " << value << std::endl;  // NOLINT(performance-avoid-endl): read by a pipe
+  std::cout << key << " " << value
+            << std::endl;  // NOLINT(performance-avoid-endl): read through a pipe
 }
 
 // A client may call SetConfig at any time.
@@ -37,7 +38,7 @@ int Serve(scaling::TargetService& service, RuntimeParts& parts, const DevArgumen
 }
 
 int RunSimulated(const DevArguments& arguments, const config::StringMap& environment) {
-  // Declared before the service, which talks to it until its end.
+  // Declared before the service, which uses it until its destruction.
   SimulatedWorld world;
   absl::Status ready = world.Start();
   RuntimeParts parts(log::MakePlainSink(), log::Level::kInfo, world.Shield(environment));
@@ -60,7 +61,7 @@ CLI::App* AddDevCommand(CLI::App& app, DevArguments* arguments) {
   command->add_option("--listen", arguments->listen, "unix:/path or 127.0.0.1:PORT")
       ->capture_default_str();
   command->add_flag("--simulate", arguments->simulate,
-                    "Bring a simulated Harvester and Nomad along, and be configured for them");
+                    "Start a simulated Harvester and Nomad, and configure the plugin for them");
   return command;
 }
 

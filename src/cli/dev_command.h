@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// harvester dev: the same gRPC services without a host, for debugging.
+// harvester dev: serves the plugin's gRPC services without the agent, for debugging.
 #ifndef NOMAD_HARVESTER_CLI_DEV_COMMAND_H_
 #define NOMAD_HARVESTER_CLI_DEV_COMMAND_H_
 
@@ -21,7 +21,7 @@ struct DevArguments {
 // The subcommand's options; owned by `app`.
 CLI::App* AddDevCommand(CLI::App& app, DevArguments* arguments);
 
-// Serves until SIGTERM or SIGINT. The exit code.
+// Serves until SIGTERM or SIGINT. Returns the exit code.
 int RunDev(const DevArguments& arguments, const config::StringMap& environment);
 
 }  // namespace nomad_harvester::cli

@@ -12,7 +12,7 @@ namespace {
 using scaling::ReconcileEvent;
 using scaling::StepKind;
 
-// The same act, done and to be done.
+// The same act as done, and as planned.
 struct Verb {
   std::string_view past;
   std::string_view infinitive;
@@ -66,7 +66,7 @@ std::string_view WhyOf(const ReconcileEvent& event) {
     case ReconcileEvent::Kind::kStep:
       return event.step.reason;
     case ReconcileEvent::Kind::kSetSecretOwner:
-      return "its VM stands";
+      return "its VM exists";
     default:
       return "its VM is gone";
   }

@@ -41,7 +41,7 @@ class Gc {
       if (exists) pools.insert(wanted);
     }
     if (pools.empty()) {
-      out_ << "nothing of " << (settings_.pool.empty() ? "ours" : "pool " + settings_.pool)
+      out_ << "nothing of " << (settings_.pool.empty() ? "the plugin" : "pool " + settings_.pool)
            << " was found in namespace " << settings_.ns << "\n";
     }
     int worst = kExitOk;
@@ -56,7 +56,7 @@ class Gc {
   int RunPool(const PoolKey& pool) {
     int printed = 0;
     const auto print_event = [&](const ReconcileEvent& event) {
-      // What had to be left alone is said at the end.
+      // What had to be left alone is printed at the end.
       const bool is_report =
           event.kind == ReconcileEvent::Kind::kStep && event.step.kind == StepKind::kReport;
       if (is_report && !dry_run_) return;
@@ -79,7 +79,7 @@ class Gc {
     if (absl::IsAborted(why)) {
       err_ << what << ": skipped: " << Printable(base::Message(why)) << "\n";
     } else if (absl::IsCancelled(why)) {
-      err_ << what << ": interrupted; the plugin's next Status goes on, or the next gc\n";
+      err_ << what << ": interrupted; the plugin's next Status or the next gc continues\n";
     } else {
       err_ << what << ": not done: " << Printable(base::Message(why)) << "\n";
     }
@@ -103,7 +103,8 @@ class Gc {
 CLI::App* AddGcCommand(CLI::App& app, GcArguments* arguments) {
   CLI::App* command = app.add_subcommand(
       "gc",
-      "Clean up after an interrupted action: marks, drains, half-made VMs, volumes, Secrets, "
+      "Clean up after an interrupted action: marks, drains, partially created VMs, volumes, "
+      "Secrets, "
       "nodes to purge; of one pool (node_group_name), or of every pool of the namespace.");
   AddSettings(*command, &arguments->settings);
   command->add_flag("--dry-run", arguments->dry_run,

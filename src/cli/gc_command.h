@@ -25,10 +25,11 @@ struct GcArguments {
 // The subcommand's options; owned by `app`.
 CLI::App* AddGcCommand(CLI::App& app, GcArguments* arguments);
 
-// 0: everything is clean. 1: something was not done; it says what. 2: usage.
+// 0: everything is clean. 1: something was not done, and is printed. 2: usage.
 int RunGc(const GcArguments& arguments, const config::StringMap& environment);
 
-// The same with everything given. A line per thing done goes to `out`, what was not to `err`.
+// The same with the dependencies given. Prints a line to `out` for each thing done, and to `err`
+// for each thing not done.
 int CollectGarbage(const scaling::Maintenance& maintenance, const runtime::Context& context,
                    const Settings& settings, bool dry_run, std::ostream& out, std::ostream& err);
 

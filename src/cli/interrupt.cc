@@ -32,7 +32,7 @@ Interrupt::~Interrupt() {
 }
 
 void Interrupt::Cancels(const runtime::CancelSource& work) {
-  if (signals_ < 0 || end_ < 0) return;  // no file descriptor is left: the command runs to its end
+  if (signals_ < 0 || end_ < 0) return;  // no file descriptor is left: not interruptible
   watcher_ = std::thread([this, &work] {
     std::array<pollfd, 2> fds{{{signals_, POLLIN, 0}, {end_, POLLIN, 0}}};
     while (poll(fds.data(), fds.size(), -1) <= 0) {

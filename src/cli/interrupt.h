@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ctrl-C and SIGTERM end a command's work in good order: requests that wait end, Leases are given
-// up. Private to module cli.
+// Ctrl-C and SIGTERM end a command gracefully: waiting requests end, and Leases are released.
+// Private to module cli.
 #ifndef NOMAD_HARVESTER_CLI_INTERRUPT_H_
 #define NOMAD_HARVESTER_CLI_INTERRUPT_H_
 
@@ -10,7 +10,7 @@
 
 namespace nomad_harvester::cli {
 
-// Blocks both signals in the calling thread, and so in those that it starts afterwards: to be made
+// Blocks both signals in the calling thread and in those that it starts afterwards: create it
 // before any other thread. They stay blocked.
 class Interrupt {
  public:
@@ -19,12 +19,12 @@ class Interrupt {
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;
 
-  // From now on the first of them cancels `work`, which must outlive this object. Once.
+  // The first signal from now on cancels `work`, which must outlive this object. Call once.
   void Cancels(const runtime::CancelSource& work);
 
  private:
   int signals_ = -1;  // a signalfd
-  int end_ = -1;      // an eventfd: the watcher is not needed any more
+  int end_ = -1;      // an eventfd: ends the watcher
   std::thread watcher_;
 };
 

@@ -8,7 +8,7 @@
 namespace nomad_harvester::cli {
 namespace {
 
-// Requests of one call side by side, and pools whose removals go on in the background.
+// Concurrent requests of one call, and pools with removals in the background.
 constexpr std::size_t kForegroundThreads = 24;
 constexpr std::size_t kBackgroundThreads = 32;
 
@@ -69,7 +69,7 @@ scaling::MaintenanceOptions RuntimeParts::MakeMaintenance(const config::PluginCo
   options.clock = clock_.get();
   options.random = random_;
   options.logger = logger_;
-  // The loop's lines would say again what the command prints, unless they are asked for.
+  // The loop's log lines would repeat what the command prints, unless they are requested.
   if (log::Level level{}; log::ParseLevel(config.log_level, &level)) {
     sink_->SetThreshold(level);
     options.loop_logger = logger_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The real clock, randomness and threads below a TargetService. Private to module cli.
+// The real clock, randomness and threads used by a TargetService. Private to module cli.
 #ifndef NOMAD_HARVESTER_CLI_RUNTIME_PARTS_H_
 #define NOMAD_HARVESTER_CLI_RUNTIME_PARTS_H_
 
@@ -18,7 +18,7 @@
 
 namespace nomad_harvester::cli {
 
-// A sink whose threshold SetConfig may change (log_level) while others write.
+// A sink whose threshold SetConfig may change (log_level) while other threads write.
 class AdjustableSink final : public log::Sink {
  public:
   AdjustableSink(std::shared_ptr<log::Sink> inner, log::Level threshold)
@@ -35,7 +35,7 @@ class AdjustableSink final : public log::Sink {
 
 config::Environment LookUpIn(const config::StringMap& environment);
 
-// Owns everything that a service needs; destroyed after it.
+// Owns everything that a service needs; must outlive it.
 class RuntimeParts {
  public:
   RuntimeParts(std::shared_ptr<log::Sink> sink, log::Level threshold,
@@ -44,11 +44,11 @@ class RuntimeParts {
   const log::Logger& logger() const { return logger_; }
   runtime::Clock& clock() { return *clock_; }
   std::shared_ptr<runtime::Random> random() const { return random_; }
-  // What the plugin's process needs besides the service.
+  // What the plugin's process needs in addition to the service.
   plugin::ProcessOptions Process();
-  // A service that reaches both systems over libcurl.
+  // A service that uses both systems over libcurl.
   std::unique_ptr<scaling::TargetService> MakeService();
-  // For a command that does maintenance under this configuration, whose log_level it takes over.
+  // For a maintenance command under this configuration; applies its log_level.
   scaling::MaintenanceOptions MakeMaintenance(const config::PluginConfig& config);
 
  private:

@@ -19,7 +19,7 @@ using config::StringMap;
 
 constexpr char kPool[] = "node_group_name";
 constexpr char kNamespace[] = "namespace";
-// What a policy must say so that VMs can be made, with values that nobody looks at.
+// What a policy needs to create VMs, with placeholder values that are never used.
 constexpr std::array<std::pair<const char*, const char*>, 4> kForNewVms = {
     {{"image", "default/none"},
      {"cpu_request", "1"},
@@ -64,7 +64,7 @@ Blocks Split(const std::vector<std::string>& pairs, Problems* problems) {
     const std::size_t equals = pair.find('=');
     const std::string key = pair.substr(0, equals);
     if (equals == std::string::npos || key.empty()) {
-      // The text is not quoted: it may be a secret whose key was forgotten.
+      // The text is not quoted: it may be a secret given without its key.
       problems->Add("--set: expected KEY=VALUE, but number " + std::to_string(number) + " has no " +
                     (key.empty() ? "key" : "\"=\""));
       continue;
@@ -89,7 +89,7 @@ std::string ValueOf(const StringMap& map, const std::string& key) {
   return found == map.end() ? std::string() : found->second;
 }
 
-// Whether more is given than which pool in which namespace.
+// Whether more is given than the pool and its namespace.
 bool HoldsPolicy(const StringMap& policy) {
   return std::any_of(policy.begin(), policy.end(), [](const auto& entry) {
     return entry.first != kPool && entry.first != kNamespace;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// --set KEY=VALUE of the commands: the plugin block and a policy's target block in one. Private to
+// The commands' --set KEY=VALUE: the plugin block and a policy's target block in one. Private to
 // module cli.
 #ifndef NOMAD_HARVESTER_CLI_SETTINGS_H_
 #define NOMAD_HARVESTER_CLI_SETTINGS_H_
@@ -17,10 +17,10 @@ namespace nomad_harvester::cli {
 
 struct Settings {
   config::PluginConfig plugin;
-  // The namespace and, if it was given, the name of the pool.
+  // The namespace and, if given, the name of the pool.
   std::string ns;
   std::string pool;
-  // There if more of it was given than that.
+  // Set if more of the policy was given than these two.
   std::optional<config::PoolPolicy> policy;
 };
 
@@ -29,9 +29,9 @@ enum class PolicyUse {
   kOptional,  // one pool with or without its policy, or every pool of a namespace
 };
 
-// INVALID_ARGUMENT with every problem at once, one line each. Which block a key belongs to follows
-// from config::OptionTable. What a policy says of new VMs is checked as far as it is given, and may
-// be left out: no command that uses this makes one.
+// INVALID_ARGUMENT with every problem, one line each. config::OptionTable determines the block of a
+// key. Keys for new VMs are checked if given, and may be omitted, because no command that uses this
+// creates a VM.
 absl::StatusOr<Settings> ReadSettings(const std::vector<std::string>& pairs, PolicyUse use,
                                       const config::Environment& environment,
                                       const config::StringMap& template_environment);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The systems behind harvester dev --simulate. Private to module cli.
+// The simulated systems of harvester dev --simulate. Private to module cli.
 #ifndef NOMAD_HARVESTER_CLI_SIMULATED_WORLD_H_
 #define NOMAD_HARVESTER_CLI_SIMULATED_WORLD_H_
 
@@ -16,8 +16,8 @@
 
 namespace nomad_harvester::cli {
 
-// A Harvester and a Nomad in real time on the loopback, with service jobs that wait for nodes: a
-// drain then has work to move.
+// A Harvester and a Nomad in real time on the loopback, with service jobs that wait for nodes, so
+// that a drain has work to move.
 class SimulatedWorld {
  public:
   SimulatedWorld();
@@ -26,10 +26,10 @@ class SimulatedWorld {
 
   std::string harvester_url() const { return server_.harvester_url(); }
   std::string nomad_address() const { return server_.nomad_url(); }
-  // What SetConfig needs to reach both.
+  // What SetConfig needs to connect to both.
   config::StringMap Config() const;
-  // The environment without the variables that would lead the plugin to real systems, which win
-  // over the configuration.
+  // The environment without the variables that would override the configuration and connect the
+  // plugin to real systems.
   static config::StringMap Shield(const config::StringMap& environment);
 
  private:

@@ -14,7 +14,7 @@
 namespace nomad_harvester::cli {
 namespace {
 
-// Whoever runs it by hand waits for the answer; retries are within.
+// An operator waits for the output; the limit includes retries.
 constexpr base::Duration kBudget = std::chrono::seconds(30);
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// harvester status: a pool as the plugin sees it. Private to module cli.
+// harvester status: shows a pool's state as the plugin observes it. Private to module cli.
 #ifndef NOMAD_HARVESTER_CLI_STATUS_COMMAND_H_
 #define NOMAD_HARVESTER_CLI_STATUS_COMMAND_H_
 
@@ -27,7 +27,7 @@ CLI::App* AddStatusCommand(CLI::App& app, StatusArguments* arguments);
 // 0: ready. 3: not ready. 1: Harvester or Nomad cannot be read. 2: usage.
 int RunStatus(const StatusArguments& arguments, const config::StringMap& environment);
 
-// The same with everything given.
+// The same with the dependencies given.
 int ShowStatus(const scaling::Maintenance& maintenance, const runtime::Context& context,
                const config::PoolPolicy& policy, const std::string& output, std::ostream& out,
                std::ostream& err);

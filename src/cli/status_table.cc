@@ -16,7 +16,7 @@ using scaling::Inspection;
 using scaling::PoolSnapshot;
 using scaling::VmView;
 
-// What people tell nodes by.
+// Enough of a node ID for people to identify it.
 constexpr std::size_t kShortId = 8;
 
 std::string Line(const std::string& label, const std::string& text) {
@@ -51,7 +51,7 @@ std::string LeaseText(const scaling::LeaseView& lease, base::WallTime now) {
   if (lease.renewed_at.has_value()) {
     const base::Duration age = std::max(now - *lease.renewed_at, base::Duration::zero());
     text += ", renewed " + Ago(age);
-    if (!lease.live) text += ": it stands still";
+    if (!lease.live) text += ": no longer renewed";
   }
   return text;
 }
@@ -92,7 +92,7 @@ std::string MarkText(const harvester::VirtualMachine& vm) {
     case Kind::kNone:
       return text + ", no deadline";
     case Kind::kNow:
-      return text + ", at once";
+      return text + ", immediately";
   }
   return text;
 }
@@ -119,7 +119,7 @@ std::string UnlinkedTable(const PoolSnapshot& snapshot) {
   return rows.size() == 1 ? std::string() : "\n" + Table(rows);
 }
 
-// What the background work of Status is about to do, or waits for.
+// What the background work of Status does next, or waits for.
 std::string NextTable(const PoolSnapshot& snapshot) {
   std::vector<std::vector<std::string>> rows = {{"VM", "NEXT STEP", "WHY"}};
   for (const VmView* view : VmsOf(snapshot)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What harvester status prints. Private to module cli.
+// The output of harvester status. Private to module cli.
 #ifndef NOMAD_HARVESTER_CLI_STATUS_VIEW_H_
 #define NOMAD_HARVESTER_CLI_STATUS_VIEW_H_
 
@@ -11,8 +11,8 @@ namespace nomad_harvester::cli {
 
 // For people: a few lines and aligned tables, without colours.
 std::string StatusTable(const scaling::Inspection& inspection);
-// For programs: one JSON object, indented. Its members are documented in docs/operations.md: more
-// may be added, none changes.
+// For programs: one JSON object, indented. Its members are documented in docs/operations.md:
+// members may be added, but never change.
 std::string StatusJson(const scaling::Inspection& inspection);
 
 }  // namespace nomad_harvester::cli

@@ -9,7 +9,7 @@
 namespace nomad_harvester::cli {
 namespace {
 
-// Characters, not bytes; none of those in question is wider than one column.
+// Counts characters, not bytes; none of those used here is wider than one column.
 std::size_t WidthOf(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this executable was made from.
+// The versions that this executable was built from.
 #ifndef NOMAD_HARVESTER_CLI_VERSION_H_
 #define NOMAD_HARVESTER_CLI_VERSION_H_
 

@@ -245,7 +245,7 @@ absl::Status CheckVictimsNode(const Refreshed& refreshed, const std::string& nod
                                     (why.empty() ? "" : ": " + why));
   }
   if (node->draining) {
-    return base::FailedPrecondition("node " + node_id + " is drained by somebody else");
+    return base::FailedPrecondition("node " + node_id + " is drained by another client");
   }
   if (nodepool::IsProtected(*node)) {
     return base::FailedPrecondition("node " + node_id + " is protected by its meta");

@@ -143,7 +143,7 @@ Step StepOfUnmarked(const VmView& view, const PoolSnapshot& snapshot) {
     return MakeStep(StepKind::kNothing, Row::kUnmarkedOther, "it has joined");
   }
   if (view.link.state == LinkState::kLinked) {
-    return MakeStep(StepKind::kRecordJoin, Row::kUnmarkedJoins, "its node has come",
+    return MakeStep(StepKind::kRecordJoin, Row::kUnmarkedJoins, "its node has registered",
                     LinkedNode(view, snapshot));
   }
   if (view.link.state != LinkState::kNone) {
@@ -189,7 +189,7 @@ Step StepWithoutNode(const VmView& view, const PoolSnapshot& snapshot,
   }
   if (IsLate(mark, snapshot.now)) {
     return MakeStep(StepKind::kRollBack, Row::kMarkedLate,
-                    "its node cannot be found, and the time for its removal is over");
+                    "its node cannot be found, and the deadline of its removal has passed");
   }
   return MakeStep(StepKind::kWait, Row::kMarkedNoNode,
                   "its node " + mark.node_id + " exists, but no longer has its name");
@@ -259,7 +259,7 @@ Step StepOfMarked(const VmView& view, const PoolSnapshot& snapshot) {
   const Node* node = LinkedNode(view, snapshot);
   if (node != nullptr && node->draining && !nodepool::IsDrainOf(*node, mark.action, view.vm.uid)) {
     return MakeStep(StepKind::kRollBack, Row::kMarkedForeignDrain,
-                    Named(*node) + " is drained by somebody else: maintenance", node);
+                    Named(*node) + " is drained by another client: maintenance", node);
   }
   if (view.link.state == LinkState::kTwoReady || view.link.state == LinkState::kContradicted) {
     return MakeStep(StepKind::kRollBack, Row::kMarkedTwoReady, view.link.explanation);
@@ -267,7 +267,7 @@ Step StepOfMarked(const VmView& view, const PoolSnapshot& snapshot) {
   if (snapshot.lease_used && mark.reason != harvester::MarkReason::kBroken &&
       !IsNamed(view, snapshot)) {
     return MakeStep(StepKind::kRollBack, Row::kMarkedNotNamed,
-                    "the Lease's action does not name it: its mark came too late");
+                    "the Lease's action does not name it: its mark was written too late");
   }
   if (node == nullptr) return StepWithoutNode(view, snapshot, mark);
   return StepWithNode(view, snapshot, mark, *node);

@@ -275,7 +275,7 @@ absl::Status PoolLease::CheckHolder(const kube::Lease& lease, LeaseUser user, bo
   const bool alive = lease.renew_time.has_value() && lease.server_time.has_value() &&
                      *lease.server_time - *lease.renew_time <= kLeaseAlive;
   if (user == LeaseUser::kScale && first_read && alive) return busy;
-  return base::Unavailable("the holder of the pool's Lease stands still: " + lease.holder);
+  return base::Unavailable("the holder of the pool's Lease has stopped renewing: " + lease.holder);
 }
 
 absl::Status PoolLease::Acquire(const runtime::Context& context, LeaseUser user,

@@ -87,7 +87,7 @@ absl::StatusOr<PoolSnapshot> PoolLoop::FinishRollBacks(const runtime::Context& c
     NH_RETURN_IF_ERROR(Act(context, snapshot, repairs));
     NH_RETURN_IF_ERROR(context.Sleep(kPause));
   }
-  return base::Unavailable("roll-backs of earlier removals do not come to an end; see the log");
+  return base::Unavailable("roll-backs of earlier removals do not finish; see the log");
 }
 
 void PoolLoop::ExpectCreation(const std::string& vm) { outcomes_[vm].creation = true; }

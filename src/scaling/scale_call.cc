@@ -176,7 +176,7 @@ absl::Status ScaleCall::Preflight(const runtime::Context& context, ScalePlan* wa
     if (loss.alarming) {
       return base::FailedPrecondition(std::to_string(loss.lost) + " of " + std::to_string(loss.of) +
                                       " running VMs have lost their Nomad node at once: nothing is "
-                                      "removed; look at Nomad first");
+                                      "removed; check Nomad first");
     }
   }
   if (plan.create.empty()) return absl::OkStatus();

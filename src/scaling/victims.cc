@@ -70,7 +70,7 @@ std::string Objection(const VmView& view, const Node* node, const PoolSnapshot& 
     return "the autoscaler itself runs on its node";
   }
   if (!BelongsToPool(*node, view, snapshot)) return "its node belongs to another Nomad pool";
-  if (node->draining) return "its node is drained by somebody else";
+  if (node->draining) return "its node is drained by another client";
   if (node->status == NodeStatus::kInitializing) return "its node is initializing";
   const bool ignore_ineligible = snapshot.policy->filter_ignore_ineligible.value_or(true);
   if (!node->eligible && node->status == NodeStatus::kReady && !ignore_ineligible) {

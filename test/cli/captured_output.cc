@@ -24,7 +24,7 @@ void Flush() {
   std::fflush(nullptr);
 }
 
-// Makes `fd` a file; returns what it was.
+// Makes `fd` refer to a file; returns a copy of the old descriptor.
 int Redirect(int fd, const std::string& path) {
   const int saved = Check(fcntl(fd, F_DUPFD_CLOEXEC, 0));
   const int file = Check(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Standard output and error of this process, for the time of a call.
+// Captures standard output and error of this process during a call.
 #ifndef NOMAD_HARVESTER_TEST_CLI_CAPTURED_OUTPUT_H_
 #define NOMAD_HARVESTER_TEST_CLI_CAPTURED_OUTPUT_H_
 
@@ -9,8 +9,8 @@
 
 namespace nomad_harvester::cli {
 
-// Redirects the descriptors themselves: the log writes to them, and so do the streams. One at a
-// time; whatever is written before the end is read back.
+// Redirects the file descriptors, because both the log and the streams write to them. One instance
+// at a time; the text written so far can be read.
 class CapturedOutput {
  public:
   CapturedOutput();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the executable does by its arguments and its environment, as far as that ends by itself.
+// The executable's behaviour by its arguments and its environment, for the cases that end by
+// themselves.
 #include "nomad_harvester/cli/commands.h"
 
 #include <algorithm>
@@ -59,7 +60,7 @@ class Commands : public testing::Test {
   std::array<struct sigaction, 3> actions_{};
 };
 
-TEST_F(Commands, without_a_cookie_and_a_command_one_sentence_says_what_this_is) {
+TEST_F(Commands, without_a_cookie_and_a_command_it_prints_one_sentence_about_its_use) {
   const Outcome outcome = Call({});
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.out, IsEmpty()) << "the host reads a handshake there";
@@ -68,7 +69,7 @@ TEST_F(Commands, without_a_cookie_and_a_command_one_sentence_says_what_this_is) 
                                  HasSubstr("--help"), EndsWith(".\n")));
 }
 
-TEST_F(Commands, a_wrong_cookie_is_none) {
+TEST_F(Commands, a_wrong_cookie_counts_as_missing) {
   for (const char* cookie : {"", "x", "E082FA04D587A6525D683666FA253D6AFDA00F20C122C54A"}) {
     const Outcome outcome = Call({}, {{plugin::kCookieKey, cookie}});
     EXPECT_EQ(outcome.exit_code, 1);
@@ -77,8 +78,8 @@ TEST_F(Commands, a_wrong_cookie_is_none) {
   }
 }
 
-// An unreadable certificate of the host ends the plugin before it serves.
-TEST_F(Commands, with_the_cookie_it_is_the_plugin_whatever_the_arguments) {
+// An unreadable certificate of the agent ends the plugin before it serves.
+TEST_F(Commands, with_the_cookie_it_is_the_plugin_regardless_of_the_arguments) {
   const support::ScopedTempDir tmp;
   for (const std::vector<std::string>& arguments :
        {std::vector<std::string>{}, std::vector<std::string>{"version"},
@@ -149,13 +150,13 @@ TEST_F(Commands, an_address_that_cannot_be_served_is_1_with_a_log_line) {
   }
 }
 
-TEST_F(Commands, a_mistaken_address_is_told_its_right_form) {
+TEST_F(Commands, an_invalid_address_is_reported_with_the_valid_form) {
   EXPECT_THAT(Call({"dev", "--listen", "harvester"}).err,
               AllOf(HasSubstr("unix:/path"), HasSubstr("127.0.0.1:PORT")));
   EXPECT_THAT(Call({"dev", "--listen", "0.0.0.0:80"}).err, HasSubstr("only this machine"));
 }
 
-TEST_F(Commands, dev_without_a_configuration_says_what_is_missing_and_goes_on) {
+TEST_F(Commands, dev_without_a_configuration_reports_what_is_missing_and_continues) {
   EXPECT_THAT(
       Call({"dev", "--listen", "unix:"}).err,
       AllOf(HasSubstr("[WARN]  Not configured by the environment"), HasSubstr("harvester_url")));
@@ -169,7 +170,7 @@ TEST_F(Commands, dev_is_configured_by_its_environment) {
   EXPECT_THAT(outcome.err, Not(HasSubstr("sesame")));
 }
 
-// The announced lines are for tools: there is something to talk to.
+// Scripts read the announced lines, so both systems must already listen.
 TEST_F(Commands, dev_simulate_announces_its_systems_before_it_serves) {
   const Outcome outcome =
       Call({"dev", "--simulate", "--listen", "unix:"},
@@ -180,7 +181,7 @@ TEST_F(Commands, dev_simulate_announces_its_systems_before_it_serves) {
   EXPECT_THAT(outcome.err, HasSubstr("Cannot serve"));
 }
 
-// Every thread that is started later inherits the mask.
+// Threads that are started later inherit the mask.
 TEST_F(Commands, SIGTERM_waits_for_the_thread_that_takes_it_and_SIGPIPE_is_ignored) {
   Call({"version"});
   sigset_t mask;

@@ -36,7 +36,7 @@ using testing::StartsWith;
 
 constexpr char kMark[] = "nomad-harvester-autoscaler/scale-in";
 
-// A pool of one VM, and an operator at a terminal beside the plugin.
+// A pool of one VM, and an operator who runs commands while the plugin exists.
 class MaintenanceCommands : public testing::Test {
  protected:
   MaintenanceCommands() {
@@ -60,7 +60,7 @@ class MaintenanceCommands : public testing::Test {
                                       std::move(transports), options.random, options.logger));
   }
 
-  // The plugin brings the pool to `count` and ends.
+  // The plugin scales the pool to `count` and then exits.
   absl::Status Scale(int count) {
     scaling::ServiceOptions options;
     options.clock = &clock_;
@@ -92,7 +92,7 @@ class MaintenanceCommands : public testing::Test {
           "#cloud-config\nwrite_files:\n- path: /etc/nomad.d/client.hcl\n  content: "
           "|\n    name = \"{{vm_name}}\"\n    node_class = \"{{node_class}}\"\n"}});
   }
-  // The plugin dies once it has begun to drain its only VM. Returns the VM's name.
+  // The plugin is killed after it has started to drain its only VM. Returns the VM's name.
   std::string DieDraining(bool for_ever = false) {
     EXPECT_TRUE(Scale(1).ok());
     cluster_.HangDrain(cluster_.Nodes().at(0)["ID"], for_ever);
@@ -107,7 +107,7 @@ class MaintenanceCommands : public testing::Test {
     return cluster_.Vms().at(0)["metadata"]["name"];
   }
 
-  // One of the two systems takes requests and never answers them.
+  // One of the two systems accepts requests and never replies.
   void Hang(simulator::System system, const std::string& resource = "") {
     cluster_.SetFaultHook([system, resource](const simulator::RequestInfo& request) {
       const bool hangs =
@@ -216,7 +216,7 @@ TEST_F(MaintenanceCommands, gc_prints_a_line_for_each_thing_done) {
   EXPECT_EQ(out_.str(), "nomad/web: nothing to do\n");
 }
 
-TEST_F(MaintenanceCommands, gc_of_one_pool_leaves_the_others_alone_and_of_none_takes_all) {
+TEST_F(MaintenanceCommands, gc_of_one_pool_leaves_the_others_alone_and_without_a_pool_takes_all) {
   DieDraining();
   settings_.policy.reset();
   settings_.pool = "other";
@@ -236,7 +236,7 @@ TEST_F(MaintenanceCommands, gc_takes_no_lease_for_a_pool_that_does_not_exist) {
 
 TEST_F(MaintenanceCommands, C11_gc_skips_a_pool_that_a_live_process_holds_and_is_1) {
   DieDraining();
-  // Renewed again and again by somebody else.
+  // Another process renews the Lease repeatedly.
   const auto renewal = clock_.Every(std::chrono::seconds(1), [&] {
     nlohmann::json lease = cluster_.Leases().at(0);
     lease["spec"]["holderIdentity"] = "somebody";
@@ -258,7 +258,7 @@ TEST_F(MaintenanceCommands, gc_that_was_not_allowed_is_1_and_says_so) {
               AllOf(HasSubstr(": could not delete the VM: "), HasSubstr("nomad/web: not done: ")));
 }
 
-TEST_F(MaintenanceCommands, gc_names_what_only_a_policy_can_judge) {
+TEST_F(MaintenanceCommands, gc_names_what_only_a_policy_can_decide) {
   cluster_.NeverJoin(1);
   cluster_.SetFaultHook([](const simulator::RequestInfo& request) {
     return request.client == "plugin" && request.resource == "virtualmachines" &&
@@ -278,7 +278,7 @@ TEST_F(MaintenanceCommands, gc_names_what_only_a_policy_can_judge) {
   EXPECT_THAT(cluster_.Vms(), IsEmpty());
 }
 
-TEST_F(MaintenanceCommands, gc_that_is_interrupted_is_1_and_gives_its_lease_up) {
+TEST_F(MaintenanceCommands, gc_that_is_interrupted_is_1_and_releases_its_lease) {
   DieDraining(true);
   clock_.After(std::chrono::seconds(40), [&] { work_.Cancel(runtime::CancelReason::kShutdown); });
   EXPECT_EQ(Gc(), 1);
@@ -286,7 +286,7 @@ TEST_F(MaintenanceCommands, gc_that_is_interrupted_is_1_and_gives_its_lease_up) 
   EXPECT_EQ(cluster_.Leases().at(0)["spec"].value("holderIdentity", ""), "");
 }
 
-// The kernel accepts connections for it; nobody reads what they carry.
+// The kernel accepts connections for it; nothing reads from them.
 class SilentServer {
  public:
   SilentServer() : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -309,7 +309,7 @@ class SilentServer {
   std::string url_;
 };
 
-// The whole way from arguments to sockets; Main changes signals for the process.
+// From arguments to sockets; Main changes signals for the process.
 class WholeCommands : public testing::Test {
  protected:
   WholeCommands() {
@@ -361,7 +361,7 @@ TEST_F(WholeCommands, status_names_the_address_of_a_nomad_that_hangs_and_the_lim
 
 TEST_F(WholeCommands, gc_of_an_empty_namespace_is_clean) {
   EXPECT_EQ(Call({"gc", "--set", "namespace=nomad"}), 0) << err_;
-  EXPECT_EQ(out_, "nothing of ours was found in namespace nomad\n");
+  EXPECT_EQ(out_, "nothing of the plugin was found in namespace nomad\n");
   EXPECT_EQ(Call({"gc", "--dry-run"}), 0) << err_;
 }
 

@@ -26,7 +26,7 @@ std::vector<std::string> Messages(const support::RecordingSink& sink) {
   return messages;
 }
 
-TEST(LookUpIn, finds_what_is_there_empty_or_not) {
+TEST(LookUpIn, finds_variables_empty_or_not) {
   const config::Environment environment = LookUpIn({{"A", "1"}, {"B", ""}});
   EXPECT_EQ(environment("A"), "1");
   EXPECT_EQ(environment("B"), "");
@@ -42,7 +42,7 @@ TEST(LookUpIn, keeps_a_copy) {
   EXPECT_EQ(environment("A"), "1");
 }
 
-TEST(AdjustableSink, passes_on_what_is_at_least_the_threshold) {
+TEST(AdjustableSink, forwards_records_at_or_above_the_threshold) {
   const auto inner = std::make_shared<support::RecordingSink>();
   AdjustableSink sink(inner, log::Level::kInfo);
   const auto write = [&sink](log::Level level, const std::string& message) {
@@ -100,7 +100,7 @@ TEST_F(RuntimePartsTest, the_environment_configures_the_service) {
   EXPECT_EQ(parts.Process().environment("HARVESTER_URL"), "http://127.0.0.1:1");
 }
 
-TEST_F(RuntimePartsTest, without_one_the_service_says_what_is_missing) {
+TEST_F(RuntimePartsTest, without_one_the_service_reports_what_is_missing) {
   RuntimeParts parts(sink_, log::Level::kTrace, {});
   EXPECT_THAT(parts.MakeService()->SetConfig({}),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("harvester_url")));

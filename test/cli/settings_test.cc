@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// --set of the commands.
+// The commands' --set.
 #include "settings.h"
 
 #include <sstream>
@@ -52,7 +52,7 @@ TEST(Settings, keys_find_their_block_by_the_option_table) {
   EXPECT_EQ(settings->policy->node_class, "web");
 }
 
-// Else one of the two could not be given.
+// Otherwise one of the two could not be given.
 TEST(Settings, no_key_is_in_both_blocks) {
   for (const config::Option& a : config::OptionTable()) {
     for (const config::Option& b : config::OptionTable()) {
@@ -90,7 +90,7 @@ TEST(Settings, a_value_may_hold_equals_signs_commas_and_brackets) {
   EXPECT_EQ(settings->policy->labels.at("environment"), "test");
 }
 
-TEST(Settings, the_environment_counts_as_for_the_plugin) {
+TEST(Settings, the_environment_is_read_as_by_the_plugin) {
   const auto settings = Read(kWhole, PolicyUse::kRequired,
                              {{"HARVESTER_URL", "http://other"}, {"NOMAD_ADDR", "http://nomad"}});
   ASSERT_TRUE(settings.ok()) << settings.status();
@@ -98,7 +98,7 @@ TEST(Settings, the_environment_counts_as_for_the_plugin) {
   EXPECT_EQ(settings->plugin.nomad.address, "http://nomad");
 }
 
-TEST(Settings, what_new_vms_are_made_of_may_be_left_out_but_not_be_wrong) {
+TEST(Settings, keys_for_new_vms_may_be_omitted_but_must_be_valid) {
   EXPECT_TRUE(Read(kWhole).ok());
   auto pairs = kWhole;
   pairs.push_back("cpu_request=1.5");
@@ -120,7 +120,7 @@ TEST(Settings, a_pool_or_a_namespace_alone_is_not_a_policy) {
       ElementsAre(StartsWith("node_group_name: ")));
 }
 
-TEST(Settings, a_policy_that_is_begun_has_to_be_whole) {
+TEST(Settings, a_policy_that_is_given_in_part_is_refused) {
   EXPECT_THAT(Problems(Read({"harvester_url=http://h", "node_class=web"}, PolicyUse::kOptional)),
               ElementsAre(StartsWith("node_group_name: required")));
   EXPECT_THAT(Problems(Read({"harvester_url=http://h", "node_group_name=web", "node_purge=true"},

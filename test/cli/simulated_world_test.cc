@@ -23,7 +23,7 @@ using testing::Key;
 using testing::StartsWith;
 using testing::UnorderedElementsAre;
 
-TEST(Shield, leaves_out_what_leads_to_real_systems) {
+TEST(Shield, leaves_out_what_connects_to_real_systems) {
   const config::StringMap shielded = SimulatedWorld::Shield({{"HARVESTER_URL", "https://real"},
                                                              {"HARVESTER_TOKEN", "t"},
                                                              {"HARVESTER_KUBECONFIG", "/k"},

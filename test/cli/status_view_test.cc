@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What harvester status prints, of states that are hard to bring about.
+// The output of harvester status for states that are hard to produce.
 #include "status_view.h"
 
 #include <gmock/gmock.h>
@@ -76,7 +76,7 @@ TEST(StatusTable, shows_the_lease_its_action_and_its_back_off) {
   EXPECT_THAT(text, HasSubstr("Back-off:   join failed 1 time in a row, may be tried again\n"));
   EXPECT_THAT(text, HasSubstr("Last act:   2026-03-01T11:55:00Z\n"));
   lease.live = false;
-  EXPECT_THAT(StatusTable(inspection), HasSubstr("2s ago: it stands still\n"));
+  EXPECT_THAT(StatusTable(inspection), HasSubstr("2s ago: no longer renewed\n"));
   lease.problem = "forbidden";
   EXPECT_THAT(StatusTable(inspection), HasSubstr("Lease:      not used: forbidden\n"));
 }
@@ -84,7 +84,7 @@ TEST(StatusTable, shows_the_lease_its_action_and_its_back_off) {
 TEST(StatusTable, says_unknown_where_nomad_cannot_be_read) {
   World world;
   world.With(Vm("web-a").Joined()).With(Vm("web-b").Joined()).NomadUnreadable();
-  world.With(Node("other"));  // of a list that was read before Nomad went away
+  world.With(Node("other"));  // from a list that was read before Nomad became unreadable
   EXPECT_EQ(StatusTable(Inspect(world)),
             "Pool:       default/web\n"
             "Ready:      no: Nomad cannot be read: no leader\n"
@@ -106,7 +106,7 @@ TEST(StatusTable, says_unknown_where_nomad_cannot_be_read) {
   EXPECT_TRUE(json["unlinked_nodes"].empty());
 }
 
-TEST(StatusTable, lets_no_control_sequence_through) {
+TEST(StatusTable, removes_control_sequences) {
   World world;
   Vm vm("web-a");
   world.With(vm.Joined());
@@ -158,8 +158,8 @@ TEST(StatusJson, survives_text_that_is_not_utf8) {
   EXPECT_NO_THROW(Json(world));
 }
 
-// S1, S2: the order in which a VM counts as something.
-TEST(VmState, names_what_a_vm_counts_as) {
+// S1, S2: the order in which a VM's state is decided.
+TEST(VmState, names_the_state_of_a_vm) {
   World world;
   world.With(Vm("broken").Age(minutes(20)));
   world.With(Vm("created").NoTimeout());

@@ -43,8 +43,10 @@ TEST(VersionText, versions_are_numbers) {
   EXPECT_THAT(lines.at("commit"), MatchesRegex("[0-9a-f]{12}|unknown"));
 }
 
-// The one that is linked, whatever headers there were.
-TEST(VersionText, libcurls_is_its_own_word) { EXPECT_EQ(Lines().at("libcurl"), curl_version()); }
+// The linked version, even if the headers were of another one.
+TEST(VersionText, libcurls_version_is_the_linked_one) {
+  EXPECT_EQ(Lines().at("libcurl"), curl_version());
+}
 
 }  // namespace
 }  // namespace nomad_harvester::cli

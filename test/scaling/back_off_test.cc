@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rule C12: a failing pool waits longer and longer, each cause on its own.
+//
+// Rule C12: after each failure a pool waits longer, separately for each cause.
 
 #include "back_off.h"
 
@@ -43,7 +44,7 @@ TEST(BackOff, C12_without_a_lease_it_begins_at_the_second_step) {
   EXPECT_EQ(WaitOf(After(cause::kCreate, 2, false), cause::kCreate), minutes(2));
 }
 
-// The agent repeats the Scale at every tick: a text that counts down would be a WARN each time.
+// The agent repeats the Scale at every tick: a text with a countdown would be a new WARN each time.
 TEST(BackOff, C12_the_error_names_cause_failures_and_the_next_attempt_and_does_not_count_down) {
   const harvester::BackOff back_off = After(cause::kJoin, 2);
   const absl::Status waits = CheckCreation(back_off, kNow + seconds(15));
@@ -53,13 +54,13 @@ TEST(BackOff, C12_the_error_names_cause_failures_and_the_next_attempt_and_does_n
   EXPECT_EQ(waits, CheckCreation(back_off, kNow + seconds(30)));
 }
 
-TEST(BackOff, C12_it_is_over_at_its_time) {
+TEST(BackOff, C12_the_wait_ends_at_its_time) {
   const BackOff back_off = After(cause::kStart, 1);
   EXPECT_FALSE(CheckCreation(back_off, kNow + seconds(59)).ok());
   EXPECT_TRUE(CheckCreation(back_off, kNow + seconds(60)).ok());
 }
 
-TEST(BackOff, C12_creation_never_holds_up_a_removal_nor_the_other_way_round) {
+TEST(BackOff, C12_creation_never_delays_a_removal_nor_a_removal_creation) {
   for (const std::string_view cause : {cause::kCreate, cause::kStart, cause::kJoin}) {
     EXPECT_FALSE(CheckCreation(After(cause, 1), kNow).ok());
     EXPECT_TRUE(CheckRemoval(After(cause, 1), kNow).ok());
@@ -81,7 +82,7 @@ TEST(BackOff, C12_a_success_clears_its_own_side_only) {
   EXPECT_TRUE(back_off.empty());
 }
 
-TEST(BackOff, the_circuit_opens_after_three_vms_that_never_came_to_life) {
+TEST(BackOff, the_circuit_opens_after_three_vms_that_never_started_or_joined) {
   EXPECT_FALSE(CreationCircuitIsOpen({}));
   EXPECT_FALSE(CreationCircuitIsOpen(After(cause::kJoin, 2)));
   EXPECT_TRUE(CreationCircuitIsOpen(After(cause::kJoin, 3)));

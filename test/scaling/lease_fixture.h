@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that want the Lease of pool default/web, one API server and one clock.
+// Processes that compete for the Lease of pool default/web, with one API server and one clock.
 #ifndef NOMAD_HARVESTER_TEST_SCALING_LEASE_FIXTURE_H_
 #define NOMAD_HARVESTER_TEST_SCALING_LEASE_FIXTURE_H_
 
@@ -29,7 +29,7 @@ namespace nomad_harvester::scaling {
 
 using simulator::Fault;
 
-// The API server's own clock: it moves with the processes', but nobody sets it wrong.
+// The API server's clock: it advances with the processes', but is never set wrong.
 class ServerClock final : public runtime::Clock {
  public:
   explicit ServerClock(support::FakeClock& clock)
@@ -51,7 +51,7 @@ class ServerClock final : public runtime::Clock {
 
 class LeaseFixture : public testing::Test {
  protected:
-  // A process, the retries of its real transport included.
+  // A process, including the retries of its real transport.
   std::unique_ptr<PoolLease> Process(const std::string& holder = "me", bool enabled = true) {
     const http::RetryOptions retry{.max_attempts = 2, .backoff_base = std::chrono::milliseconds(1)};
     auto client = std::make_shared<const kube::KubeClient>(http::WithRetry(
@@ -63,7 +63,8 @@ class LeaseFixture : public testing::Test {
   absl::Status Acquire(PoolLease& lease, LeaseUser user = LeaseUser::kScale) {
     return lease.Acquire(context_, user, [this] { ++lost_; });
   }
-  // What a call takes by the clock, to a tenth of a second: retries wait for milliseconds.
+  // The duration of a call by the clock, rounded to a tenth of a second: retries wait for
+  // milliseconds.
   template <typename Call>
   base::Duration Taken(Call call) {
     const base::MonoTime start = clock_.Now();
@@ -78,7 +79,7 @@ class LeaseFixture : public testing::Test {
   }
 
   base::WallTime ServerNow() const { return server_clock_.WallNow(); }
-  // The pool's Lease as it is stored; null if there is none.
+  // The pool's Lease as stored; null if there is none.
   nlohmann::json Object() const {
     const std::vector<nlohmann::json> leases = cluster_.Leases();
     return leases.empty() ? nlohmann::json() : leases.front();
@@ -86,7 +87,7 @@ class LeaseFixture : public testing::Test {
   kube::Lease Lease() const {
     return kube::ParseLease({.object = Object(), .server_time = ServerNow()});
   }
-  // What other processes do, by hand.
+  // Writes the Lease as another process would.
   void Hold(const std::string& holder, base::WallTime renewed) {
     Change({{"spec",
              {{"holderIdentity", holder}, {"renewTime", base::FormatRfc3339Micros(renewed)}}}});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether what a Status saw wakes the background work.
+//
+// When an observation of Status starts the background work.
 
 #include <initializer_list>
 
@@ -37,7 +38,7 @@ TEST(NeedsResumption, is_false_in_steady_state) {
   EXPECT_FALSE(Needed(empty));
 }
 
-TEST(NeedsResumption, S5_a_mark_needs_it_readable_or_not_and_whatever_nomad_says) {
+TEST(NeedsResumption, S5_a_mark_needs_it_readable_or_not_and_regardless_of_nomad) {
   World marked;
   marked.With(Vm("a").Joined().Marked()).With(Node("a").Draining("a"));
   EXPECT_TRUE(Needed(marked));
@@ -92,7 +93,7 @@ TEST(NeedsResumption, C13_an_overdue_join_does_not_under_dry_run) {
   EXPECT_FALSE(Needed(world));
 }
 
-TEST(NeedsResumption, S5_the_node_of_a_vm_that_is_gone_needs_it_if_it_is_to_be_purged) {
+TEST(NeedsResumption, S5_the_node_of_a_deleted_vm_needs_it_if_it_must_be_purged) {
   const auto node = [](bool purge) {
     return Node("gone").DrainedBy(DrainStatus::kComplete, "gone", "act", false, purge).Down();
   };
@@ -138,7 +139,7 @@ TEST(NeedsResumption, C6_two_ready_nodes_of_a_vms_name_are_read_in_full) {
   EXPECT_FALSE(Needed(world)) << "a tie that nothing settles is reported, not worked on";
 }
 
-TEST(NeedsResumption, what_other_pools_vms_need_is_not_this_pools_business) {
+TEST(NeedsResumption, vms_of_other_pools_do_not_need_it) {
   World world = PoolOf({"a"});
   world.With(Vm("db-1").InPool("db").Joined().Marked()).With(Vm("db-2").InPool("db"));
   world.With(Vm("db-3").InPool("db").Age(minutes(1))).With(Node("db-3"));

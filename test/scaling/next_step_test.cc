@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every row of the table, in its order, and the neighbours that it must win against.
+//
+// Every row of the table, in order, and the rows that it must take precedence over.
 
 #include "nomad_harvester/scaling/next_step.h"
 
@@ -191,7 +192,7 @@ TEST(NextStep, a_vm_without_a_deadline_is_never_overdue) {
               Row::kUnmarkedOther);
 }
 
-TEST(NextStep, wait_for_running_forgets_the_timeout_once_the_instance_has_run) {
+TEST(NextStep, wait_for_running_clears_the_timeout_once_the_instance_has_run) {
   World world;
   world.Policy().wait_for = config::WaitFor::kRunning;
   EXPECT_STEP(world.With(Vm("a")).StepOf("a"), StepKind::kForgetJoinTimeout, Row::kUnmarkedRan);
@@ -288,7 +289,7 @@ TEST(NextStep, C5_a_down_node_counts_after_two_minutes_or_without_an_instance) {
               StepKind::kDelete, Row::kMarkedDown);
 }
 
-TEST(NextStep, C5_a_drained_and_idle_node_lets_its_vm_go) {
+TEST(NextStep, C5_the_vm_of_a_drained_and_idle_node_is_deleted) {
   EXPECT_STEP(
       World().With(Vm("a").Joined().Marked()).With(Node("a").Drained("a")).Idle("a").StepOf("a"),
       StepKind::kDelete, Row::kMarkedIdle);

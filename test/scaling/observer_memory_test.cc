@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What only repeated looks can tell: how long a start has failed, a node been down, Nomad
-// unreadable.
+//
+// What only repeated observations can provide: for how long a start has failed, a node has been
+// down, Nomad has been unreadable.
 
 #include <optional>
 #include <string>
@@ -26,7 +27,7 @@ using testing::IsEmpty;
 constexpr char kUnbound[] =
     "0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims";
 
-// Looks at one world after another; the time is ours, measured from the first look.
+// Observes one world repeatedly; times are given relative to the first observation.
 class ObserverMemoryTest : public testing::Test {
  protected:
   PoolSnapshot Observe(base::Duration time, World world) {
@@ -67,7 +68,7 @@ TEST_F(ObserverMemoryTest, C3_a_failing_status_counts_after_sixty_seconds) {
   EXPECT_TRUE(Fails(seconds(60), "ErrorPvcNotFound"));
 }
 
-TEST_F(ObserverMemoryTest, C3_the_failure_carries_kubevirts_words) {
+TEST_F(ObserverMemoryTest, C3_the_failure_has_kubevirts_message) {
   Observe(seconds(0), Starting("ErrorUnschedulable", "0/3 nodes: Insufficient cpu"));
   const PoolSnapshot snapshot =
       Observe(seconds(60), Starting("ErrorUnschedulable", "0/3 nodes: Insufficient cpu"));
@@ -75,7 +76,7 @@ TEST_F(ObserverMemoryTest, C3_the_failure_carries_kubevirts_words) {
   EXPECT_THAT(snapshot.vms[0].start_failure->reason, HasSubstr("Insufficient cpu"));
 }
 
-TEST_F(ObserverMemoryTest, C3_a_status_that_recovers_starts_anew) {
+TEST_F(ObserverMemoryTest, C3_after_a_recovery_the_time_starts_again) {
   EXPECT_FALSE(Fails(seconds(0), "ErrorPvcNotFound"));
   EXPECT_FALSE(Fails(seconds(50), "Starting"));
   EXPECT_FALSE(Fails(seconds(51), "ErrorPvcNotFound"));
@@ -83,7 +84,7 @@ TEST_F(ObserverMemoryTest, C3_a_status_that_recovers_starts_anew) {
   EXPECT_TRUE(Fails(seconds(111), "ErrorPvcNotFound"));
 }
 
-TEST_F(ObserverMemoryTest, C3_a_process_that_has_just_started_believes_the_object) {
+TEST_F(ObserverMemoryTest, C3_a_process_that_has_just_started_uses_the_objects_time) {
   const std::string cpu = "0/3 nodes are available: Insufficient cpu";
   EXPECT_FALSE(Fails(seconds(0), "ErrorUnschedulable", cpu, kNow - seconds(59)));
   EXPECT_TRUE(Fails(seconds(1), "ErrorUnschedulable", cpu, kNow - seconds(59)));
@@ -94,14 +95,14 @@ TEST_F(ObserverMemoryTest, C3_a_process_that_has_just_started_believes_the_objec
   EXPECT_TRUE(world.Raw().vms[0].start_failure.has_value());
 }
 
-TEST_F(ObserverMemoryTest, C3_a_time_on_the_object_that_lies_ahead_does_not_prolong_the_wait) {
+TEST_F(ObserverMemoryTest, C3_a_future_time_on_the_object_does_not_prolong_the_wait) {
   const std::string cpu = "0/3 nodes are available: Insufficient cpu";
   EXPECT_FALSE(Fails(seconds(0), "ErrorUnschedulable", cpu, kNow + minutes(9)));
   EXPECT_FALSE(Fails(seconds(59), "ErrorUnschedulable", cpu, kNow + minutes(9)));
   EXPECT_TRUE(Fails(seconds(60), "ErrorUnschedulable", cpu, kNow + minutes(9)));
 }
 
-TEST_F(ObserverMemoryTest, C3_a_halt_by_quota_counts_at_once) {
+TEST_F(ObserverMemoryTest, C3_a_halt_by_quota_counts_immediately) {
   World world = Starting("Stopped");
   world.Raw().vms[0].vm.quota_halt = "cpu insufficient resources";
   const PoolSnapshot snapshot = Observe(seconds(0), std::move(world));
@@ -117,7 +118,7 @@ TEST_F(ObserverMemoryTest, C3_unbound_claims_never_count_however_long_they_last)
 
 TEST_F(ObserverMemoryTest, C3_time_spent_on_unbound_claims_does_not_count_towards_another_failure) {
   const std::string cpu = "0/3 nodes are available: Insufficient cpu";
-  // The condition is False all along: its transition time is that of the first message.
+  // The condition is False all the time: its transition time is that of the first message.
   EXPECT_FALSE(Fails(seconds(0), "ErrorUnschedulable", cpu, kNow));
   EXPECT_FALSE(Fails(seconds(10), "ErrorUnschedulable", kUnbound, kNow));
   EXPECT_FALSE(Fails(minutes(5), "ErrorUnschedulable", kUnbound, kNow));
@@ -135,14 +136,14 @@ TEST_F(ObserverMemoryTest, C15_a_vm_that_has_joined_never_counts_as_failing_to_s
   }
 }
 
-TEST_F(ObserverMemoryTest, another_vm_of_the_same_name_starts_anew) {
+TEST_F(ObserverMemoryTest, the_time_of_another_vm_of_the_same_name_starts_again) {
   EXPECT_FALSE(Fails(seconds(0), "ErrorPvcNotFound"));
   World successor = Starting("ErrorPvcNotFound");
   successor.Raw().vms[0].vm.uid = "uid-second";
   EXPECT_FALSE(Observe(seconds(60), std::move(successor)).vms[0].start_failure.has_value());
 }
 
-TEST_F(ObserverMemoryTest, a_vm_that_was_not_there_in_between_is_forgotten) {
+TEST_F(ObserverMemoryTest, the_time_of_a_vm_that_was_absent_in_between_starts_again) {
   EXPECT_FALSE(Fails(seconds(0), "ErrorPvcNotFound"));
   Observe(seconds(30), World());
   EXPECT_FALSE(Fails(seconds(60), "ErrorPvcNotFound"));
@@ -154,20 +155,20 @@ World Down(bool down = true) {
   return down ? world.With(Node("a").Down()) : world.With(Node("a"));
 }
 
-TEST_F(ObserverMemoryTest, C5_a_node_is_down_since_we_first_saw_it_so) {
+TEST_F(ObserverMemoryTest, C5_a_node_is_down_since_it_was_first_observed_down) {
   EXPECT_EQ(Observe(seconds(0), Down()).vms[0].node_down_for, base::Duration::zero());
   EXPECT_EQ(Observe(seconds(90), Down()).vms[0].node_down_for, seconds(90));
 }
 
-TEST_F(ObserverMemoryTest, C5_a_node_that_came_back_in_between_is_down_anew) {
+TEST_F(ObserverMemoryTest, C5_after_a_recovery_the_down_time_starts_again) {
   Observe(seconds(0), Down());
   EXPECT_EQ(Observe(seconds(60), Down(false)).vms[0].node_down_for, base::Duration::zero());
   EXPECT_EQ(Observe(seconds(120), Down()).vms[0].node_down_for, base::Duration::zero());
   EXPECT_EQ(Observe(seconds(130), Down()).vms[0].node_down_for, seconds(10));
 }
 
-// The agent may look every few minutes only.
-TEST_F(ObserverMemoryTest, C5_a_node_that_came_back_while_nobody_looked_is_down_anew) {
+// The agent may observe only every few minutes.
+TEST_F(ObserverMemoryTest, C5_after_an_unobserved_recovery_the_down_time_starts_again) {
   const auto down_at = [](std::uint64_t modify_index) {
     World world = Down();
     world.Raw().nodes[0].modify_index = modify_index;
@@ -179,7 +180,8 @@ TEST_F(ObserverMemoryTest, C5_a_node_that_came_back_while_nobody_looked_is_down_
   EXPECT_EQ(Observe(minutes(12), down_at(108)).vms[0].node_down_for, minutes(2));
 }
 
-TEST_F(ObserverMemoryTest, C5_a_look_without_nomad_neither_ends_nor_tells_a_nodes_being_down) {
+TEST_F(ObserverMemoryTest,
+       C5_an_observation_without_nomad_neither_resets_nor_reports_the_down_time) {
   Observe(seconds(0), Down());
   World unreadable;
   unreadable.With(Vm("a").Joined()).NomadUnreadable();
@@ -188,7 +190,7 @@ TEST_F(ObserverMemoryTest, C5_a_look_without_nomad_neither_ends_nor_tells_a_node
   EXPECT_EQ(Observe(seconds(90), Down()).vms[0].node_down_for, seconds(90));
 }
 
-TEST_F(ObserverMemoryTest, C5_a_node_under_a_new_id_is_down_anew) {
+TEST_F(ObserverMemoryTest, C5_for_a_new_node_id_the_down_time_starts_again) {
   Observe(seconds(0), Down());
   World again;
   again.With(Vm("a").Joined()).With(Node("a", "node-second").Down());
@@ -217,7 +219,7 @@ TEST_F(ObserverMemoryTest, C15_unreadable_time_adds_up_over_several_outages) {
   EXPECT_EQ(Unreadable(Observe(seconds(105), Readable(true)), "a"), seconds(25));
 }
 
-TEST_F(ObserverMemoryTest, C15_a_vm_is_credited_only_with_outages_since_its_first_sight) {
+TEST_F(ObserverMemoryTest, C15_a_vm_is_credited_only_with_outages_since_it_was_first_observed) {
   Observe(seconds(0), Readable(false));
   Observe(seconds(60), Readable(false, {"a", "b"}));
   const PoolSnapshot both = Observe(seconds(80), Readable(true, {"a", "b"}));
@@ -230,7 +232,7 @@ TEST_F(ObserverMemoryTest, C15_a_vm_is_credited_only_with_outages_since_its_firs
 TEST_F(ObserverMemoryTest, C15_an_outage_moves_the_join_deadline) {
   const auto broken_at = [this](base::Duration time, bool readable) {
     World world;
-    world.With(Vm("a").Age(minutes(1)));  // 14 of its 15 minutes are left
+    world.With(Vm("a").Age(minutes(1)));  // 14 of its 15 minutes remain
     if (!readable) world.NomadUnreadable();
     const PoolSnapshot snapshot = Observe(time, std::move(world));
     return IsBroken(snapshot.vms[0], snapshot);
@@ -253,7 +255,7 @@ World Sick(bool node_down, bool runs, bool readable = true) {
   return world;
 }
 
-TEST_F(ObserverMemoryTest, the_time_of_an_unhealthy_vm_starts_anew_when_node_or_vm_comes_back) {
+TEST_F(ObserverMemoryTest, the_time_of_an_unhealthy_vm_starts_again_when_node_or_vm_recovers) {
   const auto unhealthy_for = [this](base::Duration time, World world) {
     return Observe(time, std::move(world)).vms[0].unhealthy_for;
   };
@@ -266,7 +268,7 @@ TEST_F(ObserverMemoryTest, the_time_of_an_unhealthy_vm_starts_anew_when_node_or_
   EXPECT_EQ(unhealthy_for(minutes(14), Sick(true, false)), minutes(0));
 }
 
-TEST_F(ObserverMemoryTest, an_unhealthy_vm_that_recovered_while_nobody_looked_has_its_time_again) {
+TEST_F(ObserverMemoryTest, after_an_unobserved_recovery_the_time_of_an_unhealthy_vm_starts_again) {
   const auto sick_at = [](std::uint64_t modify_index) {
     World world = Sick(true, false);
     world.Raw().nodes[0].modify_index = modify_index;
@@ -276,7 +278,7 @@ TEST_F(ObserverMemoryTest, an_unhealthy_vm_that_recovered_while_nobody_looked_ha
   EXPECT_EQ(Observe(minutes(5), sick_at(108)).vms[0].unhealthy_for, base::Duration::zero());
 }
 
-TEST_F(ObserverMemoryTest, C15_time_without_nomad_makes_nobody_unhealthy) {
+TEST_F(ObserverMemoryTest, C15_time_without_nomad_makes_no_vm_unhealthy) {
   Observe(minutes(0), Sick(true, false));
   Observe(minutes(30), Sick(true, false, false));
   EXPECT_EQ(Observe(minutes(60), Sick(true, false)).vms[0].unhealthy_for, minutes(0));

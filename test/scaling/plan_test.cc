@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a Scale decides, from snapshots alone.
+//
+// What a Scale decides from a snapshot.
 
 #include "nomad_harvester/scaling/plan.h"
 
@@ -54,7 +55,7 @@ TEST(PlanScale, S1_marked_terminating_broken_and_copied_vms_do_not_count) {
   world.With(Vm("c").Joined().Terminating());
   world.With(Vm("d"));  // overdue
   world.With(Vm("e").Joined().Unmanaged());
-  world.With(Vm("f").Age(std::chrono::minutes(1)));  // still being made: counts
+  world.With(Vm("f").Age(std::chrono::minutes(1)));  // still being created: counts
   world.With(Vm("g").Joined().InPool("db"));
   const auto plan = PlanScale(world.Snapshot(), 4, {});
   ASSERT_TRUE(plan.ok()) << plan.status();
@@ -186,7 +187,7 @@ TEST(ChooseVictims, C7_a_vm_whose_volume_another_vm_uses_is_never_chosen) {
   EXPECT_FALSE(PlanScale(world.Snapshot(), 0, {}).ok());
 }
 
-TEST(ChooseVictims, a_vm_with_two_ready_nodes_is_passed_over_and_the_others_go_on) {
+TEST(ChooseVictims, a_vm_with_two_ready_nodes_is_passed_over_and_the_others_are_chosen) {
   World world = JoinedPool({"b"});
   world.With(Vm("a").Joined()).With(Node("a", "n1")).With(Node("a", "n2"));
   const auto plan = PlanScale(world.Snapshot(), 0, {});
@@ -197,7 +198,7 @@ TEST(ChooseVictims, a_vm_with_two_ready_nodes_is_passed_over_and_the_others_go_o
   EXPECT_EQ(plan->passed_over[0].vm, "a");
 }
 
-TEST(ChooseVictims, C8_vms_that_came_back_within_the_hour_go_last) {
+TEST(ChooseVictims, C8_vms_rolled_back_within_the_hour_are_chosen_last) {
   World world = JoinedPool({"a", "b"});
   world.With(Vm("back").Joined()).With(Node("back").DrainCancelled("back").Eligible().Index(999));
   world.Idle("back");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who acts on a pool in this process, with real threads.
+//
+// Serialization of the work on a pool within this process, with real threads.
 
 #include "nomad_harvester/scaling/pool_gate.h"
 
@@ -27,11 +28,11 @@ class PoolGateTest : public testing::Test {
  protected:
   using Guard = std::unique_ptr<PoolGate::Guard>;
 
-  // A Scale in a thread of its own: it may have to wait.
+  // Enters for a Scale in another thread, because it may have to wait.
   std::future<absl::StatusOr<Guard>> ScaleInBackground(const Context& context) {
     return std::async(std::launch::async, [this, context] { return gate_.EnterForScale(context); });
   }
-  // Returns when the guard is cancelled.
+  // Returns once the guard is cancelled.
   static CancelReason WhyCancelled(const PoolGate::Guard& guard) {
     (void)guard.context().Sleep(std::chrono::hours(1));
     return guard.context().cancel_reason();
@@ -42,7 +43,7 @@ class PoolGateTest : public testing::Test {
   PoolGate gate_;
 };
 
-TEST_F(PoolGateTest, nobody_acts_at_first) {
+TEST_F(PoolGateTest, is_idle_at_first) {
   EXPECT_FALSE(gate_.Busy());
   EXPECT_FALSE(gate_.ScaleIsOpen());
   EXPECT_TRUE(gate_.WaitUntilIdle(context_));
@@ -61,7 +62,7 @@ TEST_F(PoolGateTest, C11_a_second_scale_is_aborted_while_one_is_open_and_enters_
   EXPECT_THAT(gate_.EnterForScale(context_), IsOk());
 }
 
-TEST_F(PoolGateTest, S5_resumption_is_never_open_twice_nor_beside_a_scale) {
+TEST_F(PoolGateTest, S5_a_resumption_is_refused_while_another_one_or_a_scale_is_open) {
   Guard resumption = gate_.EnterForResumption(context_);
   ASSERT_NE(resumption, nullptr);
   EXPECT_TRUE(gate_.Busy());
@@ -77,7 +78,7 @@ TEST_F(PoolGateTest, C11_a_scale_takes_over_from_a_resumption_and_waits_for_its_
   Guard resumption = gate_.EnterForResumption(context_);
   auto scale = ScaleInBackground(context_);
   EXPECT_EQ(WhyCancelled(*resumption), CancelReason::kTakenOver);
-  // The Scale waits now, and counts already.
+  // The Scale is waiting, and already counts as open.
   EXPECT_TRUE(gate_.ScaleIsOpen());
   EXPECT_EQ(gate_.EnterForResumption(context_), nullptr);
   EXPECT_THAT(gate_.EnterForScale(context_), StatusIs(absl::StatusCode::kAborted));
@@ -93,8 +94,8 @@ TEST_F(PoolGateTest, C11_a_scale_takes_over_from_a_resumption_and_waits_for_its_
   EXPECT_FALSE(gate_.Busy());
 }
 
-TEST_F(PoolGateTest, C11_no_resumption_slips_in_between_the_last_one_and_the_scale_that_waits) {
-  // The window is the time that the Scale's thread takes to wake up: many tries meet it.
+TEST_F(PoolGateTest, C11_no_resumption_enters_before_a_waiting_scale) {
+  // The race window is the time that the Scale's thread takes to wake up; many rounds hit it.
   for (int round = 0; round < 100; ++round) {
     Guard resumption = gate_.EnterForResumption(context_);
     ASSERT_NE(resumption, nullptr);
@@ -149,7 +150,7 @@ TEST_F(PoolGateTest, a_guard_can_be_cancelled_by_itself_and_through_the_gate) {
   EXPECT_EQ(resumption->context().cancel_reason(), CancelReason::kLeaseLost);
 }
 
-TEST_F(PoolGateTest, P1_waiting_until_idle_ends_when_the_last_one_leaves) {
+TEST_F(PoolGateTest, P1_waiting_until_idle_ends_with_the_last_guard) {
   Guard resumption = gate_.EnterForResumption(context_);
   auto idle = std::async(std::launch::async, [&] { return gate_.WaitUntilIdle(context_); });
   EXPECT_NE(idle.wait_for(std::chrono::seconds(0)), std::future_status::ready);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pools that no Lease guards: it is forbidden, its API is missing, or it is switched off.
+//
+// Pools without a Lease: it is forbidden, its API is missing, or it is disabled.
 
 #include <string>
 #include <utility>
@@ -24,7 +25,7 @@ class UnguardedPoolTest : public LeaseFixture {};
 
 class ForbiddenLeaseTest : public LeaseFixture, public testing::WithParamInterface<Refusal> {};
 
-TEST_P(ForbiddenLeaseTest, the_pool_is_guarded_in_this_process_alone_and_one_warning_says_so) {
+TEST_P(ForbiddenLeaseTest, the_pool_is_guarded_in_this_process_alone_with_one_warning) {
   const auto& [verb, fault] = GetParam();
   if (verb == std::string("patch")) Hold("", ServerNow());
   script_.Always(verb, fault);
@@ -67,7 +68,7 @@ TEST_F(UnguardedPoolTest, a_lease_that_is_allowed_later_guards_the_pool_from_the
   EXPECT_FALSE(lease->permit()->Check().ok()) << "the permit still counts as unguarded";
 }
 
-TEST_F(UnguardedPoolTest, switched_off_it_sends_nothing_and_permits_everything) {
+TEST_F(UnguardedPoolTest, disabled_it_sends_nothing_and_permits_everything) {
   const auto lease = Process("me", /*enabled=*/false);
   ASSERT_THAT(Acquire(*lease), IsOk());
   EXPECT_FALSE(lease->used());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the Lease is kept, written, lost and given up.
+//
+// How the Lease is renewed, written, lost and released.
 
 #include <cstdint>
 #include <functional>
@@ -110,7 +111,7 @@ TEST_F(LeaseRenewalTest, C11_a_renewal_counts_from_when_it_was_sent) {
   EXPECT_TRUE(lease_->held());
 }
 
-TEST_F(LeaseRenewalTest, writing_goes_on_after_a_gap_that_the_lease_survived) {
+TEST_F(LeaseRenewalTest, writing_continues_after_a_gap_that_the_lease_survived) {
   script_.Always("patch", Fault::Answer(503));
   clock_.Advance(seconds(14));
   EXPECT_FALSE(Permitted());
@@ -128,7 +129,7 @@ TEST_F(LeaseRenewalTest, C11_it_is_lost_when_another_process_has_taken_it) {
   EXPECT_THAT(sink_->Text(), HasSubstr("another process holds it"));
 }
 
-TEST_F(LeaseRenewalTest, C11_it_is_lost_when_another_process_had_it_and_gave_it_up) {
+TEST_F(LeaseRenewalTest, C11_it_is_lost_when_another_process_held_and_released_it) {
   Hold("", ServerNow());
   clock_.Advance(seconds(3));
   ExpectLostForGood();
@@ -153,7 +154,7 @@ TEST_F(LeaseRenewalTest, C11_it_is_lost_when_it_could_not_be_renewed_in_time) {
   ExpectLostForGood();
 }
 
-TEST_F(LeaseRenewalTest, C11_a_process_that_was_frozen_past_its_end_does_not_renew_it_first) {
+TEST_F(LeaseRenewalTest, C11_a_process_that_was_frozen_until_it_expired_does_not_renew_it) {
   script_.Before("patch", [&] { clock_.Advance(seconds(30)); });
   script_.Next("patch", Fault::Drop());
   clock_.Advance(seconds(3));
@@ -161,7 +162,7 @@ TEST_F(LeaseRenewalTest, C11_a_process_that_was_frozen_past_its_end_does_not_ren
   ExpectLostForGood();
 }
 
-TEST_F(LeaseRenewalTest, a_lost_lease_is_got_again_by_acquire_alone) {
+TEST_F(LeaseRenewalTest, a_lost_lease_is_acquired_again_only_by_acquire) {
   Hold("", ServerNow());
   clock_.Advance(seconds(3));
   ASSERT_EQ(lost_, 1);
@@ -293,7 +294,7 @@ TEST_F(LeaseRenewalTest, C11_releasing_never_empties_the_holder_of_another_proce
   EXPECT_EQ(Warnings(), 0U) << sink_->Text();
 }
 
-TEST_F(LeaseRenewalTest, a_release_that_fails_lets_the_lease_run_out) {
+TEST_F(LeaseRenewalTest, a_release_that_fails_lets_the_lease_expire) {
   script_.Always("patch", Fault::Answer(503));
   lease_->Release(context_);
   EXPECT_FALSE(lease_->held());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the Lease is got: free, held by a live process, held by one that stands still.
+//
+// How the Lease is acquired: free, held by a live process, held by one that has stopped renewing.
 
 #include "nomad_harvester/scaling/pool_lease.h"
 
@@ -57,7 +58,7 @@ TEST_F(PoolLeaseTest, a_free_one_is_taken_under_its_resource_version_with_its_re
             std::chrono::nanoseconds(7));
 }
 
-TEST_F(PoolLeaseTest, C11_a_scale_is_aborted_at_once_while_another_process_renews_it) {
+TEST_F(PoolLeaseTest, C11_a_scale_is_aborted_immediately_while_another_process_renews_it) {
   Hold("other", ServerNow() - seconds(5));
   const auto lease = Process();
   absl::Status status;
@@ -80,7 +81,7 @@ TEST_F(PoolLeaseTest, C11_the_age_of_a_renewal_is_measured_by_the_replys_date_no
   EXPECT_EQ(Taken([&] { EXPECT_THAT(Acquire(*lease), IsOk()); }), seconds(20));
 }
 
-TEST_F(PoolLeaseTest, C11_a_holder_that_stands_still_for_twenty_seconds_is_replaced) {
+TEST_F(PoolLeaseTest, C11_a_holder_that_has_not_renewed_for_twenty_seconds_is_replaced) {
   Hold("other", ServerNow() - seconds(6));
   const auto lease = Process();
   EXPECT_EQ(Taken([&] { EXPECT_THAT(Acquire(*lease), IsOk()); }), seconds(20));
@@ -88,13 +89,13 @@ TEST_F(PoolLeaseTest, C11_a_holder_that_stands_still_for_twenty_seconds_is_repla
   EXPECT_TRUE(lease->held());
 }
 
-TEST_F(PoolLeaseTest, C11_however_old_the_renewal_is_twenty_seconds_of_our_own_are_waited_for) {
+TEST_F(PoolLeaseTest, C11_it_waits_twenty_seconds_by_our_own_clock_however_old_the_renewal_is) {
   Hold("other", ServerNow() - hours(24));
   const auto lease = Process();
   EXPECT_EQ(Taken([&] { EXPECT_THAT(Acquire(*lease), IsOk()); }), seconds(20));
 }
 
-TEST_F(PoolLeaseTest, C11_a_holder_that_moves_while_it_is_watched_aborts_the_call) {
+TEST_F(PoolLeaseTest, C11_a_holder_that_renews_while_it_is_watched_aborts_the_call) {
   Hold("other", ServerNow() - seconds(6));
   clock_.After(seconds(17), [&] { Hold("other", ServerNow()); });
   const auto lease = Process();
@@ -104,21 +105,21 @@ TEST_F(PoolLeaseTest, C11_a_holder_that_moves_while_it_is_watched_aborts_the_cal
   EXPECT_EQ(Lease().holder, "other");
 }
 
-TEST_F(PoolLeaseTest, C11_another_holder_with_the_same_renewal_time_has_moved_as_well) {
+TEST_F(PoolLeaseTest, C11_another_holder_with_the_same_renewal_time_counts_as_a_renewal) {
   const base::WallTime old = ServerNow() - minutes(1);
   Hold("other", old);
   clock_.After(seconds(9), [&] { Hold("third", old); });
   EXPECT_THAT(Acquire(*Process()), StatusIs(absl::StatusCode::kAborted, HasSubstr("third")));
 }
 
-TEST_F(PoolLeaseTest, a_holder_that_gives_it_up_while_it_is_watched_is_followed_at_once) {
+TEST_F(PoolLeaseTest, a_holder_that_releases_it_while_it_is_watched_is_replaced_immediately) {
   Hold("other", ServerNow() - seconds(6));
   clock_.After(seconds(3), [&] { Hold("", ServerNow()); });
   const auto lease = Process();
   EXPECT_EQ(Taken([&] { EXPECT_THAT(Acquire(*lease), IsOk()); }), seconds(4));
 }
 
-TEST_F(PoolLeaseTest, what_was_seen_of_a_holder_counts_in_the_next_call) {
+TEST_F(PoolLeaseTest, what_was_observed_of_a_holder_counts_in_the_next_call) {
   Hold("other", ServerNow() - seconds(6));
   const auto lease = Process();
   EXPECT_THAT(lease->Acquire(context_.WithTimeout(seconds(5)), LeaseUser::kScale, nullptr),
@@ -128,7 +129,7 @@ TEST_F(PoolLeaseTest, what_was_seen_of_a_holder_counts_in_the_next_call) {
   EXPECT_EQ(Taken([&] { EXPECT_THAT(Acquire(*lease), IsOk()); }), base::Duration::zero());
 }
 
-TEST_F(PoolLeaseTest, a_holder_that_moved_between_two_calls_is_watched_anew) {
+TEST_F(PoolLeaseTest, after_a_renewal_between_two_calls_the_wait_starts_again) {
   Hold("other", ServerNow() - seconds(6));
   const auto lease = Process();
   EXPECT_FALSE(lease->Acquire(context_.WithTimeout(seconds(5)), LeaseUser::kScale, nullptr).ok());
@@ -137,7 +138,7 @@ TEST_F(PoolLeaseTest, a_holder_that_moved_between_two_calls_is_watched_anew) {
   EXPECT_EQ(Taken([&] { EXPECT_THAT(Acquire(*lease), IsOk()); }), seconds(20));
 }
 
-TEST_F(PoolLeaseTest, a_dead_holder_whose_clock_was_ahead_does_not_keep_scales_away_for_good) {
+TEST_F(PoolLeaseTest, a_terminated_holder_whose_clock_was_ahead_does_not_block_scales_permanently) {
   Hold("other", ServerNow() + hours(1));
   const auto lease = Process();
   EXPECT_THAT(Acquire(*lease), StatusIs(absl::StatusCode::kAborted));
@@ -147,7 +148,7 @@ TEST_F(PoolLeaseTest, a_dead_holder_whose_clock_was_ahead_does_not_keep_scales_a
   EXPECT_THAT(Acquire(*lease), IsOk());
 }
 
-TEST_F(PoolLeaseTest, S5_a_resumption_waits_for_a_holder_that_died_just_now) {
+TEST_F(PoolLeaseTest, S5_a_resumption_waits_for_a_holder_that_has_just_terminated) {
   Hold("other", ServerNow());
   const auto lease = Process();
   EXPECT_EQ(Taken([&] { EXPECT_THAT(Acquire(*lease, LeaseUser::kResumption), IsOk()); }),
@@ -164,7 +165,7 @@ TEST_F(PoolLeaseTest, S5_a_resumption_leaves_the_pool_to_a_holder_that_renews) {
   EXPECT_TRUE(other->held());
 }
 
-TEST_F(PoolLeaseTest, C11_of_two_processes_one_acts_until_it_gives_the_pool_up) {
+TEST_F(PoolLeaseTest, C11_of_two_processes_one_acts_until_it_releases_the_lease) {
   const auto first = Process("first");
   const auto second = Process("second");
   ASSERT_THAT(Acquire(*first), IsOk());
@@ -178,7 +179,7 @@ TEST_F(PoolLeaseTest, C11_of_two_processes_one_acts_until_it_gives_the_pool_up) 
   EXPECT_EQ(lost_, 0);
 }
 
-TEST_F(PoolLeaseTest, C11_whoever_loses_the_race_for_a_free_lease_does_not_act) {
+TEST_F(PoolLeaseTest, C11_the_loser_of_the_race_for_a_free_lease_does_not_act) {
   Hold("", ServerNow());
   const auto other = Process("other");
   script_.Before("patch", [&] { EXPECT_THAT(Acquire(*other), IsOk()); });
@@ -189,7 +190,7 @@ TEST_F(PoolLeaseTest, C11_whoever_loses_the_race_for_a_free_lease_does_not_act) 
   EXPECT_FALSE(lease->held());
 }
 
-TEST_F(PoolLeaseTest, C11_whoever_loses_the_race_for_the_creation_does_not_act) {
+TEST_F(PoolLeaseTest, C11_the_loser_of_the_race_for_the_creation_does_not_act) {
   const auto other = Process("other");
   script_.Before("create", [&] { EXPECT_THAT(Acquire(*other), IsOk()); });
   EXPECT_THAT(Acquire(*Process()), StatusIs(absl::StatusCode::kAborted));
@@ -214,7 +215,7 @@ TEST_F(PoolLeaseTest, a_lost_reply_to_the_creation_is_resolved) {
   EXPECT_TRUE(lease->held());
 }
 
-TEST_F(PoolLeaseTest, a_take_over_whose_outcome_stayed_unknown_is_known_by_the_next_call) {
+TEST_F(PoolLeaseTest, a_takeover_whose_outcome_stayed_unknown_is_recognized_by_the_next_call) {
   Hold("", ServerNow());
   script_.Next("patch", Fault::DropReply(), 2);
   const auto lease = Process();
@@ -224,7 +225,7 @@ TEST_F(PoolLeaseTest, a_take_over_whose_outcome_stayed_unknown_is_known_by_the_n
   EXPECT_EQ(Taken([&] { EXPECT_THAT(Acquire(*lease), IsOk()); }), base::Duration::zero());
 }
 
-TEST_F(PoolLeaseTest, every_other_failure_to_get_it_is_the_calls_failure) {
+TEST_F(PoolLeaseTest, every_other_failure_to_acquire_it_is_returned) {
   script_.Always("get", Fault::Answer(500));
   const auto lease = Process();
   EXPECT_THAT(Acquire(*lease), StatusIs(absl::StatusCode::kInternal));
@@ -276,7 +277,7 @@ TEST_F(PoolLeaseTest, one_unreadable_annotation_does_not_spoil_the_others) {
   EXPECT_EQ(lease->record().back_off, back_off);
 }
 
-TEST_F(PoolLeaseTest, S4_a_look_learns_the_record_and_takes_nothing) {
+TEST_F(PoolLeaseTest, S4_refresh_reads_the_record_and_does_not_acquire) {
   const auto lease = Process();
   EXPECT_THAT(lease->Refresh(context_), IsOk()) << "there is none yet";
   EXPECT_EQ(lease->record(), PoolRecord{});
@@ -295,7 +296,7 @@ TEST_F(PoolLeaseTest, S4_a_look_learns_the_record_and_takes_nothing) {
   EXPECT_FALSE(lease->used());
 }
 
-TEST_F(PoolLeaseTest, one_that_we_gave_up_is_taken_again_in_one_request) {
+TEST_F(PoolLeaseTest, one_that_we_released_is_acquired_again_in_one_request) {
   const auto lease = Process();
   ASSERT_THAT(Acquire(*lease), IsOk());
   lease->Release(context_);
@@ -308,7 +309,7 @@ TEST_F(PoolLeaseTest, one_that_we_gave_up_is_taken_again_in_one_request) {
   EXPECT_THAT(lease->permit()->Check(), IsOk());
 }
 
-TEST_F(PoolLeaseTest, C11_one_that_another_has_had_since_is_read_first) {
+TEST_F(PoolLeaseTest, C11_one_that_another_process_has_held_since_is_read_first) {
   const auto lease = Process();
   ASSERT_THAT(Acquire(*lease), IsOk());
   lease->Release(context_);
@@ -318,7 +319,7 @@ TEST_F(PoolLeaseTest, C11_one_that_another_has_had_since_is_read_first) {
   EXPECT_FALSE(lease->held());
 }
 
-TEST_F(PoolLeaseTest, one_that_was_deleted_since_is_made_anew) {
+TEST_F(PoolLeaseTest, one_that_was_deleted_since_is_created_again) {
   const auto lease = Process();
   ASSERT_THAT(Acquire(*lease), IsOk());
   lease->Release(context_);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands on the pool's Lease before and after a run.
+//
+// The record on the pool's Lease before and after a run.
 
 #include "pool_record.h"
 
@@ -39,7 +40,7 @@ TEST(RecordBefore, C10_a_name_leaves_create_before_its_vm_is_removed) {
       << "what removes nothing costs no request";
 }
 
-TEST(RecordBefore, C10_a_resumption_strikes_every_name_whose_vm_it_sees) {
+TEST(RecordBefore, C10_a_resumption_removes_every_name_whose_vm_it_observes) {
   World world;
   const PoolSnapshot snapshot = world.With(Vm("a")).Snapshot();
   const PoolRecord record = RecordOf({"a", "b"}, {{"a", "act"}, {"b", "act"}});
@@ -56,7 +57,7 @@ TEST(RecordBefore, an_unhealthy_vm_is_named_before_it_is_marked) {
   EXPECT_EQ(named.action->id, "act");
 }
 
-TEST(RecordBefore, without_an_action_a_new_one_names_every_mark_that_stands) {
+TEST(RecordBefore, without_an_action_a_new_one_names_every_marked_vm) {
   World world;
   world.With(Vm("a").Joined()).With(Vm("b").Joined()).With(Vm("m").Joined().Marked());
   const PoolSnapshot snapshot = world.Snapshot();
@@ -75,7 +76,7 @@ TEST(RecordAfter, an_action_with_nothing_unfinished_leaves_the_lease) {
             std::nullopt);
 }
 
-TEST(RecordAfter, C10_names_that_never_came_to_be_stay_for_the_next_scale) {
+TEST(RecordAfter, C10_names_whose_vm_was_never_created_stay_for_the_next_scale) {
   World world;
   const PoolSnapshot last = world.With(Vm("a").Joined()).Snapshot();
   const PoolRecord after =
@@ -85,21 +86,21 @@ TEST(RecordAfter, C10_names_that_never_came_to_be_stay_for_the_next_scale) {
   EXPECT_THAT(after.action->names, ElementsAre("b"));
 }
 
-TEST(RecordAfter, C10_a_name_whose_vm_was_seen_leaves_even_if_the_vm_is_gone) {
+TEST(RecordAfter, C10_a_name_whose_vm_was_observed_leaves_even_if_the_vm_was_deleted) {
   World world;
   const PoolSnapshot last = world.Snapshot();
   EXPECT_EQ(RecordAfter(RecordOf({"a"}, {{"a", "x"}}), {.last = last, .seen = {"a"}}).action,
             std::nullopt);
 }
 
-TEST(RecordAfter, marks_that_stand_stay_named) {
+TEST(RecordAfter, marked_vms_stay_named) {
   World world;
   const PoolSnapshot last = world.With(Vm("m").Joined().Marked()).Snapshot();
   EXPECT_THAT(RecordAfter(RecordOf({"m", "n"}, {}), {.last = last}).action->names,
               ElementsAre("m"));
 }
 
-TEST(RecordAfter, C12_a_partial_success_starts_the_failures_anew) {
+TEST(RecordAfter, C12_a_partial_success_starts_the_failures_again) {
   World world;
   const PoolSnapshot last = world.Snapshot();
   PoolRecord record;

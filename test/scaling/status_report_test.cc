@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Status answers.
+//
+// What Status reports.
 
 #include "nomad_harvester/scaling/status_report.h"
 
@@ -45,7 +46,7 @@ harvester::VirtualMachine& Last(World& world) { return world.Raw().vms.back().vm
     EXPECT_FALSE((report).expected);                       \
   } while (false)
 
-TEST(StatusReport, S1_a_settled_pool_is_ready_with_every_counter_at_zero) {
+TEST(StatusReport, S1_a_converged_pool_is_ready_with_every_counter_at_zero) {
   World world = PoolOf({"a", "b"});
   const StatusReport report = Report(world);
   EXPECT_READY(report);
@@ -131,7 +132,7 @@ TEST(StatusReport, S2_a_vm_without_a_join_deadline_does_not_wait) {
   EXPECT_EQ(report.status.count, 1);
 }
 
-TEST(StatusReport, S2_a_node_that_has_come_is_waited_for_until_its_join_is_recorded) {
+TEST(StatusReport, S2_a_node_that_has_registered_is_waited_for_until_its_join_is_recorded) {
   World world;
   world.With(Vm("a").Age(minutes(1))).With(Node("a"));
   EXPECT_EQ(Report(world).reason, "waiting to join Nomad: a");
@@ -170,7 +171,7 @@ TEST(StatusReport, C15_while_nomad_cannot_be_read_nothing_is_broken_or_lost_and_
   World world;
   world.With(Vm("late")).NomadUnreadable();
   for (const char* name : {"a", "b", "c"}) world.With(Vm(name).Joined());
-  world.With(Node("foreign"));  // of a list that was read before Nomad went away
+  world.With(Node("foreign"));  // from a list that was read before Nomad became unreadable
   const StatusReport report = Report(world);
   EXPECT_FALSE(report.status.ready);
   EXPECT_FALSE(report.expected) << "the agent did not ask for that";
@@ -193,7 +194,7 @@ TEST(StatusReport, S2_vms_that_we_marked_and_their_nodes_do_not_block_without_a_
   EXPECT_EQ(Counter(report, "draining"), "2");
 }
 
-TEST(StatusReport, S2_a_drain_of_ours_whose_mark_is_gone_does_not_block_either) {
+TEST(StatusReport, S2_a_drain_of_ours_without_its_mark_does_not_block_either) {
   World world = PoolOf({"a"});
   world.With(Vm("b").Joined()).With(Node("b").Draining("b"));
   world.With(Node("renamed").Draining("a"));
@@ -294,7 +295,7 @@ TEST(StatusReport, C15_more_than_a_fifth_at_once_blocks_for_ten_minutes_then_war
   EXPECT_THAT(report.warning, AllOf(HasSubstr("x, y"), HasSubstr("more than a fifth")));
 }
 
-TEST(StatusReport, C15_marked_stopped_and_foreign_vms_are_no_part_of_a_mass_loss) {
+TEST(StatusReport, C15_marked_stopped_and_foreign_vms_are_not_part_of_a_mass_loss) {
   World world = PoolOf({"a", "b"});
   world.With(Vm("marked").Joined().Marked()).With(Vm("off").Joined().Stopped());
   world.With(Vm("copy").Joined().Unmanaged()).With(Vm("db").Joined().InPool("db"));
@@ -309,7 +310,7 @@ TEST(StatusReport, S4_the_last_event_is_reported_in_nanoseconds_and_absent_befor
   EXPECT_EQ(report.status.meta.at("nomad_autoscaler.last_event"), "1772362800000000001");
 }
 
-TEST(StatusReport, S4_drifted_counts_members_of_another_template_once_a_preflight_has_told_it) {
+TEST(StatusReport, S4_drifted_counts_members_of_another_template_once_a_preflight_has_computed_it) {
   World world = PoolOf({"a", "b", "c"});
   world.Raw().vms[0].vm.annotations[harvester::kTemplateHashAnnotation] = "old";
   world.Raw().vms[1].vm.annotations[harvester::kTemplateHashAnnotation] = "new";
@@ -318,7 +319,7 @@ TEST(StatusReport, S4_drifted_counts_members_of_another_template_once_a_prefligh
   EXPECT_EQ(Counter(Report(world, {.template_hash = "newer"}), "drifted"), "2");
 }
 
-TEST(StatusReport, S4_unlinked_counts_pool_nodes_that_have_no_vm_of_ours) {
+TEST(StatusReport, S4_unlinked_counts_pool_nodes_that_are_linked_to_no_vm) {
   World world = PoolOf({"a"});
   world.With(Node("foreign")).With(Node("old").Down()).With(Node("db").Class("db"));
   EXPECT_EQ(Counter(Report(world), "unlinked"), "2");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// replace_unhealthy_after and max_unhealthy: who is marked, and who gets away.
+//
+// replace_unhealthy_after and max_unhealthy: which VMs are marked, and which are kept.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -42,19 +43,19 @@ TEST(Unhealthy, a_vm_that_does_not_run_on_a_down_node_is_marked_after_its_time) 
   EXPECT_EQ(step.node_id, "node-a");
 }
 
-TEST(Unhealthy, so_is_one_whose_node_is_gone) {
+TEST(Unhealthy, a_vm_that_does_not_run_and_has_no_node_is_marked_after_its_time) {
   World world = Replacing();
   world.With(Vm("a").Joined().Stopped());
   world.Raw().vms.back().unhealthy_for = minutes(10);
   EXPECT_EQ(world.StepOf("a").kind, StepKind::kMarkUnhealthy);
 }
 
-TEST(Unhealthy, nobody_is_replaced_unless_the_policy_asks_for_it) {
+TEST(Unhealthy, no_vm_is_replaced_unless_the_policy_asks_for_it) {
   World world;
   EXPECT_EQ(AddSick(world, "a").StepOf("a").kind, StepKind::kNothing);
 }
 
-TEST(Unhealthy, nobody_is_replaced_before_the_time) {
+TEST(Unhealthy, no_vm_is_replaced_before_the_time) {
   World world = Replacing();
   EXPECT_EQ(AddSick(world, "a", minutes(9)).StepOf("a").kind, StepKind::kNothing);
 }
@@ -78,7 +79,7 @@ TEST(Unhealthy, a_ready_node_is_not_a_reason_to_replace_its_vm) {
   EXPECT_EQ(world.StepOf("a").kind, StepKind::kNothing);
 }
 
-TEST(Unhealthy, C15_nobody_is_unhealthy_while_nomad_cannot_be_read) {
+TEST(Unhealthy, C15_no_vm_is_unhealthy_while_nomad_cannot_be_read) {
   World world = Replacing();
   AddSick(world, "a").NomadUnreadable();
   EXPECT_EQ(world.StepOf("a").kind, StepKind::kWait);
@@ -108,7 +109,7 @@ TEST(Unhealthy, a_ready_node_that_could_be_the_vm_saves_it) {
   EXPECT_EQ(step.kind, StepKind::kReport);
 }
 
-TEST(Unhealthy, never_more_than_max_unhealthy_are_on_their_way_out) {
+TEST(Unhealthy, never_more_than_max_unhealthy_are_being_replaced) {
   // 20 % of five, rounded up, is one; of six, two.
   World five = Replacing();
   World six = Replacing();
@@ -125,19 +126,19 @@ TEST(Unhealthy, never_more_than_max_unhealthy_are_on_their_way_out) {
   EXPECT_EQ(six.StepOf("c").kind, StepKind::kReport);
 }
 
-TEST(Unhealthy, one_that_is_already_marked_takes_the_place_of_another) {
+TEST(Unhealthy, one_that_is_already_marked_counts_towards_max_unhealthy) {
   World world = Replacing({.value = 1});
   AddMarkedUnhealthy(world, Vm("z").Joined().Stopped().Marked());
   EXPECT_EQ(AddSick(world, "a").StepOf("a").kind, StepKind::kReport);
 }
 
-TEST(Unhealthy, marks_for_other_reasons_take_no_place) {
+TEST(Unhealthy, marks_for_other_reasons_do_not_count_towards_max_unhealthy) {
   World world = Replacing({.value = 1});
   world.With(Vm("y").Joined().Marked()).With(Vm("z").Marked().ForBeingBroken());
   EXPECT_EQ(AddSick(world, "a").StepOf("a").kind, StepKind::kMarkUnhealthy);
 }
 
-TEST(Unhealthy, a_protected_vm_takes_no_place) {
+TEST(Unhealthy, a_protected_vm_does_not_count_towards_max_unhealthy) {
   World world = Replacing({.value = 1});
   world.With(Vm("a").Joined().Stopped().Protected()).With(Node("a").Down());
   world.Raw().vms.back().unhealthy_for = minutes(11);

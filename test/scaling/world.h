@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Snapshots for table tests, built as sentences: World().With(Vm("a").Joined()).With(Node("a")).
+// Builders of snapshots for table tests: World().With(Vm("a").Joined()).With(Node("a")).
 #ifndef NOMAD_HARVESTER_TEST_SCALING_WORLD_H_
 #define NOMAD_HARVESTER_TEST_SCALING_WORLD_H_
 
@@ -20,7 +20,7 @@ inline base::WallTime At(std::string_view text) { return base::ParseRfc3339(text
 
 inline const base::WallTime kNow = At("2026-03-01T12:00:00Z");
 
-// A member of pool default/web, made an hour ago, with a join timeout of 15 minutes.
+// A member of pool default/web, created an hour ago, with a join timeout of 15 minutes.
 class Vm {
  public:
   explicit Vm(const std::string& name) {
@@ -115,7 +115,7 @@ class Vm {
   std::optional<harvester::StartFailure> failure_;
 };
 
-// A ready, eligible node of class web that has the VM's name.
+// A ready, eligible node of class web with the VM's name.
 class Node {
  public:
   explicit Node(const std::string& vm, const std::string& id = "") {
@@ -206,7 +206,7 @@ class World {
     snapshot_.nodes.push_back(node.Get());
     return *this;
   }
-  // The allocations of a node were read: none, unless Running adds one.
+  // The allocations of the node were read: none, unless Running adds one.
   World& Idle(const std::string& vm) {
     snapshot_.allocations["node-" + vm];
     return *this;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The client of a Scale goes away: the call ends at once, and nothing more happens until the next
-// Status takes up what it left (C16).
+//
+// The client of a Scale disconnects: the call ends immediately, and nothing more happens until the
+// next Status continues its work (C16).
 
 #include <optional>
 
@@ -14,8 +15,8 @@ using simulator::RequestInfo;
 using std::chrono::seconds;
 
 enum class Moment {
-  kBefore,  // the request does not leave any more
-  kAfter,   // it has its effect, and its answer comes to nobody
+  kBefore,  // the request is not sent any more
+  kAfter,   // it takes effect, and its reply is lost
 };
 
 void CancelAt(const Scenario& scenario, int point, Points::Of of, Moment moment) {
@@ -47,7 +48,7 @@ class CancelSweep : public Sweep {};
 TEST_P(CancelSweep, C16_a_cancelled_call_ends_at_once_and_without_any_further_effect) {
   const Scenario& scenario = GetParam();
   std::size_t visited = 0;
-  // The last effect gives the Lease up: by then the call has its outcome.
+  // The last effect releases the Lease: the call has its outcome already.
   const int effects = Measure(scenario, Points::Of::kEffects) - 1;
   for (const Moment moment : {Moment::kBefore, Moment::kAfter}) {
     for (const int effect : Choose(effects, 1, static_cast<int>(moment))) {

@@ -47,7 +47,7 @@ Fault MakeFault(Dice& dice, support::FakeClock& clock, const simulator::RequestI
     case 7:
       return Fault::CutReply();
     default:
-      // What it says is old when it is read.
+      // The response is old when it is read.
       return Fault::BeforeReply(
           [&clock, wait = dice.Between(milliseconds(100), seconds(8))] { clock.Advance(wait); });
   }
@@ -96,7 +96,7 @@ void Operators::ActOnNode(const std::string& vm, const std::string& node) {
       Note("stop a Nomad agent");
       cluster_.KillNode(node);
       return Later([this, vm, node] {
-        // Its machine may be gone by then, or run another agent.
+        // Its machine may no longer exist, or run another agent.
         const json machine = cluster_.Vm(vm);
         if (Runs(machine) && cluster_.NodeIdOfVm(UidOf(machine)) == node) cluster_.ReviveNode(node);
       });

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a soak does to the simulated systems: requests that go wrong, and people who know no rules.
+// Disturbances of the simulated systems in a soak: failing requests, and operators who follow no
+// rules.
 #ifndef NOMAD_HARVESTER_TEST_SCENARIO_CHAOS_H_
 #define NOMAD_HARVESTER_TEST_SCENARIO_CHAOS_H_
 
@@ -36,20 +37,21 @@ class Dice {
   runtime::Random& random_;
 };
 
-// One way in which a request goes wrong.
+// A randomly chosen fault of a request.
 simulator::Fault MakeFault(Dice& dice, support::FakeClock& clock,
                            const simulator::RequestInfo& request);
 
-// Everybody else who has access to the cluster.
+// All other users of the cluster.
 class Operators {
  public:
   Operators(Dice& dice, support::FakeClock& clock, simulator::Cluster& cluster)
       : dice_(dice), clock_(clock), cluster_(cluster) {}
 
-  // One act, whatever it leads to; most are undone by somebody some minutes later.
+  // A random action without regard to its effect; most are undone by an operator some minutes
+  // later.
   void Act();
-  // They take their hands off, and put right what only they can: what hangs, is stopped, was copied
-  // or is drained by them.
+  // They stop acting and repair what only they can: VMs that hang, are stopped or were copied, and
+  // nodes that they drain.
   void Leave();
   // "stop web-abc" → how often.
   const std::map<std::string, int>& acts() const { return acts_; }
@@ -59,7 +61,7 @@ class Operators {
   void ActOnVm(const std::string& vm);
   void Copy(const std::string& vm);
   void Note(const std::string& what) { ++acts_[what]; }
-  // Somebody else mends it later.
+  // Schedules the repair.
   void Later(std::function<void()> fn);
 
   Dice& dice_;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+//
 // The process is killed at every request that has an effect, once before it is applied and once
-// after, when the reply is lost. A new process then has nothing but Status, as under the agent, and
-// everything must come right.
+// after, when the reply is lost. A new process then gets only Status calls, as from the agent, and
+// the pool must converge.
 
 #include "sweep.h"
 
@@ -18,7 +19,7 @@ void KillAt(const Scenario& scenario, int effect, bool applied) {
 
 class CrashSweep : public Sweep {};
 
-TEST_P(CrashSweep, C10_a_kill_at_any_effect_comes_right) {
+TEST_P(CrashSweep, C10_the_pool_converges_after_a_kill_at_any_effect) {
   const Scenario& scenario = GetParam();
   const int effects = Measure(scenario, Points::Of::kEffects);
   std::size_t visited = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// As the crash sweep, but nobody calls Status afterwards: an operator runs harvester gc, once, and
-// everything must be clean.
+//
+// Like the crash sweep, but no Status follows: an operator runs harvester gc once, and everything
+// must be clean.
 
 #include <algorithm>
 
@@ -17,11 +18,11 @@ using ::testing::IsEmpty;
 void Kill(const Scenario& scenario, int effect, bool applied, Harness& h) {
   KillAtEffect(scenario, effect, applied, h);
   if (scenario.resolve) scenario.resolve(h);
-  // What was made joins, or is past its join timeout.
+  // Created VMs have joined, or are past their join timeout.
   h.clock.Advance(std::chrono::minutes(20));
 }
 
-// Copies that somebody made of a VM are nobody's leftovers.
+// Copies that a user made of a VM are not leftovers.
 std::int64_t Members(Operator& person) {
   const auto seen = person.Inspect();
   EXPECT_TRUE(seen.ok()) << seen.status();
@@ -29,7 +30,8 @@ std::int64_t Members(Operator& person) {
                        [&](const auto& view) { return IsPoolMember(view, seen->snapshot); });
 }
 
-// The look tells without touching anything; the collection then does that, and what follows.
+// The preview reports without changing anything; the collection then does that, and what follows
+// from it.
 void PreviewThenCollect(Harness& h) {
   Operator person(h);
   const int effects = h.cluster.EffectCount();

@@ -13,7 +13,7 @@ namespace nomad_harvester::scenario {
 namespace {
 
 constexpr base::Duration kTick = std::chrono::seconds(10);
-// An agent would have ticked for twenty minutes by then.
+// Twenty minutes of an agent's ticks.
 constexpr int kMaxTicks = 120;
 
 scaling::StringMap DefaultPolicy() {
@@ -54,7 +54,7 @@ void Harness::Restart() {
   Start();
 }
 
-// A name is never used again, so that a late request of the dead still finds nobody.
+// A name is never reused, so that delayed requests of the killed process still find no live one.
 void Harness::EndNewest() {
   processes_.back()->Die();
   processes_.pop_back();
@@ -92,12 +92,12 @@ void Harness::Converge(std::int64_t count) {
     process().RunBackground();
     if (status->ready && status->count == count && tick > 0) {
       WaitUntilReady();
-      // Background work may have removed one that was broken or dead.
+      // Background work may have removed a broken or unhealthy VM.
       const auto rest = Status();
       if (!rest.ok() || (rest->ready && rest->count == count)) return;
     }
     if (status->ready && status->count != count) {
-      // An error is tried again at the next tick, as the agent does.
+      // An error is retried at the next tick, as the agent does.
       const absl::Status scaled = Scale(count);
       if (!scaled.ok()) log->Write({.time = clock.WallNow(), .message = scaled.ToString()});
     }

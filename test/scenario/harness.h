@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The whole plugin below gRPC against the simulated cluster, in one thread and on a fake clock: a
-// scenario of minutes runs in milliseconds, and the same way every time.
+// scenario of minutes runs in milliseconds, and deterministically.
 #ifndef NOMAD_HARVESTER_TEST_SCENARIO_HARNESS_H_
 #define NOMAD_HARVESTER_TEST_SCENARIO_HARNESS_H_
 
@@ -31,29 +31,29 @@ class Harness {
   scaling::StringMap policy;
   Invariants invariants;
 
-  // The one that the methods below speak to unless another is named.
+  // The process that the methods below use unless another is named.
   Process& process() { return *processes_.back(); }
-  // Another process beside those that there are; process() from now on.
+  // Starts another process in addition to the existing ones; it becomes process().
   Process& Start();
-  // Every process is gone, another one starts.
+  // Kills every process and starts another one.
   void Restart();
-  // The newest process, which Start made, is gone; process() is the one before it.
+  // Kills the newest process, which Start created; process() is the one before it.
   void EndNewest();
 
   absl::StatusOr<scaling::TargetStatus> Status() { return process().Status(policy); }
-  // As the agent would call it, with the invariants' budget set to what it may do.
+  // Calls Scale as the agent would, and sets the invariants' budget for it.
   absl::Status Scale(std::int64_t count, const std::string& meta_json = "");
-  // Ticks as the agent does: Status, background work, ten seconds. Until Status is ready, and then
-  // Scale if the count is not `count` yet. Fails the test if it does not come to rest.
+  // Ticks as the agent does: Status, background work, ten seconds. Once Status is ready, calls
+  // Scale if the count is not `count` yet. Fails the test if it does not converge.
   void Converge(std::int64_t count);
-  // Status and background work until ready; nothing else.
+  // Calls Status and runs background work until ready; nothing else.
   void WaitUntilReady();
-  // Status and background work, every ten seconds, for so long.
+  // Calls Status and runs background work every ten seconds, for `duration`.
   void Tick(base::Duration duration);
 
   std::vector<std::string> VmNames() const;
   std::string NodeOf(const std::string& vm) const;
-  // The journal and the plugin's log: what a failing test prints.
+  // The journal and the plugin's log, printed by a failing test.
   std::string Transcript() const;
   void CheckAtRest(std::int64_t count);
   void CheckAtRest(const Invariants::Rest& rest);

@@ -17,11 +17,11 @@ using simulator::Actor;
 using simulator::Event;
 using simulator::EventKind;
 
-// A start that fails counts after 60 s of one process' own observation (C3); by then every process
-// has noticed.
+// A failing start counts after 60 s of one process' own observation (C3); after that every process
+// has noticed it.
 constexpr base::Duration kFailingForGood = std::chrono::seconds(60);
 constexpr base::Duration kSurely = std::chrono::minutes(35);
-// How long a node has to be down while its VM runs (C5).
+// How long a node must be down while its VM runs (C5).
 constexpr base::Duration kDownForGood = std::chrono::minutes(2);
 
 std::string Key(const char* name) { return std::string(kPrefix) + name; }
@@ -101,7 +101,7 @@ void Invariants::Remember(const Event& event) {
   if (event.kind == EventKind::kVmRunning) vm.failing.clear();
 }
 
-// What the action that was stored just now may do.
+// What the action that was just stored may do.
 void Invariants::NoteLease(const Event& event) {
   const std::string text = AnnotationOf(*event.object, kActionKey);
   if (std::exchange(lease_text_[event.name], text) == text || text.empty()) return;
@@ -113,15 +113,15 @@ void Invariants::NoteLease(const Event& event) {
                                   [&](const OpenScale& open) { return open.pool == pool; });
   Action& action = actions_[id];
   if (late_requests_) return NoteLateAction(event, pool, *parsed, &action);
-  // Without a Scale there is only what is unhealthy to be replaced.
+  // Without a Scale an action may only replace unhealthy VMs.
   if (scale == open_.rend()) return;
   action.wanted = scale->wanted;
   action.removals = std::max<std::int64_t>(0, scale->most - scale->wanted);
   action.creations = std::max<std::int64_t>(0, scale->wanted - scale->least);
 }
 
-// It may have been stored when its Scale had long been given up: only what it says of itself tells,
-// and that must be within what was ever asked for.
+// The action may be stored long after its Scale was cancelled: only its own record describes it,
+// and that must be within the counts ever requested.
 void Invariants::NoteLateAction(const Event& event, const std::string& pool, const json& text,
                                 Action* action) {
   const std::int64_t from = base::GetInt(text, "from");
@@ -130,7 +130,7 @@ void Invariants::NoteLateAction(const Event& event, const std::string& pool, con
   action->creations = std::max<std::int64_t>(0, action->wanted - from);
   const auto asked = asked_.find(pool);
   if (action->wanted == from) return;  // it replaces
-  // A limit may have stopped it short of what was asked.
+  // A limit may have reduced it below the requested count.
   const bool beyond =
       asked == asked_.end() || (action->wanted > from ? action->wanted > asked->second.second
                                                       : action->wanted < asked->second.first);
@@ -193,7 +193,7 @@ void Invariants::CheckNodeOfDeleted(const Event& event, const json& mark) {
   const json& node = *event.node;
   const json& vm = *event.object;
   if (TouchedLately(base::GetString(node, "ID"))) return;
-  // Down for good; a node that was drained may go down earlier.
+  // Down for good; a drained node may go down earlier.
   const bool down = base::GetString(node, "Status") == "down";
   const base::WallTime since{std::chrono::seconds(base::GetInt(node, "StatusUpdatedAt"))};
   if (down && (!Runs(vm) || clock_.WallNow() - since >= kDownForGood)) return;
@@ -239,7 +239,7 @@ void Invariants::CheckDeletion(const Event& event) {
   }
 }
 
-// I3. A name that an earlier action left over is made under that action's id.
+// I3. A name that an earlier action left over is created under that action's id.
 void Invariants::CheckCreation(const Event& event) {
   if (event.actor != Actor::kApi) return;
   const Vm& vm = vms_.at(event.id);
@@ -248,8 +248,8 @@ void Invariants::CheckCreation(const Event& event) {
     Violate(event, "I3: " + vm.name + " was created by an action that was never stored");
     return;
   }
-  // One that an operator deleted may be made again under its name, if nobody lived to take it off
-  // the Lease.
+  // A VM that an operator deleted may be created again under its name, if every process was killed
+  // before it could remove the name from the Lease.
   action->second.created.insert(operator_slack_.has_value() ? event.name : event.id);
   if (std::cmp_greater(action->second.created.size(), action->second.creations)) {
     Violate(event, "I3: " + vm.name + " is one VM too many of its action");
@@ -271,10 +271,10 @@ bool Invariants::IsMarkedNow(const std::string& uid) const {
   return vm != vms_.end() && vm->second.marked;
 }
 
-// First the mark, then the drain: else a process that dies in between leaves a drain that nobody
-// asked for, and another one undoes it while this one goes on.
+// The mark is written before the drain starts. Otherwise a process that is killed in between leaves
+// a drain without a mark, and another process rolls it back while this one continues.
 void Invariants::CheckDrain(const Event& event) {
-  // Between the last look and the request, an operator may have taken the mark away.
+  // Between the last read and the request, an operator may have removed the mark.
   if (event.actor != Actor::kApi || late_requests_ || operator_slack_.has_value()) return;
   const auto uid = event.meta.find("vm_uid");
   if (uid == event.meta.end() || !IsMarkedNow(uid->second)) {
@@ -282,8 +282,8 @@ void Invariants::CheckDrain(const Event& event) {
   }
 }
 
-// First the mark goes, then the drain: else work arrives on a node while the deletion of its VM may
-// still be on its way, with a resourceVersion that holds.
+// The mark is removed before the drain is rolled back. Otherwise work is placed on a node while the
+// deletion of its VM may still be under way, with a current resourceVersion.
 void Invariants::CheckUndoing(const Event& event) {
   if (event.actor != Actor::kApi || late_requests_ || operator_slack_.has_value()) return;
   if (event.node == nullptr || !IsOurDrain(*event.node)) return;
@@ -336,7 +336,7 @@ void Invariants::CheckVmAtRest(const json& vm, const Rest& rest,
   for (const json& node : cluster_.Nodes()) {
     const std::optional<json> drain = DrainFor(node, uid);
     if (!drain.has_value() || IsEligible(node)) continue;
-    // It was ineligible before, or was made so after we had undone our drain.
+    // It was ineligible before, or was made so after we had rolled back our drain.
     const bool was = base::GetString(*drain, "was") == "ineligible";
     const std::string marker =
         base::GetString(*drain, "action") + "@" + base::GetString(node["LastDrain"], "StartedAt");
@@ -409,7 +409,7 @@ std::vector<std::string> Invariants::AtRest(const Rest& rest) const {
   CheckStorageAtRest(names, &problems);
   CheckNodesAtRest(uids, &problems);
   for (const json& lease : cluster_.Leases()) {
-    // Where requests get lost, the one that gives it up may, too: then it runs out.
+    // Where requests get lost, the release may be lost, too: the Lease then expires.
     if (operator_slack_.has_value()) break;
     const std::string holder = HolderOf(lease);
     if (holder.starts_with("test_")) {

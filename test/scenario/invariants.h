@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The safety invariants of ARCHITECTURE.md, checked after every change of the simulated cluster.
-// What they look at is the cluster itself, never what the plugin believes of it.
+// They read the cluster itself, never the plugin's state.
 #ifndef NOMAD_HARVESTER_TEST_SCENARIO_INVARIANTS_H_
 #define NOMAD_HARVESTER_TEST_SCENARIO_INVARIANTS_H_
 
@@ -21,7 +21,7 @@ namespace nomad_harvester::scenario {
 
 class Invariants {
  public:
-  // Watches `cluster`, which lives by `clock`, until destroyed.
+  // Watches `cluster`, which uses `clock`, until destroyed.
   Invariants(const runtime::Clock& clock, simulator::Cluster& cluster);
   ~Invariants();
   Invariants(const Invariants&) = delete;
@@ -40,51 +40,51 @@ class Invariants {
     Invariants& invariants_;
   };
 
-  // Requests arrive after their sender lost its Lease, later than the 20 s allow: a repeated drain
-  // can then not be told from a first one.
+  // Requests may arrive after their sender lost its Lease, later than the 20 s that the Lease
+  // covers: a repeated drain can then not be distinguished from a first one.
   void ExpectLateRequests() { late_requests_ = true; }
 
-  // Operators act between any two requests. Nomad's node writes have no precondition: what they did
-  // to a node within `slack` before a deletion, its last look may have missed. Nor is a pool
-  // exactly as large as an action meant it to be.
+  // Operators act between any two requests. Nomad's node writes have no precondition: an operator's
+  // change to a node within `slack` before a deletion may be missed by the last read. The size of a
+  // pool may differ from the action's target, too.
   void ExpectOperators(base::Duration slack) { operator_slack_ = slack; }
 
-  // What a test expects at rest.
+  // What a test expects after convergence.
   struct Rest {
     std::string pool = "web";
     std::int64_t count = 0;
-    // on_join_timeout = "keep", or a node that could be the VM: broken ones may stand besides.
+    // on_join_timeout = "keep", or a node that could be the VM: broken VMs may exist in addition.
     bool keeps_broken = false;
   };
 
   const std::vector<std::string>& violations() const { return violations_; }
-  // What was violated so far, I4 and I5, and that `count` VMs of the pool stand.
+  // Returns all violations so far, and checks I4, I5 and that the pool has `count` VMs.
   std::vector<std::string> AtRest(const Rest& rest) const;
   int checks() const { return checks_; }
 
  private:
-  // A VM as far as the rules look at it.
+  // The properties of a VM that the rules use.
   struct Vm {
     std::string name;
     std::string pool;
-    std::string action;  // that made it
+    std::string action;  // that created it
     bool member = false;
     bool marked = false;
     bool terminating = false;
     bool joined = false;
     bool is_protected = false;
     bool marked_by_hand = false;
-    std::string failing;  // the status that says so
+    std::string failing;  // the failing status
     base::WallTime failing_since{};
     std::optional<base::WallTime> join_deadline;
   };
-  // Whether a VM never joined and is past its time. What a process saw of it may lag behind, or
-  // lie earlier: Nomad's absence extends a join deadline (C15).
+  // Whether a VM never joined and is past its time. A process may have observed it earlier or
+  // later, or extend the join deadline because Nomad was unreadable (C15).
   enum class Broken { kNo, kPerhaps, kSurely };
   struct OpenScale {
     std::string pool;
     std::int64_t wanted = 0;
-    // The count moves while a Scale looks: what it may do is judged by the range.
+    // The count may change while a Scale observes the pool, so its limits follow from the range.
     std::int64_t least = 0;
     std::int64_t most = 0;
   };
@@ -112,7 +112,7 @@ class Invariants {
   void CheckNodeOfDeleted(const simulator::Event& event, const nlohmann::json& mark);
   void CheckCreation(const simulator::Event& event);
   Broken ClassifyBroken(const std::string& uid, const Vm& vm) const;
-  // Members of the pool that are neither marked nor terminating nor so broken.
+  // Members of the pool that are neither marked nor terminating nor broken to the degree `but`.
   std::int64_t Standing(const std::string& pool, Broken but) const;
   bool TouchedLately(const std::string& node_id) const;
   void Violate(const simulator::Event& event, const std::string& text);
@@ -132,11 +132,11 @@ class Invariants {
   std::map<std::string, std::int64_t> last_wanted_;                     // by pool
   std::map<std::string, std::pair<std::int64_t, std::int64_t>> asked_;  // by pool: least and most
   std::map<std::string, Action> actions_;                               // by id
-  std::map<std::string, std::string> lease_text_;  // by name: the annotation seen last
+  std::map<std::string, std::string> lease_text_;  // by name: the annotation observed last
   std::set<std::string> removed_;                  // uids whose deletion was requested
   bool late_requests_ = false;
   std::optional<base::Duration> operator_slack_;
-  std::map<std::string, base::WallTime> touched_;  // by node ID: when an operator did
+  std::map<std::string, base::WallTime> touched_;  // by node ID: the last change by an operator
   int checks_ = 0;
 };
 

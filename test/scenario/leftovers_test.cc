@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an action could not finish is taken up by the next Status, in the same process, too.
+//
+// The next Status finishes what an action could not, also in the same process.
 
 #include <gtest/gtest.h>
 
@@ -17,7 +18,7 @@ using std::chrono::minutes;
 
 TEST(Leftovers, C10_a_secret_whose_owner_could_not_be_written_gets_it_later) {
   Harness h;
-  h.Tick(minutes(1));  // what a process looks for at its start
+  h.Tick(minutes(1));  // the sweep at the start of a process
   h.cluster.SetFaultHook([](const RequestInfo& request) {
     return request.resource == "secrets" && request.verb == "patch" ? Fault::Drop() : Fault::None();
   });
@@ -27,8 +28,8 @@ TEST(Leftovers, C10_a_secret_whose_owner_could_not_be_written_gets_it_later) {
   h.CheckAtRest(2);
 }
 
-// Without a VM the Secret is garbage, and nobody may ever ask for the VM again.
-TEST(Leftovers, C10_a_secret_of_a_vm_that_did_not_come_goes_although_nothing_else_is_left) {
+// Without a VM the Secret is garbage. It must be deleted even if no later Scale uses the name.
+TEST(Leftovers, C10_a_secret_of_a_vm_that_was_never_created_is_deleted_even_as_the_only_leftover) {
   Harness h;
   h.Tick(minutes(1));
   h.cluster.SetFaultHook([&](const RequestInfo& request) {
@@ -44,7 +45,7 @@ TEST(Leftovers, C10_a_secret_of_a_vm_that_did_not_come_goes_although_nothing_els
   h.CheckAtRest(0);
 }
 
-TEST(Leftovers, a_scale_that_was_refused_wakes_nobody) {
+TEST(Leftovers, a_scale_that_was_refused_starts_no_background_work) {
   Harness h;
   h.Tick(minutes(1));
   h.cluster.SetImageReady("default/ubuntu-24.04", false);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What harvester gc and harvester status do, below their command line.
+//
+// harvester gc and harvester status, below their command line.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,7 +23,7 @@ using ::testing::StartsWith;
 
 constexpr char kMark[] = "nomad-harvester-autoscaler/scale-in";
 
-// The process dies with the `nth` request of that kind; with it or right after it took effect.
+// The process is killed at the `nth` request of that kind, before or right after it took effect.
 void DieAt(Harness& h, const std::string& verb, const std::string& resource, bool applied = true) {
   h.cluster.SetFaultHook(
       [&h, verb, resource, applied, killed = false](const simulator::RequestInfo& request) mutable {
@@ -40,7 +41,7 @@ void BuryTheDead(Harness& h) {
   h.Restart();
 }
 
-// A VM of which the process made everything, but that never becomes a node.
+// A VM of which the process created everything, but which never becomes a node.
 std::string LeaveHalfMadeVm(Harness& h) {
   h.cluster.NeverJoin(1);
   DieAt(h, "create", "virtualmachines");
@@ -50,7 +51,7 @@ std::string LeaveHalfMadeVm(Harness& h) {
   return h.VmNames().at(0);
 }
 
-TEST(Gc, C10_a_half_made_vm_goes_with_its_volume_and_its_secret) {
+TEST(Gc, C10_a_partially_created_vm_is_deleted_with_its_volume_and_its_secret) {
   Harness h;
   const std::string vm = LeaveHalfMadeVm(h);
   Operator person(h);
@@ -63,7 +64,7 @@ TEST(Gc, C10_a_half_made_vm_goes_with_its_volume_and_its_secret) {
   h.CheckAtRest(0);
 }
 
-TEST(Gc, a_half_made_vm_stays_unfinished_and_is_named_without_a_policy) {
+TEST(Gc, a_partially_created_vm_stays_unfinished_and_is_named_without_a_policy) {
   Harness h;
   const std::string vm = LeaveHalfMadeVm(h);
   Operator person(h);
@@ -95,7 +96,7 @@ TEST(Gc, C13_marks_nothing_while_the_policy_says_dry_run) {
   EXPECT_EQ(h.cluster.Vms().size(), 1U);
 }
 
-TEST(Gc, C10_a_secret_whose_vm_was_never_made_goes_without_a_policy) {
+TEST(Gc, C10_a_secret_whose_vm_was_never_created_is_deleted_without_a_policy) {
   Harness h;
   DieAt(h, "create", "virtualmachines", false);
   EXPECT_FALSE(h.Scale(1).ok());
@@ -107,7 +108,7 @@ TEST(Gc, C10_a_secret_whose_vm_was_never_made_goes_without_a_policy) {
   h.CheckAtRest(0);
 }
 
-// One VM with work on it, whose removal the process began and did not live to end.
+// One VM with work on it, whose removal the process began and was killed before it finished.
 std::string LeaveRemoval(Harness& h, const std::string& verb, const std::string& resource) {
   EXPECT_TRUE(h.Scale(1).ok());
   simulator::JobSpec job;
@@ -124,7 +125,8 @@ TEST(Gc, C10_a_removal_that_was_begun_is_finished_and_its_node_purged) {
   Harness h;
   const std::string vm = LeaveRemoval(h, "update", "drain");
   Operator person(h);
-  // The Lease names it, as the look must know without taking the Lease: it is not rolled back.
+  // The Lease names it, so it is not rolled back; the preview must know this without acquiring the
+  // Lease.
   EXPECT_TRUE(person.Preview().outcome.ok());
   EXPECT_THAT(person.events, ElementsAre(AnyOf("wait " + vm, "delete " + vm)));
   const auto done = person.CollectWithoutPolicy();
@@ -150,7 +152,7 @@ TEST(Gc, C11_leaves_a_pool_alone_whose_lease_another_live_process_holds) {
   Harness h;
   LeaveRemoval(h, "update", "drain");
   Operator person(h);
-  // The plugin itself is at it: its background work holds the Lease when the operator comes.
+  // The plugin is working on it: its background work holds the Lease when the operator starts gc.
   bool came = false;
   h.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
     if (!came && request.resource == "virtualmachines" && request.verb == "delete") {
@@ -273,7 +275,7 @@ TEST(Inspection, shows_the_open_action_and_the_back_off_of_the_lease) {
   EXPECT_THAT(seen->lease.record.action->names, ElementsAre(begun.VmNames()[0]));
 }
 
-TEST(Inspection, S2_a_live_holder_with_an_action_is_an_open_scale_and_a_dead_one_is_not) {
+TEST(Inspection, S2_a_live_holder_with_an_action_is_an_open_scale_and_a_terminated_one_is_not) {
   Harness h;
   LeaveRemoval(h, "update", "drain");
   Operator person(h);
@@ -289,7 +291,7 @@ TEST(Inspection, S2_a_live_holder_with_an_action_is_an_open_scale_and_a_dead_one
   EXPECT_TRUE(later->report.status.ready) << later->report.reason;
 }
 
-TEST(Inspection, a_lease_that_may_not_be_read_is_said_and_stops_nothing) {
+TEST(Inspection, a_lease_that_may_not_be_read_is_reported_and_blocks_nothing) {
   Harness h;
   ASSERT_TRUE(h.Scale(1).ok());
   h.WaitUntilReady();
@@ -301,7 +303,7 @@ TEST(Inspection, a_lease_that_may_not_be_read_is_said_and_stops_nothing) {
   EXPECT_TRUE(seen->report.status.ready);
 }
 
-TEST(Inspection, fails_without_harvester_and_tells_without_nomad) {
+TEST(Inspection, fails_without_harvester_and_reports_a_missing_nomad) {
   Harness h;
   ASSERT_TRUE(h.Scale(1).ok());
   Operator person(h);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A person with harvester gc and harvester status beside the plugin.
+// An operator who runs harvester gc and harvester status while the plugin exists.
 #ifndef NOMAD_HARVESTER_TEST_SCENARIO_OPERATOR_H_
 #define NOMAD_HARVESTER_TEST_SCENARIO_OPERATOR_H_
 
@@ -18,7 +18,7 @@ class Operator {
  public:
   explicit Operator(Harness& h);
 
-  // Of the harness' pool, with its policy. What was told is in `events` afterwards.
+  // For the harness' pool, with its policy. The reported events are in `events` afterwards.
   scaling::Collection Collect();
   scaling::Collection Preview();
   scaling::Collection CollectWithoutPolicy();

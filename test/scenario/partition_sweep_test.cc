@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Harvester or Nomad cannot be reached for a while, from any request of an action on: nothing is
-// removed for that (C15), and afterwards everything comes right.
+//
+// Harvester or Nomad is unreachable for a while, starting at any request of an action: no VM is
+// removed because of that (C15), and afterwards the pool converges.
 
 #include "sweep.h"
 
@@ -38,21 +39,21 @@ void CutAt(const Scenario& scenario, int request_number, System system, base::Du
   h.Scale(scenario.count).IgnoreError();
   h.cluster.SetFaultHook(nullptr);
   ASSERT_NE(back, base::MonoTime{});
-  // The agent goes on calling, meanwhile.
+  // The agent keeps calling in the meantime.
   if (h.clock.Now() < back) h.Tick(back - h.clock.Now());
   ComeToRest(scenario, h);
 }
 
 class PartitionSweep : public Sweep {};
 
-TEST_P(PartitionSweep, C15_a_system_that_is_away_for_a_while_costs_no_vm) {
+TEST_P(PartitionSweep, C15_an_outage_of_one_system_removes_no_vm) {
   const Scenario& scenario = GetParam();
   const int requests = Measure(scenario, Points::Of::kRequests);
   std::size_t visited = 0;
   std::size_t shift = 0;
   for (const base::Duration duration : {minutes(1), minutes(6), minutes(25)}) {
     for (const System system : {System::kHarvester, System::kNomad}) {
-      // A sample takes one system for each duration, in turn, the other one in other scenarios.
+      // A sample takes one system for each duration, in turn, and the other one in other scenarios.
       const int limit = static_cast<int>((shift + shift / 2 + scenario.name.size()) % 2);
       for (const int request : Choose(requests, limit, static_cast<int>(shift))) {
         CutAt(scenario, request, system, duration);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One process of the plugin: everything that dies with it, stands still with it, or has its time.
+// One process of the plugin: everything that ends with it, is frozen with it, or uses its clock.
 #ifndef NOMAD_HARVESTER_TEST_SCENARIO_PROCESS_H_
 #define NOMAD_HARVESTER_TEST_SCENARIO_PROCESS_H_
 
@@ -19,8 +19,8 @@
 
 namespace nomad_harvester::scenario {
 
-// A process' view of time: a wall clock that an operator may have set wrongly, and nothing that
-// falls due while the process is stopped.
+// A process' clock: its wall clock may be set wrong, and no timer fires while the process is
+// frozen.
 class ProcessClock final : public runtime::Clock {
  public:
   explicit ProcessClock(support::FakeClock& clock) : clock_(clock) {}
@@ -55,18 +55,18 @@ class Process {
   absl::StatusOr<scaling::TargetStatus> Status(const scaling::StringMap& policy);
   absl::Status Scale(std::int64_t count, const scaling::StringMap& policy,
                      const std::string& meta_json = "");
-  // Resumption that Status started, to its end.
+  // Runs the resumption that Status started until it has finished.
   void RunBackground();
 
-  // What its requests carry as RequestInfo::client.
+  // The value of RequestInfo::client in its requests.
   const std::string& name() const { return name_; }
-  // SIGKILL: every wait ends, and the cluster lets nothing through any more.
+  // SIGKILL: every wait ends, and the cluster rejects all its further requests.
   void Die();
-  // SIGSTOP, while one of its requests is under way: its timers stand still.
+  // SIGSTOP while one of its requests is open: its timers stop.
   void Freeze() { clock_.frozen = true; }
   void Thaw() { clock_.frozen = false; }
   void SkewWallClock(base::Duration skew) { clock_.skew = skew; }
-  // The client of the Scale that is open goes away.
+  // The client of the open Scale disconnects.
   void CancelScale();
   void Stop();
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pool does about VMs that fail over and over, or that died.
+//
+// How a pool handles VMs that fail repeatedly or are dead.
 
 #include <set>
 #include <string>
@@ -40,7 +41,7 @@ TEST(Unhealthy, a_dead_vm_is_removed_after_its_time_and_the_next_scale_makes_a_n
   h.CheckAtRest(3);
 }
 
-TEST(Unhealthy, without_the_key_a_dead_vm_stays_and_counts) {
+TEST(Unhealthy, without_the_key_a_dead_vm_is_kept_and_counted) {
   Harness h;
   ASSERT_TRUE(h.Scale(2).ok());
   StopForGood(h, h.VmNames()[0]);
@@ -50,7 +51,7 @@ TEST(Unhealthy, without_the_key_a_dead_vm_stays_and_counts) {
   EXPECT_EQ(h.Status()->meta.at("harvester.stopped"), "1");
 }
 
-TEST(Unhealthy, never_more_than_max_unhealthy_go_at_once) {
+TEST(Unhealthy, never_more_than_max_unhealthy_are_removed_at_once) {
   Harness h;
   h.policy["replace_unhealthy_after"] = "1m";
   h.policy["max_unhealthy"] = "1";
@@ -69,7 +70,7 @@ TEST(Unhealthy, never_more_than_max_unhealthy_go_at_once) {
   h.CheckAtRest(5);
 }
 
-TEST(Stuck, S2_what_a_stuck_vm_leaves_behind_is_removed_once_it_has_gone) {
+TEST(Stuck, S2_the_leftovers_of_a_stuck_vm_are_removed_once_it_is_deleted) {
   Harness h;
   ASSERT_TRUE(h.Scale(1).ok());
   const std::string vm = h.VmNames()[0];
@@ -115,7 +116,7 @@ TEST(Circuit, C12_after_three_vms_that_never_joined_one_is_tried_alone) {
   h.CheckAtRest(2);
 }
 
-TEST(BackOff, C12_failures_that_a_resumption_sees_count_as_well) {
+TEST(BackOff, C12_failures_that_a_resumption_observes_count_as_well) {
   Harness h;
   h.cluster.NeverJoin(1);
   h.policy["scale_timeout"] = "5m";

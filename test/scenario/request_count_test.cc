@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many requests things take: counted, not timed. What grows with the pool would grow with every
-// tick of every agent.
+//
+// How many requests operations take: counted, not timed. Requests that grow with the pool would be
+// repeated at every tick of every agent.
 
 #include <cstdio>
 #include <map>
@@ -17,7 +18,7 @@ using simulator::Fault;
 using simulator::RequestInfo;
 using std::chrono::seconds;
 
-// What was asked from Begin on, by kind; renewals of the Lease come by the clock and are left out.
+// Counts requests by kind since Begin, without renewals of the Lease, which follow the clock.
 class Counter {
  public:
   explicit Counter(Harness& h) : h_(h) {
@@ -61,7 +62,7 @@ class Counter {
         request.body.find("holderIdentity") == std::string::npos) {
       return;
     }
-    // Pages of one list are one question.
+    // The pages of one list count as one request.
     if (request.target.find("continue=") != std::string::npos) return;
     drained_ = drained_ || request.resource == "drain";
     if (!drained_) ++before_drain_;
@@ -74,7 +75,7 @@ class Counter {
   bool drained_ = false;
 };
 
-TEST(Requests, S3_status_takes_two_whatever_the_size_of_the_pool) {
+TEST(Requests, S3_status_takes_two_regardless_of_the_size_of_the_pool) {
   for (const int size : {1, 20}) {
     Harness h;
     ASSERT_TRUE(h.Scale(size).ok());
@@ -106,7 +107,7 @@ std::string ScaleInByFive(int size, int* before_first_drain) {
   return counter.Text();
 }
 
-TEST(Requests, a_removal_costs_what_its_victims_cost_whatever_the_size_of_the_pool) {
+TEST(Requests, the_cost_of_a_removal_depends_on_its_victims_not_on_the_size_of_the_pool) {
   int few = 0;
   int many = 0;
   EXPECT_EQ(ScaleInByFive(20, &few), ScaleInByFive(200, &many));
@@ -124,13 +125,13 @@ TEST(Requests, a_creation_writes_three_times_for_each_vm_and_the_lease_a_few_tim
     EXPECT_EQ(counter.Of("create secrets"), count);
     EXPECT_EQ(counter.Of("create virtualmachines"), count);
     EXPECT_EQ(counter.Of("patch secrets"), count);
-    // The fourth, when it joins.
+    // The fourth write, when it joins.
     EXPECT_EQ(counter.Of("patch virtualmachines"), count);
     EXPECT_LE(counter.Of("create leases") + counter.Of("patch leases"), 4);
   }
 }
 
-TEST(Requests, C9_watching_drains_asks_nothing_for_each_node) {
+TEST(Requests, C9_watching_drains_takes_no_request_for_each_node) {
   std::map<int, std::string> asked;
   for (const int drains : {2, 8}) {
     Harness h;

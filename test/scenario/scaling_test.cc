@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+//
 // Whole actions, undisturbed and disturbed.
 
 #include <gmock/gmock.h>
@@ -121,7 +122,7 @@ TEST(ScaleOut, what_a_quota_has_room_for_is_made_and_the_rest_is_the_error) {
   EXPECT_THAT(scaled.ToString(), HasSubstr("2 of 4 VMs fit"));
   h.WaitUntilReady();
   h.CheckAtRest(2);
-  // Not a failure to wait for: with more room it goes on at once.
+  // No back-off follows: with more room the next Scale proceeds immediately.
   ASSERT_TRUE(h.cluster.PutObject(PodQuota("9", "5")));
   EXPECT_TRUE(h.Scale(4).ok());
   h.CheckAtRest(4);
@@ -134,7 +135,7 @@ TEST(ScaleOut, a_token_that_may_not_read_quotas_is_not_an_obstacle) {
   h.CheckAtRest(1);
 }
 
-TEST(ScaleIn, from_three_to_one_drains_running_work_away_before_the_vms_go) {
+TEST(ScaleIn, from_three_to_one_drains_running_work_before_the_vms_are_deleted) {
   Harness h;
   ASSERT_TRUE(h.Scale(3).ok());
   h.cluster.RunJob(ServiceOn("api", 3));
@@ -167,12 +168,12 @@ TEST(ScaleIn, C9_a_poststop_task_is_waited_for) {
   h.CheckAtRest(0);
 }
 
-TEST(ScaleIn, C5_a_guest_that_registers_anew_just_before_its_deletion_saves_its_vm) {
+TEST(ScaleIn, C5_a_vm_whose_guest_registers_again_just_before_its_deletion_is_kept) {
   Harness h;
   ASSERT_TRUE(h.Scale(2).ok());
   std::string new_node;
-  // The look that finds a node drained asks for allocations: then its agent loses its data
-  // directory and registers under another ID.
+  // The observation that finds a node drained reads allocations: at that moment its agent loses its
+  // data directory and registers under another ID.
   h.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
     if (request.verb != "list" || request.resource != "allocations" || !new_node.empty()) {
       return simulator::Fault::None();
@@ -193,7 +194,7 @@ TEST(ScaleIn, C5_a_guest_that_registers_anew_just_before_its_deletion_saves_its_
   h.CheckAtRest(2);
 }
 
-TEST(ScaleIn, C5_a_start_after_the_last_look_at_the_instance_spoils_the_deletion) {
+TEST(ScaleIn, C5_a_start_after_the_last_read_of_the_instance_prevents_the_deletion) {
   Harness h;
   ASSERT_TRUE(h.Scale(2).ok());
   const std::string vm = h.VmNames()[0];
@@ -250,7 +251,7 @@ TEST(ScaleIn, C9_without_force_work_that_outlives_the_deadline_keeps_its_vm) {
   h.CheckAtRest(1);
 }
 
-TEST(ScaleIn, an_operator_who_removes_the_mark_gets_the_node_back) {
+TEST(ScaleIn, the_node_is_enabled_after_an_operator_removes_the_mark) {
   Harness h;
   ASSERT_TRUE(h.Scale(1).ok());
   h.cluster.RunJob(ServiceOn("api", 1));
@@ -297,7 +298,7 @@ TEST(ScaleIn, C16_scale_in_wait_false_returns_once_the_drains_are_accepted) {
   h.CheckAtRest(1);
 }
 
-TEST(ScaleOut, C14_growth_takes_marked_vms_back_before_it_creates) {
+TEST(ScaleOut, C14_growth_cancels_removals_before_it_creates) {
   Harness h;
   ASSERT_TRUE(h.Scale(2).ok());
   const std::vector<std::string> before = h.VmNames();
@@ -318,7 +319,7 @@ std::set<std::string> KeysOf(const log::Record& record) {
   return keys;
 }
 
-TEST(Scale, T1_decision_and_outcome_are_one_line_each_that_tell_who_asked_for_what_and_why) {
+TEST(Scale, T1_decision_and_outcome_are_one_line_each_with_pool_counts_and_reason) {
   Harness h;
   ASSERT_TRUE(h.Scale(2).ok());
   ASSERT_TRUE(h.Scale(1).ok());
@@ -354,7 +355,7 @@ std::map<log::Level, int> LevelsOfRefusals(const Harness& h) {
   return levels;
 }
 
-TEST(Scale, T1_a_refusal_is_one_warning_that_tells_who_asked_for_what_and_why_not) {
+TEST(Scale, T1_a_refusal_is_one_warning_with_pool_counts_and_reason) {
   Harness h;
   ASSERT_TRUE(h.Scale(1).ok());
   const std::size_t before = h.log->records().size();
@@ -465,7 +466,7 @@ TEST(DryRun, C13_logs_the_plan_and_changes_nothing) {
 
 TEST(DryRun, C13_names_what_a_killed_process_left_over) {
   Harness h;
-  // Its names are on the Lease, and nothing is made of them.
+  // Its names are on the Lease, and none of their objects exist.
   h.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
     if (request.verb != "create" || request.resource != "secrets") return simulator::Fault::None();
     h.process().Die();
@@ -499,7 +500,7 @@ TEST(Status, S3_an_unreachable_harvester_is_not_ready_with_the_last_count) {
   EXPECT_EQ(status->count, 2);
 }
 
-TEST(Status, C15_nomad_unreachable_removes_nothing_and_costs_no_vm) {
+TEST(Status, C15_nothing_is_removed_while_nomad_is_unreachable) {
   Harness h;
   ASSERT_TRUE(h.Scale(2).ok());
   h.WaitUntilReady();

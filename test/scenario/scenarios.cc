@@ -29,7 +29,7 @@ void RunJob(Harness& h, int count) {
   h.clock.Advance(seconds(5));
 }
 
-// Drains end within a minute or two, so that a sweep that lets them pass stays short.
+// Drains end within a minute or two, so that a sweep that waits for them stays short.
 void ShortenDrains(Harness& h) {
   h.policy["node_drain_deadline"] = "1m";
   h.policy["drain_grace"] = "20s";
@@ -54,7 +54,8 @@ void DrainsThatAnOperatorCancels(Harness& h) {
   });
 }
 
-// Drains of all of them that do not end before the deadline; then the VMs come back.
+// Scales in with drains that do not end before the deadline; the scenario's Scale then cancels the
+// removals.
 void MarkedVms(Harness& h) {
   Reach(h, 2);
   RunJob(h, 2);
@@ -92,7 +93,7 @@ void DeleteBrokenVms(Harness& h) {
   }
 }
 
-// The broken VM that is kept stops the pool's growth until an operator deletes it.
+// A broken VM that is kept blocks the pool's growth until an operator deletes it.
 void FindAndDeleteKeptVm(Harness& h) {
   h.Tick(std::chrono::seconds(30));
   if (h.cluster.Vms().empty()) {
@@ -108,7 +109,7 @@ void JustScaledIn(Harness& h) {
   Reach(h, 1);
 }
 
-// Two VMs of before the change, one of after it.
+// Two VMs from before the change, one from after it.
 void OtherIdentity(Harness& h) {
   Reach(h, 2);
   h.policy["node_class"] = "web-large";
@@ -139,7 +140,7 @@ void Copies(Harness& h) {
   h.clock.Advance(seconds(20));
 }
 
-// One of three is dead, and will have been so for long enough in a moment.
+// One of three is dead, and will soon have been so for long enough.
 void OneIsDead(Harness& h) {
   Reach(h, 3);
   h.policy["replace_unhealthy_after"] = "1m";

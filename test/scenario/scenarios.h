@@ -15,13 +15,13 @@ namespace nomad_harvester::scenario {
 
 struct Scenario {
   std::string name;  // a word for ctest and filters
-  // Brings the pool to where the action begins.
+  // Brings the pool to the state in which the action begins.
   std::function<void(Harness&)> prepare;
-  // What the action asks for, and what the agent goes on asking for.
+  // The count that the action requests, and that the agent keeps requesting.
   std::int64_t count = 0;
-  // Undisturbed, it ends with OK.
+  // Undisturbed, it returns OK.
   bool succeeds = true;
-  // What only an operator can do, before the pool can come to rest.
+  // What an operator must do before the pool can converge.
   std::function<void(Harness&)> resolve{};
 
   friend std::ostream& operator<<(std::ostream& out, const Scenario& scenario) {

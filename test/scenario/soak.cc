@@ -20,14 +20,14 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 
 constexpr base::Duration kTick = seconds(10);
-// Back-off grows to half an hour; then all has to come right within as much again.
+// Back-off grows to half an hour; everything must converge within the same time again.
 constexpr int kMaxTicks = 600;
 constexpr std::size_t kTranscriptLines = 250;
 constexpr std::int64_t kLargestPool = 6;
-// How long a request and its repetitions may take from the last look at a node to a deletion.
+// How long a request and its retries may take from the last read of a node to a deletion.
 constexpr base::Duration kOperatorSlack = minutes(2);
 
-// Keeps the end of a long story.
+// Keeps the last lines of a long log.
 class LastLogLines final : public log::Sink {
  public:
   void Write(const log::Record& record) override {
@@ -119,7 +119,7 @@ class Soak {
   }
 
  private:
-  // What a process is doing, for as long as this stands; without a pool: background work.
+  // What a process is doing while this object exists; without a pool: background work.
   class Doing {
    public:
     Doing(Soak& soak, std::string process, std::string pool) : soak_(soak) {
@@ -138,7 +138,7 @@ class Soak {
     });
   }
 
-  // The agent's services restart by themselves; so do two agents in a hand-over.
+  // A service manager restarts an agent; a second agent may run during a hand-over.
   void StartProcess() {
     processes_.push_back(std::make_unique<Process>(clock_, cluster_, ++started_, log_));
     processes_.back()->SkewWallClock(dice_.Between(minutes(-2), minutes(2)));
@@ -154,7 +154,7 @@ class Soak {
     job.count = 4;
     job.poststop = seconds(10);
     cluster_.RunJob(job);
-    // It outlives a drain that ends at its deadline.
+    // It runs longer than a drain that ends at its deadline.
     job.id = "slow";
     job.type = "service";
     job.count = 1;
@@ -195,7 +195,7 @@ class Soak {
     }
   }
 
-  // Status, and what an agent makes of it.
+  // Calls Status, and Scale as the agent would.
   void Tick(Process& process, Pool& pool) {
     if (dice_.Percent(25)) pool.wanted = static_cast<std::int64_t>(dice_.Below(kLargestPool + 1));
     const auto status = process.Status(pool.policy);
@@ -227,7 +227,8 @@ class Soak {
     return MakeFault(dice_, clock_, request);
   }
 
-  // Another call, while a request of this one is under way: other pools, the other process.
+  // Makes another call while a request of this one is open: for another pool, or by the other
+  // process.
   void Meanwhile(const RequestInfo& request) {
     ++depth_;
     Process& process = *processes_[dice_.Below(processes_.size())];
@@ -252,7 +253,7 @@ class Soak {
     if (processes_.empty()) StartProcess();
   }
 
-  // Faults end, operators leave; one agent goes on.
+  // Faults end, operators leave; one agent continues.
   void ComeToRest() {
     cluster_.SetFaultHook(nullptr);
     clock_.Advance(minutes(9));
@@ -265,7 +266,7 @@ class Soak {
       processes_.clear();
     }
     BuryTheDead();
-    // Starts and joins that were to fail, and have not yet, do not.
+    // Cancels planned failures of starts and joins that have not happened yet.
     cluster_.FailStart(0, "", "");
     operators_.Leave();
     int calm = 0;
@@ -284,7 +285,7 @@ class Soak {
     }
   }
 
-  // True if every pool has what it wants.
+  // True if every pool has its requested count.
   bool TickAll() {
     bool calm = true;
     for (const Pool& pool : pools_) {

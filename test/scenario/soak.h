@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hours of everything at once, by a seed: several pools, requests that go wrong, processes that are
-// killed, operators who do as they like. The invariants hold throughout, and nothing is left over.
+// Hours of all disturbances together, determined by a seed: several pools, failing requests, killed
+// processes, and operators who follow no rules. The invariants hold throughout, and nothing is left
+// over.
 #ifndef NOMAD_HARVESTER_TEST_SCENARIO_SOAK_H_
 #define NOMAD_HARVESTER_TEST_SCENARIO_SOAK_H_
 
@@ -28,14 +29,14 @@ struct SoakOptions {
 };
 
 struct SoakResult {
-  // What was violated; empty: all is well.
+  // Violations; empty if there are none.
   std::vector<std::string> problems;
   // What happened: "Scale, OK" → how often, and the operators' acts.
   std::map<std::string, int> counts;
   int requests = 0;
   int checks = 0;
   base::Duration lasted{};  // by the simulated clock
-  // With problems: the last of what happened in the cluster, and of what the plugin said.
+  // With problems: the last events of the cluster and log lines of the plugin.
   std::string transcript;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// harvester_soak: a soak of any length, by any seed. See scripts/soak.
+//
+// harvester_soak: a soak of any length, with any seed. See scripts/soak.
 
 #include <chrono>
 #include <cstdio>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A short soak with a seed that is always the same: `scripts/soak` runs long ones.
+//
+// A short soak with a fixed seed: `scripts/soak` runs long ones.
 
 #include "soak.h"
 
@@ -10,7 +11,7 @@
 namespace nomad_harvester::scenario {
 namespace {
 
-TEST(Soak, I1_to_I5_hold_whatever_happens) {
+TEST(Soak, I1_to_I5_hold_under_all_disturbances) {
   for (const std::uint64_t seed : {1U, 2U}) {
     const SoakResult result = RunSoak({.actions = 100, .seed = seed});
     for (const std::string& problem : result.problems) ADD_FAILURE() << problem;

@@ -13,8 +13,8 @@
 
 namespace nomad_harvester::scenario {
 
-// Counts the requests of one process. Renewals of the Lease are left out: they come by the clock,
-// from a thread of their own, and would be most of the points of an action that waits.
+// Counts the requests of one process, without renewals of the Lease: those follow the clock, from a
+// thread of their own, and would be most of the points of an action that waits.
 class Points {
  public:
   enum class Of { kRequests, kEffects };
@@ -29,22 +29,23 @@ class Points {
   int seen_ = 0;
 };
 
-// How many points the undisturbed action has. Asked once for each scenario.
+// The number of points of the undisturbed action. Measured once for each scenario.
 int Measure(const Scenario& scenario, Points::Of of);
 
-// The points 1 to `points`, at most `limit` of them, spread evenly: always the same ones, and
-// others for another `shift`. All of them if the environment says NOMAD_HARVESTER_SWEEP=full.
+// At most `limit` of the points 1 to `points`, spread evenly: the same ones in every run, and
+// others for another `shift`. All of them if the environment has NOMAD_HARVESTER_SWEEP=full.
 std::vector<int> Choose(int points, int limit, int shift = 0);
 bool IsFullSweep();
 
-// The scenario's Scale by a process that is killed at an effect, before or after it is applied;
-// then another process starts.
+// Runs the scenario's Scale in a process that is killed at an effect, before or after it is
+// applied; then starts another process.
 void KillAtEffect(const Scenario& scenario, int effect, bool applied, Harness& h);
 
-// The agent goes on until the pool has what it asks for; then nothing may be left over.
+// The agent continues until the pool has the requested count; then nothing may be left over.
 void ComeToRest(const Scenario& scenario, Harness& h);
 
-// One line for the log of the test. A sweep that visits nothing proves nothing: it fails.
+// Prints one line to the log of the test. Fails if nothing was visited, because such a sweep proves
+// nothing.
 void ReportVisits(const std::string& sweep, const Scenario& scenario, std::size_t visited,
                   int points);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two processes of the plugin on one pool: two agents in a hand-over, or one whose process was
-// stopped and goes on when everybody had given it up. The pool's Lease keeps them apart (C11); what
-// a stopped one still has under way must be refused or do no harm.
+//
+// Two processes of the plugin on one pool: two agents in a hand-over, or a process that was stopped
+// and continues after another one has taken over. The pool's Lease separates them (C11); requests
+// that a stopped process still has under way must be refused or do no harm.
 
 #include <string_view>
 
@@ -21,7 +22,7 @@ std::string LeaseHolder(const Harness& h) {
   return leases.empty() ? "" : HolderOf(leases.front());
 }
 
-// What an agent would do in two minutes, whatever comes of it.
+// What an agent would do in two minutes, regardless of the result.
 void WorkAsAgent(Harness& h, std::int64_t count) {
   for (int tick = 0; tick < 12; ++tick) {
     const auto status = h.Status();
@@ -33,7 +34,7 @@ void WorkAsAgent(Harness& h, std::int64_t count) {
   }
 }
 
-// The other process lives: while the first one holds the Lease, it gets nothing.
+// The other process is alive: while the first one holds the Lease, it cannot acquire it.
 void Interfere(const Scenario& scenario, int effect, int effects) {
   SCOPED_TRACE("another process at effect " + std::to_string(effect));
   Harness h;
@@ -44,7 +45,7 @@ void Interfere(const Scenario& scenario, int effect, int effects) {
   h.cluster.SetFaultHook([&](const RequestInfo& request) {
     if (met || points.Number(request) != effect) return Fault::None();
     met = true;
-    // The last effect gives the Lease up.
+    // The last effect releases the Lease.
     const bool held = LeaseHolder(h) == first.name() && effect < effects;
     h.Start();
     EXPECT_TRUE(h.Status().ok());
@@ -63,9 +64,9 @@ void Interfere(const Scenario& scenario, int effect, int effects) {
 }
 
 enum class Pending {
-  kNotSent,    // stopped before it left: its time is over when the process goes on
-  kLate,       // it had left, and arrives when the process goes on
-  kReplyLate,  // it arrived in time; the process sees the answer when it goes on
+  kNotSent,    // stopped before it was sent: expired when the process continues
+  kLate,       // it was sent, and arrives when the process continues
+  kReplyLate,  // it arrived in time; the process gets the reply when it continues
 };
 
 std::string_view NameOf(Pending pending) {
@@ -73,8 +74,8 @@ std::string_view NameOf(Pending pending) {
   return kNames[static_cast<std::size_t>(pending)];
 }
 
-// The first process stands still at a request for more than a minute. Another one takes over and
-// works; then the first one goes on.
+// The first process is frozen at a request for more than a minute. Another one acquires the Lease
+// and works; then the first one continues.
 void FreezeAt(const Scenario& scenario, int point, Points::Of of, Pending pending,
               base::Duration skew = {}) {
   SCOPED_TRACE(std::string("stopped at ") + (of == Points::Of::kEffects ? "effect " : "request ") +
@@ -108,14 +109,14 @@ void FreezeAt(const Scenario& scenario, int point, Points::Of of, Pending pendin
   EXPECT_TRUE(met);
   h.cluster.SetFaultHook(nullptr);
   ComeToRest(scenario, h);
-  // The first one may speak last.
+  // The first process makes the last call.
   EXPECT_TRUE(first.Status(h.policy).ok());
   first.RunBackground();
   h.Converge(scenario.count);
   h.CheckAtRest(scenario.count);
 }
 
-// An operator takes the Lease away, or gives it to somebody who never renews it.
+// An operator deletes the Lease, or sets a holder that never renews it.
 void LoseLeaseAt(const Scenario& scenario, int effect, bool deleted) {
   SCOPED_TRACE(std::string("Lease ") + (deleted ? "deleted" : "taken") + " at effect " +
                std::to_string(effect));
@@ -140,7 +141,7 @@ void LoseLeaseAt(const Scenario& scenario, int effect, bool deleted) {
 
 class TwoProcesses : public Sweep {};
 
-TEST_P(TwoProcesses, C11_a_second_one_keeps_away_while_the_first_one_works) {
+TEST_P(TwoProcesses, C11_a_second_one_does_not_act_while_the_first_one_works) {
   const Scenario& scenario = GetParam();
   const int effects = Measure(scenario, Points::Of::kEffects);
   const std::vector<int> chosen = Choose(effects, 1);
@@ -151,7 +152,7 @@ TEST_P(TwoProcesses, C11_a_second_one_keeps_away_while_the_first_one_works) {
   ReportVisits("another process", scenario, chosen.size(), effects);
 }
 
-TEST_P(TwoProcesses, C10_a_stopped_one_that_goes_on_later_does_no_harm) {
+TEST_P(TwoProcesses, C10_a_stopped_one_that_continues_later_does_no_harm) {
   const Scenario& scenario = GetParam();
   const int effects = Measure(scenario, Points::Of::kEffects);
   std::size_t visited = 0;
@@ -165,7 +166,7 @@ TEST_P(TwoProcesses, C10_a_stopped_one_that_goes_on_later_does_no_harm) {
   ReportVisits("stopped process", scenario, visited, 2 * effects);
 }
 
-TEST_P(TwoProcesses, C10_a_stopped_one_does_not_act_on_what_it_saw_before) {
+TEST_P(TwoProcesses, C10_a_stopped_one_does_not_act_on_old_observations) {
   const Scenario& scenario = GetParam();
   const int requests = Measure(scenario, Points::Of::kRequests);
   const std::vector<int> chosen = Choose(requests, 1);
@@ -179,7 +180,7 @@ TEST_P(TwoProcesses, C10_a_stopped_one_does_not_act_on_what_it_saw_before) {
   ReportVisits("stale process, clocks apart", scenario, chosen.size(), requests);
 }
 
-TEST_P(TwoProcesses, I5_a_lease_that_is_deleted_or_taken_by_hand_leaves_nothing_behind) {
+TEST_P(TwoProcesses, I5_an_operator_who_deletes_or_takes_the_lease_causes_no_leftovers) {
   const Scenario& scenario = GetParam();
   const int effects = Measure(scenario, Points::Of::kEffects);
   std::size_t visited = 0;
@@ -195,9 +196,9 @@ TEST_P(TwoProcesses, I5_a_lease_that_is_deleted_or_taken_by_hand_leaves_nothing_
 
 NOMAD_HARVESTER_INSTANTIATE_SWEEP(TwoProcesses);
 
-// The VM comes when its process has been given up, is seen by Status alone, and an operator deletes
-// it: the next Scale must not make another one of that name.
-TEST(LateCreation, C10_a_name_whose_vm_was_seen_is_never_used_again) {
+// The VM appears after another process has taken over, is observed by Status only, and an operator
+// deletes it: the next Scale must not create another VM of that name.
+TEST(LateCreation, C10_a_name_whose_vm_was_observed_is_never_used_again) {
   Harness h;
   h.policy["on_join_timeout"] = "keep";
   h.policy["join_timeout"] = "1h";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a test reads off the simulated objects: labels, marks, drains, work.
+// What tests read from the simulated objects: labels, marks, drains, allocations.
 #ifndef NOMAD_HARVESTER_TEST_SCENARIO_VM_FACTS_H_
 #define NOMAD_HARVESTER_TEST_SCENARIO_VM_FACTS_H_
 
@@ -13,12 +13,12 @@
 
 namespace nomad_harvester::scenario {
 
-// Of every label and annotation of the plugin's own.
+// The prefix of all labels and annotations of the plugin.
 inline constexpr char kPrefix[] = "nomad-harvester-autoscaler/";
 inline constexpr char kMarkKey[] = "nomad-harvester-autoscaler/scale-in";
 inline constexpr char kActionKey[] = "nomad-harvester-autoscaler/action";
 
-// Of a Kubernetes object; empty if it has none.
+// The name of a Kubernetes object; empty if it has none.
 std::string NameOf(const nlohmann::json& object);
 std::string UidOf(const nlohmann::json& object);
 std::string LabelOf(const nlohmann::json& object, std::string_view key);
@@ -26,7 +26,7 @@ std::string AnnotationOf(const nlohmann::json& object, std::string_view key);
 std::string PoolOf(const nlohmann::json& object);
 bool IsTerminating(const nlohmann::json& object);
 
-// Its annotation `self` names the VM itself and its firmware: no copy of another one.
+// Its annotation `self` names the VM itself and its firmware, so it is not a copy of another VM.
 bool IsMember(const nlohmann::json& vm);
 // The mark as an object; empty: unmarked, or unreadable.
 nlohmann::json MarkOf(const nlohmann::json& vm);
@@ -35,20 +35,20 @@ std::optional<base::WallTime> JoinDeadlineOf(const nlohmann::json& vm);
 bool Runs(const nlohmann::json& vm);
 std::string PrintableStatus(const nlohmann::json& vm);
 
-// The time that a mark leaves for its drain and what comes after it is over.
+// Whether the deadline of a mark's drain and the grace after it have passed.
 bool IsLate(const nlohmann::json& mark, base::WallTime now);
 
-// Of a Lease.
+// The holder of a Lease.
 std::string HolderOf(const nlohmann::json& lease);
 nlohmann::json WithHolder(nlohmann::json lease, const std::string& holder, base::WallTime now);
 
-// Of a Nomad node in full: the Meta of its last drain, if that was a drain of ours for this VM.
+// The Meta of the last drain of a full Nomad node, if it was a drain of ours for this VM.
 std::optional<nlohmann::json> DrainFor(const nlohmann::json& node, const std::string& uid);
 bool IsOurDrain(const nlohmann::json& node);
 bool IsDraining(const nlohmann::json& node);
 bool IsEligible(const nlohmann::json& node);
 std::string LastDrainStatus(const nlohmann::json& node);
-// An allocation that runs, will run, or has a task that does.
+// Whether an allocation runs, will run, or has a task that does.
 bool IsActive(const nlohmann::json& allocation);
 
 }  // namespace nomad_harvester::scenario

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the executable does, by its arguments and its environment.
+// The commands of the executable.
 #ifndef NOMAD_HARVESTER_CLI_COMMANDS_H_
 #define NOMAD_HARVESTER_CLI_COMMANDS_H_
 
@@ -10,12 +10,13 @@
 
 namespace nomad_harvester::cli {
 
-// Runs the program and returns its exit code. With the host's cookie in the environment it is the
-// plugin, whatever the arguments; otherwise a command. Without both: one sentence on standard error
-// that says what this is and how it is used, nothing on standard output, 1. Usage errors: 2.
+// Runs the program and returns its exit code. With the go-plugin cookie in the environment it runs
+// as the plugin and ignores the arguments; otherwise it runs a command. Without both: prints one
+// sentence about its purpose and use on standard error, nothing on standard output, and returns 1.
+// Usage errors: 2.
 //
-// Changes the signal mask and the dispositions of SIGINT and SIGPIPE: to be called from main,
-// before any thread is started.
+// Changes the signal mask and the dispositions of SIGINT and SIGPIPE: call it from main, before any
+// thread is started.
 int Main(const std::vector<std::string>& arguments, const config::StringMap& environment);
 
 }  // namespace nomad_harvester::cli
