@@ -122,7 +122,7 @@ class PoolLoop {
   const PoolDependencies deps_;
   const std::optional<config::PoolPolicy> policy_;
   std::map<std::string, Outcome> outcomes_;
-  std::set<std::string> cancelled_removals_;  // cancelled removals, a kind of their own
+  std::set<std::string> cancelled_removals_;  // VMs whose removal this run cancels
   std::map<std::string, std::string>
       last_logged_;                    // VM → row and text, so that a wait is logged once
   std::set<std::string> marked_seen_;  // names observed as marked in this run
