@@ -92,7 +92,7 @@ class PoolLease {
   std::shared_ptr<const runtime::WritePermit> permit() const;
 
   // Reads the record without acquiring the Lease: used() and record() then return what Acquire
-  // would have found. For readers. A missing Lease is not an error.
+  // would have found. For callers that do not act. A missing Lease is not an error.
   absl::Status Refresh(const runtime::Context& context);
 
  private:

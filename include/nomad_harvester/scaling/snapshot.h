@@ -45,7 +45,7 @@ struct VmView {
   std::vector<std::string> addresses;
   // For how long this process has observed LooksUnhealthy, without interruption.
   base::Duration unhealthy_for{};
-  // Set once the failing status has lasted for 60 s (rule C3), or immediately if it is final.
+  // Set once the failing status has lasted for 60 s, or immediately for a halt by quota (rule C3).
   std::optional<harvester::StartFailure> start_failure;
 };
 
