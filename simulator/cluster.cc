@@ -11,7 +11,7 @@
 namespace nomad_harvester::simulator {
 namespace {
 
-// How often a blocking query looks again.
+// Interval at which a blocking query checks again.
 constexpr base::Duration kStep = std::chrono::milliseconds(250);
 
 class Adapter final : public http::HttpTransport {
@@ -28,7 +28,7 @@ class Adapter final : public http::HttpTransport {
   const Serve serve_;
 };
 
-// A deletion is judged by what ran there at that moment.
+// Observers check a deletion against what ran on the node at that moment.
 void AddNode(const NomadState& nomad, const std::string& node_id, Event& event) {
   const NomadNode* node = nomad.FindNode(node_id);
   if (node == nullptr) return;

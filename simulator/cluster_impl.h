@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inside of Cluster: every part, one mutex, and what connects them.
+// The implementation of Cluster: its parts, and the one mutex that guards them.
 #ifndef NOMAD_HARVESTER_SIMULATOR_CLUSTER_IMPL_H_
 #define NOMAD_HARVESTER_SIMULATOR_CLUSTER_IMPL_H_
 
@@ -48,14 +48,14 @@ struct Cluster::Impl : std::enable_shared_from_this<Cluster::Impl> {
   std::set<std::string> dead NH_GUARDED_BY(mutex);  // clients
   bool reachable[2] NH_GUARDED_BY(mutex) = {true, true};
 
-  // Applies what is due, step by step; nothing inside an observer.
+  // Applies what is due, step by step. A no-op inside an observer.
   void ApplyDue();
-  // Settles, then runs fn as a step of that actor, under the lock.
+  // Applies what is due, then runs fn as a step of that actor, under the lock.
   void Act(Actor actor, const std::function<void()>& fn);
-  // Of an object of the store.
+  // Called for every change of an object of the store.
   void OnChange(const ResourceDef& def, const Object& before, const Object& after)
       NH_REQUIRES(mutex);
-  // Tells the observer, without the lock.
+  // Calls the observer, without the lock.
   void Deliver(const std::vector<Event>& events);
 
   // requests.cc
@@ -74,7 +74,7 @@ struct Cluster::Impl : std::enable_shared_from_this<Cluster::Impl> {
                                                const http::HttpRequest& request,
                                                base::Duration delay, base::Duration step);
 
-  // operators.cc: runs fn if there is such a VM, such a node.
+  // operators.cc: runs fn if the VM or node exists.
   bool WithVm(const std::string& name, const std::function<void(const Object&)>& fn);
   bool WithNode(const std::string& name, const std::function<void(const std::string&)>& fn);
 

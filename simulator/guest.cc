@@ -56,7 +56,7 @@ std::optional<std::string> UserDataOf(const KubeStore& store, const Json& vm) {
   }
   const Object secret = store.Find(kSecrets, NamespaceOf(vm), name);
   if (secret == nullptr) return std::nullopt;
-  // kubevirt/kubevirt:pkg/cloud-init/cloud-init.go knows both spellings.
+  // kubevirt/kubevirt:pkg/cloud-init/cloud-init.go accepts both spellings.
   for (const char* key : {"userdata", "userData"}) {
     const Json* data = base::FindPath(*secret, {"data", key});
     if (data == nullptr || !data->is_string()) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults, counters, and what a test may look at.
+// Faults, counters, and the state that tests inspect.
 #include <utility>
 
 #include "cluster_impl.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Harvester's admission webhooks refuse
+// Requests that Harvester's admission webhooks deny
 // (harvester/harvester:pkg/webhook/resources/{virtualmachine,persistentvolumeclaim}).
 #include "nomad_harvester/base/json.h"
 
@@ -15,8 +15,8 @@ constexpr char kMutator[] = "mutator.harvesterhci.io";
 }  // namespace
 
 std::optional<http::HttpResponse> KubeApi::AdmitVm(const Json& vm) const {
-  // The mutator looks every multus network up; a bare name in the VM's namespace. Plain Go errors
-  // are 500 (harvester/harvester:pkg/webhook/types/admission.go).
+  // The mutator looks up every multus network; a name without a namespace in the VM's. Plain Go
+  // errors become 500 (harvester/harvester:pkg/webhook/types/admission.go).
   const Json* networks = base::FindPath(vm, {"spec", "template", "spec", "networks"});
   if (networks != nullptr && networks->is_array()) {
     for (const Json& network : *networks) {

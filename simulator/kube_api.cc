@@ -26,7 +26,7 @@ std::string Verb(http::Method method, bool item) {
   return "get";
 }
 
-// "/api/v1/…" and "/apis/<group>/<version>/…", then "namespaces/<ns>/" for what has one.
+// "/api/v1/…" and "/apis/<group>/<version>/…", then "namespaces/<ns>/" for namespaced resources.
 void ParsePath(KubeCall& call) {
   const auto& segments = call.target.segments;
   std::size_t at = 0;
@@ -50,7 +50,7 @@ void ParsePath(KubeCall& call) {
   if (def == nullptr || left > 2) return;
   if (!call.ns.empty() && !def->namespaced) return;
   if (left == 2) call.name = segments[at + 1];
-  // An object of a namespace is reached through it only.
+  // A namespaced object has no path without its namespace.
   if (def->namespaced && call.ns.empty() && !call.name.empty()) return;
   call.def = def;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulated Kubernetes API of Harvester: one request, one reply. Controllers are machines.h's.
+// The simulated Kubernetes API of Harvester: one request, one reply. Controllers: machines.h.
 #ifndef NOMAD_HARVESTER_SIMULATOR_KUBE_API_H_
 #define NOMAD_HARVESTER_SIMULATOR_KUBE_API_H_
 
@@ -16,13 +16,13 @@
 
 namespace nomad_harvester::simulator {
 
-// A request, understood.
+// A parsed request.
 struct KubeCall {
   Target target;
-  const ResourceDef* def = nullptr;  // null: not a resource's path
+  const ResourceDef* def = nullptr;  // null: not the path of a resource
   std::string ns;
   std::string name;  // empty: the collection
-  std::string verb;  // as RBAC knows it
+  std::string verb;  // as in RBAC
   bool dry_run = false;
   std::string review;  // "selfsubjectaccessreviews", "selfsubjectrulesreviews"
 };
@@ -33,10 +33,10 @@ class KubeApi {
   KubeApi(World& world, KubeStore& store) : world_(world), store_(store) {}
 
   http::HttpResponse Handle(const http::HttpRequest& request);
-  // A DELETE without preconditions, for operators.
+  // A DELETE without preconditions, as operators send it.
   void DeleteByHand(const ResourceDef& def, const std::string& ns, const std::string& name);
 
-  // Verb and plural; an empty plural stands for all.
+  // Verb and plural; an empty plural means all resources.
   std::set<std::pair<std::string, std::string>> forbidden;
   std::optional<std::string> quota_exceeded;
 
@@ -62,7 +62,7 @@ class KubeApi {
   // kube_delete.cc
   http::HttpResponse Delete(const KubeCall& call, const http::HttpRequest& request);
   Json MarkDeleted(const ResourceDef& def, Json object, bool foreground) const;
-  // kube_admission.cc: what Harvester's webhooks refuse.
+  // kube_admission.cc: the denial of Harvester's webhooks, if any.
   std::optional<http::HttpResponse> AdmitVm(const Json& vm) const;
   std::optional<http::HttpResponse> AdmitClaimDeletion(const Json& claim) const;
 
@@ -70,7 +70,7 @@ class KubeApi {
   KubeStore& store_;
 };
 
-// The claims that a VM's or an instance's volumes name.
+// The claims that the volumes of a VM or an instance refer to.
 std::set<std::string> ClaimsOf(const Json& object);
 
 }  // namespace nomad_harvester::simulator

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// DELETE: preconditions, finalizers, what is gone at once.
+// DELETE: preconditions, finalizers, immediate removal.
 #include "nomad_harvester/base/json.h"
 
 #include "kube_api.h"
@@ -34,7 +34,7 @@ std::optional<http::HttpResponse> CheckPreconditions(const KubeCall& call, const
   return std::nullopt;
 }
 
-// Only a VM is waited for: nothing depends on the other objects.
+// Only a VM's deletion waits for dependents: nothing depends on the other objects.
 bool Lingers(const ResourceDef& def, const Json& object, bool foreground) {
   return HasFinalizers(object) || (&def == &kVms && foreground);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GET of an object, and lists in pages.
+// GET of objects, and paginated lists.
 #include <charconv>
 #include <optional>
 
@@ -16,7 +16,7 @@ namespace nomad_harvester::simulator {
 namespace {
 
 // kubernetes/kubernetes:staging/src/k8s.io/apiserver/pkg/storage/continue.go. Revision -1 is the
-// token of a 410: it goes on with whatever is there now.
+// token of a 410: the list continues with the present objects.
 struct Position {
   std::int64_t revision = 0;
   std::pair<std::string, std::string> after;
@@ -93,8 +93,8 @@ http::HttpResponse KubeApi::List(const KubeCall& call) {
   for (auto it = token.empty() ? objects->begin() : objects->upper_bound(position.after);
        it != objects->end(); ++it) {
     if (!call.ns.empty() && it->first.first != call.ns) continue;
-    // A full page is followed by another as long as there are objects, selected or not: the last
-    // one may be empty (observed on kube-apiserver 1.32.3).
+    // A full page is followed by another one while objects are left, whether selected or not: the
+    // last page may be empty (observed on kube-apiserver 1.32.3).
     if (limit > 0 && static_cast<std::int64_t>(items.size()) == limit) {
       ++remaining;
       continue;
@@ -102,7 +102,7 @@ http::HttpResponse KubeApi::List(const KubeCall& call) {
     if (!labels->Matches(*it->second) || !fields->Matches(*it->second)) continue;
     items.push_back(*it->second);
     next.after = it->first;
-    // Items of built-in resources do not tell their kind (observed on kube-apiserver 1.32.3).
+    // List items of built-in resources have no kind (observed on kube-apiserver 1.32.3).
     if (!call.def->custom) {
       items.back().erase("kind");
       items.back().erase("apiVersion");

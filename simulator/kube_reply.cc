@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Whom the token belongs to: the name stands in refusals only.
+// The token's user; only refusals contain the name.
 constexpr char kUser[] = "system:serviceaccount:nomad:nomad-harvester-autoscaler";
 
 Json Details(const ResourceDef& def, std::string_view kind, const std::string& name) {
@@ -106,7 +106,7 @@ http::HttpResponse Invalid(const ResourceDef& def, const std::string& name,
   for (const FieldProblem& problem : problems) {
     causes.push_back(
         {{"reason", problem.reason}, {"message", problem.message}, {"field", problem.field}});
-    // A problem that two validators found is told once.
+    // A problem that two validators found is reported once.
     const std::string one = problem.field + ": " + problem.message;
     if (one == last) continue;
     text += (text.empty() ? "" : ", ") + one;

@@ -18,7 +18,7 @@ http::HttpResponse JsonReply(int status, const nlohmann::json& body);
 http::HttpResponse TextReply(int status, std::string body);
 
 // The constructors of kubernetes/kubernetes:staging/src/k8s.io/apimachinery/pkg/api/errors/
-// errors.go, and the reason that goes with each.
+// errors.go, with their reasons.
 http::HttpResponse Refusal(int status, std::string_view reason, std::string_view message);
 http::HttpResponse NotFound(const ResourceDef& def, const std::string& name);
 http::HttpResponse AlreadyExists(const ResourceDef& def, const std::string& name, bool terminating);
@@ -38,7 +38,7 @@ struct FieldProblem {
 };
 http::HttpResponse Invalid(const ResourceDef& def, const std::string& name,
                            const std::vector<FieldProblem>& problems);
-// A webhook's refusal (kubernetes/kubernetes:staging/src/k8s.io/apiserver/pkg/admission/plugin/
+// A webhook's denial (kubernetes/kubernetes:staging/src/k8s.io/apiserver/pkg/admission/plugin/
 // webhook/errors/statuserror.go).
 http::HttpResponse Denied(int status, std::string_view reason, std::string_view webhook,
                           std::string_view message);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Access reviews: what may I do?
+// SelfSubjectAccessReview and SelfSubjectRulesReview.
 #include "nomad_harvester/base/json.h"
 
 #include "kube_api.h"
@@ -17,8 +17,8 @@ Json Attributes(const Json& question) {
 
 }  // namespace
 
-// Without a prohibition one rule grants everything, as cluster-admin's does; with one, each
-// resource has a rule of what is left.
+// If nothing is forbidden, one rule grants everything, as for cluster-admin; otherwise each
+// resource has a rule with its remaining verbs.
 Json KubeApi::AccessRules() const {
   Json rules = Json::array();
   const auto add = [&rules](Json verbs, std::string_view group, std::string_view resource) {
@@ -37,7 +37,7 @@ Json KubeApi::AccessRules() const {
       if (!IsForbidden(verb, std::string(def->plural))) verbs.push_back(verb);
     }
     if (!verbs.empty()) add(verbs, def->group, def->plural);
-    // Events are of two groups; the newer one is a rule of its own.
+    // Events belong to two API groups; the newer one gets a separate rule.
     if (!verbs.empty() && def == &kEvents) add(verbs, "events.k8s.io", "events");
   }
   return rules;

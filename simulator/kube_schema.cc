@@ -16,8 +16,8 @@ namespace {
 
 using Fields = std::set<std::string_view>;
 
-// kubevirt/kubevirt:staging/src/kubevirt.io/api/core/v1/{types,schema}.go, as deep as a slip of the
-// pen is likely.
+// kubevirt/kubevirt:staging/src/kubevirt.io/api/core/v1/{types,schema}.go, as deep as misspelt
+// fields are likely.
 const Fields& VmFields(std::string_view path) {
   static const Fields kTop = {"apiVersion", "kind", "metadata", "spec", "status"};
   static const Fields kSpec = {
@@ -71,7 +71,7 @@ void PruneVm(Json& object, const std::string& path, std::vector<std::string>& un
   }
 }
 
-// metav1.MicroTime takes exactly six fractional digits
+// metav1.MicroTime requires exactly six fractional digits
 // (kubernetes/kubernetes:staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/micro_time.go).
 bool IsMicroTime(const std::string& text) {
   constexpr std::string_view kShape = "0000-00-00T00:00:00.000000";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the simulated Kubernetes API checks of an object before it stores it.
+// Checks that the simulated Kubernetes API makes before it stores an object.
 #ifndef NOMAD_HARVESTER_SIMULATOR_KUBE_SCHEMA_H_
 #define NOMAD_HARVESTER_SIMULATOR_KUBE_SCHEMA_H_
 
@@ -15,16 +15,16 @@
 
 namespace nomad_harvester::simulator {
 
-// Fields that the schema does not know, as dotted paths; they are removed, as pruning does.
+// Removes the fields that the schema does not define, and returns their dotted paths.
 std::vector<std::string> PruneUnknown(const ResourceDef& def, nlohmann::json& object);
 
-// A value of a type that the server cannot decode: the words of the error.
+// The server's error message for a value whose type it cannot decode; nullopt: none.
 std::optional<std::string> FindUndecodable(const ResourceDef& def, const nlohmann::json& object);
 
-// What validation refuses.
+// Fields that fail validation.
 std::vector<FieldProblem> FindProblems(const ResourceDef& def, const nlohmann::json& object);
 
-// A Secret's stringData becomes data, and the like.
+// Defaulting and conversion, for example a Secret's stringData to data.
 void SetDefaults(const ResourceDef& def, nlohmann::json& object);
 
 }  // namespace nomad_harvester::simulator

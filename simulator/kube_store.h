@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The objects of the simulated Kubernetes API, and its history as far as pages need it.
+// The objects of the simulated Kubernetes API, and the history that paginated lists need.
 #ifndef NOMAD_HARVESTER_SIMULATOR_KUBE_STORE_H_
 #define NOMAD_HARVESTER_SIMULATOR_KUBE_STORE_H_
 
@@ -20,7 +20,7 @@ namespace nomad_harvester::simulator {
 using Json = nlohmann::json;
 using Object = std::shared_ptr<const Json>;
 
-// metadata's members; empty if missing.
+// Members of metadata; empty if missing.
 std::string MetaString(const Json& object, std::string_view key);
 std::string NameOf(const Json& object);
 std::string NamespaceOf(const Json& object);
@@ -28,13 +28,13 @@ std::string UidOf(const Json& object);
 std::string AnnotationOf(const Json& object, std::string_view key);
 bool IsTerminating(const Json& object);
 bool HasFinalizers(const Json& object);
-// Whether the object of that uid is among its owners.
+// Whether an owner reference has that uid.
 bool IsOwnedBy(const Json& object, std::string_view uid);
 
 class KubeStore {
  public:
   using Objects = std::map<std::pair<std::string, std::string>, Object>;  // by namespace, name
-  // Either of the two may be null: new, gone.
+  // `before` is null for a new object, `after` for a removed one.
   using Listener =
       std::function<void(const ResourceDef&, const Object& before, const Object& after)>;
 
@@ -42,25 +42,25 @@ class KubeStore {
   void set_listener(Listener listener) { listener_ = std::move(listener); }
 
   Object Find(const ResourceDef& def, const std::string& ns, const std::string& name) const;
-  // Of all namespaces.
+  // Searches all namespaces.
   Object FindByUid(const ResourceDef& def, const std::string& uid) const;
   Object FindByName(const ResourceDef& def, const std::string& name) const;
   const Objects& All(const ResourceDef& def) const;
 
-  // kind, apiVersion, uid, creationTimestamp, generation: what the server gives to a new object.
+  // Sets the server's fields of a new object: kind, apiVersion, uid, creationTimestamp, generation.
   void Stamp(const ResourceDef& def, Json& object) const;
   // Stores a stamped object.
   Object Insert(const ResourceDef& def, Json object);
-  // One that is as before keeps its version, and nothing has happened.
+  // If the object is unchanged, it keeps its resourceVersion and there is no event.
   Object Replace(const ResourceDef& def, Json object);
   void Erase(const ResourceDef& def, const std::string& ns, const std::string& name);
 
   std::int64_t revision() const { return revision_; }
-  // The objects of now, to be read page by page; etcd keeps history for five minutes
+  // Keeps the present objects for the next pages; etcd keeps history for five minutes
   // (kubernetes/kubernetes:staging/src/k8s.io/apiserver/pkg/server/options/etcd.go,
   // DefaultCompactInterval).
   void Keep(const ResourceDef& def);
-  // Null: nobody kept it, or it is compacted.
+  // Null: the revision was not kept, or it has been compacted.
   const Objects* Kept(const ResourceDef& def, std::int64_t revision) const;
   void Compact() { kept_.clear(); }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The resources that the simulated Kubernetes API knows.
+// The resources of the simulated Kubernetes API.
 #ifndef NOMAD_HARVESTER_SIMULATOR_KUBE_TYPES_H_
 #define NOMAD_HARVESTER_SIMULATOR_KUBE_TYPES_H_
 
@@ -15,8 +15,8 @@ struct ResourceDef {
   std::string_view plural;
   std::string_view kind;
   bool namespaced = true;
-  // Defined by a CustomResourceDefinition: list items tell their kind, specs have a generation,
-  // unknown fields are pruned or refused.
+  // Defined by a CustomResourceDefinition: list items have a kind, changes of the spec raise the
+  // generation, unknown fields are pruned or refused.
   bool custom = false;
 };
 
@@ -53,7 +53,7 @@ const ResourceDef* FindResourceByKind(std::string_view api_version, std::string_
 const ResourceDef* ResourceAt(std::size_t index);
 
 std::string ApiVersion(const ResourceDef& def);  // "kubevirt.io/v1", "v1"
-// As error texts name it: "virtualmachines.kubevirt.io", "secrets".
+// As in error messages: "virtualmachines.kubevirt.io", "secrets".
 std::string QualifiedPlural(const ResourceDef& def);
 std::string QualifiedKind(const ResourceDef& def);  // "VirtualMachine.kubevirt.io", "Secret"
 

@@ -54,7 +54,7 @@ Body ReadBody(const KubeCall& call, const std::string& text) {
   return body;
 }
 
-// Unknown fields: refused if the client asks for it, else dropped with a warning.
+// Unknown fields are refused if the client requests strict validation, else dropped with a warning.
 struct Pruned {
   std::optional<http::HttpResponse> refusal;
   std::string warning;
@@ -106,7 +106,7 @@ http::HttpResponse KubeApi::Create(const KubeCall& call, const http::HttpRequest
     return Invalid(def, NameOf(object), problems);
   }
   if (&def == &kVms) {
-    // The status is a subresource: a POST leaves it out.
+    // The status is a subresource: a POST ignores it.
     object.erase("status");
     if (const auto denied = AdmitVm(object)) return *denied;
   }
@@ -130,7 +130,7 @@ http::HttpResponse KubeApi::Put(const KubeCall& call, const http::HttpRequest& r
   return Update(call, current, std::move(body.object), false);
 }
 
-// JSON merge patches only (RFC 7386): the one kind that both built-in and custom resources take.
+// JSON merge patches only (RFC 7386): both built-in and custom resources accept them.
 http::HttpResponse KubeApi::Patch(const KubeCall& call, const http::HttpRequest& request) {
   const std::string type = request.headers.Find("Content-Type").value_or("");
   if (type.substr(0, type.find(';')) != "application/merge-patch+json") {
@@ -179,13 +179,13 @@ http::HttpResponse KubeApi::Update(const KubeCall& call, const Object& current, 
   const Pruned pruned = Prune(call, wanted);
   if (pruned.refusal) return *pruned.refusal;
   if (const auto problem = FindUndecodable(def, wanted)) {
-    // kubernetes/kubernetes:staging/src/k8s.io/apiserver/pkg/endpoints/handlers/patch.go: what a
-    // patch makes undecodable is invalid.
+    // kubernetes/kubernetes:staging/src/k8s.io/apiserver/pkg/endpoints/handlers/patch.go: an object
+    // that cannot be decoded after the patch is invalid.
     if (patch) return Invalid(def, call.name, {{"patch", "Invalid value: " + *problem}});
     return BadRequest(CannotHandle(def, *problem));
   }
   SetDefaults(def, wanted);
-  // What only the server sets.
+  // Only the server sets these fields.
   for (const char* key : {"uid", "resourceVersion", "creationTimestamp", "generation",
                           "managedFields", "deletionTimestamp", "deletionGracePeriodSeconds"}) {
     const Json* old = base::FindPath(*current, {"metadata", key});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a VirtualMachine stops, and how it goes.
+// Stop and removal of a VirtualMachine.
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/parse.h"
 
@@ -51,7 +51,7 @@ void Machines::Halt(const std::string& uid) {
       SetCondition(object, "Ready", "False", "VMINotExists", "VMI does not exist", world_.wall());
     });
     Emit(EventKind::kVmStopped, *VmOf(uid));
-    // Somebody may have started it again meanwhile.
+    // The VM may have been started again meanwhile.
     if (Starts(*VmOf(uid))) Boot(uid);
   });
 }
@@ -64,8 +64,9 @@ void Machines::EndInstance(const std::string& uid) {
   nomad_.LoseClient(found->second.node_id);
 }
 
-// harvester/harvester:pkg/controller/master/virtualmachine/vm_controller.go: the claims that the
-// annotation names go with the VM, if Harvester's finalizer was on it; then the finalizers fall.
+// harvester/harvester:pkg/controller/master/virtualmachine/vm_controller.go: if the VM has
+// Harvester's finalizer, the claims that the annotation names are deleted with it; then the
+// finalizers are removed.
 void Machines::Remove(const std::string& uid) {
   const auto found = machines_.find(uid);
   const Object vm = VmOf(uid);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a VirtualMachine comes to run, and its guest to Nomad.
+// Start of a VirtualMachine, and registration of its guest with Nomad.
 #include <string_view>
 #include <utility>
 
@@ -23,7 +23,7 @@ Json ClaimTemplates(const Json& vm) {
   return parsed.ok() && parsed->is_array() ? *std::move(parsed) : Json::array();
 }
 
-// "ns/name" in the annotation imageId names a stored image, or there is no such annotation.
+// True if the annotation imageId ("ns/name") names a stored image, or is missing.
 bool ImageExists(const KubeStore& store, const Json& claim) {
   const std::string image = AnnotationOf(claim, "harvesterhci.io/imageId");
   const std::size_t slash = image.find('/');
@@ -31,7 +31,7 @@ bool ImageExists(const KubeStore& store, const Json& claim) {
   return store.Find(kImages, image.substr(0, slash), image.substr(slash + 1)) != nullptr;
 }
 
-// Which condition tells of a failing start (kubevirt/kubevirt:pkg/virt-controller/watch/vm/vm.go,
+// The condition that shows a failed start (kubevirt/kubevirt:pkg/virt-controller/watch/vm/vm.go,
 // the isVirtualMachineStatus… functions), and its reason.
 struct FaultCondition {
   const char* type;
@@ -50,7 +50,7 @@ FaultCondition ConditionOf(std::string_view printable_status) {
 
 }  // namespace
 
-// The controllers' first sight of a VM: finalizers, claims, and the start.
+// The controllers' first reconciliation of a VM: finalizers, claims, and the start.
 void Machines::Adopt(const std::string& uid) {
   const Object vm = VmOf(uid);
   if (vm == nullptr || IsTerminating(*vm)) return;
@@ -75,8 +75,8 @@ void Machines::Adopt(const std::string& uid) {
 }
 
 // harvester/harvester:pkg/controller/master/virtualmachine/vm_controller.go,
-// createPVCsFromAnnotation: literally from the template, without an owner; an entry whose image is
-// not there is skipped.
+// createPVCsFromAnnotation: a literal copy of the template, without an owner; an entry whose image
+// does not exist is skipped.
 void Machines::MakeClaims(Machine& machine, const Json& vm) {
   for (Json claim : ClaimTemplates(vm)) {
     if (!claim.is_object() || NameOf(claim).empty()) continue;
@@ -167,7 +167,7 @@ void Machines::Run(const std::string& uid, std::uint64_t boot) {
   Machine& machine = found->second;
   const Object vm = VmOf(uid);
   if (vm == nullptr || !Starts(*vm)) return;
-  // Its pod cannot mount what is not there.
+  // Its pod cannot mount a missing Secret.
   machine.waits_for_secret = !UserDataOf(store_, *vm).has_value();
   if (machine.waits_for_secret) return;
   if (machine.address.empty()) machine.address = nomad_.NextAddress();
@@ -201,7 +201,7 @@ void Machines::Join(const std::string& uid, std::uint64_t boot) {
   Machine& machine = found->second;
   const Object vm = VmOf(uid);
   if (vm == nullptr || store_.Find(kInstances, machine.ns, machine.name) == nullptr) return;
-  // A machine that starts again has its disk, and on it the ID of its node.
+  // A restarted machine keeps its disk, which holds the ID of its node.
   if (!machine.node_id.empty()) {
     nomad_.ReturnClient(machine.node_id);
     return;

@@ -84,7 +84,7 @@ std::string Machines::RenewNode(const std::string& node_id) {
   return id;
 }
 
-// A guest that is paused sends no heartbeats.
+// A paused guest sends no heartbeats.
 void Machines::Pause(const std::string& uid, bool paused) {
   const auto found = machines_.find(uid);
   if (found == machines_.end()) return;
@@ -129,14 +129,14 @@ void Machines::OnVmChange(const Object& before, const Object& after) {
     return;
   }
   if (after == nullptr) {
-    // Also one that no controller had seen yet.
+    // Also for a VM that no controller had observed yet.
     world_.After(base::Duration::zero(), [this, uid] {
       const auto found = machines_.find(uid);
       if (found == machines_.end()) return;
       nomad_.LoseClient(found->second.node_id);
       machines_.erase(found);
     });
-    // The garbage collector, for what it owned.
+    // The garbage collector deletes what the VM owned.
     world_.After(world_.options.reaction_time, [this, uid] {
       for (const ResourceDef* def : {&kSecrets, &kInstances, &kClaims}) {
         const KubeStore::Objects all = store_.All(*def);
@@ -163,7 +163,7 @@ void Machines::OnVmChange(const Object& before, const Object& after) {
   }
 }
 
-// An owner that is not there (any more) makes a dependent garbage, too
+// A dependent whose owner does not exist is garbage, too
 // (kubernetes/kubernetes:pkg/controller/garbagecollector/garbagecollector.go).
 void Machines::OnSecretChange(const Object& before, const Object& after) {
   if (after == nullptr) return;

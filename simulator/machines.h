@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The controllers of KubeVirt and Harvester, and the guests: what becomes of a VirtualMachine.
-// Guarded by the cluster's mutex.
+// The controllers of KubeVirt and Harvester, and the guests. Guarded by the cluster's mutex.
 #ifndef NOMAD_HARVESTER_SIMULATOR_MACHINES_H_
 #define NOMAD_HARVESTER_SIMULATOR_MACHINES_H_
 
@@ -22,16 +21,16 @@ class Machines {
   Machines(World& world, KubeStore& store, NomadState& nomad)
       : world_(world), store_(store), nomad_(nomad) {}
 
-  // Every change of the store. Changes nothing itself: it makes plans.
+  // Called for every change of the store. Only schedules reactions; changes nothing itself.
   void OnChange(const ResourceDef& def, const Object& before, const Object& after);
 
   void NeverJoin(int next_vms) { never_join_ += next_vms; }
   void FailStart(int next_vms, const std::string& printable_status, const std::string& message);
   void Pause(const std::string& uid, bool paused);
   void HangDeletion(const std::string& uid, bool hang);
-  // The guest of that VM, once it is created, calls itself so and carries no identity hint.
+  // When that VM is created, its guest uses this node name and has no identity hint.
   void NameGuest(const std::string& ns, const std::string& vm, const std::string& guest);
-  // Its agent comes back with another node.
+  // The node's agent registers again as another node; returns the new ID.
   std::string RenewNode(const std::string& node_id);
   std::string NodeOf(const std::string& uid) const;
 
@@ -48,20 +47,20 @@ class Machines {
     std::optional<Failure> failure;
     bool waits_for_secret = false;
     bool hangs = false;
-    bool ending = false;     // its deletion is under way
-    std::uint64_t boot = 0;  // which start it is: what an earlier one planned is void
+    bool ending = false;     // it is being deleted
+    std::uint64_t boot = 0;  // number of the start; actions of an earlier one are ignored
     std::string address;
     std::string node_id;
   };
   using Mutation = std::function<void(Json&)>;
 
-  // Changes a VM or its instance if it is still there; false if not.
+  // Changes a VM or its instance; false if it no longer exists.
   bool Mutate(const ResourceDef& def, const std::string& ns, const std::string& name,
               const Mutation& mutation);
   Object VmOf(const std::string& uid) const { return store_.FindByUid(kVms, uid); }
   void Emit(EventKind kind, const Json& vm, std::string detail = "");
 
-  // machines.cc: what changes bring about.
+  // machines.cc: reactions to changes.
   void OnVmChange(const Object& before, const Object& after);
   void OnSecretChange(const Object& before, const Object& after);
   void OnClaimDeletion(const Object& claim);
@@ -94,7 +93,7 @@ class Machines {
 // Sets or replaces a status condition; its lastTransitionTime moves only if the status does.
 void SetCondition(Json& object, const std::string& type, const std::string& status,
                   const std::string& reason, const std::string& message, base::WallTime now);
-// The run strategies that start a VM by themselves.
+// Whether the VM's run strategy starts it automatically.
 bool Starts(const Json& vm);
 
 }  // namespace nomad_harvester::simulator

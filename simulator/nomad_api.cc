@@ -13,7 +13,7 @@
 namespace nomad_harvester::simulator {
 namespace {
 
-// hashicorp/nomad:nomad/structs/structs.go, MaxBlockingRPCQueryTime and the default.
+// hashicorp/nomad:nomad/structs/structs.go, MaxBlockingRPCQueryTime; the same by default.
 constexpr base::Duration kLongestWait = std::chrono::seconds(300);
 
 NomadReply Text(int status, std::string text) { return {TextReply(status, std::move(text)), 0}; }
@@ -105,7 +105,7 @@ NomadReply NomadApi::Dispatch(const NomadCall& call, const http::HttpRequest& re
   if (call.resource == "regions") {
     return {JsonReply(200, nlohmann::json::array({world_.options.region})), 0};
   }
-  // Nomad's own 404 of an unknown path has no body (observed on Nomad 1.10.5).
+  // Nomad's 404 for an unknown path has no body (observed on Nomad 1.10.5).
   http::HttpResponse unknown;
   unknown.status = 404;
   return {unknown, 0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulated Nomad's HTTP API: one request, one reply. Waiting is the cluster's.
+// The simulated Nomad's HTTP API: one request, one reply. Cluster implements the waiting.
 #ifndef NOMAD_HARVESTER_SIMULATOR_NOMAD_API_H_
 #define NOMAD_HARVESTER_SIMULATOR_NOMAD_API_H_
 
@@ -15,10 +15,10 @@
 
 namespace nomad_harvester::simulator {
 
-// A request, understood: "/v1/<resource>/<id>/<action>".
+// A parsed request: "/v1/<resource>/<id>/<action>".
 struct NomadCall {
   Target target;
-  std::string resource;  // see RequestInfo::resource; empty: no path of the API
+  std::string resource;  // see RequestInfo::resource; empty: not a path of the API
   std::string id;
   bool write = false;
 };
@@ -34,7 +34,7 @@ NomadWait ParseNomadWait(const http::HttpRequest& request);
 
 struct NomadReply {
   http::HttpResponse response;
-  // What a blocking query compares; 0: the reply does not depend on any.
+  // The index that a blocking query compares; 0: the reply has none.
   std::uint64_t index = 0;
 };
 

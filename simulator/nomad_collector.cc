@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Nomad's servers forget by themselves. Defaults of node_gc_threshold, eval_gc_threshold and
-// batch_eval_gc_threshold (hashicorp/nomad:nomad/config.go, core_sched.go); the servers look every
-// few minutes, here it happens on time.
+// Garbage collection of Nomad's servers. Defaults of node_gc_threshold, eval_gc_threshold and
+// batch_eval_gc_threshold (hashicorp/nomad:nomad/config.go, core_sched.go); the servers check every
+// few minutes, the simulation collects at the exact time.
 #include "nomad_state.h"
 
 namespace nomad_harvester::simulator {

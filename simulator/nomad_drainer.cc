@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The drainer (hashicorp/nomad:nomad/drainer): who is told to stop when, and when a drain is over.
+// The drainer (hashicorp/nomad:nomad/drainer): stops allocations and completes drains.
 #include "nomad_state.h"
 
 namespace nomad_harvester::simulator {
 
-// The drainer reacts a moment after the request; later it looks again whenever an allocation moves,
-// and at the deadline.
+// The drainer reacts shortly after the request; later it checks whenever an allocation changes, and
+// at the deadline.
 void NomadState::WatchDrain(const std::string& id) {
   const NomadNode& node = nodes_.at(id);
   world_.After(world_.options.reaction_time, [this, id] { DrainStep(id); });
@@ -26,13 +26,13 @@ void NomadState::DrainStep(const std::string& id) {
     if (allocation.node_id != id || allocation.Terminal()) continue;
     const bool system = allocation.job.type == "system";
     if (system && drain.ignore_system_jobs) continue;
-    // Batch work may run on until the deadline; system jobs go last.
+    // Batch work may run until the deadline; system jobs are stopped last.
     const bool stop = late || (!system && allocation.job.type != "batch");
     if (stop) Stop(allocation);
     if (!system) waits = true;
   }
-  // At the deadline the rest is told to stop and the drain is complete in the same step: tasks may
-  // outlive it (hashicorp/nomad#9902).
+  // At the deadline the other allocations are stopped and the drain completes in the same step:
+  // tasks may outlive it (hashicorp/nomad#9902).
   if (late || !waits) CompleteDrain(node, late);
   Schedule();
 }

@@ -80,7 +80,7 @@ Json TaskState(const std::string& state, bool failed, const std::optional<base::
 }
 
 Json TaskStates(const NomadAllocation& allocation) {
-  // A client that has not told anything yet.
+  // The client has not reported a state yet.
   if (allocation.client_status == "pending") return nullptr;
   Json states = {{"main", TaskState(allocation.main_state, allocation.client_status == "failed",
                                     allocation.main_started, allocation.main_finished)}};

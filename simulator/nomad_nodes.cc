@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes: how they register, go down, and what the node endpoints do to them.
+// Nodes: registration, loss, and the writes of the node endpoints.
 #include <algorithm>
 #include <utility>
 
@@ -65,7 +65,7 @@ bool NomadState::IsAlive(const std::string& id) const {
   return client != clients_.end() && client->second.alive;
 }
 
-// A node that Nomad knows keeps what it knows of it: eligibility, drain, last drain
+// A known node keeps its eligibility, drain and last drain
 // (hashicorp/nomad:nomad/state/state_store.go, upsertNodeTxn).
 void NomadState::Register(const std::string& id) {
   const Client& client = clients_.at(id);
@@ -103,7 +103,7 @@ void NomadState::ReturnClient(const std::string& id) {
   found->second.alive = true;
   ++found->second.life;
   Register(id);
-  // The client asks the servers again what it is to run and what to stop.
+  // The client fetches its allocations from the servers again.
   for (auto& [key, allocation] : allocations_) {
     if (allocation.node_id != id || allocation.Terminal()) continue;
     if (allocation.desired == "run") {
@@ -115,8 +115,8 @@ void NomadState::ReturnClient(const std::string& id) {
   }
 }
 
-// hashicorp/nomad:nomad/heartbeat.go, invalidateHeartbeat; the scheduler then counts what ran there
-// as lost.
+// hashicorp/nomad:nomad/heartbeat.go, invalidateHeartbeat; the scheduler then marks the node's
+// allocations as lost.
 void NomadState::MarkDown(const std::string& id) {
   const auto found = nodes_.find(id);
   if (found == nodes_.end() || found->second.status == "down") return;
@@ -168,8 +168,8 @@ bool NomadState::Drain(const std::string& id, base::Duration deadline, bool igno
   return true;
 }
 
-// A null DrainSpec. What was draining is canceled and keeps its Meta; on an idle node MarkEligible
-// still counts, and LastDrain stays (observed on Nomad 1.10.5).
+// A null DrainSpec cancels a running drain, which keeps its Meta. On a node without a drain
+// MarkEligible still applies, and LastDrain stays (observed on Nomad 1.10.5).
 bool NomadState::CancelDrain(const std::string& id, bool mark_eligible, const StringMap& meta) {
   const auto found = nodes_.find(id);
   if (found == nodes_.end()) return false;
@@ -210,7 +210,7 @@ bool NomadState::Purge(const std::string& id) {
   EmitNode(EventKind::kPurged, found->second);
   nodes_.erase(found);
   LoseAllOn(id);
-  // A client that is alive registers anew at its next heartbeat (hashicorp/nomad#3444).
+  // A live client registers again at its next heartbeat (hashicorp/nomad#3444).
   world_.After(world_.options.heartbeat_interval, [this, id] {
     if (IsAlive(id) && FindNode(id) == nullptr) Register(id);
   });

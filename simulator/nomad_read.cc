@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nomad's GETs: nodes, allocations, what the token may do.
+// Nomad's GETs: nodes, allocations, the token's ACL.
 #include <algorithm>
 #include <vector>
 
@@ -95,8 +95,8 @@ NomadReply NomadApi::Node(const NomadCall& call) const {
   return Indexed(node->modify_index, NodeJson(*node));
 }
 
-// Of a node that is not there: an empty list (observed on Nomad 1.10.5). What the token may not
-// read is left out without a word (hashicorp/nomad:nomad/node_endpoint.go, GetAllocs).
+// For an unknown node: an empty list (observed on Nomad 1.10.5). Allocations that the token may not
+// read are silently omitted (hashicorp/nomad:nomad/node_endpoint.go, GetAllocs).
 NomadReply NomadApi::NodeAllocations(const NomadCall& call) const {
   Json items = Json::array();
   std::uint64_t index = 0;
@@ -122,7 +122,7 @@ NomadReply NomadApi::Allocations(const Target& target) const {
       target, state_.allocations_index(), allocations,
       [](const NomadAllocation& allocation) { return allocation.id; },
       [&target, &hides](const NomadAllocation& allocation) {
-        // hashicorp/nomad:command/agent/alloc_endpoint.go: task states unless declined.
+        // hashicorp/nomad:command/agent/alloc_endpoint.go: task states unless task_states=false.
         return AllocationStub(allocation, Flag(target, "resources"), !hides("task_states"));
       });
 }
@@ -135,7 +135,7 @@ NomadReply NomadApi::Allocation(const NomadCall& call) const {
   return Indexed(found->second.modify_index, AllocationJson(found->second));
 }
 
-// hashicorp/nomad:nomad/acl_endpoint.go: with ACLs off every question about them is a 400.
+// hashicorp/nomad:nomad/acl_endpoint.go: with ACLs disabled every request about them is a 400.
 NomadReply NomadApi::Acl(const NomadCall& call) const {
   if (!acl && !read_job_denied) return {TextReply(400, "ACL support disabled"), 0};
   const auto& segments = call.target.segments;

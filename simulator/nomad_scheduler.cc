@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs and allocations: where they are placed, how they end.
+// Jobs and allocations: placement and end.
 #include <utility>
 
 #include "nomad_json.h"
@@ -57,7 +57,7 @@ void NomadState::Hang(const std::string& node_id, bool hang) {
     if (allocation.node_id != node_id || allocation.Terminal() || allocation.desired == "run") {
       continue;
     }
-    allocation.desired = "run";  // told again
+    allocation.desired = "run";  // so that Stop stops it again
     Stop(allocation);
   }
   DrainStep(node_id);
@@ -74,9 +74,9 @@ void NomadState::Schedule() {
   }
 }
 
-// What is missing is placed as far as there is room; the rest stays a blocked evaluation until a
-// node becomes eligible. Batch work that was stopped by a drain's deadline is not run again, what
-// was lost is.
+// Places missing allocations as far as there is room; the others stay a blocked evaluation until a
+// node becomes eligible. Batch work that a drain's deadline stopped is not run again, lost batch
+// work is.
 void NomadState::ScheduleJob(const Job& job) {
   int have = 0;
   for (const auto& [id, allocation] : allocations_) {
@@ -166,7 +166,7 @@ void NomadState::Stop(NomadAllocation& allocation) {
   EmitAllocation(EventKind::kAllocationStopping, allocation);
   if (allocation.job.never_stops) return;
   const std::string id = allocation.id;
-  // What batch work leaves when it is killed counts as failed (observed on Nomad 1.10.5).
+  // A killed batch allocation is "failed" (observed on Nomad 1.10.5).
   const std::string status = allocation.job.type == "batch" ? "failed" : "complete";
   world_.After(world_.options.stop_time, [this, id, status] {
     const NomadAllocation* found = FindAllocation(id);
@@ -174,8 +174,8 @@ void NomadState::Stop(NomadAllocation& allocation) {
   });
 }
 
-// The allocation's status is told by its main task: poststop tasks run on under a terminal one
-// (observed on Nomad 1.10.5).
+// The main task determines the allocation's status: poststop tasks still run when the status is
+// terminal (observed on Nomad 1.10.5).
 void NomadState::EndMain(const std::string& id, const std::string& client_status) {
   NomadAllocation* found = FindAllocation(id);
   if (found == nullptr) return;
@@ -208,7 +208,7 @@ void NomadState::EndPoststop(const std::string& id) {
   EmitAllocation(EventKind::kAllocationIdle, allocation);
 }
 
-// The tasks' states stay as the client last told them.
+// The tasks' states stay as last reported by the client.
 void NomadState::Lose(NomadAllocation& allocation) {
   allocation.client_status = "lost";
   allocation.desired = "stop";
@@ -216,8 +216,8 @@ void NomadState::Lose(NomadAllocation& allocation) {
   EmitAllocation(EventKind::kAllocationLost, allocation);
 }
 
-// What was given up for lost runs on until its client is back and is told to stop it; the server
-// then takes the client's word for it (hashicorp/nomad:nomad/state/state_store.go,
+// A lost allocation may still run until its client reconnects and stops it; the server then takes
+// over the status that the client reports (hashicorp/nomad:nomad/state/state_store.go,
 // nestedUpdateAllocFromClient).
 void NomadState::EndLost(const std::string& id) {
   world_.After(world_.options.stop_time, [this, id] {

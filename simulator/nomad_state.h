@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulated Nomad: clients, nodes, jobs, allocations, and what moves them. Guarded by the
+// The simulated Nomad: clients, nodes, jobs, allocations, scheduler and drainer. Guarded by the
 // cluster's mutex.
 #ifndef NOMAD_HARVESTER_SIMULATOR_NOMAD_STATE_H_
 #define NOMAD_HARVESTER_SIMULATOR_NOMAD_STATE_H_
@@ -20,7 +20,7 @@ namespace nomad_harvester::simulator {
 using StringMap = std::map<std::string, std::string>;
 
 struct DrainStrategy {
-  base::Duration deadline{};  // >0 from the request on, 0 none, <0 at once
+  base::Duration deadline{};  // >0 after the request, 0 none, <0 immediately
   bool ignore_system_jobs = false;
   base::WallTime started_at{};
   std::optional<base::WallTime> force_at{};
@@ -71,14 +71,14 @@ class NomadState {
  public:
   explicit NomadState(World& world) : world_(world) {}
 
-  // --- Agents on machines. A client that is alive keeps its node registered.
+  // --- Agents on machines. A live client keeps its node registered.
   std::string NextAddress();
   std::string AddClient(NodeSpec spec, std::string address);
   void LoseClient(const std::string& id);    // no heartbeats from now on
-  void ReturnClient(const std::string& id);  // they are back: the node is ready
+  void ReturnClient(const std::string& id);  // heartbeats again: the node is ready
   bool IsAlive(const std::string& id) const;
 
-  // --- The endpoints' effects; false: no such node.
+  // --- The effects of the endpoints; false: unknown node.
   bool Drain(const std::string& id, base::Duration deadline, bool ignore_system_jobs,
              const StringMap& meta);
   bool CancelDrain(const std::string& id, bool mark_eligible, const StringMap& meta);
@@ -93,7 +93,7 @@ class NomadState {
   const std::map<std::string, NomadNode>& nodes() const { return nodes_; }
   const std::map<std::string, NomadAllocation>& allocations() const { return allocations_; }
   const NomadNode* FindNode(const std::string& id) const;
-  // By ID or name; of several of a name, the one that registered last.
+  // By ID or name; of several nodes with the name, the one that registered last.
   const NomadNode* LookUp(const std::string& id_or_name) const;
 
   std::uint64_t index() const { return index_; }
@@ -105,7 +105,7 @@ class NomadState {
     NodeSpec spec;
     std::string address;
     bool alive = true;
-    std::uint64_t life = 0;  // tells the heartbeats before a silence from those after it
+    std::uint64_t life = 0;  // distinguishes the heartbeats before and after an outage
   };
   struct Job {
     JobSpec spec;
@@ -116,7 +116,7 @@ class NomadState {
   std::uint64_t Touch(NomadAllocation& allocation);
   void EmitNode(EventKind kind, const NomadNode& node, std::string detail = "");
   void EmitAllocation(EventKind kind, const NomadAllocation& allocation);
-  // Null: it was forgotten meanwhile.
+  // Null: it was garbage-collected meanwhile.
   NomadAllocation* FindAllocation(const std::string& id);
   void Register(const std::string& id);
   void MarkDown(const std::string& id);

@@ -12,7 +12,7 @@ using Json = nlohmann::json;
 
 NomadReply Error(int status, std::string text) { return {TextReply(status, std::move(text)), 0}; }
 
-// Writes on a node that is not there are 500, not 404 (observed on Nomad 1.10.5).
+// Writes to an unknown node are 500, not 404 (observed on Nomad 1.10.5).
 NomadReply UnknownNode() { return Error(500, "node not found"); }
 
 NomadReply Written(std::uint64_t index, std::uint64_t node_index) {
@@ -35,7 +35,7 @@ StringMap ReadMeta(const Json& body) {
   return meta;
 }
 
-// Of the mock driver's tasks: `run_for`, a Go duration.
+// `run_for` of the mock driver's tasks, a Go duration.
 base::Duration RunFor(const Json& task) {
   const Json* text = base::FindPath(task, {"Config", "run_for"});
   if (text == nullptr || !text->is_string()) return {};
@@ -55,8 +55,8 @@ void ReadTask(const Json& task, JobSpec& job) {
   job.memory_mb = base::GetInt(*resources, "MemoryMB", job.memory_mb);
 }
 
-// One group, one main task, one poststop task, one constraint on the node's name: what the
-// simulated scheduler has a use for.
+// One group, one main task, one poststop task, one constraint on the node's name: the simulated
+// scheduler uses nothing else.
 JobSpec ReadJob(const Json& body) {
   JobSpec job;
   job.id = base::GetString(body, "ID");
@@ -102,7 +102,7 @@ NomadReply NomadApi::Eligibility(const NomadCall& call, const std::string& text)
   const auto body = base::ParseJson(text, "the body");
   if (!body.ok() || !body->is_object()) return Error(400, "Request body is not a JSON object");
   const std::string wanted = base::GetString(*body, "Eligibility");
-  // The body's node wins over the path's (hashicorp/nomad:command/agent/node_endpoint.go).
+  // The body's NodeID overrides the path's (hashicorp/nomad:command/agent/node_endpoint.go).
   const std::string named = base::GetString(*body, "NodeID");
   const std::string id = named.empty() ? call.id : named;
   if (wanted != "eligible" && wanted != "ineligible") {

@@ -55,7 +55,7 @@ std::vector<Event> VmEvents(const Object& before, const Object& after) {
   std::vector<Event> events;
   if (before == nullptr) return {MakeEvent(EventKind::kVmCreated, before, after)};
   if (after == nullptr) {
-    // Without finalizers the request for its end is its end.
+    // Without finalizers a delete request removes the object immediately.
     if (!IsTerminating(*before)) {
       events.push_back(MakeEvent(EventKind::kVmDeleteRequested, before, after));
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a change of a Kubernetes object means.
+// Translates changes of Kubernetes objects to events.
 #ifndef NOMAD_HARVESTER_SIMULATOR_OBJECT_EVENTS_H_
 #define NOMAD_HARVESTER_SIMULATOR_OBJECT_EVENTS_H_
 
@@ -11,7 +11,7 @@
 
 namespace nomad_harvester::simulator {
 
-// Either object may be null: new, gone. The node of a VM is the caller's to add.
+// `before` is null for a new object, `after` for a removed one. The caller adds the VM's node.
 std::vector<Event> EventsOf(const ResourceDef& def, const Object& before, const Object& after);
 
 }  // namespace nomad_harvester::simulator

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operators and the world do to a cluster.
+// Operators' actions and external events.
 #include <set>
 #include <utility>
 
@@ -12,7 +12,7 @@
 namespace nomad_harvester::simulator {
 namespace {
 
-// The claims of a copy get names of their own, as Harvester's page gives them.
+// The claims of a copy get new names, as in Harvester's UI.
 Json CopyOf(const Json& vm, const std::string& new_name) {
   Json copy = {{"metadata",
                 {{"name", new_name},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way of a request: counted, perhaps lost, applied, perhaps kept waiting.
+// Handling of a request: counters, faults, the effect, blocking queries.
 #include <algorithm>
 #include <utility>
 
@@ -118,7 +118,8 @@ std::uint64_t Cluster::Impl::NomadIndex() {
   return nomad.index();
 }
 
-// A blocking query waits until its index is passed (hashicorp/nomad:nomad/rpc.go, blockingRPC).
+// A blocking query waits until the index exceeds its own (hashicorp/nomad:nomad/rpc.go,
+// blockingRPC).
 absl::StatusOr<http::HttpResponse> Cluster::Impl::ApplyAndWait(const runtime::Context& context,
                                                                const Caller& caller,
                                                                const http::HttpRequest& request,
@@ -137,7 +138,7 @@ absl::StatusOr<http::HttpResponse> Cluster::Impl::ApplyAndWait(const runtime::Co
     if (wait.index == 0 || reply.index == 0 || reply.index > wait.index || now >= deadline) {
       return std::move(reply.response);
     }
-    // The same reply need not be made again and again.
+    // Avoids building the same reply repeatedly.
     while (NomadIndex() == index && context.clock().Now() < deadline) {
       const base::MonoTime at = context.clock().Now();
       base::MonoTime until = std::min(deadline, at + step);
@@ -151,7 +152,7 @@ absl::StatusOr<http::HttpResponse> Cluster::Impl::ApplyAndWait(const runtime::Co
   }
 }
 
-// The client may give up; the request, once sent, arrives all the same.
+// A delayed request arrives even if its client has given up.
 absl::StatusOr<http::HttpResponse> Cluster::Impl::ServeLate(const runtime::Context& context,
                                                             const Caller& caller,
                                                             const http::HttpRequest& request,

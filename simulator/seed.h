@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a simulated Harvester holds before anybody asks.
+// The initial objects of a simulated Harvester.
 #ifndef NOMAD_HARVESTER_SIMULATOR_SEED_H_
 #define NOMAD_HARVESTER_SIMULATOR_SEED_H_
 
@@ -13,9 +13,9 @@ namespace nomad_harvester::simulator {
 
 void Seed(KubeStore& store, const Options& options);
 
-// By resource name or display name, "ns/name"; null if there is none.
+// By "ns/name", with the resource name or display name; null if there is none.
 Object FindImage(const KubeStore& store, const std::string& image);
-// With the conditions of an image that is imported, or still on its way.
+// The image with the conditions of one that is imported, or is still being imported.
 Json WithImageReady(const Json& image, bool ready, base::WallTime now);
 
 }  // namespace nomad_harvester::simulator

@@ -15,7 +15,7 @@ namespace {
 
 bool IsSymbol(char c) { return c == '=' || c == '!' || c == '(' || c == ')' || c == ','; }
 
-// "a in (b,c)" → a, in, (, b, ",", c, ). An end is the empty token.
+// "a in (b,c)" → a, in, (, b, ",", c, ). The empty token marks the end.
 class Tokens {
  public:
   explicit Tokens(std::string_view text) : rest_(text) { Next(); }
@@ -55,7 +55,7 @@ absl::Status Unexpected(const Tokens& tokens, std::string_view expected) {
                                "', expected: " + std::string(expected));
 }
 
-// "(a,b)"; an empty value between commas is one.
+// "(a,b)"; an empty value between commas counts as a value.
 absl::StatusOr<std::set<std::string>> ParseSet(Tokens& tokens) {
   if (tokens.current() != "(") return Unexpected(tokens, "'('");
   tokens.Take();

@@ -17,7 +17,7 @@ namespace nomad_harvester::simulator {
 class LabelSelector {
  public:
   // kubernetes/kubernetes:staging/src/k8s.io/apimachinery/pkg/labels/selector.go: equality, sets,
-  // existence. INVALID_ARGUMENT with the server's words.
+  // existence. INVALID_ARGUMENT with the server's message.
   static absl::StatusOr<LabelSelector> Parse(std::string_view text);
   bool Matches(const nlohmann::json& object) const;
   bool empty() const { return requirements_.empty(); }
@@ -34,8 +34,8 @@ class LabelSelector {
 
 class FieldSelector {
  public:
-  // Custom resources know metadata.name and metadata.namespace only; of the built-in ones every
-  // field will do, which is more than the real server's list.
+  // Custom resources support metadata.name and metadata.namespace only. Built-in ones support every
+  // field here, which is more than on the real server.
   static absl::StatusOr<FieldSelector> Parse(const ResourceDef& def, std::string_view text);
   bool Matches(const nlohmann::json& object) const;
   bool empty() const { return requirements_.empty(); }

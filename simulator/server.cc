@@ -12,7 +12,7 @@
 namespace nomad_harvester::simulator {
 namespace {
 
-// Blocking queries hold a thread each.
+// Each blocking query occupies a thread.
 constexpr std::size_t kThreads = 64;
 constexpr base::Duration kStep = std::chrono::milliseconds(50);
 constexpr char kHost[] = "127.0.0.1";
@@ -39,7 +39,7 @@ void Translate(const http::HttpResponse& in, httplib::Response& response) {
   if (!type.empty()) response.set_content(in.body, type.c_str());
 }
 
-// A reply that breaks off after its head: what a client gets when a server dies under it.
+// Closes the connection after the header, as when a server dies during a reply.
 void BreakOff(httplib::Response& response) {
   response.status = 200;
   response.set_content_provider(1 << 20, "application/json",
@@ -56,7 +56,7 @@ struct SimulatorServer::Impl {
         : cluster_(cluster), system_(system), context_(context) {
       server_.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
       server_.set_tcp_nodelay(true);
-      // Not the library's SO_REUSEPORT: a second simulator would share the port in silence.
+      // Replaces the library's default, SO_REUSEPORT: a second simulator would share the port.
       server_.set_socket_options([](socket_t socket) {
         const int yes = 1;
         setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
@@ -82,7 +82,7 @@ struct SimulatorServer::Impl {
 
     void Stop() {
       if (!thread_.joinable()) return;
-      // stop() before the loop has begun would be overlooked.
+      // stop() has no effect before the loop has begun.
       while (!server_.is_running()) std::this_thread::yield();
       server_.stop();
       thread_.join();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The target of a request, taken apart.
+// Parsing of request targets.
 #ifndef NOMAD_HARVESTER_SIMULATOR_TARGET_H_
 #define NOMAD_HARVESTER_SIMULATOR_TARGET_H_
 
@@ -11,7 +11,7 @@
 namespace nomad_harvester::simulator {
 
 struct Target {
-  std::string path;                   // as it came, without the query
+  std::string path;                   // as received, without the query
   std::vector<std::string> segments;  // unescaped
   std::map<std::string, std::string> query;
 
@@ -23,7 +23,7 @@ struct Target {
 
 Target ParseTarget(std::string_view text);
 
-// "%2F" and the like; '+' is a space if `plus_is_space`. What is no escape stays.
+// Decodes "%2F" etc.; '+' is a space if `plus_is_space`. Invalid escapes stay as they are.
 std::string Unescape(std::string_view text, bool plus_is_space);
 
 }  // namespace nomad_harvester::simulator

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all parts of the simulated cluster share: time, chance, and what happened. Guarded by the
+// Shared by all parts of the simulated cluster: time, random numbers and events. Guarded by the
 // cluster's mutex.
 #ifndef NOMAD_HARVESTER_SIMULATOR_WORLD_H_
 #define NOMAD_HARVESTER_SIMULATOR_WORLD_H_
@@ -25,9 +25,9 @@ class World {
 
   World(runtime::Clock& clock, runtime::Random& random, Options the_options);
 
-  // Every change happens in a step: a request, an operator's action, or something that is due.
+  // Every change happens in a step: a request, an operator's action, or an action that is due.
   void BeginStep(base::MonoTime when, Actor actor);
-  // Runs what is due next, as a step of its own; false if nothing is.
+  // Runs the next due action as a separate step; false if none is due.
   bool RunDue(base::MonoTime now);
   std::optional<base::MonoTime> NextDue() const;
 
@@ -47,7 +47,7 @@ class World {
   base::MonoTime now_{};
   base::WallTime wall_{};
   Actor actor_ = Actor::kController;
-  std::uint64_t order_ = 0;  // of two at the same time, the one that was added first
+  std::uint64_t order_ = 0;  // orders actions that are due at the same time
   std::map<std::pair<base::MonoTime, std::uint64_t>, Action> due_;
   std::vector<Event> events_;
   std::vector<std::string> journal_;

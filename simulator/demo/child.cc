@@ -17,14 +17,14 @@
 namespace nomad_harvester::demo {
 namespace {
 
-// The plugin itself takes less than two seconds.
+// The plugin needs less than two seconds to terminate.
 constexpr auto kEndLimit = std::chrono::seconds(5);
 constexpr auto kEndStep = std::chrono::milliseconds(20);
 
 std::vector<char*> Pointers(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   pointers.reserve(texts.size() + 1);
-  // posix_spawn takes pointers to non-const for C's sake and changes nothing.
+  // posix_spawn takes pointers to non-const but does not change the strings.
   for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
   pointers.push_back(nullptr);
   return pointers;
@@ -41,7 +41,7 @@ absl::Status Child::Start(const std::vector<std::string>& arguments,
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
-  // Not the demo's mask, which blocks signals.
+  // The child must not inherit the demo's mask, which blocks signals.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t none;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugin's process, and what it says.
+// The plugin's process and its output.
 #ifndef NOMAD_HARVESTER_SIMULATOR_DEMO_CHILD_H_
 #define NOMAD_HARVESTER_SIMULATOR_DEMO_CHILD_H_
 
@@ -25,8 +25,8 @@ class Child {
   // `environment` holds "NAME=value" and is the child's whole environment.
   absl::Status Start(const std::vector<std::string>& arguments,
                      const std::vector<std::string>& environment);
-  // SIGTERM, and SIGKILL to one that does not heed it. What waitpid said of it; -1: it never ran.
-  // Idempotent.
+  // Sends SIGTERM, then SIGKILL if the process still runs after a while; blocks until it has ended.
+  // Returns the status from waitpid; -1: it never ran. Idempotent.
   int End();
   // Every line of its standard output and error since the last call.
   std::vector<std::string> TakeLines();

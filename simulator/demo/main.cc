@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // harvester_demo [HARVESTER]: starts the real executable against a simulated Harvester and Nomad,
-// and shows a pool grow and shrink. Exit 0: everything was as it must be.
+// and shows a pool grow and shrink. Exit code 0: every check passed.
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -25,7 +25,7 @@
 namespace nomad_harvester::demo {
 namespace {
 
-// Removed with all that is in it.
+// A temporary directory; the destructor removes it with its contents.
 class TempDir {
  public:
   TempDir() {
@@ -45,7 +45,7 @@ class TempDir {
   std::string path_;
 };
 
-// Fast enough to watch.
+// Times short enough for a demonstration.
 simulator::Options Systems() {
   simulator::Options options;
   options.boot_time = std::chrono::milliseconds(2500);
@@ -70,7 +70,7 @@ PluginClient::Policy Policy(const std::string& user_data_file) {
           {"user_data_file", user_data_file}};
 }
 
-// False: it cannot be written.
+// False: the file could not be written.
 bool WriteUserData(const std::string& path) {
   std::ofstream file(path);
   file << "#cloud-config\nwrite_files:\n- path: /etc/nomad.d/client.hcl\n  content: |\n"

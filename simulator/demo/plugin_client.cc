@@ -13,7 +13,7 @@ namespace proto = hashicorp::nomad_autoscaler::plugins::target::proto::v1;
 namespace shared = hashicorp::nomad_autoscaler::plugins::shared::proto::v1;
 
 constexpr auto kStartLimit = std::chrono::seconds(15);
-// Status is answered from one look at both systems.
+// A Status needs one read of both systems.
 constexpr auto kStatusLimit = std::chrono::seconds(7);
 
 std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
@@ -25,7 +25,7 @@ std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
   return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
 }
 
-// absl's codes are gRPC's.
+// absl's codes have the same values as gRPC's.
 absl::Status ToAbsl(const grpc::Status& status) {
   return base::MakeStatus(static_cast<absl::StatusCode>(status.error_code()),
                           status.error_message());

@@ -27,7 +27,7 @@ class PluginClient {
   // UNAVAILABLE if the plugin does not answer in time.
   absl::Status WaitUntilServing();
   absl::StatusOr<Answer> Status();
-  // Blocks; `call` may be cancelled from elsewhere. A dry run travels as the agent sends it.
+  // Blocks; `call` may be cancelled by another thread. A dry run is encoded as the agent does.
   absl::Status Scale(grpc::ClientContext& call, std::int64_t from, std::int64_t count,
                      bool dry_run);
 

@@ -40,7 +40,7 @@ std::string Pad(std::string text, std::size_t width) {
   return text;
 }
 
-// Without what is the same in all lines: date, pool and the policy that nobody named.
+// Removes what is the same in all lines: the date, the pool and the empty policy_id.
 std::string Shorten(std::string line) {
   const bool dated = line.size() > 25 && line[4] == '-' && line[10] == 'T';
   if (dated) line = line.substr(11, 12) + line.substr(24);
@@ -119,7 +119,7 @@ void Screen::Draw() {
   lines.emplace_back();
   for (const std::string& line : log_)
     lines.push_back(Paint(line.substr(0, size.columns - 1), kDim));
-  // What does not fit would scroll, and then stay.
+  // Lines that do not fit would scroll and could not be redrawn.
   if (lines.size() + 1 > size.lines) lines.resize(size.lines - 1);
   for (const std::string& line : lines) std::cout << line << "\n";
   std::cout << std::flush;

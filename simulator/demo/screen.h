@@ -17,15 +17,15 @@ namespace nomad_harvester::demo {
 class Screen {
  public:
   Screen();
-  // Leaves the last table where it is and gives the cursor back.
+  // Keeps the last table on the terminal and shows the cursor again.
   ~Screen();
   Screen(const Screen&) = delete;
   Screen& operator=(const Screen&) = delete;
 
-  // What goes on, above the table.
+  // The current step, shown above the table.
   void SetTitle(const std::string& title);
   void Update(const std::vector<Row>& rows, const std::vector<std::string>& log);
-  // A line that stays: on a terminal it scrolls up above the table.
+  // Prints a permanent line; on a terminal above the table.
   void Print(const std::string& line);
 
  private:
@@ -37,7 +37,7 @@ class Screen {
 
   const bool terminal_;
   const std::chrono::steady_clock::time_point start_;
-  std::size_t drawn_ = 0;  // lines below which the cursor stands
+  std::size_t drawn_ = 0;  // lines above the cursor
   std::string title_;
   std::vector<Row> rows_;
   std::deque<std::string> log_;  // the last lines

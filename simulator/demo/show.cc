@@ -16,7 +16,7 @@ namespace nomad_harvester::demo {
 namespace {
 
 constexpr long kTickNanos = 100'000'000;
-// After a step the table stays for so many ticks: for the reader, and for work to settle.
+// Ticks for which the table is shown after a step, so that one can read it and the work converges.
 constexpr int kLingerTicks = 15;
 
 std::string Seconds(double seconds) {
@@ -58,7 +58,7 @@ std::vector<std::string> Show::Run() {
   return problems_;
 }
 
-// Once all VMs stand, so that every node gets some of the work.
+// Runs after all VMs are ready, so that every node gets some of the work.
 void Show::RunJobs() {
   if (Over()) return;
   screen_.SetTitle("Two service jobs are run: seven allocations on five nodes");

@@ -22,9 +22,9 @@ class Show {
   // `signals` are blocked in every thread; one of them ends the show.
   Show(simulator::Cluster& cluster, Child& child, PluginClient& plugin, const sigset_t& signals);
 
-  // All steps. What went wrong, one sentence each.
+  // Runs all steps. Returns the problems found, one sentence each.
   std::vector<std::string> Run();
-  // One line a step: wanted, result, seconds.
+  // One line per step: requested count, result, seconds.
   const std::vector<std::string>& summary() const { return summary_; }
   bool interrupted() const { return interrupted_; }
 
@@ -34,16 +34,16 @@ class Show {
     std::int64_t from = 0;
     std::int64_t count = 0;
     bool dry_run = false;
-    std::int64_t result = 0;  // how many VMs stand afterwards
+    std::int64_t result = 0;  // number of VMs afterwards
   };
-  // After a signal or a failure nothing more is begun.
+  // After a signal or a failure no further step begins.
   bool Over() const { return interrupted_ || !problems_.empty(); }
   void RunJobs();
   void RunStep(const Step& step);
-  // While a call of the plugin runs in another thread.
+  // Calls Scale in another thread and redraws the table until it returns.
   absl::Status ScaleAndWatch(const Step& step);
   void Check(const Step& step, const absl::Status& scaled, int effects, double seconds);
-  // Shows what there is now, and waits a moment. False: a signal came.
+  // Shows the present state, then waits a moment. False: a signal arrived.
   bool Tick();
   void Linger();
 

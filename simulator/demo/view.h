@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the simulated cluster holds, as rows of a table.
+// The contents of the simulated cluster as rows of a table.
 #ifndef NOMAD_HARVESTER_SIMULATOR_DEMO_VIEW_H_
 #define NOMAD_HARVESTER_SIMULATOR_DEMO_VIEW_H_
 
@@ -10,7 +10,7 @@
 
 namespace nomad_harvester::demo {
 
-// A VM and the Nomad node that its guest runs; one of the two may be missing.
+// A VM and the Nomad node that its guest runs; either may be missing.
 struct Row {
   std::string name{};
   std::string phase = "-";  // of the VM
@@ -18,14 +18,14 @@ struct Row {
   std::string node = "-";   // status of the Nomad node
   std::string eligibility = "-";
   std::string drain = "-";
-  std::string work{};  // its allocations that are not over
+  std::string work{};  // its allocations that have not ended
   friend bool operator==(const Row&, const Row&) = default;
 };
 
-// By name.
+// Sorted by name.
 std::vector<Row> RowsOf(const simulator::Cluster& cluster);
 
-// One sentence for each thing that should not be there once the pool is empty.
+// One sentence for each object that should not exist once the pool is empty.
 std::vector<std::string> Leftovers(const simulator::Cluster& cluster);
 
 }  // namespace nomad_harvester::demo

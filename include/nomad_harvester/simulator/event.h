@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happened in a simulated cluster.
+// Changes of a simulated cluster.
 #ifndef NOMAD_HARVESTER_SIMULATOR_EVENT_H_
 #define NOMAD_HARVESTER_SIMULATOR_EVENT_H_
 
@@ -16,18 +16,18 @@
 namespace nomad_harvester::simulator {
 
 enum class EventKind {
-  // VirtualMachines. An annotation that comes, changes or goes is one event each.
+  // VirtualMachines. Each annotation that is added, changed or removed is an event.
   kVmCreated,
   kVmRunning,
   kVmStopped,
-  kVmFailing,          // its start fails, detail says how
+  kVmFailing,          // its start fails; detail has status and message
   kVmDeleteRequested,  // `node` and `allocations` are those of the VM's guest at that moment
   kVmGone,
-  kMarked,        // the annotation scale-in came or changed
-  kUnmarked,      // it went
-  kJoinRecorded,  // the annotation joined-at came
+  kMarked,        // the annotation scale-in was added or changed
+  kUnmarked,      // it was removed
+  kJoinRecorded,  // the annotation joined-at was added
   kVmAnnotated,   // any other annotation: detail is its key
-  // What belongs to them.
+  // Objects that belong to VMs or pools.
   kSecretCreated,
   kSecretOwned,
   kSecretGone,
@@ -41,7 +41,7 @@ enum class EventKind {
   kDrainStarted,    // meta is the drain's
   kDrainUpdated,    // meta is LastDrain's afterwards
   kDrainCancelled,  // meta is LastDrain's
-  kDrainComplete,   // meta is LastDrain's; detail says if the deadline was reached
+  kDrainComplete,   // meta is LastDrain's; detail says whether the deadline was reached
   kEnabled,
   kMadeIneligible,  // by the eligibility endpoint; a drain implies it
   kPurged,
@@ -50,7 +50,7 @@ enum class EventKind {
   kAllocationRunning,
   kAllocationStopping,
   kAllocationStopped,  // its main task is dead
-  kAllocationIdle,     // its poststop task is, too
+  kAllocationIdle,     // its poststop task is dead, too
   kAllocationLost,
 };
 std::string_view EventKindName(EventKind kind);
@@ -58,7 +58,7 @@ std::string_view EventKindName(EventKind kind);
 enum class Actor {
   kApi,         // a request
   kOperator,    // a method of Cluster
-  kController,  // the systems themselves, as time goes by
+  kController,  // the systems' own controllers
 };
 std::string_view ActorName(Actor actor);
 
@@ -66,12 +66,12 @@ struct Event {
   EventKind kind = EventKind::kVmCreated;
   Actor actor = Actor::kController;
   base::WallTime time{};
-  std::string ns{};      // of Kubernetes' objects
+  std::string ns{};      // of Kubernetes objects
   std::string name{};    // of the object or node
   std::string id{};      // uid or node ID
   std::string detail{};  // see the kinds
   std::map<std::string, std::string> meta{};
-  // The object after the change; before it, if it is gone.
+  // The object after the change; if it was removed, before it.
   std::shared_ptr<const nlohmann::json> object{};
   // The object before the change; null if it is new.
   std::shared_ptr<const nlohmann::json> before{};

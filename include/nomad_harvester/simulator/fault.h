@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can go wrong between a client and the simulated servers.
+// Faults of requests from a client to the simulated servers.
 #ifndef NOMAD_HARVESTER_SIMULATOR_FAULT_H_
 #define NOMAD_HARVESTER_SIMULATOR_FAULT_H_
 
@@ -25,15 +25,15 @@ struct RequestInfo {
   std::map<std::string, std::string> query{};  // the target's, unescaped
   std::string body{};
   // "get", "list", "create", "update", "patch", "delete"; "ask" for access reviews, "try" for
-  // dryRun=All. Nomad's writes are "update", except "create" and "delete" of jobs.
+  // dryRun=All. Writes to Nomad are "update", except "create" and "delete" of jobs.
   std::string verb{};
-  // The plural of Kubernetes' resources; for Nomad "nodes", "node", "node-allocations",
-  // "allocations", "allocation", "drain", "eligibility", "purge", "jobs", or the path's first
-  // member ("acl", "status", …).
+  // The plural of a Kubernetes resource; for Nomad "nodes", "node", "node-allocations",
+  // "allocations", "allocation", "drain", "eligibility", "purge", "jobs", or the first segment of
+  // the path ("acl", "status", …).
   std::string resource{};
-  std::string name{};  // of the object, the node's or the allocation's ID; empty for lists
+  std::string name{};  // of the object, or ID of the node or allocation; empty for lists
   bool has_effect = false;
-  http::Effect effect = http::Effect::kRead;  // as its client declares it
+  http::Effect effect = http::Effect::kRead;  // as declared by its client
   int sequence = 0;                           // of all requests, from 1
   int effect_sequence = 0;  // of the requests with an effect, from 1; 0 for the others
 };
@@ -41,21 +41,21 @@ struct RequestInfo {
 struct Fault {
   enum class Kind {
     kNone,
-    kDrop,          // lost on the way: UNAVAILABLE, not applied
-    kDropReply,     // applied, then UNAVAILABLE
-    kAnswer,        // answered with `status` and `body`, not applied
-    kCutReply,      // applied; the answer's body ends in the middle
-    kDelay,         // arrives `delay` later: applied then, even if the client has given up
+    kDrop,          // lost in transit: UNAVAILABLE, not applied
+    kDropReply,     // applied, the reply is lost: UNAVAILABLE
+    kAnswer,        // the reply is `status` and `body`; not applied
+    kCutReply,      // applied; the reply's body is truncated
+    kDelay,         // arrives `delay` later and is applied then, even if the client gave up
     kDie,           // UNAVAILABLE for this client from this request on: its process was killed
     kApplyThenDie,  // the same, but this request is applied
   };
   Kind kind = Kind::kNone;
   int status = 0;
-  std::string body{};  // of kAnswer; empty: what the system itself would say with that status
+  std::string body{};  // of kAnswer; empty: the system's own body for that status
   std::string retry_after{};
   base::Duration delay{};
-  // Called once the request is applied, before its answer is delivered: what happens while the
-  // answer is on its way, or while the client's process stands still. Of kNone.
+  // Of kNone. Called after the request is applied and before the reply is delivered: what happens
+  // while the reply is in transit, or while the client's process is suspended.
   std::function<void()> before_reply{};
 
   static Fault None() { return {}; }

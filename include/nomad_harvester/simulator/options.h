@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a simulated Harvester and Nomad are like, and what can be put into them.
+// Options and initial contents of a simulated Harvester and Nomad, and specs of nodes and jobs.
 #ifndef NOMAD_HARVESTER_SIMULATOR_OPTIONS_H_
 #define NOMAD_HARVESTER_SIMULATOR_OPTIONS_H_
 
@@ -12,7 +12,7 @@
 
 namespace nomad_harvester::simulator {
 
-// A VirtualMachineImage. Other objects name it by resource name or by display name.
+// A VirtualMachineImage. Other objects refer to it by resource name or display name.
 struct ImageSpec {
   std::string ns = "default";
   std::string name = "image-rx7kp";
@@ -30,22 +30,23 @@ struct Options {
   base::Duration reaction_time = std::chrono::milliseconds(100);
 
   // Nomad.
-  base::Duration heartbeat_timeout = std::chrono::seconds(10);  // client gone → node down
-  base::Duration heartbeat_interval = std::chrono::seconds(5);  // a purged live client comes back
+  base::Duration heartbeat_timeout = std::chrono::seconds(10);  // last heartbeat → node down
+  base::Duration heartbeat_interval = std::chrono::seconds(5);  // purged → registered again
   base::Duration start_time = std::chrono::milliseconds(500);   // allocation placed → running
-  base::Duration stop_time = std::chrono::seconds(4);  // allocation told to stop → stopped
+  base::Duration stop_time = std::chrono::seconds(4);           // desired status "stop" → stopped
   std::string region = "global";
   std::string datacenter = "dc1";
-  // ACLs on: the token (any, if nomad_token is empty) may write nodes and read jobs, unless blind.
+  // ACLs on: the token (any, if nomad_token is empty) may write nodes and, unless deny_read_job,
+  // read jobs.
   bool nomad_acl = false;
-  bool deny_read_job = false;  // no read-job; switches ACLs on
+  bool deny_read_job = false;  // the token lacks read-job; enables ACLs
   std::string nomad_token{};
-  std::string kube_token{};  // empty: any token will do
+  std::string kube_token{};  // empty: any token is accepted
 
   // How long a request takes before it is applied.
   base::Duration request_latency{};
 
-  // What Harvester holds at first.
+  // Harvester's initial objects.
   std::vector<std::string> namespaces = {"default", "nomad", "harvester-public"};
   std::vector<ImageSpec> images = {ImageSpec{}};
   std::vector<std::string> networks = {"default/vlan100"};
@@ -67,11 +68,11 @@ struct NodeSpec {
 struct JobSpec {
   std::string id{};
   std::string type = "service";  // "service", "batch", "system"
-  int count = 1;                 // of a system job: one on each node instead
-  base::Duration poststop{};     // how long its poststop task runs; zero: it has none
-  base::Duration run_for{};      // a batch job's work; zero: until it is stopped
+  int count = 1;                 // ignored by a system job, which runs on each node
+  base::Duration poststop{};     // duration of its poststop task; zero: it has none
+  base::Duration run_for{};      // duration of a batch job; zero: until it is stopped
   bool never_stops = false;      // its tasks ignore every request to stop
-  std::string node_name{};       // only there, if not empty
+  std::string node_name{};       // the only node it may run on; empty: any
   std::string ns = "default";
   std::int64_t cpu = 100;
   std::int64_t memory_mb = 128;

@@ -13,30 +13,30 @@
 
 namespace nomad_harvester::simulator {
 
-// Serves both APIs of a cluster over plain HTTP on the loopback, in threads of its own. The cluster
-// and its clock, the system's, must outlive it.
+// Serves both APIs of a cluster over plain HTTP on loopback, in its own threads. The cluster and
+// its clock, which must be the system clock, must outlive it.
 class SimulatorServer {
  public:
   struct Options {
-    int harvester_port = 0;  // 0: any that is free
+    int harvester_port = 0;  // 0: any free port
     int nomad_port = 0;
   };
   SimulatorServer(Cluster& cluster, runtime::Clock& clock, Options options);
   SimulatorServer(Cluster& cluster, runtime::Clock& clock);
-  // Stops.
+  // Calls Stop.
   ~SimulatorServer();
   SimulatorServer(const SimulatorServer&) = delete;
   SimulatorServer& operator=(const SimulatorServer&) = delete;
 
-  // UNAVAILABLE if a port cannot be had.
+  // UNAVAILABLE if it cannot listen on a port.
   absl::Status Start();
-  // Ends blocking queries at once. Idempotent.
+  // Ends blocking queries immediately. Idempotent.
   void Stop();
 
   // "http://127.0.0.1:PORT"; empty before Start.
   std::string harvester_url() const;
   std::string nomad_url() const;
-  // A kubeconfig that leads to it.
+  // A kubeconfig for the Harvester API.
   std::string kubeconfig() const;
 
  private:
