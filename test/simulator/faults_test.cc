@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes wrong on the way, what is counted, and what observers see.
+// Faults, counters and observers.
 #include <map>
 
 #include "simulator_fixture.h"
@@ -11,7 +11,7 @@ using absl::StatusCode;
 
 class FaultsTest : public SimulatorTest {
  protected:
-  // The fault meets the n-th request with an effect.
+  // Applies the fault to the n-th request with an effect.
   void FailEffect(int n, Fault fault) {
     cluster().SetFaultHook([n, fault](const RequestInfo& info) {
       return info.effect_sequence == n ? fault : Fault::None();
@@ -151,7 +151,7 @@ TEST_F(FaultsTest, An_observer_sees_each_step_and_may_ask) {
     if (event.kind == EventKind::kClaimCreated) claims.push_back(cluster().Claims().size());
     if (event.kind == EventKind::kVmRunning) {
       EXPECT_EQ(cluster().Vm("vm-1")["status"]["printableStatus"], "Running");
-      EXPECT_THAT(cluster().Nodes(), IsEmpty());  // the node comes three seconds later
+      EXPECT_THAT(cluster().Nodes(), IsEmpty());  // the node registers three seconds later
     }
   });
   MakeVm("vm-1");

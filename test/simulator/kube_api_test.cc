@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulated Kubernetes API as the plugin's client sees it.
+// The simulated Kubernetes API through the plugin's client.
 #include <algorithm>
 #include <set>
 
@@ -26,7 +26,7 @@ json AnnotationPatch(const std::string& key, const json& value, const std::strin
 
 class KubeApiTest : public SimulatorTest {
  protected:
-  // The answer itself, where the client would show less of it.
+  // The raw response, of which the client would return less.
   http::HttpResponse Send(http::Method method, const std::string& target, const std::string& body,
                           const std::string& type = "application/json") {
     http::HttpRequest request;
@@ -233,7 +233,7 @@ TEST_F(KubeApiTest, A_claim_of_a_standing_vm_is_not_deleted) {
       kube().Delete(context_, kube::kPersistentVolumeClaims, "nomad", kube::NameOf(claim), options),
       IsOk());
   Wait(seconds(1));
-  EXPECT_THAT(cluster().Claims(), SizeIs(1));  // its pod still mounts it
+  EXPECT_THAT(cluster().Claims(), SizeIs(1));  // the VM's pod still mounts it
   Wait(seconds(3));
   EXPECT_THAT(cluster().Claims(), IsEmpty());
 }
@@ -303,7 +303,7 @@ TEST_F(KubeApiTest, Pages_expire_and_their_tokens_are_checked) {
   EXPECT_EQ(expired.status, 410);
   const json body = json::parse(expired.body);
   EXPECT_EQ(body["reason"], "Expired");
-  // The token of the refusal goes on without a promise.
+  // The continue token in the 410 continues with the present objects.
   const auto rest = Send(
       http::Method::kGet,
       target + "&continue=" + base::UrlEscape(body["metadata"]["continue"].get<std::string>()), "");

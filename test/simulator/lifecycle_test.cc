@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A VM's life: from its creation to its node, and to the end of both.
+// The life cycle of a VM and its node.
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -20,7 +20,7 @@ json OwnerPatch(const std::string& name, const std::string& uid) {
 
 TEST_F(SimulatorTest, A_vm_boots_and_becomes_a_ready_node) {
   MakeVm("vm-1");
-  EXPECT_EQ(StatusOf("vm-1"), "");  // no controller has seen it yet
+  EXPECT_EQ(StatusOf("vm-1"), "");  // no controller has observed it yet
   Wait(seconds(1));
   EXPECT_EQ(StatusOf("vm-1"), "Starting");
   EXPECT_EQ(PhaseOf("vm-1"), "Pending");

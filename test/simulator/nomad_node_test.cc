@@ -11,7 +11,7 @@ using nomad::NodeStatus;
 
 class NomadNodeTest : public SimulatorTest {
  protected:
-  // A node of its own, without a VM.
+  // A node without a VM.
   std::string AddNode(const std::string& name) {
     NodeSpec spec;
     spec.name = name;
@@ -23,7 +23,7 @@ class NomadNodeTest : public SimulatorTest {
     EXPECT_THAT(node, IsOk());
     return node.ok() ? node->value : nomad::Node{};
   }
-  // As Nomad writes it: with what the client does not read.
+  // The node's full JSON, with fields that the client does not read.
   json NodeJson(const std::string& id) {
     http::HttpRequest request;
     request.target = "/v1/node/" + id;
@@ -102,7 +102,7 @@ TEST_F(NomadNodeTest, A_cancelled_drain_keeps_its_meta_and_says_so) {
   EXPECT_EQ(cancelled.last_drain->status, DrainStatus::kCanceled);
   EXPECT_EQ(cancelled.last_drain->meta.at("action"), "a1");
   EXPECT_FALSE(cancelled.eligible);
-  Wait(minutes(20));  // the old deadline means nothing any more
+  Wait(minutes(20));  // the old deadline no longer applies
   EXPECT_EQ(Node(id).last_drain->status, DrainStatus::kCanceled);
 }
 

@@ -91,7 +91,7 @@ TEST_F(NomadWorkTest, A_drain_moves_service_work_and_is_complete_when_it_stopped
   Drain(a, minutes(15));
   Wait(seconds(3));
   EXPECT_TRUE(Node(a).draining);
-  EXPECT_EQ(LiveOn(b), 2U);  // placed as soon as the old ones are told to stop
+  EXPECT_EQ(LiveOn(b), 2U);  // placed as soon as the old ones have desired status "stop"
   Wait(seconds(2));
   EXPECT_TRUE(IsComplete(a));
   EXPECT_EQ(LiveOn(a), 0U);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What befalls the requests of a simulated cluster, by verb, and a log of them.
+// Scripted faults for the requests of a simulated cluster, by verb, and a log of the requests.
 #ifndef NOMAD_HARVESTER_TEST_SIMULATOR_REQUEST_SCRIPT_H_
 #define NOMAD_HARVESTER_TEST_SIMULATOR_REQUEST_SCRIPT_H_
 
@@ -16,8 +16,8 @@
 
 namespace nomad_harvester::simulator {
 
-// Takes the cluster's fault hook; requests of the client "spectator" are neither logged nor
-// touched. For one thread.
+// Sets the cluster's fault hook; requests of the client "spectator" are neither logged nor changed.
+// Not thread-safe.
 class RequestScript {
  public:
   explicit RequestScript(Cluster& cluster) {
@@ -26,14 +26,14 @@ class RequestScript {
   RequestScript(const RequestScript&) = delete;
   RequestScript& operator=(const RequestScript&) = delete;
 
-  // The next `count` requests of that verb.
+  // Applies to the next `count` requests of that verb.
   void Next(const std::string& verb, const Fault& fault, std::size_t count = 1) {
     next_[verb].assign(count, fault);
   }
-  // Every other request of that verb, until it is Fault::None().
+  // Applies to all other requests of that verb; Fault::None() ends it.
   void Always(const std::string& verb, const Fault& fault) { always_[verb] = fault; }
-  // Called once, when a request of that verb has arrived and before it is looked at: what others do
-  // in that moment.
+  // `others` is called once, when a request of that verb has arrived and before it is handled: what
+  // other clients do at that moment.
   void Before(const std::string& verb, std::function<void()> others) {
     before_[verb] = std::move(others);
   }

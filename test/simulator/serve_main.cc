@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Serves a simulated Harvester and Nomad until its standard input ends, for the comparison with the
-// real servers' answers (test/e2e/cmd/fidelity) and for tests of the executable: prints both URLs,
-// one a line. With --fast machines take tenths of seconds.
+// real servers' responses (test/e2e/cmd/fidelity) and for tests of the executable. Prints both
+// URLs, one per line. With --fast machines take tenths of seconds.
 #include <iostream>
 #include <string_view>
 

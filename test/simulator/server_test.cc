@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The servers on sockets, asked over libcurl.
+// The servers on sockets, called with libcurl.
 #include "nomad_harvester/simulator/server.h"
 
 #include <atomic>
@@ -35,7 +35,7 @@ class ServerTest : public testing::Test {
   runtime::Context context_ = runtime::Context::Background(*clock_);
   Cluster cluster_{*clock_, *random_, Fast()};
   SimulatorServer server_{cluster_, *clock_};
-  const absl::Status started_ = server_.Start();  // before the clients, who need the ports
+  const absl::Status started_ = server_.Start();  // before the clients, which need the ports
   kube::KubeClient kube_{Transport(server_.harvester_url())};
   nomad::NomadClient nomad_{Transport(server_.nomad_url()), {}};
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cluster on a fake clock, asked through the plugin's own clients.
+// A cluster on a fake clock, with the plugin's own clients.
 #ifndef NOMAD_HARVESTER_TEST_SIMULATOR_SIMULATOR_FIXTURE_H_
 #define NOMAD_HARVESTER_TEST_SIMULATOR_SIMULATOR_FIXTURE_H_
 
@@ -82,7 +82,7 @@ inline json VmNamed(const std::string& vm) {
 
 class SimulatorTest : public testing::Test {
  protected:
-  // The cluster begins with the first look at it: options set before count.
+  // The first call creates the cluster: options must be set before it.
   Cluster& cluster() {
     if (cluster_ == nullptr) cluster_ = std::make_unique<Cluster>(clock_, *random_, options_);
     return *cluster_;
@@ -90,14 +90,14 @@ class SimulatorTest : public testing::Test {
   kube::KubeClient kube() { return kube::KubeClient(cluster().HarvesterTransport()); }
   nomad::NomadClient nomad() { return nomad::NomadClient(cluster().NomadTransport(), {}); }
 
-  // Secret and VM, as the plugin makes them.
+  // Creates Secret and VM like the plugin.
   json MakeVm(const std::string& name) {
     EXPECT_THAT(kube().Create(context_, kube::kSecrets, "nomad", SecretFor(name)), IsOk());
     const auto vm = kube().Create(context_, kube::kVirtualMachines, "nomad", VmNamed(name));
     EXPECT_THAT(vm, IsOk());
     return vm.ok() ? vm->object : json();
   }
-  // A VM whose node is ready; its node.
+  // Creates a VM, waits until its node is ready, and returns the node.
   nomad::Node JoinVm(const std::string& name) {
     MakeVm(name);
     Wait(seconds(9));
