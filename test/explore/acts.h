@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the advice of NextStep to a request, as actor.cc sends it.
+// Translates the advice of NextStep to the request that actor.cc sends for it.
 #ifndef NOMAD_HARVESTER_TEST_EXPLORE_ACTS_H_
 #define NOMAD_HARVESTER_TEST_EXPLORE_ACTS_H_
 
@@ -9,11 +9,11 @@
 
 namespace nomad_harvester::explore {
 
-// Steps that come before a plan (rule C14).
+// Steps that are carried out before a plan (rule C14).
 bool IsRepair(ActKind kind);
-// Steps that lead to the end of a VM: they wait while the mass-loss guard holds.
+// Steps that lead to the removal of a VM: they wait while the mass-loss guard holds.
 bool IsRemoval(ActKind kind);
-// What the loop does about an advice; kNone: nothing, or only a word in the log.
+// The act that the loop starts for an advice; kNone: none, or only a log entry.
 Act ActFor(const Advice& advice, const Vm& vm, const std::array<Node, kNodesPerVm>& nodes);
 
 }  // namespace nomad_harvester::explore

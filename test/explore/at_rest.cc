@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must not be left over.
+// Checks for leftovers.
 #include <cstddef>
 
 #include "world.h"
@@ -11,7 +11,7 @@ bool IsDrainFor(const Vm& vm, const Node& node) {
   return node.ours != 0 && node.uid == vm.uid && node.drain != DrainState::kNone;
 }
 
-// The only node that the guest ever had, under the VM's name, and ready.
+// The guest's only node, if it has never had another, has the VM's name, and is ready.
 const Node* OnlyReadyNode(const Slot& slot) {
   const Node& node = slot.nodes[0];
   const bool only = node.present != 0 && slot.nodes[1].present == 0;
@@ -23,7 +23,7 @@ bool IsRecorded(const Vm& vm, const Node& node) {
          vm.recorded_number == node.number;
 }
 
-// Some ready node has no VM's name, so that a VM without a node could be there.
+// True if a ready node does not have the name of a VM: it may belong to a VM without a node.
 bool HasCandidates(const State& state) {
   for (const Slot& slot : state.slots) {
     for (const Node& node : slot.nodes) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an exploration starts from, and what may happen in it.
+// The initial state of an exploration, and the events that may happen in it.
 #ifndef NOMAD_HARVESTER_TEST_EXPLORE_CONFIGURATION_H_
 #define NOMAD_HARVESTER_TEST_EXPLORE_CONFIGURATION_H_
 
@@ -17,22 +17,22 @@ namespace nomad_harvester::explore {
 struct Configuration {
   std::string name;
   std::string about;
-  int vms = 2;       // names that there can be
-  int standing = 2;  // of them, VMs that have joined at the start
+  int vms = 2;       // number of VM names
+  int standing = 2;  // VMs that exist and have joined at the start
   int processes = 1;
   bool lease = true;
   bool force = true;  // the marks' force_after_deadline
   bool purge = false;
   bool keep_broken = false;  // on_join_timeout = "keep"
   bool replace_unhealthy = false;
-  bool hanging = false;  // once the world stands still, tasks never stop by themselves
+  bool hanging = false;  // tasks never stop by themselves once nothing else changes
   Budgets budgets;
 };
 
-// The state that a configuration starts from: so many VMs that have joined, idle processes.
+// The initial state of a configuration: `standing` VMs that have joined, idle processes.
 State InitialState(const Configuration& configuration);
 
-// All of them, in the order in which they run. `ci` gives the larger budgets.
+// All configurations, in the order in which they run. `large` selects the larger budgets.
 std::vector<Configuration> Configurations(bool large);
 
 }  // namespace nomad_harvester::explore

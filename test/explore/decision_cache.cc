@@ -238,8 +238,8 @@ PoolSnapshot DecisionCache::SnapshotOf(const View& view, const Labels& labels) c
   }
   scaling::Observer::Link(&snapshot);
   for (VmView& vm : snapshot.vms) {
-    // Times are only short or long here: a node that has been down for two minutes has been for as
-    // long as anything wants.
+    // Times are either short or long in the model: a node that has been down for two minutes has
+    // been down for longer than any limit.
     const nomad::Node* node = LinkedNode(vm, snapshot);
     if (node != nullptr && !IsDownForLong(*node, view)) continue;
     if (node != nullptr) vm.node_down_for = std::chrono::hours(1);
@@ -258,7 +258,7 @@ Decision DecisionCache::Compute(const View& view) const {
     const Step step = NextStepUnder(mutation_, vm, snapshot);
     advice.kind = step.kind;
     advice.row = step.row;
-    // A candidate may be another name's node: it is only spoken of.
+    // A candidate may be the node of another slot; then it is only reported.
     const int slot = SlotOfVm(vm.vm.name);
     const bool own = !step.node_id.empty() && SlotOfNode(step.node_id) == slot;
     advice.node = own ? IncarnationOf(step.node_id) : static_cast<std::uint8_t>(kNoNode);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks the real functions: turns what a process saw into a PoolSnapshot and remembers the answers,
-// because building strings is what costs.
+// Calls the real functions: converts a process's observation to a PoolSnapshot and caches the
+// results, because building the strings of a snapshot is expensive.
 #ifndef NOMAD_HARVESTER_TEST_EXPLORE_DECISION_CACHE_H_
 #define NOMAD_HARVESTER_TEST_EXPLORE_DECISION_CACHE_H_
 
@@ -19,7 +19,7 @@
 
 namespace nomad_harvester::explore {
 
-// What was seen of one VM.
+// The observation of one VM.
 struct ObservedVm {
   Vm vm;
   std::array<Node, kNodesPerVm> nodes;
@@ -34,7 +34,7 @@ struct View {
 };
 static_assert(sizeof(View) == kMaxVms * 12 + 4);
 
-// The answer about one VM.
+// The decision about one VM.
 struct Advice {
   scaling::StepKind kind = scaling::StepKind::kNothing;
   scaling::Row row = scaling::Row::kUnmarkedOther;
@@ -57,7 +57,7 @@ struct Plan {
   std::uint8_t to = 0;
   std::uint8_t cancel_removals = 0;  // bit per slot
   std::uint8_t remove = 0;
-  std::uint8_t reuse = 0;      // names left over
+  std::uint8_t reuse = 0;      // unused names of the action
   std::uint8_t new_names = 0;  // how many
   friend bool operator==(const Plan&, const Plan&) = default;
 };
@@ -67,8 +67,8 @@ class DecisionCache {
   DecisionCache(const Configuration& configuration, const Mutation& mutation);
 
   const Decision& Decide(const View& view);
-  // Ties are broken by name, and names mean nothing here: one plan for each order of them
-  // that matters.
+  // Ties are broken by name, but the model's slots are interchangeable: one plan for each order of
+  // names that makes a difference.
   const std::vector<Plan>& PlanFor(const View& view, int wanted);
 
   std::size_t asked() const { return decisions_.size(); }

@@ -23,7 +23,7 @@ std::string RowOf(const Act& act) {
   return std::string(scaling::RowName(static_cast<scaling::Row>(act.row)));
 }
 
-// What an operator or a machine does, with $v for the VM and $n for the node.
+// Text for an action of an operator or a machine; $v is the VM, $n the node.
 std::string_view Template(EventKind kind) {
   switch (kind) {
     case EventKind::kJoins:

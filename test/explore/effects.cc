@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What requests do.
+// Effects of requests.
 #include <cstddef>
 
 #include "touch.h"
@@ -8,7 +8,7 @@
 namespace nomad_harvester::explore {
 namespace {
 
-// Nothing is lost with this node: the truth behind rule C5.
+// Nothing is lost with this node, according to the model's own state: the condition behind rule C5.
 bool IsSpent(const Configuration& configuration, const Vm& vm, const Node& node) {
   if (node.present == 0 || node.power == Power::kDownForLong) return true;
   if (node.power == Power::kDown && vm.running == 0) return true;
@@ -24,12 +24,12 @@ Violation CheckDeletion(const Configuration& configuration, const Slot& slot, co
   if (vm.unmanaged != 0) return Violation::kUnmanagedTouched;
   if (vm.mark != MarkKind::kOurs) return Violation::kDeletedUnmarked;
   if (act.excused == 0) {
-    // Once the guest registered as a new node, the old one is nobody's.
+    // Once the guest has registered as a new node, the old one belongs to no VM.
     const bool again = slot.nodes[1].present != 0;
     if (!again && !IsSpent(configuration, vm, slot.nodes[0])) return Violation::kDeletedWithWork;
     if (!IsSpent(configuration, vm, slot.nodes[1])) return Violation::kDeletedWithWork;
   }
-  // Without a Lease two processes may each remove what they saw as too many (ADR 6).
+  // Without a Lease two processes may each remove the surplus VMs that they observed (ADR 6).
   if (!configuration.lease || vm.mark_reason != Reason::kScaleIn) return Violation::kNone;
   if (state->removals_left == 0) return Violation::kTooManyRemoved;
   --state->removals_left;
@@ -94,22 +94,22 @@ Violation ApplyToVm(const Configuration& configuration, const Act& act, Slot* sl
 }
 
 Violation ApplyStartDrain(const Act& act, Node* node) {
-  // An operator who begins a drain after our last read loses its Meta: ARCHITECTURE.md lists it
-  // among what no order of requests can close.
+  // An operator's drain that begins after our last read loses its Meta: one of the remaining race
+  // conditions in ARCHITECTURE.md.
   const bool foreign = node->Draining() && node->ours == 0;
   if (foreign && act.excused == 0) return Violation::kForeignDrainTouched;
   const bool again = node->by_hand != 0 && node->action == act.action && node->uid == act.uid;
   if (again && act.excused == 0) return Violation::kCancelIgnored;
   node->by_hand = 0;
   // hashicorp/nomad:nomad/state/state_store.go, updateNodeDrainImpl: a running drain keeps its
-  // StartedAt and takes over the Meta.
+  // StartedAt and gets the new Meta.
   if (!node->Draining()) node->number = (node->number + 1U) & 7U;
   node->drain = DrainState::kDraining;
   node->ours = 1;
   node->action = act.action;
   node->uid = act.uid;
   node->was = act.flag;
-  // Likewise one who changes the eligibility at the last moment: the Meta says what was before.
+  // Likewise for a change of the eligibility after our last read: the Meta has the value before it.
   const bool was_before = node->eligible == 0 && node->cordon != Cordon::kOurs;
   if (act.excused != 0 && was_before != (act.flag != 0)) {
     node->cordon = Cordon::kUnclear;
@@ -128,7 +128,7 @@ Violation ApplyUndo(const Act& act, Node* node) {
     if (node->ours == 0 && !excused) return Violation::kForeignDrainTouched;
     node->drain = DrainState::kCanceled;
     if (act.flag == 0) {
-      // It was read as ineligible before; whether it still was is one of the accepted gaps.
+      // The node was ineligible when read. That it may have changed since is an accepted race.
       if (excused && node->cordon == Cordon::kOurs) node->cordon = Cordon::kUnclear;
       return Violation::kNone;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exploration with the budgets that a debug build can afford, and proof that it would notice:
-// the table of NextStep with a row left out or two exchanged.
+// The exploration with budgets that are small enough for a debug build, and proof that it detects
+// errors: the table of NextStep with a row left out, or with two rows exchanged.
 #include <cstdio>
 #include <set>
 #include <string>
@@ -18,9 +18,9 @@ using scaling::Row;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 
-// Of each configuration; harvester_explore goes on where this ends.
+// Limit per configuration; harvester_explore visits more states.
 constexpr std::size_t kStates = 25'000;
-// Enough for each change of the table to show.
+// Enough states to detect each change of the table.
 constexpr std::size_t kStatesUntilNoticed = 60'000;
 
 Configuration Named(const std::string& name) {
@@ -54,7 +54,7 @@ struct Noticed {
   Violation violation;
 };
 
-// Without the row, this is what goes wrong.
+// Rows whose removal causes that violation.
 const std::vector<Noticed>& NeededRows() {
   static const std::vector<Noticed> kRows = {
       {Row::kNomadUnreadable, "joins", Violation::kTakenForBroken},
@@ -92,7 +92,7 @@ struct Equivalent {
   const char* why;
 };
 
-// Without the row nothing goes wrong that the model could tell; why it is there all the same.
+// Rows whose removal causes no violation in the model, and why the table has them nevertheless.
 const std::vector<Equivalent>& EquivalentRows() {
   static const std::vector<Equivalent> kRows = {
       {Row::kOtherRegion, "the model has one region: next_step_test has the row"},
@@ -132,8 +132,8 @@ TEST(Rows, without_a_needed_one_an_invariant_breaks) {
   }
 }
 
-// Neighbours that say the same, or that never match together, may change places; so these are pairs
-// that both match somewhere and differ, not all of them side by side.
+// Rows that give the same step, or never match the same snapshot, may be exchanged. Both rows of
+// these pairs match some snapshot and give different steps; not all of them are adjacent.
 struct Exchanged {
   Row first;
   Row second;
@@ -150,11 +150,11 @@ TEST(Rows, where_their_order_matters_the_other_order_breaks_an_invariant) {
       {Row::kMarkedEnabled, Row::kMarkedIdle, "drains", Violation::kDeletedWithWork},
       {Row::kMarkedLate, Row::kMarkedWaiting, "hanging-kept", Violation::kDrainLeft},
       {Row::kMarkedWaiting, Row::kMarkedStartDrain, "crash", Violation::kLeftIneligible},
-      // A node that is down for good has nothing to lose, enabled or not.
+      // A node that is down permanently has no work left, enabled or not.
       {Row::kMarkedEnabled, Row::kMarkedDown, "nodes", Violation::kNone},
-      // Then the VM waits, and comes back once its mark is late.
+      // The VM waits, and its removal is rolled back after the mark's deadline.
       {Row::kMarkedGone, Row::kMarkedNoNode, "nodes", Violation::kNone},
-      // A mark that nobody names is too many, but its VM is as safe to delete as another.
+      // A mark that no action names is surplus, but its VM is as safe to delete as any other.
       {Row::kMarkedNotNamed, Row::kMarkedNeverJoined, "grow", Violation::kNone},
   };
   for (const Exchanged& pair : pairs) {

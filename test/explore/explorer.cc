@@ -82,7 +82,7 @@ class Explorer {
     return std::move(result_);
   }
 
-  // Walks the way again and writes down what happens, with names that stay the same.
+  // Repeats the path and records its events, with consistent VM names.
   void WriteTrace(std::uint32_t entry, Violation last) {
     std::vector<std::string>& trace = result_.trace;
     State state = InitialState(configuration_);

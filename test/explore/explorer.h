@@ -18,18 +18,18 @@ namespace nomad_harvester::explore {
 
 struct Limits {
   std::size_t states = SIZE_MAX;
-  // Asked now and then; true ends the exploration.
+  // Called periodically; true ends the exploration.
   std::function<bool()> enough = [] { return false; };
 };
 
 struct Result {
   std::size_t states = 0;
   std::size_t transitions = 0;
-  std::size_t decisions = 0;  // snapshots that the real functions were asked about
+  std::size_t decisions = 0;  // snapshots for which the real functions were called
   std::size_t depth = 0;
-  bool complete = false;  // nothing was left to visit
+  bool complete = false;  // all reachable states were visited
   Violation violation = Violation::kNone;
-  std::vector<std::string> trace;  // the way to it, a sentence per step
+  std::vector<std::string> trace;  // the path to it, one sentence per step
 };
 
 Result Explore(const Configuration& configuration, const Mutation& mutation, const Limits& limits);

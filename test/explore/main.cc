@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// harvester_explore: visits what the configurations can reach and prints how much that was, or the
-// shortest way to a violation.
+// harvester_explore: visits the reachable states of the configurations and prints their number, or
+// the shortest path to a violation.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model itself: what its requests do is what the real systems do with them.
+// Tests of the model: its requests have the effects that they have in the real systems.
 #include <cstddef>
 
 #include <gtest/gtest.h>

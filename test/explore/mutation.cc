@@ -20,7 +20,7 @@ nomad::Node* FindNode(const std::string& id, PoolSnapshot* snapshot) {
   return found == snapshot->nodes.end() ? nullptr : &*found;
 }
 
-// As the row that begins a drain asks: by others than an unrecorded drain of ours.
+// The condition of the row that begins a drain: not made ineligible by an unrecorded drain of ours.
 bool IneligibleByOthers(const VmView& view, const nomad::Node& node) {
   if (node.eligible) return false;
   const auto mark = nodepool::ParseDrainMark(node);
@@ -30,8 +30,8 @@ bool IneligibleByOthers(const VmView& view, const nomad::Node& node) {
   return !by_us;
 }
 
-// What the table without `row` says where `row` said `step`: the same question, asked of a
-// snapshot that does not show what the row looks at.
+// The step of the table without `row` where `row` gave `step`: calls the real function with a
+// snapshot from which the condition of the row has been removed.
 Step FallThrough(Row row, const Step& step, VmView view, PoolSnapshot snapshot) {
   nomad::Node* node = FindNode(step.node_id, &snapshot);
   switch (row) {

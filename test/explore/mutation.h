@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes of the table of NextStep that an exploration has to notice, made around the real
+// Changes of the table of NextStep that an exploration must detect, made by a wrapper of the real
 // function.
 #ifndef NOMAD_HARVESTER_TEST_EXPLORE_MUTATION_H_
 #define NOMAD_HARVESTER_TEST_EXPLORE_MUTATION_H_
@@ -11,10 +11,10 @@
 namespace nomad_harvester::explore {
 
 struct Mutation {
-  // Left out: the decision falls through to the next row that matches if hiding what the row looks
-  // at shows it, else nothing is done.
+  // Left out: the decision is that of the next row that matches, if removing this row's condition
+  // from the snapshot yields one; else the step does nothing.
   std::optional<scaling::Row> off;
-  // Stands one place lower: `first` gives way wherever `second` matches, too.
+  // Exchanged: `second` takes precedence where both match.
   struct Swap {
     scaling::Row first{};
     scaling::Row second{};

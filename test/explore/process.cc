@@ -10,7 +10,7 @@
 namespace nomad_harvester::explore {
 namespace {
 
-// The calls that a process makes of Worker, as events.
+// A process's calls of Worker, as events.
 class Expansion {
  public:
   Expansion(const Configuration& configuration, DecisionCache& cache, const State& state, int p,
@@ -60,7 +60,7 @@ class Expansion {
     return state_.slots[slot].observations[static_cast<std::size_t>(p_)];
   }
 
-  // Nobody holds the Lease, or its holder is dead: its renewals stand still, and it is taken over.
+  // No process holds the Lease, or its holder has terminated and no longer renews it: acquires it.
   void ExpandIdle() {
     const bool other_lives =
         configuration_.lease && state_.holder != Holder::kNobody && state_.holder != Holder::kDead;
@@ -81,8 +81,8 @@ class Expansion {
     }
   }
 
-  // The other process was frozen until its Lease ran out. Its guard refuses what it has not sent;
-  // what is on its way may still arrive.
+  // The other process was suspended until its Lease expired. Its guard refuses further requests;
+  // those in transit may still arrive.
   void Supersede(State* state) {
     --state->budgets.takeovers;
     const auto other = static_cast<std::size_t>(1 - p_);
@@ -170,7 +170,7 @@ class Expansion {
     Add(EventKind::kReadVms).state = seen;
   }
 
-  // Every VM of the action has its outcome: CloseAction of scale_call.cc.
+  // Every VM of the action has an outcome: CloseAction of scale_call.cc.
   void EndScale(State seen, const View& view) {
     const Decision& decision = cache_.Decide(view);
     bool done = view.readable != 0;
@@ -223,7 +223,7 @@ class Expansion {
       const bool drains = act.kind == ActKind::kMark && act.flag != 0 && act.stale == 0 &&
                           state_.slots[i].vm.Stands() && process_.mode != Mode::kSuperseded;
       applied.violation = Apply(configuration_, static_cast<int>(i), act, &applied.state);
-      // To another process that acts, this one is an outsider.
+      // If another process acts, too, it sees this one's writes as external changes.
       const bool alone = configuration_.lease && process_.mode != Mode::kSuperseded;
       if (!alone) Excuse(&applied.state.slots[i]);
       Finish(i, drains, &applied.state);
@@ -279,7 +279,7 @@ class Expansion {
     }
   }
 
-  // kill -9. One request may be under way: `late` is its VM.
+  // kill -9. One request may be in transit: `late` is its VM.
   void Crash(int late) {
     State& next =
         Add(EventKind::kCrash, static_cast<std::size_t>(late < 0 ? 0 : late), late + 1).state;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process of the plugin, as src/scaling's service, loop and actor make it: what it reads before
-// each request, and in which order. What it decides, it asks the real functions.
+// A process of the plugin, like src/scaling's service, loop and actor: what it reads before each
+// request, and in which order. The real functions make the decisions.
 #ifndef NOMAD_HARVESTER_TEST_EXPLORE_PROCESS_H_
 #define NOMAD_HARVESTER_TEST_EXPLORE_PROCESS_H_
 
@@ -11,11 +11,11 @@
 
 namespace nomad_harvester::explore {
 
-// Everything that process `p` may do next in this state, its end included.
+// All possible next events of process `p` in this state, including its termination.
 void ExpandProcess(const Configuration& configuration, DecisionCache& cache, const State& state,
                    int p, std::vector<Successor>* successors);
 
-// Requests of processes that died or gave up: they arrive, or never do.
+// Requests of processes that died or gave up: each one arrives or is lost.
 void ExpandLateRequests(const Configuration& configuration, const State& state,
                         std::vector<Successor>* successors);
 

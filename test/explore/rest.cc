@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kRounds = 60;
 
-// Only the world is left: what the check depends on.
+// The state without processes and budgets: the part on which the check depends.
 State WorldOf(const State& state) {
   State world = EmptyState();
   for (std::size_t i = 0; i < world.slots.size(); ++i) {
@@ -22,12 +22,12 @@ State WorldOf(const State& state) {
   world.elsewhere = state.elsewhere;
   world.removals_left = state.removals_left;
   world.ceiling = state.ceiling;
-  // Action ids of VMs that turn out to be broken: none that is in use.
+  // Action ID for VMs that turn out to be broken: one that is not in use.
   world.next_action = 7;
   return world;
 }
 
-// What stands on the Lease before, and what the act's own reads would tell it.
+// Writes what precedes the act on the Lease, and fills in the results of the act's reads.
 void Prepare(std::size_t index, const ObservedVm& seen, State* state, Act* act) {
   switch (act->kind) {
     case ActKind::kStartDrain:

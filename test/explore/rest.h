@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// I5: from every state, once the world stands still, Status and resumption bring the pool to rest.
+// I5: from every state, once nothing else changes, Status and resumption make the pool converge.
 #ifndef NOMAD_HARVESTER_TEST_EXPLORE_REST_H_
 #define NOMAD_HARVESTER_TEST_EXPLORE_REST_H_
 
@@ -12,7 +12,7 @@
 
 namespace nomad_harvester::explore {
 
-// Gets a line per step.
+// Receives a line per step.
 struct TraceOutput {
   const Labels& labels;
   std::vector<std::string>& lines;
@@ -23,9 +23,9 @@ class Rest {
   Rest(const Configuration& configuration, DecisionCache& cache)
       : configuration_(configuration), cache_(cache) {}
 
-  // All processes are killed and one begins anew, with Status alone; requests under way never
-  // arrive (if they did: that is another state, which is visited, too). What is left over or
-  // violated, if anything. With an `output` nothing is taken from memory.
+  // Kills all processes and starts one, with Status alone. Requests in transit never arrive (the
+  // states in which they do are visited separately). Returns the leftover or violation, if any.
+  // With an `output` the cache of checked states is not used.
   Violation Check(const State& state, TraceOutput* output);
 
  private:

@@ -6,7 +6,7 @@
 namespace nomad_harvester::explore {
 namespace {
 
-// As many VMs as this action wants, besides those that are on their way out.
+// Raises the ceiling to the action's count plus the VMs that are being removed.
 void Raise(const State& state, const Plan& plan, int p, std::uint8_t* ceiling) {
   unsigned wanted = plan.to;
   for (std::size_t i = 0; i < state.slots.size(); ++i) {

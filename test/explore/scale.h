@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The beginning of a Scale, as scale_call.cc makes it.
+// The beginning of a Scale, as in scale_call.cc.
 #ifndef NOMAD_HARVESTER_TEST_EXPLORE_SCALE_H_
 #define NOMAD_HARVESTER_TEST_EXPLORE_SCALE_H_
 
@@ -7,10 +7,10 @@
 
 namespace nomad_harvester::explore {
 
-// StoreAction, then the first requests: what comes back, what is marked, what is created. False:
-// the plan needs more names than the model has.
+// StoreAction, then the first requests: cancelled removals, marks, creations. False: the plan needs
+// more names than the model has.
 bool BeginAction(const Worker& worker, const Plan& plan, int names, int p, State* state);
-// Creations come after the removals that are to be cancelled.
+// Begins the creations, which follow the cancellation of removals.
 void StartCreations(const Worker& worker, State* state);
 
 }  // namespace nomad_harvester::explore

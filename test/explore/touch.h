@@ -6,11 +6,11 @@
 
 namespace nomad_harvester::explore {
 
-// What no order of requests can close, because Nomad's writes have no precondition: between our
-// last read of a node and the request that rests on it, an operator, the machine or a request that
-// comes late changed the node (ARCHITECTURE.md lists it).
+// A race condition that remains because Nomad's writes have no precondition (ARCHITECTURE.md):
+// between our last read of a node and the request that depends on it, an operator, the machine or a
+// delayed request changed the node.
 void Excuse(Slot* slot);
-// The VM was written: every writer that read it before has an old resourceVersion now.
+// The VM was written: the resourceVersion of every earlier observation is stale.
 void TouchVm(Slot* slot);
 void RemoveMark(Vm* vm);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The states that were seen, by a 128-bit hash of their canonical form, with the way back.
+// The visited states, by a 128-bit hash of their canonical form, with their predecessors.
 #ifndef NOMAD_HARVESTER_TEST_EXPLORE_VISITED_H_
 #define NOMAD_HARVESTER_TEST_EXPLORE_VISITED_H_
 
@@ -18,7 +18,7 @@ struct StateHash {
 };
 StateHash HashOf(const State& state);
 
-// VM names mean nothing: the slots are put in order. `labels` moves with them.
+// Slots are interchangeable: sorts them, and `labels` in the same way.
 void Canonicalize(int vms, State* state, Labels* labels = nullptr);
 
 class Visited {

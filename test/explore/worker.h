@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One process in one state that is being changed: what it reads, remembers and sends, as
-// src/scaling's loop (pool_loop.cc), actor (actor.cc) and record (pool_record.cc) make it.
+// One process in a state that is being changed: what it reads, keeps and sends, as src/scaling's
+// loop (pool_loop.cc), actor (actor.cc) and record (pool_record.cc) do.
 #ifndef NOMAD_HARVESTER_TEST_EXPLORE_WORKER_H_
 #define NOMAD_HARVESTER_TEST_EXPLORE_WORKER_H_
 
@@ -29,36 +29,36 @@ class Worker {
   View CurrentView() const;
   const Advice& AdviceOn(std::size_t slot) const { return cache_.Decide(CurrentView()).vms[slot]; }
 
-  // The Lease is taken, with what its record says.
+  // Acquires the Lease and reads its record.
   void Acquire(Mode mode) const;
   void Release() const;
 
-  // Everything that lives in the process's memory.
+  // Clears the process's memory.
   void Forget() const;
   void ClearSights() const;
   void ReadNodes(bool answered) const;
   void ReadVms() const;
 
-  // What the loop does about what it saw. False: nothing.
+  // Starts the acts for the observation, as the loop does. False: none.
   bool Launch(bool only_repairs) const;
 
-  // What RecordBefore of pool_record.cc puts on the Lease before anything is carried out.
+  // Writes to the Lease before any act, as RecordBefore of pool_record.cc.
   void WriteAhead() const;
   void NameMarked() const;
 
-  // What RecordAfter leaves: names that have yet to come, and what is marked.
+  // Keeps the names that are yet to be created or are marked, as RecordAfter.
   void CloseRecord() const;
   void StoreNames() const;
   Bits TakeActionId() const;
   static Act PurgeOf(const std::array<bool, kNodesPerVm>& purge);
 
-  // After its mark, a victim's drain begins at once (MarkAndDrain): the reply showed the VM.
+  // After the mark, the victim's drain begins immediately (MarkAndDrain): the reply holds the VM.
   void DrainAfterMark(std::size_t index) const;
 
-  // All acts of the pass have ended: the next look begins with nothing remembered.
+  // If all acts of the pass have ended, the next observation starts without earlier state.
   void EndPassIfDone() const;
 
-  // The next read of an act, or its end. Afterwards it has sent its request, reads on, or is over.
+  // The next read of an act. Afterwards it has sent its request, needs another read, or has ended.
   void Read(std::size_t index) const;
 
  private:
@@ -69,7 +69,7 @@ class Worker {
   bool ReadVm(std::size_t index) const;
   bool ReadInstance(std::size_t index) const;
 
-  // After the last read: the request, if the row is still the same.
+  // After the last read: sends the request if the row is still the same.
   bool Send(std::size_t index) const;
 
   const Configuration& configuration_;

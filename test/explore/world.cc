@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens by itself, by machines and by operators.
+// Events of the world: time, machines, operators.
 #include "world.h"
 
 #include <cstddef>
@@ -81,7 +81,7 @@ class Expansion {
     const Slot& s = At(slot);
     const bool nodeless = s.nodes[0].present == 0 && s.nodes[1].present == 0;
     if (!nodeless || s.vm.running == 0) return;
-    // A guest whose node was purged registers again when it comes back.
+    // A guest whose node was purged registers again when its agent runs again.
     std::uint8_t Budgets::*budget = s.vm.joined != 0 ? &Budgets::node_return : nullptr;
     if (budget == nullptr || May(budget)) {
       Slot& next = AddSlot(EventKind::kJoins, slot, budget);
@@ -155,7 +155,7 @@ class Expansion {
     const Node& node = s.nodes[i];
     const bool guest_runs = s.vm.Exists() && s.vm.running != 0;
     const bool superseded = index == 0 && s.nodes[1].present != 0;
-    // Heartbeats stop in the order in which the guest left its names.
+    // Heartbeats stop in the order in which the guest registered its nodes.
     const bool first_to_stop = index == 0 || s.nodes[0].power != Power::kReady;
     if (node.power == Power::kReady) {
       const bool free = !guest_runs || superseded || s.vm.phase == Phase::kTerminating;
@@ -177,7 +177,7 @@ class Expansion {
     }
     if (May(&Budgets::node_purged)) {
       Slot& next = AddSlot(EventKind::kNodePurged, slot, &Budgets::node_purged, index);
-      // A client that lives registers at its next heartbeat, as if it were new.
+      // A live client registers as a new node at its next heartbeat.
       const bool lives = node.power == Power::kReady && guest_runs;
       const Bits number = node.number;
       next.nodes[i] = {};
@@ -251,8 +251,8 @@ class Expansion {
     }
   }
 
-  // We have enabled the node, or are about to, and rolled-back is not yet written: an operator who
-  // makes it ineligible in between cannot be told from ourselves. An accepted limit.
+  // We have enabled the node, or are about to, and rolled-back is not yet written: if an operator
+  // makes it ineligible in between, it looks like our own drain. An accepted limit.
   static bool IsUnrecorded(const Vm& vm, const Node& node, int index) {
     const bool recorded = vm.recorded != 0 && vm.recorded_node == static_cast<Bits>(index) &&
                           vm.recorded_action == node.action && vm.recorded_number == node.number;

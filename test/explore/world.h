@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What requests do to the modelled world, and what happens in it by itself.
+// Effects of requests on the model, and its own events.
 #ifndef NOMAD_HARVESTER_TEST_EXPLORE_WORLD_H_
 #define NOMAD_HARVESTER_TEST_EXPLORE_WORLD_H_
 
@@ -17,13 +17,13 @@ enum class Violation : std::uint8_t {
   kDeletedUnmarked,      // I1
   kDeletedWithWork,      // I1
   kUnmanagedTouched,     // I1
-  kTakenForBroken,       // a VM was marked as broken whose guest is a node
+  kTakenForBroken,       // a VM whose guest is a node was marked as broken
   kTooManyRemoved,       // I2
   kTooManyCreated,       // I3
-  kForeignDrainTouched,  // an operator's drain was cancelled or taken over
-  kCancelIgnored,        // a drain begins again that an operator had cancelled
+  kForeignDrainTouched,  // an operator's drain was cancelled or replaced
+  kCancelIgnored,        // a drain that an operator cancelled begins again
   kCordonLifted,         // an operator's ineligible node was enabled
-  kPurgedInUse,          // a node was purged whose VM stands
+  kPurgedInUse,          // a node was purged although its VM exists
   kLeftIneligible,       // I4
   kMarkLeft,             // I5
   kDrainLeft,            // I5
@@ -31,10 +31,10 @@ enum class Violation : std::uint8_t {
   kRestless,             // I5
   kRecordLeft,           // I5: rolled-back is not written
   kJoinLeft,             // a join is not recorded
-  kBrokenLeft,           // I5: a VM that should have been removed stands
+  kBrokenLeft,           // I5: a VM that should have been removed exists
   kDrainGoesOn,          // a node drains for a VM that stays, and its tasks are stopped
-  kDrainNotBegun,        // a marked VM whose node nobody drains
-  kMaintenanceIgnored,   // a mark stays on a VM whose node an operator drains
+  kDrainNotBegun,        // the node of a marked VM is not drained
+  kMaintenanceIgnored,   // a VM stays marked although an operator drains its node
 };
 std::string Describe(Violation violation);
 
@@ -88,7 +88,7 @@ struct Event {
   std::uint8_t process = 0;
   std::uint8_t slot = 0;
   std::uint8_t node = 0;
-  std::uint8_t detail = 0;  // what it means depends on the kind
+  std::uint8_t detail = 0;  // depends on the kind
   Act act{};                // of kAct… and kLate…
 };
 
@@ -98,29 +98,31 @@ struct Successor {
   Violation violation = Violation::kNone;
 };
 
-// Carries out a request that arrives now. Preconditions that fail leave no trace.
+// Applies a request that arrives now. A failed precondition changes nothing.
 Violation Apply(const Configuration& configuration, int slot, const Act& act, State* state);
 
-// Everything that the world, its machines and its operators may do in this state.
+// All possible next events of the systems, machines and operators in this state.
 void ExpandWorld(const Configuration& configuration, const State& state,
                  std::vector<Successor>* successors);
 
-// What a reader gets of a node: no ghosts, and no allocations.
+// A node as a reader gets it: without the fields that only the invariants use, and without
+// allocations.
 Node Visible(const Node& node);
-// What a reader gets of a slot's VM.
+// A slot's VM as a reader gets it.
 Vm VisibleVm(const Vm& vm);
-// Everything, read at once, with the details that an observation adds.
+// Everything at one moment, with the details that an observation adds.
 View WorldView(const State& state);
-// The allocations that an observation reads: of nodes that we drained to the end for a marked VM.
+// The allocations that an observation reads: those of nodes whose drain, for a marked VM,
+// completed.
 void AddDetails(const Slot& slot, Vm* vm, std::array<Node, kNodesPerVm>* nodes);
 
-// Time passes and nobody's hand moves. False: nothing is left to happen.
+// Time passes and no operator acts. False: nothing more happens.
 bool LetTimePass(const Configuration& configuration, State* state);
 
-// What must not last, once our process has done all that it can for now.
+// A state that must not last once our process has done all that it can for now.
 Violation LeftForNow(const State& state);
 
-// What stands in the world at rest although it should not.
+// Leftovers in a world in which nothing more happens.
 Violation LeftAtRest(const Configuration& configuration, const State& state);
 
 }  // namespace nomad_harvester::explore
