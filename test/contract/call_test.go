@@ -92,7 +92,7 @@ func TestBusyIsANoOpToTheAgent(t *testing.T) {
 	if !errors.As(err, &noOp) || err.Error() != "another Scale is open" {
 		t.Errorf("error %#v", err)
 	}
-	// From anywhere else the code would hide an error.
+	// In replies of other calls the code would hide an error: they return INTERNAL.
 	_, err = h.target.Status(map[string]string{"do": "fail", "code": "10"})
 	if status.Code(err) != codes.Internal {
 		t.Errorf("Status: %v", err)
@@ -108,7 +108,7 @@ func TestEveryCodeArrives(t *testing.T) {
 		want := code
 		switch code {
 		case codes.Aborted:
-			continue // of its own
+			continue // tested separately
 		case codes.Unknown, codes.Unimplemented:
 			want = codes.Internal
 		}
@@ -136,7 +136,7 @@ func TestP4NoErrorTextRestartsThePolicies(t *testing.T) {
 				if err == nil {
 					t.Fatalf("%s: no error", text)
 				}
-				// What the agent looks for: hashicorp/nomad-autoscaler:policy/manager.go,
+				// What the agent searches for: hashicorp/nomad-autoscaler:policy/manager.go,
 				// isUnrecoverableError.
 				if strings.Contains(err.Error(), "EOF") || strings.Contains(err.Error(), "connection refused") {
 					t.Errorf("%v", err)
@@ -190,7 +190,7 @@ func TestStatusKnowsItsDeadline(t *testing.T) {
 	}
 }
 
-// The reply of a Status that used up its time comes before the host gives up by itself.
+// A Status that times out replies before the host's own timeout.
 func TestStatusThatHangsEndsByItsOwnStatus(t *testing.T) {
 	_, err := launch(t, fakePlugin).target.Status(
 		map[string]string{"do": "block", shared.PluginConfigKeyGRPCTimeout: "2s"})
@@ -234,7 +234,7 @@ func TestTooManyScalesAreRefusedAtOnce(t *testing.T) {
 	for range 200 {
 		go func() { done <- h.scale(map[string]string{"do": "block"}) }()
 	}
-	// 24 run and 40 wait; the others come back.
+	// 24 run and 40 wait; the others return.
 	for range 200 - 24 - 40 {
 		if err := wait(t, "a Scale too many is refused", done); status.Code(err) != codes.ResourceExhausted {
 			t.Errorf("error %v", err)

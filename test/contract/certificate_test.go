@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// A client certificate as go-plugin's host makes it (hashicorp/go-plugin:mtls.go, generateCert).
+// A client certificate like that of go-plugin's host (hashicorp/go-plugin:mtls.go, generateCert).
 func hostCertificate(t *testing.T) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P521(), rand.Reader)

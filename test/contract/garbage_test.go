@@ -21,7 +21,7 @@ import (
 	targetproto "github.com/hashicorp/nomad-autoscaler/plugins/target/proto/v1"
 )
 
-// Sends bytes as they are.
+// Sends bytes without encoding.
 type rawCodec struct{}
 
 func (rawCodec) Marshal(v any) ([]byte, error)      { return *v.(*[]byte), nil }
@@ -52,7 +52,7 @@ func garbage() [][]byte {
 		random.Read(data)
 		result = append(result, data)
 	}
-	// Well-formed but for one byte.
+	// Well-formed except for one byte.
 	request := &targetproto.ScaleRequest{
 		Action: &sharedproto.ScalingAction{Count: 1, Direction: 3, Meta: &anypb.Any{Value: []byte(`{"a":1}`)}},
 		Config: map[string]string{"key": "value"},

@@ -22,7 +22,7 @@ import (
 
 var cookie = plugins.Handshake.MagicCookieKey + "=" + plugins.Handshake.MagicCookieValue
 
-// A plugin started by hand, for what go-plugin's client hides.
+// A plugin started without go-plugin's client, to test what that client hides.
 type process struct {
 	t      *testing.T
 	cmd    *exec.Cmd
@@ -55,7 +55,7 @@ func start(t *testing.T, binary string, env ...string) *process {
 	return p
 }
 
-// Ends the plugin with SIGTERM: exit code 0, nothing more on stdout.
+// Ends the plugin with SIGTERM: exit code 0, no further output on stdout.
 func (p *process) stop() {
 	p.t.Helper()
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {

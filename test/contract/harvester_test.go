@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// What only the executable itself can show: its own target service behind the contract.
+// Tests that need the executable itself, with its own target service.
 
 func completePolicy(more ...string) map[string]string {
 	policy := map[string]string{
@@ -26,7 +26,7 @@ func completePolicy(more ...string) map[string]string {
 	return policy
 }
 
-// A server that takes connections and never says a word, for Harvester and for Nomad.
+// A server that accepts connections and never replies, for Harvester and for Nomad.
 func silentServer(t *testing.T) (url string, connections *atomic.Int32) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -23,7 +23,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// A host with one plugin, as the autoscaler's plugin manager sets it up
+// A host with one plugin, set up like the autoscaler's plugin manager
 // (hashicorp/nomad-autoscaler:plugins/manager/manager.go, launchExternalPlugin).
 type host struct {
 	t      *testing.T
@@ -96,19 +96,19 @@ func (h *host) finish() {
 	checkEmpty(h.t, h.tmp)
 }
 
-// Waits until the process has ended and gives its exit code; -1: by a signal.
+// Waits until the process has ended and returns its exit code; -1: ended by a signal.
 func (h *host) exitCode() int {
 	h.t.Helper()
 	waitUntil(h.t, "the plugin has ended", h.client.Exited)
 	return h.cmd.ProcessState.ExitCode()
 }
 
-// A count of -1 and this direction is what the fake needs least; scripts are config maps.
+// The fake ignores count and direction; scripts are config maps.
 func (h *host) scale(script map[string]string) error {
 	return h.target.Scale(sdk.ScalingAction{Count: 1, Direction: sdk.ScaleDirectionUp}, script)
 }
 
-// Starts a Scale that runs the script and returns when the plugin has begun it.
+// Starts a Scale with the script; returns when the plugin has begun it.
 func (h *host) scaleInBackground(script map[string]string) <-chan error {
 	h.t.Helper()
 	before := h.status(nil).Count
@@ -163,7 +163,8 @@ func checkEmpty(t *testing.T, directory string) {
 	}
 }
 
-// For what happens elsewhere. The limit is far above what it takes, and only a hang reaches it.
+// Waits for an event in another process. The limit is far above the usual time: only a hang
+// reaches it.
 func waitUntil(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	for limit := time.Now().Add(time.Minute); time.Now().Before(limit); time.Sleep(5 * time.Millisecond) {
@@ -216,7 +217,7 @@ type logLine struct {
 	fields  map[string]any
 }
 
-// What the host logs, its plugin's lines included.
+// The host's log, with its plugin's lines.
 type logSink struct {
 	mutex sync.Mutex
 	lines []logLine

@@ -27,11 +27,12 @@ import (
 )
 
 // The executable, killed with SIGKILL at random moments of scale-outs and scale-ins, against the
-// simulated cluster on a socket. A new process has nothing but Status, as under the agent.
+// simulated cluster on a socket. A new process gets only Status calls, as from the agent.
 //
-// HARVESTER_KILL_SEED decides the moments. How many kills there are: kills_test.go, kills_long_test.go.
+// HARVESTER_KILL_SEED determines the moments. Number of kills: kills_test.go, kills_long_test.go.
 
-// A dead process' Lease is waited for 20 s, a scale-out or scale-in takes a few more.
+// The Lease of a terminated process expires after 20 s; a scale-out or scale-in takes a few seconds
+// more.
 const convergence = 3 * time.Minute
 
 func TestC10_kills_at_random_moments_leave_nothing_behind(t *testing.T) {
@@ -72,7 +73,7 @@ func environmentNumber(t *testing.T, name string, otherwise int) int {
 	return number
 }
 
-// One simulated cluster with one pool, and the process that scales it now.
+// One simulated cluster with one pool, and the process that currently scales it.
 type killedPool struct {
 	random    *rand.Rand
 	simulator *exec.Cmd
@@ -154,12 +155,12 @@ func (p *killedPool) kill(client *goplugin.Client) error {
 	if err := process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
-	// Reaps it, and ends what go-plugin runs for it.
+	// Reaps it, and ends go-plugin's goroutines for it.
 	client.Kill()
 	return nil
 }
 
-// A new process: Status alone, until it is ready. Then nothing of ours may be left.
+// Starts a new process and calls Status until the pool is ready. Then no leftovers may exist.
 func (p *killedPool) converge() (int64, error) {
 	client, plugin, err := p.startPlugin()
 	if err != nil {
@@ -189,8 +190,8 @@ func (p *killedPool) converge() (int64, error) {
 	}
 }
 
-// The dead process' Lease leaves little of the drain deadline, and sometimes nothing: then the
-// drain is not begun any more, and the removal is rolled back once the grace is over.
+// The wait for the terminated process' Lease uses up most of the drain deadline, and sometimes all
+// of it: then the drain does not begin, and the removal is rolled back after the grace period.
 func (p *killedPool) policy() map[string]string {
 	return completePolicy("networks", "default/vlan10", "namespace", "nomad", "image",
 		"default/ubuntu-24.04", "node_purge", "true", "node_drain_deadline", "25s", "drain_grace", "10s", "user_data",
@@ -258,7 +259,7 @@ func (p *killedPool) stopSimulator() {
 	os.RemoveAll(p.tmp)
 }
 
-// Work for every node: drains have something to move, or to wait for.
+// Runs work on every node, so that drains have allocations to move or to wait for.
 func (p *killedPool) runJob() error {
 	job := `{"Job":{"ID":"web","Name":"web","Type":"service","Datacenters":["dc1"],"TaskGroups":[` +
 		`{"Name":"web","Count":4,"Tasks":[{"Name":"web","Driver":"raw_exec","Config":{"command":"sleep"},` +
@@ -293,7 +294,7 @@ func (p *killedPool) list(path string) ([]simulatedObject, error) {
 	return list.Items, err
 }
 
-// What is there that should not: I4 and I5 of ARCHITECTURE.md, seen from outside.
+// Objects that should not exist: I4 and I5 of ARCHITECTURE.md, observed through the APIs.
 func (p *killedPool) leftovers(count int64) ([]string, error) {
 	vms, err := p.list("/apis/kubevirt.io/v1/namespaces/nomad/virtualmachines")
 	if err != nil {

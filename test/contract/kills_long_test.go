@@ -4,7 +4,7 @@
 
 package contract
 
-// The long run: 200 in all.
+// The long run: 200 kills in total.
 const (
 	killedPools  = 50
 	killsPerPool = 4

@@ -4,7 +4,7 @@
 
 package contract
 
-// The first kill of a pool meets a scale-out, the next ones either. 60 in all.
+// The first kill of a pool happens in a scale-out, the next ones in either direction. 60 in total.
 const (
 	killedPools  = 20
 	killsPerPool = 3

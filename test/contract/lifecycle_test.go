@@ -17,8 +17,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// The host kills with SIGKILL what has not ended two seconds after Shutdown: exit code 0 proves
-// that it was in time.
+// The host sends SIGKILL to a plugin that still runs two seconds after Shutdown: exit code 0 proves
+// that it ended in time.
 func TestP1KillEndsThePluginInTime(t *testing.T) {
 	forBoth(t, func(t *testing.T, binary string) {
 		h := launch(t, binary)
@@ -98,7 +98,7 @@ func TestSigintIsIgnored(t *testing.T) {
 
 const hostModeVariable = "CONTRACT_TEST_RUN_AS_HOST"
 
-// The test binary as a host of its own: launches the plugin, tells its PID, and waits to be killed.
+// The test binary as a separate host: launches the plugin, prints its PID, and waits to be killed.
 func runAsHost() {
 	config := clientConfig(os.Getenv(hostModeVariable))
 	client := goplugin.NewClient(config)
@@ -161,7 +161,7 @@ func TestP3AbnormalEndIsOneLineOfTheLog(t *testing.T) {
 	if !strings.Contains(h.stderr.String(), "ends abnormally") {
 		t.Errorf("stderr %q", h.stderr)
 	}
-	// Nobody can tidy up behind an aborted process.
+	// An aborted process cannot remove its files.
 	if err := os.RemoveAll(h.tmp); err == nil {
 		err = os.Mkdir(h.tmp, 0o755)
 		if err != nil {

@@ -27,7 +27,7 @@ func TestP3LogLinesArriveWithTheirLevels(t *testing.T) {
 	}
 }
 
-// finish() checks every line of stderr: gRPC's own are thousands here.
+// finish() checks every line of stderr: gRPC writes thousands of them here.
 func TestP3LinesOfGrpcItselfAreLogLines(t *testing.T) {
 	h := launch(t, fakePlugin, withEnv("GRPC_VERBOSITY=DEBUG", "GRPC_TRACE=http,tcp"))
 	h.status(nil)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package contract launches the built plugin as its real hosts do: with hashicorp/go-plugin's
-// client and the Nomad Autoscaler's own client code.
+// Package contract launches the built plugin like its real hosts: with hashicorp/go-plugin's client
+// and the Nomad Autoscaler's own client code.
 //
 // Environment: HARVESTER_BINARY, the executable; HARVESTER_FAKE_PLUGIN, the same process around a
 // scripted target service (test/plugin/fake_plugin_main.cc); HARVESTER_SIMULATOR, the simulated
-// cluster on sockets (test/simulator/serve_main.cc). None may be missing.
+// cluster on sockets (test/simulator/serve_main.cc). All are required.
 package contract
 
 import (
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	realPlugin = requireExecutable("HARVESTER_BINARY")
 	fakePlugin = requireExecutable("HARVESTER_FAKE_PLUGIN")
 	simulator = requireExecutable("HARVESTER_SIMULATOR")
-	// Plugins whose host was killed become our children: their exit code can be read.
+	// Plugins whose host was killed become our children, so that their exit code can be read.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		fail("cannot become a subreaper: %v", err)
 	}
@@ -50,8 +50,8 @@ func fail(format string, args ...any) {
 	os.Exit(1)
 }
 
-// Runs a test against the executable and against the fake: they share the process's code, but each
-// has a main of its own.
+// Runs a test against the executable and against the fake: they share all code of the process
+// except main.
 func forBoth(t *testing.T, test func(t *testing.T, binary string)) {
 	t.Run("harvester", func(t *testing.T) { test(t, realPlugin) })
 	t.Run("fake", func(t *testing.T) { test(t, fakePlugin) })

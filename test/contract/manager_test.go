@@ -14,7 +14,7 @@ import (
 	"github.com/hashicorp/nomad-autoscaler/sdk"
 )
 
-// The agent's plugin manager on a plugin directory that holds the program under `driver`.
+// The agent's plugin manager, with a plugin directory that holds the program as `driver`.
 func newManager(t *testing.T, binary, driver string, settings map[string]string) *manager.PluginManager {
 	t.Helper()
 	directory := t.TempDir()

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// scripts/check-static starts the executable where there is nothing else; this says why it can.
+// scripts/check-static starts the executable in an empty root; this test checks why that works.
 func TestP5TheExecutableNeedsNeitherInterpreterNorSharedLibraries(t *testing.T) {
 	binary, err := elf.Open(realPlugin)
 	if err != nil {

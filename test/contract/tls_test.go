@@ -46,8 +46,8 @@ func TestAutoMTLSRefusesEverybodyElse(t *testing.T) {
 		defer conn.Close()
 		client := tls.Client(conn, &tls.Config{
 			Certificates: test.certificates, InsecureSkipVerify: true, NextProtos: []string{"h2"}})
-		// In TLS 1.3 the client's handshake ends before the server has judged its certificate. A
-		// server of HTTP/2 speaks first.
+		// In TLS 1.3 the client's handshake ends before the server has verified its certificate. An
+		// HTTP/2 server sends first.
 		n, err := client.Read(make([]byte, 1))
 		if (n == 1) != test.welcome {
 			t.Errorf("%s: read %d bytes, %v", name, n, err)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package examples asks the query of examples/policy.hcl what a real Prometheus would answer it.
+// Package examples evaluates the query of examples/policy.hcl with Prometheus' own engine.
 package examples
 
 import (
@@ -20,11 +20,11 @@ import (
 	"github.com/prometheus/prometheus/util/annotations"
 )
 
-// What Prometheus holds, one series a line in the notation of its own tests, scraped every ten
-// seconds from 0 on. "stale" is what it writes when a target cannot be scraped any more.
+// Prometheus' series, one per line in the notation of its own tests, scraped every ten seconds from
+// 0 on. It writes "stale" when a target can no longer be scraped.
 const scrapeInterval = 10 * time.Second
 
-// A leader with one batch job, and a job that the policy is not about.
+// A leader with one batch job, and a job that the policy ignores.
 const healthy = `
 up{job="nomad",instance="server-1"} 1x11
 nomad_nomad_job_status_running{job="nomad",instance="server-1"} 2x11
@@ -99,7 +99,7 @@ nomad_nomad_job_summary_running{job="nomad",instance="server-1",namespace="defau
 	}
 }
 
-// Series that end without a word: the scraping itself stopped. Prometheus looks back five minutes.
+// Series that end without a stale marker: Prometheus stopped scraping. It looks back five minutes.
 func TestAPrometheusThatStoppedScrapingIsNoAnswer(t *testing.T) {
 	expectNothing(t, healthy, 20*time.Minute)
 }
@@ -108,7 +108,7 @@ func TestAnElectionDoesNotDoubleTheDemand(t *testing.T) {
 	expect(t, healthy+strings.ReplaceAll(healthy, "server-1", "server-2"), 60*time.Second, 3)
 }
 
-// The one name that the guard rests on, misspelt.
+// The name on which the guard depends is misspelt.
 func TestAGuardThatNothingMatchesIsNoAnswer(t *testing.T) {
 	query := strings.Replace(policyQuery(t), "job_status_running", "job_status_runing", 1)
 	if _, found := answer(t, query, healthy, 60*time.Second); found {
@@ -144,7 +144,7 @@ func policyQuery(t *testing.T) string {
 	return string(queries[0][1])
 }
 
-// The one value that the agent takes, if there is an answer; it refuses several
+// The one value that the agent reads, if there is one; it refuses several
 // (hashicorp/nomad-autoscaler:plugins/builtin/apm/prometheus/plugin/plugin.go, Query).
 func answer(t *testing.T, query, series string, at time.Duration) (value float64, found bool) {
 	t.Helper()
