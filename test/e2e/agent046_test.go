@@ -10,7 +10,7 @@ import (
 	"nomad-harvester.local/test/e2e/harness"
 )
 
-// The release before the pinned one: ABORTED is an error to it like any other.
+// The release before the pinned one treats ABORTED like any other error.
 func TestAPoolGrowsAndShrinksUnderAgent046(t *testing.T) {
 	s := harness.Start(t)
 	s.AgentPart = "agent046"

@@ -15,10 +15,10 @@ import (
 	"nomad-harvester.local/test/e2e/harness"
 )
 
-// What examples/ promise, looked at in the world that runs on them.
+// Checks of examples/ in the environment that uses them.
 
-// checkMachines: what cloud-init left of the packaged configuration is valid, and
-// each VM is a client of the cluster and no server of its own.
+// checkMachines: the configuration that cloud-init made from the packaged one is
+// valid, and each VM is a client of the cluster and not a server.
 func checkMachines(t *testing.T, s *harness.Stack, want int) {
 	t.Helper()
 	machines := s.Machines.Running()
@@ -47,9 +47,9 @@ func checkMachines(t *testing.T, s *harness.Stack, want int) {
 	}
 }
 
-// checkMetricNames: the server exposes what the query of policy.hcl asks for. A
-// job's name is the label "job" here, which Prometheus renames to exported_job,
-// because it has a label of that name itself.
+// checkMetricNames: the server exposes the metrics in the query of policy.hcl. A
+// job's name is the label "job" here; Prometheus renames it to exported_job,
+// because it sets a label "job" itself.
 func checkMetricNames(t *testing.T, s *harness.Stack) {
 	t.Helper()
 	policy, err := os.ReadFile(filepath.Join(harness.Root, "examples", "policy.hcl"))
@@ -78,7 +78,7 @@ func checkMetricNames(t *testing.T, s *harness.Stack) {
 	})
 }
 
-// checkGarbageCollection: a volume that was left behind goes.
+// checkGarbageCollection: a leftover volume is deleted.
 func checkGarbageCollection(t *testing.T, s *harness.Stack) {
 	t.Helper()
 	const claim = "batch-x7k2p-disk-0-a1b2c"
@@ -95,7 +95,7 @@ func checkGarbageCollection(t *testing.T, s *harness.Stack) {
 	}
 }
 
-// onlyInFailures are rights that a run without failures may not use.
+// onlyInFailures are rights that a run without failures does not have to use.
 var onlyInFailures = map[harness.Right]string{
 	{Verb: "get", Group: "kubevirt.io", Resource: "virtualmachineinstances", Namespace: harness.Namespace}: "a node that goes down during its removal: does its VM still run?",
 	{Verb: "delete", Resource: "secrets", Namespace: harness.Namespace}:                                    "a Secret whose VM was never made, or that the garbage collector is slow to remove",

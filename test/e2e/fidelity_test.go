@@ -13,7 +13,7 @@ import (
 
 var update = flag.Bool("update", false, "write the real servers' answers down anew")
 
-// What the code and the simulator believe of the real servers, asked of them.
+// Checks the assumptions of code and simulator against the real servers.
 func TestRealServersStillAnswerAsWrittenDown(t *testing.T) {
 	s := harness.Start(t)
 	answers, err := fidelity.AskAll(fidelity.Target{

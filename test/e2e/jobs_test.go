@@ -4,8 +4,8 @@ package e2e
 
 import "nomad-harvester.local/test/e2e/harness"
 
-// The jobs run on Nomad's mock driver: tasks that take time and can be told to
-// stop, without processes (hashicorp/nomad:drivers/mock/driver.go).
+// The jobs use Nomad's mock driver: tasks that take time and can be stopped,
+// without processes (hashicorp/nomad:drivers/mock/driver.go).
 
 func job(id, kind string, group harness.Object) harness.Object {
 	group["Name"] = "group"
@@ -41,8 +41,9 @@ func systemJob() harness.Object {
 	})
 }
 
-// batchJob works on past any drain deadline, and cleans up for a while after it
-// was stopped: such an allocation is terminal to Nomad before its clean-up is done.
+// batchJob runs past any drain deadline, and its poststop task runs for a while
+// after it was stopped: Nomad considers such an allocation terminal before that
+// task has ended.
 func batchJob() harness.Object {
 	cleanup := task("cleanup", harness.Object{"run_for": "4s"})
 	cleanup["Lifecycle"] = harness.Object{"Hook": "poststop", "Sidecar": false}

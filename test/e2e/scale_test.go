@@ -22,7 +22,7 @@ func TestAPoolGrowsAndShrinksWithItsPolicy(t *testing.T) {
 
 func growAndShrink(t *testing.T, s *harness.Stack) {
 	t.Helper()
-	s.DrainDeadline = 12 * time.Second // the batch job works past any
+	s.DrainDeadline = 12 * time.Second // the batch job runs past any
 	agent := s.StartAgent(t)
 
 	t.Log("from nothing to three")
@@ -82,7 +82,7 @@ func TestAScaleInSurvivesTheDeathOfPluginAndAgent(t *testing.T) {
 }
 
 // Four changes of the count. In each, plugin and agent are killed at a random
-// moment, and the systems that they rely on fail in turn.
+// moment, and Nomad's server, the API server, or both fail.
 func TestEveryChangeSurvivesKillsAndRestartsOfNomadAndTheAPIServer(t *testing.T) {
 	s := harness.Start(t)
 	agent := s.StartAgent(t)
@@ -129,7 +129,7 @@ func begun(s *harness.Stack, before, wanted int) error {
 	return err
 }
 
-// deploy puts work on three nodes and waits until all of it runs.
+// deploy runs jobs on three nodes and waits until all allocations run.
 func deploy(t *testing.T, s *harness.Stack) {
 	t.Helper()
 	for _, job := range []harness.Object{serviceJob(), systemJob(), batchJob()} {
@@ -185,7 +185,7 @@ func draining(s *harness.Stack) error {
 	return errors.New("no marked VM has a node that drains")
 }
 
-// departures is what was seen when the plugin asked for a VM's removal.
+// departures records the observations at the plugin's DELETE of VMs.
 type departures struct {
 	stack *harness.Stack
 
@@ -194,8 +194,8 @@ type departures struct {
 	problems []string
 }
 
-// watchDepartures looks at the node of each VM at the moment of its DELETE,
-// before the API server hears of it.
+// watchDepartures examines the node of each VM at the moment of its DELETE,
+// before the API server receives it.
 func watchDepartures(s *harness.Stack) *departures {
 	d := &departures{stack: s}
 	collection := harness.VirtualMachines.Path(harness.Namespace) + "/"
@@ -215,11 +215,11 @@ func watchDepartures(s *harness.Stack) *departures {
 	return d
 }
 
-// examine tells what speaks against the removal of a VM now.
+// examine returns an error if the VM must not be removed now.
 func (d *departures) examine(name string) error {
 	vm, err := d.stack.Kube.Get(harness.VirtualMachines, harness.Namespace, name)
 	if refused := new(harness.APIError); err != nil && !errors.As(err, &refused) {
-		return nil // there is no API server, so nothing is removed
+		return nil // the API server is down, so nothing is removed
 	}
 	if err != nil {
 		return err
@@ -254,8 +254,8 @@ func (d *departures) examine(name string) error {
 	return d.examineService(node.Str("ID"), allocations)
 }
 
-// examineService tells which service allocation of a node nothing stands in for
-// yet, if there is a node left that could.
+// examineService returns an error for a service allocation of the node without a
+// running replacement, if another node could run one.
 func (d *departures) examineService(node string, allocations []harness.Object) error {
 	nodes, err := d.stack.Nomad.List("/v1/nodes")
 	if err != nil {
@@ -283,7 +283,7 @@ func (d *departures) examineService(node string, allocations []harness.Object) e
 	return nil
 }
 
-// hasStarted tells whether a task has ever run; Nomad writes Go's zero time if not.
+// hasStarted returns whether a task has ever run; if not, Nomad writes Go's zero time.
 func hasStarted(allocation harness.Object, task string) bool {
 	started := allocation.Str("TaskStates", task, "StartedAt")
 	return started != "" && !strings.HasPrefix(started, "0001-")
@@ -305,7 +305,7 @@ func (d *departures) check(t *testing.T, want int) {
 	}
 }
 
-// checkLog reads what the agent made of the plugin's lines.
+// checkLog checks the plugin's lines in the agent's log.
 func checkLog(t *testing.T, agent *harness.Agent) {
 	t.Helper()
 	levels := map[string]int{}
@@ -330,8 +330,8 @@ func checkLog(t *testing.T, agent *harness.Agent) {
 	}
 }
 
-// checkRequests looks at what the API server thought of the plugin's requests:
-// all writes went through strict validation, and the Role covers what was asked.
+// checkRequests checks how the API server handled the plugin's requests: all
+// writes passed strict validation, and the Role covers all requests.
 func checkRequests(t *testing.T, s *harness.Stack) {
 	t.Helper()
 	invalid := map[string]int{}
@@ -351,8 +351,8 @@ func checkRefusals(t *testing.T, s *harness.Stack) {
 	t.Helper()
 	_, refused := s.Asked(t)
 	for right, times := range refused {
-		// What is not in a namespace cannot be granted by a Role: it may be
-		// asked for, and is unknown then.
+		// A Role cannot grant cluster-scoped resources: the plugin may request
+		// them and treats the result as unknown.
 		if right.Namespace != "" {
 			t.Errorf("refused %d times: %v", times, right)
 		}

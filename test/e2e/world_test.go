@@ -10,7 +10,7 @@ import (
 	"nomad-harvester.local/test/e2e/harness"
 )
 
-// The world itself, without the plugin: what the plugin's tests rely on.
+// Tests the environment without the plugin: the plugin's tests depend on it.
 func TestAVirtualMachineBecomesANomadNodeAndGoesWithoutTrace(t *testing.T) {
 	s := harness.Start(t)
 	plugin := s.PluginKube

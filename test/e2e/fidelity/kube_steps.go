@@ -18,7 +18,7 @@ func compacts(t Target) bool    { return t.Compact != nil }
 func knowsRights(t Target) bool { return t.ForbiddenToken != "" }
 func runsJobs(t Target) bool    { return t.RunsJobs }
 
-// creation makes the Secret and the VM that the other steps are about.
+// creation holds the steps that create the Secret and the VM for the other ones.
 var creation = []Step{
 	{
 		Name: "an unknown path", Method: "GET", Path: "/apis/kubevirt.io/v1/namespaces/{{.ns}}/nosuchthings",
@@ -85,7 +85,7 @@ var creation = []Step{
 	{Name: "an instance that is not there", Method: "GET", Path: vmis + "/nobody"},
 }
 
-// reading is what lists and pages look like.
+// reading holds the steps for lists and pages.
 var reading = []Step{
 	{
 		Name: "the pool's VMs", Method: "GET", Path: vms + "?" + pool,
@@ -130,7 +130,7 @@ var reading = []Step{
 	{Name: "the version", Method: "GET", Path: "/version", Shape: []string{"/major", "/minor", "/gitVersion"}},
 }
 
-// changing is what PATCH and DELETE promise, or refuse.
+// changing holds the steps for PATCH and DELETE, accepted and refused.
 var changing = []Step{
 	{
 		Name: "patch with an old version", Method: "PATCH", Path: vms + "/{{.name}}", Type: merge,
@@ -177,7 +177,7 @@ var changing = []Step{
 	{Name: "delete a claim that is not there", Method: "DELETE", Path: claims + "/nothing"},
 }
 
-// belongings are a Secret without a VM, Leases and Events.
+// belongings holds the steps for a Secret without a VM, Leases and Events.
 var belongings = []Step{
 	{
 		Name: "delete a Secret with another uid", Method: "DELETE", Path: secrets + "/{{.name}}-orphan",
@@ -243,7 +243,7 @@ var belongings = []Step{
 	},
 }
 
-// removal is the end of the VM and of what it owned.
+// removal holds the steps for the removal of the VM and of what it owned.
 var removal = []Step{
 	{
 		Name: "delete the VM with its uid", Method: "DELETE", Path: vms + "/{{.name}}?propagationPolicy=Foreground",

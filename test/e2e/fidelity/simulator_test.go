@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// The simulator is held against the real servers: the same questions, the answers they gave.
-// HARVESTER_SIMULATOR names the program (test/simulator/serve_main.cc).
+// Compares the simulator's responses with the recorded ones of the real servers.
+// HARVESTER_SIMULATOR is the path of the program (test/simulator/serve_main.cc).
 func TestTheSimulatorAnswersAsTheRealServersDo(t *testing.T) {
 	target := Target{Namespace: "nomad", HTTP: &http.Client{Timeout: time.Minute}, RunsJobs: true}
 	serve(t, &target.KubeURL, &target.NomadURL)
@@ -28,14 +28,14 @@ func TestTheSimulatorAnswersAsTheRealServersDo(t *testing.T) {
 	for _, difference := range Differences(known, answers, false) {
 		t.Error(difference)
 	}
-	// What it has no notion of: rights, and a history that can be compacted.
+	// Steps for features that it lacks: rights, and a history that can be compacted.
 	const unasked = 5
 	if want := len(known) - unasked; len(answers) != want {
 		t.Errorf("%d answers, want %d", len(answers), want)
 	}
 }
 
-// serve runs the simulator until the test's end.
+// serve runs the simulator until the end of the test.
 func serve(t *testing.T, urls ...*string) {
 	t.Helper()
 	program := os.Getenv("HARVESTER_SIMULATOR")

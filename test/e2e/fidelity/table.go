@@ -10,14 +10,14 @@ import (
 	"nomad-harvester.local/test/e2e/harness"
 )
 
-// Steps are all questions, in the order in which they must be asked.
+// Steps returns all steps, in the order in which they must be executed.
 func Steps() []Step {
 	return slices.Concat(creation, reading, changing, belongings, nodes, idleDrain, busyDrain, removal, afterRemoval)
 }
 
-// NewState fills the templates of the steps with what the questions are about: a
-// Secret and a VM as the plugin makes them, and a job for the VM's node with a
-// task "main" and a clean-up after it.
+// NewState returns the values for the templates of the steps: a Secret and a VM
+// as the plugin creates them, and a job for the VM's node with a task "main" and
+// a poststop task.
 func NewState(target Target, name string, secret, vm, job any) (map[string]string, error) {
 	state := map[string]string{"ns": target.Namespace, "name": name, "forbiddenToken": target.ForbiddenToken}
 	object, err := asObject(vm)
@@ -77,7 +77,7 @@ func ReadAnswers(path string) ([]Answer, error) {
 	return answers, json.Unmarshal(data, &answers)
 }
 
-// WriteAnswers keeps answers in a file.
+// WriteAnswers writes answers to a file.
 func WriteAnswers(path string, answers []Answer) error {
 	data, err := json.MarshalIndent(answers, "", "  ")
 	if err != nil {
@@ -86,7 +86,7 @@ func WriteAnswers(path string, answers []Answer) error {
 	return os.WriteFile(path, append(data, '\n'), 0o644)
 }
 
-// AskAll asks everything about one VM.
+// AskAll executes all steps for one VM.
 func AskAll(target Target) ([]Answer, error) {
 	const name = "probe-x7k2p"
 	state, err := NewState(target, name, harness.SampleSecret(name), harness.SampleVM(name), harness.SampleJob(name))

@@ -22,7 +22,7 @@ type Agent struct {
 	dir string
 }
 
-// agentOverlay is what only the test wants of the agent, on top of the example.
+// agentOverlay has the agent's settings for tests, in addition to the example.
 const agentOverlay = `
 log_level = "DEBUG"
 log_json  = true
@@ -37,10 +37,9 @@ policy {
 }
 `
 
-// StartAgent runs the agent from now on with the project's own examples: the
-// places of the running stack stand in for those in the examples, and times are
-// those of a test. It may be called again once the agent was killed; the log goes
-// on in the same file.
+// StartAgent starts the agent with the project's own examples: their addresses and
+// paths are replaced by those of the stack, and their times by shorter ones. It may
+// be called again after the agent was killed; the same log file is continued.
 func (s *Stack) StartAgent(t testing.TB) *Agent {
 	t.Helper()
 	dir := filepath.Join(s.Dir, "agent")
@@ -77,7 +76,7 @@ func (s *Stack) StartAgent(t testing.TB) *Agent {
 	check(t, overlay, os.WriteFile(overlay, fmt.Appendf(nil, agentOverlay, freePort(t)), 0o600))
 
 	cmd := exec.Command(part(t, s.AgentPart, "nomad-autoscaler"), "agent", "-config", config, "-config", overlay)
-	// Nothing of this shell's: a HARVESTER_TOKEN, say, would win.
+	// Not this process's environment: HARVESTER_TOKEN, for example, would take precedence.
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + temporary, "NOMAD_TOKEN=" + s.PluginNomadToken}
 	agent := &Agent{Process: start(t, s.Dir, "nomad-autoscaler", cmd), dir: dir}
 	Eventually(t, 30*time.Second, "the agent has launched the plugin", func() error {
@@ -90,8 +89,8 @@ func (s *Stack) StartAgent(t testing.TB) *Agent {
 	return agent
 }
 
-// CollectGarbage runs "harvester gc" as an operator does, with the plugin's own
-// rights, and returns what it prints.
+// CollectGarbage runs "harvester gc" like an operator, with the plugin's rights,
+// and returns its output.
 func (s *Stack) CollectGarbage(t testing.TB) string {
 	t.Helper()
 	cmd := exec.Command(Plugin(t), "gc", "--set", "namespace="+Namespace, "--set", "harvester_ca_cert="+s.Certificates.CAFile)
@@ -117,7 +116,7 @@ func (a *Agent) plugin() (int, error) {
 	return pids[0], nil
 }
 
-// KillBoth ends plugin and agent as a power cut does.
+// KillBoth kills plugin and agent with SIGKILL, as in a power cut.
 func (a *Agent) KillBoth(t testing.TB) {
 	t.Helper()
 	plugin := must[int](t, "the plugin's process")(a.plugin())
@@ -131,7 +130,7 @@ func (a *Agent) KillBoth(t testing.TB) {
 	})
 }
 
-// StopInOrder ends the agent by a signal and reports what the plugin left in its
+// StopInOrder ends the agent gracefully and returns what the plugin left in its
 // temporary directory.
 func (a *Agent) StopInOrder(t testing.TB) []string {
 	t.Helper()
@@ -165,8 +164,8 @@ func (a *Agent) PluginLines(t testing.TB) []Object {
 
 // fromExample copies an example with some of its values changed, and returns the
 // copy's path. A change names an attribute, or a value that is in quotes or
-// brackets; it must fit exactly one place, so that the test notices when an
-// example no longer says what it thinks.
+// brackets; it must match exactly once, so that the test fails when the example
+// no longer has what it expects.
 func fromExample(t testing.TB, name, dir string, changes map[string]string) string {
 	t.Helper()
 	example := filepath.Join(Root, "examples", name)

@@ -15,7 +15,7 @@ import (
 
 const adminToken = "end-to-end-administrator"
 
-// auditPolicy writes down who asked for what; bodies are the front door's affair.
+// auditPolicy logs users and requests without bodies, which the front door records.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived, ResponseStarted]
@@ -25,7 +25,7 @@ rules:
   - level: None
 `
 
-// startAPIServer runs the Kubernetes API with RBAC and returns its administrator and the server.
+// startAPIServer runs the API server with RBAC; returns an administrator's client.
 func startAPIServer(t testing.TB, dir, etcd string, certificates *Certificates) (*Kube, *Process) {
 	t.Helper()
 	file := func(name, content string) string {
@@ -60,10 +60,10 @@ func startAPIServer(t testing.TB, dir, etcd string, certificates *Certificates) 
 	return &Kube{URL: url, Token: adminToken, HTTP: client}, process
 }
 
-// startControllerManager runs the two controllers that the world needs: the
-// garbage collector removes what a VM owned, the other one lets claims go.
-// The definitions must exist by now: the collector learns of new kinds only
-// twice a minute (kubernetes/kubernetes:cmd/kube-controller-manager/app/core.go,
+// startControllerManager runs two controllers: the garbage collector removes what
+// a VM owned, the other one removes the finalizer of unused claims. The
+// definitions must exist before: the collector discovers new kinds only twice a
+// minute (kubernetes/kubernetes:cmd/kube-controller-manager/app/core.go,
 // startGarbageCollectorController).
 func startControllerManager(t testing.TB, dir string, admin *Kube, certificates *Certificates) {
 	t.Helper()
@@ -88,8 +88,8 @@ users: [{name: user, user: {token: %q}}]
 	return path
 }
 
-// applyDefinitions installs KubeVirt's own definitions and ours of Harvester's
-// kinds, and waits until their resources are served.
+// applyDefinitions installs KubeVirt's own definitions and our definitions of
+// Harvester's kinds, and waits until their resources are served.
 func applyDefinitions(t testing.TB, admin *Kube) {
 	t.Helper()
 	kubevirt := must[[]byte](t, "KubeVirt's definitions")(exec.Command(part(t, "kubevirt", "kubevirt-crds")).Output())

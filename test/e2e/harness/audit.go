@@ -12,8 +12,8 @@ import (
 
 func auditLog(dir string) string { return filepath.Join(dir, "audit.log") }
 
-// Right is one verb on one resource in one namespace, which is empty for what is
-// in none.
+// Right is one verb on one resource in one namespace, which is empty for
+// cluster-scoped resources.
 type Right struct{ Verb, Group, Resource, Namespace string }
 
 func (r Right) String() string {
@@ -24,8 +24,8 @@ func (r Right) String() string {
 	return r.Verb + " " + resource + " in " + r.Namespace
 }
 
-// Asked returns how often ServiceAccounts asked for what, and how often the API
-// server refused it, as its audit log tells.
+// Asked returns how often the API server granted and refused each right to
+// ServiceAccounts, from its audit log.
 func (s *Stack) Asked(t testing.TB) (granted, refused map[Right]int) {
 	t.Helper()
 	file := must[*os.File](t, "audit log")(os.Open(auditLog(s.Dir)))
@@ -47,7 +47,7 @@ func (s *Stack) Asked(t testing.TB) (granted, refused map[Right]int) {
 	return granted, refused
 }
 
-// Granted returns the rights that examples/rbac.yaml gives in its namespaces.
+// Granted returns the rights that examples/rbac.yaml grants in its namespaces.
 func Granted(t testing.TB) []Right {
 	t.Helper()
 	var rights []Right

@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// Certificates are a certificate authority and one server certificate of it, for
-// everything here that speaks TLS.
+// Certificates are a certificate authority and a server certificate that all TLS
+// servers here share.
 type Certificates struct {
 	CAFile, CertFile, KeyFile string
 	// ServiceAccountKey signs the tokens of ServiceAccounts.

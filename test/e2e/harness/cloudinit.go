@@ -10,7 +10,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// cloudConfig is what the machines understand of cloud-init.
+// cloudConfig is the part of cloud-init's format that the machines support.
 type cloudConfig struct {
 	WriteFiles []struct {
 		Path     string `yaml:"path"`
@@ -19,7 +19,7 @@ type cloudConfig struct {
 	} `yaml:"write_files"`
 }
 
-// filesOf returns what cloud-init would write with the user data of a Secret.
+// filesOf returns the files that cloud-init would write for the user data of a Secret.
 func filesOf(secret Object) (map[string]string, error) {
 	userData, err := base64.StdEncoding.DecodeString(secret.Str("data", "userdata"))
 	if err != nil {

@@ -16,13 +16,13 @@ import (
 	"time"
 )
 
-// Controller plays KubeVirt and Harvester for the virtual machines of one
-// namespace. One goroutine carries every VM a step further at each round, from
-// what the API server says alone.
+// Controller replaces KubeVirt and Harvester for the virtual machines of one
+// namespace. One goroutine advances every VM by a step in each round, based only
+// on the objects in the API server.
 //
 // KubeVirt's part: instances, their phases, finalizers, the VM's status
 // (kubevirt/kubevirt:pkg/virt-controller/watch/vm/vm.go). Harvester's part: claims
-// from the VM's annotation, and their removal by the other annotation in a
+// from one annotation of the VM, and their removal, as listed in another one, by a
 // finalizer (harvester/harvester:pkg/controller/master/virtualmachine/vm_controller.go).
 type Controller struct {
 	kube      *Kube
@@ -31,8 +31,8 @@ type Controller struct {
 	log       *log.Logger
 
 	running map[string]*Machine  // by the instance's uid
-	asked   map[string]bool      // instances whose machine was told to shut down
-	retryAt map[string]time.Time // by the VM's uid: when a guest that ended is started again
+	asked   map[string]bool      // instances whose machine is shutting down
+	retryAt map[string]time.Time // by the VM's uid: when to restart a guest that ended
 	logged  map[string]string    // the last problem of each VM
 }
 
@@ -101,8 +101,8 @@ func (c *Controller) round() {
 	}
 }
 
-// note writes a problem down once. Others write these objects too: a conflict,
-// or an object that went meanwhile, is looked at again in the next round.
+// note logs a problem once. Other clients write these objects, too: a conflict, or
+// an object that was deleted meanwhile, is handled in the next round.
 func (c *Controller) note(name string, err error) {
 	if isStatus(err, http.StatusConflict) || isStatus(err, http.StatusNotFound) {
 		return
@@ -117,7 +117,7 @@ func (c *Controller) note(name string, err error) {
 	c.logged[name] = text
 }
 
-// carry brings a VM one step closer to running.
+// carry advances a VM by one step towards running.
 func (c *Controller) carry(vm, instance Object) error {
 	if done, err := c.setFinalizers(VirtualMachines, vm, kubevirtFinalizer, harvesterFinalizer); !done {
 		return err
@@ -142,7 +142,7 @@ func (c *Controller) carry(vm, instance Object) error {
 	}
 	phase := instance.Str("status", "phase")
 	if machine := c.running[instance.UID()]; phase == "Running" && (machine == nil || !machine.Running()) {
-		// The guest went by itself: it is started again under these strategies.
+		// The guest shut itself down: these strategies restart it.
 		if machine != nil {
 			c.log.Printf("%s: its machine has ended:\n%s", vm.Name(), tail(machine.Log, 5))
 		}
@@ -187,7 +187,7 @@ func (c *Controller) advance(vm, instance Object, phase string) error {
 }
 
 // boot starts the machine of an instance with the user data that its cloud-init
-// volume names; a pod that mounts a missing Secret waits for it.
+// volume refers to; a pod that mounts a missing Secret waits for it.
 func (c *Controller) boot(vm, instance Object) (*Machine, error) {
 	secret := ""
 	for _, volume := range instance.List("spec", "volumes") {
@@ -217,7 +217,7 @@ func (c *Controller) boot(vm, instance Object) (*Machine, error) {
 	return machine, err
 }
 
-// remove takes a VM apart that was told to go: the guest first, then its volumes.
+// remove advances the removal of a deleted VM: the guest first, then its volumes.
 func (c *Controller) remove(vm, instance Object) error {
 	if err := c.setStatus(vm, "Terminating", instance != nil, false); err != nil {
 		return err
@@ -247,7 +247,7 @@ func (c *Controller) remove(vm, instance Object) error {
 	return c.dropFinalizer(VirtualMachines, vm, harvesterFinalizer)
 }
 
-// endInstance shuts a machine down and lets its instance go once it is off.
+// endInstance shuts a machine down and removes its instance once it is off.
 func (c *Controller) endInstance(instance Object) error {
 	if machine := c.running[instance.UID()]; machine != nil && machine.Running() {
 		if !c.asked[instance.UID()] {
@@ -259,7 +259,7 @@ func (c *Controller) endInstance(instance Object) error {
 	return c.dropFinalizer(Instances, instance, instanceFinalizer)
 }
 
-// makeClaims makes the volumes that the VM's annotation asks for.
+// makeClaims creates the claims in the VM's annotation.
 func (c *Controller) makeClaims(vm Object) error {
 	annotation := vm.Annotation(claimsAnnotation)
 	if annotation == "" {
@@ -325,7 +325,7 @@ func (c *Controller) setStatus(vm Object, printable string, created, ready bool)
 	return err
 }
 
-// setFinalizers tells whether the object has them, and adds them if not.
+// setFinalizers returns whether the object has them, and adds them if not.
 func (c *Controller) setFinalizers(r Resource, object Object, finalizers ...string) (bool, error) {
 	all := object.Finalizers()
 	for _, finalizer := range finalizers {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// startEtcd returns the client URL of a store that forgets nothing until the end.
+// startEtcd starts an etcd without automatic compaction and returns its client URL.
 func startEtcd(t testing.TB, dir string) string {
 	t.Helper()
 	client := fmt.Sprintf("http://%s:%d", loopback, freePort(t))
@@ -31,7 +31,7 @@ func startEtcd(t testing.TB, dir string) string {
 	return client
 }
 
-// answersOK returns nil when a server that a process runs answers 200.
+// answersOK returns nil if the process's server responds with 200.
 func answersOK(process *Process, client *http.Client, url string) error {
 	if !process.Running() {
 		return fmt.Errorf("%s has ended:\n%s", process.Name, tail(process.Log, 20))
@@ -44,8 +44,8 @@ func answersOK(process *Process, client *http.Client, url string) error {
 	return expect("status", response.StatusCode, http.StatusOK)
 }
 
-// Compact makes the store forget all revisions but the newest, as it does by
-// itself every five minutes: lists in pages that began before cannot go on.
+// Compact removes all revisions but the newest, as happens every five minutes in
+// a real cluster: paginated lists that began before cannot be continued.
 func (s *Stack) Compact() error {
 	call := func(path, body string) (Object, error) {
 		response, err := http.Post(s.etcd+path, "application/json", strings.NewReader(body))
@@ -62,7 +62,7 @@ func (s *Stack) Compact() error {
 		}
 		return decodeObject(data)
 	}
-	// The key is one zero byte; only the revision of the answer matters.
+	// The key is one zero byte; only the revision in the reply matters.
 	reply, err := call("/v3/kv/range", `{"key":"AA=="}`)
 	if err != nil {
 		return err

@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// FrontDoor is where the plugin reaches Harvester: the Kubernetes API below a
-// path, as behind Rancher. It makes every write strict, so that a field that the
-// API would silently drop is a refusal, and it remembers who asked for what.
+// FrontDoor is a proxy through which the plugin reaches Harvester: the Kubernetes
+// API below a path, as behind Rancher. It enforces strict validation of writes, so
+// that a field that the API would silently drop is an error, and records requests.
 type FrontDoor struct {
 	URL string
 
@@ -26,7 +26,7 @@ type FrontDoor struct {
 	before   func(*http.Request)
 }
 
-// Request is one that went through the front door.
+// Request is a request that passed the front door.
 type Request struct {
 	Time              time.Time
 	Method, Path, URL string
@@ -74,14 +74,14 @@ func startFrontDoor(t testing.TB, api *Kube, certificates *Certificates) *FrontD
 	return door
 }
 
-// Before has a function called before each request goes on, nil for none.
+// Before sets a function that is called before each request is forwarded; nil: none.
 func (d *FrontDoor) Before(f func(*http.Request)) {
 	d.lock.Lock()
 	defer d.lock.Unlock()
 	d.before = f
 }
 
-// Requests returns what went through.
+// Requests returns the recorded requests.
 func (d *FrontDoor) Requests() []Request {
 	d.lock.Lock()
 	defer d.lock.Unlock()
@@ -101,7 +101,7 @@ func (r *codeRecorder) WriteHeader(code int) {
 // Unwrap lets http.ResponseController flush watches.
 func (r *codeRecorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// logWriter hands what a server of the standard library complains of to the test.
+// logWriter writes the errors of the standard library's servers to the test's log.
 type logWriter struct{ t testing.TB }
 
 func (w logWriter) Write(line []byte) (int, error) {

@@ -22,10 +22,10 @@ type Kube struct {
 	HTTP  *http.Client
 }
 
-// Resource is where objects of one kind are found.
+// Resource identifies a kind's resource in the API.
 type Resource struct{ Group, Version, Plural string }
 
-// The resources that the tests deal with.
+// The resources that the tests use.
 var (
 	VirtualMachines = Resource{"kubevirt.io", "v1", "virtualmachines"}
 	Instances       = Resource{"kubevirt.io", "v1", "virtualmachineinstances"}
@@ -47,7 +47,7 @@ func (r Resource) Path(namespace string, name ...string) string {
 	return strings.Join(append([]string{path, r.Plural}, name...), "/")
 }
 
-// APIError is an answer other than 2xx: metav1.Status where the server sent one.
+// APIError is a response other than 2xx: metav1.Status if the server sent one.
 type APIError struct {
 	Code            int
 	Reason, Message string
@@ -55,13 +55,13 @@ type APIError struct {
 
 func (e *APIError) Error() string { return fmt.Sprintf("%d %s: %s", e.Code, e.Reason, e.Message) }
 
-// isStatus tells whether an error is an answer with that code.
+// isStatus returns whether an error is a response with that code.
 func isStatus(err error, code int) bool {
 	var apiError *APIError
 	return errors.As(err, &apiError) && apiError.Code == code
 }
 
-// Do sends a request with a JSON body and returns the object of the answer.
+// Do sends a request with a JSON body and returns the object in the response.
 func (k *Kube) Do(method, path string, query url.Values, contentType string, body any) (Object, error) {
 	var reader io.Reader
 	if body != nil {
@@ -109,7 +109,7 @@ func (k *Kube) Get(r Resource, namespace, name string) (Object, error) {
 	return k.Do(http.MethodGet, r.Path(namespace, name), nil, jsonContent, nil)
 }
 
-// List reads all objects of a namespace that a label selector selects.
+// List reads all objects of a namespace that match a label selector.
 func (k *Kube) List(r Resource, namespace, selector string) ([]Object, error) {
 	query := url.Values{}
 	if selector != "" {
@@ -119,7 +119,7 @@ func (k *Kube) List(r Resource, namespace, selector string) ([]Object, error) {
 	return list.List("items"), err
 }
 
-// Create makes an object; a misspelt field is an error.
+// Create creates an object; an unknown field is an error.
 func (k *Kube) Create(r Resource, namespace string, object any) (Object, error) {
 	return k.Do(http.MethodPost, r.Path(namespace), url.Values{"fieldValidation": {"Strict"}}, jsonContent, object)
 }
@@ -130,7 +130,7 @@ func (k *Kube) Patch(r Resource, namespace, name string, change any, subresource
 	return k.Do(http.MethodPatch, path, url.Values{"fieldValidation": {"Strict"}}, mergePatch, change)
 }
 
-// Delete tells an object to go; one that is gone already is not an error.
+// Delete deletes an object; 404 is not an error.
 func (k *Kube) Delete(r Resource, namespace, name string) error {
 	_, err := k.Do(http.MethodDelete, r.Path(namespace, name), nil, jsonContent, nil)
 	if isStatus(err, http.StatusNotFound) {
@@ -139,7 +139,7 @@ func (k *Kube) Delete(r Resource, namespace, name string) error {
 	return err
 }
 
-// TokenFor asks for a token of a ServiceAccount.
+// TokenFor requests a token for a ServiceAccount.
 func (k *Kube) TokenFor(namespace, serviceAccount string) (string, error) {
 	path := Resource{"", "v1", "serviceaccounts"}.Path(namespace, serviceAccount, "token")
 	reply, err := k.Do(http.MethodPost, path, nil, jsonContent, Object{

@@ -17,8 +17,8 @@ import (
 const nomadPort = 4646
 
 // machineConfig is what a virtual machine's own image and network would give its
-// Nomad client. Fingerprinting never looks for a cloud's metadata service: that
-// would be an address outside of this machine.
+// Nomad client. Fingerprinting does not query cloud metadata services, whose
+// addresses are outside of this host.
 const machineConfig = `
 data_dir             = %[1]q
 bind_addr            = %[2]q
@@ -49,11 +49,11 @@ consul {
 }
 `
 
-// Machines boots virtual machines: each is a real Nomad client that sees its own
-// host name, process table and mounts.
+// Machines boots virtual machines: each is a real Nomad client with its own host
+// name, process table and mounts.
 type Machines struct {
 	program string // Nomad
-	server  string // what its clients join
+	server  string // address that its clients join
 	dir     string
 
 	lock      sync.Mutex
@@ -61,11 +61,11 @@ type Machines struct {
 	booted    []*Machine
 }
 
-// Machine is one that was booted.
+// Machine is a booted machine.
 type Machine struct {
 	*Process
 	Address string
-	Config  string // what stands for /etc/nomad.d
+	Config  string // directory used as /etc/nomad.d
 }
 
 func newMachines(t testing.TB, dir string, nomad *Nomad) *Machines {
@@ -86,9 +86,9 @@ func newMachines(t testing.TB, dir string, nomad *Nomad) *Machines {
 }
 
 // Boot starts a machine whose image holds HashiCorp's package of Nomad, with the
-// files that its cloud-init wrote: those below /etc/nomad.d stand beside the
-// packaged configuration, or in its place. A machine that boots again has its
-// disk and its address of before.
+// files that its cloud-init wrote: those below /etc/nomad.d are added to the
+// packaged configuration or replace it. A machine that boots again keeps its disk
+// and address.
 func (m *Machines) Boot(id, name string, files map[string]string) (*Machine, error) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
@@ -100,7 +100,7 @@ func (m *Machines) Boot(id, name string, files map[string]string) (*Machine, err
 		}
 		m.addresses[id] = address
 	}
-	dir := filepath.Join(m.dir, address) // short: sockets of Nomad's lie below
+	dir := filepath.Join(m.dir, address) // short: Nomad's sockets are below it
 	etc := filepath.Join(dir, "nomad.d")
 	if err := os.MkdirAll(etc, 0o700); err != nil {
 		return nil, err
@@ -115,9 +115,9 @@ func (m *Machines) Boot(id, name string, files map[string]string) (*Machine, err
 	}
 	arguments := []string{"agent", "-config", etc, "-config", own}
 
-	// The new namespaces are the shell's, which becomes the client: process 1 of
-	// its machine, so that nothing of the machine outlives it. Without the cgroups
-	// in sight Nomad makes none, which would be the host's and stay.
+	// The shell in the new namespaces execs the client, which is then process 1 of
+	// its machine: no process of the machine outlives it. With /sys/fs/cgroup hidden
+	// Nomad creates no cgroups, which would be the host's and remain.
 	const boot = `hostname "$1" && mount -t proc proc /proc || exit
 umount -R -l /sys/fs/cgroup 2>/dev/null
 shift && exec "$@"`
@@ -135,8 +135,8 @@ shift && exec "$@"`
 	return machine, nil
 }
 
-// writeConfig writes the packaged configuration, and then those of cloud-init's
-// files that lie below /etc/nomad.d.
+// writeConfig writes the packaged configuration, then cloud-init's files below
+// /etc/nomad.d.
 func writeConfig(etc string, files map[string]string) error {
 	packaged, err := os.ReadFile(testdata("packaged-nomad.hcl"))
 	if err != nil {
@@ -168,8 +168,8 @@ func (m *Machines) Running() []*Machine {
 	return slices.DeleteFunc(slices.Clone(m.booted), func(machine *Machine) bool { return !machine.Running() })
 }
 
-// Validate has Nomad check the configuration as it stands in the machine's
-// /etc/nomad.d, without what the harness adds for its own network.
+// Validate runs "nomad config validate" on the machine's /etc/nomad.d, without
+// what the harness adds for its own network.
 func (m *Machines) Validate(machine *Machine) error {
 	out, err := exec.Command(m.program, "config", "validate", machine.Config).CombinedOutput()
 	if err != nil {
@@ -178,11 +178,11 @@ func (m *Machines) Validate(machine *Machine) error {
 	return nil
 }
 
-// Self is what the machine's own Nomad agent says of itself.
+// Self returns /v1/agent/self of the machine's Nomad agent.
 func (m *Machine) Self() (Object, error) {
 	client := &Nomad{URL: fmt.Sprintf("http://%s:%d", m.Address, nomadPort)}
 	return client.Get("/v1/agent/self")
 }
 
-// ShutDown ends the machine as the power button does: the client is asked first.
+// ShutDown ends the machine gracefully, like the power button.
 func (m *Machine) ShutDown() { m.Stop(10 * time.Second) }

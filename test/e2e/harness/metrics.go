@@ -13,8 +13,8 @@ import (
 )
 
 // Metrics answers every query of Prometheus' HTTP API with one number, which the
-// agent's pass-through strategy takes for the count that is wanted, or with no
-// data (prometheus/prometheus:docs/querying/api.md).
+// agent's pass-through strategy uses as the desired count, or with no data
+// (prometheus/prometheus:docs/querying/api.md).
 type Metrics struct {
 	URL    string
 	wanted atomic.Int64 // negative: no data
@@ -48,9 +48,9 @@ func startMetrics(t testing.TB) *Metrics {
 	return m
 }
 
-// Want sets the count that the policy asks for from now on.
+// Want sets the count that the policy requests from now on.
 func (m *Metrics) Want(count int) { m.wanted.Store(int64(count)) }
 
-// Fail has every query answered with no data from now on, as the query of
-// examples/policy.hcl is while Nomad's metrics are missing.
+// Fail makes every query return no data from now on, like the query of
+// examples/policy.hcl while Nomad's metrics are missing.
 func (m *Metrics) Fail() { m.wanted.Store(-1) }

@@ -16,15 +16,15 @@ import (
 	"time"
 )
 
-// Nomad is a client of a Nomad server as one token.
+// Nomad is a client of a Nomad server with one token.
 type Nomad struct {
 	URL   string
 	RPC   string // host:port that clients join
 	Token string
 }
 
-// The heartbeats are far shorter than Nomad's defaults: a node that went is
-// known to be down within seconds, also after a server's restart.
+// The heartbeats are far shorter than Nomad's defaults: a lost node is down within
+// seconds, also after a restart of the server.
 const nomadServerConfig = `
 datacenter           = "dc1"
 data_dir             = %q
@@ -60,7 +60,7 @@ consul {
 }
 `
 
-// startNomad runs a server with ACLs; who is to use it waits in bootstrapNomad.
+// startNomad starts a server with ACLs; bootstrapNomad waits until it is ready.
 func startNomad(t testing.TB, dir string) (*Nomad, *Process) {
 	t.Helper()
 	http_, rpc := freePort(t), freePort(t)
@@ -71,7 +71,7 @@ func startNomad(t testing.TB, dir string) (*Nomad, *Process) {
 	return &Nomad{URL: fmt.Sprintf("http://%s:%d", loopback, http_), RPC: fmt.Sprintf("%s:%d", loopback, rpc)}, process
 }
 
-// bootstrapNomad waits for the server and makes the client its administrator.
+// bootstrapNomad waits for the server and gives the client a management token.
 func bootstrapNomad(t testing.TB, n *Nomad, process *Process) {
 	t.Helper()
 	Eventually(t, time.Minute, "Nomad's ACL system is bootstrapped", func() error {
@@ -118,7 +118,7 @@ func (n *Nomad) request(method, path string, body any) ([]byte, error) {
 	return data, err
 }
 
-// Do sends a request whose answer is an object or nothing.
+// Do sends a request whose response is an object or empty.
 func (n *Nomad) Do(method, path string, body any) (Object, error) {
 	data, err := n.request(method, path, body)
 	if err != nil || len(bytes.TrimSpace(data)) == 0 {
@@ -140,7 +140,7 @@ func (n *Nomad) List(path string) ([]Object, error) {
 	return objects, json.Unmarshal(data, &objects)
 }
 
-// NewToken makes a token whose only policy has these rules.
+// NewToken creates a token whose only policy has these rules.
 func (n *Nomad) NewToken(name, rules string) (string, error) {
 	if _, err := n.Do(http.MethodPut, "/v1/acl/policy/"+name, Object{"Name": name, "Rules": rules}); err != nil {
 		return "", err
@@ -149,7 +149,7 @@ func (n *Nomad) NewToken(name, rules string) (string, error) {
 	return token.Str("SecretID"), err
 }
 
-// Metrics returns what a Prometheus would scrape: names with their labels.
+// Metrics returns the metrics in Prometheus' format.
 func (n *Nomad) Metrics() (string, error) {
 	data, err := n.request(http.MethodGet, "/v1/metrics?format=prometheus", nil)
 	return string(data), err
@@ -181,8 +181,8 @@ func (n *Nomad) Allocations(job string) ([]Object, error) {
 	return n.List("/v1/job/" + job + "/allocations")
 }
 
-// RunningOn returns how many allocations of a job run on each node, by the
-// node's name. What is still told to run counts, what is told to stop does not.
+// RunningOn returns how many allocations of a job run on each node, by the node's
+// name. Allocations with desired status "stop" do not count.
 func (n *Nomad) RunningOn(job string) (map[string]int, error) {
 	allocations, err := n.Allocations(job)
 	running := map[string]int{}

@@ -13,11 +13,11 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Object is a JSON object of either API; the tests read few fields of many
-// kinds, so that types of their own would be more to read than paths.
+// Object is a JSON object of either API; the tests read few fields of many kinds,
+// for which paths are shorter than types.
 type Object map[string]any
 
-// At returns what stands at a path, or nil.
+// At returns the value at a path, or nil.
 func (o Object) At(path ...string) any {
 	var value any = map[string]any(o)
 	for _, key := range path {
@@ -85,7 +85,7 @@ func (o Object) UID() string { return o.Str("metadata", "uid") }
 // Annotation returns the value of an annotation.
 func (o Object) Annotation(key string) string { return o.Str("metadata", "annotations", key) }
 
-// Terminating tells whether the object was told to go.
+// Terminating returns whether the object has a deletionTimestamp.
 func (o Object) Terminating() bool { return o.Str("metadata", "deletionTimestamp") != "" }
 
 // Finalizers returns metadata.finalizers.
@@ -123,7 +123,7 @@ func decodeYAML(data []byte) ([]Object, error) {
 		if document == nil {
 			continue
 		}
-		// Through JSON, so that numbers are what a server would answer.
+		// Through JSON, so that numbers have the types of a server's response.
 		raw, err := json.Marshal(document)
 		if err != nil {
 			return nil, err

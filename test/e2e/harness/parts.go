@@ -29,7 +29,7 @@ var (
 	partDirs  = map[string]string{}
 )
 
-// part returns the path of a real program; scripts/real-parts builds it if it has to.
+// part returns the path of a real program; scripts/real-parts builds it if necessary.
 func part(t testing.TB, name, program string) string {
 	t.Helper()
 	partsLock.Lock()

@@ -10,8 +10,8 @@ import (
 
 const pollInterval = 100 * time.Millisecond
 
-// Eventually waits until check returns nil and fails the test with its last
-// error if that takes longer than limit.
+// Eventually waits until check returns nil; after limit it fails the test with
+// the last error.
 func Eventually(t testing.TB, limit time.Duration, what string, check func() error) {
 	t.Helper()
 	if err := poll(limit, check); err != nil {

@@ -20,8 +20,8 @@ func (s *Stack) VMs(t testing.TB) []Object {
 	return must[[]Object](t, "virtual machines")(s.Kube.List(VirtualMachines, Namespace, ""))
 }
 
-// Settled returns nil when the world holds exactly count machines that work and
-// nothing else: no VM, Secret, claim, drain, mark or ineligible node too many.
+// Settled returns nil if there are exactly count working machines and no leftovers:
+// no surplus VM, Secret, claim, drain, mark or ineligible node.
 func (s *Stack) Settled(count int) error {
 	vms, err := s.Kube.List(VirtualMachines, Namespace, "")
 	if err != nil {
@@ -69,15 +69,15 @@ func (s *Stack) Settled(count int) error {
 	return nil
 }
 
-// AwaitSettled waits until the world is settled and stays so for a while.
+// AwaitSettled waits until Settled returns nil and continues to for a while.
 func (s *Stack) AwaitSettled(t testing.TB, limit time.Duration, count int) {
 	t.Helper()
 	Eventually(t, limit, fmt.Sprintf("%d machines and nothing else", count), func() error { return s.Settled(count) })
 	s.StaysSettled(t, count)
 }
 
-// StaysSettled looks on while the agent evaluates the policy twice from
-// beginning to end: it would act in them if it had anything to do.
+// StaysSettled checks Settled during two full evaluations of the policy: the agent
+// would act in them if there were anything to do.
 func (s *Stack) StaysSettled(t testing.TB, count int) {
 	t.Helper()
 	before := s.Metrics.asked.Load()
@@ -92,7 +92,7 @@ func (s *Stack) StaysSettled(t testing.TB, count int) {
 	})
 }
 
-// LeaseHolders returns who holds the Leases of the namespace.
+// LeaseHolders returns the holders of the Leases of the namespace.
 func (s *Stack) LeaseHolders(t testing.TB) []string {
 	t.Helper()
 	var holders []string

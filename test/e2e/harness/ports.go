@@ -12,11 +12,10 @@ import (
 
 const loopback = "127.0.0.1"
 
-// Stacks run side by side, and beside those of other processes: what is handed
-// out once is not handed out again by this process, and each process begins
-// elsewhere. Ports are below those that the kernel gives to whoever asks for any
-// (ip_local_port_range), so that nobody else takes one before the program that
-// is to listen on it does.
+// Stacks run in parallel, also with those of other processes: this process hands
+// out each port only once, and each process starts at a different one. Ports are
+// below the kernel's ephemeral range (ip_local_port_range), so that no other
+// program gets one before the program that will listen on it.
 const (
 	firstPort, ports = 10_000, 20_000
 	hosts            = 250 * 250
@@ -28,7 +27,7 @@ var (
 	nextIndex = os.Getpid() * 97 % hosts
 )
 
-// freePort returns a port of the loopback address that nobody listens on.
+// freePort returns a free port of the loopback address.
 func freePort(t testing.TB) int {
 	t.Helper()
 	takenLock.Lock()
@@ -44,7 +43,7 @@ func freePort(t testing.TB) int {
 	return 0
 }
 
-// nextHost returns a loopback address on which a port is free: a machine's own.
+// nextHost returns a new loopback address, for one machine, on which a port is free.
 func nextHost(port int) (string, error) {
 	takenLock.Lock()
 	defer takenLock.Unlock()

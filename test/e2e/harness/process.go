@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Process is a running program and what it says.
+// Process is a running program with its log.
 type Process struct {
 	Name string
 	Log  string // path of a file with its stdout and stderr
@@ -23,8 +23,8 @@ type Process struct {
 	done chan struct{}
 }
 
-// start runs a program until the test's end, which shows the end of its log if
-// the test failed.
+// start runs a program until the end of the test. If the test failed, the end of
+// the program's log is shown.
 func start(t testing.TB, dir, name string, cmd *exec.Cmd) *Process {
 	t.Helper()
 	p := must[*Process](t, "start "+name)(launch(dir, name, cmd))
@@ -37,8 +37,8 @@ func start(t testing.TB, dir, name string, cmd *exec.Cmd) *Process {
 	return p
 }
 
-// Restart ends a program of start as a power cut does and runs it anew with the
-// same arguments; it does not wait until the program answers.
+// Restart kills a program of start with SIGKILL and runs it again with the same
+// arguments; it does not wait until the program is ready.
 func (p *Process) Restart(t testing.TB) {
 	t.Helper()
 	p.Kill()
@@ -48,7 +48,7 @@ func (p *Process) Restart(t testing.TB) {
 	p.cmd, p.done = next.cmd, next.done
 }
 
-// launch runs a program in a process group of its own.
+// launch runs a program in a new process group.
 func launch(dir, name string, cmd *exec.Cmd) (*Process, error) {
 	p := &Process{Name: name, Log: filepath.Join(dir, name+".log"), cmd: cmd, done: make(chan struct{})}
 	log, err := os.OpenFile(p.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -78,7 +78,7 @@ func (p *Process) Pid() int { return p.cmd.Process.Pid }
 // Done is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Running tells whether the process has not ended yet.
+// Running returns whether the process has not ended yet.
 func (p *Process) Running() bool {
 	select {
 	case <-p.done:
@@ -88,7 +88,7 @@ func (p *Process) Running() bool {
 	}
 }
 
-// Stop asks the process to end and kills its group after the grace time.
+// Stop sends SIGTERM to the process and kills its group after the grace time.
 func (p *Process) Stop(grace time.Duration) {
 	if p.Running() {
 		_ = p.cmd.Process.Signal(syscall.SIGTERM)
@@ -100,14 +100,14 @@ func (p *Process) Stop(grace time.Duration) {
 	p.Kill()
 }
 
-// Kill ends the process and all of its group at once.
+// Kill kills the process and its group immediately.
 func (p *Process) Kill() {
 	_ = syscall.Kill(-p.Pid(), syscall.SIGKILL)
 	<-p.done
 }
 
-// Children returns the process ids of the direct children whose executable has
-// that base name.
+// Children returns the IDs of the direct children whose executable has that base
+// name.
 func (p *Process) Children(executable string) ([]int, error) {
 	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", p.Pid()))
 	if err != nil {

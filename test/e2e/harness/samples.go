@@ -11,8 +11,8 @@ import (
 // SampleUID is the firmware UUID of SampleVM's machine.
 const SampleUID = "5d3f0f4e-8a1c-4a53-9d0f-3b7c1a2e4d55"
 
-// SampleVM is a virtual machine as the plugin makes it: the whole of what stands
-// on one, for tests of the world without the plugin.
+// SampleVM is a complete virtual machine as the plugin creates it, for tests of
+// the environment without the plugin.
 func SampleVM(name string) Object {
 	claim := name + "-disk-0-a1b2c"
 	labels := Object{
@@ -103,7 +103,7 @@ write_files:
 	}
 }
 
-// SampleClaim is a volume that a VM of a pool left behind.
+// SampleClaim is a leftover claim of a deleted VM of a pool.
 func SampleClaim(name, pool string) Object {
 	return Object{
 		"apiVersion": "v1", "kind": "PersistentVolumeClaim",
@@ -118,15 +118,15 @@ func SampleClaim(name, pool string) Object {
 	}
 }
 
-// OwnedBy is the change that makes a VM the owner of its Secret.
+// OwnedBy is the patch that makes a VM the owner of its Secret.
 func OwnedBy(vm Object) Object {
 	return Object{"metadata": Object{"ownerReferences": []Object{{
 		"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "name": vm.Name(), "uid": vm.UID(), "blockOwnerDeletion": false,
 	}}}}
 }
 
-// SampleJob works on the node of a SampleVM until it is stopped, and then cleans
-// up for a while.
+// SampleJob runs on the node of a SampleVM until it is stopped; then its poststop
+// task runs for a while.
 func SampleJob(node string) Object {
 	task := func(name, runFor string) Object {
 		return Object{

@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// The namespaces of VMs and of what they are made from, as in examples/rbac.yaml.
+// The namespaces of VMs and of their images, networks and keys, as in examples/rbac.yaml.
 const (
 	Namespace      = "nomad"
 	serviceAccount = "nomad-harvester-autoscaler"
 )
 
-// nomadRules are what the plugin needs in Nomad, and nothing more.
+// nomadRules are the least rights that the plugin needs in Nomad.
 const nomadRules = `
 node { policy = "write" }
 namespace "*" { capabilities = ["read-job"] }
 `
 
-// Stack is the whole world around the plugin.
+// Stack is the plugin's environment.
 type Stack struct {
 	Dir          string
 	Certificates *Certificates
@@ -31,10 +31,10 @@ type Stack struct {
 	FrontDoor    *FrontDoor
 	Metrics      *Metrics
 
-	// What a test may restart.
+	// Processes that a test may restart.
 	APIServer, NomadServer *Process
 
-	// PluginKube is the API as the plugin may use it.
+	// PluginKube is a client with the plugin's rights.
 	PluginKube       *Kube
 	PluginTokenFile  string
 	PluginNomadToken string
@@ -46,12 +46,12 @@ type Stack struct {
 	etcd string
 }
 
-// slots limits the stacks that are up at once. A stack waits most of its time;
-// more of them would wait for the processors.
+// slots limits the number of stacks that run in parallel. A stack mostly waits;
+// more of them would compete for the processors.
 var slots = make(chan struct{}, 2)
 
-// Start brings everything up but the agent; the test's end takes it down. Tests
-// run side by side.
+// Start starts everything except the agent; it is stopped at the end of the test.
+// Tests run in parallel.
 func Start(t *testing.T) *Stack {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -86,7 +86,7 @@ func Start(t *testing.T) *Stack {
 	return s
 }
 
-// temporaryDir is short, because socket paths below it must be, and stays if
+// temporaryDir has a short path, because of the sockets below it. It is kept if
 // NOMAD_HARVESTER_E2E_KEEP is set.
 func temporaryDir(t testing.TB) string {
 	t.Helper()

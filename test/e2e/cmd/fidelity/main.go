@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command fidelity asks a pair of servers the questions of package fidelity and
-// tells where their answers differ from the real servers'.
+// Command fidelity sends the requests of package fidelity to a pair of servers
+// and prints where their responses differ from the real servers'.
 package main
 
 import (
