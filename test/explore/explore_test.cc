@@ -110,7 +110,7 @@ const std::vector<Equivalent>& EquivalentRows() {
   return kRows;
 }
 
-TEST(Rows, each_one_is_needed_or_said_to_be_equivalent) {
+TEST(Rows, each_one_is_needed_or_listed_as_equivalent) {
   std::set<Row> rows;
   for (const Noticed& needed : NeededRows()) EXPECT_TRUE(rows.insert(needed.row).second);
   for (const Equivalent& equivalent : EquivalentRows()) {

@@ -25,7 +25,7 @@ Act ActOn(ActKind kind, bool flag = false) {
 
 Node& NodeOf(State& state) { return state.slots[0].nodes[0]; }
 
-TEST(Nomad, a_drain_makes_the_node_ineligible_and_numbers_never_come_again) {
+TEST(Nomad, a_drain_makes_the_node_ineligible_and_numbers_are_not_reused) {
   State state = InitialState(Two());
   Apply(Two(), 0, ActOn(ActKind::kStartDrain), &state);
   EXPECT_TRUE(NodeOf(state).Draining());
@@ -55,7 +55,7 @@ TEST(Nomad, refuses_to_enable_a_node_that_drains) {
   EXPECT_EQ(NodeOf(state).eligible, 0U);
 }
 
-TEST(Nomad, an_operators_drain_must_not_be_touched_unless_he_came_after_our_last_read) {
+TEST(Nomad, an_operators_drain_must_not_be_touched_unless_it_began_after_our_last_read) {
   State state = InitialState(Two());
   NodeOf(state).drain = DrainState::kDraining;
   Act act = ActOn(ActKind::kStartDrain);
@@ -119,7 +119,7 @@ TEST(Invariant, I4_the_node_of_a_vm_without_a_mark_is_enabled_again) {
   EXPECT_EQ(Rest(configuration, without).Check(state, nullptr), Violation::kLeftIneligible);
 }
 
-TEST(Invariant, I5_a_pool_in_the_middle_of_a_removal_comes_to_rest_without_the_vm) {
+TEST(Invariant, I5_a_pool_in_the_middle_of_a_removal_converges_without_the_vm) {
   const Configuration configuration = Two();
   DecisionCache cache(configuration, {});
   State state = InitialState(configuration);
@@ -133,7 +133,7 @@ TEST(Invariant, I5_a_pool_in_the_middle_of_a_removal_comes_to_rest_without_the_v
   EXPECT_EQ(lines.front(), "  the drain of node a0 is started (marked-start-drain)");
 }
 
-TEST(Canonical, names_mean_nothing) {
+TEST(Canonical, slots_are_interchangeable) {
   State state = InitialState(Two());
   state.slots[0].vm.late = 1;
   State other = InitialState(Two());
@@ -145,7 +145,7 @@ TEST(Canonical, names_mean_nothing) {
   EXPECT_NE(HashOf(state), HashOf(InitialState(Two())));
 }
 
-TEST(Visited, knows_the_way_back) {
+TEST(Visited, returns_the_path_to_a_state) {
   Visited visited;
   EXPECT_TRUE(visited.Insert({1, 1}, Visited::kRoot));
   EXPECT_TRUE(visited.Insert({2, 2}, 0));

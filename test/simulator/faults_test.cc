@@ -38,7 +38,7 @@ TEST_F(FaultsTest, A_lost_reply_leaves_its_effect) {
   EXPECT_TRUE(kube::IsAlreadyExists(MakeSecret("vm-1")));
 }
 
-TEST_F(FaultsTest, A_dead_process_speaks_no_more_until_the_next_one) {
+TEST_F(FaultsTest, Requests_of_a_dead_process_fail_until_a_new_one_starts) {
   FailEffect(2, Fault::Die());
   EXPECT_THAT(MakeSecret("vm-1"), IsOk());
   EXPECT_THAT(MakeSecret("vm-2"), StatusIs(StatusCode::kUnavailable));
@@ -51,7 +51,7 @@ TEST_F(FaultsTest, A_dead_process_speaks_no_more_until_the_next_one) {
   EXPECT_THAT(cluster().Secrets(), SizeIs(1));
 }
 
-TEST_F(FaultsTest, A_process_may_die_with_its_last_request_on_the_way) {
+TEST_F(FaultsTest, A_process_may_die_with_its_last_request_in_transit) {
   FailEffect(1, Fault::ApplyThenDie());
   EXPECT_THAT(MakeSecret("vm-1"), StatusIs(StatusCode::kUnavailable));
   EXPECT_TRUE(cluster().dead());
@@ -98,7 +98,7 @@ TEST_F(FaultsTest, Systems_can_be_out_of_reach_one_by_one) {
   EXPECT_THAT(MakeSecret("vm-2"), StatusIs(StatusCode::kUnavailable));
 }
 
-TEST_F(FaultsTest, Requests_take_time_if_they_are_told_to) {
+TEST_F(FaultsTest, Requests_take_the_configured_latency) {
   options_.request_latency = milliseconds(30);
   const auto start = clock_.Now();
   EXPECT_THAT(MakeSecret("vm-1"), IsOk());
@@ -143,7 +143,7 @@ TEST_F(FaultsTest, Requests_are_counted_by_verb_and_resource) {
   EXPECT_THAT(seen[3].body, HasSubstr("DrainSpec"));
 }
 
-TEST_F(FaultsTest, An_observer_sees_each_step_and_may_ask) {
+TEST_F(FaultsTest, An_observer_sees_each_step_and_may_query_the_cluster) {
   std::vector<EventKind> kinds;
   std::vector<std::size_t> claims;
   cluster().SetObserver([&](const Event& event) {

@@ -67,13 +67,13 @@ TEST_F(KubeApiTest, A_created_object_gets_what_the_server_gives) {
   EXPECT_FALSE(vm.contains("status"));
 }
 
-TEST_F(KubeApiTest, Every_reply_tells_the_servers_clock) {
+TEST_F(KubeApiTest, Every_reply_has_the_servers_time) {
   Wait(seconds(61));
   const auto list = kube().List(context_, kube::kSecrets, "nomad", {});
   EXPECT_EQ(list->server_time, clock_.WallNow());
 }
 
-TEST_F(KubeApiTest, A_name_is_taken_even_while_its_object_goes) {
+TEST_F(KubeApiTest, A_name_is_taken_even_while_its_object_is_deleted) {
   const json vm = MakeVm("vm-1");
   const auto again = kube().Create(context_, kube::kVirtualMachines, "nomad", VmNamed("vm-1"));
   EXPECT_TRUE(kube::IsAlreadyExists(again.status())) << again.status();
@@ -135,7 +135,7 @@ TEST_F(KubeApiTest, A_quota_refuses_with_500_as_harvester_does) {
   EXPECT_THAT(kube().Create(context_, kube::kVirtualMachines, "nomad", VmNamed("vm-1")), IsOk());
 }
 
-TEST_F(KubeApiTest, A_network_that_is_not_there_fails_the_creation) {
+TEST_F(KubeApiTest, An_unknown_network_fails_the_creation) {
   options_.networks = {};
   const auto vm = kube().Create(context_, kube::kVirtualMachines, "nomad", VmNamed("vm-1"));
   EXPECT_THAT(
@@ -191,7 +191,7 @@ TEST_F(KubeApiTest, Only_merge_patches_are_taken) {
   EXPECT_EQ(Send(http::Method::kPatch, target, "{", "application/merge-patch+json").status, 400);
 }
 
-TEST_F(KubeApiTest, A_delete_holds_to_its_preconditions) {
+TEST_F(KubeApiTest, A_delete_checks_its_preconditions) {
   const json vm = MakeVm("vm-1");
   kube::DeleteOptions options;
   options.uid = "00000000-0000-0000-0000-000000000000";
@@ -219,7 +219,7 @@ TEST_F(KubeApiTest, A_precondition_names_the_kind_and_everything_else_the_plural
   EXPECT_EQ(json::parse(missing.body)["kind"], "Status");
 }
 
-TEST_F(KubeApiTest, A_claim_of_a_standing_vm_is_not_deleted) {
+TEST_F(KubeApiTest, A_claim_of_an_existing_vm_is_not_deleted) {
   const json vm = MakeVm("vm-1");
   Wait(seconds(6));
   const json claim = cluster().Claims().at(0);
@@ -238,7 +238,7 @@ TEST_F(KubeApiTest, A_claim_of_a_standing_vm_is_not_deleted) {
   EXPECT_THAT(cluster().Claims(), IsEmpty());
 }
 
-TEST_F(KubeApiTest, An_unused_claim_goes_at_once) {
+TEST_F(KubeApiTest, An_unused_claim_is_deleted_immediately) {
   MakeVm("vm-1");
   Wait(seconds(1));
   cluster().PutObject({{"apiVersion", "v1"},
@@ -312,7 +312,7 @@ TEST_F(KubeApiTest, Pages_expire_and_their_tokens_are_checked) {
   EXPECT_EQ(Send(http::Method::kGet, target + "&continue=nonsense", "").status, 400);
 }
 
-TEST_F(KubeApiTest, The_client_begins_a_list_anew_when_its_pages_expire) {
+TEST_F(KubeApiTest, The_client_starts_a_list_again_when_its_pages_expire) {
   MakeSecrets(3);
   int pages = 0;
   cluster().SetFaultHook([&](const RequestInfo&) {
@@ -323,7 +323,7 @@ TEST_F(KubeApiTest, The_client_begins_a_list_anew_when_its_pages_expire) {
   EXPECT_EQ(pages, 4);
 }
 
-TEST_F(KubeApiTest, Lists_of_custom_resources_tell_kinds_and_an_empty_continue) {
+TEST_F(KubeApiTest, Lists_of_custom_resources_have_kinds_and_an_empty_continue) {
   const std::string target = "/apis/kubevirt.io/v1/namespaces/nomad/virtualmachines";
   json list = json::parse(Send(http::Method::kGet, target, "").body);
   EXPECT_EQ(list["metadata"]["continue"], "");
@@ -351,7 +351,7 @@ TEST_F(KubeApiTest, A_leases_times_have_six_fractional_digits) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("must be greater than 0")));
 }
 
-TEST_F(KubeApiTest, A_right_that_was_taken_is_refused_and_told_by_both_reviews) {
+TEST_F(KubeApiTest, A_forbidden_request_is_refused_and_denied_by_both_reviews) {
   cluster().Forbid("delete", "secrets");
   kube::DeleteOptions options;
   options.uid = "any";
@@ -370,7 +370,7 @@ TEST_F(KubeApiTest, A_right_that_was_taken_is_refused_and_told_by_both_reviews) 
   EXPECT_EQ(cluster().EffectCount(), 1);
 }
 
-TEST_F(KubeApiTest, A_token_is_asked_for_if_one_is_set) {
+TEST_F(KubeApiTest, A_token_is_required_if_one_is_set) {
   options_.kube_token = "right";
   EXPECT_THAT(kube().List(context_, kube::kSecrets, "nomad", {}),
               StatusIs(StatusCode::kUnauthenticated));
@@ -391,7 +391,7 @@ TEST_F(KubeApiTest, An_image_is_found_by_display_name_and_can_be_unready) {
   }
 }
 
-TEST_F(KubeApiTest, Paths_that_are_nothing_are_404_in_plain_text) {
+TEST_F(KubeApiTest, Unknown_paths_are_404_in_plain_text) {
   for (const char* target :
        {"/", "/apis", "/api/v1/namespaces/nomad/nosuchthings",
         "/apis/kubevirt.io/v1/virtualmachines/vm-1", "/api/v1/namespaces/nomad/secrets/a/b/c"}) {

@@ -78,7 +78,7 @@ TEST_F(SimulatorTest, A_deleted_vm_takes_its_instance_claim_secret_and_node_alon
   EXPECT_EQ(NodeOf("vm-1").status, nomad::NodeStatus::kDown);
 }
 
-TEST_F(SimulatorTest, A_vm_without_its_secret_starts_until_the_secret_comes) {
+TEST_F(SimulatorTest, A_vm_without_its_secret_keeps_starting_until_the_secret_exists) {
   ASSERT_THAT(kube().Create(context_, kube::kVirtualMachines, "nomad", VmNamed("vm-1")), IsOk());
   Wait(minutes(5));
   EXPECT_EQ(StatusOf("vm-1"), "Starting");
@@ -98,7 +98,7 @@ TEST_F(SimulatorTest, A_secret_whose_owner_does_not_exist_is_garbage) {
   EXPECT_THAT(cluster().Secrets(), IsEmpty());
 }
 
-TEST_F(SimulatorTest, A_vm_deleted_before_any_controller_saw_it_is_gone_and_made_no_claim) {
+TEST_F(SimulatorTest, A_vm_deleted_before_any_controller_observed_it_leaves_no_claim) {
   const json vm = MakeVm("vm-1");
   kube::DeleteOptions options;
   options.uid = UidOf(vm);
@@ -121,7 +121,7 @@ TEST_F(SimulatorTest, Some_vms_never_join) {
   EXPECT_EQ(nodes->value[0].name, "vm-2");
 }
 
-TEST_F(SimulatorTest, A_start_that_fails_says_so_in_status_and_condition) {
+TEST_F(SimulatorTest, A_failed_start_is_in_status_and_condition) {
   cluster().FailStart(1, "ErrorUnschedulable", "0/3 nodes are available: insufficient memory");
   MakeVm("vm-1");
   Wait(seconds(30));
@@ -148,7 +148,7 @@ TEST_F(SimulatorTest, A_quota_halts_a_vm_and_leaves_its_annotation) {
   EXPECT_EQ(PhaseOf("vm-1"), "none");
 }
 
-TEST_F(SimulatorTest, A_claim_of_an_image_that_is_not_there_is_never_made) {
+TEST_F(SimulatorTest, A_claim_of_an_unknown_image_is_not_created) {
   options_.images[0].name = "another";
   MakeVm("vm-1");
   Wait(seconds(10));
@@ -172,7 +172,7 @@ TEST_F(SimulatorTest, A_vm_that_stops_and_starts_again_keeps_its_node) {
   EXPECT_THAT(cluster().Nodes(), SizeIs(1));
 }
 
-TEST_F(SimulatorTest, A_paused_vm_loses_its_node_until_it_goes_on) {
+TEST_F(SimulatorTest, A_paused_vm_loses_its_node_until_it_is_resumed) {
   JoinVm("vm-1");
   ASSERT_TRUE(cluster().PauseVm("vm-1"));
   EXPECT_EQ(StatusOf("vm-1"), "Paused");
@@ -210,7 +210,7 @@ TEST_F(SimulatorTest, A_clone_copies_labels_and_annotations_but_not_identity) {
   EXPECT_EQ(NodeOf("copy").meta.count("harvester_vm_uuid"), 0U);
 }
 
-TEST_F(SimulatorTest, A_clone_with_the_same_user_data_calls_itself_by_the_old_name) {
+TEST_F(SimulatorTest, A_clone_with_the_same_user_data_registers_under_the_old_name) {
   JoinVm("vm-1");
   ASSERT_TRUE(cluster().CloneVm("vm-1", "copy", true));
   Wait(seconds(9));
@@ -256,7 +256,7 @@ TEST_F(SimulatorTest, A_guest_reads_the_user_data_of_the_examples) {
   EXPECT_EQ(node.meta.at("harvester_vm_uuid"), kUuid);
 }
 
-TEST_F(SimulatorTest, What_user_data_leaves_open_comes_from_the_vms_own_record) {
+TEST_F(SimulatorTest, Values_missing_in_user_data_come_from_the_vms_annotation) {
   json secret = SecretFor("vm-1");
   secret["data"]["userdata"] = base::Base64Encode("#cloud-config\n");
   ASSERT_THAT(kube().Create(context_, kube::kSecrets, "nomad", secret), IsOk());
@@ -270,7 +270,7 @@ TEST_F(SimulatorTest, What_user_data_leaves_open_comes_from_the_vms_own_record) 
   EXPECT_EQ(NodeOf("vm-1").node_pool, "default");
 }
 
-TEST_F(SimulatorTest, Nothing_of_that_name_is_told) {
+TEST_F(SimulatorTest, Actions_on_unknown_names_return_false) {
   EXPECT_FALSE(cluster().StopVm("nobody"));
   EXPECT_FALSE(cluster().DeleteVmByHand("nobody"));
   EXPECT_FALSE(cluster().EditAnnotation("nobody", "k", "v"));

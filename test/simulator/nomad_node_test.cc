@@ -82,7 +82,7 @@ TEST_F(NomadNodeTest, A_drain_that_hangs_ends_at_its_deadline) {
   EXPECT_EQ(Node(id).last_drain->status, DrainStatus::kComplete);
 }
 
-TEST_F(NomadNodeTest, A_drain_without_a_deadline_has_no_end_of_its_own) {
+TEST_F(NomadNodeTest, A_drain_without_a_deadline_does_not_end_by_itself) {
   const std::string id = AddNode("n");
   cluster().HangDrain("n");
   ASSERT_THAT(Drain(id, base::Duration::zero()), IsOk());
@@ -93,7 +93,7 @@ TEST_F(NomadNodeTest, A_drain_without_a_deadline_has_no_end_of_its_own) {
   EXPECT_FALSE(Node(id).draining);
 }
 
-TEST_F(NomadNodeTest, A_cancelled_drain_keeps_its_meta_and_says_so) {
+TEST_F(NomadNodeTest, A_cancelled_drain_keeps_its_meta_and_has_status_canceled) {
   const std::string id = AddNode("n");
   cluster().HangDrain("n");
   ASSERT_THAT(Drain(id, minutes(15)), IsOk());
@@ -142,7 +142,7 @@ TEST_F(NomadNodeTest, An_eligibility_that_is_already_so_changes_no_index) {
   EXPECT_GT(nomad().GetNode(context_, id)->index, before);
 }
 
-TEST_F(NomadNodeTest, What_is_not_there_is_not_found_by_reads_and_by_writes) {
+TEST_F(NomadNodeTest, Reads_and_writes_of_unknown_nodes_and_allocations_are_not_found) {
   const std::string id = "00000000-0000-0000-0000-000000000000";
   EXPECT_THAT(nomad().GetNode(context_, id), StatusIs(StatusCode::kNotFound, HasSubstr("404")));
   EXPECT_THAT(nomad().NodeAllocations(context_, id)->value, IsEmpty());
@@ -177,7 +177,7 @@ TEST_F(NomadNodeTest, A_node_that_has_been_down_for_a_day_is_forgotten) {
   EXPECT_THAT(nomad().ListNodes(context_)->value, IsEmpty());
 }
 
-TEST_F(NomadNodeTest, A_short_silence_goes_unnoticed) {
+TEST_F(NomadNodeTest, A_short_outage_of_a_node_has_no_effect) {
   const std::string id = AddNode("n");
   cluster().KillNode("n");
   Wait(seconds(8));
@@ -240,7 +240,7 @@ TEST_F(NomadNodeTest, A_blocking_query_returns_when_something_changes) {
   EXPECT_EQ(clock_.Now() - start, seconds(10));
 }
 
-TEST_F(NomadNodeTest, A_blocking_query_hears_of_what_others_do_meanwhile) {
+TEST_F(NomadNodeTest, A_blocking_query_returns_when_another_client_changes_something) {
   const std::string id = AddNode("n");
   clock_.After(seconds(7), [&] { cluster().SetEligible("n", false); });
   const auto start = clock_.Now();
@@ -291,7 +291,7 @@ TEST_F(NomadNodeTest, Another_region_cannot_be_reached) {
               StatusIs(StatusCode::kUnavailable, HasSubstr("No path to region")));
 }
 
-TEST_F(NomadNodeTest, Rights_are_told_as_the_tokens_policies_tell_them) {
+TEST_F(NomadNodeTest, The_acl_endpoints_show_whether_the_token_has_read_job) {
   EXPECT_EQ(*nomad().VerifyReadJob(context_), nomad::ReadJob::kEverywhere);
   cluster().DenyReadJob(true);
   EXPECT_EQ(*nomad().VerifyReadJob(context_), nomad::ReadJob::kDenied);
@@ -300,7 +300,7 @@ TEST_F(NomadNodeTest, Rights_are_told_as_the_tokens_policies_tell_them) {
   EXPECT_EQ(*nomad().VerifyReadJob(context_), nomad::ReadJob::kEverywhere);
 }
 
-TEST_F(NomadNodeTest, A_token_is_asked_for_if_one_is_set) {
+TEST_F(NomadNodeTest, A_token_is_required_if_one_is_set) {
   options_.nomad_token = "right";
   EXPECT_THAT(nomad().ListNodes(context_),
               StatusIs(StatusCode::kPermissionDenied, HasSubstr("Permission denied")));

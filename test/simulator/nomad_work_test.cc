@@ -98,7 +98,7 @@ TEST_F(NomadWorkTest, A_drain_moves_service_work_and_is_complete_when_it_stopped
   EXPECT_EQ(AllocationsOf(a)[0].client_status, ClientStatus::kComplete);
 }
 
-TEST_F(NomadWorkTest, What_finds_no_room_stays_pending_until_the_node_is_enabled_again) {
+TEST_F(NomadWorkTest, Work_without_room_stays_pending_until_the_node_is_enabled_again) {
   const std::string a = AddNode("a");
   Run("service", 1);
   Drain(a, minutes(15));
@@ -221,7 +221,7 @@ TEST_F(NomadWorkTest, A_drain_of_a_node_that_goes_down_completes_when_its_work_i
   EXPECT_TRUE(IsComplete(a));
 }
 
-TEST_F(NomadWorkTest, A_client_that_comes_back_in_time_stops_what_it_was_told_to) {
+TEST_F(NomadWorkTest, A_client_that_reconnects_in_time_stops_what_it_must_stop) {
   const std::string a = AddNode("a");
   Run("service", 1);
   Drain(a, minutes(15));
@@ -234,7 +234,7 @@ TEST_F(NomadWorkTest, A_client_that_comes_back_in_time_stops_what_it_was_told_to
   EXPECT_TRUE(IsComplete(a));
 }
 
-TEST_F(NomadWorkTest, A_stopped_job_stops_its_work_for_good) {
+TEST_F(NomadWorkTest, A_stopped_job_stops_its_work_permanently) {
   const std::string a = AddNode("a");
   Run("service", 2);
   ASSERT_TRUE(cluster().StopJob("service"));
