@@ -2,14 +2,14 @@
 # The autoscaler's agent with the Harvester plugin: nomad-autoscaler agent -config agent.hcl
 #
 # The executable must be /opt/nomad-autoscaler/plugins/harvester: the agent looks for
-# <plugin_dir>/<driver>, and the user that it runs as must be allowed to run it.
+# <plugin_dir>/<driver>, and the agent's user must be allowed to execute it.
 plugin_dir = "/opt/nomad-autoscaler/plugins"
 
-# The agent's connection to Nomad. The plugin inherits it, key by key; NOMAD_ADDR, NOMAD_TOKEN,
-# NOMAD_CACERT … of the agent's environment count as well. The token needs
+# The agent's connection to Nomad. The plugin inherits it, key by key, and NOMAD_ADDR, NOMAD_TOKEN,
+# NOMAD_CACERT … of the agent's environment. The token needs
 #   node { policy = "write" }
 #   namespace "*" { capabilities = ["read-job"] }
-# for the plugin, besides what the agent itself needs.
+# for the plugin, in addition to what the agent itself needs.
 nomad {
   address = "http://127.0.0.1:4646"
 }
@@ -18,8 +18,8 @@ policy {
   dir = "/etc/nomad-autoscaler/policies"
 }
 
-# Metrics. The built-in nomad-apm sees the nodes of a pool only, so that it cannot ask for the first
-# node of an empty one: a pool that goes down to zero needs another source.
+# Metrics. The built-in nomad-apm only reads the nodes of a pool, so that it cannot request the first
+# node of an empty pool: a pool that scales to zero needs another source.
 apm "prometheus" {
   driver = "prometheus"
 
@@ -37,15 +37,15 @@ target "harvester" {
   driver = "harvester"
 
   config = {
-    # HARVESTER_URL and HARVESTER_TOKEN or HARVESTER_TOKEN_FILE in the agent's environment win over
-    # these. Through Rancher the URL is https://RANCHER/k8s/clusters/ID.
+    # HARVESTER_URL and HARVESTER_TOKEN or HARVESTER_TOKEN_FILE in the agent's environment take
+    # precedence. Through Rancher the URL is https://RANCHER/k8s/clusters/ID.
     harvester_url     = "https://10.0.0.10:6443"
     harvester_ca_cert = "/etc/nomad-autoscaler/harvester-ca.pem"
 
     # The token of the ServiceAccount in rbac.yaml. The file is read again when it changes.
     auth_token_file = "/etc/nomad-autoscaler/harvester.token"
 
-    # For a workload identity, which expires and is renewed in this file:
+    # For a workload identity, whose token expires and is renewed in this file:
     # nomad_token_file = "/secrets/nomad_token"
 
     request_timeout = "10s"
