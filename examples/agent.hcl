@@ -18,8 +18,8 @@ policy {
   dir = "/etc/nomad-autoscaler/policies"
 }
 
-# Metrics. The built-in nomad-apm only reads the nodes of a pool, so that it cannot request the first
-# node of an empty pool: a pool that scales to zero needs another source.
+# Metrics. The built-in nomad-apm only reads the nodes of a pool, so that it cannot request the
+# first node of an empty pool: a pool that scales to zero needs another source.
 apm "prometheus" {
   driver = "prometheus"
 

@@ -15,11 +15,12 @@ scaling "batch-workers" {
     # without a node, so that the pool scales from zero and to zero. The source must be set: a check
     # without one uses nomad-apm, which does not support empty pools and raises min to 1.
     #
-    # Without demand the result is 0; without metrics there must be no result, because 0 would drain
-    # the pool. That is the purpose of the last line. Nomad's leader always reports how many jobs run,
-    # even if none does. While it does not, because the servers, their leader, their telemetry or the
-    # scraping is missing, the query has no result, the evaluation ends with an error, and nothing is
-    # scaled. up{job="nomad"} is not sufficient: clients and servers without a leader are up as well.
+    # Without demand the result is 0; without metrics there must be no result, because 0 would
+    # drain the pool. That is the purpose of the last line. Nomad's leader always reports how many
+    # jobs run, even if none does. While it does not, because the servers, their leader, their
+    # telemetry or the scraping is missing, the query has no result, the evaluation ends with an
+    # error, and nothing is scaled. up{job="nomad"} is not sufficient: clients and servers without a
+    # leader are up as well.
     #
     # max: for some time after an election the old leader still reports its last values.
     check "allocations" {
@@ -60,15 +61,15 @@ scaling "batch-workers" {
       labels      = "team=data,environment=production"
       tags        = "nomad-pool=batch"
 
-      # Scaling out: a VM is delivered once its node has joined Nomad; a VM that has not joined after
-      # ten minutes is removed. At most five VMs are created per action.
+      # Scaling out: a VM is delivered once its node has joined Nomad; a VM that has not joined
+      # after ten minutes is removed. At most five VMs are created per action.
       wait_for        = "nomad"
       join_timeout    = "10m"
       on_join_timeout = "delete"
       max_scale_out   = "5"
 
-      # Scaling in: the least busy nodes are removed first. Their allocations have 15 minutes to move
-      # and 5 more to stop; then the VM is deleted even if allocations still run.
+      # Scaling in: the least busy nodes are removed first. Their allocations have 15 minutes to
+      # move and 5 more to stop; then the VM is deleted even if allocations still run.
       node_selector_strategy        = "least_busy"
       node_drain_deadline           = "15m"
       node_drain_ignore_system_jobs = "true"

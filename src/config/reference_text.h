@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of the reference that no table of options can say.
+// The parts of the reference that are not generated from the option table.
 #ifndef NOMAD_HARVESTER_SRC_CONFIG_REFERENCE_TEXT_H_
 #define NOMAD_HARVESTER_SRC_CONFIG_REFERENCE_TEXT_H_
 
