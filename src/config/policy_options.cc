@@ -128,13 +128,13 @@ constexpr Option kPolicyOptions[] = {
             .default_note = "`node_group_name`",
             .documentation = "VM names are `PREFIX-RANDOM`, 50 characters at most; the random part "
                              "takes 8, which leaves 41 for the prefix, a DNS label."}),
-    Policy(
-        {.group = kMachines,
-         .key = "labels",
-         .type = OptionType::kMap,
-         .documentation = "Labels of the VMs. Keys that Harvester, KubeVirt and the plugin write "
-                          "themselves are refused: `nomad-harvester-autoscaler/…`, "
-                          "`harvesterhci.io/…`, `kubevirt.io/…`, `app.kubernetes.io/managed-by`."}),
+    Policy({.group = kMachines,
+            .key = "labels",
+            .type = OptionType::kMap,
+            .documentation =
+                "Labels of the VMs. Keys that Harvester, KubeVirt and the plugin write "
+                "themselves are refused: `nomad-harvester-autoscaler/…`, "
+                "`harvesterhci.io/…`, `kubevirt.io/…`, `app.kubernetes.io/managed-by`."}),
     Policy({.group = kMachines,
             .key = "annotations",
             .type = OptionType::kMap,
