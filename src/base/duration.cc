@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Go's duration syntax, after golang/go:src/time/format.go (ParseDuration) and time.go (String):
-// operators write durations for Go programs, and compare our messages with theirs.
+// Go's duration syntax, after golang/go:src/time/format.go (ParseDuration) and time.go (String).
+// Operators know Go's syntax and messages from the agent and Nomad.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +22,7 @@ constexpr std::uint64_t kMaxMagnitude = std::uint64_t{1} << 63;
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// Go's quote() of the package time: every byte of a control or non-ASCII character as \x..
+// As quote() in Go's package time: every byte of a control or non-ASCII character becomes \x..
 std::string Quote(std::string_view text) {
   constexpr std::string_view kHex = "0123456789abcdef";
   std::string quoted = "\"";
@@ -54,7 +54,7 @@ std::optional<std::uint64_t> UnitNanoseconds(std::string_view unit) {
   return std::nullopt;
 }
 
-// Takes the digits at the front of *rest; nothing on overflow.
+// Consumes the digits at the front of *rest; nullopt on overflow.
 std::optional<std::uint64_t> TakeInteger(std::string_view* rest) {
   std::uint64_t value = 0;
   while (!rest->empty() && IsDigit(rest->front())) {
@@ -71,7 +71,7 @@ struct Fraction {
   double scale = 1;
 };
 
-// Takes the digits behind a decimal point; digits beyond the precision are dropped.
+// Consumes the digits after a decimal point; ignores digits beyond the precision.
 Fraction TakeFraction(std::string_view* rest) {
   Fraction fraction;
   bool overflow = false;
@@ -100,7 +100,8 @@ std::string_view TakeUnit(std::string_view* rest) {
   return unit;
 }
 
-// Takes one number with its unit, in nanoseconds. `text` is the whole duration, for messages.
+// Consumes one number with its unit; the result is in nanoseconds. `text` is the whole duration,
+// for messages.
 absl::StatusOr<std::uint64_t> TakeTerm(std::string_view text, std::string_view* rest) {
   if (rest->front() != '.' && !IsDigit(rest->front())) return Invalid(text);
   const std::size_t before_integer = rest->size();
@@ -159,7 +160,7 @@ absl::StatusOr<Duration> ParseGoDuration(std::string_view text) {
   std::uint64_t total = 0;
   while (!rest.empty()) {
     NH_ASSIGN_OR_RETURN(const std::uint64_t term, TakeTerm(text, &rest));
-    total += term;  // both are at most 2^63: at the worst the sum wraps to zero exactly
+    total += term;  // both are at most 2^63, so the sum can only wrap to exactly zero
     if (total > kMaxMagnitude || (total == 0 && term > 0)) return Invalid(text);
   }
   if (negative) {
@@ -172,7 +173,7 @@ absl::StatusOr<Duration> ParseGoDuration(std::string_view text) {
 std::string FormatGoDuration(Duration duration) {
   if (duration == Duration::zero()) return "0s";
   const bool negative = duration < Duration::zero();
-  // Unsigned, so that the magnitude of Duration::min() exists.
+  // Unsigned, to represent the magnitude of Duration::min().
   std::uint64_t rest = static_cast<std::uint64_t>(duration.count());
   if (negative) rest = std::uint64_t{0} - rest;
   const std::string sign = negative ? "-" : "";

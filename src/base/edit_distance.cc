@@ -11,7 +11,8 @@
 
 namespace nomad_harvester::base {
 
-// Optimal string alignment: three rows suffice, since a transposition looks two rows back.
+// Optimal string alignment: three rows suffice, since a transposition refers to the row before the
+// previous one.
 std::size_t EditDistance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> two_back(b.size() + 1);
   std::vector<std::size_t> previous(b.size() + 1);

@@ -81,7 +81,7 @@ absl::Status CheckRegular(const std::string& path, const struct stat& info) {
   return InvalidArgument(path + ": is not a regular file");
 }
 
-// The size that stat reports is not trusted: files in /proc have none, others grow.
+// Does not use the size from stat(): it is 0 for files in /proc, and files may grow.
 absl::StatusOr<std::string> ReadAll(const std::string& path, int fd, std::size_t max_bytes) {
   std::string content;
   std::array<char, 16 * 1024> buffer;
@@ -106,7 +106,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, std::size_t max_by
   struct stat info {};
   if (stat(path.c_str(), &info) != 0) return FileError(path, errno);
   NH_RETURN_IF_ERROR(CheckRegular(path, info));
-  // O_NONBLOCK for the case that a FIFO took the file's place since.
+  // O_NONBLOCK in case a FIFO has replaced the file since stat().
   const Descriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (fd.get() < 0) return FileError(path, errno);
   if (fstat(fd.get(), &info) != 0) return FileError(path, errno);
@@ -141,7 +141,7 @@ absl::StatusOr<std::vector<std::string>> ListDirectory(const std::string& path) 
       if (errno != 0) return FileError(path, errno);
       break;
     }
-    // Follows symbolic links: mounted ConfigMaps and Secrets consist of them.
+    // Follows symbolic links, because mounted ConfigMaps and Secrets consist of them.
     if (fstatat(dirfd(directory.get()), entry->d_name, &info, 0) == 0 && S_ISREG(info.st_mode)) {
       names.emplace_back(entry->d_name);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One way to read JSON: without exceptions, with a limit of depth, without what nobody wants.
+// Parses JSON without exceptions, with a limit of depth, and without dropped members.
 #include "nomad_harvester/base/json_reader.h"
 
 #include <algorithm>
@@ -23,11 +23,11 @@ using ElementFunction = std::function<absl::Status(const Json&)>;
 
 constexpr std::size_t kMaxDepth = 200;
 
-// Builds the value from nlohmann's events. The parser calls this without recursion, so that depth
-// costs memory only; it is limited for the sake of everybody who walks the value afterwards.
+// Builds the value from nlohmann's events. The parser does not recurse, so depth costs only memory.
+// The depth is limited for code that walks the value recursively.
 class Reader final : public nlohmann::json_sax<Json> {
  public:
-  // With `element`, the elements of a root that is an array go there one by one, and none is kept.
+  // If `element` is set, it receives the elements of a root array one by one, and none is kept.
   explicit Reader(std::string_view text, const DropTree& drop, const ElementFunction* element)
       : text_size_(text.size()), root_drop_(&drop), element_(element) {}
 
@@ -70,7 +70,7 @@ class Reader final : public nlohmann::json_sax<Json> {
     return false;
   }
 
-  // Why the reading stopped: what is wrong with the text, or what the receiver of an element said.
+  // Why the parser stopped: a syntax error, or the error of `element`.
   const std::string& failure() const { return failure_; }
   const absl::Status& element_status() const { return element_status_; }
   Json TakeRoot() { return std::move(root_); }
@@ -78,7 +78,7 @@ class Reader final : public nlohmann::json_sax<Json> {
  private:
   struct Level {
     Json* value;           // an object or array that is being filled
-    const DropTree* drop;  // what is dropped below it; null: nothing
+    const DropTree* drop;  // members to drop below it; null: none
   };
 
   template <typename T>
@@ -111,7 +111,7 @@ class Reader final : public nlohmann::json_sax<Json> {
     return HandOver();
   }
 
-  // A value is complete: an element of the root is passed on, if somebody wants it.
+  // A value is complete: passes an element of the root to `element_`, if set.
   bool HandOver() {
     if (element_ == nullptr || levels_.size() != 1 || !root_.is_array()) return true;
     element_status_ = (*element_)(root_.back());
@@ -119,13 +119,13 @@ class Reader final : public nlohmann::json_sax<Json> {
     return element_status_.ok();
   }
 
-  // Whether the value that begins now belongs to a dropped member.
+  // Whether the value that begins here belongs to a dropped member.
   bool Skipped() {
     if (skipped_levels_ > 0) return true;
     return std::exchange(skip_next_, false);
   }
 
-  // What is dropped below the value that begins now.
+  // What is dropped below the value that begins here.
   const DropTree* CurrentDrop() const {
     if (levels_.empty()) return root_drop_;
     return levels_.back().value->is_array() ? levels_.back().drop : member_drop_;
@@ -150,7 +150,7 @@ class Reader final : public nlohmann::json_sax<Json> {
   const ElementFunction* element_;
   Json root_;
   std::vector<Level> levels_;
-  Json* member_ = nullptr;  // where the value after a key goes
+  Json* member_ = nullptr;  // target of the value after a key
   const DropTree* member_drop_ = nullptr;
   bool skip_next_ = false;
   std::size_t skipped_levels_ = 0;
@@ -158,7 +158,7 @@ class Reader final : public nlohmann::json_sax<Json> {
   absl::Status element_status_;
 };
 
-// The root, which has no elements if `element` got them.
+// Returns the root; an array is empty if `element` received its elements.
 absl::StatusOr<Json> Read(std::string_view text, std::string_view what, const DropTree& drop,
                           const ElementFunction* element) {
   Reader reader(text, drop, element);

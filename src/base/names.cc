@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The spellings of Kubernetes names and labels
+// The syntax of Kubernetes names and labels
 // (kubernetes/kubernetes:staging/src/k8s.io/apimachinery/pkg/util/validation/validation.go).
 #include <algorithm>
 #include <cstddef>
@@ -37,7 +37,7 @@ bool IsDnsSubdomain(std::string_view text) {
   if (text.size() > kMaxSubdomainLength) return false;
   while (true) {
     const std::size_t dot = text.find('.');
-    // The parts of a subdomain have no limit of their own in Kubernetes.
+    // Kubernetes does not limit the length of the parts of a subdomain.
     if (!IsDnsLabel(text.substr(0, dot), kMaxSubdomainLength)) return false;
     if (dot == std::string_view::npos) return true;
     text.remove_prefix(dot + 1);

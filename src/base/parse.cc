@@ -37,7 +37,7 @@ std::string EscapeAscii(char c) {
   return {'\\', 'x', kHex[byte >> 4], kHex[byte & 0xf]};
 }
 
-// strconv.Quote, except that every valid non-ASCII character stands for itself.
+// strconv.Quote, except that valid non-ASCII characters are not escaped.
 std::string GoQuote(std::string_view text) {
   std::string quoted = "\"";
   while (!text.empty()) {

@@ -18,9 +18,9 @@ namespace nomad_harvester::base {
 namespace {
 
 constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
-// 10^19 is beyond int64 whatever its digits are.
+// 20 digits always exceed int64.
 constexpr std::int64_t kMaxIntegerDigits = 19;
-// Far beyond any value that fits, far below what sums of them could overflow.
+// Far above the exponent of any value that fits int64, and small enough that sums do not overflow.
 constexpr std::int64_t kMaxExponent = 1'000'000'000;
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
@@ -67,7 +67,7 @@ std::optional<Suffix> ParseSuffix(std::string_view text) {
   return std::nullopt;
 }
 
-// Digits around a decimal point, as text: any length, exactly.
+// An exact decimal number of any length: the digits before and after the point.
 struct Decimal {
   std::string integer;
   std::string fraction;
@@ -83,7 +83,7 @@ std::string TakeDigits(std::string_view* rest) {
   return digits;
 }
 
-// Moves the point by `exponent` places. Nothing if the integer part gets too long for int64.
+// Moves the point by `exponent` places. nullopt if the integer part becomes too long for int64.
 std::optional<Decimal> Shift(const Decimal& number, std::int64_t exponent) {
   std::string digits = number.integer + number.fraction;
   const std::size_t leading = digits.find_first_not_of('0');
@@ -91,14 +91,14 @@ std::optional<Decimal> Shift(const Decimal& number, std::int64_t exponent) {
                      static_cast<std::int64_t>(leading);
   digits.erase(0, leading);
   if (point > kMaxIntegerDigits) return std::nullopt;
-  // A number below one: its zeros behind the point decide nothing, since it is rounded up.
+  // A number below one: the zeros after the point do not matter, since it is rounded up.
   if (point <= 0) return Decimal{.integer = "0", .fraction = digits};
   const auto length = static_cast<std::size_t>(point);
   if (digits.size() < length) digits.resize(length, '0');
   return Decimal{.integer = digits.substr(0, length), .fraction = digits.substr(length)};
 }
 
-// Multiplies the digits of a fraction by 1024 in place; what passes the point is returned.
+// Multiplies the digits of a fraction by 1024 in place and returns the carry (integer part).
 std::int64_t MultiplyFraction(std::string* fraction) {
   int carry = 0;
   for (auto digit = fraction->rbegin(); digit != fraction->rend(); ++digit) {
@@ -148,7 +148,7 @@ absl::StatusOr<std::int64_t> ParseQuantity(std::string_view text) {
   if (number.zero()) return 0;
   if (negative) return error("negative");
 
-  // With a binary suffix the places of the fraction count, so that the point stays.
+  // With a binary suffix the point does not move.
   std::optional<Decimal> shifted = number;
   if (suffix->binary == 0) shifted = Shift(number, suffix->decimal);
   if (shifted && shifted->integer.empty()) shifted->integer = "0";

@@ -31,7 +31,7 @@ std::optional<absl::Time> Parse(const char* format, std::string_view text) {
   return time;
 }
 
-// Nothing outside of what 64-bit nanoseconds hold.
+// nullopt if the time does not fit 64-bit nanoseconds.
 std::optional<WallTime> ToWallTime(absl::Time time) {
   if (time < FromWallTime(WallTime::min()) || time > FromWallTime(WallTime::max())) {
     return std::nullopt;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Go itself answers (golang/go:src/time/time_test.go has the same cases) must come out here.
+// The expected values are Go's (cases from golang/go:src/time/time_test.go).
 #include <chrono>
 #include <cstdint>
 #include <limits>
@@ -135,7 +135,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(FormatGoDuration, What_it_writes_parses_back_to_the_same_value) {
   std::mt19937_64 random(20261121);
   for (int i = 0; i < 20000; ++i) {
-    // Every magnitude, not only the huge ones.
+    // Shifted, to cover all magnitudes.
     const auto value = static_cast<std::int64_t>(random()) >> (random() % 64);
     const std::string text = FormatGoDuration(Duration(value));
     ASSERT_THAT(ParseGoDuration(text), IsOkAndHolds(Duration(value))) << text;

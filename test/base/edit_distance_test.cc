@@ -26,7 +26,7 @@ TEST(EditDistance, Counts_changes_insertions_deletions_and_swaps) {
   EXPECT_EQ(EditDistance("image", "imade"), 1u);
   EXPECT_EQ(EditDistance("image", "iamge"), 1u);
   EXPECT_EQ(EditDistance("kitten", "sitting"), 3u);
-  // Optimal string alignment edits no part twice: the full Damerau distance would be 2.
+  // Optimal string alignment edits no substring twice: the full Damerau distance would be 2.
   EXPECT_EQ(EditDistance("ca", "abc"), 3u);
 }
 
@@ -61,9 +61,9 @@ TEST(NearestName, Suggests_what_may_be_meant) {
 TEST(NearestName, Says_nothing_when_nothing_is_near) {
   EXPECT_EQ(NearestName("replicas", {"image", "networks"}), std::nullopt);
   EXPECT_EQ(NearestName("x", {}), std::nullopt);
-  // Two changes in four letters are another word.
+  // Two changes in four letters are too many.
   EXPECT_EQ(NearestName("mage", {"tags"}), std::nullopt);
-  // At most four changes, however long the name is.
+  // At most four changes, regardless of the length of the name.
   EXPECT_EQ(NearestName("abcdefghijklmnopqrst", {"vwxyzfghijklmnopqrst"}), std::nullopt);
   EXPECT_THAT(NearestName("abcdefghijklmnopqrst", {"vwxyefghijklmnopqrst"}),
               Optional(Eq("vwxyefghijklmnopqrst")));

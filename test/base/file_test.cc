@@ -101,7 +101,7 @@ TEST(ReadFile, Tells_that_a_file_may_not_be_read) {
   const ScopedTempDir dir;
   const std::string path = dir.WriteFile("secret", "x");
   ASSERT_EQ(chmod(path.c_str(), 0), 0);
-  // Root may read everything: for a moment this is somebody else.
+  // Root may read everything, so this switches to another user temporarily.
   const uid_t user = geteuid();
   if (user == 0) {
     ASSERT_EQ(seteuid(65534), 0);
@@ -148,7 +148,7 @@ TEST(StampFile, Changes_when_a_file_is_replaced_or_rewritten) {
   const auto rewritten = StampFile(path);
   EXPECT_NE(rewritten, first);
 
-  // A rename keeps size and time of the new file: the inode tells them apart.
+  // The rename keeps the size and time of the new file; only the inode differs.
   dir.WriteFile("next", "others");
   std::filesystem::last_write_time(dir.Path("next"), std::filesystem::last_write_time(path));
   std::filesystem::rename(dir.Path("next"), path);

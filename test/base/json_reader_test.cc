@@ -123,7 +123,7 @@ constexpr char kSample[] =
     R"({"metadata":{"resourceVersion":"7","continue":""},"items":[{"metadata":{"name":"web-1",)"
     R"("managedFields":[{"f:spec":{}}]},"spec":{"a":[1,2.5,{"b":null}],"c":"\u00e4"}}]})";
 
-// Whatever a broken connection leaves of a reply.
+// A broken connection can truncate a reply at any byte.
 TEST(ParseJson, P2_any_cut_of_a_reply_is_an_error) {
   const std::string text = kSample;
   for (std::size_t length = 0; length < text.size(); ++length) {
@@ -148,7 +148,7 @@ TEST(ParseJson, P2_a_changed_byte_gives_what_the_library_gives_or_an_error) {
   }
 }
 
-// Removes `path` from a value that is there already: what the reader must come to.
+// Removes `path` from a parsed value: the expected result of the reader.
 void Erase(Json& value, std::string_view path) {
   if (value.is_array()) {
     for (Json& element : value) Erase(element, path);

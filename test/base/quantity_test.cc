@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kubernetes' own answers (kubernetes/kubernetes:staging/src/k8s.io/apimachinery/pkg/api/resource/
-// quantity_test.go), rounded up to whole units.
+// The expected values are Kubernetes'
+// (kubernetes/kubernetes:staging/src/k8s.io/apimachinery/pkg/api/resource/ quantity_test.go),
+// rounded up to whole units.
 #include <cstdint>
 #include <limits>
 #include <random>
@@ -56,7 +57,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Parsed{"1e-3", 1}, Parsed{"1e-9999999999", 1}, Parsed{"0.1Ki", 103},
                     Parsed{"1.000000000000000000000000000001Ki", 1025}, Parsed{"0.0009765625Ki", 1},
                     Parsed{"0.00000000000000000000000000001", 1},
-                    // 0.1 has no exact binary form: done in doubles this would be off.
+                    // 0.1 has no exact binary form: doubles would give another result.
                     Parsed{"4.1Ei", 4726978168888072602}, Parsed{"7.999Ei", 9222219115350168962},
                     Parsed{"9223372036854775806.1", kMax}));
 
@@ -129,7 +130,7 @@ TEST(ParseQuantity, A_suffix_multiplies_and_never_loses_order) {
     ASSERT_THAT(ParseQuantity(digits + "Mi"), IsOkAndHolds(static_cast<std::int64_t>(value << 20)));
     ASSERT_THAT(ParseQuantity(digits + "M"),
                 IsOkAndHolds(static_cast<std::int64_t>(value * 1'000'000)));
-    // Rounded up: never less than the exact value, by less than one unit more.
+    // Rounded up: at least the exact value, and less than one unit above it.
     ASSERT_THAT(ParseQuantity(digits + "m"),
                 IsOkAndHolds(static_cast<std::int64_t>((value + 999) / 1000)));
   }

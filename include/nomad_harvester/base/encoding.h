@@ -11,7 +11,7 @@
 namespace nomad_harvester::base {
 
 std::string Base64Encode(std::string_view bytes);
-// Padded or not, standard alphabet; INVALID_ARGUMENT otherwise. White space is skipped.
+// Decodes the standard alphabet, padded or not; skips white space. INVALID_ARGUMENT otherwise.
 absl::StatusOr<std::string> Base64Decode(std::string_view text);
 
 // Escapes everything but RFC 3986's unreserved characters.

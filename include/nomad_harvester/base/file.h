@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading small files safely. A path comes from an operator: it may name a huge file, a device or
-// a directory.
+// Safe reading of small files. Paths come from operators and may name a huge file, a device or a
+// directory.
 #ifndef NOMAD_HARVESTER_BASE_FILE_H_
 #define NOMAD_HARVESTER_BASE_FILE_H_
 
@@ -18,10 +18,10 @@ namespace nomad_harvester::base {
 
 inline constexpr std::size_t kMaxConfigFileBytes = 1024 * 1024;
 
-// The content of a regular file (or of what a symbolic link to one names; a FIFO, device or
-// directory is refused without being opened for reading). NOT_FOUND: no such file;
-// PERMISSION_DENIED; INVALID_ARGUMENT: not a regular file; RESOURCE_EXHAUSTED: larger than
-// max_bytes. Messages name the path. Blocks on the file system only.
+// The content of a regular file. Follows symbolic links; rejects a FIFO, device or directory
+// without opening it. NOT_FOUND: no such file; PERMISSION_DENIED; INVALID_ARGUMENT: not a regular
+// file; RESOURCE_EXHAUSTED: larger than max_bytes. Messages name the path. Blocks on the file
+// system only.
 absl::StatusOr<std::string> ReadFile(const std::string& path,
                                      std::size_t max_bytes = kMaxConfigFileBytes);
 
@@ -33,10 +33,10 @@ struct FileStamp {
   Duration modified{};
   friend bool operator==(const FileStamp&, const FileStamp&) = default;
 };
-// Nothing if the file cannot be examined.
+// nullopt if stat(2) fails.
 std::optional<FileStamp> StampFile(const std::string& path);
 
-// Names (not paths) of the regular files in a directory, sorted. NOT_FOUND, INVALID_ARGUMENT (no
+// Names (not paths) of the regular files in a directory, sorted. NOT_FOUND, INVALID_ARGUMENT (not a
 // directory) or PERMISSION_DENIED.
 absl::StatusOr<std::vector<std::string>> ListDirectory(const std::string& path);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON from servers we do not control, without exceptions.
+// Reads JSON from external servers without exceptions.
 //
 // nlohmann's own accessors throw on a missing key or another type, and dump() throws on invalid
 // UTF-8. Every module uses these functions instead.
@@ -17,8 +17,8 @@
 
 namespace nomad_harvester::base {
 
-// Parses a whole document; INVALID_ARGUMENT says "<what> is not JSON" with the position, never the
-// content. Documents nested deeper than 200 levels are refused.
+// Parses a whole document; INVALID_ARGUMENT has the message "<what> is not JSON" and the position,
+// never the content. Documents nested deeper than 200 levels are rejected.
 absl::StatusOr<nlohmann::json> ParseJson(std::string_view text, std::string_view what);
 
 // Compact text; invalid UTF-8 becomes U+FFFD.
@@ -26,11 +26,11 @@ std::string DumpJson(const nlohmann::json& value);
 
 // The member `key` of an object, or null if `object` is not an object or has no such member.
 const nlohmann::json* FindMember(const nlohmann::json& object, std::string_view key);
-// Follows a path of members; null as soon as one is missing.
+// Follows a path of members; null if any of them is missing.
 const nlohmann::json* FindPath(const nlohmann::json& object,
                                std::initializer_list<std::string_view> path);
 
-// Typed reads; a missing member and one of another type are the fallback.
+// Typed reads. Return the fallback if the member is missing or has another type.
 std::string GetString(const nlohmann::json& object, std::string_view key,
                       std::string_view fallback = "");
 std::int64_t GetInt(const nlohmann::json& object, std::string_view key, std::int64_t fallback = 0);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading large JSON documents: ParseJson of json.h for those who want a part only.
+// Parses large JSON documents of which the caller needs only a part. Otherwise as ParseJson of
+// json.h.
 #ifndef NOMAD_HARVESTER_BASE_JSON_READER_H_
 #define NOMAD_HARVESTER_BASE_JSON_READER_H_
 
@@ -15,9 +16,9 @@
 
 namespace nomad_harvester::base {
 
-// Members that are left out while a document is read, so that what nobody wants is never built: a
-// list of 5,000 VMs is mostly managedFields and specs. A set of paths such as "spec.volumes", kept
-// as a tree; "*" stands for any one member that no other path names there.
+// Members that the parser skips, which saves the memory for them: a list of 5,000 VMs is mostly
+// managedFields and specs. A set of paths such as "spec.volumes", kept as a tree; "*" matches any
+// member that no other path names at that level.
 class DropTree {
  public:
   DropTree() = default;
@@ -38,17 +39,16 @@ class DropTree {
   std::vector<DropTree> children_;
 };
 
-// Parses a whole document, without the members that `drop` names; arrays are passed through, so
-// that a path applies to each of their elements. INVALID_ARGUMENT says "<what> is not JSON" with
-// the position, never the content. Documents nested deeper than 200 levels are refused.
+// Parses a whole document without the members that `drop` names; a path applies to each element of
+// an array. INVALID_ARGUMENT has the message "<what> is not JSON" and the position, never the
+// content. Documents nested deeper than 200 levels are rejected.
 absl::StatusOr<nlohmann::json> ParseJson(std::string_view text, std::string_view what,
                                          const DropTree& drop);
 
 // The same for a document that is one large list: calls `element` with each element, in order, and
-// forgets it before the next one is built. `null` is an empty list: that is how Go writes a nil
-// slice. INVALID_ARGUMENT also if the document is not a list. `element` may have been called by
-// then, so the caller discards what it collected. The first error of `element` ends the reading and
-// is returned.
+// frees it before it builds the next one. `null` is an empty list, because Go writes a nil slice as
+// null. INVALID_ARGUMENT also if the document is not a list. After an error the caller must discard
+// the elements collected so far. The first error of `element` stops the parser and is returned.
 absl::Status ParseJsonList(std::string_view text, std::string_view what, const DropTree& drop,
                            const std::function<absl::Status(const nlohmann::json&)>& element);
 

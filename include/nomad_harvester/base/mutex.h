@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A std::mutex that Clang's thread-safety analysis can follow.
 //
-// absl::Mutex is not used: Debian's libabsl_synchronization is not instrumented, so that under
-// ThreadSanitizer every critical section of it is reported as a race.
+// absl::Mutex is not used: Debian's libabsl_synchronization is not instrumented, so ThreadSanitizer
+// reports every critical section of an absl::Mutex as a race.
 #ifndef NOMAD_HARVESTER_BASE_MUTEX_H_
 #define NOMAD_HARVESTER_BASE_MUTEX_H_
 
@@ -43,7 +43,7 @@ class NH_SCOPED_CAPABILITY MutexLock {
 };
 
 // A condition variable for Mutex. Wait* must be called with the mutex held; it is held again when
-// they return. Waits with a stop_token return at once (well under a millisecond) on a stop request.
+// they return. Waits with a stop_token return within a millisecond of a stop request.
 class CondVar {
  public:
   void NotifyOne() { condition_.notify_one(); }
@@ -54,13 +54,13 @@ class CondVar {
     condition_.wait(mutex, done);
   }
 
-  // Returns done() at the end: false means that a stop was requested first.
+  // Returns done(); false means that a stop was requested first.
   template <typename Predicate>
   bool Wait(Mutex& mutex, std::stop_token stop, Predicate done) NH_REQUIRES(mutex) {
     return condition_.wait(mutex, std::move(stop), done);
   }
 
-  // Returns done() at the end: false means time-out or a stop request.
+  // Returns done(); false means time-out or a stop request.
   template <typename TimePoint, typename Predicate>
   bool WaitUntil(Mutex& mutex, std::stop_token stop, TimePoint until, Predicate done)
       NH_REQUIRES(mutex) {

@@ -19,8 +19,7 @@ namespace nomad_harvester::base {
 // INVALID_ARGUMENT with Go's text: `strconv.ParseBool: parsing "maybe": invalid syntax`.
 absl::StatusOr<bool> ParseGoBool(std::string_view text);
 
-// A decimal integer without sign tricks, spaces or leading '+'. INVALID_ARGUMENT otherwise and on
-// overflow.
+// A decimal integer without spaces or a leading '+'. INVALID_ARGUMENT otherwise and on overflow.
 absl::StatusOr<std::int64_t> ParseInt(std::string_view text);
 
 // A Kubernetes quantity (kubernetes/kubernetes:staging/src/k8s.io/apimachinery/pkg/api/resource/
@@ -48,7 +47,7 @@ std::string AsciiLower(std::string_view text);
 bool EqualsIgnoreCase(std::string_view a, std::string_view b);
 std::string_view TrimAsciiSpace(std::string_view text);
 
-// Levenshtein distance with transpositions of neighbours counted as one.
+// Levenshtein distance in which a transposition of neighbours counts as one edit.
 std::size_t EditDistance(std::string_view a, std::string_view b);
 // The candidate nearest to `name`, if it is near enough to be a typing error (distance at most a
 // third of the length, at least 1, at most 4); ties go to the first.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A string that cannot be logged by accident.
+// A string that is never logged accidentally.
 #ifndef NOMAD_HARVESTER_BASE_SECRET_H_
 #define NOMAD_HARVESTER_BASE_SECRET_H_
 
@@ -9,8 +9,8 @@
 
 namespace nomad_harvester::base {
 
-// Streams and prints as "REDACTED"; the content is reached only by Reveal(), which stands where
-// the secret leaves the process (a request header, a TLS option) and nowhere else.
+// Streams and prints as "REDACTED"; only Reveal() returns the content. Call it only where the
+// secret leaves the process (a request header, a TLS option).
 class Secret {
  public:
   Secret() = default;

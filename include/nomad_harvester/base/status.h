@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// absl::Status with std:: strings, and the two macros that pass errors on.
+// absl::Status with std:: strings, and the two macros that propagate errors.
 //
-// Debian's abseil is built with ABSL_OPTION_USE_STD_STRING_VIEW 0: absl::string_view is a type of
-// its own that std::string_view does not convert to. This header is the one place where the two
-// meet; our headers use std:: types.
+// Debian's abseil is built with ABSL_OPTION_USE_STD_STRING_VIEW 0: absl::string_view is a separate
+// type to which std::string_view does not convert. This header has the conversions; all other
+// headers use std:: types.
 #ifndef NOMAD_HARVESTER_BASE_STATUS_H_
 #define NOMAD_HARVESTER_BASE_STATUS_H_
 

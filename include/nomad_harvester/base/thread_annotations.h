@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clang's thread-safety annotations under names of our own; empty for other compilers.
+// Clang's thread-safety annotations as macros; empty for other compilers.
 #ifndef NOMAD_HARVESTER_BASE_THREAD_ANNOTATIONS_H_
 #define NOMAD_HARVESTER_BASE_THREAD_ANNOTATIONS_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times and durations: the types that all modules use, and the two text forms that the outside
-// world writes them in.
+// Times and durations: the types that all modules use, and their text forms in Go, Kubernetes,
+// Nomad and HTTP.
 #ifndef NOMAD_HARVESTER_BASE_TIME_H_
 #define NOMAD_HARVESTER_BASE_TIME_H_
 
@@ -13,15 +13,15 @@
 namespace nomad_harvester::base {
 
 using Duration = std::chrono::nanoseconds;
-// A point on a clock that never jumps: for waits, deadlines and intervals inside the process.
+// A point on the monotonic clock: for waits, deadlines and intervals inside the process.
 using MonoTime = std::chrono::time_point<std::chrono::steady_clock, Duration>;
-// A point in calendar time: what objects and logs carry. UTC.
+// A point in calendar time (UTC): for objects and logs.
 using WallTime = std::chrono::time_point<std::chrono::system_clock, Duration>;
 
 // Parses Go's duration syntax exactly as time.ParseDuration does (golang/go:src/time/format.go):
 // optional sign, decimal numbers with the units ns us µs μs ms s m h, a bare "0". Errors are
-// INVALID_ARGUMENT with Go's own text, e.g. `time: missing unit in duration "10"`,
-// `time: unknown unit "mm" in duration "10mm"`, `time: invalid duration ""`.
+// INVALID_ARGUMENT with Go's text, e.g. `time: missing unit in duration "10"`, `time: unknown unit
+// "mm" in duration "10mm"`, `time: invalid duration ""`.
 absl::StatusOr<Duration> ParseGoDuration(std::string_view text);
 
 // Go's Duration.String(): "1h0m0s", "1.5s", "250ms", "0s"; parses back to the same value.
@@ -34,10 +34,10 @@ absl::StatusOr<WallTime> ParseRfc3339(std::string_view text);
 // "2026-11-21T02:03:04Z": whole seconds, UTC, as Kubernetes writes metav1.Time.
 std::string FormatRfc3339(WallTime time);
 // "2026-11-21T02:03:04.000000Z": exactly six fractional digits. Kubernetes' MicroTime and hclog's
-// @timestamp both refuse anything else.
+// @timestamp accept no other form.
 std::string FormatRfc3339Micros(WallTime time);
-// "2026-11-21T02:03:04.123456789Z": fraction without trailing zeros, none if it is zero, as Go's
-// time.RFC3339Nano does and Nomad writes its times.
+// "2026-11-21T02:03:04.123456789Z": fraction without trailing zeros, none if it is zero, as in Go's
+// time.RFC3339Nano, which Nomad uses.
 std::string FormatRfc3339Nanos(WallTime time);
 
 // Parses an HTTP date of the fixed form "Sat, 21 Nov 2026 02:03:04 GMT" (RFC 9110 5.6.7).
