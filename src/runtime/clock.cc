@@ -17,7 +17,7 @@ namespace {
 using base::Duration;
 using base::MonoTime;
 
-// The period of one Every call: a thread that sleeps on the clock.
+// One Every call: a thread that sleeps on the clock.
 class ThreadTask final : public PeriodicTask {
  public:
   ThreadTask(Clock& clock, Duration interval, std::function<void()> callback)
@@ -35,9 +35,10 @@ class ThreadTask final : public PeriodicTask {
     while (clock.SleepUntil(next, stop)) {
       try {
         callback();
-      } catch (...) {  // NOLINT(bugprone-empty-catch): the contract of Every; a thread must not end
+      } catch (
+          ...) {  // NOLINT(bugprone-empty-catch): Every ignores exceptions; the thread must not end
       }
-      // No burst of calls after a slow one.
+      // A slow call is not followed by a burst of calls.
       next = std::max(next + interval, clock.Now());
     }
   }
@@ -51,7 +52,7 @@ class SystemClock final : public Clock {
   base::WallTime WallNow() const override { return std::chrono::system_clock::now(); }
 
   bool SleepUntil(MonoTime until, std::stop_token stop) override {
-    // Local to the call: sleepers share nothing, a stop request wakes the one that it concerns.
+    // Local to the call: sleepers share no state, and a stop request wakes only its own sleeper.
     base::Mutex mutex;
     base::CondVar condition;
     base::MutexLock lock(mutex);

@@ -42,15 +42,15 @@ std::string_view Describe(CancelReason reason) {
 }  // namespace
 
 struct Context::CancelState {
-  // Lets this state follow `outer`. Not in the constructor: the callback needs a weak_ptr.
+  // Links the new state to `outer`. Not a constructor, because the callback needs a weak_ptr.
   static std::shared_ptr<CancelState> Make(std::shared_ptr<CancelState> outer) {
     auto state = std::make_shared<CancelState>();
     if (outer == nullptr) return state;
     state->parent = std::move(outer);
-    // The callback owns the state while it works: dropping the last context, by another thread or
-    // by someone whom this very cancellation wakes, can neither free the state under the callback
-    // nor wait for what the callback does. The last owner may be the callback itself; a
-    // stop_callback that is destroyed by its own invocation does not wait for it.
+    // The callback owns the state while it runs. So a thread that drops the last context, including
+    // one that this cancellation has woken, neither frees the state under the callback nor waits
+    // for the callback. If the callback itself is the last owner, it destroys its own
+    // stop_callback, which does not wait in that case.
     state->link.emplace(state->parent->source.get_token(),
                         Follow{std::weak_ptr<CancelState>(state)});
     return state;
@@ -58,7 +58,7 @@ struct Context::CancelState {
 
   void Cancel(CancelReason why) {
     CancelReason none = CancelReason::kNone;
-    // Before the stop request, so that whoever is woken sees the reason.
+    // Before the stop request, so that a woken thread finds the reason.
     reason.compare_exchange_strong(none, why);
     source.request_stop();
   }
@@ -125,7 +125,7 @@ CancelReason Context::cancel_reason() const {
 }
 
 absl::Status Context::Check() const {
-  // The reason comes a moment before the stop request; a Cancel(kNone) has nothing but the request.
+  // The reason is set just before the stop request; a Cancel(kNone) makes only the stop request.
   const CancelReason reason = cancel_reason();
   if (reason != CancelReason::kNone || stop_token().stop_requested()) {
     return base::MakeStatus(absl::StatusCode::kCancelled, Describe(reason));

@@ -17,8 +17,8 @@ namespace {
 
 using Function = std::function<absl::Status(std::size_t)>;
 
-// What the caller and its helpers share. A helper may start after the caller has returned; it
-// then finds no index left and does not touch `fn_`, which is the caller's.
+// The state that the caller and its helpers share. A helper may start after the caller has
+// returned; it then finds no index and does not access `fn_`, which belongs to the caller.
 class Loop {
  public:
   Loop(const Context& context, std::size_t count, const Function& fn)
@@ -40,7 +40,7 @@ class Loop {
     }
   }
 
-  // Only after Work() has returned: then no further index begins.
+  // Call it only after Work() has returned: then no further index starts.
   std::vector<absl::Status> Join() {
     base::MutexLock lock(mutex_);
     ended_.Wait(mutex_, [this]() NH_REQUIRES(mutex_) { return running_ == 0; });

@@ -17,16 +17,16 @@ class SystemRandom final : public Random {
  public:
   std::uint64_t Next() override {
     std::uint64_t value = 0;
-    // Up to 256 bytes come whole and without EINTR once the kernel's pool is initialised
-    // (getrandom(2)); a sandbox may still forbid the call.
+    // Once the kernel's pool is initialised, up to 256 bytes are returned completely and without
+    // EINTR (getrandom(2)); a sandbox may still forbid the call.
     if (getrandom(&value, sizeof value, 0) == static_cast<ssize_t>(sizeof value)) return value;
     std::random_device device;
     return std::uint64_t{device()} << 32 | device();
   }
 };
 
-// SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators"): its state is
-// a counter, so that threads can share it without a lock.
+// SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators"): its state is a
+// counter, which threads can share without a lock.
 class SeededRandom final : public Random {
  public:
   explicit SeededRandom(std::uint64_t seed) : state_(seed) {}

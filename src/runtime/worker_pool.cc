@@ -19,7 +19,7 @@ namespace nomad_harvester::runtime {
 struct WorkerPool::State {
   explicit State(Options pool_options) : options(std::move(pool_options)) {}
 
-  // What each thread does until the pool stops.
+  // The loop of each thread until the pool stops.
   void Work() {
     while (true) {
       std::function<void()> task;
@@ -37,7 +37,7 @@ struct WorkerPool::State {
   void Run(std::function<void()> task) const {
     try {
       task();
-      task = nullptr;  // what the task holds is released inside the barrier, too
+      task = nullptr;  // destroys the task's captures inside the try block, too
     } catch (const std::exception& error) {
       Report(error.what());
     } catch (...) {
@@ -55,7 +55,7 @@ struct WorkerPool::State {
   bool stopping NH_GUARDED_BY(mutex) = false;
   std::deque<std::function<void()>> queue NH_GUARDED_BY(mutex);
   std::once_flag joined;
-  std::vector<std::jthread> threads;  // written by the constructor and by the one that joins
+  std::vector<std::jthread> threads;  // written by the constructor and by the thread that joins
 };
 
 WorkerPool::WorkerPool(Options options) : state_(std::make_shared<State>(std::move(options))) {
@@ -64,7 +64,8 @@ WorkerPool::WorkerPool(Options options) : state_(std::make_shared<State>(std::mo
       state_->threads.emplace_back([state = state_] { state->Work(); });
     }
   } catch (const std::system_error& error) {
-    // The process may have no more threads: fewer workers do, and without any Submit says so.
+    // The process may have reached its limit of threads. Fewer workers suffice; without any, Submit
+    // returns an error.
     state_->Report(error.what());
   }
 }
@@ -99,7 +100,7 @@ void WorkerPool::Stop() {
   // A second caller waits here until the first one has joined.
   std::call_once(state_->joined, [this] {
     for (std::jthread& thread : state_->threads) {
-      // A task that drops the pool cannot wait for itself; its thread ends after it.
+      // A task that destroys the pool cannot join its own thread; the thread ends after the task.
       if (thread.get_id() == std::this_thread::get_id()) {
         thread.detach();
       } else {

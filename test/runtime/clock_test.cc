@@ -23,7 +23,7 @@ TEST(SystemClock, Sleeps_until_the_time_has_come) {
   const base::MonoTime until = clock->Now() + 3ms;
   EXPECT_TRUE(clock->SleepUntil(until, std::stop_token()));
   EXPECT_GE(clock->Now(), until);
-  EXPECT_TRUE(clock->SleepUntil(until, std::stop_token()));  // in the past: at once
+  EXPECT_TRUE(clock->SleepUntil(until, std::stop_token()));  // in the past: returns immediately
 }
 
 TEST(SystemClock, A_stop_request_ends_a_sleep_that_would_last_for_ever) {
@@ -54,7 +54,7 @@ TEST(SystemClock, Time_does_not_go_backwards_and_the_wall_clock_is_of_this_centu
             base::WallTime(std::chrono::sys_days(std::chrono::year(2024) / 1 / 1)));
 }
 
-// Counts calls and lets a test wait for a number of them.
+// Counts calls; a test can wait for a number of them.
 class Counter {
  public:
   void Add() {
@@ -84,7 +84,7 @@ TEST(SystemClock, Every_calls_again_and_again_until_the_task_is_destroyed) {
   counter.WaitFor(3);
   task.reset();
   const int after = counter.count();
-  // A thread that were still there would count on during this sleep.
+  // A thread that still ran would increase the count during this sleep.
   clock->SleepUntil(clock->Now() + 5ms, std::stop_token());
   EXPECT_EQ(counter.count(), after);
 }

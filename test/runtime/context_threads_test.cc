@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cancellation while other threads sleep, create and drop contexts. These prove something under
-// ThreadSanitizer and AddressSanitizer above all.
+// Cancellation while other threads sleep, create and drop contexts. Meant for runs under
+// ThreadSanitizer and AddressSanitizer.
 #include <atomic>
 #include <chrono>
 #include <latch>
@@ -62,7 +62,7 @@ TEST(ContextThreads, Children_come_and_go_while_the_parent_is_cancelled) {
           const CancelSource child(context);
           const CancelSource grandchild(child.context());
           const bool was = child.context().Done();
-          // Whoever was born cancelled has a reason; no one loses it again.
+          // A context that was created cancelled has a reason and keeps it.
           if (was) {
             EXPECT_NE(child.context().cancel_reason(), CancelReason::kNone);
           }
@@ -108,8 +108,8 @@ TEST(ContextThreads, One_reason_wins_when_several_threads_cancel) {
   }
 }
 
-// A thread drops the last child while it holds a lock that a callback of the cancellation takes.
-// Were the child's destructor to wait for that callback, this would never end.
+// A thread drops the last child while it holds a lock that a callback of the cancellation takes. If
+// the child's destructor waited for that callback, this would deadlock.
 TEST(ContextThreads, Dropping_a_child_under_a_lock_does_not_deadlock_with_a_cancellation) {
   FakeClock clock;
   for (int round = 0; round < 300; ++round) {

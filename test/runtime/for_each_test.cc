@@ -101,7 +101,7 @@ TEST(ForEachBounded, Never_runs_more_at_a_time_than_allowed) {
 TEST(ForEachBounded, Really_works_in_parallel_with_the_caller_as_one_of_them) {
   FakeClock clock;
   WorkerPool pool(Threads(2));
-  std::latch together(3);  // passes only if three indices run side by side
+  std::latch together(3);  // passes only if three indices run concurrently
   base::Mutex mutex;
   std::set<std::thread::id> where;
   const auto results = ForEachBounded(Context::Background(clock), pool, 3, 3, [&](std::size_t) {
@@ -133,7 +133,7 @@ TEST(ForEachBounded, A_helper_that_comes_too_late_does_nothing) {
     };
     EXPECT_THAT(ForEachBounded(Context::Background(clock), executor, 4, 4, fn), SizeIs(4));
   }
-  // fn and the results are gone by now.
+  // fn and the results no longer exist here.
   EXPECT_EQ(executor.RunAll(), 3u);
   EXPECT_EQ(runs, 4);
 }
@@ -156,7 +156,7 @@ TEST(ForEachBounded, Does_not_deadlock_when_all_threads_of_the_pool_use_it_on_th
   FakeClock clock;
   WorkerPool pool(Threads(2, 4));
   std::atomic<int> runs = 0;
-  // Two levels inside tasks that occupy the whole pool, with a queue that soon is full.
+  // Two levels inside tasks that occupy the whole pool, with a queue that is soon full.
   const auto results = ForEachBounded(Context::Background(clock), pool, 6, 3, [&](std::size_t) {
     const auto inner = ForEachBounded(Context::Background(clock), pool, 6, 3, [&](std::size_t) {
       ++runs;

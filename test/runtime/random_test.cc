@@ -20,7 +20,7 @@ namespace {
 using testing::Each;
 using testing::Le;
 
-// Always answers the same.
+// Always returns the same value.
 class Constant final : public Random {
  public:
   explicit Constant(std::uint64_t value) : value_(value) {}

@@ -42,7 +42,7 @@ TEST(WorkerPool, Runs_every_task_once) {
 
 TEST(WorkerPool, Uses_all_of_its_threads_at_once) {
   WorkerPool pool({.threads = 3, .queue_limit = 8, .on_exception = {}});
-  std::latch together(3);  // passes only if three tasks run side by side
+  std::latch together(3);  // passes only if three tasks run concurrently
   std::latch done(3);
   for (int i = 0; i < 3; ++i) {
     ASSERT_THAT(pool.Submit([&] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time as an object, so that tests own it.
+// Injected time, so that tests control it.
 #ifndef NOMAD_HARVESTER_RUNTIME_CLOCK_H_
 #define NOMAD_HARVESTER_RUNTIME_CLOCK_H_
 
@@ -11,8 +11,8 @@
 
 namespace nomad_harvester::runtime {
 
-// A periodic call; destroying it ends the period and waits for a call that is under way. Must not
-// be destroyed from inside its own callback.
+// A periodic call. The destructor stops it and waits for a call in progress; it must not run inside
+// the callback.
 class PeriodicTask {
  public:
   virtual ~PeriodicTask() = default;
@@ -26,13 +26,13 @@ class Clock {
   virtual base::MonoTime Now() const = 0;
   virtual base::WallTime WallNow() const = 0;
 
-  // Blocks until the time has come (true) or a stop is requested (false, at once). This is the
-  // only sleep in the program; everything else calls Context::Sleep.
+  // Blocks until the time `until` (true) or a stop request (false, immediately). Code that has a
+  // Context must call Context::Sleep instead.
   virtual bool SleepUntil(base::MonoTime until, std::stop_token stop) = 0;
 
-  // Calls `callback` every `interval`, first one interval from now, never twice at a time; a call
-  // that takes longer than the interval delays the next. An interval below one millisecond counts
-  // as one. The callback must not throw: the system clock swallows what it throws.
+  // Calls `callback` every `interval`, first one interval from now, never concurrently; a call that
+  // takes longer than the interval delays the next. An interval below one millisecond counts as one
+  // millisecond. The callback must not throw: the system clock ignores exceptions.
   [[nodiscard]] virtual std::unique_ptr<PeriodicTask> Every(base::Duration interval,
                                                             std::function<void()> callback) = 0;
 };

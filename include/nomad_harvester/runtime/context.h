@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first parameter of every call that can block: how long, whether still wanted, and whether
-// it may write.
+// The first parameter of every call that can block: its deadline, its cancellation and its write
+// permits.
 #ifndef NOMAD_HARVESTER_RUNTIME_CONTEXT_H_
 #define NOMAD_HARVESTER_RUNTIME_CONTEXT_H_
 
@@ -15,21 +15,21 @@
 
 namespace nomad_harvester::runtime {
 
-// Why work was cancelled: clean-up differs.
+// Why work was cancelled; the clean-up depends on it.
 enum class CancelReason {
   kNone,
-  kClient,     // the caller of the RPC went away
-  kShutdown,   // the process is to end
+  kClient,     // the RPC was cancelled or its connection closed
+  kShutdown,   // the process is shutting down
   kTakenOver,  // a Scale takes over from background resumption
   kLeaseLost,  // another process holds the pool
 };
 
-// Permission to change something outside the process. The retry decorator of module http asks it
-// before *each attempt* of a request that has an effect; reads never ask.
+// Permission to change something outside the process. The retry decorator of module http checks it
+// before *each attempt* of a write; reads do not check it.
 class WritePermit {
  public:
   virtual ~WritePermit() = default;
-  // OK, or the status that the write ends with. Thread-safe, does not block.
+  // OK, or the error to return for the write. Thread-safe, does not block.
   virtual absl::Status Check() const = 0;
   // No single write attempt may take longer than this.
   virtual base::Duration AttemptLimit() const = 0;
@@ -44,12 +44,13 @@ class Context {
 
   [[nodiscard]] Context WithTimeout(base::Duration timeout) const;
   [[nodiscard]] Context WithDeadline(base::MonoTime deadline) const;
-  // Writes under the result need the permission of `permit` *and* of the permits already there.
+  // Writes with the resulting context need the permission of `permit` *and* of the context's
+  // existing permits.
   [[nodiscard]] Context WithWritePermit(std::shared_ptr<const WritePermit> permit) const;
 
   Clock& clock() const { return *clock_; }
   std::stop_token stop_token() const;
-  // Nothing: no deadline.
+  // nullopt: no deadline.
   std::optional<base::MonoTime> deadline() const { return deadline_; }
   // Time left, at least zero; Duration::max() without a deadline.
   base::Duration Remaining() const;
@@ -59,10 +60,10 @@ class Context {
   absl::Status Check() const;
   bool Done() const { return !Check().ok(); }
 
-  // Sleeps and returns Check(): returns early, at once, when cancelled or at the deadline.
+  // Sleeps, then returns Check(). Cancellation or the deadline ends the sleep immediately.
   absl::Status Sleep(base::Duration duration) const;
 
-  // OK, or why a write may not be sent now: Check(), then every permit, outermost first.
+  // OK, or the reason why a write may not be sent now: Check(), then every permit, outermost first.
   absl::Status CheckWrite() const;
   // The smallest AttemptLimit of the permits; Duration::max() without one.
   base::Duration WriteAttemptLimit() const;
@@ -85,7 +86,7 @@ class CancelSource {
   explicit CancelSource(const Context& parent);
 
   const Context& context() const { return context_; }
-  // The first reason stays. Wakes every sleeper at once. Thread-safe.
+  // Only the first call sets the reason. Wakes all sleepers immediately. Thread-safe.
   void Cancel(CancelReason reason) const;
 
  private:

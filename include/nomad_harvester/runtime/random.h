@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Randomness as an object.
+// Injected randomness, so that tests are repeatable.
 #ifndef NOMAD_HARVESTER_RUNTIME_RANDOM_H_
 #define NOMAD_HARVESTER_RUNTIME_RANDOM_H_
 
@@ -19,8 +19,8 @@ class Random {
 
   // Uniform in [0, 1).
   double NextFraction();
-  // `length` characters of Kubernetes' safe alphabet "bcdfghjklmnpqrstvwxz2456789", which spells
-  // no words (kubernetes/kubernetes:staging/src/k8s.io/apimachinery/pkg/util/rand/rand.go).
+  // `length` characters of Kubernetes' safe alphabet "bcdfghjklmnpqrstvwxz2456789", which cannot
+  // form words (kubernetes/kubernetes:staging/src/k8s.io/apimachinery/pkg/util/rand/rand.go).
   std::string NextName(std::size_t length);
   // A version 4 UUID in lower case.
   std::string NextUuid();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads for work that blocks.
+// Executors for blocking work.
 #ifndef NOMAD_HARVESTER_RUNTIME_WORKERS_H_
 #define NOMAD_HARVESTER_RUNTIME_WORKERS_H_
 
@@ -16,7 +16,7 @@
 namespace nomad_harvester::runtime {
 
 // Runs tasks. Thread-safe. A task must not wait for another task of the same executor, except
-// through ForEachBounded, which works in the calling thread, too.
+// through ForEachBounded, which also uses the calling thread.
 class Executor {
  public:
   virtual ~Executor() = default;
@@ -25,8 +25,8 @@ class Executor {
   virtual absl::Status Submit(std::function<void()> task) = 0;
 };
 
-// A fixed number of threads and a bounded queue. An exception that leaves a task is swallowed by
-// the pool after `on_exception` saw its text.
+// A fixed number of threads and a bounded queue. The pool catches the exceptions of tasks and
+// passes their text to `on_exception`.
 class WorkerPool final : public Executor {
  public:
   struct Options {
@@ -39,8 +39,8 @@ class WorkerPool final : public Executor {
   ~WorkerPool() override;
 
   absl::Status Submit(std::function<void()> task) override;
-  // Refuses new tasks, drops queued ones, and waits for those that run: cancel their contexts
-  // first. Idempotent. A task that stops its own pool does not wait for itself.
+  // Rejects new tasks, drops queued ones and waits for running ones; cancel their contexts first.
+  // Idempotent. A task that stops its own pool does not wait for itself.
   void Stop();
 
  private:
@@ -48,17 +48,19 @@ class WorkerPool final : public Executor {
   std::shared_ptr<State> state_;
 };
 
-// Runs tasks in the calling thread at once: for tests and commands, where order must be known.
+// Runs each task immediately in the calling thread: for tests and commands, which need a known
+// order.
 class InlineExecutor final : public Executor {
  public:
   absl::Status Submit(std::function<void()> task) override;
 };
 
-// Calls fn(i) for every i < count, at most `parallelism` at a time, the calling thread included;
-// helpers come from `executor` as far as it has room, so that it never deadlocks. Returns when all
-// have ended, one status per index; one failure does not stop the others. A cancelled context
-// gives its status to every index that has not begun. fn should not throw; if it does, no further
-// index begins, and the first exception reaches the caller once those under way have ended.
+// Calls fn(i) for every i < count, at most `parallelism` at a time. The calling thread takes part,
+// and helpers run on `executor` as far as its queue has room, so the call cannot deadlock. Returns
+// when all calls have ended, with one status per index; a failure does not stop the other calls.
+// After cancellation of the context, every index that has not started gets the context's status. fn
+// should not throw; if it does, no further call starts, and the first exception is rethrown to the
+// caller after the running calls have ended.
 std::vector<absl::Status> ForEachBounded(const Context& context, Executor& executor,
                                          std::size_t count, std::size_t parallelism,
                                          const std::function<absl::Status(std::size_t)>& fn);
