@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// hclog's JSON, as the host reads it back (hashicorp/go-plugin:log_entry.go parseJSON).
+// hclog's JSON, as the host parses it (hashicorp/go-plugin:log_entry.go parseJSON).
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -23,13 +23,13 @@ namespace {
 using nlohmann::ordered_json;
 
 // The host reads with a buffer of 64 KiB, newline included (hashicorp/go-plugin:client.go,
-// stdErrBufferSize); the rest is room for what the agent's own log adds.
+// stdErrBufferSize); the difference leaves room for what the agent's log adds.
 constexpr std::size_t kMaxLineBytes = 60 * 1024;
 constexpr std::size_t kMaxKeyBytes = 128;
 constexpr std::size_t kMaxFields = 512;
 // Strings are shortened down to this before fields are dropped.
 constexpr std::size_t kMinStringBytes = 64;
-// How exactly the length is looked for at which a line fits.
+// The precision of the search for the string length at which a line fits.
 constexpr std::size_t kStringStep = 512;
 constexpr std::string_view kDroppedKey = "fields_dropped";
 
@@ -42,7 +42,7 @@ ordered_json Number(double value) {
 
 std::string Key(std::string_view key) {
   std::string valid = base::ToValidUtf8(Truncate(key, kMaxKeyBytes));
-  // "@message" and its like are the host's; it panics if one of them is not a string.
+  // Keys such as "@message" are reserved; the host panics if one of them is not a string.
   return valid.starts_with('@') ? "_" + valid : valid;
 }
 

@@ -15,7 +15,7 @@
 namespace nomad_harvester::log {
 namespace {
 
-// How long a full pipe that does not block may hold up the program before a line is given up.
+// How long a full non-blocking pipe may delay the program before the line is dropped.
 constexpr std::chrono::milliseconds kWriteTimeout{500};
 
 bool WaitUntilWritable(int fd) {
@@ -25,7 +25,7 @@ bool WaitUntilWritable(int fd) {
 
 }  // namespace
 
-// The lines arrive finished: the pattern passes them on and ends them.
+// The lines are already formatted: the pattern only adds the newline.
 LineSink::LineSink(int fd)
     : base_sink(
           std::make_unique<spdlog::pattern_formatter>("%v", spdlog::pattern_time_type::utc, "\n")),
@@ -33,7 +33,7 @@ LineSink::LineSink(int fd)
 
 void LineSink::sink_it_(const spdlog::details::log_msg& message) {
   spdlog::memory_buf_t buffer;
-  // What was torn off ends as a line of its own, so that this one stays whole.
+  // Ends a truncated previous line, so that this line stays complete.
   if (torn_) buffer.push_back('\n');
   formatter_->format(message, buffer);
   WriteAll(std::string_view(buffer.data(), buffer.size()));
@@ -46,10 +46,10 @@ void LineSink::WriteAll(std::string_view bytes) {
     if (written >= 0) {
       bytes.remove_prefix(static_cast<std::size_t>(written));
     } else if (errno != EINTR && (errno != EAGAIN || !WaitUntilWritable(fd_))) {
-      break;  // EPIPE and the like: there is nowhere to report it
+      break;  // EPIPE and similar errors: there is nowhere to report them
     }
   }
-  // Nothing written at all leaves the end of the file as it was.
+  // If nothing was written, the end of the file is unchanged.
   if (bytes.size() < total) torn_ = !bytes.empty();
 }
 

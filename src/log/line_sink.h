@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An spdlog sink that writes finished lines to a file descriptor.
+// An spdlog sink that writes formatted lines to a file descriptor.
 #ifndef NOMAD_HARVESTER_SRC_LOG_LINE_SINK_H_
 #define NOMAD_HARVESTER_SRC_LOG_LINE_SINK_H_
 
@@ -10,9 +10,9 @@
 
 namespace nomad_harvester::log {
 
-// Each line with its newline is one write(2), so that lines of several writers do not mix. A
-// reader that has gone or does not read loses lines; nothing throws. The descriptor stays the
-// caller's.
+// Each line with its newline is one write(2), so that lines of several writers do not mix. If the
+// reader has closed the pipe or does not read, lines are lost; nothing throws. The caller owns the
+// descriptor.
 class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   explicit LineSink(int fd);

@@ -30,7 +30,7 @@ spdlog::level::level_enum ToSpdlog(Level level) {
   return spdlog::level::err;
 }
 
-// Formats in the caller's thread and hands the line to spdlog's sink.
+// Formats in the caller's thread and passes the line to spdlog's sink.
 class SpdlogSink final : public Sink {
  public:
   using Format = std::function<std::string(const Record&)>;

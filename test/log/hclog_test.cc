@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// P3: what the host can read. Its parser asserts types without a check and panics otherwise
-// (hashicorp/go-plugin:log_entry.go parseJSON), so nlohmann's strict reader stands in for it.
+// P3: the host must be able to parse every line. Its parser asserts types without a check and
+// panics otherwise (hashicorp/go-plugin:log_entry.go parseJSON), so these tests use nlohmann's
+// strict parser.
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -37,7 +38,7 @@ Record MakeRecord(std::string message, std::vector<Field> fields = {}) {
   return record;
 }
 
-// Parses a line and checks everything that the host relies on.
+// Parses a line and checks all assumptions of the host.
 json Checked(const Record& record) {
   const std::string line = FormatHclog(record, "harvester");
   EXPECT_LT(line.size() + 1, kHostBuffer);
@@ -140,7 +141,7 @@ TEST(FormatHclog, P3_a_huge_message_is_shortened_and_says_so) {
   const json value = Checked(MakeRecord("begin " + std::string(1'000'000, 'x'), {{"vm", "web-1"}}));
   const std::string message = value["@message"];
   EXPECT_THAT(message, AllOf(StartsWith("begin xxx"), EndsWith("... (1000006 bytes)")));
-  EXPECT_GT(message.size(), 50'000u);  // no more is taken away than must be
+  EXPECT_GT(message.size(), 50'000u);  // not shortened more than necessary
   EXPECT_EQ(value["vm"], "web-1");
 }
 

@@ -42,7 +42,7 @@ class Pipe {
   void CloseWriter() { Close(&ends_[1]); }
   void DoNotBlock() { ASSERT_EQ(fcntl(writer(), F_SETFL, O_NONBLOCK), 0); }
 
-  // Everything up to the end of the writer's side.
+  // Reads until the writer's end is closed.
   std::string ReadAll() {
     std::string text;
     std::array<char, 4096> buffer;
@@ -69,7 +69,7 @@ std::vector<std::string> Lines(const std::string& text) {
   return lines;
 }
 
-// As the program does at its start; a test must not die of what it tests.
+// SIGPIPE is ignored, as in the program; otherwise the tests of closed pipes would end the process.
 class SinksTest : public testing::Test {
  protected:
   SinksTest() { std::signal(SIGPIPE, SIG_IGN); }
@@ -92,7 +92,7 @@ TEST_F(SinksTest, P3_one_line_of_json_per_record) {
 }
 
 TEST_F(SinksTest, P3_each_line_is_written_at_once) {
-  // A packet socket keeps the borders of write(2).
+  // A packet socket preserves the boundaries of write(2).
   std::array<int, 2> ends{};
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()), 0);
   const Logger logger(MakeHclogSinkOn(ends[0], "harvester"), Level::kInfo);
@@ -115,8 +115,8 @@ TEST_F(SinksTest, P3_lines_of_several_threads_and_sinks_do_not_mix) {
   std::string text;
   std::jthread reader([&] { text = pipe.ReadAll(); });
   {
-    // Two sinks on one descriptor, as two processes have on one inherited stderr: each line is
-    // shorter than PIPE_BUF, so that one write(2) is atomic.
+    // Two sinks on one descriptor, like two processes with one inherited stderr. Each line is
+    // shorter than PIPE_BUF, so one write(2) is atomic.
     const auto first = MakeHclogSinkOn(pipe.writer(), "one");
     const auto second = MakeHclogSinkOn(pipe.writer(), "two");
     std::vector<std::jthread> threads;
@@ -147,8 +147,8 @@ TEST_F(SinksTest, P2_a_closed_descriptor_does_no_harm) {
   logger.Info("nowhere");
 }
 
-// Fills a pipe that does not block. What the sink could write of a line before it gave up stays
-// a line of its own; the lines after it are whole.
+// Fills a non-blocking pipe. The part of a line that the sink wrote before its timeout remains as a
+// separate line; later lines are complete.
 TEST_F(SinksTest, P3_a_full_pipe_loses_lines_and_tears_none_of_the_others) {
   Pipe pipe;
   pipe.DoNotBlock();
@@ -164,7 +164,7 @@ TEST_F(SinksTest, P3_a_full_pipe_loses_lines_and_tears_none_of_the_others) {
   const std::vector<std::string> lines = Lines(text + pipe.ReadAll());
   ASSERT_THAT(lines, SizeIs(3));
   EXPECT_EQ(json::parse(lines[0])["@message"], "a");
-  EXPECT_FALSE(json::accept(lines[1]));  // the torn one
+  EXPECT_FALSE(json::accept(lines[1]));  // the truncated line
   EXPECT_EQ(json::parse(lines[2])["@message"], "c");
 }
 
@@ -184,7 +184,7 @@ TEST_F(SinksTest, P3_a_slow_reader_on_a_pipe_that_does_not_block_gets_every_line
   for (const std::string& line : lines) ASSERT_TRUE(json::accept(line));
 }
 
-// Runs `write` with standard error (2) on a pipe.
+// Runs `write` with standard error (2) redirected to a pipe.
 template <typename Function>
 std::string CaptureStandardError(Function write) {
   testing::internal::CaptureStderr();

@@ -22,7 +22,8 @@ namespace nomad_harvester::log {
 
 enum class Level { kTrace, kDebug, kInfo, kWarn, kError };
 
-// "trace", "debug", "info", "warn", "error", in any case; nothing otherwise.
+// "trace", "debug", "info", "warn", "error", case-insensitive. Returns false, and leaves *level
+// unchanged, for any other text.
 bool ParseLevel(std::string_view text, Level* level);
 std::string_view LevelName(Level level);
 
@@ -52,15 +53,15 @@ struct Record {
   std::vector<Field> fields;
 };
 
-// Where records go. Thread-safe; Write does not throw and does not block on anything but its file.
+// Receives the records. Thread-safe; Write does not throw and blocks only on its file.
 class Sink {
  public:
   virtual ~Sink() = default;
   virtual void Write(const Record& record) = 0;
 };
 
-// A value: copies share the sink. Thread-safe. With() adds fields that every line then carries; a
-// later field replaces an earlier one of the same key.
+// A value: copies share the sink. Thread-safe. With() adds fields to every record of the returned
+// logger; a later field replaces an earlier one with the same key.
 class Logger {
  public:
   // Discards everything.

@@ -12,19 +12,19 @@
 namespace nomad_harvester::log {
 
 // One line of hclog JSON, without the newline: @level, @message, @timestamp with exactly six
-// fractional digits, @module, then the fields. Strings are made valid UTF-8; a field whose key
-// begins with '@' gets a '_' before it; the line stays under 64 KiB by shortening the longest
-// strings (the host panics on a non-string @message and splits longer lines:
-// hashicorp/go-plugin:log_entry.go, client.go:logStderr). Secrets never reach this function.
+// fractional digits, @module, then the fields. Strings are converted to valid UTF-8; a key that
+// begins with '@' gets the prefix '_'; the longest strings are shortened to keep the line under 64
+// KiB (the host panics on a non-string @message and splits longer lines:
+// hashicorp/go-plugin:log_entry.go, client.go:logStderr). Fields never hold secrets (see Field).
 std::string FormatHclog(const Record& record, std::string_view module);
 
 // "2026-11-21T02:03:04.000Z [INFO]  message: key=value key=\"two words\"".
 std::string FormatPlain(const Record& record);
 
-// Write to standard error through an spdlog sink, one line a record, atomically.
+// Write to standard error through an spdlog sink, one line per record, atomically.
 std::shared_ptr<Sink> MakeHclogSink(std::string module);
 std::shared_ptr<Sink> MakePlainSink();
-// The same formats on a file descriptor that stays the caller's: for tests.
+// The hclog format on a file descriptor, which the caller keeps and closes: for tests.
 std::shared_ptr<Sink> MakeHclogSinkOn(int fd, std::string module);
 
 }  // namespace nomad_harvester::log
