@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that are one of a few names.
+// Parses values that must be one of a few names.
 #ifndef NOMAD_HARVESTER_SRC_CONFIG_CHOICES_H_
 #define NOMAD_HARVESTER_SRC_CONFIG_CHOICES_H_
 
@@ -17,8 +17,8 @@ namespace nomad_harvester::config {
 
 using policy::Choice;
 
-// A parser for ConfigReader::Read. `choices` must outlive it. Names are exact; a near miss is
-// named.
+// A parser for ConfigReader::Read. `choices` must outlive it. Names are case-sensitive; an error
+// names the nearest one.
 template <typename T, std::size_t N>
 auto OneOf(const Choice<T> (&choices)[N]) {
   return [&choices](const std::string& text) -> ValueOr<T> {

@@ -30,7 +30,7 @@ std::string_view Shorten(std::string_view text) {
   return text.substr(0, length == 0 ? kLongestQuoted : length);
 }
 
-// As it is if it looks like a key; in quotes otherwise.
+// Unchanged if it has the form of a key; in quotes otherwise.
 std::string PrintableKey(std::string_view key) {
   const bool plain = !key.empty() && key.size() <= kLongestQuoted &&
                      std::all_of(key.begin(), key.end(), [](char c) {
@@ -74,7 +74,7 @@ std::optional<Given> ConfigReader::FindInMap(std::string_view key) {
   return Given{.value = found->second, .variable = {}};
 }
 
-// An empty variable counts as unset, as Nomad's and Go's own readers take it.
+// An empty variable counts as unset, as in Nomad's client and Go's standard library.
 std::optional<Given> ConfigReader::FindInEnvironment(std::string_view key) const {
   const Option* const option = FindOption(section_, key);
   if (!environment_ || option == nullptr) return std::nullopt;

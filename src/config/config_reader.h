@@ -19,36 +19,36 @@
 
 namespace nomad_harvester::config {
 
-// A value and where it stands.
+// A value and its source.
 struct Given {
   std::string value;
-  std::string variable;  // of the environment; empty: the map
+  std::string variable;  // the environment variable; empty: the map
 };
 
-// What is wrong with a value, and what to do about it: "key: <what> (got "x"); <hint>".
+// What is wrong with a value, and the fix: "key: <what> (got "x"); <hint>".
 struct Fault {
   std::string what;
   std::string hint;
-  // False where the value may hold a secret, or `what` quotes it already.
+  // False if the value may hold a secret, or `what` already quotes it.
   bool show_value = true;
 };
 
 template <typename T>
 using ValueOr = std::variant<T, Fault>;
 
-// Text for a message: in quotes, shortened, control characters and invalid UTF-8 made visible.
+// Text for a message: quoted, shortened, with control characters and invalid UTF-8 escaped.
 std::string Quote(std::string_view text);
 
-// Use: Read() every key of the section, then Finish(). A key of the map that nobody has read by
-// then is unknown. Not thread-safe; one reader for each map.
+// Usage: Read() every key of the section, then Finish(), which reports the keys of the map that
+// were not read as unknown. Not thread-safe; one reader per map.
 class ConfigReader {
  public:
   // `values` must outlive the reader.
   ConfigReader(Section section, const StringMap& values, Environment environment = nullptr);
 
-  // Parses the value of `key` into *target: the map's or the environment's, as the option table
-  // says which one wins; if there is none, the table's default. *target stays as it is if there is
-  // no default either, or if the value is wrong, which is a problem and never replaced by the
+  // Parses the value of `key` into *target: from the map or the environment, in the order that the
+  // option table defines, or else the table's default. *target is unchanged if there is no default
+  // either, or if the value is invalid: an invalid value is an error and never replaced by the
   // default. `parse` takes a const std::string& and returns ValueOr<T>.
   template <typename Target, typename Parse>
   void Read(std::string_view key, Parse parse, Target* target) {
@@ -60,20 +60,20 @@ class ConfigReader {
     Take(key, parse(given->value), target, *given);
   }
 
-  // The value by the table's rule, unparsed; an absent key that is required is a problem.
+  // The unparsed value, from the source that the table defines; an absent required key is an error.
   std::optional<Given> Find(std::string_view key);
-  // One source alone, for keys with rules of their own.
+  // The value from one source only, for keys with special rules.
   std::optional<Given> FindInMap(std::string_view key);
   std::optional<Given> FindInEnvironment(std::string_view key) const;
 
-  // `given` decides what the message quotes: secrets and what a fault hides are left out.
+  // The message quotes `given`, unless the option is a secret or the fault hides the value.
   void AddFault(std::string_view key, const Fault& fault, const Given& given);
-  // A problem that is not about one value.
+  // An error that does not concern a single value.
   void AddProblem(std::string_view key, std::string_view what, std::string_view hint);
   void AddWarning(std::string_view key, std::string_view text);
 
   std::vector<std::string> TakeWarnings() { return std::move(warnings_); }
-  // OK, or INVALID_ARGUMENT with a line for each problem, in the order of the option table, unknown
+  // OK, or INVALID_ARGUMENT with one line per problem, in the order of the option table, unknown
   // keys last.
   absl::Status Finish();
 

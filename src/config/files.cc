@@ -19,7 +19,7 @@ fs::file_status Examine(const std::string& path, std::error_code* error) {
   return fs::status(fs::path(path), *error);
 }
 
-// What keeps `path` from being a file (or directory) of the wanted type.
+// Why `path` does not name a file (or directory) of the requested type; nullopt if it does.
 std::optional<Fault> FindFault(const std::string& path, fs::file_type wanted) {
   std::error_code error;
   const fs::file_status status = Examine(path, &error);
@@ -49,8 +49,8 @@ void ReadPath(ConfigReader& reader, std::string_view key, fs::file_type wanted, 
       path);
 }
 
-// A path; a token has neither of these beginnings (a JWT begins with "ey", Rancher's and Nomad's
-// with letters or digits).
+// Whether the text is a path; a token does not start like one (a JWT starts with "ey", Rancher's
+// and Nomad's tokens with letters or digits).
 bool LooksLikePath(std::string_view text) {
   return !text.empty() &&
          (text.front() == '/' || text.substr(0, 2) == "./" || text.substr(0, 3) == "../");

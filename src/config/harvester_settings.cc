@@ -13,8 +13,8 @@ namespace {
 constexpr char kToken[] = "auth_token";
 constexpr char kTokenFile[] = "auth_token_file";
 
-// The pair of the environment decides over the pair of the map, whichever of the two each one has.
-// Two of one pair are a mistake wherever they stand.
+// A token or token file from the environment overrides both keys of the map. A source that has both
+// is an error.
 void ReadCredentials(ConfigReader& reader, HarvesterSettings* settings) {
   std::optional<Given> token = reader.FindInEnvironment(kToken);
   std::optional<Given> file = reader.FindInEnvironment(kTokenFile);

@@ -32,7 +32,7 @@ void ReadNomadSettings(ConfigReader& reader, NomadSettings* settings) {
   reader.Read("nomad_http-auth", SecretText, &settings->http_auth);
   ReadTls(reader, settings);
   reader.Read("nomad_block-query-wait-time", PositiveDuration, &settings->block_query_wait);
-  // The agent's key: its value is checked here and acted upon there.
+  // The agent uses this key; the plugin only checks its value.
   bool inherit = true;
   reader.Read("nomad_config_inherit", Boolean, &inherit);
 }

@@ -16,7 +16,7 @@
 namespace nomad_harvester::config {
 namespace {
 
-// Longer names are no typing errors, and the distance takes time proportional to the length.
+// Longer names are not typing errors, and the time for the distance grows with the length.
 constexpr std::size_t kLongestCompared = 64;
 
 std::string NearestKey(Section section, std::string_view key) {

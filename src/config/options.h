@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two halves of the option table, and looking things up in it.
+// The two sections of the option table, and lookups in it.
 #ifndef NOMAD_HARVESTER_SRC_CONFIG_OPTIONS_H_
 #define NOMAD_HARVESTER_SRC_CONFIG_OPTIONS_H_
 
@@ -19,8 +19,8 @@ std::span<const Option> OptionsOf(Section section);
 // Null if the section has no such key.
 const Option* FindOption(Section section, std::string_view key);
 
-// What to tell an operator about a key that `section` does not have: where it belongs, or the known
-// key that is nearest to it.
+// A hint for a key that `section` does not have: the section it belongs to, or the nearest known
+// key.
 std::string UnknownKeyHint(Section section, std::string_view key);
 
 }  // namespace nomad_harvester::config

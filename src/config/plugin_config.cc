@@ -18,7 +18,7 @@
 namespace nomad_harvester::config {
 namespace {
 
-// More requests at a time than any API server would answer sooner.
+// More concurrent requests do not make any API server faster.
 constexpr std::int64_t kLargestConcurrency = 1000;
 constexpr std::string_view kTemplatePrefix = "HARVESTER_TEMPLATE_";
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two halves of the plugin block.
+// The settings of the plugin block for Harvester and for Nomad.
 #ifndef NOMAD_HARVESTER_SRC_CONFIG_PLUGIN_SECTIONS_H_
 #define NOMAD_HARVESTER_SRC_CONFIG_PLUGIN_SECTIONS_H_
 

@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kLongestPool = 40;
 // "<prefix>-<8 random characters>" has 50 characters at most.
 constexpr std::size_t kLongestPrefix = 41;
-// QEMU's limit of vCPUs for one machine.
+// QEMU's limit of vCPUs per machine.
 constexpr std::int64_t kMostCores = 4096;
 constexpr std::int64_t kSuspiciousMemory = std::int64_t{64} * 1024 * 1024;
 constexpr char kGrpcTimeout[] = "_nomad_autoscaler_grpc_timeout";
@@ -68,7 +68,7 @@ void ReadIdentity(ConfigReader& reader, PoolPolicy* policy) {
     }
   }
   if (!present) {
-    // The SDK's words (hashicorp/nomad-autoscaler:sdk/helper/scaleutils/nodepool/nodepool.go).
+    // The SDK's message (hashicorp/nomad-autoscaler:sdk/helper/scaleutils/nodepool/nodepool.go).
     reader.AddProblem("node_class", "node pool identification method required",
                       "give at least one of node_class, datacenter and node_pool");
   }
@@ -161,8 +161,8 @@ void ReadRemediation(ConfigReader& reader, PoolPolicy* policy) {
   }
 }
 
-// What the host adds for itself (hashicorp/nomad-autoscaler:plugins/shared/util.go); names that it
-// may add later are none of the operator's mistakes.
+// Keys that the host adds (hashicorp/nomad-autoscaler:plugins/shared/util.go). It may add more in
+// the future, so unknown ones are not an error.
 void ReadHostKeys(ConfigReader& reader, const StringMap& values, PoolPolicy* policy) {
   for (auto entry = values.lower_bound(std::string(kHostPrefix));
        entry != values.end() &&

@@ -64,7 +64,7 @@ std::string DefaultText(const Option& option) {
   return option.default_note.empty() ? "–" : std::string(option.default_note);
 }
 
-// Names a variable only where the section has any: a policy has none.
+// The column of variables appears only if the section has any; a policy has none.
 std::string Row(const Option& option, bool with_environment) {
   std::string row =
       "| " + Code(option.key) + " | " + TypeText(option) + " | " + DefaultText(option) + " | ";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that name objects of Harvester, and maps that are written on them.
+// Values that name Harvester objects, and maps of labels, annotations and tags.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -43,7 +43,7 @@ NamespacedName SplitName(const std::string& text) {
   return {.ns = text.substr(0, slash), .name = text.substr(slash + 1)};
 }
 
-// Any characters but '/', as long as they can be shown: names in Harvester's UI are free text.
+// Any printable characters except '/': names in Harvester's UI are free text.
 bool IsDisplayName(std::string_view text) {
   return !text.empty() && text.size() <= kLongestName && text == base::ToValidUtf8(text) &&
          std::none_of(text.begin(), text.end(), [](char c) {

@@ -35,7 +35,7 @@ bool IsHost(std::string_view host) {
          std::all_of(host.begin(), host.end(), IsHostCharacter);
 }
 
-// As far as it matters here: a name with a port has one colon only.
+// A sufficient check here: a name with a port has only one colon.
 bool IsIpv6(std::string_view address) {
   return std::count(address.begin(), address.end(), ':') >= 2 &&
          std::all_of(address.begin(), address.end(), [](char c) {
@@ -64,7 +64,7 @@ bool IsAuthority(std::string_view authority) {
   return rest.empty() || (rest.front() == ':' && IsPort(rest.substr(1)));
 }
 
-// Without what may be a secret in the wrong place: credentials, a signed query.
+// Omits parts that may be secret: credentials, a signed query.
 Fault UrlFault(const std::string& text, std::string what, std::string hint) {
   const bool may_hold_secret = text.find_first_of("@?#") != std::string::npos;
   return {std::move(what), std::move(hint), !may_hold_secret};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What configuration accepts as an address.
+// The addresses that the configuration accepts.
 #ifndef NOMAD_HARVESTER_SRC_CONFIG_URLS_H_
 #define NOMAD_HARVESTER_SRC_CONFIG_URLS_H_
 
@@ -9,9 +9,8 @@
 
 namespace nomad_harvester::config {
 
-// "http(s)://host[:port][/path]" without user, query or fragment. Slashes at the end are dropped,
-// so that a path can be appended. A text that holds an '@' or a '?' may hold a secret: it is not
-// shown.
+// "http(s)://host[:port][/path]" without user, query or fragment. Trailing slashes are removed, so
+// that a path can be appended. Messages omit a text with '@' or '?', which may hold a secret.
 ValueOr<std::string> HttpUrl(const std::string& text);
 // The same, or "unix:///path".
 ValueOr<std::string> NomadAddress(const std::string& text);

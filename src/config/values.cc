@@ -16,12 +16,12 @@
 namespace nomad_harvester::config {
 namespace {
 
-// Sums of a time and a longer duration could overflow: 2^63 ns are 292 years, 55 of which have
-// passed since 1970.
+// A longer duration added to a time could overflow: 2^63 ns are 292 years from 1970.
 constexpr base::Duration kLongestDuration = std::chrono::hours(24 * 365 * 10);
 constexpr char kLongestText[] = "87600h";
 
-// Go's text quotes the whole value; a long one is replaced by our own words and a shortened value.
+// Go's message quotes the whole value; for a long value we use our own message with a shortened
+// value.
 constexpr std::size_t kLongestForGo = 60;
 
 Fault GoFault(const std::string& text, const absl::Status& status, std::string_view kind,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parsers of single values: each one answers with the value, or with what is wrong with it.
+// The parsers of single values: each one returns the value or a Fault.
 #ifndef NOMAD_HARVESTER_SRC_CONFIG_VALUES_H_
 #define NOMAD_HARVESTER_SRC_CONFIG_VALUES_H_
 
@@ -21,12 +21,12 @@ namespace nomad_harvester::config {
 ValueOr<std::string> AnyText(const std::string& text);
 // Not empty, no NUL.
 ValueOr<std::string> Text(const std::string& text);
-// A secret that travels in a header: visible ASCII.
+// A secret for a header: visible ASCII.
 ValueOr<base::Secret> Token(const std::string& text);
 // Any other secret.
 ValueOr<base::Secret> SecretText(const std::string& text);
 
-// Errors of the next three carry Go's own words: an operator knows them from the autoscaler's SDK.
+// Errors of the next three have Go's messages, as in the autoscaler's SDK.
 ValueOr<bool> Boolean(const std::string& text);
 ValueOr<base::Duration> PositiveDuration(const std::string& text);
 ValueOr<base::Duration> SignedDuration(const std::string& text);
@@ -34,7 +34,7 @@ ValueOr<base::Duration> SignedDuration(const std::string& text);
 // A whole number from 1 to `largest`.
 ValueOr<std::int64_t> CountUpTo(const std::string& text, std::int64_t largest);
 ValueOr<std::int64_t> Count(const std::string& text);
-// Either that or "1%" to "100%".
+// A whole number as above, or "1%" to "100%".
 ValueOr<Share> CountOrPercentage(const std::string& text);
 // Bytes, more than 0.
 ValueOr<std::int64_t> Bytes(const std::string& text);
@@ -42,16 +42,16 @@ ValueOr<std::int64_t> Bytes(const std::string& text);
 ValueOr<std::string> DnsLabel(const std::string& text, std::size_t max_length);
 // "NS/NAME" of a resource.
 ValueOr<NamespacedName> ResourceRef(const std::string& text);
-// "NS/X", X being a resource name or a display name.
+// "NS/X", where X is a resource name or a display name.
 ValueOr<NamespacedName> ImageRef(const std::string& text);
-// Lists in which nothing may be named twice; the texts of the elements are in the faults.
+// Lists without duplicates; faults quote the element.
 ValueOr<std::vector<NamespacedName>> ResourceRefs(const std::string& text);
 ValueOr<std::vector<NetworkRef>> Networks(const std::string& text);
 
-// Maps whose keys may not be ours, Harvester's or KubeVirt's.
+// Maps without keys that the plugin, Harvester or KubeVirt uses.
 ValueOr<StringMap> Labels(const std::string& text);
 ValueOr<StringMap> Annotations(const std::string& text);
-// Keys as they stand behind "tag.harvesterhci.io/".
+// Keys without the prefix "tag.harvesterhci.io/".
 ValueOr<StringMap> Tags(const std::string& text);
 
 ValueOr<std::string> NodeAttribute(const std::string& text);

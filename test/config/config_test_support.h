@@ -56,7 +56,7 @@ inline absl::StatusOr<PluginConfig> ParsePlugin(const StringMap& changes,
 inline absl::StatusOr<PoolPolicy> ParsePolicy(const StringMap& changes) {
   return ParsePoolPolicy(With(MinimalPolicy(), changes));
 }
-// Of changes that are right.
+// Requires that the changes are valid.
 inline PoolPolicy PolicyOf(const StringMap& changes) {
   const auto policy = ParsePolicy(changes);
   EXPECT_TRUE(policy.ok()) << policy.status();
@@ -89,7 +89,7 @@ std::string ProblemOf(const absl::StatusOr<T>& result) {
   return problems.empty() ? "" : problems.front();
 }
 
-// What a parser of values.h made of a text.
+// The result of a parser of values.h.
 template <typename T>
 T ValueOf(const ValueOr<T>& parsed) {
   const T* const value = std::get_if<T>(&parsed);
@@ -105,7 +105,7 @@ std::string FaultOf(const ValueOr<T>& parsed) {
   return "";
 }
 
-// A directory of its own, removed at the end.
+// A new directory, removed by the destructor.
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which credentials for Harvester count.
+// Which credentials for Harvester are used.
 #include <string>
 #include <vector>
 
@@ -102,7 +102,7 @@ TEST_F(Credentials, P3_no_token_is_in_a_problem) {
 
 TEST_F(Credentials, no_credentials_are_not_a_mistake) { EXPECT_TRUE(ParsePlugin({}).ok()); }
 
-// Whether they travel over plain http is judged where the kubeconfig is known, too.
+// Credentials over plain http are checked where the kubeconfig is known, too.
 TEST_F(Credentials, plain_http_is_accepted) {
   const auto config =
       ParsePlugin({{"harvester_url", "http://127.0.0.1:8080"}, {"auth_token", "a"}});

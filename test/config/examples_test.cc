@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The examples are what operators copy: every key in them must be accepted as it stands.
+// Operators copy the examples: every key in them must be accepted unchanged.
 #include <map>
 #include <set>
 #include <sstream>
@@ -46,7 +46,7 @@ StringMap TargetBlock(const std::string& hcl) {
   return values;
 }
 
-// The files that the example names, in a directory of the test.
+// Creates the files that the example names in a directory of the test.
 StringMap WithFilesIn(const TemporaryDirectory& directory, StringMap values) {
   constexpr std::string_view kPlace = "/etc/nomad-autoscaler";
   for (auto& [key, value] : values) {
@@ -80,7 +80,7 @@ TEST(Examples, the_policys_target_block_is_accepted_without_a_warning) {
   EXPECT_FALSE(policy->dry_run);
 }
 
-// A check without a source is one of nomad-apm, for which the agent raises min from 0 to 1
+// A check without a source uses nomad-apm, for which the agent raises min from 0 to 1
 // (hashicorp/nomad-autoscaler:policy/mutators.go).
 TEST(Examples, the_policy_scales_from_zero_with_an_explicit_source) {
   const std::string policy = Example("policy.hcl");
@@ -89,7 +89,7 @@ TEST(Examples, the_policy_scales_from_zero_with_an_explicit_source) {
   EXPECT_THAT(policy, Not(HasSubstr("source = \"nomad-apm\"")));
 }
 
-// Commented keys are suggestions: they must exist as well.
+// Keys in comments are suggestions: they must exist as well.
 TEST(Examples, every_key_in_a_comment_of_the_agents_block_exists) {
   std::istringstream lines(Example("agent.hcl"));
   int found = 0;
@@ -133,7 +133,7 @@ TEST(Examples, C6_the_user_data_carries_the_identity_hint) {
   EXPECT_THAT(source, HasSubstr("harvester_vm_uuid = \"{{vm_uuid}}\""));
 }
 
-// The node classes of the example policy reach its VMs through the template, not by hand.
+// The example policy passes its node class to the VMs through the template, not as a copy.
 TEST(Examples, the_user_data_repeats_no_identifier_of_the_policy) {
   const std::string source = Example("cloud-init.yaml");
   EXPECT_THAT(source, HasSubstr("node_class = \"{{node_class}}\""));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// "Every problem at once": maps with many mistakes.
+// One error lists all problems: maps with many mistakes.
 #include <string>
 #include <vector>
 
@@ -111,8 +111,7 @@ TEST(Mistakes, P2_values_of_a_megabyte_do_not_swell_the_error) {
   }
 }
 
-// Every byte in every key, the first in front of a value that would be right: no crash, and
-// whatever is refused is refused with valid UTF-8.
+// Every byte in every key, also before a valid value: no crash, and errors are valid UTF-8.
 TEST(Mistakes, P2_odd_bytes_in_values_do_no_harm) {
   for (const auto& [key, value] : MinimalPolicy()) {
     for (int byte = 0; byte < 256; ++byte) {

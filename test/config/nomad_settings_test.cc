@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keys that the agent injects, and Nomad's own environment behind them.
+// The keys that the agent injects, and Nomad's environment variables as their fallback.
 #include <chrono>
 #include <string>
 
@@ -28,7 +28,7 @@ TEST(NomadSettings, nothing_given_is_the_local_agent) {
   EXPECT_EQ(settings.block_query_wait, std::chrono::seconds(5));
 }
 
-// What hashicorp/nomad-autoscaler:sdk/helper/nomad/config.go injects, all of it.
+// All keys that hashicorp/nomad-autoscaler:sdk/helper/nomad/config.go injects.
 TEST(NomadSettings, everything_that_the_agent_injects_is_taken_over) {
   const TemporaryDirectory directory;
   const std::string file = directory.Write("file");

@@ -20,7 +20,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A value that is right for the option, whatever the others are.
+// A value that is valid for the option, independent of the other options.
 std::string GoodValue(const Option& option, const TemporaryDirectory& directory) {
   if (option.key == "nomad_ca-path") return directory.path();
   if (option.key == "image" || option.key == "ssh_keys" || option.key == "networks") {
@@ -134,7 +134,7 @@ TEST(OptionTable, every_name_of_an_enumeration_is_accepted) {
   }
 }
 
-// A default that were wrong would surface as a problem of a key that nobody gave.
+// An invalid default would be reported as a problem of a key that the operator did not set.
 TEST(OptionTable, every_default_is_accepted_when_it_is_written_out) {
   for (const Option& option : OptionTable()) {
     if (option.default_text.empty()) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a VM is made of.
+// The keys of a policy that define the VM.
 #include <string>
 #include <vector>
 

@@ -41,7 +41,7 @@ TEST(PolicyScaling, only_the_drain_deadline_may_be_0_or_negative) {
   }
 }
 
-// The words of hashicorp/nomad-autoscaler:sdk/helper/scaleutils/node_drain_test.go.
+// The messages of hashicorp/nomad-autoscaler:sdk/helper/scaleutils/node_drain_test.go.
 TEST(PolicyScaling, errors_of_the_drain_keys_are_those_of_the_sdk) {
   EXPECT_THAT(ProblemOf(ParsePolicy({{"node_drain_deadline", "10mm"}})),
               HasSubstr("node_drain_deadline: time: unknown unit \"mm\" in duration \"10mm\""));

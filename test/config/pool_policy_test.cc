@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pool, its Nomad nodes, and what the agent adds to a policy's map.
+// The pool, its Nomad nodes, and the keys that the agent adds to a policy's map.
 #include "nomad_harvester/config/pool_policy.h"
 
 #include <chrono>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/configuration.md is what RenderReference() says. To write it anew, run this executable with
+// docs/configuration.md is the output of RenderReference(). To update it, run this executable with
 // NOMAD_HARVESTER_UPDATE_DOCS=1 in its environment.
 #include <cstdlib>
 #include <fstream>
@@ -47,7 +47,7 @@ TEST(Reference, rows_state_type_default_and_environment) {
   EXPECT_THAT(text, HasSubstr("| `max_scale_out` | whole number | no limit | "));
 }
 
-// A row with another number of cells than its head would be cut or broken by every renderer.
+// Renderers cut or break a row whose number of cells differs from its header.
 TEST(Reference, every_row_of_a_table_has_the_cells_of_its_head) {
   const std::string text = RenderReference();
   std::size_t cells = 0;

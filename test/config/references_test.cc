@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of Harvester's objects, and maps that are written on ours.
+// Names of Harvester's objects, and maps of labels, annotations and tags.
 #include <string>
 
 #include <gmock/gmock.h>

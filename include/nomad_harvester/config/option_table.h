@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The single source of every key: type, default, environment, documentation.
+// The table of all configuration keys: type, default, environment variables, documentation.
 #ifndef NOMAD_HARVESTER_CONFIG_OPTION_TABLE_H_
 #define NOMAD_HARVESTER_CONFIG_OPTION_TABLE_H_
 
@@ -29,29 +29,30 @@ enum class OptionType {
 
 struct Option {
   Section section = Section::kPlugin;
-  std::string_view group = {};  // heading in the reference; the options of a group are neighbours
+  std::string_view group = {};  // heading in the reference; the options of a group are adjacent
   std::string_view key = {};
   OptionType type = OptionType::kString;
   // Applied by the readers of this module and shown in the reference; empty: none.
   std::string_view default_text = {};
   // A default that is not a constant ("the pool's name"): shown in the reference only.
   std::string_view default_note = {};
-  // Names of variables, comma-separated, the first one set counts; empty: none.
+  // Names of environment variables, comma-separated; the first one that is set is used. Empty:
+  // none.
   std::string_view environment = {};
-  // Where both are given: true, the environment wins; false, it only fills an absent key.
+  // If both are given: true, the environment wins; false, it is used only if the key is absent.
   bool environment_wins = true;
-  // An absent key is a problem.
+  // An absent key is an error.
   bool required = false;
-  // An empty text counts as absent: for what the agent injects, with or without a value.
+  // An empty value counts as absent: for keys that the agent injects, with or without a value.
   bool empty_is_absent = false;
   std::string_view documentation = {};  // Markdown, one paragraph
   std::string_view enum_values = {};    // comma-separated, for kEnum
 };
 
-// Every key that is implemented. A key that is not in here is unknown, and so refused.
+// Every supported key. A key that is not in the table is rejected as unknown.
 std::span<const Option> OptionTable();
 
-// The reference as Markdown: docs/configuration.md is exactly this text (a test compares).
+// The reference as Markdown: a test compares docs/configuration.md with it.
 std::string RenderReference();
 
 }  // namespace nomad_harvester::config

@@ -17,7 +17,8 @@
 namespace nomad_harvester::config {
 
 using StringMap = std::map<std::string, std::string>;
-// Looks up an environment variable: injected, so that this module reads no environment itself.
+// Looks up an environment variable. Injected, because this module does not read the process
+// environment.
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;
 
 struct HarvesterSettings {
@@ -34,7 +35,7 @@ struct HarvesterSettings {
 };
 
 struct NomadSettings {
-  std::string address;  // never empty: http://127.0.0.1:4646 if nothing says otherwise
+  std::string address;  // never empty; default http://127.0.0.1:4646
   std::string region;
   std::string ns;
   base::Secret token;
@@ -49,7 +50,7 @@ struct NomadSettings {
   base::Duration block_query_wait = std::chrono::seconds(5);
 };
 
-// Immutable once parsed; shared by everything that runs under it.
+// Immutable after parsing; shared by all operations that use this configuration.
 struct PluginConfig {
   HarvesterSettings harvester;
   NomadSettings nomad;
@@ -57,24 +58,24 @@ struct PluginConfig {
   base::Duration request_timeout = std::chrono::seconds(10);
   int max_concurrency = 10;
   bool pool_lease = true;
-  std::string log_level;  // empty: the default of the way it is run
-  // Variables HARVESTER_TEMPLATE_* for {{env.NAME}} of user data, by full name.
+  std::string log_level;  // empty: the default of the command
+  // The variables HARVESTER_TEMPLATE_* for {{env.NAME}} in user data, by full name.
   StringMap template_environment;
   // The autoscaler's own allocation (NOMAD_ALLOC_ID): its node is never removed. Empty: none.
   std::string own_allocation_id;
-  // Worth one WARN each; never secrets.
+  // Each is logged once at WARN. They never hold secrets.
   std::vector<std::string> warnings;
 };
 
-// Of a whole environment, by name: the variables that user data may use.
+// The variables of an environment that user data may use (HARVESTER_TEMPLATE_*), by name.
 StringMap TemplateVariablesOf(const StringMap& environment);
 
-// INVALID_ARGUMENT with every problem at once, one line each, "key: what is wrong; hint", in the
-// order of OptionTable(); unknown keys come last and name the nearest known key. Secrets are in
-// neither problems nor warnings. Reads neither network nor files, but checks that every file and
+// INVALID_ARGUMENT lists all problems, one per line, "key: what is wrong; hint", in the order of
+// OptionTable(). Unknown keys come last, with the nearest known key as a hint. Neither problems nor
+// warnings hold secrets. Sends no requests and reads no files, but checks that every file and
 // directory named here exists; a missing auth_token_file or nomad_token_file is only a warning.
-// `template_environment`: a lookup cannot be listed, so the caller hands over its environment; only
-// HARVESTER_TEMPLATE_* are kept.
+// `template_environment`: the caller's whole environment, because an Environment cannot be
+// enumerated; only HARVESTER_TEMPLATE_* are kept.
 absl::StatusOr<PluginConfig> ParsePluginConfig(const StringMap& values,
                                                const Environment& environment,
                                                const StringMap& template_environment = {});

@@ -34,7 +34,7 @@ struct NetworkRef {
 struct Share {
   std::int64_t value = 0;
   bool is_percentage = false;
-  // Of a pool of `size`, rounded up.
+  // The number of VMs in a pool of `size`, rounded up.
   std::int64_t Of(std::int64_t size) const {
     return is_percentage ? (value * size + 99) / 100 : value;
   }
@@ -46,12 +46,12 @@ struct PoolPolicy {
   std::string ns = "default";
   bool dry_run = false;  // the policy says dry-run
 
-  // Identity of the Nomad pool; present even if empty, as in the SDK.
+  // Identify the nodes of the pool; present even if empty, as in the SDK.
   std::optional<std::string> node_class;
   std::optional<std::string> datacenter;
   std::optional<std::string> node_pool;
 
-  base::Duration drain_deadline = std::chrono::minutes(15);  // 0: none; negative: at once
+  base::Duration drain_deadline = std::chrono::minutes(15);  // 0: none; negative: immediately
   bool drain_ignore_system_jobs = false;
   bool node_purge = false;
   policy::SelectorStrategy selector = policy::SelectorStrategy::kLeastBusy;
@@ -82,17 +82,17 @@ struct PoolPolicy {
   std::optional<std::int64_t> max_scale_in;
   base::Duration scale_timeout = std::chrono::hours(2);
   bool scale_in_wait = true;
-  std::optional<base::Duration> replace_unhealthy_after;  // nothing: off
+  std::optional<base::Duration> replace_unhealthy_after;  // nullopt: off
   Share max_unhealthy{.value = 20, .is_percentage = true};
 
-  // From _nomad_autoscaler_grpc_timeout, if the agent sent it.
+  // From _nomad_autoscaler_grpc_timeout, if the agent sent that key.
   std::optional<base::Duration> grpc_timeout;
-  // Worth one WARN each (inline user_data is visible in the agent's log, …).
+  // Each is logged once at WARN (inline user_data is visible in the agent's log, …).
   std::vector<std::string> warnings;
 };
 
-// As ParsePluginConfig: every problem at once. Keys that begin with "_nomad_autoscaler_" are
-// accepted. user_data_file is not read here.
+// INVALID_ARGUMENT lists all problems, as for ParsePluginConfig. Keys that begin with
+// "_nomad_autoscaler_" are accepted. user_data_file is not read here.
 absl::StatusOr<PoolPolicy> ParsePoolPolicy(const StringMap& values);
 
 }  // namespace nomad_harvester::config
