@@ -19,7 +19,7 @@ constexpr std::string_view kUnixScheme = "unix://";
 
 using UrlHandle = std::unique_ptr<CURLU, decltype(&curl_url_cleanup)>;
 
-// Empty if the URL has no such part.
+// Returns "" if the URL has no such part.
 std::string Part(const UrlHandle& url, CURLUPart part, unsigned int flags = 0) {
   char* text = nullptr;
   if (curl_url_get(url.get(), part, &text, flags) != CURLUE_OK || text == nullptr) return "";
@@ -28,7 +28,7 @@ std::string Part(const UrlHandle& url, CURLUPart part, unsigned int flags = 0) {
   return result;
 }
 
-// The text for an error: an '@' may mean that a password is in it.
+// Omits a text with '@' from the message, because it may hold a password.
 absl::Status Wrong(const std::string& text, std::string_view what) {
   const bool quotable = text.find('@') == std::string::npos;
   return base::InvalidArgument("the address " + (quotable ? "\"" + text + "\" " : "") +
@@ -49,7 +49,7 @@ absl::StatusOr<BaseUrl> ParseSocket(const std::string& text) {
   return url;
 }
 
-// libcurl also takes one slash, or three, for two.
+// Needed because libcurl also accepts one or three slashes instead of two.
 absl::Status CheckScheme(const std::string& text) {
   const std::size_t colon = text.find("://");
   const std::string scheme = text.substr(0, colon);

@@ -17,7 +17,7 @@ constexpr std::size_t kMaxBundleBytes = 8UL * 1024 * 1024;
 constexpr std::string_view kBegin = "-----BEGIN CERTIFICATE-----";
 constexpr std::string_view kEnd = "-----END CERTIFICATE-----";
 
-// golang/go:src/crypto/x509/root_linux.go has the list that the agent itself goes by.
+// golang/go:src/crypto/x509/root_linux.go has the list that the agent uses.
 const char* const kSystemBundles[] = {
     "/etc/ssl/certs/ca-certificates.crt",                 // Debian, Ubuntu, Alpine
     "/etc/pki/tls/certs/ca-bundle.crt",                   // Fedora, RHEL 6
@@ -27,7 +27,8 @@ const char* const kSystemBundles[] = {
     "/etc/ssl/cert.pem",                                  // Alpine
 };
 
-// Collects certificates, each once: a directory of c_rehash links names every one twice.
+// Collects certificates without duplicates: a directory with c_rehash links has every certificate
+// twice.
 class Collection {
  public:
   void Add(std::string_view pem) {
@@ -98,10 +99,10 @@ absl::StatusOr<std::string> LoadCasFrom(const CaPlaces& places) {
   }
   for (const std::string& directory : Split(places.directories, ':')) {
     note("SSL_CERT_DIR=" + directory);
-    // One of several directories may be missing; what counts is that a certificate is found.
+    // A directory may be missing, as long as another one has a certificate.
     collection.AddDirectory(directory).IgnoreError();
   }
-  // A machine's own bundle must not creep in where the environment names a smaller one.
+  // The system's bundles must not extend the set that the environment names.
   if (places.file.empty() && places.directories.empty()) {
     for (const std::string& bundle : places.bundles) {
       note(bundle);

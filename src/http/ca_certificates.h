@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CA certificates from files. The public half is in nomad_harvester/http/curl_transport.h.
+// CA certificates from files. The public functions are in nomad_harvester/http/curl_transport.h.
 #ifndef NOMAD_HARVESTER_SRC_HTTP_CA_CERTIFICATES_H_
 #define NOMAD_HARVESTER_SRC_HTTP_CA_CERTIFICATES_H_
 
@@ -19,8 +19,8 @@ struct CaPlaces {
   std::string directories;  // SSL_CERT_DIR, separated by colons
   std::vector<std::string> bundles;
 };
-// What the environment names, and only that; else the first bundle that holds a certificate.
-// NOT_FOUND names what was tried.
+// The certificates of the paths that the environment names, if any; else those of the first bundle
+// that holds a certificate. NOT_FOUND names the paths tried.
 absl::StatusOr<std::string> LoadCasFrom(const CaPlaces& places);
 
 }  // namespace nomad_harvester::http

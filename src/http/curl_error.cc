@@ -15,17 +15,16 @@ bool Contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-// A handshake that the network cut, not one that somebody refused: OpenSSL reports a lost
-// connection as SSL_ERROR_SYSCALL or "unexpected eof".
+// Whether the connection was lost during the handshake, as opposed to a rejected handshake. OpenSSL
+// reports a lost connection as SSL_ERROR_SYSCALL or "unexpected eof".
 bool HandshakeWasCut(std::string_view text) {
   return Contains(text, "SSL_ERROR_SYSCALL") || Contains(text, "unexpected eof") ||
          Contains(text, "reset by peer") || Contains(text, "SSL connection timeout");
 }
 
-// With TLS 1.3 a server judges the client's certificate after the handshake, so that its alert
-// arrives where the reply is expected. OpenSSL's names of such alerts (ssl/ssl_stat.c in
-// openssl/openssl): "tlsv13 alert certificate required", "sslv3 alert bad certificate", "tlsv1
-// alert unknown ca" …
+// With TLS 1.3 a server verifies the client's certificate after the handshake, so its alert arrives
+// instead of the reply. OpenSSL's names of such alerts (ssl/ssl_stat.c in openssl/openssl): "tlsv13
+// alert certificate required", "sslv3 alert bad certificate", "tlsv1 alert unknown ca" …
 bool IsAlertAboutCertificate(std::string_view text) {
   return Contains(text, " alert ") &&
          (Contains(text, "certificate") || Contains(text, "unknown ca") ||
@@ -73,8 +72,8 @@ std::string TlsAdvice(const CurlFailure& failure) {
 }  // namespace
 
 absl::Status CurlErrorStatus(const CurlFailure& failure) {
-  // Messages about proxies repeat the whole address, password and all
-  // (curl/curl:lib/url.c, parse_proxy).
+  // Messages about proxies repeat the whole address, including the password (curl/curl:lib/url.c,
+  // parse_proxy).
   const std::string text =
       CleanErrorText(failure.text.empty() ? curl_easy_strerror(failure.code) : failure.text);
   if (IsTlsRefusal(failure)) {
@@ -91,7 +90,7 @@ absl::Status CurlErrorStatus(const CurlFailure& failure) {
     case CURLE_GOT_NOTHING:
       return base::Unavailable("the reply of " + failure.peer + " was cut short: " + text);
     case CURLE_OPERATION_TIMEDOUT:
-      // libcurl's own limit is that of a connection: a request is limited by its context.
+      // Only connecting has a time limit in libcurl; the request is limited by its context.
       return base::Unavailable(
           TimedOutText(failure.connect_timeout, "connecting to " + failure.peer) + ": " + text);
     default:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an error of libcurl means to the caller.
+// Maps errors of libcurl to statuses.
 #ifndef NOMAD_HARVESTER_SRC_HTTP_CURL_ERROR_H_
 #define NOMAD_HARVESTER_SRC_HTTP_CURL_ERROR_H_
 
@@ -17,13 +17,13 @@ struct CurlFailure {
   CURLcode code = CURLE_OK;
   std::string text;         // libcurl's error buffer; may be empty
   std::string peer;         // "https://host:port" or "unix:///path"
-  std::string server_name;  // the name that the certificate has to hold
-  bool connected = false;   // the connection, TLS included, had been made
+  std::string server_name;  // the name that the certificate must have
+  bool connected = false;   // the connection, including TLS, was established
   base::Duration connect_timeout{};
 };
 
-// UNAVAILABLE, FAILED_PRECONDITION (TLS), RESOURCE_EXHAUSTED or INVALID_ARGUMENT, as the contract
-// of HttpTransport says. The text holds no credentials.
+// UNAVAILABLE, FAILED_PRECONDITION (TLS), RESOURCE_EXHAUSTED or INVALID_ARGUMENT, as HttpTransport
+// defines. The text holds no credentials.
 absl::Status CurlErrorStatus(const CurlFailure& failure);
 
 }  // namespace nomad_harvester::http

@@ -18,8 +18,8 @@ namespace {
 
 constexpr std::size_t kMaxHeaderBytes = 256UL * 1024;
 // Kubernetes' API server closes idle connections after 90 s
-// (kubernetes/kubernetes:staging/src/k8s.io/apiserver/pkg/server/secure_serving.go): an older one
-// would only be found dead by the request that uses it.
+// (kubernetes/kubernetes:staging/src/k8s.io/apiserver/pkg/server/secure_serving.go): a request on
+// an older connection would fail.
 constexpr long kLongestIdleSeconds = 75;
 constexpr long kKeepAliveIdleSeconds = 30;
 constexpr long kKeepAliveIntervalSeconds = 10;
@@ -27,7 +27,7 @@ constexpr long kKeepAliveIntervalSeconds = 10;
 int PollMilliseconds(const runtime::Context& context) {
   constexpr base::Duration kLongest = std::chrono::minutes(1);
   const base::Duration left = std::min(context.Remaining(), kLongest);
-  // Rounded up: a wait that ends just before the deadline would spin until it.
+  // Rounded up: otherwise waits of 0 ms would spin until the deadline.
   return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(left).count());
 }
 
@@ -37,7 +37,7 @@ class Attachment {
   explicit Attachment(const CurlHandles& handles) : handles_(handles) {
     result_ = curl_multi_add_handle(handles_.multi.get(), handles_.easy.get());
   }
-  // A transfer that has not ended loses its connection here.
+  // This closes the connection of an unfinished transfer.
   ~Attachment() { curl_multi_remove_handle(handles_.multi.get(), handles_.easy.get()); }
   Attachment(const Attachment&) = delete;
   Attachment& operator=(const Attachment&) = delete;
@@ -95,7 +95,7 @@ void CurlExchange::SetConnection() {
   Set(CURLOPT_ERRORBUFFER, error_.data());
   Set(CURLOPT_NOSIGNAL, 1L);
   // libcurl's resolver threads cannot be interrupted; without this a cancelled request would wait
-  // for getaddrinfo to come back (curl/curl:lib/asyn-thread.c, Curl_resolver_kill).
+  // until getaddrinfo returns (curl/curl:lib/asyn-thread.c, Curl_resolver_kill).
   Set(CURLOPT_QUICK_EXIT, 1L);
   Set(CURLOPT_PROTOCOLS_STR, "http,https");
   Set(CURLOPT_FOLLOWLOCATION, 0L);
@@ -105,7 +105,7 @@ void CurlExchange::SetConnection() {
                                               endpoint_.options.connect_timeout)
                                               .count())));
   Set(CURLOPT_MAXAGE_CONN, kLongestIdleSeconds);
-  // Notices a peer that vanished during a long poll.
+  // Detects a peer that disappeared during a long poll.
   Set(CURLOPT_TCP_KEEPALIVE, 1L);
   Set(CURLOPT_TCP_KEEPIDLE, kKeepAliveIdleSeconds);
   Set(CURLOPT_TCP_KEEPINTVL, kKeepAliveIntervalSeconds);
@@ -127,8 +127,8 @@ void CurlExchange::SetTls() {
   Set(CURLOPT_PROXY_SSL_VERIFYPEER, verify);
   Set(CURLOPT_PROXY_SSL_VERIFYHOST, verify * 2);
   // The blob replaces libcurl's built-in CA file, but not its built-in CA directory, which would
-  // add the machine's CAs to the one that was asked for
-  // (curl/curl:lib/vtls/openssl.c, populate_x509_store).
+  // add the system's CAs to the configured ones (curl/curl:lib/vtls/openssl.c,
+  // populate_x509_store).
   Set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));
   Set(CURLOPT_PROXY_CAPATH, static_cast<const char*>(nullptr));
   if (!endpoint_.ca_pem.empty()) {
@@ -142,7 +142,7 @@ void CurlExchange::SetTls() {
 }
 
 void CurlExchange::SetProxy() {
-  // Unset: libcurl reads the environment itself.
+  // If unset, libcurl reads the environment.
   if (!endpoint_.proxy.url) return;
   Set(CURLOPT_PROXY, endpoint_.proxy.url->c_str());
   Set(CURLOPT_NOPROXY, "");
@@ -150,7 +150,7 @@ void CurlExchange::SetProxy() {
 
 void CurlExchange::SetRequest() {
   Set(CURLOPT_URL, (endpoint_.request_url + request_.target).c_str());
-  // The target goes out as it stands: libcurl would fold "/../".
+  // Sends the target unchanged: libcurl would remove "/../".
   Set(CURLOPT_PATH_AS_IS, 1L);
   if (request_.method == Method::kGet ||
       (request_.method == Method::kDelete && request_.body.empty())) {
@@ -163,9 +163,8 @@ void CurlExchange::SetRequest() {
   if (request_.method != Method::kGet) {
     Set(CURLOPT_CUSTOMREQUEST, MethodName(request_.method).data());
   }
-  // On a connection that was used before, libcurl sends a request a second time, unasked, if the
-  // server closes without a reply, whatever the method (curl/curl:lib/transfer.c,
-  // Curl_retry_request).
+  // If the server closes a reused connection without a reply, libcurl sends the request again,
+  // regardless of the method (curl/curl:lib/transfer.c, Curl_retry_request).
   if (request_.idempotency == Idempotency::kOnce) Set(CURLOPT_FRESH_CONNECT, 1L);
 }
 
@@ -180,10 +179,10 @@ void CurlExchange::SetHeaders() {
     Set(CURLOPT_PASSWORD, options.basic_auth_password.Reveal().c_str());
   }
   bool ok = true;
-  // libcurl's notation: "Name:" removes a header of its own, "Name;" sends an empty one.
+  // libcurl's notation: "Name:" removes one of libcurl's headers, "Name;" sends an empty one.
   ok = ok && headers_.Append("Expect:");
   if (!request_.headers.Find("Content-Type")) ok = ok && headers_.Append("Content-Type:");
-  // The URL holds the TLS server name then, see MakeEndpoint.
+  // Then the URL has the TLS server name, see SetRequestUrl.
   if (!endpoint_.connect_to.empty()) {
     ok = ok && headers_.Append("Host: " + endpoint_.url.authority);
   }
@@ -250,7 +249,7 @@ absl::Status CurlExchange::Failure(CURLcode code) {
 }
 
 bool CurlExchange::IsConnected() const {
-  // Zero until the request is about to be sent.
+  // Zero until the connection is ready for the request.
   curl_off_t ready = 0;
   curl_easy_getinfo(handles_.easy.get(), CURLINFO_PRETRANSFER_TIME_T, &ready);
   return ready > 0;
@@ -260,7 +259,7 @@ std::size_t CurlExchange::OnHeader(char* data, std::size_t size, std::size_t cou
                                    void* self) noexcept {
   try {
     return static_cast<CurlExchange*>(self)->TakeHeader({data, size * count}) ? size * count : 0;
-  } catch (...) {  // out of memory; libcurl is C and cannot pass it on
+  } catch (...) {  // out of memory; libcurl is C and cannot propagate exceptions
     return 0;
   }
 }
@@ -282,7 +281,7 @@ bool CurlExchange::TakeHeader(std::string_view line) {
   }
   line = base::TrimAsciiSpace(line);
   if (line.empty()) {
-    in_headers_ = false;  // trailers follow the body and are not wanted
+    in_headers_ = false;  // trailers follow the body and are ignored
     return true;
   }
   // A further status line means that the previous block was a 1xx.

@@ -16,7 +16,7 @@
 
 namespace nomad_harvester::http {
 
-// Used once, by one thread. Everything it is given must outlive it.
+// Used once, by one thread. All arguments must outlive it.
 class CurlExchange {
  public:
   CurlExchange(const Endpoint& endpoint, const CurlHandles& handles, const HttpRequest& request);

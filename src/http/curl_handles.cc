@@ -12,8 +12,8 @@
 namespace nomad_harvester::http {
 namespace {
 
-// OpenSSL writes with write(2), and with CURLOPT_NOSIGNAL libcurl leaves SIGPIPE alone. A handler
-// that somebody has installed stays.
+// OpenSSL writes with write(2), and with CURLOPT_NOSIGNAL libcurl leaves SIGPIPE alone. An
+// installed handler is kept.
 void IgnoreSigpipe() {
   struct sigaction action {};
   if (sigaction(SIGPIPE, nullptr, &action) != 0 || action.sa_handler != SIG_DFL) return;

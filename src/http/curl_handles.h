@@ -16,8 +16,8 @@
 
 namespace nomad_harvester::http {
 
-// libcurl's one-time initialisation. Thread-safe; every factory calls it. It also sees to it that a
-// broken TLS connection cannot kill the process by SIGPIPE.
+// libcurl's one-time initialisation. Thread-safe; every factory calls it. It also makes the process
+// ignore SIGPIPE, which a broken TLS connection would raise.
 void InitCurl();
 
 struct EasyDeleter {
@@ -41,15 +41,15 @@ class CurlList {
   curl_slist* list_ = nullptr;
 };
 
-// What one request in flight needs: a multi handle, because only that can be woken from another
-// thread, and the easy handle that it drives. The connection lives in the multi handle.
+// The handles of one request in flight: a multi handle, because only that can be woken from another
+// thread, and its easy handle. The connection lives in the multi handle.
 struct CurlHandles {
   std::unique_ptr<CURLM, MultiDeleter> multi;
   std::unique_ptr<CURL, EasyDeleter> easy;
 };
 
-// Keeps handles, and with them their connections. The one used last is handed out first, so that
-// few requests need few connections. Thread-safe.
+// Keeps handles and their connections for reuse. Take() prefers the most recently used one, so that
+// few concurrent requests need few connections. Thread-safe.
 class CurlPool {
  public:
   explicit CurlPool(std::size_t limit);
@@ -67,7 +67,7 @@ class CurlPool {
     CurlPool* pool_;
     std::unique_ptr<CurlHandles> handles_;
   };
-  // Waits while `limit` leases exist, as long as the context allows: its status otherwise.
+  // Waits while `limit` leases exist. Returns the context's status if the context ends first.
   absl::StatusOr<Lease> Take(const runtime::Context& context);
 
  private:

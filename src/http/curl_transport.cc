@@ -37,7 +37,7 @@ absl::Status CheckClientCertificate(const TlsOptions& tls) {
   if (key.find("PRIVATE KEY-----") == std::string::npos) {
     return base::InvalidArgument("the client key holds no PEM private key");
   }
-  // OpenSSL would ask for the passphrase on the terminal.
+  // OpenSSL would prompt for the passphrase on the terminal.
   if (key.find("ENCRYPTED") != std::string::npos) {
     return base::InvalidArgument("the client key is encrypted: give one without a passphrase");
   }
@@ -64,7 +64,7 @@ absl::Status CheckTexts(const CurlOptions& options) {
   if (HoldsControlCharacter(options.user_agent)) {
     return base::InvalidArgument("the user agent holds a control character");
   }
-  // RFC 7617: the first colon ends the name.
+  // RFC 7617: a user name cannot have a colon.
   if (options.basic_auth_user.find(':') != std::string::npos) {
     return base::InvalidArgument("a user name for basic authentication cannot hold a colon");
   }
@@ -80,9 +80,9 @@ absl::Status CheckTexts(const CurlOptions& options) {
   return absl::OkStatus();
 }
 
-// libcurl 7.88 takes the name for SNI and verification from the URL and nowhere else. So a server
-// name of its own goes into the URL, the real host into CURLOPT_CONNECT_TO, and the real authority
-// into the Host header.
+// libcurl 7.88 takes the name for SNI and verification only from the URL. So a configured server
+// name goes into the URL, the real host into CURLOPT_CONNECT_TO, and the real authority into the
+// Host header.
 void SetRequestUrl(Endpoint* endpoint) {
   const BaseUrl& url = endpoint->url;
   const std::string& server_name = endpoint->options.tls.server_name;
@@ -104,7 +104,7 @@ absl::StatusOr<Endpoint> MakeEndpoint(CurlOptions options) {
   NH_RETURN_IF_ERROR(CheckTexts(options));
   Endpoint endpoint;
   NH_ASSIGN_OR_RETURN(endpoint.url, ParseBaseUrl(options.base_url));
-  // libcurl, too, prefers the name in small letters.
+  // Lower case first, as in libcurl.
   const char* no_proxy = std::getenv("no_proxy");
   if (no_proxy == nullptr) no_proxy = std::getenv("NO_PROXY");
   NH_ASSIGN_OR_RETURN(endpoint.proxy, ChooseProxy(endpoint.url, options.proxy_url,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options of a transport after they were checked: what every request of it has in common.
+// The checked options of a transport, common to all its requests.
 #ifndef NOMAD_HARVESTER_SRC_HTTP_ENDPOINT_H_
 #define NOMAD_HARVESTER_SRC_HTTP_ENDPOINT_H_
 

@@ -9,7 +9,7 @@ namespace nomad_harvester::http {
 namespace {
 
 // A wait without deadline still needs a time point that the clock's arithmetic can hold; a fake
-// clock that stands still just before its deadline must not turn the wait into a busy loop.
+// clock that stops just before the deadline must not turn the wait into a busy loop.
 constexpr base::Duration kLongestWait = std::chrono::hours(1);
 constexpr base::Duration kShortestWait = std::chrono::milliseconds(1);
 
@@ -19,7 +19,7 @@ FifoSlots::FifoSlots(std::size_t count) : free_(std::max<std::size_t>(count, 1))
 
 absl::Status FifoSlots::Acquire(const runtime::Context& context) {
   const base::MutexLock lock(mutex_);
-  // Release() hands a slot to the first waiter directly, so a free one means that nobody waits.
+  // Release() hands a slot to the first waiter directly, so a free slot means that no caller waits.
   if (free_ > 0) {
     --free_;
     return absl::OkStatus();
@@ -27,7 +27,8 @@ absl::Status FifoSlots::Acquire(const runtime::Context& context) {
   waiters_.emplace_back();
   const auto self = std::prev(waiters_.end());
   absl::Status status = WaitFor(*self, context);
-  // A slot that came together with the cancellation is kept: the caller's next step finds out.
+  // A slot assigned at the moment of the cancellation is kept: the caller's next check finds the
+  // cancellation.
   if (self->served) status = absl::OkStatus();
   waiters_.erase(self);
   return status;

@@ -13,9 +13,9 @@
 
 namespace nomad_harvester::http {
 
-// Thread-safe. A free slot is taken without a look at the clock. A contended wait is measured on
-// the machine's steady clock: a context of a fake clock still wakes on cancellation, and gives up
-// when as much real time has passed as it had left.
+// Thread-safe. Taking a free slot does not read the clock. Waiting uses the system's steady clock:
+// a context of a fake clock still wakes on cancellation, and times out after its remaining time has
+// passed in real time.
 class FifoSlots {
  public:
   explicit FifoSlots(std::size_t count);
@@ -23,7 +23,7 @@ class FifoSlots {
   // OK, or the context's own status.
   absl::Status Acquire(const runtime::Context& context);
   void Release();
-  // For tests: callers that wait.
+  // The number of waiting callers; for tests.
   std::size_t waiting() const;
 
  private:

@@ -28,7 +28,7 @@ void Headers::Add(std::string_view name, std::string_view value) {
 }
 
 void Headers::Set(std::string_view name, std::string_view value) {
-  // Copies first: the arguments may point into the fields that are about to go.
+  // Copies first: the arguments may point into the fields that are erased.
   std::pair<std::string, std::string> field(name, value);
   fields_.erase(std::remove_if(fields_.begin(), fields_.end(),
                                [&field](const auto& other) {

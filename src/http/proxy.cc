@@ -93,10 +93,10 @@ absl::StatusOr<ProxyChoice> ChooseProxy(const BaseUrl& url, const std::string& c
                                         std::string_view no_proxy) {
   if (url.is_socket()) return ProxyChoice{""};
   if (configured.empty()) {
-    // Go's clients never ask a proxy of the environment for this machine itself
-    // (golang/net:http/httpproxy/proxy.go, useProxy), and so reach a local Nomad agent that libcurl
-    // would look for behind the proxy. NO_PROXY is matched here because libcurl would compare it
-    // with the TLS server name where one replaces the host.
+    // Go's clients do not use the environment's proxy for loopback addresses
+    // (golang/net:http/httpproxy/proxy.go, useProxy), so that they reach a local Nomad agent;
+    // libcurl would use the proxy. NO_PROXY is matched here because libcurl would compare it with
+    // the TLS server name if one replaces the host.
     if (IsLoopback(url.host) || NoProxyMatches(no_proxy, url.host)) return ProxyChoice{""};
     return ProxyChoice{};
   }
@@ -106,7 +106,7 @@ absl::StatusOr<ProxyChoice> ChooseProxy(const BaseUrl& url, const std::string& c
     return base::InvalidArgument(
         "the proxy's address is not a URL that begins with http://, https:// or socks5://");
   }
-  // Go lets the proxy resolve names in both cases (golang/net:internal/socks/client.go).
+  // In Go the proxy resolves names in both cases (golang/net:internal/socks/client.go).
   if (scheme == "socks5") return ProxyChoice{"socks5h" + configured.substr(scheme.size())};
   return ProxyChoice{configured};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Through which proxy a transport connects.
+// Chooses the proxy of a transport.
 #ifndef NOMAD_HARVESTER_SRC_HTTP_PROXY_H_
 #define NOMAD_HARVESTER_SRC_HTTP_PROXY_H_
 
@@ -17,10 +17,10 @@ struct ProxyChoice {
   std::optional<std::string> url;
 };
 
-// `configured` is the proxy of the options; an explicit one overrules NO_PROXY, as client-go's does
-// (kubernetes/client-go:tools/clientcmd/client_config.go). `no_proxy` is the environment's list.
+// `configured` is the proxy of the options; it overrides NO_PROXY, as in client-go
+// (kubernetes/client-go:tools/clientcmd/client_config.go). `no_proxy`: the list in the environment.
 //
-// INVALID_ARGUMENT if the proxy's address cannot be used; it is not repeated: it may hold a
+// INVALID_ARGUMENT if the proxy's address is invalid; the message omits it, because it may hold a
 // password.
 absl::StatusOr<ProxyChoice> ChooseProxy(const BaseUrl& url, const std::string& configured,
                                         std::string_view no_proxy);

@@ -40,7 +40,7 @@ std::string RedactParameter(std::string_view parameter) {
   const std::size_t equals = parameter.find('=');
   const std::string_view key = parameter.substr(0, equals);
   if (parameter.empty() || IsHarmless(key)) return std::string(parameter);
-  // Without '=' the whole text might be the secret.
+  // Without '=' the whole text may be the secret.
   if (equals == std::string_view::npos) return "REDACTED";
   return std::string(key) + "=REDACTED";
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may be shown of texts that can hold credentials.
+// Removes credentials from texts for errors and logs.
 #ifndef NOMAD_HARVESTER_SRC_HTTP_REDACT_H_
 #define NOMAD_HARVESTER_SRC_HTTP_REDACT_H_
 
@@ -8,9 +8,8 @@
 
 namespace nomad_harvester::http {
 
-// A request target with the value of every query parameter replaced, except those of an allow-list
-// that are known to be harmless and to be worth reading. A parameter nobody thought of is therefore
-// hidden, not shown.
+// A request target with the value of every query parameter replaced, except for an allow-list of
+// harmless and useful ones. Unknown parameters are therefore hidden.
 std::string RedactTarget(std::string_view target);
 
 // A library's error text without user names and passwords of URLs ("http://user:secret@proxy"), and

@@ -27,7 +27,7 @@ bool IsFieldValue(std::string_view text) {
   return text.find_first_of(std::string_view("\r\n\0", 3)) == std::string_view::npos;
 }
 
-// The transport writes these itself.
+// The transport sets these headers.
 bool IsReserved(std::string_view name) {
   for (const std::string_view reserved :
        {"Host", "Content-Length", "Transfer-Encoding", "Connection", "Accept-Encoding"}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a request can be sent as it stands.
+// Checks that a request is well-formed.
 #ifndef NOMAD_HARVESTER_SRC_HTTP_REQUEST_CHECK_H_
 #define NOMAD_HARVESTER_SRC_HTTP_REQUEST_CHECK_H_
 
@@ -10,7 +10,7 @@
 namespace nomad_harvester::http {
 
 // INVALID_ARGUMENT for a target or header that would break the request line or the framing, or
-// smuggle in a header of its own. Values are not repeated: they may be secret.
+// inject another header. Messages omit values, which may be secret.
 absl::Status CheckRequest(const HttpRequest& request);
 
 }  // namespace nomad_harvester::http

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a request is called in errors and logs.
+// The text for a request in errors and logs.
 #ifndef NOMAD_HARVESTER_SRC_HTTP_REQUEST_TEXT_H_
 #define NOMAD_HARVESTER_SRC_HTTP_REQUEST_TEXT_H_
 
@@ -9,7 +9,7 @@
 
 namespace nomad_harvester::http {
 
-// The purpose; without one, method and path. The query stays out: it may hold a token.
+// The purpose, or else method and path. Without the query, which may hold a token.
 inline std::string RequestText(const HttpRequest& request) {
   if (!request.purpose.empty()) return request.purpose;
   return std::string(MethodName(request.method)) + " " +

@@ -30,18 +30,18 @@ class RetryTransport final : public HttpTransport {
 
   absl::StatusOr<HttpResponse> Send(const runtime::Context& context,
                                     const HttpRequest& request) override {
-    absl::Status last;  // of the previous attempt, which had its full time limit
+    absl::Status last;  // status of the previous attempt, which had its full time limit
     for (int attempt = 1;; ++attempt) {
       NH_RETURN_IF_ERROR(request.effect == Effect::kWrite ? context.CheckWrite() : context.Check());
       absl::StatusOr<HttpResponse> outcome = SendOnce(context, request);
       if (DecideRetry(request, outcome, options_.permanently_refused) == RetryDecision::kDone) {
-        // The context cut this attempt short; the previous one ended by itself and says more.
+        // The context's deadline ended this attempt early; the previous error is more informative.
         if (!absl::IsDeadlineExceeded(outcome.status()) || last.ok()) return outcome;
         return WithAttempts(base::MakeStatus(outcome.status().code(), base::Message(last)),
                             attempt);
       }
       const base::Duration wait = WaitAfter(attempt, outcome);
-      // A wait that the context does not outlive would only replace the reason by "deadline".
+      // If the context ends during the wait, "deadline" would only replace the real reason.
       if (attempt >= options_.max_attempts || wait >= context.Remaining()) {
         return WithAttempts(std::move(outcome), attempt);
       }
@@ -67,8 +67,8 @@ class RetryTransport final : public HttpTransport {
     return outcome;
   }
 
-  // Full jitter keeps many waiters apart (the AWS Architecture Blog, "Exponential Backoff And
-  // Jitter"); a wait that the server asks for comes first, and the jitter on top of it.
+  // Full jitter spreads concurrent retries (AWS Architecture Blog, "Exponential Backoff And
+  // Jitter"). It is added to the wait that the server requests.
   base::Duration WaitAfter(int attempt, const absl::StatusOr<HttpResponse>& outcome) const {
     base::Duration ceiling = options_.backoff_base;
     for (int i = 1; i < attempt && ceiling < options_.backoff_cap; ++i) ceiling *= 2;

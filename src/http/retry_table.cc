@@ -21,8 +21,8 @@ RetryDecision DecideRetry(const HttpRequest& request, const absl::StatusOr<HttpR
                                           ? RetryDecision::kRetry
                                           : RetryDecision::kDone;
   if (!outcome.ok()) {
-    // Only UNAVAILABLE means that the same request may fare better: the other codes are the
-    // caller's own wish, or would come again.
+    // Only UNAVAILABLE may succeed on a retry: the other codes are the caller's cancellation or
+    // deadline, or permanent.
     return absl::IsUnavailable(outcome.status()) ? if_idempotent : RetryDecision::kDone;
   }
   if (outcome->status == 429) return RetryDecision::kRetry;
@@ -38,7 +38,7 @@ std::optional<base::Duration> RetryAfter(const HttpResponse& response) {
   const bool digits = !text.empty() && std::all_of(text.begin(), text.end(),
                                                    [](char c) { return c >= '0' && c <= '9'; });
   if (digits) {
-    // A number too large for ParseInt is a long wait, too.
+    // A number that overflows ParseInt also means a long wait.
     const absl::StatusOr<std::int64_t> seconds = base::ParseInt(text);
     if (!seconds.ok() || *seconds > 60) return kLongestRetryAfter;
     return std::chrono::seconds(*seconds);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of every time-out: what was waited for, and how long.
+// The message of all time-outs: what was waited for, and how long.
 #ifndef NOMAD_HARVESTER_SRC_HTTP_TIMED_OUT_H_
 #define NOMAD_HARVESTER_SRC_HTTP_TIMED_OUT_H_
 
@@ -12,12 +12,12 @@
 
 namespace nomad_harvester::http {
 
-// "timed out after 10s waiting for https://host:443". `limit` is rounded, because the time that
-// remains of a context is a little less than what the context was given.
+// "timed out after 10s waiting for https://host:443". `limit` is rounded, because the remaining
+// time of a context is a little less than its timeout.
 std::string TimedOutText(base::Duration limit, std::string_view doing);
 
-// For the status of a context that ended during a wait: DEADLINE_EXCEEDED gets the text above, any
-// other status is returned unchanged.
+// Takes the status of a context that ended during a wait: DEADLINE_EXCEEDED gets the text above;
+// any other status is returned unchanged.
 absl::Status TimedOut(const absl::Status& ended, base::Duration limit, std::string_view doing);
 
 }  // namespace nomad_harvester::http

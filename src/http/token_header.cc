@@ -19,13 +19,13 @@ class TokenTransport final : public HttpTransport {
     absl::StatusOr<HttpResponse> outcome = inner_->Send(context, Signed(request, token));
     if (!outcome.ok() || !Refused(outcome->status)) return outcome;
 
-    // Another thread may have refreshed the source in the meantime, so that Refresh() finds nothing
-    // new: what counts is whether the token differs from the one that was refused.
+    // Another thread may have refreshed the source in the meantime, so that Refresh() returns
+    // false. Therefore compare the token with the rejected one.
     source_->Refresh();
     const absl::StatusOr<base::Secret> renewed = source_->Token();
     if (!renewed.ok() || *renewed == token) return outcome;
-    // The server did not act on the request, whatever it was: it may be sent again. That is an
-    // attempt of its own.
+    // The server did not act on the request, so any request may be sent again. The write permits
+    // apply to that attempt, too.
     if (request.effect == Effect::kWrite) NH_RETURN_IF_ERROR(context.CheckWrite());
     return inner_->Send(context, Signed(request, *renewed));
   }

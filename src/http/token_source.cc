@@ -27,7 +27,7 @@ absl::StatusOr<base::Secret> ReadToken(const std::string& path) {
   NH_ASSIGN_OR_RETURN(const std::string text, base::ReadFile(path, kMaxTokenBytes));
   const std::string_view token = base::TrimAsciiSpace(text);
   if (token.empty()) return base::FailedPrecondition("it is empty");
-  // A header field could not carry anything else.
+  // A header field cannot hold other characters.
   const bool printable =
       std::all_of(token.begin(), token.end(), [](char c) { return c > ' ' && c < '\x7f'; });
   if (!printable) return base::FailedPrecondition("it does not hold one token in a line");
@@ -39,7 +39,7 @@ class FileToken final : public TokenSource {
   explicit FileToken(std::string path) : path_(std::move(path)) {}
 
   absl::StatusOr<base::Secret> Token() override {
-    // The stamp is taken before the file is read: a change in between is seen by the next call.
+    // The stamp is read before the file, so that the next call detects a change in between.
     const std::optional<base::FileStamp> stamp = base::StampFile(path_);
     {
       const base::MutexLock lock(mutex_);

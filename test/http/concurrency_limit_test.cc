@@ -27,7 +27,7 @@ using support::StatusIs;
 using testing::ElementsAre;
 using testing::MatchesRegex;
 
-// Fails the test if anybody asks it for the time.
+// Fails the test if it is used.
 class UntouchableClock final : public runtime::Clock {
  public:
   base::MonoTime Now() const override {
@@ -44,7 +44,7 @@ class UntouchableClock final : public runtime::Clock {
   }
 };
 
-// Ends when so many callers wait; hang protection is the test's time limit.
+// Returns when `count` callers wait; the test's time limit is the protection against hangs.
 void AwaitWaiting(const FifoSlots& slots, std::size_t count) {
   while (slots.waiting() < count) std::this_thread::yield();
 }

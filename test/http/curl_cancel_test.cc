@@ -22,7 +22,7 @@ namespace {
 
 constexpr const char* kSlowHost = "slow-name.test";
 
-// A name server that does not answer until it is told to.
+// A name resolver that blocks until the test releases it.
 struct SlowResolver {
   std::latch asked{1};
   std::latch may_answer{1};
@@ -32,7 +32,7 @@ std::atomic<SlowResolver*> slow_resolver = nullptr;
 
 }  // namespace
 
-// Stands before the C library's own: libcurl's resolver threads call it.
+// Overrides the C library's function: libcurl's resolver threads call this one.
 extern "C" int getaddrinfo(const char* node, const char* service, const struct addrinfo* hints,
                            struct addrinfo** result) {
   if (node != nullptr && std::strcmp(node, kSlowHost) == 0) {
@@ -65,7 +65,7 @@ bool IsAsleep(pid_t thread) {
   return state != std::string::npos && text.at(state + 2) == 'S';
 }
 
-// Blocks until the thread has settled in a wait: asleep many times in a row.
+// Blocks until the thread waits: asleep in many consecutive checks.
 void AwaitAsleep(pid_t thread) {
   for (int seen = 0; seen < 100; seen = IsAsleep(thread) ? seen + 1 : 0) std::this_thread::yield();
 }
@@ -96,8 +96,8 @@ TEST_F(CurlCancel, while_the_server_is_silent) {
   server.AwaitEnded(1);
 }
 
-// A fresh connection leaves timers in libcurl that would wake it anyhow after a while; a kept one
-// leaves the wake-up alone.
+// On a new connection libcurl has timers that would wake the request eventually. On a reused one
+// only the cancellation wakes it.
 TEST_F(CurlCancel, on_a_connection_that_was_used_before) {
   LoopbackServer server([](const ServerRequest& request) {
     ServerReply reply;
@@ -125,7 +125,7 @@ TEST_F(CurlCancel, in_the_middle_of_a_reply) {
 }
 
 TEST_F(CurlCancel, while_TLS_gets_no_answer) {
-  // Accepts connections and never says hello.
+  // Accepts connections and never completes a handshake.
   ServerReply reply;
   reply.silent = true;
   LoopbackServer server(reply);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How CurlTransport makes, keeps and gives up connections.
+// How CurlTransport opens, reuses and closes connections.
 #include <atomic>
 #include <latch>
 #include <thread>
@@ -105,7 +105,7 @@ TEST_F(CurlConnections, the_server_may_end_an_idle_connection) {
   EXPECT_EQ(server.connections(), 3);
 }
 
-// The server reads the second request of a connection and closes without a word.
+// The server reads the second request of a connection and closes without a reply.
 ServerReply DropTheSecond(const ServerRequest& request, std::atomic<int>* seen) {
   ServerReply reply;
   if (++*seen == 2) reply.raw = "";
@@ -122,7 +122,7 @@ TEST_F(CurlConnections, what_may_be_sent_once_is_never_repeated_behind_the_calle
   ASSERT_THAT(transport->Send(context_, request), IsOk());
   EXPECT_THAT(transport->Send(context_, Once(request)), StatusIs(StatusCode::kUnavailable));
   EXPECT_THAT(server.requests(), SizeIs(2));
-  // It did not even travel on a connection that was used before.
+  // It used a new connection.
   EXPECT_EQ(server.requests().at(1).connection, 2);
 }
 
@@ -169,7 +169,7 @@ TEST_F(CurlConnections, a_server_that_takes_no_connection_is_named_with_the_limi
   reply.silent = true;
   LoopbackServer server(reply);
   CurlOptions options;
-  options.base_url = "https://" + server.authority();  // nobody says hello
+  options.base_url = "https://" + server.authority();  // the server does not start a handshake
   options.tls.skip_verify = true;
   options.connect_timeout = std::chrono::milliseconds(50);
   EXPECT_THAT(Make(options)->Send(context_, Get("/")),

@@ -19,13 +19,13 @@
 
 namespace nomad_harvester::http {
 
-// Nothing on the loopback needs so long; a wait that nothing wakes takes longer.
+// Longer than any request on the loopback, shorter than a wait that is never woken.
 constexpr auto kHangProtection = std::chrono::seconds(20);
 
 class CurlTest : public testing::Test {
  protected:
   CurlTest() {
-    // The machine's own proxies are not part of the test.
+    // Tests must not use proxies from the environment.
     for (const char* name : {"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY",
                              "no_proxy", "NO_PROXY"}) {
       environment_.Unset(name);

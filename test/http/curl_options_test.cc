@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options of CurlTransport that are no connection, proxy or TLS matter, and what is refused.
+// The options of CurlTransport, except those for connections, proxies and TLS, and the invalid
+// ones.
 #include <string>
 
 #include "nomad_harvester/base/encoding.h"
@@ -149,7 +150,7 @@ TEST_F(CurlOptionsTest, without_any_CA_the_error_names_what_was_tried) {
   options_.base_url = "https://127.0.0.1:1";
   EXPECT_THAT(MakeCurlTransport(options_),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr(dir.Path("missing.pem"))));
-  // Nothing is verified: no CA is needed. No TLS: likewise.
+  // Without verification, or without TLS, no CA is needed.
   options_.tls.skip_verify = true;
   EXPECT_THAT(MakeCurlTransport(options_), IsOk());
   options_.tls.skip_verify = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proxies, of the options and of the environment. The proxy is a server that answers itself.
+// Proxies from the options and the environment. The proxy is a server that replies itself.
 #include <string>
 
 #include "gmock/gmock.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replies of every kind: compressed, too large, redirecting, odd.
+// Unusual replies: compressed, too large, redirects, malformed.
 #include <string>
 
 #include "gmock/gmock.h"

@@ -128,7 +128,7 @@ TEST_F(CurlTls, a_client_certificate_is_shown) {
 }
 
 TEST_F(CurlTls, a_missing_client_certificate_is_FAILED_PRECONDITION) {
-  // Both ways in which a server says so: in the handshake, and after it.
+  // A server rejects the certificate in the handshake (TLS 1.2) or after it (TLS 1.3).
   for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
     server_options_.client_ca_pem = ca_.pem();
     server_options_.highest_tls_version = version;

@@ -72,7 +72,7 @@ struct LoopbackServer::FreeContext {
   void operator()(void* context) const { SSL_CTX_free(static_cast<SSL_CTX*>(context)); }
 };
 
-// A connected socket, with or without TLS, and what has been read of it in advance.
+// A connected socket, with or without TLS, and the bytes already read from it.
 class LoopbackServer::Connection {
  public:
   Connection(int fd, SSL_CTX* tls) : fd_(fd), ssl_(tls == nullptr ? nullptr : SSL_new(tls)) {
@@ -100,7 +100,7 @@ class LoopbackServer::Connection {
     buffer_.append(piece.data(), static_cast<std::size_t>(count));
     return true;
   }
-  // Up to and including the delimiter; nothing if the peer goes away first.
+  // Reads up to and including the delimiter; nullopt if the peer closes first.
   std::optional<std::string> ReadUntil(std::string_view delimiter) {
     std::size_t at = 0;
     while ((at = buffer_.find(delimiter)) == std::string::npos) {
@@ -124,8 +124,8 @@ class LoopbackServer::Connection {
     }
     return true;
   }
-  // Ends our side, then waits for the peer's end: closing with unread data would reset the
-  // connection and lose what the peer has not read yet.
+  // Shuts down writing, then waits until the peer closes: closing with unread data would reset the
+  // connection and lose data that the peer has not read yet.
   void Finish() {
     shutdown(fd_, SHUT_WR);
     std::array<char, 4096> ignored;

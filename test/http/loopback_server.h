@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An HTTP/1.1 server on the loopback that does what a test tells it, good or bad.
+// An HTTP/1.1 server on the loopback with scripted replies and faults.
 #ifndef NOMAD_HARVESTER_TEST_HTTP_LOOPBACK_SERVER_H_
 #define NOMAD_HARVESTER_TEST_HTTP_LOOPBACK_SERVER_H_
 
@@ -26,7 +26,7 @@ struct ServerRequest {
   std::string target;
   Headers headers;
   std::string body;
-  int connection = 0;  // 1 is the first that was accepted
+  int connection = 0;  // 1 is the first accepted one
 };
 
 struct ServerReply {
@@ -34,14 +34,14 @@ struct ServerReply {
   Headers headers;
   std::string body;
   bool chunked = false;
-  // The connection ends after so many bytes of the body; Content-Length promises all of it.
+  // Closes the connection after this many bytes of the body; Content-Length has the full length.
   std::optional<std::size_t> cut_after;
-  // After so many bytes of the body nothing more comes, but the connection stays.
+  // Sends only this many bytes of the body and keeps the connection open.
   std::optional<std::size_t> stall_after;
   bool close_after = false;
-  // Sent as it is instead of all of the above; then the connection is closed.
+  // Sent instead of all of the above; then the connection is closed.
   std::optional<std::string> raw;
-  // Nothing is sent, ever.
+  // Never sends anything.
   bool silent = false;
 };
 
@@ -51,13 +51,13 @@ struct ServerOptions {
   std::string client_ca_pem;    // not empty: a client certificate of this CA is required
   int highest_tls_version = 0;  // of OpenSSL's constants; 0: any
   bool close_on_accept = false;
-  std::string greeting;  // sent to every client before it says anything; then the end
+  std::string greeting;  // sent to every client on connect; then the connection is closed
 };
 
-// Serves from construction to destruction, one thread a connection. Thread-safe.
+// Serves from construction to destruction, one thread per connection. Thread-safe.
 class LoopbackServer {
  public:
-  // May block (a slow server); must be able to return before the server is destroyed.
+  // May block (a slow server), but must return before the server is destroyed.
   using Handler = std::function<ServerReply(const ServerRequest&)>;
 
   explicit LoopbackServer(Handler handler, const ServerOptions& options = {});
@@ -75,7 +75,7 @@ class LoopbackServer {
   int connections() const;  // accepted so far
   std::vector<ServerRequest> requests() const;
   std::string last_sni() const;
-  // Blocks until so many requests have been read, or connections have ended.
+  // Block until `count` requests have been read, or `count` connections have ended.
   void AwaitRequests(std::size_t count) const;
   void AwaitEnded(int count) const;
 
@@ -110,7 +110,7 @@ class LoopbackServer {
   std::jthread acceptor_;
 };
 
-// A port on the loopback that nobody listens on.
+// A port on the loopback without a listener.
 int ClosedPort();
 
 }  // namespace nomad_harvester::http

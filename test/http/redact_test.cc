@@ -42,7 +42,7 @@ TEST(RedactTarget, odd_queries_do_not_confuse_it) {
   EXPECT_EQ(RedactTarget("/v1/x?"), "/v1/x?");
   EXPECT_EQ(RedactTarget("/v1/x?=secret"), "/v1/x?=REDACTED");
   EXPECT_EQ(RedactTarget("/v1/x?index=1&token=a=b&c"), "/v1/x?index=1&token=REDACTED&REDACTED");
-  // Keys are compared as they are: an escaped or differently written one is unknown.
+  // Keys are compared literally: an escaped key, or one in another case, is unknown.
   EXPECT_EQ(RedactTarget("/v1/x?Index=1&inde%78=1"), "/v1/x?Index=REDACTED&inde%78=REDACTED");
 }
 

@@ -123,7 +123,7 @@ TEST(RetryAfterHeader, that_cannot_be_read_is_nothing) {
   for (const std::string text : {"", "soon", "-1", "1.5", "+1", "0x10"}) {
     EXPECT_EQ(RetryAfter(Reply(429, {{"Retry-After", text}})), std::nullopt) << text;
   }
-  // A date says nothing without the server's own clock.
+  // A date is useless without the server's time.
   EXPECT_EQ(RetryAfter(Reply(429, {{"Retry-After", "Sat, 21 Nov 2026 02:03:16 GMT"}})),
             std::nullopt);
 }

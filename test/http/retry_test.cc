@@ -37,7 +37,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::SizeIs;
 
-// The same fraction always: 0.5, 0.25 …
+// Always the same fraction: 0.5, 0.25 …
 class FixedRandom final : public runtime::Random {
  public:
   explicit FixedRandom(double fraction)
@@ -68,7 +68,7 @@ const absl::Status kNoAnswer = base::Unavailable("list nodes: cannot connect to 
 
 class Retry : public testing::Test {
  protected:
-  // Records when each attempt came, in milliseconds since the start.
+  // Records the time of each attempt, in milliseconds since the start.
   absl::StatusOr<HttpResponse> Run(std::vector<ScriptedTransport::Outcome> outcomes,
                                    const Context& context, const HttpRequest& request) {
     std::size_t next = 0;
@@ -85,7 +85,7 @@ class Retry : public testing::Test {
   std::shared_ptr<HttpTransport> Stack() {
     return WithRetry(inner_, options_, std::make_shared<FixedRandom>(fraction_), logger_);
   }
-  // Never answers; its text is CurlTransport's.
+  // Never replies; the error has CurlTransport's text.
   static std::shared_ptr<ScriptedTransport> Silent() {
     return std::make_shared<ScriptedTransport>(
         [](const Context& context, const HttpRequest&) -> ScriptedTransport::Outcome {
@@ -293,7 +293,7 @@ TEST_F(Retry, a_read_never_asks_the_permit_whatever_its_method) {
       Run({Reply(503), Reply(201)}, Context::Background(clock_).WithWritePermit(permit), request),
       IsOk());
   EXPECT_EQ(permit->checks(), 0);
-  // Nor does the limit of write attempts apply.
+  // The limit for write attempts does not apply either.
   EXPECT_THAT(inner_->remaining(), Each(seconds(10)));
 }
 

@@ -26,7 +26,7 @@ using testing::ElementsAre;
 using testing::Eq;
 using testing::SizeIs;
 
-// Goes through a list of tokens; Refresh moves to the next one.
+// Returns the tokens of a list; Refresh moves to the next one.
 class ListedTokens final : public TokenSource {
  public:
   explicit ListedTokens(std::vector<std::string> tokens) : tokens_(std::move(tokens)) {}
@@ -150,7 +150,7 @@ TEST_F(WithTokenTest, a_token_that_another_thread_refreshed_counts_as_new) {
   inner_ = std::make_shared<ScriptedTransport>(
       [&](const Context&, const HttpRequest& request) -> ScriptedTransport::Outcome {
         if (request.headers.Find("Authorization") == "Bearer new") return Reply(200);
-        source->Refresh();  // the other thread was faster: ours finds nothing new
+        source->Refresh();  // another thread refreshed first: our Refresh() returns false
         return Reply(401);
       });
   const auto outcome = Send(source, kBearer);

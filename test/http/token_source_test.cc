@@ -71,7 +71,7 @@ TEST_F(FileToken, replaced_by_a_rename_is_read_again) {
 }
 
 TEST_F(FileToken, behind_a_symbolic_link_that_is_turned_is_read_again) {
-  // How the kubelet replaces projected tokens.
+  // As the kubelet replaces projected tokens.
   dir_.WriteFile("v1/token", "one");
   dir_.WriteFile("v2/token", "two");
   std::filesystem::create_symlink(dir_.Path("v1"), dir_.Path("data"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What HttpTransport promises, for every kind of address that CurlTransport serves.
+// The contract of HttpTransport, for every kind of address that CurlTransport supports.
 #include <memory>
 #include <string>
 #include <thread>
@@ -109,7 +109,7 @@ TYPED_TEST(TransportConformance, every_method_with_and_without_a_body) {
       const ServerRequest got = this->server_->requests().back();
       EXPECT_EQ(got.method, MethodName(method));
       EXPECT_EQ(got.body, body);
-      // None that the caller did not choose.
+      // No Content-Type unless the caller sets one.
       EXPECT_EQ(got.headers.Find("Content-Type"), std::nullopt);
     }
   }

@@ -29,8 +29,9 @@ struct CurlOptions {
   // "https://host[:port][/prefix]", "http://…", or "unix:///path/to.sock". A path prefix is kept.
   std::string base_url;
   TlsOptions tls;
-  // http://, https:// or socks5://; overrules NO_PROXY. Empty: the environment's proxies, except
-  // for what NO_PROXY names and for this machine itself. Never for unix sockets.
+  // http://, https:// or socks5://; overrides NO_PROXY. Empty: the proxy from the environment,
+  // except for hosts that NO_PROXY names and for loopback addresses. Unix sockets never use a
+  // proxy.
   std::string proxy_url;
   std::string basic_auth_user;
   base::Secret basic_auth_password;
@@ -40,22 +41,22 @@ struct CurlOptions {
   std::string user_agent = "nomad-harvester-autoscaler";
 };
 
-// HTTP/1.1, keep-alive, gzip, http and https only, redirects never followed, TLS 1.2 at least. A
-// request in flight is cancelled within a millisecond. INVALID_ARGUMENT names what is wrong with
-// the options; nothing is connected yet. One transport serves many threads; further requests than
-// `max_connections` wait for a connection, as long as their context allows.
+// HTTP/1.1, keep-alive, gzip, http and https only, redirects never followed, TLS 1.2 or later. A
+// request in flight is cancelled within a millisecond. INVALID_ARGUMENT names the invalid option;
+// the factory does not connect. The transport is thread-safe; requests above `max_connections` wait
+// for a free connection until their context ends.
 //
-// Times are those of the machine: a context of a fake clock is still cancelled at once. A request
-// that may be sent once (Idempotency::kOnce) travels on a fresh connection. The first call makes
-// the process ignore SIGPIPE, unless a handler is installed: OpenSSL writes to broken connections.
+// Time limits use the system clock; a context of a fake clock is still cancelled immediately. A
+// request with Idempotency::kOnce uses a new connection. The first call makes the process ignore
+// SIGPIPE, unless a handler is installed, because OpenSSL writes to broken connections.
 absl::StatusOr<std::shared_ptr<HttpTransport>> MakeCurlTransport(CurlOptions options);
 
 // The CA certificates of this machine as PEM: those of SSL_CERT_FILE and SSL_CERT_DIR if one of
 // them is set, else the first of the well-known bundles of Debian, Alpine, SUSE and RHEL. NOT_FOUND
-// names what was tried.
+// names the paths tried.
 absl::StatusOr<std::string> LoadSystemCas();
-// All PEM files of a directory, whatever their names (Nomad's ca-path; libcurl itself would want
-// c_rehash names), each certificate once. INVALID_ARGUMENT: no certificate, or no directory.
+// All PEM files of a directory, regardless of their names (Nomad's ca-path; libcurl requires
+// c_rehash names), each certificate once. INVALID_ARGUMENT: no certificate, or not a directory.
 absl::StatusOr<std::string> LoadCaDirectory(const std::string& path);
 
 }  // namespace nomad_harvester::http

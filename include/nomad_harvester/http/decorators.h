@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decorators of HttpTransport besides retry. The order, outermost first: retry, concurrency limit,
-// logging, token, transport (scaling/clients.h stacks them).
+// The decorators of HttpTransport except retry. Their order, outermost first: retry, concurrency
+// limit, logging, token, transport (see scaling/clients.h).
 #ifndef NOMAD_HARVESTER_HTTP_DECORATORS_H_
 #define NOMAD_HARVESTER_HTTP_DECORATORS_H_
 
@@ -14,18 +14,18 @@
 
 namespace nomad_harvester::http {
 
-// Where a token comes from. Thread-safe; reads a file at most.
+// Provides a token. Thread-safe; at most reads a file.
 class TokenSource {
  public:
   virtual ~TokenSource() = default;
-  // The token to send; empty: send none. Re-reads its file when the file has changed.
+  // The token to send; empty: send none. Reads the file again if it has changed.
   virtual absl::StatusOr<base::Secret> Token() = 0;
-  // The server refused the last token: true if reading anew brought another one.
+  // Reads the token again after the server rejected it; true if it has changed.
   virtual bool Refresh() = 0;
 };
 std::shared_ptr<TokenSource> MakeStaticToken(base::Secret token);
-// Keeps the last token that could be read while the file is missing or empty; an error
-// (FAILED_PRECONDITION, names the path) only if there has been none yet.
+// While the file is missing or empty, returns the last token read; FAILED_PRECONDITION, with the
+// path, if there is none.
 std::shared_ptr<TokenSource> MakeFileToken(std::string path);
 
 struct TokenHeader {
@@ -33,18 +33,17 @@ struct TokenHeader {
   std::string prefix;  // "Bearer " or ""
   bool refresh_on_403 = false;
 };
-// Adds the token; after a 401 (or 403 if so configured) refreshes it and, if it changed, sends the
-// request once more.
+// Adds the token; after a 401 (or a 403 with `refresh_on_403`) refreshes it and, if it changed,
+// sends the request once more.
 std::shared_ptr<HttpTransport> WithToken(std::shared_ptr<HttpTransport> inner,
                                          std::shared_ptr<TokenSource> source, TokenHeader header);
 
-// At most `limit` requests of this decorator in flight; others wait as long as their context
-// allows.
+// At most `limit` requests of this decorator in flight; others wait until their context ends.
 std::shared_ptr<HttpTransport> WithConcurrencyLimit(std::shared_ptr<HttpTransport> inner,
                                                     std::size_t limit);
 
-// One DEBUG line a request: method, target (query values of unknown keys REDACTED), purpose, status
-// or error, duration. Headers and bodies are never logged.
+// One DEBUG line per request: method, target (query values of unknown keys REDACTED), purpose,
+// status or error, duration. Headers and bodies are never logged.
 std::shared_ptr<HttpTransport> WithLogging(std::shared_ptr<HttpTransport> inner, std::string system,
                                            log::Logger logger);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An HTTP exchange as plain data.
+// HTTP requests and responses as plain data.
 #ifndef NOMAD_HARVESTER_HTTP_MESSAGE_H_
 #define NOMAD_HARVESTER_HTTP_MESSAGE_H_
 
@@ -18,7 +18,7 @@ namespace nomad_harvester::http {
 enum class Method { kGet, kPost, kPut, kPatch, kDelete };
 std::string_view MethodName(Method method);
 
-// Header fields in order; names compare without case.
+// Header fields in order; names are case-insensitive.
 class Headers {
  public:
   Headers() = default;
@@ -33,12 +33,12 @@ class Headers {
   std::vector<std::pair<std::string, std::string>> fields_;
 };
 
-// Whether a request may change something outside. Only an effect asks the context's WritePermit. A
-// POST that asks a question (SelfSubjectAccessReview, dryRun=All) is a read.
+// Whether a request may change an object. Only writes check the context's WritePermit. A POST
+// without effect (SelfSubjectAccessReview, dryRun=All) is a read.
 enum class Effect { kRead, kWrite };
 
-// Whether a request may be sent again after an attempt whose outcome is unknown. It is decided at
-// each call site, never by the method.
+// Whether a request may be sent again after an attempt whose outcome is unknown. Each call site
+// decides this; it does not follow from the method.
 enum class Idempotency { kIdempotent, kOnce };
 
 struct HttpRequest {
@@ -51,7 +51,7 @@ struct HttpRequest {
   Idempotency idempotency = Idempotency::kIdempotent;
   // A server-side wait (blocking query) that the attempt's time limit must leave room for.
   base::Duration server_wait{};
-  // What it is for, in words for errors and logs: "list VirtualMachines". Never a secret.
+  // The purpose, for errors and logs: "list VirtualMachines". Never a secret.
   std::string purpose;
 };
 
@@ -61,7 +61,7 @@ struct HttpResponse {
   std::string body;  // decoded (gzip), at most the transport's cap
 };
 
-// The server's clock: the Date header of the reply, if it has a readable one.
+// The server's time: the Date header of the reply, if it has a valid one.
 std::optional<base::WallTime> ServerDate(const HttpResponse& response);
 
 }  // namespace nomad_harvester::http

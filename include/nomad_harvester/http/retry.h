@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is tried again, and how far apart.
+// Which requests are retried, and after what wait.
 #ifndef NOMAD_HARVESTER_HTTP_RETRY_H_
 #define NOMAD_HARVESTER_HTTP_RETRY_H_
 
@@ -16,34 +16,34 @@ namespace nomad_harvester::http {
 
 enum class RetryDecision { kDone, kRetry };
 
-// The one table of what is retried and why. `permanently_refused` recognises a 5xx that only looks
-// like a fault of the server (Harvester's quota and MAC refusals arrive as 500); null: none.
-//   no answer            retried if the request is idempotent
-//   429                  retried always: the server did not act on it
+// Decides which requests are retried, and why. `permanently_refused` recognises a 5xx that another
+// attempt cannot change (Harvester sends quota and MAC refusals as 500); null: none.
+//   no reply             retried if the request is idempotent
+//   429                  always retried: the server did not act on it
 //   500 502 503 504      retried if idempotent and not permanently_refused
-//   everything else      an answer
+//   everything else      not retried
 RetryDecision DecideRetry(const HttpRequest& request, const absl::StatusOr<HttpResponse>& outcome,
                           const std::function<bool(const HttpResponse&)>& permanently_refused);
 
-// The wait that the server asks for: seconds or an HTTP date (measured against the reply's own Date
-// header). Nothing if there is none or it cannot be read; at most 60 s.
+// The wait that the server requests: seconds, or an HTTP date (compared with the reply's Date
+// header), at most 60 s. nullopt if there is none or it is invalid.
 std::optional<base::Duration> RetryAfter(const HttpResponse& response);
 
 struct RetryOptions {
   int max_attempts = 4;
-  // Full jitter: a uniform part of min(cap, base * 2^n). It is added to the reply's Retry-After.
+  // Full jitter: uniform in [0, min(cap, base * 2^n)). Added to the reply's Retry-After.
   base::Duration backoff_base = std::chrono::milliseconds(200);
   base::Duration backoff_cap = std::chrono::seconds(5);
-  // The time limit of one attempt, server_wait aside; never outlives the context.
+  // The time limit of one attempt, without server_wait; the context's deadline also applies.
   base::Duration attempt_timeout = std::chrono::seconds(10);
   std::function<bool(const HttpResponse&)> permanently_refused;
 };
 
-// A decorator. For a request with an effect it asks context.CheckWrite() before each attempt, and
-// limits the attempt by context.WriteAttemptLimit(); a permit's refusal is returned as it is. An
-// attempt that ends by its own limit is UNAVAILABLE. When the attempts are used up, or the context
-// would not outlive the next wait, the last outcome is returned; an error's text then says how many
-// attempts there were.
+// A decorator. For a write it calls context.CheckWrite() before each attempt and limits the attempt
+// to context.WriteAttemptLimit(); the error of a permit is returned unchanged. An attempt that
+// exceeds its time limit is UNAVAILABLE. After the last attempt, or if the context would end during
+// the next wait, the last outcome is returned; the text of an error then contains the number of
+// attempts.
 std::shared_ptr<HttpTransport> WithRetry(std::shared_ptr<HttpTransport> inner, RetryOptions options,
                                          std::shared_ptr<runtime::Random> random,
                                          log::Logger logger);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One way to send a request; behaviour is a stack of decorators around it.
+// The interface that sends a request. Decorators add retries, limits, tokens and logs.
 #ifndef NOMAD_HARVESTER_HTTP_TRANSPORT_H_
 #define NOMAD_HARVESTER_HTTP_TRANSPORT_H_
 
@@ -12,13 +12,13 @@ namespace nomad_harvester::http {
 
 // Thread-safe. Blocks until the reply is complete.
 //
-// Any reply of the server, 4xx and 5xx included, is a *response*. An error means that there was
-// none:
-//   CANCELLED, DEADLINE_EXCEEDED  the context's own;
+// Any reply of the server, including 4xx and 5xx, is a *response*. An error means that there was no
+// reply:
+//   CANCELLED, DEADLINE_EXCEEDED  the context's status;
 //   UNAVAILABLE                   no connection, connection broken, reply cut short, attempt timed
 //                                 out (the request may or may not have taken effect);
-//   FAILED_PRECONDITION           TLS refused the peer or ours was refused, or a WritePermit said
-//                                 no (nothing was sent);
+//   FAILED_PRECONDITION           the peer's or our certificate was rejected, or a WritePermit
+//                                 forbade the write (nothing was sent);
 //   RESOURCE_EXHAUSTED            the reply is larger than the cap;
 //   INVALID_ARGUMENT              the request itself is malformed.
 // Texts never hold credentials.
