@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Choices of an operator's policy that the modules below `scaling` act on. `config` reads them,
-// `nodepool` and `harvester` use them, and none of these sees another.
+// Settings of a policy that modules below `scaling` need. `config` parses them, `nodepool` and
+// `harvester` use them; none of these three modules depends on another.
 #ifndef NOMAD_HARVESTER_POLICY_STRATEGIES_H_
 #define NOMAD_HARVESTER_POLICY_STRATEGIES_H_
 
@@ -8,7 +8,7 @@
 
 namespace nomad_harvester::policy {
 
-// One of a few values, and how it is written.
+// An enum value and its name in the configuration.
 template <typename T>
 struct Choice {
   std::string_view name;
@@ -33,7 +33,7 @@ inline constexpr Choice<SelectorStrategy> kSelectorStrategies[] = {
 };
 std::string_view NameOf(SelectorStrategy strategy);
 
-// Those of KubeVirt's run strategies that boot a VM
+// The run strategies of KubeVirt that boot a VM
 // (kubevirt/kubevirt:staging/src/kubevirt.io/api/core/v1/types.go, VirtualMachineRunStrategy).
 enum class RunStrategy { kRerunOnFailure, kAlways, kOnce };
 inline constexpr Choice<RunStrategy> kRunStrategies[] = {
