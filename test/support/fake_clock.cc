@@ -32,8 +32,8 @@ constexpr base::WallTime kWallStart =
 
 struct FakeClock::Event {
   MonoTime when;
-  std::uint64_t order = 0;  // of two at the same time, the one that was added first
-  Duration interval{};      // zero: once
+  std::uint64_t order = 0;  // events at the same time run in this order
+  Duration interval{};      // zero: runs once
   std::function<void()> fn;
   bool running = false;
   std::thread::id runner;
@@ -45,7 +45,7 @@ struct FakeClock::Core {
   MonoTime now NH_GUARDED_BY(mutex) = kMonoStart;
   Duration wall_skew NH_GUARDED_BY(mutex) = Duration::zero();
   bool auto_advance NH_GUARDED_BY(mutex) = true;
-  std::multiset<MonoTime> sleepers NH_GUARDED_BY(mutex);  // until when each one sleeps
+  std::multiset<MonoTime> sleepers NH_GUARDED_BY(mutex);  // when each sleep ends
   std::uint64_t next_order NH_GUARDED_BY(mutex) = 0;
   std::vector<std::shared_ptr<Event>> events NH_GUARDED_BY(mutex);
 
@@ -63,7 +63,7 @@ struct FakeClock::Core {
   void Remove(const std::shared_ptr<Event>& event) {
     base::MutexLock lock(mutex);
     std::erase(events, event);
-    // In another thread a call may be under way: PeriodicTask promises to wait for it.
+    // A call may run in another thread; PeriodicTask's destructor must wait for it.
     if (event->runner == std::this_thread::get_id()) return;
     changed.Wait(mutex, [&event] { return !event->running; });
   }
@@ -108,7 +108,7 @@ struct FakeClock::Core {
   }
 };
 
-// Keeps the period going.
+// Owns the event of one Every call.
 class FakeClock::Task final : public runtime::PeriodicTask {
  public:
   Task(std::shared_ptr<Core> core, std::shared_ptr<Event> event)
@@ -200,7 +200,7 @@ void FakeClock::set_wall_skew(Duration skew) {
 void FakeClock::WaitForSleepers(std::size_t count) const {
   base::MutexLock lock(core_->mutex);
   core_->changed.Wait(core_->mutex, [&]() NH_REQUIRES(core_->mutex) {
-    // Those whose time has come may not have left yet; they sleep no more.
+    // Does not count sleepers whose time has passed but that have not returned yet.
     const auto first = core_->sleepers.upper_bound(core_->now);
     return static_cast<std::size_t>(std::distance(first, core_->sleepers.end())) >= count;
   });

@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// Notes what is called at which second after the start.
+// Records each call with its second after the start.
 class Journal {
  public:
   explicit Journal(FakeClock& clock) : clock_(clock), start_(clock.Now()) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An executor whose tasks run when the test says so.
+// An executor whose tasks run when the test calls Run*.
 #ifndef NOMAD_HARVESTER_TEST_SUPPORT_MANUAL_EXECUTOR_H_
 #define NOMAD_HARVESTER_TEST_SUPPORT_MANUAL_EXECUTOR_H_
 
@@ -21,11 +21,11 @@ class ManualExecutor final : public runtime::Executor {
 
   // Runs the oldest task; false if there is none.
   bool RunOne();
-  // Runs tasks, those that they submit included, until none is left; returns how many ran.
+  // Runs tasks, including those that they submit, until the queue is empty; returns their number.
   std::size_t RunAll();
 
   std::size_t pending() const;
-  // What Submit answers from now on; the task is then dropped.
+  // From now on Submit returns this status and drops the task.
   void set_refusal(absl::Status status);
 
  private:

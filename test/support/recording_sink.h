@@ -23,7 +23,7 @@ class RecordingSink final : public log::Sink {
     const base::MutexLock lock(mutex_);
     return records_;
   }
-  // All messages with their fields, one plain line each: what a failed test prints.
+  // All messages with their fields, one line each, for the output of a failed test.
   std::string Text() const {
     std::string text;
     for (const log::Record& record : records()) text += log::FormatPlain(record) + "\n";

@@ -27,7 +27,7 @@ void ScopedEnvironment::Unset(const std::string& name) {
   unsetenv(name.c_str());
 }
 
-// emplace: what was there before the first change counts.
+// emplace keeps the value from before the first change.
 void ScopedEnvironment::Remember(const std::string& name) {
   const char* value = std::getenv(name.c_str());
   before_.emplace(name, value == nullptr ? std::nullopt : std::optional<std::string>(value));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Environment variables for the time of a test.
+// Environment variables for the duration of a test.
 #ifndef NOMAD_HARVESTER_TEST_SUPPORT_SCOPED_ENVIRONMENT_H_
 #define NOMAD_HARVESTER_TEST_SUPPORT_SCOPED_ENVIRONMENT_H_
 
@@ -9,7 +9,7 @@
 
 namespace nomad_harvester::support {
 
-// Puts back what was there at the end. Not while other threads read the environment.
+// The destructor restores the previous values. Not safe while other threads read the environment.
 class ScopedEnvironment {
  public:
   ScopedEnvironment() = default;

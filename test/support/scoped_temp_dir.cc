@@ -21,7 +21,7 @@ ScopedTempDir::ScopedTempDir() {
 }
 
 ScopedTempDir::~ScopedTempDir() {
-  std::error_code ignored;  // a test may have taken rights away; the next run has a new directory
+  std::error_code ignored;  // a test may have changed permissions; each run has a new directory
   std::filesystem::remove_all(path_, ignored);
 }
 

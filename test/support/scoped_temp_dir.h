@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A directory for the time of a test.
+// A directory for the duration of a test.
 #ifndef NOMAD_HARVESTER_TEST_SUPPORT_SCOPED_TEMP_DIR_H_
 #define NOMAD_HARVESTER_TEST_SUPPORT_SCOPED_TEMP_DIR_H_
 
@@ -8,10 +8,10 @@
 
 namespace nomad_harvester::support {
 
-// Empty at first, mode 0700, under TMPDIR or /tmp; removed with all it holds at the end.
+// Initially empty, mode 0700, under TMPDIR or /tmp; the destructor removes it recursively.
 class ScopedTempDir {
  public:
-  // Throws std::system_error if there can be none.
+  // Throws std::system_error if the directory cannot be created.
   ScopedTempDir();
   ~ScopedTempDir();
   ScopedTempDir(const ScopedTempDir&) = delete;
@@ -20,7 +20,7 @@ class ScopedTempDir {
   const std::string& path() const { return path_; }
   // The path of an entry, which need not exist.
   std::string Path(std::string_view name) const;
-  // Writes (or overwrites) a file, creates the directories on the way, and returns its path.
+  // Writes (or overwrites) a file, creates its parent directories, and returns its path.
   std::string WriteFile(std::string_view name, std::string_view content) const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A transport that answers from a script and keeps what it was asked.
+// A transport that sends scripted replies and records the requests.
 #ifndef NOMAD_HARVESTER_TEST_SUPPORT_SCRIPTED_TRANSPORT_H_
 #define NOMAD_HARVESTER_TEST_SUPPORT_SCRIPTED_TRANSPORT_H_
 
@@ -23,8 +23,8 @@ inline http::HttpResponse Reply(int status, http::Headers headers = {}, std::str
   return http::HttpResponse{status, std::move(headers), std::move(body)};
 }
 
-// Answers in the order of Reply and Fail, then by the function; a request too many is an error that
-// no test expects. Thread-safe; neither the function nor the hook is called under the lock.
+// Replies in the order of Reply and Fail, then with the function; an unexpected request is an error
+// that no test expects. Thread-safe; neither the function nor the hook is called under the lock.
 class ScriptedTransport final : public http::HttpTransport {
  public:
   using Outcome = absl::StatusOr<http::HttpResponse>;
@@ -32,7 +32,7 @@ class ScriptedTransport final : public http::HttpTransport {
 
   ScriptedTransport() = default;
   explicit ScriptedTransport(Function function) : otherwise_(std::move(function)) {}
-  // The outcomes in order; the last one again and again.
+  // The outcomes in order; the last one repeats.
   ScriptedTransport(std::initializer_list<Outcome> outcomes)
       : script_(outcomes.begin(), outcomes.end()), repeats_last_(true) {}
 
@@ -44,9 +44,9 @@ class ScriptedTransport final : public http::HttpTransport {
     const base::MutexLock lock(mutex_);
     script_.push_back(std::move(status));
   }
-  // Answers every request that the script has no reply for.
+  // Handles every request that the script has no reply for.
   void Otherwise(Function function) { otherwise_ = std::move(function); }
-  // Called with each request, before it is answered.
+  // Called for each request, before the reply.
   void OnSend(std::function<void()> hook) { hook_ = std::move(hook); }
 
   Outcome Send(const runtime::Context& context, const http::HttpRequest& request) override {
@@ -78,7 +78,7 @@ class ScriptedTransport final : public http::HttpTransport {
     for (const auto& request : requests()) targets.push_back(request.target);
     return targets;
   }
-  // The time that each request was given.
+  // The remaining time of each request's context.
   std::vector<base::Duration> remaining() const {
     const base::MutexLock lock(mutex_);
     return remaining_;

@@ -7,8 +7,8 @@
 namespace nomad_harvester::support {
 
 // The path of a file of this repository, `relative` to its top, for tests that read the examples
-// and documents. One object file knows the path; the others compile alike in every clone and so
-// share a compiler cache.
+// and documents. Only one object file contains the path; all others are identical in every clone
+// and share a compiler cache.
 std::string SourcePath(const std::string& relative);
 
 }  // namespace nomad_harvester::support

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The helpers of tests can be wrong, too.
+// Tests of the test helpers.
 #include <cstdlib>
 #include <filesystem>
 #include <memory>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entry point of every test executable. A filter or a shard that selects no test is a failure:
-// a suite that runs nothing proves nothing.
+// The entry point of every test executable. A filter or shard that selects no test is a failure.
 
 #include <cstdio>
 
