@@ -63,7 +63,7 @@ class Reader final : public nlohmann::json_sax<Json> {
     if (error.id == kOutOfRange) {
       failure_ = "a number is out of range";
     } else if (position > text_size_) {
-      failure_ = "it ends too early";
+      failure_ = "unexpected end of input";
     } else {
       failure_ = "syntax error at byte " + std::to_string(position);
     }

@@ -47,7 +47,7 @@ absl::StatusOr<WallTime> ParseRfc3339(std::string_view text) {
   const std::optional<WallTime> time = ToWallTime(*parsed);
   if (!time) {
     return InvalidArgument("the time \"" + std::string(text) +
-                           "\" is outside of the years 1678 to 2261");
+                           "\" is not between the years 1678 and 2261");
   }
   return *time;
 }

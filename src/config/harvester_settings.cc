@@ -50,8 +50,8 @@ void ReadTls(ConfigReader& reader, HarvesterSettings* settings) {
   reader.Read("harvester_skip_verify", Boolean, &settings->skip_verify);
   if (settings->skip_verify) {
     reader.AddWarning("harvester_skip_verify",
-                      "Harvester's certificate is not verified: whoever is in between can read "
-                      "the token");
+                      "Harvester's certificate is not verified: an attacker on the network can "
+                      "read the token");
   }
 }
 

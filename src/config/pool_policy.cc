@@ -129,8 +129,8 @@ void ReadGrowth(ConfigReader& reader, PoolPolicy* policy) {
   reader.Read("max_scale_out", Count, &policy->max_scale_out);
   if (policy->wait_for != WaitFor::kCreated && policy->join_timeout > policy->scale_timeout) {
     reader.AddWarning("join_timeout",
-                      "is longer than scale_timeout: a Scale call can end before a "
-                      "VM that does not join is given up");
+                      "is longer than scale_timeout: a Scale call can end before "
+                      "the join_timeout of its VMs");
   }
 }
 
@@ -184,7 +184,7 @@ absl::StatusOr<PoolPolicy> ParsePoolPolicy(const StringMap& values) {
   if (const std::optional<Given> given = reader.Find("dry-run");
       policy.dry_run && given->value != "true") {
     // hashicorp/nomad-autoscaler:policy/handler.go compares with "true".
-    reader.AddWarning("dry-run", "the agent itself knows no other value than \"true\"");
+    reader.AddWarning("dry-run", "the agent accepts no other value than \"true\"");
   }
   reader.Read("scale_timeout", PositiveDuration, &policy.scale_timeout);
   ReadNodes(reader, &policy);

@@ -48,7 +48,7 @@ ValueOr<NamespacedName> ImageRef(const std::string& text);
 ValueOr<std::vector<NamespacedName>> ResourceRefs(const std::string& text);
 ValueOr<std::vector<NetworkRef>> Networks(const std::string& text);
 
-// Maps without keys that the plugin, Harvester or KubeVirt uses.
+// Maps; keys reserved for the plugin, Harvester or KubeVirt are faults.
 ValueOr<StringMap> Labels(const std::string& text);
 ValueOr<StringMap> Annotations(const std::string& text);
 // Keys without the prefix "tag.harvesterhci.io/".

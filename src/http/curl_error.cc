@@ -64,7 +64,7 @@ std::string TlsAdvice(const CurlFailure& failure) {
       break;
   }
   if (IsAlertAboutCertificate(failure.text)) {
-    return "the server refused us: check the client certificate and its key";
+    return "the server rejected the client: check the client certificate and its key";
   }
   return "check that the server speaks TLS 1.2 or later on this port, and the TLS server name";
 }
@@ -99,7 +99,7 @@ absl::Status CurlErrorStatus(const CurlFailure& failure) {
   if (!failure.connected) {
     return base::Unavailable("cannot connect to " + failure.peer + ": " + text);
   }
-  return base::Unavailable("the exchange with " + failure.peer + " broke off: " + text);
+  return base::Unavailable("the connection to " + failure.peer + " was lost: " + text);
 }
 
 }  // namespace nomad_harvester::http

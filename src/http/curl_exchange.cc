@@ -65,7 +65,7 @@ absl::StatusOr<HttpResponse> CurlExchange::Run(const runtime::Context& context) 
   SetHeaders();
   SetCallbacks();
   if (set_result_ != CURLE_OK) {
-    return base::Internal(std::string("libcurl refuses an option: ") +
+    return base::Internal(std::string("libcurl rejected an option: ") +
                           curl_easy_strerror(set_result_));
   }
   NH_ASSIGN_OR_RETURN(const CURLcode code, Drive(context));
@@ -221,7 +221,8 @@ absl::StatusOr<CURLcode> CurlExchange::Drive(const runtime::Context& context) {
     result = curl_multi_poll(multi, nullptr, 0, PollMilliseconds(context), nullptr);
   }
   if (result != CURLM_OK) {
-    return base::Unavailable(std::string("libcurl cannot go on: ") + curl_multi_strerror(result));
+    return base::Unavailable(std::string("libcurl cannot wait for the transfer: ") +
+                             curl_multi_strerror(result));
   }
   int left = 0;
   while (const CURLMsg* message = curl_multi_info_read(multi, &left)) {

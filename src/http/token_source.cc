@@ -30,7 +30,7 @@ absl::StatusOr<base::Secret> ReadToken(const std::string& path) {
   // A header field cannot hold other characters.
   const bool printable =
       std::all_of(token.begin(), token.end(), [](char c) { return c > ' ' && c < '\x7f'; });
-  if (!printable) return base::FailedPrecondition("it does not hold one token in a line");
+  if (!printable) return base::FailedPrecondition("it must contain exactly one token, on one line");
   return base::Secret(std::string(token));
 }
 

@@ -35,8 +35,7 @@ class ThreadTask final : public PeriodicTask {
     while (clock.SleepUntil(next, stop)) {
       try {
         callback();
-      } catch (
-          ...) {  // NOLINT(bugprone-empty-catch): Every ignores exceptions; the thread must not end
+      } catch (...) {  // NOLINT(bugprone-empty-catch): see Every; the thread must not end
       }
       // A slow call is not followed by a burst of calls.
       next = std::max(next + interval, clock.Now());

@@ -26,7 +26,7 @@ MonoTime Later(MonoTime now, Duration duration) {
 std::string_view Describe(CancelReason reason) {
   switch (reason) {
     case CancelReason::kClient:
-      return "cancelled: the caller went away";
+      return "cancelled: the caller cancelled the call or disconnected";
     case CancelReason::kShutdown:
       return "cancelled: the process is ending";
     case CancelReason::kTakenOver:

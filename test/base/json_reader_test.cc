@@ -241,8 +241,9 @@ TEST(ParseJsonList, a_path_begins_anew_with_each_element) {
 }
 
 TEST(ParseJsonList, a_text_that_ends_too_early_is_an_error) {
-  EXPECT_THAT(ReadList(R"([{"ID":"a"},{"ID":)").status,
-              StatusIs(StatusCode::kInvalidArgument, "the list is not JSON: it ends too early"));
+  EXPECT_THAT(
+      ReadList(R"([{"ID":"a"},{"ID":)").status,
+      StatusIs(StatusCode::kInvalidArgument, "the list is not JSON: unexpected end of input"));
 }
 
 TEST(ParseJsonList, a_page_of_a_proxy_is_an_error) {

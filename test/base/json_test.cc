@@ -58,7 +58,7 @@ TEST(ParseJson, Refuses_what_is_not_one_document) {
         << text;
   }
   EXPECT_THAT(ParseJson("{\"a\":", "it"),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("ends too early")));
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("unexpected end of input")));
 }
 
 TEST(ParseJson, P2_depth_is_limited) {

@@ -85,7 +85,7 @@ TEST(Context, A_timeout_beyond_the_end_of_time_does_not_overflow) {
 TEST(CancelSource, Cancels_its_context_and_names_the_reason) {
   FakeClock clock;
   const std::vector<std::pair<CancelReason, std::string>> reasons = {
-      {CancelReason::kClient, "the caller went away"},
+      {CancelReason::kClient, "the caller cancelled the call or disconnected"},
       {CancelReason::kShutdown, "the process is ending"},
       {CancelReason::kTakenOver, "another action took over"},
       {CancelReason::kLeaseLost, "another process holds the pool"},

@@ -20,8 +20,8 @@ using WallTime = std::chrono::time_point<std::chrono::system_clock, Duration>;
 
 // Parses Go's duration syntax exactly as time.ParseDuration does (golang/go:src/time/format.go):
 // optional sign, decimal numbers with the units ns us µs μs ms s m h, a bare "0". Errors are
-// INVALID_ARGUMENT with Go's text, e.g. `time: missing unit in duration "10"`, `time: unknown unit
-// "mm" in duration "10mm"`, `time: invalid duration ""`.
+// INVALID_ARGUMENT with Go's text, e.g. `time: missing unit in duration "10"`,
+// `time: unknown unit "mm" in duration "10mm"`, `time: invalid duration ""`.
 absl::StatusOr<Duration> ParseGoDuration(std::string_view text);
 
 // Go's Duration.String(): "1h0m0s", "1.5s", "250ms", "0s"; parses back to the same value.
