@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the project links, from Debian 12's packages. scripts/lib.sh names each package with the
-# reason why it is there.
+# The libraries of the project, from Debian 12's packages. scripts/lib.sh lists the packages with
+# their reasons.
 
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
@@ -8,7 +8,7 @@ find_package(absl REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(GTest REQUIRED)
 
-# The static build brings a libcurl of its own (HTTP only, with c-ares): scripts/build passes its
+# The static build uses its own libcurl (HTTP only, with c-ares): scripts/build passes its CMake
 # package in CURL_DIR.
 if(NOMAD_HARVESTER_STATIC)
   find_package(CURL CONFIG REQUIRED)
@@ -19,14 +19,13 @@ endif()
 # spdlog and fmt are used header-only in the static build, as libraries otherwise.
 find_package(spdlog REQUIRED)
 if(NOMAD_HARVESTER_STATIC)
-  # Debian's spdlog asks for the shared fmt even when it is used header-only.
+  # Debian's spdlog links the shared fmt even when it is used header-only.
   set_target_properties(spdlog::spdlog_header_only PROPERTIES
     INTERFACE_LINK_LIBRARIES "Threads::Threads;fmt::fmt-header-only")
 endif()
 find_package(yaml-cpp REQUIRED)
 
-# gRPC: Debian's CMake package of it knows the shared libraries only, its pkg-config files know
-# both kinds.
+# Debian's CMake package of gRPC has only the shared libraries; its pkg-config files have both kinds.
 if(NOMAD_HARVESTER_WITH_GRPC)
   find_package(OpenSSL REQUIRED)
   find_package(Protobuf 3.21 REQUIRED)
@@ -39,8 +38,8 @@ if(NOMAD_HARVESTER_WITH_GRPC)
     protobuf::libprotobuf Threads::Threads)
 endif()
 
-# The CMake packages of Debian name shared libraries. For the static executable every imported target
-# is led to the archive that lies beside its shared library.
+# The CMake packages of Debian name shared libraries. For the static executable this replaces them by
+# the archives in the same directory.
 if(NOMAD_HARVESTER_STATIC)
   get_property(imported DIRECTORY PROPERTY IMPORTED_TARGETS)
   foreach(target IN LISTS imported)

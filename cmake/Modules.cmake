@@ -3,7 +3,7 @@
 #
 # A module's public headers are reachable only by linking it: every module gets an include
 # directory of its own that holds a link to include/nomad_harvester/<module>. An include that the
-# table below does not allow therefore does not compile.
+# table below does not allow therefore fails to compile.
 
 set(NOMAD_HARVESTER_MAY_USE_base "")
 set(NOMAD_HARVESTER_MAY_USE_runtime base)
@@ -60,8 +60,8 @@ endfunction()
 # nomad_harvester_add_test(<name> SOURCES <file>... USES <module>... [LIBS <target>...]
 #                          [LABELS <label>...] [TIMEOUT <seconds>] [SHARDS <n>] [SEPARATE])
 # One executable, one ctest entry: the result of each case goes to a JSON file that scripts/test
-# counts. SHARDS: so many entries, each with a part of the cases, that can run side by side.
-# SEPARATE: its files use the same names for different helpers and are never joined.
+# counts. SHARDS: the number of entries, each with a part of the cases, that can run in parallel.
+# SEPARATE: excludes its files from unity builds, because they use the same names for different helpers.
 function(nomad_harvester_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "SEPARATE" "TIMEOUT;SHARDS" "SOURCES;USES;LIBS;LABELS")
   if(NOT arg_TIMEOUT)

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Compiler options of the project. They live on one INTERFACE target, so that generated code and
-# third-party headers stay out of them.
+# Compiler options of the project, on an INTERFACE target, so that they do not apply to generated code.
 
 option(NOMAD_HARVESTER_WITH_GRPC "Build the plugin module and the executable (they need gRPC)" ON)
 option(NOMAD_HARVESTER_WERROR "Treat warnings as errors" ON)
@@ -14,11 +13,11 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set_property(GLOBAL PROPERTY USE_FOLDERS ON)
-# Every preset joins files (unity builds), which takes half the time and less, but clang: scripts/lint
-# checks each file for itself with it, so that one that lacks an include is noticed.
+# Every preset except clang uses unity builds, which take at most half the time. scripts/lint compiles
+# each file alone with the preset clang, which finds missing includes.
 
-# Paths below the base directory count as relative, so that two clones, or two build directories of
-# one, share what they compile.
+# ccache treats paths below the base directory as relative, so that clones and build directories share
+# their cache entries.
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   cmake_path(IS_PREFIX PROJECT_SOURCE_DIR ${CMAKE_BINARY_DIR} NORMALIZE build_is_below_source)
@@ -41,7 +40,7 @@ target_compile_options(nomad_harvester_options INTERFACE
 target_compile_options(nomad_harvester_options INTERFACE
   $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized -Wno-restrict>)
 
-# In joined files a name can hide one of another file; clang compiles each for itself.
+# In a unity build a name can shadow one of another file; the preset clang compiles each file alone.
 if(CMAKE_UNITY_BUILD)
   target_compile_options(nomad_harvester_options INTERFACE -Wno-shadow)
 endif()

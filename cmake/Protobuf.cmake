@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # nomad_harvester_add_proto_library(<target> <file.proto>...)
-# C++ of messages and services, generated with protoc and grpc_cpp_plugin. The files are named
-# relative to the project's root, and so are the headers: "proto/target.grpc.pb.h". The project's
+# Generates the C++ of messages and services with protoc and grpc_cpp_plugin. Paths of files and headers
+# are relative to the project's root: "proto/target.grpc.pb.h". The project's
 # warnings do not apply to generated code.
 function(nomad_harvester_add_proto_library target)
   set(out ${CMAKE_BINARY_DIR}/generated)
   file(MAKE_DIRECTORY ${out})
   set(sources "")
-  # Every file depends on all: they are few, and they import each other.
+  # Every file depends on all of them: they are few and import each other.
   list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/ OUTPUT_VARIABLE all)
   foreach(proto IN LISTS ARGN)
     string(REGEX REPLACE "\\.proto$" "" stem ${proto})
@@ -24,7 +24,7 @@ function(nomad_harvester_add_proto_library target)
     list(APPEND sources ${generated})
   endforeach()
   add_library(${target} STATIC ${sources})
-  # Generated files were not written to share a translation unit.
+  # Generated files do not support unity builds.
   set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
   target_include_directories(${target} SYSTEM PUBLIC ${out})
   target_link_libraries(${target} PUBLIC nomad_harvester_grpc)

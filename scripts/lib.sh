@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Shared by the scripts: messages, packages, the directories. Sourced, not run.
+# Shared by the scripts: messages, packages, directories. Sourced, not run.
 # shellcheck shell=bash
 set -euo pipefail
 shopt -s inherit_errexit
@@ -16,7 +16,7 @@ die() {
   exit 1
 }
 
-# Prints the comment at the top of the script that runs.
+# Prints the comment at the top of the running script.
 show_help() {
   awk 'NR > 2 { if (!/^#/ || /^# shellcheck/) exit; sub(/^# ?/, ""); print }' "$0"
 }
@@ -31,7 +31,7 @@ as_root() {
   fi
 }
 
-# Every Debian package that the project needs, in groups, each with the reason why it is there.
+# The Debian packages that the project needs, in groups, each with the reason.
 packages_of() {
   case $1 in
     build)
@@ -40,9 +40,9 @@ packages_of() {
       echo pkg-config                 # gRPC's link lines, static and dynamic
       echo libgrpc++-dev protobuf-compiler-grpc libprotobuf-dev protobuf-compiler  # the plugin protocol
       echo libabsl-dev                # absl::Status in every interface
-      echo nlohmann-json3-dev         # both APIs speak JSON
+      echo nlohmann-json3-dev         # both APIs use JSON
       echo libcurl4-openssl-dev libssl-dev libc-ares-dev libre2-dev zlib1g-dev  # HTTP, TLS, names
-      echo libspdlog-dev libfmt-dev   # the writer below our structured log
+      echo libspdlog-dev libfmt-dev   # writes the lines of the structured log
       echo libyaml-cpp-dev            # kubeconfigs, cloud-config
       echo libkainjow-mustache-dev    # user-data templates
       echo libcli11-dev               # the command line
@@ -54,25 +54,25 @@ packages_of() {
       echo dpkg-dev                   # to unpack Debian's sources of curl and cpp-httplib
       ;;
     lint)
-      echo clang-14 clang-format-14 clang-tidy-14  # one version for everybody
+      echo clang-14 clang-format-14 clang-tidy-14  # one version everywhere
       echo libclang-rt-14-dev shellcheck
       ;;
     e2e)
       echo etcd-server iproute2 procps  # the cluster's store; the network of the simulated machines
       ;;
     image)
-      echo docker.io debootstrap      # the base image is made, not pulled
+      echo docker.io debootstrap      # the base image is built, not pulled
       ;;
     *) die "no package group '$1'" ;;
   esac
 }
 
-# Installs what is missing of the groups; says what.
+# Installs the missing packages of the groups and lists them.
 need_packages() {
   local group package missing=()
   for group in "$@"; do
     for package in $(packages_of "$group"); do
-      # A command that is there from elsewhere is as good.
+      # A docker command from another source suffices.
       [[ $package == docker.io ]] && command -v docker >/dev/null && continue
       dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' ||
         missing+=("$package")
@@ -85,8 +85,8 @@ need_packages() {
     "${missing[@]}" >&2
 }
 
-# debian_source PACKAGE VERSION DIR: Debian's source package, unpacked as DIR/source. With a list of
-# packages of its own below DIR: the machine's stays as it is.
+# debian_source PACKAGE VERSION DIR: unpacks Debian's source package as DIR/source. Uses package lists
+# below DIR, so that those of the machine are unchanged.
 debian_source() {
   local package=$1 version=$2 dir=$3 file
   mkdir -p "$dir/lists/partial" "$dir/sources.d"

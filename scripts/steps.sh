@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# Steps that run side by side in lanes: what mostly waits beside what computes. Sourced, after lib.sh.
+# Steps that run in parallel lanes, such as steps that compute and steps that wait. Sourced after lib.sh.
 # shellcheck shell=bash
 #
-#   steps_begin DIRECTORY            an empty directory for logs and results
-#   lane FUNCTION                    runs a function that calls `step` beside the caller
-#   step NAME COMMAND [ARGUMENT...]  runs it, its output goes to DIRECTORY/NAME.log and is shown when
-#                                    it has ended; "N passed, M failed" in it is counted
-#   steps_end                        waits for every lane, prints times and the counts; its status is
-#                                    that of all steps together
+#   steps_begin DIRECTORY            empties a directory for logs and results
+#   lane FUNCTION                    runs a function that calls `step`, in parallel to the caller
+#   step NAME COMMAND [ARGUMENT...]  runs it; its output goes to DIRECTORY/NAME.log and is printed
+#                                    when it ends; "N passed, M failed" in it is added up
+#   steps_end                        waits for every lane, prints times and counts; fails if any step
+#                                    failed
 
 steps_dir=
 lanes=()
@@ -19,13 +19,13 @@ steps_begin() {
   trap steps_abort EXIT
 }
 
-# An interrupted run leaves no lane behind.
+# Ends the lanes of an interrupted run.
 steps_abort() {
   local pid
   for pid in "${lanes[@]}"; do kill -- "-$pid" 2>/dev/null || true; done
 }
 
-# In a process group of its own, so that it can be ended with all that it started.
+# In its own process group, so that steps_abort can end it with its children.
 lane() {
   set -m
   "$1" &
@@ -33,7 +33,7 @@ lane() {
   set +m
 }
 
-# A failed step does not end its lane: one run tells everything that is wrong.
+# A failed step does not end its lane: one run reports all failures.
 step() {
   local step_name=$1 start=$SECONDS status=0 passed=0 failed=0 log count
   shift
@@ -67,7 +67,7 @@ steps_end() {
     passed=$((passed + step_passed))
     failed=$((failed + step_failed))
   done <"$steps_dir/results"
-  printf '%5d s  in all\n' "$SECONDS"
+  printf '%5d s  in total\n' "$SECONDS"
   echo "$passed passed, $failed failed"
   ((failed == 0 && passed > 0))
 }
