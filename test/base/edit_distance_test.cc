@@ -50,7 +50,7 @@ TEST(EditDistance, Is_symmetric_and_bounded_and_zero_only_for_equal_texts) {
   }
 }
 
-TEST(NearestName, Suggests_what_may_be_meant) {
+TEST(NearestName, Suggests_the_nearest_name) {
   const std::vector<std::string> keys = {"cpu_request", "memory_request", "image", "networks"};
   EXPECT_THAT(NearestName("memroy_request", keys), Optional(Eq("memory_request")));
   EXPECT_THAT(NearestName("network", keys), Optional(Eq("networks")));
@@ -58,7 +58,7 @@ TEST(NearestName, Suggests_what_may_be_meant) {
   EXPECT_THAT(NearestName("image", keys), Optional(Eq("image")));
 }
 
-TEST(NearestName, Says_nothing_when_nothing_is_near) {
+TEST(NearestName, Suggests_nothing_if_no_name_is_near) {
   EXPECT_EQ(NearestName("replicas", {"image", "networks"}), std::nullopt);
   EXPECT_EQ(NearestName("x", {}), std::nullopt);
   // Two changes in four letters are too many.

@@ -47,7 +47,7 @@ TEST(ParseJson, reads_what_is_not_an_object) {
   }
 }
 
-TEST(DropTree, drops_a_member_whatever_its_value_is) {
+TEST(DropTree, drops_a_member_regardless_of_its_value) {
   for (const char* value : {"1", "-1", "1.5", "null", "true", "\"x\"", "[]", "{}",
                             "[[1],{\"b\":[{}]}]", "{\"a\":{\"a\":[1]},\"c\":2}"}) {
     ExpectRead("{\"a\":" + std::string(value) + ",\"b\":2}", {"a"}, R"({"b":2})");
@@ -74,7 +74,7 @@ TEST(DropTree, several_paths_share_their_beginnings) {
              R"({"a":{"b":{"d":2},"f":4}})");
 }
 
-TEST(DropTree, a_star_stands_for_any_one_member) {
+TEST(DropTree, a_star_matches_any_one_member) {
   ExpectRead(R"({"t":{"web":{"s":1,"e":[1]},"db":{"e":[],"s":2}},"e":3})", {"t.*.e"},
              R"({"t":{"db":{"s":2},"web":{"s":1}},"e":3})");
 }
@@ -84,12 +84,12 @@ TEST(DropTree, a_member_that_has_the_name_of_a_dropped_one_is_kept) {
              R"({"t":{"m":{"s":1},"e":{"s":2}}})");
 }
 
-TEST(DropTree, a_star_leaves_alone_what_another_path_names) {
+TEST(DropTree, a_star_does_not_match_a_member_that_another_path_names) {
   ExpectRead(R"({"web":{"e":1,"x":2},"db":{"e":3,"x":4}})", {"*.e", "web.x"},
              R"({"web":{"e":1},"db":{"x":4}})");
 }
 
-TEST(DropTree, a_shorter_path_wins_whatever_the_order) {
+TEST(DropTree, a_shorter_path_wins_in_any_order) {
   for (const auto& paths :
        {std::vector<std::string>{"a.b", "a"}, std::vector<std::string>{"a", "a.b"}}) {
     ExpectRead(R"({"a":{"b":1,"c":2},"d":3})", paths, R"({"d":3})");
@@ -235,7 +235,7 @@ TEST(ParseJsonList, an_empty_list_and_a_null_have_no_elements) {
   }
 }
 
-TEST(ParseJsonList, a_path_begins_anew_with_each_element) {
+TEST(ParseJsonList, a_path_applies_to_each_element) {
   const Elements read = ReadList(R"([{"A":{"B":{"C":1}}},{"B":{"C":2}},{"C":3}])", {"A.B.C"});
   EXPECT_THAT(read.texts, ElementsAre(R"({"A":{"B":{}}})", R"({"B":{"C":2}})", R"({"C":3})"));
 }

@@ -28,7 +28,7 @@ TEST(Mutex, Excludes_other_threads) {
   EXPECT_EQ(counter, 40000);
 }
 
-TEST(Mutex, Try_lock_tells_whether_it_is_free) {
+TEST(Mutex, Try_lock_returns_whether_it_is_free) {
   Mutex mutex;
   bool taken = false;
   const auto try_it = [&] {

@@ -34,7 +34,7 @@ TEST(ParseGoBool, Takes_exactly_the_words_of_strconv) {
   }
 }
 
-TEST(ParseGoBool, Refuses_everything_else_with_the_words_of_go) {
+TEST(ParseGoBool, Refuses_everything_else_with_the_message_of_go) {
   const std::vector<std::pair<std::string, std::string>> table = {
       {"maybe", R"("maybe")"},
       {"", R"("")"},

@@ -38,7 +38,7 @@ TEST(ConfigReader, a_given_value_replaces_the_default) {
   EXPECT_TRUE(reader.Finish().ok());
 }
 
-TEST(ConfigReader, a_wrong_value_is_a_problem_and_leaves_the_target_alone) {
+TEST(ConfigReader, an_invalid_value_is_a_problem_and_does_not_change_the_target) {
   const StringMap values = {{"max_scale_out", "many"}};
   ConfigReader reader(Section::kPolicy, values);
   std::optional<std::int64_t> count = 7;
@@ -49,7 +49,7 @@ TEST(ConfigReader, a_wrong_value_is_a_problem_and_leaves_the_target_alone) {
             "as \"5\"");
 }
 
-TEST(ConfigReader, a_key_that_nobody_read_is_unknown) {
+TEST(ConfigReader, a_key_that_was_not_read_is_unknown) {
   const StringMap values = {{"join_timeout", "1m"}, {"join_timeuot", "2m"}};
   ConfigReader reader(Section::kPolicy, values);
   base::Duration timeout{};
@@ -84,7 +84,7 @@ TEST(ConfigReader, a_required_key_that_is_absent_is_a_problem) {
   EXPECT_EQ(Finished(reader), "node_group_name: required, but absent; add it");
 }
 
-TEST(ConfigReader, the_environment_wins_where_the_table_says_so) {
+TEST(ConfigReader, the_environment_wins_if_the_table_defines_it) {
   const StringMap values = {{"harvester_url", "https://map"}};
   ConfigReader reader(Section::kPlugin, values, EnvironmentOf({{"HARVESTER_URL", "https://env"}}));
   const std::optional<Given> given = reader.Find("harvester_url");
@@ -126,7 +126,7 @@ TEST(ConfigReader, a_problem_of_a_variable_names_it) {
             "harvester_url: must be better (got \"ftp://x\" from HARVESTER_URL); improve it");
 }
 
-TEST(ConfigReader, a_secret_is_not_quoted_whatever_the_fault_says) {
+TEST(ConfigReader, a_secret_is_never_quoted_regardless_of_the_fault) {
   const StringMap values = {{"auth_token", "hunter2"}};
   ConfigReader reader(Section::kPlugin, values, EnvironmentOf({{"HARVESTER_TOKEN", "hunter3"}}));
   const Fault fault{.what = "must be better", .hint = "improve it", .show_value = true};

@@ -59,7 +59,7 @@ TEST_F(Files, P2_a_directory_a_device_and_a_fifo_are_not_regular_files) {
   }
 }
 
-TEST_F(Files, P2_a_path_that_cannot_be_examined_says_why) {
+TEST_F(Files, P2_a_path_that_cannot_be_examined_is_reported_with_the_reason) {
   EXPECT_THAT(CaFile("/" + std::string(5000, 'x')), HasSubstr("cannot be examined: "));
   EXPECT_THAT(TokenFile("/" + std::string(5000, 'x')), HasSubstr("cannot be examined: "));
 }
@@ -73,7 +73,7 @@ TEST_F(Files, a_path_with_a_nul_is_a_problem) {
   EXPECT_THAT(CaFile(directory_.Write("ca.pem") + std::string("\0x", 2)), HasSubstr("NUL"));
 }
 
-TEST_F(Files, a_token_file_that_is_there_is_no_warning) {
+TEST_F(Files, a_token_file_that_exists_gives_no_warning) {
   EXPECT_EQ(TokenFile(directory_.Write("token")), "");
   EXPECT_THAT(warnings_, IsEmpty());
 }
@@ -84,7 +84,7 @@ TEST_F(Files, a_token_file_that_is_missing_is_a_warning_only) {
   EXPECT_THAT(warnings_, ElementsAre("auth_token_file: no such file yet: \"" + path + "\""));
 }
 
-TEST_F(Files, a_missing_token_file_is_kept_for_later) {
+TEST_F(Files, the_path_of_a_missing_token_file_is_kept) {
   const std::string path = directory_.Path("token");
   EXPECT_EQ(ParsePlugin({{"auth_token_file", path}})->harvester.token_file, path);
   EXPECT_EQ(ParsePlugin({{"nomad_token_file", path}})->nomad.token_file, path);

@@ -75,7 +75,7 @@ TEST(Mistakes, a_policy_with_ten_names_all_ten_in_the_order_of_the_table) {
                           "node_drain_deadine: unknown key; did you mean node_drain_deadline?"));
 }
 
-TEST(Mistakes, each_line_has_a_key_and_a_cure) {
+TEST(Mistakes, each_line_has_a_key_and_a_fix) {
   StringMap values;
   for (const char* const key :
        {"node_group_name", "namespace", "dry-run", "scale_timeout", "image", "cpu_request",
@@ -112,7 +112,7 @@ TEST(Mistakes, P2_values_of_a_megabyte_do_not_swell_the_error) {
 }
 
 // Every byte in every key, also before a valid value: no crash, and errors are valid UTF-8.
-TEST(Mistakes, P2_odd_bytes_in_values_do_no_harm) {
+TEST(Mistakes, P2_odd_bytes_in_values_give_valid_errors) {
   for (const auto& [key, value] : MinimalPolicy()) {
     for (int byte = 0; byte < 256; ++byte) {
       const auto policy = ParsePolicy({{key, static_cast<char>(byte) + value}});

@@ -59,7 +59,7 @@ TEST(NomadSettings, everything_that_the_agent_injects_is_taken_over) {
   EXPECT_EQ(settings.block_query_wait, std::chrono::seconds(20));
 }
 
-TEST(NomadSettings, absent_keys_come_from_nomads_environment) {
+TEST(NomadSettings, absent_keys_are_read_from_nomads_environment) {
   const TemporaryDirectory directory;
   const std::string file = directory.Write("file");
   const NomadSettings settings = SettingsOf({}, {{"NOMAD_ADDR", "https://env:4646"},
@@ -137,7 +137,7 @@ TEST(NomadSettings, a_token_that_the_agent_injects_is_not_a_conflict_with_a_file
   EXPECT_EQ(settings.token_file, directory.Path("token"));
 }
 
-TEST(NomadSettings, a_wrong_boolean_is_a_problem_wherever_it_stands) {
+TEST(NomadSettings, an_invalid_boolean_is_a_problem_from_any_source) {
   EXPECT_EQ(ProblemOf(ParsePlugin({{"nomad_skip-verify", "yes"}})),
             "nomad_skip-verify: strconv.ParseBool: parsing \"yes\": invalid syntax; write \"true\" "
             "or \"false\"");

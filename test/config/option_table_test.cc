@@ -187,13 +187,13 @@ TEST(UnknownKey, even_a_distant_one_names_the_nearest) {
             "the nearest known key is node_drain_deadline");
 }
 
-TEST(UnknownKey, a_key_of_the_other_block_is_sent_there) {
+TEST(UnknownKey, the_hint_for_a_key_of_the_other_block_names_that_block) {
   EXPECT_EQ(UnknownKeyHint(Section::kPolicy, "harvester_url"),
             "it belongs in the plugin's config of the agent");
   EXPECT_EQ(UnknownKeyHint(Section::kPlugin, "image"), "it belongs in the policy's target block");
 }
 
-TEST(UnknownKey, P2_a_key_of_a_megabyte_takes_no_time_worth_mentioning) {
+TEST(UnknownKey, P2_a_key_of_a_megabyte_is_quick) {
   EXPECT_THAT(UnknownKeyHint(Section::kPolicy, std::string(1 << 20, 'x')),
               HasSubstr("the nearest known key is "));
 }

@@ -148,7 +148,7 @@ TEST(PluginConfig, templates_see_only_variables_with_their_prefix) {
   EXPECT_EQ(ParsePlugin({}, environment)->template_environment, expected);
 }
 
-TEST(PluginConfig, no_environment_at_all_is_fine) {
+TEST(PluginConfig, an_empty_environment_is_accepted) {
   EXPECT_TRUE(ParsePluginConfig(MinimalPlugin(), nullptr).ok());
 }
 

@@ -58,7 +58,7 @@ TEST(PolicyMachine, an_image_may_be_given_by_its_display_name) {
             "Ubuntu 24.04 (noble).img");
 }
 
-TEST(PolicyMachine, a_wrong_image_says_what_the_form_is) {
+TEST(PolicyMachine, the_error_for_an_invalid_image_shows_the_form) {
   for (const std::string bad :
        {"ubuntu", "/ubuntu", "default/", "default/a/b", "De fault/x", "", "default/a\nb"}) {
     EXPECT_THAT(ProblemOf(ParsePolicy({{"image", bad}})),
@@ -99,7 +99,7 @@ TEST(PolicyMachine, run_strategies_that_never_boot_are_refused_with_the_reason) 
               HasSubstr("did you mean Always?"));
 }
 
-TEST(PolicyMachine, user_data_stands_in_the_policy_or_in_a_file) {
+TEST(PolicyMachine, user_data_is_in_the_policy_or_in_a_file) {
   EXPECT_EQ(PolicyOf({}).user_data, std::nullopt);
   EXPECT_EQ(PolicyOf({{"user_data", "#cloud-config\n"}}).user_data, "#cloud-config\n");
   EXPECT_EQ(PolicyOf({{"user_data_file", "/no/such/file"}}).user_data_file, "/no/such/file")

@@ -118,7 +118,7 @@ TEST(PolicyScaling, max_unhealthy_is_a_count_or_a_percentage_up_to_a_hundred) {
   }
 }
 
-TEST(PolicyScaling, max_unhealthy_alone_is_worth_a_warning) {
+TEST(PolicyScaling, max_unhealthy_alone_gives_a_warning) {
   EXPECT_THAT(PolicyOf({{"max_unhealthy", "2"}}).warnings,
               Contains(HasSubstr("replace_unhealthy_after")));
 }
@@ -136,7 +136,7 @@ TEST(PolicyScaling, every_strategy_is_known) {
   }
 }
 
-TEST(PolicyScaling, an_unknown_strategy_names_those_that_there_are) {
+TEST(PolicyScaling, the_error_for_an_unknown_strategy_lists_the_known_ones) {
   EXPECT_EQ(ProblemOf(ParsePolicy({{"node_selector_strategy", "aliens"}})),
             "node_selector_strategy: must be one of least_busy, newest_create_index, "
             "oldest_create_index, empty, empty_ignore_system (got \"aliens\"); choose one");

@@ -130,7 +130,7 @@ TEST(PoolPolicy, an_identifier_is_present_even_if_it_is_empty) {
   EXPECT_EQ(ParsePolicy({{"datacenter", ""}})->datacenter, "");
 }
 
-TEST(PoolPolicy, a_misspelt_identifier_is_a_missing_and_an_unknown_one) {
+TEST(PoolPolicy, a_misspelt_identifier_is_reported_as_missing_and_as_unknown) {
   const StringMap map = With(Without(MinimalPolicy(), "node_class"), {{"datacentre", "dc1"}});
   EXPECT_THAT(ProblemsOf(ParsePoolPolicy(map)),
               ElementsAre(HasSubstr("node pool identification method required"),
@@ -172,7 +172,7 @@ TEST(PoolPolicy, a_dry_run_that_the_agent_does_not_understand_is_a_warning) {
   EXPECT_THAT(policy->warnings, Contains(HasSubstr("dry-run: ")));
 }
 
-TEST(PoolPolicy, the_agents_own_keys_are_accepted_whatever_they_are) {
+TEST(PoolPolicy, the_agents_own_keys_are_accepted_with_any_name) {
   const auto policy = ParsePolicy(
       {{"_nomad_autoscaler_grpc_timeout", "7.5s"}, {"_nomad_autoscaler_of_tomorrow", "?"}});
   ASSERT_TRUE(policy.ok()) << policy.status();
@@ -189,7 +189,7 @@ TEST(PoolPolicy, a_wrong_timeout_of_the_agent_is_a_problem) {
               HasSubstr("_nomad_autoscaler_grpc_timeout: time: invalid duration \"soon\""));
 }
 
-TEST(PoolPolicy, a_plugin_key_in_a_policy_is_sent_to_its_place) {
+TEST(PoolPolicy, the_error_for_a_plugin_key_in_a_policy_names_its_block) {
   EXPECT_EQ(ProblemOf(ParsePolicy({{"auth_token", "hunter2"}})),
             "auth_token: unknown key; it belongs in the plugin's config of the agent");
 }

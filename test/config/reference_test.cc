@@ -68,7 +68,7 @@ TEST(Reference, every_row_of_a_table_has_the_cells_of_its_head) {
   EXPECT_GT(rows, 100U);
 }
 
-TEST(Reference, what_no_table_says_is_there) {
+TEST(Reference, contains_the_sections_that_are_not_tables) {
   const std::string text = RenderReference();
   for (const char* const subject :
        {"## Templates", "## On the objects", "{{vm_name}}", "{{vm_uuid}}", "{{short_id}}",

@@ -89,7 +89,7 @@ TEST(NomadAddress, a_socket_needs_an_absolute_path) {
   }
 }
 
-TEST(NomadAddress, a_bare_host_is_told_which_schemes_there_are) {
+TEST(NomadAddress, the_error_for_a_bare_host_lists_the_schemes) {
   EXPECT_EQ(FaultOf(NomadAddress("127.0.0.1:4646")),
             "must begin with http://, https:// or unix://");
 }

@@ -106,7 +106,7 @@ TEST(BaseUrl, errors_name_host_and_port) {
   EXPECT_EQ(ParseBaseUrl("http://[::1]:4646")->Text(), "http://[::1]:4646");
 }
 
-TEST(IsLoopback, knows_names_and_both_families) {
+TEST(IsLoopback, recognizes_names_and_both_families) {
   for (const std::string host : {"localhost", "LocalHost", "127.0.0.1", "127.9.9.9", "::1"}) {
     EXPECT_TRUE(IsLoopback(host)) << host;
   }

@@ -85,7 +85,7 @@ TEST(LoadCasFrom, the_error_names_all_that_was_tried) {
       StatusIs(StatusCode::kNotFound, AllOf(HasSubstr(dir.Path("a")), HasSubstr(dir.Path("b")))));
 }
 
-TEST(LoadSystemCas, goes_by_the_environment) {
+TEST(LoadSystemCas, uses_the_paths_of_the_environment) {
   const ScopedTempDir dir;
   support::ScopedEnvironment environment("SSL_CERT_FILE", dir.WriteFile("one.pem", One()));
   environment.Unset("SSL_CERT_DIR");
@@ -95,7 +95,7 @@ TEST(LoadSystemCas, goes_by_the_environment) {
   EXPECT_THAT(LoadSystemCas(), IsOkAndHolds(One()));
 }
 
-TEST(LoadCaDirectory, reads_every_PEM_file_whatever_its_name_and_each_certificate_once) {
+TEST(LoadCaDirectory, reads_every_PEM_file_regardless_of_its_name_and_each_certificate_once) {
   const ScopedTempDir dir;
   dir.WriteFile("b.txt", Two());
   dir.WriteFile("a", One());

@@ -49,7 +49,7 @@ void AwaitWaiting(const FifoSlots& slots, std::size_t count) {
   while (slots.waiting() < count) std::this_thread::yield();
 }
 
-TEST(FifoSlots, a_free_slot_is_taken_without_a_look_at_the_clock) {
+TEST(FifoSlots, a_free_slot_is_taken_without_reading_the_clock) {
   UntouchableClock clock;
   FifoSlots slots(2);
   const Context context = Context::Background(clock).WithDeadline(base::MonoTime());
@@ -179,7 +179,7 @@ TEST(ConcurrencyLimit, further_requests_wait_for_one_to_end) {
   EXPECT_THAT(limited->Send(context, request), IsOk());
 }
 
-TEST(ConcurrencyLimit, a_request_that_fails_gives_its_place_back) {
+TEST(ConcurrencyLimit, a_request_that_fails_releases_its_slot) {
   UntouchableClock clock;
   const Context context = Context::Background(clock);
   const auto inner = std::make_shared<ScriptedTransport>(

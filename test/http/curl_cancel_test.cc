@@ -124,7 +124,7 @@ TEST_F(CurlCancel, in_the_middle_of_a_reply) {
   server.AwaitEnded(1);
 }
 
-TEST_F(CurlCancel, while_TLS_gets_no_answer) {
+TEST_F(CurlCancel, while_the_TLS_handshake_gets_no_reply) {
   // Accepts connections and never completes a handshake.
   ServerReply reply;
   reply.silent = true;
@@ -159,7 +159,7 @@ TEST_F(CurlCancel, before_anything_was_sent) {
   EXPECT_THAT(server.requests(), SizeIs(0));
 }
 
-TEST_F(CurlCancel, a_request_that_won_the_race_is_answered_and_the_next_is_unharmed) {
+TEST_F(CurlCancel, a_request_that_won_the_race_gets_its_reply_and_the_next_one_works) {
   LoopbackServer server{ServerReply()};
   const auto transport = MakeFor(server.url());
   for (int i = 0; i < 50; ++i) {

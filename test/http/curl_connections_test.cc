@@ -126,7 +126,7 @@ TEST_F(CurlConnections, what_may_be_sent_once_is_never_repeated_behind_the_calle
   EXPECT_EQ(server.requests().at(1).connection, 2);
 }
 
-TEST_F(CurlConnections, a_read_survives_a_kept_connection_that_dies) {
+TEST_F(CurlConnections, a_read_is_sent_again_if_a_reused_connection_breaks) {
   std::atomic<int> seen = 0;
   LoopbackServer server([&](const ServerRequest& r) { return DropTheSecond(r, &seen); });
   const auto transport = MakeFor(server.url());
@@ -135,7 +135,7 @@ TEST_F(CurlConnections, a_read_survives_a_kept_connection_that_dies) {
   EXPECT_EQ(server.connections(), 2);
 }
 
-TEST_F(CurlConnections, nobody_there_is_UNAVAILABLE_and_names_host_and_port) {
+TEST_F(CurlConnections, a_refused_connection_is_UNAVAILABLE_and_names_host_and_port) {
   const int port = ClosedPort();
   const auto transport = MakeFor("http://127.0.0.1:" + std::to_string(port));
   HttpRequest request = Get("/v1/nodes?token=hush");

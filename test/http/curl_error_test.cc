@@ -96,7 +96,7 @@ TEST(CurlError, P3_a_proxys_password_is_not_repeated) {
   EXPECT_THAT(CurlErrorStatus(failure), StatusIs(StatusCode::kUnavailable, Not(HasSubstr("hush"))));
 }
 
-TEST(CurlError, P4_never_says_what_restarts_policies) {
+TEST(CurlError, P4_never_contains_a_phrase_that_restarts_policies) {
   CurlFailure failure;
   failure.code = CURLE_COULDNT_CONNECT;
   failure.text = "connect to ::1 port 1: Connection refused";

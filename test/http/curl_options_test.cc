@@ -122,7 +122,7 @@ TEST_F(CurlOptionsTest, what_is_not_PEM_is_refused_by_name) {
                        AllOf(HasSubstr("client key"), Not(HasSubstr("hush")))));
 }
 
-TEST_F(CurlOptionsTest, an_encrypted_key_is_refused_instead_of_asked_about_on_the_terminal) {
+TEST_F(CurlOptionsTest, an_encrypted_key_is_rejected_without_a_prompt_on_the_terminal) {
   options_.base_url = "https://127.0.0.1:1";
   options_.tls.ca_pem = ca_.pem();
   options_.tls.client_cert_pem = pair_.certificate;

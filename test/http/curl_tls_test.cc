@@ -118,7 +118,7 @@ TEST_F(CurlTls, skip_verify_accepts_any_certificate) {
   EXPECT_THAT(Send(), IsOk());
 }
 
-TEST_F(CurlTls, a_client_certificate_is_shown) {
+TEST_F(CurlTls, a_client_certificate_is_presented) {
   server_options_.client_ca_pem = ca_.pem();
   Serve("IP:127.0.0.1");
   const PemPair pair = ca_.Issue("DNS:client.test");

@@ -52,7 +52,7 @@ class Logging : public testing::Test {
   std::shared_ptr<support::RecordingSink> sink_ = std::make_shared<support::RecordingSink>();
 };
 
-TEST_F(Logging, T2_one_debug_line_tells_the_whole_exchange) {
+TEST_F(Logging, T2_one_debug_line_has_the_whole_exchange) {
   EXPECT_THAT(Send(Reply(200), SecretRequest()), IsOk());
   ASSERT_THAT(sink_->records(), SizeIs(1));
   EXPECT_EQ(sink_->records()[0].level, log::Level::kDebug);
@@ -61,13 +61,13 @@ TEST_F(Logging, T2_one_debug_line_tells_the_whole_exchange) {
                                    HasSubstr("status=200"), HasSubstr("duration=250ms")));
 }
 
-TEST_F(Logging, an_error_stands_in_for_the_status) {
+TEST_F(Logging, an_error_is_logged_instead_of_the_status) {
   EXPECT_THAT(Send(base::Unavailable("no route"), SecretRequest()),
               StatusIs(StatusCode::kUnavailable));
   EXPECT_THAT(sink_->Text(), AllOf(HasSubstr("no route"), Not(HasSubstr("status="))));
 }
 
-TEST_F(Logging, P3_query_values_headers_and_bodies_stay_out) {
+TEST_F(Logging, P3_query_values_headers_and_bodies_are_not_logged) {
   EXPECT_THAT(Send(Reply(200, {{"Set-Cookie", "hush4"}}, "hush5"), SecretRequest()), IsOk());
   EXPECT_THAT(sink_->Text(), AllOf(HasSubstr("token=REDACTED"), Not(HasSubstr("hush"))));
 }

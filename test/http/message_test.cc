@@ -20,7 +20,7 @@ TEST(Message, every_method_has_its_name) {
   EXPECT_EQ(MethodName(Method::kDelete), "DELETE");
 }
 
-TEST(Headers, are_found_whatever_their_case) {
+TEST(Headers, are_found_in_any_case) {
   const Headers headers = {{"X-Nomad-Index", "7"}};
   EXPECT_THAT(headers.Find("x-nomad-INDEX"), Optional(Eq("7")));
   EXPECT_EQ(headers.Find("X-Nomad"), std::nullopt);

@@ -71,7 +71,7 @@ TEST_P(RetryTable, decides_for_a_request_that_may_be_sent_once) {
   EXPECT_EQ(DecideRetry(request, GetParam().outcome, nullptr), GetParam().if_once);
 }
 
-TEST_P(RetryTable, does_not_look_at_the_method) {
+TEST_P(RetryTable, does_not_depend_on_the_method) {
   HttpRequest request;
   request.method = Method::kPost;
   EXPECT_EQ(DecideRetry(request, GetParam().outcome, nullptr), GetParam().if_idempotent);
@@ -80,13 +80,13 @@ TEST_P(RetryTable, does_not_look_at_the_method) {
 INSTANTIATE_TEST_SUITE_P(Rows, RetryTable, testing::ValuesIn(Rows()),
                          [](const auto& row) { return row.param.name; });
 
-TEST(RefusedForGood, makes_a_5xx_an_answer) {
+TEST(PermanentlyRefused, ends_the_retries_of_a_5xx) {
   const auto quota = [](const HttpResponse& r) { return r.body == "exceeded quota"; };
   EXPECT_EQ(DecideRetry(HttpRequest(), Reply(500, {}, "exceeded quota"), quota), kDone);
   EXPECT_EQ(DecideRetry(HttpRequest(), Reply(500, {}, "etcd is slow"), quota), kRetry);
 }
 
-TEST(RefusedForGood, is_not_asked_about_429_or_errors) {
+TEST(PermanentlyRefused, is_not_called_for_429_or_errors) {
   const auto everything = [](const HttpResponse&) { return true; };
   EXPECT_EQ(DecideRetry(HttpRequest(), Reply(429), everything), kRetry);
   EXPECT_EQ(DecideRetry(HttpRequest(), Error(absl::StatusCode::kUnavailable), everything), kRetry);

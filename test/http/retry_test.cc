@@ -115,7 +115,7 @@ class Retry : public testing::Test {
   std::vector<int> times_;
 };
 
-TEST_F(Retry, an_answer_is_returned_at_once) {
+TEST_F(Retry, a_reply_that_is_not_retried_is_returned_immediately) {
   const auto outcome = Run({Reply(404, {}, "nothing here")});
   ASSERT_THAT(outcome, IsOk());
   EXPECT_EQ(outcome->body, "nothing here");
@@ -123,7 +123,7 @@ TEST_F(Retry, an_answer_is_returned_at_once) {
   EXPECT_THAT(sink_->records(), SizeIs(0));
 }
 
-TEST_F(Retry, a_fault_that_passes_is_not_seen) {
+TEST_F(Retry, a_transient_fault_is_retried) {
   const auto outcome = Run({kNoAnswer, Reply(503), Reply(200)});
   ASSERT_THAT(outcome, IsOk());
   EXPECT_EQ(outcome->status, 200);
@@ -166,7 +166,7 @@ TEST_F(Retry, Retry_After_as_a_date_is_honoured_too) {
   EXPECT_THAT(times_, ElementsAre(0, 10100));
 }
 
-TEST_F(Retry, the_last_error_says_how_many_attempts_there_were) {
+TEST_F(Retry, the_last_error_has_the_number_of_attempts) {
   EXPECT_THAT(Run({kNoAnswer}),
               StatusIs(StatusCode::kUnavailable,
                        Eq("list nodes: cannot connect to h:1: no route (4 attempts)")));
@@ -222,7 +222,7 @@ TEST_F(Retry, an_attempt_never_outlives_the_context) {
   EXPECT_THAT(inner_->remaining(), ElementsAre(seconds(2)));
 }
 
-TEST_F(Retry, an_attempt_that_ran_out_of_time_counts_as_no_answer) {
+TEST_F(Retry, an_attempt_that_timed_out_counts_as_no_reply) {
   inner_ = Silent();
   EXPECT_THAT(Stack()->Send(Context::Background(clock_), HttpRequest()),
               StatusIs(StatusCode::kUnavailable,
@@ -255,7 +255,7 @@ TEST_F(Retry, a_wait_that_the_context_does_not_outlive_is_not_begun) {
   EXPECT_EQ(Since(start_), 0);
 }
 
-TEST_F(Retry, nothing_is_sent_for_a_context_that_is_over) {
+TEST_F(Retry, nothing_is_sent_for_a_context_that_has_ended) {
   const runtime::CancelSource source(Context::Background(clock_));
   source.Cancel(runtime::CancelReason::kShutdown);
   EXPECT_THAT(Run({Reply(200)}, source.context(), HttpRequest()), StatusIs(StatusCode::kCancelled));
@@ -270,7 +270,7 @@ TEST_F(Retry, cancellation_ends_the_wait_and_names_the_last_fault) {
   EXPECT_THAT(times_, SizeIs(1));
 }
 
-TEST_F(Retry, the_write_permit_is_asked_before_each_attempt) {
+TEST_F(Retry, the_write_permit_is_checked_before_each_attempt) {
   const auto permit = std::make_shared<CountingPermit>(2);
   EXPECT_THAT(Run({kNoAnswer}, Context::Background(clock_).WithWritePermit(permit), Write()),
               StatusIs(StatusCode::kFailedPrecondition, Eq("the Lease is lost")));
@@ -285,7 +285,7 @@ TEST_F(Retry, a_refused_permit_sends_nothing_and_its_status_is_unchanged) {
   EXPECT_THAT(times_, SizeIs(0));
 }
 
-TEST_F(Retry, a_read_never_asks_the_permit_whatever_its_method) {
+TEST_F(Retry, a_read_never_checks_the_permit_regardless_of_its_method) {
   const auto permit = std::make_shared<CountingPermit>(0, seconds(1));
   HttpRequest request;
   request.method = Method::kPost;

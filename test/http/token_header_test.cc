@@ -104,7 +104,7 @@ TEST_F(WithTokenTest, without_a_token_nothing_is_sent) {
   EXPECT_THAT(inner_->requests(), SizeIs(0));
 }
 
-TEST_F(WithTokenTest, a_401_brings_a_new_token_and_a_second_request) {
+TEST_F(WithTokenTest, a_401_causes_a_refresh_and_a_second_request) {
   inner_.reset(new ScriptedTransport{Reply(401), Reply(200)});
   const auto outcome =
       Send(std::make_shared<ListedTokens>(std::vector<std::string>{"old", "new"}), kBearer);
@@ -113,7 +113,7 @@ TEST_F(WithTokenTest, a_401_brings_a_new_token_and_a_second_request) {
   EXPECT_THAT(Sent("Authorization"), ElementsAre("Bearer old", "Bearer new"));
 }
 
-TEST_F(WithTokenTest, a_401_with_the_same_token_is_the_answer) {
+TEST_F(WithTokenTest, a_401_with_an_unchanged_token_is_returned) {
   inner_.reset(new ScriptedTransport{Reply(401), Reply(200)});
   const auto outcome = Send(MakeStaticToken(Secret("t")), kBearer);
   ASSERT_THAT(outcome, IsOk());
@@ -158,7 +158,7 @@ TEST_F(WithTokenTest, a_token_that_another_thread_refreshed_counts_as_new) {
   EXPECT_EQ(outcome->status, 200);
 }
 
-TEST_F(WithTokenTest, the_second_sending_of_a_write_asks_the_permit) {
+TEST_F(WithTokenTest, the_second_attempt_of_a_write_checks_the_permit) {
   inner_.reset(new ScriptedTransport{Reply(401), Reply(200)});
   context_ = context_.WithWritePermit(std::make_shared<RefusingPermit>());
   HttpRequest request;

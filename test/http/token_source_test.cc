@@ -94,7 +94,7 @@ TEST_F(FileToken, the_last_one_is_kept_while_the_file_is_missing_or_empty) {
   EXPECT_THAT(source_->Token(), IsOkAndHolds(Secret("two")));
 }
 
-TEST_F(FileToken, Refresh_tells_whether_there_is_another_one) {
+TEST_F(FileToken, Refresh_returns_whether_the_token_changed) {
   dir_.WriteFile("token", "one");
   EXPECT_THAT(source_->Token(), IsOkAndHolds(Secret("one")));
   EXPECT_FALSE(source_->Refresh());
@@ -115,7 +115,7 @@ TEST_F(FileToken, Refresh_reads_even_if_the_file_looks_the_same) {
   EXPECT_THAT(source_->Token(), IsOkAndHolds(Secret("two")));
 }
 
-TEST_F(FileToken, that_a_header_could_not_carry_is_refused_without_being_shown) {
+TEST_F(FileToken, that_does_not_fit_a_header_is_rejected_without_being_quoted) {
   for (const std::string content :
        {"first\r\nX-Injected: secret", "two words-secret", "umlaut-s\xc3\xb6-secret"}) {
     dir_.WriteFile("token", content);

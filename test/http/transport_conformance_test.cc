@@ -192,7 +192,7 @@ TYPED_TEST(TransportConformance, the_contexts_deadline_ends_a_silent_request) {
               StatusIs(StatusCode::kDeadlineExceeded));
 }
 
-TYPED_TEST(TransportConformance, a_context_that_is_over_sends_nothing) {
+TYPED_TEST(TransportConformance, a_context_that_has_ended_sends_nothing) {
   this->Serve(ServerReply());
   const runtime::CancelSource source(this->context_);
   source.Cancel(runtime::CancelReason::kShutdown);

@@ -137,7 +137,7 @@ TEST(FormatHclog, P3_numbers_that_json_lacks_are_strings) {
   EXPECT_EQ(value["min"], std::numeric_limits<std::int64_t>::min());
 }
 
-TEST(FormatHclog, P3_a_huge_message_is_shortened_and_says_so) {
+TEST(FormatHclog, P3_a_huge_message_is_shortened_and_marked) {
   const json value = Checked(MakeRecord("begin " + std::string(1'000'000, 'x'), {{"vm", "web-1"}}));
   const std::string message = value["@message"];
   EXPECT_THAT(message, AllOf(StartsWith("begin xxx"), EndsWith("... (1000006 bytes)")));

@@ -134,7 +134,7 @@ TEST_F(SinksTest, P3_lines_of_several_threads_and_sinks_do_not_mix) {
   for (const std::string& line : lines) ASSERT_TRUE(json::accept(line)) << line;
 }
 
-TEST_F(SinksTest, P2_a_reader_that_has_gone_does_no_harm) {
+TEST_F(SinksTest, P2_a_reader_that_has_closed_the_pipe_does_not_end_the_process) {
   Pipe pipe;
   const Logger logger(MakeHclogSinkOn(pipe.writer(), "harvester"), Level::kInfo);
   pipe.CloseReader();
@@ -142,7 +142,7 @@ TEST_F(SinksTest, P2_a_reader_that_has_gone_does_no_harm) {
   logger.Info("and again");
 }
 
-TEST_F(SinksTest, P2_a_closed_descriptor_does_no_harm) {
+TEST_F(SinksTest, P2_a_closed_descriptor_does_not_end_the_process) {
   const Logger logger(MakeHclogSinkOn(-1, "harvester"), Level::kInfo);
   logger.Info("nowhere");
 }

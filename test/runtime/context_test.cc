@@ -145,7 +145,7 @@ TEST(CancelSource, A_child_does_not_cancel_parent_or_siblings) {
   EXPECT_THAT(second.context().Check(), IsOk());
 }
 
-TEST(CancelSource, The_child_of_a_cancelled_parent_is_born_cancelled) {
+TEST(CancelSource, The_child_of_a_cancelled_parent_is_cancelled_from_the_start) {
   FakeClock clock;
   const CancelSource parent(Context::Background(clock));
   parent.Cancel(CancelReason::kShutdown);
@@ -167,7 +167,7 @@ TEST(CancelSource, Destroying_a_source_does_not_cancel_and_children_outlive_it) 
   EXPECT_EQ(leaf.context().cancel_reason(), CancelReason::kShutdown);
 }
 
-TEST(CancelSource, A_child_may_be_dropped_by_what_its_own_cancellation_calls) {
+TEST(CancelSource, A_callback_of_a_cancellation_may_drop_the_child) {
   FakeClock clock;
   const CancelSource parent(Context::Background(clock));
   auto child = std::make_unique<CancelSource>(parent.context());
@@ -239,7 +239,7 @@ class FakePermit final : public WritePermit {
   base::Duration limit_;
 };
 
-TEST(WritePermit, Every_permit_is_asked_the_outermost_first) {
+TEST(WritePermit, Every_permit_is_checked_the_outermost_first) {
   FakeClock clock;
   std::vector<std::string> asked;
   const auto outer = std::make_shared<FakePermit>("outer", &asked, 8s);

@@ -48,7 +48,7 @@ TEST(ContextThreads, Cancel_wakes_every_sleeper_of_parent_and_children) {
   EXPECT_EQ(woken, 8);
 }
 
-TEST(ContextThreads, Children_come_and_go_while_the_parent_is_cancelled) {
+TEST(ContextThreads, Children_are_created_and_destroyed_while_the_parent_is_cancelled) {
   FakeClock clock;
   for (int round = 0; round < 300; ++round) {
     auto parent = std::make_optional<CancelSource>(Context::Background(clock));
@@ -77,7 +77,7 @@ TEST(ContextThreads, Children_come_and_go_while_the_parent_is_cancelled) {
   }
 }
 
-TEST(ContextThreads, The_reason_is_there_before_anyone_is_woken) {
+TEST(ContextThreads, The_reason_is_set_before_any_sleeper_is_woken) {
   const auto clock = MakeSystemClock();
   for (int round = 0; round < 200; ++round) {
     const CancelSource parent(Context::Background(*clock));

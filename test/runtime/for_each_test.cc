@@ -54,7 +54,7 @@ TEST(ForEachBounded, Runs_every_index_once_and_in_order_without_helpers) {
   EXPECT_THAT(results, testing::AllOf(SizeIs(5), Each(IsOk())));
 }
 
-TEST(ForEachBounded, Nothing_to_do_asks_nobody) {
+TEST(ForEachBounded, Zero_indices_submit_no_helper) {
   FakeClock clock;
   ManualExecutor executor;
   EXPECT_THAT(ForEachBounded(Context::Background(clock), executor, 0, 8,
@@ -122,7 +122,7 @@ TEST(ForEachBounded, Asks_for_no_more_helpers_than_there_are_indices) {
   EXPECT_EQ(executor.pending(), 2u);
 }
 
-TEST(ForEachBounded, A_helper_that_comes_too_late_does_nothing) {
+TEST(ForEachBounded, A_helper_that_starts_too_late_does_nothing) {
   FakeClock clock;
   ManualExecutor executor;
   int runs = 0;

@@ -129,7 +129,7 @@ TEST(WorkerPool, Several_threads_may_stop_it_and_all_of_them_wait) {
   EXPECT_EQ(too_early, 0);
 }
 
-TEST(WorkerPool, P2_an_exception_is_reported_and_the_thread_lives_on) {
+TEST(WorkerPool, P2_an_exception_is_reported_and_the_thread_continues) {
   base::Mutex mutex;
   std::vector<std::string> seen;
   WorkerPool pool({.threads = 1, .queue_limit = 8, .on_exception = [&](const std::string& text) {
@@ -145,7 +145,7 @@ TEST(WorkerPool, P2_an_exception_is_reported_and_the_thread_lives_on) {
   EXPECT_THAT(seen, ElementsAre("first", HasSubstr("unknown")));
 }
 
-TEST(WorkerPool, P2_an_exception_without_anyone_to_tell_is_swallowed) {
+TEST(WorkerPool, P2_an_exception_without_a_handler_is_ignored) {
   WorkerPool pool({.threads = 1, .queue_limit = 8, .on_exception = {}});
   std::latch done(1);
   ASSERT_THAT(pool.Submit([] { throw std::runtime_error("unheard"); }), IsOk());

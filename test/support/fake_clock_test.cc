@@ -63,7 +63,7 @@ TEST(FakeClock, The_wall_clock_can_be_set_and_the_other_does_not_care) {
   EXPECT_EQ(clock.Now(), start);
 }
 
-TEST(FakeClock, Callbacks_come_in_order_of_time_and_then_in_order_of_birth) {
+TEST(FakeClock, Callbacks_run_in_order_of_time_and_then_in_order_of_creation) {
   FakeClock clock;
   Journal journal(clock);
   clock.After(5s, journal.Noting("c"));
@@ -76,7 +76,7 @@ TEST(FakeClock, Callbacks_come_in_order_of_time_and_then_in_order_of_birth) {
   EXPECT_THAT(journal.entries(), ElementsAre("a@2", "b@3", "c@5", "d@5", "awake@10"));
 }
 
-TEST(FakeClock, A_callback_of_the_past_comes_at_the_next_step_and_the_time_stays) {
+TEST(FakeClock, A_callback_in_the_past_runs_at_the_next_step_and_the_time_does_not_change) {
   FakeClock clock;
   Journal journal(clock);
   clock.Advance(10s);
@@ -94,7 +94,7 @@ TEST(FakeClock, Advance_calls_what_falls_due_its_end_included) {
   EXPECT_THAT(journal.entries(), ElementsAre("a@3"));
 }
 
-TEST(FakeClock, Every_repeats_until_its_task_is_gone) {
+TEST(FakeClock, Every_repeats_until_its_task_is_destroyed) {
   FakeClock clock;
   Journal journal(clock);
   auto task = clock.Every(3s, journal.Noting("tick"));
@@ -141,7 +141,7 @@ TEST(FakeClock, A_callback_can_stop_the_sleep) {
   EXPECT_THAT(journal.entries(), ElementsAre("awake@2"));
 }
 
-TEST(FakeClock, A_nested_sleep_moves_the_time_and_the_outer_one_goes_on_from_there) {
+TEST(FakeClock, A_nested_sleep_moves_the_time_and_the_outer_one_continues_from_there) {
   FakeClock clock;
   Journal journal(clock);
   clock.After(2s, [&] {

@@ -65,7 +65,7 @@ TEST(StatusMatchers, StatusIs_looks_at_code_and_message) {
   EXPECT_THAT(absl::StatusOr<int>(base::NotFound("x")), StatusIs(absl::StatusCode::kNotFound));
 }
 
-TEST(ScopedTempDir, Is_private_and_goes_with_all_it_holds) {
+TEST(ScopedTempDir, Is_private_and_removed_with_its_content) {
   std::string path;
   {
     const ScopedTempDir dir;
