@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # The modules, and which lower modules each one may use (ARCHITECTURE.md, "Modules").
 #
-# A module's public headers are reachable only by linking it: every module gets an include
-# directory of its own that holds a link to include/nomad_harvester/<module>. An include that the
+# A module's public headers are reachable only by linking it: every module has its own
+# include directory with a link to include/nomad_harvester/<module>. An include that the
 # table below does not allow therefore fails to compile.
 
 set(NOMAD_HARVESTER_MAY_USE_base "")

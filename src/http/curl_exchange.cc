@@ -206,7 +206,7 @@ absl::StatusOr<CURLcode> CurlExchange::Drive(const runtime::Context& context) {
   CURLM* const multi = handles_.multi.get();
   const base::Duration limit = context.Remaining();
   const Attachment attachment(handles_);
-  // Runs in the thread that cancels; a wake-up before the poll makes the poll return at once.
+  // Runs in the thread that cancels; a wake-up before the poll makes the poll return immediately.
   const std::stop_callback<std::function<void()>> wake(context.stop_token(),
                                                        [multi] { curl_multi_wakeup(multi); });
   CURLMcode result = attachment.result();

@@ -37,7 +37,7 @@ class Clock {
                                                             std::function<void()> callback) = 0;
 };
 
-// The machine's clocks; Every runs a thread of its own.
+// The system clocks; each Every call has its own thread.
 std::unique_ptr<Clock> MakeSystemClock();
 
 }  // namespace nomad_harvester::runtime
