@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keys of the plugin's config block (SetConfig), in the order of the reference and of error
-// messages.
+// The keys of the plugin's config block (SetConfig). Order: that of the reference and of problems.
 #include <span>
 
 #include "options.h"
@@ -12,8 +11,8 @@ constexpr char kHarvester[] = "Harvester";
 constexpr char kNomad[] = "Nomad";
 constexpr char kWork[] = "How it works";
 
-// An option of Nomad's client: the agent injects it, possibly empty, and the environment is used
-// only if it is absent (hashicorp/nomad-autoscaler:sdk/helper/nomad/config.go,
+// An option of Nomad's own client: the agent injects it, perhaps empty, and the environment only
+// fills what is absent (hashicorp/nomad-autoscaler:sdk/helper/nomad/config.go,
 // hashicorp/nomad:api/api.go DefaultConfig).
 constexpr Option Inherited(std::string_view key, OptionType type, std::string_view environment,
                            std::string_view documentation, std::string_view default_text = {}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keys of a policy's target block (Status and Scale), in the order of the reference and of
-// error messages.
+// The keys of a policy's target block (Status and Scale). Order: that of the reference and of
+// problems.
 #include <span>
 
 #include "options.h"

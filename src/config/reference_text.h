@@ -7,7 +7,7 @@
 
 namespace nomad_harvester::config {
 
-// Markdown; each begins with its heading or first paragraph and ends with a newline.
+// Markdown; each begins with its heading or first paragraph and ends with a line end.
 std::string_view IntroductionText();
 std::string_view PluginRulesText();
 std::string_view PolicyRulesText();
