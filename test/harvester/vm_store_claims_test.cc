@@ -5,6 +5,7 @@
 #include "gtest/gtest.h"
 #include "harvester/samples.h"
 #include "harvester/store_fixture.h"
+#include "support/object_uid.h"
 #include "support/status_matchers.h"
 
 namespace nomad_harvester::harvester {
@@ -25,7 +26,7 @@ class VmStoreClaims : public StoreTest {
     Put(kube::kPersistentVolumeClaims, kNs, ClaimObject(name));
     Claim claim;
     claim.name = name;
-    claim.uid = kube::UidOf(FindClaim(name));
+    claim.uid = support::UidOf(FindClaim(name));
     return claim;
   }
   static json ClaimObject(const std::string& name) {

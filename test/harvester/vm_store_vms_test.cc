@@ -6,6 +6,7 @@
 #include "gtest/gtest.h"
 #include "harvester/samples.h"
 #include "harvester/store_fixture.h"
+#include "support/object_uid.h"
 #include "support/status_matchers.h"
 
 namespace nomad_harvester::harvester {
@@ -29,7 +30,7 @@ class VmStoreVms : public StoreTest {
   }
   json FindVm(const std::string& name) const { return Find(kube::kVirtualMachines, kNs, name); }
   absl::Status Delete(const json& vm) {
-    return store_.DeleteVm(context_, kube::NameOf(vm), kube::UidOf(vm),
+    return store_.DeleteVm(context_, kube::NameOf(vm), support::UidOf(vm),
                            kube::ResourceVersionOf(vm));
   }
   const json wanted_ = BuildVirtualMachine(SampleVmSpec(), SampleIdentity());
@@ -44,7 +45,7 @@ TEST_F(VmStoreVms, S3_lists_what_is_managed_in_one_request) {
   ASSERT_THAT(seen, IsOk());
   ASSERT_THAT(seen->value, SizeIs(2));
   EXPECT_EQ(seen->value[0].name, "batch-a");
-  EXPECT_EQ(seen->value[1].uid, kube::UidOf(b));
+  EXPECT_EQ(seen->value[1].uid, support::UidOf(b));
   EXPECT_EQ(seen->server_time, At("2026-11-21T02:03:04Z"));
   ASSERT_THAT(script_.requests(), SizeIs(1));
   EXPECT_THAT(script_.requests()[0].target,
@@ -239,7 +240,7 @@ TEST_F(VmStoreVms, C5_deletes_by_uid_and_resourceVersion_in_the_foreground) {
   ASSERT_THAT(script_.requests(), SizeIs(1));
   const json options = json::parse(script_.requests()[0].body);
   EXPECT_EQ(options["preconditions"],
-            json({{"uid", kube::UidOf(vm)}, {"resourceVersion", kube::ResourceVersionOf(vm)}}));
+            json({{"uid", support::UidOf(vm)}, {"resourceVersion", kube::ResourceVersionOf(vm)}}));
   EXPECT_EQ(options["propagationPolicy"], "Foreground");
   const auto seen = store_.Get(context_, "batch-a");
   ASSERT_THAT(seen, IsOk()) << "it stays visible until its guest is gone";
@@ -265,7 +266,7 @@ TEST_F(VmStoreVms, C5_never_sends_a_DELETE_without_both_preconditions) {
   const json vm = PutVm("batch-a");
   EXPECT_THAT(store_.DeleteVm(context_, "batch-a", "", kube::ResourceVersionOf(vm)),
               StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_THAT(store_.DeleteVm(context_, "batch-a", kube::UidOf(vm), ""),
+  EXPECT_THAT(store_.DeleteVm(context_, "batch-a", support::UidOf(vm), ""),
               StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_THAT(script_.requests(), SizeIs(0));
 }

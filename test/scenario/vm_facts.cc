@@ -21,7 +21,6 @@ std::string StringAt(const json& object, std::initializer_list<std::string_view>
 }  // namespace
 
 std::string NameOf(const json& object) { return StringAt(object, {"metadata", "name"}); }
-std::string UidOf(const json& object) { return StringAt(object, {"metadata", "uid"}); }
 
 std::string LabelOf(const json& object, std::string_view key) {
   return StringAt(object, {"metadata", "labels", key});

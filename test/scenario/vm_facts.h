@@ -10,6 +10,7 @@
 #include "nomad_harvester/base/time.h"
 
 #include "nlohmann/json_fwd.hpp"
+#include "support/object_uid.h"
 
 namespace nomad_harvester::scenario {
 
@@ -18,9 +19,9 @@ inline constexpr char kPrefix[] = "nomad-harvester-autoscaler/";
 inline constexpr char kMarkKey[] = "nomad-harvester-autoscaler/scale-in";
 inline constexpr char kActionKey[] = "nomad-harvester-autoscaler/action";
 
-// The name of a Kubernetes object; empty if it has none.
+// Of a Kubernetes object; empty if it has none.
+using support::UidOf;
 std::string NameOf(const nlohmann::json& object);
-std::string UidOf(const nlohmann::json& object);
 std::string LabelOf(const nlohmann::json& object, std::string_view key);
 std::string AnnotationOf(const nlohmann::json& object, std::string_view key);
 std::string PoolOf(const nlohmann::json& object);

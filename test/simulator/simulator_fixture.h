@@ -20,6 +20,7 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "support/fake_clock.h"
+#include "support/object_uid.h"
 #include "support/status_matchers.h"
 
 namespace nomad_harvester::simulator {
@@ -126,10 +127,7 @@ class SimulatorTest : public testing::Test {
     const json* status = base::FindMember(vm->object, "status");
     return status == nullptr ? "" : base::GetString(*status, "printableStatus");
   }
-  static std::string UidOf(const json& object) {
-    const json* uid = base::FindPath(object, {"metadata", "uid"});
-    return uid == nullptr ? "" : uid->get<std::string>();
-  }
+  static std::string UidOf(const json& object) { return support::UidOf(object); }
   absl::Status DeleteVm(const json& vm) {
     kube::DeleteOptions options;
     options.uid = UidOf(vm);
