@@ -214,7 +214,7 @@ TEST(AddAuthorizedKeys, refuses_what_it_cannot_add_to) {
         "#cloud-config\nssh_authorized_keys: {a: b}\n",
         "#cloud-config\nk: &k [a]\nssh_authorized_keys: *k\n"}) {
     EXPECT_THAT(AddAuthorizedKeys(text, kKeys),
-                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no list")))
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("must be a list")))
         << text;
   }
   EXPECT_THAT(AddAuthorizedKeys("#cloud-config\nb: &b {ssh_authorized_keys: [x]}\n<<: *b\n", kKeys),
