@@ -21,12 +21,12 @@ using namespace std::chrono_literals;
 using support::IsOkAndHolds;
 using support::StatusIs;
 
-struct Parsed {
+struct DurationCase {
   std::string text;
   Duration value;
 };
 
-class ParsesDuration : public testing::TestWithParam<Parsed> {};
+class ParsesDuration : public testing::TestWithParam<DurationCase> {};
 
 TEST_P(ParsesDuration, AsGoDoes) {
   EXPECT_THAT(ParseGoDuration(GetParam().text), IsOkAndHolds(GetParam().value));
@@ -35,26 +35,29 @@ TEST_P(ParsesDuration, AsGoDoes) {
 INSTANTIATE_TEST_SUITE_P(
     Table, ParsesDuration,
     testing::Values(
-        Parsed{"0", 0s}, Parsed{"+0", 0s}, Parsed{"-0", 0s}, Parsed{"5s", 5s}, Parsed{"30s", 30s},
-        Parsed{"1478s", 1478s}, Parsed{"-5s", -5s}, Parsed{"+5s", 5s}, Parsed{"5.0s", 5s},
-        Parsed{"5.6s", 5600ms}, Parsed{"5.s", 5s}, Parsed{".5s", 500ms}, Parsed{"1.0s", 1s},
-        Parsed{"1.00s", 1s}, Parsed{"1.004s", 1004ms}, Parsed{"1.0040s", 1004ms},
-        Parsed{"100.00100s", 100001ms}, Parsed{"10ns", 10ns}, Parsed{"11us", 11us},
-        Parsed{"12\u00b5s", 12us}, Parsed{"12\u03bcs", 12us}, Parsed{"13ms", 13ms},
-        Parsed{"14s", 14s}, Parsed{"15m", 15min}, Parsed{"16h", 16h}, Parsed{"3h30m", 3h + 30min},
-        Parsed{"10.5s4m", 4min + 10s + 500ms}, Parsed{"-2m3.4s", -(2min + 3400ms)},
-        Parsed{"1h2m3s4ms5us6ns", 1h + 2min + 3s + 4ms + 5us + 6ns},
-        Parsed{"39h9m14.425s", 39h + 9min + 14425ms}, Parsed{"52763797000ns", 52763797000ns},
-        Parsed{"0.3333333333333333333h", 20min},  // more digits than the precision
-        Parsed{"9007199254740993ns", Duration((std::int64_t{1} << 53) + 1)},
-        Parsed{"9223372036854775807ns", Duration::max()},
-        Parsed{"9223372036854775.807us", Duration::max()},
-        Parsed{"9223372036s854ms775us807ns", Duration::max()},
-        Parsed{"-9223372036854775807ns", -Duration::max()},
-        Parsed{"-9223372036854775808ns", Duration::min()},
-        Parsed{"-2562047h47m16.854775808s", Duration::min()},
-        Parsed{"0.100000000000000000000h", 6min},
-        Parsed{"0.830103483285477580700h", 49min + 48s + 372539827ns}));
+        DurationCase{"0", 0s}, DurationCase{"+0", 0s}, DurationCase{"-0", 0s},
+        DurationCase{"5s", 5s}, DurationCase{"30s", 30s}, DurationCase{"1478s", 1478s},
+        DurationCase{"-5s", -5s}, DurationCase{"+5s", 5s}, DurationCase{"5.0s", 5s},
+        DurationCase{"5.6s", 5600ms}, DurationCase{"5.s", 5s}, DurationCase{".5s", 500ms},
+        DurationCase{"1.0s", 1s}, DurationCase{"1.00s", 1s}, DurationCase{"1.004s", 1004ms},
+        DurationCase{"1.0040s", 1004ms}, DurationCase{"100.00100s", 100001ms},
+        DurationCase{"10ns", 10ns}, DurationCase{"11us", 11us}, DurationCase{"12\u00b5s", 12us},
+        DurationCase{"12\u03bcs", 12us}, DurationCase{"13ms", 13ms}, DurationCase{"14s", 14s},
+        DurationCase{"15m", 15min}, DurationCase{"16h", 16h}, DurationCase{"3h30m", 3h + 30min},
+        DurationCase{"10.5s4m", 4min + 10s + 500ms}, DurationCase{"-2m3.4s", -(2min + 3400ms)},
+        DurationCase{"1h2m3s4ms5us6ns", 1h + 2min + 3s + 4ms + 5us + 6ns},
+        DurationCase{"39h9m14.425s", 39h + 9min + 14425ms},
+        DurationCase{"52763797000ns", 52763797000ns},
+        DurationCase{"0.3333333333333333333h", 20min},  // more digits than the precision
+        DurationCase{"9007199254740993ns", Duration((std::int64_t{1} << 53) + 1)},
+        DurationCase{"9223372036854775807ns", Duration::max()},
+        DurationCase{"9223372036854775.807us", Duration::max()},
+        DurationCase{"9223372036s854ms775us807ns", Duration::max()},
+        DurationCase{"-9223372036854775807ns", -Duration::max()},
+        DurationCase{"-9223372036854775808ns", Duration::min()},
+        DurationCase{"-2562047h47m16.854775808s", Duration::min()},
+        DurationCase{"0.100000000000000000000h", 6min},
+        DurationCase{"0.830103483285477580700h", 49min + 48s + 372539827ns}));
 
 struct Refused {
   std::string text;

@@ -10,6 +10,7 @@
 
 #include "nomad_harvester/base/status.h"
 
+#include "base/nested_arrays.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -111,11 +112,10 @@ TEST(DropTree, a_dropped_part_is_still_checked) {
   EXPECT_THAT(Read(R"({"a":[1,}],"b":2})", {"a"}), StatusIs(StatusCode::kInvalidArgument));
 }
 
-std::string Nested(std::size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); }
-
 TEST(DropTree, levels_of_a_dropped_part_count_as_well) {
-  EXPECT_THAT(Read("{\"x\":" + Nested(199) + "}", {"x"}), IsOk());
-  EXPECT_THAT(Read("{\"x\":" + Nested(200) + "}", {"x"}), StatusIs(StatusCode::kInvalidArgument));
+  EXPECT_THAT(Read("{\"x\":" + NestedArrays(199) + "}", {"x"}), IsOk());
+  EXPECT_THAT(Read("{\"x\":" + NestedArrays(200) + "}", {"x"}),
+              StatusIs(StatusCode::kInvalidArgument));
   EXPECT_FALSE(Read("{\"x\":" + std::string(5'000'000, '{'), {"x"}).ok());
 }
 
@@ -262,8 +262,8 @@ TEST(ParseJsonList, what_is_not_a_list_is_an_error) {
 }
 
 TEST(ParseJsonList, two_hundred_levels_are_read_and_no_more) {
-  EXPECT_THAT(ReadList(Nested(200)).status, IsOk());
-  EXPECT_THAT(ReadList(Nested(201)).status,
+  EXPECT_THAT(ReadList(NestedArrays(200)).status, IsOk());
+  EXPECT_THAT(ReadList(NestedArrays(201)).status,
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("nested deeper than 200 levels")));
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "base/nested_arrays.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -26,11 +27,6 @@ json Parsed(const char* text) {
   auto value = ParseJson(text, "the test");
   EXPECT_TRUE(value.ok()) << value.status();
   return value.ok() ? *value : json();
-}
-
-std::string Nested(int depth) {
-  return std::string(static_cast<std::size_t>(depth), '[') +
-         std::string(static_cast<std::size_t>(depth), ']');
 }
 
 TEST(ParseJson, Reads_a_whole_document) {
@@ -62,8 +58,8 @@ TEST(ParseJson, Refuses_what_is_not_one_document) {
 }
 
 TEST(ParseJson, P2_depth_is_limited) {
-  EXPECT_TRUE(ParseJson(Nested(200), "it").ok());
-  EXPECT_THAT(ParseJson(Nested(201), "it"),
+  EXPECT_TRUE(ParseJson(NestedArrays(200), "it").ok());
+  EXPECT_THAT(ParseJson(NestedArrays(201), "it"),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("nested deeper than 200")));
   EXPECT_THAT(ParseJson(std::string(1'000'000, '['), "it"),
               StatusIs(absl::StatusCode::kInvalidArgument));

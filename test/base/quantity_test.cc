@@ -23,12 +23,12 @@ using testing::HasSubstr;
 
 constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
 
-struct Parsed {
+struct QuantityCase {
   std::string text;
   std::int64_t value;
 };
 
-class ParsesQuantity : public testing::TestWithParam<Parsed> {};
+class ParsesQuantity : public testing::TestWithParam<QuantityCase> {};
 
 TEST_P(ParsesQuantity, AsKubernetesDoes) {
   EXPECT_THAT(ParseQuantity(GetParam().text), IsOkAndHolds(GetParam().value));
@@ -36,30 +36,33 @@ TEST_P(ParsesQuantity, AsKubernetesDoes) {
 
 INSTANTIATE_TEST_SUITE_P(
     Whole, ParsesQuantity,
-    testing::Values(Parsed{"0", 0}, Parsed{"1", 1}, Parsed{"+1", 1}, Parsed{"007", 7},
-                    Parsed{"0Ki", 0}, Parsed{"-0", 0}, Parsed{"4Gi", 4294967296},
-                    Parsed{"1Ki", 1024}, Parsed{"8Mi", 8 << 20}, Parsed{"7Ti", 7LL << 40},
-                    Parsed{"6Pi", 6LL << 50}, Parsed{"5Ei", 5LL << 60}, Parsed{"1k", 1000},
-                    Parsed{"10M", 10'000'000}, Parsed{"3G", 3'000'000'000},
-                    Parsed{"4T", 4'000'000'000'000}, Parsed{"5P", 5'000'000'000'000'000},
-                    Parsed{"9E", 9'000'000'000'000'000'000}, Parsed{"1e3", 1000},
-                    Parsed{"1E3", 1000}, Parsed{"1e+3", 1000}, Parsed{"100000e-3", 100},
-                    Parsed{"0e99999999", 0}, Parsed{"9223372036854775807", kMax},
-                    Parsed{"00000000000000000000000000001", 1},
-                    Parsed{"1000000000000000000000e-21", 1}));
+    testing::Values(
+        QuantityCase{"0", 0}, QuantityCase{"1", 1}, QuantityCase{"+1", 1}, QuantityCase{"007", 7},
+        QuantityCase{"0Ki", 0}, QuantityCase{"-0", 0}, QuantityCase{"4Gi", 4294967296},
+        QuantityCase{"1Ki", 1024}, QuantityCase{"8Mi", 8 << 20}, QuantityCase{"7Ti", 7LL << 40},
+        QuantityCase{"6Pi", 6LL << 50}, QuantityCase{"5Ei", 5LL << 60}, QuantityCase{"1k", 1000},
+        QuantityCase{"10M", 10'000'000}, QuantityCase{"3G", 3'000'000'000},
+        QuantityCase{"4T", 4'000'000'000'000}, QuantityCase{"5P", 5'000'000'000'000'000},
+        QuantityCase{"9E", 9'000'000'000'000'000'000}, QuantityCase{"1e3", 1000},
+        QuantityCase{"1E3", 1000}, QuantityCase{"1e+3", 1000}, QuantityCase{"100000e-3", 100},
+        QuantityCase{"0e99999999", 0}, QuantityCase{"9223372036854775807", kMax},
+        QuantityCase{"00000000000000000000000000001", 1},
+        QuantityCase{"1000000000000000000000e-21", 1}));
 
 INSTANTIATE_TEST_SUITE_P(
     Fractions, ParsesQuantity,
-    testing::Values(Parsed{"1.5k", 1500}, Parsed{"0.5Gi", 536870912}, Parsed{".5Gi", 536870912},
-                    Parsed{"1.5", 2}, Parsed{"5.", 5}, Parsed{"5.0", 5}, Parsed{"500m", 1},
-                    Parsed{"1000m", 1}, Parsed{"1001m", 2}, Parsed{"1u", 1}, Parsed{"1n", 1},
-                    Parsed{"0.0m", 0}, Parsed{"2000000000n", 2}, Parsed{"2000000001n", 3},
-                    Parsed{"1e-3", 1}, Parsed{"1e-9999999999", 1}, Parsed{"0.1Ki", 103},
-                    Parsed{"1.000000000000000000000000000001Ki", 1025}, Parsed{"0.0009765625Ki", 1},
-                    Parsed{"0.00000000000000000000000000001", 1},
-                    // 0.1 has no exact binary form: doubles would give another result.
-                    Parsed{"4.1Ei", 4726978168888072602}, Parsed{"7.999Ei", 9222219115350168962},
-                    Parsed{"9223372036854775806.1", kMax}));
+    testing::Values(
+        QuantityCase{"1.5k", 1500}, QuantityCase{"0.5Gi", 536870912},
+        QuantityCase{".5Gi", 536870912}, QuantityCase{"1.5", 2}, QuantityCase{"5.", 5},
+        QuantityCase{"5.0", 5}, QuantityCase{"500m", 1}, QuantityCase{"1000m", 1},
+        QuantityCase{"1001m", 2}, QuantityCase{"1u", 1}, QuantityCase{"1n", 1},
+        QuantityCase{"0.0m", 0}, QuantityCase{"2000000000n", 2}, QuantityCase{"2000000001n", 3},
+        QuantityCase{"1e-3", 1}, QuantityCase{"1e-9999999999", 1}, QuantityCase{"0.1Ki", 103},
+        QuantityCase{"1.000000000000000000000000000001Ki", 1025}, QuantityCase{"0.0009765625Ki", 1},
+        QuantityCase{"0.00000000000000000000000000001", 1},
+        // 0.1 has no exact binary form: doubles would give another result.
+        QuantityCase{"4.1Ei", 4726978168888072602}, QuantityCase{"7.999Ei", 9222219115350168962},
+        QuantityCase{"9223372036854775806.1", kMax}));
 
 class RefusesQuantity : public testing::TestWithParam<std::string> {};
 
