@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "nomad_harvester/base/time.h"
 #include "nomad_harvester/log/sinks.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "log/make_record.h"
 #include "nlohmann/json.hpp"
 
 namespace nomad_harvester::log {
@@ -29,14 +29,6 @@ using testing::Not;
 using testing::StartsWith;
 
 constexpr std::size_t kHostBuffer = 64 * 1024;
-
-Record MakeRecord(std::string message, std::vector<Field> fields = {}) {
-  Record record;
-  record.time = base::WallTime(std::chrono::seconds(1795226584));
-  record.message = std::move(message);
-  record.fields = std::move(fields);
-  return record;
-}
 
 // Parses a line and checks all assumptions of the host.
 json Checked(const Record& record) {

@@ -3,13 +3,13 @@
 #include <limits>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "nomad_harvester/base/time.h"
 #include "nomad_harvester/log/sinks.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "log/make_record.h"
 
 namespace nomad_harvester::log {
 namespace {
@@ -17,18 +17,13 @@ namespace {
 using testing::EndsWith;
 using testing::StartsWith;
 
-Record MakeRecord(std::string message, std::vector<Field> fields = {}) {
-  Record record;
-  record.time = base::WallTime(std::chrono::seconds(1795226584)) + std::chrono::microseconds(7999);
-  record.message = std::move(message);
-  record.fields = std::move(fields);
-  return record;
-}
-
 TEST(FormatPlain, Is_hclogs_text_format) {
-  EXPECT_EQ(FormatPlain(MakeRecord("message", {{"key", "value"}, {"text", "two words"}})),
+  Record record = MakeRecord("message", {{"key", "value"}, {"text", "two words"}});
+  record.time += std::chrono::microseconds(7999);
+  EXPECT_EQ(FormatPlain(record),
             "2026-11-21T02:03:04.007Z [INFO]  message: key=value text=\"two words\"");
-  EXPECT_EQ(FormatPlain(MakeRecord("message")), "2026-11-21T02:03:04.007Z [INFO]  message");
+  record.fields.clear();
+  EXPECT_EQ(FormatPlain(record), "2026-11-21T02:03:04.007Z [INFO]  message");
 }
 
 TEST(FormatPlain, Levels_are_aligned) {
