@@ -13,14 +13,15 @@ using nomad::NodeStatus;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-VmIdentityHints Vm(std::string name, std::string uuid, std::vector<std::string> addresses = {}) {
+VmIdentityHints VmWithHints(std::string name, std::string uuid,
+                            std::vector<std::string> addresses = {}) {
   return {.name = std::move(name),
           .firmware_uuid = std::move(uuid),
           .addresses = std::move(addresses),
           .node_attribute = "unique.hostname"};
 }
-const VmIdentityHints kOne = Vm("web-1", "uuid-1", {"10.0.0.1"});
-const VmIdentityHints kTwo = Vm("web-2", "uuid-2", {"10.0.0.2", "fd00::2"});
+const VmIdentityHints kOne = VmWithHints("web-1", "uuid-1", {"10.0.0.1"});
+const VmIdentityHints kTwo = VmWithHints("web-2", "uuid-2", {"10.0.0.2", "fd00::2"});
 
 Link LinkOfOne(const std::vector<nomad::Node>& nodes) {
   return LinkNodes({kOne, kTwo}, nodes).of_vm.at(0);
@@ -73,8 +74,8 @@ TEST(IdentityHints, C6_a_value_that_several_nodes_share_is_ignored) {
 }
 
 TEST(IdentityHints, a_value_that_several_vms_share_is_ignored) {
-  const Links links =
-      LinkNodes({kOne, kTwo, Vm("web-3", "uuid-2")}, {One().Meta("harvester_vm_uuid", "uuid-2")});
+  const Links links = LinkNodes({kOne, kTwo, VmWithHints("web-3", "uuid-2")},
+                                {One().Meta("harvester_vm_uuid", "uuid-2")});
   EXPECT_EQ(links.of_vm[0].state, LinkState::kLinked);
 }
 
