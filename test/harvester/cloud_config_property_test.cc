@@ -15,7 +15,7 @@
 namespace nomad_harvester::harvester {
 namespace {
 
-const std::vector<std::string> kKeys = {"ssh-rsa AAAAkey \"q\" # no comment"};
+const std::vector<std::string> kKeyWithQuotes = {"ssh-rsa AAAAkey \"q\" # no comment"};
 
 std::string AnyDocument(runtime::Random& random) {
   static const std::vector<std::string> lines = {
@@ -73,18 +73,18 @@ TEST(CloudConfigProperty, keys_are_added_and_nothing_else_changes) {
   int merged = 0;
   for (int i = 0; i < 5000; ++i) {
     const std::string text = AnyDocument(*random);
-    const auto result = AddAuthorizedKeys(text, kKeys);
+    const auto result = AddAuthorizedKeys(text, kKeyWithQuotes);
     if (!result.ok()) {
       ASSERT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument) << text;
       continue;
     }
     ++merged;
-    std::vector<std::string> expected = kKeys;
+    std::vector<std::string> expected = kKeyWithQuotes;
     for (const std::string& key : LastKeys(text)) expected.push_back(key);
     ASSERT_EQ(LastKeys(*result), expected) << text << "=>\n" << *result;
     ASSERT_EQ(Others(*result), Others(text)) << text << "=>\n" << *result;
     // The second time there is nothing to add.
-    ASSERT_EQ(AddAuthorizedKeys(*result, kKeys).value(), *result);
+    ASSERT_EQ(AddAuthorizedKeys(*result, kKeyWithQuotes).value(), *result);
   }
   EXPECT_GT(merged, 1000);
 }
@@ -98,7 +98,7 @@ TEST(CloudConfigProperty, any_bytes_are_accepted_or_refused) {
       text.push_back(draw % 5 == 0 ? static_cast<char>(draw >> 8U)
                                    : "a:- \n\t[]{},'\"|>&*!?%#\\x0"[(draw >> 8U) % 25]);
     }
-    const auto result = AddAuthorizedKeys(text, kKeys);
+    const auto result = AddAuthorizedKeys(text, kKeyWithQuotes);
     ASSERT_EQ(result.ok() || result.status().code() == absl::StatusCode::kInvalidArgument, true);
   }
 }

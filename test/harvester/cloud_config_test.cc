@@ -18,7 +18,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-const std::vector<std::string> kKeys = {"ssh-ed25519 AAAAone a@x", "ssh-rsa AAAAtwo"};
+const std::vector<std::string> kTwoKeys = {"ssh-ed25519 AAAAone a@x", "ssh-rsa AAAAtwo"};
 
 TEST(IsCloudConfig, is_what_cloud_init_takes_for_one) {
   for (const char* text : {"#cloud-config", "#cloud-config\na: 1", "\n  #cloud-config\n",
@@ -129,7 +129,7 @@ TEST(CheckCloudConfig, P2_survives_deep_nesting_and_aliases_that_double) {
         "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + last + ", " + last + "]\n";
   }
   EXPECT_THAT(CheckCloudConfig(bomb), IsOk());
-  EXPECT_THAT(AddAuthorizedKeys(bomb, kKeys), IsOk());
+  EXPECT_THAT(AddAuthorizedKeys(bomb, kTwoKeys), IsOk());
 }
 
 struct Merge {
@@ -163,7 +163,7 @@ TEST(AddAuthorizedKeys, changes_no_other_byte) {
     const std::string item = c.merged.substr(at + 2, dash + 2 - at - 2);
     const std::string merged = c.merged.substr(0, at) + item + "\"ssh-ed25519 AAAAone a@x\"\n" +
                                item + "\"ssh-rsa AAAAtwo\"\n" + c.merged.substr(dash + 2);
-    EXPECT_THAT(AddAuthorizedKeys(c.text, kKeys), IsOkAndHolds(merged)) << c.text;
+    EXPECT_THAT(AddAuthorizedKeys(c.text, kTwoKeys), IsOkAndHolds(merged)) << c.text;
   }
 }
 
@@ -181,7 +181,7 @@ TEST(AddAuthorizedKeys, works_on_flow_style_too) {
        "#cloud-config\n{\"ssh_authorized_keys\":[" + items + "\"mine\"],\"a\":1}"},
   };
   for (const Merge& c : cases) {
-    EXPECT_THAT(AddAuthorizedKeys(c.text, kKeys), IsOkAndHolds(c.merged)) << c.text;
+    EXPECT_THAT(AddAuthorizedKeys(c.text, kTwoKeys), IsOkAndHolds(c.merged)) << c.text;
     EXPECT_THAT(CheckCloudConfig(c.merged), IsOk()) << c.merged;
   }
 }
@@ -190,7 +190,7 @@ TEST(AddAuthorizedKeys, adds_no_key_twice) {
   const std::string text =
       "#cloud-config\nssh_authorized_keys:\n  - ssh-ed25519 AAAAone other-comment\n"
       "  - 'from=\"10.0.0.0/8\" ssh-rsa AAAAtwo'\n";
-  EXPECT_THAT(AddAuthorizedKeys(text, kKeys), IsOkAndHolds(text));
+  EXPECT_THAT(AddAuthorizedKeys(text, kTwoKeys), IsOkAndHolds(text));
   EXPECT_THAT(AddAuthorizedKeys(text, {"ssh-rsa AAAAnew", " ssh-rsa AAAAnew again\n", ""}),
               IsOkAndHolds("#cloud-config\nssh_authorized_keys:\n  - \"ssh-rsa AAAAnew\"\n"
                            "  - ssh-ed25519 AAAAone other-comment\n"
@@ -213,20 +213,21 @@ TEST(AddAuthorizedKeys, refuses_what_it_cannot_add_to) {
        {"#cloud-config\nssh_authorized_keys: one\n", "#cloud-config\nssh_authorized_keys:\n",
         "#cloud-config\nssh_authorized_keys: {a: b}\n",
         "#cloud-config\nk: &k [a]\nssh_authorized_keys: *k\n"}) {
-    EXPECT_THAT(AddAuthorizedKeys(text, kKeys),
+    EXPECT_THAT(AddAuthorizedKeys(text, kTwoKeys),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("must be a list")))
         << text;
   }
-  EXPECT_THAT(AddAuthorizedKeys("#cloud-config\nb: &b {ssh_authorized_keys: [x]}\n<<: *b\n", kKeys),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("merge key")));
+  EXPECT_THAT(
+      AddAuthorizedKeys("#cloud-config\nb: &b {ssh_authorized_keys: [x]}\n<<: *b\n", kTwoKeys),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("merge key")));
   for (const char* text : {"#cloud-config\nssh_authorized_keys: &k [a]\n",
                            "#cloud-config\nssh_authorized_keys: !!seq [a]\n"}) {
-    EXPECT_THAT(AddAuthorizedKeys(text, kKeys),
+    EXPECT_THAT(AddAuthorizedKeys(text, kTwoKeys),
                 StatusIs(absl::StatusCode::kInvalidArgument,
                          AllOf(HasSubstr("cannot be added"), Not(HasSubstr("AAAA")))))
         << text;
   }
-  EXPECT_THAT(AddAuthorizedKeys("#cloud-config\n- a\n", kKeys),
+  EXPECT_THAT(AddAuthorizedKeys("#cloud-config\n- a\n", kTwoKeys),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("mapping")));
 }
 

@@ -12,7 +12,7 @@
 namespace nomad_harvester::harvester {
 namespace {
 
-TemplateSources Sample() {
+TemplateSources SampleSources() {
   TemplateSources sources;
   sources.user_data = "#cloud-config\nhostname: {{vm_name}}\n";
   sources.network_data = "version: 2\n";
@@ -25,8 +25,8 @@ TemplateSources Sample() {
 
 // A change of this value makes every VM of every pool look drifted: change it only on purpose.
 TEST(TemplateHash, is_the_same_in_every_release) {
-  EXPECT_EQ(TemplateHash(Sample()), TemplateHash(Sample()));
-  EXPECT_EQ(TemplateHash(Sample()), "f394a02d0d0c1f1c");
+  EXPECT_EQ(TemplateHash(SampleSources()), TemplateHash(SampleSources()));
+  EXPECT_EQ(TemplateHash(SampleSources()), "f394a02d0d0c1f1c");
 }
 
 TEST(TemplateHash, changes_with_each_of_its_sources) {
@@ -52,7 +52,7 @@ TEST(TemplateHash, changes_with_each_of_its_sources) {
   };
   std::set<std::string> hashes;
   for (const auto& change : changes) {
-    TemplateSources sources = Sample();
+    TemplateSources sources = SampleSources();
     change(sources);
     hashes.insert(TemplateHash(sources));
   }
@@ -60,11 +60,11 @@ TEST(TemplateHash, changes_with_each_of_its_sources) {
 }
 
 TEST(TemplateHash, ignores_what_does_not_change_a_VM) {
-  TemplateSources sources = Sample();
+  TemplateSources sources = SampleSources();
   sources.image.display_name = "renamed";
   sources.image.problem = "x";
   sources.image.virtual_size += 1;
-  EXPECT_EQ(TemplateHash(sources), TemplateHash(Sample()));
+  EXPECT_EQ(TemplateHash(sources), TemplateHash(SampleSources()));
 }
 
 }  // namespace

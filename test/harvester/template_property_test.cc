@@ -18,7 +18,7 @@ namespace {
 
 using support::IsOkAndHolds;
 
-const TemplateVariables& Variables() {
+const TemplateVariables& KnownVariables() {
   static const TemplateVariables* variables =
       new TemplateVariables{{"a", "1"}, {"b.c", "{{a}}\n"}, {"d", ""}};
   return *variables;
@@ -27,7 +27,7 @@ const TemplateVariables& Variables() {
 bool IsAccepted(const ScannedTemplate& scanned) {
   return scanned.problems.empty() &&
          std::all_of(scanned.tags.begin(), scanned.tags.end(), [](const TemplateTag& tag) {
-           if (tag.kind == TemplateTag::Kind::kVariable) return Variables().contains(tag.text);
+           if (tag.kind == TemplateTag::Kind::kVariable) return KnownVariables().contains(tag.text);
            return tag.kind != TemplateTag::Kind::kUnsupported;
          });
 }
@@ -39,7 +39,7 @@ std::string Expected(const std::string& source) {
   std::size_t copied = 0;
   for (const TemplateTag& tag : ScanTemplate(prepared).tags) {
     result += prepared.substr(copied, tag.begin - copied);
-    if (tag.kind == TemplateTag::Kind::kVariable) result += Variables().at(tag.text);
+    if (tag.kind == TemplateTag::Kind::kVariable) result += KnownVariables().at(tag.text);
     copied = tag.end;
   }
   return result + prepared.substr(copied);
@@ -89,7 +89,7 @@ TEST(TemplateProperty, the_renderer_does_what_the_scanner_says_or_both_refuse) {
   for (int i = 0; i < 20000; ++i) {
     const std::string source = AnyTemplate(*random);
     const bool fine = IsAccepted(ScanTemplate(source));
-    const auto result = RenderTemplate(source, Variables());
+    const auto result = RenderTemplate(source, KnownVariables());
     ASSERT_EQ(result.ok(), fine) << testing::PrintToString(source) << result.status();
     if (!fine) {
       ASSERT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
@@ -110,7 +110,7 @@ TEST(TemplateProperty, any_bytes_are_rendered_or_refused) {
       source.push_back(draw % 3 == 0 ? static_cast<char>(draw >> 8U)
                                      : "{}{}=<%>|!#a \n"[(draw >> 8U) % 14]);
     }
-    const auto result = RenderTemplate(source, Variables());
+    const auto result = RenderTemplate(source, KnownVariables());
     if (!result.ok()) {
       ASSERT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument) << result.status();
     }

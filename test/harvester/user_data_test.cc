@@ -20,11 +20,11 @@ using testing::Not;
 const TemplateVariables kVariables = {{"vm_name", "web-x"},
                                       {"env.HARVESTER_TEMPLATE_T", "s3cret: ["}};
 const std::vector<std::string> kNoKeys;
-const std::vector<std::string> kKeys = {"ssh-ed25519 AAAAC3 ops@example"};
+const std::vector<std::string> kOneKey = {"ssh-ed25519 AAAAC3 ops@example"};
 
 TEST(ComposeUserData, without_a_template_is_an_empty_cloud_config) {
   EXPECT_THAT(ComposeUserData("", kVariables, kNoKeys), IsOkAndHolds("#cloud-config\n"));
-  EXPECT_THAT(ComposeUserData("", kVariables, kKeys),
+  EXPECT_THAT(ComposeUserData("", kVariables, kOneKey),
               IsOkAndHolds("#cloud-config\nssh_authorized_keys:\n"
                            "  - \"ssh-ed25519 AAAAC3 ops@example\"\n"));
 }
@@ -46,7 +46,7 @@ TEST(ComposeUserData, leaves_other_kinds_of_user_data_alone) {
 }
 
 TEST(ComposeUserData, refuses_keys_for_other_kinds_of_user_data) {
-  EXPECT_THAT(ComposeUserData("#!/bin/sh\n", kVariables, kKeys),
+  EXPECT_THAT(ComposeUserData("#!/bin/sh\n", kVariables, kOneKey),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("ssh_keys"), HasSubstr("#cloud-config"))));
 }
@@ -66,7 +66,7 @@ TEST(ComposeUserData, passes_on_what_is_wrong_with_the_template) {
 }
 
 TEST(ComposeUserData, adds_keys_after_rendering) {
-  EXPECT_THAT(ComposeUserData("#cloud-config\nhostname: {{vm_name}}\n", kVariables, kKeys),
+  EXPECT_THAT(ComposeUserData("#cloud-config\nhostname: {{vm_name}}\n", kVariables, kOneKey),
               IsOkAndHolds("#cloud-config\nssh_authorized_keys:\n"
                            "  - \"ssh-ed25519 AAAAC3 ops@example\"\nhostname: web-x\n"));
 }

@@ -9,12 +9,12 @@
 namespace nomad_harvester::harvester {
 namespace {
 
-VirtualMachine Sample() { return ParseVirtualMachine(SampleVmObject()); }
+VirtualMachine SampleVm() { return ParseVirtualMachine(SampleVmObject()); }
 
-TEST(IsMember, holds_for_a_VM_that_we_made) { EXPECT_TRUE(IsMember(Sample())); }
+TEST(IsMember, holds_for_a_VM_that_we_made) { EXPECT_TRUE(IsMember(SampleVm())); }
 
 TEST(IsMember, does_not_look_at_the_case_of_the_uuid) {
-  VirtualMachine vm = Sample();
+  VirtualMachine vm = SampleVm();
   vm.annotations[kSelfAnnotation] = "batch-7f3k2/0B0A7D4E-4C3E-4F0C-9D5D-2F6A8F1F7C11";
   EXPECT_TRUE(IsMember(vm));
 }
@@ -22,27 +22,27 @@ TEST(IsMember, does_not_look_at_the_case_of_the_uuid) {
 // A clone made in Harvester's UI copies labels and annotations, but has another name. A VM that was
 // restored in place keeps its name, but may have another UUID.
 TEST(IsMember, does_not_hold_for_a_copy) {
-  VirtualMachine clone = Sample();
+  VirtualMachine clone = SampleVm();
   clone.name = "batch-7f3k2-copy";
   EXPECT_FALSE(IsMember(clone));
-  VirtualMachine restored = Sample();
+  VirtualMachine restored = SampleVm();
   restored.firmware_uuid = "99999999-4c3e-4f0c-9d5d-2f6a8f1f7c11";
   EXPECT_FALSE(IsMember(restored));
 }
 
 TEST(IsMember, needs_pool_self_and_uuid) {
-  VirtualMachine no_pool = Sample();
+  VirtualMachine no_pool = SampleVm();
   no_pool.pool.clear();
   EXPECT_FALSE(IsMember(no_pool));
-  VirtualMachine no_self = Sample();
+  VirtualMachine no_self = SampleVm();
   no_self.annotations.erase(kSelfAnnotation);
   EXPECT_FALSE(IsMember(no_self));
-  VirtualMachine no_uuid = Sample();
+  VirtualMachine no_uuid = SampleVm();
   no_uuid.firmware_uuid.clear();
   no_uuid.annotations[kSelfAnnotation] = "batch-7f3k2/";
   EXPECT_FALSE(IsMember(no_uuid));
   for (const char* self : {"", "batch-7f3k2", "/", "batch-7f3k2/x"}) {
-    VirtualMachine vm = Sample();
+    VirtualMachine vm = SampleVm();
     vm.annotations[kSelfAnnotation] = self;
     EXPECT_FALSE(IsMember(vm)) << self;
   }
@@ -70,7 +70,7 @@ TEST(IsStopped, means_no_guest_and_nothing_on_the_way_to_one) {
       {"Always", "CrashLoopBackOff", false, false},
   };
   for (const StoppedCase& c : cases) {
-    VirtualMachine vm = Sample();
+    VirtualMachine vm = SampleVm();
     vm.run_strategy = c.run_strategy;
     vm.printable_status = c.printable_status;
     vm.instance_exists = c.instance_exists;
@@ -80,14 +80,14 @@ TEST(IsStopped, means_no_guest_and_nothing_on_the_way_to_one) {
 
 TEST(IsStopped, C8_does_not_hold_for_paused_and_migrating_VMs) {
   for (const char* status : {"Paused", "Migrating"}) {
-    VirtualMachine vm = Sample();
+    VirtualMachine vm = SampleVm();
     vm.printable_status = status;
     EXPECT_FALSE(IsStopped(vm)) << status;
   }
 }
 
 TEST(IsStopped, does_not_hold_for_a_VM_that_is_being_deleted) {
-  VirtualMachine vm = Sample();
+  VirtualMachine vm = SampleVm();
   vm.printable_status = "Stopped";
   vm.deleted_at = vm.created_at;
   EXPECT_FALSE(IsStopped(vm));
