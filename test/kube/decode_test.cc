@@ -24,7 +24,7 @@ using testing::HasSubstr;
 using testing::SizeIs;
 
 // A VM as Harvester returns it, with the members that make up most of a list.
-constexpr char kVm[] = R"({
+constexpr char kWholeVm[] = R"({
     "metadata": {
       "name": "web-1", "namespace": "default", "uid": "u-1", "resourceVersion": "77",
       "creationTimestamp": "2026-11-21T02:03:04Z", "deletionTimestamp": null,
@@ -48,9 +48,9 @@ constexpr char kVm[] = R"({
   })";
 
 TEST(DecodeObject, drops_managedFields_of_the_object_and_nothing_else) {
-  const auto observed = DecodeObject(Response(200, kVm), "get X");
+  const auto observed = DecodeObject(Response(200, kWholeVm), "get X");
   ASSERT_THAT(observed, IsOk());
-  Json wanted = Json::parse(kVm);
+  Json wanted = Json::parse(kWholeVm);
   wanted["metadata"].erase("managedFields");
   EXPECT_EQ(observed->object, wanted);
 }
@@ -64,8 +64,8 @@ Page DecodeList(const std::string& items, const std::vector<std::string>& drop) 
 }
 
 TEST(DecodePage, drops_managedFields_of_every_item) {
-  const Page page = DecodeList("[" + std::string(kVm) + "," + kVm + "]", {});
-  Json wanted = Json::parse(kVm);
+  const Page page = DecodeList("[" + std::string(kWholeVm) + "," + kWholeVm + "]", {});
+  Json wanted = Json::parse(kWholeVm);
   wanted["metadata"].erase("managedFields");
   EXPECT_THAT(page.items, ElementsAre(wanted, wanted));
   EXPECT_EQ(page.resource_version, "9");
@@ -73,7 +73,7 @@ TEST(DecodePage, drops_managedFields_of_every_item) {
 }
 
 TEST(DecodePage, drops_unused_members_and_keeps_the_others) {
-  const Page page = DecodeList("[" + std::string(kVm) + "]",
+  const Page page = DecodeList("[" + std::string(kWholeVm) + "]",
                                {"spec.template.spec.domain.devices", "spec.template.spec.networks",
                                 "status.conditions.status"});
   ASSERT_THAT(page.items, SizeIs(1));

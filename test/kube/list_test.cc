@@ -22,8 +22,8 @@ using testing::SizeIs;
 constexpr char kPath[] = "/apis/kubevirt.io/v1/namespaces/default/virtualmachines";
 
 // A page of VMs with these names.
-std::string Page(const std::vector<std::string>& names, const std::string& token = "",
-                 const std::string& version = "100") {
+std::string VmPage(const std::vector<std::string>& names, const std::string& token = "",
+                   const std::string& version = "100") {
   Json items = Json::array();
   for (const std::string& name : names) items.push_back({{"metadata", {{"name", name}}}});
   return base::DumpJson({{"kind", "VirtualMachineList"},
@@ -44,7 +44,7 @@ class KubeLists : public ClientFixture {
 };
 
 TEST_F(KubeLists, a_list_is_read_in_pages_of_a_hundred) {
-  transport_->Reply(200, Page({"a", "b"}), {{"Date", "Sat, 21 Nov 2026 02:03:04 GMT"}});
+  transport_->Reply(200, VmPage({"a", "b"}), {{"Date", "Sat, 21 Nov 2026 02:03:04 GMT"}});
   const auto list = ListVms();
   ASSERT_THAT(list, IsOk());
   EXPECT_THAT(Names(*list), ElementsAre("a", "b"));
@@ -77,8 +77,8 @@ TEST_F(KubeLists, selectors_travel_escaped_and_with_every_page) {
   options.label_selector = "nomad-harvester-autoscaler/pool=web,!x";
   options.field_selector = "metadata.name=a b";
   options.page_size = 2;
-  transport_->Reply(200, Page({"a"}, "t/1=="));
-  transport_->Reply(200, Page({"b"}));
+  transport_->Reply(200, VmPage({"a"}, "t/1=="));
+  transport_->Reply(200, VmPage({"b"}));
   ASSERT_THAT(ListVms(options), IsOk());
   const std::string selectors =
       "&labelSelector=nomad-harvester-autoscaler%2Fpool%3Dweb%2C%21x"
@@ -89,7 +89,7 @@ TEST_F(KubeLists, selectors_travel_escaped_and_with_every_page) {
 }
 
 TEST_F(KubeLists, a_page_size_that_makes_no_sense_is_one) {
-  transport_->Reply(200, Page({}));
+  transport_->Reply(200, VmPage({}));
   ListOptions options;
   options.page_size = 0;
   ASSERT_THAT(ListVms(options), IsOk());
@@ -97,9 +97,9 @@ TEST_F(KubeLists, a_page_size_that_makes_no_sense_is_one) {
 }
 
 TEST_F(KubeLists, a_list_over_all_namespaces_and_a_cluster_wide_one_name_none) {
-  transport_->Reply(200, Page({}));
+  transport_->Reply(200, VmPage({}));
   ASSERT_THAT(client_.List(context_, kVirtualMachines, "", {}), IsOk());
-  transport_->Reply(200, Page({}));
+  transport_->Reply(200, VmPage({}));
   ASSERT_THAT(client_.List(context_, kStorageClasses, "", {}), IsOk());
   EXPECT_THAT(transport_->targets(),
               ElementsAre("/apis/kubevirt.io/v1/virtualmachines?limit=100",
@@ -108,10 +108,10 @@ TEST_F(KubeLists, a_list_over_all_namespaces_and_a_cluster_wide_one_name_none) {
 }
 
 TEST_F(KubeLists, pages_make_one_list_of_the_first_pages_moment) {
-  transport_->Reply(200, Page({"a", "b"}, "t1", "100"),
+  transport_->Reply(200, VmPage({"a", "b"}, "t1", "100"),
                     {{"Date", "Sat, 21 Nov 2026 02:03:04 GMT"}});
-  transport_->Reply(200, Page({}, "t2", "101"), {{"Date", "Sat, 21 Nov 2026 02:03:05 GMT"}});
-  transport_->Reply(200, Page({"c"}, "", "102"), {{"Date", "Sat, 21 Nov 2026 02:03:06 GMT"}});
+  transport_->Reply(200, VmPage({}, "t2", "101"), {{"Date", "Sat, 21 Nov 2026 02:03:05 GMT"}});
+  transport_->Reply(200, VmPage({"c"}, "", "102"), {{"Date", "Sat, 21 Nov 2026 02:03:06 GMT"}});
   const auto list = ListVms();
   ASSERT_THAT(list, IsOk());
   EXPECT_THAT(Names(*list), ElementsAre("a", "b", "c"));
@@ -121,19 +121,19 @@ TEST_F(KubeLists, pages_make_one_list_of_the_first_pages_moment) {
 }
 
 TEST_F(KubeLists, a_page_that_fails_fails_the_list) {
-  transport_->Reply(200, Page({"a"}, "t1"));
+  transport_->Reply(200, VmPage({"a"}, "t1"));
   transport_->Reply(503, "");
   EXPECT_THAT(ListVms(), StatusIs(StatusCode::kUnavailable));
-  transport_->Reply(200, Page({"a"}, "t1"));
+  transport_->Reply(200, VmPage({"a"}, "t1"));
   transport_->Reply(200, "{\"items\":[{}");
   EXPECT_THAT(ListVms(), StatusIs(StatusCode::kInternal));
 }
 
 TEST_F(KubeLists, an_expired_page_restarts_the_list_and_discards_what_was_read) {
-  transport_->Reply(200, Page({"a", "b"}, "t1", "100"));
+  transport_->Reply(200, VmPage({"a", "b"}, "t1", "100"));
   transport_->Reply(410, ExpiredBody());
-  transport_->Reply(200, Page({"b"}, "t2", "200"), {{"Date", "Sat, 21 Nov 2026 02:03:04 GMT"}});
-  transport_->Reply(200, Page({"c"}, "", "201"));
+  transport_->Reply(200, VmPage({"b"}, "t2", "200"), {{"Date", "Sat, 21 Nov 2026 02:03:04 GMT"}});
+  transport_->Reply(200, VmPage({"c"}, "", "201"));
   const auto list = ListVms();
   ASSERT_THAT(list, IsOk());
   EXPECT_THAT(Names(*list), ElementsAre("b", "c")) << "VM a was deleted in between";
@@ -147,7 +147,7 @@ TEST_F(KubeLists, an_expired_page_restarts_the_list_and_discards_what_was_read) 
 
 TEST_F(KubeLists, a_list_that_expires_again_and_again_is_given_up_after_three_new_starts) {
   for (int i = 0; i < 4; ++i) {
-    transport_->Reply(200, Page({"a"}, "t1"));
+    transport_->Reply(200, VmPage({"a"}, "t1"));
     transport_->Reply(410, ExpiredBody());
   }
   EXPECT_THAT(ListVms(), StatusIs(StatusCode::kOutOfRange, HasSubstr("list VirtualMachines in")));
@@ -156,24 +156,24 @@ TEST_F(KubeLists, a_list_that_expires_again_and_again_is_given_up_after_three_ne
 
 // A token of the earlier attempt does not count as a repetition.
 TEST_F(KubeLists, a_restarted_list_may_get_the_same_tokens) {
-  transport_->Reply(200, Page({"a"}, "t1"));
+  transport_->Reply(200, VmPage({"a"}, "t1"));
   transport_->Reply(410, ExpiredBody());
-  transport_->Reply(200, Page({"a"}, "t1"));
-  transport_->Reply(200, Page({"b"}));
+  transport_->Reply(200, VmPage({"a"}, "t1"));
+  transport_->Reply(200, VmPage({"b"}));
   EXPECT_THAT(Names(*ListVms()), ElementsAre("a", "b"));
 }
 
 TEST_F(KubeLists, a_repeated_page_is_an_error) {
-  transport_->Reply(200, Page({"a"}, "t1"));
-  transport_->Reply(200, Page({"b"}, "t2"));
-  transport_->Reply(200, Page({"c"}, "t1"));
+  transport_->Reply(200, VmPage({"a"}, "t1"));
+  transport_->Reply(200, VmPage({"b"}, "t2"));
+  transport_->Reply(200, VmPage({"c"}, "t1"));
   EXPECT_THAT(ListVms(), StatusIs(StatusCode::kInternal, HasSubstr("repeats a continue token")));
 }
 
 TEST_F(KubeLists, a_list_without_a_last_page_is_an_error) {
   int pages = 0;
   transport_->Otherwise([&pages](const runtime::Context&, const http::HttpRequest&) {
-    return Response(200, Page({}, "t" + std::to_string(++pages)));
+    return Response(200, VmPage({}, "t" + std::to_string(++pages)));
   });
   EXPECT_THAT(ListVms(), StatusIs(StatusCode::kInternal, HasSubstr("never returns a last page")));
   EXPECT_EQ(pages, 10'000);
@@ -181,7 +181,7 @@ TEST_F(KubeLists, a_list_without_a_last_page_is_an_error) {
 
 TEST_F(KubeLists, a_list_ends_between_two_pages_when_it_is_cancelled) {
   const runtime::CancelSource source(context_);
-  transport_->Reply(200, Page({"a"}, "t1"));
+  transport_->Reply(200, VmPage({"a"}, "t1"));
   transport_->OnSend([&source] { source.Cancel(runtime::CancelReason::kClient); });
   EXPECT_THAT(client_.List(source.context(), kVirtualMachines, "default", {}),
               StatusIs(StatusCode::kCancelled));
