@@ -58,12 +58,11 @@ function(nomad_harvester_add_module name)
 endfunction()
 
 # nomad_harvester_add_test(<name> SOURCES <file>... USES <module>... [LIBS <target>...]
-#                          [LABELS <label>...] [TIMEOUT <seconds>] [SHARDS <n>] [SEPARATE])
+#                          [LABELS <label>...] [TIMEOUT <seconds>] [SHARDS <n>])
 # One executable, one ctest entry: the result of each case goes to a JSON file that scripts/test
 # counts. SHARDS: the number of entries, each with a part of the cases, that can run in parallel.
-# SEPARATE: excludes its files from unity builds, because they use the same names for different helpers.
 function(nomad_harvester_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "SEPARATE" "TIMEOUT;SHARDS" "SOURCES;USES;LIBS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT;SHARDS" "SOURCES;USES;LIBS;LABELS")
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
   endif()
@@ -72,9 +71,6 @@ function(nomad_harvester_add_test name)
   endif()
   add_executable(${name} ${arg_SOURCES})
   add_dependencies(tests ${name})
-  if(arg_SEPARATE)
-    set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
-  endif()
   # What is tested is optimized; a unit test itself need not be: a third of its compilation.
   if(arg_LABELS STREQUAL "unit")
     target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O0;-U_FORTIFY_SOURCE>)
