@@ -22,6 +22,10 @@ scaling "batch-workers" {
     # error, and nothing is scaled. up{job="nomad"} is not sufficient: clients and servers without a
     # leader are up as well.
     #
+    # Needs telemetry { prometheus_metrics = true } on every Nomad server, and in Prometheus a job
+    # that scrapes /v1/metrics?format=prometheus of every server. By default (honor_labels = false)
+    # Prometheus renames Nomad's label "job" to "exported_job".
+    #
     # max: for some time after an election the old leader still reports its last values.
     check "allocations" {
       source = "prometheus"

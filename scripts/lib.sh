@@ -16,10 +16,13 @@ die() {
   exit 1
 }
 
-# Prints the comment at the top of the running script.
-show_help() {
-  awk 'NR > 2 { if (!/^#/ || /^# shellcheck/) exit; sub(/^# ?/, ""); print }' "$0"
-}
+# Every script prints the comment at its top for --help, and does nothing else.
+case ${1:-} in
+  -h | --help)
+    awk 'NR > 2 { if (!/^#/ || /^# shellcheck/) exit; sub(/^# ?/, ""); print }' "$0"
+    exit 0
+    ;;
+esac
 
 as_root() {
   if [[ $(id -u) == 0 ]]; then

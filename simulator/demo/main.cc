@@ -73,7 +73,7 @@ PluginClient::Policy Policy(const std::string& user_data_file) {
 // False: the file could not be written.
 bool WriteUserData(const std::string& path) {
   std::ofstream file(path);
-  file << "#cloud-config\nwrite_files:\n- path: /etc/nomad.d/client.hcl\n  content: |\n"
+  file << "#cloud-config\nwrite_files:\n- path: /etc/nomad.d/nomad.hcl\n  content: |\n"
           "    name = \"{{vm_name}}\"\n    node_class = \"{{node_class}}\"\n"
           "    meta {\n      harvester_vm_uuid = \"{{vm_uuid}}\"\n    }\n";
   return file.flush().good();
@@ -87,7 +87,7 @@ int Conclude(const Show& show, std::vector<std::string> problems, int plugin_end
   for (const std::string& line : show.summary()) std::cout << "  " << line << "\n";
   if (problems.empty()) {
     std::cout << "  nothing left: no VM, no volume, no Secret, no Nomad node\n"
-              << "All as it must be.\n";
+              << "All checks passed.\n";
     return 0;
   }
   for (const std::string& problem : problems) std::cout << "  WRONG: " << problem << "\n";

@@ -47,7 +47,7 @@ std::vector<std::string> Show::Run() {
            .count = 4,
            .dry_run = true,
            .result = 2});
-  RunStep({.title = "Scale to 0: the work has nowhere to go and stops",
+  RunStep({.title = "Scale to 0: no node is left for the allocations, so they stop",
            .from = 2,
            .count = 0,
            .result = 0});
@@ -101,14 +101,14 @@ void Show::Check(const Step& step, const absl::Status& scaled, int effects, doub
   }
   const auto stand = static_cast<std::int64_t>(cluster_.Vms().size());
   if (stand != step.result) {
-    problems_.push_back(wanted + ": " + std::to_string(stand) + " VMs stand");
+    problems_.push_back(wanted + ": " + std::to_string(stand) + " VMs exist");
   }
   if (step.dry_run && effects != 0) {
     problems_.push_back(wanted + ": it changed something, in " + std::to_string(effects) +
                         " requests");
   }
   std::array<char, 128> line{};
-  std::snprintf(line.data(), line.size(), "%-12s %2d VMs stand %9s", wanted.c_str(),
+  std::snprintf(line.data(), line.size(), "%-12s %2d VMs exist %9s", wanted.c_str(),
                 static_cast<int>(stand), Seconds(seconds).c_str());
   summary_.emplace_back(line.data());
   screen_.Update(RowsOf(cluster_), child_.TakeLines());

@@ -60,7 +60,7 @@ std::string ActionText(const harvester::LeaseAction& action) {
   std::string text = action.id + ", " + std::to_string(action.from) + " → " +
                      std::to_string(action.to) + ", unfinished:";
   for (const std::string& name : action.names) {
-    text += " " + name + (action.create.contains(name) ? " (to be made)" : "");
+    text += " " + name + (action.create.contains(name) ? " (to be created)" : "");
   }
   return text;
 }
@@ -140,7 +140,7 @@ std::string StatusTable(const Inspection& inspection) {
   text += Line("Ready", report.status.ready ? "yes" : "no: " + report.reason);
   text += Line("Count", std::to_string(report.status.count));
   if (const std::string counters = Counters(report.status.meta); !counters.empty()) {
-    text += Line("Of these", counters);
+    text += Line("Counters", counters);
   }
   if (!report.warning.empty()) text += Line("Attention", report.warning);
   text += Line("Lease", LeaseText(inspection.lease, snapshot.now));

@@ -73,7 +73,7 @@ nothing is escaped for HTML:
 | `{{pool}}`, `{{namespace}}` | `node_group_name` and `namespace` of the policy |
 | `{{node_class}}`, `{{node_pool}}`, `{{datacenter}}` | as in the policy; empty if not set there |
 | `{{nomad_region}}` | `nomad_region`; empty if not set |
-| `{{zone}}` | availability zone of the VM; empty if the pool has none |
+| `{{zone}}` | reserved for availability zones, which pools do not have yet: always empty |
 | `{{policy_id}}`, `{{action_id}}` | the policy, and the scaling action that creates the VM |
 | `{{env.HARVESTER_TEMPLATE_X}}` | a variable of the agent's environment; its name must begin with `HARVESTER_TEMPLATE_` |
 

@@ -227,7 +227,7 @@ Step StepWithNode(const VmView& view, const PoolSnapshot& snapshot, const harves
   if (mark.reason == harvester::MarkReason::kUnhealthy && !ours && !node.draining &&
       node.status == NodeStatus::kReady) {
     return MakeStep(StepKind::kRollBack, Row::kMarkedRecovered,
-                    Named(node) + " has come back: the VM is healthy again", &node);
+                    Named(node) + " is ready again: the VM is healthy", &node);
   }
   if (IsLate(mark, snapshot.now)) {
     if (mark.force && ours && (node.draining || complete)) {

@@ -92,8 +92,8 @@ absl::StatusOr<PoolSnapshot> PoolLoop::FinishRollBacks(const runtime::Context& c
 
 void PoolLoop::ExpectCreation(const std::string& vm) { outcomes_[vm].creation = true; }
 void PoolLoop::ExpectRemoval(const std::string& vm) { outcomes_.try_emplace(vm); }
-void PoolLoop::ExpectCancelledRemoval(const std::string& vm) {
-  outcomes_.try_emplace(vm);
+void PoolLoop::ExpectCancelledRemoval(const std::string& vm, const std::string& action_id) {
+  outcomes_[vm].action = action_id;
   cancelled_removals_.insert(vm);
 }
 
@@ -319,7 +319,8 @@ void PoolLoop::TrackCancelledRemoval(const VmView* view, const PoolSnapshot& sna
   }
   if (view->vm.has_mark || IsRepair(NextStep(*view, snapshot).kind)) return;
   outcome->state = OutcomeState::kDone;
-  deps_.logger.Info("Cancelled the removal of a VM", {{"vm", view->vm.name}});
+  deps_.logger.Info("Cancelled the removal of a VM",
+                    {{"vm", view->vm.name}, {"action_id", outcome->action}});
 }
 
 void PoolLoop::Track(const PoolSnapshot& snapshot) {

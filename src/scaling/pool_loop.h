@@ -49,7 +49,7 @@ class PoolLoop {
   // VMs that this run waits for, in addition to everything that is marked.
   void ExpectCreation(const std::string& vm);
   void ExpectRemoval(const std::string& vm);
-  void ExpectCancelledRemoval(const std::string& vm);
+  void ExpectCancelledRemoval(const std::string& vm, const std::string& action_id);
   void FailCreation(const std::string& vm, const absl::Status& why);
   void FailRemoval(const std::string& vm, const absl::Status& why);
 

@@ -231,7 +231,7 @@ void ScaleCall::CancelRemovals(const runtime::Context& context, const ScalePlan&
         "Cancelling the removal of a VM",
         {{"vm", plan.cancel_removals[i]}, {"action_id", action_id_}, {"outcome", results[i]}});
     // After a conflict or a lost reply, the next observation shows whether the VM is still marked.
-    loop_.ExpectCancelledRemoval(plan.cancel_removals[i]);
+    loop_.ExpectCancelledRemoval(plan.cancel_removals[i], action_id_);
   }
 }
 

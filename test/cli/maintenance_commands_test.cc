@@ -89,7 +89,7 @@ class MaintenanceCommands : public testing::Test {
          {"networks", "default/vlan100"},
          {"node_purge", "true"},
          {"user_data",
-          "#cloud-config\nwrite_files:\n- path: /etc/nomad.d/client.hcl\n  content: "
+          "#cloud-config\nwrite_files:\n- path: /etc/nomad.d/nomad.hcl\n  content: "
           "|\n    name = \"{{vm_name}}\"\n    node_class = \"{{node_class}}\"\n"}});
   }
   // The plugin is killed after it has started to drain its only VM. Returns the VM's name.

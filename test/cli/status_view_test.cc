@@ -38,7 +38,7 @@ TEST(StatusTable, shows_vms_nodes_links_marks_and_what_comes_next) {
             "Pool:       default/web\n"
             "Ready:      no: waiting to join Nomad: web-c\n"
             "Count:      2\n"
-            "Of these:   1 draining, 1 pending, 1 unlinked\n"
+            "Counters:   1 draining, 1 pending, 1 unlinked\n"
             "Lease:      none yet\n"
             "\n"
             "VM     STATE     HARVESTER  LINK    NODE      NODE STATE                   MARK\n"
@@ -70,7 +70,7 @@ TEST(StatusTable, shows_the_lease_its_action_and_its_back_off) {
   lease.record.last_event = scaling::kNow - minutes(5);
   const std::string text = StatusTable(inspection);
   EXPECT_THAT(text, HasSubstr("Lease:      held by host_1_x, renewed 2s ago\n"));
-  EXPECT_THAT(text, HasSubstr("Action:     act, 1 → 3, unfinished: web-a web-b (to be made)\n"));
+  EXPECT_THAT(text, HasSubstr("Action:     act, 1 → 3, unfinished: web-a web-b (to be created)\n"));
   EXPECT_THAT(text, HasSubstr("Back-off:   create failed 2 times in a row, is tried again at "
                               "2026-03-01T12:01:00Z\n"));
   EXPECT_THAT(text, HasSubstr("Back-off:   join failed 1 time in a row, may be tried again\n"));

@@ -195,7 +195,7 @@ func (p *killedPool) converge() (int64, error) {
 func (p *killedPool) policy() map[string]string {
 	return completePolicy("networks", "default/vlan10", "namespace", "nomad", "image",
 		"default/ubuntu-24.04", "node_purge", "true", "node_drain_deadline", "25s", "drain_grace", "10s", "user_data",
-		"#cloud-config\nwrite_files:\n- path: /etc/nomad.d/client.hcl\n  content: |\n"+
+		"#cloud-config\nwrite_files:\n- path: /etc/nomad.d/nomad.hcl\n  content: |\n"+
 			"    name = \"{{vm_name}}\"\n    node_class = \"{{node_class}}\"\n")
 }
 
@@ -294,7 +294,7 @@ func (p *killedPool) list(path string) ([]simulatedObject, error) {
 	return list.Items, err
 }
 
-// Objects that should not exist: I4 and I5 of ARCHITECTURE.md, observed through the APIs.
+// Objects that should not exist: I4 and I5 of docs/behaviour.md, observed through the APIs.
 func (p *killedPool) leftovers(count int64) ([]string, error) {
 	vms, err := p.list("/apis/kubevirt.io/v1/namespaces/nomad/virtualmachines")
 	if err != nil {

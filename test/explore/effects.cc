@@ -95,7 +95,7 @@ Violation ApplyToVm(const Configuration& configuration, const Act& act, Slot* sl
 
 Violation ApplyStartDrain(const Act& act, Node* node) {
   // An operator's drain that begins after our last read loses its Meta: one of the remaining race
-  // conditions in ARCHITECTURE.md.
+  // conditions in docs/operations.md.
   const bool foreign = node->Draining() && node->ours == 0;
   if (foreign && act.excused == 0) return Violation::kForeignDrainTouched;
   const bool again = node->by_hand != 0 && node->action == act.action && node->uid == act.uid;

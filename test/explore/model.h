@@ -25,7 +25,8 @@ using Bits = std::uint32_t;
 enum class Power : Bits { kInitializing, kReady, kDown, kDownForLong };
 enum class Work : Bits { kIdle, kRunning, kStopping, kUnread };
 // Who last made a node ineligible. Nomad does not show it; only the invariants use it. kUnclear:
-// set by one of the race conditions that ARCHITECTURE.md accepts, so that any outcome is correct.
+// set by one of the race conditions that docs/exploration.md accepts, so that any outcome is
+// correct.
 enum class Cordon : Bits { kNone, kOurs, kOperators, kUnclear };
 enum class DrainState : Bits { kNone, kDraining, kComplete, kCanceled };
 

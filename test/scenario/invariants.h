@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The safety invariants of ARCHITECTURE.md, checked after every change of the simulated cluster.
+// The safety invariants of docs/behaviour.md, checked after every change of the simulated cluster.
 // They read the cluster itself, never the plugin's state.
 #ifndef NOMAD_HARVESTER_TEST_SCENARIO_INVARIANTS_H_
 #define NOMAD_HARVESTER_TEST_SCENARIO_INVARIANTS_H_

@@ -298,6 +298,12 @@ TEST(ScaleIn, C16_scale_in_wait_false_returns_once_the_drains_are_accepted) {
   h.CheckAtRest(1);
 }
 
+std::set<std::string> KeysOf(const log::Record& record) {
+  std::set<std::string> keys;
+  for (const log::Field& field : record.fields) keys.insert(field.key);
+  return keys;
+}
+
 TEST(ScaleOut, C14_growth_cancels_removals_before_it_creates) {
   Harness h;
   ASSERT_TRUE(h.Scale(2).ok());
@@ -311,12 +317,13 @@ TEST(ScaleOut, C14_growth_cancels_removals_before_it_creates) {
   EXPECT_EQ(h.VmNames(), before);
   h.WaitUntilReady();
   h.CheckAtRest(2);
-}
-
-std::set<std::string> KeysOf(const log::Record& record) {
-  std::set<std::string> keys;
-  for (const log::Field& field : record.fields) keys.insert(field.key);
-  return keys;
+  int cancelled = 0;
+  for (const log::Record& record : h.log->records()) {
+    if (record.message != "Cancelled the removal of a VM") continue;
+    ++cancelled;
+    EXPECT_THAT(KeysOf(record), IsSupersetOf({"action_id", "pool", "policy_id", "vm"})) << "T1";
+  }
+  EXPECT_EQ(cancelled, 2);
 }
 
 TEST(Scale, T1_decision_and_outcome_are_one_line_each_with_pool_counts_and_reason) {

@@ -63,7 +63,7 @@ scaling::StringMap PolicyOf(const std::string& pool) {
           {"drain_grace", "30s"},
           {"join_timeout", "5m"},
           {"user_data",
-           "#cloud-config\nwrite_files:\n- path: /etc/nomad.d/client.hcl\n  content: |\n"
+           "#cloud-config\nwrite_files:\n- path: /etc/nomad.d/nomad.hcl\n  content: |\n"
            "    name = \"{{vm_name}}\"\n    node_class = \"{{node_class}}\"\n"
            "    meta {\n      harvester_vm_uuid = \"{{vm_uuid}}\"\n    }\n"}};
 }

@@ -53,7 +53,7 @@ struct VirtualMachine {
   bool delete_first = false;
 
   std::string run_strategy;
-  std::string printable_status;  // §"printableStatus"; empty right after creation
+  std::string printable_status;  // status.printableStatus; empty right after creation
   bool instance_exists = false;  // status.created
   bool ready = false;
   std::vector<Condition> conditions;

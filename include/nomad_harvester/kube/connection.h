@@ -15,8 +15,8 @@
 
 namespace nomad_harvester::kube {
 
-// The operator's options, with the environment already applied (configuration.md of the design,
-// section 1).
+// The operator's options (docs/configuration.md, "Harvester"), with the environment already
+// applied.
 struct ConnectionOptions {
   std::string url;
   base::Secret token;

@@ -37,9 +37,8 @@ std::string RollbackMarker(const nomad::Node& node);
 // of system jobs are ignored if `ignore_system`.
 bool IsIdle(const std::vector<nomad::Allocation>& allocations, bool ignore_system);
 
-// The deadline to send in a (re)POST at `now`, for a deadline set when the mark was written: the
-// remaining time, at least 1 s; nullopt if the deadline has passed; 0 for no deadline; negative for
-// "now".
+// The deadline of a drain that starts at `now`, for the deadline in the mark: the remaining time,
+// at least 1 s; 0 for no deadline; negative for "now". `post` is false if the deadline has passed.
 struct PostedDeadline {
   bool post = true;
   base::Duration deadline{};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The next step for one VM: a pure function of what was observed.
 //
-// The rows have the order of ARCHITECTURE.md, "Next step"; the first match wins. The table was
-// derived by exhaustive exploration of crashes, frozen processes, delayed requests and operators'
-// changes. Change a row only together with a test that explores.
+// ARCHITECTURE.md, "NextStep", has the rows in the order in which they are checked; the first match
+// wins. The table was derived by exhaustive exploration of crashes, frozen processes, delayed
+// requests and operators' changes. A change of a row needs a change of test/explore, too.
 #ifndef NOMAD_HARVESTER_SCALING_NEXT_STEP_H_
 #define NOMAD_HARVESTER_SCALING_NEXT_STEP_H_
 

@@ -23,7 +23,7 @@ struct PlannedCreation {
 struct PlannedRemoval {
   std::string vm;
   std::string node_id;  // empty: no node
-  std::string reason;   // "least busy (12 %)", "stopped", …
+  std::string reason;   // "least_busy (12 %)", "stopped", …
 };
 struct PassedOver {
   std::string vm;
@@ -57,7 +57,7 @@ struct PlanInputs {
 absl::StatusOr<ScalePlan> PlanScale(const PoolSnapshot& snapshot, std::int64_t desired,
                                     const PlanInputs& inputs);
 
-// One line for people: "scale in 5 → 3: web-abc (node 1f2e…, least busy 3 %), …".
+// One line for the log: "scale in 5 → 3: remove web-abc (node 1f2e…): least_busy (3 %), …".
 std::string Describe(const ScalePlan& plan);
 
 // Joined, unmarked members whose guest runs but which no node links to. More than max(1, 20 %) of

@@ -84,8 +84,8 @@ struct PoolSnapshot {
 nodepool::PoolIdentity IdentityOf(const harvester::NodesRecord& nodes);
 nodepool::PoolIdentity IdentityOf(const config::PoolPolicy& policy);
 
-// Whether the VM's node is in another Nomad region than the configured one. An unset region differs
-// from none.
+// Whether the VM's node is in another Nomad region than the configured one. An unset region
+// equals every region.
 bool IsOtherRegion(const harvester::VirtualMachine& vm, const std::string& region);
 
 // The time by which the VM must have joined; nothing: it has no deadline (rule C15).

@@ -29,7 +29,7 @@ struct StatusReport {
   std::string reason;
   // The reason follows from the agent's own request: a Scale is open, or its VMs have yet to join.
   bool expected = false;
-  // Logged as WARN although the pool may be ready: "2 stopped: web-a, web-b".
+  // Logged as WARN although the pool may be ready: "stopped: web-a, web-b".
   std::string warning;
 };
 

@@ -34,10 +34,10 @@ struct ScaleAction {
 //
 // Errors. ABORTED means "busy" and is never used for anything else (rule C11): the agent treats
 // that code as a no-op. INVALID_ARGUMENT: configuration, all problems listed. FAILED_PRECONDITION:
-// before the first SetConfig, and for what a preflight refuses; RESOURCE_EXHAUSTED: quota,
-// back-off; UNAVAILABLE, DEADLINE_EXCEEDED: infrastructure; CANCELLED: the context's; INTERNAL:
-// partial success, one line per VM. A Status call fails only if its config map alone is invalid
-// (rule S3).
+// before the first SetConfig, and for what a preflight refuses; NOT_FOUND: an object that the
+// policy names does not exist; RESOURCE_EXHAUSTED: quota, back-off; UNAVAILABLE, DEADLINE_EXCEEDED:
+// infrastructure; CANCELLED: the context's; INTERNAL: partial success, one line per VM. A Status
+// call fails only if its config map alone is invalid (rule S3).
 class TargetService {
  public:
   virtual ~TargetService() = default;
