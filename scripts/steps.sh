@@ -11,6 +11,7 @@
 
 steps_dir=
 lanes=()
+running= # the process group of the main lane's step
 
 steps_begin() {
   steps_dir=$1
@@ -19,10 +20,10 @@ steps_begin() {
   trap steps_abort EXIT
 }
 
-# Ends the lanes of an interrupted run.
+# Ends the steps of an interrupted run.
 steps_abort() {
   local pid
-  for pid in "${lanes[@]}"; do kill -- "-$pid" 2>/dev/null || true; done
+  for pid in "${lanes[@]}" $running; do kill -- "-$pid" 2>/dev/null || true; done
 }
 
 # In its own process group, so that steps_abort can end it with its children.
@@ -39,7 +40,17 @@ step() {
   shift
   log="$steps_dir/$step_name.log"
   say "$step_name begins: $*"
-  "$@" >"$log" 2>&1 </dev/null || status=$?
+  if [[ $BASHPID == "$$" ]]; then
+    # A shell that waits for a background job dies of a signal at once, and steps_abort ends the job.
+    set -m
+    "$@" >"$log" 2>&1 </dev/null &
+    running=$!
+    set +m
+    wait "$running" || status=$?
+    running=
+  else
+    "$@" >"$log" 2>&1 </dev/null || status=$?
+  fi
   count=$(grep -E '^[0-9]+ passed, [0-9]+ failed$' "$log" | tail -1 || true)
   if [[ -n $count ]]; then
     read -r passed _ failed _ <<<"$count"

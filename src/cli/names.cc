@@ -53,6 +53,11 @@ std::vector<const scaling::VmView*> VmsOf(const scaling::PoolSnapshot& snapshot)
   return vms;
 }
 
+const nomad::Node* ReadableNode(const scaling::VmView& view,
+                                const scaling::PoolSnapshot& snapshot) {
+  return snapshot.nomad_readable ? LinkedNode(view, snapshot) : nullptr;
+}
+
 std::vector<const nomad::Node*> UnlinkedNodesOf(const scaling::PoolSnapshot& snapshot) {
   if (!snapshot.nomad_readable) return {};
   std::vector<const nomad::Node*> nodes = scaling::UnlinkedNodes(snapshot);

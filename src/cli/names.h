@@ -21,6 +21,8 @@ std::optional<std::string_view> CounterName(std::string_view meta_key);
 
 // The pool's VMs, by name.
 std::vector<const scaling::VmView*> VmsOf(const scaling::PoolSnapshot& snapshot);
+// The node that a VM is linked to; null while Nomad cannot be read, even if a part of it was read.
+const nomad::Node* ReadableNode(const scaling::VmView& view, const scaling::PoolSnapshot& snapshot);
 // The nodes of the Nomad pool that are linked to no VM, by name.
 std::vector<const nomad::Node*> UnlinkedNodesOf(const scaling::PoolSnapshot& snapshot);
 

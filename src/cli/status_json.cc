@@ -86,7 +86,7 @@ Json MarkOf(const harvester::VirtualMachine& vm) {
 
 Json VmOf(const VmView& view, const PoolSnapshot& snapshot) {
   const harvester::VirtualMachine& vm = view.vm;
-  const nomad::Node* node = LinkedNode(view, snapshot);
+  const nomad::Node* node = ReadableNode(view, snapshot);
   const scaling::Step step = NextStep(view, snapshot);
   return {{"name", Text(vm.name)},
           {"uid", Text(vm.uid)},
@@ -98,7 +98,7 @@ Json VmOf(const VmView& view, const PoolSnapshot& snapshot) {
           {"join_deadline",
            Time(harvester::HasJoined(vm) ? std::nullopt : JoinDeadline(view, snapshot))},
           {"link", snapshot.nomad_readable ? LinkName(view.link.state) : "unknown"},
-          {"link_explanation", Text(view.link.explanation)},
+          {"link_explanation", Text(snapshot.nomad_readable ? view.link.explanation : "")},
           {"node", node == nullptr ? Json() : NodeOf(*node)},
           {"mark", MarkOf(vm)},
           {"protected", vm.is_protected},

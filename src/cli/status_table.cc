@@ -101,7 +101,7 @@ std::string VmTable(const PoolSnapshot& snapshot) {
   std::vector<std::vector<std::string>> rows = {
       {"VM", "STATE", "HARVESTER", "LINK", "NODE", "NODE STATE", "MARK"}};
   for (const VmView* view : VmsOf(snapshot)) {
-    const nomad::Node* node = LinkedNode(*view, snapshot);
+    const nomad::Node* node = ReadableNode(*view, snapshot);
     rows.push_back({view->vm.name, std::string(VmStateName(StateOf(*view, snapshot))),
                     view->vm.printable_status,
                     snapshot.nomad_readable ? std::string(LinkName(view->link.state)) : "unknown",

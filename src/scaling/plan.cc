@@ -13,6 +13,10 @@
 namespace nomad_harvester::scaling {
 namespace {
 
+// The Lease names every VM of an action, and the annotations of an object have 256 KiB
+// (kubernetes/apimachinery:pkg/api/validation/objectmeta.go, TotalAnnotationSizeLimitB).
+constexpr std::int64_t kMaxGrowth = 1000;
+
 std::string IdentityText(const nomad::Node& node) {
   return "node_class=" + node.node_class + ", datacenter=" + node.datacenter +
          ", node_pool=" + node.node_pool;
@@ -112,6 +116,12 @@ absl::StatusOr<ScalePlan> PlanScale(const PoolSnapshot& snapshot, std::int64_t d
     plan.direction = Direction::kOut;
     if (policy.max_scale_out) plan.to = std::min(desired, plan.from + *policy.max_scale_out);
     NH_RETURN_IF_ERROR(CheckGrowth(snapshot));
+    if (plan.to - plan.from > kMaxGrowth) {
+      return base::InvalidArgument("count " + std::to_string(desired) + " is more than " +
+                                   std::to_string(kMaxGrowth) + " VMs above the present " +
+                                   std::to_string(plan.from) +
+                                   "; set max_scale_out to grow in steps");
+    }
     plan.cancel_removals = CancelRemovals(snapshot, plan.to - plan.from);
     plan.create = Creations(
         snapshot, plan.to - plan.from - static_cast<std::int64_t>(plan.cancel_removals.size()));

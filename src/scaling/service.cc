@@ -477,6 +477,7 @@ void Service::NoteRefusal(const ScaleAction& action, const ScaleFacts& facts,
 absl::Status Service::TryScale(const Context& context, const ScaleAction& action,
                                const StringMap& values, ScaleFacts* facts) {
   // A policy that cannot be parsed may still name its pool.
+  facts->pool.ns = config::PoolPolicy().ns;
   if (const auto ns = values.find("namespace"); ns != values.end()) facts->pool.ns = ns->second;
   if (const auto name = values.find("node_group_name"); name != values.end()) {
     facts->pool.pool = name->second;

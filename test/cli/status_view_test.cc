@@ -84,7 +84,8 @@ TEST(StatusTable, shows_the_lease_its_action_and_its_back_off) {
 TEST(StatusTable, says_unknown_where_nomad_cannot_be_read) {
   World world;
   world.With(Vm("web-a").Joined()).With(Vm("web-b").Joined()).NomadUnreadable();
-  world.With(Node("other"));  // from a list that was read before Nomad became unreadable
+  // From a list that was read before Nomad became unreadable.
+  world.With(Node("other")).With(Node("web-a"));
   EXPECT_EQ(StatusTable(Inspect(world)),
             "Pool:       default/web\n"
             "Ready:      no: Nomad cannot be read: no leader\n"
@@ -104,6 +105,15 @@ TEST(StatusTable, says_unknown_where_nomad_cannot_be_read) {
   EXPECT_FALSE(json["counters"].contains("lost"));
   EXPECT_FALSE(json["counters"].contains("unlinked"));
   EXPECT_TRUE(json["unlinked_nodes"].empty());
+}
+
+TEST(StatusJson, makes_no_statement_about_nodes_while_nomad_cannot_be_read) {
+  World world;
+  world.With(Vm("web-a").Joined()).With(Node("web-a")).NomadUnreadable();
+  const nlohmann::json vm = Json(world)["vms"].at(0);
+  EXPECT_EQ(vm["link"], "unknown");
+  EXPECT_EQ(vm["link_explanation"], "");
+  EXPECT_TRUE(vm["node"].is_null());
 }
 
 TEST(StatusTable, removes_control_sequences) {

@@ -13,9 +13,12 @@
 namespace nomad_harvester::scaling {
 namespace {
 
+using support::IsOk;
+using support::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 std::vector<std::string> Victims(const ScalePlan& plan) {
   std::vector<std::string> names;
@@ -80,6 +83,17 @@ TEST(PlanScale, shrinking_is_capped_by_max_scale_in) {
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(plan->to, 2);
   EXPECT_EQ(plan->remove.size(), 1U);
+}
+
+TEST(PlanScale, C3_more_vms_than_the_lease_can_name_are_refused_unless_growth_is_capped) {
+  World world;
+  const auto huge = PlanScale(world.Snapshot(), std::int64_t{1} << 62, {});
+  EXPECT_THAT(huge, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("max_scale_out")));
+  EXPECT_THAT(PlanScale(world.Snapshot(), 1001, {}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("1001")));
+  const auto most = PlanScale(world.Snapshot(), 1000, {});
+  ASSERT_THAT(most, IsOk());
+  EXPECT_THAT(most->create, SizeIs(1000));
 }
 
 TEST(PlanScale, C14_removals_of_vms_with_a_ready_node_are_cancelled_before_any_vm_is_created) {

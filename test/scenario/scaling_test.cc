@@ -383,6 +383,20 @@ TEST(Scale, T1_a_refusal_is_one_warning_with_pool_counts_and_reason) {
   }
 }
 
+TEST(Scale, T1_a_success_ends_the_refusals_of_a_policy_that_could_not_be_read) {
+  Harness h;
+  h.policy.erase("namespace");
+  const std::string cpu = h.policy["cpu_request"];
+  for (int i = 0; i < 2; ++i) {
+    h.policy["cpu_request"] = "abc";
+    EXPECT_FALSE(h.Scale(0).ok());
+    h.policy["cpu_request"] = cpu;
+    EXPECT_TRUE(h.Scale(0).ok()) << h.Transcript();
+  }
+  EXPECT_THAT(LevelsOfRefusals(h), ElementsAre(Pair(log::Level::kWarn, 2)));
+  EXPECT_THAT(log::FormatPlain(Refusals(h)[0]), HasSubstr("pool=default/"));
+}
+
 TEST(Scale, T1_a_refusal_is_a_warning_again_only_when_it_changes_or_after_a_success) {
   Harness h;
   ASSERT_TRUE(h.Scale(1).ok());

@@ -50,10 +50,11 @@ struct PlanInputs {
   std::string own_node_id;
 };
 
-// INVALID_ARGUMENT: negative count. FAILED_PRECONDITION: growth while a broken VM exists that is
-// not removed (rule S1) or while a node of a VM joined the wrong pool (rule C15). The mass-loss
-// guard is checked by the caller. The snapshot must hold the allocations of every pool node if the
-// policy's strategy needs them, and full nodes for all VMs that may be chosen.
+// INVALID_ARGUMENT: negative count, or more new VMs than the Lease can name.
+// FAILED_PRECONDITION: growth while a broken VM exists that is not removed (rule S1) or while a
+// node of a VM joined the wrong pool (rule C15). The mass-loss guard is checked by the caller.
+// The snapshot must hold the allocations of every pool node if the policy's strategy needs them,
+// and full nodes for all VMs that may be chosen.
 absl::StatusOr<ScalePlan> PlanScale(const PoolSnapshot& snapshot, std::int64_t desired,
                                     const PlanInputs& inputs);
 
