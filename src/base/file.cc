@@ -136,6 +136,7 @@ absl::StatusOr<std::vector<std::string>> ListDirectory(const std::string& path) 
   std::vector<std::string> names;
   while (true) {
     errno = 0;
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): no other thread uses this stream.
     const dirent* entry = readdir(directory.get());
     if (entry == nullptr) {
       if (errno != 0) return FileError(path, errno);

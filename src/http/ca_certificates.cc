@@ -64,6 +64,7 @@ std::vector<std::string> Split(const std::string& list, char separator) {
 }
 
 std::string Environment(const char* name) {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing in the process writes the environment.
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
 }

@@ -104,9 +104,11 @@ absl::StatusOr<Endpoint> MakeEndpoint(CurlOptions options) {
   NH_RETURN_IF_ERROR(CheckTexts(options));
   Endpoint endpoint;
   NH_ASSIGN_OR_RETURN(endpoint.url, ParseBaseUrl(options.base_url));
-  // Lower case first, as in libcurl.
+  // Lower case first, as in libcurl. Nothing in the process writes the environment.
+  // NOLINTBEGIN(concurrency-mt-unsafe)
   const char* no_proxy = std::getenv("no_proxy");
   if (no_proxy == nullptr) no_proxy = std::getenv("NO_PROXY");
+  // NOLINTEND(concurrency-mt-unsafe)
   NH_ASSIGN_OR_RETURN(endpoint.proxy, ChooseProxy(endpoint.url, options.proxy_url,
                                                   no_proxy == nullptr ? "" : no_proxy));
   const bool https_proxy = endpoint.proxy.url && endpoint.proxy.url->rfind("https:", 0) == 0;

@@ -45,7 +45,7 @@ class LoggingTransport final : public HttpTransport {
 }  // namespace
 
 std::shared_ptr<HttpTransport> WithLogging(std::shared_ptr<HttpTransport> inner, std::string system,
-                                           log::Logger logger) {
+                                           const log::Logger& logger) {
   return std::make_shared<LoggingTransport>(std::move(inner), logger.With({{"system", system}}));
 }
 

@@ -22,7 +22,7 @@ class ThreadTask final : public PeriodicTask {
  public:
   ThreadTask(Clock& clock, Duration interval, std::function<void()> callback)
       : thread_([&clock, interval = std::max<Duration>(interval, kMinInterval),
-                 callback = std::move(callback)](std::stop_token stop) {
+                 callback = std::move(callback)](const std::stop_token& stop) {
           Run(clock, interval, callback, stop);
         }) {}
 

@@ -57,6 +57,13 @@ TEST(ParseJson, Refuses_what_is_not_one_document) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("unexpected end of input")));
 }
 
+TEST(ParseJson, Tells_a_wrong_last_byte_and_a_number_out_of_range_from_a_document_that_was_cut) {
+  EXPECT_THAT(ParseJson("[1]x", "it"), StatusIs(absl::StatusCode::kInvalidArgument,
+                                                "it is not JSON: syntax error at byte 4"));
+  EXPECT_THAT(ParseJson("1e999", "it"), StatusIs(absl::StatusCode::kInvalidArgument,
+                                                 "it is not JSON: a number is out of range"));
+}
+
 TEST(ParseJson, P2_depth_is_limited) {
   EXPECT_TRUE(ParseJson(NestedArrays(200), "it").ok());
   EXPECT_THAT(ParseJson(NestedArrays(201), "it"),

@@ -173,6 +173,16 @@ TEST_F(MaintenanceCommands, status_blames_nomad_if_nomad_hangs_and_shows_harvest
                     HasSubstr("Count:      3\n"), Not(HasSubstr("Attention"))));
 }
 
+TEST_F(MaintenanceCommands, status_waits_for_a_nomad_that_is_slow) {
+  ASSERT_TRUE(Scale(1).ok());
+  cluster_.SetFaultHook([](const simulator::RequestInfo& request) {
+    return request.resource == "nodes" ? simulator::Fault::Delay(std::chrono::seconds(8))
+                                       : simulator::Fault::None();
+  });
+  EXPECT_EQ(Status(), 0);
+  EXPECT_THAT(out_.str(), HasSubstr("Ready:      yes\n"));
+}
+
 TEST_F(MaintenanceCommands, status_blames_nomad_if_it_hangs_after_the_list_of_nodes) {
   DieDraining();
   Hang(simulator::System::kNomad, "allocations");

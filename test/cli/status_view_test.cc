@@ -179,9 +179,11 @@ TEST(VmState, names_the_state_of_a_vm) {
   world.With(Vm("lost").Joined());
   world.With(Vm("pending").Age(minutes(1)));
   world.With(Vm("stopped").Joined().Stopped()).With(Node("stopped").Down());
+  world.With(Vm("stuck").Joined().Terminating());
+  world.Raw().vms.back().vm.deleted_at = scaling::kNow - minutes(60);
   world.With(Vm("unmanaged").Joined().Unmanaged());
   const nlohmann::json view = Json(world);
-  EXPECT_EQ(view["vms"].size(), 9U);
+  EXPECT_EQ(view["vms"].size(), 10U);
   for (const nlohmann::json& vm : view["vms"]) EXPECT_EQ(vm["state"], vm["name"]);
 }
 

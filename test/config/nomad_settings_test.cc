@@ -32,6 +32,7 @@ TEST(NomadSettings, nothing_given_is_the_local_agent) {
 TEST(NomadSettings, everything_that_the_agent_injects_is_taken_over) {
   const TemporaryDirectory directory;
   const std::string file = directory.Write("file");
+  const std::string key = directory.Write("key");
   const NomadSettings settings = SettingsOf({{"nomad_address", "https://nomad:4646"},
                                              {"nomad_region", "eu"},
                                              {"nomad_namespace", "*"},
@@ -40,7 +41,7 @@ TEST(NomadSettings, everything_that_the_agent_injects_is_taken_over) {
                                              {"nomad_ca-cert", file},
                                              {"nomad_ca-path", directory.path()},
                                              {"nomad_client-cert", file},
-                                             {"nomad_client-key", file},
+                                             {"nomad_client-key", key},
                                              {"nomad_tls-server-name", "server.eu.nomad"},
                                              {"nomad_skip-verify", "true"},
                                              {"nomad_block-query-wait-time", "20s"},
@@ -53,7 +54,7 @@ TEST(NomadSettings, everything_that_the_agent_injects_is_taken_over) {
   EXPECT_EQ(settings.ca_cert, file);
   EXPECT_EQ(settings.ca_path, directory.path());
   EXPECT_EQ(settings.client_cert, file);
-  EXPECT_EQ(settings.client_key, file);
+  EXPECT_EQ(settings.client_key, key);
   EXPECT_EQ(settings.tls_server_name, "server.eu.nomad");
   EXPECT_TRUE(settings.skip_verify);
   EXPECT_EQ(settings.block_query_wait, std::chrono::seconds(20));

@@ -57,8 +57,9 @@ TEST_F(VmStoreClaims, deletes_by_uid_and_accepts_a_missing_object) {
   const Claim claim = PutClaim("c");
   EXPECT_THAT(store_.DeleteClaim(context_, claim), IsOk());
   EXPECT_EQ(FindClaim("c"), nullptr);
-  EXPECT_EQ(json::parse(script_.requests().back().body)["preconditions"],
-            json({{"uid", claim.uid}}));
+  const json options = json::parse(script_.requests().back().body);
+  EXPECT_EQ(options["preconditions"], json({{"uid", claim.uid}}));
+  EXPECT_EQ(options["propagationPolicy"], "Background");
   EXPECT_THAT(store_.DeleteClaim(context_, claim), IsOk());
 }
 

@@ -99,6 +99,14 @@ TEST_F(VmStoreSecrets, gives_it_to_its_VM_once) {
   EXPECT_EQ(script_.Count("patch"), 1U);
 }
 
+TEST_F(VmStoreSecrets, gives_it_to_its_VM_even_if_it_has_another_owner) {
+  PutSecret(Owned("earlier-vm"));
+  EXPECT_THAT(store_.SetSecretOwner(context_, SampleIdentity(), "vm-uid"), IsOk());
+  const json owners = FindSecret()["metadata"]["ownerReferences"];
+  ASSERT_THAT(owners, SizeIs(1));
+  EXPECT_EQ(owners[0]["uid"], "vm-uid");
+}
+
 TEST_F(VmStoreSecrets, reads_again_after_a_conflict_with_another_client) {
   PutSecret(wanted_);
   script_.Before("patch", [this] {

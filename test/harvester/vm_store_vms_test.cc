@@ -95,6 +95,9 @@ TEST_F(VmStoreVms, a_list_and_a_GET_give_the_same_VM) {
   EXPECT_EQ(a.joined_at, b.joined_at);
   EXPECT_EQ(a.run_strategy, b.run_strategy);
   EXPECT_EQ(a.printable_status, b.printable_status);
+  EXPECT_TRUE(a.ready);
+  EXPECT_TRUE(a.instance_exists);
+  EXPECT_EQ(a.quota_halt, "cpu");
   EXPECT_EQ(a.conditions.size(), b.conditions.size());
   EXPECT_EQ(a.termination_grace, std::chrono::seconds(77));
   EXPECT_THAT(a.claim_names, ElementsAre("batch-7f3k2-disk-0-x2b4c", "shared"));

@@ -238,6 +238,18 @@ TEST_F(Retry, an_attempt_that_the_context_cuts_short_reports_the_one_before_it) 
   EXPECT_THAT(inner_->remaining(), SizeIs(2));
 }
 
+TEST_F(Retry, an_attempt_that_the_context_cuts_short_after_a_reply_reports_its_own_limit) {
+  const auto silent = Silent();
+  bool replied = false;
+  inner_ = std::make_shared<ScriptedTransport>(
+      [&](const Context& context, const HttpRequest& request) -> ScriptedTransport::Outcome {
+        return std::exchange(replied, true) ? silent->Send(context, request) : Reply(503);
+      });
+  EXPECT_THAT(Stack()->Send(Context::Background(clock_).WithTimeout(seconds(5)), HttpRequest()),
+              StatusIs(StatusCode::kDeadlineExceeded,
+                       Eq("list nodes: timed out after 4.9s waiting for http://h:1")));
+}
+
 TEST_F(Retry, the_contexts_own_deadline_stays_a_deadline) {
   inner_ = Silent();
   EXPECT_THAT(Stack()->Send(Context::Background(clock_).WithTimeout(seconds(5)), HttpRequest()),

@@ -139,6 +139,14 @@ TEST(NeedsResumption, C6_two_ready_nodes_of_a_vms_name_are_read_in_full) {
   EXPECT_FALSE(Needed(world)) << "a tie that nothing settles is reported, not worked on";
 }
 
+TEST(NeedsResumption, C6_the_names_of_two_ready_nodes_are_compared_as_short_host_names) {
+  nomad::Node stub = Node("A.example.org", "node-a2").Get();
+  stub.full = false;
+  World world = PoolOf({"a"});
+  world.Raw().nodes.push_back(stub);
+  EXPECT_EQ(NodesToReadInFull(world.Snapshot()).size(), 1U);
+}
+
 TEST(NeedsResumption, vms_of_other_pools_do_not_need_it) {
   World world = PoolOf({"a"});
   world.With(Vm("db-1").InPool("db").Joined().Marked()).With(Vm("db-2").InPool("db"));

@@ -70,6 +70,7 @@ TEST_F(UnguardedPoolTest, a_lease_that_is_allowed_later_guards_the_pool_from_the
 
 TEST_F(UnguardedPoolTest, disabled_it_sends_nothing_and_permits_everything) {
   const auto lease = Process("me", /*enabled=*/false);
+  EXPECT_THAT(lease->Refresh(context_), IsOk());
   ASSERT_THAT(Acquire(*lease), IsOk());
   EXPECT_FALSE(lease->used());
   clock_.Advance(hours(1));

@@ -228,6 +228,12 @@ TEST_F(LeaseRenewalTest, a_conflict_of_a_store_with_a_renewal_is_resolved) {
   EXPECT_EQ(lost_, 0);
 }
 
+TEST_F(LeaseRenewalTest, a_renewal_that_conflicts_is_repeated_immediately) {
+  script_.Before("patch", [this] { EXPECT_THAT(Store(1), IsOk()); });
+  clock_.Advance(seconds(3));
+  EXPECT_EQ(Lease().renew_time, ServerNow());
+}
+
 TEST_F(LeaseRenewalTest, a_store_whose_reply_was_lost_is_repeated) {
   script_.Next("patch", Fault::DropReply());
   ASSERT_THAT(Store(1), IsOk());

@@ -288,12 +288,31 @@ TEST_F(PoolLeaseTest, S4_refresh_reads_the_record_and_does_not_acquire) {
   EXPECT_FALSE(lease->held());
   EXPECT_TRUE(lease->used());
   EXPECT_EQ(script_.Count("get"), script_.requests().size());
+  Remove();
+  ASSERT_THAT(lease->Refresh(context_), IsOk());
+  EXPECT_EQ(lease->record(), PoolRecord{}) << "it was deleted with its record";
   script_.Always("get", Fault::Answer(500));
   EXPECT_THAT(lease->Refresh(context_), StatusIs(absl::StatusCode::kInternal));
   EXPECT_TRUE(lease->used());
   script_.Always("get", Fault::Answer(403));
   EXPECT_THAT(lease->Refresh(context_), IsOk());
   EXPECT_FALSE(lease->used());
+}
+
+TEST(PoolLeaseOptions, C11_a_write_ends_with_the_request_timeout_but_never_after_the_write_limit) {
+  config::PluginConfig config;
+  config.request_timeout = seconds(2);
+  EXPECT_EQ(PoolLease::OptionsOf(config, "me").write_limit, seconds(2));
+  config.request_timeout = minutes(1);
+  EXPECT_EQ(PoolLease::OptionsOf(config, "me").write_limit, kWriteLimit);
+}
+
+TEST(PoolLeaseOptions, pool_lease_disables_it) {
+  config::PluginConfig config;
+  EXPECT_TRUE(PoolLease::OptionsOf(config, "me").enabled);
+  EXPECT_EQ(PoolLease::OptionsOf(config, "me").holder, "me");
+  config.pool_lease = false;
+  EXPECT_FALSE(PoolLease::OptionsOf(config, "me").enabled);
 }
 
 TEST_F(PoolLeaseTest, one_that_we_released_is_acquired_again_in_one_request) {

@@ -80,6 +80,16 @@ TEST(StatusReport, S1_only_members_of_this_pool_that_stay_are_counted) {
   EXPECT_EQ(Counter(report, "unmanaged"), "1");
 }
 
+TEST(StatusReport, S1_a_marked_vm_that_never_joined_is_draining_and_no_longer_broken) {
+  World world = PoolOf({"a"});
+  world.With(Vm("late").Marked().ForBeingBroken());
+  const StatusReport report = Report(world);
+  EXPECT_EQ(report.status.count, 1);
+  EXPECT_EQ(Counter(report, "draining"), "1");
+  EXPECT_EQ(Counter(report, "broken"), "0");
+  EXPECT_THAT(report.warning, IsEmpty());
+}
+
 TEST(StatusReport, S1_a_joined_vm_that_is_stopped_or_lost_its_node_counts_with_one_warning) {
   World world = PoolOf({"a"});
   world.With(Vm("off").Joined().Stopped()).With(Node("off").Down());
@@ -199,6 +209,15 @@ TEST(StatusReport, S2_a_drain_of_ours_without_its_mark_does_not_block_either) {
   world.With(Vm("b").Joined()).With(Node("b").Draining("b"));
   world.With(Node("renamed").Draining("a"));
   EXPECT_READY(Report(world));
+}
+
+TEST(StatusReport, S2_the_draining_node_of_a_deleted_vm_blocks_only_if_it_is_another_pools) {
+  World world = PoolOf({"a"});
+  world.With(Node("gone").Draining("gone"));
+  EXPECT_READY(Report(world));
+  world.Raw().nodes.back().last_drain->meta =
+      nodepool::ToMeta({.action = "act", .vm = "gone", .vm_uid = "uid-gone", .pool = "default/db"});
+  EXPECT_EQ(Report(world).reason, "node node-gone is draining");
 }
 
 TEST(StatusReport, S2_the_mark_on_a_copy_excuses_no_drain) {

@@ -431,7 +431,7 @@ TEST(Scale, T1_a_policy_that_is_refused_is_named_by_its_pool) {
   EXPECT_EQ(h.Scale(1).code(), absl::StatusCode::kInvalidArgument);
   ASSERT_EQ(Refusals(h).size(), 1U);
   EXPECT_THAT(log::FormatPlain(Refusals(h)[0]),
-              AllOf(HasSubstr("WARN"), HasSubstr("/web"), HasSubstr("no_such_key")));
+              AllOf(HasSubstr("WARN"), HasSubstr("nomad/web"), HasSubstr("no_such_key")));
 }
 
 TEST(Scale, T1_a_busy_pool_and_a_client_that_went_away_are_no_refusals) {
@@ -448,6 +448,73 @@ TEST(Scale, T1_a_busy_pool_and_a_client_that_went_away_are_no_refusals) {
   meanwhile = [&] { h.process().CancelScale(); };
   EXPECT_EQ(h.Scale(2).code(), absl::StatusCode::kCancelled);
   EXPECT_THAT(Refusals(h), IsEmpty());
+}
+
+TEST(Scale, T1_a_call_that_was_cancelled_does_not_end_a_refusal) {
+  Harness h;
+  h.cluster.Forbid("create", "virtualmachines");
+  EXPECT_EQ(h.Scale(1).code(), absl::StatusCode::kPermissionDenied);
+  h.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
+    if (request.verb == "list") h.process().CancelScale();
+    return simulator::Fault::None();
+  });
+  EXPECT_EQ(h.Scale(1).code(), absl::StatusCode::kCancelled);
+  h.cluster.SetFaultHook(nullptr);
+  EXPECT_EQ(h.Scale(1).code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(LevelsOfRefusals(h),
+              ElementsAre(Pair(log::Level::kInfo, 1), Pair(log::Level::kWarn, 1)));
+}
+
+TEST(Scale, T1_a_scale_that_acted_ends_a_refusal_even_if_it_failed) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(1).ok());
+  h.cluster.RunJob(ServiceOn("api", 1));
+  h.clock.Advance(std::chrono::seconds(5));
+  h.cluster.Forbid("create", "virtualmachines");
+  EXPECT_EQ(h.Scale(2).code(), absl::StatusCode::kPermissionDenied);
+  const std::string node = h.NodeOf(h.VmNames()[0]);
+  h.cluster.HangDrain(node);
+  h.clock.After(std::chrono::seconds(12), [&] { h.cluster.CancelDrain(node, true); });
+  EXPECT_FALSE(h.Scale(0).ok());
+  h.WaitUntilReady();
+  EXPECT_EQ(h.Scale(2).code(), absl::StatusCode::kPermissionDenied);
+  const std::vector<log::Record> refusals = Refusals(h);
+  ASSERT_EQ(refusals.size(), 2U);
+  EXPECT_EQ(refusals[1].level, log::Level::kWarn);
+}
+
+TEST(Scale, T1_the_refusals_of_one_pool_do_not_hide_those_of_another) {
+  Harness h;
+  scaling::StringMap other = h.policy;
+  other["node_group_name"] = "db";
+  h.policy["no_such_key"] = other["no_such_key"] = "1";
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(h.Scale(1).code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(h.process().Scale(1, other).code(), absl::StatusCode::kInvalidArgument);
+  }
+  EXPECT_THAT(LevelsOfRefusals(h),
+              ElementsAre(Pair(log::Level::kInfo, 2), Pair(log::Level::kWarn, 2)));
+}
+
+TEST(Status, C15_the_ten_minutes_of_a_mass_loss_go_on_while_nomad_cannot_be_read) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(3).ok());
+  h.WaitUntilReady();
+  for (const std::string& vm : h.VmNames()) {
+    const std::string node = h.NodeOf(vm);
+    h.cluster.KillNode(node);
+    h.cluster.PurgeNode(node);
+  }
+  const auto ready_after = [&](base::Duration time) {
+    h.clock.Advance(time);
+    const auto status = h.Status();
+    return status.ok() && status->ready;
+  };
+  EXPECT_FALSE(ready_after(std::chrono::seconds(0)));
+  h.cluster.SetNomadReachable(false);
+  EXPECT_FALSE(ready_after(std::chrono::minutes(6)));
+  h.cluster.SetNomadReachable(true);
+  EXPECT_TRUE(ready_after(std::chrono::minutes(4))) << h.Transcript();
 }
 
 // In milliseconds.

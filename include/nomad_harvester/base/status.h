@@ -65,10 +65,13 @@ const absl::Status& GetStatus(const absl::StatusOr<T>& status) {
     }                                                                               \
   } while (false)
 
+// The first two arguments are a name and a declaration, which cannot be in parentheses.
+// NOLINTBEGIN(bugprone-macro-parentheses)
 #define NH_ASSIGN_OR_RETURN_IMPL_(result, target, expression) \
   auto result = (expression);                                 \
   if (!result.ok()) return std::move(result).status();        \
   target = *std::move(result)
+// NOLINTEND(bugprone-macro-parentheses)
 
 // NH_ASSIGN_OR_RETURN(auto value, Fallible()): declares or assigns, or returns the error.
 #define NH_ASSIGN_OR_RETURN(target, expression) \

@@ -45,7 +45,7 @@ std::shared_ptr<HttpTransport> WithConcurrencyLimit(std::shared_ptr<HttpTranspor
 // One DEBUG line per request: method, target (query values of unknown keys REDACTED), purpose,
 // status or error, duration. Headers and bodies are never logged.
 std::shared_ptr<HttpTransport> WithLogging(std::shared_ptr<HttpTransport> inner, std::string system,
-                                           log::Logger logger);
+                                           const log::Logger& logger);
 
 }  // namespace nomad_harvester::http
 
