@@ -26,21 +26,21 @@ constexpr std::string_view kNeedsReadJob = "namespace \"*\" { capabilities = [\"
 
 // Large members that our structs do not use.
 const base::DropTree& UnreadOfNodes() {
-  static const auto* const tree = new base::DropTree{"Drivers",
-                                                     "HostVolumes",
-                                                     "HostNetworks",
-                                                     "CSINodePlugins",
-                                                     "CSIControllerPlugins",
-                                                     "NodeResources.Networks",
-                                                     "NodeResources.NodeNetworks",
-                                                     "NodeResources.Devices",
-                                                     "NodeResources.Processors"};
-  return *tree;
+  static const auto* const kTree = new base::DropTree{"Drivers",
+                                                      "HostVolumes",
+                                                      "HostNetworks",
+                                                      "CSINodePlugins",
+                                                      "CSIControllerPlugins",
+                                                      "NodeResources.Networks",
+                                                      "NodeResources.NodeNetworks",
+                                                      "NodeResources.Devices",
+                                                      "NodeResources.Processors"};
+  return *kTree;
 }
 const base::DropTree& UnreadOfAllocations() {
-  static const auto* const tree = new base::DropTree{
+  static const auto* const kTree = new base::DropTree{
       "Metrics", "RescheduleTracker", "SignedIdentities", "Job.TaskGroups", "TaskStates.*.Events"};
-  return *tree;
+  return *kTree;
 }
 
 template <typename T>

@@ -25,13 +25,13 @@ constexpr base::Duration kServerStop = std::chrono::milliseconds(300);
 
 // Enables the health and reflection services, once per process, before the first server is built.
 void EnableStandardServices() {
-  static const bool enabled = [] {
+  static const bool kEnabled = [] {
     grpc::EnableDefaultHealthCheckService(true);
     // Called explicitly, so that the linker does not drop the library.
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     return true;
   }();
-  static_cast<void>(enabled);
+  static_cast<void>(kEnabled);
 }
 
 }  // namespace

@@ -25,6 +25,7 @@ struct PoolKey {
   std::string pool;
   // "default/web": in logs, errors and the Meta of our drains.
   std::string ToString() const { return ns + "/" + pool; }
+  // NOLINTNEXTLINE(modernize-use-nullptr): LLVM 14 takes the generated comparison with 0 for one.
   friend auto operator<=>(const PoolKey&, const PoolKey&) = default;
 };
 
