@@ -56,6 +56,7 @@ absl::Status Child::Start(const std::vector<std::string>& arguments,
   if (error != 0) {
     pid_ = -1;
     close(ends[0]);
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): the demo starts one program, from one thread.
     return base::NotFound(arguments.front() + " cannot be started: " + std::strerror(error));
   }
   read_fd_ = ends[0];
