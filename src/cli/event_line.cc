@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string_view>
 
+#include "nomad_harvester/scaling/step_spec.h"
 #include "nomad_harvester/base/status.h"
 
 #include "gc_command.h"

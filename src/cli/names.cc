@@ -44,10 +44,7 @@ std::optional<std::string_view> CounterName(std::string_view meta_key) {
 }
 
 std::vector<const scaling::VmView*> VmsOf(const scaling::PoolSnapshot& snapshot) {
-  std::vector<const scaling::VmView*> vms;
-  for (const scaling::VmView& view : snapshot.vms) {
-    if (view.vm.pool == snapshot.key.pool) vms.push_back(&view);
-  }
+  std::vector<const scaling::VmView*> vms = snapshot.vms();
   std::sort(vms.begin(), vms.end(),
             [](const auto* a, const auto* b) { return a->vm.name < b->vm.name; });
   return vms;
@@ -55,11 +52,11 @@ std::vector<const scaling::VmView*> VmsOf(const scaling::PoolSnapshot& snapshot)
 
 const nomad::Node* ReadableNode(const scaling::VmView& view,
                                 const scaling::PoolSnapshot& snapshot) {
-  return snapshot.nomad_readable ? LinkedNode(view, snapshot) : nullptr;
+  return snapshot.look().nomad_readable ? LinkedNode(view, snapshot) : nullptr;
 }
 
 std::vector<const nomad::Node*> UnlinkedNodesOf(const scaling::PoolSnapshot& snapshot) {
-  if (!snapshot.nomad_readable) return {};
+  if (!snapshot.look().nomad_readable) return {};
   std::vector<const nomad::Node*> nodes = scaling::UnlinkedNodes(snapshot);
   std::sort(nodes.begin(), nodes.end(),
             [](const auto* a, const auto* b) { return a->name < b->name; });

@@ -40,7 +40,7 @@ int ShowStatus(const scaling::Maintenance& maintenance, const runtime::Context& 
     return kExitFailure;
   }
   out << (output == "json" ? StatusJson(*inspection) : StatusTable(*inspection)) << std::flush;
-  if (!inspection->snapshot.nomad_readable) return kExitFailure;
+  if (!inspection->snapshot.look().nomad_readable) return kExitFailure;
   return inspection->report.status.ready ? kExitOk : kExitNotReady;
 }
 

@@ -4,7 +4,7 @@
 
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/parse.h"
-#include "nomad_harvester/scaling/next_step.h"
+#include "nomad_harvester/scaling/step_spec.h"
 
 #include "names.h"
 #include "nlohmann/json.hpp"
@@ -96,9 +96,9 @@ Json VmOf(const VmView& view, const PoolSnapshot& snapshot) {
           {"created_at", Time(vm.created_at)},
           {"joined_at", Time(vm.joined_at)},
           {"join_deadline",
-           Time(harvester::HasJoined(vm) ? std::nullopt : JoinDeadline(view, snapshot))},
-          {"link", snapshot.nomad_readable ? LinkName(view.link.state) : "unknown"},
-          {"link_explanation", Text(snapshot.nomad_readable ? view.link.explanation : "")},
+           Time(harvester::HasJoined(vm) ? std::nullopt : JoinDeadline(view, snapshot.look()))},
+          {"link", snapshot.look().nomad_readable ? LinkName(view.link.state) : "unknown"},
+          {"link_explanation", Text(snapshot.look().nomad_readable ? view.link.explanation : "")},
           {"node", node == nullptr ? Json() : NodeOf(*node)},
           {"mark", MarkOf(vm)},
           {"protected", vm.is_protected},
@@ -119,13 +119,13 @@ std::string StatusJson(const Inspection& inspection) {
   for (const nomad::Node* node : UnlinkedNodesOf(snapshot)) unlinked.push_back(NodeOf(*node));
   const Json document = {{"namespace", snapshot.key.ns},
                          {"node_group_name", snapshot.key.pool},
-                         {"time", Time(snapshot.now)},
+                         {"time", Time(snapshot.now())},
                          {"ready", report.status.ready},
                          {"reason", Text(report.reason)},
                          {"warning", Text(report.warning)},
                          {"count", report.status.count},
                          {"counters", CountersOf(report.status.meta)},
-                         {"nomad_readable", snapshot.nomad_readable},
+                         {"nomad_readable", snapshot.look().nomad_readable},
                          {"lease", LeaseOf(inspection.lease)},
                          {"vms", std::move(vms)},
                          {"unlinked_nodes", std::move(unlinked)}};

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "nomad_harvester/scaling/next_step.h"
+#include "nomad_harvester/scaling/step_spec.h"
 
 #include "names.h"
 #include "status_view.h"
@@ -104,7 +104,7 @@ std::string VmTable(const PoolSnapshot& snapshot) {
     const nomad::Node* node = ReadableNode(*view, snapshot);
     rows.push_back({view->vm.name, std::string(VmStateName(StateOf(*view, snapshot))),
                     view->vm.printable_status,
-                    snapshot.nomad_readable ? std::string(LinkName(view->link.state)) : "unknown",
+                    snapshot.look().nomad_readable ? std::string(LinkName(view->link.state)) : "unknown",
                     node == nullptr ? "" : node->id.substr(0, kShortId),
                     node == nullptr ? "" : NodeText(*node), MarkText(view->vm)});
   }
@@ -143,12 +143,12 @@ std::string StatusTable(const Inspection& inspection) {
     text += Line("Counters", counters);
   }
   if (!report.warning.empty()) text += Line("Attention", report.warning);
-  text += Line("Lease", LeaseText(inspection.lease, snapshot.now));
+  text += Line("Lease", LeaseText(inspection.lease, snapshot.now()));
   if (inspection.lease.record.action.has_value()) {
     text += Line("Action", ActionText(*inspection.lease.record.action));
   }
   for (const auto& [cause, entry] : back_off) {
-    text += Line("Back-off", BackOffText(cause, entry, snapshot.now));
+    text += Line("Back-off", BackOffText(cause, entry, snapshot.now()));
   }
   if (inspection.lease.record.last_event.has_value()) {
     text += Line("Last act", base::FormatRfc3339(*inspection.lease.record.last_event));

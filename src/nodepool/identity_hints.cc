@@ -2,19 +2,35 @@
 #include "identity_hints.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
-#include <utility>
 
 #include "nomad_harvester/base/parse.h"
 
 namespace nomad_harvester::nodepool {
 namespace {
 
-enum class Kind { kMetaUuid, kAddress, kHostId };
-using Value = std::pair<Kind, std::string>;
+template <typename Values, typename Kind>
+void Add(Values* values, Kind kind, const std::string& text) {
+  if (!text.empty()) values->emplace_back(kind, base::AsciiLower(text));
+}
 
-std::string Describe(const Value& value) {
+template <typename Values, typename Kind>
+void Add(Values* values, Kind kind, const std::map<std::string, std::string>& map,
+         const char* key) {
+  const auto found = map.find(key);
+  if (found != map.end()) Add(values, kind, found->second);
+}
+
+// A node has the same address in two places, a VM may have one twice.
+template <typename Values>
+Values Distinct(Values values) {
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  return values;
+}
+
+}  // namespace
+
+std::string IdentityHints::Describe(const Value& value) {
   switch (value.first) {
     case Kind::kMetaUuid:
       return "meta.harvester_vm_uuid";
@@ -26,68 +42,52 @@ std::string Describe(const Value& value) {
   return "";
 }
 
-void AddTo(std::set<Value>& values, Kind kind, const std::string& text) {
-  if (!text.empty()) values.emplace(kind, base::AsciiLower(text));
-}
-
-void AddTo(std::set<Value>& values, Kind kind, const std::map<std::string, std::string>& map,
-           const char* key) {
-  const auto found = map.find(key);
-  if (found != map.end()) AddTo(values, kind, found->second);
-}
-
-std::set<Value> ValuesOf(const nomad::Node& node) {
-  std::set<Value> values;
-  AddTo(values, Kind::kMetaUuid, node.meta, "harvester_vm_uuid");
+std::vector<IdentityHints::Value> IdentityHints::ValuesOf(const nomad::Node& node) {
+  std::vector<Value> values;
+  Add(&values, Kind::kMetaUuid, node.meta, "harvester_vm_uuid");
   // Not reported by any release of Nomad up to 2.0.5; its main branch does.
-  AddTo(values, Kind::kHostId, node.attributes, "unique.host_id");
-  AddTo(values, Kind::kAddress, node.address);
-  AddTo(values, Kind::kAddress, node.attributes, "unique.network.ip-address");
-  return values;
+  Add(&values, Kind::kHostId, node.attributes, "unique.host_id");
+  Add(&values, Kind::kAddress, node.address);
+  Add(&values, Kind::kAddress, node.attributes, "unique.network.ip-address");
+  return Distinct(std::move(values));
 }
 
-std::set<Value> ValuesOf(const VmIdentityHints& vm) {
-  std::set<Value> values;
-  AddTo(values, Kind::kMetaUuid, vm.firmware_uuid);
-  AddTo(values, Kind::kHostId, vm.firmware_uuid);
-  for (const std::string& address : vm.addresses) AddTo(values, Kind::kAddress, address);
-  return values;
+std::vector<IdentityHints::Value> IdentityHints::ValuesOf(const VmIdentityHints& vm) {
+  std::vector<Value> values;
+  Add(&values, Kind::kMetaUuid, vm.firmware_uuid);
+  Add(&values, Kind::kHostId, vm.firmware_uuid);
+  for (const std::string& address : vm.addresses) Add(&values, Kind::kAddress, address);
+  return Distinct(std::move(values));
 }
-
-// Maps each value to its owners.
-template <typename T>
-std::map<Value, std::vector<std::size_t>> Owners(const std::vector<T>& things) {
-  std::map<Value, std::vector<std::size_t>> owners;
-  for (std::size_t i = 0; i < things.size(); ++i) {
-    for (const Value& value : ValuesOf(things[i])) owners[value].push_back(i);
-  }
-  return owners;
-}
-
-}  // namespace
 
 IdentityHints::IdentityHints(const std::vector<VmIdentityHints>& vms,
-                             const std::vector<nomad::Node>& nodes)
-    : hints_(nodes.size()) {
-  const auto vms_by_value = Owners(vms);
-  for (const auto& [value, named] : Owners(nodes)) {
-    if (named.size() != 1) continue;
-    const auto found = vms_by_value.find(value);
-    if (found == vms_by_value.end() || found->second.size() != 1) continue;
-    hints_[named.front()].push_back({found->second.front(), Describe(value)});
+                             const std::vector<nomad::Node>& nodes) {
+  for (std::size_t i = 0; i < vms.size(); ++i) {
+    for (Value& value : ValuesOf(vms[i])) {
+      const auto [owners, is_new] = owners_.try_emplace(std::move(value));
+      owners->second.several_vms = !is_new;
+      owners->second.vm = i;
+    }
+  }
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    for (const Value& value : ValuesOf(nodes[i])) {
+      const auto found = owners_.find(value);
+      if (found != owners_.end()) found->second.nodes.push_back(i);
+    }
   }
 }
 
-bool IdentityHints::Identifies(std::size_t node, std::size_t vm) const {
-  const auto& all = hints_[node];
-  return std::any_of(all.begin(), all.end(), [vm](const IdentityHint& t) { return t.vm == vm; });
-}
-
-const IdentityHint* IdentityHints::Contradiction(std::size_t node, std::size_t vm) const {
-  const auto& all = hints_[node];
-  const auto found =
-      std::find_if(all.begin(), all.end(), [vm](const IdentityHint& t) { return t.vm != vm; });
-  return found == all.end() ? nullptr : &*found;
+std::vector<IdentityHint> IdentityHints::Of(std::size_t index, const nomad::Node& node) const {
+  std::vector<IdentityHint> hints;
+  for (const Value& value : ValuesOf(node)) {
+    const auto found = owners_.find(value);
+    if (found == owners_.end() || found->second.several_vms) continue;
+    const std::vector<std::size_t>& nodes = found->second.nodes;
+    const bool shared =
+        std::any_of(nodes.begin(), nodes.end(), [&](std::size_t other) { return other != index; });
+    if (!shared) hints.push_back({found->second.vm, Describe(value)});
+  }
+  return hints;
 }
 
 }  // namespace nomad_harvester::nodepool

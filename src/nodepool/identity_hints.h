@@ -4,7 +4,9 @@
 #define NOMAD_HARVESTER_SRC_NODEPOOL_IDENTITY_HINTS_H_
 
 #include <cstddef>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "nomad_harvester/nodepool/link.h"
@@ -21,15 +23,23 @@ class IdentityHints {
  public:
   IdentityHints(const std::vector<VmIdentityHints>& vms, const std::vector<nomad::Node>& nodes);
 
-  // The hints of a node. A value that matches no VM or several, or that several nodes share, gives
-  // none.
-  const std::vector<IdentityHint>& Of(std::size_t node) const { return hints_[node]; }
-  bool Identifies(std::size_t node, std::size_t vm) const;
-  // The first hint that the node is a VM other than `vm`; null if there is none.
-  const IdentityHint* Contradiction(std::size_t node, std::size_t vm) const;
+  // The hints of `node`, which stands at `index` of the list, as it was or as it was read since. A
+  // value that matches no VM or several, or that another node has, too, gives none.
+  std::vector<IdentityHint> Of(std::size_t index, const nomad::Node& node) const;
 
  private:
-  std::vector<std::vector<IdentityHint>> hints_;
+  enum class Kind { kMetaUuid, kAddress, kHostId };
+  using Value = std::pair<Kind, std::string>;
+  struct Owners {
+    std::size_t vm = 0;
+    bool several_vms = false;
+    std::vector<std::size_t> nodes{};
+  };
+  static std::vector<Value> ValuesOf(const nomad::Node& node);
+  static std::vector<Value> ValuesOf(const VmIdentityHints& vm);
+  static std::string Describe(const Value& value);
+
+  std::map<Value, Owners> owners_;  // of the VMs' values only
 };
 
 }  // namespace nomad_harvester::nodepool

@@ -10,7 +10,6 @@ namespace nomad_harvester::nodepool {
 namespace {
 
 constexpr std::string_view kMetaPrefix = "meta.";
-constexpr std::string_view kHostName = "unique.hostname";
 
 std::string Lookup(const std::map<std::string, std::string>& map, const std::string& key) {
   const auto found = map.find(key);
@@ -33,32 +32,40 @@ std::string ShortHostName(std::string_view name) {
   return base::AsciiLower(name.substr(0, name.find('.')));
 }
 
-std::vector<std::size_t> NameIndex::NodesNamed(const VmIdentityHints& vm) {
-  const std::string name = ShortHostName(vm.name);
-  if (name.empty()) return {};
-  const Table& table = TableOf(vm.node_attribute);
-  const auto found = table.find(name);
-  if (found == table.end()) return {};
-  std::vector<std::size_t> named = found->second;
-  // If another attribute is configured, a stub's Name is only a guess: full nodes that have the
-  // name are preferred.
-  const auto is_full = [this](std::size_t i) { return nodes_[i].full; };
-  if (vm.node_attribute != kHostName && std::any_of(named.begin(), named.end(), is_full)) {
-    named.erase(std::remove_if(named.begin(), named.end(),
-                               [&is_full](std::size_t i) { return !is_full(i); }),
-                named.end());
+NameIndex::NameIndex(const std::vector<VmIdentityHints>& vms,
+                     const std::vector<nomad::Node>& nodes) {
+  for (std::size_t i = 0; i < vms.size(); ++i) {
+    std::string name = ShortHostName(vms[i].name);
+    if (!name.empty()) tables_[vms[i].node_attribute][std::move(name)].vms.push_back(i);
   }
-  return named;
-}
-
-const NameIndex::Table& NameIndex::TableOf(const std::string& attribute) {
-  const auto [entry, is_new] = tables_.try_emplace(attribute);
-  if (is_new) {
-    for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      entry->second[NameOf(nodes_[i], attribute)].push_back(i);
+  for (auto& [attribute, table] : tables_) {
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      const auto found = table.find(NameOf(nodes[i], attribute));
+      if (found != table.end()) found->second.nodes.push_back(i);
     }
   }
-  return entry->second;
+}
+
+const std::vector<std::size_t>& NameIndex::NodesNamed(const VmIdentityHints& vm) const {
+  static const std::vector<std::size_t> kNone;
+  const auto table = tables_.find(vm.node_attribute);
+  if (table == tables_.end()) return kNone;
+  const auto found = table->second.find(ShortHostName(vm.name));
+  return found == table->second.end() ? kNone : found->second.nodes;
+}
+
+bool NameIndex::Matches(const nomad::Node& node, const VmIdentityHints& vm) {
+  const std::string name = ShortHostName(vm.name);
+  return !name.empty() && NameOf(node, vm.node_attribute) == name;
+}
+
+bool NameIndex::IsNamedAfterAnother(const nomad::Node& node, std::size_t vm) const {
+  return std::any_of(tables_.begin(), tables_.end(), [&](const auto& entry) {
+    const auto found = entry.second.find(NameOf(node, entry.first));
+    if (found == entry.second.end()) return false;
+    const std::vector<std::size_t>& vms = found->second.vms;
+    return std::any_of(vms.begin(), vms.end(), [vm](std::size_t other) { return other != vm; });
+  });
 }
 
 }  // namespace nomad_harvester::nodepool

@@ -54,20 +54,20 @@ bool IsKeptOnPurpose(const Step& step, const PoolSnapshot& snapshot) {
          (step.row == Row::kUnmarkedBrokenKept || step.row == Row::kUnmarkedUnhealthyKept);
 }
 
-std::vector<Unfinished> FindUnfinished(const PoolSnapshot& snapshot) {
+std::vector<Unfinished> FindUnfinished(const Decisions& decisions) {
+  const PoolSnapshot& snapshot = decisions.snapshot();
   std::vector<Unfinished> unfinished;
-  for (const VmView& view : snapshot.vms) {
-    if (!IsPoolMember(view, snapshot)) continue;
-    const Step step = NextStep(view, snapshot);
+  for (const auto& [view, step] : decisions.all()) {
+    if (!IsPoolMember(*view, snapshot)) continue;
     // A finished run leaves only marks that it must not or cannot remove.
-    const bool still_marked = step.kind == StepKind::kWait && view.vm.has_mark;
+    const bool still_marked = step.kind == StepKind::kWait && view->vm.has_mark;
     if (still_marked) {
-      unfinished.push_back({view.vm.name, step.reason});
+      unfinished.push_back({view->vm.name, step.reason});
     } else if (step.kind == StepKind::kReport && !IsKeptOnPurpose(step, snapshot)) {
       const bool wants_policy =
           step.row == Row::kUnmarkedBrokenKept && !snapshot.policy.has_value();
       unfinished.push_back(
-          {view.vm.name, step.reason + (wants_policy ? ", because no policy is known" : "")});
+          {view->vm.name, step.reason + (wants_policy ? ", because no policy is known" : "")});
     }
   }
   return unfinished;
@@ -119,8 +119,8 @@ Collection Maintenance::Collect(const runtime::Context& context, const PoolKey& 
   const Resumed resumed = ResumePool(context, run.Deps(options_, events), policy);
   if (!resumed.lease.ok()) return {.outcome = resumed.lease};
   Collection collection{.outcome = resumed.outcome};
-  if (resumed.outcome.ok() && resumed.last_snapshot.has_value()) {
-    collection.unfinished = FindUnfinished(*resumed.last_snapshot);
+  if (resumed.outcome.ok() && resumed.last.has_value()) {
+    collection.unfinished = FindUnfinished(*resumed.last);
   }
   return collection;
 }

@@ -47,29 +47,29 @@ absl::StatusOr<Inspection> Maintenance::Inspect(const runtime::Context& caller,
                                                 const config::PoolPolicy& policy) const {
   const runtime::Context context = caller.WithWritePermit(std::make_shared<ReadOnly>());
   Inspection inspection;
-  PoolSnapshot base;
-  base.key = {.ns = policy.ns, .pool = policy.pool};
-  base.policy = policy;
-  base.region = clients_.config->nomad.region;
-  inspection.lease = ReadLease(context, clients_, base.key, options_.logger);
+  PoolSnapshot& snapshot = inspection.snapshot;
+  snapshot.key = {.ns = policy.ns, .pool = policy.pool};
+  snapshot.policy = policy;
+  inspection.lease = ReadLease(context, clients_, snapshot.key, options_.logger);
   if (const absl::Status ended = context.Check(); absl::IsDeadlineExceeded(ended)) {
     return base::MakeStatus(ended.code(), "Harvester cannot be read: " + inspection.lease.problem);
   }
-  base.lease_used = inspection.lease.problem.empty();
-  base.action = inspection.lease.record.action;
+  snapshot.lease_used = inspection.lease.problem.empty();
+  snapshot.action = inspection.lease.record.action;
 
   const harvester::VmStore vms(clients_.kube, policy.ns);
   nodepool::FullNodeCache nodes;
   ObserverMemory memory;
   Observer observer(*clients_.nomad, vms, nodes, memory, options_.logger);
-  NH_ASSIGN_OR_RETURN(
-      inspection.snapshot,
-      observer.Observe(context, std::move(base), {.nodes_limit = context.Remaining() / 2}));
+  NH_ASSIGN_OR_RETURN(Look look,
+                      observer.Observe(context, LookFor(clients_.config->nomad.region, policy),
+                                       {.nodes_limit = context.Remaining() / 2}));
+  snapshot.seen = std::make_shared<const Snapshot>(std::move(look));
 
   StatusInputs inputs;
   inputs.scale_open = inspection.lease.live && inspection.lease.record.action.has_value();
   inputs.last_event = inspection.lease.record.last_event;
-  inspection.report = ReportStatus(inspection.snapshot, inputs);
+  inspection.report = ReportStatus(snapshot, inputs);
   return inspection;
 }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nomad_harvester/scaling/observer.h"
 
+#include <algorithm>
 #include <map>
-#include <set>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "nomad_harvester/base/parse.h"
@@ -12,35 +14,26 @@
 namespace nomad_harvester::scaling {
 namespace {
 
-constexpr char kDefaultAttribute[] = "unique.hostname";
-
-nodepool::VmIdentityHints IdentityHintsOf(const VmView& view, const PoolSnapshot& snapshot) {
-  const harvester::VirtualMachine& vm = view.vm;
-  nodepool::VmIdentityHints hints{
-      .name = vm.name, .firmware_uuid = vm.firmware_uuid, .addresses = view.addresses};
-  if (vm.nodes.has_value()) {
-    hints.node_attribute = vm.nodes->node_attribute;
-  } else {
-    hints.node_attribute =
-        snapshot.policy.has_value() ? snapshot.policy->node_attribute : kDefaultAttribute;
-  }
-  return hints;
-}
-
-// Whether a node belongs to the pool of any VM created by the plugin, or to the policy's.
-bool IsOfSomePool(const nomad::Node& node, const PoolSnapshot& snapshot) {
-  if (snapshot.policy.has_value() && IdentityOf(*snapshot.policy).Contains(node)) return true;
-  for (const VmView& view : snapshot.vms) {
-    if (view.member && view.vm.nodes.has_value() && IdentityOf(*view.vm.nodes).Contains(node)) {
-      return true;
+// The identifiers by which members of the VMs' pools, and of the policy's, are recognised.
+std::vector<nodepool::PoolIdentity> IdentitiesIn(const Look& look) {
+  std::vector<nodepool::PoolIdentity> identities;
+  const auto add = [&](const std::optional<harvester::NodesRecord>& nodes) {
+    if (!nodes.has_value()) return;
+    nodepool::PoolIdentity identity = IdentityOf(*nodes);
+    if (std::find(identities.begin(), identities.end(), identity) == identities.end()) {
+      identities.push_back(std::move(identity));
     }
+  };
+  add(look.policy_nodes);
+  for (const VmView& view : look.vms) {
+    if (view.member) add(view.vm.nodes);
   }
-  return false;
+  return identities;
 }
 
-void SetUnreadable(const absl::Status& why, PoolSnapshot* snapshot) {
-  snapshot->nomad_readable = false;
-  snapshot->nomad_problem = base::Message(why);
+void SetUnreadable(const absl::Status& why, Look* look) {
+  look->nomad_readable = false;
+  look->nomad_problem = base::Message(why);
 }
 
 // A cancelled call is not evidence that the system is unreadable.
@@ -49,43 +42,49 @@ absl::Status Unreadable(const std::string& system, const absl::Status& why) {
 }
 
 // A marked VM whose node completed our drain: its allocations decide the next step.
-bool AwaitsIdle(const VmView& view, const PoolSnapshot& snapshot) {
-  const nomad::Node* node = LinkedNode(view, snapshot);
+bool AwaitsIdle(const VmView& view, const Look& look) {
+  const nomad::Node* node = LinkedNode(view, look);
   return view.member && view.vm.mark.has_value() && node != nullptr && !node->draining &&
          nodepool::IsDrainOf(*node, view.vm.mark->action, view.vm.uid);
 }
 
 }  // namespace
 
-std::vector<std::size_t> NodesToReadInFull(const PoolSnapshot& snapshot) {
-  std::set<std::string> names;
+std::vector<std::size_t> NodesToReadInFull(const Look& look,
+                                           const std::vector<nomad::Node>& nodes) {
+  std::unordered_set<std::string> names;
   std::uint64_t oldest_wanting = UINT64_MAX;
-  for (const VmView& view : snapshot.vms) {
+  for (const VmView& view : look.vms) {
     names.insert(view.vm.name);
     if (!view.member || harvester::HasJoined(view.vm) ||
         view.link.state != nodepool::LinkState::kNone) {
       continue;
     }
-    const std::optional<base::WallTime> deadline = JoinDeadline(view, snapshot);
-    if (view.start_failure.has_value() || (deadline.has_value() && snapshot.now >= *deadline)) {
+    const std::optional<base::WallTime> deadline = JoinDeadline(view, look);
+    if (view.start_failure.has_value() || (deadline.has_value() && look.now >= *deadline)) {
       oldest_wanting =
           std::min(oldest_wanting, view.vm.nodes.has_value() ? view.vm.nodes->index : 0);
     }
   }
-  std::map<std::string, int> ready;
-  for (const nomad::Node& node : snapshot.nodes) {
+  std::unordered_map<std::string, int> ready;
+  for (const nomad::Node& node : nodes) {
     if (node.status == nomad::NodeStatus::kReady) ++ready[nodepool::ShortHostName(node.name)];
   }
+  const std::vector<nodepool::PoolIdentity> identities = IdentitiesIn(look);
+  const auto is_of_some_pool = [&](const nomad::Node& node) {
+    return std::any_of(identities.begin(), identities.end(),
+                       [&](const nodepool::PoolIdentity& i) { return i.Contains(node); });
+  };
   std::vector<std::size_t> wanted;
-  for (std::size_t i = 0; i < snapshot.nodes.size(); ++i) {
-    const nomad::Node& node = snapshot.nodes[i];
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const nomad::Node& node = nodes[i];
     if (node.full) continue;
     const std::string host = nodepool::ShortHostName(node.name);
     const bool is_ready = node.status == nomad::NodeStatus::kReady;
     const bool could_be_wanted = is_ready && node.create_index > oldest_wanting;
     // If two ready nodes have a VM's name, both must be read in full to identify the VM's node.
     const bool wanted_now = names.contains(host) ? is_ready && ready[host] > 1
-                                                 : could_be_wanted || IsOfSomePool(node, snapshot);
+                                                 : could_be_wanted || is_of_some_pool(node);
     if (wanted_now) wanted.push_back(i);
   }
   return wanted;
@@ -95,62 +94,59 @@ Observer::Observer(const nomad::NomadClient& nomad, const harvester::VmStore& vm
                    nodepool::FullNodeCache& cache, ObserverMemory& memory, log::Logger logger)
     : nomad_(nomad), vms_(vms), cache_(cache), memory_(memory), logger_(std::move(logger)) {}
 
-void Observer::Link(PoolSnapshot* snapshot) {
-  std::vector<nodepool::VmIdentityHints> all_hints;
-  all_hints.reserve(snapshot->vms.size());
-  for (const VmView& view : snapshot->vms) all_hints.push_back(IdentityHintsOf(view, *snapshot));
-  nodepool::Links links = nodepool::LinkNodes(all_hints, snapshot->nodes);
-  for (std::size_t i = 0; i < snapshot->vms.size(); ++i) {
-    snapshot->vms[i].link = std::move(links.of_vm[i]);
-  }
-  snapshot->node_is_linked = std::move(links.node_is_linked);
-}
-
 void Observer::ReadNodes(const runtime::Context& context, const BlockingWait& blocking,
-                         PoolSnapshot* snapshot) {
+                         Look* look) {
   nomad::ReadOptions options;
   options.index = blocking.after_index;
   options.wait = blocking.wait;
   auto nodes = nomad_.ListNodes(context.WithTimeout(blocking.nodes_limit), options);
-  snapshot->nomad_readable = true;
-  if (!nodes.ok()) return SetUnreadable(nodes.status(), snapshot);
-  snapshot->nomad_index = nodes->index;
-  snapshot->nodes = std::move(nodes->value);
-  cache_.Keep(snapshot->nodes);
-  for (nomad::Node& node : snapshot->nodes) cache_.Complete(&node);
+  look->nomad_readable = true;
+  if (!nodes.ok()) return SetUnreadable(nodes.status(), look);
+  look->nomad_index = nodes->index;
+  look->nodes = std::move(nodes->value);
+  cache_.Keep(look->nodes);
+  for (nomad::Node& node : look->nodes) cache_.Complete(&node);
 }
 
-void Observer::CompleteNodes(const runtime::Context& context, PoolSnapshot* snapshot) {
+void Observer::CompleteNodes(const runtime::Context& context, Look* look) {
   bool read = false;
-  for (const std::size_t i : NodesToReadInFull(*snapshot)) {
-    nomad::Node& stub = snapshot->nodes[i];
+  for (const std::size_t i : NodesToReadInFull(*look, look->nodes)) {
+    nomad::Node& stub = look->nodes[i];
     auto full = nomad_.GetNode(context, stub.id);
     if (absl::IsNotFound(full.status())) continue;
-    if (!full.ok()) return SetUnreadable(full.status(), snapshot);
+    if (!full.ok()) return SetUnreadable(full.status(), look);
     cache_.Remember(full->value);
     cache_.Complete(&stub);
     read = true;
   }
-  if (read) Link(snapshot);
+  if (read) Link(look);
 }
 
-absl::Status Observer::ReadAllocations(const runtime::Context& context, PoolSnapshot* snapshot) {
+absl::StatusOr<AllocationList> Observer::ReadAllocations(const runtime::Context& context) const {
+  AllocationList list;
   auto all = nomad_.ListAllocations(context);
-  if (all.ok()) {
-    for (const nomad::Node& node : snapshot->nodes) snapshot->allocations[node.id];
-    for (nomad::Allocation& allocation : all->value) {
-      snapshot->allocations[allocation.node_id].push_back(std::move(allocation));
-    }
+  list.incomplete = absl::IsPermissionDenied(all.status());
+  if (list.incomplete) return list;
+  NH_RETURN_IF_ERROR(all);
+  for (nomad::Allocation& allocation : all->value) {
+    list.by_node[allocation.node_id].push_back(std::move(allocation));
+  }
+  return list;
+}
+
+absl::Status Observer::ReadIdleness(const runtime::Context& context, Look* look) const {
+  NH_ASSIGN_OR_RETURN(AllocationList list, ReadAllocations(context));
+  look->allocations = std::move(list.by_node);
+  if (!list.incomplete) {
+    for (const nomad::Node& node : look->nodes) look->allocations[node.id];
     return absl::OkStatus();
   }
-  if (!absl::IsPermissionDenied(all.status())) return all.status();
   // The token cannot read every namespace; queries by node return what it may read.
-  snapshot->allocations_incomplete = true;
-  for (const VmView& view : snapshot->vms) {
-    if (!AwaitsIdle(view, *snapshot)) continue;
-    const std::string id = LinkedNode(view, *snapshot)->id;
+  for (const VmView& view : look->vms) {
+    if (!AwaitsIdle(view, *look)) continue;
+    const std::string& id = LinkedNode(view, *look)->id;
     auto some = nomad_.NodeAllocations(context, id);
-    if (some.ok()) snapshot->allocations[id] = std::move(some->value);
+    if (some.ok()) look->allocations[id] = std::move(some->value);
   }
   return absl::OkStatus();
 }
@@ -158,7 +154,7 @@ absl::Status Observer::ReadAllocations(const runtime::Context& context, PoolSnap
 // One list for all VMs: identity hints for every link, and whether the guest of a down node runs.
 // Without it (a token that may not read instances) both stay unknown, and nothing is removed
 // because of that.
-absl::Status Observer::ReadInstances(const runtime::Context& context, PoolSnapshot* snapshot) {
+absl::Status Observer::ReadInstances(const runtime::Context& context, Look* look) {
   auto instances = vms_.ListInstances(context);
   if (!instances.ok()) {
     logger_.Debug("Could not list instances", {{"error", instances.status()}});
@@ -166,7 +162,7 @@ absl::Status Observer::ReadInstances(const runtime::Context& context, PoolSnapsh
   }
   std::map<std::string, harvester::VirtualMachineInstance*> by_name;
   for (harvester::VirtualMachineInstance& instance : *instances) by_name[instance.name] = &instance;
-  for (VmView& view : snapshot->vms) {
+  for (VmView& view : look->vms) {
     const auto found = by_name.find(view.vm.name);
     view.instance_runs = found != by_name.end() && harvester::IsRunning(*found->second);
     if (found != by_name.end()) view.addresses = std::move(found->second->addresses);
@@ -174,60 +170,55 @@ absl::Status Observer::ReadInstances(const runtime::Context& context, PoolSnapsh
   return absl::OkStatus();
 }
 
-void Observer::ReadNodesOfMarked(const runtime::Context& context, PoolSnapshot* snapshot) {
-  for (VmView& view : snapshot->vms) {
+void Observer::ReadNodesOfMarked(const runtime::Context& context, Look* look) {
+  for (VmView& view : look->vms) {
     if (!view.member || !view.vm.mark.has_value() || view.vm.mark->node_id.empty() ||
         view.link.state != nodepool::LinkState::kNone) {
       continue;
     }
     const auto by_id = nomad_.GetNode(context, view.vm.mark->node_id);
     view.node_gone = absl::IsNotFound(by_id.status());
-    if (!by_id.ok() && context.Done()) return SetUnreadable(by_id.status(), snapshot);
+    if (!by_id.ok() && context.Done()) return SetUnreadable(by_id.status(), look);
   }
 }
 
-void Observer::ReadDetails(const runtime::Context& context, PoolSnapshot* snapshot) {
-  CompleteNodes(context, snapshot);
-  if (!snapshot->nomad_readable) return;
+void Observer::ReadDetails(const runtime::Context& context, Look* look) {
+  CompleteNodes(context, look);
+  if (!look->nomad_readable) return;
   bool idle_matters = false;
-  for (const VmView& view : snapshot->vms) {
-    idle_matters = idle_matters || AwaitsIdle(view, *snapshot);
+  for (const VmView& view : look->vms) {
+    idle_matters = idle_matters || AwaitsIdle(view, *look);
   }
   if (idle_matters) {
-    const absl::Status read = ReadAllocations(context, snapshot);
+    const absl::Status read = ReadIdleness(context, look);
     // A node whose allocations are unknown is not idle: the VM waits.
     if (!read.ok()) logger_.Debug("Could not list allocations", {{"error", read}});
-    if (!read.ok() && context.Done()) return SetUnreadable(read, snapshot);
+    if (!read.ok() && context.Done()) return SetUnreadable(read, look);
   }
-  ReadNodesOfMarked(context, snapshot);
+  ReadNodesOfMarked(context, look);
 }
 
-absl::StatusOr<PoolSnapshot> Observer::Observe(const runtime::Context& context, PoolSnapshot base,
-                                               const BlockingWait& blocking) {
-  PoolSnapshot snapshot = std::move(base);
-  ReadNodes(context, blocking, &snapshot);
+absl::StatusOr<Look> Observer::Observe(const runtime::Context& context, Look base,
+                                       const BlockingWait& blocking) {
+  Look look = std::move(base);
+  ReadNodes(context, blocking, &look);
   auto vms = vms_.ListAll(context);
   if (!vms.ok()) return Unreadable("Harvester", vms.status());
-  snapshot.now = vms->server_time.value_or(context.clock().WallNow());
-  for (harvester::VirtualMachine& vm : vms->value) {
-    VmView view;
-    view.member = harvester::IsMember(vm);
-    view.vm = std::move(vm);
-    snapshot.vms.push_back(std::move(view));
-  }
-  if (snapshot.nomad_readable) {
-    const absl::Status read = ReadInstances(context, &snapshot);
+  look.now = vms->server_time.value_or(context.clock().WallNow());
+  SetVms(std::move(vms->value), &look);
+  if (look.nomad_readable) {
+    const absl::Status read = ReadInstances(context, &look);
     if (!read.ok() && context.Done()) return Unreadable("Harvester", read);
   }
-  Link(&snapshot);
-  memory_.Apply(context.clock().Now(), &snapshot);
-  if (!snapshot.nomad_readable) return snapshot;
-  ReadDetails(context, &snapshot);
+  Link(&look);
+  memory_.Apply(context.clock().Now(), &look);
+  if (!look.nomad_readable) return look;
+  ReadDetails(context, &look);
   if (absl::Status ended = context.Check(); !ended.ok()) {
-    if (snapshot.nomad_readable) return ended;
-    return Unreadable("Nomad", base::MakeStatus(ended.code(), snapshot.nomad_problem));
+    if (look.nomad_readable) return ended;
+    return Unreadable("Nomad", base::MakeStatus(ended.code(), look.nomad_problem));
   }
-  return snapshot;
+  return look;
 }
 
 }  // namespace nomad_harvester::scaling

@@ -49,47 +49,47 @@ base::Duration ObserverMemory::For(std::map<std::string, NodeSince>* all, const 
   return now - entry->second.since;
 }
 
-void ObserverMemory::ApplyNodeDown(base::MonoTime now, const PoolSnapshot& snapshot, VmView* view) {
-  const nomad::Node* node = LinkedNode(*view, snapshot);
+void ObserverMemory::ApplyNodeDown(base::MonoTime now, const Look& look, VmView* view) {
+  const nomad::Node* node = LinkedNode(*view, look);
   if (node == nullptr || node->status != nomad::NodeStatus::kDown) return;
   view->node_down_for = For(&down_since_, node->id, node, now);
 }
 
-void ObserverMemory::ApplyUnhealthy(base::MonoTime now, const PoolSnapshot& snapshot,
+void ObserverMemory::ApplyUnhealthy(base::MonoTime now, const Look& look,
                                     VmView* view) {
-  if (!LooksUnhealthy(*view, snapshot)) {
+  if (!LooksUnhealthy(*view, look)) {
     unhealthy_since_.erase(view->vm.uid);
     return;
   }
-  view->unhealthy_for = For(&unhealthy_since_, view->vm.uid, LinkedNode(*view, snapshot), now);
+  view->unhealthy_for = For(&unhealthy_since_, view->vm.uid, LinkedNode(*view, look), now);
 }
 
-void ObserverMemory::Apply(base::MonoTime now, PoolSnapshot* snapshot) {
+void ObserverMemory::Apply(base::MonoTime now, Look* look) {
   base::MutexLock lock(mutex_);
   if (unreadable_since_.has_value()) {
     unreadable_total_ += now - *unreadable_since_;
     unreadable_since_.reset();
   }
-  if (!snapshot->nomad_readable) unreadable_since_ = now;
+  if (!look->nomad_readable) unreadable_since_ = now;
 
   std::set<std::string> uids;
-  for (VmView& view : snapshot->vms) {
+  for (VmView& view : look->vms) {
     uids.insert(view.vm.uid);
     const auto [before, added] = unreadable_before_.try_emplace(view.vm.uid, unreadable_total_);
     const base::Duration unreadable = unreadable_total_ - before->second;
     if (unreadable > base::Duration::zero()) {
-      snapshot->nomad_unreadable_for[view.vm.name] = unreadable;
+      look->nomad_unreadable_for[view.vm.name] = unreadable;
     }
-    ApplyStartFailure(now, snapshot->now, &view);
-    ApplyNodeDown(now, *snapshot, &view);
-    ApplyUnhealthy(now, *snapshot, &view);
+    ApplyStartFailure(now, look->now, &view);
+    ApplyNodeDown(now, *look, &view);
+    ApplyUnhealthy(now, *look, &view);
   }
   EraseUnless(&unreadable_before_, [&](const std::string& uid) { return uids.contains(uid); });
   EraseUnless(&unhealthy_since_, [&](const std::string& uid) { return uids.contains(uid); });
   EraseUnless(&failing_, [&](const std::string& uid) { return uids.contains(uid); });
-  if (!snapshot->nomad_readable) return;
+  if (!look->nomad_readable) return;
   std::set<std::string> down;
-  for (const nomad::Node& node : snapshot->nodes) {
+  for (const nomad::Node& node : look->nodes) {
     if (node.status == nomad::NodeStatus::kDown) down.insert(node.id);
   }
   EraseUnless(&down_since_, [&](const std::string& id) { return down.contains(id); });

@@ -2,11 +2,10 @@
 #include "nomad_harvester/scaling/plan.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "nomad_harvester/base/status.h"
-#include "nomad_harvester/scaling/next_step.h"
+#include "nomad_harvester/scaling/rules.h"
 
 #include "victims.h"
 
@@ -25,7 +24,8 @@ std::string IdentityText(const nomad::Node& node) {
 // What blocks creation: a broken VM that is kept, and a node that joined the wrong pool.
 absl::Status CheckGrowth(const PoolSnapshot& snapshot) {
   const nodepool::PoolIdentity wanted = IdentityOf(*snapshot.policy);
-  for (const VmView& view : snapshot.vms) {
+  for (const VmView* each : snapshot.vms()) {
+    const VmView& view = *each;
     if (!IsPoolMember(view, snapshot) || view.vm.has_mark || harvester::IsTerminating(view.vm)) {
       continue;
     }
@@ -38,7 +38,7 @@ absl::Status CheckGrowth(const PoolSnapshot& snapshot) {
     const bool other_identifiers =
         view.vm.nodes.has_value() && IdentityOf(*view.vm.nodes) != wanted;
     const nomad::Node* node = LinkedNode(view, snapshot);
-    if (node == nullptr || other_identifiers || IsOtherRegion(view.vm, snapshot.region)) continue;
+    if (node == nullptr || other_identifiers || IsOtherRegion(view.vm, snapshot.look().region)) continue;
     if (!BelongsToPool(*node, view, snapshot)) {
       return base::FailedPrecondition(
           "the pool does not grow while the node of VM " + view.vm.name +
@@ -53,14 +53,15 @@ absl::Status CheckGrowth(const PoolSnapshot& snapshot) {
 // broken.
 std::vector<std::string> CancelRemovals(const PoolSnapshot& snapshot, std::int64_t wanted) {
   std::vector<const VmView*> candidates;
-  for (const VmView& view : snapshot.vms) {
+  for (const VmView* each : snapshot.vms()) {
+    const VmView& view = *each;
     if (!IsPoolMember(view, snapshot) || harvester::IsTerminating(view.vm)) continue;
     if (!view.vm.mark.has_value() || view.vm.mark->reason != harvester::MarkReason::kScaleIn) {
       continue;
     }
     const nomad::Node* node = LinkedNode(view, snapshot);
     if (node == nullptr || node->status != nomad::NodeStatus::kReady) continue;
-    if (IsOtherRegion(view.vm, snapshot.region)) continue;
+    if (IsOtherRegion(view.vm, snapshot.look().region)) continue;
     candidates.push_back(&view);
   }
   // The youngest mark first: the least of its work has been moved.
@@ -82,11 +83,9 @@ std::vector<std::string> CancelRemovals(const PoolSnapshot& snapshot, std::int64
 std::vector<PlannedCreation> Creations(const PoolSnapshot& snapshot, std::int64_t wanted) {
   std::vector<PlannedCreation> creations;
   if (snapshot.action.has_value()) {
-    std::set<std::string> existing;
-    for (const VmView& view : snapshot.vms) existing.insert(view.vm.name);
     for (const auto& [name, action_id] : snapshot.action->create) {
       if (std::cmp_greater_equal(creations.size(), wanted)) break;
-      if (!existing.contains(name)) creations.push_back({name, action_id});
+      if (snapshot.seen->FindVm(name) == nullptr) creations.push_back({name, action_id});
     }
   }
   while (std::cmp_less(creations.size(), wanted)) creations.push_back({});
@@ -108,8 +107,7 @@ absl::StatusOr<ScalePlan> PlanScale(const PoolSnapshot& snapshot, std::int64_t d
   }
   ScalePlan plan;
   plan.desired = desired;
-  plan.from = std::count_if(snapshot.vms.begin(), snapshot.vms.end(),
-                            [&](const VmView& view) { return Counts(view, snapshot); });
+  plan.from = CountOf(snapshot);
   plan.to = desired;
   const config::PoolPolicy& policy = *snapshot.policy;
   if (desired > plan.from) {
@@ -169,23 +167,6 @@ std::string Describe(const ScalePlan& plan) {
     text += "; passed over " + passed.vm + ": " + passed.reason;
   }
   return text;
-}
-
-MassLoss FindMassLoss(const PoolSnapshot& snapshot) {
-  MassLoss loss;
-  if (!snapshot.nomad_readable) return loss;
-  for (const VmView& view : snapshot.vms) {
-    if (!IsPoolMember(view, snapshot) || view.vm.has_mark || harvester::IsTerminating(view.vm)) {
-      continue;
-    }
-    if (!harvester::HasJoined(view.vm) || !view.vm.ready) continue;
-    if (IsOtherRegion(view.vm, snapshot.region)) continue;
-    ++loss.of;
-    if (view.link.state == nodepool::LinkState::kNone) ++loss.lost;
-  }
-  // More than max(1, 20 %) of them.
-  loss.alarming = loss.lost > 1 && loss.lost * 5 > loss.of;
-  return loss;
 }
 
 }  // namespace nomad_harvester::scaling

@@ -7,8 +7,8 @@
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/nodepool/drain.h"
 
-#include "actor.h"
 #include "back_off.h"
+#include "executor.h"
 #include "pool_record.h"
 
 namespace nomad_harvester::scaling {
@@ -28,63 +28,59 @@ constexpr int kResumptionFailures = 3;
 // Repairs end after a few passes: a VM that needs more is left to the loop.
 constexpr int kRollBackPasses = 20;
 
-// Steps that lead to the deletion of a VM.
-bool IsRemoval(StepKind kind) {
-  return kind == StepKind::kMarkBroken || kind == StepKind::kMarkUnhealthy ||
-         kind == StepKind::kStartDrain || kind == StepKind::kDelete;
-}
-
 std::string CauseOfBroken(const VmView& view) {
   return std::string(view.start_failure.has_value() ? cause::kStart : cause::kJoin);
 }
 
 void FailIfStuck(const VmView& view, const PoolSnapshot& snapshot, Outcome* outcome) {
-  if (outcome->state != OutcomeState::kPending || !IsStuckInDeletion(view.vm, snapshot.now)) return;
+  if (outcome->state != OutcomeState::kPending || !IsStuckInDeletion(view.vm, snapshot.now())) return;
   outcome->state = OutcomeState::kFailed;
   outcome->error = base::Unavailable("the VM is stuck: it has been terminating for more than " +
                                      base::FormatGoDuration(DeletionTimeout(view.vm)) +
                                      "; its finalizers are Harvester's to remove");
 }
 
-bool IsAnswer(const absl::Status& status) { return !absl::IsCancelled(status); }
-
 }  // namespace
 
 PoolLoop::PoolLoop(PoolDependencies deps, std::optional<config::PoolPolicy> policy)
     : deps_(std::move(deps)), policy_(std::move(policy)) {}
 
-PoolSnapshot PoolLoop::BaseSnapshot() const {
-  PoolSnapshot snapshot;
-  snapshot.key = deps_.key;
-  snapshot.region = deps_.clients.config->nomad.region;
-  snapshot.policy = policy_;
-  snapshot.lease_used = deps_.lease.used();
-  snapshot.action = deps_.lease.record().action;
-  return snapshot;
-}
-
 Observer PoolLoop::MakeObserver() const {
   return {deps_.nomad(), deps_.vms, deps_.nodes, deps_.memory, deps_.logger};
 }
 
-absl::StatusOr<PoolSnapshot> PoolLoop::Observe(const runtime::Context& context) {
-  return MakeObserver().Observe(context, BaseSnapshot(), {});
+absl::StatusOr<PoolSnapshot> PoolLoop::Look(const runtime::Context& context,
+                                            const Observer::BlockingWait& blocking) {
+  NH_ASSIGN_OR_RETURN(
+      scaling::Look look,
+      MakeObserver().Observe(context, LookFor(deps_.clients.config->nomad.region, policy_),
+                             blocking));
+  return PoolSnapshot{.key = deps_.key,
+                      .seen = std::make_shared<const Snapshot>(std::move(look)),
+                      .policy = policy_,
+                      .lease_used = deps_.lease.used(),
+                      .action = deps_.lease.record().action};
 }
 
-absl::Status PoolLoop::ReadAllocations(const runtime::Context& context, PoolSnapshot* snapshot) {
-  return MakeObserver().ReadAllocations(context, snapshot);
+absl::StatusOr<PoolSnapshot> PoolLoop::Observe(const runtime::Context& context) {
+  return Look(context, {});
+}
+
+absl::StatusOr<AllocationList> PoolLoop::ReadAllocations(const runtime::Context& context) {
+  return MakeObserver().ReadAllocations(context);
 }
 
 absl::StatusOr<PoolSnapshot> PoolLoop::FinishRollBacks(const runtime::Context& context) {
   for (int pass = 0; pass < kRollBackPasses; ++pass) {
     NH_ASSIGN_OR_RETURN(PoolSnapshot snapshot, Observe(context));
-    if (!snapshot.nomad_readable) {
-      return base::Unavailable("Nomad cannot be read: " + snapshot.nomad_problem);
+    if (!snapshot.look().nomad_readable) {
+      return base::Unavailable("Nomad cannot be read: " + snapshot.look().nomad_problem);
     }
-    std::vector<Work> repairs = WorkOf(snapshot);
+    const Decisions decisions(std::move(snapshot));
+    std::vector<Work> repairs = WorkOf(decisions);
     std::erase_if(repairs, [](const Work& work) { return !IsRepair(work.step.kind); });
-    if (repairs.empty()) return snapshot;
-    NH_RETURN_IF_ERROR(Act(context, snapshot, repairs));
+    if (repairs.empty()) return decisions.snapshot();
+    NH_RETURN_IF_ERROR(Act(context, decisions, repairs));
     NH_RETURN_IF_ERROR(context.Sleep(kPause));
   }
   return base::Unavailable("roll-backs of earlier removals do not finish; see the log");
@@ -112,24 +108,19 @@ void PoolLoop::FailRemoval(const std::string& vm, const absl::Status& why) {
   outcomes_[vm] = {.state = OutcomeState::kFailed, .error = why};
 }
 
-std::vector<PoolLoop::Work> PoolLoop::WorkOf(const PoolSnapshot& snapshot) const {
-  std::vector<Work> work;
-  const bool removals_wait = RemovalsWait(snapshot);
-  for (std::size_t i = 0; i < snapshot.vms.size(); ++i) {
-    const VmView& view = snapshot.vms[i];
-    if (view.vm.pool != deps_.key.pool) continue;
-    Step step = NextStep(view, snapshot);
-    if (removals_wait && IsRemoval(step.kind)) {
-      step.kind = StepKind::kWait;
-      step.reason += "; it waits, because too many VMs have lost their Nomad nodes at once";
-    }
-    work.push_back({i, std::move(step)});
+std::vector<PoolLoop::Work> PoolLoop::WorkOf(const Decisions& decisions) const {
+  std::vector<Work> work = decisions.all();
+  if (!RemovalsWait(decisions)) return work;
+  for (Work& item : work) {
+    if (!IsRemoval(item.step.kind)) continue;
+    item.step.kind = StepKind::kWait;
+    item.step.reason += "; it waits, because too many VMs have lost their Nomad nodes at once";
   }
   return work;
 }
 
-bool PoolLoop::RemovalsWait(const PoolSnapshot& snapshot) const {
-  return !despite_mass_loss_ && FindMassLoss(snapshot).alarming;
+bool PoolLoop::RemovalsWait(const Decisions& decisions) const {
+  return !despite_mass_loss_ && decisions.pool().mass_loss.alarming;
 }
 
 void PoolLoop::LogStep(const Step& step, const VmView& view, const absl::Status& outcome) {
@@ -167,73 +158,83 @@ absl::Status PoolLoop::WriteAhead(const runtime::Context& context, const PoolSna
                                   const std::vector<Work>& actions) {
   std::vector<Intent> intents;
   intents.reserve(actions.size());
-  for (const Work& item : actions) intents.push_back({&snapshot.vms[item.vm], item.step.kind});
+  for (const Work& item : actions) intents.push_back({item.view, item.step.kind});
   const PoolRecord before = deps_.lease.record();
   const PoolRecord needed =
       RecordBefore(before, snapshot, intents, resuming_, NewActionId(deps_.random));
   return needed == before ? absl::OkStatus() : deps_.lease.Store(context, needed);
 }
 
-absl::StatusOr<bool> PoolLoop::Act(const runtime::Context& context, const PoolSnapshot& snapshot,
+absl::StatusOr<bool> PoolLoop::Act(const runtime::Context& context, const Decisions& decisions,
                                    const std::vector<Work>& work) {
   std::vector<Work> actions;
   for (const Work& item : work) {
     if (IsAct(item.step.kind)) {
       actions.push_back(item);
     } else if (item.step.kind != StepKind::kNothing) {
-      LogStep(item.step, snapshot.vms[item.vm], absl::OkStatus());
+      LogStep(item.step, *item.view, absl::OkStatus());
     }
   }
-  NH_RETURN_IF_ERROR(WriteAhead(context, snapshot, actions));
+  NH_RETURN_IF_ERROR(WriteAhead(context, decisions.snapshot(), actions));
   // The step is logged before its effect, in order; the results after it.
-  for (const Work& item : actions) LogStep(item.step, snapshot.vms[item.vm], absl::OkStatus());
+  for (const Work& item : actions) LogStep(item.step, *item.view, absl::OkStatus());
+  std::vector<Effect> effects(actions.size());
   const std::vector<absl::Status> results = runtime::ForEachBounded(
       context, deps_.executor, actions.size(), deps_.parallelism(), [&](std::size_t i) {
-        return CarryOut(context, deps_, actions[i].step, snapshot.vms[actions[i].vm], snapshot);
+        effects[i] = Execute(context, deps_, decisions, *actions[i].view, actions[i].step);
+        return absl::OkStatus();
       });
   bool effective = false;
   bool met_others = false;  // the object was changed meanwhile: decide again immediately
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    const VmView& view = snapshot.vms[actions[i].vm];
-    if (results[i].ok()) {
-      effective = true;
-      deps_.Notify({.vm = view.vm.name, .step = actions[i].step});
-      if (actions[i].step.kind == StepKind::kMarkBroken) {
-        failed_[CauseOfBroken(view)].insert(view.vm.name);
-      }
-    } else if (kube::IsConflict(results[i])) {
-      met_others = true;
-    } else if (IsAnswer(results[i])) {
-      LogStep(actions[i].step, view, results[i]);
-      if (refused_.ok()) refused_ = results[i];
+  for (std::size_t i = 0; i < effects.size(); ++i) {
+    const VmView& view = *actions[i].view;
+    if (!results[i].ok()) continue;
+    switch (effects[i].verdict) {
+      case Verdict::kDone:
+      case Verdict::kNotWanted:
+        effective = true;
+        deps_.Notify({.vm = view.vm.name, .step = actions[i].step});
+        if (actions[i].step.kind == StepKind::kMarkBroken) {
+          failed_[CauseOfBroken(view)].insert(view.vm.name);
+        }
+        break;
+      case Verdict::kConflict:
+        met_others = true;
+        break;
+      case Verdict::kFailed:
+        LogStep(actions[i].step, view, effects[i].status);
+        if (refused_.ok()) refused_ = effects[i].status;
+        break;
+      case Verdict::kCancelled:
+        break;
     }
   }
   if (effective || met_others) refused_ = absl::OkStatus();
-  if (effective) last_event_ = snapshot.now;
+  if (effective) last_event_ = decisions.snapshot().now();
   return !actions.empty();
 }
 
-bool PoolLoop::Purge(const runtime::Context& context, const PoolSnapshot& snapshot) {
-  const std::vector<const nomad::Node*> nodes = NodesToPurge(snapshot);
-  for (const nomad::Node* node : nodes) {
-    const auto mark = nodepool::ParseDrainMark(*node);
-    deps_.logger.Info("Purging the node of a deleted VM",
-                      {{"vm", mark->vm}, {"node_id", node->id}, {"action_id", mark->action}});
-    const absl::Status purged = PurgeNode(context, deps_, *node, snapshot);
+bool PoolLoop::PurgeNodes(const runtime::Context& context, const Decisions& decisions) {
+  for (const NodeOfGoneVm& gone : decisions.to_purge()) {
+    deps_.logger.Info(
+        "Purging the node of a deleted VM",
+        {{"vm", gone.mark->vm}, {"node_id", gone.node->id}, {"action_id", gone.mark->action}});
+    const Effect purged = Purge(context, deps_, decisions, gone);
     deps_.Notify({.kind = ReconcileEvent::Kind::kPurge,
-                  .vm = mark->vm,
-                  .object = node->id,
-                  .outcome = purged});
-    if (!purged.ok()) {
-      deps_.logger.Warn("Could not purge a node", {{"node_id", node->id}, {"error", purged}});
-      if (refused_.ok()) refused_ = purged;
-    }
+                  .vm = gone.mark->vm,
+                  .object = gone.node->id,
+                  .outcome = purged.status});
+    if (purged.status.ok()) continue;
+    deps_.logger.Warn("Could not purge a node",
+                      {{"node_id", gone.node->id}, {"error", purged.status}});
+    if (refused_.ok()) refused_ = purged.status;
   }
-  return !nodes.empty();
+  return !decisions.to_purge().empty();
 }
 
-void PoolLoop::TrackCreation(const std::string& name, const VmView* view,
+void PoolLoop::TrackCreation(const std::string& name, const Work* work,
                              const PoolSnapshot& snapshot, Outcome* outcome) {
+  const VmView* view = work == nullptr ? nullptr : work->view;
   if (view == nullptr) {
     if (!outcome->seen) return;  // not created yet, or its POST failed: reported by FailCreation
     if (outcome->state == OutcomeState::kPending) {
@@ -253,7 +254,7 @@ void PoolLoop::TrackCreation(const std::string& name, const VmView* view,
     return;
   }
   if (IsBroken(*view, snapshot)) {
-    outcome->text = NextStep(*view, snapshot).reason;
+    outcome->text = work->step.reason;
     // It is about to be removed, or kept and reported: in both cases it was not delivered.
     outcome->state = OutcomeState::kFailed;
     failed_[CauseOfBroken(*view)].insert(name);
@@ -276,9 +277,10 @@ void PoolLoop::TrackCreation(const std::string& name, const VmView* view,
   if (outcome->state == OutcomeState::kFailed) outcome->state = OutcomeState::kPending;
 }
 
-void PoolLoop::TrackRemoval(const std::string& name, const VmView* view,
+void PoolLoop::TrackRemoval(const std::string& name, const Work* work,
                             const PoolSnapshot& snapshot, Outcome* outcome) {
   if (outcome->state != OutcomeState::kPending) return;
+  const VmView* view = work == nullptr ? nullptr : work->view;
   if (view == nullptr) {
     // Its volumes and its Secret must be deleted, too; Sweep then removes it from gone_.
     if (gone_.contains(name)) return;
@@ -290,7 +292,7 @@ void PoolLoop::TrackRemoval(const std::string& name, const VmView* view,
     FailIfStuck(*view, snapshot, outcome);
     return;
   }
-  const Step step = NextStep(*view, snapshot);
+  const Step& step = work->step;
   if (view->vm.mark.has_value()) outcome->action = view->vm.mark->action;
   if (view->vm.has_mark) {
     outcome->text = step.reason;
@@ -309,50 +311,48 @@ void PoolLoop::TrackRemoval(const std::string& name, const VmView* view,
                     {{"vm", name}, {"why", outcome->text}, {"action_id", outcome->action}});
 }
 
-void PoolLoop::TrackCancelledRemoval(const VmView* view, const PoolSnapshot& snapshot,
-                                     Outcome* outcome) {
+void PoolLoop::TrackCancelledRemoval(const Work* work, Outcome* outcome) {
   if (outcome->state != OutcomeState::kPending) return;
+  const VmView* view = work == nullptr ? nullptr : work->view;
   if (view == nullptr || harvester::IsTerminating(view->vm)) {
     outcome->state = OutcomeState::kFailed;
     outcome->error = base::FailedPrecondition("its removal could not be cancelled: it is gone");
     return;
   }
-  if (view->vm.has_mark || IsRepair(NextStep(*view, snapshot).kind)) return;
+  if (view->vm.has_mark || IsRepair(work->step.kind)) return;
   outcome->state = OutcomeState::kDone;
   deps_.logger.Info("Cancelled the removal of a VM",
                     {{"vm", view->vm.name}, {"action_id", outcome->action}});
 }
 
-void PoolLoop::Track(const PoolSnapshot& snapshot) {
-  std::map<std::string, const VmView*> present;
-  for (const VmView& view : snapshot.vms) {
-    if (view.vm.pool != deps_.key.pool) continue;
-    present[view.vm.name] = &view;
-    if (view.member && view.vm.has_mark) marked_seen_.insert(view.vm.name);
+void PoolLoop::Track(const Decisions& decisions) {
+  const PoolSnapshot& snapshot = decisions.snapshot();
+  for (const Work& work : decisions.all()) {
+    if (work.view->member && work.view->vm.has_mark) marked_seen_.insert(work.view->vm.name);
   }
   for (auto it = marked_seen_.begin(); it != marked_seen_.end();) {
-    const auto found = present.find(*it);
-    if (found == present.end()) {
+    const Work* work = decisions.Find(*it);
+    if (work == nullptr) {
       gone_.insert(*it);
       gone_since_.try_emplace(*it, deps_.clock.Now());
       it = marked_seen_.erase(it);
-    } else if (!found->second->vm.has_mark) {
+    } else if (!work->view->vm.has_mark) {
       it = marked_seen_.erase(it);
     } else {
       ++it;
     }
   }
   for (auto& [name, outcome] : outcomes_) {
-    const auto found = present.find(name);
-    const VmView* view = found == present.end() ? nullptr : found->second;
+    const Work* work = decisions.Find(name);
     if (outcome.creation) {
-      TrackCreation(name, view, snapshot, &outcome);
-      if (view != nullptr && harvester::IsTerminating(view->vm))
-        FailIfStuck(*view, snapshot, &outcome);
+      TrackCreation(name, work, snapshot, &outcome);
+      if (work != nullptr && harvester::IsTerminating(work->view->vm)) {
+        FailIfStuck(*work->view, snapshot, &outcome);
+      }
     } else if (cancelled_removals_.contains(name)) {
-      TrackCancelledRemoval(view, snapshot, &outcome);
+      TrackCancelledRemoval(work, &outcome);
     } else {
-      TrackRemoval(name, view, snapshot, &outcome);
+      TrackRemoval(name, work, snapshot, &outcome);
     }
   }
 }
@@ -377,36 +377,35 @@ absl::Status PoolLoop::Sweep(const runtime::Context& context) {
 
 bool PoolLoop::AwaitsPurge(const PoolSnapshot& snapshot) const {
   for (const NodeOfGoneVm& gone : NodesOfGoneVms(snapshot)) {
-    if (!gone.mark.purge || gone.mark.pool != deps_.key.ToString()) continue;
-    const auto since = gone_since_.find(gone.mark.vm);
+    if (!gone.mark->purge || gone.mark->pool != deps_.key.ToString()) continue;
+    const auto since = gone_since_.find(gone.mark->vm);
     if (since == gone_since_.end()) continue;
     if (deps_.clock.Now() - since->second < kPurgeTimeout) return true;
   }
   return false;
 }
 
-bool PoolLoop::ScaleIsDone(const PoolSnapshot& snapshot) const {
+bool PoolLoop::ScaleIsDone(const Decisions& decisions) const {
+  const PoolSnapshot& snapshot = decisions.snapshot();
   for (const auto& [name, outcome] : outcomes_) {
     if (outcome.state == OutcomeState::kPending) return false;
     // A failed creation is finished when its VM no longer exists, or is kept for an operator.
     if (!outcome.creation || outcome.state != OutcomeState::kFailed || until_accepted_) continue;
-    for (const VmView& view : snapshot.vms) {
-      if (view.vm.name != name) continue;
-      const Step step = NextStep(view, snapshot);
-      if (step.kind != StepKind::kReport && !IsStuckInDeletion(view.vm, snapshot.now)) return false;
-    }
+    const Work* work = decisions.Find(name);
+    if (work == nullptr || work->step.kind == StepKind::kReport) continue;
+    if (!IsStuckInDeletion(work->view->vm, snapshot.now())) return false;
   }
   return until_accepted_ || (gone_.empty() && !AwaitsPurge(snapshot));
 }
 
-bool PoolLoop::ResumptionIsDone(const PoolSnapshot& snapshot) const {
+bool PoolLoop::ResumptionIsDone(const Decisions& decisions) const {
+  const PoolSnapshot& snapshot = decisions.snapshot();
   if (!gone_.empty() || AwaitsPurge(snapshot)) return false;
-  for (const VmView& view : snapshot.vms) {
-    if (view.vm.pool != deps_.key.pool || !view.member) continue;
-    const Step step = NextStep(view, snapshot);
+  for (const auto& [view, step] : decisions.all()) {
+    if (!view->member) continue;
     if (IsAct(step.kind)) return false;
-    if (view.vm.has_mark && !IsOtherRegion(view.vm, snapshot.region) &&
-        !IsStuckInDeletion(view.vm, snapshot.now)) {
+    if (view->vm.has_mark && !IsOtherRegion(view->vm, snapshot.look().region) &&
+        !IsStuckInDeletion(view->vm, snapshot.now())) {
       return false;
     }
   }
@@ -423,27 +422,27 @@ absl::Status PoolLoop::Wait(const runtime::Context& context, bool acted, bool re
   if (effective) return context.Sleep(kPause);
   const base::Duration wait = std::min(kLongestWait, kFirstWait * idle_passes_);
   // A blocking query needs an index; an empty cluster does not have one yet.
-  if (!readable || last_snapshot_->nomad_index == 0) return context.Sleep(wait);
-  next_wait_.after_index = last_snapshot_->nomad_index;
+  if (!readable || last_->snapshot().look().nomad_index == 0) return context.Sleep(wait);
+  next_wait_.after_index = last_->snapshot().look().nomad_index;
   next_wait_.wait = std::min(wait, deps_.clients.config->nomad.block_query_wait);
   return context.Sleep(kPause);
 }
 
 absl::StatusOr<PoolLoop::PassResult> PoolLoop::Pass(const runtime::Context& context) {
-  auto snapshot = MakeObserver().Observe(context, BaseSnapshot(), next_wait_);
+  auto snapshot = Look(context, next_wait_);
   NH_RETURN_IF_ERROR(context.Check());
   NH_RETURN_IF_ERROR(snapshot);
-  Track(*snapshot);
+  const Decisions& decisions = last_.emplace(*std::move(snapshot));
+  Track(decisions);
   refused_ = absl::OkStatus();
-  NH_ASSIGN_OR_RETURN(const bool acted, Act(context, *snapshot, WorkOf(*snapshot)));
-  PassResult result{.acted = acted, .readable = snapshot->nomad_readable};
-  if (result.readable && Purge(context, *snapshot)) result.acted = true;
+  NH_ASSIGN_OR_RETURN(const bool acted, Act(context, decisions, WorkOf(decisions)));
+  PassResult result{.acted = acted, .readable = decisions.snapshot().look().nomad_readable};
+  if (result.readable && PurgeNodes(context, decisions)) result.acted = true;
   if (!gone_.empty() || sweep_due_) {
     result.swept = Sweep(context);
     sweep_due_ = sweep_due_ && !result.swept.ok();
-    Track(*snapshot);
+    Track(decisions);
   }
-  last_snapshot_ = *std::move(snapshot);
   NH_RETURN_IF_ERROR(context.Check());
   return result;
 }
@@ -461,15 +460,15 @@ absl::Status PoolLoop::RunScale(const runtime::Context& context, bool until_acce
     if (!pass->swept.ok()) {
       deps_.logger.Warn("Could not clean up leftovers; retrying", {{"error", pass->swept}});
     }
-    if (!pass->acted && ScaleIsDone(*last_snapshot_)) return absl::OkStatus();
+    if (!pass->acted && ScaleIsDone(*last_)) return absl::OkStatus();
     NH_RETURN_IF_ERROR(Wait(context, pass->acted, pass->readable));
   }
 }
 
 void PoolLoop::CloseRecord(const runtime::Context& context) {
-  if (!last_snapshot_.has_value()) return;
+  if (!last_.has_value()) return;
   RunSummary run{
-      .last = *last_snapshot_, .last_event = last_event_, .remembered = deps_.lease.used()};
+      .last = last_->snapshot(), .last_event = last_event_, .remembered = deps_.lease.used()};
   bool removal_failed = false;
   for (const auto& [name, outcome] : outcomes_) {
     const bool done = outcome.state == OutcomeState::kDone;
@@ -508,7 +507,7 @@ absl::Status PoolLoop::RunResumption(const runtime::Context& context) {
     NH_RETURN_IF_ERROR(context.Check());
     const absl::Status trouble = !pass.ok() ? pass.status()
                                  : !pass->readable
-                                     ? base::Unavailable(last_snapshot_->nomad_problem)
+                                     ? base::Unavailable(last_->snapshot().look().nomad_problem)
                                  : !refused_.ok() ? refused_
                                                   : pass->swept;
     failures = trouble.ok() ? 0 : failures + 1;
@@ -517,11 +516,11 @@ absl::Status PoolLoop::RunResumption(const runtime::Context& context) {
       NH_RETURN_IF_ERROR(context.Sleep(kFirstWait));
       continue;
     }
-    if (!pass->acted && trouble.ok() && ResumptionIsDone(*last_snapshot_)) {
+    if (!pass->acted && trouble.ok() && ResumptionIsDone(*last_)) {
       CloseRecord(context);
       return absl::OkStatus();
     }
-    if (!pass->acted && RemovalsWait(*last_snapshot_)) {
+    if (!pass->acted && RemovalsWait(*last_)) {
       return base::Unavailable(
           "too many VMs have lost their Nomad nodes at once: nothing is removed");
     }

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "nomad_harvester/scaling/next_step.h"
+#include "nomad_harvester/scaling/step_spec.h"
 #include "nomad_harvester/scaling/plan.h"
 
 #include "absl/status/statusor.h"
@@ -39,8 +39,8 @@ class PoolLoop {
 
   // Observes without acting.
   absl::StatusOr<PoolSnapshot> Observe(const runtime::Context& context);
-  // Adds the allocations that a selection by load needs; one request.
-  absl::Status ReadAllocations(const runtime::Context& context, PoolSnapshot* snapshot);
+  // The allocations that a selection by load needs; one request.
+  absl::StatusOr<AllocationList> ReadAllocations(const runtime::Context& context);
 
   // Carries out repairs (roll-backs and their drains) until none is due, so that a plan can be made
   // (rule C14). Returns the snapshot without repairs.
@@ -80,13 +80,10 @@ class PoolLoop {
   const std::map<std::string, Outcome>& outcomes() const { return outcomes_; }
   // The API server's time of the newest action that took effect in this run.
   std::optional<base::WallTime> last_event() const { return last_event_; }
-  const std::optional<PoolSnapshot>& last_snapshot() const { return last_snapshot_; }
+  const std::optional<Decisions>& last() const { return last_; }
 
  private:
-  struct Work {
-    std::size_t vm = 0;
-    Step step;
-  };
+  using Work = Decisions::Entry;
   // The result of one pass: an observation and the steps that followed.
   struct PassResult {
     bool acted = false;
@@ -94,27 +91,28 @@ class PoolLoop {
     absl::Status swept;
   };
 
-  PoolSnapshot BaseSnapshot() const;
   Observer MakeObserver() const;
-  std::vector<Work> WorkOf(const PoolSnapshot& snapshot) const;
-  bool RemovalsWait(const PoolSnapshot& snapshot) const;
+  absl::StatusOr<PoolSnapshot> Look(const runtime::Context& context,
+                                    const Observer::BlockingWait& blocking);
+  std::vector<Work> WorkOf(const Decisions& decisions) const;
+  bool RemovalsWait(const Decisions& decisions) const;
   // True if at least one step was carried out or tried. An error: the pool's record, which must be
   // stored first, could not be, and nothing was done.
-  absl::StatusOr<bool> Act(const runtime::Context& context, const PoolSnapshot& snapshot,
+  absl::StatusOr<bool> Act(const runtime::Context& context, const Decisions& decisions,
                            const std::vector<Work>& work);
   absl::Status WriteAhead(const runtime::Context& context, const PoolSnapshot& snapshot,
                           const std::vector<Work>& actions);
-  bool Purge(const runtime::Context& context, const PoolSnapshot& snapshot);
-  void Track(const PoolSnapshot& snapshot);
-  void TrackCreation(const std::string& name, const VmView* view, const PoolSnapshot& snapshot,
+  bool PurgeNodes(const runtime::Context& context, const Decisions& decisions);
+  void Track(const Decisions& decisions);
+  void TrackCreation(const std::string& name, const Work* work, const PoolSnapshot& snapshot,
                      Outcome* outcome);
-  void TrackRemoval(const std::string& name, const VmView* view, const PoolSnapshot& snapshot,
+  void TrackRemoval(const std::string& name, const Work* work, const PoolSnapshot& snapshot,
                     Outcome* outcome);
-  void TrackCancelledRemoval(const VmView* view, const PoolSnapshot& snapshot, Outcome* outcome);
+  void TrackCancelledRemoval(const Work* work, Outcome* outcome);
   absl::Status Sweep(const runtime::Context& context);
   bool AwaitsPurge(const PoolSnapshot& snapshot) const;
-  bool ScaleIsDone(const PoolSnapshot& snapshot) const;
-  bool ResumptionIsDone(const PoolSnapshot& snapshot) const;
+  bool ScaleIsDone(const Decisions& decisions) const;
+  bool ResumptionIsDone(const Decisions& decisions) const;
   absl::StatusOr<PassResult> Pass(const runtime::Context& context);
   absl::Status Wait(const runtime::Context& context, bool acted, bool readable);
   void LogStep(const Step& step, const VmView& view, const absl::Status& outcome);
@@ -130,7 +128,7 @@ class PoolLoop {
   std::map<std::string, base::MonoTime> gone_since_;
   std::map<std::string, std::set<std::string>> failed_;  // cause of back_off.h → VMs
   std::optional<base::WallTime> last_event_;
-  std::optional<PoolSnapshot> last_snapshot_;
+  std::optional<Decisions> last_;
   Observer::BlockingWait next_wait_;
   absl::Status refused_;  // why none of the last pass' steps took effect
   int idle_passes_ = 0;

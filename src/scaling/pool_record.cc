@@ -14,17 +14,12 @@ bool LeadsToRemoval(StepKind kind) {
          kind == StepKind::kDelete;
 }
 
-std::int64_t StandingMembers(const PoolSnapshot& snapshot) {
-  return std::count_if(snapshot.vms.begin(), snapshot.vms.end(),
-                       [&](const VmView& view) { return Counts(view, snapshot); });
-}
-
 void CloseAction(harvester::LeaseAction* action, const RunSummary& run) {
   for (const std::string& name : run.seen) action->create.erase(name);
   std::set<std::string> unfinished;
-  for (const VmView& view : run.last.vms) {
-    action->create.erase(view.vm.name);
-    if (view.vm.pool == run.last.key.pool && view.vm.has_mark) unfinished.insert(view.vm.name);
+  for (const VmView& view : run.last.look().vms) action->create.erase(view.vm.name);
+  for (const VmView* view : run.last.vms()) {
+    if (view->vm.has_mark) unfinished.insert(view->vm.name);
   }
   for (const auto& [name, id] : action->create) unfinished.insert(name);
   action->names = std::move(unfinished);
@@ -36,18 +31,18 @@ PoolRecord RecordBefore(PoolRecord record, const PoolSnapshot& snapshot,
                         const std::vector<Intent>& intents, bool resumed,
                         const std::string& new_action_id) {
   if (resumed && record.action.has_value()) {
-    for (const VmView& view : snapshot.vms) record.action->create.erase(view.vm.name);
+    for (const VmView& view : snapshot.look().vms) record.action->create.erase(view.vm.name);
   }
   for (const Intent& intent : intents) {
     const std::string& name = intent.view->vm.name;
     if (LeadsToRemoval(intent.kind) && record.action.has_value()) record.action->create.erase(name);
     if (intent.kind != StepKind::kMarkUnhealthy) continue;
     if (!record.action.has_value()) {
-      const std::int64_t standing = StandingMembers(snapshot);
+      const std::int64_t standing = CountOf(snapshot);
       record.action = harvester::LeaseAction{.id = new_action_id, .from = standing, .to = standing};
-      for (const VmView& view : snapshot.vms) {
-        if (IsPoolMember(view, snapshot) && view.vm.has_mark) {
-          record.action->names.insert(view.vm.name);
+      for (const VmView* view : snapshot.vms()) {
+        if (IsPoolMember(*view, snapshot) && view->vm.has_mark) {
+          record.action->names.insert(view->vm.name);
         }
       }
     }
@@ -64,11 +59,11 @@ PoolRecord RecordAfter(PoolRecord record, const RunSummary& run) {
   if (run.created) RecordCreationSuccess(&record.back_off);
   if (run.removed) RecordRemovalSuccess(&record.back_off);
   for (const std::string& cause : run.failures) {
-    RecordFailure(&record.back_off, cause, run.last.now, run.remembered);
+    RecordFailure(&record.back_off, cause, run.last.now(), run.remembered);
   }
   if (run.last_event.has_value() || run.created) {
     record.last_event = std::max(record.last_event.value_or(base::WallTime{}),
-                                 run.last_event.value_or(run.last.now));
+                                 run.last_event.value_or(run.last.now()));
   }
   return record;
 }

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "nomad_harvester/scaling/next_step.h"
+#include "nomad_harvester/scaling/rules.h"
 #include "nomad_harvester/scaling/pool_lease.h"
 
 namespace nomad_harvester::scaling {

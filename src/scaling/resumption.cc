@@ -24,7 +24,7 @@ Resumed ResumePool(const runtime::Context& context, const PoolDependencies& deps
   resumed.outcome = loop.RunResumption(hold.context().WithWritePermit(deps.lease.permit()));
   resumed.interrupted = hold.context().cancel_reason() != CancelReason::kNone;
   resumed.last_event = loop.last_event();
-  resumed.last_snapshot = loop.last_snapshot();
+  resumed.last = loop.last();
   EndHold(deps.lease, hold.context());
   return resumed;
 }

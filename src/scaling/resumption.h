@@ -18,7 +18,7 @@ struct Resumed {
   absl::Status outcome;      // of PoolLoop::RunResumption; OK if the Lease was not acquired
   bool interrupted = false;  // a Scale took over, the Lease was lost, or the caller's context ended
   std::optional<base::WallTime> last_event;
-  std::optional<PoolSnapshot> last_snapshot;
+  std::optional<Decisions> last;
 };
 
 // Acquires the pool's Lease, runs the loop until no work is left, and releases the Lease.

@@ -8,8 +8,8 @@
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/kube/access.h"
 
-#include "actor.h"
 #include "back_off.h"
+#include "executor.h"
 #include "victims.h"
 
 namespace nomad_harvester::scaling {
@@ -29,18 +29,6 @@ constexpr std::array<Right, 6> kCreationRights = {{{"create", "kubevirt.io", "vi
 constexpr std::array<Right, 3> kRemovalRights = {{{"patch", "kubevirt.io", "virtualmachines"},
                                                   {"delete", "kubevirt.io", "virtualmachines"},
                                                   {"delete", "", "persistentvolumeclaims"}}};
-
-const VmView* FindVm(const PoolSnapshot& snapshot, const std::string& name) {
-  for (const VmView& view : snapshot.vms) {
-    if (view.vm.name == name) return &view;
-  }
-  return nullptr;
-}
-
-std::int64_t CountOf(const PoolSnapshot& snapshot) {
-  return std::count_if(snapshot.vms.begin(), snapshot.vms.end(),
-                       [&](const VmView& view) { return Counts(view, snapshot); });
-}
 
 // Names that an earlier action left over are first in the list and are kept.
 void KeepCreations(ScalePlan* plan, std::size_t count) {
@@ -63,22 +51,25 @@ ScaleCall::ScaleCall(PoolDependencies deps, config::PoolPolicy policy, ScaleRequ
       action_id_(NewActionId(deps_.random)),
       loop_(deps_, policy_) {}
 
-bool ScaleCall::NeedsAllocations(const PoolSnapshot& snapshot) const {
-  return request_.count < CountOf(snapshot) && nodepool::NeedsAllocations(policy_.selector);
+absl::StatusOr<ScalePlan> ScaleCall::Plan(const runtime::Context& context,
+                                          const PoolSnapshot& snapshot) {
+  PlanInputs inputs{.own_node_id = request_.own_node_id};
+  range_ = {.from = CountOf(snapshot), .to = request_.count};
+  if (request_.count < range_->from && nodepool::NeedsAllocations(policy_.selector)) {
+    NH_ASSIGN_OR_RETURN(AllocationList allocations, loop_.ReadAllocations(context));
+    allocations_incomplete_ = allocations.incomplete;
+    inputs.allocations = std::move(allocations.by_node);
+  }
+  return PlanScale(snapshot, request_.count, inputs);
 }
 
-absl::StatusOr<ScalePlan> ScaleCall::Plan(const PoolSnapshot& snapshot) const {
-  return PlanScale(snapshot, request_.count, {.own_node_id = request_.own_node_id});
-}
-
-absl::Status ScaleCall::CheckReadJob(const runtime::Context& context, const ScalePlan& plan,
-                                     const PoolSnapshot& snapshot) const {
+absl::Status ScaleCall::CheckReadJob(const runtime::Context& context, const ScalePlan& plan) const {
   if (plan.direction != Direction::kIn || !nodepool::NeedsAllocations(policy_.selector) ||
       deps_.clients.config->allow_unverified_read_job) {
     return absl::OkStatus();
   }
   nomad::ReadJob read_job = nomad::ReadJob::kDenied;
-  if (!snapshot.allocations_incomplete) {
+  if (!allocations_incomplete_) {
     NH_ASSIGN_OR_RETURN(read_job, deps_.nomad().VerifyReadJob(context));
   }
   if (read_job == nomad::ReadJob::kEverywhere) return absl::OkStatus();
@@ -169,7 +160,7 @@ absl::Status ScaleCall::CheckQuotas(const runtime::Context& context, ScalePlan* 
 absl::Status ScaleCall::Preflight(const runtime::Context& context, ScalePlan* wanted,
                                   const PoolSnapshot& snapshot) {
   ScalePlan& plan = *wanted;
-  NH_RETURN_IF_ERROR(CheckBackOff(&plan, snapshot.now));
+  NH_RETURN_IF_ERROR(CheckBackOff(&plan, snapshot.now()));
   NH_RETURN_IF_ERROR(CheckRights(context, plan));
   if (plan.direction == Direction::kIn && !memory_->mass_loss_over) {
     const MassLoss loss = FindMassLoss(snapshot);
@@ -180,7 +171,7 @@ absl::Status ScaleCall::Preflight(const runtime::Context& context, ScalePlan* wa
     }
   }
   if (plan.create.empty()) return absl::OkStatus();
-  NH_ASSIGN_OR_RETURN(creation_, PrepareCreation(context, deps_, policy_, snapshot.nomad_index,
+  NH_ASSIGN_OR_RETURN(creation_, PrepareCreation(context, deps_, policy_, snapshot.look().nomad_index,
                                                  request_.policy_id));
   memory_->template_hash = creation_->vm_spec.template_hash;
   return CheckQuotas(context, &plan);
@@ -194,20 +185,20 @@ absl::Status ScaleCall::StoreAction(const runtime::Context& context, ScalePlan* 
     if (creation.name.empty()) {
       do {
         creation.name = NewVmName(policy_, deps_.random);
-      } while (FindVm(snapshot, creation.name) != nullptr);
+      } while (snapshot.seen->FindVm(creation.name) != nullptr);
       creation.action_id = action_id_;
     }
     action.names.insert(creation.name);
     action.create[creation.name] = creation.action_id;
   }
   for (const PlannedRemoval& removal : plan->remove) action.names.insert(removal.vm);
-  for (const VmView& view : snapshot.vms) {
-    if (IsPoolMember(view, snapshot) && view.vm.has_mark) action.names.insert(view.vm.name);
+  for (const VmView* view : snapshot.vms()) {
+    if (IsPoolMember(*view, snapshot) && view->vm.has_mark) action.names.insert(view->vm.name);
   }
   if (record.action.has_value()) {
     // Names that an earlier action left over and this one does not use are kept for the next.
     for (const auto& [name, id] : record.action->create) {
-      if (FindVm(snapshot, name) != nullptr) continue;
+      if (snapshot.seen->FindVm(name) != nullptr) continue;
       action.names.insert(name);
       action.create.try_emplace(name, id);
     }
@@ -219,17 +210,17 @@ absl::Status ScaleCall::StoreAction(const runtime::Context& context, ScalePlan* 
 
 void ScaleCall::CancelRemovals(const runtime::Context& context, const ScalePlan& plan,
                                const PoolSnapshot& snapshot) {
-  const std::vector<absl::Status> results =
-      runtime::ForEachBounded(context, deps_.executor, plan.cancel_removals.size(),
-                              deps_.parallelism(), [&](std::size_t i) {
-                                const VmView* view = FindVm(snapshot, plan.cancel_removals[i]);
-                                return view == nullptr ? base::Internal("VM vanished from the plan")
-                                                       : RemoveMark(context, deps_, *view);
-                              });
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    deps_.logger.Info(
-        "Cancelling the removal of a VM",
-        {{"vm", plan.cancel_removals[i]}, {"action_id", action_id_}, {"outcome", results[i]}});
+  std::vector<Effect> effects(plan.cancel_removals.size());
+  (void)runtime::ForEachBounded(
+      context, deps_.executor, effects.size(), deps_.parallelism(), [&](std::size_t i) {
+        const VmView* view = snapshot.seen->FindVm(plan.cancel_removals[i]);
+        if (view != nullptr) effects[i] = RemoveMark(context, deps_, *view);
+        return absl::OkStatus();
+      });
+  for (std::size_t i = 0; i < effects.size(); ++i) {
+    deps_.logger.Info("Cancelling the removal of a VM", {{"vm", plan.cancel_removals[i]},
+                                                         {"action_id", action_id_},
+                                                         {"outcome", effects[i].status}});
     // After a conflict or a lost reply, the next observation shows whether the VM is still marked.
     loop_.ExpectCancelledRemoval(plan.cancel_removals[i], action_id_);
   }
@@ -240,10 +231,11 @@ void ScaleCall::MarkVictims(const runtime::Context& context, const ScalePlan& pl
   snapshot.action = deps_.lease.record().action;
   const std::vector<absl::Status> results = runtime::ForEachBounded(
       context, deps_.executor, plan.remove.size(), deps_.parallelism(), [&](std::size_t i) {
-        const VmView* view = FindVm(snapshot, plan.remove[i].vm);
+        const VmView* view = snapshot.seen->FindVm(plan.remove[i].vm);
         return view == nullptr ? base::Internal("VM vanished from the plan")
-                               : MarkAndDrain(context, deps_, action_id_, plan.remove[i].node_id,
-                                              *view, snapshot);
+                               : MarkVictim(context, deps_, snapshot, *view, action_id_,
+                                            plan.remove[i].node_id)
+                                     .status;
       });
   for (std::size_t i = 0; i < results.size(); ++i) {
     const PlannedRemoval& removal = plan.remove[i];
@@ -338,14 +330,8 @@ absl::Status ScaleCall::Act(const runtime::Context& context, const ScalePlan& pl
 }
 
 absl::Status ScaleCall::Run(const runtime::Context& context) {
-  NH_ASSIGN_OR_RETURN(PoolSnapshot snapshot, loop_.FinishRollBacks(context));
-  range_ = {.from = CountOf(snapshot), .to = request_.count};
-  if (NeedsAllocations(snapshot)) {
-    NH_RETURN_IF_ERROR(loop_.ReadAllocations(context, &snapshot));
-  }
-  auto planned = Plan(snapshot);
-  if (!planned.ok()) return planned.status();
-  ScalePlan plan = *std::move(planned);
+  NH_ASSIGN_OR_RETURN(const PoolSnapshot snapshot, loop_.FinishRollBacks(context));
+  NH_ASSIGN_OR_RETURN(ScalePlan plan, Plan(context, snapshot));
   range_ = {.from = plan.from, .to = plan.to};
   deps_.logger.Info("Planned", {{"action_id", action_id_},
                                 {"reason", request_.reason},
@@ -354,7 +340,7 @@ absl::Status ScaleCall::Run(const runtime::Context& context) {
                                 {"capped", plan.capped},
                                 {"plan", Describe(plan)}});
   if (plan.direction == Direction::kNone) return absl::OkStatus();
-  NH_RETURN_IF_ERROR(CheckReadJob(context, plan, snapshot));
+  NH_RETURN_IF_ERROR(CheckReadJob(context, plan));
   NH_RETURN_IF_ERROR(Preflight(context, &plan, snapshot));
   NH_RETURN_IF_ERROR(StoreAction(context, &plan, snapshot));
   leaves_work_ = acted_ = true;
@@ -373,15 +359,11 @@ absl::Status ScaleCall::Run(const runtime::Context& context) {
 }
 
 absl::Status ScaleCall::DryRun(const runtime::Context& context) {
-  NH_ASSIGN_OR_RETURN(PoolSnapshot snapshot, loop_.Observe(context));
-  if (!snapshot.nomad_readable) {
-    return base::Unavailable("Nomad cannot be read: " + snapshot.nomad_problem);
+  NH_ASSIGN_OR_RETURN(const PoolSnapshot snapshot, loop_.Observe(context));
+  if (!snapshot.look().nomad_readable) {
+    return base::Unavailable("Nomad cannot be read: " + snapshot.look().nomad_problem);
   }
-  range_ = {.from = CountOf(snapshot), .to = request_.count};
-  if (NeedsAllocations(snapshot)) {
-    NH_RETURN_IF_ERROR(loop_.ReadAllocations(context, &snapshot));
-  }
-  NH_ASSIGN_OR_RETURN(const ScalePlan plan, Plan(snapshot));
+  NH_ASSIGN_OR_RETURN(const ScalePlan plan, Plan(context, snapshot));
   deps_.logger.Info("Dry run: nothing is changed", {{"reason", request_.reason},
                                                     {"from", plan.from},
                                                     {"to", plan.to},

@@ -53,10 +53,9 @@ class ScaleCall {
   bool acted() const { return acted_; }
 
  private:
-  absl::StatusOr<ScalePlan> Plan(const PoolSnapshot& snapshot) const;
-  bool NeedsAllocations(const PoolSnapshot& snapshot) const;
-  absl::Status CheckReadJob(const runtime::Context& context, const ScalePlan& plan,
-                            const PoolSnapshot& snapshot) const;
+  // Reads the allocations if the selection needs them.
+  absl::StatusOr<ScalePlan> Plan(const runtime::Context& context, const PoolSnapshot& snapshot);
+  absl::Status CheckReadJob(const runtime::Context& context, const ScalePlan& plan) const;
   absl::Status CheckRights(const runtime::Context& context, const ScalePlan& plan) const;
   absl::Status CheckBackOff(ScalePlan* plan, base::WallTime now);
   absl::Status CheckQuotas(const runtime::Context& context, ScalePlan* plan);
@@ -80,6 +79,7 @@ class ScaleCall {
   const std::string action_id_;
   PoolLoop loop_;
   std::optional<CreationPlan> creation_;
+  bool allocations_incomplete_ = false;
   bool unowned_ = false;  // a Secret has no owner yet
   bool leaves_work_ = false;
   bool acted_ = false;

@@ -239,10 +239,7 @@ absl::StatusOr<std::string> Service::OwnNode(const Context& context, const Sessi
 
 absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Session& session,
                                                    Pool& pool, const config::PoolPolicy& policy) {
-  PoolSnapshot snapshot;
-  snapshot.key = pool.key;
-  snapshot.policy = policy;
-  snapshot.region = session.clients.config->nomad.region;
+  Look look = LookFor(session.clients.config->nomad.region, policy);
   const harvester::VmStore vms(session.clients.kube_urgent, pool.key.ns);
   absl::StatusOr<harvester::Timestamped<std::vector<harvester::VirtualMachine>>> seen =
       base::Unavailable("not read");
@@ -257,24 +254,21 @@ absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Sessi
         return nodes.status();
       });
   if (!results[0].ok()) return base::Annotate(results[0], "Harvester cannot be read");
-  snapshot.now = seen->server_time.value_or(options_.clock->WallNow());
-  for (harvester::VirtualMachine& vm : seen->value) {
-    VmView view;
-    view.member = harvester::IsMember(vm);
-    view.vm = std::move(vm);
-    snapshot.vms.push_back(std::move(view));
-  }
-  snapshot.nomad_readable = results[1].ok();
+  look.now = seen->server_time.value_or(options_.clock->WallNow());
+  SetVms(std::move(seen->value), &look);
+  look.nomad_readable = results[1].ok();
   if (results[1].ok()) {
-    snapshot.nomad_index = nodes->index;
-    snapshot.nodes = std::move(nodes->value);
-    for (nomad::Node& node : snapshot.nodes) pool.nodes.Complete(&node);
+    look.nomad_index = nodes->index;
+    look.nodes = std::move(nodes->value);
+    for (nomad::Node& node : look.nodes) pool.nodes.Complete(&node);
   } else {
-    snapshot.nomad_problem = base::Message(results[1]);
+    look.nomad_problem = base::Message(results[1]);
   }
-  Observer::Link(&snapshot);
-  pool.memory.Apply(options_.clock->Now(), &snapshot);
-  return snapshot;
+  Link(&look);
+  pool.memory.Apply(options_.clock->Now(), &look);
+  return PoolSnapshot{.key = pool.key,
+                      .seen = std::make_shared<const Snapshot>(std::move(look)),
+                      .policy = policy};
 }
 
 TargetStatus Service::Unready(Pool& pool, const std::string& reason) {
@@ -324,7 +318,7 @@ StatusInputs Service::InputsFor(Session& session, Pool& pool, const PoolSnapshot
     inputs.last_event = pool.last_event;
   }
   if (!alarming) {
-    if (snapshot.nomad_readable) pool.mass_loss_since.reset();
+    if (snapshot.look().nomad_readable) pool.mass_loss_since.reset();
   } else if (!pool.mass_loss_since.has_value()) {
     pool.mass_loss_since = now;
   }
@@ -360,14 +354,13 @@ absl::StatusOr<TargetStatus> Service::Status(const Context& context, const Strin
 void Service::WakeResumption(const std::shared_ptr<Session>& session,
                              const PoolSnapshot& snapshot) {
   std::set<std::string> names = {snapshot.key.pool};
-  for (const VmView& view : snapshot.vms) {
+  for (const VmView& view : snapshot.look().vms) {
     if (view.member) names.insert(view.vm.pool);
   }
   for (const std::string& name : names) {
     const std::shared_ptr<Pool> pool = FindPool({.ns = snapshot.key.ns, .pool = name});
     if (pool->gate.Busy()) continue;
-    PoolSnapshot own = snapshot;
-    own.key.pool = name;
+    PoolSnapshot own{.key = pool->key, .seen = snapshot.seen};
     own.action = LeaseOf(*session, *pool)->record().action;
     NoteStuck(*pool, own);
     bool first = false;
@@ -376,23 +369,20 @@ void Service::WakeResumption(const std::shared_ptr<Session>& session,
       own.policy = pool->policy;
       first = !pool->inspected || !pool->unswept.empty();
     }
-    if (first || NeedsResumption(own)) StartResumption(session, pool);
+    if (first || NeedsResumption(Decisions(std::move(own)))) StartResumption(session, pool);
   }
 }
 
 void Service::NoteStuck(Pool& pool, const PoolSnapshot& snapshot) {
   std::set<std::string> stuck;
-  std::set<std::string> standing;
-  for (const VmView& view : snapshot.vms) {
-    standing.insert(view.vm.name);
-    if (view.vm.pool == pool.key.pool && view.vm.has_mark &&
-        IsStuckInDeletion(view.vm, snapshot.now)) {
-      stuck.insert(view.vm.name);
+  for (const VmView* view : snapshot.vms()) {
+    if (view->vm.has_mark && IsStuckInDeletion(view->vm, snapshot.now())) {
+      stuck.insert(view->vm.name);
     }
   }
   base::MutexLock lock(pool.mutex);
   for (const std::string& name : pool.stuck) {
-    if (!standing.contains(name)) pool.unswept.insert(name);
+    if (snapshot.seen->FindVm(name) == nullptr) pool.unswept.insert(name);
   }
   pool.stuck = std::move(stuck);
 }

@@ -6,8 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "nomad_harvester/scaling/next_step.h"
+#include "nomad_harvester/scaling/facts.h"
 #include "nomad_harvester/scaling/observer.h"
+#include "nomad_harvester/scaling/step_spec.h"
 
 namespace nomad_harvester::scaling {
 namespace {
@@ -19,24 +20,23 @@ struct Tally {
 };
 
 bool IsLost(const VmView& view, const PoolSnapshot& snapshot) {
-  if (!snapshot.nomad_readable || !harvester::HasJoined(view.vm)) return false;
-  if (IsOtherRegion(view.vm, snapshot.region)) return false;
+  if (!snapshot.look().nomad_readable || !harvester::HasJoined(view.vm)) return false;
+  if (IsOtherRegion(view.vm, snapshot.look().region)) return false;
   const nomad::Node* node = LinkedNode(view, snapshot);
   return view.link.state == nodepool::LinkState::kNone ||
          (node != nullptr && node->status == nomad::NodeStatus::kDown);
 }
 
 bool WaitsToJoin(const VmView& view, const PoolSnapshot& snapshot) {
-  if (harvester::HasJoined(view.vm) || IsOtherRegion(view.vm, snapshot.region)) return false;
+  if (harvester::HasJoined(view.vm) || IsOtherRegion(view.vm, snapshot.look().region)) return false;
   // While Nomad is unreadable the deadline does not apply, and the VM is still waited for.
-  const std::optional<base::WallTime> deadline = JoinDeadline(view, snapshot);
-  return deadline.has_value() && (!snapshot.nomad_readable || snapshot.now < *deadline);
+  const std::optional<base::WallTime> deadline = JoinDeadline(view, snapshot.look());
+  return deadline.has_value() && (!snapshot.look().nomad_readable || snapshot.now() < *deadline);
 }
 
 void TallyVm(const VmView& view, const PoolSnapshot& snapshot, const StatusInputs& inputs,
              Tally* tally) {
   const harvester::VirtualMachine& vm = view.vm;
-  if (vm.pool != snapshot.key.pool) return;
   switch (StateOf(view, snapshot)) {
     case VmState::kUnmanaged:
       ++tally->unmanaged;
@@ -82,18 +82,21 @@ std::string Join(const std::vector<std::string>& names) {
 // The SDK's readiness check of the Nomad pool, without the nodes of VMs that we remove ourselves:
 // those do not block while no Scale is open, because growth may cancel their removal.
 std::string NodesNotReady(const PoolSnapshot& snapshot) {
-  std::set<std::string> ours;
-  for (const VmView& view : snapshot.vms) {
+  const NodeSet& nodes = snapshot.seen->nodes();
+  std::set<std::string_view> ours;
+  for (const VmView& view : snapshot.look().vms) {
     const nomad::Node* node = LinkedNode(view, snapshot);
     if (node != nullptr && view.member && view.vm.has_mark) ours.insert(node->id);
-    for (const nomad::Node* drained : NodesDrainedFor(view, snapshot)) ours.insert(drained->id);
   }
-  // The node of a deleted VM does not block either: it will go down.
-  for (const NodeOfGoneVm& gone : NodesOfGoneVms(snapshot)) {
-    if (gone.mark.pool == snapshot.key.ToString()) ours.insert(gone.node->id);
+  // Nor do those of VMs whose removal was rolled back, and that of a deleted VM, which will go down.
+  for (const std::size_t index : nodes.drained()) {
+    const nodepool::DrainMark& mark = *nodes.drain(index);
+    const bool of_ours = mark.pool == snapshot.key.ToString() ||
+                         snapshot.seen->FindVmByUid(mark.vm_uid) != nullptr;
+    if (of_ours) ours.insert(nodes.all()[index].id);
   }
   std::vector<nomad::Node> others;
-  for (const nomad::Node& node : snapshot.nodes) {
+  for (const nomad::Node& node : nodes.all()) {
     if (!ours.contains(node.id)) others.push_back(node);
   }
   const config::PoolPolicy& policy = *snapshot.policy;
@@ -108,7 +111,7 @@ std::string NodesNotReady(const PoolSnapshot& snapshot) {
 // Why the pool is not ready; empty if it is.
 std::string NotReady(const PoolSnapshot& snapshot, const StatusInputs& inputs, const Tally& tally) {
   if (inputs.scale_open) return "a Scale is open on the pool";
-  if (!snapshot.nomad_readable) return "Nomad cannot be read: " + snapshot.nomad_problem;
+  if (!snapshot.look().nomad_readable) return "Nomad cannot be read: " + snapshot.look().nomad_problem;
   if (!tally.pending.empty()) return "waiting to join Nomad: " + Join(tally.pending);
   if (!tally.terminating.empty()) return "being deleted: " + Join(tally.terminating);
   const MassLoss loss = FindMassLoss(snapshot);
@@ -139,10 +142,10 @@ std::string Number(std::size_t value) { return std::to_string(value); }
 
 StatusReport ReportStatus(const PoolSnapshot& snapshot, const StatusInputs& inputs) {
   Tally tally;
-  for (const VmView& view : snapshot.vms) TallyVm(view, snapshot, inputs, &tally);
+  for (const VmView* view : snapshot.vms()) TallyVm(*view, snapshot, inputs, &tally);
   StatusReport report;
   report.reason = NotReady(snapshot, inputs, tally);
-  report.expected = inputs.scale_open || (snapshot.nomad_readable && !tally.pending.empty());
+  report.expected = inputs.scale_open || (snapshot.look().nomad_readable && !tally.pending.empty());
   report.status.ready = report.reason.empty();
   report.status.count = tally.count;
   report.warning = Warning(tally, FindMassLoss(snapshot));
@@ -154,7 +157,7 @@ StatusReport ReportStatus(const PoolSnapshot& snapshot, const StatusInputs& inpu
   meta["harvester.stuck"] = Number(tally.stuck.size());
   meta["harvester.drifted"] = Number(tally.drifted.size());
   meta["harvester.unmanaged"] = std::to_string(tally.unmanaged);
-  if (snapshot.nomad_readable) {
+  if (snapshot.look().nomad_readable) {
     meta["harvester.lost"] = Number(tally.lost.size());
     meta["harvester.unlinked"] = Number(UnlinkedNodes(snapshot).size());
   }
@@ -169,7 +172,7 @@ VmState StateOf(const VmView& view, const PoolSnapshot& snapshot) {
   const harvester::VirtualMachine& vm = view.vm;
   if (!view.member) return VmState::kUnmanaged;
   if (harvester::IsTerminating(vm)) {
-    return IsStuckInDeletion(vm, snapshot.now) ? VmState::kStuck : VmState::kDeleting;
+    return IsStuckInDeletion(vm, snapshot.now()) ? VmState::kStuck : VmState::kDeleting;
   }
   if (vm.has_mark) return VmState::kDraining;
   if (IsBroken(view, snapshot)) return VmState::kBroken;
@@ -186,21 +189,22 @@ std::string_view VmStateName(VmState state) {
   return kNames.at(static_cast<std::size_t>(state));
 }
 
-bool NeedsResumption(const PoolSnapshot& snapshot) {
+bool NeedsResumption(const Decisions& decisions) {
+  const PoolSnapshot& snapshot = decisions.snapshot();
+  const Look& look = snapshot.look();
   bool someone_lacks_a_node = false;
-  for (const VmView& view : snapshot.vms) {
-    if (view.vm.pool != snapshot.key.pool || !view.member) continue;
-    if (IsStuckInDeletion(view.vm, snapshot.now)) continue;
-    if (view.vm.has_mark && !IsOtherRegion(view.vm, snapshot.region)) return true;
+  for (const auto& [view, step] : decisions.all()) {
+    if (!view->member || IsStuckInDeletion(view->vm, look.now)) continue;
+    if (view->vm.has_mark && !IsOtherRegion(view->vm, look.region)) return true;
     // The name may never be used again: it leaves the Lease before an operator can delete the VM.
-    if (snapshot.action.has_value() && snapshot.action->create.contains(view.vm.name)) return true;
-    if (IsAct(NextStep(view, snapshot).kind)) return true;
-    someone_lacks_a_node = someone_lacks_a_node || view.link.state == nodepool::LinkState::kNone ||
-                           view.link.state == nodepool::LinkState::kTwoReady;
+    if (snapshot.action.has_value() && snapshot.action->create.contains(view->vm.name)) return true;
+    if (IsAct(step.kind)) return true;
+    someone_lacks_a_node = someone_lacks_a_node || view->link.state == nodepool::LinkState::kNone ||
+                           view->link.state == nodepool::LinkState::kTwoReady;
   }
-  if (!snapshot.nomad_readable) return false;
-  if (someone_lacks_a_node && !NodesToReadInFull(snapshot).empty()) return true;
-  return !NodesToPurge(snapshot).empty();
+  if (!look.nomad_readable) return false;
+  if (someone_lacks_a_node && !NodesToReadInFull(look, snapshot.nodes()).empty()) return true;
+  return !decisions.to_purge().empty();
 }
 
 }  // namespace nomad_harvester::scaling

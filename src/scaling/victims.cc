@@ -32,19 +32,6 @@ struct Candidate {
   std::string reason;
 };
 
-std::set<std::string> SharedClaims(const PoolSnapshot& snapshot) {
-  std::map<std::string, int> users;
-  for (const VmView& view : snapshot.vms) {
-    const std::set<std::string> claims(view.vm.claim_names.begin(), view.vm.claim_names.end());
-    for (const std::string& claim : claims) ++users[claim];
-  }
-  std::set<std::string> shared;
-  for (const auto& [claim, count] : users) {
-    if (count > 1) shared.insert(claim);
-  }
-  return shared;
-}
-
 bool CameBackRecently(const VmView& view, const Node* node, base::WallTime now) {
   if (node == nullptr || !nodepool::IsDrainOfVm(*node, view.vm.uid)) return false;
   const nomad::LastDrain& drain = *node->last_drain;
@@ -55,14 +42,14 @@ bool CameBackRecently(const VmView& view, const Node* node, base::WallTime now) 
 
 // Why a member must not be removed; empty if it may.
 std::string Objection(const VmView& view, const Node* node, const PoolSnapshot& snapshot,
-                      const PlanInputs& inputs, const std::set<std::string>& shared_claims) {
+                      const PlanInputs& inputs) {
   if (view.vm.is_protected) return "protected by its annotation";
-  if (IsOtherRegion(view.vm, snapshot.region)) return "made for another Nomad region";
+  if (IsOtherRegion(view.vm, snapshot.look().region)) return "made for another Nomad region";
   if (view.link.state == LinkState::kTwoReady || view.link.state == LinkState::kContradicted) {
     return view.link.explanation;
   }
   for (const std::string& claim : view.vm.claim_names) {
-    if (shared_claims.contains(claim)) return "its volume " + claim + " is used by another VM";
+    if (snapshot.seen->shared_claims().contains(claim)) return "its volume " + claim + " is used by another VM";
   }
   if (node == nullptr) return "";
   if (nodepool::IsProtected(*node)) return "protected by its node's meta harvester_protect";
@@ -99,7 +86,8 @@ void Classify(Candidate* candidate) {
 
 // Ranks the candidates of the last group by the strategy; removes those that the strategy does not
 // offer.
-void RankByStrategy(const PoolSnapshot& snapshot, std::vector<Candidate>* candidates,
+void RankByStrategy(const PoolSnapshot& snapshot, const PlanInputs& inputs,
+                    std::vector<Candidate>* candidates,
                     std::vector<PassedOver>* passed_over) {
   const policy::SelectorStrategy strategy = snapshot.policy->selector;
   std::vector<Node> nodes;
@@ -110,7 +98,7 @@ void RankByStrategy(const PoolSnapshot& snapshot, std::vector<Candidate>* candid
     by_node[candidate.node->id] = &candidate;
   }
   const std::vector<std::size_t> order =
-      nodepool::SelectNodes(strategy, nodes, snapshot.allocations, nodes.size());
+      nodepool::SelectNodes(strategy, nodes, inputs.allocations, nodes.size());
   std::set<std::string> offered;
   for (std::size_t rank = 0; rank < order.size(); ++rank) {
     const Node& node = nodes[order[rank]];
@@ -119,9 +107,9 @@ void RankByStrategy(const PoolSnapshot& snapshot, std::vector<Candidate>* candid
     candidate.rank = rank;
     candidate.reason = policy::NameOf(strategy);
     if (strategy == policy::SelectorStrategy::kLeastBusy) {
-      const auto found = snapshot.allocations.find(node.id);
+      const auto found = inputs.allocations.find(node.id);
       static const std::vector<nomad::Allocation> kNone;
-      const auto& allocations = found == snapshot.allocations.end() ? kNone : found->second;
+      const auto& allocations = found == inputs.allocations.end() ? kNone : found->second;
       candidate.reason += " (" + std::to_string(nodepool::BusyScore(node, allocations)) + " %)";
     }
   }
@@ -151,22 +139,22 @@ bool BelongsToPool(const Node& node, const VmView& view, const PoolSnapshot& sna
 
 Victims ChooseVictims(const PoolSnapshot& snapshot, std::size_t count, const PlanInputs& inputs) {
   Victims victims;
-  const std::set<std::string> shared_claims = SharedClaims(snapshot);
   std::vector<Candidate> candidates;
-  for (const VmView& view : snapshot.vms) {
+  for (const VmView* each : snapshot.vms()) {
+    const VmView& view = *each;
     if (!Counts(view, snapshot)) continue;
     const Node* node = LinkedNode(view, snapshot);
-    std::string objection = Objection(view, node, snapshot, inputs, shared_claims);
+    std::string objection = Objection(view, node, snapshot, inputs);
     if (!objection.empty()) {
       victims.passed_over.push_back({view.vm.name, std::move(objection)});
       continue;
     }
     Candidate candidate{.view = &view, .node = node};
-    candidate.came_back = CameBackRecently(view, node, snapshot.now);
+    candidate.came_back = CameBackRecently(view, node, snapshot.now());
     Classify(&candidate);
     candidates.push_back(std::move(candidate));
   }
-  RankByStrategy(snapshot, &candidates, &victims.passed_over);
+  RankByStrategy(snapshot, inputs, &candidates, &victims.passed_over);
   std::sort(candidates.begin(), candidates.end(), GoesBefore);
   if (candidates.size() > count) candidates.resize(count);
   for (const Candidate& candidate : candidates) {

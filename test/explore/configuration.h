@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "nomad_harvester/scaling/next_step.h"
+#include "nomad_harvester/scaling/rules.h"
 
 #include "model.h"
 

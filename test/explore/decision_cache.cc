@@ -207,28 +207,29 @@ bool DecisionCache::Same::operator()(const View& a, const View& b) const {
 }
 
 DecisionCache::DecisionCache(const Configuration& configuration, const Mutation& mutation)
-    : configuration_(configuration), mutation_(mutation) {}
+    : configuration_(configuration), rules_(RulesUnder(mutation)) {}
 
 PoolSnapshot DecisionCache::SnapshotOf(const View& view, const Labels& labels) const {
   PoolSnapshot snapshot;
   snapshot.key = {.ns = "default", .pool = "web"};
-  snapshot.now = kNow;
-  snapshot.nomad_readable = view.readable != 0;
-  snapshot.nomad_problem = view.readable != 0 ? "" : "no answer";
-  snapshot.nomad_index = 300;
   snapshot.policy = PolicyOf(view, configuration_);
   snapshot.lease_used = configuration_.lease;
   if (view.named != 0 || view.create != 0) snapshot.action = harvester::LeaseAction{};
+  scaling::Look look = scaling::LookFor("", snapshot.policy);
+  look.now = kNow;
+  look.nomad_readable = view.readable != 0;
+  look.nomad_problem = view.readable != 0 ? "" : "no answer";
+  look.nomad_index = 300;
   for (int slot = 0; slot < kMaxVms; ++slot) {
     const ObservedVm& seen = view.slots[static_cast<std::size_t>(slot)];
     const std::string name = VmName(labels[static_cast<std::size_t>(slot)]);
-    if (seen.vm.Exists()) snapshot.vms.push_back(VmOf(seen.vm, slot, name, configuration_));
+    if (seen.vm.Exists()) look.vms.push_back(VmOf(seen.vm, slot, name, configuration_));
     for (int n = 0; n < kNodesPerVm; ++n) {
       const Node& node = seen.nodes[static_cast<std::size_t>(n)];
       if (node.present == 0) continue;
-      snapshot.nodes.push_back(NodeOf(node, slot, n, name, configuration_.purge));
+      look.nodes.push_back(NodeOf(node, slot, n, name, configuration_.purge));
       if (node.work == Work::kUnread) continue;
-      auto& allocations = snapshot.allocations[NodeId(slot, n)];
+      auto& allocations = look.allocations[NodeId(slot, n)];
       if (node.work != Work::kIdle) {
         allocations.push_back(AllocationOn(NodeId(slot, n), node.work));
       }
@@ -236,44 +237,43 @@ PoolSnapshot DecisionCache::SnapshotOf(const View& view, const Labels& labels) c
     if ((view.named & Bit(slot)) != 0) snapshot.action->names.insert(name);
     if ((view.create & Bit(slot)) != 0) snapshot.action->create[name] = "action";
   }
-  scaling::Observer::Link(&snapshot);
-  for (VmView& vm : snapshot.vms) {
+  scaling::Link(&look);
+  for (VmView& vm : look.vms) {
     // Times are either short or long in the model: a node that has been down for two minutes has
     // been down for longer than any limit.
-    const nomad::Node* node = LinkedNode(vm, snapshot);
+    const nomad::Node* node = LinkedNode(vm, look);
     if (node != nullptr && !IsDownForLong(*node, view)) continue;
     if (node != nullptr) vm.node_down_for = std::chrono::hours(1);
     vm.unhealthy_for = std::chrono::hours(1);
   }
+  snapshot.seen = std::make_shared<const scaling::Snapshot>(std::move(look));
   return snapshot;
 }
 
 Decision DecisionCache::Compute(const View& view) const {
-  const PoolSnapshot snapshot = SnapshotOf(view, kOwnNames);
+  const scaling::Decisions decisions(SnapshotOf(view, kOwnNames), rules_);
+  const PoolSnapshot& snapshot = decisions.snapshot();
   Decision decision;
-  decision.needs_resumption = NeedsResumption(snapshot);
-  decision.removals_wait = snapshot.nomad_readable && FindMassLoss(snapshot).alarming;
-  for (const VmView& vm : snapshot.vms) {
-    Advice& advice = decision.vms[static_cast<std::size_t>(SlotOfVm(vm.vm.name))];
-    const Step step = NextStepUnder(mutation_, vm, snapshot);
+  // Status wakes by the real rules.
+  decision.needs_resumption = NeedsResumption(scaling::Decisions(snapshot));
+  decision.removals_wait = decisions.pool().mass_loss.alarming;
+  for (const auto& [vm, step] : decisions.all()) {
+    const int slot = SlotOfVm(vm->vm.name);
+    Advice& advice = decision.vms[static_cast<std::size_t>(slot)];
     advice.kind = step.kind;
     advice.row = step.row;
     // A candidate may be the node of another slot; then it is only reported.
-    const int slot = SlotOfVm(vm.vm.name);
     const bool own = !step.node_id.empty() && SlotOfNode(step.node_id) == slot;
     advice.node = own ? IncarnationOf(step.node_id) : static_cast<std::uint8_t>(kNoNode);
     advice.flag = step.mark_eligible || step.was_ineligible;
-    advice.broken = IsBroken(vm, snapshot);
-    if (const nomad::Node* node = LinkedNode(vm, snapshot)) advice.linked = IncarnationOf(node->id);
+    advice.broken = IsBroken(*vm, snapshot);
+    if (const nomad::Node* node = LinkedNode(*vm, snapshot)) {
+      advice.linked = IncarnationOf(node->id);
+    }
   }
-  for (const nomad::Node& node : snapshot.nodes) {
-    const int slot = SlotOfNode(node.id);
-    const auto mark = nodepool::ParseDrainMark(node);
-    const ObservedVm& seen = view.slots[static_cast<std::size_t>(slot)];
-    if (!mark.has_value() || (seen.vm.Exists() && mark->vm_uid == Uid(slot, seen.vm.uid))) continue;
-    const Step step = NextStepOfGoneVm(node, snapshot);
-    decision.purge[static_cast<std::size_t>(slot)][IncarnationOf(node.id)] =
-        step.kind == StepKind::kPurge && mutation_.off != step.row;
+  for (const scaling::NodeOfGoneVm& gone : decisions.to_purge()) {
+    const int slot = SlotOfNode(gone.node->id);
+    decision.purge[static_cast<std::size_t>(slot)][IncarnationOf(gone.node->id)] = true;
   }
   return decision;
 }

@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "nomad_harvester/scaling/next_step.h"
+#include "nomad_harvester/scaling/rules.h"
 #include "nomad_harvester/scaling/snapshot.h"
 
 #include "configuration.h"
@@ -84,7 +84,7 @@ class DecisionCache {
   Decision Compute(const View& view) const;
 
   const Configuration configuration_;
-  const Mutation mutation_;
+  const std::vector<scaling::Rule> rules_;
   std::unordered_map<View, Decision, Hash, Same> decisions_;
   std::array<std::unordered_map<View, std::vector<Plan>, Hash, Same>, kMaxVms + 1> plans_;
 };

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes of the table of NextStep that an exploration must detect, made by a wrapper of the real
-// function.
+// Changes of the table of rules that an exploration must detect.
 #ifndef NOMAD_HARVESTER_TEST_EXPLORE_MUTATION_H_
 #define NOMAD_HARVESTER_TEST_EXPLORE_MUTATION_H_
 
 #include <optional>
+#include <vector>
 
-#include "nomad_harvester/scaling/next_step.h"
+#include "nomad_harvester/scaling/rules.h"
 
 namespace nomad_harvester::explore {
 
 struct Mutation {
-  // Left out: the decision is that of the next row that matches, if removing this row's condition
-  // from the snapshot yields one; else the step does nothing.
-  std::optional<scaling::Row> off;
+  std::optional<scaling::Row> off;  // left out
   // Exchanged: `second` takes precedence where both match.
   struct Swap {
     scaling::Row first{};
@@ -22,8 +20,8 @@ struct Mutation {
   std::optional<Swap> swap;
 };
 
-scaling::Step NextStepUnder(const Mutation& mutation, const scaling::VmView& view,
-                            const scaling::PoolSnapshot& snapshot);
+// The real rules with that change.
+std::vector<scaling::Rule> RulesUnder(const Mutation& mutation);
 
 }  // namespace nomad_harvester::explore
 

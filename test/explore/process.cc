@@ -3,6 +3,8 @@
 
 #include <cstddef>
 
+#include "nomad_harvester/scaling/step_spec.h"
+
 #include "scale.h"
 #include "touch.h"
 #include "worker.h"

@@ -3,7 +3,6 @@
 
 namespace nomad_harvester::explore {
 
-using scaling::Row;
 using scaling::StepKind;
 
 View Worker::CurrentView() const {
@@ -156,8 +155,9 @@ Act Worker::PurgeOf(const std::array<bool, kNodesPerVm>& purge) {
   for (std::size_t n = 0; n < purge.size(); ++n) {
     if (!purge[n]) continue;
     act.kind = ActKind::kPurge;
-    act.phase = ActPhase::kReadVm;
+    act.row = static_cast<Bits>(scaling::Row::kGonePurge);
     act.node = static_cast<Bits>(n) & 3U;
+    act.phase = FirstPhase(act);
   }
   return act;
 }
@@ -188,15 +188,25 @@ void Worker::Read(std::size_t index) const {
 }
 
 bool Worker::Proceed(std::size_t index) const {
+  Act& act = state_.slots[index].observations[p_].act;
+  if (!ReadPhase(index)) return false;
+  act.phase = PhaseAfter(act);
+  return act.phase != ActPhase::kSent || IsStillWanted(index);
+}
+
+bool Worker::ReadPhase(std::size_t index) const {
   switch (state_.slots[index].observations[p_].act.phase) {
     case ActPhase::kReadNode:
-      return ReadNode(index);
+      ReadNode(index);
+      return true;
     case ActPhase::kReadWork:
-      return ReadWork(index);
+      ReadWork(index);
+      return true;
     case ActPhase::kReadVm:
       return ReadVm(index);
     default:
-      return ReadInstance(index);
+      ReadInstance(index);
+      return true;
   }
 }
 
@@ -206,13 +216,11 @@ void Worker::Refresh(const Slot& slot, Observation* observation, std::size_t nod
   if (observation->nodes[node].present != 0) observation->nodes[node].work = work;
 }
 
-bool Worker::ReadNode(std::size_t index) const {
+void Worker::ReadNode(std::size_t index) const {
   Slot& slot = state_.slots[index];
   Observation& observation = slot.observations[p_];
   Act& act = observation.act;
-  const std::size_t node = act.node & 1U;
-  const bool first_read = act.kind != ActKind::kPurge;
-  if (act.node == kNoNode || act.kind == ActKind::kDelete) {
+  if (ReadsAllNodes(act)) {
     for (Slot& other : state_.slots) {
       for (std::size_t n = 0; n < other.nodes.size(); ++n) Refresh(other, &ObservationOf(other), n);
     }
@@ -220,55 +228,26 @@ bool Worker::ReadNode(std::size_t index) const {
                                observation.vm.mark_node != kNoNode &&
                                slot.nodes[observation.vm.mark_node & 1U].present == 0;
   } else {
-    Refresh(slot, &observation, node);
+    Refresh(slot, &observation, act.node & 1U);
   }
-  if (first_read) act.excused = 0;
-  const Advice& advice = AdviceOn(index);
-  const bool same = static_cast<Bits>(advice.row) == act.row && advice.node == act.node;
-  switch (act.kind) {
-    case ActKind::kMarkUnhealthy:
-      act.phase = ActPhase::kReadVm;
-      return true;
-    case ActKind::kDelete:
-      act.phase =
-          act.row == static_cast<Bits>(Row::kMarkedIdle) ? ActPhase::kReadWork : ActPhase::kReadVm;
-      return true;
-    case ActKind::kStartDrain:
-      act.phase = ActPhase::kSent;
-      act.flag = advice.flag;
-      act.action = observation.vm.mark_action;
-      act.uid = observation.vm.uid;
-      return advice.kind == StepKind::kStartDrain && advice.node == act.node;
-    case ActKind::kMark:
-      act.phase = ActPhase::kSent;
-      return advice.linked == act.node && !observation.nodes[node].Draining();
-    case ActKind::kPurge:
-      act.phase = ActPhase::kSent;
-      return cache_.Decide(CurrentView()).purge[index][node];
-    default:
-      act.phase = ActPhase::kSent;
-      act.flag = advice.flag;
-      return same;
-  }
+  // The first read of the node; a purge reads the VM before it.
+  if (act.kind != ActKind::kPurge) act.excused = 0;
 }
 
-bool Worker::ReadWork(std::size_t index) const {
+void Worker::ReadWork(std::size_t index) const {
   Slot& slot = state_.slots[index];
   Observation& observation = slot.observations[p_];
   const std::size_t n = observation.act.node & 1U;
-  if (observation.nodes[n].present != 0) {
-    observation.nodes[n].work = slot.nodes[n].present != 0 ? slot.nodes[n].work : Work::kIdle;
-  }
-  observation.act.phase = ActPhase::kReadVm;
-  return true;
+  if (observation.nodes[n].present == 0) return;
+  observation.nodes[n].work = slot.nodes[n].present != 0 ? slot.nodes[n].work : Work::kIdle;
 }
 
+// False: the VM is not the one that the act is about.
 bool Worker::ReadVm(std::size_t index) const {
   Slot& slot = state_.slots[index];
   Observation& observation = slot.observations[p_];
   Act& act = observation.act;
   if (act.kind == ActKind::kPurge) {
-    act.phase = ActPhase::kReadNode;
     act.excused = 0;
     return !slot.vm.Exists() || slot.vm.uid != slot.nodes[act.node & 1U].uid;
   }
@@ -278,31 +257,38 @@ bool Worker::ReadVm(std::size_t index) const {
   observation.vm.node_gone = before.node_gone;
   observation.vm.runs = before.runs;
   act.stale = 0;
-  const bool by_instance =
-      act.kind == ActKind::kMarkUnhealthy || act.row == static_cast<Bits>(Row::kMarkedDown);
-  if (by_instance) {
-    act.phase = ActPhase::kReadInstance;
-    return true;
-  }
-  return Send(index);
+  return true;
 }
 
-bool Worker::ReadInstance(std::size_t index) const {
+void Worker::ReadInstance(std::size_t index) const {
   Slot& slot = state_.slots[index];
   const bool runs = slot.vm.Exists() && slot.vm.running != 0;
   slot.observations[p_].vm.runs = runs ? Answer::kYes : Answer::kNo;
-  return Send(index);
 }
 
-bool Worker::Send(std::size_t index) const {
+// After the last read: whether the request is sent, and with what.
+bool Worker::IsStillWanted(std::size_t index) const {
   Observation& observation = state_.slots[index].observations[p_];
   Act& act = observation.act;
-  act.phase = ActPhase::kSent;
   const Advice& advice = AdviceOn(index);
-  const bool same = static_cast<Bits>(advice.row) == act.row && advice.node == act.node;
-  if (act.kind == ActKind::kMarkUnhealthy && act.node == kNoNode)
-    act.node = observation.vm.joined_node;
-  return same;
+  const bool same_row = static_cast<Bits>(advice.row) == act.row && advice.node == act.node;
+  switch (act.kind) {
+    case ActKind::kMark:
+      return advice.linked == act.node && !observation.nodes[act.node & 1U].Draining();
+    case ActKind::kPurge:
+      return cache_.Decide(CurrentView()).purge[index][act.node & 1U];
+    case ActKind::kStartDrain:
+      act.flag = advice.flag;
+      act.action = observation.vm.mark_action;
+      act.uid = observation.vm.uid;
+      return advice.kind == StepKind::kStartDrain && advice.node == act.node;
+    case ActKind::kMarkUnhealthy:
+      if (act.node == kNoNode) act.node = observation.vm.joined_node;
+      return same_row;
+    default:
+      act.flag = advice.flag;
+      return same_row;
+  }
 }
 
 }  // namespace nomad_harvester::explore

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One process in a state that is being changed: what it reads, keeps and sends, as src/scaling's
-// loop (pool_loop.cc), actor (actor.cc) and record (pool_record.cc) do.
+// loop (pool_loop.cc), executor (executor.cc) and record (pool_record.cc) do.
 #ifndef NOMAD_HARVESTER_TEST_EXPLORE_WORKER_H_
 #define NOMAD_HARVESTER_TEST_EXPLORE_WORKER_H_
 
@@ -64,13 +64,12 @@ class Worker {
  private:
   bool Proceed(std::size_t index) const;
   void Refresh(const Slot& slot, Observation* observation, std::size_t node) const;
-  bool ReadNode(std::size_t index) const;
-  bool ReadWork(std::size_t index) const;
+  bool ReadPhase(std::size_t index) const;
+  void ReadNode(std::size_t index) const;
+  void ReadWork(std::size_t index) const;
   bool ReadVm(std::size_t index) const;
-  bool ReadInstance(std::size_t index) const;
-
-  // After the last read: sends the request if the row is still the same.
-  bool Send(std::size_t index) const;
+  void ReadInstance(std::size_t index) const;
+  bool IsStillWanted(std::size_t index) const;
 
   const Configuration& configuration_;
   DecisionCache& cache_;

@@ -2,7 +2,7 @@
 //
 // Every row of the table, in order, and the rows that it must take precedence over.
 
-#include "nomad_harvester/scaling/next_step.h"
+#include "nomad_harvester/scaling/step_spec.h"
 
 #include <gtest/gtest.h>
 

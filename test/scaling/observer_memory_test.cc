@@ -30,12 +30,11 @@ constexpr char kUnbound[] =
 // Observes one world repeatedly; times are given relative to the first observation.
 class ObserverMemoryTest : public testing::Test {
  protected:
-  PoolSnapshot Observe(base::Duration time, World world) {
-    (void)world.Snapshot();  // links
-    PoolSnapshot snapshot = std::move(world.Raw());
-    snapshot.now = kNow + time;
-    memory_.Apply(base::MonoTime(hours(5)) + time, &snapshot);
-    return snapshot;
+  Look Observe(base::Duration time, World world) {
+    Look look = std::move(world.Linked());
+    look.now = kNow + time;
+    memory_.Apply(base::MonoTime(hours(5)) + time, &look);
+    return look;
   }
   // Whether the VM "a" counts as failing to start.
   bool Fails(base::Duration time, const std::string& status, const std::string& message = "",
@@ -70,10 +69,10 @@ TEST_F(ObserverMemoryTest, C3_a_failing_status_counts_after_sixty_seconds) {
 
 TEST_F(ObserverMemoryTest, C3_the_failure_has_kubevirts_message) {
   Observe(seconds(0), Starting("ErrorUnschedulable", "0/3 nodes: Insufficient cpu"));
-  const PoolSnapshot snapshot =
+  const Look look =
       Observe(seconds(60), Starting("ErrorUnschedulable", "0/3 nodes: Insufficient cpu"));
-  ASSERT_TRUE(snapshot.vms[0].start_failure.has_value());
-  EXPECT_THAT(snapshot.vms[0].start_failure->reason, HasSubstr("Insufficient cpu"));
+  ASSERT_TRUE(look.vms[0].start_failure.has_value());
+  EXPECT_THAT(look.vms[0].start_failure->reason, HasSubstr("Insufficient cpu"));
 }
 
 TEST_F(ObserverMemoryTest, C3_after_a_recovery_the_time_starts_again) {
@@ -90,8 +89,7 @@ TEST_F(ObserverMemoryTest, C3_a_process_that_has_just_started_uses_the_objects_t
   EXPECT_TRUE(Fails(seconds(1), "ErrorUnschedulable", cpu, kNow - seconds(59)));
   ObserverMemory fresh;
   World world = Starting("ErrorUnschedulable", cpu, kNow - seconds(60));
-  (void)world.Snapshot();
-  fresh.Apply(base::MonoTime(hours(9)), &world.Raw());
+  fresh.Apply(base::MonoTime(hours(9)), &world.Linked());
   EXPECT_TRUE(world.Raw().vms[0].start_failure.has_value());
 }
 
@@ -105,9 +103,9 @@ TEST_F(ObserverMemoryTest, C3_a_future_time_on_the_object_does_not_prolong_the_w
 TEST_F(ObserverMemoryTest, C3_a_halt_by_quota_counts_immediately) {
   World world = Starting("Stopped");
   world.Raw().vms[0].vm.quota_halt = "cpu insufficient resources";
-  const PoolSnapshot snapshot = Observe(seconds(0), std::move(world));
-  ASSERT_TRUE(snapshot.vms[0].start_failure.has_value());
-  EXPECT_THAT(snapshot.vms[0].start_failure->reason, HasSubstr("insufficient resources"));
+  const Look look = Observe(seconds(0), std::move(world));
+  ASSERT_TRUE(look.vms[0].start_failure.has_value());
+  EXPECT_THAT(look.vms[0].start_failure->reason, HasSubstr("insufficient resources"));
 }
 
 TEST_F(ObserverMemoryTest, C3_unbound_claims_never_count_however_long_they_last) {
@@ -204,9 +202,9 @@ World Readable(bool readable, std::initializer_list<const char*> names = {"a"}) 
   return world;
 }
 
-base::Duration Unreadable(const PoolSnapshot& snapshot, const std::string& name) {
-  const auto found = snapshot.nomad_unreadable_for.find(name);
-  return found == snapshot.nomad_unreadable_for.end() ? base::Duration(-1) : found->second;
+base::Duration Unreadable(const Look& look, const std::string& name) {
+  const auto found = look.nomad_unreadable_for.find(name);
+  return found == look.nomad_unreadable_for.end() ? base::Duration(-1) : found->second;
 }
 
 TEST_F(ObserverMemoryTest, C15_unreadable_time_adds_up_over_several_outages) {
@@ -222,10 +220,10 @@ TEST_F(ObserverMemoryTest, C15_unreadable_time_adds_up_over_several_outages) {
 TEST_F(ObserverMemoryTest, C15_a_vm_is_credited_only_with_outages_since_it_was_first_observed) {
   Observe(seconds(0), Readable(false));
   Observe(seconds(60), Readable(false, {"a", "b"}));
-  const PoolSnapshot both = Observe(seconds(80), Readable(true, {"a", "b"}));
+  const Look both = Observe(seconds(80), Readable(true, {"a", "b"}));
   EXPECT_EQ(Unreadable(both, "a"), seconds(80));
   EXPECT_EQ(Unreadable(both, "b"), seconds(20));
-  const PoolSnapshot three = Observe(seconds(90), Readable(true, {"a", "b", "c"}));
+  const Look three = Observe(seconds(90), Readable(true, {"a", "b", "c"}));
   EXPECT_EQ(three.nomad_unreadable_for.count("c"), 0U);
 }
 
@@ -234,8 +232,9 @@ TEST_F(ObserverMemoryTest, C15_an_outage_moves_the_join_deadline) {
     World world;
     world.With(Vm("a").Age(minutes(1)));  // 14 of its 15 minutes remain
     if (!readable) world.NomadUnreadable();
-    const PoolSnapshot snapshot = Observe(time, std::move(world));
-    return IsBroken(snapshot.vms[0], snapshot);
+    PoolSnapshot snapshot = world.Pool();
+    snapshot.seen = std::make_shared<const Snapshot>(Observe(time, std::move(world)));
+    return IsBroken(*snapshot.vms()[0], snapshot);
   };
   EXPECT_FALSE(broken_at(minutes(0), false));
   EXPECT_FALSE(broken_at(minutes(60), true));

@@ -38,7 +38,7 @@ World JoinedPool(std::initializer_list<std::string> names) {
 
 TEST(PlanScale, C1_the_observed_count_decides_and_equal_has_no_effect) {
   World world = JoinedPool({"a", "b"});
-  const auto plan = PlanScale(world.Snapshot(), 2, {});
+  const auto plan = PlanScale(world.Snapshot(), 2, world.Inputs());
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(plan->direction, Direction::kNone);
   EXPECT_EQ(plan->from, 2);
@@ -48,7 +48,7 @@ TEST(PlanScale, C1_the_observed_count_decides_and_equal_has_no_effect) {
 
 TEST(PlanScale, a_negative_count_is_refused) {
   World world = JoinedPool({"a"});
-  EXPECT_EQ(PlanScale(world.Snapshot(), -2, {}).status().code(),
+  EXPECT_EQ(PlanScale(world.Snapshot(), -2, world.Inputs()).status().code(),
             absl::StatusCode::kInvalidArgument);
 }
 
@@ -60,7 +60,7 @@ TEST(PlanScale, S1_marked_terminating_broken_and_copied_vms_do_not_count) {
   world.With(Vm("e").Joined().Unmanaged());
   world.With(Vm("f").Age(std::chrono::minutes(1)));  // still being created: counts
   world.With(Vm("g").Joined().InPool("db"));
-  const auto plan = PlanScale(world.Snapshot(), 4, {});
+  const auto plan = PlanScale(world.Snapshot(), 4, world.Inputs());
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->from, 2);
   EXPECT_EQ(plan->create.size(), 2U);
@@ -69,7 +69,7 @@ TEST(PlanScale, S1_marked_terminating_broken_and_copied_vms_do_not_count) {
 TEST(PlanScale, growth_is_capped_by_max_scale_out) {
   World world = JoinedPool({"a"});
   world.Policy().max_scale_out = 2;
-  const auto plan = PlanScale(world.Snapshot(), 9, {});
+  const auto plan = PlanScale(world.Snapshot(), 9, world.Inputs());
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(plan->to, 3);
   EXPECT_TRUE(plan->capped);
@@ -79,7 +79,7 @@ TEST(PlanScale, growth_is_capped_by_max_scale_out) {
 TEST(PlanScale, shrinking_is_capped_by_max_scale_in) {
   World world = JoinedPool({"a", "b", "c"});
   world.Policy().max_scale_in = 1;
-  const auto plan = PlanScale(world.Snapshot(), 0, {});
+  const auto plan = PlanScale(world.Snapshot(), 0, world.Inputs());
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(plan->to, 2);
   EXPECT_EQ(plan->remove.size(), 1U);
@@ -89,9 +89,9 @@ TEST(PlanScale, C3_more_vms_than_the_lease_can_name_are_refused_unless_growth_is
   World world;
   const auto huge = PlanScale(world.Snapshot(), std::int64_t{1} << 62, {});
   EXPECT_THAT(huge, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("max_scale_out")));
-  EXPECT_THAT(PlanScale(world.Snapshot(), 1001, {}),
+  EXPECT_THAT(PlanScale(world.Snapshot(), 1001, world.Inputs()),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("1001")));
-  const auto most = PlanScale(world.Snapshot(), 1000, {});
+  const auto most = PlanScale(world.Snapshot(), 1000, world.Inputs());
   ASSERT_THAT(most, IsOk());
   EXPECT_THAT(most->create, SizeIs(1000));
 }
@@ -100,7 +100,7 @@ TEST(PlanScale, C14_removals_of_vms_with_a_ready_node_are_cancelled_before_any_v
   World world = JoinedPool({"a"});
   world.With(Vm("b").Joined().Marked()).With(Node("b").Draining("b"));
   world.With(Vm("c").Joined().Marked()).With(Node("c").Down());
-  const auto plan = PlanScale(world.Snapshot(), 3, {});
+  const auto plan = PlanScale(world.Snapshot(), 3, world.Inputs());
   ASSERT_TRUE(plan.ok());
   EXPECT_THAT(plan->cancel_removals, ElementsAre("b"));
   EXPECT_EQ(plan->create.size(), 1U);
@@ -109,7 +109,7 @@ TEST(PlanScale, C14_removals_of_vms_with_a_ready_node_are_cancelled_before_any_v
 TEST(PlanScale, C14_removals_for_the_join_timeout_are_never_cancelled) {
   World world;
   world.With(Vm("b").Joined().Marked().ForBeingBroken()).With(Node("b"));
-  const auto plan = PlanScale(world.Snapshot(), 1, {});
+  const auto plan = PlanScale(world.Snapshot(), 1, world.Inputs());
   ASSERT_TRUE(plan.ok());
   EXPECT_THAT(plan->cancel_removals, IsEmpty());
   EXPECT_EQ(plan->create.size(), 1U);
@@ -117,8 +117,8 @@ TEST(PlanScale, C14_removals_for_the_join_timeout_are_never_cancelled) {
 
 TEST(PlanScale, C10_names_that_an_earlier_action_left_over_are_used_first_under_their_own_action) {
   World world = JoinedPool({"web-seen"});
-  world.Raw().action->create = {{"web-left", "old"}, {"web-seen", "old"}};
-  const auto plan = PlanScale(world.Snapshot(), 3, {});
+  world.Pool().action->create = {{"web-left", "old"}, {"web-seen", "old"}};
+  const auto plan = PlanScale(world.Snapshot(), 3, world.Inputs());
   ASSERT_TRUE(plan.ok());
   ASSERT_EQ(plan->create.size(), 2U);
   EXPECT_EQ(plan->create[0].name, "web-left");
@@ -130,7 +130,7 @@ TEST(PlanScale, S1_the_pool_does_not_grow_while_a_broken_vm_stays) {
   World world = JoinedPool({"a"});
   world.Policy().on_join_timeout = config::OnJoinTimeout::kKeep;
   world.With(Vm("b"));
-  const auto plan = PlanScale(world.Snapshot(), 3, {});
+  const auto plan = PlanScale(world.Snapshot(), 3, world.Inputs());
   EXPECT_EQ(plan.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(plan.status().message()), HasSubstr("VM b is broken"));
 }
@@ -138,7 +138,7 @@ TEST(PlanScale, S1_the_pool_does_not_grow_while_a_broken_vm_stays) {
 TEST(PlanScale, broken_vms_that_are_removed_do_not_stop_growth) {
   World world = JoinedPool({"a"});
   world.With(Vm("b"));
-  const auto plan = PlanScale(world.Snapshot(), 3, {});
+  const auto plan = PlanScale(world.Snapshot(), 3, world.Inputs());
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->create.size(), 2U);
 }
@@ -146,7 +146,7 @@ TEST(PlanScale, broken_vms_that_are_removed_do_not_stop_growth) {
 TEST(PlanScale, C15_a_node_that_came_up_in_the_wrong_pool_stops_creation_and_names_both) {
   World world;
   world.With(Vm("a").Joined()).With(Node("a").Class("wrong"));
-  const auto plan = PlanScale(world.Snapshot(), 3, {});
+  const auto plan = PlanScale(world.Snapshot(), 3, world.Inputs());
   EXPECT_EQ(plan.status().code(), absl::StatusCode::kFailedPrecondition);
   const std::string text(plan.status().message());
   EXPECT_THAT(text, HasSubstr("node_class=wrong"));
@@ -156,8 +156,8 @@ TEST(PlanScale, C15_a_node_that_came_up_in_the_wrong_pool_stops_creation_and_nam
 TEST(PlanScale, C15_a_vm_of_other_identifiers_stops_no_creation_and_may_be_a_victim) {
   World world;
   world.With(Vm("a").Joined().NodeClass("old")).With(Node("a").Class("old")).Idle("a");
-  ASSERT_TRUE(PlanScale(world.Snapshot(), 2, {}).ok());
-  const auto plan = PlanScale(world.Snapshot(), 0, {});
+  ASSERT_TRUE(PlanScale(world.Snapshot(), 2, world.Inputs()).ok());
+  const auto plan = PlanScale(world.Snapshot(), 0, world.Inputs());
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_THAT(Victims(*plan), ElementsAre("a"));
 }
@@ -169,14 +169,14 @@ TEST(ChooseVictims, C8_delete_first_then_stopped_or_lost_then_not_joined_then_th
   world.With(Vm("lost").Joined());
   world.With(Vm("off").Joined().Stopped()).With(Node("off").Down());
   world.With(Vm("chosen").Joined().DeleteFirst()).With(Node("chosen")).Running("chosen", 900);
-  const auto plan = PlanScale(world.Snapshot(), 0, {});
+  const auto plan = PlanScale(world.Snapshot(), 0, world.Inputs());
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_THAT(Victims(*plan), ElementsAre("chosen", "off", "lost", "young", "idle", "busy"));
 }
 
 TEST(ChooseVictims, ties_go_to_the_younger_node_then_to_the_name) {
   World world = JoinedPool({"a", "b", "c"});
-  const auto plan = PlanScale(world.Snapshot(), 1, {});
+  const auto plan = PlanScale(world.Snapshot(), 1, world.Inputs());
   ASSERT_TRUE(plan.ok());
   EXPECT_THAT(Victims(*plan), ElementsAre("c", "b"));
 }
@@ -198,13 +198,13 @@ TEST(ChooseVictims, C7_a_vm_whose_volume_another_vm_uses_is_never_chosen) {
   World world;
   world.With(Vm("a").Joined().Claim("shared")).With(Node("a")).Idle("a");
   world.With(Vm("copy").Unmanaged().Claim("shared"));
-  EXPECT_FALSE(PlanScale(world.Snapshot(), 0, {}).ok());
+  EXPECT_FALSE(PlanScale(world.Snapshot(), 0, world.Inputs()).ok());
 }
 
 TEST(ChooseVictims, a_vm_with_two_ready_nodes_is_passed_over_and_the_others_are_chosen) {
   World world = JoinedPool({"b"});
   world.With(Vm("a").Joined()).With(Node("a", "n1")).With(Node("a", "n2"));
-  const auto plan = PlanScale(world.Snapshot(), 0, {});
+  const auto plan = PlanScale(world.Snapshot(), 0, world.Inputs());
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_THAT(Victims(*plan), ElementsAre("b"));
   EXPECT_EQ(plan->missing_victims, 1);
@@ -216,7 +216,7 @@ TEST(ChooseVictims, C8_vms_rolled_back_within_the_hour_are_chosen_last) {
   World world = JoinedPool({"a", "b"});
   world.With(Vm("back").Joined()).With(Node("back").DrainCancelled("back").Eligible().Index(999));
   world.Idle("back");
-  const auto plan = PlanScale(world.Snapshot(), 0, {});
+  const auto plan = PlanScale(world.Snapshot(), 0, world.Inputs());
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(Victims(*plan).back(), "back");
 }
@@ -225,7 +225,7 @@ TEST(ChooseVictims, empty_offers_only_empty_nodes) {
   World world = JoinedPool({"a", "b"});
   world.Policy().selector = policy::SelectorStrategy::kEmpty;
   world.Running("b");
-  const auto plan = PlanScale(world.Snapshot(), 0, {});
+  const auto plan = PlanScale(world.Snapshot(), 0, world.Inputs());
   ASSERT_TRUE(plan.ok());
   EXPECT_THAT(Victims(*plan), ElementsAre("a"));
   EXPECT_EQ(plan->missing_victims, 1);
@@ -234,7 +234,7 @@ TEST(ChooseVictims, empty_offers_only_empty_nodes) {
 TEST(ChooseVictims, an_operators_drain_is_passed_over) {
   World world;
   world.With(Vm("a").Joined()).With(Node("a").DrainedByOperator());
-  EXPECT_FALSE(PlanScale(world.Snapshot(), 0, {}).ok());
+  EXPECT_FALSE(PlanScale(world.Snapshot(), 0, world.Inputs()).ok());
 }
 
 TEST(MassLoss, C15_more_than_a_fifth_and_more_than_one_is_alarming) {
@@ -263,7 +263,7 @@ TEST(MassLoss, C15_there_is_none_while_nomad_cannot_be_read) {
 
 TEST(Describe, C13_names_victims_and_reasons) {
   World world = JoinedPool({"a", "b"});
-  const auto plan = PlanScale(world.Snapshot(), 1, {});
+  const auto plan = PlanScale(world.Snapshot(), 1, world.Inputs());
   ASSERT_TRUE(plan.ok());
   EXPECT_THAT(Describe(*plan), HasSubstr("scale in 2 → 1: remove b (node node-b): least_busy"));
 }

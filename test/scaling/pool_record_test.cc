@@ -26,7 +26,7 @@ PoolRecord RecordOf(std::set<std::string> names, std::map<std::string, std::stri
 
 PoolRecord Before(const PoolRecord& record, const PoolSnapshot& snapshot, std::size_t vm,
                   StepKind kind, bool resumed = false) {
-  return RecordBefore(record, snapshot, {{&snapshot.vms[vm], kind}}, resumed, "new-id");
+  return RecordBefore(record, snapshot, {{&snapshot.look().vms[vm], kind}}, resumed, "new-id");
 }
 
 TEST(RecordBefore, C10_a_name_leaves_create_before_its_vm_is_removed) {

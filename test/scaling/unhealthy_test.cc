@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "nomad_harvester/scaling/next_step.h"
+#include "nomad_harvester/scaling/step_spec.h"
 
 #include "world.h"
 

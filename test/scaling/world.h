@@ -10,8 +10,9 @@
 
 #include "nomad_harvester/base/time.h"
 #include "nomad_harvester/nodepool/drain.h"
-#include "nomad_harvester/scaling/next_step.h"
+#include "nomad_harvester/scaling/plan.h"
 #include "nomad_harvester/scaling/observer.h"
+#include "nomad_harvester/scaling/rules.h"
 #include "nomad_harvester/scaling/snapshot.h"
 
 namespace nomad_harvester::scaling {
@@ -186,29 +187,29 @@ class Node {
 class World {
  public:
   World() {
-    snapshot_.key = {.ns = "default", .pool = "web"};
-    snapshot_.now = kNow;
-    snapshot_.nomad_readable = true;
-    snapshot_.lease_used = true;
+    look_.now = kNow;
+    look_.nomad_readable = true;
+    pool_.key = {.ns = "default", .pool = "web"};
+    pool_.lease_used = true;
     config::PoolPolicy policy;
     policy.pool = "web";
     policy.node_class = "web";
     policy.name_prefix = "web";
-    snapshot_.policy = policy;
-    snapshot_.action = harvester::LeaseAction{};
+    pool_.policy = policy;
+    pool_.action = harvester::LeaseAction{};
   }
   World& With(const Vm& vm) {
-    snapshot_.vms.push_back(vm.View());
-    if (vm.View().vm.has_mark) snapshot_.action->names.insert(vm.View().vm.name);
+    look_.vms.push_back(vm.View());
+    if (vm.View().vm.has_mark) pool_.action->names.insert(vm.View().vm.name);
     return *this;
   }
   World& With(const Node& node) {
-    snapshot_.nodes.push_back(node.Get());
+    look_.nodes.push_back(node.Get());
     return *this;
   }
   // The allocations of the node were read: none, unless Running adds one.
   World& Idle(const std::string& vm) {
-    snapshot_.allocations["node-" + vm];
+    look_.allocations["node-" + vm];
     return *this;
   }
   World& Running(const std::string& vm, std::int64_t cpu = 100,
@@ -222,39 +223,56 @@ class World {
     allocation.cpu_shares = cpu;
     allocation.memory_mb = cpu;
     allocation.all_tasks_dead = false;
-    snapshot_.allocations["node-" + vm].push_back(allocation);
+    look_.allocations["node-" + vm].push_back(allocation);
     return *this;
   }
   World& NomadUnreadable() {
-    snapshot_.nomad_readable = false;
-    snapshot_.nomad_problem = "no leader";
+    look_.nomad_readable = false;
+    look_.nomad_problem = "no leader";
     return *this;
   }
-  World& Region(const std::string& region) { return snapshot_.region = region, *this; }
-  World& NotNamed(const std::string& vm) { return snapshot_.action->names.erase(vm), *this; }
+  World& Region(const std::string& region) { return look_.region = region, *this; }
+  World& NotNamed(const std::string& vm) { return pool_.action->names.erase(vm), *this; }
   World& WithoutLease() {
-    snapshot_.lease_used = false;
-    snapshot_.action.reset();
+    pool_.lease_used = false;
+    pool_.action.reset();
     return *this;
   }
-  World& WithoutPolicy() { return snapshot_.policy.reset(), *this; }
-  config::PoolPolicy& Policy() { return *snapshot_.policy; }
-  PoolSnapshot& Raw() { return snapshot_; }
+  World& WithoutPolicy() { return pool_.policy.reset(), *this; }
+  config::PoolPolicy& Policy() { return *pool_.policy; }
+  Look& Raw() { return look_; }
+  // What the pool knows besides.
+  PoolSnapshot& Pool() { return pool_; }
+  // For PlanScale: the allocations that were added.
+  PlanInputs Inputs() const { return {.own_node_id = "", .allocations = look_.allocations}; }
 
-  const PoolSnapshot& Snapshot() {
-    Observer::Link(&snapshot_);
-    return snapshot_;
+  PoolSnapshot Snapshot() {
+    LookFor();
+    PoolSnapshot snapshot = pool_;
+    snapshot.seen = std::make_shared<const scaling::Snapshot>(look_);
+    return snapshot;
+  }
+  // The look, linked.
+  Look& Linked() {
+    LookFor();
+    Link(&look_);
+    return look_;
   }
   Step StepOf(const std::string& vm) {
-    const PoolSnapshot& snapshot = Snapshot();
-    for (const VmView& view : snapshot.vms) {
-      if (view.vm.name == vm) return NextStep(view, snapshot);
-    }
-    return {};
+    const PoolSnapshot snapshot = Snapshot();
+    const VmView* view = snapshot.seen->FindVm(vm);
+    return view == nullptr ? Step{} : NextStep(*view, snapshot);
   }
 
  private:
-  PoolSnapshot snapshot_;
+  // Its policy may have been edited since the last one.
+  void LookFor() {
+    look_.linker.reset();
+    look_.policy_nodes = scaling::LookFor(look_.region, pool_.policy).policy_nodes;
+  }
+
+  Look look_;
+  PoolSnapshot pool_;
 };
 
 }  // namespace nomad_harvester::scaling

@@ -4,6 +4,7 @@
 #define NOMAD_HARVESTER_NODEPOOL_LINK_H_
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,6 +57,26 @@ struct Links {
 // unique.hostname, a full node of the name is preferred to stubs. A node that is declared foreign
 // never links: it is ignored if another node has the name, and gives kContradicted if none does.
 Links LinkNodes(const std::vector<VmIdentityHints>& vms, const std::vector<nomad::Node>& nodes);
+
+// The same in two steps, for callers that link one VM again after one node was read again.
+// Immutable, cheap to copy, thread-safe. It keeps the tables of names and hints, not the nodes: the
+// callers pass the list with which it was made.
+class Linker {
+ public:
+  // O(VMs + nodes).
+  Linker(std::vector<VmIdentityHints> vms, const std::vector<nomad::Node>& nodes);
+
+  Links LinkAll(const std::vector<nomad::Node>& nodes) const;
+  // The link of one VM as if `now` stood in the list in the place of node `index`; null: that node
+  // is gone. O(nodes that have the VM's name). A hint that the new node shares with an old one
+  // counts for the old one: on the safe side, because a contradiction links less.
+  Link LinkWith(std::size_t vm, const std::vector<nomad::Node>& nodes, std::size_t index,
+                const nomad::Node* now) const;
+
+ private:
+  struct Tables;
+  std::shared_ptr<const Tables> tables_;
+};
 
 // The first label of a host name in lower case, by which names of nodes and VMs are compared.
 std::string ShortHostName(std::string_view name);

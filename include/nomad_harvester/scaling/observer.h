@@ -22,8 +22,9 @@ namespace nomad_harvester::scaling {
 // State of one namespace kept between observations. Thread-safe: Status and the loop share it.
 class ObserverMemory {
  public:
-  // Fills start_failure, node_down_for, unhealthy_for and nomad_unreadable_for of the snapshot.
-  void Apply(base::MonoTime now, PoolSnapshot* snapshot);
+  // Fills start_failure, node_down_for, unhealthy_for and nomad_unreadable_for of the look, which
+  // must be linked.
+  void Apply(base::MonoTime now, Look* look);
 
  private:
   struct Failing {
@@ -40,10 +41,8 @@ class ObserverMemory {
                             const nomad::Node* node, base::MonoTime now);
   void ApplyStartFailure(base::MonoTime now, base::WallTime wall_now, VmView* view)
       NH_REQUIRES(mutex_);
-  void ApplyNodeDown(base::MonoTime now, const PoolSnapshot& snapshot, VmView* view)
-      NH_REQUIRES(mutex_);
-  void ApplyUnhealthy(base::MonoTime now, const PoolSnapshot& snapshot, VmView* view)
-      NH_REQUIRES(mutex_);
+  void ApplyNodeDown(base::MonoTime now, const Look& look, VmView* view) NH_REQUIRES(mutex_);
+  void ApplyUnhealthy(base::MonoTime now, const Look& look, VmView* view) NH_REQUIRES(mutex_);
 
   base::Mutex mutex_;
   std::map<std::string, Failing> failing_ NH_GUARDED_BY(mutex_);            // by VM uid
@@ -71,26 +70,23 @@ class Observer {
 
   // Reads nodes before VMs: a VM that is observed without a node had none when the nodes were read.
   // An unreadable Nomad is not an error (nomad_readable is false); an unreadable Harvester is.
-  // `base` provides policy, key, region and the Lease's action.
-  absl::StatusOr<PoolSnapshot> Observe(const runtime::Context& context, PoolSnapshot base,
-                                       const BlockingWait& blocking);
+  // `base` provides region and policy_nodes.
+  absl::StatusOr<Look> Observe(const runtime::Context& context, Look base,
+                               const BlockingWait& blocking);
 
-  // Adds the allocations of the region to a snapshot, in one request. A token without read-job is
-  // not an error: `allocations_incomplete` is set, and the allocations of nodes that must be idle
-  // are read node by node.
-  absl::Status ReadAllocations(const runtime::Context& context, PoolSnapshot* snapshot);
-
-  // Links VMs and nodes of a snapshot again; also used for the lists that Status reads.
-  static void Link(PoolSnapshot* snapshot);
+  // The allocations of the region, in one request, for a selection by load. A token without
+  // read-job is not an error: the list is then incomplete.
+  absl::StatusOr<AllocationList> ReadAllocations(const runtime::Context& context) const;
 
  private:
-  void ReadNodes(const runtime::Context& context, const BlockingWait& blocking,
-                 PoolSnapshot* snapshot);
-  void CompleteNodes(const runtime::Context& context, PoolSnapshot* snapshot);
-  absl::Status ReadInstances(const runtime::Context& context, PoolSnapshot* snapshot);
-  // Reads single nodes in full.
-  void ReadDetails(const runtime::Context& context, PoolSnapshot* snapshot);
-  void ReadNodesOfMarked(const runtime::Context& context, PoolSnapshot* snapshot);
+  void ReadNodes(const runtime::Context& context, const BlockingWait& blocking, Look* look);
+  void CompleteNodes(const runtime::Context& context, Look* look);
+  absl::Status ReadInstances(const runtime::Context& context, Look* look);
+  // The allocations of nodes that must be idle: by one list, or node by node if the token cannot
+  // read every namespace.
+  absl::Status ReadIdleness(const runtime::Context& context, Look* look) const;
+  void ReadDetails(const runtime::Context& context, Look* look);
+  void ReadNodesOfMarked(const runtime::Context& context, Look* look);
 
   const nomad::NomadClient& nomad_;
   const harvester::VmStore& vms_;
@@ -101,8 +97,8 @@ class Observer {
 
 // Stubs that must be read in full before the links can be trusted (rule C6): pool members whose
 // Name is not a VM's, nodes that could be a VM which seems broken, and ready nodes that share a
-// VM's name. Returns indexes into snapshot.nodes.
-std::vector<std::size_t> NodesToReadInFull(const PoolSnapshot& snapshot);
+// VM's name. Returns indexes into `nodes`, which are the look's. O(VMs + nodes).
+std::vector<std::size_t> NodesToReadInFull(const Look& look, const std::vector<nomad::Node>& nodes);
 
 }  // namespace nomad_harvester::scaling
 

@@ -4,6 +4,7 @@
 #define NOMAD_HARVESTER_SCALING_PLAN_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -48,27 +49,19 @@ struct ScalePlan {
 struct PlanInputs {
   // The node that the autoscaler itself runs on; empty: unknown or none (rule C7).
   std::string own_node_id;
+  // For a selection by load. A node that is missing has none.
+  std::map<std::string, Allocations> allocations{};
 };
 
 // INVALID_ARGUMENT: negative count, or more new VMs than the Lease can name.
 // FAILED_PRECONDITION: growth while a broken VM exists that is not removed (rule S1) or while a
 // node of a VM joined the wrong pool (rule C15). The mass-loss guard is checked by the caller.
-// The snapshot must hold the allocations of every pool node if the policy's strategy needs them,
-// and full nodes for all VMs that may be chosen.
+// The inputs must hold the allocations of every pool node if the policy's strategy needs them.
 absl::StatusOr<ScalePlan> PlanScale(const PoolSnapshot& snapshot, std::int64_t desired,
                                     const PlanInputs& inputs);
 
 // One line for the log: "scale in 5 → 3: remove web-abc (node 1f2e…): least_busy (3 %), …".
 std::string Describe(const ScalePlan& plan);
-
-// Joined, unmarked members whose guest runs but which no node links to. More than max(1, 20 %) of
-// them at once indicate a fault elsewhere (rule C15). Not computed while Nomad cannot be read.
-struct MassLoss {
-  std::int64_t lost = 0;
-  std::int64_t of = 0;
-  bool alarming = false;
-};
-MassLoss FindMassLoss(const PoolSnapshot& snapshot);
 
 }  // namespace nomad_harvester::scaling
 

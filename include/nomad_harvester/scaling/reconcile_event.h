@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "nomad_harvester/scaling/next_step.h"
+#include "nomad_harvester/scaling/rules.h"
 
 #include "absl/status/status.h"
 

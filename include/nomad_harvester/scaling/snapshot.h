@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// One observation of a pool: everything that a decision may use, as plain data.
+// What is known about the VMs of a namespace and the nodes of Nomad at one moment.
+//
+// A Look is what was read, plain data. A Snapshot is a Look with its indexes, immutable and shared
+// by pointer: no VM, act or pool copies it. A PoolSnapshot adds what one pool knows besides. An
+// Overlay is one VM of it with the objects that an act has read again.
 #ifndef NOMAD_HARVESTER_SCALING_SNAPSHOT_H_
 #define NOMAD_HARVESTER_SCALING_SNAPSHOT_H_
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "nomad_harvester/base/time.h"
@@ -50,76 +57,231 @@ struct VmView {
   std::optional<harvester::StartFailure> start_failure;
 };
 
-struct PoolSnapshot {
-  PoolKey key;
+using Allocations = std::vector<nomad::Allocation>;
+
+struct AllocationList {
+  // By node ID; a node that is missing has none.
+  std::map<std::string, Allocations> by_node;
+  // The token cannot read the allocations of every namespace: an empty list proves nothing (rule
+  // C9).
+  bool incomplete = false;
+};
+
+struct Look {
   // The API server's clock when the VMs were read.
   base::WallTime now{};
-  // All VMs of the namespace that were read, including those of other pools than `key.pool`.
+  // All VMs of the namespace that were read, of whatever pool.
   std::vector<VmView> vms;
+  // The nodes that the reader's policy selects: a VM without a record of its own is linked by it.
+  std::optional<harvester::NodesRecord> policy_nodes;
 
   bool nomad_readable = false;
   std::string nomad_problem;  // why it is not readable
   std::string region;         // the configured one; empty: none
   std::uint64_t nomad_index = 0;
-  std::vector<nomad::Node> nodes;    // every node, not only the pool's
-  std::vector<bool> node_is_linked;  // per node: some VM of the namespace has it
+  std::vector<nomad::Node> nodes;  // every node, not only the pool's
   // By node ID; a node that was queried and has none has an empty entry.
-  std::map<std::string, std::vector<nomad::Allocation>> allocations;
-  // The token cannot read allocations of every namespace: an empty list proves nothing (rule C9).
-  bool allocations_incomplete = false;
-
-  // The Lease's action, if a Lease is used. Without one (pool_lease = "false", or forbidden) the
-  // row about its names is skipped.
-  bool lease_used = false;
-  std::optional<harvester::LeaseAction> action;
+  std::map<std::string, Allocations> allocations;
 
   // Time for which this process found Nomad unreadable, by VM name: it does not count towards the
   // join deadline (rule C15).
   std::map<std::string, base::Duration> nomad_unreadable_for;
 
+  // Set by Link.
+  std::optional<nodepool::Linker> linker;
+  std::vector<bool> node_is_linked;  // per node: some VM of the namespace has it
+};
+
+// An empty look of a reader with this region and policy.
+Look LookFor(const std::string& region, const std::optional<config::PoolPolicy>& policy);
+// Replaces the VMs of a look by what a list returned.
+void SetVms(std::vector<harvester::VirtualMachine> vms, Look* look);
+
+// Links the VMs and nodes of a look: sets every `link`, `linker` and `node_is_linked`. To be called
+// again after a node was completed. O(VMs + nodes).
+void Link(Look* look);
+
+// The node that the VM links to; null unless the link is unambiguous.
+const nomad::Node* LinkedNode(const VmView& view, const Look& look);
+// Whether the VM's node is in another Nomad region than the configured one. An unset region
+// equals every region.
+bool IsOtherRegion(const harvester::VirtualMachine& vm, const std::string& region);
+// The time by which the VM must have joined; nothing: it has no deadline (rule C15).
+std::optional<base::WallTime> JoinDeadline(const VmView& view, const Look& look);
+// A member that has joined, whose node is down or no longer exists and whose VM does not run, in
+// this observation. Never while Nomad is unreadable, or in another region.
+bool LooksUnhealthy(const VmView& view, const Look& look);
+
+// The nodes of one list, indexed. Immutable.
+class NodeSet {
+ public:
+  // O(nodes + VMs); links unless `look` is linked already. Takes the look's nodes.
+  explicit NodeSet(Look* look);
+  NodeSet(const NodeSet&) = delete;
+  NodeSet& operator=(const NodeSet&) = delete;
+
+  const std::vector<nomad::Node>& all() const { return nodes_; }
+  const nodepool::Linker& linker() const { return linker_; }
+  // Index of the node; nothing if the list has no such node.
+  std::optional<std::size_t> Find(std::string_view id) const;
+  // The Meta of the node's last drain, if the drain was ours.
+  const std::optional<nodepool::DrainMark>& drain(std::size_t node) const { return drains_[node]; }
+  // Every node, linked or not, whose last drain was for this VM.
+  const std::vector<std::size_t>& DrainedFor(std::string_view vm_uid) const;
+  // Every node whose last drain was ours.
+  const std::vector<std::size_t>& drained() const { return drained_; }
+  bool IsLinked(std::size_t node) const { return is_linked_[node]; }
+  // Ready nodes that no VM of the namespace has.
+  const std::vector<std::size_t>& unlinked_ready() const { return unlinked_ready_; }
+
+ private:
+  std::vector<nomad::Node> nodes_;
+  nodepool::Linker linker_;
+  std::vector<bool> is_linked_;
+  std::unordered_map<std::string_view, std::size_t> by_id_;  // views of nodes_
+  std::vector<std::optional<nodepool::DrainMark>> drains_;
+  std::vector<std::size_t> drained_;
+  std::unordered_map<std::string_view, std::vector<std::size_t>> drained_for_;  // views of drains_
+  std::vector<std::size_t> unlinked_ready_;
+};
+
+class Snapshot {
+ public:
+  // Links the look unless it is linked. O(VMs + nodes).
+  explicit Snapshot(Look look);
+  Snapshot(const Snapshot&) = delete;
+  Snapshot& operator=(const Snapshot&) = delete;
+
+  // Without nodes: those are in nodes().
+  const Look& look() const { return look_; }
+  const NodeSet& nodes() const { return nodes_; }
+  // Null if there is none.
+  const VmView* FindVm(std::string_view name) const;
+  const VmView* FindVmByUid(std::string_view uid) const;
+  // Whether a VM other than that one has this firmware UUID (in lower case): copies have the UUID of
+  // their original.
+  bool IsFirmwareOfAnother(std::string_view uuid, std::string_view vm_uid) const;
+  // The VMs that carry the pool's label, in the order of the list, members or not.
+  const std::vector<const VmView*>& VmsOfPool(std::string_view pool) const;
+  // Claims that more than one VM uses.
+  const std::set<std::string>& shared_claims() const { return shared_claims_; }
+
+ private:
+  using Index = std::unordered_map<std::string_view, const VmView*>;
+  static const VmView* Find(const Index& index, std::string_view key);
+
+  Look look_;
+  NodeSet nodes_;
+  Index by_name_;
+  Index by_uid_;
+  std::unordered_multimap<std::string_view, const VmView*> by_firmware_;
+  std::unordered_map<std::string_view, std::vector<const VmView*>> by_pool_;
+  std::set<std::string> shared_claims_;
+};
+
+// A snapshot, and what one of its pools knows besides. Cheap to copy.
+struct PoolSnapshot {
+  PoolKey key;
+  std::shared_ptr<const Snapshot> seen;
+
   // The policy of the pool, if the process knows one.
   std::optional<config::PoolPolicy> policy;
+  // The Lease's action, if a Lease is used. Without one (pool_lease = "false", or forbidden) the
+  // row about its names is skipped.
+  bool lease_used = false;
+  std::optional<harvester::LeaseAction> action;
+
+  const Look& look() const { return seen->look(); }
+  base::WallTime now() const { return look().now; }
+  const std::vector<nomad::Node>& nodes() const { return seen->nodes().all(); }
+  // The VMs that carry the pool's label, members or not.
+  const std::vector<const VmView*>& vms() const { return seen->VmsOfPool(key.pool); }
+};
+
+// One VM of a snapshot with the objects that an act has read again. Refers to the snapshot, which
+// must outlive it.
+class Overlay {
+ public:
+  // `view` is an element of the snapshot.
+  Overlay(const PoolSnapshot& snapshot, const VmView& view)
+      : snapshot_(snapshot), base_(view), nodes_(&snapshot.seen->nodes()) {}
+  Overlay(Overlay&&) = default;
+  Overlay(const Overlay&) = delete;
+  Overlay& operator=(const Overlay&) = delete;
+
+  // What was read again. Each replaces what was known.
+  void SetVm(harvester::VirtualMachine vm, std::optional<base::WallTime> now);
+  void SetInstance(bool runs);
+  // GET by ID of the mark's node.
+  void SetMarksNodeGone(bool gone);
+  // The whole list: O(nodes + VMs), because any VM may have another node by now.
+  void SetNodes(std::vector<nomad::Node> nodes);
+  // One node of the list; nothing: it no longer exists. A node that is not in the list is ignored:
+  // it registered later, and the next observation links it. O(nodes with the VM's name).
+  void SetNode(const std::string& id, std::optional<nomad::Node> node);
+  void SetAllocations(const std::string& node_id, Allocations allocations);
+
+  const PoolSnapshot& snapshot() const { return snapshot_; }
+  const VmView& view() const { return vm_.has_value() ? *vm_ : base_; }
+  base::WallTime now() const { return now_.value_or(snapshot_.now()); }
+  // The node that the VM links to; null unless the link is unambiguous.
+  const nomad::Node* node() const;
+  // The Meta of its last drain, if that was ours.
+  const nodepool::DrainMark* DrainOf(const nomad::Node& node) const;
+  std::vector<const nomad::Node*> NodesDrainedForIt() const;
+  // A ready node of the pool that is linked to no VM of the namespace and is younger than this VM:
+  // it could be the VM under another name. Null if there is none. O(unlinked nodes).
+  const nomad::Node* Candidate() const;
+  // Null if they were not read.
+  const Allocations* AllocationsOf(const std::string& node_id) const;
+
+ private:
+  VmView& MutableView();
+  std::size_t VmIndex() const;
+  const nomad::Node* At(std::size_t index) const;  // null: it no longer exists
+  void LinkAgain();
+  bool CouldBeIt(const nomad::Node& node) const;
+
+  const PoolSnapshot& snapshot_;
+  const VmView& base_;
+  std::optional<VmView> vm_;
+  std::optional<base::WallTime> now_;
+  const NodeSet* nodes_;
+  std::unique_ptr<const NodeSet> read_nodes_;
+  // The node that was read alone after the list.
+  std::optional<std::size_t> replaced_;
+  std::optional<nomad::Node> node_;
+  std::optional<nodepool::DrainMark> node_drain_;
+  std::map<std::string, Allocations> allocations_;
 };
 
 // The identity that the VM's own `nodes` record names, else the policy's.
 nodepool::PoolIdentity IdentityOf(const harvester::NodesRecord& nodes);
 nodepool::PoolIdentity IdentityOf(const config::PoolPolicy& policy);
 
-// Whether the VM's node is in another Nomad region than the configured one. An unset region
-// equals every region.
-bool IsOtherRegion(const harvester::VirtualMachine& vm, const std::string& region);
-
-// The time by which the VM must have joined; nothing: it has no deadline (rule C15).
-std::optional<base::WallTime> JoinDeadline(const VmView& view, const PoolSnapshot& snapshot);
 // Never joined, no node links to it, and it is past its join deadline or its start fails. Never
 // while Nomad is unreadable, or in another region.
 bool IsBroken(const VmView& view, const PoolSnapshot& snapshot);
 // A member that is neither marked nor terminating nor broken: counted by Status (rule S1).
 bool Counts(const VmView& view, const PoolSnapshot& snapshot);
+// How many VMs of the pool count.
+std::int64_t CountOf(const PoolSnapshot& snapshot);
 // A terminating VM whose guest's grace period has passed by more than ten minutes: an operator must
 // check it, because its finalizers are Harvester's to remove (rule S2).
 bool IsStuckInDeletion(const harvester::VirtualMachine& vm, base::WallTime now);
 // How long a VM may be terminating before it is stuck.
 base::Duration DeletionTimeout(const harvester::VirtualMachine& vm);
-// A member that has joined, whose node is down or no longer exists and whose VM does not run, in
-// this observation. Never while Nomad is unreadable, or in another region.
-bool LooksUnhealthy(const VmView& view, const PoolSnapshot& snapshot);
 // LooksUnhealthy for at least replace_unhealthy_after.
 bool IsUnhealthy(const VmView& view, const PoolSnapshot& snapshot);
+bool IsUnhealthy(const VmView& view, const nomad::Node* node, const PoolSnapshot& snapshot);
 // A member, and of the observed pool.
 bool IsPoolMember(const VmView& view, const PoolSnapshot& snapshot);
 
-// The node that the VM links to; null unless the link is unambiguous.
 const nomad::Node* LinkedNode(const VmView& view, const PoolSnapshot& snapshot);
-// A ready node of the pool that is linked to no VM of the namespace and is younger than this VM: it
-// could be the VM under another name. Null if there is none.
-const nomad::Node* UnlinkedCandidate(const VmView& view, const PoolSnapshot& snapshot);
-// Every node, linked or not, whose last drain was for this VM.
-std::vector<const nomad::Node*> NodesDrainedFor(const VmView& view, const PoolSnapshot& snapshot);
 // A node whose last drain was ours, for a VM of any pool that is not in the snapshot.
 struct NodeOfGoneVm {
   const nomad::Node* node = nullptr;
-  nodepool::DrainMark mark;
+  const nodepool::DrainMark* mark = nullptr;
 };
 std::vector<NodeOfGoneVm> NodesOfGoneVms(const PoolSnapshot& snapshot);
 // Nodes of the policy's pool that are linked to no VM of the namespace.

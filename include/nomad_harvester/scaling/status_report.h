@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "nomad_harvester/scaling/plan.h"
+#include "nomad_harvester/scaling/rules.h"
 #include "nomad_harvester/scaling/snapshot.h"
 #include "nomad_harvester/scaling/target_service.h"
 
@@ -39,7 +39,7 @@ StatusReport ReportStatus(const PoolSnapshot& snapshot, const StatusInputs& inpu
 // Whether resumption has work in this pool: a mark, a drain of ours without a mark, an overdue
 // join, a join to record, a node to purge or to read in full, a name on the Lease whose VM has
 // appeared.
-bool NeedsResumption(const PoolSnapshot& snapshot);
+bool NeedsResumption(const Decisions& decisions);
 
 // The state that a VM of the pool is counted under, in the order in which ReportStatus decides.
 enum class VmState {

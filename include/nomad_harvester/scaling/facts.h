@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the rules ask about one VM, computed once per look: predicates, and the nodes that they
+// concern. Pure.
+#ifndef NOMAD_HARVESTER_SCALING_FACTS_H_
+#define NOMAD_HARVESTER_SCALING_FACTS_H_
+
+#include <set>
+#include <string>
+
+#include "nomad_harvester/scaling/snapshot.h"
+
+namespace nomad_harvester::scaling {
+
+// A node that has been down for this long, or whose instance does not run, is down for good: its
+// work is lost (rule C5).
+inline constexpr base::Duration kDownForGood = std::chrono::minutes(2);
+
+// Joined, unmarked members whose guest runs but which no node links to. More than max(1, 20 %) of
+// them at once indicate a fault elsewhere (rule C15). Not computed while Nomad cannot be read.
+struct MassLoss {
+  std::int64_t lost = 0;
+  std::int64_t of = 0;
+  bool alarming = false;
+};
+MassLoss FindMassLoss(const PoolSnapshot& snapshot);
+
+// About the pool as a whole. O(VMs).
+struct PoolFacts {
+  explicit PoolFacts(const PoolSnapshot& snapshot);
+
+  MassLoss mass_loss;
+  // The unhealthy VMs, by uid, that max_unhealthy allows to replace: the first ones by name.
+  std::set<std::string> may_replace;
+};
+
+// A pointer that is null means "none". Pointers refer to the overlay, which must outlive the facts.
+struct Facts {
+  const Overlay* seen = nullptr;  // for the texts; null for a node whose VM is gone
+  const nomad::Node* node = nullptr;  // the linked node; of a VM that is gone: its node
+
+  // Where we look.
+  bool nomad_readable = false;
+  bool other_region = false;
+  const std::string* nomad_problem = nullptr;
+
+  // A node whose last drain names a VM that no longer exists.
+  bool vm_gone = false;
+  bool purge_wanted = false;
+
+  // The VM.
+  bool terminating = false;
+  bool member = false;
+  bool joined = false;
+  bool is_protected = false;
+  bool has_deadline = false;  // to join
+  bool broken = false;
+  bool start_fails = false;
+  bool ran = false;  // wait_for = "running", and its instance has run
+  bool unhealthy = false;
+  // The policy removes broken VMs like this one, or unhealthy ones; never in a dry run.
+  bool may_remove_broken = false;
+  bool may_replace = false;
+  bool dry_run = false;
+
+  // Its link.
+  bool two_ready = false;
+  bool contradicted = false;
+  bool no_node = false;  // no node has its name
+  const nomad::Node* candidate = nullptr;
+
+  // Nodes drained for it, linked or not.
+  const nomad::Node* draining = nullptr;
+  bool draining_was_ineligible = false;
+  const nomad::Node* drained = nullptr;   // complete, still ineligible because of us, not recorded
+  const nomad::Node* undone = nullptr;    // its own node: undone, and not recorded yet
+
+  // Its mark.
+  bool marked = false;
+  bool mark_readable = false;
+  bool for_unhealthy = false;
+  bool named = false;  // by the Lease's action, or need not be
+  bool node_gone = false;
+  bool late = false;   // past the drain's deadline and grace
+  bool force = false;
+
+  // The mark's node.
+  bool foreign_drain = false;
+  bool ours = false;      // its last drain is the mark's
+  bool canceled = false;  // … and was cancelled
+  bool complete = false;  // … and is complete by Nomad's word
+  bool down_for_good = false;
+  bool idle = false;
+  bool ineligible_by_others = false;  // other than by a drain of ours that stands
+};
+
+// `pool` may be null if the VM is not unhealthy; it is computed then if it is needed.
+Facts FactsOf(const Overlay& seen, const PoolFacts* pool);
+// Of a node whose last drain names a VM that no longer exists.
+Facts FactsOfGoneVm(const nomad::Node& node, const PoolSnapshot& snapshot);
+
+// Past drain_deadline + grace.
+bool IsLate(const harvester::Mark& mark, base::WallTime now);
+
+}  // namespace nomad_harvester::scaling
+
+#endif  // NOMAD_HARVESTER_SCALING_FACTS_H_

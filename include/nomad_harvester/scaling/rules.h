@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// What happens next to a VM: a table, tried from top to bottom; the first row that matches wins.
+//
+// The table is data. The loop, the log, the commands, ARCHITECTURE.md and the exploration use this
+// one span. It was derived by exhaustive exploration of crashes, frozen processes, delayed requests
+// and operators' changes: a change of a row needs a test that explores (test/explore).
+#ifndef NOMAD_HARVESTER_SCALING_RULES_H_
+#define NOMAD_HARVESTER_SCALING_RULES_H_
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "nomad_harvester/scaling/facts.h"
+
+namespace nomad_harvester::scaling {
+
+enum class StepKind {
+  kNothing,
+  kWait,
+  kCancelDrain,        // cancel a drain of ours; `mark_eligible` says whether to enable the node
+  kEnable,             // eligibility endpoint
+  kRecordRolledBack,   // annotation rolled-back = `value`
+  kReport,             // nothing can be done; `reason` has the cause
+  kMarkBroken,         // mark with an action of its own
+  kMarkUnhealthy,      // the same, once the Lease's action names the VM
+  kRecordJoin,         // one PATCH: nomad-node-id, joined-at
+  kForgetJoinTimeout,  // wait_for = "running": the instance has run, join-timeout becomes none
+  kRollBack,           // one PATCH that removes the mark
+  kStartDrain,
+  kDelete,
+  kPurge,
+};
+
+// The rows, in the order of the table.
+enum class Row {
+  kNomadUnreadable,
+  kGonePurge,
+  kGoneNothing,
+  kOtherRegion,
+  kTerminating,
+  kNotMember,
+  kUnmarkedDraining,
+  kUnmarkedDrained,
+  kUnmarkedRecord,
+  kUnmarkedTwoReady,
+  kUnmarkedRan,
+  kUnmarkedCandidate,
+  kUnmarkedUnhealthyKept,
+  kUnmarkedUnhealthy,
+  kUnmarkedBroken,
+  kUnmarkedBrokenKept,
+  kUnmarkedJoins,
+  kUnmarkedContradicted,
+  kUnmarkedWaiting,
+  kUnmarkedOther,
+  kMarkUnreadable,
+  kMarkedForeignDrain,
+  kMarkedTwoReady,
+  kMarkedNotNamed,
+  kMarkedCanceled,
+  kMarkedEnabled,
+  kMarkedCandidate,
+  kMarkedNeverJoined,
+  kMarkedGone,
+  kMarkedDown,
+  kMarkedIdle,
+  kMarkedRecovered,
+  kMarkedLateForced,
+  kMarkedLate,
+  kMarkedWaiting,
+  kMarkedNoNode,
+  kMarkedStartDrain,
+};
+
+struct Step {
+  StepKind kind = StepKind::kNothing;
+  Row row = Row::kUnmarkedOther;
+  std::string node_id{};       // the node concerned, if any
+  bool mark_eligible = false;  // kCancelDrain
+  // kStartDrain: the node was ineligible other than by a drain of ours.
+  bool was_ineligible = false;
+  std::string value{};   // kRecordRolledBack
+  std::string reason{};  // for people
+};
+
+struct Rule {
+  Row row;
+  // In logs, tests and reports: "marked-start-drain".
+  std::string_view name;
+  // For ARCHITECTURE.md: the VM, its node, and what is done.
+  std::string_view vm;
+  std::string_view node;
+  std::string_view step;
+  bool (*when)(const Facts& facts);
+  Step (*then)(const Facts& facts);  // called only if `when` holds
+};
+// All rows, in order: the element at index i has row Row(i).
+extern const std::span<const Rule> kRules;
+
+std::string_view RowName(Row row);
+
+// The step of the first rule that matches. With all rules one always does; otherwise nothing is
+// done.
+Step Decide(const Facts& facts, std::span<const Rule> rules = kRules);
+// The same for a VM of a snapshot, for a VM with what was read again, and for a node whose last
+// drain names a VM that no longer exists (the caller must have verified that GET by name returns
+// 404 or another UID).
+Step NextStep(const VmView& view, const PoolSnapshot& snapshot);
+Step NextStep(const Overlay& seen, const PoolFacts& pool);
+Step NextStepOfGoneVm(const nomad::Node& node, const PoolSnapshot& snapshot);
+
+// The decisions about all VMs of the pool, made once per look. O(VMs + nodes) beside the candidates
+// of VMs without a node.
+class Decisions {
+ public:
+  struct Entry {
+    const VmView* view = nullptr;
+    Step step;
+  };
+  explicit Decisions(PoolSnapshot snapshot, std::span<const Rule> rules = kRules);
+
+  const PoolSnapshot& snapshot() const { return snapshot_; }
+  const PoolFacts& pool() const { return pool_; }
+  const std::vector<Entry>& all() const { return entries_; }
+  // Null if the pool has no such VM.
+  const Entry* Find(std::string_view vm) const;
+  // Nodes whose last drain was ours, for a VM that is not in the snapshot, and which are to be
+  // purged.
+  const std::vector<NodeOfGoneVm>& to_purge() const { return to_purge_; }
+
+ private:
+  PoolSnapshot snapshot_;
+  PoolFacts pool_;
+  std::vector<Entry> entries_;
+  std::unordered_map<std::string_view, std::size_t> by_name_;
+  std::vector<NodeOfGoneVm> to_purge_;
+};
+
+}  // namespace nomad_harvester::scaling
+
+#endif  // NOMAD_HARVESTER_SCALING_RULES_H_

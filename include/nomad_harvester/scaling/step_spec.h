@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// What carrying out a step consists of: the reads before its write, in order, and what must still
+// hold after them. The executor and the exploration walk the same specs, so that what is explored
+// is what runs.
+#ifndef NOMAD_HARVESTER_SCALING_STEP_SPEC_H_
+#define NOMAD_HARVESTER_SCALING_STEP_SPEC_H_
+
+#include <string_view>
+#include <vector>
+
+#include "nomad_harvester/scaling/rules.h"
+
+namespace nomad_harvester::scaling {
+
+enum class StepCategory {
+  kNone,     // changes nothing
+  kRepair,   // must be done before a plan is made (rule C14)
+  kRemoval,  // leads to the deletion of a VM: waits while too many VMs have lost their nodes (C15)
+  kRecord,   // writes down what has happened
+  kCleanUp,  // of a VM that is gone
+};
+
+// All without `stale`.
+enum class Read {
+  kNodes,        // the whole list: a guest may have registered under a new ID
+  kNode,         // the step's node, in full
+  kMarksNode,    // the mark's node by ID: whether it is gone
+  kAllocations,  // of the step's node
+  kVm,           // by name; the write then carries its resourceVersion
+  kInstance,     // after the VM: a start changes the VM, so that a later start is a conflict
+  kVmGone,       // GET by name: the VM, or one of another uid
+};
+
+// What must hold on what was read again, so that the write follows.
+enum class Recheck {
+  kNone,         // the write has a precondition of its own
+  kSameRow,      // the same row decides, about the same node
+  kSameKind,     // the same step, about the same node
+};
+
+struct StepSpec {
+  StepKind kind;
+  std::string_view name;  // in logs: "start-drain"
+  StepCategory category;
+  Recheck recheck;
+};
+const StepSpec& SpecOf(StepKind kind);
+
+// The reads before the write of this step, in order (rule C5 for deletions).
+std::vector<Read> ReadsOf(const Step& step);
+
+std::string_view StepName(StepKind kind);
+// Steps that change something on a VM or its node; purges are not among them.
+bool IsAct(StepKind kind);
+bool IsRepair(StepKind kind);
+bool IsRemoval(StepKind kind);
+
+}  // namespace nomad_harvester::scaling
+
+#endif  // NOMAD_HARVESTER_SCALING_STEP_SPEC_H_

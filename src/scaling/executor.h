@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Carries out one step for one VM: reads by the step's spec, decides again, and writes once. A step
+// was decided from a snapshot that may be a second old.
+#ifndef NOMAD_HARVESTER_SCALING_EXECUTOR_H_
+#define NOMAD_HARVESTER_SCALING_EXECUTOR_H_
+
+#include <string>
+
+#include "nomad_harvester/scaling/step_spec.h"
+
+#include "absl/status/status.h"
+#include "pool_dependencies.h"
+
+namespace nomad_harvester::scaling {
+
+enum class Verdict {
+  kDone,
+  kNotWanted,  // what was read again no longer asks for it; nothing was written
+  kConflict,   // the object was changed in between: observe again
+  kFailed,     // `status`; without an answer the write may still have taken effect
+  kCancelled,  // the context ended
+};
+struct Effect {
+  Verdict verdict = Verdict::kNotWanted;
+  absl::Status status{};  // of kConflict, kFailed and kCancelled
+};
+// The effect of a write that returned this status.
+Effect EffectOf(absl::Status status);
+
+// All of them block for their requests.
+
+// A step about a VM of the snapshot behind `decisions`.
+Effect Execute(const runtime::Context& context, const PoolDependencies& deps,
+               const Decisions& decisions, const VmView& view, const Step& step);
+
+// Purges the node of a VM that no longer exists, after GET by name has confirmed that.
+Effect Purge(const runtime::Context& context, const PoolDependencies& deps,
+             const Decisions& decisions, const NodeOfGoneVm& gone);
+
+// Writes the mark of a scale-in and starts the drain. Reads the node in full first; kFailed with
+// FAILED_PRECONDITION if the VM must not be marked with that node. `snapshot` holds the action that
+// names the VM. kDone: the mark is set, whether the drain has started or not.
+Effect MarkVictim(const runtime::Context& context, const PoolDependencies& deps,
+                  const PoolSnapshot& snapshot, const VmView& view, const std::string& action_id,
+                  const std::string& node_id);
+
+// Removes the mark; the rows for VMs without a mark then roll back the drain.
+Effect RemoveMark(const runtime::Context& context, const PoolDependencies& deps,
+                  const VmView& view);
+
+}  // namespace nomad_harvester::scaling
+
+#endif  // NOMAD_HARVESTER_SCALING_EXECUTOR_H_

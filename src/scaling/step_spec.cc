@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nomad_harvester/scaling/step_spec.h"
+
+#include <algorithm>
+#include <array>
+
+namespace nomad_harvester::scaling {
+namespace {
+
+// In the order of StepKind.
+constexpr std::array<StepSpec, 14> kSpecs = {{
+    {StepKind::kNothing, "nothing", StepCategory::kNone, Recheck::kNone},
+    {StepKind::kWait, "wait", StepCategory::kNone, Recheck::kNone},
+    {StepKind::kCancelDrain, "cancel-drain", StepCategory::kRepair, Recheck::kSameRow},
+    {StepKind::kEnable, "enable", StepCategory::kRepair, Recheck::kSameRow},
+    {StepKind::kRecordRolledBack, "record-rolled-back", StepCategory::kRepair, Recheck::kNone},
+    {StepKind::kReport, "report", StepCategory::kNone, Recheck::kNone},
+    {StepKind::kMarkBroken, "mark-broken", StepCategory::kRemoval, Recheck::kNone},
+    {StepKind::kMarkUnhealthy, "mark-unhealthy", StepCategory::kRemoval, Recheck::kSameRow},
+    {StepKind::kRecordJoin, "record-join", StepCategory::kRecord, Recheck::kNone},
+    {StepKind::kForgetJoinTimeout, "forget-join-timeout", StepCategory::kRecord, Recheck::kNone},
+    {StepKind::kRollBack, "roll-back", StepCategory::kRepair, Recheck::kNone},
+    {StepKind::kStartDrain, "start-drain", StepCategory::kRemoval, Recheck::kSameKind},
+    {StepKind::kDelete, "delete", StepCategory::kRemoval, Recheck::kSameRow},
+    {StepKind::kPurge, "purge", StepCategory::kCleanUp, Recheck::kSameKind},
+}};
+
+// When a read belongs to a step.
+enum class Only { kAlways, kWithNode, kWithoutNode, kIdleRow, kDownRow };
+
+struct ReadRow {
+  StepKind kind;
+  Read read;
+  Only only;
+};
+constexpr std::array<ReadRow, 16> kReads = {{
+    {StepKind::kCancelDrain, Read::kNode, Only::kAlways},
+    {StepKind::kEnable, Read::kNode, Only::kAlways},
+    {StepKind::kStartDrain, Read::kNode, Only::kAlways},
+    {StepKind::kMarkUnhealthy, Read::kNode, Only::kWithNode},
+    {StepKind::kMarkUnhealthy, Read::kNodes, Only::kWithoutNode},
+    {StepKind::kMarkUnhealthy, Read::kMarksNode, Only::kWithoutNode},
+    {StepKind::kMarkUnhealthy, Read::kVm, Only::kAlways},
+    {StepKind::kMarkUnhealthy, Read::kInstance, Only::kAlways},
+    {StepKind::kDelete, Read::kNodes, Only::kAlways},
+    {StepKind::kDelete, Read::kNode, Only::kWithNode},
+    {StepKind::kDelete, Read::kMarksNode, Only::kWithoutNode},
+    {StepKind::kDelete, Read::kAllocations, Only::kIdleRow},
+    {StepKind::kDelete, Read::kVm, Only::kAlways},
+    {StepKind::kDelete, Read::kInstance, Only::kDownRow},
+    {StepKind::kPurge, Read::kVmGone, Only::kAlways},
+    {StepKind::kPurge, Read::kNode, Only::kAlways},
+}};
+
+bool Applies(Only only, const Step& step) {
+  switch (only) {
+    case Only::kAlways:
+      return true;
+    case Only::kWithNode:
+      return !step.node_id.empty();
+    case Only::kWithoutNode:
+      return step.node_id.empty();
+    case Only::kIdleRow:
+      return step.row == Row::kMarkedIdle;
+    case Only::kDownRow:
+      return step.row == Row::kMarkedDown;
+  }
+  return false;
+}
+
+}  // namespace
+
+const StepSpec& SpecOf(StepKind kind) { return kSpecs.at(static_cast<std::size_t>(kind)); }
+
+std::vector<Read> ReadsOf(const Step& step) {
+  std::vector<Read> reads;
+  for (const ReadRow& row : kReads) {
+    if (row.kind == step.kind && Applies(row.only, step)) reads.push_back(row.read);
+  }
+  return reads;
+}
+
+std::string_view StepName(StepKind kind) { return SpecOf(kind).name; }
+
+bool IsAct(StepKind kind) {
+  const StepCategory category = SpecOf(kind).category;
+  return category != StepCategory::kNone && category != StepCategory::kCleanUp;
+}
+bool IsRepair(StepKind kind) { return SpecOf(kind).category == StepCategory::kRepair; }
+bool IsRemoval(StepKind kind) { return SpecOf(kind).category == StepCategory::kRemoval; }
+
+}  // namespace nomad_harvester::scaling
