@@ -57,7 +57,6 @@ struct Noticed {
 // Rows whose removal causes that violation.
 const std::vector<Noticed>& NeededRows() {
   static const std::vector<Noticed> kRows = {
-      {Row::kNomadUnreadable, "joins", Violation::kTakenForBroken},
       {Row::kTerminating, "crash", Violation::kTooManyRemoved},
       {Row::kNotMember, "marks", Violation::kUnmanagedTouched},
       {Row::kUnmarkedDraining, "crash", Violation::kDrainGoesOn},
@@ -67,12 +66,11 @@ const std::vector<Noticed>& NeededRows() {
       {Row::kUnmarkedCandidate, "joins", Violation::kTakenForBroken},
       {Row::kUnmarkedBroken, "grow", Violation::kBrokenLeft},
       {Row::kUnmarkedUnhealthy, "unhealthy", Violation::kBrokenLeft},
-      {Row::kMarkUnreadable, "marks", Violation::kMarkLeft},
       {Row::kMarkedForeignDrain, "drains", Violation::kMaintenanceIgnored},
       {Row::kMarkedTwoReady, "joins", Violation::kDeletedWithWork},
       {Row::kMarkedNotNamed, "crash", Violation::kTooManyRemoved},
       {Row::kMarkedCandidate, "joins", Violation::kDeletedWithWork},
-      {Row::kMarkedNeverJoined, "grow", Violation::kMarkLeft},
+      {Row::kMarkedNeverJoined, "grow", Violation::kRestless},
       {Row::kMarkedGone, "unhealthy", Violation::kRestless},
       {Row::kMarkedCanceled, "drains", Violation::kCancelIgnored},
       {Row::kMarkedEnabled, "drains", Violation::kDeletedWithWork},
@@ -95,10 +93,13 @@ struct Equivalent {
 // Rows whose removal causes no violation in the model, and why the table has them nevertheless.
 const std::vector<Equivalent>& EquivalentRows() {
   static const std::vector<Equivalent> kRows = {
+      {Row::kNomadUnreadable, "every removal reads the nodes again, and what is broken is not known"},
       {Row::kOtherRegion, "the model has one region: next_step_test has the row"},
       {Row::kGoneNothing, "does nothing, and is the last of its kind"},
       {Row::kUnmarkedTwoReady, "reports; without it the VM is one that has joined"},
       {Row::kUnmarkedRan, "the model waits for nodes: wait_for = \"running\" has no node to lose"},
+      {Row::kUnmarkedContradicted, "reports"},
+      {Row::kMarkUnreadable, "a mark that names no action is rolled back by the row about names"},
       {Row::kUnmarkedWaiting, "waits; without it the VM has nothing to do, either"},
       {Row::kUnmarkedBrokenKept, "reports"},
       {Row::kUnmarkedUnhealthyKept, "reports"},

@@ -251,8 +251,8 @@ TEST(Inspection, agrees_with_status_and_changes_nothing) {
   EXPECT_EQ(seen->report.status.ready, status->ready);
   EXPECT_EQ(seen->report.status.count, status->count);
   EXPECT_EQ(seen->report.status.meta, status->meta);
-  for (const scaling::VmView& view : seen->snapshot.vms) {
-    EXPECT_EQ(StateOf(view, seen->snapshot), scaling::VmState::kJoined);
+  for (const scaling::VmView* view : seen->snapshot.vms()) {
+    EXPECT_EQ(StateOf(*view, seen->snapshot), scaling::VmState::kJoined);
   }
 }
 
@@ -310,7 +310,7 @@ TEST(Inspection, fails_without_harvester_and_reports_a_missing_nomad) {
   h.cluster.SetNomadReachable(false);
   const auto half = person.Inspect();
   ASSERT_TRUE(half.ok()) << half.status();
-  EXPECT_FALSE(half->snapshot.nomad_readable);
+  EXPECT_FALSE(half->snapshot.look().nomad_readable);
   EXPECT_FALSE(half->report.status.ready);
   h.cluster.SetHarvesterReachable(false);
   const auto none = person.Inspect();
