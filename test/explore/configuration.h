@@ -25,6 +25,7 @@ struct Configuration {
   bool purge = false;
   bool keep_broken = false;  // on_join_timeout = "keep"
   bool replace_unhealthy = false;
+  bool endless = false;  // drains have no deadline
   bool hanging = false;  // tasks never stop by themselves once nothing else changes
   Budgets budgets;
 };

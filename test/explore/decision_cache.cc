@@ -115,7 +115,8 @@ harvester::Mark MarkOf(const Vm& vm, int slot, const Configuration& configuratio
   if (vm.mark_node != kNoNode) mark.node_id = NodeId(slot, static_cast<int>(vm.mark_node));
   mark.marked_at = kNow - std::chrono::minutes(1);
   mark.drain_deadline = {
-      .kind = harvester::DrainDeadline::Kind::kAt,
+      .kind = configuration.endless ? harvester::DrainDeadline::Kind::kNone
+                                    : harvester::DrainDeadline::Kind::kAt,
       .at = vm.late != 0 ? kNow - std::chrono::hours(1) : kNow + std::chrono::minutes(10)};
   mark.grace = std::chrono::minutes(5);
   mark.force = configuration.force;

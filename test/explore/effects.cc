@@ -93,7 +93,11 @@ Violation ApplyToVm(const Configuration& configuration, const Act& act, Slot* sl
   return violation;
 }
 
-Violation ApplyStartDrain(const Act& act, Node* node) {
+Violation ApplyStartDrain(const Act& act, const Vm& vm, Node* node) {
+  const bool unhealthy = vm.mark == MarkKind::kOurs && vm.mark_reason == Reason::kUnhealthy;
+  if (unhealthy && node->power == Power::kReady && act.excused == 0) {
+    return Violation::kHealthyDrained;
+  }
   // An operator's drain that begins after our last read loses its Meta: one of the remaining race
   // conditions in docs/operations.md.
   const bool foreign = node->Draining() && node->ours == 0;
@@ -176,7 +180,7 @@ Violation Apply(const Configuration& configuration, int index, const Act& act, S
   }
   Node& node = slot.nodes[act.node & 1U];
   if (node.present == 0) return Violation::kNone;  // 500, node not found
-  if (act.kind == ActKind::kStartDrain) return ApplyStartDrain(act, &node);
+  if (act.kind == ActKind::kStartDrain) return ApplyStartDrain(act, slot.vm, &node);
   if (act.kind != ActKind::kPurge) return ApplyUndo(act, &node);
   const bool in_use = slot.vm.Stands() && slot.vm.uid == node.uid;
   node = {};
@@ -229,6 +233,8 @@ std::string Describe(Violation violation) {
       return "a drain of ours goes on for a VM that carries no mark";
     case Violation::kDrainNotBegun:
       return "a VM is marked, but the drain of its node does not begin";
+    case Violation::kHealthyDrained:
+      return "a VM that was marked for being unhealthy is drained although its node is ready again";
     case Violation::kMaintenanceIgnored:
       return "a mark stays on a VM whose node an operator drains";
   }

@@ -74,9 +74,9 @@ const std::vector<Noticed>& NeededRows() {
       {Row::kMarkedGone, "unhealthy", Violation::kRestless},
       {Row::kMarkedCanceled, "drains", Violation::kCancelIgnored},
       {Row::kMarkedEnabled, "drains", Violation::kDeletedWithWork},
-      {Row::kMarkedDown, "marks", Violation::kMarkLeft},
-      {Row::kMarkedIdle, "crash", Violation::kMarkLeft},
-      {Row::kMarkedRecovered, "unhealthy", Violation::kDrainNotBegun},
+      {Row::kMarkedDown, "endless", Violation::kMarkLeft},
+      {Row::kMarkedIdle, "endless", Violation::kMarkLeft},
+      {Row::kMarkedRecovered, "unhealthy", Violation::kHealthyDrained},
       {Row::kMarkedLate, "hanging-kept", Violation::kDrainLeft},
       {Row::kMarkedWaiting, "crash", Violation::kLeftIneligible},
       {Row::kMarkedStartDrain, "crash", Violation::kDrainNotBegun},
@@ -147,14 +147,13 @@ TEST(Rows, where_their_order_matters_the_other_order_breaks_an_invariant) {
       {Row::kUnmarkedCandidate, Row::kUnmarkedBroken, "joins", Violation::kTakenForBroken},
       {Row::kMarkedTwoReady, Row::kMarkedNeverJoined, "joins", Violation::kDeletedWithWork},
       {Row::kMarkedCandidate, Row::kMarkedNeverJoined, "joins", Violation::kDeletedWithWork},
-      {Row::kMarkedCanceled, Row::kMarkedStartDrain, "drains", Violation::kCancelIgnored},
+      {Row::kMarkedCanceled, Row::kMarkedStartDrain, "drains", Violation::kRestless},
       {Row::kMarkedEnabled, Row::kMarkedIdle, "drains", Violation::kDeletedWithWork},
       {Row::kMarkedLate, Row::kMarkedWaiting, "hanging-kept", Violation::kDrainLeft},
       {Row::kMarkedWaiting, Row::kMarkedStartDrain, "crash", Violation::kLeftIneligible},
       // A node that is down permanently has no work left, enabled or not.
       {Row::kMarkedEnabled, Row::kMarkedDown, "nodes", Violation::kNone},
-      // The VM waits, and its removal is rolled back after the mark's deadline.
-      {Row::kMarkedGone, Row::kMarkedNoNode, "nodes", Violation::kNone},
+      {Row::kMarkedGone, Row::kMarkedNoNode, "nodes", Violation::kMarkLeft},
       // A mark that no action names is surplus, but its VM is as safe to delete as any other.
       {Row::kMarkedNotNamed, Row::kMarkedNeverJoined, "grow", Violation::kNone},
   };
@@ -169,8 +168,8 @@ TEST(Rows, where_their_order_matters_the_other_order_breaks_an_invariant) {
 }
 
 TEST(Trace, is_described_from_the_first_state_to_the_violation) {
-  const Result result = Explore(Named("crash"), {.off = Row::kMarkedIdle}, {});
-  ASSERT_EQ(result.violation, Violation::kMarkLeft);
+  const Result result = Explore(Named("crash"), {.off = Row::kMarkedStartDrain}, {});
+  ASSERT_EQ(result.violation, Violation::kDrainNotBegun);
   EXPECT_THAT(result.trace.front(), HasSubstr("node a0 ready, eligible, tasks run"));
   EXPECT_THAT(result.trace, Contains(HasSubstr("VMs and takes the Lease")));
   EXPECT_THAT(result.trace, Contains("process 1: web-a is marked by action 1"));

@@ -361,7 +361,7 @@ bool LetTimePass(const Configuration& configuration, State* state) {
   }
   if (moved) return true;
   for (Slot& slot : state->slots) {
-    if (slot.vm.mark == MarkKind::kOurs && slot.vm.late == 0) {
+    if (slot.vm.mark == MarkKind::kOurs && slot.vm.late == 0 && !configuration.endless) {
       slot.vm.late = 1;
       moved = true;
     }

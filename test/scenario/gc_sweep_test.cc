@@ -26,8 +26,10 @@ void Kill(const Scenario& scenario, int effect, bool applied, Harness& h) {
 std::int64_t Members(Operator& person) {
   const auto seen = person.Inspect();
   EXPECT_TRUE(seen.ok()) << seen.status();
-  return std::count_if(seen->snapshot.vms.begin(), seen->snapshot.vms.end(),
-                       [&](const auto& view) { return IsPoolMember(view, seen->snapshot); });
+  const auto& vms = seen->snapshot.vms();
+  return std::count_if(vms.begin(), vms.end(), [&](const scaling::VmView* view) {
+    return IsPoolMember(*view, seen->snapshot);
+  });
 }
 
 // The preview reports without changing anything; the collection then does that, and what follows
