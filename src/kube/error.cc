@@ -44,6 +44,44 @@ bool IsPlainGoRefusal(const KubeError& error) {
                                        Contains(error.message, "not found")));
 }
 
+// The denial of an admission webhook, whatever its status. Kubernetes wraps the webhook's message
+// and puts more text before it in some releases, so it is matched as a substring
+// (kubernetes/kubernetes:staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/errors/
+// statuserror.go).
+bool IsDenial(const KubeError& error) {
+  const std::string_view text = error.message;
+  const std::size_t begin = text.find("admission webhook \"");
+  return begin != std::string_view::npos && Contains(text.substr(begin), "\" denied the request");
+}
+
+// A metav1.Status about a missing object. The text is that for an unknown path, in case the API
+// server answers that with a Status (kubernetes/kubernetes:staging/src/k8s.io/apimachinery/pkg/api/
+// errors/errors.go, NewGenericServerResponse).
+bool NamesMissingObject(const KubeError& error) {
+  constexpr char kUnknownPath[] = "the server could not find the requested resource";
+  return error.is_status && error.reason == "NotFound" && !Contains(error.message, kUnknownPath);
+}
+
+bool Refuses(const KubeError& error) {
+  // A webhook that could not be called has decided nothing, even if another webhook reports that in
+  // its own denial (kubernetes/kubernetes:staging/src/k8s.io/apiserver/pkg/util/webhook/error.go).
+  if (Contains(error.message, "failed calling webhook")) return false;
+  if (IsDenial(error) || IsQuotaRefusal(error) || IsPlainGoRefusal(error)) return true;
+  switch (error.http_status) {
+    case 401:
+    case 408:
+    case 409:
+    case 429:
+      return false;
+    case 404:
+      return error.creating && NamesMissingObject(error);
+    case 413:
+      return true;
+    default:
+      return error.is_status && error.http_status >= 400 && error.http_status < 500;
+  }
+}
+
 absl::StatusCode CodeOf4xx(const KubeError& error) {
   switch (error.http_status) {
     case 400:
@@ -112,7 +150,8 @@ std::string Text(const http::HttpResponse& response, const KubeError& error) {
 
 }  // namespace
 
-absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpose) {
+absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpose,
+                      http::Method method) {
   const KubeError error = ReadErrorBody(response);
   absl::Status status =
       base::MakeStatus(CodeOf(error), std::string(purpose) + ": " + Text(response, error));
@@ -120,7 +159,8 @@ absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpo
                         {"reason", error.reason},
                         {"message", error.message},
                         {"retry_after", error.retry_after.count()},
-                        {"is_status", error.is_status}};
+                        {"is_status", error.is_status},
+                        {"creating", method == http::Method::kPost}};
   status.SetPayload(kPayloadUrl, absl::Cord(base::DumpJson(payload)));
   return status;
 }
@@ -133,18 +173,14 @@ std::optional<KubeError> GetKubeError(const absl::Status& status) {
   return KubeError{static_cast<int>(base::GetInt(*json, "status")),
                    base::GetString(*json, "reason"), base::GetString(*json, "message"),
                    base::Duration(base::GetInt(*json, "retry_after")),
-                   base::GetBool(*json, "is_status")};
+                   base::GetBool(*json, "is_status"), base::GetBool(*json, "creating")};
 }
 
 bool IsNotFound(const absl::Status& status) {
   if (!absl::IsNotFound(status)) return false;
   const std::optional<KubeError> error = GetKubeError(status);
-  // The text for an unknown path, in case the API server answers that with a Status
-  // (kubernetes/kubernetes:staging/src/k8s.io/apimachinery/pkg/api/errors/errors.go,
-  // NewGenericServerResponse).
-  constexpr char kUnknownPath[] = "the server could not find the requested resource";
-  return error && error->is_status && error->reason == "NotFound" &&
-         !Contains(error->message, kUnknownPath);
+  // A webhook may deny a request with any status and reason: that says nothing about the object.
+  return error && NamesMissingObject(*error) && !IsDenial(*error);
 }
 
 // Only server responses have these two codes, never transport errors.
@@ -155,13 +191,16 @@ bool IsForbidden(const absl::Status& status) { return absl::IsPermissionDenied(s
 bool IsConflict(const absl::Status& status) {
   if (!absl::IsFailedPrecondition(status)) return false;
   const std::optional<KubeError> error = GetKubeError(status);
-  return error && error->http_status == 409;
+  return error && error->http_status == 409 && !IsDenial(*error);
+}
+
+bool IsRefused(const absl::Status& status) {
+  const std::optional<KubeError> error = GetKubeError(status);
+  return error && Refuses(*error);
 }
 
 bool IsRefusalSentAs500(const http::HttpResponse& response) {
-  if (response.status != 500) return false;
-  const KubeError error = ReadErrorBody(response);
-  return IsQuotaRefusal(error) || IsPlainGoRefusal(error);
+  return response.status >= 500 && Refuses(ReadErrorBody(response));
 }
 
 }  // namespace nomad_harvester::kube

@@ -17,7 +17,7 @@ inline absl::StatusOr<http::HttpResponse> Exchange(http::HttpTransport& transpor
   absl::StatusOr<http::HttpResponse> response = transport.Send(context, request);
   if (!response.ok()) return response;
   if (response->status < 200 || response->status > 299) {
-    return ToStatus(*response, request.purpose);
+    return ToStatus(*response, request.purpose, request.method);
   }
   return response;
 }

@@ -79,7 +79,9 @@ TEST(GetKubeError, carries_what_the_server_said) {
   EXPECT_EQ(error->message, "apiserver is shutting down");
   EXPECT_EQ(error->retry_after, std::chrono::seconds(7));
   EXPECT_TRUE(error->is_status);
+  EXPECT_FALSE(error->creating);
   EXPECT_FALSE(GetKubeError(ToStatus(Response(503, "busy"), "p"))->is_status);
+  EXPECT_TRUE(GetKubeError(ToStatus(Response(404, ""), "p", http::Method::kPost))->creating);
 }
 
 TEST(GetKubeError, survives_an_annotation) {

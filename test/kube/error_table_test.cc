@@ -181,12 +181,12 @@ TEST(ErrorTable, a_429_in_plain_text_is_unavailable_and_has_the_retry_delay) {
 
 TEST(RefusalSentAs500, is_a_500_that_a_retry_cannot_change) {
   const std::vector<std::string> refusals = {
-      Denied(kQuota), Denied("memory insufficient resources"),
-      Denied("duplicate mac address present for vm a"),
+      kQuota, "memory insufficient resources", "duplicate mac address present for vm a",
       "network-attachment-definitions.k8s.cni.cncf.io \"vlan1\" not found"};
   for (const std::string& message : refusals) {
     EXPECT_TRUE(IsRefusalSentAs500(Refusal(500, "InternalError", message))) << message;
     EXPECT_TRUE(IsRefusalSentAs500(Response(500, message))) << "as plain text: " << message;
+    EXPECT_TRUE(IsRefusalSentAs500(Refusal(500, "InternalError", Denied(message)))) << message;
     EXPECT_FALSE(IsRefusalSentAs500(Refusal(503, "", message))) << message;
     EXPECT_FALSE(IsRefusalSentAs500(Refusal(502, "", message))) << message;
   }

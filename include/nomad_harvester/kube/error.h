@@ -21,6 +21,7 @@ struct KubeError {
   std::string message;  // valid UTF-8, shortened
   base::Duration retry_after{};
   bool is_status = false;  // the body was a metav1.Status, so it comes from Kubernetes
+  bool creating = false;   // the request was a POST: a 404 concerns its namespace
 };
 // The server's error behind a status that a KubeClient returned; nullopt if the server did not
 // reply.
@@ -30,8 +31,27 @@ std::optional<KubeError> GetKubeError(const absl::Status& status);
 // but are not IsNotFound: they must not make a VM look deleted.
 bool IsNotFound(const absl::Status& status);
 bool IsAlreadyExists(const absl::Status& status);  // 409 AlreadyExists
-bool IsConflict(const absl::Status& status);       // any other 409, failed preconditions included
-bool IsForbidden(const absl::Status& status);      // 403 that is not a quota
+// Any other 409, failed preconditions included, but not a webhook's denial: that one is a refusal,
+// which reading the object again does not change.
+bool IsConflict(const absl::Status& status);
+bool IsForbidden(const absl::Status& status);  // 403 that is not a quota
+
+// Whether the server refused the request, so that repeating it will hardly help (rules L1 to L4).
+// Everything else that fails is transient or says what has changed, and so does an error without a
+// reply of the server. The first row that matches decides:
+//   "failed calling webhook"  no, whatever the status: a webhook, or one that a denying webhook
+//       depends on, is down, for example during Harvester's upgrade
+//   `admission webhook "…" denied the request`  yes, whatever the status: the webhook chooses it
+//   500 that ToStatus recognises as quota, MAC address or network  yes: only Harvester writes these
+//       texts
+//   401  no: credentials are rotated        408  no: a proxy gave up waiting
+//   404  of a create, if IsNotFound: yes, the namespace does not exist; else no
+//   409  no: the object has changed         429  no: the server wants a later attempt
+//   413  yes: the limit is that of the server that replies, whether API server or ingress
+//   other 4xx  if the body is a metav1.Status. Ingresses, firewalls and Rancher send 400, 403, 405
+//       and 421 of their own, above all while something restarts.
+//   anything else  no
+bool IsRefused(const absl::Status& status);
 
 // Maps HTTP status, reason and message to a code:
 //   3xx FAILED_PRECONDITION (redirects are never followed: the base URL is wrong)
@@ -52,9 +72,10 @@ bool IsForbidden(const absl::Status& status);      // 403 that is not a quota
 // quota", "failed quota" or "status unknown for quota"; with 500, 403 or 422 Harvester's
 // "insufficient resources".
 // The body may be a metav1.Status, Rancher's own JSON or plain text (429, proxies).
-absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpose);
-// For RetryOptions::permanently_refused: a 500 that is in fact a refusal (quota, MAC address,
-// network).
+absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpose,
+                      http::Method method = http::Method::kGet);
+// For RetryOptions::permanently_refused: a 5xx that IsRefused counts as a refusal (a webhook's
+// denial, quota, MAC address, network).
 bool IsRefusalSentAs500(const http::HttpResponse& response);
 
 }  // namespace nomad_harvester::kube
