@@ -2,21 +2,17 @@
 #include "caller.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "nomad_harvester/base/encoding.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/nomad/error.h"
+
+#include "absl/strings/cord.h"
+#include "reply_index.h"
 
 namespace nomad_harvester::nomad {
 namespace {
-
-std::uint64_t ParseIndex(const std::string& text) {
-  std::uint64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc() && stop == end ? value : 0;
-}
 
 // The wait in whole milliseconds, as Nomad's own client prints it (hashicorp/nomad:api/api.go,
 // durToMsec). A shorter wait becomes 1 ms, since 0 means the server's default of five minutes.
@@ -28,8 +24,12 @@ std::string FormatWait(base::Duration wait) {
 absl::Status Refusal(const http::HttpResponse& response, const CallerText& text) {
   absl::Status status = ToStatus(response, text.purpose);
   if (status.code() != absl::StatusCode::kPermissionDenied || text.needs.empty()) return status;
-  return base::MakeStatus(
+  absl::Status denial = base::MakeStatus(
       status.code(), base::Message(status) + "; the Nomad token needs " + std::string(text.needs));
+  status.ForEachPayload([&denial](absl::string_view url, const absl::Cord& payload) {
+    denial.SetPayload(url, payload);
+  });
+  return denial;
 }
 
 }  // namespace
@@ -78,7 +78,7 @@ absl::StatusOr<CallerReply> Caller::Get(const Target& target, const CallerText& 
   NH_ASSIGN_OR_RETURN(http::HttpResponse response, transport_.Send(context_, request));
   NH_RETURN_IF_ERROR(Refusal(response, text));
   CallerReply reply;
-  reply.index = ParseIndex(response.headers.Find("X-Nomad-Index").value_or(""));
+  reply.index = ReplyIndex(response);
   reply.next_token = response.headers.Find("X-Nomad-NextToken").value_or("");
   reply.body = std::move(response.body);
   return reply;

@@ -11,6 +11,7 @@
 #include "nomad_harvester/http/retry.h"
 #include "nomad_harvester/kube/connection.h"
 #include "nomad_harvester/nomad/connection.h"
+#include "nomad_harvester/nomad/error.h"
 
 namespace nomad_harvester::scaling {
 namespace {

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/nomad/error.h"
 
 #include "nomad/client_fixture.h"
 
@@ -150,6 +151,13 @@ TEST_F(NomadReads, a_missing_node_is_not_found) {
   EXPECT_EQ(base::Message(node.status()), "read Nomad node n1: node not found (HTTP 404)");
 }
 
+TEST_F(NomadReads, C15_a_missing_node_comes_with_the_index_of_the_server_that_does_not_know_it) {
+  transport_->Reply(404, "node not found", {{"X-Nomad-Index", "4711"}});
+  const auto error = GetNomadError(client_.GetNode(context_, "n1").status());
+  ASSERT_TRUE(error.has_value());
+  EXPECT_EQ(error->index, 4711U);
+}
+
 TEST_F(NomadReads, a_reply_about_another_node_is_refused) {
   transport_->Reply(200, R"({"ID":"n2"})");
   EXPECT_EQ(client_.GetNode(context_, "n1").status().code(), absl::StatusCode::kInternal);
@@ -218,6 +226,13 @@ TEST_F(NomadReads, an_allocation_that_is_not_there_yet_is_not_found) {
   EXPECT_EQ(client_.NodeOfAllocation(context_, "a1").status().code(), absl::StatusCode::kNotFound);
 }
 
+TEST_F(NomadReads, C7_an_allocation_that_the_token_may_not_read_is_denied_and_not_missing) {
+  transport_->Reply(500, "Unknown allocation \"a1\"");
+  const absl::Status hidden = client_.NodeOfAllocation(context_, "a1").status();
+  EXPECT_EQ(hidden.code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(base::Message(hidden), HasSubstr("the Nomad token needs namespace \"*\""));
+}
+
 TEST_F(NomadReads, an_allocation_without_a_node_is_an_error) {
   for (const char* body : {"{}", "[]", R"({"NodeID":""})", "no"}) {
     transport_->Reply(200, body);
@@ -244,13 +259,17 @@ TEST_F(NomadReads, ids_are_escaped) {
 
 TEST_F(NomadReads, a_denial_names_the_rule_that_is_missing) {
   transport_->Reply(403, "Permission denied");
-  EXPECT_THAT(base::Message(client_.ListNodes(context_).status()),
+  const absl::Status denied = client_.ListNodes(context_).status();
+  EXPECT_THAT(base::Message(denied),
               HasSubstr(R"(the Nomad token needs node { policy = "read" })"));
+  EXPECT_TRUE(IsRefused(denied)) << "the payload is kept";
   transport_->Reply(403, "Permission denied");
   const auto allocations = client_.ListAllocations(context_);
   EXPECT_EQ(allocations.status().code(), absl::StatusCode::kPermissionDenied);
   EXPECT_THAT(base::Message(allocations.status()),
               HasSubstr(R"(namespace "*" { capabilities = ["read-job"] })"));
+  transport_->Reply(403, "ACL token not found");
+  EXPECT_THAT(base::Message(client_.ListNodes(context_).status()), Not(HasSubstr("token needs")));
   transport_->Reply(500, "Permission is a word");
   EXPECT_THAT(base::Message(client_.ListNodes(context_).status()), Not(HasSubstr("token needs")));
 }

@@ -8,6 +8,7 @@
 #include "nomad_harvester/http/decorators.h"
 #include "nomad_harvester/http/retry.h"
 #include "nomad_harvester/nomad/connection.h"
+#include "nomad_harvester/nomad/error.h"
 
 #include "nomad/client_fixture.h"
 

@@ -33,22 +33,8 @@ enum class ReadJob {
   kUnverified,  // the policies could not be read
 };
 
-// HTTP → code: 400 INVALID_ARGUMENT; 401 UNAUTHENTICATED; 403 PERMISSION_DENIED; 404, and a 500
-// with the text "node not found" (the reply of writes), NOT_FOUND; 405 UNIMPLEMENTED; 429
-// UNAVAILABLE; 500 "can not set node's scheduling eligibility to eligible while it is draining"
-// FAILED_PRECONDITION; 500 "invalid scheduling eligibility" INVALID_ARGUMENT; 500 "ACL token
-// expired" PERMISSION_DENIED; 500 "No cluster leader", "Not ready to serve consistent reads" or "No
-// path to region" UNAVAILABLE; other 500 and 5xx INTERNAL; 408 and 502-504 UNAVAILABLE; redirects
-// and other 4xx FAILED_PRECONDITION. Bodies are plain text; the message is "<purpose>: <text> (HTTP
-// nnn)", one line. OK for 2xx.
-absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpose);
-
-// A 500 that a retry cannot change ("node not found", a running drain, …): for
-// http::RetryOptions::permanently_refused.
-bool IsPermanentRefusal(const http::HttpResponse& response);
-
 // Thread-safe; every call blocks for the request. Region and namespace are sent as query
-// parameters.
+// parameters. Errors of Nomad have the codes of nomad/error.h and carry a NomadError.
 class NomadClient {
  public:
   struct Options {
@@ -60,7 +46,8 @@ class NomadClient {
   // GET /v1/nodes?resources=true: stubs of all nodes, in pages.
   absl::StatusOr<Indexed<std::vector<Node>>> ListNodes(const runtime::Context& context,
                                                        const ReadOptions& options = {}) const;
-  // GET /v1/node/:id. NOT_FOUND if the node does not exist.
+  // GET /v1/node/:id. NOT_FOUND if the node does not exist, as far as the server knows that replied:
+  // its index is in NomadError (rule C15).
   absl::StatusOr<Indexed<Node>> GetNode(const runtime::Context& context, const std::string& id,
                                         const ReadOptions& options = {}) const;
   // GET /v1/node/:id/allocations.
@@ -71,7 +58,12 @@ class NomadClient {
   // PERMISSION_DENIED if the token has read-job in no namespace.
   absl::StatusOr<Indexed<std::vector<Allocation>>> ListAllocations(
       const runtime::Context& context, const ReadOptions& options = {}) const;
-  // GET /v1/allocation/:id → NodeID.
+  // GET /v1/allocation/:id → NodeID. NOT_FOUND: the server has no such allocation, because it is one
+  // of another cluster, was collected, or is so new that this server does not have it yet.
+  // PERMISSION_DENIED: a 403, or the 500 "Unknown allocation" with which Nomad hides an allocation
+  // that it has from a token without read-job in its namespace
+  // (hashicorp/nomad:nomad/alloc_endpoint.go, GetAlloc). Rule C7 does not rely on that difference:
+  // NOT_FOUND means "of another cluster" only with a token that is proven to have read-job.
   absl::StatusOr<std::string> NodeOfAllocation(const runtime::Context& context,
                                                const std::string& allocation_id) const;
 

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Error responses of Nomad as status codes.
+#ifndef NOMAD_HARVESTER_NOMAD_ERROR_H_
+#define NOMAD_HARVESTER_NOMAD_ERROR_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "nomad_harvester/http/message.h"
+
+#include "absl/status/status.h"
+
+namespace nomad_harvester::nomad {
+
+// Nomad's error, carried as a payload of the status (base::Annotate keeps it).
+struct NomadError {
+  int http_status = 0;
+  std::string text;  // the body as one line of valid UTF-8, shortened
+  // X-Nomad-Index, 0 if the reply has none. The 404 of a node carries the index of the last change
+  // of any node (hashicorp/nomad:nomad/node_endpoint.go, GetNode), the same count as that of a list
+  // of nodes: a lower one than a list had comes from another, a restored or a stale server. A 404 of
+  // a proxy has none.
+  std::uint64_t index = 0;
+};
+// Nomad's error behind a status that a NomadClient returned; nullopt if Nomad did not reply.
+std::optional<NomadError> GetNomadError(const absl::Status& status);
+
+// HTTP → code: 400 INVALID_ARGUMENT; 401 UNAUTHENTICATED; 403 PERMISSION_DENIED; 404 NOT_FOUND; 405
+// UNIMPLEMENTED; 408, 429, 502 to 504 UNAVAILABLE; other 5xx INTERNAL; redirects and other 4xx
+// FAILED_PRECONDITION. OK for 2xx. For some texts another code, and whether Nomad refuses the
+// request (IsRefused):
+//   400 "ACL support disabled"                INVALID_ARGUMENT     refused
+//   400 "Request body is empty"               INVALID_ARGUMENT     refused
+//   400 "json: cannot unmarshal"              INVALID_ARGUMENT     refused
+//   403 "Permission denied"                   PERMISSION_DENIED    refused
+//   403, 500 "ACL token expired"              UNAUTHENTICATED      transient: tokens are rotated
+//   403, 500 "ACL token not found"            UNAUTHENTICATED      transient: as above, or the server
+//                                                                  does not have the new token yet
+//   500 "node not found"                      NOT_FOUND            neither: the reply to a write
+//   500 "can not set node's scheduling eligibility to eligible while it is draining"
+//                                             FAILED_PRECONDITION  neither: the node has changed
+//   500 "invalid scheduling eligibility"      INVALID_ARGUMENT     refused
+//   500 "UUID must be 36 characters"          INVALID_ARGUMENT     refused: not a node's ID
+//   500 "Unknown allocation"                  PERMISSION_DENIED    refused: see NodeOfAllocation
+//   500 "No cluster leader", "Not ready to serve consistent reads", "No path to region"
+//                                             UNAVAILABLE          transient
+// Bodies are plain text; the message is "<purpose>: <text> (HTTP nnn)", one line.
+absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpose);
+
+// Whether Nomad refused the request, so that repeating it will hardly help (rules L1 to L4). Only
+// the texts above: any other error may be that of a proxy or of a server in trouble. An error
+// without a reply is none. From Nomad 1.5 on a request with an expired or unknown token is
+// "Permission denied", too (hashicorp/nomad:nomad/node_endpoint.go, ErrPermissionDenied wherever
+// Authenticate fails): a caller must not act on one refusal, but on refusals that last.
+bool IsRefused(const absl::Status& status);
+
+// For http::RetryOptions::permanently_refused: a 500 that a retry cannot change, because Nomad
+// refuses the request or the node has changed.
+bool IsPermanentRefusal(const http::HttpResponse& response);
+
+}  // namespace nomad_harvester::nomad
+
+#endif  // NOMAD_HARVESTER_NOMAD_ERROR_H_

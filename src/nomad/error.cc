@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nomad_harvester/nomad/error.h"
+
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/base/status.h"
+
+#include "absl/strings/cord.h"
+#include "reply_index.h"
+
+namespace nomad_harvester::nomad {
+namespace {
+
+using absl::StatusCode;
+
+constexpr char kPayloadUrl[] = "nomad-harvester/nomad-error";
+constexpr std::size_t kMaxText = 300;
+
+enum class Meaning {
+  kRefused,
+  kChanged,  // the request does not fit the state of the node, which must be read again
+  kTransient,
+};
+
+struct ErrorRow {
+  int http_status;
+  std::string_view part;
+  StatusCode code;
+  Meaning meaning;
+};
+// The meaning of an error, by a substring of its text, since errors of RPCs are wrapped. All from
+// hashicorp/nomad: nomad/structs/errors.go, and where a row says so.
+constexpr ErrorRow kErrors[] = {
+    // nomad/acl_endpoint.go, aclDisabled.
+    {400, "ACL support disabled", StatusCode::kInvalidArgument, Meaning::kRefused},
+    // command/agent/http.go, decodeBody; the second text is that of golang/go:src/encoding/json.
+    {400, "Request body is empty", StatusCode::kInvalidArgument, Meaning::kRefused},
+    {400, "json: cannot unmarshal", StatusCode::kInvalidArgument, Meaning::kRefused},
+    // command/agent/http.go, wrap, makes 403 of these two; before Nomad 1.5 an expired token is 500.
+    {403, "Permission denied", StatusCode::kPermissionDenied, Meaning::kRefused},
+    {403, "ACL token not found", StatusCode::kUnauthenticated, Meaning::kTransient},
+    {403, "ACL token expired", StatusCode::kUnauthenticated, Meaning::kTransient},
+    {500, "ACL token not found", StatusCode::kUnauthenticated, Meaning::kTransient},
+    {500, "ACL token expired", StatusCode::kUnauthenticated, Meaning::kTransient},
+    // nomad/node_endpoint.go and nomad/state/state_store.go. For a missing node reads return 404.
+    {500, "node not found", StatusCode::kNotFound, Meaning::kChanged},
+    {500, "can not set node's scheduling eligibility to eligible while it is draining",
+     StatusCode::kFailedPrecondition, Meaning::kChanged},
+    {500, "invalid scheduling eligibility", StatusCode::kInvalidArgument, Meaning::kRefused},
+    // hashicorp/go-memdb:index.go, UUIDFieldIndex, which nomad/state/schema.go uses for IDs.
+    {500, "UUID must be 36 characters", StatusCode::kInvalidArgument, Meaning::kRefused},
+    // nomad/alloc_endpoint.go, GetAlloc: the allocation exists, but the token may not read it.
+    {500, "Unknown allocation", StatusCode::kPermissionDenied, Meaning::kRefused},
+    {500, "No cluster leader", StatusCode::kUnavailable, Meaning::kTransient},
+    {500, "Not ready to serve consistent reads", StatusCode::kUnavailable, Meaning::kTransient},
+    {500, "No path to region", StatusCode::kUnavailable, Meaning::kTransient},
+};
+
+// Null if the table says nothing about the error.
+const ErrorRow* FindRow(const NomadError& error) {
+  for (const ErrorRow& row : kErrors) {
+    if (row.http_status == error.http_status && error.text.find(row.part) != std::string::npos) {
+      return &row;
+    }
+  }
+  return nullptr;
+}
+
+StatusCode CodeOf(const NomadError& error) {
+  if (const ErrorRow* row = FindRow(error); row != nullptr) return row->code;
+  switch (error.http_status) {
+    case 400:
+      return StatusCode::kInvalidArgument;
+    case 401:
+      return StatusCode::kUnauthenticated;
+    case 403:
+      return StatusCode::kPermissionDenied;
+    case 404:
+      return StatusCode::kNotFound;
+    case 405:
+      return StatusCode::kUnimplemented;
+    case 408:
+    case 429:
+    case 502:
+    case 503:
+    case 504:
+      return StatusCode::kUnavailable;
+    default:
+      break;
+  }
+  // A redirect, which is never followed, or a refusal by a proxy in front of Nomad.
+  return error.http_status < 500 ? StatusCode::kFailedPrecondition : StatusCode::kInternal;
+}
+
+// One printable line: Nomad's bodies are plain text, a proxy's may be HTML pages.
+std::string OneLine(std::string_view body) {
+  std::string text = base::ToValidUtf8(base::TrimAsciiSpace(body.substr(0, kMaxText)));
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  }
+  if (body.size() > kMaxText) text += "...";
+  return text;
+}
+
+NomadError ReadError(const http::HttpResponse& response) {
+  return {response.status, OneLine(response.body), ReplyIndex(response)};
+}
+
+}  // namespace
+
+absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpose) {
+  if (response.status >= 200 && response.status < 300) return absl::OkStatus();
+  const NomadError error = ReadError(response);
+  const std::string number = "HTTP " + std::to_string(error.http_status);
+  std::string message = std::string(purpose) + ": ";
+  message += error.text.empty() ? number : error.text + " (" + number + ")";
+  absl::Status status = base::MakeStatus(CodeOf(error), message);
+  const nlohmann::json payload = {
+      {"status", error.http_status}, {"text", error.text}, {"index", error.index}};
+  status.SetPayload(kPayloadUrl, absl::Cord(base::DumpJson(payload)));
+  return status;
+}
+
+std::optional<NomadError> GetNomadError(const absl::Status& status) {
+  const auto payload = status.GetPayload(kPayloadUrl);
+  if (!payload.has_value()) return std::nullopt;
+  const auto json = base::ParseJson(std::string(*payload), "the payload");
+  if (!json.ok()) return std::nullopt;
+  NomadError error{static_cast<int>(base::GetInt(*json, "status")), base::GetString(*json, "text"),
+                   0};
+  // An index has 64 bits, GetInt one less.
+  const auto* index = base::FindMember(*json, "index");
+  if (index != nullptr && index->is_number_unsigned()) error.index = index->get<std::uint64_t>();
+  return error;
+}
+
+bool IsRefused(const absl::Status& status) {
+  const std::optional<NomadError> error = GetNomadError(status);
+  const ErrorRow* row = error.has_value() ? FindRow(*error) : nullptr;
+  return row != nullptr && row->meaning == Meaning::kRefused;
+}
+
+bool IsPermanentRefusal(const http::HttpResponse& response) {
+  if (response.status != 500) return false;
+  const ErrorRow* row = FindRow(ReadError(response));
+  return row != nullptr && row->meaning != Meaning::kTransient;
+}
+
+}  // namespace nomad_harvester::nomad
