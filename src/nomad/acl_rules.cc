@@ -10,11 +10,6 @@
 namespace nomad_harvester::nomad {
 namespace {
 
-// Policy shorthands that contain read-job (hashicorp/nomad:acl/policy.go, expandNamespacePolicy).
-bool ShortHandReadsJobs(const std::string& policy) {
-  return policy == "read" || policy == "write" || policy == "scale";
-}
-
 bool HasCapability(const nlohmann::json& entry, const char* capability) {
   const auto* list = base::FindMember(entry, "Capabilities");
   if (list == nullptr || !list->is_array()) return false;
@@ -35,9 +30,8 @@ bool NamespaceRules::Add(const nlohmann::json& rules_json) {
   for (const nlohmann::json& entry : *list) {
     if (!entry.is_object()) return false;
     Rule& rule = rules_[base::GetString(entry, "Name")];
-    const std::string policy = base::GetString(entry, "Policy");
-    rule.denied = rule.denied || policy == "deny" || HasCapability(entry, "deny");
-    rule.read_job = rule.read_job || ShortHandReadsJobs(policy) || HasCapability(entry, "read-job");
+    rule.denied = rule.denied || HasCapability(entry, "deny");
+    rule.read_job = rule.read_job || HasCapability(entry, "read-job");
   }
   return true;
 }

@@ -15,7 +15,9 @@ namespace nomad_harvester::nomad {
 class NamespaceRules {
  public:
   // Adds the `RulesJSON` of one policy (hashicorp/nomad:acl/policy.go, Policy). False if it is not
-  // one; the rules are then incomplete.
+  // one; the rules are then incomplete. Only capabilities count: the server has added those of the
+  // shorthand `Policy` (acl/policy.go, Parse), as *its* version understands it; "scale" contains
+  // read-job from Nomad 1.11.1 on.
   [[nodiscard]] bool Add(const nlohmann::json& rules_json);
 
   // Whether read-job is allowed in every namespace, present or future: the pattern "*" grants it,

@@ -19,11 +19,27 @@ TEST(NamespaceRules, the_capability_read_job_for_every_namespace_is_enough) {
                   .ReadJobEverywhere());
 }
 
-TEST(NamespaceRules, each_short_hand_that_contains_read_job_is_enough) {
+// hashicorp/nomad:acl/policy.go, expandNamespacePolicy, of 1.11.0 and of 1.11.1.
+TEST(NamespaceRules, C9_a_shorthand_is_worth_what_the_server_made_of_it) {
+  EXPECT_FALSE(
+      Rules({R"({"Namespaces":[{"Name":"*","Policy":"scale","Capabilities":[
+                "list-scaling-policies","read-scaling-policy","read-job-scaling","scale-job"]}]})"})
+          .ReadJobEverywhere());
+  EXPECT_TRUE(
+      Rules({R"({"Namespaces":[{"Name":"*","Policy":"scale","Capabilities":[
+                "list-scaling-policies","read-scaling-policy","read-job-scaling","scale-job",
+                "read-job","submit-recommendation"]}]})"})
+          .ReadJobEverywhere());
+  EXPECT_TRUE(Rules({R"({"Namespaces":[{"Name":"*","Policy":"read",
+                                        "Capabilities":["list-jobs","parse-job","read-job"]}]})"})
+                  .ReadJobEverywhere());
+}
+
+TEST(NamespaceRules, C9_a_shorthand_alone_proves_nothing) {
   for (const std::string policy : {"read", "write", "scale"}) {
     NamespaceRules rules;
     ASSERT_TRUE(rules.Add({{"Namespaces", {{{"Name", "*"}, {"Policy", policy}}}}}));
-    EXPECT_TRUE(rules.ReadJobEverywhere()) << policy;
+    EXPECT_FALSE(rules.ReadJobEverywhere()) << policy;
   }
 }
 
@@ -34,7 +50,8 @@ TEST(NamespaceRules, list_jobs_alone_is_not_read_job) {
 
 TEST(NamespaceRules, read_job_in_one_namespace_is_not_everywhere) {
   EXPECT_FALSE(
-      Rules({R"({"Namespaces":[{"Name":"default","Policy":"write"}]})"}).ReadJobEverywhere());
+      Rules({R"({"Namespaces":[{"Name":"default","Capabilities":["read-job"]}]})"})
+          .ReadJobEverywhere());
 }
 
 TEST(NamespaceRules, no_rule_at_all_is_not_everywhere) {
@@ -43,28 +60,28 @@ TEST(NamespaceRules, no_rule_at_all_is_not_everywhere) {
 }
 
 TEST(NamespaceRules, a_deny_of_the_same_pattern_wins_over_a_grant_of_another_policy) {
-  EXPECT_FALSE(Rules({R"({"Namespaces":[{"Name":"*","Policy":"read"}]})",
+  EXPECT_FALSE(Rules({R"({"Namespaces":[{"Name":"*","Capabilities":["read-job"]}]})",
                       R"({"Namespaces":[{"Name":"*","Capabilities":["deny"]}]})"})
                    .ReadJobEverywhere());
-  EXPECT_FALSE(Rules({R"({"Namespaces":[{"Name":"*","Policy":"deny"}]})",
-                      R"({"Namespaces":[{"Name":"*","Policy":"read"}]})"})
+  EXPECT_FALSE(Rules({R"({"Namespaces":[{"Name":"*","Capabilities":["deny"]}]})",
+                      R"({"Namespaces":[{"Name":"*","Capabilities":["read-job"]}]})"})
                    .ReadJobEverywhere());
 }
 
 TEST(NamespaceRules, a_more_specific_pattern_that_denies_leaves_a_blind_spot) {
-  EXPECT_FALSE(Rules({R"({"Namespaces":[{"Name":"*","Policy":"read"},
-                                        {"Name":"secret-*","Policy":"deny"}]})"})
+  EXPECT_FALSE(Rules({R"({"Namespaces":[{"Name":"*","Capabilities":["read-job"]},
+                                        {"Name":"secret-*","Capabilities":["deny"]}]})"})
                    .ReadJobEverywhere());
 }
 
 TEST(NamespaceRules, a_more_specific_pattern_without_read_job_denies_it) {
-  EXPECT_FALSE(Rules({R"({"Namespaces":[{"Name":"*","Policy":"read"},
+  EXPECT_FALSE(Rules({R"({"Namespaces":[{"Name":"*","Capabilities":["read-job"]},
                                         {"Name":"ops","Capabilities":["submit-job"]}]})"})
                    .ReadJobEverywhere());
 }
 
 TEST(NamespaceRules, two_policies_add_up_to_a_grant) {
-  EXPECT_TRUE(Rules({R"({"Namespaces":[{"Name":"*","Policy":"read"},
+  EXPECT_TRUE(Rules({R"({"Namespaces":[{"Name":"*","Capabilities":["read-job"]},
                                        {"Name":"ops","Capabilities":["submit-job"]}]})",
                      R"({"Namespaces":[{"Name":"ops","Capabilities":["read-job"]}]})"})
                   .ReadJobEverywhere());

@@ -13,7 +13,7 @@ constexpr const char* kSelf =
 constexpr const char* kReadsAll =
     R"({"Name":"scaler","RulesJSON":{"Namespaces":[{"Name":"*","Capabilities":["read-job"]}]}})";
 constexpr const char* kReadsOne =
-    R"({"Name":"scaler","RulesJSON":{"Namespaces":[{"Name":"default","Policy":"read"}]}})";
+    R"({"Name":"scaler","RulesJSON":{"Namespaces":[{"Name":"default","Capabilities":["read-job"]}]}})";
 
 class VerifyReadJob : public ClientFixture {
  protected:
@@ -50,6 +50,13 @@ TEST_F(VerifyReadJob, read_job_for_all_namespaces_sees_everything) {
 
 TEST_F(VerifyReadJob, a_token_whose_policies_name_one_namespace_does_not) {
   Script({{200, kSelf}, {200, kReadsOne}});
+  Expect(ReadJob::kDenied);
+}
+
+TEST_F(VerifyReadJob, C9_the_shorthand_scale_is_read_job_only_where_the_server_says_so) {
+  Script({{200, kSelf},
+          {200, R"({"RulesJSON":{"Namespaces":[{"Name":"*","Policy":"scale",
+                                                "Capabilities":["scale-job"]}]}})"}});
   Expect(ReadJob::kDenied);
 }
 
