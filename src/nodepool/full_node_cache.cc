@@ -7,7 +7,7 @@ bool FullNodeCache::Complete(nomad::Node* stub) const {
   if (stub->full) return true;
   const base::MutexLock lock(mutex_);
   const auto found = known_.find(stub->id);
-  if (found == known_.end() || found->second.create_index != stub->create_index) return false;
+  if (found == known_.end() || found->second.modify_index != stub->modify_index) return false;
   stub->attributes = found->second.attributes;
   stub->meta = found->second.meta;
   stub->full = true;
@@ -16,7 +16,7 @@ bool FullNodeCache::Complete(nomad::Node* stub) const {
 
 void FullNodeCache::Remember(const nomad::Node& full) {
   if (!full.full) return;
-  Known known{full.create_index, full.attributes, full.meta};
+  Known known{full.modify_index, full.attributes, full.meta};
   const base::MutexLock lock(mutex_);
   known_[full.id] = std::move(known);
 }
@@ -26,7 +26,7 @@ void FullNodeCache::Keep(const std::vector<nomad::Node>& listed) {
   const base::MutexLock lock(mutex_);
   for (const nomad::Node& node : listed) {
     const auto found = known_.find(node.id);
-    if (found == known_.end() || found->second.create_index != node.create_index) continue;
+    if (found == known_.end() || found->second.modify_index < node.modify_index) continue;
     kept.insert(known_.extract(found));
   }
   known_.swap(kept);

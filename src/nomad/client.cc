@@ -27,7 +27,9 @@ constexpr std::string_view kNeedsReadJob = "namespace \"*\" { capabilities = [\"
 // Large members that our structs do not use.
 const base::DropTree& UnreadOfNodes() {
   static const auto* const kTree = new base::DropTree{"Drivers",
-                                                      "HostVolumes",
+                                                      "HostVolumes.*.Name",
+                                                      "HostVolumes.*.Path",
+                                                      "HostVolumes.*.ReadOnly",
                                                       "HostNetworks",
                                                       "CSINodePlugins",
                                                       "CSIControllerPlugins",

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -89,6 +90,16 @@ NodeResources DecodeResources(const Json& json) {
   return resources;
 }
 
+std::vector<std::string> DecodeDynamicHostVolumes(const Json& node) {
+  std::vector<std::string> names;
+  const Json* volumes = base::FindMember(node, "HostVolumes");
+  if (volumes == nullptr || !volumes->is_object()) return names;
+  for (const auto& [name, volume] : volumes->items()) {
+    if (!base::GetString(volume, "ID").empty()) names.push_back(name);
+  }
+  return names;
+}
+
 // "10.0.0.7:4646" or "[fd00::7]:4646" without the port.
 std::string HostOf(std::string address) {
   const std::size_t colon = address.rfind(':');
@@ -120,6 +131,7 @@ absl::StatusOr<Node> DecodeCommon(const Json& json) {
   if (const Json* reserved = base::FindMember(json, "ReservedResources"); reserved != nullptr) {
     node.reserved = DecodeResources(*reserved);
   }
+  node.dynamic_host_volumes = DecodeDynamicHostVolumes(json);
   node.create_index = Index(json, "CreateIndex");
   node.modify_index = Index(json, "ModifyIndex");
   return node;

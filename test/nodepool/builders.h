@@ -51,6 +51,9 @@ class NodeBuilder {
   NodeBuilder& CreateIndex(std::uint64_t i) {
     return Do([&] { node_.create_index = i; });
   }
+  NodeBuilder& ModifyIndex(std::uint64_t i) {
+    return Do([&] { node_.modify_index = i; });
+  }
   NodeBuilder& Resources(std::int64_t cpu, std::int64_t memory) {
     return Do([&] { node_.resources = nomad::NodeResources{cpu, memory}; });
   }

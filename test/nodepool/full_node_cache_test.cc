@@ -9,9 +9,12 @@
 namespace nomad_harvester::nodepool {
 namespace {
 
-nomad::Node Full() { return NodeBuilder("n1").CreateIndex(7).HostName("web-1").Meta("rack", "r1"); }
-nomad::Node Stub(std::uint64_t create_index = 7) {
-  return NodeBuilder("n1").CreateIndex(create_index).Name("web-1");
+nomad::Node Full(std::uint64_t modify_index = 70) {
+  return NodeBuilder("n1").CreateIndex(7).ModifyIndex(modify_index).HostName("web-1").Meta("rack",
+                                                                                          "r1");
+}
+nomad::Node Stub(std::uint64_t modify_index = 70) {
+  return NodeBuilder("n1").CreateIndex(7).ModifyIndex(modify_index).Name("web-1");
 }
 
 TEST(FullNodeCache, completes_a_stub_with_what_it_remembers) {
@@ -33,11 +36,33 @@ TEST(FullNodeCache, leaves_a_stub_alone_that_it_does_not_know) {
   EXPECT_FALSE(stub.full);
 }
 
-TEST(FullNodeCache, C6_a_node_that_registered_again_under_its_id_is_another_one) {
+// Its CreateIndex stays: 7.
+TEST(FullNodeCache, C6_a_client_that_registers_again_under_its_id_is_read_again) {
   FullNodeCache cache;
   cache.Remember(Full());
-  nomad::Node stub = Stub(8);
+  nomad::Node stub = Stub(71);
   EXPECT_FALSE(cache.Complete(&stub));
+  EXPECT_FALSE(stub.full);
+  nomad::Node renamed = Full(71);
+  renamed.attributes["unique.hostname"] = "web-2";
+  cache.Remember(renamed);
+  ASSERT_TRUE(cache.Complete(&stub));
+  EXPECT_EQ(stub.attributes.at("unique.hostname"), "web-2");
+}
+
+TEST(FullNodeCache, C6_a_stub_of_an_older_version_is_not_completed_with_a_newer_one) {
+  FullNodeCache cache;
+  cache.Remember(Full());
+  nomad::Node stub = Stub(69);
+  EXPECT_FALSE(cache.Complete(&stub)) << "a restored Nomad counts from an older index";
+}
+
+TEST(FullNodeCache, a_restored_nomad_is_believed_once_its_node_was_read) {
+  FullNodeCache cache;
+  cache.Remember(Full());
+  cache.Remember(Full(20));
+  nomad::Node stub = Stub(20);
+  EXPECT_TRUE(cache.Complete(&stub));
 }
 
 TEST(FullNodeCache, a_later_reading_replaces_an_earlier_one) {
@@ -78,12 +103,20 @@ TEST(FullNodeCache, forgets_nodes_that_a_list_no_longer_names) {
   EXPECT_FALSE(cache.Complete(&stub));
 }
 
-TEST(FullNodeCache, forgets_a_node_that_the_list_names_with_another_create_index) {
+TEST(FullNodeCache, forgets_a_node_that_the_list_has_in_a_newer_version) {
   FullNodeCache cache;
   cache.Remember(Full());
-  cache.Keep({Stub(8)});
+  cache.Keep({Stub(71)});
   nomad::Node stub = Stub();
   EXPECT_FALSE(cache.Complete(&stub));
+}
+
+TEST(FullNodeCache, keeps_a_node_that_was_read_after_an_older_list_began) {
+  FullNodeCache cache;
+  cache.Remember(Full());
+  cache.Keep({Stub(69)});
+  nomad::Node stub = Stub();
+  EXPECT_TRUE(cache.Complete(&stub));
 }
 
 TEST(FullNodeCache, serves_several_threads) {

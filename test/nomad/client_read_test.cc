@@ -33,6 +33,14 @@ TEST_F(NomadReads, nodes_are_listed_with_resources_in_pages) {
   EXPECT_EQ(OnlyRequest().purpose, "list Nomad nodes");
 }
 
+TEST_F(NomadReads, C7_a_list_of_nodes_tells_their_dynamic_host_volumes) {
+  transport_->Reply(200, R"([{"ID":"a","HostVolumes":{"db":{"Name":"db","ID":"6b1f"},
+                                                     "ID":{"Name":"ID","Path":"/x","ID":""}}}])");
+  const auto nodes = client_.ListNodes(context_);
+  ASSERT_TRUE(nodes.ok()) << nodes.status();
+  EXPECT_THAT(nodes->value.at(0).dynamic_host_volumes, ElementsAre("db"));
+}
+
 TEST_F(NomadReads, a_list_in_pages_is_one_list_and_has_the_first_pages_index) {
   transport_->Reply(200, R"([{"ID":"a"}])",
                     {{"X-Nomad-Index", "42"}, {"X-Nomad-NextToken", "b/c"}});

@@ -101,6 +101,30 @@ TEST(DecodeNodeStub, no_resources_are_not_zero_resources) {
       DecodeNodeStub({{"ID", "n"}, {"NodeResources", json::object()}})->resources.has_value());
 }
 
+// As hashicorp/nomad:command/agent/node_endpoint.go encodes nomad/structs/volumes.go.
+TEST(DecodeNodeStub, C7_names_the_host_volumes_that_were_created_dynamically) {
+  const json volumes = json::parse(R"({
+      "db": {"Name": "db", "Path": "/opt/nomad/data/host_volumes/6b1f", "ReadOnly": false,
+             "ID": "6b1f0a5e-6a3f-1f0c-8d0b-0c2f0d6f6b11"},
+      "certs": {"Name": "certs", "Path": "/etc/ssl/certs", "ReadOnly": true, "ID": ""},
+      "cache": {"ID": "0f"}, "old": {"Name": "old", "Path": "/srv"}, "odd": null})");
+  json stub = Stub();
+  stub["HostVolumes"] = volumes;
+  EXPECT_THAT(DecodeNodeStub(stub)->dynamic_host_volumes, ElementsAre("cache", "db"));
+  json full = Full();
+  full["HostVolumes"] = volumes;
+  EXPECT_THAT(DecodeFullNode(full)->dynamic_host_volumes, ElementsAre("cache", "db"));
+}
+
+TEST(DecodeNodeStub, a_server_or_a_client_without_host_volumes_has_none) {
+  for (const json& volumes : {json(nullptr), json::object(), json::array(), json("db")}) {
+    json stub = Stub();
+    stub["HostVolumes"] = volumes;
+    EXPECT_THAT(DecodeNodeStub(stub)->dynamic_host_volumes, IsEmpty()) << volumes;
+  }
+  EXPECT_THAT(DecodeNodeStub(Stub())->dynamic_host_volumes, IsEmpty());
+}
+
 TEST(DecodeNodeStub, a_node_without_id_is_an_error) {
   for (const json& bad : {json::object(), json{{"ID", ""}}, json{{"ID", nullptr}}, json{{"ID", 7}},
                           json(nullptr), json(7), json::array()}) {

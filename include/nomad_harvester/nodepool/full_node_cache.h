@@ -13,18 +13,25 @@
 
 namespace nomad_harvester::nodepool {
 
-// Caches what a stub lacks: attributes and meta, which a registration fixes. Keyed by ID and create
-// index (rule C6). Thread-safe. Bounded: Keep drops entries of nodes that are no longer listed.
+// Caches what a stub lacks: attributes and meta. Keyed by ID and ModifyIndex (rule C6): a client
+// that registers again under its old ID, with another host name or meta, keeps its CreateIndex, but
+// each registration is a new ModifyIndex (hashicorp/nomad:nomad/state/state_store.go,
+// upsertNodeTxn), as is each change of status, drain and eligibility; a heartbeat that changes
+// nothing is none (nomad/node_endpoint.go, UpdateStatus). Thread-safe; nothing blocks but the lock.
+// Bounded: Keep drops entries of nodes that are no longer listed.
 class FullNodeCache {
  public:
-  // If the node is cached, adds attributes and meta to the stub and sets `full`.
+  // If the cache has this version of the node, adds attributes and meta to the stub and sets `full`.
   bool Complete(nomad::Node* stub) const;
+  // The last one wins: after a restore of Nomad's state an index may come a second time.
   void Remember(const nomad::Node& full);
+  // Drops the entries of nodes that `listed` lacks or has in a newer version. An entry that is newer
+  // than the list stays: the lists of several pools do not arrive in the order of their indexes.
   void Keep(const std::vector<nomad::Node>& listed);
 
  private:
   struct Known {
-    std::uint64_t create_index = 0;
+    std::uint64_t modify_index = 0;
     std::map<std::string, std::string> attributes;
     std::map<std::string, std::string> meta;
   };

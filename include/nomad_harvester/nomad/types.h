@@ -45,6 +45,11 @@ struct Node {
   std::optional<LastDrain> last_drain{};
   std::optional<NodeResources> resources{};
   NodeResources reserved{};
+  // Names of the host volumes that were created through Nomad's API (from 1.10 on), in order: their
+  // data is on the node's disk. HostVolumes entries with an ID
+  // (hashicorp/nomad:nomad/structs/volumes.go, ClientHostVolumeConfig); volumes that the client's
+  // configuration declares have none.
+  std::vector<std::string> dynamic_host_volumes{};
   std::uint64_t create_index = 0;
   std::uint64_t modify_index = 0;
   bool full = false;
