@@ -101,7 +101,7 @@ Json VmOf(const VmView& view, const PoolSnapshot& snapshot) {
           {"link_explanation", Text(snapshot.look().nomad_readable ? view.link.explanation : "")},
           {"node", node == nullptr ? Json() : NodeOf(*node)},
           {"mark", MarkOf(vm)},
-          {"protected", vm.is_protected},
+          {"protected", vm.protect.HoldsAt(snapshot.now())},
           {"delete_first", vm.delete_first},
           {"next_step", StepName(step.kind)},
           {"row", RowName(step.row)},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The annotations of a pool's Lease: the current action and the back-off.
+// The annotations of a pool's Lease: the current action, the back-off and the last policy.
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,17 +16,17 @@ namespace {
 
 using nlohmann::json;
 
-void ReadNames(JsonObjectReader& reader, LeaseAction& action) {
-  const json* names = reader.Optional("names");
+void ReadNames(JsonObjectReader& reader, std::string_view key, const json* names,
+               std::set<std::string>* result) {
   if (names == nullptr || !names->is_array()) {
-    reader.Report("names", "must be a list");
+    reader.Report(key, "must be a list");
     return;
   }
   for (const json& name : *names) {
     if (name.is_string()) {
-      action.names.insert(name.get<std::string>());
+      result->insert(name.get<std::string>());
     } else {
-      reader.Report("names", "must hold strings only");
+      reader.Report(key, "must hold strings only");
       return;
     }
   }
@@ -52,6 +53,7 @@ std::string ToAnnotation(const LeaseAction& action) {
                  {"to", action.to},
                  {"names", action.names},
                  {"create", action.create}};
+  if (!action.back.empty()) object["back"] = action.back;
   AddUnknownMembers(object, action.unknown_members);
   return base::DumpJson(object);
 }
@@ -63,8 +65,11 @@ absl::StatusOr<LeaseAction> ParseLeaseAction(std::string_view text) {
   action.id = reader.Text("id");
   action.from = reader.Count("from");
   action.to = reader.Count("to");
-  ReadNames(reader, action);
+  ReadNames(reader, "names", reader.Optional("names"), &action.names);
   ReadCreate(reader, action);
+  if (const json* back = reader.Optional("back"); back != nullptr) {
+    ReadNames(reader, "back", back, &action.back);
+  }
   NH_RETURN_IF_ERROR(reader.status());
   action.unknown_members = reader.UnknownMembers();
   return action;
@@ -93,6 +98,23 @@ absl::StatusOr<BackOff> ParseBackOff(std::string_view text) {
     back_off.emplace(cause, std::move(entry));
   }
   return back_off;
+}
+
+std::string ToAnnotation(const PolicyRecord& policy) {
+  json object = {{"id", policy.id}, {"at", base::FormatRfc3339Nanos(policy.at)}};
+  AddUnknownMembers(object, policy.unknown_members);
+  return base::DumpJson(object);
+}
+
+absl::StatusOr<PolicyRecord> ParsePolicyRecord(std::string_view text) {
+  NH_ASSIGN_OR_RETURN(const json object, ParseObject(text, "policy"));
+  JsonObjectReader reader(object, "policy");
+  PolicyRecord policy;
+  policy.id = reader.Text("id");
+  policy.at = reader.Time("at");
+  NH_RETURN_IF_ERROR(reader.status());
+  policy.unknown_members = reader.UnknownMembers();
+  return policy;
 }
 
 }  // namespace nomad_harvester::harvester

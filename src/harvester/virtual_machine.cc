@@ -30,14 +30,6 @@ std::optional<JoinTimeout> ParseJoinTimeout(const std::string& text) {
   return JoinTimeout{false, *limit};
 }
 
-// `unreadable`: the result for a value that is not a boolean.
-bool FlagAnnotation(const VirtualMachine& vm, const char* key, bool unreadable) {
-  const auto found = vm.annotations.find(key);
-  if (found == vm.annotations.end()) return false;
-  const auto flag = base::ParseGoBool(found->second);
-  return flag.ok() ? *flag : unreadable;
-}
-
 void ReadMetadata(const json& object, VirtualMachine& vm) {
   Metadata metadata = ParseMetadata(object);
   vm.ns = std::move(metadata.ns);
@@ -69,8 +61,14 @@ void ReadOurAnnotations(VirtualMachine& vm) {
     if (parsed.ok()) vm.mark = *std::move(parsed);
   }
   vm.rolled_back = ValueOf(vm.annotations, kRolledBackAnnotation);
-  vm.is_protected = FlagAnnotation(vm, kProtectAnnotation, true);
-  vm.delete_first = FlagAnnotation(vm, kDeleteFirstAnnotation, false);
+  const auto refused = base::ParseRfc3339(ValueOf(vm.annotations, kRemovalRefusedAnnotation));
+  if (refused.ok()) vm.removal_refused_at = *refused;
+  if (const auto protect = vm.annotations.find(kProtectAnnotation);
+      protect != vm.annotations.end()) {
+    vm.protect = ParseHold(protect->second);
+  }
+  vm.delete_first =
+      base::ParseGoBool(ValueOf(vm.annotations, kDeleteFirstAnnotation)).value_or(false);
   vm.quota_halt = ValueOf(vm.annotations, kQuotaAnnotation);
 }
 

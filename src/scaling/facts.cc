@@ -114,7 +114,7 @@ PoolFacts::PoolFacts(const PoolSnapshot& snapshot) : mass_loss(FindMassLoss(snap
       const bool replaced =
           view->vm.mark.has_value() && view->vm.mark->reason == MarkReason::kUnhealthy;
       if (replaced) ++leaving;
-    } else if (!view->vm.is_protected && IsUnhealthy(*view, snapshot)) {
+    } else if (!view->vm.protect.HoldsAt(snapshot.now()) && IsUnhealthy(*view, snapshot)) {
       unhealthy.push_back(view);
     }
   }
@@ -153,7 +153,7 @@ Facts FactsOf(const Overlay& seen, const PoolFacts* pool) {
   facts.terminating = harvester::IsTerminating(view.vm);
   facts.member = view.member;
   facts.joined = harvester::HasJoined(view.vm);
-  facts.is_protected = view.vm.is_protected;
+  facts.is_protected = view.vm.protect.HoldsAt(seen.now());
   facts.node = seen.node();
   facts.two_ready = view.link.state == LinkState::kTwoReady;
   facts.contradicted = view.link.state == LinkState::kContradicted;

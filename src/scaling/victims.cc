@@ -43,7 +43,7 @@ bool CameBackRecently(const VmView& view, const Node* node, base::WallTime now) 
 // Why a member must not be removed; empty if it may.
 std::string Objection(const VmView& view, const Node* node, const PoolSnapshot& snapshot,
                       const PlanInputs& inputs) {
-  if (view.vm.is_protected) return "protected by its annotation";
+  if (view.vm.protect.HoldsAt(snapshot.now())) return "protected by its annotation";
   if (IsOtherRegion(view.vm, snapshot.look().region)) return "made for another Nomad region";
   if (view.link.state == LinkState::kTwoReady || view.link.state == LinkState::kContradicted) {
     return view.link.explanation;

@@ -49,6 +49,21 @@ TEST(LeaseAction, writes_lists_and_objects_even_if_they_are_empty) {
             json::parse(R"({"id":"a","from":0,"to":0,"names":[],"create":{}})"));
 }
 
+TEST(LeaseAction, L6_names_the_VMs_to_take_back_if_there_are_any) {
+  LeaseAction action = SampleAction();
+  action.back = {"web-d", "web-c"};
+  const json object = json::parse(ToAnnotation(action));
+  EXPECT_EQ(object["back"], json::parse(R"(["web-c", "web-d"])"));
+  EXPECT_THAT(ParseLeaseAction(object.dump()), IsOkAndHolds(action));
+  EXPECT_FALSE(json::parse(ToAnnotation(SampleAction())).contains("back"));
+}
+
+TEST(LeaseAction, L6_that_an_earlier_release_wrote_takes_nothing_back) {
+  const auto action = ParseLeaseAction(R"({"id":"a","from":0,"to":0,"names":[],"create":{}})");
+  ASSERT_THAT(action, IsOk());
+  EXPECT_TRUE(action->back.empty());
+}
+
 TEST(LeaseAction, keeps_the_members_that_it_does_not_know) {
   json object = json::parse(ToAnnotation(SampleAction()));
   object["policy"] = {{"id", "p"}};
@@ -70,6 +85,10 @@ TEST(LeaseAction, is_unreadable_with_members_of_another_type) {
       {"names", nullptr},
       {"create", {"web-a"}},
       {"create", {{"web-a", 1}}},
+      {"back", "web-a"},
+      {"back", {{"web-a", true}}},
+      {"back", {1}},
+      {"back", nullptr},
   };
   for (const auto& [member, value] : cases) {
     json object = json::parse(ToAnnotation(SampleAction()));
@@ -118,6 +137,29 @@ TEST(BackOff, names_the_cause_that_cannot_be_read) {
                        AllOf(HasSubstr("quota"), HasSubstr("failures"), HasSubstr("retry_at"))));
   for (const char* text : {R"({"quota": 3})", R"({"quota": null})", "[]", "x", ""}) {
     EXPECT_THAT(ParseBackOff(text), StatusIs(absl::StatusCode::kInvalidArgument)) << text;
+  }
+}
+
+TEST(PolicyRecord, L11_is_spelled_as_the_documentation_says) {
+  const PolicyRecord policy = {.id = "p-1", .at = At("2026-11-21T02:03:04Z")};
+  EXPECT_EQ(json::parse(ToAnnotation(policy)),
+            json::parse(R"({"id": "p-1", "at": "2026-11-21T02:03:04Z"})"));
+  EXPECT_THAT(ParsePolicyRecord(ToAnnotation(policy)), IsOkAndHolds(policy));
+}
+
+TEST(PolicyRecord, keeps_the_members_that_it_does_not_know) {
+  const json object =
+      json::parse(R"({"id": "p-1", "at": "2026-11-21T02:03:04Z", "file": "web.hcl"})");
+  const auto policy = ParsePolicyRecord(object.dump());
+  ASSERT_THAT(policy, IsOk());
+  EXPECT_EQ(json::parse(ToAnnotation(*policy)), object);
+}
+
+TEST(PolicyRecord, names_what_cannot_be_read) {
+  EXPECT_THAT(ParsePolicyRecord(R"({"id": "", "at": "soon"})"),
+              StatusIs(absl::StatusCode::kInvalidArgument, AllOf(HasSubstr("id"), HasSubstr("at"))));
+  for (const char* text : {"{}", "[]", "p-1", "", R"({"id": "p-1"})", R"({"id": 5, "at": 7})"}) {
+    EXPECT_THAT(ParsePolicyRecord(text), StatusIs(absl::StatusCode::kInvalidArgument)) << text;
   }
 }
 

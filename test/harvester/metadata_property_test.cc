@@ -91,6 +91,7 @@ class MetadataProperty : public testing::Test {
     action.to = static_cast<std::int64_t>(Below(1000));
     for (std::uint64_t i = Below(5); i > 0; --i) action.names.insert(Text());
     for (std::uint64_t i = Below(5); i > 0; --i) action.create[Text()] = Text();
+    for (std::uint64_t i = Below(3); i > 0; --i) action.back.insert(Text());
     if (Coin()) action.unknown_members = json({{"u" + Text(), true}}).dump();
     return action;
   }

@@ -112,18 +112,33 @@ TEST(ParseVirtualMachine, distinguishes_a_mark_from_an_unreadable_one) {
 TEST(ParseVirtualMachine, C7_protects_in_doubt_and_never_deletes_first_in_doubt) {
   struct Case {
     const char* text;
-    bool is_protected;
+    bool protects;
     bool delete_first;
   };
+  const base::WallTime now = At("2026-11-21T02:00:00Z");
   for (const Case& c :
        {Case{"true", true, true}, Case{"1", true, true}, Case{"false", false, false},
         Case{"0", false, false}, Case{"yes", true, false}, Case{"", true, false}}) {
-    EXPECT_EQ(WithAnnotation(kProtectAnnotation, c.text).is_protected, c.is_protected) << c.text;
+    EXPECT_EQ(WithAnnotation(kProtectAnnotation, c.text).protect.HoldsAt(now), c.protects)
+        << c.text;
     EXPECT_EQ(WithAnnotation(kDeleteFirstAnnotation, c.text).delete_first, c.delete_first)
         << c.text;
   }
-  EXPECT_FALSE(ParseVirtualMachine(SampleVmObject()).is_protected);
+  EXPECT_FALSE(ParseVirtualMachine(SampleVmObject()).protect.HoldsAt(now));
   EXPECT_FALSE(ParseVirtualMachine(SampleVmObject()).delete_first);
+}
+
+TEST(ParseVirtualMachine, C7_protects_until_a_time) {
+  const VirtualMachine vm = WithAnnotation(kProtectAnnotation, "2026-11-21T02:00:00Z");
+  EXPECT_TRUE(vm.protect.HoldsAt(At("2026-11-21T01:59:59Z")));
+  EXPECT_FALSE(vm.protect.HoldsAt(At("2026-11-21T02:00:00Z")));
+}
+
+TEST(ParseVirtualMachine, L3_reads_when_a_removal_was_refused) {
+  EXPECT_EQ(WithAnnotation(kRemovalRefusedAnnotation, "2026-11-21T02:03:04Z").removal_refused_at,
+            At("2026-11-21T02:03:04Z"));
+  EXPECT_EQ(WithAnnotation(kRemovalRefusedAnnotation, "true").removal_refused_at, std::nullopt);
+  EXPECT_EQ(ParseVirtualMachine(SampleVmObject()).removal_refused_at, std::nullopt);
 }
 
 TEST(ParseVirtualMachine, reads_the_termination_grace) {

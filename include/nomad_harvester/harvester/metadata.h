@@ -34,11 +34,14 @@ inline constexpr char kNodeIdAnnotation[] = "nomad-harvester-autoscaler/nomad-no
 inline constexpr char kJoinedAtAnnotation[] = "nomad-harvester-autoscaler/joined-at";
 inline constexpr char kScaleInAnnotation[] = "nomad-harvester-autoscaler/scale-in";
 inline constexpr char kRolledBackAnnotation[] = "nomad-harvester-autoscaler/rolled-back";
+inline constexpr char kRemovalRefusedAnnotation[] = "nomad-harvester-autoscaler/removal-refused";
 inline constexpr char kProtectAnnotation[] = "nomad-harvester-autoscaler/protect";
 inline constexpr char kDeleteFirstAnnotation[] = "nomad-harvester-autoscaler/delete-first";
 inline constexpr char kLeaseActionAnnotation[] = "nomad-harvester-autoscaler/action";
 inline constexpr char kLeaseBackOffAnnotation[] = "nomad-harvester-autoscaler/back-off";
 inline constexpr char kLeaseLastEventAnnotation[] = "nomad-harvester-autoscaler/last-event";
+inline constexpr char kLeasePausedAnnotation[] = "nomad-harvester-autoscaler/paused";
+inline constexpr char kLeasePolicyAnnotation[] = "nomad-harvester-autoscaler/policy";
 
 // The pool's node selection (region and identifiers) when a VM was created.
 struct NodesRecord {
@@ -96,6 +99,9 @@ struct LeaseAction {
   std::int64_t to = 0;
   std::set<std::string> names;                // VMs to create or marked
   std::map<std::string, std::string> create;  // name → action id of VMs still to be created
+  // VMs to take back (rule L6). Written only if there are any: an earlier release would carry it, as
+  // a member that it does not know, into its own later actions.
+  std::set<std::string> back = {};
   std::string unknown_members;
   friend bool operator==(const LeaseAction&, const LeaseAction&) = default;
 };
@@ -113,6 +119,34 @@ struct BackOffEntry {
 using BackOff = std::map<std::string, BackOffEntry>;
 std::string ToAnnotation(const BackOff& back_off);
 absl::StatusOr<BackOff> ParseBackOff(std::string_view text);
+
+// The annotation `policy` of the pool's Lease: the policy of the last Scale (rule L11).
+struct PolicyRecord {
+  std::string id;
+  base::WallTime at{};
+  std::string unknown_members = {};  // as in Mark
+  friend bool operator==(const PolicyRecord&, const PolicyRecord&) = default;
+};
+// {"id": …, "at": …}
+std::string ToAnnotation(const PolicyRecord& policy);
+absl::StatusOr<PolicyRecord> ParsePolicyRecord(std::string_view text);
+
+// What an operator wrote into `protect` of a VM (rule C7) or `paused` of a Lease (rule L10): Go's
+// true or false, or the time until which it holds.
+struct Hold {
+  bool always = false;
+  std::optional<base::WallTime> until = {};
+  // `now` is the API server's time.
+  bool HoldsAt(base::WallTime now) const {
+    return always || (until.has_value() && now < *until);
+  }
+  friend bool operator==(const Hold&, const Hold&) = default;
+};
+// A text that is neither a boolean nor an RFC 3339 time always holds: an operator who writes it
+// means to stop something.
+Hold ParseHold(std::string_view text);
+// "true", "false" or the time.
+std::string FormatHold(const Hold& hold);
 
 // "<name>/<firmware uuid>".
 std::string SelfValue(std::string_view name, std::string_view firmware_uuid);

@@ -49,7 +49,9 @@ struct VirtualMachine {
   bool has_mark = false;                    // the annotation is present, readable or not
   std::optional<Mark> mark;                 // set if it is readable
   std::string rolled_back;
-  bool is_protected = false;  // annotation protect, Go bool; unreadable counts as true
+  // When a removal was given up because it was refused; unset if absent or unreadable.
+  std::optional<base::WallTime> removal_refused_at;
+  Hold protect;  // an absent annotation does not hold
   bool delete_first = false;
 
   std::string run_strategy;
