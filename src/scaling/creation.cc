@@ -99,10 +99,8 @@ absl::Status ResolveImage(const runtime::Context& context, const PoolDependencie
 std::string HashOf(const CreationPlan& plan) {
   harvester::TemplateSources sources;
   sources.user_data = plan.user_data;
-  sources.image = plan.vm_spec.image;
-  sources.networks = plan.vm_spec.networks;
   sources.public_keys = plan.public_keys;
-  return harvester::TemplateHash(sources);
+  return harvester::TemplateHash(sources, plan.vm_spec);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "nomad_harvester/harvester/template_hash.h"
 #include "nomad_harvester/scaling/facts.h"
 #include "nomad_harvester/scaling/observer.h"
 #include "nomad_harvester/scaling/step_spec.h"
@@ -67,8 +68,7 @@ void TallyVm(const VmView& view, const PoolSnapshot& snapshot, const StatusInput
   if (harvester::HasJoined(vm) && harvester::IsStopped(vm)) tally->stopped.push_back(vm.name);
   if (IsLost(view, snapshot)) tally->lost.push_back(vm.name);
   const auto hash = vm.annotations.find(harvester::kTemplateHashAnnotation);
-  if (!inputs.template_hash.empty() && hash != vm.annotations.end() &&
-      hash->second != inputs.template_hash) {
+  if (hash != vm.annotations.end() && harvester::IsDrift(hash->second, inputs.template_hash)) {
     tally->drifted.push_back(vm.name);
   }
 }

@@ -24,11 +24,14 @@ TEST(Keys, are_spelled_as_the_documentation_says) {
   EXPECT_STREQ(kJoinedAtAnnotation, "nomad-harvester-autoscaler/joined-at");
   EXPECT_STREQ(kScaleInAnnotation, "nomad-harvester-autoscaler/scale-in");
   EXPECT_STREQ(kRolledBackAnnotation, "nomad-harvester-autoscaler/rolled-back");
+  EXPECT_STREQ(kRemovalRefusedAnnotation, "nomad-harvester-autoscaler/removal-refused");
   EXPECT_STREQ(kProtectAnnotation, "nomad-harvester-autoscaler/protect");
   EXPECT_STREQ(kDeleteFirstAnnotation, "nomad-harvester-autoscaler/delete-first");
   EXPECT_STREQ(kLeaseActionAnnotation, "nomad-harvester-autoscaler/action");
   EXPECT_STREQ(kLeaseBackOffAnnotation, "nomad-harvester-autoscaler/back-off");
   EXPECT_STREQ(kLeaseLastEventAnnotation, "nomad-harvester-autoscaler/last-event");
+  EXPECT_STREQ(kLeasePausedAnnotation, "nomad-harvester-autoscaler/paused");
+  EXPECT_STREQ(kLeasePolicyAnnotation, "nomad-harvester-autoscaler/policy");
 }
 
 TEST(Keys, are_label_keys_that_Kubernetes_accepts) {

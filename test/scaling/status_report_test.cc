@@ -336,6 +336,8 @@ TEST(StatusReport, S4_drifted_counts_members_of_another_template_once_a_prefligh
   EXPECT_EQ(Counter(Report(world), "drifted"), "0");
   EXPECT_EQ(Counter(Report(world, {.template_hash = "new"}), "drifted"), "1");
   EXPECT_EQ(Counter(Report(world, {.template_hash = "newer"}), "drifted"), "2");
+  EXPECT_EQ(Counter(Report(world, {.template_hash = "v9:new"}), "drifted"), "0")
+      << "hashes of another version mean nothing";
 }
 
 TEST(StatusReport, S4_unlinked_counts_pool_nodes_that_are_linked_to_no_vm) {
