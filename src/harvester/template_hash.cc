@@ -36,8 +36,8 @@ json Document(const VmSpec& vm_spec) {
     network_names.push_back(network.management ? "management" : network.ns + "/" + network.name);
   }
   return {{"image", image.ns + "/" + image.name},
-          // A new image under an old name has another storage class if Harvester derives it from the
-          // image's uid.
+          // A new image under an old name has another storage class if Harvester derives it from
+          // the image's uid.
           {"storage_class", image.storage_class},
           {"cpu", cpu_cores},
           {"memory", memory_bytes},

@@ -155,12 +155,10 @@ absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpo
   const KubeError error = ReadErrorBody(response);
   absl::Status status =
       base::MakeStatus(CodeOf(error), std::string(purpose) + ": " + Text(response, error));
-  const Json payload = {{"status", error.http_status},
-                        {"reason", error.reason},
-                        {"message", error.message},
-                        {"retry_after", error.retry_after.count()},
-                        {"is_status", error.is_status},
-                        {"creating", method == http::Method::kPost}};
+  const Json payload = {
+      {"status", error.http_status},  {"reason", error.reason},
+      {"message", error.message},     {"retry_after", error.retry_after.count()},
+      {"is_status", error.is_status}, {"creating", method == http::Method::kPost}};
   status.SetPayload(kPayloadUrl, absl::Cord(base::DumpJson(payload)));
   return status;
 }
@@ -171,9 +169,11 @@ std::optional<KubeError> GetKubeError(const absl::Status& status) {
   const absl::StatusOr<Json> json = base::ParseJson(std::string(*payload), "the payload");
   if (!json.ok()) return std::nullopt;
   return KubeError{static_cast<int>(base::GetInt(*json, "status")),
-                   base::GetString(*json, "reason"), base::GetString(*json, "message"),
+                   base::GetString(*json, "reason"),
+                   base::GetString(*json, "message"),
                    base::Duration(base::GetInt(*json, "retry_after")),
-                   base::GetBool(*json, "is_status"), base::GetBool(*json, "creating")};
+                   base::GetBool(*json, "is_status"),
+                   base::GetBool(*json, "creating")};
 }
 
 bool IsNotFound(const absl::Status& status) {

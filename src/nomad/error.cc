@@ -40,7 +40,8 @@ constexpr ErrorRow kErrors[] = {
     // command/agent/http.go, decodeBody; the second text is that of golang/go:src/encoding/json.
     {400, "Request body is empty", StatusCode::kInvalidArgument, Meaning::kRefused},
     {400, "json: cannot unmarshal", StatusCode::kInvalidArgument, Meaning::kRefused},
-    // command/agent/http.go, wrap, makes 403 of these two; before Nomad 1.5 an expired token is 500.
+    // command/agent/http.go, wrap, makes 403 of these two; before Nomad 1.5 an expired token is
+    // 500.
     {403, "Permission denied", StatusCode::kPermissionDenied, Meaning::kRefused},
     {403, "ACL token not found", StatusCode::kUnauthenticated, Meaning::kTransient},
     {403, "ACL token expired", StatusCode::kUnauthenticated, Meaning::kTransient},

@@ -37,7 +37,8 @@ TEST(Hold, that_nobody_wrote_does_not_hold) {
 }
 
 TEST(Hold, L10_comes_back_as_it_was_written) {
-  for (const Hold& hold : {Hold{}, Hold{.always = true}, Hold{.until = At("2026-11-21T02:00:00Z")}}) {
+  for (const Hold& hold :
+       {Hold{}, Hold{.always = true}, Hold{.until = At("2026-11-21T02:00:00Z")}}) {
     EXPECT_EQ(ParseHold(FormatHold(hold)), hold);
   }
   EXPECT_EQ(FormatHold({}), "false");

@@ -156,8 +156,9 @@ TEST(PolicyRecord, keeps_the_members_that_it_does_not_know) {
 }
 
 TEST(PolicyRecord, names_what_cannot_be_read) {
-  EXPECT_THAT(ParsePolicyRecord(R"({"id": "", "at": "soon"})"),
-              StatusIs(absl::StatusCode::kInvalidArgument, AllOf(HasSubstr("id"), HasSubstr("at"))));
+  EXPECT_THAT(
+      ParsePolicyRecord(R"({"id": "", "at": "soon"})"),
+      StatusIs(absl::StatusCode::kInvalidArgument, AllOf(HasSubstr("id"), HasSubstr("at"))));
   for (const char* text : {"{}", "[]", "p-1", "", R"({"id": "p-1"})", R"({"id": 5, "at": 7})"}) {
     EXPECT_THAT(ParsePolicyRecord(text), StatusIs(absl::StatusCode::kInvalidArgument)) << text;
   }

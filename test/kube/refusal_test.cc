@@ -152,8 +152,7 @@ class RefusedRequest : public ClientFixture {};
 TEST_F(RefusedRequest, L1_a_404_of_a_create_is_the_missing_namespace_and_a_refusal) {
   const Json secret = {{"metadata", {{"name", "b"}}}};
   transport_->Reply(404, StatusBody(404, "NotFound", "namespaces \"nomad\" not found"));
-  const absl::Status created =
-      client_.Create(context_, kSecrets, "nomad", secret).status();
+  const absl::Status created = client_.Create(context_, kSecrets, "nomad", secret).status();
   EXPECT_TRUE(IsRefused(created)) << created;
   EXPECT_TRUE(kube::IsNotFound(created));
 }

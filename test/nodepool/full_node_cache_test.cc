@@ -10,8 +10,11 @@ namespace nomad_harvester::nodepool {
 namespace {
 
 nomad::Node Full(std::uint64_t modify_index = 70) {
-  return NodeBuilder("n1").CreateIndex(7).ModifyIndex(modify_index).HostName("web-1").Meta("rack",
-                                                                                          "r1");
+  return NodeBuilder("n1")
+      .CreateIndex(7)
+      .ModifyIndex(modify_index)
+      .HostName("web-1")
+      .Meta("rack", "r1");
 }
 nomad::Node Stub(std::uint64_t modify_index = 70) {
   return NodeBuilder("n1").CreateIndex(7).ModifyIndex(modify_index).Name("web-1");

@@ -21,15 +21,13 @@ TEST(NamespaceRules, the_capability_read_job_for_every_namespace_is_enough) {
 
 // hashicorp/nomad:acl/policy.go, expandNamespacePolicy, of 1.11.0 and of 1.11.1.
 TEST(NamespaceRules, C9_a_shorthand_is_worth_what_the_server_made_of_it) {
-  EXPECT_FALSE(
-      Rules({R"({"Namespaces":[{"Name":"*","Policy":"scale","Capabilities":[
+  EXPECT_FALSE(Rules({R"({"Namespaces":[{"Name":"*","Policy":"scale","Capabilities":[
                 "list-scaling-policies","read-scaling-policy","read-job-scaling","scale-job"]}]})"})
-          .ReadJobEverywhere());
-  EXPECT_TRUE(
-      Rules({R"({"Namespaces":[{"Name":"*","Policy":"scale","Capabilities":[
+                   .ReadJobEverywhere());
+  EXPECT_TRUE(Rules({R"({"Namespaces":[{"Name":"*","Policy":"scale","Capabilities":[
                 "list-scaling-policies","read-scaling-policy","read-job-scaling","scale-job",
                 "read-job","submit-recommendation"]}]})"})
-          .ReadJobEverywhere());
+                  .ReadJobEverywhere());
   EXPECT_TRUE(Rules({R"({"Namespaces":[{"Name":"*","Policy":"read",
                                         "Capabilities":["list-jobs","parse-job","read-job"]}]})"})
                   .ReadJobEverywhere());
@@ -49,9 +47,8 @@ TEST(NamespaceRules, list_jobs_alone_is_not_read_job) {
 }
 
 TEST(NamespaceRules, read_job_in_one_namespace_is_not_everywhere) {
-  EXPECT_FALSE(
-      Rules({R"({"Namespaces":[{"Name":"default","Capabilities":["read-job"]}]})"})
-          .ReadJobEverywhere());
+  EXPECT_FALSE(Rules({R"({"Namespaces":[{"Name":"default","Capabilities":["read-job"]}]})"})
+                   .ReadJobEverywhere());
 }
 
 TEST(NamespaceRules, no_rule_at_all_is_not_everywhere) {

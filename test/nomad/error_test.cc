@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "nomad_harvester/base/status.h"
 
@@ -135,6 +136,10 @@ TEST(NomadErrors, C15_a_reply_without_an_index_has_index_0) {
     EXPECT_EQ(GetNomadError(status)->index, 0U) << text;
   }
   EXPECT_EQ(GetNomadError(ToStatus({404, {}, "404 page not found"}, "p"))->index, 0U);
+}
+
+std::string TextOf(int status, std::string body) {
+  return base::Message(ToStatus(http::HttpResponse{status, {}, std::move(body)}, "list nodes"));
 }
 
 TEST(StatusText, says_what_was_tried_what_the_server_said_and_the_number) {

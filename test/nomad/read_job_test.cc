@@ -54,8 +54,7 @@ TEST_F(VerifyReadJob, a_token_whose_policies_name_one_namespace_does_not) {
 }
 
 TEST_F(VerifyReadJob, C9_the_shorthand_scale_is_read_job_only_where_the_server_says_so) {
-  Script({{200, kSelf},
-          {200, R"({"RulesJSON":{"Namespaces":[{"Name":"*","Policy":"scale",
+  Script({{200, kSelf}, {200, R"({"RulesJSON":{"Namespaces":[{"Name":"*","Policy":"scale",
                                                 "Capabilities":["scale-job"]}]}})"}});
   Expect(ReadJob::kDenied);
 }

@@ -143,6 +143,11 @@ TEST(NextStep, C7_a_protected_vm_is_kept_even_if_broken) {
               Row::kUnmarkedBrokenKept);
 }
 
+TEST(NextStep, C7_a_broken_vm_whose_protection_has_ended_is_marked) {
+  EXPECT_STEP(World().With(Vm("a").ProtectedUntil(kNow)).StepOf("a"), StepKind::kMarkBroken,
+              Row::kUnmarkedBroken);
+}
+
 TEST(NextStep, nothing_is_marked_without_a_policy) {
   EXPECT_STEP(World().WithoutPolicy().With(Vm("a")).StepOf("a"), StepKind::kReport,
               Row::kUnmarkedBrokenKept);

@@ -194,6 +194,16 @@ TEST(ChooseVictims, C7_protected_vms_protected_nodes_and_the_own_node_are_never_
   EXPECT_THAT(text, HasSubstr("own: the autoscaler itself runs on its node"));
 }
 
+TEST(ChooseVictims, C7_protection_ends_at_its_time) {
+  World world;
+  world.With(Vm("ended").Joined().ProtectedUntil(kNow)).With(Node("ended"));
+  world.With(Vm("holds").Joined().ProtectedUntil(kNow + std::chrono::seconds(1)));
+  world.With(Node("holds"));
+  const auto plan = PlanScale(world.Snapshot(), 1, {});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_THAT(Victims(*plan), ElementsAre("ended"));
+}
+
 TEST(ChooseVictims, C7_a_vm_whose_volume_another_vm_uses_is_never_chosen) {
   World world;
   world.With(Vm("a").Joined().Claim("shared")).With(Node("a")).Idle("a");

@@ -56,6 +56,7 @@ class Vm {
     vm_.ready = vm_.instance_exists = false;
     return *this;
   }
+  Vm& ProtectedUntil(base::WallTime time) { return vm_.protect.until = time, *this; }
   Vm& Protected() { return vm_.protect.always = true, *this; }
   Vm& DeleteFirst() { return vm_.delete_first = true, *this; }
   Vm& Claim(const std::string& name) { return vm_.claim_names.push_back(name), *this; }

@@ -99,8 +99,8 @@ struct LeaseAction {
   std::int64_t to = 0;
   std::set<std::string> names;                // VMs to create or marked
   std::map<std::string, std::string> create;  // name → action id of VMs still to be created
-  // VMs to take back (rule L6). Written only if there are any: an earlier release would carry it, as
-  // a member that it does not know, into its own later actions.
+  // VMs to take back (rule L6). Written only if there are any: an earlier release would carry it,
+  // as a member that it does not know, into its own later actions.
   std::set<std::string> back = {};
   std::string unknown_members;
   friend bool operator==(const LeaseAction&, const LeaseAction&) = default;
@@ -137,9 +137,7 @@ struct Hold {
   bool always = false;
   std::optional<base::WallTime> until = {};
   // `now` is the API server's time.
-  bool HoldsAt(base::WallTime now) const {
-    return always || (until.has_value() && now < *until);
-  }
+  bool HoldsAt(base::WallTime now) const { return always || (until.has_value() && now < *until); }
   friend bool operator==(const Hold&, const Hold&) = default;
 };
 // A text that is neither a boolean nor an RFC 3339 time always holds: an operator who writes it

@@ -21,12 +21,14 @@ namespace nomad_harvester::nodepool {
 // Bounded: Keep drops entries of nodes that are no longer listed.
 class FullNodeCache {
  public:
-  // If the cache has this version of the node, adds attributes and meta to the stub and sets `full`.
+  // If the cache has this version of the node, adds attributes and meta to the stub and sets
+  // `full`.
   bool Complete(nomad::Node* stub) const;
   // The last one wins: after a restore of Nomad's state an index may come a second time.
   void Remember(const nomad::Node& full);
-  // Drops the entries of nodes that `listed` lacks or has in a newer version. An entry that is newer
-  // than the list stays: the lists of several pools do not arrive in the order of their indexes.
+  // Drops the entries of nodes that `listed` lacks or has in a newer version. An entry that is
+  // newer than the list stays: the lists of several pools do not arrive in the order of their
+  // indexes.
   void Keep(const std::vector<nomad::Node>& listed);
 
  private:

@@ -46,8 +46,8 @@ class NomadClient {
   // GET /v1/nodes?resources=true: stubs of all nodes, in pages.
   absl::StatusOr<Indexed<std::vector<Node>>> ListNodes(const runtime::Context& context,
                                                        const ReadOptions& options = {}) const;
-  // GET /v1/node/:id. NOT_FOUND if the node does not exist, as far as the server knows that replied:
-  // its index is in NomadError (rule C15).
+  // GET /v1/node/:id. NOT_FOUND if the node does not exist, as far as the server knows that
+  // replied: its index is in NomadError (rule C15).
   absl::StatusOr<Indexed<Node>> GetNode(const runtime::Context& context, const std::string& id,
                                         const ReadOptions& options = {}) const;
   // GET /v1/node/:id/allocations.
@@ -58,8 +58,8 @@ class NomadClient {
   // PERMISSION_DENIED if the token has read-job in no namespace.
   absl::StatusOr<Indexed<std::vector<Allocation>>> ListAllocations(
       const runtime::Context& context, const ReadOptions& options = {}) const;
-  // GET /v1/allocation/:id → NodeID. NOT_FOUND: the server has no such allocation, because it is one
-  // of another cluster, was collected, or is so new that this server does not have it yet.
+  // GET /v1/allocation/:id → NodeID. NOT_FOUND: the server has no such allocation, because it is
+  // one of another cluster, was collected, or is so new that this server does not have it yet.
   // PERMISSION_DENIED: a 403, or the 500 "Unknown allocation" with which Nomad hides an allocation
   // that it has from a token without read-job in its namespace
   // (hashicorp/nomad:nomad/alloc_endpoint.go, GetAlloc). Rule C7 does not rely on that difference:

@@ -20,8 +20,8 @@ struct NomadError {
   std::string text;  // the body as one line of valid UTF-8, shortened
   // X-Nomad-Index, 0 if the reply has none. The 404 of a node carries the index of the last change
   // of any node (hashicorp/nomad:nomad/node_endpoint.go, GetNode), the same count as that of a list
-  // of nodes: a lower one than a list had comes from another, a restored or a stale server. A 404 of
-  // a proxy has none.
+  // of nodes: a lower one than a list had comes from another, a restored or a stale server. A 404
+  // of a proxy has none.
   std::uint64_t index = 0;
 };
 // Nomad's error behind a status that a NomadClient returned; nullopt if Nomad did not reply.
@@ -36,7 +36,8 @@ std::optional<NomadError> GetNomadError(const absl::Status& status);
 //   400 "json: cannot unmarshal"              INVALID_ARGUMENT     refused
 //   403 "Permission denied"                   PERMISSION_DENIED    refused
 //   403, 500 "ACL token expired"              UNAUTHENTICATED      transient: tokens are rotated
-//   403, 500 "ACL token not found"            UNAUTHENTICATED      transient: as above, or the server
+//   403, 500 "ACL token not found"            UNAUTHENTICATED      transient: as above, or the
+//   server
 //                                                                  does not have the new token yet
 //   500 "node not found"                      NOT_FOUND            neither: the reply to a write
 //   500 "can not set node's scheduling eligibility to eligible while it is draining"
