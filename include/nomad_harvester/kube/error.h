@@ -37,8 +37,8 @@ bool IsConflict(const absl::Status& status);
 bool IsForbidden(const absl::Status& status);  // 403 that is not a quota
 
 // Whether the server refused the request, so that repeating it will hardly help (rules L1 to L4).
-// Everything else that fails is transient or says what has changed, and so does an error without a
-// reply of the server. The first row that matches decides:
+// Any other error is transient or says what has changed; one without a reply of the server is no
+// refusal. The first row that matches decides:
 //   "failed calling webhook"  no, whatever the status: a webhook, or one that a denying webhook
 //       depends on, is down, for example during Harvester's upgrade
 //   `admission webhook "…" denied the request`  yes, whatever the status: the webhook chooses it
@@ -71,7 +71,8 @@ bool IsRefused(const absl::Status& status);
 // A quota error is recognised by its text: with 403 Kubernetes' "exceeded quota", "insufficient
 // quota", "failed quota" or "status unknown for quota"; with 500, 403 or 422 Harvester's
 // "insufficient resources".
-// The body may be a metav1.Status, Rancher's own JSON or plain text (429, proxies).
+// The body may be a metav1.Status, Rancher's own JSON or plain text (429, proxies). `method` is
+// that of the request.
 absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpose,
                       http::Method method = http::Method::kGet);
 // For RetryOptions::permanently_refused: a 5xx that IsRefused counts as a refusal (a webhook's

@@ -31,22 +31,21 @@ std::optional<NomadError> GetNomadError(const absl::Status& status);
 // UNIMPLEMENTED; 408, 429, 502 to 504 UNAVAILABLE; other 5xx INTERNAL; redirects and other 4xx
 // FAILED_PRECONDITION. OK for 2xx. For some texts another code, and whether Nomad refuses the
 // request (IsRefused):
-//   400 "ACL support disabled"                INVALID_ARGUMENT     refused
-//   400 "Request body is empty"               INVALID_ARGUMENT     refused
-//   400 "json: cannot unmarshal"              INVALID_ARGUMENT     refused
-//   403 "Permission denied"                   PERMISSION_DENIED    refused
-//   403, 500 "ACL token expired"              UNAUTHENTICATED      transient: tokens are rotated
-//   403, 500 "ACL token not found"            UNAUTHENTICATED      transient: as above, or the
-//   server
-//                                                                  does not have the new token yet
-//   500 "node not found"                      NOT_FOUND            neither: the reply to a write
-//   500 "can not set node's scheduling eligibility to eligible while it is draining"
-//                                             FAILED_PRECONDITION  neither: the node has changed
-//   500 "invalid scheduling eligibility"      INVALID_ARGUMENT     refused
-//   500 "UUID must be 36 characters"          INVALID_ARGUMENT     refused: not a node's ID
-//   500 "Unknown allocation"                  PERMISSION_DENIED    refused: see NodeOfAllocation
-//   500 "No cluster leader", "Not ready to serve consistent reads", "No path to region"
-//                                             UNAVAILABLE          transient
+//   400  "ACL support disabled"          INVALID_ARGUMENT     refused
+//   400  "Request body is empty"         INVALID_ARGUMENT     refused
+//   400  "json: cannot unmarshal"        INVALID_ARGUMENT     refused
+//   403  "Permission denied"             PERMISSION_DENIED    refused
+//   403, 500 "ACL token expired"         UNAUTHENTICATED      transient: tokens are rotated
+//   403, 500 "ACL token not found"       UNAUTHENTICATED      transient: so are they, and a server
+//                                                             may not have the new one yet
+//   500  "node not found"                NOT_FOUND            the answer to a write
+//   500  "can not set node's scheduling eligibility to eligible while it is draining"
+//                                        FAILED_PRECONDITION  the node has changed: read it again
+//   500  "invalid scheduling eligibility"  INVALID_ARGUMENT   refused
+//   500  "UUID must be 36 characters"    INVALID_ARGUMENT     refused: not the ID of a node
+//   500  "Unknown allocation"            PERMISSION_DENIED    refused: see NodeOfAllocation
+//   500  "No cluster leader", "Not ready to serve consistent reads", "No path to region"
+//                                        UNAVAILABLE          transient
 // Bodies are plain text; the message is "<purpose>: <text> (HTTP nnn)", one line.
 absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpose);
 
