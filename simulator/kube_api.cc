@@ -80,7 +80,7 @@ bool KubeApi::IsForbidden(const std::string& verb, const std::string& resource) 
 http::HttpResponse KubeApi::Handle(const http::HttpRequest& request) {
   if (!world_.options.kube_token.empty() &&
       request.headers.Find("Authorization").value_or("") != "Bearer " + world_.options.kube_token) {
-    return Refusal(401, "Unauthorized", "Unauthorized");
+    return StatusReply(401, "Unauthorized", "Unauthorized");
   }
   const KubeCall call = ParseKubeCall(request);
   if (call.target.path == "/version") {
@@ -101,7 +101,7 @@ http::HttpResponse KubeApi::Dispatch(const KubeCall& call, const http::HttpReque
   if (request.method == http::Method::kGet) return item ? Get(call) : List(call);
   const bool fits = request.method == http::Method::kPost ? !item : item;
   if (!fits || cluster_wide) {
-    return Refusal(405, "MethodNotAllowed",
+    return StatusReply(405, "MethodNotAllowed",
                    "the server does not allow this method on the requested resource");
   }
   switch (request.method) {

@@ -61,7 +61,7 @@ http::HttpResponse KubeApi::Delete(const KubeCall& call, const http::HttpRequest
   Json options = Json::object();
   if (!request.body.empty()) {
     auto parsed = base::ParseJson(request.body, "the options");
-    if (!parsed.ok()) return Refusal(400, "BadRequest", "the options are not JSON");
+    if (!parsed.ok()) return StatusReply(400, "BadRequest", "the options are not JSON");
     options = *std::move(parsed);
   }
   if (auto refusal = CheckPreconditions(call, options, *object)) return *std::move(refusal);

@@ -42,7 +42,7 @@ std::optional<Position> Decode(const std::string& text) {
 
 http::HttpResponse Expired(const Position& position) {
   Json body = *base::ParseJson(
-      Refusal(410, "Expired",
+      StatusReply(410, "Expired",
               "The provided continue parameter is too old to display a consistent list result. You "
               "can start a new list without the continue parameter, or use the continue token in "
               "this response to retrieve the remainder of the results. Continuing with the "
@@ -65,9 +65,9 @@ http::HttpResponse KubeApi::Get(const KubeCall& call) const {
 
 http::HttpResponse KubeApi::List(const KubeCall& call) {
   const auto labels = LabelSelector::Parse(call.target.Query("labelSelector"));
-  if (!labels.ok()) return Refusal(400, "BadRequest", base::Message(labels.status()));
+  if (!labels.ok()) return StatusReply(400, "BadRequest", base::Message(labels.status()));
   const auto fields = FieldSelector::Parse(*call.def, call.target.Query("fieldSelector"));
-  if (!fields.ok()) return Refusal(400, "BadRequest", base::Message(fields.status()));
+  if (!fields.ok()) return StatusReply(400, "BadRequest", base::Message(fields.status()));
   const std::int64_t limit = base::ParseInt(call.target.Query("limit")).value_or(0);
 
   Position position{store_.revision(), {}};
@@ -76,7 +76,7 @@ http::HttpResponse KubeApi::List(const KubeCall& call) {
   if (!token.empty()) {
     const auto decoded = Decode(token);
     if (!decoded) {
-      return Refusal(400, "BadRequest",
+      return StatusReply(400, "BadRequest",
                      "invalid continue token: continue key is not valid: invalid character");
     }
     position.after = decoded->after;

@@ -49,7 +49,7 @@ http::HttpResponse TextReply(int status, std::string body) {
   return response;
 }
 
-http::HttpResponse Refusal(int status, std::string_view reason, std::string_view message) {
+http::HttpResponse StatusReply(int status, std::string_view reason, std::string_view message) {
   return Failure(status, reason, message);
 }
 

@@ -19,7 +19,7 @@ http::HttpResponse TextReply(int status, std::string body);
 
 // The constructors of kubernetes/kubernetes:staging/src/k8s.io/apimachinery/pkg/api/errors/
 // errors.go, with their reasons.
-http::HttpResponse Refusal(int status, std::string_view reason, std::string_view message);
+http::HttpResponse StatusReply(int status, std::string_view reason, std::string_view message);
 http::HttpResponse NotFound(const ResourceDef& def, const std::string& name);
 http::HttpResponse AlreadyExists(const ResourceDef& def, const std::string& name, bool terminating);
 http::HttpResponse Modified(const ResourceDef& def, const std::string& name);

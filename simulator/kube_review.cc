@@ -45,7 +45,7 @@ Json KubeApi::AccessRules() const {
 
 http::HttpResponse KubeApi::Review(const KubeCall& call, const http::HttpRequest& request) const {
   auto question = base::ParseJson(request.body, "the review");
-  if (!question.ok()) return Refusal(400, "BadRequest", "the review is not JSON");
+  if (!question.ok()) return StatusReply(400, "BadRequest", "the review is not JSON");
   Json answer = *std::move(question);
   if (call.review == "selfsubjectaccessreviews") {
     const Json attributes = Attributes(answer);

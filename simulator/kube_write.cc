@@ -11,7 +11,7 @@ namespace nomad_harvester::simulator {
 namespace {
 
 http::HttpResponse BadRequest(std::string_view message) {
-  return Refusal(400, "BadRequest", message);
+  return StatusReply(400, "BadRequest", message);
 }
 
 std::string CannotHandle(const ResourceDef& def, std::string_view why) {
@@ -95,7 +95,7 @@ http::HttpResponse KubeApi::Create(const KubeCall& call, const http::HttpRequest
     return BadRequest(CannotHandle(def, *problem));
   }
   if (!MetaString(object, "resourceVersion").empty()) {
-    return Refusal(500, "InternalError",
+    return StatusReply(500, "InternalError",
                    "resourceVersion should not be set on objects to be created");
   }
   SetDefaults(def, object);
@@ -134,7 +134,7 @@ http::HttpResponse KubeApi::Put(const KubeCall& call, const http::HttpRequest& r
 http::HttpResponse KubeApi::Patch(const KubeCall& call, const http::HttpRequest& request) {
   const std::string type = request.headers.Find("Content-Type").value_or("");
   if (type.substr(0, type.find(';')) != "application/merge-patch+json") {
-    return Refusal(415, "UnsupportedMediaType",
+    return StatusReply(415, "UnsupportedMediaType",
                    "the body of the request was in an unknown format - accepted media types "
                    "include: application/json-patch+json, application/merge-patch+json, "
                    "application/apply-patch+yaml");

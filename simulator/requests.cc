@@ -57,7 +57,7 @@ http::HttpResponse FaultAnswer(System system, const Fault& fault) {
                                   : "Your IP is issuing too many concurrent connections, please "
                                     "rate limit your calls");
   } else if (system == System::kHarvester) {
-    response = Refusal(fault.status, fault.status == 503 ? "ServiceUnavailable" : "InternalError",
+    response = StatusReply(fault.status, fault.status == 503 ? "ServiceUnavailable" : "InternalError",
                        "the simulated API server was told to refuse this");
   } else {
     response = TextReply(fault.status, fault.status == 500 ? "No cluster leader" : "refused");

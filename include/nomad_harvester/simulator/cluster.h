@@ -22,6 +22,7 @@
 #include "nomad_harvester/simulator/event.h"
 #include "nomad_harvester/simulator/fault.h"
 #include "nomad_harvester/simulator/options.h"
+#include "nomad_harvester/simulator/refusal.h"
 
 #include "absl/status/statusor.h"
 #include "nlohmann/json_fwd.hpp"
@@ -66,6 +67,11 @@ class Cluster {
   bool dead(const std::string& client = "") const;
   void SetNomadReachable(bool reachable);
   void SetHarvesterReachable(bool reachable);
+  // From now on such requests are refused, or slow; returns the rule's ID. Of several rules that
+  // match, the oldest that refuses decides, and the slowest.
+  int Refuse(RefusalRule rule);
+  void StopRefusing(int id);
+  void StopRefusing();  // all rules
   // From now on such requests are 403, and access reviews deny them. Empty resource: all resources.
   void Forbid(const std::string& verb, const std::string& resource);
   void AllowAll();

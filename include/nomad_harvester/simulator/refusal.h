@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Refusals that last: every request for an object is answered the same until the rule is withdrawn.
+#ifndef NOMAD_HARVESTER_SIMULATOR_REFUSAL_H_
+#define NOMAD_HARVESTER_SIMULATOR_REFUSAL_H_
+
+#include <string>
+
+#include "nomad_harvester/base/time.h"
+#include "nomad_harvester/simulator/fault.h"
+
+namespace nomad_harvester::simulator {
+
+// With the reason and the text of the real server. A kind of the other system than the rule's is
+// never answered.
+enum class Refusal {
+  kNone,         // the request is applied: the rule only makes it slow
+  kAnswer,       // `status` and `text`
+  kForbidden,    // 403: RBAC, Nomad's ACL. Reviews still allow it: see Cluster::Forbid
+  kUnavailable,  // an API server that shuts down (503); a Nomad without a leader (500)
+
+  // Kubernetes.
+  kUnauthorized,   // 401
+  kInvalid,        // 422: the API server's own validation; of a DELETE, Harvester's webhook
+  kDenied,         // 400: Harvester's webhook denies it, and says `text`
+  kDeniedAs500,    // 500: the same, as Harvester sends plain Go errors
+  kQuotaExceeded,  // 403: a ResourceQuota
+  kAlreadyExists,  // 409
+  kConflict,       // 409: the object has been modified
+  kWebhookDown,    // 500: "failed calling webhook", nobody has denied anything
+
+  // Nomad.
+  kBadRequest,      // 400
+  kNodeNotFound,    // 500
+  kLeadershipLost,  // 500: the write was not committed
+};
+
+// A matching request is not applied, but counted like any other. The API server looks an object up
+// before it asks the webhooks, Nomad before it writes: a request for an object that does not exist
+// is answered as ever, unless the refusal comes earlier in the server (kForbidden, kUnauthorized,
+// kUnavailable, kAnswer, kBadRequest).
+struct RefusalRule {
+  System system = System::kHarvester;
+  // As in RequestInfo; empty: any. Dry runs and access reviews match only a rule that names their
+  // verbs, "try" and "ask".
+  std::string verb{};
+  std::string resource{};
+  std::string name{};
+  Refusal kind = Refusal::kForbidden;
+  int status = 0;      // of kAnswer
+  std::string text{};  // of kAnswer: the body; of kDenied and kDeniedAs500: empty for a default
+  // How long such a request takes before it is answered. A request whose client gives up meanwhile
+  // is not applied.
+  base::Duration takes{};
+};
+
+}  // namespace nomad_harvester::simulator
+
+#endif  // NOMAD_HARVESTER_SIMULATOR_REFUSAL_H_
