@@ -47,7 +47,8 @@ Cluster::Impl::Impl(runtime::Clock& clock, runtime::Random& random, Options opti
       nomad(world),
       machines(world, store, nomad),
       kube_api(world, store),
-      nomad_api(world, nomad) {
+      nomad_api(world, nomad),
+      refusals(store, nomad) {
   Seed(store, world.options);
   nomad_api.read_job_denied = world.options.deny_read_job;
   nomad_api.acl = world.options.nomad_acl || !world.options.nomad_token.empty();

@@ -19,6 +19,7 @@
 #include "machines.h"
 #include "nomad_api.h"
 #include "nomad_state.h"
+#include "refusals.h"
 #include "world.h"
 
 namespace nomad_harvester::simulator {
@@ -38,6 +39,7 @@ struct Cluster::Impl : std::enable_shared_from_this<Cluster::Impl> {
   Machines machines NH_GUARDED_BY(mutex);
   KubeApi kube_api NH_GUARDED_BY(mutex);
   NomadApi nomad_api NH_GUARDED_BY(mutex);
+  Refusals refusals NH_GUARDED_BY(mutex);
 
   std::function<Fault(const RequestInfo&)> fault_hook NH_GUARDED_BY(mutex);
   std::function<void(const Event&)> observer NH_GUARDED_BY(mutex);
@@ -62,6 +64,7 @@ struct Cluster::Impl : std::enable_shared_from_this<Cluster::Impl> {
   RequestInfo Count(const Caller& caller, const http::HttpRequest& request) NH_REQUIRES(mutex);
   absl::Status CheckLine(const Caller& caller) const;
   std::uint64_t NomadIndex();
+  NomadReply Answer(System system, const http::HttpRequest& request) NH_REQUIRES(mutex);
   NomadReply Apply(System system, const http::HttpRequest& request);
   absl::StatusOr<http::HttpResponse> ApplyAndWait(const runtime::Context& context,
                                                   const Caller& caller,

@@ -37,6 +37,21 @@ void Cluster::SetNomadReachable(bool reachable) {
   impl_->reachable[1] = reachable;
 }
 
+int Cluster::Refuse(RefusalRule rule) {
+  base::MutexLock lock(impl_->mutex);
+  return impl_->refusals.Add(std::move(rule));
+}
+
+void Cluster::StopRefusing(int id) {
+  base::MutexLock lock(impl_->mutex);
+  impl_->refusals.Remove(id);
+}
+
+void Cluster::StopRefusing() {
+  base::MutexLock lock(impl_->mutex);
+  impl_->refusals.Clear();
+}
+
 void Cluster::Forbid(const std::string& verb, const std::string& resource) {
   base::MutexLock lock(impl_->mutex);
   impl_->kube_api.forbidden.insert({verb, resource});

@@ -49,6 +49,13 @@ http::HttpResponse TextReply(int status, std::string body) {
   return response;
 }
 
+http::HttpResponse AnyReply(int status, std::string body) {
+  const bool is_object = !body.empty() && body.front() == '{';
+  http::HttpResponse response = TextReply(status, std::move(body));
+  if (is_object) response.headers.Set("Content-Type", "application/json");
+  return response;
+}
+
 http::HttpResponse StatusReply(int status, std::string_view reason, std::string_view message) {
   return Failure(status, reason, message);
 }

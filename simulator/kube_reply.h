@@ -16,6 +16,8 @@ namespace nomad_harvester::simulator {
 
 http::HttpResponse JsonReply(int status, const nlohmann::json& body);
 http::HttpResponse TextReply(int status, std::string body);
+// JSON if the body looks like an object, else text.
+http::HttpResponse AnyReply(int status, std::string body);
 
 // The constructors of kubernetes/kubernetes:staging/src/k8s.io/apimachinery/pkg/api/errors/
 // errors.go, with their reasons.

@@ -1,54 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handling of a request: counters, faults, the effect, blocking queries.
+// Handling of a request: counters, faults, refusals, the effect, blocking queries.
 #include <algorithm>
 #include <utility>
 
-#include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 
 #include "cluster_impl.h"
 #include "kube_reply.h"
-#include "target.h"
+#include "request_info.h"
 
 namespace nomad_harvester::simulator {
 namespace {
 
-RequestInfo DescribeKube(const http::HttpRequest& request) {
-  const KubeCall call = ParseKubeCall(request);
-  RequestInfo info;
-  info.verb = call.dry_run ? "try" : call.verb;
-  if (call.def != nullptr) info.resource = call.def->plural;
-  if (!call.review.empty()) info.resource = call.review;
-  info.name = call.name;
-  if (info.name.empty() && call.verb == "create") {
-    const auto body = base::ParseJson(request.body, "the body");
-    if (body.ok()) info.name = NameOf(*body);
-  }
-  info.has_effect = call.review.empty() && !call.dry_run && call.def != nullptr &&
-                    request.method != http::Method::kGet;
-  return info;
-}
-
-RequestInfo DescribeNomad(const http::HttpRequest& request) {
-  const NomadCall call = ParseNomadCall(request);
-  RequestInfo info;
-  info.resource = call.resource;
-  info.name = call.id;
-  const bool list = call.resource == "nodes" || call.resource == "allocations" ||
-                    call.resource == "node-allocations";
-  info.verb = list ? "list" : "get";
-  if (call.write) info.verb = call.resource == "jobs" ? "create" : "update";
-  if (request.method == http::Method::kDelete) info.verb = "delete";
-  info.has_effect = call.write;
-  return info;
-}
-
 http::HttpResponse FaultAnswer(System system, const Fault& fault) {
   http::HttpResponse response;
   if (!fault.body.empty()) {
-    response = TextReply(fault.status, fault.body);
-    if (fault.body.front() == '{') response.headers.Set("Content-Type", "application/json");
+    response = AnyReply(fault.status, fault.body);
   } else if (fault.status == 429) {
     // kubernetes/kubernetes:staging/src/k8s.io/apiserver/pkg/server/filters/maxinflight.go, and
     // Nomad's limits.http_max_conns_per_client.
@@ -57,8 +25,9 @@ http::HttpResponse FaultAnswer(System system, const Fault& fault) {
                                   : "Your IP is issuing too many concurrent connections, please "
                                     "rate limit your calls");
   } else if (system == System::kHarvester) {
-    response = StatusReply(fault.status, fault.status == 503 ? "ServiceUnavailable" : "InternalError",
-                       "the simulated API server was told to refuse this");
+    response =
+        StatusReply(fault.status, fault.status == 503 ? "ServiceUnavailable" : "InternalError",
+                    "the simulated API server was told to refuse this");
   } else {
     response = TextReply(fault.status, fault.status == 500 ? "No cluster leader" : "refused");
   }
@@ -72,23 +41,12 @@ absl::Status Lost(System system) {
 
 }  // namespace
 
-std::string_view SystemName(System system) {
-  return system == System::kHarvester ? "harvester" : "nomad";
-}
-
 RequestInfo Cluster::Impl::Count(const Caller& caller, const http::HttpRequest& request) {
-  const System system = caller.system;
-  RequestInfo info = system == System::kHarvester ? DescribeKube(request) : DescribeNomad(request);
+  RequestInfo info = Describe(caller.system, request);
   info.client = caller.client;
-  info.system = system;
-  info.method = request.method;
-  info.target = request.target;
-  info.query = ParseTarget(request.target).query;
-  info.effect = request.effect;
-  info.body = request.body;
   info.sequence = ++requests;
   if (info.has_effect) info.effect_sequence = ++effects;
-  ++counts[std::string(SystemName(system)) + " " + info.verb + " " + info.resource];
+  ++counts[std::string(SystemName(caller.system)) + " " + info.verb + " " + info.resource];
   return info;
 }
 
@@ -99,16 +57,22 @@ absl::Status Cluster::Impl::CheckLine(const Caller& caller) const {
   return absl::OkStatus();
 }
 
+NomadReply Cluster::Impl::Answer(System system, const http::HttpRequest& request) {
+  NomadReply reply;
+  if (auto refused = refusals.AnswerTo(system, request)) {
+    reply.response = *std::move(refused);
+  } else if (system == System::kHarvester) {
+    reply.response = kube_api.Handle(request);
+  } else {
+    reply = nomad_api.Handle(request);
+  }
+  reply.response.headers.Set("Date", base::FormatHttpDate(world.wall()));
+  return reply;
+}
+
 NomadReply Cluster::Impl::Apply(System system, const http::HttpRequest& request) {
   NomadReply reply;
-  Act(Actor::kApi, [&]() NH_REQUIRES(mutex) {
-    if (system == System::kHarvester) {
-      reply.response = kube_api.Handle(request);
-    } else {
-      reply = nomad_api.Handle(request);
-    }
-    reply.response.headers.Set("Date", base::FormatHttpDate(world.wall()));
-  });
+  Act(Actor::kApi, [&]() NH_REQUIRES(mutex) { reply = Answer(system, request); });
   return reply;
 }
 
@@ -167,11 +131,7 @@ absl::StatusOr<http::HttpResponse> Cluster::Impl::ServeLate(const runtime::Conte
     world.BeginStep(world.clock.Now(), Actor::kApi);
     world.After(due - world.now(), [this, system, request]() NH_REQUIRES(mutex) {
       world.BeginStep(world.now(), Actor::kApi);
-      if (system == System::kHarvester) {
-        kube_api.Handle(request);
-      } else {
-        nomad_api.Handle(request);
-      }
+      Answer(system, request);
     });
   }
   return base::Annotate(slept, request.purpose);
@@ -191,7 +151,7 @@ absl::StatusOr<http::HttpResponse> Cluster::Impl::Serve(const runtime::Context& 
     if (dead.contains(caller.client)) return Lost(system);
     info = Count(caller, request);
     hook = fault_hook;
-    latency = world.options.request_latency;
+    latency = world.options.request_latency + refusals.TimeOf(system, request);
   }
   const Fault fault = hook ? hook(info) : Fault::None();
   if (fault.kind == Fault::Kind::kDie || fault.kind == Fault::Kind::kApplyThenDie) {
