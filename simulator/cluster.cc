@@ -73,6 +73,7 @@ void Cluster::Impl::ApplyDue() {
       base::MutexLock lock(mutex);
       if (observing.count(std::this_thread::get_id()) != 0) return;
       if (!world.RunDue(world.clock.Now())) return;
+      nomad_api.Remember();
       events = world.TakeEvents();
     }
     Deliver(events);
@@ -86,6 +87,7 @@ void Cluster::Impl::Act(Actor actor, const std::function<void()>& fn) {
     base::MutexLock lock(mutex);
     world.BeginStep(world.clock.Now(), actor);
     fn();
+    nomad_api.Remember();
     events = world.TakeEvents();
   }
   Deliver(events);

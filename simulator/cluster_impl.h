@@ -3,6 +3,7 @@
 #ifndef NOMAD_HARVESTER_SIMULATOR_CLUSTER_IMPL_H_
 #define NOMAD_HARVESTER_SIMULATOR_CLUSTER_IMPL_H_
 
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <memory>
@@ -49,6 +50,8 @@ struct Cluster::Impl : std::enable_shared_from_this<Cluster::Impl> {
   int effects NH_GUARDED_BY(mutex) = 0;
   std::set<std::string> dead NH_GUARDED_BY(mutex);  // clients
   bool reachable[2] NH_GUARDED_BY(mutex) = {true, true};
+  std::vector<base::Duration> clock_skews NH_GUARDED_BY(mutex);  // of the API servers
+  std::size_t next_server NH_GUARDED_BY(mutex) = 0;
 
   // Applies what is due, step by step. A no-op inside an observer.
   void ApplyDue();
@@ -64,6 +67,8 @@ struct Cluster::Impl : std::enable_shared_from_this<Cluster::Impl> {
   RequestInfo Count(const Caller& caller, const http::HttpRequest& request) NH_REQUIRES(mutex);
   absl::Status CheckLine(const Caller& caller) const;
   std::uint64_t NomadIndex();
+  // The clock skew of the API server that handles the next request.
+  base::Duration NextSkew(System system) NH_REQUIRES(mutex);
   NomadReply Answer(System system, const http::HttpRequest& request) NH_REQUIRES(mutex);
   NomadReply Apply(System system, const http::HttpRequest& request);
   absl::StatusOr<http::HttpResponse> ApplyAndWait(const runtime::Context& context,

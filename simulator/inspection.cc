@@ -52,6 +52,22 @@ void Cluster::StopRefusing() {
   impl_->refusals.Clear();
 }
 
+void Cluster::SetClockSkews(std::vector<base::Duration> skews) {
+  base::MutexLock lock(impl_->mutex);
+  impl_->clock_skews = std::move(skews);
+}
+
+void Cluster::SetListLag(System system, base::Duration lag) {
+  impl_->ApplyDue();
+  base::MutexLock lock(impl_->mutex);
+  impl_->world.BeginStep(impl_->world.clock.Now(), Actor::kOperator);
+  if (system == System::kHarvester) {
+    impl_->store.SetLag(lag);
+  } else {
+    impl_->nomad_api.SetLag(lag);
+  }
+}
+
 void Cluster::Forbid(const std::string& verb, const std::string& resource) {
   base::MutexLock lock(impl_->mutex);
   impl_->kube_api.forbidden.insert({verb, resource});
@@ -65,6 +81,11 @@ void Cluster::AllowAll() {
 void Cluster::ExpirePages() {
   base::MutexLock lock(impl_->mutex);
   impl_->store.Compact();
+}
+
+void Cluster::SetRulesIncomplete(bool incomplete) {
+  base::MutexLock lock(impl_->mutex);
+  impl_->kube_api.rules_incomplete = incomplete;
 }
 
 void Cluster::DenyReadJob(bool read_job_denied) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests that Harvester's admission webhooks deny
-// (harvester/harvester:pkg/webhook/resources/{virtualmachine,persistentvolumeclaim}).
+// (harvester/harvester:pkg/webhook/resources/{virtualmachine,persistentvolumeclaim}). They see the
+// creation and every update of a VM, but not its deletion.
 #include "nomad_harvester/base/json.h"
 
 #include "kube_api.h"
@@ -14,28 +15,49 @@ constexpr char kMutator[] = "mutator.harvesterhci.io";
 
 }  // namespace
 
-std::optional<http::HttpResponse> KubeApi::AdmitVm(const Json& vm) const {
-  // The mutator looks up every multus network; a name without a namespace in the VM's. Plain Go
-  // errors become 500 (harvester/harvester:pkg/webhook/types/admission.go).
+// mutator.go, patchAffinity: every multus network is looked up, also for an update that does not
+// concern it (harvester/harvester#6961); a name without a namespace in the VM's. Plain Go errors
+// become 500 (pkg/webhook/types/admission.go).
+std::optional<http::HttpResponse> KubeApi::FindMissingNetwork(const Json& vm) const {
   const Json* networks = base::FindPath(vm, {"spec", "template", "spec", "networks"});
-  if (networks != nullptr && networks->is_array()) {
-    for (const Json& network : *networks) {
-      const Json* multus = base::FindMember(network, "multus");
-      if (multus == nullptr) continue;
-      const std::string full = base::GetString(*multus, "networkName");
-      const std::size_t slash = full.find('/');
-      const std::string ns = slash == std::string::npos ? NamespaceOf(vm) : full.substr(0, slash);
-      const std::string name = slash == std::string::npos ? full : full.substr(slash + 1);
-      if (store_.Find(kNetworks, ns, name) == nullptr) {
-        return Denied(500, "InternalError", kMutator,
-                      QualifiedPlural(kNetworks) + " \"" + name + "\" not found");
-      }
+  if (networks == nullptr || !networks->is_array()) return std::nullopt;
+  for (const Json& network : *networks) {
+    const Json* multus = base::FindMember(network, "multus");
+    if (multus == nullptr) continue;
+    const std::string full = base::GetString(*multus, "networkName");
+    const std::size_t slash = full.find('/');
+    const std::string ns = slash == std::string::npos ? NamespaceOf(vm) : full.substr(0, slash);
+    const std::string name = slash == std::string::npos ? full : full.substr(slash + 1);
+    if (store_.Find(kNetworks, ns, name) == nullptr) {
+      return Denied(500, "InternalError", kMutator,
+                    QualifiedPlural(kNetworks) + " \"" + name + "\" not found");
     }
   }
-  if (quota_exceeded) return Denied(500, "InternalError", kValidator, *quota_exceeded);
   return std::nullopt;
 }
 
+// pkg/util/resourcequota/calculator.go, CheckIfVMCanStartByResourceQuota: a VM that has a status, is
+// not halted and has no pod is about to start.
+bool KubeApi::AboutToStart(const Json& vm) const {
+  const Json* status = base::FindMember(vm, "status");
+  if (status == nullptr || base::GetString(*status, "printableStatus").empty()) return false;
+  const Json* strategy = base::FindPath(vm, {"spec", "runStrategy"});
+  if (strategy != nullptr && *strategy == "Halted") return false;
+  return store_.Find(kInstances, NamespaceOf(vm), NameOf(vm)) == nullptr;
+}
+
+std::optional<http::HttpResponse> KubeApi::AdmitVm(const Json& vm, bool is_new) const {
+  // The mutator leaves a VM alone that is being deleted, the validator does not.
+  if (!IsTerminating(vm)) {
+    if (auto denied = FindMissingNetwork(vm)) return denied;
+  }
+  if (quota_exceeded && (is_new || AboutToStart(vm))) {
+    return Denied(500, "InternalError", kValidator, *quota_exceeded);
+  }
+  return std::nullopt;
+}
+
+// validator.go, Delete.
 std::optional<http::HttpResponse> KubeApi::AdmitClaimDeletion(const Json& claim) const {
   for (const auto& [key, vm] : store_.All(kVms)) {
     if (key.first != NamespaceOf(claim) || IsTerminating(*vm)) continue;

@@ -39,6 +39,7 @@ class KubeApi {
   // Verb and plural; an empty plural means all resources.
   std::set<std::pair<std::string, std::string>> forbidden;
   std::optional<std::string> quota_exceeded;
+  bool rules_incomplete = false;
 
  private:
   bool IsForbidden(const std::string& verb, const std::string& resource) const;
@@ -63,7 +64,9 @@ class KubeApi {
   http::HttpResponse Delete(const KubeCall& call, const http::HttpRequest& request);
   Json MarkDeleted(const ResourceDef& def, Json object, bool foreground) const;
   // kube_admission.cc: the denial of Harvester's webhooks, if any.
-  std::optional<http::HttpResponse> AdmitVm(const Json& vm) const;
+  std::optional<http::HttpResponse> AdmitVm(const Json& vm, bool is_new) const;
+  std::optional<http::HttpResponse> FindMissingNetwork(const Json& vm) const;
+  bool AboutToStart(const Json& vm) const;
   std::optional<http::HttpResponse> AdmitClaimDeletion(const Json& claim) const;
 
   World& world_;

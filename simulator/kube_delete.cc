@@ -44,7 +44,7 @@ bool Lingers(const ResourceDef& def, const Json& object, bool foreground) {
 Json KubeApi::MarkDeleted(const ResourceDef& def, Json object, bool foreground) const {
   if (IsTerminating(object)) return object;
   Json& metadata = object["metadata"];
-  metadata["deletionTimestamp"] = base::FormatRfc3339(world_.wall());
+  metadata["deletionTimestamp"] = base::FormatRfc3339(world_.server_time());
   metadata["deletionGracePeriodSeconds"] = 0;
   if (def.custom) metadata["generation"] = base::GetInt(metadata, "generation") + 1;
   if (foreground && &def == &kVms) {

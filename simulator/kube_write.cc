@@ -108,7 +108,7 @@ http::HttpResponse KubeApi::Create(const KubeCall& call, const http::HttpRequest
   if (&def == &kVms) {
     // The status is a subresource: a POST ignores it.
     object.erase("status");
-    if (const auto denied = AdmitVm(object)) return *denied;
+    if (const auto denied = AdmitVm(object, true)) return *denied;
   }
   if (const Object old = store_.Find(def, call.ns, NameOf(object)); old != nullptr) {
     return AlreadyExists(def, NameOf(object), IsTerminating(*old));
@@ -202,6 +202,9 @@ http::HttpResponse KubeApi::Update(const KubeCall& call, const Object& current, 
   }
   if (const auto problems = FindProblems(def, wanted); !problems.empty()) {
     return Invalid(def, call.name, problems);
+  }
+  if (&def == &kVms) {
+    if (const auto denied = AdmitVm(wanted, false)) return *denied;
   }
   if (call.dry_run) return WithWarning(JsonReply(200, wanted), pruned.warning);
   const Object stored = store_.Replace(def, std::move(wanted));

@@ -91,18 +91,21 @@ NomadReply NomadApi::Nodes(const Target& target) const {
 
 NomadReply NomadApi::Node(const NomadCall& call) const {
   const NomadNode* node = state_.FindNode(call.id);
-  if (node == nullptr) return {TextReply(404, "node not found"), state_.nodes_index()};
+  if (node == nullptr) {
+    return {TextReply(404, "node not found"), std::max<std::uint64_t>(1, state_.nodes_index())};
+  }
   return Indexed(node->modify_index, NodeJson(*node));
 }
 
 // For an unknown node: an empty list (observed on Nomad 1.10.5). Allocations that the token may not
-// read are silently omitted (hashicorp/nomad:nomad/node_endpoint.go, GetAllocs).
+// read are silently omitted, but the index counts them (hashicorp/nomad:nomad/node_endpoint.go,
+// GetAllocs).
 NomadReply NomadApi::NodeAllocations(const NomadCall& call) const {
   Json items = Json::array();
   std::uint64_t index = 0;
   for (const auto& [id, allocation] : state_.allocations()) {
-    if (allocation.node_id != call.id || read_job_denied) continue;
-    items.push_back(AllocationJson(allocation));
+    if (allocation.node_id != call.id) continue;
+    if (!read_job_denied) items.push_back(AllocationJson(allocation));
     index = std::max(index, allocation.modify_index);
   }
   return Indexed(index == 0 ? state_.allocations_index() : index, items);
@@ -127,11 +130,16 @@ NomadReply NomadApi::Allocations(const Target& target) const {
       });
 }
 
+// Only a missing allocation is 404. One that the token may not read is an error without a code,
+// which the HTTP server makes a 500 (hashicorp/nomad:nomad/alloc_endpoint.go, GetAlloc;
+// nomad/structs/errors.go, NewErrUnknownAllocation; command/agent/http.go, errCodeFromHandler).
 NomadReply NomadApi::Allocation(const NomadCall& call) const {
   const auto found = state_.allocations().find(call.id);
-  if (found == state_.allocations().end() || read_job_denied) {
-    return {TextReply(404, "alloc not found"), 0};
+  if (found == state_.allocations().end()) {
+    return {TextReply(404, "alloc not found"),
+            std::max<std::uint64_t>(1, state_.allocations_index())};
   }
+  if (read_job_denied) return {TextReply(500, "Unknown allocation \"" + call.id + "\""), 0};
   return Indexed(found->second.modify_index, AllocationJson(found->second));
 }
 

@@ -57,8 +57,14 @@ absl::Status Cluster::Impl::CheckLine(const Caller& caller) const {
   return absl::OkStatus();
 }
 
+base::Duration Cluster::Impl::NextSkew(System system) {
+  if (system != System::kHarvester || clock_skews.empty()) return {};
+  return clock_skews[next_server++ % clock_skews.size()];
+}
+
 NomadReply Cluster::Impl::Answer(System system, const http::HttpRequest& request) {
   NomadReply reply;
+  world.SetSkew(NextSkew(system));
   if (auto refused = refusals.AnswerTo(system, request)) {
     reply.response = *std::move(refused);
   } else if (system == System::kHarvester) {
@@ -66,7 +72,7 @@ NomadReply Cluster::Impl::Answer(System system, const http::HttpRequest& request
   } else {
     reply = nomad_api.Handle(request);
   }
-  reply.response.headers.Set("Date", base::FormatHttpDate(world.wall()));
+  reply.response.headers.Set("Date", base::FormatHttpDate(world.server_time()));
   return reply;
 }
 
@@ -102,12 +108,14 @@ absl::StatusOr<http::HttpResponse> Cluster::Impl::ApplyAndWait(const runtime::Co
     if (wait.index == 0 || reply.index == 0 || reply.index > wait.index || now >= deadline) {
       return std::move(reply.response);
     }
-    // Avoids building the same reply repeatedly.
-    while (NomadIndex() == index && context.clock().Now() < deadline) {
+    // Avoids building the same reply repeatedly. A server that lags may have news without a change.
+    bool news = false;
+    while (!news && NomadIndex() == index && context.clock().Now() < deadline) {
       const base::MonoTime at = context.clock().Now();
       base::MonoTime until = std::min(deadline, at + step);
       {
         base::MutexLock lock(mutex);
+        news = nomad_api.lags();
         if (const auto due = world.NextDue(); due && *due > at) until = std::min(until, *due);
       }
       NH_RETURN_IF_ERROR(context.Sleep(until - at));
@@ -170,7 +178,9 @@ absl::StatusOr<http::HttpResponse> Cluster::Impl::Serve(const runtime::Context& 
       return Lost(system);
     case Fault::Kind::kAnswer: {
       http::HttpResponse answer = FaultAnswer(system, fault);
-      answer.headers.Set("Date", base::FormatHttpDate(context.clock().WallNow()));
+      base::MutexLock lock(mutex);
+      answer.headers.Set("Date",
+                         base::FormatHttpDate(context.clock().WallNow() + NextSkew(system)));
       return answer;
     }
     case Fault::Kind::kDelay:

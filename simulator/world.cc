@@ -13,6 +13,7 @@ World::World(runtime::Clock& the_clock, runtime::Random& the_random, Options the
 void World::BeginStep(base::MonoTime when, Actor actor) {
   now_ = when;
   wall_ = clock.WallNow() - (clock.Now() - when);
+  skew_ = base::Duration::zero();
   actor_ = actor;
 }
 

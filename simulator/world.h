@@ -33,6 +33,10 @@ class World {
 
   base::MonoTime now() const { return now_; }
   base::WallTime wall() const { return wall_; }
+  // The time of the API server that handles this step, whose clock may be off; it is what it writes
+  // into replies and objects.
+  base::WallTime server_time() const { return wall_ + skew_; }
+  void SetSkew(base::Duration skew) { skew_ = skew; }  // until the step ends
   void After(base::Duration delay, Action action);
 
   void Emit(Event event);
@@ -46,6 +50,7 @@ class World {
  private:
   base::MonoTime now_{};
   base::WallTime wall_{};
+  base::Duration skew_{};
   Actor actor_ = Actor::kController;
   std::uint64_t order_ = 0;  // orders actions that are due at the same time
   std::map<std::pair<base::MonoTime, std::uint64_t>, Action> due_;
