@@ -43,6 +43,8 @@ std::string_view EventKindName(EventKind kind) {
       return "NodeRegistered";
     case EventKind::kNodeDown:
       return "NodeDown";
+    case EventKind::kNodeStatus:
+      return "NodeStatus";
     case EventKind::kDrainStarted:
       return "DrainStarted";
     case EventKind::kDrainUpdated:

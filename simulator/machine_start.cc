@@ -17,20 +17,6 @@ constexpr char kKubeVirtFinalizer[] = "kubevirt.io/virtualMachineControllerFinal
 constexpr char kHarvesterFinalizer[] = "wrangler.cattle.io/VMController.CleanupPVCAndSnapshot";
 constexpr char kQuotaAnnotation[] = "harvesterhci.io/insufficient-resource-quota";
 
-Json ClaimTemplates(const Json& vm) {
-  auto parsed =
-      base::ParseJson(AnnotationOf(vm, "harvesterhci.io/volumeClaimTemplates"), "the templates");
-  return parsed.ok() && parsed->is_array() ? *std::move(parsed) : Json::array();
-}
-
-// True if the annotation imageId ("ns/name") names a stored image, or is missing.
-bool ImageExists(const KubeStore& store, const Json& claim) {
-  const std::string image = AnnotationOf(claim, "harvesterhci.io/imageId");
-  const std::size_t slash = image.find('/');
-  if (slash == std::string::npos) return true;
-  return store.Find(kImages, image.substr(0, slash), image.substr(slash + 1)) != nullptr;
-}
-
 // The condition that shows a failed start (kubevirt/kubevirt:pkg/virt-controller/watch/vm/vm.go,
 // the isVirtualMachineStatus… functions), and its reason.
 struct FaultCondition {
@@ -62,36 +48,12 @@ void Machines::Adopt(const std::string& uid) {
     finalizers.push_back(kHarvesterFinalizer);
   });
   MakeClaims(machine, *vm);
+  if (world_.options.status_write_interval > base::Duration::zero()) WriteStatus(uid);
   if (Starts(*vm)) {
     Boot(uid);
     return;
   }
-  Mutate(kVms, machine.ns, machine.name, [this](Json& object) {
-    object["status"]["printableStatus"] = "Stopped";
-    object["status"]["created"] = false;
-    object["status"]["ready"] = false;
-    SetCondition(object, "Ready", "False", "VMINotExists", "VMI does not exist", world_.wall());
-  });
-}
-
-// harvester/harvester:pkg/controller/master/virtualmachine/vm_controller.go,
-// createPVCsFromAnnotation: a literal copy of the template, without an owner; an entry whose image
-// does not exist is skipped.
-void Machines::MakeClaims(Machine& machine, const Json& vm) {
-  for (Json claim : ClaimTemplates(vm)) {
-    if (!claim.is_object() || NameOf(claim).empty()) continue;
-    if (!ImageExists(store_, claim)) {
-      machine.failure =
-          Failure{0, "ErrorPvcNotFound", "persistentvolumeclaim " + NameOf(claim) + " not found"};
-      continue;
-    }
-    if (store_.Find(kClaims, machine.ns, NameOf(claim)) != nullptr) continue;
-    claim["metadata"]["namespace"] = machine.ns;
-    claim["metadata"]["finalizers"] = Json::array({"kubernetes.io/pvc-protection"});
-    claim["status"] = {{"phase", "Bound"}};
-    store_.Stamp(kClaims, claim);
-    store_.Insert(kClaims, std::move(claim));
-  }
+  ShowStopped(machine, false);
 }
 
 void Machines::Boot(const std::string& uid) {

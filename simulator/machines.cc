@@ -5,8 +5,6 @@
 
 #include "nomad_harvester/base/json.h"
 
-#include "kube_api.h"
-
 namespace nomad_harvester::simulator {
 
 bool Machines::Mutate(const ResourceDef& def, const std::string& ns, const std::string& name,
@@ -107,7 +105,10 @@ void Machines::Pause(const std::string& uid, bool paused) {
 void Machines::OnChange(const ResourceDef& def, const Object& before, const Object& after) {
   if (&def == &kVms) OnVmChange(before, after);
   if (&def == &kSecrets) OnSecretChange(before, after);
-  if (&def == &kClaims && after != nullptr && IsTerminating(*after)) OnClaimDeletion(after);
+  const bool claim_ends = &def == &kClaims && after != nullptr && IsTerminating(*after);
+  if (claim_ends || (&def == &kInstances && after == nullptr)) {
+    world_.After(world_.options.reaction_time, [this] { ReleaseClaims(); });
+  }
 }
 
 void Machines::OnVmChange(const Object& before, const Object& after) {
@@ -192,18 +193,21 @@ void Machines::Collect(const ResourceDef& def, const Object& object) {
   store_.Erase(def, NamespaceOf(*now), NameOf(*now));
 }
 
-// kubernetes.io/pvc-protection: a claim stays until no pod uses it.
-void Machines::OnClaimDeletion(const Object& claim) {
-  world_.After(world_.options.reaction_time, [this, claim] {
-    const std::string ns = NamespaceOf(*claim);
-    const Object now = store_.Find(kClaims, ns, NameOf(*claim));
-    if (now == nullptr || UidOf(*now) != UidOf(*claim)) return;
-    for (const auto& [key, vm] : store_.All(kVms)) {
-      const bool runs = store_.Find(kInstances, key.first, key.second) != nullptr;
-      if (key.first == ns && runs && ClaimsOf(*vm).count(NameOf(*claim)) != 0) return;
-    }
-    store_.Erase(kClaims, ns, NameOf(*claim));
+// A resourceVersion moves although nothing changes that a client reads.
+void Machines::WriteStatus(const std::string& uid) {
+  const Object vm = VmOf(uid);
+  if (vm == nullptr) return;
+  Mutate(kVms, NamespaceOf(*vm), NameOf(*vm), [this](Json& object) {
+    object["metadata"]["managedFields"] =
+        Json::array({{{"manager", "virt-controller"},
+                      {"operation", "Update"},
+                      {"subresource", "status"},
+                      {"apiVersion", ApiVersion(kVms)},
+                      {"time", base::FormatRfc3339Nanos(world_.wall())},
+                      {"fieldsType", "FieldsV1"},
+                      {"fieldsV1", Json::object()}}});
   });
+  world_.After(world_.options.status_write_interval, [this, uid] { WriteStatus(uid); });
 }
 
 }  // namespace nomad_harvester::simulator

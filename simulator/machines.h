@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -28,6 +29,10 @@ class Machines {
   void FailStart(int next_vms, const std::string& printable_status, const std::string& message);
   void Pause(const std::string& uid, bool paused);
   void HangDeletion(const std::string& uid, bool hang);
+  void KeepClaims(bool keep) { keep_claims_ = keep; }
+  void HangClaim(const std::string& name, bool hang);
+  bool PowerOff(const std::string& uid);
+  void RequestStart(const std::string& uid);
   // When that VM is created, its guest uses this node name and has no identity hint.
   void NameGuest(const std::string& ns, const std::string& vm, const std::string& guest);
   // The node's agent registers again as another node; returns the new ID.
@@ -60,25 +65,33 @@ class Machines {
   Object VmOf(const std::string& uid) const { return store_.FindByUid(kVms, uid); }
   void Emit(EventKind kind, const Json& vm, std::string detail = "");
 
-  // machines.cc: reactions to changes.
+  // machines.cc: reactions to changes, and what happens without any.
+  void WriteStatus(const std::string& uid);
   void OnVmChange(const Object& before, const Object& after);
   void OnSecretChange(const Object& before, const Object& after);
-  void OnClaimDeletion(const Object& claim);
   void Collect(const ResourceDef& def, const Object& object);
 
   // machine_start.cc
   void Adopt(const std::string& uid);
-  void MakeClaims(Machine& machine, const Json& vm);
   void Boot(const std::string& uid);
   void Fail(Machine& machine);
   void SetPhase(const std::string& uid, std::uint64_t boot, const char* phase);
   void Run(const std::string& uid, std::uint64_t boot);
   void Join(const std::string& uid, std::uint64_t boot);
 
-  // machine_end.cc
-  void BeginDeletion(const std::string& uid);
+  // machine_claims.cc
+  void MakeClaims(Machine& machine, const Json& vm);
+  void DeleteClaims(const Json& vm);
+  bool IsUsed(const Json& claim) const;
+  void ReleaseClaims();
+
+  // machine_stop.cc
   void Halt(const std::string& uid);
   void EndInstance(const std::string& uid);
+  void ShowStopped(const Machine& machine, bool has_instance);
+
+  // machine_end.cc
+  void BeginDeletion(const std::string& uid);
   void Remove(const std::string& uid);
 
   World& world_;
@@ -86,6 +99,8 @@ class Machines {
   NomadState& nomad_;
   std::map<std::string, Machine> machines_;
   std::map<std::pair<std::string, std::string>, std::string> guest_names_;
+  std::set<std::string> hanging_claims_;
+  bool keep_claims_ = false;
   int never_join_ = 0;
   Failure next_failure_;
 };

@@ -31,6 +31,17 @@ Json DrainStrategyJson(const NomadNode& node) {
            drain.force_at ? base::FormatRfc3339Nanos(*drain.force_at) : std::string(kZeroTime)}};
 }
 
+// hashicorp/nomad:nomad/structs/volumes.go, ClientHostVolumeConfig; the path of a dynamic one:
+// client/hostvolumemanager/host_volume_plugin.go.
+Json HostVolumesJson(const NomadNode& node) {
+  Json volumes = nullptr;
+  for (const auto& [name, id] : node.spec.host_volumes) {
+    const std::string path = id.empty() ? "/srv/" + name : "/opt/nomad/data/host_volumes/" + id;
+    volumes[name] = {{"Name", name}, {"Path", path}, {"ReadOnly", false}, {"ID", id}};
+  }
+  return volumes;
+}
+
 Json NodeResourcesJson() {
   return {
       {"Cpu",
@@ -59,7 +70,7 @@ Json Common(const NomadNode& node) {
           {"Status", node.status},
           {"StatusDescription", ""},
           {"Drivers", Json::object()},
-          {"HostVolumes", nullptr},
+          {"HostVolumes", HostVolumesJson(node)},
           {"LastDrain", LastDrainJson(node)},
           {"CreateIndex", node.create_index},
           {"ModifyIndex", node.modify_index}};

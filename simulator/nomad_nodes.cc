@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes: registration, loss, and the writes of the node endpoints.
+// Nodes: look-up, and the writes of the node endpoints.
 #include <algorithm>
 #include <utility>
 
@@ -7,6 +7,13 @@
 #include "nomad_state.h"
 
 namespace nomad_harvester::simulator {
+namespace {
+
+base::WallTime WholeSeconds(base::WallTime time) {
+  return std::chrono::floor<std::chrono::seconds>(time);
+}
+
+}  // namespace
 
 std::uint64_t NomadState::Touch(NomadNode& node) {
   nodes_index_ = ++index_;
@@ -40,101 +47,6 @@ const NomadNode* NomadState::LookUp(const std::string& id_or_name) const {
   }
   return newest;
 }
-
-std::string NomadState::NextAddress() {
-  ++addresses_;
-  return "10.0." + std::to_string(100 + addresses_ / 250) + "." +
-         std::to_string(1 + addresses_ % 250);
-}
-
-std::string NomadState::AddClient(NodeSpec spec, std::string address) {
-  const std::string id = world_.random.NextUuid();
-  if (spec.node_pool.empty()) spec.node_pool = "default";
-  if (spec.datacenter.empty()) spec.datacenter = world_.options.datacenter;
-  spec.attributes.emplace("unique.hostname", spec.name);
-  Client client;
-  client.spec = std::move(spec);
-  client.address = std::move(address);
-  clients_.emplace(id, std::move(client));
-  Register(id);
-  return id;
-}
-
-bool NomadState::IsAlive(const std::string& id) const {
-  const auto client = clients_.find(id);
-  return client != clients_.end() && client->second.alive;
-}
-
-// A known node keeps its eligibility, drain and last drain
-// (hashicorp/nomad:nomad/state/state_store.go, upsertNodeTxn).
-void NomadState::Register(const std::string& id) {
-  const Client& client = clients_.at(id);
-  const auto [entry, is_new] = nodes_.try_emplace(id);
-  NomadNode& node = entry->second;
-  if (!is_new && node.status == "ready") return;
-  node.id = id;
-  node.spec = client.spec;
-  node.address = client.address;
-  node.status = "ready";
-  node.status_updated_at = world_.wall();
-  Touch(node);
-  if (is_new) node.create_index = node.modify_index;
-  EmitNode(EventKind::kNodeRegistered, node);
-  for (const auto& [key, allocation] : allocations_) {
-    if (allocation.node_id == id && allocation.client_status == "lost") EndLost(key);
-  }
-  Schedule();
-}
-
-void NomadState::LoseClient(const std::string& id) {
-  const auto found = clients_.find(id);
-  if (found == clients_.end() || !found->second.alive) return;
-  found->second.alive = false;
-  const std::uint64_t life = ++found->second.life;
-  world_.After(world_.options.heartbeat_timeout, [this, id, life] {
-    const auto client = clients_.find(id);
-    if (client != clients_.end() && client->second.life == life) MarkDown(id);
-  });
-}
-
-void NomadState::ReturnClient(const std::string& id) {
-  const auto found = clients_.find(id);
-  if (found == clients_.end() || found->second.alive) return;
-  found->second.alive = true;
-  ++found->second.life;
-  Register(id);
-  // The client fetches its allocations from the servers again.
-  for (auto& [key, allocation] : allocations_) {
-    if (allocation.node_id != id || allocation.Terminal()) continue;
-    if (allocation.desired == "run") {
-      Start(key);
-    } else {
-      allocation.desired = "run";
-      Stop(allocation);
-    }
-  }
-}
-
-// hashicorp/nomad:nomad/heartbeat.go, invalidateHeartbeat; the scheduler then marks the node's
-// allocations as lost.
-void NomadState::MarkDown(const std::string& id) {
-  const auto found = nodes_.find(id);
-  if (found == nodes_.end() || found->second.status == "down") return;
-  NomadNode& node = found->second;
-  node.status = "down";
-  node.status_updated_at = world_.wall();
-  Touch(node);
-  EmitNode(EventKind::kNodeDown, node);
-  LoseAllOn(id);
-}
-
-namespace {
-
-base::WallTime WholeSeconds(base::WallTime time) {
-  return std::chrono::floor<std::chrono::seconds>(time);
-}
-
-}  // namespace
 
 // hashicorp/nomad:nomad/node_endpoint.go UpdateDrain and nomad/state/state_store.go
 // updateNodeDrainImpl: an update keeps StartedAt and, without a Meta, the old one; the deadline is
@@ -210,10 +122,8 @@ bool NomadState::Purge(const std::string& id) {
   EmitNode(EventKind::kPurged, found->second);
   nodes_.erase(found);
   LoseAllOn(id);
-  // A live client registers again at its next heartbeat (hashicorp/nomad#3444).
-  world_.After(world_.options.heartbeat_interval, [this, id] {
-    if (IsAlive(id) && FindNode(id) == nullptr) Register(id);
-  });
+  // A live client registers again (hashicorp/nomad#3444).
+  RegisterAgain(id);
   return true;
 }
 

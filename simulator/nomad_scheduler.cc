@@ -233,6 +233,13 @@ void NomadState::EndLost(const std::string& id) {
   });
 }
 
+// Its node was disconnected; the work has never stopped.
+void NomadState::Reconnect(NomadAllocation& allocation) {
+  allocation.client_status = "running";
+  Touch(allocation);
+  EmitAllocation(EventKind::kAllocationRunning, allocation);
+}
+
 void NomadState::LoseAllOn(const std::string& node_id) {
   for (auto& [key, allocation] : allocations_) {
     if (allocation.node_id == node_id && !allocation.Terminal()) Lose(allocation);

@@ -5,6 +5,7 @@
 #define NOMAD_HARVESTER_SIMULATOR_NOMAD_STATE_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -77,6 +78,12 @@ class NomadState {
   void LoseClient(const std::string& id);    // no heartbeats from now on
   void ReturnClient(const std::string& id);  // heartbeats again: the node is ready
   bool IsAlive(const std::string& id) const;
+  // Its agent restarts with another configuration, under the same ID. False: unknown client.
+  bool ReRegister(const std::string& id, const std::function<void(NodeSpec&)>& change);
+  // False: unknown node.
+  bool SetStatus(const std::string& id, const std::string& status);
+  // Nomad's servers lose everything.
+  void Restore(bool agents_return);
 
   // --- The effects of the endpoints; false: unknown node.
   bool Drain(const std::string& id, base::Duration deadline, bool ignore_system_jobs,
@@ -119,6 +126,7 @@ class NomadState {
   // Null: it was garbage-collected meanwhile.
   NomadAllocation* FindAllocation(const std::string& id);
   void Register(const std::string& id);
+  void RegisterAgain(const std::string& id);  // at its next heartbeat, if it is not known by then
   void MarkDown(const std::string& id);
 
   // nomad_collector.cc
@@ -143,6 +151,7 @@ class NomadState {
   void EndPoststop(const std::string& id);
   void Lose(NomadAllocation& allocation);
   void EndLost(const std::string& id);
+  void Reconnect(NomadAllocation& allocation);
   void LoseAllOn(const std::string& node_id);
 
   World& world_;

@@ -84,10 +84,22 @@ bool Cluster::StopVm(const std::string& vm) {
 
 bool Cluster::StartVm(const std::string& vm) {
   return impl_->WithVm(vm, [&](const Object& object) NH_REQUIRES(impl_->mutex) {
+    if (Starts(*object)) {
+      impl_->machines.RequestStart(UidOf(*object));
+      return;
+    }
     Json changed = *object;
     changed["spec"]["runStrategy"] = "RerunOnFailure";
     impl_->store.Replace(kVms, std::move(changed));
   });
+}
+
+bool Cluster::PowerOff(const std::string& vm) {
+  bool ran = false;
+  impl_->WithVm(vm, [&](const Object& object) NH_REQUIRES(impl_->mutex) {
+    ran = impl_->machines.PowerOff(UidOf(*object));
+  });
+  return ran;
 }
 
 bool Cluster::PauseVm(const std::string& vm, bool paused) {
@@ -120,6 +132,16 @@ bool Cluster::HangDeletion(const std::string& vm, bool hang) {
   return impl_->WithVm(vm, [&](const Object& object) NH_REQUIRES(impl_->mutex) {
     impl_->machines.HangDeletion(UidOf(*object), hang);
   });
+}
+
+void Cluster::KeepClaims(bool keep) {
+  base::MutexLock lock(impl_->mutex);
+  impl_->machines.KeepClaims(keep);
+}
+
+void Cluster::HangClaim(const std::string& claim, bool hang) {
+  impl_->Act(Actor::kOperator,
+             [&]() NH_REQUIRES(impl_->mutex) { impl_->machines.HangClaim(claim, hang); });
 }
 
 void Cluster::SetImageReady(const std::string& image, bool ready) {
@@ -219,6 +241,21 @@ std::string Cluster::ReviveNodeUnderNewId(const std::string& node) {
   impl_->WithNode(node, [&](const std::string& id)
                             NH_REQUIRES(impl_->mutex) { fresh = impl_->machines.RenewNode(id); });
   return fresh;
+}
+
+bool Cluster::ReRegister(const std::string& node, const std::function<void(NodeSpec&)>& change) {
+  return impl_->WithNode(node, [&](const std::string& id)
+                                   NH_REQUIRES(impl_->mutex) { impl_->nomad.ReRegister(id, change); });
+}
+
+bool Cluster::SetNodeStatus(const std::string& node, const std::string& status) {
+  return impl_->WithNode(node, [&](const std::string& id)
+                                   NH_REQUIRES(impl_->mutex) { impl_->nomad.SetStatus(id, status); });
+}
+
+void Cluster::RestoreNomad(bool agents_return) {
+  impl_->Act(Actor::kOperator,
+             [&]() NH_REQUIRES(impl_->mutex) { impl_->nomad.Restore(agents_return); });
 }
 
 void Cluster::RunJob(const JobSpec& job) {

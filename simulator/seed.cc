@@ -28,7 +28,10 @@ void Put(KubeStore& store, const ResourceDef& def, const std::string& ns, const 
 void PutImage(KubeStore& store, const ImageSpec& image) {
   Json object = {
       {"metadata", {{"labels", {{"harvesterhci.io/imageDisplayName", image.display_name}}}}},
-      {"spec", {{"displayName", image.display_name}, {"sourceType", "download"}}},
+      {"spec",
+       {{"displayName", image.display_name},
+        {"sourceType", "download"},
+        {"backend", image.backend}}},
       {"status",
        {{"storageClassName", image.storage_class},
         {"progress", 100},

@@ -75,8 +75,19 @@ class Cluster {
   // From now on such requests are 403, and access reviews deny them. Empty resource: all resources.
   void Forbid(const std::string& verb, const std::string& resource);
   void AllowAll();
+  // SelfSubjectRulesReviews know no rule and say so, as if a second authorizer granted the rights.
+  void SetRulesIncomplete(bool incomplete);
   // Continue tokens issued so far get 410.
   void ExpirePages();
+  // Reads that allow it show the state of that long ago: Nomad's with `stale`, of which a follower
+  // may be behind, and Kubernetes' lists with resourceVersion=0, which the API server's cache
+  // answers. Other reads never lag: the API server compares its cache with etcd before it answers a
+  // list without resourceVersion (kubernetes/enhancements#2340), and Nomad's leader answers itself
+  // (hashicorp/nomad:nomad/rpc.go). The plugin sends neither parameter today.
+  void SetListLag(System system, base::Duration lag);
+  // As many API servers answer Harvester's requests in turn, and their clocks are off by these: the
+  // header Date, and the times that they write into objects. Empty: one server, which is right.
+  void SetClockSkews(std::vector<base::Duration> skews);
 
   // --- Counters of the requests that reached the hook.
   // "harvester list virtualmachines" → number of requests.
@@ -91,7 +102,9 @@ class Cluster {
                       const std::optional<std::string>& value);
   bool DeleteVmByHand(const std::string& vm);
   bool StopVm(const std::string& vm);   // runStrategy Halted
-  bool StartVm(const std::string& vm);  // and back
+  bool StartVm(const std::string& vm);  // and back; or on, if its guest had powered it off
+  // The guest shuts itself down. False: it does not run.
+  bool PowerOff(const std::string& vm);
   bool PauseVm(const std::string& vm, bool paused = true);
   // As Harvester's UI does it: labels, annotations and spec are copied. The guest's Nomad node has
   // the new name, or, with the same user data, the old one.
@@ -102,8 +115,13 @@ class Cluster {
   void FailStart(int next_vms, const std::string& printable_status, const std::string& message);
   // The VM's finalizers stay until this is called with false.
   bool HangDeletion(const std::string& vm, bool hang = true);
+  // From now on claims survive their VMs: nobody deletes them but the API.
+  void KeepClaims(bool keep);
+  // Claims of that name, in any namespace, stay terminating until this is called with false.
+  void HangClaim(const std::string& claim, bool hang = true);
   void SetImageReady(const std::string& image, bool ready);  // "ns/name", by either name
-  // Harvester's storage quota check denies every new VM with this message; nullopt: it passes.
+  // Harvester's quota check denies every new VM with this message, and every update of one that is to
+  // run but has no instance; nullopt: it passes.
   void SetQuotaExceeded(const std::optional<std::string>& message);
   // Creates or replaces a Kubernetes object as an administrator; kind and apiVersion determine its
   // resource. False if the resource is unknown.
@@ -126,6 +144,14 @@ class Cluster {
   // The agent lost its data directory and registers a new node of the same name; the old one goes
   // down. Returns the new ID, empty if there is no such node.
   std::string ReviveNodeUnderNewId(const std::string& node);
+  // The agent restarts with a changed configuration, and registers again under its ID.
+  bool ReRegister(const std::string& node, const std::function<void(NodeSpec&)>& change);
+  // "ready", "initializing", "disconnected", "down", at once.
+  bool SetNodeStatus(const std::string& node, const std::string& status);
+  // Nomad's servers are restored from an old backup: they know no node, allocation or job, and their
+  // index starts anew. Live agents register again at their next heartbeat, unless another Nomad
+  // answers at the address.
+  void RestoreNomad(bool agents_return);
   void RunJob(const JobSpec& job);
   bool StopJob(const std::string& id);
   void DenyReadJob(bool read_job_denied);

@@ -19,6 +19,8 @@ struct ImageSpec {
   std::string display_name = "ubuntu-24.04";
   std::string storage_class = "lh-2f0c8d6e";
   std::int64_t virtual_size = std::int64_t{3} * 1024 * 1024 * 1024;
+  // "cdi": the claims are made by CDI, without the labels and annotations of their template.
+  std::string backend = "backingimage";
 };
 
 struct Options {
@@ -28,6 +30,9 @@ struct Options {
   base::Duration shutdown_time = std::chrono::seconds(3);  // VM deleted → gone
   // How long Kubernetes' and Harvester's controllers, and Nomad's drainer, take to react.
   base::Duration reaction_time = std::chrono::milliseconds(100);
+  // How often KubeVirt writes a VM's status: only its resourceVersion moves. Zero: never. There is
+  // then always something due.
+  base::Duration status_write_interval{};
 
   // Nomad.
   base::Duration heartbeat_timeout = std::chrono::seconds(10);  // last heartbeat → node down
@@ -63,6 +68,8 @@ struct NodeSpec {
   std::string node_pool = "default";
   std::map<std::string, std::string> attributes{};  // unique.hostname is the name unless given
   std::map<std::string, std::string> meta{};
+  // Name → ID of a dynamic host volume; a static one has no ID.
+  std::map<std::string, std::string> host_volumes{};
 };
 
 struct JobSpec {
