@@ -50,8 +50,7 @@ Cluster::Impl::Impl(runtime::Clock& clock, runtime::Random& random, Options opti
       nomad_api(world, nomad),
       refusals(store, nomad) {
   Seed(store, world.options);
-  nomad_api.read_job_denied = world.options.deny_read_job;
-  nomad_api.acl = world.options.nomad_acl || !world.options.nomad_token.empty();
+  nomad_api.acl = !world.options.nomad_token.empty();
   store.set_listener([this](const ResourceDef& def, const Object& before, const Object& after)
                          NH_REQUIRES(mutex) { OnChange(def, before, after); });
 }
@@ -140,10 +139,5 @@ absl::StatusOr<http::HttpResponse> Cluster::Serve(const runtime::Context& contex
 }
 
 void Cluster::ApplyDue() { impl_->ApplyDue(); }
-
-std::optional<base::MonoTime> Cluster::NextDue() const {
-  base::MutexLock lock(impl_->mutex);
-  return impl_->world.NextDue();
-}
 
 }  // namespace nomad_harvester::simulator

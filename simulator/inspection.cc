@@ -17,11 +17,6 @@ void Cluster::Kill(const std::string& client) {
   impl_->dead.insert(client);
 }
 
-void Cluster::Resurrect() {
-  base::MutexLock lock(impl_->mutex);
-  impl_->dead.clear();
-}
-
 bool Cluster::dead(const std::string& client) const {
   base::MutexLock lock(impl_->mutex);
   return impl_->dead.contains(client);
@@ -136,7 +131,6 @@ std::vector<nlohmann::json> Cluster::Vms() const { return impl_->Copies(kVms); }
 std::vector<nlohmann::json> Cluster::Secrets() const { return impl_->Copies(kSecrets); }
 std::vector<nlohmann::json> Cluster::Claims() const { return impl_->Copies(kClaims); }
 std::vector<nlohmann::json> Cluster::Leases() const { return impl_->Copies(kLeases); }
-std::vector<nlohmann::json> Cluster::KubeEvents() const { return impl_->Copies(kEvents); }
 
 std::vector<nlohmann::json> Cluster::Nodes() const {
   impl_->ApplyDue();

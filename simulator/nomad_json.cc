@@ -31,12 +31,12 @@ Json DrainStrategyJson(const NomadNode& node) {
            drain.force_at ? base::FormatRfc3339Nanos(*drain.force_at) : std::string(kZeroTime)}};
 }
 
-// hashicorp/nomad:nomad/structs/volumes.go, ClientHostVolumeConfig; the path of a dynamic one:
-// client/hostvolumemanager/host_volume_plugin.go.
+// hashicorp/nomad:nomad/structs/volumes.go, ClientHostVolumeConfig; the path of a dynamic one: as
+// client/client.go defaults HostVolumesDir.
 Json HostVolumesJson(const NomadNode& node) {
   Json volumes = nullptr;
   for (const auto& [name, id] : node.spec.host_volumes) {
-    const std::string path = id.empty() ? "/srv/" + name : "/opt/nomad/data/host_volumes/" + id;
+    const std::string path = id.empty() ? "/srv/" + name : "/opt/nomad/data/client/host_volumes/" + id;
     volumes[name] = {{"Name", name}, {"Path", path}, {"ReadOnly", false}, {"ID", id}};
   }
   return volumes;

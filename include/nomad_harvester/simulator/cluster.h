@@ -53,8 +53,6 @@ class Cluster {
 
   // Applies everything that is due.
   void ApplyDue();
-  // When something is due next; nullopt: nothing changes without a request or an action.
-  std::optional<base::MonoTime> NextDue() const;
 
   // --- Faults. The hook is called without the lock, before anything else happens to a request. It
   // may take time and send requests of another client, to simulate a process that is suspended. A
@@ -62,8 +60,7 @@ class Cluster {
   void SetFaultHook(std::function<Fault(const RequestInfo&)> hook);
   // Like kDie, but at any time: the process of that client was killed.
   void Kill(const std::string& client);
-  // After kDie or Kill: new processes may use the names of killed clients.
-  void Resurrect();
+  // Of a process that was killed: its requests fail. A new one needs another name.
   bool dead(const std::string& client = "") const;
   void SetNomadReachable(bool reachable);
   void SetHarvesterReachable(bool reachable);
@@ -161,7 +158,6 @@ class Cluster {
   std::vector<nlohmann::json> Secrets() const;
   std::vector<nlohmann::json> Claims() const;
   std::vector<nlohmann::json> Leases() const;
-  std::vector<nlohmann::json> KubeEvents() const;
   std::vector<nlohmann::json> Nodes() const;        // in full
   std::vector<nlohmann::json> Allocations() const;  // in full
   // Null if it does not exist.

@@ -41,11 +41,7 @@ struct Options {
   base::Duration stop_time = std::chrono::seconds(4);           // desired status "stop" → stopped
   std::string region = "global";
   std::string datacenter = "dc1";
-  // ACLs on: the token (any, if nomad_token is empty) may write nodes and, unless deny_read_job,
-  // read jobs.
-  bool nomad_acl = false;
-  bool deny_read_job = false;  // the token lacks read-job; enables ACLs
-  std::string nomad_token{};
+  std::string nomad_token{};   // enables ACLs: it may write nodes and read jobs
   std::string kube_token{};  // empty: any token is accepted
 
   // How long a request takes before it is applied.
