@@ -36,8 +36,8 @@ std::optional<http::HttpResponse> KubeApi::FindMissingNetwork(const Json& vm) co
   return std::nullopt;
 }
 
-// pkg/util/resourcequota/calculator.go, CheckIfVMCanStartByResourceQuota: a VM that has a status, is
-// not halted and has no pod is about to start.
+// pkg/util/resourcequota/calculator.go, CheckIfVMCanStartByResourceQuota: a VM that has a status,
+// is not halted and has no pod is about to start.
 bool KubeApi::AboutToStart(const Json& vm) const {
   const Json* status = base::FindMember(vm, "status");
   if (status == nullptr || base::GetString(*status, "printableStatus").empty()) return false;

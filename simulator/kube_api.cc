@@ -102,7 +102,7 @@ http::HttpResponse KubeApi::Dispatch(const KubeCall& call, const http::HttpReque
   const bool fits = request.method == http::Method::kPost ? !item : item;
   if (!fits || cluster_wide) {
     return StatusReply(405, "MethodNotAllowed",
-                   "the server does not allow this method on the requested resource");
+                       "the server does not allow this method on the requested resource");
   }
   switch (request.method) {
     case http::Method::kPost:

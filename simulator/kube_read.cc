@@ -42,13 +42,14 @@ std::optional<Position> Decode(const std::string& text) {
 
 http::HttpResponse Expired(const Position& position) {
   Json body = *base::ParseJson(
-      StatusReply(410, "Expired",
-              "The provided continue parameter is too old to display a consistent list result. You "
-              "can start a new list without the continue parameter, or use the continue token in "
-              "this response to retrieve the remainder of the results. Continuing with the "
-              "provided token results in an inconsistent list - objects that were created, "
-              "modified, or deleted between the time the first chunk was returned and now may show "
-              "up in the list.")
+      StatusReply(
+          410, "Expired",
+          "The provided continue parameter is too old to display a consistent list result. You "
+          "can start a new list without the continue parameter, or use the continue token in "
+          "this response to retrieve the remainder of the results. Continuing with the "
+          "provided token results in an inconsistent list - objects that were created, "
+          "modified, or deleted between the time the first chunk was returned and now may show "
+          "up in the list.")
           .body,
       "a status");
   body["metadata"]["continue"] = Encode({-1, position.after});
@@ -84,7 +85,7 @@ http::HttpResponse KubeApi::List(const KubeCall& call) {
     const auto decoded = Decode(token);
     if (!decoded) {
       return StatusReply(400, "BadRequest",
-                     "invalid continue token: continue key is not valid: invalid character");
+                         "invalid continue token: continue key is not valid: invalid character");
     }
     position.after = decoded->after;
     if (decoded->revision != -1) {

@@ -55,10 +55,9 @@ http::HttpResponse KubeApi::Review(const KubeCall& call, const http::HttpRequest
     return JsonReply(201, answer);
   }
   if (call.review == "selfsubjectrulesreviews") {
-    answer["status"] = {
-        {"resourceRules", rules_incomplete ? Json::array() : AccessRules()},
-        {"nonResourceRules", Json::array()},
-        {"incomplete", rules_incomplete}};
+    answer["status"] = {{"resourceRules", rules_incomplete ? Json::array() : AccessRules()},
+                        {"nonResourceRules", Json::array()},
+                        {"incomplete", rules_incomplete}};
     // kubernetes/kubernetes:staging/src/k8s.io/apiserver/plugin/pkg/authorizer/webhook/webhook.go,
     // RulesFor.
     if (rules_incomplete) {

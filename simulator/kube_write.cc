@@ -96,7 +96,7 @@ http::HttpResponse KubeApi::Create(const KubeCall& call, const http::HttpRequest
   }
   if (!MetaString(object, "resourceVersion").empty()) {
     return StatusReply(500, "InternalError",
-                   "resourceVersion should not be set on objects to be created");
+                       "resourceVersion should not be set on objects to be created");
   }
   SetDefaults(def, object);
   if (NameOf(object).empty() && !MetaString(object, "generateName").empty()) {
@@ -135,9 +135,9 @@ http::HttpResponse KubeApi::Patch(const KubeCall& call, const http::HttpRequest&
   const std::string type = request.headers.Find("Content-Type").value_or("");
   if (type.substr(0, type.find(';')) != "application/merge-patch+json") {
     return StatusReply(415, "UnsupportedMediaType",
-                   "the body of the request was in an unknown format - accepted media types "
-                   "include: application/json-patch+json, application/merge-patch+json, "
-                   "application/apply-patch+yaml");
+                       "the body of the request was in an unknown format - accepted media types "
+                       "include: application/json-patch+json, application/merge-patch+json, "
+                       "application/apply-patch+yaml");
   }
   const Object current = store_.Find(*call.def, call.ns, call.name);
   if (current == nullptr) return NotFound(*call.def, call.name);

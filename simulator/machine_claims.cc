@@ -76,8 +76,8 @@ void Machines::MakeClaims(Machine& machine, const Json& vm) {
   }
 }
 
-// vm_controller.go, removePVCInRemovedPVCsAnnotation: the claims that the annotation names are deleted
-// with the VM if it has Harvester's finalizer.
+// vm_controller.go, removePVCInRemovedPVCsAnnotation: the claims that the annotation names are
+// deleted with the VM if it has Harvester's finalizer.
 void Machines::DeleteClaims(const Json& vm) {
   const Json* finalizers = base::FindPath(vm, {"metadata", "finalizers"});
   bool cleans_up = false;

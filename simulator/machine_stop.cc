@@ -37,8 +37,9 @@ void Machines::EndInstance(const std::string& uid) {
 }
 
 // The guest has shut itself down: its VMI has succeeded. What follows depends on the run strategy
-// (kubevirt/kubevirt:pkg/virt-controller/watch/vm/vm.go, syncRunStrategy): Always deletes the VMI and
-// makes a new one, RerunOnFailure deletes it and leaves the VM stopped, Once and Manual keep it.
+// (kubevirt/kubevirt:pkg/virt-controller/watch/vm/vm.go, syncRunStrategy): Always deletes the VMI
+// and makes a new one, RerunOnFailure deletes it and leaves the VM stopped, Once and Manual keep
+// it.
 bool Machines::PowerOff(const std::string& uid) {
   const auto found = machines_.find(uid);
   const Object vm = VmOf(uid);
@@ -67,8 +68,8 @@ bool Machines::PowerOff(const std::string& uid) {
   return true;
 }
 
-// kubevirt/kubevirt:pkg/virt-api/rest/lifecycle.go, StartVMRequestHandler: a request to start, which
-// a VM that already has an instance refuses.
+// kubevirt/kubevirt:pkg/virt-api/rest/lifecycle.go, StartVMRequestHandler: a request to start,
+// which a VM that already has an instance refuses.
 void Machines::RequestStart(const std::string& uid) {
   world_.After(world_.options.reaction_time, [this, uid] { Boot(uid); });
 }

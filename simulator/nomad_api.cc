@@ -75,8 +75,9 @@ NomadReply NomadApi::Handle(const http::HttpRequest& request) {
   }
   // hashicorp/nomad:command/agent/http.go, parseConsistency: `stale` without a value, or a boolean.
   const auto stale = call.target.query.find("stale");
-  const bool is_stale = stale != call.target.query.end() &&
-                        base::ParseGoBool(stale->second.empty() ? "1" : stale->second).value_or(false);
+  const bool is_stale =
+      stale != call.target.query.end() &&
+      base::ParseGoBool(stale->second.empty() ? "1" : stale->second).value_or(false);
   const NomadState* old = is_stale && !call.write ? past_.At(world_.now()) : nullptr;
   NomadReply reply = old == nullptr ? Dispatch(call, request) : DispatchPast(*old, call, request);
   if (reply.index != 0) {

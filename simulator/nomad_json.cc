@@ -36,7 +36,8 @@ Json DrainStrategyJson(const NomadNode& node) {
 Json HostVolumesJson(const NomadNode& node) {
   Json volumes = nullptr;
   for (const auto& [name, id] : node.spec.host_volumes) {
-    const std::string path = id.empty() ? "/srv/" + name : "/opt/nomad/data/client/host_volumes/" + id;
+    const std::string path =
+        id.empty() ? "/srv/" + name : "/opt/nomad/data/client/host_volumes/" + id;
     volumes[name] = {{"Name", name}, {"Path", path}, {"ReadOnly", false}, {"ID", id}};
   }
   return volumes;

@@ -244,13 +244,15 @@ std::string Cluster::ReviveNodeUnderNewId(const std::string& node) {
 }
 
 bool Cluster::ReRegister(const std::string& node, const std::function<void(NodeSpec&)>& change) {
-  return impl_->WithNode(node, [&](const std::string& id)
-                                   NH_REQUIRES(impl_->mutex) { impl_->nomad.ReRegister(id, change); });
+  return impl_->WithNode(node, [&](const std::string& id) NH_REQUIRES(impl_->mutex) {
+    impl_->nomad.ReRegister(id, change);
+  });
 }
 
 bool Cluster::SetNodeStatus(const std::string& node, const std::string& status) {
-  return impl_->WithNode(node, [&](const std::string& id)
-                                   NH_REQUIRES(impl_->mutex) { impl_->nomad.SetStatus(id, status); });
+  return impl_->WithNode(node, [&](const std::string& id) NH_REQUIRES(impl_->mutex) {
+    impl_->nomad.SetStatus(id, status);
+  });
 }
 
 void Cluster::RestoreNomad(bool agents_return) {

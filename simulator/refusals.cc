@@ -56,8 +56,7 @@ http::HttpResponse QuotaReply(const ResourceDef& def, const std::string& name) {
 // kubernetes/kubernetes:staging/src/k8s.io/apiserver/pkg/server/filters/waitgroup.go,
 // waitGroupWriteRetryAfterToResponse.
 http::HttpResponse ShuttingDown() {
-  http::HttpResponse reply =
-      StatusReply(503, "ServiceUnavailable", "apiserver is shutting down");
+  http::HttpResponse reply = StatusReply(503, "ServiceUnavailable", "apiserver is shutting down");
   reply.headers.Set("Retry-After", "1");
   return reply;
 }
@@ -76,9 +75,8 @@ http::HttpResponse WebhookDown() {
 
 // Whether the server refuses it before it looks the object up.
 bool IsEarly(Refusal kind) {
-  return kind == Refusal::kAnswer || kind == Refusal::kForbidden ||
-         kind == Refusal::kUnavailable || kind == Refusal::kUnauthorized ||
-         kind == Refusal::kBadRequest;
+  return kind == Refusal::kAnswer || kind == Refusal::kForbidden || kind == Refusal::kUnavailable ||
+         kind == Refusal::kUnauthorized || kind == Refusal::kBadRequest;
 }
 
 }  // namespace
@@ -104,8 +102,8 @@ std::optional<http::HttpResponse> Refusals::AnswerTo(System system,
   const RequestInfo info = Describe(system, request);
   for (const auto& [id, rule] : rules_) {
     if (!Matches(rule, info)) continue;
-    auto answer = system == System::kHarvester ? KubeAnswer(rule, info, request)
-                                               : NomadAnswer(rule, info);
+    auto answer =
+        system == System::kHarvester ? KubeAnswer(rule, info, request) : NomadAnswer(rule, info);
     if (answer) return answer;
   }
   return std::nullopt;
@@ -151,8 +149,8 @@ std::optional<http::HttpResponse> Refusals::KubeAnswer(const RefusalRule& rule,
   }
 }
 
-// hashicorp/nomad:command/agent/http.go, wrap: the text of an error is the body, its code 500 unless
-// it ends in "Permission denied".
+// hashicorp/nomad:command/agent/http.go, wrap: the text of an error is the body, its code 500
+// unless it ends in "Permission denied".
 std::optional<http::HttpResponse> Refusals::NomadAnswer(const RefusalRule& rule,
                                                         const RequestInfo& info) const {
   const bool of_node = info.resource == "node" || info.resource == "drain" ||

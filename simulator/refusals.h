@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of Cluster::Refuse, and what the servers answer by them. Guarded by the cluster's mutex.
+// The rules of Cluster::Refuse, and what the servers answer by them. Guarded by the cluster's
+// mutex.
 #ifndef NOMAD_HARVESTER_SIMULATOR_REFUSALS_H_
 #define NOMAD_HARVESTER_SIMULATOR_REFUSALS_H_
 

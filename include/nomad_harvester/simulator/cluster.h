@@ -117,8 +117,8 @@ class Cluster {
   // Claims of that name, in any namespace, stay terminating until this is called with false.
   void HangClaim(const std::string& claim, bool hang = true);
   void SetImageReady(const std::string& image, bool ready);  // "ns/name", by either name
-  // Harvester's quota check denies every new VM with this message, and every update of one that is to
-  // run but has no instance; nullopt: it passes.
+  // Harvester's quota check denies every new VM with this message, and every update of one that is
+  // to run but has no instance; nullopt: it passes.
   void SetQuotaExceeded(const std::optional<std::string>& message);
   // Creates or replaces a Kubernetes object as an administrator; kind and apiVersion determine its
   // resource. False if the resource is unknown.
@@ -145,9 +145,9 @@ class Cluster {
   bool ReRegister(const std::string& node, const std::function<void(NodeSpec&)>& change);
   // "ready", "initializing", "disconnected", "down", at once.
   bool SetNodeStatus(const std::string& node, const std::string& status);
-  // Nomad's servers are restored from an old backup: they know no node, allocation or job, and their
-  // index starts anew. Live agents register again at their next heartbeat, unless another Nomad
-  // answers at the address.
+  // Nomad's servers are restored from an old backup: they know no node, allocation or job, and
+  // their index starts anew. Live agents register again at their next heartbeat, unless another
+  // Nomad answers at the address.
   void RestoreNomad(bool agents_return);
   void RunJob(const JobSpec& job);
   bool StopJob(const std::string& id);

@@ -41,8 +41,8 @@ struct Options {
   base::Duration stop_time = std::chrono::seconds(4);           // desired status "stop" → stopped
   std::string region = "global";
   std::string datacenter = "dc1";
-  std::string nomad_token{};   // enables ACLs: it may write nodes and read jobs
-  std::string kube_token{};  // empty: any token is accepted
+  std::string nomad_token{};  // enables ACLs: it may write nodes and read jobs
+  std::string kube_token{};   // empty: any token is accepted
 
   // How long a request takes before it is applied.
   base::Duration request_latency{};
