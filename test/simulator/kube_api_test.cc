@@ -26,17 +26,9 @@ json AnnotationPatch(const std::string& key, const json& value, const std::strin
 
 class KubeApiTest : public SimulatorTest {
  protected:
-  // The raw response, of which the client would return less.
   http::HttpResponse Send(http::Method method, const std::string& target, const std::string& body,
                           const std::string& type = "application/json") {
-    http::HttpRequest request;
-    request.method = method;
-    request.target = target;
-    request.body = body;
-    request.headers.Set("Content-Type", type);
-    const auto reply = cluster().HarvesterTransport()->Send(context_, request);
-    EXPECT_THAT(reply, IsOk());
-    return reply.ok() ? *reply : http::HttpResponse{};
+    return Ask(System::kHarvester, method, target, body, type);
   }
   void MakeSecrets(int count) {
     for (int i = 0; i < count; ++i) {

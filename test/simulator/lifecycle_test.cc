@@ -56,6 +56,52 @@ TEST_F(SimulatorTest, A_clock_that_jumps_skips_nothing) {
   EXPECT_THAT(journal, testing::Contains(HasSubstr("2026-01-01T00:00:08Z NodeRegistered vm-1")));
 }
 
+TEST_F(SimulatorTest, A_guest_that_powers_off_stays_off_if_it_is_to_be_rerun_on_failure) {
+  const nomad::Node node = JoinVm("vm-1");
+  ASSERT_TRUE(cluster().PowerOff("vm-1"));
+  EXPECT_EQ(PhaseOf("vm-1"), "Succeeded");
+  EXPECT_EQ(StatusOf("vm-1"), "Stopped");
+  EXPECT_FALSE(cluster().PowerOff("vm-1"));
+  Wait(minutes(1));
+  EXPECT_EQ(PhaseOf("vm-1"), "none");
+  EXPECT_EQ(StatusOf("vm-1"), "Stopped");
+  EXPECT_EQ(NodeOf("vm-1").status, nomad::NodeStatus::kDown);
+  ASSERT_TRUE(cluster().StartVm("vm-1"));
+  Wait(seconds(10));
+  EXPECT_EQ(StatusOf("vm-1"), "Running");
+  EXPECT_EQ(NodeOf("vm-1").id, node.id);
+  EXPECT_EQ(NodeOf("vm-1").status, nomad::NodeStatus::kReady);
+}
+
+TEST_F(SimulatorTest, A_guest_that_powers_off_is_started_again_if_it_is_to_run_always) {
+  json vm = VmNamed("vm-1");
+  vm["spec"]["runStrategy"] = "Always";
+  ASSERT_THAT(kube().Create(context_, kube::kSecrets, "nomad", SecretFor("vm-1")), IsOk());
+  ASSERT_THAT(kube().Create(context_, kube::kVirtualMachines, "nomad", vm), IsOk());
+  EXPECT_FALSE(cluster().PowerOff("vm-1"));  // it does not run yet
+  Wait(seconds(10));
+  ASSERT_TRUE(cluster().PowerOff("vm-1"));
+  EXPECT_EQ(StatusOf("vm-1"), "Stopped");
+  Wait(seconds(1));
+  EXPECT_EQ(StatusOf("vm-1"), "Starting");
+  Wait(seconds(9));
+  EXPECT_EQ(StatusOf("vm-1"), "Running");
+  EXPECT_EQ(NodeOf("vm-1").status, nomad::NodeStatus::kReady);
+}
+
+TEST_F(SimulatorTest, A_guest_that_powers_off_leaves_its_instance_if_it_runs_once) {
+  json vm = VmNamed("vm-1");
+  vm["spec"]["runStrategy"] = "Once";
+  ASSERT_THAT(kube().Create(context_, kube::kSecrets, "nomad", SecretFor("vm-1")), IsOk());
+  ASSERT_THAT(kube().Create(context_, kube::kVirtualMachines, "nomad", vm), IsOk());
+  Wait(seconds(10));
+  ASSERT_TRUE(cluster().PowerOff("vm-1"));
+  Wait(minutes(5));
+  EXPECT_EQ(PhaseOf("vm-1"), "Succeeded");
+  EXPECT_EQ(StatusOf("vm-1"), "Stopped");
+  EXPECT_EQ(NodeOf("vm-1").status, nomad::NodeStatus::kDown);
+}
+
 TEST_F(SimulatorTest, A_deleted_vm_takes_its_instance_claim_secret_and_node_along) {
   const json vm = MakeVm("vm-1");
   ASSERT_THAT(kube().MergePatch(context_, kube::kSecrets, "nomad", "vm-1-cloudinit",

@@ -134,6 +134,21 @@ class SimulatorTest : public testing::Test {
     return kube().Delete(context_, kube::kVirtualMachines, "nomad", kube::NameOf(vm), options);
   }
   void Wait(base::Duration time) { clock_.Advance(time); }
+  // The raw response, of which the clients would return less.
+  http::HttpResponse Ask(System system, http::Method method, const std::string& target,
+                         const std::string& body = "",
+                         const std::string& type = "application/json") {
+    http::HttpRequest request;
+    request.method = method;
+    request.target = target;
+    request.body = body;
+    request.headers.Set("Content-Type", type);
+    const auto transport =
+        system == System::kHarvester ? cluster().HarvesterTransport() : cluster().NomadTransport();
+    const auto reply = transport->Send(context_, request);
+    EXPECT_THAT(reply, IsOk());
+    return reply.ok() ? *reply : http::HttpResponse{};
+  }
 
   support::FakeClock clock_;
   std::unique_ptr<runtime::Random> random_ = runtime::MakeSeededRandom(1);
