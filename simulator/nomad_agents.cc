@@ -59,8 +59,8 @@ void NomadState::RegisterAgain(const std::string& id) {
   });
 }
 
-// The status of a known node is not the registration's to change
-// (hashicorp/nomad:nomad/node_endpoint.go, Register).
+// Observed on Nomad 1.10.5: ID, CreateIndex and eligibility stay; the ModifyIndex moves. The status
+// is not the registration's to change (hashicorp/nomad:nomad/node_endpoint.go, Register).
 bool NomadState::ReRegister(const std::string& id, const std::function<void(NodeSpec&)>& change) {
   const auto client = clients_.find(id);
   if (client == clients_.end()) return false;

@@ -32,9 +32,10 @@ Json DrainStrategyJson(const NomadNode& node) {
 }
 
 // hashicorp/nomad:nomad/structs/volumes.go, ClientHostVolumeConfig; the path of a dynamic one: as
-// client/client.go defaults HostVolumesDir.
+// client/client.go defaults HostVolumesDir. Without any: an empty object (observed on
+// Nomad 1.10.5).
 Json HostVolumesJson(const NomadNode& node) {
-  Json volumes = nullptr;
+  Json volumes = Json::object();
   for (const auto& [name, id] : node.spec.host_volumes) {
     const std::string path =
         id.empty() ? "/srv/" + name : "/opt/nomad/data/client/host_volumes/" + id;

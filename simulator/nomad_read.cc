@@ -130,9 +130,9 @@ NomadReply NomadApi::Allocations(const Target& target) const {
       });
 }
 
-// Only a missing allocation is 404. One that the token may not read is an error without a code,
-// which the HTTP server makes a 500 (hashicorp/nomad:nomad/alloc_endpoint.go, GetAlloc;
-// nomad/structs/errors.go, NewErrUnknownAllocation; command/agent/http.go, errCodeFromHandler).
+// Only a missing allocation is 404. One that the token may not read is an error without a code, and
+// therefore 500 (observed on Nomad 1.10.5; hashicorp/nomad:nomad/alloc_endpoint.go, GetAlloc, and
+// command/agent/http.go, errCodeFromHandler).
 NomadReply NomadApi::Allocation(const NomadCall& call) const {
   const auto found = state_.allocations().find(call.id);
   if (found == state_.allocations().end()) {

@@ -24,7 +24,6 @@ TEST_F(SimulatorTest, Rules_can_be_incomplete_while_each_single_right_is_granted
   EXPECT_FALSE(kube::FetchAccessRules(context_, kube(), "nomad")->incomplete());
 }
 
-// Observed in the source only: see NomadApi::Allocation.
 TEST_F(SimulatorTest, An_allocation_that_the_token_may_not_read_is_unknown_and_not_missing) {
   NodeSpec spec;
   spec.name = "a";
