@@ -179,6 +179,13 @@ constexpr Option kPolicyOptions[] = {
             .documentation = "Maximum number of VMs created in one action."}),
 
     Policy({.group = kShrinking,
+            .key = "host_volumes",
+            .type = OptionType::kEnum,
+            .default_text = "protect",
+            .documentation = "With `protect`, a VM whose Nomad node holds a dynamic host volume is "
+                             "never removed: the volume's data lives on the VM's disk.",
+            .enum_values = "protect,ignore"}),
+    Policy({.group = kShrinking,
             .key = "node_selector_strategy",
             .type = OptionType::kEnum,
             .default_text = "least_busy",

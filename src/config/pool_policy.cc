@@ -35,6 +35,10 @@ constexpr Choice<OnJoinTimeout> kOnJoinTimeout[] = {
     {"delete", OnJoinTimeout::kDelete},
     {"keep", OnJoinTimeout::kKeep},
 };
+constexpr Choice<HostVolumes> kHostVolumes[] = {
+    {"protect", HostVolumes::kProtect},
+    {"ignore", HostVolumes::kIgnore},
+};
 
 ValueOr<policy::RunStrategy> RunStrategy(const std::string& text) {
   // kubevirt/kubevirt:staging/src/kubevirt.io/api/core/v1/types.go, VirtualMachineRunStrategy.
@@ -125,6 +129,7 @@ void ReadMachine(ConfigReader& reader, PoolPolicy* policy) {
 void ReadGrowth(ConfigReader& reader, PoolPolicy* policy) {
   reader.Read("wait_for", OneOf(kWaitFor), &policy->wait_for);
   reader.Read("join_timeout", PositiveDuration, &policy->join_timeout);
+  reader.Read("host_volumes", OneOf(kHostVolumes), &policy->host_volumes);
   reader.Read("on_join_timeout", OneOf(kOnJoinTimeout), &policy->on_join_timeout);
   reader.Read("max_scale_out", Count, &policy->max_scale_out);
   if (policy->wait_for != WaitFor::kCreated && policy->join_timeout > policy->scale_timeout) {

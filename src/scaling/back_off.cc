@@ -17,11 +17,12 @@ struct Pace {
 };
 // kJoin waits longest: each VM that never joins already costs its join timeout, so only few
 // attempts fit into a night.
-constexpr std::array<Pace, 4> kPaces = {{
+constexpr std::array<Pace, 5> kPaces = {{
     {cause::kCreate, std::chrono::seconds(30), std::chrono::minutes(30), "creating VMs"},
     {cause::kStart, std::chrono::minutes(1), std::chrono::hours(1), "starting new VMs"},
     {cause::kJoin, std::chrono::minutes(1), std::chrono::hours(4), "the join of new VMs"},
     {cause::kRemove, std::chrono::seconds(30), std::chrono::minutes(30), "removing VMs"},
+    {cause::kRefused, std::chrono::seconds(30), std::chrono::minutes(30), "removing VMs"},
 }};
 
 const Pace& PaceOf(std::string_view cause) {
@@ -65,6 +66,7 @@ void RecordCreationSuccess(harvester::BackOff* back_off) {
 
 void RecordRemovalSuccess(harvester::BackOff* back_off) {
   back_off->erase(std::string(cause::kRemove));
+  back_off->erase(std::string(cause::kRefused));
 }
 
 absl::Status CheckCreation(const harvester::BackOff& back_off, base::WallTime now) {
@@ -76,7 +78,12 @@ absl::Status CheckCreation(const harvester::BackOff& back_off, base::WallTime no
 }
 
 absl::Status CheckRemoval(const harvester::BackOff& back_off, base::WallTime now) {
-  return Check(back_off, cause::kRemove, now);
+  absl::Status waits = Check(back_off, cause::kRemove, now);
+  return waits.ok() ? Check(back_off, cause::kRefused, now) : waits;
+}
+
+bool RemovalsWereRefused(const harvester::BackOff& back_off) {
+  return back_off.contains(std::string(cause::kRefused));
 }
 
 bool CreationCircuitIsOpen(const harvester::BackOff& back_off) {

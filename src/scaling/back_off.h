@@ -20,6 +20,8 @@ inline constexpr std::string_view kCreate = "create";  // the API server refused
 inline constexpr std::string_view kStart = "start";    // a disk or a start failed (rule C3)
 inline constexpr std::string_view kJoin = "join";      // the VM ran but never became a node
 inline constexpr std::string_view kRemove = "remove";  // no VM of a scale-in could be removed
+// The same, because every removal was refused: the next action removes one VM alone (rule C12).
+inline constexpr std::string_view kRefused = "refused";
 }  // namespace cause
 
 // Records one more consecutive failure. The wait doubles with each failure, up to the limit of the
@@ -38,6 +40,8 @@ absl::Status CheckRemoval(const harvester::BackOff& back_off, base::WallTime now
 // After so many consecutive VMs that never started or never joined, only one VM is created: a
 // broken image must not create and delete a whole pool at every attempt.
 inline constexpr std::int64_t kCircuitOpensAfter = 3;
+// Every removal of the last action was refused.
+bool RemovalsWereRefused(const harvester::BackOff& back_off);
 bool CreationCircuitIsOpen(const harvester::BackOff& back_off);
 
 }  // namespace nomad_harvester::scaling

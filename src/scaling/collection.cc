@@ -22,6 +22,7 @@ struct Run {
       : key(std::move(k)),
         clients(c),
         vms(clients.kube, key.ns),
+        troubles(*options.random),
         lease(clients.kube_urgent, key, *options.clock,
               PoolLease::OptionsOf(*clients.config, options.holder),
               options.logger.With({{"pool", key.ToString()}})) {}
@@ -32,6 +33,7 @@ struct Run {
             .vms = vms,
             .nodes = nodes,
             .memory = memory,
+            .troubles = troubles,
             .lease = lease,
             .clock = *options.clock,
             .random = *options.random,
@@ -45,6 +47,7 @@ struct Run {
   const harvester::VmStore vms;
   nodepool::FullNodeCache nodes;
   ObserverMemory memory;
+  PoolTroubles troubles;
   PoolLease lease;
 };
 
@@ -132,7 +135,7 @@ Collection Maintenance::Preview(const runtime::Context& caller, const PoolKey& k
   Run run(options_, clients_, key);
   if (absl::Status refreshed = run.lease.Refresh(context); !refreshed.ok())
     return {.outcome = refreshed};
-  return {.outcome = PoolLoop(run.Deps(options_, events), policy).Preview(context)};
+  return {.outcome = Reconciler(run.Deps(options_, events), policy).Preview(context)};
 }
 
 }  // namespace nomad_harvester::scaling

@@ -62,7 +62,7 @@ class Act {
     if (linked) {
       if (absl::Status read = ReadNode(node_id); !read.ok()) return EffectOf(std::move(read));
       if (absl::Status fits = CheckVictimsNode(node_id); !fits.ok()) {
-        return {.verdict = Verdict::kFailed, .status = std::move(fits)};
+        return {.verdict = Verdict::kUnsuitable, .status = std::move(fits)};
       }
     }
     const PoolSnapshot& snapshot = seen_.snapshot();
@@ -185,7 +185,7 @@ class Act {
         return Annotate({{harvester::kNodeIdAnnotation, step.node_id},
                          {harvester::kJoinedAtAnnotation, base::FormatRfc3339(seen_.now())}});
       case StepKind::kRollBack:
-        return Annotate({{harvester::kScaleInAnnotation, std::nullopt}});
+        return RollBack(step);
       case StepKind::kStartDrain:
         return StartDrain(step);
       case StepKind::kDelete:
@@ -197,6 +197,14 @@ class Act {
         break;
     }
     return kNotWanted;
+  }
+
+  Effect RollBack(const Step& step) {
+    harvester::AnnotationChanges changes = {{harvester::kScaleInAnnotation, std::nullopt}};
+    if (step.refused) {
+      changes[harvester::kRemovalRefusedAnnotation] = base::FormatRfc3339(seen_.now());
+    }
+    return Annotate(changes);
   }
 
   Effect Annotate(const harvester::AnnotationChanges& changes) {
@@ -250,6 +258,11 @@ class Act {
     if (nodepool::IsProtected(*node)) {
       return base::FailedPrecondition("node " + node_id + " is protected by its meta");
     }
+    if (!node->dynamic_host_volumes.empty() &&
+        seen_.snapshot().policy->host_volumes == config::HostVolumes::kProtect) {
+      return base::FailedPrecondition("node " + node_id + " holds the dynamic host volume " +
+                                      node->dynamic_host_volumes.front());
+    }
     return absl::OkStatus();
   }
 
@@ -272,14 +285,6 @@ class Act {
 };
 
 }  // namespace
-
-Effect EffectOf(absl::Status status) {
-  if (status.ok()) return {.verdict = Verdict::kDone};
-  const Verdict verdict = kube::IsConflict(status)      ? Verdict::kConflict
-                          : absl::IsCancelled(status) ? Verdict::kCancelled
-                                                      : Verdict::kFailed;
-  return {.verdict = verdict, .status = std::move(status)};
-}
 
 Effect Execute(const runtime::Context& context, const PoolDependencies& deps,
                const Decisions& decisions, const VmView& view, const Step& step) {
@@ -304,14 +309,6 @@ Effect MarkVictim(const runtime::Context& context, const PoolDependencies& deps,
                   const PoolSnapshot& snapshot, const VmView& view, const std::string& action_id,
                   const std::string& node_id) {
   return Act(context, deps, snapshot, view).MarkForScaleIn(action_id, node_id);
-}
-
-Effect RemoveMark(const runtime::Context& context, const PoolDependencies& deps,
-                  const VmView& view) {
-  return EffectOf(deps.vms
-                      .Annotate(context, view.vm.name, view.vm.resource_version,
-                                {{harvester::kScaleInAnnotation, std::nullopt}})
-                      .status());
 }
 
 }  // namespace nomad_harvester::scaling

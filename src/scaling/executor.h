@@ -10,22 +10,9 @@
 
 #include "absl/status/status.h"
 #include "pool_dependencies.h"
+#include "retries.h"
 
 namespace nomad_harvester::scaling {
-
-enum class Verdict {
-  kDone,
-  kNotWanted,  // what was read again no longer asks for it; nothing was written
-  kConflict,   // the object was changed in between: observe again
-  kFailed,     // `status`; without an answer the write may still have taken effect
-  kCancelled,  // the context ended
-};
-struct Effect {
-  Verdict verdict = Verdict::kNotWanted;
-  absl::Status status{};  // of kConflict, kFailed and kCancelled
-};
-// The effect of a write that returned this status.
-Effect EffectOf(absl::Status status);
 
 // All of them block for their requests.
 
@@ -37,16 +24,12 @@ Effect Execute(const runtime::Context& context, const PoolDependencies& deps,
 Effect Purge(const runtime::Context& context, const PoolDependencies& deps,
              const Decisions& decisions, const NodeOfGoneVm& gone);
 
-// Writes the mark of a scale-in and starts the drain. Reads the node in full first; kFailed with
-// FAILED_PRECONDITION if the VM must not be marked with that node. `snapshot` holds the action that
-// names the VM. kDone: the mark is set, whether the drain has started or not.
+// Writes the mark of a scale-in and starts the drain. Reads the node in full first; kUnsuitable if
+// the VM must not be marked with that node. `snapshot` holds the action that names the VM. kDone:
+// the mark is set, whether the drain has started or not.
 Effect MarkVictim(const runtime::Context& context, const PoolDependencies& deps,
                   const PoolSnapshot& snapshot, const VmView& view, const std::string& action_id,
                   const std::string& node_id);
-
-// Removes the mark; the rows for VMs without a mark then roll back the drain.
-Effect RemoveMark(const runtime::Context& context, const PoolDependencies& deps,
-                  const VmView& view);
 
 }  // namespace nomad_harvester::scaling
 

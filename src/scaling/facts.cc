@@ -13,6 +13,10 @@ using nomad::DrainStatus;
 using nomad::Node;
 using nomad::NodeStatus;
 
+// A drain that has not begun by then never will: a kill costs up to 20 s of Lease.
+constexpr base::Duration kBeginningMargin = std::chrono::seconds(10);
+constexpr base::Duration kRemovalRefusedForGood = std::chrono::seconds(60);
+
 // A drain that Nomad reports as complete; the absence of a drain is not enough.
 bool IsComplete(const Node& node) {
   return !node.draining && node.last_drain.has_value() &&
@@ -83,6 +87,9 @@ void SetMarksNode(const Overlay& seen, const harvester::Mark& mark, const Node& 
   const bool by_us = of_vm && IsComplete(node) && !drain->was_ineligible &&
                      !IsRecorded(view, node, *drain);
   facts->ineligible_by_others = !node.eligible && !by_us;
+  const bool due = mark.drain_deadline.kind == harvester::DrainDeadline::Kind::kAt &&
+                   seen.now() >= mark.drain_deadline.at + kBeginningMargin;
+  facts->never_begun = due && !facts->ours && node.status == NodeStatus::kReady;
 }
 
 void SetMarked(const Overlay& seen, Facts* facts) {
@@ -95,6 +102,12 @@ void SetMarked(const Overlay& seen, Facts* facts) {
   facts->named = !snapshot.lease_used || mark.reason == MarkReason::kBroken ||
                  (snapshot.action.has_value() && snapshot.action->names.contains(view.vm.name));
   facts->node_gone = view.node_gone;
+  facts->taken_back = snapshot.action.has_value() && snapshot.action->back.contains(view.vm.name) &&
+                      facts->node != nullptr && facts->node->status == NodeStatus::kReady;
+  facts->removal_refused = mark.reason == MarkReason::kScaleIn &&
+                           view.removal_refused_for >= kRemovalRefusedForGood &&
+                           !view.unmarking_refused && facts->node != nullptr &&
+                           facts->node->status != NodeStatus::kDown;
   facts->late = IsLate(mark, seen.now());
   facts->force = mark.force;
   if (facts->node != nullptr) SetMarksNode(seen, mark, *facts->node, facts);
@@ -153,8 +166,9 @@ Facts FactsOf(const Overlay& seen, const PoolFacts* pool) {
   facts.terminating = harvester::IsTerminating(view.vm);
   facts.member = view.member;
   facts.joined = harvester::HasJoined(view.vm);
-  facts.is_protected = view.vm.protect.HoldsAt(seen.now());
   facts.node = seen.node();
+  facts.is_protected = view.vm.protect.HoldsAt(seen.now()) ||
+                       (facts.node != nullptr && nodepool::IsProtected(*facts.node));
   facts.two_ready = view.link.state == LinkState::kTwoReady;
   facts.contradicted = view.link.state == LinkState::kContradicted;
   facts.no_node = view.link.state == LinkState::kNone;

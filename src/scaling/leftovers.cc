@@ -37,7 +37,6 @@ class Sweep {
     for (const Claim& claim : claims) HandleClaim(claim);
     const base::WallTime now = secrets.server_time.value_or(context_.clock().WallNow());
     for (const CloudInitSecret& secret : secrets.value) HandleSecret(secret, now);
-    if (!first_error_.ok()) return first_error_;
     return result_;
   }
 
@@ -61,7 +60,6 @@ class Sweep {
     if (found != gone_.end()) return found->second;
     const auto read = deps_.vms.Get(context_, vm);
     const bool gone = kube::IsNotFound(read.status());
-    if (!gone && !read.ok()) Note(read.status());
     return gone_[vm] = gone;
   }
 
@@ -75,13 +73,15 @@ class Sweep {
     const std::optional<std::string> vm = VmOfClaim(claim);
     if (!vm.has_value() || used_claims_.contains(claim.name)) return;
     if (vms_.contains(*vm) || scope_.being_created.contains(*vm) || !IsGone(*vm)) return;
-    result_.unfinished.insert(*vm);
-    if (claim.terminating) return;
-    Do(ReconcileEvent::Kind::kDeleteClaim, *vm, claim.name, [&] {
-      deps_.logger.Log(LevelFor(*vm), "Deleting a leftover volume",
-                       {{"vm", *vm}, {"pvc", claim.name}});
-      return Count(deps_.vms.DeleteClaim(context_, claim));
-    });
+    const Retries::Key key(kDeleteClaim, claim.name);
+    if (!claim.terminating) {
+      Do(key, ReconcileEvent::Kind::kDeleteClaim, *vm, [&] {
+        deps_.logger.Log(LevelFor(*vm), "Deleting a leftover volume",
+                         {{"vm", *vm}, {"pvc", claim.name}});
+        return deps_.vms.DeleteClaim(context_, claim);
+      });
+    }
+    AddLeft(*vm, key, "volume " + claim.name + (claim.terminating ? " (being deleted)" : ""));
   }
 
   void HandleSecret(const CloudInitSecret& secret, base::WallTime now) {
@@ -92,7 +92,7 @@ class Sweep {
     if (found != vms_.end()) {
       if (secret.owner_uid.empty() && found->second.action_id == secret.action_id &&
           !harvester::IsTerminating(found->second)) {
-        Do(ReconcileEvent::Kind::kSetSecretOwner, vm, secret.name, [&] {
+        Do({kSetSecretOwner, secret.name}, ReconcileEvent::Kind::kSetSecretOwner, vm, [&] {
           return deps_.vms.SetSecretOwner(context_, IdentityFor(vm, secret.action_id),
                                           found->second.uid);
         });
@@ -102,27 +102,35 @@ class Sweep {
     const bool garbage = !secret.owner_uid.empty() || scope_.named_by_action.contains(vm) ||
                          scope_.deleted.contains(vm) || now - secret.created_at > kOldSecret;
     if (!garbage || !IsGone(vm)) return;
-    result_.unfinished.insert(vm);
-    Do(ReconcileEvent::Kind::kDeleteSecret, vm, secret.name, [&] {
+    const Retries::Key key(kDeleteSecret, secret.name);
+    Do(key, ReconcileEvent::Kind::kDeleteSecret, vm, [&] {
       deps_.logger.Log(LevelFor(vm), "Deleting a leftover Secret",
                        {{"vm", vm}, {"secret", secret.name}});
-      return Count(deps_.vms.DeleteSecret(context_, secret));
+      return deps_.vms.DeleteSecret(context_, secret);
     });
+    AddLeft(vm, key, "Secret " + secret.name);
   }
 
-  // Calls `act`, except in a dry run, and reports the event.
+  // Calls `act`, except in a dry run or before its next attempt, and reports the event.
   template <typename Act>
-  void Do(ReconcileEvent::Kind kind, const std::string& vm, const std::string& object, Act act) {
-    const absl::Status outcome = scope_.dry_run ? absl::OkStatus() : act();
-    deps_.Notify({.kind = kind, .vm = vm, .object = object, .outcome = outcome});
-    Note(outcome);
+  void Do(const Retries::Key& key, ReconcileEvent::Kind kind, const std::string& vm, Act act) {
+    const base::MonoTime now = context_.clock().Now();
+    if (!scope_.dry_run && !deps_.troubles.retries.MayTry(key, now)) return;
+    const Effect effect = scope_.dry_run ? Effect{} : EffectOf(act());
+    result_.removed = result_.removed || effect.verdict == Verdict::kDone;
+    const bool worth_a_line = deps_.troubles.retries.Note(key, effect, now);
+    if (worth_a_line || effect.status.ok()) {
+      deps_.Notify({.kind = kind, .vm = vm, .object = key.second, .outcome = effect.status});
+    }
+    if (!worth_a_line || effect.status.ok()) return;
+    deps_.logger.Warn("Could not clean up after a VM; trying again later",
+                      {{"vm", vm}, {"object", key.second}, {"error", effect.status}});
   }
-  absl::Status Count(absl::Status outcome) {
-    if (outcome.ok()) ++result_.removed;
-    return outcome;
-  }
-  void Note(const absl::Status& status) {
-    if (first_error_.ok() && !status.ok()) first_error_ = status;
+
+  void AddLeft(const std::string& vm, const Retries::Key& key, const std::string& what) {
+    AddLeftover(vm, what,
+                deps_.troubles.retries.IsRefusedForGood(key, context_.clock().Now()),
+                &result_.left);
   }
 
   const runtime::Context& context_;
@@ -132,7 +140,6 @@ class Sweep {
   std::set<std::string> used_claims_;
   std::map<std::string, bool> gone_;
   SweepResult result_;
-  absl::Status first_error_;
 };
 
 }  // namespace

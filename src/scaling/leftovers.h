@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "pool_dependencies.h"
+#include "tracker.h"
 
 namespace nomad_harvester::scaling {
 
@@ -27,13 +28,14 @@ struct SweepScope {
 struct SweepResult {
   // VMs that no longer exist but still have a claim or Secret, for instance one that is
   // terminating.
-  std::set<std::string> unfinished;
-  int removed = 0;
+  Leftovers left;
+  bool removed = false;  // at least one object
 };
 
 // One sweep. Lists claims and Secrets first and VMs after them, so that a VM created in between is
 // observed. Deletes with a uid precondition what belongs to no VM, and sets the owner of Secrets
-// whose VM exists. Returns the first error, after everything was tried.
+// whose VM exists. An object that is refused or fails waits for its own next attempt and holds up
+// nothing else. An error: a list could not be read, and nothing was done.
 absl::StatusOr<SweepResult> SweepLeftovers(const runtime::Context& context,
                                            const PoolDependencies& deps, const SweepScope& scope);
 

@@ -40,10 +40,9 @@ absl::Status CheckGrowth(const PoolSnapshot& snapshot) {
     const nomad::Node* node = LinkedNode(view, snapshot);
     if (node == nullptr || other_identifiers || IsOtherRegion(view.vm, snapshot.look().region)) continue;
     if (!BelongsToPool(*node, view, snapshot)) {
-      return base::FailedPrecondition(
-          "the pool does not grow while the node of VM " + view.vm.name +
-          " is in another pool: node " + node->id + " is " + IdentityText(*node) + ", expected " +
-          wanted.ToString() + "; check the client configuration in user_data");
+      return base::FailedPrecondition("the pool does not grow while the node of VM " +
+                                      view.vm.name + " is in another pool: " +
+                                      WrongPool(*node, snapshot));
     }
   }
   return absl::OkStatus();
@@ -51,7 +50,8 @@ absl::Status CheckGrowth(const PoolSnapshot& snapshot) {
 
 // Marked VMs whose removal may be cancelled: their node is ready, and they were not marked as
 // broken.
-std::vector<std::string> CancelRemovals(const PoolSnapshot& snapshot, std::int64_t wanted) {
+std::vector<std::string> CancelRemovals(const PoolSnapshot& snapshot, const PlanInputs& inputs,
+                                        std::int64_t wanted) {
   std::vector<const VmView*> candidates;
   for (const VmView* each : snapshot.vms()) {
     const VmView& view = *each;
@@ -62,6 +62,7 @@ std::vector<std::string> CancelRemovals(const PoolSnapshot& snapshot, std::int64
     const nomad::Node* node = LinkedNode(view, snapshot);
     if (node == nullptr || node->status != nomad::NodeStatus::kReady) continue;
     if (IsOtherRegion(view.vm, snapshot.look().region)) continue;
+    if (inputs.left_out.contains(view.vm.name)) continue;
     candidates.push_back(&view);
   }
   // The youngest mark first: the least of its work has been moved.
@@ -92,6 +93,14 @@ std::vector<PlannedCreation> Creations(const PoolSnapshot& snapshot, std::int64_
   return creations;
 }
 
+// The marked VMs that count as standing.
+std::int64_t LeftOutOf(const PoolSnapshot& snapshot, const PlanInputs& inputs) {
+  return std::count_if(snapshot.vms().begin(), snapshot.vms().end(), [&](const VmView* view) {
+    return IsPoolMember(*view, snapshot) && view->vm.has_mark &&
+           !harvester::IsTerminating(view->vm) && inputs.left_out.contains(view->vm.name);
+  });
+}
+
 absl::Status NoVictims(const ScalePlan& plan) {
   std::string text = "no VM of the pool may be removed";
   for (const PassedOver& passed : plan.passed_over) text += "; " + passed.vm + ": " + passed.reason;
@@ -107,7 +116,7 @@ absl::StatusOr<ScalePlan> PlanScale(const PoolSnapshot& snapshot, std::int64_t d
   }
   ScalePlan plan;
   plan.desired = desired;
-  plan.from = CountOf(snapshot);
+  plan.from = CountOf(snapshot) + LeftOutOf(snapshot, inputs);
   plan.to = desired;
   const config::PoolPolicy& policy = *snapshot.policy;
   if (desired > plan.from) {
@@ -120,21 +129,30 @@ absl::StatusOr<ScalePlan> PlanScale(const PoolSnapshot& snapshot, std::int64_t d
                                    std::to_string(plan.from) +
                                    "; set max_scale_out to grow in steps");
     }
-    plan.cancel_removals = CancelRemovals(snapshot, plan.to - plan.from);
+    plan.cancel_removals = CancelRemovals(snapshot, inputs, plan.to - plan.from);
     plan.create = Creations(
         snapshot, plan.to - plan.from - static_cast<std::int64_t>(plan.cancel_removals.size()));
   } else if (desired < plan.from) {
     plan.direction = Direction::kIn;
     if (policy.max_scale_in) plan.to = std::max(desired, plan.from - *policy.max_scale_in);
+    if (inputs.one_removal) plan.to = std::max(plan.to, plan.from - 1);
     const auto count = static_cast<std::size_t>(plan.from - plan.to);
     Victims victims = ChooseVictims(snapshot, count, inputs);
     plan.remove = std::move(victims.chosen);
+    plan.reserve = std::move(victims.reserve);
     plan.passed_over = std::move(victims.passed_over);
+    for (const auto& [vm, why] : inputs.left_out) plan.passed_over.push_back({vm, why});
     plan.missing_victims = static_cast<std::int64_t>(count - plan.remove.size());
     if (plan.remove.empty()) return NoVictims(plan);
   }
   plan.capped = plan.to != desired;
   return plan;
+}
+
+std::string WrongPool(const nomad::Node& node, const PoolSnapshot& snapshot) {
+  return "node " + node.id + " is " + IdentityText(node) + ", expected " +
+         IdentityOf(*snapshot.policy).ToString() +
+         "; check the client configuration in user_data";
 }
 
 std::string Describe(const ScalePlan& plan) {

@@ -14,7 +14,21 @@
 #include "nomad_harvester/scaling/reconcile_event.h"
 #include "nomad_harvester/scaling/snapshot.h"
 
+#include "retries.h"
+#include "tracker.h"
+
 namespace nomad_harvester::scaling {
+
+// What a pool remembers from run to run, in this process. The pool's gate lets one loop use it at a
+// time.
+struct PoolTroubles {
+  explicit PoolTroubles(runtime::Random& random) : retries(random) {}
+
+  Retries retries;
+  Leftovers leftovers;  // as the last sweep found them
+  // Since when VMs that left something have been gone.
+  std::map<std::string, base::MonoTime> gone_since;
+};
 
 // References to objects that outlive one run of the loop. Cheap to copy.
 struct PoolDependencies {
@@ -23,6 +37,7 @@ struct PoolDependencies {
   const harvester::VmStore& vms;
   nodepool::FullNodeCache& nodes;
   ObserverMemory& memory;
+  PoolTroubles& troubles;
   PoolLease& lease;
   runtime::Clock& clock;
   runtime::Random& random;

@@ -22,6 +22,13 @@ void CloseAction(harvester::LeaseAction* action, const RunSummary& run) {
     if (view->vm.has_mark) unfinished.insert(view->vm.name);
   }
   for (const auto& [name, id] : action->create) unfinished.insert(name);
+  unfinished.insert(run.leftovers.begin(), run.leftovers.end());
+  std::erase_if(action->back, [&](const std::string& name) {
+    const VmView* view = run.last.seen->FindVm(name);
+    if (view == nullptr || !view->vm.has_mark) return true;
+    const nomad::Node* node = LinkedNode(*view, run.last);
+    return node == nullptr || node->status != nomad::NodeStatus::kReady;
+  });
   action->names = std::move(unfinished);
 }
 

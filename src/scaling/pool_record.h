@@ -37,9 +37,11 @@ struct RunSummary {
   bool removed = false;            // at least one VM of a scale-in was removed
   std::set<std::string> failures;  // causes of back_off.h
   std::optional<base::WallTime> last_event;
-  bool remembered = true;  // a Lease stores the record
+  std::set<std::string> leftovers;  // VMs that are gone and not cleaned up yet
+  bool remembered = true;           // a Lease stores the record
 };
-// Closes the action: keeps what is unfinished, and removes an action that has nothing unfinished.
+// Closes the action: keeps what is unfinished, and removes an action that has nothing unfinished. A
+// name leaves `back` once its VM is unmarked, or its node is not ready or gone (rule L6).
 PoolRecord RecordAfter(PoolRecord record, const RunSummary& run);
 
 }  // namespace nomad_harvester::scaling

@@ -13,14 +13,13 @@ constexpr base::Duration kReleaseBudget = std::chrono::milliseconds(700);
 }  // namespace
 
 Resumed ResumePool(const runtime::Context& context, const PoolDependencies& deps,
-                   std::optional<config::PoolPolicy> policy, const std::set<std::string>& unswept) {
+                   std::optional<config::PoolPolicy> policy) {
   Resumed resumed;
   const runtime::CancelSource hold(context);
   resumed.lease = deps.lease.Acquire(hold.context(), LeaseUser::kResumption,
                                      [&hold] { hold.Cancel(CancelReason::kLeaseLost); });
   if (!resumed.lease.ok()) return resumed;
-  PoolLoop loop(deps, std::move(policy));
-  loop.SweepAfter(unswept);
+  Reconciler loop(deps, std::move(policy));
   resumed.outcome = loop.RunResumption(hold.context().WithWritePermit(deps.lease.permit()));
   resumed.interrupted = hold.context().cancel_reason() != CancelReason::kNone;
   resumed.last_event = loop.last_event();

@@ -4,28 +4,25 @@
 #define NOMAD_HARVESTER_SCALING_RESUMPTION_H_
 
 #include <optional>
-#include <set>
 #include <string>
 
 #include "pool_dependencies.h"
-#include "pool_loop.h"
+#include "reconciler.h"
 
 namespace nomad_harvester::scaling {
 
 struct Resumed {
   // ABORTED: another live process holds the Lease. Not OK: nothing was done.
   absl::Status lease;
-  absl::Status outcome;      // of PoolLoop::RunResumption; OK if the Lease was not acquired
+  absl::Status outcome;      // of Reconciler::RunResumption; OK if the Lease was not acquired
   bool interrupted = false;  // a Scale took over, the Lease was lost, or the caller's context ended
   std::optional<base::WallTime> last_event;
   std::optional<Decisions> last;
 };
 
-// Acquires the pool's Lease, runs the loop until no work is left, and releases the Lease.
-// `unswept`: VMs that no longer exist and may have leftovers.
+// Acquires the pool's Lease, runs the loop until no work is left for now, and releases the Lease.
 Resumed ResumePool(const runtime::Context& context, const PoolDependencies& deps,
-                   std::optional<config::PoolPolicy> policy,
-                   const std::set<std::string>& unswept = {});
+                   std::optional<config::PoolPolicy> policy);
 
 // Releases the Lease, unless the caller of the RPC disconnected: then nothing more happens until
 // the next Status.

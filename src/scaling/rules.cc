@@ -90,10 +90,22 @@ Step StartDrain(const Facts& facts) {
   return step;
 }
 
+Step RollBackRefused(const Facts& facts) {
+  Step step =
+      MakeStep(StepKind::kRollBack, "its removal has been refused for a minute", facts.node);
+  step.refused = true;
+  return step;
+}
+
 Step RollBackLate(const Facts& facts) {
   if (facts.node == nullptr) {
     return MakeStep(StepKind::kRollBack,
                     "its node cannot be found, and the deadline of its removal has passed");
+  }
+  if (!facts.late) {
+    return MakeStep(StepKind::kRollBack,
+                    "the drain of " + Named(*facts.node) + " did not begin before its deadline",
+                    facts.node);
   }
   return MakeStep(StepKind::kRollBack,
                   "the drain of " + Named(*facts.node) + " is past its deadline and grace",
@@ -102,7 +114,7 @@ Step RollBackLate(const Facts& facts) {
 
 constexpr const char* kPastDeadline = " is past its deadline and grace";
 
-constexpr std::array<Rule, 37> kTable = {{
+constexpr std::array<Rule, 40> kTable = {{
     {Row::kNomadUnreadable, "nomad-unreadable", "any", "Nomad cannot be read", "wait",
      [](const Facts& f) { return !f.nomad_readable; },
      [](const Facts& f) {
@@ -244,6 +256,23 @@ constexpr std::array<Rule, 37> kTable = {{
        return MakeStep(StepKind::kRollBack,
                        "the drain of " + Named(*f.node) + " was cancelled by an operator", f.node);
      }},
+    {Row::kMarkedTakenBack, "marked-taken-back", "marked, in back of the Lease's action", "ready",
+     "roll back",
+     [](const Facts& f) { return f.taken_back; },
+     [](const Facts& f) {
+       return MakeStep(StepKind::kRollBack, "a scale-out needs it: its removal is cancelled",
+                       f.node);
+     }},
+    {Row::kMarkedProtected, "marked-protected", "marked; protected by its annotation",
+     "or protected by its meta", "roll back, report",
+     [](const Facts& f) { return f.is_protected; },
+     [](const Facts& f) {
+       return MakeStep(StepKind::kRollBack, "it was protected after its removal had begun", f.node);
+     }},
+    {Row::kMarkedRefused, "marked-refused",
+     "marked for scale-in; its drain or its deletion refused for 60 s, its un-marking not refused",
+     "not down", "roll back, write removal-refused",
+     [](const Facts& f) { return f.removal_refused; }, RollBackRefused},
     {Row::kMarkedEnabled, "marked-enabled", "marked",
      "its drain, ours, is complete, and it is eligible", "roll back: an operator enabled it",
      [](const Facts& f) { return f.complete && f.node->eligible; },
@@ -295,8 +324,10 @@ constexpr std::array<Rule, 37> kTable = {{
      [](const Facts& f) {
        return MakeStep(StepKind::kDelete, "the drain of " + Named(*f.node) + kPastDeadline, f.node);
      }},
-    {Row::kMarkedLate, "marked-late", "marked; past deadline and grace", "any other", "roll back",
-     [](const Facts& f) { return f.late; }, RollBackLate},
+    {Row::kMarkedLate, "marked-late",
+     "marked; past deadline and grace, or 10 s past a timed deadline and no drain of ours posted",
+     "any other; in the second case ready", "roll back",
+     [](const Facts& f) { return f.late || f.never_begun; }, RollBackLate},
     {Row::kMarkedWaiting, "marked-waiting", "marked",
      "draining; or complete but not idle; or neither ready nor down for good",
      "wait, never a second drain",

@@ -7,10 +7,10 @@
 
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/kube/access.h"
+#include "nomad_harvester/nodepool/selector.h"
 
 #include "back_off.h"
-#include "executor.h"
-#include "victims.h"
+#include "tracker.h"
 
 namespace nomad_harvester::scaling {
 namespace {
@@ -20,14 +20,19 @@ struct Right {
   const char* group;
   const char* resource;
 };
-constexpr std::array<Right, 6> kCreationRights = {{{"create", "kubevirt.io", "virtualmachines"},
+// Those of cleaning up are among them (rule C2).
+constexpr std::array<Right, 8> kCreationRights = {{{"create", "kubevirt.io", "virtualmachines"},
                                                    {"patch", "kubevirt.io", "virtualmachines"},
                                                    {"delete", "kubevirt.io", "virtualmachines"},
                                                    {"create", "", "secrets"},
                                                    {"patch", "", "secrets"},
+                                                   {"list", "", "secrets"},
+                                                   {"list", "", "persistentvolumeclaims"},
                                                    {"delete", "", "persistentvolumeclaims"}}};
-constexpr std::array<Right, 3> kRemovalRights = {{{"patch", "kubevirt.io", "virtualmachines"},
+constexpr std::array<Right, 5> kRemovalRights = {{{"patch", "kubevirt.io", "virtualmachines"},
                                                   {"delete", "kubevirt.io", "virtualmachines"},
+                                                  {"list", "", "secrets"},
+                                                  {"list", "", "persistentvolumeclaims"},
                                                   {"delete", "", "persistentvolumeclaims"}}};
 
 // Names that an earlier action left over are first in the list and are kept.
@@ -49,18 +54,20 @@ ScaleCall::ScaleCall(PoolDependencies deps, config::PoolPolicy policy, ScaleRequ
       request_(std::move(request)),
       memory_(memory),
       action_id_(NewActionId(deps_.random)),
-      loop_(deps_, policy_) {}
+      reconciler_(deps_, policy_) {}
 
 absl::StatusOr<ScalePlan> ScaleCall::Plan(const runtime::Context& context,
-                                          const PoolSnapshot& snapshot) {
-  PlanInputs inputs{.own_node_id = request_.own_node_id};
+                                          const PoolSnapshot& snapshot,
+                                          std::map<std::string, std::string> left_out) {
+  inputs_ = {.own_node_id = request_.own_node_id, .left_out = std::move(left_out)};
+  inputs_.one_removal = RemovalsWereRefused(deps_.lease.record().back_off);
   range_ = {.from = CountOf(snapshot), .to = request_.count};
   if (request_.count < range_->from && nodepool::NeedsAllocations(policy_.selector)) {
-    NH_ASSIGN_OR_RETURN(AllocationList allocations, loop_.ReadAllocations(context));
+    NH_ASSIGN_OR_RETURN(AllocationList allocations, reconciler_.ReadAllocations(context));
     allocations_incomplete_ = allocations.incomplete;
-    inputs.allocations = std::move(allocations.by_node);
+    inputs_.allocations = std::move(allocations.by_node);
   }
-  return PlanScale(snapshot, request_.count, inputs);
+  return PlanScale(snapshot, request_.count, inputs_);
 }
 
 absl::Status ScaleCall::CheckReadJob(const runtime::Context& context, const ScalePlan& plan) const {
@@ -161,6 +168,8 @@ absl::Status ScaleCall::Preflight(const runtime::Context& context, ScalePlan* wa
                                   const PoolSnapshot& snapshot) {
   ScalePlan& plan = *wanted;
   NH_RETURN_IF_ERROR(CheckBackOff(&plan, snapshot.now()));
+  // A removal needs to know where the autoscaler itself runs; growth goes on without (rule C7).
+  if (plan.direction == Direction::kIn) NH_RETURN_IF_ERROR(request_.own_node_problem);
   NH_RETURN_IF_ERROR(CheckRights(context, plan));
   if (plan.direction == Direction::kIn && !memory_->mass_loss_over) {
     const MassLoss loss = FindMassLoss(snapshot);
@@ -192,6 +201,7 @@ absl::Status ScaleCall::StoreAction(const runtime::Context& context, ScalePlan* 
     action.create[creation.name] = creation.action_id;
   }
   for (const PlannedRemoval& removal : plan->remove) action.names.insert(removal.vm);
+  action.back.insert(plan->cancel_removals.begin(), plan->cancel_removals.end());
   for (const VmView* view : snapshot.vms()) {
     if (IsPoolMember(*view, snapshot) && view->vm.has_mark) action.names.insert(view->vm.name);
   }
@@ -202,136 +212,20 @@ absl::Status ScaleCall::StoreAction(const runtime::Context& context, ScalePlan* 
       action.names.insert(name);
       action.create.try_emplace(name, id);
     }
+    // What is left of VMs that are gone is named until it is cleaned up (rule C10).
+    for (const std::string& name : record.action->names) {
+      if (!record.action->create.contains(name)) action.names.insert(name);
+    }
     action.unknown_members = record.action->unknown_members;
   }
   record.action = std::move(action);
   return deps_.lease.Store(context, record);
 }
 
-void ScaleCall::CancelRemovals(const runtime::Context& context, const ScalePlan& plan,
-                               const PoolSnapshot& snapshot) {
-  std::vector<Effect> effects(plan.cancel_removals.size());
-  (void)runtime::ForEachBounded(
-      context, deps_.executor, effects.size(), deps_.parallelism(), [&](std::size_t i) {
-        const VmView* view = snapshot.seen->FindVm(plan.cancel_removals[i]);
-        if (view != nullptr) effects[i] = RemoveMark(context, deps_, *view);
-        return absl::OkStatus();
-      });
-  for (std::size_t i = 0; i < effects.size(); ++i) {
-    deps_.logger.Info("Cancelling the removal of a VM", {{"vm", plan.cancel_removals[i]},
-                                                         {"action_id", action_id_},
-                                                         {"outcome", effects[i].status}});
-    // After a conflict or a lost reply, the next observation shows whether the VM is still marked.
-    loop_.ExpectCancelledRemoval(plan.cancel_removals[i], action_id_);
-  }
-}
-
-void ScaleCall::MarkVictims(const runtime::Context& context, const ScalePlan& plan,
-                            PoolSnapshot snapshot) {
-  snapshot.action = deps_.lease.record().action;
-  const std::vector<absl::Status> results = runtime::ForEachBounded(
-      context, deps_.executor, plan.remove.size(), deps_.parallelism(), [&](std::size_t i) {
-        const VmView* view = snapshot.seen->FindVm(plan.remove[i].vm);
-        return view == nullptr ? base::Internal("VM vanished from the plan")
-                               : MarkVictim(context, deps_, snapshot, *view, action_id_,
-                                            plan.remove[i].node_id)
-                                     .status;
-      });
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    const PlannedRemoval& removal = plan.remove[i];
-    if (results[i].ok() || !kube::GetKubeError(results[i]).has_value()) {
-      deps_.logger.Info("Marked a VM for removal", {{"vm", removal.vm},
-                                                    {"node_id", removal.node_id},
-                                                    {"why", removal.reason},
-                                                    {"action_id", action_id_},
-                                                    {"outcome", results[i]}});
-    }
-    // Without a reply the mark may have been written: then the loop observes it and carries out the
-    // removal.
-    const bool unknown = absl::IsUnavailable(results[i]) || absl::IsDeadlineExceeded(results[i]);
-    if (results[i].ok() || unknown) {
-      loop_.ExpectRemoval(removal.vm);
-    } else {
-      loop_.FailRemoval(removal.vm, results[i]);
-    }
-  }
-}
-
-void ScaleCall::Create(const runtime::Context& context, const ScalePlan& plan) {
-  for (const PlannedCreation& creation : plan.create) loop_.ExpectCreation(creation.name);
-  std::vector<absl::Status> owned(plan.create.size());
-  const std::vector<absl::Status> results = runtime::ForEachBounded(
-      context, deps_.executor, plan.create.size(), deps_.parallelism(), [&](std::size_t i) {
-        deps_.logger.Info("Creating a VM",
-                          {{"vm", plan.create[i].name}, {"action_id", plan.create[i].action_id}});
-        if (plan.create[i].action_id != action_id_) {
-          NH_RETURN_IF_ERROR(ClearLeftoverSecret(context, deps_, plan.create[i].name));
-        }
-        return CreateVm(context, deps_, *creation_, plan.create[i], &owned[i]);
-      });
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    unowned_ = unowned_ || !owned[i].ok();
-    if (results[i].ok()) continue;
-    deps_.logger.Warn("Could not create a VM", {{"vm", plan.create[i].name},
-                                                {"action_id", plan.create[i].action_id},
-                                                {"error", results[i]}});
-    loop_.FailCreation(plan.create[i].name, results[i]);
-  }
-}
-
-absl::Status ScaleCall::FinalStatus(const absl::Status& loop) const {
-  std::string lines;
-  absl::Status first_failure;
-  int failed = 0;
-  int done = 0;
-  int pending = 0;
-  for (const auto& [name, outcome] : loop_.outcomes()) {
-    lines += "\n" + name + ": ";
-    switch (outcome.state) {
-      case OutcomeState::kDone:
-        ++done;
-        lines += "done";
-        break;
-      case OutcomeState::kPending:
-        ++pending;
-        lines += "unfinished" + (outcome.text.empty() ? std::string() : ", " + outcome.text);
-        break;
-      case OutcomeState::kFailed:
-        ++failed;
-        if (first_failure.ok()) first_failure = outcome.error;
-        lines += "failed: " + base::Message(outcome.error);
-        break;
-    }
-  }
-  if (!loop.ok()) {
-    return base::MakeStatus(loop.code(), base::Message(loop) + lines);
-  }
-  if (failed == 0 && pending == 0) return absl::OkStatus();
-  // If nothing succeeded and all failures have the same code, return that code. ABORTED is reserved
-  // for "busy".
-  const bool alike = done == 0 && first_failure.code() != absl::StatusCode::kAborted;
-  return base::MakeStatus(alike ? first_failure.code() : absl::StatusCode::kInternal,
-                          std::to_string(failed) + " of " +
-                              std::to_string(failed + done + pending) + " VMs failed:" + lines);
-}
-
-// Removes marks, rolls back their drains, and only then creates (rule C14).
-absl::Status ScaleCall::Act(const runtime::Context& context, const ScalePlan& plan,
-                            const PoolSnapshot& snapshot) {
-  loop_.AllowRemovals(memory_->mass_loss_over);
-  if (!plan.cancel_removals.empty()) {
-    CancelRemovals(context, plan, snapshot);
-    NH_RETURN_IF_ERROR(loop_.RunScale(context, false));
-  }
-  MarkVictims(context, plan, snapshot);
-  if (!plan.create.empty()) Create(context, plan);
-  const bool until_accepted = plan.direction == Direction::kIn && !policy_.scale_in_wait;
-  return loop_.RunScale(context, until_accepted);
-}
-
 absl::Status ScaleCall::Run(const runtime::Context& context) {
-  NH_ASSIGN_OR_RETURN(const PoolSnapshot snapshot, loop_.FinishRollBacks(context));
-  NH_ASSIGN_OR_RETURN(ScalePlan plan, Plan(context, snapshot));
+  NH_ASSIGN_OR_RETURN(Reconciler::Settled settled, reconciler_.FinishRollBacks(context));
+  const PoolSnapshot& snapshot = settled.snapshot;
+  NH_ASSIGN_OR_RETURN(ScalePlan plan, Plan(context, snapshot, std::move(settled.left_out)));
   range_ = {.from = plan.from, .to = plan.to};
   deps_.logger.Info("Planned", {{"action_id", action_id_},
                                 {"reason", request_.reason},
@@ -344,10 +238,20 @@ absl::Status ScaleCall::Run(const runtime::Context& context) {
   NH_RETURN_IF_ERROR(Preflight(context, &plan, snapshot));
   NH_RETURN_IF_ERROR(StoreAction(context, &plan, snapshot));
   leaves_work_ = acted_ = true;
-  const absl::Status loop = Act(context, plan, snapshot);
-  if (loop.ok()) loop_.CloseRecord(context);
-  absl::Status final_status = FinalStatus(loop);
-  leaves_work_ = unowned_ || !final_status.ok();
+  Tracker tracker({.action_id = action_id_,
+                   .until_accepted = plan.direction == Direction::kIn && !policy_.scale_in_wait,
+                   .inputs = inputs_,
+                   .logger = deps_.logger},
+                  plan);
+  const absl::Status ended = reconciler_.RunScale(
+      context, settled.snapshot,
+      {.tracker = tracker,
+       .creation = creation_.has_value() ? &*creation_ : nullptr,
+       .despite_mass_loss = memory_->mass_loss_over});
+  if (ended.ok()) reconciler_.CloseRecord(context, &tracker);
+  absl::Status final_status = tracker.FinalStatus(ended);
+  leaves_work_ = reconciler_.has_unowned_secret() || !final_status.ok() ||
+                 !deps_.troubles.leftovers.empty();
   if (final_status.ok()) final_status = deferred_;
   deps_.logger.Log(final_status.ok() ? log::Level::kInfo : log::Level::kWarn, "Scaled",
                    {{"action_id", action_id_},
@@ -359,11 +263,11 @@ absl::Status ScaleCall::Run(const runtime::Context& context) {
 }
 
 absl::Status ScaleCall::DryRun(const runtime::Context& context) {
-  NH_ASSIGN_OR_RETURN(const PoolSnapshot snapshot, loop_.Observe(context));
+  NH_ASSIGN_OR_RETURN(const PoolSnapshot snapshot, reconciler_.Observe(context));
   if (!snapshot.look().nomad_readable) {
     return base::Unavailable("Nomad cannot be read: " + snapshot.look().nomad_problem);
   }
-  NH_ASSIGN_OR_RETURN(const ScalePlan plan, Plan(context, snapshot));
+  NH_ASSIGN_OR_RETURN(const ScalePlan plan, Plan(context, snapshot, {}));
   deps_.logger.Info("Dry run: nothing is changed", {{"reason", request_.reason},
                                                     {"from", plan.from},
                                                     {"to", plan.to},

@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "pool_dependencies.h"
-#include "pool_loop.h"
+#include "reconciler.h"
 
 namespace nomad_harvester::scaling {
 
@@ -18,7 +18,9 @@ struct ScaleRequest {
   bool dry_run = false;
   std::string reason;
   std::string policy_id;
+  // The node that the autoscaler itself runs on; empty: none, or unknown because of the problem.
   std::string own_node_id;
+  absl::Status own_node_problem{};
 };
 
 // The pool's count and its target: the requested count, limited once there is a plan.
@@ -42,7 +44,7 @@ class ScaleCall {
   absl::Status Run(const runtime::Context& context);
   // Only reads; logs what Run would do (rule C13).
   absl::Status DryRun(const runtime::Context& context);
-  std::optional<base::WallTime> last_event() const { return loop_.last_event(); }
+  std::optional<base::WallTime> last_event() const { return reconciler_.last_event(); }
   // It acted and failed, and may have left something that the lists of Status do not show, such as
   // a Secret.
   bool leaves_work() const { return leaves_work_; }
@@ -54,7 +56,8 @@ class ScaleCall {
 
  private:
   // Reads the allocations if the selection needs them.
-  absl::StatusOr<ScalePlan> Plan(const runtime::Context& context, const PoolSnapshot& snapshot);
+  absl::StatusOr<ScalePlan> Plan(const runtime::Context& context, const PoolSnapshot& snapshot,
+                                 std::map<std::string, std::string> left_out);
   absl::Status CheckReadJob(const runtime::Context& context, const ScalePlan& plan) const;
   absl::Status CheckRights(const runtime::Context& context, const ScalePlan& plan) const;
   absl::Status CheckBackOff(ScalePlan* plan, base::WallTime now);
@@ -64,23 +67,16 @@ class ScaleCall {
                          const PoolSnapshot& snapshot);
   absl::Status StoreAction(const runtime::Context& context, ScalePlan* plan,
                            const PoolSnapshot& snapshot);
-  absl::Status Act(const runtime::Context& context, const ScalePlan& plan,
-                   const PoolSnapshot& snapshot);
-  void CancelRemovals(const runtime::Context& context, const ScalePlan& plan,
-                      const PoolSnapshot& snapshot);
-  void MarkVictims(const runtime::Context& context, const ScalePlan& plan, PoolSnapshot snapshot);
-  void Create(const runtime::Context& context, const ScalePlan& plan);
-  absl::Status FinalStatus(const absl::Status& loop) const;
 
   const PoolDependencies deps_;
   const config::PoolPolicy policy_;
   const ScaleRequest request_;
   ScaleMemory* const memory_;
   const std::string action_id_;
-  PoolLoop loop_;
+  Reconciler reconciler_;
+  PlanInputs inputs_;
   std::optional<CreationPlan> creation_;
   bool allocations_incomplete_ = false;
-  bool unowned_ = false;  // a Secret has no owner yet
   bool leaves_work_ = false;
   bool acted_ = false;
   std::optional<ScaleRange> range_;

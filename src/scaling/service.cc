@@ -28,13 +28,35 @@ using runtime::Context;
 constexpr base::Duration kStatusMargin = std::chrono::milliseconds(250);
 constexpr base::Duration kStatusBudget = std::chrono::seconds(7);
 
+// When the background tries again what it could not finish: one round a minute at most, one in ten
+// minutes after an hour (rule L7). New work does not wait.
+class Rounds {
+ public:
+  // Whether a round may begin for this work.
+  bool MayBegin(const std::string& work, base::MonoTime now) const {
+    return !next_.has_value() || work != work_ || now >= *next_;
+  }
+  void Unfinished(std::string work, base::MonoTime now) {
+    if (!next_.has_value()) since_ = now;
+    work_ = std::move(work);
+    next_ = now + std::clamp<base::Duration>((now - since_) / 6, std::chrono::minutes(1),
+                                             std::chrono::minutes(10));
+  }
+  void Finished() { next_.reset(); }
+
+ private:
+  std::string work_;
+  base::MonoTime since_{};
+  std::optional<base::MonoTime> next_;
+};
+
 // State of a pool that outlives a SetConfig: its gate, and what was observed.
 struct Pool {
-  explicit Pool(PoolKey k) : key(std::move(k)) {}
+  Pool(PoolKey k, runtime::Random& random) : key(std::move(k)), troubles(random) {}
   const PoolKey key;
   PoolGate gate;
   ObserverMemory memory;
-  nodepool::FullNodeCache nodes;
+  PoolTroubles troubles;  // of the loop that is inside the gate
 
   base::Mutex mutex;
   ScaleMemory scale NH_GUARDED_BY(mutex);
@@ -47,15 +69,17 @@ struct Pool {
   std::set<std::string> warned NH_GUARDED_BY(mutex);
   std::optional<base::MonoTime> mass_loss_since NH_GUARDED_BY(mutex);
   std::optional<base::WallTime> last_event NH_GUARDED_BY(mutex);
-  // VMs stuck in deletion that no caller waits for, and those of them deleted since: their
-  // leftovers must still be swept.
-  std::set<std::string> stuck NH_GUARDED_BY(mutex);
-  std::set<std::string> unswept NH_GUARDED_BY(mutex);
+  // A resumption is submitted and has not begun.
+  bool queued NH_GUARDED_BY(mutex) = false;
+  // What could not be finished is tried in rounds (rule L7).
+  Rounds rounds NH_GUARDED_BY(mutex);
+  std::int64_t leftovers NH_GUARDED_BY(mutex) = 0;  // VMs that are gone and left something
 };
 
 // One configuration and the Leases held under it.
 struct Session {
   Clients clients;
+  nodepool::FullNodeCache nodes;  // of all pools
   base::Mutex mutex;
   std::map<PoolKey, std::shared_ptr<PoolLease>> leases NH_GUARDED_BY(mutex);
 };
@@ -120,9 +144,9 @@ class Service final : public TargetService {
   void NoteReadiness(Pool& pool, const StatusReport& report);
   StatusInputs InputsFor(Session& session, Pool& pool, const PoolSnapshot& snapshot);
   void WakeResumption(const std::shared_ptr<Session>& session, const PoolSnapshot& snapshot);
-  void NoteStuck(Pool& pool, const PoolSnapshot& snapshot);
-  void StartResumption(const std::shared_ptr<Session>& session, const std::shared_ptr<Pool>& pool);
-  void Resume(Session& session, Pool& pool, const Context& context);
+  void StartResumption(const std::shared_ptr<Session>& session, const std::shared_ptr<Pool>& pool,
+                       std::string work);
+  void Resume(Session& session, Pool& pool, const Context& context, const std::string& work);
 
   absl::Status TryScale(const Context& context, const ScaleAction& action, const StringMap& values,
                         ScaleFacts* facts);
@@ -177,7 +201,7 @@ absl::StatusOr<std::shared_ptr<Session>> Service::CurrentSession() {
 std::shared_ptr<Pool> Service::FindPool(const PoolKey& key) {
   base::MutexLock lock(mutex_);
   std::shared_ptr<Pool>& pool = pools_[key];
-  if (pool == nullptr) pool = std::make_shared<Pool>(key);
+  if (pool == nullptr) pool = std::make_shared<Pool>(key, *options_.random);
   return pool;
 }
 
@@ -199,8 +223,9 @@ PoolDependencies Service::DependenciesFor(Session& session, Pool& pool, PoolLeas
   return {.key = pool.key,
           .clients = session.clients,
           .vms = vms,
-          .nodes = pool.nodes,
+          .nodes = session.nodes,
           .memory = pool.memory,
+          .troubles = pool.troubles,
           .lease = lease,
           .clock = *options_.clock,
           .random = *options_.random,
@@ -260,7 +285,7 @@ absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Sessi
   if (results[1].ok()) {
     look.nomad_index = nodes->index;
     look.nodes = std::move(nodes->value);
-    for (nomad::Node& node : look.nodes) pool.nodes.Complete(&node);
+    for (nomad::Node& node : look.nodes) session.nodes.Complete(&node);
   } else {
     look.nomad_problem = base::Message(results[1]);
   }
@@ -313,6 +338,7 @@ StatusInputs Service::InputsFor(Session& session, Pool& pool, const PoolSnapshot
   const base::MonoTime now = options_.clock->Now();
   base::MutexLock lock(pool.mutex);
   inputs.template_hash = pool.scale.template_hash;
+  inputs.leftovers = pool.leftovers;
   if (pool.last_event.has_value() &&
       (!inputs.last_event.has_value() || *pool.last_event > *inputs.last_event)) {
     inputs.last_event = pool.last_event;
@@ -351,68 +377,87 @@ absl::StatusOr<TargetStatus> Service::Status(const Context& context, const Strin
   return report.status;
 }
 
-void Service::WakeResumption(const std::shared_ptr<Session>& session,
-                             const PoolSnapshot& snapshot) {
+// Every pool of the namespace that owns a VM, or the node of a VM that is gone.
+std::set<std::string> PoolsIn(const PoolSnapshot& snapshot) {
   std::set<std::string> names = {snapshot.key.pool};
   for (const VmView& view : snapshot.look().vms) {
     if (view.member) names.insert(view.vm.pool);
   }
-  for (const std::string& name : names) {
+  const std::string ns = snapshot.key.ns + "/";
+  for (const NodeOfGoneVm& gone : NodesOfGoneVms(snapshot)) {
+    if (gone.mark->pool.starts_with(ns)) names.insert(gone.mark->pool.substr(ns.size()));
+  }
+  return names;
+}
+
+// What there is to do, for Rounds: the same text as long as nothing changes.
+std::string WorkOf(const Decisions& decisions) {
+  std::string work;
+  for (const auto& [view, step] : decisions.all()) {
+    if (IsAct(step.kind) || view->vm.has_mark) {
+      work += view->vm.uid + " " + std::string(RowName(step.row)) + "\n";
+    }
+  }
+  for (const NodeOfGoneVm& gone : decisions.to_purge()) work += gone.node->id + "\n";
+  return work;
+}
+
+void Service::WakeResumption(const std::shared_ptr<Session>& session,
+                             const PoolSnapshot& snapshot) {
+  for (const std::string& name : PoolsIn(snapshot)) {
     const std::shared_ptr<Pool> pool = FindPool({.ns = snapshot.key.ns, .pool = name});
     if (pool->gate.Busy()) continue;
     PoolSnapshot own{.key = pool->key, .seen = snapshot.seen};
     own.action = LeaseOf(*session, *pool)->record().action;
-    NoteStuck(*pool, own);
-    bool first = false;
+    bool unfinished = false;
     {
       base::MutexLock lock(pool->mutex);
       own.policy = pool->policy;
-      first = !pool->inspected || !pool->unswept.empty();
+      unfinished = !pool->inspected || pool->leftovers > 0;
     }
-    if (first || NeedsResumption(Decisions(std::move(own)))) StartResumption(session, pool);
+    const Decisions decisions(std::move(own));
+    if (!unfinished && !NeedsResumption(decisions)) continue;
+    std::string work = WorkOf(decisions);
+    {
+      base::MutexLock lock(pool->mutex);
+      if (pool->queued || !pool->rounds.MayBegin(work, options_.clock->Now())) continue;
+      pool->queued = true;
+    }
+    StartResumption(session, pool, std::move(work));
   }
 }
 
-void Service::NoteStuck(Pool& pool, const PoolSnapshot& snapshot) {
-  std::set<std::string> stuck;
-  for (const VmView* view : snapshot.vms()) {
-    if (view->vm.has_mark && IsStuckInDeletion(view->vm, snapshot.now())) {
-      stuck.insert(view->vm.name);
-    }
-  }
-  base::MutexLock lock(pool.mutex);
-  for (const std::string& name : pool.stuck) {
-    if (snapshot.seen->FindVm(name) == nullptr) pool.unswept.insert(name);
-  }
-  pool.stuck = std::move(stuck);
-}
-
+// The gate is entered when the task begins: one that waits in the queue holds up no Scale.
 void Service::StartResumption(const std::shared_ptr<Session>& session,
-                              const std::shared_ptr<Pool>& pool) {
-  std::shared_ptr<PoolGate::Guard> guard = pool->gate.EnterForResumption(root_.context());
-  if (guard == nullptr) return;
-  // The task owns the guard: both are dropped if the executor's queue is full.
-  const absl::Status submitted = options_.background->Submit(
-      [this, session, pool, guard] { Resume(*session, *pool, guard->context()); });
-  if (!submitted.ok()) {
-    options_.logger.Debug("The queue for background work is full; the next Status tries again",
-                          {{"pool", pool->key.ToString()}, {"error", submitted}});
-  }
+                              const std::shared_ptr<Pool>& pool, std::string work) {
+  const absl::Status submitted =
+      options_.background->Submit([this, session, pool, work = std::move(work)] {
+        {
+          base::MutexLock lock(pool->mutex);
+          pool->queued = false;
+        }
+        const std::unique_ptr<PoolGate::Guard> guard =
+            pool->gate.EnterForResumption(root_.context());
+        if (guard != nullptr) Resume(*session, *pool, guard->context(), work);
+      });
+  if (submitted.ok()) return;
+  options_.logger.Debug("The queue for background work is full; the next Status tries again",
+                        {{"pool", pool->key.ToString()}, {"error", submitted}});
+  base::MutexLock lock(pool->mutex);
+  pool->queued = false;
 }
 
-void Service::Resume(Session& session, Pool& pool, const Context& context) {
+void Service::Resume(Session& session, Pool& pool, const Context& context,
+                     const std::string& work) {
   const std::shared_ptr<PoolLease> lease = LeaseOf(session, pool);
   const log::Logger logger = options_.logger.With({{"pool", pool.key.ToString()}});
   std::optional<config::PoolPolicy> policy;
-  std::set<std::string> unswept;
   {
     base::MutexLock lock(pool.mutex);
     policy = pool.policy;
-    unswept = pool.unswept;
   }
   const harvester::VmStore vms(session.clients.kube, pool.key.ns);
-  const Resumed resumed =
-      ResumePool(context, DependenciesFor(session, pool, *lease, vms), policy, unswept);
+  const Resumed resumed = ResumePool(context, DependenciesFor(session, pool, *lease, vms), policy);
   if (!resumed.lease.ok()) {
     logger.Debug("Background work is waiting for the pool's Lease", {{"error", resumed.lease}});
     return;
@@ -422,11 +467,15 @@ void Service::Resume(Session& session, Pool& pool, const Context& context) {
   logger.Log(routine ? log::Level::kDebug : log::Level::kInfo, "Background work ended",
              {{"outcome", resumed.outcome}});
   base::MutexLock lock(pool.mutex);
+  pool.leftovers = static_cast<std::int64_t>(pool.troubles.leftovers.size());
+  if (resumed.last_event.has_value()) pool.last_event = resumed.last_event;
   if (resumed.outcome.ok()) {
     pool.inspected = true;
-    for (const std::string& name : unswept) pool.unswept.erase(name);
+    pool.rounds.Finished();
+  } else if (!resumed.interrupted) {
+    pool.inspected = true;
+    pool.rounds.Unfinished(work, options_.clock->Now());
   }
-  if (resumed.last_event.has_value()) pool.last_event = resumed.last_event;
 }
 
 absl::Status Service::Scale(const Context& context, const ScaleAction& action,
@@ -514,8 +563,9 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
   }
   if (request.dry_run) {
     const Context reading = limited.WithWritePermit(read_only_);
-    auto own = OwnNode(reading, *session);
-    request.own_node_id = own.ok() ? *own : std::string();
+    const auto own = OwnNode(reading, *session);
+    if (own.ok()) request.own_node_id = *own;
+    request.own_node_problem = own.status();
     // The cached Lease may be older than what another process wrote to it, and a Scale that is open
     // in this process must not be disturbed.
     const std::unique_ptr<PoolLease> inspected = MakeLease(*session, pool);
@@ -529,7 +579,10 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
   const std::shared_ptr<PoolLease> lease = LeaseOf(*session, pool);
   NH_ASSIGN_OR_RETURN(const std::unique_ptr<PoolGate::Guard> guard,
                       pool.gate.EnterForScale(limited));
-  NH_ASSIGN_OR_RETURN(request.own_node_id, OwnNode(guard->context(), *session));
+  const auto own = OwnNode(guard->context(), *session);
+  if (own.ok()) request.own_node_id = *own;
+  request.own_node_problem = own.status();
+  NH_RETURN_IF_ERROR(guard->context().Check());
   const runtime::CancelSource hold(guard->context());
   NH_RETURN_IF_ERROR(lease->Acquire(hold.context(), LeaseUser::kScale,
                                     [&hold] { hold.Cancel(CancelReason::kLeaseLost); }));
@@ -545,7 +598,11 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
   {
     base::MutexLock lock(pool.mutex);
     pool.scale = memory;
-    if (call.leaves_work()) pool.inspected = false;
+    if (call.leaves_work()) {
+      pool.inspected = false;
+      pool.rounds.Finished();
+    }
+    pool.leftovers = static_cast<std::int64_t>(pool.troubles.leftovers.size());
     if (call.last_event().has_value()) pool.last_event = call.last_event();
   }
   EndHold(*lease, hold.context());

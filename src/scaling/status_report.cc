@@ -156,6 +156,7 @@ StatusReport ReportStatus(const PoolSnapshot& snapshot, const StatusInputs& inpu
   meta["harvester.stopped"] = Number(tally.stopped.size());
   meta["harvester.stuck"] = Number(tally.stuck.size());
   meta["harvester.drifted"] = Number(tally.drifted.size());
+  meta["harvester.leftovers"] = std::to_string(inputs.leftovers);
   meta["harvester.unmanaged"] = std::to_string(tally.unmanaged);
   if (snapshot.look().nomad_readable) {
     meta["harvester.lost"] = Number(tally.lost.size());

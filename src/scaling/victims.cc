@@ -33,6 +33,9 @@ struct Candidate {
 };
 
 bool CameBackRecently(const VmView& view, const Node* node, base::WallTime now) {
+  if (view.vm.removal_refused_at.has_value() && now - *view.vm.removal_refused_at < kRecently) {
+    return true;
+  }
   if (node == nullptr || !nodepool::IsDrainOfVm(*node, view.vm.uid)) return false;
   const nomad::LastDrain& drain = *node->last_drain;
   const bool undone = drain.status == nomad::DrainStatus::kCanceled ||
@@ -40,9 +43,10 @@ bool CameBackRecently(const VmView& view, const Node* node, base::WallTime now) 
   return undone && drain.updated_at.has_value() && now - *drain.updated_at < kRecently;
 }
 
-// Why a member must not be removed; empty if it may.
-std::string Objection(const VmView& view, const Node* node, const PoolSnapshot& snapshot,
-                      const PlanInputs& inputs) {
+}  // namespace
+
+std::string ObjectionTo(const VmView& view, const Node* node, const PoolSnapshot& snapshot,
+                        const PlanInputs& inputs) {
   if (view.vm.protect.HoldsAt(snapshot.now())) return "protected by its annotation";
   if (IsOtherRegion(view.vm, snapshot.look().region)) return "made for another Nomad region";
   if (view.link.state == LinkState::kTwoReady || view.link.state == LinkState::kContradicted) {
@@ -63,8 +67,14 @@ std::string Objection(const VmView& view, const Node* node, const PoolSnapshot& 
   if (!node->eligible && node->status == NodeStatus::kReady && !ignore_ineligible) {
     return "its node is ineligible and node_filter_ignore_ineligible is false";
   }
+  const bool holds_volumes = !node->dynamic_host_volumes.empty();
+  if (holds_volumes && snapshot.policy->host_volumes == config::HostVolumes::kProtect) {
+    return "its node holds the dynamic host volume " + node->dynamic_host_volumes.front();
+  }
   return "";
 }
+
+namespace {
 
 void Classify(Candidate* candidate) {
   const harvester::VirtualMachine& vm = candidate->view->vm;
@@ -144,7 +154,7 @@ Victims ChooseVictims(const PoolSnapshot& snapshot, std::size_t count, const Pla
     const VmView& view = *each;
     if (!Counts(view, snapshot)) continue;
     const Node* node = LinkedNode(view, snapshot);
-    std::string objection = Objection(view, node, snapshot, inputs);
+    std::string objection = ObjectionTo(view, node, snapshot, inputs);
     if (!objection.empty()) {
       victims.passed_over.push_back({view.vm.name, std::move(objection)});
       continue;
@@ -156,13 +166,13 @@ Victims ChooseVictims(const PoolSnapshot& snapshot, std::size_t count, const Pla
   }
   RankByStrategy(snapshot, inputs, &candidates, &victims.passed_over);
   std::sort(candidates.begin(), candidates.end(), GoesBefore);
-  if (candidates.size() > count) candidates.resize(count);
   for (const Candidate& candidate : candidates) {
-    victims.chosen.push_back({.vm = candidate.view->vm.name,
-                              .node_id = candidate.node == nullptr
-                                             ? candidate.view->vm.joined_node_id
-                                             : candidate.node->id,
-                              .reason = candidate.reason});
+    std::vector<PlannedRemoval>& list =
+        victims.chosen.size() < count ? victims.chosen : victims.reserve;
+    list.push_back({.vm = candidate.view->vm.name,
+                    .node_id = candidate.node == nullptr ? candidate.view->vm.joined_node_id
+                                                         : candidate.node->id,
+                    .reason = candidate.reason});
   }
   return victims;
 }

@@ -12,14 +12,12 @@ namespace nomad_harvester::scaling {
 
 struct Victims {
   std::vector<PlannedRemoval> chosen;   // at most `count`, in order
+  std::vector<PlannedRemoval> reserve;  // the others, in order
   std::vector<PassedOver> passed_over;  // members that may not be removed, and why
 };
 
 // The snapshot must have a policy.
 Victims ChooseVictims(const PoolSnapshot& snapshot, std::size_t count, const PlanInputs& inputs);
-
-// Whether the node is a member of the pool according to the policy or the VM's own record.
-bool BelongsToPool(const nomad::Node& node, const VmView& view, const PoolSnapshot& snapshot);
 
 }  // namespace nomad_harvester::scaling
 

@@ -199,7 +199,7 @@ TEST(ChooseVictims, C7_protection_ends_at_its_time) {
   world.With(Vm("ended").Joined().ProtectedUntil(kNow)).With(Node("ended"));
   world.With(Vm("holds").Joined().ProtectedUntil(kNow + std::chrono::seconds(1)));
   world.With(Node("holds"));
-  const auto plan = PlanScale(world.Snapshot(), 1, {});
+  const auto plan = PlanScale(world.Snapshot(), 1, world.Inputs());
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_THAT(Victims(*plan), ElementsAre("ended"));
 }

@@ -18,6 +18,7 @@ namespace nomad_harvester::config {
 
 enum class WaitFor { kCreated, kRunning, kNomad };
 enum class OnJoinTimeout { kDelete, kKeep };
+enum class HostVolumes { kProtect, kIgnore };
 
 // "NS/NAME".
 struct NamespacedName {
@@ -76,6 +77,7 @@ struct PoolPolicy {
   WaitFor wait_for = WaitFor::kNomad;
   base::Duration join_timeout = std::chrono::minutes(15);
   OnJoinTimeout on_join_timeout = OnJoinTimeout::kDelete;
+  HostVolumes host_volumes = HostVolumes::kProtect;
   base::Duration drain_grace = std::chrono::minutes(5);
   bool force_after_deadline = true;
   std::optional<std::int64_t> max_scale_out;

@@ -80,7 +80,13 @@ struct Facts {
   bool for_unhealthy = false;
   bool named = false;  // by the Lease's action, or need not be
   bool node_gone = false;
+  bool taken_back = false;  // the Lease's action takes it back (rule L6)
+  // A removal for scale-in whose drain or deletion has been refused for 60 s, and whose mark can be
+  // removed (rule L3).
+  bool removal_refused = false;
   bool late = false;   // past the drain's deadline and grace
+  // Past a timed deadline by 10 s, and no drain of ours was ever posted (rule C9).
+  bool never_begun = false;
   bool force = false;
 
   // The mark's node.

@@ -79,7 +79,7 @@ class Maintenance {
   absl::StatusOr<std::set<PoolKey>> FindPools(const runtime::Context& context,
                                               const std::string& ns) const;
 
-  // Runs PoolLoop::RunResumption under the pool's Lease until it has finished, drains included.
+  // Runs Reconciler::RunResumption under the pool's Lease until it has finished, drains included.
   // Without a policy no removal is started: VMs that never joined stay unfinished.
   Collection Collect(const runtime::Context& context, const PoolKey& key,
                      const std::optional<config::PoolPolicy>& policy,

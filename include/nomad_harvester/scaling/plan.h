@@ -40,6 +40,8 @@ struct ScalePlan {
   std::vector<std::string> cancel_removals;  // marked VMs to unmark before anything is created
   std::vector<PlannedCreation> create;
   std::vector<PlannedRemoval> remove;  // in order
+  // The next candidates, in order, for a victim that a fresh read shows unsuitable (rule L5).
+  std::vector<PlannedRemoval> reserve;
   std::vector<PassedOver> passed_over;
   // Fewer victims than requested could be found: the Scale removes those and reports it (as the SDK
   // does).
@@ -51,6 +53,12 @@ struct PlanInputs {
   std::string own_node_id;
   // For a selection by load. A node that is missing has none.
   std::map<std::string, Allocations> allocations{};
+  // Marked VMs whose roll-back is refused or fails (rule C14), by name: they count as standing, and
+  // the plan leaves them out.
+  std::map<std::string, std::string> left_out{};
+  // Every removal of an earlier action was refused: one VM alone is removed until one succeeds
+  // (rule C12).
+  bool one_removal = false;
 };
 
 // INVALID_ARGUMENT: negative count, or more new VMs than the Lease can name.
@@ -59,6 +67,16 @@ struct PlanInputs {
 // The inputs must hold the allocations of every pool node if the policy's strategy needs them.
 absl::StatusOr<ScalePlan> PlanScale(const PoolSnapshot& snapshot, std::int64_t desired,
                                     const PlanInputs& inputs);
+
+// Why a VM that counts must not be removed; empty if it may (rule C7). Its node is null if it has
+// none.
+std::string ObjectionTo(const VmView& view, const nomad::Node* node, const PoolSnapshot& snapshot,
+                        const PlanInputs& inputs);
+
+// Whether the node is a member of the pool according to the policy or the VM's own record.
+bool BelongsToPool(const nomad::Node& node, const VmView& view, const PoolSnapshot& snapshot);
+// "node <id> is node_class=…, expected …": for a node that does not.
+std::string WrongPool(const nomad::Node& node, const PoolSnapshot& snapshot);
 
 // One line for the log: "scale in 5 → 3: remove web-abc (node 1f2e…): least_busy (3 %), …".
 std::string Describe(const ScalePlan& plan);

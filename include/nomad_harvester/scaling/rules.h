@@ -61,6 +61,9 @@ enum class Row {
   kMarkedTwoReady,
   kMarkedNotNamed,
   kMarkedCanceled,
+  kMarkedTakenBack,
+  kMarkedProtected,
+  kMarkedRefused,
   kMarkedEnabled,
   kMarkedCandidate,
   kMarkedNeverJoined,
@@ -82,6 +85,7 @@ struct Step {
   bool mark_eligible = false;  // kCancelDrain
   // kStartDrain: the node was ineligible other than by a drain of ours.
   bool was_ineligible = false;
+  bool refused = false;  // kRollBack: because its removal is refused; the VM keeps a note of it
   std::string value{};   // kRecordRolledBack
   std::string reason{};  // for people
 };

@@ -55,6 +55,10 @@ struct VmView {
   base::Duration unhealthy_for{};
   // Set once the failing status has lasted for 60 s, or immediately for a halt by quota (rule C3).
   std::optional<harvester::StartFailure> start_failure;
+  // For how long its drain or its deletion has been refused, and whether removing its mark is: by
+  // the memory of this process (rule L3). Zero: not refused.
+  base::Duration removal_refused_for{};
+  bool unmarking_refused = false;
 };
 
 using Allocations = std::vector<nomad::Allocation>;

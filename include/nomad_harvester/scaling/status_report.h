@@ -21,6 +21,8 @@ struct StatusInputs {
   std::optional<base::WallTime> last_event;
   // The template hash computed by the last preflight; empty: none yet.
   std::string template_hash;
+  // VMs that are gone and left something that is not cleaned up yet (rule L4).
+  std::int64_t leftovers = 0;
 };
 
 struct StatusReport {

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// When what was refused or failed is tried again, and for how long it has been so (rules L2, L3).
+#ifndef NOMAD_HARVESTER_SCALING_RETRIES_H_
+#define NOMAD_HARVESTER_SCALING_RETRIES_H_
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "nomad_harvester/base/time.h"
+#include "nomad_harvester/runtime/random.h"
+#include "nomad_harvester/scaling/snapshot.h"
+
+#include "absl/status/status.h"
+
+namespace nomad_harvester::scaling {
+
+enum class Verdict {
+  kDone,
+  kNotWanted,   // what was read again no longer asks for it; nothing was written
+  kConflict,    // the object was changed in between: observe again
+  kRefused,     // repeating will hardly change the answer
+  kFailed,      // any other failure; without an answer the write may still have taken effect
+  kUnsuitable,  // the VM must not be a victim, by what was read again
+  kCancelled,   // the context ended
+};
+struct Effect {
+  Verdict verdict = Verdict::kNotWanted;
+  absl::Status status{};  // of all but kDone and kNotWanted
+};
+// The effect of requests that ended with this status, by the two systems' errors.
+Effect EffectOf(absl::Status status);
+
+// What is done besides the steps of the rules, as keys of Retries.
+inline constexpr std::string_view kDeleteClaim = "delete-claim";
+inline constexpr std::string_view kDeleteSecret = "delete-secret";
+inline constexpr std::string_view kSetSecretOwner = "set-secret-owner";
+
+// A refusal that lasts this long ends the VM's part of a call.
+inline constexpr base::Duration kRefusedForGood = std::chrono::seconds(60);
+
+// The troubles of one pool, by what was to be done and the object that it concerns. Kept from run to
+// run in this process; after a restart the times count anew. Not thread-safe: the pool's gate lets
+// one loop use it at a time.
+class Retries {
+ public:
+  // What was to be done ("start-drain"), and the VM's uid, the name of a claim, …
+  using Key = std::pair<std::string_view, std::string>;
+
+  explicit Retries(runtime::Random& random) : random_(random) {}
+
+  // False while the object waits for its next attempt.
+  bool MayTry(const Key& key, base::MonoTime now) const;
+  // Records the effect of an attempt. True if it is worth a line in the log: the trouble begins, has
+  // doubled its wait, or (for a success) ends.
+  bool Note(const Key& key, const Effect& effect, base::MonoTime now);
+
+  // Since the first refusal without an acceptance in between; conflicts and transient failures do
+  // not end it. Zero: not refused.
+  base::Duration RefusedFor(const Key& key, base::MonoTime now) const;
+  bool IsRefusedForGood(const Key& key, base::MonoTime now) const {
+    return RefusedFor(key, now) >= kRefusedForGood;
+  }
+  // Since the first failure of whatever kind.
+  base::Duration FailingFor(const Key& key, base::MonoTime now) const;
+  // The last error; OK if there is no trouble.
+  absl::Status LastOf(const Key& key) const;
+  // The earliest next attempt of anything that is in trouble.
+  std::optional<base::MonoTime> NextAttempt() const;
+
+  // Forgets what concerns objects that are not in the set any more; with `and_clean_up` claims and
+  // Secrets are kept, whose names only a sweep knows.
+  void KeepOnly(const std::set<std::string>& objects, bool and_clean_up);
+  // Fills removal_refused_for and unmarking_refused of every VM.
+  void Apply(base::MonoTime now, Look* look) const;
+
+ private:
+  struct Trouble {
+    std::optional<base::MonoTime> refused_since;
+    base::MonoTime failing_since{};
+    base::Duration wait{};
+    base::MonoTime next{};
+    absl::Status last;
+  };
+  const Trouble* Find(const Key& key) const;
+
+  runtime::Random& random_;
+  std::map<Key, Trouble> troubles_;
+};
+
+}  // namespace nomad_harvester::scaling
+
+#endif  // NOMAD_HARVESTER_SCALING_RETRIES_H_
