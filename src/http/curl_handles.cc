@@ -7,8 +7,6 @@
 
 #include "nomad_harvester/base/status.h"
 
-#include "absl/status/statusor.h"
-
 namespace nomad_harvester::http {
 namespace {
 
@@ -47,10 +45,7 @@ bool CurlList::Append(const std::string& text) {
   return true;
 }
 
-CurlPool::CurlPool(std::size_t limit) : slots_(limit) {}
-
-absl::StatusOr<CurlPool::Lease> CurlPool::Take(const runtime::Context& context) {
-  NH_RETURN_IF_ERROR(slots_.Acquire(context));
+absl::StatusOr<CurlPool::Lease> CurlPool::Take() {
   std::unique_ptr<CurlHandles> handles;
   {
     const base::MutexLock lock(mutex_);
@@ -60,20 +55,14 @@ absl::StatusOr<CurlPool::Lease> CurlPool::Take(const runtime::Context& context) 
     }
   }
   if (handles == nullptr) handles = MakeHandles();
-  if (handles == nullptr) {
-    slots_.Release();
-    return base::Unavailable("out of memory for another connection");
-  }
+  if (handles == nullptr) return base::Unavailable("out of memory for another connection");
   return Lease(*this, std::move(handles));
 }
 
 CurlPool::Lease::~Lease() {
   if (handles_ == nullptr) return;  // moved from
-  {
-    const base::MutexLock lock(pool_->mutex_);
-    pool_->idle_.push_back(std::move(handles_));
-  }
-  pool_->slots_.Release();
+  const base::MutexLock lock(pool_->mutex_);
+  pool_->idle_.push_back(std::move(handles_));
 }
 
 }  // namespace nomad_harvester::http

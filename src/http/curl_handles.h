@@ -3,16 +3,16 @@
 #ifndef NOMAD_HARVESTER_SRC_HTTP_CURL_HANDLES_H_
 #define NOMAD_HARVESTER_SRC_HTTP_CURL_HANDLES_H_
 
-#include <cstddef>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <curl/curl.h>
 
 #include "nomad_harvester/base/mutex.h"
 
-#include "fifo_slots.h"
+#include "absl/status/statusor.h"
 
 namespace nomad_harvester::http {
 
@@ -49,11 +49,9 @@ struct CurlHandles {
 };
 
 // Keeps handles and their connections for reuse. Take() prefers the most recently used one, so that
-// few concurrent requests need few connections. Thread-safe.
+// few concurrent requests need few connections. Thread-safe; never blocks.
 class CurlPool {
  public:
-  explicit CurlPool(std::size_t limit);
-
   class Lease {
    public:
     Lease(CurlPool& pool, std::unique_ptr<CurlHandles> handles)
@@ -67,11 +65,10 @@ class CurlPool {
     CurlPool* pool_;
     std::unique_ptr<CurlHandles> handles_;
   };
-  // Waits while `limit` leases exist. Returns the context's status if the context ends first.
-  absl::StatusOr<Lease> Take(const runtime::Context& context);
+  // UNAVAILABLE: out of memory.
+  absl::StatusOr<Lease> Take();
 
  private:
-  FifoSlots slots_;
   base::Mutex mutex_;
   std::vector<std::unique_ptr<CurlHandles>> idle_ NH_GUARDED_BY(mutex_);
 };

@@ -12,7 +12,6 @@
 #include "endpoint.h"
 #include "request_check.h"
 #include "request_text.h"
-#include "timed_out.h"
 
 namespace nomad_harvester::http {
 namespace {
@@ -58,9 +57,6 @@ absl::StatusOr<std::string> ChooseCas(const TlsOptions& tls) {
 }
 
 absl::Status CheckTexts(const CurlOptions& options) {
-  if (options.max_connections == 0) {
-    return base::InvalidArgument("max_connections must be at least 1");
-  }
   if (HoldsControlCharacter(options.user_agent)) {
     return base::InvalidArgument("the user agent holds a control character");
   }
@@ -123,8 +119,7 @@ absl::StatusOr<Endpoint> MakeEndpoint(CurlOptions options) {
 
 class CurlTransport final : public HttpTransport {
  public:
-  explicit CurlTransport(Endpoint endpoint)
-      : endpoint_(std::move(endpoint)), pool_(endpoint_.options.max_connections) {}
+  explicit CurlTransport(Endpoint endpoint) : endpoint_(std::move(endpoint)) {}
 
   absl::StatusOr<HttpResponse> Send(const runtime::Context& context,
                                     const HttpRequest& request) override {
@@ -138,13 +133,8 @@ class CurlTransport final : public HttpTransport {
   absl::StatusOr<HttpResponse> Exchange(const runtime::Context& context,
                                         const HttpRequest& request) {
     NH_RETURN_IF_ERROR(context.Check());
-    const base::Duration limit = context.Remaining();
-    auto lease = pool_.Take(context);
-    if (!lease.ok()) {
-      return TimedOut(lease.status(), limit,
-                      "waiting for a free connection to " + endpoint_.url.Text());
-    }
-    return CurlExchange(endpoint_, **lease, request).Run(context);
+    NH_ASSIGN_OR_RETURN(const CurlPool::Lease handles, pool_.Take());
+    return CurlExchange(endpoint_, *handles, request).Run(context);
   }
 
   const Endpoint endpoint_;

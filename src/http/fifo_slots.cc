@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fifo_slots.h"
+#include "nomad_harvester/http/fifo_slots.h"
 
 #include <algorithm>
 #include <chrono>

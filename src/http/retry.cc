@@ -2,11 +2,13 @@
 #include "nomad_harvester/http/retry.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "nomad_harvester/base/status.h"
 
 #include "request_text.h"
+#include "timed_out.h"
 
 namespace nomad_harvester::http {
 namespace {
@@ -19,6 +21,38 @@ std::string Attempts(int count) {
   return count == 1 ? "1 attempt" : std::to_string(count) + " attempts";
 }
 
+// Whether an attempt with this outcome may have taken effect without our knowing (transport.h).
+bool IsUnanswered(const absl::StatusOr<HttpResponse>& outcome) {
+  return absl::IsUnavailable(outcome.status()) || absl::IsCancelled(outcome.status()) ||
+         absl::IsDeadlineExceeded(outcome.status());
+}
+
+// The slots of one attempt.
+class HeldSlots {
+ public:
+  HeldSlots() = default;
+  ~HeldSlots() { Release(); }
+  HeldSlots(const HeldSlots&) = delete;
+  HeldSlots& operator=(const HeldSlots&) = delete;
+
+  absl::Status Acquire(const runtime::Context& context,
+                       const std::vector<std::shared_ptr<FifoSlots>>& all) {
+    held_.reserve(all.size());
+    for (const std::shared_ptr<FifoSlots>& slots : all) {
+      NH_RETURN_IF_ERROR(slots->Acquire(context));
+      held_.push_back(slots.get());
+    }
+    return absl::OkStatus();
+  }
+  void Release() {
+    for (FifoSlots* slots : held_) slots->Release();
+    held_.clear();
+  }
+
+ private:
+  std::vector<FifoSlots*> held_;
+};
+
 class RetryTransport final : public HttpTransport {
  public:
   RetryTransport(std::shared_ptr<HttpTransport> inner, RetryOptions options,
@@ -30,10 +64,17 @@ class RetryTransport final : public HttpTransport {
 
   absl::StatusOr<HttpResponse> Send(const runtime::Context& context,
                                     const HttpRequest& request) override {
+    std::optional<runtime::PendingWrite> write;
+    if (request.effect == Effect::kWrite) write.emplace(context);
     absl::Status last;  // status of the previous attempt, which had its full time limit
     for (int attempt = 1;; ++attempt) {
-      NH_RETURN_IF_ERROR(request.effect == Effect::kWrite ? context.CheckWrite() : context.Check());
+      HeldSlots slots;
+      NH_RETURN_IF_ERROR(AwaitTurn(context, request, &slots));
+      NH_RETURN_IF_ERROR(write ? context.CheckWrite() : context.Check());
+      if (write) write->Sent();
       absl::StatusOr<HttpResponse> outcome = SendOnce(context, request);
+      if (write && !IsUnanswered(outcome)) write->Answered();
+      slots.Release();
       if (DecideRetry(request, outcome, options_.permanently_refused) == RetryDecision::kDone) {
         // The context's deadline ended this attempt early; the previous error is more informative.
         if (!absl::IsDeadlineExceeded(outcome.status()) || last.ok()) return outcome;
@@ -54,6 +95,16 @@ class RetryTransport final : public HttpTransport {
   }
 
  private:
+  absl::Status AwaitTurn(const runtime::Context& context, const HttpRequest& request,
+                         HeldSlots* slots) const {
+    if (request.server_wait > base::Duration::zero()) return absl::OkStatus();
+    const base::Duration limit = context.Remaining();
+    const absl::Status ended = slots->Acquire(context, options_.slots);
+    if (ended.ok()) return ended;
+    return base::Annotate(TimedOut(ended, limit, "waiting for other requests"),
+                          RequestText(request));
+  }
+
   absl::StatusOr<HttpResponse> SendOnce(const runtime::Context& context,
                                         const HttpRequest& request) {
     base::Duration limit = options_.attempt_timeout;

@@ -63,12 +63,17 @@ class SystemClock final : public Clock {
   }
 
   std::unique_ptr<PeriodicTask> Every(Duration interval, std::function<void()> callback) override {
-    return std::make_unique<ThreadTask>(*this, interval, std::move(callback));
+    return EveryOnThread(*this, interval, std::move(callback));
   }
 };
 
 }  // namespace
 
 std::unique_ptr<Clock> MakeSystemClock() { return std::make_unique<SystemClock>(); }
+
+std::unique_ptr<PeriodicTask> EveryOnThread(Clock& clock, Duration interval,
+                                            std::function<void()> callback) {
+  return std::make_unique<ThreadTask>(clock, interval, std::move(callback));
+}
 
 }  // namespace nomad_harvester::runtime

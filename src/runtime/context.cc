@@ -157,6 +157,18 @@ Duration Context::WriteAttemptLimit() const {
   return limit;
 }
 
+PendingWrite::PendingWrite(const Context& context) : permits_(context.permits_) {
+  for (const auto* link = permits_.get(); link != nullptr; link = link->outer.get()) {
+    link->permit->WriteBegan();
+  }
+}
+
+PendingWrite::~PendingWrite() {
+  for (const auto* link = permits_.get(); link != nullptr; link = link->outer.get()) {
+    link->permit->WriteEnded(unanswered_);
+  }
+}
+
 CancelSource::CancelSource(const Context& parent) : context_(parent) {
   context_.cancel_ = Context::CancelState::Make(parent.cancel_);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nomad_harvester/scaling/clients.h"
 
-#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -58,12 +57,6 @@ absl::StatusOr<std::shared_ptr<http::HttpTransport>> Connect(const char* system,
   return http::WithToken(std::move(transport), connection->token, header);
 }
 
-http::RetryOptions MakeRetryOptions(const config::PluginConfig& config) {
-  http::RetryOptions options;
-  options.attempt_timeout = config.request_timeout;
-  return options;
-}
-
 }  // namespace
 
 absl::StatusOr<RawTransports> MakeCurlTransports(const config::PluginConfig& config) {
@@ -83,29 +76,65 @@ absl::StatusOr<RawTransports> MakeCurlTransports(const config::PluginConfig& con
   return transports;
 }
 
+// The urgent clients have no slots.
+struct Clients::Shared {
+  struct System {
+    std::shared_ptr<http::HttpTransport> transport;
+    http::RetryOptions retry;
+    std::shared_ptr<http::FifoSlots> slots;  // of all pools together
+  };
+  System harvester;
+  System nomad;
+  nomad::NomadClient::Options nomad_options;
+  std::shared_ptr<runtime::Random> random;
+  log::Logger logger;
+
+  std::shared_ptr<http::HttpTransport> Urgent(const System& system) const {
+    return http::WithRetry(system.transport, system.retry, random, logger);
+  }
+  std::shared_ptr<http::HttpTransport> Limited(const System& system, std::size_t limit) const {
+    http::RetryOptions retry = system.retry;
+    // The pool's own first: a pool that waits for it keeps no other from the shared ones.
+    retry.slots = {std::make_shared<http::FifoSlots>(limit), system.slots};
+    return http::WithRetry(system.transport, std::move(retry), random, logger);
+  }
+};
+
 Clients MakeClients(std::shared_ptr<const config::PluginConfig> config, RawTransports transports,
                     const std::shared_ptr<runtime::Random>& random, const log::Logger& logger) {
-  const auto limit = static_cast<std::size_t>(std::max(1, config->max_concurrency));
-  auto harvester = http::WithLogging(std::move(transports.harvester), "harvester", logger);
-  auto nomad = http::WithLogging(std::move(transports.nomad), "nomad", logger);
-  http::RetryOptions nomad_retry = MakeRetryOptions(*config);
-  http::RetryOptions kube_retry = MakeRetryOptions(*config);
-  kube_retry.permanently_refused = kube::IsRefusalSentAs500;
-  nomad_retry.permanently_refused = nomad::IsPermanentRefusal;
-  const nomad::NomadClient::Options nomad_options{.region = config->nomad.region,
-                                                  .ns = config->nomad.ns};
+  const auto system = [&](std::shared_ptr<http::HttpTransport> raw, const char* name,
+                          std::size_t requests) {
+    Clients::Shared::System made;
+    made.transport = http::WithLogging(std::move(raw), name, logger);
+    made.retry.attempt_timeout = config->request_timeout;
+    made.slots = std::make_shared<http::FifoSlots>(requests);
+    return made;
+  };
+  auto shared = std::make_shared<Clients::Shared>();
+  shared->harvester = system(std::move(transports.harvester), "harvester", kHarvesterRequests);
+  shared->harvester.retry.permanently_refused = kube::IsRefusalSentAs500;
+  shared->nomad = system(std::move(transports.nomad), "nomad", kNomadRequests);
+  shared->nomad.retry.permanently_refused = nomad::IsPermanentRefusal;
+  shared->nomad_options = {.region = config->nomad.region, .ns = config->nomad.ns};
+  shared->random = random;
+  shared->logger = logger;
   Clients clients;
-  clients.kube = std::make_shared<kube::KubeClient>(
-      http::WithRetry(http::WithConcurrencyLimit(harvester, limit), kube_retry, random, logger));
-  clients.kube_urgent =
-      std::make_shared<kube::KubeClient>(http::WithRetry(harvester, kube_retry, random, logger));
-  clients.nomad = std::make_shared<nomad::NomadClient>(
-      http::WithRetry(http::WithConcurrencyLimit(nomad, limit), nomad_retry, random, logger),
-      nomad_options);
-  clients.nomad_urgent = std::make_shared<nomad::NomadClient>(
-      http::WithRetry(nomad, nomad_retry, random, logger), nomad_options);
+  clients.kube_urgent = std::make_shared<kube::KubeClient>(shared->Urgent(shared->harvester));
+  clients.nomad_urgent =
+      std::make_shared<nomad::NomadClient>(shared->Urgent(shared->nomad), shared->nomad_options);
   clients.config = std::move(config);
-  return clients;
+  clients.shared = std::move(shared);
+  return ClientsForPool(clients);
+}
+
+Clients ClientsForPool(const Clients& clients) {
+  const Clients::Shared& shared = *clients.shared;
+  const auto limit = static_cast<std::size_t>(clients.config->max_concurrency);
+  Clients own = clients;
+  own.kube = std::make_shared<kube::KubeClient>(shared.Limited(shared.harvester, limit));
+  own.nomad = std::make_shared<nomad::NomadClient>(shared.Limited(shared.nomad, limit),
+                                                   shared.nomad_options);
+  return own;
 }
 
 }  // namespace nomad_harvester::scaling

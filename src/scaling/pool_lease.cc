@@ -6,6 +6,7 @@
 
 #include "nomad_harvester/base/status.h"
 
+#include "lease_permit.h"
 #include "nlohmann/json.hpp"
 
 namespace nomad_harvester::scaling {
@@ -14,7 +15,10 @@ namespace {
 // How often a holder that has stopped renewing is read again.
 constexpr base::Duration kLookInterval = std::chrono::seconds(2);
 // A conflict with our own renewal is resolved by reading again; more than a few have another cause.
-constexpr int kStoreAttempts = 4;
+constexpr int kPatchAttempts = 4;
+// An HTTP date has whole seconds: two of them differ by up to a second less, or more, than their
+// times did.
+constexpr base::Duration kDateResolution = std::chrono::seconds(1);
 
 std::map<std::string, std::optional<std::string>> RecordAnnotations(const PoolRecord& record) {
   std::map<std::string, std::optional<std::string>> annotations;
@@ -68,54 +72,10 @@ PoolRecord ParsePoolRecord(const kube::Lease& lease, const log::Logger& logger) 
   return record;
 }
 
-// Outlives the PoolLease while a request under it is open.
-class PoolLease::Permit final : public runtime::WritePermit {
- public:
-  Permit(runtime::Clock& clock, base::Duration limit) : clock_(clock), limit_(limit) {}
-
-  absl::Status Check() const override {
-    const base::MonoTime now = clock_.Now();
-    base::MutexLock lock(mutex_);
-    if (unguarded_) return absl::OkStatus();
-    if (!renewed_.has_value()) {
-      return base::Unavailable("the pool's Lease is not ours: nothing is written without it");
-    }
-    if (now - *renewed_ + limit_ >= kLeaseDuration) {
-      return base::Unavailable("the pool's Lease could not be renewed for " +
-                               base::FormatGoDuration(now - *renewed_) +
-                               ": nothing is written without it");
-    }
-    return absl::OkStatus();
-  }
-  base::Duration AttemptLimit() const override { return limit_; }
-
-  void Renewed(base::MonoTime sent) {
-    base::MutexLock lock(mutex_);
-    renewed_ = sent;
-  }
-  void Revoke() {
-    base::MutexLock lock(mutex_);
-    renewed_.reset();
-    unguarded_ = false;
-  }
-  void AllowUnguarded() {
-    base::MutexLock lock(mutex_);
-    unguarded_ = true;
-  }
-  // Whether the Lease has expired: the last renewal is too old for another one to keep it.
-  bool HasRunOut() const {
-    const base::MonoTime now = clock_.Now();
-    base::MutexLock lock(mutex_);
-    return !renewed_.has_value() || now - *renewed_ >= kLeaseDuration;
-  }
-
- private:
-  runtime::Clock& clock_;
-  const base::Duration limit_;
-  mutable base::Mutex mutex_;
-  std::optional<base::MonoTime> renewed_ NH_GUARDED_BY(mutex_);
-  bool unguarded_ NH_GUARDED_BY(mutex_) = false;
-};
+bool MayBeAlive(const kube::Lease& lease) {
+  return !lease.holder.empty() && lease.renew_time.has_value() && lease.server_time.has_value() &&
+         *lease.server_time - *lease.renew_time < kLeaseAlive + kDateResolution;
+}
 
 PoolLease::Options PoolLease::OptionsOf(const config::PluginConfig& config, std::string holder) {
   return {.enabled = config.pool_lease,
@@ -130,12 +90,12 @@ PoolLease::PoolLease(std::shared_ptr<const kube::KubeClient> client, PoolKey key
       clock_(clock),
       options_(std::move(options)),
       logger_(std::move(logger)),
-      permit_(std::make_shared<Permit>(clock, options_.write_limit)) {
+      permit_(std::make_shared<LeasePermit>(clock, options_.write_limit)) {
   base::MutexLock lock(mutex_);
   used_ = options_.enabled;
 }
 
-PoolLease::~PoolLease() { permit_->Revoke(); }
+PoolLease::~PoolLease() { StopRenewal(); }
 
 std::shared_ptr<const runtime::WritePermit> PoolLease::permit() const { return permit_; }
 
@@ -272,9 +232,7 @@ absl::Status PoolLease::CheckHolder(const kube::Lease& lease, LeaseUser user, bo
   // Checked before the age: the renewTime of a terminated holder whose clock was ahead stays recent
   // for as long as the clocks differed.
   if (now - observed_holder_->since >= kLeaseDuration) return absl::OkStatus();
-  const bool alive = lease.renew_time.has_value() && lease.server_time.has_value() &&
-                     *lease.server_time - *lease.renew_time <= kLeaseAlive;
-  if (user == LeaseUser::kScale && first_read && alive) return busy;
+  if (user == LeaseUser::kScale && first_read && MayBeAlive(lease)) return busy;
   return base::Unavailable("the holder of the pool's Lease has stopped renewing: " + lease.holder);
 }
 
@@ -336,7 +294,15 @@ void PoolLease::StartRenewal(std::function<void()> on_lost) {
     base::MutexLock lock(mutex_);
     on_lost_ = std::move(on_lost);
   }
-  renewal_ = clock_.Every(kLeaseRenewal, [this] { Renew(); });
+  renewing_.emplace(runtime::Context::Background(clock_));
+  renewal_ =
+      clock_.Every(kLeaseRenewal, [this, context = renewing_->context()] { Renew(context); });
+}
+
+void PoolLease::EndHold() {
+  if (renewing_.has_value()) renewing_->Cancel(runtime::CancelReason::kNone);
+  renewal_.reset();  // waits until a renewal under way has noticed
+  permit_->Revoke();
 }
 
 void PoolLease::Lose(std::string_view why) {
@@ -355,7 +321,7 @@ void PoolLease::Lose(std::string_view why) {
   if (on_lost) on_lost();
 }
 
-void PoolLease::Renew() {
+void PoolLease::Renew(const runtime::Context& context) {
   // A conflict with our own Store, or with a renewal whose reply was lost, is resolved immediately:
   // the next tick might be too late for a waiting write.
   for (int attempt = 0; attempt < 2; ++attempt) {
@@ -364,14 +330,12 @@ void PoolLease::Renew() {
       Lose("it could not be renewed in time");
       return;
     }
-    if (!RenewOnce()) return;
+    if (!RenewOnce(context.WithTimeout(options_.write_limit))) return;
   }
 }
 
-bool PoolLease::RenewOnce() {
+bool PoolLease::RenewOnce(const runtime::Context& context) {
   const base::MonoTime sent = clock_.Now();
-  const runtime::Context context =
-      runtime::Context::Background(clock_).WithTimeout(options_.write_limit);
   kube::LeaseChange change;
   {
     base::MutexLock lock(mutex_);
@@ -402,7 +366,7 @@ bool PoolLease::RenewOnce() {
 }
 
 absl::Status PoolLease::Store(const runtime::Context& context, const PoolRecord& record) {
-  std::string resource_version;
+  kube::LeaseChange change;
   {
     base::MutexLock lock(mutex_);
     if (!used_) {
@@ -410,43 +374,41 @@ absl::Status PoolLease::Store(const runtime::Context& context, const PoolRecord&
       return absl::OkStatus();
     }
     if (!held_) return base::Unavailable("the pool's Lease is not ours: its record is not written");
-    resource_version = resource_version_;
+    change.resource_version = resource_version_;
   }
-  const runtime::Context guarded = context.WithWritePermit(permit_);
-  absl::Status last;
-  for (int attempt = 0; attempt < kStoreAttempts; ++attempt) {
-    kube::LeaseChange change{.resource_version = resource_version};
-    change.annotations = RecordAnnotations(record);
-    auto patched = client_->MergePatch(guarded, kube::kLeases, key_.ns,
+  change.annotations = RecordAnnotations(record);
+  NH_ASSIGN_OR_RETURN(const kube::Lease stored,
+                      PatchOurs(context.WithWritePermit(permit_), std::move(change)));
+  base::MutexLock lock(mutex_);
+  UpdateResourceVersion(stored);
+  record_ = record;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<kube::Lease> PoolLease::PatchOurs(const runtime::Context& context,
+                                                 kube::LeaseChange change) const {
+  for (int attempt = 1;; ++attempt) {
+    auto patched = client_->MergePatch(context, kube::kLeases, key_.ns,
                                        harvester::LeaseName(key_.pool), kube::LeasePatch(change));
-    if (patched.ok()) {
-      base::MutexLock lock(mutex_);
-      UpdateResourceVersion(kube::ParseLease(*patched));
-      record_ = record;
-      return absl::OkStatus();
-    }
-    last = patched.status();
-    if (!kube::IsConflict(last)) return last;
-    NH_ASSIGN_OR_RETURN(std::optional<kube::Lease> lease, Read(guarded));
+    if (patched.ok()) return kube::ParseLease(*patched);
+    if (!kube::IsConflict(patched.status()) || attempt == kPatchAttempts) return patched.status();
+    NH_ASSIGN_OR_RETURN(std::optional<kube::Lease> lease, Read(context));
     if (!lease.has_value() || lease->holder != options_.holder) {
       return base::Unavailable("another process has taken the pool's Lease");
     }
-    resource_version = lease->resource_version;
+    change.resource_version = std::move(lease->resource_version);
   }
-  return last;
 }
 
 void PoolLease::StopRenewal() {
-  renewal_.reset();  // waits for a renewal under way
-  permit_->Revoke();
+  EndHold();
   base::MutexLock lock(mutex_);
   held_ = false;
   on_lost_ = nullptr;
 }
 
 void PoolLease::Release(const runtime::Context& context) {
-  renewal_.reset();  // waits for a renewal under way
-  permit_->Revoke();
+  EndHold();
   kube::LeaseChange change;
   {
     base::MutexLock lock(mutex_);
@@ -455,16 +417,19 @@ void PoolLease::Release(const runtime::Context& context) {
     if (!give_up) return;
     change.resource_version = resource_version_;
   }
+  if (permit_->MayTakeEffect()) {
+    logger_.Debug("Not releasing the pool's Lease, because a write is unanswered; it will expire");
+    return;
+  }
   change.holder = "";
-  auto patched = client_->MergePatch(context, kube::kLeases, key_.ns,
-                                     harvester::LeaseName(key_.pool), kube::LeasePatch(change));
-  if (!patched.ok()) {
+  auto released = PatchOurs(context, std::move(change));
+  if (!released.ok()) {
     logger_.Debug("Could not release the pool's Lease; it will expire",
-                  {{"error", patched.status()}});
+                  {{"error", released.status()}});
     return;
   }
   base::MutexLock lock(mutex_);
-  released_ = kube::ParseLease(*patched);
+  released_ = *std::move(released);
 }
 
 }  // namespace nomad_harvester::scaling

@@ -51,12 +51,6 @@ TEST_F(CurlOptionsTest, a_bad_proxy_is_INVALID_ARGUMENT) {
       StatusIs(StatusCode::kInvalidArgument, AllOf(HasSubstr("proxy"), Not(HasSubstr("hush")))));
 }
 
-TEST_F(CurlOptionsTest, at_least_one_connection_is_needed) {
-  options_.max_connections = 0;
-  EXPECT_THAT(MakeCurlTransport(options_),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("max_connections")));
-}
-
 TEST_F(CurlOptionsTest, a_user_agent_cannot_smuggle_in_a_header) {
   options_.user_agent = "x\r\nX-Injected: y";
   EXPECT_THAT(MakeCurlTransport(options_), StatusIs(StatusCode::kInvalidArgument));

@@ -230,8 +230,13 @@ class FakePermit final : public WritePermit {
     return answer;
   }
   base::Duration AttemptLimit() const override { return limit_; }
+  void WriteBegan() const override { writes.emplace_back("began"); }
+  void WriteEnded(bool unanswered) const override {
+    writes.emplace_back(unanswered ? "unanswered" : "answered");
+  }
 
   absl::Status answer;
+  mutable std::vector<std::string> writes;
 
  private:
   std::string name_;
@@ -267,6 +272,31 @@ TEST(WritePermit, The_permit_of_a_child_does_not_bind_its_parent) {
   EXPECT_THAT(child.CheckWrite(), StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_THAT(grandchild.context().CheckWrite(), StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_THAT(child.Check(), IsOk());
+}
+
+TEST(WritePermit, L9_every_permit_knows_of_a_pending_write_and_how_it_ended) {
+  FakeClock clock;
+  std::vector<std::string> asked;
+  const auto outer = std::make_shared<FakePermit>("outer", &asked);
+  const auto inner = std::make_shared<FakePermit>("inner", &asked);
+  std::optional<Context> context =
+      Context::Background(clock).WithWritePermit(outer).WithWritePermit(inner);
+  {
+    PendingWrite write(*context);
+    context.reset();
+    EXPECT_THAT(inner->writes, ElementsAre("began"));
+    write.Sent();
+  }
+  context = Context::Background(clock).WithWritePermit(inner);
+  {
+    PendingWrite write(*context);
+    write.Sent();
+    write.Answered();
+  }
+  const PendingWrite without_permits(Context::Background(clock));
+  EXPECT_THAT(outer->writes, ElementsAre("began", "unanswered"));
+  EXPECT_THAT(inner->writes, ElementsAre("began", "unanswered", "began", "answered"));
+  EXPECT_THAT(asked, IsEmpty());
 }
 
 TEST(WritePermit, Cancellation_and_deadline_come_before_the_permits) {

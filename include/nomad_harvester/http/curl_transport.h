@@ -35,7 +35,6 @@ struct CurlOptions {
   std::string proxy_url;
   std::string basic_auth_user;
   base::Secret basic_auth_password;
-  std::size_t max_connections = 20;
   std::size_t max_response_bytes = 256U * 1024U * 1024U;
   base::Duration connect_timeout = std::chrono::seconds(5);
   std::string user_agent = "nomad-harvester-autoscaler";
@@ -43,8 +42,9 @@ struct CurlOptions {
 
 // HTTP/1.1, keep-alive, gzip, http and https only, redirects never followed, TLS 1.2 or later. A
 // request in flight is cancelled within a millisecond. INVALID_ARGUMENT names the invalid option;
-// the factory does not connect. The transport is thread-safe; requests above `max_connections` wait
-// for a free connection until their context ends.
+// the factory does not connect. The transport is thread-safe. Each request in flight has a
+// connection of its own and never waits for another's; idle ones are kept, so that there are as
+// many as requests were ever in flight at once. FifoSlots of RetryOptions limit those.
 //
 // Time limits use the system clock; a context of a fake clock is still cancelled immediately. A
 // request with Idempotency::kOnce uses a new connection. The first call makes the process ignore

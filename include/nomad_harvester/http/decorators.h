@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The decorators of HttpTransport except retry. Their order, outermost first: retry, concurrency
-// limit, logging, token, transport (see scaling/clients.h).
+// The decorators of HttpTransport except retry. Their order, outermost first: retry, logging,
+// token, transport (see scaling/clients.h).
 #ifndef NOMAD_HARVESTER_HTTP_DECORATORS_H_
 #define NOMAD_HARVESTER_HTTP_DECORATORS_H_
 
-#include <cstddef>
 #include <memory>
 #include <string>
 
@@ -37,10 +36,6 @@ struct TokenHeader {
 // sends the request once more.
 std::shared_ptr<HttpTransport> WithToken(std::shared_ptr<HttpTransport> inner,
                                          std::shared_ptr<TokenSource> source, TokenHeader header);
-
-// At most `limit` requests of this decorator in flight; others wait until their context ends.
-std::shared_ptr<HttpTransport> WithConcurrencyLimit(std::shared_ptr<HttpTransport> inner,
-                                                    std::size_t limit);
 
 // One DEBUG line per request: method, target (query values of unknown keys REDACTED), purpose,
 // status or error, duration. Headers and bodies are never logged.

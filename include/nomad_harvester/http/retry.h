@@ -7,7 +7,9 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "nomad_harvester/http/fifo_slots.h"
 #include "nomad_harvester/http/transport.h"
 #include "nomad_harvester/log/logger.h"
 #include "nomad_harvester/runtime/random.h"
@@ -37,13 +39,18 @@ struct RetryOptions {
   // The time limit of one attempt, without server_wait; the context's deadline also applies.
   base::Duration attempt_timeout = std::chrono::seconds(10);
   std::function<bool(const HttpResponse&)> permanently_refused;
+  // An attempt needs a slot of each, taken in this order; a blocking query (server_wait) needs
+  // none, since it would keep its slots for minutes.
+  std::vector<std::shared_ptr<FifoSlots>> slots;
 };
 
-// A decorator. For a write it calls context.CheckWrite() before each attempt and limits the attempt
-// to context.WriteAttemptLimit(); the error of a permit is returned unchanged. An attempt that
-// exceeds its time limit is UNAVAILABLE. After the last attempt, or if the context would end during
-// the next wait, the last outcome is returned; the text of an error then contains the number of
-// attempts.
+// A decorator. An attempt waits for its slots until the context ends (DEADLINE_EXCEEDED or
+// CANCELLED); its time limit begins when it has them. A write then calls context.CheckWrite(),
+// since the permit may have ended during the wait, and its attempt is limited to
+// context.WriteAttemptLimit(); the error of a permit is returned unchanged. The permits know of the
+// write until Send returns (runtime::PendingWrite). An attempt that exceeds its time limit is
+// UNAVAILABLE. After the last attempt, or if the context would end during the next wait, the last
+// outcome is returned; the text of an error then contains the number of attempts.
 std::shared_ptr<HttpTransport> WithRetry(std::shared_ptr<HttpTransport> inner, RetryOptions options,
                                          std::shared_ptr<runtime::Random> random,
                                          log::Logger logger);

@@ -37,8 +37,13 @@ class Clock {
                                                             std::function<void()> callback) = 0;
 };
 
-// The system clocks; each Every call has its own thread.
+// The system clocks; each Every call is an EveryOnThread.
 std::unique_ptr<Clock> MakeSystemClock();
+
+// Every, for clocks whose sleepers do not share a thread: a thread per call, because callbacks
+// block for requests and must not delay each other. `clock` must outlive the task.
+[[nodiscard]] std::unique_ptr<PeriodicTask> EveryOnThread(Clock& clock, base::Duration interval,
+                                                          std::function<void()> callback);
 
 }  // namespace nomad_harvester::runtime
 

@@ -33,6 +33,12 @@ class WritePermit {
   virtual absl::Status Check() const = 0;
   // No single write attempt may take longer than this.
   virtual base::Duration AttemptLimit() const = 0;
+  // For a permit that must know whether writes under it may still take effect. Called for each
+  // write, with all its attempts: before its first Check, and when its caller stops waiting.
+  // `unanswered`: it was sent, and no reply tells whether it took effect. Thread-safe, do not
+  // block.
+  virtual void WriteBegan() const {}
+  virtual void WriteEnded(bool /*unanswered*/) const {}
 };
 
 // A value: copies share the cancellation. Children can only shorten the deadline and are cancelled
@@ -70,6 +76,7 @@ class Context {
 
  private:
   friend class CancelSource;
+  friend class PendingWrite;
   struct CancelState;
   struct PermitChain;
   Context() = default;
@@ -78,6 +85,25 @@ class Context {
   std::optional<base::MonoTime> deadline_;
   std::shared_ptr<CancelState> cancel_;
   std::shared_ptr<const PermitChain> permits_;
+};
+
+// One write, with all its attempts: from its construction to its destruction the permits of
+// `context` know of it. For one thread.
+class PendingWrite {
+ public:
+  explicit PendingWrite(const Context& context);
+  ~PendingWrite();
+  PendingWrite(const PendingWrite&) = delete;
+  PendingWrite& operator=(const PendingWrite&) = delete;
+
+  // An attempt is about to be sent; until Answered() its effect is unknown.
+  void Sent() { unanswered_ = true; }
+  // The attempt was answered, or was never sent.
+  void Answered() { unanswered_ = false; }
+
+ private:
+  const std::shared_ptr<const Context::PermitChain> permits_;
+  bool unanswered_ = false;
 };
 
 // Owns the right to cancel a context and all its children. Destroying it does not cancel.

@@ -3,6 +3,7 @@
 #ifndef NOMAD_HARVESTER_SCALING_CLIENTS_H_
 #define NOMAD_HARVESTER_SCALING_CLIENTS_H_
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
@@ -19,18 +20,33 @@
 
 namespace nomad_harvester::scaling {
 
+// Requests in flight of all pools together, blocking queries and urgent ones aside; each has a
+// connection of its own. A Nomad agent accepts 100 connections per address
+// (hashicorp/nomad:nomad/structs/config/limits.go, http_max_conns_per_client): 20 of them for these
+// leave room for the Status calls (one list each, 12 at a time), for the blocking queries, and for
+// other programs behind the same address. An API server has no such limit; 64 are few beside the
+// 400 requests that it serves at a time
+// (kubernetes/kubernetes:staging/src/k8s.io/apiserver/pkg/server/config.go, MaxRequestsInFlight).
+inline constexpr std::size_t kNomadRequests = 20;
+inline constexpr std::size_t kHarvesterRequests = 64;
+
 // Immutable; belongs to one SetConfig. A call keeps the instance it started with; a reload makes a
 // new one.
 struct Clients {
   std::shared_ptr<const config::PluginConfig> config;
+  // At most max_concurrency requests of each in flight, and the numbers above. Blocking queries are
+  // not limited (rule L8).
   std::shared_ptr<const kube::KubeClient> kube;
-  // For the Lease's renewal and Status' lists, which never queue behind max_concurrency.
-  std::shared_ptr<const kube::KubeClient> kube_urgent;
   std::shared_ptr<const nomad::NomadClient> nomad;
+  // For Leases and Status' lists, which wait for no other request and no connection (rule L8).
+  std::shared_ptr<const kube::KubeClient> kube_urgent;
   std::shared_ptr<const nomad::NomadClient> nomad_urgent;
+  // What the clients of all pools share.
+  struct Shared;
+  std::shared_ptr<const Shared> shared;
 };
 
-// Two transports to each system's base URL, decorated with credentials only.
+// A transport to each system's base URL, decorated with credentials only.
 struct RawTransports {
   std::shared_ptr<http::HttpTransport> harvester;
   std::shared_ptr<http::HttpTransport> nomad;
@@ -45,9 +61,11 @@ using TransportFactory =
 // together.
 absl::StatusOr<RawTransports> MakeCurlTransports(const config::PluginConfig& config);
 
-// Adds retries, concurrency limits and logging.
+// Adds retries, limits and logging. For work on one pool, or none.
 Clients MakeClients(std::shared_ptr<const config::PluginConfig> config, RawTransports transports,
                     const std::shared_ptr<runtime::Random>& random, const log::Logger& logger);
+// Clients for one more pool: a max_concurrency of its own, all else shared with `clients`.
+Clients ClientsForPool(const Clients& clients);
 
 }  // namespace nomad_harvester::scaling
 

@@ -23,7 +23,7 @@ namespace nomad_harvester::scaling {
 
 inline constexpr base::Duration kLeaseDuration = std::chrono::seconds(20);
 inline constexpr base::Duration kLeaseRenewal = std::chrono::seconds(3);
-// A holder whose renewTime is at most this old by the API server's clock is alive.
+// A holder whose renewTime is at most this old by the API server's clock is alive (MayBeAlive).
 inline constexpr base::Duration kLeaseAlive = std::chrono::seconds(5);
 // Limit of one write attempt.
 inline constexpr base::Duration kWriteLimit = std::chrono::seconds(10);
@@ -36,11 +36,20 @@ struct PoolRecord {
   friend bool operator==(const PoolRecord&, const PoolRecord&) = default;
 };
 
+// Whether the Lease has a holder that may have renewed it within kLeaseAlive, by the API server's
+// clock (server_time). Errs on the side of a live one: both times have up to a second of error.
+bool MayBeAlive(const kube::Lease& lease);
+
+class LeasePermit;
+
 enum class LeaseUser { kScale, kResumption };
 
 // The coordination.k8s.io Lease of one pool, for one holder. The object lives as long as its pool
 // in this process; Acquire and Release alternate. Thread-safe; Acquire, Store and Release block for
 // their requests.
+//
+// While it is held, a thread of its own renews it: a renewal blocks for its request, and those of
+// many pools must not wait for each other (rule L8). Such a thread costs some 20 KiB of memory.
 class PoolLease {
  public:
   struct Options {
@@ -57,9 +66,10 @@ class PoolLease {
   PoolLease(const PoolLease&) = delete;
   PoolLease& operator=(const PoolLease&) = delete;
 
-  // Acquires the Lease and renews it until Release. `on_lost` is called at most once, from the
-  // renewal, when another process holds the Lease or it could not be renewed in time. From then on
-  // every write permit refuses, and renewal never regains the Lease.
+  // Acquires the Lease and renews it until Release, StopRenewal or the destructor. `on_lost` is
+  // called at most once, from the renewal, when another process holds the Lease or it could not be
+  // renewed in time; never after one of the three has returned. From then on every write permit
+  // refuses, and renewal never regains the Lease. LeaseHold does this for a scope.
   //
   // ABORTED: another live process holds it. If the holder has stopped renewing, Acquire waits until
   // no renewal was observed for kLeaseDuration by our own clock, and then acquires the Lease; what
@@ -79,12 +89,16 @@ class PoolLease {
   // may not be stored.
   absl::Status Store(const runtime::Context& context, const PoolRecord& record);
 
-  // Stops the renewal and releases the Lease (empty holder, by resourceVersion). The last write
-  // under its permit must have ended. A failure is only logged: the Lease then expires.
+  // Ends the hold and releases the Lease (empty holder, by resourceVersion). A renewal under way is
+  // cancelled, not awaited; no write is permitted any more. The Lease is not released but expires
+  // while a write under its permit may still take effect: one that is under way, or that ended
+  // without a reply less than kLeaseDuration ago (rule L9). A failure is only logged: the Lease
+  // then expires.
   void Release(const runtime::Context& context);
 
-  // Stops the renewal without a request: the Lease expires, or the next Acquire of this process
-  // acquires it again. For a call whose client disconnected and which must have no further effect.
+  // Ends the hold like Release, but without a request, within a millisecond: the Lease expires, or
+  // the next Acquire of this process acquires it again. For a call whose client disconnected and
+  // which must have no further effect. The destructor calls it.
   void StopRenewal();
 
   // Permits writes while we hold the Lease: the time since the last successful renewal was *sent*
@@ -96,7 +110,6 @@ class PoolLease {
   absl::Status Refresh(const runtime::Context& context);
 
  private:
-  class Permit;
   struct ObservedHolder {  // another holder, and its last renewal observed by our clock
     std::string holder;
     std::optional<base::WallTime> renew_time;
@@ -114,13 +127,19 @@ class PoolLease {
   void SetHeld(const kube::Lease& lease, base::MonoTime sent);
   void UpdateResourceVersion(const kube::Lease& lease) NH_REQUIRES(mutex_);
   // The API server's time now, estimated from its replies: other processes compare renewTime with
-  // it.
+  // it. Up to a second early, and by a reply's travel: MayBeAlive allows for it.
   base::WallTime ServerNow() const NH_REQUIRES(mutex_);
   void GuardInProcessOnly(const absl::Status& why);
+  // Patches the Lease while it is ours: a conflict with another patch of ours is resolved by
+  // reading it.
+  absl::StatusOr<kube::Lease> PatchOurs(const runtime::Context& context,
+                                        kube::LeaseChange change) const;
   void StartRenewal(std::function<void()> on_lost);
-  void Renew();
+  // Ends the renewal, and with it all permission to write.
+  void EndHold();
+  void Renew(const runtime::Context& context);
   // True: the Lease has a newer version than the cached one, but is still ours; try again.
-  bool RenewOnce();
+  bool RenewOnce(const runtime::Context& context);
   void Lose(std::string_view why);
 
   const std::shared_ptr<const kube::KubeClient> client_;
@@ -128,7 +147,7 @@ class PoolLease {
   runtime::Clock& clock_;
   const Options options_;
   const log::Logger logger_;
-  const std::shared_ptr<Permit> permit_;
+  const std::shared_ptr<LeasePermit> permit_;
 
   mutable base::Mutex mutex_;
   bool used_ NH_GUARDED_BY(mutex_) = true;
@@ -141,7 +160,9 @@ class PoolLease {
   std::optional<ObservedHolder> observed_holder_ NH_GUARDED_BY(mutex_);
   std::optional<kube::Lease> released_ NH_GUARDED_BY(mutex_);
   std::function<void()> on_lost_ NH_GUARDED_BY(mutex_);
-  std::unique_ptr<runtime::PeriodicTask> renewal_;  // only touched by Acquire and Release
+  // Only touched by Acquire and by what ends its hold.
+  std::optional<runtime::CancelSource> renewing_;  // cancels a renewal's request
+  std::unique_ptr<runtime::PeriodicTask> renewal_;
 };
 
 PoolRecord ParsePoolRecord(const kube::Lease& lease, const log::Logger& logger);

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "nomad_harvester/http/fifo_slots.h"
+
 #include <atomic>
-#include <latch>
+#include <functional>
 #include <memory>
-#include <string>
+#include <stop_token>
 #include <thread>
 #include <vector>
 
-#include "nomad_harvester/http/decorators.h"
-
-#include "fifo_slots.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "support/fake_clock.h"
-#include "support/scripted_transport.h"
 #include "support/status_matchers.h"
 
 namespace nomad_harvester::http {
@@ -21,11 +19,8 @@ namespace {
 using absl::StatusCode;
 using runtime::Context;
 using support::IsOk;
-using support::Reply;
-using support::ScriptedTransport;
 using support::StatusIs;
 using testing::ElementsAre;
-using testing::MatchesRegex;
 
 // Fails the test if it is used.
 class UntouchableClock final : public runtime::Clock {
@@ -146,48 +141,6 @@ TEST(FifoSlots, never_more_holders_than_slots) {
   }
   EXPECT_LE(most, 3);
   EXPECT_EQ(slots.waiting(), 0U);
-}
-
-TEST(ConcurrencyLimit, further_requests_wait_for_one_to_end) {
-  const auto clock = runtime::MakeSystemClock();
-  const Context context = Context::Background(*clock);
-  std::latch both_inside(2);
-  std::latch go_on(1);
-  std::atomic<int> inside = 0;
-  const auto inner = std::make_shared<ScriptedTransport>(
-      [&](const Context&, const HttpRequest&) -> ScriptedTransport::Outcome {
-        EXPECT_LE(++inside, 2);
-        if (!both_inside.try_wait()) both_inside.count_down();
-        go_on.wait();
-        --inside;
-        return Reply(200);
-      });
-  const auto limited = WithConcurrencyLimit(inner, 2);
-  std::vector<std::jthread> threads;
-  for (int i = 0; i < 2; ++i) {
-    threads.emplace_back([&] { EXPECT_THAT(limited->Send(context, HttpRequest()), IsOk()); });
-  }
-  both_inside.wait();
-  HttpRequest request;
-  request.purpose = "list nodes";
-  EXPECT_THAT(limited->Send(context.WithTimeout(std::chrono::milliseconds(5)), request),
-              StatusIs(StatusCode::kDeadlineExceeded,
-                       MatchesRegex("list nodes: timed out after .*s waiting for other requests")));
-  EXPECT_EQ(inner->requests().size(), 2U);
-  go_on.count_down();
-  threads.clear();
-  EXPECT_THAT(limited->Send(context, request), IsOk());
-}
-
-TEST(ConcurrencyLimit, a_request_that_fails_releases_its_slot) {
-  UntouchableClock clock;
-  const Context context = Context::Background(clock);
-  const auto inner = std::make_shared<ScriptedTransport>(
-      std::initializer_list<ScriptedTransport::Outcome>{base::Unavailable("gone")});
-  const auto limited = WithConcurrencyLimit(inner, 1);
-  for (int i = 0; i < 3; ++i) {
-    EXPECT_THAT(limited->Send(context, HttpRequest()), StatusIs(StatusCode::kUnavailable));
-  }
 }
 
 }  // namespace

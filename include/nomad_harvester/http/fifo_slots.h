@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A counting semaphore that serves its waiters in order.
-#ifndef NOMAD_HARVESTER_SRC_HTTP_FIFO_SLOTS_H_
-#define NOMAD_HARVESTER_SRC_HTTP_FIFO_SLOTS_H_
+// A limit on requests in flight: a counting semaphore that serves its waiters in order.
+#ifndef NOMAD_HARVESTER_HTTP_FIFO_SLOTS_H_
+#define NOMAD_HARVESTER_HTTP_FIFO_SLOTS_H_
 
 #include <cstddef>
 #include <list>
@@ -18,9 +18,10 @@ namespace nomad_harvester::http {
 // passed in real time.
 class FifoSlots {
  public:
+  // At least one slot.
   explicit FifoSlots(std::size_t count);
 
-  // OK, or the context's own status.
+  // Blocks until a slot is free. OK, or the context's own status.
   absl::Status Acquire(const runtime::Context& context);
   void Release();
   // The number of waiting callers; for tests.
@@ -38,18 +39,6 @@ class FifoSlots {
   std::list<Waiter> waiters_ NH_GUARDED_BY(mutex_);
 };
 
-// A slot for a scope.
-class SlotLease {
- public:
-  explicit SlotLease(FifoSlots& slots) : slots_(slots) {}
-  ~SlotLease() { slots_.Release(); }
-  SlotLease(const SlotLease&) = delete;
-  SlotLease& operator=(const SlotLease&) = delete;
-
- private:
-  FifoSlots& slots_;
-};
-
 }  // namespace nomad_harvester::http
 
-#endif  // NOMAD_HARVESTER_SRC_HTTP_FIFO_SLOTS_H_
+#endif  // NOMAD_HARVESTER_HTTP_FIFO_SLOTS_H_

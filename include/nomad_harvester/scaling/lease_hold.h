@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pool's Lease, held for a scope.
+#ifndef NOMAD_HARVESTER_SCALING_LEASE_HOLD_H_
+#define NOMAD_HARVESTER_SCALING_LEASE_HOLD_H_
+
+#include <memory>
+
+#include "nomad_harvester/runtime/context.h"
+#include "nomad_harvester/scaling/pool_lease.h"
+
+#include "absl/status/statusor.h"
+
+namespace nomad_harvester::scaling {
+
+// Ends the renewal on every path that leaves the scope, an exception included. `lease` must outlive
+// the hold. Use it from one thread; its context may go to any.
+class LeaseHold {
+ public:
+  // PoolLease::Acquire, with its errors.
+  static absl::StatusOr<std::unique_ptr<LeaseHold>> Acquire(PoolLease& lease,
+                                                            const runtime::Context& context,
+                                                            LeaseUser user);
+  // PoolLease::StopRenewal unless Release was called: within a millisecond, without a request.
+  ~LeaseHold();
+  LeaseHold(const LeaseHold&) = delete;
+  LeaseHold& operator=(const LeaseHold&) = delete;
+
+  // A child of Acquire's context. It is cancelled with kLeaseLost when the Lease is lost, and its
+  // writes need the Lease's permit.
+  const runtime::Context& context() const { return context_; }
+
+  // Ends the hold after its last write: PoolLease::Release, for 700 ms at most, even if the context
+  // has ended. But a call whose client disconnected (kClient) must have no further effect: then as
+  // the destructor.
+  void Release();
+
+ private:
+  LeaseHold(PoolLease& lease, const runtime::CancelSource& lost);
+
+  PoolLease* lease_;  // null after Release
+  const runtime::Context context_;
+};
+
+}  // namespace nomad_harvester::scaling
+
+#endif  // NOMAD_HARVESTER_SCALING_LEASE_HOLD_H_

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The write permit of one pool's Lease. Private to module scaling.
+#ifndef NOMAD_HARVESTER_SRC_SCALING_LEASE_PERMIT_H_
+#define NOMAD_HARVESTER_SRC_SCALING_LEASE_PERMIT_H_
+
+#include <optional>
+
+#include "nomad_harvester/base/mutex.h"
+#include "nomad_harvester/runtime/context.h"
+
+namespace nomad_harvester::scaling {
+
+// Thread-safe, never blocks. Outlives its PoolLease while a request under it is open.
+class LeasePermit final : public runtime::WritePermit {
+ public:
+  // `limit`: of one attempt.
+  LeasePermit(runtime::Clock& clock, base::Duration limit) : clock_(clock), limit_(limit) {}
+
+  // UNAVAILABLE unless the last renewal was sent recently enough for an attempt to end before the
+  // Lease does.
+  absl::Status Check() const override;
+  base::Duration AttemptLimit() const override { return limit_; }
+  void WriteBegan() const override;
+  void WriteEnded(bool unanswered) const override;
+
+  void Renewed(base::MonoTime sent);
+  // Permits every write: no Lease guards the pool.
+  void AllowUnguarded();
+  void Revoke();
+  // Whether the Lease has expired: the last renewal is too old for another one to keep it.
+  bool HasRunOut() const;
+  // Whether a write may still take effect: it is under way, or its caller stopped waiting for the
+  // reply less than kLeaseDuration ago. Call it after Revoke(): no further write is sent then.
+  bool MayTakeEffect() const;
+
+ private:
+  runtime::Clock& clock_;
+  const base::Duration limit_;
+  mutable base::Mutex mutex_;
+  std::optional<base::MonoTime> renewed_ NH_GUARDED_BY(mutex_);
+  bool unguarded_ NH_GUARDED_BY(mutex_) = false;
+  // Counted on behalf of callers that may only check the permit.
+  mutable int open_writes_ NH_GUARDED_BY(mutex_) = 0;
+  mutable std::optional<base::MonoTime> unanswered_at_ NH_GUARDED_BY(mutex_);  // the latest
+};
+
+}  // namespace nomad_harvester::scaling
+
+#endif  // NOMAD_HARVESTER_SRC_SCALING_LEASE_PERMIT_H_
