@@ -300,6 +300,12 @@ TEST_F(LeaseRenewalTest, C11_releasing_never_empties_the_holder_of_another_proce
   EXPECT_EQ(Warnings(), 0U) << sink_->Text();
 }
 
+TEST_F(LeaseRenewalTest, a_release_that_conflicts_with_a_patch_of_our_own_is_repeated) {
+  Annotate("kept", "yes");  // as a renewal that was cancelled and took effect all the same
+  lease_->Release(context_);
+  EXPECT_EQ(Lease().holder, "");
+}
+
 TEST_F(LeaseRenewalTest, a_release_that_fails_lets_the_lease_expire) {
   script_.Always("patch", Fault::Answer(503));
   lease_->Release(context_);

@@ -26,7 +26,8 @@ struct Lease {
   std::optional<base::WallTime> acquire_time;
   int transitions = 0;
   std::map<std::string, std::string> annotations;
-  // The API server's clock (Date header) when it returned this Lease.
+  // The API server's clock (Date header) when it returned this Lease: never late, up to a second
+  // early.
   std::optional<base::WallTime> server_time;
 };
 

@@ -17,7 +17,10 @@ namespace nomad_harvester::kube {
 using Json = nlohmann::json;
 
 // An object and the API server's clock when it was returned (its Date header), which is the "now"
-// of every decision about the object. server_time is unset if the reply had no readable date.
+// of every decision about the object. server_time is unset if the reply had no readable date. A
+// date has whole seconds: server_time is never later than the reply, but up to a second earlier, by
+// another fraction in each reply. A duration between two of them is up to a second too long or too
+// short: round it to the safe side.
 // metadata.managedFields is never included: it is dropped while the reply is decoded.
 struct Observed {
   Json object;
@@ -27,7 +30,7 @@ struct Observed {
 struct ObservedList {
   std::vector<Json> items;
   std::string resource_version;
-  // Date header of the first page: all pages show the state at that time.
+  // Date header of the first page: all pages show the state at that time. As of Observed.
   std::optional<base::WallTime> server_time;
   int requests = 0;  // pages read, those of restarted lists included
 };
