@@ -82,9 +82,11 @@ absl::Status Serve(scaling::TargetService& service, const ProcessOptions& option
 
 int RunPlugin(scaling::TargetService& service, const ProcessOptions& options) {
   const HostWatch host(SystemProcessTable());  // created first: the host may die at any time
-  // Ctrl-C is sent to the whole process group; the host then shuts the plugin down itself. SIGPIPE
-  // must not end the process when the host no longer reads.
+  // Ctrl-C is sent to the whole process group; the host then shuts the plugin down itself. So is
+  // the SIGHUP with which people make the agent read its configuration again (rule L9): it reloads
+  // its plugins by SetConfig. SIGPIPE must not end the process when the host no longer reads.
   IgnoreSignal(SIGINT);
+  IgnoreSignal(SIGHUP);
   IgnoreSignal(SIGPIPE);
   RouteLibraryLogs(options.logger);
   absl::Status status;

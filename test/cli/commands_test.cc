@@ -55,9 +55,9 @@ class Commands : public testing::Test {
   }
 
   // What Main and the servers change for the whole process.
-  static constexpr std::array<int, 3> kSignals{SIGTERM, SIGINT, SIGPIPE};
+  static constexpr std::array<int, 4> kSignals{SIGTERM, SIGINT, SIGHUP, SIGPIPE};
   sigset_t mask_{};
-  std::array<struct sigaction, 3> actions_{};
+  std::array<struct sigaction, kSignals.size()> actions_{};
 };
 
 TEST_F(Commands, without_a_cookie_and_a_command_it_prints_one_sentence_about_its_use) {

@@ -78,16 +78,19 @@ func TestP1SigtermIsAnOrderlyEnd(t *testing.T) {
 	})
 }
 
-func TestSigintIsIgnored(t *testing.T) {
+// What reaches the agent's whole process group: Ctrl-C, and a request to read its configuration again.
+func TestL9SignalsToTheHostsProcessGroupAreIgnored(t *testing.T) {
 	forBoth(t, func(t *testing.T, binary string) {
 		h := launch(t, binary)
-		for range 3 {
-			if err := h.cmd.Process.Signal(syscall.SIGINT); err != nil {
-				t.Fatal(err)
+		for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGHUP} {
+			for range 3 {
+				if err := h.cmd.Process.Signal(signal); err != nil {
+					t.Fatal(err)
+				}
 			}
-		}
-		if err := h.rpc.Ping(); err != nil {
-			t.Errorf("after SIGINT: %v", err)
+			if err := h.rpc.Ping(); err != nil {
+				t.Errorf("after %v: %v", signal, err)
+			}
 		}
 		h.client.Kill()
 		if code := h.exitCode(); code != 0 {

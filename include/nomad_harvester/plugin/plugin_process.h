@@ -24,9 +24,9 @@ struct ProcessOptions {
 // Serves as a go-plugin plugin and returns the exit code: 0 after Shutdown, SIGTERM or the host's
 // death, within two seconds (rule P1); 1 with one ERROR line if it cannot serve.
 //
-// Handles SIGTERM, even if it was blocked, and ignores SIGINT and SIGPIPE. `service` is stopped
-// before the server shuts down. The process must end within 1.8 seconds of the stop request, the
-// caller's clean-up after the return included; then a watchdog ends it with code 0.
+// Handles SIGTERM, even if it was blocked, and ignores SIGINT, SIGHUP and SIGPIPE. `service` is
+// stopped before the server shuts down. The process must end within 1.8 seconds of the stop
+// request, the caller's clean-up after the return included; then a watchdog ends it with code 0.
 int RunPlugin(scaling::TargetService& service, const ProcessOptions& options);
 
 struct DevOptions {
@@ -37,7 +37,7 @@ struct DevOptions {
 
 // Serves the same services without cookie and handshake until SIGTERM, SIGINT or a call of
 // Shutdown, with the same time limit for the stop. 1 with one ERROR line if it cannot serve; only
-// addresses of this machine are accepted.
+// addresses of this machine are accepted. SIGHUP is left alone: closing the terminal ends it.
 int RunDev(scaling::TargetService& service, const ProcessOptions& options, const DevOptions& dev);
 
 }  // namespace nomad_harvester::plugin
