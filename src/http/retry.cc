@@ -21,10 +21,9 @@ std::string Attempts(int count) {
   return count == 1 ? "1 attempt" : std::to_string(count) + " attempts";
 }
 
-// Whether an attempt with this outcome may have taken effect without our knowing (transport.h).
-bool IsUnanswered(const absl::StatusOr<HttpResponse>& outcome) {
-  return absl::IsUnavailable(outcome.status()) || absl::IsCancelled(outcome.status()) ||
-         absl::IsDeadlineExceeded(outcome.status());
+// Whether the context ended an attempt; its own time limit makes it UNAVAILABLE.
+bool ContextEnded(const absl::Status& outcome) {
+  return absl::IsCancelled(outcome) || absl::IsDeadlineExceeded(outcome);
 }
 
 // The slots of one attempt.
@@ -71,9 +70,8 @@ class RetryTransport final : public HttpTransport {
       HeldSlots slots;
       NH_RETURN_IF_ERROR(AwaitTurn(context, request, &slots));
       NH_RETURN_IF_ERROR(write ? context.CheckWrite() : context.Check());
-      if (write) write->Sent();
       absl::StatusOr<HttpResponse> outcome = SendOnce(context, request);
-      if (write && !IsUnanswered(outcome)) write->Answered();
+      if (write && ContextEnded(outcome.status())) write->Abandon();
       slots.Release();
       if (DecideRetry(request, outcome, options_.permanently_refused) == RetryDecision::kDone) {
         // The context's deadline ended this attempt early; the previous error is more informative.

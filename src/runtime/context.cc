@@ -165,7 +165,7 @@ PendingWrite::PendingWrite(const Context& context) : permits_(context.permits_) 
 
 PendingWrite::~PendingWrite() {
   for (const auto* link = permits_.get(); link != nullptr; link = link->outer.get()) {
-    link->permit->WriteEnded(unanswered_);
+    link->permit->WriteEnded(abandoned_);
   }
 }
 

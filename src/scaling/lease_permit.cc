@@ -26,11 +26,17 @@ void LeasePermit::WriteBegan() const {
   ++open_writes_;
 }
 
-void LeasePermit::WriteEnded(bool unanswered) const {
+void LeasePermit::WriteEnded(bool abandoned) const {
   const base::MonoTime now = clock_.Now();
   base::MutexLock lock(mutex_);
   --open_writes_;
-  if (unanswered) unanswered_at_ = now;
+  if (abandoned) abandoned_at_ = now;
+}
+
+void LeasePermit::Acquired(base::MonoTime sent) {
+  base::MutexLock lock(mutex_);
+  renewed_ = sent;
+  abandoned_at_.reset();
 }
 
 void LeasePermit::Renewed(base::MonoTime sent) {
@@ -58,7 +64,7 @@ bool LeasePermit::HasRunOut() const {
 bool LeasePermit::MayTakeEffect() const {
   const base::MonoTime now = clock_.Now();
   base::MutexLock lock(mutex_);
-  return open_writes_ > 0 || (unanswered_at_.has_value() && now - *unanswered_at_ < kLeaseDuration);
+  return open_writes_ > 0 || (abandoned_at_.has_value() && now - *abandoned_at_ < kLeaseDuration);
 }
 
 }  // namespace nomad_harvester::scaling

@@ -21,16 +21,18 @@ class LeasePermit final : public runtime::WritePermit {
   absl::Status Check() const override;
   base::Duration AttemptLimit() const override { return limit_; }
   void WriteBegan() const override;
-  void WriteEnded(bool unanswered) const override;
+  void WriteEnded(bool abandoned) const override;
 
+  // A hold begins: writes of earlier ones are no longer counted.
+  void Acquired(base::MonoTime sent);
   void Renewed(base::MonoTime sent);
   // Permits every write: no Lease guards the pool.
   void AllowUnguarded();
   void Revoke();
   // Whether the Lease has expired: the last renewal is too old for another one to keep it.
   bool HasRunOut() const;
-  // Whether a write may still take effect: it is under way, or its caller stopped waiting for the
-  // reply less than kLeaseDuration ago. Call it after Revoke(): no further write is sent then.
+  // Whether a write of this hold may still take effect: it is under way, or was abandoned less than
+  // kLeaseDuration ago. Call it after Revoke(): no further write is sent then.
   bool MayTakeEffect() const;
 
  private:
@@ -41,7 +43,7 @@ class LeasePermit final : public runtime::WritePermit {
   bool unguarded_ NH_GUARDED_BY(mutex_) = false;
   // Counted on behalf of callers that may only check the permit.
   mutable int open_writes_ NH_GUARDED_BY(mutex_) = 0;
-  mutable std::optional<base::MonoTime> unanswered_at_ NH_GUARDED_BY(mutex_);  // the latest
+  mutable std::optional<base::MonoTime> abandoned_at_ NH_GUARDED_BY(mutex_);  // the latest
 };
 
 }  // namespace nomad_harvester::scaling

@@ -156,7 +156,7 @@ void PoolLease::GuardInProcessOnly(const absl::Status& why) {
 
 void PoolLease::SetHeld(const kube::Lease& lease, base::MonoTime sent) {
   PoolRecord record = ParsePoolRecord(lease, logger_);
-  permit_->Renewed(sent);
+  permit_->Acquired(sent);
   base::MutexLock lock(mutex_);
   used_ = true;
   held_ = true;
@@ -418,7 +418,7 @@ void PoolLease::Release(const runtime::Context& context) {
     change.resource_version = resource_version_;
   }
   if (permit_->MayTakeEffect()) {
-    logger_.Debug("Not releasing the pool's Lease, because a write is unanswered; it will expire");
+    logger_.Debug("Not releasing the pool's Lease, because a write was abandoned; it will expire");
     return;
   }
   change.holder = "";

@@ -45,9 +45,9 @@ class Permit final : public runtime::WritePermit {
   }
   Duration AttemptLimit() const override { return seconds(10); }
   void WriteBegan() const override { ++open_; }
-  void WriteEnded(bool unanswered) const override {
+  void WriteEnded(bool abandoned) const override {
     --open_;
-    ended_.push_back(unanswered ? "unanswered" : "answered");
+    ended_.emplace_back(abandoned ? "abandoned" : "ended");
   }
   void Revoke() { revoked_ = true; }
   int open() const { return open_; }
@@ -77,11 +77,10 @@ class RetrySlots : public testing::Test {
     request.purpose = std::move(purpose);
     return request;
   }
-  static HttpRequest Write(Idempotency idempotency = Idempotency::kIdempotent) {
+  static HttpRequest Write() {
     HttpRequest request;
     request.method = Method::kPut;
     request.effect = Effect::kWrite;
-    request.idempotency = idempotency;
     request.purpose = "purge a node";
     return request;
   }
@@ -213,49 +212,53 @@ class WritesUnderAPermit : public RetrySlots {
         });
     static_cast<void>(Stack()->Send(context_.WithWritePermit(permit_), request));
   }
+  // Never replies.
+  static ScriptedTransport::Outcome Silence(const Context& context, const HttpRequest&) {
+    return context.Sleep(std::chrono::hours(1));
+  }
   std::vector<int> open_during_attempt_;
 };
 
 TEST_F(WritesUnderAPermit, L9_a_permit_knows_of_a_write_while_it_is_under_way) {
-  Send({Reply(200)}, Write());
-  EXPECT_THAT(open_during_attempt_, ElementsAre(1));
-  EXPECT_EQ(permit_->open(), 0);
-  EXPECT_THAT(permit_->ended(), ElementsAre("answered"));
-}
-
-TEST_F(WritesUnderAPermit, L9_a_write_without_a_reply_ends_unanswered) {
-  for (const absl::Status& status : {base::Unavailable("the connection broke"),
-                                     base::MakeStatus(StatusCode::kDeadlineExceeded, "timed out"),
-                                     base::MakeStatus(StatusCode::kCancelled, "cancelled")}) {
-    Send({status}, Write(Idempotency::kOnce));
-  }
-  EXPECT_THAT(permit_->ended(), ElementsAre("unanswered", "unanswered", "unanswered"));
-}
-
-TEST_F(WritesUnderAPermit, L9_a_write_that_its_repetition_settles_ends_answered) {
-  Send({base::Unavailable("the connection broke"), Reply(409)}, Write());
+  Send({Reply(503), Reply(200)}, Write());
   EXPECT_THAT(open_during_attempt_, ElementsAre(1, 1));
-  EXPECT_THAT(permit_->ended(), ElementsAre("answered"));
+  EXPECT_EQ(permit_->open(), 0);
+  EXPECT_THAT(permit_->ended(), ElementsAre("ended"));
 }
 
-TEST_F(WritesUnderAPermit, L9_a_write_whose_repetition_is_not_sent_ends_unanswered) {
-  inner_ = std::make_shared<ScriptedTransport>(
-      [&](const Context&, const HttpRequest&) -> ScriptedTransport::Outcome {
-        permit_->Revoke();
-        return base::Unavailable("the connection broke");
-      });
+TEST_F(WritesUnderAPermit, L9_a_write_that_is_cancelled_before_its_reply_is_abandoned) {
+  inner_ = std::make_shared<ScriptedTransport>(Silence);
+  const runtime::CancelSource source(context_);
+  clock_.After(seconds(1), [&] { source.Cancel(runtime::CancelReason::kShutdown); });
+  EXPECT_THAT(Stack()->Send(source.context().WithWritePermit(permit_), Write()),
+              StatusIs(StatusCode::kCancelled));
+  EXPECT_THAT(permit_->ended(), ElementsAre("abandoned"));
+}
+
+TEST_F(WritesUnderAPermit, L9_a_write_that_its_contexts_deadline_ends_is_abandoned) {
+  inner_ = std::make_shared<ScriptedTransport>(Silence);
+  EXPECT_THAT(Stack()->Send(context_.WithTimeout(seconds(1)).WithWritePermit(permit_), Write()),
+              StatusIs(StatusCode::kDeadlineExceeded));
+  EXPECT_THAT(permit_->ended(), ElementsAre("abandoned"));
+}
+
+TEST_F(WritesUnderAPermit, L9_a_write_whose_attempts_ran_their_course_is_not_abandoned) {
+  inner_ = std::make_shared<ScriptedTransport>(Silence);
   EXPECT_THAT(Stack()->Send(context_.WithWritePermit(permit_), Write()),
-              StatusIs(StatusCode::kUnavailable, Eq("the Lease is lost")));
-  EXPECT_THAT(permit_->ended(), ElementsAre("unanswered"));
-}
-
-TEST_F(WritesUnderAPermit, L9_what_was_refused_or_never_sent_leaves_nothing_open) {
+              StatusIs(StatusCode::kUnavailable));
+  Send({base::Unavailable("the connection broke")}, Write());
   Send({Reply(422)}, Write());
-  Send({base::FailedPrecondition("the certificate has expired")}, Write());
-  Send({base::MakeStatus(StatusCode::kResourceExhausted, "the reply is too large")}, Write());
   permit_->Revoke();
   Send({Reply(200)}, Write());
-  EXPECT_THAT(permit_->ended(), ElementsAre("answered", "answered", "answered", "answered"));
+  EXPECT_THAT(permit_->ended(), ElementsAre("ended", "ended", "ended", "ended"));
+}
+
+TEST_F(WritesUnderAPermit, L9_a_write_that_is_cancelled_before_it_is_sent_is_not_abandoned) {
+  const runtime::CancelSource source(context_);
+  source.Cancel(runtime::CancelReason::kShutdown);
+  EXPECT_THAT(Stack()->Send(source.context().WithWritePermit(permit_), Write()),
+              StatusIs(StatusCode::kCancelled));
+  EXPECT_THAT(permit_->ended(), ElementsAre("ended"));
 }
 
 TEST_F(WritesUnderAPermit, a_read_is_no_write) {

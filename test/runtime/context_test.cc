@@ -231,8 +231,8 @@ class FakePermit final : public WritePermit {
   }
   base::Duration AttemptLimit() const override { return limit_; }
   void WriteBegan() const override { writes.emplace_back("began"); }
-  void WriteEnded(bool unanswered) const override {
-    writes.emplace_back(unanswered ? "unanswered" : "answered");
+  void WriteEnded(bool abandoned) const override {
+    writes.emplace_back(abandoned ? "abandoned" : "ended");
   }
 
   absl::Status answer;
@@ -285,17 +285,13 @@ TEST(WritePermit, L9_every_permit_knows_of_a_pending_write_and_how_it_ended) {
     PendingWrite write(*context);
     context.reset();
     EXPECT_THAT(inner->writes, ElementsAre("began"));
-    write.Sent();
+    write.Abandon();
   }
   context = Context::Background(clock).WithWritePermit(inner);
-  {
-    PendingWrite write(*context);
-    write.Sent();
-    write.Answered();
-  }
+  { const PendingWrite write(*context); }
   const PendingWrite without_permits(Context::Background(clock));
-  EXPECT_THAT(outer->writes, ElementsAre("began", "unanswered"));
-  EXPECT_THAT(inner->writes, ElementsAre("began", "unanswered", "began", "answered"));
+  EXPECT_THAT(outer->writes, ElementsAre("began", "abandoned"));
+  EXPECT_THAT(inner->writes, ElementsAre("began", "abandoned", "began", "ended"));
   EXPECT_THAT(asked, IsEmpty());
 }
 

@@ -32,7 +32,9 @@ class LeaseHoldTest : public LeaseFixture {
     return *std::move(hold);
   }
   // A write of the hold whose caller stops waiting for the reply now.
-  static void AbandonWrite(const LeaseHold& hold) { runtime::PendingWrite(hold.context()).Sent(); }
+  static void AbandonWrite(const LeaseHold& hold) {
+    runtime::PendingWrite(hold.context()).Abandon();
+  }
 
   const std::unique_ptr<PoolLease> lease_ = Process();
 };
@@ -116,7 +118,7 @@ TEST_F(LeaseHoldTest, L9_with_a_write_under_way_the_lease_is_not_released) {
   EXPECT_EQ(Lease().holder, "me");
 }
 
-TEST_F(LeaseHoldTest, L9_an_unanswered_write_counts_for_as_long_as_a_lease_that_runs_out) {
+TEST_F(LeaseHoldTest, L9_an_abandoned_write_counts_for_as_long_as_a_lease_that_runs_out) {
   const auto hold = Hold(context_);
   AbandonWrite(*hold);
   clock_.Advance(kLeaseDuration);
@@ -124,15 +126,24 @@ TEST_F(LeaseHoldTest, L9_an_unanswered_write_counts_for_as_long_as_a_lease_that_
   EXPECT_EQ(Lease().holder, "");
 }
 
-TEST_F(LeaseHoldTest, L9_an_unanswered_store_counts_as_well) {
-  const auto hold = Hold(context_);
-  script_.Always("patch", Fault::DropReply());
-  EXPECT_FALSE(lease_->Store(hold->context(), {}).ok());
-  script_.Always("patch", Fault::None());
+TEST_F(LeaseHoldTest, L9_a_store_that_is_cancelled_counts_as_well) {
+  const CancelSource call(context_);
+  const auto hold = Hold(call.context());
+  script_.Next("patch", Fault::Delay(seconds(5)));
+  clock_.After(seconds(1), [&] { call.Cancel(CancelReason::kShutdown); });
+  EXPECT_THAT(lease_->Store(hold->context(), {}), StatusIs(absl::StatusCode::kCancelled));
   script_.Forget();
   hold->Release();
   EXPECT_EQ(script_.requests().size(), 0U);
-  EXPECT_THAT(Acquire(*lease_), IsOk()) << "the same process goes on at once";
+}
+
+TEST_F(LeaseHoldTest, L9_the_same_process_goes_on_at_once_and_releases_the_lease_in_the_end) {
+  auto hold = Hold(context_);
+  AbandonWrite(*hold);
+  hold.reset();
+  EXPECT_EQ(Taken([&] { hold = Hold(context_); }), base::Duration::zero());
+  hold->Release();
+  EXPECT_EQ(Lease().holder, "");
 }
 
 }  // namespace

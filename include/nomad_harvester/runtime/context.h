@@ -35,10 +35,10 @@ class WritePermit {
   virtual base::Duration AttemptLimit() const = 0;
   // For a permit that must know whether writes under it may still take effect. Called for each
   // write, with all its attempts: before its first Check, and when its caller stops waiting.
-  // `unanswered`: it was sent, and no reply tells whether it took effect. Thread-safe, do not
-  // block.
+  // `abandoned`: the context ended while an attempt waited for its reply, so that it may take
+  // effect later. Thread-safe, do not block.
   virtual void WriteBegan() const {}
-  virtual void WriteEnded(bool /*unanswered*/) const {}
+  virtual void WriteEnded(bool /*abandoned*/) const {}
 };
 
 // A value: copies share the cancellation. Children can only shorten the deadline and are cancelled
@@ -96,14 +96,12 @@ class PendingWrite {
   PendingWrite(const PendingWrite&) = delete;
   PendingWrite& operator=(const PendingWrite&) = delete;
 
-  // An attempt is about to be sent; until Answered() its effect is unknown.
-  void Sent() { unanswered_ = true; }
-  // The attempt was answered, or was never sent.
-  void Answered() { unanswered_ = false; }
+  // The context ended while an attempt waited for its reply.
+  void Abandon() { abandoned_ = true; }
 
  private:
   const std::shared_ptr<const Context::PermitChain> permits_;
-  bool unanswered_ = false;
+  bool abandoned_ = false;
 };
 
 // Owns the right to cancel a context and all its children. Destroying it does not cancel.
