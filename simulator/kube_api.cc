@@ -86,7 +86,6 @@ http::HttpResponse KubeApi::Handle(const http::HttpRequest& request) {
   if (call.target.path == "/version") {
     return JsonReply(200, {{"major", "1"}, {"minor", "32"}, {"gitVersion", "v1.32.3"}});
   }
-  if (call.target.path == "/readyz" || call.target.path == "/livez") return TextReply(200, "ok");
   if (!call.review.empty()) return Review(call, request);
   if (call.def == nullptr) return TextReply(404, "404 page not found\n");
   if (IsForbidden(call.verb, std::string(call.def->plural))) {

@@ -6,22 +6,12 @@
 namespace nomad_harvester::simulator {
 namespace {
 
-constexpr ResourceDef kTemplates{"harvesterhci.io",        "v1beta1", "virtualmachinetemplates",
-                                 "VirtualMachineTemplate", true,      true};
-constexpr ResourceDef kTemplateVersions{"harvesterhci.io",
-                                        "v1beta1",
-                                        "virtualmachinetemplateversions",
-                                        "VirtualMachineTemplateVersion",
-                                        true,
-                                        true};
+constexpr ResourceDef kKeyPairs{"harvesterhci.io", "v1beta1", "keypairs", "KeyPair", true, true};
 constexpr ResourceDef kQuotas{"", "v1", "resourcequotas", "ResourceQuota", true, false};
-constexpr ResourceDef kPriorityClasses{"scheduling.k8s.io", "v1",  "priorityclasses",
-                                       "PriorityClass",     false, false};
 
-constexpr const ResourceDef* kAll[] = {
-    &kVms,       &kInstances,        &kImages, &kNetworks,       &kKeyPairs, &kSettings,
-    &kSecrets,   &kClaims,           &kEvents, &kNamespaces,     &kLeases,   &kStorageClasses,
-    &kTemplates, &kTemplateVersions, &kQuotas, &kPriorityClasses};
+constexpr const ResourceDef* kAll[] = {&kVms,        &kInstances, &kImages, &kNetworks,
+                                       &kKeyPairs,   &kSecrets,   &kClaims, &kEvents,
+                                       &kNamespaces, &kLeases,    &kQuotas};
 
 std::string WithGroup(std::string_view name, const ResourceDef& def) {
   std::string text(name);

@@ -32,18 +32,12 @@ inline constexpr ResourceDef kNetworks{"k8s.cni.cncf.io",
                                        "NetworkAttachmentDefinition",
                                        true,
                                        true};
-inline constexpr ResourceDef kKeyPairs{"harvesterhci.io", "v1beta1", "keypairs",
-                                       "KeyPair",         true,      true};
-inline constexpr ResourceDef kSettings{"harvesterhci.io", "v1beta1", "settings",
-                                       "Setting",         false,     true};
 inline constexpr ResourceDef kSecrets{"", "v1", "secrets", "Secret", true, false};
 inline constexpr ResourceDef kClaims{"",   "v1", "persistentvolumeclaims", "PersistentVolumeClaim",
                                      true, false};
 inline constexpr ResourceDef kEvents{"", "v1", "events", "Event", true, false};
 inline constexpr ResourceDef kNamespaces{"", "v1", "namespaces", "Namespace", false, false};
 inline constexpr ResourceDef kLeases{"coordination.k8s.io", "v1", "leases", "Lease", true, false};
-inline constexpr ResourceDef kStorageClasses{"storage.k8s.io", "v1",  "storageclasses",
-                                             "StorageClass",   false, false};
 
 // Null if there is none.
 const ResourceDef* FindResource(std::string_view group, std::string_view version,

@@ -5,6 +5,12 @@
 #include "nomad_state.h"
 
 namespace nomad_harvester::simulator {
+namespace {
+
+constexpr char kDatacenter[] = "dc1";  // Nomad's default
+constexpr base::Duration kHeartbeatInterval = std::chrono::seconds(5);
+
+}  // namespace
 
 std::string NomadState::NextAddress() {
   ++addresses_;
@@ -15,7 +21,7 @@ std::string NomadState::NextAddress() {
 std::string NomadState::AddClient(NodeSpec spec, std::string address) {
   const std::string id = world_.random.NextUuid();
   if (spec.node_pool.empty()) spec.node_pool = "default";
-  if (spec.datacenter.empty()) spec.datacenter = world_.options.datacenter;
+  if (spec.datacenter.empty()) spec.datacenter = kDatacenter;
   spec.attributes.emplace("unique.hostname", spec.name);
   Client client;
   client.spec = std::move(spec);
@@ -54,7 +60,7 @@ void NomadState::Register(const std::string& id) {
 }
 
 void NomadState::RegisterAgain(const std::string& id) {
-  world_.After(world_.options.heartbeat_interval, [this, id] {
+  world_.After(kHeartbeatInterval, [this, id] {
     if (IsAlive(id) && FindNode(id) == nullptr) Register(id);
   });
 }

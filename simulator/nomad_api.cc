@@ -13,6 +13,8 @@
 namespace nomad_harvester::simulator {
 namespace {
 
+constexpr char kRegion[] = "global";  // Nomad's default
+
 // hashicorp/nomad:nomad/structs/structs.go, MaxBlockingRPCQueryTime; the same by default.
 constexpr base::Duration kLongestWait = std::chrono::seconds(300);
 
@@ -66,9 +68,9 @@ NomadWait ParseNomadWait(const http::HttpRequest& request) {
 NomadReply NomadApi::Handle(const http::HttpRequest& request) {
   const NomadCall call = ParseNomadCall(request);
   const std::string region = call.target.Query("region");
-  if (!region.empty() && region != world_.options.region) return Text(500, "No path to region");
+  if (!region.empty() && region != kRegion) return Text(500, "No path to region");
   const std::string& token = world_.options.nomad_token;
-  if (!token.empty() && call.resource != "status" && call.resource != "regions" &&
+  if (!token.empty() && call.resource != "status" &&
       request.headers.Find("X-Nomad-Token").value_or("") != token &&
       request.headers.Find("Authorization").value_or("") != "Bearer " + token) {
     return Text(403, "Permission denied");
@@ -130,9 +132,6 @@ NomadReply NomadApi::Dispatch(const NomadCall& call, const http::HttpRequest& re
   if (call.resource == "jobs" && call.write) return RegisterJob(request.body);
   if (call.resource == "status" && call.id == "leader") {
     return {JsonReply(200, "127.0.0.1:4647"), 0};
-  }
-  if (call.resource == "regions") {
-    return {JsonReply(200, nlohmann::json::array({world_.options.region})), 0};
   }
   // Nomad's 404 for an unknown path has no body (observed on Nomad 1.10.5).
   http::HttpResponse unknown;

@@ -70,7 +70,6 @@ Json Common(const NomadNode& node) {
           {"Drain", node.drain.has_value()},
           {"SchedulingEligibility", node.eligible ? "eligible" : "ineligible"},
           {"Status", node.status},
-          {"StatusDescription", ""},
           {"Drivers", Json::object()},
           {"HostVolumes", HostVolumesJson(node)},
           {"LastDrain", LastDrainJson(node)},
@@ -120,9 +119,7 @@ Json CommonAllocation(const NomadAllocation& allocation) {
           {"JobID", allocation.job_id},
           {"TaskGroup", "group"},
           {"ClientStatus", allocation.client_status},
-          {"ClientDescription", ""},
           {"DesiredStatus", allocation.desired},
-          {"DesiredDescription", ""},
           {"CreateIndex", allocation.create_index},
           {"ModifyIndex", allocation.modify_index},
           {"CreateTime", created},
@@ -134,13 +131,11 @@ Json CommonAllocation(const NomadAllocation& allocation) {
 Json NodeJson(const NomadNode& node) {
   Json json = Common(node);
   json["HTTPAddr"] = node.address + ":4646";
-  json["TLSEnabled"] = false;
   json["SecretID"] = "";
   json["Attributes"] = node.spec.attributes;
   json["Attributes"]["os.name"] = "ubuntu";
   json["Attributes"]["unique.network.ip-address"] = node.address;
   json["Meta"] = node.spec.meta;
-  json["Links"] = Json::object();
   json["NodeResources"] = NodeResourcesJson();
   json["ReservedResources"] = ReservedResourcesJson();
   json["DrainStrategy"] = DrainStrategyJson(node);
@@ -171,7 +166,6 @@ Json AllocationJson(const NomadAllocation& allocation) {
   json["Resources"] = {{"CPU", allocation.job.cpu}, {"MemoryMB", allocation.job.memory_mb}};
   json["AllocatedResources"] = AllocatedResources(allocation);
   json["TaskStates"] = TaskStates(allocation);
-  json["DesiredTransition"] = {{"Migrate", nullptr}, {"Reschedule", nullptr}};
   return json;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "seed.h"
 
-#include <set>
 #include <utility>
 
 #include "nomad_harvester/base/json.h"
@@ -62,29 +61,15 @@ Object FindImage(const KubeStore& store, const std::string& image) {
 }
 
 void Seed(KubeStore& store, const Options& options) {
-  for (const std::string& ns : options.namespaces) {
+  for (const char* ns : {"default", "nomad", "harvester-public"}) {
     Put(store, kNamespaces, "", ns, {{"status", {{"phase", "Active"}}}});
   }
-  std::set<std::string> classes = {"harvester-longhorn"};
-  for (const ImageSpec& image : options.images) {
-    PutImage(store, image);
-    classes.insert(image.storage_class);
-  }
-  for (const std::string& name : classes) {
-    Put(store, kStorageClasses, "", name, {{"provisioner", "driver.longhorn.io"}});
-  }
+  for (const ImageSpec& image : options.images) PutImage(store, image);
   for (const std::string& network : options.networks) {
     const auto [ns, name] = Split(network);
     Put(store, kNetworks, ns, name,
         {{"metadata", {{"labels", {{"network.harvesterhci.io/clusternetwork", "mgmt"}}}}},
          {"spec", {{"config", "{}"}}}});
-  }
-  for (const auto& [keypair, key] : options.keypairs) {
-    const auto [ns, name] = Split(keypair);
-    Put(store, kKeyPairs, ns, name, {{"spec", {{"publicKey", key}}}});
-  }
-  for (const auto& [name, value] : options.settings) {
-    Put(store, kSettings, "", name, {{"default", "dev"}, {"value", value}, {"source", ""}});
   }
 }
 

@@ -36,24 +36,17 @@ struct Options {
 
   // Nomad.
   base::Duration heartbeat_timeout = std::chrono::seconds(10);  // last heartbeat → node down
-  base::Duration heartbeat_interval = std::chrono::seconds(5);  // purged → registered again
   base::Duration start_time = std::chrono::milliseconds(500);   // allocation placed → running
   base::Duration stop_time = std::chrono::seconds(4);           // desired status "stop" → stopped
-  std::string region = "global";
-  std::string datacenter = "dc1";
   std::string nomad_token{};  // enables ACLs: it may write nodes and read jobs
   std::string kube_token{};   // empty: any token is accepted
 
   // How long a request takes before it is applied.
   base::Duration request_latency{};
 
-  // Harvester's initial objects.
-  std::vector<std::string> namespaces = {"default", "nomad", "harvester-public"};
+  // Harvester's initial objects, besides the namespaces default, nomad and harvester-public.
   std::vector<ImageSpec> images = {ImageSpec{}};
   std::vector<std::string> networks = {"default/vlan100"};
-  std::map<std::string, std::string> keypairs = {
-      {"default/ops", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOpsKeyOfTheSimulator ops"}};
-  std::map<std::string, std::string> settings = {{"server-version", "v1.6.1"}};
 };
 
 // A Nomad client that is not a VM of this Harvester.
