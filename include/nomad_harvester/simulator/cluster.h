@@ -141,9 +141,10 @@ class Cluster {
   // The agent lost its data directory and registers a new node of the same name; the old one goes
   // down. Returns the new ID, empty if there is no such node.
   std::string ReviveNodeUnderNewId(const std::string& node);
-  // The agent restarts with a changed configuration, and registers again under its ID.
+  // The agent restarts with a changed configuration, and registers again under its ID. A host name
+  // that is its name follows it.
   bool ReRegister(const std::string& node, const std::function<void(NodeSpec&)>& change);
-  // "ready", "initializing", "disconnected", "down", at once.
+  // "ready", "initializing", "disconnected" (its running work is unknown), "down", at once.
   bool SetNodeStatus(const std::string& node, const std::string& status);
   // Nomad's servers are restored from an old backup: they know no node, allocation or job, and
   // their index starts anew. Live agents register again at their next heartbeat, unless another
