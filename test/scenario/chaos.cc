@@ -58,7 +58,7 @@ void Operators::Later(std::function<void()> fn) {
 }
 
 void Operators::Act() {
-  const std::vector<json> vms = cluster_.Vms();
+  const std::vector<json> vms = bystanders_.Without(cluster_.Vms());
   if (vms.empty()) return;
   const json& vm = dice_.Of(vms);
   const std::string name = NameOf(vm);
@@ -157,7 +157,7 @@ void Operators::ActOnVm(const std::string& vm) {
 
 void Operators::Copy(const std::string& vm) {
   std::size_t copies = 0;
-  for (const json& other : cluster_.Vms()) {
+  for (const json& other : bystanders_.Without(cluster_.Vms())) {
     if (!IsMember(other)) ++copies;
   }
   if (copies >= kMostCopies || !IsMember(cluster_.Vm(vm))) return;
@@ -168,7 +168,7 @@ void Operators::Copy(const std::string& vm) {
 }
 
 void Operators::Leave() {
-  for (const json& vm : cluster_.Vms()) {
+  for (const json& vm : bystanders_.Without(cluster_.Vms())) {
     const std::string name = NameOf(vm);
     cluster_.HangDeletion(name, false);
     if (!IsMember(vm)) cluster_.DeleteVmByHand(name);
@@ -177,7 +177,7 @@ void Operators::Leave() {
       cluster_.EditAnnotation(name, kProtect, std::nullopt);
     }
   }
-  for (const json& node : cluster_.Nodes()) {
+  for (const json& node : bystanders_.Without(cluster_.Nodes())) {
     const std::string id = base::GetString(node, "ID");
     cluster_.HangDrain(id, false);
     if (IsDraining(node) && !IsOurDrain(node)) cluster_.CancelDrain(id, true);

@@ -14,6 +14,7 @@
 #include "nomad_harvester/runtime/random.h"
 #include "nomad_harvester/simulator/cluster.h"
 
+#include "bystanders.h"
 #include "support/fake_clock.h"
 
 namespace nomad_harvester::scenario {
@@ -41,11 +42,12 @@ class Dice {
 simulator::Fault MakeFault(Dice& dice, support::FakeClock& clock,
                            const simulator::RequestInfo& request);
 
-// All other users of the cluster.
+// All other users of the cluster. They leave the bystanders alone.
 class Operators {
  public:
-  Operators(Dice& dice, support::FakeClock& clock, simulator::Cluster& cluster)
-      : dice_(dice), clock_(clock), cluster_(cluster) {}
+  Operators(Dice& dice, support::FakeClock& clock, simulator::Cluster& cluster,
+            const Bystanders& bystanders)
+      : dice_(dice), clock_(clock), cluster_(cluster), bystanders_(bystanders) {}
 
   // A random action without regard to its effect; most are undone by an operator some minutes
   // later.
@@ -67,6 +69,7 @@ class Operators {
   Dice& dice_;
   support::FakeClock& clock_;
   simulator::Cluster& cluster_;
+  const Bystanders& bystanders_;
   std::map<std::string, int> acts_;
   int copies_ = 0;
 };

@@ -6,15 +6,12 @@
 #include <gtest/gtest.h>
 
 #include "nomad_harvester/base/json.h"
-
-#include "nlohmann/json.hpp"
+#include "nomad_harvester/base/parse.h"
 
 namespace nomad_harvester::scenario {
 namespace {
 
 constexpr base::Duration kTick = std::chrono::seconds(10);
-// Twenty minutes of an agent's ticks.
-constexpr int kMaxTicks = 120;
 
 scaling::StringMap DefaultPolicy() {
   return {{"node_group_name", "web"},
@@ -33,19 +30,51 @@ scaling::StringMap DefaultPolicy() {
 
 }  // namespace
 
-Harness::Harness(simulator::Options options)
+class Harness::Meter {
+ public:
+  Meter(const Harness& h, const Budget& budget)
+      : h_(h), budget_(budget), begun_(h.clock.Now()), requests_(h.cluster.RequestCount()) {}
+
+  bool IsWithin() const {
+    return h_.clock.Now() - begun_ <= budget_.time && Requests() <= budget_.requests;
+  }
+  std::string Text() const {
+    return base::FormatGoDuration(h_.clock.Now() - begun_) + " and " + std::to_string(Requests()) +
+           " requests have passed";
+  }
+
+ private:
+  // The counters may have been reset since.
+  int Requests() const {
+    const int now = h_.cluster.RequestCount();
+    return now >= requests_ ? now - requests_ : now;
+  }
+
+  const Harness& h_;
+  const Budget budget_;
+  const base::MonoTime begun_;
+  const int requests_;
+};
+
+Harness::Harness(simulator::Options options, const Acts& acts)
     : random(runtime::MakeSeededRandom(42)),
       cluster(clock, *random, std::move(options)),
       log(std::make_shared<support::RecordingSink>()),
       policy(DefaultPolicy()),
-      invariants(clock, cluster) {
+      invariants(clock, cluster),
+      bystanders(clock, cluster),
+      acts_(acts) {
   Start();
 }
 
-Harness::~Harness() = default;
+Harness::~Harness() {
+  for (const std::string& violation : invariants.violations()) ADD_FAILURE() << violation;
+  for (const std::string& change : bystanders.Changes()) ADD_FAILURE() << change;
+}
 
 Process& Harness::Start() {
-  processes_.push_back(std::make_unique<Process>(clock, cluster, ++started_, log));
+  processes_.push_back(
+      std::make_unique<Process>(clock, cluster, ++started_, log, scaling::StringMap(), acts_));
   return process();
 }
 
@@ -74,24 +103,26 @@ void Harness::Tick(base::Duration duration) {
   }
 }
 
-void Harness::WaitUntilReady() {
-  for (int tick = 0; tick < kMaxTicks; ++tick) {
+void Harness::WaitUntilReady(const Budget& budget) {
+  const Meter meter(*this, budget);
+  for (bool first = true; meter.IsWithin(); first = false) {
     const auto status = Status();
     ASSERT_TRUE(status.ok()) << status.status();
     process().RunBackground();
-    if (status->ready && tick > 0) return;
+    if (status->ready && !first) return;
     clock.Advance(kTick);
   }
-  ADD_FAILURE() << "it does not come to rest\n" << Transcript();
+  ADD_FAILURE() << "it does not come to rest: " << meter.Text() << "\n" << Transcript();
 }
 
-void Harness::Converge(std::int64_t count) {
-  for (int tick = 0; tick < kMaxTicks; ++tick) {
+void Harness::Converge(std::int64_t count, const Budget& budget) {
+  const Meter meter(*this, budget);
+  for (bool first = true; meter.IsWithin(); first = false) {
     const auto status = Status();
     ASSERT_TRUE(status.ok()) << status.status();
     process().RunBackground();
-    if (status->ready && status->count == count && tick > 0) {
-      WaitUntilReady();
+    if (status->ready && status->count == count && !first) {
+      WaitUntilReady(budget);
       // Background work may have removed a broken or unhealthy VM.
       const auto rest = Status();
       if (!rest.ok() || (rest->ready && rest->count == count)) return;
@@ -103,7 +134,7 @@ void Harness::Converge(std::int64_t count) {
     }
     clock.Advance(kTick);
   }
-  ADD_FAILURE() << "it does not converge\n" << Transcript();
+  ADD_FAILURE() << "it does not converge: " << meter.Text() << "\n" << Transcript();
 }
 
 void Harness::CheckAtRest(std::int64_t count) {
@@ -118,7 +149,7 @@ void Harness::CheckAtRest(const Invariants::Rest& rest) {
 
 std::vector<std::string> Harness::VmNames() const {
   std::vector<std::string> names;
-  for (const nlohmann::json& vm : cluster.Vms()) {
+  for (const nlohmann::json& vm : Vms()) {
     names.push_back(base::GetString(vm["metadata"], "name"));
   }
   return names;

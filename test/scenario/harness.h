@@ -4,6 +4,7 @@
 #ifndef NOMAD_HARVESTER_TEST_SCENARIO_HARNESS_H_
 #define NOMAD_HARVESTER_TEST_SCENARIO_HARNESS_H_
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -12,16 +13,28 @@
 #include "nomad_harvester/scaling/target_service.h"
 #include "nomad_harvester/simulator/cluster.h"
 
+#include "bystanders.h"
 #include "invariants.h"
 #include "process.h"
+#include "nlohmann/json.hpp"
 #include "support/fake_clock.h"
 #include "support/recording_sink.h"
 
 namespace nomad_harvester::scenario {
 
+// What it may cost to bring a pool to rest: time of the simulated clock, and requests.
+struct Budget {
+  base::Duration time{};
+  int requests = 0;
+};
+// A creation that never joins takes 15 minutes and its back-off up to half an hour; a pool that
+// waits looks every five seconds, with up to three lists, and renews its Lease every three.
+inline constexpr Budget kRestBudget{.time = std::chrono::minutes(60), .requests = 4000};
+
 class Harness {
  public:
-  explicit Harness(simulator::Options options = {});
+  explicit Harness(simulator::Options options = {}, const Acts& acts = {});
+  // Fails the test if an invariant was violated or a bystander was changed.
   ~Harness();
 
   support::FakeClock clock;
@@ -30,6 +43,7 @@ class Harness {
   std::shared_ptr<support::RecordingSink> log;
   scaling::StringMap policy;
   Invariants invariants;
+  Bystanders bystanders;
 
   // The process that the methods below use unless another is named.
   Process& process() { return *processes_.back(); }
@@ -44,13 +58,19 @@ class Harness {
   // Calls Scale as the agent would, and sets the invariants' budget for it.
   absl::Status Scale(std::int64_t count, const std::string& meta_json = "");
   // Ticks as the agent does: Status, background work, ten seconds. Once Status is ready, calls
-  // Scale if the count is not `count` yet. Fails the test if it does not converge.
-  void Converge(std::int64_t count);
+  // Scale if the count is not `count` yet. Fails the test if it does not converge within the budget.
+  void Converge(std::int64_t count, const Budget& budget = kRestBudget);
   // Calls Status and runs background work until ready; nothing else.
-  void WaitUntilReady();
+  void WaitUntilReady(const Budget& budget = kRestBudget);
   // Calls Status and runs background work every ten seconds, for `duration`.
   void Tick(base::Duration duration);
 
+  // What the cluster has, without bystanders.
+  std::vector<nlohmann::json> Vms() const { return bystanders.Without(cluster.Vms()); }
+  std::vector<nlohmann::json> Secrets() const { return bystanders.Without(cluster.Secrets()); }
+  std::vector<nlohmann::json> Claims() const { return bystanders.Without(cluster.Claims()); }
+  std::vector<nlohmann::json> Leases() const { return bystanders.Without(cluster.Leases()); }
+  std::vector<nlohmann::json> Nodes() const { return bystanders.Without(cluster.Nodes()); }
   std::vector<std::string> VmNames() const;
   std::string NodeOf(const std::string& vm) const;
   // The journal and the plugin's log, printed by a failing test.
@@ -59,6 +79,10 @@ class Harness {
   void CheckAtRest(const Invariants::Rest& rest);
 
  private:
+  // Measures what a wait costs.
+  class Meter;
+
+  const Acts acts_;
   int started_ = 0;
   std::vector<std::unique_ptr<Process>> processes_;
 };

@@ -28,6 +28,11 @@ std::string Key(const char* name) { return std::string(kPrefix) + name; }
 
 bool IsOfVm(EventKind kind) { return kind <= EventKind::kVmAnnotated; }
 
+// A pool's name in kNamespace; one of another namespace never has the name of one of ours.
+std::string PoolIn(const std::string& ns, const json& object) {
+  return ns == kNamespace ? PoolOf(object) : ns + "/" + PoolOf(object);
+}
+
 }  // namespace
 
 Invariants::Invariants(const runtime::Clock& clock, simulator::Cluster& cluster)
@@ -85,9 +90,10 @@ void Invariants::Remember(const Event& event) {
   const json& object = *event.object;
   Vm& vm = vms_[event.id];
   vm.name = event.name;
-  vm.pool = PoolOf(object);
+  vm.pool = PoolIn(event.ns, object);
   vm.action = AnnotationOf(object, Key("action-id"));
   vm.member = IsMember(object);
+  if (vm.member) named_.insert(vm.name);
   vm.marked = IsMarked(object);
   vm.terminating = IsTerminating(object);
   vm.joined = !AnnotationOf(object, Key("joined-at")).empty();
@@ -108,7 +114,7 @@ void Invariants::NoteLease(const Event& event) {
   const auto parsed = base::ParseJson(text, "action");
   const std::string id = parsed.ok() ? base::GetString(*parsed, "id") : "";
   if (id.empty() || event.actor != Actor::kApi || actions_.contains(id)) return;
-  const std::string pool = PoolOf(*event.object);
+  const std::string pool = PoolIn(event.ns, *event.object);
   const auto scale = std::find_if(open_.rbegin(), open_.rend(),
                                   [&](const OpenScale& open) { return open.pool == pool; });
   Action& action = actions_[id];
@@ -279,7 +285,57 @@ void Invariants::CheckDrain(const Event& event) {
   const auto uid = event.meta.find("vm_uid");
   if (uid == event.meta.end() || !IsMarkedNow(uid->second)) {
     Violate(event, "C4: a node is drained whose VM is not marked");
+  } else if (vms_.at(uid->second).name != event.name) {
+    Violate(event, "C6: the node of another VM is drained for " + vms_.at(uid->second).name);
   }
+}
+
+// Only nodes of our VMs change their eligibility, and only back.
+void Invariants::CheckEligibility(const Event& event) {
+  if (event.actor != Actor::kApi || late_requests_ || TouchedLately(event.id)) return;
+  if (event.kind == EventKind::kMadeIneligible) {
+    Violate(event, "C2: a node is made ineligible other than by a drain");
+    return;
+  }
+  const auto uid = event.meta.find("vm_uid");
+  if (event.node == nullptr || !IsOurDrain(*event.node) || uid == event.meta.end()) {
+    Violate(event, "C9: a node is changed whose last drain is not ours");
+  } else if (!operator_slack_.has_value() && !vms_.contains(uid->second)) {
+    Violate(event, "I4: a node is enabled whose VM does not exist");
+  }
+}
+
+// Only of a VM that is gone, and only if the drain said so.
+void Invariants::CheckPurge(const Event& event) {
+  if (event.actor != Actor::kApi) return;
+  const auto meta = [&](const char* key) {
+    const auto found = event.meta.find(key);
+    return found == event.meta.end() ? std::string() : found->second;
+  };
+  if (!IsOurDrain(*event.node) || !meta("pool").starts_with(std::string(kNamespace) + "/")) {
+    Violate(event, "C4: a node is purged that no drain of ours named");
+  } else if (meta("purge") != "true") {
+    Violate(event, "C4: a node is purged although its drain said not to");
+  } else if (vms_.contains(meta("vm_uid"))) {
+    Violate(event, "C4: the node of " + meta("vm") + " is purged while the VM exists");
+  }
+  if (base::GetString(*event.node, "Status") == "ready" && !TouchedLately(event.id)) {
+    Violate(event, "C4: a node is purged that is ready");
+  }
+}
+
+// Volumes and Secrets, whether a request deleted them or a controller because of one.
+void Invariants::CheckLeftover(const Event& event) {
+  if (event.actor == Actor::kOperator) return;
+  const std::string vm = VmOfLeftover(*event.object);
+  if (!IsManaged(*event.object) && !named_.contains(vm)) {
+    Violate(event, "C10: " + event.name + " is deleted, which belongs to no VM of ours");
+    return;
+  }
+  const bool stands = std::any_of(vms_.begin(), vms_.end(), [&](const auto& entry) {
+    return entry.second.name == vm && !entry.second.terminating;
+  });
+  if (stands) Violate(event, "C10: " + event.name + " is deleted while its VM stands");
 }
 
 // The mark is removed before the drain is rolled back. Otherwise work is placed on a node while the
@@ -293,8 +349,46 @@ void Invariants::CheckUndoing(const Event& event) {
   }
 }
 
+base::WallTime Invariants::LastChangeBeside(const std::string& name) const {
+  base::WallTime last{};
+  for (const auto& [vm, time] : changed_) {
+    if (vm != name) last = std::max(last, time);
+  }
+  return last;
+}
+
+void Invariants::NoteChange(const Event& event) {
+  switch (event.kind) {
+    case EventKind::kLeaseWritten:
+    case EventKind::kEventRecorded:
+    case EventKind::kAllocationPlaced:
+    case EventKind::kAllocationRunning:
+      return;
+    case EventKind::kAllocationStopping:
+    case EventKind::kAllocationStopped:
+    case EventKind::kAllocationIdle:
+    case EventKind::kAllocationLost:
+      changed_[base::GetString(*event.object, "NodeName")] = event.time;
+      return;
+    case EventKind::kSecretCreated:
+    case EventKind::kSecretOwned:
+    case EventKind::kSecretGone:
+    case EventKind::kClaimCreated:
+    case EventKind::kClaimGone:
+      changed_[VmOfLeftover(*event.object)] = event.time;
+      return;
+    default:
+      // Nodes have the names of their VMs.
+      changed_[event.name] = event.time;
+  }
+}
+
 void Invariants::Check(const Event& event) {
   ++checks_;
+  if (event.actor == Actor::kApi && !event.ns.empty() && event.ns != kNamespace) {
+    Violate(event, "I1: an object of another namespace is changed");
+  }
+  NoteChange(event);
   if (event.actor == Actor::kOperator && event.node != nullptr) touched_[event.id] = event.time;
   if (IsOfVm(event.kind)) {
     Remember(event);
@@ -316,7 +410,14 @@ void Invariants::Check(const Event& event) {
       return CheckDrain(event);
     case EventKind::kDrainCancelled:
     case EventKind::kEnabled:
+    case EventKind::kMadeIneligible:
+      CheckEligibility(event);
       return CheckUndoing(event);
+    case EventKind::kPurged:
+      return CheckPurge(event);
+    case EventKind::kSecretGone:
+    case EventKind::kClaimGone:
+      return CheckLeftover(event);
     case EventKind::kDrainUpdated:
       if (event.actor == Actor::kApi && !late_requests_) {
         Violate(event, "C9: a drain that runs was posted again");
@@ -361,41 +462,45 @@ void Invariants::CheckNodesAtRest(const std::set<std::string>& uids,
     const json& meta = node["LastDrain"]["Meta"];
     if (IsDraining(node)) problems->push_back("I5: node " + name + " still drains");
     if (!uids.contains(base::GetString(meta, "vm_uid")) &&
-        base::GetString(meta, "purge") == "true" && base::GetString(node, "Status") == "down") {
+        base::GetString(meta, "purge") == "true" && base::GetString(node, "Status") == "down" &&
+        base::GetString(meta, "pool").starts_with(std::string(kNamespace) + "/")) {
       problems->push_back("I5: node " + name + " was not purged");
     }
   }
 }
 
-void Invariants::CheckStorageAtRest(const std::set<std::string>& names,
+void Invariants::CheckStorageAtRest(const std::map<std::string, bool>& vms,
                                     std::vector<std::string>* problems) const {
   for (const json& secret : cluster_.Secrets()) {
-    const std::string name = NameOf(secret);
-    if (!name.ends_with("-cloudinit")) continue;
-    if (!names.contains(name.substr(0, name.size() - 10))) {
-      problems->push_back("I5: Secret " + name + " was left over");
+    if (!IsManaged(secret)) continue;
+    if (!vms.contains(VmOfLeftover(secret))) {
+      problems->push_back("I5: Secret " + NameOf(secret) + " was left over");
     }
     if (base::FindPath(secret, {"metadata", "ownerReferences"}) == nullptr) {
-      problems->push_back("I5: Secret " + name + " has no owner");
+      problems->push_back("I5: Secret " + NameOf(secret) + " has no owner");
     }
   }
   for (const json& claim : cluster_.Claims()) {
-    const std::string name = NameOf(claim);
-    if (!names.contains(name.substr(0, name.rfind("-disk-")))) {
-      problems->push_back("I5: volume " + name + " was left over");
+    const auto vm = vms.find(VmOfLeftover(claim));
+    if (vm != vms.end()) {
+      if (IsTerminating(claim) && !vm->second) {
+        problems->push_back("I5: volume " + NameOf(claim) + " of a VM that stands is deleted");
+      }
+    } else if (IsManaged(claim) || named_.contains(VmOfLeftover(claim))) {
+      problems->push_back("I5: volume " + NameOf(claim) + " was left over");
     }
   }
 }
 
 std::vector<std::string> Invariants::AtRest(const Rest& rest) const {
   std::vector<std::string> problems = violations_;
-  std::set<std::string> names;
+  std::map<std::string, bool> names;  // whether it is terminating
   std::set<std::string> uids;
   std::int64_t count = 0;
   for (const json& vm : cluster_.Vms()) {
-    names.insert(NameOf(vm));
+    names.emplace(NameOf(vm), IsTerminating(vm));
     uids.insert(UidOf(vm));
-    if (PoolOf(vm) != rest.pool) continue;
+    if (PoolIn(NamespaceOf(vm), vm) != rest.pool) continue;
     const auto known = vms_.find(UidOf(vm));
     const bool broken =
         known != vms_.end() && ClassifyBroken(known->first, known->second) != Broken::kNo;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The safety invariants of docs/behaviour.md, checked after every change of the simulated cluster.
-// They read the cluster itself, never the plugin's state.
+// They read the cluster itself, never the plugin's state. All pools of a scenario are in
+// kNamespace; a request that changes an object of another namespace is a violation.
 #ifndef NOMAD_HARVESTER_TEST_SCENARIO_INVARIANTS_H_
 #define NOMAD_HARVESTER_TEST_SCENARIO_INVARIANTS_H_
 
@@ -61,6 +62,9 @@ class Invariants {
   // Returns all violations so far, and checks I4, I5 and that the pool has `count` VMs.
   std::vector<std::string> AtRest(const Rest& rest) const;
   int checks() const { return checks_; }
+  // When a VM other than `name`, its node, or an object that was made for it changed last; the start
+  // of the clock if none did. Lease and Events aside.
+  base::WallTime LastChangeBeside(const std::string& name) const;
 
  private:
   // The properties of a VM that the rules use.
@@ -98,6 +102,7 @@ class Invariants {
   };
 
   void Check(const simulator::Event& event);
+  void NoteChange(const simulator::Event& event);
   void Remember(const simulator::Event& event);
   void NoteLease(const simulator::Event& event);
   void NoteLateAction(const simulator::Event& event, const std::string& pool,
@@ -108,6 +113,9 @@ class Invariants {
   bool IsMarkedNow(const std::string& uid) const;
   void CheckDrain(const simulator::Event& event);
   void CheckUndoing(const simulator::Event& event);
+  void CheckEligibility(const simulator::Event& event);
+  void CheckPurge(const simulator::Event& event);
+  void CheckLeftover(const simulator::Event& event);
   void CheckDeletion(const simulator::Event& event);
   void CheckNodeOfDeleted(const simulator::Event& event, const nlohmann::json& mark);
   void CheckCreation(const simulator::Event& event);
@@ -121,7 +129,8 @@ class Invariants {
                      std::vector<std::string>* problems) const;
   void CheckNodesAtRest(const std::set<std::string>& uids,
                         std::vector<std::string>* problems) const;
-  void CheckStorageAtRest(const std::set<std::string>& names,
+  // `vms`: whether each VM is terminating, by name.
+  void CheckStorageAtRest(const std::map<std::string, bool>& vms,
                           std::vector<std::string>* problems) const;
 
   const runtime::Clock& clock_;
@@ -134,6 +143,8 @@ class Invariants {
   std::map<std::string, Action> actions_;                               // by id
   std::map<std::string, std::string> lease_text_;  // by name: the annotation observed last
   std::set<std::string> removed_;                  // uids whose deletion was requested
+  std::set<std::string> named_;                    // the names of all members that ever existed
+  std::map<std::string, base::WallTime> changed_;  // by name of the VM: see LastChangeBeside
   bool late_requests_ = false;
   std::optional<base::Duration> operator_slack_;
   std::map<std::string, base::WallTime> touched_;  // by node ID: the last change by an operator

@@ -40,7 +40,7 @@ TEST(Leftovers, C10_a_secret_of_a_vm_that_was_never_created_is_deleted_even_as_t
   });
   EXPECT_TRUE(absl::IsCancelled(h.Scale(1)));
   h.cluster.SetFaultHook(nullptr);
-  ASSERT_EQ(h.cluster.Secrets().size(), 1U);
+  ASSERT_EQ(h.Secrets().size(), 1U);
   h.Tick(minutes(1));
   h.CheckAtRest(0);
 }

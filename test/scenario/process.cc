@@ -7,14 +7,35 @@
 #include <utility>
 
 namespace nomad_harvester::scenario {
+namespace {
+
+// Lets other acts run before a request is sent. Renewals of the Lease follow the clock and are no
+// acts.
+class Yielding final : public http::HttpTransport {
+ public:
+  Yielding(ActsExecutor& acts, std::shared_ptr<http::HttpTransport> inner)
+      : acts_(acts), inner_(std::move(inner)) {}
+  absl::StatusOr<http::HttpResponse> Send(const runtime::Context& context,
+                                          const http::HttpRequest& request) override {
+    if (request.target.find("/leases") == std::string::npos) acts_.Yield();
+    return inner_->Send(context, request);
+  }
+
+ private:
+  ActsExecutor& acts_;
+  const std::shared_ptr<http::HttpTransport> inner_;
+};
+
+}  // namespace
 
 Process::Process(support::FakeClock& clock, simulator::Cluster& cluster, int number,
-                 std::shared_ptr<log::Sink> sink, const scaling::StringMap& config)
+                 std::shared_ptr<log::Sink> sink, const scaling::StringMap& config, const Acts& acts)
     : clock_(clock),
       cluster_(cluster),
       name_("test_" + std::to_string(number)),
       root_(runtime::Context::Background(clock_)),
-      scale_(root_.context()) {
+      scale_(root_.context()),
+      foreground_(acts) {
   scaling::ServiceOptions options;
   options.clock = &clock_;
   options.random = runtime::MakeSeededRandom(static_cast<std::uint64_t>(number) * 7919 + 1);
@@ -22,8 +43,9 @@ Process::Process(support::FakeClock& clock, simulator::Cluster& cluster, int num
   options.environment = [](const std::string&) { return std::nullopt; };
   options.transports = [this](const config::PluginConfig&) {
     scaling::RawTransports transports;
-    transports.harvester = cluster_.HarvesterTransport(name_);
-    transports.nomad = cluster_.NomadTransport(name_);
+    transports.harvester =
+        std::make_shared<Yielding>(foreground_, cluster_.HarvesterTransport(name_));
+    transports.nomad = std::make_shared<Yielding>(foreground_, cluster_.NomadTransport(name_));
     return transports;
   };
   options.foreground = &foreground_;

@@ -14,6 +14,7 @@
 #include "nomad_harvester/scaling/service.h"
 #include "nomad_harvester/simulator/cluster.h"
 
+#include "acts_executor.h"
 #include "support/fake_clock.h"
 #include "support/manual_executor.h"
 
@@ -46,8 +47,10 @@ class ProcessClock final : public runtime::Clock {
 
 class Process {
  public:
+  // `acts`: how those run that one step runs in parallel.
   Process(support::FakeClock& clock, simulator::Cluster& cluster, int number,
-          std::shared_ptr<log::Sink> sink, const scaling::StringMap& config = {});
+          std::shared_ptr<log::Sink> sink, const scaling::StringMap& config = {},
+          const Acts& acts = {});
   ~Process();
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
@@ -76,7 +79,7 @@ class Process {
   const std::string name_;
   runtime::CancelSource root_;
   runtime::CancelSource scale_;
-  runtime::InlineExecutor foreground_;
+  ActsExecutor foreground_;
   support::ManualExecutor background_;
   std::unique_ptr<scaling::TargetService> service_;
 };

@@ -81,7 +81,7 @@ TEST(ScaleOut, C2_an_image_that_is_not_ready_refuses_the_action_without_a_trace)
   const absl::Status scaled = h.Scale(2);
   EXPECT_EQ(scaled.code(), absl::StatusCode::kFailedPrecondition) << scaled;
   EXPECT_THAT(scaled.ToString(), HasSubstr("image"));
-  EXPECT_TRUE(h.cluster.Secrets().empty());
+  EXPECT_TRUE(h.Secrets().empty());
   h.CheckAtRest(0);
 }
 
@@ -110,7 +110,7 @@ TEST(ScaleOut, C2_a_quota_without_room_refuses_the_action_without_a_trace) {
   EXPECT_EQ(scaled.code(), absl::StatusCode::kResourceExhausted) << scaled;
   EXPECT_THAT(scaled.ToString(), HasSubstr("0 of 2 VMs fit the quota of namespace nomad: "
                                            "ResourceQuota team: 5 of 5 pods are used"));
-  EXPECT_TRUE(h.cluster.Secrets().empty());
+  EXPECT_TRUE(h.Secrets().empty());
   h.CheckAtRest(0);
 }
 
@@ -178,7 +178,7 @@ TEST(ScaleIn, C5_a_vm_whose_guest_registers_again_just_before_its_deletion_is_ke
     if (request.verb != "list" || request.resource != "allocations" || !new_node.empty()) {
       return simulator::Fault::None();
     }
-    for (const nlohmann::json& node : h.cluster.Nodes()) {
+    for (const nlohmann::json& node : h.Nodes()) {
       const nlohmann::json* status = base::FindPath(node, {"LastDrain", "Status"});
       if (status == nullptr || *status != "complete") continue;
       const std::string id = base::GetString(node, "ID");
@@ -293,7 +293,7 @@ TEST(ScaleIn, C16_scale_in_wait_false_returns_once_the_drains_are_accepted) {
   h.clock.Advance(std::chrono::seconds(5));
   h.policy["scale_in_wait"] = "false";
   ASSERT_TRUE(h.Scale(1).ok()) << h.Transcript();
-  EXPECT_EQ(h.cluster.Vms().size(), 2U) << "the VM still stands while its node drains";
+  EXPECT_EQ(h.Vms().size(), 2U) << "the VM still stands while its node drains";
   h.WaitUntilReady();
   h.CheckAtRest(1);
 }

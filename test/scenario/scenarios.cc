@@ -88,7 +88,7 @@ void OneNeverJoinsAndStays(Harness& h) {
 }
 
 void DeleteBrokenVms(Harness& h) {
-  for (const json& vm : h.cluster.Vms()) {
+  for (const json& vm : h.Vms()) {
     if (h.cluster.NodeIdOfVm(UidOf(vm)).empty()) h.cluster.DeleteVmByHand(NameOf(vm));
   }
 }
@@ -96,7 +96,7 @@ void DeleteBrokenVms(Harness& h) {
 // A broken VM that is kept blocks the pool's growth until an operator deletes it.
 void FindAndDeleteKeptVm(Harness& h) {
   h.Tick(std::chrono::seconds(30));
-  if (h.cluster.Vms().empty()) {
+  if (h.Vms().empty()) {
     EXPECT_FALSE(h.Scale(2).ok()) << "the first VM never joins";
   }
   h.Tick(std::chrono::minutes(3));

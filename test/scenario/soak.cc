@@ -20,8 +20,6 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 
 constexpr base::Duration kTick = seconds(10);
-// Back-off grows to half an hour; everything must converge within the same time again.
-constexpr int kMaxTicks = 600;
 constexpr std::size_t kTranscriptLines = 250;
 constexpr std::int64_t kLargestPool = 6;
 // How long a request and its retries may take from the last read of a node to a deletion.
@@ -91,7 +89,8 @@ class Soak {
         dice_(*random_),
         cluster_(clock_, *cluster_random_),
         invariants_(clock_, cluster_),
-        operators_(dice_, clock_, cluster_),
+        bystanders_(clock_, cluster_),
+        operators_(dice_, clock_, cluster_, bystanders_),
         log_(std::make_shared<LastLogLines>()),
         pools_(MakePools()) {
     invariants_.ExpectLateRequests();
@@ -103,16 +102,18 @@ class Soak {
     RunJobs();
     cluster_.SetFaultHook([this](const RequestInfo& request) { return OnRequest(request); });
     const base::MonoTime begun = clock_.Now();
+    cluster_.ResetCounters();
     for (int action = 0; action < options_.actions && invariants_.violations().empty(); ++action) {
       Action();
       BuryTheDead();
       clock_.Advance(dice_.Between(seconds(0), seconds(30)));
     }
     result_.problems = invariants_.violations();
-    if (result_.problems.empty()) ComeToRest();
     result_.lasted = clock_.Now() - begun;
     result_.requests = cluster_.RequestCount();
+    if (result_.problems.empty()) ComeToRest();
     result_.checks = invariants_.checks();
+    JudgeCosts();
     for (const auto& [act, count] : operators_.acts()) result_.counts["operator: " + act] = count;
     if (!result_.problems.empty()) result_.transcript = Transcript();
     return std::move(result_);
@@ -210,7 +211,9 @@ class Soak {
     if (!status.ok() || !status->ready || status->count == pool.wanted) return;
     const Doing doing(*this, process.name(), pool.name);
     const Invariants::Scale open(invariants_, pool.name, pool.wanted);
+    const base::MonoTime begun = clock_.Now();
     const absl::Status scaled = process.Scale(pool.wanted, pool.policy);
+    result_.longest_scale = std::max(result_.longest_scale, clock_.Now() - begun);
     ++result_.counts["Scale, " + absl::StatusCodeToString(scaled.code())];
   }
 
@@ -269,12 +272,17 @@ class Soak {
     // Cancels planned failures of starts and joins that have not happened yet.
     cluster_.FailStart(0, "", "");
     operators_.Leave();
+    const base::MonoTime begun = clock_.Now();
+    const int requests = cluster_.RequestCount();
     int calm = 0;
-    for (int tick = 0; tick < kMaxTicks && calm < 3; ++tick) {
+    while (calm < 3 && clock_.Now() - begun <= kSoakRestTime) {
       calm = TickAll() ? calm + 1 : 0;
       clock_.Advance(kTick);
     }
     if (calm < 3) result_.problems.push_back("I5: it does not come to rest");
+    result_.rest_lasted = clock_.Now() - begun;
+    result_.rest_requests = cluster_.RequestCount() - requests;
+    StayCalm();
     for (const Pool& pool : pools_) {
       for (std::string& problem : invariants_.AtRest({.pool = pool.name, .count = pool.wanted})) {
         if (std::find(result_.problems.begin(), result_.problems.end(), problem) ==
@@ -283,6 +291,37 @@ class Soak {
         }
       }
     }
+    for (std::string& change : bystanders_.Changes()) {
+      result_.problems.push_back(std::move(change));
+    }
+  }
+
+  // Ten minutes in which nothing happens.
+  void StayCalm() {
+    const int requests = cluster_.RequestCount();
+    for (int tick = 0; tick < 60; ++tick) {
+      for (const Pool& pool : pools_) {
+        processes_.front()->Status(pool.policy).IgnoreError();
+        processes_.front()->RunBackground();
+        ++result_.calm_statuses;
+      }
+      clock_.Advance(kTick);
+    }
+    result_.calm_requests = cluster_.RequestCount() - requests;
+  }
+
+  void JudgeCosts() {
+    const auto judge = [this](bool within, const char* what) {
+      if (!within) result_.problems.push_back(std::string("L7: ") + what);
+    };
+    const double hours = std::chrono::duration<double, std::ratio<3600>>(result_.lasted).count();
+    judge(result_.requests <= kSoakRequestsPerHour * std::max(hours, 1.0), "too many requests");
+    judge(result_.longest_scale <= kSoakLongestScale, "a Scale lasted too long");
+    judge(result_.rest_lasted <= kSoakRestTime, "it took too long to come to rest");
+    judge(result_.rest_requests <= kSoakRestRequests,
+          "it took too many requests to come to rest");
+    judge(result_.calm_requests <= kSoakCalmRequestsPerStatus * result_.calm_statuses,
+          "pools at rest take more than two requests for each Status");
   }
 
   // True if every pool has its requested count.
@@ -326,6 +365,7 @@ class Soak {
   Dice dice_;
   simulator::Cluster cluster_;
   Invariants invariants_;
+  Bystanders bystanders_;
   Operators operators_;
   const std::shared_ptr<LastLogLines> log_;
   std::vector<Pool> pools_;
@@ -339,5 +379,22 @@ class Soak {
 }  // namespace
 
 SoakResult RunSoak(const SoakOptions& options) { return Soak(options).Run(); }
+
+std::string DescribeCosts(const SoakResult& result) {
+  const auto of = [](const std::string& is, const std::string& most) {
+    return is + " (at most " + most + ")";
+  };
+  const double hours = std::chrono::duration<double, std::ratio<3600>>(result.lasted).count();
+  const int per_hour = static_cast<int>(result.requests / std::max(hours, 1.0));
+  return of(std::to_string(per_hour), std::to_string(kSoakRequestsPerHour)) +
+         " requests an hour, longest Scale " +
+         of(base::FormatGoDuration(result.longest_scale),
+            base::FormatGoDuration(kSoakLongestScale)) +
+         ", to rest in " +
+         of(base::FormatGoDuration(result.rest_lasted), base::FormatGoDuration(kSoakRestTime)) +
+         " with " + of(std::to_string(result.rest_requests), std::to_string(kSoakRestRequests)) +
+         " requests, then " + std::to_string(result.calm_requests) + " requests for " +
+         std::to_string(result.calm_statuses) + " Status calls";
+}
 
 }  // namespace nomad_harvester::scenario

@@ -44,6 +44,7 @@ int Main(int argc, char** argv) {
   for (const auto& [what, count] : result.counts) std::printf("%8d  %s\n", count, what.c_str());
   if (!result.problems.empty()) std::printf("%s", result.transcript.c_str());
   for (const std::string& problem : result.problems) std::printf("VIOLATED %s\n", problem.c_str());
+  std::printf("soak: %s\n", DescribeCosts(result).c_str());
   std::printf("soak: seed %llu, %d requests, %d changes, %s of the cluster's time: %s\n",
               static_cast<unsigned long long>(options.seed), result.requests, result.checks,
               base::FormatGoDuration(result.lasted).c_str(),

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <map>
 #include <string_view>
+#include <tuple>
 
 namespace nomad_harvester::scenario {
 
@@ -26,12 +27,12 @@ int Points::Number(const simulator::RequestInfo& request) {
   return ++seen_;
 }
 
-int Measure(const Scenario& scenario, Points::Of of) {
-  static std::map<std::string, std::array<int, 2>> known;
-  const auto [entry, is_new] = known.try_emplace(scenario.name);
+int Measure(const Scenario& scenario, Points::Of of, const Acts& acts) {
+  static std::map<std::tuple<std::string, Order, std::uint64_t>, std::array<int, 2>> known;
+  const auto [entry, is_new] = known.try_emplace({scenario.name, acts.order, acts.seed});
   std::array<int, 2>& counts = entry->second;
   if (is_new) {
-    Harness h;
+    Harness h({}, acts);
     scenario.prepare(h);
     Points requests(h.process().name(), Points::Of::kRequests);
     Points effects(h.process().name(), Points::Of::kEffects);

@@ -29,8 +29,8 @@ class Points {
   int seen_ = 0;
 };
 
-// The number of points of the undisturbed action. Measured once for each scenario.
-int Measure(const Scenario& scenario, Points::Of of);
+// The number of points of the undisturbed action. Measured once for each scenario and order.
+int Measure(const Scenario& scenario, Points::Of of, const Acts& acts = {});
 
 // At most `limit` of the points 1 to `points`, spread evenly: the same ones in every run, and
 // others for another `shift`. All of them if the environment has NOMAD_HARVESTER_SWEEP=full.

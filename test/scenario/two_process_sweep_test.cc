@@ -18,7 +18,7 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 
 std::string LeaseHolder(const Harness& h) {
-  const auto leases = h.cluster.Leases();
+  const auto leases = h.Leases();
   return leases.empty() ? "" : HolderOf(leases.front());
 }
 
@@ -125,7 +125,7 @@ void LoseLeaseAt(const Scenario& scenario, int effect, bool deleted) {
   Points points(h.process().name(), Points::Of::kEffects);
   h.cluster.SetFaultHook([&](const RequestInfo& request) {
     if (points.Number(request) != effect) return Fault::None();
-    for (nlohmann::json& lease : h.cluster.Leases()) {
+    for (nlohmann::json& lease : h.Leases()) {
       if (deleted) {
         h.cluster.DeleteObject(lease);
       } else {

@@ -22,6 +22,10 @@ std::string StringAt(const json& object, std::initializer_list<std::string_view>
 
 std::string NameOf(const json& object) { return StringAt(object, {"metadata", "name"}); }
 
+std::string NamespaceOf(const json& object) {
+  return StringAt(object, {"metadata", "namespace"});
+}
+
 std::string LabelOf(const json& object, std::string_view key) {
   return StringAt(object, {"metadata", "labels", key});
 }
@@ -31,6 +35,18 @@ std::string AnnotationOf(const json& object, std::string_view key) {
 }
 
 std::string PoolOf(const json& object) { return LabelOf(object, std::string(kPrefix) + "pool"); }
+
+bool IsManaged(const json& object) {
+  return LabelOf(object, "app.kubernetes.io/managed-by") == "nomad-harvester-autoscaler";
+}
+
+std::string VmOfLeftover(const json& object) {
+  constexpr std::string_view kSecretSuffix = "-cloudinit";
+  const std::string name = NameOf(object);
+  if (name.ends_with(kSecretSuffix)) return name.substr(0, name.size() - kSecretSuffix.size());
+  const std::size_t disk = name.rfind("-disk-");
+  return disk == std::string::npos ? "" : name.substr(0, disk);
+}
 
 bool IsTerminating(const json& object) {
   return !StringAt(object, {"metadata", "deletionTimestamp"}).empty();

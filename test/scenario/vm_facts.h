@@ -18,13 +18,20 @@ namespace nomad_harvester::scenario {
 inline constexpr char kPrefix[] = "nomad-harvester-autoscaler/";
 inline constexpr char kMarkKey[] = "nomad-harvester-autoscaler/scale-in";
 inline constexpr char kActionKey[] = "nomad-harvester-autoscaler/action";
+// The namespace of the scenarios' pools.
+inline constexpr char kNamespace[] = "nomad";
 
 // Of a Kubernetes object; empty if it has none.
 using support::UidOf;
 std::string NameOf(const nlohmann::json& object);
+std::string NamespaceOf(const nlohmann::json& object);
 std::string LabelOf(const nlohmann::json& object, std::string_view key);
 std::string AnnotationOf(const nlohmann::json& object, std::string_view key);
 std::string PoolOf(const nlohmann::json& object);
+// It carries the plugin's label, whatever its pool.
+bool IsManaged(const nlohmann::json& object);
+// The VM for which a volume or a Secret was made, by its name; empty: its name follows no pattern.
+std::string VmOfLeftover(const nlohmann::json& object);
 bool IsTerminating(const nlohmann::json& object);
 
 // Its annotation `self` names the VM itself and its firmware, so it is not a copy of another VM.
