@@ -12,8 +12,8 @@ constexpr int kDeepest = 8;
 
 }  // namespace
 
-ActsExecutor::ActsExecutor(const Acts& acts)
-    : order_(acts.order), random_(runtime::MakeSeededRandom(acts.seed)) {}
+ActsExecutor::ActsExecutor(const Interleaving& interleaving)
+    : order_(interleaving.order), random_(runtime::MakeSeededRandom(interleaving.seed)) {}
 
 absl::Status ActsExecutor::Submit(std::function<void()> task) {
   if (order_ == Order::kListed) {

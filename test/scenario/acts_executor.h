@@ -20,7 +20,7 @@ enum class Order {
   kReversed,  // each one stops before its first request until the later ones have ended
   kShuffled,  // at each request, by a seed, another one may begin and run to its end first
 };
-struct Acts {
+struct Interleaving {
   Order order = Order::kListed;
   std::uint64_t seed = 1;
 };
@@ -30,7 +30,7 @@ struct Acts {
 // effects of the later one. For one thread.
 class ActsExecutor final : public runtime::Executor {
  public:
-  explicit ActsExecutor(const Acts& acts);
+  explicit ActsExecutor(const Interleaving& interleaving);
 
   // Always OK.
   absl::Status Submit(std::function<void()> task) override;

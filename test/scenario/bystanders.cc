@@ -40,8 +40,6 @@ const std::vector<OtherVm>& OtherVms() {
   return kVms;
 }
 
-std::string Key(const char* name) { return std::string(kPrefix) + name; }
-
 json LabelsOf(const std::string& pool) {
   return {{"app.kubernetes.io/managed-by", "nomad-harvester-autoscaler"}, {Key("pool"), pool}};
 }
@@ -179,13 +177,16 @@ Bystanders::Bystanders(support::FakeClock& clock, simulator::Cluster& cluster) :
   }
 }
 
-// Without the resourceVersion, which the systems' own controllers may move.
+// Without the resourceVersion, which the systems' own controllers may move, and the holder of a
+// Lease: every process of the plugin looks once for what was left in its namespace, whatever the
+// pool.
 std::map<std::string, json> Bystanders::Present() const {
   std::map<std::string, json> present;
   for (const auto& list : {cluster_.Vms(), cluster_.Secrets(), cluster_.Claims(), cluster_.Leases(),
                            cluster_.Nodes()}) {
     for (json object : list) {
       if (object.contains("metadata")) object["metadata"].erase("resourceVersion");
+      if (base::GetString(object, "kind") == "Lease") object.erase("spec");
       std::string id = IdOf(object);
       present.emplace(std::move(id), std::move(object));
     }

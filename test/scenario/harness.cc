@@ -56,14 +56,14 @@ class Harness::Meter {
   const int requests_;
 };
 
-Harness::Harness(simulator::Options options, const Acts& acts)
+Harness::Harness(simulator::Options options, const Interleaving& interleaving)
     : random(runtime::MakeSeededRandom(42)),
       cluster(clock, *random, std::move(options)),
       log(std::make_shared<support::RecordingSink>()),
       policy(DefaultPolicy()),
       invariants(clock, cluster),
       bystanders(clock, cluster),
-      acts_(acts) {
+      interleaving_(interleaving) {
   Start();
 }
 
@@ -74,7 +74,7 @@ Harness::~Harness() {
 
 Process& Harness::Start() {
   processes_.push_back(
-      std::make_unique<Process>(clock, cluster, ++started_, log, scaling::StringMap(), acts_));
+      std::make_unique<Process>(clock, cluster, ++started_, log, scaling::StringMap(), interleaving_));
   return process();
 }
 

@@ -33,7 +33,7 @@ inline constexpr Budget kRestBudget{.time = std::chrono::minutes(60), .requests 
 
 class Harness {
  public:
-  explicit Harness(simulator::Options options = {}, const Acts& acts = {});
+  explicit Harness(simulator::Options options = {}, const Interleaving& interleaving = {});
   // Fails the test if an invariant was violated or a bystander was changed.
   ~Harness();
 
@@ -82,7 +82,7 @@ class Harness {
   // Measures what a wait costs.
   class Meter;
 
-  const Acts acts_;
+  const Interleaving interleaving_;
   int started_ = 0;
   std::vector<std::unique_ptr<Process>> processes_;
 };

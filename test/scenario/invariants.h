@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The safety invariants of docs/behaviour.md, checked after every change of the simulated cluster.
 // They read the cluster itself, never the plugin's state. All pools of a scenario are in
-// kNamespace; a request that changes an object of another namespace is a violation.
+// kNamespace; a request that changes an object of another namespace, Leases aside, is a violation.
 #ifndef NOMAD_HARVESTER_TEST_SCENARIO_INVARIANTS_H_
 #define NOMAD_HARVESTER_TEST_SCENARIO_INVARIANTS_H_
 

@@ -8,16 +8,16 @@
 namespace nomad_harvester::scenario {
 namespace {
 
-std::vector<Acts> Orders() {
-  std::vector<Acts> orders = {{.order = Order::kReversed}};
+std::vector<Interleaving> Orders() {
+  std::vector<Interleaving> orders = {{.order = Order::kReversed}};
   for (std::uint64_t seed = 1; seed <= (IsFullSweep() ? 8U : 2U); ++seed) {
     orders.push_back({.order = Order::kShuffled, .seed = seed});
   }
   return orders;
 }
 
-std::string NameOf(const Acts& acts) {
-  return acts.order == Order::kReversed ? "reversed" : "shuffled by " + std::to_string(acts.seed);
+std::string NameOf(const Interleaving& interleaving) {
+  return interleaving.order == Order::kReversed ? "reversed" : "shuffled by " + std::to_string(interleaving.seed);
 }
 
 class OrderSweep : public Sweep {};
@@ -26,9 +26,9 @@ class OrderSweep : public Sweep {};
 TEST_P(OrderSweep, I5_the_pool_converges_in_any_order_of_parallel_acts) {
   const Scenario& scenario = GetParam();
   std::size_t visited = 0;
-  for (const Acts& acts : Orders()) {
-    SCOPED_TRACE(NameOf(acts));
-    Measure(scenario, Points::Of::kEffects, acts);
+  for (const Interleaving& interleaving : Orders()) {
+    SCOPED_TRACE(NameOf(interleaving));
+    Measure(scenario, Points::Of::kEffects, interleaving);
     ++visited;
     if (HasFailure()) return;
   }
@@ -40,12 +40,12 @@ TEST_P(OrderSweep, C10_the_pool_converges_after_a_kill_in_any_order_of_parallel_
   std::size_t visited = 0;
   int points = 0;
   int shift = 0;
-  for (const Acts& acts : Orders()) {
-    const int effects = Measure(scenario, Points::Of::kEffects, acts);
+  for (const Interleaving& interleaving : Orders()) {
+    const int effects = Measure(scenario, Points::Of::kEffects, interleaving);
     points += effects;
     for (const int effect : Choose(effects, 1, shift++)) {
-      SCOPED_TRACE(NameOf(acts) + ", killed at effect " + std::to_string(effect));
-      Harness h({}, acts);
+      SCOPED_TRACE(NameOf(interleaving) + ", killed at effect " + std::to_string(effect));
+      Harness h({}, interleaving);
       KillAtEffect(scenario, effect, effect % 2 == 0, h);
       ComeToRest(scenario, h);
       ++visited;

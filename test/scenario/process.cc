@@ -29,13 +29,13 @@ class Yielding final : public http::HttpTransport {
 }  // namespace
 
 Process::Process(support::FakeClock& clock, simulator::Cluster& cluster, int number,
-                 std::shared_ptr<log::Sink> sink, const scaling::StringMap& config, const Acts& acts)
+                 std::shared_ptr<log::Sink> sink, const scaling::StringMap& config, const Interleaving& interleaving)
     : clock_(clock),
       cluster_(cluster),
       name_("test_" + std::to_string(number)),
       root_(runtime::Context::Background(clock_)),
       scale_(root_.context()),
-      foreground_(acts) {
+      foreground_(interleaving) {
   scaling::ServiceOptions options;
   options.clock = &clock_;
   options.random = runtime::MakeSeededRandom(static_cast<std::uint64_t>(number) * 7919 + 1);

@@ -47,10 +47,10 @@ class ProcessClock final : public runtime::Clock {
 
 class Process {
  public:
-  // `acts`: how those run that one step runs in parallel.
+  // `interleaving`: how those acts run that one step runs in parallel.
   Process(support::FakeClock& clock, simulator::Cluster& cluster, int number,
           std::shared_ptr<log::Sink> sink, const scaling::StringMap& config = {},
-          const Acts& acts = {});
+          const Interleaving& interleaving = {});
   ~Process();
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;

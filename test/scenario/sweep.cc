@@ -9,17 +9,9 @@
 #include <string_view>
 #include <tuple>
 
+#include "trouble.h"
+
 namespace nomad_harvester::scenario {
-
-namespace {
-
-bool IsRenewal(const simulator::RequestInfo& request) {
-  return request.resource == "leases" && request.verb == "patch" &&
-         request.body.find("renewTime") != std::string::npos &&
-         request.body.find("holderIdentity") == std::string::npos;
-}
-
-}  // namespace
 
 int Points::Number(const simulator::RequestInfo& request) {
   if (request.client != process_ || IsRenewal(request)) return 0;
@@ -27,12 +19,12 @@ int Points::Number(const simulator::RequestInfo& request) {
   return ++seen_;
 }
 
-int Measure(const Scenario& scenario, Points::Of of, const Acts& acts) {
+int Measure(const Scenario& scenario, Points::Of of, const Interleaving& interleaving) {
   static std::map<std::tuple<std::string, Order, std::uint64_t>, std::array<int, 2>> known;
-  const auto [entry, is_new] = known.try_emplace({scenario.name, acts.order, acts.seed});
+  const auto [entry, is_new] = known.try_emplace({scenario.name, interleaving.order, interleaving.seed});
   std::array<int, 2>& counts = entry->second;
   if (is_new) {
-    Harness h({}, acts);
+    Harness h({}, interleaving);
     scenario.prepare(h);
     Points requests(h.process().name(), Points::Of::kRequests);
     Points effects(h.process().name(), Points::Of::kEffects);

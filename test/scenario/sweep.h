@@ -30,7 +30,7 @@ class Points {
 };
 
 // The number of points of the undisturbed action. Measured once for each scenario and order.
-int Measure(const Scenario& scenario, Points::Of of, const Acts& acts = {});
+int Measure(const Scenario& scenario, Points::Of of, const Interleaving& interleaving = {});
 
 // At most `limit` of the points 1 to `points`, spread evenly: the same ones in every run, and
 // others for another `shift`. All of them if the environment has NOMAD_HARVESTER_SWEEP=full.

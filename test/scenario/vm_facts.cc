@@ -20,6 +20,8 @@ std::string StringAt(const json& object, std::initializer_list<std::string_view>
 
 }  // namespace
 
+std::string Key(std::string_view name) { return std::string(kPrefix).append(name); }
+
 std::string NameOf(const json& object) { return StringAt(object, {"metadata", "name"}); }
 
 std::string NamespaceOf(const json& object) {
@@ -34,7 +36,7 @@ std::string AnnotationOf(const json& object, std::string_view key) {
   return StringAt(object, {"metadata", "annotations", key});
 }
 
-std::string PoolOf(const json& object) { return LabelOf(object, std::string(kPrefix) + "pool"); }
+std::string PoolOf(const json& object) { return LabelOf(object, Key("pool")); }
 
 bool IsManaged(const json& object) {
   return LabelOf(object, "app.kubernetes.io/managed-by") == "nomad-harvester-autoscaler";
@@ -55,7 +57,7 @@ bool IsTerminating(const json& object) {
 bool IsMember(const json& vm) {
   const std::string uuid = StringAt(vm, {"spec", "template", "spec", "domain", "firmware", "uuid"});
   return !PoolOf(vm).empty() && !uuid.empty() &&
-         base::EqualsIgnoreCase(AnnotationOf(vm, std::string(kPrefix) + "self"),
+         base::EqualsIgnoreCase(AnnotationOf(vm, Key("self")),
                                 NameOf(vm) + "/" + uuid);
 }
 
@@ -72,7 +74,7 @@ bool IsMarked(const json& vm) {
 
 std::optional<base::WallTime> JoinDeadlineOf(const json& vm) {
   const auto created = base::ParseRfc3339(StringAt(vm, {"metadata", "creationTimestamp"}));
-  const auto limit = base::ParseGoDuration(AnnotationOf(vm, std::string(kPrefix) + "join-timeout"));
+  const auto limit = base::ParseGoDuration(AnnotationOf(vm, Key("join-timeout")));
   if (!created.ok() || !limit.ok()) return std::nullopt;
   return *created + *limit;
 }

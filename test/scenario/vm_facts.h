@@ -16,6 +16,7 @@ namespace nomad_harvester::scenario {
 
 // The prefix of all labels and annotations of the plugin.
 inline constexpr char kPrefix[] = "nomad-harvester-autoscaler/";
+std::string Key(std::string_view name);
 inline constexpr char kMarkKey[] = "nomad-harvester-autoscaler/scale-in";
 inline constexpr char kActionKey[] = "nomad-harvester-autoscaler/action";
 // The namespace of the scenarios' pools.
