@@ -29,18 +29,23 @@ class Yielding final : public http::HttpTransport {
 }  // namespace
 
 Process::Process(support::FakeClock& clock, simulator::Cluster& cluster, int number,
-                 std::shared_ptr<log::Sink> sink, const scaling::StringMap& config, const Interleaving& interleaving)
+                 std::shared_ptr<log::Sink> sink, ProcessOptions process_options)
     : clock_(clock),
       cluster_(cluster),
       name_("test_" + std::to_string(number)),
+      options_(std::move(process_options)),
       root_(runtime::Context::Background(clock_)),
       scale_(root_.context()),
-      foreground_(interleaving) {
+      foreground_(options_.interleaving) {
   scaling::ServiceOptions options;
   options.clock = &clock_;
   options.random = runtime::MakeSeededRandom(static_cast<std::uint64_t>(number) * 7919 + 1);
   options.logger = log::Logger(std::move(sink), log::Level::kInfo).With({{"process", name_}});
-  options.environment = [](const std::string&) { return std::nullopt; };
+  options.environment = [this](const std::string& name) -> std::optional<std::string> {
+    const auto found = options_.environment.find(name);
+    if (found == options_.environment.end()) return std::nullopt;
+    return found->second;
+  };
   options.transports = [this](const config::PluginConfig&) {
     scaling::RawTransports transports;
     transports.harvester =
@@ -52,10 +57,14 @@ Process::Process(support::FakeClock& clock, simulator::Cluster& cluster, int num
   options.background = &background_;
   options.holder = name_;
   service_ = scaling::MakeTargetService(std::move(options));
+  Configure();
+}
+
+void Process::Configure() {
   scaling::StringMap values = {{"harvester_url", "https://harvester.invalid"},
                                {"auth_token", "token"},
                                {"harvester_skip_verify", "true"}};
-  values.insert(config.begin(), config.end());
+  values.insert(options_.config.begin(), options_.config.end());
   const absl::Status configured = service_->SetConfig(values);
   if (!configured.ok()) throw std::logic_error(configured.ToString());
 }

@@ -45,16 +45,22 @@ class ProcessClock final : public runtime::Clock {
   support::FakeClock& clock_;
 };
 
+struct ProcessOptions {
+  scaling::StringMap config{};  // keys of the plugin block, besides those that it needs
+  scaling::StringMap environment{};
+  Interleaving interleaving{};  // how those acts run that one step runs in parallel
+};
+
 class Process {
  public:
-  // `interleaving`: how those acts run that one step runs in parallel.
   Process(support::FakeClock& clock, simulator::Cluster& cluster, int number,
-          std::shared_ptr<log::Sink> sink, const scaling::StringMap& config = {},
-          const Interleaving& interleaving = {});
+          std::shared_ptr<log::Sink> sink, ProcessOptions options = {});
   ~Process();
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
+  // The agent reloads: the same configuration again. Throws if it is refused.
+  void Configure();
   absl::StatusOr<scaling::TargetStatus> Status(const scaling::StringMap& policy);
   absl::Status Scale(std::int64_t count, const scaling::StringMap& policy,
                      const std::string& meta_json = "");
@@ -77,6 +83,7 @@ class Process {
   ProcessClock clock_;
   simulator::Cluster& cluster_;
   const std::string name_;
+  const ProcessOptions options_;
   runtime::CancelSource root_;
   runtime::CancelSource scale_;
   ActsExecutor foreground_;

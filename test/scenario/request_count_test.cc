@@ -137,6 +137,7 @@ TEST(Requests, C9_watching_drains_takes_no_request_for_each_node) {
     Harness h;
     h.policy["scale_in_wait"] = "false";
     ASSERT_TRUE(h.Scale(drains).ok());
+    h.WaitUntilReady();
     simulator::JobSpec job;
     job.id = "api";
     job.count = drains;

@@ -531,7 +531,7 @@ int LongestWaitForNodes(const std::string& block_query_wait_time) {
     return simulator::Fault::None();
   });
   Process process(h.clock, h.cluster, 99, h.log,
-                  {{"nomad_block-query-wait-time", block_query_wait_time}});
+                  {.config = {{"nomad_block-query-wait-time", block_query_wait_time}}});
   const Invariants::Scale open(h.invariants, "web", 1);
   EXPECT_TRUE(process.Scale(1, h.policy).ok());
   return longest;

@@ -195,8 +195,13 @@ Fault Trouble::OnRequest(const RequestInfo& request) {
       h_.clock.Now() - begun_ >= duration_) {
     return Fault::None();
   }
-  if (!IsOfKind(ActOf(request, h_.cluster), kind_)) return Fault::None();
-  if (answers_++ == 0) begun_ = h_.clock.Now();
+  const Act act = ActOf(request, h_.cluster);
+  if (!IsOfKind(act, kind_)) return Fault::None();
+  if (first_vm_ && answers_ > 0 && act.vm != vm_) return Fault::None();
+  if (answers_++ == 0) {
+    begun_ = h_.clock.Now();
+    vm_ = act.vm;
+  }
   return answer_.fault(request);
 }
 

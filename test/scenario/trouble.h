@@ -20,8 +20,8 @@ struct Act {
   simulator::System system = simulator::System::kHarvester;
   std::string verb{};      // as in RequestInfo
   std::string resource{};  // as in RequestInfo
-  // What distinguishes requests of the same verb: "mark", "un-mark", "join" of a VM; "action",
-  // "holder" of a Lease; "start", "cancel" of a drain. Empty: nothing does.
+  // What distinguishes requests of the same verb: "mark", "un-mark" or the key of an annotation of a
+  // VM; "action", "holder" of a Lease; "start", "cancel" of a drain. Empty: nothing does.
   std::string aspect{};
   // The VM that it concerns, also if the object is its node, Secret or volume. Empty: the whole
   // pool, or in a rule: any.
@@ -74,6 +74,8 @@ class Trouble {
   Trouble(const Trouble&) = delete;
   Trouble& operator=(const Trouble&) = delete;
 
+  // Only the VM of the first answer has it.
+  void LimitToFirstVm() { first_vm_ = true; }
   // Ends by itself at the n-th answer.
   void LimitTo(int answers) { most_ = answers; }
   // Ends by itself that long after its first answer.
@@ -81,6 +83,8 @@ class Trouble {
   void End() { ended_ = true; }
 
   int answers() const { return answers_; }
+  // That of the first answer; only after an answer.
+  const std::string& vm() const { return vm_; }
   // When it was answered first; only after an answer.
   base::MonoTime begun() const { return begun_; }
 
@@ -90,6 +94,8 @@ class Trouble {
   Harness& h_;
   const Act kind_;
   const Answer answer_;
+  bool first_vm_ = false;
+  std::string vm_;
   int most_ = 0;
   base::Duration duration_{};
   bool ended_ = false;

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "costs.h"
+
+#include <chrono>
+
+namespace nomad_harvester::scenario {
+
+Scaled ScaleMeasured(Harness& h, std::int64_t count) {
+  const base::MonoTime begun = h.clock.Now();
+  const int requests = h.cluster.RequestCount();
+  Scaled scaled;
+  scaled.outcome = h.Scale(count);
+  scaled.lasted = h.clock.Now() - begun;
+  scaled.requests = h.cluster.RequestCount() - requests;
+  return scaled;
+}
+
+int RequestsAtRest(Harness& h, base::Duration duration) {
+  const int requests = h.cluster.RequestCount();
+  h.Tick(duration);
+  return h.cluster.RequestCount() - requests;
+}
+
+int RestBudget(base::Duration duration, int refused) {
+  const auto ticks = static_cast<int>(duration / std::chrono::seconds(10));
+  const auto rounds = static_cast<int>(duration / std::chrono::minutes(1)) + 1;
+  return 2 * ticks + (refused > 0 ? rounds * (12 + 2 * refused) : 0);
+}
+
+}  // namespace nomad_harvester::scenario

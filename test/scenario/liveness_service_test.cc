@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What Scale and Status owe their pool, whatever happens to a VM, to another pool or to the process
+// itself: ends, in simulated time and in requests.
+
+#include <chrono>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "nomad_harvester/base/json.h"
+
+#include "costs.h"
+#include "trouble.h"
+#include "vm_facts.h"
+
+namespace nomad_harvester::scenario {
+namespace {
+
+using nlohmann::json;
+using simulator::Fault;
+using simulator::RequestInfo;
+using simulator::System;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+const Act kCreateVm{.verb = "create", .resource = "virtualmachines"};
+
+TEST(Creation, L1_a_vm_that_is_deleted_by_hand_before_the_first_look_ends_its_part) {
+  Harness h;
+  std::string deleted;
+  h.cluster.SetFaultHook([&](const RequestInfo& request) {
+    if (!deleted.empty() || !IsOfKind(ActOf(request, h.cluster), kCreateVm)) return Fault::None();
+    deleted = request.name;
+    return Fault::BeforeReply([&] { h.cluster.DeleteVmByHand(deleted); });
+  });
+  const Scaled out = ScaleMeasured(h, 2);
+  EXPECT_FALSE(out.outcome.ok());
+  EXPECT_THAT(out.outcome.ToString(), HasSubstr(deleted));
+  EXPECT_LE(out.lasted, minutes(2));
+  h.Converge(2);
+  h.CheckAtRest(2);
+}
+
+TEST(Creation, C3_a_post_that_lands_late_finds_its_secret) {
+  Harness h;
+  h.invariants.ExpectLateRequests();
+  const base::MonoTime begun = h.clock.Now();
+  h.cluster.SetFaultHook([&](const RequestInfo& request) {
+    const bool late = h.clock.Now() - begun < minutes(2) &&
+                      IsOfKind(ActOf(request, h.cluster), kCreateVm);
+    return late ? Fault::Delay(minutes(3)) : Fault::None();
+  });
+  const Scaled out = ScaleMeasured(h, 1);
+  EXPECT_TRUE(out.outcome.ok()) << out.outcome << "\n" << h.Transcript();
+  EXPECT_LE(out.lasted, minutes(5));
+  // All that was sent has landed.
+  h.Tick(minutes(5));
+  EXPECT_EQ(h.Secrets().size(), h.VmNames().size());
+  h.CheckAtRest(1);
+}
+
+TEST(Creation, C15_a_vm_that_joins_with_another_class_fails_its_creation_and_stays) {
+  Harness h;
+  h.policy["user_data"] =
+      "#cloud-config\nwrite_files:\n- path: /etc/nomad.d/nomad.hcl\n  content: |\n"
+      "    name = \"{{vm_name}}\"\n    node_class = \"batch\"\n";
+  const Scaled out = ScaleMeasured(h, 1);
+  EXPECT_FALSE(out.outcome.ok());
+  EXPECT_THAT(out.outcome.ToString(),
+              AllOf(HasSubstr("node_class"), HasSubstr("batch"), HasSubstr("web")));
+  EXPECT_LE(out.lasted, minutes(2));
+  EXPECT_EQ(h.VmNames().size(), 1U);
+  EXPECT_FALSE(h.Scale(2).ok()) << "nothing more is made";
+  EXPECT_EQ(h.VmNames().size(), 1U);
+}
+
+// Failing for 60 s counts, not failing for 60 s with the same words.
+TEST(Creation, C3_a_start_that_fails_for_other_reasons_in_turn_is_as_broken_as_any) {
+  Harness h;
+  h.cluster.FailStart(1, "ErrorUnschedulable", "no host has room");
+  h.clock.After(seconds(40), [&h] {
+    json vm = h.Vms().at(0);
+    for (json& condition : vm["status"]["conditions"]) {
+      if (base::GetString(condition, "type") != "PodScheduled") continue;
+      condition["message"] = "a host has room, but no disk";
+      condition["lastTransitionTime"] = base::FormatRfc3339(h.clock.WallNow());
+    }
+    h.cluster.PutObject(vm);
+  });
+  const Scaled out = ScaleMeasured(h, 1);
+  EXPECT_FALSE(out.outcome.ok());
+  EXPECT_THAT(out.outcome.ToString(), HasSubstr("no disk"));
+  EXPECT_GE(out.lasted, seconds(60));
+  EXPECT_LE(out.lasted, seconds(90));
+  h.CheckAtRest(0);
+}
+
+// A process that runs as a Nomad allocation.
+constexpr char kAllocation[] = "0d6b4f0e-0000-4000-8000-00000000a110";
+
+absl::Status ScaleIn(Harness& h, Process& process, std::int64_t count) {
+  const Invariants::Scale open(h.invariants, "web", count);
+  return process.Scale(count, h.policy);
+}
+
+TEST(OwnNode, C7_an_allocation_of_another_cluster_holds_up_neither_growth_nor_removal) {
+  Harness h;
+  Process process(h.clock, h.cluster, 9, h.log, {.environment = {{"NOMAD_ALLOC_ID", kAllocation}}});
+  EXPECT_TRUE(ScaleIn(h, process, 2).ok()) << h.Transcript();
+  EXPECT_TRUE(ScaleIn(h, process, 1).ok()) << h.Transcript();
+  h.CheckAtRest(1);
+}
+
+TEST(OwnNode, C7_a_denied_allocation_refuses_removal_and_not_growth) {
+  Harness h;
+  h.cluster.SetFaultHook([](const RequestInfo& request) {
+    return request.resource == "allocation" ? Fault::Answer(403, "Permission denied")
+                                            : Fault::None();
+  });
+  Process process(h.clock, h.cluster, 9, h.log, {.environment = {{"NOMAD_ALLOC_ID", kAllocation}}});
+  EXPECT_TRUE(ScaleIn(h, process, 2).ok()) << h.Transcript();
+  EXPECT_THAT(h.log->Text(), HasSubstr(kAllocation)) << "one WARN";
+  const base::MonoTime begun = h.clock.Now();
+  const absl::Status in = ScaleIn(h, process, 1);
+  EXPECT_FALSE(in.ok());
+  EXPECT_THAT(in.ToString(), HasSubstr(kAllocation));
+  EXPECT_LE(h.clock.Now() - begun, seconds(30));
+  h.CheckAtRest(2);
+}
+
+// A node without hints in the second pool must be read in full once, and not again because the first
+// pool has never read it.
+TEST(Rest, L7_two_pools_of_a_process_take_two_requests_for_each_status) {
+  Harness h;
+  scaling::StringMap batch = h.policy;
+  batch["node_group_name"] = batch["node_class"] = "batch";
+  h.cluster.AddForeignNode({.name = "metal-3", .node_class = "batch"});
+  ASSERT_TRUE(h.Scale(1).ok());
+  {
+    const Invariants::Scale open(h.invariants, "batch", 1);
+    ASSERT_TRUE(h.process().Scale(1, batch).ok());
+  }
+  const auto tick = [&] {
+    ASSERT_TRUE(h.Status().ok());
+    ASSERT_TRUE(h.process().Status(batch).ok());
+    h.process().RunBackground();
+    h.clock.Advance(seconds(10));
+  };
+  for (int i = 0; i < 6; ++i) tick();
+  h.cluster.ResetCounters();
+  for (int i = 0; i < 10; ++i) tick();
+  EXPECT_EQ(h.cluster.RequestCount(), 2 * 2 * 10) << testing::PrintToString(
+      h.cluster.RequestCounts());
+}
+
+TEST(Resumption, C11_one_that_waits_in_the_queue_does_not_hold_a_scale) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(2).ok());
+  h.cluster.SetFaultHook([&](const RequestInfo& request) {
+    if (request.resource != "drain") return Fault::None();
+    h.process().Die();
+    return Fault::ApplyThenDie();
+  });
+  EXPECT_FALSE(h.Scale(1).ok());
+  h.cluster.SetFaultHook(nullptr);
+  h.clock.Advance(seconds(30));
+  h.Restart();
+  ASSERT_TRUE(h.Status().ok());
+  // The resumption has not begun: all background threads are busy.
+  const Scaled out = ScaleMeasured(h, 2);
+  EXPECT_TRUE(out.outcome.ok()) << out.outcome << "\n" << h.Transcript();
+  EXPECT_LE(out.lasted, minutes(1));
+  h.WaitUntilReady();
+  h.CheckAtRest(2);
+}
+
+TEST(Resumption, S5_a_node_to_purge_of_a_pool_without_vms_and_policy_is_purged) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(1).ok());
+  const std::string node = h.cluster.AddForeignNode({.name = "old-k2m4p", .node_class = "old"});
+  ASSERT_TRUE(h.cluster.OperatorDrain(node, minutes(1),
+                                      {{"drained_by", "nomad-autoscaler"},
+                                       {"action", "a-of-old"},
+                                       {"vm", "old-k2m4p"},
+                                       {"vm_uid", "uid-of-old"},
+                                       {"pool", "nomad/old"},
+                                       {"purge", "true"},
+                                       {"was", "eligible"}}));
+  h.cluster.KillNode(node);
+  h.Tick(minutes(3));
+  EXPECT_TRUE(h.cluster.Node(node).is_null()) << h.Transcript();
+  EXPECT_EQ(RequestsAtRest(h, minutes(5)), RestBudget(minutes(5), 0)) << "L7";
+}
+
+TEST(Reload, S4_the_last_event_survives_a_new_configuration) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(1).ok());
+  h.WaitUntilReady();
+  const auto before = h.Status();
+  ASSERT_TRUE(before.ok());
+  ASSERT_TRUE(before->meta.contains("nomad_autoscaler.last_event"));
+  h.process().Configure();
+  EXPECT_EQ(h.Status()->meta, before->meta);
+}
+
+}  // namespace
+}  // namespace nomad_harvester::scenario

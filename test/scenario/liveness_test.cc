@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a refused or failing step of one object may cost (docs/behaviour.md, "Liveness"), in
+// simulated time and in requests.
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "nomad_harvester/base/json.h"
+
+#include "costs.h"
+#include "trouble.h"
+#include "vm_facts.h"
+
+namespace nomad_harvester::scenario {
+namespace {
+
+using nlohmann::json;
+using simulator::Fault;
+using simulator::RequestInfo;
+using simulator::System;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const Act kJoin{.verb = "patch", .resource = "virtualmachines", .aspect = "joined-at"};
+const Act kMark{.verb = "patch", .resource = "virtualmachines", .aspect = "mark"};
+const Act kUnmark{.verb = "patch", .resource = "virtualmachines", .aspect = "un-mark"};
+const Act kDeleteVm{.verb = "delete", .resource = "virtualmachines"};
+const Act kDeleteClaim{.verb = "delete", .resource = "persistentvolumeclaims"};
+const Act kDrain{
+    .system = System::kNomad, .verb = "update", .resource = "drain", .aspect = "start"};
+const Act kPurge{.system = System::kNomad, .verb = "update", .resource = "purge"};
+
+void RunJob(Harness& h, int count) {
+  simulator::JobSpec job;
+  job.id = "api";
+  job.count = count;
+  h.cluster.RunJob(job);
+  h.clock.Advance(seconds(5));
+}
+
+// Of two VMs one is marked, and its drain does not end; returns it.
+std::string LeaveOneDraining(Harness& h) {
+  EXPECT_TRUE(h.Scale(2).ok());
+  RunJob(h, 2);
+  for (const std::string& vm : h.VmNames()) h.cluster.HangDrain(h.NodeOf(vm));
+  h.policy["scale_in_wait"] = "false";
+  EXPECT_TRUE(h.Scale(1).ok());
+  h.policy.erase("scale_in_wait");
+  for (const json& vm : h.Vms()) {
+    if (IsMarked(vm)) return NameOf(vm);
+  }
+  ADD_FAILURE() << "none is marked\n" << h.Transcript();
+  return "";
+}
+
+void EndDrains(Harness& h) {
+  for (const std::string& vm : h.VmNames()) h.cluster.HangDrain(h.NodeOf(vm), false);
+}
+
+bool HasWarningAbout(const Harness& h, const std::string& text) {
+  for (const log::Record& record : h.log->records()) {
+    if (record.level != log::Level::kWarn) continue;
+    if (log::FormatPlain(record).find(text) != std::string::npos) return true;
+  }
+  return false;
+}
+
+// The VM stands as if it had never been chosen, except for the record of the refusal.
+void ExpectRolledBackAfterRefusal(Harness& h, const std::string& vm) {
+  const json object = h.cluster.Vm(vm);
+  ASSERT_FALSE(object.is_null()) << h.Transcript();
+  EXPECT_FALSE(IsMarked(object));
+  EXPECT_NE(AnnotationOf(object, Key("removal-refused")), "");
+  EXPECT_TRUE(IsEligible(h.cluster.Node(h.NodeOf(vm))));
+}
+
+TEST(Join, L1_a_refused_join_ends_its_own_part_and_holds_up_no_other_scale) {
+  Harness h;
+  Trouble refused(h, kJoin, Denied());
+  refused.LimitToFirstVm();
+  const Scaled first = ScaleMeasured(h, 2);
+  EXPECT_FALSE(first.outcome.ok());
+  EXPECT_THAT(first.outcome.ToString(), HasSubstr("a backup is in progress"));
+  EXPECT_LE(first.lasted, minutes(2)) << "L3";
+  h.Tick(minutes(5));
+  const Scaled beside = ScaleMeasured(h, 3);
+  EXPECT_TRUE(beside.outcome.ok()) << beside.outcome << "\n" << h.Transcript();
+  EXPECT_LE(beside.lasted, minutes(1)) << "L1";
+  EXPECT_EQ(h.VmNames().size(), 3U);
+  refused.End();
+  h.WaitUntilReady();
+  h.CheckAtRest(3);
+}
+
+TEST(Purge, L4_a_purge_that_never_succeeds_holds_no_scale_and_is_counted) {
+  for (const Answer& answer : {Forbidden(), ServerError()}) {
+    SCOPED_TRACE(answer.name);
+    Harness h;
+    ASSERT_TRUE(h.Scale(2).ok());
+    Trouble refused(h, kPurge, answer);
+    const Scaled in = ScaleMeasured(h, 1);
+    EXPECT_TRUE(in.outcome.ok()) << in.outcome;
+    EXPECT_LE(in.lasted, minutes(5));
+    ASSERT_GT(refused.answers(), 0);
+    EXPECT_TRUE(HasWarningAbout(h, refused.vm())) << h.Transcript();
+    EXPECT_EQ(h.Status()->meta.at("harvester.leftovers"), "1");
+    EXPECT_LE(RequestsAtRest(h, minutes(20)), RestBudget(minutes(20), 1)) << "L7";
+    refused.End();
+    h.Tick(minutes(12));
+    EXPECT_TRUE(h.cluster.Node(refused.vm()).is_null());
+    h.CheckAtRest(1);
+  }
+}
+
+TEST(Delete, L3_a_vm_whose_deletion_is_refused_is_rolled_back_alone_and_goes_last) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(3).ok());
+  Trouble refused(h, kDeleteVm, Forbidden());
+  refused.LimitToFirstVm();
+  const Scaled in = ScaleMeasured(h, 1);
+  EXPECT_FALSE(in.outcome.ok());
+  EXPECT_THAT(in.outcome.ToString(), HasSubstr(refused.vm()));
+  EXPECT_LE(in.lasted, minutes(3));
+  EXPECT_EQ(h.VmNames().size(), 2U) << "the other victim is removed";
+  ExpectRolledBackAfterRefusal(h, refused.vm());
+  h.WaitUntilReady();
+  const Scaled again = ScaleMeasured(h, 1);
+  EXPECT_TRUE(again.outcome.ok()) << again.outcome;
+  EXPECT_LE(again.lasted, minutes(1));
+  EXPECT_EQ(h.VmNames(), std::vector<std::string>{refused.vm()}) << "C8: it goes last";
+  h.CheckAtRest(1);
+}
+
+TEST(Drain, L3_a_vm_whose_drain_is_refused_is_rolled_back_alone) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(3).ok());
+  Trouble refused(h, kDrain, Forbidden());
+  refused.LimitToFirstVm();
+  const Scaled in = ScaleMeasured(h, 1);
+  EXPECT_FALSE(in.outcome.ok());
+  EXPECT_THAT(in.outcome.ToString(), HasSubstr(refused.vm()));
+  EXPECT_LE(in.lasted, minutes(3));
+  EXPECT_EQ(h.VmNames().size(), 2U) << "the other victim is removed";
+  ExpectRolledBackAfterRefusal(h, refused.vm());
+  h.WaitUntilReady();
+  h.CheckAtRest(2);
+}
+
+TEST(Unmark, C14_an_un_marking_that_is_refused_counts_as_standing_and_holds_nobody_else) {
+  Harness h;
+  const std::string marked = LeaveOneDraining(h);
+  Trouble refused(h, kUnmark, Denied());
+  ASSERT_TRUE(h.cluster.CancelDrain(h.NodeOf(marked), true));
+  h.Tick(minutes(2));
+  EXPECT_GT(refused.answers(), 0) << "it is due to be rolled back";
+  const Scaled out = ScaleMeasured(h, 3);
+  EXPECT_TRUE(out.outcome.ok()) << out.outcome << "\n" << h.Transcript();
+  EXPECT_LE(out.lasted, minutes(2));
+  EXPECT_LE(out.requests, 200);
+  EXPECT_EQ(h.VmNames().size(), 3U);
+  EXPECT_LE(RequestsAtRest(h, minutes(20)), RestBudget(minutes(20), 1)) << "L7";
+  EndDrains(h);
+  refused.End();
+  h.Converge(3);
+  h.CheckAtRest(3);
+}
+
+// Labelled, of a VM that was removed before.
+json FormerClaim() {
+  return {{"apiVersion", "v1"},
+          {"kind", "PersistentVolumeClaim"},
+          {"metadata",
+           {{"name", "web-f0rm3r-disk-0-a1b2c"},
+            {"namespace", kNamespace},
+            {"labels",
+             {{"app.kubernetes.io/managed-by", "nomad-harvester-autoscaler"},
+              {Key("pool"), "web"}}}}},
+          {"spec", {{"accessModes", json::array({"ReadWriteMany"})}}},
+          {"status", {{"phase", "Bound"}}}};
+}
+
+TEST(Claims, L4_a_volume_of_a_former_vm_that_cannot_be_deleted_never_concerns_a_scale) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(2).ok());
+  ASSERT_TRUE(h.cluster.PutObject(FormerClaim()));
+  Trouble refused(h, kDeleteClaim, Invalid());
+  h.Restart();
+  h.Tick(minutes(1));
+  EXPECT_GT(refused.answers(), 0) << "the first Status of a process looks for volumes";
+  const Scaled in = ScaleMeasured(h, 1);
+  EXPECT_TRUE(in.outcome.ok()) << in.outcome << "\n" << h.Transcript();
+  EXPECT_LE(in.lasted, minutes(1));
+  EXPECT_LE(RequestsAtRest(h, minutes(20)), RestBudget(minutes(20), 1)) << "L7";
+  refused.End();
+  h.Tick(minutes(12));
+  h.CheckAtRest(1);
+}
+
+TEST(Claims, C2_without_the_right_to_list_volumes_a_removal_is_refused_before_any_effect) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(1).ok());
+  h.WaitUntilReady();
+  h.cluster.Forbid("list", "persistentvolumeclaims");
+  const Scaled in = ScaleMeasured(h, 0);
+  EXPECT_EQ(in.outcome.code(), absl::StatusCode::kPermissionDenied) << in.outcome;
+  EXPECT_LE(in.lasted, seconds(10));
+  EXPECT_FALSE(IsMarked(h.cluster.Vm(h.VmNames().at(0))));
+  EXPECT_TRUE(IsEligible(h.cluster.Node(h.NodeOf(h.VmNames().at(0)))));
+  h.cluster.AllowAll();
+  h.CheckAtRest(1);
+}
+
+// Harvester gives volumes of CDI no labels, and may be slower than the plugin's process lives.
+TEST(Claims, C10_an_unlabelled_volume_of_an_interrupted_removal_is_removed_by_the_next_process) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(1).ok());
+  json claim = h.Claims().at(0);
+  h.cluster.SetFaultHook([&](const RequestInfo& request) {
+    if (!IsOfKind(ActOf(request, h.cluster), kDeleteVm)) return Fault::None();
+    h.process().Die();
+    return Fault::ApplyThenDie();
+  });
+  EXPECT_FALSE(h.Scale(0).ok());
+  h.cluster.SetFaultHook(nullptr);
+  h.clock.Advance(minutes(1));
+  ASSERT_TRUE(h.VmNames().empty());
+  claim["metadata"].erase("labels");
+  ASSERT_TRUE(h.cluster.PutObject(claim));
+  h.Restart();
+  h.Tick(minutes(3));
+  EXPECT_TRUE(h.Claims().empty());
+  h.CheckAtRest(0);
+}
+
+TEST(TakeBack, L6_a_conflict_is_retried_and_nothing_is_made_in_its_place) {
+  Harness h;
+  const std::string marked = LeaveOneDraining(h);
+  const std::vector<std::string> before = h.VmNames();
+  Trouble conflict(h, kUnmark, Conflict());
+  conflict.LimitTo(1);
+  const Scaled out = ScaleMeasured(h, 4);
+  EXPECT_TRUE(out.outcome.ok()) << out.outcome << "\n" << h.Transcript();
+  EXPECT_EQ(conflict.answers(), 1);
+  EXPECT_LE(out.lasted, minutes(2));
+  EXPECT_THAT(h.VmNames(), ::testing::IsSupersetOf(before));
+  EXPECT_EQ(h.VmNames().size(), 4U);
+  EndDrains(h);
+  h.WaitUntilReady();
+  h.CheckAtRest(4);
+}
+
+TEST(TakeBack, L6_it_has_no_outcome_while_nomad_is_unreadable) {
+  Harness h;
+  const std::string marked = LeaveOneDraining(h);
+  bool away = false;
+  h.cluster.SetFaultHook([&](const RequestInfo& request) {
+    if (away || !IsOfKind(ActOf(request, h.cluster), kUnmark)) return Fault::None();
+    away = true;
+    return Fault::BeforeReply([&h] {
+      h.cluster.SetNomadReachable(false);
+      h.clock.After(minutes(2), [&h] { h.cluster.SetNomadReachable(true); });
+    });
+  });
+  const Scaled out = ScaleMeasured(h, 2);
+  ASSERT_TRUE(away);
+  EXPECT_TRUE(out.outcome.ok()) << out.outcome << "\n" << h.Transcript();
+  EXPECT_GE(out.lasted, minutes(2));
+  EXPECT_LE(out.lasted, minutes(5));
+  const json node = h.cluster.Node(h.NodeOf(marked));
+  EXPECT_FALSE(IsDraining(node));
+  EXPECT_TRUE(IsEligible(node));
+  EndDrains(h);
+  h.WaitUntilReady();
+  h.CheckAtRest(2);
+}
+
+TEST(Mark, L5_a_victim_that_is_protected_at_the_last_moment_is_replaced) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(3).ok());
+  std::string protected_vm;
+  h.cluster.SetFaultHook([&](const RequestInfo& request) {
+    if (protected_vm.empty() && IsOfKind(ActOf(request, h.cluster), kMark)) {
+      protected_vm = request.name;
+      h.cluster.EditAnnotation(protected_vm, Key("protect"), "true");
+    }
+    return Fault::None();
+  });
+  const Scaled in = ScaleMeasured(h, 2);
+  EXPECT_TRUE(in.outcome.ok()) << in.outcome << "\n" << h.Transcript();
+  EXPECT_LE(in.lasted, minutes(1));
+  EXPECT_THAT(h.VmNames(), Contains(protected_vm));
+  h.CheckAtRest(2);
+}
+
+TEST(Mark, L5_a_conflict_is_read_again_and_costs_no_back_off) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(2).ok());
+  Trouble conflict(h, kMark, Conflict());
+  conflict.LimitTo(1);
+  const Scaled in = ScaleMeasured(h, 1);
+  EXPECT_TRUE(in.outcome.ok()) << in.outcome << "\n" << h.Transcript();
+  EXPECT_EQ(conflict.answers(), 1);
+  EXPECT_LE(in.lasted, minutes(1));
+  EXPECT_TRUE(h.Scale(0).ok());
+  h.CheckAtRest(0);
+}
+
+// The deadline and its grace have passed before the next process may act.
+TEST(Deadline, C9_a_timed_drain_that_was_never_posted_is_rolled_back_at_once) {
+  Harness h;
+  h.policy["node_drain_deadline"] = "5s";
+  ASSERT_TRUE(h.Scale(2).ok());
+  RunJob(h, 2);
+  h.cluster.SetFaultHook([&](const RequestInfo& request) {
+    if (!IsOfKind(ActOf(request, h.cluster), kMark)) return Fault::None();
+    h.process().Die();
+    return Fault::ApplyThenDie();
+  });
+  EXPECT_FALSE(h.Scale(1).ok());
+  h.cluster.SetFaultHook(nullptr);
+  h.clock.Advance(seconds(30));
+  h.Restart();
+  EXPECT_LE(RequestsAtRest(h, minutes(1)), 60) << h.Transcript();
+  for (const json& vm : h.Vms()) EXPECT_FALSE(IsMarked(vm)) << NameOf(vm);
+  const auto settled = h.Status();
+  EXPECT_EQ(RequestsAtRest(h, minutes(5)), RestBudget(minutes(5), 0)) << "L7";
+  EXPECT_EQ(h.Status()->meta, settled->meta) << "L2: no event without an effect";
+  const Scaled in = ScaleMeasured(h, 1);
+  EXPECT_TRUE(in.outcome.ok()) << in.outcome << "\n" << h.Transcript();
+  EXPECT_LE(in.lasted, minutes(1));
+  h.CheckAtRest(1);
+}
+
+}  // namespace
+}  // namespace nomad_harvester::scenario
