@@ -4,7 +4,10 @@
 // itself: ends, in simulated time and in requests.
 
 #include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <string>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -157,6 +160,33 @@ TEST(Rest, L7_two_pools_of_a_process_take_two_requests_for_each_status) {
       h.cluster.RequestCounts());
 }
 
+// Cancels a Scale that blocks its thread: nothing else could end it, because nothing else runs.
+class Watchdog {
+ public:
+  explicit Watchdog(Process& process)
+      : thread_([this, &process] {
+          std::unique_lock lock(mutex_);
+          if (!changed_.wait_for(lock, seconds(10), [this] { return ended_; })) {
+            process.CancelScale();
+          }
+        }) {}
+  ~Watchdog() {
+    {
+      const std::lock_guard lock(mutex_);
+      ended_ = true;
+    }
+    changed_.notify_all();
+  }
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ended_ = false;
+  std::jthread thread_;
+};
+
 TEST(Resumption, C11_one_that_waits_in_the_queue_does_not_hold_a_scale) {
   Harness h;
   ASSERT_TRUE(h.Scale(2).ok());
@@ -171,6 +201,7 @@ TEST(Resumption, C11_one_that_waits_in_the_queue_does_not_hold_a_scale) {
   h.Restart();
   ASSERT_TRUE(h.Status().ok());
   // The resumption has not begun: all background threads are busy.
+  const Watchdog watchdog(h.process());
   const Scaled out = ScaleMeasured(h, 2);
   EXPECT_TRUE(out.outcome.ok()) << out.outcome << "\n" << h.Transcript();
   EXPECT_LE(out.lasted, minutes(1));
@@ -199,7 +230,9 @@ TEST(Resumption, S5_a_node_to_purge_of_a_pool_without_vms_and_policy_is_purged) 
 TEST(Reload, S4_the_last_event_survives_a_new_configuration) {
   Harness h;
   ASSERT_TRUE(h.Scale(1).ok());
-  h.WaitUntilReady();
+  // A process that knows it from the Lease alone.
+  h.Restart();
+  h.Tick(minutes(1));
   const auto before = h.Status();
   ASSERT_TRUE(before.ok());
   ASSERT_TRUE(before->meta.contains("nomad_autoscaler.last_event"));

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Each act that an undisturbed action sends is refused for ever, for the object that it concerned
+// (I6): everything else of the pool is done, the call ends, at rest next to nothing is sent, and once
+// the refusal ends the pool converges.
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "costs.h"
+#include "sweep.h"
+#include "trouble.h"
+#include "trouble_points.h"
+
+namespace nomad_harvester::scenario {
+namespace {
+
+using std::chrono::minutes;
+
+// What the agent does meanwhile: it calls Scale whenever the pool is ready and has another count.
+// Returns the longest call.
+base::Duration ContinueAsAgent(Harness& h, std::int64_t count, base::Duration duration) {
+  base::Duration longest{};
+  const base::MonoTime until = h.clock.Now() + duration;
+  while (h.clock.Now() < until) {
+    const auto status = h.Status();
+    EXPECT_TRUE(status.ok()) << status.status();
+    h.process().RunBackground();
+    if (status.ok() && status->ready && status->count != count) {
+      const Scaled scaled = ScaleMeasured(h, count);
+      longest = std::max(longest, scaled.lasted);
+      h.log->Write({.time = h.clock.WallNow(), .message = scaled.outcome.ToString()});
+    }
+    h.clock.Advance(std::chrono::seconds(10));
+  }
+  return longest;
+}
+
+// I4 and I5 for everything but the refused object: its VM and what belongs to it may be left over,
+// and it may stand besides the count, or be missing from it.
+void ExpectEverythingElseDone(const Scenario& scenario, const Act& act, Harness& h) {
+  std::vector<std::string> problems;
+  for (const std::int64_t more : {0, 1, -1}) {
+    Invariants::Rest rest;
+    rest.pool = h.policy.at("node_group_name");
+    rest.count = scenario.count + more;
+    problems = h.invariants.AtRest(rest);
+    std::erase_if(problems, [&](const std::string& problem) {
+      return problem.find(act.vm) != std::string::npos;
+    });
+    if (problems.empty()) return;
+  }
+  for (const std::string& problem : problems) ADD_FAILURE() << "I6: " << problem;
+  ADD_FAILURE() << h.Transcript();
+}
+
+void Refuse(const Scenario& scenario, const Act& act, const Answer& answer) {
+  std::ostringstream what;
+  what << act << " is answered " << answer;
+  SCOPED_TRACE(what.str());
+  Harness h;
+  scenario.prepare(h);
+  Trouble refused(h, act, answer);
+  const base::WallTime begun = h.clock.WallNow();
+  const Scaled scaled = ScaleMeasured(h, scenario.count);
+  ASSERT_GT(refused.answers(), 0) << "the point was not reached";
+  // The last VM that could be done, at the latest when it is without any refusal.
+  const base::WallTime last = std::max(h.invariants.LastChangeBeside(act.vm),
+                                       begun + UndisturbedDuration(scenario));
+  EXPECT_LE(h.clock.WallNow() - last, minutes(2)) << "I6: " << scaled.outcome;
+  EXPECT_LE(ContinueAsAgent(h, scenario.count, minutes(20)),
+            UndisturbedDuration(scenario) + minutes(4));
+  const int requests = RequestsAtRest(h, minutes(20));
+  EXPECT_LE(requests, RestBudget(minutes(20), 1)) << "L7";
+  // Without the Lease nothing can be done; what an operator must do is not done yet.
+  const bool of_pool = act.vm.empty() && act.resource != "events";
+  if (!of_pool && !scenario.resolve) ExpectEverythingElseDone(scenario, act, h);
+  if (::testing::Test::HasFailure()) return;
+  refused.End();
+  ComeToRest(scenario, h);
+}
+
+class RefusalSweep : public Sweep {};
+
+TEST_P(RefusalSweep, I6_one_act_that_is_refused_for_ever_costs_nothing_else) {
+  const Scenario& scenario = GetParam();
+  const std::vector<Act> acts = ActsOf(scenario);
+  std::size_t visited = 0;
+  int points = 0;
+  for (const Act& act : acts) points += static_cast<int>(RefusalsOf(act).size());
+  for (const int point : Choose(points, 4)) {
+    int number = point - 1;
+    for (const Act& act : acts) {
+      const std::vector<Answer> answers = RefusalsOf(act);
+      if (number < static_cast<int>(answers.size())) {
+        Refuse(scenario, act, answers.at(static_cast<std::size_t>(number)));
+        ++visited;
+        break;
+      }
+      number -= static_cast<int>(answers.size());
+    }
+    if (HasFatalFailure()) return;
+  }
+  ReportVisits("refusal", scenario, visited, points);
+}
+
+NOMAD_HARVESTER_INSTANTIATE_SWEEP(RefusalSweep);
+
+}  // namespace
+}  // namespace nomad_harvester::scenario

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Each act that an undisturbed action sends fails for a while, or every answer is slow: the call ends
+// soon after the trouble, and the pool converges.
+
+#include <algorithm>
+#include <sstream>
+
+#include "costs.h"
+#include "sweep.h"
+#include "trouble.h"
+#include "trouble_points.h"
+
+namespace nomad_harvester::scenario {
+namespace {
+
+using simulator::Fault;
+using simulator::RequestInfo;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+// A transient trouble; without a duration it is one answer.
+struct Transient {
+  Answer answer;
+  base::Duration lasts{};
+};
+
+std::vector<Transient> Transients() {
+  std::vector<Transient> transients = {{Conflict()}};
+  for (const base::Duration lasts : {minutes(1), minutes(5), minutes(30)}) {
+    transients.push_back({Unavailable(), lasts});
+    transients.push_back({NoAnswer(), lasts});
+  }
+  return transients;
+}
+
+void Disturb(const Scenario& scenario, const Act& act, const Transient& transient) {
+  std::ostringstream what;
+  what << act << " is answered " << transient.answer << " for "
+       << base::FormatGoDuration(transient.lasts);
+  SCOPED_TRACE(what.str());
+  Harness h;
+  scenario.prepare(h);
+  Trouble trouble(h, act, transient.answer);
+  if (transient.lasts > base::Duration::zero()) {
+    trouble.LimitTo(transient.lasts);
+  } else {
+    trouble.LimitTo(1);
+  }
+  const base::MonoTime begun = h.clock.Now();
+  const Scaled scaled = ScaleMeasured(h, scenario.count);
+  ASSERT_GT(trouble.answers(), 0) << "the point was not reached";
+  // L2: the next attempt comes at most a minute after the trouble; then it takes its time again.
+  const base::MonoTime over = std::max(begun, trouble.begun() + transient.lasts);
+  EXPECT_LE(h.clock.Now() - over, UndisturbedDuration(scenario) + minutes(3)) << scaled.outcome;
+  if (h.clock.Now() < over) h.Tick(over - h.clock.Now());
+  trouble.End();
+  ComeToRest(scenario, h);
+}
+
+class TroubleSweep : public Sweep {};
+
+TEST_P(TroubleSweep, L3_one_act_that_fails_for_a_while_costs_little_more_than_that_while) {
+  const Scenario& scenario = GetParam();
+  const std::vector<Act> acts = ActsOf(scenario);
+  const std::vector<Transient> transients = Transients();
+  const int points = static_cast<int>(acts.size() * transients.size());
+  std::size_t visited = 0;
+  for (const int point : Choose(points, 4)) {
+    const auto number = static_cast<std::size_t>(point - 1);
+    Disturb(scenario, acts.at(number / transients.size()),
+            transients.at(number % transients.size()));
+    ++visited;
+    if (HasFailure()) return;
+  }
+  ReportVisits("transient trouble", scenario, visited, points);
+}
+
+// Five seconds are less than the time limit of a request, and a Status has two lists at once.
+TEST_P(TroubleSweep, L1_a_pool_whose_every_answer_takes_five_seconds_converges) {
+  const Scenario& scenario = GetParam();
+  Harness h;
+  scenario.prepare(h);
+  h.cluster.SetFaultHook([](const RequestInfo&) { return Fault::Delay(seconds(5)); });
+  const Scaled scaled = ScaleMeasured(h, scenario.count);
+  EXPECT_LE(scaled.lasted, UndisturbedDuration(scenario) + minutes(15)) << scaled.outcome;
+  const auto status = h.Status();
+  ASSERT_TRUE(status.ok()) << status.status();
+  EXPECT_TRUE(status->meta.contains("harvester.pending")) << "its lists did not come in time";
+  h.cluster.SetFaultHook(nullptr);
+  ComeToRest(scenario, h);
+  ReportVisits("slow answers", scenario, 1, 1);
+}
+
+NOMAD_HARVESTER_INSTANTIATE_SWEEP(TroubleSweep);
+
+}  // namespace
+}  // namespace nomad_harvester::scenario
