@@ -166,7 +166,9 @@ Answer NoAnswer() {
 
 Answer Conflict() {
   return {"409", [](const RequestInfo& request) {
-            if (request.system == System::kNomad) return Unavailable().fault(request);
+            if (request.system == System::kNomad || request.verb == "create") {
+              return Unavailable().fault(request);
+            }
             return KubeFault(409, "Conflict",
                              "Operation cannot be fulfilled on " + Quoted(request) +
                                  ": the object has been modified; please apply your changes to the "

@@ -63,7 +63,7 @@ std::vector<Answer> RefusalsOf(const Act& act);
 // Transient errors.
 Answer Unavailable();  // 503; of Nomad 500 "No cluster leader"
 Answer NoAnswer();     // the request is lost
-Answer Conflict();     // 409; as Unavailable where nothing conflicts
+Answer Conflict();     // 409; of Nomad and of a creation as Unavailable
 Answer ServerError();  // 500 without a known text
 
 // While it exists, the acts of a kind are answered so. It replaces the fault hook.

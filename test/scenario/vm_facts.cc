@@ -97,6 +97,11 @@ bool IsLate(const json& mark, base::WallTime now) {
 
 std::string HolderOf(const json& lease) { return StringAt(lease, {"spec", "holderIdentity"}); }
 
+bool IsLive(const json& lease, base::WallTime now) {
+  const auto renewed = base::ParseRfc3339(StringAt(lease, {"spec", "renewTime"}));
+  return renewed.ok() && now - *renewed < std::chrono::seconds(20);
+}
+
 json WithHolder(json lease, const std::string& holder, base::WallTime now) {
   lease["spec"]["holderIdentity"] = holder;
   lease["spec"]["renewTime"] = base::FormatRfc3339Micros(now);

@@ -47,8 +47,9 @@ std::string PrintableStatus(const nlohmann::json& vm);
 // Whether the deadline of a mark's drain and the grace after it have passed.
 bool IsLate(const nlohmann::json& mark, base::WallTime now);
 
-// The holder of a Lease.
+// The holder of a Lease, and whether it was renewed in the last 20 s.
 std::string HolderOf(const nlohmann::json& lease);
+bool IsLive(const nlohmann::json& lease, base::WallTime now);
 nlohmann::json WithHolder(nlohmann::json lease, const std::string& holder, base::WallTime now);
 
 // The Meta of the last drain of a full Nomad node, if it was a drain of ours for this VM.
