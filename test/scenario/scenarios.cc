@@ -66,6 +66,22 @@ void MarkedVms(Harness& h) {
   Reach(h, 0);
 }
 
+// Scales in; the drains have ended, but tasks that clean up still run.
+void DrainedVms(Harness& h) {
+  Reach(h, 2);
+  simulator::JobSpec job;
+  job.id = "api";
+  job.count = 2;
+  job.poststop = std::chrono::minutes(30);
+  h.cluster.RunJob(job);
+  h.clock.Advance(seconds(5));
+  ShortenDrains(h);
+  h.policy["scale_in_wait"] = "false";
+  h.policy["force_after_deadline"] = "false";
+  Reach(h, 0);
+  h.clock.Advance(seconds(20));
+}
+
 void DrainsThatAreForced(Harness& h) {
   Reach(h, 2);
   simulator::JobSpec job;
@@ -168,6 +184,7 @@ std::vector<Scenario> MakeScenarios() {
        .count = 0},
       {.name = "cancel_removals", .prepare = MarkedVms, .count = 2},
       {.name = "cancel_a_removal_and_grow", .prepare = MarkedVms, .count = 3},
+      {.name = "cancel_drained_removals", .prepare = DrainedVms, .count = 2},
       {.name = "out_one_never_joins", .prepare = OneNeverJoins, .count = 2, .succeeds = false},
       {.name = "out_one_never_joins_and_stays",
        .prepare = OneNeverJoinsAndStays,
