@@ -24,10 +24,6 @@ struct Resumed {
 Resumed ResumePool(const runtime::Context& context, const PoolDependencies& deps,
                    std::optional<config::PoolPolicy> policy);
 
-// Releases the Lease, unless the caller of the RPC disconnected: then nothing more happens until
-// the next Status.
-void EndHold(PoolLease& lease, const runtime::Context& context);
-
 }  // namespace nomad_harvester::scaling
 
 #endif  // NOMAD_HARVESTER_SCALING_RESUMPTION_H_

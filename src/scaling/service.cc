@@ -10,6 +10,7 @@
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/mutex.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/scaling/lease_hold.h"
 #include "nomad_harvester/scaling/pool_gate.h"
 #include "nomad_harvester/scaling/status_report.h"
 
@@ -76,12 +77,18 @@ struct Pool {
   std::int64_t leftovers NH_GUARDED_BY(mutex) = 0;  // VMs that are gone and left something
 };
 
-// One configuration and the Leases held under it.
+// What one configuration has for one pool.
+struct PoolAccess {
+  Clients clients;  // with a max_concurrency of its own
+  std::unique_ptr<PoolLease> lease;
+};
+
+// One configuration.
 struct Session {
   Clients clients;
   nodepool::FullNodeCache nodes;  // of all pools
   base::Mutex mutex;
-  std::map<PoolKey, std::shared_ptr<PoolLease>> leases NH_GUARDED_BY(mutex);
+  std::map<PoolKey, std::shared_ptr<PoolAccess>> pools NH_GUARDED_BY(mutex);
 };
 
 // Facts about a finished Scale, for the log.
@@ -132,11 +139,12 @@ class Service final : public TargetService {
   absl::StatusOr<std::shared_ptr<Session>> CurrentSession();
   std::shared_ptr<Pool> FindPool(const PoolKey& key);
   std::unique_ptr<PoolLease> MakeLease(const Session& session, const Pool& pool) const;
-  std::shared_ptr<PoolLease> LeaseOf(Session& session, const Pool& pool);
-  PoolDependencies DependenciesFor(Session& session, Pool& pool, PoolLease& lease,
-                                   const harvester::VmStore& vms);
+  std::shared_ptr<PoolAccess> AccessTo(Session& session, const Pool& pool);
+  PoolDependencies DependenciesFor(Session& session, Pool& pool, const Clients& clients,
+                                   PoolLease& lease, const harvester::VmStore& vms);
   void WarnOnce(Pool& pool, const std::vector<std::string>& warnings);
   absl::StatusOr<std::string> OwnNode(const Context& context, const Session& session);
+  void SetOwnNode(const Context& context, const Session& session, ScaleRequest* request);
 
   absl::StatusOr<PoolSnapshot> ObserveLists(const Context& context, Session& session, Pool& pool,
                                             const config::PoolPolicy& policy);
@@ -211,17 +219,21 @@ std::unique_ptr<PoolLease> Service::MakeLease(const Session& session, const Pool
                                      options_.logger.With({{"pool", pool.key.ToString()}}));
 }
 
-std::shared_ptr<PoolLease> Service::LeaseOf(Session& session, const Pool& pool) {
+std::shared_ptr<PoolAccess> Service::AccessTo(Session& session, const Pool& pool) {
   base::MutexLock lock(session.mutex);
-  std::shared_ptr<PoolLease>& lease = session.leases[pool.key];
-  if (lease == nullptr) lease = MakeLease(session, pool);
-  return lease;
+  std::shared_ptr<PoolAccess>& access = session.pools[pool.key];
+  if (access == nullptr) {
+    access = std::make_shared<PoolAccess>();
+    access->clients = ClientsForPool(session.clients);
+    access->lease = MakeLease(session, pool);
+  }
+  return access;
 }
 
-PoolDependencies Service::DependenciesFor(Session& session, Pool& pool, PoolLease& lease,
-                                          const harvester::VmStore& vms) {
+PoolDependencies Service::DependenciesFor(Session& session, Pool& pool, const Clients& clients,
+                                          PoolLease& lease, const harvester::VmStore& vms) {
   return {.key = pool.key,
-          .clients = session.clients,
+          .clients = clients,
           .vms = vms,
           .nodes = session.nodes,
           .memory = pool.memory,
@@ -260,6 +272,12 @@ absl::StatusOr<std::string> Service::OwnNode(const Context& context, const Sessi
   base::MutexLock lock(mutex_);
   own_node_ = *node;
   return node;
+}
+
+void Service::SetOwnNode(const Context& context, const Session& session, ScaleRequest* request) {
+  const auto own = OwnNode(context, session);
+  if (own.ok()) request->own_node_id = *own;
+  request->own_node_problem = own.status();
 }
 
 absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Session& session,
@@ -333,7 +351,7 @@ void Service::NoteReadiness(Pool& pool, const StatusReport& report) {
 StatusInputs Service::InputsFor(Session& session, Pool& pool, const PoolSnapshot& snapshot) {
   StatusInputs inputs;
   inputs.scale_open = pool.gate.ScaleIsOpen();
-  inputs.last_event = LeaseOf(session, pool)->record().last_event;
+  inputs.last_event = AccessTo(session, pool)->lease->record().last_event;
   const bool alarming = FindMassLoss(snapshot).alarming;
   const base::MonoTime now = options_.clock->Now();
   base::MutexLock lock(pool.mutex);
@@ -408,7 +426,7 @@ void Service::WakeResumption(const std::shared_ptr<Session>& session,
     const std::shared_ptr<Pool> pool = FindPool({.ns = snapshot.key.ns, .pool = name});
     if (pool->gate.Busy()) continue;
     PoolSnapshot own{.key = pool->key, .seen = snapshot.seen};
-    own.action = LeaseOf(*session, *pool)->record().action;
+    own.action = AccessTo(*session, *pool)->lease->record().action;
     bool unfinished = false;
     {
       base::MutexLock lock(pool->mutex);
@@ -449,15 +467,16 @@ void Service::StartResumption(const std::shared_ptr<Session>& session,
 
 void Service::Resume(Session& session, Pool& pool, const Context& context,
                      const std::string& work) {
-  const std::shared_ptr<PoolLease> lease = LeaseOf(session, pool);
+  const std::shared_ptr<PoolAccess> access = AccessTo(session, pool);
   const log::Logger logger = options_.logger.With({{"pool", pool.key.ToString()}});
   std::optional<config::PoolPolicy> policy;
   {
     base::MutexLock lock(pool.mutex);
     policy = pool.policy;
   }
-  const harvester::VmStore vms(session.clients.kube, pool.key.ns);
-  const Resumed resumed = ResumePool(context, DependenciesFor(session, pool, *lease, vms), policy);
+  const harvester::VmStore vms(access->clients.kube, pool.key.ns);
+  const Resumed resumed = ResumePool(
+      context, DependenciesFor(session, pool, access->clients, *access->lease, vms), policy);
   if (!resumed.lease.ok()) {
     logger.Debug("Background work is waiting for the pool's Lease", {{"error", resumed.lease}});
     return;
@@ -555,7 +574,8 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
                                 Pool& pool, const config::PoolPolicy& policy, ScaleRequest request,
                                 ScaleFacts* facts) {
   const Context limited = context.WithTimeout(policy.scale_timeout);
-  const harvester::VmStore vms(session->clients.kube, pool.key.ns);
+  const std::shared_ptr<PoolAccess> access = AccessTo(*session, pool);
+  const harvester::VmStore vms(access->clients.kube, pool.key.ns);
   ScaleMemory memory;
   {
     base::MutexLock lock(pool.mutex);
@@ -563,36 +583,29 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
   }
   if (request.dry_run) {
     const Context reading = limited.WithWritePermit(read_only_);
-    const auto own = OwnNode(reading, *session);
-    if (own.ok()) request.own_node_id = *own;
-    request.own_node_problem = own.status();
+    SetOwnNode(reading, *session, &request);
     // The cached Lease may be older than what another process wrote to it, and a Scale that is open
     // in this process must not be disturbed.
     const std::unique_ptr<PoolLease> inspected = MakeLease(*session, pool);
     NH_RETURN_IF_ERROR(inspected->Refresh(reading));
-    ScaleCall call(DependenciesFor(*session, pool, *inspected, vms), policy, std::move(request),
-                   &memory);
+    ScaleCall call(DependenciesFor(*session, pool, access->clients, *inspected, vms), policy,
+                   std::move(request), &memory);
     absl::Status outcome = call.DryRun(reading);
     facts->range = call.range();
     return outcome;
   }
-  const std::shared_ptr<PoolLease> lease = LeaseOf(*session, pool);
   NH_ASSIGN_OR_RETURN(const std::unique_ptr<PoolGate::Guard> guard,
                       pool.gate.EnterForScale(limited));
-  const auto own = OwnNode(guard->context(), *session);
-  if (own.ok()) request.own_node_id = *own;
-  request.own_node_problem = own.status();
-  NH_RETURN_IF_ERROR(guard->context().Check());
-  const runtime::CancelSource hold(guard->context());
-  NH_RETURN_IF_ERROR(lease->Acquire(hold.context(), LeaseUser::kScale,
-                                    [&hold] { hold.Cancel(CancelReason::kLeaseLost); }));
-  ScaleCall call(DependenciesFor(*session, pool, *lease, vms), policy, std::move(request), &memory);
-  const Context guarded = hold.context().WithWritePermit(lease->permit());
-  absl::Status outcome = call.Run(guarded);
+  SetOwnNode(guard->context(), *session, &request);
+  NH_ASSIGN_OR_RETURN(const std::unique_ptr<LeaseHold> hold,
+                      LeaseHold::Acquire(*access->lease, guard->context(), LeaseUser::kScale));
+  ScaleCall call(DependenciesFor(*session, pool, access->clients, *access->lease, vms), policy,
+                 std::move(request), &memory);
+  absl::Status outcome = call.Run(hold->context());
   facts->action_id = call.action_id();
   facts->range = call.range();
   facts->acted = call.acted();
-  if (hold.context().cancel_reason() == CancelReason::kLeaseLost) {
+  if (hold->context().cancel_reason() == CancelReason::kLeaseLost) {
     outcome = base::Unavailable("the pool's Lease was lost: " + base::Message(outcome));
   }
   {
@@ -605,7 +618,7 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
     pool.leftovers = static_cast<std::int64_t>(pool.troubles.leftovers.size());
     if (call.last_event().has_value()) pool.last_event = call.last_event();
   }
-  EndHold(*lease, hold.context());
+  hold->Release();
   return outcome;
 }
 
