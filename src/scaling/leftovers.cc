@@ -128,9 +128,7 @@ class Sweep {
   }
 
   void AddLeft(const std::string& vm, const Retries::Key& key, const std::string& what) {
-    AddLeftover(vm, what,
-                deps_.troubles.retries.IsRefusedForGood(key, context_.clock().Now()),
-                &result_.left);
+    AddLeftover(vm, what, deps_.troubles.retries, key, context_.clock().Now(), &result_.left);
   }
 
   const runtime::Context& context_;

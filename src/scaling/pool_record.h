@@ -32,7 +32,7 @@ PoolRecord RecordBefore(PoolRecord record, const PoolSnapshot& snapshot,
 // What a successful run has observed and done.
 struct RunSummary {
   const PoolSnapshot& last;        // no step was taken since
-  std::set<std::string> seen;      // creations whose VM was observed, even if deleted since
+  std::set<std::string> seen;      // creations that took effect, even if the VM is gone since
   bool created = false;            // at least one VM was delivered
   bool removed = false;            // at least one VM of a scale-in was removed
   std::set<std::string> failures;  // causes of back_off.h

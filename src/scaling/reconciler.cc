@@ -21,7 +21,7 @@ constexpr base::Duration kPause = std::chrono::milliseconds(250);
 constexpr base::Duration kFirstWait = std::chrono::seconds(1);
 constexpr base::Duration kLongestWait = std::chrono::seconds(5);
 // How long the background waits for what a VM left, before it comes back in rounds.
-constexpr base::Duration kLeftoversTimeout = std::chrono::minutes(10);
+constexpr base::Duration kLeftoversTimeout = std::chrono::minutes(4);
 // Resumption ends after so many consecutive passes without an effect in which something failed.
 constexpr int kFruitlessPasses = 3;
 // A plan is made without the VMs whose roll-backs do not end by then.
@@ -220,7 +220,13 @@ void Reconciler::Note(const Task& task, base::MonoTime now, Pass* pass) {
     case Verdict::kDone:
       ++pass->effects;
       last_event_ = last_->snapshot().now();
-      if (task.kind == Task::Kind::kStep) deps_.Notify({.vm = task.vm, .step = task.entry->step});
+      if (task.kind != Task::Kind::kStep) break;
+      deps_.Notify({.vm = task.vm, .step = task.entry->step});
+      if (task.entry->step.kind == StepKind::kRollBack) {
+        // The next removal of this VM is tried from the start.
+        retries.Forget({StepName(StepKind::kStartDrain), task.key.second});
+        retries.Forget({StepName(StepKind::kDelete), task.key.second});
+      }
       break;
     case Verdict::kConflict:
       ++pass->conflicts;
@@ -242,10 +248,15 @@ void Reconciler::Note(const Task& task, base::MonoTime now, Pass* pass) {
                   .object = task.gone->node->id,
                   .outcome = task.effect.status});
   }
-  if (!action_.has_value()) return;
   if (task.kind == Task::Kind::kStep) {
-    action_->tracker.NoteStep(*task.entry->view, task.entry->step, task.effect);
-  } else if (task.kind == Task::Kind::kMark) {
+    const bool broken = task.entry->step.kind == StepKind::kMarkBroken;
+    if (broken && task.effect.verdict == Verdict::kDone) {
+      failures_.insert(CauseOfBroken(*task.entry->view));
+    }
+    return;
+  }
+  if (!action_.has_value()) return;
+  if (task.kind == Task::Kind::kMark) {
     if (task.effect.verdict == Verdict::kDone) {
       deps_.logger.Info("Marked a VM for removal",
                         {{"vm", task.vm}, {"action_id", action_->tracker.action_id()}});
@@ -324,9 +335,8 @@ void Reconciler::AddNodesToPurge() {
   for (const NodeOfGoneVm& gone : NodesOfGoneVms(last_->snapshot())) {
     if (!gone.mark->purge || gone.mark->pool != deps_.key.ToString()) continue;
     if (!deps_.troubles.gone_since.contains(gone.mark->vm)) continue;
-    AddLeftover(gone.mark->vm, "Nomad node " + gone.node->id,
-                deps_.troubles.retries.IsRefusedForGood(
-                    {StepName(StepKind::kPurge), gone.node->id}, deps_.clock.Now()),
+    AddLeftover(gone.mark->vm, "Nomad node " + gone.node->id, deps_.troubles.retries,
+                {StepName(StepKind::kPurge), gone.node->id}, deps_.clock.Now(),
                 &deps_.troubles.leftovers);
   }
 }
@@ -361,8 +371,9 @@ void Reconciler::Sweep(const runtime::Context& context, Pass* pass) {
                         {{"error", swept.status()}});
     }
     for (const std::string& vm : scope.deleted) {
-      troubles.leftovers[vm] = {"volumes and Secret, which cannot be listed",
-                                troubles.retries.IsRefusedForGood(key, now)};
+      troubles.leftovers[vm] = {.what = "volumes and Secret, which cannot be listed",
+                                .refused_for_good = troubles.retries.IsRefusedForGood(key, now),
+                                .in_trouble = true};
     }
     return;
   }
@@ -470,7 +481,7 @@ bool Reconciler::IsInProgress(base::MonoTime now) const {
   const PoolTroubles& troubles = deps_.troubles;
   return std::any_of(troubles.leftovers.begin(), troubles.leftovers.end(), [&](const auto& entry) {
     const auto since = troubles.gone_since.find(entry.first);
-    return !entry.second.refused_for_good && since != troubles.gone_since.end() &&
+    return !entry.second.in_trouble && since != troubles.gone_since.end() &&
            now - since->second < kLeftoversTimeout;
   });
 }
@@ -528,6 +539,7 @@ void Reconciler::CloseRecord(const runtime::Context& context, const Tracker* tra
   if (!last_.has_value()) return;
   RunSummary run{
       .last = last_->snapshot(), .last_event = last_event_, .remembered = deps_.lease.used()};
+  run.failures = failures_;
   if (tracker != nullptr) tracker->AddTo(&run);
   for (const auto& [vm, leftover] : deps_.troubles.leftovers) run.leftovers.insert(vm);
   const PoolRecord before = deps_.lease.record();

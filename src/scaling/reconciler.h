@@ -118,6 +118,7 @@ class Reconciler {
   std::optional<Action> action_;  // of a Scale
   std::map<std::string, std::string> last_logged_;  // VM → row, so that a decision is logged once
   std::set<std::string> marked_seen_;               // names observed as marked in this run
+  std::set<std::string> failures_;  // causes of back_off.h of VMs that were marked as broken
   std::optional<base::WallTime> last_event_;
   std::optional<Decisions> last_;
   Observer::BlockingWait next_wait_;

@@ -58,6 +58,9 @@ class Retries {
   // doubled its wait, or (for a success) ends.
   bool Note(const Key& key, const Effect& effect, base::MonoTime now);
 
+  // The object's trouble with this is over: what comes next begins anew.
+  void Forget(const Key& key) { troubles_.erase(key); }
+
   // Since the first refusal without an acceptance in between; conflicts and transient failures do
   // not end it. Zero: not refused.
   base::Duration RefusedFor(const Key& key, base::MonoTime now) const;

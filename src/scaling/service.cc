@@ -144,7 +144,8 @@ class Service final : public TargetService {
                                    PoolLease& lease, const harvester::VmStore& vms);
   void WarnOnce(Pool& pool, const std::vector<std::string>& warnings);
   absl::StatusOr<std::string> OwnNode(const Context& context, const Session& session);
-  void SetOwnNode(const Context& context, const Session& session, ScaleRequest* request);
+  void SetOwnNode(const Context& context, const Session& session, Pool& pool,
+                  ScaleRequest* request);
 
   absl::StatusOr<PoolSnapshot> ObserveLists(const Context& context, Session& session, Pool& pool,
                                             const config::PoolPolicy& policy);
@@ -265,6 +266,11 @@ absl::StatusOr<std::string> Service::OwnNode(const Context& context, const Sessi
     if (own_node_.has_value()) return *own_node_;
   }
   auto node = session.clients.nomad->NodeOfAllocation(context, allocation);
+  if (absl::IsNotFound(node.status())) {
+    // A token that sees every namespace would see it: it is an allocation of another cluster.
+    const auto read_job = session.clients.nomad->VerifyReadJob(context);
+    if (read_job.ok() && *read_job == nomad::ReadJob::kEverywhere) return std::string();
+  }
   if (!node.ok()) {
     return base::Annotate(node.status(), "the autoscaler's own node cannot be found (allocation " +
                                              allocation + "), and it must never be removed");
@@ -274,10 +280,15 @@ absl::StatusOr<std::string> Service::OwnNode(const Context& context, const Sessi
   return node;
 }
 
-void Service::SetOwnNode(const Context& context, const Session& session, ScaleRequest* request) {
+void Service::SetOwnNode(const Context& context, const Session& session, Pool& pool,
+                         ScaleRequest* request) {
   const auto own = OwnNode(context, session);
-  if (own.ok()) request->own_node_id = *own;
   request->own_node_problem = own.status();
+  if (own.ok()) {
+    request->own_node_id = *own;
+  } else if (!context.Done()) {
+    WarnOnce(pool, {base::Message(own.status())});
+  }
 }
 
 absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Session& session,
@@ -351,16 +362,18 @@ void Service::NoteReadiness(Pool& pool, const StatusReport& report) {
 StatusInputs Service::InputsFor(Session& session, Pool& pool, const PoolSnapshot& snapshot) {
   StatusInputs inputs;
   inputs.scale_open = pool.gate.ScaleIsOpen();
-  inputs.last_event = AccessTo(session, pool)->lease->record().last_event;
+  const std::optional<base::WallTime> stored =
+      AccessTo(session, pool)->lease->record().last_event;
   const bool alarming = FindMassLoss(snapshot).alarming;
   const base::MonoTime now = options_.clock->Now();
   base::MutexLock lock(pool.mutex);
   inputs.template_hash = pool.scale.template_hash;
   inputs.leftovers = pool.leftovers;
-  if (pool.last_event.has_value() &&
-      (!inputs.last_event.has_value() || *pool.last_event > *inputs.last_event)) {
-    inputs.last_event = pool.last_event;
+  // Kept in the process, too: a new configuration has not read the Lease.
+  if (stored.has_value() && (!pool.last_event.has_value() || *stored > *pool.last_event)) {
+    pool.last_event = stored;
   }
+  inputs.last_event = pool.last_event;
   if (!alarming) {
     if (snapshot.look().nomad_readable) pool.mass_loss_since.reset();
   } else if (!pool.mass_loss_since.has_value()) {
@@ -583,7 +596,7 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
   }
   if (request.dry_run) {
     const Context reading = limited.WithWritePermit(read_only_);
-    SetOwnNode(reading, *session, &request);
+    SetOwnNode(reading, *session, pool, &request);
     // The cached Lease may be older than what another process wrote to it, and a Scale that is open
     // in this process must not be disturbed.
     const std::unique_ptr<PoolLease> inspected = MakeLease(*session, pool);
@@ -596,7 +609,7 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
   }
   NH_ASSIGN_OR_RETURN(const std::unique_ptr<PoolGate::Guard> guard,
                       pool.gate.EnterForScale(limited));
-  SetOwnNode(guard->context(), *session, &request);
+  SetOwnNode(guard->context(), *session, pool, &request);
   NH_ASSIGN_OR_RETURN(const std::unique_ptr<LeaseHold> hold,
                       LeaseHold::Acquire(*access->lease, guard->context(), LeaseUser::kScale));
   ScaleCall call(DependenciesFor(*session, pool, access->clients, *access->lease, vms), policy,

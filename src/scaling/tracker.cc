@@ -19,10 +19,6 @@ using Entry = Decisions::Entry;
 // How long what is left of a VM is waited for beyond its termination grace period.
 constexpr base::Duration kLeftoversMargin = std::chrono::minutes(2);
 
-std::string CauseOfBroken(const VmView& view) {
-  return std::string(view.start_failure.has_value() ? cause::kStart : cause::kJoin);
-}
-
 void Fail(absl::Status error, Part* part) {
   part->state = OutcomeState::kFailed;
   part->error = std::move(error);
@@ -59,12 +55,21 @@ absl::Status Stuck(const harvester::VirtualMachine& vm) {
 
 }  // namespace
 
-void AddLeftover(const std::string& vm, const std::string& what, bool refused_for_good,
-                 Leftovers* leftovers) {
-  const auto [entry, is_new] = leftovers->try_emplace(vm, Leftover{what, refused_for_good});
+std::string CauseOfBroken(const VmView& view) {
+  return std::string(view.start_failure.has_value() ? cause::kStart : cause::kJoin);
+}
+
+void AddLeftover(const std::string& vm, const std::string& what, const Retries& retries,
+                 const Retries::Key& key, base::MonoTime now, Leftovers* leftovers) {
+  const bool refused_for_good = retries.IsRefusedForGood(key, now);
+  const bool in_trouble = !retries.LastOf(key).ok();
+  const auto [entry, is_new] =
+      leftovers->try_emplace(vm, Leftover{what, refused_for_good, in_trouble});
   if (is_new) return;
-  entry->second.what += ", " + what;
-  entry->second.refused_for_good = entry->second.refused_for_good && refused_for_good;
+  Leftover& leftover = entry->second;
+  leftover.what += ", " + what;
+  leftover.refused_for_good = leftover.refused_for_good && refused_for_good;
+  leftover.in_trouble = leftover.in_trouble && in_trouble;
 }
 
 Tracker::Tracker(Options options, const ScalePlan& plan)
@@ -110,12 +115,12 @@ void Tracker::ObserveMake(const std::string& vm, const Entry* entry, const Decis
                           const Retries& retries, base::MonoTime now, Part* part) {
   const PoolSnapshot& snapshot = decisions.snapshot();
   if (entry == nullptr) {
-    if (part->state != OutcomeState::kPending || (!part->begun && !part->seen)) return;
+    if (part->state != OutcomeState::kPending || !part->begun) return;
     Fail(base::Internal(part->text.empty() ? "the VM is gone" : part->text), part);
     return;
   }
   const VmView& view = *entry->view;
-  part->begun = part->seen = true;
+  part->begun = true;
   if (part->state == OutcomeState::kDone) return;
   if (view.vm.has_mark || harvester::IsTerminating(view.vm)) {
     if (part->state == OutcomeState::kFailed) return;
@@ -347,12 +352,6 @@ void Tracker::NoteMake(const std::string& vm, const Effect& effect) {
   }
 }
 
-void Tracker::NoteStep(const VmView& view, const Step& step, const Effect& effect) {
-  if (effect.verdict == Verdict::kDone && step.kind == StepKind::kMarkBroken) {
-    failed_[CauseOfBroken(view)].insert(view.vm.name);
-  }
-}
-
 bool Tracker::Ended(const Decisions& decisions, const Retries& retries, base::MonoTime now) const {
   for (const auto& [vm, part] : parts_) {
     if (part.state == OutcomeState::kPending) return false;
@@ -384,7 +383,8 @@ void Tracker::AddTo(RunSummary* run) const {
     const bool failed = part.state == OutcomeState::kFailed;
     switch (part.aim) {
       case Aim::kMake: {
-        if (part.seen) run->seen.insert(vm);
+        // Its POST was accepted, or it was observed: the name is never used again (rule C10).
+        if (part.begun) run->seen.insert(vm);
         run->created = run->created || done;
         // The VM appeared and was deleted without a cause that we know.
         const bool explained =

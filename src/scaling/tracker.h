@@ -31,8 +31,8 @@ struct Part {
   std::string action{};   // of its mark, if observed
   std::string node_id{};  // kRemove: of the plan
   std::string creation_id{};  // kMake: the id under which it is made
-  bool begun = false;  // kMake: its POST was accepted; kRemove: its mark was written or observed
-  bool seen = false;   // kMake: the VM was observed
+  // kMake: its POST was accepted, or the VM was observed; kRemove: its mark was written or observed.
+  bool begun = false;
   // kRemove: since when the VM is gone, and how long its leftovers are waited for (rule L4).
   std::optional<base::MonoTime> gone_since{};
   base::Duration leftovers_limit = std::chrono::minutes(4);
@@ -43,10 +43,15 @@ struct Part {
 struct Leftover {
   std::string what;             // "volume web-a-disk-0-x (being deleted)"
   bool refused_for_good = false;  // everything that is left of the VM is
+  bool in_trouble = false;        // nothing of it only needs time
 };
 using Leftovers = std::map<std::string, Leftover>;
-void AddLeftover(const std::string& vm, const std::string& what, bool refused_for_good,
-                 Leftovers* leftovers);
+// Adds one object, whose clean-up is known to `retries` by `key`.
+void AddLeftover(const std::string& vm, const std::string& what, const Retries& retries,
+                 const Retries::Key& key, base::MonoTime now, Leftovers* leftovers);
+
+// The cause of back_off.h of a VM that is broken.
+std::string CauseOfBroken(const VmView& view);
 
 class Tracker {
  public:
@@ -78,8 +83,6 @@ class Tracker {
 
   void NoteMark(const std::string& vm, const Effect& effect, bool refused_for_good);
   void NoteMake(const std::string& vm, const Effect& effect);
-  // A step that the rules decided.
-  void NoteStep(const VmView& view, const Step& step, const Effect& effect);
 
   // Every part has its outcome, and what is broken of its creations is gone, or waits for others.
   bool Ended(const Decisions& decisions, const Retries& retries, base::MonoTime now) const;
