@@ -124,6 +124,7 @@ TEST(FifoSlots, never_more_holders_than_slots) {
   std::atomic<int> most = 0;
   {
     std::vector<std::jthread> threads;
+    threads.reserve(8);
     for (int t = 0; t < 8; ++t) {
       threads.emplace_back([&] {
         for (int i = 0; i < 200; ++i) {

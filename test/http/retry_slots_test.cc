@@ -203,7 +203,7 @@ TEST_F(RetrySlots, L8_a_blocking_query_takes_no_slot) {
 
 class WritesUnderAPermit : public RetrySlots {
  protected:
-  void Send(std::vector<ScriptedTransport::Outcome> outcomes, const HttpRequest& request) {
+  void Send(const std::vector<ScriptedTransport::Outcome>& outcomes, const HttpRequest& request) {
     std::size_t next = 0;
     inner_ = std::make_shared<ScriptedTransport>(
         [&, outcomes](const Context&, const HttpRequest&) -> ScriptedTransport::Outcome {
