@@ -34,9 +34,7 @@ LeaseView ReadLease(const runtime::Context& context, const Clients& clients, con
   view.present = true;
   view.holder = lease.holder;
   view.renewed_at = lease.renew_time;
-  view.live =
-      !lease.holder.empty() && lease.renew_time.has_value() &&
-      lease.server_time.value_or(context.clock().WallNow()) - *lease.renew_time <= kLeaseAlive;
+  view.live = MayBeAlive(lease);
   view.record = ParsePoolRecord(lease, logger);
   return view;
 }

@@ -92,10 +92,13 @@ class Sweep {
     if (found != vms_.end()) {
       if (secret.owner_uid.empty() && found->second.action_id == secret.action_id &&
           !harvester::IsTerminating(found->second)) {
-        Do({kSetSecretOwner, secret.name}, ReconcileEvent::Kind::kSetSecretOwner, vm, [&] {
+        const Retries::Key key(kSetSecretOwner, secret.name);
+        Do(key, ReconcileEvent::Kind::kSetSecretOwner, vm, [&] {
           return deps_.vms.SetSecretOwner(context_, IdentityFor(vm, secret.action_id),
                                           found->second.uid);
         });
+        const absl::Status trouble = deps_.troubles.retries.LastOf(key);
+        if (!trouble.ok()) result_.unowned = trouble;
       }
       return;
     }

@@ -30,6 +30,7 @@ struct SweepResult {
   // terminating.
   Leftovers left;
   bool removed = false;  // at least one object
+  absl::Status unowned{};  // why a Secret did not get its VM as owner
 };
 
 // One sweep. Lists claims and Secrets first and VMs after them, so that a VM created in between is

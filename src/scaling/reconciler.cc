@@ -377,7 +377,8 @@ void Reconciler::Sweep(const runtime::Context& context, Pass* pass) {
     }
     return;
   }
-  sweep_due_ = false;
+  sweep_due_ = !swept->unowned.ok();
+  if (pass->trouble.ok()) pass->trouble = swept->unowned;
   troubles.leftovers = std::move(swept->left);
   AddNodesToPurge();
   for (const auto& [vm, leftover] : troubles.leftovers) troubles.gone_since.try_emplace(vm, now);

@@ -492,6 +492,8 @@ void Service::Resume(Session& session, Pool& pool, const Context& context,
       context, DependenciesFor(session, pool, access->clients, *access->lease, vms), policy);
   if (!resumed.lease.ok()) {
     logger.Debug("Background work is waiting for the pool's Lease", {{"error", resumed.lease}});
+    base::MutexLock lock(pool.mutex);
+    if (!context.Done()) pool.rounds.Unfinished(work, options_.clock->Now());
     return;
   }
   // A Scale that takes over is routine.
@@ -501,11 +503,10 @@ void Service::Resume(Session& session, Pool& pool, const Context& context,
   base::MutexLock lock(pool.mutex);
   pool.leftovers = static_cast<std::int64_t>(pool.troubles.leftovers.size());
   if (resumed.last_event.has_value()) pool.last_event = resumed.last_event;
+  pool.inspected = resumed.outcome.ok();
   if (resumed.outcome.ok()) {
-    pool.inspected = true;
     pool.rounds.Finished();
   } else if (!resumed.interrupted) {
-    pool.inspected = true;
     pool.rounds.Unfinished(work, options_.clock->Now());
   }
 }

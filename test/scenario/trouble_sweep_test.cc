@@ -55,6 +55,8 @@ void Disturb(const Scenario& scenario, const Act& act, const Transient& transien
   EXPECT_LE(h.clock.Now() - over, UndisturbedDuration(scenario) + minutes(3)) << scaled.outcome;
   if (h.clock.Now() < over) h.Tick(over - h.clock.Now());
   trouble.End();
+  // The next round of the background comes within ten minutes (L7).
+  h.Tick(minutes(11));
   ComeToRest(scenario, h);
 }
 
