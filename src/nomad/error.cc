@@ -40,6 +40,7 @@ constexpr ErrorRow kErrors[] = {
     // command/agent/http.go, decodeBody; the second text is that of golang/go:src/encoding/json.
     {400, "Request body is empty", StatusCode::kInvalidArgument, Meaning::kRefused},
     {400, "json: cannot unmarshal", StatusCode::kInvalidArgument, Meaning::kRefused},
+    {400, "invalid character", StatusCode::kInvalidArgument, Meaning::kRefused},
     // command/agent/http.go, wrap, makes 403 of these two; before Nomad 1.5 an expired token is
     // 500.
     {403, "Permission denied", StatusCode::kPermissionDenied, Meaning::kRefused},

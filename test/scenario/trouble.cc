@@ -148,6 +148,8 @@ Answer DecodingFails() {
 
 std::vector<Answer> RefusalsOf(const Act& act) {
   if (act.system == System::kNomad) return {Forbidden(), DecodingFails()};
+  // A Lease that is forbidden guards nothing: a way to run, not a trouble (ADR 6).
+  if (act.resource == "leases") return {Invalid(), Denied(), DeniedAs500()};
   return {Forbidden(), Invalid(), Denied(), DeniedAs500()};
 }
 
