@@ -15,6 +15,7 @@
 
 #include "dev_command.h"
 #include "gc_command.h"
+#include "pause_command.h"
 #include "runtime_parts.h"
 #include "status_command.h"
 #include "version.h"
@@ -62,6 +63,10 @@ int Main(const std::vector<std::string>& arguments, const config::StringMap& env
   CLI::App* status_command = AddStatusCommand(app, &status);
   GcArguments gc;
   CLI::App* gc_command = AddGcCommand(app, &gc);
+  PauseArguments pause;
+  CLI::App* pause_command = AddPauseCommand(app, &pause);
+  PauseArguments resume;
+  CLI::App* resume_command = AddResumeCommand(app, &resume);
   CLI::App* version_command = app.add_subcommand("version", "Print version, commit and libraries");
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
   try {
@@ -78,6 +83,8 @@ int Main(const std::vector<std::string>& arguments, const config::StringMap& env
   if (dev_command->parsed()) return RunDev(dev, environment);
   if (status_command->parsed()) return RunStatus(status, environment);
   if (gc_command->parsed()) return RunGc(gc, environment);
+  if (pause_command->parsed()) return RunPause(pause, environment);
+  if (resume_command->parsed()) return RunResume(resume, environment);
   return 2;
 }
 

@@ -39,7 +39,8 @@ std::optional<std::string_view> CounterName(std::string_view meta_key) {
   constexpr std::string_view kPrefix = "harvester.";
   if (meta_key.substr(0, kPrefix.size()) != kPrefix) return std::nullopt;
   const std::string_view name = meta_key.substr(kPrefix.size());
-  if (name == "drifted") return std::nullopt;
+  // Only the plugin's process knows them.
+  if (name == "drifted" || name == "leftovers") return std::nullopt;
   return name;
 }
 

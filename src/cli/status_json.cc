@@ -34,6 +34,11 @@ Json CountersOf(const scaling::StringMap& meta) {
   return counters;
 }
 
+// False, true, or the time until which it is paused.
+Json PausedOf(const harvester::Hold& paused) {
+  return paused.always || !paused.until.has_value() ? Json(paused.always) : Time(paused.until);
+}
+
 Json LeaseOf(const scaling::LeaseView& lease) {
   Json action;
   if (lease.record.action.has_value()) {
@@ -42,9 +47,15 @@ Json LeaseOf(const scaling::LeaseView& lease) {
               {"from", open.from},
               {"to", open.to},
               {"names", Json::array()},
-              {"create", Json::object()}};
+              {"create", Json::object()},
+              {"back", Json::array()}};
     for (const std::string& name : open.names) action["names"].push_back(Text(name));
     for (const auto& [name, id] : open.create) action["create"][name] = Text(id);
+    for (const std::string& name : open.back) action["back"].push_back(Text(name));
+  }
+  Json policy;
+  if (const auto& last = lease.record.policy; last.has_value()) {
+    policy = {{"id", Text(last->id)}, {"at", Time(last->at)}};
   }
   Json back_off = Json::object();
   for (const auto& [cause, entry] : lease.record.back_off) {
@@ -53,7 +64,8 @@ Json LeaseOf(const scaling::LeaseView& lease) {
   return {{"used", lease.problem.empty()},        {"problem", Text(lease.problem)},
           {"holder", Text(lease.holder)},         {"live", lease.live},
           {"renewed_at", Time(lease.renewed_at)}, {"action", std::move(action)},
-          {"back_off", std::move(back_off)},      {"last_event", Time(lease.record.last_event)}};
+          {"back_off", std::move(back_off)},      {"last_event", Time(lease.record.last_event)},
+          {"paused", PausedOf(lease.record.paused)}, {"policy", std::move(policy)}};
 }
 
 Json NodeOf(const nomad::Node& node) {

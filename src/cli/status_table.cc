@@ -147,6 +147,10 @@ std::string StatusTable(const Inspection& inspection) {
   if (inspection.lease.record.action.has_value()) {
     text += Line("Action", ActionText(*inspection.lease.record.action));
   }
+  if (inspection.lease.record.policy.has_value()) {
+    const harvester::PolicyRecord& policy = *inspection.lease.record.policy;
+    text += Line("Policy", policy.id + ", scaled at " + base::FormatRfc3339(policy.at));
+  }
   for (const auto& [cause, entry] : back_off) {
     text += Line("Back-off", BackOffText(cause, entry, snapshot.now()));
   }

@@ -67,6 +67,7 @@ absl::StatusOr<Inspection> Maintenance::Inspect(const runtime::Context& caller,
   StatusInputs inputs;
   inputs.scale_open = inspection.lease.live && inspection.lease.record.action.has_value();
   inputs.last_event = inspection.lease.record.last_event;
+  inputs.paused = inspection.lease.record.paused;
   inspection.report = ReportStatus(snapshot, inputs);
   return inspection;
 }

@@ -30,6 +30,8 @@ std::map<std::string, std::optional<std::string>> RecordAnnotations(const PoolRe
   annotations[harvester::kLeaseLastEventAnnotation] =
       record.last_event ? std::optional(base::FormatRfc3339Nanos(*record.last_event))
                         : std::nullopt;
+  annotations[harvester::kLeasePolicyAnnotation] =
+      record.policy ? std::optional(harvester::ToAnnotation(*record.policy)) : std::nullopt;
   return annotations;
 }
 
@@ -59,6 +61,17 @@ PoolRecord ParsePoolRecord(const kube::Lease& lease, const log::Logger& logger) 
       record.back_off = *std::move(back_off);
     } else {
       report(harvester::kLeaseBackOffAnnotation, back_off.status());
+    }
+  }
+  if (const std::string* text = text_of(harvester::kLeasePausedAnnotation)) {
+    record.paused = harvester::ParseHold(*text);
+  }
+  if (const std::string* text = text_of(harvester::kLeasePolicyAnnotation)) {
+    auto policy = harvester::ParsePolicyRecord(*text);
+    if (policy.ok()) {
+      record.policy = *std::move(policy);
+    } else {
+      report(harvester::kLeasePolicyAnnotation, policy.status());
     }
   }
   if (const std::string* text = text_of(harvester::kLeaseLastEventAnnotation)) {

@@ -103,9 +103,15 @@ absl::StatusOr<Reconciler::Settled> Reconciler::FinishRollBacks(const runtime::C
   }
 }
 
-bool Reconciler::RemovalsWait() const {
+const char* Reconciler::RemovalsWait() const {
+  // A Scale that is open when the pool is paused ends what it has begun.
+  if (!action_.has_value() && deps_.lease.record().paused.HoldsAt(last_->snapshot().now())) {
+    return "the pool is paused";
+  }
   const bool allowed = action_.has_value() && action_->despite_mass_loss;
-  return !allowed && last_->pool().mass_loss.alarming;
+  return !allowed && last_->pool().mass_loss.alarming
+             ? "too many VMs have lost their Nomad nodes at once"
+             : nullptr;
 }
 
 Reconciler::Task Reconciler::StepTask(const Decisions::Entry& entry) const {
@@ -118,15 +124,15 @@ Reconciler::Task Reconciler::StepTask(const Decisions::Entry& entry) const {
 // What is to be done now: not what waits for its next attempt.
 std::vector<Reconciler::Task> Reconciler::TasksOf(const Decisions& decisions, base::MonoTime now) {
   std::vector<Task> tasks;
-  const bool removals_wait = RemovalsWait();
+  const char* removals_wait = RemovalsWait();
   const auto add = [&](Task task) {
     if (deps_.troubles.retries.MayTry(task.key, now)) tasks.push_back(std::move(task));
   };
   for (const Decisions::Entry& entry : decisions.all()) {
     Step step = entry.step;
-    if (removals_wait && IsRemoval(step.kind)) {
+    if (removals_wait != nullptr && IsRemoval(step.kind)) {
       step.kind = StepKind::kWait;
-      step.reason += "; it waits, because too many VMs have lost their Nomad nodes at once";
+      step.reason += std::string("; it waits, because ") + removals_wait;
     }
     if (step.kind != StepKind::kNothing) LogDecision(step, *entry.view);
     if (IsAct(step.kind)) add(StepTask(entry));
@@ -511,9 +517,8 @@ absl::Status Reconciler::RunResumption(const runtime::Context& context) {
       continue;
     }
     if (pass->readable && !effective && pass->conflicts == 0 && trouble.ok() && !in_progress) {
-      if (RemovalsWait()) {
-        return base::Unavailable(
-            "too many VMs have lost their Nomad nodes at once: nothing is removed");
+      if (const char* why = RemovalsWait(); why != nullptr && HasRemovals()) {
+        return base::Unavailable(std::string(why) + ": nothing is removed");
       }
       const absl::Status waits = WaitingForAttempts();
       CloseRecord(context, nullptr);
@@ -521,6 +526,11 @@ absl::Status Reconciler::RunResumption(const runtime::Context& context) {
     }
     NH_RETURN_IF_ERROR(Wait(context, *pass));
   }
+}
+
+bool Reconciler::HasRemovals() const {
+  return std::any_of(last_->all().begin(), last_->all().end(),
+                     [](const Decisions::Entry& entry) { return IsRemoval(entry.step.kind); });
 }
 
 // Why something that is to be done was not tried in the last pass; OK if there is nothing.

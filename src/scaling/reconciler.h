@@ -94,7 +94,8 @@ class Reconciler {
   absl::StatusOr<PoolSnapshot> Look(const runtime::Context& context,
                                     const Observer::BlockingWait& blocking);
   PoolSnapshot WithRecord(PoolSnapshot snapshot) const;
-  bool RemovalsWait() const;
+  // Why no removal goes on now; null if it may.
+  const char* RemovalsWait() const;
   std::vector<Task> TasksOf(const Decisions& decisions, base::MonoTime now);
   Task StepTask(const Decisions::Entry& entry) const;
   absl::Status WriteAhead(const runtime::Context& context, const std::vector<Task>& tasks);
@@ -108,6 +109,7 @@ class Reconciler {
   void AddNodesToPurge();
   void Prune();
   bool IsInProgress(base::MonoTime now) const;
+  bool HasRemovals() const;
   absl::Status WaitingForAttempts() const;
   absl::Status Wait(const runtime::Context& context, const Pass& pass);
   void LogDecision(const Step& step, const VmView& view);

@@ -8,6 +8,7 @@
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/kube/access.h"
 #include "nomad_harvester/nodepool/selector.h"
+#include "nomad_harvester/scaling/status_report.h"
 
 #include "back_off.h"
 #include "tracker.h"
@@ -34,6 +35,9 @@ constexpr std::array<Right, 5> kRemovalRights = {{{"patch", "kubevirt.io", "virt
                                                   {"list", "", "secrets"},
                                                   {"list", "", "persistentvolumeclaims"},
                                                   {"delete", "", "persistentvolumeclaims"}}};
+
+// Another policy's Scale within this time is reported.
+constexpr base::Duration kTwoPolicies = std::chrono::minutes(10);
 
 // Names that an earlier action left over are first in the list and are kept.
 void KeepCreations(ScalePlan* plan, std::size_t count) {
@@ -186,6 +190,28 @@ absl::Status ScaleCall::Preflight(const runtime::Context& context, ScalePlan* wa
   return CheckQuotas(context, &plan);
 }
 
+absl::Status ScaleCall::CheckPaused(base::WallTime now) const {
+  const harvester::Hold paused = deps_.lease.record().paused;
+  return paused.HoldsAt(now) ? base::FailedPrecondition(PausedText(deps_.key, paused))
+                             : absl::OkStatus();
+}
+
+// Two policies that scale one pool would take turns in changing its size (rule L11). Their ids
+// change when the agent restarts, so nothing is refused.
+void ScaleCall::NotePolicy(base::WallTime now, PoolRecord* record) const {
+  if (request_.policy_id.empty()) return;
+  const std::optional<harvester::PolicyRecord>& last = record->policy;
+  if (last.has_value() && last->id != request_.policy_id && now - last->at < kTwoPolicies) {
+    deps_.logger.Warn("Another policy has scaled this pool, too: give each pool one policy",
+                      {{"other_policy_id", last->id},
+                       {"scaled_at", base::FormatRfc3339(last->at)},
+                       {"action_id", action_id_}});
+  }
+  harvester::PolicyRecord policy{.id = request_.policy_id, .at = now};
+  if (last.has_value()) policy.unknown_members = last->unknown_members;
+  record->policy = std::move(policy);
+}
+
 absl::Status ScaleCall::StoreAction(const runtime::Context& context, ScalePlan* plan,
                                     const PoolSnapshot& snapshot) {
   PoolRecord record = deps_.lease.record();
@@ -219,12 +245,14 @@ absl::Status ScaleCall::StoreAction(const runtime::Context& context, ScalePlan* 
     action.unknown_members = record.action->unknown_members;
   }
   record.action = std::move(action);
+  NotePolicy(snapshot.now(), &record);
   return deps_.lease.Store(context, record);
 }
 
 absl::Status ScaleCall::Run(const runtime::Context& context) {
   NH_ASSIGN_OR_RETURN(Reconciler::Settled settled, reconciler_.FinishRollBacks(context));
   const PoolSnapshot& snapshot = settled.snapshot;
+  NH_RETURN_IF_ERROR(CheckPaused(snapshot.now()));
   NH_ASSIGN_OR_RETURN(ScalePlan plan, Plan(context, snapshot, std::move(settled.left_out)));
   range_ = {.from = plan.from, .to = plan.to};
   deps_.logger.Info("Planned", {{"action_id", action_id_},

@@ -65,6 +65,8 @@ class ScaleCall {
   // All checks that can refuse this action, before its first effect (rule C2).
   absl::Status Preflight(const runtime::Context& context, ScalePlan* plan,
                          const PoolSnapshot& snapshot);
+  absl::Status CheckPaused(base::WallTime now) const;
+  void NotePolicy(base::WallTime now, PoolRecord* record) const;
   absl::Status StoreAction(const runtime::Context& context, ScalePlan* plan,
                            const PoolSnapshot& snapshot);
 

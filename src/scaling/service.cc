@@ -152,6 +152,8 @@ class Service final : public TargetService {
   TargetStatus Unready(Pool& pool, const std::string& reason);
   void NoteReadiness(Pool& pool, const StatusReport& report);
   StatusInputs InputsFor(Session& session, Pool& pool, const PoolSnapshot& snapshot);
+  void RefreshPause(const Context& context, Session& session, const Pool& pool,
+                    base::WallTime now);
   void WakeResumption(const std::shared_ptr<Session>& session, const PoolSnapshot& snapshot);
   void StartResumption(const std::shared_ptr<Session>& session, const std::shared_ptr<Pool>& pool,
                        std::string work);
@@ -362,8 +364,9 @@ void Service::NoteReadiness(Pool& pool, const StatusReport& report) {
 StatusInputs Service::InputsFor(Session& session, Pool& pool, const PoolSnapshot& snapshot) {
   StatusInputs inputs;
   inputs.scale_open = pool.gate.ScaleIsOpen();
-  const std::optional<base::WallTime> stored =
-      AccessTo(session, pool)->lease->record().last_event;
+  const PoolRecord record = AccessTo(session, pool)->lease->record();
+  const std::optional<base::WallTime>& stored = record.last_event;
+  inputs.paused = record.paused;
   const bool alarming = FindMassLoss(snapshot).alarming;
   const base::MonoTime now = options_.clock->Now();
   base::MutexLock lock(pool.mutex);
@@ -402,6 +405,7 @@ absl::StatusOr<TargetStatus> Service::Status(const Context& context, const Strin
     NH_RETURN_IF_ERROR(root_.context().Check());
     return Unready(*pool, base::Message(snapshot.status()));
   }
+  RefreshPause(limited, *session, *pool, snapshot->now());
   const StatusReport report = ReportStatus(*snapshot, InputsFor(*session, *pool, *snapshot));
   NoteReadiness(*pool, report);
   WakeResumption(session, *snapshot);
@@ -431,6 +435,17 @@ std::string WorkOf(const Decisions& decisions) {
   }
   for (const NodeOfGoneVm& gone : decisions.to_purge()) work += gone.node->id + "\n";
   return work;
+}
+
+// While the pool is known to be paused, whether it still is.
+void Service::RefreshPause(const Context& context, Session& session, const Pool& pool,
+                           base::WallTime now) {
+  const std::shared_ptr<PoolAccess> access = AccessTo(session, pool);
+  if (!access->lease->record().paused.HoldsAt(now) || access->lease->held()) return;
+  const absl::Status read = access->lease->Refresh(context);
+  if (read.ok()) return;
+  options_.logger.Debug("Could not read the pool's Lease",
+                        {{"pool", pool.key.ToString()}, {"error", read}});
 }
 
 void Service::WakeResumption(const std::shared_ptr<Session>& session,

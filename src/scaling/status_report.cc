@@ -111,6 +111,7 @@ std::string NodesNotReady(const PoolSnapshot& snapshot) {
 // Why the pool is not ready; empty if it is.
 std::string NotReady(const PoolSnapshot& snapshot, const StatusInputs& inputs, const Tally& tally) {
   if (inputs.scale_open) return "a Scale is open on the pool";
+  if (inputs.paused.HoldsAt(snapshot.now())) return PausedText(snapshot.key, inputs.paused);
   if (!snapshot.look().nomad_readable) return "Nomad cannot be read: " + snapshot.look().nomad_problem;
   if (!tally.pending.empty()) return "waiting to join Nomad: " + Join(tally.pending);
   if (!tally.terminating.empty()) return "being deleted: " + Join(tally.terminating);
@@ -167,6 +168,12 @@ StatusReport ReportStatus(const PoolSnapshot& snapshot, const StatusInputs& inpu
         std::to_string(inputs.last_event->time_since_epoch().count());
   }
   return report;
+}
+
+std::string PausedText(const PoolKey& key, const harvester::Hold& paused) {
+  return "pool " + key.ToString() + " is paused" +
+         (paused.always ? std::string() : " until " + base::FormatRfc3339(*paused.until)) +
+         " (annotation paused of its Lease); harvester resume ends that";
 }
 
 VmState StateOf(const VmView& view, const PoolSnapshot& snapshot) {

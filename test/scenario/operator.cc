@@ -88,6 +88,10 @@ scaling::Collection Operator::CollectWithoutPolicy() {
 absl::StatusOr<scaling::Inspection> Operator::Inspect() {
   return maintenance_.Inspect(context_, Policy());
 }
+absl::Status Operator::Pause(const std::optional<harvester::Hold>& hold) {
+  return maintenance_.Pause(context_, key(), hold);
+}
+
 absl::StatusOr<std::set<scaling::PoolKey>> Operator::FindPools(const std::string& ns) {
   return maintenance_.FindPools(context_, ns);
 }

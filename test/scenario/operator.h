@@ -23,6 +23,7 @@ class Operator {
   scaling::Collection Preview();
   scaling::Collection CollectWithoutPolicy();
   absl::StatusOr<scaling::Inspection> Inspect();
+  absl::Status Pause(const std::optional<harvester::Hold>& hold);
   absl::StatusOr<std::set<scaling::PoolKey>> FindPools(const std::string& ns);
 
   // "delete web-abc", "delete-pvc web-abc-disk-0-xyz", "wait web-abc", "delete web-abc FAILED".

@@ -69,6 +69,11 @@ class Maintenance {
  public:
   Maintenance(MaintenanceOptions options, Clients clients);
 
+  // Sets or removes (nothing) the annotation `paused` of the pool's Lease, which is created if there
+  // is none (rule L10). One request if the Lease exists.
+  absl::Status Pause(const runtime::Context& context, const PoolKey& key,
+                     const std::optional<harvester::Hold>& hold) const;
+
   // Only reads. An error means that Harvester cannot be read. If Nomad cannot be read, the snapshot
   // reports it and the pool is not ready.
   absl::StatusOr<Inspection> Inspect(const runtime::Context& context,

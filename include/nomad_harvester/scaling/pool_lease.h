@@ -33,6 +33,8 @@ struct PoolRecord {
   std::optional<harvester::LeaseAction> action;
   harvester::BackOff back_off;
   std::optional<base::WallTime> last_event;
+  std::optional<harvester::PolicyRecord> policy;  // the last one that scaled (rule L11)
+  harvester::Hold paused;  // the operators', which Store does not write (rule L10)
   friend bool operator==(const PoolRecord&, const PoolRecord&) = default;
 };
 

@@ -21,6 +21,7 @@ struct StatusInputs {
   std::optional<base::WallTime> last_event;
   // The template hash computed by the last preflight; empty: none yet.
   std::string template_hash;
+  harvester::Hold paused{};  // of the pool's Lease, as far as this process knows (rule L10)
   // VMs that are gone and left something that is not cleaned up yet (rule L4).
   std::int64_t leftovers = 0;
 };
@@ -37,6 +38,9 @@ struct StatusReport {
 
 // The snapshot must have a policy.
 StatusReport ReportStatus(const PoolSnapshot& snapshot, const StatusInputs& inputs);
+
+// "the pool is paused until …": why, and how to end it.
+std::string PausedText(const PoolKey& key, const harvester::Hold& paused);
 
 // Whether resumption has work in this pool: a mark, a drain of ours without a mark, an overdue
 // join, a join to record, a node to purge or to read in full, a name on the Lease whose VM has

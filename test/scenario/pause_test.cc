@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Pauses (L10), and two policies on one pool (L11).
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness.h"
+#include "operator.h"
+
+namespace nomad_harvester::scenario {
+namespace {
+
+using std::chrono::minutes;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr harvester::Hold kAlways{.always = true};
+
+TEST(Pause, L10_a_scale_of_a_paused_pool_is_refused_and_changes_nothing) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(1).ok());
+  Operator person(h);
+  ASSERT_TRUE(person.Pause(kAlways).ok());
+  const absl::Status out = h.Scale(2);
+  EXPECT_EQ(out.code(), absl::StatusCode::kFailedPrecondition) << out;
+  EXPECT_THAT(out.ToString(), HasSubstr("harvester resume"));
+  EXPECT_FALSE(h.Scale(0).ok());
+  EXPECT_EQ(h.Vms().size(), 1U);
+  ASSERT_TRUE(person.Pause(std::nullopt).ok());
+  EXPECT_TRUE(h.Scale(2).ok());
+  h.CheckAtRest(2);
+}
+
+TEST(Pause, L10_status_is_not_ready_with_that_reason_and_notices_the_end) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(1).ok());
+  Operator person(h);
+  ASSERT_TRUE(person.Pause(kAlways).ok());
+  EXPECT_FALSE(h.Scale(2).ok());
+  const auto paused = h.Status();
+  ASSERT_TRUE(paused.ok());
+  EXPECT_FALSE(paused->ready);
+  EXPECT_THAT(h.log->Text(), HasSubstr("is paused"));
+  ASSERT_TRUE(person.Pause(std::nullopt).ok());
+  (void)h.Status();
+  EXPECT_TRUE(h.Status()->ready);
+  h.CheckAtRest(1);
+}
+
+TEST(Pause, L10_ends_by_itself_at_its_time) {
+  Harness h;
+  Operator person(h);
+  ASSERT_TRUE(person.Pause(harvester::Hold{.until = h.clock.WallNow() + minutes(5)}).ok())
+      << "a pool without a Lease gets one";
+  EXPECT_FALSE(h.Scale(1).ok());
+  h.clock.Advance(minutes(6));
+  EXPECT_TRUE(h.Scale(1).ok());
+  h.CheckAtRest(1);
+}
+
+TEST(Pause, L10_the_background_removes_nothing_and_rolls_back) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(2).ok());
+  h.policy["scale_in_wait"] = "false";
+  ASSERT_TRUE(h.Scale(1).ok());
+  Operator person(h);
+  ASSERT_TRUE(person.Pause(kAlways).ok());
+  h.Tick(minutes(2));
+  EXPECT_EQ(h.Vms().size(), 2U) << "the removal waits\n" << h.Transcript();
+  ASSERT_TRUE(person.Pause(std::nullopt).ok());
+  h.Tick(minutes(12));
+  h.CheckAtRest(1);
+}
+
+TEST(Policies, L11_another_policy_within_ten_minutes_is_reported_with_both_ids) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(1, R"({"nomad_policy_id":"one"})").ok());
+  ASSERT_TRUE(h.Scale(2, R"({"nomad_policy_id":"one"})").ok());
+  EXPECT_THAT(h.log->Text(), Not(HasSubstr("Another policy")));
+  ASSERT_TRUE(h.Scale(1, R"({"nomad_policy_id":"two"})").ok());
+  EXPECT_THAT(h.log->Text(), HasSubstr("other_policy_id=one"));
+  h.clock.Advance(minutes(11));
+  const std::size_t logged = h.log->Text().find("other_policy_id=two");
+  ASSERT_TRUE(h.Scale(2, R"({"nomad_policy_id":"one"})").ok());
+  EXPECT_EQ(h.log->Text().find("other_policy_id=two"), logged) << "long ago";
+  h.CheckAtRest(2);
+}
+
+}  // namespace
+}  // namespace nomad_harvester::scenario
