@@ -27,9 +27,10 @@ struct Budget {
   base::Duration time{};
   int requests = 0;
 };
-// A creation that never joins takes 15 minutes and its back-off up to half an hour; a pool that
-// waits looks every five seconds, with up to three lists, and renews its Lease every three.
-inline constexpr Budget kRestBudget{.time = std::chrono::minutes(60), .requests = 4000};
+// About twice what the full sweeps need: 4.3 minutes, 500 requests.
+inline constexpr Budget kRestBudget{.time = std::chrono::minutes(15), .requests = 1000};
+// After a trouble that outlived a Scale: the back-off of its cause grows up to half an hour.
+inline constexpr Budget kBackOffBudget{.time = std::chrono::minutes(60), .requests = 3000};
 
 class Harness {
  public:

@@ -41,7 +41,7 @@ void CutAt(const Scenario& scenario, int request_number, System system, base::Du
   ASSERT_NE(back, base::MonoTime{});
   // The agent keeps calling in the meantime.
   if (h.clock.Now() < back) h.Tick(back - h.clock.Now());
-  ComeToRest(scenario, h);
+  ComeToRest(scenario, h, kBackOffBudget);
 }
 
 class PartitionSweep : public Sweep {};

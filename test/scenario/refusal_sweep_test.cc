@@ -83,7 +83,7 @@ void Refuse(const Scenario& scenario, const Act& act, const Answer& answer) {
   refused.End();
   // The next round of the background comes within ten minutes (L7).
   h.Tick(minutes(11));
-  ComeToRest(scenario, h);
+  ComeToRest(scenario, h, kBackOffBudget);
 }
 
 class RefusalSweep : public Sweep {};

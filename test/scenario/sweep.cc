@@ -74,9 +74,9 @@ void KillAtEffect(const Scenario& scenario, int effect, bool applied, Harness& h
   h.Restart();
 }
 
-void ComeToRest(const Scenario& scenario, Harness& h) {
+void ComeToRest(const Scenario& scenario, Harness& h, const Budget& budget) {
   if (scenario.resolve) scenario.resolve(h);
-  h.Converge(scenario.count);
+  h.Converge(scenario.count, budget);
   h.CheckAtRest(scenario.count);
 }
 

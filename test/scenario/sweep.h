@@ -42,7 +42,7 @@ bool IsFullSweep();
 void KillAtEffect(const Scenario& scenario, int effect, bool applied, Harness& h);
 
 // The agent continues until the pool has the requested count; then nothing may be left over.
-void ComeToRest(const Scenario& scenario, Harness& h);
+void ComeToRest(const Scenario& scenario, Harness& h, const Budget& budget = kRestBudget);
 
 // Prints one line to the log of the test. Fails if nothing was visited, because such a sweep proves
 // nothing.

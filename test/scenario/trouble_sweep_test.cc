@@ -57,7 +57,7 @@ void Disturb(const Scenario& scenario, const Act& act, const Transient& transien
   trouble.End();
   // The next round of the background comes within ten minutes (L7).
   h.Tick(minutes(11));
-  ComeToRest(scenario, h);
+  ComeToRest(scenario, h, kBackOffBudget);
 }
 
 class TroubleSweep : public Sweep {};
@@ -91,7 +91,7 @@ TEST_P(TroubleSweep, L1_a_pool_whose_every_answer_takes_five_seconds_converges) 
   EXPECT_TRUE(status.ok()) << status.status();
   EXPECT_LE(h.clock.Now() - asked, seconds(7)) << "S3";
   h.cluster.SetFaultHook(nullptr);
-  ComeToRest(scenario, h);
+  ComeToRest(scenario, h, kBackOffBudget);
   ReportVisits("slow answers", scenario, 1, 1);
 }
 
