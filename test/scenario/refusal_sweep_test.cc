@@ -81,9 +81,7 @@ void Refuse(const Scenario& scenario, const Act& act, const Answer& answer) {
   if (!of_pool && !scenario.resolve) ExpectEverythingElseDone(scenario, act, h);
   if (::testing::Test::HasFailure()) return;
   refused.End();
-  // The next round of the background comes within ten minutes (L7).
-  h.Tick(minutes(11));
-  ComeToRest(scenario, h, kBackOffBudget);
+  ComeToRestAfterTrouble(scenario, h);
 }
 
 class RefusalSweep : public Sweep {};

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -78,6 +79,11 @@ void ComeToRest(const Scenario& scenario, Harness& h, const Budget& budget) {
   if (scenario.resolve) scenario.resolve(h);
   h.Converge(scenario.count, budget);
   h.CheckAtRest(scenario.count);
+}
+
+void ComeToRestAfterTrouble(const Scenario& scenario, Harness& h) {
+  h.Tick(std::chrono::minutes(12));
+  ComeToRest(scenario, h, kBackOffBudget);
 }
 
 void ReportVisits(const std::string& sweep, const Scenario& scenario, std::size_t visited,

@@ -55,9 +55,7 @@ void Disturb(const Scenario& scenario, const Act& act, const Transient& transien
   EXPECT_LE(h.clock.Now() - over, UndisturbedDuration(scenario) + minutes(3)) << scaled.outcome;
   if (h.clock.Now() < over) h.Tick(over - h.clock.Now());
   trouble.End();
-  // The next round of the background comes within ten minutes (L7).
-  h.Tick(minutes(11));
-  ComeToRest(scenario, h, kBackOffBudget);
+  ComeToRestAfterTrouble(scenario, h);
 }
 
 class TroubleSweep : public Sweep {};
@@ -91,7 +89,7 @@ TEST_P(TroubleSweep, L1_a_pool_whose_every_answer_takes_five_seconds_converges) 
   EXPECT_TRUE(status.ok()) << status.status();
   EXPECT_LE(h.clock.Now() - asked, seconds(7)) << "S3";
   h.cluster.SetFaultHook(nullptr);
-  ComeToRest(scenario, h, kBackOffBudget);
+  ComeToRestAfterTrouble(scenario, h);
   ReportVisits("slow answers", scenario, 1, 1);
 }
 
