@@ -56,26 +56,25 @@ json VmObject(const OtherVm& vm) {
                       {"index", 1}};
   const json volumes = json::array(
       {{{"name", "disk-0"}, {"persistentVolumeClaim", {{"claimName", ClaimOf(vm)}}}},
-       {{"name", "cloudinit"},
-        {"cloudInitNoCloud", {{"secretRef", {{"name", SecretOf(vm)}}}}}}});
-  return {{"apiVersion", "kubevirt.io/v1"},
-          {"kind", "VirtualMachine"},
-          {"metadata",
-           {{"name", vm.name},
-            {"namespace", vm.ns},
-            {"labels", LabelsOf(vm.pool)},
-            {"annotations",
-             {{Key("self"), vm.name + "/" + vm.uuid},
-              {Key("action-id"), "a-of-" + vm.pool},
-              {Key("template-hash"), "v1:0"},
-              {Key("join-timeout"), "15m0s"},
-              {Key("nodes"), base::DumpJson(nodes)},
-              {"harvesterhci.io/volumeClaimTemplates", base::DumpJson(json::array({claim}))}}}}},
-          {"spec",
-           {{"runStrategy", "RerunOnFailure"},
-            {"template",
-             {{"spec",
-               {{"domain", {{"firmware", {{"uuid", vm.uuid}}}}}, {"volumes", volumes}}}}}}}};
+       {{"name", "cloudinit"}, {"cloudInitNoCloud", {{"secretRef", {{"name", SecretOf(vm)}}}}}}});
+  return {
+      {"apiVersion", "kubevirt.io/v1"},
+      {"kind", "VirtualMachine"},
+      {"metadata",
+       {{"name", vm.name},
+        {"namespace", vm.ns},
+        {"labels", LabelsOf(vm.pool)},
+        {"annotations",
+         {{Key("self"), vm.name + "/" + vm.uuid},
+          {Key("action-id"), "a-of-" + vm.pool},
+          {Key("template-hash"), "v1:0"},
+          {Key("join-timeout"), "15m0s"},
+          {Key("nodes"), base::DumpJson(nodes)},
+          {"harvesterhci.io/volumeClaimTemplates", base::DumpJson(json::array({claim}))}}}}},
+      {"spec",
+       {{"runStrategy", "RerunOnFailure"},
+        {"template",
+         {{"spec", {{"domain", {{"firmware", {{"uuid", vm.uuid}}}}}, {"volumes", volumes}}}}}}}};
 }
 
 json SecretObject(const OtherVm& vm, const std::string& uid) {
@@ -113,10 +112,11 @@ void PutOperatorsObjects(simulator::Cluster& cluster) {
        {"metadata", {{"name", "x-disk-0-abc"}, {"namespace", std::string(kNamespace)}}},
        {"spec", {{"accessModes", json::array({"ReadWriteOnce"})}}},
        {"status", {{"phase", "Bound"}}}});
-  cluster.PutObject({{"apiVersion", "v1"},
-                     {"kind", "Secret"},
-                     {"metadata", {{"name", "x-cloudinit"}, {"namespace", std::string(kNamespace)}}},
-                     {"data", {{"userdata", base::Base64Encode("#cloud-config\n")}}}});
+  cluster.PutObject(
+      {{"apiVersion", "v1"},
+       {"kind", "Secret"},
+       {"metadata", {{"name", "x-cloudinit"}, {"namespace", std::string(kNamespace)}}},
+       {"data", {{"userdata", base::Base64Encode("#cloud-config\n")}}}});
 }
 
 void AddOperatorsNodes(simulator::Cluster& cluster) {

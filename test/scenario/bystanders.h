@@ -18,9 +18,9 @@ namespace nomad_harvester::scenario {
 
 class Bystanders {
  public:
-  // Puts them into the cluster as an administrator would, without the plugin, and advances the clock
-  // until their machines have joined Nomad. Their nodes are ineligible, so that work goes to the
-  // nodes of the scenario alone.
+  // Puts them into the cluster as an administrator would, without the plugin, and advances the
+  // clock until their machines have joined Nomad. Their nodes are ineligible, so that work goes to
+  // the nodes of the scenario alone.
   Bystanders(support::FakeClock& clock, simulator::Cluster& cluster);
 
   // Whether a Kubernetes object or a Nomad node is one of them.

@@ -15,8 +15,8 @@
 
 #include "bystanders.h"
 #include "invariants.h"
-#include "process.h"
 #include "nlohmann/json.hpp"
+#include "process.h"
 #include "support/fake_clock.h"
 #include "support/recording_sink.h"
 
@@ -59,7 +59,8 @@ class Harness {
   // Calls Scale as the agent would, and sets the invariants' budget for it.
   absl::Status Scale(std::int64_t count, const std::string& meta_json = "");
   // Ticks as the agent does: Status, background work, ten seconds. Once Status is ready, calls
-  // Scale if the count is not `count` yet. Fails the test if it does not converge within the budget.
+  // Scale if the count is not `count` yet. Fails the test if it does not converge within the
+  // budget.
   void Converge(std::int64_t count, const Budget& budget = kRestBudget);
   // Calls Status and runs background work until ready; nothing else.
   void WaitUntilReady(const Budget& budget = kRestBudget);

@@ -62,8 +62,8 @@ class Invariants {
   // Returns all violations so far, and checks I4, I5 and that the pool has `count` VMs.
   std::vector<std::string> AtRest(const Rest& rest) const;
   int checks() const { return checks_; }
-  // When a VM other than `name`, its node, or an object that was made for it changed last; the start
-  // of the clock if none did. Lease and Events aside.
+  // When a VM other than `name`, its node, or an object that was made for it changed last; the
+  // start of the clock if none did. Lease and Events aside.
   base::WallTime LastChangeBeside(const std::string& name) const;
 
  private:

@@ -53,8 +53,8 @@ TEST(Creation, C3_a_post_that_lands_late_finds_its_secret) {
   h.invariants.ExpectLateRequests();
   const base::MonoTime begun = h.clock.Now();
   h.cluster.SetFaultHook([&](const RequestInfo& request) {
-    const bool late = h.clock.Now() - begun < minutes(2) &&
-                      IsOfKind(ActOf(request, h.cluster), kCreateVm);
+    const bool late =
+        h.clock.Now() - begun < minutes(2) && IsOfKind(ActOf(request, h.cluster), kCreateVm);
     return late ? Fault::Delay(minutes(3)) : Fault::None();
   });
   const Scaled out = ScaleMeasured(h, 1);
@@ -135,8 +135,8 @@ TEST(OwnNode, C7_a_denied_allocation_refuses_removal_and_not_growth) {
   h.CheckAtRest(2);
 }
 
-// A node without hints in the second pool must be read in full once, and not again because the first
-// pool has never read it.
+// A node without hints in the second pool must be read in full once, and not again because the
+// first pool has never read it.
 TEST(Rest, L7_two_pools_of_a_process_take_two_requests_for_each_status) {
   Harness h;
   scaling::StringMap batch = h.policy;
@@ -156,8 +156,8 @@ TEST(Rest, L7_two_pools_of_a_process_take_two_requests_for_each_status) {
   for (int i = 0; i < 6; ++i) tick();
   h.cluster.ResetCounters();
   for (int i = 0; i < 10; ++i) tick();
-  EXPECT_EQ(h.cluster.RequestCount(), 2 * 2 * 10) << testing::PrintToString(
-      h.cluster.RequestCounts());
+  EXPECT_EQ(h.cluster.RequestCount(), 2 * 2 * 10)
+      << testing::PrintToString(h.cluster.RequestCounts());
 }
 
 // Cancels a Scale that blocks its thread: nothing else could end it, because nothing else runs.

@@ -49,9 +49,7 @@ class Net : public ::testing::Test {
     ASSERT_TRUE(reply.ok()) << reply.status();
     ASSERT_EQ(reply->status, 200) << reply->body;
   }
-  std::string IdOf(const std::string& node) {
-    return base::GetString(cluster_.Node(node), "ID");
-  }
+  std::string IdOf(const std::string& node) { return base::GetString(cluster_.Node(node), "ID"); }
 
   support::FakeClock clock_;
   const std::unique_ptr<runtime::Random> random_;

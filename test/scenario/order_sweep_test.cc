@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Acts of one step run in parallel, in whatever order and overlap: here reversed, and interleaved by
-// seeds. The outcome is that of the listed order, also after a kill.
+// Acts of one step run in parallel, in whatever order and overlap: here reversed, and interleaved
+// by seeds. The outcome is that of the listed order, also after a kill.
 
 #include "sweep.h"
 
@@ -17,7 +17,9 @@ std::vector<Interleaving> Orders() {
 }
 
 std::string NameOf(const Interleaving& interleaving) {
-  return interleaving.order == Order::kReversed ? "reversed" : "shuffled by " + std::to_string(interleaving.seed);
+  return interleaving.order == Order::kReversed
+             ? "reversed"
+             : "shuffled by " + std::to_string(interleaving.seed);
 }
 
 class OrderSweep : public Sweep {};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Each act that an undisturbed action sends is refused for ever, for the object that it concerned
-// (I6): everything else of the pool is done, the call ends, at rest next to nothing is sent, and once
-// the refusal ends the pool converges.
+// (I6): everything else of the pool is done, the call ends, at rest next to nothing is sent, and
+// once the refusal ends the pool converges.
 
 #include <algorithm>
 #include <cstdio>
@@ -69,8 +69,8 @@ void Refuse(const Scenario& scenario, const Act& act, const Answer& answer) {
   const Scaled scaled = ScaleMeasured(h, scenario.count);
   ASSERT_GT(refused.answers(), 0) << "the point was not reached";
   // The last VM that could be done, at the latest when it is without any refusal.
-  const base::WallTime last = std::max(h.invariants.LastChangeBeside(act.vm),
-                                       begun + UndisturbedDuration(scenario));
+  const base::WallTime last =
+      std::max(h.invariants.LastChangeBeside(act.vm), begun + UndisturbedDuration(scenario));
   EXPECT_LE(h.clock.WallNow() - last, minutes(2)) << "I6: " << scaled.outcome;
   EXPECT_LE(ContinueAsAgent(h, scenario.count, minutes(20)),
             UndisturbedDuration(scenario) + minutes(4));

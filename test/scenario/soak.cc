@@ -318,8 +318,7 @@ class Soak {
     judge(result_.requests <= kSoakRequestsPerHour * std::max(hours, 1.0), "too many requests");
     judge(result_.longest_scale <= kSoakLongestScale, "a Scale lasted too long");
     judge(result_.rest_lasted <= kSoakRestTime, "it took too long to come to rest");
-    judge(result_.rest_requests <= kSoakRestRequests,
-          "it took too many requests to come to rest");
+    judge(result_.rest_requests <= kSoakRestRequests, "it took too many requests to come to rest");
     judge(result_.calm_requests <= kSoakCalmRequestsPerStatus * result_.calm_statuses,
           "pools at rest take more than two requests for each Status");
   }

@@ -22,7 +22,8 @@ int Points::Number(const simulator::RequestInfo& request) {
 
 int Measure(const Scenario& scenario, Points::Of of, const Interleaving& interleaving) {
   static std::map<std::tuple<std::string, Order, std::uint64_t>, std::array<int, 2>> known;
-  const auto [entry, is_new] = known.try_emplace({scenario.name, interleaving.order, interleaving.seed});
+  const auto [entry, is_new] =
+      known.try_emplace({scenario.name, interleaving.order, interleaving.seed});
   std::array<int, 2>& counts = entry->second;
   if (is_new) {
     Harness h({}, interleaving);

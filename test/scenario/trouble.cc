@@ -112,18 +112,18 @@ Answer Forbidden() {
             // hashicorp/nomad:nomad/structs/errors.go, ErrPermissionDenied.
             if (request.system == System::kNomad) return Fault::Answer(403, "Permission denied");
             return KubeFault(403, "Forbidden",
-                             Quoted(request) +
-                                 " is forbidden: User \"autoscaler\" cannot " + request.verb +
-                                 " resource \"" + request.resource + "\" in the namespace \"" +
-                                 kNamespace + "\"");
+                             Quoted(request) + " is forbidden: User \"autoscaler\" cannot " +
+                                 request.verb + " resource \"" + request.resource +
+                                 "\" in the namespace \"" + kNamespace + "\"");
           }};
 }
 
 Answer Invalid() {
   return {"422", [](const RequestInfo& request) {
             return KubeFault(422, "Invalid",
-                             Quoted(request) + " is invalid: metadata.annotations: Too long: may "
-                                               "not be more than 262144 bytes");
+                             Quoted(request) +
+                                 " is invalid: metadata.annotations: Too long: may "
+                                 "not be more than 262144 bytes");
           }};
 }
 
@@ -139,15 +139,13 @@ Answer DeniedAs500() {
           }};
 }
 
-// hashicorp/nomad:command/agent/node_endpoint.go, nodeToggleDrain.
-Answer DecodingFails() {
-  return {"400", [](const RequestInfo&) {
-            return Fault::Answer(400, "invalid character '<' looking for beginning of value");
-          }};
+// hashicorp/nomad:command/agent/http.go, decodeBody.
+Answer BadRequest() {
+  return {"400", [](const RequestInfo&) { return Fault::Answer(400, "Request body is empty"); }};
 }
 
 std::vector<Answer> RefusalsOf(const Act& act) {
-  if (act.system == System::kNomad) return {Forbidden(), DecodingFails()};
+  if (act.system == System::kNomad) return {Forbidden(), BadRequest()};
   // A Lease that is forbidden guards nothing: a way to run, not a trouble (ADR 6).
   if (act.resource == "leases") return {Invalid(), Denied(), DeniedAs500()};
   return {Forbidden(), Invalid(), Denied(), DeniedAs500()};
@@ -195,8 +193,7 @@ Trouble::Trouble(Harness& h, Act kind, Answer answer)
 Fault Trouble::OnRequest(const RequestInfo& request) {
   if (!request.has_effect || IsRenewal(request)) return Fault::None();
   if (ended_ || (most_ > 0 && answers_ >= most_)) return Fault::None();
-  if (answers_ > 0 && duration_ > base::Duration::zero() &&
-      h_.clock.Now() - begun_ >= duration_) {
+  if (answers_ > 0 && duration_ > base::Duration::zero() && h_.clock.Now() - begun_ >= duration_) {
     return Fault::None();
   }
   const Act act = ActOf(request, h_.cluster);

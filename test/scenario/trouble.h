@@ -20,8 +20,8 @@ struct Act {
   simulator::System system = simulator::System::kHarvester;
   std::string verb{};      // as in RequestInfo
   std::string resource{};  // as in RequestInfo
-  // What distinguishes requests of the same verb: "mark", "un-mark" or the key of an annotation of a
-  // VM; "action", "holder" of a Lease; "start", "cancel" of a drain. Empty: nothing does.
+  // What distinguishes requests of the same verb: "mark", "un-mark" or the key of an annotation of
+  // a VM; "action", "holder" of a Lease; "start", "cancel" of a drain. Empty: nothing does.
   std::string aspect{};
   // The VM that it concerns, also if the object is its node, Secret or volume. Empty: the whole
   // pool, or in a rule: any.
@@ -52,11 +52,11 @@ struct Answer {
 };
 
 // Refusals (docs/behaviour.md, "Liveness"), with the servers' own texts.
-Answer Forbidden();     // 403 of either system
-Answer Invalid();       // 422
-Answer Denied();        // 400: a webhook of Harvester denied the request
-Answer DeniedAs500();   // 500: the same, as Harvester sends plain Go errors
-Answer DecodingFails();  // 400 of Nomad
+Answer Forbidden();    // 403 of either system
+Answer Invalid();      // 422
+Answer Denied();       // 400: a webhook of Harvester denied the request
+Answer DeniedAs500();  // 500: the same, as Harvester sends plain Go errors
+Answer BadRequest();   // 400 of Nomad
 // Those that the system gives for such acts.
 std::vector<Answer> RefusalsOf(const Act& act);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each act that an undisturbed action sends fails for a while, or every answer is slow: the call ends
-// soon after the trouble, and the pool converges.
+// Each act that an undisturbed action sends fails for a while, or every answer is slow: the call
+// ends soon after the trouble, and the pool converges.
 
 #include <algorithm>
 #include <sstream>

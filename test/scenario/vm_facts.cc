@@ -24,9 +24,7 @@ std::string Key(std::string_view name) { return std::string(kPrefix).append(name
 
 std::string NameOf(const json& object) { return StringAt(object, {"metadata", "name"}); }
 
-std::string NamespaceOf(const json& object) {
-  return StringAt(object, {"metadata", "namespace"});
-}
+std::string NamespaceOf(const json& object) { return StringAt(object, {"metadata", "namespace"}); }
 
 std::string LabelOf(const json& object, std::string_view key) {
   return StringAt(object, {"metadata", "labels", key});
@@ -57,8 +55,7 @@ bool IsTerminating(const json& object) {
 bool IsMember(const json& vm) {
   const std::string uuid = StringAt(vm, {"spec", "template", "spec", "domain", "firmware", "uuid"});
   return !PoolOf(vm).empty() && !uuid.empty() &&
-         base::EqualsIgnoreCase(AnnotationOf(vm, Key("self")),
-                                NameOf(vm) + "/" + uuid);
+         base::EqualsIgnoreCase(AnnotationOf(vm, Key("self")), NameOf(vm) + "/" + uuid);
 }
 
 json MarkOf(const json& vm) {
