@@ -129,7 +129,7 @@ class Act {
     if (!mark.has_value() || mark->node_id.empty()) return absl::OkStatus();
     const auto node = deps_.nomad().GetNode(context_, mark->node_id);
     if (!node.ok() && !absl::IsNotFound(node.status())) return node.status();
-    seen_.SetMarksNodeGone(!node.ok());
+    seen_.SetMarksNodeGone(IsGone(node.status(), seen_.view().vm));
     return absl::OkStatus();
   }
 

@@ -10,6 +10,7 @@
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/nodepool/drain.h"
+#include "nomad_harvester/nomad/error.h"
 
 namespace nomad_harvester::scaling {
 namespace {
@@ -88,6 +89,28 @@ std::vector<std::size_t> NodesToReadInFull(const Look& look,
     if (wanted_now) wanted.push_back(i);
   }
   return wanted;
+}
+
+bool IsGone(const absl::Status& read, const harvester::VirtualMachine& vm) {
+  if (!absl::IsNotFound(read)) return false;
+  const auto error = nomad::GetNomadError(read);
+  return error.has_value() && error->index > 0 &&
+         error->index >= (vm.nodes.has_value() ? vm.nodes->index : 0);
+}
+
+void CheckIndex(Look* look) {
+  if (!look->nomad_readable) return;
+  for (const VmView& view : look->vms) {
+    if (!view.member || !view.vm.nodes.has_value() || IsOtherRegion(view.vm, look->region)) continue;
+    if (view.vm.nodes->index <= look->nomad_index) continue;
+    look->nomad_readable = false;
+    look->nomad_problem =
+        "its index is " + std::to_string(look->nomad_index) + ", below the " +
+        std::to_string(view.vm.nodes->index) + " at which VM " + view.vm.name +
+        " was made: another Nomad answers at this address, or one that was restored; check "
+        "nomad_address, or remove the annotation nodes of VMs that the restored one knows";
+    return;
+  }
 }
 
 Observer::Observer(const nomad::NomadClient& nomad, const harvester::VmStore& vms,
@@ -177,7 +200,7 @@ void Observer::ReadNodesOfMarked(const runtime::Context& context, Look* look) {
       continue;
     }
     const auto by_id = nomad_.GetNode(context, view.vm.mark->node_id);
-    view.node_gone = absl::IsNotFound(by_id.status());
+    view.node_gone = IsGone(by_id.status(), view.vm);
     if (!by_id.ok() && context.Done()) return SetUnreadable(by_id.status(), look);
   }
 }
@@ -206,6 +229,7 @@ absl::StatusOr<Look> Observer::Observe(const runtime::Context& context, Look bas
   if (!vms.ok()) return Unreadable("Harvester", vms.status());
   look.now = vms->server_time.value_or(context.clock().WallNow());
   SetVms(std::move(vms->value), &look);
+  CheckIndex(&look);
   if (look.nomad_readable) {
     const absl::Status read = ReadInstances(context, &look);
     if (!read.ok() && context.Done()) return Unreadable("Harvester", read);

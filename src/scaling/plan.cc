@@ -141,7 +141,10 @@ absl::StatusOr<ScalePlan> PlanScale(const PoolSnapshot& snapshot, std::int64_t d
     plan.remove = std::move(victims.chosen);
     plan.reserve = std::move(victims.reserve);
     plan.passed_over = std::move(victims.passed_over);
-    for (const auto& [vm, why] : inputs.left_out) plan.passed_over.push_back({vm, why});
+    for (const auto& [vm, why] : inputs.left_out) {
+      const VmView* view = snapshot.seen->FindVm(vm);
+      if (view != nullptr && view->vm.has_mark) plan.passed_over.push_back({vm, why});
+    }
     plan.missing_victims = static_cast<std::int64_t>(count - plan.remove.size());
     if (plan.remove.empty()) return NoVictims(plan);
   }

@@ -29,6 +29,38 @@ using runtime::Context;
 constexpr base::Duration kStatusMargin = std::chrono::milliseconds(250);
 constexpr base::Duration kStatusBudget = std::chrono::seconds(7);
 
+// The background tasks of a service, which may be destroyed while some of them wait in a queue.
+// Thread-safe.
+class BackgroundTasks {
+ public:
+  // False: the service is gone, or is about to be. After true, End must follow.
+  bool Begin() {
+    base::MutexLock lock(mutex_);
+    if (closed_) return false;
+    ++running_;
+    return true;
+  }
+  void End() {
+    {
+      base::MutexLock lock(mutex_);
+      --running_;
+    }
+    changed_.NotifyAll();
+  }
+  // No task begins from now on; waits for those that run, whose context must be cancelled.
+  void Close() {
+    base::MutexLock lock(mutex_);
+    closed_ = true;
+    changed_.Wait(mutex_, {}, [this]() NH_REQUIRES(mutex_) { return running_ == 0; });
+  }
+
+ private:
+  base::Mutex mutex_;
+  base::CondVar changed_;
+  bool closed_ NH_GUARDED_BY(mutex_) = false;
+  int running_ NH_GUARDED_BY(mutex_) = 0;
+};
+
 // When the background tries again what it could not finish: one round a minute at most, one in ten
 // minutes after an hour (rule L7). New work does not wait.
 class Rounds {
@@ -128,6 +160,10 @@ class Service final : public TargetService {
       : options_(std::move(options)),
         root_(Context::Background(*options_.clock)),
         read_only_(std::make_shared<ReadOnly>()) {}
+  ~Service() override {
+    root_.Cancel(CancelReason::kShutdown);
+    tasks_->Close();
+  }
 
   absl::Status SetConfig(const StringMap& values) override;
   absl::StatusOr<TargetStatus> Status(const Context& context, const StringMap& policy) override;
@@ -157,6 +193,7 @@ class Service final : public TargetService {
   void WakeResumption(const std::shared_ptr<Session>& session, const PoolSnapshot& snapshot);
   void StartResumption(const std::shared_ptr<Session>& session, const std::shared_ptr<Pool>& pool,
                        std::string work);
+  void RunResumption(Session& session, Pool& pool, const std::string& work);
   void Resume(Session& session, Pool& pool, const Context& context, const std::string& work);
 
   absl::Status TryScale(const Context& context, const ScaleAction& action, const StringMap& values,
@@ -169,6 +206,7 @@ class Service final : public TargetService {
   const ServiceOptions options_;
   const runtime::CancelSource root_;
   const std::shared_ptr<const runtime::WritePermit> read_only_;
+  const std::shared_ptr<BackgroundTasks> tasks_ = std::make_shared<BackgroundTasks>();
 
   base::Mutex mutex_;
   std::shared_ptr<Session> session_ NH_GUARDED_BY(mutex_);
@@ -320,6 +358,7 @@ absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Sessi
   } else {
     look.nomad_problem = base::Message(results[1]);
   }
+  CheckIndex(&look);
   Link(&look);
   pool.memory.Apply(options_.clock->Now(), &look);
   return PoolSnapshot{.key = pool.key,
@@ -477,20 +516,25 @@ void Service::WakeResumption(const std::shared_ptr<Session>& session,
 void Service::StartResumption(const std::shared_ptr<Session>& session,
                               const std::shared_ptr<Pool>& pool, std::string work) {
   const absl::Status submitted =
-      options_.background->Submit([this, session, pool, work = std::move(work)] {
-        {
-          base::MutexLock lock(pool->mutex);
-          pool->queued = false;
-        }
-        const std::unique_ptr<PoolGate::Guard> guard =
-            pool->gate.EnterForResumption(root_.context());
-        if (guard != nullptr) Resume(*session, *pool, guard->context(), work);
+      options_.background->Submit([this, tasks = tasks_, session, pool, work = std::move(work)] {
+        if (!tasks->Begin()) return;
+        RunResumption(*session, *pool, work);
+        tasks->End();
       });
   if (submitted.ok()) return;
   options_.logger.Debug("The queue for background work is full; the next Status tries again",
                         {{"pool", pool->key.ToString()}, {"error", submitted}});
   base::MutexLock lock(pool->mutex);
   pool->queued = false;
+}
+
+void Service::RunResumption(Session& session, Pool& pool, const std::string& work) {
+  {
+    base::MutexLock lock(pool.mutex);
+    pool.queued = false;
+  }
+  const std::unique_ptr<PoolGate::Guard> guard = pool.gate.EnterForResumption(root_.context());
+  if (guard != nullptr) Resume(session, pool, guard->context(), work);
 }
 
 void Service::Resume(Session& session, Pool& pool, const Context& context,

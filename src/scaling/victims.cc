@@ -47,6 +47,8 @@ bool CameBackRecently(const VmView& view, const Node* node, base::WallTime now) 
 
 std::string ObjectionTo(const VmView& view, const Node* node, const PoolSnapshot& snapshot,
                         const PlanInputs& inputs) {
+  const auto left_out = inputs.left_out.find(view.vm.name);
+  if (left_out != inputs.left_out.end()) return left_out->second;
   if (view.vm.protect.HoldsAt(snapshot.now())) return "protected by its annotation";
   if (IsOtherRegion(view.vm, snapshot.look().region)) return "made for another Nomad region";
   if (view.link.state == LinkState::kTwoReady || view.link.state == LinkState::kContradicted) {
