@@ -26,6 +26,8 @@ struct PoolTroubles {
 
   Retries retries;
   Leftovers leftovers;  // as the last sweep found them
+  // How often the removal of a VM was refused, by name: another one is tried before it.
+  std::map<std::string, int> removal_refusals;
   // Since when VMs that left something have been gone.
   std::map<std::string, base::MonoTime> gone_since;
 };

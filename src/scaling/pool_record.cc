@@ -43,7 +43,7 @@ PoolRecord RecordBefore(PoolRecord record, const PoolSnapshot& snapshot,
   for (const Intent& intent : intents) {
     const std::string& name = intent.view->vm.name;
     if (LeadsToRemoval(intent.kind) && record.action.has_value()) record.action->create.erase(name);
-    if (intent.kind != StepKind::kMarkUnhealthy) continue;
+    if (!LeadsToRemoval(intent.kind)) continue;
     if (!record.action.has_value()) {
       const std::int64_t standing = CountOf(snapshot);
       record.action = harvester::LeaseAction{.id = new_action_id, .from = standing, .to = standing};

@@ -226,6 +226,10 @@ void Reconciler::Note(const Task& task, base::MonoTime now, Pass* pass) {
     case Verdict::kDone:
       ++pass->effects;
       last_event_ = last_->snapshot().now();
+      if (worth_a_line) {
+        deps_.logger.Info("A step that was refused or failed has succeeded",
+                          {{"vm", task.vm}, {"step", task.key.first}});
+      }
       if (task.kind != Task::Kind::kStep) break;
       deps_.Notify({.vm = task.vm, .step = task.entry->step});
       if (task.entry->step.kind == StepKind::kRollBack) {
@@ -238,6 +242,11 @@ void Reconciler::Note(const Task& task, base::MonoTime now, Pass* pass) {
       ++pass->conflicts;
       break;
     case Verdict::kRefused:
+      if (task.kind == Task::Kind::kMark ||
+          (task.kind == Task::Kind::kStep && IsRemoval(task.entry->step.kind))) {
+        ++deps_.troubles.removal_refusals[task.vm];
+      }
+      [[fallthrough]];
     case Verdict::kFailed:
       if (pass->trouble.ok()) pass->trouble = task.effect.status;
       if (task.effect.verdict == Verdict::kFailed) pass->only_refusals = false;
@@ -401,6 +410,8 @@ void Reconciler::Prune() {
   }
   for (const nomad::Node& node : last_->snapshot().nodes()) objects.insert(node.id);
   if (action_.has_value()) objects.merge(action_->tracker.Names());
+  std::erase_if(deps_.troubles.removal_refusals,
+                [&](const auto& entry) { return !objects.contains(entry.first); });
   // Claims and Secrets of VMs that are gone, by the names that the sweep found.
   const bool sweeps = !deps_.troubles.leftovers.empty();
   deps_.troubles.retries.KeepOnly(objects, sweeps);

@@ -64,6 +64,7 @@ absl::StatusOr<ScalePlan> ScaleCall::Plan(const runtime::Context& context,
                                           const PoolSnapshot& snapshot,
                                           std::map<std::string, std::string> left_out) {
   inputs_ = {.own_node_id = request_.own_node_id, .left_out = std::move(left_out)};
+  inputs_.refusals = deps_.troubles.removal_refusals;
   inputs_.one_removal = RemovalsWereRefused(deps_.lease.record().back_off);
   range_ = {.from = CountOf(snapshot), .to = request_.count};
   if (request_.count < range_->from && nodepool::NeedsAllocations(policy_.selector)) {

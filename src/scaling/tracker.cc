@@ -47,6 +47,17 @@ bool IsTransient(const absl::Status& status) {
          absl::IsDeadlineExceeded(status);
 }
 
+// The step that a part waits for, and since when it has failed.
+std::string TextOf(const Entry& entry, const Retries& retries, base::MonoTime now) {
+  const Retries::Key key(StepName(entry.step.kind), entry.view->vm.uid);
+  const absl::Status last = retries.LastOf(key);
+  if (last.ok()) return entry.step.reason;
+  return entry.step.reason + "; it has failed for " +
+         base::FormatGoDuration(std::chrono::floor<std::chrono::seconds>(
+             retries.FailingFor(key, now))) +
+         ": " + base::Message(last);
+}
+
 absl::Status Stuck(const harvester::VirtualMachine& vm) {
   return base::Unavailable("the VM is stuck: it has been terminating for more than " +
                            base::FormatGoDuration(DeletionTimeout(vm)) +
@@ -163,7 +174,7 @@ void Tracker::ObserveMake(const std::string& vm, const Entry* entry, const Decis
   }
   // It exists although its POST got no reply.
   part->state = OutcomeState::kPending;
-  part->text = entry->step.reason;
+  part->text = TextOf(*entry, retries, now);
 }
 
 void Tracker::ObserveGone(const std::string& vm, const Leftovers& leftovers, base::MonoTime now,
@@ -206,7 +217,7 @@ void Tracker::ObserveRemove(const std::string& vm, const Entry* entry, const Dec
   absl::Status refused = RemovalRefused(*entry, retries, now);
   if (view.vm.has_mark) {
     part->begun = true;
-    part->text = step.reason;
+    part->text = TextOf(*entry, retries, now);
     if (view.vm.mark.has_value()) part->action = view.vm.mark->action;
     const nomad::Node* node = LinkedNode(view, snapshot);
     const bool accepted = view.vm.mark.has_value() && node != nullptr &&
@@ -215,7 +226,7 @@ void Tracker::ObserveRemove(const std::string& vm, const Entry* entry, const Dec
     if (refused.ok()) return;
     // The refusal is the part's error; a mark that can be removed goes first.
     part->error = refused;
-    removal_refused_ = true;
+    part->refused = true;
     const bool rolls_back = step.kind == StepKind::kRollBack && !view.unmarking_refused;
     if (!rolls_back) Fail(std::move(refused), part);
     return;
@@ -239,7 +250,7 @@ void Tracker::ObserveTakeBack(const Entry* entry, const Decisions& decisions,
     return;
   }
   const VmView& view = *entry->view;
-  part->text = entry->step.reason;
+  part->text = TextOf(*entry, retries, now);
   if (absl::Status refused = RefusedForGood(*entry, retries, now); !refused.ok()) {
     Fail(std::move(refused), part);
     return;
@@ -312,15 +323,17 @@ void Tracker::NoteMark(const std::string& vm, const Effect& effect, bool refused
       part.action = options_.action_id;
       break;
     case Verdict::kUnsuitable:
-      if (!Replace(vm, base::Message(effect.status))) Fail(effect.status, &part);
+      // One whose mark may still land is never replaced (rule I2).
+      if (part.unknown || !Replace(vm, base::Message(effect.status))) Fail(effect.status, &part);
       break;
     case Verdict::kRefused:
       part.text = base::Message(effect.status);
-      removal_refused_ = removal_refused_ || refused_for_good;
+      part.refused = refused_for_good;
       if (refused_for_good) Fail(effect.status, &part);
       break;
     case Verdict::kFailed:
       part.text = base::Message(effect.status);
+      part.unknown = true;
       break;
     case Verdict::kNotWanted:
     case Verdict::kConflict:
@@ -378,6 +391,7 @@ std::set<std::string> Tracker::Gone() const {
 
 void Tracker::AddTo(RunSummary* run) const {
   bool removal_failed = false;
+  bool all_refused = true;
   for (const auto& [vm, part] : parts_) {
     const bool done = part.state == OutcomeState::kDone;
     const bool failed = part.state == OutcomeState::kFailed;
@@ -397,6 +411,7 @@ void Tracker::AddTo(RunSummary* run) const {
       case Aim::kRemove:
         run->removed = run->removed || done;
         removal_failed = removal_failed || failed;
+        all_refused = all_refused && (!failed || part.refused);
         break;
       case Aim::kTakeBack:
         break;
@@ -406,7 +421,7 @@ void Tracker::AddTo(RunSummary* run) const {
     if (!vms.empty()) run->failures.insert(cause);
   }
   if (removal_failed && !run->removed) {
-    run->failures.insert(std::string(removal_refused_ ? cause::kRefused : cause::kRemove));
+    run->failures.insert(std::string(all_refused ? cause::kRefused : cause::kRemove));
   }
 }
 

@@ -33,6 +33,8 @@ struct Part {
   std::string creation_id{};  // kMake: the id under which it is made
   // kMake: its POST was accepted, or the VM was observed; kRemove: its mark was written or observed.
   bool begun = false;
+  bool unknown = false;  // kRemove: its mark may have been written although no reply said so
+  bool refused = false;  // kRemove: it failed because it was refused
   // kRemove: since when the VM is gone, and how long its leftovers are waited for (rule L4).
   std::optional<base::MonoTime> gone_since{};
   base::Duration leftovers_limit = std::chrono::minutes(4);
@@ -111,7 +113,6 @@ class Tracker {
   std::vector<PlannedRemoval> reserve_;  // in order; taken from the front
   std::vector<PassedOver> passed_over_;
   std::map<std::string, std::set<std::string>> failed_;  // cause of back_off.h → VMs
-  bool removal_refused_ = false;
 };
 
 }  // namespace nomad_harvester::scaling

@@ -28,6 +28,7 @@ struct Candidate {
   const Node* node = nullptr;  // null: none
   Group group = Group::kStrategy;
   bool came_back = false;
+  int refusals = 0;
   std::size_t rank = 0;  // by the strategy
   std::string reason;
 };
@@ -133,6 +134,7 @@ void RankByStrategy(const PoolSnapshot& snapshot, const PlanInputs& inputs,
 }
 
 bool GoesBefore(const Candidate& a, const Candidate& b) {
+  if (a.refusals != b.refusals) return a.refusals < b.refusals;
   if (a.came_back != b.came_back) return !a.came_back;
   if (a.group != b.group) return a.group < b.group;
   if (a.rank != b.rank) return a.rank < b.rank;
@@ -163,6 +165,8 @@ Victims ChooseVictims(const PoolSnapshot& snapshot, std::size_t count, const Pla
     }
     Candidate candidate{.view = &view, .node = node};
     candidate.came_back = CameBackRecently(view, node, snapshot.now());
+    const auto refusals = inputs.refusals.find(view.vm.name);
+    if (refusals != inputs.refusals.end()) candidate.refusals = refusals->second;
     Classify(&candidate);
     candidates.push_back(std::move(candidate));
   }

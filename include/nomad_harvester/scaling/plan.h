@@ -56,6 +56,8 @@ struct PlanInputs {
   // Marked VMs whose roll-back is refused or fails (rule C14), by name: they count as standing, and
   // the plan leaves them out.
   std::map<std::string, std::string> left_out{};
+  // How often the removal of a VM was refused, by name: those that never were go first.
+  std::map<std::string, int> refusals{};
   // Every removal of an earlier action was refused: one VM alone is removed until one succeeds
   // (rule C12).
   bool one_removal = false;
