@@ -147,6 +147,13 @@ TEST(Rest, L7_two_pools_of_a_process_take_two_requests_for_each_status) {
     const Invariants::Scale open(h.invariants, "batch", 1);
     ASSERT_TRUE(h.process().Scale(1, batch).ok());
   }
+  for (const json& vm : h.Vms()) {
+    if (PoolOf(vm) != "batch") continue;
+    ASSERT_TRUE(h.cluster.ReRegister(h.NodeOf(NameOf(vm)), [&](simulator::NodeSpec& node) {
+      node.name = "client-of-" + NameOf(vm);
+      node.attributes["unique.hostname"] = NameOf(vm);
+    }));
+  }
   const auto tick = [&] {
     ASSERT_TRUE(h.Status().ok());
     ASSERT_TRUE(h.process().Status(batch).ok());
@@ -186,6 +193,26 @@ class Watchdog {
   bool ended_ = false;
   std::jthread thread_;
 };
+
+// Nomad keeps the ID and CreateIndex of a client that restarts with another host name.
+TEST(Link, C6_a_client_that_registers_again_under_its_id_is_what_it_says_now) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(1).ok());
+  h.WaitUntilReady();
+  const std::string vm = h.VmNames().at(0);
+  const std::string node = h.NodeOf(vm);
+  const auto rename = [&](const std::string& name) {
+    ASSERT_TRUE(h.cluster.ReRegister(node, [&](simulator::NodeSpec& spec) {
+      spec.name = spec.attributes["unique.hostname"] = name;
+    }));
+    h.Tick(seconds(20));
+  };
+  rename("localhost");
+  EXPECT_EQ(h.Status()->meta.at("harvester.lost"), "1");
+  rename(vm);
+  EXPECT_EQ(h.Status()->meta.at("harvester.lost"), "0") << h.Transcript();
+  h.CheckAtRest(1);
+}
 
 TEST(Resumption, C11_one_that_waits_in_the_queue_does_not_hold_a_scale) {
   Harness h;
