@@ -100,17 +100,20 @@ server's clock, durations are in Go's syntax.
 | `harvesterhci.io/creator: nomad-harvester-autoscaler` | label of the VM | creation | Harvester's own label for the creator |
 | `self` | annotation of the VM | creation | `<name>/<firmware UUID>`; a clone has another name, so it is not a member of the pool |
 | `action-id` | annotation of VM and Secret | creation | the action that created it |
-| `template-hash` | annotation of the VM | creation | hash of the VM spec: the templates before rendering, resolved image, networks, keys; nothing that differs from VM to VM, no variable of the environment |
+| `template-hash` | annotation of the VM | creation | `v2:` and a hash of everything of the policy that shapes the VM: the templates before rendering, resolved image, networks, keys, CPU, memory, disks, placement, labels; nothing that differs from VM to VM, no variable of the environment. A hash of another version is no drift |
 | `join-timeout` | annotation of the VM | creation | a duration from the VM's creation, or `none`: no deadline, or no longer one |
 | `nodes` | annotation of the VM | creation | JSON `{region, node_class, datacenter, node_pool, node_attribute, index}`: the node identifiers that it was created for, and Nomad's index at that time; identifiers that the policy does not set are omitted |
 | `nomad-node-id`, `joined-at` | annotations of the VM | its join, in one write | the VM's node, and the time of the join |
 | `scale-in` | annotation of the VM | before its drain | the mark, JSON `{action, reason, vm_uid, node_id, marked_at, drain_deadline, grace, force, ignore_system, purge, nodes}`: everything that is needed to finish the removal, regardless of later changes of the policy. `reason` is `scale-in`, `broken` or `unhealthy`; `drain_deadline` a time, `none` (no limit) or `now` |
 | `rolled-back` | annotation of the VM | once its node is eligible again, or was ineligible before | `<action>@<time>`: the drain that was rolled back, identified by the time it started |
-| `protect` | annotation of the VM | by the operator | `true`: never removed; a value that is not a boolean counts as `true` |
+| `removal-refused` | annotation of the VM | when its mark is removed because its drain or its deletion was refused for a minute | a time: for an hour the VM is chosen last |
+| `protect` | annotation of the VM | by the operator | `true`: never removed; a time: not removed until then; any other value that is not a boolean counts as `true`. A removal that has begun is rolled back |
 | `delete-first` | annotation of the VM | by the operator | `true`: removed before all others |
-| `action` | annotation of the Lease | before the first VM is created or marked | JSON `{id, from, to, names, create}`: the names that the action creates or marks, with unfinished ones of an earlier action; `create` has those that do not exist yet, each with its action id |
+| `action` | annotation of the Lease | before the first VM is created, marked or taken back | JSON `{id, from, to, names, create, back}`: the names that the action creates or marks, with unfinished ones of an earlier action and VMs that are gone but not cleaned up; `create` has those that do not exist yet, each with its action id; `back` those whose removal it cancels |
 | `back-off` | annotation of the Lease | on change | JSON `{cause: {failures, retry_at}}` |
 | `last-event` | annotation of the Lease | on change | time of the last change by an action |
+| `paused` | annotation of the Lease | by the operator | `true`, or a time until which it holds: the pool is not ready, a Scale is refused, and the background only rolls back and cleans up |
+| `policy` | annotation of the Lease | by each Scale | JSON `{id, at}`: the last policy that scaled, and when; another one within ten minutes is a WARN |
 
 Members of these JSON objects that the plugin does not know are kept; an object that it cannot read is
 reported and counts as absent. A mark that cannot be read, because it was edited, is rolled back: it is
