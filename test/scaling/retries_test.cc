@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rules L2 and L3: when what was refused or failed is tried again, and for how long it has been so.
+
+#include "retries.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "answers.h"
+#include "support/status_matchers.h"
+#include "world.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using support::IsOk;
+using ::testing::ElementsAre;
+using ::testing::Each;
+using ::testing::HasSubstr;
+
+class FixedRandom final : public runtime::Random {
+ public:
+  explicit FixedRandom(std::uint64_t value) : value_(value) {}
+  std::uint64_t Next() override { return value_; }
+
+ private:
+  const std::uint64_t value_;
+};
+constexpr std::uint64_t kLeast = 0;
+constexpr std::uint64_t kMiddle = std::uint64_t{1} << 63;  // no jitter
+constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+
+const base::MonoTime kStart{std::chrono::hours(5)};
+const Retries::Key kDrain{"start-drain", "uid-a"};
+
+// The waits of an object that fails `times` in a row, each time as soon as it may be tried.
+std::vector<base::Duration> WaitsOf(Retries* retries, int times, const Retries::Key& key = kDrain) {
+  std::vector<base::Duration> waits;
+  base::MonoTime now = kStart;
+  for (int i = 0; i < times; ++i) {
+    retries->Note(key, Failure(), now);
+    waits.push_back(*retries->NextAttempt() - now);
+    now = *retries->NextAttempt();
+  }
+  return waits;
+}
+
+class RetriesTest : public testing::Test {
+ protected:
+  bool Note(const Effect& effect, base::Duration at, const Retries::Key& key = kDrain) {
+    return retries_.Note(key, effect, kStart + at);
+  }
+  base::Duration RefusedFor(base::Duration at, const Retries::Key& key = kDrain) const {
+    return retries_.RefusedFor(key, kStart + at);
+  }
+  bool MayTry(base::Duration at, const Retries::Key& key = kDrain) const {
+    return retries_.MayTry(key, kStart + at);
+  }
+
+  FixedRandom random_{kMiddle};
+  Retries retries_{random_};
+};
+
+TEST_F(RetriesTest, L2_the_wait_doubles_from_one_second_to_sixty) {
+  EXPECT_THAT(WaitsOf(&retries_, 9),
+              ElementsAre(seconds(1), seconds(2), seconds(4), seconds(8), seconds(16), seconds(32),
+                          seconds(60), seconds(60), seconds(60)));
+}
+
+TEST_F(RetriesTest, L2_an_object_may_be_tried_when_its_wait_is_over_and_not_before) {
+  EXPECT_TRUE(MayTry(seconds(0))) << "nothing has failed";
+  Note(Failure(), seconds(0));
+  EXPECT_FALSE(MayTry(milliseconds(999)));
+  EXPECT_TRUE(MayTry(seconds(1)));
+}
+
+TEST_F(RetriesTest, L1_each_object_and_each_thing_to_do_waits_on_its_own) {
+  Note(Failure(), seconds(0));
+  EXPECT_TRUE(MayTry(seconds(0), {"start-drain", "uid-b"}));
+  EXPECT_TRUE(MayTry(seconds(0), {"delete", "uid-a"}));
+}
+
+TEST_F(RetriesTest, L2_refusals_failures_and_conflicts_wait_alike) {
+  for (const Effect& effect : {Refusal(), Failure(), Conflict()}) {
+    Retries retries(random_);
+    retries.Note(kDrain, effect, kStart);
+    EXPECT_EQ(retries.NextAttempt(), kStart + seconds(1));
+  }
+}
+
+TEST_F(RetriesTest, a_success_ends_the_wait_and_the_next_failure_begins_anew) {
+  for (const Verdict verdict : {Verdict::kDone, Verdict::kNotWanted}) {
+    WaitsOf(&retries_, 5);
+    Note({.verdict = verdict}, seconds(0));
+    EXPECT_TRUE(MayTry(seconds(0)));
+    EXPECT_EQ(retries_.NextAttempt(), std::nullopt);
+    EXPECT_THAT(WaitsOf(&retries_, 2), ElementsAre(seconds(1), seconds(2)));
+    Note({.verdict = verdict}, seconds(0));
+  }
+}
+
+TEST_F(RetriesTest, an_attempt_that_was_cancelled_or_found_an_unsuitable_vm_changes_nothing) {
+  for (const Verdict verdict : {Verdict::kCancelled, Verdict::kUnsuitable}) {
+    EXPECT_FALSE(Note({.verdict = verdict, .status = absl::CancelledError("stop")}, seconds(0)));
+    EXPECT_TRUE(MayTry(seconds(0))) << "no trouble begins";
+  }
+  Note(Refusal(), seconds(0));
+  for (const Verdict verdict : {Verdict::kCancelled, Verdict::kUnsuitable}) {
+    Note({.verdict = verdict, .status = absl::CancelledError("stop")}, seconds(5));
+    EXPECT_EQ(retries_.NextAttempt(), kStart + seconds(1)) << "and none ends";
+    EXPECT_EQ(RefusedFor(seconds(10)), seconds(10));
+  }
+}
+
+TEST(RetriesJitter, L2_every_wait_is_within_a_fifth_of_its_length) {
+  FixedRandom least(kLeast);
+  Retries shortest(least);
+  EXPECT_EQ(WaitsOf(&shortest, 1).back(), milliseconds(800));
+  EXPECT_EQ(WaitsOf(&shortest, 8).back(), seconds(48));
+  FixedRandom most(kMost);
+  Retries longest(most);
+  const base::Duration first = WaitsOf(&longest, 1).back();
+  EXPECT_GT(first, milliseconds(1199));
+  EXPECT_LE(first, milliseconds(1200));
+  const base::Duration last = WaitsOf(&longest, 8).back();
+  EXPECT_GT(last, milliseconds(71'999));
+  EXPECT_LE(last, seconds(72));
+}
+
+TEST(RetriesJitter, L2_objects_that_fail_together_do_not_come_back_together) {
+  const auto random = runtime::MakeSeededRandom(7);
+  std::vector<base::Duration> waits;
+  for (int i = 0; i < 200; ++i) {
+    Retries alone(*random);
+    waits.push_back(WaitsOf(&alone, 1).front());
+  }
+  EXPECT_THAT(waits, Each(testing::AllOf(testing::Ge(base::Duration(milliseconds(800))),
+                                         testing::Le(base::Duration(milliseconds(1200))))));
+  const auto [least, most] = std::minmax_element(waits.begin(), waits.end());
+  EXPECT_LT(*least, milliseconds(850)) << "the whole width is used";
+  EXPECT_GT(*most, milliseconds(1150));
+}
+
+TEST(RetriesJitter, L2_jitter_does_not_add_up_from_wait_to_wait) {
+  FixedRandom most(kMost);
+  Retries retries(most);
+  EXPECT_LE(WaitsOf(&retries, 6).back(), milliseconds(38'400)) << "32 s and a fifth";
+}
+
+TEST_F(RetriesTest, L3_refused_for_runs_from_the_first_refusal) {
+  EXPECT_EQ(RefusedFor(seconds(0)), seconds(0));
+  Note(Refusal(), seconds(10));
+  Note(Refusal(), seconds(30));
+  EXPECT_EQ(RefusedFor(seconds(40)), seconds(30));
+}
+
+TEST_F(RetriesTest, L3_an_object_that_was_just_refused_counts_as_refused) {
+  Note(Refusal(), seconds(10));
+  EXPECT_GT(RefusedFor(seconds(10)), base::Duration::zero());
+}
+
+TEST_F(RetriesTest, L3_conflicts_and_transient_failures_in_between_do_not_reset_it) {
+  Note(Refusal(), seconds(0));
+  Note(Conflict(), seconds(10));
+  Note(Failure(), seconds(20));
+  Note(EffectOf(absl::UnavailableError("connection reset")), seconds(30));
+  EXPECT_EQ(RefusedFor(seconds(45)), seconds(45));
+  Note(Refusal(), seconds(50));
+  EXPECT_EQ(RefusedFor(seconds(60)), seconds(60));
+}
+
+TEST_F(RetriesTest, L3_transient_failures_alone_are_no_refusal_however_long_they_last) {
+  Note(Failure(), seconds(0));
+  Note(Conflict(), seconds(300));
+  EXPECT_EQ(RefusedFor(seconds(600)), seconds(0));
+  EXPECT_EQ(retries_.FailingFor(kDrain, kStart + seconds(600)), seconds(600));
+}
+
+TEST_F(RetriesTest, L3_failures_before_the_first_refusal_do_not_count_as_refused) {
+  Note(Failure(), seconds(0));
+  Note(Refusal(), seconds(40));
+  EXPECT_EQ(RefusedFor(seconds(60)), seconds(20));
+  EXPECT_EQ(retries_.FailingFor(kDrain, kStart + seconds(60)), seconds(60));
+}
+
+TEST_F(RetriesTest, L3_an_acceptance_ends_it) {
+  Note(Refusal(), seconds(0));
+  Note(Done(), seconds(30));
+  EXPECT_EQ(RefusedFor(seconds(40)), seconds(0));
+  Note(Refusal(), seconds(50));
+  EXPECT_EQ(RefusedFor(seconds(60)), seconds(10));
+}
+
+TEST_F(RetriesTest, L3_a_refusal_is_for_good_after_a_minute) {
+  Note(Refusal(), seconds(0));
+  EXPECT_FALSE(retries_.IsRefusedForGood(kDrain, kStart + milliseconds(59'999)));
+  EXPECT_TRUE(retries_.IsRefusedForGood(kDrain, kStart + seconds(60)));
+}
+
+TEST_F(RetriesTest, the_last_error_is_kept_until_a_success) {
+  EXPECT_THAT(retries_.LastOf(kDrain), IsOk());
+  Note(Refusal("first"), seconds(0));
+  Note(Refusal("second"), seconds(1));
+  EXPECT_THAT(base::Message(retries_.LastOf(kDrain)), HasSubstr("second"));
+  Note(Done(), seconds(2));
+  EXPECT_THAT(retries_.LastOf(kDrain), IsOk());
+}
+
+TEST_F(RetriesTest, L2_a_refusal_is_worth_a_line_when_it_begins_at_each_doubling_and_when_it_ends) {
+  std::vector<bool> lines;
+  for (int i = 0; i < 9; ++i) lines.push_back(Note(Refusal(), seconds(60 * i)));
+  EXPECT_THAT(lines, ElementsAre(true, true, true, true, true, true, true, false, false));
+  EXPECT_TRUE(Note(Done(), seconds(600)));
+  EXPECT_FALSE(Note(Done(), seconds(601))) << "nothing ends";
+}
+
+TEST_F(RetriesTest, L2_a_refusal_after_failures_is_worth_a_line_although_the_wait_stays) {
+  for (int i = 0; i < 9; ++i) Note(Failure(), seconds(60 * i));
+  EXPECT_TRUE(Note(Refusal(), seconds(600)));
+  EXPECT_FALSE(Note(Refusal(), seconds(660)));
+}
+
+TEST_F(RetriesTest, a_conflict_is_never_worth_a_line) {
+  for (int i = 0; i < 4; ++i) EXPECT_FALSE(Note(Conflict(), seconds(i)));
+}
+
+TEST_F(RetriesTest, what_is_forgotten_begins_anew_and_nothing_else_does) {
+  const Retries::Key other{"delete", "uid-a"};
+  Note(Refusal(), seconds(0));
+  Note(Refusal(), seconds(0), other);
+  retries_.Forget(kDrain);
+  EXPECT_TRUE(MayTry(seconds(0)));
+  EXPECT_EQ(RefusedFor(seconds(30)), seconds(0));
+  EXPECT_FALSE(MayTry(seconds(0), other));
+  EXPECT_EQ(RefusedFor(seconds(30), other), seconds(30));
+}
+
+TEST_F(RetriesTest, the_next_attempt_is_the_earliest_of_all) {
+  EXPECT_EQ(retries_.NextAttempt(), std::nullopt);
+  Note(Failure(), seconds(5));
+  Note(Failure(), seconds(0), {"start-drain", "uid-b"});
+  EXPECT_EQ(retries_.NextAttempt(), kStart + seconds(1));
+}
+
+TEST_F(RetriesTest, troubles_of_objects_that_are_gone_are_forgotten) {
+  Note(Refusal(), seconds(0), {"delete", "uid-a"});
+  Note(Refusal(), seconds(0), {"delete", "uid-b"});
+  retries_.KeepOnly({"uid-b"}, false);
+  EXPECT_THAT(retries_.LastOf({"delete", "uid-a"}), IsOk());
+  EXPECT_FALSE(retries_.LastOf({"delete", "uid-b"}).ok());
+}
+
+TEST_F(RetriesTest, L4_troubles_of_claims_and_secrets_are_kept_while_there_are_leftovers) {
+  const std::vector<Retries::Key> clean_up = {
+      {kDeleteClaim, "claim"}, {kDeleteSecret, "secret"}, {kSetSecretOwner, "secret"}};
+  for (const Retries::Key& key : clean_up) Note(Refusal(), seconds(0), key);
+  Note(Refusal(), seconds(0), {"purge", "node-a"});
+  retries_.KeepOnly({}, true);
+  for (const Retries::Key& key : clean_up) {
+    EXPECT_EQ(RefusedFor(seconds(30), key), seconds(30)) << key.first;
+  }
+  EXPECT_EQ(RefusedFor(seconds(30), {"purge", "node-a"}), seconds(0));
+  retries_.KeepOnly({}, false);
+  EXPECT_EQ(retries_.NextAttempt(), std::nullopt);
+}
+
+TEST_F(RetriesTest, L3_each_vm_of_a_look_learns_of_its_own_refusals) {
+  Look look = World()
+                  .With(Vm("drain"))
+                  .With(Vm("delete"))
+                  .With(Vm("both"))
+                  .With(Vm("unmark"))
+                  .With(Vm("other"))
+                  .With(Vm("none"))
+                  .Raw();
+  Note(Refusal(), seconds(0), {"start-drain", "uid-drain"});
+  Note(Refusal(), seconds(10), {"delete", "uid-delete"});
+  Note(Refusal(), seconds(20), {"start-drain", "uid-both"});
+  Note(Refusal(), seconds(30), {"delete", "uid-both"});
+  Note(Refusal(), seconds(0), {"roll-back", "uid-unmark"});
+  Note(Refusal(), seconds(0), {"record-join", "uid-other"});
+  retries_.Apply(kStart + seconds(60), &look);
+  const auto view = [&](const std::string& name) {
+    return *std::find_if(look.vms.begin(), look.vms.end(),
+                         [&](const VmView& each) { return each.vm.name == name; });
+  };
+  EXPECT_EQ(view("drain").removal_refused_for, seconds(60));
+  EXPECT_EQ(view("delete").removal_refused_for, seconds(50));
+  EXPECT_EQ(view("both").removal_refused_for, seconds(40)) << "the longer of both";
+  EXPECT_EQ(view("other").removal_refused_for, seconds(0));
+  EXPECT_EQ(view("none").removal_refused_for, seconds(0));
+  EXPECT_TRUE(view("unmark").unmarking_refused);
+  EXPECT_FALSE(view("drain").unmarking_refused);
+}
+
+TEST(EffectOf, the_answers_of_both_systems_have_their_verdicts) {
+  EXPECT_EQ(EffectOf(absl::OkStatus()).verdict, Verdict::kDone);
+  EXPECT_EQ(EffectOf(absl::CancelledError("stop")).verdict, Verdict::kCancelled);
+  EXPECT_EQ(EffectOf(KubeAnswer(409, "Conflict")).verdict, Verdict::kConflict);
+  EXPECT_EQ(EffectOf(KubeAnswer(409, "AlreadyExists")).verdict, Verdict::kFailed);
+  EXPECT_EQ(EffectOf(KubeAnswer(422, "Invalid")).verdict, Verdict::kRefused);
+  EXPECT_EQ(EffectOf(KubeAnswer(403, "Forbidden")).verdict, Verdict::kRefused);
+  EXPECT_EQ(EffectOf(KubeAnswer(401, "Unauthorized")).verdict, Verdict::kFailed);
+  EXPECT_EQ(EffectOf(KubeAnswer(503, "ServiceUnavailable")).verdict, Verdict::kFailed);
+  EXPECT_EQ(EffectOf(NomadAnswer(403, "Permission denied")).verdict, Verdict::kRefused);
+  EXPECT_EQ(EffectOf(NomadAnswer(403, "ACL token expired")).verdict, Verdict::kFailed);
+  EXPECT_EQ(EffectOf(NomadAnswer(500, "No cluster leader")).verdict, Verdict::kFailed);
+  EXPECT_EQ(EffectOf(absl::DeadlineExceededError("no answer")).verdict, Verdict::kFailed);
+}
+
+TEST(EffectOf, the_error_is_kept) {
+  EXPECT_EQ(EffectOf(absl::UnavailableError("gone away")).status,
+            absl::UnavailableError("gone away"));
+}
+
+}  // namespace
+}  // namespace nomad_harvester::scaling
