@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The rows that end a removal: taken back, protected, refused, never begun; and their order.
+
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "nomad_harvester/scaling/step_spec.h"
+#include "world.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+using nomad::NodeStatus;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+
+std::string RowOf(World& world) { return std::string(RowName(world.StepOf("a").row)); }
+
+Vm MarkedVm() { return Vm("a").Joined().Marked(); }
+
+// A removal whose node is as given, with the VM's name in `back` of the Lease's action.
+World InBack(const Node& node) {
+  World world;
+  world.With(MarkedVm()).With(node);
+  world.Pool().action->back.insert("a");
+  return world;
+}
+
+TEST(MarkedTakenBack, L6_a_removal_that_is_taken_back_is_rolled_back_while_its_node_is_ready) {
+  for (const Node& node : {Node("a"), Node("a").Draining("a"), Node("a").Drained("a")}) {
+    World world = InBack(node);
+    world.Idle("a");
+    const Step step = world.StepOf("a");
+    EXPECT_EQ(RowName(step.row), "marked-taken-back");
+    EXPECT_EQ(step.kind, StepKind::kRollBack);
+    EXPECT_EQ(step.node_id, "node-a");
+    EXPECT_FALSE(step.refused) << "the VM is no worse a victim than before";
+  }
+}
+
+TEST(MarkedTakenBack, L6_the_removal_goes_on_when_its_node_is_not_ready_or_gone) {
+  World down = InBack(Node("a").Down());
+  down.Raw().vms[0].instance_runs = false;
+  EXPECT_EQ(RowOf(down), "marked-down");
+  for (const NodeStatus status : {NodeStatus::kInitializing, NodeStatus::kDisconnected}) {
+    World away = InBack(Node("a").Status(status));
+    EXPECT_EQ(RowOf(away), "marked-waiting");
+  }
+  World gone;
+  gone.With(MarkedVm().NodeGone());
+  gone.Pool().action->back.insert("a");
+  EXPECT_EQ(RowOf(gone), "marked-gone");
+}
+
+TEST(MarkedTakenBack, L6_it_wins_over_a_removal_that_is_past_its_deadline) {
+  World world;
+  world.With(Vm("a").Joined().Marked().Late()).With(Node("a").Draining("a"));
+  EXPECT_EQ(RowOf(world), "marked-late-forced");
+  world.Pool().action->back.insert("a");
+  EXPECT_EQ(RowOf(world), "marked-taken-back");
+}
+
+TEST(MarkedTakenBack, L6_the_name_of_another_vm_takes_nothing_back) {
+  World world;
+  world.With(MarkedVm()).With(Node("a"));
+  world.Pool().action->back.insert("b");
+  EXPECT_EQ(RowOf(world), "marked-start-drain");
+}
+
+TEST(MarkedTakenBack, C9_an_operators_cancel_comes_first) {
+  World world = InBack(Node("a").DrainCancelled("a"));
+  EXPECT_EQ(RowOf(world), "marked-canceled");
+}
+
+TEST(MarkedProtected, C7_protection_that_comes_late_rolls_the_removal_back) {
+  World by_annotation;
+  by_annotation.With(MarkedVm().Protected()).With(Node("a"));
+  EXPECT_EQ(RowOf(by_annotation), "marked-protected");
+  World by_meta;
+  by_meta.With(MarkedVm()).With(Node("a").Meta("harvester_protect", "true"));
+  EXPECT_EQ(RowOf(by_meta), "marked-protected");
+  EXPECT_EQ(by_meta.StepOf("a").kind, StepKind::kRollBack);
+  EXPECT_THAT(by_meta.StepOf("a").reason, HasSubstr("protected after its removal had begun"));
+}
+
+TEST(MarkedProtected, C7_it_holds_until_the_last_moment_before_the_deletion) {
+  World idle;
+  idle.With(MarkedVm().Protected()).With(Node("a").Drained("a")).Idle("a");
+  EXPECT_EQ(RowOf(idle), "marked-protected");
+  World gone;
+  gone.With(MarkedVm().Protected().NodeGone());
+  EXPECT_EQ(RowOf(gone), "marked-protected");
+  World late;
+  late.With(MarkedVm().Late()).With(Node("a").Draining("a").Meta("harvester_protect", "1"));
+  EXPECT_EQ(RowOf(late), "marked-protected");
+}
+
+TEST(MarkedProtected, C7_protection_until_a_time_ends_then) {
+  World holds;
+  holds.With(MarkedVm().ProtectedUntil(kNow + seconds(1))).With(Node("a"));
+  EXPECT_EQ(RowOf(holds), "marked-protected");
+  World ended;
+  ended.With(MarkedVm().ProtectedUntil(kNow)).With(Node("a"));
+  EXPECT_EQ(RowOf(ended), "marked-start-drain");
+}
+
+TEST(MarkedProtected, C7_a_value_of_the_meta_that_is_no_boolean_protects_and_false_does_not) {
+  World unreadable;
+  unreadable.With(MarkedVm()).With(Node("a").Meta("harvester_protect", "please"));
+  EXPECT_EQ(RowOf(unreadable), "marked-protected");
+  World off;
+  off.With(MarkedVm()).With(Node("a").Meta("harvester_protect", "false"));
+  EXPECT_EQ(RowOf(off), "marked-start-drain");
+}
+
+TEST(MarkedProtected, L6_a_protected_vm_that_is_taken_back_is_rolled_back_once) {
+  World world = InBack(Node("a").Meta("harvester_protect", "true"));
+  EXPECT_EQ(RowOf(world), "marked-taken-back");
+}
+
+// Its drain or its deletion has been refused for so long.
+World Refused(base::Duration time, const Node& node, const Vm& vm = MarkedVm()) {
+  World world;
+  world.With(vm).With(node);
+  world.Raw().vms[0].removal_refused_for = time;
+  return world;
+}
+
+TEST(MarkedRefused, L3_a_removal_that_was_refused_for_a_minute_is_rolled_back_with_a_note) {
+  World before = Refused(seconds(59), Node("a"));
+  EXPECT_EQ(RowOf(before), "marked-start-drain");
+  World after = Refused(seconds(60), Node("a"));
+  const Step step = after.StepOf("a");
+  EXPECT_EQ(RowName(step.row), "marked-refused");
+  EXPECT_EQ(step.kind, StepKind::kRollBack);
+  EXPECT_TRUE(step.refused) << "it writes removal-refused";
+}
+
+TEST(MarkedRefused, L3_also_when_the_node_is_drained_and_the_deletion_is_refused) {
+  World world = Refused(minutes(2), Node("a").Drained("a"));
+  world.Idle("a");
+  EXPECT_EQ(RowOf(world), "marked-refused");
+}
+
+TEST(MarkedRefused, L3_a_vm_whose_node_is_down_or_gone_stays_marked_and_its_deletion_is_tried_on) {
+  World down = Refused(minutes(2), Node("a").Down(), MarkedVm().InstanceRuns(false));
+  EXPECT_EQ(RowOf(down), "marked-down");
+  World gone;
+  gone.With(MarkedVm().NodeGone());
+  gone.Raw().vms[0].removal_refused_for = minutes(2);
+  EXPECT_EQ(RowOf(gone), "marked-gone");
+}
+
+TEST(MarkedRefused, L3_an_unmarking_that_is_itself_refused_leaves_the_deletion_to_be_tried_on) {
+  World world = Refused(minutes(2), Node("a").Drained("a"));
+  world.Idle("a");
+  world.Raw().vms[0].unmarking_refused = true;
+  EXPECT_EQ(RowOf(world), "marked-idle");
+}
+
+TEST(MarkedRefused, L3_marks_for_being_broken_and_for_being_unhealthy_stay) {
+  World broken = Refused(minutes(2), Node("a"), MarkedVm().ForBeingBroken());
+  EXPECT_EQ(RowOf(broken), "marked-start-drain");
+  World unhealthy = Refused(minutes(2), Node("a").Draining("a"));
+  unhealthy.Raw().vms[0].vm.mark->reason = harvester::MarkReason::kUnhealthy;
+  EXPECT_EQ(RowOf(unhealthy), "marked-waiting");
+}
+
+TEST(MarkedRefused, C7_protection_and_taking_back_write_no_note) {
+  World protected_vm = Refused(minutes(2), Node("a"), MarkedVm().Protected());
+  EXPECT_FALSE(protected_vm.StepOf("a").refused);
+  World back = Refused(minutes(2), Node("a"));
+  back.Pool().action->back.insert("a");
+  EXPECT_FALSE(back.StepOf("a").refused);
+}
+
+// The drain's deadline was that long ago; its grace is five minutes.
+World DeadlinePassedBy(base::Duration time, const Node& node) {
+  World world;
+  world.With(MarkedVm()).With(node);
+  world.Raw().vms[0].vm.mark->drain_deadline.at = kNow - time;
+  return world;
+}
+
+TEST(MarkedLate, C9_a_drain_that_never_began_is_rolled_back_ten_seconds_after_its_deadline) {
+  World before = DeadlinePassedBy(seconds(9), Node("a"));
+  EXPECT_EQ(RowOf(before), "marked-start-drain");
+  World after = DeadlinePassedBy(seconds(10), Node("a"));
+  const Step step = after.StepOf("a");
+  EXPECT_EQ(RowName(step.row), "marked-late");
+  EXPECT_EQ(step.kind, StepKind::kRollBack);
+  EXPECT_THAT(step.reason, HasSubstr("did not begin before its deadline"));
+}
+
+TEST(MarkedLate, C9_a_drain_of_another_action_is_not_the_beginning_of_this_one) {
+  World world = DeadlinePassedBy(seconds(10), Node("a").Drained("a", "old"));
+  EXPECT_EQ(RowOf(world), "marked-late");
+}
+
+TEST(MarkedLate, C9_a_drain_that_was_posted_has_its_grace) {
+  World runs = DeadlinePassedBy(seconds(10), Node("a").Draining("a"));
+  EXPECT_EQ(RowOf(runs), "marked-waiting");
+  World complete = DeadlinePassedBy(seconds(10), Node("a").Drained("a"));
+  complete.Idle("a");
+  EXPECT_EQ(RowOf(complete), "marked-idle");
+}
+
+TEST(MarkedLate, C9_a_node_that_is_not_ready_is_waited_for_until_the_grace_has_passed) {
+  World world = DeadlinePassedBy(seconds(10), Node("a").Status(NodeStatus::kDisconnected));
+  EXPECT_EQ(RowOf(world), "marked-waiting");
+}
+
+TEST(MarkedLate, C9_a_drain_without_a_timed_deadline_begins_however_late) {
+  World none;
+  none.With(MarkedVm().NoDrainDeadline().MarkedAt(kNow - std::chrono::hours(2))).With(Node("a"));
+  EXPECT_EQ(RowOf(none), "marked-start-drain");
+  World now;
+  now.With(MarkedVm()).With(Node("a"));
+  now.Raw().vms[0].vm.mark->drain_deadline = {.kind = harvester::DrainDeadline::Kind::kNow};
+  now.Raw().vms[0].vm.mark->marked_at = kNow - minutes(4);
+  EXPECT_EQ(RowOf(now), "marked-start-drain");
+}
+
+}  // namespace
+}  // namespace nomad_harvester::scaling
