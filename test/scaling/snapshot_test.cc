@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The indexes of a snapshot and of its nodes.
+
+#include "nomad_harvester/scaling/snapshot.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "world.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+std::shared_ptr<const Snapshot> Seen(World world) { return world.Snapshot().seen; }
+
+std::vector<std::string> NamesOf(const std::vector<const VmView*>& views) {
+  std::vector<std::string> names;
+  for (const VmView* view : views) names.push_back(view->vm.name);
+  return names;
+}
+
+std::vector<std::string> IdsAt(const NodeSet& nodes, const std::vector<std::size_t>& indexes) {
+  std::vector<std::string> ids;
+  for (const std::size_t index : indexes) ids.push_back(nodes.all()[index].id);
+  return ids;
+}
+
+World WithFirmware(std::vector<std::pair<std::string, std::string>> vms) {
+  World world;
+  for (const auto& [name, firmware] : vms) {
+    world.With(Vm(name));
+    world.Raw().vms.back().vm.firmware_uuid = firmware;
+  }
+  return world;
+}
+
+TEST(Snapshot, finds_a_vm_by_name_and_by_uid) {
+  const auto seen = Seen(World().With(Vm("a")).With(Vm("b")));
+  ASSERT_NE(seen->FindVm("b"), nullptr);
+  EXPECT_EQ(seen->FindVm("b")->vm.uid, "uid-b");
+  EXPECT_EQ(seen->FindVmByUid("uid-b"), seen->FindVm("b"));
+  EXPECT_EQ(seen->FindVm("uid-b"), nullptr);
+  EXPECT_EQ(seen->FindVmByUid("b"), nullptr);
+}
+
+TEST(Snapshot, the_vms_of_a_pool_are_those_with_its_label_in_the_order_of_the_list) {
+  const auto seen = Seen(
+      World().With(Vm("z")).With(Vm("db-1").InPool("db")).With(Vm("a").Unmanaged()).With(Vm("m")));
+  EXPECT_THAT(NamesOf(seen->VmsOfPool("web")), ElementsAre("z", "a", "m"));
+  EXPECT_THAT(NamesOf(seen->VmsOfPool("db")), ElementsAre("db-1"));
+  EXPECT_THAT(seen->VmsOfPool("none"), IsEmpty());
+}
+
+TEST(Snapshot, C6_the_firmware_uuid_of_a_vm_is_not_that_of_another) {
+  const auto seen = Seen(WithFirmware({{"a", "fw-1"}, {"b", "fw-2"}}));
+  EXPECT_FALSE(seen->IsFirmwareOfAnother("fw-1", "uid-a"));
+  EXPECT_TRUE(seen->IsFirmwareOfAnother("fw-1", "uid-b"));
+  EXPECT_FALSE(seen->IsFirmwareOfAnother("fw-9", "uid-a")) << "no VM has it";
+}
+
+TEST(Snapshot, C6_copies_have_the_firmware_uuid_of_their_original_and_each_is_another) {
+  const auto seen = Seen(WithFirmware({{"a", "fw-1"}, {"copy", "fw-1"}, {"copy-2", "fw-1"}}));
+  for (const char* uid : {"uid-a", "uid-copy", "uid-copy-2"}) {
+    EXPECT_TRUE(seen->IsFirmwareOfAnother("fw-1", uid)) << uid;
+  }
+}
+
+TEST(Snapshot, C6_vms_without_a_firmware_uuid_share_none) {
+  const auto seen = Seen(WithFirmware({{"a", ""}, {"b", ""}}));
+  EXPECT_FALSE(seen->IsFirmwareOfAnother("", "uid-a"));
+}
+
+TEST(Snapshot, C7_a_claim_is_shared_if_two_vms_use_it_of_whatever_pool) {
+  const auto seen = Seen(World()
+                             .With(Vm("a").Claim("own-a").Claim("data"))
+                             .With(Vm("db-1").InPool("db").Claim("data"))
+                             .With(Vm("copy").Unmanaged().Claim("images")));
+  EXPECT_THAT(seen->shared_claims(), ElementsAre("data"));
+}
+
+TEST(Snapshot, C7_a_vm_that_uses_a_claim_twice_shares_it_with_nobody) {
+  const auto seen = Seen(World().With(Vm("a").Claim("data").Claim("data")));
+  EXPECT_THAT(seen->shared_claims(), IsEmpty());
+}
+
+TEST(Snapshot, it_links_a_look_that_was_not_linked) {
+  World world;
+  world.With(Vm("a")).With(Node("other")).With(Node("a"));
+  const auto seen = Seen(world);
+  EXPECT_EQ(seen->FindVm("a")->link.state, nodepool::LinkState::kLinked);
+  EXPECT_EQ(seen->nodes().all()[seen->FindVm("a")->link.node].id, "node-a");
+}
+
+TEST(NodeSet, finds_a_node_by_id) {
+  const auto seen = Seen(World().With(Node("a")).With(Node("b")));
+  EXPECT_EQ(seen->nodes().Find("node-b"), 1U);
+  EXPECT_EQ(seen->nodes().Find("b"), std::nullopt);
+}
+
+TEST(NodeSet, knows_the_nodes_that_were_drained_for_a_vm_whether_they_link_or_not) {
+  World world;
+  world.With(Vm("a"))
+      .With(Node("a").Draining("a"))
+      .With(Node("x").Drained("a", "old"))
+      .With(Node("y").Drained("b"))
+      .With(Node("z").DrainedByOperator());
+  const auto seen = Seen(world);
+  const NodeSet& nodes = seen->nodes();
+  EXPECT_THAT(IdsAt(nodes, nodes.DrainedFor("uid-a")), ElementsAre("node-a", "node-x"));
+  EXPECT_THAT(IdsAt(nodes, nodes.DrainedFor("uid-b")), ElementsAre("node-y"));
+  EXPECT_THAT(nodes.DrainedFor("uid-z"), IsEmpty());
+  EXPECT_THAT(IdsAt(nodes, nodes.drained()), ElementsAre("node-a", "node-x", "node-y"))
+      << "an operator's drain is not ours";
+  EXPECT_EQ(nodes.drain(1)->action, "old");
+  EXPECT_EQ(nodes.drain(3), std::nullopt);
+}
+
+TEST(NodeSet, C6_ready_nodes_that_no_vm_has_are_unlinked) {
+  World world;
+  world.With(Vm("a"))
+      .With(Vm("two"))
+      .With(Node("a"))
+      .With(Node("x"))
+      .With(Node("y").Down())
+      .With(Node("two", "n1"))
+      .With(Node("two", "n2"));
+  const auto seen = Seen(world);
+  const NodeSet& nodes = seen->nodes();
+  EXPECT_THAT(IdsAt(nodes, nodes.unlinked_ready()), ElementsAre("node-x"))
+      << "not the down one, nor two that tie for a VM";
+  EXPECT_TRUE(nodes.IsLinked(*nodes.Find("n1")));
+  EXPECT_FALSE(nodes.IsLinked(*nodes.Find("node-y")));
+}
+
+}  // namespace
+}  // namespace nomad_harvester::scaling
