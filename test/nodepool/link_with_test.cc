@@ -8,11 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include "nomad_harvester/nodepool/link.h"
+#include "nomad_harvester/runtime/random.h"
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nodepool/builders.h"
-#include "nomad_harvester/nodepool/link.h"
-#include "nomad_harvester/runtime/random.h"
 
 namespace nomad_harvester::nodepool {
 namespace {
@@ -69,9 +70,9 @@ NamedLink Named(const Link& link, IdAt id_at) {
 
 NamedLink WithOneNode(const SmallWorld& world, std::size_t vm) {
   const Change& change = world.change;
-  const Link link = Linker(world.vms, world.nodes)
-                        .LinkWith(vm, world.nodes, change.index,
-                                  change.now.has_value() ? &*change.now : nullptr);
+  const Link link =
+      Linker(world.vms, world.nodes)
+          .LinkWith(vm, world.nodes, change.index, change.now.has_value() ? &*change.now : nullptr);
   return Named(link, [&](std::size_t index) { return world.nodes[index].id; });
 }
 
@@ -168,7 +169,8 @@ TEST(LinkWith, C6_the_link_of_every_vm_is_that_of_the_changed_list) {
     const SmallWorld world = worlds.Next();
     for (std::size_t vm = 0; vm < world.vms.size(); ++vm) {
       ASSERT_EQ(WithOneNode(world, vm), WithWholeList(world, vm))
-          << "VM " << world.vms[vm].name << " of world " << i << "\n" << Text(world);
+          << "VM " << world.vms[vm].name << " of world " << i << "\n"
+          << Text(world);
     }
   }
 }
@@ -183,11 +185,12 @@ TEST(LinkWith, C6_with_hints_that_several_nodes_share_a_node_read_again_links_on
     const SmallWorld world = worlds.Next();
     for (std::size_t vm = 0; vm < world.vms.size(); ++vm) {
       const NamedLink one = WithOneNode(world, vm);
-      if (one.state != LinkState::kLinked || one.node != world.nodes[world.change.index].id) continue;
+      if (one.state != LinkState::kLinked || one.node != world.nodes[world.change.index].id)
+        continue;
       ++linked;
       const NamedLink all = WithWholeList(world, vm);
-      ASSERT_EQ(one.node, all.node)
-          << "VM " << world.vms[vm].name << " of world " << i << "\n" << Text(world);
+      ASSERT_EQ(one.node, all.node) << "VM " << world.vms[vm].name << " of world " << i << "\n"
+                                    << Text(world);
     }
   }
   EXPECT_GT(linked, kWorlds / 10);

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "nomad_harvester/scaling/step_spec.h"
+
 #include "world.h"
 
 namespace nomad_harvester::scaling {

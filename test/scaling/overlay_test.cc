@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "nomad_harvester/scaling/snapshot.h"
+
 #include "world.h"
 
 namespace nomad_harvester::scaling {

@@ -19,12 +19,13 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-const std::vector<StepKind> kKinds = {
-    StepKind::kNothing,      StepKind::kWait,        StepKind::kCancelDrain,
-    StepKind::kEnable,       StepKind::kRecordRolledBack, StepKind::kReport,
-    StepKind::kMarkBroken,   StepKind::kMarkUnhealthy,    StepKind::kRecordJoin,
-    StepKind::kForgetJoinTimeout, StepKind::kRollBack,    StepKind::kStartDrain,
-    StepKind::kDelete,       StepKind::kPurge};
+const std::vector<StepKind> kKinds = {StepKind::kNothing,          StepKind::kWait,
+                                      StepKind::kCancelDrain,      StepKind::kEnable,
+                                      StepKind::kRecordRolledBack, StepKind::kReport,
+                                      StepKind::kMarkBroken,       StepKind::kMarkUnhealthy,
+                                      StepKind::kRecordJoin,       StepKind::kForgetJoinTimeout,
+                                      StepKind::kRollBack,         StepKind::kStartDrain,
+                                      StepKind::kDelete,           StepKind::kPurge};
 
 TEST(StepSpec, every_kind_has_its_own_row_and_name) {
   std::set<std::string_view> names;
@@ -57,22 +58,21 @@ TEST(ReadsOf, C5_a_drained_node_its_allocations_and_then_the_vm_are_read_before_
   const Step step =
       World().With(Vm("a").Joined().Marked()).With(Node("a").Drained("a")).Idle("a").StepOf("a");
   ASSERT_EQ(step.row, Row::kMarkedIdle);
-  EXPECT_THAT(ReadsOf(step),
-              ElementsAre(Read::kNodes, Read::kNode, Read::kAllocations, Read::kVm));
+  EXPECT_THAT(ReadsOf(step), ElementsAre(Read::kNodes, Read::kNode, Read::kAllocations, Read::kVm));
 }
 
 TEST(ReadsOf, C5_a_down_node_the_vm_and_then_its_instance_are_read_before_the_deletion) {
-  const Step step =
-      World().With(Vm("a").Joined().Marked().InstanceRuns(false)).With(Node("a").Down()).StepOf("a");
+  const Step step = World()
+                        .With(Vm("a").Joined().Marked().InstanceRuns(false))
+                        .With(Node("a").Down())
+                        .StepOf("a");
   ASSERT_EQ(step.row, Row::kMarkedDown);
   EXPECT_THAT(ReadsOf(step), ElementsAre(Read::kNodes, Read::kNode, Read::kVm, Read::kInstance));
 }
 
 TEST(ReadsOf, C5_the_deadline_rule_does_not_ask_for_allocations) {
-  const Step step = World()
-                        .With(Vm("a").Joined().Marked().Late())
-                        .With(Node("a").Draining("a"))
-                        .StepOf("a");
+  const Step step =
+      World().With(Vm("a").Joined().Marked().Late()).With(Node("a").Draining("a")).StepOf("a");
   ASSERT_EQ(step.row, Row::kMarkedLateForced);
   EXPECT_THAT(ReadsOf(step), ElementsAre(Read::kNodes, Read::kNode, Read::kVm));
 }

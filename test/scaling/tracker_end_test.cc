@@ -21,9 +21,7 @@ using ::testing::IsEmpty;
 
 class TrackerEndTest : public TrackerTest {
  protected:
-  void Remove(const std::string& vm) {
-    tracker_->NoteMark(vm, Done(), false);
-  }
+  void Remove(const std::string& vm) { tracker_->NoteMark(vm, Done(), false); }
 };
 
 Vm BrokenA() { return Vm("a").Age(minutes(1)).FailsToStart("no such image"); }
@@ -125,8 +123,8 @@ TEST_F(TrackerEndTest, if_every_vm_failed_with_one_code_the_call_has_it) {
 
 TEST_F(TrackerEndTest, C11_the_code_for_busy_is_never_that_of_a_failed_vm) {
   Track(ToRemove({"a"}));
-  tracker_->NoteMark("a",
-                     {.verdict = Verdict::kRefused, .status = absl::AbortedError("odd")}, true);
+  tracker_->NoteMark("a", {.verdict = Verdict::kRefused, .status = absl::AbortedError("odd")},
+                     true);
   EXPECT_THAT(tracker_->FinalStatus(absl::OkStatus()),
               StatusIs(absl::StatusCode::kInternal, "1 of 1 VMs failed:\na: failed: odd"));
 }
@@ -163,10 +161,9 @@ TEST_F(TrackerEndTest, C12_an_action_of_which_every_removal_was_refused_has_a_ca
 
 TEST_F(TrackerEndTest, C12_removals_that_failed_otherwise_back_off_as_removals) {
   Track(ToRemove({"a"}));
-  tracker_->NoteMark("a",
-                     {.verdict = Verdict::kUnsuitable,
-                      .status = absl::FailedPreconditionError("protected")},
-                     false);
+  tracker_->NoteMark(
+      "a", {.verdict = Verdict::kUnsuitable, .status = absl::FailedPreconditionError("protected")},
+      false);
   See(World().With(Vm("a").Joined().Protected()));
   EXPECT_THAT(Failures(), ElementsAre("remove"));
 }

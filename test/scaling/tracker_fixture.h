@@ -10,9 +10,10 @@
 
 #include <gtest/gtest.h>
 
-#include "answers.h"
 #include "nomad_harvester/runtime/random.h"
 #include "nomad_harvester/scaling/step_spec.h"
+
+#include "answers.h"
 #include "tracker.h"
 #include "world.h"
 

@@ -88,7 +88,10 @@ TEST_F(TrackerRemoveTest, every_answer_to_its_mark_has_its_outcome) {
        ""},
       {"L5: unsuitable, and no candidate is left",
        {.verdict = Verdict::kUnsuitable, .status = absl::FailedPreconditionError("protected")},
-       false, OutcomeState::kFailed, false, ""},
+       false,
+       OutcomeState::kFailed,
+       false,
+       ""},
   };
   for (const Case& each : cases) {
     SCOPED_TRACE(each.what);
@@ -208,9 +211,9 @@ TEST_F(TrackerRemoveTest, L3_a_drain_that_is_refused_for_a_minute_is_rolled_back
   EXPECT_EQ(StateOf("a"), OutcomeState::kPending) << "its mark is removed first";
   See(World().With(StandingVm()).With(Node("a")));
   EXPECT_EQ(StateOf("a"), OutcomeState::kFailed);
-  EXPECT_THAT(PartOf("a").error, StatusIs(absl::StatusCode::kInvalidArgument,
-                                          testing::AllOf(HasSubstr("rolled back: "),
-                                                         HasSubstr("denied by policy"))));
+  EXPECT_THAT(PartOf("a").error,
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       testing::AllOf(HasSubstr("rolled back: "), HasSubstr("denied by policy"))));
   EXPECT_THAT(Failures(), ElementsAre("refused"));
 }
 

@@ -65,8 +65,8 @@ TEST_F(TrackerTakeBackTest, L6_every_observation_has_its_outcome) {
       {"terminating", Back(MarkedA().Terminating(), Node("a")), OutcomeState::kFailed, gone},
       {"gone", World(), OutcomeState::kFailed, gone},
       {"gone, but Nomad cannot be read", World().NomadUnreadable(), OutcomeState::kPending, ""},
-      {"un-marked, but Nomad cannot be read",
-       Back(Vm("a").Joined(), Node("a")).NomadUnreadable(), OutcomeState::kPending, ""},
+      {"un-marked, but Nomad cannot be read", Back(Vm("a").Joined(), Node("a")).NomadUnreadable(),
+       OutcomeState::kPending, ""},
   };
   for (const Case& each : cases) {
     SCOPED_TRACE(each.what);
@@ -74,8 +74,7 @@ TEST_F(TrackerTakeBackTest, L6_every_observation_has_its_outcome) {
     See(each.world);
     EXPECT_EQ(StateOf("a"), each.state);
     if (each.state == OutcomeState::kFailed) {
-      EXPECT_THAT(PartOf("a").error,
-                  StatusIs(absl::StatusCode::kFailedPrecondition, each.text));
+      EXPECT_THAT(PartOf("a").error, StatusIs(absl::StatusCode::kFailedPrecondition, each.text));
     } else if (each.state == OutcomeState::kPending) {
       EXPECT_EQ(PartOf("a").text, each.text);
     }
