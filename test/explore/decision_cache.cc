@@ -114,10 +114,11 @@ harvester::Mark MarkOf(const Vm& vm, int slot, const Configuration& configuratio
   mark.vm_uid = Uid(slot, vm.uid);
   if (vm.mark_node != kNoNode) mark.node_id = NodeId(slot, static_cast<int>(vm.mark_node));
   mark.marked_at = kNow - std::chrono::minutes(1);
-  mark.drain_deadline = {
-      .kind = configuration.endless ? harvester::DrainDeadline::Kind::kNone
-                                    : harvester::DrainDeadline::Kind::kAt,
-      .at = vm.late != 0 ? kNow - std::chrono::hours(1) : kNow + std::chrono::minutes(10)};
+  mark.drain_deadline = {.kind = configuration.endless ? harvester::DrainDeadline::Kind::kNone
+                                                       : harvester::DrainDeadline::Kind::kAt,
+                         .at = vm.late != 0  ? kNow - std::chrono::hours(1)
+                               : vm.due != 0 ? kNow - std::chrono::minutes(1)
+                                             : kNow + std::chrono::minutes(10)};
   mark.grace = std::chrono::minutes(5);
   mark.force = configuration.force;
   mark.purge = configuration.purge;
@@ -181,6 +182,7 @@ bool IsDownForLong(const nomad::Node& node, const View& view) {
   return seen.nodes[IncarnationOf(node.id)].power == Power::kDownForLong;
 }
 std::uint8_t Bit(int slot) { return static_cast<std::uint8_t>(1U << static_cast<unsigned>(slot)); }
+bool Has(std::uint8_t set, int slot) { return (set & Bit(slot)) != 0; }
 
 }  // namespace
 
@@ -224,7 +226,10 @@ PoolSnapshot DecisionCache::SnapshotOf(const View& view, const Labels& labels) c
   for (int slot = 0; slot < kMaxVms; ++slot) {
     const ObservedVm& seen = view.slots[static_cast<std::size_t>(slot)];
     const std::string name = VmName(labels[static_cast<std::size_t>(slot)]);
-    if (seen.vm.Exists()) look.vms.push_back(VmOf(seen.vm, slot, name, configuration_));
+    if (seen.vm.Exists()) {
+      look.vms.push_back(VmOf(seen.vm, slot, name, configuration_));
+      if (Has(view.refused, slot)) look.vms.back().removal_refused_for = std::chrono::minutes(1);
+    }
     for (int n = 0; n < kNodesPerVm; ++n) {
       const Node& node = seen.nodes[static_cast<std::size_t>(n)];
       if (node.present == 0) continue;
@@ -235,8 +240,9 @@ PoolSnapshot DecisionCache::SnapshotOf(const View& view, const Labels& labels) c
         allocations.push_back(AllocationOn(NodeId(slot, n), node.work));
       }
     }
-    if ((view.named & Bit(slot)) != 0) snapshot.action->names.insert(name);
-    if ((view.create & Bit(slot)) != 0) snapshot.action->create[name] = "action";
+    if (Has(view.named, slot)) snapshot.action->names.insert(name);
+    if (Has(view.create, slot)) snapshot.action->create[name] = "action";
+    if (Has(view.back, slot)) snapshot.action->back.insert(name);
   }
   scaling::Link(&look);
   for (VmView& vm : look.vms) {
@@ -305,7 +311,7 @@ const std::vector<Plan>& DecisionCache::PlanFor(const View& view, int wanted) {
       plan.from = static_cast<std::uint8_t>(planned->from);
       plan.to = static_cast<std::uint8_t>(planned->to);
       for (const std::string& name : planned->cancel_removals) {
-        plan.cancel_removals = static_cast<std::uint8_t>(plan.cancel_removals | Bit(slot_of(name)));
+        plan.take_back = static_cast<std::uint8_t>(plan.take_back | Bit(slot_of(name)));
       }
       for (const auto& removal : planned->remove) {
         plan.remove = static_cast<std::uint8_t>(plan.remove | Bit(slot_of(removal.vm)));

@@ -53,6 +53,8 @@ std::string_view Template(EventKind kind) {
     case EventKind::kDrainCutShort:
       return "the drain of $n completes at its deadline, its tasks still stop";
     case EventKind::kDeadline:
+      return "the deadline of the mark on $v passes";
+    case EventKind::kDeadlineAndGrace:
       return "deadline and grace of the mark on $v pass";
     case EventKind::kOverdue:
       return "the join deadline of $v passes";
@@ -123,6 +125,8 @@ std::string DescribeProcess(const Event& event, const Labels& labels) {
       return "loses a request: " + request;
     case EventKind::kActGivenUp:
       return "gives up on a request that is still under way: " + request;
+    case EventKind::kActRefused:
+      return "has been refused for a minute: " + request;
     case EventKind::kTimeout:
       return "ends its Scale early (scale_timeout, or its client left)";
     case EventKind::kCrash:
@@ -176,8 +180,7 @@ std::string Describe(const Act& act, int slot, const Labels& labels) {
     case ActKind::kPurge:
       return node + " is purged (gone-purge)";
     case ActKind::kRemoveMark:
-      return "the mark of " + vm + " is removed" +
-             (act.node == kNoNode && act.row == 0 ? "" : " (" + RowOf(act) + ")");
+      return "the mark of " + vm + " is removed (" + RowOf(act) + ")";
     case ActKind::kMark:
       return vm + " is marked by action " + std::to_string(act.action);
     case ActKind::kMarkBroken:
@@ -232,9 +235,10 @@ std::string DescribeWorld(const State& state, const Labels& labels) {
         text += ", marked by action " + std::to_string(slot.vm.mark_action);
         if (slot.vm.mark_reason == Reason::kBroken) text += " for being broken";
         if (slot.vm.mark_reason == Reason::kUnhealthy) text += " for being unhealthy";
-        if (slot.vm.late != 0) text += ", late";
+        text += slot.vm.late != 0 ? ", late" : slot.vm.due != 0 ? ", past its deadline" : "";
       }
-      text += slot.naming.named != 0 ? ", named by the Lease\n" : "\n";
+      if (slot.naming.named != 0) text += ", named by the Lease";
+      text += slot.naming.back != 0 ? ", to be taken back\n" : "\n";
     }
     for (std::size_t n = 0; n < slot.nodes.size(); ++n) {
       const Node& node = slot.nodes[n];

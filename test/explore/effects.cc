@@ -70,7 +70,7 @@ Violation ApplyToVm(const Configuration& configuration, const Act& act, Slot* sl
       vm.mark_reason = act.kind == ActKind::kMark         ? Reason::kScaleIn
                        : act.kind == ActKind::kMarkBroken ? Reason::kBroken
                                                           : Reason::kUnhealthy;
-      vm.late = 0;
+      vm.due = vm.late = 0;
       break;
     case ActKind::kRemoveMark:
       RemoveMark(&vm);
@@ -152,7 +152,7 @@ void RemoveMark(Vm* vm) {
   vm->mark_reason = Reason::kScaleIn;
   vm->mark_action = 0;
   vm->mark_node = 0;
-  vm->late = 0;
+  vm->due = vm->late = 0;
 }
 
 void TouchVm(Slot* slot) {
@@ -161,6 +161,15 @@ void TouchVm(Slot* slot) {
     if (observation.vm.Exists()) observation.vm.stale = 1;
     if (observation.act.Busy()) observation.act.stale = 1;
   }
+}
+
+Violation CheckKnown(const Act& act, const Known& known) {
+  const bool removes = act.kind == ActKind::kStartDrain || act.kind == ActKind::kDelete;
+  if (!removes || act.node == kNoNode || known.node.power != Power::kReady) return Violation::kNone;
+  if (known.taken_back) return Violation::kNotTakenBack;
+  if (known.refused && known.vm.mark_reason == Reason::kScaleIn) return Violation::kRefusalIgnored;
+  const bool due = act.kind == ActKind::kStartDrain && known.vm.due != 0;
+  return due ? Violation::kDrainTooLate : Violation::kNone;
 }
 
 Violation Apply(const Configuration& configuration, int index, const Act& act, State* state) {
@@ -237,6 +246,12 @@ std::string Describe(Violation violation) {
       return "a VM that was marked for being unhealthy is drained although its node is ready again";
     case Violation::kMaintenanceIgnored:
       return "a mark stays on a VM whose node an operator drains";
+    case Violation::kNotTakenBack:
+      return "the removal of a VM goes on that the action on the Lease takes back";
+    case Violation::kRefusalIgnored:
+      return "a removal goes on that has been refused for a minute";
+    case Violation::kDrainTooLate:
+      return "a drain begins although its deadline has passed";
   }
   return "";
 }

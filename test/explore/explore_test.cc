@@ -54,7 +54,7 @@ struct Noticed {
   Violation violation;
 };
 
-// Rows whose removal causes that violation.
+// Rows whose removal causes that violation; one row may prevent several.
 const std::vector<Noticed>& NeededRows() {
   static const std::vector<Noticed> kRows = {
       {Row::kTerminating, "crash", Violation::kTooManyRemoved},
@@ -73,11 +73,14 @@ const std::vector<Noticed>& NeededRows() {
       {Row::kMarkedNeverJoined, "grow", Violation::kRestless},
       {Row::kMarkedGone, "unhealthy", Violation::kRestless},
       {Row::kMarkedCanceled, "drains", Violation::kCancelIgnored},
+      {Row::kMarkedTakenBack, "take-back", Violation::kNotTakenBack},
+      {Row::kMarkedRefused, "refused", Violation::kRefusalIgnored},
       {Row::kMarkedEnabled, "drains", Violation::kDeletedWithWork},
       {Row::kMarkedDown, "endless", Violation::kMarkLeft},
       {Row::kMarkedIdle, "endless", Violation::kMarkLeft},
       {Row::kMarkedRecovered, "unhealthy", Violation::kHealthyDrained},
       {Row::kMarkedLate, "hanging-kept", Violation::kDrainLeft},
+      {Row::kMarkedLate, "never-begun", Violation::kDrainTooLate},
       {Row::kMarkedWaiting, "crash", Violation::kLeftIneligible},
       {Row::kMarkedStartDrain, "crash", Violation::kDrainNotBegun},
       {Row::kGonePurge, "purge", Violation::kNodeLeft},
@@ -104,6 +107,7 @@ const std::vector<Equivalent>& EquivalentRows() {
       {Row::kUnmarkedBrokenKept, "reports"},
       {Row::kUnmarkedUnhealthyKept, "reports"},
       {Row::kUnmarkedOther, "does nothing, and is the last of its kind"},
+      {Row::kMarkedProtected, "the model has no protection: marked_rows_test has the row"},
       {Row::kMarkedNoNode, "waits, and is the last of its kind"},
       {Row::kMarkedLateForced,
        "without it the VM is rolled back: the policy's wish, not safety, is lost"},
@@ -113,7 +117,7 @@ const std::vector<Equivalent>& EquivalentRows() {
 
 TEST(Rows, each_one_is_needed_or_listed_as_equivalent) {
   std::set<Row> rows;
-  for (const Noticed& needed : NeededRows()) EXPECT_TRUE(rows.insert(needed.row).second);
+  for (const Noticed& needed : NeededRows()) rows.insert(needed.row);
   for (const Equivalent& equivalent : EquivalentRows()) {
     EXPECT_TRUE(rows.insert(equivalent.row).second) << equivalent.why;
   }
@@ -154,6 +158,9 @@ TEST(Rows, where_their_order_matters_the_other_order_breaks_an_invariant) {
       // A node that is down permanently has no work left, enabled or not.
       {Row::kMarkedEnabled, Row::kMarkedDown, "nodes", Violation::kNone},
       {Row::kMarkedGone, Row::kMarkedNoNode, "nodes", Violation::kMarkLeft},
+      {Row::kMarkedTakenBack, Row::kMarkedIdle, "take-back", Violation::kNotTakenBack},
+      {Row::kMarkedRefused, Row::kMarkedIdle, "refused", Violation::kRefusalIgnored},
+      {Row::kMarkedLate, Row::kMarkedStartDrain, "never-begun", Violation::kDrainTooLate},
       // A mark that no action names is surplus, but its VM is as safe to delete as any other.
       {Row::kMarkedNotNamed, Row::kMarkedNeverJoined, "grow", Violation::kNone},
   };

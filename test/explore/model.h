@@ -79,7 +79,7 @@ struct Vm {
   Bits stale : 1;
   Bits node_gone : 1;
   Answer runs : 2;
-  Bits spare : 1;
+  Bits due : 1;  // past the mark's deadline: a drain that has not begun never will
 
   bool Stands() const { return phase == Phase::kStanding; }
   bool Exists() const { return phase == Phase::kStanding || phase == Phase::kTerminating; }
@@ -126,21 +126,26 @@ struct Act {
 struct Naming {
   Bits named : 1;
   Bits create : 1;  // in its `create`
-  Bits spare : 30;
+  Bits back : 1;    // in its `back`
+  Bits spare : 29;
 };
 
-// The VM name's entries in a process: its copy of the Lease's action, and whether its Scale cancels
-// the VM's removal, has yet to create the VM, or has created it or tried to.
+// The VM name's entries in a process: its copy of the Lease's action, and whether its Scale waits
+// for the VM's removal to be taken back, has yet to create the VM, or has created it or tried to.
 struct Intent {
   Bits named : 1;
   Bits create : 1;
-  Bits cancels_removal : 1;
+  Bits back : 1;
+  Bits takes_back : 1;
   Bits to_create : 1;
   Bits created : 1;
   Bits victim : 1;
   Bits looked : 1;  // the process has read the nodes
   Bits missed : 1;  // something other than the plugin has changed the VM's since
-  Bits spare : 24;
+  // The VM's drain or its deletion has been refused for a minute: the process remembers it from one
+  // Scale or resumption to the next.
+  Bits refused : 1;
+  Bits spare : 22;
 };
 
 // One process's observation of one VM, and its action on it.
@@ -169,7 +174,7 @@ enum class Mode : std::uint8_t {
   kIdle,
   kResume,
   kFinishRollBacks,
-  kCancelRemovals,
+  kTakeBack,
   kScale,
   kSuperseded
 };
@@ -193,7 +198,9 @@ struct Budgets {
   std::uint8_t lost = 0;         // requests that never arrive
   std::uint8_t timeouts = 0;     // a Scale ends early: its client left, or scale_timeout
   std::uint8_t unreadable = 0;   // Nomad does not reply to a list
-  std::uint8_t deadlines = 0;    // marks whose deadline passes
+  std::uint8_t due = 0;          // marks whose deadline passes, but not yet the grace
+  std::uint8_t deadlines = 0;    // marks whose deadline and grace pass
+  std::uint8_t refused = 0;      // drains and deletions that have been refused for a minute
   std::uint8_t op_cancel = 0;    // operators: cancel a drain, with or without enabling the node
   std::uint8_t op_drain = 0;     // begin one
   std::uint8_t op_toggle = 0;    // change the eligibility
@@ -209,7 +216,7 @@ struct Budgets {
   std::uint8_t elsewhere = 0;    // the policy selects other nodes
   std::uint8_t tasks = 0;        // tasks that start on an eligible node
   std::uint8_t stopping = 0;     // drains that complete while tasks still stop
-  std::uint8_t spare[5] = {};
+  std::uint8_t spare[3] = {};
 };
 
 enum class Holder : std::uint8_t { kNobody, kFirst, kSecond, kDead };

@@ -7,6 +7,7 @@
 #include "process.h"
 #include "rest.h"
 #include "visited.h"
+#include "worker.h"
 #include "world.h"
 
 namespace nomad_harvester::explore {
@@ -131,6 +132,92 @@ TEST(Invariant, I5_a_pool_in_the_middle_of_a_removal_converges_without_the_vm) {
   EXPECT_EQ(Rest(configuration, cache).Check(state, &output), Violation::kNone);
   EXPECT_FALSE(lines.empty());
   EXPECT_EQ(lines.front(), "  the drain of node a0 is started (marked-start-drain)");
+}
+
+// A VM whose removal has begun: it is marked, and the Lease names it.
+State Marked(const Configuration& configuration) {
+  State state = InitialState(configuration);
+  state.slots[0].vm.mark = MarkKind::kOurs;
+  state.slots[0].naming.named = 1;
+  state.removals_left = 1;
+  return state;
+}
+
+std::vector<std::string> LinesOf(const Configuration& configuration, const State& state) {
+  DecisionCache cache(configuration, {});
+  std::vector<std::string> lines;
+  TraceOutput output{.labels = kOwnNames, .lines = lines};
+  EXPECT_EQ(Rest(configuration, cache).Check(state, &output), Violation::kNone);
+  return lines;
+}
+
+TEST(Time, passes_a_deadline_before_the_grace) {
+  const Configuration configuration = {.name = "hanging", .hanging = true};
+  State state = Marked(configuration);
+  ASSERT_TRUE(LetTimePass(configuration, &state));
+  EXPECT_EQ(state.slots[0].vm.due, 1U);
+  EXPECT_EQ(state.slots[0].vm.late, 0U);
+  ASSERT_TRUE(LetTimePass(configuration, &state));
+  EXPECT_EQ(state.slots[0].vm.late, 1U);
+  EXPECT_FALSE(LetTimePass(configuration, &state));
+}
+
+TEST(Rule, C9_a_removal_whose_drain_did_not_begin_by_the_deadline_is_rolled_back) {
+  State state = Marked(Two());
+  state.slots[0].vm.due = 1;
+  EXPECT_EQ(LinesOf(Two(), state).front(), "  the mark of web-a is removed (marked-late)");
+  DecisionCache without(Two(), {.off = scaling::Row::kMarkedLate});
+  EXPECT_EQ(Rest(Two(), without).Check(state, nullptr), Violation::kDrainTooLate);
+}
+
+TEST(Rule, L6_a_removal_that_the_lease_takes_back_is_rolled_back_after_a_kill) {
+  State state = Marked(Two());
+  state.slots[0].naming.back = 1;
+  EXPECT_EQ(LinesOf(Two(), state).front(), "  the mark of web-a is removed (marked-taken-back)");
+  DecisionCache without(Two(), {.off = scaling::Row::kMarkedTakenBack});
+  EXPECT_EQ(Rest(Two(), without).Check(state, nullptr), Violation::kNotTakenBack);
+}
+
+TEST(Rule, L6_a_name_stays_in_back_while_its_vm_is_marked_and_its_node_is_ready) {
+  const Configuration two = Two();
+  DecisionCache cache(two, {});
+  const auto back_after = [&](State state) {
+    state.slots[0].naming.back = 1;
+    const Worker worker(two, cache, &state, 0);
+    worker.Acquire(Mode::kResume);
+    worker.ReadNodes(true);
+    worker.ReadVms();
+    worker.CloseRecord();
+    return state.slots[0].naming.back;
+  };
+  State state = Marked(two);
+  EXPECT_EQ(back_after(state), 1U);
+  NodeOf(state).power = Power::kDown;
+  EXPECT_EQ(back_after(state), 0U) << "its removal goes on";
+  EXPECT_EQ(back_after(InitialState(two)), 0U) << "it is back";
+}
+
+TEST(Rule, L3_what_was_refused_is_remembered_until_the_process_is_killed_or_the_mark_is_gone) {
+  const Configuration two = Two();
+  DecisionCache cache(two, {});
+  State state = Marked(two);
+  const Worker worker(two, cache, &state, 0);
+  const auto looks = [&] {
+    worker.Acquire(Mode::kResume);
+    worker.ReadNodes(true);
+    worker.ReadVms();
+    return worker.AdviceOn(0).row;
+  };
+  EXPECT_EQ(looks(), scaling::Row::kMarkedStartDrain);
+  worker.NoteReply(0, ActOn(ActKind::kStartDrain), true);
+  worker.Release();
+  EXPECT_EQ(looks(), scaling::Row::kMarkedRefused);
+  State unmarked = state;
+  const Worker rolled_back(two, cache, &unmarked, 0);
+  rolled_back.NoteReply(0, ActOn(ActKind::kRemoveMark), false);
+  EXPECT_EQ(rolled_back.AdviceOn(0).row, scaling::Row::kMarkedStartDrain);
+  worker.Forget();
+  EXPECT_EQ(looks(), scaling::Row::kMarkedStartDrain);
 }
 
 TEST(Canonical, slots_are_interchangeable) {

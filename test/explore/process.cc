@@ -119,7 +119,14 @@ class Expansion {
       On(&(Add(EventKind::kReadVms).state = seen)).Release();
       return;
     }
-    if (worker.Launch(finishes_roll_backs)) {
+    const bool takes_back = process_.mode == Mode::kTakeBack && worker.TakesBack();
+    const bool launched = worker.Launch(finishes_roll_backs);
+    if (process_.mode == Mode::kTakeBack && !takes_back) {
+      seen.processes[static_cast<std::size_t>(p_)].mode = Mode::kScale;
+      StartCreations(worker, &seen);
+      worker.EndPassIfDone();
+    }
+    if (launched) {
       Add(EventKind::kReadVms).state = seen;
       return;
     }
@@ -127,8 +134,9 @@ class Expansion {
       case Mode::kFinishRollBacks:
         ExpandPlans(seen, worker.CurrentView());
         break;
-      case Mode::kCancelRemovals:
-        EndCancelledRemovals(seen, worker.CurrentView());
+      case Mode::kTakeBack:
+        if (takes_back) worker.ClearSights();
+        Add(EventKind::kReadVms).state = seen;
         break;
       case Mode::kScale:
         EndScale(seen, worker.CurrentView());
@@ -152,24 +160,6 @@ class Expansion {
   bool IsUndone(const Decision& decision, std::size_t slot) const {
     const Advice& advice = decision.vms[slot];
     return !scaling::IsRepair(advice.kind);
-  }
-
-  void EndCancelledRemovals(State seen, const View& view) {
-    const Decision& decision = cache_.Decide(view);
-    bool done = view.readable != 0;
-    for (std::size_t i = 0; i < view.slots.size(); ++i) {
-      const Vm& vm = view.slots[i].vm;
-      if (ObservationOf(i).intent.cancels_removal == 0 || !vm.Stands()) continue;
-      if (vm.mark != MarkKind::kNone || !IsUndone(decision, i)) done = false;
-    }
-    const Worker worker = On(&seen);
-    if (!done) {
-      worker.ClearSights();
-    } else {
-      seen.processes[static_cast<std::size_t>(p_)].mode = Mode::kScale;
-      StartCreations(worker, &seen);
-    }
-    Add(EventKind::kReadVms).state = seen;
   }
 
   // Every VM of the action has an outcome: CloseAction of scale_call.cc.
@@ -218,6 +208,7 @@ class Expansion {
         Successor& next = Add(EventKind::kActReads, i, static_cast<int>(act.phase));
         next.event.act = act;
         On(&next.state).Read(i);
+        next.violation = CheckSent(next.state.slots[i]);
         continue;
       }
       Successor& applied = Add(EventKind::kActApplied, i);
@@ -225,6 +216,7 @@ class Expansion {
       const bool drains = act.kind == ActKind::kMark && act.flag != 0 && act.stale == 0 &&
                           state_.slots[i].vm.Stands() && process_.mode != Mode::kSuperseded;
       applied.violation = Apply(configuration_, static_cast<int>(i), act, &applied.state);
+      On(&applied.state).NoteReply(i, act, false);
       // If another process acts, too, it sees this one's writes as external changes.
       const bool alone = configuration_.lease && process_.mode != Mode::kSuperseded;
       if (!alone) Excuse(&applied.state.slots[i]);
@@ -235,6 +227,14 @@ class Expansion {
         --lost.state.budgets.lost;
         Finish(i, false, &lost.state);
       }
+      const bool tries = act.kind == ActKind::kStartDrain || act.kind == ActKind::kDelete;
+      if (tries && state_.budgets.refused > 0) {
+        Successor& refused = Add(EventKind::kActRefused, i);
+        refused.event.act = act;
+        --refused.state.budgets.refused;
+        On(&refused.state).NoteReply(i, act, true);
+        Finish(i, false, &refused.state);
+      }
       if (CanBeLate(i)) {
         Successor& late = Add(EventKind::kActGivenUp, i);
         late.event.act = act;
@@ -242,6 +242,16 @@ class Expansion {
         Finish(i, false, &late.state);
       }
     }
+  }
+
+  // Of the act whose last read has just been made.
+  Violation CheckSent(const Slot& slot) const {
+    const Observation& seen = slot.observations[static_cast<std::size_t>(p_)];
+    if (seen.act.phase != ActPhase::kSent) return Violation::kNone;
+    return CheckKnown(seen.act, {.vm = seen.vm,
+                                 .node = seen.nodes[seen.act.node & 1U],
+                                 .taken_back = seen.intent.back != 0,
+                                 .refused = seen.intent.refused != 0});
   }
 
   bool CanBeLate(std::size_t slot) const {

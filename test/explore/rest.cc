@@ -75,7 +75,12 @@ bool Rest::ActOnce(State* state, Violation* violation, TraceOutput* output) {
     if (output != nullptr) {
       output->lines.push_back("  " + Describe(act, static_cast<int>(i), output->labels));
     }
-    *violation = Apply(configuration_, static_cast<int>(i), act, state);
+    const bool taken_back = ((view.back >> i) & 1U) != 0;
+    *violation = CheckKnown(
+        act, {.vm = seen.vm, .node = seen.nodes[act.node & 1U], .taken_back = taken_back});
+    if (*violation == Violation::kNone) {
+      *violation = Apply(configuration_, static_cast<int>(i), act, state);
+    }
   }
   return std::memcmp(&before, state, sizeof before) != 0;
 }

@@ -11,8 +11,8 @@ void Raise(const State& state, const Plan& plan, int p, std::uint8_t* ceiling) {
   unsigned wanted = plan.to;
   for (std::size_t i = 0; i < state.slots.size(); ++i) {
     const Vm& vm = state.slots[i].observations[static_cast<std::size_t>(p)].vm;
-    const bool cancels_removal = ((plan.cancel_removals >> i) & 1U) != 0;
-    const bool leaves = vm.mark != MarkKind::kNone && !cancels_removal;
+    const bool comes_back = ((plan.take_back >> i) & 1U) != 0;
+    const bool leaves = vm.mark != MarkKind::kNone && !comes_back;
     const bool broken = vm.joined == 0 && (vm.overdue != 0 || vm.failing != 0);
     if (vm.Stands() && vm.unmanaged == 0 && (leaves || broken)) ++wanted;
   }
@@ -46,8 +46,7 @@ Act MarkFor(const Observation& observation, Bits action, const Advice& advice) {
 bool BeginAction(const Worker& worker, const Plan& plan, int names, int p, State* state) {
   const Bits action = worker.TakeActionId();
   Process& process = state->processes[static_cast<std::size_t>(p)];
-  process.stage = Stage::kActs;
-  process.mode = plan.cancel_removals != 0 ? Mode::kCancelRemovals : Mode::kScale;
+  process.mode = plan.take_back != 0 ? Mode::kTakeBack : Mode::kScale;
   unsigned new_names = plan.new_names;
   unsigned marked = 0;
   for (std::size_t i = 0; i < state->slots.size(); ++i) {
@@ -63,19 +62,24 @@ bool BeginAction(const Worker& worker, const Plan& plan, int names, int p, State
     if (member_marked && observation.vm.mark_reason == Reason::kScaleIn) ++marked;
     observation.intent.create = left_over || fresh;
     observation.intent.named = left_over || fresh || in(plan.remove) || member_marked;
-    observation.intent.cancels_removal = in(plan.cancel_removals);
+    observation.intent.back = observation.intent.takes_back = in(plan.take_back);
     observation.intent.to_create = in(plan.reuse) || fresh;
     observation.intent.victim = in(plan.remove);
-    slot.naming.named = observation.intent.named;
-    slot.naming.create = observation.intent.create;
-    if (in(plan.cancel_removals)) observation.act = SentTo(ActKind::kRemoveMark, observation.vm);
-    if (in(plan.remove)) observation.act = MarkFor(observation, action, worker.AdviceOn(i));
   }
   if (new_names > 0) return false;  // the model has no more names
   const unsigned shrinks = plan.from > plan.to ? plan.from - plan.to : 0U;
   state->removals_left = static_cast<std::uint8_t>(shrinks + marked);
   Raise(*state, plan, p, &state->ceiling);
-  if (plan.cancel_removals == 0) StartCreations(worker, state);
+  // The first pass decides on what the plan was made of.
+  worker.StoreNames();
+  worker.Launch(false);
+  for (std::size_t i = 0; i < state->slots.size(); ++i) {
+    Observation& observation = worker.ObservationOf(state->slots[i]);
+    if (observation.intent.victim == 0) continue;
+    observation.act = MarkFor(observation, action, worker.AdviceOn(i));
+  }
+  if (plan.take_back == 0) StartCreations(worker, state);
+  worker.EndPassIfDone();
   return true;
 }
 
@@ -87,7 +91,6 @@ void StartCreations(const Worker& worker, State* state) {
     observation.intent.created = 1;
     observation.act = SentTo(ActKind::kCreate, Vm{});
   }
-  worker.EndPassIfDone();
 }
 
 }  // namespace nomad_harvester::explore

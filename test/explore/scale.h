@@ -7,10 +7,10 @@
 
 namespace nomad_harvester::explore {
 
-// StoreAction, then the first requests: cancelled removals, marks, creations. False: the plan needs
-// more names than the model has.
+// StoreAction, then the first requests: steps by the rules, among them what is taken back, marks,
+// creations. False: the plan needs more names than the model has.
 bool BeginAction(const Worker& worker, const Plan& plan, int names, int p, State* state);
-// Begins the creations, which follow the cancellation of removals.
+// Begins the creations: once each removal that is taken back has an outcome.
 void StartCreations(const Worker& worker, State* state);
 
 }  // namespace nomad_harvester::explore

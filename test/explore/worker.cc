@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker.h"
 
+#include "nomad_harvester/scaling/step_spec.h"
+
 namespace nomad_harvester::explore {
 
 using scaling::StepKind;
@@ -17,6 +19,8 @@ View Worker::CurrentView() const {
     view.slots[i].nodes = observation.nodes;
     view.named = static_cast<std::uint8_t>(view.named | (observation.intent.named << i));
     view.create = static_cast<std::uint8_t>(view.create | (observation.intent.create << i));
+    view.back = static_cast<std::uint8_t>(view.back | (observation.intent.back << i));
+    view.refused = static_cast<std::uint8_t>(view.refused | (observation.intent.refused << i));
   }
   return view;
 }
@@ -28,15 +32,20 @@ void Worker::Acquire(Mode mode) const {
   process_.readable = 0;
   for (Slot& slot : state_.slots) {
     Intent& intent = ObservationOf(slot).intent;
-    intent = {};
     intent.named = slot.naming.named;
     intent.create = slot.naming.create;
+    intent.back = slot.naming.back;
   }
 }
 
 void Worker::Release() const {
   if (state_.holder == kHolderOf[p_]) state_.holder = Holder::kNobody;
-  Forget();
+  for (Slot& slot : state_.slots) {
+    const Intent before = ObservationOf(slot).intent;
+    ObservationOf(slot) = {};
+    ObservationOf(slot).intent.refused = before.refused;
+  }
+  process_ = {};
 }
 
 void Worker::Forget() const {
@@ -70,6 +79,7 @@ void Worker::ReadVms() const {
   for (Slot& slot : state_.slots) {
     Observation& observation = ObservationOf(slot);
     observation.vm = VisibleVm(slot.vm);
+    if (!observation.vm.Exists()) observation.intent.refused = 0;
     if (process_.readable != 0) AddDetails(slot, &observation.vm, &observation.nodes);
   }
 }
@@ -127,13 +137,37 @@ void Worker::NameMarked() const {
 }
 
 void Worker::CloseRecord() const {
-  for (Slot& slot : state_.slots) {
-    Observation& observation = ObservationOf(slot);
+  for (std::size_t i = 0; i < state_.slots.size(); ++i) {
+    Observation& observation = state_.slots[i].observations[p_];
     if (observation.vm.Exists()) observation.intent.create = 0;
     observation.intent.named =
         observation.intent.create != 0 || observation.vm.mark != MarkKind::kNone;
+    const bool marked = observation.vm.Exists() && observation.vm.mark != MarkKind::kNone;
+    if (!marked || !IsReady(i)) observation.intent.back = 0;
   }
   StoreNames();
+}
+
+bool Worker::IsReady(std::size_t index) const {
+  const std::uint8_t linked = AdviceOn(index).linked;
+  return linked != kNoNode &&
+         state_.slots[index].observations[p_].nodes[linked].power == Power::kReady;
+}
+
+bool Worker::TakesBack() const {
+  bool waits = false;
+  for (std::size_t i = 0; i < state_.slots.size(); ++i) {
+    const Vm& vm = state_.slots[i].observations[p_].vm;
+    Intent& intent = state_.slots[i].observations[p_].intent;
+    if (intent.takes_back == 0) continue;
+    const bool marked = vm.mark != MarkKind::kNone;
+    const bool repairs = scaling::IsRepair(AdviceOn(i).kind);
+    const bool comes_back = vm.Stands() && (repairs || (marked && IsReady(i)));
+    const bool ended = process_.readable != 0 && !comes_back;
+    if (ended) intent.takes_back = 0;
+    waits = waits || !ended;
+  }
+  return waits;
 }
 
 void Worker::StoreNames() const {
@@ -141,6 +175,8 @@ void Worker::StoreNames() const {
   for (Slot& slot : state_.slots) {
     slot.naming.named = ObservationOf(slot).intent.named;
     slot.naming.create = ObservationOf(slot).intent.create;
+    // Without a Lease only the process itself knows what it takes back.
+    if (configuration_.lease) slot.naming.back = ObservationOf(slot).intent.back;
   }
 }
 
@@ -160,6 +196,17 @@ Act Worker::PurgeOf(const std::array<bool, kNodesPerVm>& purge) {
     act.phase = FirstPhase(act);
   }
   return act;
+}
+
+void Worker::NoteReply(std::size_t index, const Act& act, bool refused) const {
+  Intent& intent = state_.slots[index].observations[p_].intent;
+  const bool tried = act.kind == ActKind::kStartDrain || act.kind == ActKind::kDelete;
+  const bool conflict = act.kind != ActKind::kStartDrain && act.stale != 0;
+  if (refused) {
+    intent.refused = 1;
+  } else if ((tried || act.kind == ActKind::kRemoveMark) && !conflict) {
+    intent.refused = 0;
+  }
 }
 
 void Worker::DrainAfterMark(std::size_t index) const {
@@ -182,8 +229,12 @@ void Worker::EndPassIfDone() const {
 
 void Worker::Read(std::size_t index) const {
   Observation& observation = state_.slots[index].observations[p_];
+  const Act act = observation.act;
   const bool goes_on = Proceed(index);
-  if (!goes_on) observation.act = {};
+  if (!goes_on) {
+    NoteReply(index, act, false);
+    observation.act = {};
+  }
   EndPassIfDone();
 }
 

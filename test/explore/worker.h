@@ -33,7 +33,7 @@ class Worker {
   void Acquire(Mode mode) const;
   void Release() const;
 
-  // Clears the process's memory.
+  // Clears the process's memory, as a kill does.
   void Forget() const;
   void ClearSights() const;
   void ReadNodes(bool answered) const;
@@ -46,11 +46,18 @@ class Worker {
   void WriteAhead() const;
   void NameMarked() const;
 
+  // Whether a removal is yet to be taken back. One that is, or cannot be any more, is not waited
+  // for again, as ObserveTakeBack of tracker.cc.
+  bool TakesBack() const;
+
   // Keeps the names that are yet to be created or are marked, as RecordAfter.
   void CloseRecord() const;
   void StoreNames() const;
   Bits TakeActionId() const;
   static Act PurgeOf(const std::array<bool, kNodesPerVm>& purge);
+
+  // The reply to the act: what it says about refusals is remembered.
+  void NoteReply(std::size_t index, const Act& act, bool refused) const;
 
   // After the mark, the victim's drain begins immediately (MarkAndDrain): the reply holds the VM.
   void DrainAfterMark(std::size_t index) const;
@@ -70,6 +77,8 @@ class Worker {
   bool ReadVm(std::size_t index) const;
   void ReadInstance(std::size_t index) const;
   bool IsStillWanted(std::size_t index) const;
+  // Whether the VM links to a node that was ready when it was read.
+  bool IsReady(std::size_t index) const;
 
   const Configuration& configuration_;
   DecisionCache& cache_;

@@ -71,8 +71,12 @@ class Expansion {
       next.vm.failing = 1;
       next.vm.running = 0;
     }
+    if (vm.mark == MarkKind::kOurs && vm.due == 0 && May(&Budgets::due)) {
+      AddSlot(EventKind::kDeadline, slot, &Budgets::due).vm.due = 1;
+    }
     if (vm.mark == MarkKind::kOurs && vm.late == 0 && May(&Budgets::deadlines)) {
-      AddSlot(EventKind::kDeadline, slot, &Budgets::deadlines).vm.late = 1;
+      Vm& late = AddSlot(EventKind::kDeadlineAndGrace, slot, &Budgets::deadlines).vm;
+      late.due = late.late = 1;
     }
     ExpandOperatorActsOnVm(slot);
   }
@@ -325,6 +329,7 @@ View WorldView(const State& state) {
     AddDetails(slot, &seen.vm, &seen.nodes);
     view.named = static_cast<std::uint8_t>(view.named | (slot.naming.named << i));
     view.create = static_cast<std::uint8_t>(view.create | (slot.naming.create << i));
+    view.back = static_cast<std::uint8_t>(view.back | (slot.naming.back << i));
   }
   return view;
 }
@@ -362,7 +367,8 @@ bool LetTimePass(const Configuration& configuration, State* state) {
   if (moved) return true;
   for (Slot& slot : state->slots) {
     if (slot.vm.mark == MarkKind::kOurs && slot.vm.late == 0 && !configuration.endless) {
-      slot.vm.late = 1;
+      slot.vm.late = slot.vm.due;
+      slot.vm.due = 1;
       moved = true;
     }
     if (slot.vm.Stands() && slot.vm.joined == 0 && slot.vm.overdue == 0) {

@@ -36,6 +36,9 @@ enum class Violation : std::uint8_t {
   kDrainNotBegun,        // the node of a marked VM is not drained
   kHealthyDrained,       // a VM was marked for being unhealthy, and its node, ready again, is drained
   kMaintenanceIgnored,   // a VM stays marked although an operator drains its node
+  kNotTakenBack,         // a VM is removed although the Lease's action takes it back
+  kRefusalIgnored,       // a removal goes on that was refused for a minute
+  kDrainTooLate,         // a drain begins after its deadline
 };
 std::string Describe(Violation violation);
 
@@ -51,6 +54,7 @@ enum class EventKind : std::uint8_t {
   kActApplied,
   kActLost,
   kActGivenUp,
+  kActRefused,
   kLateApplied,
   kLateLost,
   kTimeout,
@@ -71,6 +75,7 @@ enum class EventKind : std::uint8_t {
   kDrainCompletes,
   kDrainCutShort,
   kDeadline,
+  kDeadlineAndGrace,
   kOverdue,
   kStartFails,
   kPolicyMoves,
@@ -101,6 +106,16 @@ struct Successor {
 
 // Applies a request that arrives now. A failed precondition changes nothing.
 Violation Apply(const Configuration& configuration, int slot, const Act& act, State* state);
+
+// What a process knew of a VM and of the node of its act when it sent the request.
+struct Known {
+  const Vm& vm;
+  const Node& node;
+  bool taken_back = false;
+  bool refused = false;
+};
+// Whether that forbids the request, while the node is ready.
+Violation CheckKnown(const Act& act, const Known& known);
 
 // All possible next events of the systems, machines and operators in this state.
 void ExpandWorld(const Configuration& configuration, const State& state,
