@@ -75,7 +75,8 @@ Protocol ProtocolOf(StepKind kind, Row row, bool with_node) {
     protocol.all_nodes = protocol.all_nodes || read == Read::kNodes;
     const ActPhase phase = PhaseOf(read);
     if (last == phase) continue;
-    (last.has_value() ? protocol.after.at(static_cast<std::size_t>(*last)) : protocol.first) = phase;
+    (last.has_value() ? protocol.after.at(static_cast<std::size_t>(*last)) : protocol.first) =
+        phase;
     last = phase;
   }
   if (last.has_value()) protocol.after.at(static_cast<std::size_t>(*last)) = ActPhase::kSent;
@@ -90,8 +91,7 @@ std::vector<Protocol> AllProtocols() {
   for (std::size_t kind = 0; kind < kKinds; ++kind) {
     for (std::size_t row = 0; row < kRows; ++row) {
       for (const bool with_node : {false, true}) {
-        all.push_back(
-            ProtocolOf(static_cast<StepKind>(kind), static_cast<Row>(row), with_node));
+        all.push_back(ProtocolOf(static_cast<StepKind>(kind), static_cast<Row>(row), with_node));
       }
     }
   }

@@ -160,7 +160,8 @@ std::vector<Configuration> Configurations(bool large) {
                    .node_return = 1,
                    .node_purged = 1}},
       {.name = "take-back",
-       .about = "a scale-out takes removals back and creates; kills, and nodes that go down meanwhile",
+       .about =
+           "a scale-out takes removals back and creates; kills, and nodes that go down meanwhile",
        .vms = 2,
        .standing = 1,
        .budgets = {.scales = 2,

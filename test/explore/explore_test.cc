@@ -96,7 +96,8 @@ struct Equivalent {
 // Rows whose removal causes no violation in the model, and why the table has them nevertheless.
 const std::vector<Equivalent>& EquivalentRows() {
   static const std::vector<Equivalent> kRows = {
-      {Row::kNomadUnreadable, "every removal reads the nodes again, and what is broken is not known"},
+      {Row::kNomadUnreadable,
+       "every removal reads the nodes again, and what is broken is not known"},
       {Row::kOtherRegion, "the model has one region: next_step_test has the row"},
       {Row::kGoneNothing, "does nothing, and is the last of its kind"},
       {Row::kUnmarkedTwoReady, "reports; without it the VM is one that has joined"},

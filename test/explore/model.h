@@ -170,14 +170,7 @@ using Labels = std::array<int, kMaxVms>;
 inline constexpr Labels kOwnNames = {0, 1, 2};
 
 // kSuperseded: suspended until another process acquired its Lease; only its sent requests remain.
-enum class Mode : std::uint8_t {
-  kIdle,
-  kResume,
-  kFinishRollBacks,
-  kTakeBack,
-  kScale,
-  kSuperseded
-};
+enum class Mode : std::uint8_t { kIdle, kResume, kFinishRollBacks, kTakeBack, kScale, kSuperseded };
 enum class Stage : std::uint8_t { kNodes, kVms, kActs };
 
 struct Process {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests of the model: its requests have the effects that they have in the real systems.
+#include <algorithm>
 #include <cstddef>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -37,6 +39,26 @@ TEST(Nomad, a_drain_makes_the_node_ineligible_and_numbers_are_not_reused) {
   EXPECT_EQ(NodeOf(state).number, number) << "a running drain keeps its StartedAt";
   NodeOf(state).drain = DrainState::kComplete;
   Apply(Two(), 0, ActOn(ActKind::kStartDrain), &state);
+  EXPECT_NE(NodeOf(state).number, number);
+}
+
+TEST(Nomad, a_node_that_is_purged_and_registers_again_does_not_reuse_the_number_of_a_drain) {
+  const Configuration configuration = {.name = "purged", .vms = 1, .standing = 1};
+  State state = InitialState(configuration);
+  state.budgets.node_purged = state.budgets.node_return = 1;
+  Apply(configuration, 0, ActOn(ActKind::kStartDrain), &state);
+  const Bits number = NodeOf(state).number;
+  NodeOf(state).power = Power::kDown;
+  for (const EventKind kind : {EventKind::kNodePurged, EventKind::kJoins}) {
+    std::vector<Successor> successors;
+    ExpandWorld(configuration, state, &successors);
+    const auto found = std::find_if(successors.begin(), successors.end(),
+                                    [kind](const Successor& s) { return s.event.kind == kind; });
+    ASSERT_NE(found, successors.end());
+    state = found->state;
+  }
+  ASSERT_EQ(NodeOf(state).drain, DrainState::kNone);
+  Apply(configuration, 0, ActOn(ActKind::kStartDrain), &state);
   EXPECT_NE(NodeOf(state).number, number);
 }
 

@@ -183,12 +183,9 @@ class Expansion {
       Slot& next = AddSlot(EventKind::kNodePurged, slot, &Budgets::node_purged, index);
       // A live client registers as a new node at its next heartbeat.
       const bool lives = node.power == Power::kReady && guest_runs;
-      const Bits number = node.number;
       next.nodes[i] = {};
-      if (lives) {
-        Register(&next.nodes[i]);
-        next.nodes[i].number = number & 7U;
-      }
+      next.nodes[i].number = node.number;
+      if (lives) Register(&next.nodes[i]);
       Excuse(&next);
     }
   }
@@ -263,8 +260,11 @@ class Expansion {
     return node.ours != 0 && node.was == 0 && node.drain == DrainState::kComplete && !recorded;
   }
 
+  // The drains that a node gets after a purge have other times than those before.
   static void Register(Node* node) {
+    const Node before = *node;
     *node = {};
+    node->number = before.number;
     node->present = 1;
     node->power = Power::kReady;
     node->eligible = 1;

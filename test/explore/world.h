@@ -34,11 +34,11 @@ enum class Violation : std::uint8_t {
   kBrokenLeft,           // I5: a VM that should have been removed exists
   kDrainGoesOn,          // a node drains for a VM that stays, and its tasks are stopped
   kDrainNotBegun,        // the node of a marked VM is not drained
-  kHealthyDrained,       // a VM was marked for being unhealthy, and its node, ready again, is drained
-  kMaintenanceIgnored,   // a VM stays marked although an operator drains its node
-  kNotTakenBack,         // a VM is removed although the Lease's action takes it back
-  kRefusalIgnored,       // a removal goes on that was refused for a minute
-  kDrainTooLate,         // a drain begins after its deadline
+  kHealthyDrained,  // a VM was marked for being unhealthy, and its node, ready again, is drained
+  kMaintenanceIgnored,  // a VM stays marked although an operator drains its node
+  kNotTakenBack,        // a VM is removed although the Lease's action takes it back
+  kRefusalIgnored,      // a removal goes on that was refused for a minute
+  kDrainTooLate,        // a drain begins after its deadline
 };
 std::string Describe(Violation violation);
 
