@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string_view>
 
-#include "nomad_harvester/scaling/step_spec.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/scaling/step_spec.h"
 
 #include "gc_command.h"
 #include "text.h"

@@ -18,14 +18,14 @@ constexpr base::Duration kBudget = std::chrono::seconds(30);
 
 int Run(const std::string& command, const PauseArguments& arguments,
         const std::optional<harvester::Hold>& hold, const config::StringMap& environment) {
-  return RunWithMaintenance(
-      command, arguments.settings, PolicyUse::kRequired, environment,
-      [&](const scaling::Maintenance& maintenance, const runtime::Context& context,
-          const Settings& settings) {
-        return SetPaused(maintenance, context.WithTimeout(kBudget),
-                         {.ns = settings.policy->ns, .pool = settings.policy->pool}, hold,
-                         std::cout, std::cerr);
-      });
+  return RunWithMaintenance(command, arguments.settings, PolicyUse::kRequired, environment,
+                            [&](const scaling::Maintenance& maintenance,
+                                const runtime::Context& context, const Settings& settings) {
+                              return SetPaused(
+                                  maintenance, context.WithTimeout(kBudget),
+                                  {.ns = settings.policy->ns, .pool = settings.policy->pool}, hold,
+                                  std::cout, std::cerr);
+                            });
 }
 
 }  // namespace
@@ -54,15 +54,14 @@ int SetPaused(const scaling::Maintenance& maintenance, const runtime::Context& c
               std::ostream& out, std::ostream& err) {
   const absl::Status written = maintenance.Pause(context, key, hold);
   if (!written.ok()) {
-    err << "harvester " << (hold.has_value() ? "pause" : "resume")
-        << ": the Lease of pool " << key.ToString()
-        << " could not be written: " << Printable(base::Message(written)) << "\n";
+    err << "harvester " << (hold.has_value() ? "pause" : "resume") << ": the Lease of pool "
+        << key.ToString() << " could not be written: " << Printable(base::Message(written)) << "\n";
     return kExitFailure;
   }
   out << "pool " << key.ToString() << " is "
-      << (!hold.has_value()  ? "not paused"
-          : hold->always ? "paused until harvester resume"
-                         : "paused until " + base::FormatRfc3339(*hold->until))
+      << (!hold.has_value() ? "not paused"
+          : hold->always    ? "paused until harvester resume"
+                            : "paused until " + base::FormatRfc3339(*hold->until))
       << "\n";
   return kExitOk;
 }

@@ -43,12 +43,8 @@ Json LeaseOf(const scaling::LeaseView& lease) {
   Json action;
   if (lease.record.action.has_value()) {
     const harvester::LeaseAction& open = *lease.record.action;
-    action = {{"id", Text(open.id)},
-              {"from", open.from},
-              {"to", open.to},
-              {"names", Json::array()},
-              {"create", Json::object()},
-              {"back", Json::array()}};
+    action = {{"id", Text(open.id)},    {"from", open.from},        {"to", open.to},
+              {"names", Json::array()}, {"create", Json::object()}, {"back", Json::array()}};
     for (const std::string& name : open.names) action["names"].push_back(Text(name));
     for (const auto& [name, id] : open.create) action["create"][name] = Text(id);
     for (const std::string& name : open.back) action["back"].push_back(Text(name));
@@ -61,11 +57,16 @@ Json LeaseOf(const scaling::LeaseView& lease) {
   for (const auto& [cause, entry] : lease.record.back_off) {
     back_off[cause] = {{"failures", entry.failures}, {"retry_at", Time(entry.retry_at)}};
   }
-  return {{"used", lease.problem.empty()},        {"problem", Text(lease.problem)},
-          {"holder", Text(lease.holder)},         {"live", lease.live},
-          {"renewed_at", Time(lease.renewed_at)}, {"action", std::move(action)},
-          {"back_off", std::move(back_off)},      {"last_event", Time(lease.record.last_event)},
-          {"paused", PausedOf(lease.record.paused)}, {"policy", std::move(policy)}};
+  return {{"used", lease.problem.empty()},
+          {"problem", Text(lease.problem)},
+          {"holder", Text(lease.holder)},
+          {"live", lease.live},
+          {"renewed_at", Time(lease.renewed_at)},
+          {"action", std::move(action)},
+          {"back_off", std::move(back_off)},
+          {"last_event", Time(lease.record.last_event)},
+          {"paused", PausedOf(lease.record.paused)},
+          {"policy", std::move(policy)}};
 }
 
 Json NodeOf(const nomad::Node& node) {

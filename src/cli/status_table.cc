@@ -102,11 +102,12 @@ std::string VmTable(const PoolSnapshot& snapshot) {
       {"VM", "STATE", "HARVESTER", "LINK", "NODE", "NODE STATE", "MARK"}};
   for (const VmView* view : VmsOf(snapshot)) {
     const nomad::Node* node = ReadableNode(*view, snapshot);
-    rows.push_back({view->vm.name, std::string(VmStateName(StateOf(*view, snapshot))),
-                    view->vm.printable_status,
-                    snapshot.look().nomad_readable ? std::string(LinkName(view->link.state)) : "unknown",
-                    node == nullptr ? "" : node->id.substr(0, kShortId),
-                    node == nullptr ? "" : NodeText(*node), MarkText(view->vm)});
+    rows.push_back(
+        {view->vm.name, std::string(VmStateName(StateOf(*view, snapshot))),
+         view->vm.printable_status,
+         snapshot.look().nomad_readable ? std::string(LinkName(view->link.state)) : "unknown",
+         node == nullptr ? "" : node->id.substr(0, kShortId),
+         node == nullptr ? "" : NodeText(*node), MarkText(view->vm)});
   }
   return rows.size() == 1 ? std::string() : "\n" + Table(rows);
 }

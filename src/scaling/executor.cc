@@ -66,8 +66,8 @@ class Act {
       }
     }
     const PoolSnapshot& snapshot = seen_.snapshot();
-    auto marked = WriteMark(MakeMark(snapshot, seen_.view(), snapshot.now(), action_id,
-                                     MarkReason::kScaleIn, node_id));
+    auto marked = WriteMark(
+        MakeMark(snapshot, seen_.view(), snapshot.now(), action_id, MarkReason::kScaleIn, node_id));
     if (!marked.ok()) return EffectOf(marked.status());
     if (linked) BeginDrain(*std::move(marked));
     return {.verdict = Verdict::kDone};
@@ -150,7 +150,8 @@ class Act {
     auto vm = deps_.vms.Get(context_, seen_.view().vm.name);
     NH_RETURN_IF_ERROR(vm);
     if (vm->value.uid != seen_.view().vm.uid) {
-      return base::FailedPrecondition("VM " + seen_.view().vm.name + " was replaced by another one");
+      return base::FailedPrecondition("VM " + seen_.view().vm.name +
+                                      " was replaced by another one");
     }
     seen_.SetVm(std::move(vm->value), vm->server_time);
     return absl::OkStatus();
@@ -209,8 +210,7 @@ class Act {
 
   Effect Annotate(const harvester::AnnotationChanges& changes) {
     const harvester::VirtualMachine& vm = seen_.view().vm;
-    return EffectOf(
-        deps_.vms.Annotate(context_, vm.name, vm.resource_version, changes).status());
+    return EffectOf(deps_.vms.Annotate(context_, vm.name, vm.resource_version, changes).status());
   }
 
   // Returns the VM with the mark.
@@ -274,9 +274,9 @@ class Act {
     if (step.kind != StepKind::kStartDrain) return;
     const Effect drained = Run(PoolFacts(seen_.snapshot()), step);
     if (drained.status.ok()) return;
-    deps_.logger.Info("Could not start the drain; retrying", {{"vm", seen_.view().vm.name},
-                                                              {"node_id", step.node_id},
-                                                              {"error", drained.status}});
+    deps_.logger.Info(
+        "Could not start the drain; retrying",
+        {{"vm", seen_.view().vm.name}, {"node_id", step.node_id}, {"error", drained.status}});
   }
 
   const runtime::Context& context_;

@@ -84,8 +84,8 @@ void SetMarksNode(const Overlay& seen, const harvester::Mark& mark, const Node& 
       node.status == NodeStatus::kDown &&
       (view.instance_runs == std::optional<bool>(false) || view.node_down_for >= kDownForGood);
   facts->idle = facts->complete && IsIdleNode(seen, node, mark);
-  const bool by_us = of_vm && IsComplete(node) && !drain->was_ineligible &&
-                     !IsRecorded(view, node, *drain);
+  const bool by_us =
+      of_vm && IsComplete(node) && !drain->was_ineligible && !IsRecorded(view, node, *drain);
   facts->ineligible_by_others = !node.eligible && !by_us;
   const bool due = mark.drain_deadline.kind == harvester::DrainDeadline::Kind::kAt &&
                    seen.now() >= mark.drain_deadline.at + kBeginningMargin;
@@ -104,10 +104,9 @@ void SetMarked(const Overlay& seen, Facts* facts) {
   facts->node_gone = view.node_gone;
   facts->taken_back = snapshot.action.has_value() && snapshot.action->back.contains(view.vm.name) &&
                       facts->node != nullptr && facts->node->status == NodeStatus::kReady;
-  facts->removal_refused = mark.reason == MarkReason::kScaleIn &&
-                           view.removal_refused_for >= kRemovalRefusedForGood &&
-                           !view.unmarking_refused && facts->node != nullptr &&
-                           facts->node->status != NodeStatus::kDown;
+  facts->removal_refused =
+      mark.reason == MarkReason::kScaleIn && view.removal_refused_for >= kRemovalRefusedForGood &&
+      !view.unmarking_refused && facts->node != nullptr && facts->node->status != NodeStatus::kDown;
   facts->late = IsLate(mark, seen.now());
   facts->force = mark.force;
   if (facts->node != nullptr) SetMarksNode(seen, mark, *facts->node, facts);
@@ -190,8 +189,7 @@ Facts FactsOfGoneVm(const Node& node, const PoolSnapshot& snapshot) {
   facts.nomad_problem = &snapshot.look().nomad_problem;
   facts.node = &node;
   facts.vm_gone = true;
-  facts.purge_wanted =
-      mark.has_value() && mark->pool == snapshot.key.ToString() && mark->purge;
+  facts.purge_wanted = mark.has_value() && mark->pool == snapshot.key.ToString() && mark->purge;
   return facts;
 }
 

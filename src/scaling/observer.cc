@@ -101,7 +101,8 @@ bool IsGone(const absl::Status& read, const harvester::VirtualMachine& vm) {
 void CheckIndex(Look* look) {
   if (!look->nomad_readable) return;
   for (const VmView& view : look->vms) {
-    if (!view.member || !view.vm.nodes.has_value() || IsOtherRegion(view.vm, look->region)) continue;
+    if (!view.member || !view.vm.nodes.has_value() || IsOtherRegion(view.vm, look->region))
+      continue;
     if (view.vm.nodes->index <= look->nomad_index) continue;
     look->nomad_readable = false;
     look->nomad_problem =

@@ -55,8 +55,7 @@ void ObserverMemory::ApplyNodeDown(base::MonoTime now, const Look& look, VmView*
   view->node_down_for = For(&down_since_, node->id, node, now);
 }
 
-void ObserverMemory::ApplyUnhealthy(base::MonoTime now, const Look& look,
-                                    VmView* view) {
+void ObserverMemory::ApplyUnhealthy(base::MonoTime now, const Look& look, VmView* view) {
   if (!LooksUnhealthy(*view, look)) {
     unhealthy_since_.erase(view->vm.uid);
     return;

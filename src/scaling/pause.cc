@@ -13,15 +13,16 @@ namespace nomad_harvester::scaling {
 absl::Status Maintenance::Pause(const runtime::Context& context, const PoolKey& key,
                                 const std::optional<harvester::Hold>& hold) const {
   if (!clients_.config->pool_lease) {
-    return base::FailedPrecondition("pool_lease is \"false\": a pool without a Lease cannot be "
-                                    "paused");
+    return base::FailedPrecondition(
+        "pool_lease is \"false\": a pool without a Lease cannot be "
+        "paused");
   }
   const std::string name = harvester::LeaseName(key.pool);
   std::optional<std::string> text;
   if (hold.has_value()) text = harvester::FormatHold(*hold);
   const kube::LeaseChange change{.annotations = {{harvester::kLeasePausedAnnotation, text}}};
-  const auto patched = clients_.kube->MergePatch(context, kube::kLeases, key.ns, name,
-                                                 kube::LeasePatch(change));
+  const auto patched =
+      clients_.kube->MergePatch(context, kube::kLeases, key.ns, name, kube::LeasePatch(change));
   if (!kube::IsNotFound(patched.status()) || !text.has_value()) {
     return kube::IsNotFound(patched.status()) ? absl::OkStatus() : patched.status();
   }

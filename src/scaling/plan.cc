@@ -38,11 +38,12 @@ absl::Status CheckGrowth(const PoolSnapshot& snapshot) {
     const bool other_identifiers =
         view.vm.nodes.has_value() && IdentityOf(*view.vm.nodes) != wanted;
     const nomad::Node* node = LinkedNode(view, snapshot);
-    if (node == nullptr || other_identifiers || IsOtherRegion(view.vm, snapshot.look().region)) continue;
+    if (node == nullptr || other_identifiers || IsOtherRegion(view.vm, snapshot.look().region))
+      continue;
     if (!BelongsToPool(*node, view, snapshot)) {
       return base::FailedPrecondition("the pool does not grow while the node of VM " +
-                                      view.vm.name + " is in another pool: " +
-                                      WrongPool(*node, snapshot));
+                                      view.vm.name +
+                                      " is in another pool: " + WrongPool(*node, snapshot));
     }
   }
   return absl::OkStatus();
@@ -154,8 +155,7 @@ absl::StatusOr<ScalePlan> PlanScale(const PoolSnapshot& snapshot, std::int64_t d
 
 std::string WrongPool(const nomad::Node& node, const PoolSnapshot& snapshot) {
   return "node " + node.id + " is " + IdentityText(node) + ", expected " +
-         IdentityOf(*snapshot.policy).ToString() +
-         "; check the client configuration in user_data";
+         IdentityOf(*snapshot.policy).ToString() + "; check the client configuration in user_data";
 }
 
 std::string Describe(const ScalePlan& plan) {

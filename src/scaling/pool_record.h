@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "nomad_harvester/scaling/rules.h"
 #include "nomad_harvester/scaling/pool_lease.h"
+#include "nomad_harvester/scaling/rules.h"
 
 namespace nomad_harvester::scaling {
 
@@ -23,8 +23,9 @@ struct Intent {
 
 // The record that must be stored before these steps are carried out. A name leaves `create` before
 // its VM is removed, else it could be used twice (rule C10); with `resumed` as soon as its VM is
-// observed. A VM that is to be marked or deleted is named first: a mark that the Lease does not name
-// is rolled back, and what a VM leaves is found by its name (rule C10). `new_action_id` is used if the record has no action yet.
+// observed. A VM that is to be marked or deleted is named first: a mark that the Lease does not
+// name is rolled back, and what a VM leaves is found by its name (rule C10). `new_action_id` is
+// used if the record has no action yet.
 PoolRecord RecordBefore(PoolRecord record, const PoolSnapshot& snapshot,
                         const std::vector<Intent>& intents, bool resumed,
                         const std::string& new_action_id);

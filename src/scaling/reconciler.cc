@@ -50,10 +50,9 @@ PoolSnapshot Reconciler::WithRecord(PoolSnapshot snapshot) const {
 
 absl::StatusOr<PoolSnapshot> Reconciler::Look(const runtime::Context& context,
                                               const Observer::BlockingWait& blocking) {
-  NH_ASSIGN_OR_RETURN(
-      scaling::Look look,
-      MakeObserver().Observe(context, LookFor(deps_.clients.config->nomad.region, policy_),
-                             blocking));
+  NH_ASSIGN_OR_RETURN(scaling::Look look,
+                      MakeObserver().Observe(
+                          context, LookFor(deps_.clients.config->nomad.region, policy_), blocking));
   deps_.troubles.retries.Apply(deps_.clock.Now(), &look);
   return WithRecord({.key = deps_.key,
                      .seen = std::make_shared<const Snapshot>(std::move(look)),
@@ -85,9 +84,9 @@ absl::StatusOr<Reconciler::Settled> Reconciler::FinishRollBacks(const runtime::C
       const Retries& retries = deps_.troubles.retries;
       const Retries::Key key = KeyOf(entry);
       if (retries.FailingFor(key, now) >= kRefusedForGood || now - began >= kRollBacksTimeout) {
-        settled.left_out[entry.view->vm.name] = "its roll-back (" + entry.step.reason +
-                                                ") does not succeed: " +
-                                                base::Message(retries.LastOf(key));
+        settled.left_out[entry.view->vm.name] =
+            "its roll-back (" + entry.step.reason +
+            ") does not succeed: " + base::Message(retries.LastOf(key));
         continue;
       }
       due = true;
@@ -115,10 +114,8 @@ const char* Reconciler::RemovalsWait() const {
 }
 
 Reconciler::Task Reconciler::StepTask(const Decisions::Entry& entry) const {
-  return {.kind = Task::Kind::kStep,
-          .vm = entry.view->vm.name,
-          .entry = &entry,
-          .key = KeyOf(entry)};
+  return {
+      .kind = Task::Kind::kStep, .vm = entry.view->vm.name, .entry = &entry, .key = KeyOf(entry)};
 }
 
 // What is to be done now: not what waits for its next attempt.
@@ -140,7 +137,10 @@ std::vector<Reconciler::Task> Reconciler::TasksOf(const Decisions& decisions, ba
   if (action_.has_value()) {
     for (const std::string& vm : action_->tracker.ToMark(decisions)) {
       const Decisions::Entry* entry = decisions.Find(vm);
-      add({.kind = Task::Kind::kMark, .vm = vm, .entry = entry, .key = {"mark", entry->view->vm.uid}});
+      add({.kind = Task::Kind::kMark,
+           .vm = vm,
+           .entry = entry,
+           .key = {"mark", entry->view->vm.uid}});
     }
     for (const std::string& vm : action_->tracker.ToMake()) {
       add({.kind = Task::Kind::kMake, .vm = vm, .key = {"create", vm}});
@@ -160,7 +160,8 @@ absl::Status Reconciler::WriteAhead(const runtime::Context& context,
                                     const std::vector<Task>& tasks) {
   std::vector<Intent> intents;
   for (const Task& task : tasks) {
-    if (task.kind == Task::Kind::kStep) intents.push_back({task.entry->view, task.entry->step.kind});
+    if (task.kind == Task::Kind::kStep)
+      intents.push_back({task.entry->view, task.entry->step.kind});
   }
   const PoolRecord before = deps_.lease.record();
   PoolRecord needed = RecordBefore(before, last_->snapshot(), intents, !action_.has_value(),
@@ -180,8 +181,8 @@ Effect Reconciler::Make(const runtime::Context& context, const std::string& vm) 
     }
   }
   absl::Status owned;
-  Effect effect = EffectOf(
-      CreateVm(context, deps_, *action_->creation, {.name = vm, .action_id = id}, &owned));
+  Effect effect =
+      EffectOf(CreateVm(context, deps_, *action_->creation, {.name = vm, .action_id = id}, &owned));
   if (!owned.ok()) sweep_due_ = unowned_ = true;
   return effect;
 }
@@ -198,9 +199,10 @@ Effect Reconciler::CarryOne(const runtime::Context& context, const Task& task) {
     case Task::Kind::kMake:
       return Make(context, task.vm);
     case Task::Kind::kPurge:
-      deps_.logger.Info("Purging the node of a deleted VM", {{"vm", task.vm},
-                                                             {"node_id", task.gone->node->id},
-                                                             {"action_id", task.gone->mark->action}});
+      deps_.logger.Info("Purging the node of a deleted VM",
+                        {{"vm", task.vm},
+                         {"node_id", task.gone->node->id},
+                         {"action_id", task.gone->mark->action}});
       return Purge(context, deps_, *last_, *task.gone);
   }
   return {};
@@ -291,7 +293,7 @@ void Reconciler::LogDecision(const Step& step, const VmView& view) {
   last_logged_[view.vm.name] = std::move(logged);
   const std::string action = view.vm.mark.has_value() ? view.vm.mark->action : view.vm.action_id;
   const bool reported = step.kind == StepKind::kReport;
-  const log::Level level = reported            ? log::Level::kWarn
+  const log::Level level = reported           ? log::Level::kWarn
                            : IsAct(step.kind) ? log::Level::kInfo
                                               : log::Level::kDebug;
   deps_.logger.Log(level, reported ? "A VM needs an operator" : "Next step",
@@ -317,10 +319,10 @@ void Reconciler::LogTrouble(const Task& task) {
   if (action_.has_value()) fields.emplace_back("action_id", action_->tracker.action_id());
   fields.emplace_back("error", task.effect.status);
   const bool refused = task.effect.verdict == Verdict::kRefused;
-  deps_.logger.Log(log::Level::kWarn,
-                   refused ? "A step is refused; trying again later"
-                           : "A step failed; trying again later",
-                   fields);
+  deps_.logger.Log(
+      log::Level::kWarn,
+      refused ? "A step is refused; trying again later" : "A step failed; trying again later",
+      fields);
 }
 
 // VMs that were marked and are gone: what they left is cleaned up. A resumption also looks for
@@ -439,8 +441,8 @@ absl::StatusOr<Reconciler::Pass> Reconciler::RunPass(const runtime::Context& con
   for (const Task& task : tasks) Note(task, deps_.clock.Now(), &pass);
   NH_RETURN_IF_ERROR(context.Check());
   // A Scale waits for what its own VMs left; the rest is the background's (rule L4).
-  const bool left = action_.has_value() ? !action_->tracker.Gone().empty()
-                                        : !troubles.leftovers.empty();
+  const bool left =
+      action_.has_value() ? !action_->tracker.Gone().empty() : !troubles.leftovers.empty();
   if (sweep_due_ || left) {
     Sweep(context, &pass);
     if (action_.has_value()) {
@@ -452,8 +454,8 @@ absl::StatusOr<Reconciler::Pass> Reconciler::RunPass(const runtime::Context& con
   return pass;
 }
 
-// Waits before the next observation: briefly after an effect, so that it shows; else for a change of
-// Nomad's nodes or the end of a growing wait, because VMs change, too.
+// Waits before the next observation: briefly after an effect, so that it shows; else for a change
+// of Nomad's nodes or the end of a growing wait, because VMs change, too.
 absl::Status Reconciler::Wait(const runtime::Context& context, const Pass& pass) {
   next_wait_ = {};
   idle_passes_ = pass.effects > 0 ? 0 : idle_passes_ + 1;
@@ -509,10 +511,10 @@ absl::Status Reconciler::RunResumption(const runtime::Context& context) {
   for (int fruitless = 0;;) {
     const auto pass = RunPass(context, std::nullopt);
     NH_RETURN_IF_ERROR(context.Check());
-    const absl::Status trouble =
-        !pass.ok()        ? pass.status()
-        : !pass->readable ? base::Unavailable(last_->snapshot().look().nomad_problem)
-                          : pass->trouble;
+    const absl::Status trouble = !pass.ok() ? pass.status()
+                                 : !pass->readable
+                                     ? base::Unavailable(last_->snapshot().look().nomad_problem)
+                                     : pass->trouble;
     const bool effective = pass.ok() && pass->effects > 0;
     const bool in_progress = pass.ok() && pass->readable && IsInProgress(deps_.clock.Now());
     fruitless = trouble.ok() || effective ? 0 : fruitless + 1;
@@ -552,7 +554,8 @@ absl::Status Reconciler::WaitingForAttempts() const {
     if (!last.ok()) return last;
   }
   for (const auto& [vm, leftover] : deps_.troubles.leftovers) {
-    return base::Unavailable("VM " + vm + " is gone, but something is left of it: " + leftover.what);
+    return base::Unavailable("VM " + vm +
+                             " is gone, but something is left of it: " + leftover.what);
   }
   return absl::OkStatus();
 }

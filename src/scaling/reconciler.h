@@ -41,9 +41,9 @@ class Reconciler {
   // UNAVAILABLE: Nomad cannot be read.
   absl::StatusOr<Settled> FinishRollBacks(const runtime::Context& context);
 
-  // Carries out the action of `tracker`, which the Lease's record holds already, beside whatever the
-  // pool's other VMs need, until it has ended. `first` is the observation that it was planned from.
-  // `creation` may be null if the action creates nothing. `despite_mass_loss`: removals go on
+  // Carries out the action of `tracker`, which the Lease's record holds already, beside whatever
+  // the pool's other VMs need, until it has ended. `first` is the observation that it was planned
+  // from. `creation` may be null if the action creates nothing. `despite_mass_loss`: removals go on
   // although more VMs lost their nodes at once than rule C15 permits. Returns only the context's
   // errors; systems that do not reply are waited for.
   struct Action {
@@ -83,7 +83,7 @@ class Reconciler {
   };
   // What a pass has achieved.
   struct Pass {
-    bool readable = false;   // Nomad
+    bool readable = false;  // Nomad
     int effects = 0;
     int conflicts = 0;
     absl::Status trouble{};  // the first refusal or failure of this pass
@@ -117,7 +117,7 @@ class Reconciler {
 
   const PoolDependencies deps_;
   const std::optional<config::PoolPolicy> policy_;
-  std::optional<Action> action_;  // of a Scale
+  std::optional<Action> action_;                    // of a Scale
   std::map<std::string, std::string> last_logged_;  // VM → row, so that a decision is logged once
   std::set<std::string> marked_seen_;               // names observed as marked in this run
   std::set<std::string> failures_;  // causes of back_off.h of VMs that were marked as broken

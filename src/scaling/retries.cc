@@ -19,9 +19,8 @@ Effect EffectOf(absl::Status status) {
   if (status.ok()) return {.verdict = Verdict::kDone};
   const Verdict verdict = absl::IsCancelled(status)  ? Verdict::kCancelled
                           : kube::IsConflict(status) ? Verdict::kConflict
-                          : kube::IsRefused(status) || nomad::IsRefused(status)
-                              ? Verdict::kRefused
-                              : Verdict::kFailed;
+                          : kube::IsRefused(status) || nomad::IsRefused(status) ? Verdict::kRefused
+                                                                                : Verdict::kFailed;
   return {.verdict = verdict, .status = std::move(status)};
 }
 

@@ -42,9 +42,9 @@ inline constexpr std::string_view kSetSecretOwner = "set-secret-owner";
 // A refusal that lasts this long ends the VM's part of a call.
 inline constexpr base::Duration kRefusedForGood = std::chrono::seconds(60);
 
-// The troubles of one pool, by what was to be done and the object that it concerns. Kept from run to
-// run in this process; after a restart the times count anew. Not thread-safe: the pool's gate lets
-// one loop use it at a time.
+// The troubles of one pool, by what was to be done and the object that it concerns. Kept from run
+// to run in this process; after a restart the times count anew. Not thread-safe: the pool's gate
+// lets one loop use it at a time.
 class Retries {
  public:
   // What was to be done ("start-drain"), and the VM's uid, the name of a claim, …
@@ -54,8 +54,8 @@ class Retries {
 
   // False while the object waits for its next attempt.
   bool MayTry(const Key& key, base::MonoTime now) const;
-  // Records the effect of an attempt. True if it is worth a line in the log: the trouble begins, has
-  // doubled its wait, or (for a success) ends.
+  // Records the effect of an attempt. True if it is worth a line in the log: the trouble begins,
+  // has doubled its wait, or (for a success) ends.
   bool Note(const Key& key, const Effect& effect, base::MonoTime now);
 
   // The object's trouble with this is over: what comes next begins anew.

@@ -29,8 +29,8 @@ std::string CauseOfBroken(const Facts& facts) {
 }
 
 std::string CauseOfUnhealthy(const Facts& facts) {
-  return "it does not run and " +
-         (facts.node == nullptr ? std::string("its node is gone") : Named(*facts.node) + " is down");
+  return "it does not run and " + (facts.node == nullptr ? std::string("its node is gone")
+                                                         : Named(*facts.node) + " is down");
 }
 
 Step ReportCandidate(const Facts& facts) {
@@ -84,8 +84,7 @@ Step WaitForNode(const Facts& facts) {
 }
 
 Step StartDrain(const Facts& facts) {
-  Step step =
-      MakeStep(StepKind::kStartDrain, Named(*facts.node) + " is to be drained", facts.node);
+  Step step = MakeStep(StepKind::kStartDrain, Named(*facts.node) + " is to be drained", facts.node);
   step.was_ineligible = facts.ineligible_by_others;
   return step;
 }
@@ -150,8 +149,7 @@ constexpr std::array<Rule, 40> kTable = {{
      [](const Facts& f) { return !f.marked && f.draining != nullptr; }, CancelDrain},
     {Row::kUnmarkedDrained, "unmarked-drained", "no mark",
      "such a node: complete, ineligible because of us, not recorded in rolled-back",
-     "enable the node",
-     [](const Facts& f) { return !f.marked && f.drained != nullptr; },
+     "enable the node", [](const Facts& f) { return !f.marked && f.drained != nullptr; },
      [](const Facts& f) {
        return MakeStep(StepKind::kEnable,
                        "the VM carries no mark, but " + Named(*f.drained) + " was drained for it",
@@ -161,8 +159,7 @@ constexpr std::array<Rule, 40> kTable = {{
      "its own node: such a drain complete and undone, not recorded", "write rolled-back",
      [](const Facts& f) { return !f.marked && f.undone != nullptr; }, RecordRolledBack},
     {Row::kUnmarkedTwoReady, "unmarked-two-ready", "no mark", "two ready nodes have its name",
-     "report",
-     [](const Facts& f) { return !f.marked && f.two_ready; },
+     "report", [](const Facts& f) { return !f.marked && f.two_ready; },
      [](const Facts& f) {
        return MakeStep(StepKind::kReport,
                        "two ready nodes have its name: " + ViewOf(f).link.explanation);
@@ -170,9 +167,7 @@ constexpr std::array<Rule, 40> kTable = {{
     {Row::kUnmarkedRan, "unmarked-ran",
      "no mark, never joined; its instance has run, which is what wait_for asks", "none",
      "set join-timeout to none",
-     [](const Facts& f) {
-       return !f.marked && !f.joined && f.no_node && f.has_deadline && f.ran;
-     },
+     [](const Facts& f) { return !f.marked && !f.joined && f.no_node && f.has_deadline && f.ran; },
      [](const Facts&) {
        return MakeStep(StepKind::kForgetJoinTimeout,
                        "its instance has run, which is what the policy waits for");
@@ -190,22 +185,17 @@ constexpr std::array<Rule, 40> kTable = {{
      },
      KeepUnhealthy},
     {Row::kUnmarkedUnhealthy, "unmarked-unhealthy", "no mark, unhealthy", "down or none",
-     "name it on the Lease, then mark it",
-     [](const Facts& f) { return !f.marked && f.unhealthy; },
+     "name it on the Lease, then mark it", [](const Facts& f) { return !f.marked && f.unhealthy; },
      [](const Facts& f) {
        return MakeStep(StepKind::kMarkUnhealthy, CauseOfUnhealthy(f), f.node);
      }},
     {Row::kUnmarkedBroken, "unmarked-broken",
      "no mark, broken; not protected, and the policy removes such VMs", "none", "mark it",
-     [](const Facts& f) {
-       return !f.marked && f.broken && f.may_remove_broken && !f.is_protected;
-     },
+     [](const Facts& f) { return !f.marked && f.broken && f.may_remove_broken && !f.is_protected; },
      [](const Facts& f) { return MakeStep(StepKind::kMarkBroken, CauseOfBroken(f)); }},
     {Row::kUnmarkedBrokenKept, "unmarked-broken-kept", "no mark, broken", "none", "report",
      [](const Facts& f) { return !f.marked && f.broken; },
-     [](const Facts& f) {
-       return MakeStep(StepKind::kReport, CauseOfBroken(f) + "; it is kept");
-     }},
+     [](const Facts& f) { return MakeStep(StepKind::kReport, CauseOfBroken(f) + "; it is kept"); }},
     {Row::kUnmarkedJoins, "unmarked-joins", "no mark, never joined", "links", "record the join",
      [](const Facts& f) { return !f.marked && !f.joined && f.node != nullptr; },
      [](const Facts& f) {
@@ -216,8 +206,7 @@ constexpr std::array<Rule, 40> kTable = {{
      [](const Facts& f) { return !f.marked && !f.joined && f.contradicted; },
      [](const Facts& f) { return MakeStep(StepKind::kReport, ViewOf(f).link.explanation); }},
     {Row::kUnmarkedWaiting, "unmarked-waiting", "no mark, never joined, before its deadline",
-     "none", "wait",
-     [](const Facts& f) { return !f.marked && !f.joined && f.has_deadline; },
+     "none", "wait", [](const Facts& f) { return !f.marked && !f.joined && f.has_deadline; },
      [](const Facts&) { return MakeStep(StepKind::kWait, "it has not joined yet"); }},
     {Row::kUnmarkedOther, "unmarked-other", "no mark", "any other", "nothing",
      [](const Facts& f) { return !f.marked; },
@@ -231,16 +220,14 @@ constexpr std::array<Rule, 40> kTable = {{
        return MakeStep(StepKind::kRollBack, "its mark (annotation scale-in) cannot be read");
      }},
     {Row::kMarkedForeignDrain, "marked-foreign-drain", "marked", "draining, not ours",
-     "roll back: an operator's maintenance",
-     [](const Facts& f) { return f.foreign_drain; },
+     "roll back: an operator's maintenance", [](const Facts& f) { return f.foreign_drain; },
      [](const Facts& f) {
        return MakeStep(StepKind::kRollBack,
                        Named(*f.node) + " is drained by another client: maintenance", f.node);
      }},
     {Row::kMarkedTwoReady, "marked-two-ready", "marked",
      "two ready nodes have its name, or its node is another VM by an identity hint",
-     "roll back, report",
-     [](const Facts& f) { return f.two_ready || f.contradicted; },
+     "roll back, report", [](const Facts& f) { return f.two_ready || f.contradicted; },
      [](const Facts& f) { return MakeStep(StepKind::kRollBack, ViewOf(f).link.explanation); }},
     {Row::kMarkedNotNamed, "marked-not-named",
      "marked, not for being broken, and not in names of the Lease's action", "any", "roll back",
@@ -250,22 +237,19 @@ constexpr std::array<Rule, 40> kTable = {{
                        "the Lease's action does not name it: its mark was written too late");
      }},
     {Row::kMarkedCanceled, "marked-canceled", "marked", "its drain, ours, was cancelled",
-     "roll back",
-     [](const Facts& f) { return f.canceled; },
+     "roll back", [](const Facts& f) { return f.canceled; },
      [](const Facts& f) {
        return MakeStep(StepKind::kRollBack,
                        "the drain of " + Named(*f.node) + " was cancelled by an operator", f.node);
      }},
     {Row::kMarkedTakenBack, "marked-taken-back", "marked, in back of the Lease's action", "ready",
-     "roll back",
-     [](const Facts& f) { return f.taken_back; },
+     "roll back", [](const Facts& f) { return f.taken_back; },
      [](const Facts& f) {
        return MakeStep(StepKind::kRollBack, "a scale-out needs it: its removal is cancelled",
                        f.node);
      }},
     {Row::kMarkedProtected, "marked-protected", "marked; protected by its annotation",
-     "or protected by its meta", "roll back, report",
-     [](const Facts& f) { return f.is_protected; },
+     "or protected by its meta", "roll back, report", [](const Facts& f) { return f.is_protected; },
      [](const Facts& f) {
        return MakeStep(StepKind::kRollBack, "it was protected after its removal had begun", f.node);
      }},
@@ -277,8 +261,8 @@ constexpr std::array<Rule, 40> kTable = {{
      "its drain, ours, is complete, and it is eligible", "roll back: an operator enabled it",
      [](const Facts& f) { return f.complete && f.node->eligible; },
      [](const Facts& f) {
-       return MakeStep(StepKind::kRollBack,
-                       Named(*f.node) + " was enabled again by an operator", f.node);
+       return MakeStep(StepKind::kRollBack, Named(*f.node) + " was enabled again by an operator",
+                       f.node);
      }},
     {Row::kMarkedCandidate, "marked-candidate", "marked",
      "none or gone, but a ready pool node that links to no VM and is younger", "roll back, report",
@@ -313,14 +297,12 @@ constexpr std::array<Rule, 40> kTable = {{
        return f.for_unhealthy && IsReady(f.node) && !f.ours && !f.node->draining;
      },
      [](const Facts& f) {
-       return MakeStep(StepKind::kRollBack,
-                       Named(*f.node) + " is ready again: the VM is healthy", f.node);
+       return MakeStep(StepKind::kRollBack, Named(*f.node) + " is ready again: the VM is healthy",
+                       f.node);
      }},
     {Row::kMarkedLateForced, "marked-late-forced", "marked with force; past deadline and grace",
      "its drain, ours, runs or is complete", "delete",
-     [](const Facts& f) {
-       return f.late && f.force && f.ours && (f.node->draining || f.complete);
-     },
+     [](const Facts& f) { return f.late && f.force && f.ours && (f.node->draining || f.complete); },
      [](const Facts& f) {
        return MakeStep(StepKind::kDelete, "the drain of " + Named(*f.node) + kPastDeadline, f.node);
      }},
@@ -331,9 +313,8 @@ constexpr std::array<Rule, 40> kTable = {{
     {Row::kMarkedWaiting, "marked-waiting", "marked",
      "draining; or complete but not idle; or neither ready nor down for good",
      "wait, never a second drain",
-     [](const Facts& f) {
-       return f.node != nullptr && (f.node->draining || f.complete || !IsReady(f.node));
-     },
+     [](const Facts&
+            f) { return f.node != nullptr && (f.node->draining || f.complete || !IsReady(f.node)); },
      WaitForNode},
     {Row::kMarkedNoNode, "marked-no-node", "marked", "the mark's node has another name now", "wait",
      [](const Facts& f) { return f.node == nullptr; },
@@ -342,8 +323,8 @@ constexpr std::array<Rule, 40> kTable = {{
                                             " exists, but no longer has its name");
      }},
     {Row::kMarkedStartDrain, "marked-start-drain", "marked", "any other",
-     "start the drain with the time that is left",
-     [](const Facts& f) { return f.node != nullptr; }, StartDrain},
+     "start the drain with the time that is left", [](const Facts& f) { return f.node != nullptr; },
+     StartDrain},
 }};
 
 }  // namespace

@@ -185,8 +185,8 @@ absl::Status ScaleCall::Preflight(const runtime::Context& context, ScalePlan* wa
     }
   }
   if (plan.create.empty()) return absl::OkStatus();
-  NH_ASSIGN_OR_RETURN(creation_, PrepareCreation(context, deps_, policy_, snapshot.look().nomad_index,
-                                                 request_.policy_id));
+  NH_ASSIGN_OR_RETURN(creation_, PrepareCreation(context, deps_, policy_,
+                                                 snapshot.look().nomad_index, request_.policy_id));
   memory_->template_hash = creation_->vm_spec.template_hash;
   return CheckQuotas(context, &plan);
 }
@@ -272,15 +272,15 @@ absl::Status ScaleCall::Run(const runtime::Context& context) {
                    .inputs = inputs_,
                    .logger = deps_.logger},
                   plan);
-  const absl::Status ended = reconciler_.RunScale(
-      context, settled.snapshot,
-      {.tracker = tracker,
-       .creation = creation_.has_value() ? &*creation_ : nullptr,
-       .despite_mass_loss = memory_->mass_loss_over});
+  const absl::Status ended =
+      reconciler_.RunScale(context, settled.snapshot,
+                           {.tracker = tracker,
+                            .creation = creation_.has_value() ? &*creation_ : nullptr,
+                            .despite_mass_loss = memory_->mass_loss_over});
   if (ended.ok()) reconciler_.CloseRecord(context, &tracker);
   absl::Status final_status = tracker.FinalStatus(ended);
-  leaves_work_ = reconciler_.has_unowned_secret() || !final_status.ok() ||
-                 !deps_.troubles.leftovers.empty();
+  leaves_work_ =
+      reconciler_.has_unowned_secret() || !final_status.ok() || !deps_.troubles.leftovers.empty();
   if (final_status.ok()) final_status = deferred_;
   deps_.logger.Log(final_status.ok() ? log::Level::kInfo : log::Level::kWarn, "Scaled",
                    {{"action_id", action_id_},

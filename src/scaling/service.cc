@@ -188,8 +188,7 @@ class Service final : public TargetService {
   TargetStatus Unready(Pool& pool, const std::string& reason);
   void NoteReadiness(Pool& pool, const StatusReport& report);
   StatusInputs InputsFor(Session& session, Pool& pool, const PoolSnapshot& snapshot);
-  void RefreshPause(const Context& context, Session& session, const Pool& pool,
-                    base::WallTime now);
+  void RefreshPause(const Context& context, Session& session, const Pool& pool, base::WallTime now);
   void WakeResumption(const std::shared_ptr<Session>& session, const PoolSnapshot& snapshot);
   void StartResumption(const std::shared_ptr<Session>& session, const std::shared_ptr<Pool>& pool,
                        std::string work);
@@ -361,9 +360,8 @@ absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Sessi
   CheckIndex(&look);
   Link(&look);
   pool.memory.Apply(options_.clock->Now(), &look);
-  return PoolSnapshot{.key = pool.key,
-                      .seen = std::make_shared<const Snapshot>(std::move(look)),
-                      .policy = policy};
+  return PoolSnapshot{
+      .key = pool.key, .seen = std::make_shared<const Snapshot>(std::move(look)), .policy = policy};
 }
 
 TargetStatus Service::Unready(Pool& pool, const std::string& reason) {

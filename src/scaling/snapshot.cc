@@ -11,15 +11,15 @@ namespace {
 
 constexpr char kDefaultAttribute[] = "unique.hostname";
 
-std::vector<nodepool::VmIdentityHints> HintsOf(const std::vector<VmView>& vms,
-                                               const Look& look) {
+std::vector<nodepool::VmIdentityHints> HintsOf(const std::vector<VmView>& vms, const Look& look) {
   std::vector<nodepool::VmIdentityHints> hints;
   hints.reserve(vms.size());
   for (const VmView& view : vms) {
     const harvester::VirtualMachine& vm = view.vm;
-    const std::string attribute = vm.nodes.has_value()          ? vm.nodes->node_attribute
-                                  : look.policy_nodes.has_value() ? look.policy_nodes->node_attribute
-                                                                : kDefaultAttribute;
+    const std::string attribute = vm.nodes.has_value() ? vm.nodes->node_attribute
+                                  : look.policy_nodes.has_value()
+                                      ? look.policy_nodes->node_attribute
+                                      : kDefaultAttribute;
     hints.push_back({.name = vm.name,
                      .firmware_uuid = vm.firmware_uuid,
                      .addresses = view.addresses,
@@ -180,7 +180,8 @@ const VmView* Snapshot::FindVm(std::string_view name) const { return Find(by_nam
 const VmView* Snapshot::FindVmByUid(std::string_view uid) const { return Find(by_uid_, uid); }
 bool Snapshot::IsFirmwareOfAnother(std::string_view uuid, std::string_view vm_uid) const {
   const auto [first, last] = by_firmware_.equal_range(uuid);
-  return std::any_of(first, last, [&](const auto& entry) { return entry.second->vm.uid != vm_uid; });
+  return std::any_of(first, last,
+                     [&](const auto& entry) { return entry.second->vm.uid != vm_uid; });
 }
 
 const std::vector<const VmView*>& Snapshot::VmsOfPool(std::string_view pool) const {
@@ -378,7 +379,8 @@ std::vector<const nomad::Node*> UnlinkedNodes(const PoolSnapshot& snapshot) {
   const NodeSet& nodes = snapshot.seen->nodes();
   std::vector<const nomad::Node*> unlinked;
   for (std::size_t i = 0; i < nodes.all().size(); ++i) {
-    if (!nodes.IsLinked(i) && identity.Contains(nodes.all()[i])) unlinked.push_back(&nodes.all()[i]);
+    if (!nodes.IsLinked(i) && identity.Contains(nodes.all()[i]))
+      unlinked.push_back(&nodes.all()[i]);
   }
   return unlinked;
 }

@@ -88,11 +88,12 @@ std::string NodesNotReady(const PoolSnapshot& snapshot) {
     const nomad::Node* node = LinkedNode(view, snapshot);
     if (node != nullptr && view.member && view.vm.has_mark) ours.insert(node->id);
   }
-  // Nor do those of VMs whose removal was rolled back, and that of a deleted VM, which will go down.
+  // Nor do those of VMs whose removal was rolled back, and that of a deleted VM, which will go
+  // down.
   for (const std::size_t index : nodes.drained()) {
     const nodepool::DrainMark& mark = *nodes.drain(index);
-    const bool of_ours = mark.pool == snapshot.key.ToString() ||
-                         snapshot.seen->FindVmByUid(mark.vm_uid) != nullptr;
+    const bool of_ours =
+        mark.pool == snapshot.key.ToString() || snapshot.seen->FindVmByUid(mark.vm_uid) != nullptr;
     if (of_ours) ours.insert(nodes.all()[index].id);
   }
   std::vector<nomad::Node> others;
@@ -112,7 +113,8 @@ std::string NodesNotReady(const PoolSnapshot& snapshot) {
 std::string NotReady(const PoolSnapshot& snapshot, const StatusInputs& inputs, const Tally& tally) {
   if (inputs.scale_open) return "a Scale is open on the pool";
   if (inputs.paused.HoldsAt(snapshot.now())) return PausedText(snapshot.key, inputs.paused);
-  if (!snapshot.look().nomad_readable) return "Nomad cannot be read: " + snapshot.look().nomad_problem;
+  if (!snapshot.look().nomad_readable)
+    return "Nomad cannot be read: " + snapshot.look().nomad_problem;
   if (!tally.pending.empty()) return "waiting to join Nomad: " + Join(tally.pending);
   if (!tally.terminating.empty()) return "being deleted: " + Join(tally.terminating);
   const MassLoss loss = FindMassLoss(snapshot);

@@ -53,8 +53,8 @@ std::string TextOf(const Entry& entry, const Retries& retries, base::MonoTime no
   const absl::Status last = retries.LastOf(key);
   if (last.ok()) return entry.step.reason;
   return entry.step.reason + "; it has failed for " +
-         base::FormatGoDuration(std::chrono::floor<std::chrono::seconds>(
-             retries.FailingFor(key, now))) +
+         base::FormatGoDuration(
+             std::chrono::floor<std::chrono::seconds>(retries.FailingFor(key, now))) +
          ": " + base::Message(last);
 }
 
@@ -162,9 +162,9 @@ void Tracker::ObserveMake(const std::string& vm, const Entry* entry, const Decis
     part->state = OutcomeState::kDone;
     part->error = absl::OkStatus();
     for (auto& [cause, vms] : failed_) vms.erase(vm);
-    options_.logger.Info("A new VM is ready", {{"vm", vm},
-                                               {"node_id", view.vm.joined_node_id},
-                                               {"action_id", view.vm.action_id}});
+    options_.logger.Info(
+        "A new VM is ready",
+        {{"vm", vm}, {"node_id", view.vm.joined_node_id}, {"action_id", view.vm.action_id}});
     return;
   }
   if (absl::Status refused = RefusedForGood(*entry, retries, now); !refused.ok()) {
@@ -192,9 +192,8 @@ void Tracker::ObserveGone(const std::string& vm, const Leftovers& leftovers, bas
       return;
     }
     part->left = left->second.what;
-    options_.logger.Warn(
-        "Removed a VM, but something is left of it; the background goes on",
-        {{"vm", vm}, {"left", part->left}, {"action_id", part->action}});
+    options_.logger.Warn("Removed a VM, but something is left of it; the background goes on",
+                         {{"vm", vm}, {"left", part->left}, {"action_id", part->action}});
   }
   part->state = OutcomeState::kDone;
   options_.logger.Info("Removed a VM", {{"vm", vm}, {"action_id", part->action}});
@@ -401,10 +400,9 @@ void Tracker::AddTo(RunSummary* run) const {
         if (part.begun) run->seen.insert(vm);
         run->created = run->created || done;
         // The VM appeared and was deleted without a cause that we know.
-        const bool explained =
-            std::any_of(failed_.begin(), failed_.end(), [&name = vm](const auto& failures) {
-              return failures.second.contains(name);
-            });
+        const bool explained = std::any_of(
+            failed_.begin(), failed_.end(),
+            [&name = vm](const auto& failures) { return failures.second.contains(name); });
         if (failed && !explained) run->failures.insert(std::string(cause::kCreate));
         break;
       }

@@ -26,12 +26,13 @@ enum class OutcomeState { kPending, kDone, kFailed };
 struct Part {
   Aim aim = Aim::kRemove;
   OutcomeState state = OutcomeState::kPending;
-  absl::Status error{};   // kFailed
-  std::string text{};     // the latest reason of a part that is pending
-  std::string action{};   // of its mark, if observed
-  std::string node_id{};  // kRemove: of the plan
+  absl::Status error{};       // kFailed
+  std::string text{};         // the latest reason of a part that is pending
+  std::string action{};       // of its mark, if observed
+  std::string node_id{};      // kRemove: of the plan
   std::string creation_id{};  // kMake: the id under which it is made
-  // kMake: its POST was accepted, or the VM was observed; kRemove: its mark was written or observed.
+  // kMake: its POST was accepted, or the VM was observed; kRemove: its mark was written or
+  // observed.
   bool begun = false;
   bool unknown = false;  // kRemove: its mark may have been written although no reply said so
   bool refused = false;  // kRemove: it failed because it was refused
@@ -43,7 +44,7 @@ struct Part {
 
 // What remains of VMs that are gone, by VM name (rule L4).
 struct Leftover {
-  std::string what;             // "volume web-a-disk-0-x (being deleted)"
+  std::string what;               // "volume web-a-disk-0-x (being deleted)"
   bool refused_for_good = false;  // everything that is left of the VM is
   bool in_trouble = false;        // nothing of it only needs time
 };

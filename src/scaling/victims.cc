@@ -56,7 +56,8 @@ std::string ObjectionTo(const VmView& view, const Node* node, const PoolSnapshot
     return view.link.explanation;
   }
   for (const std::string& claim : view.vm.claim_names) {
-    if (snapshot.seen->shared_claims().contains(claim)) return "its volume " + claim + " is used by another VM";
+    if (snapshot.seen->shared_claims().contains(claim))
+      return "its volume " + claim + " is used by another VM";
   }
   if (node == nullptr) return "";
   if (nodepool::IsProtected(*node)) return "protected by its node's meta harvester_protect";
@@ -100,8 +101,7 @@ void Classify(Candidate* candidate) {
 // Ranks the candidates of the last group by the strategy; removes those that the strategy does not
 // offer.
 void RankByStrategy(const PoolSnapshot& snapshot, const PlanInputs& inputs,
-                    std::vector<Candidate>* candidates,
-                    std::vector<PassedOver>* passed_over) {
+                    std::vector<Candidate>* candidates, std::vector<PassedOver>* passed_over) {
   const policy::SelectorStrategy strategy = snapshot.policy->selector;
   std::vector<Node> nodes;
   std::map<std::string, Candidate*> by_node;

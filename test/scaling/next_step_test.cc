@@ -2,9 +2,9 @@
 //
 // Every row of the table, in order, and the rows that it must take precedence over.
 
-#include "nomad_harvester/scaling/step_spec.h"
-
 #include <gtest/gtest.h>
+
+#include "nomad_harvester/scaling/step_spec.h"
 
 #include "world.h"
 

@@ -10,8 +10,8 @@
 
 #include "nomad_harvester/base/time.h"
 #include "nomad_harvester/nodepool/drain.h"
-#include "nomad_harvester/scaling/plan.h"
 #include "nomad_harvester/scaling/observer.h"
+#include "nomad_harvester/scaling/plan.h"
 #include "nomad_harvester/scaling/rules.h"
 #include "nomad_harvester/scaling/snapshot.h"
 

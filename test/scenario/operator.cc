@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator.h"
 
-#include "nomad_harvester/scaling/step_spec.h"
-
 #include <utility>
 
 #include <gtest/gtest.h>
+
+#include "nomad_harvester/scaling/step_spec.h"
 
 namespace nomad_harvester::scenario {
 namespace {

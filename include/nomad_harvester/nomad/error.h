@@ -34,10 +34,10 @@ std::optional<NomadError> GetNomadError(const absl::Status& status);
 //   400  "ACL support disabled"          INVALID_ARGUMENT     refused
 //   400  "Request body is empty"         INVALID_ARGUMENT     refused
 //   400  "json: cannot unmarshal"        INVALID_ARGUMENT     refused
-//   400  "invalid character"             INVALID_ARGUMENT     refused: the body was changed on its way
-//   403  "Permission denied"             PERMISSION_DENIED    refused
-//   403, 500 "ACL token expired"         UNAUTHENTICATED      transient: tokens are rotated
-//   403, 500 "ACL token not found"       UNAUTHENTICATED      transient: so are they, and a server
+//   400  "invalid character"             INVALID_ARGUMENT     refused: the body was changed on its
+//   way 403  "Permission denied"             PERMISSION_DENIED    refused 403, 500 "ACL token
+//   expired"         UNAUTHENTICATED      transient: tokens are rotated 403, 500 "ACL token not
+//   found"       UNAUTHENTICATED      transient: so are they, and a server
 //                                                             may not have the new one yet
 //   500  "node not found"                NOT_FOUND            the answer to a write
 //   500  "can not set node's scheduling eligibility to eligible while it is draining"

@@ -35,7 +35,7 @@ struct PoolFacts {
 
 // A pointer that is null means "none". Pointers refer to the overlay, which must outlive the facts.
 struct Facts {
-  const Overlay* seen = nullptr;  // for the texts; null for a node whose VM is gone
+  const Overlay* seen = nullptr;      // for the texts; null for a node whose VM is gone
   const nomad::Node* node = nullptr;  // the linked node; of a VM that is gone: its node
 
   // Where we look.
@@ -71,8 +71,8 @@ struct Facts {
   // Nodes drained for it, linked or not.
   const nomad::Node* draining = nullptr;
   bool draining_was_ineligible = false;
-  const nomad::Node* drained = nullptr;   // complete, still ineligible because of us, not recorded
-  const nomad::Node* undone = nullptr;    // its own node: undone, and not recorded yet
+  const nomad::Node* drained = nullptr;  // complete, still ineligible because of us, not recorded
+  const nomad::Node* undone = nullptr;   // its own node: undone, and not recorded yet
 
   // Its mark.
   bool marked = false;
@@ -84,7 +84,7 @@ struct Facts {
   // A removal for scale-in whose drain or deletion has been refused for 60 s, and whose mark can be
   // removed (rule L3).
   bool removal_refused = false;
-  bool late = false;   // past the drain's deadline and grace
+  bool late = false;  // past the drain's deadline and grace
   // Past a timed deadline by 10 s, and no drain of ours was ever posted (rule C9).
   bool never_begun = false;
   bool force = false;

@@ -69,8 +69,8 @@ class Maintenance {
  public:
   Maintenance(MaintenanceOptions options, Clients clients);
 
-  // Sets or removes (nothing) the annotation `paused` of the pool's Lease, which is created if there
-  // is none (rule L10). One request if the Lease exists.
+  // Sets or removes (nothing) the annotation `paused` of the pool's Lease, which is created if
+  // there is none (rule L10). One request if the Lease exists.
   absl::Status Pause(const runtime::Context& context, const PoolKey& key,
                      const std::optional<harvester::Hold>& hold) const;
 

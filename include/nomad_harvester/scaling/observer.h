@@ -95,9 +95,9 @@ class Observer {
   const log::Logger logger_;
 };
 
-// Whether a GET of the VM's node by ID says that the node does not exist: 404 of a Nomad whose index
-// is at least that in the VM's `nodes`. Behind the same address may stand another or a restored
-// Nomad, which knows none of the nodes, or a proxy (rule C15).
+// Whether a GET of the VM's node by ID says that the node does not exist: 404 of a Nomad whose
+// index is at least that in the VM's `nodes`. Behind the same address may stand another or a
+// restored Nomad, which knows none of the nodes, or a proxy (rule C15).
 bool IsGone(const absl::Status& read, const harvester::VirtualMachine& vm);
 // The same for the list: a look whose index is below that of a VM counts as unreadable.
 void CheckIndex(Look* look);

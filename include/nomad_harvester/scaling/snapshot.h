@@ -162,8 +162,8 @@ class Snapshot {
   // Null if there is none.
   const VmView* FindVm(std::string_view name) const;
   const VmView* FindVmByUid(std::string_view uid) const;
-  // Whether a VM other than that one has this firmware UUID (in lower case): copies have the UUID of
-  // their original.
+  // Whether a VM other than that one has this firmware UUID (in lower case): copies have the UUID
+  // of their original.
   bool IsFirmwareOfAnother(std::string_view uuid, std::string_view vm_uid) const;
   // The VMs that carry the pool's label, in the order of the list, members or not.
   const std::vector<const VmView*>& VmsOfPool(std::string_view pool) const;

@@ -33,9 +33,9 @@ enum class Read {
 
 // What must hold on what was read again, so that the write follows.
 enum class Recheck {
-  kNone,         // the write has a precondition of its own
-  kSameRow,      // the same row decides, about the same node
-  kSameKind,     // the same step, about the same node
+  kNone,      // the write has a precondition of its own
+  kSameRow,   // the same row decides, about the same node
+  kSameKind,  // the same step, about the same node
 };
 
 struct StepSpec {
