@@ -234,11 +234,6 @@ void Reconciler::Note(const Task& task, base::MonoTime now, Pass* pass) {
       }
       if (task.kind != Task::Kind::kStep) break;
       deps_.Notify({.vm = task.vm, .step = task.entry->step});
-      if (task.entry->step.kind == StepKind::kRollBack) {
-        // The next removal of this VM is tried from the start.
-        retries.Forget({StepName(StepKind::kStartDrain), task.key.second});
-        retries.Forget({StepName(StepKind::kDelete), task.key.second});
-      }
       break;
     case Verdict::kConflict:
       ++pass->conflicts;
@@ -409,6 +404,11 @@ void Reconciler::Prune() {
   for (const VmView& view : last_->snapshot().look().vms) {
     objects.insert(view.vm.uid);
     objects.insert(view.vm.name);
+    if (view.vm.has_mark) continue;
+    // Whoever removed the mark: the next removal of this VM is tried from the start.
+    for (const StepKind kind : {StepKind::kStartDrain, StepKind::kDelete, StepKind::kRollBack}) {
+      deps_.troubles.retries.Forget({StepName(kind), view.vm.uid});
+    }
   }
   for (const nomad::Node& node : last_->snapshot().nodes()) objects.insert(node.id);
   if (action_.has_value()) objects.merge(action_->tracker.Names());

@@ -254,6 +254,16 @@ TEST(Resumption, S5_a_node_to_purge_of_a_pool_without_vms_and_policy_is_purged) 
   EXPECT_EQ(RequestsAtRest(h, minutes(5)), RestBudget(minutes(5), 0)) << "L7";
 }
 
+TEST(Rest, I7_after_many_actions_a_status_costs_two_lists_and_nothing_else) {
+  Harness h;
+  for (const std::int64_t count : {3, 1, 4, 0, 2, 3, 1, 2}) {
+    ASSERT_TRUE(h.Scale(count).ok()) << h.Transcript();
+  }
+  h.Tick(minutes(2));
+  EXPECT_EQ(RequestsAtRest(h, minutes(10)), 2 * 60);
+  h.CheckAtRest(2);
+}
+
 TEST(Reload, S4_the_last_event_survives_a_new_configuration) {
   Harness h;
   ASSERT_TRUE(h.Scale(1).ok());
