@@ -18,7 +18,6 @@ namespace nomad_harvester::scaling {
 namespace {
 
 using nodepool::LinkState;
-using nomad::NodeStatus;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
@@ -34,6 +33,7 @@ std::string IdOf(const nomad::Node* node) { return node == nullptr ? "none" : no
 
 std::vector<std::string> IdsOf(const std::vector<const nomad::Node*>& nodes) {
   std::vector<std::string> ids;
+  ids.reserve(nodes.size());
   for (const nomad::Node* node : nodes) ids.push_back(node->id);
   return ids;
 }

@@ -3,6 +3,7 @@
 // Rules C12 and C14: the next plan after removals that were all refused, and with roll-backs that
 // do not succeed.
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -79,6 +80,7 @@ absl::StatusOr<ScalePlan> PlanWithOneRemoval(World world, std::int64_t desired) 
 
 std::vector<std::string> NamesIn(const std::vector<PlannedRemoval>& removals) {
   std::vector<std::string> names;
+  names.reserve(removals.size());
   for (const PlannedRemoval& removal : removals) names.push_back(removal.vm);
   return names;
 }

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -216,6 +218,7 @@ TEST_F(RetriesTest, the_last_error_is_kept_until_a_success) {
 
 TEST_F(RetriesTest, L2_a_refusal_is_worth_a_line_when_it_begins_at_each_doubling_and_when_it_ends) {
   std::vector<bool> lines;
+  lines.reserve(9);
   for (int i = 0; i < 9; ++i) lines.push_back(Note(Refusal(), seconds(60 * i)));
   EXPECT_THAT(lines, ElementsAre(true, true, true, true, true, true, true, false, false));
   EXPECT_TRUE(Note(Done(), seconds(600)));

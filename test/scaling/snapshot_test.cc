@@ -24,17 +24,19 @@ std::shared_ptr<const Snapshot> Seen(World world) { return world.Snapshot().seen
 
 std::vector<std::string> NamesOf(const std::vector<const VmView*>& views) {
   std::vector<std::string> names;
+  names.reserve(views.size());
   for (const VmView* view : views) names.push_back(view->vm.name);
   return names;
 }
 
 std::vector<std::string> IdsAt(const NodeSet& nodes, const std::vector<std::size_t>& indexes) {
   std::vector<std::string> ids;
+  ids.reserve(indexes.size());
   for (const std::size_t index : indexes) ids.push_back(nodes.all()[index].id);
   return ids;
 }
 
-World WithFirmware(std::vector<std::pair<std::string, std::string>> vms) {
+World WithFirmware(const std::vector<std::pair<std::string, std::string>>& vms) {
   World world;
   for (const auto& [name, firmware] : vms) {
     world.With(Vm(name));

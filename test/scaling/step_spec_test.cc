@@ -5,7 +5,7 @@
 #include "nomad_harvester/scaling/step_spec.h"
 
 #include <set>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include <gmock/gmock.h>

@@ -4,12 +4,14 @@
 #define NOMAD_HARVESTER_TEST_SCALING_TRACKER_FIXTURE_H_
 
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "nomad_harvester/base/status.h"
 #include "nomad_harvester/runtime/random.h"
 #include "nomad_harvester/scaling/step_spec.h"
 

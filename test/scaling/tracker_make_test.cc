@@ -2,6 +2,7 @@
 //
 // The outcome of a creation: from the answer to its POST, and from what is observed.
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,7 +37,7 @@ TEST_F(TrackerMakeTest, every_observation_of_a_new_vm_has_its_outcome) {
     const char* text;       // part of the error, or of the reason why it is pending
     std::set<std::string> failures;
   };
-  const auto kNone = absl::StatusCode::kOk;
+  constexpr auto kNone = absl::StatusCode::kOk;
   const std::vector<Case> cases = {
       {"young",
        World().With(YoungVm()),

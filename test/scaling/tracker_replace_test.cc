@@ -17,7 +17,6 @@ namespace {
 
 using support::StatusIs;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 class TrackerReplaceTest : public TrackerTest {
