@@ -22,6 +22,9 @@ inline constexpr int kExitFailure = 1;
 inline constexpr int kExitUsage = 2;
 inline constexpr int kExitNotReady = 3;
 
+// An operator waits for the output; the limit includes retries.
+inline constexpr base::Duration kOperatorBudget = std::chrono::seconds(30);
+
 // --set KEY=VALUE, repeatable.
 void AddSettings(CLI::App& command, std::vector<std::string>* settings);
 

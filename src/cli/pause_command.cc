@@ -13,16 +13,13 @@
 namespace nomad_harvester::cli {
 namespace {
 
-// An operator waits for the answer; the limit includes retries.
-constexpr base::Duration kBudget = std::chrono::seconds(30);
-
 int Run(const std::string& command, const PauseArguments& arguments,
         const std::optional<harvester::Hold>& hold, const config::StringMap& environment) {
   return RunWithMaintenance(command, arguments.settings, PolicyUse::kRequired, environment,
                             [&](const scaling::Maintenance& maintenance,
                                 const runtime::Context& context, const Settings& settings) {
                               return SetPaused(
-                                  maintenance, context.WithTimeout(kBudget),
+                                  maintenance, context.WithTimeout(kOperatorBudget),
                                   {.ns = settings.policy->ns, .pool = settings.policy->pool}, hold,
                                   std::cout, std::cerr);
                             });

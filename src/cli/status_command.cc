@@ -12,13 +12,6 @@
 #include "text.h"
 
 namespace nomad_harvester::cli {
-namespace {
-
-// An operator waits for the output; the limit includes retries.
-constexpr base::Duration kBudget = std::chrono::seconds(30);
-
-}  // namespace
-
 CLI::App* AddStatusCommand(CLI::App& app, StatusArguments* arguments) {
   CLI::App* command = app.add_subcommand(
       "status",
@@ -34,7 +27,7 @@ CLI::App* AddStatusCommand(CLI::App& app, StatusArguments* arguments) {
 int ShowStatus(const scaling::Maintenance& maintenance, const runtime::Context& context,
                const config::PoolPolicy& policy, const std::string& output, std::ostream& out,
                std::ostream& err) {
-  const auto inspection = maintenance.Inspect(context.WithTimeout(kBudget), policy);
+  const auto inspection = maintenance.Inspect(context.WithTimeout(kOperatorBudget), policy);
   if (!inspection.ok()) {
     err << "harvester status: " << Printable(base::Message(inspection.status())) << "\n";
     return kExitFailure;

@@ -125,6 +125,8 @@ std::vector<Reconciler::Task> Reconciler::TasksOf(const Decisions& decisions, ba
   const auto add = [&](Task task) {
     if (deps_.troubles.retries.MayTry(task.key, now)) tasks.push_back(std::move(task));
   };
+  std::vector<std::string> to_mark;
+  if (action_.has_value()) to_mark = action_->tracker.ToMark(decisions);
   for (const Decisions::Entry& entry : decisions.all()) {
     Step step = entry.step;
     if (removals_wait != nullptr && IsRemoval(step.kind)) {
@@ -132,10 +134,13 @@ std::vector<Reconciler::Task> Reconciler::TasksOf(const Decisions& decisions, ba
       step.reason += std::string("; it waits, because ") + removals_wait;
     }
     if (step.kind != StepKind::kNothing) LogDecision(step, *entry.view);
-    if (IsAct(step.kind)) add(StepTask(entry));
+    // One write for one VM: a victim's mark comes before what else is to be recorded on it.
+    const bool is_victim =
+        std::find(to_mark.begin(), to_mark.end(), entry.view->vm.name) != to_mark.end();
+    if (IsAct(step.kind) && !is_victim) add(StepTask(entry));
   }
   if (action_.has_value()) {
-    for (const std::string& vm : action_->tracker.ToMark(decisions)) {
+    for (const std::string& vm : to_mark) {
       const Decisions::Entry* entry = decisions.Find(vm);
       add({.kind = Task::Kind::kMark,
            .vm = vm,

@@ -2,6 +2,7 @@
 #include "retries.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "nomad_harvester/kube/error.h"
 #include "nomad_harvester/nomad/error.h"
@@ -37,8 +38,12 @@ bool Retries::MayTry(const Key& key, base::MonoTime now) const {
 bool Retries::Note(const Key& key, const Effect& effect, base::MonoTime now) {
   switch (effect.verdict) {
     case Verdict::kDone:
-    case Verdict::kNotWanted:
-      return troubles_.erase(key) > 0;
+    case Verdict::kNotWanted: {
+      const Trouble* trouble = Find(key);
+      const bool logged = trouble != nullptr && trouble->logged;
+      troubles_.erase(key);
+      return logged;
+    }
     case Verdict::kUnsuitable:
     case Verdict::kCancelled:
       return false;
@@ -60,7 +65,7 @@ bool Retries::Note(const Key& key, const Effect& effect, base::MonoTime now) {
                            trouble.wait * (0.8 + 0.4 * random_.NextFraction()));
   trouble.last = effect.status;
   if (effect.verdict == Verdict::kConflict) return false;
-  return begins || refusal_begins || trouble.wait != before;
+  return !std::exchange(trouble.logged, true) || refusal_begins || trouble.wait != before;
 }
 
 base::Duration Retries::RefusedFor(const Key& key, base::MonoTime now) const {

@@ -87,6 +87,7 @@ class Retries {
     base::Duration wait{};
     base::MonoTime next{};
     absl::Status last;
+    bool logged = false;  // conflicts alone are not worth a line
   };
   const Trouble* Find(const Key& key) const;
 

@@ -215,6 +215,7 @@ void Overlay::SetNodes(std::vector<nomad::Node> nodes) {
   look.linker.emplace(HintsOf(snapshot_.look().vms, snapshot_.look()), look.nodes);
   nodepool::Links links = look.linker->LinkAll(look.nodes);
   look.node_is_linked = std::move(links.node_is_linked);
+  list_link_ = links.of_vm[VmIndex()];
   MutableView().link = std::move(links.of_vm[VmIndex()]);
   read_nodes_ = std::make_unique<const NodeSet>(&look);
   nodes_ = read_nodes_.get();
@@ -287,8 +288,9 @@ const nomad::Node* Overlay::Candidate() const {
   }
   // A node that was read again keeps the VM that it had, unless that was this one.
   const bool was_linked = replaced_.has_value() && nodes_->IsLinked(*replaced_);
-  const bool of_this_vm = was_linked && base_.link.state == nodepool::LinkState::kLinked &&
-                          base_.link.node == *replaced_;
+  const nodepool::Link& link = list_link_.has_value() ? *list_link_ : base_.link;
+  const bool of_this_vm =
+      was_linked && link.state == nodepool::LinkState::kLinked && link.node == *replaced_;
   if (node_.has_value() && (!was_linked || of_this_vm) && node() == nullptr && CouldBeIt(*node_)) {
     return &*node_;
   }

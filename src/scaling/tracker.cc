@@ -172,8 +172,8 @@ void Tracker::ObserveMake(const std::string& vm, const Entry* entry, const Decis
     Fail(std::move(refused), part);
     return;
   }
-  // It exists although its POST got no reply.
-  part->state = OutcomeState::kPending;
+  // It exists although its POST got no reply. Without Nomad it is not known to be healthy again.
+  if (snapshot.look().nomad_readable) part->state = OutcomeState::kPending;
   part->text = TextOf(*entry, retries, now);
 }
 
@@ -230,9 +230,11 @@ void Tracker::ObserveRemove(const std::string& vm, const Entry* entry, const Dec
     if (!rolls_back) Fail(std::move(refused), part);
     return;
   }
-  if (!part->begun) return;
+  if (!part->begun || !snapshot.look().nomad_readable) return;
   // The mark was removed, by us or by an operator. Wait until its drain is rolled back, too.
-  if (IsRepair(step.kind) && RefusedForGood(*entry, retries, now).ok()) return;
+  const absl::Status undoing = RefusedForGood(*entry, retries, now);
+  if (IsRepair(step.kind) && undoing.ok()) return;
+  if (part->error.ok()) part->error = undoing;
   options_.logger.Warn("Rolled back the removal of a VM",
                        {{"vm", vm}, {"why", part->text}, {"action_id", part->action}});
   const std::string why = part->text.empty() ? std::string() : ": " + part->text;
@@ -390,6 +392,7 @@ std::set<std::string> Tracker::Gone() const {
 
 void Tracker::AddTo(RunSummary* run) const {
   bool removal_failed = false;
+  bool removal_pending = false;
   bool all_refused = true;
   for (const auto& [vm, part] : parts_) {
     const bool done = part.state == OutcomeState::kDone;
@@ -409,6 +412,7 @@ void Tracker::AddTo(RunSummary* run) const {
       case Aim::kRemove:
         run->removed = run->removed || done;
         removal_failed = removal_failed || failed;
+        removal_pending = removal_pending || part.state == OutcomeState::kPending;
         all_refused = all_refused && (!failed || part.refused);
         break;
       case Aim::kTakeBack:
@@ -418,7 +422,7 @@ void Tracker::AddTo(RunSummary* run) const {
   for (const auto& [cause, vms] : failed_) {
     if (!vms.empty()) run->failures.insert(cause);
   }
-  if (removal_failed && !run->removed) {
+  if (removal_failed && !run->removed && !removal_pending) {
     run->failures.insert(std::string(all_refused ? cause::kRefused : cause::kRemove));
   }
 }
@@ -426,6 +430,7 @@ void Tracker::AddTo(RunSummary* run) const {
 absl::Status Tracker::FinalStatus(const absl::Status& ended) const {
   std::string lines;
   absl::Status first_failure;
+  bool all_alike = true;
   int failed = 0;
   int done = 0;
   int pending = 0;
@@ -443,6 +448,7 @@ absl::Status Tracker::FinalStatus(const absl::Status& ended) const {
       case OutcomeState::kFailed:
         ++failed;
         if (first_failure.ok()) first_failure = part.error;
+        all_alike = all_alike && part.error.code() == first_failure.code();
         lines += "failed: " + base::Message(part.error);
         break;
     }
@@ -454,7 +460,8 @@ absl::Status Tracker::FinalStatus(const absl::Status& ended) const {
   }
   // If nothing succeeded and all failures have the same code, return that code. ABORTED is reserved
   // for "busy".
-  const bool alike = done == 0 && first_failure.code() != absl::StatusCode::kAborted;
+  const bool alike =
+      done == 0 && pending == 0 && all_alike && first_failure.code() != absl::StatusCode::kAborted;
   return base::MakeStatus(alike ? first_failure.code() : absl::StatusCode::kInternal,
                           std::to_string(failed) + " of " +
                               std::to_string(failed + done + pending) + " VMs failed:" + lines);

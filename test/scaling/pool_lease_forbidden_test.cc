@@ -19,11 +19,11 @@ using std::chrono::seconds;
 using support::IsOk;
 
 // Which request is refused, and how.
-using Refusal = std::pair<const char*, Fault>;
+using LeaseAnswer = std::pair<const char*, Fault>;
 
 class UnguardedPoolTest : public LeaseFixture {};
 
-class ForbiddenLeaseTest : public LeaseFixture, public testing::WithParamInterface<Refusal> {};
+class ForbiddenLeaseTest : public LeaseFixture, public testing::WithParamInterface<LeaseAnswer> {};
 
 TEST_P(ForbiddenLeaseTest, the_pool_is_guarded_in_this_process_alone_with_one_warning) {
   const auto& [verb, fault] = GetParam();
@@ -49,11 +49,12 @@ TEST_P(ForbiddenLeaseTest, the_pool_is_guarded_in_this_process_alone_with_one_wa
   EXPECT_EQ(lost_, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    PoolLease, ForbiddenLeaseTest,
-    testing::Values(Refusal("get", Fault::Answer(403)), Refusal("create", Fault::Answer(403)),
-                    Refusal("patch", Fault::Answer(403)),
-                    Refusal("create", Fault::Answer(404, "404 page not found\n"))));
+INSTANTIATE_TEST_SUITE_P(PoolLease, ForbiddenLeaseTest,
+                         testing::Values(LeaseAnswer("get", Fault::Answer(403)),
+                                         LeaseAnswer("create", Fault::Answer(403)),
+                                         LeaseAnswer("patch", Fault::Answer(403)),
+                                         LeaseAnswer("create",
+                                                     Fault::Answer(404, "404 page not found\n"))));
 
 TEST_F(UnguardedPoolTest, a_lease_that_is_allowed_later_guards_the_pool_from_the_next_call_on) {
   script_.Always("get", Fault::Answer(403));

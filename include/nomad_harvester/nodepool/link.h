@@ -68,8 +68,8 @@ class Linker {
 
   Links LinkAll(const std::vector<nomad::Node>& nodes) const;
   // The link of one VM as if `now` stood in the list in the place of node `index`; null: that node
-  // is gone. O(nodes that have the VM's name). A hint that the new node shares with an old one
-  // counts for the old one: on the safe side, because a contradiction links less.
+  // is gone. O(nodes that have the VM's name). Only the VM's own nodes are judged anew: what a
+  // hint of another node says is as it was in the list.
   Link LinkWith(std::size_t vm, const std::vector<nomad::Node>& nodes, std::size_t index,
                 const nomad::Node* now) const;
 

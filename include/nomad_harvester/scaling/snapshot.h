@@ -252,6 +252,8 @@ class Overlay {
   std::optional<base::WallTime> now_;
   const NodeSet* nodes_;
   std::unique_ptr<const NodeSet> read_nodes_;
+  // The VM's link in the list, before a node of it was read alone.
+  std::optional<nodepool::Link> list_link_;
   // The node that was read alone after the list.
   std::optional<std::size_t> replaced_;
   std::optional<nomad::Node> node_;
