@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
 #include "support/status_matchers.h"
 #include "tracker_fixture.h"
 namespace nomad_harvester::scaling {
 namespace {
 using std::chrono::minutes;
 using std::chrono::seconds;
+using support::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using support::StatusIs;
 class EdgeCases : public TrackerTest {};
 
 TEST_F(EdgeCases, L2_a_failure_that_follows_conflicts_is_worth_a_line_when_it_begins) {
@@ -53,7 +54,9 @@ TEST_F(EdgeCases, failures_with_different_codes_are_internal) {
 TEST_F(EdgeCases, C12_one_that_was_refused_and_one_that_failed_otherwise_were_not_all_refused) {
   Track(ToRemove({"a", "b"}));
   tracker_->NoteMark("a", Refusal("denied"), true);
-  tracker_->NoteMark("b", {.verdict = Verdict::kUnsuitable, .status = absl::FailedPreconditionError("protected")}, false);
+  tracker_->NoteMark(
+      "b", {.verdict = Verdict::kUnsuitable, .status = absl::FailedPreconditionError("protected")},
+      false);
   See(World().With(Vm("a").Joined()).With(Vm("b").Joined()));
   EXPECT_THAT(Failures(), ElementsAre("remove"));
 }
@@ -65,7 +68,8 @@ TEST_F(EdgeCases, L3_a_removal_that_is_still_under_way_leaves_the_back_off_alone
   EXPECT_THAT(Failures(), IsEmpty());
 }
 
-TEST_F(EdgeCases, C6_its_own_node_under_another_name_could_still_be_it_at_another_place_of_the_list) {
+TEST_F(EdgeCases,
+       C6_its_own_node_under_another_name_could_still_be_it_at_another_place_of_the_list) {
   World world;
   world.With(Vm("a").Joined()).With(Node("a"));
   const PoolSnapshot snapshot = world.Snapshot();
