@@ -495,6 +495,15 @@ absl::Status Reconciler::RunScale(const runtime::Context& context, PoolSnapshot 
   }
 }
 
+void Reconciler::LeaveToBackground(const Tracker& tracker) {
+  for (const auto& [vm, part] : tracker.parts()) {
+    if (part.aim != Aim::kMake || part.state == OutcomeState::kDone) continue;
+    if (last_->Find(vm) != nullptr) continue;
+    deps_.troubles.gone_since.try_emplace(vm, deps_.clock.Now());
+    deps_.troubles.leftovers.try_emplace(vm, Leftover{.what = "Secret"});
+  }
+}
+
 // Whether something goes on that only needs time: a drain, a deletion, a clean-up.
 bool Reconciler::IsInProgress(base::MonoTime now) const {
   const PoolSnapshot& snapshot = last_->snapshot();

@@ -52,6 +52,9 @@ class Reconciler {
     bool despite_mass_loss = false;
   };
   absl::Status RunScale(const runtime::Context& context, PoolSnapshot first, Action action);
+  // What a creation without a VM may have left, or may leave when a late request lands, is the
+  // background's to clean up (rule C10).
+  void LeaveToBackground(const Tracker& tracker);
   // A Secret that this run created has no owner yet.
   bool has_unowned_secret() const { return unowned_; }
 

@@ -278,6 +278,7 @@ absl::Status ScaleCall::Run(const runtime::Context& context) {
                             .creation = creation_.has_value() ? &*creation_ : nullptr,
                             .despite_mass_loss = memory_->mass_loss_over});
   if (ended.ok()) reconciler_.CloseRecord(context, &tracker);
+  reconciler_.LeaveToBackground(tracker);
   absl::Status final_status = tracker.FinalStatus(ended);
   leaves_work_ =
       reconciler_.has_unowned_secret() || !final_status.ok() || !deps_.troubles.leftovers.empty();

@@ -252,6 +252,13 @@ void Invariants::CheckCreation(const Event& event) {
     Violate(event, "I3: " + vm.name + " was created by an action that was never stored");
     return;
   }
+  // A POST that lands long after its sender lost the Lease, when its VM has come and gone: no order
+  // of requests prevents it (docs/operations.md).
+  const bool landed_late =
+      late_requests_ && std::any_of(vms_.begin(), vms_.end(), [&](const auto& other) {
+        return other.first != event.id && other.second.name == event.name;
+      });
+  if (landed_late) return;
   // A VM that an operator deleted may be created again under its name, if every process was killed
   // before it could remove the name from the Lease.
   action->second.created.insert(operator_slack_.has_value() ? event.name : event.id);

@@ -108,6 +108,10 @@ void FreezeAt(const Scenario& scenario, int point, Points::Of of, Pending pendin
   }
   EXPECT_TRUE(met);
   h.cluster.SetFaultHook(nullptr);
+  // Its agent goes on, too: only the process that sent a late request knows of a Secret that landed
+  // after everything had been cleaned up.
+  EXPECT_TRUE(first.Status(h.policy).ok());
+  first.RunBackground();
   ComeToRest(scenario, h);
   // The first process makes the last call.
   EXPECT_TRUE(first.Status(h.policy).ok());
