@@ -82,6 +82,7 @@ std::int64_t Invariants::Standing(const std::string& pool, Broken but) const {
 
 void Invariants::Remember(const Event& event) {
   if (event.kind == EventKind::kVmGone) {
+    gone_names_.insert(event.name);
     vms_.erase(event.id);
     return;
   }
@@ -254,11 +255,7 @@ void Invariants::CheckCreation(const Event& event) {
   }
   // A POST that lands long after its sender lost the Lease, when its VM has come and gone: no order
   // of requests prevents it (docs/operations.md).
-  const bool landed_late =
-      late_requests_ && std::any_of(vms_.begin(), vms_.end(), [&](const auto& other) {
-        return other.first != event.id && other.second.name == event.name;
-      });
-  if (landed_late) return;
+  if (late_requests_ && gone_names_.contains(event.name)) return;
   // A VM that an operator deleted may be created again under its name, if every process was killed
   // before it could remove the name from the Lease.
   action->second.created.insert(operator_slack_.has_value() ? event.name : event.id);

@@ -145,6 +145,7 @@ class Invariants {
   std::set<std::string> removed_;                  // uids whose deletion was requested
   std::set<std::string> named_;                    // the names of all members that ever existed
   std::map<std::string, base::WallTime> changed_;  // by name of the VM: see LastChangeBeside
+  std::set<std::string> gone_names_;               // of VMs that have existed
   bool late_requests_ = false;
   std::optional<base::Duration> operator_slack_;
   std::map<std::string, base::WallTime> touched_;  // by node ID: the last change by an operator
