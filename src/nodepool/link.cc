@@ -210,8 +210,4 @@ Link Linker::LinkWith(std::size_t vm, const std::vector<nomad::Node>& nodes, std
   return link;
 }
 
-Links LinkNodes(const std::vector<VmIdentityHints>& vms, const std::vector<nomad::Node>& nodes) {
-  return Linker(vms, nodes).LinkAll(nodes);
-}
-
 }  // namespace nomad_harvester::nodepool

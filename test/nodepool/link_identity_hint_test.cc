@@ -5,6 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nodepool/builders.h"
+#include "nodepool/links.h"
 
 namespace nomad_harvester::nodepool {
 namespace {

@@ -56,9 +56,7 @@ struct Links {
 // them and the others are full, so that their hints are known as well. If node_attribute is not
 // unique.hostname, a full node of the name is preferred to stubs. A node that is declared foreign
 // never links: it is ignored if another node has the name, and gives kContradicted if none does.
-Links LinkNodes(const std::vector<VmIdentityHints>& vms, const std::vector<nomad::Node>& nodes);
-
-// The same in two steps, for callers that link one VM again after one node was read again.
+//
 // Immutable, cheap to copy, thread-safe. It keeps the tables of names and hints, not the nodes: the
 // callers pass the list with which it was made.
 class Linker {
