@@ -70,7 +70,11 @@ bool IsDrainOfVm(const nomad::Node& node, const std::string& vm_uid) {
 
 std::string RollbackMarker(const nomad::Node& node) {
   const auto mark = ParseDrainMark(node);
-  return mark.has_value() ? mark->action + "@" + node.last_drain->started_at : "";
+  return mark.has_value() ? RollbackMarker(node, *mark) : "";
+}
+
+std::string RollbackMarker(const nomad::Node& node, const DrainMark& mark) {
+  return mark.action + "@" + node.last_drain->started_at;
 }
 
 bool IsIdle(const std::vector<nomad::Allocation>& allocations, bool ignore_system) {

@@ -50,7 +50,7 @@ class Act {
       const VmView& view)
       : context_(context), deps_(deps), seen_(snapshot, view) {}
 
-  Effect Run(const PoolFacts& pool, const Step& step) {
+  Effect Run(const PoolFacts* pool, const Step& step) {
     const absl::StatusOr<bool> exists = ReadAgain(step);
     if (!exists.ok()) return EffectOf(exists.status());
     if (!*exists) return kNotWanted;
@@ -158,10 +158,10 @@ class Act {
   }
 
   // The step that the fresh facts ask for; kNothing if it is not the one that was decided.
-  Step StillWanted(const PoolFacts& pool, const Step& step) const {
+  Step StillWanted(const PoolFacts* pool, const Step& step) const {
     const Recheck recheck = SpecOf(step.kind).recheck;
     if (recheck == Recheck::kNone) return step;
-    Step now = NextStep(seen_, pool);
+    Step now = Decide(FactsOf(seen_, pool));
     const bool same = recheck == Recheck::kSameRow ? now.row == step.row : now.kind == step.kind;
     return same && now.node_id == step.node_id ? now : Step{};
   }
@@ -272,7 +272,7 @@ class Act {
     seen_.SetVm(std::move(marked), std::nullopt);
     const Step step = Decide(FactsOf(seen_, nullptr));
     if (step.kind != StepKind::kStartDrain) return;
-    const Effect drained = Run(PoolFacts(seen_.snapshot()), step);
+    const Effect drained = Run(nullptr, step);
     if (drained.status.ok()) return;
     deps_.logger.Info(
         "Could not start the drain; retrying",
@@ -288,7 +288,7 @@ class Act {
 
 Effect Execute(const runtime::Context& context, const PoolDependencies& deps,
                const Decisions& decisions, const VmView& view, const Step& step) {
-  return Act(context, deps, decisions.snapshot(), view).Run(decisions.pool(), step);
+  return Act(context, deps, decisions.snapshot(), view).Run(&decisions.pool(), step);
 }
 
 Effect Purge(const runtime::Context& context, const PoolDependencies& deps,

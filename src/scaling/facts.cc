@@ -15,7 +15,6 @@ using nomad::NodeStatus;
 
 // A drain that has not begun by then never will: a kill costs up to 20 s of Lease.
 constexpr base::Duration kBeginningMargin = std::chrono::seconds(10);
-constexpr base::Duration kRemovalRefusedForGood = std::chrono::seconds(60);
 
 // A drain that Nomad reports as complete; the absence of a drain is not enough.
 bool IsComplete(const Node& node) {
@@ -25,7 +24,7 @@ bool IsComplete(const Node& node) {
 
 // Whether the annotation rolled-back names the node's last drain.
 bool IsRecorded(const VmView& view, const Node& node, const DrainMark& drain) {
-  return drain.action + "@" + node.last_drain->started_at == view.vm.rolled_back;
+  return nodepool::RollbackMarker(node, drain) == view.vm.rolled_back;
 }
 
 // The rows of a VM without a mark whose nodes have a drain that we started for it.
@@ -104,9 +103,9 @@ void SetMarked(const Overlay& seen, Facts* facts) {
   facts->node_gone = view.node_gone;
   facts->taken_back = snapshot.action.has_value() && snapshot.action->back.contains(view.vm.name) &&
                       facts->node != nullptr && facts->node->status == NodeStatus::kReady;
-  facts->removal_refused =
-      mark.reason == MarkReason::kScaleIn && view.removal_refused_for >= kRemovalRefusedForGood &&
-      !view.unmarking_refused && facts->node != nullptr && facts->node->status != NodeStatus::kDown;
+  facts->removal_refused = mark.reason == MarkReason::kScaleIn &&
+                           view.removal_refused_for >= kRefusedForGood && !view.unmarking_refused &&
+                           facts->node != nullptr && facts->node->status != NodeStatus::kDown;
   facts->late = IsLate(mark, seen.now());
   facts->force = mark.force;
   if (facts->node != nullptr) SetMarksNode(seen, mark, *facts->node, facts);

@@ -120,7 +120,6 @@ class Sweep {
     const base::MonoTime now = context_.clock().Now();
     if (!scope_.dry_run && !deps_.troubles.retries.MayTry(key, now)) return;
     const Effect effect = scope_.dry_run ? Effect{} : EffectOf(act());
-    result_.removed = result_.removed || effect.verdict == Verdict::kDone;
     const bool worth_a_line = deps_.troubles.retries.Note(key, effect, now);
     if (worth_a_line || effect.status.ok()) {
       deps_.Notify({.kind = kind, .vm = vm, .object = key.second, .outcome = effect.status});

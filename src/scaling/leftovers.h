@@ -29,7 +29,6 @@ struct SweepResult {
   // VMs that no longer exist but still have a claim or Secret, for instance one that is
   // terminating.
   Leftovers left;
-  bool removed = false;    // at least one object
   absl::Status unowned{};  // why a Secret did not get its VM as owner
 };
 

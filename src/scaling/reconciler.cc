@@ -125,7 +125,7 @@ std::vector<Reconciler::Task> Reconciler::TasksOf(const Decisions& decisions, ba
   const auto add = [&](Task task) {
     if (deps_.troubles.retries.MayTry(task.key, now)) tasks.push_back(std::move(task));
   };
-  std::vector<std::string> to_mark;
+  std::set<std::string> to_mark;
   if (action_.has_value()) to_mark = action_->tracker.ToMark(decisions);
   for (const Decisions::Entry& entry : decisions.all()) {
     Step step = entry.step;
@@ -135,9 +135,7 @@ std::vector<Reconciler::Task> Reconciler::TasksOf(const Decisions& decisions, ba
     }
     if (step.kind != StepKind::kNothing) LogDecision(step, *entry.view);
     // One write for one VM: a victim's mark comes before what else is to be recorded on it.
-    const bool is_victim =
-        std::find(to_mark.begin(), to_mark.end(), entry.view->vm.name) != to_mark.end();
-    if (IsAct(step.kind) && !is_victim) add(StepTask(entry));
+    if (IsAct(step.kind) && !to_mark.contains(entry.view->vm.name)) add(StepTask(entry));
   }
   if (action_.has_value()) {
     for (const std::string& vm : to_mark) {
@@ -177,7 +175,8 @@ absl::Status Reconciler::WriteAhead(const runtime::Context& context,
   return needed == before ? absl::OkStatus() : deps_.lease.Store(context, needed);
 }
 
-Effect Reconciler::Make(const runtime::Context& context, const std::string& vm) {
+Effect Reconciler::Make(const runtime::Context& context, Task* task) const {
+  const std::string& vm = task->vm;
   const std::string& id = action_->tracker.parts().at(vm).creation_id;
   deps_.logger.Info("Creating a VM", {{"vm", vm}, {"action_id", id}});
   if (id != action_->tracker.action_id()) {
@@ -185,24 +184,23 @@ Effect Reconciler::Make(const runtime::Context& context, const std::string& vm) 
       return EffectOf(std::move(cleared));
     }
   }
-  absl::Status owned;
-  Effect effect =
-      EffectOf(CreateVm(context, deps_, *action_->creation, {.name = vm, .action_id = id}, &owned));
-  if (!owned.ok()) sweep_due_ = unowned_ = true;
-  return effect;
+  return EffectOf(
+      CreateVm(context, deps_, *action_->creation, {.name = vm, .action_id = id}, &task->owned));
 }
 
-Effect Reconciler::CarryOne(const runtime::Context& context, const Task& task) {
+Effect Reconciler::CarryOne(const runtime::Context& context, const PoolSnapshot& named,
+                            Task* carried) const {
+  const Task& task = *carried;
   switch (task.kind) {
     case Task::Kind::kStep:
       return Execute(context, deps_, *last_, *task.entry->view, task.entry->step);
     case Task::Kind::kMark: {
       const Part& part = action_->tracker.parts().at(task.vm);
-      return MarkVictim(context, deps_, WithRecord(last_->snapshot()), *task.entry->view,
-                        action_->tracker.action_id(), part.node_id);
+      return MarkVictim(context, deps_, named, *task.entry->view, action_->tracker.action_id(),
+                        part.node_id);
     }
     case Task::Kind::kMake:
-      return Make(context, task.vm);
+      return Make(context, carried);
     case Task::Kind::kPurge:
       deps_.logger.Info("Purging the node of a deleted VM",
                         {{"vm", task.vm},
@@ -215,9 +213,10 @@ Effect Reconciler::CarryOne(const runtime::Context& context, const Task& task) {
 
 // An index that was not started, because the context ended, counts as cancelled.
 void Reconciler::Carry(const runtime::Context& context, std::vector<Task>* tasks) {
+  const PoolSnapshot named = WithRecord(last_->snapshot());
   const std::vector<absl::Status> started = runtime::ForEachBounded(
       context, deps_.executor, tasks->size(), deps_.parallelism(), [&](std::size_t i) {
-        (*tasks)[i].effect = CarryOne(context, (*tasks)[i]);
+        (*tasks)[i].effect = CarryOne(context, named, &(*tasks)[i]);
         return absl::OkStatus();
       });
   for (std::size_t i = 0; i < started.size(); ++i) {
@@ -280,6 +279,7 @@ void Reconciler::Note(const Task& task, base::MonoTime now, Pass* pass) {
     }
     action_->tracker.NoteMark(task.vm, task.effect, for_good);
   } else if (task.kind == Task::Kind::kMake) {
+    if (!task.owned.ok()) sweep_due_ = unowned_ = true;
     action_->tracker.NoteMake(task.vm, task.effect);
     // What a creation that failed may have left is swept.
     if (action_->tracker.parts().at(task.vm).state == OutcomeState::kFailed) sweep_due_ = true;
@@ -358,20 +358,25 @@ void Reconciler::AddNodesToPurge() {
   }
 }
 
+SweepScope Reconciler::GoneScope() const {
+  SweepScope scope;
+  for (const auto& [vm, since] : deps_.troubles.gone_since) scope.deleted.insert(vm);
+  if (const auto action = deps_.lease.record().action; action.has_value()) {
+    scope.named_by_action = action->names;
+    for (const auto& [vm, id] : action->create) scope.named_by_action.insert(vm);
+  }
+  return scope;
+}
+
 void Reconciler::Sweep(const runtime::Context& context, Pass* pass) {
   PoolTroubles& troubles = deps_.troubles;
-  SweepScope scope;
-  for (const auto& [vm, since] : troubles.gone_since) scope.deleted.insert(vm);
+  SweepScope scope = GoneScope();
   if (action_.has_value()) {
     scope.deleted.merge(action_->tracker.Gone());
     for (const auto& [vm, part] : action_->tracker.parts()) {
       const bool makes = part.aim == Aim::kMake && part.state == OutcomeState::kPending;
       if (makes) scope.being_created.insert(vm);
     }
-  }
-  if (const auto action = deps_.lease.record().action; action.has_value()) {
-    scope.named_by_action = action->names;
-    for (const auto& [vm, id] : action->create) scope.named_by_action.insert(vm);
   }
   const Retries::Key key(kListLeftovers, deps_.key.pool);
   const base::MonoTime now = deps_.clock.Now();
@@ -607,12 +612,8 @@ absl::Status Reconciler::Preview(const runtime::Context& context) {
         {.kind = ReconcileEvent::Kind::kPurge, .vm = gone.mark->vm, .object = gone.node->id});
   }
   NoteGone(deps_.clock.Now());
-  SweepScope scope{.dry_run = true};
-  for (const auto& [vm, since] : deps_.troubles.gone_since) scope.deleted.insert(vm);
-  if (const auto action = deps_.lease.record().action; action.has_value()) {
-    scope.named_by_action = action->names;
-    for (const auto& [vm, id] : action->create) scope.named_by_action.insert(vm);
-  }
+  SweepScope scope = GoneScope();
+  scope.dry_run = true;
   return SweepLeftovers(context, deps_, scope).status();
 }
 

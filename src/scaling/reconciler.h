@@ -83,6 +83,7 @@ class Reconciler {
     const NodeOfGoneVm* gone = nullptr;       // kPurge
     Retries::Key key;
     Effect effect{};
+    absl::Status owned{};  // kMake: why the Secret has no owner yet
   };
   // What a pass has achieved.
   struct Pass {
@@ -103,11 +104,15 @@ class Reconciler {
   Task StepTask(const Decisions::Entry& entry) const;
   absl::Status WriteAhead(const runtime::Context& context, const std::vector<Task>& tasks);
   void Carry(const runtime::Context& context, std::vector<Task>* tasks);
-  Effect CarryOne(const runtime::Context& context, const Task& task);
-  Effect Make(const runtime::Context& context, const std::string& vm);
+  // Called in parallel: it changes the task alone. `named`: the pool with the record that was
+  // stored.
+  Effect CarryOne(const runtime::Context& context, const PoolSnapshot& named, Task* task) const;
+  Effect Make(const runtime::Context& context, Task* task) const;
   void Note(const Task& task, base::MonoTime now, Pass* pass);
   absl::StatusOr<Pass> RunPass(const runtime::Context& context, std::optional<PoolSnapshot> look);
   void NoteGone(base::MonoTime now);
+  // What every sweep looks for: what VMs left that are gone, and Secrets that the Lease names.
+  SweepScope GoneScope() const;
   void Sweep(const runtime::Context& context, Pass* pass);
   void AddNodesToPurge();
   void Prune();

@@ -12,7 +12,7 @@
 
 #include "nomad_harvester/base/time.h"
 #include "nomad_harvester/runtime/random.h"
-#include "nomad_harvester/scaling/snapshot.h"
+#include "nomad_harvester/scaling/facts.h"
 
 #include "absl/status/status.h"
 
@@ -38,9 +38,6 @@ Effect EffectOf(absl::Status status);
 inline constexpr std::string_view kDeleteClaim = "delete-claim";
 inline constexpr std::string_view kDeleteSecret = "delete-secret";
 inline constexpr std::string_view kSetSecretOwner = "set-secret-owner";
-
-// A refusal that lasts this long ends the VM's part of a call.
-inline constexpr base::Duration kRefusedForGood = std::chrono::seconds(60);
 
 // The troubles of one pool, by what was to be done and the object that it concerns. Kept from run
 // to run in this process; after a restart the times count anew. Not thread-safe: the pool's gate

@@ -347,8 +347,6 @@ Step NextStep(const VmView& view, const PoolSnapshot& snapshot) {
   return Decide(FactsOf(seen, nullptr));
 }
 
-Step NextStep(const Overlay& seen, const PoolFacts& pool) { return Decide(FactsOf(seen, &pool)); }
-
 Step NextStepOfGoneVm(const Node& node, const PoolSnapshot& snapshot) {
   return Decide(FactsOfGoneVm(node, snapshot));
 }

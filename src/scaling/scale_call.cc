@@ -72,7 +72,9 @@ absl::StatusOr<ScalePlan> ScaleCall::Plan(const runtime::Context& context,
     allocations_incomplete_ = allocations.incomplete;
     inputs_.allocations = std::move(allocations.by_node);
   }
-  return PlanScale(snapshot, request_.count, inputs_);
+  auto plan = PlanScale(snapshot, request_.count, inputs_);
+  inputs_.allocations.clear();  // of the whole region; only the plan needs them
+  return plan;
 }
 
 absl::Status ScaleCall::CheckReadJob(const runtime::Context& context, const ScalePlan& plan) const {

@@ -283,9 +283,9 @@ bool Tracker::Replace(const std::string& vm, const std::string& why) {
   return true;
 }
 
-std::vector<std::string> Tracker::ToMark(const Decisions& decisions) {
+std::set<std::string> Tracker::ToMark(const Decisions& decisions) {
   const PoolSnapshot& snapshot = decisions.snapshot();
-  std::vector<std::string> to_mark;
+  std::set<std::string> to_mark;
   if (!snapshot.look().nomad_readable) return to_mark;
   std::vector<std::pair<std::string, std::string>> unsuitable;
   for (const auto& [vm, part] : parts_) {
@@ -295,7 +295,7 @@ std::vector<std::string> Tracker::ToMark(const Decisions& decisions) {
     const nomad::Node* node = LinkedNode(*entry->view, snapshot);
     std::string objection = ObjectionTo(*entry->view, node, snapshot, options_.inputs);
     if (objection.empty()) {
-      to_mark.push_back(vm);
+      to_mark.insert(vm);
     } else {
       unsuitable.emplace_back(vm, std::move(objection));
     }

@@ -80,7 +80,7 @@ class Tracker {
 
   // Victims that are to be marked now, by this look: standing, unmarked and suitable. An unsuitable
   // one is replaced by the next candidate, whose name the Lease must hold first (rule L5).
-  std::vector<std::string> ToMark(const Decisions& decisions);
+  std::set<std::string> ToMark(const Decisions& decisions);
   // VMs that are to be created now: none before every VM that is taken back has its outcome (L6).
   std::vector<std::string> ToMake() const;
 

@@ -53,7 +53,7 @@ class TrackerTest : public testing::Test {
     return *decisions_;
   }
   void See(const World& world) { tracker_->Observe(Look(world), retries_, leftovers_, now_); }
-  std::vector<std::string> ToMark(const World& world) { return tracker_->ToMark(Look(world)); }
+  std::set<std::string> ToMark(const World& world) { return tracker_->ToMark(Look(world)); }
   bool EndedWith(const World& world) {
     See(world);
     return tracker_->Ended(*decisions_, retries_, now_);

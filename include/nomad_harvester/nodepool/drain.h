@@ -32,6 +32,8 @@ bool IsDrainOfVm(const nomad::Node& node, const std::string& vm_uid);
 // "<action>@<LastDrain.StartedAt>": the value of the annotation rolled-back. Empty if the last
 // drain is not one of ours.
 std::string RollbackMarker(const nomad::Node& node);
+// The same for a node whose mark was parsed before.
+std::string RollbackMarker(const nomad::Node& node, const DrainMark& mark);
 
 // No allocation is pending or running and every task is dead, poststop tasks included; allocations
 // of system jobs are ignored if `ignore_system`.

@@ -15,6 +15,9 @@ namespace nomad_harvester::scaling {
 // work is lost (rule C5).
 inline constexpr base::Duration kDownForGood = std::chrono::minutes(2);
 
+// A refusal that lasts this long ends the VM's part of a call (rule L3).
+inline constexpr base::Duration kRefusedForGood = std::chrono::seconds(60);
+
 // Joined, unmarked members whose guest runs but which no node links to. More than max(1, 20 %) of
 // them at once indicate a fault elsewhere (rule C15). Not computed while Nomad cannot be read.
 struct MassLoss {

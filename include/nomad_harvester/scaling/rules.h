@@ -109,11 +109,9 @@ std::string_view RowName(Row row);
 // The step of the first rule that matches. With all rules one always does; otherwise nothing is
 // done.
 Step Decide(const Facts& facts, std::span<const Rule> rules = kRules);
-// The same for a VM of a snapshot, for a VM with what was read again, and for a node whose last
-// drain names a VM that no longer exists (the caller must have verified that GET by name returns
-// 404 or another UID).
+// The same for a VM of a snapshot, and for a node whose last drain names a VM that no longer exists
+// (the caller must have verified that GET by name returns 404 or another UID).
 Step NextStep(const VmView& view, const PoolSnapshot& snapshot);
-Step NextStep(const Overlay& seen, const PoolFacts& pool);
 Step NextStepOfGoneVm(const nomad::Node& node, const PoolSnapshot& snapshot);
 
 // The decisions about all VMs of the pool, made once per look. O(VMs + nodes) beside the candidates
