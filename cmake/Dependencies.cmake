@@ -25,6 +25,10 @@ if(NOMAD_HARVESTER_STATIC)
 endif()
 find_package(yaml-cpp REQUIRED)
 
+# The push parser. The package has both kinds of library.
+set(Boost_USE_STATIC_LIBS ${NOMAD_HARVESTER_STATIC})
+find_package(Boost 1.81 REQUIRED COMPONENTS json)
+
 # Debian's CMake package of gRPC has only the shared libraries; its pkg-config files have both kinds.
 if(NOMAD_HARVESTER_WITH_GRPC)
   find_package(OpenSSL REQUIRED)

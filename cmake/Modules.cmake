@@ -22,6 +22,9 @@ set(NOMAD_HARVESTER_MAY_USE_plugin base runtime log config scaling)
 set(NOMAD_HARVESTER_MAY_USE_cli base policy runtime log config http kube nomad harvester nodepool scaling
     plugin simulator)
 
+# For scripts/mutants, which changes one file after the other and runs what it compiles once.
+set(NOMAD_HARVESTER_SEPARATE "" CACHE STRING "Modules whose files are neither joined nor optimized")
+
 function(_nomad_harvester_public_headers module source_dir)
   set(root ${CMAKE_BINARY_DIR}/include/${module})
   file(MAKE_DIRECTORY ${root}/nomad_harvester)
@@ -48,6 +51,10 @@ function(nomad_harvester_add_module name)
   _nomad_harvester_public_headers(${name} ${arg_HEADERS_DIR})
 
   add_library(harvester_${name} STATIC ${arg_SOURCES})
+  if(name IN_LIST NOMAD_HARVESTER_SEPARATE)
+    set_target_properties(harvester_${name} PROPERTIES UNITY_BUILD OFF)
+    target_compile_options(harvester_${name} PRIVATE -O0 -U_FORTIFY_SOURCE)
+  endif()
   target_include_directories(harvester_${name}
     PUBLIC ${NOMAD_HARVESTER_INCLUDE_ROOT}
     PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
@@ -57,12 +64,18 @@ function(nomad_harvester_add_module name)
     PRIVATE ${arg_PRIVATE_LIBS} nomad_harvester_options)
 endfunction()
 
-# nomad_harvester_add_test(<name> SOURCES <file>... USES <module>... [LIBS <target>...]
-#                          [LABELS <label>...] [TIMEOUT <seconds>] [SHARDS <n>])
+# nomad_harvester_add_test(<name> SOURCES <file>... [THREADED <file>...] USES <module>...
+#                          [LIBS <target>...] [LABELS <label>...] [TIMEOUT <seconds>] [SHARDS <n>])
 # One executable, one ctest entry: the result of each case goes to a JSON file that scripts/test
-# counts. SHARDS: the number of entries, each with a part of the cases, that can run in parallel.
+# counts. THREADED: the sources whose cases use several threads; ThreadSanitizer, which would find
+# nothing in the others, runs these alone. SHARDS: the number of entries, each with a part of the
+# cases, that can run in parallel.
 function(nomad_harvester_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT;SHARDS" "SOURCES;USES;LIBS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT;SHARDS" "SOURCES;THREADED;USES;LIBS;LABELS")
+  if("thread" IN_LIST NOMAD_HARVESTER_SANITIZE)
+    set(arg_SOURCES "")
+  endif()
+  list(APPEND arg_SOURCES ${arg_THREADED})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
   endif()

@@ -10,7 +10,6 @@ set(NOMAD_HARVESTER_SANITIZE "" CACHE STRING
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
-set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set_property(GLOBAL PROPERTY USE_FOLDERS ON)
 # Every preset except clang uses unity builds, which take at most half the time. scripts/lint compiles
@@ -46,13 +45,19 @@ if(CMAKE_UNITY_BUILD)
 endif()
 
 # Hardening. Flags of the code generator are global: they must reach generated code, too.
+# scripts/check-static proves what they are for.
 add_compile_options(-fstack-protector-strong)
-add_compile_definitions($<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
+add_compile_definitions(_GLIBCXX_ASSERTIONS)
 if(NOT NOMAD_HARVESTER_SANITIZE)
   add_compile_options($<$<CONFIG:Release>:-D_FORTIFY_SOURCE=2>)
 endif()
-if(NOT NOMAD_HARVESTER_STATIC)
-  add_link_options(-Wl,-z,relro,-z,now)
+add_link_options(-Wl,-z,relro,-z,now)
+if(NOMAD_HARVESTER_STATIC)
+  # A static PIE needs no code that a shared library could replace (-fPIC), and the linker drops the
+  # sections that nothing refers to (src/cli).
+  add_compile_options(-fPIE -ffunction-sections -fdata-sections)
+else()
+  set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 endif()
 
 if(NOMAD_HARVESTER_SANITIZE)
@@ -64,4 +69,5 @@ if(NOMAD_HARVESTER_SANITIZE)
     add_link_options(-fsanitize=${sanitizer})
   endforeach()
   add_compile_options(-fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_compile_definitions(NOMAD_HARVESTER_SANITIZED)
 endif()

@@ -44,6 +44,7 @@ packages_of() {
       echo libgrpc++-dev protobuf-compiler-grpc libprotobuf-dev protobuf-compiler  # the plugin protocol
       echo libabsl-dev                # absl::Status in every interface
       echo nlohmann-json3-dev         # both APIs use JSON
+      echo libboost-json1.81-dev      # parses large lists while they arrive
       echo libcurl4-openssl-dev libssl-dev libc-ares-dev libre2-dev zlib1g-dev  # HTTP, TLS, names
       echo libspdlog-dev libfmt-dev   # writes the lines of the structured log
       echo libyaml-cpp-dev            # kubeconfigs, cloud-config
@@ -88,8 +89,8 @@ need_packages() {
     "${missing[@]}" >&2
 }
 
-# debian_source PACKAGE VERSION DIR: unpacks Debian's source package as DIR/source. Uses package lists
-# below DIR, so that those of the machine are unchanged.
+# debian_source PACKAGE VERSION DIR: unpacks Debian's source package as DIR/source, in this version or not
+# at all. Uses package lists below DIR, so that those of the machine are unchanged.
 debian_source() {
   local package=$1 version=$2 dir=$3 file
   mkdir -p "$dir/lists/partial" "$dir/sources.d"
@@ -107,8 +108,12 @@ debian_source() {
   (
     cd "$dir"
     apt-get "${apt_options[@]}" update -qq
-    apt-get "${apt_options[@]}" source -qq --download-only "$package=$version" ||
-      apt-get "${apt_options[@]}" source -qq --download-only "$package"
+    # Of a version that the registry does not have, apt-get takes the newest one without an error.
+    apt-get "${apt_options[@]}" source -qq --download-only "$package=$version"
+    [[ $(sed -n 's/^Version: *//p' ./*.dsc) == "$version" ]] ||
+      die "the registry has no source of $package $version, the version of the installed package, but only of" \
+        "$(apt-cache "${apt_options[@]}" madison "$package" | awk '{ print $3 }' | sort -u | xargs)." \
+        "Upgrade the packages of $package on this machine (apt-get install --only-upgrade), then build again"
     dpkg-source --no-check -x ./*.dsc source >/dev/null
   )
 }

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nomad_harvester/simulator/server.h"
 
+#include <algorithm>
 #include <chrono>
+#include <functional>
 #include <httplib.h>
 #include <thread>
 #include <utility>
 
+#include "nomad_harvester/base/mutex.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/runtime/context.h"
 
 namespace nomad_harvester::simulator {
 namespace {
 
-// Each blocking query occupies a thread.
-constexpr std::size_t kThreads = 64;
 constexpr base::Duration kStep = std::chrono::milliseconds(50);
 constexpr char kHost[] = "127.0.0.1";
 
@@ -49,12 +50,57 @@ void BreakOff(httplib::Response& response) {
 }  // namespace
 
 struct SimulatorServer::Impl {
+  // The open connections of a server, and the most there were at a time.
+  class ConnectionCount {
+   public:
+    void Open() {
+      const base::MutexLock lock(mutex_);
+      most_ = std::max(most_, ++open_);
+    }
+    void Close() {
+      const base::MutexLock lock(mutex_);
+      if (--open_ == 0) none_.NotifyAll();
+    }
+    void AwaitNone() {
+      base::MutexLock lock(mutex_);
+      none_.Wait(mutex_, [this]() NH_REQUIRES(mutex_) { return open_ == 0; });
+    }
+    int most() {
+      const base::MutexLock lock(mutex_);
+      return most_;
+    }
+
+   private:
+    base::Mutex mutex_;
+    base::CondVar none_;
+    int open_ NH_GUARDED_BY(mutex_) = 0;
+    int most_ NH_GUARDED_BY(mutex_) = 0;
+  };
+
+  // A thread for each connection, which the library keeps busy until it is closed: with a number of
+  // threads, one connection more would wait for as long as a blocking query takes.
+  class ThreadPerConnection final : public httplib::TaskQueue {
+   public:
+    explicit ThreadPerConnection(ConnectionCount& connections) : connections_(connections) {}
+    void enqueue(std::function<void()> serve) override {
+      connections_.Open();
+      std::thread([&connections = connections_, serve = std::move(serve)] {
+        serve();
+        connections.Close();
+      }).detach();
+    }
+    void shutdown() override { connections_.AwaitNone(); }
+
+   private:
+    ConnectionCount& connections_;
+  };
+
   // One of the two APIs.
   class Listener {
    public:
     Listener(Cluster& cluster, System system, const runtime::Context& context)
         : cluster_(cluster), system_(system), context_(context) {
-      server_.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
+      server_.new_task_queue = [this] { return new ThreadPerConnection(connections_); };
       server_.set_tcp_nodelay(true);
       // Replaces the library's default, SO_REUSEPORT: a second simulator would share the port.
       server_.set_socket_options([](socket_t socket) {
@@ -88,6 +134,7 @@ struct SimulatorServer::Impl {
       thread_.join();
     }
 
+    int most_connections() { return connections_.most(); }
     std::string url() const {
       return port_ <= 0 ? "" : "http://" + std::string(kHost) + ":" + std::to_string(port_);
     }
@@ -107,6 +154,7 @@ struct SimulatorServer::Impl {
     Cluster& cluster_;
     const System system_;
     const runtime::Context context_;
+    ConnectionCount connections_;
     httplib::Server server_;
     std::thread thread_;
     int port_ = 0;
@@ -145,6 +193,10 @@ void SimulatorServer::Stop() {
 
 std::string SimulatorServer::harvester_url() const { return impl_->harvester.url(); }
 std::string SimulatorServer::nomad_url() const { return impl_->nomad.url(); }
+
+int SimulatorServer::MostConnections(System system) const {
+  return (system == System::kHarvester ? impl_->harvester : impl_->nomad).most_connections();
+}
 
 std::string SimulatorServer::kubeconfig() const {
   return "apiVersion: v1\nkind: Config\ncurrent-context: simulator\n"

@@ -3,6 +3,7 @@
 // The entry point: passes arguments and environment to module cli. The only file that no test
 // links.
 
+#include <malloc.h>
 #include <string>
 #include <unistd.h>
 #include <vector>
@@ -10,6 +11,9 @@
 #include "nomad_harvester/cli/commands.h"
 
 int main(int argc, char** argv) {
+  // Each of the many threads would get an arena of its own, and keep in it what one large list
+  // needed.
+  mallopt(M_ARENA_MAX, 1);
   const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
   nomad_harvester::config::StringMap environment;
   for (char** entry = environ; *entry != nullptr; ++entry) {

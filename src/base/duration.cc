@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Go's duration syntax, after golang/go:src/time/format.go (ParseDuration) and time.go (String).
 // Operators know Go's syntax and messages from the agent and Nomad.
-#include <array>
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -66,58 +66,40 @@ std::optional<std::uint64_t> TakeInteger(std::string_view* rest) {
   return value;
 }
 
+// Consumes the digits after a decimal point; ignores digits beyond the precision.
 struct Fraction {
+  explicit Fraction(std::string_view* rest) {
+    for (bool full = false; !rest->empty() && IsDigit(rest->front()); rest->remove_prefix(1)) {
+      const std::uint64_t next = digits * 10 + static_cast<std::uint64_t>(rest->front() - '0');
+      full = full || digits > (kMaxMagnitude - 1) / 10 || next > kMaxMagnitude;
+      if (full) continue;
+      digits = next;
+      scale *= 10;
+    }
+  }
+
   std::uint64_t digits = 0;
   double scale = 1;
 };
-
-// Consumes the digits after a decimal point; ignores digits beyond the precision.
-Fraction TakeFraction(std::string_view* rest) {
-  Fraction fraction;
-  bool overflow = false;
-  for (; !rest->empty() && IsDigit(rest->front()); rest->remove_prefix(1)) {
-    if (overflow || fraction.digits > (kMaxMagnitude - 1) / 10) {
-      overflow = true;
-      continue;
-    }
-    const std::uint64_t next =
-        fraction.digits * 10 + static_cast<std::uint64_t>(rest->front() - '0');
-    if (next > kMaxMagnitude) {
-      overflow = true;
-      continue;
-    }
-    fraction.digits = next;
-    fraction.scale *= 10;
-  }
-  return fraction;
-}
-
-std::string_view TakeUnit(std::string_view* rest) {
-  std::size_t length = 0;
-  while (length < rest->size() && (*rest)[length] != '.' && !IsDigit((*rest)[length])) ++length;
-  const std::string_view unit = rest->substr(0, length);
-  rest->remove_prefix(length);
-  return unit;
-}
 
 // Consumes one number with its unit; the result is in nanoseconds. `text` is the whole duration,
 // for messages.
 absl::StatusOr<std::uint64_t> TakeTerm(std::string_view text, std::string_view* rest) {
   if (rest->front() != '.' && !IsDigit(rest->front())) return Invalid(text);
-  const std::size_t before_integer = rest->size();
+  std::size_t digits = rest->size();
   const std::optional<std::uint64_t> integer = TakeInteger(rest);
   if (!integer) return Invalid(text);
-  bool has_digits = rest->size() != before_integer;
-  Fraction fraction;
-  if (!rest->empty() && rest->front() == '.') {
-    rest->remove_prefix(1);
-    const std::size_t before_fraction = rest->size();
-    fraction = TakeFraction(rest);
-    has_digits = has_digits || rest->size() != before_fraction;
-  }
-  if (!has_digits) return Invalid(text);
+  digits -= rest->size();
+  std::string_view none;
+  const bool point = !rest->empty() && rest->front() == '.';
+  if (point) rest->remove_prefix(1);
+  const std::size_t before = rest->size();
+  const Fraction fraction(point ? rest : &none);
+  if (digits + before - rest->size() == 0) return Invalid(text);
 
-  const std::string_view unit_name = TakeUnit(rest);
+  const std::size_t end = std::min(rest->find_first_of(".0123456789"), rest->size());
+  const std::string_view unit_name = rest->substr(0, end);
+  rest->remove_prefix(end);
   if (unit_name.empty()) return InvalidArgument("time: missing unit in duration " + Quote(text));
   const std::optional<std::uint64_t> unit = UnitNanoseconds(unit_name);
   if (!unit) {

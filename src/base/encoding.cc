@@ -7,17 +7,11 @@
 
 #include "nomad_harvester/base/status.h"
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
 
 namespace nomad_harvester::base {
-namespace {
-
-bool IsUnreserved(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-         c == '.' || c == '_' || c == '~';
-}
-
-}  // namespace
 
 std::string Base64Encode(std::string_view bytes) { return absl::Base64Escape(ToAbsl(bytes)); }
 
@@ -30,21 +24,35 @@ absl::StatusOr<std::string> Base64Decode(std::string_view text) {
   return bytes;
 }
 
+bool HoldsPem(std::string_view text) {
+  // The second one is "-----BEGIN " in base64, without the bits that it shares with what follows.
+  return text.find("-----BEGIN ") != std::string_view::npos ||
+         text.find("LS0tLS1CRUdJTi") != std::string_view::npos;
+}
+
 std::string UrlEscape(std::string_view text) {
   constexpr std::string_view kHex = "0123456789ABCDEF";
+  constexpr std::string_view kUnreserved = "-._~";
   std::string result;
-  result.reserve(text.size());
   for (const char c : text) {
-    if (IsUnreserved(c)) {
-      result += c;
-      continue;
-    }
     const auto byte = static_cast<unsigned char>(c);
-    result += '%';
-    result += kHex[byte >> 4];
-    result += kHex[byte & 0xf];
+    if (absl::ascii_isalnum(byte) || kUnreserved.find(c) != std::string_view::npos) {
+      result += c;
+    } else {
+      result += {'%', kHex[byte >> 4], kHex[byte & 0xf]};
+    }
   }
   return result;
+}
+
+std::string QueryString(const QueryParameters& parameters) {
+  std::string query;
+  for (const auto& [key, value] : parameters) {
+    if (value.empty()) continue;
+    query += query.empty() ? "?" : "&";
+    query += std::string(key) + "=" + (value == "*" ? value : UrlEscape(value));
+  }
+  return query;
 }
 
 std::string StableHash(std::string_view text) {
@@ -53,10 +61,7 @@ std::string StableHash(std::string_view text) {
     hash ^= static_cast<unsigned char>(c);
     hash *= 0x100000001b3;
   }
-  constexpr std::string_view kHex = "0123456789abcdef";
-  std::string result;
-  for (int shift = 60; shift >= 0; shift -= 4) result += kHex[hash >> shift & 0xf];
-  return result;
+  return absl::StrCat(absl::Hex(hash, absl::kZeroPad16));
 }
 
 }  // namespace nomad_harvester::base

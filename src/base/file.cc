@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <dirent.h>
 #include <fcntl.h>
+#include <filesystem>
 #include <string>
 #include <sys/stat.h>
 #include <system_error>
@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "nomad_harvester/base/status.h"
+
+#include "absl/cleanup/cleanup.h"
 
 namespace nomad_harvester::base {
 namespace {
@@ -47,34 +49,6 @@ absl::Status CheckPath(const std::string& path) {
   return absl::OkStatus();
 }
 
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
-class Directory {
- public:
-  explicit Directory(const std::string& path) : dir_(opendir(path.c_str())) {}
-  ~Directory() {
-    if (dir_ != nullptr) closedir(dir_);
-  }
-  Directory(const Directory&) = delete;
-  Directory& operator=(const Directory&) = delete;
-  DIR* get() const { return dir_; }
-
- private:
-  DIR* dir_;
-};
-
 absl::Status CheckRegular(const std::string& path, const struct stat& info) {
   if (S_ISREG(info.st_mode)) return absl::OkStatus();
   if (S_ISDIR(info.st_mode)) return InvalidArgument(path + ": is a directory, not a file");
@@ -107,11 +81,12 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, std::size_t max_by
   if (stat(path.c_str(), &info) != 0) return FileError(path, errno);
   NH_RETURN_IF_ERROR(CheckRegular(path, info));
   // O_NONBLOCK in case a FIFO has replaced the file since stat().
-  const Descriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (fd.get() < 0) return FileError(path, errno);
-  if (fstat(fd.get(), &info) != 0) return FileError(path, errno);
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0) return FileError(path, errno);
+  const absl::Cleanup closer = [fd] { close(fd); };
+  if (fstat(fd, &info) != 0) return FileError(path, errno);
   NH_RETURN_IF_ERROR(CheckRegular(path, info));
-  return ReadAll(path, fd.get(), max_bytes);
+  return ReadAll(path, fd, max_bytes);
 }
 
 std::optional<FileStamp> StampFile(const std::string& path) {
@@ -128,25 +103,20 @@ std::optional<FileStamp> StampFile(const std::string& path) {
 
 absl::StatusOr<std::vector<std::string>> ListDirectory(const std::string& path) {
   NH_RETURN_IF_ERROR(CheckPath(path));
-  struct stat info {};
-  if (stat(path.c_str(), &info) != 0) return FileError(path, errno);
-  if (!S_ISDIR(info.st_mode)) return InvalidArgument(path + ": is not a directory");
-  const Directory directory(path);
-  if (directory.get() == nullptr) return FileError(path, errno);
-  std::vector<std::string> names;
-  while (true) {
-    errno = 0;
-    // NOLINTNEXTLINE(concurrency-mt-unsafe): no other thread uses this stream.
-    const dirent* entry = readdir(directory.get());
-    if (entry == nullptr) {
-      if (errno != 0) return FileError(path, errno);
-      break;
-    }
-    // Follows symbolic links, because mounted ConfigMaps and Secrets consist of them.
-    if (fstatat(dirfd(directory.get()), entry->d_name, &info, 0) == 0 && S_ISREG(info.st_mode)) {
-      names.emplace_back(entry->d_name);
-    }
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  if (error) return FileError(path, error.value());
+  if (status.type() != std::filesystem::file_type::directory) {
+    return InvalidArgument(path + ": is not a directory");
   }
+  std::vector<std::string> names;
+  std::filesystem::directory_iterator entry(path, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    // Follows symbolic links, because mounted ConfigMaps and Secrets consist of them.
+    std::error_code broken;
+    if (entry->is_regular_file(broken)) names.push_back(entry->path().filename().string());
+  }
+  if (error) return FileError(path, error.value());
   std::sort(names.begin(), names.end());
   return names;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nomad_harvester/base/json.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -14,6 +16,31 @@ namespace nomad_harvester::base {
 namespace {
 
 using nlohmann::json;
+
+// Of a UTF-8 sequence, after table 3-7 of the Unicode standard.
+struct Lead {
+  std::size_t length = 0;
+  // Bounds of the second byte: they exclude overlong forms, surrogates and values past U+10FFFF.
+  unsigned char second_min = 0x80;
+  unsigned char second_max = 0xbf;
+};
+
+Lead Classify(unsigned char lead) {
+  if (lead < 0x80) return {1};
+  if (lead >= 0xc2 && lead <= 0xdf) return {2};
+  if (lead == 0xe0) return {3, 0xa0};
+  if (lead == 0xed) return {3, 0x80, 0x9f};
+  if (lead >= 0xe1 && lead <= 0xef) return {3};
+  if (lead == 0xf0) return {4, 0x90};
+  if (lead >= 0xf1 && lead <= 0xf3) return {4};
+  if (lead == 0xf4) return {4, 0x80, 0x8f};
+  return {};
+}
+
+void AppendHex(unsigned char byte, std::string* text) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  *text += {'\\', 'x', kHex[byte >> 4U], kHex[byte & 0xfU]};
+}
 
 }  // namespace
 
@@ -61,6 +88,81 @@ std::optional<std::string> FindString(const json& object, std::string_view key) 
   const json* member = FindMember(object, key);
   if (member == nullptr || !member->is_string()) return std::nullopt;
   return *member->get_ptr<const json::string_t*>();
+}
+
+std::vector<std::string> GetStrings(const json& object, std::string_view key) {
+  std::vector<std::string> texts;
+  const json* list = FindMember(object, key);
+  if (list == nullptr || !list->is_array()) return texts;
+  for (const json& item : *list) {
+    if (const auto* text = item.get_ptr<const std::string*>()) texts.push_back(*text);
+  }
+  return texts;
+}
+
+std::map<std::string, std::string> GetStringMap(const json& object, std::string_view key) {
+  std::map<std::string, std::string> map;
+  const json* members = FindMember(object, key);
+  if (members == nullptr || !members->is_object()) return map;
+  for (const auto& [name, value] : members->items()) {
+    if (const auto* text = value.get_ptr<const std::string*>()) map.emplace(name, *text);
+  }
+  return map;
+}
+
+std::size_t Utf8CharacterLength(std::string_view text) {
+  if (text.empty()) return 0;
+  const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const Lead lead = Classify(byte(0));
+  if (lead.length > text.size()) return 0;
+  for (std::size_t i = 1; i < lead.length; ++i) {
+    const unsigned char min = i == 1 ? lead.second_min : 0x80;
+    const unsigned char max = i == 1 ? lead.second_max : 0xbf;
+    if (byte(i) < min || byte(i) > max) return 0;
+  }
+  return lead.length;
+}
+
+std::string ToValidUtf8(std::string_view text) {
+  std::string result;
+  result.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t length = Utf8CharacterLength(text);
+    result.append(length == 0 ? "\ufffd" : text.substr(0, length));
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return result;
+}
+
+std::string EscapeC1(std::string_view text) {
+  std::string result;
+  const std::string valid = ToValidUtf8(text);
+  for (std::size_t i = 0; i < valid.size(); ++i) {
+    // U+0080 to U+009F are C2 80 to C2 9F, and nothing else begins with C2 and such a byte.
+    const auto next = static_cast<unsigned char>(i + 1 < valid.size() ? valid[i + 1] : 0);
+    if (valid[i] == '\xc2' && next >= 0x80 && next <= 0x9f) {
+      AppendHex(next, &result);
+      ++i;
+    } else {
+      result += valid[i];
+    }
+  }
+  return result;
+}
+
+std::string EscapeControls(std::string_view text, std::string_view newline) {
+  std::string result;
+  for (const char c : EscapeC1(text)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\n') {
+      result += newline;
+    } else if (byte < 0x20 || byte == 0x7f) {
+      AppendHex(byte, &result);
+    } else {
+      result += c;
+    }
+  }
+  return result;
 }
 
 }  // namespace nomad_harvester::base

@@ -7,50 +7,59 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
+#include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/status.h"
 
-#include "utf8.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 
 namespace nomad_harvester::base {
 namespace {
 
-bool IsSpace(char c) {
-  return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\v' || c == '\f';
-}
-
-char LowerCharacter(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-// Go's escape for one ASCII character inside quotes (golang/go:src/strconv/quote.go).
-std::string EscapeAscii(char c) {
+// strconv.Quote, except that printable non-ASCII characters, here all valid ones, stay
+// (golang/go:src/strconv/quote.go).
+std::string GoQuote(std::string_view text) {
   constexpr std::string_view kNamed = "\a\b\f\n\r\t\v\"\\";
   constexpr std::string_view kLetters = "abfnrtv\"\\";
   constexpr std::string_view kHex = "0123456789abcdef";
-  const std::size_t named = kNamed.find(c);
-  if (named != std::string_view::npos) return {'\\', kLetters[named]};
-  const auto byte = static_cast<unsigned char>(c);
-  if (byte >= 0x20 && byte < 0x7f) return {c};
-  return {'\\', 'x', kHex[byte >> 4], kHex[byte & 0xf]};
-}
-
-// strconv.Quote, except that valid non-ASCII characters are not escaped.
-std::string GoQuote(std::string_view text) {
   std::string quoted = "\"";
   while (!text.empty()) {
-    const std::size_t length = Utf8CharacterLength(text);
-    if (length > 1) {
+    const std::size_t length = std::max<std::size_t>(Utf8CharacterLength(text), 1);
+    const auto byte = static_cast<unsigned char>(text.front());
+    const std::size_t named = kNamed.find(text.front());
+    if (named != std::string_view::npos) {
+      quoted += {'\\', kLetters[named]};
+    } else if (length > 1 || absl::ascii_isprint(byte)) {
       quoted.append(text.substr(0, length));
-      text.remove_prefix(length);
     } else {
-      quoted += EscapeAscii(text.front());
-      text.remove_prefix(1);
+      quoted += {'\\', 'x', kHex[byte >> 4], kHex[byte & 0xf]};
     }
+    text.remove_prefix(length);
   }
   return quoted + '"';
+}
+
+// The syntax of Kubernetes names and labels
+// (kubernetes/kubernetes:staging/src/k8s.io/apimachinery/pkg/util/validation/validation.go).
+constexpr std::size_t kMaxLabelLength = 63;
+constexpr std::size_t kMaxSubdomainLength = 253;
+
+bool IsLowerAlphanumeric(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
+bool IsAlphanumeric(char c) { return IsLowerAlphanumeric(c) || (c >= 'A' && c <= 'Z'); }
+
+// "qualified name" without its prefix: [A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?
+bool IsQualifiedName(std::string_view text) {
+  return !text.empty() && text.size() <= kMaxLabelLength && IsAlphanumeric(text.front()) &&
+         IsAlphanumeric(text.back()) && std::all_of(text.begin(), text.end(), [](char c) {
+           return IsAlphanumeric(c) || c == '-' || c == '_' || c == '.';
+         });
 }
 
 }  // namespace
@@ -107,21 +116,80 @@ absl::StatusOr<std::map<std::string, std::string>> ParseMap(std::string_view tex
   return result;
 }
 
-std::string AsciiLower(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(), LowerCharacter);
-  return result;
-}
+std::string AsciiLower(std::string_view text) { return absl::AsciiStrToLower(ToAbsl(text)); }
 
 bool EqualsIgnoreCase(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](char x, char y) { return LowerCharacter(x) == LowerCharacter(y); });
+  return absl::EqualsIgnoreCase(ToAbsl(a), ToAbsl(b));
 }
 
 std::string_view TrimAsciiSpace(std::string_view text) {
-  while (!text.empty() && IsSpace(text.front())) text.remove_prefix(1);
-  while (!text.empty() && IsSpace(text.back())) text.remove_suffix(1);
-  return text;
+  return ToStd(absl::StripAsciiWhitespace(ToAbsl(text)));
+}
+
+bool IsDnsLabel(std::string_view text, std::size_t max_length) {
+  return !text.empty() && text.size() <= max_length && IsLowerAlphanumeric(text.front()) &&
+         IsLowerAlphanumeric(text.back()) && std::all_of(text.begin(), text.end(), [](char c) {
+           return IsLowerAlphanumeric(c) || c == '-';
+         });
+}
+
+bool IsDnsSubdomain(std::string_view text) {
+  if (text.size() > kMaxSubdomainLength) return false;
+  while (true) {
+    const std::size_t dot = text.find('.');
+    // Kubernetes does not limit the length of the parts of a subdomain.
+    if (!IsDnsLabel(text.substr(0, dot), kMaxSubdomainLength)) return false;
+    if (dot == std::string_view::npos) return true;
+    text.remove_prefix(dot + 1);
+  }
+}
+
+bool IsLabelKey(std::string_view text) {
+  const std::size_t slash = text.find('/');
+  if (slash == std::string_view::npos) return IsQualifiedName(text);
+  return IsDnsSubdomain(text.substr(0, slash)) && IsQualifiedName(text.substr(slash + 1));
+}
+
+bool IsLabelValue(std::string_view text) { return text.empty() || IsQualifiedName(text); }
+
+// Optimal string alignment: three rows suffice, since a transposition refers to the row before the
+// previous one.
+std::size_t EditDistance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> two_back(b.size() + 1);
+  std::vector<std::size_t> previous(b.size() + 1);
+  std::vector<std::size_t> current(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) current[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::swap(two_back, previous);
+    std::swap(previous, current);
+    current[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = previous[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      current[j] = std::min({replaced, previous[j] + 1, current[j - 1] + 1});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        current[j] = std::min(current[j], two_back[j - 2] + 1);
+      }
+    }
+  }
+  return current[b.size()];
+}
+
+std::optional<std::string> NearestName(std::string_view name,
+                                       const std::vector<std::string>& candidates) {
+  const std::size_t limit = std::clamp<std::size_t>(name.size() / 3, 1, 4);
+  std::optional<std::string> nearest;
+  std::size_t best = limit + 1;
+  for (const std::string& candidate : candidates) {
+    const std::size_t difference = name.size() > candidate.size() ? name.size() - candidate.size()
+                                                                  : candidate.size() - name.size();
+    if (difference >= best) continue;  // the distance is at least that
+    const std::size_t distance = EditDistance(name, candidate);
+    if (distance < best) {
+      best = distance;
+      nearest = candidate;
+    }
+  }
+  return nearest;
 }
 
 }  // namespace nomad_harvester::base

@@ -23,8 +23,6 @@ constexpr std::int64_t kMaxIntegerDigits = 19;
 // Far above the exponent of any value that fits int64, and small enough that sums do not overflow.
 constexpr std::int64_t kMaxExponent = 1'000'000'000;
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-
 // A number is scaled by 10^decimal or by 1024^binary.
 struct Suffix {
   std::int64_t decimal = 0;
@@ -67,60 +65,45 @@ std::optional<Suffix> ParseSuffix(std::string_view text) {
   return std::nullopt;
 }
 
-// An exact decimal number of any length: the digits before and after the point.
-struct Decimal {
-  std::string integer;
-  std::string fraction;
-
-  bool zero() const { return (integer + fraction).find_first_not_of('0') == std::string::npos; }
-};
-
 std::string TakeDigits(std::string_view* rest) {
-  std::size_t length = 0;
-  while (length < rest->size() && IsDigit((*rest)[length])) ++length;
+  const std::size_t length = std::min(rest->find_first_not_of("0123456789"), rest->size());
   std::string digits(rest->substr(0, length));
   rest->remove_prefix(length);
   return digits;
 }
 
-// Moves the point by `exponent` places. nullopt if the integer part becomes too long for int64.
-std::optional<Decimal> Shift(const Decimal& number, std::int64_t exponent) {
-  std::string digits = number.integer + number.fraction;
-  const std::size_t leading = digits.find_first_not_of('0');
-  const auto point = static_cast<std::int64_t>(number.integer.size()) + exponent -
-                     static_cast<std::int64_t>(leading);
-  digits.erase(0, leading);
-  if (point > kMaxIntegerDigits) return std::nullopt;
-  // A number below one: the zeros after the point do not matter, since it is rounded up.
-  if (point <= 0) return Decimal{.integer = "0", .fraction = digits};
-  const auto length = static_cast<std::size_t>(point);
-  if (digits.size() < length) digits.resize(length, '0');
-  return Decimal{.integer = digits.substr(0, length), .fraction = digits.substr(length)};
-}
+// An exact decimal number of any length: 0.<digits> * 10^point.
+struct Decimal {
+  std::string digits;
+  std::int64_t point = 0;
+};
 
-// Multiplies the digits of a fraction by 1024 in place and returns the carry (integer part).
-std::int64_t MultiplyFraction(std::string* fraction) {
+void MultiplyBy1024(Decimal* number) {
   int carry = 0;
-  for (auto digit = fraction->rbegin(); digit != fraction->rend(); ++digit) {
+  for (auto digit = number->digits.rbegin(); digit != number->digits.rend(); ++digit) {
     const int product = (*digit - '0') * 1024 + carry;
     *digit = static_cast<char>('0' + product % 10);
     carry = product / 10;
   }
-  return carry;
+  const std::string front = std::to_string(carry);
+  number->digits.insert(0, front);
+  number->point += static_cast<std::int64_t>(front.size());
 }
 
-std::optional<std::int64_t> RoundUp(Decimal number, int binary) {
-  const absl::StatusOr<std::int64_t> integer = ParseInt(number.integer);
+// nullopt if it does not fit.
+std::optional<std::int64_t> RoundUp(Decimal number) {
+  const std::size_t zeros = number.digits.find_first_not_of('0');
+  number.digits.erase(0, zeros);
+  number.point -= static_cast<std::int64_t>(zeros);
+  if (number.point <= 0) return 1;
+  if (number.point > kMaxIntegerDigits) return std::nullopt;
+  const auto length = static_cast<std::size_t>(number.point);
+  if (number.digits.size() < length) number.digits.resize(length, '0');
+  const absl::StatusOr<std::int64_t> integer = ParseInt(number.digits.substr(0, length));
   if (!integer.ok()) return std::nullopt;
-  std::int64_t value = *integer;
-  for (; binary > 0; --binary) {
-    const std::int64_t carry = MultiplyFraction(&number.fraction);
-    if (value > (kLargest - carry) / 1024) return std::nullopt;
-    value = value * 1024 + carry;
-  }
-  if (number.fraction.find_first_not_of('0') == std::string::npos) return value;
-  if (value == kLargest) return std::nullopt;
-  return value + 1;
+  if (number.digits.find_first_not_of('0', length) == std::string::npos) return *integer;
+  if (*integer == kLargest) return std::nullopt;
+  return *integer + 1;
 }
 
 }  // namespace
@@ -129,31 +112,27 @@ absl::StatusOr<std::int64_t> ParseQuantity(std::string_view text) {
   const auto error = [text](std::string_view why) {
     return InvalidArgument("\"" + std::string(text) + "\" is " + std::string(why));
   };
-  constexpr std::string_view kNoQuantity = "not a Kubernetes quantity (such as 4Gi, 500m or 1.5)";
   std::string_view rest = text;
   bool negative = false;
   if (!rest.empty() && (rest.front() == '-' || rest.front() == '+')) {
     negative = rest.front() == '-';
     rest.remove_prefix(1);
   }
-  Decimal number;
-  number.integer = TakeDigits(&rest);
+  Decimal number{TakeDigits(&rest)};
+  number.point = static_cast<std::int64_t>(number.digits.size());
   if (!rest.empty() && rest.front() == '.') {
     rest.remove_prefix(1);
-    number.fraction = TakeDigits(&rest);
+    number.digits += TakeDigits(&rest);
   }
-  if (number.integer.empty() && number.fraction.empty()) return error(kNoQuantity);
   const std::optional<Suffix> suffix = ParseSuffix(rest);
-  if (!suffix) return error(kNoQuantity);
-  if (number.zero()) return 0;
+  if (number.digits.empty() || !suffix) {
+    return error("not a Kubernetes quantity (such as 4Gi, 500m or 1.5)");
+  }
+  if (number.digits.find_first_not_of('0') == std::string::npos) return 0;
   if (negative) return error("negative");
-
-  // With a binary suffix the point does not move.
-  std::optional<Decimal> shifted = number;
-  if (suffix->binary == 0) shifted = Shift(number, suffix->decimal);
-  if (shifted && shifted->integer.empty()) shifted->integer = "0";
-  const std::optional<std::int64_t> value =
-      shifted ? RoundUp(*std::move(shifted), suffix->binary) : std::nullopt;
+  number.point += suffix->decimal;
+  for (int i = 0; i < suffix->binary; ++i) MultiplyBy1024(&number);
+  const std::optional<std::int64_t> value = RoundUp(std::move(number));
   if (!value) return error("too large");
   return *value;
 }

@@ -6,18 +6,18 @@
 #include <cstdio>
 #include <iostream>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
 #include "nomad_harvester/log/sinks.h"
-#include "nomad_harvester/plugin/host_contract.h"
 #include "nomad_harvester/plugin/plugin_process.h"
 
-#include "dev_command.h"
-#include "gc_command.h"
-#include "pause_command.h"
+#include "command.h"
+#include "process_guard.h"
 #include "runtime_parts.h"
-#include "status_command.h"
+#include "text.h"
 #include "version.h"
 
 namespace nomad_harvester::cli {
@@ -37,6 +37,17 @@ void PrepareSignals() {
   std::signal(SIGPIPE, SIG_IGN);
 }
 
+// Only the names of options are repeated: the rest may be a secret whose --set was forgotten.
+std::string Unexpected(const std::vector<std::string>& arguments) {
+  std::string options;
+  for (const std::string& argument : arguments) {
+    if (argument.starts_with('-')) options += " " + argument.substr(0, argument.find('='));
+  }
+  return "harvester: " + std::to_string(arguments.size()) + " unexpected argument(s)" +
+         (options.empty() ? "" : ", among them" + options) +
+         "; a setting is given as --set KEY=VALUE. Run with --help for more information.";
+}
+
 int RunAsPlugin(const config::StringMap& environment) {
   // The agent filters by its own level; the configuration's log_level may raise ours.
   RuntimeParts parts(log::MakeHclogSink(NOMAD_HARVESTER_PLUGIN_NAME), log::Level::kDebug,
@@ -48,6 +59,7 @@ int RunAsPlugin(const config::StringMap& environment) {
 }  // namespace
 
 int Main(const std::vector<std::string>& arguments, const config::StringMap& environment) {
+  GuardProcess();
   PrepareSignals();
   if (plugin::StartedByHost(LookUpIn(environment))) return RunAsPlugin(environment);
   if (arguments.empty()) {
@@ -57,35 +69,26 @@ int Main(const std::vector<std::string>& arguments, const config::StringMap& env
 
   CLI::App app("The Harvester target plugin of the Nomad Autoscaler.", NOMAD_HARVESTER_PLUGIN_NAME);
   app.require_subcommand(1);
-  DevArguments dev;
-  CLI::App* dev_command = AddDevCommand(app, &dev);
-  StatusArguments status;
-  CLI::App* status_command = AddStatusCommand(app, &status);
-  GcArguments gc;
-  CLI::App* gc_command = AddGcCommand(app, &gc);
-  PauseArguments pause;
-  CLI::App* pause_command = AddPauseCommand(app, &pause);
-  PauseArguments resume;
-  CLI::App* resume_command = AddResumeCommand(app, &resume);
-  CLI::App* version_command = app.add_subcommand("version", "Print version, commit and libraries");
+  int exit_code = kExitOk;
+  const Invocation invocation{.environment = environment, .exit_code = exit_code};
+  AddDevCommand(app, invocation);
+  AddStatusCommand(app, invocation);
+  AddGcCommand(app, invocation);
+  AddPauseCommand(app, invocation);
+  AddResumeCommand(app, invocation);
+  app.add_subcommand("version", "Print version, commit and libraries")->callback([] {
+    std::cout << VersionText();
+  });
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
   try {
     app.parse(std::move(reversed));
+  } catch (const CLI::ExtrasError&) {
+    std::cerr << Printable(Unexpected(app.remaining(true))) << "\n";
+    return kExitUsage;
   } catch (const CLI::ParseError& error) {
-    const bool asked_for_help = error.get_exit_code() == 0;
-    app.exit(error);
-    return asked_for_help ? 0 : 2;
+    return app.exit(error) == 0 ? kExitOk : kExitUsage;
   }
-  if (version_command->parsed()) {
-    std::cout << VersionText();
-    return 0;
-  }
-  if (dev_command->parsed()) return RunDev(dev, environment);
-  if (status_command->parsed()) return RunStatus(status, environment);
-  if (gc_command->parsed()) return RunGc(gc, environment);
-  if (pause_command->parsed()) return RunPause(pause, environment);
-  if (resume_command->parsed()) return RunResume(resume, environment);
-  return 2;
+  return exit_code;
 }
 
 }  // namespace nomad_harvester::cli

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dev_command.h"
-
 #include <iostream>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -10,7 +10,9 @@
 #include "nomad_harvester/log/sinks.h"
 #include "nomad_harvester/plugin/plugin_process.h"
 
+#include "command.h"
 #include "runtime_parts.h"
+#include "settings.h"
 #include "simulated_world.h"
 
 namespace nomad_harvester::cli {
@@ -22,17 +24,16 @@ void Announce(const std::string& key, const std::string& value) {
             << std::endl;  // NOLINT(performance-avoid-endl): read through a pipe
 }
 
-// A client may call SetConfig at any time.
-void ConfigureFromEnvironment(scaling::TargetService& service, const log::Logger& logger) {
-  const absl::Status configured = service.SetConfig({});
-  if (!configured.ok()) {
-    logger.Warn("Not configured by the environment; call SetConfig first", {{"error", configured}});
-  }
-}
+struct DevArguments {
+  std::string listen;
+  bool simulate = false;
+  std::vector<std::string> settings;
+};
 
 int Serve(scaling::TargetService& service, RuntimeParts& parts, const DevArguments& arguments) {
   plugin::DevOptions dev;
   dev.listen = arguments.listen;
+  dev.nothing_is_real = arguments.simulate;
   dev.on_listening = [](const std::string& address) { Announce("listening", address); };
   return plugin::RunDev(service, parts.Process(), dev);
 }
@@ -44,33 +45,48 @@ int RunSimulated(const DevArguments& arguments, const config::StringMap& environ
   RuntimeParts parts(log::MakePlainSink(), log::Level::kInfo, world.Shield(environment));
   const auto service = parts.MakeService();
   if (ready.ok()) ready = service->SetConfig(world.Config());
-  if (!ready.ok()) {
-    std::cerr << "harvester dev --simulate: " << base::Message(ready) << "\n";
-    return 1;
-  }
+  if (!ready.ok()) return Refuse("dev", ready, kExitFailure);
   Announce("harvester_url", world.harvester_url());
   Announce("nomad_address", world.nomad_address());
   return Serve(*service, parts, arguments);
 }
 
-}  // namespace
-
-CLI::App* AddDevCommand(CLI::App& app, DevArguments* arguments) {
-  CLI::App* command = app.add_subcommand(
-      "dev", "Serve the plugin's gRPC services without a host: plain-text log, reflection on");
-  command->add_option("--listen", arguments->listen, "unix:/path or 127.0.0.1:PORT")
-      ->capture_default_str();
-  command->add_flag("--simulate", arguments->simulate,
-                    "Start a simulated Harvester and Nomad, and configure the plugin for them");
-  return command;
+int RunReal(const DevArguments& arguments, const config::StringMap& environment) {
+  const absl::StatusOr<config::StringMap> given = ReadPluginBlock(arguments.settings);
+  if (!given.ok()) return Refuse("dev", given.status(), kExitUsage);
+  RuntimeParts parts(log::MakePlainSink(), log::Level::kInfo, environment);
+  for (const std::string& warning : WarningsOf(*given)) parts.logger().Warn(warning);
+  const auto service = parts.MakeService();
+  if (const absl::Status configured = service->SetConfig(*given); !configured.ok()) {
+    // On TCP no client may configure it later.
+    const bool on_tcp = !arguments.listen.empty() && !arguments.listen.starts_with("unix:");
+    if (on_tcp || !given->empty()) return Refuse("dev", configured, kExitUsage);
+    parts.logger().Warn("Not configured by the environment; call SetConfig first",
+                        {{"error", configured}});
+  }
+  return Serve(*service, parts, arguments);
 }
 
-int RunDev(const DevArguments& arguments, const config::StringMap& environment) {
-  if (arguments.simulate) return RunSimulated(arguments, environment);
-  RuntimeParts parts(log::MakePlainSink(), log::Level::kInfo, environment);
-  const auto service = parts.MakeService();
-  ConfigureFromEnvironment(*service, parts.logger());
-  return Serve(*service, parts, arguments);
+}  // namespace
+
+void AddDevCommand(CLI::App& app, const Invocation& invocation) {
+  const auto arguments = std::make_shared<DevArguments>();
+  CLI::App* command = app.add_subcommand(
+      "dev", "Serve the plugin's gRPC services without a host: plain-text log, reflection on");
+  command
+      ->add_option("--listen", arguments->listen,
+                   "unix:/path, or 127.0.0.1:PORT, where any user of this machine may call and "
+                   "SetConfig is refused; default: a Unix socket in a new private directory")
+      ->type_name("ADDRESS");
+  CLI::Option* const simulate =
+      command->add_flag("--simulate", arguments->simulate,
+                        "Start a simulated Harvester and Nomad, and configure the plugin for them");
+  AddSetOption(*command, arguments->settings, "KEY=VALUE of the plugin's block; repeatable")
+      ->excludes(simulate);
+  command->callback([arguments, invocation] {
+    invocation.exit_code = arguments->simulate ? RunSimulated(*arguments, invocation.environment)
+                                               : RunReal(*arguments, invocation.environment);
+  });
 }
 
 }  // namespace nomad_harvester::cli

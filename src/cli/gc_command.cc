@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gc_command.h"
-
+#include <algorithm>
 #include <iostream>
+#include <memory>
 #include <set>
+#include <string_view>
+#include <utility>
 
 #include <CLI/CLI.hpp>
 
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/scaling/step_spec.h"
 
-#include "command_run.h"
+#include "command.h"
 #include "text.h"
 
 namespace nomad_harvester::cli {
@@ -18,6 +21,74 @@ using scaling::Collection;
 using scaling::PoolKey;
 using scaling::ReconcileEvent;
 using scaling::StepKind;
+
+// The same act as done, and as planned.
+struct Verb {
+  std::string_view past;
+  std::string_view infinitive;
+};
+
+Verb VerbOf(const ReconcileEvent& event) {
+  using Kind = ReconcileEvent::Kind;
+  static constexpr std::pair<StepKind, Verb> kSteps[] = {
+      {StepKind::kCancelDrain, {"cancelled the drain of its node", "cancel the drain of its node"}},
+      {StepKind::kEnable, {"made its node eligible again", "make its node eligible again"}},
+      {StepKind::kRecordRolledBack, {"recorded the roll-back", "record the roll-back"}},
+      {StepKind::kMarkBroken, {"marked the VM as broken", "mark the VM as broken, and remove it"}},
+      {StepKind::kMarkUnhealthy,
+       {"marked the VM as unhealthy", "mark the VM as unhealthy, and remove it"}},
+      {StepKind::kRecordJoin, {"recorded the join", "record the join"}},
+      {StepKind::kForgetJoinTimeout, {"cleared its join timeout", "clear its join timeout"}},
+      {StepKind::kRollBack, {"removed the mark", "remove the mark"}},
+      {StepKind::kStartDrain, {"started the drain of its node", "start the drain of its node"}},
+      {StepKind::kDelete, {"deleted the VM", "delete the VM"}},
+  };
+  static constexpr std::pair<Kind, Verb> kOthers[] = {
+      {Kind::kPurge, {"purged node", "purge node"}},
+      {Kind::kDeleteClaim, {"deleted volume", "delete volume"}},
+      {Kind::kDeleteSecret, {"deleted Secret", "delete Secret"}},
+      {Kind::kSetSecretOwner, {"set the owner of Secret", "set the owner of Secret"}},
+  };
+  for (const auto& [kind, verb] : kOthers) {
+    if (kind == event.kind) return verb;
+  }
+  for (const auto& [kind, verb] : kSteps) {
+    if (kind == event.step.kind) return verb;
+  }
+  return {StepName(event.step.kind), StepName(event.step.kind)};
+}
+
+std::string_view WhyOf(const ReconcileEvent& event) {
+  switch (event.kind) {
+    case ReconcileEvent::Kind::kStep:
+      return event.step.reason;
+    case ReconcileEvent::Kind::kSetSecretOwner:
+      return "its VM exists";
+    default:
+      return "its VM is gone";
+  }
+}
+
+// "web-a: deleted the VM: it never joined Nomad"; dry run: "web-a: would delete the VM: …".
+std::string EventLine(const ReconcileEvent& event, bool dry_run) {
+  const bool is_step = event.kind == ReconcileEvent::Kind::kStep;
+  std::string text = event.vm + ": ";
+  if (is_step && event.step.kind == StepKind::kWait) {
+    text += "waiting: " + event.step.reason;
+  } else if (is_step && event.step.kind == StepKind::kReport) {
+    text += "left alone: " + event.step.reason;
+  } else {
+    const Verb verb = VerbOf(event);
+    const bool done = !dry_run && event.outcome.ok();
+    if (!done) text += dry_run ? "would " : "could not ";
+    text += done ? verb.past : verb.infinitive;
+    if (!is_step) text += " " + event.object;
+    text += ": ";
+    text += WhyOf(event);
+    if (!event.outcome.ok()) text += ": " + base::Message(event.outcome);
+  }
+  return Printable(text);
+}
 
 class Gc {
  public:
@@ -100,31 +171,29 @@ class Gc {
 
 }  // namespace
 
-CLI::App* AddGcCommand(CLI::App& app, GcArguments* arguments) {
-  CLI::App* command = app.add_subcommand(
-      "gc",
-      "Clean up after an interrupted action: marks, drains, partially created VMs, volumes, "
-      "Secrets, "
-      "nodes to purge; of one pool (node_group_name), or of every pool of the namespace.");
-  AddSettings(*command, &arguments->settings);
-  command->add_flag("--dry-run", arguments->dry_run,
-                    "Only print what would be done first, and why; takes no Lease");
-  command->footer("Exit: 0 clean, 1 something was not done, 2 usage.");
-  return command;
-}
-
 int CollectGarbage(const scaling::Maintenance& maintenance, const runtime::Context& context,
                    const Settings& settings, bool dry_run, std::ostream& out, std::ostream& err) {
   return Gc(maintenance, context, settings, dry_run, out, err).Run();
 }
 
-int RunGc(const GcArguments& arguments, const config::StringMap& environment) {
-  return RunWithMaintenance("gc", arguments.settings, PolicyUse::kOptional, environment,
-                            [&](const scaling::Maintenance& maintenance,
-                                const runtime::Context& context, const Settings& settings) {
-                              return CollectGarbage(maintenance, context, settings,
-                                                    arguments.dry_run, std::cout, std::cerr);
-                            });
+void AddGcCommand(CLI::App& app, const Invocation& invocation) {
+  const auto dry_run = std::make_shared<bool>(false);
+  AddMaintenanceCommand(
+      app, invocation,
+      {.name = "gc",
+       .description =
+           "Clean up after an interrupted action: marks, drains, partially created VMs, volumes, "
+           "Secrets, nodes to purge; of one pool (node_group_name), or of every pool of the "
+           "namespace.",
+       .exit_codes = "Exit: 0 clean, 1 something was not done, 2 usage.",
+       .use = PolicyUse::kOptional,
+       .task =
+           [dry_run](const scaling::Maintenance& maintenance, const runtime::Context& context,
+                     const Settings& settings) {
+             return CollectGarbage(maintenance, context, settings, *dry_run, std::cout, std::cerr);
+           }})
+      ->add_flag("--dry-run", *dry_run,
+                 "Only print what would be done first, and why; takes no Lease");
 }
 
 }  // namespace nomad_harvester::cli

@@ -8,9 +8,11 @@
 namespace nomad_harvester::cli {
 namespace {
 
-// Concurrent requests of one call, and pools with removals in the background.
-constexpr std::size_t kForegroundThreads = 24;
-constexpr std::size_t kBackgroundThreads = 32;
+// Limits, of threads that are started when they are needed: requests of all calls at a time beside
+// those that their own threads send, and pools with work in the background, each of which keeps a
+// thread for as long as a drain takes (rule L8).
+constexpr std::size_t kForegroundThreads = 128;
+constexpr std::size_t kBackgroundThreads = 128;
 
 std::string Holder(runtime::Random& random) {
   std::array<char, 256> host{};

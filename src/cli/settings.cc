@@ -2,14 +2,14 @@
 #include "settings.h"
 
 #include <algorithm>
-#include <array>
-#include <string_view>
+#include <iterator>
 #include <utility>
 
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/config/option_table.h"
 
+#include "absl/strings/str_join.h"
 #include "text.h"
 
 namespace nomad_harvester::cli {
@@ -20,33 +20,17 @@ using config::StringMap;
 constexpr char kPool[] = "node_group_name";
 constexpr char kNamespace[] = "namespace";
 // What a policy needs to create VMs, with placeholder values that are never used.
-constexpr std::array<std::pair<const char*, const char*>, 4> kForNewVms = {
-    {{"image", "default/none"},
-     {"cpu_request", "1"},
-     {"memory_request", "1Gi"},
-     {"networks", "management"}}};
+constexpr std::pair<const char*, const char*> kForNewVms[] = {{"image", "default/none"},
+                                                              {"cpu_request", "1"},
+                                                              {"memory_request", "1Gi"},
+                                                              {"networks", "management"}};
 
 struct Blocks {
   StringMap plugin;
   StringMap policy;
 };
 
-class Problems {
- public:
-  void Add(std::string_view text) {
-    if (!lines_.empty()) lines_ += '\n';
-    lines_ += text;
-  }
-  void Add(const absl::Status& status) {
-    if (!status.ok()) Add(base::Message(status));
-  }
-  absl::Status ToStatus() const {
-    return lines_.empty() ? absl::OkStatus() : base::InvalidArgument(lines_);
-  }
-
- private:
-  std::string lines_;
-};
+using Problems = std::vector<std::string>;
 
 std::string Hint(const std::string& key) {
   std::vector<std::string> known;
@@ -65,28 +49,21 @@ Blocks Split(const std::vector<std::string>& pairs, Problems* problems) {
     const std::string key = pair.substr(0, equals);
     if (equals == std::string::npos || key.empty()) {
       // The text is not quoted: it may be a secret given without its key.
-      problems->Add("--set: expected KEY=VALUE, but number " + std::to_string(number) + " has no " +
-                    (key.empty() ? "key" : "\"=\""));
+      problems->push_back("--set: expected KEY=VALUE, but number " + std::to_string(number) +
+                          " has no " + (key.empty() ? "key" : "\"=\""));
       continue;
     }
-    const auto table = config::OptionTable();
-    const auto option = std::find_if(table.begin(), table.end(),
-                                     [&](const config::Option& o) { return o.key == key; });
-    if (option == table.end()) {
-      problems->Add(Printable(key) + ": unknown key; " + Hint(key));
+    const bool of_plugin = config::FindOption(config::Section::kPlugin, key) != nullptr;
+    if (!of_plugin && config::FindOption(config::Section::kPolicy, key) == nullptr) {
+      problems->push_back(Printable(key) + ": unknown key; " + Hint(key));
       continue;
     }
-    StringMap& block = option->section == config::Section::kPlugin ? blocks.plugin : blocks.policy;
+    StringMap& block = of_plugin ? blocks.plugin : blocks.policy;
     if (!block.emplace(key, pair.substr(equals + 1)).second) {
-      problems->Add(key + ": given twice; remove one of them");
+      problems->push_back(key + ": given twice; remove one of them");
     }
   }
   return blocks;
-}
-
-std::string ValueOf(const StringMap& map, const std::string& key) {
-  const auto found = map.find(key);
-  return found == map.end() ? std::string() : found->second;
 }
 
 // Whether more is given than the pool and its namespace.
@@ -96,16 +73,30 @@ bool HoldsPolicy(const StringMap& policy) {
   });
 }
 
-// A pool without its policy: the same rules for its two keys.
-absl::Status CheckNames(const StringMap& policy) {
-  StringMap whole = policy;
-  whole.try_emplace(kPool, "any");
-  whole.try_emplace("node_class", "any");
-  for (const auto& [key, value] : kForNewVms) whole.try_emplace(key, value);
-  return config::ParsePoolPolicy(whole).status();
+}  // namespace
+
+absl::StatusOr<StringMap> ReadPluginBlock(const std::vector<std::string>& pairs) {
+  Problems problems;
+  Blocks blocks = Split(pairs, &problems);
+  for (const auto& [key, value] : blocks.policy) {
+    problems.push_back(key + ": a key of a policy, which every call brings along; give it there");
+  }
+  if (!problems.empty()) return base::InvalidArgument(absl::StrJoin(problems, "\n"));
+  return std::move(blocks.plugin);
 }
 
-}  // namespace
+std::vector<std::string> WarningsOf(const StringMap& plugin) {
+  std::vector<std::string> warnings;
+  for (const auto& [key, value] : plugin) {
+    const config::Option* const option = config::FindOption(config::Section::kPlugin, key);
+    if (option == nullptr || option->type != config::OptionType::kSecret || value.empty()) continue;
+    warnings.push_back(key +
+                       ": a secret given by --set is in the process list, which every user of this "
+                       "machine may read; set " +
+                       std::string(option->environment) + " in the environment instead");
+  }
+  return warnings;
+}
 
 absl::StatusOr<Settings> ReadSettings(const std::vector<std::string>& pairs, PolicyUse use,
                                       const config::Environment& environment,
@@ -114,20 +105,22 @@ absl::StatusOr<Settings> ReadSettings(const std::vector<std::string>& pairs, Pol
   Blocks blocks = Split(pairs, &problems);
   Settings settings;
   auto plugin = config::ParsePluginConfig(blocks.plugin, environment, template_environment);
-  problems.Add(plugin.status());
-  if (use == PolicyUse::kRequired || HoldsPolicy(blocks.policy)) {
-    for (const auto& [key, value] : kForNewVms) blocks.policy.try_emplace(key, value);
-    auto policy = config::ParsePoolPolicy(blocks.policy);
-    problems.Add(policy.status());
-    if (policy.ok()) settings.policy = *std::move(policy);
-  } else {
-    problems.Add(CheckNames(blocks.policy));
-  }
-  NH_RETURN_IF_ERROR(problems.ToStatus());
+  if (!plugin.ok()) problems.push_back(base::Message(plugin.status()));
+  const bool whole = use == PolicyUse::kRequired || HoldsPolicy(blocks.policy);
+  StringMap values = blocks.policy;
+  values.insert(std::begin(kForNewVms), std::end(kForNewVms));
+  // A pool without its policy: the same rules for its two keys.
+  if (!whole) values.insert({{kPool, "any"}, {"node_class", "any"}});
+  auto policy = config::ParsePoolPolicy(values);
+  if (!policy.ok()) problems.push_back(base::Message(policy.status()));
+  if (!problems.empty()) return base::InvalidArgument(absl::StrJoin(problems, "\n"));
   settings.plugin = *std::move(plugin);
-  settings.pool = ValueOf(blocks.policy, kPool);
-  settings.ns =
-      blocks.policy.contains(kNamespace) ? blocks.policy.at(kNamespace) : config::PoolPolicy().ns;
+  for (std::string& warning : WarningsOf(blocks.plugin)) {
+    settings.plugin.warnings.push_back(std::move(warning));
+  }
+  settings.ns = policy->ns;
+  settings.pool = blocks.policy[kPool];
+  if (whole) settings.policy = *std::move(policy);
   return settings;
 }
 

@@ -29,6 +29,13 @@ enum class PolicyUse {
   kOptional,  // one pool with or without its policy, or every pool of a namespace
 };
 
+// The settings of a command that has no policy. INVALID_ARGUMENT with every problem of their form,
+// one line each; the values are not checked.
+absl::StatusOr<config::StringMap> ReadPluginBlock(const std::vector<std::string>& pairs);
+// What the operator should know about settings that were given on a command line: each one that is
+// a secret. To be logged at WARN.
+std::vector<std::string> WarningsOf(const config::StringMap& plugin);
+
 // INVALID_ARGUMENT with every problem, one line each. config::OptionTable determines the block of a
 // key. Keys for new VMs are checked if given, and may be omitted, because no command that uses this
 // creates a VM.

@@ -16,7 +16,7 @@ SimulatedWorld::SimulatedWorld()
 config::StringMap SimulatedWorld::Config() const {
   return {{"harvester_url", harvester_url()},
           {"nomad_address", nomad_address()},
-          {"auth_token", "simulated"}};
+          {"auth_token", "token-of-the-simulation"}};
 }
 
 config::StringMap SimulatedWorld::Shield(const config::StringMap& environment) {

@@ -1,28 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "status_command.h"
-
 #include <iostream>
+#include <memory>
 
 #include <CLI/CLI.hpp>
 
 #include "nomad_harvester/base/status.h"
 
-#include "command_run.h"
+#include "command.h"
 #include "status_view.h"
 #include "text.h"
 
 namespace nomad_harvester::cli {
-CLI::App* AddStatusCommand(CLI::App& app, StatusArguments* arguments) {
-  CLI::App* command = app.add_subcommand(
-      "status",
-      "Show a pool: VMs, nodes, links, marks, and why the agent may not scale it. Only reads.");
-  AddSettings(*command, &arguments->settings);
-  command->add_option("--output", arguments->output, "table or json")
-      ->check(CLI::IsMember({"table", "json"}))
-      ->capture_default_str();
-  command->footer("Exit: 0 ready, 3 not ready, 1 cannot be read, 2 usage.");
-  return command;
-}
 
 int ShowStatus(const scaling::Maintenance& maintenance, const runtime::Context& context,
                const config::PoolPolicy& policy, const std::string& output, std::ostream& out,
@@ -37,13 +25,24 @@ int ShowStatus(const scaling::Maintenance& maintenance, const runtime::Context& 
   return inspection->report.status.ready ? kExitOk : kExitNotReady;
 }
 
-int RunStatus(const StatusArguments& arguments, const config::StringMap& environment) {
-  return RunWithMaintenance("status", arguments.settings, PolicyUse::kRequired, environment,
-                            [&](const scaling::Maintenance& maintenance,
-                                const runtime::Context& context, const Settings& settings) {
-                              return ShowStatus(maintenance, context, *settings.policy,
-                                                arguments.output, std::cout, std::cerr);
-                            });
+void AddStatusCommand(CLI::App& app, const Invocation& invocation) {
+  const auto output = std::make_shared<std::string>("table");
+  AddMaintenanceCommand(
+      app, invocation,
+      {.name = "status",
+       .description =
+           "Show a pool: VMs, nodes, links, marks, and why the agent may not scale it. Only reads.",
+       .exit_codes = "Exit: 0 ready, 3 not ready, 1 cannot be read, 2 usage.",
+       .use = PolicyUse::kRequired,
+       .task =
+           [output](const scaling::Maintenance& maintenance, const runtime::Context& context,
+                    const Settings& settings) {
+             return ShowStatus(maintenance, context, *settings.policy, *output, std::cout,
+                               std::cerr);
+           }})
+      ->add_option("--output", *output, "table or json")
+      ->check(CLI::IsMember({"table", "json"}))
+      ->capture_default_str();
 }
 
 }  // namespace nomad_harvester::cli

@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/secret.h"
 
 namespace nomad_harvester::cli {
 namespace {
@@ -19,19 +20,7 @@ std::size_t WidthOf(std::string_view text) {
 }  // namespace
 
 std::string Printable(std::string_view text) {
-  constexpr std::string_view kHex = "0123456789abcdef";
-  std::string printable;
-  for (const char c : base::ToValidUtf8(text)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte != 0x7f) {
-      printable += c;
-    } else if (c == '\n') {
-      printable += "\\n";
-    } else {
-      printable += {'\\', 'x', kHex[byte >> 4U], kHex[byte & 0xfU]};
-    }
-  }
-  return printable;
+  return base::EscapeControls(base::WithoutSecrets(std::string(text)));
 }
 
 std::string Table(const std::vector<std::vector<std::string>>& rows) {

@@ -9,7 +9,7 @@
 
 namespace nomad_harvester::cli {
 
-// One line, without control sequences: text from other systems may contain anything.
+// One line, without control sequences and secrets: text from other systems may contain anything.
 std::string Printable(std::string_view text);
 
 // Columns, two spaces apart; the last one is not padded, and an empty cell is a "-". The first row

@@ -4,23 +4,21 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/base/status.h"
-
-#include "options.h"
 
 namespace nomad_harvester::config {
 namespace {
 
 constexpr std::size_t kLongestQuoted = 80;
 constexpr std::string_view kEllipsis = "…";
-
-bool IsControl(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 
 // The first bytes of `text` that are whole UTF-8 characters, kLongestQuoted at most.
 std::string_view Shorten(std::string_view text) {
@@ -43,27 +41,28 @@ std::string PrintableKey(std::string_view key) {
 }  // namespace
 
 std::string Quote(std::string_view text) {
-  constexpr std::string_view kHex = "0123456789abcdef";
-  const std::string_view shown = Shorten(text);
-  std::string quoted = "\"";
-  for (const char c : base::ToValidUtf8(shown)) {
-    if (IsControl(c)) {
-      const auto byte = static_cast<unsigned char>(c);
-      quoted += "\\x";
-      quoted += kHex[byte >> 4U];
-      quoted += kHex[byte & 0xfU];
-    } else {
-      if (c == '"' || c == '\\') quoted += '\\';
-      quoted += c;
-    }
+  // Before it is shortened: a part of a secret would not be recognised.
+  const std::string open = base::WithoutSecrets(std::string(text));
+  const std::string_view shown = Shorten(open);
+  std::string quoted;
+  for (const char c : shown) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += c;
   }
-  quoted += '"';
-  if (shown.size() < text.size()) quoted += kEllipsis;
+  quoted = "\"" + base::EscapeControls(quoted, "\\x0a") + "\"";
+  if (shown.size() < open.size()) quoted += kEllipsis;
   return quoted;
 }
 
 ConfigReader::ConfigReader(Section section, const StringMap& values, Environment environment)
-    : section_(section), values_(values), environment_(std::move(environment)) {}
+    : section_(section), values_(values), environment_(std::move(environment)) {
+  for (const Option& option : OptionsOf(section_)) {
+    if (option.type != OptionType::kSecret) continue;
+    if (const std::optional<Given> given = FindInEnvironment(option.key)) AddSecret(given->value);
+    const auto in_map = values_.find(std::string(option.key));
+    if (in_map != values_.end()) AddSecret(in_map->second);
+  }
+}
 
 std::optional<Given> ConfigReader::FindInMap(std::string_view key) {
   consumed_.emplace(key);
@@ -131,10 +130,9 @@ void ConfigReader::AddWarning(std::string_view key, std::string_view text) {
 }
 
 std::size_t ConfigReader::OrderOf(std::string_view key) const {
-  const std::span<const Option> options = OptionsOf(section_);
-  const auto found = std::find_if(options.begin(), options.end(),
-                                  [key](const Option& option) { return option.key == key; });
-  return static_cast<std::size_t>(found - options.begin());
+  const Option* const option = FindOption(section_, key);
+  const std::span<const Option> table = OptionTable();
+  return option == nullptr ? table.size() : static_cast<std::size_t>(option - table.data());
 }
 
 absl::Status ConfigReader::Finish() {
@@ -151,7 +149,7 @@ absl::Status ConfigReader::Finish() {
     if (!message.empty()) message += '\n';
     message += problem.text;
   }
-  return base::InvalidArgument(message);
+  return base::InvalidArgument(base::WithoutSecrets(std::move(message)));
 }
 
 }  // namespace nomad_harvester::config

@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/config/option_table.h"
 #include "nomad_harvester/config/plugin_config.h"
 
@@ -60,6 +61,16 @@ class ConfigReader {
     Take(key, parse(given->value), target, *given);
   }
 
+  // Stores a parsed value in *target, or reports its fault.
+  template <typename T, typename Target>
+  void Take(std::string_view key, ValueOr<T> parsed, Target* target, const Given& given = {}) {
+    if (const Fault* const fault = std::get_if<Fault>(&parsed)) {
+      AddFault(key, *fault, given);
+    } else {
+      *target = std::get<T>(std::move(parsed));
+    }
+  }
+
   // The unparsed value, from the source that the table defines; an absent required key is an error.
   std::optional<Given> Find(std::string_view key);
   // The value from one source only, for keys with special rules.
@@ -72,6 +83,12 @@ class ConfigReader {
   void AddProblem(std::string_view key, std::string_view what, std::string_view hint);
   void AddWarning(std::string_view key, std::string_view text);
 
+  // A value that may be a secret although its key is none.
+  void AddSecret(const std::string& value) { secrets_.emplace_back(value); }
+
+  // All values of keys for secrets, from both sources, valid or not, and those that were added.
+  // Problems and warnings omit them.
+  std::vector<base::Secret> TakeSecrets() { return std::move(secrets_); }
   std::vector<std::string> TakeWarnings() { return std::move(warnings_); }
   // OK, or INVALID_ARGUMENT with one line per problem, in the order of the option table, unknown
   // keys last.
@@ -83,15 +100,6 @@ class ConfigReader {
     std::string text;
   };
 
-  template <typename T, typename Target>
-  void Take(std::string_view key, ValueOr<T> parsed, Target* target, const Given& given = {}) {
-    if (const Fault* const fault = std::get_if<Fault>(&parsed)) {
-      AddFault(key, *fault, given);
-    } else {
-      *target = std::get<T>(std::move(parsed));
-    }
-  }
-
   std::optional<std::string> DefaultOf(std::string_view key) const;
   std::size_t OrderOf(std::string_view key) const;
 
@@ -101,6 +109,7 @@ class ConfigReader {
   std::set<std::string, std::less<>> consumed_;
   std::vector<Problem> problems_;
   std::vector<std::string> warnings_;
+  std::vector<base::Secret> secrets_;
 };
 
 }  // namespace nomad_harvester::config

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+// All keys, in the order of the reference and of problems, and lookups in them.
 #include "nomad_harvester/config/option_table.h"
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,10 +13,283 @@
 
 #include "nomad_harvester/base/parse.h"
 
-#include "options.h"
-
 namespace nomad_harvester::config {
 namespace {
+
+using enum OptionType;
+
+// What an absent key means: a value, words for it in the reference, an error or nothing.
+struct Default {
+  constexpr Default(const char* text) : value(text) {}
+  constexpr Default(std::string_view text, bool is_required) : words(text), required(is_required) {}
+
+  std::string_view value = {};
+  std::string_view words = {};
+  bool required = false;
+};
+constexpr Default InWords(std::string_view words) { return {words, false}; }
+constexpr Default kNone = InWords("");
+constexpr Default kRequired = {"", true};
+
+// A row of the plugin's config block (SetConfig).
+constexpr Option Plugin(std::string_view group, std::string_view key, OptionType type,
+                        const Default& absent, std::string_view environment,
+                        std::string_view documentation, std::string_view enum_values = {}) {
+  return {.section = Section::kPlugin,
+          .group = group,
+          .key = key,
+          .type = type,
+          .default_text = absent.value,
+          .default_note = absent.words,
+          .environment = environment,
+          .required = absent.required,
+          .documentation = documentation,
+          .enum_values = enum_values};
+}
+
+// A row of a policy's target block (Status and Scale).
+constexpr Option Policy(std::string_view group, std::string_view key, OptionType type,
+                        const Default& absent, std::string_view documentation,
+                        std::string_view enum_values = {}) {
+  Option option = Plugin(group, key, type, absent, "", documentation, enum_values);
+  option.section = Section::kPolicy;
+  return option;
+}
+
+constexpr char kHarvester[] = "Harvester";
+constexpr char kNomad[] = "Nomad";
+constexpr char kWork[] = "How it works";
+constexpr char kPool[] = "The pool";
+constexpr char kNodes[] = "Nomad nodes";
+constexpr char kMachines[] = "Virtual machines";
+constexpr char kGrowing[] = "Scaling out";
+constexpr char kShrinking[] = "Scaling in";
+constexpr char kRemediation[] = "Replacing unhealthy VMs";
+
+// An option of Nomad's own client: the agent injects it, perhaps empty, and the environment only
+// fills what is absent (hashicorp/nomad-autoscaler:sdk/helper/nomad/config.go,
+// hashicorp/nomad:api/api.go DefaultConfig).
+constexpr Option Inherited(std::string_view key, OptionType type, std::string_view environment,
+                           std::string_view documentation, std::string_view default_text = {}) {
+  return {.section = Section::kPlugin,
+          .group = kNomad,
+          .key = key,
+          .type = type,
+          .default_text = default_text,
+          .environment = environment,
+          .environment_wins = false,
+          .empty_is_absent = type != kBool && type != kDuration,
+          .documentation = documentation};
+}
+
+constexpr Option kOptions[] = {
+    Plugin(kHarvester, "harvester_url", kUrl, InWords("the kubeconfig's server"), "HARVESTER_URL",
+           "Base URL of the Kubernetes API: `https://VIP`, `https://VIP:6443` or "
+           "`https://RANCHER/k8s/clusters/ID`; a path is kept. Required unless a kubeconfig is "
+           "given. It overrides the kubeconfig's server; if host or port differ, the "
+           "kubeconfig's credentials are not used."),
+    Plugin(kHarvester, "auth_token", kSecret, kNone, "HARVESTER_TOKEN",
+           "Bearer token. Not together with `auth_token_file`."),
+    Plugin(kHarvester, "auth_token_file", kPath, kNone, "HARVESTER_TOKEN_FILE",
+           "File with the bearer token, read again when it changes and after a 401. It may be "
+           "created later: if it is missing when the configuration is read, that is a warning."),
+    Plugin(kHarvester, "harvester_kubeconfig", kPath, kNone, "HARVESTER_KUBECONFIG",
+           "Path of a kubeconfig. Server, CA, token, token file, client certificate, "
+           "`insecure-skip-tls-verify`, `tls-server-name`, `proxy-url`, `username` and "
+           "`password` are honoured; an `exec` or `auth-provider` entry is an error, as is a CA "
+           "together with `insecure-skip-tls-verify`."),
+    Plugin(kHarvester, "harvester_kubeconfig_context", kString, InWords("its current context"), "",
+           "Context of the kubeconfig. An error without one."),
+    Plugin(kHarvester, "harvester_ca_cert", kPath, InWords("the system's CAs"), "",
+           "File of PEM certificates for the verification of Harvester's certificate. Otherwise: "
+           "`SSL_CERT_FILE`, `SSL_CERT_DIR`, the well-known bundles of Debian, Alpine, SUSE and "
+           "RHEL. If none of these exists, an error names this key. It wins over a kubeconfig's CA "
+           "and its `insecure-skip-tls-verify`."),
+    Plugin(kHarvester, "harvester_client_cert", kPath, kNone, "",
+           "PEM file with a client certificate. Only together with `harvester_client_key`."),
+    Plugin(kHarvester, "harvester_client_key", kPath, kNone, "",
+           "PEM file with the key of the client certificate."),
+    Plugin(kHarvester, "harvester_tls_server_name", kString, InWords("the URL's host"), "",
+           "Name that Harvester's certificate must contain, for a VIP that it does not contain."),
+    Plugin(kHarvester, "harvester_skip_verify", kBool, "false", "",
+           "Accept any certificate. The token can then be intercepted between the plugin and "
+           "Harvester."),
+
+    Inherited("nomad_address", kUrl, "NOMAD_ADDR,NOMAD_UNIX_ADDR",
+              "Address of Nomad's HTTP API: `http://`, `https://` or `unix:///path`.",
+              "http://127.0.0.1:4646"),
+    Inherited("nomad_region", kString, "NOMAD_REGION",
+              "Region of the pools' nodes; absent: that of the Nomad agent at `nomad_address`."),
+    Inherited("nomad_namespace", kString, "NOMAD_NAMESPACE",
+              "Namespace sent with requests; nodes have none."),
+    Inherited("nomad_token", kSecret, "NOMAD_TOKEN",
+              "ACL token: node write, and `read-job` in every namespace."),
+    {.group = kNomad,
+     .key = "nomad_token_file",
+     .type = kPath,
+     .environment = "NOMAD_TOKEN_FILE",
+     .empty_is_absent = true,
+     .documentation =
+         "File with the ACL token, read again when it changes and after a 401 or 403: workload "
+         "identities expire. Takes precedence over `nomad_token`, which the agent may inject. If "
+         "it is missing when the configuration is read, that is a warning."},
+    Inherited(
+        "nomad_http-auth", kSecret, "NOMAD_HTTP_AUTH",
+        "HTTP basic authentication, `user` or `user:password`, for a proxy in front of Nomad."),
+    Inherited("nomad_ca-cert", kPath, "NOMAD_CACERT",
+              "File of PEM certificates for the verification of Nomad's certificate."),
+    Inherited("nomad_ca-path", kPath, "NOMAD_CAPATH", "Directory of such files."),
+    Inherited("nomad_client-cert", kPath, "NOMAD_CLIENT_CERT",
+              "PEM file with a client certificate. Only together with `nomad_client-key`."),
+    Inherited("nomad_client-key", kPath, "NOMAD_CLIENT_KEY",
+              "PEM file with the key of the client certificate."),
+    Inherited("nomad_tls-server-name", kString, "NOMAD_TLS_SERVER_NAME",
+              "Name that Nomad's certificate must contain, such as `server.global.nomad`."),
+    Inherited("nomad_skip-verify", kBool, "NOMAD_SKIP_VERIFY", "Accept any certificate of Nomad.",
+              "false"),
+    Inherited("nomad_block-query-wait-time", kDuration, "",
+              "Longest wait of a blocking query for Nomad's nodes, while a Scale or background "
+              "work waits for a change. The agent injects its own value, by default `5m0s`. No "
+              "query waits longer than `5s`, because VMs change independently of nodes.",
+              "5s"),
+    Inherited("nomad_config_inherit", kBool, "",
+              "Read by the agent: with `false` it injects none of the keys of this table, which "
+              "then come from this block, the environment and the defaults.",
+              "true"),
+
+    Plugin(kWork, "allow_unverified_read_job", kBool, "false", "",
+           "Allow `least_busy`, `empty` and `empty_ignore_system` although it cannot be verified "
+           "that the token has `read-job`. Nomad hides the allocations that a token may not "
+           "read, so that a busy node may look empty."),
+    Plugin(kWork, "request_timeout", kDuration, "10s", "",
+           "Limit of one HTTP request; it never outlives the deadline of the agent's call."),
+    Plugin(kWork, "max_concurrency", kCount, "10", "",
+           "API requests in flight per pool, 1000 at most. Waiting for a boot or a drain does "
+           "not count; the Lease's renewal and the lists of a Status call are not limited."),
+    Plugin(kWork, "pool_lease", kBool, "true", "",
+           "Hold a Lease per pool while scaling, so that two agents never act on one pool at "
+           "once. If the token may not write Leases, one warning is logged, and actions exclude "
+           "each other only within this process."),
+    Plugin(kWork, "log_level", kEnum,
+           InWords("`debug` under the agent, which filters; `info` in dev mode"), "",
+           "Lowest level that is written.", "trace,debug,info,warn,error"),
+
+    Policy(kPool, "node_group_name", kString, kRequired,
+           "Name of the pool: a label of its VMs, and the default of `name_prefix`. A DNS label "
+           "of at most 40 characters."),
+    Policy(kPool, "namespace", kString, "default",
+           "Harvester namespace of the VMs. Pool names are unique within it."),
+    Policy(kPool, "dry-run", kBool, "false",
+           "The agent's own key. With exactly `true` the agent requests only plans: they are "
+           "logged with names, victims and reasons, and nothing is changed."),
+    Policy(kPool, "scale_timeout", kDuration, "2h",
+           "Limit of one Scale call. After it no more VMs are created or marked, the call fails "
+           "with one line for each VM, and unfinished work continues in the background."),
+
+    Policy(kNodes, "node_class", kString, kNone,
+           "Node class of the pool's nodes; `autoscaler-default-pool` selects the nodes without "
+           "class. At least one of `node_class`, `datacenter` and `node_pool` is required; a "
+           "node must match all that are given."),
+    Policy(kNodes, "datacenter", kString, kNone, "Nomad datacenter of the pool's nodes."),
+    Policy(kNodes, "node_pool", kString, kNone, "Nomad node pool of the pool's nodes."),
+    Policy(kNodes, "node_attribute", kString, "unique.hostname",
+           "Node attribute, or `meta.KEY`, that contains the VM's name. Host names are compared "
+           "by their first label, ignoring case."),
+    Policy(kNodes, "node_filter_ignore_init", kBool, "false",
+           "Initializing nodes do not make the pool unready."),
+    Policy(kNodes, "node_filter_ignore_drain", kBool, "false",
+           "Draining nodes do not make the pool unready."),
+    Policy(kNodes, "node_filter_ignore_ineligible", kBool,
+           InWords("`false` for Status, `true` for scaling in"),
+           "Ready but ineligible nodes are members of the pool."),
+
+    Policy(kMachines, "image", kString, kRequired,
+           "`NAMESPACE/IMAGE`: the resource name of a Harvester image, otherwise its display "
+           "name; exactly one image must match."),
+    Policy(kMachines, "cpu_request", kCount, kRequired,
+           "Cores of a VM, its CPU limit. Harvester derives the request from its overcommit "
+           "settings."),
+    Policy(kMachines, "memory_request", kQuantity, kRequired,
+           "Memory of a VM, such as `8Gi`, its memory limit; at least `64Mi`, because a number "
+           "without a suffix is one of bytes. The request is derived likewise."),
+    Policy(kMachines, "disk_size", kQuantity,
+           InWords("the larger of `10Gi` and the image's virtual size"),
+           "Size of the root disk. Smaller than the image's virtual size is an error."),
+    Policy(kMachines, "networks", kList, kRequired,
+           "Networks in the order of the interfaces: `NAMESPACE/NETWORK`, or `management` for "
+           "the pod network (masquerade)."),
+    Policy(kMachines, "user_data", kString, kNone,
+           "cloud-init user data, a template (see below). The agent logs the whole block of a "
+           "policy at every evaluation, so inline user data is visible in its log: prefer "
+           "`user_data_file`. At most one of the two; without either, the user data is "
+           "`#cloud-config`."),
+    Policy(kMachines, "user_data_file", kPath, kNone,
+           "File with such a template, on the machine of the agent."),
+    Policy(kMachines, "ssh_keys", kList, kNone,
+           "`NAMESPACE/KEYPAIR` of Harvester: public keys merged into the user data, which must "
+           "then be `#cloud-config` or absent."),
+    Policy(kMachines, "name_prefix", kString, InWords("`node_group_name`"),
+           "VM names are `PREFIX-RANDOM`, 50 characters at most; the random part takes 8, which "
+           "leaves 41 for the prefix, a DNS label."),
+    Policy(kMachines, "labels", kMap, kNone,
+           "Labels of the VMs. Keys that Harvester, KubeVirt and the plugin write themselves are "
+           "refused: `nomad-harvester-autoscaler/…`, `harvesterhci.io/…`, `kubevirt.io/…`, "
+           "`app.kubernetes.io/managed-by`."),
+    Policy(kMachines, "annotations", kMap, kNone,
+           "Annotations of the VMs; the same keys are refused."),
+    Policy(kMachines, "tags", kMap, kNone,
+           "Harvester's tags: each becomes the label `tag.harvesterhci.io/KEY`."),
+    Policy(kMachines, "run_strategy", kEnum, "RerunOnFailure",
+           "KubeVirt's run strategy. Its other values never boot a VM and are refused.",
+           "RerunOnFailure,Always,Once"),
+
+    Policy(kGrowing, "wait_for", kEnum, "nomad",
+           "When a new VM counts as delivered: `created`, once it exists; `running`, once its "
+           "instance has run; `nomad`, once its join is recorded.",
+           "created,running,nomad"),
+    Policy(kGrowing, "join_timeout", kDuration, "15m",
+           "A VM that has not been delivered by then is broken."),
+    Policy(kGrowing, "on_join_timeout", kEnum, "delete",
+           "`delete` a broken VM, or `keep` it for inspection. While one is kept, the pool does "
+           "not grow.",
+           "delete,keep"),
+    Policy(kGrowing, "max_scale_out", kCount, InWords("no limit"),
+           "Maximum number of VMs created in one action."),
+
+    Policy(kShrinking, "host_volumes", kEnum, "protect",
+           "With `protect`, a VM whose Nomad node holds a dynamic host volume is never removed: "
+           "the volume's data lives on the VM's disk.",
+           "protect,ignore"),
+    Policy(kShrinking, "node_selector_strategy", kEnum, "least_busy",
+           "Which nodes are removed first. Before the strategy applies: VMs annotated "
+           "`delete-first`, stopped or lost ones, and those that have not joined yet.",
+           "least_busy,newest_create_index,oldest_create_index,empty,empty_ignore_system"),
+    Policy(kShrinking, "node_drain_deadline", kSignedDuration, "15m",
+           "How long a node may drain. `0`: no limit; negative: all allocations are stopped "
+           "immediately."),
+    Policy(kShrinking, "node_drain_ignore_system_jobs", kBool, "false",
+           "A drain leaves system jobs running."),
+    Policy(kShrinking, "drain_grace", kDuration, "5m",
+           "How long after the drain deadline allocations may still stop."),
+    Policy(kShrinking, "force_after_deadline", kBool, "true",
+           "After deadline and grace the VM is deleted; with `false` its removal is rolled back "
+           "and its node enabled again."),
+    Policy(kShrinking, "node_purge", kBool, "false",
+           "Purge the node from Nomad once its VM is deleted."),
+    Policy(kShrinking, "scale_in_wait", kBool, "true",
+           "With `false`, Scale returns once every victim is marked and its drain accepted; the "
+           "rest runs in the background, so that growth during a long drain can cancel removals."),
+    Policy(kShrinking, "max_scale_in", kCount, InWords("no limit"),
+           "Maximum number of VMs removed in one action."),
+
+    Policy(kRemediation, "replace_unhealthy_after", kDuration, InWords("off"),
+           "Opt-in: a VM that has joined, whose node is down or gone *and* that does not run, "
+           "both for this time, is marked and removed; the next Scale creates a new one. This "
+           "includes VMs that an operator stopped: annotate those `protect`."),
+    Policy(kRemediation, "max_unhealthy", kShare, "20%",
+           "How many VMs may be removed as unhealthy at once: a number, or a percentage of the "
+           "pool, rounded up."),
+};
 
 // Longer names are not typing errors, and the time for the distance grows with the length.
 constexpr std::size_t kLongestCompared = 64;
@@ -35,18 +310,14 @@ std::string NearestKey(Section section, std::string_view key) {
 
 }  // namespace
 
-std::span<const Option> OptionTable() {
-  // Never destroyed: other threads may still read it when the process exits.
-  static const std::vector<Option>& table = *[] {
-    auto* all = new std::vector<Option>(PluginOptions().begin(), PluginOptions().end());
-    all->insert(all->end(), PolicyOptions().begin(), PolicyOptions().end());
-    return all;
-  }();
-  return table;
-}
+std::span<const Option> OptionTable() { return kOptions; }
 
 std::span<const Option> OptionsOf(Section section) {
-  return section == Section::kPlugin ? PluginOptions() : PolicyOptions();
+  const auto* const policy =
+      std::find_if(std::begin(kOptions), std::end(kOptions),
+                   [](const Option& option) { return option.section == Section::kPolicy; });
+  return section == Section::kPlugin ? std::span(std::begin(kOptions), policy)
+                                     : std::span(policy, std::end(kOptions));
 }
 
 const Option* FindOption(Section section, std::string_view key) {

@@ -2,24 +2,29 @@
 #include "nomad_harvester/config/plugin_config.h"
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <variant>
 
+#include "nomad_harvester/base/encoding.h"
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 
 #include "config_reader.h"
-#include "plugin_sections.h"
 #include "values.h"
 
 namespace nomad_harvester::config {
 namespace {
 
+namespace fs = std::filesystem;
+
 // More concurrent requests do not make any API server faster.
 constexpr std::int64_t kLargestConcurrency = 1000;
+constexpr char kNoFile[] = "no such file";
 constexpr std::string_view kTemplatePrefix = "HARVESTER_TEMPLATE_";
 
 ValueOr<int> Concurrency(const std::string& text) {
@@ -36,14 +41,168 @@ ValueOr<std::string> LogLevel(const std::string& text) {
   return Fault{"must be one of trace, debug, info, warn, error", "choose one"};
 }
 
+// Whether the text is a path; a token does not start like one (a JWT starts with "ey", Rancher's
+// and Nomad's tokens with letters or digits), nor does a key ("MI…", "LS0t…").
+bool LooksLikePath(std::string_view text) {
+  return !text.empty() &&
+         (text.front() == '/' || text.substr(0, 2) == "./" || text.substr(0, 3) == "../");
+}
+
+// Why `path` does not name a file (or directory) of the requested type; nullopt if it does. Reads
+// nothing; follows symbolic links.
+std::optional<Fault> FindFault(const std::string& path, fs::file_type wanted) {
+  std::error_code error;
+  const fs::file_type type = fs::status(path, error).type();
+  const bool directory = wanted == fs::file_type::directory;
+  if (type == wanted) return std::nullopt;
+  if (type == fs::file_type::not_found) {
+    return Fault{directory ? "no such directory" : kNoFile,
+                 "correct the path, as the autoscaler's agent sees it"};
+  }
+  if (type == fs::file_type::none) {
+    return Fault{"cannot be examined: " + error.message(), "let the agent's user read it"};
+  }
+  return Fault{directory ? "is not a directory" : "is not a regular file", "correct the path"};
+}
+
+ValueOr<std::string> PathTo(fs::file_type wanted, const std::string& text) {
+  ValueOr<std::string> checked = Text(text);
+  if (std::holds_alternative<Fault>(checked)) return checked;
+  if (base::HoldsPem(text)) {
+    return Fault{"is PEM itself instead of a path", "write it to a file and give the file's path",
+                 false};
+  }
+  if (std::optional<Fault> fault = FindFault(text, wanted)) return *std::move(fault);
+  return checked;
+}
+ValueOr<std::string> FilePath(const std::string& text) {
+  return PathTo(fs::file_type::regular, text);
+}
+// The file of a key: the value is not shown if it may be the key itself.
+ValueOr<std::string> KeyFilePath(const std::string& text) {
+  ValueOr<std::string> path = FilePath(text);
+  if (Fault* const fault = std::get_if<Fault>(&path); fault != nullptr && !LooksLikePath(text)) {
+    if (fault->show_value) fault->what += "; the value is not shown, it may be the key itself";
+    fault->show_value = false;
+  }
+  return path;
+}
+ValueOr<std::string> DirectoryPath(const std::string& text) {
+  return PathTo(fs::file_type::directory, text);
+}
+
+// A client certificate and its key: also a problem if only one of them is given.
+void ReadKeyPairPaths(ConfigReader& reader, const std::string& cert_key, const std::string& key_key,
+                      std::string* cert_path, std::string* key_path) {
+  const bool has_cert = reader.Find(cert_key).has_value();
+  const bool has_key = reader.Find(key_key).has_value();
+  reader.Read(cert_key, FilePath, cert_path);
+  reader.Read(key_key, KeyFilePath, key_path);
+  if (has_cert && !has_key) {
+    reader.AddProblem(cert_key, "given without " + key_key, "give both");
+  }
+  if (has_key && !has_cert) {
+    reader.AddProblem(key_key, "given without " + cert_key, "give both");
+  }
+}
+
+// A file with a token: if it is missing, that is only a warning. The messages omit any value that
+// could be the token itself, given in the wrong key.
+void ReadTokenFile(ConfigReader& reader, std::string_view key, const Given& given,
+                   std::string* path) {
+  ValueOr<std::string> path_or_fault = FilePath(given.value);
+  if (Fault* const fault = std::get_if<Fault>(&path_or_fault)) {
+    const bool shown = LooksLikePath(given.value);
+    if (fault->what == kNoFile) {
+      reader.AddWarning(key, std::string(kNoFile) + " yet" +
+                                 (shown ? ": " + Quote(given.value)
+                                        : "; the value is not shown, it may be the token itself"));
+      path_or_fault = given.value;
+      if (!shown) reader.AddSecret(given.value);
+    } else {
+      fault->show_value = fault->show_value && shown;
+    }
+  }
+  reader.Take(key, std::move(path_or_fault), path, given);
+}
+
+constexpr char kToken[] = "auth_token";
+constexpr char kTokenFile[] = "auth_token_file";
+
+// A token or token file from the environment overrides both keys of the map. A source that has both
+// is an error.
+void ReadCredentials(ConfigReader& reader, HarvesterSettings* settings) {
+  std::optional<Given> token = reader.FindInEnvironment(kToken);
+  std::optional<Given> file = reader.FindInEnvironment(kTokenFile);
+  const std::optional<Given> token_in_map = reader.FindInMap(kToken);
+  const std::optional<Given> file_in_map = reader.FindInMap(kTokenFile);
+  if (token && file) {
+    reader.AddProblem(kToken, token->variable + " and " + file->variable + " are both set",
+                      "unset one of them");
+  }
+  if (token_in_map && file_in_map) {
+    reader.AddProblem(kToken, "given together with auth_token_file", "remove one of them");
+  }
+  if (!token && !file) {
+    token = token_in_map;
+    file = file_in_map;
+  }
+  if (token) reader.Take(kToken, Token(token->value), &settings->token, *token);
+  if (file) ReadTokenFile(reader, kTokenFile, *file, &settings->token_file);
+}
+
+void ReadHarvesterSettings(ConfigReader& reader, HarvesterSettings* settings) {
+  const bool has_url = reader.Find("harvester_url").has_value();
+  reader.Read("harvester_url", HttpUrl, &settings->url);
+  ReadCredentials(reader, settings);
+  const bool has_kubeconfig = reader.Find("harvester_kubeconfig").has_value();
+  reader.Read("harvester_kubeconfig", FilePath, &settings->kubeconfig_path);
+  reader.Read("harvester_kubeconfig_context", Text, &settings->kubeconfig_context);
+  reader.Read("harvester_ca_cert", FilePath, &settings->ca_cert_file);
+  ReadKeyPairPaths(reader, "harvester_client_cert", "harvester_client_key",
+                   &settings->client_cert_file, &settings->client_key_file);
+  reader.Read("harvester_tls_server_name", HostName, &settings->tls_server_name);
+  reader.Read("harvester_skip_verify", Boolean, &settings->skip_verify);
+
+  if (!has_url && !has_kubeconfig) {
+    reader.AddProblem("harvester_url", "required, but absent",
+                      "add it or harvester_kubeconfig, or set HARVESTER_URL or "
+                      "HARVESTER_KUBECONFIG");
+  }
+  // As in client-go, where a context that no file has is an error.
+  if (reader.Find("harvester_kubeconfig_context").has_value() && !has_kubeconfig) {
+    reader.AddProblem("harvester_kubeconfig_context", "given without a kubeconfig",
+                      "add harvester_kubeconfig, or set HARVESTER_KUBECONFIG, or remove it");
+  }
+}
+
+void ReadNomadSettings(ConfigReader& reader, NomadSettings* settings) {
+  reader.Read("nomad_address", NomadAddress, &settings->address);
+  reader.Read("nomad_region", Text, &settings->region);
+  reader.Read("nomad_namespace", Text, &settings->ns);
+  reader.Read("nomad_token", Token, &settings->token);
+  if (const std::optional<Given> file = reader.Find("nomad_token_file")) {
+    ReadTokenFile(reader, "nomad_token_file", *file, &settings->token_file);
+  }
+  reader.Read("nomad_http-auth", SecretText, &settings->http_auth);
+  reader.Read("nomad_ca-cert", FilePath, &settings->ca_cert);
+  reader.Read("nomad_ca-path", DirectoryPath, &settings->ca_path);
+  ReadKeyPairPaths(reader, "nomad_client-cert", "nomad_client-key", &settings->client_cert,
+                   &settings->client_key);
+  reader.Read("nomad_tls-server-name", HostName, &settings->tls_server_name);
+  reader.Read("nomad_skip-verify", Boolean, &settings->skip_verify);
+  reader.Read("nomad_block-query-wait-time", PositiveDuration, &settings->block_query_wait);
+  // The agent uses this key; the plugin only checks its value.
+  bool inherit = true;
+  reader.Read("nomad_config_inherit", Boolean, &inherit);
+}
+
 }  // namespace
 
 StringMap TemplateVariablesOf(const StringMap& environment) {
   StringMap variables;
   for (auto entry = environment.lower_bound(std::string(kTemplatePrefix));
-       entry != environment.end() &&
-       std::string_view(entry->first).substr(0, kTemplatePrefix.size()) == kTemplatePrefix;
-       ++entry) {
+       entry != environment.end() && entry->first.starts_with(kTemplatePrefix); ++entry) {
     variables.insert(*entry);
   }
   return variables;
@@ -66,6 +225,7 @@ absl::StatusOr<PluginConfig> ParsePluginConfig(const StringMap& values,
   config.template_environment = TemplateVariablesOf(template_environment);
   if (environment) config.own_allocation_id = environment("NOMAD_ALLOC_ID").value_or("");
   config.warnings = reader.TakeWarnings();
+  config.secrets = reader.TakeSecrets();
   return config;
 }
 

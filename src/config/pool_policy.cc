@@ -10,7 +10,6 @@
 
 #include "nomad_harvester/base/status.h"
 
-#include "choices.h"
 #include "config_reader.h"
 #include "values.h"
 
@@ -22,20 +21,21 @@ constexpr std::size_t kLongestPool = 40;
 constexpr std::size_t kLongestPrefix = 41;
 // QEMU's limit of vCPUs per machine.
 constexpr std::int64_t kMostCores = 4096;
-constexpr std::int64_t kSuspiciousMemory = std::int64_t{64} * 1024 * 1024;
+// No VM that runs a Nomad client has less: "4" would be four bytes.
+constexpr std::int64_t kLeastMemory = std::int64_t{64} * 1024 * 1024;
 constexpr char kGrpcTimeout[] = "_nomad_autoscaler_grpc_timeout";
 constexpr std::string_view kHostPrefix = "_nomad_autoscaler_";
 
-constexpr Choice<WaitFor> kWaitFor[] = {
+constexpr policy::Choice<WaitFor> kWaitFor[] = {
     {"created", WaitFor::kCreated},
     {"running", WaitFor::kRunning},
     {"nomad", WaitFor::kNomad},
 };
-constexpr Choice<OnJoinTimeout> kOnJoinTimeout[] = {
+constexpr policy::Choice<OnJoinTimeout> kOnJoinTimeout[] = {
     {"delete", OnJoinTimeout::kDelete},
     {"keep", OnJoinTimeout::kKeep},
 };
-constexpr Choice<HostVolumes> kHostVolumes[] = {
+constexpr policy::Choice<HostVolumes> kHostVolumes[] = {
     {"protect", HostVolumes::kProtect},
     {"ignore", HostVolumes::kIgnore},
 };
@@ -53,6 +53,13 @@ ValueOr<policy::RunStrategy> RunStrategy(const std::string& text) {
 ValueOr<std::string> PoolLabel(const std::string& text) { return DnsLabel(text, kLongestPool); }
 ValueOr<std::string> NamePrefix(const std::string& text) { return DnsLabel(text, kLongestPrefix); }
 ValueOr<std::string> Namespace(const std::string& text) { return DnsLabel(text, 63); }
+ValueOr<std::int64_t> Memory(const std::string& text) {
+  ValueOr<std::int64_t> bytes = Bytes(text);
+  const std::int64_t* const value = std::get_if<std::int64_t>(&bytes);
+  if (value == nullptr || *value >= kLeastMemory) return bytes;
+  return Fault{"must be at least 64Mi; without a suffix it is a number of bytes",
+               "write a quantity such as \"4Gi\""};
+}
 ValueOr<std::int64_t> Cores(const std::string& text) { return CountUpTo(text, kMostCores); }
 
 void ReadIdentity(ConfigReader& reader, PoolPolicy* policy) {
@@ -105,10 +112,7 @@ void ReadUserData(ConfigReader& reader, PoolPolicy* policy) {
 void ReadMachine(ConfigReader& reader, PoolPolicy* policy) {
   reader.Read("image", ImageRef, &policy->image);
   reader.Read("cpu_request", Cores, &policy->cpu_cores);
-  reader.Read("memory_request", Bytes, &policy->memory_bytes);
-  if (policy->memory_bytes > 0 && policy->memory_bytes < kSuspiciousMemory) {
-    reader.AddWarning("memory_request", "is less than 64Mi; is a suffix such as Gi missing?");
-  }
+  reader.Read("memory_request", Memory, &policy->memory_bytes);
   reader.Read("disk_size", Bytes, &policy->disk_bytes);
   reader.Read("networks", Networks, &policy->networks);
   ReadUserData(reader, policy);
@@ -170,9 +174,7 @@ void ReadRemediation(ConfigReader& reader, PoolPolicy* policy) {
 // the future, so unknown ones are not an error.
 void ReadHostKeys(ConfigReader& reader, const StringMap& values, PoolPolicy* policy) {
   for (auto entry = values.lower_bound(std::string(kHostPrefix));
-       entry != values.end() &&
-       std::string_view(entry->first).substr(0, kHostPrefix.size()) == kHostPrefix;
-       ++entry) {
+       entry != values.end() && entry->first.starts_with(kHostPrefix); ++entry) {
     reader.FindInMap(entry->first);
   }
   reader.Read(kGrpcTimeout, PositiveDuration, &policy->grpc_timeout);

@@ -27,14 +27,10 @@ constexpr std::array<std::string_view, 3> kReservedPrefixes = {"nomad-harvester-
 // Longer than any name that Kubernetes or Harvester accepts.
 constexpr std::size_t kLongestName = 253;
 
-bool StartsWith(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
-
 bool IsReserved(std::string_view key) {
   return key == kManagedBy ||
          std::any_of(kReservedPrefixes.begin(), kReservedPrefixes.end(),
-                     [key](std::string_view prefix) { return StartsWith(key, prefix); });
+                     [key](std::string_view prefix) { return key.starts_with(prefix); });
 }
 
 NamespacedName SplitName(const std::string& text) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "urls.h"
-
+// The addresses that the configuration accepts.
 #include <algorithm>
 #include <cstddef>
 #include <optional>
@@ -10,6 +9,8 @@
 #include <variant>
 
 #include "nomad_harvester/base/parse.h"
+
+#include "values.h"
 
 namespace nomad_harvester::config {
 namespace {

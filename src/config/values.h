@@ -5,13 +5,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/base/time.h"
 #include "nomad_harvester/config/pool_policy.h"
+#include "nomad_harvester/policy/strategies.h"
 
 #include "config_reader.h"
 
@@ -55,6 +58,31 @@ ValueOr<StringMap> Annotations(const std::string& text);
 ValueOr<StringMap> Tags(const std::string& text);
 
 ValueOr<std::string> NodeAttribute(const std::string& text);
+
+// "http(s)://host[:port][/path]" without user, query or fragment. Trailing slashes are removed, so
+// that a path can be appended. Messages omit a text with '@' or '?', which may hold a secret.
+ValueOr<std::string> HttpUrl(const std::string& text);
+// The same, or "unix:///path".
+ValueOr<std::string> NomadAddress(const std::string& text);
+// A host name or an IP address, without port.
+ValueOr<std::string> HostName(const std::string& text);
+
+// A parser for ConfigReader::Read. `choices` must outlive it. Names are case-sensitive; an error
+// names the nearest one.
+template <typename T, std::size_t N>
+auto OneOf(const policy::Choice<T> (&choices)[N]) {
+  return [&choices](const std::string& text) -> ValueOr<T> {
+    std::vector<std::string> names;
+    std::string list;
+    for (const policy::Choice<T>& choice : choices) {
+      if (choice.name == text) return choice.value;
+      names.emplace_back(choice.name);
+      list += (list.empty() ? "" : ", ") + names.back();
+    }
+    const std::optional<std::string> near = base::NearestName(text.substr(0, 64), names);
+    return Fault{"must be one of " + list, near ? "did you mean " + *near + "?" : "choose one"};
+  };
+}
 
 }  // namespace nomad_harvester::config
 

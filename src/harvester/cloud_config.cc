@@ -10,6 +10,7 @@
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/harvester/vm_spec.h"
 
 #include "cloud_config_outline.h"
 #include "nlohmann/json.hpp"
@@ -157,6 +158,21 @@ absl::StatusOr<std::string> AddAuthorizedKeys(const std::string& text,
         "top level");
   }
   return result;
+}
+
+absl::StatusOr<std::string> ComposeUserData(const std::string& source,
+                                            const TemplateVariables& variables,
+                                            const std::vector<std::string>& public_keys) {
+  NH_ASSIGN_OR_RETURN(std::string text, RenderTemplate(source, variables));
+  if (text.empty()) text = "#cloud-config\n";
+  if (!IsCloudConfig(text)) {
+    if (public_keys.empty()) return text;
+    return base::InvalidArgument(
+        "ssh_keys need user data that begins with #cloud-config, or none at all");
+  }
+  if (!public_keys.empty()) return AddAuthorizedKeys(text, public_keys);
+  NH_RETURN_IF_ERROR(CheckCloudConfig(text));
+  return text;
 }
 
 }  // namespace nomad_harvester::harvester

@@ -35,46 +35,37 @@ std::string JsonObjectReader::UnknownMembers() const {
   return unknown.empty() ? "" : base::DumpJson(unknown);
 }
 
-const json* JsonObjectReader::Take(std::string_view key) {
+const json* JsonObjectReader::Optional(std::string_view key) {
   known_.emplace(key);
   return base::FindMember(object_, key);
 }
 
-const json* JsonObjectReader::Require(std::string_view key) {
-  const json* member = Take(key);
-  if (member == nullptr) Report(key, "is missing");
-  return member;
+const json* JsonObjectReader::Require(std::string_view key,
+                                      bool (json::*is_wanted)() const noexcept,
+                                      std::string_view wanted) {
+  const json* member = Optional(key);
+  if (member != nullptr && (member->*is_wanted)()) return member;
+  Report(key, member == nullptr ? "is missing" : "must be " + std::string(wanted));
+  return nullptr;
 }
 
 std::string JsonObjectReader::Text(std::string_view key) {
-  const json* member = Require(key);
+  const json* member = Require(key, &json::is_string, "a string");
   if (member == nullptr) return "";
-  if (!member->is_string() || member->get_ref<const std::string&>().empty()) {
-    Report(key, "must be a string");
-    return "";
-  }
+  if (member->get_ref<const std::string&>().empty()) Report(key, "must be a string");
   return member->get<std::string>();
 }
 
 std::optional<std::string> JsonObjectReader::OptionalText(std::string_view key) {
-  const json* member = Take(key);
-  if (member == nullptr) return std::nullopt;
-  if (!member->is_string()) {
-    Report(key, "must be a string");
-    return std::nullopt;
-  }
-  return member->get<std::string>();
+  if (Optional(key) == nullptr) return std::nullopt;
+  const json* member = Require(key, &json::is_string, "a string");
+  return member == nullptr ? std::nullopt : std::optional(member->get<std::string>());
 }
 
 std::uint64_t JsonObjectReader::Index(std::string_view key) {
-  const json* member = Require(key);
-  if (member == nullptr) return 0;
   // nlohmann stores a negative JSON integer as a signed number.
-  if (!member->is_number_unsigned()) {
-    Report(key, "must be a whole number of at least 0");
-    return 0;
-  }
-  return member->get<std::uint64_t>();
+  const json* member = Require(key, &json::is_number_unsigned, "a whole number of at least 0");
+  return member == nullptr ? 0 : member->get<std::uint64_t>();
 }
 
 std::int64_t JsonObjectReader::Count(std::string_view key) {
@@ -87,13 +78,8 @@ std::int64_t JsonObjectReader::Count(std::string_view key) {
 }
 
 bool JsonObjectReader::Flag(std::string_view key) {
-  const json* member = Require(key);
-  if (member == nullptr) return false;
-  if (!member->is_boolean()) {
-    Report(key, "must be true or false");
-    return false;
-  }
-  return member->get<bool>();
+  const json* member = Require(key, &json::is_boolean, "true or false");
+  return member != nullptr && member->get<bool>();
 }
 
 base::WallTime JsonObjectReader::Time(std::string_view key) {
@@ -108,20 +94,17 @@ base::Duration JsonObjectReader::GoDuration(std::string_view key) {
   const std::string text = Text(key);
   if (text.empty()) return {};
   const auto duration = base::ParseGoDuration(text);
-  if (!duration.ok()) Report(key, base::ToStd(duration.status().message()));
-  if (!duration.ok()) return {};
+  if (!duration.ok()) {
+    Report(key, base::ToStd(duration.status().message()));
+    return {};
+  }
   if (*duration < base::Duration::zero()) Report(key, "must not be negative");
   return *duration;
 }
 
 const json* JsonObjectReader::Object(std::string_view key) {
-  const json* member = Require(key);
-  if (member == nullptr || member->is_object()) return member;
-  Report(key, "must be an object");
-  return nullptr;
+  return Require(key, &json::is_object, "an object");
 }
-
-const json* JsonObjectReader::Optional(std::string_view key) { return Take(key); }
 
 absl::StatusOr<json> ParseObject(std::string_view text, std::string_view what) {
   NH_ASSIGN_OR_RETURN(json document, base::ParseJson(text, what));

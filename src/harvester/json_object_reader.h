@@ -45,8 +45,10 @@ class JsonObjectReader {
   std::string UnknownMembers() const;
 
  private:
-  const nlohmann::json* Take(std::string_view key);
-  const nlohmann::json* Require(std::string_view key);
+  // Null, and a problem, if the member is missing or not `wanted`.
+  const nlohmann::json* Require(std::string_view key,
+                                bool (nlohmann::json::*is_wanted)() const noexcept,
+                                std::string_view wanted);
 
   const nlohmann::json& object_;
   std::string what_;

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "nomad_harvester/base/json_fields.h"
 #include "nomad_harvester/base/time.h"
 #include "nomad_harvester/harvester/virtual_machine.h"
 
@@ -16,24 +17,61 @@
 
 namespace nomad_harvester::harvester {
 
-// Nullopt if the member is missing, null or not an RFC 3339 time.
-std::optional<base::WallTime> FindTime(const nlohmann::json& object, std::string_view key);
+template <typename T>
+using FieldsOf = std::vector<typename base::JsonFields<T>::Field>;
 
-// The members of an object's metadata that the plugin uses. Missing members are empty.
-struct Metadata {
-  std::string ns;
-  std::string name;
-  std::string uid;
-  std::string resource_version;
-  base::WallTime created_at{};
-  std::optional<base::WallTime> deleted_at;
-  std::map<std::string, std::string> labels;
-  std::map<std::string, std::string> annotations;
-};
-Metadata ParseMetadata(const nlohmann::json& object);
+// Nullopt if it is not an RFC 3339 time.
+std::optional<base::WallTime> TimeOf(const base::JsonEvent& event);
 
-// status.conditions.
-std::vector<Condition> ParseConditions(const nlohmann::json& object);
+// The fields of `more`, and those of a T's ObjectMetadata.
+template <typename T>
+FieldsOf<T> WithMetadata(FieldsOf<T> more) {
+  using base::JsonEvent;
+  const FieldsOf<T> metadata = {
+      {"metadata.namespace", &base::SetText<&ObjectMetadata::ns, T>},
+      {"metadata.name", &base::SetText<&ObjectMetadata::name, T>},
+      {"metadata.uid", &base::SetText<&ObjectMetadata::uid, T>},
+      {"metadata.resourceVersion", &base::SetText<&ObjectMetadata::resource_version, T>},
+      {"metadata.creationTimestamp",
+       [](T& object, const JsonEvent& e) {
+         object.created_at = TimeOf(e).value_or(base::WallTime{});
+       }},
+      {"metadata.deletionTimestamp",
+       [](T& object, const JsonEvent& e) { object.deleted_at = TimeOf(e); }},
+      {"metadata.labels.*", &base::PutText<&ObjectMetadata::labels, T>},
+      {"metadata.annotations.*", &base::PutText<&ObjectMetadata::annotations, T>},
+  };
+  more.insert(more.end(), metadata.begin(), metadata.end());
+  return more;
+}
+ObjectMetadata ParseMetadata(const nlohmann::json& object);
+
+template <typename T, std::string Condition::*kMember>
+void SetOfCondition(T& object, const base::JsonEvent& event) {
+  if (!object.conditions.empty()) base::SetText<kMember>(object.conditions.back(), event);
+}
+
+// The fields of `more`, and status.conditions of a T's `conditions`.
+template <typename T>
+FieldsOf<T> WithConditions(FieldsOf<T> more) {
+  using base::JsonEvent;
+  const FieldsOf<T> conditions = {
+      {"status.conditions",
+       [](T& object, const JsonEvent& e) {
+         if (e.kind == JsonEvent::Kind::kObject) object.conditions.emplace_back();
+       }},
+      {"status.conditions.type", &SetOfCondition<T, &Condition::type>},
+      {"status.conditions.status", &SetOfCondition<T, &Condition::status>},
+      {"status.conditions.reason", &SetOfCondition<T, &Condition::reason>},
+      {"status.conditions.message", &SetOfCondition<T, &Condition::message>},
+      {"status.conditions.lastTransitionTime",
+       [](T& object, const JsonEvent& e) {
+         if (!object.conditions.empty()) object.conditions.back().last_transition = TimeOf(e);
+       }},
+  };
+  more.insert(more.end(), conditions.begin(), conditions.end());
+  return more;
+}
 const Condition* FindCondition(const std::vector<Condition>& conditions, std::string_view type);
 
 // The value of `key`, or an empty string.

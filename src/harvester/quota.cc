@@ -5,16 +5,13 @@
 #include <limits>
 #include <string_view>
 
-#include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/parse.h"
 
-#include "nlohmann/json.hpp"
 #include "object_fields.h"
+#include "vm_fields.h"
 
 namespace nomad_harvester::harvester {
 namespace {
-
-using nlohmann::json;
 
 constexpr std::int64_t kThousand = 1000;
 constexpr std::int64_t kLargestWhole = std::numeric_limits<std::int64_t>::max() / kThousand;
@@ -29,12 +26,6 @@ std::optional<std::int64_t> Thousandths(std::string_view text) {
   const auto value = base::ParseQuantity(text);
   if (!value.ok() || *value > kLargestWhole || *value < -kLargestWhole) return std::nullopt;
   return *value * kThousand;
-}
-
-bool HasScopes(const json& object) {
-  const json* scopes = base::FindPath(object, {"spec", "scopes"});
-  const json* selector = base::FindPath(object, {"spec", "scopeSelector"});
-  return (scopes != nullptr && !scopes->empty()) || (selector != nullptr && !selector->empty());
 }
 
 // The resources that one VM needs, in thousandths.
@@ -58,23 +49,32 @@ std::map<std::string, std::int64_t> NeedsOf(const VmSpec& vm_spec) {
 
 }  // namespace
 
-ResourceQuota ParseResourceQuota(const json& object) {
-  ResourceQuota quota{.name = ParseMetadata(object).name, .lines = {}};
-  const json* hard = base::FindPath(object, {"status", "hard"});
-  const json* used = base::FindPath(object, {"status", "used"});
-  if (HasScopes(object) || hard == nullptr || !hard->is_object() || used == nullptr) return quota;
-  for (const auto& [resource, value] : hard->items()) {
-    if (!value.is_string()) continue;
-    QuotaLine line{.hard_text = value.get<std::string>(),
-                   .used_text = base::GetString(*used, resource)};
+const base::JsonFields<ResourceQuotaRecord>& ResourceQuotaFields() {
+  using Record = ResourceQuotaRecord;
+  using base::JsonEvent;
+  static const auto* const kFields = new base::JsonFields<Record>({
+      {"metadata.name", &base::SetText<&Record::name, Record>},
+      {"spec.scopes",
+       [](Record& r, const JsonEvent& e) { r.scoped |= e.kind == JsonEvent::Kind::kText; }},
+      {"spec.scopeSelector.*", [](Record& r, const JsonEvent&) { r.scoped = true; }},
+      {"status.hard.*", &base::PutText<&Record::hard>},
+      {"status.used.*", &base::PutText<&Record::used>},
+  });
+  return *kFields;
+}
+
+absl::Status FinishResourceQuota(ResourceQuotaRecord& record) {
+  if (record.scoped) return absl::OkStatus();
+  for (const auto& [resource, text] : record.hard) {
+    QuotaLine line{.hard_text = text, .used_text = ValueOf(record.used, resource)};
     const std::optional<std::int64_t> most = Thousandths(line.hard_text);
     const std::optional<std::int64_t> taken = Thousandths(line.used_text);
     if (!most.has_value() || !taken.has_value()) continue;
     line.hard = *most;
     line.used = *taken;
-    quota.lines.emplace(resource, std::move(line));
+    record.lines.emplace(resource, std::move(line));
   }
-  return quota;
+  return absl::OkStatus();
 }
 
 std::optional<QuotaRoom> FindQuotaRoom(const std::vector<ResourceQuota>& quotas,

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses a kubevirt.io/v1 object into a VirtualMachine. A member that is missing or of another type
-// counts as absent.
+// Reads kubevirt.io/v1 objects. A member that is missing or of another type counts as absent.
 #include "nomad_harvester/harvester/virtual_machine.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/parse.h"
 
 #include "nlohmann/json.hpp"
 #include "object_fields.h"
+#include "vm_fields.h"
 
 namespace nomad_harvester::harvester {
 namespace {
 
+using base::JsonEvent;
 using nlohmann::json;
 
 // Harvester's controller sets it when it halts a VM
@@ -28,18 +29,6 @@ std::optional<JoinTimeout> ParseJoinTimeout(const std::string& text) {
   const auto limit = base::ParseGoDuration(text);
   if (!limit.ok() || *limit <= base::Duration::zero()) return std::nullopt;
   return JoinTimeout{false, *limit};
-}
-
-void ReadMetadata(const json& object, VirtualMachine& vm) {
-  Metadata metadata = ParseMetadata(object);
-  vm.ns = std::move(metadata.ns);
-  vm.name = std::move(metadata.name);
-  vm.uid = std::move(metadata.uid);
-  vm.resource_version = std::move(metadata.resource_version);
-  vm.created_at = metadata.created_at;
-  vm.deleted_at = metadata.deleted_at;
-  vm.labels = std::move(metadata.labels);
-  vm.annotations = std::move(metadata.annotations);
 }
 
 void ReadOurAnnotations(VirtualMachine& vm) {
@@ -72,55 +61,8 @@ void ReadOurAnnotations(VirtualMachine& vm) {
   vm.quota_halt = ValueOf(vm.annotations, kQuotaAnnotation);
 }
 
-void AddName(const json& volume, const char* source, const char* member,
-             std::vector<std::string>& names) {
-  const json* found = base::FindMember(volume, source);
-  if (found == nullptr) return;
-  std::string name = base::GetString(*found, member);
-  if (!name.empty()) names.push_back(std::move(name));
-}
-
-// The claim of a DataVolume has the DataVolume's name
-// (kubevirt/containerized-data-importer:doc/datavolumes.md).
-void ReadVolumes(const json& spec, VirtualMachine& vm) {
-  const json* volumes = base::FindMember(spec, "volumes");
-  if (volumes == nullptr || !volumes->is_array()) return;
-  for (const json& volume : *volumes) {
-    AddName(volume, "persistentVolumeClaim", "claimName", vm.claim_names);
-    AddName(volume, "dataVolume", "name", vm.claim_names);
-    AddName(volume, "secret", "secretName", vm.secret_names);
-    for (const char* cloud_init : {"cloudInitNoCloud", "cloudInitConfigDrive"}) {
-      const json* source = base::FindMember(volume, cloud_init);
-      if (source == nullptr) continue;
-      AddName(*source, "secretRef", "name", vm.secret_names);
-      AddName(*source, "networkDataSecretRef", "name", vm.secret_names);
-    }
-  }
-}
-
-void ReadSpec(const json& object, VirtualMachine& vm) {
-  const json* spec = base::FindMember(object, "spec");
-  if (spec == nullptr) return;
-  vm.run_strategy = base::GetString(*spec, "runStrategy");
-  const json* guest = base::FindPath(*spec, {"template", "spec"});
-  if (guest == nullptr) return;
-  if (const json* firmware = base::FindPath(*guest, {"domain", "firmware"})) {
-    vm.firmware_uuid = base::AsciiLower(base::GetString(*firmware, "uuid"));
-  }
-  // Limited, because a duration in nanoseconds holds only 292 years.
-  constexpr std::int64_t kMaxGraceSeconds = 100LL * 365 * 24 * 3600;
-  const std::int64_t grace = base::GetInt(*guest, "terminationGracePeriodSeconds", -1);
-  if (grace >= 0 && grace <= kMaxGraceSeconds) vm.termination_grace = std::chrono::seconds(grace);
-  ReadVolumes(*guest, vm);
-}
-
-void ReadStatus(const json& object, VirtualMachine& vm) {
-  const json* status = base::FindMember(object, "status");
-  if (status == nullptr) return;
-  vm.printable_status = base::GetString(*status, "printableStatus");
-  vm.instance_exists = base::GetBool(*status, "created");
-  vm.ready = base::GetBool(*status, "ready");
-  vm.conditions = ParseConditions(object);
+void AddClaim(VirtualMachine& vm, const JsonEvent& event) {
+  if (!event.text.empty()) vm.claim_names.emplace_back(event.text);
 }
 
 // Older releases append "/<prefix length>" to an address
@@ -134,33 +76,69 @@ void AddAddress(std::string address, std::vector<std::string>& addresses) {
   addresses.push_back(std::move(address));
 }
 
+void AddAddressOf(VirtualMachineInstance& instance, const JsonEvent& event) {
+  AddAddress(std::string(event.text), instance.addresses);
+}
+
 }  // namespace
+
+const base::JsonFields<VirtualMachine>& VirtualMachineFields() {
+  using Vm = VirtualMachine;
+  // The claim of a DataVolume has the DataVolume's name
+  // (kubevirt/containerized-data-importer:doc/datavolumes.md).
+  static const auto* const kFields =
+      new base::JsonFields<Vm>(
+          WithMetadata<Vm>(
+              WithConditions<Vm>({
+                  {"spec.runStrategy", &base::SetText<&Vm::run_strategy>},
+                  {"spec.template.spec.domain.firmware.uuid",
+                   [](Vm& vm, const JsonEvent& e) { vm.firmware_uuid = base::AsciiLower(e.text); }},
+                  {"spec.template.spec.terminationGracePeriodSeconds",
+                   [](Vm& vm, const JsonEvent& e) {
+                     // Limited, because a duration in nanoseconds holds only 292 years.
+                     constexpr std::int64_t kMax = 100LL * 365 * 24 * 3600;
+                     if (e.kind != JsonEvent::Kind::kInt || e.integer < 0 || e.integer > kMax)
+                       return;
+                     vm.termination_grace = std::chrono::seconds(e.integer);
+                   }},
+                  {"spec.template.spec.volumes.persistentVolumeClaim.claimName", &AddClaim},
+                  {"spec.template.spec.volumes.dataVolume.name", &AddClaim},
+                  {"status.printableStatus", &base::SetText<&Vm::printable_status>},
+                  {"status.created", &base::SetBool<&Vm::instance_exists>},
+                  {"status.ready", &base::SetBool<&Vm::ready>},
+              })));
+  return *kFields;
+}
+
+absl::Status FinishVirtualMachine(VirtualMachine& vm) {
+  ReadOurAnnotations(vm);
+  vm.conditions.erase(std::remove_if(vm.conditions.begin(), vm.conditions.end(),
+                                     [](const Condition& c) { return c.type.empty(); }),
+                      vm.conditions.end());
+  return absl::OkStatus();
+}
 
 VirtualMachine ParseVirtualMachine(const json& object) {
   VirtualMachine vm;
-  ReadMetadata(object, vm);
-  ReadOurAnnotations(vm);
-  ReadSpec(object, vm);
-  ReadStatus(object, vm);
+  VirtualMachineFields().Read(object, vm);
+  FinishVirtualMachine(vm).IgnoreError();
   return vm;
+}
+
+const base::JsonFields<VirtualMachineInstance>& InstanceFields() {
+  using Instance = VirtualMachineInstance;
+  static const auto* const kFields = new base::JsonFields<Instance>({
+      {"metadata.name", &base::SetText<&Instance::name>},
+      {"status.phase", &base::SetText<&Instance::phase>},
+      {"status.interfaces.ipAddress", &AddAddressOf},
+      {"status.interfaces.ipAddresses", &AddAddressOf},
+  });
+  return *kFields;
 }
 
 VirtualMachineInstance ParseInstance(const json& object) {
   VirtualMachineInstance instance;
-  instance.name = ParseMetadata(object).name;
-  const json* status = base::FindMember(object, "status");
-  if (status == nullptr) return instance;
-  instance.phase = base::GetString(*status, "phase");
-  const json* interfaces = base::FindMember(*status, "interfaces");
-  if (interfaces == nullptr || !interfaces->is_array()) return instance;
-  for (const json& interface : *interfaces) {
-    AddAddress(base::GetString(interface, "ipAddress"), instance.addresses);
-    const json* more = base::FindMember(interface, "ipAddresses");
-    if (more == nullptr || !more->is_array()) continue;
-    for (const json& address : *more) {
-      if (address.is_string()) AddAddress(address.get<std::string>(), instance.addresses);
-    }
-  }
+  InstanceFields().Read(object, instance);
   return instance;
 }
 

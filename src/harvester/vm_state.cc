@@ -13,12 +13,6 @@
 namespace nomad_harvester::harvester {
 namespace {
 
-constexpr std::string_view kHalted = "Halted";
-constexpr std::string_view kStopped = "Stopped";
-constexpr std::string_view kRunning = "Running";
-constexpr std::string_view kMigrating = "Migrating";
-constexpr std::string_view kPaused = "Paused";
-
 // A printableStatus that means a failing start, and the condition that has its time and cause
 // (kubevirt/kubevirt:pkg/virt-controller/watch/vm/vm.go, setPrintableStatus and the
 // isVirtualMachineStatus… functions that it calls).
@@ -106,13 +100,13 @@ bool IsMember(const VirtualMachine& vm) {
 
 bool IsStopped(const VirtualMachine& vm) {
   if (IsTerminating(vm)) return false;
-  if (vm.printable_status == kStopped) return true;
-  return vm.run_strategy == kHalted && !vm.instance_exists;
+  if (vm.printable_status == "Stopped") return true;
+  return vm.run_strategy == "Halted" && !vm.instance_exists;
 }
 
 bool IsRunning(const VirtualMachine& vm) {
-  return vm.ready || vm.printable_status == kRunning || vm.printable_status == kMigrating ||
-         vm.printable_status == kPaused;
+  return vm.ready || vm.printable_status == "Running" || vm.printable_status == "Migrating" ||
+         vm.printable_status == "Paused";
 }
 
 bool IsRunning(const VirtualMachineInstance& instance) {

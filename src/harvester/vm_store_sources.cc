@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // VmStore: the sources of VMs (images, networks, keys) and the quotas.
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -10,8 +11,9 @@
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/harvester/vm_store.h"
 
-#include "image.h"
 #include "nlohmann/json.hpp"
+#include "object_fields.h"
+#include "vm_fields.h"
 
 namespace nomad_harvester::harvester {
 namespace {
@@ -20,16 +22,91 @@ using nlohmann::json;
 
 constexpr std::size_t kMaxNamesInError = 10;
 
+struct ImageRecord : ObjectMetadata {
+  std::string display_name;
+  std::string storage_class;
+  std::int64_t virtual_size = 0;
+  std::optional<std::int64_t> progress;  // in percent; unset without a status
+  std::vector<Condition> conditions;
+};
+
+bool IsCondition(const Condition* condition, std::string_view status) {
+  return condition != nullptr && condition->status == status;
+}
+
+std::string WithMessage(std::string text, const Condition* condition) {
+  if (condition != nullptr && !condition->message.empty()) text += ": " + condition->message;
+  return text;
+}
+
+// The conditions as set by harvester/harvester:pkg/image/common/operator.go, stateTransit: while a
+// failed import is retried, only RetryLimitExceeded has the cause.
+std::string ImportProblem(const ImageRecord& record) {
+  const Condition* imported = FindCondition(record.conditions, "Imported");
+  const Condition* initialized = FindCondition(record.conditions, "Initialized");
+  const Condition* retry = FindCondition(record.conditions, "RetryLimitExceeded");
+  if (IsCondition(imported, "False")) return WithMessage("its import failed", imported);
+  if (IsCondition(initialized, "False")) {
+    return WithMessage("its initialisation failed", initialized);
+  }
+  if (IsCondition(retry, "True")) return WithMessage("its import was given up", retry);
+  std::string text = "it is still being imported";
+  if (record.progress) text += " (" + std::to_string(*record.progress) + " %)";
+  return WithMessage(std::move(text), retry);
+}
+
+std::string FindProblem(const ImageRecord& record, const Image& image) {
+  if (record.deleted_at) return "it is being deleted";
+  if (!image.imported) return ImportProblem(record);
+  const Condition* missing = FindCondition(record.conditions, "BackingImageMissing");
+  if (IsCondition(missing, "True")) return WithMessage("its backing image is missing", missing);
+  if (image.storage_class.empty()) return "Harvester has not given it a storage class yet";
+  return "";
+}
+
+const base::JsonFields<ImageRecord>& ImageFields() {
+  using base::JsonEvent;
+  static const auto* const kFields =
+      new base::JsonFields<ImageRecord>(WithMetadata<ImageRecord>(WithConditions<ImageRecord>({
+          {"spec.displayName", &base::SetText<&ImageRecord::display_name>},
+          {"status",
+           [](ImageRecord& r, const JsonEvent& e) {
+             if (e.kind == JsonEvent::Kind::kObject) r.progress = 0;
+           }},
+          {"status.progress", [](ImageRecord& r, const JsonEvent& e) { r.progress = e.integer; }},
+          {"status.storageClassName", &base::SetText<&ImageRecord::storage_class>},
+          {"status.virtualSize",
+           [](ImageRecord& r, const JsonEvent& e) { r.virtual_size = e.integer; }},
+      })));
+  return *kFields;
+}
+
+Image ToImage(ImageRecord record) {
+  Image image;
+  image.storage_class = std::move(record.storage_class);
+  image.virtual_size = record.virtual_size;
+  image.imported = IsCondition(FindCondition(record.conditions, "Imported"), "True");
+  image.problem = FindProblem(record, image);
+  image.ns = std::move(record.ns);
+  image.name = std::move(record.name);
+  image.display_name = std::move(record.display_name);
+  return image;
+}
+Image ParseImage(const json& object) {
+  ImageRecord record;
+  ImageFields().Read(object, record);
+  return ToImage(std::move(record));
+}
+
 absl::StatusOr<std::vector<Image>> ListImages(const kube::KubeClient& client,
                                               const runtime::Context& context,
                                               const std::string& ns, std::string selector) {
-  kube::ListOptions options;
-  options.label_selector = std::move(selector);
-  options.drop = {"metadata.annotations", "metadata.finalizers", "spec.url", "status.backupTarget"};
-  NH_ASSIGN_OR_RETURN(const kube::ObservedList list,
-                      client.List(context, kube::kVirtualMachineImages, ns, options));
+  NH_ASSIGN_OR_RETURN(
+      auto list, client.List<ImageRecord>(context, kube::kVirtualMachineImages, ns,
+                                          {.label_selector = std::move(selector)}, ImageFields(),
+                                          &kube::AsItIs<ImageRecord>));
   std::vector<Image> images;
-  for (const json& item : list.items) images.push_back(ParseImage(item));
+  for (ImageRecord& record : list.items) images.push_back(ToImage(std::move(record)));
   return images;
 }
 
@@ -108,11 +185,10 @@ absl::Status VmStore::CheckNetwork(const runtime::Context& context, const Networ
 
 absl::StatusOr<std::vector<ResourceQuota>> VmStore::ListQuotas(
     const runtime::Context& context) const {
-  NH_ASSIGN_OR_RETURN(const kube::ObservedList list,
-                      client_->List(context, kube::kResourceQuotas, ns_, {}));
-  std::vector<ResourceQuota> quotas;
-  for (const json& item : list.items) quotas.push_back(ParseResourceQuota(item));
-  return quotas;
+  auto list = client_->List<ResourceQuota, ResourceQuotaRecord>(
+      context, kube::kResourceQuotas, ns_, {}, ResourceQuotaFields(), &FinishResourceQuota);
+  NH_RETURN_IF_ERROR(list);
+  return std::move(list->items);
 }
 
 absl::StatusOr<std::string> VmStore::PublicKey(const runtime::Context& context,

@@ -5,78 +5,27 @@
 #include <utility>
 #include <vector>
 
-#include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/harvester/vm_store.h"
 
 #include "nlohmann/json.hpp"
 #include "object_fields.h"
+#include "vm_fields.h"
 
 namespace nomad_harvester::harvester {
 namespace {
 
 using nlohmann::json;
 
-// Drops the large members that ParseVirtualMachine does not use.
-kube::ListOptions VmListOptions(std::string selector) {
-  kube::ListOptions options;
-  options.label_selector = std::move(selector);
-  options.drop = {"metadata.finalizers",
-                  "spec.dataVolumeTemplates",
-                  "spec.template.metadata",
-                  "spec.template.spec.accessCredentials",
-                  "spec.template.spec.affinity",
-                  "spec.template.spec.domain.cpu",
-                  "spec.template.spec.domain.devices",
-                  "spec.template.spec.domain.features",
-                  "spec.template.spec.domain.resources",
-                  "spec.template.spec.networks",
-                  "spec.template.spec.tolerations",
-                  "spec.template.spec.topologySpreadConstraints",
-                  "spec.template.spec.volumes.cloudInitConfigDrive.networkData",
-                  "spec.template.spec.volumes.cloudInitConfigDrive.networkDataBase64",
-                  "spec.template.spec.volumes.cloudInitConfigDrive.userData",
-                  "spec.template.spec.volumes.cloudInitConfigDrive.userDataBase64",
-                  "spec.template.spec.volumes.cloudInitNoCloud.networkData",
-                  "spec.template.spec.volumes.cloudInitNoCloud.networkDataBase64",
-                  "spec.template.spec.volumes.cloudInitNoCloud.userData",
-                  "spec.template.spec.volumes.cloudInitNoCloud.userDataBase64",
-                  "status.memoryDumpRequest",
-                  "status.startFailure",
-                  "status.stateChangeRequests",
-                  "status.volumeRequests",
-                  "status.volumeSnapshotStatuses"};
-  return options;
-}
-
-kube::ListOptions InstanceListOptions() {
-  kube::ListOptions options;
-  options.drop = {"metadata.annotations",
-                  "metadata.labels",
-                  "metadata.finalizers",
-                  "metadata.ownerReferences",
-                  "spec",
-                  "status.activePods",
-                  "status.conditions",
-                  "status.guestOSInfo",
-                  "status.memory",
-                  "status.migrationState",
-                  "status.phaseTransitionTimestamps",
-                  "status.topologyHints",
-                  "status.volumeStatus"};
-  return options;
-}
-
 absl::StatusOr<Timestamped<std::vector<VirtualMachine>>> ListVms(const kube::KubeClient& client,
                                                                  const runtime::Context& context,
                                                                  const std::string& ns,
                                                                  std::string selector) {
-  NH_ASSIGN_OR_RETURN(kube::ObservedList list, client.List(context, kube::kVirtualMachines, ns,
-                                                           VmListOptions(std::move(selector))));
-  Timestamped<std::vector<VirtualMachine>> seen{{}, list.server_time};
-  seen.value.reserve(list.items.size());
-  for (const json& item : list.items) seen.value.push_back(ParseVirtualMachine(item));
-  return seen;
+  NH_ASSIGN_OR_RETURN(auto list,
+                      client.List<VirtualMachine>(context, kube::kVirtualMachines, ns,
+                                                  {.label_selector = std::move(selector)},
+                                                  VirtualMachineFields(), &FinishVirtualMachine));
+  return Timestamped<std::vector<VirtualMachine>>{std::move(list.items), list.server_time};
 }
 
 Timestamped<VirtualMachine> TimestampedVm(const kube::Observed& observed) {
@@ -107,13 +56,10 @@ absl::StatusOr<Timestamped<VirtualMachine>> VmStore::Get(const runtime::Context&
 
 absl::StatusOr<std::vector<VirtualMachineInstance>> VmStore::ListInstances(
     const runtime::Context& context) const {
-  NH_ASSIGN_OR_RETURN(
-      const kube::ObservedList list,
-      client_->List(context, kube::kVirtualMachineInstances, ns_, InstanceListOptions()));
-  std::vector<VirtualMachineInstance> instances;
-  instances.reserve(list.items.size());
-  for (const json& item : list.items) instances.push_back(ParseInstance(item));
-  return instances;
+  NH_ASSIGN_OR_RETURN(auto list, client_->List<VirtualMachineInstance>(
+                                     context, kube::kVirtualMachineInstances, ns_, {},
+                                     InstanceFields(), &kube::AsItIs<VirtualMachineInstance>));
+  return std::move(list.items);
 }
 
 absl::StatusOr<VirtualMachineInstance> VmStore::GetInstance(const runtime::Context& context,
@@ -145,7 +91,7 @@ absl::StatusOr<Timestamped<VirtualMachine>> VmStore::CreateVm(const runtime::Con
   const auto created = client_->Create(context, kube::kVirtualMachines, ns_, vm);
   if (created.ok()) return TimestampedVm(*created);
   if (!kube::IsAlreadyExists(created.status())) return created.status();
-  const Metadata wanted = ParseMetadata(vm);
+  const ObjectMetadata wanted = ParseMetadata(vm);
   const auto existing = Get(context, wanted.name);
   // Deleted between the two requests: it did exist, and its name must not be used again.
   if (kube::IsNotFound(existing.status())) return created.status();

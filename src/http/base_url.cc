@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base_url.h"
+#include "nomad_harvester/http/base_url.h"
 
+#include <algorithm>
 #include <arpa/inet.h>
+#include <array>
+#include <cstdint>
 #include <memory>
-#include <netinet/in.h>
 #include <string_view>
 #include <sys/un.h>
 
@@ -12,39 +14,32 @@
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 
+#include "curl_url.h"
+#include "proxy.h"
+
 namespace nomad_harvester::http {
 namespace {
 
 constexpr std::string_view kUnixScheme = "unix://";
 
-using UrlHandle = std::unique_ptr<CURLU, decltype(&curl_url_cleanup)>;
-
-// Returns "" if the URL has no such part.
-std::string Part(const UrlHandle& url, CURLUPart part, unsigned int flags = 0) {
-  char* text = nullptr;
-  if (curl_url_get(url.get(), part, &text, flags) != CURLUE_OK || text == nullptr) return "";
-  std::string result(text);
-  curl_free(text);
-  return result;
+bool IsUnixUrl(std::string_view text) {
+  return base::EqualsIgnoreCase(text.substr(0, kUnixScheme.size()), kUnixScheme);
 }
 
-// Omits a text with '@' from the message, because it may hold a password.
-absl::Status Wrong(const std::string& text, std::string_view what) {
-  const bool quotable = text.find('@') == std::string::npos;
-  return base::InvalidArgument("the address " + (quotable ? "\"" + text + "\" " : "") +
-                               std::string(what));
+absl::Status Wrong(std::string_view what) {
+  return base::InvalidArgument("the address " + std::string(what));
 }
 
 absl::StatusOr<BaseUrl> ParseSocket(const std::string& text) {
   BaseUrl url;
   url.socket = text.substr(kUnixScheme.size());
-  if (url.socket.empty() || url.socket.front() != '/') {
-    return Wrong(text, "must name the absolute path of a socket: unix:///path/to.sock");
+  if (url.socket.size() < 2 || url.socket.front() != '/') {
+    return Wrong("must name the absolute path of a socket: unix:///path/to.sock");
   }
   if (url.socket.size() >= sizeof(sockaddr_un{}.sun_path)) {
-    return Wrong(text,
-                 "names a socket whose path is longer than the 107 characters a socket "
-                 "address can hold");
+    return Wrong(
+        "names a socket whose path is longer than the 107 characters a socket address "
+        "can hold");
   }
   return url;
 }
@@ -55,22 +50,67 @@ absl::Status CheckScheme(const std::string& text) {
   const std::string scheme = text.substr(0, colon);
   if (colon == std::string::npos ||
       (!base::EqualsIgnoreCase(scheme, "http") && !base::EqualsIgnoreCase(scheme, "https"))) {
-    return Wrong(text, "must begin with http://, https:// or unix://");
+    return Wrong("must begin with http://, https:// or unix://");
   }
   const std::size_t host = colon + 3;
-  if (host == text.size() || text[host] == '/') return Wrong(text, "names no host");
+  if (host == text.size() || text[host] == '/') return Wrong("names no host");
   return absl::OkStatus();
 }
 
-absl::Status CheckParts(const std::string& text, const UrlHandle& url) {
-  if (!Part(url, CURLUPART_USER).empty() || !Part(url, CURLUPART_PASSWORD).empty()) {
-    return base::InvalidArgument(
-        "the address must not hold a user name or password: there are settings for them");
+// The bytes of an IPv4 or IPv6 address; empty if the text is none.
+std::string ParseAddress(const std::string& text) {
+  std::array<char, sizeof(in6_addr)> bytes{};
+  if (inet_pton(AF_INET, text.c_str(), bytes.data()) == 1) {
+    return {bytes.data(), sizeof(in_addr)};
   }
-  if (text.find('?') != std::string::npos || text.find('#') != std::string::npos) {
-    return Wrong(text, "must not have a query or a fragment");
+  const bool is_v6 = inet_pton(AF_INET6, text.c_str(), bytes.data()) == 1;
+  return is_v6 ? std::string(bytes.data(), bytes.size()) : "";
+}
+
+// `pattern` is an address or a network in CIDR notation, `address` as of ParseAddress.
+bool NetworkHolds(std::string_view pattern, const std::string& address) {
+  const std::size_t slash = pattern.find('/');
+  const std::string network = ParseAddress(std::string(pattern.substr(0, slash)));
+  if (address.empty() || network.size() != address.size()) return false;
+  const auto longest = static_cast<std::int64_t>(8 * address.size());
+  const absl::StatusOr<std::int64_t> bits =
+      slash == std::string_view::npos ? longest : base::ParseInt(pattern.substr(slash + 1));
+  if (!bits.ok() || *bits < 0 || *bits > longest) return false;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(*bits); ++i) {
+    if (((network[i / 8] ^ address[i / 8]) & (0x80 >> i % 8)) != 0) return false;
   }
-  return absl::OkStatus();
+  return true;
+}
+
+// ".domain" and "*.domain" hold the names below it, "domain" itself, too.
+bool DomainHolds(std::string_view pattern, std::string_view host) {
+  if (pattern.starts_with("*.")) pattern.remove_prefix(1);
+  if (pattern.empty() || host.size() < pattern.size()) return false;
+  const std::size_t rest = host.size() - pattern.size();
+  if (!base::EqualsIgnoreCase(host.substr(rest), pattern)) return false;
+  return pattern.front() == '.' ? rest > 0 : rest == 0 || host[rest - 1] == '.';
+}
+
+// Takes a final ":port" from a pattern that has one, and the brackets of an IPv6 address. False if
+// the port is another one.
+bool TakePort(std::string_view* pattern, std::uint16_t port) {
+  const std::size_t colon = pattern->rfind(':');
+  const bool bracketed = pattern->starts_with('[');
+  const bool has_port =
+      colon != std::string_view::npos &&
+      (bracketed ? colon > 0 && (*pattern)[colon - 1] == ']' : pattern->find(':') == colon);
+  if (has_port) {
+    const absl::StatusOr<std::int64_t> given = base::ParseInt(pattern->substr(colon + 1));
+    if (!given.ok() || *given != port) return false;
+    pattern->remove_suffix(pattern->size() - colon);
+  }
+  if (bracketed && pattern->ends_with(']')) *pattern = pattern->substr(1, pattern->size() - 2);
+  return true;
+}
+
+std::string_view WithoutFinalDot(std::string_view host) {
+  if (!host.empty() && host.back() == '.') host.remove_suffix(1);
+  return host;
 }
 
 }  // namespace
@@ -80,11 +120,14 @@ std::string BracketedHost(const std::string& host) {
 }
 
 bool IsLoopback(const std::string& host) {
-  if (base::EqualsIgnoreCase(host, "localhost")) return true;
-  in_addr v4{};
-  if (inet_pton(AF_INET, host.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24U) == 127;
-  in6_addr v6{};
-  return inet_pton(AF_INET6, host.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6) != 0;
+  const std::string address = ParseAddress(host);
+  return base::EqualsIgnoreCase(host, "localhost") || NetworkHolds("127.0.0.0/8", address) ||
+         NetworkHolds("::1", address);
+}
+
+bool BaseUrl::SameServer(const BaseUrl& other) const {
+  return https == other.https && port == other.port &&
+         base::EqualsIgnoreCase(WithoutFinalDot(host), WithoutFinalDot(other.host));
 }
 
 std::string BaseUrl::Text() const {
@@ -92,41 +135,58 @@ std::string BaseUrl::Text() const {
   return (https ? "https://" : "http://") + BracketedHost(host) + ":" + std::to_string(port);
 }
 
+std::string BaseUrl::Url() const { return (https ? "https://" : "http://") + authority + path; }
+
 absl::StatusOr<BaseUrl> ParseBaseUrl(const std::string& text) {
-  if (text.empty()) return base::InvalidArgument("the address is empty");
-  for (const char c : text) {
-    if (c <= ' ' || c == '\x7f') {
-      return base::InvalidArgument(
-          "the address holds a space, a control character or a character outside ASCII");
-    }
+  if (text.empty()) return Wrong("is empty");
+  if (std::any_of(text.begin(), text.end(), [](char c) { return c <= ' ' || c == '\x7f'; })) {
+    return Wrong("holds a space, a control character or a character outside ASCII");
   }
-  if (text.compare(0, kUnixScheme.size(), kUnixScheme) == 0) return ParseSocket(text);
+  if (IsUnixUrl(text)) return ParseSocket(text);
 
   NH_RETURN_IF_ERROR(CheckScheme(text));
   const UrlHandle handle(curl_url(), &curl_url_cleanup);
   if (handle == nullptr) return base::Internal("out of memory");
   const CURLUcode code = curl_url_set(handle.get(), CURLUPART_URL, text.c_str(), 0);
   if (code != CURLUE_OK) {
-    return Wrong(text, std::string("is not a URL of the form https://host[:port][/path]: ") +
-                           curl_url_strerror(code));
+    return Wrong(std::string("is not a URL of the form https://host[:port][/path]: ") +
+                 curl_url_strerror(code));
   }
-  NH_RETURN_IF_ERROR(CheckParts(text, handle));
+  if (!UrlPart(handle, CURLUPART_USER).empty() || !UrlPart(handle, CURLUPART_PASSWORD).empty()) {
+    return Wrong("must not hold a user name or password: there are settings for them");
+  }
+  if (text.find_first_of("?#") != std::string::npos) {
+    return Wrong("must not have a query or a fragment");
+  }
 
   BaseUrl url;
-  url.https = Part(handle, CURLUPART_SCHEME) == "https";
-  url.host = Part(handle, CURLUPART_HOST);
+  url.https = UrlPart(handle, CURLUPART_SCHEME) == "https";
+  url.host = UrlPart(handle, CURLUPART_HOST);
   if (url.host.size() > 2 && url.host.front() == '[') {
     url.host = url.host.substr(1, url.host.size() - 2);
   }
   NH_ASSIGN_OR_RETURN(const std::int64_t port,
-                      base::ParseInt(Part(handle, CURLUPART_PORT, CURLU_DEFAULT_PORT)));
-  if (port <= 0 || port > 65535) return Wrong(text, "has a port outside 1 to 65535");
+                      base::ParseInt(UrlPart(handle, CURLUPART_PORT, CURLU_DEFAULT_PORT)));
+  if (port <= 0 || port > 65535) return Wrong("has a port outside 1 to 65535");
   url.port = static_cast<std::uint16_t>(port);
   url.authority = BracketedHost(url.host);
   if (url.port != (url.https ? 443 : 80)) url.authority += ":" + std::to_string(url.port);
-  url.path = Part(handle, CURLUPART_PATH);
+  url.path = UrlPart(handle, CURLUPART_PATH);
   while (!url.path.empty() && url.path.back() == '/') url.path.pop_back();
   return url;
+}
+
+bool NoProxyMatches(std::string_view list, const std::string& host, std::uint16_t port) {
+  const std::string address = ParseAddress(host);
+  while (!list.empty()) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    std::string_view pattern = base::TrimAsciiSpace(list.substr(0, comma));
+    list.remove_prefix(std::min(comma + 1, list.size()));
+    if (pattern == "*") return true;
+    if (!TakePort(&pattern, port)) continue;
+    if (address.empty() ? DomainHolds(pattern, host) : NetworkHolds(pattern, address)) return true;
+  }
+  return false;
 }
 
 }  // namespace nomad_harvester::http

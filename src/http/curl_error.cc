@@ -5,8 +5,7 @@
 
 #include "nomad_harvester/base/status.h"
 
-#include "redact.h"
-#include "timed_out.h"
+#include "request_text.h"
 
 namespace nomad_harvester::http {
 namespace {
@@ -69,11 +68,24 @@ std::string TlsAdvice(const CurlFailure& failure) {
   return "check that the server speaks TLS 1.2 or later on this port, and the TLS server name";
 }
 
+// Own words where libcurl's are about the proxy: they quote its address as the operator wrote it
+// (curl/curl:lib/url.c, parse_proxy), and do not say whose name or reply they mean.
+std::string WhyNotConnected(const CurlFailure& failure, const std::string& text) {
+  if (failure.proxy.empty()) return text;
+  const std::string proxy = "the proxy " + failure.proxy;
+  if (failure.code == CURLE_COULDNT_RESOLVE_PROXY) return "the name of " + proxy + " is unknown";
+  if (failure.connect_status == 407) {
+    return proxy + " replied HTTP 407: check the user name and password in its address";
+  }
+  if (failure.connect_status >= 300) {
+    return proxy + " refused the tunnel with HTTP " + std::to_string(failure.connect_status);
+  }
+  return "through " + proxy + ": " + text;
+}
+
 }  // namespace
 
 absl::Status CurlErrorStatus(const CurlFailure& failure) {
-  // Messages about proxies repeat the whole address, including the password (curl/curl:lib/url.c,
-  // parse_proxy).
   const std::string text =
       CleanErrorText(failure.text.empty() ? curl_easy_strerror(failure.code) : failure.text);
   if (IsTlsRefusal(failure)) {
@@ -97,7 +109,8 @@ absl::Status CurlErrorStatus(const CurlFailure& failure) {
       break;
   }
   if (!failure.connected) {
-    return base::Unavailable("cannot connect to " + failure.peer + ": " + text);
+    return base::Unavailable("cannot connect to " + failure.peer + ": " +
+                             WhyNotConnected(failure, text));
   }
   return base::Unavailable("the connection to " + failure.peer + " was lost: " + text);
 }

@@ -20,6 +20,8 @@ struct CurlFailure {
   std::string server_name;  // the name that the certificate must have
   bool connected = false;   // the connection, including TLS, was established
   base::Duration connect_timeout{};
+  std::string proxy;        // as of Proxy::url; empty: none
+  long connect_status = 0;  // the proxy's reply to CONNECT; 0: none
 };
 
 // UNAVAILABLE, FAILED_PRECONDITION (TLS), RESOURCE_EXHAUSTED or INVALID_ARGUMENT, as HttpTransport

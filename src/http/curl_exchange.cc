@@ -2,6 +2,7 @@
 #include "curl_exchange.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <stop_token>
 #include <string>
@@ -11,7 +12,7 @@
 #include "nomad_harvester/base/status.h"
 
 #include "curl_error.h"
-#include "timed_out.h"
+#include "request_text.h"
 
 namespace nomad_harvester::http {
 namespace {
@@ -21,6 +22,7 @@ constexpr std::size_t kMaxHeaderBytes = 256UL * 1024;
 // (kubernetes/kubernetes:staging/src/k8s.io/apiserver/pkg/server/secure_serving.go): a request on
 // an older connection would fail.
 constexpr long kLongestIdleSeconds = 75;
+constexpr long kLargeBuffer = 256L * 1024;
 constexpr long kKeepAliveIdleSeconds = 30;
 constexpr long kKeepAliveIntervalSeconds = 10;
 
@@ -48,263 +50,307 @@ class Attachment {
   CURLMcode result_;
 };
 
+// Used once, by one thread. All arguments must outlive it.
+class CurlExchange {
+ public:
+  CurlExchange(const Endpoint& endpoint, const CurlHandles& handles, const HttpRequest& request)
+      : endpoint_(endpoint), handles_(handles), request_(request) {}
+  // The handle must not keep pointers into this object.
+  ~CurlExchange() { curl_easy_reset(handles_.easy.get()); }
+  CurlExchange(const CurlExchange&) = delete;
+  CurlExchange& operator=(const CurlExchange&) = delete;
+
+  absl::StatusOr<HttpResponse> Run(const runtime::Context& context) {
+    SetConnection();
+    SetTls();
+    SetRequest();
+    SetHeaders();
+    SetCallbacks();
+    if (set_result_ != CURLE_OK) {
+      return base::Internal(std::string("libcurl rejected an option: ") +
+                            curl_easy_strerror(set_result_));
+    }
+    NH_ASSIGN_OR_RETURN(const CURLcode code, Drive(context));
+    if (code != CURLE_OK) return Failure(code);
+    long status = 0;
+    curl_easy_getinfo(handles_.easy.get(), CURLINFO_RESPONSE_CODE, &status);
+    response_.status = static_cast<int>(status);
+    return std::move(response_);
+  }
+
+ private:
+  using CurlList = std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)>;
+
+  void Append(const std::string& text, CurlList* list) {
+    curl_slist* longer = curl_slist_append(list->get(), text.c_str());
+    if (longer == nullptr) {
+      set_result_ = CURLE_OUT_OF_MEMORY;
+      return;
+    }
+    (void)list->release();  // the new list begins with the old one
+    list->reset(longer);
+  }
+
+  template <typename T>
+  void Set(CURLoption option, T value) {
+    const CURLcode result = curl_easy_setopt(handles_.easy.get(), option, value);
+    if (set_result_ == CURLE_OK) set_result_ = result;
+  }
+
+  void SetBlob(CURLoption option, const std::string& text) {
+    curl_blob blob{};
+    // libcurl only reads it; the type has no const form.
+    blob.data = const_cast<char*>(text.data());
+    blob.len = text.size();
+    blob.flags = CURL_BLOB_NOCOPY;
+    Set(option, &blob);
+  }
+
+  void SetConnection() {
+    Set(CURLOPT_ERRORBUFFER, error_.data());
+    Set(CURLOPT_NOSIGNAL, 1L);
+    // libcurl's resolver threads cannot be interrupted; without this a cancelled request would wait
+    // until getaddrinfo returns (curl/curl:lib/asyn-thread.c, Curl_resolver_kill).
+    Set(CURLOPT_QUICK_EXIT, 1L);
+    Set(CURLOPT_PROTOCOLS_STR, "http,https");
+    Set(CURLOPT_FOLLOWLOCATION, 0L);
+    Set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+    Set(CURLOPT_CONNECTTIMEOUT_MS,
+        std::max<long>(1, static_cast<long>(std::chrono::ceil<std::chrono::milliseconds>(
+                                                endpoint_.options.connect_timeout)
+                                                .count())));
+    Set(CURLOPT_MAXAGE_CONN, kLongestIdleSeconds);
+    // Detects a peer that disappeared during a long poll.
+    Set(CURLOPT_TCP_KEEPALIVE, 1L);
+    Set(CURLOPT_TCP_KEEPIDLE, kKeepAliveIdleSeconds);
+    Set(CURLOPT_TCP_KEEPINTVL, kKeepAliveIntervalSeconds);
+    if (endpoint_.url.is_socket()) {
+      Set(CURLOPT_UNIX_SOCKET_PATH, endpoint_.url.socket.c_str());
+    }
+    if (!endpoint_.connect_to.empty()) {
+      Append(endpoint_.connect_to, &connect_to_);
+      Set(CURLOPT_CONNECT_TO, connect_to_.get());
+    }
+    // Also without a proxy: if unset, libcurl reads the environment. Separate options for the
+    // credentials, because libcurl's error texts quote the address.
+    Set(CURLOPT_PROXY, endpoint_.proxy.url.c_str());
+    Set(CURLOPT_NOPROXY, "");
+    if (!endpoint_.proxy.user.empty()) {
+      Set(CURLOPT_PROXYUSERNAME, endpoint_.proxy.user.c_str());
+      Set(CURLOPT_PROXYPASSWORD, endpoint_.proxy.password.Reveal().c_str());
+    }
+  }
+
+  void SetTls() {
+    const TlsOptions& tls = endpoint_.options.tls;
+    const long verify = tls.skip_verify ? 0L : 1L;
+    Set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
+    Set(CURLOPT_SSL_VERIFYPEER, verify);
+    Set(CURLOPT_SSL_VERIFYHOST, verify * 2);
+    Set(CURLOPT_PROXY_SSL_VERIFYPEER, verify);
+    Set(CURLOPT_PROXY_SSL_VERIFYHOST, verify * 2);
+    // The blob replaces libcurl's built-in CA file, but not its built-in CA directory, which would
+    // add the system's CAs to the configured ones (curl/curl:lib/vtls/openssl.c,
+    // populate_x509_store).
+    Set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));
+    Set(CURLOPT_PROXY_CAPATH, static_cast<const char*>(nullptr));
+    if (!endpoint_.ca_pem.empty()) {
+      SetBlob(CURLOPT_CAINFO_BLOB, endpoint_.ca_pem);
+      SetBlob(CURLOPT_PROXY_CAINFO_BLOB, endpoint_.ca_pem);
+    }
+    if (!tls.client_cert_pem.empty()) {
+      SetBlob(CURLOPT_SSLCERT_BLOB, tls.client_cert_pem);
+      SetBlob(CURLOPT_SSLKEY_BLOB, tls.client_key_pem.Reveal());
+    }
+  }
+
+  void SetRequest() {
+    Set(CURLOPT_URL, (endpoint_.request_url + request_.target).c_str());
+    // Sends the target unchanged: libcurl would remove "/../".
+    Set(CURLOPT_PATH_AS_IS, 1L);
+    if (request_.method == Method::kGet ||
+        (request_.method == Method::kDelete && request_.body.empty())) {
+      Set(CURLOPT_HTTPGET, 1L);
+    } else {
+      Set(CURLOPT_POST, 1L);
+      Set(CURLOPT_POSTFIELDS, request_.body.data());
+      Set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request_.body.size()));
+    }
+    if (request_.method != Method::kGet) {
+      Set(CURLOPT_CUSTOMREQUEST, MethodName(request_.method).data());
+    }
+    // If the server closes a reused connection without a reply, libcurl sends the request again,
+    // regardless of the method (curl/curl:lib/transfer.c, Curl_retry_request).
+    if (request_.idempotency == Idempotency::kOnce) Set(CURLOPT_FRESH_CONNECT, 1L);
+  }
+
+  void SetHeaders() {
+    const CurlOptions& options = endpoint_.options;
+    Set(CURLOPT_USERAGENT, "nomad-harvester-autoscaler");
+    Set(CURLOPT_ACCEPT_ENCODING, "gzip");
+    Set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+    if (!options.basic_auth_user.empty()) {
+      Set(CURLOPT_HTTPAUTH, static_cast<long>(CURLAUTH_BASIC));
+      Set(CURLOPT_USERNAME, options.basic_auth_user.c_str());
+      Set(CURLOPT_PASSWORD, options.basic_auth_password.Reveal().c_str());
+    }
+    // libcurl's notation: "Name:" removes one of libcurl's headers, "Name;" sends an empty one.
+    Append("Expect:", &headers_);
+    if (!request_.headers.Find("Content-Type")) Append("Content-Type:", &headers_);
+    // Then the URL has the TLS server name, see SetRequestUrl.
+    if (!endpoint_.connect_to.empty()) Append("Host: " + endpoint_.url.authority, &headers_);
+    for (const auto& [name, value] : request_.headers.fields()) {
+      const bool blank = base::TrimAsciiSpace(value).empty();
+      Append(blank ? name + ";" : name + ": " + value, &headers_);
+    }
+    Set(CURLOPT_HTTPHEADER, headers_.get());
+  }
+
+  void SetCallbacks() {
+    Set(CURLOPT_MAXFILESIZE_LARGE, static_cast<curl_off_t>(endpoint_.options.max_response_bytes));
+    // A large list in fewer pieces, each of which costs a poll and a read of the socket.
+    if (request_.reader != nullptr) Set(CURLOPT_BUFFERSIZE, kLargeBuffer);
+    Set(CURLOPT_HEADERFUNCTION, &On<&CurlExchange::TakeHeader>);
+    Set(CURLOPT_HEADERDATA, static_cast<void*>(this));
+    Set(CURLOPT_WRITEFUNCTION, &On<&CurlExchange::TakeBody>);
+    Set(CURLOPT_WRITEDATA, static_cast<void*>(this));
+  }
+
+  // The outcome of the transfer; an error if the context ended first.
+  absl::StatusOr<CURLcode> Drive(const runtime::Context& context) {
+    CURLM* const multi = handles_.multi.get();
+    const base::Duration limit = context.Remaining();
+    const Attachment attachment(handles_);
+    // Runs in the thread that cancels; a wake-up before the poll makes the poll return immediately.
+    const std::stop_callback<std::function<void()>> wake(context.stop_token(),
+                                                         [multi] { curl_multi_wakeup(multi); });
+    CURLMcode result = attachment.result();
+    int running = 1;
+    while (result == CURLM_OK) {
+      result = curl_multi_perform(multi, &running);
+      if (result != CURLM_OK || running == 0) break;
+      if (const absl::Status ended = context.Check(); !ended.ok()) {
+        return TimedOut(ended, limit,
+                        (IsConnected() ? "waiting for " : "connecting to ") + endpoint_.url.Text());
+      }
+      result = curl_multi_poll(multi, nullptr, 0, PollMilliseconds(context), nullptr);
+    }
+    if (result != CURLM_OK) {
+      return base::Unavailable(std::string("libcurl cannot wait for the transfer: ") +
+                               curl_multi_strerror(result));
+    }
+    int left = 0;
+    while (const CURLMsg* message = curl_multi_info_read(multi, &left)) {
+      if (message->msg == CURLMSG_DONE) return message->data.result;
+    }
+    return base::Internal("libcurl ended a transfer without a result");
+  }
+
+  absl::Status Failure(CURLcode code) {
+    if (too_large_) {
+      return base::MakeStatus(absl::StatusCode::kResourceExhausted,
+                              "the reply of " + endpoint_.url.Text() + " is larger than " +
+                                  std::to_string(endpoint_.options.max_response_bytes) + " bytes");
+    }
+    CurlFailure failure;
+    failure.code = code;
+    failure.text = error_.data();
+    failure.peer = endpoint_.url.Text();
+    failure.server_name = endpoint_.options.tls.server_name.empty()
+                              ? endpoint_.url.host
+                              : endpoint_.options.tls.server_name;
+    failure.connected = IsConnected();
+    failure.proxy = endpoint_.proxy.url;
+    curl_easy_getinfo(handles_.easy.get(), CURLINFO_HTTP_CONNECTCODE, &failure.connect_status);
+    failure.connect_timeout = endpoint_.options.connect_timeout;
+    return CurlErrorStatus(failure);
+  }
+
+  bool IsConnected() const {
+    // Zero until the connection is ready for the request.
+    curl_off_t ready = 0;
+    curl_easy_getinfo(handles_.easy.get(), CURLINFO_PRETRANSFER_TIME_T, &ready);
+    return ready > 0;
+  }
+
+  template <bool (CurlExchange::*Take)(std::string_view)>
+  static std::size_t On(char* data, std::size_t size, std::size_t count, void* self) noexcept {
+    try {
+      return (static_cast<CurlExchange*>(self)->*Take)({data, size * count}) ? size * count : 0;
+    } catch (...) {  // out of memory; libcurl is C and cannot propagate exceptions
+      return 0;
+    }
+  }
+
+  bool TakeHeader(std::string_view line) {
+    header_bytes_ += line.size();
+    if (header_bytes_ > kMaxHeaderBytes) {
+      too_large_ = true;
+      return false;
+    }
+    line = base::TrimAsciiSpace(line);
+    if (line.empty()) {
+      in_headers_ = false;  // trailers follow the body and are ignored
+      return true;
+    }
+    // A further status line means that the previous block was a 1xx.
+    if (!in_headers_ && line.substr(0, 5) == "HTTP/") {
+      in_headers_ = true;
+      response_.headers = Headers();
+      return true;
+    }
+    const std::size_t colon = line.find(':');
+    if (in_headers_ && colon != std::string_view::npos) {
+      response_.headers.Add(line.substr(0, colon), base::TrimAsciiSpace(line.substr(colon + 1)));
+    }
+    return true;
+  }
+
+  bool TakeBody(std::string_view piece) {
+    if (piece.size() > endpoint_.options.max_response_bytes - body_bytes_) {
+      too_large_ = true;
+      return false;
+    }
+    const bool is_first = body_bytes_ == 0;
+    body_bytes_ += piece.size();
+    if (is_first) reader_ = ReaderOfReply();
+    if (reader_ == nullptr) {
+      response_.body.append(piece);
+      return true;
+    }
+    if (is_first) reader_->begin();
+    reader_->take(piece);
+    return true;
+  }
+
+  // What takes the body of this reply; null: it is returned.
+  const BodyReader* ReaderOfReply() const {
+    long status = 0;
+    curl_easy_getinfo(handles_.easy.get(), CURLINFO_RESPONSE_CODE, &status);
+    return status >= 200 && status <= 299 ? request_.reader : nullptr;
+  }
+
+  const Endpoint& endpoint_;
+  const CurlHandles& handles_;
+  const HttpRequest& request_;
+  CurlList headers_{nullptr, &curl_slist_free_all};
+  CurlList connect_to_{nullptr, &curl_slist_free_all};
+  CURLcode set_result_ = CURLE_OK;
+  std::array<char, CURL_ERROR_SIZE> error_{};
+
+  HttpResponse response_;
+  bool in_headers_ = false;
+  std::size_t header_bytes_ = 0;
+  std::size_t body_bytes_ = 0;
+  const BodyReader* reader_ = nullptr;
+  bool too_large_ = false;
+};
+
 }  // namespace
 
-CurlExchange::CurlExchange(const Endpoint& endpoint, const CurlHandles& handles,
-                           const HttpRequest& request)
-    : endpoint_(endpoint), handles_(handles), request_(request) {}
-
-// The handle must not keep pointers into this object.
-CurlExchange::~CurlExchange() { curl_easy_reset(handles_.easy.get()); }
-
-absl::StatusOr<HttpResponse> CurlExchange::Run(const runtime::Context& context) {
-  SetConnection();
-  SetProxy();
-  SetTls();
-  SetRequest();
-  SetHeaders();
-  SetCallbacks();
-  if (set_result_ != CURLE_OK) {
-    return base::Internal(std::string("libcurl rejected an option: ") +
-                          curl_easy_strerror(set_result_));
-  }
-  NH_ASSIGN_OR_RETURN(const CURLcode code, Drive(context));
-  if (code != CURLE_OK) return Failure(code);
-  long status = 0;
-  curl_easy_getinfo(handles_.easy.get(), CURLINFO_RESPONSE_CODE, &status);
-  response_.status = static_cast<int>(status);
-  return std::move(response_);
-}
-
-template <typename T>
-void CurlExchange::Set(CURLoption option, T value) {
-  const CURLcode result = curl_easy_setopt(handles_.easy.get(), option, value);
-  if (set_result_ == CURLE_OK) set_result_ = result;
-}
-
-void CurlExchange::SetBlob(CURLoption option, const std::string& text) {
-  curl_blob blob{};
-  // libcurl only reads it; the type has no const form.
-  blob.data = const_cast<char*>(text.data());
-  blob.len = text.size();
-  blob.flags = CURL_BLOB_NOCOPY;
-  Set(option, &blob);
-}
-
-void CurlExchange::SetConnection() {
-  Set(CURLOPT_ERRORBUFFER, error_.data());
-  Set(CURLOPT_NOSIGNAL, 1L);
-  // libcurl's resolver threads cannot be interrupted; without this a cancelled request would wait
-  // until getaddrinfo returns (curl/curl:lib/asyn-thread.c, Curl_resolver_kill).
-  Set(CURLOPT_QUICK_EXIT, 1L);
-  Set(CURLOPT_PROTOCOLS_STR, "http,https");
-  Set(CURLOPT_FOLLOWLOCATION, 0L);
-  Set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
-  Set(CURLOPT_CONNECTTIMEOUT_MS,
-      std::max<long>(1, static_cast<long>(std::chrono::ceil<std::chrono::milliseconds>(
-                                              endpoint_.options.connect_timeout)
-                                              .count())));
-  Set(CURLOPT_MAXAGE_CONN, kLongestIdleSeconds);
-  // Detects a peer that disappeared during a long poll.
-  Set(CURLOPT_TCP_KEEPALIVE, 1L);
-  Set(CURLOPT_TCP_KEEPIDLE, kKeepAliveIdleSeconds);
-  Set(CURLOPT_TCP_KEEPINTVL, kKeepAliveIntervalSeconds);
-  if (endpoint_.url.is_socket()) {
-    Set(CURLOPT_UNIX_SOCKET_PATH, endpoint_.url.socket.c_str());
-  }
-  if (!endpoint_.connect_to.empty()) {
-    if (!connect_to_.Append(endpoint_.connect_to)) set_result_ = CURLE_OUT_OF_MEMORY;
-    Set(CURLOPT_CONNECT_TO, connect_to_.get());
-  }
-}
-
-void CurlExchange::SetTls() {
-  const TlsOptions& tls = endpoint_.options.tls;
-  const long verify = tls.skip_verify ? 0L : 1L;
-  Set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
-  Set(CURLOPT_SSL_VERIFYPEER, verify);
-  Set(CURLOPT_SSL_VERIFYHOST, verify * 2);
-  Set(CURLOPT_PROXY_SSL_VERIFYPEER, verify);
-  Set(CURLOPT_PROXY_SSL_VERIFYHOST, verify * 2);
-  // The blob replaces libcurl's built-in CA file, but not its built-in CA directory, which would
-  // add the system's CAs to the configured ones (curl/curl:lib/vtls/openssl.c,
-  // populate_x509_store).
-  Set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));
-  Set(CURLOPT_PROXY_CAPATH, static_cast<const char*>(nullptr));
-  if (!endpoint_.ca_pem.empty()) {
-    SetBlob(CURLOPT_CAINFO_BLOB, endpoint_.ca_pem);
-    SetBlob(CURLOPT_PROXY_CAINFO_BLOB, endpoint_.ca_pem);
-  }
-  if (!tls.client_cert_pem.empty()) {
-    SetBlob(CURLOPT_SSLCERT_BLOB, tls.client_cert_pem);
-    SetBlob(CURLOPT_SSLKEY_BLOB, tls.client_key_pem.Reveal());
-  }
-}
-
-void CurlExchange::SetProxy() {
-  // If unset, libcurl reads the environment.
-  if (!endpoint_.proxy.url) return;
-  Set(CURLOPT_PROXY, endpoint_.proxy.url->c_str());
-  Set(CURLOPT_NOPROXY, "");
-}
-
-void CurlExchange::SetRequest() {
-  Set(CURLOPT_URL, (endpoint_.request_url + request_.target).c_str());
-  // Sends the target unchanged: libcurl would remove "/../".
-  Set(CURLOPT_PATH_AS_IS, 1L);
-  if (request_.method == Method::kGet ||
-      (request_.method == Method::kDelete && request_.body.empty())) {
-    Set(CURLOPT_HTTPGET, 1L);
-  } else {
-    Set(CURLOPT_POST, 1L);
-    Set(CURLOPT_POSTFIELDS, request_.body.data());
-    Set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request_.body.size()));
-  }
-  if (request_.method != Method::kGet) {
-    Set(CURLOPT_CUSTOMREQUEST, MethodName(request_.method).data());
-  }
-  // If the server closes a reused connection without a reply, libcurl sends the request again,
-  // regardless of the method (curl/curl:lib/transfer.c, Curl_retry_request).
-  if (request_.idempotency == Idempotency::kOnce) Set(CURLOPT_FRESH_CONNECT, 1L);
-}
-
-void CurlExchange::SetHeaders() {
-  const CurlOptions& options = endpoint_.options;
-  Set(CURLOPT_USERAGENT, options.user_agent.c_str());
-  Set(CURLOPT_ACCEPT_ENCODING, "gzip");
-  Set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
-  if (!options.basic_auth_user.empty()) {
-    Set(CURLOPT_HTTPAUTH, static_cast<long>(CURLAUTH_BASIC));
-    Set(CURLOPT_USERNAME, options.basic_auth_user.c_str());
-    Set(CURLOPT_PASSWORD, options.basic_auth_password.Reveal().c_str());
-  }
-  bool ok = true;
-  // libcurl's notation: "Name:" removes one of libcurl's headers, "Name;" sends an empty one.
-  ok = ok && headers_.Append("Expect:");
-  if (!request_.headers.Find("Content-Type")) ok = ok && headers_.Append("Content-Type:");
-  // Then the URL has the TLS server name, see SetRequestUrl.
-  if (!endpoint_.connect_to.empty()) {
-    ok = ok && headers_.Append("Host: " + endpoint_.url.authority);
-  }
-  for (const auto& [name, value] : request_.headers.fields()) {
-    const bool blank = base::TrimAsciiSpace(value).empty();
-    ok = ok && headers_.Append(blank ? name + ";" : name + ": " + value);
-  }
-  if (!ok) set_result_ = CURLE_OUT_OF_MEMORY;
-  Set(CURLOPT_HTTPHEADER, headers_.get());
-}
-
-void CurlExchange::SetCallbacks() {
-  Set(CURLOPT_MAXFILESIZE_LARGE, static_cast<curl_off_t>(endpoint_.options.max_response_bytes));
-  Set(CURLOPT_HEADERFUNCTION, &CurlExchange::OnHeader);
-  Set(CURLOPT_HEADERDATA, static_cast<void*>(this));
-  Set(CURLOPT_WRITEFUNCTION, &CurlExchange::OnBody);
-  Set(CURLOPT_WRITEDATA, static_cast<void*>(this));
-}
-
-absl::StatusOr<CURLcode> CurlExchange::Drive(const runtime::Context& context) {
-  CURLM* const multi = handles_.multi.get();
-  const base::Duration limit = context.Remaining();
-  const Attachment attachment(handles_);
-  // Runs in the thread that cancels; a wake-up before the poll makes the poll return immediately.
-  const std::stop_callback<std::function<void()>> wake(context.stop_token(),
-                                                       [multi] { curl_multi_wakeup(multi); });
-  CURLMcode result = attachment.result();
-  int running = 1;
-  while (result == CURLM_OK) {
-    result = curl_multi_perform(multi, &running);
-    if (result != CURLM_OK || running == 0) break;
-    if (const absl::Status ended = context.Check(); !ended.ok()) {
-      return TimedOut(ended, limit,
-                      (IsConnected() ? "waiting for " : "connecting to ") + endpoint_.url.Text());
-    }
-    result = curl_multi_poll(multi, nullptr, 0, PollMilliseconds(context), nullptr);
-  }
-  if (result != CURLM_OK) {
-    return base::Unavailable(std::string("libcurl cannot wait for the transfer: ") +
-                             curl_multi_strerror(result));
-  }
-  int left = 0;
-  while (const CURLMsg* message = curl_multi_info_read(multi, &left)) {
-    if (message->msg == CURLMSG_DONE) return message->data.result;
-  }
-  return base::Internal("libcurl ended a transfer without a result");
-}
-
-absl::Status CurlExchange::Failure(CURLcode code) {
-  if (too_large_) {
-    return base::MakeStatus(absl::StatusCode::kResourceExhausted,
-                            "the reply of " + endpoint_.url.Text() + " is larger than " +
-                                std::to_string(endpoint_.options.max_response_bytes) + " bytes");
-  }
-  CurlFailure failure;
-  failure.code = code;
-  failure.text = error_.data();
-  failure.peer = endpoint_.url.Text();
-  failure.server_name = endpoint_.options.tls.server_name.empty()
-                            ? endpoint_.url.host
-                            : endpoint_.options.tls.server_name;
-  failure.connected = IsConnected();
-  failure.connect_timeout = endpoint_.options.connect_timeout;
-  return CurlErrorStatus(failure);
-}
-
-bool CurlExchange::IsConnected() const {
-  // Zero until the connection is ready for the request.
-  curl_off_t ready = 0;
-  curl_easy_getinfo(handles_.easy.get(), CURLINFO_PRETRANSFER_TIME_T, &ready);
-  return ready > 0;
-}
-
-std::size_t CurlExchange::OnHeader(char* data, std::size_t size, std::size_t count,
-                                   void* self) noexcept {
-  try {
-    return static_cast<CurlExchange*>(self)->TakeHeader({data, size * count}) ? size * count : 0;
-  } catch (...) {  // out of memory; libcurl is C and cannot propagate exceptions
-    return 0;
-  }
-}
-
-std::size_t CurlExchange::OnBody(char* data, std::size_t size, std::size_t count,
-                                 void* self) noexcept {
-  try {
-    return static_cast<CurlExchange*>(self)->TakeBody({data, size * count}) ? size * count : 0;
-  } catch (...) {
-    return 0;
-  }
-}
-
-bool CurlExchange::TakeHeader(std::string_view line) {
-  header_bytes_ += line.size();
-  if (header_bytes_ > kMaxHeaderBytes) {
-    too_large_ = true;
-    return false;
-  }
-  line = base::TrimAsciiSpace(line);
-  if (line.empty()) {
-    in_headers_ = false;  // trailers follow the body and are ignored
-    return true;
-  }
-  // A further status line means that the previous block was a 1xx.
-  if (!in_headers_ && line.substr(0, 5) == "HTTP/") {
-    in_headers_ = true;
-    response_.headers = Headers();
-    return true;
-  }
-  const std::size_t colon = line.find(':');
-  if (in_headers_ && colon != std::string_view::npos) {
-    response_.headers.Add(line.substr(0, colon), base::TrimAsciiSpace(line.substr(colon + 1)));
-  }
-  return true;
-}
-
-bool CurlExchange::TakeBody(std::string_view piece) {
-  if (piece.size() > endpoint_.options.max_response_bytes - response_.body.size()) {
-    too_large_ = true;
-    return false;
-  }
-  response_.body.append(piece);
-  return true;
+absl::StatusOr<HttpResponse> Exchange(const runtime::Context& context, const Endpoint& endpoint,
+                                      const CurlHandles& handles, const HttpRequest& request) {
+  return CurlExchange(endpoint, handles, request).Run(context);
 }
 
 }  // namespace nomad_harvester::http

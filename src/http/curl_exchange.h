@@ -3,63 +3,44 @@
 #ifndef NOMAD_HARVESTER_SRC_HTTP_CURL_EXCHANGE_H_
 #define NOMAD_HARVESTER_SRC_HTTP_CURL_EXCHANGE_H_
 
-#include <array>
-#include <cstddef>
-#include <string_view>
+#include <memory>
+#include <string>
 
+#include <curl/curl.h>
+
+#include "nomad_harvester/http/base_url.h"
+#include "nomad_harvester/http/curl_transport.h"
 #include "nomad_harvester/http/message.h"
 #include "nomad_harvester/runtime/context.h"
 
 #include "absl/status/statusor.h"
-#include "curl_handles.h"
-#include "endpoint.h"
+#include "proxy.h"
 
 namespace nomad_harvester::http {
 
-// Used once, by one thread. All arguments must outlive it.
-class CurlExchange {
- public:
-  CurlExchange(const Endpoint& endpoint, const CurlHandles& handles, const HttpRequest& request);
-  ~CurlExchange();
-  CurlExchange(const CurlExchange&) = delete;
-  CurlExchange& operator=(const CurlExchange&) = delete;
-
-  absl::StatusOr<HttpResponse> Run(const runtime::Context& context);
-
- private:
-  template <typename T>
-  void Set(CURLoption option, T value);
-  void SetBlob(CURLoption option, const std::string& text);
-  void SetConnection();
-  void SetTls();
-  void SetProxy();
-  void SetRequest();
-  void SetHeaders();
-  void SetCallbacks();
-
-  // The outcome of the transfer; an error if the context ended first.
-  absl::StatusOr<CURLcode> Drive(const runtime::Context& context);
-  absl::Status Failure(CURLcode code);
-  bool IsConnected() const;
-
-  static std::size_t OnHeader(char* data, std::size_t size, std::size_t count, void* self) noexcept;
-  static std::size_t OnBody(char* data, std::size_t size, std::size_t count, void* self) noexcept;
-  bool TakeHeader(std::string_view line);
-  bool TakeBody(std::string_view piece);
-
-  const Endpoint& endpoint_;
-  const CurlHandles& handles_;
-  const HttpRequest& request_;
-  CurlList headers_;
-  CurlList connect_to_;
-  CURLcode set_result_ = CURLE_OK;
-  std::array<char, CURL_ERROR_SIZE> error_{};
-
-  HttpResponse response_;
-  bool in_headers_ = false;
-  std::size_t header_bytes_ = 0;
-  bool too_large_ = false;
+// The checked options of a transport, common to all its requests.
+struct Endpoint {
+  BaseUrl url;
+  std::string request_url;  // scheme, host, port and prefix, to which a target is appended
+  std::string connect_to;   // libcurl's form of the real host and port; empty: those of the URL
+  std::string ca_pem;       // empty: nothing is verified, or no TLS
+  Proxy proxy;
+  // "user:password", which travels in base64; held to be recognised in texts (rule P3).
+  base::Secret basic_login;
+  CurlOptions options;
 };
+
+// The handles of one request in flight: a multi handle, because only that can be woken from another
+// thread, and its easy handle. The connection lives in the multi handle.
+struct CurlHandles {
+  std::unique_ptr<CURLM, decltype(&curl_multi_cleanup)> multi{curl_multi_init(),
+                                                              &curl_multi_cleanup};
+  std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> easy{curl_easy_init(), &curl_easy_cleanup};
+};
+
+// Blocks until the reply is complete; errors as of HttpTransport.
+absl::StatusOr<HttpResponse> Exchange(const runtime::Context& context, const Endpoint& endpoint,
+                                      const CurlHandles& handles, const HttpRequest& request);
 
 }  // namespace nomad_harvester::http
 

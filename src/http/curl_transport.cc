@@ -1,46 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nomad_harvester/http/curl_transport.h"
 
+#include <csignal>
 #include <cstdlib>
+#include <mutex>
 #include <utility>
+#include <vector>
 
+#include "nomad_harvester/base/mutex.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/http/connection_parts.h"
 
-#include "ca_certificates.h"
 #include "curl_exchange.h"
-#include "curl_handles.h"
-#include "endpoint.h"
-#include "request_check.h"
+#include "proxy.h"
 #include "request_text.h"
 
 namespace nomad_harvester::http {
 namespace {
 
-bool HoldsControlCharacter(const std::string& text) {
-  for (const char c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == '\x7f') return true;
-  }
-  return false;
-}
-
-absl::Status CheckClientCertificate(const TlsOptions& tls) {
-  const std::string& key = tls.client_key_pem.Reveal();
-  if (tls.client_cert_pem.empty() != key.empty()) {
-    return base::InvalidArgument(
-        "a client certificate and its key must be given together: one of them is missing");
-  }
-  if (key.empty()) return absl::OkStatus();
-  if (CertificateBlocks(tls.client_cert_pem).empty()) {
-    return base::InvalidArgument("the client certificate holds no PEM certificate");
-  }
-  if (key.find("PRIVATE KEY-----") == std::string::npos) {
-    return base::InvalidArgument("the client key holds no PEM private key");
-  }
-  // OpenSSL would prompt for the passphrase on the terminal.
-  if (key.find("ENCRYPTED") != std::string::npos) {
-    return base::InvalidArgument("the client key is encrypted: give one without a passphrase");
-  }
-  return absl::OkStatus();
+// libcurl's one-time initialisation. OpenSSL writes with write(2), and with CURLOPT_NOSIGNAL
+// libcurl leaves SIGPIPE alone, so that a broken connection would end the process. An installed
+// handler is kept.
+void InitCurl() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    curl_global_init(CURL_GLOBAL_DEFAULT);
+    struct sigaction action {};
+    if (sigaction(SIGPIPE, nullptr, &action) != 0 || action.sa_handler != SIG_DFL) return;
+    action.sa_handler = SIG_IGN;
+    sigaction(SIGPIPE, &action, nullptr);
+  });
 }
 
 absl::StatusOr<std::string> ChooseCas(const TlsOptions& tls) {
@@ -57,9 +46,6 @@ absl::StatusOr<std::string> ChooseCas(const TlsOptions& tls) {
 }
 
 absl::Status CheckTexts(const CurlOptions& options) {
-  if (HoldsControlCharacter(options.user_agent)) {
-    return base::InvalidArgument("the user agent holds a control character");
-  }
   // RFC 7617: a user name cannot have a colon.
   if (options.basic_auth_user.find(':') != std::string::npos) {
     return base::InvalidArgument("a user name for basic authentication cannot hold a colon");
@@ -89,7 +75,7 @@ void SetRequestUrl(Endpoint* endpoint) {
   }
   const std::string port = ":" + std::to_string(url.port);
   if (!url.https || server_name.empty()) {
-    endpoint->request_url = (url.https ? "https://" : "http://") + url.authority + url.path;
+    endpoint->request_url = url.Url();
     return;
   }
   endpoint->request_url = "https://" + BracketedHost(server_name) + port + url.path;
@@ -100,15 +86,17 @@ absl::StatusOr<Endpoint> MakeEndpoint(CurlOptions options) {
   NH_RETURN_IF_ERROR(CheckTexts(options));
   Endpoint endpoint;
   NH_ASSIGN_OR_RETURN(endpoint.url, ParseBaseUrl(options.base_url));
-  // Lower case first, as in libcurl. Nothing in the process writes the environment.
-  // NOLINTBEGIN(concurrency-mt-unsafe)
-  const char* no_proxy = std::getenv("no_proxy");
-  if (no_proxy == nullptr) no_proxy = std::getenv("NO_PROXY");
-  // NOLINTEND(concurrency-mt-unsafe)
-  NH_ASSIGN_OR_RETURN(endpoint.proxy, ChooseProxy(endpoint.url, options.proxy_url,
-                                                  no_proxy == nullptr ? "" : no_proxy));
-  const bool https_proxy = endpoint.proxy.url && endpoint.proxy.url->rfind("https:", 0) == 0;
-  if (endpoint.url.https) NH_RETURN_IF_ERROR(CheckClientCertificate(options.tls));
+  NH_ASSIGN_OR_RETURN(endpoint.proxy,
+                      ChooseProxy(endpoint.url, options.proxy_url, [](const std::string& name) {
+                        // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing writes the environment.
+                        const char* const value = std::getenv(name.c_str());
+                        return std::string(value == nullptr ? "" : value);
+                      }));
+  if (!options.basic_auth_password.empty()) {
+    endpoint.basic_login =
+        base::Secret(options.basic_auth_user + ":" + options.basic_auth_password.Reveal());
+  }
+  const bool https_proxy = endpoint.proxy.url.starts_with("https:");
   if ((endpoint.url.https || https_proxy) && !options.tls.skip_verify) {
     NH_ASSIGN_OR_RETURN(endpoint.ca_pem, ChooseCas(options.tls));
   }
@@ -124,21 +112,42 @@ class CurlTransport final : public HttpTransport {
   absl::StatusOr<HttpResponse> Send(const runtime::Context& context,
                                     const HttpRequest& request) override {
     NH_RETURN_IF_ERROR(CheckRequest(request));
-    absl::StatusOr<HttpResponse> outcome = Exchange(context, request);
+    absl::StatusOr<HttpResponse> outcome = SendOnce(context, request);
     if (outcome.ok()) return outcome;
     return base::Annotate(outcome.status(), RequestText(request));
   }
 
  private:
-  absl::StatusOr<HttpResponse> Exchange(const runtime::Context& context,
+  absl::StatusOr<HttpResponse> SendOnce(const runtime::Context& context,
                                         const HttpRequest& request) {
     NH_RETURN_IF_ERROR(context.Check());
-    NH_ASSIGN_OR_RETURN(const CurlPool::Lease handles, pool_.Take());
-    return CurlExchange(endpoint_, *handles, request).Run(context);
+    std::unique_ptr<CurlHandles> handles = Take();
+    if (handles == nullptr) return base::Unavailable("out of memory for another connection");
+    absl::StatusOr<HttpResponse> outcome = Exchange(context, endpoint_, *handles, request);
+    const base::MutexLock lock(mutex_);
+    idle_.push_back(std::move(handles));
+    return outcome;
+  }
+
+  // The most recently used handles, so that few concurrent requests need few connections.
+  std::unique_ptr<CurlHandles> Take() {
+    {
+      const base::MutexLock lock(mutex_);
+      if (!idle_.empty()) {
+        std::unique_ptr<CurlHandles> handles = std::move(idle_.back());
+        idle_.pop_back();
+        return handles;
+      }
+    }
+    auto handles = std::make_unique<CurlHandles>();
+    if (handles->multi == nullptr || handles->easy == nullptr) return nullptr;
+    curl_multi_setopt(handles->multi.get(), CURLMOPT_MAXCONNECTS, 1L);
+    return handles;
   }
 
   const Endpoint endpoint_;
-  CurlPool pool_;
+  base::Mutex mutex_;
+  std::vector<std::unique_ptr<CurlHandles>> idle_ NH_GUARDED_BY(mutex_);
 };
 
 }  // namespace

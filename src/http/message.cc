@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/http/transport.h"
 
 namespace nomad_harvester::http {
 
@@ -51,6 +52,19 @@ std::optional<base::WallTime> ServerDate(const HttpResponse& response) {
   const absl::StatusOr<base::WallTime> time = base::ParseHttpDate(*text);
   if (!time.ok()) return std::nullopt;
   return *time;
+}
+
+absl::StatusOr<HttpResponse> SendReading(HttpTransport& transport, const runtime::Context& context,
+                                         HttpRequest request, const BodyReader& reader) {
+  request.reader = &reader;
+  reader.begin();
+  absl::StatusOr<HttpResponse> response = transport.Send(context, request);
+  if (!response.ok() || response->status < 200 || response->status > 299) return response;
+  if (response->body.empty()) return response;
+  reader.begin();
+  reader.take(response->body);
+  response->body.clear();
+  return response;
 }
 
 }  // namespace nomad_harvester::http

@@ -1,114 +1,102 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy.h"
 
-#include <arpa/inet.h>
-#include <array>
-#include <cstdint>
-#include <memory>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <utility>
 
 #include <curl/curl.h>
 
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 
+#include "curl_url.h"
+
 namespace nomad_harvester::http {
 namespace {
 
-struct Address {
-  std::array<std::uint8_t, 16> bytes{};
-  unsigned int bits = 0;  // 32 or 128
-};
+// Go's default (golang/net:http/httpproxy and internal/socks); libcurl would use it for all.
+constexpr char kSocksPort[] = "1080";
 
-std::optional<Address> ParseAddress(std::string_view text) {
-  const std::string copy(text);
-  Address address;
-  address.bits = 32;
-  if (inet_pton(AF_INET, copy.c_str(), address.bytes.data()) == 1) return address;
-  address.bits = 128;
-  if (inet_pton(AF_INET6, copy.c_str(), address.bytes.data()) == 1) return address;
-  return std::nullopt;
+absl::Status WrongProxy(const std::string& source, std::string_view what) {
+  return base::InvalidArgument(source + ": the proxy's address " + std::string(what));
 }
 
-bool SamePrefix(const Address& a, const Address& b, unsigned int bits) {
-  for (unsigned int i = 0; i < bits; ++i) {
-    const unsigned int shift = 7 - i % 8;
-    if ((a.bytes.at(i / 8) >> shift & 1U) != (b.bytes.at(i / 8) >> shift & 1U)) return false;
+// The decoded part; nullopt if it holds a control character, which no header can carry.
+std::optional<std::string> Decoded(const UrlHandle& url, CURLUPart part) {
+  std::string text = UrlPart(url, part, CURLU_URLDECODE);
+  if (text.empty() && !UrlPart(url, part).empty()) return std::nullopt;
+  return text;
+}
+
+absl::StatusOr<Proxy> ParseProxy(const std::string& text, const std::string& source) {
+  const std::size_t begin = text.find("://");
+  const UrlHandle handle(curl_url(), &curl_url_cleanup);
+  const bool is_url = begin != std::string::npos && handle != nullptr &&
+                      curl_url_set(handle.get(), CURLUPART_URL, text.c_str(),
+                                   CURLU_NON_SUPPORT_SCHEME) == CURLUE_OK;
+  std::string scheme = is_url ? base::AsciiLower(UrlPart(handle, CURLUPART_SCHEME)) : "";
+  if (scheme != "http" && scheme != "https" && scheme != "socks5" && scheme != "socks5h") {
+    return WrongProxy(source, "is not a URL that begins with http://, https:// or socks5://");
   }
-  return true;
-}
-
-bool NetworkHolds(std::string_view pattern, const Address& address) {
-  const std::size_t slash = pattern.find('/');
-  const std::optional<Address> network = ParseAddress(pattern.substr(0, slash));
-  if (!network || network->bits != address.bits) return false;
-  if (slash == std::string_view::npos) return SamePrefix(*network, address, address.bits);
-  const absl::StatusOr<std::int64_t> length = base::ParseInt(pattern.substr(slash + 1));
-  if (!length.ok() || *length < 0 || *length > address.bits) return false;
-  return SamePrefix(*network, address, static_cast<unsigned int>(*length));
-}
-
-bool DomainHolds(std::string_view pattern, std::string_view host) {
-  if (!pattern.empty() && pattern.front() == '.') pattern.remove_prefix(1);
-  if (pattern.empty() || host.size() < pattern.size()) return false;
-  const std::size_t rest = host.size() - pattern.size();
-  if (rest > 0 && host[rest - 1] != '.') return false;
-  return base::EqualsIgnoreCase(host.substr(rest), pattern);
-}
-
-bool PatternMatches(std::string_view pattern, const std::string& host) {
-  if (pattern == "*") return true;
-  if (const std::optional<Address> address = ParseAddress(host)) {
-    return NetworkHolds(pattern, *address);
+  // A password with a '/', '?' or '#': the host would be a part of it.
+  const std::size_t end = text.find_first_of("/?#", begin + 3);
+  if (end != std::string::npos && text.find('@', end) != std::string::npos) {
+    return WrongProxy(source,
+                      "has an '@' after the host: write '/', '?', '#' and '@' of a user name or "
+                      "password as %2F, %3F, %23 and %40");
   }
-  return DomainHolds(pattern, host);
+  const std::optional<std::string> user = Decoded(handle, CURLUPART_USER);
+  std::optional<std::string> password = Decoded(handle, CURLUPART_PASSWORD);
+  if (!user || !password) {
+    return WrongProxy(source, "has a control character in its user name or password");
+  }
+  const std::string host = UrlPart(handle, CURLUPART_HOST);
+  if (host.empty()) return WrongProxy(source, "names no host");
+  std::string port = UrlPart(handle, CURLUPART_PORT, CURLU_DEFAULT_PORT);
+  if (port.empty()) port = kSocksPort;
+  // In Go the proxy resolves names in both cases (golang/net:internal/socks/client.go).
+  if (scheme == "socks5") scheme = "socks5h";
+
+  Proxy proxy;
+  proxy.url = scheme + "://" + host + ":" + port;
+  proxy.user = *user;
+  proxy.login = base::Secret(password->empty() ? *user : *user + ":" + *password);
+  proxy.password = base::Secret(*std::move(password));
+  return proxy;
 }
 
-bool IsProxyUrl(const std::string& text, std::string* scheme) {
-  const std::unique_ptr<CURLU, decltype(&curl_url_cleanup)> url(curl_url(), &curl_url_cleanup);
-  if (url == nullptr ||
-      curl_url_set(url.get(), CURLUPART_URL, text.c_str(), CURLU_NON_SUPPORT_SCHEME) != CURLUE_OK) {
-    return false;
+std::string FirstSet(const ProxyEnvironment& environment, std::initializer_list<const char*> names,
+                     std::string* name) {
+  for (const char* const candidate : names) {
+    if (std::string value = environment(candidate); !value.empty()) {
+      *name = candidate;
+      return value;
+    }
   }
-  char* part = nullptr;
-  if (curl_url_get(url.get(), CURLUPART_SCHEME, &part, 0) != CURLUE_OK) return false;
-  *scheme = part;
-  curl_free(part);
-  return true;
+  return "";
 }
 
 }  // namespace
 
-bool NoProxyMatches(std::string_view list, const std::string& host) {
-  while (!list.empty()) {
-    const std::size_t comma = list.find(',');
-    const std::string_view pattern = base::TrimAsciiSpace(list.substr(0, comma));
-    if (!pattern.empty() && PatternMatches(pattern, host)) return true;
-    if (comma == std::string_view::npos) break;
-    list.remove_prefix(comma + 1);
-  }
-  return false;
-}
-
-absl::StatusOr<ProxyChoice> ChooseProxy(const BaseUrl& url, const std::string& configured,
-                                        std::string_view no_proxy) {
-  if (url.is_socket()) return ProxyChoice{""};
-  if (configured.empty()) {
-    // Go's clients do not use the environment's proxy for loopback addresses
-    // (golang/net:http/httpproxy/proxy.go, useProxy), so that they reach a local Nomad agent;
-    // libcurl would use the proxy. NO_PROXY is matched here because libcurl would compare it with
-    // the TLS server name if one replaces the host.
-    if (IsLoopback(url.host) || NoProxyMatches(no_proxy, url.host)) return ProxyChoice{""};
-    return ProxyChoice{};
-  }
-  std::string scheme;
-  if (!IsProxyUrl(configured, &scheme) ||
-      (scheme != "http" && scheme != "https" && scheme != "socks5" && scheme != "socks5h")) {
-    return base::InvalidArgument(
-        "the proxy's address is not a URL that begins with http://, https:// or socks5://");
-  }
-  // In Go the proxy resolves names in both cases (golang/net:internal/socks/client.go).
-  if (scheme == "socks5") return ProxyChoice{"socks5h" + configured.substr(scheme.size())};
-  return ProxyChoice{configured};
+absl::StatusOr<Proxy> ChooseProxy(const BaseUrl& url, const std::string& configured,
+                                  const ProxyEnvironment& environment) {
+  if (url.is_socket()) return Proxy();
+  if (!configured.empty()) return ParseProxy(configured, "proxy-url");
+  std::string name;
+  const std::string no_proxy = FirstSet(environment, {"no_proxy", "NO_PROXY"}, &name);
+  // Go's clients do not use the environment's proxy for loopback addresses
+  // (golang/net:http/httpproxy/proxy.go, useProxy), so that they reach a local Nomad agent.
+  if (IsLoopback(url.host) || NoProxyMatches(no_proxy, url.host, url.port)) return Proxy();
+  // Not HTTP_PROXY: in a CGI program a client sets it by a header.
+  const std::string text =
+      url.https
+          ? FirstSet(environment, {"https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"}, &name)
+          : FirstSet(environment, {"http_proxy", "all_proxy", "ALL_PROXY"}, &name);
+  if (text.empty()) return Proxy();
+  // Both Go and libcurl accept "proxy:3128".
+  return ParseProxy(text.find("://") == std::string::npos ? "http://" + text : text, name);
 }
 
 }  // namespace nomad_harvester::http

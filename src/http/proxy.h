@@ -3,31 +3,47 @@
 #ifndef NOMAD_HARVESTER_SRC_HTTP_PROXY_H_
 #define NOMAD_HARVESTER_SRC_HTTP_PROXY_H_
 
-#include <optional>
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
+#include "nomad_harvester/base/secret.h"
+#include "nomad_harvester/http/base_url.h"
+
 #include "absl/status/statusor.h"
-#include "base_url.h"
 
 namespace nomad_harvester::http {
 
-struct ProxyChoice {
-  // A proxy, or empty for none; unset: libcurl consults the environment.
-  std::optional<std::string> url;
+struct Proxy {
+  // "http://proxy:3128", with the port and without user name and password: also for errors. Empty:
+  // no proxy.
+  std::string url;
+  std::string user;
+  base::Secret password;
+  // "user:password", which travels in base64; held to be recognised in texts (rule P3). A user name
+  // without a password is one.
+  base::Secret login;
 };
 
-// `configured` is the proxy of the options; it overrides NO_PROXY, as in client-go
-// (kubernetes/client-go:tools/clientcmd/client_config.go). `no_proxy`: the list in the environment.
-//
-// INVALID_ARGUMENT if the proxy's address is invalid; the message omits it, because it may hold a
-// password.
-absl::StatusOr<ProxyChoice> ChooseProxy(const BaseUrl& url, const std::string& configured,
-                                        std::string_view no_proxy);
+// The value of a variable; empty if it is not set.
+using ProxyEnvironment = std::function<std::string(const std::string& name)>;
 
-// Whether a NO_PROXY list names the host: "*", a domain (with its subdomains), an address or a
-// network in CIDR notation.
-bool NoProxyMatches(std::string_view list, const std::string& host);
+// The proxy for `url`. `configured` is that of the options; it overrides NO_PROXY, as in client-go
+// (kubernetes/client-go:tools/clientcmd/client_config.go). Without it: https_proxy, HTTPS_PROXY,
+// all_proxy or ALL_PROXY for https, http_proxy, all_proxy or ALL_PROXY for http, the first one that
+// is not empty, as in libcurl; NO_PROXY and addresses of this machine bypass it, as in Go.
+//
+// INVALID_ARGUMENT, with the variable's name, if the address is invalid; the message omits it,
+// because it may hold a password.
+absl::StatusOr<Proxy> ChooseProxy(const BaseUrl& url, const std::string& configured,
+                                  const ProxyEnvironment& environment);
+
+// Whether a NO_PROXY list names the host, as Go's clients read it
+// (golang/net:http/httpproxy/proxy.go): "*", a domain (with its subdomains), ".domain" or
+// "*.domain" (the subdomains alone), an address, each of them also with ":port"; or a network in
+// CIDR notation.
+bool NoProxyMatches(std::string_view list, const std::string& host, std::uint16_t port);
 
 }  // namespace nomad_harvester::http
 

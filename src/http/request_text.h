@@ -1,20 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text for a request in errors and logs.
+// The texts of a request: what may be sent, and what errors and logs say about it.
 #ifndef NOMAD_HARVESTER_SRC_HTTP_REQUEST_TEXT_H_
 #define NOMAD_HARVESTER_SRC_HTTP_REQUEST_TEXT_H_
 
 #include <string>
+#include <string_view>
 
+#include "nomad_harvester/base/time.h"
 #include "nomad_harvester/http/message.h"
+
+#include "absl/status/status.h"
 
 namespace nomad_harvester::http {
 
+// INVALID_ARGUMENT for a target or header that would break the request line or the framing, or
+// inject another header. Messages omit values, which may be secret.
+absl::Status CheckRequest(const HttpRequest& request);
+
 // The purpose, or else method and path. Without the query, which may hold a token.
-inline std::string RequestText(const HttpRequest& request) {
-  if (!request.purpose.empty()) return request.purpose;
-  return std::string(MethodName(request.method)) + " " +
-         request.target.substr(0, request.target.find('?'));
-}
+std::string RequestText(const HttpRequest& request);
+
+// A request target with the value of every query parameter replaced, except for an allow-list of
+// harmless and useful ones. Unknown parameters are therefore hidden.
+std::string RedactTarget(std::string_view target);
+
+// A library's error text without user names and passwords of URLs ("http://user:secret@proxy"), and
+// without the two phrases that make the agent restart all policies
+// (hashicorp/nomad-autoscaler:policy/manager.go).
+std::string CleanErrorText(std::string_view text);
+
+// "timed out after 10s waiting for https://host:443". `limit` is rounded, because the remaining
+// time of a context is a little less than its timeout.
+std::string TimedOutText(base::Duration limit, std::string_view doing);
+
+// Takes the status of a context that ended during a wait: DEADLINE_EXCEEDED gets the text above;
+// any other status is returned unchanged.
+absl::Status TimedOut(const absl::Status& ended, base::Duration limit, std::string_view doing);
 
 }  // namespace nomad_harvester::http
 

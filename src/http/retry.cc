@@ -5,13 +5,19 @@
 #include <optional>
 #include <utility>
 
+#include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 
 #include "request_text.h"
-#include "timed_out.h"
 
 namespace nomad_harvester::http {
 namespace {
+
+constexpr base::Duration kLongestRetryAfter = std::chrono::seconds(60);
+
+bool IsFaultOfTheServer(int status) {
+  return status == 500 || status == 502 || status == 503 || status == 504;
+}
 
 base::Duration SaturatingAdd(base::Duration a, base::Duration b) {
   return a > base::Duration::max() - b ? base::Duration::max() : a + b;
@@ -21,36 +27,22 @@ std::string Attempts(int count) {
   return count == 1 ? "1 attempt" : std::to_string(count) + " attempts";
 }
 
-// Whether the context ended an attempt; its own time limit makes it UNAVAILABLE.
-bool ContextEnded(const absl::Status& outcome) {
-  return absl::IsCancelled(outcome) || absl::IsDeadlineExceeded(outcome);
+// Whether an attempt that was sent may still take effect: nobody has seen a reply.
+bool IsUnanswered(const absl::Status& outcome) {
+  return absl::IsCancelled(outcome) || absl::IsDeadlineExceeded(outcome) ||
+         absl::IsUnavailable(outcome);
+}
+
+// Why an attempt is not the last one.
+std::string Cause(const absl::StatusOr<HttpResponse>& outcome) {
+  return outcome.ok() ? "HTTP " + std::to_string(outcome->status) : base::Message(outcome.status());
 }
 
 // The slots of one attempt.
-class HeldSlots {
- public:
-  HeldSlots() = default;
-  ~HeldSlots() { Release(); }
-  HeldSlots(const HeldSlots&) = delete;
-  HeldSlots& operator=(const HeldSlots&) = delete;
-
-  absl::Status Acquire(const runtime::Context& context,
-                       const std::vector<std::shared_ptr<FifoSlots>>& all) {
-    held_.reserve(all.size());
-    for (const std::shared_ptr<FifoSlots>& slots : all) {
-      NH_RETURN_IF_ERROR(slots->Acquire(context));
-      held_.push_back(slots.get());
-    }
-    return absl::OkStatus();
-  }
-  void Release() {
-    for (FifoSlots* slots : held_) slots->Release();
-    held_.clear();
-  }
-
- private:
-  std::vector<FifoSlots*> held_;
+struct ReleaseSlot {
+  void operator()(FifoSlots* slots) const { slots->Release(); }
 };
+using HeldSlots = std::vector<std::unique_ptr<FifoSlots, ReleaseSlot>>;
 
 class RetryTransport final : public HttpTransport {
  public:
@@ -71,8 +63,9 @@ class RetryTransport final : public HttpTransport {
       NH_RETURN_IF_ERROR(AwaitTurn(context, request, &slots));
       NH_RETURN_IF_ERROR(write ? context.CheckWrite() : context.Check());
       absl::StatusOr<HttpResponse> outcome = SendOnce(context, request);
-      if (write && ContextEnded(outcome.status())) write->Abandon();
-      slots.Release();
+      // The reply to a later attempt settles the earlier ones, which were the same request.
+      if (write) write->SetAbandoned(IsUnanswered(outcome.status()));
+      slots.clear();
       if (DecideRetry(request, outcome, options_.permanently_refused) == RetryDecision::kDone) {
         // The context's deadline ended this attempt early; the previous error is more informative.
         if (!absl::IsDeadlineExceeded(outcome.status()) || last.ok()) return outcome;
@@ -94,13 +87,18 @@ class RetryTransport final : public HttpTransport {
 
  private:
   absl::Status AwaitTurn(const runtime::Context& context, const HttpRequest& request,
-                         HeldSlots* slots) const {
+                         HeldSlots* held) const {
     if (request.server_wait > base::Duration::zero()) return absl::OkStatus();
     const base::Duration limit = context.Remaining();
-    const absl::Status ended = slots->Acquire(context, options_.slots);
-    if (ended.ok()) return ended;
-    return base::Annotate(TimedOut(ended, limit, "waiting for other requests"),
-                          RequestText(request));
+    held->reserve(options_.slots.size());
+    for (const std::shared_ptr<FifoSlots>& slots : options_.slots) {
+      if (const absl::Status ended = slots->Acquire(context); !ended.ok()) {
+        return base::Annotate(TimedOut(ended, limit, "waiting for other requests"),
+                              RequestText(request));
+      }
+      held->emplace_back(slots.get());
+    }
+    return absl::OkStatus();
   }
 
   absl::StatusOr<HttpResponse> SendOnce(const runtime::Context& context,
@@ -137,21 +135,17 @@ class RetryTransport final : public HttpTransport {
 
   static absl::Status EndedWhileWaiting(const absl::Status& ended, const HttpRequest& request,
                                         const absl::StatusOr<HttpResponse>& outcome) {
-    const std::string last =
-        outcome.ok() ? "HTTP " + std::to_string(outcome->status) : base::Message(outcome.status());
     return base::MakeStatus(ended.code(),
                             RequestText(request) + ": " + base::Message(ended) +
-                                ", while waiting to retry; the last attempt: " + last);
+                                ", while waiting to retry; the last attempt: " + Cause(outcome));
   }
 
   void LogRetry(const HttpRequest& request, const absl::StatusOr<HttpResponse>& outcome,
                 int attempt, base::Duration wait) const {
-    const std::string cause =
-        outcome.ok() ? "HTTP " + std::to_string(outcome->status) : base::Message(outcome.status());
     logger_.Debug("Retrying a request", {{"method", MethodName(request.method)},
                                          {"purpose", RequestText(request)},
                                          {"attempt", attempt},
-                                         {"cause", cause},
+                                         {"cause", Cause(outcome)},
                                          {"wait", wait}});
   }
 
@@ -162,6 +156,41 @@ class RetryTransport final : public HttpTransport {
 };
 
 }  // namespace
+
+RetryDecision DecideRetry(const HttpRequest& request, const absl::StatusOr<HttpResponse>& outcome,
+                          const std::function<bool(const HttpResponse&)>& permanently_refused) {
+  const RetryDecision if_idempotent = request.idempotency == Idempotency::kIdempotent
+                                          ? RetryDecision::kRetry
+                                          : RetryDecision::kDone;
+  if (!outcome.ok()) {
+    // Only UNAVAILABLE may succeed on a retry: the other codes are the caller's cancellation or
+    // deadline, or permanent.
+    return absl::IsUnavailable(outcome.status()) ? if_idempotent : RetryDecision::kDone;
+  }
+  const bool asks_for_later = outcome->status == 429;
+  if (!asks_for_later && !IsFaultOfTheServer(outcome->status)) return RetryDecision::kDone;
+  if (permanently_refused && permanently_refused(*outcome)) return RetryDecision::kDone;
+  return asks_for_later ? RetryDecision::kRetry : if_idempotent;
+}
+
+std::optional<base::Duration> RetryAfter(const HttpResponse& response) {
+  const std::optional<std::string> field = response.headers.Find("Retry-After");
+  if (!field) return std::nullopt;
+  const std::string_view text = base::TrimAsciiSpace(*field);
+  const bool digits = !text.empty() && std::all_of(text.begin(), text.end(),
+                                                   [](char c) { return c >= '0' && c <= '9'; });
+  if (digits) {
+    // A number that overflows ParseInt also means a long wait.
+    const absl::StatusOr<std::int64_t> seconds = base::ParseInt(text);
+    if (!seconds.ok() || *seconds > 60) return kLongestRetryAfter;
+    return std::chrono::seconds(*seconds);
+  }
+  const absl::StatusOr<base::WallTime> date = base::ParseHttpDate(text);
+  const std::optional<base::WallTime> now = ServerDate(response);
+  if (!date.ok() || !now) return std::nullopt;
+  if (*date <= *now) return base::Duration::zero();
+  return std::min<base::Duration>(*date - *now, kLongestRetryAfter);
+}
 
 std::shared_ptr<HttpTransport> WithRetry(std::shared_ptr<HttpTransport> inner, RetryOptions options,
                                          std::shared_ptr<runtime::Random> random,

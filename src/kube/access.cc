@@ -16,16 +16,6 @@ Json Review(const char* kind, Json spec) {
   return {{"apiVersion", "authorization.k8s.io/v1"}, {"kind", kind}, {"spec", std::move(spec)}};
 }
 
-std::vector<std::string> Strings(const Json& object, std::string_view key) {
-  std::vector<std::string> strings;
-  const Json* list = base::FindMember(object, key);
-  if (list == nullptr || !list->is_array()) return strings;
-  for (const Json& element : *list) {
-    if (element.is_string()) strings.push_back(element.get<std::string>());
-  }
-  return strings;
-}
-
 bool Holds(const std::vector<std::string>& list, std::string_view text) {
   return std::any_of(list.begin(), list.end(), [text](const std::string& element) {
     return element == "*" || element == text;
@@ -39,11 +29,6 @@ bool HoldsResource(const std::vector<std::string>& list, std::string_view resour
   if (slash == std::string_view::npos) return false;
   const std::string any_resource = "*" + std::string(resource.substr(slash));
   return std::find(list.begin(), list.end(), any_resource) != list.end();
-}
-
-bool CoversName(const std::vector<std::string>& names, std::string_view name) {
-  return names.empty() ||
-         (!name.empty() && std::find(names.begin(), names.end(), name) != names.end());
 }
 
 }  // namespace
@@ -64,11 +49,11 @@ absl::StatusOr<bool> IsAllowed(const runtime::Context& context, const KubeClient
   return allowed->get<bool>();
 }
 
-bool AccessRules::Allows(std::string_view verb, std::string_view group, std::string_view resource,
-                         std::string_view name) const {
-  return std::any_of(rules_.begin(), rules_.end(), [&](const Rule& rule) {
+bool AccessRules::Allows(std::string_view verb, std::string_view group,
+                         std::string_view resource) const {
+  return std::any_of(rules.begin(), rules.end(), [&](const Rule& rule) {
     return Holds(rule.verbs, verb) && Holds(rule.groups, group) &&
-           HoldsResource(rule.resources, resource) && CoversName(rule.names, name);
+           HoldsResource(rule.resources, resource);
   });
 }
 
@@ -82,13 +67,14 @@ absl::StatusOr<AccessRules> FetchAccessRules(const runtime::Context& context,
   if (list == nullptr || !(list->is_array() || list->is_null())) {
     return base::Internal("ask SelfSubjectRulesReview: the reply has no status.resourceRules");
   }
-  std::vector<AccessRules::Rule> rules;
+  AccessRules rules;
+  rules.incomplete = base::GetBool(*status, "incomplete");
   for (const Json& rule : *list) {
-    rules.push_back({Strings(rule, "verbs"), Strings(rule, "apiGroups"), Strings(rule, "resources"),
-                     Strings(rule, "resourceNames")});
+    if (!base::GetStrings(rule, "resourceNames").empty()) continue;
+    rules.rules.push_back({base::GetStrings(rule, "verbs"), base::GetStrings(rule, "apiGroups"),
+                           base::GetStrings(rule, "resources")});
   }
-  return AccessRules(std::move(rules), base::GetBool(*status, "incomplete"),
-                     base::ToValidUtf8(base::GetString(*status, "evaluationError")));
+  return rules;
 }
 
 }  // namespace nomad_harvester::kube

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nomad_harvester/kube/client.h"
 
+#include <set>
 #include <utility>
 
+#include "nomad_harvester/base/encoding.h"
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/status.h"
 
 #include "decode.h"
-#include "exchange.h"
 #include "paths.h"
 
 namespace nomad_harvester::kube {
@@ -15,6 +16,19 @@ namespace {
 
 constexpr char kJson[] = "application/json";
 constexpr char kMergePatch[] = "application/merge-patch+json";
+// A continue token expires with etcd's compaction, by default after five minutes. A list that has
+// been restarted this often is too slow to ever complete.
+constexpr int kMaxRestarts = 3;
+// A list that needs more pages than this has no end.
+constexpr int kMaxPages = 10'000;
+
+// The members of a list beside its items.
+enum Beside : std::size_t { kResourceVersion, kContinue };
+const std::vector<std::string>& BesideItems() {
+  static const auto* const kPaths =
+      new std::vector<std::string>{"metadata.resourceVersion", "metadata.continue"};
+  return *kPaths;
+}
 
 http::HttpRequest Request(http::Method method, std::string target, std::string purpose) {
   http::HttpRequest request;
@@ -27,6 +41,23 @@ http::HttpRequest Request(http::Method method, std::string target, std::string p
 void SetBody(http::HttpRequest& request, const Json& body, const char* content_type) {
   request.headers.Set("Content-Type", content_type);
   request.body = base::DumpJson(body);
+}
+
+// Returns a 2xx reply, the transport's error, or ToStatus of any other reply. `reader`, if not
+// null, takes the body.
+absl::StatusOr<http::HttpResponse> Exchange(http::HttpTransport& transport,
+                                            const runtime::Context& context,
+                                            http::HttpRequest request,
+                                            const http::BodyReader* reader = nullptr) {
+  request.headers.Set("Accept", "application/json");
+  absl::StatusOr<http::HttpResponse> response =
+      reader == nullptr ? transport.Send(context, request)
+                        : http::SendReading(transport, context, request, *reader);
+  if (!response.ok()) return response;
+  if (response->status < 200 || response->status > 299) {
+    return ToStatus(*response, request.purpose, request.method);
+  }
+  return response;
 }
 
 absl::StatusOr<Observed> ExchangeObject(http::HttpTransport& transport,
@@ -65,6 +96,49 @@ absl::StatusOr<Observed> KubeClient::Get(const runtime::Context& context, const 
       Request(http::Method::kGet, std::move(path), "get " + Describe(type, ns, name)));
 }
 
+absl::StatusOr<KubeClient::ListInfo> KubeClient::ListPages(
+    const runtime::Context& context, const ResourceType& type, const std::string& ns,
+    const ListOptions& options, const std::vector<std::string>& paths, base::JsonElements& elements,
+    const std::function<void(bool)>& keep) const {
+  NH_ASSIGN_OR_RETURN(const std::string path, CollectionPath(type, ns));
+  const std::string purpose = "list " + DescribeCollection(type, ns);
+  base::JsonListReader reader("items", paths, BesideItems(), elements);
+  const http::BodyReader body = {[&reader] { reader.Begin(); },
+                                 [&reader](std::string_view piece) { reader.Write(piece); }};
+  ListInfo info;
+  std::set<std::string> tokens;  // of this list; a list that begins again may get the same ones
+  std::string token;
+  for (int restarts = 0; tokens.size() < kMaxPages;) {
+    ++info.requests;
+    const std::string query = base::QueryString({{"continue", token},
+                                                 {"labelSelector", options.label_selector},
+                                                 {"fieldSelector", options.field_selector}});
+    const absl::StatusOr<http::HttpResponse> response =
+        Exchange(*transport_, context, Request(http::Method::kGet, path + query, purpose), &body);
+    if (absl::IsOutOfRange(response.status()) && restarts++ < kMaxRestarts) {
+      tokens.clear();
+      token.clear();
+      continue;
+    }
+    NH_RETURN_IF_ERROR(response);
+    if (const absl::Status read = reader.Finish("the reply"); !read.ok()) {
+      return base::Internal(purpose + ": " + base::Message(read));
+    }
+    const bool is_first = token.empty();
+    if (is_first) {
+      info.resource_version = reader.Beside(kResourceVersion);
+      info.server_time = http::ServerDate(*response);
+    }
+    keep(is_first);
+    token = reader.Beside(kContinue);
+    if (token.empty()) return info;
+    if (!tokens.insert(token).second) {
+      return base::Internal(purpose + ": the server repeats a continue token");
+    }
+  }
+  return base::Internal(purpose + ": the server never returns a last page");
+}
+
 absl::StatusOr<Observed> KubeClient::Create(const runtime::Context& context,
                                             const ResourceType& type, const std::string& ns,
                                             const Json& object,
@@ -73,8 +147,8 @@ absl::StatusOr<Observed> KubeClient::Create(const runtime::Context& context,
   const std::string name = NameOf(object);
   http::HttpRequest request =
       Request(http::Method::kPost,
-              path + QueryString({{"fieldValidation", options.strict ? "Strict" : ""},
-                                  {"dryRun", options.dry_run ? "All" : ""}}),
+              path + base::QueryString({{"fieldValidation", options.strict ? "Strict" : ""},
+                                        {"dryRun", options.dry_run ? "All" : ""}}),
               (options.dry_run ? "dry-run create " : "create ") + Describe(type, ns, name));
   SetBody(request, object, kJson);
   request.effect = options.dry_run ? http::Effect::kRead : http::Effect::kWrite;

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nomad_harvester/kube/connection.h"
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "nomad_harvester/base/file.h"
 #include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/http/base_url.h"
+#include "nomad_harvester/http/connection_parts.h"
 
 #include "kubeconfig.h"
-#include "pem.h"
-#include "problems.h"
-#include "server_url.h"
 
 namespace nomad_harvester::kube {
 namespace {
@@ -27,7 +25,7 @@ class TokenFileOrToken final : public http::TokenSource {
     absl::StatusOr<base::Secret> token = file_->Token();
     return token.ok() ? token : token_;
   }
-  bool Refresh() override { return file_->Refresh(); }
+  void Refresh() override { file_->Refresh(); }
 
  private:
   const std::shared_ptr<http::TokenSource> file_;
@@ -44,9 +42,7 @@ class Resolver {
     } else if (!options_.kubeconfig_context.empty()) {
       problems_.Add(kKubeconfigContextKey, "needs harvester_kubeconfig");
     }
-    if (context_) {
-      cluster_ = ReadCluster(*context_, options_.ca_cert_file.empty(), problems_);
-    }
+    if (context_) cluster_ = ReadCluster(*context_, options_.ca_cert_file.empty(), problems_);
     ResolveServer();
     ResolveTls();
     ResolveCredentials();
@@ -78,66 +74,65 @@ class Resolver {
   }
 
   void ReadServer(const std::string& text, std::string_view key) {
-    absl::StatusOr<ServerUrl> url = ParseServerUrl(text);
-    if (!url.ok()) {
-      problems_.Add(key, base::Message(url.status()));
-      return;
-    }
-    connection_.curl.base_url = url->text;
+    absl::StatusOr<http::BaseUrl> url = http::ParseBaseUrl(std::string(base::TrimAsciiSpace(text)));
+    if (url.ok() && url->is_socket()) url = base::InvalidArgument("a socket is not supported");
+    if (!url.ok()) return problems_.Add(key, base::Message(url.status()));
+    connection_.curl.base_url = url->Url();
     server_ = *std::move(url);
   }
 
   // Credentials, tls-server-name and insecure-skip-tls-verify apply to the kubeconfig's server
   // only. Its CA is kept: it may also have signed another address of the same cluster.
   void CompareServers() {
-    const absl::StatusOr<ServerUrl> own = ParseServerUrl(cluster_.server);
+    const absl::StatusOr<http::BaseUrl> own =
+        http::ParseBaseUrl(std::string(base::TrimAsciiSpace(cluster_.server)));
     if (own.ok() && own->SameServer(*server_)) return;
     cluster_.tls_server_name.clear();
     cluster_.skip_verify = false;
     kubeconfig_credentials_ = false;
     if (HoldsCredentials(*context_) && !ExplicitToken()) {
       connection_.warnings.push_back(
-          "harvester_url names another host or port than the kubeconfig's server: the "
+          "harvester_url names another scheme, host or port than the kubeconfig's server: the "
           "kubeconfig's credentials are not sent there");
     }
   }
 
   void ResolveTls() {
     http::TlsOptions& tls = connection_.curl.tls;
+    // A CA that is given by its own key says how to verify: what a file says does not turn it off.
+    if (!options_.ca_cert_file.empty()) cluster_.skip_verify = false;
     tls.skip_verify = options_.skip_verify || cluster_.skip_verify;
     tls.server_name =
         options_.tls_server_name.empty() ? cluster_.tls_server_name : options_.tls_server_name;
     connection_.curl.proxy_url = cluster_.proxy_url;
     tls.ca_pem = cluster_.ca_pem;
     if (!options_.ca_cert_file.empty()) {
-      tls.ca_pem = problems_.ValueOr(ReadPemFile(options_.ca_cert_file, PemKind::kCertificate),
-                                     "harvester_ca_cert");
+      tls.ca_pem = ReadPem(options_.ca_cert_file, http::PemKind::kCertificate, "harvester_ca_cert");
     } else if (tls.ca_pem.empty() && server_ && server_->https && !tls.skip_verify) {
       tls.ca_pem = problems_.ValueOr(http::LoadSystemCas(), "harvester_ca_cert");
     }
-    ResolveExplicitCertificate(tls);
-  }
-
-  void ResolveExplicitCertificate(http::TlsOptions& tls) {
     if (!ExplicitCertificate()) return;
     if (options_.client_key_file.empty()) {
       problems_.Add("harvester_client_key", "required with harvester_client_cert");
     } else {
-      tls.client_key_pem = base::Secret(problems_.ValueOr(
-          ReadPemFile(options_.client_key_file, PemKind::kPrivateKey), "harvester_client_key"));
+      tls.client_key_pem = base::Secret(
+          ReadPem(options_.client_key_file, http::PemKind::kPrivateKey, "harvester_client_key"));
     }
     if (options_.client_cert_file.empty()) {
       problems_.Add("harvester_client_cert", "required with harvester_client_key");
     } else {
-      tls.client_cert_pem = problems_.ValueOr(
-          ReadPemFile(options_.client_cert_file, PemKind::kCertificate), "harvester_client_cert");
+      tls.client_cert_pem =
+          ReadPem(options_.client_cert_file, http::PemKind::kCertificate, "harvester_client_cert");
     }
+  }
+
+  std::string ReadPem(const std::string& path, http::PemKind kind, std::string_view key) {
+    return problems_.ValueOr(http::ReadPemFile(path, kind), key);
   }
 
   void ResolveCredentials() {
     if (!options_.token.empty() && !options_.token_file.empty()) {
-      problems_.Add("auth_token", "give either auth_token or auth_token_file, not both");
-      return;
+      return problems_.Add("auth_token", "give either auth_token or auth_token_file, not both");
     }
     if (ExplicitToken()) {
       // At the API server a client certificate of the kubeconfig would take precedence over the
@@ -159,13 +154,9 @@ class Resolver {
   void UseToken(const base::Secret& given, const std::string& file, std::string_view token_key,
                 std::string_view file_key) {
     const base::Secret token(std::string(base::TrimAsciiSpace(given.Reveal())));
-    const bool printable = std::all_of(token.Reveal().begin(), token.Reveal().end(), [](char c) {
-      return c > ' ' && static_cast<unsigned char>(c) < 0x7f;
-    });
-    if (!printable || (token.empty() && !given.empty())) {
-      problems_.Add(token_key,
-                    "the token is empty or contains a character that is not allowed in a header");
-      return;
+    if (!http::IsVisibleAscii(token.Reveal()) || (token.empty() && !given.empty())) {
+      return problems_.Add(
+          token_key, "the token is empty or contains a character that is not allowed in a header");
     }
     if (!file.empty()) {
       CheckTokenFile(file, file_key);
@@ -181,12 +172,9 @@ class Resolver {
     const absl::StatusOr<std::string> text = base::ReadFile(path);
     if (!text.ok() && !absl::IsNotFound(text.status())) {
       problems_.Add(key, base::Message(text.status()));
-    } else if (!text.ok()) {
+    } else if (!text.ok() || base::TrimAsciiSpace(*text).empty()) {
       connection_.warnings.push_back(std::string(key) + ": the token file " + path +
-                                     " does not exist yet");
-    } else if (base::TrimAsciiSpace(*text).empty()) {
-      connection_.warnings.push_back(std::string(key) + ": the token file " + path +
-                                     " is still empty");
+                                     (text.ok() ? " is still empty" : " does not exist yet"));
     }
   }
 
@@ -197,17 +185,24 @@ class Resolver {
           "no credentials for Harvester: set auth_token, auth_token_file or harvester_kubeconfig, "
           "unless a proxy adds them");
     }
-    if (secret && !server_->https && !server_->IsLoopback()) {
+    if (connection_.curl.tls.skip_verify && server_->https) {
+      connection_.warnings.push_back(
+          std::string(options_.skip_verify ? "harvester_skip_verify"
+                                           : "insecure-skip-tls-verify in the kubeconfig") +
+          ": Harvester's certificate is not verified: an attacker on the network can read the "
+          "token; set harvester_ca_cert");
+    }
+    if (secret && !server_->https && !http::IsLoopback(server_->host)) {
       connection_.warnings.push_back("Harvester's credentials are sent over plain http");
     }
   }
 
   const ConnectionOptions& options_;
-  Problems problems_;
+  http::Problems problems_;
   Connection connection_;
   std::optional<KubeconfigContext> context_;
   ClusterSettings cluster_;
-  std::optional<ServerUrl> server_;
+  std::optional<http::BaseUrl> server_;
   bool kubeconfig_credentials_ = true;
 };
 

@@ -6,19 +6,80 @@
 #include <string>
 
 #include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/kube/object.h"
 
 #include "absl/strings/cord.h"
-#include "error_body.h"
 
 namespace nomad_harvester::kube {
 namespace {
 
 constexpr char kPayloadUrl[] = "nomad-harvester/kube-error";
+constexpr std::size_t kMaxMessageBytes = 1000;
+// No real error body is longer; a larger one is not parsed.
+constexpr std::size_t kMaxBodyBytes = 256UL * 1024;
 
 bool Contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
+}
+
+// One line: white space and control characters become single spaces. Valid UTF-8, cut after about
+// 1,000 bytes.
+std::string OneLine(std::string_view text) {
+  std::string line;
+  // A server may tell the token back; a part of it would not be recognised after the cut.
+  for (const char c : base::WithoutSecrets(std::string(text))) {
+    const bool blank = static_cast<unsigned char>(c) <= ' ' || c == '\x7f';
+    if (!blank) {
+      line += c;
+    } else if (!line.empty() && line.back() != ' ') {
+      line += ' ';
+    }
+    if (line.size() > kMaxMessageBytes) {
+      line += "…";
+      break;
+    }
+  }
+  while (!line.empty() && line.back() == ' ') line.pop_back();
+  return base::ToValidUtf8(line);
+}
+
+std::string HtmlTitle(std::string_view page) {
+  const std::string lower = base::AsciiLower(page);
+  const std::size_t open = lower.find("<title");
+  const std::size_t begin = open == std::string::npos ? open : lower.find('>', open);
+  const std::size_t end = begin == std::string::npos ? begin : lower.find("</title", begin);
+  if (end == std::string::npos) return "an HTML page";
+  return "an HTML page: " + std::string(page.substr(begin + 1, end - begin - 1));
+}
+
+void ReadJson(const Json& body, KubeError& error) {
+  error.is_status = base::GetString(body, "kind") == "Status";
+  error.message = OneLine(base::GetString(body, "message"));
+  error.reason = OneLine(base::GetString(body, "reason"));
+  // Rancher's errors have no reason but a string `code`; metav1.Status.code is a number.
+  if (error.reason.empty()) error.reason = OneLine(base::GetString(body, "code"));
+}
+
+// Reads a metav1.Status, Rancher's {"type":"error","status":…,"code":…,"message":…}, an HTML page
+// (its title) or plain text (429, proxies). The message is empty if the body has none.
+KubeError ReadErrorBody(const http::HttpResponse& response) {
+  KubeError error;
+  error.http_status = response.status;
+  const std::string_view text =
+      base::TrimAsciiSpace(std::string_view(response.body).substr(0, kMaxBodyBytes));
+  if (text.empty()) return error;
+  if (text.front() == '{') {
+    const absl::StatusOr<Json> body = base::ParseJson(text, "the error");
+    if (body.ok() && body->is_object()) {
+      ReadJson(*body, error);
+      return error;
+    }
+  }
+  error.message = OneLine(text.front() == '<' ? HtmlTitle(text) : std::string(text));
+  return error;
 }
 
 // Matched as substrings, because the text around them differs between releases. Kubernetes:
@@ -155,10 +216,11 @@ absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpo
   const KubeError error = ReadErrorBody(response);
   absl::Status status =
       base::MakeStatus(CodeOf(error), std::string(purpose) + ": " + Text(response, error));
-  const Json payload = {
-      {"status", error.http_status},  {"reason", error.reason},
-      {"message", error.message},     {"retry_after", error.retry_after.count()},
-      {"is_status", error.is_status}, {"creating", method == http::Method::kPost}};
+  const Json payload = {{"status", error.http_status},
+                        {"reason", error.reason},
+                        {"message", error.message},
+                        {"is_status", error.is_status},
+                        {"creating", method == http::Method::kPost}};
   status.SetPayload(kPayloadUrl, absl::Cord(base::DumpJson(payload)));
   return status;
 }
@@ -169,11 +231,8 @@ std::optional<KubeError> GetKubeError(const absl::Status& status) {
   const absl::StatusOr<Json> json = base::ParseJson(std::string(*payload), "the payload");
   if (!json.ok()) return std::nullopt;
   return KubeError{static_cast<int>(base::GetInt(*json, "status")),
-                   base::GetString(*json, "reason"),
-                   base::GetString(*json, "message"),
-                   base::Duration(base::GetInt(*json, "retry_after")),
-                   base::GetBool(*json, "is_status"),
-                   base::GetBool(*json, "creating")};
+                   base::GetString(*json, "reason"), base::GetString(*json, "message"),
+                   base::GetBool(*json, "is_status"), base::GetBool(*json, "creating")};
 }
 
 bool IsNotFound(const absl::Status& status) {
@@ -199,8 +258,8 @@ bool IsRefused(const absl::Status& status) {
   return error && Refuses(*error);
 }
 
-bool IsRefusalSentAs500(const http::HttpResponse& response) {
-  return response.status >= 500 && Refuses(ReadErrorBody(response));
+bool IsPermanentRefusal(const http::HttpResponse& response) {
+  return Refuses(ReadErrorBody(response));
 }
 
 }  // namespace nomad_harvester::kube

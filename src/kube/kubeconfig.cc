@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kubeconfig.h"
 
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -8,16 +11,10 @@
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/parse.h"
 
-#include "pem.h"
 #include "yaml.h"
 
 namespace nomad_harvester::kube {
 namespace {
-
-std::string DirectoryOf(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "" : path.substr(0, slash + 1);
-}
 
 // The member `member` of the list's entry with that name; null if there is none. As in client-go,
 // the first entry of a name is used.
@@ -31,148 +28,210 @@ const Json* FindEntry(const Json& file, const char* list_name, const std::string
   return nullptr;
 }
 
-std::vector<std::string> ContextNames(const Json& file) {
-  std::vector<std::string> names;
-  const Json* list = base::FindMember(file, "contexts");
-  if (list == nullptr || !list->is_array()) return names;
-  for (const Json& entry : *list) {
-    if (const auto name = base::FindString(entry, "name")) names.push_back(*name);
-  }
-  return names;
-}
-
 std::string UnknownContext(const Json& file, const std::string& name) {
-  const std::vector<std::string> names = ContextNames(file);
-  std::string text = "the kubeconfig has no context \"" + name + "\"";
+  std::vector<std::string> names;
+  std::string list;
+  for (const Json& entry : *base::FindMember(file, "contexts")) {
+    const auto known = base::FindString(entry, "name");
+    if (!known) continue;
+    names.push_back(*known);
+    list += (list.empty() ? "" : ", ") + *known;
+  }
+  const std::string text = "the kubeconfig has no context \"" + name + "\"";
   if (const auto near = base::NearestName(name, names)) {
     return text + "; did you mean \"" + *near + "\"?";
   }
-  std::string list;
-  for (const std::string& known : names) list += (list.empty() ? "" : ", ") + known;
   return text + (list.empty() ? "" : "; it has: " + list);
 }
 
-std::optional<Json> ReadKubeconfig(const std::string& path, Problems& problems) {
-  const absl::StatusOr<std::string> text = base::ReadFile(path);
-  if (!text.ok()) {
-    problems.Add(kKubeconfigKey, base::Message(text.status()));
-    return std::nullopt;
-  }
-  absl::StatusOr<Json> file = ParseYaml(*text);
-  if (!file.ok()) {
-    problems.Add(kKubeconfigKey, path + " cannot be parsed: " + base::Message(file.status()));
-    return std::nullopt;
-  }
-  if (!file->is_object() || base::FindMember(*file, "contexts") == nullptr ||
+absl::StatusOr<Json> ReadKubeconfig(const std::string& path) {
+  NH_ASSIGN_OR_RETURN(const std::string text, base::ReadFile(path));
+  absl::StatusOr<Json> file = ParseYaml(text);
+  if (!file.ok()) return base::Annotate(file.status(), path + " cannot be parsed");
+  if (base::FindMember(*file, "contexts") == nullptr ||
       base::FindMember(*file, "clusters") == nullptr) {
-    problems.Add(kKubeconfigKey, path + " is not a kubeconfig: it has no contexts or no clusters");
-    return std::nullopt;
+    return base::InvalidArgument(path + " is not a kubeconfig: it has no contexts or no clusters");
   }
-  return *std::move(file);
+  return file;
 }
 
-// A boolean of YAML 1.2 or JSON.
-bool ReadBool(const Json& entry, const char* member, const std::string& entry_name,
-              Problems& problems) {
-  const Json* value = base::FindMember(entry, member);
-  if (value == nullptr || value->is_null()) return false;
-  if (value->is_boolean()) return value->get<bool>();
-  const std::string text = value->is_string() ? base::AsciiLower(value->get<std::string>()) : "";
-  if (text != "true" && text != "false") {
-    problems.Add(kKubeconfigKey, entry_name + "." + member + " must be true or false");
+// A cluster or user. Each problem is noted with the entry's kind and name.
+class Entry {
+ public:
+  Entry(const Json& json, std::string label, const std::string& directory, http::Problems& problems)
+      : json_(json), label_(std::move(label)), directory_(directory), problems_(problems) {}
+
+  void Problem(std::string_view text) const {
+    problems_.Add(kKubeconfigKey, label_ + std::string(text));
   }
-  return text == "true";
+
+  // A string member, or empty if it is absent. Any YAML scalar is a string; a JSON number is not.
+  std::string Text(const std::string& member) const {
+    const Json* value = base::FindMember(json_, member);
+    if (value == nullptr || value->is_null()) return "";
+    if (!value->is_string()) Problem("." + member + " must be a text");
+    return value->is_string() ? value->get<std::string>() : "";
+  }
+
+  std::string Path(const std::string& member) const {
+    const std::string path = Text(member);
+    return path.empty() ? "" : (std::filesystem::path(directory_) / path).string();
+  }
+
+  // A boolean of YAML 1.2 or JSON.
+  bool Flag(const std::string& member) const {
+    const Json* value = base::FindMember(json_, member);
+    if (value == nullptr || value->is_null()) return false;
+    if (value->is_boolean()) return value->get<bool>();
+    const std::string text = value->is_string() ? base::AsciiLower(value->get<std::string>()) : "";
+    if (text != "true" && text != "false") Problem("." + member + " must be true or false");
+    return text == "true";
+  }
+
+  // "certificate-authority" as data or as a file: data takes precedence, as in client-go. Empty if
+  // both are absent.
+  std::string Pem(const std::string& member, http::PemKind kind) const {
+    const std::string data = Text(member + "-data");
+    const std::string path = Path(member);
+    if (data.empty() && path.empty()) return "";
+    absl::StatusOr<std::string> pem =
+        data.empty() ? http::ReadPemFile(path, kind) : http::DecodePem(data, kind);
+    if (pem.ok()) return *std::move(pem);
+    Problem("." + member + (data.empty() ? "" : "-data") + ": " + base::Message(pem.status()));
+    return "";
+  }
+
+ private:
+  const Json& json_;
+  const std::string label_;
+  const std::string& directory_;
+  http::Problems& problems_;
+};
+
+bool Has(const Json& user, const std::string& member) {
+  const Json* value = base::FindMember(user, member);
+  if (value == nullptr || value->is_null()) return false;
+  return !value->is_string() || !base::GetString(user, member).empty();
+}
+
+// Login methods that run a program or impersonate a user. If one were ignored, the plugin would
+// connect as another identity.
+void RefuseUnsupported(const Json& user, const Entry& entry) {
+  for (const auto& [member, what] : {std::pair("exec", " uses an exec plugin"),
+                                     std::pair("auth-provider", " uses an auth-provider")}) {
+    if (!Has(user, member)) continue;
+    entry.Problem(std::string(what) +
+                  ", which is not supported: use auth_token_file, or a kubeconfig with a token or "
+                  "a client certificate");
+  }
+  for (const std::string member : {"as", "as-uid", "as-groups", "as-user-extra"}) {
+    if (Has(user, member)) entry.Problem("." + member + ": impersonation is not supported");
+  }
 }
 
 }  // namespace
 
 std::optional<KubeconfigContext> LoadKubeconfig(const std::string& path,
                                                 const std::string& context_name,
-                                                Problems& problems) {
-  const std::optional<Json> file = ReadKubeconfig(path, problems);
-  if (!file) return std::nullopt;
+                                                http::Problems& problems) {
+  const auto fail = [&](std::string_view text, std::string_view key = kKubeconfigKey) {
+    problems.Add(key, text);
+    return std::nullopt;
+  };
+  const absl::StatusOr<Json> file = ReadKubeconfig(path);
+  if (!file.ok()) return fail(base::Message(file.status()));
   const std::string name =
       context_name.empty() ? base::GetString(*file, "current-context") : context_name;
   if (name.empty()) {
-    problems.Add(kKubeconfigContextKey, "required: the kubeconfig has no current-context");
-    return std::nullopt;
+    return fail("required: the kubeconfig has no current-context", kKubeconfigContextKey);
   }
   const Json* context = FindEntry(*file, "contexts", name, "context");
   if (context == nullptr) {
-    problems.Add(context_name.empty() ? kKubeconfigKey : kKubeconfigContextKey,
-                 UnknownContext(*file, name));
-    return std::nullopt;
+    return fail(UnknownContext(*file, name),
+                context_name.empty() ? kKubeconfigKey : kKubeconfigContextKey);
   }
+  const auto missing = [&](const char* kind, const std::string& entry) {
+    return fail("context \"" + name + "\" names the " + kind + " \"" + entry +
+                "\", which the file does not have");
+  };
   KubeconfigContext found;
-  found.directory = DirectoryOf(path);
+  found.directory = std::filesystem::path(path).parent_path().string();
   found.cluster_name = base::GetString(*context, "cluster");
   found.user_name = base::GetString(*context, "user");
-  const Json* cluster = FindEntry(*file, "clusters", found.cluster_name, "cluster");
-  if (cluster == nullptr || !cluster->is_object()) {
-    problems.Add(kKubeconfigKey, "context \"" + name + "\" names the cluster \"" +
-                                     found.cluster_name + "\", which the file does not have");
-    return std::nullopt;
-  }
-  found.cluster = *cluster;
   found.user = Json::object();
+  const Json* cluster = FindEntry(*file, "clusters", found.cluster_name, "cluster");
+  if (cluster == nullptr || !cluster->is_object()) return missing("cluster", found.cluster_name);
+  found.cluster = *cluster;
   if (found.user_name.empty()) return found;
   const Json* user = FindEntry(*file, "users", found.user_name, "user");
-  if (user == nullptr) {
-    problems.Add(kKubeconfigKey, "context \"" + name + "\" names the user \"" + found.user_name +
-                                     "\", which the file does not have");
-    return std::nullopt;
-  }
-  if (user->is_object()) {
-    found.user = *user;
-  } else if (!user->is_null()) {
-    problems.Add(kKubeconfigKey, "user \"" + found.user_name + "\" must be a map");
-    return std::nullopt;
-  }
+  if (user == nullptr) return missing("user", found.user_name);
+  if (user->is_null()) return found;
+  if (!user->is_object()) return fail("user \"" + found.user_name + "\" must be a map");
+  found.user = *user;
   return found;
 }
 
-ClusterSettings ReadCluster(const KubeconfigContext& context, bool want_ca, Problems& problems) {
-  const std::string entry = "cluster \"" + context.cluster_name + "\"";
-  ClusterSettings settings;
-  settings.server = ReadText(context.cluster, entry, "server", problems);
-  settings.tls_server_name = ReadText(context.cluster, entry, "tls-server-name", problems);
-  settings.proxy_url = ReadText(context.cluster, entry, "proxy-url", problems);
-  settings.skip_verify = ReadBool(context.cluster, "insecure-skip-tls-verify", entry, problems);
-  if (want_ca) {
-    settings.ca_pem = ReadPemMember(context, context.cluster, entry, "certificate-authority",
-                                    /*private_key=*/false, problems);
+ClusterSettings ReadCluster(const KubeconfigContext& context, bool want_ca,
+                            http::Problems& problems) {
+  const Entry entry(context.cluster, "cluster \"" + context.cluster_name + "\"", context.directory,
+                    problems);
+  const bool skip_verify = entry.Flag("insecure-skip-tls-verify");
+  // As client-go (kubernetes/client-go:transport/transport.go, TLSConfigFor): the CA would have no
+  // effect.
+  if (skip_verify && (Has(context.cluster, "certificate-authority") ||
+                      Has(context.cluster, "certificate-authority-data"))) {
+    entry.Problem(
+        " has a certificate-authority and insecure-skip-tls-verify, which turns it off: remove one "
+        "of them");
   }
-  return settings;
+  return {.server = entry.Text("server"),
+          .ca_pem = want_ca ? entry.Pem("certificate-authority", http::PemKind::kCertificate) : "",
+          .tls_server_name = entry.Text("tls-server-name"),
+          .skip_verify = skip_verify,
+          .proxy_url = entry.Text("proxy-url")};
 }
 
-std::string ResolvePath(const KubeconfigContext& context, const std::string& path) {
-  return path.empty() || path.front() == '/' ? path : context.directory + path;
-}
+UserCredentials ReadUser(const KubeconfigContext& context, bool want_certificate,
+                         http::Problems& problems) {
+  const Json& user = context.user;
+  const Entry entry(user, "user \"" + context.user_name + "\"", context.directory, problems);
+  RefuseUnsupported(user, entry);
 
-std::string ReadText(const Json& entry, const std::string& entry_name, const std::string& member,
-                     Problems& problems) {
-  const Json* value = base::FindMember(entry, member);
-  if (value == nullptr || value->is_null()) return "";
-  if (!value->is_string()) {
-    problems.Add(kKubeconfigKey, entry_name + "." + member + " must be a text");
-    return "";
+  UserCredentials credentials;
+  credentials.token = base::Secret(entry.Text("token"));
+  credentials.token_file = entry.Path("tokenFile");
+  credentials.username = entry.Text("username");
+  credentials.password = base::Secret(entry.Text("password"));
+  // client-go refuses these, too (kubernetes/client-go:tools/clientcmd/validation.go): which of two
+  // identities applies would depend on the server.
+  const bool token = !credentials.token.empty() || !credentials.token_file.empty();
+  if (token && !credentials.username.empty()) {
+    entry.Problem(" has a token and a username: only one can be sent");
   }
-  return value->get<std::string>();
+  if (credentials.username.empty() && !credentials.password.empty()) {
+    entry.Problem(" has a password without a username");
+  }
+  if (!want_certificate) return credentials;
+
+  const bool certificate = Has(user, "client-certificate") || Has(user, "client-certificate-data");
+  const bool key = Has(user, "client-key") || Has(user, "client-key-data");
+  if (certificate != key) {
+    entry.Problem(key ? " has a client-key without a client-certificate"
+                      : " has a client-certificate without a client-key");
+    return credentials;
+  }
+  credentials.client_cert_pem = entry.Pem("client-certificate", http::PemKind::kCertificate);
+  credentials.client_key_pem = base::Secret(entry.Pem("client-key", http::PemKind::kPrivateKey));
+  return credentials;
 }
 
-std::string ReadPemMember(const KubeconfigContext& context, const Json& entry,
-                          const std::string& entry_name, const std::string& member,
-                          bool private_key, Problems& problems) {
-  const PemKind kind = private_key ? PemKind::kPrivateKey : PemKind::kCertificate;
-  const std::string data = ReadText(entry, entry_name, member + "-data", problems);
-  const std::string path = ReadText(entry, entry_name, member, problems);
-  if (data.empty() && path.empty()) return "";
-  absl::StatusOr<std::string> pem =
-      data.empty() ? ReadPemFile(ResolvePath(context, path), kind) : DecodePem(data, kind);
-  if (pem.ok()) return *std::move(pem);
-  problems.Add(kKubeconfigKey, entry_name + "." + member + (data.empty() ? "" : "-data") + ": " +
-                                   base::Message(pem.status()));
-  return "";
+bool HoldsCredentials(const KubeconfigContext& context) {
+  constexpr const char* kMembers[] = {"token",        "tokenFile",
+                                      "username",     "client-certificate",
+                                      "exec",         "client-certificate-data",
+                                      "auth-provider"};
+  return std::any_of(std::begin(kMembers), std::end(kMembers),
+                     [&context](const char* member) { return Has(context.user, member); });
 }
 
 }  // namespace nomad_harvester::kube

@@ -3,13 +3,12 @@
 #ifndef NOMAD_HARVESTER_SRC_KUBE_KUBECONFIG_H_
 #define NOMAD_HARVESTER_SRC_KUBE_KUBECONFIG_H_
 
+#include <optional>
 #include <string>
 
 #include "nomad_harvester/base/secret.h"
+#include "nomad_harvester/http/connection_parts.h"
 #include "nomad_harvester/kube/object.h"
-
-#include "absl/status/statusor.h"
-#include "problems.h"
 
 namespace nomad_harvester::kube {
 
@@ -18,7 +17,7 @@ inline constexpr char kKubeconfigContextKey[] = "harvester_kubeconfig_context";
 
 // The entries that a context names, as written in the file.
 struct KubeconfigContext {
-  std::string directory;  // base of relative paths: with a trailing slash, or empty
+  std::string directory;  // base of relative paths
   std::string cluster_name;
   std::string user_name;
   Json cluster;  // an object
@@ -29,7 +28,7 @@ struct KubeconfigContext {
 // current-context. On problems it returns nullopt and notes them under the two keys above.
 std::optional<KubeconfigContext> LoadKubeconfig(const std::string& path,
                                                 const std::string& context_name,
-                                                Problems& problems);
+                                                http::Problems& problems);
 
 struct ClusterSettings {
   std::string server;
@@ -39,7 +38,8 @@ struct ClusterSettings {
   std::string proxy_url;
 };
 // `want_ca` false: another CA replaces the entry's, which is not read.
-ClusterSettings ReadCluster(const KubeconfigContext& context, bool want_ca, Problems& problems);
+ClusterSettings ReadCluster(const KubeconfigContext& context, bool want_ca,
+                            http::Problems& problems);
 
 struct UserCredentials {
   base::Secret token;
@@ -51,21 +51,9 @@ struct UserCredentials {
 };
 // `want_certificate` false: another client certificate replaces the entry's, which is not read.
 UserCredentials ReadUser(const KubeconfigContext& context, bool want_certificate,
-                         Problems& problems);
+                         http::Problems& problems);
 // Whether the entry holds credentials of any kind, usable or not.
 bool HoldsCredentials(const KubeconfigContext& context);
-
-// Resolves an entry's relative path.
-std::string ResolvePath(const KubeconfigContext& context, const std::string& path);
-// A string member, or empty if it is absent. Any YAML scalar is a string; a JSON number is not. A
-// problem is noted as "<entry>.<member>".
-std::string ReadText(const Json& entry, const std::string& entry_name, const std::string& member,
-                     Problems& problems);
-// "certificate-authority" as data or as a file: data takes precedence, as in client-go. Empty if
-// both are absent. Problems as above.
-std::string ReadPemMember(const KubeconfigContext& context, const Json& entry,
-                          const std::string& entry_name, const std::string& member,
-                          bool private_key, Problems& problems);
 
 }  // namespace nomad_harvester::kube
 

@@ -22,16 +22,6 @@ std::optional<base::WallTime> ReadTime(const Json& spec, std::string_view key) {
   return *time;
 }
 
-std::map<std::string, std::string> ReadAnnotations(const Json& metadata) {
-  std::map<std::string, std::string> annotations;
-  const Json* object = base::FindMember(metadata, "annotations");
-  if (object == nullptr || !object->is_object()) return annotations;
-  for (const auto& [key, value] : object->items()) {
-    if (value.is_string()) annotations.emplace(key, value.get<std::string>());
-  }
-  return annotations;
-}
-
 void SetTime(Json& spec, const char* key, const std::optional<base::WallTime>& time) {
   if (time) spec[key] = base::FormatRfc3339Micros(*time);
 }
@@ -46,7 +36,7 @@ Lease ParseLease(const Observed& observed) {
     lease.ns = base::GetString(*metadata, "namespace");
     lease.uid = base::GetString(*metadata, "uid");
     lease.resource_version = base::GetString(*metadata, "resourceVersion");
-    lease.annotations = ReadAnnotations(*metadata);
+    lease.annotations = base::GetStringMap(*metadata, "annotations");
   }
   if (const Json* spec = base::FindMember(observed.object, "spec")) {
     lease.holder = base::GetString(*spec, "holderIdentity");

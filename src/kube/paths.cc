@@ -37,16 +37,6 @@ absl::StatusOr<std::string> ObjectPath(const ResourceType& type, const std::stri
   return collection + "/" + base::UrlEscape(name);
 }
 
-std::string QueryString(const std::vector<std::pair<std::string_view, std::string>>& parameters) {
-  std::string query;
-  for (const auto& [key, value] : parameters) {
-    if (value.empty()) continue;
-    query += query.empty() ? "?" : "&";
-    query += std::string(key) + "=" + base::UrlEscape(value);
-  }
-  return query;
-}
-
 std::string Describe(const ResourceType& type, const std::string& ns, const std::string& name) {
   return std::string(type.kind) + " " + (ns.empty() ? name : ns + "/" + name);
 }

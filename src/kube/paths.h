@@ -4,9 +4,6 @@
 #define NOMAD_HARVESTER_SRC_KUBE_PATHS_H_
 
 #include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "nomad_harvester/kube/resource_type.h"
 
@@ -21,9 +18,6 @@ absl::StatusOr<std::string> CollectionPath(const ResourceType& type, const std::
 // and a DELETE would remove all its objects.
 absl::StatusOr<std::string> ObjectPath(const ResourceType& type, const std::string& ns,
                                        const std::string& name);
-
-// "?key=value&…" with escaped values; empty values are left out. Empty if there are none.
-std::string QueryString(const std::vector<std::pair<std::string_view, std::string>>& parameters);
 
 // "VirtualMachine default/web-1", "Setting server-version".
 std::string Describe(const ResourceType& type, const std::string& ns, const std::string& name);

@@ -15,7 +15,6 @@
 #include "nomad_harvester/log/sinks.h"
 
 #include "nlohmann/json.hpp"
-#include "truncate.h"
 
 namespace nomad_harvester::log {
 namespace {
@@ -40,8 +39,22 @@ ordered_json Number(double value) {
   return value;
 }
 
+// The text, or its beginning and a marker with the original number of bytes, at most max_bytes in
+// total. Does not cut a UTF-8 character. max_bytes must leave room for the marker (48 bytes).
+std::string Truncate(std::string_view text, std::size_t max_bytes) {
+  if (text.size() <= max_bytes) return std::string(text);
+  const std::string mark = "... (" + std::to_string(text.size()) + " bytes)";
+  std::size_t length = max_bytes - mark.size();
+  // Skips continuation bytes backwards; a character has at most three of them.
+  for (int i = 0; i < 3 && length > 0; ++i) {
+    if ((static_cast<unsigned char>(text[length]) & 0xc0) != 0x80) break;
+    --length;
+  }
+  return std::string(text.substr(0, length)) + mark;
+}
+
 std::string Key(std::string_view key) {
-  std::string valid = base::ToValidUtf8(Truncate(key, kMaxKeyBytes));
+  std::string valid = base::EscapeC1(Truncate(key, kMaxKeyBytes));
   // Keys such as "@message" are reserved; the host panics if one of them is not a string.
   return valid.starts_with('@') ? "_" + valid : valid;
 }
@@ -50,7 +63,7 @@ std::string Key(std::string_view key) {
 std::string Render(const Record& record, std::string_view module, std::size_t max_string,
                    std::size_t max_fields) {
   const auto text = [max_string](std::string_view value) {
-    return base::ToValidUtf8(Truncate(value, max_string));
+    return base::EscapeC1(Truncate(value, max_string));
   };
   ordered_json line;
   line["@level"] = LevelName(record.level);

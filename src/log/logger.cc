@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/base/status.h"
 
 namespace nomad_harvester::log {
@@ -37,23 +38,6 @@ void Put(std::vector<Field>* fields, const Field& field) {
   }
 }
 
-template <typename Fields>
-std::vector<Field> Merge(std::vector<Field> fields, const Fields& more) {
-  for (const Field& field : more) Put(&fields, field);
-  return fields;
-}
-
-template <typename Fields>
-void Write(Sink* sink, Level level, std::string_view message, const std::vector<Field>& fields,
-           const Fields& more) {
-  Record record;
-  record.time = std::chrono::system_clock::now();
-  record.level = level;
-  record.message = std::string(message);
-  record.fields = Merge(fields, more);
-  sink->Write(record);
-}
-
 }  // namespace
 
 bool ParseLevel(std::string_view text, Level* level) {
@@ -75,16 +59,21 @@ Logger::Logger(std::shared_ptr<Sink> sink, Level threshold)
 
 Logger Logger::With(std::initializer_list<Field> fields) const {
   Logger logger = *this;
-  logger.fields_ = Merge(std::move(logger.fields_), fields);
+  for (const Field& field : fields) Put(&logger.fields_, field);
   return logger;
 }
 
-void Logger::Log(Level level, std::string_view message, std::initializer_list<Field> fields) const {
-  if (Enabled(level)) Write(sink_.get(), level, message, fields_, fields);
-}
-
 void Logger::Log(Level level, std::string_view message, const std::vector<Field>& fields) const {
-  if (Enabled(level)) Write(sink_.get(), level, message, fields_, fields);
+  if (!Enabled(level)) return;
+  Record record{std::chrono::system_clock::now(), level, base::WithoutSecrets(std::string(message)),
+                fields_};
+  for (const Field& field : fields) Put(&record.fields, field);
+  for (Field& field : record.fields) {
+    if (auto* text = std::get_if<std::string>(&field.value)) {
+      *text = base::WithoutSecrets(std::move(*text));
+    }
+  }
+  sink_->Write(record);
 }
 
 }  // namespace nomad_harvester::log

@@ -1,34 +1,66 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nomad_harvester/log/sinks.h"
 
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <poll.h>
 #include <string>
 #include <string_view>
 #include <unistd.h>
 #include <utility>
 
-#include "line_sink.h"
 #include "spdlog/details/log_msg.h"
+#include "spdlog/sinks/base_sink.h"
 
 namespace nomad_harvester::log {
 namespace {
 
-spdlog::level::level_enum ToSpdlog(Level level) {
-  switch (level) {
-    case Level::kTrace:
-      return spdlog::level::trace;
-    case Level::kDebug:
-      return spdlog::level::debug;
-    case Level::kInfo:
-      return spdlog::level::info;
-    case Level::kWarn:
-      return spdlog::level::warn;
-    case Level::kError:
-      break;
-  }
-  return spdlog::level::err;
+// How long a full non-blocking pipe may delay the program before the line is dropped.
+constexpr std::chrono::milliseconds kWriteTimeout{500};
+
+bool WaitUntilWritable(int fd) {
+  pollfd poll_fd{.fd = fd, .events = POLLOUT, .revents = 0};
+  return poll(&poll_fd, 1, static_cast<int>(kWriteTimeout.count())) == 1;
 }
+
+// Each line with its newline is one write(2), so that lines of several writers do not mix. If the
+// reader has closed the pipe or does not read, lines are lost; nothing throws. The caller owns the
+// descriptor.
+class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit LineSink(int fd) : fd_(fd) {}
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    // The first newline ends a truncated previous line, so that this line stays complete.
+    std::string text = torn_ ? "\n" : "";
+    text.append(message.payload.data(), message.payload.size()) += '\n';
+    WriteAll(text);
+  }
+  void flush_() override {}
+
+ private:
+  void WriteAll(std::string_view bytes) {
+    const std::size_t total = bytes.size();
+    while (!bytes.empty()) {
+      const ssize_t written = write(fd_, bytes.data(), bytes.size());
+      if (written >= 0) {
+        bytes.remove_prefix(static_cast<std::size_t>(written));
+      } else if (errno != EINTR && (errno != EAGAIN || !WaitUntilWritable(fd_))) {
+        break;  // EPIPE and similar errors: there is nowhere to report them
+      }
+    }
+    // If nothing was written, the end of the file is unchanged.
+    if (bytes.size() < total) torn_ = !bytes.empty();
+  }
+
+  const int fd_;
+  bool torn_ = false;  // the last line ended before its newline
+};
 
 // Formats in the caller's thread and passes the line to spdlog's sink.
 class SpdlogSink final : public Sink {
@@ -38,9 +70,8 @@ class SpdlogSink final : public Sink {
 
   void Write(const Record& record) override {
     try {
-      const std::string line = format_(record);
-      lines_.log(spdlog::details::log_msg(spdlog::string_view_t(), ToSpdlog(record.level),
-                                          spdlog::string_view_t(line.data(), line.size())));
+      // The level is in the line already; Logger has applied the threshold.
+      lines_.log(spdlog::details::log_msg("", spdlog::level::info, format_(record)));
     } catch (
         ...) {  // NOLINT(bugprone-empty-catch): out of memory; a log line must not end the process
     }

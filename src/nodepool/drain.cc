@@ -2,6 +2,7 @@
 #include "nomad_harvester/nodepool/drain.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace nomad_harvester::nodepool {
 namespace {
@@ -9,20 +10,15 @@ namespace {
 // The SDK's key and value, which operators and their scripts search for
 // (hashicorp/nomad-autoscaler:sdk/helper/scaleutils/node_drain.go). The other keys are the
 // plugin's.
-constexpr const char* kDrainedBy = "drained_by";
-constexpr const char* kAutoscaler = "nomad-autoscaler";
-constexpr const char* kAction = "action";
-constexpr const char* kVm = "vm";
-constexpr const char* kVmUid = "vm_uid";
-constexpr const char* kPool = "pool";
-constexpr const char* kPurge = "purge";
-constexpr const char* kWas = "was";
-constexpr const char* kIneligible = "ineligible";
-
-std::string Value(const std::map<std::string, std::string>& meta, const char* key) {
-  const auto found = meta.find(key);
-  return found == meta.end() ? "" : found->second;
-}
+constexpr std::string_view kDrainedBy = "drained_by";
+constexpr std::string_view kAutoscaler = "nomad-autoscaler";
+constexpr std::string_view kAction = "action";
+constexpr std::string_view kVm = "vm";
+constexpr std::string_view kVmUid = "vm_uid";
+constexpr std::string_view kPool = "pool";
+constexpr std::string_view kPurge = "purge";
+constexpr std::string_view kWas = "was";
+constexpr std::string_view kIneligible = "ineligible";
 
 // A deadline of zero would mean "no deadline".
 constexpr base::Duration kLeastDeadline = std::chrono::seconds(1);
@@ -33,28 +29,32 @@ constexpr base::Duration kNow = std::chrono::seconds(-1);
 }  // namespace
 
 std::map<std::string, std::string> ToMeta(const DrainMark& mark) {
-  return {{kDrainedBy, kAutoscaler},
-          {kAction, mark.action},
-          {kVm, mark.vm},
-          {kVmUid, mark.vm_uid},
-          {kPool, mark.pool},
-          {kPurge, mark.purge ? "true" : "false"},
-          {kWas, mark.was_ineligible ? kIneligible : "eligible"}};
+  const auto entry = [](std::string_view key, std::string_view value) {
+    return std::pair<const std::string, std::string>(key, value);
+  };
+  return {entry(kDrainedBy, kAutoscaler),
+          entry(kAction, mark.action),
+          entry(kVm, mark.vm),
+          entry(kVmUid, mark.vm_uid),
+          entry(kPool, mark.pool),
+          entry(kPurge, mark.purge ? "true" : "false"),
+          entry(kWas, mark.was_ineligible ? kIneligible : "eligible")};
 }
 
 std::optional<DrainMark> ParseDrainMark(const nomad::Node& node) {
   if (!node.last_drain.has_value()) return std::nullopt;
-  const auto& meta = node.last_drain->meta;
   DrainMark mark;
-  mark.action = Value(meta, kAction);
-  mark.vm_uid = Value(meta, kVmUid);
-  if (Value(meta, kDrainedBy) != kAutoscaler || mark.action.empty() || mark.vm_uid.empty()) {
-    return std::nullopt;
+  bool ours = false;
+  for (const auto& [key, value] : node.last_drain->meta) {
+    if (key == kDrainedBy) ours = value == kAutoscaler;
+    if (key == kAction) mark.action = value;
+    if (key == kVm) mark.vm = value;
+    if (key == kVmUid) mark.vm_uid = value;
+    if (key == kPool) mark.pool = value;
+    if (key == kPurge) mark.purge = value == "true";
+    if (key == kWas) mark.was_ineligible = value == kIneligible;
   }
-  mark.vm = Value(meta, kVm);
-  mark.pool = Value(meta, kPool);
-  mark.purge = Value(meta, kPurge) == "true";
-  mark.was_ineligible = Value(meta, kWas) == kIneligible;
+  if (!ours || mark.action.empty() || mark.vm_uid.empty()) return std::nullopt;
   return mark;
 }
 
@@ -74,7 +74,7 @@ std::string RollbackMarker(const nomad::Node& node) {
 }
 
 std::string RollbackMarker(const nomad::Node& node, const DrainMark& mark) {
-  return mark.action + "@" + node.last_drain->started_at;
+  return std::string(mark.action) + "@" + node.last_drain->started_at;
 }
 
 bool IsIdle(const std::vector<nomad::Allocation>& allocations, bool ignore_system) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nomad_harvester/nodepool/identity.h"
 
-#include <utility>
-
 namespace nomad_harvester::nodepool {
 namespace {
 
@@ -13,13 +11,13 @@ constexpr const char* kNoClass = "autoscaler-default-pool";
 
 constexpr std::size_t kMaxProblems = 10;
 
-bool HasClass(const nomad::Node& node, const std::string& wanted) {
+bool HasClass(const nomad::Node& node, std::string_view wanted) {
   return node.node_class.empty() ? wanted == kNoClass : node.node_class == wanted;
 }
 
-void Append(std::string& text, const char* key, const std::optional<std::string>& value) {
+void Append(std::string& text, const char* key, std::optional<std::string_view> value) {
   if (!value.has_value()) return;
-  text += (text.empty() ? "" : ", ") + std::string(key) + "=" + *value;
+  text += (text.empty() ? "" : ", ") + std::string(key) + "=" + std::string(*value);
 }
 
 }  // namespace
@@ -39,24 +37,17 @@ std::string PoolIdentity::ToString() const {
   return text;
 }
 
-FilterResult FilterNodes(const std::vector<nomad::Node>& nodes, const PoolIdentity& identity,
-                         const FilterOptions& options) {
-  FilterResult result;
-  for (const nomad::Node& node : nodes) {
-    if (result.problems.size() >= kMaxProblems) break;
-    if (!identity.Contains(node)) continue;
-    if (!node.draining && node.status == nomad::NodeStatus::kReady) {
-      if (node.eligible || options.ignore_ineligible) result.members.push_back(node);
-      continue;
-    }
-    if (node.status == nomad::NodeStatus::kInitializing && !options.ignore_init) {
-      result.problems.push_back("node " + node.id + " is initializing");
-    } else if (node.draining && !options.ignore_drain) {
-      result.problems.push_back("node " + node.id + " is draining");
-    }
+std::vector<std::string> FilterNodes(const std::vector<const nomad::Node*>& nodes,
+                                     const PoolIdentity& identity, const FilterOptions& options) {
+  std::vector<std::string> problems;
+  for (const nomad::Node* node : nodes) {
+    if (problems.size() >= kMaxProblems) break;
+    const bool starts = node->status == nomad::NodeStatus::kInitializing && !options.ignore_init;
+    const bool drains = node->draining && !options.ignore_drain;
+    if ((!starts && !drains) || !identity.Contains(*node)) continue;
+    problems.push_back("node " + node->id + (starts ? " is initializing" : " is draining"));
   }
-  if (!result.problems.empty()) result.members.clear();
-  return result;
+  return problems;
 }
 
 }  // namespace nomad_harvester::nodepool

@@ -2,20 +2,91 @@
 #include "nomad_harvester/nodepool/link.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <map>
 #include <string_view>
 #include <tuple>
 #include <utility>
 
-#include "identity_hints.h"
-#include "name_index.h"
+#include "nomad_harvester/base/parse.h"
+
+#include "value_index.h"
 
 namespace nomad_harvester::nodepool {
 namespace {
 
 using Indexes = std::vector<std::size_t>;
 
-constexpr std::string_view kHostName = "unique.hostname";
+constexpr char kHostName[] = "unique.hostname";
+constexpr char kVmUuid[] = "harvester_vm_uuid";
+constexpr std::string_view kMetaPrefix = "meta.";
+
+// Empty if there is none.
+std::string_view Lookup(const std::map<std::string, std::string>& map, std::string_view key) {
+  if (map.empty()) return {};
+  const auto found = map.find(std::string(key));
+  return found == map.end() ? std::string_view() : found->second;
+}
+
+std::string_view FirstLabel(std::string_view name) { return name.substr(0, name.find('.')); }
+
+// A stub has no attributes; its Name is the host name unless the client's configuration sets
+// another (hashicorp/nomad:nomad/structs/structs.go, Node.Stub).
+std::string_view NameOf(const nomad::Node& node, std::string_view attribute) {
+  if (!node.full) return FirstLabel(node.name);
+  if (attribute.starts_with(kMetaPrefix)) {
+    return FirstLabel(Lookup(node.meta, attribute.substr(kMetaPrefix.size())));
+  }
+  return FirstLabel(Lookup(node.attributes, attribute));
+}
+
+// The identity hints of rule C6: properties other than the name that show which VM a node is.
+enum HintKind : std::size_t { kMetaUuid, kAddress, kHostId, kHintKinds };
+
+// A value that identifies a node as a certain VM.
+struct IdentityHint {
+  HintKind kind = kMetaUuid;
+  std::string_view value{};
+  std::size_t vm = 0;
+};
+using Hints = absl::InlinedVector<IdentityHint, 4>;
+
+// The values of the node that could identify a VM, without the VMs.
+Hints ValuesOf(const nomad::Node& node) {
+  Hints values;
+  const auto add = [&values](HintKind kind, std::string_view value) {
+    if (!value.empty()) values.push_back({kind, value});
+  };
+  if (!node.full) {
+    add(kAddress, node.address);
+    return values;
+  }
+  add(kMetaUuid, Lookup(node.meta, kVmUuid));
+  // A node has the same address in two places.
+  std::string_view address = node.address;
+  std::string_view other = Lookup(node.attributes, "unique.network.ip-address");
+  if (base::EqualsIgnoreCase(address, other)) other = {};
+  if (!other.empty() && base::AsciiLower(other) < base::AsciiLower(address)) {
+    std::swap(address, other);
+  }
+  add(kAddress, address);
+  add(kAddress, other);
+  // Not reported by any release of Nomad up to 2.0.5; its main branch does.
+  add(kHostId, Lookup(node.attributes, "unique.host_id"));
+  return values;
+}
+
+std::string Describe(const IdentityHint& hint) {
+  switch (hint.kind) {
+    case kMetaUuid:
+      return "meta.harvester_vm_uuid";
+    case kAddress:
+      return "address " + base::AsciiLower(hint.value);
+    default:
+      return "unique.host_id";
+  }
+}
 
 // Ranks nodes of one name by status: higher means more likely the VM's present node.
 int Rank(nomad::NodeStatus status) {
@@ -43,26 +114,74 @@ class NodesNow {
   const nomad::Node* now_ = nullptr;
 };
 
-const IdentityHint* Contradiction(const std::vector<IdentityHint>& hints, std::size_t vm) {
+// Whether a VM other than that one has the value.
+bool IsAnother(const ValueIndex::Entry* entry, std::size_t vm) {
+  return entry != nullptr && (entry->several_vms || entry->vm != vm);
+}
+
+const IdentityHint* Contradiction(const Hints& hints, std::size_t vm) {
   const auto found = std::find_if(hints.begin(), hints.end(),
                                   [vm](const IdentityHint& hint) { return hint.vm != vm; });
   return found == hints.end() ? nullptr : &*found;
-}
-
-bool Identifies(const std::vector<IdentityHint>& hints, std::size_t vm) {
-  return std::any_of(hints.begin(), hints.end(),
-                     [vm](const IdentityHint& hint) { return hint.vm == vm; });
 }
 
 }  // namespace
 
 struct Linker::Tables {
   Tables(std::vector<VmIdentityHints> v, const std::vector<nomad::Node>& nodes)
-      : vms(std::move(v)), names(vms, nodes), hints(vms, nodes) {}
+      : vms(std::move(v)) {
+    for (std::size_t i = 0; i < vms.size(); ++i) {
+      names[vms[i].node_attribute].AddVm(FirstLabel(vms[i].name), i);
+      hints[kMetaUuid].AddVm(vms[i].firmware_uuid, i);
+      hints[kHostId].AddVm(vms[i].firmware_uuid, i);
+      for (const std::string& address : vms[i].addresses) {
+        hints[kAddress].AddVm(address, i);
+      }
+    }
+    const bool have_addresses = std::any_of(
+        vms.begin(), vms.end(), [](const VmIdentityHints& vm) { return !vm.addresses.empty(); });
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      for (auto& [attribute, table] : names) table.AddNode(NameOf(nodes[i], attribute), i);
+      if (!nodes[i].full && !have_addresses) continue;  // nothing to compare a stub with
+      for (const IdentityHint& hint : ValuesOf(nodes[i])) {
+        hints[hint.kind].AddNode(hint.value, i);
+      }
+    }
+  }
+
+  // The nodes that have the VM's name, in the order of the list.
+  Indexes NodesNamed(std::size_t vm) const {
+    const ValueIndex::Entry* named =
+        names.at(vms[vm].node_attribute).Find(FirstLabel(vms[vm].name));
+    return named == nullptr ? Indexes() : Indexes(named->nodes.begin(), named->nodes.end());
+  }
+
+  // Whether the node has the name of another VM, by whatever attribute.
+  bool IsNamedAfterAnother(const nomad::Node& node, std::size_t vm) const {
+    return std::any_of(names.begin(), names.end(), [&](const auto& entry) {
+      return IsAnother(entry.second.Find(NameOf(node, entry.first)), vm);
+    });
+  }
+
+  // The hints of the node, which stands at `index` of the list, as it was or as it was read since.
+  // A value that matches no VM or several, or that another node has, too, gives none.
+  Hints HintsOf(std::size_t index, const nomad::Node& node) const {
+    Hints known;
+    for (IdentityHint hint : ValuesOf(node)) {
+      const ValueIndex::Entry* entry = hints[hint.kind].Find(hint.value);
+      if (entry == nullptr || entry->several_vms) continue;
+      const bool shared = std::any_of(entry->nodes.begin(), entry->nodes.end(),
+                                      [index](std::size_t other) { return other != index; });
+      hint.vm = entry->vm;
+      if (!shared) known.push_back(hint);
+    }
+    return known;
+  }
 
   Link LinkOne(std::size_t vm, Indexes named, const NodesNow& nodes) const {
     PreferFull(vm, nodes, &named);
     if (named.empty()) return {};
+    if (named.size() == 1) return MakeLink(vm, named.front(), named, nodes);
     SortBestFirst(nodes, &named);
     const Indexes ready = ReadyAmong(named, nodes);
     if (ready.size() < 2) return MakeLink(vm, named.front(), named, nodes);
@@ -121,7 +240,11 @@ struct Linker::Tables {
   Indexes IdentifiedAmong(const Indexes& candidates, std::size_t vm, const NodesNow& nodes) const {
     Indexes known;
     for (const std::size_t node : candidates) {
-      if (Identifies(hints.Of(node, nodes[node]), vm)) known.push_back(node);
+      const Hints seen = HintsOf(node, nodes[node]);
+      if (std::any_of(seen.begin(), seen.end(),
+                      [vm](const IdentityHint& hint) { return hint.vm == vm; })) {
+        known.push_back(node);
+      }
     }
     return known;
   }
@@ -131,13 +254,13 @@ struct Linker::Tables {
                 const NodesNow& nodes) const {
     Link link;
     const nomad::Node& node = nodes[best];
-    const std::vector<IdentityHint> seen = hints.Of(best, node);
+    const Hints seen = HintsOf(best, node);
     if (IsDeclaredForeign(node)) {
       link.explanation = "node " + node.id + " has the name " + vms[vm].name +
                          ", but its meta.harvester_vm_uuid declares that it is not a VM";
     } else if (const IdentityHint* other = Contradiction(seen, vm); other != nullptr) {
       link.explanation = "node " + node.id + " has the name " + vms[vm].name + ", but its " +
-                         other->what + " is that of VM " + vms[other->vm].name;
+                         Describe(*other) + " is that of VM " + vms[other->vm].name;
     }
     if (!link.explanation.empty()) {
       link.state = LinkState::kContradicted;
@@ -149,9 +272,13 @@ struct Linker::Tables {
     for (const std::size_t other : named) {
       if (other != best) link.others.push_back(other);
     }
-    const std::string by = node.full ? vms[vm].node_attribute : "Name";
-    link.explanation = "node " + node.id + " has the name by its " + by;
-    for (const IdentityHint& hint : seen) link.explanation += ", confirmed by its " + hint.what;
+    link.explanation.reserve(80 + node.id.size());
+    link.explanation += "node ";
+    link.explanation += node.id;
+    link.explanation += " has the name by its ";
+    link.explanation += node.full ? vms[vm].node_attribute : "Name";
+    for (const IdentityHint& hint : seen)
+      link.explanation += ", confirmed by its " + Describe(hint);
     return link;
   }
 
@@ -163,7 +290,7 @@ struct Linker::Tables {
 
   // VMs with different node attributes can link to the same node: then none of them gets it.
   static void RefuseSharedNodes(const std::vector<nomad::Node>& nodes, std::vector<Link>* links) {
-    std::vector<std::size_t> users(nodes.size());
+    std::vector<std::uint32_t> users(nodes.size());
     for (const Link& link : *links) {
       if (link.state == LinkState::kLinked) ++users[link.node];
     }
@@ -173,8 +300,8 @@ struct Linker::Tables {
   }
 
   const std::vector<VmIdentityHints> vms;
-  const NameIndex names;
-  const IdentityHints hints;
+  std::map<std::string_view, ValueIndex> names{};  // by attribute
+  std::array<ValueIndex, kHintKinds> hints{};
 };
 
 Linker::Linker(std::vector<VmIdentityHints> vms, const std::vector<nomad::Node>& nodes)
@@ -185,7 +312,7 @@ Links Linker::LinkAll(const std::vector<nomad::Node>& nodes) const {
   Links links;
   links.of_vm.reserve(tables_->vms.size());
   for (std::size_t vm = 0; vm < tables_->vms.size(); ++vm) {
-    links.of_vm.push_back(tables_->LinkOne(vm, tables_->names.NodesNamed(tables_->vms[vm]), now));
+    links.of_vm.push_back(tables_->LinkOne(vm, tables_->NodesNamed(vm), now));
   }
   Tables::RefuseSharedNodes(nodes, &links.of_vm);
   links.node_is_linked.assign(nodes.size(), false);
@@ -198,16 +325,35 @@ Links Linker::LinkAll(const std::vector<nomad::Node>& nodes) const {
 
 Link Linker::LinkWith(std::size_t vm, const std::vector<nomad::Node>& nodes, std::size_t index,
                       const nomad::Node* now) const {
-  Indexes named = tables_->names.NodesNamed(tables_->vms[vm]);
+  const VmIdentityHints& hints = tables_->vms[vm];
+  const std::string_view name = FirstLabel(hints.name);
+  Indexes named = tables_->NodesNamed(vm);
   std::erase(named, index);
-  if (now != nullptr && NameIndex::Matches(*now, tables_->vms[vm])) named.push_back(index);
+  if (now != nullptr && !name.empty() &&
+      base::EqualsIgnoreCase(NameOf(*now, hints.node_attribute), name)) {
+    named.push_back(index);
+  }
   const NodesNow nodes_now(nodes, index, now);
   Link link = tables_->LinkOne(vm, std::move(named), nodes_now);
-  if (link.state == LinkState::kLinked &&
-      tables_->names.IsNamedAfterAnother(nodes_now[link.node], vm)) {
+  if (link.state == LinkState::kLinked && tables_->IsNamedAfterAnother(nodes_now[link.node], vm)) {
     Tables::Refuse(nodes_now[link.node], &link);
   }
   return link;
+}
+
+bool Linker::IsUuidOfAnother(std::string_view uuid, std::size_t vm) const {
+  return IsAnother(tables_->hints[kMetaUuid].Find(uuid), vm);
+}
+
+std::string ShortHostName(std::string_view name) { return base::AsciiLower(FirstLabel(name)); }
+
+bool IsDeclaredForeign(const nomad::Node& node) {
+  return base::EqualsIgnoreCase(Lookup(node.meta, kVmUuid), "none");
+}
+
+bool IsProtected(const nomad::Node& node) {
+  const auto found = node.meta.find("harvester_protect");
+  return found != node.meta.end() && base::ParseGoBool(found->second).value_or(true);
 }
 
 }  // namespace nomad_harvester::nodepool

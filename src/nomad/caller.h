@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "nomad_harvester/base/encoding.h"
 #include "nomad_harvester/http/transport.h"
 #include "nomad_harvester/nomad/client.h"
 #include "nomad_harvester/runtime/context.h"
@@ -21,26 +21,18 @@ namespace nomad_harvester::nomad {
 absl::StatusOr<std::string> PathOf(std::string_view prefix, std::string_view id,
                                    std::string_view suffix = "");
 
-// A path and its query. Region and namespace come first.
-class Target {
- public:
-  Target(std::string path, const NomadClient::Options& options, std::string_view ns);
-  Target(std::string path, const NomadClient::Options& options)
-      : Target(std::move(path), options, options.ns) {}
-
-  // Escapes the value.
-  Target& Add(std::string_view key, std::string_view value);
-  // The query parameters of a consistency mode and of a blocking query.
-  Target& Add(const ReadOptions& options);
-  const std::string& text() const { return text_; }
-
- private:
-  std::string text_;
-  bool has_query_ = false;
-};
+// X-Nomad-Index; 0 if it is missing or not a number.
+std::uint64_t ReplyIndex(const http::HttpResponse& response);
 
 // Both index and wait are needed to block (hashicorp/nomad:nomad/rpc.go, blockingRPC).
 bool IsBlocking(const ReadOptions& options);
+
+struct Call {
+  std::string path;
+  std::string purpose;            // for errors and logs
+  std::string_view needs;         // the ACL rule that the error of a 403 names
+  base::QueryParameters query{};  // besides region and namespace
+};
 
 struct CallerReply {
   std::string body;
@@ -48,25 +40,23 @@ struct CallerReply {
   std::string next_token;  // empty: the last page
 };
 
-// `purpose` is for errors and logs; `needs` is the ACL rule that the error of a 403 names.
-struct CallerText {
-  std::string purpose;
-  std::string_view needs;
-};
-
 class Caller {
  public:
-  Caller(http::HttpTransport& transport, const runtime::Context& context)
-      : transport_(transport), context_(context) {}
+  Caller(http::HttpTransport& transport, const runtime::Context& context,
+         NomadClient::Options options)
+      : transport_(transport), context_(context), options_(std::move(options)) {}
 
-  absl::StatusOr<CallerReply> Get(const Target& target, const CallerText& text,
-                                  base::Duration wait = {}) const;
-  absl::Status Post(const Target& target, const CallerText& text, std::string body,
-                    http::Idempotency idempotency) const;
+  // `reader` takes the body; without it, the reply has it.
+  absl::StatusOr<CallerReply> Get(const Call& call, const ReadOptions& blocking = {},
+                                  const http::BodyReader* reader = nullptr) const;
+  absl::Status Post(const Call& call, std::string body, http::Idempotency idempotency) const;
 
  private:
+  http::HttpRequest Request(const Call& call, base::QueryParameters more) const;
+
   http::HttpTransport& transport_;
   const runtime::Context& context_;
+  const NomadClient::Options options_;
 };
 
 }  // namespace nomad_harvester::nomad

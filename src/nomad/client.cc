@@ -2,12 +2,13 @@
 #include "nomad_harvester/nomad/client.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
 #include "nomad_harvester/base/json.h"
-#include "nomad_harvester/base/json_reader.h"
+#include "nomad_harvester/base/json_fields.h"
 #include "nomad_harvester/base/status.h"
 
 #include "caller.h"
@@ -18,91 +19,66 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::string_view kPageSize = "500";
-
 constexpr std::string_view kNeedsNodeRead = "node { policy = \"read\" }";
 constexpr std::string_view kNeedsNodeWrite = "node { policy = \"write\" }";
 constexpr std::string_view kNeedsReadJob = "namespace \"*\" { capabilities = [\"read-job\"] }";
 
-// Large members that our structs do not use.
-const base::DropTree& UnreadOfNodes() {
-  static const auto* const kTree = new base::DropTree{"Drivers",
-                                                      "HostVolumes.*.Name",
-                                                      "HostVolumes.*.Path",
-                                                      "HostVolumes.*.ReadOnly",
-                                                      "HostNetworks",
-                                                      "CSINodePlugins",
-                                                      "CSIControllerPlugins",
-                                                      "NodeResources.Networks",
-                                                      "NodeResources.NodeNetworks",
-                                                      "NodeResources.Devices",
-                                                      "NodeResources.Processors"};
-  return *kTree;
-}
-const base::DropTree& UnreadOfAllocations() {
-  static const auto* const kTree = new base::DropTree{
-      "Metrics", "RescheduleTracker", "SignedIdentities", "Job.TaskGroups", "TaskStates.*.Events"};
-  return *kTree;
+// A list that needs more pages than this has no end.
+constexpr int kMostPages = 10'000;
+
+absl::Status Undecodable(const Call& call, const absl::Status& why) {
+  return base::Internal(call.purpose + ": " + base::Message(why));
 }
 
-template <typename T>
-using Decoder = absl::StatusOr<T> (*)(const Json&);
-
-// The parts of a list request that differ between endpoints.
-template <typename T>
-struct ListCall {
-  Target target;  // without page or blocking parameters
-  CallerText text;
-  const base::DropTree& unread;
-  Decoder<T> decode;
-  bool paged = false;  // whether the endpoint supports pages
-};
-
-template <typename T>
-absl::Status AppendPage(const ListCall<T>& call, const CallerReply& reply, std::vector<T>& list) {
-  absl::Status refused;  // the decoder's error
-  const auto append = [&](const Json& json) -> absl::Status {
-    auto item = call.decode(json);
-    if (!item.ok()) return refused = base::Annotate(item.status(), call.text.purpose);
-    list.push_back(*std::move(item));
-    return absl::OkStatus();
-  };
-  const absl::Status status = base::ParseJsonList(reply.body, "the reply", call.unread, append);
-  if (status.ok() || !refused.ok()) return refused;
-  return base::Internal(call.text.purpose + ": " + base::Message(status));
-}
-
-// A blocking query reads the whole list in one request: with pages the server would wait for each
-// of them. The index of a list read in pages is the lowest of its pages, so that a query that
-// blocks on it sees every change since the list began. Pages are ordered by a fixed key: an object
-// that exists throughout the listing is never missed at a page boundary.
-template <typename T>
-absl::StatusOr<Indexed<std::vector<T>>> List(const Caller& caller, const ListCall<T>& call,
-                                             const ReadOptions& options) {
+// One request gives the whole list; pages are read where a server insists on them. The index of a
+// list in pages is the lowest of its pages, so that a query that blocks on it sees every change
+// since the list began. Pages are ordered by a fixed key: an object that exists throughout the
+// listing is never missed at a page boundary.
+template <typename T, typename Record>
+absl::StatusOr<Indexed<std::vector<T>>> List(const Caller& caller, const Call& call,
+                                             const base::JsonFields<Record>& fields,
+                                             absl::Status (*finish)(Record&),
+                                             const ReadOptions& blocking = {}) {
   Indexed<std::vector<T>> result;
-  const bool paged = call.paged && !IsBlocking(options);
-  std::string next;
-  bool first = true;
-  do {
-    Target target = call.target;
-    target.Add(options);
-    if (paged) target.Add("per_page", kPageSize);
-    if (!next.empty()) target.Add("next_token", next);
-    const base::Duration wait = IsBlocking(options) ? options.wait : base::Duration::zero();
-    NH_ASSIGN_OR_RETURN(CallerReply reply, caller.Get(target, call.text, wait));
-    NH_RETURN_IF_ERROR(AppendPage(call, reply, result.value));
-    result.index = first ? reply.index : std::min(result.index, reply.index);
-    if (!first && reply.next_token == next) {
-      return base::Internal(call.text.purpose + ": the server gave the same page twice");
+  std::string token;
+  std::set<std::string> tokens;
+  base::JsonRecords<Record, T> page(fields, finish);
+  base::JsonListReader reader("", fields.paths(), {}, page);
+  const http::BodyReader body = {[&reader] { reader.Begin(); },
+                                 [&reader](std::string_view piece) { reader.Write(piece); }};
+  for (int pages = 0; pages < kMostPages; ++pages) {
+    Call next = call;
+    if (!token.empty()) next.query.emplace_back("next_token", token);
+    NH_ASSIGN_OR_RETURN(const CallerReply reply, caller.Get(next, blocking, &body));
+    if (const absl::Status read = reader.Finish("the reply"); !read.ok()) {
+      return Undecodable(call, read);
     }
-    next = paged ? reply.next_token : "";
-    first = false;
-  } while (!next.empty());
-  return result;
+    page.MoveTo(pages == 0, result.value);
+    result.index = pages == 0 ? reply.index : std::min(result.index, reply.index);
+    if (reply.next_token.empty()) return result;
+    token = reply.next_token;
+    if (!tokens.insert(token).second) {
+      return base::Internal(call.purpose + ": the server gave the same page twice");
+    }
+  }
+  return base::Internal(call.purpose + ": the server never gave a last page");
 }
 
-std::string NodeText(std::string_view verb, const std::string& id) {
-  return std::string(verb) + " Nomad node " + id;
+absl::StatusOr<Json> GetObject(const Caller& caller, const Call& call, std::uint64_t* index) {
+  NH_ASSIGN_OR_RETURN(const CallerReply reply, caller.Get(call));
+  *index = reply.index;
+  absl::StatusOr<Json> json = base::ParseJson(reply.body, "the reply");
+  if (!json.ok()) return Undecodable(call, json.status());
+  return json;
+}
+
+// POST /v1/node/:id<suffix>. `verb` is for errors and logs; a null body is empty.
+absl::Status PostNode(const Caller& caller, std::string_view verb, const std::string& id,
+                      std::string_view suffix, const Json& body,
+                      http::Idempotency idempotency = http::Idempotency::kIdempotent) {
+  NH_ASSIGN_OR_RETURN(std::string path, PathOf("/v1/node/", id, suffix));
+  return caller.Post({std::move(path), std::string(verb) + " Nomad node " + id, kNeedsNodeWrite},
+                     body.is_null() ? "" : base::DumpJson(body), idempotency);
 }
 
 }  // namespace
@@ -112,83 +88,66 @@ NomadClient::NomadClient(std::shared_ptr<http::HttpTransport> transport, Options
 
 absl::StatusOr<Indexed<std::vector<Node>>> NomadClient::ListNodes(
     const runtime::Context& context, const ReadOptions& options) const {
-  Target target("/v1/nodes", options_);
-  target.Add("resources", "true");
-  const ListCall<Node> call{std::move(target),
-                            {"list Nomad nodes", kNeedsNodeRead},
-                            UnreadOfNodes(),
-                            &DecodeNodeStub,
-                            true};
-  return List(Caller(*transport_, context), call, options);
+  return List<Node>(Caller(*transport_, context, options_),
+                    {"/v1/nodes", "list Nomad nodes", kNeedsNodeRead, {{"resources", "true"}}},
+                    NodeStubFields(), &FinishNode, options);
 }
 
 absl::StatusOr<Indexed<Node>> NomadClient::GetNode(const runtime::Context& context,
-                                                   const std::string& id,
-                                                   const ReadOptions& options) const {
+                                                   const std::string& id) const {
   NH_ASSIGN_OR_RETURN(std::string path, PathOf("/v1/node/", id));
-  const CallerText text{NodeText("read", id), kNeedsNodeRead};
-  Target target(std::move(path), options_);
-  target.Add(options);
-  const Caller caller(*transport_, context);
-  const base::Duration wait = IsBlocking(options) ? options.wait : base::Duration::zero();
-  NH_ASSIGN_OR_RETURN(const CallerReply reply, caller.Get(target, text, wait));
-  auto json = base::ParseJson(reply.body, "the reply");
-  if (!json.ok()) return base::Internal(text.purpose + ": " + base::Message(json.status()));
-  auto node = DecodeFullNode(*json);
-  if (!node.ok()) return base::Annotate(node.status(), text.purpose);
-  if (node->id != id) return base::Internal(text.purpose + ": the reply is for another node");
-  return Indexed<Node>{*std::move(node), reply.index};
+  const Call call{std::move(path), "read Nomad node " + id, kNeedsNodeRead};
+  Indexed<Node> read;
+  NH_ASSIGN_OR_RETURN(const Json json,
+                      GetObject(Caller(*transport_, context, options_), call, &read.index));
+  auto node = DecodeFullNode(json);
+  if (!node.ok()) return base::Annotate(node.status(), call.purpose);
+  if (node->id != id) return base::Internal(call.purpose + ": the reply is for another node");
+  read.value = *std::move(node);
+  return read;
 }
 
 absl::StatusOr<Indexed<std::vector<Allocation>>> NomadClient::NodeAllocations(
-    const runtime::Context& context, const std::string& id, const ReadOptions& options) const {
+    const runtime::Context& context, const std::string& id) const {
   NH_ASSIGN_OR_RETURN(std::string path, PathOf("/v1/node/", id, "/allocations"));
-  const ListCall<Allocation> call{Target(std::move(path), options_),
-                                  {NodeText("list the allocations of", id), kNeedsNodeRead},
-                                  UnreadOfAllocations(),
-                                  &DecodeAllocation,
-                                  false};
-  return List(Caller(*transport_, context), call, options);
+  return List<Allocation>(
+      Caller(*transport_, context, options_),
+      {std::move(path), "list the allocations of Nomad node " + id, kNeedsNodeRead},
+      AllocationFields(), &FinishAllocation);
 }
 
 absl::StatusOr<Indexed<std::vector<Allocation>>> NomadClient::ListAllocations(
     const runtime::Context& context, const ReadOptions& options) const {
-  Target target("/v1/allocations", options_, "*");
-  target.Add("resources", "true").Add("task_states", "true");
-  const ListCall<Allocation> call{std::move(target),
-                                  {"list Nomad allocations", kNeedsReadJob},
-                                  UnreadOfAllocations(),
-                                  &DecodeAllocation,
-                                  true};
-  return List(Caller(*transport_, context), call, options);
+  return List<Allocation>(Caller(*transport_, context, {.region = options_.region, .ns = "*"}),
+                          {"/v1/allocations",
+                           "list Nomad allocations",
+                           kNeedsReadJob,
+                           {{"resources", "true"}, {"task_states", "true"}}},
+                          AllocationFields(), &FinishAllocation, options);
 }
 
 absl::StatusOr<std::string> NomadClient::NodeOfAllocation(const runtime::Context& context,
                                                           const std::string& allocation_id) const {
   NH_ASSIGN_OR_RETURN(std::string path, PathOf("/v1/allocation/", allocation_id));
-  const CallerText text{"read Nomad allocation " + allocation_id, kNeedsReadJob};
-  const Target target(std::move(path), options_);
-  const Caller caller(*transport_, context);
-  NH_ASSIGN_OR_RETURN(const CallerReply reply, caller.Get(target, text));
-  auto json = base::ParseJson(reply.body, "the reply");
-  if (!json.ok()) return base::Internal(text.purpose + ": " + base::Message(json.status()));
-  const std::string node_id = base::GetString(*json, "NodeID");
-  if (node_id.empty()) return base::Internal(text.purpose + ": the reply has no NodeID");
+  const Call call{std::move(path), "read Nomad allocation " + allocation_id, kNeedsReadJob};
+  std::uint64_t index = 0;
+  NH_ASSIGN_OR_RETURN(const Json json,
+                      GetObject(Caller(*transport_, context, options_), call, &index));
+  const std::string node_id = base::GetString(json, "NodeID");
+  if (node_id.empty()) return base::Internal(call.purpose + ": the reply has no NodeID");
   return node_id;
 }
 
 absl::Status NomadClient::Drain(const runtime::Context& context, const std::string& id,
                                 const DrainSpec& spec) const {
-  NH_ASSIGN_OR_RETURN(std::string path, PathOf("/v1/node/", id, "/drain"));
   const Json body = {
       {"NodeID", id},
       {"DrainSpec",
        {{"Deadline", spec.deadline.count()}, {"IgnoreSystemJobs", spec.ignore_system_jobs}}},
       {"MarkEligible", false},
       {"Meta", spec.meta}};
-  return Caller(*transport_, context)
-      .Post(Target(std::move(path), options_), {NodeText("drain", id), kNeedsNodeWrite},
-            base::DumpJson(body), http::Idempotency::kOnce);
+  return PostNode(Caller(*transport_, context, options_), "drain", id, "/drain", body,
+                  http::Idempotency::kOnce);
 }
 
 // The null spec together with MarkEligible cancels a running drain, or ends one that has completed,
@@ -196,29 +155,19 @@ absl::Status NomadClient::Drain(const runtime::Context& context, const std::stri
 // out: LastDrain keeps that of the drain.
 absl::Status NomadClient::CancelDrain(const runtime::Context& context, const std::string& id,
                                       bool mark_eligible) const {
-  NH_ASSIGN_OR_RETURN(std::string path, PathOf("/v1/node/", id, "/drain"));
-  const Json body = {{"NodeID", id}, {"DrainSpec", nullptr}, {"MarkEligible", mark_eligible}};
-  return Caller(*transport_, context)
-      .Post(Target(std::move(path), options_),
-            {NodeText("cancel the drain of", id), kNeedsNodeWrite}, base::DumpJson(body),
-            http::Idempotency::kIdempotent);
+  return PostNode(Caller(*transport_, context, options_), "cancel the drain of", id, "/drain",
+                  {{"NodeID", id}, {"DrainSpec", nullptr}, {"MarkEligible", mark_eligible}});
 }
 
 absl::Status NomadClient::SetEligible(const runtime::Context& context, const std::string& id,
                                       bool eligible) const {
-  NH_ASSIGN_OR_RETURN(std::string path, PathOf("/v1/node/", id, "/eligibility"));
-  const Json body = {{"NodeID", id}, {"Eligibility", eligible ? "eligible" : "ineligible"}};
-  return Caller(*transport_, context)
-      .Post(Target(std::move(path), options_),
-            {NodeText(eligible ? "enable" : "disable", id), kNeedsNodeWrite}, base::DumpJson(body),
-            http::Idempotency::kIdempotent);
+  return PostNode(Caller(*transport_, context, options_), eligible ? "enable" : "disable", id,
+                  "/eligibility",
+                  {{"NodeID", id}, {"Eligibility", eligible ? "eligible" : "ineligible"}});
 }
 
 absl::Status NomadClient::Purge(const runtime::Context& context, const std::string& id) const {
-  NH_ASSIGN_OR_RETURN(std::string path, PathOf("/v1/node/", id, "/purge"));
-  return Caller(*transport_, context)
-      .Post(Target(std::move(path), options_), {NodeText("purge", id), kNeedsNodeWrite}, "",
-            http::Idempotency::kIdempotent);
+  return PostNode(Caller(*transport_, context, options_), "purge", id, "/purge", nullptr);
 }
 
 }  // namespace nomad_harvester::nomad

@@ -4,49 +4,39 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
-#include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/status.h"
 
 namespace nomad_harvester::nomad {
 namespace {
 
-using Json = nlohmann::json;
+using base::JsonEvent;
+using base::SetText;
+using Kind = JsonEvent::Kind;
 
 // Bounds the amounts, so that sums cannot overflow for any response of the server.
 constexpr std::int64_t kMaxAmount = std::int64_t{1} << 40;
 
-std::uint64_t Index(const Json& json, std::string_view key) {
-  return static_cast<std::uint64_t>(std::max<std::int64_t>(0, base::GetInt(json, key)));
-}
-
-std::int64_t Amount(const Json* json, std::string_view key) {
-  if (json == nullptr) return 0;
-  return std::clamp<std::int64_t>(base::GetInt(*json, key), 0, kMaxAmount);
-}
-
-std::map<std::string, std::string> StringMap(const Json& json, std::string_view key) {
-  std::map<std::string, std::string> map;
-  const Json* object = base::FindMember(json, key);
-  if (object == nullptr || !object->is_object()) return map;
-  for (const auto& [name, value] : object->items()) {
-    if (const auto* text = value.get_ptr<const std::string*>()) map.emplace(name, *text);
-  }
-  return map;
-}
-
 // Go encodes an unset time as year 1, which is out of range for 64-bit nanoseconds.
-std::optional<base::WallTime> Time(const Json& json, std::string_view key) {
-  const std::string text = base::GetString(json, key);
-  if (text.empty() || text.compare(0, 4, "0001") == 0) return std::nullopt;
+std::optional<base::WallTime> Time(std::string_view text) {
+  if (text.empty() || text.substr(0, 4) == "0001") return std::nullopt;
   auto time = base::ParseRfc3339(text);
   if (!time.ok()) return std::nullopt;
   return *time;
 }
+
+template <auto kMember, typename Record = base::RecordOf<kMember>>
+void SetIndex(Record& record, const JsonEvent& event) {
+  if (event.kind == Kind::kInt) {
+    record.*kMember = static_cast<std::uint64_t>(std::max<std::int64_t>(0, event.integer));
+  }
+}
+
+std::int64_t Amount(const JsonEvent& event) {
+  return event.kind == Kind::kInt ? std::clamp<std::int64_t>(event.integer, 0, kMaxAmount) : 0;
+}
+void Add(std::int64_t amount, std::int64_t& sum) { sum = std::min(kMaxAmount, sum + amount); }
 
 NodeStatus ToNodeStatus(std::string_view text) {
   if (text == "initializing") return NodeStatus::kInitializing;
@@ -72,34 +62,6 @@ ClientStatus ToClientStatus(std::string_view text) {
   return ClientStatus::kUnknown;
 }
 
-std::optional<LastDrain> DecodeLastDrain(const Json& node) {
-  const Json* json = base::FindMember(node, "LastDrain");
-  if (json == nullptr || !json->is_object()) return std::nullopt;
-  LastDrain drain;
-  drain.status = ToDrainStatus(base::GetString(*json, "Status"));
-  drain.started_at = base::GetString(*json, "StartedAt");
-  drain.updated_at = Time(*json, "UpdatedAt");
-  drain.meta = StringMap(*json, "Meta");
-  return drain;
-}
-
-NodeResources DecodeResources(const Json& json) {
-  NodeResources resources;
-  resources.cpu_shares = Amount(base::FindMember(json, "Cpu"), "CpuShares");
-  resources.memory_mb = Amount(base::FindMember(json, "Memory"), "MemoryMB");
-  return resources;
-}
-
-std::vector<std::string> DecodeDynamicHostVolumes(const Json& node) {
-  std::vector<std::string> names;
-  const Json* volumes = base::FindMember(node, "HostVolumes");
-  if (volumes == nullptr || !volumes->is_object()) return names;
-  for (const auto& [name, volume] : volumes->items()) {
-    if (!base::GetString(volume, "ID").empty()) names.push_back(name);
-  }
-  return names;
-}
-
 // "10.0.0.7:4646" or "[fd00::7]:4646" without the port.
 std::string HostOf(std::string address) {
   const std::size_t colon = address.rfind(':');
@@ -112,92 +74,143 @@ std::string HostOf(std::string address) {
   return address;
 }
 
-absl::StatusOr<Node> DecodeCommon(const Json& json) {
-  Node node;
-  node.id = base::GetString(json, "ID");
-  if (node.id.empty()) return base::Internal("a node without an ID");
-  node.name = base::GetString(json, "Name");
-  node.datacenter = base::GetString(json, "Datacenter");
-  node.node_class = base::GetString(json, "NodeClass");
-  node.node_pool = base::GetString(json, "NodePool");
-  node.status = ToNodeStatus(base::GetString(json, "Status"));
-  node.eligible = base::GetString(json, "SchedulingEligibility") == "eligible";
-  node.draining = base::GetBool(json, "Drain");
-  node.last_drain = DecodeLastDrain(json);
-  if (const Json* total = base::FindMember(json, "NodeResources");
-      total != nullptr && total->is_object()) {
-    node.resources = DecodeResources(*total);
-  }
-  if (const Json* reserved = base::FindMember(json, "ReservedResources"); reserved != nullptr) {
-    node.reserved = DecodeResources(*reserved);
-  }
-  node.dynamic_host_volumes = DecodeDynamicHostVolumes(json);
-  node.create_index = Index(json, "CreateIndex");
-  node.modify_index = Index(json, "ModifyIndex");
-  return node;
+// What both forms of a node have. hashicorp/nomad:api/nodes.go, Node and NodeListStub.
+std::vector<base::JsonFields<Node>::Field> NodeFields(
+    std::initializer_list<base::JsonFields<Node>::Field> more) {
+  std::vector<base::JsonFields<Node>::Field> fields = {
+      {"ID", &SetText<&Node::id>},
+      {"Name", &SetText<&Node::name>},
+      {"Datacenter", &SetText<&Node::datacenter>},
+      {"NodeClass", &SetText<&Node::node_class>},
+      {"NodePool", &SetText<&Node::node_pool>},
+      {"Status", [](Node& n, const JsonEvent& e) { n.status = ToNodeStatus(e.text); }},
+      {"SchedulingEligibility",
+       [](Node& n, const JsonEvent& e) { n.eligible = e.text == "eligible"; }},
+      {"Drain", [](Node& n, const JsonEvent& e) { n.draining = n.draining || e.boolean; }},
+      {"LastDrain",
+       [](Node& n, const JsonEvent& e) {
+         if (e.kind == Kind::kObject) n.last_drain.emplace();
+       }},
+      {"LastDrain.Status",
+       [](Node& n, const JsonEvent& e) {
+         if (n.last_drain) n.last_drain->status = ToDrainStatus(e.text);
+       }},
+      {"LastDrain.StartedAt",
+       [](Node& n, const JsonEvent& e) {
+         if (n.last_drain) SetText<&LastDrain::started_at>(*n.last_drain, e);
+       }},
+      {"LastDrain.UpdatedAt",
+       [](Node& n, const JsonEvent& e) {
+         if (n.last_drain) n.last_drain->updated_at = Time(e.text);
+       }},
+      {"LastDrain.Meta.*",
+       [](Node& n, const JsonEvent& e) {
+         if (n.last_drain) base::PutText<&LastDrain::meta>(*n.last_drain, e);
+       }},
+      {"NodeResources",
+       [](Node& n, const JsonEvent& e) {
+         if (e.kind == Kind::kObject) n.resources.emplace();
+       }},
+      {"NodeResources.Cpu.CpuShares",
+       [](Node& n, const JsonEvent& e) {
+         if (n.resources) n.resources->cpu_shares = Amount(e);
+       }},
+      {"NodeResources.Memory.MemoryMB",
+       [](Node& n, const JsonEvent& e) {
+         if (n.resources) n.resources->memory_mb = Amount(e);
+       }},
+      {"ReservedResources.Cpu.CpuShares",
+       [](Node& n, const JsonEvent& e) { n.reserved.cpu_shares = Amount(e); }},
+      {"ReservedResources.Memory.MemoryMB",
+       [](Node& n, const JsonEvent& e) { n.reserved.memory_mb = Amount(e); }},
+      {"HostVolumes.*.ID",
+       [](Node& n, const JsonEvent& e) {
+         if (!e.text.empty()) n.dynamic_host_volumes.emplace_back(e.name);
+       }},
+      {"CreateIndex", &SetIndex<&Node::create_index>},
+      {"ModifyIndex", &SetIndex<&Node::modify_index>},
+  };
+  fields.insert(fields.end(), more);
+  return fields;
 }
 
-void AddResources(const Json& json, Allocation& allocation) {
-  const Json* tasks = base::FindPath(json, {"AllocatedResources", "Tasks"});
-  if (tasks != nullptr && tasks->is_object() && !tasks->empty()) {
-    for (const auto& [name, task] : tasks->items()) {
-      const NodeResources part = DecodeResources(task);
-      allocation.cpu_shares = std::min(kMaxAmount, allocation.cpu_shares + part.cpu_shares);
-      allocation.memory_mb = std::min(kMaxAmount, allocation.memory_mb + part.memory_mb);
-    }
-    return;
-  }
-  // Deprecated since 0.9, still filled by 2.0 (hashicorp/nomad:nomad/structs/structs.go).
-  const Json* resources = base::FindMember(json, "Resources");
-  allocation.cpu_shares = Amount(resources, "CPU");
-  allocation.memory_mb = Amount(resources, "MemoryMB");
-}
-
-bool AllTasksDead(const Json& json) {
-  const Json* states = base::FindMember(json, "TaskStates");
-  if (states == nullptr || !states->is_object()) return true;
-  for (const auto& [name, state] : states->items()) {
-    if (base::GetString(state, "State") != "dead") return false;
-  }
-  return true;
+const base::JsonFields<Node>& FullNodeFields() {
+  static const auto* const kFields = new base::JsonFields<Node>(NodeFields({
+      {"HTTPAddr",
+       [](Node& n, const JsonEvent& e) {
+         if (e.kind == Kind::kText) n.address = HostOf(std::string(e.text));
+       }},
+      {"Attributes.*", &base::PutText<&Node::attributes>},
+      {"Meta.*", &base::PutText<&Node::meta>},
+      {"DrainStrategy",
+       [](Node& n, const JsonEvent& e) { n.draining = n.draining || e.kind == Kind::kObject; }},
+  }));
+  return *kFields;
 }
 
 }  // namespace
 
-absl::StatusOr<Node> DecodeNodeStub(const Json& json) {
-  NH_ASSIGN_OR_RETURN(Node node, DecodeCommon(json));
-  node.address = base::GetString(json, "Address");
-  return node;
+const base::JsonFields<Node>& NodeStubFields() {
+  static const auto* const kFields =
+      new base::JsonFields<Node>(NodeFields({{"Address", &SetText<&Node::address>}}));
+  return *kFields;
 }
 
-absl::StatusOr<Node> DecodeFullNode(const Json& json) {
-  NH_ASSIGN_OR_RETURN(Node node, DecodeCommon(json));
-  node.full = true;
-  node.address = HostOf(base::GetString(json, "HTTPAddr"));
-  node.attributes = StringMap(json, "Attributes");
-  node.meta = StringMap(json, "Meta");
-  const Json* strategy = base::FindMember(json, "DrainStrategy");
-  node.draining = node.draining || (strategy != nullptr && strategy->is_object());
-  return node;
+const base::JsonFields<AllocationRecord>& AllocationFields() {
+  using Record = AllocationRecord;
+  static const auto* const kFields = new base::JsonFields<Record>({
+      {"ID", &SetText<&Record::id, Record>},
+      {"Namespace", &SetText<&Record::ns, Record>},
+      {"NodeID", &SetText<&Record::node_id, Record>},
+      {"JobType", &SetText<&Record::job_type, Record>},
+      {"Job.Type",
+       [](Record& r, const JsonEvent& e) {
+         if (r.job_type.empty()) SetText<&Record::job_type, Record>(r, e);
+       }},
+      {"DesiredStatus", &SetText<&Record::desired_status, Record>},
+      {"ClientStatus",
+       [](Record& r, const JsonEvent& e) { r.client_status = ToClientStatus(e.text); }},
+      {"AllocatedResources.Tasks.*",
+       [](Record& r, const JsonEvent& e) { r.has_task_resources |= e.kind != Kind::kEnd; }},
+      {"AllocatedResources.Tasks.*.Cpu.CpuShares",
+       [](Record& r, const JsonEvent& e) { Add(Amount(e), r.cpu_shares); }},
+      {"AllocatedResources.Tasks.*.Memory.MemoryMB",
+       [](Record& r, const JsonEvent& e) { Add(Amount(e), r.memory_mb); }},
+      // Deprecated since 0.9, still filled by 2.0 (hashicorp/nomad:nomad/structs/structs.go).
+      {"Resources.CPU", [](Record& r, const JsonEvent& e) { r.deprecated.cpu_shares = Amount(e); }},
+      {"Resources.MemoryMB",
+       [](Record& r, const JsonEvent& e) { r.deprecated.memory_mb = Amount(e); }},
+      {"TaskStates.*",
+       [](Record& r, const JsonEvent& e) { r.tasks_alive += e.kind != Kind::kEnd ? 1 : 0; }},
+      {"TaskStates.*.State",
+       [](Record& r, const JsonEvent& e) { r.tasks_alive -= e.text == "dead" ? 1 : 0; }},
+      {"CreateIndex", &SetIndex<&Record::create_index, Record>},
+  });
+  return *kFields;
 }
 
-absl::StatusOr<Allocation> DecodeAllocation(const Json& json) {
-  Allocation allocation;
-  allocation.id = base::GetString(json, "ID");
-  if (allocation.id.empty()) return base::Internal("an allocation without an ID");
-  allocation.ns = base::GetString(json, "Namespace");
-  allocation.node_id = base::GetString(json, "NodeID");
-  allocation.job_type = base::GetString(json, "JobType");
-  if (const Json* job = base::FindMember(json, "Job");
-      job != nullptr && allocation.job_type.empty()) {
-    allocation.job_type = base::GetString(*job, "Type");
+absl::Status FinishNode(Node& node) {
+  if (node.id.empty()) return base::Internal("a node without an ID");
+  std::sort(node.dynamic_host_volumes.begin(), node.dynamic_host_volumes.end());
+  return absl::OkStatus();
+}
+
+absl::Status FinishAllocation(AllocationRecord& record) {
+  if (record.id.empty()) return base::Internal("an allocation without an ID");
+  if (!record.has_task_resources) {
+    record.cpu_shares = record.deprecated.cpu_shares;
+    record.memory_mb = record.deprecated.memory_mb;
   }
-  allocation.desired_status = base::GetString(json, "DesiredStatus");
-  allocation.client_status = ToClientStatus(base::GetString(json, "ClientStatus"));
-  AddResources(json, allocation);
-  allocation.all_tasks_dead = AllTasksDead(json);
-  allocation.create_index = Index(json, "CreateIndex");
-  return allocation;
+  record.all_tasks_dead = record.tasks_alive == 0;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Node> DecodeFullNode(const nlohmann::json& json) {
+  Node node;
+  FullNodeFields().Read(json, node);
+  node.full = true;
+  NH_RETURN_IF_ERROR(FinishNode(node));
+  return node;
 }
 
 }  // namespace nomad_harvester::nomad

@@ -4,6 +4,7 @@
 #ifndef NOMAD_HARVESTER_SRC_NOMAD_DECODE_H_
 #define NOMAD_HARVESTER_SRC_NOMAD_DECODE_H_
 
+#include "nomad_harvester/base/json_fields.h"
 #include "nomad_harvester/nomad/types.h"
 
 #include "absl/status/statusor.h"
@@ -11,14 +12,24 @@
 
 namespace nomad_harvester::nomad {
 
-// Only the ID is required: INTERNAL without it, since a node that cannot be identified is no basis
-// for a decision.
-absl::StatusOr<Node> DecodeNodeStub(const nlohmann::json& json);
-absl::StatusOr<Node> DecodeFullNode(const nlohmann::json& json);
+// Of GET /v1/nodes.
+const base::JsonFields<Node>& NodeStubFields();
+// Of GET /v1/allocations, whose stubs have a JobType, and of GET /v1/node/:id/allocations, which
+// has a Job with its type and Resources.
+struct AllocationRecord : Allocation {
+  NodeResources deprecated;  // counts without resources of tasks
+  bool has_task_resources = false;
+  int tasks_alive = 0;
+};
+const base::JsonFields<AllocationRecord>& AllocationFields();
 
-// Decodes both forms: GET /v1/node/:id/allocations has a Job with its type and Resources, the stub
-// of GET /v1/allocations has a JobType.
-absl::StatusOr<Allocation> DecodeAllocation(const nlohmann::json& json);
+// What is left to do once all members were read. INTERNAL without an ID, the only member that is
+// required: what cannot be identified is no basis for a decision.
+absl::Status FinishNode(Node& node);
+absl::Status FinishAllocation(AllocationRecord& record);
+
+// Of GET /v1/node/:id; INTERNAL without an ID.
+absl::StatusOr<Node> DecodeFullNode(const nlohmann::json& json);
 
 }  // namespace nomad_harvester::nomad
 

@@ -7,10 +7,11 @@
 
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/base/status.h"
 
 #include "absl/strings/cord.h"
-#include "reply_index.h"
+#include "caller.h"
 
 namespace nomad_harvester::nomad {
 namespace {
@@ -99,8 +100,11 @@ StatusCode CodeOf(const NomadError& error) {
 }
 
 // One printable line: Nomad's bodies are plain text, a proxy's may be HTML pages.
-std::string OneLine(std::string_view body) {
-  std::string text = base::ToValidUtf8(base::TrimAsciiSpace(body.substr(0, kMaxText)));
+std::string OneLine(const std::string& reply) {
+  // A server may tell the token back; a part of it would not be recognised after the cut.
+  const std::string body = base::WithoutSecrets(reply);
+  std::string text =
+      base::ToValidUtf8(base::TrimAsciiSpace(std::string_view(body).substr(0, kMaxText)));
   for (char& c : text) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
   }
@@ -114,13 +118,18 @@ NomadError ReadError(const http::HttpResponse& response) {
 
 }  // namespace
 
-absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpose) {
+absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpose,
+                      std::string_view needs) {
   if (response.status >= 200 && response.status < 300) return absl::OkStatus();
   const NomadError error = ReadError(response);
   const std::string number = "HTTP " + std::to_string(error.http_status);
   std::string message = std::string(purpose) + ": ";
   message += error.text.empty() ? number : error.text + " (" + number + ")";
-  absl::Status status = base::MakeStatus(CodeOf(error), message);
+  const StatusCode code = CodeOf(error);
+  if (code == StatusCode::kPermissionDenied && !needs.empty()) {
+    message += "; the Nomad token needs " + std::string(needs);
+  }
+  absl::Status status = base::MakeStatus(code, message);
   const nlohmann::json payload = {
       {"status", error.http_status}, {"text", error.text}, {"index", error.index}};
   status.SetPayload(kPayloadUrl, absl::Cord(base::DumpJson(payload)));

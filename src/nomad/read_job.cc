@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,29 +32,16 @@ bool SaysAclsAreOff(const absl::Status& status) {
          base::Message(status).find("ACL support disabled") != std::string::npos;
 }
 
-bool IsAnswer(const absl::Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kInvalidArgument:
-    case absl::StatusCode::kPermissionDenied:
-    case absl::StatusCode::kUnauthenticated:
-    case absl::StatusCode::kUnimplemented:
-      return true;
-    default:
-      return false;
-  }
-}
-
 // Reads the token's rights, request by request.
 class Verify {
  public:
-  Verify(const Caller& caller, const NomadClient::Options& options)
-      : caller_(caller), options_(options) {}
+  explicit Verify(const Caller& caller) : caller_(caller) {}
 
   absl::StatusOr<ReadJob> Run() const {
     NH_ASSIGN_OR_RETURN(const Reading self, Read("/v1/acl/token/self", "read the Nomad token"));
     if (self.kind == Reading::Kind::kAclsOff || IsAllMighty(self.json)) return ReadJob::kEverywhere;
     if (self.kind == Reading::Kind::kRefused) return ReadJob::kUnverified;
-    std::vector<std::string> names = Names(self.json, "Policies");
+    std::vector<std::string> names = base::GetStrings(self.json, "Policies");
     // A workload identity is not a token object (404), and a role's policies are not listed in the
     // token. The list of policies that the token may read is that of its own policies.
     const Json* roles = base::FindMember(self.json, "Roles");
@@ -76,16 +64,6 @@ class Verify {
            base::GetString(token, "AccessorID") == "acls-disabled";
   }
 
-  static std::vector<std::string> Names(const Json& object, std::string_view key) {
-    std::vector<std::string> names;
-    const Json* list = base::FindMember(object, key);
-    if (list == nullptr || !list->is_array()) return names;
-    for (const Json& item : *list) {
-      if (const auto* name = item.get_ptr<const std::string*>()) names.push_back(*name);
-    }
-    return names;
-  }
-
   absl::StatusOr<ReadJob> VerifyPolicies(const std::vector<std::string>& names) const {
     NamespaceRules rules;
     for (const std::string& name : names) {
@@ -104,34 +82,59 @@ class Verify {
   }
 
   absl::StatusOr<Reading> Read(std::string path, const std::string& purpose) const {
-    const Target target(std::move(path), options_);
-    const auto reply = caller_.Get(target, {purpose, ""});
+    const auto reply = caller_.Get({std::move(path), purpose, ""});
     Reading reading;
     if (reply.ok()) {
       NH_ASSIGN_OR_RETURN(reading.json, base::ParseJson(reply->body, purpose + ": the reply"));
       return reading;
     }
-    if (SaysAclsAreOff(reply.status())) {
-      reading.kind = Reading::Kind::kAclsOff;
-    } else if (reply.status().code() == absl::StatusCode::kNotFound) {
-      reading.kind = Reading::Kind::kMissing;
-    } else if (IsAnswer(reply.status())) {
-      reading.kind = Reading::Kind::kRefused;
-    } else {
-      return reply.status();
+    switch (reply.status().code()) {
+      case absl::StatusCode::kNotFound:
+        reading.kind = Reading::Kind::kMissing;
+        return reading;
+      case absl::StatusCode::kInvalidArgument:
+      case absl::StatusCode::kPermissionDenied:
+      case absl::StatusCode::kUnauthenticated:
+      case absl::StatusCode::kUnimplemented:
+        reading.kind =
+            SaysAclsAreOff(reply.status()) ? Reading::Kind::kAclsOff : Reading::Kind::kRefused;
+        return reading;
+      default:
+        return reply.status();
     }
-    return reading;
   }
 
   const Caller& caller_;
-  const NomadClient::Options& options_;
 };
 
 }  // namespace
 
+bool NamespaceRules::Add(const Json& rules_json) {
+  if (!rules_json.is_object()) return false;
+  const auto* list = base::FindMember(rules_json, "Namespaces");
+  // A policy without namespace rules has null here.
+  if (list == nullptr || list->is_null()) return true;
+  if (!list->is_array()) return false;
+  for (const Json& entry : *list) {
+    if (!entry.is_object()) return false;
+    Rule& rule = rules_[base::GetString(entry, "Name")];
+    for (const std::string& capability : base::GetStrings(entry, "Capabilities")) {
+      rule.denied = rule.denied || capability == "deny";
+      rule.read_job = rule.read_job || capability == "read-job";
+    }
+  }
+  return true;
+}
+
+bool NamespaceRules::ReadJobEverywhere() const {
+  return rules_.contains("*") && std::all_of(rules_.begin(), rules_.end(), [](const auto& entry) {
+           return entry.second.read_job && !entry.second.denied;
+         });
+}
+
 absl::StatusOr<ReadJob> NomadClient::VerifyReadJob(const runtime::Context& context) const {
-  const Caller caller(*transport_, context);
-  return Verify(caller, options_).Run();
+  const Caller caller(*transport_, context, options_);
+  return Verify(caller).Run();
 }
 
 }  // namespace nomad_harvester::nomad

@@ -1,12 +1,86 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "autoscaler_services.h"
 
+#include <cmath>
+#include <cstdint>
+#include <limits>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <utility>
 
+#include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/base/status.h"
 
+#include "nlohmann/json.hpp"
+
 namespace nomad_harvester::plugin {
+namespace {
+
+bool IsKnown(shared_proto::ScalingDirection direction) {
+  return direction == shared_proto::SCALING_DIRECTION_NONE ||
+         direction == shared_proto::SCALING_DIRECTION_DOWN ||
+         direction == shared_proto::SCALING_DIRECTION_UP;
+}
+
+// The agent writes an int64 (hashicorp/nomad-autoscaler:sdk/strategy.go, SetDryRun); another number
+// could not be converted to one.
+absl::Status CheckDryRunCount(const nlohmann::json& meta) {
+  constexpr std::string_view kKey = "nomad_autoscaler.dry_run.count";
+  const nlohmann::json* const count = base::FindMember(meta, kKey);
+  if (count == nullptr || !count->is_number()) return absl::OkStatus();
+  // 2^63 is the first double that is too large; -2^63 itself fits.
+  constexpr double kTooLarge = 9223372036854775808.0;
+  bool fits = true;
+  if (count->is_number_float()) {
+    const auto value = count->get<double>();
+    fits = std::trunc(value) == value && value >= -kTooLarge && value < kTooLarge;
+  } else if (count->is_number_unsigned()) {
+    fits = count->get<std::uint64_t>() <= std::numeric_limits<std::int64_t>::max();
+  }
+  if (fits) return absl::OkStatus();
+  return base::InvalidArgument("the action's meta: " + std::string(kKey) +
+                               " must be a whole number of VMs, got " + count->dump());
+}
+
+// The value is plain JSON and type_url has no meaning, so UnpackTo cannot be used.
+absl::StatusOr<std::string> DecodeMeta(const std::string& value) {
+  NH_ASSIGN_OR_RETURN(const nlohmann::json meta, base::ParseJson(value, "the action's meta"));
+  if (meta.is_null()) return std::string();
+  if (!meta.is_object()) return base::InvalidArgument("the action's meta is not a JSON object");
+  NH_RETURN_IF_ERROR(CheckDryRunCount(meta));
+  return value;
+}
+
+}  // namespace
+
+scaling::StringMap ToStringMap(const ProtoMap& map) { return {map.begin(), map.end()}; }
+
+absl::StatusOr<scaling::ScaleAction> DecodeAction(const target_proto::ScaleRequest& request) {
+  scaling::ScaleAction result;
+  if (!request.has_action()) return result;
+  const shared_proto::ScalingAction& action = request.action();
+  if (!IsKnown(action.direction())) {
+    return base::InvalidArgument("scale direction is unknown: " +
+                                 std::to_string(static_cast<int>(action.direction())));
+  }
+  if (action.has_meta()) {
+    NH_ASSIGN_OR_RETURN(result.meta_json, DecodeMeta(action.meta().value()));
+  }
+  result.count = action.count();
+  result.reason = action.reason();
+  return result;
+}
+
+void EncodeStatus(const scaling::TargetStatus& status, target_proto::StatusResponse* response) {
+  response->set_ready(status.ready);
+  response->set_count(status.count);
+  for (const auto& [key, value] : status.meta) {
+    (*response->mutable_meta())[base::ToValidUtf8(key)] =
+        base::EscapeC1(base::WithoutSecrets(value));
+  }
+}
 
 grpc::ServerUnaryReactor* BaseService::PluginInfo(grpc::CallbackServerContext* rpc,
                                                   const base_proto::PluginInfoRequest*,
@@ -24,7 +98,9 @@ grpc::ServerUnaryReactor* BaseService::SetConfig(grpc::CallbackServerContext* rp
   Work work;
   work.method = "SetConfig";
   work.run = [this, config = ToStringMap(request->config())](const runtime::Context&) {
-    return service_.SetConfig(config);
+    return rules_.set_config_refusal.empty()
+               ? service_.SetConfig(config)
+               : base::MakeStatus(absl::StatusCode::kPermissionDenied, rules_.set_config_refusal);
   };
   return dispatcher_.Start(*rpc, std::move(work));
 }
@@ -37,9 +113,13 @@ grpc::ServerUnaryReactor* TargetPluginService::Scale(grpc::CallbackServerContext
   work.lane = Lane::kScale;
   work.aborted = Aborted::kPasses;
   // The request message is freed when the RPC ends, which a shutdown may do while the worker runs.
-  work.run = [this, action = DecodeAction(*request),
+  work.run = [this, action = DecodeAction(*request), has_action = request->has_action(),
               policy = ToStringMap(request->config())](const runtime::Context& context) {
     NH_RETURN_IF_ERROR(action);
+    if (rules_.scale_needs_action && !has_action) {
+      return base::InvalidArgument(
+          "the request has no action: it would mean a count of 0 and remove every VM of the pool");
+    }
     return service_.Scale(context, *action, policy);
   };
   return dispatcher_.Start(*rpc, std::move(work));

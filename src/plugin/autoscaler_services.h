@@ -1,24 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
-// Implements the autoscaler's two gRPC services with the target service.
+// Implements the autoscaler's two gRPC services with the target service; converts their messages.
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_AUTOSCALER_SERVICES_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_AUTOSCALER_SERVICES_H_
 
+#include <string>
+#include <utility>
+
 #include "nomad_harvester/scaling/target_service.h"
 
-#include "decode.h"
+#include "absl/status/statusor.h"
 #include "dispatcher.h"
+#include "google/protobuf/map.h"
 #include "proto/base.grpc.pb.h"
 #include "proto/target.grpc.pb.h"
 
 namespace nomad_harvester::plugin {
 
+namespace target_proto = hashicorp::nomad_autoscaler::plugins::target::proto::v1;
+namespace shared_proto = hashicorp::nomad_autoscaler::plugins::shared::proto::v1;
 namespace base_proto = hashicorp::nomad_autoscaler::plugins::base::proto::v1;
+
+using ProtoMap = google::protobuf::Map<std::string, std::string>;
+
+scaling::StringMap ToStringMap(const ProtoMap& map);
+
+// INVALID_ARGUMENT where the autoscaler's own server refuses an action: an unknown or unspecified
+// direction, or meta that is not a JSON object; also a count of a dry run that is no int64. An
+// absent action has count 0; an absent or null meta is empty
+// (hashicorp/nomad-autoscaler:plugins/shared/util.go, ProtoToScalingAction).
+absl::StatusOr<scaling::ScaleAction> DecodeAction(const target_proto::ScaleRequest& request);
+
+// Converts strings to valid UTF-8: the host refuses a message with invalid UTF-8.
+void EncodeStatus(const scaling::TargetStatus& status, target_proto::StatusResponse* response);
+
+// What the services refuse for callers that are not the agent. The agent is never refused.
+struct CallRules {
+  std::string set_config_refusal;   // PERMISSION_DENIED with this text; empty: allowed
+  bool scale_needs_action = false;  // else an absent action is a count of 0, as for the agent
+};
 
 // PluginInfo replies directly; all other calls go through the dispatcher.
 class BaseService final : public base_proto::BasePluginService::CallbackService {
  public:
-  BaseService(scaling::TargetService& service, Dispatcher& dispatcher)
-      : service_(service), dispatcher_(dispatcher) {}
+  BaseService(scaling::TargetService& service, Dispatcher& dispatcher, CallRules rules)
+      : service_(service), dispatcher_(dispatcher), rules_(std::move(rules)) {}
 
   grpc::ServerUnaryReactor* PluginInfo(grpc::CallbackServerContext* rpc,
                                        const base_proto::PluginInfoRequest* request,
@@ -30,12 +55,13 @@ class BaseService final : public base_proto::BasePluginService::CallbackService 
  private:
   scaling::TargetService& service_;
   Dispatcher& dispatcher_;
+  const CallRules rules_;
 };
 
 class TargetPluginService final : public target_proto::TargetPluginService::CallbackService {
  public:
-  TargetPluginService(scaling::TargetService& service, Dispatcher& dispatcher)
-      : service_(service), dispatcher_(dispatcher) {}
+  TargetPluginService(scaling::TargetService& service, Dispatcher& dispatcher, CallRules rules)
+      : service_(service), dispatcher_(dispatcher), rules_(std::move(rules)) {}
 
   grpc::ServerUnaryReactor* Scale(grpc::CallbackServerContext* rpc,
                                   const target_proto::ScaleRequest* request,
@@ -47,6 +73,7 @@ class TargetPluginService final : public target_proto::TargetPluginService::Call
  private:
   scaling::TargetService& service_;
   Dispatcher& dispatcher_;
+  const CallRules rules_;
 };
 
 }  // namespace nomad_harvester::plugin

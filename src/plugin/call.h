@@ -6,16 +6,19 @@
 #define NOMAD_HARVESTER_SRC_PLUGIN_CALL_H_
 
 #include <atomic>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <string_view>
+#include <set>
 
+#include "nomad_harvester/base/mutex.h"
 #include "nomad_harvester/base/time.h"
 #include "nomad_harvester/runtime/context.h"
 
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
+#include "grpcpp/support/status.h"
 
 namespace nomad_harvester::plugin {
 
@@ -56,6 +59,28 @@ class Call final : public OpenRpc {
  private:
   const runtime::CancelSource cancel_;
   std::atomic<grpc::ServerUnaryReactor*> reactor_{nullptr};
+};
+
+// All open RPCs, which a shutdown must end. Thread-safe.
+class CallRegistry {
+ public:
+  // False after Close: the RPC must then be ended immediately.
+  bool Add(const std::shared_ptr<OpenRpc>& rpc);
+  // To be called when gRPC is done with the RPC: its status was sent or the client has
+  // disconnected.
+  void Remove(const std::shared_ptr<OpenRpc>& rpc);
+
+  void Close();
+  // Ends all open RPCs.
+  void EndAll(const grpc::Status& status);
+  // Waits until no RPC is open, at most until the context ends; returns how many are left.
+  std::size_t WaitUntilNone(const runtime::Context& context);
+
+ private:
+  base::Mutex mutex_;
+  base::CondVar changed_;
+  bool closed_ NH_GUARDED_BY(mutex_) = false;
+  std::set<std::shared_ptr<OpenRpc>> open_ NH_GUARDED_BY(mutex_);
 };
 
 }  // namespace nomad_harvester::plugin

@@ -6,8 +6,6 @@
 
 #include "nomad_harvester/base/status.h"
 
-#include "error_text.h"
-
 namespace nomad_harvester::plugin {
 namespace {
 

@@ -13,7 +13,6 @@
 #include "nomad_harvester/runtime/workers.h"
 
 #include "call.h"
-#include "call_registry.h"
 #include "grpc_status.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
@@ -25,12 +24,13 @@ namespace nomad_harvester::plugin {
 enum class Lane { kQuick, kScale };
 
 struct LaneSizes {
-  // The agent evaluates at most 10 cluster and 10 horizontal policies at a time by default
-  // (hashicorp/nomad-autoscaler:agent/config/config.go, policy_eval).
-  std::size_t scale_threads = 24;
+  // Limits, of threads that are started when they are needed. A Scale or a Status that waits for
+  // one would be late (rule L8). The agent evaluates at most 10 cluster and 10 horizontal policies
+  // at a time by default (hashicorp/nomad-autoscaler:agent/config/config.go, policy_eval).
+  std::size_t scale_threads = 64;
   std::size_t scale_queue = 40;
   // One Status for each policy and tick, each bounded by its deadline.
-  std::size_t quick_threads = 12;
+  std::size_t quick_threads = 64;
   std::size_t quick_queue = 256;
 };
 

@@ -1,49 +1,89 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "grpc_status.h"
 
+#include <string>
+#include <string_view>
+
+#include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/base/status.h"
 
-#include "error_text.h"
-
 namespace nomad_harvester::plugin {
+namespace {
 
-grpc::StatusCode ToGrpcCode(absl::StatusCode code, Aborted aborted) {
-  switch (code) {
-    case absl::StatusCode::kOk:
-      return grpc::StatusCode::OK;
-    case absl::StatusCode::kCancelled:
-      return grpc::StatusCode::CANCELLED;
-    case absl::StatusCode::kInvalidArgument:
-      return grpc::StatusCode::INVALID_ARGUMENT;
-    case absl::StatusCode::kDeadlineExceeded:
-      return grpc::StatusCode::DEADLINE_EXCEEDED;
-    case absl::StatusCode::kNotFound:
-      return grpc::StatusCode::NOT_FOUND;
-    case absl::StatusCode::kAlreadyExists:
-      return grpc::StatusCode::ALREADY_EXISTS;
-    case absl::StatusCode::kPermissionDenied:
-      return grpc::StatusCode::PERMISSION_DENIED;
-    case absl::StatusCode::kUnauthenticated:
-      return grpc::StatusCode::UNAUTHENTICATED;
-    case absl::StatusCode::kResourceExhausted:
-      return grpc::StatusCode::RESOURCE_EXHAUSTED;
-    case absl::StatusCode::kFailedPrecondition:
-      return grpc::StatusCode::FAILED_PRECONDITION;
-    case absl::StatusCode::kAborted:
-      return aborted == Aborted::kPasses ? grpc::StatusCode::ABORTED : grpc::StatusCode::INTERNAL;
-    case absl::StatusCode::kOutOfRange:
-      return grpc::StatusCode::OUT_OF_RANGE;
-    case absl::StatusCode::kUnavailable:
-      return grpc::StatusCode::UNAVAILABLE;
-    case absl::StatusCode::kDataLoss:
-      return grpc::StatusCode::DATA_LOSS;
-    case absl::StatusCode::kUnimplemented:
-      // UNIMPLEMENTED would mean "no such method" in gRPC.
-    case absl::StatusCode::kInternal:
-    case absl::StatusCode::kUnknown:
-    default:
-      return grpc::StatusCode::INTERNAL;
+constexpr std::string_view kShortened = " ... (shortened; the plugin's log has it all)";
+
+bool IsWordCharacter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         c == '-' || c == '.' || c == '/' || static_cast<unsigned char>(c) >= 0x80;
+}
+
+// Whether text[begin, end) is a whole word.
+bool IsWord(std::string_view text, std::size_t begin, std::size_t end) {
+  // A full stop ends a sentence unless a name continues after it.
+  const bool stop_only = end < text.size() && text[end] == '.' &&
+                         (end + 1 == text.size() || !IsWordCharacter(text[end + 1]));
+  return (begin == 0 || !IsWordCharacter(text[begin - 1])) &&
+         (end == text.size() || stop_only || !IsWordCharacter(text[end]));
+}
+
+std::size_t EncodedSize(char c) { return c >= ' ' && c <= '~' && c != '%' ? 1 : 3; }
+
+bool ContinuesCharacter(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+
+}  // namespace
+
+std::string Scrub(std::string_view text) {
+  constexpr std::string_view kEof = "EOF";
+  constexpr std::string_view kConnection = "connection";
+  constexpr std::string_view kRefused = " refused";
+  std::string result;
+  result.reserve(text.size());
+  for (std::size_t i = 0; i < text.size();) {
+    if (text.substr(i, kEof.size()) == kEof) {
+      result += IsWord(text, i, i + kEof.size()) ? "end of file" : "EO-F";
+      i += kEof.size();
+    } else if (text.substr(i, kConnection.size()) == kConnection &&
+               text.substr(i + kConnection.size(), kRefused.size()) == kRefused) {
+      result += "connection was refused";
+      i += kConnection.size() + kRefused.size();
+    } else {
+      result += text[i++];
+    }
   }
+  return result;
+}
+
+std::size_t EncodedSize(std::string_view text) {
+  std::size_t size = 0;
+  for (const char c : text) size += EncodedSize(c);
+  return size;
+}
+
+ErrorText MakeErrorText(std::string_view text) {
+  ErrorText result;
+  result.text = Scrub(base::EscapeC1(base::WithoutSecrets(std::string(text))));
+  if (EncodedSize(result.text) <= kMaxEncodedMessage) return result;
+  std::size_t room = kMaxEncodedMessage - EncodedSize(kShortened);
+  std::size_t end = 0;
+  for (; EncodedSize(result.text[end]) <= room; ++end) room -= EncodedSize(result.text[end]);
+  while (end > 0 && ContinuesCharacter(result.text[end])) --end;
+  result.text.resize(end);
+  result.text += kShortened;
+  result.shortened = true;
+  return result;
+}
+
+// The two sets of codes have the same numbers.
+grpc::StatusCode ToGrpcCode(absl::StatusCode code, Aborted aborted) {
+  static_assert(static_cast<int>(absl::StatusCode::kUnauthenticated) ==
+                grpc::StatusCode::UNAUTHENTICATED);
+  const bool known = code >= absl::StatusCode::kOk && code <= absl::StatusCode::kUnauthenticated &&
+                     code != absl::StatusCode::kUnknown &&
+                     // UNIMPLEMENTED would mean "no such method" in gRPC.
+                     code != absl::StatusCode::kUnimplemented &&
+                     (code != absl::StatusCode::kAborted || aborted == Aborted::kPasses);
+  return known ? static_cast<grpc::StatusCode>(code) : grpc::StatusCode::INTERNAL;
 }
 
 grpc::Status StatusToGrpc(const absl::Status& status, Aborted aborted) {

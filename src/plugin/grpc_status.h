@@ -3,10 +3,36 @@
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_GRPC_STATUS_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_GRPC_STATUS_H_
 
+#include <cstddef>
+#include <string>
+#include <string_view>
+
 #include "absl/status/status.h"
 #include "grpcpp/support/status.h"
 
 namespace nomad_harvester::plugin {
+
+// gRPC sends a message percent-encoded in one HTTP/2 header, and peers reject a call whose headers
+// exceed 8 KiB (grpc/grpc:src/core/ext/transport/chttp2/transport/chttp2_transport.cc).
+inline constexpr std::size_t kMaxEncodedMessage = 6 * 1024;
+
+// Replaces `EOF` and `connection refused` anywhere in the text (rule P4): on either of them the
+// agent restarts all of its policies (hashicorp/nomad-autoscaler:policy/manager.go,
+// isUnrecoverableError). The word EOF becomes "end of file"; inside a name a hyphen is inserted
+// ("GEOFENCE" becomes "GEO-FENCE"); "connection refused" becomes "connection was refused".
+std::string Scrub(std::string_view text);
+
+// The size of the text in a header: only printable ASCII other than '%' is not escaped
+// (grpc/grpc:doc/PROTOCOL-HTTP2.md, Percent-Encoded).
+std::size_t EncodedSize(std::string_view text);
+
+struct ErrorText {
+  std::string text;
+  bool shortened = false;
+};
+// Valid UTF-8, without secrets and C1 control characters, scrubbed, at most kMaxEncodedMessage when
+// encoded. A shortened text is marked as such.
+ErrorText MakeErrorText(std::string_view text);
 
 // The autoscaler takes ABORTED of a Scale as "not now, nothing was changed"
 // (hashicorp/nomad-autoscaler:plugins/target/client.go, Scale). It is passed on only from the
@@ -15,7 +41,7 @@ enum class Aborted { kPasses, kIsInternal };
 
 grpc::StatusCode ToGrpcCode(absl::StatusCode code, Aborted aborted);
 
-// The message is adapted for the host: error_text.h.
+// The message is that of MakeErrorText.
 grpc::Status StatusToGrpc(const absl::Status& status, Aborted aborted = Aborted::kIsInternal);
 
 }  // namespace nomad_harvester::plugin

@@ -37,13 +37,16 @@ class OpenStream final : public OpenRpc {
   std::atomic<Reactor*> reactor_;
 };
 
-class StdioReactor final : public grpc::ServerWriteReactor<host_proto::StdioData> {
+// Open until the host or a shutdown ends it.
+template <typename Base>
+class HeldStream : public Base {
  public:
-  explicit StdioReactor(CallRegistry& registry)
-      : stream_(std::make_shared<OpenStream<StdioReactor>>(*this)), registry_(registry) {
+  explicit HeldStream(CallRegistry& registry)
+      : stream_(std::make_shared<OpenStream<Base>>(*this)), registry_(registry) {
     // So that the client sees immediately that the stream is open.
-    StartSendInitialMetadata();
-    if (!registry_.Add(stream_)) stream_->Finish();
+    this->StartSendInitialMetadata();
+    added_ = registry_.Add(stream_);
+    if (!added_) stream_->Finish();
   }
 
   void OnCancel() override { stream_->Finish(); }
@@ -52,22 +55,21 @@ class StdioReactor final : public grpc::ServerWriteReactor<host_proto::StdioData
     delete this;
   }
 
+ protected:
+  const std::shared_ptr<OpenStream<Base>> stream_;
+  bool added_ = false;
+
  private:
-  const std::shared_ptr<OpenStream<StdioReactor>> stream_;
   CallRegistry& registry_;
 };
 
+using StdioReactor = HeldStream<grpc::ServerWriteReactor<host_proto::StdioData>>;
+
 class BrokerReactor final
-    : public grpc::ServerBidiReactor<host_proto::ConnInfo, host_proto::ConnInfo> {
+    : public HeldStream<grpc::ServerBidiReactor<host_proto::ConnInfo, host_proto::ConnInfo>> {
  public:
-  explicit BrokerReactor(CallRegistry& registry)
-      : stream_(std::make_shared<OpenStream<BrokerReactor>>(*this)), registry_(registry) {
-    StartSendInitialMetadata();
-    if (registry_.Add(stream_)) {
-      StartRead(&ignored_);
-    } else {
-      stream_->Finish();
-    }
+  explicit BrokerReactor(CallRegistry& registry) : HeldStream(registry) {
+    if (added_) StartRead(&ignored_);
   }
 
   void OnReadDone(bool ok) override {
@@ -77,15 +79,8 @@ class BrokerReactor final
       stream_->Finish();
     }
   }
-  void OnCancel() override { stream_->Finish(); }
-  void OnDone() override {
-    registry_.Remove(stream_);
-    delete this;
-  }
 
  private:
-  const std::shared_ptr<OpenStream<BrokerReactor>> stream_;
-  CallRegistry& registry_;
   host_proto::ConnInfo ignored_;
 };
 

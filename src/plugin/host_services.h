@@ -6,7 +6,7 @@
 #include <functional>
 #include <utility>
 
-#include "call_registry.h"
+#include "call.h"
 #include "proto/plugin.grpc.pb.h"
 
 namespace nomad_harvester::plugin {

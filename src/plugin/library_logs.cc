@@ -32,14 +32,26 @@ log::Logger TheLogger() {
   return target.logger;
 }
 
+// Logging allocates, but no exception may pass through a library that called back: gRPC's core is
+// written for C. A line that needs memory that is not there is lost.
+template <typename Write>
+void LogWithoutThrowing(Write write) noexcept {
+  try {
+    write();
+  } catch (...) {  // NOLINT(bugprone-empty-catch): there is nowhere to report it
+  }
+}
+
 // A library's error does not mean that the plugin has failed: for gRPC, a failed TLS handshake of
 // an unknown client is an error.
 void LogGrpc(gpr_log_func_args* args) {
   log::Level level = log::Level::kDebug;
   if (args->severity == GPR_LOG_SEVERITY_INFO) level = log::Level::kInfo;
   if (args->severity == GPR_LOG_SEVERITY_ERROR) level = log::Level::kWarn;
-  TheLogger().Log(level, args->message,
-                  {{"library", "grpc"}, {"file", args->file}, {"line", args->line}});
+  LogWithoutThrowing([&] {
+    TheLogger().Log(level, args->message,
+                    {{"library", "grpc"}, {"file", args->file}, {"line", args->line}});
+  });
 }
 
 void LogProtobuf(google::protobuf::LogLevel severity, const char* file, int line,
@@ -47,7 +59,9 @@ void LogProtobuf(google::protobuf::LogLevel severity, const char* file, int line
   log::Level level = log::Level::kInfo;
   if (severity >= google::protobuf::LOGLEVEL_WARNING) level = log::Level::kWarn;
   if (severity >= google::protobuf::LOGLEVEL_FATAL) level = log::Level::kError;
-  TheLogger().Log(level, message, {{"library", "protobuf"}, {"file", file}, {"line", line}});
+  LogWithoutThrowing([&] {
+    TheLogger().Log(level, message, {{"library", "protobuf"}, {"file", file}, {"line", line}});
+  });
 }
 
 std::string CurrentException() {
@@ -63,7 +77,9 @@ std::string CurrentException() {
 }
 
 [[noreturn]] void LogAndAbort() {
-  TheLogger().Error("The plugin ends abnormally", {{"error", CurrentException()}});
+  LogWithoutThrowing([] {
+    TheLogger().Error("The plugin ends abnormally", {{"error", CurrentException()}});
+  });
   std::abort();
 }
 

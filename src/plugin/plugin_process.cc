@@ -6,11 +6,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <sys/stat.h>
+#include <utility>
 
 #include "nomad_harvester/base/status.h"
 
 #include "certificate.h"
-#include "exit_watchdog.h"
 #include "grpcpp/security/server_credentials.h"
 #include "handshake.h"
 #include "host_watch.h"
@@ -78,7 +79,77 @@ absl::Status Serve(scaling::TargetService& service, const ProcessOptions& option
   return absl::OkStatus();
 }
 
+// Where `harvester dev` listens. A socket of its own is in a private directory, because on TCP any
+// user of this machine may call.
+struct DevAddress {
+  std::string listen;  // "unix:/path" or "127.0.0.1:PORT"
+  std::optional<SocketDir> directory;
+};
+
+absl::StatusOr<DevAddress> ChooseDevAddress(const ProcessOptions& options, const DevOptions& dev) {
+  if (!dev.listen.empty()) return DevAddress{dev.listen, std::nullopt};
+  NH_ASSIGN_OR_RETURN(SocketDir directory, SocketDir::Create(options.environment, options.logger));
+  std::string listen = "unix:" + directory.paths().socket;
+  return DevAddress{std::move(listen), std::move(directory)};
+}
+
+CallRules DevRules(bool is_unix, const ProcessOptions& options, const DevOptions& dev) {
+  CallRules rules;
+  rules.scale_needs_action = true;
+  if (is_unix) return rules;
+  options.logger.Warn(
+      "Any user of this machine may call this port, with policies that name any file of this user "
+      "as user_data_file, and with the credentials of this process: listen on a Unix socket to "
+      "prevent that");
+  if (dev.nothing_is_real) return rules;
+  // Whoever may redirect the plugin receives the token of its environment.
+  rules.set_config_refusal =
+      "SetConfig is refused on TCP, where any user of this machine may call it: configure by the "
+      "environment and --set, or listen on a Unix socket, as without --listen";
+  return rules;
+}
+
+absl::Status ServeDev(scaling::TargetService& service, const ProcessOptions& options,
+                      const DevOptions& dev) {
+  NH_ASSIGN_OR_RETURN(const std::unique_ptr<StopRequest> stop, StopRequest::Create());
+  stop->OnSignals({SIGTERM, SIGINT});
+  ServerOptions server_options = MakeServerOptions(options, *stop);
+  NH_ASSIGN_OR_RETURN(const DevAddress address, ChooseDevAddress(options, dev));
+  NH_ASSIGN_OR_RETURN(server_options.address, ParseLocalAddress(address.listen));
+  const bool is_unix = IsUnixAddress(address.listen);
+  server_options.rules = DevRules(is_unix, options, dev);
+  const mode_t old_mask = umask(0177);  // only this user may connect to the socket
+  absl::StatusOr<std::unique_ptr<PluginServer>> started =
+      PluginServer::Start(service, server_options);
+  umask(old_mask);
+  NH_ASSIGN_OR_RETURN(const std::unique_ptr<PluginServer> server, std::move(started));
+  if (dev.on_listening) {
+    dev.on_listening(is_unix ? address.listen
+                             : address.listen.substr(0, address.listen.rfind(':') + 1) +
+                                   std::to_string(server->port()));
+  }
+  const std::string_view reason = stop->Wait(nullptr);
+  // gRPC removes the socket that it created.
+  ArmExitWatchdog(kExitLimit,
+                  [paths = address.directory ? address.directory->paths() : SocketPaths()] {
+                    if (!paths.directory.empty()) RemoveSocket(paths);
+                  });
+  options.logger.Info("Stopping", {{"reason", reason}});
+  server->Stop();
+  return absl::OkStatus();
+}
+
+int ExitCode(const absl::Status& served, const ProcessOptions& options) {
+  if (served.ok()) return 0;
+  options.logger.Error("Cannot serve", {{"error", served}});
+  return 1;
+}
+
 }  // namespace
+
+bool StartedByHost(const config::Environment& environment) {
+  return environment(kCookieKey) == kCookieValue;
+}
 
 int RunPlugin(scaling::TargetService& service, const ProcessOptions& options) {
   const HostWatch host(SystemProcessTable());  // created first: the host may die at any time
@@ -89,16 +160,16 @@ int RunPlugin(scaling::TargetService& service, const ProcessOptions& options) {
   IgnoreSignal(SIGHUP);
   IgnoreSignal(SIGPIPE);
   RouteLibraryLogs(options.logger);
-  absl::Status status;
-  if (absl::StatusOr<SocketDir> directory = SocketDir::Create(options.environment, options.logger);
-      directory.ok()) {
-    status = Serve(service, options, host, *directory);
-  } else {
-    status = directory.status();
-  }
-  if (status.ok()) return 0;
-  options.logger.Error("Cannot serve", {{"error", status}});
-  return 1;
+  const absl::StatusOr<SocketDir> directory =
+      SocketDir::Create(options.environment, options.logger);
+  return ExitCode(directory.ok() ? Serve(service, options, host, *directory) : directory.status(),
+                  options);
+}
+
+int RunDev(scaling::TargetService& service, const ProcessOptions& options, const DevOptions& dev) {
+  IgnoreSignal(SIGPIPE);
+  RouteLibraryLogs(options.logger);
+  return ExitCode(ServeDev(service, options, dev), options);
 }
 
 }  // namespace nomad_harvester::plugin

@@ -23,6 +23,8 @@ constexpr base::Duration kServiceStop = std::chrono::milliseconds(1000);
 constexpr base::Duration kCallsEnd = std::chrono::milliseconds(1200);
 constexpr base::Duration kServerStop = std::chrono::milliseconds(300);
 
+constexpr std::string_view kUnixScheme = "unix:";
+
 // Enables the health and reflection services, once per process, before the first server is built.
 void EnableStandardServices() {
   static const bool kEnabled = [] {
@@ -38,19 +40,14 @@ void EnableStandardServices() {
 
 std::string UnixAddress(const std::string& path) {
   std::string address = "unix:";
-  std::string_view rest = path;
-  while (true) {  // each segment of the path is escaped, slashes are not
-    const std::size_t slash = rest.find('/');
-    address += base::UrlEscape(rest.substr(0, slash));
-    if (slash == std::string_view::npos) return address;
-    address += '/';
-    rest.remove_prefix(slash + 1);
-  }
+  for (const char c : path) address += c == '/' ? "/" : base::UrlEscape({&c, 1});
+  return address;
 }
 
+bool IsUnixAddress(std::string_view text) { return text.starts_with(kUnixScheme); }
+
 absl::StatusOr<std::string> ParseLocalAddress(const std::string& text) {
-  constexpr std::string_view kUnixScheme = "unix:";
-  if (text.rfind(kUnixScheme, 0) == 0) {
+  if (IsUnixAddress(text)) {
     const std::string path = text.substr(kUnixScheme.size());
     // With an empty path the kernel would choose an abstract name.
     if (path.empty()) return base::InvalidArgument("\"" + text + "\" names no path");
@@ -87,8 +84,8 @@ PluginServer::PluginServer(scaling::TargetService& service, const ServerOptions&
       clock_(*options.clock),
       root_(runtime::Context::Background(clock_)),
       dispatcher_(root_.context(), calls_, options.logger, options.lanes),
-      base_service_(service, dispatcher_),
-      target_service_(service, dispatcher_),
+      base_service_(service, dispatcher_, options.rules),
+      target_service_(service, dispatcher_, options.rules),
       controller_(options.on_shutdown),
       stdio_(streams_),
       broker_(streams_) {}

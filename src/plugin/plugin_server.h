@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "nomad_harvester/log/logger.h"
 #include "nomad_harvester/runtime/context.h"
@@ -13,7 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "autoscaler_services.h"
-#include "call_registry.h"
+#include "call.h"
 #include "certificate.h"
 #include "dispatcher.h"
 #include "grpcpp/security/server_credentials.h"
@@ -30,6 +31,8 @@ std::string UnixAddress(const std::string& path);
 // gRPC's address for an operator's text: "unix:/path", or "host:port" with a host of this machine,
 // because the server does not authenticate its clients. INVALID_ARGUMENT for any other text.
 absl::StatusOr<std::string> ParseLocalAddress(const std::string& text);
+// Whether such a text names a Unix socket, which file permissions protect.
+bool IsUnixAddress(std::string_view text);
 
 // TLS that accepts only the owner of the key of `client_certificate_pem`.
 std::shared_ptr<grpc::ServerCredentials> MutualTls(const OneTimeCertificate& own,
@@ -41,6 +44,7 @@ struct ServerOptions {
   log::Logger logger;
   runtime::Clock* clock = nullptr;
   LaneSizes lanes;
+  CallRules rules;
   // Called after the reply to the host's Shutdown. Must not block.
   std::function<void()> on_shutdown;
 };

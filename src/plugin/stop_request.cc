@@ -6,12 +6,17 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
+#include <memory>
 #include <poll.h>
+#include <stop_token>
 #include <sys/eventfd.h>
 #include <system_error>
+#include <thread>
 #include <unistd.h>
+#include <utility>
 
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/runtime/clock.h"
 
 namespace nomad_harvester::plugin {
 namespace {
@@ -82,6 +87,22 @@ void IgnoreSignal(int signal) {
   action.sa_handler = SIG_IGN;
   sigemptyset(&action.sa_mask);
   sigaction(signal, &action, nullptr);
+}
+
+void ArmExitWatchdog(base::Duration limit, std::function<void()> clean_up) {
+  // A separate clock: the thread outlives its caller's objects.
+  std::shared_ptr<runtime::Clock> clock = runtime::MakeSystemClock();
+  const base::MonoTime until = clock->Now() + limit;
+  try {
+    std::thread([clock, until, clean_up = std::move(clean_up)] {
+      clock->SleepUntil(until, std::stop_token());
+      clean_up();
+      _exit(0);
+    }).detach();
+  } catch (const std::system_error&) {
+    // If no thread can be created, only the graceful stop remains; the host kills a process that
+    // hangs.
+  }
 }
 
 }  // namespace nomad_harvester::plugin

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The request to stop the process, from any source.
+// The request to stop the process, from any source, and its limit.
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_STOP_REQUEST_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_STOP_REQUEST_H_
 
 #include <atomic>
+#include <chrono>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <string_view>
+
+#include "nomad_harvester/base/time.h"
 
 #include "absl/status/statusor.h"
 #include "host_watch.h"
@@ -41,6 +45,14 @@ class StopRequest {
 };
 
 void IgnoreSignal(int signal);
+
+// The host allows 2 s (rule P1); a graceful stop takes up to 1.5 s.
+inline constexpr base::Duration kExitLimit = std::chrono::milliseconds(1800);
+
+// Ends the process with code 0 after `limit`, even if a destructor of main hangs; calls `clean_up`
+// first. It cannot be disarmed, so it must be armed only when the process is stopping. It does not
+// log at the end: that would block if the host does not read our stderr.
+void ArmExitWatchdog(base::Duration limit, std::function<void()> clean_up);
 
 }  // namespace nomad_harvester::plugin
 

@@ -25,7 +25,9 @@ struct WorkerPool::State {
       std::function<void()> task;
       {
         base::MutexLock lock(mutex);
+        ++idle;
         wake.Wait(mutex, [this]() NH_REQUIRES(mutex) { return stopping || !queue.empty(); });
+        --idle;
         if (stopping) return;
         task = std::move(queue.front());
         queue.pop_front();
@@ -54,21 +56,12 @@ struct WorkerPool::State {
   base::CondVar wake;
   bool stopping NH_GUARDED_BY(mutex) = false;
   std::deque<std::function<void()>> queue NH_GUARDED_BY(mutex);
+  std::size_t idle NH_GUARDED_BY(mutex) = 0;
+  std::vector<std::jthread> threads NH_GUARDED_BY(mutex);
   std::once_flag joined;
-  std::vector<std::jthread> threads;  // written by the constructor and by the thread that joins
 };
 
-WorkerPool::WorkerPool(Options options) : state_(std::make_shared<State>(std::move(options))) {
-  try {
-    for (std::size_t i = 0; i < state_->options.threads; ++i) {
-      state_->threads.emplace_back([state = state_] { state->Work(); });
-    }
-  } catch (const std::system_error& error) {
-    // The process may have reached its limit of threads. Fewer workers suffice; without any, Submit
-    // returns an error.
-    state_->Report(error.what());
-  }
-}
+WorkerPool::WorkerPool(Options options) : state_(std::make_shared<State>(std::move(options))) {}
 
 WorkerPool::~WorkerPool() { Stop(); }
 
@@ -77,12 +70,21 @@ absl::Status WorkerPool::Submit(std::function<void()> task) {
   if (state_->stopping) {
     return base::MakeStatus(absl::StatusCode::kCancelled, "the worker pool has stopped");
   }
-  if (state_->threads.empty()) {
-    return base::MakeStatus(absl::StatusCode::kResourceExhausted, "the worker pool has no threads");
-  }
   if (state_->queue.size() >= state_->options.queue_limit) {
     return base::MakeStatus(absl::StatusCode::kResourceExhausted,
                             "the queue of the worker pool is full");
+  }
+  const std::size_t running = state_->threads.size();
+  if (state_->queue.size() >= state_->idle && running < state_->options.threads) {
+    try {
+      state_->threads.emplace_back([state = state_] { state->Work(); });
+    } catch (const std::system_error& error) {
+      // The process may have reached its limit of threads. Fewer workers suffice.
+      state_->Report(error.what());
+    }
+  }
+  if (state_->threads.empty()) {
+    return base::MakeStatus(absl::StatusCode::kResourceExhausted, "the worker pool has no threads");
   }
   state_->queue.push_back(std::move(task));
   state_->wake.NotifyOne();
@@ -99,7 +101,12 @@ void WorkerPool::Stop() {
   state_->wake.NotifyAll();
   // A second caller waits here until the first one has joined.
   std::call_once(state_->joined, [this] {
-    for (std::jthread& thread : state_->threads) {
+    std::vector<std::jthread> threads;
+    {
+      base::MutexLock lock(state_->mutex);
+      threads.swap(state_->threads);
+    }
+    for (std::jthread& thread : threads) {
       // A task that destroys the pool cannot join its own thread; the thread ends after the task.
       if (thread.get_id() == std::this_thread::get_id()) {
         thread.detach();

@@ -89,5 +89,13 @@ TEST(StableHash, Differs_for_small_changes) {
   }
 }
 
+TEST(QueryString, leaves_empty_values_out_and_escapes_the_others) {
+  EXPECT_EQ(QueryString({}), "");
+  EXPECT_EQ(QueryString({{"a", ""}}), "");
+  EXPECT_EQ(QueryString({{"a", ""}, {"b", "x=y&z"}, {"c", ""}, {"d", "ä"}}),
+            "?b=x%3Dy%26z&d=%C3%A4");
+  EXPECT_EQ(QueryString({{"all", "*"}, {"some", "a*"}}), "?all=*&some=a%2A");
+}
+
 }  // namespace
 }  // namespace nomad_harvester::base

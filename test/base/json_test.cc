@@ -183,5 +183,18 @@ TEST(ToValidUtf8, Gives_what_a_strict_reader_takes_and_is_stable) {
   }
 }
 
+TEST(GetStrings, takes_the_texts_of_a_list_and_nothing_else) {
+  const auto object = nlohmann::json::parse(R"({"a":["x",1,null,"y"],"b":"x","c":{}})");
+  EXPECT_EQ(GetStrings(object, "a"), (std::vector<std::string>{"x", "y"}));
+  for (const char* key : {"b", "c", "missing"}) EXPECT_TRUE(GetStrings(object, key).empty()) << key;
+  EXPECT_TRUE(GetStrings(7, "a").empty());
+}
+
+TEST(GetStringMap, takes_the_texts_of_an_object_and_nothing_else) {
+  const auto object = nlohmann::json::parse(R"({"a":{"k":"v","n":1,"z":null},"b":["x"]})");
+  EXPECT_EQ(GetStringMap(object, "a"), (std::map<std::string, std::string>{{"k", "v"}}));
+  for (const char* key : {"b", "missing"}) EXPECT_TRUE(GetStringMap(object, key).empty()) << key;
+}
+
 }  // namespace
 }  // namespace nomad_harvester::base

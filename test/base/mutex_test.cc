@@ -28,24 +28,6 @@ TEST(Mutex, Excludes_other_threads) {
   EXPECT_EQ(counter, 40000);
 }
 
-TEST(Mutex, Try_lock_returns_whether_it_is_free) {
-  Mutex mutex;
-  bool taken = false;
-  const auto try_it = [&] {
-    if (mutex.try_lock()) {
-      taken = true;
-      mutex.unlock();
-    }
-  };
-  {
-    MutexLock lock(mutex);
-    std::jthread(try_it).join();
-  }
-  EXPECT_FALSE(taken);
-  std::jthread(try_it).join();
-  EXPECT_TRUE(taken);
-}
-
 TEST(CondVar, Wait_returns_when_the_condition_holds) {
   Mutex mutex;
   CondVar changed;

@@ -7,9 +7,11 @@
 #include <array>
 #include <csignal>
 #include <string>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <vector>
 
-#include "nomad_harvester/plugin/host_contract.h"
+#include "nomad_harvester/plugin/plugin_process.h"
 
 #include "cli/captured_output.h"
 #include "gmock/gmock.h"
@@ -138,11 +140,24 @@ TEST_F(Commands, usage_errors_are_2_with_a_text_on_standard_error) {
   }
 }
 
+TEST_F(Commands, P3_a_setting_whose_set_was_forgotten_is_not_repeated) {
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"dev", "auth_token=sesame-street"},
+        std::vector<std::string>{"dev", "--auth_token=sesame-street"},
+        std::vector<std::string>{"status", "--auth_token", "sesame-street"}}) {
+    const Outcome outcome = Call(arguments);
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr("--set KEY=VALUE"), Not(HasSubstr("sesame"))));
+  }
+  EXPECT_THAT(Call({"dev", "--no-such-option=x"}).err, HasSubstr("--no-such-option"));
+}
+
 TEST_F(Commands, an_address_that_cannot_be_served_is_1_with_a_log_line) {
   for (const char* address :
        {"0.0.0.0:0", "10.0.0.1:80", "127.0.0.1", "127.0.0.1:x", "127.0.0.1:70000", "127.0.0.1:-1",
         "[::]:0", "unix:", "harvester", ":80", "unix:/no/such/directory/socket"}) {
-    const Outcome outcome = Call({"dev", "--listen", address});
+    const Outcome outcome =
+        Call({"dev", "--listen", address, "--set", "harvester_url=http://127.0.0.1:1"});
     EXPECT_EQ(outcome.exit_code, 1) << address;
     EXPECT_THAT(outcome.out, IsEmpty()) << address;
     EXPECT_THAT(outcome.err, AllOf(HasSubstr("[ERROR] Cannot serve"), HasSubstr("error=")))
@@ -151,15 +166,50 @@ TEST_F(Commands, an_address_that_cannot_be_served_is_1_with_a_log_line) {
 }
 
 TEST_F(Commands, an_invalid_address_is_reported_with_the_valid_form) {
-  EXPECT_THAT(Call({"dev", "--listen", "harvester"}).err,
+  const config::StringMap environment{{"HARVESTER_URL", "http://127.0.0.1:1"}};
+  EXPECT_THAT(Call({"dev", "--listen", "harvester"}, environment).err,
               AllOf(HasSubstr("unix:/path"), HasSubstr("127.0.0.1:PORT")));
-  EXPECT_THAT(Call({"dev", "--listen", "0.0.0.0:80"}).err, HasSubstr("only this machine"));
+  EXPECT_THAT(Call({"dev", "--listen", "0.0.0.0:80"}, environment).err,
+              HasSubstr("only this machine"));
 }
 
 TEST_F(Commands, dev_without_a_configuration_reports_what_is_missing_and_continues) {
   EXPECT_THAT(
       Call({"dev", "--listen", "unix:"}).err,
       AllOf(HasSubstr("[WARN]  Not configured by the environment"), HasSubstr("harvester_url")));
+}
+
+// Nobody may configure it there later.
+TEST_F(Commands, dev_on_TCP_without_a_configuration_is_a_usage_error) {
+  const Outcome outcome = Call({"dev", "--listen", "127.0.0.1:0"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.out, IsEmpty());
+  EXPECT_THAT(outcome.err, StartsWith("harvester dev: harvester_url: required"));
+}
+
+TEST_F(Commands, dev_is_configured_by_set) {
+  const Outcome outcome =
+      Call({"dev", "--listen", "unix:", "--set", "harvester_url=http://127.0.0.1:1", "--set",
+            "auth_token=sesame-street"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("[WARN]  auth_token: a secret given by --set is in the "
+                                           "process list"),
+                                 HasSubstr("HARVESTER_TOKEN"), Not(HasSubstr("sesame"))));
+  for (const char* wrong :
+       {"harvester_ulr=x", "node_class=x", "nonsense", "harvester_url=ftp://h"}) {
+    const Outcome refused = Call({"dev", "--listen", "unix:", "--set", wrong});
+    EXPECT_EQ(refused.exit_code, 2) << wrong;
+    EXPECT_THAT(refused.err, StartsWith("harvester dev: ")) << wrong;
+  }
+}
+
+TEST_F(Commands, the_process_writes_no_core_file_and_nobody_may_trace_it) {
+  Call({"version"});
+  EXPECT_EQ(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0), 0);
+  rlimit core{};
+  ASSERT_EQ(getrlimit(RLIMIT_CORE, &core), 0);
+  EXPECT_EQ(core.rlim_cur, 0U);
+  EXPECT_EQ(core.rlim_max, 0U);
 }
 
 TEST_F(Commands, dev_is_configured_by_its_environment) {

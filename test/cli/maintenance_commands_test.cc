@@ -18,9 +18,8 @@
 #include "nomad_harvester/simulator/server.h"
 
 #include "cli/captured_output.h"
-#include "gc_command.h"
+#include "command.h"
 #include "nlohmann/json.hpp"
-#include "status_command.h"
 #include "support/fake_clock.h"
 
 namespace nomad_harvester::cli {

@@ -82,7 +82,7 @@ TEST_F(RuntimePartsTest, log_level_of_the_configuration_moves_the_threshold_of_e
   early.Debug("before");
   ASSERT_THAT(service->SetConfig(With(kConfig, "log_level", "debug")), IsOk());
   early.Debug("after");
-  early.Trace("too low");
+  early.Log(log::Level::kTrace, "too low");
   ASSERT_THAT(service->SetConfig(With(kConfig, "log_level", "error")), IsOk());
   early.Warn("quiet again");
   const auto messages = Messages(*sink_);

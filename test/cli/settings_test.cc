@@ -15,6 +15,8 @@
 namespace nomad_harvester::cli {
 namespace {
 
+using testing::AllOf;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
@@ -79,6 +81,20 @@ TEST(Settings, what_may_be_a_secret_is_not_quoted) {
   EXPECT_FALSE(settings.ok());
   EXPECT_THAT(base::Message(settings.status()), Not(HasSubstr("hunter2\" has")));
   EXPECT_THAT(Problems(settings)[0], Not(HasSubstr("hunter2")));
+}
+
+TEST(Settings, a_secret_given_by_set_is_a_warning_that_names_a_better_place) {
+  auto pairs = kWhole;
+  pairs.push_back("auth_token=sesame-street");
+  const auto settings = Read(pairs);
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  EXPECT_THAT(
+      settings->plugin.warnings,
+      Contains(AllOf(StartsWith("auth_token: a secret given by --set is in the process list"),
+                     HasSubstr("HARVESTER_TOKEN"), Not(HasSubstr("sesame")))));
+  EXPECT_THAT(
+      Read(kWhole, PolicyUse::kRequired, {{"HARVESTER_TOKEN", "sesame-street"}})->plugin.warnings,
+      Not(Contains(HasSubstr("process list"))));
 }
 
 TEST(Settings, a_value_may_hold_equals_signs_commas_and_brackets) {

@@ -10,6 +10,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "kube/list_names.h"
 #include "runtime_parts.h"
 #include "support/recording_sink.h"
 #include "support/status_matchers.h"
@@ -70,7 +71,7 @@ TEST_F(SimulatedWorldTest, the_configuration_leads_to_both_systems) {
 
 TEST_F(SimulatedWorldTest, both_systems_answer) {
   const kube::KubeClient kube(Transport(world_.harvester_url()));
-  const auto vms = kube.List(context_, kube::kVirtualMachines, "", {});
+  const auto vms = kube::ListNames(kube, context_, kube::kVirtualMachines, "");
   ASSERT_THAT(vms, IsOk());
   EXPECT_THAT(vms->items, IsEmpty());
   const nomad::NomadClient nomad(Transport(world_.nomad_address()), {});

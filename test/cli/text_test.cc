@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "nomad_harvester/base/secret.h"
+
 namespace nomad_harvester::cli {
 namespace {
 
@@ -18,6 +20,20 @@ TEST(Printable, keeps_text_on_one_line_and_control_sequences_from_the_terminal) 
   EXPECT_EQ(Printable("a\nb"), "a\\nb");
   EXPECT_EQ(Printable("\x1b[31mred"), "\\x1b[31mred");
   EXPECT_EQ(Printable("broken \xff utf-8").find('\xff'), std::string::npos);
+}
+
+TEST(Printable, C1_controls_never_reach_a_terminal) {
+  EXPECT_EQ(Printable("a\u009b31mred\u0080\u009f"), "a\\x9b31mred\\x80\\x9f");
+  EXPECT_EQ(Printable("a\x9b"
+                      "31m")
+                .find('\x9b'),
+            std::string::npos);
+  EXPECT_EQ(Printable("\u00a0\u00e4"), "\u00a0\u00e4");
+}
+
+TEST(Printable, P3_shows_no_secret_in_force) {
+  const base::Secret token("sesame-street");
+  EXPECT_EQ(Printable("unknown token sesame-street"), "unknown token REDACTED");
 }
 
 }  // namespace

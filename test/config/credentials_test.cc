@@ -6,12 +6,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "nomad_harvester/base/secret.h"
+
 #include "config_test_support.h"
 
 namespace nomad_harvester::config {
 namespace {
 
-using ::testing::Contains;
+using ::testing::AllOf;
+using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -122,11 +125,56 @@ TEST_F(Credentials, a_client_certificate_and_its_key_go_together) {
   EXPECT_EQ(config->harvester.client_key_file, other_file_);
 }
 
-TEST_F(Credentials, skipping_verification_is_a_warning) {
+// The connection warns of it, because a kubeconfig can switch it off, too.
+TEST_F(Credentials, verification_is_skipped_when_told_so) {
   const auto config = ParsePlugin({{"harvester_skip_verify", "true"}});
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_TRUE(config->harvester.skip_verify);
-  EXPECT_THAT(config->warnings, Contains(HasSubstr("harvester_skip_verify: ")));
+}
+
+TEST_F(Credentials, P3_PEM_in_place_of_its_path_is_not_quoted) {
+  const std::string pem =
+      "-----BEGIN PRIVATE KEY-----\nhush\n-----END PRIVATE KEY-----\n";  // no real key
+  for (const std::string& value : {pem, "\n" + pem, std::string("LS0tLS1CRUdJTiBQhush")}) {
+    for (const auto& [cert, key] : {std::pair("harvester_client_cert", "harvester_client_key"),
+                                    std::pair("nomad_client-cert", "nomad_client-key")}) {
+      EXPECT_THAT(ProblemOf(ParsePlugin({{cert, file_}, {key, value}})),
+                  AllOf(HasSubstr(std::string(key) + ": is PEM itself instead of a path; write it "
+                                                     "to a file and give the file's path"),
+                        Not(HasSubstr("hush"))));
+      EXPECT_THAT(ProblemOf(ParsePlugin({{cert, value}, {key, file_}})), Not(HasSubstr("hush")));
+    }
+  }
+  EXPECT_THAT(ProblemOf(ParsePlugin({{"harvester_ca_cert", pem}})), HasSubstr("is PEM itself"));
+}
+
+TEST_F(Credentials, P3_a_key_without_its_first_line_is_not_quoted_either) {
+  EXPECT_EQ(ProblemOf(ParsePlugin({{"harvester_client_cert", file_},
+                                   {"harvester_client_key", "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC"}})),
+            "harvester_client_key: no such file; the value is not shown, it may be the key itself; "
+            "correct the path, as the autoscaler's agent sees it");
+}
+
+TEST_F(Credentials, P3_a_secret_in_the_value_of_another_key_is_not_quoted) {
+  const auto config = ParsePlugin({{"auth_token", "sesame-street"},
+                                   {"harvester_tls_server_name", "sesame-street:"},
+                                   {"log_level", "sesame-street"}});
+  EXPECT_THAT(ProblemsOf(config), Each(Not(HasSubstr("sesame"))));
+  const auto broken =
+      ParsePlugin({{"nomad_token", "sesame street"}, {"log_level", "sesame street"}});
+  EXPECT_THAT(ProblemsOf(broken), Each(Not(HasSubstr("sesame"))));
+}
+
+TEST_F(Credentials, P3_secrets_are_in_force_as_long_as_the_configuration) {
+  {
+    const auto config = ParsePlugin(
+        {{"auth_token", "sesame-street"}, {"nomad_token_file", "a-token-in-the-wrong-key"}},
+        {{"NOMAD_TOKEN", "unused-token"}});
+    ASSERT_TRUE(config.ok()) << config.status();
+    EXPECT_EQ(base::WithoutSecrets("sesame-street, unused-token, a-token-in-the-wrong-key"),
+              "REDACTED, REDACTED, REDACTED");
+  }
+  EXPECT_EQ(base::WithoutSecrets("sesame-street, unused-token"), "sesame-street, unused-token");
 }
 
 }  // namespace

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "files.h"
-
 #include <filesystem>
 #include <string>
 #include <sys/stat.h>

@@ -13,7 +13,6 @@
 #include "nomad_harvester/base/time.h"
 
 #include "config_test_support.h"
-#include "options.h"
 
 namespace nomad_harvester::config {
 namespace {
@@ -99,12 +98,14 @@ TEST(OptionTable, an_enumeration_has_names_and_others_have_none) {
 
 TEST(OptionTable, every_plugin_key_is_read_and_its_good_value_accepted) {
   const TemporaryDirectory directory;
-  for (const Option& option : PluginOptions()) {
+  for (const Option& option : OptionsOf(Section::kPlugin)) {
     StringMap values = {{std::string(option.key), GoodValue(option, directory)}};
     if (option.key == "harvester_client_cert")
       values["harvester_client_key"] = directory.Path("file");
     if (option.key == "harvester_client_key")
       values["harvester_client_cert"] = directory.Path("file");
+    if (option.key == "harvester_kubeconfig_context")
+      values["harvester_kubeconfig"] = directory.Path("file");
     if (option.key == "nomad_client-cert") values["nomad_client-key"] = directory.Path("file");
     if (option.key == "nomad_client-key") values["nomad_client-cert"] = directory.Path("file");
     const absl::StatusOr<PluginConfig> config = ParsePlugin(values);
@@ -114,7 +115,7 @@ TEST(OptionTable, every_plugin_key_is_read_and_its_good_value_accepted) {
 
 TEST(OptionTable, every_policy_key_is_read_and_its_good_value_accepted) {
   const TemporaryDirectory directory;
-  for (const Option& option : PolicyOptions()) {
+  for (const Option& option : OptionsOf(Section::kPolicy)) {
     const absl::StatusOr<PoolPolicy> policy =
         ParsePolicy({{std::string(option.key), GoodValue(option, directory)}});
     EXPECT_TRUE(policy.ok()) << option.key << ": " << policy.status();

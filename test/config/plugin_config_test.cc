@@ -12,7 +12,6 @@
 namespace nomad_harvester::config {
 namespace {
 
-using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -107,11 +106,15 @@ TEST(PluginConfig, a_wrong_url_of_the_environment_is_not_replaced_by_the_maps) {
             "HARVESTER_URL); write it such as \"https://10.0.0.1:6443\"");
 }
 
-TEST(PluginConfig, a_context_without_kubeconfig_is_a_warning) {
-  const auto config = ParsePlugin({{"harvester_kubeconfig_context", "lab"}});
-  ASSERT_TRUE(config.ok()) << config.status();
-  EXPECT_THAT(config->warnings,
-              Contains("harvester_kubeconfig_context: has no effect without a kubeconfig"));
+TEST(PluginConfig, a_context_without_kubeconfig_is_a_problem) {
+  EXPECT_EQ(
+      ProblemOf(ParsePlugin({{"harvester_kubeconfig_context", "lab"}})),
+      "harvester_kubeconfig_context: given without a kubeconfig; add harvester_kubeconfig, or "
+      "set HARVESTER_KUBECONFIG, or remove it");
+  const TemporaryDirectory directory;
+  EXPECT_TRUE(ParsePlugin({{"harvester_kubeconfig_context", "lab"}},
+                          {{"HARVESTER_KUBECONFIG", directory.Write("kubeconfig")}})
+                  .ok());
 }
 
 TEST(PluginConfig, the_concurrency_has_a_limit) {

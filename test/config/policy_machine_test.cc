@@ -42,10 +42,13 @@ TEST(PolicyMachine, memory_and_disk_are_quantities) {
   }
 }
 
-TEST(PolicyMachine, memory_without_a_unit_is_a_warning) {
-  EXPECT_THAT(PolicyOf({{"memory_request", "8"}}).warnings,
-              ElementsAre(HasSubstr("memory_request: is less than 64Mi")));
-  EXPECT_THAT(PolicyOf({{"memory_request", "64Mi"}}).warnings, IsEmpty());
+TEST(PolicyMachine, memory_without_a_unit_is_bytes_and_refused) {
+  EXPECT_EQ(ProblemOf(ParsePolicy({{"memory_request", "4"}})),
+            "memory_request: must be at least 64Mi; without a suffix it is a number of bytes (got "
+            "\"4\"); write a quantity such as \"4Gi\"");
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"memory_request", "4096"}})), HasSubstr("number of bytes"));
+  EXPECT_EQ(PolicyOf({{"memory_request", "64Mi"}}).memory_bytes, 64 * 1024 * 1024);
+  EXPECT_EQ(PolicyOf({{"memory_request", "4294967296"}}).memory_bytes, 4294967296);
 }
 
 TEST(PolicyMachine, an_image_has_a_namespace_and_a_name) {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "urls.h"
-
 #include <string>
 #include <variant>
 
@@ -8,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "config_test_support.h"
+#include "values.h"
 
 namespace nomad_harvester::config {
 namespace {
@@ -81,6 +80,8 @@ TEST(NomadAddress, takes_http_and_sockets) {
   EXPECT_EQ(ValueOf(NomadAddress("https://nomad.example.org/prefix/")),
             "https://nomad.example.org/prefix");
   EXPECT_EQ(ValueOf(NomadAddress("unix:///secrets/api.sock")), "unix:///secrets/api.sock");
+  EXPECT_EQ(ValueOf(NomadAddress("UNIX:///secrets/api.sock")), "UNIX:///secrets/api.sock");
+  EXPECT_EQ(ValueOf(NomadAddress("HTTPS://nomad:4646")), "HTTPS://nomad:4646");
 }
 
 TEST(NomadAddress, a_socket_needs_an_absolute_path) {

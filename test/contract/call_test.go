@@ -234,8 +234,8 @@ func TestTooManyScalesAreRefusedAtOnce(t *testing.T) {
 	for range 200 {
 		go func() { done <- h.scale(map[string]string{"do": "block"}) }()
 	}
-	// 24 run and 40 wait; the others return.
-	for range 200 - 24 - 40 {
+	// 64 run and 40 wait (src/plugin/dispatcher.h); the others return.
+	for range 200 - 64 - 40 {
 		if err := wait(t, "a Scale too many is refused", done); status.Code(err) != codes.ResourceExhausted {
 			t.Errorf("error %v", err)
 		}

@@ -5,15 +5,22 @@ package contract
 import (
 	"bufio"
 	"context"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
+	baseproto "github.com/hashicorp/nomad-autoscaler/plugins/base/proto/v1"
+	targetproto "github.com/hashicorp/nomad-autoscaler/plugins/target/proto/v1"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
 )
 
 func TestDevServesWithoutAHost(t *testing.T) {
@@ -74,10 +81,136 @@ func checkHealth(t *testing.T, address string) {
 }
 
 func TestDevListensOnThisMachineOnly(t *testing.T) {
-	for _, listen := range []string{"0.0.0.0:0", "10.0.0.1:80", "127.0.0.1", "127.0.0.1:x", "127.0.0.1:70000", "", "unix:"} {
+	for _, listen := range []string{"0.0.0.0:0", "10.0.0.1:80", "127.0.0.1", "127.0.0.1:x", "127.0.0.1:70000", "unix:"} {
 		output, err := command(t, fakePlugin, "dev", listen).CombinedOutput()
 		if code := exitCodeOf(err); code != 1 || !strings.Contains(string(output), "Cannot serve") {
 			t.Errorf("%q: exit code %d, %s", listen, code, output)
 		}
 	}
+}
+
+// Starts `harvester dev` and returns the address that it announced, and what stops it.
+func startDev(t *testing.T, environment []string, arguments ...string) (address string, stderr *lockedBuffer, stop func()) {
+	t.Helper()
+	stderr = &lockedBuffer{}
+	cmd := command(t, realPlugin, append([]string{"dev"}, arguments...)...)
+	cmd.Env, cmd.Stderr = environment, stderr
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(stdout)
+	for address == "" && lines.Scan() {
+		address, _ = strings.CutPrefix(lines.Text(), "listening ")
+		if !strings.Contains(lines.Text(), "listening ") {
+			address = ""
+		}
+	}
+	if address == "" {
+		t.Fatalf("it announced no address\n%s", stderr)
+	}
+	return address, stderr, func() {
+		t.Helper()
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		if code := exitCodeOf(cmd.Wait()); code != 0 {
+			t.Errorf("exit code %d\n%s", code, stderr)
+		}
+	}
+}
+
+func dialDev(t *testing.T, address string) *grpc.ClientConn {
+	t.Helper()
+	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// A server that records the tokens it is sent, as the server of an attacker.
+func tokenCollector(t *testing.T) (url string, tokens func() string) {
+	var mutex sync.Mutex
+	var seen strings.Builder
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		seen.WriteString(r.Header.Get("Authorization") + r.Header.Get("X-Nomad-Token"))
+		w.WriteHeader(http.StatusForbidden)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, func() string {
+		mutex.Lock()
+		defer mutex.Unlock()
+		return seen.String()
+	}
+}
+
+func TestDevListensInAPrivateDirectoryByDefault(t *testing.T) {
+	tmp := t.TempDir()
+	address, _, stop := startDev(t, []string{"TMPDIR=" + tmp})
+	socket := strings.TrimPrefix(address, "unix:")
+	if !strings.HasPrefix(socket, tmp+"/") {
+		t.Errorf("address %s", address)
+	}
+	checkMode(t, socket, os.ModeSocket|0o600)
+	checkMode(t, filepath.Dir(socket), os.ModeDir|0o700)
+	checkHealth(t, address)
+	stop()
+	checkEmpty(t, tmp)
+}
+
+// Whoever may redirect the plugin receives the token of its environment.
+func TestP3DevOnTCPRefusesSetConfig(t *testing.T) {
+	attacker, tokens := tokenCollector(t)
+	environment := []string{"HARVESTER_URL=http://127.0.0.1:1", "HARVESTER_TOKEN=secret-token-of-the-test",
+		"NOMAD_TOKEN=secret-token-of-the-test", "NOMAD_ADDR=http://127.0.0.1:1"}
+	address, stderr, stop := startDev(t, environment, "--listen", "127.0.0.1:0")
+	conn := dialDev(t, address)
+	_, err := baseproto.NewBasePluginServiceClient(conn).SetConfig(context.Background(),
+		&baseproto.SetConfigRequest{Config: map[string]string{
+			"harvester_url": attacker, "nomad_address": attacker}})
+	if status.Code(err) != codes.PermissionDenied || !strings.Contains(err.Error(), "--set") {
+		t.Errorf("SetConfig: %v", err)
+	}
+	reply, err := targetproto.NewTargetPluginServiceClient(conn).Status(context.Background(),
+		&targetproto.StatusRequest{Config: completePolicy()})
+	if err != nil || reply.GetReady() {
+		t.Errorf("Status: %v, %v", reply, err)
+	}
+	stop()
+	if got := tokens(); got != "" {
+		t.Errorf("the caller received %q", got)
+	}
+	if !strings.Contains(stderr.String(), "Any user of this machine may call") {
+		t.Errorf("no warning\n%s", stderr)
+	}
+}
+
+func TestDevTakesSetConfigOnASocketAndForASimulation(t *testing.T) {
+	for _, arguments := range [][]string{nil, {"--simulate", "--listen", "127.0.0.1:0"}} {
+		address, _, stop := startDev(t, []string{"TMPDIR=" + t.TempDir()}, arguments...)
+		_, err := baseproto.NewBasePluginServiceClient(dialDev(t, address)).SetConfig(context.Background(),
+			&baseproto.SetConfigRequest{Config: configFor("http://127.0.0.1:1")})
+		if err != nil {
+			t.Errorf("%q: %v", arguments, err)
+		}
+		stop()
+	}
+}
+
+// grpcurl sends none when it is forgotten, and a count of 0 would remove every VM.
+func TestDevRefusesAScaleWithoutAnAction(t *testing.T) {
+	address, _, stop := startDev(t, []string{"TMPDIR=" + t.TempDir()}, "--simulate")
+	_, err := targetproto.NewTargetPluginServiceClient(dialDev(t, address)).Scale(context.Background(),
+		&targetproto.ScaleRequest{Config: completePolicy()})
+	if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "has no action") {
+		t.Errorf("Scale: %v", err)
+	}
+	stop()
 }

@@ -217,7 +217,9 @@ PoolSnapshot DecisionCache::SnapshotOf(const View& view, const Labels& labels) c
   snapshot.key = {.ns = "default", .pool = "web"};
   snapshot.policy = PolicyOf(view, configuration_);
   snapshot.lease_used = configuration_.lease;
-  if (view.named != 0 || view.create != 0) snapshot.action = harvester::LeaseAction{};
+  if (view.named != 0 || view.create != 0 || view.back != 0) {
+    snapshot.action = harvester::LeaseAction{};
+  }
   scaling::Look look = scaling::LookFor("", snapshot.policy);
   look.now = kNow;
   look.nomad_readable = view.readable != 0;

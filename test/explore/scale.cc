@@ -61,7 +61,8 @@ bool BeginAction(const Worker& worker, const Plan& plan, int names, int p, State
         observation.vm.mark != MarkKind::kNone && observation.vm.unmanaged == 0;
     if (member_marked && observation.vm.mark_reason == Reason::kScaleIn) ++marked;
     observation.intent.create = left_over || fresh;
-    observation.intent.named = left_over || fresh || in(plan.remove) || member_marked;
+    const bool stays_named = member_marked && observation.intent.named != 0;
+    observation.intent.named = left_over || fresh || in(plan.remove) || stays_named;
     observation.intent.back = observation.intent.takes_back = in(plan.take_back);
     observation.intent.to_create = in(plan.reuse) || fresh;
     observation.intent.victim = in(plan.remove);

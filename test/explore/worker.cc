@@ -110,38 +110,24 @@ bool Worker::Launch(bool only_repairs) const {
 }
 
 void Worker::WriteAhead() const {
-  bool has_action = false;
-  for (Slot& slot : state_.slots) {
-    const Intent& intent = ObservationOf(slot).intent;
-    has_action = has_action || intent.named != 0 || intent.create != 0;
-  }
   for (Slot& slot : state_.slots) {
     Observation& observation = ObservationOf(slot);
     const ActKind kind = observation.act.kind;
     const bool removes = IsRemoval(kind) && kind != ActKind::kStartDrain;
     const bool seen = process_.mode == Mode::kResume && observation.vm.Exists();
     if (removes || seen) observation.intent.create = 0;
-    if (kind != ActKind::kMarkUnhealthy) continue;
-    if (!has_action) NameMarked();
-    has_action = true;
-    observation.intent.named = 1;
+    if (kind == ActKind::kMarkUnhealthy) observation.intent.named = 1;
   }
   StoreNames();
-}
-
-void Worker::NameMarked() const {
-  for (Slot& slot : state_.slots) {
-    const Vm& vm = ObservationOf(slot).vm;
-    if (vm.mark != MarkKind::kNone && vm.unmanaged == 0) ObservationOf(slot).intent.named = 1;
-  }
 }
 
 void Worker::CloseRecord() const {
   for (std::size_t i = 0; i < state_.slots.size(); ++i) {
     Observation& observation = state_.slots[i].observations[p_];
     if (observation.vm.Exists()) observation.intent.create = 0;
-    observation.intent.named =
-        observation.intent.create != 0 || observation.vm.mark != MarkKind::kNone;
+    const bool stays_named =
+        observation.intent.named != 0 && observation.vm.mark != MarkKind::kNone;
+    observation.intent.named = observation.intent.create != 0 || stays_named;
     const bool marked = observation.vm.Exists() && observation.vm.mark != MarkKind::kNone;
     if (!marked || !IsReady(i)) observation.intent.back = 0;
   }

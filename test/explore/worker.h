@@ -44,7 +44,6 @@ class Worker {
 
   // Writes to the Lease before any act, as RecordBefore of pool_record.cc.
   void WriteAhead() const;
-  void NameMarked() const;
 
   // Whether a removal is yet to be taken back. One that is, or cannot be any more, is not waited
   // for again, as ObserveTakeBack of tracker.cc.

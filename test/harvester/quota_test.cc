@@ -7,9 +7,17 @@
 #include "harvester/samples.h"
 #include "harvester/store_fixture.h"
 #include "support/status_matchers.h"
+#include "vm_fields.h"
 
 namespace nomad_harvester::harvester {
 namespace {
+
+ResourceQuota ParseResourceQuota(const nlohmann::json& object) {
+  ResourceQuotaRecord record;
+  ResourceQuotaFields().Read(object, record);
+  EXPECT_TRUE(FinishResourceQuota(record).ok());
+  return record;
+}
 
 using nlohmann::json;
 using support::IsOk;

@@ -42,7 +42,6 @@ TEST(ParseVirtualMachine, reads_what_we_wrote_and_what_the_server_added) {
   EXPECT_TRUE(vm.instance_exists);
   EXPECT_TRUE(vm.ready);
   EXPECT_THAT(vm.claim_names, ElementsAre("batch-7f3k2-disk-0-x2b4c"));
-  EXPECT_THAT(vm.secret_names, ElementsAre("batch-7f3k2-cloudinit"));
   ASSERT_EQ(vm.conditions.size(), 1U);
   EXPECT_EQ(vm.conditions[0].type, "Ready");
   EXPECT_EQ(vm.conditions[0].last_transition, At("2026-11-21T02:01:00Z"));
@@ -154,19 +153,16 @@ TEST(ParseVirtualMachine, reads_the_termination_grace) {
   }
 }
 
-TEST(ParseVirtualMachine, C7_finds_the_claims_and_Secrets_of_every_kind_of_volume) {
+TEST(ParseVirtualMachine, C7_finds_the_claims_of_every_kind_of_volume) {
   json object = SampleVmObject();
   object["spec"]["template"]["spec"]["volumes"] = json::parse(R"([
     {"name": "a", "persistentVolumeClaim": {"claimName": "claim-a", "hotpluggable": true}},
     {"name": "b", "dataVolume": {"name": "claim-b"}},
     {"name": "c", "secret": {"secretName": "secret-c"}},
-    {"name": "d", "cloudInitNoCloud": {"secretRef": {"name": "secret-d"},
-                                       "networkDataSecretRef": {"name": "secret-e"}}},
-    {"name": "f", "cloudInitConfigDrive": {"secretRef": {"name": "secret-f"}}},
-    {"name": "g", "containerDisk": {"image": "x"}}, null, {"persistentVolumeClaim": {}}])");
+    {"name": "d", "cloudInitNoCloud": {"secretRef": {"name": "secret-d"}}},
+    {"name": "e", "containerDisk": {"image": "x"}}, null, {"persistentVolumeClaim": {}}])");
   const VirtualMachine vm = ParseVirtualMachine(object);
   EXPECT_THAT(vm.claim_names, ElementsAre("claim-a", "claim-b"));
-  EXPECT_THAT(vm.secret_names, ElementsAre("secret-c", "secret-d", "secret-e", "secret-f"));
 }
 
 TEST(ParseInstance, reads_phase_host_and_addresses) {

@@ -102,7 +102,6 @@ TEST(BuildVirtualMachine, reads_back_as_the_VM_that_was_meant) {
   EXPECT_EQ(vm.join_timeout->limit, std::chrono::minutes(15));
   EXPECT_EQ(vm.claim_names.size(), 1U);
   EXPECT_TRUE(IsClaimNameOf(vm.claim_names[0], vm.name));
-  EXPECT_EQ(vm.secret_names, std::vector<std::string>{SecretName(vm.name)});
 }
 
 TEST(RootDiskBytes, is_10_Gi_or_what_the_image_needs_unless_told) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base_url.h"
+#include "nomad_harvester/http/base_url.h"
 
 #include <string>
 
@@ -64,22 +64,25 @@ TEST_P(BadAddress, is_refused_with_the_reason) {
 
 INSTANTIATE_TEST_SUITE_P(
     Addresses, BadAddress,
-    testing::Values(
-        std::pair("", "empty"), std::pair("vip:6443", "http://"),
-        std::pair("nomad.example", "must begin with http://"),
-        std::pair("ftp://h", "http://, https:// or unix://"),
-        std::pair("file:///etc/passwd", "http://, https:// or unix://"),
-        std::pair("https://", "no host"), std::pair("https:/h", "must begin with"),
-        std::pair("https://:443", "form https://host"), std::pair("https:///path", "no host"),
-        std::pair("https://h:0", "port"), std::pair("https://h:65536", "port"),
-        std::pair("https://h:x", "form https://host"), std::pair("https://h?region=eu", "query"),
-        std::pair("https://h/#top", "fragment"), std::pair("https://h/a b", "a space"),
-        std::pair("https://h\n", "a space"), std::pair("https://h\xc3\xb6st", "ASCII"),
-        std::pair("unix://", "absolute path"), std::pair("unix://nomad.sock", "absolute path")));
+    testing::Values(std::pair("", "empty"), std::pair("vip:6443", "http://"),
+                    std::pair("nomad.example", "must begin with http://"),
+                    std::pair("ftp://h", "http://, https:// or unix://"),
+                    std::pair("file:///etc/passwd", "http://, https:// or unix://"),
+                    std::pair("https://", "no host"), std::pair("https:/h", "must begin with"),
+                    std::pair("https://:443", "form https://host"),
+                    std::pair("https:///path", "no host"), std::pair("https://h:0", "port"),
+                    std::pair("https://h:65536", "port"),
+                    std::pair("https://h:x", "form https://host"),
+                    std::pair("https://h?region=eu", "query"),
+                    std::pair("https://h/#top", "fragment"), std::pair("https://h/a b", "a space"),
+                    std::pair("https://h\n", "a space"), std::pair("https://h\xc3\xb6st", "ASCII"),
+                    std::pair("unix://", "absolute path"), std::pair("unix:///", "absolute path"),
+                    std::pair("unix://nomad.sock", "absolute path")));
 
 TEST(BaseUrl, P3_credentials_are_refused_and_not_repeated) {
   for (const std::string text : {"https://user:hush@h", "https://hush@h", "https://:hush@h",
-                                 "ftp://u:hush@h", "https://u:hush@h:x", "https://u:hush@h?a"}) {
+                                 "ftp://u:hush@h", "https://u:hush@h:x", "https://u:hush@h?a",
+                                 "https://h?token=hush", "https://h:hush", "https://h/ hush"}) {
     EXPECT_THAT(ParseBaseUrl(text), StatusIs(StatusCode::kInvalidArgument, Not(HasSubstr("hush"))))
         << text;
   }
@@ -99,6 +102,38 @@ TEST(BaseUrl, a_socket_path_fits_a_socket_address) {
   EXPECT_THAT(ParseBaseUrl("unix:///" + std::string(106, 'a')), IsOk());
   EXPECT_THAT(ParseBaseUrl("unix:///" + std::string(107, 'a')),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("107")));
+}
+
+TEST(BaseUrl, two_spellings_of_one_server_are_the_same) {
+  const BaseUrl url = *ParseBaseUrl("https://vip");
+  for (const char* same : {"https://VIP", "https://vip:443", "https://vip/k8s", "https://vip."}) {
+    EXPECT_TRUE(url.SameServer(*ParseBaseUrl(same))) << same;
+  }
+  for (const char* other : {"https://vip2", "https://vip:6443", "http://vip", "https://vi",
+                            "https://vip.example.org"}) {
+    EXPECT_FALSE(url.SameServer(*ParseBaseUrl(other))) << other;
+  }
+  EXPECT_TRUE(
+      ParseBaseUrl("https://[FD00::1]")->SameServer(*ParseBaseUrl("https://[fd00::1]:443")));
+}
+
+TEST(BaseUrl, one_port_for_http_and_https_is_not_the_same_server) {
+  EXPECT_FALSE(ParseBaseUrl("https://vip:443")->SameServer(*ParseBaseUrl("http://vip:443")));
+}
+
+// RFC 3986 3.1; Go's url.Parse, with which Nomad's and Kubernetes' clients read theirs.
+TEST(BaseUrl, a_scheme_may_be_in_upper_case) {
+  EXPECT_TRUE(ParseBaseUrl("HTTPS://vip")->https);
+  EXPECT_EQ(ParseBaseUrl("HTTPS://vip")->Text(), "https://vip:443");
+  EXPECT_EQ(ParseBaseUrl("Http://vip")->Text(), "http://vip:80");
+  EXPECT_EQ(ParseBaseUrl("UNIX:///run/nomad.sock")->socket, "/run/nomad.sock");
+}
+
+TEST(BaseUrl, the_address_keeps_its_path_without_a_final_slash) {
+  EXPECT_EQ(ParseBaseUrl("https://rancher/k8s/clusters/c-m-1//")->Url(),
+            "https://rancher/k8s/clusters/c-m-1");
+  EXPECT_EQ(ParseBaseUrl("HTTPS://vip:6443/")->Url(), "https://vip:6443");
+  EXPECT_EQ(ParseBaseUrl("http://[fd00::1]:80")->Url(), "http://[fd00::1]");
 }
 
 TEST(BaseUrl, errors_name_host_and_port) {

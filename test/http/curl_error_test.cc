@@ -89,7 +89,26 @@ INSTANTIATE_TEST_SUITE_P(
             "end of stream"}),
     [](const auto& row) { return row.param.name; });
 
-TEST(CurlError, P3_a_proxys_password_is_not_repeated) {
+// Texts as of libcurl 7.88.
+TEST(CurlError, P3_what_fails_at_a_proxy_is_told_in_our_own_words) {
+  CurlFailure failure;
+  failure.peer = "https://h:443";
+  failure.proxy = "http://proxy:3128";
+  failure.code = CURLE_COULDNT_RESOLVE_PROXY;
+  failure.text = "Could not resolve proxy: hush";
+  EXPECT_THAT(CurlErrorStatus(failure),
+              StatusIs(StatusCode::kUnavailable,
+                       "cannot connect to https://h:443: the name of the proxy http://proxy:3128 "
+                       "is unknown"));
+  failure.code = CURLE_RECV_ERROR;
+  failure.text = "CONNECT tunnel failed, response 403";
+  failure.connect_status = 403;
+  EXPECT_THAT(CurlErrorStatus(failure),
+              StatusIs(StatusCode::kUnavailable,
+                       HasSubstr("the proxy http://proxy:3128 refused the tunnel with HTTP 403")));
+}
+
+TEST(CurlError, P3_user_and_password_of_an_address_are_not_repeated) {
   CurlFailure failure;
   failure.code = CURLE_COULDNT_CONNECT;
   failure.text = "Unsupported proxy scheme for 'bogus://user:hush@proxy'";

@@ -2,6 +2,8 @@
 // Proxies from the options and the environment. The proxy is a server that replies itself.
 #include <string>
 
+#include "nomad_harvester/base/encoding.h"
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "http/curl_fixture.h"
@@ -113,17 +115,52 @@ TEST_F(CurlProxy, NO_PROXY_names_the_real_host_and_not_the_server_name) {
   EXPECT_EQ(proxy_.connections(), 0);
 }
 
-TEST_F(CurlProxy, P3_that_cannot_be_reached_or_parsed_keeps_its_password) {
+TEST_F(CurlProxy, P3_that_cannot_be_reached_is_named_without_its_password) {
   const std::string closed = "127.0.0.1:" + std::to_string(ClosedPort());
-  for (const std::string& proxy :
-       {"http://user:hush@" + closed, "bogus://user:hush@" + closed,
-        std::string("http://user:hush@ho st"), std::string("http://user:hush@proxy.invalid")}) {
-    environment_.Set("http_proxy", proxy);
+  for (const std::string& address : {closed, std::string("proxy.invalid:3128")}) {
+    environment_.Set("http_proxy", "http://user:h%75sh%40w0rd@" + address);
     EXPECT_THAT(MakeFor("http://nomad.invalid")->Send(context_, Get("/")),
                 StatusIs(StatusCode::kUnavailable,
-                         AllOf(HasSubstr("cannot connect"), Not(HasSubstr("hush")))))
+                         AllOf(HasSubstr("cannot connect to http://nomad.invalid:80: "),
+                               HasSubstr("the proxy http://" + address), Not(HasSubstr("h%75sh")),
+                               Not(HasSubstr("hush")), Not(HasSubstr("w0rd")))))
+        << address;
+  }
+}
+
+TEST_F(CurlProxy, P3_of_the_environment_that_cannot_be_parsed_is_refused_with_its_name) {
+  for (const std::string proxy : {"bogus://user:hush@proxy:1", "http://user:hush@ho st"}) {
+    environment_.Set("http_proxy", proxy);
+    CurlOptions options;
+    options.base_url = "http://nomad.invalid";
+    EXPECT_THAT(MakeCurlTransport(options),
+                StatusIs(StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr("http_proxy: "), Not(HasSubstr("hush")))))
         << proxy;
   }
+}
+
+TEST_F(CurlProxy, gets_the_decoded_user_name_and_password) {
+  environment_.Set("http_proxy", ProxyUrl("us%40r:p%2Fss%23@"));
+  EXPECT_THAT(MakeFor("http://nomad.invalid:4646")->Send(context_, Get("/")), IsOk());
+  EXPECT_THAT(proxy_.requests().at(0).headers.Find("Proxy-Authorization"),
+              Optional(Eq("Basic " + base::Base64Encode("us@r:p/ss#"))));
+}
+
+TEST_F(CurlProxy, that_wants_another_password_says_so) {
+  LoopbackServer strict{[](const ServerRequest&) {
+    ServerReply reply;
+    reply.status = 407;
+    return reply;
+  }};
+  CurlOptions options;
+  options.base_url = "https://vip.invalid:6443";
+  options.tls.skip_verify = true;
+  options.proxy_url = "http://user:wrong@" + strict.authority();
+  EXPECT_THAT(Make(options)->Send(context_, Get("/")),
+              StatusIs(StatusCode::kUnavailable,
+                       HasSubstr("the proxy http://" + strict.authority() +
+                                 " replied HTTP 407: check the user name and password")));
 }
 
 }  // namespace

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "redact.h"
-
 #include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "request_text.h"
 
 namespace nomad_harvester::http {
 namespace {
@@ -17,10 +16,9 @@ TEST(RedactTarget, a_path_stays_as_it_is) {
 
 TEST(RedactTarget, known_keys_keep_their_values) {
   const std::string target =
-      "/v1/nodes?index=7&wait=5s&stale&namespace=%2A&region=eu&resources=true&os=true&prefix=ab"
-      "&per_page=100&next_token=x&filter=a%3D%3Db&task_states=true&labelSelector=pool%3Dweb"
-      "&fieldSelector=a&limit=100&watch=true&resourceVersion=12&dryRun=All&fieldValidation=Strict"
-      "&fieldManager=us&propagationPolicy=Foreground";
+      "/v1/nodes?index=7&wait=5s&namespace=%2A&region=eu&resources=true&per_page=100&next_token=x"
+      "&task_states=true&labelSelector=pool%3Dweb&fieldSelector=a&limit=100&dryRun=All"
+      "&fieldValidation=Strict";
   EXPECT_EQ(RedactTarget(target), target);
 }
 
@@ -35,7 +33,7 @@ TEST(RedactTarget, a_continue_token_is_hidden) {
 
 TEST(RedactTarget, a_bare_word_might_be_the_secret_itself) {
   EXPECT_EQ(RedactTarget("/v1/x?s3cr3t"), "/v1/x?REDACTED");
-  EXPECT_EQ(RedactTarget("/v1/x?stale"), "/v1/x?stale");
+  EXPECT_EQ(RedactTarget("/v1/x?index"), "/v1/x?index");
 }
 
 TEST(RedactTarget, odd_queries_do_not_confuse_it) {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "request_check.h"
-
 #include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "request_text.h"
 #include "support/status_matchers.h"
 
 namespace nomad_harvester::http {

@@ -242,15 +242,20 @@ TEST_F(WritesUnderAPermit, L9_a_write_that_its_contexts_deadline_ends_is_abandon
   EXPECT_THAT(permit_->ended(), ElementsAre("abandoned"));
 }
 
-TEST_F(WritesUnderAPermit, L9_a_write_whose_attempts_ran_their_course_is_not_abandoned) {
+TEST_F(WritesUnderAPermit, L9_a_write_whose_last_attempt_got_no_reply_is_abandoned) {
   inner_ = std::make_shared<ScriptedTransport>(Silence);
   EXPECT_THAT(Stack()->Send(context_.WithWritePermit(permit_), Write()),
               StatusIs(StatusCode::kUnavailable));
   Send({base::Unavailable("the connection broke")}, Write());
+  EXPECT_THAT(permit_->ended(), ElementsAre("abandoned", "abandoned"));
+}
+
+TEST_F(WritesUnderAPermit, L9_a_write_that_was_answered_or_never_sent_is_not_abandoned) {
+  Send({base::Unavailable("the connection broke"), Reply(200)}, Write());
   Send({Reply(422)}, Write());
   permit_->Revoke();
   Send({Reply(200)}, Write());
-  EXPECT_THAT(permit_->ended(), ElementsAre("ended", "ended", "ended", "ended"));
+  EXPECT_THAT(permit_->ended(), ElementsAre("ended", "ended", "ended"));
 }
 
 TEST_F(WritesUnderAPermit, L9_a_write_that_is_cancelled_before_it_is_sent_is_not_abandoned) {

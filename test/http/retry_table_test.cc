@@ -80,15 +80,16 @@ TEST_P(RetryTable, does_not_depend_on_the_method) {
 INSTANTIATE_TEST_SUITE_P(Rows, RetryTable, testing::ValuesIn(Rows()),
                          [](const auto& row) { return row.param.name; });
 
-TEST(PermanentlyRefused, ends_the_retries_of_a_5xx) {
+TEST(PermanentlyRefused, ends_the_retries_of_a_5xx_and_of_a_429) {
   const auto quota = [](const HttpResponse& r) { return r.body == "exceeded quota"; };
   EXPECT_EQ(DecideRetry(HttpRequest(), Reply(500, {}, "exceeded quota"), quota), kDone);
   EXPECT_EQ(DecideRetry(HttpRequest(), Reply(500, {}, "etcd is slow"), quota), kRetry);
+  EXPECT_EQ(DecideRetry(HttpRequest(), Reply(429, {}, "exceeded quota"), quota), kDone);
+  EXPECT_EQ(DecideRetry(HttpRequest(), Reply(429, {}, "too many requests"), quota), kRetry);
 }
 
-TEST(PermanentlyRefused, is_not_called_for_429_or_errors) {
+TEST(PermanentlyRefused, is_not_called_for_errors) {
   const auto everything = [](const HttpResponse&) { return true; };
-  EXPECT_EQ(DecideRetry(HttpRequest(), Reply(429), everything), kRetry);
   EXPECT_EQ(DecideRetry(HttpRequest(), Error(absl::StatusCode::kUnavailable), everything), kRetry);
 }
 

@@ -10,11 +10,11 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "request_text.h"
 #include "support/fake_clock.h"
 #include "support/recording_sink.h"
 #include "support/scripted_transport.h"
 #include "support/status_matchers.h"
-#include "timed_out.h"
 
 namespace nomad_harvester::http {
 namespace {

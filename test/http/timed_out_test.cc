@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "timed_out.h"
-
 #include <chrono>
 
 #include "absl/status/status.h"
 #include "gtest/gtest.h"
+#include "request_text.h"
 #include "support/status_matchers.h"
 
 namespace nomad_harvester::http {

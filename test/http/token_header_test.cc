@@ -31,11 +31,9 @@ class ListedTokens final : public TokenSource {
  public:
   explicit ListedTokens(std::vector<std::string> tokens) : tokens_(std::move(tokens)) {}
   absl::StatusOr<Secret> Token() override { return Secret(tokens_.at(at_)); }
-  bool Refresh() override {
+  void Refresh() override {
     ++refreshes_;
-    if (at_ + 1 >= tokens_.size()) return false;
-    ++at_;
-    return true;
+    if (at_ + 1 < tokens_.size()) ++at_;
   }
   int refreshes() const { return refreshes_; }
 
@@ -48,7 +46,7 @@ class ListedTokens final : public TokenSource {
 class BrokenSource final : public TokenSource {
  public:
   absl::StatusOr<Secret> Token() override { return base::FailedPrecondition("no such file"); }
-  bool Refresh() override { return false; }
+  void Refresh() override {}
 };
 
 class RefusingPermit final : public runtime::WritePermit {
@@ -150,7 +148,7 @@ TEST_F(WithTokenTest, a_token_that_another_thread_refreshed_counts_as_new) {
   inner_ = std::make_shared<ScriptedTransport>(
       [&](const Context&, const HttpRequest& request) -> ScriptedTransport::Outcome {
         if (request.headers.Find("Authorization") == "Bearer new") return Reply(200);
-        source->Refresh();  // another thread refreshed first: our Refresh() returns false
+        source->Refresh();  // another thread refreshed first
         return Reply(401);
       });
   const auto outcome = Send(source, kBearer);

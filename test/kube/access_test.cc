@@ -85,10 +85,8 @@ TEST_F(Access, all_rights_of_a_namespace_come_with_one_SelfSubjectRulesReview) {
       "spec": {"namespace": "default"}})"));
   EXPECT_TRUE(rules->Allows("list", "kubevirt.io", "virtualmachines"));
   EXPECT_FALSE(rules->Allows("delete", "kubevirt.io", "virtualmachines"));
-  EXPECT_FALSE(rules->Allows("get", "", "secrets"));
-  EXPECT_TRUE(rules->Allows("get", "", "secrets", "a"));
-  EXPECT_FALSE(rules->incomplete());
-  EXPECT_EQ(rules->evaluation_error(), "");
+  EXPECT_FALSE(rules->Allows("get", "", "secrets")) << "only one of them";
+  EXPECT_FALSE(rules->incomplete);
 }
 
 TEST_F(Access, rules_that_the_server_could_not_list_in_full_say_so) {
@@ -96,8 +94,7 @@ TEST_F(Access, rules_that_the_server_could_not_list_in_full_say_so) {
       "evaluationError":"webhook authorizer does not support user rule resolution"}})");
   const auto rules = Fetch();
   ASSERT_THAT(rules, IsOk());
-  EXPECT_TRUE(rules->incomplete());
-  EXPECT_THAT(rules->evaluation_error(), HasSubstr("webhook authorizer"));
+  EXPECT_TRUE(rules->incomplete);
 }
 
 TEST_F(Access, no_rules_at_all_allow_nothing) {
@@ -127,12 +124,11 @@ TEST_F(Access, a_review_without_rules_is_an_error) {
   }
 }
 
-AccessRules Rules(const AccessRules::Rule& rule) { return AccessRules({rule}, false, ""); }
+AccessRules Rules(const AccessRules::Rule& rule) { return {.rules = {rule}}; }
 
 TEST(AccessRules, a_rule_counts_with_verb_group_and_resource_together) {
-  const AccessRules rules(
-      {{{"get"}, {"kubevirt.io"}, {"virtualmachines"}, {}}, {{"delete"}, {""}, {"secrets"}, {}}},
-      false, "");
+  const AccessRules rules{
+      .rules = {{{"get"}, {"kubevirt.io"}, {"virtualmachines"}}, {{"delete"}, {""}, {"secrets"}}}};
   EXPECT_TRUE(rules.Allows("get", "kubevirt.io", "virtualmachines"));
   EXPECT_TRUE(rules.Allows("delete", "", "secrets"));
   EXPECT_FALSE(rules.Allows("delete", "kubevirt.io", "virtualmachines"));
@@ -143,36 +139,23 @@ TEST(AccessRules, a_rule_counts_with_verb_group_and_resource_together) {
 }
 
 TEST(AccessRules, wildcards_match_everything) {
-  const AccessRules admin = Rules({{"*"}, {"*"}, {"*"}, {}});
+  const AccessRules admin = Rules({{"*"}, {"*"}, {"*"}});
   EXPECT_TRUE(admin.Allows("patch", "coordination.k8s.io", "leases"));
   EXPECT_TRUE(admin.Allows("update", "subresources.kubevirt.io", "virtualmachines/start"));
-  EXPECT_TRUE(admin.Allows("get", "", "secrets", "a"));
 }
 
 TEST(AccessRules, a_resource_does_not_include_its_subresources) {
-  const AccessRules rules = Rules({{"update"}, {"g"}, {"virtualmachines"}, {}});
+  const AccessRules rules = Rules({{"update"}, {"g"}, {"virtualmachines"}});
   EXPECT_FALSE(rules.Allows("update", "g", "virtualmachines/start"));
-  EXPECT_FALSE(Rules({{"update"}, {"g"}, {"virtualmachines/start"}, {}})
+  EXPECT_FALSE(Rules({{"update"}, {"g"}, {"virtualmachines/start"}})
                    .Allows("update", "g", "virtualmachines"));
 }
 
 TEST(AccessRules, a_star_before_the_slash_matches_any_resource) {
-  const AccessRules rules = Rules({{"update"}, {"g"}, {"*/start"}, {}});
+  const AccessRules rules = Rules({{"update"}, {"g"}, {"*/start"}});
   EXPECT_TRUE(rules.Allows("update", "g", "virtualmachines/start"));
   EXPECT_FALSE(rules.Allows("update", "g", "virtualmachines/stop"));
   EXPECT_FALSE(rules.Allows("update", "g", "virtualmachines"));
-}
-
-TEST(AccessRules, a_rule_for_certain_names_counts_for_these_only) {
-  const AccessRules rules = Rules({{"get"}, {""}, {"secrets"}, {"a", "b"}});
-  EXPECT_TRUE(rules.Allows("get", "", "secrets", "b"));
-  EXPECT_FALSE(rules.Allows("get", "", "secrets", "c"));
-  EXPECT_FALSE(rules.Allows("get", "", "secrets"));
-}
-
-// RBAC has no wildcard in resourceNames.
-TEST(AccessRules, a_star_among_the_names_is_a_name) {
-  EXPECT_FALSE(Rules({{"get"}, {""}, {"secrets"}, {"*"}}).Allows("get", "", "secrets", "c"));
 }
 
 }  // namespace

@@ -63,7 +63,18 @@ TEST_F(KubeConnection, a_path_of_the_URL_is_kept) {
 
 TEST_F(KubeConnection, P3_a_URL_with_a_password_is_a_problem_that_is_not_quoted) {
   options_.url = "https://admin:sesame@vip";
-  EXPECT_EQ(Problems(), "harvester_url: the URL must hold no user name or password");
+  EXPECT_EQ(Problems(),
+            "harvester_url: the address must not hold a user name or password: there are settings "
+            "for them");
+}
+
+TEST_F(KubeConnection, the_address_is_http_or_https) {
+  for (const char* url : {"vip", "ftp://vip", "unix:///run/api.sock"}) {
+    options_.url = url;
+    EXPECT_THAT(Problems(), StartsWith("harvester_url: ")) << url;
+  }
+  options_.url = " https://vip\n";
+  EXPECT_EQ(Resolved().curl.base_url, "https://vip");
 }
 
 TEST_F(KubeConnection, without_credentials_a_warning_names_the_keys) {
@@ -180,7 +191,7 @@ TEST_F(KubeConnection, a_token_file_is_read_again_when_it_changes_and_on_a_refus
   dir_.WriteFile("token", "second-and-longer");
   EXPECT_EQ(TokenOf(connection), "second-and-longer");
   dir_.WriteFile("token", "third");
-  EXPECT_TRUE(connection.token->Refresh());
+  connection.token->Refresh();
   EXPECT_EQ(TokenOf(connection), "third");
 }
 

@@ -70,14 +70,13 @@ TEST(KubeErrorKind, a_quota_is_not_a_lack_of_rights) {
 }
 
 TEST(GetKubeError, carries_what_the_server_said) {
-  http::HttpResponse response = Refusal(503, "ServiceUnavailable", "apiserver is shutting down");
-  response.headers.Set("Retry-After", "7");
+  const http::HttpResponse response =
+      Refusal(503, "ServiceUnavailable", "apiserver is shutting down");
   const auto error = GetKubeError(ToStatus(response, "p"));
   ASSERT_TRUE(error.has_value());
   EXPECT_EQ(error->http_status, 503);
   EXPECT_EQ(error->reason, "ServiceUnavailable");
   EXPECT_EQ(error->message, "apiserver is shutting down");
-  EXPECT_EQ(error->retry_after, std::chrono::seconds(7));
   EXPECT_TRUE(error->is_status);
   EXPECT_FALSE(error->creating);
   EXPECT_FALSE(GetKubeError(ToStatus(Response(503, "busy"), "p"))->is_status);

@@ -169,39 +169,31 @@ TEST(ErrorTable, a_quota_refusal_comes_before_a_duplicate_mac_address) {
             StatusCode::kResourceExhausted);
 }
 
-TEST(ErrorTable, a_429_in_plain_text_is_unavailable_and_has_the_retry_delay) {
+TEST(ErrorTable, a_429_in_plain_text_is_unavailable) {
   const absl::Status status = ToStatus(
-      Response(429, "Too many requests, please try again later.\n", {{"Retry-After", "1"}}),
-      "list VirtualMachines");
+      Response(429, "Too many requests, please try again later.\n"), "list VirtualMachines");
   EXPECT_THAT(status, StatusIs(StatusCode::kUnavailable,
                                "list VirtualMachines: Too many requests, please try again later. "
                                "(HTTP 429)"));
-  EXPECT_EQ(GetKubeError(status)->retry_after, std::chrono::seconds(1));
 }
 
-TEST(RefusalSentAs500, is_a_500_that_a_retry_cannot_change) {
+TEST(IsPermanentRefusal, is_a_500_that_a_retry_cannot_change) {
   const std::vector<std::string> refusals = {
       kQuota, "memory insufficient resources", "duplicate mac address present for vm a",
       "network-attachment-definitions.k8s.cni.cncf.io \"vlan1\" not found"};
   for (const std::string& message : refusals) {
-    EXPECT_TRUE(IsRefusalSentAs500(Refusal(500, "InternalError", message))) << message;
-    EXPECT_TRUE(IsRefusalSentAs500(Response(500, message))) << "as plain text: " << message;
-    EXPECT_TRUE(IsRefusalSentAs500(Refusal(500, "InternalError", Denied(message)))) << message;
-    EXPECT_FALSE(IsRefusalSentAs500(Refusal(503, "", message))) << message;
-    EXPECT_FALSE(IsRefusalSentAs500(Refusal(502, "", message))) << message;
+    EXPECT_TRUE(IsPermanentRefusal(Refusal(500, "InternalError", message))) << message;
+    EXPECT_TRUE(IsPermanentRefusal(Response(500, message))) << "as plain text: " << message;
+    EXPECT_TRUE(IsPermanentRefusal(Refusal(500, "InternalError", Denied(message)))) << message;
+    EXPECT_FALSE(IsPermanentRefusal(Refusal(503, "", message))) << message;
+    EXPECT_FALSE(IsPermanentRefusal(Refusal(502, "", message))) << message;
   }
 }
 
-TEST(RefusalSentAs500, is_no_other_500) {
-  EXPECT_FALSE(IsRefusalSentAs500(Refusal(500, "InternalError", "etcdserver: leader changed")));
-  EXPECT_FALSE(IsRefusalSentAs500(Refusal(500, "ServerTimeout", "could not be completed")));
-  EXPECT_FALSE(IsRefusalSentAs500(Response(500, "")));
-}
-
-// A refusal with a status other than 500 is never retried anyway.
-TEST(RefusalSentAs500, is_not_a_refusal_with_another_status) {
-  EXPECT_FALSE(IsRefusalSentAs500(Refusal(403, "Forbidden", "exceeded quota: q")));
-  EXPECT_FALSE(IsRefusalSentAs500(Refusal(422, "Invalid", Denied(kQuota))));
+TEST(IsPermanentRefusal, is_no_other_500) {
+  EXPECT_FALSE(IsPermanentRefusal(Refusal(500, "InternalError", "etcdserver: leader changed")));
+  EXPECT_FALSE(IsPermanentRefusal(Refusal(500, "ServerTimeout", "could not be completed")));
+  EXPECT_FALSE(IsPermanentRefusal(Response(500, "")));
 }
 
 }  // namespace

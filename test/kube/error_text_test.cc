@@ -4,10 +4,10 @@
 #include <string>
 
 #include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/kube/error.h"
 
-#include "error_body.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kube/replies.h"
@@ -15,6 +15,7 @@
 namespace nomad_harvester::kube {
 namespace {
 
+using testing::AllOf;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
@@ -28,6 +29,14 @@ std::string TextOf(const http::HttpResponse& response) {
 TEST(ErrorText, says_what_was_tried_what_the_server_said_the_number_and_the_reason) {
   EXPECT_EQ(TextOf(Refusal(409, "Conflict", "the object has been modified")),
             "get X: the object has been modified (HTTP 409 Conflict)");
+}
+
+TEST(ErrorText, P3_a_token_that_the_server_tells_back_is_redacted_before_the_text_is_cut) {
+  const base::Secret token("sesame-street-" + std::string(900, 't'));
+  const std::string text = std::string(200, 'x') + " " + token.Reveal();
+  EXPECT_THAT(TextOf(Refusal(401, "Unauthorized", text)),
+              AllOf(HasSubstr("REDACTED"), Not(HasSubstr("sesame"))));
+  EXPECT_THAT(TextOf(Response(401, text)), AllOf(HasSubstr("REDACTED"), Not(HasSubstr("sesame"))));
 }
 
 TEST(ErrorText, has_no_message_if_the_server_sends_none) {
@@ -142,27 +151,6 @@ TEST(ErrorText, the_target_of_a_redirect_is_one_short_line) {
   EXPECT_THAT(text, SizeIs(testing::Lt(1'300U)));
   EXPECT_EQ(base::ToValidUtf8(text), text);
   EXPECT_EQ(text.find('\x01'), std::string::npos);
-}
-
-base::Duration RetryAfterOf(const http::HttpResponse& response) {
-  return ReadErrorBody(response).retry_after;
-}
-
-TEST(RetryAfter, comes_from_the_header_or_else_from_the_details) {
-  const std::string details = R"({"kind":"Status","details":{"retryAfterSeconds":9}})";
-  EXPECT_EQ(RetryAfterOf(Response(503, details)), std::chrono::seconds(9));
-  EXPECT_EQ(RetryAfterOf(Response(503, details, {{"Retry-After", "2"}})), std::chrono::seconds(2));
-  EXPECT_EQ(RetryAfterOf(Response(503, "{}")), base::Duration::zero());
-}
-
-TEST(RetryAfter, is_a_minute_at_most_and_never_negative) {
-  const auto seconds = [](const std::string& value) {
-    return RetryAfterOf(Response(503, R"({"details":{"retryAfterSeconds":)" + value + "}}"));
-  };
-  EXPECT_EQ(seconds("61"), std::chrono::seconds(60));
-  EXPECT_EQ(seconds("9223372036854775807"), std::chrono::seconds(60));
-  EXPECT_EQ(seconds("-5"), base::Duration::zero());
-  EXPECT_EQ(seconds("\"7\""), base::Duration::zero());
 }
 
 }  // namespace

@@ -32,7 +32,8 @@ TEST_F(KubeconfigEntries, the_server_is_kept_with_its_path) {
 
 TEST_F(KubeconfigEntries, a_server_that_is_none_is_a_problem) {
   UseKubeconfig(Kubeconfig("{server: 'vip:6443'}", "{token: t}"));
-  EXPECT_EQ(Problems(), "harvester_kubeconfig: the URL must begin with https:// or http://");
+  EXPECT_EQ(Problems(),
+            "harvester_kubeconfig: the address must begin with http://, https:// or unix://");
   UseKubeconfig(Kubeconfig("{}", "{token: t}"));
   EXPECT_EQ(Problems(), "harvester_kubeconfig: cluster \"c\" has no server; set harvester_url");
 }
@@ -71,6 +72,53 @@ TEST_F(KubeconfigEntries, a_CA_that_is_none_is_a_problem_with_its_place) {
 TEST_F(KubeconfigEntries, without_a_CA_the_machines_own_count) {
   UseCluster("certificate-authority-data: ''");
   EXPECT_EQ(Resolved().curl.tls.ca_pem, kSystemCas);
+}
+
+// client-go: "specifying a root certificates file with the insecure flag is not allowed"
+// (kubernetes/client-go:transport/transport.go).
+TEST_F(KubeconfigEntries, a_CA_beside_insecure_skip_tls_verify_is_refused) {
+  for (const std::string& ca : {std::string("certificate-authority: ca.pem"),
+                                "certificate-authority-data: " + base::Base64Encode(kCaPem)}) {
+    dir_.WriteFile("ca.pem", kCaPem);
+    UseCluster("insecure-skip-tls-verify: true, " + ca);
+    EXPECT_EQ(Problems(),
+              "harvester_kubeconfig: cluster \"c\" has a certificate-authority and "
+              "insecure-skip-tls-verify, which turns it off: remove one of them");
+    UseCluster("insecure-skip-tls-verify: false, " + ca);
+    EXPECT_EQ(Resolved().curl.tls.ca_pem, kCaPem);
+  }
+}
+
+TEST_F(KubeconfigEntries, a_CA_by_key_keeps_verification_on_whatever_the_kubeconfig_says) {
+  UseCluster("insecure-skip-tls-verify: true");
+  options_.ca_cert_file = dir_.WriteFile("key-ca.pem", kCaPem);
+  const Connection connection = Resolved();
+  EXPECT_FALSE(connection.curl.tls.skip_verify);
+  EXPECT_EQ(connection.curl.tls.ca_pem, kCaPem);
+  EXPECT_THAT(connection.warnings, testing::IsEmpty());
+}
+
+TEST_F(KubeconfigEntries, verification_that_is_off_is_a_warning_that_names_who_switched_it_off) {
+  UseCluster("insecure-skip-tls-verify: true");
+  EXPECT_THAT(Resolved().warnings,
+              testing::Contains(StartsWith("insecure-skip-tls-verify in the kubeconfig: "
+                                           "Harvester's certificate is not verified")));
+  UseCluster("insecure-skip-tls-verify: false");
+  EXPECT_THAT(Resolved().warnings, testing::IsEmpty());
+  options_.skip_verify = true;
+  EXPECT_THAT(Resolved().warnings,
+              testing::Contains(StartsWith("harvester_skip_verify: Harvester's certificate")));
+}
+
+TEST_F(KubeconfigEntries, P3_PEM_in_place_of_its_path_is_not_quoted) {
+  const std::string certificate = "{client-certificate-data: " + base::Base64Encode(kCertPem);
+  for (const std::string& key : {std::string("\"-----BEGIN PRIVATE KEY-----\\nc2VzYW1l\\n\""),
+                                 base::Base64Encode(kKeyPem)}) {
+    UseUser(certificate + ", client-key: " + key + "}");
+    EXPECT_EQ(Problems(),
+              "harvester_kubeconfig: user \"u\".client-key: it is PEM itself: write that to a file "
+              "and give the file's path");
+  }
 }
 
 TEST_F(KubeconfigEntries, verification_can_be_switched_off) {
@@ -162,8 +210,7 @@ TEST_F(KubeconfigEntries, a_token_file_wins_over_a_token_once_it_can_be_read) {
   dir_.WriteFile("token", "");
   EXPECT_EQ(TokenOf(connection), "from-file") << "the last one that could be read is kept";
   dir_.WriteFile("token", "renewed-and-longer");
-  EXPECT_TRUE(connection.token->Refresh());
-  EXPECT_FALSE(connection.token->Refresh());
+  connection.token->Refresh();
   EXPECT_EQ(TokenOf(connection), "renewed-and-longer");
 }
 
@@ -272,8 +319,8 @@ TEST_F(KubeconfigEntries, every_problem_is_reported_at_once_with_its_place) {
                  "{exec: {}, username: [a], client-certificate: missing}"));
   const std::string text = Problems();
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 5) << text;
-  for (const char* part : {"certificate-authority-data", "insecure-skip-tls-verify", "URL", "exec",
-                           "username", "without a client-key"}) {
+  for (const char* part : {"certificate-authority-data", "insecure-skip-tls-verify", "address",
+                           "exec", "username", "without a client-key"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
 }

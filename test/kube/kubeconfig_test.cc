@@ -226,16 +226,5 @@ TEST_F(KubeconfigFile, P2_a_file_changed_at_any_byte_is_a_problem_or_a_connectio
   }
 }
 
-TEST(KubeconfigPaths, are_relative_to_the_file) {
-  KubeconfigContext context;
-  context.directory = "/etc/harvester/";
-  EXPECT_EQ(ResolvePath(context, "ca.pem"), "/etc/harvester/ca.pem");
-  EXPECT_EQ(ResolvePath(context, "../ca.pem"), "/etc/harvester/../ca.pem");
-  EXPECT_EQ(ResolvePath(context, "/run/ca.pem"), "/run/ca.pem");
-  EXPECT_EQ(ResolvePath(context, ""), "");
-  context.directory = "";
-  EXPECT_EQ(ResolvePath(context, "ca.pem"), "ca.pem");
-}
-
 }  // namespace
 }  // namespace nomad_harvester::kube

@@ -30,7 +30,6 @@ TEST(Paths, each_resource_has_the_path_that_Harvester_serves) {
            Row{kNetworkAttachments,
                "/apis/k8s.cni.cncf.io/v1/namespaces/ns/network-attachment-definitions"},
            Row{kSecrets, "/api/v1/namespaces/ns/secrets"},
-           Row{kEvents, "/api/v1/namespaces/ns/events"},
            Row{kPersistentVolumeClaims, "/api/v1/namespaces/ns/persistentvolumeclaims"},
            Row{kResourceQuotas, "/api/v1/namespaces/ns/resourcequotas"},
            Row{kLeases, "/apis/coordination.k8s.io/v1/namespaces/ns/leases"},
@@ -40,14 +39,10 @@ TEST(Paths, each_resource_has_the_path_that_Harvester_serves) {
   }
 }
 
-TEST(Paths, cluster_wide_resources_have_no_namespace) {
-  EXPECT_THAT(CollectionPath(kNamespaces, ""), IsOkAndHolds("/api/v1/namespaces"));
-  EXPECT_THAT(CollectionPath(kSettings, ""),
-              IsOkAndHolds("/apis/harvesterhci.io/v1beta1/settings"));
-  EXPECT_THAT(ObjectPath(kStorageClasses, "", "lh"),
-              IsOkAndHolds("/apis/storage.k8s.io/v1/storageclasses/lh"));
-  EXPECT_THAT(ObjectPath(kPriorityClasses, "", "high"),
-              IsOkAndHolds("/apis/scheduling.k8s.io/v1/priorityclasses/high"));
+TEST(Paths, without_a_namespace_the_path_names_none) {
+  EXPECT_THAT(CollectionPath(kVirtualMachines, ""),
+              IsOkAndHolds("/apis/kubevirt.io/v1/virtualmachines"));
+  EXPECT_THAT(ObjectPath(kSecrets, "", "x"), IsOkAndHolds("/api/v1/secrets/x"));
 }
 
 TEST(Paths, a_segment_that_would_change_the_path_is_refused) {
@@ -71,18 +66,11 @@ TEST(Paths, dots_inside_a_name_are_harmless) {
   EXPECT_THAT(ObjectPath(kSecrets, "ns", "..."), IsOkAndHolds("/api/v1/namespaces/ns/secrets/..."));
 }
 
-TEST(QueryString, leaves_empty_values_out_and_escapes_the_others) {
-  EXPECT_EQ(QueryString({}), "");
-  EXPECT_EQ(QueryString({{"a", ""}}), "");
-  EXPECT_EQ(QueryString({{"a", ""}, {"b", "x=y&z"}, {"c", ""}, {"d", "ä"}}),
-            "?b=x%3Dy%26z&d=%C3%A4");
-}
-
 TEST(Describe, describes_an_object_and_a_collection) {
   EXPECT_EQ(Describe(kVirtualMachines, "default", "web-1"), "VirtualMachine default/web-1");
-  EXPECT_EQ(Describe(kSettings, "", "server-version"), "Setting server-version");
+  EXPECT_EQ(Describe(kVirtualMachines, "", "web-1"), "VirtualMachine web-1");
   EXPECT_EQ(DescribeCollection(kVirtualMachines, "default"), "VirtualMachines in default");
-  EXPECT_EQ(DescribeCollection(kStorageClasses, ""), "StorageClasses");
+  EXPECT_EQ(DescribeCollection({"", "v1", "classes", "Class"}, ""), "Classes");
 }
 
 }  // namespace

@@ -88,8 +88,8 @@ TEST_P(RefusalTable, L1_says_whether_repeating_the_request_will_hardly_help) {
   EXPECT_EQ(IsRefused(base::Annotate(status, "mark VM b")), GetParam().refused);
 }
 
-TEST_P(RefusalTable, agrees_with_the_5xx_that_are_not_retried) {
-  EXPECT_EQ(IsRefusalSentAs500(response()), GetParam().refused && GetParam().http_status >= 500);
+TEST_P(RefusalTable, is_the_one_by_which_retries_end) {
+  EXPECT_EQ(IsPermanentRefusal(response()), GetParam().refused);
 }
 
 std::string RefusalName(const testing::TestParamInfo<RefusalRow>& info) {

@@ -28,7 +28,7 @@ using testing::Not;
 using testing::Optional;
 using testing::SizeIs;
 
-constexpr char kVm[] = R"({"metadata":{"name":"web-1","managedFields":[]}})";
+constexpr char kVm[] = R"({"metadata":{"name":"web-1"}})";
 
 class KubeServer : public ConnectionFixture {
  protected:
@@ -84,7 +84,7 @@ TEST_F(KubeServer, a_kubeconfigs_token_is_sent_over_TLS_that_its_CA_vouches_for)
   UseKubeconfig(Kubeconfig(Cluster(server->url() + "/k8s/clusters/local"), "{token: sesame}"));
   const auto vm = GetVm();
   ASSERT_THAT(vm, IsOk());
-  EXPECT_EQ(vm->object, Json::parse(R"({"metadata":{"name":"web-1"}})"));
+  EXPECT_EQ(vm->object, Json::parse(kVm));
   EXPECT_THAT(Authorization(*server), Optional(Eq("Bearer sesame")));
   EXPECT_EQ(server->requests().at(0).target,
             "/k8s/clusters/local/apis/kubevirt.io/v1/namespaces/default/virtualmachines/web-1");
@@ -107,6 +107,18 @@ TEST_F(KubeServer, a_kubeconfigs_token_does_not_reach_the_server_of_another_port
   EXPECT_THAT(GetVm(), IsOk());
   EXPECT_EQ(Authorization(*other), std::nullopt);
   EXPECT_EQ(own->connections(), 0);
+}
+
+// The token would go in the clear to whoever answers there.
+TEST_F(KubeServer, a_kubeconfigs_token_for_https_does_not_reach_the_same_port_by_http) {
+  const http::LoopbackServer server(Reply());
+  const std::string https = "https" + server.url().substr(4);
+  UseKubeconfig(Kubeconfig(Cluster(https), "{token: sesame}"));
+  options_.url = server.url();
+  EXPECT_THAT(Resolved().warnings,
+              testing::Contains(HasSubstr("names another scheme, host or port")));
+  EXPECT_THAT(GetVm(), IsOk());
+  EXPECT_EQ(Authorization(server), std::nullopt);
 }
 
 TEST_F(KubeServer, a_kubeconfigs_password_does_not_reach_the_server_of_another_port) {

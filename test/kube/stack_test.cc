@@ -41,7 +41,7 @@ class KubeStack : public ClientFixture {
   void SetUp() override {
     WriteToken("first");
     http::RetryOptions retry;
-    retry.permanently_refused = IsRefusalSentAs500;
+    retry.permanently_refused = IsPermanentRefusal;
     auto with_token = http::WithToken(transport_, http::MakeFileToken(dir_.Path("token")),
                                       {.name = "Authorization", .prefix = "Bearer "});
     stack_ = std::make_unique<KubeClient>(
@@ -122,6 +122,17 @@ TEST_F(KubeStack, a_refusal_sent_as_500_is_not_retried) {
     transport_->Reply(500, StatusBody(500, "InternalError", Denied(words)));
     EXPECT_THAT(Create(named_), Not(StatusIs(StatusCode::kInternal))) << words;
     EXPECT_THAT(transport_->requests(), SizeIs(before + 1)) << words;
+  }
+}
+
+// The webhook chooses the status of its denial, also one that otherwise asks for a later attempt.
+TEST_F(KubeStack, L1_a_webhooks_denial_is_not_retried_whatever_its_status) {
+  for (const int status : {400, 403, 409, 422, 429, 500, 503}) {
+    const std::size_t before = transport_->requests().size();
+    transport_->Reply(status, StatusBody(status, "", Denied("not with this image")),
+                      {{"Retry-After", "1"}});
+    EXPECT_TRUE(IsRefused(Create(named_).status())) << status;
+    EXPECT_THAT(transport_->requests(), SizeIs(before + 1)) << status;
   }
 }
 

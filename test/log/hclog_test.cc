@@ -115,6 +115,13 @@ TEST(FormatHclog, P3_newlines_and_controls_are_escaped) {
   EXPECT_EQ(value["a\nb"], text);
 }
 
+// JSON would leave them as they are, and a terminal acts on them as on ESC.
+TEST(FormatHclog, P3_C1_controls_are_visible_text) {
+  const json value = Checked(MakeRecord("a\u009b31mb", {{"k\u0080", "\u0085\u009f\u00a0"}}));
+  EXPECT_EQ(value["@message"], "a\\x9b31mb");
+  EXPECT_EQ(value["k\\x80"], "\\x85\\x9f\u00a0");
+}
+
 TEST(FormatHclog, P3_numbers_that_json_lacks_are_strings) {
   const double infinity = std::numeric_limits<double>::infinity();
   const json value = Checked(MakeRecord("m", {{"nan", std::numeric_limits<double>::quiet_NaN()},

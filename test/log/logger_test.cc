@@ -74,7 +74,7 @@ TEST(Level, Names_and_their_parsing) {
 TEST(Logger, The_threshold_decides) {
   const auto sink = std::make_shared<RecordingSink>();
   const Logger logger(sink, Level::kInfo);
-  logger.Trace("t");
+  logger.Log(Level::kTrace, "t");
   logger.Debug("d");
   logger.Info("i");
   logger.Warn("w");
@@ -150,6 +150,18 @@ TEST(Field, Values_of_every_type) {
                   {"o", absl::OkStatus()}});
   EXPECT_THAT(sink->Text(), HasSubstr("s=string v=view c=literal b=true i=-5 u=7 z=8 d=1.5 t=1m30s "
                                       "e=\"NOT_FOUND: gone\" o=OK"));
+}
+
+TEST(Logger, P3_no_record_holds_a_secret_in_force_wherever_the_text_came_from) {
+  const auto sink = std::make_shared<RecordingSink>();
+  const Logger logger = Logger(sink, Level::kInfo).With({{"url", "https://h/?t=sesame-street"}});
+  const base::Secret token("sesame-street");
+  logger.Info("unknown token sesame-street",
+              {{"error", base::NotFound("no such token: sesame-street")}});
+  EXPECT_THAT(
+      sink->Text(),
+      testing::AllOf(HasSubstr("unknown token REDACTED"), HasSubstr("https://h/?t=REDACTED"),
+                     HasSubstr("no such token: REDACTED"), Not(HasSubstr("sesame"))));
 }
 
 TEST(Field, P3_a_secret_is_redacted) {

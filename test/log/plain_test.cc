@@ -68,6 +68,15 @@ TEST(FormatPlain, Stays_on_one_line_and_sends_nothing_to_the_terminal) {
   }
 }
 
+// U+0080 to U+009F act on a terminal as ESC and a letter do, in UTF-8 and as single bytes.
+TEST(FormatPlain, C1_controls_never_reach_a_terminal) {
+  const std::string line =
+      FormatPlain(MakeRecord("a\u009b31mb\x9b"
+                             "31m",
+                             {{"k\u0080", "\u0085"}, {"v", "\u00a0\u00e4"}}));
+  EXPECT_THAT(line, EndsWith("a\\x9b31mb\ufffd31m: k\\x80=\"\\x85\" v=\u00a0\u00e4"));
+}
+
 TEST(FormatPlain, Times_before_1970_keep_three_digits) {
   Record record = MakeRecord("m");
   record.time = base::WallTime(std::chrono::milliseconds(-1));

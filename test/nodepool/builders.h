@@ -104,12 +104,6 @@ inline nomad::Allocation Alloc(nomad::ClientStatus status, std::string job_type 
   return allocation;
 }
 
-inline std::vector<std::string> IdsOf(const std::vector<nomad::Node>& nodes) {
-  std::vector<std::string> ids;
-  for (const auto& node : nodes) ids.push_back(node.id);
-  return ids;
-}
-
 }  // namespace nomad_harvester::nodepool
 
 #endif  // NOMAD_HARVESTER_TEST_NODEPOOL_BUILDERS_H_

@@ -41,7 +41,8 @@ TEST(DrainMeta, is_read_back_as_it_was_written) {
       DrainMark mark = Mark();
       mark.purge = purge;
       mark.was_ineligible = was_ineligible;
-      const auto read = ParseDrainMark(Drained(mark));
+      const nomad::Node node = Drained(mark);
+      const auto read = ParseDrainMark(node);
       ASSERT_TRUE(read.has_value());
       EXPECT_EQ(read->action, "act-1");
       EXPECT_EQ(read->vm, "web-x7k2m");
@@ -74,7 +75,8 @@ TEST(DrainMeta, of_others_is_not_ours) {
 TEST(DrainMeta, does_without_the_members_that_only_reports_need) {
   auto meta = ToMeta(Mark());
   for (const char* key : {"vm", "pool", "purge", "was"}) meta.erase(key);
-  const auto read = ParseDrainMark(NodeBuilder("n").Drained(meta));
+  const nomad::Node node = NodeBuilder("n").Drained(meta);
+  const auto read = ParseDrainMark(node);
   ASSERT_TRUE(read.has_value());
   EXPECT_FALSE(read->purge);
   EXPECT_FALSE(read->was_ineligible);

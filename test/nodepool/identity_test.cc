@@ -8,9 +8,9 @@
 namespace nomad_harvester::nodepool {
 namespace {
 
-PoolIdentity ByClass(std::string value) { return {.node_class = std::move(value)}; }
-PoolIdentity ByDatacenter(std::string value) { return {.datacenter = std::move(value)}; }
-PoolIdentity ByPool(std::string value) { return {.node_pool = std::move(value)}; }
+PoolIdentity ByClass(std::string_view value) { return {.node_class = value}; }
+PoolIdentity ByDatacenter(std::string_view value) { return {.datacenter = value}; }
+PoolIdentity ByPool(std::string_view value) { return {.node_pool = value}; }
 
 nomad::Node Node(std::string node_class, std::string datacenter = "", std::string pool = "") {
   return NodeBuilder("n")

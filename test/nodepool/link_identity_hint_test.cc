@@ -184,5 +184,22 @@ TEST(Protected, C7_an_unreadable_value_protects) {
   }
 }
 
+TEST(FirmwareUuid, C6_of_a_vm_is_not_that_of_another) {
+  const Linker linker({kOne, kTwo}, {});
+  EXPECT_FALSE(linker.IsUuidOfAnother("uuid-1", 0));
+  EXPECT_TRUE(linker.IsUuidOfAnother("UUID-1", 1));
+  EXPECT_FALSE(linker.IsUuidOfAnother("uuid-9", 0)) << "no VM has it";
+}
+
+TEST(FirmwareUuid, C6_copies_have_that_of_their_original_and_each_is_another) {
+  const Linker linker({kOne, VmWithHints("copy", "uuid-1"), VmWithHints("copy-2", "uuid-1")}, {});
+  for (const std::size_t vm : {0U, 1U, 2U}) EXPECT_TRUE(linker.IsUuidOfAnother("uuid-1", vm)) << vm;
+}
+
+TEST(FirmwareUuid, C6_vms_without_one_share_none) {
+  const Linker linker({VmWithHints("a", ""), VmWithHints("b", "")}, {});
+  EXPECT_FALSE(linker.IsUuidOfAnother("", 0));
+}
+
 }  // namespace
 }  // namespace nomad_harvester::nodepool

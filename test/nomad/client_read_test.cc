@@ -18,14 +18,14 @@ constexpr const char* kTwoNodes = R"([{"ID":"a","Status":"ready"},{"ID":"b","Sta
 
 class NomadReads : public ClientFixture {};
 
-TEST_F(NomadReads, nodes_are_listed_with_resources_in_pages) {
+TEST_F(NomadReads, nodes_are_listed_with_resources_in_one_request) {
   transport_->Reply(200, kTwoNodes, {{"X-Nomad-Index", "42"}});
   const auto nodes = client_.ListNodes(context_);
   ASSERT_TRUE(nodes.ok()) << nodes.status();
   ASSERT_EQ(nodes->value.size(), 2U);
   EXPECT_EQ(nodes->value[1].id, "b");
   EXPECT_EQ(nodes->index, 42U);
-  EXPECT_EQ(OnlyRequest().target, "/v1/nodes?resources=true&per_page=500");
+  EXPECT_EQ(OnlyRequest().target, "/v1/nodes?resources=true");
   EXPECT_EQ(OnlyRequest().method, http::Method::kGet);
   EXPECT_EQ(OnlyRequest().effect, http::Effect::kRead);
   EXPECT_EQ(OnlyRequest().idempotency, http::Idempotency::kIdempotent);
@@ -51,9 +51,8 @@ TEST_F(NomadReads, a_list_in_pages_is_one_list_and_has_the_first_pages_index) {
   EXPECT_EQ(nodes->value.size(), 3U);
   EXPECT_EQ(nodes->index, 42U);
   EXPECT_THAT(transport_->targets(),
-              ElementsAre("/v1/nodes?resources=true&per_page=500",
-                          "/v1/nodes?resources=true&per_page=500&next_token=b%2Fc",
-                          "/v1/nodes?resources=true&per_page=500&next_token=d"));
+              ElementsAre("/v1/nodes?resources=true", "/v1/nodes?resources=true&next_token=b%2Fc",
+                          "/v1/nodes?resources=true&next_token=d"));
 }
 
 TEST_F(NomadReads, a_page_that_fails_fails_the_list) {
@@ -70,8 +69,8 @@ TEST_F(NomadReads, a_repeated_page_is_an_error) {
   EXPECT_THAT(base::Message(nodes.status()), HasSubstr("the same page twice"));
 }
 
-TEST_F(NomadReads, a_blocking_list_is_one_unpaged_request_with_room_for_the_jitter) {
-  transport_->Reply(200, "[]", {{"X-Nomad-Index", "43"}, {"X-Nomad-NextToken", "ignored"}});
+TEST_F(NomadReads, a_blocking_list_has_room_for_the_jitter) {
+  transport_->Reply(200, "[]", {{"X-Nomad-Index", "43"}});
   const auto nodes = client_.ListNodes(context_, {42, std::chrono::seconds(32)});
   ASSERT_TRUE(nodes.ok());
   EXPECT_EQ(nodes->index, 43U);
@@ -82,17 +81,17 @@ TEST_F(NomadReads, a_blocking_list_is_one_unpaged_request_with_room_for_the_jitt
 TEST_F(NomadReads, an_index_without_a_wait_or_a_wait_without_an_index_never_blocks) {
   for (const ReadOptions& options :
        {ReadOptions{42, {}}, ReadOptions{0, std::chrono::seconds(30)}}) {
-    transport_->Reply(200, R"({"ID":"n"})");
-    ASSERT_TRUE(client_.GetNode(context_, "n", options).ok());
-    EXPECT_EQ(transport_->requests().back().target, "/v1/node/n");
+    transport_->Reply(200, "[]");
+    ASSERT_TRUE(client_.ListNodes(context_, options).ok());
+    EXPECT_EQ(transport_->requests().back().target, "/v1/nodes?resources=true");
     EXPECT_EQ(transport_->requests().back().server_wait, base::Duration::zero());
   }
 }
 
 TEST_F(NomadReads, a_wait_below_a_millisecond_is_not_the_servers_five_minutes) {
-  transport_->Reply(200, R"({"ID":"n"})");
-  ASSERT_TRUE(client_.GetNode(context_, "n", {1, std::chrono::microseconds(10)}).ok());
-  EXPECT_EQ(OnlyRequest().target, "/v1/node/n?index=1&wait=1ms");
+  transport_->Reply(200, "[]");
+  ASSERT_TRUE(client_.ListNodes(context_, {1, std::chrono::microseconds(10)}).ok());
+  EXPECT_EQ(OnlyRequest().target, "/v1/nodes?resources=true&index=1&wait=1ms");
 }
 
 TEST_F(NomadReads, region_and_namespace_travel_as_escaped_parameters) {
@@ -100,8 +99,7 @@ TEST_F(NomadReads, region_and_namespace_travel_as_escaped_parameters) {
   EXPECT_EQ(client.region(), "eu west");
   transport_->Reply(200, "[]");
   ASSERT_TRUE(client.ListNodes(context_).ok());
-  EXPECT_EQ(OnlyRequest().target,
-            "/v1/nodes?region=eu%20west&namespace=team%26a&resources=true&per_page=500");
+  EXPECT_EQ(OnlyRequest().target, "/v1/nodes?region=eu%20west&namespace=team%26a&resources=true");
 }
 
 TEST_F(NomadReads, allocations_are_listed_of_all_namespaces_whatever_the_configured_one) {
@@ -113,8 +111,7 @@ TEST_F(NomadReads, allocations_are_listed_of_all_namespaces_whatever_the_configu
   ASSERT_EQ(allocations->value.size(), 1U);
   EXPECT_EQ(allocations->value[0].job_type, "batch");
   EXPECT_EQ(OnlyRequest().target,
-            "/v1/allocations?region=global&namespace=*&resources=true&task_states=true"
-            "&per_page=500");
+            "/v1/allocations?region=global&namespace=*&resources=true&task_states=true");
 }
 
 TEST_F(NomadReads, a_blocking_list_of_allocations_is_unpaged) {

@@ -216,7 +216,7 @@ TEST_F(NomadConnection, a_certificate_and_its_key_belong_together) {
 
 TEST_F(NomadConnection, a_file_of_the_wrong_kind_is_named) {
   options_.ca_cert = File("ca.pem", kKey);
-  EXPECT_THAT(Problems(), HasSubstr("ca.pem holds no PEM block"));
+  EXPECT_THAT(Problems(), HasSubstr("ca.pem holds no PEM certificate"));
 }
 
 TEST_F(NomadConnection, P2_a_device_in_place_of_a_file_is_a_problem) {

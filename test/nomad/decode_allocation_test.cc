@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nlohmann/json.hpp>
 
+#include "nomad_harvester/base/status.h"
+
 #include "decode.h"
 #include "gtest/gtest.h"
 
@@ -8,6 +10,13 @@ namespace nomad_harvester::nomad {
 namespace {
 
 using nlohmann::json;
+
+absl::StatusOr<Allocation> DecodeAllocation(const json& value) {
+  AllocationRecord record;
+  AllocationFields().Read(value, record);
+  NH_RETURN_IF_ERROR(FinishAllocation(record));
+  return record;
+}
 
 // As GET /v1/node/:id/allocations returns it.
 json FullAllocation() {

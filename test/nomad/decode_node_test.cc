@@ -15,6 +15,13 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Pair;
 
+absl::StatusOr<Node> DecodeNodeStub(const json& value) {
+  Node node;
+  NodeStubFields().Read(value, node);
+  NH_RETURN_IF_ERROR(FinishNode(node));
+  return node;
+}
+
 json Stub() {
   return json::parse(R"({
     "ID": "8d01d8fe-3c6b-0fdd-ebbc-a8b5cbb9c00c", "Name": "web-x7k2m", "Address": "10.0.0.7",

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/base/status.h"
 
 #include "gtest/gtest.h"
@@ -106,6 +107,16 @@ TEST_P(ErrorTable, says_which_500s_are_not_retried) {
 
 INSTANTIATE_TEST_SUITE_P(Rows, ErrorTable, testing::ValuesIn(kErrorRows),
                          [](const auto& row) { return std::string(row.param.name); });
+
+TEST(NomadErrors, P3_a_token_that_the_server_tells_back_is_redacted_before_the_text_is_cut) {
+  const base::Secret token("sesame-street-" + std::string(900, 't'));
+  http::HttpResponse response;
+  response.status = 403;
+  response.body = std::string(200, 'x') + " unknown token " + token.Reveal();
+  const std::string text = base::Message(ToStatus(response, "list nodes", ""));
+  EXPECT_EQ(text.find("sesame"), std::string::npos) << text;
+  EXPECT_NE(text.find("REDACTED"), std::string::npos) << text;
+}
 
 TEST(NomadErrors, a_2xx_is_no_error) {
   EXPECT_EQ(ToStatus({200, {}, "[]"}, "p"), absl::OkStatus());

@@ -10,8 +10,6 @@
 
 #include "nomad_harvester/runtime/clock.h"
 
-#include "call_registry.h"
-
 namespace nomad_harvester::plugin {
 namespace {
 

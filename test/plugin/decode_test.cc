@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "decode.h"
-
 #include <limits>
 #include <random>
 #include <string>
@@ -9,6 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "nomad_harvester/base/status.h"
+
+#include "autoscaler_services.h"
 
 namespace nomad_harvester::plugin {
 namespace {
@@ -49,6 +49,27 @@ TEST(DecodeAction, AnAbsentActionIsTheZeroAction) {
   EXPECT_EQ(action->count, 0);
   EXPECT_EQ(action->reason, "");
   EXPECT_EQ(action->meta_json, "");
+}
+
+// A number that is no int64 cannot be converted to one: the result would be arbitrary.
+TEST(DecodeAction, RefusesADryRunsCountThatIsNoNumberOfVms) {
+  for (const std::string count :
+       {"1e300", "-1e300", "9223372036854775808", "1e19", "2.5", "18446744073709551615"}) {
+    target_proto::ScaleRequest request = Request(-1);
+    request.mutable_action()->mutable_meta()->set_value(
+        R"({"nomad_autoscaler.dry_run": true, "nomad_autoscaler.dry_run.count": )" + count + "}");
+    const absl::Status status = DecodeAction(request).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << count;
+    EXPECT_THAT(base::Message(status),
+                HasSubstr("nomad_autoscaler.dry_run.count must be a whole number"))
+        << count;
+  }
+  for (const std::string count : {"0", "7", "7.0", "-1", "9223372036854775807", "1e15", "\"7\""}) {
+    target_proto::ScaleRequest request = Request(-1);
+    request.mutable_action()->mutable_meta()->set_value(R"({"nomad_autoscaler.dry_run.count": )" +
+                                                        count + "}");
+    EXPECT_TRUE(DecodeAction(request).ok()) << count;
+  }
 }
 
 TEST(DecodeAction, RefusesADirectionThatNobodyKnows) {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "error_text.h"
-
 #include <random>
 #include <string>
 
@@ -8,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "nomad_harvester/base/json.h"
+
+#include "grpc_status.h"
 
 namespace nomad_harvester::plugin {
 namespace {

@@ -10,7 +10,6 @@
 #include <string>
 
 #include "nomad_harvester/log/sinks.h"
-#include "nomad_harvester/plugin/host_contract.h"
 #include "nomad_harvester/plugin/plugin_process.h"
 #include "nomad_harvester/runtime/clock.h"
 

@@ -5,9 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/base/status.h"
-
-#include "error_text.h"
 
 namespace nomad_harvester::plugin {
 namespace {
@@ -64,6 +63,21 @@ TEST(StatusToGrpc, P4_messages_are_made_harmless) {
   EXPECT_EQ(status.error_message(), "GEO-FENCE: end of file, connection was refused \xef\xbf\xbd");
   EXPECT_LE(EncodedSize(StatusToGrpc(base::Internal(std::string(100000, '%'))).error_message()),
             kMaxEncodedMessage);
+}
+
+TEST(StatusToGrpc, P3_messages_hold_no_secret_in_force) {
+  const base::Secret token("sesame-street");
+  // Also where the secret would be cut in two.
+  const std::string filler(kMaxEncodedMessage - 10, 'x');
+  for (const std::string& text : {std::string("unknown token: "), filler}) {
+    const std::string message =
+        StatusToGrpc(base::Unavailable(text + "sesame-street")).error_message();
+    EXPECT_EQ(message.find("sesame"), std::string::npos) << message;
+  }
+}
+
+TEST(StatusToGrpc, P3_messages_hold_no_C1_controls) {
+  EXPECT_EQ(StatusToGrpc(base::Unavailable("a\u009b31m")).error_message(), "a\\x9b31m");
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "nomad_harvester/base/status.h"
-#include "nomad_harvester/plugin/host_contract.h"
+#include "nomad_harvester/plugin/plugin_process.h"
 
 namespace nomad_harvester::plugin {
 namespace {

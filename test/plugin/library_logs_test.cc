@@ -3,6 +3,7 @@
 
 #include <exception>
 #include <memory>
+#include <new>
 #include <stdexcept>
 #include <thread>
 
@@ -57,6 +58,18 @@ TEST_F(LibraryLogs, ALaterLoggerReplacesTheFirst) {
   gpr_log(GPR_ERROR, "x");
   EXPECT_TRUE(sink_->records().empty());
   EXPECT_EQ(second->records().size(), 1U);
+}
+
+// gRPC calls back from threads and from code that no exception may pass through.
+TEST_F(LibraryLogs, P2_memory_that_runs_out_in_a_library_s_log_line_throws_nothing_into_it) {
+  class FullSink final : public log::Sink {
+   public:
+    void Write(const log::Record&) override { throw std::bad_alloc(); }
+  };
+  RouteLibraryLogs(log::Logger(std::make_shared<FullSink>(), log::Level::kTrace));
+  EXPECT_NO_THROW(gpr_log(GPR_ERROR, "x"));
+  target_proto::StatusRequest request;
+  EXPECT_NO_THROW(request.ParseFromString(std::string("\x0a\x05\x0a\x01\xff\x12\x00", 7)));
 }
 
 using LibraryLogsDeathTest = LibraryLogs;

@@ -23,7 +23,7 @@ target_proto::ScaleRequest ScaleRequest(const scaling::StringMap& script) {
 
 void ServerFixture::SetUp() { Restart({}); }
 
-void ServerFixture::Restart(const LaneSizes& lanes) {
+void ServerFixture::Restart(const LaneSizes& lanes, const CallRules& rules) {
   server_.reset();
   service_ = std::make_unique<FakeService>(log::Logger(sink_, log::Level::kTrace));
   ServerOptions options;
@@ -32,6 +32,7 @@ void ServerFixture::Restart(const LaneSizes& lanes) {
   options.logger = log::Logger(sink_, log::Level::kTrace);
   options.clock = clock_.get();
   options.lanes = lanes;
+  options.rules = rules;
   options.on_shutdown = [this] { ++shutdowns_; };
   absl::StatusOr<std::unique_ptr<PluginServer>> server = PluginServer::Start(*service_, options);
   ASSERT_TRUE(server.ok()) << server.status();

@@ -32,7 +32,7 @@ class ServerFixture : public ::testing::Test {
   void TearDown() override;
 
   // With other options than those of SetUp.
-  void Restart(const LaneSizes& lanes);
+  void Restart(const LaneSizes& lanes, const CallRules& rules = {});
 
   // One call; the reply's message is dropped.
   grpc::Status Scale(const scaling::StringMap& script, grpc::ClientContext& rpc);

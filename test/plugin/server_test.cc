@@ -188,5 +188,25 @@ TEST_F(ServerTest, AnAddressInUseIsAnError) {
   EXPECT_THAT(base::Message(second.status()), HasSubstr(options.address));
 }
 
+TEST_F(ServerTest, SetConfigIsRefusedWithItsReasonWhereNobodyKnowsTheCaller) {
+  Restart({}, {.set_config_refusal = "not here", .scale_needs_action = false});
+  const grpc::Status status = SetConfig({{"echo", "the config"}});
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(status.error_message(), "not here");
+  EXPECT_TRUE(Status({}).ok()) << "other calls are served";
+}
+
+TEST_F(ServerTest, AScaleWithoutAnActionIsRefusedOnlyForPeople) {
+  const auto scale = [this] {
+    grpc::ClientContext rpc;
+    target_proto::ScaleResponse response;
+    return target_->Scale(&rpc, target_proto::ScaleRequest(), &response);
+  };
+  EXPECT_TRUE(scale().ok()) << "the agent's own server takes it as a count of 0";
+  Restart({}, {.set_config_refusal = "", .scale_needs_action = true});
+  EXPECT_EQ(scale().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_TRUE(Scale({}).ok());
+}
+
 }  // namespace
 }  // namespace nomad_harvester::plugin

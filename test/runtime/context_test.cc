@@ -285,7 +285,7 @@ TEST(WritePermit, L9_every_permit_knows_of_a_pending_write_and_how_it_ended) {
     PendingWrite write(*context);
     context.reset();
     EXPECT_THAT(inner->writes, ElementsAre("began"));
-    write.Abandon();
+    write.SetAbandoned(true);
   }
   context = Context::Background(clock).WithWritePermit(inner);
   { const PendingWrite write(*context); }

@@ -9,7 +9,7 @@
 #include "nomad_harvester/nomad/error.h"
 
 #include "absl/status/status.h"
-#include "retries.h"
+#include "rules/retries.h"
 
 namespace nomad_harvester::scaling {
 

@@ -2,7 +2,7 @@
 //
 // Rule C12: after each failure a pool waits longer, separately for each cause.
 
-#include "back_off.h"
+#include "rules/back_off.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -17,6 +17,7 @@
 #include "nomad_harvester/base/mutex.h"
 #include "nomad_harvester/runtime/clock.h"
 
+#include "kube/list_names.h"
 #include "support/scripted_transport.h"
 #include "support/status_matchers.h"
 
@@ -91,7 +92,7 @@ class ClientsTest : public testing::Test {
   }
   void ListVms(std::shared_ptr<const kube::KubeClient> client) {
     threads_.emplace_back([this, client = std::move(client)] {
-      EXPECT_THAT(client->List(context_, kube::kVirtualMachines, "default", {}), IsOk());
+      EXPECT_THAT(kube::ListNames(*client, context_, kube::kVirtualMachines, "default"), IsOk());
     });
   }
   void Finish() {
@@ -158,6 +159,24 @@ TEST_F(ClientsTest, L8_urgent_requests_and_blocking_queries_wait_for_no_other_re
   harvester_.AwaitInside(1 + kUrgent);
   ListNodes(clients.nomad, {.index = 7, .wait = minutes(1)});
   nomad_.AwaitInside(2 + kUrgent);
+}
+
+TEST(Clients, C15_every_request_to_nomad_names_the_configured_region) {
+  const auto nomad = std::make_shared<ScriptedTransport>();
+  nomad->Otherwise(
+      [](const Context&, const http::HttpRequest&) { return support::Reply(200, {}, "[]"); });
+  config::PluginConfig config;
+  config.nomad.region = "eu";
+  const Clients clients =
+      MakeClients(std::make_shared<const config::PluginConfig>(config),
+                  {.harvester = std::make_shared<ScriptedTransport>(), .nomad = nomad},
+                  std::shared_ptr(runtime::MakeSeededRandom(1)), log::Logger());
+  const std::unique_ptr<runtime::Clock> clock = runtime::MakeSystemClock();
+  const Context context = Context::Background(*clock);
+  for (const auto& client : {clients.nomad, clients.nomad_urgent, ClientsForPool(clients).nomad}) {
+    EXPECT_THAT(client->ListNodes(context), IsOk());
+    EXPECT_THAT(nomad->requests().back().target, testing::HasSubstr("region=eu"));
+  }
 }
 
 }  // namespace

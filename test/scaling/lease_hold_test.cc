@@ -33,7 +33,7 @@ class LeaseHoldTest : public LeaseFixture {
   }
   // A write of the hold whose caller stops waiting for the reply now.
   static void AbandonWrite(const LeaseHold& hold) {
-    runtime::PendingWrite(hold.context()).Abandon();
+    runtime::PendingWrite(hold.context()).SetAbandoned(true);
   }
 
   const std::unique_ptr<PoolLease> lease_ = Process();

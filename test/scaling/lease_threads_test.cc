@@ -5,7 +5,6 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
@@ -19,9 +18,9 @@
 #include "nomad_harvester/scaling/pool_lease.h"
 #include "nomad_harvester/simulator/cluster.h"
 
-#include "support/fake_clock.h"
 #include "support/scripted_transport.h"
 #include "support/status_matchers.h"
+#include "support/threaded_clock.h"
 
 namespace nomad_harvester::scaling {
 namespace {
@@ -32,31 +31,7 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 using support::IsOk;
 using support::ScriptedTransport;
-
-// The test advances it; tasks have threads of their own, as those of the system's clock.
-class ThreadedClock final : public runtime::Clock {
- public:
-  ThreadedClock() { clock_.set_auto_advance(false); }
-  base::MonoTime Now() const override { return clock_.Now(); }
-  base::WallTime WallNow() const override { return clock_.WallNow(); }
-  bool SleepUntil(base::MonoTime until, std::stop_token stop) override {
-    return clock_.SleepUntil(until, std::move(stop));
-  }
-  std::unique_ptr<runtime::PeriodicTask> Every(base::Duration interval,
-                                               std::function<void()> callback) override {
-    return runtime::EveryOnThread(*this, interval, std::move(callback));
-  }
-  // Advances once `sleepers` threads sleep, that is, once all have done what was due. The test's
-  // time limit is the protection against hangs.
-  void AdvanceWhenAllSleep(std::size_t sleepers, base::Duration duration) {
-    clock_.WaitForSleepers(sleepers);
-    clock_.Advance(duration);
-  }
-  void WaitForSleepers(std::size_t count) const { clock_.WaitForSleepers(count); }
-
- private:
-  support::FakeClock clock_;
-};
+using support::ThreadedClock;
 
 class LeaseThreads : public testing::Test {
  protected:

@@ -152,6 +152,14 @@ TEST(NeedsResumption, C6_the_names_of_two_ready_nodes_are_compared_as_short_host
   EXPECT_EQ(ToRead(world).size(), 1U);
 }
 
+TEST(NeedsResumption, S5_a_name_to_create_whose_vm_exists_needs_it) {
+  World world = PoolOf({"a"});
+  world.Pool().action->create["b"] = "act";
+  EXPECT_FALSE(Needed(world)) << "the next Scale uses the name";
+  world.Pool().action->create["a"] = "act";
+  EXPECT_TRUE(Needed(world)) << "it may never be used again";
+}
+
 TEST(NeedsResumption, vms_of_other_pools_do_not_need_it) {
   World world = PoolOf({"a"});
   world.With(Vm("db-1").InPool("db").Joined().Marked()).With(Vm("db-2").InPool("db"));

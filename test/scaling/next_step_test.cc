@@ -384,6 +384,26 @@ TEST(NextStep, the_node_of_a_gone_vm_is_purged_only_if_wanted_and_not_ready) {
   EXPECT_STEP(step_of(Node("a").Down()), StepKind::kNothing, Row::kGoneNothing);
 }
 
+TEST(NextStep, C4_the_node_of_a_gone_vm_of_another_pool_or_namespace_is_not_purged) {
+  World world;
+  const PoolSnapshot& snapshot = world.Snapshot();
+  for (const char* pool : {"default/db", "other/web", "web", ""}) {
+    SCOPED_TRACE(pool);
+    nomad::Node node =
+        Node("a").DrainedBy(DrainStatus::kComplete, "a", "act", false, true).Down().Get();
+    node.last_drain->meta["pool"] = pool;
+    EXPECT_STEP(NextStepOfGoneVm(node, snapshot), StepKind::kNothing, Row::kGoneNothing);
+  }
+}
+
+TEST(NextStep, C9_a_drain_at_once_is_late_when_its_grace_has_passed) {
+  harvester::Mark mark{.marked_at = kNow};
+  mark.drain_deadline = {.kind = harvester::DrainDeadline::Kind::kNow};
+  mark.grace = std::chrono::minutes(5);
+  EXPECT_FALSE(IsLate(mark, kNow + std::chrono::minutes(5) - std::chrono::seconds(1)));
+  EXPECT_TRUE(IsLate(mark, kNow + std::chrono::minutes(5)));
+}
+
 TEST(NextStep, only_undoing_comes_before_a_plan) {
   EXPECT_TRUE(IsRepair(StepKind::kRollBack));
   EXPECT_TRUE(IsRepair(StepKind::kCancelDrain));

@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "nomad_harvester/nomad/error.h"
 #include "nomad_harvester/scaling/observer.h"
 
 #include "world.h"
@@ -281,6 +282,21 @@ TEST_F(ObserverMemoryTest, C15_time_without_nomad_makes_no_vm_unhealthy) {
   Observe(minutes(0), Sick(true, false));
   Observe(minutes(30), Sick(true, false, false));
   EXPECT_EQ(Observe(minutes(60), Sick(true, false)).vms[0].unhealthy_for, minutes(0));
+}
+
+TEST(IsGone, C15_only_a_404_of_a_nomad_that_is_as_new_as_the_vm_proves_that_a_node_is_gone) {
+  const auto answer = [](int status, const std::string& index) {
+    http::Headers headers;
+    if (!index.empty()) headers.Set("X-Nomad-Index", index);
+    return nomad::ToStatus({.status = status, .headers = headers, .body = "node not found"}, "get");
+  };
+  const harvester::VirtualMachine vm = Vm("a").View().vm;  // made at index 100
+  EXPECT_TRUE(IsGone(answer(404, "101"), vm));
+  EXPECT_TRUE(IsGone(answer(404, "100"), vm));
+  EXPECT_FALSE(IsGone(answer(404, "99"), vm)) << "another Nomad, or one that was restored";
+  EXPECT_FALSE(IsGone(answer(404, ""), vm)) << "a proxy";
+  EXPECT_FALSE(IsGone(answer(503, "101"), vm));
+  EXPECT_FALSE(IsGone(absl::OkStatus(), vm));
 }
 
 }  // namespace

@@ -39,8 +39,8 @@ std::vector<std::string> IdsOf(const std::vector<const nomad::Node*>& nodes) {
 }
 
 std::string ActionOf(const Overlay& seen) {
-  const nodepool::DrainMark* drain = seen.DrainOf(*seen.node());
-  return drain == nullptr ? "none" : drain->action;
+  const auto drain = nodepool::ParseDrainMark(*seen.node());
+  return drain.has_value() ? std::string(drain->action) : "none";
 }
 
 World TwoVms() {

@@ -181,6 +181,17 @@ TEST(ChooseVictims, ties_go_to_the_younger_node_then_to_the_name) {
   EXPECT_THAT(Victims(*plan), ElementsAre("c", "b"));
 }
 
+TEST(ChooseVictims, C8_ties_of_vms_that_no_strategy_ranks_go_to_the_younger_node_then_to_the_name) {
+  World world = JoinedPool({"idle"});
+  world.With(Vm("off-a").Joined().Stopped()).With(Node("off-a").Down().Index(301));
+  world.With(Vm("off-b").Joined().Stopped()).With(Node("off-b").Down().Index(302));
+  world.With(Vm("off-d").Joined().Stopped()).With(Node("off-d").Down().Index(300));
+  world.With(Vm("off-c").Joined().Stopped()).With(Node("off-c").Down().Index(300));
+  const auto plan = PlanScale(world.Snapshot(), 1, world.Inputs());
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_THAT(Victims(*plan), ElementsAre("off-b", "off-a", "off-c", "off-d"));
+}
+
 TEST(ChooseVictims, C7_protected_vms_protected_nodes_and_the_own_node_are_never_chosen) {
   World world;
   world.With(Vm("vm").Joined().Protected()).With(Node("vm"));

@@ -2,12 +2,12 @@
 //
 // The record on the pool's Lease before and after a run.
 
-#include "pool_record.h"
+#include "rules/pool_record.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "back_off.h"
+#include "rules/back_off.h"
 #include "world.h"
 
 namespace nomad_harvester::scaling {
@@ -25,28 +25,19 @@ PoolRecord RecordOf(std::set<std::string> names, std::map<std::string, std::stri
 }
 
 PoolRecord Before(const PoolRecord& record, const PoolSnapshot& snapshot, std::size_t vm,
-                  StepKind kind, bool resumed = false) {
-  return RecordBefore(record, snapshot, {{&snapshot.look().vms[vm], kind}}, resumed, "new-id");
+                  StepKind kind) {
+  return RecordBefore(record, snapshot, {{&snapshot.look().vms[vm], kind}}, "new-id");
 }
 
-TEST(RecordBefore, C10_a_name_leaves_create_before_its_vm_is_removed) {
+TEST(RecordBefore, C10_a_name_leaves_create_once_its_vm_is_observed) {
   World world;
   const PoolSnapshot snapshot = world.With(Vm("a")).Snapshot();
   const PoolRecord record = RecordOf({"a", "b"}, {{"a", "act"}, {"b", "act"}});
-  for (const StepKind kind : {StepKind::kMarkBroken, StepKind::kDelete}) {
-    EXPECT_THAT(Before(record, snapshot, 0, kind).action->create, ElementsAre(Pair("b", "act")));
-  }
-  EXPECT_EQ(Before(record, snapshot, 0, StepKind::kRecordJoin), record)
+  const PoolRecord before = RecordBefore(record, snapshot, {}, "new-id");
+  EXPECT_THAT(before.action->create, ElementsAre(Pair("b", "act")));
+  EXPECT_THAT(before.action->names, ElementsAre("a", "b"));
+  EXPECT_EQ(Before(before, snapshot, 0, StepKind::kRecordJoin), before)
       << "what removes nothing costs no request";
-}
-
-TEST(RecordBefore, C10_a_resumption_removes_every_name_whose_vm_it_observes) {
-  World world;
-  const PoolSnapshot snapshot = world.With(Vm("a")).Snapshot();
-  const PoolRecord record = RecordOf({"a", "b"}, {{"a", "act"}, {"b", "act"}});
-  EXPECT_THAT(RecordBefore(record, snapshot, {}, true, "new-id").action->create,
-              ElementsAre(Pair("b", "act")));
-  EXPECT_EQ(RecordBefore(record, snapshot, {}, false, "new-id"), record);
 }
 
 TEST(RecordBefore, an_unhealthy_vm_is_named_before_it_is_marked) {
@@ -57,14 +48,14 @@ TEST(RecordBefore, an_unhealthy_vm_is_named_before_it_is_marked) {
   EXPECT_EQ(named.action->id, "act");
 }
 
-TEST(RecordBefore, without_an_action_a_new_one_names_every_marked_vm) {
+TEST(RecordBefore, C11_without_an_action_a_new_one_names_no_vm_that_is_marked_already) {
   World world;
   world.With(Vm("a").Joined()).With(Vm("b").Joined()).With(Vm("m").Joined().Marked());
   const PoolSnapshot snapshot = world.Snapshot();
   const PoolRecord record = Before({}, snapshot, 0, StepKind::kMarkUnhealthy);
   ASSERT_TRUE(record.action.has_value());
   EXPECT_EQ(record.action->id, "new-id");
-  EXPECT_THAT(record.action->names, ElementsAre("a", "m"));
+  EXPECT_THAT(record.action->names, ElementsAre("a"));
   EXPECT_EQ(record.action->from, 2);
   EXPECT_EQ(record.action->to, 2);
 }
@@ -93,11 +84,21 @@ TEST(RecordAfter, C10_a_name_whose_vm_was_observed_leaves_even_if_the_vm_was_del
             std::nullopt);
 }
 
-TEST(RecordAfter, marked_vms_stay_named) {
+TEST(RecordAfter, C11_marked_vms_stay_named_and_others_do_not_become_so) {
   World world;
-  const PoolSnapshot last = world.With(Vm("m").Joined().Marked()).Snapshot();
+  world.With(Vm("late").Joined().Marked()).With(Vm("m").Joined().Marked());
+  const PoolSnapshot last = world.Snapshot();
   EXPECT_THAT(RecordAfter(RecordOf({"m", "n"}, {}), {.last = last}).action->names,
               ElementsAre("m"));
+}
+
+TEST(RecordAfter, C10_vms_that_are_gone_stay_named_while_something_is_left_of_them) {
+  World world;
+  const PoolSnapshot snapshot = world.Snapshot();
+  const PoolRecord record = RecordOf({"clean", "left"}, {});
+  const PoolRecord after = RecordAfter(record, {.last = snapshot, .leftovers = {"left"}});
+  ASSERT_TRUE(after.action.has_value());
+  EXPECT_THAT(after.action->names, ElementsAre("left"));
 }
 
 TEST(RecordAfter, C12_a_partial_success_starts_the_failures_again) {

@@ -12,7 +12,7 @@
 
 #include "nomad_harvester/scaling/plan.h"
 
-#include "back_off.h"
+#include "rules/back_off.h"
 #include "support/status_matchers.h"
 #include "world.h"
 

@@ -2,7 +2,7 @@
 //
 // Rules L2 and L3: when what was refused or failed is tried again, and for how long it has been so.
 
-#include "retries.h"
+#include "rules/retries.h"
 
 #include <algorithm>
 #include <cstdint>

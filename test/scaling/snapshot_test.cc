@@ -6,7 +6,6 @@
 
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -36,15 +35,6 @@ std::vector<std::string> IdsAt(const NodeSet& nodes, const std::vector<std::size
   return ids;
 }
 
-World WithFirmware(const std::vector<std::pair<std::string, std::string>>& vms) {
-  World world;
-  for (const auto& [name, firmware] : vms) {
-    world.With(Vm(name));
-    world.Raw().vms.back().vm.firmware_uuid = firmware;
-  }
-  return world;
-}
-
 TEST(Snapshot, finds_a_vm_by_name_and_by_uid) {
   const auto seen = Seen(World().With(Vm("a")).With(Vm("b")));
   ASSERT_NE(seen->FindVm("b"), nullptr);
@@ -60,25 +50,6 @@ TEST(Snapshot, the_vms_of_a_pool_are_those_with_its_label_in_the_order_of_the_li
   EXPECT_THAT(NamesOf(seen->VmsOfPool("web")), ElementsAre("z", "a", "m"));
   EXPECT_THAT(NamesOf(seen->VmsOfPool("db")), ElementsAre("db-1"));
   EXPECT_THAT(seen->VmsOfPool("none"), IsEmpty());
-}
-
-TEST(Snapshot, C6_the_firmware_uuid_of_a_vm_is_not_that_of_another) {
-  const auto seen = Seen(WithFirmware({{"a", "fw-1"}, {"b", "fw-2"}}));
-  EXPECT_FALSE(seen->IsFirmwareOfAnother("fw-1", "uid-a"));
-  EXPECT_TRUE(seen->IsFirmwareOfAnother("fw-1", "uid-b"));
-  EXPECT_FALSE(seen->IsFirmwareOfAnother("fw-9", "uid-a")) << "no VM has it";
-}
-
-TEST(Snapshot, C6_copies_have_the_firmware_uuid_of_their_original_and_each_is_another) {
-  const auto seen = Seen(WithFirmware({{"a", "fw-1"}, {"copy", "fw-1"}, {"copy-2", "fw-1"}}));
-  for (const char* uid : {"uid-a", "uid-copy", "uid-copy-2"}) {
-    EXPECT_TRUE(seen->IsFirmwareOfAnother("fw-1", uid)) << uid;
-  }
-}
-
-TEST(Snapshot, C6_vms_without_a_firmware_uuid_share_none) {
-  const auto seen = Seen(WithFirmware({{"a", ""}, {"b", ""}}));
-  EXPECT_FALSE(seen->IsFirmwareOfAnother("", "uid-a"));
 }
 
 TEST(Snapshot, C7_a_claim_is_shared_if_two_vms_use_it_of_whatever_pool) {
@@ -110,20 +81,30 @@ TEST(NodeSet, finds_a_node_by_id) {
 
 TEST(NodeSet, knows_the_nodes_that_were_drained_for_a_vm_whether_they_link_or_not) {
   World world;
-  world.With(Vm("a"))
+  world.With(Vm("b"))
+      .With(Vm("a"))
+      .With(Vm("c"))
       .With(Node("a").Draining("a"))
-      .With(Node("x").Drained("a", "old"))
       .With(Node("y").Drained("b"))
-      .With(Node("z").DrainedByOperator());
+      .With(Node("x").Drained("a", "old"))
+      .With(Node("z").DrainedByOperator())
+      .With(Node("g").Drained("gone", "act-g"));
   const auto seen = Seen(world);
   const NodeSet& nodes = seen->nodes();
-  EXPECT_THAT(IdsAt(nodes, nodes.DrainedFor("uid-a")), ElementsAre("node-a", "node-x"));
-  EXPECT_THAT(IdsAt(nodes, nodes.DrainedFor("uid-b")), ElementsAre("node-y"));
-  EXPECT_THAT(nodes.DrainedFor("uid-z"), IsEmpty());
-  EXPECT_THAT(IdsAt(nodes, nodes.drained()), ElementsAre("node-a", "node-x", "node-y"))
-      << "an operator's drain is not ours";
-  EXPECT_EQ(nodes.drain(1)->action, "old");
-  EXPECT_EQ(nodes.drain(3), std::nullopt);
+  const auto drained_for = [&](std::string_view vm) {
+    std::vector<std::string> ids;
+    for (const auto& [index, node] : nodes.DrainedFor(seen->IndexOf(*seen->FindVm(vm)))) {
+      ids.push_back(nodes.all()[node].id);
+    }
+    return ids;
+  };
+  EXPECT_THAT(drained_for("a"), ElementsAre("node-a", "node-x"));
+  EXPECT_THAT(drained_for("b"), ElementsAre("node-y"));
+  EXPECT_THAT(drained_for("c"), IsEmpty());
+  EXPECT_EQ(nodes.drained().size(), 3U) << "an operator's drain is not ours";
+  ASSERT_EQ(nodes.of_gone_vms().size(), 1U);
+  EXPECT_EQ(nodes.of_gone_vms()[0].node->id, "node-g");
+  EXPECT_EQ(nodes.of_gone_vms()[0].mark.action, "act-g");
 }
 
 TEST(NodeSet, C6_ready_nodes_that_no_vm_has_are_unlinked) {

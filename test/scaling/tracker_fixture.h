@@ -16,7 +16,7 @@
 #include "nomad_harvester/scaling/step_spec.h"
 
 #include "answers.h"
-#include "tracker.h"
+#include "rules/tracker.h"
 #include "world.h"
 
 namespace nomad_harvester::scaling {

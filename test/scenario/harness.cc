@@ -8,25 +8,13 @@
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/parse.h"
 
+#include "nlohmann/json.hpp"
+#include "vm_facts.h"
+
 namespace nomad_harvester::scenario {
 namespace {
 
 constexpr base::Duration kTick = std::chrono::seconds(10);
-
-scaling::StringMap DefaultPolicy() {
-  return {{"node_group_name", "web"},
-          {"namespace", "nomad"},
-          {"node_class", "web"},
-          {"image", "default/ubuntu-24.04"},
-          {"cpu_request", "2"},
-          {"memory_request", "4Gi"},
-          {"networks", "default/vlan100"},
-          {"node_purge", "true"},
-          {"user_data",
-           "#cloud-config\nwrite_files:\n- path: /etc/nomad.d/nomad.hcl\n  content: |\n"
-           "    name = \"{{vm_name}}\"\n    node_class = \"{{node_class}}\"\n"
-           "    meta {\n      harvester_vm_uuid = \"{{vm_uuid}}\"\n    }\n"}};
-}
 
 }  // namespace
 
@@ -60,7 +48,7 @@ Harness::Harness(simulator::Options options, const Interleaving& interleaving)
     : random(runtime::MakeSeededRandom(42)),
       cluster(clock, *random, std::move(options)),
       log(std::make_shared<support::RecordingSink>()),
-      policy(DefaultPolicy()),
+      policy(PolicyFor("web")),
       invariants(clock, cluster),
       bystanders(clock, cluster),
       interleaving_(interleaving) {
@@ -163,6 +151,32 @@ std::string Harness::Transcript() const {
   std::string transcript = "--- the cluster\n";
   for (const std::string& line : cluster.Journal()) transcript += line + "\n";
   return transcript + "--- the plugin\n" + log->Text();
+}
+
+void Harness::RunJob(int count) {
+  simulator::JobSpec job;
+  job.id = "api";
+  job.count = count;
+  cluster.RunJob(job);
+  clock.Advance(std::chrono::seconds(5));
+}
+
+void Harness::HangDrains(bool hang) {
+  for (const std::string& vm : VmNames()) cluster.HangDrain(NodeOf(vm), hang);
+}
+
+std::string Harness::LeaveOneDraining() {
+  EXPECT_TRUE(Scale(2).ok());
+  RunJob(2);
+  HangDrains();
+  policy["scale_in_wait"] = "false";
+  EXPECT_TRUE(Scale(1).ok());
+  policy.erase("scale_in_wait");
+  for (const nlohmann::json& vm : Vms()) {
+    if (IsMarked(vm)) return NameOf(vm);
+  }
+  ADD_FAILURE() << "none is marked\n" << Transcript();
+  return "";
 }
 
 }  // namespace nomad_harvester::scenario

@@ -80,6 +80,13 @@ class Harness {
   void CheckAtRest(std::int64_t count);
   void CheckAtRest(const Invariants::Rest& rest);
 
+  // A service of so many allocations, which have started when this returns.
+  void RunJob(int count);
+  // Drains of the pool's present nodes do not end, or do again.
+  void HangDrains(bool hang = true);
+  // Of two VMs one is marked, and its drain does not end; returns it.
+  std::string LeaveOneDraining();
+
  private:
   // Measures what a wait costs.
   class Meter;

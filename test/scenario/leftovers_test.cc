@@ -1,20 +1,72 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The next Status finishes what an action could not, also in the same process.
+// What actions leave: the next Status finishes what an action could not, also in the same process,
+// and touches nothing else.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "nomad_harvester/base/json.h"
 
 #include "harness.h"
 #include "nlohmann/json.hpp"
+#include "vm_facts.h"
 
 namespace nomad_harvester::scenario {
 namespace {
 
+using nlohmann::json;
 using simulator::Fault;
 using simulator::RequestInfo;
 using std::chrono::minutes;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+
+// Of the harness' pool, unless `labelled` is false.
+json ObjectOf(const std::string& kind, const std::string& name, bool labelled = true) {
+  json object = {{"apiVersion", "v1"},
+                 {"kind", kind},
+                 {"metadata", {{"name", name}, {"namespace", std::string(kNamespace)}}}};
+  if (labelled) {
+    object["metadata"]["labels"] = {{"app.kubernetes.io/managed-by", "nomad-harvester-autoscaler"},
+                                    {Key("pool"), "web"}};
+  }
+  if (kind == "PersistentVolumeClaim") object["status"] = {{"phase", "Bound"}};
+  return object;
+}
+
+std::vector<std::string> NamesOf(const std::vector<json>& objects) {
+  std::vector<std::string> names;
+  for (const json& object : objects) names.push_back(NameOf(object));
+  return names;
+}
+
+// The process is killed at such a request; `applied`: right after it took effect.
+void DieAt(Harness& h, const std::string& verb, const std::string& resource, bool applied) {
+  h.cluster.SetFaultHook([&h, verb, resource, applied](const RequestInfo& request) {
+    if (request.verb != verb || request.resource != resource) return Fault::None();
+    h.process().Die();
+    return applied ? Fault::ApplyThenDie() : Fault::Die();
+  });
+}
+
+void StartAgain(Harness& h) {
+  h.cluster.SetFaultHook(nullptr);
+  h.clock.Advance(minutes(1));
+  h.Restart();
+}
+
+// A process died right after it had deleted its only VM, and another one has started. CDI does not
+// keep the label of the VM's volume: only the name on the Lease leads to it.
+void DieLeavingAVolume(Harness& h) {
+  ASSERT_TRUE(h.Scale(1).ok());
+  json claim = h.Claims().at(0);
+  DieAt(h, "delete", "virtualmachines", true);
+  EXPECT_FALSE(h.Scale(0).ok());
+  StartAgain(h);
+  claim["metadata"].erase("labels");
+  ASSERT_TRUE(h.cluster.PutObject(claim));
+}
 
 TEST(Leftovers, C10_a_secret_whose_owner_could_not_be_written_gets_it_later) {
   Harness h;
@@ -54,6 +106,112 @@ TEST(Leftovers, a_scale_that_was_refused_starts_no_background_work) {
   ASSERT_TRUE(h.Status().ok());
   h.process().RunBackground();
   EXPECT_EQ(h.cluster.RequestCount(), 2);
+}
+
+TEST(Leftovers, C10_a_volume_without_the_pools_label_is_left_alone_whatever_its_name) {
+  Harness h;
+  ASSERT_TRUE(h.cluster.PutObject(ObjectOf("PersistentVolumeClaim", "web-old-disk-0-abc")));
+  ASSERT_TRUE(h.cluster.PutObject(ObjectOf("PersistentVolumeClaim", "mine-disk-0-abc", false)));
+  h.Tick(minutes(1));
+  EXPECT_THAT(NamesOf(h.Claims()), ElementsAre("mine-disk-0-abc"));
+}
+
+TEST(Leftovers, C4_volumes_that_harvester_does_not_delete_are_deleted_by_the_removal) {
+  Harness h;
+  h.cluster.KeepClaims(true);
+  ASSERT_TRUE(h.Scale(2).ok());
+  ASSERT_TRUE(h.Scale(0).ok()) << h.Transcript();
+  EXPECT_TRUE(h.Claims().empty());
+  h.CheckAtRest(0);
+}
+
+TEST(Leftovers, C10_a_secret_that_no_action_names_is_kept_for_ten_minutes) {
+  Harness h;
+  ASSERT_TRUE(h.cluster.PutObject(ObjectOf("Secret", "web-late-cloudinit")));
+  h.Tick(minutes(5));
+  EXPECT_EQ(h.Secrets().size(), 1U) << "its VM may be about to be created";
+  h.clock.Advance(minutes(6));
+  h.Restart();
+  h.Tick(minutes(1));
+  EXPECT_TRUE(h.Secrets().empty());
+}
+
+TEST(Leftovers, C10_a_secret_of_another_action_is_not_given_to_a_vm_of_its_name) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(1).ok());
+  json secret = h.Secrets().at(0);
+  secret["metadata"].erase("ownerReferences");
+  secret["metadata"]["annotations"][Key("action-id")] = "another";
+  ASSERT_TRUE(h.cluster.PutObject(secret));
+  h.Restart();
+  h.Tick(minutes(1));
+  EXPECT_FALSE(h.Secrets().at(0)["metadata"].contains("ownerReferences"));
+}
+
+TEST(Leftovers, C4_without_node_purge_the_node_of_a_removed_vm_stays) {
+  Harness h;
+  h.policy["node_purge"] = "false";
+  ASSERT_TRUE(h.Scale(1).ok());
+  const std::string node = h.NodeOf(h.VmNames().at(0));
+  ASSERT_TRUE(h.Scale(0).ok());
+  h.Tick(minutes(2));
+  EXPECT_FALSE(h.cluster.Node(node).is_null());
+  h.CheckAtRest(0);
+}
+
+TEST(Leftovers, C4_no_node_is_purged_whose_vm_exists_although_a_list_lacks_it) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(1).ok());
+  const std::string node = h.NodeOf(h.VmNames().at(0));
+  h.cluster.HangDrain(node);
+  h.policy["scale_in_wait"] = "false";
+  ASSERT_TRUE(h.Scale(0).ok());
+  h.cluster.KillNode(node);
+  h.clock.Advance(seconds(30));
+  h.cluster.SetFaultHook([](const RequestInfo& request) {
+    return request.verb == "list" && request.resource == "virtualmachines"
+               ? Fault::Answer(200, R"({"metadata": {"resourceVersion": "1"}, "items": []})")
+               : Fault::None();
+  });
+  h.Tick(minutes(1));
+  EXPECT_FALSE(h.cluster.Node(node).is_null()) << h.Transcript();
+  h.cluster.SetFaultHook(nullptr);
+  h.Tick(minutes(5));
+  EXPECT_TRUE(h.cluster.Node(node).is_null());
+  h.CheckAtRest(0);
+}
+
+TEST(Leftovers, C10_a_new_action_goes_on_naming_vms_that_are_not_cleaned_up) {
+  Harness h;
+  DieLeavingAVolume(h);
+  DieAt(h, "create", "secrets", false);
+  EXPECT_FALSE(h.Scale(1).ok());
+  StartAgain(h);
+  h.Tick(minutes(3));
+  EXPECT_TRUE(h.Claims().empty());
+  h.CheckAtRest(0);
+}
+
+// Scale is called right after a Status that was ready: the resumption that would have looked for
+// what the killed process left has not run.
+TEST(Leftovers, C10_a_scale_before_the_first_look_of_a_process_keeps_the_names_for_it) {
+  Harness h;
+  DieLeavingAVolume(h);
+  ASSERT_TRUE(h.Scale(1).ok());
+  h.Tick(minutes(15));
+  h.CheckAtRest(1);
+}
+
+TEST(Leftovers, S5_the_first_look_is_repeated_until_it_has_succeeded) {
+  Harness h;
+  ASSERT_TRUE(h.cluster.PutObject(ObjectOf("PersistentVolumeClaim", "web-old-disk-0-abc")));
+  h.cluster.SetFaultHook([](const RequestInfo& request) {
+    return request.resource == "persistentvolumeclaims" ? Fault::Answer(503) : Fault::None();
+  });
+  h.Tick(minutes(1));
+  h.cluster.SetFaultHook(nullptr);
+  h.Tick(minutes(12));
+  EXPECT_TRUE(h.Claims().empty());
 }
 
 }  // namespace

@@ -135,6 +135,24 @@ TEST(OwnNode, C7_a_denied_allocation_refuses_removal_and_not_growth) {
   h.CheckAtRest(2);
 }
 
+TEST(OwnNode, C7_the_vm_on_which_the_autoscaler_runs_is_no_victim) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(2).ok());
+  const std::string own = h.VmNames()[0];
+  simulator::JobSpec autoscaler;
+  autoscaler.id = "autoscaler";
+  autoscaler.node_name = own;
+  h.cluster.RunJob(autoscaler);
+  h.clock.Advance(seconds(5));
+  ASSERT_EQ(h.cluster.Allocations().size(), 1U);
+  const std::string allocation = base::GetString(h.cluster.Allocations()[0], "ID");
+  ASSERT_TRUE(h.cluster.EditAnnotation(own, Key("delete-first"), "true"));
+  Process process(h.clock, h.cluster, 9, h.log, {.environment = {{"NOMAD_ALLOC_ID", allocation}}});
+  EXPECT_TRUE(ScaleIn(h, process, 1).ok()) << h.Transcript();
+  EXPECT_EQ(h.VmNames(), std::vector<std::string>{own});
+  h.CheckAtRest(1);
+}
+
 // A node without hints in the second pool must be read in full once, and not again because the
 // first pool has never read it.
 TEST(Rest, L7_two_pools_of_a_process_take_two_requests_for_each_status) {
@@ -234,6 +252,40 @@ TEST(Resumption, C11_one_that_waits_in_the_queue_does_not_hold_a_scale) {
   EXPECT_LE(out.lasted, minutes(1));
   h.WaitUntilReady();
   h.CheckAtRest(2);
+}
+
+TEST(Resumption, C11_one_whose_lease_is_taken_deletes_nothing) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(2).ok());
+  h.cluster.SetFaultHook([&](const RequestInfo& request) {
+    if (request.resource != "drain") return Fault::None();
+    h.process().Die();
+    return Fault::ApplyThenDie();
+  });
+  EXPECT_FALSE(h.Scale(1).ok());
+  h.cluster.SetFaultHook(nullptr);
+  h.clock.Advance(seconds(30));
+  h.Restart();
+  ASSERT_TRUE(h.Status().ok());
+  h.cluster.ResetCounters();
+  bool taken = false;
+  h.cluster.SetFaultHook([&](const RequestInfo& request) {
+    const json lease = h.Leases().at(0);
+    if (taken || request.resource != "nodes" || HolderOf(lease) != h.process().name()) {
+      return Fault::None();
+    }
+    taken = true;
+    h.cluster.PutObject(WithHolder(lease, "other", h.clock.WallNow()));
+    h.clock.Advance(seconds(5));  // the renewal notices it
+    return Fault::None();
+  });
+  h.process().RunBackground();
+  ASSERT_TRUE(taken);
+  EXPECT_EQ(h.cluster.RequestCount(System::kHarvester, "delete", "virtualmachines"), 0)
+      << h.Transcript();
+  h.cluster.SetFaultHook(nullptr);
+  h.Tick(minutes(3));
+  h.CheckAtRest(1);
 }
 
 TEST(Resumption, S5_a_node_to_purge_of_a_pool_without_vms_and_policy_is_purged) {

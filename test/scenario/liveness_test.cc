@@ -33,36 +33,6 @@ const Act kMark{.verb = "patch", .resource = "virtualmachines", .aspect = "mark"
 const Act kUnmark{.verb = "patch", .resource = "virtualmachines", .aspect = "un-mark"};
 const Act kDeleteVm{.verb = "delete", .resource = "virtualmachines"};
 const Act kDeleteClaim{.verb = "delete", .resource = "persistentvolumeclaims"};
-const Act kDrain{
-    .system = System::kNomad, .verb = "update", .resource = "drain", .aspect = "start"};
-const Act kPurge{.system = System::kNomad, .verb = "update", .resource = "purge"};
-
-void RunJob(Harness& h, int count) {
-  simulator::JobSpec job;
-  job.id = "api";
-  job.count = count;
-  h.cluster.RunJob(job);
-  h.clock.Advance(seconds(5));
-}
-
-// Of two VMs one is marked, and its drain does not end; returns it.
-std::string LeaveOneDraining(Harness& h) {
-  EXPECT_TRUE(h.Scale(2).ok());
-  RunJob(h, 2);
-  for (const std::string& vm : h.VmNames()) h.cluster.HangDrain(h.NodeOf(vm));
-  h.policy["scale_in_wait"] = "false";
-  EXPECT_TRUE(h.Scale(1).ok());
-  h.policy.erase("scale_in_wait");
-  for (const json& vm : h.Vms()) {
-    if (IsMarked(vm)) return NameOf(vm);
-  }
-  ADD_FAILURE() << "none is marked\n" << h.Transcript();
-  return "";
-}
-
-void EndDrains(Harness& h) {
-  for (const std::string& vm : h.VmNames()) h.cluster.HangDrain(h.NodeOf(vm), false);
-}
 
 bool HasWarningAbout(const Harness& h, const std::string& text) {
   for (const log::Record& record : h.log->records()) {
@@ -119,6 +89,21 @@ TEST(Purge, L4_a_purge_that_never_succeeds_holds_no_scale_and_is_counted) {
   }
 }
 
+TEST(Purge, L7_what_fails_for_an_hour_is_tried_once_in_ten_minutes) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(2).ok());
+  Trouble refused(h, kPurge, Forbidden());
+  ASSERT_TRUE(h.Scale(1).ok());
+  h.Tick(minutes(75));
+  const int before = refused.answers();
+  h.Tick(minutes(40));
+  EXPECT_GE(refused.answers() - before, 3);
+  EXPECT_LE(refused.answers() - before, 6);
+  refused.End();
+  h.Tick(minutes(12));
+  h.CheckAtRest(1);
+}
+
 TEST(Delete, L3_a_vm_whose_deletion_is_refused_is_rolled_back_alone_and_goes_last) {
   Harness h;
   ASSERT_TRUE(h.Scale(3).ok());
@@ -155,7 +140,7 @@ TEST(Drain, L3_a_vm_whose_drain_is_refused_is_rolled_back_alone) {
 
 TEST(Unmark, C14_an_un_marking_that_is_refused_counts_as_standing_and_holds_nobody_else) {
   Harness h;
-  const std::string marked = LeaveOneDraining(h);
+  const std::string marked = h.LeaveOneDraining();
   Trouble refused(h, kUnmark, Denied());
   ASSERT_TRUE(h.cluster.CancelDrain(h.NodeOf(marked), true));
   h.Tick(minutes(2));
@@ -166,7 +151,7 @@ TEST(Unmark, C14_an_un_marking_that_is_refused_counts_as_standing_and_holds_nobo
   EXPECT_LE(out.requests, 200);
   EXPECT_EQ(h.VmNames().size(), 3U);
   EXPECT_LE(RequestsAtRest(h, minutes(20)), RestBudget(minutes(20), 1)) << "L7";
-  EndDrains(h);
+  h.HangDrains(false);
   refused.End();
   h.Converge(3);
   h.CheckAtRest(3);
@@ -241,7 +226,7 @@ TEST(Claims, C10_an_unlabelled_volume_of_an_interrupted_removal_is_removed_by_th
 
 TEST(TakeBack, L6_a_conflict_is_retried_and_nothing_is_made_in_its_place) {
   Harness h;
-  const std::string marked = LeaveOneDraining(h);
+  const std::string marked = h.LeaveOneDraining();
   const std::vector<std::string> before = h.VmNames();
   Trouble conflict(h, kUnmark, Conflict());
   conflict.LimitTo(1);
@@ -251,14 +236,14 @@ TEST(TakeBack, L6_a_conflict_is_retried_and_nothing_is_made_in_its_place) {
   EXPECT_LE(out.lasted, minutes(2));
   EXPECT_THAT(h.VmNames(), ::testing::IsSupersetOf(before));
   EXPECT_EQ(h.VmNames().size(), 4U);
-  EndDrains(h);
+  h.HangDrains(false);
   h.WaitUntilReady();
   h.CheckAtRest(4);
 }
 
 TEST(TakeBack, L6_it_has_no_outcome_while_nomad_is_unreadable) {
   Harness h;
-  const std::string marked = LeaveOneDraining(h);
+  const std::string marked = h.LeaveOneDraining();
   bool away = false;
   h.cluster.SetFaultHook([&](const RequestInfo& request) {
     if (away || !IsOfKind(ActOf(request, h.cluster), kUnmark)) return Fault::None();
@@ -276,7 +261,7 @@ TEST(TakeBack, L6_it_has_no_outcome_while_nomad_is_unreadable) {
   const json node = h.cluster.Node(h.NodeOf(marked));
   EXPECT_FALSE(IsDraining(node));
   EXPECT_TRUE(IsEligible(node));
-  EndDrains(h);
+  h.HangDrains(false);
   h.WaitUntilReady();
   h.CheckAtRest(2);
 }
@@ -299,6 +284,21 @@ TEST(Mark, L5_a_victim_that_is_protected_at_the_last_moment_is_replaced) {
   h.CheckAtRest(2);
 }
 
+// Lists have no meta: the node is read in full before the mark.
+TEST(Mark, C7_a_victim_whose_node_is_protected_by_its_meta_is_replaced_before_its_mark) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(2).ok());
+  const std::string vm = h.VmNames()[0];
+  ASSERT_TRUE(h.cluster.ReRegister(
+      h.NodeOf(vm), [](simulator::NodeSpec& node) { node.meta["harvester_protect"] = "true"; }));
+  ASSERT_TRUE(h.cluster.EditAnnotation(vm, Key("delete-first"), "true"));
+  h.WaitUntilReady();
+  const Scaled in = ScaleMeasured(h, 1);
+  EXPECT_TRUE(in.outcome.ok()) << in.outcome << "\n" << h.Transcript();
+  EXPECT_THAT(h.VmNames(), ::testing::ElementsAre(vm));
+  h.CheckAtRest(1);
+}
+
 TEST(Mark, L5_a_conflict_is_read_again_and_costs_no_back_off) {
   Harness h;
   ASSERT_TRUE(h.Scale(2).ok());
@@ -312,12 +312,35 @@ TEST(Mark, L5_a_conflict_is_read_again_and_costs_no_back_off) {
   h.CheckAtRest(0);
 }
 
+// In nanoseconds, of the drain of a removal under that policy.
+std::int64_t PostedDeadline(const std::string& node_drain_deadline) {
+  Harness h;
+  h.policy["node_drain_deadline"] = node_drain_deadline;
+  EXPECT_TRUE(h.Scale(1).ok());
+  std::vector<std::int64_t> posted;
+  h.cluster.SetFaultHook([&](const RequestInfo& request) {
+    if (!IsOfKind(ActOf(request, h.cluster), kDrain)) return Fault::None();
+    const auto body = base::ParseJson(request.body, "the drain");
+    posted.push_back(base::GetInt((*body)["DrainSpec"], "Deadline"));
+    return Fault::None();
+  });
+  EXPECT_TRUE(h.Scale(0).ok()) << h.Transcript();
+  EXPECT_EQ(posted.size(), 1U);
+  return posted.empty() ? 42 : posted[0];
+}
+
+TEST(Deadline, C9_zero_means_none_and_a_negative_one_means_now) {
+  EXPECT_EQ(PostedDeadline("0"), 0);
+  EXPECT_LT(PostedDeadline("-1s"), 0);
+  EXPECT_GT(PostedDeadline("10m"), std::chrono::nanoseconds(minutes(9)).count());
+}
+
 // The deadline and its grace have passed before the next process may act.
 TEST(Deadline, C9_a_timed_drain_that_was_never_posted_is_rolled_back_at_once) {
   Harness h;
   h.policy["node_drain_deadline"] = "5s";
   ASSERT_TRUE(h.Scale(2).ok());
-  RunJob(h, 2);
+  h.RunJob(2);
   h.cluster.SetFaultHook([&](const RequestInfo& request) {
     if (!IsOfKind(ActOf(request, h.cluster), kMark)) return Fault::None();
     h.process().Die();

@@ -63,11 +63,11 @@ TEST(Pause, L10_the_background_removes_nothing_and_rolls_back) {
   Harness h;
   ASSERT_TRUE(h.Scale(2).ok());
   h.policy["scale_in_wait"] = "false";
-  for (const std::string& vm : h.VmNames()) h.cluster.HangDrain(h.NodeOf(vm));
+  h.HangDrains();
   ASSERT_TRUE(h.Scale(1).ok());
   Operator person(h);
   ASSERT_TRUE(person.Pause(kAlways).ok());
-  for (const std::string& vm : h.VmNames()) h.cluster.HangDrain(h.NodeOf(vm), false);
+  h.HangDrains(false);
   h.Tick(minutes(2));
   EXPECT_EQ(h.Vms().size(), 2U) << "the removal waits\n" << h.Transcript();
   ASSERT_TRUE(person.Pause(std::nullopt).ok());

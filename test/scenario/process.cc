@@ -6,18 +6,22 @@
 #include <stdexcept>
 #include <utility>
 
+#include "vm_facts.h"
+
 namespace nomad_harvester::scenario {
 namespace {
 
 // Lets other acts run before a request is sent. Renewals of the Lease follow the clock and are no
-// acts.
+// acts. Acts share Nomad's lists: in one thread, one that ran within a list would wait for it.
 class Yielding final : public http::HttpTransport {
  public:
   Yielding(ActsExecutor& acts, std::shared_ptr<http::HttpTransport> inner)
       : acts_(acts), inner_(std::move(inner)) {}
   absl::StatusOr<http::HttpResponse> Send(const runtime::Context& context,
                                           const http::HttpRequest& request) override {
-    if (request.target.find("/leases") == std::string::npos) acts_.Yield();
+    const bool shared =
+        request.target.starts_with("/v1/nodes") || request.target.starts_with("/v1/allocations");
+    if (!shared && request.target.find("/leases") == std::string::npos) acts_.Yield();
     return inner_->Send(context, request);
   }
 
@@ -27,6 +31,21 @@ class Yielding final : public http::HttpTransport {
 };
 
 }  // namespace
+
+scaling::StringMap PolicyFor(const std::string& pool) {
+  return {{"node_group_name", pool},
+          {"namespace", kNamespace},
+          {"node_class", pool},
+          {"image", "default/ubuntu-24.04"},
+          {"cpu_request", "2"},
+          {"memory_request", "4Gi"},
+          {"networks", "default/vlan100"},
+          {"node_purge", "true"},
+          {"user_data",
+           "#cloud-config\nwrite_files:\n- path: /etc/nomad.d/nomad.hcl\n  content: |\n"
+           "    name = \"{{vm_name}}\"\n    node_class = \"{{node_class}}\"\n"
+           "    meta {\n      harvester_vm_uuid = \"{{vm_uuid}}\"\n    }\n"}};
+}
 
 Process::Process(support::FakeClock& clock, simulator::Cluster& cluster, int number,
                  std::shared_ptr<log::Sink> sink, ProcessOptions process_options)

@@ -20,6 +20,9 @@
 
 namespace nomad_harvester::scenario {
 
+// A policy of a pool in kNamespace whose nodes have its name as their class.
+scaling::StringMap PolicyFor(const std::string& pool);
+
 // A process' clock: its wall clock may be set wrong, and no timer fires while the process is
 // frozen.
 class ProcessClock final : public runtime::Clock {

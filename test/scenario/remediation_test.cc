@@ -13,6 +13,7 @@
 
 #include "harness.h"
 #include "nlohmann/json.hpp"
+#include "vm_facts.h"
 
 namespace nomad_harvester::scenario {
 namespace {
@@ -39,6 +40,24 @@ TEST(Unhealthy, a_dead_vm_is_removed_after_its_time_and_the_next_scale_makes_a_n
   EXPECT_EQ(h.Status()->count, 2);
   h.Converge(3);
   h.CheckAtRest(3);
+}
+
+// A mark that the Lease does not name would be rolled back by the next process.
+TEST(Unhealthy, C10_a_dead_vm_is_named_on_the_lease_before_its_mark) {
+  Harness h;
+  h.policy["replace_unhealthy_after"] = "1m";
+  ASSERT_TRUE(h.Scale(3).ok());
+  const std::string dead = h.VmNames()[0];
+  std::string action;
+  h.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
+    const bool marks = request.verb == "patch" && request.name == dead &&
+                       request.body.find("unhealthy") != std::string::npos;
+    if (marks) action = AnnotationOf(h.Leases().at(0), kActionKey);
+    return simulator::Fault::None();
+  });
+  StopForGood(h, dead);
+  h.Tick(std::chrono::minutes(3));
+  EXPECT_THAT(action, HasSubstr(dead)) << h.Transcript();
 }
 
 TEST(Unhealthy, without_the_key_a_dead_vm_is_kept_and_counted) {
@@ -145,6 +164,63 @@ TEST(BackOff, C12_a_scale_in_that_removed_nothing_waits_and_growth_does_not) {
   EXPECT_THAT(refused.ToString(), HasSubstr("removing VMs failed 1 time"));
   EXPECT_TRUE(h.Scale(2).ok());
   h.CheckAtRest(2);
+}
+
+void LoseNode(Harness& h, const std::string& vm) {
+  const std::string node = h.NodeOf(vm);
+  h.cluster.KillNode(node);
+  h.cluster.PurgeNode(node);
+}
+
+TEST(MassLoss, C15_it_holds_a_scale_in_for_ten_minutes) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(3).ok());
+  h.WaitUntilReady();
+  const std::vector<std::string> vms = h.VmNames();
+  LoseNode(h, vms[0]);
+  LoseNode(h, vms[1]);
+  ASSERT_TRUE(h.Status().ok());
+  const absl::Status refused = h.Scale(2);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused;
+  EXPECT_THAT(refused.ToString(), HasSubstr("2 of 3 running VMs have lost their Nomad node"));
+  EXPECT_EQ(h.VmNames(), vms);
+  h.clock.Advance(std::chrono::minutes(10));
+  ASSERT_TRUE(h.Status().ok());
+  EXPECT_TRUE(h.Scale(2).ok()) << h.Transcript();
+  EXPECT_EQ(h.VmNames().size(), 2U);
+}
+
+TEST(MassLoss, C15_meanwhile_the_background_removes_nothing) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(5).ok());
+  simulator::JobSpec job;
+  job.id = "api";
+  job.count = 5;
+  h.cluster.RunJob(job);
+  h.clock.Advance(std::chrono::seconds(5));
+  h.HangDrains();
+  h.policy["scale_in_wait"] = "false";
+  ASSERT_TRUE(h.Scale(4).ok());
+  std::vector<std::string> standing;
+  for (const nlohmann::json& vm : h.Vms()) {
+    if (!IsMarked(vm)) standing.push_back(NameOf(vm));
+  }
+  ASSERT_EQ(standing.size(), 4U);
+  for (std::size_t i = 0; i < 3; ++i) LoseNode(h, standing[i]);
+  h.HangDrains(false);
+  h.Tick(std::chrono::minutes(3));
+  EXPECT_EQ(h.VmNames().size(), 5U) << h.Transcript();
+}
+
+TEST(DryRun, C13_a_policy_in_dry_run_keeps_a_vm_that_never_joined) {
+  Harness h;
+  h.cluster.NeverJoin(1);
+  h.policy["scale_timeout"] = "5m";
+  EXPECT_EQ(h.Scale(1).code(), absl::StatusCode::kDeadlineExceeded);
+  h.policy["dry-run"] = "true";
+  h.Tick(std::chrono::minutes(30));
+  EXPECT_EQ(h.VmNames().size(), 1U) << h.Transcript();
+  EXPECT_EQ(h.Status()->meta.at("harvester.broken"), "1");
 }
 
 TEST(Lease, C10_a_name_whose_vm_was_removed_is_never_used_again_after_a_kill) {

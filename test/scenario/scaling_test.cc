@@ -9,6 +9,7 @@
 
 #include "harness.h"
 #include "nlohmann/json.hpp"
+#include "vm_facts.h"
 
 namespace nomad_harvester::scenario {
 namespace {
@@ -37,6 +38,22 @@ TEST(ScaleOut, from_nothing_to_three_delivers_three_joined_vms) {
   EXPECT_TRUE(status->ready) << h.Transcript();
   EXPECT_EQ(status->count, 3);
   h.CheckAtRest(3);
+}
+
+TEST(ScaleOut, C6_each_new_vm_has_a_firmware_uuid_of_its_own_and_records_the_index_of_nomad) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(3).ok());
+  std::set<std::string> uuids;
+  for (const nlohmann::json& vm : h.Vms()) {
+    const nlohmann::json* uuid =
+        base::FindPath(vm, {"spec", "template", "spec", "domain", "firmware", "uuid"});
+    ASSERT_NE(uuid, nullptr);
+    uuids.insert(*uuid);
+    const auto nodes = base::ParseJson(AnnotationOf(vm, Key("nodes")), "nodes");
+    ASSERT_TRUE(nodes.ok()) << nodes.status();
+    EXPECT_GT(base::GetInt(*nodes, "index"), 1) << "nodes that are older cannot be its own";
+  }
+  EXPECT_EQ(uuids.size(), 3U);
 }
 
 TEST(ScaleOut, S2_an_empty_pool_is_ready) {
@@ -152,6 +169,54 @@ TEST(ScaleIn, to_nothing_and_out_again) {
   ASSERT_TRUE(h.Scale(0).ok()) << h.Transcript();
   h.CheckAtRest(0);
   ASSERT_TRUE(h.Scale(1).ok());
+  h.CheckAtRest(1);
+}
+
+TEST(ScaleIn, C2_a_token_that_cannot_read_allocations_refuses_a_choice_by_load) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(2).ok());
+  h.cluster.DenyReadJob(true);
+  const absl::Status scaled = h.Scale(1);
+  EXPECT_EQ(scaled.code(), absl::StatusCode::kFailedPrecondition) << scaled;
+  EXPECT_THAT(scaled.ToString(), HasSubstr("read-job"));
+  h.CheckAtRest(2);
+}
+
+TEST(ScaleIn, C14_a_roll_back_that_is_due_is_finished_before_victims_are_chosen) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(1).ok());
+  const std::string vm = h.VmNames()[0];
+  const std::string node = h.NodeOf(vm);
+  h.cluster.RunJob(ServiceOn("api", 1));
+  h.clock.Advance(std::chrono::seconds(5));
+  h.cluster.HangDrain(node);
+  h.policy["scale_in_wait"] = "false";
+  ASSERT_TRUE(h.Scale(0).ok());
+  ASSERT_TRUE(h.cluster.EditAnnotation(vm, kMarkKey, std::nullopt));
+  // As long as that drain runs, the VM would be no victim.
+  h.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
+    if (request.resource == "drain") h.cluster.HangDrain(node, false);
+    return simulator::Fault::None();
+  });
+  h.policy.erase("scale_in_wait");
+  const absl::Status scaled = h.Scale(0);
+  EXPECT_TRUE(scaled.ok()) << scaled << "\n" << h.Transcript();
+  h.CheckAtRest(0);
+}
+
+TEST(ScaleIn, C11_a_new_action_goes_on_naming_vms_that_an_earlier_one_marked) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(3).ok());
+  h.cluster.RunJob(ServiceOn("api", 3));
+  h.clock.Advance(std::chrono::seconds(5));
+  h.HangDrains();
+  h.policy["scale_in_wait"] = "false";
+  ASSERT_TRUE(h.Scale(2).ok());
+  ASSERT_TRUE(h.Scale(1).ok());
+  const std::vector<nlohmann::json> vms = h.Vms();
+  EXPECT_EQ(std::count_if(vms.begin(), vms.end(), IsMarked), 2) << h.Transcript();
+  h.HangDrains(false);
+  h.WaitUntilReady();
   h.CheckAtRest(1);
 }
 
@@ -577,6 +642,15 @@ TEST(Status, S3_takes_two_requests_in_steady_state) {
   h.cluster.ResetCounters();
   ASSERT_TRUE(h.Status().ok());
   EXPECT_EQ(h.cluster.RequestCount(), 2);
+}
+
+TEST(Status, S4_drifted_counts_the_vms_of_another_template_than_the_last_scale_found) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(1).ok());
+  h.policy["memory_request"] = "8Gi";
+  EXPECT_EQ(h.Status()->meta.at("harvester.drifted"), "0") << "no Scale has found it yet";
+  ASSERT_TRUE(h.Scale(2).ok());
+  EXPECT_EQ(h.Status()->meta.at("harvester.drifted"), "1");
 }
 
 TEST(Status, S3_an_unreachable_harvester_is_not_ready_with_the_last_count) {

@@ -9,14 +9,36 @@
 
 #include "nomad_harvester/base/parse.h"
 
+#include "memory.h"
 #include "soak.h"
 
 namespace nomad_harvester::scenario {
 namespace {
 
 int Usage() {
-  std::fputs("usage: harvester_soak [--actions N] [--seed N] [--faults PERCENT]\n", stderr);
+  std::fputs(
+      "usage: harvester_soak [--actions N] [--seed N] [--faults PERCENT]\n"
+      "       harvester_soak --memory N\n",
+      stderr);
   return 2;
+}
+
+// Whether a process holds as much after so many actions as after 100 (rule I7).
+int CompareMemory(int actions) {
+  UseMemory(1, 1);  // what a first use keeps for ever
+  const MemoryUse few = UseMemory(100, 1);
+  const MemoryUse many = UseMemory(actions, 1);
+  const auto print = [](int number, const MemoryUse& use) {
+    std::printf("%6d actions, %6d VMs, %8d requests: %8lld bytes held, %lld without an owner\n",
+                number, use.vms, use.requests, static_cast<long long>(use.held),
+                static_cast<long long>(use.leaked));
+  };
+  print(100, few);
+  print(actions, many);
+  const bool ok =
+      many.held <= few.held + kMemoryGrowth && many.leaked <= few.leaked + kMemoryGrowth;
+  std::printf("soak: memory: %s\n", ok ? "ok" : "FAILED");
+  return ok ? 0 : 1;
 }
 
 int Main(int argc, char** argv) {
@@ -33,6 +55,8 @@ int Main(int argc, char** argv) {
       options.seed = static_cast<std::uint64_t>(*value);
     } else if (std::strcmp(argv[i], "--faults") == 0) {
       options.faulty_percent = static_cast<double>(*value);
+    } else if (std::strcmp(argv[i], "--memory") == 0) {
+      return CompareMemory(static_cast<int>(*value));
     } else {
       return Usage();
     }

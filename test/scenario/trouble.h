@@ -33,6 +33,10 @@ struct Act {
   friend std::ostream& operator<<(std::ostream& out, const Act& act);
 };
 
+inline const Act kDrain{
+    .system = simulator::System::kNomad, .verb = "update", .resource = "drain", .aspect = "start"};
+inline const Act kPurge{.system = simulator::System::kNomad, .verb = "update", .resource = "purge"};
+
 // Renewals of a Lease are not acts.
 bool IsRenewal(const simulator::RequestInfo& request);
 // What a request with an effect does.

@@ -123,7 +123,7 @@ TEST_F(FaultsTest, Requests_are_counted_by_verb_and_resource) {
   const nomad::Node node = JoinVm("vm-1");
   seen.clear();
   cluster().ResetCounters();
-  kube().List(context_, kube::kVirtualMachines, "nomad", {}).IgnoreError();
+  kube::ListNames(kube(), context_, kube::kVirtualMachines, "nomad").IgnoreError();
   kube()
       .MergePatch(context_, kube::kVirtualMachines, "nomad", "vm-1", json::object())
       .IgnoreError();

@@ -241,31 +241,31 @@ TEST_F(NomadNodeTest, A_blocking_query_returns_when_something_changes) {
 }
 
 TEST_F(NomadNodeTest, A_blocking_query_returns_when_another_client_changes_something) {
-  const std::string id = AddNode("n");
+  AddNode("n");
   clock_.After(seconds(7), [&] { cluster().SetEligible("n", false); });
   const auto start = clock_.Now();
   nomad::ReadOptions options;
-  options.index = nomad().GetNode(context_, id)->index;
+  options.index = nomad().ListNodes(context_)->index;
   options.wait = minutes(1);
-  EXPECT_FALSE(nomad().GetNode(context_, id, options)->value.eligible);
+  EXPECT_FALSE(nomad().ListNodes(context_, options)->value.at(0).eligible);
   EXPECT_LE(clock_.Now() - start, seconds(8));
 }
 
 TEST_F(NomadNodeTest, A_blocking_query_ends_with_its_wait_or_its_context) {
-  const std::string id = AddNode("n");
+  AddNode("n");
   nomad::ReadOptions options;
-  options.index = nomad().GetNode(context_, id)->index;
+  options.index = nomad().ListNodes(context_)->index;
   options.wait = seconds(30);
   const auto start = clock_.Now();
-  const auto same = nomad().GetNode(context_, id, options);
+  const auto same = nomad().ListNodes(context_, options);
   ASSERT_THAT(same, IsOk());
   EXPECT_EQ(same->index, options.index);
   EXPECT_EQ(clock_.Now() - start, seconds(30));
-  EXPECT_THAT(nomad().GetNode(context_.WithTimeout(seconds(3)), id, options),
+  EXPECT_THAT(nomad().ListNodes(context_.WithTimeout(seconds(3)), options),
               StatusIs(StatusCode::kDeadlineExceeded));
   const runtime::CancelSource source(context_);
   clock_.After(seconds(2), [&] { source.Cancel(runtime::CancelReason::kShutdown); });
-  EXPECT_THAT(nomad().GetNode(source.context(), id, options), StatusIs(StatusCode::kCancelled));
+  EXPECT_THAT(nomad().ListNodes(source.context(), options), StatusIs(StatusCode::kCancelled));
 }
 
 TEST_F(NomadNodeTest, Lists_come_in_pages_that_lose_nothing) {

@@ -131,7 +131,7 @@ TEST_F(RefusalsTest, Any_answer_can_be_given) {
                     .kind = Refusal::kAnswer,
                     .status = 502,
                     .text = "<html><title>Bad Gateway</title></html>"});
-  const auto list = kube().List(context_, kube::kSecrets, "nomad", {});
+  const auto list = kube::ListNames(kube(), context_, kube::kSecrets, "nomad");
   EXPECT_THAT(list, StatusIs(StatusCode::kUnavailable, HasSubstr("Bad Gateway")));
 }
 
@@ -194,7 +194,7 @@ TEST_F(RefusalsTest, A_rule_may_only_be_slow) {
   const auto start = clock_.Now();
   EXPECT_THAT(kube().Get(context_, kube::kVirtualMachines, "nomad", "vm-1"), IsOk());
   EXPECT_EQ(clock_.Now() - start, seconds(5));
-  EXPECT_THAT(kube().List(context_, kube::kVirtualMachines, "nomad", {}), IsOk());
+  EXPECT_THAT(kube::ListNames(kube(), context_, kube::kVirtualMachines, "nomad"), IsOk());
   EXPECT_EQ(clock_.Now() - start, seconds(5));
   EXPECT_THAT(kube().Get(context_.WithTimeout(seconds(2)), kube::kVirtualMachines, "nomad", "vm-1"),
               StatusIs(StatusCode::kDeadlineExceeded));

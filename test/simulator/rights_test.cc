@@ -13,15 +13,15 @@ TEST_F(SimulatorTest, Rules_can_be_incomplete_while_each_single_right_is_granted
   cluster().SetRulesIncomplete(true);
   const auto rules = kube::FetchAccessRules(context_, kube(), "nomad");
   ASSERT_THAT(rules, IsOk());
-  EXPECT_TRUE(rules->incomplete());
-  EXPECT_FALSE(rules->Allows("get", "", "secrets", ""));
+  EXPECT_TRUE(rules->incomplete);
+  EXPECT_FALSE(rules->Allows("get", "", "secrets"));
   kube::ResourceAttributes secrets;
   secrets.verb = "get";
   secrets.resource = "secrets";
   secrets.ns = "nomad";
   EXPECT_THAT(kube::IsAllowed(context_, kube(), secrets), support::IsOkAndHolds(true));
   cluster().SetRulesIncomplete(false);
-  EXPECT_FALSE(kube::FetchAccessRules(context_, kube(), "nomad")->incomplete());
+  EXPECT_FALSE(kube::FetchAccessRules(context_, kube(), "nomad")->incomplete);
 }
 
 TEST_F(SimulatorTest, An_allocation_that_the_token_may_not_read_is_unknown_and_not_missing) {

@@ -50,7 +50,8 @@ TEST_F(ServerTest, Every_verb_comes_through_with_its_body) {
   EXPECT_TRUE(patched->server_time.has_value());
   kube::ListOptions list;
   list.label_selector = "pool in (p,q)";
-  EXPECT_THAT(kube_.List(context_, kube::kVirtualMachines, "nomad", list)->items, SizeIs(1));
+  EXPECT_THAT(kube::ListNames(kube_, context_, kube::kVirtualMachines, "nomad", list)->items,
+              SizeIs(1));
   kube::DeleteOptions options;
   options.uid = "wrong";
   EXPECT_TRUE(
@@ -66,21 +67,22 @@ TEST_F(ServerTest, A_blocking_query_is_woken_by_a_change) {
   spec.name = "n";
   const std::string id = cluster_.AddForeignNode(spec);
   nomad::ReadOptions options;
-  options.index = nomad_.GetNode(context_, id)->index;
+  options.index = nomad_.ListNodes(context_)->index;
   options.wait = minutes(5);
   std::thread changer([&] { EXPECT_THAT(nomad_.SetEligible(context_, id, false), IsOk()); });
-  const auto changed = nomad_.GetNode(context_, id, options);
+  const auto changed = nomad_.ListNodes(context_, options);
   changer.join();
   ASSERT_THAT(changed, IsOk());
-  EXPECT_FALSE(changed->value.eligible);
+  ASSERT_THAT(changed->value, SizeIs(1));
+  EXPECT_FALSE(changed->value.front().eligible);
 }
 
 TEST_F(ServerTest, Stopping_ends_a_blocking_query) {
   NodeSpec spec;
   spec.name = "n";
-  const std::string id = cluster_.AddForeignNode(spec);
+  cluster_.AddForeignNode(spec);
   nomad::ReadOptions options;
-  options.index = nomad_.GetNode(context_, id)->index;
+  options.index = nomad_.ListNodes(context_)->index;
   options.wait = minutes(5);
   std::atomic<bool> asked{false};
   cluster_.SetFaultHook([&](const RequestInfo&) {
@@ -88,7 +90,7 @@ TEST_F(ServerTest, Stopping_ends_a_blocking_query) {
     return Fault::None();
   });
   std::thread asker([&] {
-    EXPECT_THAT(nomad_.GetNode(context_, id, options), StatusIs(StatusCode::kUnavailable));
+    EXPECT_THAT(nomad_.ListNodes(context_, options), StatusIs(StatusCode::kUnavailable));
   });
   while (!asked) std::this_thread::yield();
   server_.Stop();

@@ -18,6 +18,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "kube/list_names.h"
 #include "nlohmann/json.hpp"
 #include "support/fake_clock.h"
 #include "support/object_uid.h"

@@ -206,4 +206,9 @@ void FakeClock::WaitForSleepers(std::size_t count) const {
   });
 }
 
+MonoTime FakeClock::FirstWake() const {
+  base::MutexLock lock(core_->mutex);
+  return core_->sleepers.empty() ? core_->now : *core_->sleepers.begin();
+}
+
 }  // namespace nomad_harvester::support

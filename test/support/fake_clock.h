@@ -50,6 +50,9 @@ class FakeClock final : public runtime::Clock {
   // Without auto-advance: blocks until at least `count` threads sleep on this clock.
   void WaitForSleepers(std::size_t count) const;
 
+  // When the first of the threads that sleep on this clock is to wake; Now() if none sleeps.
+  base::MonoTime FirstWake() const;
+
   static constexpr base::Duration kLongestSleep = std::chrono::hours(24 * 30);
 
  private:

@@ -5,6 +5,8 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 
@@ -14,8 +16,15 @@ std::string Base64Encode(std::string_view bytes);
 // Decodes the standard alphabet, padded or not; skips white space. INVALID_ARGUMENT otherwise.
 absl::StatusOr<std::string> Base64Decode(std::string_view text);
 
+// Whether the text holds the beginning of a PEM block, also in base64: it may be a private key.
+bool HoldsPem(std::string_view text);
+
 // Escapes everything but RFC 3986's unreserved characters.
 std::string UrlEscape(std::string_view text);
+// "?key=value&…" with escaped values, except for a wildcard "*" (a query may contain it: RFC 3986
+// 3.4); empty values are left out. Empty if there are none.
+using QueryParameters = std::vector<std::pair<std::string_view, std::string>>;
+std::string QueryString(const QueryParameters& parameters);
 
 // A stable 64-bit FNV-1a digest as 16 hex digits: for change detection, not for security.
 std::string StableHash(std::string_view text);

@@ -6,11 +6,14 @@
 #ifndef NOMAD_HARVESTER_BASE_JSON_H_
 #define NOMAD_HARVESTER_BASE_JSON_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "nlohmann/json_fwd.hpp"
@@ -36,9 +39,20 @@ std::string GetString(const nlohmann::json& object, std::string_view key,
 std::int64_t GetInt(const nlohmann::json& object, std::string_view key, std::int64_t fallback = 0);
 bool GetBool(const nlohmann::json& object, std::string_view key, bool fallback = false);
 std::optional<std::string> FindString(const nlohmann::json& object, std::string_view key);
+// The texts of a list, or of an object's members; empty if it is missing. Others are left out.
+std::vector<std::string> GetStrings(const nlohmann::json& object, std::string_view key);
+std::map<std::string, std::string> GetStringMap(const nlohmann::json& object, std::string_view key);
 
+// Length of the well-formed UTF-8 character at the front of `text`; 0 if there is none.
+std::size_t Utf8CharacterLength(std::string_view text);
 // The text as valid UTF-8: each invalid byte becomes U+FFFD.
 std::string ToValidUtf8(std::string_view text);
+// The same, with the control characters U+0080 to U+009F as "\x80" to "\x9f": terminals act on
+// them as on escape sequences (ECMA-48 5.3), and JSON leaves them as they are.
+std::string EscapeC1(std::string_view text);
+// The same for all control characters, "\x1b", with `newline` for a line's end: one line that a
+// terminal only shows.
+std::string EscapeControls(std::string_view text, std::string_view newline = "\\n");
 
 }  // namespace nomad_harvester::base
 

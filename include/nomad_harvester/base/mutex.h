@@ -11,7 +11,20 @@
 #include <stop_token>
 #include <utility>
 
-#include "nomad_harvester/base/thread_annotations.h"
+// Clang's thread-safety annotations; empty for other compilers.
+#if defined(__clang__)
+#define NH_THREAD_ANNOTATION(x) __attribute__((x))
+#else
+#define NH_THREAD_ANNOTATION(x)
+#endif
+
+#define NH_CAPABILITY(x) NH_THREAD_ANNOTATION(capability(x))
+#define NH_SCOPED_CAPABILITY NH_THREAD_ANNOTATION(scoped_lockable)
+#define NH_GUARDED_BY(x) NH_THREAD_ANNOTATION(guarded_by(x))
+#define NH_REQUIRES(...) NH_THREAD_ANNOTATION(requires_capability(__VA_ARGS__))
+#define NH_ACQUIRE(...) NH_THREAD_ANNOTATION(acquire_capability(__VA_ARGS__))
+#define NH_RELEASE(...) NH_THREAD_ANNOTATION(release_capability(__VA_ARGS__))
+#define NH_NO_THREAD_SAFETY_ANALYSIS NH_THREAD_ANNOTATION(no_thread_safety_analysis)
 
 namespace nomad_harvester::base {
 
@@ -24,7 +37,6 @@ class NH_CAPABILITY("mutex") Mutex {
   // Lower-case, so that Mutex is a BasicLockable for std::condition_variable_any.
   void lock() NH_ACQUIRE() { mutex_.lock(); }
   void unlock() NH_RELEASE() { mutex_.unlock(); }
-  bool try_lock() NH_TRY_ACQUIRE(true) { return mutex_.try_lock(); }
 
  private:
   std::mutex mutex_;

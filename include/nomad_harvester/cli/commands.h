@@ -15,8 +15,8 @@ namespace nomad_harvester::cli {
 // sentence about its purpose and use on standard error, nothing on standard output, and returns 1.
 // Usage errors: 2.
 //
-// Changes the signal mask and the dispositions of SIGINT and SIGPIPE: call it from main, before any
-// thread is started.
+// Changes the signal mask and the dispositions of SIGINT and SIGPIPE, makes the process write no
+// core file and OpenSSL load no configuration: call it from main, before any thread is started.
 int Main(const std::vector<std::string>& arguments, const config::StringMap& environment);
 
 }  // namespace nomad_harvester::cli

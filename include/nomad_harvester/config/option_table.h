@@ -6,7 +6,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace nomad_harvester::config {
 
@@ -49,11 +48,16 @@ struct Option {
   std::string_view enum_values = {};    // comma-separated, for kEnum
 };
 
-// Every supported key. A key that is not in the table is rejected as unknown.
+// Every supported key: those of the plugin block, then those of a policy. A key that is not in the
+// table is rejected as unknown.
 std::span<const Option> OptionTable();
+std::span<const Option> OptionsOf(Section section);
+// Null if the section has no such key.
+const Option* FindOption(Section section, std::string_view key);
 
-// The reference as Markdown: a test compares docs/configuration.md with it.
-std::string RenderReference();
+// A hint for a key that `section` does not have: the section it belongs to, or the nearest known
+// key.
+std::string UnknownKeyHint(Section section, std::string_view key);
 
 }  // namespace nomad_harvester::config
 

@@ -63,6 +63,9 @@ struct PluginConfig {
   StringMap template_environment;
   // The autoscaler's own allocation (NOMAD_ALLOC_ID): its node is never removed. Empty: none.
   std::string own_allocation_id;
+  // Every secret that was given, also one that is not used, and what may be a token in the wrong
+  // key: held to be recognised in texts (base::WithoutSecrets).
+  std::vector<base::Secret> secrets;
   // Each is logged once at WARN. They never hold secrets.
   std::vector<std::string> warnings;
 };

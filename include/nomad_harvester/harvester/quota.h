@@ -11,8 +11,6 @@
 
 #include "nomad_harvester/harvester/vm_spec.h"
 
-#include "nlohmann/json_fwd.hpp"
-
 namespace nomad_harvester::harvester {
 
 // One resource of a quota, in thousandths, because CPUs are given in thousandths.
@@ -22,14 +20,13 @@ struct QuotaLine {
   std::int64_t hard = 0;
   std::int64_t used = 0;
 };
+// A quota with scopes has no lines: whether a VM falls under its scopes is not evaluated.
 struct ResourceQuota {
   std::string name;
   // By resource. Left out: quantities that cannot be parsed or that overflow, and resources that
   // the quota controller has not counted yet.
   std::map<std::string, QuotaLine> lines;
 };
-// A quota with scopes has no lines: whether a VM falls under its scopes is not evaluated.
-ResourceQuota ParseResourceQuota(const nlohmann::json& object);
 
 struct QuotaRoom {
   std::int64_t vms = 0;  // how many more VMs fit, 0 or more

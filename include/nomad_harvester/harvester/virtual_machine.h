@@ -28,8 +28,8 @@ struct JoinTimeout {
   base::Duration limit{};
 };
 
-// Plain data, read from a kubevirt.io/v1 VirtualMachine. Kubernetes' strings are kept unchanged.
-struct VirtualMachine {
+// The metadata that all Kubernetes objects have in common. Missing members are empty.
+struct ObjectMetadata {
   std::string ns;
   std::string name;
   std::string uid;
@@ -38,7 +38,10 @@ struct VirtualMachine {
   std::optional<base::WallTime> deleted_at;  // deletionTimestamp: terminating
   std::map<std::string, std::string> labels;
   std::map<std::string, std::string> annotations;
+};
 
+// Plain data, read from a kubevirt.io/v1 VirtualMachine. Kubernetes' strings are kept unchanged.
+struct VirtualMachine : ObjectMetadata {
   std::string pool;           // label; empty: none
   std::string firmware_uuid;  // spec, lower case
   std::string action_id;
@@ -61,7 +64,6 @@ struct VirtualMachine {
   std::vector<Condition> conditions;
   std::string quota_halt;                // harvesterhci.io/insufficient-resource-quota
   std::vector<std::string> claim_names;  // of all volumes
-  std::vector<std::string> secret_names;
 
   // Kubernetes' termination grace period of the guest; Harvester's default of 120 s if it is not
   // set.

@@ -53,7 +53,7 @@ class VmStore {
 
   const std::string& ns() const { return ns_; }
 
-  // One list (in pages): every VM that has our managed-by label, members or not.
+  // One list: every VM that has our managed-by label, members or not.
   absl::StatusOr<Timestamped<std::vector<VirtualMachine>>> ListManaged(
       const runtime::Context& context) const;
   // One list: every VM of the namespace.

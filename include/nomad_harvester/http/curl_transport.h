@@ -29,15 +29,14 @@ struct CurlOptions {
   // "https://host[:port][/prefix]", "http://…", or "unix:///path/to.sock". A path prefix is kept.
   std::string base_url;
   TlsOptions tls;
-  // http://, https:// or socks5://; overrides NO_PROXY. Empty: the proxy from the environment,
-  // except for hosts that NO_PROXY names and for loopback addresses. Unix sockets never use a
-  // proxy.
+  // http://, https:// or socks5://, with or without user name and password; overrides NO_PROXY.
+  // Empty: the proxy from the environment, except for hosts that NO_PROXY names and for loopback
+  // addresses. Unix sockets never use a proxy.
   std::string proxy_url;
   std::string basic_auth_user;
   base::Secret basic_auth_password;
-  std::size_t max_response_bytes = 256U * 1024U * 1024U;
+  std::size_t max_response_bytes = 64U * 1024U * 1024U;
   base::Duration connect_timeout = std::chrono::seconds(5);
-  std::string user_agent = "nomad-harvester-autoscaler";
 };
 
 // HTTP/1.1, keep-alive, gzip, http and https only, redirects never followed, TLS 1.2 or later. A
@@ -50,14 +49,6 @@ struct CurlOptions {
 // request with Idempotency::kOnce uses a new connection. The first call makes the process ignore
 // SIGPIPE, unless a handler is installed, because OpenSSL writes to broken connections.
 absl::StatusOr<std::shared_ptr<HttpTransport>> MakeCurlTransport(CurlOptions options);
-
-// The CA certificates of this machine as PEM: those of SSL_CERT_FILE and SSL_CERT_DIR if one of
-// them is set, else the first of the well-known bundles of Debian, Alpine, SUSE and RHEL. NOT_FOUND
-// names the paths tried.
-absl::StatusOr<std::string> LoadSystemCas();
-// All PEM files of a directory, regardless of their names (Nomad's ca-path; libcurl requires
-// c_rehash names), each certificate once. INVALID_ARGUMENT: no certificate, or not a directory.
-absl::StatusOr<std::string> LoadCaDirectory(const std::string& path);
 
 }  // namespace nomad_harvester::http
 

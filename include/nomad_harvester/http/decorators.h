@@ -19,8 +19,8 @@ class TokenSource {
   virtual ~TokenSource() = default;
   // The token to send; empty: send none. Reads the file again if it has changed.
   virtual absl::StatusOr<base::Secret> Token() = 0;
-  // Reads the token again after the server rejected it; true if it has changed.
-  virtual bool Refresh() = 0;
+  // Reads the token again after the server rejected it.
+  virtual void Refresh() = 0;
 };
 std::shared_ptr<TokenSource> MakeStaticToken(base::Secret token);
 // While the file is missing or empty, returns the last token read; FAILED_PRECONDITION, with the

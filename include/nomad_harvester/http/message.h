@@ -4,6 +4,7 @@
 #define NOMAD_HARVESTER_HTTP_MESSAGE_H_
 
 #include <cstddef>
+#include <functional>
 #include <initializer_list>
 #include <optional>
 #include <string>
@@ -41,6 +42,12 @@ enum class Effect { kRead, kWrite };
 // decides this; it does not follow from the method.
 enum class Idempotency { kIdempotent, kOnce };
 
+// Takes the body of a reply piece by piece. Called by the thread that sends.
+struct BodyReader {
+  std::function<void()> begin;  // a reply begins; forgets that of an earlier attempt
+  std::function<void(std::string_view)> take;
+};
+
 struct HttpRequest {
   Method method = Method::kGet;
   // Path and query, already escaped, appended to the transport's base URL: "/v1/nodes?stale".
@@ -53,12 +60,15 @@ struct HttpRequest {
   base::Duration server_wait{};
   // The purpose, for errors and logs: "list VirtualMachines". Never a secret.
   std::string purpose;
+  // A transport may give it the body of a 2xx reply, instead of returning it (SendReading does what
+  // is left to do). Must outlive the request.
+  const BodyReader* reader = nullptr;
 };
 
 struct HttpResponse {
   int status = 0;
   Headers headers;
-  std::string body;  // decoded (gzip), at most the transport's cap
+  std::string body;  // decoded (gzip), at most the transport's cap; empty if a reader took it
 };
 
 // The server's time: the Date header of the reply, if it has a valid one.

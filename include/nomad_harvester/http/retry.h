@@ -18,10 +18,11 @@ namespace nomad_harvester::http {
 
 enum class RetryDecision { kDone, kRetry };
 
-// Decides which requests are retried, and why. `permanently_refused` recognises a 5xx that another
-// attempt cannot change (Harvester sends quota and MAC refusals as 500); null: none.
+// Decides which requests are retried, and why. `permanently_refused` recognises a 429 or 5xx that
+// another attempt cannot change (Harvester sends quota and MAC refusals as 500, and a webhook
+// chooses the status of its denial); null: none.
 //   no reply             retried if the request is idempotent
-//   429                  always retried: the server did not act on it
+//   429                  retried unless permanently_refused: the server did not act on it
 //   500 502 503 504      retried if idempotent and not permanently_refused
 //   everything else      not retried
 RetryDecision DecideRetry(const HttpRequest& request, const absl::StatusOr<HttpResponse>& outcome,

@@ -29,6 +29,10 @@ class HttpTransport {
                                             const HttpRequest& request) = 0;
 };
 
+// Sends `request` and lets `reader` take the body of a 2xx reply, whose `body` is then empty.
+absl::StatusOr<HttpResponse> SendReading(HttpTransport& transport, const runtime::Context& context,
+                                         HttpRequest request, const BodyReader& reader);
+
 }  // namespace nomad_harvester::http
 
 #endif  // NOMAD_HARVESTER_HTTP_TRANSPORT_H_

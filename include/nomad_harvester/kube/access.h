@@ -5,7 +5,6 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "nomad_harvester/kube/client.h"
@@ -28,36 +27,23 @@ struct ResourceAttributes {
 absl::StatusOr<bool> IsAllowed(const runtime::Context& context, const KubeClient& client,
                                const ResourceAttributes& access);
 
-// The rights of the token in one namespace, including those granted cluster-wide.
-class AccessRules {
- public:
+// The rights of the token in one namespace, including those granted cluster-wide, but not those of
+// single objects (resourceNames).
+struct AccessRules {
   struct Rule {
     std::vector<std::string> verbs;
     std::vector<std::string> groups;
     std::vector<std::string> resources;
-    std::vector<std::string> names;  // empty: all objects
   };
 
-  AccessRules(std::vector<Rule> rules, bool incomplete, std::string evaluation_error)
-      : rules_(std::move(rules)),
-        incomplete_(incomplete),
-        evaluation_error_(std::move(evaluation_error)) {}
-
   // Wildcards are matched as in RBAC ("*", and "*/status" for the subresource of any resource);
-  // `resource` may be "virtualmachines/start". A rule with resourceNames matches only if `name` is
-  // given and is one of them.
-  bool Allows(std::string_view verb, std::string_view group, std::string_view resource,
-              std::string_view name = {}) const;
+  // `resource` may be "virtualmachines/start".
+  bool Allows(std::string_view verb, std::string_view group, std::string_view resource) const;
 
+  std::vector<Rule> rules;
   // The server could not list every rule (it uses an authorizer other than RBAC). A false from
   // Allows then means "unknown": call IsAllowed.
-  bool incomplete() const { return incomplete_; }
-  const std::string& evaluation_error() const { return evaluation_error_; }
-
- private:
-  std::vector<Rule> rules_;
-  bool incomplete_ = false;
-  std::string evaluation_error_;
+  bool incomplete = false;
 };
 
 // One SelfSubjectRulesReview: all rights in a namespace in one request, so that a preflight needs

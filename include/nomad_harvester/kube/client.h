@@ -3,10 +3,14 @@
 #ifndef NOMAD_HARVESTER_KUBE_CLIENT_H_
 #define NOMAD_HARVESTER_KUBE_CLIENT_H_
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "nomad_harvester/base/json_fields.h"
+#include "nomad_harvester/base/status.h"
 #include "nomad_harvester/http/transport.h"
 #include "nomad_harvester/kube/error.h"
 #include "nomad_harvester/kube/object.h"
@@ -18,13 +22,8 @@
 namespace nomad_harvester::kube {
 
 struct ListOptions {
-  std::string label_selector;
-  std::string field_selector;
-  int page_size = 100;
-  // Members of each item to drop while the reply is decoded, as dotted paths relative to the item
-  // ("spec.template.spec.volumes"); a path continues into every element of an array.
-  // "metadata.managedFields" is always dropped.
-  std::vector<std::string> drop;
+  std::string label_selector{};
+  std::string field_selector{};
 };
 
 struct CreateOptions {
@@ -39,6 +38,12 @@ struct DeleteOptions {
   Propagation propagation = Propagation::kForeground;
 };
 
+// For KubeClient::List, where nothing is left to complete or to check.
+template <typename Record>
+absl::Status AsItIs(Record& /*record*/) {
+  return absl::OkStatus();
+}
+
 // Thread-safe. Every call blocks until the request, including the transport's retries, is done.
 // Errors: the table of error.h; those of HttpTransport; INTERNAL for a reply that cannot be
 // decoded; INVALID_ARGUMENT, with nothing sent, for a name or namespace that is not a valid path
@@ -51,10 +56,25 @@ class KubeClient {
   absl::StatusOr<Observed> Get(const runtime::Context& context, const ResourceType& type,
                                const std::string& ns, const std::string& name) const;
 
-  // Reads all pages. A page with status 410 restarts the list, at most three times (then
-  // OUT_OF_RANGE). INTERNAL if the server never returns a last page.
-  absl::StatusOr<ObservedList> List(const runtime::Context& context, const ResourceType& type,
-                                    const std::string& ns, const ListOptions& options) const;
+  // Reads the members that `fields` names, while the reply arrives; `finish` completes and checks
+  // each record, and what is kept of it is a T. The server decides whether there are pages. A page
+  // with status 410 restarts the list, at most three times (then OUT_OF_RANGE). INTERNAL if the
+  // server never returns a last page.
+  template <typename T, typename Record = T>
+  absl::StatusOr<ObservedList<T>> List(const runtime::Context& context, const ResourceType& type,
+                                       const std::string& ns, const ListOptions& options,
+                                       const base::JsonFields<Record>& fields,
+                                       absl::Status (*finish)(Record&)) const {
+    ObservedList<T> list;
+    base::JsonRecords<Record, T> page(fields, finish);
+    NH_ASSIGN_OR_RETURN(const ListInfo info,
+                        ListPages(context, type, ns, options, fields.paths(), page,
+                                  [&](bool is_first) { page.MoveTo(is_first, list.items); }));
+    list.resource_version = info.resource_version;
+    list.server_time = info.server_time;
+    list.requests = info.requests;
+    return list;
+  }
 
   // A POST of an object named by the client is sent as idempotent: when a reply was lost, the
   // repeated request returns ALREADY_EXISTS and the caller reads the object back. An object without
@@ -86,6 +106,19 @@ class KubeClient {
                                     const Json& review) const;
 
  private:
+  struct ListInfo {
+    std::string resource_version;
+    std::optional<base::WallTime> server_time;
+    int requests = 0;
+  };
+  // `keep` takes the elements of each complete page; true: it is the first one, of a list that may
+  // have begun again.
+  absl::StatusOr<ListInfo> ListPages(const runtime::Context& context, const ResourceType& type,
+                                     const std::string& ns, const ListOptions& options,
+                                     const std::vector<std::string>& paths,
+                                     base::JsonElements& elements,
+                                     const std::function<void(bool)>& keep) const;
+
   std::shared_ptr<http::HttpTransport> transport_;
 };
 

@@ -35,7 +35,8 @@ struct Connection {
   http::CurlOptions curl;
   std::shared_ptr<http::TokenSource> token;  // null: none
   // To be logged as WARN: no credentials at all, a token file that does not exist yet, credentials
-  // of a kubeconfig that are not sent because the server is another one.
+  // of a kubeconfig that are not sent because the server is another one, a certificate that is not
+  // verified.
   std::vector<std::string> warnings;
 };
 
@@ -44,7 +45,8 @@ struct Connection {
 // a certificate without a key. From a kubeconfig come server, CA, token, tokenFile, client
 // certificate (data or file; relative paths are relative to the kubeconfig),
 // insecure-skip-tls-verify, tls-server-name, proxy-url, username and password. `url` replaces its
-// server; if host or port differ, its credentials are not used.
+// server; if scheme, host or port differ, its credentials are not used. `ca_cert_file` replaces its
+// CA and its insecure-skip-tls-verify.
 absl::StatusOr<Connection> ResolveConnection(const ConnectionOptions& options);
 
 }  // namespace nomad_harvester::kube

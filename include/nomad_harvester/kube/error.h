@@ -7,7 +7,6 @@
 #include <string>
 #include <string_view>
 
-#include "nomad_harvester/base/time.h"
 #include "nomad_harvester/http/message.h"
 
 #include "absl/status/status.h"
@@ -17,9 +16,8 @@ namespace nomad_harvester::kube {
 // The API server's error, carried as a payload of the status (base::Annotate keeps it).
 struct KubeError {
   int http_status = 0;
-  std::string reason;   // metav1.Status.reason: "AlreadyExists", "Conflict", "Expired", …
-  std::string message;  // valid UTF-8, shortened
-  base::Duration retry_after{};
+  std::string reason;      // metav1.Status.reason: "AlreadyExists", "Conflict", "Expired", …
+  std::string message;     // valid UTF-8, shortened
   bool is_status = false;  // the body was a metav1.Status, so it comes from Kubernetes
   bool creating = false;   // the request was a POST: a 404 concerns its namespace
 };
@@ -75,9 +73,9 @@ bool IsRefused(const absl::Status& status);
 // that of the request.
 absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpose,
                       http::Method method = http::Method::kGet);
-// For RetryOptions::permanently_refused: a 5xx that IsRefused counts as a refusal (a webhook's
-// denial, quota, MAC address, network).
-bool IsRefusalSentAs500(const http::HttpResponse& response);
+// For RetryOptions::permanently_refused: what IsRefused counts as a refusal (of those that are
+// retried: a webhook's denial, quota, MAC address, network).
+bool IsPermanentRefusal(const http::HttpResponse& response);
 
 }  // namespace nomad_harvester::kube
 

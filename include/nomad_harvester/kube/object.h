@@ -21,14 +21,15 @@ using Json = nlohmann::json;
 // date has whole seconds: server_time is never later than the reply, but up to a second earlier, by
 // another fraction in each reply. A duration between two of them is up to a second too long or too
 // short: round it to the safe side.
-// metadata.managedFields is never included: it is dropped while the reply is decoded.
 struct Observed {
   Json object;
   std::optional<base::WallTime> server_time;
 };
 
+// A list, as records of what its reader asked for.
+template <typename T>
 struct ObservedList {
-  std::vector<Json> items;
+  std::vector<T> items;
   std::string resource_version;
   // Date header of the first page: all pages show the state at that time. As of Observed.
   std::optional<base::WallTime> server_time;

@@ -24,24 +24,13 @@ inline constexpr ResourceType kVirtualMachineInstances{
 inline constexpr ResourceType kVirtualMachineImages{"harvesterhci.io", "v1beta1",
                                                     "virtualmachineimages", "VirtualMachineImage"};
 inline constexpr ResourceType kKeyPairs{"harvesterhci.io", "v1beta1", "keypairs", "KeyPair"};
-// Cluster-scoped.
-inline constexpr ResourceType kSettings{"harvesterhci.io", "v1beta1", "settings", "Setting"};
 inline constexpr ResourceType kNetworkAttachments{
     "k8s.cni.cncf.io", "v1", "network-attachment-definitions", "NetworkAttachmentDefinition"};
 inline constexpr ResourceType kSecrets{"", "v1", "secrets", "Secret"};
-inline constexpr ResourceType kEvents{"", "v1", "events", "Event"};
 inline constexpr ResourceType kPersistentVolumeClaims{"", "v1", "persistentvolumeclaims",
                                                       "PersistentVolumeClaim"};
 inline constexpr ResourceType kResourceQuotas{"", "v1", "resourcequotas", "ResourceQuota"};
-// Cluster-scoped.
-inline constexpr ResourceType kNamespaces{"", "v1", "namespaces", "Namespace"};
 inline constexpr ResourceType kLeases{"coordination.k8s.io", "v1", "leases", "Lease"};
-// Cluster-scoped.
-inline constexpr ResourceType kStorageClasses{"storage.k8s.io", "v1", "storageclasses",
-                                              "StorageClass"};
-// Cluster-scoped.
-inline constexpr ResourceType kPriorityClasses{"scheduling.k8s.io", "v1", "priorityclasses",
-                                               "PriorityClass"};
 
 }  // namespace nomad_harvester::kube
 

@@ -61,7 +61,8 @@ class Sink {
 };
 
 // A value: copies share the sink. Thread-safe. With() adds fields to every record of the returned
-// logger; a later field replaces an earlier one with the same key.
+// logger; a later field replaces an earlier one with the same key. No record holds a secret in
+// force (base::WithoutSecrets): a server's or a library's text may tell one back.
 class Logger {
  public:
   // Discards everything.
@@ -71,12 +72,8 @@ class Logger {
   [[nodiscard]] Logger With(std::initializer_list<Field> fields) const;
   bool Enabled(Level level) const { return sink_ != nullptr && level >= threshold_; }
 
-  void Log(Level level, std::string_view message, std::initializer_list<Field> fields = {}) const;
-  void Log(Level level, std::string_view message, const std::vector<Field>& fields) const;
+  void Log(Level level, std::string_view message, const std::vector<Field>& fields = {}) const;
 
-  void Trace(std::string_view m, std::initializer_list<Field> f = {}) const {
-    Log(Level::kTrace, m, f);
-  }
   void Debug(std::string_view m, std::initializer_list<Field> f = {}) const {
     Log(Level::kDebug, m, f);
   }

@@ -15,7 +15,7 @@ namespace nomad_harvester::log {
 // fractional digits, @module, then the fields. Strings are converted to valid UTF-8; a key that
 // begins with '@' gets the prefix '_'; the longest strings are shortened to keep the line under 64
 // KiB (the host panics on a non-string @message and splits longer lines:
-// hashicorp/go-plugin:log_entry.go, client.go:logStderr). Fields never hold secrets (see Field).
+// hashicorp/go-plugin:log_entry.go, client.go:logStderr). Logger has removed secrets.
 std::string FormatHclog(const Record& record, std::string_view module);
 
 // "2026-11-21T02:03:04.000Z [INFO]  message: key=value key=\"two words\"".

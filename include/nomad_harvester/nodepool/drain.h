@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "nomad_harvester/nomad/types.h"
@@ -13,11 +14,12 @@
 namespace nomad_harvester::nodepool {
 
 // The Meta of our drains in Nomad. LastDrain.Meta outlasts the drain and the plugin's process.
+// Views: of a mark that was parsed, into the node.
 struct DrainMark {
-  std::string action{};
-  std::string vm{};
-  std::string vm_uid{};
-  std::string pool{};  // "<namespace>/<name>"
+  std::string_view action{};
+  std::string_view vm{};
+  std::string_view vm_uid{};
+  std::string_view pool{};  // "<namespace>/<name>"
   bool purge = false;
   bool was_ineligible = false;  // the node was ineligible before, other than by a drain of ours
 };

@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "nomad_harvester/nomad/types.h"
@@ -14,10 +15,11 @@ namespace nomad_harvester::nodepool {
 
 // The AND of the identifiers that are set; an empty string counts as set. At least one must be set:
 // without any, the pool contains no node (the SDK's "node pool identification method required").
+// Views: of a policy or a VM's record.
 struct PoolIdentity {
-  std::optional<std::string> node_class{};
-  std::optional<std::string> datacenter{};
-  std::optional<std::string> node_pool{};
+  std::optional<std::string_view> node_class{};
+  std::optional<std::string_view> datacenter{};
+  std::optional<std::string_view> node_pool{};
 
   bool empty() const { return !node_class && !datacenter && !node_pool; }
   // node_class "autoscaler-default-pool" selects nodes without a class.
@@ -30,19 +32,13 @@ struct PoolIdentity {
 struct FilterOptions {
   bool ignore_init = false;
   bool ignore_drain = false;
-  bool ignore_ineligible = false;
 };
 
-// Members that are ready and not draining; ineligible ones only with ignore_ineligible. `problems`:
-// one text for each initializing or draining member that is not ignored ("node <id> is
-// initializing", "node <id> is draining"; a draining node counts in any status). The filter stops
-// after ten problems. As in the SDK, `members` is empty if there is a problem.
-struct FilterResult {
-  std::vector<nomad::Node> members{};
-  std::vector<std::string> problems{};
-};
-FilterResult FilterNodes(const std::vector<nomad::Node>& nodes, const PoolIdentity& identity,
-                         const FilterOptions& options);
+// Why the pool is not stable: one text for each initializing or draining member that is not ignored
+// ("node <id> is initializing", "node <id> is draining"; a draining node counts in any status). As
+// in the SDK, the filter stops after ten.
+std::vector<std::string> FilterNodes(const std::vector<const nomad::Node*>& nodes,
+                                     const PoolIdentity& identity, const FilterOptions& options);
 
 }  // namespace nomad_harvester::nodepool
 

@@ -71,6 +71,10 @@ class Linker {
   Link LinkWith(std::size_t vm, const std::vector<nomad::Node>& nodes, std::size_t index,
                 const nomad::Node* now) const;
 
+  // Whether a VM other than that one has this firmware UUID: copies have the UUID of their
+  // original.
+  bool IsUuidOfAnother(std::string_view uuid, std::size_t vm) const;
+
  private:
   struct Tables;
   std::shared_ptr<const Tables> tables_;

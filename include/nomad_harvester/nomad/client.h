@@ -43,17 +43,16 @@ class NomadClient {
   };
   NomadClient(std::shared_ptr<http::HttpTransport> transport, Options options);
 
-  // GET /v1/nodes?resources=true: stubs of all nodes, in pages.
+  // GET /v1/nodes?resources=true: stubs of all nodes.
   absl::StatusOr<Indexed<std::vector<Node>>> ListNodes(const runtime::Context& context,
                                                        const ReadOptions& options = {}) const;
   // GET /v1/node/:id. NOT_FOUND if the node does not exist, as far as the server knows that
   // replied: its index is in NomadError (rule C15).
-  absl::StatusOr<Indexed<Node>> GetNode(const runtime::Context& context, const std::string& id,
-                                        const ReadOptions& options = {}) const;
+  absl::StatusOr<Indexed<Node>> GetNode(const runtime::Context& context,
+                                        const std::string& id) const;
   // GET /v1/node/:id/allocations.
-  absl::StatusOr<Indexed<std::vector<Allocation>>> NodeAllocations(
-      const runtime::Context& context, const std::string& id,
-      const ReadOptions& options = {}) const;
+  absl::StatusOr<Indexed<std::vector<Allocation>>> NodeAllocations(const runtime::Context& context,
+                                                                   const std::string& id) const;
   // GET /v1/allocations?namespace=*: all allocations of the region, as stubs with task states.
   // PERMISSION_DENIED if the token has read-job in no namespace.
   absl::StatusOr<Indexed<std::vector<Allocation>>> ListAllocations(

@@ -47,8 +47,10 @@ std::optional<NomadError> GetNomadError(const absl::Status& status);
 //   500  "Unknown allocation"            PERMISSION_DENIED    refused: see NodeOfAllocation
 //   500  "No cluster leader", "Not ready to serve consistent reads", "No path to region"
 //                                        UNAVAILABLE          transient
-// Bodies are plain text; the message is "<purpose>: <text> (HTTP nnn)", one line.
-absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpose);
+// Bodies are plain text; the message is "<purpose>: <text> (HTTP nnn)", one line. `needs`: the ACL
+// rule that a PERMISSION_DENIED names.
+absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpose,
+                      std::string_view needs = "");
 
 // Whether Nomad refused the request, so that repeating it will hardly help (rules L1 to L4). Only
 // the texts above: any other error may be that of a proxy or of a server in trouble. An error

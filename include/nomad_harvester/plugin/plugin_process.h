@@ -14,6 +14,15 @@
 
 namespace nomad_harvester::plugin {
 
+// The environment variable that shows that a Nomad Autoscaler started the process
+// (hashicorp/nomad-autoscaler:plugins/plugin.go).
+inline constexpr char kCookieKey[] = "NOMAD_AUTOSCALER_PLUGIN_MAGIC_COOKIE";
+inline constexpr char kCookieValue[] =
+    "e082fa04d587a6525d683666fa253d6afda00f20c122c54a80a3ed57fec99ff3";
+
+// Whether the environment contains the right cookie.
+bool StartedByHost(const config::Environment& environment);
+
 struct ProcessOptions {
   config::Environment environment;
   log::Logger logger;
@@ -30,7 +39,11 @@ struct ProcessOptions {
 int RunPlugin(scaling::TargetService& service, const ProcessOptions& options);
 
 struct DevOptions {
-  std::string listen;  // "unix:/path" or "127.0.0.1:PORT"; PORT 0: any
+  // "unix:/path" or "127.0.0.1:PORT"; PORT 0: any. Empty: a Unix socket in a new directory of mode
+  // 0700, which is removed at the end.
+  std::string listen;
+  // The service acts on simulated systems with simulated credentials only.
+  bool nothing_is_real = false;
   // Called once with the address that is served ("unix:/path", "127.0.0.1:43210").
   std::function<void(const std::string&)> on_listening;
 };
@@ -38,6 +51,10 @@ struct DevOptions {
 // Serves the same services without cookie and handshake until SIGTERM, SIGINT or a call of
 // Shutdown, with the same time limit for the stop. 1 with one ERROR line if it cannot serve; only
 // addresses of this machine are accepted. SIGHUP is left alone: closing the terminal ends it.
+//
+// Nobody authenticates the callers of a TCP port. There SetConfig is refused, unless nothing is
+// real: it could direct the plugin, with the token of its environment, to the caller's own server.
+// A Scale without an action, which for the agent's protocol is a count of 0, is always refused.
 int RunDev(scaling::TargetService& service, const ProcessOptions& options, const DevOptions& dev);
 
 }  // namespace nomad_harvester::plugin

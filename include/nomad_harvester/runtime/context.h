@@ -35,8 +35,8 @@ class WritePermit {
   virtual base::Duration AttemptLimit() const = 0;
   // For a permit that must know whether writes under it may still take effect. Called for each
   // write, with all its attempts: before its first Check, and when its caller stops waiting.
-  // `abandoned`: the context ended while an attempt waited for its reply, so that it may take
-  // effect later. Thread-safe, do not block.
+  // `abandoned`: its last attempt was sent and got no reply, so that it may take effect later.
+  // Thread-safe, do not block.
   virtual void WriteBegan() const {}
   virtual void WriteEnded(bool /*abandoned*/) const {}
 };
@@ -96,8 +96,8 @@ class PendingWrite {
   PendingWrite(const PendingWrite&) = delete;
   PendingWrite& operator=(const PendingWrite&) = delete;
 
-  // The context ended while an attempt waited for its reply.
-  void Abandon() { abandoned_ = true; }
+  // Whether the last attempt was sent and got no reply.
+  void SetAbandoned(bool abandoned) { abandoned_ = abandoned; }
 
  private:
   const std::shared_ptr<const Context::PermitChain> permits_;

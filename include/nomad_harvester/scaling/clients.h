@@ -23,9 +23,9 @@ namespace nomad_harvester::scaling {
 // Requests in flight of all pools together, blocking queries and urgent ones aside; each has a
 // connection of its own. A Nomad agent accepts 100 connections per address
 // (hashicorp/nomad:nomad/structs/config/limits.go, http_max_conns_per_client): 20 of them for these
-// leave room for the Status calls (one list each, 12 at a time), for the blocking queries, and for
-// other programs behind the same address. An API server has no such limit; 64 are few beside the
-// 400 requests that it serves at a time
+// leave room for the lists, which all calls share, for the nodes that calls ask for besides, and
+// for other programs behind the same address. An API server has no such limit; 64 are few beside
+// the 400 requests that it serves at a time
 // (kubernetes/kubernetes:staging/src/k8s.io/apiserver/pkg/server/config.go, MaxRequestsInFlight).
 inline constexpr std::size_t kNomadRequests = 20;
 inline constexpr std::size_t kHarvesterRequests = 64;

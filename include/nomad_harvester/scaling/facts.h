@@ -18,15 +18,6 @@ inline constexpr base::Duration kDownForGood = std::chrono::minutes(2);
 // A refusal that lasts this long ends the VM's part of a call (rule L3).
 inline constexpr base::Duration kRefusedForGood = std::chrono::seconds(60);
 
-// Joined, unmarked members whose guest runs but which no node links to. More than max(1, 20 %) of
-// them at once indicate a fault elsewhere (rule C15). Not computed while Nomad cannot be read.
-struct MassLoss {
-  std::int64_t lost = 0;
-  std::int64_t of = 0;
-  bool alarming = false;
-};
-MassLoss FindMassLoss(const PoolSnapshot& snapshot);
-
 // About the pool as a whole. O(VMs).
 struct PoolFacts {
   explicit PoolFacts(const PoolSnapshot& snapshot);
@@ -105,7 +96,7 @@ struct Facts {
 // `pool` may be null if the VM is not unhealthy; it is computed then if it is needed.
 Facts FactsOf(const Overlay& seen, const PoolFacts* pool);
 // Of a node whose last drain names a VM that no longer exists.
-Facts FactsOfGoneVm(const nomad::Node& node, const PoolSnapshot& snapshot);
+Facts FactsOfGoneVm(const NodeOfGoneVm& gone, const PoolSnapshot& snapshot);
 
 // Past drain_deadline + grace.
 bool IsLate(const harvester::Mark& mark, base::WallTime now);

@@ -7,17 +7,21 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
+#include "nomad_harvester/base/mutex.h"
 #include "nomad_harvester/harvester/vm_store.h"
 #include "nomad_harvester/log/logger.h"
-#include "nomad_harvester/nodepool/full_node_cache.h"
 #include "nomad_harvester/nomad/client.h"
+#include "nomad_harvester/runtime/workers.h"
 #include "nomad_harvester/scaling/snapshot.h"
 
 #include "absl/status/statusor.h"
 
 namespace nomad_harvester::scaling {
+
+class NomadReads;
 
 // State of one namespace kept between observations. Thread-safe: Status and the loop share it.
 class ObserverMemory {
@@ -50,7 +54,8 @@ class ObserverMemory {
   std::map<std::string, NodeSince> unhealthy_since_ NH_GUARDED_BY(mutex_);  // by VM uid
   std::optional<base::MonoTime> unreadable_since_ NH_GUARDED_BY(mutex_);
   base::Duration unreadable_total_ NH_GUARDED_BY(mutex_){};
-  std::map<std::string, base::Duration> unreadable_before_ NH_GUARDED_BY(mutex_);  // by VM uid
+  // By VM uid: of every VM of the last look.
+  std::unordered_map<std::string, base::Duration> unreadable_before_ NH_GUARDED_BY(mutex_);
 };
 
 // The reads of the loop. Not thread-safe itself; the objects it refers to are.
@@ -65,10 +70,11 @@ class Observer {
     base::Duration nodes_limit = base::Duration::max();
   };
 
-  Observer(const nomad::NomadClient& nomad, const harvester::VmStore& vms,
-           nodepool::FullNodeCache& cache, ObserverMemory& memory, log::Logger logger);
+  Observer(const nomad::NomadClient& nomad, NomadReads& reads, const harvester::VmStore& vms,
+           ObserverMemory& memory, runtime::Executor& executor, log::Logger logger);
 
   // Reads nodes before VMs: a VM that is observed without a node had none when the nodes were read.
+  // VMs and instances are read at the same time.
   // An unreadable Nomad is not an error (nomad_readable is false); an unreadable Harvester is.
   // `base` provides region and policy_nodes.
   absl::StatusOr<Look> Observe(const runtime::Context& context, Look base,
@@ -81,17 +87,23 @@ class Observer {
  private:
   void ReadNodes(const runtime::Context& context, const BlockingWait& blocking, Look* look);
   void CompleteNodes(const runtime::Context& context, Look* look);
-  absl::Status ReadInstances(const runtime::Context& context, Look* look);
-  // The allocations of nodes that must be idle: by one list, or node by node if the token cannot
-  // read every namespace.
+  struct Guests {
+    harvester::Timestamped<std::vector<harvester::VirtualMachine>> vms;
+    absl::StatusOr<std::vector<harvester::VirtualMachineInstance>> instances;
+  };
+  absl::StatusOr<Guests> ReadGuests(const runtime::Context& context, bool with_instances) const;
+  static void SetInstances(std::vector<harvester::VirtualMachineInstance> instances, Look* look);
+  // The allocations of nodes that must be idle, if there are any: by one list, or node by node if
+  // the token cannot read every namespace.
   absl::Status ReadIdleness(const runtime::Context& context, Look* look) const;
   void ReadDetails(const runtime::Context& context, Look* look);
   void ReadNodesOfMarked(const runtime::Context& context, Look* look);
 
   const nomad::NomadClient& nomad_;
+  NomadReads& reads_;
   const harvester::VmStore& vms_;
-  nodepool::FullNodeCache& cache_;
   ObserverMemory& memory_;
+  runtime::Executor& executor_;
   const log::Logger logger_;
 };
 

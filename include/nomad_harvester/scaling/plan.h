@@ -48,6 +48,10 @@ struct ScalePlan {
   std::int64_t missing_victims = 0;
 };
 
+// VMs whose removal was refused, rolled back or cancelled are last in the order for this long, so
+// that the same ones are not drained over and over (rule C8).
+inline constexpr base::Duration kGoesLastFor = std::chrono::hours(1);
+
 struct PlanInputs {
   // The node that the autoscaler itself runs on; empty: unknown or none (rule C7).
   std::string own_node_id;
@@ -56,7 +60,7 @@ struct PlanInputs {
   // Marked VMs whose roll-back is refused or fails (rule C14), by name: they count as standing, and
   // the plan leaves them out.
   std::map<std::string, std::string> left_out{};
-  // How often the removal of a VM was refused, by name: those that never were go first.
+  // How often the removal of a VM was refused within kGoesLastFor, by name: others go first.
   std::map<std::string, int> refusals{};
   // Every removal of an earlier action was refused: one VM alone is removed until one succeeds
   // (rule C12).

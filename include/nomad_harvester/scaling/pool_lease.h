@@ -128,7 +128,8 @@ class PoolLease {
   // OK: may be acquired; ABORTED: busy; UNAVAILABLE: not renewed, but not for long enough yet.
   absl::Status CheckHolder(const kube::Lease& lease, LeaseUser user, bool first_read);
   void SetHeld(const kube::Lease& lease, base::MonoTime sent);
-  void UpdateResourceVersion(const kube::Lease& lease) NH_REQUIRES(mutex_);
+  // What every reply tells while the Lease is ours: its version, a pause, the server's time.
+  void NoteReply(const kube::Lease& lease) NH_REQUIRES(mutex_);
   // The API server's time now, estimated from its replies: other processes compare renewTime with
   // it. Up to a second early, and by a reply's travel: MayBeAlive allows for it.
   base::WallTime ServerNow() const NH_REQUIRES(mutex_);

@@ -10,7 +10,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "nomad_harvester/scaling/facts.h"
@@ -137,7 +136,6 @@ class Decisions {
   PoolSnapshot snapshot_;
   PoolFacts pool_;
   std::vector<Entry> entries_;
-  std::unordered_map<std::string_view, std::size_t> by_name_;
   std::vector<NodeOfGoneVm> to_purge_;
 };
 

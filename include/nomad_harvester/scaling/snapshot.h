@@ -8,13 +8,15 @@
 #define NOMAD_HARVESTER_SCALING_SNAPSHOT_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "nomad_harvester/base/time.h"
@@ -24,6 +26,8 @@
 #include "nomad_harvester/nodepool/identity.h"
 #include "nomad_harvester/nodepool/link.h"
 #include "nomad_harvester/nomad/types.h"
+
+#include "absl/container/flat_hash_map.h"
 
 namespace nomad_harvester::scaling {
 
@@ -84,7 +88,7 @@ struct Look {
   std::string region;         // the configured one; empty: none
   std::uint64_t nomad_index = 0;
   std::vector<nomad::Node> nodes;  // every node, not only the pool's
-  // By node ID; a node that was queried and has none has an empty entry.
+  // Of the nodes that must be idle, by node ID; one that has none has an empty entry.
   std::map<std::string, Allocations> allocations;
 
   // Time for which this process found Nomad unreadable, by VM name: it does not count towards the
@@ -116,24 +120,47 @@ std::optional<base::WallTime> JoinDeadline(const VmView& view, const Look& look)
 // this observation. Never while Nomad is unreadable, or in another region.
 bool LooksUnhealthy(const VmView& view, const Look& look);
 
+// A node whose last drain was ours, for a VM of any pool that is not in the snapshot.
+struct NodeOfGoneVm {
+  const nomad::Node* node = nullptr;
+  nodepool::DrainMark mark{};
+};
+
+// Joined, unmarked members whose guest runs but which no node links to. More than max(1, 20 %) of
+// them at once indicate a fault elsewhere (rule C15). Not computed while Nomad cannot be read.
+struct MassLoss {
+  std::int64_t lost = 0;
+  std::int64_t of = 0;
+  bool alarming = false;
+};
+
+class Snapshot;
+
 // The nodes of one list, indexed. Immutable.
 class NodeSet {
  public:
-  // O(nodes + VMs); links unless `look` is linked already. Takes the look's nodes.
-  explicit NodeSet(Look* look);
+  // Takes the nodes of `look`, which are linked to the VMs of the snapshot. O(nodes), and no
+  // allocation for each.
+  NodeSet(Look* look, const Snapshot& vms);
   NodeSet(const NodeSet&) = delete;
   NodeSet& operator=(const NodeSet&) = delete;
 
   const std::vector<nomad::Node>& all() const { return nodes_; }
   const nodepool::Linker& linker() const { return linker_; }
-  // Index of the node; nothing if the list has no such node.
+  // Index of the node; nothing if the list has no such node. O(nodes).
   std::optional<std::size_t> Find(std::string_view id) const;
-  // The Meta of the node's last drain, if the drain was ours.
-  const std::optional<nodepool::DrainMark>& drain(std::size_t node) const { return drains_[node]; }
-  // Every node, linked or not, whose last drain was for this VM.
-  const std::vector<std::size_t>& DrainedFor(std::string_view vm_uid) const;
-  // Every node whose last drain was ours.
-  const std::vector<std::size_t>& drained() const { return drained_; }
+  // Every node, linked or not, whose last drain was ours and for a VM of the snapshot: the indexes
+  // of VM and node, in order.
+  using Drained = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
+  const Drained& drained() const { return drained_; }
+  // Those of one VM.
+  std::span<const Drained::value_type> DrainedFor(std::size_t vm) const;
+  // In the order of the list.
+  const std::vector<NodeOfGoneVm>& of_gone_vms() const { return of_gone_vms_; }
+  // Of an element of all().
+  std::size_t IndexOf(const nomad::Node& node) const {
+    return static_cast<std::size_t>(&node - nodes_.data());
+  }
   bool IsLinked(std::size_t node) const { return is_linked_[node]; }
   // Ready nodes that no VM of the namespace has.
   const std::vector<std::size_t>& unlinked_ready() const { return unlinked_ready_; }
@@ -142,10 +169,8 @@ class NodeSet {
   std::vector<nomad::Node> nodes_;
   nodepool::Linker linker_;
   std::vector<bool> is_linked_;
-  std::unordered_map<std::string_view, std::size_t> by_id_;  // views of nodes_
-  std::vector<std::optional<nodepool::DrainMark>> drains_;
-  std::vector<std::size_t> drained_;
-  std::unordered_map<std::string_view, std::vector<std::size_t>> drained_for_;  // views of drains_
+  Drained drained_;
+  std::vector<NodeOfGoneVm> of_gone_vms_;
   std::vector<std::size_t> unlinked_ready_;
 };
 
@@ -158,29 +183,40 @@ class Snapshot {
 
   // Without nodes: those are in nodes().
   const Look& look() const { return look_; }
-  const NodeSet& nodes() const { return nodes_; }
+  const NodeSet& nodes() const { return *nodes_; }
   // Null if there is none.
-  const VmView* FindVm(std::string_view name) const;
-  const VmView* FindVmByUid(std::string_view uid) const;
-  // Whether a VM other than that one has this firmware UUID (in lower case): copies have the UUID
-  // of their original.
-  bool IsFirmwareOfAnother(std::string_view uuid, std::string_view vm_uid) const;
+  const VmView* FindVm(std::string_view name) const { return Find(by_name_, name); }
+  const VmView* FindVmByUid(std::string_view uid) const { return Find(by_uid_, uid); }
+  // Of an element of the look.
+  std::size_t IndexOf(const VmView& view) const {
+    return static_cast<std::size_t>(&view - look_.vms.data());
+  }
   // The VMs that carry the pool's label, in the order of the list, members or not.
-  const std::vector<const VmView*>& VmsOfPool(std::string_view pool) const;
+  const std::vector<const VmView*>& VmsOfPool(std::string_view pool) const {
+    return PoolNamed(pool).vms;
+  }
+  const MassLoss& MassLossOf(std::string_view pool) const { return PoolNamed(pool).loss; }
   // Claims that more than one VM uses.
   const std::set<std::string>& shared_claims() const { return shared_claims_; }
 
  private:
-  using Index = std::unordered_map<std::string_view, const VmView*>;
-  static const VmView* Find(const Index& index, std::string_view key);
+  template <typename Value>
+  using Index = absl::flat_hash_map<std::string_view, Value, std::hash<std::string_view>>;
+  struct PoolVms {
+    std::vector<const VmView*> vms;
+    MassLoss loss;
+  };
+  static const VmView* Find(const Index<const VmView*>& index, std::string_view key);
+  const PoolVms& PoolNamed(std::string_view pool) const;
+  void Add(const VmView& view);
 
   Look look_;
-  NodeSet nodes_;
-  Index by_name_;
-  Index by_uid_;
-  std::unordered_multimap<std::string_view, const VmView*> by_firmware_;
-  std::unordered_map<std::string_view, std::vector<const VmView*>> by_pool_;
+  Index<const VmView*> by_name_;
+  Index<const VmView*> by_uid_;
+  Index<const VmView*> by_claim_;
+  Index<PoolVms> by_pool_;
   std::set<std::string> shared_claims_;
+  std::optional<NodeSet> nodes_;
 };
 
 // A snapshot, and what one of its pools knows besides. Cheap to copy.
@@ -221,7 +257,8 @@ class Overlay {
   // The whole list: O(nodes + VMs), because any VM may have another node by now.
   void SetNodes(std::vector<nomad::Node> nodes);
   // One node of the list; nothing: it no longer exists. A node that is not in the list is ignored:
-  // it registered later, and the next observation links it. O(nodes with the VM's name).
+  // it registered later, and the next observation links it. O(nodes with the VM's name) for the
+  // node that it links to.
   void SetNode(const std::string& id, std::optional<nomad::Node> node);
   void SetAllocations(const std::string& node_id, Allocations allocations);
 
@@ -230,8 +267,6 @@ class Overlay {
   base::WallTime now() const { return now_.value_or(snapshot_.now()); }
   // The node that the VM links to; null unless the link is unambiguous.
   const nomad::Node* node() const;
-  // The Meta of its last drain, if that was ours.
-  const nodepool::DrainMark* DrainOf(const nomad::Node& node) const;
   std::vector<const nomad::Node*> NodesDrainedForIt() const;
   // A ready node of the pool that is linked to no VM of the namespace and is younger than this VM:
   // it could be the VM under another name. Null if there is none. O(unlinked nodes).
@@ -241,7 +276,6 @@ class Overlay {
 
  private:
   VmView& MutableView();
-  std::size_t VmIndex() const;
   const nomad::Node* At(std::size_t index) const;  // null: it no longer exists
   void LinkAgain();
   bool CouldBeIt(const nomad::Node& node) const;
@@ -257,7 +291,6 @@ class Overlay {
   // The node that was read alone after the list.
   std::optional<std::size_t> replaced_;
   std::optional<nomad::Node> node_;
-  std::optional<nodepool::DrainMark> node_drain_;
   std::map<std::string, Allocations> allocations_;
 };
 
@@ -284,12 +317,8 @@ bool IsUnhealthy(const VmView& view, const nomad::Node* node, const PoolSnapshot
 bool IsPoolMember(const VmView& view, const PoolSnapshot& snapshot);
 
 const nomad::Node* LinkedNode(const VmView& view, const PoolSnapshot& snapshot);
-// A node whose last drain was ours, for a VM of any pool that is not in the snapshot.
-struct NodeOfGoneVm {
-  const nomad::Node* node = nullptr;
-  const nodepool::DrainMark* mark = nullptr;
-};
-std::vector<NodeOfGoneVm> NodesOfGoneVms(const PoolSnapshot& snapshot);
+const std::vector<NodeOfGoneVm>& NodesOfGoneVms(const PoolSnapshot& snapshot);
+const MassLoss& FindMassLoss(const PoolSnapshot& snapshot);
 // Nodes of the policy's pool that are linked to no VM of the namespace.
 std::vector<const nomad::Node*> UnlinkedNodes(const PoolSnapshot& snapshot);
 

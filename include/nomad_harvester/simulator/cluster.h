@@ -168,8 +168,9 @@ class Cluster {
   // from annotations or attributes.
   std::string NodeIdOfVm(const std::string& vm_uid) const;
   std::vector<std::string> Journal() const;
-  // The observer is called after every change, without the lock. It may query the cluster, which
-  // then does not apply what is due. Null removes it.
+  // The observer is called after every change, without the lock, by the thread that made it: those
+  // of several threads at once, and not in the order of their changes. It may query the cluster,
+  // which then does not apply what is due. Null removes it.
   void SetObserver(std::function<void(const Event&)> observer);
 
  private:

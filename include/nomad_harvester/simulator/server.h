@@ -36,6 +36,8 @@ class SimulatorServer {
   // "http://127.0.0.1:PORT"; empty before Start.
   std::string harvester_url() const;
   std::string nomad_url() const;
+  // The most connections to that API that were open at a time.
+  int MostConnections(System system) const;
   // A kubeconfig for the Harvester API.
   std::string kubeconfig() const;
 

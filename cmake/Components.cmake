@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+# The Debian packages whose code is in the static executable (of another build: that it was compiled
+# against), for `harvester version` and scripts/check-updates: NOMAD_HARVESTER_COMPONENTS has lines
+# "SOURCE VERSION PACKAGE", and NOMAD_HARVESTER_COMPONENTS_FILE is a file with these lines that changes
+# only when they do. scripts/check-static compares the list with what the linker and the compiler read.
+
+set(packages
+  libabsl-dev libboost-container1.81-dev libboost-json1.81-dev libboost1.81-dev libc-ares-dev
+  libc6-dev libcli11-dev libcpp-httplib-dev libcurl4-openssl-dev libfmt-dev
+  libgrpc-dev libgrpc++-dev libkainjow-mustache-dev libprotobuf-dev libre2-dev libspdlog-dev
+  libssl-dev libyaml-cpp-dev nlohmann-json3-dev zlib1g-dev)
+find_program(DPKG_QUERY dpkg-query REQUIRED)
+
+# The compiler's own libraries: the version is part of the packages' names.
+foreach(archive libstdc++.a libgcc.a)
+  execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=${archive}
+    OUTPUT_VARIABLE path OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  file(REAL_PATH "${path}" path)
+  execute_process(COMMAND ${DPKG_QUERY} --search ${path}
+    OUTPUT_VARIABLE owner COMMAND_ERROR_IS_FATAL ANY)
+  string(REGEX REPLACE ":.*" "" owner "${owner}")
+  list(APPEND packages ${owner})
+endforeach()
+
+execute_process(
+  COMMAND ${DPKG_QUERY} --show
+    "--showformat=\${source:Package} \${Version} \${Package}\\n" ${packages}
+  OUTPUT_VARIABLE NOMAD_HARVESTER_COMPONENTS COMMAND_ERROR_IS_FATAL ANY)
+
+# Two are built from, or taken out of, Debian's source packages (scripts/static-curl, static-httplib),
+# which may be older than what is installed now.
+if(NOMAD_HARVESTER_STATIC)
+  file(READ ${CURL_DIR}/../../../debian-version curl_version)
+  file(READ ${HTTPLIB_WHOLE_HEADER}/../debian-version httplib_version)
+  string(STRIP "${curl_version}" curl_version)
+  string(STRIP "${httplib_version}" httplib_version)
+  string(REGEX REPLACE "(^|\n)curl [^ ]+" "\\1curl ${curl_version}" NOMAD_HARVESTER_COMPONENTS
+    "${NOMAD_HARVESTER_COMPONENTS}")
+  string(REGEX REPLACE "(^|\n)cpp-httplib [^ ]+" "\\1cpp-httplib ${httplib_version}"
+    NOMAD_HARVESTER_COMPONENTS "${NOMAD_HARVESTER_COMPONENTS}")
+endif()
+
+# One line each, sorted.
+string(STRIP "${NOMAD_HARVESTER_COMPONENTS}" NOMAD_HARVESTER_COMPONENTS)
+string(REPLACE "\n" ";" lines "${NOMAD_HARVESTER_COMPONENTS}")
+list(SORT lines)
+list(JOIN lines "\n" NOMAD_HARVESTER_COMPONENTS)
+set(NOMAD_HARVESTER_COMPONENTS_FILE ${CMAKE_BINARY_DIR}/components)
+file(CONFIGURE OUTPUT ${NOMAD_HARVESTER_COMPONENTS_FILE} CONTENT "@NOMAD_HARVESTER_COMPONENTS@\n" @ONLY)
+
+# An installed or upgraded package runs this again.
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS /var/lib/dpkg/status)
+
+set(NOMAD_HARVESTER_LINKED shared)
+if(NOMAD_HARVESTER_STATIC)
+  set(NOMAD_HARVESTER_LINKED static)
+endif()

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads chosen members of large JSON documents into records, piece by piece while they arrive:
+// neither the text nor a tree of it is ever whole in memory.
+//
+//   const JsonFields<Node>& NodeFields() {
+//     static const auto* const kFields = new JsonFields<Node>({
+//         {"ID", &SetText<&Node::id>},
+//         {"Status", [](Node& node, const JsonEvent& event) { ... }}});
+//     return *kFields;
+//   }
+//
+// A path names members, separated by dots; "*" is any member that no other path names at that
+// level. Arrays have no place in a path: what it says holds for each of their elements. A member
+// that is missing, or of a type that its function does not expect, leaves the record as it is: what
+// servers send depends on their version.
+#ifndef NOMAD_HARVESTER_BASE_JSON_FIELDS_H_
+#define NOMAD_HARVESTER_BASE_JSON_FIELDS_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "nlohmann/json_fwd.hpp"
+
+namespace nomad_harvester::base {
+
+// One value at a path. Views are valid during the call.
+struct JsonEvent {
+  // kObject and kArray come before their members, kEnd after them.
+  enum class Kind { kNull, kBool, kInt, kFloat, kText, kObject, kArray, kEnd };
+  Kind kind = Kind::kNull;
+  bool boolean = false;      // kBool
+  std::int64_t integer = 0;  // kInt; a larger number is kFloat
+  std::string_view text{};   // kText
+  std::string_view name{};   // the member that the path's last "*" stands for
+};
+
+// Receives the values at the paths of a JsonPaths.
+class JsonSink {
+ public:
+  virtual ~JsonSink() = default;
+  // `path`: the path's number. Whether to go on.
+  virtual bool Take(int path, const JsonEvent& event) = 0;
+};
+
+// The tree of a set of paths. Immutable, thread-safe.
+class JsonPaths {
+ public:
+  // Number i is paths[i]; the empty path is the document.
+  explicit JsonPaths(const std::vector<std::string>& paths);
+
+  struct Level {
+    int path = -1;  // the path that ends here; -1: none
+    int any = -1;   // the level of "*"; -1: none
+    std::vector<std::pair<std::string, int>> members{};
+  };
+  // levels()[0] is the document's.
+  const std::vector<Level>& levels() const { return levels_; }
+  // The level of a member, or -1. `*is_any`: by "*".
+  int Find(int level, std::string_view member, bool* is_any) const;
+
+ private:
+  std::vector<Level> levels_;
+};
+
+// Parses a document in pieces of any size. Rejects documents nested deeper than 200 levels. `paths`
+// and `sink` must outlive it. For one thread.
+class JsonPushParser {
+ public:
+  JsonPushParser(const JsonPaths& paths, JsonSink& sink);
+  ~JsonPushParser();
+  JsonPushParser(const JsonPushParser&) = delete;
+  JsonPushParser& operator=(const JsonPushParser&) = delete;
+
+  // After an error, or when the sink has stopped it, pieces are ignored.
+  void Write(std::string_view piece);
+  // After the last piece. INVALID_ARGUMENT "<what> is not JSON: …" with the position, never the
+  // content; OK if the sink has stopped it.
+  absl::Status Finish(std::string_view what);
+
+ private:
+  class Impl;
+  const std::unique_ptr<Impl> impl_;
+};
+
+// The same events from a value that is in memory.
+void VisitJson(const nlohmann::json& value, const JsonPaths& paths, JsonSink& sink);
+
+// What a record is read from.
+template <typename T>
+class JsonFields {
+ public:
+  using Set = void (*)(T& record, const JsonEvent& event);
+  struct Field {
+    std::string_view path;
+    Set set;
+  };
+  explicit JsonFields(const std::vector<Field>& fields) : paths_(PathsOf(fields)), tree_(paths_) {
+    for (const Field& field : fields) sets_.push_back(field.set);
+  }
+
+  const std::vector<std::string>& paths() const { return paths_; }
+  void Apply(int field, const JsonEvent& event, T& record) const {
+    sets_[static_cast<std::size_t>(field)](record, event);
+  }
+
+  // From a value that is in memory.
+  void Read(const nlohmann::json& value, T& record) const {
+    class Sink final : public JsonSink {
+     public:
+      Sink(const JsonFields& fields, T& record) : fields_(fields), record_(record) {}
+      bool Take(int path, const JsonEvent& event) override {
+        fields_.Apply(path, event, record_);
+        return true;
+      }
+
+     private:
+      const JsonFields& fields_;
+      T& record_;
+    };
+    Sink sink(*this, record);
+    VisitJson(value, tree_, sink);
+  }
+
+ private:
+  static std::vector<std::string> PathsOf(const std::vector<Field>& fields) {
+    std::vector<std::string> paths;
+    paths.reserve(fields.size());
+    for (const Field& field : fields) paths.emplace_back(field.path);
+    return paths;
+  }
+
+  const std::vector<std::string> paths_;
+  const JsonPaths tree_;
+  std::vector<Set> sets_;
+};
+
+template <typename Member>
+struct MemberOf;
+template <typename T, typename V>
+struct MemberOf<V T::*> {
+  using Record = T;
+};
+template <auto kMember>
+using RecordOf = typename MemberOf<decltype(kMember)>::Record;
+
+template <auto kMember, typename Record = RecordOf<kMember>>
+void SetText(Record& record, const JsonEvent& event) {
+  if (event.kind == JsonEvent::Kind::kText) record.*kMember = event.text;
+}
+template <auto kMember, typename Record = RecordOf<kMember>>
+void SetBool(Record& record, const JsonEvent& event) {
+  if (event.kind == JsonEvent::Kind::kBool) record.*kMember = event.boolean;
+}
+// For a path that ends with "*" and a map of texts.
+template <auto kMember, typename Record = RecordOf<kMember>>
+void PutText(Record& record, const JsonEvent& event) {
+  if (event.kind != JsonEvent::Kind::kText) return;
+  (record.*kMember).insert_or_assign(std::string(event.name), std::string(event.text));
+}
+
+// Receives the elements of a list, one after the other.
+class JsonElements {
+ public:
+  virtual ~JsonElements() = default;
+  // Forgets all elements: the document begins again.
+  virtual void Restart() = 0;
+  virtual void Begin() = 0;
+  virtual void Take(int path, const JsonEvent& event) = 0;
+  // An error ends the reading.
+  virtual absl::Status End() = 0;
+};
+
+// Elements that become records. `finish` completes and checks each one; what is kept of it is a T.
+template <typename Record, typename T = Record>
+class JsonRecords final : public JsonElements {
+ public:
+  using Finish = absl::Status (*)(Record& record);
+  JsonRecords(const JsonFields<Record>& fields, Finish finish) : fields_(fields), finish_(finish) {}
+
+  void Restart() override { records_.clear(); }
+  void Begin() override { record_ = Record(); }
+  void Take(int path, const JsonEvent& event) override { fields_.Apply(path, event, record_); }
+  absl::Status End() override {
+    absl::Status finished = finish_(record_);
+    if (finished.ok()) records_.push_back(std::move(record_));
+    return finished;
+  }
+
+  // Gives the records to `list`, behind what it has or, `is_first`, in its place.
+  void MoveTo(bool is_first, std::vector<T>& list) {
+    if (is_first) {
+      list = std::move(records_);
+    } else {
+      std::move(records_.begin(), records_.end(), std::back_inserter(list));
+    }
+    records_.clear();
+  }
+
+ private:
+  const JsonFields<Record>& fields_;
+  const Finish finish_;
+  Record record_;
+  std::vector<T> records_;
+};
+
+// Reads a document with a list of objects, in pieces. For one thread; a document after the other.
+class JsonListReader final : private JsonSink {
+ public:
+  // The list is at `list` (empty: it is the document). `paths` are those of an element. `beside`:
+  // paths of texts of the document outside of the list. `elements` must outlive this.
+  JsonListReader(const std::string& list, const std::vector<std::string>& paths,
+                 const std::vector<std::string>& beside, JsonElements& elements);
+
+  // A document begins. What is left of an earlier one is forgotten.
+  void Begin();
+  void Write(std::string_view piece);
+  // After the last piece. INVALID_ARGUMENT: "<what> …" is not JSON, has no list, an element is not
+  // an object, or a member of `beside` is neither a text nor null. Otherwise the error of an
+  // element. `null` is an empty list, because Go writes a nil slice as null.
+  absl::Status Finish(std::string_view what);
+  // The text at the number of `beside`; empty if it is missing.
+  const std::string& Beside(std::size_t number) const { return texts_[number]; }
+
+ private:
+  bool Take(int path, const JsonEvent& event) override;
+  bool TakeList(const JsonEvent& event);
+  bool Refuse(std::string_view problem);
+
+  const int element_paths_;
+  const std::vector<std::string> beside_;
+  const JsonPaths paths_;
+  JsonElements& elements_;
+  std::optional<JsonPushParser> parser_;
+  std::vector<std::string> texts_;
+  std::string problem_;   // with the document
+  absl::Status refused_;  // by `elements_`
+  int open_ = 0;          // 1: in the list, 2: in one of its elements
+  bool has_list_ = false;
+};
+
+}  // namespace nomad_harvester::base
+
+#endif  // NOMAD_HARVESTER_BASE_JSON_FIELDS_H_

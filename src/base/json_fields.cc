@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: Apache-2.0
+// The push parser is Boost's (basic_parser): nlohmann's pulls its input, so that it needs all of
+// it.
+#include "nomad_harvester/base/json_fields.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <boost/json/basic_parser_impl.hpp>
+
+#include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/status.h"
+
+#include "nlohmann/json.hpp"
+
+namespace nomad_harvester::base {
+// Not unnamed: a class outside of it has members of these types.
+namespace json_push {
+
+using Kind = JsonEvent::Kind;
+
+constexpr std::size_t kMaxJsonDepth = 200;
+constexpr int kNowhere = -1;
+
+// Follows the tree of paths through a document, and passes on what is at a path.
+class PathFollower {
+ public:
+  PathFollower(const JsonPaths& paths, JsonSink& sink) : paths_(paths), sink_(sink) {
+    levels_.reserve(16);
+  }
+
+  // Whether the next value, and anything below it, can be skipped.
+  bool SkipsNext() const { return skipped_ > 0 || NextLevel() == kNowhere; }
+
+  bool Open(Kind kind) {
+    if (SkipsNext()) {
+      ++skipped_;
+      return true;
+    }
+    const int level = NextLevel();
+    levels_.push_back({level, kind == Kind::kArray});
+    return Emit(level, JsonEvent{.kind = kind});
+  }
+  bool Close() {
+    if (skipped_ > 0) {
+      --skipped_;
+      return true;
+    }
+    const int level = levels_.back().number;
+    levels_.pop_back();
+    return Emit(level, JsonEvent{.kind = Kind::kEnd});
+  }
+  void Key(std::string_view key) {
+    if (skipped_ > 0) return;
+    bool is_any = false;
+    member_ = paths_.Find(levels_.back().number, key, &is_any);
+    if (is_any) name_ = key;
+  }
+  bool Value(const JsonEvent& event) { return SkipsNext() ? true : Emit(NextLevel(), event); }
+  // Whether a text at the next place would be passed on.
+  bool WantsText() const {
+    return !SkipsNext() && paths_.levels()[static_cast<std::size_t>(NextLevel())].path != kNowhere;
+  }
+
+ private:
+  struct OpenLevel {
+    int number;
+    bool is_array;
+  };
+
+  int NextLevel() const {
+    if (levels_.empty()) return 0;
+    return levels_.back().is_array ? levels_.back().number : member_;
+  }
+  bool Emit(int level, JsonEvent event) {
+    const int path = paths_.levels()[static_cast<std::size_t>(level)].path;
+    if (path == kNowhere) return true;
+    event.name = name_;
+    return sink_.Take(path, event);
+  }
+
+  const JsonPaths& paths_;
+  JsonSink& sink_;
+  std::vector<OpenLevel> levels_;
+  int member_ = kNowhere;
+  std::size_t skipped_ = 0;
+  std::string name_;
+};
+
+// boost::json::basic_parser's handler. Texts may come in parts.
+class PushHandler {
+ public:
+  using ErrorCode = boost::json::error_code;
+  using View = boost::json::string_view;
+  // NOLINTBEGIN(readability-identifier-naming): the names that Boost asks for.
+  static constexpr std::size_t max_object_size = std::numeric_limits<std::size_t>::max();
+  static constexpr std::size_t max_array_size = max_object_size;
+  static constexpr std::size_t max_key_size = max_object_size;
+  static constexpr std::size_t max_string_size = max_object_size;
+  // NOLINTEND(readability-identifier-naming)
+
+  PushHandler(const JsonPaths& paths, JsonSink& sink) : follower_(paths, sink) {}
+
+  bool on_document_begin(ErrorCode&) { return true; }
+  bool on_document_end(ErrorCode&) { return true; }
+  bool on_object_begin(ErrorCode& error) { return Go(follower_.Open(Kind::kObject), error); }
+  bool on_object_end(std::size_t, ErrorCode& error) { return Go(follower_.Close(), error); }
+  bool on_array_begin(ErrorCode& error) { return Go(follower_.Open(Kind::kArray), error); }
+  bool on_array_end(std::size_t, ErrorCode& error) { return Go(follower_.Close(), error); }
+  bool on_key_part(View part, std::size_t, ErrorCode&) {
+    parts_.append(part.data(), part.size());
+    return true;
+  }
+  bool on_key(View part, std::size_t, ErrorCode& error) {
+    const std::string_view key = Whole(part);
+    const bool is_valid = IsUtf8(key, error);
+    if (is_valid) follower_.Key(key);
+    parts_.clear();
+    return is_valid;
+  }
+  bool on_string_part(View part, std::size_t, ErrorCode&) {
+    if (follower_.WantsText()) parts_.append(part.data(), part.size());
+    return true;
+  }
+  bool on_string(View part, std::size_t, ErrorCode& error) {
+    if (!follower_.WantsText()) return true;
+    const std::string_view text = Whole(part);
+    const bool is_valid = IsUtf8(text, error);
+    const bool go_on = is_valid && Go(follower_.Value({.kind = Kind::kText, .text = text}), error);
+    parts_.clear();
+    return go_on;
+  }
+  bool on_number_part(View, ErrorCode&) { return true; }
+  bool on_int64(std::int64_t value, View, ErrorCode& error) {
+    return Go(follower_.Value({.kind = Kind::kInt, .integer = value}), error);
+  }
+  bool on_uint64(std::uint64_t, View, ErrorCode& error) {
+    return Go(follower_.Value({.kind = Kind::kFloat}), error);
+  }
+  bool on_double(double, View, ErrorCode& error) {
+    return Go(follower_.Value({.kind = Kind::kFloat}), error);
+  }
+  bool on_bool(bool value, ErrorCode& error) {
+    return Go(follower_.Value({.kind = Kind::kBool, .boolean = value}), error);
+  }
+  bool on_null(ErrorCode& error) { return Go(follower_.Value({.kind = Kind::kNull}), error); }
+  bool on_comment_part(View, ErrorCode&) { return true; }
+  bool on_comment(View, ErrorCode&) { return true; }
+
+  bool stopped() const { return stopped_; }
+
+ private:
+  bool Go(bool go_on, ErrorCode& error) {
+    if (!go_on) {
+      stopped_ = true;
+      error = boost::json::error::input_error;
+    }
+    return go_on;
+  }
+  static bool IsUtf8(std::string_view text, ErrorCode& error) {
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t length =
+          static_cast<signed char>(text[at]) >= 0 ? 1 : Utf8CharacterLength(text.substr(at));
+      if (length == 0) {
+        error = boost::json::error::syntax;
+        return false;
+      }
+      at += length;
+    }
+    return true;
+  }
+  std::string_view Whole(View part) {
+    if (parts_.empty()) return {part.data(), part.size()};
+    parts_.append(part.data(), part.size());
+    return parts_;
+  }
+
+  PathFollower follower_;
+  std::string parts_;
+  bool stopped_ = false;
+};
+
+inline boost::json::parse_options Options() {
+  boost::json::parse_options options;
+  options.max_depth = kMaxJsonDepth;
+  // Much faster, and only what is passed on matters: PushHandler checks that.
+  options.allow_invalid_utf8 = true;
+  return options;
+}
+
+}  // namespace json_push
+
+namespace {
+
+using json_push::kNowhere;
+using json_push::PathFollower;
+using Kind = JsonEvent::Kind;
+
+void Visit(const nlohmann::json& value, PathFollower& follower) {
+  if (follower.SkipsNext()) return;
+  JsonEvent event;
+  switch (value.type()) {
+    case nlohmann::json::value_t::object:
+      follower.Open(Kind::kObject);
+      for (const auto& [key, member] : value.items()) {
+        follower.Key(key);
+        Visit(member, follower);
+      }
+      follower.Close();
+      return;
+    case nlohmann::json::value_t::array:
+      follower.Open(Kind::kArray);
+      for (const auto& element : value) Visit(element, follower);
+      follower.Close();
+      return;
+    case nlohmann::json::value_t::string:
+      event = {.kind = Kind::kText, .text = *value.get_ptr<const std::string*>()};
+      break;
+    case nlohmann::json::value_t::boolean:
+      event = {.kind = Kind::kBool, .boolean = value.get<bool>()};
+      break;
+    case nlohmann::json::value_t::number_unsigned:
+      event.kind = value.get<std::uint64_t>() > std::numeric_limits<std::int64_t>::max()
+                       ? Kind::kFloat
+                       : Kind::kInt;
+      event.integer = value.get<std::int64_t>();
+      break;
+    case nlohmann::json::value_t::number_integer:
+      event = {.kind = Kind::kInt, .integer = value.get<std::int64_t>()};
+      break;
+    case nlohmann::json::value_t::number_float:
+      event.kind = Kind::kFloat;
+      break;
+    default:
+      break;
+  }
+  follower.Value(event);
+}
+
+std::vector<std::string> ListPaths(const std::string& list, const std::vector<std::string>& paths,
+                                   const std::vector<std::string>& beside) {
+  std::vector<std::string> all;
+  all.reserve(paths.size() + 1 + beside.size());
+  for (const std::string& path : paths) all.push_back(list.empty() ? path : list + "." + path);
+  all.push_back(list);
+  all.insert(all.end(), beside.begin(), beside.end());
+  return all;
+}
+
+}  // namespace
+
+JsonPaths::JsonPaths(const std::vector<std::string>& paths) : levels_(1) {
+  for (std::size_t number = 0; number < paths.size(); ++number) {
+    std::size_t level = 0;
+    std::string_view rest = paths[number];
+    while (!rest.empty()) {
+      const std::size_t dot = rest.find('.');
+      const std::string_view member = rest.substr(0, dot);
+      rest = dot == std::string_view::npos ? "" : rest.substr(dot + 1);
+      const auto next = static_cast<int>(levels_.size());
+      int* child = &levels_[level].any;
+      if (member != "*") {
+        auto& members = levels_[level].members;
+        auto found = std::find_if(members.begin(), members.end(),
+                                  [&](const auto& entry) { return entry.first == member; });
+        if (found == members.end()) found = members.insert(found, {std::string(member), kNowhere});
+        child = &found->second;
+      }
+      if (*child == kNowhere) *child = next;
+      level = static_cast<std::size_t>(*child);
+      if (*child == next) levels_.emplace_back();
+    }
+    levels_[level].path = static_cast<int>(number);
+  }
+}
+
+int JsonPaths::Find(int level, std::string_view member, bool* is_any) const {
+  const Level& at = levels_[static_cast<std::size_t>(level)];
+  for (const auto& [name, next] : at.members) {
+    if (name == member) return next;
+  }
+  *is_any = at.any != kNowhere;
+  return at.any;
+}
+
+class JsonPushParser::Impl {
+ public:
+  Impl(const JsonPaths& paths, JsonSink& sink) : parser_(json_push::Options(), paths, sink) {}
+
+  void Write(std::string_view piece, bool more) {
+    if (!problem_.empty() || parser_.handler().stopped()) return;
+    json_push::PushHandler::ErrorCode error;
+    const std::size_t read = parser_.write_some(more, piece.data(), piece.size(), error);
+    using boost::json::error::incomplete;
+    if (parser_.handler().stopped()) return;
+    if (error == boost::json::error::too_deep) {
+      problem_ = "nested deeper than " + std::to_string(json_push::kMaxJsonDepth) + " levels";
+    } else if (error == boost::json::error::exponent_overflow) {
+      problem_ = "a number is out of range";
+    } else if (error == incomplete) {
+      problem_ = "unexpected end of input";
+    } else if (error || read < piece.size()) {
+      problem_ = "syntax error at byte " + std::to_string(before_ + read + 1);
+    }
+    before_ += read;
+  }
+  absl::Status Finish(std::string_view what) {
+    Write("", false);
+    if (problem_.empty()) return absl::OkStatus();
+    return InvalidArgument(std::string(what) + " is not JSON: " + problem_);
+  }
+
+ private:
+  boost::json::basic_parser<json_push::PushHandler> parser_;
+  std::size_t before_ = 0;  // bytes of the earlier pieces
+  std::string problem_;
+};
+
+JsonPushParser::JsonPushParser(const JsonPaths& paths, JsonSink& sink)
+    : impl_(std::make_unique<Impl>(paths, sink)) {}
+JsonPushParser::~JsonPushParser() = default;
+void JsonPushParser::Write(std::string_view piece) { impl_->Write(piece, true); }
+absl::Status JsonPushParser::Finish(std::string_view what) { return impl_->Finish(what); }
+
+void VisitJson(const nlohmann::json& value, const JsonPaths& paths, JsonSink& sink) {
+  PathFollower follower(paths, sink);
+  Visit(value, follower);
+}
+
+JsonListReader::JsonListReader(const std::string& list, const std::vector<std::string>& paths,
+                               const std::vector<std::string>& beside, JsonElements& elements)
+    : element_paths_(static_cast<int>(paths.size())),
+      beside_(beside),
+      paths_(ListPaths(list, paths, beside)),
+      elements_(elements) {
+  Begin();
+}
+
+void JsonListReader::Begin() {
+  parser_.emplace(paths_, static_cast<JsonSink&>(*this));
+  texts_.assign(beside_.size(), "");
+  problem_.clear();
+  refused_ = absl::OkStatus();
+  open_ = 0;
+  has_list_ = false;
+  elements_.Restart();
+}
+
+void JsonListReader::Write(std::string_view piece) { parser_->Write(piece); }
+
+absl::Status JsonListReader::Finish(std::string_view what) {
+  NH_RETURN_IF_ERROR(parser_->Finish(what));
+  NH_RETURN_IF_ERROR(refused_);
+  if (problem_.empty() && !has_list_) problem_ = "is not a list";
+  if (problem_.empty()) return absl::OkStatus();
+  return InvalidArgument(std::string(what) + " " + problem_);
+}
+
+bool JsonListReader::Take(int path, const JsonEvent& event) {
+  if (path < element_paths_) {
+    // A text or number in the place of an element is refused before its members are read.
+    if (open_ == 2) elements_.Take(path, event);
+    return true;
+  }
+  if (path == element_paths_) return TakeList(event);
+  const auto number = static_cast<std::size_t>(path - element_paths_ - 1);
+  if (event.kind == Kind::kNull) return true;
+  if (event.kind != Kind::kText)
+    return Refuse("has a " + beside_[number] + " that is not a string");
+  texts_[number] = event.text;
+  return true;
+}
+
+bool JsonListReader::TakeList(const JsonEvent& event) {
+  switch (event.kind) {
+    case Kind::kArray:
+      if (open_ == 1) return Refuse("has an element that is not an object");
+      has_list_ = true;
+      open_ = 1;
+      return true;
+    case Kind::kObject:
+      if (open_ == 0) return Refuse("is not a list");
+      open_ = 2;
+      elements_.Begin();
+      return true;
+    case Kind::kEnd:
+      if (--open_ == 0) return true;
+      refused_ = elements_.End();
+      return refused_.ok();
+    case Kind::kNull:
+      if (open_ == 0) {
+        has_list_ = true;
+        return true;
+      }
+      break;
+    default:
+      break;
+  }
+  return Refuse(open_ == 0 ? "is not a list" : "has an element that is not an object");
+}
+
+bool JsonListReader::Refuse(std::string_view problem) {
+  problem_ = problem;
+  return false;
+}
+
+}  // namespace nomad_harvester::base

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nomad_harvester/base/secret.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "nomad_harvester/base/encoding.h"
+#include "nomad_harvester/base/mutex.h"
+#include "nomad_harvester/base/parse.h"
+
+namespace nomad_harvester::base {
+namespace {
+
+constexpr std::size_t kShortest = 6;
+// PEM bodies have lines of 64 characters; the last one may be short and then tells little.
+constexpr std::size_t kShortestPemLine = 16;
+constexpr std::string_view kPemDashes = "-----";
+
+// A secret that contains another one must be replaced before it.
+struct LongestFirst {
+  bool operator()(const std::string& a, const std::string& b) const {
+    return a.size() != b.size() ? a.size() > b.size() : a < b;
+  }
+};
+// One entry for each Secret content that can be recognised by the text.
+using Forms = std::multiset<std::string, LongestFirst>;
+
+struct Known {
+  Mutex mutex;
+  Forms forms NH_GUARDED_BY(mutex);
+  std::atomic<std::size_t> count = 0;  // of forms: read without the mutex
+};
+
+// Never destroyed: threads of libraries that log outlive main.
+Known& TheKnown() {
+  static Known& known = *new Known;
+  return known;
+}
+
+std::vector<std::string> FormsOf(const std::string& value) {
+  std::vector<std::string> forms;
+  if (value.size() < kShortest) return forms;
+  forms.push_back(Base64Encode(value));
+  if (!std::string_view(value).starts_with(kPemDashes)) {
+    forms.push_back(value);
+    if (std::string escaped = UrlEscape(value); escaped != value) {
+      forms.push_back(std::move(escaped));
+    }
+    return forms;
+  }
+  // Whoever quotes PEM may change its line ends or show only a part.
+  std::string_view rest = value;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view line = TrimAsciiSpace(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (line.size() >= kShortestPemLine && !line.starts_with(kPemDashes)) {
+      forms.emplace_back(line);
+    }
+  }
+  return forms;
+}
+
+}  // namespace
+
+class Secret::Content {
+ public:
+  explicit Content(std::string value) : value_(std::move(value)) {}
+  ~Content() {
+    Known& known = TheKnown();
+    const MutexLock lock(known.mutex);
+    for (const Forms::iterator& form : forms_) known.forms.erase(form);
+    known.count = known.forms.size();
+  }
+  Content(const Content&) = delete;
+  Content& operator=(const Content&) = delete;
+
+  // Not part of the constructor, so that the destructor undoes a part of it when memory runs out.
+  void Register() {
+    std::vector<std::string> forms = FormsOf(value_);
+    forms_.reserve(forms.size());
+    Known& known = TheKnown();
+    const MutexLock lock(known.mutex);
+    for (std::string& form : forms) forms_.push_back(known.forms.insert(std::move(form)));
+    known.count = known.forms.size();
+  }
+
+  const std::string& value() const { return value_; }
+
+ private:
+  const std::string value_;
+  std::vector<Forms::iterator> forms_;
+};
+
+Secret::Secret(std::string value) {
+  if (value.empty()) return;
+  const auto content = std::make_shared<Content>(std::move(value));
+  content->Register();
+  content_ = content;
+}
+
+const std::string& Secret::Reveal() const {
+  static const std::string& none = *new std::string;
+  return content_ == nullptr ? none : content_->value();
+}
+
+std::string WithoutSecrets(std::string text) {
+  constexpr std::string_view kRedacted = "REDACTED";
+  Known& known = TheKnown();
+  if (known.count.load() == 0) return text;
+  const MutexLock lock(known.mutex);
+  const std::string* previous = nullptr;
+  for (const std::string& form : known.forms) {
+    // Several holders of the same content are neighbours.
+    if (previous != nullptr && *previous == form) continue;
+    previous = &form;
+    std::size_t at = 0;
+    while ((at = text.find(form, at)) != std::string::npos) {
+      text.replace(at, form.size(), kRedacted);
+      at += kRedacted.size();
+    }
+  }
+  return text;
+}
+
+}  // namespace nomad_harvester::base

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// VmStore: what belongs to a VM, its PersistentVolumeClaims and the Secret with its user data. The
+// data of Secrets is read only to compare it after a lost reply, and never kept.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/harvester/vm_store.h"
+
+#include "nlohmann/json.hpp"
+#include "object_fields.h"
+
+namespace nomad_harvester::harvester {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kOwnAttempts = 4;
+
+struct SecretRecord : ObjectMetadata {
+  std::string owner_uid;  // of the VM
+  std::string kind;       // of the owner that is being read
+  std::string uid_of_kind;
+};
+
+void EndOwner(SecretRecord& secret, const base::JsonEvent& event) {
+  if (event.kind != base::JsonEvent::Kind::kEnd) return;
+  if (secret.owner_uid.empty() && secret.kind == kube::kVirtualMachines.kind) {
+    secret.owner_uid = secret.uid_of_kind;
+  }
+  secret.kind.clear();
+  secret.uid_of_kind.clear();
+}
+
+// Not their data.
+const base::JsonFields<SecretRecord>& SecretFields() {
+  static const auto* const kFields = new base::JsonFields<SecretRecord>(WithMetadata<SecretRecord>({
+      {"metadata.ownerReferences", &EndOwner},
+      {"metadata.ownerReferences.kind", &base::SetText<&SecretRecord::kind>},
+      {"metadata.ownerReferences.uid", &base::SetText<&SecretRecord::uid_of_kind>},
+  }));
+  return *kFields;
+}
+
+CloudInitSecret ToSecret(SecretRecord record) {
+  CloudInitSecret secret;
+  secret.name = std::move(record.name);
+  secret.uid = std::move(record.uid);
+  secret.resource_version = std::move(record.resource_version);
+  secret.pool = ValueOf(record.labels, kPoolLabel);
+  secret.action_id = ValueOf(record.annotations, kActionIdAnnotation);
+  secret.owner_uid = std::move(record.owner_uid);
+  secret.created_at = record.created_at;
+  return secret;
+}
+CloudInitSecret ParseSecret(const json& object) {
+  SecretRecord record;
+  SecretFields().Read(object, record);
+  return ToSecret(std::move(record));
+}
+
+// Compares the user data, too: a VM must not get a Secret that an earlier attempt of the action
+// created from another text.
+bool IsSameSecret(const json& existing, const json& wanted) {
+  const ObjectMetadata theirs = ParseMetadata(existing);
+  const std::string action = ValueOf(ParseMetadata(wanted).annotations, kActionIdAnnotation);
+  const json* data = base::FindMember(existing, "data");
+  const json* wanted_data = base::FindMember(wanted, "data");
+  return !action.empty() && ValueOf(theirs.annotations, kActionIdAnnotation) == action &&
+         !theirs.deleted_at && data != nullptr && wanted_data != nullptr && *data == *wanted_data;
+}
+
+const base::JsonFields<ObjectMetadata>& ClaimFields() {
+  static const auto* const kFields =
+      new base::JsonFields<ObjectMetadata>(WithMetadata<ObjectMetadata>({}));
+  return *kFields;
+}
+
+// Deletes an object that belongs to a VM, by uid; OK if it no longer exists. Nothing depends on a
+// Secret or a claim, so background deletion is enough.
+absl::Status DeleteByUid(const kube::KubeClient& client, const runtime::Context& context,
+                         const kube::ResourceType& type, const std::string& ns,
+                         const std::string& name, const std::string& uid) {
+  kube::DeleteOptions options;
+  options.uid = uid;
+  options.propagation = kube::Propagation::kBackground;
+  absl::Status status = client.Delete(context, type, ns, name, options);
+  return kube::IsNotFound(status) ? absl::OkStatus() : status;
+}
+
+}  // namespace
+
+// Without a selector: the claims of CDI images have lost the labels of their template and can only
+// be recognised by name (harvester/harvester:pkg/controller/master/virtualmachine/vm_controller.go,
+// createDataVolume).
+absl::StatusOr<std::vector<Claim>> VmStore::ListClaims(const runtime::Context& context) const {
+  NH_ASSIGN_OR_RETURN(auto list,
+                      client_->List<ObjectMetadata>(context, kube::kPersistentVolumeClaims, ns_, {},
+                                                    ClaimFields(), &kube::AsItIs<ObjectMetadata>));
+  std::vector<Claim> claims;
+  for (ObjectMetadata& metadata : list.items) {
+    claims.push_back({.name = std::move(metadata.name),
+                      .uid = std::move(metadata.uid),
+                      .pool = ValueOf(metadata.labels, kPoolLabel),
+                      .terminating = metadata.deleted_at.has_value()});
+  }
+  return claims;
+}
+
+absl::Status VmStore::DeleteClaim(const runtime::Context& context, const Claim& claim) const {
+  return DeleteByUid(*client_, context, kube::kPersistentVolumeClaims, ns_, claim.name, claim.uid);
+}
+
+absl::StatusOr<CloudInitSecret> VmStore::CreateSecret(const runtime::Context& context,
+                                                      const json& secret) const {
+  const auto created = client_->Create(context, kube::kSecrets, ns_, secret);
+  if (created.ok()) return ParseSecret(created->object);
+  if (!kube::IsAlreadyExists(created.status())) return created.status();
+  const auto existing = client_->Get(context, kube::kSecrets, ns_, kube::NameOf(secret));
+  if (kube::IsNotFound(existing.status())) return created.status();
+  if (!existing.ok()) return existing.status();
+  if (!IsSameSecret(existing->object, secret)) return created.status();
+  return ParseSecret(existing->object);
+}
+
+absl::Status VmStore::SetSecretOwner(const runtime::Context& context, const VmIdentity& identity,
+                                     const std::string& vm_uid) const {
+  const std::string name = SecretName(identity.name);
+  absl::Status last;
+  for (int attempt = 0; attempt < kOwnAttempts; ++attempt) {
+    NH_ASSIGN_OR_RETURN(const CloudInitSecret secret, GetSecret(context, name));
+    if (secret.owner_uid == vm_uid) return absl::OkStatus();
+    if (secret.action_id != identity.action_id) {
+      return base::FailedPrecondition("Secret " + name + " was made by another action");
+    }
+    const json patch = BuildSecretOwnerPatch(identity, vm_uid, secret.resource_version);
+    last = client_->MergePatch(context, kube::kSecrets, ns_, name, patch).status();
+    // The conflict may be caused by our own patch whose reply was lost: read the Secret again.
+    if (!kube::IsConflict(last)) return last;
+  }
+  return last;
+}
+
+absl::StatusOr<Timestamped<std::vector<CloudInitSecret>>> VmStore::ListSecrets(
+    const runtime::Context& context) const {
+  NH_ASSIGN_OR_RETURN(
+      auto list, client_->List<SecretRecord>(context, kube::kSecrets, ns_,
+                                             {.label_selector = ManagedSelector()}, SecretFields(),
+                                             &kube::AsItIs<SecretRecord>));
+  Timestamped<std::vector<CloudInitSecret>> seen{{}, list.server_time};
+  for (SecretRecord& record : list.items) seen.value.push_back(ToSecret(std::move(record)));
+  return seen;
+}
+
+absl::StatusOr<CloudInitSecret> VmStore::GetSecret(const runtime::Context& context,
+                                                   const std::string& name) const {
+  NH_ASSIGN_OR_RETURN(const kube::Observed observed,
+                      client_->Get(context, kube::kSecrets, ns_, name));
+  return ParseSecret(observed.object);
+}
+
+absl::Status VmStore::DeleteSecret(const runtime::Context& context,
+                                   const CloudInitSecret& secret) const {
+  return DeleteByUid(*client_, context, kube::kSecrets, ns_, secret.name, secret.uid);
+}
+
+}  // namespace nomad_harvester::harvester

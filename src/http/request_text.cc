@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "request_text.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/http/connection_parts.h"
+
+namespace nomad_harvester::http {
+namespace {
+
+constexpr std::string_view kHarmlessKeys[] = {
+    "labelSelector", "fieldSelector", "limit",      "index",           "wait",
+    "namespace",     "region",        "dryRun",     "fieldValidation", "resources",
+    "per_page",      "next_token",    "task_states"};
+
+std::string RedactParameter(std::string_view parameter) {
+  const std::size_t equals = parameter.find('=');
+  const std::string_view key = parameter.substr(0, equals);
+  const bool harmless =
+      std::find(std::begin(kHarmlessKeys), std::end(kHarmlessKeys), key) != std::end(kHarmlessKeys);
+  if (parameter.empty() || harmless) return std::string(parameter);
+  // Without '=' the whole text may be the secret.
+  if (equals == std::string_view::npos) return "REDACTED";
+  return std::string(key) + "=REDACTED";
+}
+
+std::string WithoutUserInfo(std::string_view text) {
+  std::string clean;
+  for (const char c : text) {
+    if (c == '@') clean = clean.substr(0, clean.find_last_of(" '\"/(") + 1) + "REDACTED";
+    clean += c;
+  }
+  return clean;
+}
+
+void ReplaceIgnoringCase(std::string* text, std::string_view from, std::string_view to) {
+  std::size_t at = 0;
+  while ((at = base::AsciiLower(*text).find(from, at)) != std::string::npos) {
+    text->replace(at, from.size(), to);
+    at += to.size();
+  }
+}
+
+// RFC 9110 5.6.2.
+bool IsToken(std::string_view text) {
+  return !text.empty() && IsVisibleAscii(text) &&
+         text.find_first_of("\"(),/:;<=>?@[\\]{}") == std::string_view::npos;
+}
+
+// The transport sets these headers.
+bool IsReserved(std::string_view name) {
+  for (const std::string_view reserved :
+       {"Host", "Content-Length", "Transfer-Encoding", "Connection", "Accept-Encoding"}) {
+    if (base::EqualsIgnoreCase(name, reserved)) return true;
+  }
+  return false;
+}
+
+// Why the request is malformed; empty if it is not.
+std::string Fault(const HttpRequest& request) {
+  const std::string& target = request.target;
+  if (!target.empty() && target.front() != '/') {
+    return "the request's target does not begin with '/'";
+  }
+  if (!IsVisibleAscii(target) || target.find('#') != std::string::npos) {
+    return "the request's target holds a character that is not escaped";
+  }
+  if (request.method == Method::kGet && !request.body.empty()) return "a GET cannot have a body";
+  for (const auto& [name, value] : request.headers.fields()) {
+    if (!IsToken(name)) return "a header's name is malformed";
+    if (IsReserved(name)) return "the header " + name + " cannot be set";
+    if (value.find_first_of(std::string_view("\r\n\0", 3)) != std::string::npos) {
+      return "the value of the header " + name + " holds a line break";
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+absl::Status CheckRequest(const HttpRequest& request) {
+  const std::string fault = Fault(request);
+  if (fault.empty()) return absl::OkStatus();
+  return base::InvalidArgument(RequestText(request) + ": " + fault);
+}
+
+std::string RequestText(const HttpRequest& request) {
+  if (!request.purpose.empty()) return request.purpose;
+  return std::string(MethodName(request.method)) + " " +
+         request.target.substr(0, request.target.find('?'));
+}
+
+std::string RedactTarget(std::string_view target) {
+  const std::size_t question = target.find('?');
+  if (question == std::string_view::npos) return std::string(target);
+  std::string redacted(target.substr(0, question + 1));
+  std::string_view rest = target.substr(question + 1);
+  for (;;) {
+    const std::size_t ampersand = rest.find('&');
+    redacted += RedactParameter(rest.substr(0, ampersand));
+    if (ampersand == std::string_view::npos) return redacted;
+    redacted += '&';
+    rest.remove_prefix(ampersand + 1);
+  }
+}
+
+std::string CleanErrorText(std::string_view text) {
+  std::string clean = WithoutUserInfo(text);
+  ReplaceIgnoringCase(&clean, "connection refused", "connection rejected");
+  ReplaceIgnoringCase(&clean, "eof", "end of stream");
+  return clean;
+}
+
+std::string TimedOutText(base::Duration limit, std::string_view doing) {
+  using Tenths = std::chrono::duration<std::int64_t, std::deci>;
+  const base::Duration rounded = limit < std::chrono::seconds(1)
+                                     ? std::chrono::round<std::chrono::milliseconds>(limit)
+                                     : std::chrono::round<Tenths>(limit);
+  return "timed out after " + base::FormatGoDuration(rounded) + " " + std::string(doing);
+}
+
+absl::Status TimedOut(const absl::Status& ended, base::Duration limit, std::string_view doing) {
+  if (!absl::IsDeadlineExceeded(ended)) return ended;
+  return base::MakeStatus(ended.code(), TimedOutText(limit, doing));
+}
+
+}  // namespace nomad_harvester::http

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds VMs by one of their properties, and the nodes that have it, too.
+#ifndef NOMAD_HARVESTER_SRC_NODEPOOL_VALUE_INDEX_H_
+#define NOMAD_HARVESTER_SRC_NODEPOOL_VALUE_INDEX_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "nomad_harvester/base/parse.h"
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
+
+namespace nomad_harvester::nodepool {
+
+// Values are compared without case: host names, UUIDs, addresses. They are views of the VMs'
+// strings. An empty value is none. No allocation per node or VM.
+class ValueIndex {
+ public:
+  struct Entry {
+    std::uint32_t vm = 0;  // the first one
+    bool several_vms = false;
+    absl::InlinedVector<std::uint32_t, 4> nodes{};  // in the order of the list
+  };
+
+  void AddVm(std::string_view value, std::size_t vm) {
+    if (value.empty()) return;
+    const auto index = static_cast<std::uint32_t>(vm);
+    const auto [entry, is_new] = entries_.try_emplace(value, Entry{.vm = index});
+    if (!is_new && entry->second.vm != index) entry->second.several_vms = true;
+  }
+  // Only values of VMs are kept.
+  void AddNode(std::string_view value, std::size_t node) {
+    if (entries_.empty() || value.empty()) return;
+    const auto found = entries_.find(value);
+    if (found != entries_.end()) found->second.nodes.push_back(static_cast<std::uint32_t>(node));
+  }
+  // Null if no VM has the value.
+  const Entry* Find(std::string_view value) const {
+    const auto found = entries_.find(value);
+    return found == entries_.end() ? nullptr : &found->second;
+  }
+
+ private:
+  struct Hash {
+    std::size_t operator()(std::string_view text) const {
+      std::uint64_t hash = text.size();
+      while (!text.empty()) {
+        std::uint64_t word = 0;
+        const std::size_t size = std::min(text.size(), sizeof word);
+        std::memcpy(&word, text.data(), size);
+        // The bit by which the cases differ is set in every byte.
+        hash = (hash ^ (word | 0x2020'2020'2020'2020)) * 0x9E37'79B9'7F4A'7C15;
+        hash ^= hash >> 32;
+        text.remove_prefix(size);
+      }
+      return hash;
+    }
+  };
+  struct Equal {
+    bool operator()(std::string_view a, std::string_view b) const {
+      return a == b || base::EqualsIgnoreCase(a, b);
+    }
+  };
+  absl::flat_hash_map<std::string_view, Entry, Hash, Equal> entries_;
+};
+
+}  // namespace nomad_harvester::nodepool
+
+#endif  // NOMAD_HARVESTER_SRC_NODEPOOL_VALUE_INDEX_H_

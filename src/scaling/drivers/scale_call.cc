@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/scale_call.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <utility>
+
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/kube/access.h"
+#include "nomad_harvester/nodepool/selector.h"
+#include "nomad_harvester/scaling/status_report.h"
+
+#include "rules/back_off.h"
+#include "rules/tracker.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+struct Right {
+  const char* verb;
+  const char* group;
+  const char* resource;
+};
+// Those of cleaning up are among them (rule C2).
+constexpr std::array<Right, 8> kCreationRights = {{{"create", "kubevirt.io", "virtualmachines"},
+                                                   {"patch", "kubevirt.io", "virtualmachines"},
+                                                   {"delete", "kubevirt.io", "virtualmachines"},
+                                                   {"create", "", "secrets"},
+                                                   {"patch", "", "secrets"},
+                                                   {"list", "", "secrets"},
+                                                   {"list", "", "persistentvolumeclaims"},
+                                                   {"delete", "", "persistentvolumeclaims"}}};
+constexpr std::array<Right, 5> kRemovalRights = {{{"patch", "kubevirt.io", "virtualmachines"},
+                                                  {"delete", "kubevirt.io", "virtualmachines"},
+                                                  {"list", "", "secrets"},
+                                                  {"list", "", "persistentvolumeclaims"},
+                                                  {"delete", "", "persistentvolumeclaims"}}};
+
+// What was read ahead is too old if roll-backs took longer.
+constexpr base::Duration kAheadFor = std::chrono::seconds(5);
+// Another policy's Scale within this time is reported.
+constexpr base::Duration kTwoPolicies = std::chrono::minutes(10);
+
+// Names that an earlier action left over are first in the list and are kept.
+void KeepCreations(ScalePlan* plan, std::size_t count) {
+  plan->to -= static_cast<std::int64_t>(plan->create.size() - count);
+  plan->create.resize(count);
+  plan->capped = true;
+}
+
+}  // namespace
+
+ScaleCall::ScaleCall(PoolDependencies deps, config::PoolPolicy policy, ScaleRequest request,
+                     ScaleMemory* memory)
+    : deps_([&] {
+        deps.logger = deps.logger.With({{"policy_id", request.policy_id}});
+        return deps;
+      }()),
+      policy_(std::move(policy)),
+      request_(std::move(request)),
+      memory_(memory),
+      action_id_(NewActionId(deps_.random)),
+      reconciler_(deps_, policy_) {}
+
+absl::StatusOr<Reconciler::Settled> ScaleCall::Settle(const runtime::Context& context) {
+  absl::StatusOr<Reconciler::Settled> settled = base::Unavailable("not read");
+  std::vector<std::function<absl::Status()>> reads = {[&] {
+    settled = reconciler_.FinishRollBacks(context);
+    return settled.status();
+  }};
+  const std::int64_t last = request_.last_count.value_or(request_.count);
+  if (request_.count != last) {
+    reads.emplace_back([&] {
+      ahead_.rules.emplace(kube::FetchAccessRules(context, *deps_.clients.kube, deps_.key.ns));
+      return ahead_.rules->status();
+    });
+  }
+  if (request_.count < last && nodepool::NeedsAllocations(policy_.selector)) {
+    reads.emplace_back([&] {
+      ahead_.allocations.emplace(reconciler_.ReadAllocations(context));
+      return ahead_.allocations->status();
+    });
+    if (!deps_.clients.config->allow_unverified_read_job) {
+      reads.emplace_back([&] {
+        ahead_.read_job.emplace(deps_.nomad().VerifyReadJob(context));
+        return ahead_.read_job->status();
+      });
+    }
+  }
+  const base::MonoTime began = deps_.clock.Now();
+  const std::vector<absl::Status> outcomes =
+      runtime::ForEachBounded(context, deps_.executor, reads.size(), reads.size(),
+                              [&](std::size_t i) { return reads[i](); });
+  NH_RETURN_IF_ERROR(outcomes[0]);
+  if (deps_.clock.Now() - began > kAheadFor) ahead_ = {};
+  return settled;
+}
+
+absl::StatusOr<ScalePlan> ScaleCall::Plan(const runtime::Context& context,
+                                          const PoolSnapshot& snapshot,
+                                          std::map<std::string, std::string> left_out) {
+  inputs_ = {.own_node_id = request_.own_node_id, .left_out = std::move(left_out)};
+  for (const auto& [vm, refused] : deps_.troubles.removal_refusals) {
+    if (deps_.clock.Now() - refused.last < kGoesLastFor) inputs_.refusals[vm] = refused.count;
+  }
+  inputs_.one_removal = RemovalsWereRefused(deps_.lease.record().back_off);
+  range_ = {.from = CountOf(snapshot), .to = request_.count};
+  if (request_.count < range_->from && nodepool::NeedsAllocations(policy_.selector)) {
+    NH_ASSIGN_OR_RETURN(AllocationList allocations, ahead_.allocations.has_value()
+                                                        ? std::move(*ahead_.allocations)
+                                                        : reconciler_.ReadAllocations(context));
+    allocations_incomplete_ = allocations.incomplete;
+    inputs_.allocations = std::move(allocations.by_node);
+  }
+  auto plan = PlanScale(snapshot, request_.count, inputs_);
+  inputs_.allocations.clear();  // of the whole region; only the plan needs them
+  return plan;
+}
+
+absl::Status ScaleCall::CheckReadJob(const runtime::Context& context, const ScalePlan& plan) const {
+  if (plan.direction != Direction::kIn || !nodepool::NeedsAllocations(policy_.selector) ||
+      deps_.clients.config->allow_unverified_read_job) {
+    return absl::OkStatus();
+  }
+  nomad::ReadJob read_job = nomad::ReadJob::kDenied;
+  if (!allocations_incomplete_) {
+    NH_ASSIGN_OR_RETURN(read_job, ahead_.read_job.has_value()
+                                      ? *ahead_.read_job
+                                      : deps_.nomad().VerifyReadJob(context));
+  }
+  if (read_job == nomad::ReadJob::kEverywhere) return absl::OkStatus();
+  return base::FailedPrecondition(
+      std::string("node_selector_strategy: ") + std::string(policy::NameOf(policy_.selector)) +
+      " needs to see the allocations of every namespace, but the Nomad token " +
+      (read_job == nomad::ReadJob::kDenied ? "lacks the capability read-job"
+                                           : "does not let its capability read-job be verified") +
+      "; grant namespace \"*\" { capabilities = [\"read-job\"] }, or set "
+      "allow_unverified_read_job = \"true\" in the plugin block");
+}
+
+absl::Status ScaleCall::CheckRights(const runtime::Context& context, const ScalePlan& plan) const {
+  NH_ASSIGN_OR_RETURN(const kube::AccessRules rules,
+                      ahead_.rules.has_value()
+                          ? *ahead_.rules
+                          : kube::FetchAccessRules(context, *deps_.clients.kube, deps_.key.ns));
+  std::string missing;
+  const auto require = [&](const Right& right) -> absl::Status {
+    if (rules.Allows(right.verb, right.group, right.resource)) return absl::OkStatus();
+    if (rules.incomplete) {
+      NH_ASSIGN_OR_RETURN(const bool allowed, kube::IsAllowed(context, *deps_.clients.kube,
+                                                              {.verb = right.verb,
+                                                               .group = right.group,
+                                                               .resource = right.resource,
+                                                               .ns = deps_.key.ns,
+                                                               .subresource = ""}));
+      if (allowed) return absl::OkStatus();
+    }
+    missing += (missing.empty() ? "" : ", ") + std::string(right.verb) + " " + right.resource +
+               (*right.group == '\0' ? "" : std::string(".") + right.group);
+    return absl::OkStatus();
+  };
+  if (!plan.create.empty()) {
+    for (const Right& right : kCreationRights) NH_RETURN_IF_ERROR(require(right));
+  } else {
+    for (const Right& right : kRemovalRights) NH_RETURN_IF_ERROR(require(right));
+  }
+  if (missing.empty()) return absl::OkStatus();
+  return absl::Status(absl::StatusCode::kPermissionDenied,
+                      "the token may not, in namespace " + deps_.key.ns + ": " + missing);
+}
+
+// If creation must wait, removes the creations from the plan; only cancellations of removals may
+// remain.
+absl::Status ScaleCall::CheckBackOff(ScalePlan* plan, base::WallTime now) {
+  const harvester::BackOff back_off = deps_.lease.record().back_off;
+  if (plan->direction == Direction::kIn) return CheckRemoval(back_off, now);
+  if (plan->create.empty()) return absl::OkStatus();
+  const absl::Status waits = CheckCreation(back_off, now);
+  if (!waits.ok()) {
+    // A broken image must not block cancelling removals (rule C12).
+    if (plan->cancel_removals.empty()) return waits;
+    deferred_ = waits;
+    KeepCreations(plan, 0);
+    return absl::OkStatus();
+  }
+  if (CreationCircuitIsOpen(back_off) && plan->create.size() > 1) {
+    deps_.logger.Warn("New VMs have failed several times in a row; creating only one",
+                      {{"action_id", action_id_}, {"wanted", plan->create.size()}});
+    KeepCreations(plan, 1);
+  }
+  return absl::OkStatus();
+}
+
+// Creates as many VMs as fit; for the rest the action returns an error.
+absl::Status ScaleCall::CheckQuotas(const runtime::Context& context, ScalePlan* plan) {
+  const auto quotas = deps_.vms.ListQuotas(context);
+  if (!quotas.ok()) {
+    // The right to read quotas is optional, and Harvester enforces them in any case (rule C3).
+    deps_.logger.Debug("Could not read the namespace's quotas", {{"error", quotas.status()}});
+    return absl::OkStatus();
+  }
+  const auto room = harvester::FindQuotaRoom(*quotas, creation_->vm_spec);
+  const std::size_t wanted = plan->create.size();
+  if (!room.has_value() || room->vms >= static_cast<std::int64_t>(wanted)) return absl::OkStatus();
+  const absl::Status why(absl::StatusCode::kResourceExhausted,
+                         std::to_string(room->vms) + " of " + std::to_string(wanted) +
+                             " VMs fit the quota of namespace " + deps_.key.ns + ": " +
+                             room->limit);
+  if (room->vms == 0 && plan->cancel_removals.empty()) return why;
+  deps_.logger.Warn(
+      "A quota has no room for all new VMs",
+      {{"action_id", action_id_}, {"wanted", wanted}, {"room", room->vms}, {"why", room->limit}});
+  KeepCreations(plan, static_cast<std::size_t>(room->vms));
+  deferred_ = why;
+  return absl::OkStatus();
+}
+
+absl::Status ScaleCall::Preflight(const runtime::Context& context, ScalePlan* wanted,
+                                  const PoolSnapshot& snapshot) {
+  ScalePlan& plan = *wanted;
+  NH_RETURN_IF_ERROR(CheckBackOff(&plan, snapshot.now()));
+  // A removal needs to know where the autoscaler itself runs; growth goes on without (rule C7).
+  if (plan.direction == Direction::kIn) NH_RETURN_IF_ERROR(request_.own_node_problem);
+  NH_RETURN_IF_ERROR(CheckRights(context, plan));
+  if (plan.direction == Direction::kIn && !memory_->mass_loss_over) {
+    const MassLoss loss = FindMassLoss(snapshot);
+    if (loss.alarming) {
+      return base::FailedPrecondition(std::to_string(loss.lost) + " of " + std::to_string(loss.of) +
+                                      " running VMs have lost their Nomad node at once: nothing is "
+                                      "removed; check Nomad first");
+    }
+  }
+  if (plan.create.empty()) return absl::OkStatus();
+  NH_ASSIGN_OR_RETURN(creation_, PrepareCreation(context, deps_, policy_,
+                                                 snapshot.look().nomad_index, request_.policy_id));
+  memory_->template_hash = creation_->vm_spec.template_hash;
+  return CheckQuotas(context, &plan);
+}
+
+absl::Status ScaleCall::CheckPaused(base::WallTime now) const {
+  const harvester::Hold paused = deps_.lease.record().paused;
+  return paused.HoldsAt(now) ? base::FailedPrecondition(PausedText(deps_.key, paused))
+                             : absl::OkStatus();
+}
+
+// Two policies that scale one pool would take turns in changing its size (rule L11). Their ids
+// change when the agent restarts, so nothing is refused.
+void ScaleCall::NotePolicy(base::WallTime now, PoolRecord* record) const {
+  if (request_.policy_id.empty()) return;
+  const std::optional<harvester::PolicyRecord>& last = record->policy;
+  if (last.has_value() && last->id != request_.policy_id && now - last->at < kTwoPolicies) {
+    deps_.logger.Warn("Another policy has scaled this pool, too: give each pool one policy",
+                      {{"other_policy_id", last->id},
+                       {"scaled_at", base::FormatRfc3339(last->at)},
+                       {"action_id", action_id_}});
+  }
+  harvester::PolicyRecord policy{.id = request_.policy_id, .at = now};
+  if (last.has_value()) policy.unknown_members = last->unknown_members;
+  record->policy = std::move(policy);
+}
+
+absl::Status ScaleCall::StoreAction(const runtime::Context& context, ScalePlan* plan,
+                                    const PoolSnapshot& snapshot) {
+  PoolRecord record = deps_.lease.record();
+  harvester::LeaseAction action{.id = action_id_, .from = plan->from, .to = plan->to};
+  for (PlannedCreation& creation : plan->create) {
+    if (creation.name.empty()) {
+      do {
+        creation.name = NewVmName(policy_, deps_.random);
+      } while (snapshot.seen->FindVm(creation.name) != nullptr);
+      creation.action_id = action_id_;
+    }
+    action.names.insert(creation.name);
+    action.create[creation.name] = creation.action_id;
+  }
+  for (const PlannedRemoval& removal : plan->remove) action.names.insert(removal.vm);
+  action.back.insert(plan->cancel_removals.begin(), plan->cancel_removals.end());
+  if (record.action.has_value()) {
+    // Names that an earlier action left over and this one does not use are kept for the next.
+    for (const auto& [name, id] : record.action->create) {
+      if (snapshot.seen->FindVm(name) != nullptr) continue;
+      action.names.insert(name);
+      action.create.try_emplace(name, id);
+    }
+    // VMs that are marked stay named, and what is left of VMs that are gone until it is cleaned up
+    // (rule C10). A mark that no action has named is not made valid by this one (rule C11).
+    for (const std::string& name : record.action->names) {
+      if (!record.action->create.contains(name)) action.names.insert(name);
+    }
+    action.unknown_members = record.action->unknown_members;
+  }
+  record.action = std::move(action);
+  NotePolicy(snapshot.now(), &record);
+  return deps_.lease.Store(context, record);
+}
+
+absl::Status ScaleCall::Run(const runtime::Context& context) {
+  NH_ASSIGN_OR_RETURN(Reconciler::Settled settled, Settle(context));
+  const PoolSnapshot& snapshot = settled.snapshot;
+  NH_RETURN_IF_ERROR(CheckPaused(snapshot.now()));
+  NH_ASSIGN_OR_RETURN(ScalePlan plan, Plan(context, snapshot, std::move(settled.left_out)));
+  range_ = {.from = plan.from, .to = plan.to};
+  deps_.logger.Info("Planned", {{"action_id", action_id_},
+                                {"reason", request_.reason},
+                                {"from", plan.from},
+                                {"to", plan.to},
+                                {"capped", plan.capped},
+                                {"plan", Describe(plan)}});
+  if (plan.direction == Direction::kNone) return absl::OkStatus();
+  NH_RETURN_IF_ERROR(CheckReadJob(context, plan));
+  NH_RETURN_IF_ERROR(Preflight(context, &plan, snapshot));
+  NH_RETURN_IF_ERROR(StoreAction(context, &plan, snapshot));
+  leaves_work_ = acted_ = true;
+  Tracker tracker({.action_id = action_id_,
+                   .until_accepted = plan.direction == Direction::kIn && !policy_.scale_in_wait,
+                   .inputs = inputs_,
+                   .logger = deps_.logger},
+                  plan);
+  const absl::Status ended =
+      reconciler_.RunScale(context, settled.snapshot,
+                           {.tracker = tracker,
+                            .creation = creation_.has_value() ? &*creation_ : nullptr,
+                            .despite_mass_loss = memory_->mass_loss_over});
+  if (ended.ok()) reconciler_.CloseRecord(context, &tracker);
+  reconciler_.LeaveToBackground(tracker);
+  absl::Status final_status = tracker.FinalStatus(ended);
+  leaves_work_ =
+      reconciler_.has_unowned_secret() || !final_status.ok() || !deps_.troubles.leftovers.empty();
+  if (final_status.ok()) final_status = deferred_;
+  deps_.logger.Log(final_status.ok() ? log::Level::kInfo : log::Level::kWarn, "Scaled",
+                   {{"action_id", action_id_},
+                    {"reason", request_.reason},
+                    {"from", plan.from},
+                    {"to", plan.to},
+                    {"outcome", final_status}});
+  return final_status;
+}
+
+absl::Status ScaleCall::DryRun(const runtime::Context& context) {
+  NH_ASSIGN_OR_RETURN(const PoolSnapshot snapshot, reconciler_.Observe(context));
+  if (!snapshot.look().nomad_readable) {
+    return base::Unavailable("Nomad cannot be read: " + snapshot.look().nomad_problem);
+  }
+  NH_ASSIGN_OR_RETURN(const ScalePlan plan, Plan(context, snapshot, {}));
+  deps_.logger.Info("Dry run: nothing is changed", {{"reason", request_.reason},
+                                                    {"from", plan.from},
+                                                    {"to", plan.to},
+                                                    {"plan", Describe(plan)}});
+  return absl::OkStatus();
+}
+
+}  // namespace nomad_harvester::scaling

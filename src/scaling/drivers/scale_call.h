@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// One Scale: preflight, plan, store the intent, act, and report the outcome of every VM.
+#ifndef NOMAD_HARVESTER_SCALING_SCALE_CALL_H_
+#define NOMAD_HARVESTER_SCALING_SCALE_CALL_H_
+
+#include <string>
+
+#include "nomad_harvester/kube/access.h"
+#include "nomad_harvester/scaling/target_service.h"
+
+#include "absl/status/status.h"
+#include "execution/pool_dependencies.h"
+#include "execution/reconciler.h"
+
+namespace nomad_harvester::scaling {
+
+struct ScaleRequest {
+  std::int64_t count = 0;
+  bool dry_run = false;
+  std::string reason;
+  std::string policy_id;
+  // The node that the autoscaler itself runs on; empty: none, or unknown because of the problem.
+  std::string own_node_id;
+  absl::Status own_node_problem{};
+  // The count of the last Status: what the checks of such a change need is read ahead.
+  std::optional<std::int64_t> last_count{};
+};
+
+// The pool's count and its target: the requested count, limited once there is a plan.
+struct ScaleRange {
+  std::int64_t from = 0;
+  std::int64_t to = 0;
+};
+
+// State of the pool kept between calls, besides the Lease's record.
+struct ScaleMemory {
+  std::string template_hash;    // of the last preflight
+  bool mass_loss_over = false;  // its timeout has expired: a new Scale removes (rule C15)
+};
+
+class ScaleCall {
+ public:
+  ScaleCall(PoolDependencies deps, config::PoolPolicy policy, ScaleRequest request,
+            ScaleMemory* memory);
+
+  // Requires the pool's Lease. `context` carries its write permit.
+  absl::Status Run(const runtime::Context& context);
+  // Only reads; logs what Run would do (rule C13).
+  absl::Status DryRun(const runtime::Context& context);
+  std::optional<base::WallTime> last_event() const { return reconciler_.last_event(); }
+  // It acted and failed, and may have left something that the lists of Status do not show, such as
+  // a Secret.
+  bool leaves_work() const { return leaves_work_; }
+  const std::string& action_id() const { return action_id_; }
+  // Unset until the pool was observed.
+  const std::optional<ScaleRange>& range() const { return range_; }
+  // The action was stored and carried out; its outcome is logged.
+  bool acted() const { return acted_; }
+
+ private:
+  // Finishes roll-backs and, at the same time, reads what does not depend on the pool's state and
+  // will probably be needed.
+  absl::StatusOr<Reconciler::Settled> Settle(const runtime::Context& context);
+  // Reads the allocations if the selection needs them.
+  absl::StatusOr<ScalePlan> Plan(const runtime::Context& context, const PoolSnapshot& snapshot,
+                                 std::map<std::string, std::string> left_out);
+  absl::Status CheckReadJob(const runtime::Context& context, const ScalePlan& plan) const;
+  absl::Status CheckRights(const runtime::Context& context, const ScalePlan& plan) const;
+  absl::Status CheckBackOff(ScalePlan* plan, base::WallTime now);
+  absl::Status CheckQuotas(const runtime::Context& context, ScalePlan* plan);
+  // All checks that can refuse this action, before its first effect (rule C2).
+  absl::Status Preflight(const runtime::Context& context, ScalePlan* plan,
+                         const PoolSnapshot& snapshot);
+  absl::Status CheckPaused(base::WallTime now) const;
+  void NotePolicy(base::WallTime now, PoolRecord* record) const;
+  absl::Status StoreAction(const runtime::Context& context, ScalePlan* plan,
+                           const PoolSnapshot& snapshot);
+
+  const PoolDependencies deps_;
+  const config::PoolPolicy policy_;
+  const ScaleRequest request_;
+  ScaleMemory* const memory_;
+  const std::string action_id_;
+  Reconciler reconciler_;
+  PlanInputs inputs_;
+  // Read ahead; unset: to be read.
+  struct Ahead {
+    std::optional<absl::StatusOr<AllocationList>> allocations;
+    std::optional<absl::StatusOr<nomad::ReadJob>> read_job;
+    std::optional<absl::StatusOr<kube::AccessRules>> rules;
+  };
+  Ahead ahead_;
+  std::optional<CreationPlan> creation_;
+  bool allocations_incomplete_ = false;
+  bool leaves_work_ = false;
+  bool acted_ = false;
+  std::optional<ScaleRange> range_;
+  absl::Status deferred_;  // why creations were left out of a plan that does something else
+};
+
+}  // namespace nomad_harvester::scaling
+
+#endif  // NOMAD_HARVESTER_SCALING_SCALE_CALL_H_

@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nomad_harvester/scaling/service.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/mutex.h"
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/scaling/lease_hold.h"
+#include "nomad_harvester/scaling/status_report.h"
+
+#include "drivers/background.h"
+#include "drivers/session.h"
+#include "execution/read_only.h"
+#include "nlohmann/json.hpp"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+using runtime::CancelReason;
+using runtime::Context;
+
+// Status replies this long before its deadline, so that the reply arrives in time.
+constexpr base::Duration kStatusMargin = std::chrono::milliseconds(250);
+constexpr base::Duration kStatusBudget = std::chrono::seconds(7);
+
+// Facts about a finished Scale, for the log.
+struct ScaleFacts {
+  PoolKey pool;
+  std::string policy_id;
+  std::string action_id;
+  std::optional<ScaleRange> range;
+  bool acted = false;  // its outcome is logged
+};
+
+struct ActionMeta {
+  bool dry_run = false;
+  std::optional<std::int64_t> dry_run_count;
+  std::string policy_id;
+};
+
+// The members are defined in hashicorp/nomad-autoscaler:sdk/strategy.go. Unreadable meta is an
+// error, as in the Go plugins.
+absl::StatusOr<ActionMeta> ParseMeta(const std::string& text) {
+  ActionMeta meta;
+  if (text.empty()) return meta;
+  NH_ASSIGN_OR_RETURN(const nlohmann::json json, base::ParseJson(text, "the action's meta"));
+  meta.dry_run = base::GetBool(json, "nomad_autoscaler.dry_run");
+  if (const nlohmann::json* count = base::FindMember(json, "nomad_autoscaler.dry_run.count");
+      count != nullptr && count->is_number()) {
+    meta.dry_run_count = count->is_number_float() ? static_cast<std::int64_t>(count->get<double>())
+                                                  : count->get<std::int64_t>();
+  }
+  meta.policy_id = base::GetString(json, "nomad_policy_id");
+  return meta;
+}
+
+class Service final : public TargetService {
+ public:
+  explicit Service(ServiceOptions options)
+      : options_(std::move(options)),
+        root_(Context::Background(*options_.clock)),
+        read_only_(std::make_shared<ReadOnly>()) {}
+  ~Service() override { root_.Cancel(CancelReason::kShutdown); }
+
+  absl::Status SetConfig(const StringMap& values) override;
+  absl::StatusOr<TargetStatus> Status(const Context& context, const StringMap& policy) override;
+  absl::Status Scale(const Context& context, const ScaleAction& action,
+                     const StringMap& policy) override;
+  void Stop(const Context& context) override;
+
+ private:
+  absl::StatusOr<std::shared_ptr<Session>> CurrentSession();
+  void SetOwnNode(const Context& context, Session& session, Pool& pool, ScaleRequest* request);
+
+  absl::StatusOr<PoolSnapshot> ObserveLists(const Context& context, Session& session, Pool& pool,
+                                            const config::PoolPolicy& policy);
+  TargetStatus Unready(Pool& pool, const std::string& reason);
+  void NoteReadiness(Pool& pool, const StatusReport& report);
+  StatusInputs InputsFor(const PoolRecord& record, Pool& pool, const PoolSnapshot& snapshot);
+  PoolRecord RecordFor(const Context& context, Session& session, const Pool& pool,
+                       base::WallTime now);
+
+  absl::Status TryScale(const Context& context, const ScaleAction& action, const StringMap& values,
+                        ScaleFacts* facts);
+  absl::Status ScalePool(const Context& context, const std::shared_ptr<Session>& session,
+                         Pool& pool, const config::PoolPolicy& policy, ScaleRequest request,
+                         ScaleFacts* facts);
+  void NoteRefusal(const ScaleAction& action, const ScaleFacts& facts, const absl::Status& outcome);
+
+  const ServiceOptions options_;
+  const runtime::CancelSource root_;
+  const std::shared_ptr<const runtime::WritePermit> read_only_;
+  Pools pools_{options_};
+  Background background_{options_, pools_, root_.context()};
+
+  base::Mutex mutex_;
+  std::shared_ptr<Session> session_ NH_GUARDED_BY(mutex_);
+  // By pool: the last refusal of a Scale, kept until a Scale is not refused.
+  std::map<PoolKey, std::string> refusals_ NH_GUARDED_BY(mutex_);
+};
+
+absl::Status Service::SetConfig(const StringMap& values) {
+  NH_ASSIGN_OR_RETURN(
+      config::PluginConfig parsed,
+      config::ParsePluginConfig(values, options_.environment, options_.template_environment));
+  auto config = std::make_shared<const config::PluginConfig>(std::move(parsed));
+  NH_ASSIGN_OR_RETURN(RawTransports transports, options_.transports(*config));
+  std::set<std::string> warnings(config->warnings.begin(), config->warnings.end());
+  warnings.insert(transports.warnings.begin(), transports.warnings.end());
+  for (const std::string& warning : warnings) options_.logger.Warn(warning);
+  if (log::Level level{}; options_.set_log_level && log::ParseLevel(config->log_level, &level)) {
+    options_.set_log_level(level);
+  }
+  auto session = std::make_shared<Session>(
+      options_, MakeClients(config, std::move(transports), options_.random, options_.logger));
+  options_.logger.Info("Configured", {{"harvester_url", config->harvester.url},
+                                      {"nomad_address", config->nomad.address},
+                                      {"nomad_region", config->nomad.region}});
+  {
+    base::MutexLock lock(mutex_);
+    session_ = std::move(session);
+  }
+  // It has read no Lease yet: whether a pool is paused is not known.
+  for (const std::shared_ptr<Pool>& pool : pools_.All()) {
+    base::MutexLock lock(pool->mutex);
+    pool->state.inspected = false;
+    pool->state.rounds.Finished();
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<Session>> Service::CurrentSession() {
+  NH_RETURN_IF_ERROR(root_.context().Check());
+  base::MutexLock lock(mutex_);
+  if (session_ == nullptr) {
+    return base::FailedPrecondition("the plugin has not been configured yet (SetConfig)");
+  }
+  return session_;
+}
+
+void Service::SetOwnNode(const Context& context, Session& session, Pool& pool,
+                         ScaleRequest* request) {
+  const auto own = session.OwnNode(context);
+  request->own_node_problem = own.status();
+  if (own.ok()) {
+    request->own_node_id = *own;
+  } else if (!context.Done()) {
+    pools_.WarnOnce(pool, {base::Message(own.status())});
+  }
+}
+
+absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Session& session,
+                                                   Pool& pool, const config::PoolPolicy& policy) {
+  Look look = LookFor(session.clients().config->nomad.region, policy);
+  const harvester::VmStore vms(session.clients().kube_urgent, pool.key.ns);
+  absl::StatusOr<harvester::Timestamped<std::vector<harvester::VirtualMachine>>> seen =
+      base::Unavailable("not read");
+  absl::StatusOr<nomad::Indexed<std::vector<nomad::Node>>> nodes = base::Unavailable("not read");
+  const auto results = runtime::ForEachBounded(
+      context, *options_.foreground, 2, 2, [&](std::size_t i) -> absl::Status {
+        if (i == 0) {
+          seen = vms.ListManaged(context);
+          return seen.status();
+        }
+        nodes = session.nomad().ListNodesForStatus(context);
+        return nodes.status();
+      });
+  if (!results[0].ok()) return base::Annotate(results[0], "Harvester cannot be read");
+  look.now = seen->server_time.value_or(options_.clock->WallNow());
+  SetVms(std::move(seen->value), &look);
+  look.nomad_readable = results[1].ok();
+  if (results[1].ok()) {
+    look.nomad_index = nodes->index;
+    look.nodes = std::move(nodes->value);
+  } else {
+    look.nomad_problem = base::Message(results[1]);
+  }
+  CheckIndex(&look);
+  Link(&look);
+  pool.memory.Apply(options_.clock->Now(), &look);
+  return PoolSnapshot{
+      .key = pool.key, .seen = std::make_shared<const Snapshot>(std::move(look)), .policy = policy};
+}
+
+TargetStatus Service::Unready(Pool& pool, const std::string& reason) {
+  StatusReport report;
+  report.reason = reason;
+  {
+    base::MutexLock lock(pool.mutex);
+    report.status.count = pool.state.last_count;
+  }
+  NoteReadiness(pool, report);
+  return report.status;
+}
+
+// One WARN per change of the reason, not one per tick.
+void Service::NoteReadiness(Pool& pool, const StatusReport& report) {
+  bool reason_changed = false;
+  bool warning_changed = false;
+  {
+    base::MutexLock lock(pool.mutex);
+    PoolState& state = pool.state;
+    reason_changed = std::exchange(state.last_reason, report.reason) != report.reason;
+    warning_changed = std::exchange(state.last_warning, report.warning) != report.warning;
+    if (report.status.ready || !report.status.meta.empty()) state.last_count = report.status.count;
+  }
+  const log::Logger logger = pools_.LoggerOf(pool);
+  if (reason_changed && !report.reason.empty()) {
+    // An open Scale is what the agent itself requested.
+    logger.Log(report.expected ? log::Level::kInfo : log::Level::kWarn, "Not ready",
+               {{"why", report.reason}, {"count", report.status.count}});
+  } else if (reason_changed) {
+    logger.Info("Ready", {{"count", report.status.count}});
+  }
+  if (warning_changed && !report.warning.empty()) {
+    logger.Warn("VMs of the pool need attention", {{"what", report.warning}});
+  }
+}
+
+StatusInputs Service::InputsFor(const PoolRecord& record, Pool& pool,
+                                const PoolSnapshot& snapshot) {
+  StatusInputs inputs;
+  inputs.scale_open = pool.gate.ScaleIsOpen();
+  inputs.paused = record.paused;
+  const bool alarming = FindMassLoss(snapshot).alarming;
+  const base::MonoTime now = options_.clock->Now();
+  base::MutexLock lock(pool.mutex);
+  PoolState& state = pool.state;
+  inputs.template_hash = state.scale.template_hash;
+  inputs.leftovers = state.leftovers;
+  // Kept in the process, too: a new configuration has not read the Lease.
+  state.last_event = std::max(state.last_event, record.last_event);
+  inputs.last_event = state.last_event;
+  if (!alarming) {
+    if (snapshot.look().nomad_readable) state.mass_loss_since.reset();
+  } else if (!state.mass_loss_since.has_value()) {
+    state.mass_loss_since = now;
+  }
+  if (state.mass_loss_since.has_value()) inputs.mass_loss_for = now - *state.mass_loss_since;
+  state.scale.mass_loss_over = inputs.mass_loss_for >= kMassLossTimeout;
+  return inputs;
+}
+
+absl::StatusOr<TargetStatus> Service::Status(const Context& context, const StringMap& values) {
+  NH_ASSIGN_OR_RETURN(const config::PoolPolicy policy, config::ParsePoolPolicy(values));
+  NH_ASSIGN_OR_RETURN(const std::shared_ptr<Session> session, CurrentSession());
+  const std::shared_ptr<Pool> pool = pools_.Find(policy);
+  base::Duration budget =
+      std::min(context.Remaining(), policy.grpc_timeout.value_or(kStatusBudget));
+  budget -= std::min(kStatusMargin, budget / 4);
+  const Context limited = context.WithTimeout(budget).WithWritePermit(read_only_);
+  auto snapshot = ObserveLists(limited, *session, *pool, policy);
+  if (!snapshot.ok()) {
+    NH_RETURN_IF_ERROR(root_.context().Check());
+    return Unready(*pool, base::Message(snapshot.status()));
+  }
+  const PoolRecord record = RecordFor(limited, *session, *pool, snapshot->now());
+  const StatusReport report = ReportStatus(*snapshot, InputsFor(record, *pool, *snapshot));
+  NoteReadiness(*pool, report);
+  background_.Wake(session, *snapshot);
+  return report.status;
+}
+
+// As far as this process knows it; while the pool is known to be paused, it is read again.
+PoolRecord Service::RecordFor(const Context& context, Session& session, const Pool& pool,
+                              base::WallTime now) {
+  const std::shared_ptr<PoolAccess> access = session.AccessTo(pool);
+  PoolRecord known = access->lease->record();
+  if (!known.paused.HoldsAt(now) || access->lease->held()) return known;
+  const absl::Status read = access->lease->Refresh(context);
+  if (read.ok()) return access->lease->record();
+  pools_.LoggerOf(pool).Debug("Could not read the pool's Lease", {{"error", read}});
+  return known;
+}
+
+absl::Status Service::Scale(const Context& context, const ScaleAction& action,
+                            const StringMap& values) {
+  ScaleFacts facts;
+  absl::Status outcome = TryScale(context, action, values, &facts);
+  NoteRefusal(action, facts, outcome);
+  return outcome;
+}
+
+// One WARN per change: the agent repeats a refused Scale at every tick.
+void Service::NoteRefusal(const ScaleAction& action, const ScaleFacts& facts,
+                          const absl::Status& outcome) {
+  // A busy pool and a cancelled call are not refusals, and do not end one.
+  if (absl::IsAborted(outcome) || absl::IsCancelled(outcome)) return;
+  bool changed = false;
+  {
+    base::MutexLock lock(mutex_);
+    if (outcome.ok() || facts.acted) {
+      refusals_.erase(facts.pool);
+      return;
+    }
+    std::string text = outcome.ToString();
+    changed = std::exchange(refusals_[facts.pool], text) != text;
+  }
+  std::vector<log::Field> fields = {{"pool", facts.pool.ToString()},
+                                    {"policy_id", facts.policy_id},
+                                    {"reason", action.reason},
+                                    {"error", outcome}};
+  if (!facts.action_id.empty()) fields.emplace_back("action_id", facts.action_id);
+  if (facts.range.has_value()) {
+    fields.emplace_back("from", facts.range->from);
+    fields.emplace_back("to", facts.range->to);
+  }
+  options_.logger.Log(changed ? log::Level::kWarn : log::Level::kInfo, "Scale refused", fields);
+}
+
+absl::Status Service::TryScale(const Context& context, const ScaleAction& action,
+                               const StringMap& values, ScaleFacts* facts) {
+  // A policy that cannot be parsed may still name its pool.
+  facts->pool.ns = config::PoolPolicy().ns;
+  if (const auto ns = values.find("namespace"); ns != values.end()) facts->pool.ns = ns->second;
+  if (const auto name = values.find("node_group_name"); name != values.end()) {
+    facts->pool.pool = name->second;
+  }
+  auto meta = ParseMeta(action.meta_json);
+  if (meta.ok()) facts->policy_id = meta->policy_id;
+  NH_ASSIGN_OR_RETURN(const config::PoolPolicy policy, config::ParsePoolPolicy(values));
+  facts->pool = {.ns = policy.ns, .pool = policy.pool};
+  NH_RETURN_IF_ERROR(meta);
+  NH_ASSIGN_OR_RETURN(const std::shared_ptr<Session> session, CurrentSession());
+  const std::shared_ptr<Pool> pool = pools_.Find(policy);
+  ScaleRequest request{.count = action.count,
+                       .dry_run = meta->dry_run || policy.dry_run || action.count == -1,
+                       .reason = action.reason,
+                       .policy_id = meta->policy_id};
+  if (request.dry_run) {
+    if (!meta->dry_run_count.has_value() && action.count < 0) {
+      options_.logger.Info("Dry run without a desired count: nothing to plan",
+                           {{"pool", pool->key.ToString()}, {"reason", action.reason}});
+      return absl::OkStatus();
+    }
+    request.count = meta->dry_run_count.value_or(action.count);
+  }
+  if (request.count < 0) {
+    return base::InvalidArgument("count " + std::to_string(request.count) + " is negative");
+  }
+  return ScalePool(context, session, *pool, policy, std::move(request), facts);
+}
+
+absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Session>& session,
+                                Pool& pool, const config::PoolPolicy& policy, ScaleRequest request,
+                                ScaleFacts* facts) {
+  const Context limited = context.WithTimeout(policy.scale_timeout);
+  const std::shared_ptr<PoolAccess> access = session->AccessTo(pool);
+  ScaleMemory memory;
+  {
+    base::MutexLock lock(pool.mutex);
+    memory = pool.state.scale;
+    request.last_count = pool.state.last_count;
+  }
+  if (request.dry_run) {
+    const Context reading = limited.WithWritePermit(read_only_);
+    SetOwnNode(reading, *session, pool, &request);
+    // The cached Lease may be older than what another process wrote to it, and a Scale that is open
+    // in this process must not be disturbed.
+    const std::unique_ptr<PoolLease> inspected = session->MakeLease(pool);
+    NH_RETURN_IF_ERROR(inspected->Refresh(reading));
+    // The pool's own belong to the loop inside the gate, which may run at the same time.
+    PoolTroubles troubles(*options_.random);
+    ScaleCall call(session->DependenciesFor(pool, *access, *inspected, &troubles), policy,
+                   std::move(request), &memory);
+    absl::Status outcome = call.DryRun(reading);
+    facts->range = call.range();
+    return outcome;
+  }
+  NH_ASSIGN_OR_RETURN(const std::unique_ptr<PoolGate::Guard> guard,
+                      pool.gate.EnterForScale(limited));
+  SetOwnNode(guard->context(), *session, pool, &request);
+  NH_ASSIGN_OR_RETURN(const std::unique_ptr<LeaseHold> hold,
+                      LeaseHold::Acquire(*access->lease, guard->context(), LeaseUser::kScale));
+  ScaleCall call(session->DependenciesFor(pool, *access, *access->lease), policy,
+                 std::move(request), &memory);
+  absl::Status outcome = call.Run(hold->context());
+  facts->action_id = call.action_id();
+  facts->range = call.range();
+  facts->acted = call.acted();
+  if (hold->context().cancel_reason() == CancelReason::kLeaseLost) {
+    outcome = base::Unavailable("the pool's Lease was lost: " + base::Message(outcome));
+  }
+  {
+    base::MutexLock lock(pool.mutex);
+    PoolState& state = pool.state;
+    state.scale.template_hash = memory.template_hash;
+    if (call.leaves_work()) {
+      state.inspected = false;
+      state.rounds.Finished();
+    }
+    state.leftovers = static_cast<std::int64_t>(pool.troubles.leftovers.size());
+    if (call.last_event().has_value()) state.last_event = call.last_event();
+  }
+  hold->Release();
+  return outcome;
+}
+
+void Service::Stop(const Context& context) {
+  root_.Cancel(CancelReason::kShutdown);
+  const std::vector<std::shared_ptr<Pool>> pools = pools_.All();
+  for (const std::shared_ptr<Pool>& pool : pools) pool->gate.Cancel(CancelReason::kShutdown);
+  for (const std::shared_ptr<Pool>& pool : pools) {
+    if (!pool->gate.WaitUntilIdle(context)) return;
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<TargetService> MakeTargetService(ServiceOptions options) {
+  return std::make_unique<Service>(std::move(options));
+}
+
+}  // namespace nomad_harvester::scaling

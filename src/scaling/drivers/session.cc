@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/session.h"
+
+#include "nomad_harvester/base/status.h"
+
+namespace nomad_harvester::scaling {
+
+std::shared_ptr<Pool> Pools::Find(const PoolKey& key) {
+  base::MutexLock lock(mutex_);
+  std::shared_ptr<Pool>& pool = pools_[key];
+  if (pool == nullptr) pool = std::make_shared<Pool>(key, *options_.random);
+  return pool;
+}
+
+std::shared_ptr<Pool> Pools::Find(const config::PoolPolicy& policy) {
+  std::shared_ptr<Pool> pool = Find(PoolKey{.ns = policy.ns, .pool = policy.pool});
+  WarnOnce(*pool, policy.warnings);
+  base::MutexLock lock(pool->mutex);
+  pool->state.policy = policy;
+  return pool;
+}
+
+std::vector<std::shared_ptr<Pool>> Pools::All() const {
+  std::vector<std::shared_ptr<Pool>> all;
+  base::MutexLock lock(mutex_);
+  for (const auto& [key, pool] : pools_) all.push_back(pool);
+  return all;
+}
+
+void Pools::WarnOnce(Pool& pool, const std::vector<std::string>& warnings) const {
+  for (const std::string& warning : warnings) {
+    {
+      base::MutexLock lock(pool.mutex);
+      if (!pool.state.warned.insert(warning).second) continue;
+    }
+    LoggerOf(pool).Warn(warning);
+  }
+}
+
+Session::Session(const ServiceOptions& options, Clients clients)
+    : options_(options), clients_(std::move(clients)), nomad_(clients_.nomad_urgent) {}
+
+std::unique_ptr<PoolLease> Session::MakeLease(const Pool& pool) const {
+  return std::make_unique<PoolLease>(clients_.kube_urgent, pool.key, *options_.clock,
+                                     PoolLease::OptionsOf(*clients_.config, options_.holder),
+                                     PoolLogger(options_, pool));
+}
+
+std::shared_ptr<PoolAccess> Session::AccessTo(const Pool& pool) {
+  base::MutexLock lock(mutex_);
+  std::shared_ptr<PoolAccess>& access = pools_[pool.key];
+  if (access == nullptr) {
+    access = std::make_shared<PoolAccess>(ClientsForPool(clients_), pool.key, MakeLease(pool));
+  }
+  return access;
+}
+
+PoolDependencies Session::DependenciesFor(Pool& pool, const PoolAccess& access, PoolLease& lease,
+                                          PoolTroubles* troubles) {
+  return {.key = pool.key,
+          .clients = access.clients,
+          .vms = access.vms,
+          .nodes = nomad_,
+          .memory = pool.memory,
+          .troubles = troubles != nullptr ? *troubles : pool.troubles,
+          .lease = lease,
+          .clock = *options_.clock,
+          .random = *options_.random,
+          .executor = *options_.foreground,
+          .logger = PoolLogger(options_, pool)};
+}
+
+absl::StatusOr<std::string> Session::OwnNode(const runtime::Context& context) {
+  const std::string& allocation = clients_.config->own_allocation_id;
+  if (allocation.empty()) return std::string();
+  {
+    base::MutexLock lock(mutex_);
+    if (own_node_.has_value()) return *own_node_;
+  }
+  auto node = clients_.nomad->NodeOfAllocation(context, allocation);
+  if (absl::IsNotFound(node.status())) {
+    // A token that sees every namespace would see it: it is an allocation of another cluster.
+    const auto read_job = clients_.nomad->VerifyReadJob(context);
+    if (read_job.ok() && *read_job == nomad::ReadJob::kEverywhere) return std::string();
+  }
+  if (!node.ok()) {
+    return base::Annotate(node.status(), "the autoscaler's own node cannot be found (allocation " +
+                                             allocation + "), and it must never be removed");
+  }
+  base::MutexLock lock(mutex_);
+  own_node_ = *node;
+  return node;
+}
+
+}  // namespace nomad_harvester::scaling

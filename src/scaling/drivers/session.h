@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a service keeps from call to call: the state of each pool, and the clients of the present
+// configuration. Private to module scaling.
+#ifndef NOMAD_HARVESTER_SCALING_SESSION_H_
+#define NOMAD_HARVESTER_SCALING_SESSION_H_
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nomad_harvester/base/mutex.h"
+#include "nomad_harvester/scaling/pool_gate.h"
+#include "nomad_harvester/scaling/service.h"
+
+#include "drivers/scale_call.h"
+#include "execution/pool_dependencies.h"
+
+namespace nomad_harvester::scaling {
+
+// When the background tries again what it could not finish: one round a minute at most, one in ten
+// minutes after an hour (rule L7). New work does not wait.
+class Rounds {
+ public:
+  // Whether a round may begin for this work.
+  bool MayBegin(const std::string& work, base::MonoTime now) const {
+    return !next_.has_value() || work != work_ || now >= *next_;
+  }
+  void Unfinished(std::string work, base::MonoTime now) {
+    // What is new is tried at the first pace, whatever has been in trouble before it.
+    if (!next_.has_value() || work != work_ || now >= *next_ + std::chrono::minutes(10))
+      since_ = now;
+    work_ = std::move(work);
+    next_ = now + std::clamp<base::Duration>((now - since_) / 6, std::chrono::minutes(1),
+                                             std::chrono::minutes(10));
+  }
+  void Finished() { next_.reset(); }
+  // Nothing is left to do. If Status goes on to see the same work, because it reads less than the
+  // loop, the next round waits all the same.
+  void Done(std::string work, base::MonoTime now) {
+    if (work.empty()) return Finished();
+    Unfinished(std::move(work), now);
+  }
+
+ private:
+  std::string work_;
+  base::MonoTime since_{};
+  std::optional<base::MonoTime> next_;
+};
+
+// What a pool's calls and its background work share.
+struct PoolState {
+  std::optional<config::PoolPolicy> policy;
+  ScaleMemory scale;
+  // A resumption has finished since the process started and since the last Scale that left work.
+  bool inspected = false;
+  std::int64_t last_count = 0;
+  std::string last_reason;
+  std::string last_warning;
+  std::set<std::string> warned;
+  std::optional<base::MonoTime> mass_loss_since;
+  std::optional<base::WallTime> last_event;
+  // A resumption is submitted and has not begun.
+  bool queued = false;
+  Rounds rounds;
+  std::int64_t leftovers = 0;  // VMs that are gone and left something
+};
+
+// A pool, for as long as the process lives.
+struct Pool {
+  Pool(PoolKey k, runtime::Random& random) : key(std::move(k)), troubles(random) {}
+  const PoolKey key;
+  PoolGate gate;
+  ObserverMemory memory;
+  PoolTroubles troubles;  // of the loop that is inside the gate
+  base::Mutex mutex;
+  PoolState state NH_GUARDED_BY(mutex);
+};
+
+inline log::Logger PoolLogger(const ServiceOptions& options, const Pool& pool) {
+  return options.logger.With({{"pool", pool.key.ToString()}});
+}
+
+// Thread-safe.
+class Pools {
+ public:
+  explicit Pools(const ServiceOptions& options) : options_(options) {}
+
+  std::shared_ptr<Pool> Find(const PoolKey& key);
+  // The pool of a policy, which becomes the one that the background works by. Logs its warnings
+  // once.
+  std::shared_ptr<Pool> Find(const config::PoolPolicy& policy);
+  std::vector<std::shared_ptr<Pool>> All() const;
+  void WarnOnce(Pool& pool, const std::vector<std::string>& warnings) const;
+  log::Logger LoggerOf(const Pool& pool) const { return PoolLogger(options_, pool); }
+
+ private:
+  const ServiceOptions& options_;
+  mutable base::Mutex mutex_;
+  std::map<PoolKey, std::shared_ptr<Pool>> pools_ NH_GUARDED_BY(mutex_);
+};
+
+// What one configuration has for one pool.
+struct PoolAccess {
+  PoolAccess(Clients c, const PoolKey& key, std::unique_ptr<PoolLease> l)
+      : clients(std::move(c)), vms(clients.kube, key.ns), lease(std::move(l)) {}
+  const Clients clients;  // with a max_concurrency of its own
+  const harvester::VmStore vms;
+  const std::unique_ptr<PoolLease> lease;
+};
+
+// One configuration. Thread-safe; calls that began with it keep it.
+class Session {
+ public:
+  Session(const ServiceOptions& options, Clients clients);
+
+  const Clients& clients() const { return clients_; }
+  NomadReads& nomad() { return nomad_; }
+  std::shared_ptr<PoolAccess> AccessTo(const Pool& pool);
+  std::unique_ptr<PoolLease> MakeLease(const Pool& pool) const;
+  // The node that the autoscaler itself runs on, which may be one of the pool (rule C7); empty:
+  // none of this cluster. Its allocation may not be known right after the start, so it is asked for
+  // until it is. Blocks for up to two requests.
+  absl::StatusOr<std::string> OwnNode(const runtime::Context& context);
+  // All of them must outlive what they are given to.
+  // `troubles`: instead of the pool's, for a call outside of its gate.
+  PoolDependencies DependenciesFor(Pool& pool, const PoolAccess& access, PoolLease& lease,
+                                   PoolTroubles* troubles = nullptr);
+
+ private:
+  const ServiceOptions& options_;
+  const Clients clients_;
+  NomadReads nomad_;
+  base::Mutex mutex_;
+  std::optional<std::string> own_node_ NH_GUARDED_BY(mutex_);
+  std::map<PoolKey, std::shared_ptr<PoolAccess>> pools_ NH_GUARDED_BY(mutex_);
+};
+
+}  // namespace nomad_harvester::scaling
+
+#endif  // NOMAD_HARVESTER_SCALING_SESSION_H_

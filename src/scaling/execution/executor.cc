@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "execution/executor.h"
+
+#include <utility>
+
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/nodepool/drain.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+using harvester::DrainDeadline;
+using harvester::Mark;
+using harvester::MarkReason;
+
+const Effect kNotWanted{.verdict = Verdict::kNotWanted};
+
+DrainDeadline DeadlineOf(base::Duration deadline, base::WallTime now) {
+  if (deadline == base::Duration::zero()) return {.kind = DrainDeadline::Kind::kNone};
+  if (deadline < base::Duration::zero()) return {.kind = DrainDeadline::Kind::kNow};
+  return {.kind = DrainDeadline::Kind::kAt, .at = now + deadline};
+}
+
+// The mark that the policy asks for; `now` begins the drain's deadline.
+Mark MakeMark(const PoolSnapshot& snapshot, const VmView& view, base::WallTime now,
+              std::string action, MarkReason reason, std::string node_id) {
+  const config::PoolPolicy& policy = *snapshot.policy;
+  Mark mark{.action = std::move(action), .reason = reason, .vm_uid = view.vm.uid};
+  mark.node_id = std::move(node_id);
+  mark.marked_at = now;
+  mark.drain_deadline = DeadlineOf(policy.drain_deadline, now);
+  mark.grace = policy.drain_grace;
+  mark.force = policy.force_after_deadline;
+  mark.ignore_system = policy.drain_ignore_system_jobs;
+  mark.purge = policy.node_purge;
+  mark.nodes =
+      view.vm.nodes.value_or(harvester::NodesRecord{.region = snapshot.look().region,
+                                                    .node_class = policy.node_class,
+                                                    .datacenter = policy.datacenter,
+                                                    .node_pool = policy.node_pool,
+                                                    .node_attribute = policy.node_attribute,
+                                                    .index = 0});
+  return mark;
+}
+
+// One VM, read again by the specs of its steps, and the writes.
+class Act {
+ public:
+  Act(const runtime::Context& context, const PoolDependencies& deps, const PoolSnapshot& snapshot,
+      const VmView& view)
+      : context_(context), deps_(deps), seen_(snapshot, view) {}
+
+  Effect Run(const PoolFacts* pool, const Step& step) {
+    const absl::StatusOr<bool> exists = ReadAgain(step);
+    if (!exists.ok()) return EffectOf(exists.status());
+    if (!*exists) return kNotWanted;
+    return Write(StillWanted(pool, step));
+  }
+
+  Effect MarkForScaleIn(const std::string& action_id, const std::string& node_id) {
+    const bool linked = seen_.node() != nullptr;
+    if (linked) {
+      if (absl::Status read = ReadNode(node_id); !read.ok()) return EffectOf(std::move(read));
+      if (absl::Status fits = CheckVictimsNode(node_id); !fits.ok()) {
+        return {.verdict = Verdict::kUnsuitable, .status = std::move(fits)};
+      }
+    }
+    const PoolSnapshot& snapshot = seen_.snapshot();
+    auto marked = WriteMark(
+        MakeMark(snapshot, seen_.view(), snapshot.now(), action_id, MarkReason::kScaleIn, node_id));
+    if (!marked.ok()) return EffectOf(marked.status());
+    if (linked) BeginDrain(*std::move(marked));
+    return {.verdict = Verdict::kDone};
+  }
+
+ private:
+  // False: the VM no longer exists.
+  absl::StatusOr<bool> ReadAgain(const Step& step) {
+    for (const Read read : ReadsOf(step)) {
+      const absl::Status outcome = ReadOne(read, step.node_id);
+      if (read == Read::kVm && kube::IsNotFound(outcome)) return false;
+      NH_RETURN_IF_ERROR(outcome);
+    }
+    return true;
+  }
+
+  absl::Status ReadOne(Read read, const std::string& node_id) {
+    switch (read) {
+      case Read::kNodes:
+        return ReadNodes();
+      case Read::kNode:
+        return ReadNode(node_id);
+      case Read::kMarksNode:
+        return ReadMarksNode();
+      case Read::kAllocations:
+        return ReadAllocations(node_id);
+      case Read::kVm:
+        return ReadVm();
+      case Read::kInstance:
+        return ReadInstance();
+      case Read::kVmGone:
+        break;  // of a VM that is gone: Purge
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadNodes() {
+    NH_ASSIGN_OR_RETURN(auto nodes, deps_.nodes.ListNodes(context_));
+    seen_.SetNodes(std::move(nodes.value));
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadNode(const std::string& id) {
+    auto node = deps_.nodes.GetNode(context_, deps_.nomad(), id);
+    if (absl::IsNotFound(node.status())) {
+      seen_.SetNode(id, std::nullopt);
+      return absl::OkStatus();
+    }
+    NH_RETURN_IF_ERROR(node);
+    seen_.SetNode(id, std::move(node->value));
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadMarksNode() {
+    const std::optional<Mark>& mark = seen_.view().vm.mark;
+    seen_.SetMarksNodeGone(false);
+    if (!mark.has_value() || mark->node_id.empty()) return absl::OkStatus();
+    const auto node = deps_.nomad().GetNode(context_, mark->node_id);
+    if (!node.ok() && !absl::IsNotFound(node.status())) return node.status();
+    seen_.SetMarksNodeGone(IsGone(node.status(), seen_.view().vm));
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadAllocations(const std::string& node_id) {
+    NH_ASSIGN_OR_RETURN(auto allocations, deps_.nomad().NodeAllocations(context_, node_id));
+    seen_.SetAllocations(node_id, std::move(allocations.value));
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadInstance() {
+    const auto instance = deps_.vms.GetInstance(context_, seen_.view().vm.name);
+    if (!instance.ok() && !kube::IsNotFound(instance.status())) return instance.status();
+    seen_.SetInstance(instance.ok() && harvester::IsRunning(*instance));
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadVm() {
+    auto vm = deps_.vms.Get(context_, seen_.view().vm.name);
+    NH_RETURN_IF_ERROR(vm);
+    if (vm->value.uid != seen_.view().vm.uid) {
+      return base::FailedPrecondition("VM " + seen_.view().vm.name +
+                                      " was replaced by another one");
+    }
+    seen_.SetVm(std::move(vm->value), vm->server_time);
+    return absl::OkStatus();
+  }
+
+  // The step that the fresh facts ask for; kNothing if it is not the one that was decided.
+  Step StillWanted(const PoolFacts* pool, const Step& step) const {
+    const Recheck recheck = SpecOf(step.kind).recheck;
+    if (recheck == Recheck::kNone) return step;
+    Step now = Decide(FactsOf(seen_, pool));
+    const bool same = recheck == Recheck::kSameRow ? now.row == step.row : now.kind == step.kind;
+    return same && now.node_id == step.node_id ? now : Step{};
+  }
+
+  Effect Write(const Step& step) {
+    const harvester::VirtualMachine& vm = seen_.view().vm;
+    switch (step.kind) {
+      case StepKind::kCancelDrain:
+        return EffectOf(deps_.nomad().CancelDrain(context_, step.node_id, step.mark_eligible));
+      case StepKind::kEnable:
+        return EffectOf(deps_.nomad().SetEligible(context_, step.node_id, true));
+      case StepKind::kRecordRolledBack:
+        return Annotate({{harvester::kRolledBackAnnotation, step.value}});
+      case StepKind::kForgetJoinTimeout:
+        return Annotate({{harvester::kJoinTimeoutAnnotation, std::string("none")}});
+      case StepKind::kMarkBroken:
+        return MarkWith(MarkReason::kBroken, "");
+      case StepKind::kMarkUnhealthy:
+        return MarkWith(MarkReason::kUnhealthy,
+                        step.node_id.empty() ? vm.joined_node_id : step.node_id);
+      case StepKind::kRecordJoin:
+        return Annotate({{harvester::kNodeIdAnnotation, step.node_id},
+                         {harvester::kJoinedAtAnnotation, base::FormatRfc3339(seen_.now())}});
+      case StepKind::kRollBack:
+        return RollBack(step);
+      case StepKind::kStartDrain:
+        return StartDrain(step);
+      case StepKind::kDelete:
+        return EffectOf(deps_.vms.DeleteVm(context_, vm.name, vm.uid, vm.resource_version));
+      case StepKind::kNothing:
+      case StepKind::kWait:
+      case StepKind::kReport:
+      case StepKind::kPurge:
+        break;
+    }
+    return kNotWanted;
+  }
+
+  Effect RollBack(const Step& step) {
+    harvester::AnnotationChanges changes = {{harvester::kScaleInAnnotation, std::nullopt}};
+    if (step.refused) {
+      changes[harvester::kRemovalRefusedAnnotation] = base::FormatRfc3339(seen_.now());
+    }
+    return Annotate(changes);
+  }
+
+  Effect Annotate(const harvester::AnnotationChanges& changes) {
+    const harvester::VirtualMachine& vm = seen_.view().vm;
+    return EffectOf(deps_.vms.Annotate(context_, vm.name, vm.resource_version, changes).status());
+  }
+
+  // Returns the VM with the mark.
+  absl::StatusOr<harvester::VirtualMachine> WriteMark(const Mark& mark) {
+    const harvester::VirtualMachine& vm = seen_.view().vm;
+    return deps_.vms.Annotate(context_, vm.name, vm.resource_version,
+                              {{harvester::kScaleInAnnotation, harvester::ToAnnotation(mark)}});
+  }
+
+  Effect MarkWith(MarkReason reason, std::string node_id) {
+    return EffectOf(WriteMark(MakeMark(seen_.snapshot(), seen_.view(), seen_.now(),
+                                       NewActionId(deps_.random), reason, std::move(node_id)))
+                        .status());
+  }
+
+  Effect StartDrain(const Step& step) {
+    const Mark& mark = *seen_.view().vm.mark;
+    const nodepool::PostedDeadline posted = nodepool::DeadlineToPost(
+        mark.drain_deadline.kind == DrainDeadline::Kind::kNone,
+        mark.drain_deadline.kind == DrainDeadline::Kind::kNow, mark.drain_deadline.at, seen_.now());
+    if (!posted.post) return kNotWanted;
+    const std::string pool = deps_.key.ToString();
+    const nodepool::DrainMark meta{.action = mark.action,
+                                   .vm = seen_.view().vm.name,
+                                   .vm_uid = mark.vm_uid,
+                                   .pool = pool,
+                                   .purge = mark.purge,
+                                   .was_ineligible = step.was_ineligible};
+    return EffectOf(deps_.nomad().Drain(context_, step.node_id,
+                                        {.deadline = posted.deadline,
+                                         .ignore_system_jobs = mark.ignore_system,
+                                         .meta = nodepool::ToMeta(meta)}));
+  }
+
+  // Whether a victim's node still has the state in which its VM may be marked.
+  absl::Status CheckVictimsNode(const std::string& node_id) const {
+    const nomad::Node* node = seen_.node();
+    if (node == nullptr || node->id != node_id) {
+      const std::string why = seen_.view().link.explanation;
+      return base::FailedPrecondition("node " + node_id + " is not this VM's" +
+                                      (why.empty() ? "" : ": " + why));
+    }
+    if (node->draining) {
+      return base::FailedPrecondition("node " + node_id + " is drained by another client");
+    }
+    if (nodepool::IsProtected(*node)) {
+      return base::FailedPrecondition("node " + node_id + " is protected by its meta");
+    }
+    if (!node->dynamic_host_volumes.empty() &&
+        seen_.snapshot().policy->host_volumes == config::HostVolumes::kProtect) {
+      return base::FailedPrecondition("node " + node_id + " holds the dynamic host volume " +
+                                      node->dynamic_host_volumes.front());
+    }
+    return absl::OkStatus();
+  }
+
+  // The reply to the mark has the VM's current state, and the node is read after it, so this is a
+  // new observation. With or without a drain the mark is set, and the loop continues from there.
+  void BeginDrain(harvester::VirtualMachine marked) {
+    seen_.SetVm(std::move(marked), std::nullopt);
+    const Step step = Decide(FactsOf(seen_, nullptr));
+    if (step.kind != StepKind::kStartDrain) return;
+    const Effect drained = Run(nullptr, step);
+    if (drained.status.ok()) return;
+    deps_.logger.Info(
+        "Could not start the drain; retrying",
+        {{"vm", seen_.view().vm.name}, {"node_id", step.node_id}, {"error", drained.status}});
+  }
+
+  const runtime::Context& context_;
+  const PoolDependencies& deps_;
+  Overlay seen_;
+};
+
+}  // namespace
+
+Effect Execute(const runtime::Context& context, const PoolDependencies& deps,
+               const Decisions& decisions, const VmView& view, const Step& step) {
+  return Act(context, deps, decisions.snapshot(), view).Run(&decisions.pool(), step);
+}
+
+Effect Purge(const runtime::Context& context, const PoolDependencies& deps,
+             const Decisions& decisions, const NodeOfGoneVm& gone) {
+  const auto vm = deps.vms.Get(context, std::string(gone.mark.vm));
+  if (vm.ok() && vm->value.uid == gone.mark.vm_uid) return kNotWanted;
+  if (!vm.ok() && !kube::IsNotFound(vm.status())) return EffectOf(vm.status());
+  auto fresh = deps.nomad().GetNode(context, gone.node->id);
+  if (absl::IsNotFound(fresh.status())) return kNotWanted;
+  if (!fresh.ok()) return EffectOf(fresh.status());
+  const Step step = NextStepOfGoneVm(fresh->value, decisions.snapshot());
+  if (step.kind != StepKind::kPurge) return kNotWanted;
+  const absl::Status purged = deps.nomad().Purge(context, gone.node->id);
+  return absl::IsNotFound(purged) ? Effect{.verdict = Verdict::kDone} : EffectOf(purged);
+}
+
+Effect MarkVictim(const runtime::Context& context, const PoolDependencies& deps,
+                  const PoolSnapshot& snapshot, const VmView& view, const std::string& action_id,
+                  const std::string& node_id) {
+  return Act(context, deps, snapshot, view).MarkForScaleIn(action_id, node_id);
+}
+
+}  // namespace nomad_harvester::scaling

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Carries out one step for one VM: reads by the step's spec, decides again, and writes once. A step
+// was decided from a snapshot that may be a second old.
+#ifndef NOMAD_HARVESTER_SCALING_EXECUTOR_H_
+#define NOMAD_HARVESTER_SCALING_EXECUTOR_H_
+
+#include <string>
+
+#include "nomad_harvester/scaling/step_spec.h"
+
+#include "absl/status/status.h"
+#include "execution/pool_dependencies.h"
+#include "rules/retries.h"
+
+namespace nomad_harvester::scaling {
+
+// All of them block for their requests.
+
+// A step about a VM of the snapshot behind `decisions`.
+Effect Execute(const runtime::Context& context, const PoolDependencies& deps,
+               const Decisions& decisions, const VmView& view, const Step& step);
+
+// Purges the node of a VM that no longer exists, after GET by name has confirmed that.
+Effect Purge(const runtime::Context& context, const PoolDependencies& deps,
+             const Decisions& decisions, const NodeOfGoneVm& gone);
+
+// Writes the mark of a scale-in and starts the drain. Reads the node in full first; kUnsuitable if
+// the VM must not be marked with that node. `snapshot` holds the action that names the VM. kDone:
+// the mark is set, whether the drain has started or not.
+Effect MarkVictim(const runtime::Context& context, const PoolDependencies& deps,
+                  const PoolSnapshot& snapshot, const VmView& view, const std::string& action_id,
+                  const std::string& node_id);
+
+}  // namespace nomad_harvester::scaling
+
+#endif  // NOMAD_HARVESTER_SCALING_EXECUTOR_H_

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an interrupted action or a removed VM left behind: claims, Secrets, owners (rule C10).
+#ifndef NOMAD_HARVESTER_SCALING_LEFTOVERS_H_
+#define NOMAD_HARVESTER_SCALING_LEFTOVERS_H_
+
+#include <set>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "execution/pool_dependencies.h"
+#include "rules/tracker.h"
+
+namespace nomad_harvester::scaling {
+
+struct SweepScope {
+  // VMs that this process is creating: their Secret is created first.
+  std::set<std::string> being_created;
+  // Names of the Lease's action. A Secret of one of them without a VM is garbage as soon as no
+  // Scale creates them any more; other Secrets only after ten minutes.
+  std::set<std::string> named_by_action;
+  // Changes nothing; reports what would be changed.
+  bool dry_run = false;
+  // VMs that this process deleted: claims that follow the naming pattern belong to them, with or
+  // without the label.
+  std::set<std::string> deleted;
+};
+
+struct SweepResult {
+  // VMs that no longer exist but still have a claim or Secret, for instance one that is
+  // terminating.
+  Leftovers left;
+  absl::Status unowned{};  // why a Secret did not get its VM as owner
+};
+
+// One sweep. Lists claims and Secrets first and VMs after them, so that a VM created in between is
+// observed. Deletes with a uid precondition what belongs to no VM, and sets the owner of Secrets
+// whose VM exists. An object that is refused or fails waits for its own next attempt and holds up
+// nothing else. An error: a list could not be read, and nothing was done.
+absl::StatusOr<SweepResult> SweepLeftovers(const runtime::Context& context,
+                                           const PoolDependencies& deps, const SweepScope& scope);
+
+}  // namespace nomad_harvester::scaling
+
+#endif  // NOMAD_HARVESTER_SCALING_LEFTOVERS_H_

@@ -1,0 +1,430 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nomad_harvester/scaling/pool_lease.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "nomad_harvester/base/status.h"
+
+#include "execution/lease_permit.h"
+#include "nlohmann/json.hpp"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+// How often a holder that has stopped renewing is read again.
+constexpr base::Duration kLookInterval = std::chrono::seconds(2);
+// A conflict with our own renewal is resolved by reading again; more than a few have another cause.
+constexpr int kPatchAttempts = 4;
+// An HTTP date has whole seconds: two of them differ by up to a second less, or more, than their
+// times did.
+constexpr base::Duration kDateResolution = std::chrono::seconds(1);
+
+std::map<std::string, std::optional<std::string>> RecordAnnotations(const PoolRecord& record) {
+  std::map<std::string, std::optional<std::string>> annotations;
+  annotations[harvester::kLeaseActionAnnotation] =
+      record.action ? std::optional(harvester::ToAnnotation(*record.action)) : std::nullopt;
+  annotations[harvester::kLeaseBackOffAnnotation] =
+      record.back_off.empty() ? std::nullopt
+                              : std::optional(harvester::ToAnnotation(record.back_off));
+  annotations[harvester::kLeaseLastEventAnnotation] =
+      record.last_event ? std::optional(base::FormatRfc3339Nanos(*record.last_event))
+                        : std::nullopt;
+  annotations[harvester::kLeasePolicyAnnotation] =
+      record.policy ? std::optional(harvester::ToAnnotation(*record.policy)) : std::nullopt;
+  return annotations;
+}
+
+harvester::Hold PauseIn(const kube::Lease& lease) {
+  const auto paused = lease.annotations.find(harvester::kLeasePausedAnnotation);
+  return paused == lease.annotations.end() ? harvester::Hold{}
+                                           : harvester::ParseHold(paused->second);
+}
+
+}  // namespace
+
+PoolRecord ParsePoolRecord(const kube::Lease& lease, const log::Logger& logger) {
+  PoolRecord record{.paused = PauseIn(lease)};
+  const auto read = [&](const char* key, auto parse, auto* field) {
+    const auto found = lease.annotations.find(key);
+    if (found == lease.annotations.end()) return;
+    auto value = parse(found->second);
+    if (value.ok()) {
+      *field = *std::move(value);
+      return;
+    }
+    logger.Warn("Ignoring an unreadable annotation of the pool's Lease",
+                {{"annotation", key}, {"error", value.status()}});
+  };
+  read(harvester::kLeaseActionAnnotation, harvester::ParseLeaseAction, &record.action);
+  read(harvester::kLeaseBackOffAnnotation, harvester::ParseBackOff, &record.back_off);
+  read(harvester::kLeasePolicyAnnotation, harvester::ParsePolicyRecord, &record.policy);
+  read(harvester::kLeaseLastEventAnnotation, base::ParseRfc3339, &record.last_event);
+  return record;
+}
+
+bool MayBeAlive(const kube::Lease& lease) {
+  return !lease.holder.empty() && lease.renew_time.has_value() && lease.server_time.has_value() &&
+         *lease.server_time - *lease.renew_time < kLeaseAlive + kDateResolution;
+}
+
+PoolLease::Options PoolLease::OptionsOf(const config::PluginConfig& config, std::string holder) {
+  return {.enabled = config.pool_lease,
+          .holder = std::move(holder),
+          .write_limit = std::min(config.request_timeout, kWriteLimit)};
+}
+
+PoolLease::PoolLease(std::shared_ptr<const kube::KubeClient> client, PoolKey key,
+                     runtime::Clock& clock, Options options, log::Logger logger)
+    : client_(std::move(client)),
+      key_(std::move(key)),
+      clock_(clock),
+      options_(std::move(options)),
+      logger_(std::move(logger)),
+      permit_(std::make_shared<LeasePermit>(clock, options_.write_limit)) {
+  base::MutexLock lock(mutex_);
+  used_ = options_.enabled;
+}
+
+PoolLease::~PoolLease() { StopRenewal(); }
+
+std::shared_ptr<const runtime::WritePermit> PoolLease::permit() const { return permit_; }
+
+bool PoolLease::used() const {
+  base::MutexLock lock(mutex_);
+  return used_;
+}
+
+bool PoolLease::held() const {
+  base::MutexLock lock(mutex_);
+  return held_;
+}
+
+PoolRecord PoolLease::record() const {
+  base::MutexLock lock(mutex_);
+  return record_;
+}
+
+absl::StatusOr<std::optional<kube::Lease>> PoolLease::Read(const runtime::Context& context) const {
+  auto observed = client_->Get(context, kube::kLeases, key_.ns, harvester::LeaseName(key_.pool));
+  // Not only kube::IsNotFound: the API itself may be missing, which the creation then reports.
+  if (absl::IsNotFound(observed.status())) return std::optional<kube::Lease>();
+  NH_RETURN_IF_ERROR(observed);
+  return std::optional(kube::ParseLease(*observed));
+}
+
+absl::Status PoolLease::Refresh(const runtime::Context& context) {
+  if (!options_.enabled) return absl::OkStatus();
+  auto lease = Read(context);
+  if (kube::IsForbidden(lease.status())) {
+    base::MutexLock lock(mutex_);
+    used_ = false;
+    return absl::OkStatus();
+  }
+  NH_RETURN_IF_ERROR(lease);
+  PoolRecord record = lease->has_value() ? ParsePoolRecord(**lease, logger_) : PoolRecord{};
+  base::MutexLock lock(mutex_);
+  // Acquired since: what was read may be older than what the holder has written.
+  if (held_) return absl::OkStatus();
+  record_ = std::move(record);
+  return absl::OkStatus();
+}
+
+void PoolLease::GuardInProcessOnly(const absl::Status& why) {
+  bool warn = false;
+  {
+    base::MutexLock lock(mutex_);
+    used_ = false;
+    held_ = true;
+    warn = !std::exchange(warned_, true);
+  }
+  permit_->AllowUnguarded();
+  if (warn) {
+    logger_.Warn(
+        "No Lease guards the pool: a second agent could act on it at the same time. Grant get, "
+        "list, create and patch of leases.coordination.k8s.io, or set pool_lease = \"false\"",
+        {{"error", why}});
+  }
+}
+
+void PoolLease::SetHeld(const kube::Lease& lease, base::MonoTime sent) {
+  PoolRecord record = ParsePoolRecord(lease, logger_);
+  permit_->Acquired(sent);
+  base::MutexLock lock(mutex_);
+  used_ = true;
+  held_ = true;
+  NoteReply(lease);
+  record_ = std::move(record);
+  observed_holder_.reset();
+}
+
+void PoolLease::NoteReply(const kube::Lease& lease) {
+  resource_version_ = lease.resource_version;
+  // An operator writes it while the Lease is ours (rule L10).
+  record_.paused = PauseIn(lease);
+  if (!lease.server_time.has_value()) return;
+  server_time_ = lease.server_time;
+  server_time_at_ = clock_.Now();
+}
+
+base::WallTime PoolLease::ServerNow() const {
+  if (!server_time_.has_value()) return clock_.WallNow();
+  return *server_time_ + (clock_.Now() - server_time_at_);
+}
+
+absl::Status PoolLease::Create(const runtime::Context& context) {
+  const base::MonoTime sent = clock_.Now();
+  kube::Lease lease{.name = harvester::LeaseName(key_.pool), .ns = key_.ns};
+  lease.holder = options_.holder;
+  lease.lease_duration_seconds =
+      static_cast<int>(std::chrono::duration_cast<std::chrono::seconds>(kLeaseDuration).count());
+  lease.renew_time = lease.acquire_time = clock_.WallNow();
+  auto created = client_->Create(
+      context, kube::kLeases, key_.ns,
+      kube::LeaseObject(lease, {{harvester::kManagedByLabel, harvester::kManagedByValue},
+                                {harvester::kPoolLabel, key_.pool}}));
+  NH_RETURN_IF_ERROR(created);
+  SetHeld(kube::ParseLease(*created), sent);
+  return absl::OkStatus();
+}
+
+absl::Status PoolLease::TakeOver(const runtime::Context& context, const kube::Lease& lease) {
+  const base::MonoTime sent = clock_.Now();
+  kube::LeaseChange change{.resource_version = lease.resource_version};
+  change.holder = options_.holder;
+  change.lease_duration_seconds =
+      static_cast<int>(std::chrono::duration_cast<std::chrono::seconds>(kLeaseDuration).count());
+  change.renew_time = change.acquire_time = lease.server_time.value_or(clock_.WallNow());
+  change.transitions = lease.transitions + 1;
+  auto patched =
+      client_->MergePatch(context, kube::kLeases, key_.ns, lease.name, kube::LeasePatch(change));
+  NH_RETURN_IF_ERROR(patched);
+  SetHeld(kube::ParseLease(*patched), sent);
+  return absl::OkStatus();
+}
+
+std::optional<kube::Lease> PoolLease::TakeReleased() {
+  base::MutexLock lock(mutex_);
+  std::optional<kube::Lease> ours = std::exchange(released_, std::nullopt);
+  if (ours.has_value()) ours->server_time = ServerNow();
+  return ours;
+}
+
+absl::Status PoolLease::CheckHolder(const kube::Lease& lease, LeaseUser user, bool first_read) {
+  if (lease.holder.empty() || lease.holder == options_.holder) return absl::OkStatus();
+  const absl::Status busy(absl::StatusCode::kAborted,
+                          "another process acts on pool " + key_.ToString() + ": " + lease.holder);
+  const base::MonoTime now = clock_.Now();
+  base::MutexLock lock(mutex_);
+  const bool moved =
+      observed_holder_.has_value() && (observed_holder_->holder != lease.holder ||
+                                       observed_holder_->renew_time != lease.renew_time);
+  if (!observed_holder_.has_value() || moved) {
+    observed_holder_ =
+        ObservedHolder{.holder = lease.holder, .renew_time = lease.renew_time, .since = now};
+  }
+  if (moved && !first_read) return busy;
+  // Checked before the age: the renewTime of a terminated holder whose clock was ahead stays recent
+  // for as long as the clocks differed.
+  if (now - observed_holder_->since >= kLeaseDuration) return absl::OkStatus();
+  if (user == LeaseUser::kScale && first_read && MayBeAlive(lease)) return busy;
+  return base::Unavailable("the holder of the pool's Lease has stopped renewing: " + lease.holder);
+}
+
+absl::Status PoolLease::Acquire(const runtime::Context& context, LeaseUser user,
+                                std::function<void()> on_lost) {
+  if (!options_.enabled) {
+    permit_->AllowUnguarded();
+    base::MutexLock lock(mutex_);
+    held_ = true;
+    return absl::OkStatus();
+  }
+  if (std::optional<kube::Lease> ours = TakeReleased()) {
+    const absl::Status retaken = TakeOver(context, *ours);
+    if (retaken.ok()) {
+      StartRenewal(std::move(on_lost));
+      return absl::OkStatus();
+    }
+    // Another process has held it since, or it was deleted: read the current holder.
+    if (!kube::IsConflict(retaken) && !kube::IsNotFound(retaken)) return retaken;
+  }
+  for (bool first_read = true;; first_read = false) {
+    auto lease = Read(context);
+    if (kube::IsForbidden(lease.status())) {
+      GuardInProcessOnly(lease.status());
+      return absl::OkStatus();
+    }
+    NH_RETURN_IF_ERROR(lease);
+    absl::Status outcome;
+    if (!lease->has_value()) {
+      outcome = Create(context);
+      if (kube::IsForbidden(outcome) || absl::IsNotFound(outcome)) {
+        GuardInProcessOnly(outcome);
+        return absl::OkStatus();
+      }
+    } else {
+      outcome = CheckHolder(**lease, user, first_read);
+      if (absl::IsUnavailable(outcome)) {
+        NH_RETURN_IF_ERROR(context.Sleep(kLookInterval));
+        continue;
+      }
+      NH_RETURN_IF_ERROR(outcome);
+      outcome = TakeOver(context, **lease);
+      if (kube::IsForbidden(outcome)) {
+        GuardInProcessOnly(outcome);
+        return absl::OkStatus();
+      }
+    }
+    if (outcome.ok()) break;
+    // Another process was faster, or our own first attempt took effect: read the holder again.
+    if (!kube::IsConflict(outcome) && !kube::IsAlreadyExists(outcome)) return outcome;
+    NH_RETURN_IF_ERROR(context.Check());
+  }
+  StartRenewal(std::move(on_lost));
+  return absl::OkStatus();
+}
+
+void PoolLease::StartRenewal(std::function<void()> on_lost) {
+  {
+    base::MutexLock lock(mutex_);
+    on_lost_ = std::move(on_lost);
+  }
+  renewing_.emplace(runtime::Context::Background(clock_));
+  renewal_ =
+      clock_.Every(kLeaseRenewal, [this, context = renewing_->context()] { Renew(context); });
+}
+
+void PoolLease::EndHold() {
+  if (renewing_.has_value()) renewing_->Cancel(runtime::CancelReason::kNone);
+  renewal_.reset();  // waits until a renewal under way has noticed
+  permit_->Revoke();
+}
+
+void PoolLease::Lose(std::string_view why) {
+  std::function<void()> on_lost;
+  {
+    base::MutexLock lock(mutex_);
+    if (!held_) return;
+    held_ = false;
+    on_lost = std::exchange(on_lost_, nullptr);
+  }
+  permit_->Revoke();
+  logger_.Warn(
+      "Lost the pool's Lease: its new holder continues the work in progress, or the next "
+      "Status",
+      {{"why", why}});
+  if (on_lost) on_lost();
+}
+
+void PoolLease::Renew(const runtime::Context& context) {
+  // A conflict with our own Store, or with a renewal whose reply was lost, is resolved immediately:
+  // the next tick might be too late for a waiting write.
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    if (!held()) return;
+    if (permit_->HasRunOut()) {
+      Lose("it could not be renewed in time");
+      return;
+    }
+    if (!RenewOnce(context.WithTimeout(options_.write_limit))) return;
+  }
+}
+
+bool PoolLease::RenewOnce(const runtime::Context& context) {
+  const base::MonoTime sent = clock_.Now();
+  kube::LeaseChange change;
+  {
+    base::MutexLock lock(mutex_);
+    change.resource_version = resource_version_;
+    change.renew_time = ServerNow();
+  }
+  auto patched = client_->MergePatch(context, kube::kLeases, key_.ns,
+                                     harvester::LeaseName(key_.pool), kube::LeasePatch(change));
+  if (patched.ok()) {
+    permit_->Renewed(sent);
+    base::MutexLock lock(mutex_);
+    NoteReply(kube::ParseLease(*patched));
+    return false;
+  }
+  if (!kube::IsConflict(patched.status()) && !kube::IsNotFound(patched.status())) {
+    logger_.Debug("Could not renew the pool's Lease", {{"error", patched.status()}});
+    return false;
+  }
+  auto lease = Read(context);
+  if (!lease.ok()) return false;
+  if (!lease->has_value() || (*lease)->holder != options_.holder) {
+    Lose(!lease->has_value() ? "it was deleted" : "another process holds it");
+    return false;
+  }
+  base::MutexLock lock(mutex_);
+  NoteReply(**lease);
+  return true;
+}
+
+absl::Status PoolLease::Store(const runtime::Context& context, const PoolRecord& record) {
+  kube::LeaseChange change;
+  {
+    base::MutexLock lock(mutex_);
+    if (!used_) {
+      record_ = record;
+      return absl::OkStatus();
+    }
+    if (!held_) return base::Unavailable("the pool's Lease is not ours: its record is not written");
+    change.resource_version = resource_version_;
+  }
+  change.annotations = RecordAnnotations(record);
+  NH_ASSIGN_OR_RETURN(const kube::Lease stored,
+                      PatchOurs(context.WithWritePermit(permit_), std::move(change)));
+  base::MutexLock lock(mutex_);
+  record_ = record;
+  NoteReply(stored);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<kube::Lease> PoolLease::PatchOurs(const runtime::Context& context,
+                                                 kube::LeaseChange change) const {
+  for (int attempt = 1;; ++attempt) {
+    auto patched = client_->MergePatch(context, kube::kLeases, key_.ns,
+                                       harvester::LeaseName(key_.pool), kube::LeasePatch(change));
+    if (patched.ok()) return kube::ParseLease(*patched);
+    if (!kube::IsConflict(patched.status()) || attempt == kPatchAttempts) return patched.status();
+    NH_ASSIGN_OR_RETURN(std::optional<kube::Lease> lease, Read(context));
+    if (!lease.has_value() || lease->holder != options_.holder) {
+      return base::Unavailable("another process has taken the pool's Lease");
+    }
+    change.resource_version = std::move(lease->resource_version);
+  }
+}
+
+void PoolLease::StopRenewal() {
+  EndHold();
+  base::MutexLock lock(mutex_);
+  held_ = false;
+  on_lost_ = nullptr;
+}
+
+void PoolLease::Release(const runtime::Context& context) {
+  EndHold();
+  kube::LeaseChange change;
+  {
+    base::MutexLock lock(mutex_);
+    const bool give_up = std::exchange(held_, false) && used_;
+    on_lost_ = nullptr;
+    if (!give_up) return;
+    change.resource_version = resource_version_;
+  }
+  if (permit_->MayTakeEffect()) {
+    logger_.Debug("Not releasing the pool's Lease, because a write was abandoned; it will expire");
+    return;
+  }
+  change.holder = "";
+  auto released = PatchOurs(context, std::move(change));
+  if (!released.ok()) {
+    logger_.Debug("Could not release the pool's Lease; it will expire",
+                  {{"error", released.status()}});
+    return;
+  }
+  base::MutexLock lock(mutex_);
+  released_ = *std::move(released);
+}
+
+}  // namespace nomad_harvester::scaling

@@ -1,0 +1,634 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "execution/reconciler.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/nodepool/drain.h"
+
+#include "execution/executor.h"
+#include "rules/pool_record.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+// Between two observations: a short pause, so that a spurious wake-up does not spin, then a
+// blocking query that ends when a node changes, and at nomad_block-query-wait-time at the latest.
+// Load balancers would cut a long wait, because they close a connection that is silent for a minute
+// (hashicorp/nomad-autoscaler#754).
+constexpr base::Duration kPause = std::chrono::milliseconds(250);
+constexpr base::Duration kFirstWait = std::chrono::seconds(1);
+constexpr base::Duration kLongestWait = std::chrono::seconds(5);
+// How long the background waits for what a VM left, before it comes back in rounds.
+constexpr base::Duration kLeftoversTimeout = std::chrono::minutes(4);
+// Resumption ends after so many consecutive passes without an effect in which something failed.
+constexpr int kFruitlessPasses = 3;
+// A plan is made without the VMs whose roll-backs do not end by then.
+constexpr base::Duration kRollBacksTimeout = std::chrono::minutes(2);
+
+constexpr char kListLeftovers[] = "list-leftovers";
+
+Retries::Key KeyOf(const Decisions::Entry& entry) {
+  return {StepName(entry.step.kind), entry.view->vm.uid};
+}
+
+}  // namespace
+
+Reconciler::Reconciler(PoolDependencies deps, std::optional<config::PoolPolicy> policy)
+    : deps_(std::move(deps)), policy_(std::move(policy)) {}
+
+Observer Reconciler::MakeObserver() const {
+  return {deps_.nomad(), deps_.nodes, deps_.vms, deps_.memory, deps_.executor, deps_.logger};
+}
+
+PoolSnapshot Reconciler::WithRecord(PoolSnapshot snapshot) const {
+  snapshot.lease_used = deps_.lease.used();
+  snapshot.action = deps_.lease.record().action;
+  return snapshot;
+}
+
+absl::StatusOr<PoolSnapshot> Reconciler::Look(const runtime::Context& context,
+                                              const Observer::BlockingWait& blocking) {
+  NH_ASSIGN_OR_RETURN(scaling::Look look,
+                      MakeObserver().Observe(
+                          context, LookFor(deps_.clients.config->nomad.region, policy_), blocking));
+  // A drain that runs was accepted, although no reply may have said so.
+  for (const VmView& view : look.vms) {
+    const nomad::Node* node = LinkedNode(view, look);
+    if (node == nullptr || !view.vm.mark.has_value()) continue;
+    if (!nodepool::IsDrainOf(*node, view.vm.mark->action, view.vm.uid)) continue;
+    deps_.troubles.retries.Forget({StepName(StepKind::kStartDrain), view.vm.uid});
+  }
+  deps_.troubles.retries.Apply(deps_.clock.Now(), &look);
+  return WithRecord({.key = deps_.key,
+                     .seen = std::make_shared<const Snapshot>(std::move(look)),
+                     .policy = policy_});
+}
+
+absl::StatusOr<PoolSnapshot> Reconciler::Observe(const runtime::Context& context) {
+  return Look(context, {});
+}
+
+absl::StatusOr<AllocationList> Reconciler::ReadAllocations(const runtime::Context& context) {
+  return MakeObserver().ReadAllocations(context);
+}
+
+absl::StatusOr<Reconciler::Settled> Reconciler::FinishRollBacks(const runtime::Context& context) {
+  const base::MonoTime began = deps_.clock.Now();
+  for (;;) {
+    NH_ASSIGN_OR_RETURN(PoolSnapshot snapshot, Observe(context));
+    if (!snapshot.look().nomad_readable) {
+      return base::Unavailable("Nomad cannot be read: " + snapshot.look().nomad_problem);
+    }
+    const Decisions& decisions = last_.emplace(std::move(snapshot));
+    const base::MonoTime now = deps_.clock.Now();
+    Settled settled{.snapshot = decisions.snapshot()};
+    std::vector<Task> tasks;
+    bool due = false;
+    for (const Decisions::Entry& entry : decisions.all()) {
+      if (!IsRepair(entry.step.kind)) continue;
+      const Retries& retries = deps_.troubles.retries;
+      const Retries::Key key = KeyOf(entry);
+      if (retries.FailingFor(key, now) >= kRefusedForGood || now - began >= kRollBacksTimeout) {
+        settled.left_out[entry.view->vm.name] =
+            "its roll-back (" + entry.step.reason +
+            ") does not succeed: " + base::Message(retries.LastOf(key));
+        continue;
+      }
+      due = true;
+      if (retries.MayTry(key, now)) tasks.push_back(StepTask(entry));
+    }
+    if (!due) return settled;
+    NH_RETURN_IF_ERROR(WriteAhead(context, tasks));
+    Carry(context, &tasks);
+    NH_RETURN_IF_ERROR(context.Check());
+    Pass pass;
+    for (const Task& task : tasks) Note(task, deps_.clock.Now(), &pass);
+    NH_RETURN_IF_ERROR(context.Sleep(pass.effects > 0 ? kPause : kFirstWait));
+  }
+}
+
+const char* Reconciler::RemovalsWait() const {
+  // A Scale that is open when the pool is paused ends what it has begun.
+  if (!action_.has_value() && deps_.lease.record().paused.HoldsAt(last_->snapshot().now())) {
+    return "the pool is paused";
+  }
+  const bool allowed = action_.has_value() && action_->despite_mass_loss;
+  return !allowed && last_->pool().mass_loss.alarming
+             ? "too many VMs have lost their Nomad nodes at once"
+             : nullptr;
+}
+
+Reconciler::Task Reconciler::StepTask(const Decisions::Entry& entry) const {
+  return {
+      .kind = Task::Kind::kStep, .vm = entry.view->vm.name, .entry = &entry, .key = KeyOf(entry)};
+}
+
+// What is to be done now: not what waits for its next attempt.
+std::vector<Reconciler::Task> Reconciler::TasksOf(const Decisions& decisions, base::MonoTime now) {
+  std::vector<Task> tasks;
+  const char* removals_wait = RemovalsWait();
+  const auto add = [&](Task task) {
+    if (deps_.troubles.retries.MayTry(task.key, now)) tasks.push_back(std::move(task));
+  };
+  std::set<std::string> to_mark;
+  if (action_.has_value()) to_mark = action_->tracker.ToMark(decisions);
+  for (const Decisions::Entry& entry : decisions.all()) {
+    Step step = entry.step;
+    if (removals_wait != nullptr && IsRemoval(step.kind)) {
+      step.kind = StepKind::kWait;
+      step.reason += std::string("; it waits, because ") + removals_wait;
+    }
+    if (step.kind != StepKind::kNothing) LogDecision(step, *entry.view);
+    // One write for one VM: a victim's mark comes before what else is to be recorded on it.
+    if (IsAct(step.kind) && !to_mark.contains(entry.view->vm.name)) add(StepTask(entry));
+  }
+  if (action_.has_value()) {
+    for (const std::string& vm : to_mark) {
+      const Decisions::Entry* entry = decisions.Find(vm);
+      add({.kind = Task::Kind::kMark,
+           .vm = vm,
+           .entry = entry,
+           .key = {"mark", entry->view->vm.uid}});
+    }
+    for (const std::string& vm : action_->tracker.ToMake()) {
+      add({.kind = Task::Kind::kMake, .vm = vm, .key = {"create", vm}});
+    }
+  }
+  if (!decisions.snapshot().look().nomad_readable) return tasks;
+  for (const NodeOfGoneVm& gone : decisions.to_purge()) {
+    add({.kind = Task::Kind::kPurge,
+         .vm = std::string(gone.mark.vm),
+         .gone = &gone,
+         .key = {StepName(StepKind::kPurge), gone.node->id}});
+  }
+  return tasks;
+}
+
+absl::Status Reconciler::WriteAhead(const runtime::Context& context,
+                                    const std::vector<Task>& tasks) {
+  std::vector<Intent> intents;
+  for (const Task& task : tasks) {
+    if (task.kind == Task::Kind::kStep)
+      intents.push_back({task.entry->view, task.entry->step.kind});
+  }
+  const PoolRecord before = deps_.lease.record();
+  PoolRecord needed = RecordBefore(before, last_->snapshot(), intents, NewActionId(deps_.random));
+  if (action_.has_value() && needed.action.has_value()) {
+    needed.action->names.merge(action_->tracker.Names());
+  }
+  return needed == before ? absl::OkStatus() : deps_.lease.Store(context, needed);
+}
+
+Effect Reconciler::Make(const runtime::Context& context, Task* task) const {
+  const std::string& vm = task->vm;
+  const std::string& id = action_->tracker.parts().at(vm).creation_id;
+  deps_.logger.Info("Creating a VM", {{"vm", vm}, {"action_id", id}});
+  if (id != action_->tracker.action_id()) {
+    if (absl::Status cleared = ClearLeftoverSecret(context, deps_, vm); !cleared.ok()) {
+      return EffectOf(std::move(cleared));
+    }
+  }
+  return EffectOf(
+      CreateVm(context, deps_, *action_->creation, {.name = vm, .action_id = id}, &task->owned));
+}
+
+Effect Reconciler::CarryOne(const runtime::Context& context, const PoolSnapshot& named,
+                            Task* carried) const {
+  const Task& task = *carried;
+  switch (task.kind) {
+    case Task::Kind::kStep:
+      return Execute(context, deps_, *last_, *task.entry->view, task.entry->step);
+    case Task::Kind::kMark: {
+      const Part& part = action_->tracker.parts().at(task.vm);
+      return MarkVictim(context, deps_, named, *task.entry->view, action_->tracker.action_id(),
+                        part.node_id);
+    }
+    case Task::Kind::kMake:
+      return Make(context, carried);
+    case Task::Kind::kPurge:
+      deps_.logger.Info("Purging the node of a deleted VM",
+                        {{"vm", task.vm},
+                         {"node_id", task.gone->node->id},
+                         {"action_id", task.gone->mark.action}});
+      return Purge(context, deps_, *last_, *task.gone);
+  }
+  return {};
+}
+
+// An index that was not started, because the context ended, counts as cancelled.
+void Reconciler::Carry(const runtime::Context& context, std::vector<Task>* tasks) {
+  const PoolSnapshot named = WithRecord(last_->snapshot());
+  const std::vector<absl::Status> started = runtime::ForEachBounded(
+      context, deps_.executor, tasks->size(), deps_.parallelism(), [&](std::size_t i) {
+        (*tasks)[i].effect = CarryOne(context, named, &(*tasks)[i]);
+        return absl::OkStatus();
+      });
+  for (std::size_t i = 0; i < started.size(); ++i) {
+    if (!started[i].ok()) (*tasks)[i].effect = {Verdict::kCancelled, started[i]};
+  }
+}
+
+void Reconciler::Note(const Task& task, base::MonoTime now, Pass* pass) {
+  Retries& retries = deps_.troubles.retries;
+  const bool worth_a_line = retries.Note(task.key, task.effect, now);
+  const bool for_good = retries.IsRefusedForGood(task.key, now);
+  switch (task.effect.verdict) {
+    case Verdict::kDone:
+      ++pass->effects;
+      last_event_ = last_->snapshot().now();
+      if (worth_a_line) {
+        deps_.logger.Info("A step that was refused or failed has succeeded",
+                          {{"vm", task.vm}, {"step", task.key.first}});
+      }
+      if (task.kind != Task::Kind::kStep) break;
+      deps_.Notify({.vm = task.vm, .step = task.entry->step});
+      break;
+    case Verdict::kConflict:
+      ++pass->conflicts;
+      break;
+    case Verdict::kRefused:
+      if (task.kind == Task::Kind::kMark ||
+          (task.kind == Task::Kind::kStep && IsRemoval(task.entry->step.kind))) {
+        PoolTroubles::Refusals& refusals = deps_.troubles.removal_refusals[task.vm];
+        ++refusals.count;
+        refusals.last = now;
+      }
+      [[fallthrough]];
+    case Verdict::kFailed:
+      if (pass->trouble.ok()) pass->trouble = task.effect.status;
+      if (task.effect.verdict == Verdict::kFailed) pass->only_refusals = false;
+      if (worth_a_line) LogTrouble(task);
+      break;
+    case Verdict::kNotWanted:
+    case Verdict::kUnsuitable:
+    case Verdict::kCancelled:
+      break;
+  }
+  if (task.kind == Task::Kind::kPurge && (worth_a_line || task.effect.status.ok())) {
+    deps_.Notify({.kind = ReconcileEvent::Kind::kPurge,
+                  .vm = task.vm,
+                  .object = task.gone->node->id,
+                  .outcome = task.effect.status});
+  }
+  if (task.kind == Task::Kind::kStep) {
+    const bool broken = task.entry->step.kind == StepKind::kMarkBroken;
+    if (broken && task.effect.verdict == Verdict::kDone) {
+      failures_.insert(CauseOfBroken(*task.entry->view));
+    }
+    return;
+  }
+  if (!action_.has_value()) return;
+  if (task.kind == Task::Kind::kMark) {
+    if (task.effect.verdict == Verdict::kDone) {
+      deps_.logger.Info("Marked a VM for removal",
+                        {{"vm", task.vm}, {"action_id", action_->tracker.action_id()}});
+    }
+    action_->tracker.NoteMark(task.vm, task.effect, for_good);
+  } else if (task.kind == Task::Kind::kMake) {
+    if (!task.owned.ok()) sweep_due_ = unowned_ = true;
+    action_->tracker.NoteMake(task.vm, task.effect);
+    // What a creation that failed may have left is swept.
+    if (action_->tracker.parts().at(task.vm).state == OutcomeState::kFailed) sweep_due_ = true;
+  }
+}
+
+// Once per change.
+void Reconciler::LogDecision(const Step& step, const VmView& view) {
+  std::string logged(RowName(step.row));
+  if (last_logged_[view.vm.name] == logged) return;
+  last_logged_[view.vm.name] = std::move(logged);
+  const std::string action = view.vm.mark.has_value() ? view.vm.mark->action : view.vm.action_id;
+  const bool reported = step.kind == StepKind::kReport;
+  const log::Level level = reported           ? log::Level::kWarn
+                           : IsAct(step.kind) ? log::Level::kInfo
+                                              : log::Level::kDebug;
+  deps_.logger.Log(level, reported ? "A VM needs an operator" : "Next step",
+                   {{"vm", view.vm.name},
+                    {"step", StepName(step.kind)},
+                    {"row", RowName(step.row)},
+                    {"why", step.reason},
+                    {"node_id", step.node_id},
+                    {"action_id", action}});
+  // An act is reported once it is done. A VM that has yet to join is not worth a line.
+  if (reported || (step.kind == StepKind::kWait && view.vm.has_mark)) {
+    deps_.Notify({.vm = view.vm.name, .step = step});
+  }
+}
+
+void Reconciler::LogTrouble(const Task& task) {
+  std::vector<log::Field> fields = {{"vm", task.vm}, {"step", task.key.first}};
+  if (task.kind == Task::Kind::kStep) {
+    fields.emplace_back("row", RowName(task.entry->step.row));
+    fields.emplace_back("why", task.entry->step.reason);
+    deps_.Notify({.vm = task.vm, .step = task.entry->step, .outcome = task.effect.status});
+  }
+  if (action_.has_value()) fields.emplace_back("action_id", action_->tracker.action_id());
+  fields.emplace_back("error", task.effect.status);
+  const bool refused = task.effect.verdict == Verdict::kRefused;
+  deps_.logger.Log(
+      log::Level::kWarn,
+      refused ? "A step is refused; trying again later" : "A step failed; trying again later",
+      fields);
+}
+
+// VMs that were marked, or that the Lease names, and that are gone: what they left is cleaned up. A
+// Scale does not wait for those of earlier actions, but keeps their names for the background.
+void Reconciler::NoteGone(base::MonoTime now) {
+  for (const auto& [view, step] : last_->all()) {
+    if (view->member && view->vm.has_mark) marked_seen_.insert(view->vm.name);
+  }
+  const auto gone = [&](const std::string& vm) {
+    deps_.troubles.gone_since.try_emplace(vm, now);
+    deps_.troubles.leftovers.try_emplace(vm, Leftover{.what = "volumes and Secret"});
+  };
+  std::erase_if(marked_seen_, [&](const std::string& vm) {
+    const Decisions::Entry* entry = last_->Find(vm);
+    if (entry == nullptr) gone(vm);
+    return entry == nullptr || !entry->view->vm.has_mark;
+  });
+  for (const NodeOfGoneVm& node : last_->to_purge()) gone(std::string(node.mark.vm));
+  const std::optional<harvester::LeaseAction>& action = last_->snapshot().action;
+  if (!action.has_value()) return;
+  for (const std::string& vm : action->names) {
+    if (!action->create.contains(vm) && last_->snapshot().seen->FindVm(vm) == nullptr) gone(vm);
+  }
+}
+
+// Nodes of VMs that are gone and that wait for their purge.
+void Reconciler::AddNodesToPurge() {
+  for (const NodeOfGoneVm& gone : NodesOfGoneVms(last_->snapshot())) {
+    const std::string vm(gone.mark.vm);
+    if (!gone.mark.purge || gone.mark.pool != deps_.key.ToString()) continue;
+    if (!deps_.troubles.gone_since.contains(vm)) continue;
+    AddLeftover(vm, "Nomad node " + gone.node->id, deps_.troubles.retries,
+                {StepName(StepKind::kPurge), gone.node->id}, deps_.clock.Now(),
+                &deps_.troubles.leftovers);
+  }
+}
+
+SweepScope Reconciler::GoneScope() const {
+  SweepScope scope;
+  for (const auto& [vm, since] : deps_.troubles.gone_since) scope.deleted.insert(vm);
+  if (const auto action = deps_.lease.record().action; action.has_value()) {
+    scope.named_by_action = action->names;
+    for (const auto& [vm, id] : action->create) scope.named_by_action.insert(vm);
+  }
+  return scope;
+}
+
+void Reconciler::Sweep(const runtime::Context& context, Pass* pass) {
+  PoolTroubles& troubles = deps_.troubles;
+  SweepScope scope = GoneScope();
+  if (action_.has_value()) {
+    scope.deleted.merge(action_->tracker.Gone());
+    for (const auto& [vm, part] : action_->tracker.parts()) {
+      const bool makes = part.aim == Aim::kMake && part.state == OutcomeState::kPending;
+      if (makes) scope.being_created.insert(vm);
+    }
+  }
+  const Retries::Key key(kListLeftovers, deps_.key.pool);
+  const base::MonoTime now = deps_.clock.Now();
+  if (!troubles.retries.MayTry(key, now)) {
+    if (pass->trouble.ok()) pass->trouble = troubles.retries.LastOf(key);
+    return;
+  }
+  auto swept = SweepLeftovers(context, deps_, scope);
+  const Effect effect = EffectOf(swept.ok() ? absl::OkStatus() : swept.status());
+  if (effect.verdict == Verdict::kCancelled) return;
+  const bool worth_a_line = troubles.retries.Note(key, effect, now);
+  if (!swept.ok()) {
+    if (pass->trouble.ok()) pass->trouble = swept.status();
+    if (effect.verdict != Verdict::kRefused) pass->only_refusals = false;
+    if (worth_a_line) {
+      deps_.logger.Warn("Could not look for leftovers; trying again later",
+                        {{"error", swept.status()}});
+    }
+    for (const std::string& vm : scope.deleted) {
+      troubles.leftovers[vm] = {.what = "volumes and Secret, which cannot be listed",
+                                .refused_for_good = troubles.retries.IsRefusedForGood(key, now),
+                                .in_trouble = true};
+    }
+    return;
+  }
+  sweep_due_ = !swept->unowned.ok();
+  if (pass->trouble.ok()) pass->trouble = swept->unowned;
+  troubles.leftovers = std::move(swept->left);
+  AddNodesToPurge();
+  for (const auto& [vm, leftover] : troubles.leftovers) troubles.gone_since.try_emplace(vm, now);
+  std::erase_if(troubles.gone_since,
+                [&](const auto& entry) { return !troubles.leftovers.contains(entry.first); });
+}
+
+// Forgets troubles of objects that are gone.
+void Reconciler::Prune() {
+  std::set<std::string> objects = {deps_.key.pool};
+  for (const VmView& view : last_->snapshot().look().vms) {
+    objects.insert(view.vm.uid);
+    objects.insert(view.vm.name);
+    if (view.vm.has_mark) continue;
+    // Whoever removed the mark: the next removal of this VM is tried from the start.
+    for (const StepKind kind : {StepKind::kStartDrain, StepKind::kDelete, StepKind::kRollBack}) {
+      deps_.troubles.retries.Forget({StepName(kind), view.vm.uid});
+    }
+  }
+  for (const nomad::Node& node : last_->snapshot().nodes()) objects.insert(node.id);
+  if (action_.has_value()) objects.merge(action_->tracker.Names());
+  std::erase_if(deps_.troubles.removal_refusals,
+                [&](const auto& entry) { return !objects.contains(entry.first); });
+  // Claims and Secrets of VMs that are gone, by the names that the sweep found.
+  const bool sweeps = !deps_.troubles.leftovers.empty();
+  deps_.troubles.retries.KeepOnly(objects, sweeps);
+}
+
+absl::StatusOr<Reconciler::Pass> Reconciler::RunPass(const runtime::Context& context,
+                                                     std::optional<PoolSnapshot> look) {
+  if (!look.has_value()) {
+    auto seen = Look(context, next_wait_);
+    NH_RETURN_IF_ERROR(context.Check());
+    NH_RETURN_IF_ERROR(seen);
+    look = *std::move(seen);
+  }
+  const Decisions& decisions = last_.emplace(*std::move(look));
+  PoolTroubles& troubles = deps_.troubles;
+  const base::MonoTime now = deps_.clock.Now();
+  NoteGone(now);
+  if (action_.has_value()) {
+    action_->tracker.Observe(decisions, troubles.retries, troubles.leftovers, now);
+  }
+  Pass pass{.readable = decisions.snapshot().look().nomad_readable};
+  std::vector<Task> tasks = TasksOf(decisions, now);
+  NH_RETURN_IF_ERROR(WriteAhead(context, tasks));
+  Carry(context, &tasks);
+  for (const Task& task : tasks) Note(task, deps_.clock.Now(), &pass);
+  NH_RETURN_IF_ERROR(context.Check());
+  // A Scale waits for what its own VMs left; the rest is the background's (rule L4).
+  const bool left =
+      action_.has_value() ? !action_->tracker.Gone().empty() : !troubles.leftovers.empty();
+  if (sweep_due_ || left) {
+    Sweep(context, &pass);
+    if (action_.has_value()) {
+      action_->tracker.Observe(decisions, troubles.retries, troubles.leftovers, deps_.clock.Now());
+    }
+  }
+  Prune();
+  NH_RETURN_IF_ERROR(context.Check());
+  return pass;
+}
+
+// Waits before the next observation: briefly after an effect, so that it shows; else for a change
+// of Nomad's nodes or the end of a growing wait, because VMs change, too.
+absl::Status Reconciler::Wait(const runtime::Context& context, const Pass& pass) {
+  next_wait_ = {};
+  idle_passes_ = pass.effects > 0 ? 0 : idle_passes_ + 1;
+  if (pass.effects > 0) return context.Sleep(kPause);
+  base::Duration wait = std::min(kLongestWait, kFirstWait * idle_passes_);
+  if (const auto next = deps_.troubles.retries.NextAttempt(); next.has_value()) {
+    wait = std::clamp(base::Duration(*next - deps_.clock.Now()), kFirstWait, wait);
+  }
+  const std::uint64_t index = last_->snapshot().look().nomad_index;
+  // A blocking query needs an index; an empty cluster does not have one yet.
+  if (!pass.readable || index == 0) return context.Sleep(wait);
+  next_wait_.after_index = index;
+  next_wait_.wait = std::min(wait, deps_.clients.config->nomad.block_query_wait);
+  return context.Sleep(kPause);
+}
+
+absl::Status Reconciler::RunScale(const runtime::Context& context, PoolSnapshot first,
+                                  Action action) {
+  action_.emplace(action);
+  std::optional<PoolSnapshot> look = WithRecord(std::move(first));
+  for (;;) {
+    const auto pass = RunPass(context, std::exchange(look, std::nullopt));
+    NH_RETURN_IF_ERROR(context.Check());
+    if (!pass.ok()) {
+      deps_.logger.Warn("Could not observe the pool; retrying", {{"error", pass.status()}});
+      NH_RETURN_IF_ERROR(context.Sleep(kLongestWait));
+      continue;
+    }
+    const bool ended = action.tracker.Ended(*last_, deps_.troubles.retries, deps_.clock.Now());
+    if (ended && pass->effects == 0) return absl::OkStatus();
+    NH_RETURN_IF_ERROR(Wait(context, *pass));
+  }
+}
+
+void Reconciler::LeaveToBackground(const Tracker& tracker) {
+  for (const auto& [vm, part] : tracker.parts()) {
+    if (part.aim != Aim::kMake || part.state == OutcomeState::kDone) continue;
+    if (last_->Find(vm) != nullptr) continue;
+    deps_.troubles.gone_since.try_emplace(vm, deps_.clock.Now());
+    deps_.troubles.leftovers.try_emplace(vm, Leftover{.what = "Secret"});
+  }
+}
+
+// Whether something goes on that only needs time: a drain, a deletion, a clean-up.
+bool Reconciler::IsInProgress(base::MonoTime now) const {
+  const PoolSnapshot& snapshot = last_->snapshot();
+  for (const auto& [view, step] : last_->all()) {
+    if (!view->member || IsOtherRegion(view->vm, snapshot.look().region)) continue;
+    if (!view->vm.has_mark || IsStuckInDeletion(view->vm, snapshot.now())) continue;
+    if (step.kind == StepKind::kWait) return true;
+  }
+  const PoolTroubles& troubles = deps_.troubles;
+  return std::any_of(troubles.leftovers.begin(), troubles.leftovers.end(), [&](const auto& entry) {
+    const auto since = troubles.gone_since.find(entry.first);
+    return !entry.second.in_trouble && since != troubles.gone_since.end() &&
+           now - since->second < kLeftoversTimeout;
+  });
+}
+
+absl::Status Reconciler::RunResumption(const runtime::Context& context) {
+  sweep_due_ = true;
+  for (int fruitless = 0;;) {
+    const auto pass = RunPass(context, std::nullopt);
+    NH_RETURN_IF_ERROR(context.Check());
+    const absl::Status trouble = !pass.ok() ? pass.status()
+                                 : !pass->readable
+                                     ? base::Unavailable(last_->snapshot().look().nomad_problem)
+                                     : pass->trouble;
+    const bool effective = pass.ok() && pass->effects > 0;
+    const bool in_progress = pass.ok() && pass->readable && IsInProgress(deps_.clock.Now());
+    fruitless = trouble.ok() || effective ? 0 : fruitless + 1;
+    if (!trouble.ok() && !effective && !in_progress) {
+      // What is refused waits for the next round; what failed may succeed a moment later.
+      if ((pass.ok() && pass->readable && pass->only_refusals) || fruitless >= kFruitlessPasses) {
+        if (pass.ok() && pass->readable) CloseRecord(context, nullptr);
+        return trouble;
+      }
+    }
+    if (!pass.ok()) {
+      NH_RETURN_IF_ERROR(context.Sleep(kFirstWait));
+      continue;
+    }
+    if (pass->readable && !effective && pass->conflicts == 0 && trouble.ok() && !in_progress) {
+      if (const char* why = RemovalsWait(); why != nullptr && HasRemovals()) {
+        return base::Unavailable(std::string(why) + ": nothing is removed");
+      }
+      const absl::Status waits = WaitingForAttempts();
+      CloseRecord(context, nullptr);
+      return waits;
+    }
+    NH_RETURN_IF_ERROR(Wait(context, *pass));
+  }
+}
+
+bool Reconciler::HasRemovals() const {
+  return std::any_of(last_->all().begin(), last_->all().end(),
+                     [](const Decisions::Entry& entry) { return IsRemoval(entry.step.kind); });
+}
+
+// Why something that is to be done was not tried in the last pass; OK if there is nothing.
+absl::Status Reconciler::WaitingForAttempts() const {
+  for (const Decisions::Entry& entry : last_->all()) {
+    if (!IsAct(entry.step.kind)) continue;
+    absl::Status last = deps_.troubles.retries.LastOf(KeyOf(entry));
+    if (!last.ok()) return last;
+  }
+  for (const auto& [vm, leftover] : deps_.troubles.leftovers) {
+    return base::Unavailable("VM " + vm +
+                             " is gone, but something is left of it: " + leftover.what);
+  }
+  return absl::OkStatus();
+}
+
+void Reconciler::CloseRecord(const runtime::Context& context, const Tracker* tracker) {
+  if (!last_.has_value()) return;
+  RunSummary run{
+      .last = last_->snapshot(), .last_event = last_event_, .remembered = deps_.lease.used()};
+  run.failures = failures_;
+  if (tracker != nullptr) tracker->AddTo(&run);
+  for (const auto& [vm, leftover] : deps_.troubles.leftovers) run.leftovers.insert(vm);
+  const PoolRecord before = deps_.lease.record();
+  const PoolRecord after = RecordAfter(before, run);
+  if (after == before) return;
+  const absl::Status stored = deps_.lease.Store(context, after);
+  if (!stored.ok()) {
+    deps_.logger.Warn("Could not write the pool's record to its Lease", {{"error", stored}});
+  }
+}
+
+absl::Status Reconciler::Preview(const runtime::Context& context) {
+  NH_ASSIGN_OR_RETURN(PoolSnapshot snapshot, Observe(context));
+  if (!snapshot.look().nomad_readable) {
+    return base::Unavailable("Nomad cannot be read: " + snapshot.look().nomad_problem);
+  }
+  const Decisions& decisions = last_.emplace(std::move(snapshot));
+  for (const auto& [view, step] : decisions.all()) {
+    const bool waits_to_join = step.kind == StepKind::kWait && !view->vm.has_mark;
+    if (step.kind == StepKind::kNothing || waits_to_join) continue;
+    const bool waits = IsRemoval(step.kind) && RemovalsWait() != nullptr;
+    if (!waits) deps_.Notify({.vm = view->vm.name, .step = step});
+  }
+  for (const NodeOfGoneVm& gone : decisions.to_purge()) {
+    deps_.Notify({.kind = ReconcileEvent::Kind::kPurge,
+                  .vm = std::string(gone.mark.vm),
+                  .object = gone.node->id});
+  }
+  NoteGone(deps_.clock.Now());
+  SweepScope scope = GoneScope();
+  scope.dry_run = true;
+  return SweepLeftovers(context, deps_, scope).status();
+}
+
+}  // namespace nomad_harvester::scaling

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loop of one pool: observe, decide once, execute side by side, track. It carries every VM of
+// the pool from state to state; a Scale adds what its own action makes, removes and takes back.
+#ifndef NOMAD_HARVESTER_SCALING_RECONCILER_H_
+#define NOMAD_HARVESTER_SCALING_RECONCILER_H_
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "nomad_harvester/scaling/plan.h"
+#include "nomad_harvester/scaling/step_spec.h"
+
+#include "absl/status/statusor.h"
+#include "execution/creation.h"
+#include "execution/leftovers.h"
+#include "execution/pool_dependencies.h"
+#include "rules/tracker.h"
+
+namespace nomad_harvester::scaling {
+
+// One run. Used by one thread at a time; the acts of a pass run in parallel on the executor.
+class Reconciler {
+ public:
+  Reconciler(PoolDependencies deps, std::optional<config::PoolPolicy> policy);
+
+  // Observes without acting.
+  absl::StatusOr<PoolSnapshot> Observe(const runtime::Context& context);
+  // The allocations that a selection by load needs; one request.
+  absl::StatusOr<AllocationList> ReadAllocations(const runtime::Context& context);
+
+  // The pool without a roll-back that is due, so that a plan can be made (rule C14).
+  struct Settled {
+    PoolSnapshot snapshot;
+    // VMs whose roll-back has been refused or has failed for a minute, and why.
+    std::map<std::string, std::string> left_out;
+  };
+  // UNAVAILABLE: Nomad cannot be read.
+  absl::StatusOr<Settled> FinishRollBacks(const runtime::Context& context);
+
+  // Carries out the action of `tracker`, which the Lease's record holds already, beside whatever
+  // the pool's other VMs need, until it has ended. `first` is the observation that it was planned
+  // from. `creation` may be null if the action creates nothing. `despite_mass_loss`: removals go on
+  // although more VMs lost their nodes at once than rule C15 permits. Returns only the context's
+  // errors; systems that do not reply are waited for.
+  struct Action {
+    Tracker& tracker;
+    const CreationPlan* creation = nullptr;
+    bool despite_mass_loss = false;
+  };
+  absl::Status RunScale(const runtime::Context& context, PoolSnapshot first, Action action);
+  // What a creation without a VM may have left, or may leave when a late request lands, is the
+  // background's to clean up (rule C10).
+  void LeaveToBackground(const Tracker& tracker);
+  // A Secret that this run created has no owner yet.
+  bool has_unowned_secret() const { return unowned_; }
+
+  // Runs until no work is left in this pool for now: finishes marks, rolls back drains, records
+  // joins, removes broken VMs, sweeps, purges. Ends early if a system does not reply, and if all
+  // that is left is refused or fails: the caller begins the next round (rule L7).
+  absl::Status RunResumption(const runtime::Context& context);
+  // Reports as events, without doing them, what RunResumption would do first. Only reads.
+  absl::Status Preview(const runtime::Context& context);
+
+  // After a successful run: closes the action on the pool's Lease and stores what failed. One
+  // request, or none if nothing changes.
+  void CloseRecord(const runtime::Context& context, const Tracker* tracker);
+
+  // The API server's time of the newest action that took effect in this run.
+  std::optional<base::WallTime> last_event() const { return last_event_; }
+  const std::optional<Decisions>& last() const { return last_; }
+
+ private:
+  // One thing to do in a pass.
+  struct Task {
+    enum class Kind { kStep, kMark, kMake, kPurge };
+    Kind kind = Kind::kStep;
+    std::string vm;
+    const Decisions::Entry* entry = nullptr;  // kStep, kMark
+    const NodeOfGoneVm* gone = nullptr;       // kPurge
+    Retries::Key key;
+    Effect effect{};
+    absl::Status owned{};  // kMake: why the Secret has no owner yet
+  };
+  // What a pass has achieved.
+  struct Pass {
+    bool readable = false;  // Nomad
+    int effects = 0;
+    int conflicts = 0;
+    absl::Status trouble{};  // the first refusal or failure of this pass
+    bool only_refusals = true;
+  };
+
+  Observer MakeObserver() const;
+  absl::StatusOr<PoolSnapshot> Look(const runtime::Context& context,
+                                    const Observer::BlockingWait& blocking);
+  PoolSnapshot WithRecord(PoolSnapshot snapshot) const;
+  // Why no removal goes on now; null if it may.
+  const char* RemovalsWait() const;
+  std::vector<Task> TasksOf(const Decisions& decisions, base::MonoTime now);
+  Task StepTask(const Decisions::Entry& entry) const;
+  absl::Status WriteAhead(const runtime::Context& context, const std::vector<Task>& tasks);
+  void Carry(const runtime::Context& context, std::vector<Task>* tasks);
+  // Called in parallel: it changes the task alone. `named`: the pool with the record that was
+  // stored.
+  Effect CarryOne(const runtime::Context& context, const PoolSnapshot& named, Task* task) const;
+  Effect Make(const runtime::Context& context, Task* task) const;
+  void Note(const Task& task, base::MonoTime now, Pass* pass);
+  absl::StatusOr<Pass> RunPass(const runtime::Context& context, std::optional<PoolSnapshot> look);
+  void NoteGone(base::MonoTime now);
+  // What every sweep looks for: what VMs left that are gone, and Secrets that the Lease names.
+  SweepScope GoneScope() const;
+  void Sweep(const runtime::Context& context, Pass* pass);
+  void AddNodesToPurge();
+  void Prune();
+  bool IsInProgress(base::MonoTime now) const;
+  bool HasRemovals() const;
+  absl::Status WaitingForAttempts() const;
+  absl::Status Wait(const runtime::Context& context, const Pass& pass);
+  void LogDecision(const Step& step, const VmView& view);
+  void LogTrouble(const Task& task);
+
+  const PoolDependencies deps_;
+  const std::optional<config::PoolPolicy> policy_;
+  std::optional<Action> action_;                    // of a Scale
+  std::map<std::string, std::string> last_logged_;  // VM → row, so that a decision is logged once
+  std::set<std::string> marked_seen_;               // names observed as marked in this run
+  std::set<std::string> failures_;  // causes of back_off.h of VMs that were marked as broken
+  std::optional<base::WallTime> last_event_;
+  std::optional<Decisions> last_;
+  Observer::BlockingWait next_wait_;
+  int idle_passes_ = 0;
+  bool sweep_due_ = false;
+  bool unowned_ = false;
+};
+
+}  // namespace nomad_harvester::scaling
+
+#endif  // NOMAD_HARVESTER_SCALING_RECONCILER_H_

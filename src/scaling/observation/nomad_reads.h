@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reads of one Nomad that the pools of a configuration share (rule L8). Private to module
+// scaling.
+#ifndef NOMAD_HARVESTER_SCALING_NOMAD_READS_H_
+#define NOMAD_HARVESTER_SCALING_NOMAD_READS_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "nomad_harvester/base/mutex.h"
+#include "nomad_harvester/nodepool/full_node_cache.h"
+#include "nomad_harvester/nomad/client.h"
+#include "nomad_harvester/runtime/context.h"
+
+#include "absl/status/statusor.h"
+
+namespace nomad_harvester::scaling {
+
+// One list of Nomad, for all callers that want it at the same time. Nothing is kept once the last
+// of them has it. Thread-safe; a call blocks for its request, or for another caller's.
+//
+// Every caller can be cancelled alone: if the one whose request it is gives up, another sends it.
+template <typename T>
+class SharedList {
+ public:
+  using Result = absl::StatusOr<std::shared_ptr<const nomad::Indexed<std::vector<T>>>>;
+  using Read = std::function<absl::StatusOr<nomad::Indexed<std::vector<T>>>(
+      const runtime::Context& context, const nomad::ReadOptions& options)>;
+
+  explicit SharedList(Read read) : read_(std::move(read)) {}
+
+  // The list of a request that begins after this call. `or_running`: or of one that is under way.
+  // `*is_sole` (may be null): no other caller has the list, or ever will.
+  Result Get(const runtime::Context& context, bool or_running = false, bool* is_sole = nullptr);
+  // The same once its index is above `options.index`, or when `options.wait` is over, or half of
+  // it. All callers wait on one blocking query. It may have been sent before this call: a list with
+  // a higher index than that of the caller's last one is newer, and with the same index it is
+  // equal.
+  Result Await(const runtime::Context& context, const nomad::ReadOptions& options,
+               bool* is_sole = nullptr);
+
+ private:
+  struct Flight {
+    std::uint64_t index = 0;  // that a blocking query waits on
+    bool done = false;
+    bool abandoned = false;  // its caller gave up
+    bool shared = false;     // others have waited for it
+    Result result{};
+  };
+  using Slot = std::shared_ptr<Flight>;
+  Result Lead(const runtime::Context& context, const nomad::ReadOptions& options, Slot* slot,
+              bool* is_sole) NH_REQUIRES(mutex_);
+  // False: the context ended, or `until` came.
+  bool WaitFor(const runtime::Context& context, base::MonoTime until, Flight& flight)
+      NH_REQUIRES(mutex_);
+
+  const Read read_;
+  base::Mutex mutex_;
+  base::CondVar changed_;
+  Slot plain_ NH_GUARDED_BY(mutex_);
+  Slot blocking_ NH_GUARDED_BY(mutex_);
+};
+
+// Thread-safe. Lists take no slot and no connection of other requests.
+class NomadReads {
+ public:
+  using Nodes = nomad::Indexed<std::vector<nomad::Node>>;
+  using Allocations = nomad::Indexed<std::vector<nomad::Allocation>>;
+
+  // `lists`: a client without slots.
+  explicit NomadReads(const std::shared_ptr<const nomad::NomadClient>& lists);
+
+  // Lists are completed by what is known of the nodes' attributes and meta. `options` may block.
+  absl::StatusOr<Nodes> ListNodes(const runtime::Context& context,
+                                  const nomad::ReadOptions& options = {});
+  // For Status: the list may have been requested by another call that is still under way.
+  absl::StatusOr<Nodes> ListNodesForStatus(const runtime::Context& context);
+  // Reads a node in full with `client`, and remembers it.
+  absl::StatusOr<nomad::Indexed<nomad::Node>> GetNode(const runtime::Context& context,
+                                                      const nomad::NomadClient& client,
+                                                      const std::string& id);
+  SharedList<nomad::Allocation>::Result ListAllocations(const runtime::Context& context) {
+    return allocations_.Get(context);
+  }
+
+ private:
+  absl::StatusOr<Nodes> Completed(const SharedList<nomad::Node>::Result& list, bool is_sole) const;
+
+  nodepool::FullNodeCache cache_;
+  SharedList<nomad::Node> nodes_;
+  SharedList<nomad::Allocation> allocations_;
+};
+
+}  // namespace nomad_harvester::scaling
+
+#endif  // NOMAD_HARVESTER_SCALING_NOMAD_READS_H_

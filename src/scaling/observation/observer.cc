@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nomad_harvester/scaling/observer.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/nodepool/drain.h"
+#include "nomad_harvester/nomad/error.h"
+
+#include "absl/container/flat_hash_map.h"
+#include "observation/nomad_reads.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+// The identifiers by which members of the VMs' pools, and of the policy's, are recognised.
+std::vector<nodepool::PoolIdentity> IdentitiesIn(const Look& look) {
+  std::vector<nodepool::PoolIdentity> identities;
+  const auto add = [&](const std::optional<harvester::NodesRecord>& nodes) {
+    if (!nodes.has_value()) return;
+    const nodepool::PoolIdentity identity = IdentityOf(*nodes);
+    if (std::find(identities.begin(), identities.end(), identity) == identities.end()) {
+      identities.push_back(identity);
+    }
+  };
+  add(look.policy_nodes);
+  for (const VmView& view : look.vms) {
+    if (view.member) add(view.vm.nodes);
+  }
+  return identities;
+}
+
+void SetUnreadable(const absl::Status& why, Look* look) {
+  look->nomad_readable = false;
+  look->nomad_problem = base::Message(why);
+}
+
+// A cancelled call is not evidence that the system is unreadable.
+absl::Status Unreadable(const std::string& system, const absl::Status& why) {
+  return absl::IsCancelled(why) ? why : base::Annotate(why, system + " cannot be read");
+}
+
+// A marked VM whose node completed our drain: its allocations decide the next step.
+bool AwaitsIdle(const VmView& view, const Look& look) {
+  const nomad::Node* node = LinkedNode(view, look);
+  return view.member && view.vm.mark.has_value() && node != nullptr && !node->draining &&
+         nodepool::IsDrainOf(*node, view.vm.mark->action, view.vm.uid);
+}
+
+}  // namespace
+
+std::vector<std::size_t> NodesToReadInFull(const Look& look,
+                                           const std::vector<nomad::Node>& nodes) {
+  // Names of VMs, and how many ready nodes have them.
+  absl::flat_hash_map<std::string_view, int, std::hash<std::string_view>> names;
+  std::uint64_t oldest_wanting = UINT64_MAX;
+  for (const VmView& view : look.vms) {
+    names.emplace(view.vm.name, 0);
+    if (!view.member || harvester::HasJoined(view.vm) ||
+        view.link.state != nodepool::LinkState::kNone) {
+      continue;
+    }
+    const std::optional<base::WallTime> deadline = JoinDeadline(view, look);
+    if (view.start_failure.has_value() || (deadline.has_value() && look.now >= *deadline)) {
+      oldest_wanting =
+          std::min(oldest_wanting, view.vm.nodes.has_value() ? view.vm.nodes->index : 0);
+    }
+  }
+  const std::vector<nodepool::PoolIdentity> identities = IdentitiesIn(look);
+  const auto is_of_some_pool = [&](const nomad::Node& node) {
+    return std::any_of(identities.begin(), identities.end(),
+                       [&](const nodepool::PoolIdentity& i) { return i.Contains(node); });
+  };
+  std::vector<std::size_t> wanted;
+  std::vector<std::pair<std::size_t, std::string_view>> named;  // ready, and has a VM's name
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const nomad::Node& node = nodes[i];
+    const bool is_ready = node.status == nomad::NodeStatus::kReady;
+    if (const auto name = names.find(nodepool::ShortHostName(node.name)); name != names.end()) {
+      if (!is_ready) continue;
+      ++name->second;
+      named.emplace_back(i, name->first);
+    } else if (!node.full) {
+      const bool could_be_wanted = is_ready && node.create_index > oldest_wanting;
+      if (could_be_wanted || is_of_some_pool(node)) wanted.push_back(i);
+    }
+  }
+  // If two ready nodes have a VM's name, both must be read in full to identify the VM's node.
+  for (const auto& [i, name] : named) {
+    if (!nodes[i].full && names[name] > 1) wanted.push_back(i);
+  }
+  std::sort(wanted.begin(), wanted.end());
+  return wanted;
+}
+
+bool IsGone(const absl::Status& read, const harvester::VirtualMachine& vm) {
+  if (!absl::IsNotFound(read)) return false;
+  const auto error = nomad::GetNomadError(read);
+  return error.has_value() && error->index > 0 &&
+         error->index >= (vm.nodes.has_value() ? vm.nodes->index : 0);
+}
+
+void CheckIndex(Look* look) {
+  if (!look->nomad_readable) return;
+  for (const VmView& view : look->vms) {
+    if (!view.member || !view.vm.nodes.has_value() || IsOtherRegion(view.vm, look->region))
+      continue;
+    if (view.vm.nodes->index <= look->nomad_index) continue;
+    look->nomad_readable = false;
+    look->nomad_problem =
+        "its index is " + std::to_string(look->nomad_index) + ", below the " +
+        std::to_string(view.vm.nodes->index) + " at which VM " + view.vm.name +
+        " was made: another Nomad answers at this address, or one that was restored; check "
+        "nomad_address, or remove the annotation nodes of VMs that the restored one knows";
+    return;
+  }
+}
+
+Observer::Observer(const nomad::NomadClient& nomad, NomadReads& reads,
+                   const harvester::VmStore& vms, ObserverMemory& memory,
+                   runtime::Executor& executor, log::Logger logger)
+    : nomad_(nomad),
+      reads_(reads),
+      vms_(vms),
+      memory_(memory),
+      executor_(executor),
+      logger_(std::move(logger)) {}
+
+void Observer::ReadNodes(const runtime::Context& context, const BlockingWait& blocking,
+                         Look* look) {
+  nomad::ReadOptions options;
+  options.index = blocking.after_index;
+  options.wait = blocking.wait;
+  auto nodes = reads_.ListNodes(context.WithTimeout(blocking.nodes_limit), options);
+  look->nomad_readable = true;
+  if (!nodes.ok()) return SetUnreadable(nodes.status(), look);
+  look->nomad_index = nodes->index;
+  look->nodes = std::move(nodes->value);
+}
+
+void Observer::CompleteNodes(const runtime::Context& context, Look* look) {
+  bool read = false;
+  for (const std::size_t i : NodesToReadInFull(*look, look->nodes)) {
+    nomad::Node& stub = look->nodes[i];
+    auto full = reads_.GetNode(context, nomad_, stub.id);
+    if (absl::IsNotFound(full.status())) continue;
+    if (!full.ok()) return SetUnreadable(full.status(), look);
+    // A node that changed since the list is read again with the next one.
+    if (full->value.modify_index != stub.modify_index) continue;
+    stub.attributes = std::move(full->value.attributes);
+    stub.meta = std::move(full->value.meta);
+    stub.full = true;
+    read = true;
+  }
+  if (read) Link(look);
+}
+
+absl::StatusOr<AllocationList> Observer::ReadAllocations(const runtime::Context& context) const {
+  AllocationList list;
+  const auto all = reads_.ListAllocations(context);
+  list.incomplete = absl::IsPermissionDenied(all.status());
+  if (list.incomplete) return list;
+  NH_RETURN_IF_ERROR(all);
+  for (const nomad::Allocation& allocation : (*all)->value) {
+    list.by_node[allocation.node_id].push_back(allocation);
+  }
+  return list;
+}
+
+absl::Status Observer::ReadIdleness(const runtime::Context& context, Look* look) const {
+  std::set<std::string> awaited;
+  for (const VmView& view : look->vms) {
+    if (AwaitsIdle(view, *look)) awaited.insert(LinkedNode(view, *look)->id);
+  }
+  if (awaited.empty()) return absl::OkStatus();
+  const auto all = reads_.ListAllocations(context);
+  if (absl::IsPermissionDenied(all.status())) {
+    // The token cannot read every namespace; queries by node return what it may read.
+    for (const std::string& id : awaited) {
+      auto some = nomad_.NodeAllocations(context, id);
+      if (some.ok()) look->allocations[id] = std::move(some->value);
+    }
+    return absl::OkStatus();
+  }
+  NH_RETURN_IF_ERROR(all);
+  for (const std::string& id : awaited) look->allocations[id];
+  for (const nomad::Allocation& allocation : (*all)->value) {
+    const auto found = look->allocations.find(allocation.node_id);
+    if (found != look->allocations.end()) found->second.push_back(allocation);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Observer::Guests> Observer::ReadGuests(const runtime::Context& context,
+                                                      bool with_instances) const {
+  Guests guests{.vms = {}, .instances = base::Unavailable("not read")};
+  const auto read = runtime::ForEachBounded(
+      context, executor_, with_instances ? 2 : 1, 2, [&](std::size_t i) -> absl::Status {
+        if (i == 1) {
+          guests.instances = vms_.ListInstances(context);
+          return guests.instances.status();
+        }
+        NH_ASSIGN_OR_RETURN(guests.vms, vms_.ListAll(context));
+        return absl::OkStatus();
+      });
+  if (!read[0].ok()) return Unreadable("Harvester", read[0]);
+  if (!with_instances || read[1].ok()) return guests;
+  if (context.Done()) return Unreadable("Harvester", read[1]);
+  logger_.Debug("Could not list instances", {{"error", read[1]}});
+  return guests;
+}
+
+// Identity hints for every link, and whether the guest of a down node runs. Without the list (a
+// token that may not read instances) both stay unknown, and nothing is removed because of that.
+void Observer::SetInstances(std::vector<harvester::VirtualMachineInstance> instances, Look* look) {
+  std::map<std::string, harvester::VirtualMachineInstance*> by_name;
+  for (harvester::VirtualMachineInstance& instance : instances) by_name[instance.name] = &instance;
+  for (VmView& view : look->vms) {
+    const auto found = by_name.find(view.vm.name);
+    view.instance_runs = found != by_name.end() && harvester::IsRunning(*found->second);
+    if (found != by_name.end()) view.addresses = std::move(found->second->addresses);
+  }
+}
+
+void Observer::ReadNodesOfMarked(const runtime::Context& context, Look* look) {
+  for (VmView& view : look->vms) {
+    if (!view.member || !view.vm.mark.has_value() || view.vm.mark->node_id.empty() ||
+        view.link.state != nodepool::LinkState::kNone) {
+      continue;
+    }
+    const auto by_id = nomad_.GetNode(context, view.vm.mark->node_id);
+    view.node_gone = IsGone(by_id.status(), view.vm);
+    if (!by_id.ok() && context.Done()) return SetUnreadable(by_id.status(), look);
+  }
+}
+
+void Observer::ReadDetails(const runtime::Context& context, Look* look) {
+  CompleteNodes(context, look);
+  if (!look->nomad_readable) return;
+  const absl::Status read = ReadIdleness(context, look);
+  // A node whose allocations are unknown is not idle: the VM waits.
+  if (!read.ok()) logger_.Debug("Could not list allocations", {{"error", read}});
+  if (!read.ok() && context.Done()) return SetUnreadable(read, look);
+  ReadNodesOfMarked(context, look);
+}
+
+absl::StatusOr<Look> Observer::Observe(const runtime::Context& context, Look base,
+                                       const BlockingWait& blocking) {
+  Look look = std::move(base);
+  ReadNodes(context, blocking, &look);
+  NH_ASSIGN_OR_RETURN(Guests guests, ReadGuests(context, look.nomad_readable));
+  look.now = guests.vms.server_time.value_or(context.clock().WallNow());
+  SetVms(std::move(guests.vms.value), &look);
+  CheckIndex(&look);
+  if (look.nomad_readable && guests.instances.ok()) {
+    SetInstances(*std::move(guests.instances), &look);
+  }
+  Link(&look);
+  memory_.Apply(context.clock().Now(), &look);
+  if (!look.nomad_readable) return look;
+  ReadDetails(context, &look);
+  if (absl::Status ended = context.Check(); !ended.ok()) {
+    if (look.nomad_readable) return ended;
+    return Unreadable("Nomad", base::MakeStatus(ended.code(), look.nomad_problem));
+  }
+  return look;
+}
+
+}  // namespace nomad_harvester::scaling

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+
+#include "nomad_harvester/scaling/observer.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+// ErrorUnschedulable and ErrorPvcNotFound are normal for some seconds (rule C3).
+constexpr base::Duration kFailingForGood = std::chrono::seconds(60);
+
+template <typename Map>
+void EraseUnless(Map* map, const std::unordered_set<std::string_view>& keep) {
+  std::erase_if(*map, [&](const auto& entry) { return !keep.contains(entry.first); });
+}
+
+}  // namespace
+
+void ObserverMemory::ApplyStartFailure(base::MonoTime now, base::WallTime wall_now, VmView* view) {
+  const harvester::VirtualMachine& vm = view->vm;
+  std::optional<harvester::StartFailure> failure;
+  if (!harvester::HasJoined(vm)) failure = harvester::FindStartFailure(vm);
+  if (!failure.has_value()) {
+    failing_.erase(vm.uid);
+    return;
+  }
+  const auto [entry, added] = failing_.try_emplace(vm.uid, Failing{failure->reason, now});
+  // The object may have an earlier time than a process that has just started.
+  if (added && failure->since.has_value() && *failure->since < wall_now) {
+    entry->second.since = now - (wall_now - *failure->since);
+  }
+  if (failure->only_at_join_timeout) {
+    // Such a state may last until the join timeout, which is checked separately. Its time does not
+    // count towards a later failure either, although the object's condition has been False all the
+    // time.
+    entry->second.since = now;
+    return;
+  }
+  const base::Duration lasted = now - entry->second.since;
+  if (failure->immediate || lasted >= kFailingForGood) view->start_failure = *std::move(failure);
+}
+
+base::Duration ObserverMemory::For(std::map<std::string, NodeSince>* all, const std::string& key,
+                                   const nomad::Node* node, base::MonoTime now) {
+  const std::uint64_t index = node == nullptr ? 0 : node->modify_index;
+  const auto [entry, added] = all->try_emplace(key, NodeSince{now, index});
+  if (entry->second.modify_index != index) entry->second = {now, index};
+  return now - entry->second.since;
+}
+
+void ObserverMemory::ApplyNodeDown(base::MonoTime now, const Look& look, VmView* view) {
+  const nomad::Node* node = LinkedNode(*view, look);
+  if (node == nullptr || node->status != nomad::NodeStatus::kDown) return;
+  view->node_down_for = For(&down_since_, node->id, node, now);
+}
+
+void ObserverMemory::ApplyUnhealthy(base::MonoTime now, const Look& look, VmView* view) {
+  if (!LooksUnhealthy(*view, look)) {
+    unhealthy_since_.erase(view->vm.uid);
+    return;
+  }
+  view->unhealthy_for = For(&unhealthy_since_, view->vm.uid, LinkedNode(*view, look), now);
+}
+
+void ObserverMemory::Apply(base::MonoTime now, Look* look) {
+  base::MutexLock lock(mutex_);
+  if (unreadable_since_.has_value()) {
+    unreadable_total_ += now - *unreadable_since_;
+    unreadable_since_.reset();
+  }
+  if (!look->nomad_readable) unreadable_since_ = now;
+
+  for (VmView& view : look->vms) {
+    const auto [before, added] = unreadable_before_.try_emplace(view.vm.uid, unreadable_total_);
+    const base::Duration unreadable = unreadable_total_ - before->second;
+    if (unreadable > base::Duration::zero()) {
+      look->nomad_unreadable_for[view.vm.name] = unreadable;
+    }
+    ApplyStartFailure(now, look->now, &view);
+    ApplyNodeDown(now, *look, &view);
+    ApplyUnhealthy(now, *look, &view);
+  }
+  if (unreadable_before_.size() > look->vms.size()) {  // it has every VM of the look: some are gone
+    std::unordered_set<std::string_view> uids;
+    for (const VmView& view : look->vms) uids.insert(view.vm.uid);
+    EraseUnless(&unreadable_before_, uids);
+    EraseUnless(&unhealthy_since_, uids);
+    EraseUnless(&failing_, uids);
+  }
+  if (!look->nomad_readable || down_since_.empty()) return;
+  std::unordered_set<std::string_view> down;
+  for (const nomad::Node& node : look->nodes) {
+    if (node.status == nomad::NodeStatus::kDown) down.insert(node.id);
+  }
+  EraseUnless(&down_since_, down);
+}
+
+}  // namespace nomad_harvester::scaling

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/back_off.h"
+
+#include <algorithm>
+#include <array>
+
+#include "nomad_harvester/base/time.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+struct Pace {
+  std::string_view cause;
+  base::Duration first;
+  base::Duration longest;
+  const char* what;
+};
+// kJoin waits longest: each VM that never joins already costs its join timeout, so only few
+// attempts fit into a night.
+constexpr std::array<Pace, 5> kPaces = {{
+    {cause::kCreate, std::chrono::seconds(30), std::chrono::minutes(30), "creating VMs"},
+    {cause::kStart, std::chrono::minutes(1), std::chrono::hours(1), "starting new VMs"},
+    {cause::kJoin, std::chrono::minutes(1), std::chrono::hours(4), "the join of new VMs"},
+    {cause::kRemove, std::chrono::seconds(30), std::chrono::minutes(30), "removing VMs"},
+    {cause::kRefused, std::chrono::seconds(30), std::chrono::minutes(30), "removing VMs"},
+}};
+
+const Pace& PaceOf(std::string_view cause) {
+  const auto* found = std::find_if(kPaces.begin(), kPaces.end(),
+                                   [&](const Pace& pace) { return pace.cause == cause; });
+  return found == kPaces.end() ? kPaces.front() : *found;
+}
+
+base::Duration WaitAfter(const Pace& pace, std::int64_t failures) {
+  base::Duration wait = pace.first;
+  for (std::int64_t i = 1; i < failures && wait < pace.longest; ++i) wait *= 2;
+  return std::min(wait, pace.longest);
+}
+
+constexpr std::array<std::string_view, 3> kCreationCauses = {cause::kCreate, cause::kStart,
+                                                             cause::kJoin};
+
+absl::Status Check(const harvester::BackOff& back_off, std::string_view cause, base::WallTime now) {
+  const auto entry = back_off.find(std::string(cause));
+  if (entry == back_off.end() || now >= entry->second.retry_at) return absl::OkStatus();
+  return absl::Status(absl::StatusCode::kResourceExhausted,
+                      std::string(PaceOf(cause).what) + " failed " +
+                          std::to_string(entry->second.failures) +
+                          (entry->second.failures == 1 ? " time" : " times in a row") +
+                          " and is tried again at " + base::FormatRfc3339(entry->second.retry_at));
+}
+
+}  // namespace
+
+void RecordFailure(harvester::BackOff* back_off, std::string_view cause, base::WallTime now,
+                   bool remembered) {
+  harvester::BackOffEntry& entry = (*back_off)[std::string(cause)];
+  if (entry.failures == 0 && !remembered) entry.failures = 1;
+  ++entry.failures;
+  entry.retry_at = now + WaitAfter(PaceOf(cause), entry.failures);
+}
+
+void RecordCreationSuccess(harvester::BackOff* back_off) {
+  for (const std::string_view cause : kCreationCauses) back_off->erase(std::string(cause));
+}
+
+void RecordRemovalSuccess(harvester::BackOff* back_off) {
+  back_off->erase(std::string(cause::kRemove));
+  back_off->erase(std::string(cause::kRefused));
+}
+
+absl::Status CheckCreation(const harvester::BackOff& back_off, base::WallTime now) {
+  for (const std::string_view cause : kCreationCauses) {
+    absl::Status waits = Check(back_off, cause, now);
+    if (!waits.ok()) return waits;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckRemoval(const harvester::BackOff& back_off, base::WallTime now) {
+  absl::Status waits = Check(back_off, cause::kRemove, now);
+  return waits.ok() ? Check(back_off, cause::kRefused, now) : waits;
+}
+
+bool RemovalsWereRefused(const harvester::BackOff& back_off) {
+  return back_off.contains(std::string(cause::kRefused));
+}
+
+bool CreationCircuitIsOpen(const harvester::BackOff& back_off) {
+  std::int64_t failures = 0;
+  for (const std::string_view cause : {cause::kStart, cause::kJoin}) {
+    const auto entry = back_off.find(std::string(cause));
+    if (entry != back_off.end()) failures += entry->second.failures;
+  }
+  return failures >= kCircuitOpensAfter;
+}
+
+}  // namespace nomad_harvester::scaling

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nomad_harvester/scaling/facts.h"
+
+#include <algorithm>
+
+namespace nomad_harvester::scaling {
+namespace {
+
+using harvester::MarkReason;
+using nodepool::DrainMark;
+using nodepool::LinkState;
+using nomad::DrainStatus;
+using nomad::Node;
+using nomad::NodeStatus;
+
+// A drain that has not begun by then never will: a kill costs up to 20 s of Lease.
+constexpr base::Duration kBeginningMargin = std::chrono::seconds(10);
+
+// A drain that Nomad reports as complete; the absence of a drain is not enough.
+bool IsComplete(const Node& node) {
+  return !node.draining && node.last_drain.has_value() &&
+         node.last_drain->status == DrainStatus::kComplete;
+}
+
+// Whether the annotation rolled-back names the node's last drain.
+bool IsRecorded(const VmView& view, const Node& node, const DrainMark& drain) {
+  return !view.vm.rolled_back.empty() &&
+         nodepool::RollbackMarker(node, drain) == view.vm.rolled_back;
+}
+
+// The rows of a VM without a mark whose nodes have a drain that we started for it.
+void SetDrainsToUndo(const Overlay& seen, Facts* facts) {
+  const VmView& view = seen.view();
+  for (const Node* node : seen.NodesDrainedForIt()) {
+    const DrainMark drain = *nodepool::ParseDrainMark(*node);
+    if (node->draining) {
+      if (facts->draining != nullptr) continue;
+      facts->draining = node;
+      facts->draining_was_ineligible = drain.was_ineligible;
+    } else if (IsComplete(*node) && !IsRecorded(view, *node, drain)) {
+      const bool stands = !node->eligible && !drain.was_ineligible;
+      if (stands && facts->drained == nullptr) facts->drained = node;
+      if (!stands && node == facts->node) facts->undone = node;
+    }
+  }
+}
+
+void SetUnmarked(const Overlay& seen, const PoolFacts* pool, Facts* facts) {
+  const VmView& view = seen.view();
+  const PoolSnapshot& snapshot = seen.snapshot();
+  SetDrainsToUndo(seen, facts);
+  facts->start_fails = view.start_failure.has_value();
+  facts->broken = IsBroken(view, snapshot);
+  facts->unhealthy = IsUnhealthy(view, facts->node, snapshot);
+  facts->has_deadline = JoinDeadline(view, snapshot.look()).has_value();
+  if (!snapshot.policy.has_value()) return;
+  const config::PoolPolicy& policy = *snapshot.policy;
+  facts->dry_run = policy.dry_run;
+  facts->ran = policy.wait_for == config::WaitFor::kRunning && harvester::IsRunning(view.vm);
+  facts->may_remove_broken =
+      !policy.dry_run &&
+      (facts->start_fails || policy.on_join_timeout == config::OnJoinTimeout::kDelete);
+  if (!facts->unhealthy) return;
+  facts->may_replace =
+      (pool != nullptr ? *pool : PoolFacts(snapshot)).may_replace.contains(view.vm.uid);
+}
+
+bool IsIdleNode(const Overlay& seen, const Node& node, const harvester::Mark& mark) {
+  const Allocations* allocations = seen.AllocationsOf(node.id);
+  return allocations != nullptr && nodepool::IsIdle(*allocations, mark.ignore_system);
+}
+
+void SetMarksNode(const Overlay& seen, const harvester::Mark& mark, const Node& node,
+                  Facts* facts) {
+  const VmView& view = seen.view();
+  const std::optional<DrainMark> drain = nodepool::ParseDrainMark(node);
+  const bool of_vm = drain.has_value() && drain->vm_uid == view.vm.uid;
+  facts->ours = of_vm && drain->action == mark.action;
+  facts->foreign_drain = node.draining && !facts->ours;
+  facts->canceled =
+      facts->ours && !node.draining && node.last_drain->status == DrainStatus::kCanceled;
+  facts->complete = facts->ours && IsComplete(node);
+  facts->down_for_good =
+      node.status == NodeStatus::kDown &&
+      (view.instance_runs == std::optional<bool>(false) || view.node_down_for >= kDownForGood);
+  facts->idle = facts->complete && IsIdleNode(seen, node, mark);
+  const bool by_us =
+      of_vm && IsComplete(node) && !drain->was_ineligible && !IsRecorded(view, node, *drain);
+  facts->ineligible_by_others = !node.eligible && !by_us;
+  const bool due = mark.drain_deadline.kind == harvester::DrainDeadline::Kind::kAt &&
+                   seen.now() >= mark.drain_deadline.at + kBeginningMargin;
+  facts->never_begun = due && !facts->ours && node.status == NodeStatus::kReady;
+}
+
+void SetMarked(const Overlay& seen, Facts* facts) {
+  const VmView& view = seen.view();
+  const PoolSnapshot& snapshot = seen.snapshot();
+  facts->mark_readable = view.vm.mark.has_value();
+  if (!facts->mark_readable) return;
+  const harvester::Mark& mark = *view.vm.mark;
+  facts->for_unhealthy = mark.reason == MarkReason::kUnhealthy;
+  facts->named = !snapshot.lease_used || mark.reason == MarkReason::kBroken ||
+                 (snapshot.action.has_value() && snapshot.action->names.contains(view.vm.name));
+  facts->node_gone = view.node_gone;
+  facts->taken_back = snapshot.action.has_value() && snapshot.action->back.contains(view.vm.name) &&
+                      facts->node != nullptr && facts->node->status == NodeStatus::kReady;
+  facts->removal_refused = mark.reason == MarkReason::kScaleIn &&
+                           view.removal_refused_for >= kRefusedForGood && !view.unmarking_refused &&
+                           facts->node != nullptr && facts->node->status != NodeStatus::kDown;
+  facts->late = IsLate(mark, seen.now());
+  facts->force = mark.force;
+  if (facts->node != nullptr) SetMarksNode(seen, mark, *facts->node, facts);
+}
+
+}  // namespace
+
+PoolFacts::PoolFacts(const PoolSnapshot& snapshot) : mass_loss(FindMassLoss(snapshot)) {
+  if (!snapshot.policy.has_value() || !snapshot.policy->replace_unhealthy_after.has_value()) return;
+  std::int64_t members = 0;
+  std::int64_t leaving = 0;
+  std::vector<const VmView*> unhealthy;
+  for (const VmView* view : snapshot.vms()) {
+    if (!IsPoolMember(*view, snapshot)) continue;
+    ++members;
+    if (view->vm.has_mark) {
+      const bool replaced =
+          view->vm.mark.has_value() && view->vm.mark->reason == MarkReason::kUnhealthy;
+      if (replaced) ++leaving;
+    } else if (!view->vm.protect.HoldsAt(snapshot.now()) && IsUnhealthy(*view, snapshot)) {
+      unhealthy.push_back(view);
+    }
+  }
+  std::sort(unhealthy.begin(), unhealthy.end(),
+            [](const VmView* a, const VmView* b) { return a->vm.name < b->vm.name; });
+  for (const VmView* view : unhealthy) {
+    if (leaving++ >= snapshot.policy->max_unhealthy.Of(members)) break;
+    may_replace.insert(view->vm.uid);
+  }
+}
+
+Facts FactsOf(const Overlay& seen, const PoolFacts* pool) {
+  const VmView& view = seen.view();
+  const Look& look = seen.snapshot().look();
+  Facts facts;
+  facts.seen = &seen;
+  facts.nomad_readable = look.nomad_readable;
+  facts.nomad_problem = &look.nomad_problem;
+  facts.other_region = IsOtherRegion(view.vm, look.region);
+  facts.terminating = harvester::IsTerminating(view.vm);
+  facts.member = view.member;
+  facts.joined = harvester::HasJoined(view.vm);
+  facts.node = seen.node();
+  facts.is_protected = view.vm.protect.HoldsAt(seen.now()) ||
+                       (facts.node != nullptr && nodepool::IsProtected(*facts.node));
+  facts.two_ready = view.link.state == LinkState::kTwoReady;
+  facts.contradicted = view.link.state == LinkState::kContradicted;
+  facts.no_node = view.link.state == LinkState::kNone;
+  facts.marked = view.vm.has_mark;
+  if (facts.marked) {
+    SetMarked(seen, &facts);
+  } else {
+    SetUnmarked(seen, pool, &facts);
+  }
+  const bool may_have_other_name = facts.marked || facts.broken || facts.unhealthy;
+  if (may_have_other_name && facts.node == nullptr) facts.candidate = seen.Candidate();
+  return facts;
+}
+
+Facts FactsOfGoneVm(const NodeOfGoneVm& gone, const PoolSnapshot& snapshot) {
+  Facts facts;
+  facts.nomad_readable = snapshot.look().nomad_readable;
+  facts.nomad_problem = &snapshot.look().nomad_problem;
+  facts.node = gone.node;
+  facts.vm_gone = true;
+  facts.purge_wanted = gone.mark.purge && gone.mark.pool == snapshot.key.ToString();
+  return facts;
+}
+
+bool IsLate(const harvester::Mark& mark, base::WallTime now) {
+  switch (mark.drain_deadline.kind) {
+    case harvester::DrainDeadline::Kind::kNone:
+      return false;
+    case harvester::DrainDeadline::Kind::kNow:
+      return now >= mark.marked_at + mark.grace;
+    case harvester::DrainDeadline::Kind::kAt:
+      return now >= mark.drain_deadline.at + mark.grace;
+  }
+  return false;
+}
+
+}  // namespace nomad_harvester::scaling

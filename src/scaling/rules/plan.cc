@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nomad_harvester/scaling/plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/scaling/rules.h"
+
+#include "rules/victims.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+// The Lease names every VM of an action, and the annotations of an object have 256 KiB
+// (kubernetes/apimachinery:pkg/api/validation/objectmeta.go, TotalAnnotationSizeLimitB).
+constexpr std::int64_t kMaxGrowth = 1000;
+
+std::string IdentityText(const nomad::Node& node) {
+  return "node_class=" + node.node_class + ", datacenter=" + node.datacenter +
+         ", node_pool=" + node.node_pool;
+}
+
+// What blocks creation: a broken VM that is kept, and a node that joined the wrong pool.
+absl::Status CheckGrowth(const PoolSnapshot& snapshot) {
+  const nodepool::PoolIdentity wanted = IdentityOf(*snapshot.policy);
+  for (const VmView* each : snapshot.vms()) {
+    const VmView& view = *each;
+    if (!IsPoolMember(view, snapshot) || view.vm.has_mark || harvester::IsTerminating(view.vm)) {
+      continue;
+    }
+    if (IsBroken(view, snapshot)) {
+      const Step step = NextStep(view, snapshot);
+      if (step.kind == StepKind::kMarkBroken) continue;
+      return base::FailedPrecondition("the pool does not grow while VM " + view.vm.name +
+                                      " is broken and stays: " + step.reason);
+    }
+    const bool other_identifiers =
+        view.vm.nodes.has_value() && IdentityOf(*view.vm.nodes) != wanted;
+    const nomad::Node* node = LinkedNode(view, snapshot);
+    if (node == nullptr || other_identifiers || IsOtherRegion(view.vm, snapshot.look().region))
+      continue;
+    if (!BelongsToPool(*node, view, snapshot)) {
+      return base::FailedPrecondition("the pool does not grow while the node of VM " +
+                                      view.vm.name +
+                                      " is in another pool: " + WrongPool(*node, snapshot));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Marked VMs whose removal may be cancelled: their node is ready, and they were not marked as
+// broken.
+std::vector<std::string> CancelRemovals(const PoolSnapshot& snapshot, const PlanInputs& inputs,
+                                        std::int64_t wanted) {
+  std::vector<const VmView*> candidates;
+  for (const VmView* each : snapshot.vms()) {
+    const VmView& view = *each;
+    if (!IsPoolMember(view, snapshot) || harvester::IsTerminating(view.vm)) continue;
+    if (!view.vm.mark.has_value() || view.vm.mark->reason != harvester::MarkReason::kScaleIn) {
+      continue;
+    }
+    const nomad::Node* node = LinkedNode(view, snapshot);
+    if (node == nullptr || node->status != nomad::NodeStatus::kReady) continue;
+    if (IsOtherRegion(view.vm, snapshot.look().region)) continue;
+    if (inputs.left_out.contains(view.vm.name)) continue;
+    candidates.push_back(&view);
+  }
+  // The youngest mark first: the least of its work has been moved.
+  std::sort(candidates.begin(), candidates.end(), [](const VmView* a, const VmView* b) {
+    if (a->vm.mark->marked_at != b->vm.mark->marked_at) {
+      return a->vm.mark->marked_at > b->vm.mark->marked_at;
+    }
+    return a->vm.name < b->vm.name;
+  });
+  std::vector<std::string> names;
+  for (const VmView* view : candidates) {
+    if (std::cmp_greater_equal(names.size(), wanted)) break;
+    names.push_back(view->vm.name);
+  }
+  return names;
+}
+
+// Uses names first that an earlier action stored and whose VM was never created.
+std::vector<PlannedCreation> Creations(const PoolSnapshot& snapshot, std::int64_t wanted) {
+  std::vector<PlannedCreation> creations;
+  if (snapshot.action.has_value()) {
+    for (const auto& [name, action_id] : snapshot.action->create) {
+      if (std::cmp_greater_equal(creations.size(), wanted)) break;
+      if (snapshot.seen->FindVm(name) == nullptr) creations.push_back({name, action_id});
+    }
+  }
+  while (std::cmp_less(creations.size(), wanted)) creations.push_back({});
+  return creations;
+}
+
+// The marked VMs that count as standing.
+std::int64_t LeftOutOf(const PoolSnapshot& snapshot, const PlanInputs& inputs) {
+  return std::count_if(snapshot.vms().begin(), snapshot.vms().end(), [&](const VmView* view) {
+    return IsPoolMember(*view, snapshot) && view->vm.has_mark &&
+           !harvester::IsTerminating(view->vm) && inputs.left_out.contains(view->vm.name);
+  });
+}
+
+absl::Status NoVictims(const ScalePlan& plan) {
+  std::string text = "no VM of the pool may be removed";
+  for (const PassedOver& passed : plan.passed_over) text += "; " + passed.vm + ": " + passed.reason;
+  return base::FailedPrecondition(text);
+}
+
+}  // namespace
+
+absl::StatusOr<ScalePlan> PlanScale(const PoolSnapshot& snapshot, std::int64_t desired,
+                                    const PlanInputs& inputs) {
+  if (desired < 0) {
+    return base::InvalidArgument("count " + std::to_string(desired) + " is negative");
+  }
+  ScalePlan plan;
+  plan.desired = desired;
+  plan.from = CountOf(snapshot) + LeftOutOf(snapshot, inputs);
+  plan.to = desired;
+  const config::PoolPolicy& policy = *snapshot.policy;
+  if (desired > plan.from) {
+    plan.direction = Direction::kOut;
+    if (policy.max_scale_out) plan.to = std::min(desired, plan.from + *policy.max_scale_out);
+    NH_RETURN_IF_ERROR(CheckGrowth(snapshot));
+    if (plan.to - plan.from > kMaxGrowth) {
+      return base::InvalidArgument("count " + std::to_string(desired) + " is more than " +
+                                   std::to_string(kMaxGrowth) + " VMs above the present " +
+                                   std::to_string(plan.from) +
+                                   "; set max_scale_out to grow in steps");
+    }
+    plan.cancel_removals = CancelRemovals(snapshot, inputs, plan.to - plan.from);
+    plan.create = Creations(
+        snapshot, plan.to - plan.from - static_cast<std::int64_t>(plan.cancel_removals.size()));
+  } else if (desired < plan.from) {
+    plan.direction = Direction::kIn;
+    if (policy.max_scale_in) plan.to = std::max(desired, plan.from - *policy.max_scale_in);
+    if (inputs.one_removal) plan.to = std::max(plan.to, plan.from - 1);
+    const auto count = static_cast<std::size_t>(plan.from - plan.to);
+    Victims victims = ChooseVictims(snapshot, count, inputs);
+    plan.remove = std::move(victims.chosen);
+    plan.reserve = std::move(victims.reserve);
+    plan.passed_over = std::move(victims.passed_over);
+    for (const auto& [vm, why] : inputs.left_out) {
+      const VmView* view = snapshot.seen->FindVm(vm);
+      if (view != nullptr && view->vm.has_mark) plan.passed_over.push_back({vm, why});
+    }
+    plan.missing_victims = static_cast<std::int64_t>(count - plan.remove.size());
+    if (plan.remove.empty()) return NoVictims(plan);
+  }
+  plan.capped = plan.to != desired;
+  return plan;
+}
+
+std::string WrongPool(const nomad::Node& node, const PoolSnapshot& snapshot) {
+  return "node " + node.id + " is " + IdentityText(node) + ", expected " +
+         IdentityOf(*snapshot.policy).ToString() + "; check the client configuration in user_data";
+}
+
+std::string Describe(const ScalePlan& plan) {
+  std::string text = std::to_string(plan.from) + " → " + std::to_string(plan.to);
+  if (plan.capped) text += " (capped, desired " + std::to_string(plan.desired) + ")";
+  if (plan.direction == Direction::kNone) return "nothing to do, " + text;
+  text = (plan.direction == Direction::kOut ? "scale out " : "scale in ") + text;
+  std::string separator = ": ";
+  for (const std::string& name : plan.cancel_removals) {
+    text += separator + "cancel the removal of " + name;
+    separator = ", ";
+  }
+  if (!plan.create.empty()) {
+    text += separator + "create " + std::to_string(plan.create.size());
+    for (const PlannedCreation& creation : plan.create) {
+      if (!creation.name.empty()) text += " " + creation.name + " (left over)";
+    }
+    separator = ", ";
+  }
+  for (const PlannedRemoval& removal : plan.remove) {
+    text += separator + "remove " + removal.vm;
+    if (!removal.node_id.empty()) text += " (node " + removal.node_id + ")";
+    text += ": " + removal.reason;
+    separator = ", ";
+  }
+  if (plan.missing_victims > 0) {
+    text += "; " + std::to_string(plan.missing_victims) + " fewer than desired";
+  }
+  for (const PassedOver& passed : plan.passed_over) {
+    text += "; passed over " + passed.vm + ": " + passed.reason;
+  }
+  return text;
+}
+
+}  // namespace nomad_harvester::scaling

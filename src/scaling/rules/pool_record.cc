@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/pool_record.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "rules/back_off.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+bool LeadsToRemoval(StepKind kind) {
+  return kind == StepKind::kMarkBroken || kind == StepKind::kMarkUnhealthy ||
+         kind == StepKind::kDelete;
+}
+
+void CloseAction(harvester::LeaseAction* action, const RunSummary& run) {
+  for (const std::string& name : run.seen) action->create.erase(name);
+  std::set<std::string> unfinished;
+  for (const VmView& view : run.last.look().vms) action->create.erase(view.vm.name);
+  // A mark that no action has named is to be rolled back, and must not become valid here.
+  for (const VmView* view : run.last.vms()) {
+    const std::string& name = view->vm.name;
+    if (view->vm.has_mark && action->names.contains(name)) unfinished.insert(name);
+  }
+  for (const auto& [name, id] : action->create) unfinished.insert(name);
+  unfinished.insert(run.leftovers.begin(), run.leftovers.end());
+  std::erase_if(action->back, [&](const std::string& name) {
+    const VmView* view = run.last.seen->FindVm(name);
+    if (view == nullptr || !view->vm.has_mark) return true;
+    const nomad::Node* node = LinkedNode(*view, run.last);
+    return node == nullptr || node->status != nomad::NodeStatus::kReady;
+  });
+  action->names = std::move(unfinished);
+}
+
+}  // namespace
+
+PoolRecord RecordBefore(PoolRecord record, const PoolSnapshot& snapshot,
+                        const std::vector<Intent>& intents, const std::string& new_action_id) {
+  if (record.action.has_value()) {
+    for (const VmView& view : snapshot.look().vms) record.action->create.erase(view.vm.name);
+  }
+  for (const Intent& intent : intents) {
+    if (!LeadsToRemoval(intent.kind)) continue;
+    if (!record.action.has_value()) {
+      const std::int64_t standing = CountOf(snapshot);
+      record.action = harvester::LeaseAction{.id = new_action_id, .from = standing, .to = standing};
+    }
+    record.action->names.insert(intent.view->vm.name);
+  }
+  return record;
+}
+
+PoolRecord RecordAfter(PoolRecord record, const RunSummary& run) {
+  if (record.action.has_value()) {
+    CloseAction(&*record.action, run);
+    if (record.action->names.empty()) record.action.reset();
+  }
+  if (run.created) RecordCreationSuccess(&record.back_off);
+  if (run.removed) RecordRemovalSuccess(&record.back_off);
+  for (const std::string& cause : run.failures) {
+    RecordFailure(&record.back_off, cause, run.last.now(), run.remembered);
+  }
+  if (run.last_event.has_value() || run.created) {
+    record.last_event = std::max(record.last_event.value_or(base::WallTime{}),
+                                 run.last_event.value_or(run.last.now()));
+  }
+  return record;
+}
+
+}  // namespace nomad_harvester::scaling

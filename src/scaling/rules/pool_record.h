@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the pool's Lease must record before the loop acts, and what a run leaves on it. Pure
+// functions.
+#ifndef NOMAD_HARVESTER_SCALING_POOL_RECORD_H_
+#define NOMAD_HARVESTER_SCALING_POOL_RECORD_H_
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "nomad_harvester/scaling/pool_lease.h"
+#include "nomad_harvester/scaling/rules.h"
+
+namespace nomad_harvester::scaling {
+
+// What is about to be done to one VM.
+struct Intent {
+  const VmView* view = nullptr;
+  StepKind kind = StepKind::kNothing;
+};
+
+// The record that must be stored before these steps are carried out. A name leaves `create` as soon
+// as its VM is observed, also during the Scale that makes it, which may end before it can close its
+// record: else the name could be used twice (rule C10). A VM that is to be marked or deleted is
+// named first: a mark that the Lease does not name is rolled back, and what a VM leaves is found by
+// its name. `new_action_id` is used if the record has no action yet.
+PoolRecord RecordBefore(PoolRecord record, const PoolSnapshot& snapshot,
+                        const std::vector<Intent>& intents, const std::string& new_action_id);
+
+// What a successful run has observed and done.
+struct RunSummary {
+  const PoolSnapshot& last;        // no step was taken since
+  std::set<std::string> seen;      // creations that took effect, even if the VM is gone since
+  bool created = false;            // at least one VM was delivered
+  bool removed = false;            // at least one VM of a scale-in was removed
+  std::set<std::string> failures;  // causes of back_off.h
+  std::optional<base::WallTime> last_event;
+  std::set<std::string> leftovers;  // VMs that are gone and not cleaned up yet
+  bool remembered = true;           // a Lease stores the record
+};
+// Closes the action: keeps what is unfinished, and removes an action that has nothing unfinished. A
+// name leaves `back` once its VM is unmarked, or its node is not ready or gone (rule L6).
+PoolRecord RecordAfter(PoolRecord record, const RunSummary& run);
+
+}  // namespace nomad_harvester::scaling
+
+#endif  // NOMAD_HARVESTER_SCALING_POOL_RECORD_H_

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/retries.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "nomad_harvester/kube/error.h"
+#include "nomad_harvester/nomad/error.h"
+#include "nomad_harvester/scaling/step_spec.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+constexpr base::Duration kFirstRetry = std::chrono::seconds(1);
+constexpr base::Duration kLongestRetry = std::chrono::seconds(60);
+
+}  // namespace
+
+Effect EffectOf(absl::Status status) {
+  if (status.ok()) return {.verdict = Verdict::kDone};
+  const Verdict verdict = absl::IsCancelled(status)  ? Verdict::kCancelled
+                          : kube::IsConflict(status) ? Verdict::kConflict
+                          : kube::IsRefused(status) || nomad::IsRefused(status) ? Verdict::kRefused
+                                                                                : Verdict::kFailed;
+  return {.verdict = verdict, .status = std::move(status)};
+}
+
+const Retries::Trouble* Retries::Find(const Key& key) const {
+  const auto found = troubles_.find(key);
+  return found == troubles_.end() ? nullptr : &found->second;
+}
+
+bool Retries::MayTry(const Key& key, base::MonoTime now) const {
+  const Trouble* trouble = Find(key);
+  return trouble == nullptr || now >= trouble->next;
+}
+
+bool Retries::Note(const Key& key, const Effect& effect, base::MonoTime now) {
+  switch (effect.verdict) {
+    case Verdict::kDone:
+    case Verdict::kNotWanted: {
+      const Trouble* trouble = Find(key);
+      const bool logged = trouble != nullptr && trouble->logged;
+      troubles_.erase(key);
+      return logged;
+    }
+    case Verdict::kUnsuitable:
+    case Verdict::kCancelled:
+      return false;
+    case Verdict::kConflict:
+    case Verdict::kRefused:
+    case Verdict::kFailed:
+      break;
+  }
+  const auto [entry, begins] = troubles_.try_emplace(key);
+  Trouble& trouble = entry->second;
+  if (begins) trouble.failing_since = now;
+  const bool refusal_begins =
+      effect.verdict == Verdict::kRefused && !trouble.refused_since.has_value();
+  if (refusal_begins) trouble.refused_since = now;
+  const base::Duration before = trouble.wait;
+  trouble.wait = begins ? kFirstRetry : std::min(trouble.wait * 2, kLongestRetry);
+  // Between four and six fifths, so that many objects do not come back at the same moment.
+  trouble.next = now + std::chrono::duration_cast<base::Duration>(
+                           trouble.wait * (0.8 + 0.4 * random_.NextFraction()));
+  trouble.last = effect.status;
+  if (effect.verdict == Verdict::kConflict) return false;
+  return !std::exchange(trouble.logged, true) || refusal_begins || trouble.wait != before;
+}
+
+base::Duration Retries::RefusedFor(const Key& key, base::MonoTime now) const {
+  const Trouble* trouble = Find(key);
+  if (trouble == nullptr || !trouble->refused_since.has_value()) return {};
+  return std::max(now - *trouble->refused_since, base::Duration(1));
+}
+
+base::Duration Retries::FailingFor(const Key& key, base::MonoTime now) const {
+  const Trouble* trouble = Find(key);
+  return trouble == nullptr ? base::Duration{} : now - trouble->failing_since;
+}
+
+absl::Status Retries::LastOf(const Key& key) const {
+  const Trouble* trouble = Find(key);
+  return trouble == nullptr ? absl::OkStatus() : trouble->last;
+}
+
+std::optional<base::MonoTime> Retries::NextAttempt() const {
+  std::optional<base::MonoTime> next;
+  for (const auto& [key, trouble] : troubles_) {
+    if (!next.has_value() || trouble.next < *next) next = trouble.next;
+  }
+  return next;
+}
+
+void Retries::KeepOnly(const std::set<std::string>& objects, bool and_clean_up) {
+  std::erase_if(troubles_, [&](const auto& entry) {
+    const auto& [what, object] = entry.first;
+    const bool clean_up = what == kDeleteClaim || what == kDeleteSecret || what == kSetSecretOwner;
+    return !objects.contains(object) && !(clean_up && and_clean_up);
+  });
+}
+
+void Retries::Apply(base::MonoTime now, Look* look) const {
+  if (troubles_.empty()) return;
+  for (VmView& view : look->vms) {
+    const std::string& uid = view.vm.uid;
+    view.removal_refused_for = std::max(RefusedFor({StepName(StepKind::kStartDrain), uid}, now),
+                                        RefusedFor({StepName(StepKind::kDelete), uid}, now));
+    view.unmarking_refused =
+        RefusedFor({StepName(StepKind::kRollBack), uid}, now) > base::Duration::zero();
+  }
+}
+
+}  // namespace nomad_harvester::scaling

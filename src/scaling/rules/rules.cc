@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nomad_harvester/scaling/rules.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace nomad_harvester::scaling {
+namespace {
+
+using nomad::Node;
+using nomad::NodeStatus;
+
+// The rules set the row.
+Step MakeStep(StepKind kind, std::string reason, const Node* node = nullptr) {
+  Step step{.kind = kind, .reason = std::move(reason)};
+  if (node != nullptr) step.node_id = node->id;
+  return step;
+}
+
+std::string Named(const Node& node) { return "node " + node.name + " (" + node.id + ")"; }
+
+const VmView& ViewOf(const Facts& facts) { return facts.seen->view(); }
+bool IsReady(const Node* node) { return node != nullptr && node->status == NodeStatus::kReady; }
+
+std::string CauseOfBroken(const Facts& facts) {
+  return facts.start_fails ? "its start fails: " + ViewOf(facts).start_failure->reason
+                           : "it has not joined Nomad by its deadline";
+}
+
+std::string CauseOfUnhealthy(const Facts& facts) {
+  return "it does not run and " + (facts.node == nullptr ? std::string("its node is gone")
+                                                         : Named(*facts.node) + " is down");
+}
+
+Step ReportCandidate(const Facts& facts) {
+  if (facts.unhealthy) {
+    return MakeStep(StepKind::kReport,
+                    CauseOfUnhealthy(facts) + ", but " + Named(*facts.candidate) +
+                        " has no VM's name and could be it",
+                    facts.candidate);
+  }
+  return MakeStep(StepKind::kReport,
+                  CauseOfBroken(facts) + ", but " + Named(*facts.candidate) +
+                      " has no VM's name and could be it; give that node the VM's name in the "
+                      "attribute that node_attribute names, or meta.harvester_vm_uuid = \"none\" "
+                      "if it is not a VM of this pool",
+                  facts.candidate);
+}
+
+Step CancelDrain(const Facts& facts) {
+  Step step =
+      MakeStep(StepKind::kCancelDrain,
+               "the VM carries no mark, but " + Named(*facts.draining) + " is drained for it",
+               facts.draining);
+  step.mark_eligible = !facts.draining_was_ineligible;
+  return step;
+}
+
+Step RecordRolledBack(const Facts& facts) {
+  Step step = MakeStep(StepKind::kRecordRolledBack,
+                       "the drain of " + Named(*facts.undone) + " is undone", facts.undone);
+  step.value = nodepool::RollbackMarker(*facts.undone);
+  return step;
+}
+
+Step KeepUnhealthy(const Facts& facts) {
+  const bool by_limit = !facts.is_protected && !facts.dry_run;
+  return MakeStep(
+      StepKind::kReport,
+      CauseOfUnhealthy(facts) +
+          (by_limit ? "; it is kept while as many VMs as max_unhealthy allows are replaced"
+                    : "; it is kept"),
+      facts.node);
+}
+
+Step WaitForNode(const Facts& facts) {
+  const Node& node = *facts.node;
+  return MakeStep(StepKind::kWait,
+                  node.draining    ? Named(node) + " drains"
+                  : facts.complete ? "tasks on " + Named(node) + " are still stopping"
+                                   : Named(node) + " is not ready",
+                  &node);
+}
+
+Step StartDrain(const Facts& facts) {
+  Step step = MakeStep(StepKind::kStartDrain, Named(*facts.node) + " is to be drained", facts.node);
+  step.was_ineligible = facts.ineligible_by_others;
+  return step;
+}
+
+Step RollBackRefused(const Facts& facts) {
+  Step step =
+      MakeStep(StepKind::kRollBack, "its removal has been refused for a minute", facts.node);
+  step.refused = true;
+  return step;
+}
+
+Step RollBackLate(const Facts& facts) {
+  if (facts.node == nullptr) {
+    return MakeStep(StepKind::kRollBack,
+                    "its node cannot be found, and the deadline of its removal has passed");
+  }
+  if (!facts.late) {
+    return MakeStep(StepKind::kRollBack,
+                    "the drain of " + Named(*facts.node) + " did not begin before its deadline",
+                    facts.node);
+  }
+  return MakeStep(StepKind::kRollBack,
+                  "the drain of " + Named(*facts.node) + " is past its deadline and grace",
+                  facts.node);
+}
+
+constexpr const char* kPastDeadline = " is past its deadline and grace";
+
+constexpr std::array<Rule, 40> kTable = {{
+    {Row::kNomadUnreadable, "nomad-unreadable", "any", "Nomad cannot be read", "wait",
+     [](const Facts& f) { return !f.nomad_readable; },
+     [](const Facts& f) {
+       return MakeStep(StepKind::kWait, "Nomad cannot be read: " + *f.nomad_problem);
+     }},
+    {Row::kGonePurge, "gone-purge", "gone (GET by name: 404, or another uid)",
+     "its last drain names this pool and VM, purge wanted, not ready", "purge the node",
+     [](const Facts& f) { return f.vm_gone && f.purge_wanted && !IsReady(f.node); },
+     [](const Facts& f) {
+       return MakeStep(StepKind::kPurge, "the VM of " + Named(*f.node) + " is gone", f.node);
+     }},
+    {Row::kGoneNothing, "gone-nothing", "gone", "any other", "nothing",
+     [](const Facts& f) { return f.vm_gone; },
+     [](const Facts&) { return MakeStep(StepKind::kNothing, "the VM is gone"); }},
+    {Row::kOtherRegion, "other-region", "made for another Nomad region", "any", "wait",
+     [](const Facts& f) { return f.other_region; },
+     [](const Facts& f) {
+       return MakeStep(StepKind::kWait,
+                       "it was made for Nomad region " + ViewOf(f).vm.nodes->region);
+     }},
+    {Row::kTerminating, "terminating", "terminating", "any", "wait",
+     [](const Facts& f) { return f.terminating; },
+     [](const Facts&) { return MakeStep(StepKind::kWait, "it is being deleted"); }},
+    {Row::kNotMember, "not-member", "not a member, whatever mark it carries", "any", "nothing",
+     [](const Facts& f) { return !f.member; },
+     [](const Facts&) {
+       return MakeStep(StepKind::kNothing, "it is a copy, or its labels were edited");
+     }},
+
+    {Row::kUnmarkedDraining, "unmarked-draining", "no mark",
+     "any node, linked or not, drained for this VM: draining",
+     "cancel the drain, and enable the node unless it was ineligible before",
+     [](const Facts& f) { return !f.marked && f.draining != nullptr; }, CancelDrain},
+    {Row::kUnmarkedDrained, "unmarked-drained", "no mark",
+     "such a node: complete, ineligible because of us, not recorded in rolled-back",
+     "enable the node", [](const Facts& f) { return !f.marked && f.drained != nullptr; },
+     [](const Facts& f) {
+       return MakeStep(StepKind::kEnable,
+                       "the VM carries no mark, but " + Named(*f.drained) + " was drained for it",
+                       f.drained);
+     }},
+    {Row::kUnmarkedRecord, "unmarked-record", "no mark",
+     "its own node: such a drain complete and undone, not recorded", "write rolled-back",
+     [](const Facts& f) { return !f.marked && f.undone != nullptr; }, RecordRolledBack},
+    {Row::kUnmarkedTwoReady, "unmarked-two-ready", "no mark", "two ready nodes have its name",
+     "report", [](const Facts& f) { return !f.marked && f.two_ready; },
+     [](const Facts& f) {
+       return MakeStep(StepKind::kReport,
+                       "two ready nodes have its name: " + ViewOf(f).link.explanation);
+     }},
+    {Row::kUnmarkedRan, "unmarked-ran",
+     "no mark, never joined; its instance has run, which is what wait_for asks", "none",
+     "set join-timeout to none",
+     [](const Facts& f) { return !f.marked && !f.joined && f.no_node && f.has_deadline && f.ran; },
+     [](const Facts&) {
+       return MakeStep(StepKind::kForgetJoinTimeout,
+                       "its instance has run, which is what the policy waits for");
+     }},
+    {Row::kUnmarkedCandidate, "unmarked-candidate", "no mark; broken, or unhealthy without a node",
+     "none, but a ready pool node that links to no VM and is younger", "report that node",
+     [](const Facts& f) {
+       return !f.marked && (f.broken || f.unhealthy) && f.candidate != nullptr;
+     },
+     ReportCandidate},
+    {Row::kUnmarkedUnhealthyKept, "unmarked-unhealthy-kept",
+     "no mark, unhealthy; protected, dry run, or max_unhealthy reached", "down or none", "report",
+     [](const Facts& f) {
+       return !f.marked && f.unhealthy && (f.is_protected || f.dry_run || !f.may_replace);
+     },
+     KeepUnhealthy},
+    {Row::kUnmarkedUnhealthy, "unmarked-unhealthy", "no mark, unhealthy", "down or none",
+     "name it on the Lease, then mark it", [](const Facts& f) { return !f.marked && f.unhealthy; },
+     [](const Facts& f) {
+       return MakeStep(StepKind::kMarkUnhealthy, CauseOfUnhealthy(f), f.node);
+     }},
+    {Row::kUnmarkedBroken, "unmarked-broken",
+     "no mark, broken; not protected, and the policy removes such VMs", "none", "mark it",
+     [](const Facts& f) { return !f.marked && f.broken && f.may_remove_broken && !f.is_protected; },
+     [](const Facts& f) { return MakeStep(StepKind::kMarkBroken, CauseOfBroken(f)); }},
+    {Row::kUnmarkedBrokenKept, "unmarked-broken-kept", "no mark, broken", "none", "report",
+     [](const Facts& f) { return !f.marked && f.broken; },
+     [](const Facts& f) { return MakeStep(StepKind::kReport, CauseOfBroken(f) + "; it is kept"); }},
+    {Row::kUnmarkedJoins, "unmarked-joins", "no mark, never joined", "links", "record the join",
+     [](const Facts& f) { return !f.marked && !f.joined && f.node != nullptr; },
+     [](const Facts& f) {
+       return MakeStep(StepKind::kRecordJoin, "its node has registered", f.node);
+     }},
+    {Row::kUnmarkedContradicted, "unmarked-contradicted", "no mark, never joined",
+     "has its name, but is another VM by an identity hint", "report",
+     [](const Facts& f) { return !f.marked && !f.joined && f.contradicted; },
+     [](const Facts& f) { return MakeStep(StepKind::kReport, ViewOf(f).link.explanation); }},
+    {Row::kUnmarkedWaiting, "unmarked-waiting", "no mark, never joined, before its deadline",
+     "none", "wait", [](const Facts& f) { return !f.marked && !f.joined && f.has_deadline; },
+     [](const Facts&) { return MakeStep(StepKind::kWait, "it has not joined yet"); }},
+    {Row::kUnmarkedOther, "unmarked-other", "no mark", "any other", "nothing",
+     [](const Facts& f) { return !f.marked; },
+     [](const Facts& f) {
+       return MakeStep(StepKind::kNothing, f.joined ? "it has joined" : "it has no join deadline");
+     }},
+
+    {Row::kMarkUnreadable, "mark-unreadable", "its mark cannot be read", "any", "roll back",
+     [](const Facts& f) { return !f.mark_readable; },
+     [](const Facts&) {
+       return MakeStep(StepKind::kRollBack, "its mark (annotation scale-in) cannot be read");
+     }},
+    {Row::kMarkedForeignDrain, "marked-foreign-drain", "marked", "draining, not ours",
+     "roll back: an operator's maintenance", [](const Facts& f) { return f.foreign_drain; },
+     [](const Facts& f) {
+       return MakeStep(StepKind::kRollBack,
+                       Named(*f.node) + " is drained by another client: maintenance", f.node);
+     }},
+    {Row::kMarkedTwoReady, "marked-two-ready", "marked",
+     "two ready nodes have its name, or its node is another VM by an identity hint",
+     "roll back, report", [](const Facts& f) { return f.two_ready || f.contradicted; },
+     [](const Facts& f) { return MakeStep(StepKind::kRollBack, ViewOf(f).link.explanation); }},
+    {Row::kMarkedNotNamed, "marked-not-named",
+     "marked, not for being broken, and not in names of the Lease's action", "any", "roll back",
+     [](const Facts& f) { return !f.named; },
+     [](const Facts&) {
+       return MakeStep(StepKind::kRollBack,
+                       "the Lease's action does not name it: its mark was written too late");
+     }},
+    {Row::kMarkedCanceled, "marked-canceled", "marked", "its drain, ours, was cancelled",
+     "roll back", [](const Facts& f) { return f.canceled; },
+     [](const Facts& f) {
+       return MakeStep(StepKind::kRollBack,
+                       "the drain of " + Named(*f.node) + " was cancelled by an operator", f.node);
+     }},
+    {Row::kMarkedTakenBack, "marked-taken-back", "marked, in back of the Lease's action", "ready",
+     "roll back", [](const Facts& f) { return f.taken_back; },
+     [](const Facts& f) {
+       return MakeStep(StepKind::kRollBack, "a scale-out needs it: its removal is cancelled",
+                       f.node);
+     }},
+    {Row::kMarkedProtected, "marked-protected", "marked; protected by its annotation",
+     "or protected by its meta", "roll back, report", [](const Facts& f) { return f.is_protected; },
+     [](const Facts& f) {
+       return MakeStep(StepKind::kRollBack, "it was protected after its removal had begun", f.node);
+     }},
+    {Row::kMarkedRefused, "marked-refused",
+     "marked for scale-in; its drain or its deletion refused for 60 s, its un-marking not refused",
+     "not down", "roll back, write removal-refused",
+     [](const Facts& f) { return f.removal_refused; }, RollBackRefused},
+    {Row::kMarkedEnabled, "marked-enabled", "marked",
+     "its drain, ours, is complete, and it is eligible", "roll back: an operator enabled it",
+     [](const Facts& f) { return f.complete && f.node->eligible; },
+     [](const Facts& f) {
+       return MakeStep(StepKind::kRollBack, Named(*f.node) + " was enabled again by an operator",
+                       f.node);
+     }},
+    {Row::kMarkedCandidate, "marked-candidate", "marked",
+     "none or gone, but a ready pool node that links to no VM and is younger", "roll back, report",
+     [](const Facts& f) { return f.candidate != nullptr; },
+     [](const Facts& f) {
+       return MakeStep(StepKind::kRollBack,
+                       "no node has its name, but " + Named(*f.candidate) + " could be it",
+                       f.candidate);
+     }},
+    {Row::kMarkedNeverJoined, "marked-never-joined", "marked, never joined",
+     "none (the whole list read again)", "delete",
+     [](const Facts& f) { return f.node == nullptr && !f.joined; },
+     [](const Facts&) { return MakeStep(StepKind::kDelete, "it never joined Nomad"); }},
+    {Row::kMarkedGone, "marked-gone", "marked", "gone (GET by ID: 404)", "delete",
+     [](const Facts& f) { return f.node == nullptr && f.node_gone; },
+     [](const Facts&) { return MakeStep(StepKind::kDelete, "its node is gone from Nomad"); }},
+    {Row::kMarkedDown, "marked-down", "marked",
+     "down, and the instance does not run or it has been down for 2 minutes", "delete",
+     [](const Facts& f) { return f.down_for_good; },
+     [](const Facts& f) {
+       return MakeStep(StepKind::kDelete, Named(*f.node) + " is down", f.node);
+     }},
+    {Row::kMarkedIdle, "marked-idle", "marked",
+     "its drain, ours, is complete, it is ineligible and idle", "delete",
+     [](const Facts& f) { return f.idle; },
+     [](const Facts& f) {
+       return MakeStep(StepKind::kDelete, Named(*f.node) + " is drained", f.node);
+     }},
+    {Row::kMarkedRecovered, "marked-recovered", "marked for being unhealthy",
+     "ready, not draining, no drain of ours", "roll back",
+     [](const Facts& f) {
+       return f.for_unhealthy && IsReady(f.node) && !f.ours && !f.node->draining;
+     },
+     [](const Facts& f) {
+       return MakeStep(StepKind::kRollBack, Named(*f.node) + " is ready again: the VM is healthy",
+                       f.node);
+     }},
+    {Row::kMarkedLateForced, "marked-late-forced", "marked with force; past deadline and grace",
+     "its drain, ours, runs or is complete", "delete",
+     [](const Facts& f) { return f.late && f.force && f.ours && (f.node->draining || f.complete); },
+     [](const Facts& f) {
+       return MakeStep(StepKind::kDelete, "the drain of " + Named(*f.node) + kPastDeadline, f.node);
+     }},
+    {Row::kMarkedLate, "marked-late",
+     "marked; past deadline and grace, or 10 s past a timed deadline and no drain of ours posted",
+     "any other; in the second case ready", "roll back",
+     [](const Facts& f) { return f.late || f.never_begun; }, RollBackLate},
+    {Row::kMarkedWaiting, "marked-waiting", "marked",
+     "draining; or complete but not idle; or neither ready nor down for good",
+     "wait, never a second drain",
+     [](const Facts&
+            f) { return f.node != nullptr && (f.node->draining || f.complete || !IsReady(f.node)); },
+     WaitForNode},
+    {Row::kMarkedNoNode, "marked-no-node", "marked", "the mark's node has another name now", "wait",
+     [](const Facts& f) { return f.node == nullptr; },
+     [](const Facts& f) {
+       return MakeStep(StepKind::kWait, "its node " + ViewOf(f).vm.mark->node_id +
+                                            " exists, but no longer has its name");
+     }},
+    {Row::kMarkedStartDrain, "marked-start-drain", "marked", "any other",
+     "start the drain with the time that is left", [](const Facts& f) { return f.node != nullptr; },
+     StartDrain},
+}};
+
+}  // namespace
+
+const std::span<const Rule> kRules = kTable;
+
+std::string_view RowName(Row row) { return kTable.at(static_cast<std::size_t>(row)).name; }
+
+Step Decide(const Facts& facts, std::span<const Rule> rules) {
+  const auto rule =
+      std::find_if(rules.begin(), rules.end(), [&](const Rule& r) { return r.when(facts); });
+  if (rule == rules.end()) return {};
+  Step step = rule->then(facts);
+  step.row = rule->row;
+  return step;
+}
+
+Step NextStep(const VmView& view, const PoolSnapshot& snapshot) {
+  const Overlay seen(snapshot, view);
+  return Decide(FactsOf(seen, nullptr));
+}
+
+Step NextStepOfGoneVm(const Node& node, const PoolSnapshot& snapshot) {
+  const auto mark = nodepool::ParseDrainMark(node);
+  return Decide(FactsOfGoneVm({&node, mark.value_or(nodepool::DrainMark())}, snapshot));
+}
+
+Decisions::Decisions(PoolSnapshot snapshot, std::span<const Rule> rules)
+    : snapshot_(std::move(snapshot)), pool_(snapshot_) {
+  entries_.reserve(snapshot_.vms().size());
+  for (const VmView* view : snapshot_.vms()) {
+    const Overlay seen(snapshot_, *view);
+    entries_.push_back({view, Decide(FactsOf(seen, &pool_), rules)});
+  }
+  const std::string pool = snapshot_.key.ToString();
+  for (const NodeOfGoneVm& gone : NodesOfGoneVms(snapshot_)) {
+    if (gone.mark.pool != pool) continue;  // another pool's to purge
+    const Step step = Decide(FactsOfGoneVm(gone, snapshot_), rules);
+    if (step.kind == StepKind::kPurge) to_purge_.push_back(gone);
+  }
+}
+
+const Decisions::Entry* Decisions::Find(std::string_view vm) const {
+  const VmView* view = snapshot_.seen->FindVm(vm);
+  // Both are in the order of the look.
+  const auto found = std::lower_bound(
+      entries_.begin(), entries_.end(), view,
+      [](const Entry& entry, const VmView* wanted) { return entry.view < wanted; });
+  return view == nullptr || found == entries_.end() || found->view != view ? nullptr : &*found;
+}
+
+}  // namespace nomad_harvester::scaling

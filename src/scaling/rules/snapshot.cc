@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nomad_harvester/scaling/snapshot.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "nomad_harvester/base/parse.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+constexpr char kDefaultAttribute[] = "unique.hostname";
+
+std::vector<nodepool::VmIdentityHints> HintsOf(const Look& look) {
+  std::vector<nodepool::VmIdentityHints> hints;
+  hints.reserve(look.vms.size());
+  for (const VmView& view : look.vms) {
+    const harvester::VirtualMachine& vm = view.vm;
+    const std::string attribute = vm.nodes.has_value() ? vm.nodes->node_attribute
+                                  : look.policy_nodes.has_value()
+                                      ? look.policy_nodes->node_attribute
+                                      : kDefaultAttribute;
+    hints.push_back({.name = vm.name,
+                     .firmware_uuid = vm.firmware_uuid,
+                     .addresses = view.addresses,
+                     .node_attribute = attribute});
+  }
+  return hints;
+}
+
+bool HasOtherIdentifiers(const harvester::VirtualMachine& vm, const PoolSnapshot& snapshot) {
+  return snapshot.policy.has_value() && vm.nodes.has_value() &&
+         IdentityOf(*vm.nodes) != IdentityOf(*snapshot.policy);
+}
+
+// Links the nodes of `look` to the VMs of `vms`; returns a link for each VM.
+std::vector<nodepool::Link> LinkNodes(const Look& vms, Look* look) {
+  look->linker.emplace(HintsOf(vms), look->nodes);
+  nodepool::Links links = look->linker->LinkAll(look->nodes);
+  look->node_is_linked = std::move(links.node_is_linked);
+  return std::move(links.of_vm);
+}
+
+}  // namespace
+
+Look LookFor(const std::string& region, const std::optional<config::PoolPolicy>& policy) {
+  Look look;
+  look.region = region;
+  if (!policy.has_value()) return look;
+  look.policy_nodes = harvester::NodesRecord{.region = region,
+                                             .node_class = policy->node_class,
+                                             .datacenter = policy->datacenter,
+                                             .node_pool = policy->node_pool,
+                                             .node_attribute = policy->node_attribute,
+                                             .index = 0};
+  return look;
+}
+
+void SetVms(std::vector<harvester::VirtualMachine> vms, Look* look) {
+  look->vms.clear();
+  look->vms.reserve(vms.size());
+  for (harvester::VirtualMachine& vm : vms) {
+    VmView& view = look->vms.emplace_back();
+    view.member = harvester::IsMember(vm);
+    view.vm = std::move(vm);
+  }
+}
+
+void Link(Look* look) {
+  std::vector<nodepool::Link> links = LinkNodes(*look, look);
+  for (std::size_t i = 0; i < links.size(); ++i) look->vms[i].link = std::move(links[i]);
+}
+
+const nomad::Node* LinkedNode(const VmView& view, const Look& look) {
+  if (view.link.state != nodepool::LinkState::kLinked) return nullptr;
+  return view.link.node < look.nodes.size() ? &look.nodes[view.link.node] : nullptr;
+}
+
+bool IsOtherRegion(const harvester::VirtualMachine& vm, const std::string& region) {
+  return vm.nodes.has_value() && !vm.nodes->region.empty() && !region.empty() &&
+         vm.nodes->region != region;
+}
+
+std::optional<base::WallTime> JoinDeadline(const VmView& view, const Look& look) {
+  // An annotation that an operator removed or made invalid must not shorten a VM's life.
+  if (!view.vm.join_timeout.has_value() || view.vm.join_timeout->none) return std::nullopt;
+  base::WallTime deadline = view.vm.created_at + view.vm.join_timeout->limit;
+  const auto unreadable = look.nomad_unreadable_for.find(view.vm.name);
+  if (unreadable != look.nomad_unreadable_for.end()) deadline += unreadable->second;
+  return deadline;
+}
+
+namespace {
+
+// Apart from its node.
+bool MayBeUnhealthy(const VmView& view, const Look& look) {
+  if (!look.nomad_readable || IsOtherRegion(view.vm, look.region)) return false;
+  if (!view.member || !harvester::HasJoined(view.vm) || harvester::IsTerminating(view.vm)) {
+    return false;
+  }
+  return !harvester::IsRunning(view.vm) && view.instance_runs != std::optional<bool>(true);
+}
+
+bool IsDownOrNone(const VmView& view, const nomad::Node* node) {
+  return node == nullptr ? view.link.state == nodepool::LinkState::kNone
+                         : node->status == nomad::NodeStatus::kDown;
+}
+
+}  // namespace
+
+bool LooksUnhealthy(const VmView& view, const Look& look) {
+  return MayBeUnhealthy(view, look) && IsDownOrNone(view, LinkedNode(view, look));
+}
+
+NodeSet::NodeSet(Look* look, const Snapshot& vms)
+    : nodes_(std::move(look->nodes)),
+      linker_(*std::move(look->linker)),
+      is_linked_(std::move(look->node_is_linked)) {
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    const nomad::Node& node = nodes_[i];
+    if (!is_linked_[i] && node.status == nomad::NodeStatus::kReady) unlinked_ready_.push_back(i);
+    if (!node.last_drain.has_value()) continue;
+    const auto mark = nodepool::ParseDrainMark(node);
+    if (!mark.has_value()) continue;
+    if (const VmView* vm = vms.FindVmByUid(mark->vm_uid); vm != nullptr) {
+      drained_.emplace_back(vms.IndexOf(*vm), i);
+    } else {
+      of_gone_vms_.push_back({&node, *mark});
+    }
+  }
+  std::sort(drained_.begin(), drained_.end());
+}
+
+std::optional<std::size_t> NodeSet::Find(std::string_view id) const {
+  const auto found = std::find_if(nodes_.begin(), nodes_.end(),
+                                  [id](const nomad::Node& node) { return node.id == id; });
+  if (found == nodes_.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - nodes_.begin());
+}
+
+std::span<const NodeSet::Drained::value_type> NodeSet::DrainedFor(std::size_t vm) const {
+  const auto first = std::lower_bound(drained_.begin(), drained_.end(),
+                                      Drained::value_type(static_cast<std::uint32_t>(vm), 0));
+  const auto last =
+      std::find_if(first, drained_.end(), [vm](const auto& entry) { return entry.first != vm; });
+  return {first, last};
+}
+
+Snapshot::Snapshot(Look look) : look_(std::move(look)) {
+  if (!look_.linker.has_value()) Link(&look_);
+  for (auto* index : {&by_name_, &by_uid_, &by_claim_}) index->reserve(look_.vms.size());
+  for (const VmView& view : look_.vms) Add(view);
+  for (auto& [name, pool] : by_pool_) {
+    // More than max(1, 20 %) of them.
+    pool.loss.alarming = pool.loss.lost > 1 && pool.loss.lost * 5 > pool.loss.of;
+  }
+  nodes_.emplace(&look_, *this);
+}
+
+void Snapshot::Add(const VmView& view) {
+  const harvester::VirtualMachine& vm = view.vm;
+  by_name_.emplace(vm.name, &view);
+  by_uid_.emplace(vm.uid, &view);
+  for (const std::string& claim : vm.claim_names) {
+    const auto [user, is_new] = by_claim_.try_emplace(claim, &view);
+    if (!is_new && user->second != &view) shared_claims_.insert(claim);
+  }
+  PoolVms& pool = by_pool_[vm.pool];
+  pool.vms.push_back(&view);
+  if (!look_.nomad_readable || !view.member || vm.has_mark || harvester::IsTerminating(vm)) return;
+  if (!harvester::HasJoined(vm) || !vm.ready || IsOtherRegion(vm, look_.region)) return;
+  ++pool.loss.of;
+  if (view.link.state == nodepool::LinkState::kNone) ++pool.loss.lost;
+}
+
+const VmView* Snapshot::Find(const Index<const VmView*>& index, std::string_view key) {
+  const auto found = index.find(key);
+  return found == index.end() ? nullptr : found->second;
+}
+
+const Snapshot::PoolVms& Snapshot::PoolNamed(std::string_view pool) const {
+  static const PoolVms kNone;
+  const auto found = by_pool_.find(pool);
+  return found == by_pool_.end() ? kNone : found->second;
+}
+
+VmView& Overlay::MutableView() {
+  if (!vm_.has_value()) vm_ = base_;
+  return *vm_;
+}
+
+void Overlay::SetVm(harvester::VirtualMachine vm, std::optional<base::WallTime> now) {
+  VmView& view = MutableView();
+  view.vm = std::move(vm);
+  view.member = harvester::IsMember(view.vm);
+  if (now.has_value()) now_ = now;
+}
+
+void Overlay::SetInstance(bool runs) { MutableView().instance_runs = runs; }
+void Overlay::SetMarksNodeGone(bool gone) { MutableView().node_gone = gone; }
+
+void Overlay::SetNodes(std::vector<nomad::Node> nodes) {
+  Look look;
+  look.nodes = std::move(nodes);
+  std::vector<nodepool::Link> links = LinkNodes(snapshot_.look(), &look);
+  list_link_ = MutableView().link = std::move(links[snapshot_.seen->IndexOf(base_)]);
+  read_nodes_ = std::make_unique<const NodeSet>(&look, *snapshot_.seen);
+  nodes_ = read_nodes_.get();
+  replaced_.reset();
+  node_.reset();
+}
+
+void Overlay::SetNode(const std::string& id, std::optional<nomad::Node> node) {
+  const nodepool::Link& link = list_link_.has_value() ? *list_link_ : base_.link;
+  const bool is_linked =
+      link.state == nodepool::LinkState::kLinked && nodes_->all()[link.node].id == id;
+  const std::optional<std::size_t> index = is_linked ? link.node : nodes_->Find(id);
+  if (!index.has_value()) return;
+  replaced_ = index;
+  node_ = std::move(node);
+  MutableView().link = nodes_->linker().LinkWith(snapshot_.seen->IndexOf(base_), nodes_->all(),
+                                                 *replaced_, node_.has_value() ? &*node_ : nullptr);
+}
+
+void Overlay::SetAllocations(const std::string& node_id, Allocations allocations) {
+  allocations_[node_id] = std::move(allocations);
+}
+
+const nomad::Node* Overlay::At(std::size_t index) const {
+  if (replaced_ != index) return &nodes_->all()[index];
+  return node_.has_value() ? &*node_ : nullptr;
+}
+
+const nomad::Node* Overlay::node() const {
+  const nodepool::Link& link = view().link;
+  return link.state == nodepool::LinkState::kLinked ? At(link.node) : nullptr;
+}
+
+std::vector<const nomad::Node*> Overlay::NodesDrainedForIt() const {
+  std::vector<const nomad::Node*> drained;
+  for (const auto& [vm, index] : nodes_->DrainedFor(snapshot_.seen->IndexOf(base_))) {
+    if (replaced_ != index) drained.push_back(&nodes_->all()[index]);
+  }
+  if (node_.has_value() && nodepool::IsDrainOfVm(*node_, view().vm.uid)) drained.push_back(&*node_);
+  return drained;
+}
+
+// Whether a node that no VM has could be this VM under another name.
+bool Overlay::CouldBeIt(const nomad::Node& node) const {
+  const std::optional<harvester::NodesRecord>& record = view().vm.nodes;
+  if (node.status != nomad::NodeStatus::kReady) return false;
+  if (node.create_index <= (record.has_value() ? record->index : 0)) return false;
+  const bool of_pool =
+      (record.has_value() && IdentityOf(*record).Contains(node)) ||
+      (snapshot_.policy.has_value() && IdentityOf(*snapshot_.policy).Contains(node));
+  if (!of_pool || nodepool::IsDeclaredForeign(node)) return false;
+  const auto hint = node.meta.find("harvester_vm_uuid");
+  if (hint == node.meta.end() || hint->second.empty()) return true;
+  return !nodes_->linker().IsUuidOfAnother(hint->second, snapshot_.seen->IndexOf(base_));
+}
+
+const nomad::Node* Overlay::Candidate() const {
+  for (const std::size_t index : nodes_->unlinked_ready()) {
+    if (replaced_ != index && CouldBeIt(nodes_->all()[index])) return &nodes_->all()[index];
+  }
+  // A node that was read again keeps the VM that it had, unless that was this one.
+  const bool was_linked = replaced_.has_value() && nodes_->IsLinked(*replaced_);
+  const nodepool::Link& link = list_link_.has_value() ? *list_link_ : base_.link;
+  const bool of_this_vm =
+      was_linked && link.state == nodepool::LinkState::kLinked && link.node == *replaced_;
+  if (node_.has_value() && (!was_linked || of_this_vm) && node() == nullptr && CouldBeIt(*node_)) {
+    return &*node_;
+  }
+  return nullptr;
+}
+
+const Allocations* Overlay::AllocationsOf(const std::string& node_id) const {
+  if (const auto read = allocations_.find(node_id); read != allocations_.end()) {
+    return &read->second;
+  }
+  const std::map<std::string, Allocations>& known = snapshot_.look().allocations;
+  const auto found = known.find(node_id);
+  return found == known.end() ? nullptr : &found->second;
+}
+
+nodepool::PoolIdentity IdentityOf(const harvester::NodesRecord& nodes) {
+  return {
+      .node_class = nodes.node_class, .datacenter = nodes.datacenter, .node_pool = nodes.node_pool};
+}
+
+nodepool::PoolIdentity IdentityOf(const config::PoolPolicy& policy) {
+  return {.node_class = policy.node_class,
+          .datacenter = policy.datacenter,
+          .node_pool = policy.node_pool};
+}
+
+bool IsBroken(const VmView& view, const PoolSnapshot& snapshot) {
+  const Look& look = snapshot.look();
+  if (!look.nomad_readable || IsOtherRegion(view.vm, look.region)) return false;
+  if (HasOtherIdentifiers(view.vm, snapshot)) return false;
+  if (harvester::HasJoined(view.vm) || view.link.state != nodepool::LinkState::kNone) return false;
+  if (view.start_failure.has_value()) return true;
+  const std::optional<base::WallTime> deadline = JoinDeadline(view, look);
+  return deadline.has_value() && look.now >= *deadline;
+}
+
+base::Duration DeletionTimeout(const harvester::VirtualMachine& vm) {
+  return vm.termination_grace + std::chrono::minutes(10);
+}
+
+bool IsStuckInDeletion(const harvester::VirtualMachine& vm, base::WallTime now) {
+  return vm.deleted_at.has_value() && now - *vm.deleted_at >= DeletionTimeout(vm);
+}
+
+bool IsUnhealthy(const VmView& view, const nomad::Node* node, const PoolSnapshot& snapshot) {
+  return snapshot.policy.has_value() && snapshot.policy->replace_unhealthy_after.has_value() &&
+         view.unhealthy_for >= *snapshot.policy->replace_unhealthy_after &&
+         MayBeUnhealthy(view, snapshot.look()) && IsDownOrNone(view, node);
+}
+
+bool IsUnhealthy(const VmView& view, const PoolSnapshot& snapshot) {
+  return IsUnhealthy(view, LinkedNode(view, snapshot), snapshot);
+}
+
+bool IsPoolMember(const VmView& view, const PoolSnapshot& snapshot) {
+  return view.member && view.vm.ns == snapshot.key.ns && view.vm.pool == snapshot.key.pool;
+}
+
+bool Counts(const VmView& view, const PoolSnapshot& snapshot) {
+  return IsPoolMember(view, snapshot) && !view.vm.has_mark && !harvester::IsTerminating(view.vm) &&
+         !IsBroken(view, snapshot);
+}
+
+std::int64_t CountOf(const PoolSnapshot& snapshot) {
+  return std::count_if(snapshot.vms().begin(), snapshot.vms().end(),
+                       [&](const VmView* view) { return Counts(*view, snapshot); });
+}
+
+const nomad::Node* LinkedNode(const VmView& view, const PoolSnapshot& snapshot) {
+  if (view.link.state != nodepool::LinkState::kLinked) return nullptr;
+  return view.link.node < snapshot.nodes().size() ? &snapshot.nodes()[view.link.node] : nullptr;
+}
+
+const std::vector<NodeOfGoneVm>& NodesOfGoneVms(const PoolSnapshot& snapshot) {
+  return snapshot.seen->nodes().of_gone_vms();
+}
+
+const MassLoss& FindMassLoss(const PoolSnapshot& snapshot) {
+  return snapshot.seen->MassLossOf(snapshot.key.pool);
+}
+
+std::vector<const nomad::Node*> UnlinkedNodes(const PoolSnapshot& snapshot) {
+  const nodepool::PoolIdentity identity = IdentityOf(*snapshot.policy);
+  const NodeSet& nodes = snapshot.seen->nodes();
+  std::vector<const nomad::Node*> unlinked;
+  for (std::size_t i = 0; i < nodes.all().size(); ++i) {
+    if (!nodes.IsLinked(i) && identity.Contains(nodes.all()[i]))
+      unlinked.push_back(&nodes.all()[i]);
+  }
+  return unlinked;
+}
+
+}  // namespace nomad_harvester::scaling

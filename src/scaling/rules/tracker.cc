@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/tracker.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/kube/error.h"
+#include "nomad_harvester/nodepool/drain.h"
+#include "nomad_harvester/scaling/step_spec.h"
+
+#include "rules/back_off.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+using Entry = Decisions::Entry;
+
+// How long what is left of a VM is waited for beyond its termination grace period.
+constexpr base::Duration kLeftoversMargin = std::chrono::minutes(2);
+
+void Fail(absl::Status error, Part* part) {
+  part->state = OutcomeState::kFailed;
+  part->error = std::move(error);
+}
+
+// The refusal of the VM's next step, if it has lasted; else OK.
+absl::Status RefusedForGood(const Entry& entry, const Retries& retries, base::MonoTime now) {
+  const Retries::Key key(StepName(entry.step.kind), entry.view->vm.uid);
+  return retries.IsRefusedForGood(key, now) ? retries.LastOf(key) : absl::OkStatus();
+}
+
+// The refusal of its removal, whatever is decided next.
+absl::Status RemovalRefused(const Entry& entry, const Retries& retries, base::MonoTime now) {
+  for (const StepKind kind : {StepKind::kStartDrain, StepKind::kDelete, StepKind::kRollBack}) {
+    const Retries::Key key(StepName(kind), entry.view->vm.uid);
+    if (retries.IsRefusedForGood(key, now)) return retries.LastOf(key);
+  }
+  return absl::OkStatus();
+}
+
+// A failed creation that may succeed when it is repeated: not one of our own, such as a template,
+// and not a name that another object has.
+bool IsTransient(const absl::Status& status) {
+  if (kube::IsAlreadyExists(status)) return false;
+  return kube::GetKubeError(status).has_value() || absl::IsUnavailable(status) ||
+         absl::IsDeadlineExceeded(status);
+}
+
+// The step that a part waits for, and since when it has failed.
+std::string TextOf(const Entry& entry, const Retries& retries, base::MonoTime now) {
+  const Retries::Key key(StepName(entry.step.kind), entry.view->vm.uid);
+  const absl::Status last = retries.LastOf(key);
+  if (last.ok()) return entry.step.reason;
+  return entry.step.reason + "; it has failed for " +
+         base::FormatGoDuration(
+             std::chrono::floor<std::chrono::seconds>(retries.FailingFor(key, now))) +
+         ": " + base::Message(last);
+}
+
+absl::Status Stuck(const harvester::VirtualMachine& vm) {
+  return base::Unavailable("the VM is stuck: it has been terminating for more than " +
+                           base::FormatGoDuration(DeletionTimeout(vm)) +
+                           "; its finalizers are Harvester's to remove");
+}
+
+}  // namespace
+
+std::string CauseOfBroken(const VmView& view) {
+  return std::string(view.start_failure.has_value() ? cause::kStart : cause::kJoin);
+}
+
+void AddLeftover(const std::string& vm, const std::string& what, const Retries& retries,
+                 const Retries::Key& key, base::MonoTime now, Leftovers* leftovers) {
+  const bool refused_for_good = retries.IsRefusedForGood(key, now);
+  const bool in_trouble = !retries.LastOf(key).ok();
+  const auto [entry, is_new] =
+      leftovers->try_emplace(vm, Leftover{what, refused_for_good, in_trouble});
+  if (is_new) return;
+  Leftover& leftover = entry->second;
+  leftover.what += ", " + what;
+  leftover.refused_for_good = leftover.refused_for_good && refused_for_good;
+  leftover.in_trouble = leftover.in_trouble && in_trouble;
+}
+
+Tracker::Tracker(Options options, const ScalePlan& plan)
+    : options_(std::move(options)), reserve_(plan.reserve), passed_over_(plan.passed_over) {
+  for (const std::string& vm : plan.cancel_removals) {
+    parts_[vm] = {.aim = Aim::kTakeBack, .action = options_.action_id};
+  }
+  for (const PlannedRemoval& removal : plan.remove) {
+    parts_[removal.vm] = {.aim = Aim::kRemove, .node_id = removal.node_id};
+  }
+  for (const PlannedCreation& creation : plan.create) {
+    parts_[creation.name] = {.aim = Aim::kMake, .creation_id = creation.action_id};
+  }
+}
+
+std::set<std::string> Tracker::Names() const {
+  std::set<std::string> names;
+  for (const auto& [vm, part] : parts_) {
+    if (part.state == OutcomeState::kPending) names.insert(vm);
+  }
+  return names;
+}
+
+void Tracker::Observe(const Decisions& decisions, const Retries& retries,
+                      const Leftovers& leftovers, base::MonoTime now) {
+  for (auto& [vm, part] : parts_) {
+    const Entry* entry = decisions.Find(vm);
+    switch (part.aim) {
+      case Aim::kMake:
+        ObserveMake(vm, entry, decisions, retries, now, &part);
+        break;
+      case Aim::kRemove:
+        ObserveRemove(vm, entry, decisions, retries, leftovers, now, &part);
+        break;
+      case Aim::kTakeBack:
+        ObserveTakeBack(entry, decisions, retries, now, &part);
+        break;
+    }
+  }
+}
+
+void Tracker::ObserveMake(const std::string& vm, const Entry* entry, const Decisions& decisions,
+                          const Retries& retries, base::MonoTime now, Part* part) {
+  const PoolSnapshot& snapshot = decisions.snapshot();
+  if (entry == nullptr) {
+    if (part->state != OutcomeState::kPending || !part->begun) return;
+    Fail(base::Internal(part->text.empty() ? "the VM is gone" : part->text), part);
+    return;
+  }
+  const VmView& view = *entry->view;
+  part->begun = true;
+  if (part->state == OutcomeState::kDone) return;
+  if (view.vm.has_mark || harvester::IsTerminating(view.vm)) {
+    if (part->state == OutcomeState::kFailed) return;
+    Fail(base::Internal(part->text.empty() ? "the VM is being removed"
+                                           : part->text + "; it is removed"),
+         part);
+    return;
+  }
+  if (IsBroken(view, snapshot)) {
+    // It is about to be removed, or kept and reported: in both cases it was not delivered.
+    part->text = entry->step.reason;
+    failed_[CauseOfBroken(view)].insert(vm);
+    Fail(view.start_failure.has_value()
+             ? base::FailedPrecondition(part->text)
+             : base::MakeStatus(absl::StatusCode::kDeadlineExceeded, part->text),
+         part);
+    return;
+  }
+  const nomad::Node* node = LinkedNode(view, snapshot);
+  if (node != nullptr && snapshot.policy.has_value() && !BelongsToPool(*node, view, snapshot)) {
+    failed_[std::string(cause::kJoin)].insert(vm);
+    Fail(base::FailedPrecondition("its node joined another pool: " + WrongPool(*node, snapshot)),
+         part);
+    return;
+  }
+  const bool no_deadline = view.vm.join_timeout.has_value() && view.vm.join_timeout->none;
+  if (harvester::HasJoined(view.vm) || no_deadline) {
+    part->state = OutcomeState::kDone;
+    part->error = absl::OkStatus();
+    for (auto& [cause, vms] : failed_) vms.erase(vm);
+    options_.logger.Info(
+        "A new VM is ready",
+        {{"vm", vm}, {"node_id", view.vm.joined_node_id}, {"action_id", view.vm.action_id}});
+    return;
+  }
+  if (absl::Status refused = RefusedForGood(*entry, retries, now); !refused.ok()) {
+    failed_[std::string(cause::kJoin)].insert(vm);
+    Fail(std::move(refused), part);
+    return;
+  }
+  // It exists although its POST got no reply. Without Nomad it is not known to be healthy again.
+  if (snapshot.look().nomad_readable) part->state = OutcomeState::kPending;
+  part->text = TextOf(*entry, retries, now);
+}
+
+void Tracker::ObserveGone(const std::string& vm, const Leftovers& leftovers, base::MonoTime now,
+                          Part* part) {
+  if (!part->gone_since.has_value()) {
+    // What is left of it is looked up first, unless the call does not wait for it.
+    part->gone_since = now;
+    if (part->begun && !options_.until_accepted) return;
+  }
+  const auto left = leftovers.find(vm);
+  if (left != leftovers.end() && !options_.until_accepted) {
+    const bool for_good = left->second.refused_for_good;
+    if (!for_good && now - *part->gone_since < part->leftovers_limit) {
+      part->text = "waiting for its " + left->second.what;
+      return;
+    }
+    part->left = left->second.what;
+    options_.logger.Warn("Removed a VM, but something is left of it; the background goes on",
+                         {{"vm", vm}, {"left", part->left}, {"action_id", part->action}});
+  }
+  part->state = OutcomeState::kDone;
+  options_.logger.Info("Removed a VM", {{"vm", vm}, {"action_id", part->action}});
+}
+
+void Tracker::ObserveRemove(const std::string& vm, const Entry* entry, const Decisions& decisions,
+                            const Retries& retries, const Leftovers& leftovers, base::MonoTime now,
+                            Part* part) {
+  if (part->state != OutcomeState::kPending) return;
+  const PoolSnapshot& snapshot = decisions.snapshot();
+  if (entry == nullptr) return ObserveGone(vm, leftovers, now, part);
+  const VmView& view = *entry->view;
+  part->leftovers_limit = view.vm.termination_grace + kLeftoversMargin;
+  if (harvester::IsTerminating(view.vm)) {
+    part->begun = true;
+    if (IsStuckInDeletion(view.vm, snapshot.now())) Fail(Stuck(view.vm), part);
+    return;
+  }
+  const Step& step = entry->step;
+  absl::Status refused = RemovalRefused(*entry, retries, now);
+  if (view.vm.has_mark) {
+    part->begun = true;
+    part->text = TextOf(*entry, retries, now);
+    if (view.vm.mark.has_value()) part->action = view.vm.mark->action;
+    const nomad::Node* node = LinkedNode(view, snapshot);
+    const bool accepted = view.vm.mark.has_value() && node != nullptr &&
+                          nodepool::IsDrainOf(*node, view.vm.mark->action, view.vm.uid);
+    if (options_.until_accepted && accepted) part->state = OutcomeState::kDone;
+    if (refused.ok()) return;
+    // The refusal is the part's error; a mark that can be removed goes first.
+    part->error = refused;
+    part->refused = true;
+    const bool rolls_back = step.kind == StepKind::kRollBack && !view.unmarking_refused;
+    if (!rolls_back) Fail(std::move(refused), part);
+    return;
+  }
+  if (!part->begun || !snapshot.look().nomad_readable) return;
+  // The mark was removed, by us or by an operator. Wait until its drain is rolled back, too.
+  const absl::Status undoing = RefusedForGood(*entry, retries, now);
+  if (IsRepair(step.kind) && undoing.ok()) return;
+  if (part->error.ok()) part->error = undoing;
+  options_.logger.Warn("Rolled back the removal of a VM",
+                       {{"vm", vm}, {"why", part->text}, {"action_id", part->action}});
+  const std::string why = part->text.empty() ? std::string() : ": " + part->text;
+  Fail(part->error.ok() ? base::FailedPrecondition("rolled back" + why)
+                        : base::Annotate(part->error, "rolled back"),
+       part);
+}
+
+void Tracker::ObserveTakeBack(const Entry* entry, const Decisions& decisions,
+                              const Retries& retries, base::MonoTime now, Part* part) {
+  if (part->state != OutcomeState::kPending || !decisions.snapshot().look().nomad_readable) return;
+  if (entry == nullptr || harvester::IsTerminating(entry->view->vm)) {
+    Fail(base::FailedPrecondition("its removal could not be cancelled: it is gone"), part);
+    return;
+  }
+  const VmView& view = *entry->view;
+  part->text = TextOf(*entry, retries, now);
+  if (absl::Status refused = RefusedForGood(*entry, retries, now); !refused.ok()) {
+    Fail(std::move(refused), part);
+    return;
+  }
+  if (view.vm.has_mark) {
+    if (entry->step.kind == StepKind::kRollBack) return;
+    const nomad::Node* node = LinkedNode(view, decisions.snapshot());
+    if (node != nullptr && node->status == nomad::NodeStatus::kReady) return;
+    Fail(base::FailedPrecondition("its removal goes on: its node is not ready any more"), part);
+    return;
+  }
+  if (IsRepair(entry->step.kind)) return;
+  part->state = OutcomeState::kDone;
+  options_.logger.Info("Cancelled the removal of a VM",
+                       {{"vm", view.vm.name}, {"action_id", part->action}});
+}
+
+bool Tracker::Replace(const std::string& vm, const std::string& why) {
+  options_.logger.Info("A victim is not suitable any more",
+                       {{"vm", vm}, {"why", why}, {"action_id", options_.action_id}});
+  passed_over_.push_back({vm, why});
+  if (reserve_.empty()) return false;
+  const PlannedRemoval next = std::move(reserve_.front());
+  reserve_.erase(reserve_.begin());
+  parts_.erase(vm);
+  parts_[next.vm] = {.aim = Aim::kRemove, .node_id = next.node_id};
+  options_.logger.Info("Another victim takes its place",
+                       {{"vm", next.vm}, {"why", next.reason}, {"action_id", options_.action_id}});
+  return true;
+}
+
+std::set<std::string> Tracker::ToMark(const Decisions& decisions) {
+  const PoolSnapshot& snapshot = decisions.snapshot();
+  std::set<std::string> to_mark;
+  if (!snapshot.look().nomad_readable) return to_mark;
+  std::vector<std::pair<std::string, std::string>> unsuitable;
+  for (const auto& [vm, part] : parts_) {
+    if (part.aim != Aim::kRemove || part.state != OutcomeState::kPending || part.begun) continue;
+    const Entry* entry = decisions.Find(vm);
+    if (entry == nullptr || harvester::IsTerminating(entry->view->vm)) continue;
+    const nomad::Node* node = LinkedNode(*entry->view, snapshot);
+    std::string objection = ObjectionTo(*entry->view, node, snapshot, options_.inputs);
+    if (objection.empty()) {
+      to_mark.insert(vm);
+    } else {
+      unsuitable.emplace_back(vm, std::move(objection));
+    }
+  }
+  for (const auto& [vm, why] : unsuitable) {
+    NoteMark(vm, {.verdict = Verdict::kUnsuitable, .status = base::FailedPrecondition(why)}, false);
+  }
+  return to_mark;
+}
+
+std::vector<std::string> Tracker::ToMake() const {
+  std::vector<std::string> to_make;
+  for (const auto& [vm, part] : parts_) {
+    if (part.aim == Aim::kTakeBack && part.state == OutcomeState::kPending) return {};
+    const bool makes = part.aim == Aim::kMake && part.state == OutcomeState::kPending;
+    if (makes && !part.begun) to_make.push_back(vm);
+  }
+  return to_make;
+}
+
+void Tracker::NoteMark(const std::string& vm, const Effect& effect, bool refused_for_good) {
+  Part& part = parts_.at(vm);
+  switch (effect.verdict) {
+    case Verdict::kDone:
+      part.begun = true;
+      part.action = options_.action_id;
+      break;
+    case Verdict::kUnsuitable:
+      // One whose mark may still land is never replaced (rule I2).
+      if (part.unknown || !Replace(vm, base::Message(effect.status))) Fail(effect.status, &part);
+      break;
+    case Verdict::kRefused:
+      part.text = base::Message(effect.status);
+      part.refused = refused_for_good;
+      if (refused_for_good) Fail(effect.status, &part);
+      break;
+    case Verdict::kFailed:
+      part.text = base::Message(effect.status);
+      part.unknown = true;
+      break;
+    case Verdict::kNotWanted:
+    case Verdict::kConflict:
+    case Verdict::kCancelled:
+      break;
+  }
+}
+
+void Tracker::NoteMake(const std::string& vm, const Effect& effect) {
+  Part& part = parts_.at(vm);
+  switch (effect.verdict) {
+    case Verdict::kDone:
+      part.begun = true;
+      break;
+    case Verdict::kConflict:
+    case Verdict::kFailed:
+      // The POST is repeated with the same name until it is answered (rule C3).
+      part.text = base::Message(effect.status);
+      if (IsTransient(effect.status)) break;
+      [[fallthrough]];
+    case Verdict::kRefused:
+    case Verdict::kUnsuitable:
+      failed_[std::string(cause::kCreate)].insert(vm);
+      Fail(effect.status, &part);
+      break;
+    case Verdict::kNotWanted:
+    case Verdict::kCancelled:
+      break;
+  }
+}
+
+bool Tracker::Ended(const Decisions& decisions, const Retries& retries, base::MonoTime now) const {
+  for (const auto& [vm, part] : parts_) {
+    if (part.state == OutcomeState::kPending) return false;
+    // A failed creation has ended when its VM no longer exists, or stays for an operator.
+    const bool failed_make = part.aim == Aim::kMake && part.state == OutcomeState::kFailed;
+    if (!failed_make || options_.until_accepted) continue;
+    const Entry* entry = decisions.Find(vm);
+    if (entry == nullptr || !(IsAct(entry->step.kind) || entry->view->vm.has_mark)) continue;
+    const bool stays = IsStuckInDeletion(entry->view->vm, decisions.snapshot().now()) ||
+                       !RemovalRefused(*entry, retries, now).ok() ||
+                       !RefusedForGood(*entry, retries, now).ok();
+    if (!stays) return false;
+  }
+  return true;
+}
+
+std::set<std::string> Tracker::Gone() const {
+  std::set<std::string> gone;
+  for (const auto& [vm, part] : parts_) {
+    if (part.gone_since.has_value() && part.state == OutcomeState::kPending) gone.insert(vm);
+  }
+  return gone;
+}
+
+void Tracker::AddTo(RunSummary* run) const {
+  bool removal_failed = false;
+  bool removal_pending = false;
+  bool all_refused = true;
+  for (const auto& [vm, part] : parts_) {
+    const bool done = part.state == OutcomeState::kDone;
+    const bool failed = part.state == OutcomeState::kFailed;
+    switch (part.aim) {
+      case Aim::kMake: {
+        // Its POST was accepted, or it was observed: the name is never used again (rule C10).
+        if (part.begun) run->seen.insert(vm);
+        run->created = run->created || done;
+        // The VM appeared and was deleted without a cause that we know.
+        const bool explained = std::any_of(
+            failed_.begin(), failed_.end(),
+            [&name = vm](const auto& failures) { return failures.second.contains(name); });
+        if (failed && !explained) run->failures.insert(std::string(cause::kCreate));
+        break;
+      }
+      case Aim::kRemove:
+        run->removed = run->removed || done;
+        removal_failed = removal_failed || failed;
+        removal_pending = removal_pending || part.state == OutcomeState::kPending;
+        all_refused = all_refused && (!failed || part.refused);
+        break;
+      case Aim::kTakeBack:
+        break;
+    }
+  }
+  for (const auto& [cause, vms] : failed_) {
+    if (!vms.empty()) run->failures.insert(cause);
+  }
+  if (removal_failed && !run->removed && !removal_pending) {
+    run->failures.insert(std::string(all_refused ? cause::kRefused : cause::kRemove));
+  }
+}
+
+absl::Status Tracker::FinalStatus(const absl::Status& ended) const {
+  std::string lines;
+  absl::Status first_failure;
+  bool all_alike = true;
+  int failed = 0;
+  int done = 0;
+  int pending = 0;
+  for (const auto& [vm, part] : parts_) {
+    lines += "\n" + vm + ": ";
+    switch (part.state) {
+      case OutcomeState::kDone:
+        ++done;
+        lines += "done";
+        break;
+      case OutcomeState::kPending:
+        ++pending;
+        lines += "unfinished" + (part.text.empty() ? std::string() : ", " + part.text);
+        break;
+      case OutcomeState::kFailed:
+        ++failed;
+        if (first_failure.ok()) first_failure = part.error;
+        all_alike = all_alike && part.error.code() == first_failure.code();
+        lines += "failed: " + base::Message(part.error);
+        break;
+    }
+  }
+  if (!ended.ok()) return base::MakeStatus(ended.code(), base::Message(ended) + lines);
+  if (failed == 0 && pending == 0) return absl::OkStatus();
+  for (const PassedOver& passed : passed_over_) {
+    if (!parts_.contains(passed.vm)) lines += "\n" + passed.vm + ": passed over, " + passed.reason;
+  }
+  // If nothing succeeded and all failures have the same code, return that code. ABORTED is reserved
+  // for "busy".
+  const bool alike =
+      done == 0 && pending == 0 && all_alike && first_failure.code() != absl::StatusCode::kAborted;
+  return base::MakeStatus(alike ? first_failure.code() : absl::StatusCode::kInternal,
+                          std::to_string(failed) + " of " +
+                              std::to_string(failed + done + pending) + " VMs failed:" + lines);
+}
+
+}  // namespace nomad_harvester::scaling

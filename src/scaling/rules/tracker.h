@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an action has achieved: the outcome of each of its VMs, from what is observed and from the
+// effects of what was tried. Pure: it sends nothing and reads no clock.
+#ifndef NOMAD_HARVESTER_SCALING_TRACKER_H_
+#define NOMAD_HARVESTER_SCALING_TRACKER_H_
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "nomad_harvester/log/logger.h"
+#include "nomad_harvester/scaling/plan.h"
+#include "nomad_harvester/scaling/rules.h"
+
+#include "rules/pool_record.h"
+#include "rules/retries.h"
+
+namespace nomad_harvester::scaling {
+
+enum class Aim { kMake, kRemove, kTakeBack };
+enum class OutcomeState { kPending, kDone, kFailed };
+
+// One VM of an action.
+struct Part {
+  Aim aim = Aim::kRemove;
+  OutcomeState state = OutcomeState::kPending;
+  absl::Status error{};       // kFailed
+  std::string text{};         // the latest reason of a part that is pending
+  std::string action{};       // of its mark, if observed
+  std::string node_id{};      // kRemove: of the plan
+  std::string creation_id{};  // kMake: the id under which it is made
+  // kMake: its POST was accepted, or the VM was observed; kRemove: its mark was written or
+  // observed.
+  bool begun = false;
+  bool unknown = false;  // kRemove: its mark may have been written although no reply said so
+  bool refused = false;  // kRemove: it failed because it was refused
+  // kRemove: since when the VM is gone, and how long its leftovers are waited for (rule L4).
+  std::optional<base::MonoTime> gone_since{};
+  base::Duration leftovers_limit = std::chrono::minutes(4);
+  std::string left{};  // what is left of it although the part is done
+};
+
+// What remains of VMs that are gone, by VM name (rule L4).
+struct Leftover {
+  std::string what;               // "volume web-a-disk-0-x (being deleted)"
+  bool refused_for_good = false;  // everything that is left of the VM is
+  bool in_trouble = false;        // nothing of it only needs time
+};
+using Leftovers = std::map<std::string, Leftover>;
+// Adds one object, whose clean-up is known to `retries` by `key`.
+void AddLeftover(const std::string& vm, const std::string& what, const Retries& retries,
+                 const Retries::Key& key, base::MonoTime now, Leftovers* leftovers);
+
+// The cause of back_off.h of a VM that is broken.
+std::string CauseOfBroken(const VmView& view);
+
+class Tracker {
+ public:
+  struct Options {
+    std::string action_id;
+    // A removal is done once its drain is accepted (scale_in_wait = "false").
+    bool until_accepted = false;
+    PlanInputs inputs{};
+    log::Logger logger;
+  };
+  Tracker(Options options, const ScalePlan& plan);
+
+  const std::map<std::string, Part>& parts() const { return parts_; }
+  const std::string& action_id() const { return options_.action_id; }
+
+  // Every name that the Lease must hold before anything else is done for this action.
+  std::set<std::string> Names() const;
+
+  // Takes over what a look shows. Nothing gets an outcome from a look without Nomad, but a VM that
+  // is gone.
+  void Observe(const Decisions& decisions, const Retries& retries, const Leftovers& leftovers,
+               base::MonoTime now);
+
+  // Victims that are to be marked now, by this look: standing, unmarked and suitable. An unsuitable
+  // one is replaced by the next candidate, whose name the Lease must hold first (rule L5).
+  std::set<std::string> ToMark(const Decisions& decisions);
+  // VMs that are to be created now: none before every VM that is taken back has its outcome (L6).
+  std::vector<std::string> ToMake() const;
+
+  void NoteMark(const std::string& vm, const Effect& effect, bool refused_for_good);
+  void NoteMake(const std::string& vm, const Effect& effect);
+
+  // Every part has its outcome, and what is broken of its creations is gone, or waits for others.
+  bool Ended(const Decisions& decisions, const Retries& retries, base::MonoTime now) const;
+  // VMs of this action that are gone and whose leftovers it waits for.
+  std::set<std::string> Gone() const;
+
+  // What the pool's record has to take over at the end.
+  void AddTo(RunSummary* run) const;
+  // The call's status: OK, or one line per VM. `ended`: why the run ended early, else OK.
+  absl::Status FinalStatus(const absl::Status& ended) const;
+
+ private:
+  void ObserveMake(const std::string& vm, const Decisions::Entry* entry, const Decisions& decisions,
+                   const Retries& retries, base::MonoTime now, Part* part);
+  void ObserveRemove(const std::string& vm, const Decisions::Entry* entry,
+                     const Decisions& decisions, const Retries& retries, const Leftovers& leftovers,
+                     base::MonoTime now, Part* part);
+  void ObserveGone(const std::string& vm, const Leftovers& leftovers, base::MonoTime now,
+                   Part* part);
+  void ObserveTakeBack(const Decisions::Entry* entry, const Decisions& decisions,
+                       const Retries& retries, base::MonoTime now, Part* part);
+  bool Replace(const std::string& vm, const std::string& why);
+
+  const Options options_;
+  std::map<std::string, Part> parts_;
+  std::vector<PlannedRemoval> reserve_;  // in order; taken from the front
+  std::vector<PassedOver> passed_over_;
+  std::map<std::string, std::set<std::string>> failed_;  // cause of back_off.h → VMs
+};
+
+}  // namespace nomad_harvester::scaling
+
+#endif  // NOMAD_HARVESTER_SCALING_TRACKER_H_

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/victims.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "nomad_harvester/nodepool/drain.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+using nodepool::LinkState;
+using nomad::Node;
+using nomad::NodeStatus;
+
+// The groups of rule C8, in the order in which they are removed.
+enum class Group { kDeleteFirst, kStoppedOrLost, kNotJoined, kStrategy };
+
+struct Candidate {
+  const VmView* view = nullptr;
+  const Node* node = nullptr;  // null: none
+  Group group = Group::kStrategy;
+  bool came_back = false;
+  int refusals = 0;
+  std::size_t rank = 0;  // by the strategy
+  std::string reason;
+};
+
+bool CameBackGoesLastFor(const VmView& view, const Node* node, base::WallTime now) {
+  if (view.vm.removal_refused_at.has_value() && now - *view.vm.removal_refused_at < kGoesLastFor) {
+    return true;
+  }
+  if (node == nullptr || !nodepool::IsDrainOfVm(*node, view.vm.uid)) return false;
+  const nomad::LastDrain& drain = *node->last_drain;
+  const bool undone = drain.status == nomad::DrainStatus::kCanceled ||
+                      nodepool::RollbackMarker(*node) == view.vm.rolled_back;
+  return undone && drain.updated_at.has_value() && now - *drain.updated_at < kGoesLastFor;
+}
+
+}  // namespace
+
+std::string ObjectionTo(const VmView& view, const Node* node, const PoolSnapshot& snapshot,
+                        const PlanInputs& inputs) {
+  const auto left_out = inputs.left_out.find(view.vm.name);
+  if (left_out != inputs.left_out.end()) return left_out->second;
+  if (view.vm.protect.HoldsAt(snapshot.now())) return "protected by its annotation";
+  if (IsOtherRegion(view.vm, snapshot.look().region)) return "made for another Nomad region";
+  if (view.link.state == LinkState::kTwoReady || view.link.state == LinkState::kContradicted) {
+    return view.link.explanation;
+  }
+  for (const std::string& claim : view.vm.claim_names) {
+    if (snapshot.seen->shared_claims().contains(claim))
+      return "its volume " + claim + " is used by another VM";
+  }
+  if (node == nullptr) return "";
+  if (nodepool::IsProtected(*node)) return "protected by its node's meta harvester_protect";
+  if (!inputs.own_node_id.empty() && node->id == inputs.own_node_id) {
+    return "the autoscaler itself runs on its node";
+  }
+  if (!BelongsToPool(*node, view, snapshot)) return "its node belongs to another Nomad pool";
+  if (node->draining) return "its node is drained by another client";
+  if (node->status == NodeStatus::kInitializing) return "its node is initializing";
+  const bool ignore_ineligible = snapshot.policy->filter_ignore_ineligible.value_or(true);
+  if (!node->eligible && node->status == NodeStatus::kReady && !ignore_ineligible) {
+    return "its node is ineligible and node_filter_ignore_ineligible is false";
+  }
+  const bool holds_volumes = !node->dynamic_host_volumes.empty();
+  if (holds_volumes && snapshot.policy->host_volumes == config::HostVolumes::kProtect) {
+    return "its node holds the dynamic host volume " + node->dynamic_host_volumes.front();
+  }
+  return "";
+}
+
+namespace {
+
+void Classify(Candidate* candidate) {
+  const harvester::VirtualMachine& vm = candidate->view->vm;
+  if (vm.delete_first) {
+    candidate->group = Group::kDeleteFirst;
+    candidate->reason = "marked to be deleted first";
+  } else if (harvester::IsStopped(vm)) {
+    candidate->group = Group::kStoppedOrLost;
+    candidate->reason = "stopped";
+  } else if (harvester::HasJoined(vm) &&
+             (candidate->node == nullptr || candidate->node->status != NodeStatus::kReady)) {
+    candidate->group = Group::kStoppedOrLost;
+    candidate->reason = candidate->node == nullptr ? "lost its node" : "its node is not ready";
+  } else if (candidate->node == nullptr) {
+    candidate->group = Group::kNotJoined;
+    candidate->reason = "has not joined yet";
+  }
+}
+
+// Ranks the candidates of the last group by the strategy; removes those that the strategy does not
+// offer.
+void RankByStrategy(const PoolSnapshot& snapshot, const PlanInputs& inputs,
+                    std::vector<Candidate>* candidates, std::vector<PassedOver>* passed_over) {
+  const policy::SelectorStrategy strategy = snapshot.policy->selector;
+  std::vector<Node> nodes;
+  std::map<std::string, Candidate*> by_node;
+  for (Candidate& candidate : *candidates) {
+    if (candidate.group != Group::kStrategy) continue;
+    nodes.push_back(*candidate.node);
+    by_node[candidate.node->id] = &candidate;
+  }
+  const std::vector<std::size_t> order =
+      nodepool::SelectNodes(strategy, nodes, inputs.allocations, nodes.size());
+  std::set<std::string> offered;
+  for (std::size_t rank = 0; rank < order.size(); ++rank) {
+    const Node& node = nodes[order[rank]];
+    offered.insert(node.id);
+    Candidate& candidate = *by_node[node.id];
+    candidate.rank = rank;
+    candidate.reason = policy::NameOf(strategy);
+    if (strategy == policy::SelectorStrategy::kLeastBusy) {
+      const auto found = inputs.allocations.find(node.id);
+      static const std::vector<nomad::Allocation> kNone;
+      const auto& allocations = found == inputs.allocations.end() ? kNone : found->second;
+      candidate.reason += " (" + std::to_string(nodepool::BusyScore(node, allocations)) + " %)";
+    }
+  }
+  std::erase_if(*candidates, [&](const Candidate& candidate) {
+    if (candidate.group != Group::kStrategy || offered.contains(candidate.node->id)) return false;
+    passed_over->push_back({candidate.view->vm.name, "not empty"});
+    return true;
+  });
+}
+
+bool GoesBefore(const Candidate& a, const Candidate& b) {
+  if (a.refusals != b.refusals) return a.refusals < b.refusals;
+  if (a.came_back != b.came_back) return !a.came_back;
+  if (a.group != b.group) return a.group < b.group;
+  if (a.rank != b.rank) return a.rank < b.rank;
+  const std::uint64_t a_index = a.node == nullptr ? 0 : a.node->create_index;
+  const std::uint64_t b_index = b.node == nullptr ? 0 : b.node->create_index;
+  if (a_index != b_index) return a_index > b_index;
+  return a.view->vm.name < b.view->vm.name;
+}
+
+}  // namespace
+
+bool BelongsToPool(const Node& node, const VmView& view, const PoolSnapshot& snapshot) {
+  if (view.vm.nodes.has_value() && IdentityOf(*view.vm.nodes).Contains(node)) return true;
+  return snapshot.policy.has_value() && IdentityOf(*snapshot.policy).Contains(node);
+}
+
+Victims ChooseVictims(const PoolSnapshot& snapshot, std::size_t count, const PlanInputs& inputs) {
+  Victims victims;
+  std::vector<Candidate> candidates;
+  for (const VmView* each : snapshot.vms()) {
+    const VmView& view = *each;
+    if (!Counts(view, snapshot)) continue;
+    const Node* node = LinkedNode(view, snapshot);
+    std::string objection = ObjectionTo(view, node, snapshot, inputs);
+    if (!objection.empty()) {
+      victims.passed_over.push_back({view.vm.name, std::move(objection)});
+      continue;
+    }
+    Candidate candidate{.view = &view, .node = node};
+    candidate.came_back = CameBackGoesLastFor(view, node, snapshot.now());
+    const auto refusals = inputs.refusals.find(view.vm.name);
+    if (refusals != inputs.refusals.end()) candidate.refusals = refusals->second;
+    Classify(&candidate);
+    candidates.push_back(std::move(candidate));
+  }
+  RankByStrategy(snapshot, inputs, &candidates, &victims.passed_over);
+  std::sort(candidates.begin(), candidates.end(), GoesBefore);
+  for (const Candidate& candidate : candidates) {
+    std::vector<PlannedRemoval>& list =
+        victims.chosen.size() < count ? victims.chosen : victims.reserve;
+    list.push_back({.vm = candidate.view->vm.name,
+                    .node_id = candidate.node == nullptr ? candidate.view->vm.joined_node_id
+                                                         : candidate.node->id,
+                    .reason = candidate.reason});
+  }
+  return victims;
+}
+
+}  // namespace nomad_harvester::scaling

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nomad_harvester/base/secret.h"
+
+#include <atomic>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "nomad_harvester/base/encoding.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace nomad_harvester::base {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(Secret, is_not_printed) {
+  std::ostringstream text;
+  text << Secret("sesame-street");
+  EXPECT_EQ(text.str(), "REDACTED");
+  EXPECT_EQ(Secret("sesame-street").Reveal(), "sesame-street");
+}
+
+TEST(Secret, compares_by_its_content) {
+  EXPECT_EQ(Secret("sesame-street"), Secret("sesame-street"));
+  EXPECT_FALSE(Secret("sesame-street") == Secret("sesame"));
+  EXPECT_EQ(Secret(), Secret(""));
+  EXPECT_TRUE(Secret("").empty());
+}
+
+TEST(WithoutSecrets, P3_every_occurrence_of_every_secret_is_replaced) {
+  const Secret token("sesame-street");
+  const Secret password("hunter2");
+  EXPECT_EQ(WithoutSecrets("hunter2: sesame-street is sesame-street."),
+            "REDACTED: REDACTED is REDACTED.");
+}
+
+TEST(WithoutSecrets, P3_a_secret_is_recognised_escaped_and_in_base64) {
+  const Secret password("p@ss w/rd");
+  EXPECT_EQ(WithoutSecrets("http://user:p%40ss%20w%2Frd@proxy"), "http://user:REDACTED@proxy");
+  const Secret header("user:p@ss w/rd");
+  EXPECT_EQ(WithoutSecrets("Basic " + Base64Encode("user:p@ss w/rd")), "Basic REDACTED");
+}
+
+TEST(WithoutSecrets, P3_a_secret_that_contains_another_one_leaves_no_rest) {
+  const Secret contained("sesame");
+  const Secret whole("open-sesame-street");
+  const Secret other("open-sesame");
+  EXPECT_EQ(WithoutSecrets("open-sesame-street, sesame"), "REDACTED, REDACTED");
+}
+
+TEST(WithoutSecrets, P3_each_line_of_a_key_is_replaced_whatever_the_line_ends) {
+  const std::string first(64, 'A');
+  const std::string second(64, 'B');
+  const Secret key("-----BEGIN PRIVATE KEY-----\n" + first + "\r\n" + second +
+                   "\nc2hvcnQ=\n-----END PRIVATE KEY-----\n");
+  const std::string text =
+      WithoutSecrets("\"-----BEGIN PRIVATE KEY-----\\n" + first + "\" " + second);
+  EXPECT_EQ(text, "\"-----BEGIN PRIVATE KEY-----\\nREDACTED\" REDACTED");
+}
+
+TEST(WithoutSecrets, P3_a_secret_is_known_until_its_last_copy_is_gone) {
+  std::optional<Secret> first(Secret("sesame-street"));
+  std::optional<Secret> copy(*first);
+  std::optional<Secret> equal(Secret("sesame-street"));
+  first.reset();
+  EXPECT_EQ(WithoutSecrets("sesame-street"), "REDACTED");
+  equal.reset();
+  EXPECT_EQ(WithoutSecrets("sesame-street"), "REDACTED");
+  copy.reset();
+  EXPECT_EQ(WithoutSecrets("sesame-street"), "sesame-street");
+}
+
+TEST(WithoutSecrets, short_secrets_do_not_garble_ordinary_words) {
+  const Secret password("a");
+  const Secret pin("state");
+  EXPECT_EQ(WithoutSecrets("a status that stated"), "a status that stated");
+}
+
+TEST(WithoutSecrets, P3_holds_while_other_threads_change_what_is_secret) {
+  const Secret constant("sesame-street");
+  std::atomic<bool> stop = false;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 2; ++i) {
+    threads.emplace_back([i, &stop] {
+      while (!stop) {
+        const Secret token("token-of-thread-" + std::to_string(i));
+        const Secret copy = token;
+        EXPECT_EQ(WithoutSecrets("x" + copy.Reveal()), "xREDACTED");
+      }
+    });
+  }
+  for (int i = 0; i < 2000; ++i) {
+    EXPECT_THAT(WithoutSecrets("it is sesame-street"), Not(HasSubstr("sesame")));
+  }
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace nomad_harvester::base

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The names of the objects of a list, where a test needs no more of them.
+#ifndef NOMAD_HARVESTER_TEST_KUBE_LIST_NAMES_H_
+#define NOMAD_HARVESTER_TEST_KUBE_LIST_NAMES_H_
+
+#include <string>
+
+#include "nomad_harvester/kube/client.h"
+
+namespace nomad_harvester::kube {
+
+struct Named {
+  std::string name;
+};
+
+inline absl::StatusOr<ObservedList<Named>> ListNames(const KubeClient& client,
+                                                     const runtime::Context& context,
+                                                     const ResourceType& type,
+                                                     const std::string& ns,
+                                                     const ListOptions& options = {}) {
+  static const auto* const kFields =
+      new base::JsonFields<Named>({{"metadata.name", &base::SetText<&Named::name>}});
+  return client.List<Named>(context, type, ns, options, *kFields, &AsItIs<Named>);
+}
+
+}  // namespace nomad_harvester::kube
+
+#endif  // NOMAD_HARVESTER_TEST_KUBE_LIST_NAMES_H_

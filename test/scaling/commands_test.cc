@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nomad_harvester/scaling/maintenance.h"
+
+#include "pool_fixture.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+using harvester::Hold;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using support::IsOk;
+using support::IsOkAndHolds;
+using support::StatusIs;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class CommandsTest : public PoolFixture {
+ protected:
+  Maintenance Commands() {
+    return Maintenance({.clock = &clock_,
+                        .random = random_,
+                        .logger = logger_,
+                        .loop_logger = logger_,
+                        .executor = &executor_,
+                        .holder = "operator"},
+                       clients_);
+  }
+  ReconcileListener Listener() {
+    return [this](const ReconcileEvent& event) { events_.push_back(event); };
+  }
+  absl::Status Pause(const std::optional<Hold>& hold) {
+    Forget();
+    return Commands().Pause(context(), key_, hold);
+  }
+  std::string Paused() const { return LeaseAnnotation(harvester::kLeasePausedAnnotation); }
+  absl::StatusOr<Inspection> Inspect() {
+    Forget();
+    return Commands().Inspect(context(), policy_);
+  }
+  absl::StatusOr<std::set<PoolKey>> FindPools() {
+    Forget();
+    return Commands().FindPools(context(), "nomad");
+  }
+};
+
+TEST_F(CommandsTest, L10_a_pause_is_one_patch_of_a_lease_that_exists_and_a_resume_removes_it) {
+  AnnotateLease("note", "kept");
+  EXPECT_THAT(Pause(Hold{.always = true}), IsOk());
+  EXPECT_THAT(Sent(), ElementsAre("patch leases"));
+  EXPECT_EQ(Paused(), "true");
+  const base::WallTime until = clock_.WallNow() + minutes(5);
+  EXPECT_THAT(Pause(Hold{.until = until}), IsOk());
+  EXPECT_EQ(Paused(), base::FormatRfc3339(until));
+  EXPECT_THAT(Pause(std::nullopt), IsOk());
+  EXPECT_EQ(Paused(), "");
+  EXPECT_EQ(LeaseAnnotation("note"), "kept");
+}
+
+TEST_F(CommandsTest, L10_a_pause_makes_the_lease_that_is_missing_and_a_resume_does_not) {
+  EXPECT_THAT(Pause(std::nullopt), IsOk());
+  EXPECT_THAT(Sent(), ElementsAre("patch leases"));
+  EXPECT_THAT(cluster_.Leases(), IsEmpty());
+  EXPECT_THAT(Pause(Hold{.always = true}), IsOk());
+  EXPECT_THAT(Sent(), ElementsAre("patch leases", "create leases"));
+  EXPECT_EQ(Paused(), "true");
+  EXPECT_THAT(FindPools(), IsOkAndHolds(ElementsAre(key_))) << "its labels name the pool";
+}
+
+TEST_F(CommandsTest, L10_a_pause_that_is_refused_or_that_no_lease_can_keep_is_an_error) {
+  Next("patch leases", Refused());
+  EXPECT_THAT(Pause(Hold{.always = true}), StatusIs(absl::StatusCode::kPermissionDenied));
+  Next("create leases", Refused());
+  EXPECT_THAT(Pause(Hold{.always = true}), StatusIs(absl::StatusCode::kPermissionDenied));
+  config_->pool_lease = false;
+  EXPECT_THAT(Pause(Hold{.always = true}),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("pool_lease")));
+  EXPECT_THAT(Sent(), IsEmpty());
+}
+
+TEST_F(CommandsTest, S3_an_inspection_reads_the_lease_and_the_pool_and_writes_nothing) {
+  AddVm("web-a");
+  const auto seen = Inspect();
+  ASSERT_THAT(seen, IsOk());
+  EXPECT_THAT(Sent(), ElementsAre("get leases", "list nodes", "list virtualmachines",
+                                  "list virtualmachineinstances"));
+  EXPECT_FALSE(seen->lease.present);
+  EXPECT_EQ(seen->lease.problem, "");
+  EXPECT_EQ(seen->report.status.count, 1);
+  EXPECT_TRUE(seen->report.status.ready);
+}
+
+TEST_F(CommandsTest, S3_a_lease_that_is_not_read_is_a_problem_and_not_the_end) {
+  Next("get leases", Refused());
+  auto seen = Inspect();
+  ASSERT_THAT(seen, IsOk());
+  EXPECT_THAT(seen->lease.problem, HasSubstr("403"));
+  EXPECT_FALSE(seen->snapshot.lease_used);
+  config_->pool_lease = false;
+  seen = Inspect();
+  ASSERT_THAT(seen, IsOk());
+  EXPECT_EQ(seen->lease.problem, "switched off by pool_lease");
+  EXPECT_EQ(Count("get leases"), 0U);
+}
+
+TEST_F(CommandsTest, S3_an_inspection_that_has_no_time_left_blames_the_system_that_took_it) {
+  cluster_.Refuse({.resource = "leases", .kind = simulator::Refusal::kNone, .takes = seconds(60)});
+  EXPECT_THAT(Commands().Inspect(context().WithTimeout(seconds(5)), policy_),
+              StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("Harvester cannot be read")));
+  EXPECT_EQ(Count("list nodes"), 0U);
+}
+
+TEST_F(CommandsTest, C10_pools_are_not_found_unless_every_list_was_read_but_that_of_leases) {
+  for (const std::string list :
+       {"list virtualmachines", "list secrets", "list persistentvolumeclaims", "list nodes"}) {
+    Next(list, Failed());
+    EXPECT_THAT(FindPools(), testing::Not(IsOk())) << list;
+    EXPECT_EQ(Last(), list);
+  }
+  Next("list leases", Failed());
+  EXPECT_THAT(FindPools(), testing::Not(IsOk()));
+  Next("list leases",
+       simulator::Fault::Answer(403, R"({"kind": "Status", "apiVersion": "v1", "status": "Failure",
+                                   "reason": "Forbidden", "code": 403})"));
+  EXPECT_THAT(FindPools(), IsOk());
+}
+
+TEST_F(CommandsTest, C11_a_collection_does_nothing_while_another_live_process_holds_the_lease) {
+  AddVm("web-a");
+  Drain("web-a");
+  HoldLease();
+  const Collection done = Commands().Collect(context(), key_, policy_, Listener());
+  EXPECT_THAT(done.outcome, StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(Sent(), testing::Each("get leases"));
+  EXPECT_THAT(events_, IsEmpty());
+}
+
+TEST_F(CommandsTest, C13_a_preview_reads_reports_and_does_not_acquire_the_lease) {
+  AddVm("web-a");
+  Drain("web-a");
+  Forget();
+  EXPECT_THAT(Commands().Preview(context(), key_, policy_, Listener()).outcome, IsOk());
+  EXPECT_THAT(Effects(), IsEmpty());
+  ASSERT_EQ(events_.size(), 1U);
+  EXPECT_EQ(events_[0].step.kind, StepKind::kCancelDrain);
+  Forget();
+  Next("get leases", Failed());
+  EXPECT_FALSE(Commands().Preview(context(), key_, policy_, Listener()).outcome.ok());
+  EXPECT_THAT(Sent(), ElementsAre("get leases"));
+}
+
+}  // namespace
+}  // namespace nomad_harvester::scaling

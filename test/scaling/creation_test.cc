@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "execution/creation.h"
+
+#include "nomad_harvester/base/encoding.h"
+
+#include "pool_fixture.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+using simulator::Fault;
+using support::IsOk;
+using support::StatusIs;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::MatchesRegex;
+using testing::StartsWith;
+
+class CreationTest : public PoolFixture {
+ protected:
+  absl::StatusOr<CreationPlan> Prepare() {
+    Forget();
+    return PrepareCreation(context(), Deps(), policy_, 77, "policy-1");
+  }
+  absl::Status Create(const CreationPlan& plan, const std::string& action = "act") {
+    Forget();
+    owned_ = absl::OkStatus();
+    return CreateVm(context(), Deps(), plan, {.name = "web-a", .action_id = action}, &owned_);
+  }
+  absl::Status Clear() {
+    Forget();
+    return ClearLeftoverSecret(context(), Deps(), "web-a");
+  }
+  void PutKeyPair() {
+    cluster_.PutObject({{"apiVersion", "harvesterhci.io/v1beta1"},
+                        {"kind", "KeyPair"},
+                        {"metadata", {{"namespace", "default"}, {"name", "ops"}}},
+                        {"spec", {{"publicKey", "ssh-ed25519 AAAA ops"}}}});
+  }
+
+  absl::Status owned_;
+};
+
+TEST_F(CreationTest, C2_the_preflight_reads_what_the_policy_names_and_tries_one_vm) {
+  PutKeyPair();
+  policy_.ssh_keys = {{.ns = "default", .name = "ops"}};
+  const auto plan = Prepare();
+  ASSERT_THAT(plan, IsOk());
+  EXPECT_THAT(Effects(), IsEmpty());
+  EXPECT_THAT(Sent(), ElementsAre("get virtualmachineimages", "list virtualmachineimages",
+                                  "get network-attachment-definitions", "get keypairs",
+                                  "try virtualmachines"));
+  EXPECT_THAT(cluster_.Vms(), IsEmpty());
+  EXPECT_EQ(plan->vm_spec.nodes.index, 77U);
+  EXPECT_EQ(plan->vm_spec.join_timeout, "15m0s");
+  EXPECT_THAT(plan->public_keys, ElementsAre("ssh-ed25519 AAAA ops"));
+  EXPECT_EQ(plan->variables.at("policy_id"), "policy-1");
+}
+
+TEST_F(CreationTest, C2_an_error_names_the_key_of_the_policy_and_ends_the_preflight) {
+  struct Case {
+    std::string key;
+    std::function<void()> spoil;
+    std::string last;  // request
+  };
+  const std::vector<Case> cases = {
+      {"user_data_file", [&] { policy_.user_data_file = "/nowhere/at/all"; }, ""},
+      {"image", [&] { policy_.image.name = "plan9"; }, "list virtualmachineimages"},
+      {"image: default/ubuntu-24.04 cannot be used",
+       [&] { cluster_.SetImageReady("default/ubuntu-24.04", false); }, "list virtualmachineimages"},
+      {"disk_size", [&] { policy_.disk_bytes = 1; }, "list virtualmachineimages"},
+      {"networks", [&] { policy_.networks[0].attachment.name = "vlan9"; },
+       "get network-attachment-definitions"},
+      {"ssh_keys", [&] { policy_.ssh_keys = {{.ns = "default", .name = "nobody"}}; },
+       "get keypairs"},
+      {"user_data", [&] { policy_.user_data = "{{unknown}}"; },
+       "get network-attachment-definitions"},
+      {"Harvester would refuse the VM", [&] { Next("try virtualmachines", Refused()); },
+       "try virtualmachines"}};
+  const config::PoolPolicy good = policy_;
+  for (const Case& c : cases) {
+    policy_ = good;
+    cluster_.SetImageReady("default/ubuntu-24.04", true);
+    if (c.key == "user_data_file") policy_.user_data.reset();
+    c.spoil();
+    const auto plan = Prepare();
+    ASSERT_FALSE(plan.ok()) << c.key;
+    EXPECT_THAT(base::Message(plan.status()), StartsWith(c.key));
+    EXPECT_EQ(Last(), c.last) << c.key;
+  }
+}
+
+TEST_F(CreationTest, C3_without_a_wait_for_nomad_a_vm_has_no_deadline_to_join) {
+  policy_.wait_for = config::WaitFor::kCreated;
+  const auto plan = Prepare();
+  ASSERT_THAT(plan, IsOk());
+  EXPECT_EQ(plan->vm_spec.join_timeout, "none");
+}
+
+TEST_F(CreationTest, C3_an_identity_follows_from_name_and_action_alone) {
+  const harvester::VmIdentity one = IdentityFor("web-a", "act");
+  const harvester::VmIdentity again = IdentityFor("web-a", "act");
+  EXPECT_EQ(one.firmware_uuid, again.firmware_uuid);
+  EXPECT_EQ(one.claim_name, again.claim_name);
+  EXPECT_THAT(one.firmware_uuid, MatchesRegex("[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab]"
+                                              "[0-9a-f]{3}-[0-9a-f]{12}"));
+  EXPECT_TRUE(harvester::IsClaimNameOf(one.claim_name, "web-a"));
+  for (const harvester::VmIdentity& other : {IdentityFor("web-a", "b"), IdentityFor("b", "act")}) {
+    EXPECT_NE(one.firmware_uuid, other.firmware_uuid);
+    EXPECT_NE(one.claim_name, other.claim_name);
+  }
+}
+
+TEST_F(CreationTest, C3_a_creation_is_the_secret_then_the_vm_then_the_owner) {
+  policy_.user_data = "#cloud-config\nx: {{vm_name}} {{short_id}} {{action_id}} {{vm_uuid}}\n";
+  const auto plan = Prepare();
+  ASSERT_THAT(plan, IsOk());
+  ASSERT_THAT(Create(*plan), IsOk());
+  EXPECT_THAT(owned_, IsOk());
+  EXPECT_THAT(Sent(), ElementsAre("create secrets", "create virtualmachines", "get secrets",
+                                  "patch secrets"));
+  EXPECT_FALSE(Body("create secrets")["metadata"].contains("ownerReferences"));
+  const nlohmann::json secret = cluster_.Secrets().at(0);
+  EXPECT_EQ(secret["metadata"]["ownerReferences"][0]["uid"], UidOf("web-a"));
+  const auto text = base::Base64Decode(base::GetString(secret["data"], "userdata"));
+  ASSERT_THAT(text, IsOk());
+  EXPECT_THAT(*text, HasSubstr("x: web-a a act " + IdentityFor("web-a", "act").firmware_uuid));
+}
+
+TEST_F(CreationTest, C3_a_lost_reply_to_any_of_the_three_writes_leaves_one_vm) {
+  const auto plan = Prepare();
+  ASSERT_THAT(plan, IsOk());
+  for (const std::string write : {"create secrets", "create virtualmachines", "patch secrets"}) {
+    Next(write, Fault::DropReply());
+    EXPECT_THAT(Create(*plan), IsOk()) << write;
+    EXPECT_THAT(owned_, IsOk()) << write;
+  }
+  EXPECT_EQ(cluster_.Vms().size(), 1U);
+  EXPECT_EQ(cluster_.Secrets().size(), 1U);
+}
+
+TEST_F(CreationTest, C3_without_its_secret_no_vm_is_requested) {
+  const auto plan = Prepare();
+  ASSERT_THAT(plan, IsOk());
+  Next("create secrets", Refused());
+  EXPECT_THAT(Create(*plan), StatusIs(absl::StatusCode::kPermissionDenied));
+  EXPECT_THAT(Sent(), ElementsAre("create secrets"));
+  ASSERT_THAT(Create(*plan, "another"), IsOk());
+  EXPECT_THAT(Create(*plan), StatusIs(absl::StatusCode::kAlreadyExists));
+  EXPECT_EQ(Count("create virtualmachines"), 0U) << "the Secret is another action's";
+}
+
+TEST_F(CreationTest, C3_a_vm_that_is_refused_leaves_its_secret_without_an_owner) {
+  const auto plan = Prepare();
+  ASSERT_THAT(plan, IsOk());
+  Next("create virtualmachines", Refused());
+  EXPECT_THAT(Create(*plan), StatusIs(absl::StatusCode::kPermissionDenied));
+  EXPECT_THAT(Sent(), ElementsAre("create secrets", "create virtualmachines"));
+  EXPECT_EQ(cluster_.Secrets().size(), 1U);
+}
+
+TEST_F(CreationTest, C10_a_secret_without_its_owner_is_a_warning_and_no_error) {
+  const auto plan = Prepare();
+  ASSERT_THAT(plan, IsOk());
+  Next("patch secrets", Refused());
+  EXPECT_THAT(Create(*plan), IsOk());
+  EXPECT_THAT(owned_, StatusIs(absl::StatusCode::kPermissionDenied));
+  EXPECT_EQ(Logged("WARN The cloud-init Secret has no owner yet; the next Status sets it"), 1U);
+}
+
+TEST_F(CreationTest, C10_a_left_over_secret_is_deleted_by_uid_before_its_name_is_used_again) {
+  EXPECT_THAT(Clear(), IsOk());
+  EXPECT_THAT(Sent(), ElementsAre("get secrets"));
+  const auto plan = Prepare();
+  ASSERT_THAT(plan, IsOk());
+  Next("create virtualmachines", Refused());
+  EXPECT_FALSE(Create(*plan, "earlier").ok());
+  const std::string uid = support::UidOf(cluster_.Secrets().at(0));
+  EXPECT_THAT(Clear(), IsOk());
+  EXPECT_THAT(Sent(), ElementsAre("get secrets", "get virtualmachines", "delete secrets"));
+  EXPECT_EQ(Body("delete secrets")["preconditions"]["uid"], uid);
+  EXPECT_THAT(cluster_.Secrets(), IsEmpty());
+}
+
+TEST_F(CreationTest, C10_a_secret_is_kept_while_its_vm_exists_or_that_cannot_be_read) {
+  AddUnjoined("web-a");
+  EXPECT_THAT(Clear(), IsOk());
+  Next("get secrets", Failed());
+  EXPECT_FALSE(Clear().ok());
+  Next("get virtualmachines", Failed());
+  EXPECT_FALSE(Clear().ok());
+  EXPECT_EQ(cluster_.Secrets().size(), 1U);
+}
+
+}  // namespace
+}  // namespace nomad_harvester::scaling

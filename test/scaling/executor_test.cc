@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "execution/executor.h"
+
+#include <stdexcept>
+
+#include "pool_fixture.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+using simulator::Fault;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class ExecutorTest : public PoolFixture {
+ protected:
+  const Decisions& Look() {
+    auto seen = Reconciler(Deps(), policy_).Observe(context());
+    EXPECT_THAT(seen, support::IsOk());
+    return decisions_.emplace(*std::move(seen));
+  }
+  // The step that a look asks for, by that row; `meanwhile` happens between look and step.
+  Effect Act(const std::string& vm, Row row, const std::function<void()>& meanwhile = {}) {
+    const Decisions::Entry* entry = Look().Find(vm);
+    if (entry == nullptr) throw std::logic_error(vm + " is not there");
+    EXPECT_EQ(RowName(entry->step.row), RowName(row)) << entry->step.reason;
+    if (meanwhile) meanwhile();
+    Forget();
+    return Execute(context(), Deps(), *decisions_, *entry->view, entry->step);
+  }
+  Effect MarkNow(const std::string& vm, const std::function<void()>& meanwhile = {}) {
+    const VmView* view = Look().Find(vm)->view;
+    const nomad::Node* node = LinkedNode(*view, decisions_->snapshot());
+    if (meanwhile) meanwhile();
+    Forget();
+    return MarkVictim(context(), Deps(), decisions_->snapshot(), *view, "act",
+                      node == nullptr ? "" : node->id);
+  }
+  // A VM that is gone, and its node, which is down and to be purged.
+  void AddGone() {
+    AddVm("web-a");
+    Drain("web-a", true);
+    clock_.Advance(seconds(2));
+    gone_node_ = NodeOf("web-a");
+    cluster_.DeleteVmByHand("web-a");
+    clock_.Advance(seconds(20));
+  }
+  Effect PurgeNow(const std::function<void()>& meanwhile = {}) {
+    EXPECT_EQ(Look().to_purge().size(), 1U);
+    if (meanwhile) meanwhile();
+    Forget();
+    return Purge(context(), Deps(), *decisions_, decisions_->to_purge().at(0));
+  }
+  void SetMeta(const std::string& vm, const std::string& key, const std::string& value) {
+    cluster_.ReRegister(NodeOf(vm), [&](simulator::NodeSpec& node) { node.meta[key] = value; });
+  }
+
+  std::optional<Decisions> decisions_;
+  std::string gone_node_;
+};
+
+TEST_F(ExecutorTest, C5_each_step_sends_the_reads_of_its_spec_and_then_one_write) {
+  const auto stop = [&](const std::string& vm) {
+    Mark(vm);
+    cluster_.StopVm(vm);
+    clock_.Advance(seconds(20));
+  };
+  struct Case {
+    std::string vm;
+    Row row;
+    std::function<void()> prepare;
+    Strings sent;
+  };
+  const std::vector<Case> cases = {
+      {"a", Row::kUnmarkedDraining, [&] { Drain("a"); }, {"get node", "update drain"}},
+      {"b",
+       Row::kUnmarkedDrained,
+       [&] {
+         Drain("b");
+         clock_.Advance(seconds(2));
+       },
+       {"get node", "update eligibility"}},
+      {"c", Row::kMarkedStartDrain, [&] { Mark("c"); }, {"get node", "update drain"}},
+      {"d",
+       Row::kMarkedIdle,
+       [&] { Idle("d"); },
+       {"list nodes", "get node", "list node-allocations", "get virtualmachines",
+        "delete virtualmachines"}},
+      {"e",
+       Row::kMarkedDown,
+       [&] { stop("e"); },
+       {"list nodes", "get node", "get virtualmachines", "get virtualmachineinstances",
+        "delete virtualmachines"}},
+      {"f",
+       Row::kMarkedGone,
+       [&] {
+         const std::string node = NodeOf("f");
+         stop("f");
+         cluster_.PurgeNode(node);
+       },
+       {"list nodes", "get node", "get virtualmachines", "delete virtualmachines"}},
+      {"g",
+       Row::kMarkedCanceled,
+       [&] {
+         Mark("g");
+         Drain("g");
+         cluster_.CancelDrain(NodeOf("g"), true);
+       },
+       {"patch virtualmachines"}},
+      {"h", Row::kUnmarkedJoins, [] {}, {"patch virtualmachines"}}};
+  for (const Case& c : cases) c.vm == "h" ? AddUnjoined(c.vm) : AddVm(c.vm);
+  HoldLease({"c", "d", "e", "f", "g"});
+  for (const Case& c : cases) {
+    c.prepare();
+    EXPECT_EQ(Act(c.vm, c.row).verdict, Verdict::kDone) << c.vm;
+    EXPECT_EQ(Sent(), c.sent) << c.vm;
+  }
+}
+
+TEST_F(ExecutorTest, C5_a_deletion_names_the_uid_and_the_version_that_it_has_just_read) {
+  AddVm("a");
+  HoldLease({"a"});
+  Idle("a");
+  nlohmann::json read;
+  EXPECT_EQ(Act("a", Row::kMarkedIdle,
+                [&] {
+                  cluster_.EditAnnotation("a", "note", "changed since the look");
+                  read = cluster_.Vm("a")["metadata"];
+                })
+                .verdict,
+            Verdict::kDone);
+  const nlohmann::json preconditions = Body("delete virtualmachines")["preconditions"];
+  EXPECT_EQ(preconditions["uid"], read["uid"]);
+  EXPECT_EQ(preconditions["resourceVersion"], read["resourceVersion"]);
+}
+
+TEST_F(ExecutorTest, C5_a_read_that_fails_or_is_refused_ends_the_deletion_before_its_write) {
+  AddVm("a");
+  HoldLease({"a"});
+  Idle("a");
+  const Strings reads = {"list nodes", "get node", "list node-allocations", "get virtualmachines"};
+  for (const std::string& read : reads) {
+    EXPECT_EQ(Act("a", Row::kMarkedIdle, [&] { Next(read, Failed()); }).verdict, Verdict::kFailed)
+        << read;
+    EXPECT_EQ(Last(), read);
+    const bool harvester = read == "get virtualmachines";
+    const Fault no = harvester ? Refused() : RefusedByNomad();
+    EXPECT_EQ(Act("a", Row::kMarkedIdle, [&] { Next(read, no); }).verdict, Verdict::kRefused)
+        << read;
+    EXPECT_EQ(Last(), read);
+  }
+}
+
+TEST_F(ExecutorTest, C5_what_has_changed_since_the_look_is_not_wanted_and_nothing_is_written) {
+  AddVm("a");
+  HoldLease({"a"});
+  const std::vector<std::function<void()>> changes = {
+      [&] { cluster_.SetEligible(NodeOf("a"), true); },
+      [&] { cluster_.EditAnnotation("a", harvester::kProtectAnnotation, "true"); },
+      [&] { cluster_.EditAnnotation("a", harvester::kScaleInAnnotation, std::nullopt); },
+      [&] { SetMeta("a", "harvester_protect", "true"); },
+      [&] { cluster_.OperatorDrain(NodeOf("a")); }};
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    cluster_.EditAnnotation("a", harvester::kProtectAnnotation, std::nullopt);
+    Idle("a");
+    EXPECT_EQ(Act("a", Row::kMarkedIdle, changes[i]).verdict, Verdict::kNotWanted) << i;
+    EXPECT_THAT(Effects(), IsEmpty()) << i;
+    if (i == 3) SetMeta("a", "harvester_protect", "false");
+  }
+}
+
+TEST_F(ExecutorTest, C5_a_vm_that_is_gone_is_not_wanted_and_one_of_its_name_is_not_touched) {
+  AddVm("a");
+  HoldLease({"a"});
+  Idle("a");
+  const auto remove = [&] {
+    cluster_.DeleteVmByHand("a");
+    clock_.Advance(seconds(5));
+  };
+  EXPECT_EQ(Act("a", Row::kMarkedIdle, remove).verdict, Verdict::kNotWanted);
+  EXPECT_THAT(Effects(), IsEmpty());
+  AddVm("b");
+  Mark("b");
+  cluster_.StopVm("b");
+  clock_.Advance(seconds(20));
+  cluster_.PurgeNode("b");
+  HoldLease({"b"});
+  nlohmann::json other = cluster_.Vm("b");
+  const auto replace = [&] {
+    cluster_.DeleteVmByHand("b");
+    clock_.Advance(seconds(5));
+    other["metadata"].erase("uid");
+    other["metadata"].erase("deletionTimestamp");
+    cluster_.PutObject(other);
+  };
+  const Effect effect = Act("b", Row::kMarkedGone, replace);
+  EXPECT_EQ(effect.verdict, Verdict::kFailed);
+  EXPECT_THAT(effect.status.ToString(), HasSubstr("was replaced by another one"));
+  EXPECT_THAT(Effects(), IsEmpty());
+}
+
+TEST_F(ExecutorTest, C5_a_change_after_the_last_read_is_a_conflict_and_the_vm_stands) {
+  AddVm("a");
+  HoldLease({"a"});
+  Idle("a");
+  const Effect effect = Act("a", Row::kMarkedIdle, [&] {
+    After("get virtualmachines", [&] { cluster_.EditAnnotation("a", "note", "late"); });
+  });
+  EXPECT_EQ(effect.verdict, Verdict::kConflict);
+  EXPECT_FALSE(cluster_.Vm("a")["metadata"].contains("deletionTimestamp"));
+}
+
+TEST_F(ExecutorTest, C16_nothing_is_sent_for_a_client_that_went_away) {
+  AddVm("a");
+  HoldLease({"a"});
+  Idle("a");
+  const Effect effect =
+      Act("a", Row::kMarkedIdle, [&] { client_.Cancel(runtime::CancelReason::kClient); });
+  EXPECT_EQ(effect.verdict, Verdict::kCancelled);
+  EXPECT_THAT(Sent(), IsEmpty());
+}
+
+TEST_F(ExecutorTest, C9_a_drain_gets_the_time_that_is_left_and_names_vm_action_and_pool) {
+  AddVm("a");
+  HoldLease({"a"});
+  Mark("a", [](harvester::Mark& mark) { mark.ignore_system = mark.purge = true; });
+  clock_.Advance(minutes(5));
+  EXPECT_EQ(Act("a", Row::kMarkedStartDrain).verdict, Verdict::kDone);
+  const nlohmann::json body = Body("update drain");
+  EXPECT_EQ(body["DrainSpec"]["Deadline"], std::chrono::nanoseconds(minutes(10)).count());
+  EXPECT_EQ(body["DrainSpec"]["IgnoreSystemJobs"], true);
+  const nomad::Node node{.last_drain = nomad::LastDrain{
+                             .meta = body["Meta"].get<std::map<std::string, std::string>>()}};
+  const auto mark = nodepool::ParseDrainMark(node);
+  ASSERT_TRUE(mark.has_value());
+  EXPECT_THAT((std::vector{mark->action, mark->vm, mark->vm_uid, mark->pool}),
+              ElementsAre("act", "a", UidOf("a"), "nomad/web"));
+  EXPECT_TRUE(mark->purge);
+}
+
+TEST_F(ExecutorTest, C9_a_drain_whose_reply_is_lost_is_posted_once) {
+  AddVm("a");
+  HoldLease({"a"});
+  Mark("a");
+  EXPECT_EQ(
+      Act("a", Row::kMarkedStartDrain, [&] { Next("update drain", Fault::DropReply()); }).verdict,
+      Verdict::kFailed);
+  EXPECT_EQ(Count("update drain"), 1U);
+}
+
+TEST_F(ExecutorTest, L3_a_roll_back_for_a_refused_removal_leaves_a_note_with_the_time) {
+  AddVm("a");
+  HoldLease({"a"});
+  Mark("a");
+  const Decisions& decisions = Look();
+  const Step step{.kind = StepKind::kRollBack, .row = Row::kMarkedRefused, .refused = true};
+  EXPECT_EQ(Execute(context(), Deps(), decisions, *decisions.Find("a")->view, step).verdict,
+            Verdict::kDone);
+  EXPECT_FALSE(IsMarked("a"));
+  EXPECT_EQ(Annotation("a", harvester::kRemovalRefusedAnnotation),
+            base::FormatRfc3339(decisions.snapshot().now()));
+}
+
+TEST_F(ExecutorTest, C4_a_victim_is_marked_for_its_node_before_the_drain_begins) {
+  AddVm("a");
+  HoldLease({"a"});
+  EXPECT_EQ(MarkNow("a").verdict, Verdict::kDone);
+  EXPECT_THAT(Sent(), ElementsAre("get node", "patch virtualmachines", "get node", "update drain"));
+  const auto mark = harvester::ParseMark(Annotation("a", harvester::kScaleInAnnotation));
+  ASSERT_THAT(mark, support::IsOk());
+  EXPECT_EQ(mark->action, "act");
+  EXPECT_EQ(mark->node_id, NodeOf("a"));
+  EXPECT_EQ(mark->vm_uid, UidOf("a"));
+}
+
+TEST_F(ExecutorTest, C4_a_mark_stands_although_its_drain_does_not_begin) {
+  AddVm("a");
+  HoldLease({"a"});
+  EXPECT_EQ(MarkNow("a", [&] { Next("update drain", RefusedByNomad()); }).verdict, Verdict::kDone);
+  EXPECT_TRUE(IsMarked("a"));
+  EXPECT_EQ(Logged("INFO Could not start the drain; retrying"), 1U);
+}
+
+TEST_F(ExecutorTest, C4_a_victim_without_a_node_is_marked_by_one_request) {
+  AddVm("a");
+  cluster_.StopVm("a");
+  clock_.Advance(seconds(20));
+  cluster_.PurgeNode("a");
+  HoldLease({"a"});
+  EXPECT_EQ(MarkNow("a").verdict, Verdict::kDone);
+  EXPECT_THAT(Sent(), ElementsAre("patch virtualmachines"));
+}
+
+TEST_F(ExecutorTest, L5_an_unsuitable_victim_is_not_marked_and_says_why) {
+  struct Case {
+    std::string vm, why;
+    std::function<void()> change;
+  };
+  const std::vector<Case> cases = {
+      {"a", "is protected by its meta", [&] { SetMeta("a", "harvester_protect", "true"); }},
+      {"b", "is drained by another client", [&] { cluster_.OperatorDrain(NodeOf("b")); }},
+      {"c", "holds the dynamic host volume data",
+       [&] {
+         cluster_.ReRegister(NodeOf("c"),
+                             [](simulator::NodeSpec& node) { node.host_volumes["data"] = "id"; });
+       }},
+      {"d", "is not this VM's", [&] { cluster_.PurgeNode(NodeOf("d")); }}};
+  for (const Case& c : cases) AddVm(c.vm);
+  HoldLease({"a", "b", "c", "d"});
+  for (const Case& c : cases) {
+    const Effect effect = MarkNow(c.vm, c.change);
+    EXPECT_EQ(effect.verdict, Verdict::kUnsuitable) << c.vm;
+    EXPECT_THAT(effect.status.ToString(), HasSubstr(c.why));
+    EXPECT_THAT(Sent(), ElementsAre("get node")) << c.vm;
+  }
+}
+
+TEST_F(ExecutorTest, L5_a_victim_whose_node_cannot_be_read_or_that_has_changed_is_not_marked) {
+  AddVm("a");
+  HoldLease({"a"});
+  EXPECT_EQ(MarkNow("a", [&] { Next("get node", Failed()); }).verdict, Verdict::kFailed);
+  EXPECT_EQ(MarkNow("a", [&] { cluster_.EditAnnotation("a", "note", "changed"); }).verdict,
+            Verdict::kConflict);
+  EXPECT_FALSE(IsMarked("a"));
+  EXPECT_EQ(Count("update drain"), 0U);
+}
+
+TEST_F(ExecutorTest, C4_a_purge_reads_vm_and_node_first) {
+  AddGone();
+  EXPECT_EQ(PurgeNow().verdict, Verdict::kDone);
+  EXPECT_THAT(Sent(), ElementsAre("get virtualmachines", "get node", "update purge"));
+  EXPECT_TRUE(cluster_.Node(gone_node_).is_null());
+}
+
+TEST_F(ExecutorTest, C4_a_purge_needs_the_word_of_both_systems_and_one_that_was_done_is_done) {
+  AddGone();
+  EXPECT_EQ(PurgeNow([&] { Next("get virtualmachines", Failed()); }).verdict, Verdict::kFailed);
+  EXPECT_EQ(PurgeNow([&] { Next("get node", RefusedByNomad()); }).verdict, Verdict::kRefused);
+  EXPECT_EQ(PurgeNow([&] { Next("update purge", RefusedByNomad()); }).verdict, Verdict::kRefused);
+  EXPECT_EQ(PurgeNow([&] { After("get node", [&] { cluster_.PurgeNode(gone_node_); }); }).verdict,
+            Verdict::kDone);
+}
+
+TEST_F(ExecutorTest, C4_a_node_that_is_ready_again_or_gone_is_not_purged) {
+  AddGone();
+  EXPECT_EQ(PurgeNow([&] { cluster_.SetNodeStatus(gone_node_, "ready"); }).verdict,
+            Verdict::kNotWanted);
+  cluster_.SetNodeStatus(gone_node_, "down");
+  EXPECT_EQ(PurgeNow([&] { cluster_.PurgeNode(gone_node_); }).verdict, Verdict::kNotWanted);
+  EXPECT_EQ(Count("update purge"), 0U);
+}
+
+}  // namespace
+}  // namespace nomad_harvester::scaling

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "execution/leftovers.h"
+
+#include "pool_fixture.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+using nlohmann::json;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using support::IsOk;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr char kClaim[] = "web-a-disk-0-abcde";
+
+class SweepTest : public PoolFixture {
+ protected:
+  SweepResult Sweep(const SweepScope& scope = {}) {
+    Forget();
+    auto swept = SweepLeftovers(context(), Deps(), scope);
+    EXPECT_THAT(swept, IsOk());
+    return swept.ok() ? *std::move(swept) : SweepResult{};
+  }
+  void PutClaim(const std::string& name, const std::string& pool = "web",
+                const json& finalizers = json::array()) {
+    json claim = {
+        {"apiVersion", "v1"},
+        {"kind", "PersistentVolumeClaim"},
+        {"metadata", {{"namespace", "nomad"}, {"name", name}, {"finalizers", finalizers}}}};
+    if (!pool.empty()) claim["metadata"]["labels"] = {{harvester::kPoolLabel, pool}};
+    cluster_.PutObject(claim);
+  }
+  void PutSecret(const std::string& vm, const std::string& pool = "web",
+                 const std::string& action = "made") {
+    cluster_.PutObject({{"apiVersion", "v1"},
+                        {"kind", "Secret"},
+                        {"metadata",
+                         {{"namespace", "nomad"},
+                          {"name", harvester::SecretName(vm)},
+                          {"labels",
+                           {{harvester::kManagedByLabel, harvester::kManagedByValue},
+                            {harvester::kPoolLabel, pool}}},
+                          {"annotations", {{harvester::kActionIdAnnotation, action}}}}}});
+  }
+  Strings Names(const std::vector<json>& objects) const {
+    Strings names;
+    for (const json& object : objects) names.push_back(base::GetString(object["metadata"], "name"));
+    return names;
+  }
+  Strings Claims() const { return Names(cluster_.Claims()); }
+  Strings Secrets() const { return Names(cluster_.Secrets()); }
+};
+
+TEST_F(SweepTest, C10_vms_are_listed_after_what_may_belong_to_them_and_each_list_is_needed) {
+  PutClaim(kClaim);
+  for (const std::string list :
+       {"list persistentvolumeclaims", "list secrets", "list virtualmachines"}) {
+    Forget();
+    Next(list, Failed());
+    EXPECT_FALSE(SweepLeftovers(context(), Deps(), {}).ok());
+    EXPECT_EQ(Last(), list);
+  }
+  EXPECT_THAT(Claims(), ElementsAre(kClaim));
+  Sweep();
+  EXPECT_THAT(Sent(),
+              ElementsAre("list persistentvolumeclaims", "list secrets", "list virtualmachines",
+                          "get virtualmachines", "delete persistentvolumeclaims"));
+}
+
+TEST_F(SweepTest, C10_a_volume_is_deleted_by_label_or_by_the_name_of_a_vm_that_was_removed) {
+  PutClaim(kClaim);
+  PutClaim("web-b-disk-0-abcde", "");         // a volume of CDI, of a VM that we removed
+  PutClaim("web-c-disk-0-abcde", "");         // of somebody else's
+  PutClaim("web-d-disk-0-abcde", "another");  // of another pool
+  PutClaim("data");
+  PutClaim("web-e-disk-0-abcde");  // being created
+  Sweep({.being_created = {"web-e"}, .deleted = {"web-b"}});
+  EXPECT_THAT(Claims(), testing::UnorderedElementsAre("web-c-disk-0-abcde", "web-d-disk-0-abcde",
+                                                      "data", "web-e-disk-0-abcde"));
+}
+
+TEST_F(SweepTest, C10_a_delete_names_the_uid_that_was_listed) {
+  PutClaim(kClaim);
+  PutSecret("web-b");
+  const std::string claim = support::UidOf(cluster_.Claims().at(0));
+  const std::string secret = support::UidOf(cluster_.Secrets().at(0));
+  Sweep({.named_by_action = {"web-b"}});
+  EXPECT_EQ(Body("delete persistentvolumeclaims")["preconditions"]["uid"], claim);
+  EXPECT_EQ(Body("delete secrets")["preconditions"]["uid"], secret);
+}
+
+TEST_F(SweepTest, C10_a_vm_that_is_used_that_appears_or_that_cannot_be_read_keeps_everything) {
+  PutClaim(kClaim);
+  PutSecret("web-a");
+  const SweepScope scope{.named_by_action = {"web-a"}, .deleted = {"web-a"}};
+  Next("get virtualmachines", Failed());
+  EXPECT_THAT(Sweep(scope).left, IsEmpty());
+  EXPECT_EQ(Count("get virtualmachines"), 1U) << "it is asked once for volume and Secret";
+  EXPECT_THAT(Effects(), IsEmpty());
+  json vm = {{"apiVersion", "kubevirt.io/v1"},
+             {"kind", "VirtualMachine"},
+             {"metadata", {{"namespace", "nomad"}, {"name", "web-a"}}}};
+  After("list virtualmachines", [&] { cluster_.PutObject(vm); });
+  Sweep(scope);
+  EXPECT_THAT(Effects(), IsEmpty());
+  // Another VM uses the volume.
+  PutClaim("web-b-disk-0-abcde");
+  vm["metadata"]["name"] = "spare";
+  vm["spec"]["template"]["spec"]["volumes"] = json::array(
+      {{{"name", "d"}, {"persistentVolumeClaim", {{"claimName", "web-b-disk-0-abcde"}}}}});
+  cluster_.PutObject(vm);
+  Sweep({.deleted = {"web-a", "web-b"}});
+  EXPECT_THAT(Effects(), IsEmpty());
+}
+
+TEST_F(SweepTest, C10_a_secret_that_no_action_names_is_garbage_after_ten_minutes) {
+  PutSecret("web-a");
+  PutSecret("web-b");
+  PutSecret("web-c");
+  PutSecret("web-d", "another");
+  Sweep({.being_created = {"web-c"}, .named_by_action = {"web-a", "web-c"}});
+  EXPECT_THAT(Secrets(), testing::UnorderedElementsAre("web-b-cloudinit", "web-c-cloudinit",
+                                                       "web-d-cloudinit"));
+  clock_.Advance(minutes(10) + seconds(1));
+  Sweep({.being_created = {"web-c"}});
+  EXPECT_THAT(Secrets(), testing::UnorderedElementsAre("web-c-cloudinit", "web-d-cloudinit"));
+}
+
+TEST_F(SweepTest, C10_a_secret_gets_the_vm_of_its_action_as_owner_and_no_other) {
+  AddUnjoined("web-a");
+  AddUnjoined("web-b");
+  PutSecret("web-a");
+  PutSecret("web-b", "web", "other-action");
+  EXPECT_THAT(Sweep().unowned, IsOk());
+  EXPECT_THAT(Effects(), ElementsAre("patch secrets"));
+  EXPECT_EQ(Body("patch secrets")["metadata"]["ownerReferences"][0]["uid"], UidOf("web-a"));
+  ASSERT_EQ(events_.size(), 1U);
+  EXPECT_EQ(events_[0].object, "web-a-cloudinit");
+}
+
+TEST_F(SweepTest, C10_an_owner_that_is_refused_is_reported_until_it_is_set) {
+  AddUnjoined("web-a");
+  PutSecret("web-a");
+  Next("patch secrets", Refused());
+  EXPECT_FALSE(Sweep().unowned.ok());
+  EXPECT_FALSE(Sweep().unowned.ok());
+  EXPECT_THAT(Effects(), IsEmpty()) << "it waits for its next attempt";
+  clock_.Advance(seconds(2));
+  EXPECT_THAT(Sweep().unowned, IsOk());
+}
+
+TEST_F(SweepTest, L1_a_volume_that_is_refused_holds_up_neither_secret_nor_other_volumes) {
+  PutClaim(kClaim);
+  PutClaim("web-b-disk-0-abcde");
+  PutSecret("web-a");
+  Next("delete persistentvolumeclaims", Refused());
+  const SweepResult swept = Sweep({.deleted = {"web-a"}});
+  EXPECT_THAT(Claims(), ElementsAre(kClaim));
+  EXPECT_THAT(Secrets(), IsEmpty());
+  ASSERT_TRUE(swept.left.contains("web-a"));
+  EXPECT_THAT(swept.left.at("web-a").what, HasSubstr(std::string("volume ") + kClaim));
+}
+
+TEST_F(SweepTest, L2_a_refused_volume_waits_and_is_one_warning_and_one_at_each_doubling) {
+  PutClaim(kClaim);
+  Always("delete persistentvolumeclaims", Refused());
+  const std::string warning = "WARN Could not clean up after a VM; trying again later";
+  Sweep();
+  Sweep();
+  EXPECT_THAT(Effects(), IsEmpty());
+  EXPECT_EQ(Logged(warning), 1U);
+  EXPECT_EQ(events_.size(), 1U);
+  SweepResult swept;
+  std::size_t attempts = 1;
+  for (const base::MonoTime begun = clock_.Now(); clock_.Now() - begun < minutes(5);) {
+    clock_.Advance(seconds(1));
+    swept = Sweep();
+    attempts += Effects().size();
+  }
+  EXPECT_TRUE(swept.left.at("web-a").refused_for_good);
+  EXPECT_EQ(Logged(warning), 7U) << "1, 2, 4, … 32, 60 s";
+  EXPECT_GT(attempts, Logged(warning)) << "the longest wait does not double";
+  Next("delete persistentvolumeclaims", simulator::Fault::None());
+  clock_.Advance(minutes(2));
+  Sweep();
+  EXPECT_THAT(Claims(), IsEmpty());
+  EXPECT_THAT(troubles_.retries.LastOf({kDeleteClaim, kClaim}), IsOk());
+}
+
+TEST_F(SweepTest, L4_a_volume_that_is_being_deleted_is_left_and_not_deleted_again) {
+  PutClaim(kClaim, "web", {"kubernetes.io/pvc-protection"});
+  cluster_.HangClaim(kClaim);
+  Sweep({.deleted = {"web-a"}});
+  const SweepResult again = Sweep({.deleted = {"web-a"}});
+  EXPECT_THAT(Effects(), IsEmpty());
+  EXPECT_THAT(again.left.at("web-a").what, HasSubstr("(being deleted)"));
+  EXPECT_FALSE(again.left.at("web-a").in_trouble) << "it only needs time";
+}
+
+TEST_F(SweepTest, C13_a_dry_run_reports_and_sends_only_reads) {
+  PutClaim(kClaim);
+  PutSecret("web-a");
+  Always("delete secrets", Refused());
+  Sweep({.named_by_action = {"web-a"}});
+  events_.clear();
+  PutClaim(kClaim);
+  const SweepResult swept = Sweep({.named_by_action = {"web-a"}, .dry_run = true});
+  EXPECT_THAT(Effects(), IsEmpty());
+  EXPECT_EQ(events_.size(), 2U) << "what waits for its next attempt is reported, too";
+  EXPECT_TRUE(swept.left.contains("web-a"));
+}
+
+TEST_F(SweepTest, T1_only_what_nobody_expected_is_logged_at_info) {
+  PutClaim(kClaim);
+  PutClaim("web-b-disk-0-abcde");
+  PutSecret("web-a");
+  Sweep({.deleted = {"web-a"}});
+  EXPECT_THAT(Log(), ElementsAre("INFO Deleting a leftover volume"));
+  EXPECT_THAT(sink_->Text(), HasSubstr("web-b-disk-0-abcde"));
+}
+
+}  // namespace
+}  // namespace nomad_harvester::scaling

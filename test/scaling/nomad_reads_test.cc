@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// One list of Nomad for all pools that want it at the same time (rule L8).
+#include "observation/nomad_reads.h"
+
+#include <chrono>
+#include <future>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/runtime/clock.h"
+
+#include "support/scripted_transport.h"
+#include "support/status_matchers.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+using runtime::CancelReason;
+using runtime::CancelSource;
+using runtime::Context;
+using NodeList = nomad::Indexed<std::vector<nomad::Node>>;
+using List = SharedList<nomad::Node>;
+
+// A Nomad whose replies the test gives, one by one.
+class Server {
+ public:
+  absl::StatusOr<NodeList> Read(const Context& context, const nomad::ReadOptions& options) {
+    base::MutexLock lock(mutex_);
+    asked_.push_back(options.index);
+    const std::size_t self = asked_.size();
+    changed_.NotifyAll();
+    changed_.Wait(mutex_, context.stop_token(),
+                  [&]() NH_REQUIRES(mutex_) { return replies_.size() >= self; });
+    if (replies_.size() < self) {
+      replies_.push_back(context.Check());
+    }
+    return replies_[self - 1];
+  }
+  // The reply to the oldest request without one.
+  void Reply(absl::StatusOr<std::uint64_t> index) {
+    base::MutexLock lock(mutex_);
+    replies_.push_back(index.ok() ? absl::StatusOr<NodeList>(NodeList{.index = *index})
+                                  : index.status());
+    changed_.NotifyAll();
+  }
+  void AwaitRequests(std::size_t count) {
+    base::MutexLock lock(mutex_);
+    changed_.Wait(mutex_, [&]() NH_REQUIRES(mutex_) { return asked_.size() >= count; });
+  }
+  std::vector<std::uint64_t> asked() {
+    base::MutexLock lock(mutex_);
+    return asked_;
+  }
+
+ private:
+  base::Mutex mutex_;
+  base::CondVar changed_;
+  std::vector<std::uint64_t> asked_ NH_GUARDED_BY(mutex_);
+  std::vector<absl::StatusOr<NodeList>> replies_ NH_GUARDED_BY(mutex_);
+};
+
+class SharedListTest : public ::testing::Test {
+ protected:
+  using Outcome = std::future<List::Result>;
+
+  Outcome Get(const Context& context, bool or_running = false) {
+    return std::async(std::launch::async, [=, this] { return list_.Get(context, or_running); });
+  }
+  Outcome Await(const Context& context, std::uint64_t index,
+                base::Duration wait = std::chrono::hours(1)) {
+    return std::async(std::launch::async,
+                      [=, this] { return list_.Await(context, {.index = index, .wait = wait}); });
+  }
+  // A caller that waits for another one's request sends none itself: that it has joined shows only
+  // in what follows, so these tests hold whichever comes first.
+  static std::uint64_t IndexOf(Outcome& outcome) {
+    const auto list = outcome.get();
+    return list.ok() ? (*list)->index : 0;
+  }
+
+  std::unique_ptr<runtime::Clock> clock_ = runtime::MakeSystemClock();
+  const Context context_ = Context::Background(*clock_);
+  Server server_;
+  List list_{[this](const Context& context, const nomad::ReadOptions& options) {
+    return server_.Read(context, options);
+  }};
+};
+
+TEST_F(SharedListTest, CallersThatComeWhileARequestIsUnderWayShareTheNextOne_RuleL8) {
+  Outcome first = Get(context_);
+  server_.AwaitRequests(1);
+  std::vector<Outcome> later;
+  for (int i = 0; i < 5; ++i) later.push_back(Get(context_));
+  std::this_thread::yield();
+  server_.Reply(7);
+  EXPECT_EQ(IndexOf(first), 7U);
+  server_.AwaitRequests(2);
+  server_.Reply(8);
+  // Those that had not called by then send one more.
+  for (int i = 0; i < 5; ++i) server_.Reply(9);
+  for (Outcome& outcome : later) EXPECT_GE(IndexOf(outcome), 8U);
+}
+
+TEST_F(SharedListTest, AListForStatusMayBeUnderWayAlready_RuleS3) {
+  Outcome first = Get(context_);
+  server_.AwaitRequests(1);
+  CancelSource other(context_);
+  Outcome joined = Get(other.context(), true);
+  server_.Reply(7);
+  server_.Reply(8);
+  EXPECT_EQ(IndexOf(first), 7U);
+  EXPECT_GE(IndexOf(joined), 7U);
+}
+
+TEST_F(SharedListTest, IfTheCallerOfTheRequestGivesUpAnotherSendsIt) {
+  CancelSource leaving(context_);
+  Outcome first = Get(leaving.context());
+  server_.AwaitRequests(1);
+  Outcome second = Get(context_, true);
+  leaving.Cancel(CancelReason::kClient);
+  EXPECT_TRUE(absl::IsCancelled(first.get().status()));
+  server_.AwaitRequests(2);
+  server_.Reply(9);
+  EXPECT_EQ(IndexOf(second), 9U);
+}
+
+TEST_F(SharedListTest, AFailureIsOfAllWhoWaitForIt) {
+  Outcome first = Await(context_, 5);
+  server_.AwaitRequests(1);
+  Outcome second = Await(context_, 5);
+  server_.Reply(base::Unavailable("no leader"));
+  server_.Reply(base::Unavailable("no leader"));
+  EXPECT_TRUE(absl::IsUnavailable(first.get().status()));
+  EXPECT_TRUE(absl::IsUnavailable(second.get().status()));
+}
+
+TEST_F(SharedListTest, OneBlockingQueryServesAllThatWaitForAChange_RuleL8) {
+  std::vector<Outcome> waiting;
+  for (int i = 0; i < 8; ++i) waiting.push_back(Await(context_, 5));
+  server_.AwaitRequests(1);
+  EXPECT_THAT(server_.asked(), ::testing::ElementsAre(5));
+  server_.Reply(6);
+  // A caller that comes after the change asks with its old index and is answered at once.
+  for (int i = 0; i < 7; ++i) server_.Reply(6);
+  for (Outcome& outcome : waiting) EXPECT_EQ(IndexOf(outcome), 6U);
+}
+
+TEST_F(SharedListTest, ACallerWithAnOlderListDoesNotWaitForTheNextChange) {
+  Outcome waiting = Await(context_, 9);
+  server_.AwaitRequests(1);
+  Outcome behind = Await(context_, 5);
+  server_.AwaitRequests(2);
+  EXPECT_THAT(server_.asked(), ::testing::ElementsAre(9, 0));
+  server_.Reply(10);
+  server_.Reply(9);
+  EXPECT_EQ(IndexOf(waiting), 10U);
+  EXPECT_EQ(IndexOf(behind), 9U);
+}
+
+TEST_F(SharedListTest, AShortWaitEndsWithAListOfItsOwn) {
+  Outcome waiting = Await(context_, 5);
+  server_.AwaitRequests(1);
+  Outcome brief = Await(context_, 5, std::chrono::milliseconds(1));
+  server_.AwaitRequests(2);
+  EXPECT_THAT(server_.asked(), ::testing::ElementsAre(5, 0));
+  server_.Reply(6);
+  server_.Reply(6);
+  EXPECT_EQ(IndexOf(brief), 6U);
+  EXPECT_EQ(IndexOf(waiting), 6U);
+}
+
+// What a blocking query waits for may have changed before the caller's own list was read.
+TEST_F(SharedListTest, AListThatIsOlderThanTheCallersLastOneIsNotGiven) {
+  Outcome waiting = Await(context_, 5);
+  server_.AwaitRequests(1);
+  Outcome later = Await(context_, 9, std::chrono::seconds(2));
+  std::this_thread::sleep_for(std::chrono::milliseconds(1200));
+  server_.Reply(7);
+  EXPECT_EQ(IndexOf(waiting), 7U);
+  server_.Reply(10);
+  EXPECT_EQ(IndexOf(later), 10U);
+}
+
+TEST_F(SharedListTest, ACancelledCallerLeavesTheOthersWaiting) {
+  Outcome waiting = Await(context_, 5);
+  server_.AwaitRequests(1);
+  CancelSource leaving(context_);
+  Outcome left = Await(leaving.context(), 5);
+  leaving.Cancel(CancelReason::kClient);
+  EXPECT_TRUE(absl::IsCancelled(left.get().status()));
+  server_.Reply(6);
+  EXPECT_EQ(IndexOf(waiting), 6U);
+}
+
+TEST(SharedList, AnExceptionEndsTheRequestForItsCallerAlone_RuleP2) {
+  bool thrown = false;
+  List list([&](const Context&, const nomad::ReadOptions&) -> absl::StatusOr<NodeList> {
+    if (!std::exchange(thrown, true)) throw std::runtime_error("out of memory");
+    return NodeList{.index = 3};
+  });
+  const auto clock = runtime::MakeSystemClock();
+  const Context context = Context::Background(*clock);
+  EXPECT_THROW(static_cast<void>(list.Get(context)), std::runtime_error);
+  const auto second = list.Get(context);
+  ASSERT_TRUE(second.ok());
+  EXPECT_EQ((*second)->index, 3U);
+}
+
+TEST(NomadReads, I7_a_node_that_is_no_longer_listed_is_forgotten) {
+  constexpr char kNode[] = R"({"ID": "n1", "Name": "a", "Status": "ready", "ModifyIndex": 7})";
+  const std::string list = std::string("[") + kNode + "]";
+  const auto server = std::make_shared<support::ScriptedTransport>();
+  for (const std::string& body : {std::string(kNode), list, std::string("[]"), list}) {
+    server->Reply(200, body);
+  }
+  const auto client =
+      std::make_shared<const nomad::NomadClient>(server, nomad::NomadClient::Options{});
+  const std::unique_ptr<runtime::Clock> clock = runtime::MakeSystemClock();
+  const Context context = Context::Background(*clock);
+  NomadReads reads(client);
+  ASSERT_THAT(reads.GetNode(context, *client, "n1"), support::IsOk());
+  const auto known = reads.ListNodes(context);
+  ASSERT_THAT(known, support::IsOk());
+  EXPECT_TRUE(known->value.at(0).full);
+  ASSERT_THAT(reads.ListNodes(context), support::IsOk());
+  const auto forgotten = reads.ListNodes(context);
+  ASSERT_THAT(forgotten, support::IsOk());
+  EXPECT_FALSE(forgotten->value.at(0).full);
+}
+
+}  // namespace
+}  // namespace nomad_harvester::scaling

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nomad_harvester/scaling/observer.h"
+
+#include "pool_fixture.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+using simulator::Fault;
+using std::chrono::seconds;
+using support::IsOk;
+using support::StatusIs;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class ObserverTest : public PoolFixture {
+ protected:
+  absl::StatusOr<scaling::Look> TryLook(const Observer::BlockingWait& blocking = {}) {
+    Forget();
+    return MakeObserver().Observe(context(), LookFor("", policy_), blocking);
+  }
+  scaling::Look Look() {
+    auto look = TryLook();
+    EXPECT_THAT(look, IsOk());
+    return look.ok() ? *std::move(look) : scaling::Look{};
+  }
+  // A ready node of the pool that is no VM of it.
+  std::string AddStranger() {
+    return cluster_.AddForeignNode({.name = "metal", .node_class = "web"});
+  }
+};
+
+TEST_F(ObserverTest, C15_nodes_are_read_before_vms_and_vms_before_their_instances) {
+  AddVm("web-a");
+  const scaling::Look look = Look();
+  EXPECT_THAT(Sent(),
+              ElementsAre("list nodes", "list virtualmachines", "list virtualmachineinstances"));
+  EXPECT_TRUE(look.nomad_readable);
+  EXPECT_GT(look.nomad_index, 0U);
+  ASSERT_THAT(look.vms, SizeIs(1));
+  EXPECT_EQ(look.vms[0].link.state, nodepool::LinkState::kLinked);
+  EXPECT_EQ(look.vms[0].instance_runs, true);
+}
+
+TEST_F(ObserverTest, C15_without_nomad_vms_are_still_seen_and_nothing_is_said_of_nodes) {
+  AddVm("web-a");
+  Next("list nodes", RefusedByNomad());
+  const scaling::Look look = Look();
+  EXPECT_THAT(Sent(), ElementsAre("list nodes", "list virtualmachines"));
+  EXPECT_FALSE(look.nomad_readable);
+  EXPECT_THAT(look.nomad_problem, HasSubstr("Permission denied"));
+  EXPECT_THAT(look.vms, SizeIs(1));
+}
+
+TEST_F(ObserverTest, C15_a_nomad_that_knows_less_than_a_vm_counts_as_unreadable) {
+  AddVm("web-a");
+  cluster_.EditAnnotation("web-a", harvester::kNodesAnnotation,
+                          harvester::ToAnnotation({.node_class = "web", .index = 1000000}));
+  const scaling::Look look = Look();
+  EXPECT_FALSE(look.nomad_readable);
+  EXPECT_THAT(look.nomad_problem, HasSubstr("another Nomad answers"));
+  EXPECT_THAT(Sent(),
+              ElementsAre("list nodes", "list virtualmachines", "list virtualmachineinstances"));
+}
+
+TEST_F(ObserverTest, S1_without_its_list_of_vms_there_is_no_look) {
+  Next("list virtualmachines", Refused());
+  EXPECT_THAT(TryLook(),
+              StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("Harvester cannot be read")));
+}
+
+TEST_F(ObserverTest, C16_a_call_that_ends_says_so_wherever_it_ends) {
+  AddVm("web-a");
+  AddStranger();
+  HoldLease();
+  for (const std::string read :
+       {"list nodes", "list virtualmachines", "list virtualmachineinstances", "get node"}) {
+    const runtime::CancelSource call(runtime::Context::Background(clock_));
+    Next(read, Fault::BeforeReply([&] { call.Cancel(runtime::CancelReason::kClient); }));
+    Forget();
+    const auto look = MakeObserver().Observe(call.context(), LookFor("", policy_), {});
+    EXPECT_THAT(look, StatusIs(absl::StatusCode::kCancelled,
+                               testing::Not(HasSubstr("Harvester cannot be read"))))
+        << read;
+    EXPECT_EQ(Last(), read) << "nothing is sent after it";
+  }
+}
+
+TEST_F(ObserverTest, C5_without_the_right_to_list_instances_it_is_unknown_whether_a_guest_runs) {
+  AddVm("web-a");
+  Next("list virtualmachineinstances", Refused());
+  const scaling::Look look = Look();
+  ASSERT_THAT(look.vms, SizeIs(1));
+  EXPECT_FALSE(look.vms[0].instance_runs.has_value());
+  EXPECT_TRUE(look.nomad_readable);
+  EXPECT_THAT(sink_->Text(), HasSubstr("Could not list instances"));
+}
+
+TEST_F(ObserverTest, C9_allocations_are_read_only_for_drains_of_ours_that_are_complete) {
+  AddVm("web-a");
+  cluster_.RunJob({.id = "api"});
+  clock_.Advance(seconds(2));
+  cluster_.HangDrain(NodeOf("web-a"));
+  Mark("web-a");
+  Drain("web-a");
+  clock_.Advance(seconds(2));
+  Look();
+  EXPECT_EQ(Count("list allocations"), 0U) << "it still drains";
+  cluster_.HangDrain(NodeOf("web-a"), false);
+  clock_.Advance(seconds(20));
+  const scaling::Look look = Look();
+  EXPECT_EQ(Last(), "list allocations");
+  EXPECT_EQ(Count("list allocations"), 1U);
+  ASSERT_TRUE(look.allocations.contains(NodeOf("web-a")));
+  EXPECT_TRUE(nodepool::IsIdle(look.allocations.at(NodeOf("web-a")), false));
+}
+
+TEST_F(ObserverTest, C9_a_token_that_may_not_list_allocations_is_asked_node_by_node) {
+  AddVm("web-a");
+  AddVm("web-b");
+  Idle("web-a");
+  Next("list allocations", RefusedByNomad());
+  const scaling::Look look = Look();
+  EXPECT_EQ(Count("list node-allocations"), 1U);
+  EXPECT_TRUE(look.allocations.contains(NodeOf("web-a")));
+  EXPECT_FALSE(look.allocations.contains(NodeOf("web-b")));
+}
+
+TEST_F(ObserverTest, C9_a_node_whose_allocations_cannot_be_read_is_not_known_to_be_idle) {
+  AddVm("web-a");
+  Idle("web-a");
+  Next("list allocations", Failed());
+  EXPECT_THAT(Look().allocations, IsEmpty());
+  Next("list allocations", RefusedByNomad());
+  Next("list node-allocations", RefusedByNomad());
+  const scaling::Look look = Look();
+  EXPECT_THAT(look.allocations, IsEmpty());
+  EXPECT_TRUE(look.nomad_readable);
+}
+
+TEST_F(ObserverTest, C2_a_selection_by_load_knows_when_it_does_not_see_every_allocation) {
+  AddVm("web-a");
+  cluster_.RunJob({.id = "api"});
+  clock_.Advance(seconds(2));
+  const auto all = MakeObserver().ReadAllocations(context());
+  ASSERT_THAT(all, IsOk());
+  EXPECT_FALSE(all->incomplete);
+  EXPECT_THAT(all->by_node.at(NodeOf("web-a")), SizeIs(1));
+  Next("list allocations", RefusedByNomad());
+  const auto some = MakeObserver().ReadAllocations(context());
+  ASSERT_THAT(some, IsOk());
+  EXPECT_TRUE(some->incomplete);
+  Next("list allocations", Failed());
+  EXPECT_FALSE(MakeObserver().ReadAllocations(context()).ok());
+}
+
+TEST_F(ObserverTest, C15_only_a_404_of_nomad_itself_says_that_the_node_of_a_marked_vm_is_gone) {
+  AddVm("web-a");
+  Mark("web-a");
+  cluster_.StopVm("web-a");
+  clock_.Advance(seconds(20));
+  cluster_.PurgeNode("web-a");
+  EXPECT_TRUE(Look().vms.at(0).node_gone);
+  EXPECT_EQ(Last(), "get node");
+  for (const Fault& answer : {Failed(), Fault::Answer(404, "page not found")}) {
+    Next("get node", answer);
+    EXPECT_FALSE(Look().vms.at(0).node_gone);
+  }
+}
+
+TEST_F(ObserverTest, C6_a_node_of_the_pool_without_the_name_of_a_vm_is_read_in_full_once) {
+  AddVm("web-a");
+  const std::string stranger = AddStranger();
+  const auto is_full = [&](const scaling::Look& look) {
+    return std::any_of(look.nodes.begin(), look.nodes.end(),
+                       [&](const nomad::Node& node) { return node.id == stranger && node.full; });
+  };
+  EXPECT_TRUE(is_full(Look()));
+  EXPECT_EQ(Count("get node"), 1U);
+  EXPECT_TRUE(is_full(Look()));
+  EXPECT_EQ(Count("get node"), 0U);
+  cluster_.ReRegister(stranger, [](simulator::NodeSpec& node) { node.meta["rack"] = "7"; });
+  EXPECT_TRUE(is_full(Look()));
+  EXPECT_EQ(Count("get node"), 1U) << "it has registered again";
+}
+
+TEST_F(ObserverTest, C6_a_node_that_changes_or_goes_between_list_and_read_stays_a_stub) {
+  const std::string stranger = AddStranger();
+  After("list nodes", [&] { cluster_.SetEligible(stranger, false); });
+  scaling::Look look = Look();
+  EXPECT_TRUE(look.nomad_readable);
+  EXPECT_FALSE(look.nodes.at(0).full);
+  EXPECT_TRUE(look.nodes.at(0).eligible) << "the look is that of the list";
+  cluster_.ReRegister(stranger, [](simulator::NodeSpec& node) { node.meta["rack"] = "7"; });
+  After("list nodes", [&] { cluster_.PurgeNode(stranger); });
+  look = Look();
+  EXPECT_TRUE(look.nomad_readable);
+  EXPECT_FALSE(look.nodes.at(0).full);
+}
+
+TEST_F(ObserverTest, C6_links_are_not_trusted_when_a_full_node_cannot_be_read) {
+  AddVm("web-a");
+  Idle("web-a");
+  AddStranger();
+  Next("get node", Failed());
+  const scaling::Look look = Look();
+  EXPECT_FALSE(look.nomad_readable);
+  EXPECT_EQ(Last(), "get node") << "no detail is read after it";
+}
+
+TEST_F(ObserverTest, C9_a_wait_is_a_blocking_query_for_a_change_after_the_index) {
+  AddVm("web-a");
+  const std::uint64_t index = Look().nomad_index;
+  const base::MonoTime begun = clock_.Now();
+  const auto look = TryLook({.after_index = index, .wait = seconds(3)});
+  ASSERT_THAT(look, IsOk());
+  EXPECT_EQ(look->nomad_index, index);
+  EXPECT_GE(clock_.Now() - begun, seconds(3));
+  clock_.After(seconds(1), [&] { cluster_.SetEligible(NodeOf("web-a"), false); });
+  const base::MonoTime again = clock_.Now();
+  EXPECT_GT(TryLook({.after_index = index, .wait = seconds(3)})->nomad_index, index);
+  EXPECT_LT(clock_.Now() - again, seconds(2));
+}
+
+TEST_F(ObserverTest, S3_a_nomad_that_does_not_reply_leaves_time_for_harvester) {
+  AddVm("web-a");
+  cluster_.Refuse({.system = simulator::System::kNomad,
+                   .verb = "list",
+                   .kind = simulator::Refusal::kNone,
+                   .takes = seconds(60)});
+  const auto look = MakeObserver().Observe(context().WithTimeout(seconds(4)), LookFor("", policy_),
+                                           {.nodes_limit = seconds(2)});
+  ASSERT_THAT(look, IsOk());
+  EXPECT_FALSE(look->nomad_readable);
+  EXPECT_THAT(look->vms, SizeIs(1));
+}
+
+}  // namespace
+}  // namespace nomad_harvester::scaling

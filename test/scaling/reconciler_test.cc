@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "execution/reconciler.h"
+
+#include "pool_fixture.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+using simulator::Fault;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using support::IsOk;
+using support::StatusIs;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr char kRefusedStep[] = "WARN A step is refused; trying again later";
+
+class ReconcilerTest : public PoolFixture {
+ protected:
+  // A resumption of its own, as each Status starts one.
+  absl::Status Resume() {
+    Forget();
+    return Reconciler(Deps(), policy_).RunResumption(context());
+  }
+  // A Scale that removes or makes these VMs, whose names the Lease holds.
+  absl::Status Run(const ScalePlan& plan, const std::function<void()>& meanwhile = {}) {
+    tracker_.emplace(Tracker::Options{.action_id = "act", .logger = logger_}, plan);
+    scale_.emplace(Deps(), policy_);
+    if (!plan.create.empty()) creation_ = PrepareCreation(context(), Deps(), policy_, 0, "");
+    auto first = scale_->Observe(context());
+    EXPECT_THAT(first, IsOk());
+    if (meanwhile) meanwhile();
+    Forget();
+    return scale_->RunScale(
+        context(), *std::move(first),
+        {.tracker = *tracker_, .creation = creation_.ok() ? &*creation_ : nullptr});
+  }
+  ScalePlan ToRemoveFrom(const std::string& vm) {
+    return {.direction = Direction::kIn, .remove = {{vm, NodeOf(vm), "newest"}}};
+  }
+  static ScalePlan ToMake(const std::string& vm, const std::string& action = "act") {
+    return {.direction = Direction::kOut, .create = {{vm, action}}};
+  }
+  bool IsEligible(const std::string& vm) {
+    return cluster_.Node(NodeOf(vm))["SchedulingEligibility"] == "eligible";
+  }
+  Retries::Key KeyFor(StepKind kind, const std::string& vm) { return {StepName(kind), UidOf(vm)}; }
+  // A VM that has not joined in time, and whose node is gone.
+  void AddBroken(const std::string& vm) {
+    cluster_.NeverJoin(1);
+    AddUnjoined(vm);
+    clock_.Advance(minutes(16));
+  }
+  void PutClaimOf(const std::string& vm) {
+    cluster_.PutObject({{"apiVersion", "v1"},
+                        {"kind", "PersistentVolumeClaim"},
+                        {"metadata",
+                         {{"namespace", "nomad"},
+                          {"name", vm + "-disk-0-abcde"},
+                          {"labels", {{harvester::kPoolLabel, "web"}}}}}});
+  }
+
+  std::optional<Tracker> tracker_;
+  std::optional<Reconciler> scale_;
+  absl::StatusOr<CreationPlan> creation_ = base::Unavailable("none");
+};
+
+TEST_F(ReconcilerTest, C14_roll_backs_are_done_before_the_pool_is_settled) {
+  AddVm("web-a");
+  AddVm("web-b");
+  HoldLease();
+  Drain("web-a");
+  Mark("web-b");  // by an action that the Lease does not name
+  auto settled = Reconciler(Deps(), policy_).FinishRollBacks(context());
+  ASSERT_THAT(settled, IsOk());
+  EXPECT_THAT(settled->left_out, IsEmpty());
+  EXPECT_EQ(CountOf(settled->snapshot), 2);
+  EXPECT_THAT(Effects(), testing::IsSupersetOf({"update drain", "patch virtualmachines"}));
+  EXPECT_FALSE(IsMarked("web-b"));
+  EXPECT_TRUE(IsEligible("web-a"));
+}
+
+TEST_F(ReconcilerTest, C14_a_roll_back_that_is_refused_for_a_minute_is_left_out_with_the_reason) {
+  AddVm("web-a");
+  HoldLease();
+  Mark("web-a");
+  Always("patch virtualmachines", Refused());
+  const base::MonoTime begun = clock_.Now();
+  auto settled = Reconciler(Deps(), policy_).FinishRollBacks(context());
+  ASSERT_THAT(settled, IsOk());
+  EXPECT_GE(clock_.Now() - begun, kRefusedForGood);
+  EXPECT_LT(clock_.Now() - begun, kRefusedForGood + seconds(5));
+  ASSERT_TRUE(settled->left_out.contains("web-a"));
+  EXPECT_THAT(settled->left_out.at("web-a"), HasSubstr("does not succeed: "));
+  EXPECT_EQ(Count("patch virtualmachines"), Logged(kRefusedStep)) << "at each doubling";
+  EXPECT_LT(Count("patch virtualmachines"), 9U);
+}
+
+TEST_F(ReconcilerTest, C2_nothing_is_settled_without_nomad_or_by_a_call_that_ends) {
+  AddVm("web-a");
+  HoldLease();
+  Mark("web-a");
+  Next("list nodes", RefusedByNomad());
+  EXPECT_THAT(Reconciler(Deps(), policy_).FinishRollBacks(context()),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("Nomad cannot be read")));
+  EXPECT_THAT(Effects(), IsEmpty());
+  After("list virtualmachineinstances", [&] { client_.Cancel(runtime::CancelReason::kClient); });
+  EXPECT_THAT(Reconciler(Deps(), policy_).FinishRollBacks(context()),
+              StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_TRUE(IsMarked("web-a"));
+}
+
+TEST_F(ReconcilerTest, L7_a_resumption_without_work_observes_sweeps_once_and_writes_nothing) {
+  AddVm("web-a");
+  HoldLease();
+  EXPECT_THAT(Resume(), IsOk());
+  EXPECT_THAT(Sent(),
+              ElementsAre("list nodes", "list virtualmachines", "list virtualmachineinstances",
+                          "list persistentvolumeclaims", "list secrets", "list virtualmachines"));
+}
+
+TEST_F(ReconcilerTest, S5_a_resumption_records_the_join_and_when_it_acted_last) {
+  AddUnjoined("web-a");
+  HoldLease();
+  EXPECT_THAT(Resume(), IsOk());
+  EXPECT_EQ(Annotation("web-a", harvester::kNodeIdAnnotation), NodeOf("web-a"));
+  EXPECT_EQ(Effects(), (Strings{"patch virtualmachines", "patch leases"}));
+  EXPECT_NE(LeaseAnnotation(harvester::kLeaseLastEventAnnotation), "");
+  ASSERT_EQ(events_.size(), 1U);
+  EXPECT_EQ(events_[0].step.kind, StepKind::kRecordJoin);
+}
+
+TEST_F(ReconcilerTest, C10_a_vm_is_named_on_the_lease_before_it_is_marked) {
+  AddBroken("web-a");
+  HoldLease();
+  std::set<std::string> named;
+  After("patch leases", [&] { named = StoredAction().names; });
+  EXPECT_THAT(Resume(), IsOk());
+  EXPECT_THAT(named, ElementsAre("web-a"));
+  const Strings effects = Effects();
+  ASSERT_GE(effects.size(), 3U);
+  EXPECT_EQ(Strings(effects.begin(), effects.begin() + 3),
+            (Strings{"patch leases", "patch virtualmachines", "delete virtualmachines"}));
+  EXPECT_EQ(LeaseAnnotation(harvester::kLeaseActionAnnotation), "") << "it is closed";
+  EXPECT_NE(LeaseAnnotation(harvester::kLeaseBackOffAnnotation), "") << "a join has failed";
+  EXPECT_THAT(troubles_.leftovers, IsEmpty());
+  EXPECT_THAT(cluster_.Secrets(), IsEmpty());
+}
+
+TEST_F(ReconcilerTest, C10_nothing_is_marked_that_the_lease_could_not_name) {
+  AddBroken("web-a");
+  HoldLease();
+  Always("patch leases", Refused());
+  EXPECT_THAT(Resume(), StatusIs(absl::StatusCode::kPermissionDenied));
+  EXPECT_EQ(Count("patch virtualmachines"), 0U);
+  EXPECT_EQ(Count("patch leases"), 3U) << "it gives up after three passes without an effect";
+}
+
+TEST_F(ReconcilerTest, L1_what_is_refused_is_noted_for_its_vm_and_the_others_are_finished) {
+  AddVm("web-a");
+  AddVm("web-b");
+  HoldLease({"web-a", "web-b"});
+  Idle("web-a");
+  Idle("web-b");
+  cluster_.Refuse({.verb = "delete", .resource = "virtualmachines", .name = "web-a"});
+  EXPECT_FALSE(Resume().ok());
+  EXPECT_TRUE(cluster_.Vm("web-b").is_null());
+  EXPECT_FALSE(troubles_.retries.LastOf(KeyFor(StepKind::kDelete, "web-a")).ok());
+  EXPECT_GE(troubles_.removal_refusals.at("web-a").count, 1);
+  EXPECT_EQ(troubles_.removal_refusals.count("web-b"), 0U);
+  EXPECT_THAT(StoredAction().names, ElementsAre("web-a")) << "only what is unfinished stays";
+  EXPECT_GE(Logged(kRefusedStep), 1U);
+}
+
+TEST_F(ReconcilerTest, L2_a_step_waits_for_its_next_attempt_from_run_to_run) {
+  AddVm("web-a");
+  HoldLease({"web-a"});
+  Mark("web-a");
+  Always("update drain", RefusedByNomad());
+  EXPECT_FALSE(Resume().ok());
+  EXPECT_EQ(Count("update drain"), 1U);
+  EXPECT_THAT(Resume(), StatusIs(absl::StatusCode::kPermissionDenied)) << "the last answer";
+  EXPECT_EQ(Count("update drain"), 0U);
+  EXPECT_EQ(Logged(kRefusedStep), 1U);
+  clock_.Advance(seconds(2));
+  EXPECT_FALSE(Resume().ok());
+  EXPECT_EQ(Count("update drain"), 1U);
+  EXPECT_EQ(Logged(kRefusedStep), 2U) << "its wait has doubled";
+}
+
+TEST_F(ReconcilerTest, L3_the_troubles_of_a_removal_end_with_its_mark) {
+  AddVm("web-a");
+  HoldLease({"web-a"});
+  Mark("web-a");
+  Next("update drain", RefusedByNomad());
+  EXPECT_FALSE(Resume().ok());
+  const Retries::Key key = KeyFor(StepKind::kStartDrain, "web-a");
+  EXPECT_FALSE(troubles_.retries.LastOf(key).ok());
+  cluster_.EditAnnotation("web-a", harvester::kScaleInAnnotation, std::nullopt);
+  EXPECT_THAT(Resume(), IsOk());
+  EXPECT_THAT(troubles_.retries.LastOf(key), IsOk());
+}
+
+TEST_F(ReconcilerTest, C15_a_resumption_ends_after_three_passes_in_which_a_system_is_silent) {
+  AddVm("web-a");
+  HoldLease({"web-a"});
+  Idle("web-a");
+  Always("list nodes", RefusedByNomad());
+  EXPECT_THAT(Resume(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("Permission denied")));
+  EXPECT_EQ(Count("list nodes"), 3U);
+  EXPECT_THAT(Effects(), IsEmpty());
+  Next("list nodes", Fault::None());
+  Always("list virtualmachines", Failed());
+  EXPECT_THAT(Resume(), StatusIs(absl::StatusCode::kUnauthenticated));
+  EXPECT_EQ(Count("list virtualmachines"), 3U);
+}
+
+TEST_F(ReconcilerTest, L10_while_the_pool_is_paused_roll_backs_go_on_and_removals_do_not) {
+  AddVm("web-a");
+  AddVm("web-b");
+  AnnotateLease(harvester::kLeasePausedAnnotation, "true");
+  HoldLease({"web-a"});
+  Idle("web-a");
+  Drain("web-b");
+  EXPECT_THAT(Resume(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("the pool is paused")));
+  EXPECT_EQ(Count("delete virtualmachines"), 0U);
+  EXPECT_TRUE(IsEligible("web-b"));
+  EXPECT_THAT(sink_->Text(), HasSubstr("it waits, because the pool is paused"));
+}
+
+TEST_F(ReconcilerTest, C10_a_sweep_that_cannot_list_leaves_a_note_for_each_vm_that_is_gone) {
+  HoldLease({"web-a"});
+  Always("list secrets", Refused());
+  EXPECT_THAT(Resume(), StatusIs(absl::StatusCode::kPermissionDenied));
+  ASSERT_TRUE(troubles_.leftovers.contains("web-a"));
+  EXPECT_TRUE(troubles_.leftovers.at("web-a").in_trouble);
+  EXPECT_THAT(troubles_.leftovers.at("web-a").what, HasSubstr("cannot be listed"));
+  EXPECT_THAT(StoredAction().names, ElementsAre("web-a")) << "the next process finds it";
+  EXPECT_EQ(Logged("WARN Could not look for leftovers; trying again later"), 1U);
+  Next("list secrets", Fault::None());
+  clock_.Advance(seconds(2));
+  EXPECT_THAT(Resume(), IsOk());
+  EXPECT_THAT(troubles_.leftovers, IsEmpty());
+  EXPECT_EQ(LeaseAnnotation(harvester::kLeaseActionAnnotation), "");
+}
+
+TEST_F(ReconcilerTest, S4_a_record_that_cannot_be_written_at_the_end_is_a_warning) {
+  AddUnjoined("web-a");
+  HoldLease();
+  Next("patch leases", Refused());
+  EXPECT_THAT(Resume(), IsOk());
+  EXPECT_EQ(Logged("WARN Could not write the pool's record to its Lease"), 1U);
+}
+
+TEST_F(ReconcilerTest, C4_a_scale_marks_drains_deletes_and_waits_for_what_is_left) {
+  AddVm("web-a");
+  HoldLease({"web-a"});
+  EXPECT_THAT(Run(ToRemoveFrom("web-a")), IsOk());
+  EXPECT_THAT(tracker_->FinalStatus(absl::OkStatus()), IsOk());
+  EXPECT_TRUE(cluster_.Vm("web-a").is_null());
+  EXPECT_THAT(cluster_.Claims(), IsEmpty());
+  const Strings effects = Effects();
+  ASSERT_GE(effects.size(), 3U);
+  EXPECT_EQ(Strings(effects.begin(), effects.begin() + 3),
+            (Strings{"patch virtualmachines", "update drain", "delete virtualmachines"}));
+  EXPECT_EQ(Logged("INFO Marked a VM for removal"), 1U);
+}
+
+TEST_F(ReconcilerTest, L4_a_scale_sweeps_only_once_a_vm_of_its_own_is_gone) {
+  PutClaimOf("web-old");
+  troubles_.leftovers["web-old"] = {.what = "volume"};
+  troubles_.gone_since["web-old"] = clock_.Now();
+  HoldLease({"web-b"});
+  EXPECT_THAT(Run(ToMake("web-b")), IsOk());
+  EXPECT_EQ(Count("list persistentvolumeclaims"), 0U);
+  EXPECT_TRUE(troubles_.leftovers.contains("web-old")) << "the background's";
+  EXPECT_FALSE(scale_->has_unowned_secret());
+}
+
+TEST_F(ReconcilerTest, C10_a_name_of_an_earlier_action_is_cleared_before_it_is_used_again) {
+  HoldLease({"web-b"});
+  EXPECT_THAT(Run(ToMake("web-b", "earlier")), IsOk());
+  const Strings sent = Sent();
+  const auto first = std::find(sent.begin(), sent.end(), "get secrets");
+  ASSERT_NE(first, sent.end());
+  EXPECT_EQ(*(first + 1), "create secrets");
+  EXPECT_EQ(Annotation("web-b", harvester::kActionIdAnnotation), "earlier");
+}
+
+TEST_F(ReconcilerTest, C10_a_secret_without_an_owner_is_left_to_the_background) {
+  HoldLease({"web-b"});
+  Next("patch secrets", Refused());
+  EXPECT_THAT(Run(ToMake("web-b")), IsOk());
+  EXPECT_TRUE(scale_->has_unowned_secret());
+  EXPECT_THAT(Resume(), IsOk());
+  EXPECT_EQ(cluster_.Secrets().at(0)["metadata"]["ownerReferences"][0]["uid"], UidOf("web-b"));
+}
+
+TEST_F(ReconcilerTest, C10_a_creation_that_failed_leaves_its_secret_to_sweep_and_background) {
+  HoldLease({"web-b"});
+  Next("create virtualmachines", Fault::Answer(403));
+  EXPECT_THAT(Run(ToMake("web-b")), IsOk());
+  EXPECT_THAT(tracker_->FinalStatus(absl::OkStatus()), testing::Not(IsOk()));
+  scale_->LeaveToBackground(*tracker_);
+  EXPECT_TRUE(troubles_.leftovers.contains("web-b"));
+  EXPECT_THAT(Resume(), IsOk());
+  EXPECT_THAT(cluster_.Secrets(), IsEmpty());
+  EXPECT_THAT(troubles_.leftovers, IsEmpty());
+}
+
+TEST_F(ReconcilerTest, C16_a_scale_outlasts_systems_that_are_silent_and_ends_with_its_client) {
+  AddVm("web-a");
+  HoldLease({"web-a"});
+  Mark("web-a");
+  const auto silence = [&] {
+    Always("list virtualmachines", Failed());
+    clock_.After(seconds(30), [&] { Next("list virtualmachines", Fault::None()); });
+  };
+  EXPECT_THAT(Run(ToRemoveFrom("web-a"), silence), IsOk());
+  EXPECT_TRUE(cluster_.Vm("web-a").is_null());
+  EXPECT_GE(Logged("WARN Could not observe the pool; retrying"), 5U);
+  AddVm("web-b");
+  HoldLease({"web-b"});
+  clock_.After(seconds(30), [&] { client_.Cancel(runtime::CancelReason::kClient); });
+  Always("update drain", Failed());
+  EXPECT_THAT(Run(ToRemoveFrom("web-b")), StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_EQ(Logged(kRefusedStep), 0U);
+  EXPECT_GE(Logged("WARN A step failed; trying again later"), 1U);
+}
+
+TEST_F(ReconcilerTest, C13_a_preview_reports_the_first_steps_and_sends_only_reads) {
+  AddVm("web-a");
+  AddUnjoined("web-b");
+  HoldLease({"web-a"});
+  Idle("web-a");
+  PutClaimOf("web-old");
+  EXPECT_THAT(Reconciler(Deps(), policy_).Preview(context()), IsOk());
+  EXPECT_THAT(Effects(), IsEmpty());
+  Strings events;
+  for (const ReconcileEvent& event : events_) {
+    events.push_back(event.object.empty() ? std::string(StepName(event.step.kind)) : event.object);
+  }
+  EXPECT_THAT(events,
+              testing::UnorderedElementsAre("delete", "record-join", "web-old-disk-0-abcde"));
+  Next("list nodes", RefusedByNomad());
+  EXPECT_THAT(Reconciler(Deps(), policy_).Preview(context()),
+              StatusIs(absl::StatusCode::kUnavailable));
+}
+
+}  // namespace
+}  // namespace nomad_harvester::scaling

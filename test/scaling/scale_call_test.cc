@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/scale_call.h"
+
+#include "nomad_harvester/scaling/status_report.h"
+
+#include "pool_fixture.h"
+#include "rules/back_off.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+using support::IsOk;
+using support::StatusIs;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class ScaleCallTest : public PoolFixture {
+ protected:
+  absl::Status Scale(std::int64_t count) {
+    if (hold_ == nullptr) HoldLease();
+    request_.count = count;
+    call_.emplace(Deps(), policy_, request_, &scale_memory_);
+    Forget();
+    return call_->Run(context());
+  }
+  void BackOffFor(const std::string& cause, std::int64_t failures) {
+    PoolRecord record = lease_.record();
+    record.back_off[cause] = {.failures = failures, .retry_at = clock_.WallNow() + minutes(5)};
+    Store(record);
+  }
+  void PutPodQuota(int hard, int used) {
+    const nlohmann::json pods = {{"pods", std::to_string(hard)}};
+    cluster_.PutObject({{"apiVersion", "v1"},
+                        {"kind", "ResourceQuota"},
+                        {"metadata", {{"name", "team"}, {"namespace", "nomad"}}},
+                        {"spec", {{"hard", pods}}},
+                        {"status", {{"hard", pods}, {"used", {{"pods", std::to_string(used)}}}}}});
+  }
+
+  ScaleRequest request_{.reason = "test"};
+  ScaleMemory scale_memory_;
+  std::optional<ScaleCall> call_;
+};
+
+TEST_F(ScaleCallTest, C2_a_growth_checks_everything_and_names_its_vms_before_it_creates) {
+  ASSERT_THAT(Scale(1), IsOk());
+  const Strings sent = Sent();
+  const Strings wanted = {"list nodes",
+                          "list virtualmachines",
+                          "list virtualmachineinstances",
+                          "ask selfsubjectrulesreviews",
+                          "get virtualmachineimages",
+                          "list virtualmachineimages",
+                          "get network-attachment-definitions",
+                          "try virtualmachines",
+                          "list resourcequotas",
+                          "patch leases",
+                          "create secrets",
+                          "create virtualmachines",
+                          "get secrets",
+                          "patch secrets"};
+  ASSERT_GE(sent.size(), wanted.size());
+  EXPECT_EQ(Strings(sent.begin(), sent.begin() + static_cast<std::ptrdiff_t>(wanted.size())),
+            wanted);
+  EXPECT_TRUE(call_->acted());
+  EXPECT_FALSE(call_->leaves_work());
+  EXPECT_NE(scale_memory_.template_hash, "");
+  EXPECT_EQ(LeaseAnnotation(harvester::kLeaseActionAnnotation), "") << "it is closed";
+}
+
+TEST_F(ScaleCallTest, C2_a_removal_checks_the_rights_and_names_its_victim_before_the_mark) {
+  AddVm("web-a");
+  ASSERT_THAT(Scale(0), IsOk());
+  const Strings sent = Sent();
+  const Strings wanted = {"list nodes",
+                          "list virtualmachines",
+                          "list virtualmachineinstances",
+                          "ask selfsubjectrulesreviews",
+                          "patch leases",
+                          "get node",
+                          "patch virtualmachines",
+                          "get node",
+                          "update drain"};
+  ASSERT_GE(sent.size(), wanted.size());
+  EXPECT_EQ(Strings(sent.begin(), sent.begin() + static_cast<std::ptrdiff_t>(wanted.size())),
+            wanted);
+}
+
+TEST_F(ScaleCallTest, C1_without_a_difference_nothing_is_checked_or_stored) {
+  AddVm("web-a");
+  EXPECT_THAT(Scale(1), IsOk());
+  EXPECT_THAT(Sent(),
+              ElementsAre("list nodes", "list virtualmachines", "list virtualmachineinstances"));
+  EXPECT_FALSE(call_->acted());
+  EXPECT_EQ(call_->range()->from, 1);
+  EXPECT_EQ(call_->range()->to, 1);
+}
+
+TEST_F(ScaleCallTest, C2_what_refuses_an_action_does_so_before_its_first_write) {
+  AddVm("web-a");
+  HoldLease();
+  using Code = absl::StatusCode;
+  struct Case {
+    std::int64_t count;
+    Code code;
+    std::string why;
+    std::function<void()> spoil, mend;
+  };
+  const auto clear_record = [&] { Store({}); };
+  const auto nothing = [] {};
+  const std::vector<Case> cases = {
+      {2, Code::kUnavailable, "Nomad cannot be read", [&] { Next("list nodes", RefusedByNomad()); },
+       nothing},
+      {2, Code::kResourceExhausted, "creating VMs failed 2 times in a row",
+       [&] { BackOffFor("create", 2); }, clear_record},
+      {0, Code::kResourceExhausted, "removing VMs failed 1 time ", [&] { BackOffFor("remove", 1); },
+       clear_record},
+      {0, Code::kUnavailable, "own node",
+       [&] { request_.own_node_problem = base::Unavailable("own node"); },
+       [&] { request_.own_node_problem = absl::OkStatus(); }},
+      {0, Code::kFailedPrecondition, "autoscaler", [&] { request_.own_node_id = NodeOf("web-a"); },
+       [&] { request_.own_node_id = ""; }},
+      {2, Code::kPermissionDenied, "create secrets", [&] { cluster_.Forbid("create", "secrets"); },
+       [&] { cluster_.AllowAll(); }},
+      {0, Code::kPermissionDenied, "list persistentvolumeclaims",
+       [&] { cluster_.Forbid("list", "persistentvolumeclaims"); }, [&] { cluster_.AllowAll(); }},
+      {2, Code::kUnauthenticated, "SelfSubjectRulesReview",
+       [&] { Next("ask selfsubjectrulesreviews", Failed()); }, nothing},
+      {2, Code::kFailedPrecondition, "image",
+       [&] { cluster_.SetImageReady("default/ubuntu-24.04", false); },
+       [&] { cluster_.SetImageReady("default/ubuntu-24.04", true); }},
+      {2, Code::kResourceExhausted, "0 of 1 VMs fit", [&] { PutPodQuota(5, 5); },
+       [&] { PutPodQuota(5, 0); }},
+      {0, Code::kFailedPrecondition, "lacks the capability read-job",
+       [&] {
+         policy_.selector = policy::SelectorStrategy::kLeastBusy;
+         Next("list allocations", RefusedByNomad());
+       },
+       [&] { policy_.selector = policy::SelectorStrategy::kNewestCreateIndex; }},
+      {2, Code::kPermissionDenied, "patch Lease", [&] { Next("patch leases", Refused()); },
+       nothing}};
+  for (const Case& c : cases) {
+    c.spoil();
+    EXPECT_THAT(Scale(c.count), StatusIs(c.code, HasSubstr(c.why))) << c.why;
+    if (c.why != "patch Lease") {
+      EXPECT_THAT(Effects(), IsEmpty()) << c.why;
+    }
+    EXPECT_EQ(LeaseAnnotation(harvester::kLeaseActionAnnotation), "") << c.why;
+    EXPECT_FALSE(call_->acted()) << c.why;
+    EXPECT_FALSE(call_->leaves_work()) << c.why;
+    c.mend();
+  }
+  EXPECT_FALSE(IsMarked("web-a"));
+  EXPECT_EQ(cluster_.Vms().size(), 1U);
+}
+
+TEST_F(ScaleCallTest, C2_rights_that_a_review_does_not_list_are_asked_one_by_one) {
+  cluster_.SetRulesIncomplete(true);
+  EXPECT_THAT(Scale(1), IsOk());
+  EXPECT_EQ(Count("ask selfsubjectaccessreviews"), 8U);
+  AddVm("web-z");
+  cluster_.Forbid("delete", "virtualmachines");
+  EXPECT_THAT(Scale(1),
+              StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("delete virtualmachines")));
+  EXPECT_EQ(Count("ask selfsubjectaccessreviews"), 5U);
+}
+
+TEST_F(ScaleCallTest, C15_a_mass_loss_refuses_removals_until_its_time_is_over) {
+  for (const std::string vm : {"web-a", "web-b", "web-c"}) AddVm(vm);
+  for (const std::string vm : {"web-a", "web-b"}) cluster_.KillNode(NodeOf(vm));
+  clock_.Advance(seconds(20));
+  for (const std::string vm : {"web-a", "web-b"}) cluster_.PurgeNode(vm);
+  EXPECT_THAT(Scale(2), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                 HasSubstr("2 of 3 running VMs have lost their Nomad node")));
+  EXPECT_THAT(Effects(), IsEmpty());
+  scale_memory_.mass_loss_over = true;
+  EXPECT_THAT(Scale(2), IsOk());
+  EXPECT_EQ(cluster_.Vms().size(), 2U);
+}
+
+TEST_F(ScaleCallTest, L10_a_paused_pool_is_refused_after_its_roll_backs) {
+  AddVm("web-a");
+  Drain("web-a");
+  AnnotateLease(harvester::kLeasePausedAnnotation, "true");
+  EXPECT_THAT(Scale(3), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                 HasSubstr("pool nomad/web is paused")));
+  EXPECT_EQ(Effects(), (Strings{"update drain"}));
+  EXPECT_FALSE(call_->acted());
+  EXPECT_FALSE(call_->range().has_value());
+}
+
+TEST_F(ScaleCallTest, C12_a_back_off_of_creations_defers_them_and_removals_are_still_taken_back) {
+  AddVm("web-a");
+  HoldLease({"web-a"});
+  Mark("web-a");
+  BackOffFor("join", 2);
+  EXPECT_THAT(Scale(3),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("the join of new VMs")));
+  EXPECT_TRUE(call_->acted());
+  EXPECT_FALSE(IsMarked("web-a"));
+  EXPECT_EQ(Count("create virtualmachines"), 0U);
+}
+
+TEST_F(ScaleCallTest, C2_what_fits_the_quota_is_made_and_quotas_need_not_be_readable) {
+  PutPodQuota(5, 4);
+  EXPECT_THAT(Scale(3), StatusIs(absl::StatusCode::kResourceExhausted,
+                                 HasSubstr("1 of 3 VMs fit the quota of namespace nomad")));
+  EXPECT_EQ(cluster_.Vms().size(), 1U);
+  EXPECT_EQ(Logged("WARN A quota has no room for all new VMs"), 1U);
+  Next("list resourcequotas", Refused());
+  EXPECT_THAT(Scale(2), IsOk());
+}
+
+TEST_F(ScaleCallTest, C10_names_that_an_earlier_action_left_are_used_first_or_kept) {
+  HoldLease();
+  Store({.action = harvester::LeaseAction{.id = "earlier",
+                                          .names = {"web-gone", "web-x", "web-y"},
+                                          .create = {{"web-x", "earlier"}, {"web-y", "earlier"}},
+                                          .unknown_members = R"({"later":1})"}});
+  harvester::LeaseAction stored;
+  After("patch leases", [&] { stored = StoredAction(); });
+  EXPECT_THAT(Scale(1), IsOk());
+  EXPECT_EQ(stored.id, call_->action_id());
+  EXPECT_THAT(stored.names, ElementsAre("web-gone", "web-x", "web-y"));
+  EXPECT_THAT(stored.create,
+              ElementsAre(testing::Pair("web-x", "earlier"), testing::Pair("web-y", "earlier")));
+  EXPECT_EQ(stored.unknown_members, R"({"later":1})");
+  EXPECT_EQ(Annotation("web-x", harvester::kActionIdAnnotation), "earlier");
+  EXPECT_THAT(StoredAction().create, ElementsAre(testing::Pair("web-y", "earlier")));
+}
+
+TEST_F(ScaleCallTest, L6_the_vms_that_a_growth_takes_back_are_on_the_lease_before_their_roll_back) {
+  AddVm("web-a");
+  HoldLease({"web-a"});
+  Mark("web-a");
+  std::set<std::string> back;
+  After("patch leases", [&] {
+    back = StoredAction().back;
+    EXPECT_TRUE(IsMarked("web-a"));
+  });
+  EXPECT_THAT(Scale(1), IsOk());
+  EXPECT_THAT(back, ElementsAre("web-a"));
+  EXPECT_EQ(LeaseAnnotation(harvester::kLeaseActionAnnotation), "");
+}
+
+TEST_F(ScaleCallTest, C10_a_scale_whose_secret_has_no_owner_or_that_failed_leaves_work) {
+  Always("patch secrets", Refused());
+  EXPECT_THAT(Scale(1), IsOk());
+  EXPECT_TRUE(call_->leaves_work());
+  Next("patch secrets", simulator::Fault::None());
+  Next("create virtualmachines", Refused());
+  EXPECT_FALSE(Scale(2).ok());
+  EXPECT_TRUE(call_->acted());
+  EXPECT_TRUE(call_->leaves_work());
+  EXPECT_EQ(Logged("WARN Scaled"), 1U);
+}
+
+// A mark that was written too late, by a process that had lost the Lease, is rolled back. While
+// that is refused, no other action may make the mark valid: its VM would be drained and deleted.
+TEST_F(ScaleCallTest, C11_a_mark_that_no_action_has_named_is_not_named_by_the_next_one) {
+  for (const char* vm : {"web-a", "web-b", "web-c"}) AddVm(vm);
+  Mark("web-a");
+  cluster_.Refuse({.verb = "patch", .resource = "virtualmachines", .name = "web-a"});
+  ASSERT_THAT(Scale(2), IsOk());
+  EXPECT_TRUE(IsMarked("web-a"));
+  EXPECT_THAT(StoredAction().names, testing::Not(testing::Contains("web-a")));
+  EXPECT_EQ(Count("update drain"), 1U);
+}
+
+TEST_F(ScaleCallTest, C8_a_vm_whose_removal_was_refused_goes_last_for_an_hour) {
+  for (const char* vm : {"web-a", "web-b", "web-c"}) AddVm(vm);
+  troubles_.removal_refusals["web-c"] = {.count = 1, .last = clock_.Now() - minutes(50)};
+  ASSERT_THAT(Scale(2), IsOk());
+  EXPECT_NE(cluster_.Vm("web-c"), nullptr) << "the newest would go first";
+  EXPECT_EQ(cluster_.Vm("web-b"), nullptr);
+  clock_.Advance(minutes(10));
+  ASSERT_THAT(Scale(1), IsOk());
+  EXPECT_EQ(cluster_.Vm("web-c"), nullptr);
+}
+
+}  // namespace
+}  // namespace nomad_harvester::scaling

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nomad_harvester/scaling/service.h"
+
+#include "pool_fixture.h"
+#include "support/manual_executor.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+using runtime::Context;
+using simulator::Fault;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using support::IsOk;
+using support::StatusIs;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class ServiceTest : public PoolFixture {
+ protected:
+  ServiceTest() {
+    ServiceOptions options;
+    options.clock = &clock_;
+    options.random = random_;
+    options.logger = log::Logger(sink_, log::Level::kInfo);
+    options.environment = [this](const std::string& name) -> std::optional<std::string> {
+      if (name == "NOMAD_ALLOC_ID" && !allocation_.empty()) return allocation_;
+      return std::nullopt;
+    };
+    options.transports = [this](const config::PluginConfig&) -> absl::StatusOr<RawTransports> {
+      if (!transports_.ok()) return transports_;
+      return Transports(client_name_);
+    };
+    options.foreground = &executor_;
+    options.background = &background_;
+    options.set_log_level = [this](log::Level level) { level_ = level; };
+    options.holder = "service";
+    service_ = MakeTargetService(std::move(options));
+  }
+
+  absl::Status Configure(const StringMap& more = {}) {
+    StringMap values = PluginValues();
+    values.insert(more.begin(), more.end());
+    return service_->SetConfig(values);
+  }
+  absl::StatusOr<TargetStatus> Status() {
+    Forget();
+    return service_->Status(Context::Background(clock_), values_);
+  }
+  // A Status, and the background work that it started.
+  void Settle() {
+    EXPECT_THAT(Status(), IsOk());
+    background_.RunAll();
+  }
+  // Whether a Status starts background work; it is run.
+  bool Wakes() {
+    EXPECT_THAT(Status(), IsOk());
+    return background_.RunAll() > 0;
+  }
+  absl::Status Scale(std::int64_t count, const std::string& meta = "") {
+    Forget();
+    return service_->Scale(Context::Background(clock_),
+                           {.count = count, .reason = "test", .meta_json = meta}, values_);
+  }
+  // Without waiting for the calls that it ends: they are in this thread.
+  void Stop() {
+    const runtime::CancelSource now(Context::Background(clock_));
+    now.Cancel(runtime::CancelReason::kShutdown);
+    service_->Stop(now.context());
+  }
+  // What the process runs as, on the only VM.
+  void RunAsAllocation() {
+    cluster_.RunJob({.id = "autoscaler"});
+    clock_.Advance(seconds(2));
+    allocation_ = base::GetString(cluster_.Allocations().at(0), "ID");
+    ASSERT_THAT(Configure(), IsOk());
+  }
+
+  StringMap values_ = PolicyValues();
+  std::string client_name_ = "plugin";
+  std::string allocation_;
+  absl::Status transports_;
+  std::optional<log::Level> level_;
+  support::ManualExecutor background_;
+  std::unique_ptr<TargetService> service_;
+};
+
+TEST_F(ServiceTest, S3_before_its_configuration_every_call_is_refused_without_a_request) {
+  EXPECT_THAT(Status(), StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("SetConfig")));
+  EXPECT_THAT(Scale(1), StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("SetConfig")));
+  EXPECT_THAT(Configure({{"no_such_key", "1"}}), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_FALSE(Status().ok());
+  EXPECT_THAT(Sent(), IsEmpty());
+}
+
+TEST_F(ServiceTest, P2_a_configuration_that_is_refused_leaves_the_earlier_one) {
+  ASSERT_THAT(Configure({{"log_level", "debug"}}), IsOk());
+  EXPECT_EQ(level_, log::Level::kDebug);
+  transports_ = base::InvalidArgument("no certificate");
+  EXPECT_THAT(Configure({{"log_level", "error"}}), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_EQ(level_, log::Level::kDebug);
+  EXPECT_THAT(Status(), IsOk());
+}
+
+TEST_F(ServiceTest, S3_a_status_is_two_lists_and_a_warning_of_its_policy_is_logged_once) {
+  ASSERT_THAT(Configure(), IsOk());
+  Settle();
+  for (int i = 0; i < 2; ++i) {
+    const auto status = Status();
+    ASSERT_THAT(status, IsOk());
+    EXPECT_TRUE(status->ready);
+    EXPECT_THAT(Sent(), testing::UnorderedElementsAre("list virtualmachines", "list nodes"));
+  }
+  std::size_t warnings = 0;
+  for (const std::string& line : Log()) warnings += line.find("user_data") != std::string::npos;
+  EXPECT_EQ(warnings, 1U) << sink_->Text();
+  values_["cpu_request"] = "many";
+  EXPECT_THAT(Status(), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("cpu_request")));
+}
+
+TEST_F(ServiceTest, S3_a_failure_is_not_ready_with_the_last_count_and_one_line_per_change) {
+  AddVm("web-a");
+  ASSERT_THAT(Configure(), IsOk());
+  Settle();
+  Always("list virtualmachines", Refused());
+  for (int i = 0; i < 2; ++i) {
+    const auto status = Status();
+    ASSERT_THAT(status, IsOk());
+    EXPECT_FALSE(status->ready);
+    EXPECT_EQ(status->count, 1);
+    EXPECT_THAT(status->meta, IsEmpty());
+  }
+  EXPECT_EQ(Logged("WARN Not ready"), 1U);
+  EXPECT_EQ(background_.pending(), 0U);
+  Next("list virtualmachines", Fault::None());
+  EXPECT_TRUE(Status()->ready);
+  EXPECT_EQ(Logged("INFO Ready"), 1U);
+}
+
+TEST_F(ServiceTest, S3_a_reply_is_sent_before_the_deadline_of_whoever_waits_for_it) {
+  ASSERT_THAT(Configure(), IsOk());
+  cluster_.Refuse(
+      {.resource = "virtualmachines", .kind = simulator::Refusal::kNone, .takes = minutes(1)});
+  const auto taken = [&](const Context& context) {
+    const base::MonoTime begun = clock_.Now();
+    const auto status = service_->Status(context, values_);
+    EXPECT_THAT(status, IsOk());
+    EXPECT_FALSE(status->ready);
+    return clock_.Now() - begun;
+  };
+  const Context caller = Context::Background(clock_);
+  EXPECT_EQ(taken(caller), seconds(7) - milliseconds(250));
+  EXPECT_EQ(taken(caller.WithTimeout(milliseconds(400))), milliseconds(300));
+  values_["_nomad_autoscaler_grpc_timeout"] = "20s";
+  EXPECT_EQ(taken(caller), seconds(20) - milliseconds(250));
+}
+
+TEST_F(ServiceTest, S5_the_first_status_of_a_process_queues_one_resumption_and_a_sweep) {
+  ASSERT_THAT(Configure(), IsOk());
+  EXPECT_THAT(Status(), IsOk());
+  EXPECT_THAT(Status(), IsOk());
+  EXPECT_EQ(background_.pending(), 1U);
+  Forget();
+  background_.RunAll();
+  EXPECT_EQ(Count("list secrets"), 1U);
+  EXPECT_FALSE(Wakes()) << "it was inspected";
+}
+
+TEST_F(ServiceTest, S5_a_queue_that_is_full_is_tried_again_by_the_next_status) {
+  ASSERT_THAT(Configure(), IsOk());
+  background_.set_refusal(absl::ResourceExhaustedError("full"));
+  EXPECT_THAT(Status(), IsOk());
+  EXPECT_EQ(background_.pending(), 0U);
+  background_.set_refusal(absl::OkStatus());
+  EXPECT_TRUE(Wakes());
+}
+
+TEST_F(ServiceTest, S5_a_status_wakes_every_pool_of_the_namespace_that_has_work) {
+  AddUnjoined("web-a");
+  AddUnjoined("web-b");
+  nlohmann::json other = cluster_.Vm("web-b");
+  other["metadata"]["labels"][harvester::kPoolLabel] = "other";
+  cluster_.PutObject(other);
+  ASSERT_THAT(Configure(), IsOk());
+  EXPECT_THAT(Status(), IsOk());
+  EXPECT_EQ(background_.pending(), 2U);
+  background_.RunAll();
+  EXPECT_NE(Annotation("web-a", harvester::kJoinedAtAnnotation), "");
+  EXPECT_NE(Annotation("web-b", harvester::kJoinedAtAnnotation), "");
+  EXPECT_FALSE(Wakes());
+}
+
+TEST_F(ServiceTest, L7_unfinished_work_comes_back_in_rounds_and_new_work_at_once) {
+  AddVm("web-a");
+  AddUnjoined("web-b");
+  ASSERT_THAT(Configure(), IsOk());
+  cluster_.Refuse({.verb = "patch", .resource = "virtualmachines", .name = "web-b"});
+  EXPECT_TRUE(Wakes());
+  EXPECT_FALSE(Wakes());
+  clock_.Advance(seconds(59));
+  EXPECT_FALSE(Wakes());
+  clock_.Advance(seconds(2));
+  EXPECT_TRUE(Wakes());
+  EXPECT_FALSE(Wakes());
+  Drain("web-a");
+  EXPECT_TRUE(Wakes()) << "new work";
+  const auto runs_in = [&](int duration) {
+    int runs = 0;
+    for (int i = 0; i < duration; ++i) {
+      clock_.Advance(minutes(1));
+      if (Wakes()) ++runs;
+    }
+    return runs;
+  };
+  runs_in(70);
+  EXPECT_EQ(runs_in(60), 6) << "one in ten minutes";
+}
+
+TEST_F(ServiceTest, C11_background_work_that_waits_for_the_lease_comes_back_in_rounds) {
+  ASSERT_THAT(Configure(), IsOk());
+  HoldLease();  // another process
+  EXPECT_TRUE(Wakes());
+  EXPECT_EQ(Count("list secrets"), 0U);
+  EXPECT_FALSE(Wakes());
+  hold_->Release();
+  clock_.Advance(seconds(61));
+  EXPECT_TRUE(Wakes());
+  EXPECT_EQ(Count("list secrets"), 1U);
+}
+
+TEST_F(ServiceTest, C10_a_scale_that_left_something_wakes_the_background_and_others_do_not) {
+  ASSERT_THAT(Configure(), IsOk());
+  Settle();
+  EXPECT_THAT(Scale(1), IsOk());
+  EXPECT_FALSE(Wakes());
+  Always("patch secrets", Refused());
+  EXPECT_THAT(Scale(2), IsOk());
+  Next("patch secrets", Fault::None());
+  clock_.Advance(seconds(10));
+  EXPECT_TRUE(Wakes());
+  for (const nlohmann::json& secret : cluster_.Secrets()) {
+    EXPECT_TRUE(secret["metadata"].contains("ownerReferences"));
+  }
+  EXPECT_FALSE(Wakes());
+}
+
+TEST_F(ServiceTest, C11_while_a_scale_is_open_another_is_aborted_and_status_waits_for_nothing) {
+  ASSERT_THAT(Configure(), IsOk());
+  Settle();
+  After("create secrets", [&] {
+    EXPECT_THAT(Scale(2), StatusIs(absl::StatusCode::kAborted));
+    const auto status = Status();
+    ASSERT_THAT(status, IsOk());
+    EXPECT_FALSE(status->ready);
+    EXPECT_EQ(background_.pending(), 0U);
+  });
+  EXPECT_THAT(Scale(1), IsOk());
+  EXPECT_EQ(Logged("INFO Not ready"), 1U) << "the agent knows of its Scale";
+}
+
+TEST_F(ServiceTest, C11_a_scale_that_loses_its_lease_is_unavailable_and_says_so) {
+  ASSERT_THAT(Configure(), IsOk());
+  cluster_.NeverJoin(1);
+  After("create virtualmachines", [&] {
+    nlohmann::json lease = cluster_.Leases().at(0);
+    lease["spec"]["holderIdentity"] = "other";
+    cluster_.PutObject(lease);
+  });
+  EXPECT_THAT(Scale(1), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("Lease was lost")));
+  EXPECT_EQ(cluster_.Leases().at(0)["spec"]["holderIdentity"], "other");
+}
+
+TEST_F(ServiceTest, S4_a_scale_that_is_open_keeps_its_clients_when_the_agent_reloads) {
+  ASSERT_THAT(Configure(), IsOk());
+  After("create virtualmachines", [&] {
+    client_name_ = "reloaded";
+    EXPECT_THAT(Configure(), IsOk());
+  });
+  EXPECT_THAT(Scale(1), IsOk());
+  EXPECT_THAT(Senders(), ElementsAre("plugin"));
+  const auto status = Status();
+  ASSERT_THAT(status, IsOk());
+  EXPECT_THAT(Senders(), ElementsAre("reloaded"));
+  EXPECT_TRUE(status->meta.contains("nomad_autoscaler.last_event")) << "the pool is the same";
+}
+
+TEST_F(ServiceTest, C7_the_own_node_is_asked_for_until_it_is_known_and_then_protected) {
+  AddVm("web-a");
+  RunAsAllocation();
+  Next("get allocation", RefusedByNomad(), 2);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(Scale(0), StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("own node")));
+    EXPECT_EQ(Count("get allocation"), 1U);
+    EXPECT_FALSE(IsMarked("web-a"));
+  }
+  std::size_t warnings = 0;
+  for (const std::string& line : Log()) warnings += line.find("WARN the autoscaler's own") == 0;
+  EXPECT_EQ(warnings, 1U);
+  EXPECT_THAT(Scale(0), StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_EQ(Count("get allocation"), 1U);
+  EXPECT_THAT(Scale(0), StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_EQ(Count("get allocation"), 0U) << "it is known";
+}
+
+TEST_F(ServiceTest, C7_an_allocation_of_another_cluster_is_asked_for_at_each_scale) {
+  AddVm("web-a");
+  allocation_ = "0d6b4f0e-0000-4000-8000-00000000a110";
+  ASSERT_THAT(Configure(), IsOk());
+  EXPECT_THAT(Scale(1), IsOk());
+  EXPECT_EQ(Count("get allocation"), 1U);
+  EXPECT_THAT(Scale(0), IsOk());
+  EXPECT_EQ(Count("get allocation"), 1U);
+}
+
+TEST_F(ServiceTest, T1_a_refusal_is_a_warning_once_per_change) {
+  ASSERT_THAT(Configure(), IsOk());
+  cluster_.SetImageReady("default/ubuntu-24.04", false);
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(Scale(1).ok());
+  EXPECT_EQ(Logged("WARN Scale refused"), 1U);
+  EXPECT_EQ(Logged("INFO Scale refused"), 2U);
+  EXPECT_FALSE(Scale(1, R"({"nomad_policy_id": 7, )").ok()) << "its meta cannot be read";
+  EXPECT_EQ(Logged("WARN Scale refused"), 2U);
+  EXPECT_THAT(Scale(-2), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("negative")));
+  EXPECT_EQ(Logged("WARN Scale refused"), 3U);
+}
+
+TEST_F(ServiceTest, C13_a_dry_run_reads_the_lease_anew_and_writes_nothing) {
+  AddVm("web-a");
+  ASSERT_THAT(Configure(), IsOk());
+  EXPECT_THAT(Scale(-1), IsOk());
+  EXPECT_THAT(Sent(), IsEmpty()) << "there is no count to plan for";
+  const std::string meta =
+      R"({"nomad_autoscaler.dry_run": true, "nomad_autoscaler.dry_run.count": 3})";
+  EXPECT_THAT(Scale(-1, meta), IsOk());
+  EXPECT_THAT(Sent(), ElementsAre("get leases", "list nodes", "list virtualmachines",
+                                  "list virtualmachineinstances"));
+  EXPECT_THAT(sink_->Text(), HasSubstr("scale out 1 → 3"));
+  values_["dry-run"] = "true";
+  EXPECT_THAT(Scale(0), IsOk());
+  EXPECT_THAT(Effects(), IsEmpty());
+  Next("get leases", Failed());
+  EXPECT_FALSE(Scale(0).ok());
+}
+
+TEST_F(ServiceTest, L9_a_stop_ends_an_open_scale_releases_its_lease_and_refuses_what_comes) {
+  ASSERT_THAT(Configure(), IsOk());
+  After("create secrets", [&] { Stop(); });
+  EXPECT_THAT(Scale(1), StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_EQ(Count("create virtualmachines"), 0U);
+  EXPECT_EQ(cluster_.Leases().at(0)["spec"]["holderIdentity"], "");
+  Stop();
+  EXPECT_THAT(Status(), StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_THAT(Scale(1), StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_THAT(Sent(), IsEmpty());
+}
+
+TEST_F(ServiceTest, P1_background_work_that_outlives_its_service_in_the_queue_does_nothing) {
+  ASSERT_THAT(Configure(), IsOk());
+  EXPECT_THAT(Status(), IsOk());
+  service_.reset();
+  Forget();
+  EXPECT_EQ(background_.RunAll(), 1U);
+  EXPECT_THAT(Sent(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace nomad_harvester::scaling

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What troubles leave behind: rounds of the background, pauses that begin and end in the middle,
+// names and drains whose answers were lost.
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "nomad_harvester/base/json.h"
+
+#include "costs.h"
+#include "operator.h"
+#include "trouble.h"
+#include "vm_facts.h"
+
+namespace nomad_harvester::scenario {
+namespace {
+
+using nlohmann::json;
+using simulator::Fault;
+using simulator::RequestInfo;
+using simulator::System;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr harvester::Hold kAlways{.always = true};
+
+std::size_t Lines(const Harness& h, const std::string& text) {
+  std::size_t lines = 0;
+  for (const log::Record& record : h.log->records()) {
+    if (log::FormatPlain(record).find(text) != std::string::npos) ++lines;
+  }
+  return lines;
+}
+
+// --- Pauses that begin or end while the background is at work.
+
+TEST(Pause, L10_one_that_begins_while_the_background_waits_for_a_drain_stops_the_removal) {
+  Harness h;
+  h.LeaveOneDraining();
+  h.clock.After(seconds(30), [&h] { ASSERT_TRUE(Operator(h).Pause(kAlways).ok()); });
+  h.clock.After(seconds(90), [&h] { h.HangDrains(false); });
+  h.Tick(minutes(5));
+  EXPECT_EQ(h.Vms().size(), 2U) << "it was removed from a paused pool\n" << h.Transcript();
+}
+
+TEST(Pause, L10_status_notices_the_end_while_the_background_waits_for_a_drain) {
+  Harness h;
+  h.LeaveOneDraining();
+  ASSERT_TRUE(Operator(h).Pause(kAlways).ok());
+  EXPECT_FALSE(h.Scale(2).ok()) << "so it is known";
+  bool ready = false;
+  h.clock.After(seconds(30), [&h] { ASSERT_TRUE(Operator(h).Pause(std::nullopt).ok()); });
+  h.clock.After(minutes(9), [&] { ready = h.Status()->ready; });
+  h.clock.After(minutes(10), [&h] { h.HangDrains(false); });
+  h.Tick(minutes(12));
+  EXPECT_TRUE(ready) << h.log->Text();
+}
+
+TEST(Pause, L10_a_new_configuration_does_not_forget_it) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(1).ok());
+  h.Tick(minutes(1));
+  ASSERT_TRUE(Operator(h).Pause(kAlways).ok());
+  EXPECT_FALSE(h.Scale(2).ok());
+  ASSERT_FALSE(h.Status()->ready);
+  h.process().Configure();
+  h.Tick(minutes(2));
+  EXPECT_FALSE(h.Status()->ready) << h.log->Text();
+}
+
+// --- Refusals, and answers that are lost.
+
+TEST(Drain, L3_one_that_was_accepted_is_not_rolled_back_for_an_earlier_refusal) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(2).ok());
+  h.RunJob(2);
+  h.HangDrains();
+  int posts = 0;
+  h.cluster.SetFaultHook([&](const RequestInfo& request) {
+    if (!IsOfKind(ActOf(request, h.cluster), kDrain)) return Fault::None();
+    return ++posts <= 2 ? Forbidden().fault(request) : Fault::DropReply();
+  });
+  h.clock.After(minutes(3), [&h] { h.HangDrains(false); });
+  const Scaled in = ScaleMeasured(h, 1);
+  EXPECT_TRUE(in.outcome.ok()) << in.outcome << "\n" << h.Transcript();
+  EXPECT_EQ(h.VmNames().size(), 1U);
+}
+
+int RequestsOfScaleIn(bool lose_answers) {
+  Harness h;
+  EXPECT_TRUE(h.Scale(2).ok());
+  h.RunJob(2);
+  h.HangDrains();
+  int posts = 0;
+  h.cluster.SetFaultHook([&](const RequestInfo& request) {
+    if (!lose_answers || !IsOfKind(ActOf(request, h.cluster), kDrain)) return Fault::None();
+    return ++posts <= 1 ? Unavailable().fault(request) : Fault::DropReply();
+  });
+  h.clock.After(minutes(10), [&h] { h.HangDrains(false); });
+  const Scaled in = ScaleMeasured(h, 1);
+  EXPECT_TRUE(in.outcome.ok()) << in.outcome;
+  return in.requests;
+}
+
+TEST(Drain, L2_a_lost_answer_does_not_quicken_the_loop) {
+  const int usual = RequestsOfScaleIn(false);
+  const int lost = RequestsOfScaleIn(true);
+  EXPECT_LE(lost, usual + 50) << "usual: " << usual;
+}
+
+// --- Rounds.
+
+json FormerClaim() {
+  return {
+      {"apiVersion", "v1"},
+      {"kind", "PersistentVolumeClaim"},
+      {"metadata",
+       {{"name", "web-f0rm3r-disk-0-a1b2c"},
+        {"namespace", kNamespace},
+        {"labels",
+         {{"app.kubernetes.io/managed-by", "nomad-harvester-autoscaler"}, {Key("pool"), "web"}}}}},
+      {"spec", {{"accessModes", json::array({"ReadWriteMany"})}}},
+      {"status", {{"phase", "Bound"}}}};
+}
+
+TEST(Rounds, S5_a_look_for_volumes_that_was_refused_is_made_up_for) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(1).ok());
+  h.Tick(minutes(1));
+  ASSERT_TRUE(h.cluster.PutObject(FormerClaim()));
+  h.cluster.Forbid("list", "persistentvolumeclaims");
+  h.Restart();
+  h.Tick(minutes(6));
+  // Something else to do, before the next attempt is due.
+  const std::string vm = h.VmNames().at(0);
+  ASSERT_TRUE(h.cluster.EditAnnotation(vm, Key("joined-at"), std::nullopt));
+  h.Tick(minutes(1));
+  h.cluster.AllowAll();
+  h.Tick(minutes(30));
+  h.CheckAtRest(1);
+}
+
+TEST(Rounds, L7_a_refused_purge_of_a_vm_that_no_lease_names_is_tried_ever_less_often) {
+  Harness h;
+  const std::string marked = h.LeaveOneDraining();
+  ASSERT_TRUE(h.cluster.CancelDrain(h.NodeOf(marked), true));
+  h.HangDrains(false);
+  h.Tick(minutes(2));
+  ASSERT_FALSE(IsMarked(h.cluster.Vm(marked)));
+  Trouble refused(h, kPurge, Forbidden());
+  h.cluster.DeleteVmByHand(marked);
+  h.Tick(minutes(75));
+  ASSERT_GT(refused.answers(), 0) << h.Transcript();
+  const int before = refused.answers();
+  const int requests = h.cluster.RequestCount();
+  h.Tick(minutes(40));
+  EXPECT_LE(refused.answers() - before, 6);
+  EXPECT_LE(h.cluster.RequestCount() - requests, 2 * 6 * 40 + 6 * 14);
+  EXPECT_GT(std::stoi(h.Status()->meta.at("harvester.leftovers")), 0) << "L4";
+}
+
+TEST(Rounds, L7_a_vm_that_was_released_by_its_label_costs_nothing) {
+  Harness h;
+  const std::string marked = h.LeaveOneDraining();
+  const std::string node = h.NodeOf(marked);
+  ASSERT_TRUE(h.cluster.CancelDrain(node, true));
+  h.HangDrains(false);
+  h.Tick(minutes(2));
+  json vm = h.cluster.Vm(marked);
+  ASSERT_FALSE(IsMarked(vm));
+  vm["metadata"]["labels"].erase("app.kubernetes.io/managed-by");
+  ASSERT_TRUE(h.cluster.PutObject(vm));
+  h.cluster.KillNode(node);
+  h.Tick(minutes(2));
+  EXPECT_LE(RequestsAtRest(h, minutes(20)), RestBudget(minutes(20), 1)) << h.log->Text();
+}
+
+// A pool without VMs whose class a foreign node has, beside one with a VM that has lost its node.
+TEST(Rounds, L7_another_pools_foreign_node_costs_nothing) {
+  Harness h;
+  scaling::StringMap batch = h.policy;
+  batch["node_group_name"] = batch["node_class"] = "batch";
+  h.cluster.AddForeignNode({.name = "metal-3", .node_class = "batch"});
+  ASSERT_TRUE(h.Scale(1).ok());
+  const std::string vm = h.VmNames().at(0);
+  const std::string node = h.NodeOf(vm);
+  h.cluster.StopVm(vm);
+  h.clock.Advance(minutes(1));
+  h.cluster.PurgeNode(node);
+  const auto tick = [&] {
+    ASSERT_TRUE(h.Status().ok());
+    ASSERT_TRUE(h.process().Status(batch).ok());
+    h.process().RunBackground();
+    h.clock.Advance(seconds(10));
+  };
+  for (int i = 0; i < 30; ++i) tick();
+  h.cluster.ResetCounters();
+  for (int i = 0; i < 60; ++i) tick();
+  EXPECT_LE(h.cluster.RequestCount(), 2 * 2 * 60)
+      << testing::PrintToString(h.cluster.RequestCounts());
+}
+
+// One VM boots with the host name of another, which has never joined.
+TEST(Rounds, L7_a_node_whose_address_is_another_vms_costs_nothing) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(1).ok());
+  h.Tick(minutes(1));
+  const std::string other = h.VmNames().at(0);
+  h.policy["join_timeout"] = "12h";
+  h.policy["scale_timeout"] = "1m";
+  h.cluster.NeverJoin(1);
+  EXPECT_FALSE(h.Scale(2).ok());
+  std::string waiting;
+  for (const std::string& vm : h.VmNames()) {
+    if (vm != other) waiting = vm;
+  }
+  ASSERT_TRUE(h.cluster.ReRegister(h.NodeOf(other), [&](simulator::NodeSpec& spec) {
+    spec.name = spec.attributes["unique.hostname"] = waiting;
+  }));
+  h.Tick(minutes(3));
+  const std::size_t lines = Lines(h, "A VM needs an operator");
+  EXPECT_LE(RequestsAtRest(h, minutes(20)), RestBudget(minutes(20), 1)) << h.log->Text();
+  EXPECT_LE(Lines(h, "A VM needs an operator") - lines, 25U);
+}
+
+// A purge that has been refused for an hour, and then a failure of another VM that passes.
+TEST(Rounds, L1_an_old_trouble_does_not_hold_up_what_is_new) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(2).ok());
+  base::MonoTime failing_until{};
+  int joins = 0;
+  const Act join{.verb = "patch", .resource = "virtualmachines", .aspect = "joined-at"};
+  h.cluster.SetFaultHook([&](const RequestInfo& request) {
+    if (!request.has_effect) return Fault::None();
+    const Act act = ActOf(request, h.cluster);
+    if (IsOfKind(act, kPurge)) return Forbidden().fault(request);
+    if (!IsOfKind(act, join)) return Fault::None();
+    ++joins;
+    return h.clock.Now() < failing_until ? Unavailable().fault(request) : Fault::None();
+  });
+  ASSERT_TRUE(h.Scale(1).ok());
+  h.Tick(minutes(75));
+  failing_until = h.clock.Now() + seconds(60);
+  const std::string vm = h.VmNames().at(0);
+  ASSERT_TRUE(h.cluster.EditAnnotation(vm, Key("joined-at"), std::nullopt));
+  h.Tick(minutes(4));
+  EXPECT_GT(joins, 0);
+  EXPECT_NE(AnnotationOf(h.cluster.Vm(vm), Key("joined-at")), "");
+}
+
+// --- Names.
+
+TEST(Names, C10_one_whose_vm_has_existed_is_not_used_again_after_the_scale_has_timed_out) {
+  Harness h;
+  h.policy["join_timeout"] = "12h";
+  h.policy["scale_timeout"] = "2m";
+  h.cluster.NeverJoin(2);
+  std::string deleted;
+  h.clock.After(seconds(60), [&] {
+    deleted = h.VmNames().at(0);
+    h.cluster.DeleteVmByHand(deleted);
+  });
+  EXPECT_FALSE(h.Scale(2).ok());
+  ASSERT_FALSE(deleted.empty());
+  h.Tick(minutes(1));
+  ASSERT_THAT(h.VmNames(), Not(Contains(deleted)));
+  EXPECT_TRUE(h.Scale(2).ok());
+  EXPECT_EQ(h.VmNames().size(), 2U);
+  EXPECT_THAT(h.VmNames(), Not(Contains(deleted))) << h.log->Text();
+}
+
+}  // namespace
+}  // namespace nomad_harvester::scenario
