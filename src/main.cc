@@ -12,8 +12,8 @@
 
 int main(int argc, char** argv) {
   // Each of the many threads would get an arena of its own, and keep in it what one large list
-  // needed.
-  mallopt(M_ARENA_MAX, 1);
+  // needed. No other thread runs yet.
+  mallopt(M_ARENA_MAX, 1);  // NOLINT(concurrency-mt-unsafe)
   const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
   nomad_harvester::config::StringMap environment;
   for (char** entry = environ; *entry != nullptr; ++entry) {
