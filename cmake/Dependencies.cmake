@@ -37,7 +37,7 @@ if(NOMAD_HARVESTER_WITH_GRPC)
   pkg_check_modules(GRPC REQUIRED grpc++)
   find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
   add_library(nomad_harvester_grpc INTERFACE)
-  target_link_libraries(nomad_harvester_grpc INTERFACE grpc++_reflection
+  target_link_libraries(nomad_harvester_grpc INTERFACE
     "$<IF:$<BOOL:${NOMAD_HARVESTER_STATIC}>,${GRPC_STATIC_LIBRARIES},${GRPC_LIBRARIES}>"
     protobuf::libprotobuf Threads::Threads)
 endif()

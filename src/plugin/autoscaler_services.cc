@@ -53,6 +53,52 @@ absl::StatusOr<std::string> DecodeMeta(const std::string& value) {
   return value;
 }
 
+Work SetConfigWork(scaling::TargetService& service, const CallRules& rules,
+                   const base_proto::SetConfigRequest& request) {
+  Work work;
+  work.method = "SetConfig";
+  work.run = [&service, refusal = rules.set_config_refusal, config = ToStringMap(request.config())](
+                 const runtime::Context&, std::string*) {
+    return refusal.empty() ? service.SetConfig(config)
+                           : base::MakeStatus(absl::StatusCode::kPermissionDenied, refusal);
+  };
+  return work;
+}
+
+Work ScaleWork(scaling::TargetService& service, const CallRules& rules,
+               const target_proto::ScaleRequest& request) {
+  Work work;
+  work.method = "Scale";
+  work.lane = Lane::kScale;
+  work.aborted = Aborted::kPasses;
+  work.run = [&service, action = DecodeAction(request),
+              no_action = rules.scale_needs_action && !request.has_action(),
+              policy = ToStringMap(request.config())](const runtime::Context& context,
+                                                      std::string*) {
+    NH_RETURN_IF_ERROR(action);
+    if (no_action) {
+      return base::InvalidArgument(
+          "the request has no action: it would mean a count of 0 and remove every VM of the pool");
+    }
+    return service.Scale(context, *action, policy);
+  };
+  return work;
+}
+
+Work StatusWork(scaling::TargetService& service, const target_proto::StatusRequest& request) {
+  Work work;
+  work.method = "Status";
+  work.run = [&service, policy = ToStringMap(request.config())](const runtime::Context& context,
+                                                                std::string* reply) {
+    NH_ASSIGN_OR_RETURN(const scaling::TargetStatus status, service.Status(context, policy));
+    target_proto::StatusResponse response;
+    EncodeStatus(status, &response);
+    response.SerializeToString(reply);
+    return absl::OkStatus();
+  };
+  return work;
+}
+
 }  // namespace
 
 scaling::StringMap ToStringMap(const ProtoMap& map) { return {map.begin(), map.end()}; }
@@ -82,62 +128,37 @@ void EncodeStatus(const scaling::TargetStatus& status, target_proto::StatusRespo
   }
 }
 
-grpc::ServerUnaryReactor* BaseService::PluginInfo(grpc::CallbackServerContext* rpc,
-                                                  const base_proto::PluginInfoRequest*,
-                                                  base_proto::PluginInfoResponse* response) {
-  response->set_name(NOMAD_HARVESTER_PLUGIN_NAME);
-  response->set_type(base_proto::PLUGIN_TYPE_TARGET);
-  grpc::ServerUnaryReactor* const reactor = rpc->DefaultReactor();
-  reactor->Finish(grpc::Status::OK);
-  return reactor;
-}
-
-grpc::ServerUnaryReactor* BaseService::SetConfig(grpc::CallbackServerContext* rpc,
-                                                 const base_proto::SetConfigRequest* request,
-                                                 base_proto::SetConfigResponse*) {
-  Work work;
-  work.method = "SetConfig";
-  work.run = [this, config = ToStringMap(request->config())](const runtime::Context&) {
-    return rules_.set_config_refusal.empty()
-               ? service_.SetConfig(config)
-               : base::MakeStatus(absl::StatusCode::kPermissionDenied, rules_.set_config_refusal);
+void AddAutoscalerServices(scaling::TargetService& service, Dispatcher& dispatcher,
+                           const CallRules& rules, Methods* methods) {
+  const std::string base = "/hashicorp.nomad_autoscaler.plugins.base.proto.v1.BasePluginService/";
+  (*methods)[base + "PluginInfo"] = [](const std::shared_ptr<Rpc>& rpc) {
+    ReadRequest<base_proto::PluginInfoRequest>(rpc, [rpc](const auto&) {
+      base_proto::PluginInfoResponse response;
+      response.set_name(NOMAD_HARVESTER_PLUGIN_NAME);
+      response.set_type(base_proto::PLUGIN_TYPE_TARGET);
+      rpc->Finish(grpc::Status::OK, response.SerializeAsString());
+    });
   };
-  return dispatcher_.Start(*rpc, std::move(work));
-}
-
-grpc::ServerUnaryReactor* TargetPluginService::Scale(grpc::CallbackServerContext* rpc,
-                                                     const target_proto::ScaleRequest* request,
-                                                     target_proto::ScaleResponse*) {
-  Work work;
-  work.method = "Scale";
-  work.lane = Lane::kScale;
-  work.aborted = Aborted::kPasses;
-  // The request message is freed when the RPC ends, which a shutdown may do while the worker runs.
-  work.run = [this, action = DecodeAction(*request), has_action = request->has_action(),
-              policy = ToStringMap(request->config())](const runtime::Context& context) {
-    NH_RETURN_IF_ERROR(action);
-    if (rules_.scale_needs_action && !has_action) {
-      return base::InvalidArgument(
-          "the request has no action: it would mean a count of 0 and remove every VM of the pool");
-    }
-    return service_.Scale(context, *action, policy);
+  (*methods)[base + "SetConfig"] = [&service, &dispatcher,
+                                    rules](const std::shared_ptr<Rpc>& rpc) {
+    ReadRequest<base_proto::SetConfigRequest>(rpc, [&service, &dispatcher, rules,
+                                                    rpc](const auto& request) {
+      dispatcher.Start(rpc, SetConfigWork(service, rules, request));
+    });
   };
-  return dispatcher_.Start(*rpc, std::move(work));
-}
-
-grpc::ServerUnaryReactor* TargetPluginService::Status(grpc::CallbackServerContext* rpc,
-                                                      const target_proto::StatusRequest* request,
-                                                      target_proto::StatusResponse* response) {
-  const auto status = std::make_shared<scaling::TargetStatus>();
-  Work work;
-  work.method = "Status";
-  work.run = [this, status,
-              policy = ToStringMap(request->config())](const runtime::Context& context) {
-    NH_ASSIGN_OR_RETURN(*status, service_.Status(context, policy));
-    return absl::OkStatus();
+  const std::string target =
+      "/hashicorp.nomad_autoscaler.plugins.target.proto.v1.TargetPluginService/";
+  (*methods)[target + "Scale"] = [&service, &dispatcher, rules](const std::shared_ptr<Rpc>& rpc) {
+    ReadRequest<target_proto::ScaleRequest>(rpc, [&service, &dispatcher, rules,
+                                                  rpc](const auto& request) {
+      dispatcher.Start(rpc, ScaleWork(service, rules, request));
+    });
   };
-  work.fill = [status, response] { EncodeStatus(*status, response); };
-  return dispatcher_.Start(*rpc, std::move(work));
+  (*methods)[target + "Status"] = [&service, &dispatcher](const std::shared_ptr<Rpc>& rpc) {
+    ReadRequest<target_proto::StatusRequest>(rpc, [&service, &dispatcher, rpc](const auto& request) {
+      dispatcher.Start(rpc, StatusWork(service, request));
+    });
+  };
 }
 
 }  // namespace nomad_harvester::plugin

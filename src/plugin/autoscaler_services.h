@@ -4,15 +4,15 @@
 #define NOMAD_HARVESTER_SRC_PLUGIN_AUTOSCALER_SERVICES_H_
 
 #include <string>
-#include <utility>
 
 #include "nomad_harvester/scaling/target_service.h"
 
 #include "absl/status/statusor.h"
 #include "dispatcher.h"
 #include "google/protobuf/map.h"
-#include "proto/base.grpc.pb.h"
-#include "proto/target.grpc.pb.h"
+#include "proto/base.pb.h"
+#include "proto/target.pb.h"
+#include "rpc.h"
 
 namespace nomad_harvester::plugin {
 
@@ -39,42 +39,10 @@ struct CallRules {
   bool scale_needs_action = false;  // else an absent action is a count of 0, as for the agent
 };
 
-// PluginInfo replies directly; all other calls go through the dispatcher.
-class BaseService final : public base_proto::BasePluginService::CallbackService {
- public:
-  BaseService(scaling::TargetService& service, Dispatcher& dispatcher, CallRules rules)
-      : service_(service), dispatcher_(dispatcher), rules_(std::move(rules)) {}
-
-  grpc::ServerUnaryReactor* PluginInfo(grpc::CallbackServerContext* rpc,
-                                       const base_proto::PluginInfoRequest* request,
-                                       base_proto::PluginInfoResponse* response) override;
-  grpc::ServerUnaryReactor* SetConfig(grpc::CallbackServerContext* rpc,
-                                      const base_proto::SetConfigRequest* request,
-                                      base_proto::SetConfigResponse* response) override;
-
- private:
-  scaling::TargetService& service_;
-  Dispatcher& dispatcher_;
-  const CallRules rules_;
-};
-
-class TargetPluginService final : public target_proto::TargetPluginService::CallbackService {
- public:
-  TargetPluginService(scaling::TargetService& service, Dispatcher& dispatcher, CallRules rules)
-      : service_(service), dispatcher_(dispatcher), rules_(std::move(rules)) {}
-
-  grpc::ServerUnaryReactor* Scale(grpc::CallbackServerContext* rpc,
-                                  const target_proto::ScaleRequest* request,
-                                  target_proto::ScaleResponse* response) override;
-  grpc::ServerUnaryReactor* Status(grpc::CallbackServerContext* rpc,
-                                   const target_proto::StatusRequest* request,
-                                   target_proto::StatusResponse* response) override;
-
- private:
-  scaling::TargetService& service_;
-  Dispatcher& dispatcher_;
-  const CallRules rules_;
-};
+// The two services. PluginInfo replies directly; all other calls go through the dispatcher. The
+// service and the dispatcher must outlive the methods.
+void AddAutoscalerServices(scaling::TargetService& service, Dispatcher& dispatcher,
+                           const CallRules& rules, Methods* methods);
 
 }  // namespace nomad_harvester::plugin
 

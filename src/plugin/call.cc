@@ -5,12 +5,9 @@
 #include <chrono>
 #include <vector>
 
-#include "grpc/support/time.h"
-
 namespace nomad_harvester::plugin {
 
-std::optional<base::Duration> TimeGiven(const grpc::CallbackServerContext& rpc) {
-  const gpr_timespec deadline = rpc.raw_deadline();
+std::optional<base::Duration> TimeGiven(gpr_timespec deadline) {
   if (gpr_time_cmp(deadline, gpr_inf_future(deadline.clock_type)) == 0) return std::nullopt;
   // Uses gRPC's monotonic clock, so that changes of the wall clock have no effect.
   const gpr_timespec left = gpr_time_sub(gpr_convert_clock_type(deadline, GPR_CLOCK_MONOTONIC),
@@ -27,15 +24,6 @@ std::optional<base::Duration> TimeGiven(const grpc::CallbackServerContext& rpc) 
 base::Duration TimeToWork(base::Duration given) {
   constexpr base::Duration kMostForTheReply = std::chrono::milliseconds(250);
   return given - std::min(given / 10, kMostForTheReply);
-}
-
-bool Call::Finish(const grpc::Status& status, const Fill& fill) {
-  grpc::ServerUnaryReactor* const reactor = reactor_.exchange(nullptr);
-  if (reactor == nullptr) return false;
-  // Without holding a lock: gRPC may call OnDone from here.
-  if (fill != nullptr) fill();
-  reactor->Finish(status);
-  return true;
 }
 
 bool CallRegistry::Add(const std::shared_ptr<OpenRpc>& rpc) {

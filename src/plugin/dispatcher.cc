@@ -9,37 +9,20 @@
 namespace nomad_harvester::plugin {
 namespace {
 
-class CallReactor final : public grpc::ServerUnaryReactor {
- public:
-  CallReactor(std::shared_ptr<Call> call, CallRegistry& registry)
-      : call_(std::move(call)), registry_(registry) {}
-
-  void OnCancel() override { call_->Cancel(runtime::CancelReason::kClient); }
-  // Must not join or wait: the worker may still hold the call.
-  void OnDone() override {
-    registry_.Remove(call_);
-    delete this;
-  }
-
- private:
-  const std::shared_ptr<Call> call_;
-  CallRegistry& registry_;
-};
-
 // A stopped lane drops tasks that have not begun; this still ends their RPCs.
 class AnswerIfDropped {
  public:
-  explicit AnswerIfDropped(std::shared_ptr<Call> call) : call_(std::move(call)) {}
+  explicit AnswerIfDropped(std::shared_ptr<Rpc> rpc) : rpc_(std::move(rpc)) {}
   ~AnswerIfDropped() {
-    call_->Finish({grpc::StatusCode::CANCELLED, "cancelled: the process is ending"});
+    rpc_->Finish({grpc::StatusCode::CANCELLED, "cancelled: the process is ending"});
   }
   AnswerIfDropped(const AnswerIfDropped&) = delete;
   AnswerIfDropped& operator=(const AnswerIfDropped&) = delete;
 
-  Call& call() const { return *call_; }
+  Rpc& rpc() const { return *rpc_; }
 
  private:
-  const std::shared_ptr<Call> call_;
+  const std::shared_ptr<Rpc> rpc_;
 };
 
 runtime::WorkerPool::Options PoolOptions(std::size_t threads, std::size_t queue,
@@ -63,32 +46,34 @@ Dispatcher::Dispatcher(const runtime::Context& root, CallRegistry& registry, log
       quick_(PoolOptions(sizes.quick_threads, sizes.quick_queue, logger_)),
       scale_(PoolOptions(sizes.scale_threads, sizes.scale_queue, logger_)) {}
 
-grpc::ServerUnaryReactor* Dispatcher::Start(const grpc::CallbackServerContext& rpc, Work work) {
+void Dispatcher::Start(const std::shared_ptr<Rpc>& rpc, Work work) {
   runtime::Context parent = root_;
-  if (const std::optional<base::Duration> given = TimeGiven(rpc)) {
+  if (const std::optional<base::Duration> given = TimeGiven(rpc->deadline())) {
     parent = parent.WithTimeout(TimeToWork(*given));
   }
-  const auto call = std::make_shared<Call>(parent);
-  auto* const reactor = new CallReactor(call, registry_);  // OnDone deletes it
-  call->set_reactor(reactor);
+  const runtime::CancelSource cancel(parent);
+  rpc->OnCancel([cancel] { cancel.Cancel(runtime::CancelReason::kClient); });
+  rpc->OnEnd([this, rpc] { registry_.Remove(rpc); });
   // Held until the task has run or was dropped, and at least until this function returns.
-  const auto guard = std::make_shared<AnswerIfDropped>(call);
-  if (!registry_.Add(call)) return reactor;
+  const auto guard = std::make_shared<AnswerIfDropped>(rpc);
+  if (!registry_.Add(rpc)) return;
 
   runtime::WorkerPool& pool = work.lane == Lane::kScale ? scale_ : quick_;
   const absl::Status submitted =
-      pool.Submit([this, guard, work = std::move(work)] { RunAndAnswer(work, guard->call()); });
+      pool.Submit([this, guard, context = cancel.context(), work = std::move(work)] {
+        RunAndAnswer(work, context, guard->rpc());
+      });
   if (!submitted.ok()) {
-    call->Finish(StatusToGrpc(base::Annotate(submitted, "too many calls at once")));
+    rpc->Finish(StatusToGrpc(base::Annotate(submitted, "too many calls at once")));
   }
-  return reactor;
 }
 
-absl::Status Dispatcher::Run(const Work& work, const runtime::Context& context) const {
+absl::Status Dispatcher::Run(const Work& work, const runtime::Context& context,
+                             std::string* reply) const {
   // While the call was queued, the caller may have cancelled it or its deadline may have passed.
   NH_RETURN_IF_ERROR(context.Check());
   try {
-    return work.run(context);
+    return work.run(context, reply);
   } catch (const std::exception& error) {
     logger_.Error("Unexpected exception", {{"method", work.method}, {"error", error.what()}});
     return base::Internal("unexpected exception in " + work.method + ": " + error.what());
@@ -98,17 +83,22 @@ absl::Status Dispatcher::Run(const Work& work, const runtime::Context& context) 
   }
 }
 
-void Dispatcher::RunAndAnswer(const Work& work, Call& call) const {
-  const base::MonoTime begin = call.context().clock().Now();
-  const absl::Status status = Run(work, call.context());
+void Dispatcher::RunAndAnswer(const Work& work, const runtime::Context& context, Rpc& rpc) const {
+  const base::MonoTime begin = context.clock().Now();
+  std::string reply;
+  const absl::Status status = Run(work, context, &reply);
   if (MakeErrorText(base::ToStd(status.message())).shortened) {
     logger_.Warn("The reply carries only a part of this error",
                  {{"method", work.method}, {"error", status}});
   }
   logger_.Debug("Call ended", {{"method", work.method},
                                {"status", absl::StatusCodeToString(status.code())},
-                               {"duration", call.context().clock().Now() - begin}});
-  call.Finish(StatusToGrpc(status, work.aborted), status.ok() ? work.fill : nullptr);
+                               {"duration", context.clock().Now() - begin}});
+  if (status.ok()) {
+    rpc.Finish(grpc::Status::OK, reply);
+  } else {
+    rpc.Finish(StatusToGrpc(status, work.aborted));
+  }
 }
 
 void Dispatcher::Stop() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Passes RPCs from gRPC's threads, which must not block, to worker threads.
+// Passes RPCs from the thread that reads them, which must not block, to worker threads.
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_DISPATCHER_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_DISPATCHER_H_
 
@@ -14,8 +14,7 @@
 
 #include "call.h"
 #include "grpc_status.h"
-#include "grpcpp/server_context.h"
-#include "grpcpp/support/server_callback.h"
+#include "rpc.h"
 
 namespace nomad_harvester::plugin {
 
@@ -38,10 +37,9 @@ struct Work {
   std::string method;  // for the log
   Lane lane = Lane::kQuick;
   Aborted aborted = Aborted::kIsInternal;
-  // Runs on a worker thread and may throw.
-  std::function<absl::Status(const runtime::Context&)> run;
-  // Writes the response if `run` returned OK.
-  Call::Fill fill;
+  // Runs on a worker thread and may throw. OK: `reply` is the serialized response message, of which
+  // an empty one has no bytes.
+  std::function<absl::Status(const runtime::Context&, std::string* reply)> run;
 };
 
 class Dispatcher {
@@ -49,16 +47,16 @@ class Dispatcher {
   Dispatcher(const runtime::Context& root, CallRegistry& registry, log::Logger logger,
              const LaneSizes& sizes);
 
-  // The handler's return value. The work's context ends with the RPC's deadline, its cancellation
-  // by the client, or the root context.
-  grpc::ServerUnaryReactor* Start(const grpc::CallbackServerContext& rpc, Work work);
+  // Finishes the RPC when the work is done. The work's context ends with the RPC's deadline, its
+  // cancellation by the client, or the root context. To be called on the RPC's thread.
+  void Start(const std::shared_ptr<Rpc>& rpc, Work work);
 
   // Waits for running work: cancel the root context first.
   void Stop();
 
  private:
-  absl::Status Run(const Work& work, const runtime::Context& context) const;
-  void RunAndAnswer(const Work& work, Call& call) const;
+  absl::Status Run(const Work& work, const runtime::Context& context, std::string* reply) const;
+  void RunAndAnswer(const Work& work, const runtime::Context& context, Rpc& rpc) const;
 
   const runtime::Context root_;
   CallRegistry& registry_;

@@ -1,105 +1,83 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host_services.h"
 
-#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "proto/health.pb.h"
+#include "proto/plugin.pb.h"
 
 namespace nomad_harvester::plugin {
 namespace {
 
-class ShutdownReactor final : public grpc::ServerUnaryReactor {
- public:
-  explicit ShutdownReactor(const std::function<void()>& on_shutdown) : on_shutdown_(on_shutdown) {
-    Finish(grpc::Status::OK);
-  }
-  // Called after the reply has been sent, so that what follows may close the connection.
-  void OnDone() override {
-    on_shutdown_();
-    delete this;
-  }
+using ::grpc::health::v1::HealthCheckRequest;
+using ::grpc::health::v1::HealthCheckResponse;
 
- private:
-  const std::function<void()>& on_shutdown_;
-};
-
-// A stream's entry in the registry. The reactor may be finished only once, and not after OnDone.
-template <typename Reactor>
-class OpenStream final : public OpenRpc {
- public:
-  explicit OpenStream(Reactor& reactor) : reactor_(&reactor) {}
-
-  void End(const grpc::Status&) override { Finish(); }
-  // A stream that the plugin ends gets OK, whatever status other calls get.
-  void Finish() {
-    if (Reactor* const reactor = reactor_.exchange(nullptr)) reactor->Finish(grpc::Status::OK);
-  }
-
- private:
-  std::atomic<Reactor*> reactor_;
-};
-
-// Open until the host or a shutdown ends it.
-template <typename Base>
-class HeldStream : public Base {
- public:
-  explicit HeldStream(CallRegistry& registry)
-      : stream_(std::make_shared<OpenStream<Base>>(*this)), registry_(registry) {
-    // So that the client sees immediately that the stream is open.
-    this->StartSendInitialMetadata();
-    added_ = registry_.Add(stream_);
-    if (!added_) stream_->Finish();
-  }
-
-  void OnCancel() override { stream_->Finish(); }
-  void OnDone() override {
-    registry_.Remove(stream_);
-    delete this;
-  }
-
- protected:
-  const std::shared_ptr<OpenStream<Base>> stream_;
-  bool added_ = false;
-
- private:
-  CallRegistry& registry_;
-};
-
-using StdioReactor = HeldStream<grpc::ServerWriteReactor<host_proto::StdioData>>;
-
-class BrokerReactor final
-    : public HeldStream<grpc::ServerBidiReactor<host_proto::ConnInfo, host_proto::ConnInfo>> {
- public:
-  explicit BrokerReactor(CallRegistry& registry) : HeldStream(registry) {
-    if (added_) StartRead(&ignored_);
-  }
-
-  void OnReadDone(bool ok) override {
-    if (ok) {
-      StartRead(&ignored_);
+void ReadAndIgnore(const std::shared_ptr<Rpc>& rpc) {
+  rpc->Read([rpc](const std::optional<std::string>& message) {
+    if (message.has_value()) {
+      ReadAndIgnore(rpc);
     } else {
-      stream_->Finish();
+      rpc->Finish(grpc::Status::OK);
     }
-  }
+  });
+}
 
- private:
-  host_proto::ConnInfo ignored_;
-};
+bool IsServed(const HealthCheckRequest& request) {
+  return request.service().empty() || request.service() == "plugin";
+}
+
+std::string Serialized(HealthCheckResponse::ServingStatus status) {
+  HealthCheckResponse response;
+  response.set_status(status);
+  return response.SerializeAsString();
+}
+
+void Check(const std::shared_ptr<Rpc>& rpc) {
+  ReadRequest<HealthCheckRequest>(rpc, [rpc](const HealthCheckRequest& request) {
+    if (IsServed(request)) {
+      rpc->Finish(grpc::Status::OK, Serialized(HealthCheckResponse::SERVING));
+    } else {
+      rpc->Finish({grpc::StatusCode::NOT_FOUND, "there is no such service"});
+    }
+  });
+}
 
 }  // namespace
 
-grpc::ServerUnaryReactor* ControllerService::Shutdown(grpc::CallbackServerContext*,
-                                                      const host_proto::Empty*,
-                                                      host_proto::Empty*) {
-  return new ShutdownReactor(on_shutdown_);
+bool HoldOpen(const std::shared_ptr<Rpc>& rpc, CallRegistry& streams) {
+  rpc->OnCancel([rpc] { rpc->Finish(grpc::Status::OK); });
+  rpc->OnEnd([rpc, &streams] { streams.Remove(rpc); });
+  rpc->SendHeaders();
+  if (streams.Add(rpc)) return true;
+  rpc->Finish(grpc::Status::OK);
+  return false;
 }
 
-grpc::ServerWriteReactor<host_proto::StdioData>* StdioService::StreamStdio(
-    grpc::CallbackServerContext*, const google::protobuf::Empty*) {
-  return new StdioReactor(registry_);
-}
-
-grpc::ServerBidiReactor<host_proto::ConnInfo, host_proto::ConnInfo>* BrokerService::StartStream(
-    grpc::CallbackServerContext*) {
-  return new BrokerReactor(registry_);
+void AddHostServices(std::function<void()> on_shutdown, CallRegistry& streams, Methods* methods) {
+  (*methods)["/plugin.GRPCController/Shutdown"] =
+      [on_shutdown = std::move(on_shutdown)](const std::shared_ptr<Rpc>& rpc) {
+        ReadRequest<::plugin::Empty>(rpc, [rpc, on_shutdown](const ::plugin::Empty&) {
+          rpc->OnEnd(on_shutdown);
+          rpc->Finish(grpc::Status::OK, std::string());
+        });
+      };
+  (*methods)["/plugin.GRPCStdio/StreamStdio"] = [&streams](const std::shared_ptr<Rpc>& rpc) {
+    HoldOpen(rpc, streams);
+  };
+  (*methods)["/plugin.GRPCBroker/StartStream"] = [&streams](const std::shared_ptr<Rpc>& rpc) {
+    if (HoldOpen(rpc, streams)) ReadAndIgnore(rpc);
+  };
+  (*methods)["/grpc.health.v1.Health/Check"] = Check;
+  (*methods)["/grpc.health.v1.Health/Watch"] = [&streams](const std::shared_ptr<Rpc>& rpc) {
+    ReadRequest<HealthCheckRequest>(rpc, [rpc, &streams](const HealthCheckRequest& request) {
+      // It never changes: what is served is served until the connection ends.
+      const std::string status = Serialized(IsServed(request) ? HealthCheckResponse::SERVING
+                                                              : HealthCheckResponse::SERVICE_UNKNOWN);
+      if (HoldOpen(rpc, streams)) rpc->Write(status, [] {});
+    });
+  };
 }
 
 }  // namespace nomad_harvester::plugin

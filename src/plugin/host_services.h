@@ -1,56 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// go-plugin's own services, which the host calls on every plugin.
+// The services beside the plugin's own that a go-plugin host expects
+// (hashicorp/go-plugin:grpc_server.go): its own three, and health.
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_HOST_SERVICES_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_HOST_SERVICES_H_
 
 #include <functional>
-#include <utility>
+#include <memory>
 
 #include "call.h"
-#include "proto/plugin.grpc.pb.h"
+#include "rpc.h"
 
 namespace nomad_harvester::plugin {
 
-namespace host_proto = ::plugin;
+// Keeps a stream open until the client ends or cancels it, or a shutdown ends the registry's RPCs.
+// False after the registry was closed: the stream has ended.
+bool HoldOpen(const std::shared_ptr<Rpc>& rpc, CallRegistry& streams);
 
-class ControllerService final : public host_proto::GRPCController::CallbackService {
- public:
-  // `on_shutdown` is called after the reply has been sent, on a gRPC thread: it must not block.
-  explicit ControllerService(std::function<void()> on_shutdown)
-      : on_shutdown_(std::move(on_shutdown)) {}
-
-  grpc::ServerUnaryReactor* Shutdown(grpc::CallbackServerContext* rpc,
-                                     const host_proto::Empty* request,
-                                     host_proto::Empty* response) override;
-
- private:
-  const std::function<void()> on_shutdown_;
-};
-
-// A stream without messages: the plugin prints only the handshake line to stdout, and the host
-// reads stderr, with the log, itself. Open until the host or a shutdown ends it.
-class StdioService final : public host_proto::GRPCStdio::CallbackService {
- public:
-  explicit StdioService(CallRegistry& registry) : registry_(registry) {}
-
-  grpc::ServerWriteReactor<host_proto::StdioData>* StreamStdio(
-      grpc::CallbackServerContext* rpc, const google::protobuf::Empty* request) override;
-
- private:
-  CallRegistry& registry_;
-};
-
-// Reads and ignores the host's messages: the autoscaler opens the stream and never uses it.
-class BrokerService final : public host_proto::GRPCBroker::CallbackService {
- public:
-  explicit BrokerService(CallRegistry& registry) : registry_(registry) {}
-
-  grpc::ServerBidiReactor<host_proto::ConnInfo, host_proto::ConnInfo>* StartStream(
-      grpc::CallbackServerContext* rpc) override;
-
- private:
-  CallRegistry& registry_;
-};
+// GRPCController: `on_shutdown` is called after the reply has been sent, and must not block.
+// GRPCStdio: a stream without messages, because the plugin prints only the handshake line to stdout,
+// and the host reads stderr, with the log, itself. GRPCBroker: its messages are read and ignored,
+// because the autoscaler opens the stream and never uses it. Health: SERVING for the server, "", and
+// for "plugin" (hashicorp/go-plugin:grpc_server.go, GRPCServiceName).
+void AddHostServices(std::function<void()> on_shutdown, CallRegistry& streams, Methods* methods);
 
 }  // namespace nomad_harvester::plugin
 

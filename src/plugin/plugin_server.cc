@@ -4,14 +4,16 @@
 #include <chrono>
 #include <string>
 #include <string_view>
+#include <sys/prctl.h>
 
 #include "nomad_harvester/base/encoding.h"
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 
-#include "grpcpp/ext/proto_server_reflection_plugin.h"
-#include "grpcpp/health_check_service_interface.h"
+#include "grpc/grpc.h"
 #include "grpcpp/server_builder.h"
+#include "host_services.h"
+#include "reflection.h"
 
 namespace nomad_harvester::plugin {
 namespace {
@@ -25,16 +27,20 @@ constexpr base::Duration kServerStop = std::chrono::milliseconds(300);
 
 constexpr std::string_view kUnixScheme = "unix:";
 
-// Enables the health and reflection services, once per process, before the first server is built.
-void EnableStandardServices() {
-  static const bool kEnabled = [] {
-    grpc::EnableDefaultHealthCheckService(true);
-    // Called explicitly, so that the linker does not drop the library.
-    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-    return true;
-  }();
-  static_cast<void>(kEnabled);
-}
+// While it exists, threads are created with timers that may be late, and theirs with it. gRPC 1.51's
+// timer threads look at their lists at least once a second, each list at a time of its own; so they
+// wake up together, and when the machine is awake. What they time may be late: the work's own
+// contexts end with the deadlines of its callers.
+class LateTimers {
+ public:
+  LateTimers() { prctl(PR_SET_TIMERSLACK, std::chrono::nanoseconds(kLate).count()); }
+  ~LateTimers() { prctl(PR_SET_TIMERSLACK, 0); }  // the default
+  LateTimers(const LateTimers&) = delete;
+  LateTimers& operator=(const LateTimers&) = delete;
+
+ private:
+  static constexpr base::Duration kLate = std::chrono::seconds(2);
+};
 
 }  // namespace
 
@@ -78,21 +84,24 @@ std::shared_ptr<grpc::ServerCredentials> MutualTls(const OneTimeCertificate& own
   return grpc::SslServerCredentials(options);
 }
 
+void StartGrpc() {
+  const LateTimers its_threads;
+  grpc_init();
+}
+
 PluginServer::PluginServer(scaling::TargetService& service, const ServerOptions& options)
     : service_(service),
       logger_(options.logger),
       clock_(*options.clock),
       root_(runtime::Context::Background(clock_)),
-      dispatcher_(root_.context(), calls_, options.logger, options.lanes),
-      base_service_(service, dispatcher_, options.rules),
-      target_service_(service, dispatcher_, options.rules),
-      controller_(options.on_shutdown),
-      stdio_(streams_),
-      broker_(streams_) {}
+      dispatcher_(root_.context(), calls_, options.logger, options.lanes) {
+  AddAutoscalerServices(service, dispatcher_, options.rules, &methods_);
+  AddHostServices(options.on_shutdown, streams_, &methods_);
+  AddReflection(streams_, &methods_);
+}
 
 absl::StatusOr<std::unique_ptr<PluginServer>> PluginServer::Start(scaling::TargetService& service,
                                                                   const ServerOptions& options) {
-  EnableStandardServices();
   std::unique_ptr<PluginServer> result(new PluginServer(service, options));
   NH_RETURN_IF_ERROR(result->Listen(options));
   return result;
@@ -102,26 +111,20 @@ absl::Status PluginServer::Listen(const ServerOptions& options) {
   grpc::ServerBuilder builder;
   // Without this, a second server on the same port would get part of the connections.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  // Only reflection uses gRPC's synchronous threads.
-  builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
-  builder.SetSyncServerOption(grpc::ServerBuilder::MIN_POLLERS, 1);
-  builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 1);
-  for (grpc::Service* service :
-       {static_cast<grpc::Service*>(&base_service_), static_cast<grpc::Service*>(&target_service_),
-        static_cast<grpc::Service*>(&controller_), static_cast<grpc::Service*>(&stdio_),
-        static_cast<grpc::Service*>(&broker_)}) {
-    builder.RegisterService(service);
-  }
+  // It would measure a socket of this machine with pings and timers.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  queue_ = std::make_unique<RpcQueue>(methods_, builder);
   int port = 0;  // 1 for a Unix socket, 0 on failure
   builder.AddListeningPort(options.address, options.credentials, &port);
-  server_ = builder.BuildAndStart();
+  {
+    const LateTimers grpcs_threads;
+    server_ = builder.BuildAndStart();
+  }
   if (server_ == nullptr || port <= 0) {
     return base::Unavailable("cannot listen on " + options.address);
   }
   port_ = port;
-  grpc::HealthCheckServiceInterface* const health = server_->GetHealthCheckService();
-  health->SetServingStatus(true);
-  health->SetServingStatus("plugin", true);
+  queue_->Start();
   return absl::OkStatus();
 }
 
@@ -150,6 +153,7 @@ void PluginServer::Stop() {
     server_->Shutdown(std::chrono::system_clock::now() + kServerStop);
     server_->Wait();
   }
+  queue_->Stop();
   dispatcher_.Stop();
 }
 

@@ -19,9 +19,13 @@
 #include "dispatcher.h"
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server.h"
-#include "host_services.h"
+#include "rpc.h"
 
 namespace nomad_harvester::plugin {
+
+// Starts gRPC's own threads, before its first use, for the rest of the process. Without it they wake
+// up more often.
+void StartGrpc();
 
 // gRPC's address of a Unix socket. Its URI parser decodes percent escapes and ends a path at '?'
 // and '#' (grpc/grpc:src/core/lib/uri/uri_parser.cc), so that all characters outside RFC 3986's set
@@ -78,13 +82,10 @@ class PluginServer {
   CallRegistry calls_;
   CallRegistry streams_;
   Dispatcher dispatcher_;
-  BaseService base_service_;
-  TargetPluginService target_service_;
-  ControllerService controller_;
-  StdioService stdio_;
-  BrokerService broker_;
+  Methods methods_;
   int port_ = 0;
   bool stopped_ = false;
+  std::unique_ptr<RpcQueue> queue_;
   std::unique_ptr<grpc::Server> server_;
 };
 

@@ -95,26 +95,5 @@ TEST_F(RegistryTest, AnEndThatRemovesItselfDoesNotBlock) {
   EXPECT_EQ(registry_.WaitUntilNone(For(milliseconds(1))), 0U);
 }
 
-TEST(Call, ACallWithoutReactorCannotBeAnswered) {
-  const std::unique_ptr<runtime::Clock> clock = runtime::MakeSystemClock();
-  Call call(runtime::Context::Background(*clock));
-  bool filled = false;
-  EXPECT_FALSE(call.Finish(grpc::Status::OK, [&] { filled = true; }));
-  EXPECT_FALSE(filled);
-}
-
-TEST(Call, IsCancelledWithItsParentAndByItself) {
-  const std::unique_ptr<runtime::Clock> clock = runtime::MakeSystemClock();
-  const runtime::CancelSource root(runtime::Context::Background(*clock));
-  const Call first(root.context());
-  const Call second(root.context());
-  first.Cancel(runtime::CancelReason::kClient);
-  EXPECT_EQ(first.context().cancel_reason(), runtime::CancelReason::kClient);
-  EXPECT_TRUE(second.context().Check().ok());
-  root.Cancel(runtime::CancelReason::kShutdown);
-  EXPECT_EQ(first.context().cancel_reason(), runtime::CancelReason::kClient);
-  EXPECT_EQ(second.context().cancel_reason(), runtime::CancelReason::kShutdown);
-}
-
 }  // namespace
 }  // namespace nomad_harvester::plugin

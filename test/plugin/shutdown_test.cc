@@ -9,14 +9,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "plugin/server_fixture.h"
+#include "proto/plugin.grpc.pb.h"
 
 namespace nomad_harvester::plugin {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
+
+namespace host_proto = ::plugin;
 
 class ShutdownTest : public ServerFixture {
  protected:

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc.h"
+
+#include <utility>
+
+#include "grpcpp/support/byte_buffer.h"
+#include "grpcpp/support/slice.h"
+
+namespace nomad_harvester::plugin {
+namespace {
+
+grpc::ByteBuffer ToBytes(const std::string& message) {
+  const grpc::Slice slice(message);
+  return {&slice, 1};
+}
+
+std::optional<std::string> ToText(const grpc::ByteBuffer& bytes) {
+  std::vector<grpc::Slice> slices;
+  if (!bytes.Dump(&slices).ok()) return std::nullopt;
+  std::string text;
+  text.reserve(bytes.Length());
+  for (const grpc::Slice& slice : slices) {
+    text.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  }
+  return text;
+}
+
+}  // namespace
+
+void Rpc::OnCancel(std::function<void()> cancelled) {
+  if (is_cancelled_) {
+    cancelled();
+  } else {
+    cancelled_ = std::move(cancelled);
+  }
+}
+
+void Rpc::Read(OnMessage then) {
+  const auto bytes = std::make_shared<grpc::ByteBuffer>();
+  queue_.Begin(
+      [self = shared_from_this(), bytes, then = std::move(then)](bool ok) {
+        then(ok ? ToText(*bytes) : std::nullopt);
+      },
+      [&](void* tag) { stream_.Read(bytes.get(), tag); });
+}
+
+void Rpc::SendHeaders() {
+  queue_.Begin([self = shared_from_this()](bool) {},
+               [&](void* tag) { stream_.SendInitialMetadata(tag); });
+}
+
+void Rpc::Write(const std::string& message, std::function<void()> then) {
+  queue_.Begin(
+      [self = shared_from_this(), then = std::move(then)](bool ok) {
+        if (ok) then();
+      },
+      [&](void* tag) { stream_.Write(ToBytes(message), tag); });
+}
+
+bool Rpc::Finish(const grpc::Status& status, const std::optional<std::string>& message) {
+  if (finished_.exchange(true)) return false;
+  queue_.Begin([self = shared_from_this()](bool) { self->Ended(); },
+               [&](void* tag) {
+                 if (message.has_value()) {
+                   stream_.WriteAndFinish(ToBytes(*message), grpc::WriteOptions(), status, tag);
+                 } else {
+                   stream_.Finish(status, tag);
+                 }
+               });
+  return true;
+}
+
+void Rpc::Done() {
+  is_cancelled_ = context_.IsCancelled();
+  const std::function<void()> cancelled = std::exchange(cancelled_, nullptr);
+  if (is_cancelled_ && cancelled) cancelled();
+}
+
+void Rpc::Ended() {
+  if (const std::function<void()> ended = std::exchange(ended_, nullptr)) ended();
+}
+
+RpcQueue::RpcQueue(const Methods& methods, grpc::ServerBuilder& builder) : methods_(methods) {
+  builder.RegisterAsyncGenericService(&service_);
+  queue_ = builder.AddCompletionQueue();
+}
+
+RpcQueue::~RpcQueue() { Stop(); }
+
+void RpcQueue::Start() {
+  Accept();
+  thread_ = std::thread([this] { Run(); });
+}
+
+void RpcQueue::Stop() {
+  {
+    base::MutexLock lock(mutex_);
+    if (std::exchange(stopped_, true)) return;
+  }
+  queue_->Shutdown();
+  if (thread_.joinable()) {
+    thread_.join();
+  } else {
+    Run();  // gRPC demands that a queue is emptied
+  }
+}
+
+void RpcQueue::Begin(Tag tag, const std::function<void(void*)>& operation) {
+  auto owned = std::make_unique<Tag>(std::move(tag));
+  {
+    // gRPC aborts the process if an operation begins after the shutdown of its queue. It calls
+    // nothing of ours from here.
+    base::MutexLock lock(mutex_);
+    if (!stopped_) {
+      operation(owned.release());
+      return;
+    }
+  }
+  (*owned)(false);
+}
+
+void RpcQueue::Accept() {
+  const std::shared_ptr<Rpc> rpc(new Rpc(*this));
+  auto done = std::make_unique<Tag>([rpc](bool) { rpc->Done(); });
+  rpc->context_.AsyncNotifyWhenDone(done.get());
+  Begin(
+      [this, rpc, done = done.release()](bool ok) {
+        if (ok) {
+          Accept();
+          Serve(rpc);
+        } else {
+          delete done;  // gRPC does not return it if no RPC has come
+        }
+      },
+      [&](void* tag) {
+        service_.RequestCall(&rpc->context_, &rpc->stream_, queue_.get(), queue_.get(), tag);
+      });
+}
+
+void RpcQueue::Serve(const std::shared_ptr<Rpc>& rpc) {
+  const auto method = methods_.find(rpc->method());
+  if (method == methods_.end()) {
+    rpc->Finish({grpc::StatusCode::UNIMPLEMENTED, "there is no method " + rpc->method()});
+  } else {
+    method->second(rpc);
+  }
+}
+
+void RpcQueue::Run() {
+  void* tag = nullptr;
+  bool ok = false;
+  while (queue_->Next(&tag, &ok)) {
+    const std::unique_ptr<Tag> owned(static_cast<Tag*>(tag));
+    (*owned)(ok);
+  }
+}
+
+}  // namespace nomad_harvester::plugin
