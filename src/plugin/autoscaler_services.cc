@@ -14,6 +14,7 @@
 #include "nomad_harvester/base/status.h"
 
 #include "nlohmann/json.hpp"
+#include "resident_pages.h"
 
 namespace nomad_harvester::plugin {
 namespace {
@@ -59,8 +60,10 @@ Work SetConfigWork(scaling::TargetService& service, const CallRules& rules,
   work.method = "SetConfig";
   work.run = [&service, refusal = rules.set_config_refusal, config = ToStringMap(request.config())](
                  const runtime::Context&, std::string*) {
-    return refusal.empty() ? service.SetConfig(config)
-                           : base::MakeStatus(absl::StatusCode::kPermissionDenied, refusal);
+    if (!refusal.empty()) return base::MakeStatus(absl::StatusCode::kPermissionDenied, refusal);
+    absl::Status outcome = service.SetConfig(config);
+    DropCodePages();  // the start is over
+    return outcome;
   };
   return work;
 }
