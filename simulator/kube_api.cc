@@ -97,7 +97,11 @@ http::HttpResponse KubeApi::Handle(const http::HttpRequest& request) {
 http::HttpResponse KubeApi::Dispatch(const KubeCall& call, const http::HttpRequest& request) {
   const bool item = !call.name.empty();
   const bool cluster_wide = call.def->namespaced && call.ns.empty();
-  if (request.method == http::Method::kGet) return item ? Get(call) : List(call);
+  if (request.method == http::Method::kGet) {
+    if (item) return Get(call);
+    return List(call, request.headers.Find("Accept").value_or("").find(
+                          "as=PartialObjectMetadataList;g=meta.k8s.io;v=v1") != std::string::npos);
+  }
   const bool fits = request.method == http::Method::kPost ? !item : item;
   if (!fits || cluster_wide) {
     return StatusReply(405, "MethodNotAllowed",

@@ -51,7 +51,7 @@ class KubeApi {
 
   // kube_read.cc
   http::HttpResponse Get(const KubeCall& call) const;
-  http::HttpResponse List(const KubeCall& call);
+  http::HttpResponse List(const KubeCall& call, bool metadata_only);
 
   // kube_write.cc
   http::HttpResponse Create(const KubeCall& call, const http::HttpRequest& request);

@@ -64,7 +64,7 @@ http::HttpResponse KubeApi::Get(const KubeCall& call) const {
   return JsonReply(200, *object);
 }
 
-http::HttpResponse KubeApi::List(const KubeCall& call) {
+http::HttpResponse KubeApi::List(const KubeCall& call, bool metadata_only) {
   const auto labels = LabelSelector::Parse(call.target.Query("labelSelector"));
   if (!labels.ok()) return StatusReply(400, "BadRequest", base::Message(labels.status()));
   const auto fields = FieldSelector::Parse(*call.def, call.target.Query("fieldSelector"));
@@ -108,8 +108,14 @@ http::HttpResponse KubeApi::List(const KubeCall& call) {
       continue;
     }
     if (!labels->Matches(*it->second) || !fields->Matches(*it->second)) continue;
-    items.push_back(*it->second);
     next.after = it->first;
+    if (metadata_only) {
+      items.push_back({{"kind", "PartialObjectMetadata"},
+                       {"apiVersion", "meta.k8s.io/v1"},
+                       {"metadata", it->second->at("metadata")}});
+      continue;
+    }
+    items.push_back(*it->second);
     // List items of built-in resources have no kind (observed on kube-apiserver 1.32.3).
     if (!call.def->custom) {
       items.back().erase("kind");
@@ -125,8 +131,9 @@ http::HttpResponse KubeApi::List(const KubeCall& call) {
   } else if (call.def->custom) {
     metadata["continue"] = "";
   }
-  return JsonReply(200, {{"kind", std::string(call.def->kind) + "List"},
-                         {"apiVersion", ApiVersion(*call.def)},
+  return JsonReply(200, {{"kind", metadata_only ? "PartialObjectMetadataList"
+                                                : std::string(call.def->kind) + "List"},
+                         {"apiVersion", metadata_only ? "meta.k8s.io/v1" : ApiVersion(*call.def)},
                          {"metadata", std::move(metadata)},
                          {"items", std::move(items)}});
 }

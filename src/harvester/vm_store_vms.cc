@@ -28,6 +28,13 @@ absl::StatusOr<Timestamped<std::vector<VirtualMachine>>> ListVms(const kube::Kub
   return Timestamped<std::vector<VirtualMachine>>{std::move(list.items), list.server_time};
 }
 
+const base::JsonFields<VmStore::Version>& VersionFields() {
+  static const auto* const kFields = new base::JsonFields<VmStore::Version>(
+      {{"metadata.uid", &base::SetText<&VmStore::Version::uid>},
+       {"metadata.resourceVersion", &base::SetText<&VmStore::Version::resource_version>}});
+  return *kFields;
+}
+
 Timestamped<VirtualMachine> TimestampedVm(const kube::Observed& observed) {
   return {ParseVirtualMachine(observed.object), observed.server_time};
 }
@@ -40,6 +47,15 @@ VmStore::VmStore(std::shared_ptr<const kube::KubeClient> client, std::string ns)
 absl::StatusOr<Timestamped<std::vector<VirtualMachine>>> VmStore::ListManaged(
     const runtime::Context& context) const {
   return ListVms(*client_, context, ns_, ManagedSelector());
+}
+
+absl::StatusOr<Timestamped<std::vector<VmStore::Version>>> VmStore::ListManagedVersions(
+    const runtime::Context& context) const {
+  NH_ASSIGN_OR_RETURN(auto list, client_->List<Version>(
+                                     context, kube::kVirtualMachines, ns_,
+                                     {.label_selector = ManagedSelector(), .metadata_only = true},
+                                     VersionFields(), &kube::AsItIs<Version>));
+  return Timestamped<std::vector<Version>>{std::move(list.items), list.server_time};
 }
 
 absl::StatusOr<Timestamped<std::vector<VirtualMachine>>> VmStore::ListAll(

@@ -15,6 +15,8 @@ namespace nomad_harvester::kube {
 namespace {
 
 constexpr char kJson[] = "application/json";
+constexpr char kMetadataOrJson[] =
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 constexpr char kMergePatch[] = "application/merge-patch+json";
 // A continue token expires with etcd's compaction, by default after five minutes. A list that has
 // been restarted this often is too slow to ever complete.
@@ -49,7 +51,7 @@ absl::StatusOr<http::HttpResponse> Exchange(http::HttpTransport& transport,
                                             const runtime::Context& context,
                                             http::HttpRequest request,
                                             const http::BodyReader* reader = nullptr) {
-  request.headers.Set("Accept", "application/json");
+  if (!request.headers.Find("Accept").has_value()) request.headers.Set("Accept", kJson);
   absl::StatusOr<http::HttpResponse> response =
       reader == nullptr ? transport.Send(context, request)
                         : http::SendReading(transport, context, request, *reader);
@@ -113,8 +115,10 @@ absl::StatusOr<KubeClient::ListInfo> KubeClient::ListPages(
     const std::string query = base::QueryString({{"continue", token},
                                                  {"labelSelector", options.label_selector},
                                                  {"fieldSelector", options.field_selector}});
+    http::HttpRequest request = Request(http::Method::kGet, path + query, purpose);
+    if (options.metadata_only) request.headers.Set("Accept", kMetadataOrJson);
     const absl::StatusOr<http::HttpResponse> response =
-        Exchange(*transport_, context, Request(http::Method::kGet, path + query, purpose), &body);
+        Exchange(*transport_, context, std::move(request), &body);
     if (absl::IsOutOfRange(response.status()) && restarts++ < kMaxRestarts) {
       tokens.clear();
       token.clear();

@@ -19,6 +19,12 @@ void FullNodeCache::Remember(const nomad::Node& full) {
   Known known{full.modify_index, full.attributes, full.meta};
   const base::MutexLock lock(mutex_);
   known_[full.id] = std::move(known);
+  ++version_;
+}
+
+std::uint64_t FullNodeCache::version() const {
+  const base::MutexLock lock(mutex_);
+  return version_;
 }
 
 void FullNodeCache::Keep(const std::vector<nomad::Node>& listed) {

@@ -38,7 +38,8 @@ template <typename T, typename Record>
 absl::StatusOr<Indexed<std::vector<T>>> List(const Caller& caller, const Call& call,
                                              const base::JsonFields<Record>& fields,
                                              absl::Status (*finish)(Record&),
-                                             const ReadOptions& blocking = {}) {
+                                             const ReadOptions& blocking = {},
+                                             bool first_page_only = false) {
   Indexed<std::vector<T>> result;
   std::string token;
   std::set<std::string> tokens;
@@ -55,7 +56,7 @@ absl::StatusOr<Indexed<std::vector<T>>> List(const Caller& caller, const Call& c
     }
     page.MoveTo(pages == 0, result.value);
     result.index = pages == 0 ? reply.index : std::min(result.index, reply.index);
-    if (reply.next_token.empty()) return result;
+    if (reply.next_token.empty() || first_page_only) return result;
     token = reply.next_token;
     if (!tokens.insert(token).second) {
       return base::Internal(call.purpose + ": the server gave the same page twice");
@@ -91,6 +92,13 @@ absl::StatusOr<Indexed<std::vector<Node>>> NomadClient::ListNodes(
   return List<Node>(Caller(*transport_, context, options_),
                     {"/v1/nodes", "list Nomad nodes", kNeedsNodeRead, {{"resources", "true"}}},
                     NodeStubFields(), &FinishNode, options);
+}
+
+absl::StatusOr<Indexed<std::vector<Node>>> NomadClient::FirstNode(
+    const runtime::Context& context) const {
+  return List<Node>(Caller(*transport_, context, options_),
+                    {"/v1/nodes", "list one Nomad node", kNeedsNodeRead, {{"per_page", "1"}}},
+                    NodeStubFields(), &FinishNode, {}, /*first_page_only=*/true);
 }
 
 absl::StatusOr<Indexed<Node>> NomadClient::GetNode(const runtime::Context& context,

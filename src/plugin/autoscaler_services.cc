@@ -142,25 +142,25 @@ void AddAutoscalerServices(scaling::TargetService& service, Dispatcher& dispatch
       rpc->Finish(grpc::Status::OK, response.SerializeAsString());
     });
   };
-  (*methods)[base + "SetConfig"] = [&service, &dispatcher,
-                                    rules](const std::shared_ptr<Rpc>& rpc) {
-    ReadRequest<base_proto::SetConfigRequest>(rpc, [&service, &dispatcher, rules,
-                                                    rpc](const auto& request) {
-      dispatcher.Start(rpc, SetConfigWork(service, rules, request));
-    });
+  (*methods)[base + "SetConfig"] = [&service, &dispatcher, rules](const std::shared_ptr<Rpc>& rpc) {
+    ReadRequest<base_proto::SetConfigRequest>(
+        rpc, [&service, &dispatcher, rules, rpc](const auto& request) {
+          dispatcher.Start(rpc, SetConfigWork(service, rules, request));
+        });
   };
   const std::string target =
       "/hashicorp.nomad_autoscaler.plugins.target.proto.v1.TargetPluginService/";
   (*methods)[target + "Scale"] = [&service, &dispatcher, rules](const std::shared_ptr<Rpc>& rpc) {
-    ReadRequest<target_proto::ScaleRequest>(rpc, [&service, &dispatcher, rules,
-                                                  rpc](const auto& request) {
-      dispatcher.Start(rpc, ScaleWork(service, rules, request));
-    });
+    ReadRequest<target_proto::ScaleRequest>(
+        rpc, [&service, &dispatcher, rules, rpc](const auto& request) {
+          dispatcher.Start(rpc, ScaleWork(service, rules, request));
+        });
   };
   (*methods)[target + "Status"] = [&service, &dispatcher](const std::shared_ptr<Rpc>& rpc) {
-    ReadRequest<target_proto::StatusRequest>(rpc, [&service, &dispatcher, rpc](const auto& request) {
-      dispatcher.Start(rpc, StatusWork(service, request));
-    });
+    ReadRequest<target_proto::StatusRequest>(rpc,
+                                             [&service, &dispatcher, rpc](const auto& request) {
+                                               dispatcher.Start(rpc, StatusWork(service, request));
+                                             });
   };
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time that an RPC has, and the registry of open ones: the shutdown may have to reply before the
-// worker that executes an RPC has finished.
+// The time that an RPC has, and the registry of open ones: the shutdown may have to reply before
+// the worker that executes an RPC has finished.
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_CALL_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_CALL_H_
 

@@ -73,8 +73,8 @@ void AddHostServices(std::function<void()> on_shutdown, CallRegistry& streams, M
   (*methods)["/grpc.health.v1.Health/Watch"] = [&streams](const std::shared_ptr<Rpc>& rpc) {
     ReadRequest<HealthCheckRequest>(rpc, [rpc, &streams](const HealthCheckRequest& request) {
       // It never changes: what is served is served until the connection ends.
-      const std::string status = Serialized(IsServed(request) ? HealthCheckResponse::SERVING
-                                                              : HealthCheckResponse::SERVICE_UNKNOWN);
+      const std::string status = Serialized(
+          IsServed(request) ? HealthCheckResponse::SERVING : HealthCheckResponse::SERVICE_UNKNOWN);
       if (HoldOpen(rpc, streams)) rpc->Write(status, [] {});
     });
   };

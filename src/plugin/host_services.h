@@ -17,10 +17,10 @@ namespace nomad_harvester::plugin {
 bool HoldOpen(const std::shared_ptr<Rpc>& rpc, CallRegistry& streams);
 
 // GRPCController: `on_shutdown` is called after the reply has been sent, and must not block.
-// GRPCStdio: a stream without messages, because the plugin prints only the handshake line to stdout,
-// and the host reads stderr, with the log, itself. GRPCBroker: its messages are read and ignored,
-// because the autoscaler opens the stream and never uses it. Health: SERVING for the server, "", and
-// for "plugin" (hashicorp/go-plugin:grpc_server.go, GRPCServiceName).
+// GRPCStdio: a stream without messages, because the plugin prints only the handshake line to
+// stdout, and the host reads stderr, with the log, itself. GRPCBroker: its messages are read and
+// ignored, because the autoscaler opens the stream and never uses it. Health: SERVING for the
+// server, "", and for "plugin" (hashicorp/go-plugin:grpc_server.go, GRPCServiceName).
 void AddHostServices(std::function<void()> on_shutdown, CallRegistry& streams, Methods* methods);
 
 }  // namespace nomad_harvester::plugin

@@ -27,10 +27,10 @@ constexpr base::Duration kServerStop = std::chrono::milliseconds(300);
 
 constexpr std::string_view kUnixScheme = "unix:";
 
-// While it exists, threads are created with timers that may be late, and theirs with it. gRPC 1.51's
-// timer threads look at their lists at least once a second, each list at a time of its own; so they
-// wake up together, and when the machine is awake. What they time may be late: the work's own
-// contexts end with the deadlines of its callers.
+// While it exists, threads are created with timers that may be late, and theirs with it.
+// gRPC 1.51's timer threads look at their lists at least once a second, each list at a time of its
+// own; so they wake up together, and when the machine is awake. What they time may be late: the
+// work's own contexts end with the deadlines of its callers.
 class LateTimers {
  public:
   LateTimers() { prctl(PR_SET_TIMERSLACK, std::chrono::nanoseconds(kLate).count()); }

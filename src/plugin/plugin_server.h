@@ -23,8 +23,8 @@
 
 namespace nomad_harvester::plugin {
 
-// Starts gRPC's own threads, before its first use, for the rest of the process. Without it they wake
-// up more often.
+// Starts gRPC's own threads, before its first use, for the rest of the process. Without it they
+// wake up more often.
 void StartGrpc();
 
 // gRPC's address of a Unix socket. Its URI parser decodes percent escapes and ends a path at '?'

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells clients such as grpcurl what is served. gRPC's own reflection needs a synchronous server with
-// threads of its own; and nothing of this runs before somebody asks.
+// Tells clients such as grpcurl what is served. gRPC's own reflection needs a synchronous server
+// with threads of its own; and nothing of this runs before somebody asks.
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_REFLECTION_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_REFLECTION_H_
 

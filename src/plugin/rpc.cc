@@ -37,11 +37,9 @@ void Rpc::OnCancel(std::function<void()> cancelled) {
 
 void Rpc::Read(OnMessage then) {
   const auto bytes = std::make_shared<grpc::ByteBuffer>();
-  queue_.Begin(
-      [self = shared_from_this(), bytes, then = std::move(then)](bool ok) {
-        then(ok ? ToText(*bytes) : std::nullopt);
-      },
-      [&](void* tag) { stream_.Read(bytes.get(), tag); });
+  queue_.Begin([self = shared_from_this(), bytes,
+                then = std::move(then)](bool ok) { then(ok ? ToText(*bytes) : std::nullopt); },
+               [&](void* tag) { stream_.Read(bytes.get(), tag); });
 }
 
 void Rpc::SendHeaders() {

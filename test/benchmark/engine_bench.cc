@@ -141,10 +141,10 @@ double Decide(bool pass, World* world) {
   look.now = kNow;
   look.nomad_readable = true;
   look.nomad_index = 1'000'000;
-  look.nodes = std::move(nodes);
   SetVms(std::move(vms), &look);
-  if (pass) world->cache.Keep(look.nodes);
-  for (nomad::Node& node : look.nodes) world->cache.Complete(&node);
+  if (pass) world->cache.Keep(nodes);
+  for (nomad::Node& node : nodes) world->cache.Complete(&node);
+  look.SetNodes(std::move(nodes));
   CheckIndex(&look);
   for (std::size_t i = 0; pass && i < look.vms.size(); ++i) {
     look.vms[i].addresses = {std::move(addresses[i])};
@@ -152,7 +152,7 @@ double Decide(bool pass, World* world) {
   }
   Link(&look);
   world->memory.Apply(base::MonoTime{}, &look);
-  if (pass) Check(NodesToReadInFull(look, look.nodes).empty(), "every node is known");
+  if (pass) Check(NodesToReadInFull(look, look.nodes()).empty(), "every node is known");
   const PoolSnapshot snapshot{.key = {.ns = "default", .pool = "pool-a"},
                               .seen = std::make_shared<const Snapshot>(std::move(look)),
                               .policy = policy,

@@ -225,6 +225,7 @@ PoolSnapshot DecisionCache::SnapshotOf(const View& view, const Labels& labels) c
   look.nomad_readable = view.readable != 0;
   look.nomad_problem = view.readable != 0 ? "" : "no answer";
   look.nomad_index = 300;
+  std::vector<nomad::Node> nodes;
   for (int slot = 0; slot < kMaxVms; ++slot) {
     const ObservedVm& seen = view.slots[static_cast<std::size_t>(slot)];
     const std::string name = VmName(labels[static_cast<std::size_t>(slot)]);
@@ -235,7 +236,7 @@ PoolSnapshot DecisionCache::SnapshotOf(const View& view, const Labels& labels) c
     for (int n = 0; n < kNodesPerVm; ++n) {
       const Node& node = seen.nodes[static_cast<std::size_t>(n)];
       if (node.present == 0) continue;
-      look.nodes.push_back(NodeOf(node, slot, n, name, configuration_.purge));
+      nodes.push_back(NodeOf(node, slot, n, name, configuration_.purge));
       if (node.work == Work::kUnread) continue;
       auto& allocations = look.allocations[NodeId(slot, n)];
       if (node.work != Work::kIdle) {
@@ -246,6 +247,7 @@ PoolSnapshot DecisionCache::SnapshotOf(const View& view, const Labels& labels) c
     if (Has(view.create, slot)) snapshot.action->create[name] = "action";
     if (Has(view.back, slot)) snapshot.action->back.insert(name);
   }
+  look.SetNodes(std::move(nodes));
   scaling::Link(&look);
   for (VmView& vm : look.vms) {
     // Times are either short or long in the model: a node that has been down for two minutes has

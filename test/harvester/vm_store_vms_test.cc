@@ -53,6 +53,31 @@ TEST_F(VmStoreVms, S3_lists_what_is_managed_in_one_request) {
   EXPECT_EQ(script_.requests()[0].query.at("labelSelector"), ManagedSelector());
 }
 
+TEST_F(VmStoreVms, S3_the_versions_of_what_is_managed_are_those_of_the_list_in_its_order) {
+  PutVm("batch-b");
+  PutVm("batch-a");
+  Put(kube::kVirtualMachines, kNs, {{"metadata", {{"name", "unmanaged"}}}});
+  const auto same = [this] {
+    const auto vms = store_.ListManaged(context_);
+    const auto versions = store_.ListManagedVersions(context_);
+    EXPECT_THAT(vms, IsOk());
+    EXPECT_THAT(versions, IsOk());
+    EXPECT_EQ(vms->server_time, versions->server_time);
+    std::vector<VmStore::Version> of_vms;
+    for (const VirtualMachine& vm : vms->value) of_vms.push_back({vm.uid, vm.resource_version});
+    EXPECT_THAT(of_vms, SizeIs(2));
+    EXPECT_EQ(of_vms, versions->value);
+    return versions->value;
+  };
+  const auto before = same();
+  const auto& request = script_.requests().back();
+  EXPECT_EQ(request.query.at("labelSelector"), ManagedSelector());
+  Touch(kube::kVirtualMachines, kNs, "batch-b");
+  const auto after = same();
+  EXPECT_EQ(before[0], after[0]);
+  EXPECT_NE(before[1], after[1]);
+}
+
 TEST_F(VmStoreVms, lists_every_VM_of_the_namespace_when_asked_for_all) {
   PutVm("batch-a");
   Put(kube::kVirtualMachines, kNs, {{"metadata", {{"name", "unmanaged"}}}});

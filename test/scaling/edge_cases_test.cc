@@ -74,7 +74,7 @@ TEST_F(EdgeCases,
   world.With(Vm("a").Joined()).With(Node("a"));
   const PoolSnapshot snapshot = world.Snapshot();
   Overlay a(snapshot, *snapshot.seen->FindVm("a"));
-  a.SetNodes({Node("x").Down().Get(), Node("a").Get()});
+  a.SetNodes(ListOf({Node("x").Down().Get(), Node("a").Get()}));
   a.SetNode("node-a", Node("localhost", "node-a").Get());
   ASSERT_NE(a.Candidate(), nullptr);
   EXPECT_EQ(a.Candidate()->id, "node-a");
@@ -85,7 +85,7 @@ TEST_F(EdgeCases, C6_another_vms_node_is_no_candidate_at_the_index_of_this_vms_o
   world.With(Vm("a").Joined()).With(Vm("b").Joined()).With(Node("a")).With(Node("b"));
   const PoolSnapshot snapshot = world.Snapshot();
   Overlay a(snapshot, *snapshot.seen->FindVm("a"));
-  a.SetNodes({Node("b").Get()});
+  a.SetNodes(ListOf({Node("b").Get()}));
   a.SetNode("node-b", Node("localhost", "node-b").Get());
   EXPECT_EQ(a.Candidate(), nullptr);
 }

@@ -25,7 +25,7 @@ World PoolOf(std::initializer_list<const char*> names) {
 
 std::vector<std::size_t> ToRead(World& world) {
   const Look& look = world.Linked();
-  return NodesToReadInFull(look, look.nodes);
+  return NodesToReadInFull(look, look.nodes());
 }
 
 bool Needed(World& world) { return NeedsResumption(Decisions(world.Snapshot())); }
@@ -120,13 +120,13 @@ TEST(NeedsResumption, C6_an_unread_pool_node_needs_it_only_while_a_vm_lacks_its_
   stub.full = false;
   stub.attributes.clear();
   World settled = PoolOf({"a"});
-  settled.Raw().nodes.push_back(stub);
+  settled.Nodes().push_back(stub);
   EXPECT_FALSE(Needed(settled));
   World waiting = PoolOf({"a"});
   waiting.With(Vm("new").Age(minutes(1)));
-  waiting.Raw().nodes.push_back(stub);
+  waiting.Nodes().push_back(stub);
   EXPECT_TRUE(Needed(waiting)) << "it may be the VM, under another name";
-  waiting.Raw().nodes.back().full = true;
+  waiting.Nodes().back().full = true;
   EXPECT_FALSE(Needed(waiting));
 }
 
@@ -134,13 +134,13 @@ TEST(NeedsResumption, C6_two_ready_nodes_of_a_vms_name_are_read_in_full) {
   nomad::Node stub = Node("a", "node-a2").Get();
   stub.full = false;
   World world = PoolOf({"a"});
-  world.Raw().nodes.push_back(stub);
+  world.Nodes().push_back(stub);
   EXPECT_EQ(ToRead(world).size(), 1U);
   EXPECT_TRUE(Needed(world));
-  world.Raw().nodes.back().status = nomad::NodeStatus::kDown;
+  world.Nodes().back().status = nomad::NodeStatus::kDown;
   EXPECT_TRUE(ToRead(world).empty()) << "an old node is not a rival";
-  world.Raw().nodes.back().status = nomad::NodeStatus::kReady;
-  world.Raw().nodes.back().full = true;
+  world.Nodes().back().status = nomad::NodeStatus::kReady;
+  world.Nodes().back().full = true;
   EXPECT_FALSE(Needed(world)) << "a tie that nothing settles is reported, not worked on";
 }
 
@@ -148,7 +148,7 @@ TEST(NeedsResumption, C6_the_names_of_two_ready_nodes_are_compared_as_short_host
   nomad::Node stub = Node("A.example.org", "node-a2").Get();
   stub.full = false;
   World world = PoolOf({"a"});
-  world.Raw().nodes.push_back(stub);
+  world.Nodes().push_back(stub);
   EXPECT_EQ(ToRead(world).size(), 1U);
 }
 

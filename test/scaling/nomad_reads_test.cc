@@ -23,13 +23,13 @@ namespace {
 using runtime::CancelReason;
 using runtime::CancelSource;
 using runtime::Context;
-using NodeList = nomad::Indexed<std::vector<nomad::Node>>;
-using List = SharedList<nomad::Node>;
+using OneList = nomad::Indexed<std::vector<nomad::Node>>;
+using List = SharedList<OneList>;
 
 // A Nomad whose replies the test gives, one by one.
 class Server {
  public:
-  absl::StatusOr<NodeList> Read(const Context& context, const nomad::ReadOptions& options) {
+  absl::StatusOr<OneList> Read(const Context& context, const nomad::ReadOptions& options) {
     base::MutexLock lock(mutex_);
     asked_.push_back(options.index);
     const std::size_t self = asked_.size();
@@ -44,7 +44,7 @@ class Server {
   // The reply to the oldest request without one.
   void Reply(absl::StatusOr<std::uint64_t> index) {
     base::MutexLock lock(mutex_);
-    replies_.push_back(index.ok() ? absl::StatusOr<NodeList>(NodeList{.index = *index})
+    replies_.push_back(index.ok() ? absl::StatusOr<OneList>(OneList{.index = *index})
                                   : index.status());
     changed_.NotifyAll();
   }
@@ -61,7 +61,7 @@ class Server {
   base::Mutex mutex_;
   base::CondVar changed_;
   std::vector<std::uint64_t> asked_ NH_GUARDED_BY(mutex_);
-  std::vector<absl::StatusOr<NodeList>> replies_ NH_GUARDED_BY(mutex_);
+  std::vector<absl::StatusOr<OneList>> replies_ NH_GUARDED_BY(mutex_);
 };
 
 class SharedListTest : public ::testing::Test {
@@ -199,9 +199,9 @@ TEST_F(SharedListTest, ACancelledCallerLeavesTheOthersWaiting) {
 
 TEST(SharedList, AnExceptionEndsTheRequestForItsCallerAlone_RuleP2) {
   bool thrown = false;
-  List list([&](const Context&, const nomad::ReadOptions&) -> absl::StatusOr<NodeList> {
+  List list([&](const Context&, const nomad::ReadOptions&) -> absl::StatusOr<OneList> {
     if (!std::exchange(thrown, true)) throw std::runtime_error("out of memory");
-    return NodeList{.index = 3};
+    return OneList{.index = 3};
   });
   const auto clock = runtime::MakeSystemClock();
   const Context context = Context::Background(*clock);
@@ -226,11 +226,118 @@ TEST(NomadReads, I7_a_node_that_is_no_longer_listed_is_forgotten) {
   ASSERT_THAT(reads.GetNode(context, *client, "n1"), support::IsOk());
   const auto known = reads.ListNodes(context);
   ASSERT_THAT(known, support::IsOk());
-  EXPECT_TRUE(known->value.at(0).full);
+  EXPECT_TRUE((*known)->value.at(0).full);
   ASSERT_THAT(reads.ListNodes(context), support::IsOk());
   const auto forgotten = reads.ListNodes(context);
   ASSERT_THAT(forgotten, support::IsOk());
-  EXPECT_FALSE(forgotten->value.at(0).full);
+  EXPECT_FALSE((*forgotten)->value.at(0).full);
+}
+
+// A Nomad with a script of replies, read for Status.
+class NodesForStatusTest : public ::testing::Test {
+ protected:
+  static std::string NodeJson(const std::string& id, int modify_index) {
+    return R"({"ID": ")" + id + R"(", "Name": "a", "Status": "ready", "CreateIndex": 3, )" +
+           R"("ModifyIndex": )" + std::to_string(modify_index) + "}";
+  }
+  void Reply(int index, const std::string& nodes, http::Headers more = {}) {
+    more.Set("X-Nomad-Index", std::to_string(index));
+    server_->Reply(200, "[" + nodes + "]", std::move(more));
+  }
+  // The target of each request of one Status.
+  std::vector<std::string> Read() {
+    const std::size_t before = server_->targets().size();
+    list_ = reads_.ListNodesForStatus(context_);
+    const std::vector<std::string> all = server_->targets();
+    return {all.begin() + static_cast<std::ptrdiff_t>(before), all.end()};
+  }
+  const std::vector<std::string> whole_{"/v1/nodes?resources=true"};
+  const std::vector<std::string> proof_{"/v1/nodes?per_page=1"};
+  const std::vector<std::string> both_{proof_[0], whole_[0]};
+
+  const std::shared_ptr<support::ScriptedTransport> server_ =
+      std::make_shared<support::ScriptedTransport>();
+  const std::shared_ptr<const nomad::NomadClient> client_ =
+      std::make_shared<const nomad::NomadClient>(server_, nomad::NomadClient::Options{});
+  const std::unique_ptr<runtime::Clock> clock_ = runtime::MakeSystemClock();
+  const Context context_ = Context::Background(*clock_);
+  NomadReads reads_{client_};
+  SharedList<NomadReads::Nodes>::Result list_ = base::Unavailable("not read");
+};
+
+TEST_F(NodesForStatusTest, S3_a_list_is_proved_by_one_node_and_the_index) {
+  Reply(9, NodeJson("n1", 7) + "," + NodeJson("n2", 9));
+  EXPECT_EQ(Read(), whole_);
+  const auto first = list_;
+  for (int i = 0; i < 3; ++i) {
+    Reply(9, NodeJson("n1", 7), {{"X-Nomad-NextToken", "n2"}});
+    EXPECT_EQ(Read(), proof_);
+    ASSERT_THAT(list_, support::IsOk());
+    EXPECT_EQ(*list_, *first) << "the same list, not a copy";
+  }
+}
+
+TEST_F(NodesForStatusTest, S3_an_index_that_moved_in_either_direction_is_no_proof) {
+  for (const int index : {10, 8}) {
+    NomadReads fresh(client_);
+    Reply(9, NodeJson("n1", 7));
+    ASSERT_THAT(fresh.ListNodesForStatus(context_), support::IsOk());
+    Reply(index, NodeJson("n1", 7));
+    Reply(index, NodeJson("n1", 7));
+    const auto list = fresh.ListNodesForStatus(context_);
+    ASSERT_THAT(list, support::IsOk());
+    EXPECT_EQ((*list)->index, static_cast<std::uint64_t>(index));
+  }
+}
+
+TEST_F(NodesForStatusTest, C15_another_nomad_with_the_same_index_is_no_proof) {
+  Reply(9, NodeJson("n1", 7));
+  Read();
+  Reply(9, NodeJson("other", 7));
+  Reply(9, NodeJson("other", 7));
+  EXPECT_EQ(Read(), both_);
+  EXPECT_EQ((*list_)->value.at(0).id, "other");
+}
+
+TEST_F(NodesForStatusTest, S3_that_there_is_no_node_is_read_each_time) {
+  Reply(9, "");
+  Reply(9, "");
+  EXPECT_EQ(Read(), whole_);
+  EXPECT_EQ(Read(), whole_);
+}
+
+TEST_F(NodesForStatusTest, S3_a_proof_that_fails_is_the_error) {
+  Reply(9, NodeJson("n1", 7));
+  Read();
+  server_->Reply(500, "No cluster leader");
+  EXPECT_EQ(Read(), proof_);
+  EXPECT_FALSE(list_.ok());
+  Reply(9, NodeJson("n1", 7));
+  EXPECT_EQ(Read(), proof_) << "the list is still held";
+}
+
+TEST_F(NodesForStatusTest, C6_a_node_that_was_read_in_full_since_is_known_to_the_next_list) {
+  Reply(9, NodeJson("n1", 7));
+  Read();
+  EXPECT_FALSE((*list_)->value.at(0).full);
+  server_->Reply(200, NodeJson("n1", 7));
+  ASSERT_THAT(reads_.GetNode(context_, *client_, "n1"), support::IsOk());
+  Reply(9, NodeJson("n1", 7));
+  Reply(9, NodeJson("n1", 7));
+  EXPECT_EQ(Read(), both_);
+  EXPECT_TRUE((*list_)->value.at(0).full);
+}
+
+TEST_F(NodesForStatusTest, S3_the_loop_reads_the_whole_list_and_status_goes_on_with_it) {
+  Reply(9, NodeJson("n1", 7));
+  Read();
+  Reply(9, NodeJson("n1", 7));
+  const auto of_the_loop = reads_.ListNodes(context_);
+  ASSERT_THAT(of_the_loop, support::IsOk());
+  EXPECT_EQ(server_->targets().back(), whole_[0]) << "what is held decides no act";
+  Reply(9, NodeJson("n1", 7));
+  EXPECT_EQ(Read(), proof_);
+  EXPECT_EQ(*list_, *of_the_loop);
 }
 
 }  // namespace

@@ -170,7 +170,7 @@ TEST_F(ObserverMemoryTest, C5_after_a_recovery_the_down_time_starts_again) {
 TEST_F(ObserverMemoryTest, C5_after_an_unobserved_recovery_the_down_time_starts_again) {
   const auto down_at = [](std::uint64_t modify_index) {
     World world = Down();
-    world.Raw().nodes[0].modify_index = modify_index;
+    world.Nodes()[0].modify_index = modify_index;
     return world;
   };
   Observe(minutes(0), down_at(100));
@@ -271,7 +271,7 @@ TEST_F(ObserverMemoryTest, the_time_of_an_unhealthy_vm_starts_again_when_node_or
 TEST_F(ObserverMemoryTest, after_an_unobserved_recovery_the_time_of_an_unhealthy_vm_starts_again) {
   const auto sick_at = [](std::uint64_t modify_index) {
     World world = Sick(true, false);
-    world.Raw().nodes[0].modify_index = modify_index;
+    world.Nodes()[0].modify_index = modify_index;
     return world;
   };
   Observe(minutes(0), sick_at(100));

@@ -174,7 +174,7 @@ TEST_F(ObserverTest, C6_a_node_of_the_pool_without_the_name_of_a_vm_is_read_in_f
   AddVm("web-a");
   const std::string stranger = AddStranger();
   const auto is_full = [&](const scaling::Look& look) {
-    return std::any_of(look.nodes.begin(), look.nodes.end(),
+    return std::any_of(look.nodes().begin(), look.nodes().end(),
                        [&](const nomad::Node& node) { return node.id == stranger && node.full; });
   };
   EXPECT_TRUE(is_full(Look()));
@@ -191,13 +191,13 @@ TEST_F(ObserverTest, C6_a_node_that_changes_or_goes_between_list_and_read_stays_
   After("list nodes", [&] { cluster_.SetEligible(stranger, false); });
   scaling::Look look = Look();
   EXPECT_TRUE(look.nomad_readable);
-  EXPECT_FALSE(look.nodes.at(0).full);
-  EXPECT_TRUE(look.nodes.at(0).eligible) << "the look is that of the list";
+  EXPECT_FALSE(look.nodes().at(0).full);
+  EXPECT_TRUE(look.nodes().at(0).eligible) << "the look is that of the list";
   cluster_.ReRegister(stranger, [](simulator::NodeSpec& node) { node.meta["rack"] = "7"; });
   After("list nodes", [&] { cluster_.PurgeNode(stranger); });
   look = Look();
   EXPECT_TRUE(look.nomad_readable);
-  EXPECT_FALSE(look.nodes.at(0).full);
+  EXPECT_FALSE(look.nodes().at(0).full);
 }
 
 TEST_F(ObserverTest, C6_links_are_not_trusted_when_a_full_node_cannot_be_read) {

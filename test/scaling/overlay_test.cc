@@ -146,7 +146,7 @@ TEST(OverlaySetNode, another_node_may_turn_out_to_be_drained_for_this_vm) {
 TEST(OverlaySetNodes, the_whole_list_may_have_another_node_for_the_vm) {
   World world = TwoVms();
   Again again(world);
-  again.a.SetNodes({Node("b").Get(), Node("a", "again").Draining("a", "new").Get()});
+  again.a.SetNodes(ListOf({Node("b").Get(), Node("a", "again").Draining("a", "new").Get()}));
   EXPECT_EQ(IdOf(again.a.node()), "again");
   EXPECT_EQ(ActionOf(again.a), "new");
   EXPECT_THAT(IdsOf(again.a.NodesDrainedForIt()), ElementsAre("again"));
@@ -156,7 +156,7 @@ TEST(OverlaySetNodes, C15_an_empty_list_has_no_node_and_no_candidate) {
   World world;
   world.With(Vm("a").Joined()).With(Node("a").Draining("a")).With(Node("x"));
   Again again(world);
-  again.a.SetNodes({});
+  again.a.SetNodes(ListOf({}));
   EXPECT_EQ(again.a.node(), nullptr);
   EXPECT_EQ(again.a.view().link.state, LinkState::kNone);
   EXPECT_THAT(again.a.NodesDrainedForIt(), IsEmpty());
@@ -166,14 +166,14 @@ TEST(OverlaySetNodes, C15_an_empty_list_has_no_node_and_no_candidate) {
 TEST(OverlaySetNodes, C6_the_other_vms_of_the_namespace_still_have_their_names) {
   World world = TwoVms();
   Again again(world);
-  again.a.SetNodes({Node("a").Meta("harvester_vm_uuid", "fw-b").Get()});
+  again.a.SetNodes(ListOf({Node("a").Meta("harvester_vm_uuid", "fw-b").Get()}));
   EXPECT_EQ(again.a.view().link.state, LinkState::kContradicted);
 }
 
 TEST(OverlaySetNodes, a_node_that_was_read_alone_replaces_that_of_the_new_list) {
   World world = TwoVms();
   Again again(world);
-  again.a.SetNodes({Node("x").Get(), Node("b").Get(), Node("a").Get()});
+  again.a.SetNodes(ListOf({Node("x").Get(), Node("b").Get(), Node("a").Get()}));
   again.a.SetNode("node-a", Node("a").Drained("a", "new").Get());
   EXPECT_EQ(IdOf(again.a.node()), "node-a");
   EXPECT_EQ(ActionOf(again.a), "new");
@@ -185,7 +185,7 @@ TEST(OverlaySetNodes, a_new_list_replaces_a_node_that_was_read_before_it) {
   World world = TwoVms();
   Again again(world);
   again.a.SetNode("node-a", Node("a").Draining("a").Get());
-  again.a.SetNodes({Node("a").Get()});
+  again.a.SetNodes(ListOf({Node("a").Get()}));
   EXPECT_FALSE(again.a.node()->draining);
   EXPECT_EQ(ActionOf(again.a), "none");
   EXPECT_THAT(again.a.NodesDrainedForIt(), IsEmpty());
@@ -242,7 +242,7 @@ TEST(OverlayCandidate, the_list_that_was_read_again_has_the_candidates) {
   world.With(Vm("a"));
   Again again(world);
   EXPECT_EQ(IdOf(again.a.Candidate()), "none");
-  again.a.SetNodes({Node("x").Get()});
+  again.a.SetNodes(ListOf({Node("x").Get()}));
   EXPECT_EQ(IdOf(again.a.Candidate()), "node-x");
 }
 

@@ -41,6 +41,44 @@ TEST_F(PoolLeaseTest, is_created_where_there_is_none) {
   EXPECT_THAT(lease->permit()->Check(), IsOk());
 }
 
+TEST_F(PoolLeaseTest, C11_one_that_was_read_as_missing_is_created_without_reading_it_again) {
+  const auto lease = Process();
+  EXPECT_FALSE(lease->IsLikelyFree()) << "nothing is known";
+  ASSERT_THAT(lease->Refresh(context_), IsOk());
+  EXPECT_TRUE(lease->IsLikelyFree());
+  const std::size_t before = script_.Count("get");
+  ASSERT_THAT(Acquire(*lease), IsOk());
+  EXPECT_EQ(script_.Count("get"), before);
+  EXPECT_EQ(Lease().holder, "me");
+  EXPECT_TRUE(lease->was_free()) << "nobody can have acted since it was read";
+}
+
+TEST_F(PoolLeaseTest, C11_one_that_another_process_has_created_since_is_not_free) {
+  const auto lease = Process();
+  ASSERT_THAT(lease->Refresh(context_), IsOk());
+  Hold("other", ServerNow());
+  EXPECT_TRUE(lease->IsLikelyFree()) << "as far as it knows";
+  EXPECT_THAT(Acquire(*lease), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_FALSE(lease->was_free());
+  EXPECT_FALSE(lease->IsLikelyFree());
+}
+
+TEST_F(PoolLeaseTest, C11_only_one_that_nobody_has_held_since_was_free) {
+  const auto lease = Process();
+  ASSERT_THAT(Acquire(*lease), IsOk());
+  EXPECT_FALSE(lease->was_free()) << "it was read first";
+  lease->Release(context_);
+  EXPECT_TRUE(lease->IsLikelyFree());
+  ASSERT_THAT(Acquire(*lease), IsOk());
+  EXPECT_TRUE(lease->was_free());
+  lease->Release(context_);
+  const auto other = Process("other");
+  ASSERT_THAT(Acquire(*other), IsOk());
+  other->Release(context_);
+  ASSERT_THAT(Acquire(*lease), IsOk());
+  EXPECT_FALSE(lease->was_free()) << "another process has held it in between";
+}
+
 TEST_F(PoolLeaseTest, a_free_one_is_taken_under_its_resource_version_with_its_record) {
   Hold("", ServerNow());
   harvester::LeaseAction action{.id = "act", .from = 1, .to = 3};

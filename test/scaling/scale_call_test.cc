@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/scale_call.h"
 
+#include <algorithm>
+#include <functional>
+
 #include "nomad_harvester/scaling/status_report.h"
 
 #include "pool_fixture.h"
@@ -19,12 +22,18 @@ using testing::IsEmpty;
 
 class ScaleCallTest : public PoolFixture {
  protected:
-  absl::Status Scale(std::int64_t count) {
+  absl::Status Scale(std::int64_t count, const std::function<void()>& before = {}) {
     if (hold_ == nullptr) HoldLease();
     request_.count = count;
     call_.emplace(Deps(), policy_, request_, &scale_memory_);
     Forget();
+    if (before) before();
     return call_->Run(context());
+  }
+  // How often a kind of request was sent in the last Scale.
+  std::int64_t Times(const std::string& request) {
+    const Strings sent = Sent();
+    return std::count(sent.begin(), sent.end(), request);
   }
   void BackOffFor(const std::string& cause, std::int64_t failures) {
     PoolRecord record = lease_.record();
@@ -44,6 +53,34 @@ class ScaleCallTest : public PoolFixture {
   ScaleMemory scale_memory_;
   std::optional<ScaleCall> call_;
 };
+
+TEST_F(ScaleCallTest, C2_what_was_read_ahead_is_not_read_again) {
+  request_.last_count = 1;
+  ASSERT_THAT(Scale(0, [&] { call_->ReadAhead(context()); }), IsOk());
+  EXPECT_EQ(Times("list nodes"), 1);
+  ASSERT_THAT(Scale(0), IsOk());
+  EXPECT_EQ(Times("list nodes"), 1);
+}
+
+TEST_F(ScaleCallTest, C11_what_was_read_of_nomad_is_forgotten_if_another_process_may_have_acted) {
+  ASSERT_THAT(Scale(0,
+                    [&] {
+                      call_->ReadAhead(context());
+                      call_->ForgetNomad();
+                    }),
+              IsOk());
+  EXPECT_EQ(Times("list nodes"), 2);
+}
+
+TEST_F(ScaleCallTest, C2_what_was_read_long_before_the_lease_was_ours_is_read_again) {
+  ASSERT_THAT(Scale(0,
+                    [&] {
+                      call_->ReadAhead(context());
+                      clock_.Advance(seconds(6));
+                    }),
+              IsOk());
+  EXPECT_EQ(Times("list nodes"), 2);
+}
 
 TEST_F(ScaleCallTest, C2_a_growth_checks_everything_and_names_its_vms_before_it_creates) {
   ASSERT_THAT(Scale(1), IsOk());

@@ -216,7 +216,7 @@ TEST(StatusReport, S2_the_draining_node_of_a_deleted_vm_blocks_only_if_it_is_ano
   World world = PoolOf({"a"});
   world.With(Node("gone").Draining("gone"));
   EXPECT_READY(Report(world));
-  world.Raw().nodes.back().last_drain->meta =
+  world.Nodes().back().last_drain->meta =
       nodepool::ToMeta({.action = "act", .vm = "gone", .vm_uid = "uid-gone", .pool = "default/db"});
   EXPECT_EQ(Report(world).reason, "node node-gone is draining");
 }

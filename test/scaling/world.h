@@ -19,6 +19,10 @@ namespace nomad_harvester::scaling {
 
 inline base::WallTime At(std::string_view text) { return base::ParseRfc3339(text).value(); }
 
+inline NodeList ListOf(std::vector<nomad::Node> nodes) {
+  return std::make_shared<const std::vector<nomad::Node>>(std::move(nodes));
+}
+
 inline const base::WallTime kNow = At("2026-03-01T12:00:00Z");
 
 // A member of pool default/web, created an hour ago, with a join timeout of 15 minutes.
@@ -205,7 +209,7 @@ class World {
     return *this;
   }
   World& With(const Node& node) {
-    look_.nodes.push_back(node.Get());
+    nodes_.push_back(node.Get());
     return *this;
   }
   // The allocations of the node were read: none, unless Running adds one.
@@ -242,6 +246,7 @@ class World {
   World& WithoutPolicy() { return pool_.policy.reset(), *this; }
   config::PoolPolicy& Policy() { return *pool_.policy; }
   Look& Raw() { return look_; }
+  std::vector<nomad::Node>& Nodes() { return nodes_; }
   // What the pool knows besides.
   PoolSnapshot& Pool() { return pool_; }
   // For PlanScale: the allocations that were added.
@@ -269,10 +274,12 @@ class World {
   // Its policy may have been edited since the last one.
   void LookFor() {
     look_.linker.reset();
+    look_.SetNodes(nodes_);
     look_.policy_nodes = scaling::LookFor(look_.region, pool_.policy).policy_nodes;
   }
 
   Look look_;
+  std::vector<nomad::Node> nodes_;
   PoolSnapshot pool_;
 };
 

@@ -56,6 +56,16 @@ class VmStore {
   // One list: every VM that has our managed-by label, members or not.
   absl::StatusOr<Timestamped<std::vector<VirtualMachine>>> ListManaged(
       const runtime::Context& context) const;
+  // One list: which versions of them there are now, in the same order. A list of VMs in these
+  // versions is current: an object of one uid and resourceVersion has one content.
+  struct Version {
+    std::string uid{};
+    std::string resource_version{};
+    // NOLINTNEXTLINE(modernize-use-nullptr)
+    friend bool operator==(const Version&, const Version&) = default;
+  };
+  absl::StatusOr<Timestamped<std::vector<Version>>> ListManagedVersions(
+      const runtime::Context& context) const;
   // One list: every VM of the namespace.
   absl::StatusOr<Timestamped<std::vector<VirtualMachine>>> ListAll(
       const runtime::Context& context) const;

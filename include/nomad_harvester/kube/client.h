@@ -23,6 +23,11 @@ namespace nomad_harvester::kube {
 
 struct ListOptions {
   std::string label_selector{};
+  // Asks for objects without anything but their metadata. A server that does not know the form
+  // sends them whole
+  // (kubernetes/kubernetes:staging/src/k8s.io/apiserver/pkg/endpoints/handlers/response.go,
+  // transformObject).
+  bool metadata_only = false;
   std::string field_selector{};
 };
 

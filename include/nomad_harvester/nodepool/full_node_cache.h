@@ -26,6 +26,8 @@ class FullNodeCache {
   bool Complete(nomad::Node* stub) const;
   // The last one wins: after a restore of Nomad's state an index may come a second time.
   void Remember(const nomad::Node& full);
+  // Grows whenever Complete may add something that it did not add before.
+  std::uint64_t version() const;
   // Drops the entries of nodes that `listed` lacks or has in a newer version. An entry that is
   // newer than the list stays: the lists of several pools do not arrive in the order of their
   // indexes.
@@ -39,6 +41,7 @@ class FullNodeCache {
   };
   mutable base::Mutex mutex_;
   std::map<std::string, Known> known_ NH_GUARDED_BY(mutex_);
+  std::uint64_t version_ NH_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace nomad_harvester::nodepool

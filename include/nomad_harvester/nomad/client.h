@@ -46,6 +46,11 @@ class NomadClient {
   // GET /v1/nodes?resources=true: stubs of all nodes.
   absl::StatusOr<Indexed<std::vector<Node>>> ListNodes(const runtime::Context& context,
                                                        const ReadOptions& options = {}) const;
+  // The first of these nodes, or none, in one small request, with the index of a whole list: as
+  // long as both stay, a list that has that node is current. Every write to the table of nodes
+  // raises its index (hashicorp/nomad:nomad/state/state_store.go), which a list gives whatever its
+  // page (nomad/node_endpoint.go, List); another Nomad at the same address has other nodes.
+  absl::StatusOr<Indexed<std::vector<Node>>> FirstNode(const runtime::Context& context) const;
   // GET /v1/node/:id. NOT_FOUND if the node does not exist, as far as the server knows that
   // replied: its index is in NomadError (rule C15).
   absl::StatusOr<Indexed<Node>> GetNode(const runtime::Context& context,

@@ -68,6 +68,8 @@ class Observer {
     // Time limit of the node list, so that a Nomad that does not reply leaves time to read
     // Harvester.
     base::Duration nodes_limit = base::Duration::max();
+    // A list that was read just now: none is requested.
+    std::optional<nomad::Indexed<NodeList>> nodes{};
   };
 
   Observer(const nomad::NomadClient& nomad, NomadReads& reads, const harvester::VmStore& vms,

@@ -82,6 +82,13 @@ class PoolLease {
   absl::Status Acquire(const runtime::Context& context, LeaseUser user,
                        std::function<void()> on_lost);
 
+  // Whether Acquire will probably find that no other process has held the Lease since this one did,
+  // or ever: it was released here, or did not exist when it was last read.
+  bool IsLikelyFree() const;
+  // Whether Acquire has found that. What was read while it ran is then as good as what is read
+  // after it: nobody else can have acted on the pool.
+  bool was_free() const;
+
   // Whether a Lease guards the pool: false if it is disabled or forbidden.
   bool used() const;
   bool held() const;
@@ -120,6 +127,9 @@ class PoolLease {
   };
 
   absl::StatusOr<std::optional<kube::Lease>> Read(const runtime::Context& context) const;
+  // Acquires the Lease without reading it first, if it IsLikelyFree. NOT_FOUND, ALREADY_EXISTS or a
+  // conflict: it is not; it must be read.
+  absl::Status AcquireFree(const runtime::Context& context);
   absl::Status Create(const runtime::Context& context);
   absl::Status TakeOver(const runtime::Context& context, const kube::Lease& lease);
   // The Lease as we released it, returned once: if its resourceVersion still matches, no other
@@ -157,6 +167,8 @@ class PoolLease {
   bool used_ NH_GUARDED_BY(mutex_) = true;
   bool held_ NH_GUARDED_BY(mutex_) = false;
   bool warned_ NH_GUARDED_BY(mutex_) = false;
+  mutable bool absent_ NH_GUARDED_BY(mutex_) = false;  // when it was last read
+  bool was_free_ NH_GUARDED_BY(mutex_) = false;
   std::string resource_version_ NH_GUARDED_BY(mutex_);
   PoolRecord record_ NH_GUARDED_BY(mutex_);
   std::optional<base::WallTime> server_time_ NH_GUARDED_BY(mutex_);

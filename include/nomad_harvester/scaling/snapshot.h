@@ -75,6 +75,9 @@ struct AllocationList {
   bool incomplete = false;
 };
 
+// A list of Nomad, which looks share.
+using NodeList = std::shared_ptr<const std::vector<nomad::Node>>;
+
 struct Look {
   // The API server's clock when the VMs were read.
   base::WallTime now{};
@@ -87,7 +90,7 @@ struct Look {
   std::string nomad_problem;  // why it is not readable
   std::string region;         // the configured one; empty: none
   std::uint64_t nomad_index = 0;
-  std::vector<nomad::Node> nodes;  // every node, not only the pool's
+  NodeList node_list;  // every node, not only the pool's; null: none
   // Of the nodes that must be idle, by node ID; one that has none has an empty entry.
   std::map<std::string, Allocations> allocations;
 
@@ -98,6 +101,11 @@ struct Look {
   // Set by Link.
   std::optional<nodepool::Linker> linker;
   std::vector<bool> node_is_linked;  // per node: some VM of the namespace has it
+
+  const std::vector<nomad::Node>& nodes() const;
+  void SetNodes(std::vector<nomad::Node> nodes) {
+    node_list = std::make_shared<const std::vector<nomad::Node>>(std::move(nodes));
+  }
 };
 
 // An empty look of a reader with this region and policy.
@@ -145,7 +153,7 @@ class NodeSet {
   NodeSet(const NodeSet&) = delete;
   NodeSet& operator=(const NodeSet&) = delete;
 
-  const std::vector<nomad::Node>& all() const { return nodes_; }
+  const std::vector<nomad::Node>& all() const { return *nodes_; }
   const nodepool::Linker& linker() const { return linker_; }
   // Index of the node; nothing if the list has no such node. O(nodes).
   std::optional<std::size_t> Find(std::string_view id) const;
@@ -159,14 +167,14 @@ class NodeSet {
   const std::vector<NodeOfGoneVm>& of_gone_vms() const { return of_gone_vms_; }
   // Of an element of all().
   std::size_t IndexOf(const nomad::Node& node) const {
-    return static_cast<std::size_t>(&node - nodes_.data());
+    return static_cast<std::size_t>(&node - nodes_->data());
   }
   bool IsLinked(std::size_t node) const { return is_linked_[node]; }
   // Ready nodes that no VM of the namespace has.
   const std::vector<std::size_t>& unlinked_ready() const { return unlinked_ready_; }
 
  private:
-  std::vector<nomad::Node> nodes_;
+  const NodeList nodes_;
   nodepool::Linker linker_;
   std::vector<bool> is_linked_;
   Drained drained_;
@@ -255,7 +263,7 @@ class Overlay {
   // GET by ID of the mark's node.
   void SetMarksNodeGone(bool gone);
   // The whole list: O(nodes + VMs), because any VM may have another node by now.
-  void SetNodes(std::vector<nomad::Node> nodes);
+  void SetNodes(NodeList nodes);
   // One node of the list; nothing: it no longer exists. A node that is not in the list is ignored:
   // it registered later, and the next observation links it. O(nodes with the VM's name) for the
   // node that it links to.

@@ -37,7 +37,7 @@ constexpr std::array<Right, 5> kRemovalRights = {{{"patch", "kubevirt.io", "virt
                                                   {"list", "", "persistentvolumeclaims"},
                                                   {"delete", "", "persistentvolumeclaims"}}};
 
-// What was read ahead is too old if roll-backs took longer.
+// What was read ahead is too old if the Lease or roll-backs took longer.
 constexpr base::Duration kAheadFor = std::chrono::seconds(5);
 // Another policy's Scale within this time is reported.
 constexpr base::Duration kTwoPolicies = std::chrono::minutes(10);
@@ -63,38 +63,34 @@ ScaleCall::ScaleCall(PoolDependencies deps, config::PoolPolicy policy, ScaleRequ
       action_id_(NewActionId(deps_.random)),
       reconciler_(deps_, policy_) {}
 
-absl::StatusOr<Reconciler::Settled> ScaleCall::Settle(const runtime::Context& context) {
-  absl::StatusOr<Reconciler::Settled> settled = base::Unavailable("not read");
-  std::vector<std::function<absl::Status()>> reads = {[&] {
-    settled = reconciler_.FinishRollBacks(context);
-    return settled.status();
+void ScaleCall::ReadAhead(const runtime::Context& context) {
+  ahead_.began = deps_.clock.Now();
+  std::vector<std::function<void()>> reads = {[&] {
+    // An error is left to the observation, which tells it from a pool that cannot be read.
+    const auto nodes = deps_.nodes.ListNodes(context);
+    if (nodes.ok()) ahead_.nodes = {NodesOf(*nodes), (*nodes)->index};
   }};
   const std::int64_t last = request_.last_count.value_or(request_.count);
   if (request_.count != last) {
     reads.emplace_back([&] {
       ahead_.rules.emplace(kube::FetchAccessRules(context, *deps_.clients.kube, deps_.key.ns));
-      return ahead_.rules->status();
     });
   }
   if (request_.count < last && nodepool::NeedsAllocations(policy_.selector)) {
-    reads.emplace_back([&] {
-      ahead_.allocations.emplace(reconciler_.ReadAllocations(context));
-      return ahead_.allocations->status();
-    });
+    reads.emplace_back([&] { ahead_.allocations.emplace(reconciler_.ReadAllocations(context)); });
     if (!deps_.clients.config->allow_unverified_read_job) {
-      reads.emplace_back([&] {
-        ahead_.read_job.emplace(deps_.nomad().VerifyReadJob(context));
-        return ahead_.read_job->status();
-      });
+      reads.emplace_back([&] { ahead_.read_job.emplace(deps_.nomad().VerifyReadJob(context)); });
     }
   }
-  const base::MonoTime began = deps_.clock.Now();
-  const std::vector<absl::Status> outcomes =
-      runtime::ForEachBounded(context, deps_.executor, reads.size(), reads.size(),
-                              [&](std::size_t i) { return reads[i](); });
-  NH_RETURN_IF_ERROR(outcomes[0]);
-  if (deps_.clock.Now() - began > kAheadFor) ahead_ = {};
-  return settled;
+  runtime::ForEachBounded(context, deps_.executor, reads.size(), reads.size(), [&](std::size_t i) {
+    reads[i]();
+    return absl::OkStatus();
+  });
+}
+
+void ScaleCall::ForgetNomad() {
+  ahead_.nodes.reset();
+  ahead_.allocations.reset();
 }
 
 absl::StatusOr<ScalePlan> ScaleCall::Plan(const runtime::Context& context,
@@ -295,8 +291,30 @@ absl::Status ScaleCall::StoreAction(const runtime::Context& context, ScalePlan* 
   return deps_.lease.Store(context, record);
 }
 
+absl::Status ScaleCall::StoreAndReadVictims(const runtime::Context& context, ScalePlan* plan,
+                                            const PoolSnapshot& snapshot, NodesRead* nodes) {
+  std::vector<NodesRead::value_type*> wanted;
+  for (const PlannedRemoval& removal : plan->remove) {
+    if (removal.node_id.empty()) continue;
+    if (wanted.size() == deps_.parallelism()) break;  // the others are marked later
+    wanted.push_back(&*nodes->emplace(removal.node_id, base::Unavailable("not read")).first);
+  }
+  const auto outcomes = runtime::ForEachBounded(
+      context, deps_.executor, 1 + wanted.size(), 1 + wanted.size(), [&](std::size_t i) {
+        if (i == 0) return StoreAction(context, plan, snapshot);
+        auto& [id, node] = *wanted[i - 1];
+        node = deps_.nodes.GetNode(context, deps_.nomad(), id);
+        return absl::OkStatus();
+      });
+  return outcomes[0];
+}
+
 absl::Status ScaleCall::Run(const runtime::Context& context) {
-  NH_ASSIGN_OR_RETURN(Reconciler::Settled settled, Settle(context));
+  if (deps_.clock.Now() - ahead_.began > kAheadFor) ahead_ = {};
+  NH_ASSIGN_OR_RETURN(
+      Reconciler::Settled settled,
+      reconciler_.FinishRollBacks(context, std::exchange(ahead_.nodes, std::nullopt)));
+  if (deps_.clock.Now() - ahead_.began > kAheadFor) ahead_ = {};
   const PoolSnapshot& snapshot = settled.snapshot;
   NH_RETURN_IF_ERROR(CheckPaused(snapshot.now()));
   NH_ASSIGN_OR_RETURN(ScalePlan plan, Plan(context, snapshot, std::move(settled.left_out)));
@@ -310,7 +328,8 @@ absl::Status ScaleCall::Run(const runtime::Context& context) {
   if (plan.direction == Direction::kNone) return absl::OkStatus();
   NH_RETURN_IF_ERROR(CheckReadJob(context, plan));
   NH_RETURN_IF_ERROR(Preflight(context, &plan, snapshot));
-  NH_RETURN_IF_ERROR(StoreAction(context, &plan, snapshot));
+  NodesRead nodes;
+  NH_RETURN_IF_ERROR(StoreAndReadVictims(context, &plan, snapshot, &nodes));
   leaves_work_ = acted_ = true;
   Tracker tracker({.action_id = action_id_,
                    .until_accepted = plan.direction == Direction::kIn && !policy_.scale_in_wait,
@@ -321,6 +340,7 @@ absl::Status ScaleCall::Run(const runtime::Context& context) {
       reconciler_.RunScale(context, settled.snapshot,
                            {.tracker = tracker,
                             .creation = creation_.has_value() ? &*creation_ : nullptr,
+                            .nodes = &nodes,
                             .despite_mass_loss = memory_->mass_loss_over});
   if (ended.ok()) reconciler_.CloseRecord(context, &tracker);
   reconciler_.LeaveToBackground(tracker);

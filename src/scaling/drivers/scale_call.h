@@ -3,6 +3,7 @@
 #ifndef NOMAD_HARVESTER_SCALING_SCALE_CALL_H_
 #define NOMAD_HARVESTER_SCALING_SCALE_CALL_H_
 
+#include <optional>
 #include <string>
 
 #include "nomad_harvester/kube/access.h"
@@ -43,6 +44,11 @@ class ScaleCall {
   ScaleCall(PoolDependencies deps, config::PoolPolicy policy, ScaleRequest request,
             ScaleMemory* memory);
 
+  // Reads, all at once, what does not depend on the pool's VMs and will probably be needed. Not
+  // required before Run. If the Lease was not acquired yet, and another process may have acted on
+  // the pool before it was, what was read of Nomad must be forgotten.
+  void ReadAhead(const runtime::Context& context);
+  void ForgetNomad();
   // Requires the pool's Lease. `context` carries its write permit.
   absl::Status Run(const runtime::Context& context);
   // Only reads; logs what Run would do (rule C13).
@@ -58,9 +64,6 @@ class ScaleCall {
   bool acted() const { return acted_; }
 
  private:
-  // Finishes roll-backs and, at the same time, reads what does not depend on the pool's state and
-  // will probably be needed.
-  absl::StatusOr<Reconciler::Settled> Settle(const runtime::Context& context);
   // Reads the allocations if the selection needs them.
   absl::StatusOr<ScalePlan> Plan(const runtime::Context& context, const PoolSnapshot& snapshot,
                                  std::map<std::string, std::string> left_out);
@@ -75,6 +78,9 @@ class ScaleCall {
   void NotePolicy(base::WallTime now, PoolRecord* record) const;
   absl::Status StoreAction(const runtime::Context& context, ScalePlan* plan,
                            const PoolSnapshot& snapshot);
+  // The same, and beside it reads the nodes of the first victims in full.
+  absl::Status StoreAndReadVictims(const runtime::Context& context, ScalePlan* plan,
+                                   const PoolSnapshot& snapshot, NodesRead* nodes);
 
   const PoolDependencies deps_;
   const config::PoolPolicy policy_;
@@ -85,6 +91,8 @@ class ScaleCall {
   PlanInputs inputs_;
   // Read ahead; unset: to be read.
   struct Ahead {
+    base::MonoTime began{};
+    std::optional<nomad::Indexed<NodeList>> nodes;
     std::optional<absl::StatusOr<AllocationList>> allocations;
     std::optional<absl::StatusOr<nomad::ReadJob>> read_job;
     std::optional<absl::StatusOr<kube::AccessRules>> rules;

@@ -17,6 +17,7 @@
 #include "drivers/session.h"
 #include "execution/read_only.h"
 #include "nlohmann/json.hpp"
+#include "observation/nomad_reads.h"
 
 namespace nomad_harvester::scaling {
 namespace {
@@ -90,6 +91,8 @@ class Service final : public TargetService {
   absl::Status ScalePool(const Context& context, const std::shared_ptr<Session>& session,
                          Pool& pool, const config::PoolPolicy& policy, ScaleRequest request,
                          ScaleFacts* facts);
+  absl::StatusOr<std::unique_ptr<LeaseHold>> AcquireAndReadAhead(const Context& context,
+                                                                 PoolLease& lease, ScaleCall* call);
   void NoteRefusal(const ScaleAction& action, const ScaleFacts& facts, const absl::Status& outcome);
 
   const ServiceOptions options_;
@@ -157,14 +160,13 @@ void Service::SetOwnNode(const Context& context, Session& session, Pool& pool,
 absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Session& session,
                                                    Pool& pool, const config::PoolPolicy& policy) {
   Look look = LookFor(session.clients().config->nomad.region, policy);
-  const harvester::VmStore vms(session.clients().kube_urgent, pool.key.ns);
-  absl::StatusOr<harvester::Timestamped<std::vector<harvester::VirtualMachine>>> seen =
+  absl::StatusOr<harvester::Timestamped<std::shared_ptr<const Session::Vms>>> seen =
       base::Unavailable("not read");
-  absl::StatusOr<nomad::Indexed<std::vector<nomad::Node>>> nodes = base::Unavailable("not read");
+  SharedList<NomadReads::Nodes>::Result nodes = base::Unavailable("not read");
   const auto results = runtime::ForEachBounded(
       context, *options_.foreground, 2, 2, [&](std::size_t i) -> absl::Status {
         if (i == 0) {
-          seen = vms.ListManaged(context);
+          seen = session.VmsForStatus(context, pool.key.ns);
           return seen.status();
         }
         nodes = session.nomad().ListNodesForStatus(context);
@@ -172,11 +174,11 @@ absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Sessi
       });
   if (!results[0].ok()) return base::Annotate(results[0], "Harvester cannot be read");
   look.now = seen->server_time.value_or(options_.clock->WallNow());
-  SetVms(std::move(seen->value), &look);
+  SetVms(*seen->value, &look);
   look.nomad_readable = results[1].ok();
   if (results[1].ok()) {
-    look.nomad_index = nodes->index;
-    look.nodes = std::move(nodes->value);
+    look.nomad_index = (*nodes)->index;
+    look.node_list = NodesOf(*nodes);
   } else {
     look.nomad_problem = base::Message(results[1]);
   }
@@ -346,6 +348,34 @@ absl::Status Service::TryScale(const Context& context, const ScaleAction& action
   return ScalePool(context, session, *pool, policy, std::move(request), facts);
 }
 
+// At the same time if the Lease is likely to be free, else one after the other: a pool on which
+// another process acts costs one request.
+absl::StatusOr<std::unique_ptr<LeaseHold>> Service::AcquireAndReadAhead(const Context& context,
+                                                                        PoolLease& lease,
+                                                                        ScaleCall* call) {
+  if (!lease.IsLikelyFree()) {
+    NH_ASSIGN_OR_RETURN(std::unique_ptr<LeaseHold> hold,
+                        LeaseHold::Acquire(lease, context, LeaseUser::kScale));
+    call->ReadAhead(hold->context());
+    return hold;
+  }
+  absl::StatusOr<std::unique_ptr<LeaseHold>> hold = base::Unavailable("not acquired");
+  const runtime::CancelSource reading(context);
+  const auto outcomes = runtime::ForEachBounded(
+      context, *options_.foreground, 2, 2, [&](std::size_t i) -> absl::Status {
+        if (i == 1) {
+          call->ReadAhead(reading.context());
+          return absl::OkStatus();
+        }
+        hold = LeaseHold::Acquire(lease, context, LeaseUser::kScale);
+        if (!hold.ok()) reading.Cancel(CancelReason::kNone);
+        return hold.status();
+      });
+  NH_RETURN_IF_ERROR(outcomes[0]);
+  if (!lease.was_free()) call->ForgetNomad();
+  return hold;
+}
+
 absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Session>& session,
                                 Pool& pool, const config::PoolPolicy& policy, ScaleRequest request,
                                 ScaleFacts* facts) {
@@ -375,10 +405,10 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
   NH_ASSIGN_OR_RETURN(const std::unique_ptr<PoolGate::Guard> guard,
                       pool.gate.EnterForScale(limited));
   SetOwnNode(guard->context(), *session, pool, &request);
-  NH_ASSIGN_OR_RETURN(const std::unique_ptr<LeaseHold> hold,
-                      LeaseHold::Acquire(*access->lease, guard->context(), LeaseUser::kScale));
   ScaleCall call(session->DependenciesFor(pool, *access, *access->lease), policy,
                  std::move(request), &memory);
+  NH_ASSIGN_OR_RETURN(const std::unique_ptr<LeaseHold> hold,
+                      AcquireAndReadAhead(guard->context(), *access->lease, &call));
   absl::Status outcome = call.Run(hold->context());
   facts->action_id = call.action_id();
   facts->range = call.range();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/session.h"
 
+#include <algorithm>
+
 #include "nomad_harvester/base/status.h"
 
 namespace nomad_harvester::scaling {
@@ -39,6 +41,31 @@ void Pools::WarnOnce(Pool& pool, const std::vector<std::string>& warnings) const
 
 Session::Session(const ServiceOptions& options, Clients clients)
     : options_(options), clients_(std::move(clients)), nomad_(clients_.nomad_urgent) {}
+
+absl::StatusOr<harvester::Timestamped<std::shared_ptr<const Session::Vms>>> Session::VmsForStatus(
+    const runtime::Context& context, const std::string& ns) {
+  const harvester::VmStore store(clients_.kube_urgent, ns);
+  HeldList<Vms>* held = nullptr;  // never removed
+  {
+    base::MutexLock lock(mutex_);
+    held = &held_vms_[ns];
+  }
+  if (const HeldList<Vms>::Ptr vms = held->ToProve(); vms != nullptr) {
+    NH_ASSIGN_OR_RETURN(const auto now, store.ListManagedVersions(context));
+    const bool is_current =
+        std::equal(vms->begin(), vms->end(), now.value.begin(), now.value.end(),
+                   [](const harvester::VirtualMachine& vm, const auto& version) {
+                     return vm.uid == version.uid && !vm.uid.empty() &&
+                            vm.resource_version == version.resource_version;
+                   });
+    held->Proved(vms, is_current);
+    if (is_current) return harvester::Timestamped<HeldList<Vms>::Ptr>{vms, now.server_time};
+  }
+  NH_ASSIGN_OR_RETURN(auto read, store.ListManaged(context));
+  const auto vms = std::make_shared<const Vms>(std::move(read.value));
+  held->Hold(vms);
+  return harvester::Timestamped<HeldList<Vms>::Ptr>{vms, read.server_time};
+}
 
 std::unique_ptr<PoolLease> Session::MakeLease(const Pool& pool) const {
   return std::make_unique<PoolLease>(clients_.kube_urgent, pool.key, *options_.clock,

@@ -19,6 +19,7 @@
 
 #include "drivers/scale_call.h"
 #include "execution/pool_dependencies.h"
+#include "observation/held_list.h"
 
 namespace nomad_harvester::scaling {
 
@@ -116,11 +117,16 @@ struct PoolAccess {
 // One configuration. Thread-safe; calls that began with it keep it.
 class Session {
  public:
+  using Vms = std::vector<harvester::VirtualMachine>;
   Session(const ServiceOptions& options, Clients clients);
 
   const Clients& clients() const { return clients_; }
   NomadReads& nomad() { return nomad_; }
   std::shared_ptr<PoolAccess> AccessTo(const Pool& pool);
+  // For Status: the managed VMs of a namespace, and the API server's clock. A list that is held is
+  // proved by the VMs' versions. Blocks for up to two requests.
+  absl::StatusOr<harvester::Timestamped<std::shared_ptr<const Vms>>> VmsForStatus(
+      const runtime::Context& context, const std::string& ns);
   std::unique_ptr<PoolLease> MakeLease(const Pool& pool) const;
   // The node that the autoscaler itself runs on, which may be one of the pool (rule C7); empty:
   // none of this cluster. Its allocation may not be known right after the start, so it is asked for
@@ -138,6 +144,7 @@ class Session {
   base::Mutex mutex_;
   std::optional<std::string> own_node_ NH_GUARDED_BY(mutex_);
   std::map<PoolKey, std::shared_ptr<PoolAccess>> pools_ NH_GUARDED_BY(mutex_);
+  std::map<std::string, HeldList<Vms>> held_vms_ NH_GUARDED_BY(mutex_);  // by namespace
 };
 
 }  // namespace nomad_harvester::scaling

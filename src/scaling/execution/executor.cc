@@ -57,10 +57,14 @@ class Act {
     return Write(StillWanted(pool, step));
   }
 
-  Effect MarkForScaleIn(const std::string& action_id, const std::string& node_id) {
+  Effect MarkForScaleIn(const std::string& action_id, const std::string& node_id,
+                        const NodesRead* nodes_read) {
     const bool linked = seen_.node() != nullptr;
     if (linked) {
-      if (absl::Status read = ReadNode(node_id); !read.ok()) return EffectOf(std::move(read));
+      const bool is_read = nodes_read != nullptr && nodes_read->contains(node_id);
+      const absl::Status read =
+          is_read ? TakeNode(node_id, nodes_read->at(node_id)) : ReadNode(node_id);
+      if (!read.ok()) return EffectOf(read);
       if (absl::Status fits = CheckVictimsNode(node_id); !fits.ok()) {
         return {.verdict = Verdict::kUnsuitable, .status = std::move(fits)};
       }
@@ -105,13 +109,16 @@ class Act {
   }
 
   absl::Status ReadNodes() {
-    NH_ASSIGN_OR_RETURN(auto nodes, deps_.nodes.ListNodes(context_));
-    seen_.SetNodes(std::move(nodes.value));
+    NH_ASSIGN_OR_RETURN(const auto nodes, deps_.nodes.ListNodes(context_));
+    seen_.SetNodes(NodesOf(nodes));
     return absl::OkStatus();
   }
 
   absl::Status ReadNode(const std::string& id) {
-    auto node = deps_.nodes.GetNode(context_, deps_.nomad(), id);
+    return TakeNode(id, deps_.nodes.GetNode(context_, deps_.nomad(), id));
+  }
+
+  absl::Status TakeNode(const std::string& id, absl::StatusOr<nomad::Indexed<nomad::Node>> node) {
     if (absl::IsNotFound(node.status())) {
       seen_.SetNode(id, std::nullopt);
       return absl::OkStatus();
@@ -306,8 +313,8 @@ Effect Purge(const runtime::Context& context, const PoolDependencies& deps,
 
 Effect MarkVictim(const runtime::Context& context, const PoolDependencies& deps,
                   const PoolSnapshot& snapshot, const VmView& view, const std::string& action_id,
-                  const std::string& node_id) {
-  return Act(context, deps, snapshot, view).MarkForScaleIn(action_id, node_id);
+                  const std::string& node_id, const NodesRead* nodes_read) {
+  return Act(context, deps, snapshot, view).MarkForScaleIn(action_id, node_id, nodes_read);
 }
 
 }  // namespace nomad_harvester::scaling

@@ -4,11 +4,13 @@
 #ifndef NOMAD_HARVESTER_SCALING_EXECUTOR_H_
 #define NOMAD_HARVESTER_SCALING_EXECUTOR_H_
 
+#include <map>
 #include <string>
 
 #include "nomad_harvester/scaling/step_spec.h"
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "execution/pool_dependencies.h"
 #include "rules/retries.h"
 
@@ -24,12 +26,16 @@ Effect Execute(const runtime::Context& context, const PoolDependencies& deps,
 Effect Purge(const runtime::Context& context, const PoolDependencies& deps,
              const Decisions& decisions, const NodeOfGoneVm& gone);
 
-// Writes the mark of a scale-in and starts the drain. Reads the node in full first; kUnsuitable if
+// Nodes that were read in full just now, by ID.
+using NodesRead = std::map<std::string, absl::StatusOr<nomad::Indexed<nomad::Node>>>;
+
+// Writes the mark of a scale-in and starts the drain. Reads the node in full first, unless
+// `nodes_read`, which may be null, has it; kUnsuitable if
 // the VM must not be marked with that node. `snapshot` holds the action that names the VM. kDone:
 // the mark is set, whether the drain has started or not.
 Effect MarkVictim(const runtime::Context& context, const PoolDependencies& deps,
                   const PoolSnapshot& snapshot, const VmView& view, const std::string& action_id,
-                  const std::string& node_id);
+                  const std::string& node_id, const NodesRead* nodes_read);
 
 }  // namespace nomad_harvester::scaling
 

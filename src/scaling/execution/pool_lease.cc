@@ -100,6 +100,16 @@ bool PoolLease::held() const {
   return held_;
 }
 
+bool PoolLease::IsLikelyFree() const {
+  base::MutexLock lock(mutex_);
+  return !options_.enabled || absent_ || released_.has_value();
+}
+
+bool PoolLease::was_free() const {
+  base::MutexLock lock(mutex_);
+  return was_free_;
+}
+
 PoolRecord PoolLease::record() const {
   base::MutexLock lock(mutex_);
   return record_;
@@ -108,7 +118,12 @@ PoolRecord PoolLease::record() const {
 absl::StatusOr<std::optional<kube::Lease>> PoolLease::Read(const runtime::Context& context) const {
   auto observed = client_->Get(context, kube::kLeases, key_.ns, harvester::LeaseName(key_.pool));
   // Not only kube::IsNotFound: the API itself may be missing, which the creation then reports.
-  if (absl::IsNotFound(observed.status())) return std::optional<kube::Lease>();
+  const bool absent = absl::IsNotFound(observed.status());
+  if (absent || observed.ok()) {
+    base::MutexLock lock(mutex_);
+    absent_ = absent;
+  }
+  if (absent) return std::optional<kube::Lease>();
   NH_RETURN_IF_ERROR(observed);
   return std::optional(kube::ParseLease(*observed));
 }
@@ -231,22 +246,40 @@ absl::Status PoolLease::CheckHolder(const kube::Lease& lease, LeaseUser user, bo
   return base::Unavailable("the holder of the pool's Lease has stopped renewing: " + lease.holder);
 }
 
+absl::Status PoolLease::AcquireFree(const runtime::Context& context) {
+  if (const std::optional<kube::Lease> ours = TakeReleased()) return TakeOver(context, *ours);
+  {
+    base::MutexLock lock(mutex_);
+    if (!std::exchange(absent_, false)) return base::MakeStatus(absl::StatusCode::kNotFound, "");
+  }
+  return Create(context);
+}
+
 absl::Status PoolLease::Acquire(const runtime::Context& context, LeaseUser user,
                                 std::function<void()> on_lost) {
+  {
+    base::MutexLock lock(mutex_);
+    was_free_ = !options_.enabled;
+  }
   if (!options_.enabled) {
     permit_->AllowUnguarded();
     base::MutexLock lock(mutex_);
     held_ = true;
     return absl::OkStatus();
   }
-  if (std::optional<kube::Lease> ours = TakeReleased()) {
-    const absl::Status retaken = TakeOver(context, *ours);
-    if (retaken.ok()) {
-      StartRenewal(std::move(on_lost));
-      return absl::OkStatus();
+  const absl::Status free = AcquireFree(context);
+  if (free.ok()) {
+    {
+      base::MutexLock lock(mutex_);
+      was_free_ = true;
     }
-    // Another process has held it since, or it was deleted: read the current holder.
-    if (!kube::IsConflict(retaken) && !kube::IsNotFound(retaken)) return retaken;
+    StartRenewal(std::move(on_lost));
+    return absl::OkStatus();
+  }
+  // Another process has held it since, or it was deleted, or may not be created: read it.
+  if (!kube::IsConflict(free) && !kube::IsAlreadyExists(free) && !kube::IsForbidden(free) &&
+      !absl::IsNotFound(free)) {
+    return free;
   }
   for (bool first_read = true;; first_read = false) {
     auto lease = Read(context);

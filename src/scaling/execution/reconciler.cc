@@ -74,10 +74,12 @@ absl::StatusOr<AllocationList> Reconciler::ReadAllocations(const runtime::Contex
   return MakeObserver().ReadAllocations(context);
 }
 
-absl::StatusOr<Reconciler::Settled> Reconciler::FinishRollBacks(const runtime::Context& context) {
+absl::StatusOr<Reconciler::Settled> Reconciler::FinishRollBacks(
+    const runtime::Context& context, std::optional<nomad::Indexed<NodeList>> nodes) {
   const base::MonoTime began = deps_.clock.Now();
   for (;;) {
-    NH_ASSIGN_OR_RETURN(PoolSnapshot snapshot, Observe(context));
+    NH_ASSIGN_OR_RETURN(PoolSnapshot snapshot,
+                        Look(context, {.nodes = std::exchange(nodes, std::nullopt)}));
     if (!snapshot.look().nomad_readable) {
       return base::Unavailable("Nomad cannot be read: " + snapshot.look().nomad_problem);
     }
@@ -203,7 +205,7 @@ Effect Reconciler::CarryOne(const runtime::Context& context, const PoolSnapshot&
     case Task::Kind::kMark: {
       const Part& part = action_->tracker.parts().at(task.vm);
       return MarkVictim(context, deps_, named, *task.entry->view, action_->tracker.action_id(),
-                        part.node_id);
+                        part.node_id, action_->nodes);
     }
     case Task::Kind::kMake:
       return Make(context, carried);
@@ -501,6 +503,7 @@ absl::Status Reconciler::RunScale(const runtime::Context& context, PoolSnapshot 
   std::optional<PoolSnapshot> look = WithRecord(std::move(first));
   for (;;) {
     const auto pass = RunPass(context, std::exchange(look, std::nullopt));
+    action_->nodes = nullptr;
     NH_RETURN_IF_ERROR(context.Check());
     if (!pass.ok()) {
       deps_.logger.Warn("Could not observe the pool; retrying", {{"error", pass.status()}});

@@ -16,6 +16,7 @@
 
 #include "absl/status/statusor.h"
 #include "execution/creation.h"
+#include "execution/executor.h"
 #include "execution/leftovers.h"
 #include "execution/pool_dependencies.h"
 #include "rules/tracker.h"
@@ -38,8 +39,9 @@ class Reconciler {
     // VMs whose roll-back has been refused or has failed for a minute, and why.
     std::map<std::string, std::string> left_out;
   };
-  // UNAVAILABLE: Nomad cannot be read.
-  absl::StatusOr<Settled> FinishRollBacks(const runtime::Context& context);
+  // `nodes`: a list that was read just now, if there is one. UNAVAILABLE: Nomad cannot be read.
+  absl::StatusOr<Settled> FinishRollBacks(const runtime::Context& context,
+                                          std::optional<nomad::Indexed<NodeList>> nodes = {});
 
   // Carries out the action of `tracker`, which the Lease's record holds already, beside whatever
   // the pool's other VMs need, until it has ended. `first` is the observation that it was planned
@@ -49,6 +51,8 @@ class Reconciler {
   struct Action {
     Tracker& tracker;
     const CreationPlan* creation = nullptr;
+    // Nodes of victims that were read in full just now, by ID; null: none. For the first pass.
+    const NodesRead* nodes = nullptr;
     bool despite_mass_loss = false;
   };
   absl::Status RunScale(const runtime::Context& context, PoolSnapshot first, Action action);

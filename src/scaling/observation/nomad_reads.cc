@@ -15,16 +15,25 @@ namespace {
 constexpr base::Duration kShortestSlice = std::chrono::milliseconds(1);
 constexpr base::Duration kLongestSlice = std::chrono::hours(1);
 
+// See NomadClient::FirstNode.
+bool Proves(const nomad::Indexed<std::vector<nomad::Node>>& first,
+            const nomad::Indexed<std::vector<nomad::Node>>& list) {
+  if (first.index != list.index || first.value.empty() || list.value.empty()) return false;
+  const nomad::Node& a = first.value.front();
+  const nomad::Node& b = list.value.front();
+  return a.id == b.id && a.create_index == b.create_index && a.modify_index == b.modify_index;
+}
+
 }  // namespace
 
-template <typename T>
-typename SharedList<T>::Result SharedList<T>::Lead(const runtime::Context& context,
-                                                   const nomad::ReadOptions& options, Slot* slot,
-                                                   bool* is_sole) {
+template <typename List>
+typename SharedList<List>::Result SharedList<List>::Lead(const runtime::Context& context,
+                                                         const nomad::ReadOptions& options,
+                                                         Slot* slot) {
   const Slot flight = *slot = std::make_shared<Flight>();
   flight->index = options.index;
   std::exception_ptr thrown;
-  absl::StatusOr<nomad::Indexed<std::vector<T>>> read = base::Internal("the list was not read");
+  absl::StatusOr<List> read = base::Internal("the list was not read");
   mutex_.unlock();
   try {
     read = read_(context, options);
@@ -34,21 +43,20 @@ typename SharedList<T>::Result SharedList<T>::Lead(const runtime::Context& conte
   mutex_.lock();
   flight->abandoned = thrown != nullptr || (!read.ok() && context.Done());
   if (read.ok()) {
-    flight->result = std::make_shared<nomad::Indexed<std::vector<T>>>(*std::move(read));
+    flight->result = std::make_shared<const List>(*std::move(read));
   } else {
     flight->result = read.status();
   }
   flight->done = true;
   *slot = nullptr;
-  if (is_sole != nullptr) *is_sole = !flight->shared;
   changed_.NotifyAll();
   if (thrown != nullptr) std::rethrow_exception(thrown);
   return flight->result;
 }
 
-template <typename T>
-bool SharedList<T>::WaitFor(const runtime::Context& context, base::MonoTime until, Flight& flight) {
-  flight.shared = true;
+template <typename List>
+bool SharedList<List>::WaitFor(const runtime::Context& context, base::MonoTime until,
+                               Flight& flight) {
   while (!flight.done) {
     const base::MonoTime now = context.clock().Now();
     if (context.Done() || now >= until) return false;
@@ -61,23 +69,22 @@ bool SharedList<T>::WaitFor(const runtime::Context& context, base::MonoTime unti
   return true;
 }
 
-template <typename T>
-typename SharedList<T>::Result SharedList<T>::Get(const runtime::Context& context, bool or_running,
-                                                  bool* is_sole) {
+template <typename List>
+typename SharedList<List>::Result SharedList<List>::Get(const runtime::Context& context,
+                                                        bool or_running) {
   base::MutexLock lock(mutex_);
   Slot too_early = or_running ? nullptr : plain_;
   for (;;) {
     const Slot flight = plain_;
-    if (flight == nullptr) return Lead(context, {}, &plain_, is_sole);
+    if (flight == nullptr) return Lead(context, {}, &plain_);
     if (!WaitFor(context, base::MonoTime::max(), *flight)) return context.Check();
     if (flight != too_early && !flight->abandoned) return flight->result;
   }
 }
 
-template <typename T>
-typename SharedList<T>::Result SharedList<T>::Await(const runtime::Context& context,
-                                                    const nomad::ReadOptions& options,
-                                                    bool* is_sole) {
+template <typename List>
+typename SharedList<List>::Result SharedList<List>::Await(const runtime::Context& context,
+                                                          const nomad::ReadOptions& options) {
   const base::MonoTime until = context.clock().Now() + options.wait;
   {
     base::MutexLock lock(mutex_);
@@ -86,7 +93,7 @@ typename SharedList<T>::Result SharedList<T>::Await(const runtime::Context& cont
       const Slot flight = blocking_;
       if (left <= base::Duration::zero()) break;
       if (flight == nullptr) {
-        return Lead(context, {.index = options.index, .wait = left}, &blocking_, is_sole);
+        return Lead(context, {.index = options.index, .wait = left}, &blocking_);
       }
       // The caller's list is older than what the others wait to see changed.
       if (flight->index > options.index) break;
@@ -101,45 +108,47 @@ typename SharedList<T>::Result SharedList<T>::Await(const runtime::Context& cont
     }
   }
   NH_RETURN_IF_ERROR(context.Check());
-  return Get(context, false, is_sole);
+  return Get(context);
 }
 
 NomadReads::NomadReads(const std::shared_ptr<const nomad::NomadClient>& lists)
-    : nodes_([lists](const runtime::Context& context, const nomad::ReadOptions& options) {
-        return lists->ListNodes(context, options);
+    : nodes_([this, lists](const runtime::Context& context,
+                           const nomad::ReadOptions& options) -> absl::StatusOr<Nodes> {
+        NH_ASSIGN_OR_RETURN(auto read, lists->ListNodes(context, options));
+        Nodes nodes{std::move(read), cache_.version()};
+        cache_.Keep(nodes.value);
+        for (nomad::Node& node : nodes.value) cache_.Complete(&node);
+        return nodes;
+      }),
+      first_([lists](const runtime::Context& context, const nomad::ReadOptions& /*unused*/) {
+        return lists->FirstNode(context);
       }),
       allocations_([lists](const runtime::Context& context, const nomad::ReadOptions& options) {
         return lists->ListAllocations(context, options);
       }) {}
 
-absl::StatusOr<NomadReads::Nodes> NomadReads::Completed(const SharedList<nomad::Node>::Result& list,
-                                                        bool is_sole) const {
-  NH_RETURN_IF_ERROR(list);
-  // What nobody else has is not copied. SharedList made it as an object that is not const.
-  Nodes nodes;
-  if (is_sole) {
-    nodes = std::move(const_cast<Nodes&>(**list));
-  } else {
-    nodes = **list;
-  }
-  for (nomad::Node& node : nodes.value) cache_.Complete(&node);
-  return nodes;
-}
-
-absl::StatusOr<NomadReads::Nodes> NomadReads::ListNodes(const runtime::Context& context,
-                                                        const nomad::ReadOptions& options) {
+SharedList<NomadReads::Nodes>::Result NomadReads::ListNodes(const runtime::Context& context,
+                                                            const nomad::ReadOptions& options) {
   const bool blocks = options.index > 0 && options.wait > base::Duration::zero();
-  bool is_sole = false;
-  const auto list = blocks ? nodes_.Await(context, options, &is_sole)
-                           : nodes_.Get(context, /*or_running=*/false, &is_sole);
-  if (list.ok()) cache_.Keep((*list)->value);
-  return Completed(list, is_sole);
+  return Held(blocks ? nodes_.Await(context, options) : nodes_.Get(context));
 }
 
-absl::StatusOr<NomadReads::Nodes> NomadReads::ListNodesForStatus(const runtime::Context& context) {
-  bool is_sole = false;
-  const auto list = nodes_.Get(context, /*or_running=*/true, &is_sole);
-  return Completed(list, is_sole);
+SharedList<NomadReads::Nodes>::Result NomadReads::ListNodesForStatus(
+    const runtime::Context& context) {
+  if (const HeldList<Nodes>::Ptr held = for_status_.ToProve(); held != nullptr) {
+    const auto first = first_.Get(context, /*or_running=*/true);
+    NH_RETURN_IF_ERROR(first);
+    const bool is_current = Proves(**first, *held) && held->completed_by == cache_.version();
+    for_status_.Proved(held, is_current);
+    if (is_current) return held;
+  }
+  return Held(nodes_.Get(context, /*or_running=*/true));
+}
+
+SharedList<NomadReads::Nodes>::Result NomadReads::Held(SharedList<Nodes>::Result list) {
+  // That there is no node is not concluded from what is held.
+  if (list.ok() && !(*list)->value.empty()) for_status_.Hold(*list);
+  return list;
 }
 
 absl::StatusOr<nomad::Indexed<nomad::Node>> NomadReads::GetNode(const runtime::Context& context,
@@ -150,7 +159,8 @@ absl::StatusOr<nomad::Indexed<nomad::Node>> NomadReads::GetNode(const runtime::C
   return node;
 }
 
-template class SharedList<nomad::Node>;
-template class SharedList<nomad::Allocation>;
+template class SharedList<NomadReads::Nodes>;
+template class SharedList<nomad::Indexed<std::vector<nomad::Node>>>;
+template class SharedList<NomadReads::Allocations>;
 
 }  // namespace nomad_harvester::scaling

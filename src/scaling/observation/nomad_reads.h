@@ -4,6 +4,7 @@
 #ifndef NOMAD_HARVESTER_SCALING_NOMAD_READS_H_
 #define NOMAD_HARVESTER_SCALING_NOMAD_READS_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -13,8 +14,10 @@
 #include "nomad_harvester/nodepool/full_node_cache.h"
 #include "nomad_harvester/nomad/client.h"
 #include "nomad_harvester/runtime/context.h"
+#include "nomad_harvester/scaling/snapshot.h"
 
 #include "absl/status/statusor.h"
+#include "observation/held_list.h"
 
 namespace nomad_harvester::scaling {
 
@@ -22,36 +25,33 @@ namespace nomad_harvester::scaling {
 // of them has it. Thread-safe; a call blocks for its request, or for another caller's.
 //
 // Every caller can be cancelled alone: if the one whose request it is gives up, another sends it.
-template <typename T>
+template <typename List>  // has an `index`
 class SharedList {
  public:
-  using Result = absl::StatusOr<std::shared_ptr<const nomad::Indexed<std::vector<T>>>>;
-  using Read = std::function<absl::StatusOr<nomad::Indexed<std::vector<T>>>(
-      const runtime::Context& context, const nomad::ReadOptions& options)>;
+  using Result = absl::StatusOr<std::shared_ptr<const List>>;
+  using Read = std::function<absl::StatusOr<List>(const runtime::Context& context,
+                                                  const nomad::ReadOptions& options)>;
 
   explicit SharedList(Read read) : read_(std::move(read)) {}
 
   // The list of a request that begins after this call. `or_running`: or of one that is under way.
-  // `*is_sole` (may be null): no other caller has the list, or ever will.
-  Result Get(const runtime::Context& context, bool or_running = false, bool* is_sole = nullptr);
+  Result Get(const runtime::Context& context, bool or_running = false);
   // The same once its index is above `options.index`, or when `options.wait` is over, or half of
   // it. All callers wait on one blocking query. It may have been sent before this call: a list with
   // a higher index than that of the caller's last one is newer, and with the same index it is
   // equal.
-  Result Await(const runtime::Context& context, const nomad::ReadOptions& options,
-               bool* is_sole = nullptr);
+  Result Await(const runtime::Context& context, const nomad::ReadOptions& options);
 
  private:
   struct Flight {
     std::uint64_t index = 0;  // that a blocking query waits on
     bool done = false;
     bool abandoned = false;  // its caller gave up
-    bool shared = false;     // others have waited for it
     Result result{};
   };
   using Slot = std::shared_ptr<Flight>;
-  Result Lead(const runtime::Context& context, const nomad::ReadOptions& options, Slot* slot,
-              bool* is_sole) NH_REQUIRES(mutex_);
+  Result Lead(const runtime::Context& context, const nomad::ReadOptions& options, Slot* slot)
+      NH_REQUIRES(mutex_);
   // False: the context ended, or `until` came.
   bool WaitFor(const runtime::Context& context, base::MonoTime until, Flight& flight)
       NH_REQUIRES(mutex_);
@@ -63,35 +63,47 @@ class SharedList {
   Slot blocking_ NH_GUARDED_BY(mutex_);
 };
 
-// Thread-safe. Lists take no slot and no connection of other requests.
+// Thread-safe. Lists take no slot and no connection of other requests. They are completed by what
+// is known of the nodes' attributes and meta when they arrive.
 class NomadReads {
  public:
-  using Nodes = nomad::Indexed<std::vector<nomad::Node>>;
+  struct Nodes : nomad::Indexed<std::vector<nomad::Node>> {
+    std::uint64_t completed_by = 0;  // the version of that knowledge
+  };
   using Allocations = nomad::Indexed<std::vector<nomad::Allocation>>;
 
   // `lists`: a client without slots.
   explicit NomadReads(const std::shared_ptr<const nomad::NomadClient>& lists);
 
-  // Lists are completed by what is known of the nodes' attributes and meta. `options` may block.
-  absl::StatusOr<Nodes> ListNodes(const runtime::Context& context,
-                                  const nomad::ReadOptions& options = {});
-  // For Status: the list may have been requested by another call that is still under way.
-  absl::StatusOr<Nodes> ListNodesForStatus(const runtime::Context& context);
+  // `options` may block.
+  SharedList<Nodes>::Result ListNodes(const runtime::Context& context,
+                                      const nomad::ReadOptions& options = {});
+  // For Status: it may have been requested by another call that is still under way, and a list that
+  // is held is proved by one request for one node.
+  SharedList<Nodes>::Result ListNodesForStatus(const runtime::Context& context);
   // Reads a node in full with `client`, and remembers it.
   absl::StatusOr<nomad::Indexed<nomad::Node>> GetNode(const runtime::Context& context,
                                                       const nomad::NomadClient& client,
                                                       const std::string& id);
-  SharedList<nomad::Allocation>::Result ListAllocations(const runtime::Context& context) {
+  SharedList<Allocations>::Result ListAllocations(const runtime::Context& context) {
     return allocations_.Get(context);
   }
 
  private:
-  absl::StatusOr<Nodes> Completed(const SharedList<nomad::Node>::Result& list, bool is_sole) const;
+  // Holds a list that was read, and returns it.
+  SharedList<Nodes>::Result Held(SharedList<Nodes>::Result list);
 
   nodepool::FullNodeCache cache_;
-  SharedList<nomad::Node> nodes_;
-  SharedList<nomad::Allocation> allocations_;
+  SharedList<Nodes> nodes_;
+  SharedList<nomad::Indexed<std::vector<nomad::Node>>> first_;  // at most one
+  SharedList<Allocations> allocations_;
+  HeldList<Nodes> for_status_;
 };
+
+// The nodes of a list, which it keeps.
+inline NodeList NodesOf(const std::shared_ptr<const NomadReads::Nodes>& list) {
+  return {list, &list->value};
+}
 
 }  // namespace nomad_harvester::scaling
 

@@ -133,31 +133,39 @@ Observer::Observer(const nomad::NomadClient& nomad, NomadReads& reads,
 
 void Observer::ReadNodes(const runtime::Context& context, const BlockingWait& blocking,
                          Look* look) {
+  if (blocking.nodes.has_value()) {
+    look->nomad_readable = true;
+    look->nomad_index = blocking.nodes->index;
+    look->node_list = blocking.nodes->value;
+    return;
+  }
   nomad::ReadOptions options;
   options.index = blocking.after_index;
   options.wait = blocking.wait;
   auto nodes = reads_.ListNodes(context.WithTimeout(blocking.nodes_limit), options);
   look->nomad_readable = true;
   if (!nodes.ok()) return SetUnreadable(nodes.status(), look);
-  look->nomad_index = nodes->index;
-  look->nodes = std::move(nodes->value);
+  look->nomad_index = (*nodes)->index;
+  look->node_list = NodesOf(*nodes);
 }
 
 void Observer::CompleteNodes(const runtime::Context& context, Look* look) {
-  bool read = false;
-  for (const std::size_t i : NodesToReadInFull(*look, look->nodes)) {
-    nomad::Node& stub = look->nodes[i];
+  std::vector<nomad::Node> nodes;  // a copy, once one of them is completed: others have the list
+  for (const std::size_t i : NodesToReadInFull(*look, look->nodes())) {
+    const nomad::Node& stub = look->nodes()[i];
     auto full = reads_.GetNode(context, nomad_, stub.id);
     if (absl::IsNotFound(full.status())) continue;
     if (!full.ok()) return SetUnreadable(full.status(), look);
     // A node that changed since the list is read again with the next one.
     if (full->value.modify_index != stub.modify_index) continue;
-    stub.attributes = std::move(full->value.attributes);
-    stub.meta = std::move(full->value.meta);
-    stub.full = true;
-    read = true;
+    if (nodes.empty()) nodes = look->nodes();
+    nodes[i].attributes = std::move(full->value.attributes);
+    nodes[i].meta = std::move(full->value.meta);
+    nodes[i].full = true;
   }
-  if (read) Link(look);
+  if (nodes.empty()) return;
+  look->SetNodes(std::move(nodes));
+  Link(look);
 }
 
 absl::StatusOr<AllocationList> Observer::ReadAllocations(const runtime::Context& context) const {

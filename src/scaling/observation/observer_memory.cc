@@ -91,7 +91,7 @@ void ObserverMemory::Apply(base::MonoTime now, Look* look) {
   }
   if (!look->nomad_readable || down_since_.empty()) return;
   std::unordered_set<std::string_view> down;
-  for (const nomad::Node& node : look->nodes) {
+  for (const nomad::Node& node : look->nodes()) {
     if (node.status == nomad::NodeStatus::kDown) down.insert(node.id);
   }
   EraseUnless(&down_since_, down);

@@ -33,10 +33,15 @@ bool HasOtherIdentifiers(const harvester::VirtualMachine& vm, const PoolSnapshot
          IdentityOf(*vm.nodes) != IdentityOf(*snapshot.policy);
 }
 
+const NodeList& NoNodes() {
+  static const auto* const kNone = new NodeList(std::make_shared<std::vector<nomad::Node>>());
+  return *kNone;
+}
+
 // Links the nodes of `look` to the VMs of `vms`; returns a link for each VM.
 std::vector<nodepool::Link> LinkNodes(const Look& vms, Look* look) {
-  look->linker.emplace(HintsOf(vms), look->nodes);
-  nodepool::Links links = look->linker->LinkAll(look->nodes);
+  look->linker.emplace(HintsOf(vms), look->nodes());
+  nodepool::Links links = look->linker->LinkAll(look->nodes());
   look->node_is_linked = std::move(links.node_is_linked);
   return std::move(links.of_vm);
 }
@@ -56,6 +61,10 @@ Look LookFor(const std::string& region, const std::optional<config::PoolPolicy>&
   return look;
 }
 
+const std::vector<nomad::Node>& Look::nodes() const {
+  return node_list != nullptr ? *node_list : *NoNodes();
+}
+
 void SetVms(std::vector<harvester::VirtualMachine> vms, Look* look) {
   look->vms.clear();
   look->vms.reserve(vms.size());
@@ -73,7 +82,7 @@ void Link(Look* look) {
 
 const nomad::Node* LinkedNode(const VmView& view, const Look& look) {
   if (view.link.state != nodepool::LinkState::kLinked) return nullptr;
-  return view.link.node < look.nodes.size() ? &look.nodes[view.link.node] : nullptr;
+  return view.link.node < look.nodes().size() ? &look.nodes()[view.link.node] : nullptr;
 }
 
 bool IsOtherRegion(const harvester::VirtualMachine& vm, const std::string& region) {
@@ -113,11 +122,11 @@ bool LooksUnhealthy(const VmView& view, const Look& look) {
 }
 
 NodeSet::NodeSet(Look* look, const Snapshot& vms)
-    : nodes_(std::move(look->nodes)),
+    : nodes_(look->node_list != nullptr ? std::move(look->node_list) : NoNodes()),
       linker_(*std::move(look->linker)),
       is_linked_(std::move(look->node_is_linked)) {
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    const nomad::Node& node = nodes_[i];
+  for (std::size_t i = 0; i < all().size(); ++i) {
+    const nomad::Node& node = all()[i];
     if (!is_linked_[i] && node.status == nomad::NodeStatus::kReady) unlinked_ready_.push_back(i);
     if (!node.last_drain.has_value()) continue;
     const auto mark = nodepool::ParseDrainMark(node);
@@ -132,10 +141,10 @@ NodeSet::NodeSet(Look* look, const Snapshot& vms)
 }
 
 std::optional<std::size_t> NodeSet::Find(std::string_view id) const {
-  const auto found = std::find_if(nodes_.begin(), nodes_.end(),
+  const auto found = std::find_if(all().begin(), all().end(),
                                   [id](const nomad::Node& node) { return node.id == id; });
-  if (found == nodes_.end()) return std::nullopt;
-  return static_cast<std::size_t>(found - nodes_.begin());
+  if (found == all().end()) return std::nullopt;
+  return static_cast<std::size_t>(found - all().begin());
 }
 
 std::span<const NodeSet::Drained::value_type> NodeSet::DrainedFor(std::size_t vm) const {
@@ -199,9 +208,9 @@ void Overlay::SetVm(harvester::VirtualMachine vm, std::optional<base::WallTime> 
 void Overlay::SetInstance(bool runs) { MutableView().instance_runs = runs; }
 void Overlay::SetMarksNodeGone(bool gone) { MutableView().node_gone = gone; }
 
-void Overlay::SetNodes(std::vector<nomad::Node> nodes) {
+void Overlay::SetNodes(NodeList nodes) {
   Look look;
-  look.nodes = std::move(nodes);
+  look.node_list = std::move(nodes);
   std::vector<nodepool::Link> links = LinkNodes(snapshot_.look(), &look);
   list_link_ = MutableView().link = std::move(links[snapshot_.seen->IndexOf(base_)]);
   read_nodes_ = std::make_unique<const NodeSet>(&look, *snapshot_.seen);

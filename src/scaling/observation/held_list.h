@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// A list that answers Status for as long as a cheap request proves that it is current (rule S3). It
+// never decides an act: the loop reads its own. Private to module scaling.
+#ifndef NOMAD_HARVESTER_SRC_SCALING_OBSERVATION_HELD_LIST_H_
+#define NOMAD_HARVESTER_SRC_SCALING_OBSERVATION_HELD_LIST_H_
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "nomad_harvester/base/mutex.h"
+
+namespace nomad_harvester::scaling {
+
+// Thread-safe, does not block.
+template <typename List>
+class HeldList {
+ public:
+  using Ptr = std::shared_ptr<const List>;
+
+  // The list whose proof is worth a request; null: read it in full. A proof of a list that changes
+  // all the time is a request in vain: after n of them in a row, n more lists, at most eight, are
+  // read without one.
+  Ptr ToProve() {
+    base::MutexLock lock(mutex_);
+    if (list_ == nullptr || unproved_-- > 0) return nullptr;
+    return list_;
+  }
+  // What the proof said of `list`. One that is not current is held no longer.
+  void Proved(const Ptr& list, bool is_current) {
+    base::MutexLock lock(mutex_);
+    if (list != list_) return;  // another caller knows more
+    failures_ = is_current ? 0 : std::min(failures_ + 1, kMostUnproved);
+    unproved_ = failures_;
+    if (!is_current) list_ = nullptr;
+  }
+  void Hold(Ptr list) {
+    base::MutexLock lock(mutex_);
+    list_ = std::move(list);
+  }
+
+ private:
+  static constexpr int kMostUnproved = 8;
+  base::Mutex mutex_;
+  Ptr list_ NH_GUARDED_BY(mutex_);
+  int failures_ NH_GUARDED_BY(mutex_) = 0;
+  int unproved_ NH_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace nomad_harvester::scaling
+
+#endif  // NOMAD_HARVESTER_SRC_SCALING_OBSERVATION_HELD_LIST_H_
