@@ -173,13 +173,8 @@ absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Sessi
   if (!results[0].ok()) return base::Annotate(results[0], "Harvester cannot be read");
   look.now = seen->server_time.value_or(options_.clock->WallNow());
   SetVms(std::move(seen->value), &look);
-  look.nomad_readable = results[1].ok();
-  if (results[1].ok()) {
-    look.nomad_index = nodes->index;
-    look.nodes = std::move(nodes->value);
-  } else {
-    look.nomad_problem = base::Message(results[1]);
-  }
+  SetNodes(std::move(nodes), &look);
+  if (ListIsOlderThanVms(look)) SetNodes(session.nomad().ListNodes(context), &look);
   CheckIndex(&look);
   Link(&look);
   pool.memory.Apply(options_.clock->Now(), &look);
