@@ -4,9 +4,14 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
-#include <httplib.h>
+#include <limits>
 #include <thread>
 #include <utility>
+
+// As Go's servers, whose backlog is the kernel's limit: with the library's 5, connections that come
+// at once are reset.
+#define CPPHTTPLIB_LISTEN_BACKLOG 4096
+#include <httplib.h>
 
 #include "nomad_harvester/base/mutex.h"
 #include "nomad_harvester/base/status.h"
@@ -102,6 +107,8 @@ struct SimulatorServer::Impl {
         : cluster_(cluster), system_(system), context_(context) {
       server_.new_task_queue = [this] { return new ThreadPerConnection(connections_); };
       server_.set_tcp_nodelay(true);
+      // The library would close a connection after five requests, which neither system does.
+      server_.set_keep_alive_max_count(std::numeric_limits<std::size_t>::max());
       // Replaces the library's default, SO_REUSEPORT: a second simulator would share the port.
       server_.set_socket_options([](socket_t socket) {
         const int yes = 1;

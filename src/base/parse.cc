@@ -153,25 +153,43 @@ bool IsLabelKey(std::string_view text) {
 bool IsLabelValue(std::string_view text) { return text.empty() || IsQualifiedName(text); }
 
 // Optimal string alignment: three rows suffice, since a transposition refers to the row before the
-// previous one.
-std::size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> two_back(b.size() + 1);
-  std::vector<std::size_t> previous(b.size() + 1);
-  std::vector<std::size_t> current(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) current[j] = j;
+// previous one. No row's least number is below those of both rows before it.
+std::size_t EditDistance(std::string_view a, std::string_view b, std::size_t limit) {
+  const std::size_t difference = a.size() > b.size() ? a.size() - b.size() : b.size() - a.size();
+  if (difference >= limit) return limit;  // the distance is at least that
+  const char* const a_text = a.data();
+  const char* const b_text = b.data();
+  const std::size_t width = b.size() + 1;
+  std::vector<std::size_t> rows(3 * width);
+  std::size_t* two_back = rows.data();
+  std::size_t* previous = two_back + width;
+  std::size_t* current = previous + width;
+  for (std::size_t j = 0; j < width; ++j) current[j] = j;
+  std::size_t previous_least = 0;
   for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::swap(two_back, previous);
-    std::swap(previous, current);
-    current[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = previous[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-      current[j] = std::min({replaced, previous[j] + 1, current[j - 1] + 1});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-        current[j] = std::min(current[j], two_back[j - 2] + 1);
+    std::size_t* const oldest = two_back;
+    two_back = previous;
+    previous = current;
+    current = oldest;
+    std::size_t least = current[0] = i;
+    for (std::size_t j = 1; j < width; ++j) {
+      const char here = b_text[j - 1];
+      std::size_t edits = previous[j - 1];
+      if (a_text[i - 1] != here) {
+        if (previous[j] < edits) edits = previous[j];
+        if (current[j - 1] < edits) edits = current[j - 1];
+        const bool swapped =
+            i > 1 && j > 1 && a_text[i - 1] == b_text[j - 2] && a_text[i - 2] == here;
+        if (swapped && two_back[j - 2] < edits) edits = two_back[j - 2];
+        ++edits;
       }
+      current[j] = edits;
+      if (edits < least) least = edits;
     }
+    if (std::min(least, previous_least) >= limit) return limit;
+    previous_least = least;
   }
-  return current[b.size()];
+  return std::min(current[b.size()], limit);
 }
 
 std::optional<std::string> NearestName(std::string_view name,
@@ -180,10 +198,7 @@ std::optional<std::string> NearestName(std::string_view name,
   std::optional<std::string> nearest;
   std::size_t best = limit + 1;
   for (const std::string& candidate : candidates) {
-    const std::size_t difference = name.size() > candidate.size() ? name.size() - candidate.size()
-                                                                  : candidate.size() - name.size();
-    if (difference >= best) continue;  // the distance is at least that
-    const std::size_t distance = EditDistance(name, candidate);
+    const std::size_t distance = EditDistance(name, candidate, best);
     if (distance < best) {
       best = distance;
       nearest = candidate;

@@ -295,12 +295,11 @@ constexpr Option kOptions[] = {
 constexpr std::size_t kLongestCompared = 64;
 
 std::string NearestKey(Section section, std::string_view key) {
-  key = key.substr(0, kLongestCompared);
   std::string nearest;
-  std::size_t best = 0;
+  std::size_t best = SIZE_MAX;
   for (const Option& option : OptionsOf(section)) {
-    const std::size_t distance = base::EditDistance(key, option.key);
-    if (nearest.empty() || distance < best) {
+    const std::size_t distance = base::EditDistance(key, option.key, best);
+    if (distance < best) {
       best = distance;
       nearest = option.key;
     }
@@ -333,11 +332,10 @@ std::string UnknownKeyHint(Section section, std::string_view key) {
     return in_plugin ? "it belongs in the policy's target block"
                      : "it belongs in the plugin's config of the agent";
   }
-  std::vector<std::string> known;
-  for (const Option& option : OptionsOf(section)) known.emplace_back(option.key);
-  const std::optional<std::string> typo = base::NearestName(key.substr(0, kLongestCompared), known);
-  if (typo) return "did you mean " + *typo + "?";
-  return "the nearest known key is " + NearestKey(section, key);
+  key = key.substr(0, kLongestCompared);
+  const std::string nearest = NearestKey(section, key);
+  if (base::NearestName(key, {nearest})) return "did you mean " + nearest + "?";
+  return "the nearest known key is " + nearest;
 }
 
 }  // namespace nomad_harvester::config

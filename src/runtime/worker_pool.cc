@@ -25,14 +25,15 @@ struct WorkerPool::State {
       std::function<void()> task;
       {
         base::MutexLock lock(mutex);
-        ++idle;
         wake.Wait(mutex, [this]() NH_REQUIRES(mutex) { return stopping || !queue.empty(); });
-        --idle;
         if (stopping) return;
         task = std::move(queue.front());
         queue.pop_front();
+        ++busy;
       }
       Run(std::move(task));
+      const base::MutexLock lock(mutex);
+      --busy;
     }
   }
 
@@ -56,7 +57,7 @@ struct WorkerPool::State {
   base::CondVar wake;
   bool stopping NH_GUARDED_BY(mutex) = false;
   std::deque<std::function<void()>> queue NH_GUARDED_BY(mutex);
-  std::size_t idle NH_GUARDED_BY(mutex) = 0;
+  std::size_t busy NH_GUARDED_BY(mutex) = 0;  // threads that run a task
   std::vector<std::jthread> threads NH_GUARDED_BY(mutex);
   std::once_flag joined;
 };
@@ -70,14 +71,12 @@ absl::Status WorkerPool::Submit(std::function<void()> task) {
   if (state_->stopping) {
     return base::MakeStatus(absl::StatusCode::kCancelled, "the worker pool has stopped");
   }
-  if (state_->queue.size() >= state_->options.queue_limit) {
-    return base::MakeStatus(absl::StatusCode::kResourceExhausted,
-                            "the queue of the worker pool is full");
-  }
-  const std::size_t running = state_->threads.size();
-  if (state_->queue.size() >= state_->idle && running < state_->options.threads) {
+  // Also those that have just been started: a task for which a thread is on its way does not wait.
+  std::size_t free = state_->threads.size() - state_->busy;
+  if (state_->queue.size() >= free && state_->threads.size() < state_->options.threads) {
     try {
       state_->threads.emplace_back([state = state_] { state->Work(); });
+      ++free;
     } catch (const std::system_error& error) {
       // The process may have reached its limit of threads. Fewer workers suffice.
       state_->Report(error.what());
@@ -85,6 +84,10 @@ absl::Status WorkerPool::Submit(std::function<void()> task) {
   }
   if (state_->threads.empty()) {
     return base::MakeStatus(absl::StatusCode::kResourceExhausted, "the worker pool has no threads");
+  }
+  if (state_->queue.size() >= free + state_->options.queue_limit) {
+    return base::MakeStatus(absl::StatusCode::kResourceExhausted,
+                            "the queue of the worker pool is full");
   }
   state_->queue.push_back(std::move(task));
   state_->wake.NotifyOne();

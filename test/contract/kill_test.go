@@ -3,16 +3,10 @@
 package contract
 
 import (
-	"bufio"
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand"
-	"net/http"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
@@ -75,14 +69,11 @@ func environmentNumber(t *testing.T, name string, otherwise int) int {
 
 // One simulated cluster with one pool, and the process that currently scales it.
 type killedPool struct {
-	random    *rand.Rand
-	simulator *exec.Cmd
-	stdin     io.Closer
-	harvester string
-	nomad     string
-	tmp       string
-	logs      lockedBuffer
-	events    []string
+	random  *rand.Rand
+	cluster *simulatedCluster
+	tmp     string
+	logs    lockedBuffer
+	events  []string
 }
 
 func (p *killedPool) logf(format string, args ...any) {
@@ -94,10 +85,15 @@ func (p *killedPool) transcript() string {
 }
 
 func (p *killedPool) run(kills int, done, inScale *atomic.Int32) error {
-	if err := p.startSimulator(); err != nil {
+	var err error
+	if p.tmp, err = os.MkdirTemp("", "kill"); err != nil {
 		return err
 	}
-	defer p.stopSimulator()
+	defer os.RemoveAll(p.tmp)
+	if p.cluster, err = startCluster("--fast"); err != nil {
+		return err
+	}
+	defer p.cluster.stop()
 	if err := p.runJob(); err != nil {
 		return err
 	}
@@ -217,7 +213,7 @@ func (p *killedPool) startPlugin() (*goplugin.Client, target.Target, error) {
 	}
 	plugin := raw.(target.Target)
 	if err := plugin.SetConfig(map[string]string{
-		"harvester_url": p.harvester, "nomad_address": p.nomad, "auth_token": "any",
+		"harvester_url": p.cluster.harvester, "nomad_address": p.cluster.nomad, "auth_token": "any",
 	}); err != nil {
 		client.Kill()
 		return nil, nil, fmt.Errorf("SetConfig: %w", err)
@@ -225,59 +221,12 @@ func (p *killedPool) startPlugin() (*goplugin.Client, target.Target, error) {
 	return client, plugin, nil
 }
 
-func (p *killedPool) startSimulator() error {
-	var err error
-	if p.tmp, err = os.MkdirTemp("", "kill"); err != nil {
-		return err
-	}
-	p.simulator = exec.Command(simulator, "--fast")
-	stdin, err := p.simulator.StdinPipe()
-	if err != nil {
-		return err
-	}
-	p.stdin = stdin
-	stdout, err := p.simulator.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := p.simulator.Start(); err != nil {
-		return err
-	}
-	lines := bufio.NewScanner(stdout)
-	for _, url := range []*string{&p.harvester, &p.nomad} {
-		if !lines.Scan() {
-			return fmt.Errorf("the simulator said nothing: %v", lines.Err())
-		}
-		*url = lines.Text()
-	}
-	return nil
-}
-
-func (p *killedPool) stopSimulator() {
-	p.stdin.Close()
-	p.simulator.Wait()
-	os.RemoveAll(p.tmp)
-}
-
 // Runs work on every node, so that drains have allocations to move or to wait for.
 func (p *killedPool) runJob() error {
 	job := `{"Job":{"ID":"web","Name":"web","Type":"service","Datacenters":["dc1"],"TaskGroups":[` +
 		`{"Name":"web","Count":4,"Tasks":[{"Name":"web","Driver":"raw_exec","Config":{"command":"sleep"},` +
 		`"Resources":{"CPU":10,"MemoryMB":10}}]}]}}`
-	request, err := http.NewRequest(http.MethodPut, p.nomad+"/v1/jobs", strings.NewReader(job))
-	if err != nil {
-		return err
-	}
-	reply, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer reply.Body.Close()
-	if reply.StatusCode != http.StatusOK {
-		body, _ := io.ReadAll(reply.Body)
-		return fmt.Errorf("the job was refused: %s %s", reply.Status, body)
-	}
-	return nil
+	return p.cluster.run(job)
 }
 
 type simulatedObject struct {
@@ -290,7 +239,7 @@ type simulatedObject struct {
 
 func (p *killedPool) list(path string) ([]simulatedObject, error) {
 	var list struct{ Items []simulatedObject }
-	err := get(p.harvester+path, &list)
+	err := get(p.cluster.harvester+path, &list)
 	return list.Items, err
 }
 
@@ -334,7 +283,7 @@ func (p *killedPool) leftovers(count int64) ([]string, error) {
 		Drain                 bool
 		SchedulingEligibility string
 	}
-	if err := get(p.nomad+"/v1/nodes", &nodes); err != nil {
+	if err := get(p.cluster.nomad+"/v1/nodes", &nodes); err != nil {
 		return nil, err
 	}
 	for _, node := range nodes {
@@ -343,20 +292,4 @@ func (p *killedPool) leftovers(count int64) ([]string, error) {
 		}
 	}
 	return left, nil
-}
-
-func get(url string, into any) error {
-	reply, err := http.Get(url)
-	if err != nil {
-		return err
-	}
-	defer reply.Body.Close()
-	body, err := io.ReadAll(reply.Body)
-	if err != nil {
-		return err
-	}
-	if reply.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", url, reply.Status)
-	}
-	return json.NewDecoder(bytes.NewReader(body)).Decode(into)
 }

@@ -80,6 +80,19 @@ TEST(WorkerPool, Refuses_tasks_beyond_the_limit_of_its_queue) {
   EXPECT_EQ(runs, 2);
 }
 
+TEST(WorkerPool, L8_as_many_tasks_as_threads_never_wait_in_the_queue_however_fast_they_come) {
+  constexpr int kThreads = 64;
+  std::latch release(1);
+  WorkerPool pool({.threads = kThreads, .queue_limit = 1, .on_exception = {}});
+  // None of the threads has begun yet, or some, or all.
+  int accepted = 0;
+  for (int i = 0; i < kThreads; ++i) accepted += pool.Submit([&] { release.wait(); }).ok() ? 1 : 0;
+  EXPECT_EQ(accepted, kThreads);
+  EXPECT_THAT(pool.Submit([] {}), IsOk());
+  EXPECT_THAT(pool.Submit([] {}), StatusIs(absl::StatusCode::kResourceExhausted));
+  release.count_down();
+}
+
 TEST(WorkerPool, Stop_waits_for_what_runs_and_drops_what_is_queued) {
   std::latch running(1);
   std::latch release(1);

@@ -61,8 +61,23 @@ TEST_F(ObserverTest, C15_a_nomad_that_knows_less_than_a_vm_counts_as_unreadable)
   const scaling::Look look = Look();
   EXPECT_FALSE(look.nomad_readable);
   EXPECT_THAT(look.nomad_problem, HasSubstr("another Nomad answers"));
-  EXPECT_THAT(Sent(),
-              ElementsAre("list nodes", "list virtualmachines", "list virtualmachineinstances"));
+  EXPECT_THAT(Sent(), ElementsAre("list nodes", "list virtualmachines",
+                                  "list virtualmachineinstances", "list nodes"));
+}
+
+TEST_F(ObserverTest,
+       C15_a_vm_that_another_pool_makes_between_the_lists_does_not_mean_another_nomad) {
+  AddVm("web-a");
+  const std::uint64_t index = Look().nomad_index;
+  After("list nodes", [&] {
+    AddStranger();
+    cluster_.EditAnnotation("web-a", harvester::kNodesAnnotation,
+                            harvester::ToAnnotation({.node_class = "web", .index = index + 1}));
+  });
+  const scaling::Look look = Look();
+  EXPECT_TRUE(look.nomad_readable) << look.nomad_problem;
+  EXPECT_GT(look.nomad_index, index) << "a node is missing only in a list that can know it";
+  EXPECT_THAT(look.nodes, SizeIs(2));
 }
 
 TEST_F(ObserverTest, S1_without_its_list_of_vms_there_is_no_look) {

@@ -104,6 +104,19 @@ TEST_F(ServiceTest, P2_a_configuration_that_is_refused_leaves_the_earlier_one) {
   EXPECT_THAT(Status(), IsOk());
 }
 
+TEST_F(ServiceTest, C15_a_list_of_nodes_that_is_older_than_a_vm_is_read_again) {
+  AddVm("web-a");
+  cluster_.EditAnnotation("web-a", harvester::kNodesAnnotation,
+                          harvester::ToAnnotation({.node_class = "web", .index = 1}));
+  ASSERT_THAT(Configure(), IsOk());
+  // Its index is 0, as of a list that was under way when another pool made the VM.
+  Next("list nodes", Fault::Answer(200, "[]"));
+  const auto status = Status();
+  ASSERT_THAT(status, IsOk());
+  EXPECT_TRUE(status->ready);
+  EXPECT_THAT(Sent(), ElementsAre("list virtualmachines", "list nodes", "list nodes"));
+}
+
 TEST_F(ServiceTest, S3_a_status_is_two_lists_and_a_warning_of_its_policy_is_logged_once) {
   ASSERT_THAT(Configure(), IsOk());
   Settle();

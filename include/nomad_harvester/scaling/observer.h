@@ -76,9 +76,9 @@ class Observer {
            ObserverMemory& memory, runtime::Executor& executor, log::Logger logger);
 
   // Reads nodes before VMs: a VM that is observed without a node had none when the nodes were read.
-  // VMs and instances are read at the same time.
-  // An unreadable Nomad is not an error (nomad_readable is false); an unreadable Harvester is.
-  // `base` provides region and policy_nodes.
+  // VMs and instances are read at the same time. If another pool made a VM meanwhile, nodes are
+  // read again (ListIsOlderThanVms). An unreadable Nomad is not an error (nomad_readable is false);
+  // an unreadable Harvester is. `base` provides region and policy_nodes.
   absl::StatusOr<Look> Observe(const runtime::Context& context, Look base,
                                const BlockingWait& blocking);
 
@@ -113,7 +113,10 @@ class Observer {
 // index is at least that in the VM's `nodes`. Behind the same address may stand another or a
 // restored Nomad, which knows none of the nodes, or a proxy (rule C15).
 bool IsGone(const absl::Status& read, const harvester::VirtualMachine& vm);
-// The same for the list: a look whose index is below that of a VM counts as unreadable.
+// Whether the list's index is below that of a VM: another pool may have made the VM since the list
+// was requested. A list that is requested then tells.
+bool ListIsOlderThanVms(const Look& look);
+// Such a look, with a list that was requested after the VMs were read, counts as unreadable.
 void CheckIndex(Look* look);
 
 // Stubs that must be read in full before the links can be trusted (rule C6): pool members whose

@@ -175,13 +175,8 @@ absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Sessi
   if (!results[0].ok()) return base::Annotate(results[0], "Harvester cannot be read");
   look.now = seen->server_time.value_or(options_.clock->WallNow());
   SetVms(*seen->value, &look);
-  look.nomad_readable = results[1].ok();
-  if (results[1].ok()) {
-    look.nomad_index = (*nodes)->index;
-    look.node_list = NodesOf(*nodes);
-  } else {
-    look.nomad_problem = base::Message(results[1]);
-  }
+  TakeNodes(nodes, &look);
+  if (ListIsOlderThanVms(look)) TakeNodes(session.nomad().ListNodes(context), &look);
   CheckIndex(&look);
   Link(&look);
   pool.memory.Apply(options_.clock->Now(), &look);

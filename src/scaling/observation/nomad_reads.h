@@ -104,6 +104,8 @@ class NomadReads {
 inline NodeList NodesOf(const std::shared_ptr<const NomadReads::Nodes>& list) {
   return {list, &list->value};
 }
+// What such a list says; an error: Nomad is unreadable.
+void TakeNodes(const SharedList<NomadReads::Nodes>::Result& nodes, Look* look);
 
 }  // namespace nomad_harvester::scaling
 

@@ -105,20 +105,38 @@ bool IsGone(const absl::Status& read, const harvester::VirtualMachine& vm) {
          error->index >= (vm.nodes.has_value() ? vm.nodes->index : 0);
 }
 
-void CheckIndex(Look* look) {
-  if (!look->nomad_readable) return;
-  for (const VmView& view : look->vms) {
-    if (!view.member || !view.vm.nodes.has_value() || IsOtherRegion(view.vm, look->region))
-      continue;
-    if (view.vm.nodes->index <= look->nomad_index) continue;
-    look->nomad_readable = false;
-    look->nomad_problem =
-        "its index is " + std::to_string(look->nomad_index) + ", below the " +
-        std::to_string(view.vm.nodes->index) + " at which VM " + view.vm.name +
-        " was made: another Nomad answers at this address, or one that was restored; check "
-        "nomad_address, or remove the annotation nodes of VMs that the restored one knows";
-    return;
+namespace {
+
+// A VM that was made at an index which the list of nodes has not reached; null: there is none.
+const VmView* MadeAfterList(const Look& look) {
+  if (!look.nomad_readable) return nullptr;
+  for (const VmView& view : look.vms) {
+    if (!view.member || !view.vm.nodes.has_value() || IsOtherRegion(view.vm, look.region)) continue;
+    if (view.vm.nodes->index > look.nomad_index) return &view;
   }
+  return nullptr;
+}
+
+}  // namespace
+
+bool ListIsOlderThanVms(const Look& look) { return MadeAfterList(look) != nullptr; }
+
+void CheckIndex(Look* look) {
+  const VmView* const newer = MadeAfterList(*look);
+  if (newer == nullptr) return;
+  look->nomad_readable = false;
+  look->nomad_problem = "its index is " + std::to_string(look->nomad_index) + ", below the " +
+                        std::to_string(newer->vm.nodes->index) + " at which VM " + newer->vm.name +
+                        " was made: another Nomad answers at this address, or one that was "
+                        "restored; check nomad_address, or remove the annotation nodes of VMs that "
+                        "the restored one knows";
+}
+
+void TakeNodes(const SharedList<NomadReads::Nodes>::Result& nodes, Look* look) {
+  if (!nodes.ok()) return SetUnreadable(nodes.status(), look);
+  look->nomad_readable = true;
+  look->nomad_index = (*nodes)->index;
+  look->node_list = NodesOf(*nodes);
 }
 
 Observer::Observer(const nomad::NomadClient& nomad, NomadReads& reads,
@@ -142,11 +160,7 @@ void Observer::ReadNodes(const runtime::Context& context, const BlockingWait& bl
   nomad::ReadOptions options;
   options.index = blocking.after_index;
   options.wait = blocking.wait;
-  auto nodes = reads_.ListNodes(context.WithTimeout(blocking.nodes_limit), options);
-  look->nomad_readable = true;
-  if (!nodes.ok()) return SetUnreadable(nodes.status(), look);
-  look->nomad_index = (*nodes)->index;
-  look->node_list = NodesOf(*nodes);
+  TakeNodes(reads_.ListNodes(context.WithTimeout(blocking.nodes_limit), options), look);
 }
 
 void Observer::CompleteNodes(const runtime::Context& context, Look* look) {
@@ -264,6 +278,9 @@ absl::StatusOr<Look> Observer::Observe(const runtime::Context& context, Look bas
   NH_ASSIGN_OR_RETURN(Guests guests, ReadGuests(context, look.nomad_readable));
   look.now = guests.vms.server_time.value_or(context.clock().WallNow());
   SetVms(std::move(guests.vms.value), &look);
+  if (ListIsOlderThanVms(look)) {
+    ReadNodes(context, {.after_index = 0, .wait = {}, .nodes_limit = blocking.nodes_limit}, &look);
+  }
   CheckIndex(&look);
   if (look.nomad_readable && guests.instances.ok()) {
     SetInstances(*std::move(guests.instances), &look);
