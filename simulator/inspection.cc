@@ -73,11 +73,6 @@ void Cluster::AllowAll() {
   impl_->kube_api.forbidden.clear();
 }
 
-void Cluster::ExpirePages() {
-  base::MutexLock lock(impl_->mutex);
-  impl_->store.Compact();
-}
-
 void Cluster::SetRulesIncomplete(bool incomplete) {
   base::MutexLock lock(impl_->mutex);
   impl_->kube_api.rules_incomplete = incomplete;

@@ -67,8 +67,6 @@ http::HttpResponse KubeApi::Get(const KubeCall& call) const {
 http::HttpResponse KubeApi::List(const KubeCall& call, bool metadata_only) {
   const auto labels = LabelSelector::Parse(call.target.Query("labelSelector"));
   if (!labels.ok()) return StatusReply(400, "BadRequest", base::Message(labels.status()));
-  const auto fields = FieldSelector::Parse(*call.def, call.target.Query("fieldSelector"));
-  if (!fields.ok()) return StatusReply(400, "BadRequest", base::Message(fields.status()));
   std::int64_t limit = base::ParseInt(call.target.Query("limit")).value_or(0);
 
   Position position{store_.revision(), {}};
@@ -107,7 +105,7 @@ http::HttpResponse KubeApi::List(const KubeCall& call, bool metadata_only) {
       ++remaining;
       continue;
     }
-    if (!labels->Matches(*it->second) || !fields->Matches(*it->second)) continue;
+    if (!labels->Matches(*it->second)) continue;
     next.after = it->first;
     if (metadata_only) {
       items.push_back({{"kind", "PartialObjectMetadata"},
@@ -127,7 +125,7 @@ http::HttpResponse KubeApi::List(const KubeCall& call, bool metadata_only) {
   if (remaining > 0) {
     if (token.empty()) store_.Keep(*call.def);
     metadata["continue"] = Encode(next);
-    if (labels->empty() && fields->empty()) metadata["remainingItemCount"] = remaining;
+    if (labels->empty()) metadata["remainingItemCount"] = remaining;
   } else if (call.def->custom) {
     metadata["continue"] = "";
   }

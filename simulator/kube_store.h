@@ -61,9 +61,8 @@ class KubeStore {
   // (kubernetes/kubernetes:staging/src/k8s.io/apiserver/pkg/server/options/etcd.go,
   // DefaultCompactInterval).
   void Keep(const ResourceDef& def);
-  // Null: the revision was not kept, or it has been compacted.
+  // Null: the revision was not kept.
   const Objects* Kept(const ResourceDef& def, std::int64_t revision) const;
-  void Compact() { kept_.clear(); }
 
   struct View {
     Objects objects;

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "kube_types.h"
 #include "nlohmann/json_fwd.hpp"
 
 namespace nomad_harvester::simulator {
@@ -28,23 +27,6 @@ class LabelSelector {
     std::string key;
     Operator op = Operator::kExists;
     std::set<std::string> values;
-  };
-  std::vector<Requirement> requirements_;
-};
-
-class FieldSelector {
- public:
-  // Custom resources support metadata.name and metadata.namespace only. Built-in ones support every
-  // field here, which is more than on the real server.
-  static absl::StatusOr<FieldSelector> Parse(const ResourceDef& def, std::string_view text);
-  bool Matches(const nlohmann::json& object) const;
-  bool empty() const { return requirements_.empty(); }
-
- private:
-  struct Requirement {
-    std::vector<std::string> path;
-    std::string value;
-    bool equal = true;
   };
   std::vector<Requirement> requirements_;
 };

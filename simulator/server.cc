@@ -167,29 +167,26 @@ struct SimulatorServer::Impl {
     int port_ = 0;
   };
 
-  Impl(Cluster& cluster, runtime::Clock& clock, Options the_options)
-      : options(the_options),
+  Impl(Cluster& cluster, runtime::Clock& clock, int port)
+      : nomad_port(port),
         cancel(runtime::Context::Background(clock)),
         harvester(cluster, System::kHarvester, cancel.context()),
         nomad(cluster, System::kNomad, cancel.context()) {}
 
-  const Options options;
+  const int nomad_port;
   const runtime::CancelSource cancel;
   Listener harvester;
   Listener nomad;
 };
 
-SimulatorServer::SimulatorServer(Cluster& cluster, runtime::Clock& clock, Options options)
-    : impl_(std::make_unique<Impl>(cluster, clock, options)) {}
-
-SimulatorServer::SimulatorServer(Cluster& cluster, runtime::Clock& clock)
-    : SimulatorServer(cluster, clock, Options{}) {}
+SimulatorServer::SimulatorServer(Cluster& cluster, runtime::Clock& clock, int nomad_port)
+    : impl_(std::make_unique<Impl>(cluster, clock, nomad_port)) {}
 
 SimulatorServer::~SimulatorServer() { Stop(); }
 
 absl::Status SimulatorServer::Start() {
-  NH_RETURN_IF_ERROR(impl_->harvester.Start(impl_->options.harvester_port));
-  return impl_->nomad.Start(impl_->options.nomad_port);
+  NH_RETURN_IF_ERROR(impl_->harvester.Start(0));
+  return impl_->nomad.Start(impl_->nomad_port);
 }
 
 void SimulatorServer::Stop() {
@@ -203,15 +200,6 @@ std::string SimulatorServer::nomad_url() const { return impl_->nomad.url(); }
 
 int SimulatorServer::MostConnections(System system) const {
   return (system == System::kHarvester ? impl_->harvester : impl_->nomad).most_connections();
-}
-
-std::string SimulatorServer::kubeconfig() const {
-  return "apiVersion: v1\nkind: Config\ncurrent-context: simulator\n"
-         "clusters:\n- name: simulator\n  cluster:\n    server: " +
-         harvester_url() +
-         "\nusers:\n- name: simulator\n  user:\n    token: simulator\n"
-         "contexts:\n- name: simulator\n  context:\n    cluster: simulator\n    user: simulator\n"
-         "    namespace: nomad\n";
 }
 
 }  // namespace nomad_harvester::simulator

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +12,7 @@
 #include "nomad_harvester/base/time.h"
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 
 namespace nomad_harvester::base {
 namespace {
@@ -24,14 +24,11 @@ bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 // As quote() in Go's package time: every byte of a control or non-ASCII character becomes \x..
 std::string Quote(std::string_view text) {
-  constexpr std::string_view kHex = "0123456789abcdef";
   std::string quoted = "\"";
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte < 0x20 || byte >= 0x80) {
-      quoted += "\\x";
-      quoted += kHex[byte >> 4];
-      quoted += kHex[byte & 0xf];
+      absl::StrAppend(&quoted, "\\x", absl::Hex(byte, absl::kZeroPad2));
       continue;
     }
     if (c == '"' || c == '\\') quoted += '\\';

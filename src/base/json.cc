@@ -10,6 +10,7 @@
 
 #include "nomad_harvester/base/status.h"
 
+#include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
 
 namespace nomad_harvester::base {
@@ -38,11 +39,42 @@ Lead Classify(unsigned char lead) {
 }
 
 void AppendHex(unsigned char byte, std::string* text) {
-  constexpr std::string_view kHex = "0123456789abcdef";
-  *text += {'\\', 'x', kHex[byte >> 4U], kHex[byte & 0xfU]};
+  absl::StrAppend(text, "\\x", absl::Hex(byte, absl::kZeroPad2));
+}
+
+constexpr int kMaxDepth = 200;
+
+// Counts the brackets outside of strings. The depth is limited for code that walks a value
+// recursively; nlohmann's parser does not recurse, so that depth costs it only memory.
+bool IsTooDeep(std::string_view text) {
+  int depth = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '"') in_string = !in_string;
+    if (in_string && text[i] == '\\') ++i;
+    if (in_string) continue;
+    if ((text[i] == '[' || text[i] == '{') && ++depth > kMaxDepth) return true;
+    if (text[i] == ']' || text[i] == '}') --depth;
+  }
+  return false;
 }
 
 }  // namespace
+
+// The texts of nlohmann's errors quote the input, which may hold a secret: only the position is
+// kept.
+absl::StatusOr<json> ParseJson(std::string_view text, std::string_view what) {
+  std::string problem = "nested deeper than " + std::to_string(kMaxDepth) + " levels";
+  try {
+    if (!IsTooDeep(text)) return json::parse(text.begin(), text.end());
+  } catch (const json::parse_error& error) {
+    problem = error.byte > text.size() ? "unexpected end of input"
+                                       : "syntax error at byte " + std::to_string(error.byte);
+  } catch (const json::exception&) {
+    problem = "a number is out of range";
+  }
+  return InvalidArgument(std::string(what) + " is not JSON: " + problem);
+}
 
 std::string DumpJson(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -98,16 +130,6 @@ std::vector<std::string> GetStrings(const json& object, std::string_view key) {
     if (const auto* text = item.get_ptr<const std::string*>()) texts.push_back(*text);
   }
   return texts;
-}
-
-std::map<std::string, std::string> GetStringMap(const json& object, std::string_view key) {
-  std::map<std::string, std::string> map;
-  const json* members = FindMember(object, key);
-  if (members == nullptr || !members->is_object()) return map;
-  for (const auto& [name, value] : members->items()) {
-    if (const auto* text = value.get_ptr<const std::string*>()) map.emplace(name, *text);
-  }
-  return map;
 }
 
 std::size_t Utf8CharacterLength(std::string_view text) {

@@ -29,7 +29,7 @@ constexpr int kNowhere = -1;
 // Follows the tree of paths through a document, and passes on what is at a path.
 class PathFollower {
  public:
-  PathFollower(const JsonPaths& paths, JsonSink& sink) : paths_(paths), sink_(sink) {
+  PathFollower(const JsonPaths& paths, JsonSink sink) : paths_(paths), sink_(std::move(sink)) {
     levels_.reserve(16);
   }
 
@@ -80,11 +80,11 @@ class PathFollower {
     const int path = paths_.levels()[static_cast<std::size_t>(level)].path;
     if (path == kNowhere) return true;
     event.name = name_;
-    return sink_.Take(path, event);
+    return sink_(path, event);
   }
 
   const JsonPaths& paths_;
-  JsonSink& sink_;
+  const JsonSink sink_;
   std::vector<OpenLevel> levels_;
   int member_ = kNowhere;
   std::size_t skipped_ = 0;
@@ -103,7 +103,7 @@ class PushHandler {
   static constexpr std::size_t max_string_size = max_object_size;
   // NOLINTEND(readability-identifier-naming)
 
-  PushHandler(const JsonPaths& paths, JsonSink& sink) : follower_(paths, sink) {}
+  PushHandler(const JsonPaths& paths, JsonSink sink) : follower_(paths, std::move(sink)) {}
 
   bool on_document_begin(ErrorCode&) { return true; }
   bool on_document_end(ErrorCode&) { return true; }
@@ -242,12 +242,11 @@ void Visit(const nlohmann::json& value, PathFollower& follower) {
 }
 
 std::vector<std::string> ListPaths(const std::string& list, const std::vector<std::string>& paths,
-                                   const std::vector<std::string>& beside) {
+                                   const std::string& beside) {
   std::vector<std::string> all;
-  all.reserve(paths.size() + 1 + beside.size());
   for (const std::string& path : paths) all.push_back(list.empty() ? path : list + "." + path);
   all.push_back(list);
-  all.insert(all.end(), beside.begin(), beside.end());
+  if (!beside.empty()) all.push_back(beside);
   return all;
 }
 
@@ -289,7 +288,8 @@ int JsonPaths::Find(int level, std::string_view member, bool* is_any) const {
 
 class JsonPushParser::Impl {
  public:
-  Impl(const JsonPaths& paths, JsonSink& sink) : parser_(json_push::Options(), paths, sink) {}
+  Impl(const JsonPaths& paths, JsonSink sink)
+      : parser_(json_push::Options(), paths, std::move(sink)) {}
 
   void Write(std::string_view piece, bool more) {
     if (!problem_.empty() || parser_.handler().stopped()) return;
@@ -320,19 +320,19 @@ class JsonPushParser::Impl {
   std::string problem_;
 };
 
-JsonPushParser::JsonPushParser(const JsonPaths& paths, JsonSink& sink)
-    : impl_(std::make_unique<Impl>(paths, sink)) {}
+JsonPushParser::JsonPushParser(const JsonPaths& paths, JsonSink sink)
+    : impl_(std::make_unique<Impl>(paths, std::move(sink))) {}
 JsonPushParser::~JsonPushParser() = default;
 void JsonPushParser::Write(std::string_view piece) { impl_->Write(piece, true); }
 absl::Status JsonPushParser::Finish(std::string_view what) { return impl_->Finish(what); }
 
-void VisitJson(const nlohmann::json& value, const JsonPaths& paths, JsonSink& sink) {
-  PathFollower follower(paths, sink);
+void VisitJson(const nlohmann::json& value, const JsonPaths& paths, JsonSink sink) {
+  PathFollower follower(paths, std::move(sink));
   Visit(value, follower);
 }
 
 JsonListReader::JsonListReader(const std::string& list, const std::vector<std::string>& paths,
-                               const std::vector<std::string>& beside, JsonElements& elements)
+                               JsonElements& elements, const std::string& beside)
     : element_paths_(static_cast<int>(paths.size())),
       beside_(beside),
       paths_(ListPaths(list, paths, beside)),
@@ -341,8 +341,8 @@ JsonListReader::JsonListReader(const std::string& list, const std::vector<std::s
 }
 
 void JsonListReader::Begin() {
-  parser_.emplace(paths_, static_cast<JsonSink&>(*this));
-  texts_.assign(beside_.size(), "");
+  parser_.emplace(paths_, [this](int path, const JsonEvent& event) { return Take(path, event); });
+  text_.clear();
   problem_.clear();
   refused_ = absl::OkStatus();
   open_ = 0;
@@ -367,40 +367,27 @@ bool JsonListReader::Take(int path, const JsonEvent& event) {
     return true;
   }
   if (path == element_paths_) return TakeList(event);
-  const auto number = static_cast<std::size_t>(path - element_paths_ - 1);
   if (event.kind == Kind::kNull) return true;
-  if (event.kind != Kind::kText)
-    return Refuse("has a " + beside_[number] + " that is not a string");
-  texts_[number] = event.text;
+  if (event.kind != Kind::kText) return Refuse("has a " + beside_ + " that is not a string");
+  text_ = event.text;
   return true;
 }
 
 bool JsonListReader::TakeList(const JsonEvent& event) {
-  switch (event.kind) {
-    case Kind::kArray:
-      if (open_ == 1) return Refuse("has an element that is not an object");
-      has_list_ = true;
-      open_ = 1;
-      return true;
-    case Kind::kObject:
-      if (open_ == 0) return Refuse("is not a list");
-      open_ = 2;
-      elements_.Begin();
-      return true;
-    case Kind::kEnd:
-      if (--open_ == 0) return true;
-      refused_ = elements_.End();
-      return refused_.ok();
-    case Kind::kNull:
-      if (open_ == 0) {
-        has_list_ = true;
-        return true;
-      }
-      break;
-    default:
-      break;
+  if (event.kind == Kind::kEnd) {
+    if (--open_ == 0) return true;
+    refused_ = elements_.End();
+    return refused_.ok();
   }
-  return Refuse(open_ == 0 ? "is not a list" : "has an element that is not an object");
+  if (open_ == 0) {
+    if (event.kind == Kind::kArray) open_ = 1;
+    has_list_ = event.kind == Kind::kArray || event.kind == Kind::kNull;
+    return has_list_ || Refuse("is not a list");
+  }
+  if (event.kind != Kind::kObject) return Refuse("has an element that is not an object");
+  open_ = 2;
+  elements_.Begin();
+  return true;
 }
 
 bool JsonListReader::Refuse(std::string_view problem) {

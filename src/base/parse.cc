@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,8 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 
 namespace nomad_harvester::base {
 namespace {
@@ -28,7 +31,6 @@ namespace {
 std::string GoQuote(std::string_view text) {
   constexpr std::string_view kNamed = "\a\b\f\n\r\t\v\"\\";
   constexpr std::string_view kLetters = "abfnrtv\"\\";
-  constexpr std::string_view kHex = "0123456789abcdef";
   std::string quoted = "\"";
   while (!text.empty()) {
     const std::size_t length = std::max<std::size_t>(Utf8CharacterLength(text), 1);
@@ -39,7 +41,7 @@ std::string GoQuote(std::string_view text) {
     } else if (length > 1 || absl::ascii_isprint(byte)) {
       quoted.append(text.substr(0, length));
     } else {
-      quoted += {'\\', 'x', kHex[byte >> 4], kHex[byte & 0xf]};
+      absl::StrAppend(&quoted, "\\x", absl::Hex(byte, absl::kZeroPad2));
     }
     text.remove_prefix(length);
   }
@@ -51,14 +53,16 @@ std::string GoQuote(std::string_view text) {
 constexpr std::size_t kMaxLabelLength = 63;
 constexpr std::size_t kMaxSubdomainLength = 253;
 
-bool IsLowerAlphanumeric(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
-bool IsAlphanumeric(char c) { return IsLowerAlphanumeric(c) || (c >= 'A' && c <= 'Z'); }
+bool IsLowerAlphanumeric(unsigned char c) {
+  return absl::ascii_islower(c) || absl::ascii_isdigit(c);
+}
 
 // "qualified name" without its prefix: [A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?
 bool IsQualifiedName(std::string_view text) {
-  return !text.empty() && text.size() <= kMaxLabelLength && IsAlphanumeric(text.front()) &&
-         IsAlphanumeric(text.back()) && std::all_of(text.begin(), text.end(), [](char c) {
-           return IsAlphanumeric(c) || c == '-' || c == '_' || c == '.';
+  return !text.empty() && text.size() <= kMaxLabelLength && absl::ascii_isalnum(text.front()) &&
+         absl::ascii_isalnum(text.back()) &&
+         std::all_of(text.begin(), text.end(), [](unsigned char c) {
+           return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
          });
 }
 
@@ -88,14 +92,11 @@ absl::StatusOr<std::int64_t> ParseInt(std::string_view text) {
 absl::StatusOr<std::vector<std::string>> ParseList(std::string_view text) {
   std::vector<std::string> elements;
   if (TrimAsciiSpace(text).empty()) return elements;
-  while (true) {
-    const std::size_t comma = text.find(',');
-    const std::string_view element = TrimAsciiSpace(text.substr(0, comma));
-    if (element.empty()) return InvalidArgument("the list has an empty element");
-    elements.emplace_back(element);
-    if (comma == std::string_view::npos) return elements;
-    text.remove_prefix(comma + 1);
+  for (const absl::string_view part : absl::StrSplit(ToAbsl(text), ',')) {
+    elements.emplace_back(TrimAsciiSpace(ToStd(part)));
+    if (elements.back().empty()) return InvalidArgument("the list has an empty element");
   }
+  return elements;
 }
 
 absl::StatusOr<std::map<std::string, std::string>> ParseMap(std::string_view text) {
@@ -135,13 +136,11 @@ bool IsDnsLabel(std::string_view text, std::size_t max_length) {
 
 bool IsDnsSubdomain(std::string_view text) {
   if (text.size() > kMaxSubdomainLength) return false;
-  while (true) {
-    const std::size_t dot = text.find('.');
-    // Kubernetes does not limit the length of the parts of a subdomain.
-    if (!IsDnsLabel(text.substr(0, dot), kMaxSubdomainLength)) return false;
-    if (dot == std::string_view::npos) return true;
-    text.remove_prefix(dot + 1);
-  }
+  const std::vector<absl::string_view> parts = absl::StrSplit(ToAbsl(text), '.');
+  // Kubernetes does not limit the length of the parts of a subdomain.
+  return std::all_of(parts.begin(), parts.end(), [](absl::string_view part) {
+    return IsDnsLabel(ToStd(part), kMaxSubdomainLength);
+  });
 }
 
 bool IsLabelKey(std::string_view text) {
@@ -153,56 +152,38 @@ bool IsLabelKey(std::string_view text) {
 bool IsLabelValue(std::string_view text) { return text.empty() || IsQualifiedName(text); }
 
 // Optimal string alignment: three rows suffice, since a transposition refers to the row before the
-// previous one. No row's least number is below those of both rows before it.
-std::size_t EditDistance(std::string_view a, std::string_view b, std::size_t limit) {
-  const std::size_t difference = a.size() > b.size() ? a.size() - b.size() : b.size() - a.size();
-  if (difference >= limit) return limit;  // the distance is at least that
-  const char* const a_text = a.data();
-  const char* const b_text = b.data();
-  const std::size_t width = b.size() + 1;
-  std::vector<std::size_t> rows(3 * width);
-  std::size_t* two_back = rows.data();
-  std::size_t* previous = two_back + width;
-  std::size_t* current = previous + width;
-  for (std::size_t j = 0; j < width; ++j) current[j] = j;
-  std::size_t previous_least = 0;
+// previous one.
+std::size_t EditDistance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> two_back(b.size() + 1);
+  std::vector<std::size_t> previous(b.size() + 1);
+  std::vector<std::size_t> current(b.size() + 1);
+  std::iota(current.begin(), current.end(), std::size_t{0});
   for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t* const oldest = two_back;
-    two_back = previous;
-    previous = current;
-    current = oldest;
-    std::size_t least = current[0] = i;
-    for (std::size_t j = 1; j < width; ++j) {
-      const char here = b_text[j - 1];
-      std::size_t edits = previous[j - 1];
-      if (a_text[i - 1] != here) {
-        if (previous[j] < edits) edits = previous[j];
-        if (current[j - 1] < edits) edits = current[j - 1];
-        const bool swapped =
-            i > 1 && j > 1 && a_text[i - 1] == b_text[j - 2] && a_text[i - 2] == here;
-        if (swapped && two_back[j - 2] < edits) edits = two_back[j - 2];
-        ++edits;
+    std::swap(two_back, previous);
+    std::swap(previous, current);
+    current[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = previous[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      current[j] = std::min({replaced, previous[j] + 1, current[j - 1] + 1});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        current[j] = std::min(current[j], two_back[j - 2] + 1);
       }
-      current[j] = edits;
-      if (edits < least) least = edits;
     }
-    if (std::min(least, previous_least) >= limit) return limit;
-    previous_least = least;
   }
-  return std::min(current[b.size()], limit);
+  return current[b.size()];
 }
 
 std::optional<std::string> NearestName(std::string_view name,
                                        const std::vector<std::string>& candidates) {
-  const std::size_t limit = std::clamp<std::size_t>(name.size() / 3, 1, 4);
   std::optional<std::string> nearest;
-  std::size_t best = limit + 1;
+  std::size_t best = std::clamp<std::size_t>(name.size() / 3, 1, 4) + 1;
   for (const std::string& candidate : candidates) {
-    const std::size_t distance = EditDistance(name, candidate, best);
-    if (distance < best) {
-      best = distance;
-      nearest = candidate;
-    }
+    const auto [shorter, longer] = std::minmax({name.size(), candidate.size()});
+    if (longer - shorter >= best) continue;  // the distance is at least that
+    const std::size_t distance = EditDistance(name, candidate);
+    if (distance >= best) continue;
+    best = distance;
+    nearest = candidate;
   }
   return nearest;
 }

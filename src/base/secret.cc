@@ -12,6 +12,10 @@
 #include "nomad_harvester/base/encoding.h"
 #include "nomad_harvester/base/mutex.h"
 #include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/base/status.h"
+
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 
 namespace nomad_harvester::base {
 namespace {
@@ -48,20 +52,13 @@ std::vector<std::string> FormsOf(const std::string& value) {
   forms.push_back(Base64Encode(value));
   if (!std::string_view(value).starts_with(kPemDashes)) {
     forms.push_back(value);
-    if (std::string escaped = UrlEscape(value); escaped != value) {
-      forms.push_back(std::move(escaped));
-    }
+    if (std::string escaped = UrlEscape(value); escaped != value) forms.push_back(escaped);
     return forms;
   }
   // Whoever quotes PEM may change its line ends or show only a part.
-  std::string_view rest = value;
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view line = TrimAsciiSpace(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    if (line.size() >= kShortestPemLine && !line.starts_with(kPemDashes)) {
-      forms.emplace_back(line);
-    }
+  for (const absl::string_view part : absl::StrSplit(value, '\n')) {
+    const std::string_view line = TrimAsciiSpace(ToStd(part));
+    if (line.size() >= kShortestPemLine && !line.starts_with(kPemDashes)) forms.emplace_back(line);
   }
   return forms;
 }
@@ -110,20 +107,13 @@ const std::string& Secret::Reveal() const {
 }
 
 std::string WithoutSecrets(std::string text) {
-  constexpr std::string_view kRedacted = "REDACTED";
   Known& known = TheKnown();
   if (known.count.load() == 0) return text;
   const MutexLock lock(known.mutex);
-  const std::string* previous = nullptr;
-  for (const std::string& form : known.forms) {
-    // Several holders of the same content are neighbours.
-    if (previous != nullptr && *previous == form) continue;
-    previous = &form;
-    std::size_t at = 0;
-    while ((at = text.find(form, at)) != std::string::npos) {
-      text.replace(at, form.size(), kRedacted);
-      at += kRedacted.size();
-    }
+  // Several holders of the same content are neighbours.
+  for (auto form = known.forms.begin(); form != known.forms.end();
+       form = known.forms.upper_bound(*form)) {
+    absl::StrReplaceAll({{*form, "REDACTED"}}, &text);
   }
   return text;
 }

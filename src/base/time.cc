@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nomad_harvester/base/time.h"
 
-#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,28 +14,21 @@ namespace {
 
 constexpr char kHttpDate[] = "%a, %d %b %Y %H:%M:%S GMT";
 
-absl::Time FromWallTime(WallTime time) {
-  return absl::FromUnixNanos(time.time_since_epoch().count());
-}
-
 std::string Format(const char* format, WallTime time) {
-  return absl::FormatTime(format, FromWallTime(time), absl::UTCTimeZone());
+  return absl::FormatTime(format, absl::FromChrono(time), absl::UTCTimeZone());
 }
 
 std::optional<absl::Time> Parse(const char* format, std::string_view text) {
   absl::Time time;
-  if (!absl::ParseTime(format, ToAbsl(text), &time, nullptr)) {
-    return std::nullopt;
-  }
-  return time;
+  const bool parsed = absl::ParseTime(format, ToAbsl(text), &time, nullptr);
+  return parsed ? std::optional(time) : std::nullopt;
 }
 
 // nullopt if the time does not fit 64-bit nanoseconds.
 std::optional<WallTime> ToWallTime(absl::Time time) {
-  if (time < FromWallTime(WallTime::min()) || time > FromWallTime(WallTime::max())) {
-    return std::nullopt;
-  }
-  return WallTime(Duration(absl::ToUnixNanos(time)));
+  const bool fits =
+      time >= absl::FromChrono(WallTime::min()) && time <= absl::FromChrono(WallTime::max());
+  return fits ? std::optional(absl::ToChronoTime(time)) : std::nullopt;
 }
 
 }  // namespace
@@ -45,11 +37,9 @@ absl::StatusOr<WallTime> ParseRfc3339(std::string_view text) {
   const std::optional<absl::Time> parsed = Parse(absl::RFC3339_full, text);
   if (!parsed) return InvalidArgument("\"" + std::string(text) + "\" is not an RFC 3339 time");
   const std::optional<WallTime> time = ToWallTime(*parsed);
-  if (!time) {
-    return InvalidArgument("the time \"" + std::string(text) +
-                           "\" is not between the years 1678 and 2261");
-  }
-  return *time;
+  if (time) return *time;
+  return InvalidArgument("the time \"" + std::string(text) +
+                         "\" is not between the years 1678 and 2261");
 }
 
 std::string FormatRfc3339(WallTime time) { return Format("%Y-%m-%dT%H:%M:%SZ", time); }

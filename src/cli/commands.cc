@@ -3,19 +3,19 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstdio>
 #include <iostream>
-#include <memory>
 #include <string>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <vector>
 
 #include <CLI/CLI.hpp>
+#include <openssl/crypto.h>
 
 #include "nomad_harvester/log/sinks.h"
 #include "nomad_harvester/plugin/plugin_process.h"
 
 #include "command.h"
-#include "process_guard.h"
 #include "runtime_parts.h"
 #include "text.h"
 #include "version.h"
@@ -27,6 +27,20 @@ constexpr char kSentence[] =
     "harvester is the Harvester target plugin of the Nomad Autoscaler: put it into the agent's "
     "plugin_dir and name it as driver of a target block, or run \"harvester dev --simulate\" to "
     "try it, \"harvester --help\" for its commands.\n";
+
+// Protects the secrets in the memory of the process: it is written to no core file, and only root
+// may read it or attach a debugger. OpenSSL loads no configuration: the host's openssl.cnf, or the
+// file of OPENSSL_CONF, could change the protocols that are accepted, and load shared objects into
+// a static executable. To be called before any thread and any use of OpenSSL. Whichever of these
+// cannot be set leaves the process as safe as it was started.
+void GuardProcess() {
+  const rlimit none{.rlim_cur = 0, .rlim_max = 0};
+  setrlimit(RLIMIT_CORE, &none);
+  prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  // The first initialisation decides for the process; gRPC and libcurl ask for the configuration
+  // later, in vain (openssl/openssl:crypto/init.c, OPENSSL_init_crypto).
+  OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
+}
 
 // Threads inherit the mask, so SIGTERM and SIGINT reach only the one thread that waits for them.
 void PrepareSignals() {

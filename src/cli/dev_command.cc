@@ -6,7 +6,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include "nomad_harvester/base/status.h"
 #include "nomad_harvester/log/sinks.h"
 #include "nomad_harvester/plugin/plugin_process.h"
 

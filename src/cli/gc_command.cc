@@ -106,10 +106,7 @@ class Gc {
     if (!found.ok()) return Fail(settings_.ns, found.status());
     std::set<PoolKey> pools = *found;
     if (!settings_.pool.empty()) {
-      const PoolKey wanted{.ns = settings_.ns, .pool = settings_.pool};
-      const bool exists = pools.contains(wanted);
-      pools.clear();
-      if (exists) pools.insert(wanted);
+      std::erase_if(pools, [this](const PoolKey& key) { return key.pool != settings_.pool; });
     }
     if (pools.empty()) {
       out_ << "nothing of " << (settings_.pool.empty() ? "the plugin" : "pool " + settings_.pool)
@@ -147,12 +144,11 @@ class Gc {
   }
 
   int Fail(const std::string& what, const absl::Status& why) {
-    if (absl::IsAborted(why)) {
-      err_ << what << ": skipped: " << Printable(base::Message(why)) << "\n";
-    } else if (absl::IsCancelled(why)) {
+    if (absl::IsCancelled(why)) {
       err_ << what << ": interrupted; the plugin's next Status or the next gc continues\n";
     } else {
-      err_ << what << ": not done: " << Printable(base::Message(why)) << "\n";
+      err_ << what << (absl::IsAborted(why) ? ": skipped: " : ": not done: ")
+           << Printable(base::Message(why)) << "\n";
     }
     return kExitFailure;
   }

@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <memory>
-#include <string>
 
 #include "nomad_harvester/config/plugin_config.h"
 #include "nomad_harvester/log/logger.h"

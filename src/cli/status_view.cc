@@ -2,7 +2,8 @@
 #include "status_view.h"
 
 #include <algorithm>
-#include <cstdint>
+#include <array>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,33 +26,14 @@ using scaling::PoolSnapshot;
 using scaling::VmView;
 
 std::string_view NodeStatusName(nomad::NodeStatus status) {
-  switch (status) {
-    case nomad::NodeStatus::kInitializing:
-      return "initializing";
-    case nomad::NodeStatus::kReady:
-      return "ready";
-    case nomad::NodeStatus::kDown:
-      return "down";
-    case nomad::NodeStatus::kDisconnected:
-      return "disconnected";
-    case nomad::NodeStatus::kUnknown:
-      break;
-  }
-  return "unknown";
+  if (status == nomad::NodeStatus::kUnknown) return "unknown";
+  return nomad::kNodeStatusNames[static_cast<std::size_t>(status)];
 }
 
 std::string_view LinkName(nodepool::LinkState state) {
-  switch (state) {
-    case nodepool::LinkState::kNone:
-      return "none";
-    case nodepool::LinkState::kLinked:
-      return "linked";
-    case nodepool::LinkState::kTwoReady:
-      return "two-ready";
-    case nodepool::LinkState::kContradicted:
-      break;
-  }
-  return "contradicted";
+  constexpr std::array<std::string_view, 4> kNames = {"none", "linked", "two-ready",
+                                                      "contradicted"};
+  return kNames[static_cast<std::size_t>(state)];
 }
 
 Json Time(const std::optional<base::WallTime>& time) {

@@ -14,6 +14,10 @@
 #include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/base/status.h"
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+
 namespace nomad_harvester::config {
 namespace {
 
@@ -31,9 +35,8 @@ std::string_view Shorten(std::string_view text) {
 // Unchanged if it has the form of a key; in quotes otherwise.
 std::string PrintableKey(std::string_view key) {
   const bool plain = !key.empty() && key.size() <= kLongestQuoted &&
-                     std::all_of(key.begin(), key.end(), [](char c) {
-                       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                              (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
+                     std::all_of(key.begin(), key.end(), [](unsigned char c) {
+                       return absl::ascii_isalnum(c) || c == '_' || c == '-' || c == '.';
                      });
   return plain ? std::string(key) : Quote(key);
 }
@@ -77,13 +80,11 @@ std::optional<Given> ConfigReader::FindInMap(std::string_view key) {
 std::optional<Given> ConfigReader::FindInEnvironment(std::string_view key) const {
   const Option* const option = FindOption(section_, key);
   if (!environment_ || option == nullptr) return std::nullopt;
-  std::string_view names = option->environment;
-  while (!names.empty()) {
-    const std::size_t comma = names.find(',');
-    const std::string name(names.substr(0, comma));
+  const std::vector<std::string> names =
+      absl::StrSplit(base::ToAbsl(option->environment), ',', absl::SkipEmpty());
+  for (const std::string& name : names) {
     const std::optional<std::string> value = environment_(name);
     if (value && !value->empty()) return Given{.value = *value, .variable = name};
-    names.remove_prefix(comma == std::string_view::npos ? names.size() : comma + 1);
   }
   return std::nullopt;
 }
@@ -137,19 +138,14 @@ std::size_t ConfigReader::OrderOf(std::string_view key) const {
 
 absl::Status ConfigReader::Finish() {
   for (const auto& [key, value] : values_) {
-    if (consumed_.count(key) == 0) {
-      AddProblem(key, "unknown key", UnknownKeyHint(section_, key));
-    }
+    if (!consumed_.contains(key)) AddProblem(key, "unknown key", UnknownKeyHint(section_, key));
   }
   if (problems_.empty()) return absl::OkStatus();
   std::stable_sort(problems_.begin(), problems_.end(),
                    [](const Problem& a, const Problem& b) { return a.order < b.order; });
-  std::string message;
-  for (const Problem& problem : problems_) {
-    if (!message.empty()) message += '\n';
-    message += problem.text;
-  }
-  return base::InvalidArgument(base::WithoutSecrets(std::move(message)));
+  const std::string message =
+      absl::StrJoin(problems_, "\n", [](std::string* all, const Problem& p) { *all += p.text; });
+  return base::InvalidArgument(base::WithoutSecrets(message));
 }
 
 }  // namespace nomad_harvester::config

@@ -294,19 +294,6 @@ constexpr Option kOptions[] = {
 // Longer names are not typing errors, and the time for the distance grows with the length.
 constexpr std::size_t kLongestCompared = 64;
 
-std::string NearestKey(Section section, std::string_view key) {
-  std::string nearest;
-  std::size_t best = SIZE_MAX;
-  for (const Option& option : OptionsOf(section)) {
-    const std::size_t distance = base::EditDistance(key, option.key, best);
-    if (distance < best) {
-      best = distance;
-      nearest = option.key;
-    }
-  }
-  return nearest;
-}
-
 }  // namespace
 
 std::span<const Option> OptionTable() { return kOptions; }
@@ -333,9 +320,15 @@ std::string UnknownKeyHint(Section section, std::string_view key) {
                      : "it belongs in the plugin's config of the agent";
   }
   key = key.substr(0, kLongestCompared);
-  const std::string nearest = NearestKey(section, key);
-  if (base::NearestName(key, {nearest})) return "did you mean " + nearest + "?";
-  return "the nearest known key is " + nearest;
+  std::vector<std::string> known;
+  for (const Option& option : OptionsOf(section)) known.emplace_back(option.key);
+  const std::optional<std::string> typo = base::NearestName(key, known);
+  if (typo) return "did you mean " + *typo + "?";
+  const auto nearest =
+      std::min_element(known.begin(), known.end(), [key](const auto& a, const auto& b) {
+        return base::EditDistance(key, a) < base::EditDistance(key, b);
+      });
+  return "the nearest known key is " + *nearest;
 }
 
 }  // namespace nomad_harvester::config

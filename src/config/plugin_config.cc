@@ -44,8 +44,7 @@ ValueOr<std::string> LogLevel(const std::string& text) {
 // Whether the text is a path; a token does not start like one (a JWT starts with "ey", Rancher's
 // and Nomad's tokens with letters or digits), nor does a key ("MI…", "LS0t…").
 bool LooksLikePath(std::string_view text) {
-  return !text.empty() &&
-         (text.front() == '/' || text.substr(0, 2) == "./" || text.substr(0, 3) == "../");
+  return text.starts_with('/') || text.starts_with("./") || text.starts_with("../");
 }
 
 // Why `path` does not name a file (or directory) of the requested type; nullopt if it does. Reads

@@ -63,15 +63,10 @@ ValueOr<std::int64_t> Memory(const std::string& text) {
 ValueOr<std::int64_t> Cores(const std::string& text) { return CountUpTo(text, kMostCores); }
 
 void ReadIdentity(ConfigReader& reader, PoolPolicy* policy) {
-  struct Identifier {
-    const char* key;
-    std::optional<std::string>* target;
-  };
-  const Identifier identifiers[] = {{"node_class", &policy->node_class},
-                                    {"datacenter", &policy->datacenter},
-                                    {"node_pool", &policy->node_pool}};
   bool present = false;
-  for (const auto& [key, target] : identifiers) {
+  for (const auto& [key, target] :
+       {std::pair("node_class", &policy->node_class), std::pair("datacenter", &policy->datacenter),
+        std::pair("node_pool", &policy->node_pool)}) {
     present = reader.Find(key).has_value() || present;
     reader.Read(key, AnyText, target);
     if (target->has_value() && (*target)->empty()) {

@@ -47,9 +47,38 @@ bool IsDisplayName(std::string_view text) {
          });
 }
 
-Fault ListFault(const absl::Status& status) {
-  return {base::Message(status), "write a list such as \"a,b\""};
+// Parses each element of a list without duplicates.
+template <typename T>
+ValueOr<std::vector<T>> ListOf(const std::string& text, ValueOr<T> (*parse)(const std::string&)) {
+  const absl::StatusOr<std::vector<std::string>> elements = base::ParseList(text);
+  if (!elements.ok()) {
+    return Fault{base::Message(elements.status()), "write a list such as \"a,b\""};
+  }
+  std::vector<T> values;
+  std::set<std::string_view> seen;
+  for (const std::string& element : *elements) {
+    if (!seen.insert(element).second) {
+      return Fault{Quote(element) + " is given twice", "remove one of them", false};
+    }
+    ValueOr<T> value = parse(element);
+    if (Fault* const fault = std::get_if<Fault>(&value)) return std::move(*fault);
+    values.push_back(std::get<T>(std::move(value)));
+  }
+  return values;
 }
+
+ValueOr<NetworkRef> Network(const std::string& text) {
+  if (text == kManagement) return NetworkRef{.management = true, .attachment = {}};
+  ValueOr<NamespacedName> name = ResourceRef(text);
+  if (std::holds_alternative<Fault>(name)) {
+    return Fault{Quote(text) + " is neither NAMESPACE/NETWORK nor \"management\"",
+                 "write the namespace too, such as \"default/vlan1\"", false};
+  }
+  return NetworkRef{.management = false, .attachment = std::get<NamespacedName>(name)};
+}
+
+constexpr char kLabelHint[] =
+    "use letters, digits, '-', '_' and '.', 63 at most, with a letter or digit at both ends";
 
 struct MapRules {
   bool values_are_labels = true;
@@ -65,16 +94,11 @@ ValueOr<StringMap> CheckedMap(const std::string& text, const MapRules& rules) {
       return Fault{"the key " + Quote(key) + " is reserved", "choose another one", false};
     }
     if (!base::IsLabelKey(full_key)) {
-      return Fault{Quote(key) + " is not a valid key",
-                   "use letters, digits, '-', '_' and '.', 63 at most, with a letter or digit at "
-                   "both ends",
-                   false};
+      return Fault{Quote(key) + " is not a valid key", kLabelHint, false};
     }
     if (rules.values_are_labels && !base::IsLabelValue(value)) {
       return Fault{Quote(value) + ", the value of " + Quote(key) + ", is not a valid label value",
-                   "use letters, digits, '-', '_' and '.', 63 at most, with a letter or digit at "
-                   "both ends",
-                   false};
+                   kLabelHint, false};
     }
   }
   return *std::move(map);
@@ -98,46 +122,15 @@ ValueOr<NamespacedName> ImageRef(const std::string& text) {
 }
 
 ValueOr<std::vector<NamespacedName>> ResourceRefs(const std::string& text) {
-  const absl::StatusOr<std::vector<std::string>> elements = base::ParseList(text);
-  if (!elements.ok()) return ListFault(elements.status());
-  std::vector<NamespacedName> names;
-  std::set<std::string_view> seen;
-  for (const std::string& element : *elements) {
-    if (!seen.insert(element).second) {
-      return Fault{Quote(element) + " is given twice", "remove one of them", false};
-    }
-    ValueOr<NamespacedName> name = ResourceRef(element);
-    if (Fault* const fault = std::get_if<Fault>(&name)) return std::move(*fault);
-    names.push_back(std::get<NamespacedName>(std::move(name)));
-  }
-  return names;
+  return ListOf(text, ResourceRef);
 }
 
 ValueOr<std::vector<NetworkRef>> Networks(const std::string& text) {
-  const absl::StatusOr<std::vector<std::string>> elements = base::ParseList(text);
-  if (!elements.ok()) return ListFault(elements.status());
-  if (elements->empty()) {
+  if (base::TrimAsciiSpace(text).empty()) {
     return Fault{"must name at least one network",
                  "write \"management\" or a list of NAMESPACE/NETWORK", false};
   }
-  std::vector<NetworkRef> networks;
-  std::set<std::string_view> seen;
-  for (const std::string& element : *elements) {
-    if (!seen.insert(element).second) {
-      return Fault{Quote(element) + " is given twice", "remove one of them", false};
-    }
-    if (element == kManagement) {
-      networks.push_back({.management = true, .attachment = {}});
-      continue;
-    }
-    ValueOr<NamespacedName> name = ResourceRef(element);
-    if (std::holds_alternative<Fault>(name)) {
-      return Fault{Quote(element) + " is neither NAMESPACE/NETWORK nor \"management\"",
-                   "write the namespace too, such as \"default/vlan1\"", false};
-    }
-    networks.push_back({.management = false, .attachment = std::get<NamespacedName>(name)});
-  }
-  return networks;
+  return ListOf(text, Network);
 }
 
 ValueOr<StringMap> Labels(const std::string& text) { return CheckedMap(text, {}); }

@@ -10,6 +10,7 @@
 
 #include "nomad_harvester/base/parse.h"
 
+#include "absl/strings/ascii.h"
 #include "values.h"
 
 namespace nomad_harvester::config {
@@ -26,9 +27,8 @@ bool HasPrefix(std::string_view text, std::string_view prefix) {
 
 bool IsVisible(char c) { return c > 0x20 && c < 0x7f; }
 
-bool IsHostCharacter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-         c == '.' || c == '_';
+bool IsHostCharacter(unsigned char c) {
+  return absl::ascii_isalnum(c) || c == '-' || c == '.' || c == '_';
 }
 
 bool IsHost(std::string_view host) {
@@ -39,9 +39,8 @@ bool IsHost(std::string_view host) {
 // A sufficient check here: a name with a port has only one colon.
 bool IsIpv6(std::string_view address) {
   return std::count(address.begin(), address.end(), ':') >= 2 &&
-         std::all_of(address.begin(), address.end(), [](char c) {
-           return (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F') || (c >= '0' && c <= '9') ||
-                  c == ':' || c == '.';
+         std::all_of(address.begin(), address.end(), [](unsigned char c) {
+           return absl::ascii_isxdigit(c) || c == ':' || c == '.';
          });
 }
 

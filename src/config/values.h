@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "nomad_harvester/base/parse.h"
@@ -16,6 +15,7 @@
 #include "nomad_harvester/config/pool_policy.h"
 #include "nomad_harvester/policy/strategies.h"
 
+#include "absl/strings/str_join.h"
 #include "config_reader.h"
 
 namespace nomad_harvester::config {
@@ -73,14 +73,13 @@ template <typename T, std::size_t N>
 auto OneOf(const policy::Choice<T> (&choices)[N]) {
   return [&choices](const std::string& text) -> ValueOr<T> {
     std::vector<std::string> names;
-    std::string list;
     for (const policy::Choice<T>& choice : choices) {
       if (choice.name == text) return choice.value;
       names.emplace_back(choice.name);
-      list += (list.empty() ? "" : ", ") + names.back();
     }
     const std::optional<std::string> near = base::NearestName(text.substr(0, 64), names);
-    return Fault{"must be one of " + list, near ? "did you mean " + *near + "?" : "choose one"};
+    return Fault{"must be one of " + absl::StrJoin(names, ", "),
+                 near ? "did you mean " + *near + "?" : "choose one"};
   };
 }
 

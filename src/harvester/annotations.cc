@@ -1,6 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The values of the plugin's annotations: on a VM the mark, the node selection and the protection,
 // on a pool's Lease the action, the back-off, the last policy and the pause.
+//
+// A record has one list of its members, a function that is called with a Reader or a Writer.
+// Objects of servers are parsed leniently (base/json.h). Our own must be complete: an annotation
+// that lacks something a removal needs counts as unreadable.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -12,232 +22,305 @@
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/harvester/metadata.h"
 
-#include "json_object_reader.h"
+#include "nlohmann/json.hpp"
 
 namespace nomad_harvester::harvester {
 namespace {
 
 using nlohmann::json;
 
-json NodesToJson(const NodesRecord& nodes) {
-  json object = {{"node_attribute", nodes.node_attribute}, {"index", nodes.index}};
-  if (!nodes.region.empty()) object["region"] = nodes.region;
-  if (nodes.node_class) object["node_class"] = *nodes.node_class;
-  if (nodes.datacenter) object["datacenter"] = *nodes.datacenter;
-  if (nodes.node_pool) object["node_pool"] = *nodes.node_pool;
-  return object;
-}
-
-absl::StatusOr<NodesRecord> NodesFromJson(const json& object) {
-  JsonObjectReader reader(object, "nodes");
-  NodesRecord nodes;
-  nodes.region = reader.OptionalText("region").value_or("");
-  nodes.node_class = reader.OptionalText("node_class");
-  nodes.datacenter = reader.OptionalText("datacenter");
-  nodes.node_pool = reader.OptionalText("node_pool");
-  nodes.node_attribute = reader.Text("node_attribute");
-  nodes.index = reader.Index("index");
-  NH_RETURN_IF_ERROR(reader.status());
-  return nodes;
-}
-
-constexpr std::string_view kNone = "none";
-constexpr std::string_view kNow = "now";
-
-std::string DeadlineText(const DrainDeadline& deadline) {
-  switch (deadline.kind) {
-    case DrainDeadline::Kind::kNone:
-      return std::string(kNone);
-    case DrainDeadline::Kind::kNow:
-      return std::string(kNow);
-    case DrainDeadline::Kind::kAt:
-      break;
+// Collects problems and the names that were read. A member that is missing or of another type is a
+// problem, and its value is unchanged.
+class Reader {
+ public:
+  Reader(const json& object, std::string what) : object_(object), what_(std::move(what)) {
+    if (!object_.is_object()) problems_ = "must be a JSON object";
   }
+
+  template <typename T>
+  void Value(const char* key, T& value) {
+    if (const json* member = Require(key)) Take(key, *member, value);
+  }
+  // May be absent; is not written if it is empty.
+  template <typename T>
+  void Optional(const char* key, T& value) {
+    if (const json* member = Find(key)) Take(key, *member, value);
+  }
+  // May be absent; is written even if it is empty.
+  void MaybeEmpty(const char* key, std::string& text) { Optional(key, text); }
+  // Not empty.
+  void Text(const char* key, std::string& text) {
+    Value(key, text);
+    const json* member = Find(key);
+    if (member != nullptr && member->is_string() && text.empty()) Report(key, "is empty");
+  }
+  // A value with a text form.
+  template <typename T, typename Format>
+  void As(const char* key, T& value, const Format& /*format*/,
+          absl::StatusOr<T> (*parse)(std::string_view)) {
+    std::string text;
+    Text(key, text);
+    if (text.empty()) return;
+    const absl::StatusOr<T> parsed = parse(text);
+    if (!parsed.ok()) return Report(key, base::Message(parsed.status()));
+    value = *parsed;
+  }
+  // An object with members of its own.
+  template <typename List, typename Record>
+  void Object(const char* key, const List& list, Record& record) {
+    const json* member = Require(key);
+    if (member == nullptr) return;
+    Reader inner(*member, "");
+    list(inner, record);
+    if (!inner.problems_.empty()) Report(key, inner.problems_);
+  }
+  // After all others: the members that this version does not know, as the text of an object; empty
+  // if there are none.
+  void Unknown(std::string& unknown_members) const {
+    if (!object_.is_object()) return;
+    json unknown = json::object();
+    for (const auto& [key, value] : object_.items()) {
+      if (!known_.contains(key)) unknown[key] = value;
+    }
+    if (!unknown.empty()) unknown_members = base::DumpJson(unknown);
+  }
+
+  // INVALID_ARGUMENT with every problem, or OK.
+  absl::Status status() const {
+    return problems_.empty() ? absl::OkStatus() : base::InvalidArgument(what_ + ": " + problems_);
+  }
+
+ private:
+  const json* Find(const char* key) {
+    known_.emplace(key);
+    return base::FindMember(object_, key);
+  }
+  const json* Require(const char* key) {
+    const json* member = Find(key);
+    if (member == nullptr) Report(key, "is missing");
+    return member;
+  }
+  void Report(const std::string& key, const std::string& problem) {
+    problems_ += (problems_.empty() ? "" : "; ") + key + ": " + problem;
+  }
+
+  template <typename T>
+  void TakeIf(bool is_wanted, const char* key, const json& member, T& value, const char* wanted) {
+    if (!is_wanted) return Report(key, std::string("must be ") + wanted);
+    value = member.get<T>();
+  }
+  void Take(const char* key, const json& member, std::string& value) {
+    TakeIf(member.is_string(), key, member, value, "a string");
+  }
+  void Take(const char* key, const json& member, std::optional<std::string>& value) {
+    Take(key, member, value.emplace());
+  }
+  void Take(const char* key, const json& member, bool& value) {
+    TakeIf(member.is_boolean(), key, member, value, "true or false");
+  }
+  // nlohmann stores a negative JSON integer as a signed number.
+  void Take(const char* key, const json& member, std::uint64_t& value) {
+    TakeIf(member.is_number_unsigned(), key, member, value, "a whole number of at least 0");
+  }
+  void Take(const char* key, const json& member, std::int64_t& value) {
+    constexpr std::uint64_t kMax = std::numeric_limits<std::int64_t>::max();
+    const bool fits = member.is_number_unsigned() && member.get<std::uint64_t>() <= kMax;
+    TakeIf(fits, key, member, value, "a whole number of at least 0, in 63 bits");
+  }
+  void Take(const char* key, const json& member, std::set<std::string>& value) {
+    TakeIf(member.is_array() && HoldsTexts(member), key, member, value, "a list of strings");
+  }
+  void Take(const char* key, const json& member, std::map<std::string, std::string>& value) {
+    TakeIf(member.is_object() && HoldsTexts(member), key, member, value, "an object of strings");
+  }
+  static bool HoldsTexts(const json& values) {
+    return std::all_of(values.begin(), values.end(), [](const json& v) { return v.is_string(); });
+  }
+
+  const json& object_;
+  const std::string what_;
+  std::set<std::string> known_;
+  std::string problems_;
+};
+
+// Writes what a Reader reads.
+class Writer {
+ public:
+  template <typename T>
+  void Value(const char* key, const T& value) {
+    object_[key] = value;
+  }
+  template <typename T>
+  void Optional(const char* key, const T& value) {
+    if (value != T()) object_[key] = value;
+  }
+  void Optional(const char* key, const std::optional<std::string>& value) {
+    if (value) object_[key] = *value;
+  }
+  void MaybeEmpty(const char* key, const std::string& text) { object_[key] = text; }
+  void Text(const char* key, const std::string& text) { object_[key] = text; }
+  template <typename T, typename Format, typename Parse>
+  void As(const char* key, const T& value, const Format& format, const Parse& /*parse*/) {
+    object_[key] = format(value);
+  }
+  template <typename List, typename Record>
+  void Object(const char* key, const List& list, const Record& record) {
+    Writer inner;
+    list(inner, record);
+    object_[key] = inner.Take();
+  }
+  // Those that this version writes itself win.
+  void Unknown(const std::string& unknown_members) {
+    if (unknown_members.empty()) return;
+    const auto unknown = base::ParseJson(unknown_members, "unknown members");
+    if (unknown.ok() && unknown->is_object()) object_.insert(unknown->begin(), unknown->end());
+  }
+
+  json Take() { return std::move(object_); }
+
+ private:
+  json object_ = json::object();
+};
+
+std::string FormatDeadline(const DrainDeadline& deadline) {
+  if (deadline.kind == DrainDeadline::Kind::kNone) return "none";
+  if (deadline.kind == DrainDeadline::Kind::kNow) return "now";
   return base::FormatRfc3339Nanos(deadline.at);
 }
 
-DrainDeadline ReadDeadline(JsonObjectReader& reader) {
-  constexpr std::string_view kKey = "drain_deadline";
-  const std::string text = reader.Text(kKey);
-  if (text.empty()) return {};
-  if (text == kNone) return {DrainDeadline::Kind::kNone, {}};
-  if (text == kNow) return {DrainDeadline::Kind::kNow, {}};
+absl::StatusOr<DrainDeadline> ParseDeadline(std::string_view text) {
+  if (text == "none") return DrainDeadline{};
+  if (text == "now") return DrainDeadline{DrainDeadline::Kind::kNow, {}};
   const auto at = base::ParseRfc3339(text);
-  if (!at.ok()) {
-    reader.Report(kKey, "is neither a time nor \"none\" nor \"now\"");
-    return {};
-  }
-  return {DrainDeadline::Kind::kAt, *at};
+  if (at.ok()) return DrainDeadline{DrainDeadline::Kind::kAt, *at};
+  return base::InvalidArgument("is neither a time nor \"none\" nor \"now\"");
 }
 
-MarkReason ReadReason(JsonObjectReader& reader) {
-  const std::string text = reader.Text("reason");
-  for (const MarkReason reason :
-       {MarkReason::kScaleIn, MarkReason::kBroken, MarkReason::kUnhealthy}) {
-    if (text == MarkReasonName(reason)) return reason;
-  }
-  if (!text.empty()) reader.Report("reason", "is unknown");
-  return MarkReason::kScaleIn;
+constexpr std::array<std::string_view, 3> kReasons = {"scale-in", "broken", "unhealthy"};
+
+absl::StatusOr<MarkReason> ParseReason(std::string_view text) {
+  const auto* const found = std::find(kReasons.begin(), kReasons.end(), text);
+  if (found == kReasons.end()) return base::InvalidArgument("is unknown");
+  return static_cast<MarkReason>(found - kReasons.begin());
 }
 
-void ReadNames(JsonObjectReader& reader, std::string_view key, const json* names,
-               std::set<std::string>* result) {
-  if (names == nullptr || !names->is_array()) {
-    reader.Report(key, "must be a list");
-    return;
-  }
-  for (const json& name : *names) {
-    if (name.is_string()) {
-      result->insert(name.get<std::string>());
-    } else {
-      reader.Report(key, "must hold strings only");
-      return;
-    }
-  }
+absl::StatusOr<base::Duration> ParseGrace(std::string_view text) {
+  NH_ASSIGN_OR_RETURN(const base::Duration grace, base::ParseGoDuration(text));
+  if (grace < base::Duration::zero()) return base::InvalidArgument("must not be negative");
+  return grace;
 }
 
-void ReadCreate(JsonObjectReader& reader, LeaseAction& action) {
-  const json* create = reader.Object("create");
-  if (create == nullptr) return;
-  for (const auto& [name, id] : create->items()) {
-    if (id.is_string()) {
-      action.create.emplace(name, id.get<std::string>());
-    } else {
-      reader.Report("create", "holds an action id that is not a string");
-      return;
-    }
-  }
+constexpr auto kMembersOfNodes = [](auto& members, auto& nodes) {
+  members.Optional("region", nodes.region);
+  members.Optional("node_class", nodes.node_class);
+  members.Optional("datacenter", nodes.datacenter);
+  members.Optional("node_pool", nodes.node_pool);
+  members.Text("node_attribute", nodes.node_attribute);
+  members.Value("index", nodes.index);
+};
+
+constexpr auto kMembersOfMark = [](auto& members, auto& mark) {
+  members.Text("action", mark.action);
+  members.As("reason", mark.reason, MarkReasonName, ParseReason);
+  members.Text("vm_uid", mark.vm_uid);
+  members.MaybeEmpty("node_id", mark.node_id);
+  members.As("marked_at", mark.marked_at, base::FormatRfc3339Nanos, base::ParseRfc3339);
+  members.As("drain_deadline", mark.drain_deadline, FormatDeadline, ParseDeadline);
+  members.As("grace", mark.grace, base::FormatGoDuration, ParseGrace);
+  members.Value("force", mark.force);
+  members.Value("ignore_system", mark.ignore_system);
+  members.Value("purge", mark.purge);
+  members.Object("nodes", kMembersOfNodes, mark.nodes);
+  members.Unknown(mark.unknown_members);
+};
+
+constexpr auto kMembersOfAction = [](auto& members, auto& action) {
+  members.Text("id", action.id);
+  members.Value("from", action.from);
+  members.Value("to", action.to);
+  members.Value("names", action.names);
+  members.Value("create", action.create);
+  members.Optional("back", action.back);
+  members.Unknown(action.unknown_members);
+};
+
+constexpr auto kMembersOfBackOff = [](auto& members, auto& entry) {
+  members.Value("failures", entry.failures);
+  members.As("retry_at", entry.retry_at, base::FormatRfc3339Nanos, base::ParseRfc3339);
+  members.Unknown(entry.unknown_members);
+};
+
+constexpr auto kMembersOfPolicy = [](auto& members, auto& policy) {
+  members.Text("id", policy.id);
+  members.As("at", policy.at, base::FormatRfc3339Nanos, base::ParseRfc3339);
+  members.Unknown(policy.unknown_members);
+};
+
+template <typename List, typename Record>
+json Write(const List& list, const Record& record) {
+  Writer writer;
+  list(writer, record);
+  return writer.Take();
+}
+
+template <typename Record, typename List>
+absl::StatusOr<Record> Read(const List& list, const json& object, std::string what) {
+  Reader reader(object, std::move(what));
+  Record record;
+  list(reader, record);
+  NH_RETURN_IF_ERROR(reader.status());
+  return record;
+}
+
+template <typename Record, typename List>
+absl::StatusOr<Record> Parse(const List& list, std::string_view text, const std::string& what) {
+  NH_ASSIGN_OR_RETURN(const json object, base::ParseJson(text, what));
+  return Read<Record>(list, object, what);
 }
 
 }  // namespace
 
-std::string ToAnnotation(const NodesRecord& nodes) { return base::DumpJson(NodesToJson(nodes)); }
-
-absl::StatusOr<NodesRecord> ParseNodesRecord(std::string_view text) {
-  NH_ASSIGN_OR_RETURN(const json object, ParseObject(text, "nodes"));
-  return NodesFromJson(object);
-}
-
 std::string_view MarkReasonName(MarkReason reason) {
-  switch (reason) {
-    case MarkReason::kBroken:
-      return "broken";
-    case MarkReason::kUnhealthy:
-      return "unhealthy";
-    case MarkReason::kScaleIn:
-      break;
-  }
-  return "scale-in";
+  return kReasons[static_cast<std::size_t>(reason)];
 }
 
-std::string ToAnnotation(const Mark& mark) {
-  json object = {{"action", mark.action},
-                 {"reason", MarkReasonName(mark.reason)},
-                 {"vm_uid", mark.vm_uid},
-                 {"node_id", mark.node_id},
-                 {"marked_at", base::FormatRfc3339Nanos(mark.marked_at)},
-                 {"drain_deadline", DeadlineText(mark.drain_deadline)},
-                 {"grace", base::FormatGoDuration(mark.grace)},
-                 {"force", mark.force},
-                 {"ignore_system", mark.ignore_system},
-                 {"purge", mark.purge},
-                 {"nodes", NodesToJson(mark.nodes)}};
-  AddUnknownMembers(object, mark.unknown_members);
-  return base::DumpJson(object);
+std::string ToAnnotation(const NodesRecord& nodes) {
+  return base::DumpJson(Write(kMembersOfNodes, nodes));
 }
-
-absl::StatusOr<Mark> ParseMark(std::string_view text) {
-  NH_ASSIGN_OR_RETURN(const json object, ParseObject(text, "mark"));
-  JsonObjectReader reader(object, "mark");
-  Mark mark;
-  mark.action = reader.Text("action");
-  mark.reason = ReadReason(reader);
-  mark.vm_uid = reader.Text("vm_uid");
-  mark.node_id = reader.OptionalText("node_id").value_or("");
-  mark.marked_at = reader.Time("marked_at");
-  mark.drain_deadline = ReadDeadline(reader);
-  mark.grace = reader.GoDuration("grace");
-  mark.force = reader.Flag("force");
-  mark.ignore_system = reader.Flag("ignore_system");
-  mark.purge = reader.Flag("purge");
-  if (const json* nodes = reader.Object("nodes"); nodes != nullptr) {
-    auto record = NodesFromJson(*nodes);
-    if (!record.ok()) return base::Annotate(record.status(), "mark");
-    mark.nodes = *std::move(record);
-  }
-  NH_RETURN_IF_ERROR(reader.status());
-  mark.unknown_members = reader.UnknownMembers();
-  return mark;
-}
-
+std::string ToAnnotation(const Mark& mark) { return base::DumpJson(Write(kMembersOfMark, mark)); }
 std::string ToAnnotation(const LeaseAction& action) {
-  json object = {{"id", action.id},
-                 {"from", action.from},
-                 {"to", action.to},
-                 {"names", action.names},
-                 {"create", action.create}};
-  if (!action.back.empty()) object["back"] = action.back;
-  AddUnknownMembers(object, action.unknown_members);
-  return base::DumpJson(object);
+  return base::DumpJson(Write(kMembersOfAction, action));
 }
-
-absl::StatusOr<LeaseAction> ParseLeaseAction(std::string_view text) {
-  NH_ASSIGN_OR_RETURN(const json object, ParseObject(text, "action"));
-  JsonObjectReader reader(object, "action");
-  LeaseAction action;
-  action.id = reader.Text("id");
-  action.from = reader.Count("from");
-  action.to = reader.Count("to");
-  ReadNames(reader, "names", reader.Optional("names"), &action.names);
-  ReadCreate(reader, action);
-  if (const json* back = reader.Optional("back"); back != nullptr) {
-    ReadNames(reader, "back", back, &action.back);
-  }
-  NH_RETURN_IF_ERROR(reader.status());
-  action.unknown_members = reader.UnknownMembers();
-  return action;
+std::string ToAnnotation(const PolicyRecord& policy) {
+  return base::DumpJson(Write(kMembersOfPolicy, policy));
 }
-
 std::string ToAnnotation(const BackOff& back_off) {
   json object = json::object();
-  for (const auto& [cause, entry] : back_off) {
-    json& member = object[cause];
-    member = {{"failures", entry.failures}, {"retry_at", base::FormatRfc3339Nanos(entry.retry_at)}};
-    AddUnknownMembers(member, entry.unknown_members);
-  }
+  for (const auto& [cause, entry] : back_off) object[cause] = Write(kMembersOfBackOff, entry);
   return base::DumpJson(object);
 }
 
+absl::StatusOr<NodesRecord> ParseNodesRecord(std::string_view text) {
+  return Parse<NodesRecord>(kMembersOfNodes, text, "nodes");
+}
+absl::StatusOr<Mark> ParseMark(std::string_view text) {
+  return Parse<Mark>(kMembersOfMark, text, "mark");
+}
+absl::StatusOr<LeaseAction> ParseLeaseAction(std::string_view text) {
+  return Parse<LeaseAction>(kMembersOfAction, text, "action");
+}
+absl::StatusOr<PolicyRecord> ParsePolicyRecord(std::string_view text) {
+  return Parse<PolicyRecord>(kMembersOfPolicy, text, "policy");
+}
 absl::StatusOr<BackOff> ParseBackOff(std::string_view text) {
-  NH_ASSIGN_OR_RETURN(const json object, ParseObject(text, "back-off"));
+  NH_ASSIGN_OR_RETURN(const json object, base::ParseJson(text, "back-off"));
+  if (!object.is_object()) return base::InvalidArgument("back-off: must be a JSON object");
   BackOff back_off;
   for (const auto& [cause, member] : object.items()) {
-    JsonObjectReader reader(member, "back-off " + cause);
-    BackOffEntry entry;
-    entry.failures = reader.Count("failures");
-    entry.retry_at = reader.Time("retry_at");
-    NH_RETURN_IF_ERROR(reader.status());
-    entry.unknown_members = reader.UnknownMembers();
-    back_off.emplace(cause, std::move(entry));
+    NH_ASSIGN_OR_RETURN(back_off[cause],
+                        Read<BackOffEntry>(kMembersOfBackOff, member, "back-off " + cause));
   }
   return back_off;
-}
-
-std::string ToAnnotation(const PolicyRecord& policy) {
-  json object = {{"id", policy.id}, {"at", base::FormatRfc3339Nanos(policy.at)}};
-  AddUnknownMembers(object, policy.unknown_members);
-  return base::DumpJson(object);
-}
-
-absl::StatusOr<PolicyRecord> ParsePolicyRecord(std::string_view text) {
-  NH_ASSIGN_OR_RETURN(const json object, ParseObject(text, "policy"));
-  JsonObjectReader reader(object, "policy");
-  PolicyRecord policy;
-  policy.id = reader.Text("id");
-  policy.at = reader.Time("at");
-  NH_RETURN_IF_ERROR(reader.status());
-  policy.unknown_members = reader.UnknownMembers();
-  return policy;
 }
 
 Hold ParseHold(std::string_view text) {

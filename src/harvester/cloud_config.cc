@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <optional>
 #include <set>
-#include <utility>
 
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/parse.h"
@@ -134,8 +133,6 @@ bool IsCloudConfig(std::string_view text) {
   return text.size() == kMark.size() || text[kMark.size()] != '-';
 }
 
-absl::Status CheckCloudConfig(const std::string& text) { return ReadOutline(text).status(); }
-
 absl::StatusOr<std::string> AddAuthorizedKeys(const std::string& text,
                                               const std::vector<std::string>& keys) {
   NH_ASSIGN_OR_RETURN(const CloudConfigOutline outline, ReadOutline(text));
@@ -165,14 +162,10 @@ absl::StatusOr<std::string> ComposeUserData(const std::string& source,
                                             const std::vector<std::string>& public_keys) {
   NH_ASSIGN_OR_RETURN(std::string text, RenderTemplate(source, variables));
   if (text.empty()) text = "#cloud-config\n";
-  if (!IsCloudConfig(text)) {
-    if (public_keys.empty()) return text;
-    return base::InvalidArgument(
-        "ssh_keys need user data that begins with #cloud-config, or none at all");
-  }
-  if (!public_keys.empty()) return AddAuthorizedKeys(text, public_keys);
-  NH_RETURN_IF_ERROR(CheckCloudConfig(text));
-  return text;
+  if (IsCloudConfig(text)) return AddAuthorizedKeys(text, public_keys);
+  if (public_keys.empty()) return text;
+  return base::InvalidArgument(
+      "ssh_keys need user data that begins with #cloud-config, or none at all");
 }
 
 }  // namespace nomad_harvester::harvester

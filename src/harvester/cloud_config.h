@@ -16,14 +16,10 @@ namespace nomad_harvester::harvester {
 // and case are ignored).
 bool IsCloudConfig(std::string_view text);
 
-// INVALID_ARGUMENT unless the text is one YAML document that is a mapping or empty. The error has
-// the line, never the content: user data contains secrets.
-absl::Status CheckCloudConfig(const std::string& text);
-
 // Adds the missing keys to the top-level list ssh_authorized_keys. Everything else stays byte for
 // byte, comments included; if no key is missing, the text is returned unchanged. INVALID_ARGUMENT
-// if the keys cannot be added: the document is not a mapping, or its ssh_authorized_keys is not a
-// list.
+// unless the text is one YAML document that is a mapping or empty, or if its ssh_authorized_keys is
+// not a list. The error has the line, never the content: user data contains secrets.
 absl::StatusOr<std::string> AddAuthorizedKeys(const std::string& text,
                                               const std::vector<std::string>& keys);
 

@@ -102,13 +102,8 @@ json BuildAffinity(const VmSpec& vm_spec) {
 // because Harvester's webhooks look up a bare name in different namespaces
 // (harvester/harvester:pkg/webhook/resources/virtualmachine/{mutator,validator}.go).
 json BuildNetwork(const Network& network, std::size_t index) {
-  json object = {{"name", NicName(index)}};
-  if (network.management) {
-    object["pod"] = json::object();
-  } else {
-    object["multus"] = {{"networkName", network.ns + "/" + network.name}};
-  }
-  return object;
+  if (network.management) return {{"name", NicName(index)}, {"pod", json::object()}};
+  return {{"name", NicName(index)}, {"multus", {{"networkName", network.ns + "/" + network.name}}}};
 }
 
 json BuildInterface(const Network& network, std::size_t index) {

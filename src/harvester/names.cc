@@ -6,13 +6,15 @@
 
 #include "nomad_harvester/harvester/metadata.h"
 
+#include "absl/strings/ascii.h"
+
 namespace nomad_harvester::harvester {
 namespace {
 
 constexpr std::string_view kDiskInfix = "-disk-";
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-bool IsLowerAlphanumeric(char c) { return IsDigit(c) || (c >= 'a' && c <= 'z'); }
+bool IsDigit(unsigned char c) { return absl::ascii_isdigit(c); }
+bool IsLowerAlphanumeric(unsigned char c) { return IsDigit(c) || absl::ascii_islower(c); }
 
 }  // namespace
 

@@ -5,17 +5,13 @@
 
 namespace nomad_harvester::harvester {
 std::optional<base::WallTime> TimeOf(const base::JsonEvent& event) {
-  const auto time = base::ParseRfc3339(event.text);
-  if (!time.ok()) return std::nullopt;
-  return *time;
+  return base::ToOptional(base::ParseRfc3339(event.text));
 }
 
-ObjectMetadata ParseMetadata(const nlohmann::json& object) {
+const base::JsonFields<ObjectMetadata>& MetadataFields() {
   static const auto* const kFields =
       new base::JsonFields<ObjectMetadata>(WithMetadata<ObjectMetadata>({}));
-  ObjectMetadata metadata;
-  kFields->Read(object, metadata);
-  return metadata;
+  return *kFields;
 }
 
 const Condition* FindCondition(const std::vector<Condition>& conditions, std::string_view type) {

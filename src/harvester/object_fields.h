@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses what all Kubernetes objects have in common.
+// What is read of Kubernetes objects: what all have in common, and of VirtualMachines, their
+// instances and ResourceQuotas.
 #ifndef NOMAD_HARVESTER_SRC_HARVESTER_OBJECT_FIELDS_H_
 #define NOMAD_HARVESTER_SRC_HARVESTER_OBJECT_FIELDS_H_
 
@@ -11,9 +12,10 @@
 
 #include "nomad_harvester/base/json_fields.h"
 #include "nomad_harvester/base/time.h"
+#include "nomad_harvester/harvester/quota.h"
 #include "nomad_harvester/harvester/virtual_machine.h"
 
-#include "nlohmann/json_fwd.hpp"
+#include "absl/status/status.h"
 
 namespace nomad_harvester::harvester {
 
@@ -44,7 +46,7 @@ FieldsOf<T> WithMetadata(FieldsOf<T> more) {
   more.insert(more.end(), metadata.begin(), metadata.end());
   return more;
 }
-ObjectMetadata ParseMetadata(const nlohmann::json& object);
+const base::JsonFields<ObjectMetadata>& MetadataFields();
 
 template <typename T, std::string Condition::*kMember>
 void SetOfCondition(T& object, const base::JsonEvent& event) {
@@ -76,6 +78,21 @@ const Condition* FindCondition(const std::vector<Condition>& conditions, std::st
 
 // The value of `key`, or an empty string.
 std::string ValueOf(const std::map<std::string, std::string>& values, std::string_view key);
+
+const base::JsonFields<VirtualMachine>& VirtualMachineFields();
+// Parses the annotations. Always OK: a member that cannot be read counts as absent.
+absl::Status FinishVirtualMachine(VirtualMachine& vm);
+
+const base::JsonFields<VirtualMachineInstance>& InstanceFields();
+
+struct ResourceQuotaRecord : ResourceQuota {
+  bool scoped = false;
+  std::map<std::string, std::string> hard;  // by resource, as written
+  std::map<std::string, std::string> used;
+};
+const base::JsonFields<ResourceQuotaRecord>& ResourceQuotaFields();
+// Computes the lines. Always OK.
+absl::Status FinishResourceQuota(ResourceQuotaRecord& record);
 
 }  // namespace nomad_harvester::harvester
 

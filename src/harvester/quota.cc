@@ -6,9 +6,9 @@
 #include <string_view>
 
 #include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/base/status.h"
 
 #include "object_fields.h"
-#include "vm_fields.h"
 
 namespace nomad_harvester::harvester {
 namespace {
@@ -20,8 +20,7 @@ constexpr std::int64_t kLargestWhole = std::numeric_limits<std::int64_t>::max() 
 // (kubernetes/apimachinery:pkg/api/resource/quantity.go).
 std::optional<std::int64_t> Thousandths(std::string_view text) {
   if (!text.empty() && text.back() == 'm') {
-    const auto value = base::ParseInt(text.substr(0, text.size() - 1));
-    return value.ok() ? std::optional(*value) : std::nullopt;
+    return base::ToOptional(base::ParseInt(text.substr(0, text.size() - 1)));
   }
   const auto value = base::ParseQuantity(text);
   if (!value.ok() || *value > kLargestWhole || *value < -kLargestWhole) return std::nullopt;

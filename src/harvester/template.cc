@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Renders Mustache templates that contain only variables, comments and changes of delimiters
-// (mustache(5)): our checks, then kainjow's renderer. Sections, partials and lambdas are refused.
+// (mustache(5)); sections, partials and lambdas are refused. A test compares with a library for all
+// of Mustache.
 #include <algorithm>
-#include <exception>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include <kainjow/mustache.hpp>
 
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/parse.h"
@@ -36,21 +33,11 @@ constexpr std::string_view kForeignBracesHint =
     "{{=<% %>=}}, then <%vm_name%>.";
 
 struct TemplateTag {
-  enum class Kind { kVariable, kComment, kDelimiters, kUnsupported };
+  enum class Kind { kVariable, kComment, kDelimiters, kUnsupported, kUnreadable };
   Kind kind = Kind::kVariable;
-  std::string text;       // a variable's name; otherwise the tag's contents
+  std::string text{};     // a variable's name, the problem if unreadable, or the tag's contents
   std::size_t begin = 0;  // of the opening delimiter
   std::size_t end = 0;    // after the closing one
-};
-
-struct TemplateProblem {
-  std::size_t position = 0;
-  std::string text;
-};
-
-struct ScannedTemplate {
-  std::vector<TemplateTag> tags;          // in the order of the text, up to the first problem
-  std::vector<TemplateProblem> problems;  // a tag without end, delimiters that cannot be read
 };
 
 struct Delimiters {
@@ -77,34 +64,22 @@ std::optional<Delimiters> ParseDelimiters(std::string_view contents) {
 }
 
 TemplateTag ClassifyTag(std::string_view contents, bool triple) {
-  TemplateTag tag;
-  if (triple || contents.empty()) {
-    tag.text = std::string(contents);
-    // The library treats {{{=…}}} as a change of delimiters.
-    if (triple && contents.starts_with('=')) tag.kind = TemplateTag::Kind::kUnsupported;
-    return tag;
+  using Kind = TemplateTag::Kind;
+  const char first = contents.empty() ? '\0' : contents.front();
+  Kind kind = Kind::kVariable;
+  if (triple) {
+    // kainjow's library treats {{{=…}}} as a change of delimiters.
+    if (first == '=') kind = Kind::kUnsupported;
+  } else if (first == '!') {
+    kind = Kind::kComment;
+  } else if (first == '=') {
+    kind = Kind::kDelimiters;
+  } else if (std::string_view("#^/>").find(first) != std::string_view::npos) {
+    kind = Kind::kUnsupported;
+  } else if (first == '&') {
+    contents = TrimAsciiSpace(contents.substr(1));
   }
-  switch (contents.front()) {
-    case '!':
-      tag.kind = TemplateTag::Kind::kComment;
-      break;
-    case '=':
-      tag.kind = TemplateTag::Kind::kDelimiters;
-      break;
-    case '#':
-    case '^':
-    case '/':
-    case '>':
-      tag.kind = TemplateTag::Kind::kUnsupported;
-      break;
-    case '&':
-      contents = TrimAsciiSpace(contents.substr(1));
-      break;
-    default:
-      break;
-  }
-  tag.text = std::string(contents);
-  return tag;
+  return {.kind = kind, .text = std::string(contents)};
 }
 
 // The start of the tag's line if only spaces and tabs precede the tag; nullopt otherwise.
@@ -123,8 +98,10 @@ std::optional<std::size_t> LineEndAfter(std::string_view source, std::size_t end
   return std::nullopt;
 }
 
-ScannedTemplate ScanTemplate(std::string_view source) {
-  ScannedTemplate scanned;
+// In the order of the text, up to the first one that is unreadable: a tag without end, or
+// delimiters.
+std::vector<TemplateTag> ScanTemplate(std::string_view source) {
+  std::vector<TemplateTag> tags;
   Delimiters delimiters;
   std::size_t position = 0;
   while ((position = source.find(delimiters.open, position)) != std::string_view::npos) {
@@ -134,27 +111,26 @@ ScannedTemplate ScanTemplate(std::string_view source) {
     if (triple) ++contents;
     const std::string_view close = triple ? std::string_view("}}}") : delimiters.close;
     const std::size_t end = source.find(close, contents);
+    const auto unreadable = [&](std::string why) {
+      tags.push_back({TemplateTag::Kind::kUnreadable, std::move(why), position});
+      return tags;
+    };
     if (end == std::string_view::npos) {
-      scanned.problems.push_back(
-          {position, "the tag that begins here is not closed by " + std::string(close)});
-      return scanned;
+      return unreadable("the tag that begins here is not closed by " + std::string(close));
     }
     const std::string_view text = TrimAsciiSpace(source.substr(contents, end - contents));
     TemplateTag tag = ClassifyTag(text, triple);
     tag.begin = position;
     tag.end = end + close.size();
-    position = tag.end;
     if (tag.kind == TemplateTag::Kind::kDelimiters) {
       std::optional<Delimiters> changed = ParseDelimiters(text);
-      if (!changed) {
-        scanned.problems.push_back({tag.begin, "this change of delimiters cannot be read"});
-        return scanned;
-      }
+      if (!changed) return unreadable("this change of delimiters cannot be read");
       delimiters = *std::move(changed);
     }
-    scanned.tags.push_back(std::move(tag));
+    position = tag.end;
+    tags.push_back(std::move(tag));
   }
-  return scanned;
+  return tags;
 }
 
 // "line 3, column 12", both from 1; columns count code points.
@@ -190,101 +166,60 @@ std::string UnknownVariable(const std::string& name, const TemplateVariables& kn
 }
 
 std::optional<std::string> FindProblem(const TemplateTag& tag, const TemplateVariables& known) {
-  switch (tag.kind) {
-    case TemplateTag::Kind::kVariable:
-      if (known.contains(tag.text)) return std::nullopt;
-      return UnknownVariable(tag.text, known);
-    case TemplateTag::Kind::kUnsupported:
-      return "sections and partials are not supported: " + Quote(tag.text);
-    case TemplateTag::Kind::kComment:
-    case TemplateTag::Kind::kDelimiters:
-      break;
+  if (tag.kind == TemplateTag::Kind::kUnreadable) return tag.text;
+  if (tag.kind == TemplateTag::Kind::kUnsupported) {
+    return "sections and partials are not supported: " + Quote(tag.text);
   }
-  return std::nullopt;
+  const bool unknown = tag.kind == TemplateTag::Kind::kVariable && !known.contains(tag.text);
+  return unknown ? std::optional(UnknownVariable(tag.text, known)) : std::nullopt;
 }
 
-absl::StatusOr<ScannedTemplate> Check(const std::string& source, const TemplateVariables& known) {
-  if (source.size() > kMaxTemplateBytes) {
-    return base::InvalidArgument("the template is larger than 1 MiB, the limit of a Secret");
-  }
-  ScannedTemplate scanned = ScanTemplate(source);
-  std::vector<TemplateProblem> problems;
-  for (const TemplateTag& tag : scanned.tags) {
-    auto problem = FindProblem(tag, known);
-    if (problem) problems.push_back({tag.begin, *std::move(problem)});
-  }
-  problems.insert(problems.end(), scanned.problems.begin(), scanned.problems.end());
-  if (problems.empty()) return scanned;
-
+// OK if no tag is a problem.
+absl::Status Check(std::string_view source, const std::vector<TemplateTag>& tags,
+                   const TemplateVariables& known) {
   std::string text;
-  for (std::size_t i = 0; i < problems.size() && i < kMaxProblems; ++i) {
-    text += DescribePosition(source, problems[i].position) + ": " + problems[i].text + "\n";
+  std::size_t problems = 0;
+  for (const TemplateTag& tag : tags) {
+    const auto problem = FindProblem(tag, known);
+    if (!problem || ++problems > kMaxProblems) continue;
+    text += DescribePosition(source, tag.begin) + ": " + *problem + "\n";
   }
-  if (problems.size() > kMaxProblems) {
-    text += "and " + std::to_string(problems.size() - kMaxProblems) + " more\n";
-  }
+  if (problems == 0) return absl::OkStatus();
+  if (problems > kMaxProblems) text += "and " + std::to_string(problems - kMaxProblems) + " more\n";
   return base::InvalidArgument(text + std::string(kForeignBracesHint));
 }
 
-// A comment or a change of delimiters that is alone on its line is removed with the line's white
-// space and end, so that "#cloud-config" can be the first line.
-std::string WithoutStandaloneLines(std::string_view source, const ScannedTemplate& scanned) {
+// Variables become their values, unchanged. A comment or a change of delimiters that is alone on
+// its line is removed with the line's white space and end, so that "#cloud-config" can be the first
+// line.
+std::string Render(std::string_view source, const std::vector<TemplateTag>& tags,
+                   const TemplateVariables& variables) {
   std::string result;
   std::size_t copied = 0;
-  for (const TemplateTag& tag : scanned.tags) {
-    if (tag.kind == TemplateTag::Kind::kVariable) continue;
+  for (const TemplateTag& tag : tags) {
+    const bool is_variable = tag.kind == TemplateTag::Kind::kVariable;
     const auto indent = IndentBefore(source, tag.begin);
     const auto line_end = LineEndAfter(source, tag.end);
-    if (!indent || !line_end) continue;
-    result += source.substr(copied, *indent - copied);
-    result += source.substr(tag.begin, tag.end - tag.begin);
-    copied = *line_end;
+    const bool with_line = !is_variable && indent && line_end;
+    result += source.substr(copied, (with_line ? *indent : tag.begin) - copied);
+    if (is_variable) result += variables.at(tag.text);
+    copied = with_line ? *line_end : tag.end;
   }
-  result += source.substr(copied);
-  return result;
+  return result += source.substr(copied);
 }
-
-// Looks names up unchanged. The library's own context would split "env.NAME" at its dots and look
-// for nested objects.
-class FlatContext final : public kainjow::mustache::basic_context<std::string> {
- public:
-  explicit FlatContext(const TemplateVariables& variables) {
-    for (const auto& [name, value] : variables) values_.emplace(name, value);
-  }
-  void push(const kainjow::mustache::data*) override {}
-  void pop() override {}
-  const kainjow::mustache::data* get(const std::string& name) const override {
-    const auto found = values_.find(name);
-    return found == values_.end() ? nullptr : &found->second;
-  }
-  const kainjow::mustache::data* get_partial(const std::string&) const override { return nullptr; }
-
- private:
-  std::map<std::string, kainjow::mustache::data> values_;
-};
 
 }  // namespace
 
 absl::StatusOr<std::string> RenderTemplate(const std::string& source,
                                            const TemplateVariables& variables) {
-  NH_ASSIGN_OR_RETURN(const ScannedTemplate scanned, Check(source, variables));
-  // A text without tags is returned unchanged.
-  if (scanned.tags.empty()) return source;
-  try {
-    kainjow::mustache::mustache renderer(WithoutStandaloneLines(source, scanned));
-    if (!renderer.is_valid()) return base::InvalidArgument(renderer.error_message());
-    renderer.set_custom_escape([](const std::string& text) { return text; });
-    FlatContext context(variables);
-    std::string rendered = renderer.render(context);
-    if (!renderer.is_valid()) return base::InvalidArgument(renderer.error_message());
-    if (rendered.size() > kMaxTemplateBytes) {
-      return base::InvalidArgument(
-          "the rendered template is larger than 1 MiB, the limit of a Secret");
-    }
-    return rendered;
-  } catch (const std::exception& error) {
-    return base::Internal("the template cannot be rendered: " + std::string(error.what()));
+  if (source.size() > kMaxTemplateBytes) {
+    return base::InvalidArgument("the template is larger than 1 MiB, the limit of a Secret");
   }
+  const std::vector<TemplateTag> tags = ScanTemplate(source);
+  NH_RETURN_IF_ERROR(Check(source, tags, variables));
+  std::string rendered = Render(source, tags, variables);
+  if (rendered.size() <= kMaxTemplateBytes) return rendered;
+  return base::InvalidArgument("the rendered template is larger than 1 MiB, the limit of a Secret");
 }
 
 }  // namespace nomad_harvester::harvester

@@ -5,14 +5,12 @@
 #include <algorithm>
 #include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/base/status.h"
 
 #include "nlohmann/json.hpp"
 #include "object_fields.h"
-#include "vm_fields.h"
 
 namespace nomad_harvester::harvester {
 namespace {
@@ -35,23 +33,20 @@ void ReadOurAnnotations(VirtualMachine& vm) {
   vm.pool = ValueOf(vm.labels, kPoolLabel);
   vm.action_id = ValueOf(vm.annotations, kActionIdAnnotation);
   vm.join_timeout = ParseJoinTimeout(ValueOf(vm.annotations, kJoinTimeoutAnnotation));
-  auto nodes = ParseNodesRecord(ValueOf(vm.annotations, kNodesAnnotation));
-  if (nodes.ok()) vm.nodes = *std::move(nodes);
+  vm.nodes = base::ToOptional(ParseNodesRecord(ValueOf(vm.annotations, kNodesAnnotation)));
   vm.joined_node_id = ValueOf(vm.annotations, kNodeIdAnnotation);
   if (const auto joined = vm.annotations.find(kJoinedAtAnnotation);
       joined != vm.annotations.end()) {
     // A VM that has joined must never count as not joined, even if its time was edited.
-    const auto at = base::ParseRfc3339(joined->second);
-    vm.joined_at = at.ok() ? *at : vm.created_at;
+    vm.joined_at = base::ParseRfc3339(joined->second).value_or(vm.created_at);
   }
   if (const auto mark = vm.annotations.find(kScaleInAnnotation); mark != vm.annotations.end()) {
     vm.has_mark = true;
-    auto parsed = ParseMark(mark->second);
-    if (parsed.ok()) vm.mark = *std::move(parsed);
+    vm.mark = base::ToOptional(ParseMark(mark->second));
   }
   vm.rolled_back = ValueOf(vm.annotations, kRolledBackAnnotation);
-  const auto refused = base::ParseRfc3339(ValueOf(vm.annotations, kRemovalRefusedAnnotation));
-  if (refused.ok()) vm.removal_refused_at = *refused;
+  vm.removal_refused_at =
+      base::ToOptional(base::ParseRfc3339(ValueOf(vm.annotations, kRemovalRefusedAnnotation)));
   if (const auto protect = vm.annotations.find(kProtectAnnotation);
       protect != vm.annotations.end()) {
     vm.protect = ParseHold(protect->second);
@@ -67,17 +62,11 @@ void AddClaim(VirtualMachine& vm, const JsonEvent& event) {
 
 // Older releases append "/<prefix length>" to an address
 // (harvester/docker-machine-driver-harvester:harvester/harvester.go).
-void AddAddress(std::string address, std::vector<std::string>& addresses) {
-  if (const auto slash = address.find('/'); slash != std::string::npos) address.resize(slash);
-  if (address.empty()) return;
-  for (const std::string& known : addresses) {
-    if (known == address) return;
-  }
-  addresses.push_back(std::move(address));
-}
-
-void AddAddressOf(VirtualMachineInstance& instance, const JsonEvent& event) {
-  AddAddress(std::string(event.text), instance.addresses);
+void AddAddress(VirtualMachineInstance& instance, const JsonEvent& event) {
+  const std::string_view address = event.text.substr(0, event.text.find('/'));
+  auto& known = instance.addresses;
+  if (address.empty() || std::find(known.begin(), known.end(), address) != known.end()) return;
+  known.emplace_back(address);
 }
 
 }  // namespace
@@ -112,15 +101,12 @@ const base::JsonFields<VirtualMachine>& VirtualMachineFields() {
 
 absl::Status FinishVirtualMachine(VirtualMachine& vm) {
   ReadOurAnnotations(vm);
-  vm.conditions.erase(std::remove_if(vm.conditions.begin(), vm.conditions.end(),
-                                     [](const Condition& c) { return c.type.empty(); }),
-                      vm.conditions.end());
+  std::erase_if(vm.conditions, [](const Condition& c) { return c.type.empty(); });
   return absl::OkStatus();
 }
 
 VirtualMachine ParseVirtualMachine(const json& object) {
-  VirtualMachine vm;
-  VirtualMachineFields().Read(object, vm);
+  VirtualMachine vm = VirtualMachineFields().Read(object);
   FinishVirtualMachine(vm).IgnoreError();
   return vm;
 }
@@ -130,16 +116,12 @@ const base::JsonFields<VirtualMachineInstance>& InstanceFields() {
   static const auto* const kFields = new base::JsonFields<Instance>({
       {"metadata.name", &base::SetText<&Instance::name>},
       {"status.phase", &base::SetText<&Instance::phase>},
-      {"status.interfaces.ipAddress", &AddAddressOf},
-      {"status.interfaces.ipAddresses", &AddAddressOf},
+      {"status.interfaces.ipAddress", &AddAddress},
+      {"status.interfaces.ipAddresses", &AddAddress},
   });
   return *kFields;
 }
 
-VirtualMachineInstance ParseInstance(const json& object) {
-  VirtualMachineInstance instance;
-  InstanceFields().Read(object, instance);
-  return instance;
-}
+VirtualMachineInstance ParseInstance(const json& object) { return InstanceFields().Read(object); }
 
 }  // namespace nomad_harvester::harvester

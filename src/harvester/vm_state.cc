@@ -38,11 +38,8 @@ constexpr std::string_view kUnboundClaims = "unbound immediate PersistentVolumeC
 
 // The guest runs, is being stopped or has stopped: no start can fail, regardless of the conditions.
 bool IsBeyondStarting(std::string_view printable) {
-  for (const std::string_view status :
-       {"Running", "Migrating", "Paused", "Stopping", "Stopped", "Terminating"}) {
-    if (printable == status) return true;
-  }
-  return false;
+  return printable == "Running" || printable == "Migrating" || printable == "Paused" ||
+         printable == "Stopping" || printable == "Stopped" || printable == "Terminating";
 }
 
 std::string Words(std::string_view status, const Condition* condition) {
@@ -64,13 +61,12 @@ std::optional<StartFailure> FromPrintableStatus(const VirtualMachine& vm) {
   for (const FailingStatus& failing : kFailingStatuses) {
     if (vm.printable_status != failing.printable) continue;
     const Condition* condition = FaultOf(vm, failing.condition);
-    StartFailure failure;
     // DataVolumeError and CrashLoopBackOff may occur without their condition.
-    failure.reason =
+    const std::string reason =
         Words(failing.printable, condition != nullptr ? condition : FaultOf(vm, "Failure"));
-    if (condition != nullptr) failure.since = condition->last_transition;
-    failure.only_at_join_timeout = failure.reason.find(kUnboundClaims) != std::string::npos;
-    return failure;
+    return StartFailure{.reason = reason,
+                        .only_at_join_timeout = reason.find(kUnboundClaims) != std::string::npos,
+                        .since = condition == nullptr ? std::nullopt : condition->last_transition};
   }
   return std::nullopt;
 }
@@ -79,10 +75,9 @@ std::optional<StartFailure> FromConditions(const VirtualMachine& vm) {
   for (const std::string_view type : {"Failure", "Synchronized"}) {
     const Condition* condition = FaultOf(vm, type);
     if (condition == nullptr) continue;
-    StartFailure failure;
-    failure.reason = Words(condition->reason.empty() ? type : condition->reason, condition);
-    failure.since = condition->last_transition;
-    return failure;
+    return StartFailure{
+        .reason = Words(condition->reason.empty() ? type : condition->reason, condition),
+        .since = condition->last_transition};
   }
   return std::nullopt;
 }
@@ -93,9 +88,8 @@ bool IsMember(const VirtualMachine& vm) {
   if (vm.pool.empty() || vm.firmware_uuid.empty()) return false;
   const std::string self = ValueOf(vm.annotations, kSelfAnnotation);
   const std::size_t slash = self.find('/');
-  if (slash == std::string::npos) return false;
-  return std::string_view(self).substr(0, slash) == vm.name &&
-         base::EqualsIgnoreCase(std::string_view(self).substr(slash + 1), vm.firmware_uuid);
+  return slash != std::string::npos && self.substr(0, slash) == vm.name &&
+         base::EqualsIgnoreCase(self.substr(slash + 1), vm.firmware_uuid);
 }
 
 bool IsStopped(const VirtualMachine& vm) {
@@ -119,10 +113,7 @@ std::optional<StartFailure> FindStartFailure(const VirtualMachine& vm) {
   // (harvester/harvester:pkg/controller/master/virtualmachine/vm_controller.go,
   // cleanUpInsufficientResourceAnnotation).
   if (!vm.quota_halt.empty() && IsStopped(vm)) {
-    StartFailure failure;
-    failure.reason = "halted by Harvester: " + vm.quota_halt;
-    failure.immediate = true;
-    return failure;
+    return StartFailure{.reason = "halted by Harvester: " + vm.quota_halt, .immediate = true};
   }
   if (IsBeyondStarting(vm.printable_status)) return std::nullopt;
   if (auto failure = FromPrintableStatus(vm)) return failure;

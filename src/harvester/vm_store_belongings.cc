@@ -45,37 +45,26 @@ const base::JsonFields<SecretRecord>& SecretFields() {
 }
 
 CloudInitSecret ToSecret(SecretRecord record) {
-  CloudInitSecret secret;
-  secret.name = std::move(record.name);
-  secret.uid = std::move(record.uid);
-  secret.resource_version = std::move(record.resource_version);
-  secret.pool = ValueOf(record.labels, kPoolLabel);
-  secret.action_id = ValueOf(record.annotations, kActionIdAnnotation);
-  secret.owner_uid = std::move(record.owner_uid);
-  secret.created_at = record.created_at;
-  return secret;
+  return {.name = std::move(record.name),
+          .uid = std::move(record.uid),
+          .resource_version = std::move(record.resource_version),
+          .pool = ValueOf(record.labels, kPoolLabel),
+          .action_id = ValueOf(record.annotations, kActionIdAnnotation),
+          .owner_uid = std::move(record.owner_uid),
+          .created_at = record.created_at};
 }
-CloudInitSecret ParseSecret(const json& object) {
-  SecretRecord record;
-  SecretFields().Read(object, record);
-  return ToSecret(std::move(record));
-}
+CloudInitSecret ParseSecret(const json& object) { return ToSecret(SecretFields().Read(object)); }
 
 // Compares the user data, too: a VM must not get a Secret that an earlier attempt of the action
 // created from another text.
 bool IsSameSecret(const json& existing, const json& wanted) {
-  const ObjectMetadata theirs = ParseMetadata(existing);
-  const std::string action = ValueOf(ParseMetadata(wanted).annotations, kActionIdAnnotation);
+  const ObjectMetadata theirs = MetadataFields().Read(existing);
+  const std::string action =
+      ValueOf(MetadataFields().Read(wanted).annotations, kActionIdAnnotation);
   const json* data = base::FindMember(existing, "data");
   const json* wanted_data = base::FindMember(wanted, "data");
   return !action.empty() && ValueOf(theirs.annotations, kActionIdAnnotation) == action &&
          !theirs.deleted_at && data != nullptr && wanted_data != nullptr && *data == *wanted_data;
-}
-
-const base::JsonFields<ObjectMetadata>& ClaimFields() {
-  static const auto* const kFields =
-      new base::JsonFields<ObjectMetadata>(WithMetadata<ObjectMetadata>({}));
-  return *kFields;
 }
 
 // Deletes an object that belongs to a VM, by uid; OK if it no longer exists. Nothing depends on a
@@ -83,10 +72,8 @@ const base::JsonFields<ObjectMetadata>& ClaimFields() {
 absl::Status DeleteByUid(const kube::KubeClient& client, const runtime::Context& context,
                          const kube::ResourceType& type, const std::string& ns,
                          const std::string& name, const std::string& uid) {
-  kube::DeleteOptions options;
-  options.uid = uid;
-  options.propagation = kube::Propagation::kBackground;
-  absl::Status status = client.Delete(context, type, ns, name, options);
+  absl::Status status = client.Delete(context, type, ns, name,
+                                      {.uid = uid, .propagation = kube::Propagation::kBackground});
   return kube::IsNotFound(status) ? absl::OkStatus() : status;
 }
 
@@ -97,10 +84,10 @@ absl::Status DeleteByUid(const kube::KubeClient& client, const runtime::Context&
 // createDataVolume).
 absl::StatusOr<std::vector<Claim>> VmStore::ListClaims(const runtime::Context& context) const {
   NH_ASSIGN_OR_RETURN(auto list,
-                      client_->List<ObjectMetadata>(context, kube::kPersistentVolumeClaims, ns_, {},
-                                                    ClaimFields(), &kube::AsItIs<ObjectMetadata>));
+                      client_->List<ObjectMetadata>(context, kube::kPersistentVolumeClaims, ns_, "",
+                                                    MetadataFields()));
   std::vector<Claim> claims;
-  for (ObjectMetadata& metadata : list.items) {
+  for (ObjectMetadata& metadata : list.value) {
     claims.push_back({.name = std::move(metadata.name),
                       .uid = std::move(metadata.uid),
                       .pool = ValueOf(metadata.labels, kPoolLabel),
@@ -145,12 +132,10 @@ absl::Status VmStore::SetSecretOwner(const runtime::Context& context, const VmId
 
 absl::StatusOr<Timestamped<std::vector<CloudInitSecret>>> VmStore::ListSecrets(
     const runtime::Context& context) const {
-  NH_ASSIGN_OR_RETURN(
-      auto list, client_->List<SecretRecord>(context, kube::kSecrets, ns_,
-                                             {.label_selector = ManagedSelector()}, SecretFields(),
-                                             &kube::AsItIs<SecretRecord>));
+  NH_ASSIGN_OR_RETURN(auto list, client_->List<SecretRecord>(context, kube::kSecrets, ns_,
+                                                             ManagedSelector(), SecretFields()));
   Timestamped<std::vector<CloudInitSecret>> seen{{}, list.server_time};
-  for (SecretRecord& record : list.items) seen.value.push_back(ToSecret(std::move(record)));
+  for (SecretRecord& record : list.value) seen.value.push_back(ToSecret(std::move(record)));
   return seen;
 }
 

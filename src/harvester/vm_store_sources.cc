@@ -13,7 +13,6 @@
 
 #include "nlohmann/json.hpp"
 #include "object_fields.h"
-#include "vm_fields.h"
 
 namespace nomad_harvester::harvester {
 namespace {
@@ -92,30 +91,20 @@ Image ToImage(ImageRecord record) {
   image.display_name = std::move(record.display_name);
   return image;
 }
-Image ParseImage(const json& object) {
-  ImageRecord record;
-  ImageFields().Read(object, record);
-  return ToImage(std::move(record));
-}
 
 absl::StatusOr<std::vector<Image>> ListImages(const kube::KubeClient& client,
                                               const runtime::Context& context,
-                                              const std::string& ns, std::string selector) {
-  NH_ASSIGN_OR_RETURN(
-      auto list, client.List<ImageRecord>(context, kube::kVirtualMachineImages, ns,
-                                          {.label_selector = std::move(selector)}, ImageFields(),
-                                          &kube::AsItIs<ImageRecord>));
+                                              const std::string& ns, const std::string& selector) {
+  NH_ASSIGN_OR_RETURN(auto list, client.List<ImageRecord>(context, kube::kVirtualMachineImages, ns,
+                                                          selector, ImageFields()));
   std::vector<Image> images;
-  for (ImageRecord& record : list.items) images.push_back(ToImage(std::move(record)));
+  for (ImageRecord& record : list.value) images.push_back(ToImage(std::move(record)));
   return images;
 }
 
-std::vector<Image> WithDisplayName(const std::vector<Image>& images, std::string_view name) {
-  std::vector<Image> matching;
-  for (const Image& image : images) {
-    if (image.display_name == name) matching.push_back(image);
-  }
-  return matching;
+std::vector<Image> WithDisplayName(std::vector<Image> images, std::string_view name) {
+  std::erase_if(images, [name](const Image& image) { return image.display_name != name; });
+  return images;
 }
 
 std::string Listing(const std::vector<Image>& images) {
@@ -135,9 +124,8 @@ absl::StatusOr<Image> ResolveDisplayName(const kube::KubeClient& client,
   std::vector<Image> matching;
   if (base::IsLabelValue(name)) {
     NH_ASSIGN_OR_RETURN(
-        const std::vector<Image> labelled,
-        ListImages(client, context, ns, "harvesterhci.io/imageDisplayName=" + name));
-    matching = WithDisplayName(labelled, name);
+        matching, ListImages(client, context, ns, "harvesterhci.io/imageDisplayName=" + name));
+    matching = WithDisplayName(std::move(matching), name);
   }
   std::vector<Image> all;
   if (matching.empty()) {
@@ -156,19 +144,15 @@ absl::StatusOr<Image> ResolveDisplayName(const kube::KubeClient& client,
       (all.empty() ? "; the namespace has no images" : "; it has: " + Listing(all)));
 }
 
-std::string QualifiedName(const std::string& ns, const std::string& name) {
-  return ns + "/" + name;
-}
-
 }  // namespace
 
 absl::StatusOr<Image> VmStore::ResolveImage(const runtime::Context& context, const std::string& ns,
                                             const std::string& name) const {
-  const std::string where = "image " + QualifiedName(ns, name);
+  const std::string where = "image " + ns + "/" + name;
   // A display name may contain characters that are not allowed in a path.
   if (base::IsDnsSubdomain(name)) {
     const auto observed = client_->Get(context, kube::kVirtualMachineImages, ns, name);
-    if (observed.ok()) return ParseImage(observed->object);
+    if (observed.ok()) return ToImage(ImageFields().Read(observed->object));
     if (!kube::IsNotFound(observed.status())) return base::Annotate(observed.status(), where);
   }
   auto image = ResolveDisplayName(*client_, context, ns, name);
@@ -180,21 +164,21 @@ absl::Status VmStore::CheckNetwork(const runtime::Context& context, const Networ
   if (network.management) return absl::OkStatus();
   return base::Annotate(
       client_->Get(context, kube::kNetworkAttachments, network.ns, network.name).status(),
-      "network " + QualifiedName(network.ns, network.name));
+      "network " + network.ns + "/" + network.name);
 }
 
 absl::StatusOr<std::vector<ResourceQuota>> VmStore::ListQuotas(
     const runtime::Context& context) const {
   auto list = client_->List<ResourceQuota, ResourceQuotaRecord>(
-      context, kube::kResourceQuotas, ns_, {}, ResourceQuotaFields(), &FinishResourceQuota);
+      context, kube::kResourceQuotas, ns_, "", ResourceQuotaFields(), &FinishResourceQuota);
   NH_RETURN_IF_ERROR(list);
-  return std::move(list->items);
+  return std::move(list->value);
 }
 
 absl::StatusOr<std::string> VmStore::PublicKey(const runtime::Context& context,
                                                const std::string& ns,
                                                const std::string& name) const {
-  const std::string where = "SSH key " + QualifiedName(ns, name);
+  const std::string where = "SSH key " + ns + "/" + name;
   const auto observed = client_->Get(context, kube::kKeyPairs, ns, name);
   if (!observed.ok()) return base::Annotate(observed.status(), where);
   const json* spec = base::FindMember(observed->object, "spec");

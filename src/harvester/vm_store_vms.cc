@@ -10,23 +10,11 @@
 
 #include "nlohmann/json.hpp"
 #include "object_fields.h"
-#include "vm_fields.h"
 
 namespace nomad_harvester::harvester {
 namespace {
 
 using nlohmann::json;
-
-absl::StatusOr<Timestamped<std::vector<VirtualMachine>>> ListVms(const kube::KubeClient& client,
-                                                                 const runtime::Context& context,
-                                                                 const std::string& ns,
-                                                                 std::string selector) {
-  NH_ASSIGN_OR_RETURN(auto list,
-                      client.List<VirtualMachine>(context, kube::kVirtualMachines, ns,
-                                                  {.label_selector = std::move(selector)},
-                                                  VirtualMachineFields(), &FinishVirtualMachine));
-  return Timestamped<std::vector<VirtualMachine>>{std::move(list.items), list.server_time};
-}
 
 const base::JsonFields<VmStore::Version>& VersionFields() {
   static const auto* const kFields = new base::JsonFields<VmStore::Version>(
@@ -46,21 +34,20 @@ VmStore::VmStore(std::shared_ptr<const kube::KubeClient> client, std::string ns)
 
 absl::StatusOr<Timestamped<std::vector<VirtualMachine>>> VmStore::ListManaged(
     const runtime::Context& context) const {
-  return ListVms(*client_, context, ns_, ManagedSelector());
+  return client_->List<VirtualMachine>(context, kube::kVirtualMachines, ns_, ManagedSelector(),
+                                       VirtualMachineFields(), &FinishVirtualMachine);
 }
 
 absl::StatusOr<Timestamped<std::vector<VmStore::Version>>> VmStore::ListManagedVersions(
     const runtime::Context& context) const {
-  NH_ASSIGN_OR_RETURN(auto list, client_->List<Version>(
-                                     context, kube::kVirtualMachines, ns_,
-                                     {.label_selector = ManagedSelector(), .metadata_only = true},
-                                     VersionFields(), &kube::AsItIs<Version>));
-  return Timestamped<std::vector<Version>>{std::move(list.items), list.server_time};
+  return client_->List<Version>(context, kube::kVirtualMachines, ns_, ManagedSelector(),
+                                VersionFields(), &kube::AsItIs<Version>, kube::Part::kMetadata);
 }
 
 absl::StatusOr<Timestamped<std::vector<VirtualMachine>>> VmStore::ListAll(
     const runtime::Context& context) const {
-  return ListVms(*client_, context, ns_, "");
+  return client_->List<VirtualMachine>(context, kube::kVirtualMachines, ns_, "",
+                                       VirtualMachineFields(), &FinishVirtualMachine);
 }
 
 absl::StatusOr<Timestamped<VirtualMachine>> VmStore::Get(const runtime::Context& context,
@@ -72,10 +59,10 @@ absl::StatusOr<Timestamped<VirtualMachine>> VmStore::Get(const runtime::Context&
 
 absl::StatusOr<std::vector<VirtualMachineInstance>> VmStore::ListInstances(
     const runtime::Context& context) const {
-  NH_ASSIGN_OR_RETURN(auto list, client_->List<VirtualMachineInstance>(
-                                     context, kube::kVirtualMachineInstances, ns_, {},
-                                     InstanceFields(), &kube::AsItIs<VirtualMachineInstance>));
-  return std::move(list.items);
+  NH_ASSIGN_OR_RETURN(
+      auto list, client_->List<VirtualMachineInstance>(context, kube::kVirtualMachineInstances, ns_,
+                                                       "", InstanceFields()));
+  return std::move(list.value);
 }
 
 absl::StatusOr<VirtualMachineInstance> VmStore::GetInstance(const runtime::Context& context,
@@ -107,7 +94,7 @@ absl::StatusOr<Timestamped<VirtualMachine>> VmStore::CreateVm(const runtime::Con
   const auto created = client_->Create(context, kube::kVirtualMachines, ns_, vm);
   if (created.ok()) return TimestampedVm(*created);
   if (!kube::IsAlreadyExists(created.status())) return created.status();
-  const ObjectMetadata wanted = ParseMetadata(vm);
+  const ObjectMetadata wanted = MetadataFields().Read(vm);
   const auto existing = Get(context, wanted.name);
   // Deleted between the two requests: it did exist, and its name must not be used again.
   if (kube::IsNotFound(existing.status())) return created.status();
@@ -121,9 +108,7 @@ absl::StatusOr<Timestamped<VirtualMachine>> VmStore::CreateVm(const runtime::Con
 }
 
 absl::Status VmStore::DryRunCreateVm(const runtime::Context& context, const json& vm) const {
-  kube::CreateOptions options;
-  options.dry_run = true;
-  return client_->Create(context, kube::kVirtualMachines, ns_, vm, options).status();
+  return client_->Create(context, kube::kVirtualMachines, ns_, vm, {.dry_run = true}).status();
 }
 
 // Foreground deletion: the VM remains visible until its instance no longer exists.
@@ -135,11 +120,8 @@ absl::Status VmStore::DeleteVm(const runtime::Context& context, const std::strin
     return base::InvalidArgument("deleting VirtualMachine " + name +
                                  " needs its uid and resourceVersion");
   }
-  kube::DeleteOptions options;
-  options.uid = uid;
-  options.resource_version = resource_version;
-  options.propagation = kube::Propagation::kForeground;
-  absl::Status status = client_->Delete(context, kube::kVirtualMachines, ns_, name, options);
+  absl::Status status = client_->Delete(context, kube::kVirtualMachines, ns_, name,
+                                        {.uid = uid, .resource_version = resource_version});
   return kube::IsNotFound(status) ? absl::OkStatus() : status;
 }
 

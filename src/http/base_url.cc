@@ -5,7 +5,6 @@
 #include <arpa/inet.h>
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <string_view>
 #include <sys/un.h>
 
@@ -14,6 +13,7 @@
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 
+#include "absl/strings/str_split.h"
 #include "curl_url.h"
 #include "proxy.h"
 
@@ -178,10 +178,8 @@ absl::StatusOr<BaseUrl> ParseBaseUrl(const std::string& text) {
 
 bool NoProxyMatches(std::string_view list, const std::string& host, std::uint16_t port) {
   const std::string address = ParseAddress(host);
-  while (!list.empty()) {
-    const std::size_t comma = std::min(list.find(','), list.size());
-    std::string_view pattern = base::TrimAsciiSpace(list.substr(0, comma));
-    list.remove_prefix(std::min(comma + 1, list.size()));
+  for (const absl::string_view entry : absl::StrSplit(base::ToAbsl(list), ',')) {
+    std::string_view pattern = base::TrimAsciiSpace(base::ToStd(entry));
     if (pattern == "*") return true;
     if (!TakePort(&pattern, port)) continue;
     if (address.empty() ? DomainHolds(pattern, host) : NetworkHolds(pattern, address)) return true;

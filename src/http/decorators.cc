@@ -38,7 +38,8 @@ absl::StatusOr<base::Secret> ReadToken(const std::string& path) {
 
 class FileToken final : public TokenSource {
  public:
-  explicit FileToken(std::string path) : path_(std::move(path)) {}
+  FileToken(std::string path, base::Secret until_read)
+      : path_(std::move(path)), token_(std::move(until_read)) {}
 
   absl::StatusOr<base::Secret> Token() override {
     // The stamp is read before the file, so that the next call detects a change in between.
@@ -144,8 +145,8 @@ std::shared_ptr<TokenSource> MakeStaticToken(base::Secret token) {
   return std::make_shared<StaticToken>(std::move(token));
 }
 
-std::shared_ptr<TokenSource> MakeFileToken(std::string path) {
-  return std::make_shared<FileToken>(std::move(path));
+std::shared_ptr<TokenSource> MakeFileToken(std::string path, base::Secret until_read) {
+  return std::make_shared<FileToken>(std::move(path), std::move(until_read));
 }
 
 std::shared_ptr<HttpTransport> WithToken(std::shared_ptr<HttpTransport> inner,

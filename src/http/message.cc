@@ -1,27 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nomad_harvester/http/message.h"
 
-#include <algorithm>
+#include <array>
+#include <cstddef>
 
 #include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/base/status.h"
 #include "nomad_harvester/http/transport.h"
 
 namespace nomad_harvester::http {
 
 std::string_view MethodName(Method method) {
-  switch (method) {
-    case Method::kGet:
-      return "GET";
-    case Method::kPost:
-      return "POST";
-    case Method::kPut:
-      return "PUT";
-    case Method::kPatch:
-      return "PATCH";
-    case Method::kDelete:
-      return "DELETE";
-  }
-  return "GET";
+  constexpr std::array<std::string_view, 5> kNames = {"GET", "POST", "PUT", "PATCH", "DELETE"};
+  return kNames[static_cast<std::size_t>(method)];
 }
 
 void Headers::Add(std::string_view name, std::string_view value) {
@@ -31,11 +22,9 @@ void Headers::Add(std::string_view name, std::string_view value) {
 void Headers::Set(std::string_view name, std::string_view value) {
   // Copies first: the arguments may point into the fields that are erased.
   std::pair<std::string, std::string> field(name, value);
-  fields_.erase(std::remove_if(fields_.begin(), fields_.end(),
-                               [&field](const auto& other) {
-                                 return base::EqualsIgnoreCase(other.first, field.first);
-                               }),
-                fields_.end());
+  std::erase_if(fields_, [&field](const auto& other) {
+    return base::EqualsIgnoreCase(other.first, field.first);
+  });
   fields_.push_back(std::move(field));
 }
 
@@ -47,11 +36,7 @@ std::optional<std::string> Headers::Find(std::string_view name) const {
 }
 
 std::optional<base::WallTime> ServerDate(const HttpResponse& response) {
-  const std::optional<std::string> text = response.headers.Find("Date");
-  if (!text) return std::nullopt;
-  const absl::StatusOr<base::WallTime> time = base::ParseHttpDate(*text);
-  if (!time.ok()) return std::nullopt;
-  return *time;
+  return base::ToOptional(base::ParseHttpDate(response.headers.Find("Date").value_or("")));
 }
 
 absl::StatusOr<HttpResponse> SendReading(HttpTransport& transport, const runtime::Context& context,
@@ -59,11 +44,21 @@ absl::StatusOr<HttpResponse> SendReading(HttpTransport& transport, const runtime
   request.reader = &reader;
   reader.begin();
   absl::StatusOr<HttpResponse> response = transport.Send(context, request);
-  if (!response.ok() || response->status < 200 || response->status > 299) return response;
-  if (response->body.empty()) return response;
+  if (!response.ok() || !response->is_success() || response->body.empty()) return response;
   reader.begin();
   reader.take(response->body);
   response->body.clear();
+  return response;
+}
+
+absl::StatusOr<HttpResponse> SendReading(HttpTransport& transport, const runtime::Context& context,
+                                         HttpRequest request, base::JsonListReader& list) {
+  const BodyReader reader = {[&list] { list.Begin(); },
+                             [&list](std::string_view piece) { list.Write(piece); }};
+  NH_ASSIGN_OR_RETURN(HttpResponse response, SendReading(transport, context, request, reader));
+  if (!response.is_success()) return response;
+  const absl::Status read = list.Finish("the reply");
+  if (!read.ok()) return base::Internal(request.purpose + ": " + base::Message(read));
   return response;
 }
 

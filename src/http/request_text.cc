@@ -3,10 +3,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <vector>
 
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/http/connection_parts.h"
+
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 
 namespace nomad_harvester::http {
 namespace {
@@ -96,15 +100,12 @@ std::string RequestText(const HttpRequest& request) {
 std::string RedactTarget(std::string_view target) {
   const std::size_t question = target.find('?');
   if (question == std::string_view::npos) return std::string(target);
-  std::string redacted(target.substr(0, question + 1));
-  std::string_view rest = target.substr(question + 1);
-  for (;;) {
-    const std::size_t ampersand = rest.find('&');
-    redacted += RedactParameter(rest.substr(0, ampersand));
-    if (ampersand == std::string_view::npos) return redacted;
-    redacted += '&';
-    rest.remove_prefix(ampersand + 1);
-  }
+  const std::vector<std::string> parameters =
+      absl::StrSplit(base::ToAbsl(target.substr(question + 1)), '&');
+  const auto redact = [](std::string* all, const std::string& parameter) {
+    *all += RedactParameter(parameter);
+  };
+  return std::string(target.substr(0, question + 1)) + absl::StrJoin(parameters, "&", redact);
 }
 
 std::string CleanErrorText(std::string_view text) {

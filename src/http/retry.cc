@@ -66,7 +66,7 @@ class RetryTransport final : public HttpTransport {
       // The reply to a later attempt settles the earlier ones, which were the same request.
       if (write) write->SetAbandoned(IsUnanswered(outcome.status()));
       slots.clear();
-      if (DecideRetry(request, outcome, options_.permanently_refused) == RetryDecision::kDone) {
+      if (!ShouldRetry(request, outcome, options_.permanently_refused)) {
         // The context's deadline ended this attempt early; the previous error is more informative.
         if (!absl::IsDeadlineExceeded(outcome.status()) || last.ok()) return outcome;
         return WithAttempts(base::MakeStatus(outcome.status().code(), base::Message(last)),
@@ -157,20 +157,15 @@ class RetryTransport final : public HttpTransport {
 
 }  // namespace
 
-RetryDecision DecideRetry(const HttpRequest& request, const absl::StatusOr<HttpResponse>& outcome,
-                          const std::function<bool(const HttpResponse&)>& permanently_refused) {
-  const RetryDecision if_idempotent = request.idempotency == Idempotency::kIdempotent
-                                          ? RetryDecision::kRetry
-                                          : RetryDecision::kDone;
-  if (!outcome.ok()) {
-    // Only UNAVAILABLE may succeed on a retry: the other codes are the caller's cancellation or
-    // deadline, or permanent.
-    return absl::IsUnavailable(outcome.status()) ? if_idempotent : RetryDecision::kDone;
-  }
+bool ShouldRetry(const HttpRequest& request, const absl::StatusOr<HttpResponse>& outcome,
+                 const std::function<bool(const HttpResponse&)>& permanently_refused) {
+  const bool idempotent = request.idempotency == Idempotency::kIdempotent;
+  // Only UNAVAILABLE may succeed on a retry: the other codes are the caller's cancellation or
+  // deadline, or permanent.
+  if (!outcome.ok()) return idempotent && absl::IsUnavailable(outcome.status());
   const bool asks_for_later = outcome->status == 429;
-  if (!asks_for_later && !IsFaultOfTheServer(outcome->status)) return RetryDecision::kDone;
-  if (permanently_refused && permanently_refused(*outcome)) return RetryDecision::kDone;
-  return asks_for_later ? RetryDecision::kRetry : if_idempotent;
+  if (!asks_for_later && !(idempotent && IsFaultOfTheServer(outcome->status))) return false;
+  return !permanently_refused || !permanently_refused(*outcome);
 }
 
 std::optional<base::Duration> RetryAfter(const HttpResponse& response) {

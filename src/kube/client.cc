@@ -8,7 +8,6 @@
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/status.h"
 
-#include "decode.h"
 #include "paths.h"
 
 namespace nomad_harvester::kube {
@@ -24,14 +23,6 @@ constexpr int kMaxRestarts = 3;
 // A list that needs more pages than this has no end.
 constexpr int kMaxPages = 10'000;
 
-// The members of a list beside its items.
-enum Beside : std::size_t { kResourceVersion, kContinue };
-const std::vector<std::string>& BesideItems() {
-  static const auto* const kPaths =
-      new std::vector<std::string>{"metadata.resourceVersion", "metadata.continue"};
-  return *kPaths;
-}
-
 http::HttpRequest Request(http::Method method, std::string target, std::string purpose) {
   http::HttpRequest request;
   request.method = method;
@@ -45,30 +36,30 @@ void SetBody(http::HttpRequest& request, const Json& body, const char* content_t
   request.body = base::DumpJson(body);
 }
 
-// Returns a 2xx reply, the transport's error, or ToStatus of any other reply. `reader`, if not
-// null, takes the body.
+// Returns a 2xx reply, the transport's error, or ToStatus of any other reply. `list`, if not null,
+// takes the body.
 absl::StatusOr<http::HttpResponse> Exchange(http::HttpTransport& transport,
                                             const runtime::Context& context,
                                             http::HttpRequest request,
-                                            const http::BodyReader* reader = nullptr) {
+                                            base::JsonListReader* list = nullptr) {
   if (!request.headers.Find("Accept").has_value()) request.headers.Set("Accept", kJson);
   absl::StatusOr<http::HttpResponse> response =
-      reader == nullptr ? transport.Send(context, request)
-                        : http::SendReading(transport, context, request, *reader);
-  if (!response.ok()) return response;
-  if (response->status < 200 || response->status > 299) {
-    return ToStatus(*response, request.purpose, request.method);
-  }
-  return response;
+      list == nullptr ? transport.Send(context, request)
+                      : http::SendReading(transport, context, request, *list);
+  if (!response.ok() || response->is_success()) return response;
+  return ToStatus(*response, request.purpose, request.method);
 }
 
 absl::StatusOr<Observed> ExchangeObject(http::HttpTransport& transport,
                                         const runtime::Context& context,
                                         http::HttpRequest request) {
-  const std::string purpose = request.purpose;
+  const std::string undecodable = request.purpose + ": the reply cannot be decoded: ";
   NH_ASSIGN_OR_RETURN(const http::HttpResponse response,
                       Exchange(transport, context, std::move(request)));
-  return DecodeObject(response, purpose);
+  absl::StatusOr<Json> object = base::ParseJson(response.body, "the body");
+  if (!object.ok()) return base::Internal(undecodable + base::Message(object.status()));
+  if (!object->is_object()) return base::Internal(undecodable + "it is not a JSON object");
+  return Observed{*std::move(object), http::ServerDate(response)};
 }
 
 Json DeleteBody(const DeleteOptions& options) {
@@ -98,44 +89,32 @@ absl::StatusOr<Observed> KubeClient::Get(const runtime::Context& context, const 
       Request(http::Method::kGet, std::move(path), "get " + Describe(type, ns, name)));
 }
 
-absl::StatusOr<KubeClient::ListInfo> KubeClient::ListPages(
+absl::StatusOr<std::optional<base::WallTime>> KubeClient::ListPages(
     const runtime::Context& context, const ResourceType& type, const std::string& ns,
-    const ListOptions& options, const std::vector<std::string>& paths, base::JsonElements& elements,
-    const std::function<void(bool)>& keep) const {
+    const std::string& selector, Part part, const std::vector<std::string>& paths,
+    base::JsonElements& elements, const std::function<void(bool)>& keep) const {
   NH_ASSIGN_OR_RETURN(const std::string path, CollectionPath(type, ns));
   const std::string purpose = "list " + DescribeCollection(type, ns);
-  base::JsonListReader reader("items", paths, BesideItems(), elements);
-  const http::BodyReader body = {[&reader] { reader.Begin(); },
-                                 [&reader](std::string_view piece) { reader.Write(piece); }};
-  ListInfo info;
+  base::JsonListReader reader("items", paths, elements, "metadata.continue");
+  std::optional<base::WallTime> time;
   std::set<std::string> tokens;  // of this list; a list that begins again may get the same ones
   std::string token;
   for (int restarts = 0; tokens.size() < kMaxPages;) {
-    ++info.requests;
-    const std::string query = base::QueryString({{"continue", token},
-                                                 {"labelSelector", options.label_selector},
-                                                 {"fieldSelector", options.field_selector}});
+    const std::string query = base::QueryString({{"continue", token}, {"labelSelector", selector}});
     http::HttpRequest request = Request(http::Method::kGet, path + query, purpose);
-    if (options.metadata_only) request.headers.Set("Accept", kMetadataOrJson);
+    if (part == Part::kMetadata) request.headers.Set("Accept", kMetadataOrJson);
     const absl::StatusOr<http::HttpResponse> response =
-        Exchange(*transport_, context, std::move(request), &body);
+        Exchange(*transport_, context, std::move(request), &reader);
     if (absl::IsOutOfRange(response.status()) && restarts++ < kMaxRestarts) {
       tokens.clear();
       token.clear();
       continue;
     }
     NH_RETURN_IF_ERROR(response);
-    if (const absl::Status read = reader.Finish("the reply"); !read.ok()) {
-      return base::Internal(purpose + ": " + base::Message(read));
-    }
-    const bool is_first = token.empty();
-    if (is_first) {
-      info.resource_version = reader.Beside(kResourceVersion);
-      info.server_time = http::ServerDate(*response);
-    }
-    keep(is_first);
-    token = reader.Beside(kContinue);
-    if (token.empty()) return info;
+    if (token.empty()) time = http::ServerDate(*response);
+    keep(token.empty());
+    token = reader.beside();
+    if (token.empty()) return time;
     if (!tokens.insert(token).second) {
       return base::Internal(purpose + ": the server repeats a continue token");
     }

@@ -14,24 +14,6 @@
 namespace nomad_harvester::kube {
 namespace {
 
-// client-go rereads a token file regularly, and uses the entry's `token` until the file is readable
-// (kubernetes/client-go:tools/clientcmd/client_config.go).
-class TokenFileOrToken final : public http::TokenSource {
- public:
-  TokenFileOrToken(const std::string& path, base::Secret token)
-      : file_(http::MakeFileToken(path)), token_(std::move(token)) {}
-
-  absl::StatusOr<base::Secret> Token() override {
-    absl::StatusOr<base::Secret> token = file_->Token();
-    return token.ok() ? token : token_;
-  }
-  void Refresh() override { file_->Refresh(); }
-
- private:
-  const std::shared_ptr<http::TokenSource> file_;
-  const base::Secret token_;
-};
-
 class Resolver {
  public:
   explicit Resolver(const ConnectionOptions& options) : options_(options) {}
@@ -160,8 +142,9 @@ class Resolver {
     }
     if (!file.empty()) {
       CheckTokenFile(file, file_key);
-      connection_.token = token.empty() ? http::MakeFileToken(file)
-                                        : std::make_shared<TokenFileOrToken>(file, token);
+      // client-go rereads a token file regularly, and uses the entry's `token` until the file is
+      // readable (kubernetes/client-go:tools/clientcmd/client_config.go).
+      connection_.token = http::MakeFileToken(file, token);
     } else if (!token.empty()) {
       connection_.token = http::MakeStaticToken(token);
     }

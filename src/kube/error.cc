@@ -16,6 +16,8 @@
 namespace nomad_harvester::kube {
 namespace {
 
+using absl::StatusCode;
+
 constexpr char kPayloadUrl[] = "nomad-harvester/kube-error";
 constexpr std::size_t kMaxMessageBytes = 1000;
 // No real error body is longer; a larger one is not parsed.
@@ -123,69 +125,73 @@ bool NamesMissingObject(const KubeError& error) {
   return error.is_status && error.reason == "NotFound" && !Contains(error.message, kUnknownPath);
 }
 
+enum class Refusal {
+  kNo,
+  kYes,
+  // If the body is a metav1.Status: ingresses, firewalls and Rancher send 400, 403, 405 and 421 of
+  // their own, above all while something restarts.
+  kOfKubernetes,
+};
+struct CodeRow {
+  int http_status;
+  StatusCode code;
+  Refusal refusal;
+};
+// What a status means if no text says more.
+constexpr CodeRow kCodes[] = {
+    {400, StatusCode::kInvalidArgument, Refusal::kOfKubernetes},
+    {401, StatusCode::kUnauthenticated, Refusal::kNo},  // credentials are rotated
+    {403, StatusCode::kPermissionDenied, Refusal::kOfKubernetes},
+    {404, StatusCode::kNotFound, Refusal::kNo},
+    {405, StatusCode::kUnimplemented, Refusal::kOfKubernetes},
+    {408, StatusCode::kUnavailable, Refusal::kNo},  // a proxy gave up waiting
+    // The object has changed. Never ABORTED: the agent takes that code as "busy".
+    {409, StatusCode::kFailedPrecondition, Refusal::kNo},
+    {410, StatusCode::kOutOfRange, Refusal::kOfKubernetes},
+    // The limit is that of the server that replies, whether API server or ingress.
+    {413, StatusCode::kResourceExhausted, Refusal::kYes},
+    {415, StatusCode::kUnimplemented, Refusal::kOfKubernetes},
+    {422, StatusCode::kInvalidArgument, Refusal::kOfKubernetes},
+    {429, StatusCode::kUnavailable, Refusal::kNo},  // the server wants a later attempt
+    {500, StatusCode::kInternal, Refusal::kNo},
+    {501, StatusCode::kUnimplemented, Refusal::kNo},
+};
+
+CodeRow RowOf(int http_status) {
+  for (const CodeRow& row : kCodes) {
+    if (row.http_status == http_status) return row;
+  }
+  // Above all 502, 503 and 504.
+  if (http_status >= 500) return {http_status, StatusCode::kUnavailable, Refusal::kNo};
+  if (http_status >= 400) {
+    return {http_status, StatusCode::kFailedPrecondition, Refusal::kOfKubernetes};
+  }
+  // Redirects are never followed: the base URL is wrong. Anything below is unexpected here.
+  const bool redirect = http_status >= 300;
+  return {http_status, redirect ? StatusCode::kFailedPrecondition : StatusCode::kInternal,
+          Refusal::kNo};
+}
+
 bool Refuses(const KubeError& error) {
   // A webhook that could not be called has decided nothing, even if another webhook reports that in
   // its own denial (kubernetes/kubernetes:staging/src/k8s.io/apiserver/pkg/util/webhook/error.go).
   if (Contains(error.message, "failed calling webhook")) return false;
   if (IsDenial(error) || IsQuotaRefusal(error) || IsPlainGoRefusal(error)) return true;
-  switch (error.http_status) {
-    case 401:
-    case 408:
-    case 409:
-    case 429:
-      return false;
-    case 404:
-      return error.creating && NamesMissingObject(error);
-    case 413:
-      return true;
-    default:
-      return error.is_status && error.http_status >= 400 && error.http_status < 500;
+  if (error.http_status == 404) return error.creating && NamesMissingObject(error);
+  const Refusal refusal = RowOf(error.http_status).refusal;
+  return refusal == Refusal::kYes || (refusal == Refusal::kOfKubernetes && error.is_status);
+}
+
+StatusCode CodeOf(const KubeError& error) {
+  if (IsQuotaRefusal(error)) return StatusCode::kResourceExhausted;
+  if (IsPlainGoRefusal(error)) return StatusCode::kFailedPrecondition;
+  if (error.http_status == 409 && error.reason == "AlreadyExists") {
+    return StatusCode::kAlreadyExists;
   }
-}
-
-absl::StatusCode CodeOf4xx(const KubeError& error) {
-  switch (error.http_status) {
-    case 400:
-    case 422:
-      return absl::StatusCode::kInvalidArgument;
-    case 401:
-      return absl::StatusCode::kUnauthenticated;
-    case 403:
-      return absl::StatusCode::kPermissionDenied;
-    case 404:
-      return absl::StatusCode::kNotFound;
-    case 405:
-    case 415:
-      return absl::StatusCode::kUnimplemented;
-    case 408:
-    case 429:
-      return absl::StatusCode::kUnavailable;
-    case 409:
-      return error.reason == "AlreadyExists" ? absl::StatusCode::kAlreadyExists
-                                             : absl::StatusCode::kFailedPrecondition;
-    case 410:
-      return absl::StatusCode::kOutOfRange;
-    case 413:
-      return absl::StatusCode::kResourceExhausted;
-    default:
-      return absl::StatusCode::kFailedPrecondition;
-  }
-}
-
-absl::StatusCode CodeOf5xx(const KubeError& error) {
-  if (error.http_status == 501) return absl::StatusCode::kUnimplemented;
-  if (error.http_status != 500) return absl::StatusCode::kUnavailable;
-  if (IsPlainGoRefusal(error)) return absl::StatusCode::kFailedPrecondition;
-  if (error.reason == "ServerTimeout") return absl::StatusCode::kUnavailable;
-  return absl::StatusCode::kInternal;
-}
-
-absl::StatusCode CodeOf(const KubeError& error) {
-  if (IsQuotaRefusal(error)) return absl::StatusCode::kResourceExhausted;
-  if (error.http_status >= 500) return CodeOf5xx(error);
-  if (error.http_status >= 400) return CodeOf4xx(error);
-  if (error.http_status >= 300) return absl::StatusCode::kFailedPrecondition;
-  return absl::StatusCode::kInternal;
+  // kubernetes/kubernetes:staging/src/k8s.io/apimachinery/pkg/api/errors/errors.go,
+  // NewServerTimeout.
+  if (error.http_status == 500 && error.reason == "ServerTimeout") return StatusCode::kUnavailable;
+  return RowOf(error.http_status).code;
 }
 
 // The target of a redirect without the parts that may be secret: user, password and query.

@@ -11,6 +11,7 @@
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/parse.h"
 
+#include "absl/strings/str_join.h"
 #include "yaml.h"
 
 namespace nomad_harvester::kube {
@@ -30,18 +31,14 @@ const Json* FindEntry(const Json& file, const char* list_name, const std::string
 
 std::string UnknownContext(const Json& file, const std::string& name) {
   std::vector<std::string> names;
-  std::string list;
   for (const Json& entry : *base::FindMember(file, "contexts")) {
-    const auto known = base::FindString(entry, "name");
-    if (!known) continue;
-    names.push_back(*known);
-    list += (list.empty() ? "" : ", ") + *known;
+    if (const auto known = base::FindString(entry, "name")) names.push_back(*known);
   }
   const std::string text = "the kubeconfig has no context \"" + name + "\"";
   if (const auto near = base::NearestName(name, names)) {
     return text + "; did you mean \"" + *near + "\"?";
   }
-  return text + (list.empty() ? "" : "; it has: " + list);
+  return text + (names.empty() ? "" : "; it has: " + absl::StrJoin(names, ", "));
 }
 
 absl::StatusOr<Json> ReadKubeconfig(const std::string& path) {

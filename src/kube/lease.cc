@@ -4,22 +4,38 @@
 #include <algorithm>
 #include <limits>
 
-#include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/json_fields.h"
+#include "nomad_harvester/base/status.h"
 #include "nomad_harvester/base/time.h"
 #include "nomad_harvester/kube/object.h"
 
 namespace nomad_harvester::kube {
 namespace {
 
-int ReadInt(const Json& spec, std::string_view key) {
+template <auto kMember>
+void TakeCount(Lease& lease, const base::JsonEvent& event) {
   constexpr std::int64_t kMax = std::numeric_limits<int>::max();
-  return static_cast<int>(std::clamp<std::int64_t>(base::GetInt(spec, key), 0, kMax));
+  lease.*kMember = static_cast<int>(std::clamp<std::int64_t>(event.integer, 0, kMax));
+}
+template <auto kMember>
+void TakeTime(Lease& lease, const base::JsonEvent& event) {
+  lease.*kMember = base::ToOptional(base::ParseRfc3339(event.text));
 }
 
-std::optional<base::WallTime> ReadTime(const Json& spec, std::string_view key) {
-  const absl::StatusOr<base::WallTime> time = base::ParseRfc3339(base::GetString(spec, key));
-  if (!time.ok()) return std::nullopt;
-  return *time;
+const base::JsonFields<Lease>& LeaseFields() {
+  static const auto* const kFields = new base::JsonFields<Lease>({
+      {"metadata.name", &base::SetText<&Lease::name>},
+      {"metadata.namespace", &base::SetText<&Lease::ns>},
+      {"metadata.uid", &base::SetText<&Lease::uid>},
+      {"metadata.resourceVersion", &base::SetText<&Lease::resource_version>},
+      {"metadata.annotations.*", &base::PutText<&Lease::annotations>},
+      {"spec.holderIdentity", &base::SetText<&Lease::holder>},
+      {"spec.leaseDurationSeconds", &TakeCount<&Lease::lease_duration_seconds>},
+      {"spec.renewTime", &TakeTime<&Lease::renew_time>},
+      {"spec.acquireTime", &TakeTime<&Lease::acquire_time>},
+      {"spec.leaseTransitions", &TakeCount<&Lease::transitions>},
+  });
+  return *kFields;
 }
 
 void SetTime(Json& spec, const char* key, const std::optional<base::WallTime>& time) {
@@ -29,22 +45,8 @@ void SetTime(Json& spec, const char* key, const std::optional<base::WallTime>& t
 }  // namespace
 
 Lease ParseLease(const Observed& observed) {
-  Lease lease;
+  Lease lease = LeaseFields().Read(observed.object);
   lease.server_time = observed.server_time;
-  if (const Json* metadata = base::FindMember(observed.object, "metadata")) {
-    lease.name = base::GetString(*metadata, "name");
-    lease.ns = base::GetString(*metadata, "namespace");
-    lease.uid = base::GetString(*metadata, "uid");
-    lease.resource_version = base::GetString(*metadata, "resourceVersion");
-    lease.annotations = base::GetStringMap(*metadata, "annotations");
-  }
-  if (const Json* spec = base::FindMember(observed.object, "spec")) {
-    lease.holder = base::GetString(*spec, "holderIdentity");
-    lease.lease_duration_seconds = ReadInt(*spec, "leaseDurationSeconds");
-    lease.renew_time = ReadTime(*spec, "renewTime");
-    lease.acquire_time = ReadTime(*spec, "acquireTime");
-    lease.transitions = ReadInt(*spec, "leaseTransitions");
-  }
   return lease;
 }
 

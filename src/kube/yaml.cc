@@ -26,6 +26,8 @@ constexpr std::size_t kMaxBytes = 8UL * 1024 * 1024;
 
 // Thrown inside yaml-cpp, which offers no other way to stop it; ParseYaml catches it.
 struct Refused {
+  Refused(const YAML::Mark& mark, std::string text) : why(std::move(text)), line(mark.line + 1) {}
+
   std::string why;
   int line;
 };
@@ -66,7 +68,7 @@ class Builder final : public YAML::EventHandler {
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = anchors_.find(anchor);
     // Inside the anchored value itself, the anchor is not complete yet.
-    if (found == anchors_.end()) throw Refused{"an alias refers to itself", mark.line + 1};
+    if (found == anchors_.end()) throw Refused(mark, "an alias refers to itself");
     // Charged before the copy: a short text of nested aliases can expand exponentially.
     Charge(mark, CostOf(found->second));
     Add(mark, YAML::NullAnchor, found->second);
@@ -97,19 +99,16 @@ class Builder final : public YAML::EventHandler {
     cost_.values += cost.values;
     cost_.bytes += cost.bytes;
     if (cost_.values > kMaxValues) {
-      throw Refused{"it expands to more than " + std::to_string(kMaxValues) + " values",
-                    mark.line + 1};
+      throw Refused(mark, "it expands to more than " + std::to_string(kMaxValues) + " values");
     }
     if (cost_.bytes > kMaxBytes) {
-      throw Refused{"it expands to more than " + std::to_string(kMaxBytes) + " bytes",
-                    mark.line + 1};
+      throw Refused(mark, "it expands to more than " + std::to_string(kMaxBytes) + " bytes");
     }
   }
 
   void Open(const YAML::Mark& mark, YAML::anchor_t anchor, Json value) {
     if (levels_.size() >= kMaxDepth) {
-      throw Refused{"it is nested deeper than " + std::to_string(kMaxDepth) + " levels",
-                    mark.line + 1};
+      throw Refused(mark, "it is nested deeper than " + std::to_string(kMaxDepth) + " levels");
     }
     levels_.push_back(Level{std::move(value), anchor, mark, std::nullopt});
   }
@@ -134,11 +133,11 @@ class Builder final : public YAML::EventHandler {
     if (parent.value.is_array()) {
       parent.value.push_back(std::move(value));
     } else if (!parent.key) {
-      if (!value.is_string()) throw Refused{"a key is not a string", mark.line + 1};
+      if (!value.is_string()) throw Refused(mark, "a key is not a string");
       parent.key = value.get<std::string>();
       // As an ordinary key, it would silently leave out the merged members.
-      if (*parent.key == "<<") throw Refused{"merge keys are not supported", mark.line + 1};
-      if (parent.value.contains(*parent.key)) throw Refused{"a key is given twice", mark.line + 1};
+      if (*parent.key == "<<") throw Refused(mark, "merge keys are not supported");
+      if (parent.value.contains(*parent.key)) throw Refused(mark, "a key is given twice");
     } else {
       parent.value[*std::exchange(parent.key, std::nullopt)] = std::move(value);
     }

@@ -6,9 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <variant>
-#include <vector>
 
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/time.h"

@@ -2,7 +2,6 @@
 #include "nomad_harvester/nodepool/drain.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace nomad_harvester::nodepool {
 namespace {
@@ -10,15 +9,15 @@ namespace {
 // The SDK's key and value, which operators and their scripts search for
 // (hashicorp/nomad-autoscaler:sdk/helper/scaleutils/node_drain.go). The other keys are the
 // plugin's.
-constexpr std::string_view kDrainedBy = "drained_by";
-constexpr std::string_view kAutoscaler = "nomad-autoscaler";
-constexpr std::string_view kAction = "action";
-constexpr std::string_view kVm = "vm";
-constexpr std::string_view kVmUid = "vm_uid";
-constexpr std::string_view kPool = "pool";
-constexpr std::string_view kPurge = "purge";
-constexpr std::string_view kWas = "was";
-constexpr std::string_view kIneligible = "ineligible";
+constexpr char kDrainedBy[] = "drained_by";
+constexpr char kAutoscaler[] = "nomad-autoscaler";
+constexpr char kAction[] = "action";
+constexpr char kVm[] = "vm";
+constexpr char kVmUid[] = "vm_uid";
+constexpr char kPool[] = "pool";
+constexpr char kPurge[] = "purge";
+constexpr char kWas[] = "was";
+constexpr char kIneligible[] = "ineligible";
 
 // A deadline of zero would mean "no deadline".
 constexpr base::Duration kLeastDeadline = std::chrono::seconds(1);
@@ -29,16 +28,13 @@ constexpr base::Duration kNow = std::chrono::seconds(-1);
 }  // namespace
 
 std::map<std::string, std::string> ToMeta(const DrainMark& mark) {
-  const auto entry = [](std::string_view key, std::string_view value) {
-    return std::pair<const std::string, std::string>(key, value);
-  };
-  return {entry(kDrainedBy, kAutoscaler),
-          entry(kAction, mark.action),
-          entry(kVm, mark.vm),
-          entry(kVmUid, mark.vm_uid),
-          entry(kPool, mark.pool),
-          entry(kPurge, mark.purge ? "true" : "false"),
-          entry(kWas, mark.was_ineligible ? kIneligible : "eligible")};
+  return {{kDrainedBy, kAutoscaler},
+          {kAction, std::string(mark.action)},
+          {kVm, std::string(mark.vm)},
+          {kVmUid, std::string(mark.vm_uid)},
+          {kPool, std::string(mark.pool)},
+          {kPurge, mark.purge ? "true" : "false"},
+          {kWas, mark.was_ineligible ? kIneligible : "eligible"}};
 }
 
 std::optional<DrainMark> ParseDrainMark(const nomad::Node& node) {

@@ -78,26 +78,14 @@ Hints ValuesOf(const nomad::Node& node) {
 }
 
 std::string Describe(const IdentityHint& hint) {
-  switch (hint.kind) {
-    case kMetaUuid:
-      return "meta.harvester_vm_uuid";
-    case kAddress:
-      return "address " + base::AsciiLower(hint.value);
-    default:
-      return "unique.host_id";
-  }
+  if (hint.kind == kAddress) return "address " + base::AsciiLower(hint.value);
+  return hint.kind == kMetaUuid ? "meta.harvester_vm_uuid" : "unique.host_id";
 }
 
 // Ranks nodes of one name by status: higher means more likely the VM's present node.
 int Rank(nomad::NodeStatus status) {
-  switch (status) {
-    case nomad::NodeStatus::kReady:
-      return 2;
-    case nomad::NodeStatus::kDown:
-      return 0;
-    default:
-      return 1;
-  }
+  if (status == nomad::NodeStatus::kReady) return 2;
+  return status == nomad::NodeStatus::kDown ? 0 : 1;
 }
 
 // Nodes by index, one of which may have been read again, or be gone.

@@ -22,14 +22,10 @@ const std::vector<nomad::Allocation>& AllocationsOf(const nomad::Node& node,
 // ClientTerminalStatus and ServerTerminalStatus). An allocation with client status "unknown" counts
 // as live.
 bool IsLive(const nomad::Allocation& allocation) {
-  switch (allocation.client_status) {
-    case nomad::ClientStatus::kComplete:
-    case nomad::ClientStatus::kFailed:
-    case nomad::ClientStatus::kLost:
-      return false;
-    default:
-      return allocation.desired_status != "stop" && allocation.desired_status != "evict";
-  }
+  return allocation.client_status != nomad::ClientStatus::kComplete &&
+         allocation.client_status != nomad::ClientStatus::kFailed &&
+         allocation.client_status != nomad::ClientStatus::kLost &&
+         allocation.desired_status != "stop" && allocation.desired_status != "evict";
 }
 
 bool IsEmpty(const std::vector<nomad::Allocation>& allocations, bool ignore_system) {
@@ -75,11 +71,9 @@ void SortByScore(const std::vector<nomad::Node>& nodes, const AllocationsByNode&
 
 void KeepEmpty(const std::vector<nomad::Node>& nodes, const AllocationsByNode& allocations,
                bool ignore_system, Order& order) {
-  order.erase(std::remove_if(order.begin(), order.end(),
-                             [&](std::size_t i) {
-                               return !IsEmpty(AllocationsOf(nodes[i], allocations), ignore_system);
-                             }),
-              order.end());
+  std::erase_if(order, [&](std::size_t i) {
+    return !IsEmpty(AllocationsOf(nodes[i], allocations), ignore_system);
+  });
 }
 
 }  // namespace

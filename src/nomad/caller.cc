@@ -23,14 +23,12 @@ std::uint64_t ReplyIndex(const http::HttpResponse& response) {
   return absl::SimpleAtoi(response.headers.Find("X-Nomad-Index").value_or(""), &index) ? index : 0;
 }
 
-bool IsBlocking(const ReadOptions& options) {
-  return options.index > 0 && options.wait > base::Duration::zero();
-}
-
 absl::StatusOr<CallerReply> Caller::Get(const Call& call, const ReadOptions& blocking,
-                                        const http::BodyReader* reader) const {
+                                        base::JsonListReader* list) const {
   base::QueryParameters more;
-  if (IsBlocking(blocking)) {
+  // Both are needed to block (hashicorp/nomad:nomad/rpc.go, blockingRPC).
+  const bool blocks = blocking.index > 0 && blocking.wait > base::Duration::zero();
+  if (blocks) {
     // Whole milliseconds, as Nomad's own client prints them (hashicorp/nomad:api/api.go,
     // durToMsec), and at least one, since 0 means the server's default of five minutes.
     const auto wait = std::chrono::duration_cast<std::chrono::milliseconds>(blocking.wait).count();
@@ -39,11 +37,11 @@ absl::StatusOr<CallerReply> Caller::Get(const Call& call, const ReadOptions& blo
   }
   http::HttpRequest request = Request(call, std::move(more));
   // The server adds up to a sixteenth of jitter (hashicorp/nomad:nomad/rpc.go, blockingRPC).
-  if (IsBlocking(blocking)) request.server_wait = blocking.wait + blocking.wait / 16;
+  if (blocks) request.server_wait = blocking.wait + blocking.wait / 16;
   NH_ASSIGN_OR_RETURN(http::HttpResponse response,
-                      reader == nullptr
+                      list == nullptr
                           ? transport_.Send(context_, request)
-                          : http::SendReading(transport_, context_, std::move(request), *reader));
+                          : http::SendReading(transport_, context_, std::move(request), *list));
   NH_RETURN_IF_ERROR(ToStatus(response, call.purpose, call.needs));
   return CallerReply{std::move(response.body), ReplyIndex(response),
                      response.headers.Find("X-Nomad-NextToken").value_or("")};

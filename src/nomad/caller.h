@@ -24,9 +24,6 @@ absl::StatusOr<std::string> PathOf(std::string_view prefix, std::string_view id,
 // X-Nomad-Index; 0 if it is missing or not a number.
 std::uint64_t ReplyIndex(const http::HttpResponse& response);
 
-// Both index and wait are needed to block (hashicorp/nomad:nomad/rpc.go, blockingRPC).
-bool IsBlocking(const ReadOptions& options);
-
 struct Call {
   std::string path;
   std::string purpose;            // for errors and logs
@@ -46,9 +43,9 @@ class Caller {
          NomadClient::Options options)
       : transport_(transport), context_(context), options_(std::move(options)) {}
 
-  // `reader` takes the body; without it, the reply has it.
+  // `list` takes the body; without it, the reply has it.
   absl::StatusOr<CallerReply> Get(const Call& call, const ReadOptions& blocking = {},
-                                  const http::BodyReader* reader = nullptr) const;
+                                  base::JsonListReader* list = nullptr) const;
   absl::Status Post(const Call& call, std::string body, http::Idempotency idempotency) const;
 
  private:

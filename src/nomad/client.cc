@@ -26,10 +26,6 @@ constexpr std::string_view kNeedsReadJob = "namespace \"*\" { capabilities = [\"
 // A list that needs more pages than this has no end.
 constexpr int kMostPages = 10'000;
 
-absl::Status Undecodable(const Call& call, const absl::Status& why) {
-  return base::Internal(call.purpose + ": " + base::Message(why));
-}
-
 // One request gives the whole list; pages are read where a server insists on them. The index of a
 // list in pages is the lowest of its pages, so that a query that blocks on it sees every change
 // since the list began. Pages are ordered by a fixed key: an object that exists throughout the
@@ -44,16 +40,11 @@ absl::StatusOr<Indexed<std::vector<T>>> List(const Caller& caller, const Call& c
   std::string token;
   std::set<std::string> tokens;
   base::JsonRecords<Record, T> page(fields, finish);
-  base::JsonListReader reader("", fields.paths(), {}, page);
-  const http::BodyReader body = {[&reader] { reader.Begin(); },
-                                 [&reader](std::string_view piece) { reader.Write(piece); }};
+  base::JsonListReader reader("", fields.paths(), page);
   for (int pages = 0; pages < kMostPages; ++pages) {
     Call next = call;
     if (!token.empty()) next.query.emplace_back("next_token", token);
-    NH_ASSIGN_OR_RETURN(const CallerReply reply, caller.Get(next, blocking, &body));
-    if (const absl::Status read = reader.Finish("the reply"); !read.ok()) {
-      return Undecodable(call, read);
-    }
+    NH_ASSIGN_OR_RETURN(const CallerReply reply, caller.Get(next, blocking, &reader));
     page.MoveTo(pages == 0, result.value);
     result.index = pages == 0 ? reply.index : std::min(result.index, reply.index);
     if (reply.next_token.empty() || first_page_only) return result;
@@ -69,7 +60,7 @@ absl::StatusOr<Json> GetObject(const Caller& caller, const Call& call, std::uint
   NH_ASSIGN_OR_RETURN(const CallerReply reply, caller.Get(call));
   *index = reply.index;
   absl::StatusOr<Json> json = base::ParseJson(reply.body, "the reply");
-  if (!json.ok()) return Undecodable(call, json.status());
+  if (!json.ok()) return base::Internal(call.purpose + ": " + base::Message(json.status()));
   return json;
 }
 

@@ -2,6 +2,7 @@
 #include "decode.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,10 +21,8 @@ constexpr std::int64_t kMaxAmount = std::int64_t{1} << 40;
 
 // Go encodes an unset time as year 1, which is out of range for 64-bit nanoseconds.
 std::optional<base::WallTime> Time(std::string_view text) {
-  if (text.empty() || text.substr(0, 4) == "0001") return std::nullopt;
-  auto time = base::ParseRfc3339(text);
-  if (!time.ok()) return std::nullopt;
-  return *time;
+  if (text.empty() || text.starts_with("0001")) return std::nullopt;
+  return base::ToOptional(base::ParseRfc3339(text));
 }
 
 template <auto kMember, typename Record = base::RecordOf<kMember>>
@@ -36,30 +35,36 @@ void SetIndex(Record& record, const JsonEvent& event) {
 std::int64_t Amount(const JsonEvent& event) {
   return event.kind == Kind::kInt ? std::clamp<std::int64_t>(event.integer, 0, kMaxAmount) : 0;
 }
+template <auto kMember>
+void SetAmount(NodeResources& resources, const JsonEvent& event) {
+  resources.*kMember = Amount(event);
+}
 void Add(std::int64_t amount, std::int64_t& sum) { sum = std::min(kMaxAmount, sum + amount); }
 
-NodeStatus ToNodeStatus(std::string_view text) {
-  if (text == "initializing") return NodeStatus::kInitializing;
-  if (text == "ready") return NodeStatus::kReady;
-  if (text == "down") return NodeStatus::kDown;
-  if (text == "disconnected") return NodeStatus::kDisconnected;
-  return NodeStatus::kUnknown;
+constexpr std::array<std::string_view, 3> kDrainStatuses = {"draining", "complete", "canceled"};
+constexpr std::array<std::string_view, 5> kClientStatuses = {"pending", "running", "complete",
+                                                             "failed", "lost"};
+
+// The value at the place of its name; behind all names is kUnknown.
+template <typename Enum, std::size_t kNames>
+Enum ByName(const std::array<std::string_view, kNames>& names, std::string_view text) {
+  static_assert(static_cast<std::size_t>(Enum::kUnknown) == kNames);
+  return static_cast<Enum>(std::find(names.begin(), names.end(), text) - names.begin());
 }
 
-DrainStatus ToDrainStatus(std::string_view text) {
-  if (text == "draining") return DrainStatus::kDraining;
-  if (text == "complete") return DrainStatus::kComplete;
-  if (text == "canceled") return DrainStatus::kCanceled;
-  return DrainStatus::kUnknown;
+void SetDrainStatus(LastDrain& drain, const JsonEvent& event) {
+  drain.status = ByName<DrainStatus>(kDrainStatuses, event.text);
 }
+void SetUpdatedAt(LastDrain& drain, const JsonEvent& event) { drain.updated_at = Time(event.text); }
 
-ClientStatus ToClientStatus(std::string_view text) {
-  if (text == "pending") return ClientStatus::kPending;
-  if (text == "running") return ClientStatus::kRunning;
-  if (text == "complete") return ClientStatus::kComplete;
-  if (text == "failed") return ClientStatus::kFailed;
-  if (text == "lost") return ClientStatus::kLost;
-  return ClientStatus::kUnknown;
+// Passes an event on to a part of the node that is there only if its object was.
+template <auto kPart, auto kSet>
+void SetOf(Node& node, const JsonEvent& event) {
+  if (node.*kPart) kSet(*(node.*kPart), event);
+}
+template <auto kPart>
+void BeginPart(Node& node, const JsonEvent& event) {
+  if (event.kind == Kind::kObject) (node.*kPart).emplace();
 }
 
 // "10.0.0.7:4646" or "[fd00::7]:4646" without the port.
@@ -83,42 +88,23 @@ std::vector<base::JsonFields<Node>::Field> NodeFields(
       {"Datacenter", &SetText<&Node::datacenter>},
       {"NodeClass", &SetText<&Node::node_class>},
       {"NodePool", &SetText<&Node::node_pool>},
-      {"Status", [](Node& n, const JsonEvent& e) { n.status = ToNodeStatus(e.text); }},
+      {"Status",
+       [](Node& n, const JsonEvent& e) {
+         n.status = ByName<NodeStatus>(kNodeStatusNames, e.text);
+       }},
       {"SchedulingEligibility",
        [](Node& n, const JsonEvent& e) { n.eligible = e.text == "eligible"; }},
       {"Drain", [](Node& n, const JsonEvent& e) { n.draining = n.draining || e.boolean; }},
-      {"LastDrain",
-       [](Node& n, const JsonEvent& e) {
-         if (e.kind == Kind::kObject) n.last_drain.emplace();
-       }},
-      {"LastDrain.Status",
-       [](Node& n, const JsonEvent& e) {
-         if (n.last_drain) n.last_drain->status = ToDrainStatus(e.text);
-       }},
-      {"LastDrain.StartedAt",
-       [](Node& n, const JsonEvent& e) {
-         if (n.last_drain) SetText<&LastDrain::started_at>(*n.last_drain, e);
-       }},
-      {"LastDrain.UpdatedAt",
-       [](Node& n, const JsonEvent& e) {
-         if (n.last_drain) n.last_drain->updated_at = Time(e.text);
-       }},
-      {"LastDrain.Meta.*",
-       [](Node& n, const JsonEvent& e) {
-         if (n.last_drain) base::PutText<&LastDrain::meta>(*n.last_drain, e);
-       }},
-      {"NodeResources",
-       [](Node& n, const JsonEvent& e) {
-         if (e.kind == Kind::kObject) n.resources.emplace();
-       }},
+      {"LastDrain", &BeginPart<&Node::last_drain>},
+      {"LastDrain.Status", &SetOf<&Node::last_drain, &SetDrainStatus>},
+      {"LastDrain.StartedAt", &SetOf<&Node::last_drain, &SetText<&LastDrain::started_at>>},
+      {"LastDrain.UpdatedAt", &SetOf<&Node::last_drain, &SetUpdatedAt>},
+      {"LastDrain.Meta.*", &SetOf<&Node::last_drain, &base::PutText<&LastDrain::meta>>},
+      {"NodeResources", &BeginPart<&Node::resources>},
       {"NodeResources.Cpu.CpuShares",
-       [](Node& n, const JsonEvent& e) {
-         if (n.resources) n.resources->cpu_shares = Amount(e);
-       }},
+       &SetOf<&Node::resources, &SetAmount<&NodeResources::cpu_shares>>},
       {"NodeResources.Memory.MemoryMB",
-       [](Node& n, const JsonEvent& e) {
-         if (n.resources) n.resources->memory_mb = Amount(e);
-       }},
+       &SetOf<&Node::resources, &SetAmount<&NodeResources::memory_mb>>},
       {"ReservedResources.Cpu.CpuShares",
        [](Node& n, const JsonEvent& e) { n.reserved.cpu_shares = Amount(e); }},
       {"ReservedResources.Memory.MemoryMB",
@@ -169,7 +155,9 @@ const base::JsonFields<AllocationRecord>& AllocationFields() {
        }},
       {"DesiredStatus", &SetText<&Record::desired_status, Record>},
       {"ClientStatus",
-       [](Record& r, const JsonEvent& e) { r.client_status = ToClientStatus(e.text); }},
+       [](Record& r, const JsonEvent& e) {
+         r.client_status = ByName<ClientStatus>(kClientStatuses, e.text);
+       }},
       {"AllocatedResources.Tasks.*",
        [](Record& r, const JsonEvent& e) { r.has_task_resources |= e.kind != Kind::kEnd; }},
       {"AllocatedResources.Tasks.*.Cpu.CpuShares",
@@ -206,8 +194,7 @@ absl::Status FinishAllocation(AllocationRecord& record) {
 }
 
 absl::StatusOr<Node> DecodeFullNode(const nlohmann::json& json) {
-  Node node;
-  FullNodeFields().Read(json, node);
+  Node node = FullNodeFields().Read(json);
   node.full = true;
   NH_RETURN_IF_ERROR(FinishNode(node));
   return node;

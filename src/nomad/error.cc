@@ -33,23 +33,26 @@ struct ErrorRow {
   StatusCode code;
   Meaning meaning;
 };
-// The meaning of an error, by a substring of its text, since errors of RPCs are wrapped. All from
-// hashicorp/nomad: nomad/structs/errors.go, and where a row says so.
+// The meaning of an error, by a substring of its text, since errors of RPCs are wrapped; the first
+// row that matches decides. All from hashicorp/nomad: nomad/structs/errors.go, and where a row says
+// so.
 constexpr ErrorRow kErrors[] = {
     // nomad/acl_endpoint.go, aclDisabled.
     {400, "ACL support disabled", StatusCode::kInvalidArgument, Meaning::kRefused},
-    // command/agent/http.go, decodeBody; the second text is that of golang/go:src/encoding/json.
+    // The body was changed on its way. command/agent/http.go, decodeBody; the second text is that
+    // of golang/go:src/encoding/json.
     {400, "Request body is empty", StatusCode::kInvalidArgument, Meaning::kRefused},
     {400, "json: cannot unmarshal", StatusCode::kInvalidArgument, Meaning::kRefused},
     {400, "invalid character", StatusCode::kInvalidArgument, Meaning::kRefused},
-    // command/agent/http.go, wrap, makes 403 of these two; before Nomad 1.5 an expired token is
-    // 500.
+    // command/agent/http.go, wrap, makes 403 of the last two; before Nomad 1.5 an expired token is
+    // 500. Tokens are rotated, and a server may not have the new one yet.
     {403, "Permission denied", StatusCode::kPermissionDenied, Meaning::kRefused},
     {403, "ACL token not found", StatusCode::kUnauthenticated, Meaning::kTransient},
     {403, "ACL token expired", StatusCode::kUnauthenticated, Meaning::kTransient},
     {500, "ACL token not found", StatusCode::kUnauthenticated, Meaning::kTransient},
     {500, "ACL token expired", StatusCode::kUnauthenticated, Meaning::kTransient},
-    // nomad/node_endpoint.go and nomad/state/state_store.go. For a missing node reads return 404.
+    // The answer to a write: nomad/node_endpoint.go and nomad/state/state_store.go. For a missing
+    // node reads return 404.
     {500, "node not found", StatusCode::kNotFound, Meaning::kChanged},
     {500, "can not set node's scheduling eligibility to eligible while it is draining",
      StatusCode::kFailedPrecondition, Meaning::kChanged},
@@ -61,6 +64,17 @@ constexpr ErrorRow kErrors[] = {
     {500, "No cluster leader", StatusCode::kUnavailable, Meaning::kTransient},
     {500, "Not ready to serve consistent reads", StatusCode::kUnavailable, Meaning::kTransient},
     {500, "No path to region", StatusCode::kUnavailable, Meaning::kTransient},
+    // Any other text, which may be that of a proxy or of a server in trouble.
+    {400, "", StatusCode::kInvalidArgument, Meaning::kTransient},
+    {401, "", StatusCode::kUnauthenticated, Meaning::kTransient},
+    {403, "", StatusCode::kPermissionDenied, Meaning::kTransient},
+    {404, "", StatusCode::kNotFound, Meaning::kTransient},
+    {405, "", StatusCode::kUnimplemented, Meaning::kTransient},
+    {408, "", StatusCode::kUnavailable, Meaning::kTransient},
+    {429, "", StatusCode::kUnavailable, Meaning::kTransient},
+    {502, "", StatusCode::kUnavailable, Meaning::kTransient},
+    {503, "", StatusCode::kUnavailable, Meaning::kTransient},
+    {504, "", StatusCode::kUnavailable, Meaning::kTransient},
 };
 
 // Null if the table says nothing about the error.
@@ -75,26 +89,6 @@ const ErrorRow* FindRow(const NomadError& error) {
 
 StatusCode CodeOf(const NomadError& error) {
   if (const ErrorRow* row = FindRow(error); row != nullptr) return row->code;
-  switch (error.http_status) {
-    case 400:
-      return StatusCode::kInvalidArgument;
-    case 401:
-      return StatusCode::kUnauthenticated;
-    case 403:
-      return StatusCode::kPermissionDenied;
-    case 404:
-      return StatusCode::kNotFound;
-    case 405:
-      return StatusCode::kUnimplemented;
-    case 408:
-    case 429:
-    case 502:
-    case 503:
-    case 504:
-      return StatusCode::kUnavailable;
-    default:
-      break;
-  }
   // A redirect, which is never followed, or a refusal by a proxy in front of Nomad.
   return error.http_status < 500 ? StatusCode::kFailedPrecondition : StatusCode::kInternal;
 }
@@ -120,7 +114,7 @@ NomadError ReadError(const http::HttpResponse& response) {
 
 absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpose,
                       std::string_view needs) {
-  if (response.status >= 200 && response.status < 300) return absl::OkStatus();
+  if (response.is_success()) return absl::OkStatus();
   const NomadError error = ReadError(response);
   const std::string number = "HTTP " + std::to_string(error.http_status);
   std::string message = std::string(purpose) + ": ";

@@ -2,7 +2,9 @@
 #include "nomad_harvester/runtime/context.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -24,19 +26,11 @@ MonoTime Later(MonoTime now, Duration duration) {
 }
 
 std::string_view Describe(CancelReason reason) {
-  switch (reason) {
-    case CancelReason::kClient:
-      return "cancelled: the caller cancelled the call or disconnected";
-    case CancelReason::kShutdown:
-      return "cancelled: the process is ending";
-    case CancelReason::kTakenOver:
-      return "cancelled: another action took over";
-    case CancelReason::kLeaseLost:
-      return "cancelled: another process holds the pool";
-    case CancelReason::kNone:
-      break;
-  }
-  return "cancelled";
+  constexpr std::array<std::string_view, 5> kTexts = {
+      "cancelled", "cancelled: the caller cancelled the call or disconnected",
+      "cancelled: the process is ending", "cancelled: another action took over",
+      "cancelled: another process holds the pool"};
+  return kTexts[static_cast<std::size_t>(reason)];
 }
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "nomad_harvester/base/mutex.h"
-#include "nomad_harvester/base/status.h"
 #include "nomad_harvester/runtime/workers.h"
 
 namespace nomad_harvester::runtime {

@@ -45,9 +45,6 @@ TEST(EditDistance, Is_symmetric_and_bounded_and_zero_only_for_equal_texts) {
     const std::size_t distance = EditDistance(a, b);
     ASSERT_EQ(distance, EditDistance(b, a)) << a << " " << b;
     ASSERT_EQ(distance == 0, a == b) << a << " " << b;
-    for (std::size_t limit = 0; limit < 9; ++limit) {
-      ASSERT_EQ(EditDistance(a, b, limit), std::min(distance, limit)) << a << " " << b;
-    }
     ASSERT_LE(distance, std::max(a.size(), b.size())) << a << " " << b;
     ASSERT_GE(distance, std::max(a.size(), b.size()) - std::min(a.size(), b.size()));
   }

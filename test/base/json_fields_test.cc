@@ -3,6 +3,7 @@
 #include "nomad_harvester/base/json_fields.h"
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <random>
 #include <string>
@@ -31,11 +32,11 @@ using testing::IsEmpty;
 using testing::Pair;
 
 // What a reader sees: "path=value", in order.
-class Seen final : public JsonSink {
+class Seen {
  public:
   explicit Seen(std::vector<std::string> paths) : paths_(std::move(paths)) {}
 
-  bool Take(int path, const JsonEvent& event) override {
+  bool operator()(int path, const JsonEvent& event) {
     std::string text = paths_[static_cast<std::size_t>(path)];
     if (const auto star = text.find('*'); star != std::string::npos) {
       text.replace(star, 1, event.name);
@@ -71,9 +72,9 @@ class Seen final : public JsonSink {
   const std::vector<std::string> paths_;
 };
 
-absl::Status Push(std::string_view text, const JsonPaths& paths, JsonSink& sink,
+absl::Status Push(std::string_view text, const JsonPaths& paths, Seen& seen,
                   std::size_t piece = std::string_view::npos) {
-  JsonPushParser parser(paths, sink);
+  JsonPushParser parser(paths, std::ref(seen));
   for (std::size_t at = 0; at < text.size(); at += std::min(piece, text.size())) {
     parser.Write(text.substr(at, piece));
   }
@@ -220,7 +221,7 @@ TEST(JsonPushParser, any_pieces_give_the_events_of_the_value_in_memory) {
   for (int round = 0; round < 300; ++round) {
     const Json value = RandomValue(random, 6);
     Seen wanted(paths);
-    VisitJson(value, tree, wanted);
+    VisitJson(value, tree, std::ref(wanted));
     for (const std::size_t piece : {std::size_t{1}, std::size_t{3}, std::string_view::npos}) {
       Seen seen(paths);
       ASSERT_THAT(Push(value.dump(), tree, seen, piece), IsOk());
@@ -245,8 +246,8 @@ const JsonFields<Machine>& MachineFields() {
 }
 
 TEST(JsonFields, leave_a_record_as_it_is_where_a_member_is_missing_or_of_another_type) {
-  Machine machine{.name = "old", .on = true, .labels = {}};
-  MachineFields().Read(Json::parse(R"({"name":7,"on":"yes","labels":{"a":1,"b":"x"}})"), machine);
+  const Machine machine = MachineFields().Read(
+      Json::parse(R"({"name":["old",7],"on":[true,"yes"],"labels":{"a":1,"b":"x"}})"));
   EXPECT_EQ(machine.name, "old");
   EXPECT_TRUE(machine.on);
   EXPECT_THAT(machine.labels, ElementsAre(Pair("b", "x")));
@@ -256,10 +257,10 @@ TEST(JsonFields, leave_a_record_as_it_is_where_a_member_is_missing_or_of_another
 class JsonLists : public testing::Test {
  protected:
   absl::Status ReadAt(const std::string& list, std::string_view text, std::size_t piece = 1) {
-    JsonListReader reader(list, MachineFields().paths(), {"next"}, records_);
+    JsonListReader reader(list, MachineFields().paths(), records_, "next");
     for (std::size_t at = 0; at < text.size(); at += piece) reader.Write(text.substr(at, piece));
     const absl::Status status = reader.Finish("the reply");
-    next_ = reader.Beside(0);
+    next_ = reader.beside();
     names_.clear();
     std::vector<Machine> machines;
     records_.MoveTo(true, machines);
@@ -324,12 +325,12 @@ TEST_F(JsonLists, a_text_beside_the_list_is_a_text_or_missing) {
 }
 
 TEST_F(JsonLists, a_document_that_begins_again_forgets_the_first_one) {
-  JsonListReader reader("items", MachineFields().paths(), {"next"}, records_);
+  JsonListReader reader("items", MachineFields().paths(), records_, "next");
   reader.Write(R"({"next":"t","items":[{"name":"a"},{"na)");
   reader.Begin();
   reader.Write(R"({"items":[{"name":"b"}]})");
   EXPECT_THAT(reader.Finish("the reply"), IsOk());
-  EXPECT_EQ(reader.Beside(0), "");
+  EXPECT_EQ(reader.beside(), "");
   std::vector<Machine> machines;
   records_.MoveTo(true, machines);
   ASSERT_EQ(machines.size(), 1U);

@@ -190,11 +190,5 @@ TEST(GetStrings, takes_the_texts_of_a_list_and_nothing_else) {
   EXPECT_TRUE(GetStrings(7, "a").empty());
 }
 
-TEST(GetStringMap, takes_the_texts_of_an_object_and_nothing_else) {
-  const auto object = nlohmann::json::parse(R"({"a":{"k":"v","n":1,"z":null},"b":["x"]})");
-  EXPECT_EQ(GetStringMap(object, "a"), (std::map<std::string, std::string>{{"k", "v"}}));
-  for (const char* key : {"b", "missing"}) EXPECT_TRUE(GetStringMap(object, key).empty()) << key;
-}
-
 }  // namespace
 }  // namespace nomad_harvester::base

@@ -73,7 +73,7 @@ TEST_F(SimulatedWorldTest, both_systems_answer) {
   const kube::KubeClient kube(Transport(world_.harvester_url()));
   const auto vms = kube::ListNames(kube, context_, kube::kVirtualMachines, "");
   ASSERT_THAT(vms, IsOk());
-  EXPECT_THAT(vms->items, IsEmpty());
+  EXPECT_THAT(vms->value, IsEmpty());
   const nomad::NomadClient nomad(Transport(world_.nomad_address()), {});
   const auto nodes = nomad.ListNodes(context_);
   ASSERT_THAT(nodes, IsOk());

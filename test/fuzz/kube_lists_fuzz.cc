@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Harvester's lists of VMs, their instances and quotas.
 #include "fuzz/lists.h"
-#include "vm_fields.h"
+#include "object_fields.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   namespace harvester = nomad_harvester::harvester;
   namespace fuzz = nomad_harvester::fuzz;
   const std::string_view input = fuzz::Text(data, size);
-  const std::vector<std::string> beside = {"metadata.resourceVersion", "metadata.continue"};
+  const std::string beside = "metadata.continue";
   fuzz::CheckList<harvester::VirtualMachine>(
       input, "items", beside, harvester::VirtualMachineFields(), &harvester::FinishVirtualMachine,
       [](const harvester::VirtualMachine& a, const harvester::VirtualMachine& b) {

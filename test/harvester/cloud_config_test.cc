@@ -20,6 +20,10 @@ using testing::Not;
 
 const std::vector<std::string> kTwoKeys = {"ssh-ed25519 AAAAone a@x", "ssh-rsa AAAAtwo"};
 
+absl::Status CheckCloudConfig(const std::string& text) {
+  return AddAuthorizedKeys(text, {}).status();
+}
+
 TEST(IsCloudConfig, is_what_cloud_init_takes_for_one) {
   for (const char* text : {"#cloud-config", "#cloud-config\na: 1", "\n  #cloud-config\n",
                            "#Cloud-Config\r\n", "#cloud-config # mine\n"}) {

@@ -6,15 +6,14 @@
 #include "gtest/gtest.h"
 #include "harvester/samples.h"
 #include "harvester/store_fixture.h"
+#include "object_fields.h"
 #include "support/status_matchers.h"
-#include "vm_fields.h"
 
 namespace nomad_harvester::harvester {
 namespace {
 
 ResourceQuota ParseResourceQuota(const nlohmann::json& object) {
-  ResourceQuotaRecord record;
-  ResourceQuotaFields().Read(object, record);
+  ResourceQuotaRecord record = ResourceQuotaFields().Read(object);
   EXPECT_TRUE(FinishResourceQuota(record).ok());
   return record;
 }

@@ -17,14 +17,14 @@ using support::Reply;
 using testing::Eq;
 using testing::Optional;
 
-constexpr auto kDone = RetryDecision::kDone;
-constexpr auto kRetry = RetryDecision::kRetry;
+constexpr bool kDone = false;
+constexpr bool kRetry = true;
 
 struct Row {
   std::string name;
   absl::StatusOr<HttpResponse> outcome;
-  RetryDecision if_idempotent;
-  RetryDecision if_once;
+  bool if_idempotent;
+  bool if_once;
 };
 
 absl::Status Error(absl::StatusCode code) { return base::MakeStatus(code, "why"); }
@@ -62,19 +62,19 @@ class RetryTable : public testing::TestWithParam<Row> {};
 TEST_P(RetryTable, decides_for_an_idempotent_request) {
   HttpRequest request;
   request.idempotency = Idempotency::kIdempotent;
-  EXPECT_EQ(DecideRetry(request, GetParam().outcome, nullptr), GetParam().if_idempotent);
+  EXPECT_EQ(ShouldRetry(request, GetParam().outcome, nullptr), GetParam().if_idempotent);
 }
 
 TEST_P(RetryTable, decides_for_a_request_that_may_be_sent_once) {
   HttpRequest request;
   request.idempotency = Idempotency::kOnce;
-  EXPECT_EQ(DecideRetry(request, GetParam().outcome, nullptr), GetParam().if_once);
+  EXPECT_EQ(ShouldRetry(request, GetParam().outcome, nullptr), GetParam().if_once);
 }
 
 TEST_P(RetryTable, does_not_depend_on_the_method) {
   HttpRequest request;
   request.method = Method::kPost;
-  EXPECT_EQ(DecideRetry(request, GetParam().outcome, nullptr), GetParam().if_idempotent);
+  EXPECT_EQ(ShouldRetry(request, GetParam().outcome, nullptr), GetParam().if_idempotent);
 }
 
 INSTANTIATE_TEST_SUITE_P(Rows, RetryTable, testing::ValuesIn(Rows()),
@@ -82,15 +82,15 @@ INSTANTIATE_TEST_SUITE_P(Rows, RetryTable, testing::ValuesIn(Rows()),
 
 TEST(PermanentlyRefused, ends_the_retries_of_a_5xx_and_of_a_429) {
   const auto quota = [](const HttpResponse& r) { return r.body == "exceeded quota"; };
-  EXPECT_EQ(DecideRetry(HttpRequest(), Reply(500, {}, "exceeded quota"), quota), kDone);
-  EXPECT_EQ(DecideRetry(HttpRequest(), Reply(500, {}, "etcd is slow"), quota), kRetry);
-  EXPECT_EQ(DecideRetry(HttpRequest(), Reply(429, {}, "exceeded quota"), quota), kDone);
-  EXPECT_EQ(DecideRetry(HttpRequest(), Reply(429, {}, "too many requests"), quota), kRetry);
+  EXPECT_EQ(ShouldRetry(HttpRequest(), Reply(500, {}, "exceeded quota"), quota), kDone);
+  EXPECT_EQ(ShouldRetry(HttpRequest(), Reply(500, {}, "etcd is slow"), quota), kRetry);
+  EXPECT_EQ(ShouldRetry(HttpRequest(), Reply(429, {}, "exceeded quota"), quota), kDone);
+  EXPECT_EQ(ShouldRetry(HttpRequest(), Reply(429, {}, "too many requests"), quota), kRetry);
 }
 
 TEST(PermanentlyRefused, is_not_called_for_errors) {
   const auto everything = [](const HttpResponse&) { return true; };
-  EXPECT_EQ(DecideRetry(HttpRequest(), Error(absl::StatusCode::kUnavailable), everything), kRetry);
+  EXPECT_EQ(ShouldRetry(HttpRequest(), Error(absl::StatusCode::kUnavailable), everything), kRetry);
 }
 
 TEST(RetryAfterHeader, in_seconds) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HTTP status, reason and message → code. Each row of the table in error.h is a case.
+// HTTP status, reason and message → code. Each row of the table in error.cc is a case.
 #include <string>
 #include <vector>
 

@@ -13,14 +13,14 @@ struct Named {
   std::string name;
 };
 
-inline absl::StatusOr<ObservedList<Named>> ListNames(const KubeClient& client,
-                                                     const runtime::Context& context,
-                                                     const ResourceType& type,
-                                                     const std::string& ns,
-                                                     const ListOptions& options = {}) {
+inline absl::StatusOr<Timestamped<std::vector<Named>>> ListNames(const KubeClient& client,
+                                                                 const runtime::Context& context,
+                                                                 const ResourceType& type,
+                                                                 const std::string& ns,
+                                                                 const std::string& selector = "") {
   static const auto* const kFields =
       new base::JsonFields<Named>({{"metadata.name", &base::SetText<&Named::name>}});
-  return client.List<Named>(context, type, ns, options, *kFields, &AsItIs<Named>);
+  return client.List<Named>(context, type, ns, selector, *kFields);
 }
 
 }  // namespace nomad_harvester::kube

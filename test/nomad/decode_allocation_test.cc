@@ -12,8 +12,7 @@ namespace {
 using nlohmann::json;
 
 absl::StatusOr<Allocation> DecodeAllocation(const json& value) {
-  AllocationRecord record;
-  AllocationFields().Read(value, record);
+  AllocationRecord record = AllocationFields().Read(value);
   NH_RETURN_IF_ERROR(FinishAllocation(record));
   return record;
 }

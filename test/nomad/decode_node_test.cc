@@ -16,8 +16,7 @@ using testing::IsEmpty;
 using testing::Pair;
 
 absl::StatusOr<Node> DecodeNodeStub(const json& value) {
-  Node node;
-  NodeStubFields().Read(value, node);
+  Node node = NodeStubFields().Read(value);
   NH_RETURN_IF_ERROR(FinishNode(node));
   return node;
 }

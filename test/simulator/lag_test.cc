@@ -40,7 +40,7 @@ TEST_F(LagTest, A_list_without_a_version_never_lags) {
   cluster().SetListLag(System::kHarvester, minutes(5));
   MakeSecret("vm-1");
   EXPECT_EQ(ItemsOf("?limit=500"), 1U);
-  EXPECT_THAT(kube::ListNames(kube(), context_, kube::kSecrets, "nomad")->items, SizeIs(1));
+  EXPECT_THAT(kube::ListNames(kube(), context_, kube::kSecrets, "nomad")->value, SizeIs(1));
 }
 
 TEST_F(LagTest, The_cache_knows_no_pages_and_tells_its_own_version) {

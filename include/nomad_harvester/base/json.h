@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,9 +38,8 @@ std::string GetString(const nlohmann::json& object, std::string_view key,
 std::int64_t GetInt(const nlohmann::json& object, std::string_view key, std::int64_t fallback = 0);
 bool GetBool(const nlohmann::json& object, std::string_view key, bool fallback = false);
 std::optional<std::string> FindString(const nlohmann::json& object, std::string_view key);
-// The texts of a list, or of an object's members; empty if it is missing. Others are left out.
+// The texts of a list; empty if it is missing. Others are left out.
 std::vector<std::string> GetStrings(const nlohmann::json& object, std::string_view key);
-std::map<std::string, std::string> GetStringMap(const nlohmann::json& object, std::string_view key);
 
 // Length of the well-formed UTF-8 character at the front of `text`; 0 if there is none.
 std::size_t Utf8CharacterLength(std::string_view text);

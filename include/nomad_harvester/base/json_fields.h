@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -43,13 +44,8 @@ struct JsonEvent {
   std::string_view name{};   // the member that the path's last "*" stands for
 };
 
-// Receives the values at the paths of a JsonPaths.
-class JsonSink {
- public:
-  virtual ~JsonSink() = default;
-  // `path`: the path's number. Whether to go on.
-  virtual bool Take(int path, const JsonEvent& event) = 0;
-};
+// Receives the values at the paths of a JsonPaths, by the path's number. Returns whether to go on.
+using JsonSink = std::function<bool(int path, const JsonEvent& event)>;
 
 // The tree of a set of paths. Immutable, thread-safe.
 class JsonPaths {
@@ -72,10 +68,10 @@ class JsonPaths {
 };
 
 // Parses a document in pieces of any size. Rejects documents nested deeper than 200 levels. `paths`
-// and `sink` must outlive it. For one thread.
+// must outlive it. For one thread.
 class JsonPushParser {
  public:
-  JsonPushParser(const JsonPaths& paths, JsonSink& sink);
+  JsonPushParser(const JsonPaths& paths, JsonSink sink);
   ~JsonPushParser();
   JsonPushParser(const JsonPushParser&) = delete;
   JsonPushParser& operator=(const JsonPushParser&) = delete;
@@ -92,7 +88,7 @@ class JsonPushParser {
 };
 
 // The same events from a value that is in memory.
-void VisitJson(const nlohmann::json& value, const JsonPaths& paths, JsonSink& sink);
+void VisitJson(const nlohmann::json& value, const JsonPaths& paths, JsonSink sink);
 
 // What a record is read from.
 template <typename T>
@@ -113,21 +109,13 @@ class JsonFields {
   }
 
   // From a value that is in memory.
-  void Read(const nlohmann::json& value, T& record) const {
-    class Sink final : public JsonSink {
-     public:
-      Sink(const JsonFields& fields, T& record) : fields_(fields), record_(record) {}
-      bool Take(int path, const JsonEvent& event) override {
-        fields_.Apply(path, event, record_);
-        return true;
-      }
-
-     private:
-      const JsonFields& fields_;
-      T& record_;
-    };
-    Sink sink(*this, record);
-    VisitJson(value, tree_, sink);
+  T Read(const nlohmann::json& value) const {
+    T record;
+    VisitJson(value, tree_, [&](int field, const JsonEvent& event) {
+      Apply(field, event, record);
+      return true;
+    });
+    return record;
   }
 
  private:
@@ -213,34 +201,34 @@ class JsonRecords final : public JsonElements {
 };
 
 // Reads a document with a list of objects, in pieces. For one thread; a document after the other.
-class JsonListReader final : private JsonSink {
+class JsonListReader final {
  public:
   // The list is at `list` (empty: it is the document). `paths` are those of an element. `beside`:
-  // paths of texts of the document outside of the list. `elements` must outlive this.
+  // the path of a text outside of the list; empty: none. `elements` must outlive this.
   JsonListReader(const std::string& list, const std::vector<std::string>& paths,
-                 const std::vector<std::string>& beside, JsonElements& elements);
+                 JsonElements& elements, const std::string& beside = "");
 
   // A document begins. What is left of an earlier one is forgotten.
   void Begin();
   void Write(std::string_view piece);
   // After the last piece. INVALID_ARGUMENT: "<what> …" is not JSON, has no list, an element is not
-  // an object, or a member of `beside` is neither a text nor null. Otherwise the error of an
-  // element. `null` is an empty list, because Go writes a nil slice as null.
+  // an object, or `beside` is neither a text nor null. Otherwise the error of an element. `null` is
+  // an empty list, because Go writes a nil slice as null.
   absl::Status Finish(std::string_view what);
-  // The text at the number of `beside`; empty if it is missing.
-  const std::string& Beside(std::size_t number) const { return texts_[number]; }
+  // The text at `beside`; empty if it is missing.
+  const std::string& beside() const { return text_; }
 
  private:
-  bool Take(int path, const JsonEvent& event) override;
+  bool Take(int path, const JsonEvent& event);
   bool TakeList(const JsonEvent& event);
   bool Refuse(std::string_view problem);
 
   const int element_paths_;
-  const std::vector<std::string> beside_;
+  const std::string beside_;
   const JsonPaths paths_;
   JsonElements& elements_;
   std::optional<JsonPushParser> parser_;
-  std::vector<std::string> texts_;
+  std::string text_;      // at `beside_`
   std::string problem_;   // with the document
   absl::Status refused_;  // by `elements_`
   int open_ = 0;          // 1: in the list, 2: in one of its elements

@@ -47,9 +47,8 @@ std::string AsciiLower(std::string_view text);
 bool EqualsIgnoreCase(std::string_view a, std::string_view b);
 std::string_view TrimAsciiSpace(std::string_view text);
 
-// Levenshtein distance in which a transposition of neighbours counts as one edit; `limit` if it is
-// that or more, which takes less time.
-std::size_t EditDistance(std::string_view a, std::string_view b, std::size_t limit = SIZE_MAX);
+// Levenshtein distance in which a transposition of neighbours counts as one edit.
+std::size_t EditDistance(std::string_view a, std::string_view b);
 // The candidate nearest to `name`, if it is near enough to be a typing error (distance at most a
 // third of the length, at least 1, at most 4); ties go to the first.
 std::optional<std::string> NearestName(std::string_view name,

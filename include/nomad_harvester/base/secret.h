@@ -27,7 +27,6 @@ class Secret {
   friend std::ostream& operator<<(std::ostream& stream, const Secret&) {
     return stream << "REDACTED";
   }
-  friend void PrintTo(const Secret&, std::ostream* stream) { *stream << "REDACTED"; }
 
  private:
   class Content;

@@ -7,6 +7,7 @@
 #ifndef NOMAD_HARVESTER_BASE_STATUS_H_
 #define NOMAD_HARVESTER_BASE_STATUS_H_
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -40,6 +41,12 @@ inline absl::Status Unavailable(std::string_view message) {
 }
 inline absl::Status Internal(std::string_view message) {
   return MakeStatus(absl::StatusCode::kInternal, message);
+}
+
+// The value; nullopt for an error.
+template <typename T>
+std::optional<T> ToOptional(absl::StatusOr<T> result) {
+  return result.ok() ? std::optional<T>(*std::move(result)) : std::nullopt;
 }
 
 // The same code and payloads with "<context>: " before the message; OK stays OK.

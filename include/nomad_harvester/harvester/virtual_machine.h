@@ -89,11 +89,11 @@ bool IsRunning(const VirtualMachine& vm);
 // entered the state, if the object has it. A halt by quota counts immediately (immediate).
 // kubevirt/kubevirt:pkg/virt-controller/watch/vm/vm.go setPrintableStatus.
 struct StartFailure {
-  std::string reason;  // KubeVirt's or Harvester's message
+  std::string reason{};  // KubeVirt's or Harvester's message
   bool immediate = false;
   // The state may last until the join timeout: unbound immediate PersistentVolumeClaims.
   bool only_at_join_timeout = false;
-  std::optional<base::WallTime> since;
+  std::optional<base::WallTime> since{};
 };
 std::optional<StartFailure> FindStartFailure(const VirtualMachine& vm);
 

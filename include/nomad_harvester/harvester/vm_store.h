@@ -20,12 +20,7 @@
 
 namespace nomad_harvester::harvester {
 
-// A value, and the API server's clock (Date header) of the reply.
-template <typename T>
-struct Timestamped {
-  T value;
-  std::optional<base::WallTime> server_time;
-};
+using kube::Timestamped;
 
 struct Claim {
   std::string name;

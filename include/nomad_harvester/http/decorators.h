@@ -23,9 +23,9 @@ class TokenSource {
   virtual void Refresh() = 0;
 };
 std::shared_ptr<TokenSource> MakeStaticToken(base::Secret token);
-// While the file is missing or empty, returns the last token read; FAILED_PRECONDITION, with the
-// path, if there is none.
-std::shared_ptr<TokenSource> MakeFileToken(std::string path);
+// While the file is missing or empty, returns the last token read, before the first one
+// `until_read`; FAILED_PRECONDITION, with the path, if there is none.
+std::shared_ptr<TokenSource> MakeFileToken(std::string path, base::Secret until_read = {});
 
 struct TokenHeader {
   std::string name;    // "Authorization" or "X-Nomad-Token"

@@ -3,7 +3,6 @@
 #ifndef NOMAD_HARVESTER_HTTP_MESSAGE_H_
 #define NOMAD_HARVESTER_HTTP_MESSAGE_H_
 
-#include <cstddef>
 #include <functional>
 #include <initializer_list>
 #include <optional>
@@ -69,6 +68,8 @@ struct HttpResponse {
   int status = 0;
   Headers headers;
   std::string body;  // decoded (gzip), at most the transport's cap; empty if a reader took it
+
+  bool is_success() const { return status >= 200 && status <= 299; }
 };
 
 // The server's time: the Date header of the reply, if it has a valid one.

@@ -6,7 +6,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "nomad_harvester/http/fifo_slots.h"
@@ -16,17 +15,15 @@
 
 namespace nomad_harvester::http {
 
-enum class RetryDecision { kDone, kRetry };
-
-// Decides which requests are retried, and why. `permanently_refused` recognises a 429 or 5xx that
-// another attempt cannot change (Harvester sends quota and MAC refusals as 500, and a webhook
+// Whether a request is retried after this outcome. `permanently_refused` recognises a 429 or 5xx
+// that another attempt cannot change (Harvester sends quota and MAC refusals as 500, and a webhook
 // chooses the status of its denial); null: none.
 //   no reply             retried if the request is idempotent
 //   429                  retried unless permanently_refused: the server did not act on it
 //   500 502 503 504      retried if idempotent and not permanently_refused
 //   everything else      not retried
-RetryDecision DecideRetry(const HttpRequest& request, const absl::StatusOr<HttpResponse>& outcome,
-                          const std::function<bool(const HttpResponse&)>& permanently_refused);
+bool ShouldRetry(const HttpRequest& request, const absl::StatusOr<HttpResponse>& outcome,
+                 const std::function<bool(const HttpResponse&)>& permanently_refused);
 
 // The wait that the server requests: seconds, or an HTTP date (compared with the reply's Date
 // header), at most 60 s. nullopt if there is none or it is invalid.

@@ -3,6 +3,7 @@
 #ifndef NOMAD_HARVESTER_HTTP_TRANSPORT_H_
 #define NOMAD_HARVESTER_HTTP_TRANSPORT_H_
 
+#include "nomad_harvester/base/json_fields.h"
 #include "nomad_harvester/http/message.h"
 #include "nomad_harvester/runtime/context.h"
 
@@ -32,6 +33,9 @@ class HttpTransport {
 // Sends `request` and lets `reader` take the body of a 2xx reply, whose `body` is then empty.
 absl::StatusOr<HttpResponse> SendReading(HttpTransport& transport, const runtime::Context& context,
                                          HttpRequest request, const BodyReader& reader);
+// The same for a reply that is a list; INTERNAL if it is none.
+absl::StatusOr<HttpResponse> SendReading(HttpTransport& transport, const runtime::Context& context,
+                                         HttpRequest request, base::JsonListReader& list);
 
 }  // namespace nomad_harvester::http
 

@@ -21,25 +21,20 @@
 
 namespace nomad_harvester::kube {
 
-struct ListOptions {
-  std::string label_selector{};
-  // Asks for objects without anything but their metadata. A server that does not know the form
-  // sends them whole
-  // (kubernetes/kubernetes:staging/src/k8s.io/apiserver/pkg/endpoints/handlers/response.go,
-  // transformObject).
-  bool metadata_only = false;
-  std::string field_selector{};
-};
-
 struct CreateOptions {
   bool dry_run = false;  // dryRun=All: full admission, nothing stored; counts as a read
   bool strict = true;    // fieldValidation=Strict
 };
 
+// What a list has of each object. A server that does not know the form of metadata alone sends whole
+// objects (kubernetes/kubernetes:staging/src/k8s.io/apiserver/pkg/endpoints/handlers/response.go,
+// transformObject).
+enum class Part { kWhole, kMetadata };
+
 enum class Propagation { kBackground, kForeground };
 struct DeleteOptions {
-  std::string uid;               // precondition; required: empty is refused before sending
-  std::string resource_version;  // precondition unless empty
+  std::string uid{};               // precondition; required: empty is refused before sending
+  std::string resource_version{};  // precondition unless empty
   Propagation propagation = Propagation::kForeground;
 };
 
@@ -50,7 +45,7 @@ absl::Status AsItIs(Record& /*record*/) {
 }
 
 // Thread-safe. Every call blocks until the request, including the transport's retries, is done.
-// Errors: the table of error.h; those of HttpTransport; INTERNAL for a reply that cannot be
+// Errors: those of ToStatus (error.h) and of HttpTransport; INTERNAL for a reply that cannot be
 // decoded; INVALID_ARGUMENT, with nothing sent, for a name or namespace that is not a valid path
 // segment. An empty `ns` means a cluster-scoped resource or, for List, all namespaces.
 class KubeClient {
@@ -62,22 +57,20 @@ class KubeClient {
                                const std::string& ns, const std::string& name) const;
 
   // Reads the members that `fields` names, while the reply arrives; `finish` completes and checks
-  // each record, and what is kept of it is a T. The server decides whether there are pages. A page
-  // with status 410 restarts the list, at most three times (then OUT_OF_RANGE). INTERNAL if the
-  // server never returns a last page.
+  // each record, and what is kept of it is a T. `selector`: of labels; empty: all objects. The
+  // server decides whether there are pages; the time is that of the first one, because all pages
+  // show the state at that time. A page with status 410 restarts the list, at most three times
+  // (then OUT_OF_RANGE). INTERNAL if the server never returns a last page.
   template <typename T, typename Record = T>
-  absl::StatusOr<ObservedList<T>> List(const runtime::Context& context, const ResourceType& type,
-                                       const std::string& ns, const ListOptions& options,
-                                       const base::JsonFields<Record>& fields,
-                                       absl::Status (*finish)(Record&)) const {
-    ObservedList<T> list;
+  absl::StatusOr<Timestamped<std::vector<T>>> List(
+      const runtime::Context& context, const ResourceType& type, const std::string& ns,
+      const std::string& selector, const base::JsonFields<Record>& fields,
+      absl::Status (*finish)(Record&) = &AsItIs<Record>, Part part = Part::kWhole) const {
+    Timestamped<std::vector<T>> list;
     base::JsonRecords<Record, T> page(fields, finish);
-    NH_ASSIGN_OR_RETURN(const ListInfo info,
-                        ListPages(context, type, ns, options, fields.paths(), page,
-                                  [&](bool is_first) { page.MoveTo(is_first, list.items); }));
-    list.resource_version = info.resource_version;
-    list.server_time = info.server_time;
-    list.requests = info.requests;
+    NH_ASSIGN_OR_RETURN(list.server_time,
+                        ListPages(context, type, ns, selector, part, fields.paths(), page,
+                                  [&](bool is_first) { page.MoveTo(is_first, list.value); }));
     return list;
   }
 
@@ -111,18 +104,12 @@ class KubeClient {
                                     const Json& review) const;
 
  private:
-  struct ListInfo {
-    std::string resource_version;
-    std::optional<base::WallTime> server_time;
-    int requests = 0;
-  };
-  // `keep` takes the elements of each complete page; true: it is the first one, of a list that may
-  // have begun again.
-  absl::StatusOr<ListInfo> ListPages(const runtime::Context& context, const ResourceType& type,
-                                     const std::string& ns, const ListOptions& options,
-                                     const std::vector<std::string>& paths,
-                                     base::JsonElements& elements,
-                                     const std::function<void(bool)>& keep) const;
+  // Returns the server's time. `keep` takes the elements of each complete page; true: it is the
+  // first one, of a list that may have begun again.
+  absl::StatusOr<std::optional<base::WallTime>> ListPages(
+      const runtime::Context& context, const ResourceType& type, const std::string& ns,
+      const std::string& selector, Part part, const std::vector<std::string>& paths,
+      base::JsonElements& elements, const std::function<void(bool)>& keep) const;
 
   std::shared_ptr<http::HttpTransport> transport_;
 };

@@ -42,33 +42,18 @@ bool IsForbidden(const absl::Status& status);  // 403 that is not a quota
 //   `admission webhook "…" denied the request`  yes, whatever the status: the webhook chooses it
 //   500 that ToStatus recognises as quota, MAC address or network  yes: only Harvester writes these
 //       texts
-//   401  no: credentials are rotated        408  no: a proxy gave up waiting
 //   404  of a create, if IsNotFound: yes, the namespace does not exist; else no
-//   409  no: the object has changed         429  no: the server wants a later attempt
-//   413  yes: the limit is that of the server that replies, whether API server or ingress
-//   other 4xx  if the body is a metav1.Status. Ingresses, firewalls and Rancher send 400, 403, 405
-//       and 421 of their own, above all while something restarts.
-//   anything else  no
+//   anything else  as the table kCodes of error.cc says
 bool IsRefused(const absl::Status& status);
 
-// Maps HTTP status, reason and message to a code:
-//   3xx FAILED_PRECONDITION (redirects are never followed: the base URL is wrong)
-//   400 INVALID_ARGUMENT   401 UNAUTHENTICATED   403 PERMISSION_DENIED (quota: RESOURCE_EXHAUSTED)
-//   404 NOT_FOUND          405, 415 UNIMPLEMENTED   408 UNAVAILABLE (proxies)
-//   409 AlreadyExists ⇒ ALREADY_EXISTS, else FAILED_PRECONDITION (never ABORTED: the agent takes
-//       that code as "busy")
-//   410 OUT_OF_RANGE       413 RESOURCE_EXHAUSTED
-//   422 INVALID_ARGUMENT   429 UNAVAILABLE   any other 4xx FAILED_PRECONDITION
-//   500 INTERNAL, but Harvester's quota refusal ⇒ RESOURCE_EXHAUSTED, a duplicate MAC address or
-//       missing NetworkAttachmentDefinition ⇒ FAILED_PRECONDITION (harvester/harvester:
-//       pkg/webhook/types/admission.go maps plain Go errors to 500), and reason ServerTimeout ⇒
-//       UNAVAILABLE (kubernetes/kubernetes:staging/src/k8s.io/apimachinery/pkg/api/errors/
-//       errors.go, NewServerTimeout)
-//   501 UNIMPLEMENTED      any other 5xx, above all 502, 503, 504: UNAVAILABLE
-//   1xx, 2xx INTERNAL (unexpected here)
-// A quota error is recognised by its text: with 403 Kubernetes' "exceeded quota", "insufficient
-// quota", "failed quota" or "status unknown for quota"; with 500, 403 or 422 Harvester's
-// "insufficient resources".
+// Maps HTTP status, reason and message to a code: by the table kCodes of error.cc, except for
+//   a quota  RESOURCE_EXHAUSTED: with 403 Kubernetes' "exceeded quota", "insufficient quota",
+//       "failed quota" or "status unknown for quota"; with 500, 403 or 422 Harvester's
+//       "insufficient resources"
+//   500  a duplicate MAC address or missing NetworkAttachmentDefinition: FAILED_PRECONDITION
+//       (harvester/harvester:pkg/webhook/types/admission.go maps plain Go errors to 500); reason
+//       ServerTimeout: UNAVAILABLE
+//   409  reason AlreadyExists: ALREADY_EXISTS
 // The body may be a metav1.Status, Rancher's own JSON or plain text (429, proxies). `method` is
 // that of the request.
 absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpose,

@@ -5,7 +5,6 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 // Full definition of WallTime: Observed holds one by value.
 #include "nomad_harvester/base/time.h"
@@ -26,14 +25,11 @@ struct Observed {
   std::optional<base::WallTime> server_time;
 };
 
-// A list, as records of what its reader asked for.
+// The same for what was read of an object, or for a list.
 template <typename T>
-struct ObservedList {
-  std::vector<T> items;
-  std::string resource_version;
-  // Date header of the first page: all pages show the state at that time. As of Observed.
+struct Timestamped {
+  T value;
   std::optional<base::WallTime> server_time;
-  int requests = 0;  // pages read, those of restarted lists included
 };
 
 // Members of metadata; empty if missing.

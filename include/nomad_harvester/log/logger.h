@@ -3,13 +3,12 @@
 #ifndef NOMAD_HARVESTER_LOG_LOGGER_H_
 #define NOMAD_HARVESTER_LOG_LOGGER_H_
 
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <type_traits>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -38,9 +37,7 @@ struct Field {
   Field(std::string_view k, const char* v) : key(k), value(std::string(v)) {}
   Field(std::string_view k, bool v) : key(k), value(v) {}
   Field(std::string_view k, double v) : key(k), value(v) {}
-  template <typename T,
-            typename = std::enable_if_t<std::is_integral_v<T> && !std::is_same_v<T, bool>>>
-  Field(std::string_view k, T v) : key(k), value(static_cast<std::int64_t>(v)) {}
+  Field(std::string_view k, std::integral auto v) : key(k), value(static_cast<std::int64_t>(v)) {}
   Field(std::string_view k, base::Duration v);       // Go's syntax
   Field(std::string_view k, const absl::Status& v);  // "CODE: message"
   Field(std::string_view k, const base::Secret&) : key(k), value(std::string("REDACTED")) {}

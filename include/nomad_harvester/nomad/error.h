@@ -27,34 +27,15 @@ struct NomadError {
 // Nomad's error behind a status that a NomadClient returned; nullopt if Nomad did not reply.
 std::optional<NomadError> GetNomadError(const absl::Status& status);
 
-// HTTP → code: 400 INVALID_ARGUMENT; 401 UNAUTHENTICATED; 403 PERMISSION_DENIED; 404 NOT_FOUND; 405
-// UNIMPLEMENTED; 408, 429, 502 to 504 UNAVAILABLE; other 5xx INTERNAL; redirects and other 4xx
-// FAILED_PRECONDITION. OK for 2xx. For some texts another code, and whether Nomad refuses the
-// request (IsRefused):
-//   400  "ACL support disabled"          INVALID_ARGUMENT     refused
-//   400  "Request body is empty"         INVALID_ARGUMENT     refused
-//   400  "json: cannot unmarshal"        INVALID_ARGUMENT     refused
-//   400  "invalid character"             INVALID_ARGUMENT     refused: the body was changed on its
-//   way 403  "Permission denied"             PERMISSION_DENIED    refused 403, 500 "ACL token
-//   expired"         UNAUTHENTICATED      transient: tokens are rotated 403, 500 "ACL token not
-//   found"       UNAUTHENTICATED      transient: so are they, and a server
-//                                                             may not have the new one yet
-//   500  "node not found"                NOT_FOUND            the answer to a write
-//   500  "can not set node's scheduling eligibility to eligible while it is draining"
-//                                        FAILED_PRECONDITION  the node has changed: read it again
-//   500  "invalid scheduling eligibility"  INVALID_ARGUMENT   refused
-//   500  "UUID must be 36 characters"    INVALID_ARGUMENT     refused: not the ID of a node
-//   500  "Unknown allocation"            PERMISSION_DENIED    refused: see NodeOfAllocation
-//   500  "No cluster leader", "Not ready to serve consistent reads", "No path to region"
-//                                        UNAVAILABLE          transient
+// HTTP → code: OK for 2xx; by the table kErrors of error.cc; other 5xx INTERNAL, redirects and
+// other 4xx FAILED_PRECONDITION. The table also says whether Nomad refuses the request (IsRefused).
 // Bodies are plain text; the message is "<purpose>: <text> (HTTP nnn)", one line. `needs`: the ACL
 // rule that a PERMISSION_DENIED names.
 absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpose,
                       std::string_view needs = "");
 
-// Whether Nomad refused the request, so that repeating it will hardly help (rules L1 to L4). Only
-// the texts above: any other error may be that of a proxy or of a server in trouble. An error
-// without a reply is none. From Nomad 1.5 on a request with an expired or unknown token is
+// Whether Nomad refused the request, so that repeating it will hardly help (rules L1 to L4). An
+// error without a reply is none. From Nomad 1.5 on a request with an expired or unknown token is
 // "Permission denied", too (hashicorp/nomad:nomad/node_endpoint.go, ErrPermissionDenied wherever
 // Authenticate fails): a caller must not act on one refusal, but on refusals that last.
 bool IsRefused(const absl::Status& status);

@@ -3,10 +3,12 @@
 #ifndef NOMAD_HARVESTER_NOMAD_TYPES_H_
 #define NOMAD_HARVESTER_NOMAD_TYPES_H_
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "nomad_harvester/base/time.h"
@@ -14,6 +16,8 @@
 namespace nomad_harvester::nomad {
 
 enum class NodeStatus { kInitializing, kReady, kDown, kDisconnected, kUnknown };
+inline constexpr std::array<std::string_view, 4> kNodeStatusNames = {"initializing", "ready",
+                                                                     "down", "disconnected"};
 enum class DrainStatus { kDraining, kComplete, kCanceled, kUnknown };
 
 // hashicorp/nomad:nomad/structs/structs.go, DrainMetadata.

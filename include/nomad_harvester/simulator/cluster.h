@@ -74,8 +74,6 @@ class Cluster {
   void AllowAll();
   // SelfSubjectRulesReviews know no rule and say so, as if a second authorizer granted the rights.
   void SetRulesIncomplete(bool incomplete);
-  // Continue tokens issued so far get 410.
-  void ExpirePages();
   // Reads that allow it show the state of that long ago: Nomad's with `stale`, of which a follower
   // may be behind, and Kubernetes' lists with resourceVersion=0, which the API server's cache
   // answers. Other reads never lag: the API server compares its cache with etcd before it answers a

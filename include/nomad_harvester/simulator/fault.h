@@ -59,35 +59,19 @@ struct Fault {
   std::function<void()> before_reply{};
 
   static Fault None() { return {}; }
-  static Fault Drop() { return Of(Kind::kDrop); }
-  static Fault DropReply() { return Of(Kind::kDropReply); }
-  static Fault CutReply() { return Of(Kind::kCutReply); }
-  static Fault Die() { return Of(Kind::kDie); }
-  static Fault ApplyThenDie() { return Of(Kind::kApplyThenDie); }
+  static Fault Drop() { return {.kind = Kind::kDrop}; }
+  static Fault DropReply() { return {.kind = Kind::kDropReply}; }
+  static Fault CutReply() { return {.kind = Kind::kCutReply}; }
+  static Fault Die() { return {.kind = Kind::kDie}; }
+  static Fault ApplyThenDie() { return {.kind = Kind::kApplyThenDie}; }
   static Fault Answer(int status, std::string body = "", std::string retry_after = "") {
-    Fault fault = Of(Kind::kAnswer);
-    fault.status = status;
-    fault.body = std::move(body);
-    fault.retry_after = std::move(retry_after);
-    return fault;
+    return {.kind = Kind::kAnswer,
+            .status = status,
+            .body = std::move(body),
+            .retry_after = std::move(retry_after)};
   }
-  static Fault BeforeReply(std::function<void()> fn) {
-    Fault fault;
-    fault.before_reply = std::move(fn);
-    return fault;
-  }
-  static Fault Delay(base::Duration delay) {
-    Fault fault = Of(Kind::kDelay);
-    fault.delay = delay;
-    return fault;
-  }
-
- private:
-  static Fault Of(Kind kind) {
-    Fault fault;
-    fault.kind = kind;
-    return fault;
-  }
+  static Fault BeforeReply(std::function<void()> fn) { return {.before_reply = std::move(fn)}; }
+  static Fault Delay(base::Duration delay) { return {.kind = Kind::kDelay, .delay = delay}; }
 };
 
 }  // namespace nomad_harvester::simulator

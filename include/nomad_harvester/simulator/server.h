@@ -17,12 +17,8 @@ namespace nomad_harvester::simulator {
 // its clock, which must be the system clock, must outlive it.
 class SimulatorServer {
  public:
-  struct Options {
-    int harvester_port = 0;  // 0: any free port
-    int nomad_port = 0;
-  };
-  SimulatorServer(Cluster& cluster, runtime::Clock& clock, Options options);
-  SimulatorServer(Cluster& cluster, runtime::Clock& clock);
+  // `nomad_port` 0: any free port, as for Harvester.
+  SimulatorServer(Cluster& cluster, runtime::Clock& clock, int nomad_port = 0);
   // Calls Stop.
   ~SimulatorServer();
   SimulatorServer(const SimulatorServer&) = delete;
@@ -38,8 +34,6 @@ class SimulatorServer {
   std::string nomad_url() const;
   // The most connections to that API that were open at a time.
   int MostConnections(System system) const;
-  // A kubeconfig for the Harvester API.
-  std::string kubeconfig() const;
 
  private:
   struct Impl;

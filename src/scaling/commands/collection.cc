@@ -103,13 +103,12 @@ absl::StatusOr<std::set<PoolKey>> Maintenance::FindPools(const runtime::Context&
       {{"metadata.labels.*", [](PoolsLease& lease, const base::JsonEvent& event) {
           if (event.name == harvester::kPoolLabel) lease.pool = event.text;
         }}});
-  const auto leases = clients_.kube->List<PoolsLease>(
-      context, kube::kLeases, ns, {.label_selector = harvester::ManagedSelector()}, *kPoolOfLease,
-      &kube::AsItIs<PoolsLease>);
+  const auto leases = clients_.kube->List<PoolsLease>(context, kube::kLeases, ns,
+                                                      harvester::ManagedSelector(), *kPoolOfLease);
   // A token without access to Leases is allowed, and a Lease alone is not a leftover.
   if (!leases.ok() && !kube::IsForbidden(leases.status())) return leases.status();
   if (leases.ok()) {
-    for (const PoolsLease& lease : leases->items) add(lease.pool);
+    for (const PoolsLease& lease : leases->value) add(lease.pool);
   }
   const auto nodes = clients_.nomad->ListNodes(context);
   if (!nodes.ok()) return base::Annotate(nodes.status(), "Nomad cannot be read");
