@@ -47,8 +47,8 @@ void Check(const std::shared_ptr<Rpc>& rpc) {
 }  // namespace
 
 bool HoldOpen(const std::shared_ptr<Rpc>& rpc, CallRegistry& streams) {
-  rpc->OnCancel([rpc] { rpc->Finish(grpc::Status::OK); });
   rpc->OnEnd([rpc, &streams] { streams.Remove(rpc); });
+  rpc->OnCancel([rpc] { rpc->Finish(grpc::Status::OK); });
   rpc->SendHeaders();
   if (streams.Add(rpc)) return true;
   rpc->Finish(grpc::Status::OK);

@@ -35,21 +35,29 @@ void Rpc::OnCancel(std::function<void()> cancelled) {
   }
 }
 
+// gRPC aborts the process if an operation begins after the status was sent.
+void Rpc::Begin(std::function<void(bool)> then, const std::function<void(void*)>& operation) {
+  queue_.Begin([self = shared_from_this(), then = std::move(then)](bool ok) { then(ok); },
+               [&](void* tag) {
+                 if (status_sent_) return false;
+                 operation(tag);
+                 return true;
+               });
+}
+
 void Rpc::Read(OnMessage then) {
   const auto bytes = std::make_shared<grpc::ByteBuffer>();
-  queue_.Begin([self = shared_from_this(), bytes,
-                then = std::move(then)](bool ok) { then(ok ? ToText(*bytes) : std::nullopt); },
-               [&](void* tag) { stream_.Read(bytes.get(), tag); });
+  Begin([bytes, then = std::move(then)](bool ok) { then(ok ? ToText(*bytes) : std::nullopt); },
+        [&](void* tag) { stream_.Read(bytes.get(), tag); });
 }
 
 void Rpc::SendHeaders() {
-  queue_.Begin([self = shared_from_this()](bool) {},
-               [&](void* tag) { stream_.SendInitialMetadata(tag); });
+  Begin([](bool) {}, [&](void* tag) { stream_.SendInitialMetadata(tag); });
 }
 
 void Rpc::Write(const std::string& message, std::function<void()> then) {
-  queue_.Begin(
-      [self = shared_from_this(), then = std::move(then)](bool ok) {
+  Begin(
+      [then = std::move(then)](bool ok) {
         if (ok) then();
       },
       [&](void* tag) { stream_.Write(ToBytes(message), tag); });
@@ -59,11 +67,13 @@ bool Rpc::Finish(const grpc::Status& status, const std::optional<std::string>& m
   if (finished_.exchange(true)) return false;
   queue_.Begin([self = shared_from_this()](bool) { self->Ended(); },
                [&](void* tag) {
+                 status_sent_ = true;
                  if (message.has_value()) {
                    stream_.WriteAndFinish(ToBytes(*message), grpc::WriteOptions(), status, tag);
                  } else {
                    stream_.Finish(status, tag);
                  }
+                 return true;
                });
   return true;
 }
@@ -103,14 +113,14 @@ void RpcQueue::Stop() {
   }
 }
 
-void RpcQueue::Begin(Tag tag, const std::function<void(void*)>& operation) {
+void RpcQueue::Begin(Tag tag, const std::function<bool(void*)>& operation) {
   auto owned = std::make_unique<Tag>(std::move(tag));
   {
     // gRPC aborts the process if an operation begins after the shutdown of its queue. It calls
     // nothing of ours from here.
     base::MutexLock lock(mutex_);
-    if (!stopped_) {
-      operation(owned.release());
+    if (!stopped_ && operation(owned.get())) {
+      static_cast<void>(owned.release());  // gRPC gives it back
       return;
     }
   }
@@ -132,6 +142,7 @@ void RpcQueue::Accept() {
       },
       [&](void* tag) {
         service_.RequestCall(&rpc->context_, &rpc->stream_, queue_.get(), queue_.get(), tag);
+        return true;
       });
 }
 

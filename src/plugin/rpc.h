@@ -27,8 +27,9 @@ namespace nomad_harvester::plugin {
 class RpcQueue;
 
 // One RPC. Messages are serialized protobuf messages. Callbacks run on the queue's thread and must
-// not block. All methods but Finish and End are for that thread; nothing may be begun after Finish.
-// gRPC and whoever answers share it: one that is answered late is still there.
+// not block; all methods but Finish and End are for that thread. What begins after Finish ends at
+// once, as if the client were gone. gRPC and whoever answers share it: one that is answered late is
+// still there.
 class Rpc final : public OpenRpc, public std::enable_shared_from_this<Rpc> {
  public:
   // nullopt: the client sends no more, or is gone.
@@ -59,6 +60,7 @@ class Rpc final : public OpenRpc, public std::enable_shared_from_this<Rpc> {
  private:
   friend class RpcQueue;
   explicit Rpc(RpcQueue& queue) : queue_(queue), stream_(&context_) {}
+  void Begin(std::function<void(bool ok)> then, const std::function<void(void* tag)>& operation);
   void Done();
   void Ended();
 
@@ -69,6 +71,7 @@ class Rpc final : public OpenRpc, public std::enable_shared_from_this<Rpc> {
   std::function<void()> ended_;
   bool is_cancelled_ = false;
   std::atomic<bool> finished_{false};
+  bool status_sent_ = false;  // guarded by the queue's mutex
 };
 
 // By the name of the method. A handler must Finish the RPC, now or later.
@@ -107,8 +110,9 @@ class RpcQueue {
   // What gRPC gives back when an operation is over; `ok` as in grpc::CompletionQueue::Next.
   using Tag = std::function<void(bool ok)>;
 
-  // Begins an operation unless the queue is stopped; otherwise `tag` is called with false here.
-  void Begin(Tag tag, const std::function<void(void*)>& operation);
+  // Begins an operation; if the queue is stopped, or `operation` returns false because it has begun
+  // nothing, `tag` is called with false here. Operations run one at a time.
+  void Begin(Tag tag, const std::function<bool(void*)>& operation);
   void Accept();
   void Serve(const std::shared_ptr<Rpc>& rpc);
   void Run();

@@ -4,6 +4,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -102,6 +103,43 @@ TEST_F(HostServicesTest, AWatchOfTheHealthSaysSoAtOnceAndEndsWithTheServer) {
   EXPECT_TRUE(known->Finish().ok());
   EXPECT_FALSE(unknown->Read(&response));
   EXPECT_TRUE(unknown->Finish().ok());
+}
+
+TEST_F(HostServicesTest, StreamsThatAreCancelledAtAnyMomentAreForgotten) {
+  for (int i = 0; i < 50; ++i) {
+    grpc::ClientContext watching;
+    const auto watch = health_->Watch(&watching, For("plugin"));
+    grpc::ClientContext asking;
+    const auto stream = reflection_->ServerReflectionInfo(&asking);
+    reflection::ServerReflectionRequest request;
+    request.set_list_services("");
+    for (int question = 0; question < i % 4; ++question) stream->Write(request);
+    watching.TryCancel();
+    asking.TryCancel();
+    EXPECT_EQ(watch->Finish().error_code(), grpc::StatusCode::CANCELLED);
+    EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  }
+  EXPECT_TRUE(Status({}).ok());
+}
+
+TEST_F(HostServicesTest, AServerThatStopsWhileItIsAskedEndsTheStreams) {
+  for (int round = 0; round < 10; ++round) {
+    grpc::ClientContext rpc;
+    const auto stream = reflection_->ServerReflectionInfo(&rpc);
+    reflection::ServerReflectionRequest request;
+    request.set_list_services("");
+    std::thread asker([&] {
+      reflection::ServerReflectionResponse response;
+      while (stream->Write(request) && stream->Read(&response)) {
+      }
+    });
+    server_->Stop();
+    asker.join();
+    const grpc::StatusCode code = stream->Finish().error_code();
+    EXPECT_TRUE(code == grpc::StatusCode::OK || code == grpc::StatusCode::UNAVAILABLE) << code;
+    Restart({});
+    reflection_ = reflection::ServerReflection::NewStub(channel_);
+  }
 }
 
 TEST_F(HostServicesTest, AMethodThatDoesNotExistIsUnimplemented) {

@@ -77,7 +77,7 @@ TEST_F(ObserverTest,
   const scaling::Look look = Look();
   EXPECT_TRUE(look.nomad_readable) << look.nomad_problem;
   EXPECT_GT(look.nomad_index, index) << "a node is missing only in a list that can know it";
-  EXPECT_THAT(look.nodes, SizeIs(2));
+  EXPECT_THAT(look.nodes(), SizeIs(2));
 }
 
 TEST_F(ObserverTest, S1_without_its_list_of_vms_there_is_no_look) {

@@ -92,6 +92,12 @@ var reading = []Step{
 		Exact: []string{"/kind", "/apiVersion", "/items/0/metadata/name", "/items/0/status/printableStatus", "/items/1"},
 		Shape: []string{"/metadata/resourceVersion", "/items/0/metadata/uid", "/items/0/kind", "/items/0/apiVersion"}, Headers: []string{"Content-Encoding"},
 	},
+	{
+		Name: "the metadata of the pool's VMs", Method: "GET", Path: vms + "?" + pool,
+		Accept: "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json",
+		Exact:  []string{"/kind", "/apiVersion", "/items/0/kind", "/items/0/apiVersion", "/items/0/metadata/name", "/items/0/spec", "/items/0/status", "/items/1"},
+		Shape:  []string{"/metadata/resourceVersion", "/metadata/continue", "/items/0/metadata/uid", "/items/0/metadata/resourceVersion"},
+	},
 	{Name: "a selector that cannot be parsed", Method: "GET", Path: vms + "?labelSelector=%3D%3D"},
 	{
 		Name: "a first page", Method: "GET", Path: secrets + "?limit=1",

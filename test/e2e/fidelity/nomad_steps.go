@@ -46,6 +46,14 @@ var nodes = []Step{
 		Shape: []string{"/0/NodeResources/Cpu/CpuShares", "/0/NodeResources/Memory/MemoryMB", "/0/ReservedResources", "/0/ReservedResources/Cpu/CpuShares"},
 	},
 	{
+		Name: "the first node", API: Nomad, Method: "GET", Path: "/v1/nodes?per_page=1", KeepHeader: "X-Nomad-Index",
+		Shape: []string{"/0/ID", "/0/CreateIndex", "/0/ModifyIndex", "/1"},
+	},
+	{
+		Name: "the whole list has its index", API: Nomad, Method: "GET", Path: "/v1/nodes", SameHeader: "X-Nomad-Index",
+		Shape: []string{"/0/ID"},
+	},
+	{
 		Name: "the node in full", API: Nomad, Method: "GET", Path: node,
 		Exact: append([]string{"/Name", "/Meta/harvester_vm_uuid", "/Attributes/unique.hostname", "/NodeClass", "/NodePool", "/Datacenter"}, drainFields...),
 		Shape: append([]string{"/ID", "/CreateIndex", "/ModifyIndex", "/HTTPAddr", "/StatusUpdatedAt", "/Attributes/unique.host_id", "/SecretID"}, drainShapes...),

@@ -8,6 +8,7 @@ package fidelity
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -52,10 +53,13 @@ type Step struct {
 	Method, Path string
 	Type         string // content type, JSON if empty
 	Body         string
+	Accept       string   // media type, JSON if empty
 	Token        string   // instead of the target's; "none" for no token at all
 	Exact        []string // JSON pointers whose values must be alike
 	Shape        []string // JSON pointers whose kinds must be alike
 	Headers      []string
+	KeepHeader   string            // its value is kept …
+	SameHeader   string            // … and compared with that of this step
 	Keep         map[string]string // name → JSON pointer
 	Until        map[string]any    // ask again until these pointers have these values
 	UntilStatus  int               // ask again until the status is this one
@@ -149,7 +153,7 @@ func ask(target Target, state map[string]string, step Step) (Answer, any, error)
 		}
 		request.Header.Set(header, token)
 	}
-	request.Header.Set("Accept", "application/json")
+	request.Header.Set("Accept", cmp.Or(step.Accept, "application/json"))
 	request.Header.Set("Content-Type", "application/json")
 	if step.Type != "" {
 		request.Header.Set("Content-Type", step.Type)
@@ -182,6 +186,15 @@ func read(state map[string]string, step Step, response *http.Response, data []by
 			answer.Headers = map[string]string{}
 		}
 		answer.Headers[name] = plain(response.Header.Get(name), state)
+	}
+	if step.KeepHeader != "" {
+		state[step.KeepHeader] = response.Header.Get(step.KeepHeader)
+	}
+	if name := step.SameHeader; name != "" {
+		answer.Headers = map[string]string{name: "as before"}
+		if value := response.Header.Get(name); value == "" || value != state[name] {
+			answer.Headers[name] = "not as before"
+		}
 	}
 	var document any
 	if err := json.Unmarshal(data, &document); err != nil {
