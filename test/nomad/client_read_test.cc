@@ -61,12 +61,28 @@ TEST_F(NomadReads, a_page_that_fails_fails_the_list) {
   EXPECT_EQ(client_.ListNodes(context_).status().code(), absl::StatusCode::kUnavailable);
 }
 
-TEST_F(NomadReads, a_repeated_page_is_an_error) {
+TEST_F(NomadReads, P2_a_repeated_page_is_an_error_also_after_others) {
   transport_->Reply(200, R"([{"ID":"a"}])", {{"X-Nomad-NextToken", "b"}});
-  transport_->Reply(200, R"([{"ID":"b"}])", {{"X-Nomad-NextToken", "b"}});
+  transport_->Reply(200, R"([{"ID":"b"}])", {{"X-Nomad-NextToken", "c"}});
+  transport_->Reply(200, R"([{"ID":"c"}])", {{"X-Nomad-NextToken", "b"}});
   const auto nodes = client_.ListNodes(context_);
   EXPECT_EQ(nodes.status().code(), absl::StatusCode::kInternal);
   EXPECT_THAT(base::Message(nodes.status()), HasSubstr("the same page twice"));
+}
+
+TEST_F(NomadReads, P2_a_list_without_a_last_page_is_an_error) {
+  int pages = 0;
+  transport_->Otherwise([&pages](const runtime::Context&, const http::HttpRequest&) {
+    http::HttpResponse page;
+    page.status = 200;
+    page.body = "[]";
+    page.headers.Set("X-Nomad-NextToken", std::to_string(++pages));
+    return page;
+  });
+  const auto nodes = client_.ListNodes(context_);
+  EXPECT_EQ(nodes.status().code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(base::Message(nodes.status()), HasSubstr("never gave a last page"));
+  EXPECT_EQ(pages, 10'000);
 }
 
 TEST_F(NomadReads, a_blocking_list_has_room_for_the_jitter) {
