@@ -244,6 +244,7 @@ void Visit(const nlohmann::json& value, PathFollower& follower) {
 std::vector<std::string> ListPaths(const std::string& list, const std::vector<std::string>& paths,
                                    const std::string& beside) {
   std::vector<std::string> all;
+  all.reserve(paths.size() + 2);
   for (const std::string& path : paths) all.push_back(list.empty() ? path : list + "." + path);
   all.push_back(list);
   if (!beside.empty()) all.push_back(beside);

@@ -53,16 +53,14 @@ std::string GoQuote(std::string_view text) {
 constexpr std::size_t kMaxLabelLength = 63;
 constexpr std::size_t kMaxSubdomainLength = 253;
 
-bool IsLowerAlphanumeric(unsigned char c) {
-  return absl::ascii_islower(c) || absl::ascii_isdigit(c);
-}
+bool IsLowerAlphanumeric(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
+bool IsAlphanumeric(char c) { return IsLowerAlphanumeric(c) || (c >= 'A' && c <= 'Z'); }
 
 // "qualified name" without its prefix: [A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?
 bool IsQualifiedName(std::string_view text) {
-  return !text.empty() && text.size() <= kMaxLabelLength && absl::ascii_isalnum(text.front()) &&
-         absl::ascii_isalnum(text.back()) &&
-         std::all_of(text.begin(), text.end(), [](unsigned char c) {
-           return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
+  return !text.empty() && text.size() <= kMaxLabelLength && IsAlphanumeric(text.front()) &&
+         IsAlphanumeric(text.back()) && std::all_of(text.begin(), text.end(), [](char c) {
+           return IsAlphanumeric(c) || c == '-' || c == '_' || c == '.';
          });
 }
 

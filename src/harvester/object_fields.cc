@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "object_fields.h"
 
+#include "nomad_harvester/base/status.h"
+
 #include "nlohmann/json.hpp"
 
 namespace nomad_harvester::harvester {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <utility>
 
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
@@ -55,10 +56,12 @@ absl::StatusOr<HttpResponse> SendReading(HttpTransport& transport, const runtime
                                          HttpRequest request, base::JsonListReader& list) {
   const BodyReader reader = {[&list] { list.Begin(); },
                              [&list](std::string_view piece) { list.Write(piece); }};
-  NH_ASSIGN_OR_RETURN(HttpResponse response, SendReading(transport, context, request, reader));
-  if (!response.is_success()) return response;
+  const std::string purpose = request.purpose;
+  absl::StatusOr<HttpResponse> response =
+      SendReading(transport, context, std::move(request), reader);
+  if (!response.ok() || !response->is_success()) return response;
   const absl::Status read = list.Finish("the reply");
-  if (!read.ok()) return base::Internal(request.purpose + ": " + base::Message(read));
+  if (!read.ok()) return base::Internal(purpose + ": " + base::Message(read));
   return response;
 }
 

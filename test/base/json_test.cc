@@ -78,6 +78,9 @@ TEST(ParseJson, P2_depth_is_limited) {
 
 TEST(ParseJson, Brackets_inside_strings_and_in_sequence_are_no_depth) {
   EXPECT_TRUE(ParseJson("[\"" + std::string(500, '[') + "\\\"[\", 1]", "it").ok());
+  EXPECT_TRUE(ParseJson("[\"\\\"" + std::string(500, '[') + "\"]", "it").ok());
+  EXPECT_THAT(ParseJson("[\"\\\\\"," + NestedArrays(200) + "]", "it"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("nested deeper")));
   std::string wide = "[[]";
   for (int i = 0; i < 1000; ++i) wide += ",[]";
   EXPECT_TRUE(ParseJson(wide + "]", "it").ok());
