@@ -7,7 +7,7 @@
 set(packages
   libabsl-dev libboost-container1.81-dev libboost-json1.81-dev libboost1.81-dev libc-ares-dev
   libc6-dev libcli11-dev libcpp-httplib-dev libcurl4-openssl-dev libfmt-dev
-  libgrpc-dev libgrpc++-dev libprotobuf-dev libre2-dev libspdlog-dev
+  libgrpc-dev libgrpc++-dev libkainjow-mustache-dev libprotobuf-dev libre2-dev libspdlog-dev
   libssl-dev libyaml-cpp-dev nlohmann-json3-dev zlib1g-dev)
 find_program(DPKG_QUERY dpkg-query REQUIRED)
 

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Renders Mustache templates that contain only variables, comments and changes of delimiters
-// (mustache(5)); sections, partials and lambdas are refused. A test compares with a library for all
-// of Mustache.
+// (mustache(5)): our checks, then kainjow's renderer. Sections, partials and lambdas are refused.
 #include <algorithm>
+#include <exception>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include <kainjow/mustache.hpp>
 
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/parse.h"
@@ -33,11 +36,21 @@ constexpr std::string_view kForeignBracesHint =
     "{{=<% %>=}}, then <%vm_name%>.";
 
 struct TemplateTag {
-  enum class Kind { kVariable, kComment, kDelimiters, kUnsupported, kUnreadable };
+  enum class Kind { kVariable, kComment, kDelimiters, kUnsupported };
   Kind kind = Kind::kVariable;
-  std::string text{};     // a variable's name, the problem if unreadable, or the tag's contents
+  std::string text;       // a variable's name; otherwise the tag's contents
   std::size_t begin = 0;  // of the opening delimiter
   std::size_t end = 0;    // after the closing one
+};
+
+struct TemplateProblem {
+  std::size_t position = 0;
+  std::string text;
+};
+
+struct ScannedTemplate {
+  std::vector<TemplateTag> tags;          // in the order of the text, up to the first problem
+  std::vector<TemplateProblem> problems;  // a tag without end, delimiters that cannot be read
 };
 
 struct Delimiters {
@@ -64,22 +77,34 @@ std::optional<Delimiters> ParseDelimiters(std::string_view contents) {
 }
 
 TemplateTag ClassifyTag(std::string_view contents, bool triple) {
-  using Kind = TemplateTag::Kind;
-  const char first = contents.empty() ? '\0' : contents.front();
-  Kind kind = Kind::kVariable;
-  if (triple) {
-    // kainjow's library treats {{{=…}}} as a change of delimiters.
-    if (first == '=') kind = Kind::kUnsupported;
-  } else if (first == '!') {
-    kind = Kind::kComment;
-  } else if (first == '=') {
-    kind = Kind::kDelimiters;
-  } else if (std::string_view("#^/>").find(first) != std::string_view::npos) {
-    kind = Kind::kUnsupported;
-  } else if (first == '&') {
-    contents = TrimAsciiSpace(contents.substr(1));
+  TemplateTag tag;
+  if (triple || contents.empty()) {
+    tag.text = std::string(contents);
+    // The library treats {{{=…}}} as a change of delimiters.
+    if (triple && contents.starts_with('=')) tag.kind = TemplateTag::Kind::kUnsupported;
+    return tag;
   }
-  return {.kind = kind, .text = std::string(contents)};
+  switch (contents.front()) {
+    case '!':
+      tag.kind = TemplateTag::Kind::kComment;
+      break;
+    case '=':
+      tag.kind = TemplateTag::Kind::kDelimiters;
+      break;
+    case '#':
+    case '^':
+    case '/':
+    case '>':
+      tag.kind = TemplateTag::Kind::kUnsupported;
+      break;
+    case '&':
+      contents = TrimAsciiSpace(contents.substr(1));
+      break;
+    default:
+      break;
+  }
+  tag.text = std::string(contents);
+  return tag;
 }
 
 // The start of the tag's line if only spaces and tabs precede the tag; nullopt otherwise.
@@ -98,10 +123,8 @@ std::optional<std::size_t> LineEndAfter(std::string_view source, std::size_t end
   return std::nullopt;
 }
 
-// In the order of the text, up to the first one that is unreadable: a tag without end, or
-// delimiters.
-std::vector<TemplateTag> ScanTemplate(std::string_view source) {
-  std::vector<TemplateTag> tags;
+ScannedTemplate ScanTemplate(std::string_view source) {
+  ScannedTemplate scanned;
   Delimiters delimiters;
   std::size_t position = 0;
   while ((position = source.find(delimiters.open, position)) != std::string_view::npos) {
@@ -111,26 +134,27 @@ std::vector<TemplateTag> ScanTemplate(std::string_view source) {
     if (triple) ++contents;
     const std::string_view close = triple ? std::string_view("}}}") : delimiters.close;
     const std::size_t end = source.find(close, contents);
-    const auto unreadable = [&](std::string why) {
-      tags.push_back({TemplateTag::Kind::kUnreadable, std::move(why), position});
-      return tags;
-    };
     if (end == std::string_view::npos) {
-      return unreadable("the tag that begins here is not closed by " + std::string(close));
+      scanned.problems.push_back(
+          {position, "the tag that begins here is not closed by " + std::string(close)});
+      return scanned;
     }
     const std::string_view text = TrimAsciiSpace(source.substr(contents, end - contents));
     TemplateTag tag = ClassifyTag(text, triple);
     tag.begin = position;
     tag.end = end + close.size();
+    position = tag.end;
     if (tag.kind == TemplateTag::Kind::kDelimiters) {
       std::optional<Delimiters> changed = ParseDelimiters(text);
-      if (!changed) return unreadable("this change of delimiters cannot be read");
+      if (!changed) {
+        scanned.problems.push_back({tag.begin, "this change of delimiters cannot be read"});
+        return scanned;
+      }
       delimiters = *std::move(changed);
     }
-    position = tag.end;
-    tags.push_back(std::move(tag));
+    scanned.tags.push_back(std::move(tag));
   }
-  return tags;
+  return scanned;
 }
 
 // "line 3, column 12", both from 1; columns count code points.
@@ -166,60 +190,101 @@ std::string UnknownVariable(const std::string& name, const TemplateVariables& kn
 }
 
 std::optional<std::string> FindProblem(const TemplateTag& tag, const TemplateVariables& known) {
-  if (tag.kind == TemplateTag::Kind::kUnreadable) return tag.text;
-  if (tag.kind == TemplateTag::Kind::kUnsupported) {
-    return "sections and partials are not supported: " + Quote(tag.text);
+  switch (tag.kind) {
+    case TemplateTag::Kind::kVariable:
+      if (known.contains(tag.text)) return std::nullopt;
+      return UnknownVariable(tag.text, known);
+    case TemplateTag::Kind::kUnsupported:
+      return "sections and partials are not supported: " + Quote(tag.text);
+    case TemplateTag::Kind::kComment:
+    case TemplateTag::Kind::kDelimiters:
+      break;
   }
-  const bool unknown = tag.kind == TemplateTag::Kind::kVariable && !known.contains(tag.text);
-  return unknown ? std::optional(UnknownVariable(tag.text, known)) : std::nullopt;
+  return std::nullopt;
 }
 
-// OK if no tag is a problem.
-absl::Status Check(std::string_view source, const std::vector<TemplateTag>& tags,
-                   const TemplateVariables& known) {
-  std::string text;
-  std::size_t problems = 0;
-  for (const TemplateTag& tag : tags) {
-    const auto problem = FindProblem(tag, known);
-    if (!problem || ++problems > kMaxProblems) continue;
-    text += DescribePosition(source, tag.begin) + ": " + *problem + "\n";
+absl::StatusOr<ScannedTemplate> Check(const std::string& source, const TemplateVariables& known) {
+  if (source.size() > kMaxTemplateBytes) {
+    return base::InvalidArgument("the template is larger than 1 MiB, the limit of a Secret");
   }
-  if (problems == 0) return absl::OkStatus();
-  if (problems > kMaxProblems) text += "and " + std::to_string(problems - kMaxProblems) + " more\n";
+  ScannedTemplate scanned = ScanTemplate(source);
+  std::vector<TemplateProblem> problems;
+  for (const TemplateTag& tag : scanned.tags) {
+    auto problem = FindProblem(tag, known);
+    if (problem) problems.push_back({tag.begin, *std::move(problem)});
+  }
+  problems.insert(problems.end(), scanned.problems.begin(), scanned.problems.end());
+  if (problems.empty()) return scanned;
+
+  std::string text;
+  for (std::size_t i = 0; i < problems.size() && i < kMaxProblems; ++i) {
+    text += DescribePosition(source, problems[i].position) + ": " + problems[i].text + "\n";
+  }
+  if (problems.size() > kMaxProblems) {
+    text += "and " + std::to_string(problems.size() - kMaxProblems) + " more\n";
+  }
   return base::InvalidArgument(text + std::string(kForeignBracesHint));
 }
 
-// Variables become their values, unchanged. A comment or a change of delimiters that is alone on
-// its line is removed with the line's white space and end, so that "#cloud-config" can be the first
-// line.
-std::string Render(std::string_view source, const std::vector<TemplateTag>& tags,
-                   const TemplateVariables& variables) {
+// A comment or a change of delimiters that is alone on its line is removed with the line's white
+// space and end, so that "#cloud-config" can be the first line.
+std::string WithoutStandaloneLines(std::string_view source, const ScannedTemplate& scanned) {
   std::string result;
   std::size_t copied = 0;
-  for (const TemplateTag& tag : tags) {
-    const bool is_variable = tag.kind == TemplateTag::Kind::kVariable;
+  for (const TemplateTag& tag : scanned.tags) {
+    if (tag.kind == TemplateTag::Kind::kVariable) continue;
     const auto indent = IndentBefore(source, tag.begin);
     const auto line_end = LineEndAfter(source, tag.end);
-    const bool with_line = !is_variable && indent && line_end;
-    result += source.substr(copied, (with_line ? *indent : tag.begin) - copied);
-    if (is_variable) result += variables.at(tag.text);
-    copied = with_line ? *line_end : tag.end;
+    if (!indent || !line_end) continue;
+    result += source.substr(copied, *indent - copied);
+    result += source.substr(tag.begin, tag.end - tag.begin);
+    copied = *line_end;
   }
-  return result += source.substr(copied);
+  result += source.substr(copied);
+  return result;
 }
+
+// Looks names up unchanged. The library's own context would split "env.NAME" at its dots and look
+// for nested objects.
+class FlatContext final : public kainjow::mustache::basic_context<std::string> {
+ public:
+  explicit FlatContext(const TemplateVariables& variables) {
+    for (const auto& [name, value] : variables) values_.emplace(name, value);
+  }
+  void push(const kainjow::mustache::data*) override {}
+  void pop() override {}
+  const kainjow::mustache::data* get(const std::string& name) const override {
+    const auto found = values_.find(name);
+    return found == values_.end() ? nullptr : &found->second;
+  }
+  const kainjow::mustache::data* get_partial(const std::string&) const override { return nullptr; }
+
+ private:
+  std::map<std::string, kainjow::mustache::data> values_;
+};
 
 }  // namespace
 
 absl::StatusOr<std::string> RenderTemplate(const std::string& source,
                                            const TemplateVariables& variables) {
-  if (source.size() > kMaxTemplateBytes) {
-    return base::InvalidArgument("the template is larger than 1 MiB, the limit of a Secret");
+  NH_ASSIGN_OR_RETURN(const ScannedTemplate scanned, Check(source, variables));
+  // A text without tags is returned unchanged.
+  if (scanned.tags.empty()) return source;
+  try {
+    kainjow::mustache::mustache renderer(WithoutStandaloneLines(source, scanned));
+    if (!renderer.is_valid()) return base::InvalidArgument(renderer.error_message());
+    renderer.set_custom_escape([](const std::string& text) { return text; });
+    FlatContext context(variables);
+    std::string rendered = renderer.render(context);
+    if (!renderer.is_valid()) return base::InvalidArgument(renderer.error_message());
+    if (rendered.size() > kMaxTemplateBytes) {
+      return base::InvalidArgument(
+          "the rendered template is larger than 1 MiB, the limit of a Secret");
+    }
+    return rendered;
+  } catch (const std::exception& error) {
+    return base::Internal("the template cannot be rendered: " + std::string(error.what()));
   }
-  const std::vector<TemplateTag> tags = ScanTemplate(source);
-  NH_RETURN_IF_ERROR(Check(source, tags, variables));
-  std::string rendered = Render(source, tags, variables);
-  if (rendered.size() <= kMaxTemplateBytes) return rendered;
-  return base::InvalidArgument("the rendered template is larger than 1 MiB, the limit of a Secret");
 }
 
 }  // namespace nomad_harvester::harvester

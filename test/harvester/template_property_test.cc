@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RenderTemplate and a library for all of Mustache must agree on every template: what we let pass
-// is rendered as the library would, and what it refuses is refused by us, with a position.
+// Our checks and the library's renderer must agree on every template: what we let pass is rendered
+// as the library alone would, and what it refuses is refused by us, with a position.
 #include <exception>
 #include <map>
 #include <memory>
