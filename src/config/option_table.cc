@@ -324,11 +324,10 @@ std::string UnknownKeyHint(Section section, std::string_view key) {
   for (const Option& option : OptionsOf(section)) known.emplace_back(option.key);
   const std::optional<std::string> typo = base::NearestName(key, known);
   if (typo) return "did you mean " + *typo + "?";
-  const auto nearest =
-      std::min_element(known.begin(), known.end(), [key](const auto& a, const auto& b) {
-        return base::EditDistance(key, a) < base::EditDistance(key, b);
-      });
-  return "the nearest known key is " + *nearest;
+  std::vector<std::size_t> distances;
+  for (const std::string& option : known) distances.push_back(base::EditDistance(key, option));
+  const auto nearest = std::min_element(distances.begin(), distances.end()) - distances.begin();
+  return "the nearest known key is " + known[static_cast<std::size_t>(nearest)];
 }
 
 }  // namespace nomad_harvester::config
