@@ -243,6 +243,42 @@ TEST_F(ServiceTest, C11_background_work_that_waits_for_the_lease_comes_back_in_r
   EXPECT_EQ(Count("list secrets"), 1U);
 }
 
+TEST_F(ServiceTest,
+       C11_what_was_read_beside_a_Lease_that_another_process_has_held_is_read_again) {
+  ASSERT_THAT(Configure(), IsOk());
+  const auto lists = [this] {
+    EXPECT_THAT(Scale(0), IsOk());
+    return Count("list nodes");
+  };
+  lists();
+  EXPECT_EQ(lists(), 1U) << "nobody has held it since";
+  HoldLease();  // another process
+  hold_->Release();
+  EXPECT_EQ(lists(), 2U);
+  EXPECT_EQ(lists(), 1U);
+}
+
+TEST_F(ServiceTest, C11_a_Lease_that_another_process_holds_costs_no_reads_besides) {
+  ASSERT_THAT(Configure(), IsOk());
+  HoldLease();  // another process
+  EXPECT_THAT(Scale(0), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_EQ(Sent(), (Strings{"get leases"}));
+}
+
+TEST_F(ServiceTest, S3_a_status_of_vms_that_changed_reads_them_and_the_next_one_may_not_try_a_proof) {
+  ASSERT_THAT(Configure(), IsOk());
+  AddVm("web-a");
+  Settle();
+  Settle();
+  EXPECT_THAT(Status(), IsOk());
+  EXPECT_EQ(Count("list virtualmachines"), 1U);
+  EXPECT_EQ(Count("list nodes"), 1U);
+  cluster_.EditAnnotation("web-a", "note", "changed");
+  EXPECT_THAT(Status(), IsOk());
+  EXPECT_EQ(Count("list virtualmachines"), 2U) << "the proof, and the list";
+  EXPECT_EQ(Count("list nodes"), 1U);
+}
+
 TEST_F(ServiceTest, C10_a_scale_that_left_something_wakes_the_background_and_others_do_not) {
   ASSERT_THAT(Configure(), IsOk());
   Settle();
