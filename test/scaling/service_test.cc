@@ -243,8 +243,7 @@ TEST_F(ServiceTest, C11_background_work_that_waits_for_the_lease_comes_back_in_r
   EXPECT_EQ(Count("list secrets"), 1U);
 }
 
-TEST_F(ServiceTest,
-       C11_what_was_read_beside_a_Lease_that_another_process_has_held_is_read_again) {
+TEST_F(ServiceTest, C11_what_was_read_beside_a_Lease_that_another_process_has_held_is_read_again) {
   ASSERT_THAT(Configure(), IsOk());
   const auto lists = [this] {
     EXPECT_THAT(Scale(0), IsOk());
@@ -265,7 +264,8 @@ TEST_F(ServiceTest, C11_a_Lease_that_another_process_holds_costs_no_reads_beside
   EXPECT_EQ(Sent(), (Strings{"get leases"}));
 }
 
-TEST_F(ServiceTest, S3_a_status_of_vms_that_changed_reads_them_and_the_next_one_may_not_try_a_proof) {
+TEST_F(ServiceTest,
+       S3_a_status_of_vms_that_changed_reads_them_and_the_next_one_may_not_try_a_proof) {
   ASSERT_THAT(Configure(), IsOk());
   AddVm("web-a");
   Settle();

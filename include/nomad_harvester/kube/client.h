@@ -26,8 +26,9 @@ struct CreateOptions {
   bool strict = true;    // fieldValidation=Strict
 };
 
-// What a list has of each object. A server that does not know the form of metadata alone sends whole
-// objects (kubernetes/kubernetes:staging/src/k8s.io/apiserver/pkg/endpoints/handlers/response.go,
+// What a list has of each object. A server that does not know the form of metadata alone sends
+// whole objects
+// (kubernetes/kubernetes:staging/src/k8s.io/apiserver/pkg/endpoints/handlers/response.go,
 // transformObject).
 enum class Part { kWhole, kMetadata };
 
