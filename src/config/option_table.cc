@@ -324,8 +324,9 @@ std::string UnknownKeyHint(Section section, std::string_view key) {
   for (const Option& option : OptionsOf(section)) known.emplace_back(option.key);
   const std::optional<std::string> typo = base::NearestName(key, known);
   if (typo) return "did you mean " + *typo + "?";
-  std::vector<std::size_t> distances;
-  for (const std::string& option : known) distances.push_back(base::EditDistance(key, option));
+  std::vector<std::size_t> distances(known.size());
+  std::transform(known.begin(), known.end(), distances.begin(),
+                 [key](const std::string& option) { return base::EditDistance(key, option); });
   const auto nearest = std::min_element(distances.begin(), distances.end()) - distances.begin();
   return "the nearest known key is " + known[static_cast<std::size_t>(nearest)];
 }

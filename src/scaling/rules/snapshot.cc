@@ -122,7 +122,7 @@ bool LooksUnhealthy(const VmView& view, const Look& look) {
 }
 
 NodeSet::NodeSet(Look* look, const Snapshot& vms)
-    : nodes_(look->node_list != nullptr ? std::move(look->node_list) : NoNodes()),
+    : nodes_(look->node_list != nullptr ? std::exchange(look->node_list, nullptr) : NoNodes()),
       linker_(*std::move(look->linker)),
       is_linked_(std::move(look->node_is_linked)) {
   for (std::size_t i = 0; i < all().size(); ++i) {
