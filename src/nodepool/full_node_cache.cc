@@ -18,7 +18,9 @@ void FullNodeCache::Remember(const nomad::Node& full) {
   if (!full.full) return;
   Known known{full.modify_index, full.attributes, full.meta};
   const base::MutexLock lock(mutex_);
-  known_[full.id] = std::move(known);
+  Known& entry = known_[full.id];
+  if (entry == known) return;
+  entry = std::move(known);
   ++version_;
 }
 

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc.h"
 
+#include <exception>
 #include <utility>
+#include <vector>
 
+#include "nomad_harvester/base/status.h"
+
+#include "grpc_status.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/slice.h"
 
@@ -37,12 +42,22 @@ void Rpc::OnCancel(std::function<void()> cancelled) {
 
 // gRPC aborts the process if an operation begins after the status was sent.
 void Rpc::Begin(std::function<void(bool)> then, const std::function<void(void*)>& operation) {
-  queue_.Begin([self = shared_from_this(), then = std::move(then)](bool ok) { then(ok); },
+  queue_.Begin([self = shared_from_this(),
+                then = std::move(then)](bool ok) { self->Guard([&] { then(ok); }); },
                [&](void* tag) {
                  if (status_sent_) return false;
                  operation(tag);
                  return true;
                });
+}
+
+void Rpc::Guard(const std::function<void()>& callback) {
+  try {
+    callback();
+  } catch (const std::exception& error) {
+    Finish(
+        StatusToGrpc(base::Internal("unexpected exception in " + method() + ": " + error.what())));
+  }
 }
 
 void Rpc::Read(OnMessage then) {
@@ -81,7 +96,7 @@ bool Rpc::Finish(const grpc::Status& status, const std::optional<std::string>& m
 void Rpc::Done() {
   is_cancelled_ = context_.IsCancelled();
   const std::function<void()> cancelled = std::exchange(cancelled_, nullptr);
-  if (is_cancelled_ && cancelled) cancelled();
+  if (is_cancelled_ && cancelled) Guard(cancelled);
 }
 
 void Rpc::Ended() {
@@ -96,13 +111,20 @@ RpcQueue::RpcQueue(const Methods& methods, grpc::ServerBuilder& builder) : metho
 RpcQueue::~RpcQueue() { Stop(); }
 
 void RpcQueue::Start() {
+  {
+    base::MutexLock lock(mutex_);
+    accepting_ = true;
+  }
   Accept();
   thread_ = std::thread([this] { Run(); });
 }
 
 void RpcQueue::Stop() {
   {
+    // An RPC that gRPC has accepted begins an operation when it is taken from the queue: the
+    // server, which was shut down, must first have given the tag of the next one back.
     base::MutexLock lock(mutex_);
+    changed_.Wait(mutex_, [this]() NH_REQUIRES(mutex_) { return !accepting_; });
     if (std::exchange(stopped_, true)) return;
   }
   queue_->Shutdown();
@@ -138,6 +160,9 @@ void RpcQueue::Accept() {
           Serve(rpc);
         } else {
           delete done;  // gRPC does not return it if no RPC has come
+          base::MutexLock lock(mutex_);
+          accepting_ = false;
+          changed_.NotifyAll();
         }
       },
       [&](void* tag) {
@@ -149,9 +174,9 @@ void RpcQueue::Accept() {
 void RpcQueue::Serve(const std::shared_ptr<Rpc>& rpc) {
   const auto method = methods_.find(rpc->method());
   if (method == methods_.end()) {
-    rpc->Finish({grpc::StatusCode::UNIMPLEMENTED, "there is no method " + rpc->method()});
+    rpc->Finish({grpc::StatusCode::UNIMPLEMENTED, "there is no such method"});
   } else {
-    method->second(rpc);
+    rpc->Guard([&] { method->second(rpc); });
   }
 }
 

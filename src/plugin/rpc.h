@@ -61,6 +61,8 @@ class Rpc final : public OpenRpc, public std::enable_shared_from_this<Rpc> {
   friend class RpcQueue;
   explicit Rpc(RpcQueue& queue) : queue_(queue), stream_(&context_) {}
   void Begin(std::function<void(bool ok)> then, const std::function<void(void* tag)>& operation);
+  // An exception is the error of this RPC alone (rule P2).
+  void Guard(const std::function<void()>& callback);
   void Done();
   void Ended();
 
@@ -121,6 +123,8 @@ class RpcQueue {
   grpc::AsyncGenericService service_;
   std::unique_ptr<grpc::ServerCompletionQueue> queue_;
   base::Mutex mutex_;
+  base::CondVar changed_;
+  bool accepting_ NH_GUARDED_BY(mutex_) = false;  // gRPC has the tag of the next RPC
   bool stopped_ NH_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };

@@ -299,6 +299,33 @@ TEST_F(NodesForStatusTest, C15_another_nomad_with_the_same_index_is_no_proof) {
   EXPECT_EQ((*list_)->value.at(0).id, "other");
 }
 
+TEST_F(NodesForStatusTest, S3_without_an_index_nothing_is_proved) {
+  for (int i = 0; i < 2; ++i) server_->Reply(200, "[" + NodeJson("n1", 7) + "]");
+  EXPECT_EQ(Read(), whole_);
+  server_->Reply(200, "[" + NodeJson("n1", 7) + "]");
+  EXPECT_EQ(Read(), both_);
+}
+
+TEST_F(NodesForStatusTest, S3_a_proof_that_is_refused_for_its_form_leads_to_the_whole_list) {
+  Reply(9, NodeJson("n1", 7));
+  Read();
+  server_->Reply(400, "unknown parameter");
+  Reply(9, NodeJson("n1", 7));
+  EXPECT_EQ(Read(), both_);
+  EXPECT_THAT(list_, support::IsOk());
+}
+
+TEST_F(NodesForStatusTest, L7_a_node_that_is_read_in_full_again_disproves_no_list) {
+  server_->Reply(200, NodeJson("n1", 7));
+  ASSERT_THAT(reads_.GetNode(context_, *client_, "n1"), support::IsOk());
+  Reply(9, NodeJson("n1", 7));
+  EXPECT_EQ(Read(), whole_);
+  server_->Reply(200, NodeJson("n1", 7));
+  ASSERT_THAT(reads_.GetNode(context_, *client_, "n1"), support::IsOk());
+  Reply(9, NodeJson("n1", 7));
+  EXPECT_EQ(Read(), proof_);
+}
+
 TEST_F(NodesForStatusTest, S3_that_there_is_no_node_is_read_each_time) {
   Reply(9, "");
   Reply(9, "");

@@ -38,6 +38,8 @@ class FullNodeCache {
     std::uint64_t modify_index = 0;
     std::map<std::string, std::string> attributes;
     std::map<std::string, std::string> meta;
+    // NOLINTNEXTLINE(modernize-use-nullptr)
+    friend bool operator==(const Known&, const Known&) = default;
   };
   mutable base::Mutex mutex_;
   std::map<std::string, Known> known_ NH_GUARDED_BY(mutex_);

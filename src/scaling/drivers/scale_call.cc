@@ -329,7 +329,9 @@ absl::Status ScaleCall::Run(const runtime::Context& context) {
   NH_RETURN_IF_ERROR(CheckReadJob(context, plan));
   NH_RETURN_IF_ERROR(Preflight(context, &plan, snapshot));
   NodesRead nodes;
+  const base::MonoTime reads_began = deps_.clock.Now();
   NH_RETURN_IF_ERROR(StoreAndReadVictims(context, &plan, snapshot, &nodes));
+  if (deps_.clock.Now() - reads_began > kAheadFor) nodes.clear();
   leaves_work_ = acted_ = true;
   Tracker tracker({.action_id = action_id_,
                    .until_accepted = plan.direction == Direction::kIn && !policy_.scale_in_wait,

@@ -51,15 +51,16 @@ absl::StatusOr<harvester::Timestamped<std::shared_ptr<const Session::Vms>>> Sess
     held = &held_vms_[ns];
   }
   if (const HeldList<Vms>::Ptr vms = held->ToProve(); vms != nullptr) {
-    NH_ASSIGN_OR_RETURN(const auto now, store.ListManagedVersions(context));
+    const auto now = store.ListManagedVersions(context);
+    if (!MayReadInFull(now.status())) return now.status();
     const bool is_current =
-        std::equal(vms->begin(), vms->end(), now.value.begin(), now.value.end(),
-                   [](const harvester::VirtualMachine& vm, const auto& version) {
-                     return vm.uid == version.uid && !vm.uid.empty() &&
-                            vm.resource_version == version.resource_version;
-                   });
+        now.ok() && std::equal(vms->begin(), vms->end(), now->value.begin(), now->value.end(),
+                               [](const harvester::VirtualMachine& vm, const auto& version) {
+                                 return vm.uid == version.uid && !vm.uid.empty() &&
+                                        vm.resource_version == version.resource_version;
+                               });
     held->Proved(vms, is_current);
-    if (is_current) return harvester::Timestamped<HeldList<Vms>::Ptr>{vms, now.server_time};
+    if (is_current) return harvester::Timestamped<HeldList<Vms>::Ptr>{vms, now->server_time};
   }
   NH_ASSIGN_OR_RETURN(auto read, store.ListManaged(context));
   const auto vms = std::make_shared<const Vms>(std::move(read.value));

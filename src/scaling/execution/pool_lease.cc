@@ -168,6 +168,7 @@ void PoolLease::SetHeld(const kube::Lease& lease, base::MonoTime sent) {
   base::MutexLock lock(mutex_);
   used_ = true;
   held_ = true;
+  absent_ = false;
   NoteReply(lease);
   record_ = std::move(record);
   observed_holder_.reset();

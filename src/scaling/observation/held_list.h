@@ -10,7 +10,18 @@
 
 #include "nomad_harvester/base/mutex.h"
 
+#include "absl/status/status.h"
+
 namespace nomad_harvester::scaling {
+
+// Whether the list is worth a request after a proof of this outcome: one that the server, or a
+// proxy, refuses for its form proves nothing; one that was not answered, or not permitted, says
+// enough.
+inline bool MayReadInFull(const absl::Status& proof) {
+  return !absl::IsUnavailable(proof) && !absl::IsDeadlineExceeded(proof) &&
+         !absl::IsCancelled(proof) && !absl::IsUnauthenticated(proof) &&
+         !absl::IsPermissionDenied(proof);
+}
 
 // Thread-safe, does not block.
 template <typename List>
