@@ -126,7 +126,7 @@ http::HttpResponse KubeApi::List(const KubeCall& call, bool metadata_only) {
     if (token.empty()) store_.Keep(*call.def);
     metadata["continue"] = Encode(next);
     if (labels->empty()) metadata["remainingItemCount"] = remaining;
-  } else if (call.def->custom) {
+  } else if (call.def->custom && !metadata_only) {
     metadata["continue"] = "";
   }
   return JsonReply(200, {{"kind", metadata_only ? "PartialObjectMetadataList"
