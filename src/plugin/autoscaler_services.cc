@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
@@ -102,6 +103,17 @@ Work StatusWork(scaling::TargetService& service, const target_proto::StatusReque
   return work;
 }
 
+// A method whose requests become work of the dispatcher.
+template <typename Request>
+Methods::mapped_type Dispatched(Dispatcher& dispatcher,
+                                std::function<Work(const Request&)> work_of) {
+  return [&dispatcher, work_of = std::move(work_of)](const std::shared_ptr<Rpc>& rpc) {
+    ReadRequest<Request>(rpc, [&dispatcher, work_of, rpc](const Request& request) {
+      dispatcher.Start(rpc, work_of(request));
+    });
+  };
+}
+
 }  // namespace
 
 scaling::StringMap ToStringMap(const ProtoMap& map) { return {map.begin(), map.end()}; }
@@ -142,26 +154,16 @@ void AddAutoscalerServices(scaling::TargetService& service, Dispatcher& dispatch
       rpc->Finish(grpc::Status::OK, response.SerializeAsString());
     });
   };
-  (*methods)[base + "SetConfig"] = [&service, &dispatcher, rules](const std::shared_ptr<Rpc>& rpc) {
-    ReadRequest<base_proto::SetConfigRequest>(
-        rpc, [&service, &dispatcher, rules, rpc](const auto& request) {
-          dispatcher.Start(rpc, SetConfigWork(service, rules, request));
-        });
-  };
+  (*methods)[base + "SetConfig"] = Dispatched<base_proto::SetConfigRequest>(
+      dispatcher,
+      [&service, rules](const auto& request) { return SetConfigWork(service, rules, request); });
   const std::string target =
       "/hashicorp.nomad_autoscaler.plugins.target.proto.v1.TargetPluginService/";
-  (*methods)[target + "Scale"] = [&service, &dispatcher, rules](const std::shared_ptr<Rpc>& rpc) {
-    ReadRequest<target_proto::ScaleRequest>(
-        rpc, [&service, &dispatcher, rules, rpc](const auto& request) {
-          dispatcher.Start(rpc, ScaleWork(service, rules, request));
-        });
-  };
-  (*methods)[target + "Status"] = [&service, &dispatcher](const std::shared_ptr<Rpc>& rpc) {
-    ReadRequest<target_proto::StatusRequest>(rpc,
-                                             [&service, &dispatcher, rpc](const auto& request) {
-                                               dispatcher.Start(rpc, StatusWork(service, request));
-                                             });
-  };
+  (*methods)[target + "Scale"] = Dispatched<target_proto::ScaleRequest>(
+      dispatcher,
+      [&service, rules](const auto& request) { return ScaleWork(service, rules, request); });
+  (*methods)[target + "Status"] = Dispatched<target_proto::StatusRequest>(
+      dispatcher, [&service](const auto& request) { return StatusWork(service, request); });
 }
 
 }  // namespace nomad_harvester::plugin

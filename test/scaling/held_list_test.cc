@@ -10,10 +10,24 @@ namespace {
 
 using Held = HeldList<int>;
 
-// Reads in full until a proof is asked for; returns how often.
+// What the held list is after a proof of this outcome; `*asked`: whether there was something to
+// prove.
+Held::Ptr Prove(Held* held, const absl::StatusOr<bool>& outcome, bool* asked) {
+  *asked = false;
+  const auto list = held->Current([&](const int& /*list*/) {
+    *asked = true;
+    return outcome;
+  });
+  EXPECT_TRUE(list.ok()) << list.status();
+  return list.ok() ? *list : nullptr;
+}
+
+// Reads in full until a proof is asked for, which fails; returns how often.
 int ReadsUntilProof(Held* held) {
   for (int reads = 0; reads < 100; ++reads) {
-    if (held->ToProve() != nullptr) return reads;
+    bool asked = false;
+    EXPECT_EQ(Prove(held, false, &asked), nullptr);
+    if (asked) return reads;
     held->Hold(std::make_shared<const int>(reads));
   }
   return -1;
@@ -21,16 +35,18 @@ int ReadsUntilProof(Held* held) {
 
 TEST(HeldList, HasNothingToProveAtFirst) {
   Held held;
-  EXPECT_EQ(held.ToProve(), nullptr);
+  bool asked = false;
+  EXPECT_EQ(Prove(&held, true, &asked), nullptr);
+  EXPECT_FALSE(asked);
 }
 
 TEST(HeldList, S3_a_list_that_does_not_change_is_proved_each_time) {
   Held held;
   held.Hold(std::make_shared<const int>(1));
   for (int i = 0; i < 100; ++i) {
-    const Held::Ptr list = held.ToProve();
-    ASSERT_NE(list, nullptr);
-    held.Proved(list, true);
+    bool asked = false;
+    ASSERT_NE(Prove(&held, true, &asked), nullptr);
+    ASSERT_TRUE(asked);
   }
 }
 
@@ -38,22 +54,32 @@ TEST(HeldList, S3_a_list_that_always_changes_is_rarely_proved) {
   Held held;
   EXPECT_EQ(ReadsUntilProof(&held), 1);
   for (const int reads : {2, 3, 4, 5, 6, 7, 8, 9, 9, 9}) {
-    held.Proved(held.ToProve(), false);
-    ASSERT_EQ(held.ToProve(), nullptr) << "what is not current is not held";
-    EXPECT_EQ(ReadsUntilProof(&held), reads);
+    EXPECT_EQ(ReadsUntilProof(&held), reads) << "what is not current is not held";
   }
-  held.Proved(held.ToProve(), true);
-  EXPECT_NE(held.ToProve(), nullptr) << "one proof that succeeds ends that";
+  for (int i = 0; i < 9; ++i) {
+    bool asked = false;
+    EXPECT_EQ(Prove(&held, true, &asked), nullptr);
+    held.Hold(std::make_shared<const int>(i));
+  }
+  for (int i = 0; i < 2; ++i) {
+    bool asked = false;
+    EXPECT_NE(Prove(&held, true, &asked), nullptr) << "one proof that succeeds ends that";
+  }
 }
 
 TEST(HeldList, AProofOfAnOlderListSaysNothing) {
   Held held;
   held.Hold(std::make_shared<const int>(1));
-  const Held::Ptr older = held.ToProve();
-  held.Hold(std::make_shared<const int>(2));
-  held.Proved(older, false);
-  ASSERT_NE(held.ToProve(), nullptr);
-  EXPECT_EQ(*held.ToProve(), 2);
+  const auto older = held.Current([&](const int& /*list*/) -> absl::StatusOr<bool> {
+    held.Hold(std::make_shared<const int>(2));
+    return false;
+  });
+  ASSERT_TRUE(older.ok());
+  EXPECT_EQ(*older, nullptr);
+  bool asked = false;
+  const Held::Ptr newer = Prove(&held, true, &asked);
+  ASSERT_NE(newer, nullptr);
+  EXPECT_EQ(*newer, 2);
 }
 
 }  // namespace

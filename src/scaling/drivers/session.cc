@@ -50,22 +50,21 @@ absl::StatusOr<harvester::Timestamped<std::shared_ptr<const Session::Vms>>> Sess
     base::MutexLock lock(mutex_);
     held = &held_vms_[ns];
   }
-  if (const HeldList<Vms>::Ptr vms = held->ToProve(); vms != nullptr) {
-    const auto now = store.ListManagedVersions(context);
-    if (!MayReadInFull(now.status())) return now.status();
-    const bool is_current =
-        now.ok() && std::equal(vms->begin(), vms->end(), now->value.begin(), now->value.end(),
-                               [](const harvester::VirtualMachine& vm, const auto& version) {
-                                 return vm.uid == version.uid && !vm.uid.empty() &&
-                                        vm.resource_version == version.resource_version;
-                               });
-    held->Proved(vms, is_current);
-    if (is_current) return harvester::Timestamped<HeldList<Vms>::Ptr>{vms, now->server_time};
-  }
+  harvester::Timestamped<HeldList<Vms>::Ptr> seen;
+  NH_ASSIGN_OR_RETURN(seen.value, held->Current([&](const Vms& vms) -> absl::StatusOr<bool> {
+    NH_ASSIGN_OR_RETURN(const auto now, store.ListManagedVersions(context));
+    seen.server_time = now.server_time;
+    return std::equal(vms.begin(), vms.end(), now.value.begin(), now.value.end(),
+                      [](const harvester::VirtualMachine& vm, const auto& version) {
+                        return vm.uid == version.uid && !vm.uid.empty() &&
+                               vm.resource_version == version.resource_version;
+                      });
+  }));
+  if (seen.value != nullptr) return seen;
   NH_ASSIGN_OR_RETURN(auto read, store.ListManaged(context));
-  const auto vms = std::make_shared<const Vms>(std::move(read.value));
-  held->Hold(vms);
-  return harvester::Timestamped<HeldList<Vms>::Ptr>{vms, read.server_time};
+  seen = {std::make_shared<const Vms>(std::move(read.value)), read.server_time};
+  held->Hold(seen.value);
+  return seen;
 }
 
 std::unique_ptr<PoolLease> Session::MakeLease(const Pool& pool) const {

@@ -11,25 +11,40 @@
 #include "nomad_harvester/base/mutex.h"
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 namespace nomad_harvester::scaling {
 
-// Whether the list is worth a request after a proof of this outcome: one that the server, or a
-// proxy, refuses for its form proves nothing; one that was not answered, or not permitted, says
-// enough.
-inline bool MayReadInFull(const absl::Status& proof) {
-  return !absl::IsUnavailable(proof) && !absl::IsDeadlineExceeded(proof) &&
-         !absl::IsCancelled(proof) && !absl::IsUnauthenticated(proof) &&
-         !absl::IsPermissionDenied(proof);
-}
-
-// Thread-safe, does not block.
+// Thread-safe; only Current blocks, for the proof.
 template <typename List>
 class HeldList {
  public:
   using Ptr = std::shared_ptr<const List>;
 
-  // The list whose proof is worth a request; null: read it in full. A proof of a list that changes
+  // The held list if `prove` says that it is current; null: it is to be read in full. A proof that
+  // was not answered, or not permitted, is the error; one that the server, or a proxy, refuses for
+  // its form proves nothing.
+  template <typename Prove>  // absl::StatusOr<bool>(const List&)
+  absl::StatusOr<Ptr> Current(Prove prove) {
+    const Ptr list = ToProve();
+    if (list == nullptr) return list;
+    const absl::StatusOr<bool> proof = prove(*list);
+    const absl::Status& why = proof.status();
+    if (absl::IsUnavailable(why) || absl::IsDeadlineExceeded(why) || absl::IsCancelled(why) ||
+        absl::IsUnauthenticated(why) || absl::IsPermissionDenied(why)) {
+      return why;
+    }
+    const bool is_current = proof.ok() && *proof;
+    Proved(list, is_current);
+    return is_current ? list : nullptr;
+  }
+  void Hold(Ptr list) {
+    base::MutexLock lock(mutex_);
+    list_ = std::move(list);
+  }
+
+ private:
+  // The list whose proof is worth a request; null: there is none. A proof of a list that changes
   // all the time is a request in vain: after n of them in a row, n more lists, at most eight, are
   // read without one.
   Ptr ToProve() {
@@ -45,12 +60,7 @@ class HeldList {
     unproved_ = failures_;
     if (!is_current) list_ = nullptr;
   }
-  void Hold(Ptr list) {
-    base::MutexLock lock(mutex_);
-    list_ = std::move(list);
-  }
 
- private:
   static constexpr int kMostUnproved = 8;
   base::Mutex mutex_;
   Ptr list_ NH_GUARDED_BY(mutex_);

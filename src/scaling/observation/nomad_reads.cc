@@ -137,14 +137,13 @@ SharedList<NomadReads::Nodes>::Result NomadReads::ListNodes(const runtime::Conte
 
 SharedList<NomadReads::Nodes>::Result NomadReads::ListNodesForStatus(
     const runtime::Context& context) {
-  if (const HeldList<Nodes>::Ptr held = for_status_.ToProve(); held != nullptr) {
-    const auto first = first_.Get(context, /*or_running=*/true);
-    if (!MayReadInFull(first.status())) return first.status();
-    const bool is_current =
-        first.ok() && Proves(**first, *held) && held->completed_by == cache_.version();
-    for_status_.Proved(held, is_current);
-    if (is_current) return held;
-  }
+  NH_ASSIGN_OR_RETURN(HeldList<Nodes>::Ptr held,
+                      for_status_.Current([&](const Nodes& list) -> absl::StatusOr<bool> {
+                        NH_ASSIGN_OR_RETURN(const auto first,
+                                            first_.Get(context, /*or_running=*/true));
+                        return Proves(*first, list) && list.completed_by == cache_.version();
+                      }));
+  if (held != nullptr) return held;
   return Held(nodes_.Get(context, /*or_running=*/true));
 }
 
