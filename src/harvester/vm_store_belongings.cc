@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // VmStore: what belongs to a VM, its PersistentVolumeClaims and the Secret with its user data. The
 // data of Secrets is read only to compare it after a lost reply, and never kept.
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -113,16 +114,19 @@ absl::StatusOr<CloudInitSecret> VmStore::CreateSecret(const runtime::Context& co
 }
 
 absl::Status VmStore::SetSecretOwner(const runtime::Context& context, const VmIdentity& identity,
-                                     const std::string& vm_uid) const {
+                                     const std::string& vm_uid,
+                                     std::optional<CloudInitSecret> secret) const {
   const std::string name = SecretName(identity.name);
   absl::Status last;
-  for (int attempt = 0; attempt < kOwnAttempts; ++attempt) {
-    NH_ASSIGN_OR_RETURN(const CloudInitSecret secret, GetSecret(context, name));
-    if (secret.owner_uid == vm_uid) return absl::OkStatus();
-    if (secret.action_id != identity.action_id) {
+  for (int attempt = 0; attempt < kOwnAttempts; ++attempt, secret.reset()) {
+    if (!secret.has_value()) {
+      NH_ASSIGN_OR_RETURN(secret, GetSecret(context, name));
+    }
+    if (secret->owner_uid == vm_uid) return absl::OkStatus();
+    if (secret->action_id != identity.action_id) {
       return base::FailedPrecondition("Secret " + name + " was made by another action");
     }
-    const json patch = BuildSecretOwnerPatch(identity, vm_uid, secret.resource_version);
+    const json patch = BuildSecretOwnerPatch(identity, vm_uid, secret->resource_version);
     last = client_->MergePatch(context, kube::kSecrets, ns_, name, patch).status();
     // The conflict may be caused by our own patch whose reply was lost: read the Secret again.
     if (!kube::IsConflict(last)) return last;

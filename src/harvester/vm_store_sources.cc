@@ -10,6 +10,7 @@
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/harvester/vm_store.h"
+#include "nomad_harvester/runtime/workers.h"
 
 #include "nlohmann/json.hpp"
 #include "object_fields.h"
@@ -118,20 +119,18 @@ std::string Listing(const std::vector<Image>& images) {
 
 // Display names are in a label if Harvester set it; releases differ in when they do, so an empty
 // list does not prove that there is no such image.
-absl::StatusOr<Image> ResolveDisplayName(const kube::KubeClient& client,
-                                         const runtime::Context& context, const std::string& ns,
-                                         const std::string& name) {
-  std::vector<Image> matching;
-  if (base::IsLabelValue(name)) {
-    NH_ASSIGN_OR_RETURN(
-        matching, ListImages(client, context, ns, "harvesterhci.io/imageDisplayName=" + name));
-    matching = WithDisplayName(std::move(matching), name);
-  }
-  std::vector<Image> all;
-  if (matching.empty()) {
-    NH_ASSIGN_OR_RETURN(all, ListImages(client, context, ns, ""));
-    matching = WithDisplayName(all, name);
-  }
+absl::StatusOr<std::vector<Image>> ListByDisplayNameLabel(const kube::KubeClient& client,
+                                                          const runtime::Context& context,
+                                                          const std::string& ns,
+                                                          const std::string& name) {
+  if (!base::IsLabelValue(name)) return std::vector<Image>();
+  NH_ASSIGN_OR_RETURN(std::vector<Image> labelled,
+                      ListImages(client, context, ns, "harvesterhci.io/imageDisplayName=" + name));
+  return WithDisplayName(std::move(labelled), name);
+}
+
+absl::StatusOr<Image> OnlyOne(const std::vector<Image>& matching, const std::vector<Image>& all,
+                              const std::string& ns, const std::string& name) {
   if (matching.size() == 1) return matching.front();
   const std::string wanted = "\"" + name + "\" in namespace " + ns;
   if (!matching.empty()) {
@@ -146,16 +145,36 @@ absl::StatusOr<Image> ResolveDisplayName(const kube::KubeClient& client,
 
 }  // namespace
 
-absl::StatusOr<Image> VmStore::ResolveImage(const runtime::Context& context, const std::string& ns,
+absl::StatusOr<Image> VmStore::ResolveImage(const runtime::Context& context,
+                                            runtime::Executor& executor, const std::string& ns,
                                             const std::string& name) const {
   const std::string where = "image " + ns + "/" + name;
+  absl::StatusOr<std::vector<Image>> labelled = base::Unavailable("not read");
+  absl::StatusOr<kube::Observed> named = base::Unavailable("not read");
+  runtime::ForEachBounded(context, executor, 2, 2, [&](std::size_t i) {
+    if (i == 0) {
+      labelled = ListByDisplayNameLabel(*client_, context, ns, name);
+    } else if (base::IsDnsSubdomain(name)) {
+      named = client_->Get(context, kube::kVirtualMachineImages, ns, name);
+    }
+    return absl::OkStatus();
+  });
+  NH_RETURN_IF_ERROR(context.Check());
   // A display name may contain characters that are not allowed in a path.
   if (base::IsDnsSubdomain(name)) {
-    const auto observed = client_->Get(context, kube::kVirtualMachineImages, ns, name);
-    if (observed.ok()) return ToImage(ImageFields().Read(observed->object));
-    if (!kube::IsNotFound(observed.status())) return base::Annotate(observed.status(), where);
+    if (named.ok()) return ToImage(ImageFields().Read(named->object));
+    if (!kube::IsNotFound(named.status())) return base::Annotate(named.status(), where);
   }
-  auto image = ResolveDisplayName(*client_, context, ns, name);
+  if (!labelled.ok()) return base::Annotate(labelled.status(), where);
+  std::vector<Image> all;
+  std::vector<Image> matching = *std::move(labelled);
+  if (matching.empty()) {
+    auto listed = ListImages(*client_, context, ns, "");
+    if (!listed.ok()) return base::Annotate(listed.status(), where);
+    all = *std::move(listed);
+    matching = WithDisplayName(all, name);
+  }
+  auto image = OnlyOne(matching, all, ns, name);
   if (!image.ok()) return base::Annotate(image.status(), where);
   return image;
 }

@@ -32,10 +32,11 @@ json ImageObject(const std::string& name, const std::string& display_name) {
 
 class VmStoreImages : public StoreTest {
  protected:
+  runtime::InlineExecutor executor_;
   static constexpr char kImageNs[] = "images";
   void PutImage(const json& object) { Put(kube::kVirtualMachineImages, kImageNs, object); }
   absl::StatusOr<Image> Resolve(const std::string& name) {
-    return store_.ResolveImage(context_, kImageNs, name);
+    return store_.ResolveImage(context_, executor_, kImageNs, name);
   }
   // The problem of an image with this status.
   std::string ProblemWith(const json& status) {
@@ -60,7 +61,7 @@ TEST_F(VmStoreImages, finds_one_by_its_resource_name_first) {
   EXPECT_EQ(image->virtual_size, 3758096384);
   EXPECT_TRUE(image->imported);
   EXPECT_EQ(image->problem, "");
-  EXPECT_THAT(script_.requests(), SizeIs(1));
+  EXPECT_THAT(script_.requests(), SizeIs(2)) << "both kinds of name are looked for at once";
 }
 
 TEST_F(VmStoreImages, finds_one_by_its_display_name_with_a_label_selector) {
@@ -70,7 +71,7 @@ TEST_F(VmStoreImages, finds_one_by_its_display_name_with_a_label_selector) {
   ASSERT_THAT(image, IsOk());
   EXPECT_EQ(image->name, "image-b");
   ASSERT_THAT(script_.requests(), SizeIs(2));
-  EXPECT_EQ(script_.requests()[1].query.at("labelSelector"),
+  EXPECT_EQ(script_.requests()[0].query.at("labelSelector"),
             "harvesterhci.io/imageDisplayName=debian-12");
 }
 

@@ -18,6 +18,7 @@
 #include <gtest/gtest.h>
 
 #include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/status.h"
 #include "nomad_harvester/nodepool/drain.h"
 #include "nomad_harvester/scaling/lease_hold.h"
 #include "nomad_harvester/scaling/target_service.h"
@@ -85,15 +86,31 @@ class PoolFixture : public testing::Test {
     return transports;
   }
 
+  // What a run leaves for the release of the Lease.
+  void Close(const PoolRecord* record) {
+    if (record == nullptr) return;
+    EXPECT_THAT(lease_.Store(context(), *record), support::IsOk());
+  }
+  // What a Scale does before it makes VMs.
+  absl::StatusOr<CreationPlan> PrepareCreation(std::uint64_t nomad_index = 0,
+                                               const std::string& policy_id = "") {
+    const auto context = runtime::Context::Background(clock_);
+    NH_ASSIGN_OR_RETURN(CreationPlan plan,
+                        PlanCreation(Deps(), policy_, ReadSources(context, Deps(), policy_),
+                                     nomad_index, policy_id));
+    NH_RETURN_IF_ERROR(DryRunCreation(context, Deps(), policy_, plan));
+    return plan;
+  }
+
   // --- The pool. What these send is forgotten.
   // A VM made as the plugin makes it; after 10 s its node is ready, and the join is not recorded.
   void AddUnjoined(const std::string& vm) {
-    const auto plan = PrepareCreation(runtime::Context::Background(clock_), Deps(), policy_, 0, "");
+    const auto plan = PrepareCreation();
     ASSERT_THAT(plan, support::IsOk());
-    absl::Status owned;
-    ASSERT_THAT(CreateVm(runtime::Context::Background(clock_), Deps(), *plan,
-                         {.name = vm, .action_id = "made"}, &owned),
-                support::IsOk());
+    const auto context = runtime::Context::Background(clock_);
+    const auto created = CreateVm(context, Deps(), *plan, {.name = vm, .action_id = "made"});
+    ASSERT_THAT(created, support::IsOk());
+    ASSERT_THAT(OwnSecret(context, Deps(), *created), support::IsOk());
     clock_.Advance(std::chrono::seconds(10));
     Forget();
   }

@@ -293,6 +293,41 @@ TEST_F(LeaseRenewalTest, releasing_empties_the_holder_by_resource_version_and_ke
   EXPECT_EQ(script_.requests().size(), 1U) << "renewal has ended, and there is nothing to give up";
 }
 
+TEST_F(LeaseRenewalTest, S4_releasing_writes_the_last_record_with_the_same_request) {
+  const PoolRecord last = RecordOf(2);
+  EXPECT_TRUE(lease_->Release(context_, &last));
+  EXPECT_EQ(script_.requests().size(), 1U);
+  EXPECT_EQ(Lease().holder, "");
+  EXPECT_TRUE(Stored(2));
+  EXPECT_EQ(lease_->record().last_event, last.last_event);
+  EXPECT_TRUE(lease_->IsLikelyFree());
+}
+
+TEST_F(LeaseRenewalTest, L9_while_a_write_may_take_effect_the_last_record_is_written_alone) {
+  lease_->permit()->WriteBegan();
+  lease_->permit()->WriteEnded(/*abandoned=*/true);
+  const PoolRecord last = RecordOf(2);
+  EXPECT_TRUE(lease_->Release(context_, &last));
+  EXPECT_EQ(Lease().holder, "me");
+  EXPECT_TRUE(Stored(2));
+  EXPECT_FALSE(lease_->IsLikelyFree());
+}
+
+TEST_F(LeaseRenewalTest, S4_a_last_record_that_cannot_be_written_is_a_warning) {
+  script_.Always("patch", Fault::Answer(503));
+  const PoolRecord last = RecordOf(2);
+  EXPECT_FALSE(lease_->Release(context_, &last));
+  EXPECT_EQ(Warnings(), 1U);
+  EXPECT_FALSE(lease_->held());
+}
+
+TEST_F(LeaseRenewalTest, C11_a_last_record_is_never_written_over_another_process) {
+  const PoolRecord last = RecordOf(2);
+  Hold("other", ServerNow());
+  EXPECT_FALSE(lease_->Release(context_, &last));
+  EXPECT_FALSE(Stored(2));
+}
+
 TEST_F(LeaseRenewalTest, C11_releasing_never_empties_the_holder_of_another_process) {
   Hold("other", ServerNow());
   lease_->Release(context_);

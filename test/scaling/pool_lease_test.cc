@@ -53,6 +53,36 @@ TEST_F(PoolLeaseTest, C11_one_that_was_read_as_missing_is_created_without_readin
   EXPECT_TRUE(lease->was_free()) << "nobody can have acted since it was read";
 }
 
+TEST_F(PoolLeaseTest, C11_one_without_a_holder_is_acquired_without_reading_it_again) {
+  Hold("", ServerNow());
+  const auto lease = Process();
+  lease->Prefetch(context_);
+  EXPECT_TRUE(lease->IsLikelyFree());
+  ASSERT_THAT(Acquire(*lease), IsOk());
+  EXPECT_EQ(script_.Count("get"), 1U);
+  EXPECT_TRUE(lease->was_free());
+}
+
+TEST_F(PoolLeaseTest, C11_one_that_another_process_holds_costs_one_request) {
+  Hold("other", ServerNow());
+  const auto lease = Process();
+  lease->Prefetch(context_);
+  EXPECT_FALSE(lease->IsLikelyFree());
+  EXPECT_THAT(Acquire(*lease), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_EQ(script_.requests().size(), 1U);
+  EXPECT_THAT(Acquire(*lease), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_EQ(script_.Count("get"), 2U) << "what was read once is used once";
+}
+
+TEST_F(PoolLeaseTest, C11_one_that_another_process_has_taken_since_it_was_read_is_not_free) {
+  Hold("", ServerNow());
+  const auto lease = Process();
+  lease->Prefetch(context_);
+  Hold("other", ServerNow());
+  EXPECT_THAT(Acquire(*lease), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_FALSE(lease->was_free());
+}
+
 TEST_F(PoolLeaseTest, C11_one_that_another_process_has_created_since_is_not_free) {
   const auto lease = Process();
   ASSERT_THAT(lease->Refresh(context_), IsOk());

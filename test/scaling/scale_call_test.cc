@@ -28,7 +28,9 @@ class ScaleCallTest : public PoolFixture {
     call_.emplace(Deps(), policy_, request_, &scale_memory_);
     Forget();
     if (before) before();
-    return call_->Run(context());
+    absl::Status outcome = call_->Run(context());
+    Close(call_->closed_record());
+    return outcome;
   }
   // How often a kind of request was sent in the last Scale.
   std::int64_t Times(const std::string& request) {
@@ -62,6 +64,37 @@ TEST_F(ScaleCallTest, C2_what_was_read_ahead_is_not_read_again) {
   EXPECT_EQ(Times("list nodes"), 1);
 }
 
+TEST_F(ScaleCallTest, C2_the_sources_of_a_growth_are_read_ahead_and_tried_beside_the_observation) {
+  ASSERT_THAT(Scale(1, [&] { call_->ReadAhead(context()); }), IsOk());
+  for (const char* const request :
+       {"ask selfsubjectrulesreviews", "get virtualmachineimages", "list resourcequotas",
+        "get network-attachment-definitions", "try virtualmachines", "patch secrets"}) {
+    EXPECT_EQ(Times(request), 1) << request;
+  }
+}
+
+TEST_F(ScaleCallTest, C2_a_refusal_beside_the_observation_refuses_the_action) {
+  EXPECT_THAT(Scale(1,
+                    [&] {
+                      call_->ReadAhead(context());
+                      Next("try virtualmachines", Refused());
+                    }),
+              StatusIs(absl::StatusCode::kPermissionDenied,
+                       HasSubstr("Harvester would refuse the VM")));
+  EXPECT_THAT(Effects(), IsEmpty());
+}
+
+TEST_F(ScaleCallTest, C3_what_waits_or_does_not_grow_reads_no_sources) {
+  AddVm("web-a");
+  request_.last_count = 1;
+  ASSERT_THAT(Scale(1, [&] { call_->ReadAhead(context()); }), IsOk());
+  EXPECT_EQ(Times("get virtualmachineimages"), 0);
+  BackOffFor("create", 1);
+  EXPECT_FALSE(Scale(2, [&] { call_->ReadAhead(context()); }).ok());
+  EXPECT_EQ(Times("get virtualmachineimages"), 0);
+  EXPECT_EQ(Times("try virtualmachines"), 0);
+}
+
 TEST_F(ScaleCallTest, C11_what_was_read_of_nomad_is_forgotten_if_another_process_may_have_acted) {
   ASSERT_THAT(Scale(0,
                     [&] {
@@ -89,15 +122,14 @@ TEST_F(ScaleCallTest, C2_a_growth_checks_everything_and_names_its_vms_before_it_
                           "list virtualmachines",
                           "list virtualmachineinstances",
                           "ask selfsubjectrulesreviews",
-                          "get virtualmachineimages",
                           "list virtualmachineimages",
+                          "get virtualmachineimages",
                           "get network-attachment-definitions",
-                          "try virtualmachines",
                           "list resourcequotas",
+                          "try virtualmachines",
                           "patch leases",
                           "create secrets",
                           "create virtualmachines",
-                          "get secrets",
                           "patch secrets"};
   ASSERT_GE(sent.size(), wanted.size());
   EXPECT_EQ(Strings(sent.begin(), sent.begin() + static_cast<std::ptrdiff_t>(wanted.size())),

@@ -14,6 +14,7 @@
 #include "nomad_harvester/harvester/vm_spec.h"
 #include "nomad_harvester/kube/client.h"
 #include "nomad_harvester/runtime/context.h"
+#include "nomad_harvester/runtime/workers.h"
 
 #include "absl/status/statusor.h"
 #include "nlohmann/json_fwd.hpp"
@@ -87,9 +88,11 @@ class VmStore {
                                                const nlohmann::json& secret) const;
   absl::StatusOr<Timestamped<VirtualMachine>> CreateVm(const runtime::Context& context,
                                                        const nlohmann::json& vm) const;
-  // FAILED_PRECONDITION if the Secret belongs to another action.
+  // `secret`: as it was just created; else it is read. FAILED_PRECONDITION if it belongs to another
+  // action.
   absl::Status SetSecretOwner(const runtime::Context& context, const VmIdentity& identity,
-                              const std::string& vm_uid) const;
+                              const std::string& vm_uid,
+                              std::optional<CloudInitSecret> secret = {}) const;
   // Full admission of the VM without storing it (dryRun=All); counts as a read.
   absl::Status DryRunCreateVm(const runtime::Context& context, const nlohmann::json& vm) const;
 
@@ -114,9 +117,9 @@ class VmStore {
 
   // `name` is a resource name, else a display name with exactly one match (otherwise
   // FAILED_PRECONDITION, which names the images found). An image that is not imported yet is
-  // returned with `problem`.
-  absl::StatusOr<Image> ResolveImage(const runtime::Context& context, const std::string& ns,
-                                     const std::string& name) const;
+  // returned with `problem`. Looks for both kinds of name at once.
+  absl::StatusOr<Image> ResolveImage(const runtime::Context& context, runtime::Executor& executor,
+                                     const std::string& ns, const std::string& name) const;
   // NOT_FOUND names the NetworkAttachmentDefinition.
   absl::Status CheckNetwork(const runtime::Context& context, const Network& network) const;
   // One list: the quotas of the namespace.

@@ -82,8 +82,11 @@ class PoolLease {
   absl::Status Acquire(const runtime::Context& context, LeaseUser user,
                        std::function<void()> on_lost);
 
-  // Whether Acquire will probably find that no other process has held the Lease since this one did,
-  // or ever: it was released here, or did not exist when it was last read.
+  // Reads the Lease, so that IsLikelyFree knows; the next Acquire does not read it again first. A
+  // failure is left to Acquire.
+  void Prefetch(const runtime::Context& context);
+  // Whether Acquire will probably find that no other process has held the Lease since it was last
+  // read or released here: it had no holder then, or did not exist.
   bool IsLikelyFree() const;
   // Whether Acquire has found that. What was read while it ran is then as good as what is read
   // after it: nobody else can have acted on the pool.
@@ -99,12 +102,13 @@ class PoolLease {
   // may not be stored.
   absl::Status Store(const runtime::Context& context, const PoolRecord& record);
 
-  // Ends the hold and releases the Lease (empty holder, by resourceVersion). A renewal under way is
-  // cancelled, not awaited; no write is permitted any more. The Lease is not released but expires
-  // while a write of the hold may still take effect: one that is under way, or whose context ended
-  // before its reply came, less than kLeaseDuration ago (rule L9). A failure is only logged: the
-  // Lease then expires.
-  void Release(const runtime::Context& context);
+  // Ends the hold and releases the Lease (empty holder, by resourceVersion), and with the same
+  // request writes the record `last`, unless it is null. A renewal under way is cancelled, not
+  // awaited; no write is permitted any more. The Lease is not released but expires while a write of
+  // the hold may still take effect: one that is under way, or whose context ended before its reply
+  // came, less than kLeaseDuration ago (rule L9). A failure is only logged: the Lease then expires.
+  // False: it is not known whether `last` is stored.
+  bool Release(const runtime::Context& context, const PoolRecord* last = nullptr);
 
   // Ends the hold like Release, but without a request, within a millisecond: the Lease expires, or
   // the next Acquire of this process acquires it again. For a call whose client disconnected and
@@ -132,9 +136,11 @@ class PoolLease {
   absl::Status AcquireFree(const runtime::Context& context);
   absl::Status Create(const runtime::Context& context);
   absl::Status TakeOver(const runtime::Context& context, const kube::Lease& lease);
-  // The Lease as we released it, returned once: if its resourceVersion still matches, no other
-  // process has held it since, so it is acquired without a read.
-  std::optional<kube::Lease> TakeReleased();
+  // The Lease as it was without a holder, returned once: if its resourceVersion still matches, no
+  // other process has held it since, so it is acquired without a read.
+  std::optional<kube::Lease> TakeFree();
+  // What Prefetch has read, once; else Read.
+  absl::StatusOr<std::optional<kube::Lease>> ReadOnce(const runtime::Context& context);
   // OK: may be acquired; ABORTED: busy; UNAVAILABLE: not renewed, but not for long enough yet.
   absl::Status CheckHolder(const kube::Lease& lease, LeaseUser user, bool first_read);
   void SetHeld(const kube::Lease& lease, base::MonoTime sent);
@@ -174,7 +180,8 @@ class PoolLease {
   std::optional<base::WallTime> server_time_ NH_GUARDED_BY(mutex_);
   base::MonoTime server_time_at_ NH_GUARDED_BY(mutex_){};  // our clock at that time
   std::optional<ObservedHolder> observed_holder_ NH_GUARDED_BY(mutex_);
-  std::optional<kube::Lease> released_ NH_GUARDED_BY(mutex_);
+  mutable std::optional<kube::Lease> free_ NH_GUARDED_BY(mutex_);  // as it was without a holder
+  std::optional<std::optional<kube::Lease>> prefetched_ NH_GUARDED_BY(mutex_);
   std::function<void()> on_lost_ NH_GUARDED_BY(mutex_);
   // Only touched by Acquire and by what ends its hold.
   std::optional<runtime::CancelSource> renewing_;  // cancels a renewal's request

@@ -19,7 +19,7 @@ Resumed ResumePool(const runtime::Context& context, const PoolDependencies& deps
   resumed.interrupted = (*hold)->context().cancel_reason() != runtime::CancelReason::kNone;
   resumed.last_event = loop.last_event();
   resumed.last = loop.last();
-  (*hold)->Release();
+  (*hold)->Release(loop.closed_record());
   return resumed;
 }
 

@@ -63,6 +63,13 @@ ScaleCall::ScaleCall(PoolDependencies deps, config::PoolPolicy policy, ScaleRequ
       action_id_(NewActionId(deps_.random)),
       reconciler_(deps_, policy_) {}
 
+bool ScaleCall::MayGrow() const {
+  const PoolRecord record = deps_.lease.record();
+  const base::WallTime now = deps_.clock.WallNow();
+  return request_.count > request_.last_count.value_or(0) && !record.paused.HoldsAt(now) &&
+         CheckCreation(record.back_off, now).ok();
+}
+
 void ScaleCall::ReadAhead(const runtime::Context& context) {
   ahead_.began = deps_.clock.Now();
   std::vector<std::function<void()>> reads = {[&] {
@@ -71,10 +78,13 @@ void ScaleCall::ReadAhead(const runtime::Context& context) {
     if (nodes.ok()) ahead_.nodes = {NodesOf(*nodes), (*nodes)->index};
   }};
   const std::int64_t last = request_.last_count.value_or(request_.count);
-  if (request_.count != last) {
+  if (request_.count != last || MayGrow()) {
     reads.emplace_back([&] {
       ahead_.rules.emplace(kube::FetchAccessRules(context, *deps_.clients.kube, deps_.key.ns));
     });
+  }
+  if (MayGrow()) {
+    reads.emplace_back([&] { ahead_.sources = ReadSources(context, deps_, policy_); });
   }
   if (request_.count < last && nodepool::NeedsAllocations(policy_.selector)) {
     reads.emplace_back([&] { ahead_.allocations.emplace(reconciler_.ReadAllocations(context)); });
@@ -188,9 +198,45 @@ absl::Status ScaleCall::CheckBackOff(ScalePlan* plan, base::WallTime now) {
   return absl::OkStatus();
 }
 
+void ScaleCall::PlanCreationAhead() {
+  if (!ahead_.sources.has_value() || !MayGrow()) return;
+  auto plan = PlanCreation(deps_, policy_, *ahead_.sources, 0, request_.policy_id);
+  if (plan.ok()) ahead_.creation = *std::move(plan);
+}
+
+absl::StatusOr<Reconciler::Settled> ScaleCall::Settle(const runtime::Context& context) {
+  PlanCreationAhead();
+  absl::StatusOr<Reconciler::Settled> settled = base::Unavailable("not observed");
+  const std::size_t count = ahead_.creation.has_value() ? 2 : 1;
+  runtime::ForEachBounded(context, deps_.executor, count, count, [&](std::size_t i) {
+    if (i == 0) {
+      settled = reconciler_.FinishRollBacks(context, std::exchange(ahead_.nodes, std::nullopt));
+    } else {
+      ahead_.admitted = DryRunCreation(context, deps_, policy_, *ahead_.creation);
+    }
+    return absl::OkStatus();
+  });
+  NH_RETURN_IF_ERROR(context.Check());
+  return settled;
+}
+
+// Everything of Harvester that can refuse a VM, by what was read ahead or is read now.
+absl::Status ScaleCall::CheckCreations(const runtime::Context& context,
+                                       const PoolSnapshot& snapshot) {
+  if (!ahead_.sources.has_value()) {
+    ahead_.sources = ReadSources(context, deps_, policy_);
+    NH_RETURN_IF_ERROR(context.Check());
+  }
+  NH_ASSIGN_OR_RETURN(creation_, PlanCreation(deps_, policy_, *ahead_.sources,
+                                              snapshot.look().nomad_index, request_.policy_id));
+  memory_->template_hash = creation_->vm_spec.template_hash;
+  return ahead_.admitted.has_value() ? *ahead_.admitted
+                                     : DryRunCreation(context, deps_, policy_, *creation_);
+}
+
 // Creates as many VMs as fit; for the rest the action returns an error.
-absl::Status ScaleCall::CheckQuotas(const runtime::Context& context, ScalePlan* plan) {
-  const auto quotas = deps_.vms.ListQuotas(context);
+absl::Status ScaleCall::CheckQuotas(ScalePlan* plan) {
+  const auto& quotas = ahead_.sources->quotas;
   if (!quotas.ok()) {
     // The right to read quotas is optional, and Harvester enforces them in any case (rule C3).
     deps_.logger.Debug("Could not read the namespace's quotas", {{"error", quotas.status()}});
@@ -228,10 +274,8 @@ absl::Status ScaleCall::Preflight(const runtime::Context& context, ScalePlan* wa
     }
   }
   if (plan.create.empty()) return absl::OkStatus();
-  NH_ASSIGN_OR_RETURN(creation_, PrepareCreation(context, deps_, policy_,
-                                                 snapshot.look().nomad_index, request_.policy_id));
-  memory_->template_hash = creation_->vm_spec.template_hash;
-  return CheckQuotas(context, &plan);
+  NH_RETURN_IF_ERROR(CheckCreations(context, snapshot));
+  return CheckQuotas(&plan);
 }
 
 absl::Status ScaleCall::CheckPaused(base::WallTime now) const {
@@ -311,9 +355,7 @@ absl::Status ScaleCall::StoreAndReadVictims(const runtime::Context& context, Sca
 
 absl::Status ScaleCall::Run(const runtime::Context& context) {
   if (deps_.clock.Now() - ahead_.began > kAheadFor) ahead_ = {};
-  NH_ASSIGN_OR_RETURN(
-      Reconciler::Settled settled,
-      reconciler_.FinishRollBacks(context, std::exchange(ahead_.nodes, std::nullopt)));
+  NH_ASSIGN_OR_RETURN(Reconciler::Settled settled, Settle(context));
   if (deps_.clock.Now() - ahead_.began > kAheadFor) ahead_ = {};
   const PoolSnapshot& snapshot = settled.snapshot;
   NH_RETURN_IF_ERROR(CheckPaused(snapshot.now()));
@@ -344,7 +386,7 @@ absl::Status ScaleCall::Run(const runtime::Context& context) {
                             .creation = creation_.has_value() ? &*creation_ : nullptr,
                             .nodes = &nodes,
                             .despite_mass_loss = memory_->mass_loss_over});
-  if (ended.ok()) reconciler_.CloseRecord(context, &tracker);
+  if (ended.ok()) reconciler_.CloseRecord(&tracker);
   reconciler_.LeaveToBackground(tracker);
   absl::Status final_status = tracker.FinalStatus(ended);
   leaves_work_ =

@@ -58,6 +58,8 @@ class ScaleCall {
   // a Secret.
   bool leaves_work() const { return leaves_work_; }
   const std::string& action_id() const { return action_id_; }
+  // To be written when the Lease is released; null: nothing.
+  const PoolRecord* closed_record() const { return reconciler_.closed_record(); }
   // Unset until the pool was observed.
   const std::optional<ScaleRange>& range() const { return range_; }
   // The action was stored and carried out; its outcome is logged.
@@ -69,8 +71,15 @@ class ScaleCall {
                                  std::map<std::string, std::string> left_out);
   absl::Status CheckReadJob(const runtime::Context& context, const ScalePlan& plan) const;
   absl::Status CheckRights(const runtime::Context& context, const ScalePlan& plan) const;
+  // Whether the request will probably create VMs.
+  bool MayGrow() const;
+  // From the sources that were read; without them, none.
+  void PlanCreationAhead();
+  // Observes the pool, and beside it asks Harvester whether it would accept such a VM.
+  absl::StatusOr<Reconciler::Settled> Settle(const runtime::Context& context);
+  absl::Status CheckCreations(const runtime::Context& context, const PoolSnapshot& snapshot);
   absl::Status CheckBackOff(ScalePlan* plan, base::WallTime now);
-  absl::Status CheckQuotas(const runtime::Context& context, ScalePlan* plan);
+  absl::Status CheckQuotas(ScalePlan* plan);
   // All checks that can refuse this action, before its first effect (rule C2).
   absl::Status Preflight(const runtime::Context& context, ScalePlan* plan,
                          const PoolSnapshot& snapshot);
@@ -96,6 +105,9 @@ class ScaleCall {
     std::optional<absl::StatusOr<AllocationList>> allocations;
     std::optional<absl::StatusOr<nomad::ReadJob>> read_job;
     std::optional<absl::StatusOr<kube::AccessRules>> rules;
+    std::optional<CreationSources> sources;
+    std::optional<CreationPlan> creation;
+    std::optional<absl::Status> admitted;  // of `creation`
   };
   Ahead ahead_;
   std::optional<CreationPlan> creation_;

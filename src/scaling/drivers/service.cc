@@ -343,11 +343,12 @@ absl::Status Service::TryScale(const Context& context, const ScaleAction& action
   return ScalePool(context, session, *pool, policy, std::move(request), facts);
 }
 
-// At the same time if the Lease is likely to be free, else one after the other: a pool on which
-// another process acts costs one request.
+// At the same time if the Lease is free, else one after the other: a pool on which another process
+// acts costs one request.
 absl::StatusOr<std::unique_ptr<LeaseHold>> Service::AcquireAndReadAhead(const Context& context,
                                                                         PoolLease& lease,
                                                                         ScaleCall* call) {
+  if (!lease.IsLikelyFree()) lease.Prefetch(context);
   if (!lease.IsLikelyFree()) {
     NH_ASSIGN_OR_RETURN(std::unique_ptr<LeaseHold> hold,
                         LeaseHold::Acquire(lease, context, LeaseUser::kScale));
@@ -411,18 +412,18 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
   if (hold->context().cancel_reason() == CancelReason::kLeaseLost) {
     outcome = base::Unavailable("the pool's Lease was lost: " + base::Message(outcome));
   }
+  const bool closed = hold->Release(call.closed_record());
   {
     base::MutexLock lock(pool.mutex);
     PoolState& state = pool.state;
     state.scale.template_hash = memory.template_hash;
-    if (call.leaves_work()) {
+    if (call.leaves_work() || !closed) {
       state.inspected = false;
       state.rounds.Finished();
     }
     state.leftovers = static_cast<std::int64_t>(pool.troubles.leftovers.size());
     if (call.last_event().has_value()) state.last_event = call.last_event();
   }
-  hold->Release();
   return outcome;
 }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "execution/creation.h"
 
+#include <array>
+#include <cstddef>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -66,8 +69,10 @@ std::string DerivedUuid(const std::string& seed) {
          hex.substr(16, 4) + "-" + hex.substr(20, 12);
 }
 
-absl::Status CheckNetworks(const runtime::Context& context, const PoolDependencies& deps,
-                           harvester::VmSpec* vm_spec, const config::PoolPolicy& policy) {
+absl::StatusOr<std::vector<harvester::Network>> ReadNetworks(const runtime::Context& context,
+                                                             const PoolDependencies& deps,
+                                                             const config::PoolPolicy& policy) {
+  std::vector<harvester::Network> networks;
   for (const config::NetworkRef& ref : policy.networks) {
     harvester::Network network{
         .management = ref.management, .ns = ref.attachment.ns, .name = ref.attachment.name};
@@ -75,25 +80,39 @@ absl::Status CheckNetworks(const runtime::Context& context, const PoolDependenci
       const absl::Status checked = deps.vms.CheckNetwork(context, network);
       if (!checked.ok()) return base::Annotate(checked, "networks");
     }
-    vm_spec->networks.push_back(std::move(network));
+    networks.push_back(std::move(network));
   }
-  return absl::OkStatus();
+  return networks;
 }
 
-absl::Status ResolveImage(const runtime::Context& context, const PoolDependencies& deps,
-                          harvester::VmSpec* vm_spec, const config::PoolPolicy& policy) {
-  auto image = deps.vms.ResolveImage(context, policy.image.ns, policy.image.name);
+absl::StatusOr<harvester::Image> ReadImage(const runtime::Context& context,
+                                           const PoolDependencies& deps,
+                                           const config::PoolPolicy& policy) {
+  auto image =
+      deps.vms.ResolveImage(context, deps.executor, policy.image.ns, policy.image.name);
   if (!image.ok()) return base::Annotate(image.status(), "image");
   if (!image->imported) {
     return base::FailedPrecondition("image: " + policy.image.ns + "/" + policy.image.name +
                                     " cannot be used: " + image->problem);
   }
-  const std::int64_t* wanted = policy.disk_bytes.has_value() ? &*policy.disk_bytes : nullptr;
-  auto disk = harvester::RootDiskBytes(*image, wanted);
-  if (!disk.ok()) return base::Annotate(disk.status(), "disk_size");
-  vm_spec->image = *std::move(image);
-  vm_spec->disk_bytes = *disk;
-  return absl::OkStatus();
+  return image;
+}
+
+absl::StatusOr<std::vector<std::string>> ReadPublicKeys(const runtime::Context& context,
+                                                        const PoolDependencies& deps,
+                                                        const config::PoolPolicy& policy) {
+  std::vector<std::string> keys;
+  for (const config::NamespacedName& key : policy.ssh_keys) {
+    auto text = deps.vms.PublicKey(context, key.ns, key.name);
+    if (!text.ok()) return base::Annotate(text.status(), "ssh_keys");
+    keys.push_back(*std::move(text));
+  }
+  return keys;
+}
+
+harvester::VmIdentity SampleIdentity(const PoolDependencies& deps,
+                                     const config::PoolPolicy& policy) {
+  return IdentityFor(NewVmName(policy, deps.random), NewActionId(deps.random));
 }
 
 std::string HashOf(const CreationPlan& plan) {
@@ -105,11 +124,26 @@ std::string HashOf(const CreationPlan& plan) {
 
 }  // namespace
 
-absl::StatusOr<CreationPlan> PrepareCreation(const runtime::Context& context,
-                                             const PoolDependencies& deps,
-                                             const config::PoolPolicy& policy,
-                                             std::uint64_t nomad_index,
-                                             const std::string& policy_id) {
+CreationSources ReadSources(const runtime::Context& context, const PoolDependencies& deps,
+                            const config::PoolPolicy& policy) {
+  CreationSources sources;
+  const std::array<std::function<void()>, 4> reads = {
+      [&] { sources.image = ReadImage(context, deps, policy); },
+      [&] { sources.networks = ReadNetworks(context, deps, policy); },
+      [&] { sources.public_keys = ReadPublicKeys(context, deps, policy); },
+      [&] { sources.quotas = deps.vms.ListQuotas(context); }};
+  runtime::ForEachBounded(context, deps.executor, reads.size(), reads.size(), [&](std::size_t i) {
+    reads[i]();
+    return absl::OkStatus();
+  });
+  return sources;
+}
+
+absl::StatusOr<CreationPlan> PlanCreation(const PoolDependencies& deps,
+                                          const config::PoolPolicy& policy,
+                                          const CreationSources& sources,
+                                          std::uint64_t nomad_index,
+                                          const std::string& policy_id) {
   CreationPlan plan;
   NH_ASSIGN_OR_RETURN(plan.user_data, ReadUserData(policy));
   plan.variables = CommonVariables(deps, policy, policy_id);
@@ -130,27 +164,28 @@ absl::StatusOr<CreationPlan> PrepareCreation(const runtime::Context& context,
                         .node_pool = policy.node_pool,
                         .node_attribute = policy.node_attribute,
                         .index = nomad_index};
-  NH_RETURN_IF_ERROR(ResolveImage(context, deps, &plan.vm_spec, policy));
-  NH_RETURN_IF_ERROR(CheckNetworks(context, deps, &plan.vm_spec, policy));
-  for (const config::NamespacedName& key : policy.ssh_keys) {
-    auto text = deps.vms.PublicKey(context, key.ns, key.name);
-    if (!text.ok()) return base::Annotate(text.status(), "ssh_keys");
-    plan.public_keys.push_back(*std::move(text));
-  }
+  NH_ASSIGN_OR_RETURN(plan.vm_spec.image, sources.image);
+  const std::int64_t* wanted = policy.disk_bytes.has_value() ? &*policy.disk_bytes : nullptr;
+  auto disk = harvester::RootDiskBytes(plan.vm_spec.image, wanted);
+  if (!disk.ok()) return base::Annotate(disk.status(), "disk_size");
+  plan.vm_spec.disk_bytes = *disk;
+  NH_ASSIGN_OR_RETURN(plan.vm_spec.networks, sources.networks);
+  NH_ASSIGN_OR_RETURN(plan.public_keys, sources.public_keys);
   plan.vm_spec.template_hash = HashOf(plan);
-
-  const harvester::VmIdentity sample =
-      IdentityFor(NewVmName(policy, deps.random), NewActionId(deps.random));
-  auto user_data =
-      harvester::ComposeUserData(plan.user_data, VariablesOf(plan, sample), plan.public_keys);
+  const absl::StatusOr<std::string> user_data = harvester::ComposeUserData(
+      plan.user_data, VariablesOf(plan, SampleIdentity(deps, policy)), plan.public_keys);
   if (!user_data.ok()) {
     return base::Annotate(user_data.status(),
                           policy.user_data_file.has_value() ? "user_data_file" : "user_data");
   }
-  const absl::Status admitted =
-      deps.vms.DryRunCreateVm(context, harvester::BuildVirtualMachine(plan.vm_spec, sample));
-  if (!admitted.ok()) return base::Annotate(admitted, "Harvester would refuse the VM");
   return plan;
+}
+
+absl::Status DryRunCreation(const runtime::Context& context, const PoolDependencies& deps,
+                            const config::PoolPolicy& policy, const CreationPlan& plan) {
+  const absl::Status admitted = deps.vms.DryRunCreateVm(
+      context, harvester::BuildVirtualMachine(plan.vm_spec, SampleIdentity(deps, policy)));
+  return base::Annotate(admitted, "Harvester would refuse the VM");
 }
 
 harvester::VmIdentity IdentityFor(const std::string& name, const std::string& action_id) {
@@ -178,24 +213,31 @@ absl::Status ClearLeftoverSecret(const runtime::Context& context, const PoolDepe
   return deps.vms.DeleteSecret(context, *secret);
 }
 
-absl::Status CreateVm(const runtime::Context& context, const PoolDependencies& deps,
-                      const CreationPlan& plan, const PlannedCreation& creation,
-                      absl::Status* owned) {
-  const harvester::VmIdentity identity = IdentityFor(creation.name, creation.action_id);
+absl::StatusOr<CreatedVm> CreateVm(const runtime::Context& context, const PoolDependencies& deps,
+                                   const CreationPlan& plan, const PlannedCreation& creation) {
+  CreatedVm created{.identity = IdentityFor(creation.name, creation.action_id)};
+  NH_ASSIGN_OR_RETURN(const std::string user_data,
+                      harvester::ComposeUserData(
+                          plan.user_data, VariablesOf(plan, created.identity), plan.public_keys));
+  NH_ASSIGN_OR_RETURN(created.secret,
+                      deps.vms.CreateSecret(context, harvester::BuildSecret(
+                                                         plan.vm_spec, created.identity, user_data)));
   NH_ASSIGN_OR_RETURN(
-      std::string user_data,
-      harvester::ComposeUserData(plan.user_data, VariablesOf(plan, identity), plan.public_keys));
-  auto secret =
-      deps.vms.CreateSecret(context, harvester::BuildSecret(plan.vm_spec, identity, user_data));
-  NH_RETURN_IF_ERROR(secret);
-  auto vm = deps.vms.CreateVm(context, harvester::BuildVirtualMachine(plan.vm_spec, identity));
-  NH_RETURN_IF_ERROR(vm);
-  *owned = deps.vms.SetSecretOwner(context, identity, vm->value.uid);
-  if (!owned->ok()) {
+      const auto vm,
+      deps.vms.CreateVm(context, harvester::BuildVirtualMachine(plan.vm_spec, created.identity)));
+  created.uid = vm.value.uid;
+  return created;
+}
+
+absl::Status OwnSecret(const runtime::Context& context, const PoolDependencies& deps,
+                       const CreatedVm& created) {
+  absl::Status owned =
+      deps.vms.SetSecretOwner(context, created.identity, created.uid, created.secret);
+  if (!owned.ok()) {
     deps.logger.Warn("The cloud-init Secret has no owner yet; the next Status sets it",
-                     {{"vm", creation.name}, {"error", *owned}});
+                     {{"vm", created.identity.name}, {"error", owned}});
   }
-  return absl::OkStatus();
+  return owned;
 }
 
 }  // namespace nomad_harvester::scaling

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Creating VMs: the preflight checks, and then three writes for each VM.
+// Creating VMs: the preflight checks, and then three writes for each VM. The last one of them, the
+// owner of its Secret, may wait until all VMs boot.
 #ifndef NOMAD_HARVESTER_SCALING_CREATION_H_
 #define NOMAD_HARVESTER_SCALING_CREATION_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "nomad_harvester/harvester/vm_spec.h"
+#include "nomad_harvester/harvester/vm_store.h"
 #include "nomad_harvester/scaling/plan.h"
 
 #include "absl/status/statusor.h"
@@ -22,13 +25,25 @@ struct CreationPlan {
   std::vector<std::string> public_keys;
 };
 
-// Reads image, networks and key pairs, renders the user data once with sample values, and sends one
-// VM to the API server as a dry run. Only reads (rule C2). Errors name the policy's key.
-absl::StatusOr<CreationPlan> PrepareCreation(const runtime::Context& context,
-                                             const PoolDependencies& deps,
-                                             const config::PoolPolicy& policy,
-                                             std::uint64_t nomad_index,
-                                             const std::string& policy_id);
+// What Harvester says of the policy's sources, each with its own error, which names the key.
+struct CreationSources {
+  absl::StatusOr<harvester::Image> image = absl::UnknownError("not read");
+  absl::StatusOr<std::vector<harvester::Network>> networks = absl::UnknownError("not read");
+  absl::StatusOr<std::vector<std::string>> public_keys = absl::UnknownError("not read");
+  absl::StatusOr<std::vector<harvester::ResourceQuota>> quotas = absl::UnknownError("not read");
+};
+// Blocks for all reads at once.
+CreationSources ReadSources(const runtime::Context& context, const PoolDependencies& deps,
+                            const config::PoolPolicy& policy);
+
+// Renders the user data once with sample values. No request. Errors name the policy's key.
+absl::StatusOr<CreationPlan> PlanCreation(const PoolDependencies& deps,
+                                          const config::PoolPolicy& policy,
+                                          const CreationSources& sources,
+                                          std::uint64_t nomad_index, const std::string& policy_id);
+// Sends one VM to the API server as a dry run: what it would refuse (rule C2).
+absl::Status DryRunCreation(const runtime::Context& context, const PoolDependencies& deps,
+                            const config::PoolPolicy& policy, const CreationPlan& plan);
 
 // A VM's identity is derived from its name and action, so that a repetition after a lost reply, by
 // this process or the next, requests the same objects.
@@ -42,13 +57,18 @@ std::string NewVmName(const config::PoolPolicy& policy, runtime::Random& random)
 absl::Status ClearLeftoverSecret(const runtime::Context& context, const PoolDependencies& deps,
                                  const std::string& vm);
 
-// Creates the Secret and the VM, and sets the VM as the Secret's owner. Blocks for the requests.
-// After an error of the first two there may be no VM: if the outcome is unknown (UNAVAILABLE,
-// DEADLINE_EXCEEDED, CANCELLED) it may still appear. If the owner could not be set, `owned` has the
-// error, and a sweep sets it later.
-absl::Status CreateVm(const runtime::Context& context, const PoolDependencies& deps,
-                      const CreationPlan& plan, const PlannedCreation& creation,
-                      absl::Status* owned);
+struct CreatedVm {
+  harvester::VmIdentity identity;
+  std::string uid;
+  harvester::CloudInitSecret secret;
+};
+// Creates the Secret and then the VM. Blocks for the requests. After an error there may be no VM: if
+// the outcome is unknown (UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED) it may still appear.
+absl::StatusOr<CreatedVm> CreateVm(const runtime::Context& context, const PoolDependencies& deps,
+                                   const CreationPlan& plan, const PlannedCreation& creation);
+// Sets the VM as the Secret's owner. After an error, which is logged, a sweep sets it later.
+absl::Status OwnSecret(const runtime::Context& context, const PoolDependencies& deps,
+                       const CreatedVm& created);
 
 }  // namespace nomad_harvester::scaling
 

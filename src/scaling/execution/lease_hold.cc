@@ -14,6 +14,8 @@ using runtime::Context;
 
 // A process has 2 s to end (rule P1).
 constexpr base::Duration kReleaseBudget = std::chrono::milliseconds(700);
+// The record is worth a repetition; without it, the background closes the action.
+constexpr base::Duration kRecordBudget = std::chrono::seconds(10);
 
 }  // namespace
 
@@ -28,20 +30,26 @@ absl::StatusOr<std::unique_ptr<LeaseHold>> LeaseHold::Acquire(PoolLease& lease,
 }
 
 LeaseHold::LeaseHold(PoolLease& lease, const runtime::CancelSource& lost)
-    : lease_(&lease), context_(lost.context().WithWritePermit(lease.permit())) {}
+    : lease_(&lease),
+      unguarded_(lost.context()),
+      context_(unguarded_.WithWritePermit(lease.permit())) {}
 
 LeaseHold::~LeaseHold() {
   if (lease_ != nullptr) lease_->StopRenewal();
 }
 
-void LeaseHold::Release() {
-  if (lease_ == nullptr) return;
+bool LeaseHold::Release(const PoolRecord* last) {
+  if (lease_ == nullptr) return last == nullptr;
   PoolLease& lease = *std::exchange(lease_, nullptr);
   if (context_.cancel_reason() == CancelReason::kClient) {
     lease.StopRenewal();
-    return;
+    return last == nullptr;
   }
-  lease.Release(Context::Background(context_.clock()).WithTimeout(kReleaseBudget));
+  const bool writes = last != nullptr && !context_.Done();
+  return lease.Release(
+      writes ? unguarded_.WithTimeout(kRecordBudget)
+             : Context::Background(context_.clock()).WithTimeout(kReleaseBudget),
+      last);
 }
 
 }  // namespace nomad_harvester::scaling

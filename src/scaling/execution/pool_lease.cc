@@ -102,7 +102,7 @@ bool PoolLease::held() const {
 
 bool PoolLease::IsLikelyFree() const {
   base::MutexLock lock(mutex_);
-  return !options_.enabled || absent_ || released_.has_value();
+  return !options_.enabled || absent_ || free_.has_value();
 }
 
 bool PoolLease::was_free() const {
@@ -119,13 +119,29 @@ absl::StatusOr<std::optional<kube::Lease>> PoolLease::Read(const runtime::Contex
   auto observed = client_->Get(context, kube::kLeases, key_.ns, harvester::LeaseName(key_.pool));
   // Not only kube::IsNotFound: the API itself may be missing, which the creation then reports.
   const bool absent = absl::IsNotFound(observed.status());
-  if (absent || observed.ok()) {
+  if (!absent) NH_RETURN_IF_ERROR(observed);
+  std::optional<kube::Lease> lease;
+  if (!absent) lease = kube::ParseLease(*observed);
+  base::MutexLock lock(mutex_);
+  absent_ = absent;
+  free_.reset();
+  if (lease.has_value() && lease->holder.empty()) free_ = lease;
+  return lease;
+}
+
+void PoolLease::Prefetch(const runtime::Context& context) {
+  auto lease = Read(context);
+  if (!lease.ok()) return;
+  base::MutexLock lock(mutex_);
+  prefetched_ = *std::move(lease);
+}
+
+absl::StatusOr<std::optional<kube::Lease>> PoolLease::ReadOnce(const runtime::Context& context) {
+  {
     base::MutexLock lock(mutex_);
-    absent_ = absent;
+    if (prefetched_.has_value()) return *std::exchange(prefetched_, std::nullopt);
   }
-  if (absent) return std::optional<kube::Lease>();
-  NH_RETURN_IF_ERROR(observed);
-  return std::optional(kube::ParseLease(*observed));
+  return Read(context);
 }
 
 absl::Status PoolLease::Refresh(const runtime::Context& context) {
@@ -169,6 +185,7 @@ void PoolLease::SetHeld(const kube::Lease& lease, base::MonoTime sent) {
   used_ = true;
   held_ = true;
   absent_ = false;
+  free_.reset();
   NoteReply(lease);
   record_ = std::move(record);
   observed_holder_.reset();
@@ -219,11 +236,12 @@ absl::Status PoolLease::TakeOver(const runtime::Context& context, const kube::Le
   return absl::OkStatus();
 }
 
-std::optional<kube::Lease> PoolLease::TakeReleased() {
+std::optional<kube::Lease> PoolLease::TakeFree() {
   base::MutexLock lock(mutex_);
-  std::optional<kube::Lease> ours = std::exchange(released_, std::nullopt);
-  if (ours.has_value()) ours->server_time = ServerNow();
-  return ours;
+  std::optional<kube::Lease> free = std::exchange(free_, std::nullopt);
+  if (free.has_value() || absent_) prefetched_.reset();
+  if (free.has_value() && server_time_.has_value()) free->server_time = ServerNow();
+  return free;
 }
 
 absl::Status PoolLease::CheckHolder(const kube::Lease& lease, LeaseUser user, bool first_read) {
@@ -248,7 +266,7 @@ absl::Status PoolLease::CheckHolder(const kube::Lease& lease, LeaseUser user, bo
 }
 
 absl::Status PoolLease::AcquireFree(const runtime::Context& context) {
-  if (const std::optional<kube::Lease> ours = TakeReleased()) return TakeOver(context, *ours);
+  if (const std::optional<kube::Lease> free = TakeFree()) return TakeOver(context, *free);
   {
     base::MutexLock lock(mutex_);
     if (!std::exchange(absent_, false)) return base::MakeStatus(absl::StatusCode::kNotFound, "");
@@ -283,7 +301,7 @@ absl::Status PoolLease::Acquire(const runtime::Context& context, LeaseUser user,
     return free;
   }
   for (bool first_read = true;; first_read = false) {
-    auto lease = Read(context);
+    auto lease = ReadOnce(context);
     if (kube::IsForbidden(lease.status())) {
       GuardInProcessOnly(lease.status());
       return absl::OkStatus();
@@ -436,29 +454,41 @@ void PoolLease::StopRenewal() {
   on_lost_ = nullptr;
 }
 
-void PoolLease::Release(const runtime::Context& context) {
+bool PoolLease::Release(const runtime::Context& context, const PoolRecord* last) {
   EndHold();
   kube::LeaseChange change;
   {
     base::MutexLock lock(mutex_);
-    const bool give_up = std::exchange(held_, false) && used_;
+    const bool was_held = std::exchange(held_, false);
     on_lost_ = nullptr;
-    if (!give_up) return;
+    if (!used_) {
+      if (last != nullptr) record_ = *last;
+      return true;
+    }
+    if (!was_held) return last == nullptr;
     change.resource_version = resource_version_;
   }
-  if (permit_->MayTakeEffect()) {
+  const bool releases = !permit_->MayTakeEffect();
+  if (!releases) {
     logger_.Debug("Not releasing the pool's Lease, because a write was abandoned; it will expire");
-    return;
+    if (last == nullptr) return true;
   }
-  change.holder = "";
-  auto released = PatchOurs(context, std::move(change));
-  if (!released.ok()) {
-    logger_.Debug("Could not release the pool's Lease; it will expire",
-                  {{"error", released.status()}});
-    return;
+  if (releases) change.holder = "";
+  if (last != nullptr) change.annotations = RecordAnnotations(*last);
+  const auto patched = PatchOurs(context, std::move(change));
+  if (!patched.ok()) {
+    logger_.Log(last == nullptr ? log::Level::kDebug : log::Level::kWarn,
+                last == nullptr ? "Could not release the pool's Lease; it will expire"
+                                : "Could not close the action on the pool's Lease; the background "
+                                  "closes it when the Lease has expired",
+                {{"error", patched.status()}});
+    return last == nullptr;
   }
   base::MutexLock lock(mutex_);
-  released_ = *std::move(released);
+  if (last != nullptr) record_ = *last;
+  NoteReply(*patched);
+  if (releases) free_ = *patched;
+  return true;
 }
 
 }  // namespace nomad_harvester::scaling

@@ -13,11 +13,12 @@
 namespace nomad_harvester::scaling {
 namespace {
 
-// Between two observations: a short pause, so that a spurious wake-up does not spin, then a
-// blocking query that ends when a node changes, and at nomad_block-query-wait-time at the latest.
-// Load balancers would cut a long wait, because they close a connection that is silent for a minute
-// (hashicorp/nomad-autoscaler#754).
+// Between two observations: a blocking query that ends when a node changes, and at
+// nomad_block-query-wait-time at the latest. Load balancers would cut a long wait, because they
+// close a connection that is silent for a minute (hashicorp/nomad-autoscaler#754). What changes all
+// the time is observed at this interval, after a few observations at once.
 constexpr base::Duration kPause = std::chrono::milliseconds(250);
+constexpr int kAtOnce = 4;
 constexpr base::Duration kFirstWait = std::chrono::seconds(1);
 constexpr base::Duration kLongestWait = std::chrono::seconds(5);
 // How long the background waits for what a VM left, before it comes back in rounds.
@@ -192,8 +193,10 @@ Effect Reconciler::Make(const runtime::Context& context, Task* task) const {
       return EffectOf(std::move(cleared));
     }
   }
-  return EffectOf(
-      CreateVm(context, deps_, *action_->creation, {.name = vm, .action_id = id}, &task->owned));
+  auto created = CreateVm(context, deps_, *action_->creation, {.name = vm, .action_id = id});
+  if (!created.ok()) return EffectOf(created.status());
+  task->created = *std::move(created);
+  return {Verdict::kDone};
 }
 
 Effect Reconciler::CarryOne(const runtime::Context& context, const PoolSnapshot& named,
@@ -232,6 +235,20 @@ void Reconciler::Carry(const runtime::Context& context, std::vector<Task>* tasks
   }
 }
 
+// Once all VMs boot. A Secret that gets no owner now is swept.
+void Reconciler::OwnSecrets(const runtime::Context& context, const std::vector<Task>& tasks) {
+  std::vector<const CreatedVm*> created;
+  for (const Task& task : tasks) {
+    if (task.created.has_value()) created.push_back(&*task.created);
+  }
+  const std::vector<absl::Status> owned = runtime::ForEachBounded(
+      context, deps_.executor, created.size(), deps_.parallelism(),
+      [&](std::size_t i) { return OwnSecret(context, deps_, *created[i]); });
+  for (const absl::Status& outcome : owned) {
+    if (!outcome.ok()) sweep_due_ = unowned_ = true;
+  }
+}
+
 void Reconciler::Note(const Task& task, base::MonoTime now, Pass* pass) {
   Retries& retries = deps_.troubles.retries;
   const bool worth_a_line = retries.Note(task.key, task.effect, now);
@@ -245,6 +262,7 @@ void Reconciler::Note(const Task& task, base::MonoTime now, Pass* pass) {
                           {{"vm", task.vm}, {"step", task.key.first}});
       }
       if (task.kind != Task::Kind::kStep) break;
+      if (task.entry->step.kind == StepKind::kRecordJoin) ++pass->joins;
       deps_.Notify({.vm = task.vm, .step = task.entry->step});
       break;
     case Verdict::kConflict:
@@ -279,6 +297,10 @@ void Reconciler::Note(const Task& task, base::MonoTime now, Pass* pass) {
     if (broken && task.effect.verdict == Verdict::kDone) {
       failures_.insert(CauseOfBroken(*task.entry->view));
     }
+    const bool joined = task.entry->step.kind == StepKind::kRecordJoin;
+    if (joined && task.effect.verdict == Verdict::kDone && action_.has_value()) {
+      action_->tracker.NoteJoined(task.vm, task.entry->step.node_id);
+    }
     return;
   }
   if (!action_.has_value()) return;
@@ -289,7 +311,6 @@ void Reconciler::Note(const Task& task, base::MonoTime now, Pass* pass) {
     }
     action_->tracker.NoteMark(task.vm, task.effect, for_good);
   } else if (task.kind == Task::Kind::kMake) {
-    if (!task.owned.ok()) sweep_due_ = unowned_ = true;
     action_->tracker.NoteMake(task.vm, task.effect);
     // What a creation that failed may have left is swept.
     if (action_->tracker.parts().at(task.vm).state == OutcomeState::kFailed) sweep_due_ = true;
@@ -463,6 +484,7 @@ absl::StatusOr<Reconciler::Pass> Reconciler::RunPass(const runtime::Context& con
   std::vector<Task> tasks = TasksOf(decisions, now);
   NH_RETURN_IF_ERROR(WriteAhead(context, tasks));
   Carry(context, &tasks);
+  OwnSecrets(context, tasks);
   for (const Task& task : tasks) Note(task, deps_.clock.Now(), &pass);
   NH_RETURN_IF_ERROR(context.Check());
   // A Scale waits for what its own VMs left; the rest is the background's (rule L4).
@@ -479,22 +501,23 @@ absl::StatusOr<Reconciler::Pass> Reconciler::RunPass(const runtime::Context& con
   return pass;
 }
 
-// Waits before the next observation: briefly after an effect, so that it shows; else for a change
-// of Nomad's nodes or the end of a growing wait, because VMs change, too.
+// Waits before the next observation, for a change of Nomad's nodes: briefly after an effect, which
+// may not show there, else for a time that grows, because VMs change, too.
 absl::Status Reconciler::Wait(const runtime::Context& context, const Pass& pass) {
   next_wait_ = {};
   idle_passes_ = pass.effects > 0 ? 0 : idle_passes_ + 1;
-  if (pass.effects > 0) return context.Sleep(kPause);
-  base::Duration wait = std::min(kLongestWait, kFirstWait * idle_passes_);
-  if (const auto next = deps_.troubles.retries.NextAttempt(); next.has_value()) {
-    wait = std::clamp(base::Duration(*next - deps_.clock.Now()), kFirstWait, wait);
+  const base::MonoTime now = deps_.clock.Now();
+  base::Duration wait = pass.effects > 0 ? kPause : std::min(kLongestWait, kFirstWait * idle_passes_);
+  if (const auto next = deps_.troubles.retries.NextAttempt(); next.has_value() && pass.effects == 0) {
+    wait = std::clamp(base::Duration(*next - now), kFirstWait, wait);
   }
   const std::uint64_t index = last_->snapshot().look().nomad_index;
   // A blocking query needs an index; an empty cluster does not have one yet.
   if (!pass.readable || index == 0) return context.Sleep(wait);
   next_wait_.after_index = index;
   next_wait_.wait = std::min(wait, deps_.clients.config->nomad.block_query_wait);
-  return context.Sleep(kPause);
+  paced_until_ = std::max(paced_until_, now) + kPause;
+  return context.Sleep(std::max(paced_until_ - now - kAtOnce * kPause, base::Duration::zero()));
 }
 
 absl::Status Reconciler::RunScale(const runtime::Context& context, PoolSnapshot first,
@@ -511,7 +534,7 @@ absl::Status Reconciler::RunScale(const runtime::Context& context, PoolSnapshot 
       continue;
     }
     const bool ended = action.tracker.Ended(*last_, deps_.troubles.retries, deps_.clock.Now());
-    if (ended && pass->effects == 0) return absl::OkStatus();
+    if (ended && pass->effects == pass->joins) return absl::OkStatus();
     NH_RETURN_IF_ERROR(Wait(context, *pass));
   }
 }
@@ -556,7 +579,7 @@ absl::Status Reconciler::RunResumption(const runtime::Context& context) {
     if (!trouble.ok() && !effective && !in_progress) {
       // What is refused waits for the next round; what failed may succeed a moment later.
       if ((pass.ok() && pass->readable && pass->only_refusals) || fruitless >= kFruitlessPasses) {
-        if (pass.ok() && pass->readable) CloseRecord(context, nullptr);
+        if (pass.ok() && pass->readable) CloseRecord(nullptr);
         return trouble;
       }
     }
@@ -568,9 +591,8 @@ absl::Status Reconciler::RunResumption(const runtime::Context& context) {
       if (const char* why = RemovalsWait(); why != nullptr && HasRemovals()) {
         return base::Unavailable(std::string(why) + ": nothing is removed");
       }
-      const absl::Status waits = WaitingForAttempts();
-      CloseRecord(context, nullptr);
-      return waits;
+      CloseRecord(nullptr);
+      return WaitingForAttempts();
     }
     NH_RETURN_IF_ERROR(Wait(context, *pass));
   }
@@ -595,7 +617,7 @@ absl::Status Reconciler::WaitingForAttempts() const {
   return absl::OkStatus();
 }
 
-void Reconciler::CloseRecord(const runtime::Context& context, const Tracker* tracker) {
+void Reconciler::CloseRecord(const Tracker* tracker) {
   if (!last_.has_value()) return;
   RunSummary run{
       .last = last_->snapshot(), .last_event = last_event_, .remembered = deps_.lease.used()};
@@ -603,12 +625,8 @@ void Reconciler::CloseRecord(const runtime::Context& context, const Tracker* tra
   if (tracker != nullptr) tracker->AddTo(&run);
   for (const auto& [vm, leftover] : deps_.troubles.leftovers) run.leftovers.insert(vm);
   const PoolRecord before = deps_.lease.record();
-  const PoolRecord after = RecordAfter(before, run);
-  if (after == before) return;
-  const absl::Status stored = deps_.lease.Store(context, after);
-  if (!stored.ok()) {
-    deps_.logger.Warn("Could not write the pool's record to its Lease", {{"error", stored}});
-  }
+  PoolRecord after = RecordAfter(before, run);
+  if (after != before) closed_record_ = std::move(after);
 }
 
 absl::Status Reconciler::Preview(const runtime::Context& context) {

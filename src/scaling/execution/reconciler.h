@@ -69,9 +69,12 @@ class Reconciler {
   // Reports as events, without doing them, what RunResumption would do first. Only reads.
   absl::Status Preview(const runtime::Context& context);
 
-  // After a successful run: closes the action on the pool's Lease and stores what failed. One
-  // request, or none if nothing changes.
-  void CloseRecord(const runtime::Context& context, const Tracker* tracker);
+  // After a successful run: closes the action and notes what failed. No request.
+  void CloseRecord(const Tracker* tracker);
+  // The record to write when the Lease is released; null: nothing changes, or the action goes on.
+  const PoolRecord* closed_record() const {
+    return closed_record_.has_value() ? &*closed_record_ : nullptr;
+  }
 
   // The API server's time of the newest action that took effect in this run.
   std::optional<base::WallTime> last_event() const { return last_event_; }
@@ -87,12 +90,13 @@ class Reconciler {
     const NodeOfGoneVm* gone = nullptr;       // kPurge
     Retries::Key key;
     Effect effect{};
-    absl::Status owned{};  // kMake: why the Secret has no owner yet
+    std::optional<CreatedVm> created{};  // kMake
   };
   // What a pass has achieved.
   struct Pass {
     bool readable = false;  // Nomad
     int effects = 0;
+    int joins = 0;  // of the effects: after them nothing is left to be seen
     int conflicts = 0;
     absl::Status trouble{};  // the first refusal or failure of this pass
     bool only_refusals = true;
@@ -112,6 +116,7 @@ class Reconciler {
   // stored.
   Effect CarryOne(const runtime::Context& context, const PoolSnapshot& named, Task* task) const;
   Effect Make(const runtime::Context& context, Task* task) const;
+  void OwnSecrets(const runtime::Context& context, const std::vector<Task>& tasks);
   void Note(const Task& task, base::MonoTime now, Pass* pass);
   absl::StatusOr<Pass> RunPass(const runtime::Context& context, std::optional<PoolSnapshot> look);
   void NoteGone(base::MonoTime now);
@@ -137,6 +142,8 @@ class Reconciler {
   std::optional<Decisions> last_;
   Observer::BlockingWait next_wait_;
   int idle_passes_ = 0;
+  base::MonoTime paced_until_{};  // what the passes so far are worth, at one per kPause
+  std::optional<PoolRecord> closed_record_;
   bool sweep_due_ = false;
   bool unowned_ = false;
 };

@@ -159,13 +159,7 @@ void Tracker::ObserveMake(const std::string& vm, const Entry* entry, const Decis
   }
   const bool no_deadline = view.vm.join_timeout.has_value() && view.vm.join_timeout->none;
   if (harvester::HasJoined(view.vm) || no_deadline) {
-    part->state = OutcomeState::kDone;
-    part->error = absl::OkStatus();
-    for (auto& [cause, vms] : failed_) vms.erase(vm);
-    options_.logger.Info(
-        "A new VM is ready",
-        {{"vm", vm}, {"node_id", view.vm.joined_node_id}, {"action_id", view.vm.action_id}});
-    return;
+    return SetMade(vm, view.vm.joined_node_id, part);
   }
   if (absl::Status refused = RefusedForGood(*entry, retries, now); !refused.ok()) {
     failed_[std::string(cause::kJoin)].insert(vm);
@@ -175,6 +169,14 @@ void Tracker::ObserveMake(const std::string& vm, const Entry* entry, const Decis
   // It exists although its POST got no reply. Without Nomad it is not known to be healthy again.
   if (snapshot.look().nomad_readable) part->state = OutcomeState::kPending;
   part->text = TextOf(*entry, retries, now);
+}
+
+void Tracker::SetMade(const std::string& vm, const std::string& node_id, Part* part) {
+  part->state = OutcomeState::kDone;
+  part->error = absl::OkStatus();
+  for (auto& [cause, vms] : failed_) vms.erase(vm);
+  options_.logger.Info("A new VM is ready",
+                       {{"vm", vm}, {"node_id", node_id}, {"action_id", part->creation_id}});
 }
 
 void Tracker::ObserveGone(const std::string& vm, const Leftovers& leftovers, base::MonoTime now,
@@ -364,6 +366,12 @@ void Tracker::NoteMake(const std::string& vm, const Effect& effect) {
     case Verdict::kCancelled:
       break;
   }
+}
+
+void Tracker::NoteJoined(const std::string& vm, const std::string& node_id) {
+  const auto found = parts_.find(vm);
+  if (found == parts_.end() || found->second.aim != Aim::kMake) return;
+  if (found->second.state == OutcomeState::kPending) SetMade(vm, node_id, &found->second);
 }
 
 bool Tracker::Ended(const Decisions& decisions, const Retries& retries, base::MonoTime now) const {

@@ -86,6 +86,9 @@ class Tracker {
 
   void NoteMark(const std::string& vm, const Effect& effect, bool refused_for_good);
   void NoteMake(const std::string& vm, const Effect& effect);
+  // The join of a VM that the last look showed as healthy was recorded: a VM that this action makes
+  // is done, without another look.
+  void NoteJoined(const std::string& vm, const std::string& node_id);
 
   // Every part has its outcome, and what is broken of its creations is gone, or waits for others.
   bool Ended(const Decisions& decisions, const Retries& retries, base::MonoTime now) const;
@@ -103,6 +106,7 @@ class Tracker {
   void ObserveRemove(const std::string& vm, const Decisions::Entry* entry,
                      const Decisions& decisions, const Retries& retries, const Leftovers& leftovers,
                      base::MonoTime now, Part* part);
+  void SetMade(const std::string& vm, const std::string& node_id, Part* part);
   void ObserveGone(const std::string& vm, const Leftovers& leftovers, base::MonoTime now,
                    Part* part);
   void ObserveTakeBack(const Decisions::Entry* entry, const Decisions& decisions,
