@@ -60,11 +60,12 @@ TEST_F(ScaleCallTest, C2_what_was_read_ahead_is_not_read_again) {
   request_.last_count = 1;
   ASSERT_THAT(Scale(0, [&] { call_->ReadAhead(context()); }), IsOk());
   EXPECT_EQ(Times("list nodes"), 1);
+  EXPECT_EQ(Times("list virtualmachines"), 1);
   ASSERT_THAT(Scale(0), IsOk());
   EXPECT_EQ(Times("list nodes"), 1);
 }
 
-TEST_F(ScaleCallTest, C2_the_sources_of_a_growth_are_read_ahead_and_tried_beside_the_observation) {
+TEST_F(ScaleCallTest, C2_the_sources_of_a_growth_are_read_ahead_and_tried) {
   ASSERT_THAT(Scale(1, [&] { call_->ReadAhead(context()); }), IsOk());
   for (const char* const request :
        {"ask selfsubjectrulesreviews", "get virtualmachineimages", "list resourcequotas",
@@ -73,11 +74,11 @@ TEST_F(ScaleCallTest, C2_the_sources_of_a_growth_are_read_ahead_and_tried_beside
   }
 }
 
-TEST_F(ScaleCallTest, C2_a_refusal_beside_the_observation_refuses_the_action) {
+TEST_F(ScaleCallTest, C2_a_refusal_that_was_read_ahead_refuses_the_action) {
   EXPECT_THAT(Scale(1,
                     [&] {
-                      call_->ReadAhead(context());
                       Next("try virtualmachines", Refused());
+                      call_->ReadAhead(context());
                     }),
               StatusIs(absl::StatusCode::kPermissionDenied,
                        HasSubstr("Harvester would refuse the VM")));
@@ -95,14 +96,15 @@ TEST_F(ScaleCallTest, C3_what_waits_or_does_not_grow_reads_no_sources) {
   EXPECT_EQ(Times("try virtualmachines"), 0);
 }
 
-TEST_F(ScaleCallTest, C11_what_was_read_of_nomad_is_forgotten_if_another_process_may_have_acted) {
+TEST_F(ScaleCallTest, C11_what_was_observed_is_forgotten_if_another_process_may_have_acted) {
   ASSERT_THAT(Scale(0,
                     [&] {
                       call_->ReadAhead(context());
-                      call_->ForgetNomad();
+                      call_->ForgetObserved();
                     }),
               IsOk());
   EXPECT_EQ(Times("list nodes"), 2);
+  EXPECT_EQ(Times("list virtualmachines"), 2);
 }
 
 TEST_F(ScaleCallTest, C2_what_was_read_long_before_the_lease_was_ours_is_read_again) {

@@ -61,6 +61,11 @@ class ObserverMemory {
 // The reads of the loop. Not thread-safe itself; the objects it refers to are.
 class Observer {
  public:
+  // VMs and their instances; an error: those cannot be listed.
+  struct Guests {
+    harvester::Timestamped<std::vector<harvester::VirtualMachine>> vms;
+    absl::StatusOr<std::vector<harvester::VirtualMachineInstance>> instances;
+  };
   struct BlockingWait {
     // For a blocking query: first wait for a change after this index.
     std::uint64_t after_index = 0;
@@ -68,8 +73,9 @@ class Observer {
     // Time limit of the node list, so that a Nomad that does not reply leaves time to read
     // Harvester.
     base::Duration nodes_limit = base::Duration::max();
-    // A list that was read just now: none is requested.
+    // Lists that were read just now: none is requested.
     std::optional<nomad::Indexed<NodeList>> nodes{};
+    std::optional<Guests> guests{};
   };
 
   Observer(const nomad::NomadClient& nomad, NomadReads& reads, const harvester::VmStore& vms,
@@ -79,21 +85,18 @@ class Observer {
   // VMs and instances are read at the same time. If another pool made a VM meanwhile, nodes are
   // read again (ListIsOlderThanVms). An unreadable Nomad is not an error (nomad_readable is false);
   // an unreadable Harvester is. `base` provides region and policy_nodes.
-  absl::StatusOr<Look> Observe(const runtime::Context& context, Look base,
-                               const BlockingWait& blocking);
+  absl::StatusOr<Look> Observe(const runtime::Context& context, Look base, BlockingWait blocking);
 
   // The allocations of the region, in one request, for a selection by load. A token without
   // read-job is not an error: the list is then incomplete.
   absl::StatusOr<AllocationList> ReadAllocations(const runtime::Context& context) const;
 
+  // Two lists at once, or only that of VMs. An error: Harvester cannot be read.
+  absl::StatusOr<Guests> ReadGuests(const runtime::Context& context, bool with_instances) const;
+
  private:
   void ReadNodes(const runtime::Context& context, const BlockingWait& blocking, Look* look);
   void CompleteNodes(const runtime::Context& context, Look* look);
-  struct Guests {
-    harvester::Timestamped<std::vector<harvester::VirtualMachine>> vms;
-    absl::StatusOr<std::vector<harvester::VirtualMachineInstance>> instances;
-  };
-  absl::StatusOr<Guests> ReadGuests(const runtime::Context& context, bool with_instances) const;
   static void SetInstances(std::vector<harvester::VirtualMachineInstance> instances, Look* look);
   // The allocations of nodes that must be idle, if there are any: by one list, or node by node if
   // the token cannot read every namespace.

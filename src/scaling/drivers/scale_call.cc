@@ -72,11 +72,16 @@ bool ScaleCall::MayGrow() const {
 
 void ScaleCall::ReadAhead(const runtime::Context& context) {
   ahead_.began = deps_.clock.Now();
-  std::vector<std::function<void()>> reads = {[&] {
-    // An error is left to the observation, which tells it from a pool that cannot be read.
-    const auto nodes = deps_.nodes.ListNodes(context);
-    if (nodes.ok()) ahead_.nodes = {NodesOf(*nodes), (*nodes)->index};
-  }};
+  // Errors are left to the observation, which reads again what is missing.
+  std::vector<std::function<void()>> reads = {
+      [&] {
+        const auto nodes = deps_.nodes.ListNodes(context);
+        if (nodes.ok()) ahead_.observed.nodes = {NodesOf(*nodes), (*nodes)->index};
+      },
+      [&] {
+        auto guests = reconciler_.ReadGuests(context);
+        if (guests.ok()) ahead_.observed.guests = *std::move(guests);
+      }};
   const std::int64_t last = request_.last_count.value_or(request_.count);
   if (request_.count != last || MayGrow()) {
     reads.emplace_back([&] {
@@ -84,7 +89,7 @@ void ScaleCall::ReadAhead(const runtime::Context& context) {
     });
   }
   if (MayGrow()) {
-    reads.emplace_back([&] { ahead_.sources = ReadSources(context, deps_, policy_); });
+    reads.emplace_back([&] { ReadCreationAhead(context); });
   }
   if (request_.count < last && nodepool::NeedsAllocations(policy_.selector)) {
     reads.emplace_back([&] { ahead_.allocations.emplace(reconciler_.ReadAllocations(context)); });
@@ -98,8 +103,8 @@ void ScaleCall::ReadAhead(const runtime::Context& context) {
   });
 }
 
-void ScaleCall::ForgetNomad() {
-  ahead_.nodes.reset();
+void ScaleCall::ForgetObserved() {
+  ahead_.observed = {};
   ahead_.allocations.reset();
 }
 
@@ -198,26 +203,10 @@ absl::Status ScaleCall::CheckBackOff(ScalePlan* plan, base::WallTime now) {
   return absl::OkStatus();
 }
 
-void ScaleCall::PlanCreationAhead() {
-  if (!ahead_.sources.has_value() || !MayGrow()) return;
-  auto plan = PlanCreation(deps_, policy_, *ahead_.sources, 0, request_.policy_id);
-  if (plan.ok()) ahead_.creation = *std::move(plan);
-}
-
-absl::StatusOr<Reconciler::Settled> ScaleCall::Settle(const runtime::Context& context) {
-  PlanCreationAhead();
-  absl::StatusOr<Reconciler::Settled> settled = base::Unavailable("not observed");
-  const std::size_t count = ahead_.creation.has_value() ? 2 : 1;
-  runtime::ForEachBounded(context, deps_.executor, count, count, [&](std::size_t i) {
-    if (i == 0) {
-      settled = reconciler_.FinishRollBacks(context, std::exchange(ahead_.nodes, std::nullopt));
-    } else {
-      ahead_.admitted = DryRunCreation(context, deps_, policy_, *ahead_.creation);
-    }
-    return absl::OkStatus();
-  });
-  NH_RETURN_IF_ERROR(context.Check());
-  return settled;
+void ScaleCall::ReadCreationAhead(const runtime::Context& context) {
+  ahead_.sources = ReadSources(context, deps_, policy_);
+  const auto plan = PlanCreation(deps_, policy_, *ahead_.sources, 0, request_.policy_id);
+  if (plan.ok()) ahead_.admitted = DryRunCreation(context, deps_, policy_, *plan);
 }
 
 // Everything of Harvester that can refuse a VM, by what was read ahead or is read now.
@@ -355,7 +344,8 @@ absl::Status ScaleCall::StoreAndReadVictims(const runtime::Context& context, Sca
 
 absl::Status ScaleCall::Run(const runtime::Context& context) {
   if (deps_.clock.Now() - ahead_.began > kAheadFor) ahead_ = {};
-  NH_ASSIGN_OR_RETURN(Reconciler::Settled settled, Settle(context));
+  NH_ASSIGN_OR_RETURN(Reconciler::Settled settled,
+                      reconciler_.FinishRollBacks(context, std::exchange(ahead_.observed, {})));
   if (deps_.clock.Now() - ahead_.began > kAheadFor) ahead_ = {};
   const PoolSnapshot& snapshot = settled.snapshot;
   NH_RETURN_IF_ERROR(CheckPaused(snapshot.now()));

@@ -44,11 +44,11 @@ class ScaleCall {
   ScaleCall(PoolDependencies deps, config::PoolPolicy policy, ScaleRequest request,
             ScaleMemory* memory);
 
-  // Reads, all at once, what does not depend on the pool's VMs and will probably be needed. Not
+  // Reads, all at once, what will probably be needed: the pool, and what can refuse the action. Not
   // required before Run. If the Lease was not acquired yet, and another process may have acted on
-  // the pool before it was, what was read of Nomad must be forgotten.
+  // the pool before it was, what was observed must be forgotten.
   void ReadAhead(const runtime::Context& context);
-  void ForgetNomad();
+  void ForgetObserved();
   // Requires the pool's Lease. `context` carries its write permit.
   absl::Status Run(const runtime::Context& context);
   // Only reads; logs what Run would do (rule C13).
@@ -73,10 +73,8 @@ class ScaleCall {
   absl::Status CheckRights(const runtime::Context& context, const ScalePlan& plan) const;
   // Whether the request will probably create VMs.
   bool MayGrow() const;
-  // From the sources that were read; without them, none.
-  void PlanCreationAhead();
-  // Observes the pool, and beside it asks Harvester whether it would accept such a VM.
-  absl::StatusOr<Reconciler::Settled> Settle(const runtime::Context& context);
+  // The sources, and then whether Harvester would accept such a VM.
+  void ReadCreationAhead(const runtime::Context& context);
   absl::Status CheckCreations(const runtime::Context& context, const PoolSnapshot& snapshot);
   absl::Status CheckBackOff(ScalePlan* plan, base::WallTime now);
   absl::Status CheckQuotas(ScalePlan* plan);
@@ -101,13 +99,12 @@ class ScaleCall {
   // Read ahead; unset: to be read.
   struct Ahead {
     base::MonoTime began{};
-    std::optional<nomad::Indexed<NodeList>> nodes;
+    Observer::BlockingWait observed;
     std::optional<absl::StatusOr<AllocationList>> allocations;
     std::optional<absl::StatusOr<nomad::ReadJob>> read_job;
     std::optional<absl::StatusOr<kube::AccessRules>> rules;
     std::optional<CreationSources> sources;
-    std::optional<CreationPlan> creation;
-    std::optional<absl::Status> admitted;  // of `creation`
+    std::optional<absl::Status> admitted;  // a VM that is made of them
   };
   Ahead ahead_;
   std::optional<CreationPlan> creation_;

@@ -343,8 +343,8 @@ absl::Status Service::TryScale(const Context& context, const ScaleAction& action
   return ScalePool(context, session, *pool, policy, std::move(request), facts);
 }
 
-// At the same time if the Lease is free, else one after the other: a pool on which another process
-// acts costs one request.
+// At the same time if the Lease is free, else one after the other: a pool on which another
+// process acts costs one request.
 absl::StatusOr<std::unique_ptr<LeaseHold>> Service::AcquireAndReadAhead(const Context& context,
                                                                         PoolLease& lease,
                                                                         ScaleCall* call) {
@@ -368,7 +368,7 @@ absl::StatusOr<std::unique_ptr<LeaseHold>> Service::AcquireAndReadAhead(const Co
         return hold.status();
       });
   NH_RETURN_IF_ERROR(outcomes[0]);
-  if (!lease.was_free()) call->ForgetNomad();
+  if (!lease.was_free()) call->ForgetObserved();
   return hold;
 }
 

@@ -50,10 +50,11 @@ PoolSnapshot Reconciler::WithRecord(PoolSnapshot snapshot) const {
 }
 
 absl::StatusOr<PoolSnapshot> Reconciler::Look(const runtime::Context& context,
-                                              const Observer::BlockingWait& blocking) {
-  NH_ASSIGN_OR_RETURN(scaling::Look look,
-                      MakeObserver().Observe(
-                          context, LookFor(deps_.clients.config->nomad.region, policy_), blocking));
+                                              Observer::BlockingWait blocking) {
+  NH_ASSIGN_OR_RETURN(
+      scaling::Look look,
+      MakeObserver().Observe(context, LookFor(deps_.clients.config->nomad.region, policy_),
+                             std::move(blocking)));
   // A drain that runs was accepted, although no reply may have said so.
   for (const VmView& view : look.vms) {
     const nomad::Node* node = LinkedNode(view, look);
@@ -71,16 +72,19 @@ absl::StatusOr<PoolSnapshot> Reconciler::Observe(const runtime::Context& context
   return Look(context, {});
 }
 
+absl::StatusOr<Observer::Guests> Reconciler::ReadGuests(const runtime::Context& context) {
+  return MakeObserver().ReadGuests(context, /*with_instances=*/true);
+}
+
 absl::StatusOr<AllocationList> Reconciler::ReadAllocations(const runtime::Context& context) {
   return MakeObserver().ReadAllocations(context);
 }
 
 absl::StatusOr<Reconciler::Settled> Reconciler::FinishRollBacks(
-    const runtime::Context& context, std::optional<nomad::Indexed<NodeList>> nodes) {
+    const runtime::Context& context, Observer::BlockingWait first) {
   const base::MonoTime began = deps_.clock.Now();
   for (;;) {
-    NH_ASSIGN_OR_RETURN(PoolSnapshot snapshot,
-                        Look(context, {.nodes = std::exchange(nodes, std::nullopt)}));
+    NH_ASSIGN_OR_RETURN(PoolSnapshot snapshot, Look(context, std::exchange(first, {})));
     if (!snapshot.look().nomad_readable) {
       return base::Unavailable("Nomad cannot be read: " + snapshot.look().nomad_problem);
     }

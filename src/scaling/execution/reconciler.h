@@ -30,6 +30,8 @@ class Reconciler {
 
   // Observes without acting.
   absl::StatusOr<PoolSnapshot> Observe(const runtime::Context& context);
+  // The VMs and instances of one observation, for FinishRollBacks.
+  absl::StatusOr<Observer::Guests> ReadGuests(const runtime::Context& context);
   // The allocations that a selection by load needs; one request.
   absl::StatusOr<AllocationList> ReadAllocations(const runtime::Context& context);
 
@@ -39,9 +41,9 @@ class Reconciler {
     // VMs whose roll-back has been refused or has failed for a minute, and why.
     std::map<std::string, std::string> left_out;
   };
-  // `nodes`: a list that was read just now, if there is one. UNAVAILABLE: Nomad cannot be read.
+  // `first`: what was read just now. UNAVAILABLE: Nomad cannot be read.
   absl::StatusOr<Settled> FinishRollBacks(const runtime::Context& context,
-                                          std::optional<nomad::Indexed<NodeList>> nodes = {});
+                                          Observer::BlockingWait first = {});
 
   // Carries out the action of `tracker`, which the Lease's record holds already, beside whatever
   // the pool's other VMs need, until it has ended. `first` is the observation that it was planned
@@ -104,7 +106,7 @@ class Reconciler {
 
   Observer MakeObserver() const;
   absl::StatusOr<PoolSnapshot> Look(const runtime::Context& context,
-                                    const Observer::BlockingWait& blocking);
+                                    Observer::BlockingWait blocking);
   PoolSnapshot WithRecord(PoolSnapshot snapshot) const;
   // Why no removal goes on now; null if it may.
   const char* RemovalsWait() const;

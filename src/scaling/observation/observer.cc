@@ -272,10 +272,13 @@ void Observer::ReadDetails(const runtime::Context& context, Look* look) {
 }
 
 absl::StatusOr<Look> Observer::Observe(const runtime::Context& context, Look base,
-                                       const BlockingWait& blocking) {
+                                       BlockingWait blocking) {
   Look look = std::move(base);
   ReadNodes(context, blocking, &look);
-  NH_ASSIGN_OR_RETURN(Guests guests, ReadGuests(context, look.nomad_readable));
+  if (!blocking.guests.has_value()) {
+    NH_ASSIGN_OR_RETURN(blocking.guests, ReadGuests(context, look.nomad_readable));
+  }
+  Guests guests = *std::move(blocking.guests);
   look.now = guests.vms.server_time.value_or(context.clock().WallNow());
   SetVms(std::move(guests.vms.value), &look);
   if (ListIsOlderThanVms(look)) {
