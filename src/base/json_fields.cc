@@ -347,6 +347,7 @@ void JsonListReader::Begin() {
   problem_.clear();
   refused_ = absl::OkStatus();
   open_ = 0;
+  count_ = 0;
   has_list_ = false;
   elements_.Restart();
 }
@@ -386,6 +387,9 @@ bool JsonListReader::TakeList(const JsonEvent& event) {
     return has_list_ || Refuse("is not a list");
   }
   if (event.kind != Kind::kObject) return Refuse("has an element that is not an object");
+  if (++count_ > kMaxElements) {
+    return Refuse("has more than " + std::to_string(kMaxElements) + " elements");
+  }
   open_ = 2;
   elements_.Begin();
   return true;

@@ -219,6 +219,7 @@ class CurlExchange {
   // The outcome of the transfer; an error if the context ended first.
   absl::StatusOr<CURLcode> Drive(const runtime::Context& context) {
     CURLM* const multi = handles_.multi.get();
+    context_ = &context;
     const base::Duration limit = context.Remaining();
     const Attachment attachment(handles_);
     // Runs in the thread that cancels; a wake-up before the poll makes the poll return immediately.
@@ -241,7 +242,12 @@ class CurlExchange {
     }
     int left = 0;
     while (const CURLMsg* message = curl_multi_info_read(multi, &left)) {
-      if (message->msg == CURLMSG_DONE) return message->data.result;
+      if (message->msg != CURLMSG_DONE) continue;
+      const CURLcode code = message->data.result;
+      if (code == CURLE_WRITE_ERROR && context.Done()) {
+        return TimedOut(context.Check(), limit, "waiting for " + endpoint_.url.Text());
+      }
+      return code;
     }
     return base::Internal("libcurl ended a transfer without a result");
   }
@@ -307,6 +313,8 @@ class CurlExchange {
   }
 
   bool TakeBody(std::string_view piece) {
+    // libcurl reads on for as long as there is something to read.
+    if (context_->Done()) return false;
     if (piece.size() > endpoint_.options.max_response_bytes - body_bytes_) {
       too_large_ = true;
       return false;
@@ -344,6 +352,7 @@ class CurlExchange {
   std::size_t body_bytes_ = 0;
   const BodyReader* reader_ = nullptr;
   bool too_large_ = false;
+  const runtime::Context* context_ = nullptr;  // of Drive
 };
 
 }  // namespace

@@ -160,7 +160,6 @@ int RunPlugin(scaling::TargetService& service, const ProcessOptions& options) {
   IgnoreSignal(SIGHUP);
   IgnoreSignal(SIGPIPE);
   RouteLibraryLogs(options.logger);
-  StartGrpc();
   const absl::StatusOr<SocketDir> directory =
       SocketDir::Create(options.environment, options.logger);
   return ExitCode(directory.ok() ? Serve(service, options, host, *directory) : directory.status(),
@@ -170,7 +169,6 @@ int RunPlugin(scaling::TargetService& service, const ProcessOptions& options) {
 int RunDev(scaling::TargetService& service, const ProcessOptions& options, const DevOptions& dev) {
   IgnoreSignal(SIGPIPE);
   RouteLibraryLogs(options.logger);
-  StartGrpc();
   return ExitCode(ServeDev(service, options, dev), options);
 }
 

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <string>
 #include <string_view>
-#include <sys/prctl.h>
 
 #include "nomad_harvester/base/encoding.h"
 #include "nomad_harvester/base/parse.h"
@@ -26,21 +25,6 @@ constexpr base::Duration kCallsEnd = std::chrono::milliseconds(1200);
 constexpr base::Duration kServerStop = std::chrono::milliseconds(300);
 
 constexpr std::string_view kUnixScheme = "unix:";
-
-// While it exists, threads are created with timers that may be late, and theirs with it.
-// gRPC 1.51's timer threads look at their lists at least once a second, each list at a time of its
-// own; so they wake up together, and when the machine is awake. What they time may be late: the
-// work's own contexts end with the deadlines of its callers.
-class LateTimers {
- public:
-  LateTimers() { prctl(PR_SET_TIMERSLACK, std::chrono::nanoseconds(kLate).count()); }
-  ~LateTimers() { prctl(PR_SET_TIMERSLACK, 0); }  // the default
-  LateTimers(const LateTimers&) = delete;
-  LateTimers& operator=(const LateTimers&) = delete;
-
- private:
-  static constexpr base::Duration kLate = std::chrono::seconds(2);
-};
 
 }  // namespace
 
@@ -84,11 +68,6 @@ std::shared_ptr<grpc::ServerCredentials> MutualTls(const OneTimeCertificate& own
   return grpc::SslServerCredentials(options);
 }
 
-void StartGrpc() {
-  const LateTimers its_threads;
-  grpc_init();
-}
-
 PluginServer::PluginServer(scaling::TargetService& service, const ServerOptions& options)
     : service_(service),
       logger_(options.logger),
@@ -116,10 +95,7 @@ absl::Status PluginServer::Listen(const ServerOptions& options) {
   queue_ = std::make_unique<RpcQueue>(methods_, builder);
   int port = 0;  // 1 for a Unix socket, 0 on failure
   builder.AddListeningPort(options.address, options.credentials, &port);
-  {
-    const LateTimers grpcs_threads;
-    server_ = builder.BuildAndStart();
-  }
+  server_ = builder.BuildAndStart();
   if (server_ == nullptr || port <= 0) {
     return base::Unavailable("cannot listen on " + options.address);
   }

@@ -23,10 +23,6 @@
 
 namespace nomad_harvester::plugin {
 
-// Starts gRPC's own threads, before its first use, for the rest of the process. Without it they
-// wake up more often.
-void StartGrpc();
-
 // gRPC's address of a Unix socket. Its URI parser decodes percent escapes and ends a path at '?'
 // and '#' (grpc/grpc:src/core/lib/uri/uri_parser.cc), so that all characters outside RFC 3986's set
 // are escaped.

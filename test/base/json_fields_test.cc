@@ -308,6 +308,15 @@ TEST_F(JsonLists, what_is_not_a_list_of_objects_is_an_error) {
   }
 }
 
+TEST_F(JsonLists, a_list_that_no_cluster_has_is_an_error_before_it_fills_the_memory) {
+  std::string text = "[{\"name\":\"a\"}";
+  for (std::size_t i = 1; i < JsonListReader::kMaxElements; ++i) text += ",{\"name\":\"a\"}";
+  EXPECT_THAT(ReadAt("", text + "]", text.size() + 1), IsOk());
+  EXPECT_EQ(names_.size(), JsonListReader::kMaxElements);
+  EXPECT_THAT(ReadAt("", text + ",{\"name\":\"a\"}]", text.size()),
+              StatusIs(StatusCode::kInvalidArgument, "the reply has more than 200000 elements"));
+}
+
 TEST_F(JsonLists, the_first_error_of_an_element_ends_the_reading) {
   EXPECT_THAT(ReadAt("", R"([{"name":"a"},{"on":true},{"name":"c"}, no JSON)"),
               StatusIs(StatusCode::kInternal, "a machine without a name"));

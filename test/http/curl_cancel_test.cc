@@ -122,6 +122,25 @@ TEST_F(CurlCancel, in_the_middle_of_a_reply) {
   server.AwaitEnded(1);
 }
 
+// libcurl reads on for as long as there is something to read.
+TEST_F(CurlCancel, while_a_reply_arrives_without_a_pause) {
+  ServerReply reply;
+  reply.body.assign(std::size_t{32} << 20U, 'x');
+  LoopbackServer server(reply);
+  const runtime::CancelSource source(context_);
+  int pieces_after = 0;
+  const BodyReader reader = {.begin = [] {},
+                             .take = [&](std::string_view /*piece*/) {
+                               if (source.context().Done()) ++pieces_after;
+                               source.Cancel(runtime::CancelReason::kClient);
+                             }};
+  HttpRequest request = Get("/");
+  request.reader = &reader;
+  EXPECT_THAT(MakeFor(server.url())->Send(source.context(), request),
+              StatusIs(StatusCode::kCancelled));
+  EXPECT_EQ(pieces_after, 0);
+}
+
 TEST_F(CurlCancel, while_the_TLS_handshake_gets_no_reply) {
   // Accepts connections and never completes a handshake.
   ServerReply reply;

@@ -83,6 +83,18 @@ TEST_F(PoolLeaseTest, C11_one_that_another_process_has_taken_since_it_was_read_i
   EXPECT_FALSE(lease->was_free());
 }
 
+TEST_F(PoolLeaseTest, C11_one_that_a_call_of_this_process_has_left_acquired_was_free) {
+  const auto lease = Process();
+  ASSERT_THAT(lease->Refresh(context_), IsOk());
+  const runtime::CancelSource call(context_);
+  script_.Next("create", Fault::DropReply());
+  script_.Before("create", [&] { call.Cancel(runtime::CancelReason::kTakenOver); });
+  EXPECT_FALSE(lease->Acquire(call.context(), LeaseUser::kResumption, [] {}).ok());
+  EXPECT_TRUE(lease->IsLikelyFree()) << "it may not exist";
+  ASSERT_THAT(Acquire(*lease), IsOk());
+  EXPECT_TRUE(lease->was_free()) << "nobody but this process has held it";
+}
+
 TEST_F(PoolLeaseTest, C11_one_that_another_process_has_created_since_is_not_free) {
   const auto lease = Process();
   ASSERT_THAT(lease->Refresh(context_), IsOk());

@@ -114,7 +114,8 @@ TEST_F(ServiceTest, C15_a_list_of_nodes_that_is_older_than_a_vm_is_read_again) {
   const auto status = Status();
   ASSERT_THAT(status, IsOk());
   EXPECT_TRUE(status->ready);
-  EXPECT_THAT(Sent(), ElementsAre("list virtualmachines", "list nodes", "list nodes"));
+  EXPECT_EQ(Count("list nodes"), 2U);
+  EXPECT_EQ(Count("list virtualmachines"), 1U);
 }
 
 TEST_F(ServiceTest, S3_a_status_is_two_lists_and_a_warning_of_its_policy_is_logged_once) {
@@ -179,6 +180,33 @@ TEST_F(ServiceTest, S5_the_first_status_of_a_process_queues_one_resumption_and_a
   background_.RunAll();
   EXPECT_EQ(Count("list secrets"), 1U);
   EXPECT_FALSE(Wakes()) << "it was inspected";
+}
+
+TEST_F(ServiceTest, S4_the_first_status_of_a_process_reports_what_the_lease_remembers) {
+  AddVm("web-a");
+  const base::WallTime event = clock_.WallNow() - minutes(3);
+  HoldLease();
+  Store({.last_event = event});
+  hold_->Release();
+  ASSERT_THAT(Configure(), IsOk());
+  auto status = Status();
+  ASSERT_THAT(status, IsOk());
+  EXPECT_EQ(status->meta.at("nomad_autoscaler.last_event"),
+            std::to_string(event.time_since_epoch() / std::chrono::nanoseconds(1)));
+  EXPECT_EQ(Count("get leases"), 1U);
+  EXPECT_THAT(Status(), IsOk());
+  EXPECT_EQ(Count("get leases"), 0U);
+}
+
+TEST_F(ServiceTest, S3_a_lease_that_cannot_be_read_does_not_make_the_first_status_unready) {
+  AddVm("web-a");
+  ASSERT_THAT(Configure(), IsOk());
+  Next("get leases", Failed());
+  auto status = Status();
+  ASSERT_THAT(status, IsOk());
+  EXPECT_TRUE(status->ready);
+  EXPECT_THAT(Status(), IsOk());
+  EXPECT_EQ(Count("get leases"), 1U) << "it is read with the next one";
 }
 
 TEST_F(ServiceTest, S5_a_queue_that_is_full_is_tried_again_by_the_next_status) {

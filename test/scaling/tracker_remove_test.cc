@@ -217,6 +217,43 @@ TEST_F(TrackerRemoveTest, L3_a_drain_that_is_refused_for_a_minute_is_rolled_back
   EXPECT_THAT(Failures(), ElementsAre("refused"));
 }
 
+TEST_F(TrackerRemoveTest, L3_a_drain_that_was_refused_until_its_deadline_is_told_with_the_roll_back) {
+  const World late = World().With(LeavingVm().Late()).With(Node("a"));
+  retries_.Note({"start-drain", "uid-a"}, Refusal("denied by policy"), now_);
+  now_ += seconds(20);
+  See(late);
+  ASSERT_EQ(decisions_->Find("a")->step.kind, StepKind::kRollBack);
+  See(World().With(StandingVm()).With(Node("a")));
+  EXPECT_THAT(ErrorOf("a"),
+              testing::AllOf(HasSubstr("rolled back: "), HasSubstr("past its deadline"),
+                             HasSubstr("denied by policy")));
+  EXPECT_THAT(Failures(), ElementsAre("refused"));
+}
+
+TEST_F(TrackerRemoveTest, L3_a_mark_that_is_refused_for_a_minute_ends_its_vm_without_another_attempt) {
+  const World standing = World().With(StandingVm()).With(Node("a"));
+  See(standing);
+  const Effect refusal = Refusal("denied by policy");
+  retries_.Note({"mark", "uid-a"}, refusal, now_);
+  tracker_->NoteMark("a", refusal, false);
+  now_ += kRefusedForGood - seconds(1);
+  See(standing);
+  EXPECT_EQ(StateOf("a"), OutcomeState::kPending);
+  now_ += seconds(1);
+  See(standing);
+  EXPECT_EQ(StateOf("a"), OutcomeState::kFailed);
+  EXPECT_THAT(ErrorOf("a"), HasSubstr("denied by policy"));
+  EXPECT_THAT(Failures(), ElementsAre("refused"));
+}
+
+TEST_F(TrackerRemoveTest, L3_a_mark_that_an_earlier_action_was_refused_is_tried_again) {
+  retries_.Note({"mark", "uid-a"}, Refusal(), now_);
+  now_ += minutes(5);
+  See(World().With(StandingVm()).With(Node("a")));
+  EXPECT_EQ(StateOf("a"), OutcomeState::kPending);
+  EXPECT_THAT(ToMark(World().With(StandingVm()).With(Node("a"))), ElementsAre("a"));
+}
+
 TEST_F(TrackerRemoveTest, L3_a_deletion_that_is_refused_on_a_down_node_fails_and_keeps_its_mark) {
   const World down = World().With(LeavingVm().InstanceRuns(false)).With(Node("a").Down());
   See(down);

@@ -203,6 +203,9 @@ class JsonRecords final : public JsonElements {
 // Reads a document with a list of objects, in pieces. For one thread; a document after the other.
 class JsonListReader final {
  public:
+  // A few bytes in a reply become hundreds in a record.
+  static constexpr std::size_t kMaxElements = 200'000;
+
   // The list is at `list` (empty: it is the document). `paths` are those of an element. `beside`:
   // the path of a text outside of the list; empty: none. `elements` must outlive this.
   JsonListReader(const std::string& list, const std::vector<std::string>& paths,
@@ -211,8 +214,8 @@ class JsonListReader final {
   // A document begins. What is left of an earlier one is forgotten.
   void Begin();
   void Write(std::string_view piece);
-  // After the last piece. INVALID_ARGUMENT: "<what> …" is not JSON, has no list, an element is not
-  // an object, or `beside` is neither a text nor null. Otherwise the error of an element. `null` is
+  // After the last piece. INVALID_ARGUMENT: "<what> …" is not JSON, has no list or one of more than
+  // kMaxElements, an element is not an object, or `beside` is neither a text nor null. Otherwise the error of an element. `null` is
   // an empty list, because Go writes a nil slice as null.
   absl::Status Finish(std::string_view what);
   // The text at `beside`; empty if it is missing.
@@ -232,6 +235,7 @@ class JsonListReader final {
   std::string problem_;   // with the document
   absl::Status refused_;  // by `elements_`
   int open_ = 0;          // 1: in the list, 2: in one of its elements
+  std::size_t count_ = 0;
   bool has_list_ = false;
 };
 

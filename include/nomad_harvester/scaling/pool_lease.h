@@ -82,14 +82,16 @@ class PoolLease {
   absl::Status Acquire(const runtime::Context& context, LeaseUser user,
                        std::function<void()> on_lost);
 
+  // Whether it was read since this process has this configuration, or may not be.
+  bool is_known() const;
   // Reads the Lease, so that IsLikelyFree knows; the next Acquire does not read it again first. A
   // failure is left to Acquire.
   void Prefetch(const runtime::Context& context);
   // Whether Acquire will probably find that no other process has held the Lease since it was last
   // read or released here: it had no holder then, or did not exist.
   bool IsLikelyFree() const;
-  // Whether Acquire has found that. What was read while it ran is then as good as what is read
-  // after it: nobody else can have acted on the pool.
+  // Whether Acquire has found that, or that the last holder was this process. What was read while it
+  // ran is then as good as what is read after it: nobody else can have acted on the pool.
   bool was_free() const;
 
   // Whether a Lease guards the pool: false if it is disabled or forbidden.
@@ -154,6 +156,7 @@ class PoolLease {
   // reading it.
   absl::StatusOr<kube::Lease> PatchOurs(const runtime::Context& context,
                                         kube::LeaseChange change) const;
+  void SetWasFree(bool was_free);
   void StartRenewal(std::function<void()> on_lost);
   // Ends the renewal, and with it all permission to write.
   void EndHold();
@@ -175,6 +178,7 @@ class PoolLease {
   bool warned_ NH_GUARDED_BY(mutex_) = false;
   mutable bool absent_ NH_GUARDED_BY(mutex_) = false;  // when it was last read
   bool was_free_ NH_GUARDED_BY(mutex_) = false;
+  mutable bool known_ NH_GUARDED_BY(mutex_) = false;
   std::string resource_version_ NH_GUARDED_BY(mutex_);
   PoolRecord record_ NH_GUARDED_BY(mutex_);
   std::optional<base::WallTime> server_time_ NH_GUARDED_BY(mutex_);

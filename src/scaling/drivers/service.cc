@@ -28,6 +28,8 @@ using runtime::Context;
 // Status replies this long before its deadline, so that the reply arrives in time.
 constexpr base::Duration kStatusMargin = std::chrono::milliseconds(250);
 constexpr base::Duration kStatusBudget = std::chrono::seconds(7);
+// The first Status of a pool waits so long for its Lease.
+constexpr base::Duration kFirstLeaseRead = std::chrono::seconds(2);
 
 // Facts about a finished Scale, for the log.
 struct ScaleFacts {
@@ -163,12 +165,16 @@ absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Sessi
   absl::StatusOr<harvester::Timestamped<std::shared_ptr<const Session::Vms>>> seen =
       base::Unavailable("not read");
   SharedList<NomadReads::Nodes>::Result nodes = base::Unavailable("not read");
+  // A process that has just started answers with what the pool's Lease says.
+  const std::shared_ptr<PoolAccess> access = session.AccessTo(pool);
+  const std::size_t reads = access->lease->is_known() ? 2 : 3;
   const auto results = runtime::ForEachBounded(
-      context, *options_.foreground, 2, 2, [&](std::size_t i) -> absl::Status {
+      context, *options_.foreground, reads, reads, [&](std::size_t i) -> absl::Status {
         if (i == 0) {
           seen = session.VmsForStatus(context, pool.key.ns);
           return seen.status();
         }
+        if (i == 2) return access->lease->Refresh(context.WithTimeout(kFirstLeaseRead));
         nodes = session.nomad().ListNodesForStatus(context);
         return nodes.status();
       });

@@ -105,6 +105,16 @@ bool PoolLease::IsLikelyFree() const {
   return !options_.enabled || absent_ || free_.has_value();
 }
 
+bool PoolLease::is_known() const {
+  base::MutexLock lock(mutex_);
+  return known_;
+}
+
+void PoolLease::SetWasFree(bool was_free) {
+  base::MutexLock lock(mutex_);
+  was_free_ = was_free;
+}
+
 bool PoolLease::was_free() const {
   base::MutexLock lock(mutex_);
   return was_free_;
@@ -123,6 +133,7 @@ absl::StatusOr<std::optional<kube::Lease>> PoolLease::Read(const runtime::Contex
   std::optional<kube::Lease> lease;
   if (!absent) lease = kube::ParseLease(*observed);
   base::MutexLock lock(mutex_);
+  known_ = true;
   absent_ = absent;
   free_.reset();
   if (lease.has_value() && lease->holder.empty()) free_ = lease;
@@ -150,6 +161,7 @@ absl::Status PoolLease::Refresh(const runtime::Context& context) {
   if (kube::IsForbidden(lease.status())) {
     base::MutexLock lock(mutex_);
     used_ = false;
+    known_ = true;
     return absl::OkStatus();
   }
   NH_RETURN_IF_ERROR(lease);
@@ -271,15 +283,17 @@ absl::Status PoolLease::AcquireFree(const runtime::Context& context) {
     base::MutexLock lock(mutex_);
     if (!std::exchange(absent_, false)) return base::MakeStatus(absl::StatusCode::kNotFound, "");
   }
-  return Create(context);
+  absl::Status created = Create(context);
+  if (context.Done()) {  // cancelled: the Lease may not exist yet, and may be ours
+    base::MutexLock lock(mutex_);
+    absent_ = !held_;
+  }
+  return created;
 }
 
 absl::Status PoolLease::Acquire(const runtime::Context& context, LeaseUser user,
                                 std::function<void()> on_lost) {
-  {
-    base::MutexLock lock(mutex_);
-    was_free_ = !options_.enabled;
-  }
+  SetWasFree(!options_.enabled);
   if (!options_.enabled) {
     permit_->AllowUnguarded();
     base::MutexLock lock(mutex_);
@@ -288,10 +302,7 @@ absl::Status PoolLease::Acquire(const runtime::Context& context, LeaseUser user,
   }
   const absl::Status free = AcquireFree(context);
   if (free.ok()) {
-    {
-      base::MutexLock lock(mutex_);
-      was_free_ = true;
-    }
+    SetWasFree(true);
     StartRenewal(std::move(on_lost));
     return absl::OkStatus();
   }
@@ -326,6 +337,8 @@ absl::Status PoolLease::Acquire(const runtime::Context& context, LeaseUser user,
         GuardInProcessOnly(outcome);
         return absl::OkStatus();
       }
+      // As an acquisition of ours whose reply was not awaited has left it.
+      SetWasFree(outcome.ok() && (*lease)->holder == options_.holder);
     }
     if (outcome.ok()) break;
     // Another process was faster, or our own first attempt took effect: read the holder again.

@@ -157,7 +157,7 @@ std::vector<Reconciler::Task> Reconciler::TasksOf(const Decisions& decisions, ba
       add({.kind = Task::Kind::kMark,
            .vm = vm,
            .entry = entry,
-           .key = {"mark", entry->view->vm.uid}});
+           .key = {kMark, entry->view->vm.uid}});
     }
     for (const std::string& vm : action_->tracker.ToMake()) {
       add({.kind = Task::Kind::kMake, .vm = vm, .key = {"create", vm}});

@@ -35,6 +35,7 @@ struct Effect {
 Effect EffectOf(absl::Status status);
 
 // What is done besides the steps of the rules, as keys of Retries.
+inline constexpr std::string_view kMark = "mark";
 inline constexpr std::string_view kDeleteClaim = "delete-claim";
 inline constexpr std::string_view kDeleteSecret = "delete-secret";
 inline constexpr std::string_view kSetSecretOwner = "set-secret-owner";

@@ -224,6 +224,12 @@ void Tracker::ObserveRemove(const std::string& vm, const Entry* entry, const Dec
     const bool accepted = view.vm.mark.has_value() && node != nullptr &&
                           nodepool::IsDrainOf(*node, view.vm.mark->action, view.vm.uid);
     if (options_.until_accepted && accepted) part->state = OutcomeState::kDone;
+    const Retries::Key drain(StepName(StepKind::kStartDrain), view.vm.uid);
+    if (step.kind == StepKind::kRollBack && part->error.ok() && !retries.LastOf(drain).ok()) {
+      // Its deadline came before the refusal had lasted.
+      part->error = base::Annotate(retries.LastOf(drain), step.reason);
+      part->refused = retries.RefusedFor(drain, now) > base::Duration::zero();
+    }
     if (refused.ok()) return;
     // The refusal is the part's error; a mark that can be removed goes first.
     part->error = refused;
@@ -231,6 +237,11 @@ void Tracker::ObserveRemove(const std::string& vm, const Entry* entry, const Dec
     const bool rolls_back = step.kind == StepKind::kRollBack && !view.unmarking_refused;
     if (!rolls_back) Fail(std::move(refused), part);
     return;
+  }
+  const Retries::Key marking(kMark, view.vm.uid);
+  if (part->mark_refused && !part->begun && retries.IsRefusedForGood(marking, now)) {
+    part->refused = true;
+    return Fail(retries.LastOf(marking), part);
   }
   if (!part->begun || !snapshot.look().nomad_readable) return;
   // The mark was removed, by us or by an operator. Wait until its drain is rolled back, too.
@@ -331,6 +342,7 @@ void Tracker::NoteMark(const std::string& vm, const Effect& effect, bool refused
       break;
     case Verdict::kRefused:
       part.text = base::Message(effect.status);
+      part.mark_refused = true;
       part.refused = refused_for_good;
       if (refused_for_good) Fail(effect.status, &part);
       break;

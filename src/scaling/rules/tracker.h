@@ -35,7 +35,8 @@ struct Part {
   // observed.
   bool begun = false;
   bool unknown = false;  // kRemove: its mark may have been written although no reply said so
-  bool refused = false;  // kRemove: it failed because it was refused
+  bool mark_refused = false;  // kRemove: in this action
+  bool refused = false;       // kRemove: it failed because it was refused
   // kRemove: since when the VM is gone, and how long its leftovers are waited for (rule L4).
   std::optional<base::MonoTime> gone_since{};
   base::Duration leftovers_limit = std::chrono::minutes(4);
