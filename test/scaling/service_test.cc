@@ -6,6 +6,7 @@
 #include <memory>
 #include <stop_token>
 
+#include "drivers/session.h"
 #include "pool_fixture.h"
 #include "support/manual_executor.h"
 
@@ -525,6 +526,21 @@ TEST_F(ServiceTest, P1_background_work_that_outlives_its_service_in_the_queue_do
   Forget();
   EXPECT_EQ(background_.RunAll(), 1U);
   EXPECT_THAT(Sent(), IsEmpty());
+}
+
+TEST(Rounds, L7_a_trouble_that_nobody_has_looked_at_for_long_begins_at_the_first_pace) {
+  Rounds rounds;
+  base::MonoTime now{std::chrono::hours(1)};
+  for (int i = 0; i < 90; ++i) {
+    if (rounds.MayBegin("work", now)) rounds.Unfinished("work", now);
+    now += minutes(1);
+  }
+  EXPECT_FALSE(rounds.MayBegin("work", now)) << "one in ten minutes by now";
+  now += minutes(30);
+  ASSERT_TRUE(rounds.MayBegin("work", now));
+  rounds.Unfinished("work", now);
+  EXPECT_FALSE(rounds.MayBegin("work", now + seconds(59)));
+  EXPECT_TRUE(rounds.MayBegin("work", now + minutes(1)));
 }
 
 }  // namespace
