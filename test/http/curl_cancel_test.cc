@@ -130,10 +130,11 @@ TEST_F(CurlCancel, while_a_reply_arrives_without_a_pause) {
   const runtime::CancelSource source(context_);
   int pieces_after = 0;
   const BodyReader reader = {.begin = [] {},
-                             .take = [&](std::string_view /*piece*/) {
-                               if (source.context().Done()) ++pieces_after;
-                               source.Cancel(runtime::CancelReason::kClient);
-                             }};
+                             .take =
+                                 [&](std::string_view /*piece*/) {
+                                   if (source.context().Done()) ++pieces_after;
+                                   source.Cancel(runtime::CancelReason::kClient);
+                                 }};
   HttpRequest request = Get("/");
   request.reader = &reader;
   EXPECT_THAT(MakeFor(server.url())->Send(source.context(), request),

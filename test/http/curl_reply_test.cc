@@ -100,6 +100,52 @@ TEST_F(CurlReply, the_cap_itself_is_allowed) {
   EXPECT_THAT(response->body, SizeIs(1000));
 }
 
+class CurlReader : public CurlReply {
+ protected:
+  // With a transport of its own.
+  absl::StatusOr<HttpResponse> Read(const ServerReply& reply) {
+    server_ = std::make_unique<LoopbackServer>(reply);
+    CurlOptions options;
+    options.base_url = server_->url();
+    transport_ = Make(std::move(options));
+    return ReadAgain();
+  }
+  absl::StatusOr<HttpResponse> ReadAgain() {
+    HttpRequest request = Get("/");
+    request.reader = &reader_;
+    return transport_->Send(context_, request);
+  }
+
+  std::string body_ = "of an earlier attempt";
+  int begun_ = 0;
+  const BodyReader reader_ = {[this] {
+                                ++begun_;
+                                body_.clear();
+                              },
+                              [this](std::string_view piece) { body_ += piece; }};
+};
+
+TEST_F(CurlReader, forgets_an_earlier_attempt_with_the_first_piece_of_each_reply) {
+  const auto response = Read(Plain(400'000));
+  ASSERT_THAT(response, IsOk());
+  EXPECT_EQ(response->body, "");
+  EXPECT_EQ(body_, std::string(400'000, 'x'));
+  EXPECT_EQ(begun_, 1) << "once for all pieces";
+  ASSERT_THAT(ReadAgain(), IsOk());
+  EXPECT_THAT(body_, SizeIs(400'000));
+  EXPECT_EQ(begun_, 2);
+}
+
+TEST_F(CurlReader, P3_is_not_given_the_text_of_an_error) {
+  ServerReply reply;
+  reply.status = 403;
+  reply.body = "nodes is forbidden";
+  const auto response = Read(reply);
+  ASSERT_THAT(response, IsOk());
+  EXPECT_EQ(response->body, "nodes is forbidden");
+  EXPECT_EQ(begun_, 0);
+}
+
 TEST_F(CurlReply, P2_endless_headers_are_refused) {
   std::string text = "HTTP/1.1 200 OK\r\n";
   for (int i = 0; i < 400; ++i) text += "X-Filler: " + std::string(1000, 'x') + "\r\n";

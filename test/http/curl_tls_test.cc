@@ -59,6 +59,24 @@ TEST_F(CurlTls, the_wrong_CA_is_FAILED_PRECONDITION) {
   EXPECT_THAT(server_->requests(), SizeIs(0));
 }
 
+TEST_F(CurlTls, P3_a_proxy_with_a_certificate_of_another_CA_sees_no_request) {
+  Serve("IP:127.0.0.1");
+  options_.base_url = "http://nomad.invalid:4646";
+  options_.proxy_url = server_->url();
+  EXPECT_THAT(Send(), IsOk());
+  options_.tls.ca_pem = TestCa("other").pem();
+  EXPECT_THAT(Send(), StatusIs(StatusCode::kFailedPrecondition));
+  EXPECT_THAT(server_->requests(), SizeIs(1));
+}
+
+TEST_F(CurlTls, a_proxy_whose_certificate_has_another_name_sees_no_request) {
+  Serve("DNS:other.invalid");
+  options_.base_url = "http://nomad.invalid:4646";
+  options_.proxy_url = server_->url();
+  EXPECT_THAT(Send(), StatusIs(StatusCode::kFailedPrecondition));
+  EXPECT_THAT(server_->requests(), SizeIs(0));
+}
+
 TEST_F(CurlTls, a_CA_of_the_options_replaces_those_of_the_machine) {
   const support::ScopedTempDir dir;
   environment_.Set("SSL_CERT_FILE", dir.WriteFile("ca.pem", ca_.pem()));

@@ -13,14 +13,12 @@ struct Named {
   std::string name;
 };
 
-inline absl::StatusOr<Timestamped<std::vector<Named>>> ListNames(const KubeClient& client,
-                                                                 const runtime::Context& context,
-                                                                 const ResourceType& type,
-                                                                 const std::string& ns,
-                                                                 const std::string& selector = "") {
+inline absl::StatusOr<Timestamped<std::vector<Named>>> ListNames(
+    const KubeClient& client, const runtime::Context& context, const ResourceType& type,
+    const std::string& ns, const std::string& selector = "", Part part = Part::kWhole) {
   static const auto* const kFields =
       new base::JsonFields<Named>({{"metadata.name", &base::SetText<&Named::name>}});
-  return client.List<Named>(context, type, ns, selector, *kFields);
+  return client.List<Named>(context, type, ns, selector, *kFields, &AsItIs<Named>, part);
 }
 
 }  // namespace nomad_harvester::kube

@@ -58,6 +58,18 @@ TEST_F(KubeLists, a_list_is_one_request) {
   EXPECT_EQ(OnlyRequest().purpose, "list VirtualMachines in default");
 }
 
+TEST_F(KubeLists, S3_a_list_of_metadata_asks_for_no_more_with_every_page) {
+  transport_->Reply(200, VmPage({"a"}, "t1"));
+  transport_->Reply(200, VmPage({"b"}));
+  const auto list = ListNames(client_, context_, kVirtualMachines, "default", "", Part::kMetadata);
+  ASSERT_THAT(list, IsOk());
+  EXPECT_THAT(Names(*list), ElementsAre("a", "b"));
+  for (const http::HttpRequest& request : transport_->requests()) {
+    EXPECT_EQ(request.headers.Find("Accept"),
+              "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json");
+  }
+}
+
 TEST_F(KubeLists, an_empty_list_is_one) {
   for (const char* body :
        {R"({"metadata":{"continue":""},"items":[]})", R"({"metadata":{},"items":null})",

@@ -55,6 +55,15 @@ TEST_F(NomadReads, a_list_in_pages_is_one_list_and_has_the_first_pages_index) {
                           "/v1/nodes?resources=true&next_token=d"));
 }
 
+TEST_F(NomadReads, C15_a_page_of_a_server_that_is_behind_makes_the_whole_list_as_old) {
+  transport_->Reply(200, R"([{"ID":"a"}])", {{"X-Nomad-Index", "42"}, {"X-Nomad-NextToken", "b"}});
+  transport_->Reply(200, R"([{"ID":"b"}])", {{"X-Nomad-Index", "41"}, {"X-Nomad-NextToken", "c"}});
+  transport_->Reply(200, R"([{"ID":"c"}])", {{"X-Nomad-Index", "43"}});
+  const auto nodes = client_.ListNodes(context_);
+  ASSERT_TRUE(nodes.ok()) << nodes.status();
+  EXPECT_EQ(nodes->index, 41U);
+}
+
 TEST_F(NomadReads, a_page_that_fails_fails_the_list) {
   transport_->Reply(200, R"([{"ID":"a"}])", {{"X-Nomad-NextToken", "b"}});
   transport_->Reply(503, "");

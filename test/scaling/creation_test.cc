@@ -26,8 +26,7 @@ class CreationTest : public PoolFixture {
   }
   absl::Status Create(const CreationPlan& plan, const std::string& action = "act") {
     Forget();
-    const auto created =
-        CreateVm(context(), Deps(), plan, {.name = "web-a", .action_id = action});
+    const auto created = CreateVm(context(), Deps(), plan, {.name = "web-a", .action_id = action});
     if (created.ok()) owned_ = OwnSecret(context(), Deps(), *created);
     return created.status();
   }
@@ -51,10 +50,9 @@ TEST_F(CreationTest, C2_the_preflight_reads_what_the_policy_names_and_tries_one_
   const auto plan = Prepare();
   ASSERT_THAT(plan, IsOk());
   EXPECT_THAT(Effects(), IsEmpty());
-  EXPECT_THAT(Sent(),
-              UnorderedElementsAre("get virtualmachineimages", "list virtualmachineimages",
-                                   "get network-attachment-definitions", "get keypairs",
-                                   "list resourcequotas", "try virtualmachines"));
+  EXPECT_THAT(Sent(), UnorderedElementsAre("get virtualmachineimages", "list virtualmachineimages",
+                                           "get network-attachment-definitions", "get keypairs",
+                                           "list resourcequotas", "try virtualmachines"));
   EXPECT_EQ(Last(), "try virtualmachines");
   EXPECT_THAT(cluster_.Vms(), IsEmpty());
   EXPECT_EQ(plan->vm_spec.nodes.index, 77U);

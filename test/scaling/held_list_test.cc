@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "support/status_matchers.h"
+
 namespace nomad_harvester::scaling {
 namespace {
 
@@ -80,6 +82,34 @@ TEST(HeldList, AProofOfAnOlderListSaysNothing) {
   const Held::Ptr newer = Prove(&held, true, &asked);
   ASSERT_NE(newer, nullptr);
   EXPECT_EQ(*newer, 2);
+}
+
+TEST(HeldList, S3_a_proof_that_is_not_answered_or_not_permitted_is_the_error_and_costs_no_list) {
+  for (const absl::StatusCode code :
+       {absl::StatusCode::kUnavailable, absl::StatusCode::kDeadlineExceeded,
+        absl::StatusCode::kCancelled, absl::StatusCode::kUnauthenticated,
+        absl::StatusCode::kPermissionDenied}) {
+    Held held;
+    held.Hold(std::make_shared<const int>(1));
+    EXPECT_THAT(held.Current([&](const int& /*list*/) -> absl::StatusOr<bool> {
+      return absl::Status(code, "no proof");
+    }),
+                support::StatusIs(code));
+    bool asked = false;
+    EXPECT_NE(Prove(&held, true, &asked), nullptr) << "it is still held: " << code;
+  }
+}
+
+TEST(HeldList, S3_a_proof_that_is_refused_for_its_form_leads_to_the_list) {
+  for (const absl::StatusCode code :
+       {absl::StatusCode::kInvalidArgument, absl::StatusCode::kNotFound,
+        absl::StatusCode::kInternal, absl::StatusCode::kFailedPrecondition}) {
+    Held held;
+    held.Hold(std::make_shared<const int>(1));
+    bool asked = false;
+    EXPECT_EQ(Prove(&held, absl::Status(code, "not in this form"), &asked), nullptr) << code;
+    EXPECT_TRUE(asked);
+  }
 }
 
 }  // namespace

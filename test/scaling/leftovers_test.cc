@@ -82,6 +82,28 @@ TEST_F(SweepTest, C10_a_volume_is_deleted_by_label_or_by_the_name_of_a_vm_that_w
                                                       "data", "web-e-disk-0-abcde"));
 }
 
+// A clone of the volume or of its labels is somebody's data.
+TEST_F(SweepTest, C10_a_volume_of_the_pool_with_a_name_that_harvester_would_not_give_is_kept) {
+  const Strings names = {"web-a-disk-backup", "web-a-disk-0", "web-a-disk-0-Abcde",
+                         "web-a-disk-x-abcde", "-disk-0-abcde"};
+  for (const std::string& name : names) PutClaim(name);
+  Sweep();
+  EXPECT_THAT(Claims(), testing::UnorderedElementsAreArray(names));
+}
+
+TEST_F(SweepTest, C10_a_secret_of_the_pool_with_another_name_is_kept) {
+  PutSecret("web-a");
+  json secret = cluster_.Secrets().at(0);
+  for (const std::string name : {"web-a-certificate", "ca"}) {
+    secret["metadata"]["name"] = name;
+    secret["metadata"].erase("uid");
+    cluster_.PutObject(secret);
+  }
+  clock_.Advance(minutes(10) + seconds(1));
+  Sweep();
+  EXPECT_THAT(Secrets(), testing::UnorderedElementsAre("web-a-certificate", "ca"));
+}
+
 TEST_F(SweepTest, C10_a_delete_names_the_uid_that_was_listed) {
   PutClaim(kClaim);
   PutSecret("web-b");

@@ -2,9 +2,12 @@
 // One list of Nomad for all pools that want it at the same time (rule L8).
 #include "observation/nomad_reads.h"
 
+#include <atomic>
 #include <chrono>
+#include <functional>
 #include <future>
 #include <stdexcept>
+#include <stop_token>
 #include <thread>
 #include <vector>
 
@@ -236,9 +239,10 @@ TEST(NomadReads, I7_a_node_that_is_no_longer_listed_is_forgotten) {
 // A Nomad with a script of replies, read for Status.
 class NodesForStatusTest : public ::testing::Test {
  protected:
-  static std::string NodeJson(const std::string& id, int modify_index) {
-    return R"({"ID": ")" + id + R"(", "Name": "a", "Status": "ready", "CreateIndex": 3, )" +
-           R"("ModifyIndex": )" + std::to_string(modify_index) + "}";
+  static std::string NodeJson(const std::string& id, int modify_index, int create_index = 3) {
+    return R"({"ID": ")" + id + R"(", "Name": "a", "Status": "ready", "CreateIndex": )" +
+           std::to_string(create_index) + R"(, "ModifyIndex": )" + std::to_string(modify_index) +
+           "}";
   }
   void Reply(int index, const std::string& nodes, http::Headers more = {}) {
     more.Set("X-Nomad-Index", std::to_string(index));
@@ -297,6 +301,72 @@ TEST_F(NodesForStatusTest, C15_another_nomad_with_the_same_index_is_no_proof) {
   Reply(9, NodeJson("other", 7));
   EXPECT_EQ(Read(), both_);
   EXPECT_EQ((*list_)->value.at(0).id, "other");
+}
+
+// A restored Nomad knows the same nodes, and may be at the same index again.
+TEST_F(NodesForStatusTest, C15_the_same_node_at_other_indexes_is_no_proof) {
+  for (const std::string& node : {NodeJson("n1", 8), NodeJson("n1", 7, 4)}) {
+    NomadReads fresh(client_);
+    Reply(9, NodeJson("n1", 7));
+    ASSERT_THAT(fresh.ListNodesForStatus(context_), support::IsOk());
+    Reply(9, node);
+    Reply(9, node);
+    ASSERT_THAT(fresh.ListNodesForStatus(context_), support::IsOk());
+    EXPECT_EQ(server_->targets().back(), whole_[0]) << node;
+  }
+}
+
+TEST_F(NodesForStatusTest, S3_a_proof_that_names_no_node_leads_to_the_whole_list) {
+  Reply(9, NodeJson("n1", 7));
+  Read();
+  Reply(9, "");
+  Reply(9, "");
+  EXPECT_EQ(Read(), both_);
+  ASSERT_THAT(list_, support::IsOk());
+  EXPECT_TRUE((*list_)->value.empty()) << "the list itself says so";
+}
+
+// Tells when somebody who waits looks at it.
+class WatchedClock final : public runtime::Clock {
+ public:
+  explicit WatchedClock(runtime::Clock& clock) : clock_(clock) {}
+  base::MonoTime Now() const override {
+    looked_ = true;
+    return clock_.Now();
+  }
+  base::WallTime WallNow() const override { return clock_.WallNow(); }
+  bool SleepUntil(base::MonoTime until, std::stop_token stop) override {
+    return clock_.SleepUntil(until, std::move(stop));
+  }
+  std::unique_ptr<runtime::PeriodicTask> Every(base::Duration interval,
+                                               std::function<void()> callback) override {
+    return clock_.Every(interval, std::move(callback));
+  }
+  bool looked() const { return looked_; }
+
+ private:
+  runtime::Clock& clock_;
+  mutable std::atomic<bool> looked_ = false;
+};
+
+TEST_F(NodesForStatusTest, L8_one_proof_serves_every_status_that_comes_while_it_is_under_way) {
+  Reply(9, NodeJson("n1", 7));
+  Read();
+  WatchedClock clock(*clock_);
+  std::jthread second;
+  server_->Otherwise([&](const Context&, const http::HttpRequest&) {
+    if (!second.joinable()) {
+      second = std::jthread([&] {
+        EXPECT_THAT(reads_.ListNodesForStatus(Context::Background(clock)), support::IsOk());
+      });
+      // It looks at the time once it waits for this request.
+      while (!clock.looked()) std::this_thread::yield();
+    }
+    return support::Reply(200, {{"X-Nomad-Index", "9"}}, "[" + NodeJson("n1", 7) + "]");
+  });
+  EXPECT_EQ(Read(), proof_);
+  second.join();
+  EXPECT_EQ(server_->targets().size(), 2U) << "the list and one proof";
 }
 
 TEST_F(NodesForStatusTest, S3_without_an_index_nothing_is_proved) {

@@ -74,6 +74,7 @@ TEST_F(UnguardedPoolTest, disabled_it_sends_nothing_and_permits_everything) {
   EXPECT_THAT(lease->Refresh(context_), IsOk());
   ASSERT_THAT(Acquire(*lease), IsOk());
   EXPECT_FALSE(lease->used());
+  EXPECT_TRUE(lease->was_free()) << "nothing that was read meanwhile is to be read again";
   clock_.Advance(hours(1));
   EXPECT_THAT(lease->permit()->Check(), IsOk());
   EXPECT_THAT(lease->Store(context_, {.last_event = base::WallTime(seconds(1))}), IsOk());

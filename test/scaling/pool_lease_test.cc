@@ -391,6 +391,21 @@ TEST_F(PoolLeaseTest, S4_refresh_reads_the_record_and_does_not_acquire) {
   EXPECT_FALSE(lease->used());
 }
 
+// As a Status reads it while a Scale begins. An older record would drop the Scale's names from the
+// Lease with its next Store (rule C10).
+TEST_F(PoolLeaseTest, C10_a_refresh_that_an_acquisition_overtakes_does_not_bring_back_its_record) {
+  Hold("", ServerNow());
+  const auto lease = Process();
+  const PoolRecord written{.action = harvester::LeaseAction{.id = "act", .names = {"web-a"}}};
+  script_.Next("get", Fault::BeforeReply([&] {
+                 ASSERT_THAT(Acquire(*lease), IsOk());
+                 ASSERT_THAT(lease->Store(context_, written), IsOk());
+               }));
+  ASSERT_THAT(lease->Refresh(context_), IsOk());
+  EXPECT_TRUE(lease->held());
+  EXPECT_EQ(lease->record().action, written.action);
+}
+
 TEST(PoolLeaseOptions, C11_a_write_ends_with_the_request_timeout_but_never_after_the_write_limit) {
   config::PluginConfig config;
   config.request_timeout = seconds(2);

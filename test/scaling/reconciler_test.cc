@@ -60,13 +60,15 @@ class ReconcilerTest : public PoolFixture {
     AddUnjoined(vm);
     clock_.Advance(minutes(16));
   }
-  void PutClaimOf(const std::string& vm) {
+  void PutClaimOf(const std::string& vm,
+                  const nlohmann::json& finalizers = nlohmann::json::array()) {
     cluster_.PutObject({{"apiVersion", "v1"},
                         {"kind", "PersistentVolumeClaim"},
                         {"metadata",
                          {{"namespace", "nomad"},
                           {"name", vm + "-disk-0-abcde"},
-                          {"labels", {{harvester::kPoolLabel, "web"}}}}}});
+                          {"labels", {{harvester::kPoolLabel, "web"}}},
+                          {"finalizers", finalizers}}}});
   }
 
   std::optional<Tracker> tracker_;
@@ -119,6 +121,18 @@ TEST_F(ReconcilerTest, C14_a_roll_back_that_is_refused_for_a_minute_is_left_out_
   EXPECT_THAT(settled->left_out.at("web-a"), HasSubstr("does not succeed: "));
   EXPECT_EQ(Count("patch virtualmachines"), Logged(kRefusedStep)) << "at each doubling";
   EXPECT_LT(Count("patch virtualmachines"), 9U);
+}
+
+TEST_F(ReconcilerTest, C14_a_roll_back_that_is_accepted_in_vain_is_left_out_after_two_minutes) {
+  AddVm("web-a");
+  HoldLease();
+  Drain("web-a");
+  for (const std::string request : {"update drain", "update eligibility"}) {
+    Always(request, Fault::Answer(200, "{}"));
+  }
+  auto settled = Reconciler(Deps(), policy_).FinishRollBacks(context().WithTimeout(minutes(10)));
+  ASSERT_THAT(settled, IsOk());
+  EXPECT_TRUE(settled->left_out.contains("web-a"));
 }
 
 TEST_F(ReconcilerTest, C2_nothing_is_settled_without_nomad_or_by_a_call_that_ends) {
@@ -226,6 +240,19 @@ TEST_F(ReconcilerTest, L3_the_troubles_of_a_removal_end_with_its_mark) {
   EXPECT_THAT(troubles_.retries.LastOf(key), IsOk());
 }
 
+TEST_F(ReconcilerTest, L3_the_trouble_of_an_un_marking_ends_when_an_operator_removes_the_mark) {
+  AddVm("web-a");
+  HoldLease();
+  Mark("web-a");
+  Next("patch virtualmachines", Refused());
+  EXPECT_FALSE(Resume().ok());
+  const Retries::Key key = KeyFor(StepKind::kRollBack, "web-a");
+  EXPECT_FALSE(troubles_.retries.LastOf(key).ok());
+  cluster_.EditAnnotation("web-a", harvester::kScaleInAnnotation, std::nullopt);
+  EXPECT_THAT(Resume(), IsOk());
+  EXPECT_THAT(troubles_.retries.LastOf(key), IsOk());
+}
+
 TEST_F(ReconcilerTest, C15_a_resumption_ends_after_three_passes_in_which_a_system_is_silent) {
   AddVm("web-a");
   HoldLease({"web-a"});
@@ -267,6 +294,42 @@ TEST_F(ReconcilerTest, C10_a_sweep_that_cannot_list_leaves_a_note_for_each_vm_th
   EXPECT_THAT(Resume(), IsOk());
   EXPECT_THAT(troubles_.leftovers, IsEmpty());
   EXPECT_EQ(LeaseAnnotation(harvester::kLeaseActionAnnotation), "");
+}
+
+TEST_F(ReconcilerTest, C12_a_failed_join_is_recorded_although_the_look_for_leftovers_is_refused) {
+  AddBroken("web-a");
+  HoldLease();
+  Always("list secrets", Refused());
+  EXPECT_FALSE(Resume().ok());
+  EXPECT_NE(LeaseAnnotation(harvester::kLeaseBackOffAnnotation), "");
+}
+
+TEST_F(ReconcilerTest, C12_without_a_lease_the_back_off_begins_at_its_second_step) {
+  Always("get leases", Refused());
+  AddBroken("web-a");
+  HoldLease();
+  ASSERT_FALSE(lease_.used());
+  EXPECT_THAT(Resume(), IsOk());
+  EXPECT_EQ(lease_.record().back_off.at("join").failures, 2);
+}
+
+TEST_F(ReconcilerTest, L4_the_background_waits_four_minutes_for_a_volume_that_only_needs_time) {
+  PutClaimOf("web-a", {"kubernetes.io/pvc-protection"});
+  cluster_.HangClaim("web-a-disk-0-abcde");
+  HoldLease({"web-a"});
+  const base::MonoTime begun = clock_.Now();
+  EXPECT_THAT(Reconciler(Deps(), policy_).RunResumption(context().WithTimeout(minutes(30))),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("something is left of it")));
+  EXPECT_GE(clock_.Now() - begun, minutes(4));
+  EXPECT_LT(clock_.Now() - begun, minutes(5));
+}
+
+TEST_F(ReconcilerTest, L5_a_conflict_alone_does_not_end_a_resumption) {
+  AddUnjoined("web-a");
+  HoldLease();
+  Next("patch virtualmachines", Fault::Answer(409));
+  EXPECT_THAT(Resume(), IsOk());
+  EXPECT_EQ(Annotation("web-a", harvester::kNodeIdAnnotation), NodeOf("web-a"));
 }
 
 TEST_F(ReconcilerTest, C4_a_scale_marks_drains_deletes_and_waits_for_what_is_left) {
@@ -323,6 +386,22 @@ TEST_F(ReconcilerTest, C10_a_creation_that_failed_leaves_its_secret_to_sweep_and
   EXPECT_THAT(Resume(), IsOk());
   EXPECT_THAT(cluster_.Secrets(), IsEmpty());
   EXPECT_THAT(troubles_.leftovers, IsEmpty());
+}
+
+TEST_F(ReconcilerTest, C10_a_scale_removes_the_secret_of_a_creation_that_failed) {
+  HoldLease({"web-b"});
+  Next("create virtualmachines", Fault::Answer(403));
+  EXPECT_THAT(Run(ToMake("web-b")), IsOk());
+  EXPECT_THAT(cluster_.Secrets(), IsEmpty());
+}
+
+TEST_F(ReconcilerTest, C8_a_vm_whose_mark_is_refused_goes_last) {
+  AddVm("web-a");
+  HoldLease({"web-a"});
+  Always("patch virtualmachines", Refused());
+  EXPECT_THAT(Run(ToRemoveFrom("web-a")), IsOk());
+  ASSERT_TRUE(troubles_.removal_refusals.contains("web-a"));
+  EXPECT_GE(troubles_.removal_refusals.at("web-a").count, 1);
 }
 
 TEST_F(ReconcilerTest, C16_a_scale_outlasts_systems_that_are_silent_and_ends_with_its_client) {

@@ -75,13 +75,13 @@ TEST_F(ScaleCallTest, C2_the_sources_of_a_growth_are_read_ahead_and_tried) {
 }
 
 TEST_F(ScaleCallTest, C2_a_refusal_that_was_read_ahead_refuses_the_action) {
-  EXPECT_THAT(Scale(1,
-                    [&] {
-                      Next("try virtualmachines", Refused());
-                      call_->ReadAhead(context());
-                    }),
-              StatusIs(absl::StatusCode::kPermissionDenied,
-                       HasSubstr("Harvester would refuse the VM")));
+  EXPECT_THAT(
+      Scale(1,
+            [&] {
+              Next("try virtualmachines", Refused());
+              call_->ReadAhead(context());
+            }),
+      StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("Harvester would refuse the VM")));
   EXPECT_THAT(Effects(), IsEmpty());
 }
 
@@ -115,6 +115,43 @@ TEST_F(ScaleCallTest, C2_what_was_read_long_before_the_lease_was_ours_is_read_ag
                     }),
               IsOk());
   EXPECT_EQ(Times("list nodes"), 2);
+}
+
+TEST_F(ScaleCallTest, C2_what_was_read_ahead_is_read_again_after_slow_roll_backs) {
+  AddVm("web-a");
+  Drain("web-a");
+  request_.last_count = 1;
+  After("update drain", [&] { clock_.Advance(seconds(6)); });
+  ASSERT_THAT(Scale(2, [&] { call_->ReadAhead(context()); }), IsOk());
+  EXPECT_EQ(Times("ask selfsubjectrulesreviews"), 2);
+}
+
+TEST_F(ScaleCallTest, C7_a_victims_node_that_was_read_beside_a_slow_intent_is_read_again) {
+  AddVm("web-a");
+  After("patch leases", [&] { clock_.Advance(seconds(6)); });
+  ASSERT_THAT(Scale(0), IsOk());
+  const Strings sent = Sent();
+  const auto intent = std::find(sent.begin(), sent.end(), "patch leases");
+  const auto mark = std::find(intent, sent.end(), "patch virtualmachines");
+  ASSERT_NE(mark, sent.end());
+  EXPECT_EQ(std::count(intent, mark, "get node"), 2) << "beside the intent, and before the mark";
+}
+
+TEST_F(ScaleCallTest, C11_allocations_are_forgotten_too_if_another_process_may_have_acted) {
+  AddVm("web-a");
+  policy_.selector = policy::SelectorStrategy::kLeastBusy;
+  request_.last_count = 1;
+  ASSERT_THAT(Scale(0,
+                    [&] {
+                      call_->ReadAhead(context());
+                      EXPECT_EQ(Times("list allocations"), 1);
+                      call_->ForgetObserved();
+                      Forget();
+                    }),
+              IsOk());
+  const Strings sent = Sent();
+  const auto intent = std::find(sent.begin(), sent.end(), "patch leases");
+  EXPECT_EQ(std::count(sent.begin(), intent, "list allocations"), 1) << "the plan's own";
 }
 
 TEST_F(ScaleCallTest, C2_a_growth_checks_everything_and_names_its_vms_before_it_creates) {
@@ -275,6 +312,16 @@ TEST_F(ScaleCallTest, C12_a_back_off_of_creations_defers_them_and_removals_are_s
   EXPECT_EQ(Count("create virtualmachines"), 0U);
 }
 
+TEST_F(ScaleCallTest, C12_a_quota_without_room_defers_creations_and_removals_are_still_taken_back) {
+  AddVm("web-a");
+  HoldLease({"web-a"});
+  Mark("web-a");
+  PutPodQuota(5, 5);
+  EXPECT_THAT(Scale(3), StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("0 of 2 VMs")));
+  EXPECT_FALSE(IsMarked("web-a"));
+  EXPECT_EQ(Count("create virtualmachines"), 0U);
+}
+
 TEST_F(ScaleCallTest, C2_what_fits_the_quota_is_made_and_quotas_need_not_be_readable) {
   PutPodQuota(5, 4);
   EXPECT_THAT(Scale(3), StatusIs(absl::StatusCode::kResourceExhausted,
@@ -315,6 +362,15 @@ TEST_F(ScaleCallTest, L6_the_vms_that_a_growth_takes_back_are_on_the_lease_befor
   EXPECT_THAT(Scale(1), IsOk());
   EXPECT_THAT(back, ElementsAre("web-a"));
   EXPECT_EQ(LeaseAnnotation(harvester::kLeaseActionAnnotation), "");
+}
+
+TEST_F(ScaleCallTest, L11_what_a_later_release_wrote_about_the_policy_is_kept) {
+  HoldLease();
+  Store({.policy = harvester::PolicyRecord{
+             .id = "one", .at = clock_.WallNow(), .unknown_members = R"({"later":1})"}});
+  request_.policy_id = "one";
+  EXPECT_THAT(Scale(1), IsOk());
+  EXPECT_THAT(LeaseAnnotation(harvester::kLeasePolicyAnnotation), HasSubstr("later"));
 }
 
 TEST_F(ScaleCallTest, C10_a_scale_whose_secret_has_no_owner_or_that_failed_leaves_work) {

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nomad_harvester/scaling/service.h"
 
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <stop_token>
+
+#include "drivers/session.h"
 #include "pool_fixture.h"
 #include "support/manual_executor.h"
 
@@ -18,11 +24,31 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
+// The process' clock, whose time of day may be wrong.
+class ProcessClock final : public runtime::Clock {
+ public:
+  explicit ProcessClock(runtime::Clock& clock) : clock_(clock) {}
+  base::MonoTime Now() const override { return clock_.Now(); }
+  base::WallTime WallNow() const override { return clock_.WallNow() + ahead_; }
+  bool SleepUntil(base::MonoTime until, std::stop_token stop) override {
+    return clock_.SleepUntil(until, std::move(stop));
+  }
+  std::unique_ptr<runtime::PeriodicTask> Every(base::Duration interval,
+                                               std::function<void()> callback) override {
+    return clock_.Every(interval, std::move(callback));
+  }
+  void set_ahead(base::Duration ahead) { ahead_ = ahead; }
+
+ private:
+  runtime::Clock& clock_;
+  base::Duration ahead_{};
+};
+
 class ServiceTest : public PoolFixture {
  protected:
   ServiceTest() {
     ServiceOptions options;
-    options.clock = &clock_;
+    options.clock = &process_clock_;
     options.random = random_;
     options.logger = log::Logger(sink_, log::Level::kInfo);
     options.environment = [this](const std::string& name) -> std::optional<std::string> {
@@ -78,6 +104,7 @@ class ServiceTest : public PoolFixture {
     ASSERT_THAT(Configure(), IsOk());
   }
 
+  ProcessClock process_clock_{clock_};
   StringMap values_ = PolicyValues();
   std::string client_name_ = "plugin";
   std::string allocation_;
@@ -171,6 +198,37 @@ TEST_F(ServiceTest, S3_a_reply_is_sent_before_the_deadline_of_whoever_waits_for_
   EXPECT_EQ(taken(caller), seconds(20) - milliseconds(250));
 }
 
+TEST_F(ServiceTest, C15_a_status_goes_by_the_api_servers_clock_with_a_list_and_with_a_proof) {
+  AddVm("web-a");
+  AnnotateLease(harvester::kLeasePausedAnnotation,
+                base::FormatRfc3339(clock_.WallNow() + std::chrono::hours(1)));
+  process_clock_.set_ahead(std::chrono::hours(3));
+  ASSERT_THAT(Configure(), IsOk());
+  Settle();  // reads the Lease
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_FALSE(Status()->ready) << "still paused, by a proof";
+    cluster_.EditAnnotation("web-a", "note", std::to_string(i));
+    EXPECT_FALSE(Status()->ready) << "still paused, by a list";
+    EXPECT_FALSE(Status()->ready);
+  }
+  process_clock_.set_ahead(-std::chrono::hours(3));
+  clock_.Advance(std::chrono::hours(1) + seconds(1));
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(Status()->ready);
+}
+
+TEST_F(ServiceTest, L7_the_vms_of_two_namespaces_are_proved_each_by_their_own_list) {
+  AddVm("web-a");
+  ASSERT_THAT(Configure(), IsOk());
+  const auto lists = [this](const std::string& ns) {
+    values_["namespace"] = ns;
+    EXPECT_THAT(Status(), IsOk());
+    return Count("list virtualmachines");
+  };
+  for (const char* ns : {"nomad", "other", "nomad", "other", "nomad"}) {
+    EXPECT_EQ(lists(ns), 1U) << ns << ": a list at first, then a proof";
+  }
+}
+
 TEST_F(ServiceTest, S5_the_first_status_of_a_process_queues_one_resumption_and_a_sweep) {
   ASSERT_THAT(Configure(), IsOk());
   EXPECT_THAT(Status(), IsOk());
@@ -259,6 +317,36 @@ TEST_F(ServiceTest, L7_unfinished_work_comes_back_in_rounds_and_new_work_at_once
   EXPECT_EQ(runs_in(60), 6) << "one in ten minutes";
 }
 
+TEST_F(ServiceTest, L10_what_a_pause_has_held_goes_on_when_status_sees_its_end) {
+  AddVm("web-a");
+  HoldLease({"web-a"});
+  Idle("web-a");
+  hold_->Release();
+  AnnotateLease(harvester::kLeasePausedAnnotation, "true");
+  ASSERT_THAT(Configure(), IsOk());
+  while (Wakes()) {  // reads the Lease, and then waits for its round
+  }
+  EXPECT_FALSE(cluster_.Vm("web-a").is_null());
+  AnnotateLease(harvester::kLeasePausedAnnotation, "false");
+  EXPECT_TRUE(Wakes()) << "new work";
+  EXPECT_TRUE(cluster_.Vm("web-a").is_null());
+}
+
+TEST_F(ServiceTest, I1_the_node_of_a_vm_of_another_namespace_wakes_no_pool_of_ours) {
+  AddVm("web-a");
+  cluster_.OperatorDrain(NodeOf("web-a"), minutes(15),
+                         nodepool::ToMeta({.action = "act",
+                                           .vm = "batch-a",
+                                           .vm_uid = "gone",
+                                           .pool = "n/long-batch",
+                                           .purge = true}));
+  ASSERT_THAT(Configure(), IsOk());
+  EXPECT_THAT(Status(), IsOk());
+  EXPECT_EQ(background_.pending(), 1U) << "the first look of our own pool";
+  background_.RunAll();
+  EXPECT_EQ(cluster_.Leases().size(), 1U);
+}
+
 TEST_F(ServiceTest, C11_background_work_that_waits_for_the_lease_comes_back_in_rounds) {
   ASSERT_THAT(Configure(), IsOk());
   HoldLease();  // another process
@@ -290,6 +378,25 @@ TEST_F(ServiceTest, C11_a_Lease_that_another_process_holds_costs_no_reads_beside
   HoldLease();  // another process
   EXPECT_THAT(Scale(0), StatusIs(absl::StatusCode::kAborted));
   EXPECT_EQ(Sent(), (Strings{"get leases"}));
+}
+
+TEST_F(ServiceTest, C11_a_Lease_that_was_free_and_is_taken_ends_what_is_read_beside_it) {
+  ASSERT_THAT(Configure(), IsOk());
+  EXPECT_THAT(Scale(0), IsOk());
+  HoldLease();  // another process
+  EXPECT_THAT(Scale(0), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_EQ(Sent(), (Strings{"get leases"})) << "besides the attempt to take it";
+}
+
+TEST_F(ServiceTest, C2_the_rights_for_a_change_are_asked_while_the_lease_is_acquired) {
+  AddVm("web-a");
+  ASSERT_THAT(Configure(), IsOk());
+  Settle();
+  EXPECT_THAT(Scale(2), IsOk());
+  const Strings sent = Sent();
+  EXPECT_LT(std::find(sent.begin(), sent.end(), "ask selfsubjectrulesreviews"),
+            std::find(sent.begin(), sent.end(), "create secrets"));
+  EXPECT_EQ(std::count(sent.begin(), sent.end(), "ask selfsubjectrulesreviews"), 1);
 }
 
 TEST_F(ServiceTest,
@@ -433,6 +540,14 @@ TEST_F(ServiceTest, L9_a_stop_ends_an_open_scale_releases_its_lease_and_refuses_
   EXPECT_THAT(Sent(), IsEmpty());
 }
 
+TEST_F(ServiceTest, P1_a_status_that_the_end_of_the_process_cuts_short_is_cancelled_and_no_reason) {
+  ASSERT_THAT(Configure(), IsOk());
+  Next("list virtualmachines", Refused());
+  After("list nodes", [&] { Stop(); });
+  EXPECT_THAT(Status(), StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_EQ(Logged("WARN Not ready"), 0U);
+}
+
 TEST_F(ServiceTest, P1_background_work_that_outlives_its_service_in_the_queue_does_nothing) {
   ASSERT_THAT(Configure(), IsOk());
   EXPECT_THAT(Status(), IsOk());
@@ -440,6 +555,21 @@ TEST_F(ServiceTest, P1_background_work_that_outlives_its_service_in_the_queue_do
   Forget();
   EXPECT_EQ(background_.RunAll(), 1U);
   EXPECT_THAT(Sent(), IsEmpty());
+}
+
+TEST(Rounds, L7_a_trouble_that_nobody_has_looked_at_for_long_begins_at_the_first_pace) {
+  Rounds rounds;
+  base::MonoTime now{std::chrono::hours(1)};
+  for (int i = 0; i < 90; ++i) {
+    if (rounds.MayBegin("work", now)) rounds.Unfinished("work", now);
+    now += minutes(1);
+  }
+  EXPECT_FALSE(rounds.MayBegin("work", now)) << "one in ten minutes by now";
+  now += minutes(30);
+  ASSERT_TRUE(rounds.MayBegin("work", now));
+  rounds.Unfinished("work", now);
+  EXPECT_FALSE(rounds.MayBegin("work", now + seconds(59)));
+  EXPECT_TRUE(rounds.MayBegin("work", now + minutes(1)));
 }
 
 }  // namespace

@@ -217,7 +217,8 @@ TEST_F(TrackerRemoveTest, L3_a_drain_that_is_refused_for_a_minute_is_rolled_back
   EXPECT_THAT(Failures(), ElementsAre("refused"));
 }
 
-TEST_F(TrackerRemoveTest, L3_a_drain_that_was_refused_until_its_deadline_is_told_with_the_roll_back) {
+TEST_F(TrackerRemoveTest,
+       L3_a_drain_that_was_refused_until_its_deadline_is_told_with_the_roll_back) {
   const World late = World().With(LeavingVm().Late()).With(Node("a"));
   retries_.Note({"start-drain", "uid-a"}, Refusal("denied by policy"), now_);
   now_ += seconds(20);
@@ -230,7 +231,8 @@ TEST_F(TrackerRemoveTest, L3_a_drain_that_was_refused_until_its_deadline_is_told
   EXPECT_THAT(Failures(), ElementsAre("refused"));
 }
 
-TEST_F(TrackerRemoveTest, L3_a_mark_that_is_refused_for_a_minute_ends_its_vm_without_another_attempt) {
+TEST_F(TrackerRemoveTest,
+       L3_a_mark_that_is_refused_for_a_minute_ends_its_vm_without_another_attempt) {
   const World standing = World().With(StandingVm()).With(Node("a"));
   See(standing);
   const Effect refusal = Refusal("denied by policy");

@@ -215,8 +215,8 @@ class JsonListReader final {
   void Begin();
   void Write(std::string_view piece);
   // After the last piece. INVALID_ARGUMENT: "<what> …" is not JSON, has no list or one of more than
-  // kMaxElements, an element is not an object, or `beside` is neither a text nor null. Otherwise the error of an element. `null` is
-  // an empty list, because Go writes a nil slice as null.
+  // kMaxElements, an element is not an object, or `beside` is neither a text nor null. Otherwise
+  // the error of an element. `null` is an empty list, because Go writes a nil slice as null.
   absl::Status Finish(std::string_view what);
   // The text at `beside`; empty if it is missing.
   const std::string& beside() const { return text_; }

@@ -90,8 +90,8 @@ class PoolLease {
   // Whether Acquire will probably find that no other process has held the Lease since it was last
   // read or released here: it had no holder then, or did not exist.
   bool IsLikelyFree() const;
-  // Whether Acquire has found that, or that the last holder was this process. What was read while it
-  // ran is then as good as what is read after it: nobody else can have acted on the pool.
+  // Whether Acquire has found that, or that the last holder was this process. What was read while
+  // it ran is then as good as what is read after it: nobody else can have acted on the pool.
   bool was_free() const;
 
   // Whether a Lease guards the pool: false if it is disabled or forbidden.

@@ -88,8 +88,7 @@ absl::StatusOr<std::vector<harvester::Network>> ReadNetworks(const runtime::Cont
 absl::StatusOr<harvester::Image> ReadImage(const runtime::Context& context,
                                            const PoolDependencies& deps,
                                            const config::PoolPolicy& policy) {
-  auto image =
-      deps.vms.ResolveImage(context, deps.executor, policy.image.ns, policy.image.name);
+  auto image = deps.vms.ResolveImage(context, deps.executor, policy.image.ns, policy.image.name);
   if (!image.ok()) return base::Annotate(image.status(), "image");
   if (!image->imported) {
     return base::FailedPrecondition("image: " + policy.image.ns + "/" + policy.image.name +
@@ -141,8 +140,7 @@ CreationSources ReadSources(const runtime::Context& context, const PoolDependenc
 
 absl::StatusOr<CreationPlan> PlanCreation(const PoolDependencies& deps,
                                           const config::PoolPolicy& policy,
-                                          const CreationSources& sources,
-                                          std::uint64_t nomad_index,
+                                          const CreationSources& sources, std::uint64_t nomad_index,
                                           const std::string& policy_id) {
   CreationPlan plan;
   NH_ASSIGN_OR_RETURN(plan.user_data, ReadUserData(policy));
@@ -219,9 +217,9 @@ absl::StatusOr<CreatedVm> CreateVm(const runtime::Context& context, const PoolDe
   NH_ASSIGN_OR_RETURN(const std::string user_data,
                       harvester::ComposeUserData(
                           plan.user_data, VariablesOf(plan, created.identity), plan.public_keys));
-  NH_ASSIGN_OR_RETURN(created.secret,
-                      deps.vms.CreateSecret(context, harvester::BuildSecret(
-                                                         plan.vm_spec, created.identity, user_data)));
+  NH_ASSIGN_OR_RETURN(created.secret, deps.vms.CreateSecret(
+                                          context, harvester::BuildSecret(
+                                                       plan.vm_spec, created.identity, user_data)));
   NH_ASSIGN_OR_RETURN(
       const auto vm,
       deps.vms.CreateVm(context, harvester::BuildVirtualMachine(plan.vm_spec, created.identity)));

@@ -39,8 +39,8 @@ CreationSources ReadSources(const runtime::Context& context, const PoolDependenc
 // Renders the user data once with sample values. No request. Errors name the policy's key.
 absl::StatusOr<CreationPlan> PlanCreation(const PoolDependencies& deps,
                                           const config::PoolPolicy& policy,
-                                          const CreationSources& sources,
-                                          std::uint64_t nomad_index, const std::string& policy_id);
+                                          const CreationSources& sources, std::uint64_t nomad_index,
+                                          const std::string& policy_id);
 // Sends one VM to the API server as a dry run: what it would refuse (rule C2).
 absl::Status DryRunCreation(const runtime::Context& context, const PoolDependencies& deps,
                             const config::PoolPolicy& policy, const CreationPlan& plan);
@@ -62,8 +62,8 @@ struct CreatedVm {
   std::string uid;
   harvester::CloudInitSecret secret;
 };
-// Creates the Secret and then the VM. Blocks for the requests. After an error there may be no VM: if
-// the outcome is unknown (UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED) it may still appear.
+// Creates the Secret and then the VM. Blocks for the requests. After an error there may be no VM:
+// if the outcome is unknown (UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED) it may still appear.
 absl::StatusOr<CreatedVm> CreateVm(const runtime::Context& context, const PoolDependencies& deps,
                                    const CreationPlan& plan, const PlannedCreation& creation);
 // Sets the VM as the Secret's owner. After an error, which is logged, a sweep sets it later.

@@ -46,10 +46,9 @@ bool LeaseHold::Release(const PoolRecord* last) {
     return last == nullptr;
   }
   const bool writes = last != nullptr && !context_.Done();
-  return lease.Release(
-      writes ? unguarded_.WithTimeout(kRecordBudget)
-             : Context::Background(context_.clock()).WithTimeout(kReleaseBudget),
-      last);
+  return lease.Release(writes ? unguarded_.WithTimeout(kRecordBudget)
+                              : Context::Background(context_.clock()).WithTimeout(kReleaseBudget),
+                       last);
 }
 
 }  // namespace nomad_harvester::scaling

@@ -80,8 +80,8 @@ absl::StatusOr<AllocationList> Reconciler::ReadAllocations(const runtime::Contex
   return MakeObserver().ReadAllocations(context);
 }
 
-absl::StatusOr<Reconciler::Settled> Reconciler::FinishRollBacks(
-    const runtime::Context& context, Observer::BlockingWait first) {
+absl::StatusOr<Reconciler::Settled> Reconciler::FinishRollBacks(const runtime::Context& context,
+                                                                Observer::BlockingWait first) {
   const base::MonoTime began = deps_.clock.Now();
   for (;;) {
     NH_ASSIGN_OR_RETURN(PoolSnapshot snapshot, Look(context, std::exchange(first, {})));
@@ -511,8 +511,10 @@ absl::Status Reconciler::Wait(const runtime::Context& context, const Pass& pass)
   next_wait_ = {};
   idle_passes_ = pass.effects > 0 ? 0 : idle_passes_ + 1;
   const base::MonoTime now = deps_.clock.Now();
-  base::Duration wait = pass.effects > 0 ? kPause : std::min(kLongestWait, kFirstWait * idle_passes_);
-  if (const auto next = deps_.troubles.retries.NextAttempt(); next.has_value() && pass.effects == 0) {
+  base::Duration wait =
+      pass.effects > 0 ? kPause : std::min(kLongestWait, kFirstWait * idle_passes_);
+  if (const auto next = deps_.troubles.retries.NextAttempt();
+      next.has_value() && pass.effects == 0) {
     wait = std::clamp(base::Duration(*next - now), kFirstWait, wait);
   }
   const std::uint64_t index = last_->snapshot().look().nomad_index;

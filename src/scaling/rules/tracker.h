@@ -34,7 +34,7 @@ struct Part {
   // kMake: its POST was accepted, or the VM was observed; kRemove: its mark was written or
   // observed.
   bool begun = false;
-  bool unknown = false;  // kRemove: its mark may have been written although no reply said so
+  bool unknown = false;       // kRemove: its mark may have been written although no reply said so
   bool mark_refused = false;  // kRemove: in this action
   bool refused = false;       // kRemove: it failed because it was refused
   // kRemove: since when the VM is gone, and how long its leftovers are waited for (rule L4).
