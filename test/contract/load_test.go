@@ -332,6 +332,7 @@ func (l *load) end() {
 // An API with a proxy before it, which delays and counts requests.
 type slowAPI struct {
 	server *httptest.Server
+	path   string // requests whose path contains it take long
 	takes  atomic.Int64
 	open   atomic.Int32
 	most   atomic.Int32
@@ -349,7 +350,8 @@ func newSlowAPI(t *testing.T, address string) *slowAPI {
 	a := &slowAPI{counts: map[string]int{}}
 	proxy := httputil.NewSingleHostReverseProxy(target)
 	// The simulator closes a connection that is idle for five seconds.
-	proxy.Transport = &http.Transport{MaxIdleConnsPerHost: 1024, IdleConnTimeout: 2 * time.Second}
+	transport := &http.Transport{MaxIdleConnsPerHost: 1024, IdleConnTimeout: 2 * time.Second}
+	proxy.Transport = transport
 	proxy.ErrorHandler = func(w http.ResponseWriter, r *http.Request, err error) {
 		if r.Context().Err() == nil { // the client is still there
 			t.Errorf("%s %s: %v", r.Method, r.URL, err)
@@ -358,8 +360,12 @@ func newSlowAPI(t *testing.T, address string) *slowAPI {
 	}
 	a.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a.count(r)
+		takes := time.Duration(0)
+		if strings.Contains(r.URL.Path, a.path) {
+			takes = time.Duration(a.takes.Load())
+		}
 		select {
-		case <-time.After(time.Duration(a.takes.Load())):
+		case <-time.After(takes):
 			proxy.ServeHTTP(w, r)
 		case <-r.Context().Done():
 		}
@@ -369,6 +375,7 @@ func newSlowAPI(t *testing.T, address string) *slowAPI {
 	t.Cleanup(func() {
 		a.server.CloseClientConnections()
 		a.server.Close()
+		transport.CloseIdleConnections() // the simulator's end waits for them
 	})
 	return a
 }
@@ -395,6 +402,12 @@ func (a *slowAPI) count(r *http.Request) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	a.counts[kind]++
+}
+
+func (a *slowAPI) wasAsked(kind string) bool {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	return a.counts[kind] > 0
 }
 
 func (a *slowAPI) reset() {

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package contract
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/nomad-autoscaler/plugins/shared"
+	"github.com/hashicorp/nomad-autoscaler/sdk"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// What the RPC server itself may cost its callers. Its threads once had a timer slack of two
+// seconds, for fewer wake-ups: a mutex of Abseil sleeps for 10 µs while it is contended, which
+// became two seconds without any RPC, about once in the life of a process and at a random moment,
+// also while it ended. One caller at a time never meets that: only calls at once contend.
+
+const (
+	liveClients = 8
+	// The stall came early in the life of a process: several short lives find more than a long one.
+	liveProcesses = 4
+	liveDuration  = 2500 * time.Millisecond
+	// Not a claim about speed: calls take some 10 ms, the stall took 2 s. Between them is room for a
+	// machine that is busy with something else.
+	noStall = time.Second
+
+	endedProcesses = 10
+)
+
+func startLive(t *testing.T) (*simulatedCluster, *slowAPI, *host) {
+	t.Helper()
+	cluster, err := startCluster("--fast")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cluster.stop)
+	harvester := newSlowAPI(t, cluster.harvester)
+	h := launch(t, realPlugin)
+	if err := h.target.SetConfig(map[string]string{"harvester_url": harvester.server.URL,
+		"nomad_address": cluster.nomad, "auth_token": "any"}); err != nil {
+		t.Fatal(err)
+	}
+	return cluster, harvester, h
+}
+
+// Without user_data, a VM never joins: a Scale that makes one waits.
+func livePolicy(namespace string) map[string]string {
+	return completePolicy("namespace", namespace, "image", "default/ubuntu-24.04", "networks",
+		"default/vlan10", shared.PluginConfigKeyGRPCTimeout, statusLimit.String())
+}
+
+func TestS3_calls_of_Status_at_once_are_answered_without_a_stall(t *testing.T) {
+	for process := range liveProcesses {
+		t.Run(fmt.Sprint(process), func(t *testing.T) {
+			_, _, h := startLive(t)
+			end := time.Now().Add(liveDuration)
+			forPools(0, liveClients, func(client int) {
+				for time.Now().Before(end) {
+					begin := time.Now()
+					_, err := h.target.Status(livePolicy("nomad"))
+					if took := time.Since(begin); err != nil || took > noStall {
+						t.Errorf("client %d: Status took %v, error %v", client, took, err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// The processes get SIGTERM at different moments of the first third of a second in which calls are
+// made at once.
+func TestP1_P4_calls_under_way_at_SIGTERM_get_their_status_and_never_the_hosts_own_text(t *testing.T) {
+	for process := range endedProcesses {
+		t.Run(fmt.Sprint(process), func(t *testing.T) {
+			cluster, harvester, h := startLive(t)
+			harvester.path = "/namespaces/held-"
+			harvester.takes.Store(int64(time.Minute))
+			results := make(chan error, liveClients+1)
+			scaleUntilTheEnd(t, cluster, h, results)
+			holdStatuses(t, harvester, h, results)
+			busy := callStatusUntilItFails(h)
+
+			<-time.After(time.Duration(process+1) * 30 * time.Millisecond)
+			if early := len(results); early > 0 {
+				t.Errorf("%d calls have ended already", early)
+			}
+			begin := time.Now()
+			if err := h.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			code := h.exitCode()
+			if took := time.Since(begin); code != 0 || took > noStall {
+				t.Errorf("exit code %d after %v\n%s", code, took, h.stderr)
+			}
+			for range liveClients + 1 {
+				checkEndedByThePlugin(t, wait(t, "the call has ended", results))
+			}
+			busy.Wait()
+		})
+	}
+}
+
+// Returns when the Scale has made its VM.
+func scaleUntilTheEnd(t *testing.T, cluster *simulatedCluster, h *host, results chan<- error) {
+	t.Helper()
+	go func() {
+		err := h.target.Scale(sdk.ScalingAction{Count: 1, Reason: "live test"}, livePolicy("nomad"))
+		if err == nil {
+			err = errors.New("the Scale succeeded")
+		}
+		results <- err
+	}()
+	waitUntil(t, "the Scale has made a VM", func() bool {
+		var vms struct{ Items []simulatedObject }
+		if err := get(cluster.harvester+"/apis/kubevirt.io/v1/namespaces/nomad/virtualmachines", &vms); err != nil {
+			t.Fatal(err)
+		}
+		return len(vms.Items) > 0
+	})
+}
+
+// Returns when each Status waits for its list: then the plugin has received it.
+func holdStatuses(t *testing.T, harvester *slowAPI, h *host, results chan<- error) {
+	t.Helper()
+	for client := range liveClients {
+		namespace := fmt.Sprintf("held-%d", client)
+		go func() {
+			_, err := h.target.Status(livePolicy(namespace))
+			results <- err
+		}()
+		waitUntil(t, "the Status asks Harvester", func() bool {
+			return harvester.wasAsked("GET /apis/kubevirt.io/v1/namespaces/" + namespace + "/virtualmachines")
+		})
+	}
+}
+
+// Calls that are answered at once, also while the process ends: load. Their own end is not judged,
+// because nobody knows whether the plugin had received the last ones.
+func callStatusUntilItFails(h *host) *sync.WaitGroup {
+	var busy sync.WaitGroup
+	for range liveClients {
+		busy.Add(1)
+		go func() {
+			defer busy.Done()
+			for {
+				if _, err := h.target.Status(livePolicy("nomad")); err != nil {
+					return
+				}
+			}
+		}()
+	}
+	return &busy
+}
+
+// A Status whose list ended with the process may also be answered: it is not ready.
+func checkEndedByThePlugin(t *testing.T, err error) {
+	t.Helper()
+	if err == nil {
+		return
+	}
+	if status.Code(err) != codes.Canceled || !strings.Contains(err.Error(), "the process is ending") {
+		t.Errorf("error %v", err)
+	}
+}
