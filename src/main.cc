@@ -10,10 +10,16 @@
 
 #include "nomad_harvester/cli/commands.h"
 
+#include "absl/synchronization/mutex.h"
+
 int main(int argc, char** argv) {
   // Each of the many threads would get an arena of its own, and keep in it what one large list
   // needed. No other thread runs yet.
   mallopt(M_ARENA_MAX, 1);  // NOLINT(concurrency-mt-unsafe)
+  // Without the lists of small chunks, which every larger one joins and returns to the heap.
+  mallopt(M_MXFAST, 0);  // NOLINT(concurrency-mt-unsafe)
+  // Debian's Abseil looks for cycles at each lock that gRPC takes, and would abort the process.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
   nomad_harvester::config::StringMap environment;
   for (char** entry = environ; *entry != nullptr; ++entry) {

@@ -136,6 +136,15 @@ TEST_F(CurlReader, forgets_an_earlier_attempt_with_the_first_piece_of_each_reply
   EXPECT_EQ(begun_, 2);
 }
 
+TEST_F(CurlReader, L1_a_name_that_could_not_be_resolved_is_looked_up_again_by_the_next_request) {
+  CurlOptions options;
+  options.base_url = "http://" + std::string(64, 'a') + ".example";  // no label is that long
+  transport_ = Make(std::move(options));
+  for (int request = 0; request < 3; ++request) {
+    EXPECT_THAT(ReadAgain(), StatusIs(StatusCode::kUnavailable, HasSubstr("resolve"))) << request;
+  }
+}
+
 TEST_F(CurlReader, P3_is_not_given_the_text_of_an_error) {
   ServerReply reply;
   reply.status = 403;

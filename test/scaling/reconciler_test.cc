@@ -332,6 +332,39 @@ TEST_F(ReconcilerTest, L5_a_conflict_alone_does_not_end_a_resumption) {
   EXPECT_EQ(Annotation("web-a", harvester::kNodeIdAnnotation), NodeOf("web-a"));
 }
 
+TEST_F(ReconcilerTest, L7_nodes_that_change_all_the_time_are_observed_four_times_a_second) {
+  const std::string busy = cluster_.AddForeignNode({.name = "busy", .node_class = "other"});
+  bool eligible = true;
+  const auto changes = clock_.Every(std::chrono::milliseconds(20), [&] {
+    eligible = !eligible;
+    EXPECT_TRUE(cluster_.SetEligible(busy, eligible));
+  });
+  HoldLease({"web-b"});
+  EXPECT_THAT(Run(ToMake("web-b")), IsOk());  // its node is ready after 10 s
+  EXPECT_GE(Count("list nodes"), 30U);
+  EXPECT_LE(Count("list nodes"), 50U);
+}
+
+TEST_F(ReconcilerTest, C3_a_vm_is_done_with_the_record_of_its_join) {
+  HoldLease({"web-b"});
+  EXPECT_THAT(Run(ToMake("web-b")), IsOk());
+  EXPECT_EQ(Last(), "patch virtualmachines");
+  EXPECT_EQ(Annotation("web-b", harvester::kNodeIdAnnotation), NodeOf("web-b"));
+}
+
+TEST_F(ReconcilerTest, C10_secrets_get_their_owners_once_all_vms_exist) {
+  HoldLease({"web-a", "web-b"});
+  ScalePlan plan = ToMake("web-a");
+  plan.create.push_back({"web-b", "act"});
+  EXPECT_THAT(Run(plan), IsOk());
+  Strings writes;
+  for (const std::string& sent : Sent()) {
+    if (sent.starts_with("create ") || sent == "patch secrets") writes.push_back(sent);
+  }
+  EXPECT_EQ(writes, (Strings{"create secrets", "create virtualmachines", "create secrets",
+                             "create virtualmachines", "patch secrets", "patch secrets"}));
+}
+
 TEST_F(ReconcilerTest, C4_a_scale_marks_drains_deletes_and_waits_for_what_is_left) {
   AddVm("web-a");
   HoldLease({"web-a"});
