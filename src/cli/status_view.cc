@@ -207,10 +207,17 @@ std::string ActionText(const harvester::LeaseAction& action) {
 
 std::string BackOffText(const std::string& cause, const harvester::BackOffEntry& entry,
                         base::WallTime now) {
-  return cause + " failed " + std::to_string(entry.failures) +
-         (entry.failures == 1 ? " time" : " times") + " in a row, " +
-         (now >= entry.retry_at ? "may be tried again"
-                                : "is tried again at " + base::FormatRfc3339(entry.retry_at));
+  static const std::map<std::string, std::string> kWhat = {
+      {"create", "creating VMs failed"},
+      {"start", "starting VMs failed"},
+      {"join", "joining Nomad failed"},
+      {"remove", "removing VMs failed"},
+      {"refused", "removing VMs was refused"}};
+  const auto what = kWhat.find(cause);
+  return (what == kWhat.end() ? cause + " failed" : what->second) + " " +
+         std::to_string(entry.failures) + (entry.failures == 1 ? " time" : " times in a row") +
+         (now >= entry.retry_at ? "; it may be tried again"
+                                : "; it is tried again at " + base::FormatRfc3339(entry.retry_at));
 }
 
 std::string Counters(const Json& counters) {

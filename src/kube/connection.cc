@@ -176,7 +176,9 @@ class Resolver {
           "token; set harvester_ca_cert");
     }
     if (secret && !server_->https && !http::IsLoopback(server_->host)) {
-      connection_.warnings.push_back("Harvester's credentials are sent over plain http");
+      connection_.warnings.push_back(
+          "harvester_url: Harvester's credentials are sent to " + server_->Url() +
+          " over plain http, where anybody on the network can read them: use https");
     }
   }
 

@@ -16,6 +16,7 @@
 #include "handshake.h"
 #include "host_watch.h"
 #include "library_logs.h"
+#include "local_address.h"
 #include "plugin_server.h"
 #include "socket_dir.h"
 #include "stop_request.h"
@@ -116,6 +117,7 @@ absl::Status ServeDev(scaling::TargetService& service, const ProcessOptions& opt
   ServerOptions server_options = MakeServerOptions(options, *stop);
   NH_ASSIGN_OR_RETURN(const DevAddress address, ChooseDevAddress(options, dev));
   NH_ASSIGN_OR_RETURN(server_options.address, ParseLocalAddress(address.listen));
+  NH_RETURN_IF_ERROR(CheckCanListen(address.listen));
   const bool is_unix = IsUnixAddress(address.listen);
   server_options.rules = DevRules(is_unix, options, dev);
   const mode_t old_mask = umask(0177);  // only this user may connect to the socket

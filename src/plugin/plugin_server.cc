@@ -3,10 +3,7 @@
 
 #include <chrono>
 #include <string>
-#include <string_view>
 
-#include "nomad_harvester/base/encoding.h"
-#include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 
 #include "grpc/grpc.h"
@@ -24,40 +21,7 @@ constexpr base::Duration kServiceStop = std::chrono::milliseconds(1000);
 constexpr base::Duration kCallsEnd = std::chrono::milliseconds(1200);
 constexpr base::Duration kServerStop = std::chrono::milliseconds(300);
 
-constexpr std::string_view kUnixScheme = "unix:";
-
 }  // namespace
-
-std::string UnixAddress(const std::string& path) {
-  std::string address = "unix:";
-  for (const char c : path) address += c == '/' ? "/" : base::UrlEscape({&c, 1});
-  return address;
-}
-
-bool IsUnixAddress(std::string_view text) { return text.starts_with(kUnixScheme); }
-
-absl::StatusOr<std::string> ParseLocalAddress(const std::string& text) {
-  if (IsUnixAddress(text)) {
-    const std::string path = text.substr(kUnixScheme.size());
-    // With an empty path the kernel would choose an abstract name.
-    if (path.empty()) return base::InvalidArgument("\"" + text + "\" names no path");
-    return UnixAddress(path);
-  }
-  const std::size_t colon = text.rfind(':');
-  const std::string host = text.substr(0, colon);
-  const absl::StatusOr<std::int64_t> port =
-      base::ParseInt(colon == std::string::npos ? "" : text.substr(colon + 1));
-  if (!port.ok() || *port < 0 || *port > 65535) {
-    return base::InvalidArgument("\"" + text +
-                                 "\" is not an address; write unix:/path or 127.0.0.1:PORT");
-  }
-  if (host != "127.0.0.1" && host != "localhost" && host != "[::1]") {
-    return base::InvalidArgument("\"" + text +
-                                 "\": only this machine may connect, since the port is not "
-                                 "protected; write 127.0.0.1:PORT");
-  }
-  return text;
-}
 
 std::shared_ptr<grpc::ServerCredentials> MutualTls(const OneTimeCertificate& own,
                                                    const std::string& client_certificate_pem) {

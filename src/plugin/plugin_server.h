@@ -6,7 +6,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "nomad_harvester/log/logger.h"
 #include "nomad_harvester/runtime/context.h"
@@ -22,17 +21,6 @@
 #include "rpc.h"
 
 namespace nomad_harvester::plugin {
-
-// gRPC's address of a Unix socket. Its URI parser decodes percent escapes and ends a path at '?'
-// and '#' (grpc/grpc:src/core/lib/uri/uri_parser.cc), so that all characters outside RFC 3986's set
-// are escaped.
-std::string UnixAddress(const std::string& path);
-
-// gRPC's address for an operator's text: "unix:/path", or "host:port" with a host of this machine,
-// because the server does not authenticate its clients. INVALID_ARGUMENT for any other text.
-absl::StatusOr<std::string> ParseLocalAddress(const std::string& text);
-// Whether such a text names a Unix socket, which file permissions protect.
-bool IsUnixAddress(std::string_view text);
 
 // TLS that accepts only the owner of the key of `client_certificate_pem`.
 std::shared_ptr<grpc::ServerCredentials> MutualTls(const OneTimeCertificate& own,

@@ -71,9 +71,9 @@ TEST(StatusTable, shows_the_lease_its_action_and_its_back_off) {
   const std::string text = StatusTable(inspection);
   EXPECT_THAT(text, HasSubstr("Lease:      held by host_1_x, renewed 2s ago\n"));
   EXPECT_THAT(text, HasSubstr("Action:     act, 1 → 3, unfinished: web-a web-b (to be created)\n"));
-  EXPECT_THAT(text, HasSubstr("Back-off:   create failed 2 times in a row, is tried again at "
-                              "2026-03-01T12:01:00Z\n"));
-  EXPECT_THAT(text, HasSubstr("Back-off:   join failed 1 time in a row, may be tried again\n"));
+  EXPECT_THAT(text, HasSubstr("Back-off:   creating VMs failed 2 times in a row; it is tried "
+                              "again at 2026-03-01T12:01:00Z\n"));
+  EXPECT_THAT(text, HasSubstr("Back-off:   joining Nomad failed 1 time; it may be tried again\n"));
   EXPECT_THAT(text, HasSubstr("Last act:   2026-03-01T11:55:00Z\n"));
   lease.live = false;
   EXPECT_THAT(StatusTable(inspection), HasSubstr("2s ago: no longer renewed\n"));

@@ -19,6 +19,7 @@
 #include "grpcpp/generic/generic_stub.h"
 #include "grpcpp/grpcpp.h"
 #include "host_services.h"
+#include "local_address.h"
 #include "plugin_server.h"
 #include "proto/health.grpc.pb.h"
 #include "proto/plugin.grpc.pb.h"

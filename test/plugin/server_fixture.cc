@@ -4,6 +4,8 @@
 #include <chrono>
 #include <utility>
 
+#include "local_address.h"
+
 namespace nomad_harvester::plugin {
 namespace {
 

@@ -16,30 +16,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST(UnixAddress, EscapesWhatAUriWouldNotCarry) {
-  EXPECT_EQ(UnixAddress("/tmp/x/plugin.sock"), "unix:/tmp/x/plugin.sock");
-  EXPECT_EQ(UnixAddress("/100% #1/a?b"), "unix:/100%25%20%231/a%3Fb");
-  EXPECT_EQ(UnixAddress("relative"), "unix:relative");
-}
-
-TEST(ParseLocalAddress, TakesThisMachinesAddresses) {
-  for (const char* address : {"127.0.0.1:0", "127.0.0.1:65535", "localhost:80", "[::1]:443"}) {
-    const absl::StatusOr<std::string> parsed = ParseLocalAddress(address);
-    ASSERT_TRUE(parsed.ok()) << parsed.status();
-    EXPECT_EQ(*parsed, address);
-  }
-  EXPECT_EQ(*ParseLocalAddress("unix:/a b"), "unix:/a%20b");
-}
-
-TEST(ParseLocalAddress, RefusesEverythingElse) {
-  for (const char* address :
-       {"", ":", ":80", "127.0.0.1", "127.0.0.1:", "127.0.0.1:-1", "127.0.0.1:65536", "127.0.0.1:x",
-        "0.0.0.0:80", "[::]:80", "example.org:80", "unix:", "unix", "127.0.0.1:80 "}) {
-    EXPECT_EQ(ParseLocalAddress(address).status().code(), absl::StatusCode::kInvalidArgument)
-        << address;
-  }
-}
-
 class ServerTest : public ServerFixture {};
 
 TEST_F(ServerTest, PluginInfoIsTheDriversNameAndATarget) {

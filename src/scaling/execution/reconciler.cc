@@ -321,12 +321,20 @@ void Reconciler::Note(const Task& task, base::MonoTime now, Pass* pass) {
   }
 }
 
+// Of its removal, also while that is undone; else of its creation.
+std::string Reconciler::ActionOf(const Step& step, const VmView& view) const {
+  if (view.vm.mark.has_value()) return view.vm.mark->action;
+  const nomad::Node* node = IsRepair(step.kind) ? LinkedNode(view, last_->snapshot()) : nullptr;
+  const auto drain = node == nullptr ? std::nullopt : nodepool::ParseDrainMark(*node);
+  const bool ours = drain.has_value() && drain->vm_uid == view.vm.uid;
+  return ours ? std::string(drain->action) : view.vm.action_id;
+}
+
 // Once per change.
 void Reconciler::LogDecision(const Step& step, const VmView& view) {
   std::string logged(RowName(step.row));
   if (last_logged_[view.vm.name] == logged) return;
   last_logged_[view.vm.name] = std::move(logged);
-  const std::string action = view.vm.mark.has_value() ? view.vm.mark->action : view.vm.action_id;
   const bool reported = step.kind == StepKind::kReport;
   const log::Level level = reported           ? log::Level::kWarn
                            : IsAct(step.kind) ? log::Level::kInfo
@@ -337,7 +345,7 @@ void Reconciler::LogDecision(const Step& step, const VmView& view) {
                     {"row", RowName(step.row)},
                     {"why", step.reason},
                     {"node_id", step.node_id},
-                    {"action_id", action}});
+                    {"action_id", ActionOf(step, view)}});
   // An act is reported once it is done. A VM that has yet to join is not worth a line.
   if (reported || (step.kind == StepKind::kWait && view.vm.has_mark)) {
     deps_.Notify({.vm = view.vm.name, .step = step});
