@@ -207,12 +207,11 @@ std::string ActionText(const harvester::LeaseAction& action) {
 
 std::string BackOffText(const std::string& cause, const harvester::BackOffEntry& entry,
                         base::WallTime now) {
-  static const std::map<std::string, std::string> kWhat = {
-      {"create", "creating VMs failed"},
-      {"start", "starting VMs failed"},
-      {"join", "joining Nomad failed"},
-      {"remove", "removing VMs failed"},
-      {"refused", "removing VMs was refused"}};
+  static const std::map<std::string, std::string> kWhat = {{"create", "creating VMs failed"},
+                                                           {"start", "starting VMs failed"},
+                                                           {"join", "joining Nomad failed"},
+                                                           {"remove", "removing VMs failed"},
+                                                           {"refused", "removing VMs was refused"}};
   const auto what = kWhat.find(cause);
   return (what == kWhat.end() ? cause + " failed" : what->second) + " " +
          std::to_string(entry.failures) + (entry.failures == 1 ? " time" : " times in a row") +

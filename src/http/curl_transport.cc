@@ -124,8 +124,9 @@ class CurlTransport final : public HttpTransport {
     std::unique_ptr<CurlHandles> handles = Take();
     if (handles == nullptr) return base::Unavailable("out of memory for another connection");
     absl::StatusOr<HttpResponse> outcome = Exchange(context, endpoint_, *handles, request);
-    // A transfer that failed may leave a buffer in its handle, with which no option that sizes it is
-    // accepted any more (curl/curl:lib/setopt.c, CURLOPT_BUFFERSIZE), and a name that was not found.
+    // A transfer that failed may leave a buffer in its handle, with which no option that sizes it
+    // is accepted any more (curl/curl:lib/setopt.c, CURLOPT_BUFFERSIZE), and a name that was not
+    // found.
     if (!outcome.ok()) return outcome;
     const base::MutexLock lock(mutex_);
     idle_.push_back(std::move(handles));

@@ -61,7 +61,10 @@ absl::StatusOr<HttpResponse> SendReading(HttpTransport& transport, const runtime
       SendReading(transport, context, std::move(request), reader);
   if (!response.ok() || !response->is_success()) return response;
   const absl::Status read = list.Finish("the reply");
-  if (!read.ok()) return base::Internal(purpose + ": " + base::Message(read));
+  if (!read.ok()) {
+    return base::Internal(purpose + ": " + base::Message(read) +
+                          "; check that the address is that of its API");
+  }
   return response;
 }
 

@@ -53,7 +53,8 @@ absl::StatusOr<http::HttpResponse> Exchange(http::HttpTransport& transport,
 absl::StatusOr<Observed> ExchangeObject(http::HttpTransport& transport,
                                         const runtime::Context& context,
                                         http::HttpRequest request) {
-  const std::string undecodable = request.purpose + ": the reply cannot be decoded: ";
+  const std::string undecodable =
+      request.purpose + ": the reply cannot be decoded, check that harvester_url is its API: ";
   NH_ASSIGN_OR_RETURN(const http::HttpResponse response,
                       Exchange(transport, context, std::move(request)));
   absl::StatusOr<Json> object = base::ParseJson(response.body, "the body");

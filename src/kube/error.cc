@@ -207,12 +207,28 @@ std::string Redirection(const http::HttpResponse& response) {
          ", which is not followed; check the base URL";
 }
 
+// What an operator can do about an answer that no repetition changes; empty: the answer says it.
+std::string_view CureOf(const KubeError& error) {
+  if (error.http_status == 401) {
+    return "the credential is unknown to it, or has expired: check auth_token, auth_token_file, "
+           "HARVESTER_TOKEN or the kubeconfig; through Rancher it must be a Rancher API key";
+  }
+  if (error.http_status == 403 && error.is_status && !IsDenial(error) && !IsQuotaRefusal(error)) {
+    return "grant it as in examples/rbac.yaml";
+  }
+  const bool unknown_path = error.http_status == 404 && !error.is_status;
+  const bool is_page = error.message.starts_with("an HTML page") && error.http_status < 500;
+  return unknown_path || is_page ? "this is not Harvester's API: check harvester_url" : "";
+}
+
 std::string Text(const http::HttpResponse& response, const KubeError& error) {
   const bool redirect = error.http_status >= 300 && error.http_status < 400;
   const std::string said = redirect ? Redirection(response) : error.message;
   std::string number = "HTTP " + std::to_string(error.http_status);
   if (!error.reason.empty()) number += " " + error.reason;
-  return said.empty() ? number : said + " (" + number + ")";
+  std::string text = said.empty() ? number : said + " (" + number + ")";
+  if (const std::string_view cure = CureOf(error); !cure.empty()) text += "; " + std::string(cure);
+  return text;
 }
 
 }  // namespace

@@ -123,6 +123,16 @@ absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpo
   if (code == StatusCode::kPermissionDenied && !needs.empty()) {
     message += "; the Nomad token needs " + std::string(needs);
   }
+  if (code == StatusCode::kUnauthenticated) {
+    message +=
+        "; the token is unknown to it, or has expired: check nomad_token, nomad_token_file "
+        "or NOMAD_TOKEN";
+  }
+  // A page, and what Go's HTTP server says of a path that it does not have.
+  const bool is_page = error.text.starts_with('<') && error.http_status < 500;
+  if (is_page || error.text == "404 page not found") {
+    message += "; this is not Nomad's API: check nomad_address";
+  }
   absl::Status status = base::MakeStatus(code, message);
   const nlohmann::json payload = {
       {"status", error.http_status}, {"text", error.text}, {"index", error.index}};

@@ -80,8 +80,7 @@ absl::Status CheckTcp(const std::string& text) {
   const bool bound = bind(socket.fd(), found->ai_addr, found->ai_addrlen) == 0;
   const int error = errno;
   freeaddrinfo(found);
-  return bound ? absl::OkStatus()
-               : CannotListen(text, std::generic_category().message(error));
+  return bound ? absl::OkStatus() : CannotListen(text, std::generic_category().message(error));
 }
 
 }  // namespace

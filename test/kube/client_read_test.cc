@@ -99,7 +99,8 @@ TEST_F(KubeReads, what_cannot_be_decoded_is_INTERNAL_and_not_quoted) {
     transport_->Reply(200, body);
     EXPECT_THAT(GetVm(), StatusIs(StatusCode::kInternal,
                                   AllOf(HasSubstr("get VirtualMachine default/web-1: the reply "
-                                                  "cannot be decoded: "),
+                                                  "cannot be decoded, check that "
+                                                  "harvester_url is its API: "),
                                         Not(HasSubstr("sesame")))))
         << body;
   }

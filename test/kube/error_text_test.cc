@@ -55,10 +55,14 @@ TEST(ErrorText, a_webhooks_denial_keeps_its_message) {
 TEST(ErrorText, Ranchers_own_errors_have_a_code_for_a_reason) {
   EXPECT_EQ(
       TextOf(Response(401, R"({"type":"error","status":"401","message":"must authenticate"})")),
-      "get X: must authenticate (HTTP 401)");
+      "get X: must authenticate (HTTP 401); the credential is unknown to it, or has expired: check "
+      "auth_token, auth_token_file, HARVESTER_TOKEN or the kubeconfig; through Rancher it must be "
+      "a "
+      "Rancher API key");
   EXPECT_EQ(TextOf(Response(
                 404, R"({"type":"error","status":404,"code":"NotFound","message":"no cluster"})")),
-            "get X: no cluster (HTTP 404 NotFound)");
+            "get X: no cluster (HTTP 404 NotFound); this is not Harvester's API: check "
+            "harvester_url");
 }
 
 TEST(ErrorText, of_a_page_only_the_title_counts) {
@@ -68,6 +72,18 @@ TEST(ErrorText, of_a_page_only_the_title_counts) {
             "get X: an HTML page: 502 Bad Gateway (HTTP 502)");
   for (const char* page : {"<html><body>x</body>", "<title", "<html><title>never ends", "<"}) {
     EXPECT_EQ(TextOf(Response(502, page)), "get X: an HTML page (HTTP 502)") << page;
+  }
+}
+
+TEST(ErrorText, names_the_cure_where_no_repetition_helps) {
+  EXPECT_THAT(TextOf(Response(404, "404 page not found")), EndsWith("check harvester_url"));
+  EXPECT_THAT(TextOf(Response(403, "<html><title>Login</title>")), EndsWith("check harvester_url"));
+  EXPECT_THAT(TextOf(Refusal(403, "Forbidden", "secrets is forbidden")),
+              EndsWith("grant it as in examples/rbac.yaml"));
+  for (const http::HttpResponse& other :
+       {Refusal(404, "NotFound", "no VM"), Refusal(403, "Forbidden", Denied("policy")),
+        Refusal(403, "Forbidden", "exceeded quota: pods"), Response(502, "<html>")}) {
+    EXPECT_THAT(TextOf(other), Not(HasSubstr("; "))) << other.body;
   }
 }
 

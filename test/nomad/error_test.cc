@@ -157,6 +157,16 @@ TEST(StatusText, says_what_was_tried_what_the_server_said_and_the_number) {
   EXPECT_EQ(TextOf(403, "Permission denied\n"), "list nodes: Permission denied (HTTP 403)");
 }
 
+TEST(StatusText, names_the_cure_where_no_repetition_helps) {
+  EXPECT_EQ(TextOf(404, "404 page not found"),
+            "list nodes: 404 page not found (HTTP 404); this is not Nomad's API: check "
+            "nomad_address");
+  EXPECT_EQ(TextOf(403, "ACL token not found"),
+            "list nodes: ACL token not found (HTTP 403); the token is unknown to it, or has "
+            "expired: check nomad_token, nomad_token_file or NOMAD_TOKEN");
+  EXPECT_EQ(TextOf(404, "node not found"), "list nodes: node not found (HTTP 404)");
+}
+
 TEST(StatusText, has_no_message_if_the_server_sends_none) {
   EXPECT_EQ(TextOf(503, ""), "list nodes: HTTP 503");
 }
