@@ -23,7 +23,8 @@ constexpr std::string_view kUnixScheme = "unix:";
 // A socket for a scope.
 class Socket {
  public:
-  explicit Socket(int family) : fd_(socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)) {}
+  explicit Socket(int family)
+      : fd_(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {}
   ~Socket() {
     if (fd_ >= 0) close(fd_);
   }
@@ -55,11 +56,12 @@ absl::Status CheckUnix(const std::string& text, const std::string& path) {
   if (path.size() >= sizeof(address.sun_path)) return CannotListen(text, "the path is too long");
   path.copy(address.sun_path, path.size());
   const Socket socket(AF_UNIX);
+  const bool connected =
+      connect(socket.fd(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
   // A socket that nobody listens on is what an earlier server has left: gRPC replaces it.
-  if (connect(socket.fd(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
-    return absl::OkStatus();
-  }
-  return CannotListen(text, "another process listens there");
+  if (!connected && (errno == ECONNREFUSED || errno == ENOENT)) return absl::OkStatus();
+  return CannotListen(text, connected || errno == EAGAIN ? "another process listens there"
+                                                         : std::generic_category().message(errno));
 }
 
 absl::Status CheckTcp(const std::string& text) {

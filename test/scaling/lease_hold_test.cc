@@ -47,6 +47,31 @@ TEST_F(LeaseHoldTest, its_context_permits_writes_while_the_lease_is_held) {
   EXPECT_EQ(Lease().holder, "");
 }
 
+TEST_F(LeaseHoldTest, S4_the_record_that_closes_an_action_goes_with_the_release) {
+  const PoolRecord last = {.last_event = base::WallTime(seconds(7))};
+  EXPECT_TRUE(Hold(context_)->Release(&last));
+  EXPECT_EQ(script_.requests().size(), 1U);
+  EXPECT_EQ(ParsePoolRecord(Lease(), log::Logger()).last_event, last.last_event);
+}
+
+TEST_F(LeaseHoldTest, C16_a_call_whose_client_is_gone_writes_no_record) {
+  const CancelSource client(context_);
+  const auto hold = Hold(client.context());
+  client.Cancel(CancelReason::kClient);
+  const PoolRecord last = {.last_event = base::WallTime(seconds(7))};
+  EXPECT_FALSE(hold->Release(&last));
+  EXPECT_EQ(script_.requests().size(), 0U);
+}
+
+TEST_F(LeaseHoldTest, P1_a_process_that_ends_releases_within_a_second_with_a_record_too) {
+  const CancelSource call(context_);
+  const auto hold = Hold(call.context());
+  call.Cancel(CancelReason::kShutdown);
+  script_.Always("patch", Fault::Delay(minutes(5)));
+  const PoolRecord last = {.last_event = base::WallTime(seconds(7))};
+  EXPECT_LT(Taken([&] { hold->Release(&last); }), seconds(2));
+}
+
 TEST_F(LeaseHoldTest, C11_losing_the_lease_cancels_its_context) {
   const auto hold = Hold(context_);
   LeaseFixture::Hold("other", ServerNow());

@@ -321,6 +321,24 @@ TEST_F(LeaseRenewalTest, S4_a_last_record_that_cannot_be_written_is_a_warning) {
   EXPECT_FALSE(lease_->held());
 }
 
+TEST_F(LeaseRenewalTest, S4_a_last_record_whose_reply_was_lost_is_stored) {
+  script_.Next("patch", Fault::DropReply());
+  const PoolRecord last = RecordOf(2);
+  EXPECT_TRUE(lease_->Release(context_, &last));
+  EXPECT_EQ(Lease().holder, "");
+  EXPECT_TRUE(Stored(2));
+  EXPECT_EQ(Warnings(), 0U) << sink_->Text();
+}
+
+TEST_F(LeaseRenewalTest, S4_a_lease_whose_last_record_is_refused_is_released_without_it) {
+  script_.Next("patch", Fault::Answer(422));
+  const PoolRecord last = RecordOf(2);
+  EXPECT_FALSE(lease_->Release(context_, &last));
+  EXPECT_EQ(Lease().holder, "");
+  EXPECT_FALSE(Stored(2));
+  EXPECT_EQ(Warnings(), 1U);
+}
+
 TEST_F(LeaseRenewalTest, C11_a_last_record_is_never_written_over_another_process) {
   const PoolRecord last = RecordOf(2);
   Hold("other", ServerNow());

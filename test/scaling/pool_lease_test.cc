@@ -74,6 +74,14 @@ TEST_F(PoolLeaseTest, C11_one_that_another_process_holds_costs_one_request) {
   EXPECT_EQ(script_.Count("get"), 2U) << "what was read once is used once";
 }
 
+TEST_F(PoolLeaseTest, C11_a_read_ahead_that_fails_is_not_repeated_but_is_the_answer) {
+  const auto lease = Process();
+  script_.Always("get", Fault::Answer(401));
+  lease->Prefetch(context_);
+  EXPECT_THAT(Acquire(*lease), StatusIs(absl::StatusCode::kUnauthenticated));
+  EXPECT_EQ(script_.Count("get"), 1U);
+}
+
 TEST_F(PoolLeaseTest, C11_one_that_another_process_has_taken_since_it_was_read_is_not_free) {
   Hold("", ServerNow());
   const auto lease = Process();
@@ -403,6 +411,18 @@ TEST_F(PoolLeaseTest, C10_a_refresh_that_an_acquisition_overtakes_does_not_bring
                }));
   ASSERT_THAT(lease->Refresh(context_), IsOk());
   EXPECT_TRUE(lease->held());
+  EXPECT_EQ(lease->record().action, written.action);
+}
+
+TEST_F(PoolLeaseTest, C10_nor_does_one_that_a_whole_hold_overtakes) {
+  Hold("", ServerNow());
+  const auto lease = Process();
+  const PoolRecord written{.action = harvester::LeaseAction{.id = "act", .names = {"web-a"}}};
+  script_.Next("get", Fault::BeforeReply([&] {
+                 ASSERT_THAT(Acquire(*lease), IsOk());
+                 EXPECT_TRUE(lease->Release(context_, &written));
+               }));
+  ASSERT_THAT(lease->Refresh(context_), IsOk());
   EXPECT_EQ(lease->record().action, written.action);
 }
 

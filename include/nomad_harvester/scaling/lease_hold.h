@@ -29,9 +29,9 @@ class LeaseHold {
   // writes need the Lease's permit.
   const runtime::Context& context() const { return context_; }
 
-  // Ends the hold after its last write: PoolLease::Release, with its result, for 10 s at most if
-  // there is a record `last` to write, else for 700 ms, even if the context has ended. But a call
-  // whose client disconnected (kClient) must have no further effect: then as the destructor.
+  // Ends the hold after its last write: PoolLease::Release, with its result; for 10 s at most if
+  // there is a record `last` to write, and for 700 ms without, or once the context has ended. But a
+  // call whose client disconnected (kClient) must have no further effect: then as the destructor.
   bool Release(const PoolRecord* last = nullptr);
 
  private:

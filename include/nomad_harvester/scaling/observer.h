@@ -66,6 +66,7 @@ class Observer {
     harvester::Timestamped<std::vector<harvester::VirtualMachine>> vms;
     absl::StatusOr<std::vector<harvester::VirtualMachineInstance>> instances;
   };
+  // What an observation begins with.
   struct BlockingWait {
     // For a blocking query: first wait for a change after this index.
     std::uint64_t after_index = 0;
@@ -81,7 +82,8 @@ class Observer {
   Observer(const nomad::NomadClient& nomad, NomadReads& reads, const harvester::VmStore& vms,
            ObserverMemory& memory, runtime::Executor& executor, log::Logger logger);
 
-  // Reads nodes before VMs: a VM that is observed without a node had none when the nodes were read.
+  // Reads nodes before VMs, unless they were read before: a VM that is observed without a node had
+  // none when the nodes were read.
   // VMs and instances are read at the same time. If another pool made a VM meanwhile, nodes are
   // read again (ListIsOlderThanVms). An unreadable Nomad is not an error (nomad_readable is false);
   // an unreadable Harvester is. `base` provides region and policy_nodes.

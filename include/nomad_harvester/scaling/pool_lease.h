@@ -97,7 +97,7 @@ class PoolLease {
   // Whether a Lease guards the pool: false if it is disabled or forbidden.
   bool used() const;
   bool held() const;
-  // As read by Acquire and written by Store.
+  // As it was last read or written.
   PoolRecord record() const;
 
   // Writes the record; without a Lease it is only kept in memory. After an error the record may or
@@ -109,7 +109,8 @@ class PoolLease {
   // awaited; no write is permitted any more. The Lease is not released but expires while a write of
   // the hold may still take effect: one that is under way, or whose context ended before its reply
   // came, less than kLeaseDuration ago (rule L9). A failure is only logged: the Lease then expires.
-  // False: it is not known whether `last` is stored.
+  // If `last` cannot be written, the Lease is released alone. False: it is not known whether `last`
+  // is stored.
   bool Release(const runtime::Context& context, const PoolRecord* last = nullptr);
 
   // Ends the hold like Release, but without a request, within a millisecond: the Lease expires, or
@@ -157,6 +158,7 @@ class PoolLease {
   absl::StatusOr<kube::Lease> PatchOurs(const runtime::Context& context,
                                         kube::LeaseChange change) const;
   void SetWasFree(bool was_free);
+  void NoteReleased(const kube::Lease& lease, bool is_free, const PoolRecord* record);
   void StartRenewal(std::function<void()> on_lost);
   // Ends the renewal, and with it all permission to write.
   void EndHold();
@@ -176,16 +178,18 @@ class PoolLease {
   bool used_ NH_GUARDED_BY(mutex_) = true;
   bool held_ NH_GUARDED_BY(mutex_) = false;
   bool warned_ NH_GUARDED_BY(mutex_) = false;
-  mutable bool absent_ NH_GUARDED_BY(mutex_) = false;  // when it was last read
+  // It was when it was last read; or it may still be, after a creation that was cancelled.
+  mutable bool absent_ NH_GUARDED_BY(mutex_) = false;
   bool was_free_ NH_GUARDED_BY(mutex_) = false;
-  mutable bool known_ NH_GUARDED_BY(mutex_) = false;
+  bool known_ NH_GUARDED_BY(mutex_) = false;
+  std::uint64_t holds_ NH_GUARDED_BY(mutex_) = 0;  // begun and ended
   std::string resource_version_ NH_GUARDED_BY(mutex_);
   PoolRecord record_ NH_GUARDED_BY(mutex_);
   std::optional<base::WallTime> server_time_ NH_GUARDED_BY(mutex_);
   base::MonoTime server_time_at_ NH_GUARDED_BY(mutex_){};  // our clock at that time
   std::optional<ObservedHolder> observed_holder_ NH_GUARDED_BY(mutex_);
   mutable std::optional<kube::Lease> free_ NH_GUARDED_BY(mutex_);  // as it was without a holder
-  std::optional<std::optional<kube::Lease>> prefetched_ NH_GUARDED_BY(mutex_);
+  std::optional<absl::StatusOr<std::optional<kube::Lease>>> prefetched_ NH_GUARDED_BY(mutex_);
   std::function<void()> on_lost_ NH_GUARDED_BY(mutex_);
   // Only touched by Acquire and by what ends its hold.
   std::optional<runtime::CancelSource> renewing_;  // cancels a renewal's request

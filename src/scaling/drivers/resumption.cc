@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "nomad_harvester/base/status.h"
 #include "nomad_harvester/scaling/lease_hold.h"
 
 namespace nomad_harvester::scaling {
@@ -19,7 +20,9 @@ Resumed ResumePool(const runtime::Context& context, const PoolDependencies& deps
   resumed.interrupted = (*hold)->context().cancel_reason() != runtime::CancelReason::kNone;
   resumed.last_event = loop.last_event();
   resumed.last = loop.last();
-  (*hold)->Release(loop.closed_record());
+  if (!(*hold)->Release(loop.closed_record()) && resumed.outcome.ok()) {
+    resumed.outcome = base::Unavailable("the action on the pool's Lease could not be closed");
+  }
   return resumed;
 }
 

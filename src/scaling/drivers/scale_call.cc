@@ -39,6 +39,8 @@ constexpr std::array<Right, 5> kRemovalRights = {{{"patch", "kubevirt.io", "virt
 
 // What was read ahead is too old if the Lease or roll-backs took longer.
 constexpr base::Duration kAheadFor = std::chrono::seconds(5);
+// A growth's sources are read ahead for so long: it may turn out that no VM is made.
+constexpr base::Duration kSourcesFor = std::chrono::seconds(20);
 // Another policy's Scale within this time is reported.
 constexpr base::Duration kTwoPolicies = std::chrono::minutes(10);
 
@@ -83,7 +85,7 @@ void ScaleCall::ReadAhead(const runtime::Context& context) {
         if (guests.ok()) ahead_.observed.guests = *std::move(guests);
       }};
   const std::int64_t last = request_.last_count.value_or(request_.count);
-  if (request_.count != last || MayGrow()) {
+  if (request_.count != last) {
     reads.emplace_back([&] {
       ahead_.rules.emplace(kube::FetchAccessRules(context, *deps_.clients.kube, deps_.key.ns));
     });
@@ -203,10 +205,15 @@ absl::Status ScaleCall::CheckBackOff(ScalePlan* plan, base::WallTime now) {
   return absl::OkStatus();
 }
 
-void ScaleCall::ReadCreationAhead(const runtime::Context& context) {
-  ahead_.sources = ReadSources(context, deps_, policy_);
-  const auto plan = PlanCreation(deps_, policy_, *ahead_.sources, 0, request_.policy_id);
-  if (plan.ok()) ahead_.admitted = DryRunCreation(context, deps_, policy_, *plan);
+void ScaleCall::ReadCreationAhead(const runtime::Context& caller) {
+  const runtime::Context context = caller.WithTimeout(kSourcesFor);
+  CreationSources sources = ReadSources(context, deps_, policy_);
+  const auto plan = PlanCreation(deps_, policy_, sources, 0, request_.policy_id);
+  std::optional<absl::Status> admitted;
+  if (plan.ok()) admitted = DryRunCreation(context, deps_, policy_, *plan);
+  if (context.Done()) return;  // it may not be needed, and is read again if it is
+  ahead_.sources = std::move(sources);
+  ahead_.admitted = std::move(admitted);
 }
 
 // Everything of Harvester that can refuse a VM, by what was read ahead or is read now.
@@ -343,10 +350,12 @@ absl::Status ScaleCall::StoreAndReadVictims(const runtime::Context& context, Sca
 }
 
 absl::Status ScaleCall::Run(const runtime::Context& context) {
-  if (deps_.clock.Now() - ahead_.began > kAheadFor) ahead_ = {};
+  const base::MonoTime now = deps_.clock.Now();
+  // What can refuse the action is not older than the call; what it acts on must be recent.
+  if (now - ahead_.began > kAheadFor) ForgetObserved();
   NH_ASSIGN_OR_RETURN(Reconciler::Settled settled,
                       reconciler_.FinishRollBacks(context, std::exchange(ahead_.observed, {})));
-  if (deps_.clock.Now() - ahead_.began > kAheadFor) ahead_ = {};
+  if (deps_.clock.Now() - now > kAheadFor) ahead_ = {};
   const PoolSnapshot& snapshot = settled.snapshot;
   NH_RETURN_IF_ERROR(CheckPaused(snapshot.now()));
   NH_ASSIGN_OR_RETURN(ScalePlan plan, Plan(context, snapshot, std::move(settled.left_out)));

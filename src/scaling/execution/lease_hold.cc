@@ -14,7 +14,7 @@ using runtime::Context;
 
 // A process has 2 s to end (rule P1).
 constexpr base::Duration kReleaseBudget = std::chrono::milliseconds(700);
-// The record is worth a repetition; without it, the background closes the action.
+// Beyond it, the background closes the action.
 constexpr base::Duration kRecordBudget = std::chrono::seconds(10);
 
 }  // namespace

@@ -19,6 +19,8 @@ constexpr int kPatchAttempts = 4;
 // An HTTP date has whole seconds: two of them differ by up to a second less, or more, than their
 // times did.
 constexpr base::Duration kDateResolution = std::chrono::seconds(1);
+// A release alone, after one that was to write a record, too.
+constexpr base::Duration kPlainRelease = std::chrono::milliseconds(700);
 
 std::map<std::string, std::optional<std::string>> RecordAnnotations(const PoolRecord& record) {
   std::map<std::string, std::optional<std::string>> annotations;
@@ -39,6 +41,17 @@ harvester::Hold PauseIn(const kube::Lease& lease) {
   const auto paused = lease.annotations.find(harvester::kLeasePausedAnnotation);
   return paused == lease.annotations.end() ? harvester::Hold{}
                                            : harvester::ParseHold(paused->second);
+}
+
+// Whether the Lease is as a release with this change has left it.
+bool IsDone(const kube::LeaseChange& change, const kube::Lease& lease) {
+  return lease.holder.empty() &&
+         std::all_of(change.annotations.begin(), change.annotations.end(), [&](const auto& entry) {
+           const auto found = lease.annotations.find(entry.first);
+           return entry.second.has_value()
+                      ? found != lease.annotations.end() && found->second == *entry.second
+                      : found == lease.annotations.end();
+         });
 }
 
 }  // namespace
@@ -84,6 +97,7 @@ PoolLease::PoolLease(std::shared_ptr<const kube::KubeClient> client, PoolKey key
       permit_(std::make_shared<LeasePermit>(clock, options_.write_limit)) {
   base::MutexLock lock(mutex_);
   used_ = options_.enabled;
+  known_ = !options_.enabled;
 }
 
 PoolLease::~PoolLease() { StopRenewal(); }
@@ -133,7 +147,6 @@ absl::StatusOr<std::optional<kube::Lease>> PoolLease::Read(const runtime::Contex
   std::optional<kube::Lease> lease;
   if (!absent) lease = kube::ParseLease(*observed);
   base::MutexLock lock(mutex_);
-  known_ = true;
   absent_ = absent;
   free_.reset();
   if (lease.has_value() && lease->holder.empty()) free_ = lease;
@@ -142,9 +155,11 @@ absl::StatusOr<std::optional<kube::Lease>> PoolLease::Read(const runtime::Contex
 
 void PoolLease::Prefetch(const runtime::Context& context) {
   auto lease = Read(context);
-  if (!lease.ok()) return;
+  std::optional<PoolRecord> record;
+  if (lease.ok() && lease->has_value()) record = ParsePoolRecord(**lease, logger_);
   base::MutexLock lock(mutex_);
-  prefetched_ = *std::move(lease);
+  if (record.has_value() && !held_) record_ = *std::move(record);
+  prefetched_ = std::move(lease);
 }
 
 absl::StatusOr<std::optional<kube::Lease>> PoolLease::ReadOnce(const runtime::Context& context) {
@@ -157,19 +172,25 @@ absl::StatusOr<std::optional<kube::Lease>> PoolLease::ReadOnce(const runtime::Co
 
 absl::Status PoolLease::Refresh(const runtime::Context& context) {
   if (!options_.enabled) return absl::OkStatus();
-  auto lease = Read(context);
-  if (kube::IsForbidden(lease.status())) {
+  std::uint64_t holds = 0;
+  {
     base::MutexLock lock(mutex_);
-    used_ = false;
-    known_ = true;
-    return absl::OkStatus();
+    holds = holds_;
   }
-  NH_RETURN_IF_ERROR(lease);
-  PoolRecord record = lease->has_value() ? ParsePoolRecord(**lease, logger_) : PoolRecord{};
+  auto lease = Read(context);
+  const bool forbidden = kube::IsForbidden(lease.status());
+  if (!forbidden) NH_RETURN_IF_ERROR(lease);
+  PoolRecord record =
+      !forbidden && lease->has_value() ? ParsePoolRecord(**lease, logger_) : PoolRecord{};
   base::MutexLock lock(mutex_);
+  known_ = true;
   // Acquired since: what was read may be older than what the holder has written.
-  if (held_) return absl::OkStatus();
-  record_ = std::move(record);
+  if (held_ || holds_ != holds) return absl::OkStatus();
+  if (forbidden) {
+    used_ = false;
+  } else {
+    record_ = std::move(record);
+  }
   return absl::OkStatus();
 }
 
@@ -179,6 +200,7 @@ void PoolLease::GuardInProcessOnly(const absl::Status& why) {
     base::MutexLock lock(mutex_);
     used_ = false;
     held_ = true;
+    known_ = true;
     warn = !std::exchange(warned_, true);
   }
   permit_->AllowUnguarded();
@@ -196,6 +218,8 @@ void PoolLease::SetHeld(const kube::Lease& lease, base::MonoTime sent) {
   base::MutexLock lock(mutex_);
   used_ = true;
   held_ = true;
+  known_ = true;
+  ++holds_;
   absent_ = false;
   free_.reset();
   NoteReply(lease);
@@ -453,6 +477,8 @@ absl::StatusOr<kube::Lease> PoolLease::PatchOurs(const runtime::Context& context
     if (patched.ok()) return kube::ParseLease(*patched);
     if (!kube::IsConflict(patched.status()) || attempt == kPatchAttempts) return patched.status();
     NH_ASSIGN_OR_RETURN(std::optional<kube::Lease> lease, Read(context));
+    // A release whose reply was lost has taken effect.
+    if (lease.has_value() && change.holder == "" && IsDone(change, *lease)) return *lease;
     if (!lease.has_value() || lease->holder != options_.holder) {
       return base::Unavailable("another process has taken the pool's Lease");
     }
@@ -473,6 +499,7 @@ bool PoolLease::Release(const runtime::Context& context, const PoolRecord* last)
   {
     base::MutexLock lock(mutex_);
     const bool was_held = std::exchange(held_, false);
+    ++holds_;
     on_lost_ = nullptr;
     if (!used_) {
       if (last != nullptr) record_ = *last;
@@ -487,21 +514,35 @@ bool PoolLease::Release(const runtime::Context& context, const PoolRecord* last)
     if (last == nullptr) return true;
   }
   if (releases) change.holder = "";
-  if (last != nullptr) change.annotations = RecordAnnotations(*last);
-  const auto patched = PatchOurs(context, std::move(change));
-  if (!patched.ok()) {
-    logger_.Log(last == nullptr ? log::Level::kDebug : log::Level::kWarn,
-                last == nullptr ? "Could not release the pool's Lease; it will expire"
-                                : "Could not close the action on the pool's Lease; the background "
-                                  "closes it when the Lease has expired",
-                {{"error", patched.status()}});
-    return last == nullptr;
+  if (last != nullptr) {
+    kube::LeaseChange both = change;
+    both.annotations = RecordAnnotations(*last);
+    const auto patched = PatchOurs(context, std::move(both));
+    if (patched.ok()) {
+      NoteReleased(*patched, releases, last);
+      return true;
+    }
+    logger_.Warn("Could not close the action on the pool's Lease; the background closes it",
+                 {{"error", patched.status()}});
+    if (!releases || context.cancel_reason() == runtime::CancelReason::kClient) return false;
   }
+  const auto released = PatchOurs(
+      last == nullptr ? context : runtime::Context::Background(clock_).WithTimeout(kPlainRelease),
+      std::move(change));
+  if (released.ok()) {
+    NoteReleased(*released, releases, nullptr);
+  } else {
+    logger_.Debug("Could not release the pool's Lease; it will expire",
+                  {{"error", released.status()}});
+  }
+  return last == nullptr;
+}
+
+void PoolLease::NoteReleased(const kube::Lease& lease, bool is_free, const PoolRecord* record) {
   base::MutexLock lock(mutex_);
-  if (last != nullptr) record_ = *last;
-  NoteReply(*patched);
-  if (releases) free_ = *patched;
-  return true;
+  if (record != nullptr) record_ = *record;
+  NoteReply(lease);
+  if (is_free) free_ = lease;
 }
 
 }  // namespace nomad_harvester::scaling

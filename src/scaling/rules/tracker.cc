@@ -225,7 +225,7 @@ void Tracker::ObserveRemove(const std::string& vm, const Entry* entry, const Dec
                           nodepool::IsDrainOf(*node, view.vm.mark->action, view.vm.uid);
     if (options_.until_accepted && accepted) part->state = OutcomeState::kDone;
     const Retries::Key drain(StepName(StepKind::kStartDrain), view.vm.uid);
-    if (step.kind == StepKind::kRollBack && part->error.ok() && !retries.LastOf(drain).ok()) {
+    if (step.row == Row::kMarkedLate && part->error.ok() && !retries.LastOf(drain).ok()) {
       // Its deadline came before the refusal had lasted.
       part->error = base::Annotate(retries.LastOf(drain), step.reason);
       part->refused = retries.RefusedFor(drain, now) > base::Duration::zero();
@@ -239,7 +239,8 @@ void Tracker::ObserveRemove(const std::string& vm, const Entry* entry, const Dec
     return;
   }
   const Retries::Key marking(kMark, view.vm.uid);
-  if (part->mark_refused && !part->begun && retries.IsRefusedForGood(marking, now)) {
+  if (part->mark_refused && !part->begun && !part->unknown &&
+      retries.IsRefusedForGood(marking, now)) {
     part->refused = true;
     return Fail(retries.LastOf(marking), part);
   }
