@@ -153,7 +153,8 @@ std::string TitleOf(const json& object) {
 
 }  // namespace
 
-Bystanders::Bystanders(support::FakeClock& clock, simulator::Cluster& cluster) : cluster_(cluster) {
+Bystanders::Bystanders(support::FakeClock& clock, simulator::Cluster& cluster)
+    : clock_(clock), cluster_(cluster), made_at_(clock.Now()) {
   std::set<std::string> others;
   for (const json& node : cluster.Nodes()) others.insert(IdOf(node));
   PutOperatorsObjects(cluster);
@@ -206,6 +207,10 @@ std::vector<std::string> Bystanders::Changes() const {
   std::vector<std::string> changes;
   for (const auto& [id, object] : kept_) {
     const auto found = present.find(id);
+    // Nomad's own collector removes it after a day (hashicorp/nomad:nomad/config.go,
+    // NodeGCThreshold).
+    const bool was_down = base::GetString(object, "Status") == "down";
+    if (found == present.end() && was_down && clock_.Now() - made_at_ > hours(24)) continue;
     if (found == present.end()) {
       changes.push_back("a bystander is gone: " + TitleOf(object));
     } else if (found->second != object) {

@@ -33,7 +33,9 @@ class Bystanders {
  private:
   std::map<std::string, nlohmann::json> Present() const;
 
+  const support::FakeClock& clock_;
   const simulator::Cluster& cluster_;
+  const base::MonoTime made_at_;
   std::map<std::string, nlohmann::json> kept_;  // by uid or node ID
 };
 
