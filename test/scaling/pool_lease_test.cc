@@ -401,29 +401,30 @@ TEST_F(PoolLeaseTest, S4_refresh_reads_the_record_and_does_not_acquire) {
 
 // As a Status reads it while a Scale begins. An older record would drop the Scale's names from the
 // Lease with its next Store (rule C10).
-TEST_F(PoolLeaseTest, C10_a_refresh_that_an_acquisition_overtakes_does_not_bring_back_its_record) {
-  Hold("", ServerNow());
-  const auto lease = Process();
-  const PoolRecord written{.action = harvester::LeaseAction{.id = "act", .names = {"web-a"}}};
-  script_.Next("get", Fault::BeforeReply([&] {
-                 ASSERT_THAT(Acquire(*lease), IsOk());
-                 ASSERT_THAT(lease->Store(context_, written), IsOk());
-               }));
-  ASSERT_THAT(lease->Refresh(context_), IsOk());
-  EXPECT_TRUE(lease->held());
-  EXPECT_EQ(lease->record().action, written.action);
+class OvertakenRefresh : public PoolLeaseTest {
+ protected:
+  // `write` happens between the read of the Lease and its reply, once the Lease was acquired.
+  void RefreshWhile(const std::function<void()>& write) {
+    Hold("", ServerNow());
+    script_.Next("get", Fault::BeforeReply([&] {
+                   ASSERT_THAT(Acquire(*lease_), IsOk());
+                   write();
+                 }));
+    ASSERT_THAT(lease_->Refresh(context_), IsOk());
+    EXPECT_EQ(lease_->record().action, written_.action);
+  }
+
+  const std::unique_ptr<PoolLease> lease_ = Process();
+  const PoolRecord written_{.action = harvester::LeaseAction{.id = "act", .names = {"web-a"}}};
+};
+
+TEST_F(OvertakenRefresh, C10_by_an_acquisition_does_not_bring_back_its_record) {
+  RefreshWhile([&] { ASSERT_THAT(lease_->Store(context_, written_), IsOk()); });
+  EXPECT_TRUE(lease_->held());
 }
 
-TEST_F(PoolLeaseTest, C10_nor_does_one_that_a_whole_hold_overtakes) {
-  Hold("", ServerNow());
-  const auto lease = Process();
-  const PoolRecord written{.action = harvester::LeaseAction{.id = "act", .names = {"web-a"}}};
-  script_.Next("get", Fault::BeforeReply([&] {
-                 ASSERT_THAT(Acquire(*lease), IsOk());
-                 EXPECT_TRUE(lease->Release(context_, &written));
-               }));
-  ASSERT_THAT(lease->Refresh(context_), IsOk());
-  EXPECT_EQ(lease->record().action, written.action);
+TEST_F(OvertakenRefresh, C10_by_a_whole_hold_does_not_bring_back_its_record) {
+  RefreshWhile([&] { EXPECT_TRUE(lease_->Release(context_, &written_)); });
 }
 
 TEST(PoolLeaseOptions, C11_a_write_ends_with_the_request_timeout_but_never_after_the_write_limit) {
