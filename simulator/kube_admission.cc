@@ -2,6 +2,9 @@
 // Requests that Harvester's admission webhooks deny
 // (harvester/harvester:pkg/webhook/resources/{virtualmachine,persistentvolumeclaim}). They see the
 // creation and every update of a VM, but not its deletion.
+#include <set>
+#include <string>
+
 #include "nomad_harvester/base/json.h"
 
 #include "kube_api.h"
@@ -36,6 +39,36 @@ std::optional<http::HttpResponse> KubeApi::FindMissingNetwork(const Json& vm) co
   return std::nullopt;
 }
 
+// validator.go, checkVMSpec: the templates of claims, the grace period and the strategy of
+// maintenance. Releases up to 1.9 do not look for the storage classes of the claims.
+std::optional<http::HttpResponse> KubeApi::CheckVmSpec(const Json& vm) const {
+  const auto invalid = [](const std::string& message) {
+    return Denied(422, "Invalid", kValidator, message);
+  };
+  const std::string text = AnnotationOf(vm, "harvesterhci.io/volumeClaimTemplates");
+  const auto claims = base::ParseJson(text.empty() ? "[]" : text, "the templates");
+  constexpr char kTemplates[] = "the volumeClaimTemplates annotaion is invalid: ";
+  if (!claims.ok() || !claims->is_array()) {
+    return invalid(std::string(kTemplates) + "it cannot be unmarshaled");
+  }
+  for (const Json& claim : *claims) {
+    if (NameOf(claim).empty()) return invalid(std::string(kTemplates) + "PVC name is required");
+  }
+  const Json* guest = base::FindPath(vm, {"spec", "template", "spec"});
+  if (guest != nullptr && base::GetInt(*guest, "terminationGracePeriodSeconds") < 0) {
+    return invalid("Termination grace period can't be negative");
+  }
+  static const std::set<std::string> kStrategies = {"", "Migrate", "ShutdownAndRestartAfterEnable",
+                                                    "ShutdownAndRestartAfterDisable", "Shutdown"};
+  const Json* labels = base::FindPath(vm, {"metadata", "labels"});
+  const std::string strategy =
+      labels == nullptr ? "" : base::GetString(*labels, "harvesterhci.io/maintain-mode-strategy");
+  if (kStrategies.count(strategy) == 0) {
+    return invalid("invalid maintenance mode strategy: " + strategy);
+  }
+  return std::nullopt;
+}
+
 // pkg/util/resourcequota/calculator.go, CheckIfVMCanStartByResourceQuota: a VM that has a status,
 // is not halted and has no pod is about to start.
 bool KubeApi::AboutToStart(const Json& vm) const {
@@ -51,6 +84,7 @@ std::optional<http::HttpResponse> KubeApi::AdmitVm(const Json& vm, bool is_new) 
   if (!IsTerminating(vm)) {
     if (auto denied = FindMissingNetwork(vm)) return denied;
   }
+  if (auto denied = CheckVmSpec(vm)) return denied;
   if (quota_exceeded && (is_new || AboutToStart(vm))) {
     return Denied(500, "InternalError", kValidator, *quota_exceeded);
   }

@@ -66,6 +66,7 @@ class KubeApi {
   // kube_admission.cc: the denial of Harvester's webhooks, if any.
   std::optional<http::HttpResponse> AdmitVm(const Json& vm, bool is_new) const;
   std::optional<http::HttpResponse> FindMissingNetwork(const Json& vm) const;
+  std::optional<http::HttpResponse> CheckVmSpec(const Json& vm) const;
   bool AboutToStart(const Json& vm) const;
   std::optional<http::HttpResponse> AdmitClaimDeletion(const Json& claim) const;
 

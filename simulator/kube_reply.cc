@@ -119,9 +119,12 @@ http::HttpResponse Invalid(const ResourceDef& def, const std::string& name,
     text += (text.empty() ? "" : ", ") + one;
     last = one;
   }
-  Json details = Details(def, def.kind, name);
+  // Both groups' Events are validated as the core group's
+  // (kubernetes/kubernetes:pkg/apis/core/validation/events.go).
+  const ResourceDef& validated = &def == &kEvents ? kCoreEvents : def;
+  Json details = Details(validated, def.kind, name);
   details["causes"] = std::move(causes);
-  return Failure(422, "Invalid", QualifiedKind(def) + " \"" + name + "\" is invalid: " + text,
+  return Failure(422, "Invalid", QualifiedKind(validated) + " \"" + name + "\" is invalid: " + text,
                  std::move(details));
 }
 

@@ -37,8 +37,6 @@ Json KubeApi::AccessRules() const {
       if (!IsForbidden(verb, std::string(def->plural))) verbs.push_back(verb);
     }
     if (!verbs.empty()) add(verbs, def->group, def->plural);
-    // Events belong to two API groups; the newer one gets a separate rule.
-    if (!verbs.empty() && def == &kEvents) add(verbs, "events.k8s.io", "events");
   }
   return rules;
 }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kube_schema.h"
 
+#include <algorithm>
 #include <cctype>
+#include <cstdint>
+#include <initializer_list>
 #include <set>
 #include <string_view>
 
@@ -47,12 +50,36 @@ const Fields& VmFields(std::string_view path) {
   static const Fields kDomain = {"chassis",        "clock",    "cpu",       "devices",
                                  "features",       "firmware", "ioThreads", "ioThreadsPolicy",
                                  "launchSecurity", "machine",  "memory",    "resources"};
+  static const Fields kDevices = {"autoattachGraphicsDevice",
+                                  "autoattachInputDevice",
+                                  "autoattachMemBalloon",
+                                  "autoattachPodInterface",
+                                  "autoattachSerialConsole",
+                                  "autoattachVSOCK",
+                                  "blockMultiQueue",
+                                  "clientPassthrough",
+                                  "disableHotplug",
+                                  "disks",
+                                  "downwardMetrics",
+                                  "filesystems",
+                                  "gpus",
+                                  "hostDevices",
+                                  "inputs",
+                                  "interfaces",
+                                  "logSerialConsole",
+                                  "networkInterfaceMultiqueue",
+                                  "rng",
+                                  "sound",
+                                  "tpm",
+                                  "useVirtioTransitional",
+                                  "watchdog"};
   static const Fields kNone;
   if (path.empty()) return kTop;
   if (path == "spec") return kSpec;
   if (path == "spec.template") return kTemplate;
   if (path == "spec.template.spec") return kGuest;
   if (path == "spec.template.spec.domain") return kDomain;
+  if (path == "spec.template.spec.domain.devices") return kDevices;
   return kNone;
 }
 
@@ -83,9 +110,10 @@ bool IsMicroTime(const std::string& text) {
   return std::isdigit(static_cast<unsigned char>(text[kShape.size()])) == 0;
 }
 
-std::optional<std::string> FindBadTime(const Json& object) {
-  for (const char* key : {"acquireTime", "renewTime"}) {
-    const Json* value = base::FindPath(object, {"spec", key});
+// Of such members of a part, which may be missing.
+std::optional<std::string> FindBadTime(const Json* part, std::initializer_list<const char*> keys) {
+  for (const char* key : keys) {
+    const Json* value = part == nullptr ? nullptr : base::FindMember(*part, key);
     if (value == nullptr || value->is_null()) continue;
     const std::string text = value->is_string() ? value->get<std::string>() : value->dump();
     if (value->is_string() && IsMicroTime(text)) continue;
@@ -115,13 +143,100 @@ void FindLeaseProblems(const Json& object, std::vector<FieldProblem>& problems) 
   }
 }
 
-void FindEventProblems(const Json& object, std::vector<FieldProblem>& problems) {
+void FindCoreEventProblems(const Json& object, std::vector<FieldProblem>& problems) {
   const Json* involved = base::FindMember(object, "involvedObject");
   const std::string ns = involved == nullptr ? "" : base::GetString(*involved, "namespace");
   // kubernetes/kubernetes:pkg/apis/core/validation/events.go, legacyValidateEvent.
   if (ns != NamespaceOf(object)) {
     problems.push_back({"involvedObject.namespace",
                         "Invalid value: \"" + ns + "\": does not match event.namespace"});
+  }
+}
+
+// kubernetes/kubernetes:pkg/apis/core/validation/events.go, ValidateEventCreate: the problems have
+// the names of the core group's fields.
+void FindEventProblems(const Json& object, std::vector<FieldProblem>& problems) {
+  const auto invalid = [&](const char* field, const std::string& message) {
+    problems.push_back({field, "Invalid value: \"\": " + message});
+  };
+  const auto required = [&](const char* field) {
+    problems.push_back({field, "Required value", "FieldValueRequired"});
+  };
+  const Json* regarding = base::FindMember(object, "regarding");
+  const std::string ns = regarding == nullptr ? "" : base::GetString(*regarding, "namespace");
+  if (ns.empty() && NamespaceOf(object) != "default" && NamespaceOf(object) != "kube-system") {
+    invalid("involvedObject.namespace", "does not match event.namespace");
+  }
+  for (const char* field : {"reportingController", "reportingInstance", "action", "reason"}) {
+    const std::string text = base::GetString(object, field);
+    if (text.empty()) required(field);
+    if (text.size() > 128) invalid(field, "can have at most 128 characters");
+  }
+  if (base::GetString(object, "note").size() > 1024) {
+    invalid("message", "can have at most 1024 characters");
+  }
+  if (const Json* series = base::FindMember(object, "series"); series != nullptr) {
+    if (base::GetInt(*series, "count") < 2) invalid("series.count", "should be at least 2");
+    if (base::GetString(*series, "lastObservedTime").empty()) required("series.lastObservedTime");
+  }
+  if (base::GetString(object, "eventTime").empty()) required("eventTime");
+  const std::string type = base::GetString(object, "type");
+  if (type != "Normal" && type != "Warning") invalid("type", "has invalid value: " + type);
+}
+
+// The names of the elements of a list below spec.template.spec; absent: none.
+std::vector<std::string> NamesIn(const Json* list) {
+  std::vector<std::string> names;
+  if (list == nullptr || !list->is_array()) return names;
+  for (const Json& element : *list) names.push_back(base::GetString(element, "name"));
+  return names;
+}
+
+constexpr char kDomain[] = "spec.template.spec.domain";
+
+// validateDisks: a disk without its volume, and an order of boot that two disks have.
+void FindDiskProblems(const Json& domain, const std::vector<std::string>& volumes,
+                      std::vector<FieldProblem>& problems) {
+  const Json* disks = base::FindPath(domain, {"devices", "disks"});
+  std::set<std::int64_t> orders;
+  if (disks == nullptr || !disks->is_array()) return;
+  for (std::size_t i = 0; i < disks->size(); ++i) {
+    const Json& disk = (*disks)[i];
+    const std::string field = std::string(kDomain) + ".devices.disks[" + std::to_string(i) + "]";
+    const std::string name = base::GetString(disk, "name");
+    if (std::find(volumes.begin(), volumes.end(), name) == volumes.end()) {
+      problems.push_back({field + ".name", field + ".Name '" + name + "' not found."});
+    }
+    const std::int64_t order = base::GetInt(disk, "bootOrder");
+    if (order != 0 && !orders.insert(order).second) {
+      problems.push_back(
+          {field + ".bootOrder",
+           "Boot order for " + field + ".bootOrder already set for a different device."});
+    }
+  }
+}
+
+// kubevirt/kubevirt:pkg/virt-api/webhooks/validating-webhook/admitters/vmi-create-admitter.go:
+// validateDomainSpec, validateVolumes, validateDisks.
+void FindGuestProblems(const Json& guest, std::vector<FieldProblem>& problems) {
+  const std::vector<std::string> volumes = NamesIn(base::FindMember(guest, "volumes"));
+  std::set<std::string> seen;
+  for (std::size_t i = 0; i < volumes.size(); ++i) {
+    if (seen.insert(volumes[i]).second) continue;
+    const std::string field = "spec.template.spec.volumes[" + std::to_string(i) + "]";
+    problems.push_back({field + ".name", field + " must not have the same Name as another one."});
+  }
+  const Json* domain = base::FindMember(guest, "domain");
+  if (domain == nullptr) return;
+  FindDiskProblems(*domain, volumes, problems);
+  // Absent, it is true.
+  const Json* efi = base::FindPath(*domain, {"firmware", "bootloader", "efi"});
+  const Json* smm = base::FindPath(*domain, {"features", "smm"});
+  const bool has_smm = smm != nullptr && base::GetBool(*smm, "enabled", true);
+  if (efi != nullptr && base::GetBool(*efi, "secureBoot", true) && !has_smm) {
+    problems.push_back({kDomain, std::string(kDomain) +
+                                     " has EFI SecureBoot enabled. SecureBoot requires SMM, which "
+                                     "is currently disabled."});
   }
 }
 
@@ -143,8 +258,11 @@ void FindVmProblems(const Json& object, std::vector<FieldProblem>& problems) {
     problems.push_back(
         {"spec.runStrategy", "Invalid RunStrategy (" + strategy->get<std::string>() + ")"});
   }
-  if (base::FindPath(object, {"spec", "template", "spec"}) == nullptr) {
+  const Json* guest = base::FindPath(object, {"spec", "template", "spec"});
+  if (guest == nullptr) {
     problems.push_back({"spec.template", "Required value", "FieldValueRequired"});
+  } else {
+    FindGuestProblems(*guest, problems);
   }
 }
 
@@ -157,8 +275,32 @@ std::vector<std::string> PruneUnknown(const ResourceDef& def, Json& object) {
 }
 
 std::optional<std::string> FindUndecodable(const ResourceDef& def, const Json& object) {
-  if (&def == &kLeases) return FindBadTime(object);
+  if (&def == &kLeases) {
+    return FindBadTime(base::FindMember(object, "spec"), {"acquireTime", "renewTime"});
+  }
+  if (&def == &kEvents) {
+    if (auto bad = FindBadTime(&object, {"eventTime"})) return bad;
+    return FindBadTime(base::FindMember(object, "series"), {"lastObservedTime"});
+  }
   return std::nullopt;
+}
+
+std::vector<FieldProblem> FindChanges(const ResourceDef& def, const Json& before,
+                                      const Json& after) {
+  std::vector<FieldProblem> problems;
+  if (&def != &kEvents) return problems;
+  // kubernetes/kubernetes:pkg/apis/core/validation/events.go, ValidateEventUpdate.
+  for (const char* field : {"regarding", "reason", "note", "type", "eventTime", "action",
+                            "reportingController", "reportingInstance"}) {
+    const Json value = after.value(field, Json());
+    if (value == before.value(field, Json())) continue;
+    const std::string_view name(field);
+    problems.push_back({name == "regarding" ? "involvedObject"
+                        : name == "note"    ? "message"
+                                            : field,
+                        "Invalid value: " + base::DumpJson(value) + ": field is immutable"});
+  }
+  return problems;
 }
 
 std::vector<FieldProblem> FindProblems(const ResourceDef& def, const Json& object) {
@@ -173,6 +315,7 @@ std::vector<FieldProblem> FindProblems(const ResourceDef& def, const Json& objec
                               "character"});
   }
   if (&def == &kLeases) FindLeaseProblems(object, problems);
+  if (&def == &kCoreEvents) FindCoreEventProblems(object, problems);
   if (&def == &kEvents) FindEventProblems(object, problems);
   if (&def == &kVms) FindVmProblems(object, problems);
   return problems;

@@ -24,6 +24,10 @@ std::optional<std::string> FindUndecodable(const ResourceDef& def, const nlohman
 // Fields that fail validation.
 std::vector<FieldProblem> FindProblems(const ResourceDef& def, const nlohmann::json& object);
 
+// Fields that an update may not change, but does.
+std::vector<FieldProblem> FindChanges(const ResourceDef& def, const nlohmann::json& before,
+                                      const nlohmann::json& after);
+
 // Defaulting and conversion, for example a Secret's stringData to data.
 void SetDefaults(const ResourceDef& def, nlohmann::json& object);
 

@@ -9,9 +9,10 @@ namespace {
 constexpr ResourceDef kKeyPairs{"harvesterhci.io", "v1beta1", "keypairs", "KeyPair", true, true};
 constexpr ResourceDef kQuotas{"", "v1", "resourcequotas", "ResourceQuota", true, false};
 
-constexpr const ResourceDef* kAll[] = {&kVms,        &kInstances, &kImages, &kNetworks,
-                                       &kKeyPairs,   &kSecrets,   &kClaims, &kEvents,
-                                       &kNamespaces, &kLeases,    &kQuotas};
+constexpr const ResourceDef* kAll[] = {
+    &kVms,     &kInstances, &kImages,         &kNetworks,        &kKeyPairs,
+    &kSecrets, &kClaims,    &kCoreEvents,     &kEvents,          &kNamespaces,
+    &kLeases,  &kQuotas,    &kStorageClasses, &kPriorityClasses, &kSettings};
 
 std::string WithGroup(std::string_view name, const ResourceDef& def) {
   std::string text(name);

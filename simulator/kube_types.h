@@ -35,8 +35,16 @@ inline constexpr ResourceDef kNetworks{"k8s.cni.cncf.io",
 inline constexpr ResourceDef kSecrets{"", "v1", "secrets", "Secret", true, false};
 inline constexpr ResourceDef kClaims{"",   "v1", "persistentvolumeclaims", "PersistentVolumeClaim",
                                      true, false};
-inline constexpr ResourceDef kEvents{"", "v1", "events", "Event", true, false};
+// The core group's Events, and those of the newer group, which are stored apart here.
+inline constexpr ResourceDef kCoreEvents{"", "v1", "events", "Event", true, false};
+inline constexpr ResourceDef kEvents{"events.k8s.io", "v1", "events", "Event", true, false};
 inline constexpr ResourceDef kNamespaces{"", "v1", "namespaces", "Namespace", false, false};
+inline constexpr ResourceDef kStorageClasses{"storage.k8s.io", "v1",  "storageclasses",
+                                             "StorageClass",   false, false};
+inline constexpr ResourceDef kPriorityClasses{"scheduling.k8s.io", "v1",  "priorityclasses",
+                                              "PriorityClass",     false, false};
+inline constexpr ResourceDef kSettings{"harvesterhci.io", "v1beta1", "settings",
+                                       "Setting",         false,     true};
 inline constexpr ResourceDef kLeases{"coordination.k8s.io", "v1", "leases", "Lease", true, false};
 
 // Null if there is none.

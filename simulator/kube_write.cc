@@ -203,6 +203,9 @@ http::HttpResponse KubeApi::Update(const KubeCall& call, const Object& current, 
   if (const auto problems = FindProblems(def, wanted); !problems.empty()) {
     return Invalid(def, call.name, problems);
   }
+  if (const auto changes = FindChanges(def, *current, wanted); !changes.empty()) {
+    return Invalid(def, call.name, changes);
+  }
   if (&def == &kVms) {
     if (const auto denied = AdmitVm(wanted, false)) return *denied;
   }

@@ -92,7 +92,7 @@ std::vector<Event> EventsOf(const ResourceDef& def, const Object& before, const 
   if (&def == &kLeases && after != nullptr) {
     return {MakeEvent(EventKind::kLeaseWritten, before, after)};
   }
-  if (&def == &kEvents && after != nullptr) {
+  if ((&def == &kEvents || &def == &kCoreEvents) && after != nullptr) {
     Event event = MakeEvent(EventKind::kEventRecorded, before, after);
     event.detail = base::GetString(*after, "reason");
     return {std::move(event)};

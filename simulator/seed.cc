@@ -64,7 +64,17 @@ void Seed(KubeStore& store, const Options& options) {
   for (const char* ns : {"default", "nomad", "harvester-public"}) {
     Put(store, kNamespaces, "", ns, {{"status", {{"phase", "Active"}}}});
   }
-  for (const ImageSpec& image : options.images) PutImage(store, image);
+  for (const ImageSpec& image : options.images) {
+    PutImage(store, image);
+    Put(store, kStorageClasses, "", image.storage_class, {{"provisioner", "driver.longhorn.io"}});
+  }
+  Put(store, kStorageClasses, "", "harvester-longhorn", {{"provisioner", "driver.longhorn.io"}});
+  for (const char* name : {"system-cluster-critical", "system-node-critical"}) {
+    Put(store, kPriorityClasses, "", name, {{"value", 2000000000}});
+  }
+  // Value and default are members of the object itself.
+  Put(store, kSettings, "", "server-version",
+      {{"value", options.harvester_version}, {"default", "dev"}});
   for (const std::string& network : options.networks) {
     const auto [ns, name] = Split(network);
     Put(store, kNetworks, ns, name,

@@ -54,6 +54,7 @@ class PathFollower {
     levels_.pop_back();
     return Emit(level, JsonEvent{.kind = Kind::kEnd});
   }
+  bool skips_keys() const { return skipped_ > 0; }
   void Key(std::string_view key) {
     if (skipped_ > 0) return;
     bool is_any = false;
@@ -112,10 +113,11 @@ class PushHandler {
   bool on_array_begin(ErrorCode& error) { return Go(follower_.Open(Kind::kArray), error); }
   bool on_array_end(std::size_t, ErrorCode& error) { return Go(follower_.Close(), error); }
   bool on_key_part(View part, std::size_t, ErrorCode&) {
-    parts_.append(part.data(), part.size());
+    if (!follower_.skips_keys()) parts_.append(part.data(), part.size());
     return true;
   }
   bool on_key(View part, std::size_t, ErrorCode& error) {
+    if (follower_.skips_keys()) return true;
     const std::string_view key = Whole(part);
     const bool is_valid = IsUtf8(key, error);
     if (is_valid) follower_.Key(key);
@@ -162,7 +164,9 @@ class PushHandler {
     return go_on;
   }
   static bool IsUtf8(std::string_view text, ErrorCode& error) {
-    for (std::size_t at = 0; at < text.size();) {
+    const auto first = std::find_if(text.begin(), text.end(),
+                                    [](char c) { return static_cast<signed char>(c) < 0; });
+    for (auto at = static_cast<std::size_t>(first - text.begin()); at < text.size();) {
       const std::size_t length =
           static_cast<signed char>(text[at]) >= 0 ? 1 : Utf8CharacterLength(text.substr(at));
       if (length == 0) {

@@ -36,6 +36,13 @@ constexpr char kSentence[] =
 void GuardProcess() {
   const rlimit none{.rlim_cur = 0, .rlim_max = 0};
   setrlimit(RLIMIT_CORE, &none);
+  // A shell's soft limit of 1024 is for programs that select(); when none is left, gRPC's server
+  // accepts no connection ever again.
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+  }
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   // The first initialisation decides for the process; gRPC and libcurl ask for the configuration
   // later, in vain (openssl/openssl:crypto/init.c, OPENSSL_init_crypto).

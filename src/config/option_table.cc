@@ -170,6 +170,11 @@ constexpr Option kOptions[] = {
            "Hold a Lease per pool while scaling, so that two agents never act on one pool at "
            "once. If the token may not write Leases, one warning is logged, and actions exclude "
            "each other only within this process."),
+    Plugin(
+        kWork, "events", kBool, "true", "",
+        "Write Kubernetes Events on the VMs: what was done with each of them, and why. No action "
+        "waits for them or fails because of them. If the token may not write Events, one "
+        "warning is logged for each pool."),
     Plugin(kWork, "log_level", kEnum,
            InWords("`debug` under the agent, which filters; `info` in dev mode"), "",
            "Lowest level that is written.", "trace,debug,info,warn,error"),
@@ -215,6 +220,11 @@ constexpr Option kOptions[] = {
     Policy(kMachines, "disk_size", kQuantity,
            InWords("the larger of `10Gi` and the image's virtual size"),
            "Size of the root disk. Smaller than the image's virtual size is an error."),
+    Policy(kMachines, "data_disks", kList, kNone,
+           "Empty volumes beside the root disk, in the order of the guest's disks: "
+           "`SIZE[@STORAGECLASS][:rwo]`, such as `100Gi@fast`; without a class, Harvester's "
+           "default one. They are removed with their VM. `:rwo` makes a volume ReadWriteOnce, "
+           "which LVM's class needs: its VM cannot be live-migrated, which a warning says."),
     Policy(kMachines, "networks", kList, kRequired,
            "Networks in the order of the interfaces: `NAMESPACE/NETWORK`, or `management` for "
            "the pod network (masquerade)."),
@@ -225,6 +235,11 @@ constexpr Option kOptions[] = {
            "`#cloud-config`."),
     Policy(kMachines, "user_data_file", kPath, kNone,
            "File with such a template, on the machine of the agent."),
+    Policy(kMachines, "network_data", kString, kNone,
+           "cloud-init network data, version 1 or 2, a template likewise. At most one of the two; "
+           "without either, cloud-init configures DHCP."),
+    Policy(kMachines, "network_data_file", kPath, kNone,
+           "File with such a template, on the machine of the agent."),
     Policy(kMachines, "ssh_keys", kList, kNone,
            "`NAMESPACE/KEYPAIR` of Harvester: public keys merged into the user data, which must "
            "then be `#cloud-config` or absent."),
@@ -233,15 +248,53 @@ constexpr Option kOptions[] = {
            "leaves 41 for the prefix, a DNS label."),
     Policy(kMachines, "labels", kMap, kNone,
            "Labels of the VMs. Keys that Harvester, KubeVirt and the plugin write themselves are "
-           "refused: `nomad-harvester-autoscaler/…`, `harvesterhci.io/…`, `kubevirt.io/…`, "
+           "refused: `nomad-harvester-autoscaler/…`, `harvesterhci.io/…`, "
+           "`network.harvesterhci.io/…`, `kubevirt.io/…`, "
            "`app.kubernetes.io/managed-by`."),
     Policy(kMachines, "annotations", kMap, kNone,
            "Annotations of the VMs; the same keys are refused."),
     Policy(kMachines, "tags", kMap, kNone,
            "Harvester's tags: each becomes the label `tag.harvesterhci.io/KEY`."),
+    Policy(kMachines, "firmware", kEnum, "bios",
+           "`bios`, `uefi`, or `uefi-secure`: UEFI with secure boot, which the image must support. "
+           "UEFI's variables are not kept across a restart.",
+           "bios,uefi,uefi-secure"),
+    Policy(kMachines, "cpu_model", kString, InWords("Harvester's"),
+           "`host-model`, `host-passthrough`, or a CPU model of KubeVirt, such as `EPYC-Rome`."),
+    Policy(kMachines, "host_devices", kList, kNone,
+           "Devices of the host, passed through: `RESOURCE[:COUNT]`, such as "
+           "`intel.com/X710:2`, with the resource name of Harvester's PCI or USB device. Such a VM "
+           "cannot be live-migrated, which a warning says."),
+    Policy(kMachines, "gpus", kList, kNone,
+           "GPUs and vGPUs likewise. Harvester 1.7 and older gets them as `gpus`, newer ones as "
+           "`hostDevices`, as they require."),
+    Policy(kMachines, "host_spread", kEnum, "preferred",
+           "Whether the VMs of the pool are kept apart on different Harvester hosts. With "
+           "`required` there are never more VMs than hosts, and they can block maintenance and "
+           "upgrades of hosts, which a warning says.",
+           "required,preferred,off"),
+    Policy(kMachines, "node_selector", kMap, kNone,
+           "Labels that the Harvester host of a VM must have. Becomes required node affinity, "
+           "because Harvester's upgrade does not migrate a VM with a `nodeSelector`. Keys "
+           "`network.harvesterhci.io/…` are refused: Harvester sets them itself."),
+    Policy(kMachines, "availability_zones", kList, kNone,
+           "Zones of Harvester's hosts, values of their label `topology.kubernetes.io/zone`, in "
+           "which the VMs may run (required node affinity)."),
+    Policy(kMachines, "evenly_split_zones", kBool, "true",
+           "Give each VM one of `availability_zones` (`{{zone}}`), and keep the zones even when "
+           "VMs are created and removed. A zone in which a VM could not start gets no new ones "
+           "for two hours while others can. With `false` each VM may run in any of them."),
+    Policy(kMachines, "priority_class", kString, kNone,
+           "Kubernetes priority class of the VM's pod."),
     Policy(kMachines, "run_strategy", kEnum, "RerunOnFailure",
            "KubeVirt's run strategy. Its other values never boot a VM and are refused.",
            "RerunOnFailure,Always,Once"),
+    Policy(kMachines, "maintain_mode_strategy", kEnum, InWords("Harvester's"),
+           "What Harvester does with the VM while its host is in maintenance: its label "
+           "`harvesterhci.io/maintain-mode-strategy`.",
+           "Migrate,ShutdownAndRestartAfterEnable,ShutdownAndRestartAfterDisable,Shutdown"),
+    Policy(kMachines, "termination_grace_period", kDuration, InWords("Harvester's"),
+           "How long the guest may take to shut down before it is killed; whole seconds."),
 
     Policy(kGrowing, "wait_for", kEnum, "nomad",
            "When a new VM counts as delivered: `created`, once it exists; `running`, once its "

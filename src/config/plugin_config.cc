@@ -218,6 +218,7 @@ absl::StatusOr<PluginConfig> ParsePluginConfig(const StringMap& values,
   reader.Read("request_timeout", PositiveDuration, &config.request_timeout);
   reader.Read("max_concurrency", Concurrency, &config.max_concurrency);
   reader.Read("pool_lease", Boolean, &config.pool_lease);
+  reader.Read("events", Boolean, &config.events);
   reader.Read("log_level", LogLevel, &config.log_level);
   NH_RETURN_IF_ERROR(reader.Finish());
 

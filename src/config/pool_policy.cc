@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nomad_harvester/config/pool_policy.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -88,20 +89,76 @@ void ReadNodes(ConfigReader& reader, PoolPolicy* policy) {
   reader.Read("node_filter_ignore_ineligible", Boolean, &policy->filter_ignore_ineligible);
 }
 
-void ReadUserData(ConfigReader& reader, PoolPolicy* policy) {
-  const bool has_text = reader.Find("user_data").has_value();
-  const bool has_file = reader.Find("user_data_file").has_value();
-  reader.Read("user_data", Text, &policy->user_data);
-  reader.Read("user_data_file", Text, &policy->user_data_file);
-  if (has_text && has_file) {
-    reader.AddProblem("user_data", "given together with user_data_file", "remove one of them");
+// A template that is given inline or as a file.
+void ReadTemplate(ConfigReader& reader, const std::string& key, std::optional<std::string>* text,
+                  std::optional<std::string>* file) {
+  const std::string file_key = key + "_file";
+  reader.Read(key, Text, text);
+  reader.Read(file_key, Text, file);
+  if (reader.Find(key).has_value() && reader.Find(file_key).has_value()) {
+    reader.AddProblem(key, "given together with " + file_key, "remove one of them");
   }
-  if (has_text) {
+}
+
+void ReadCloudInit(ConfigReader& reader, PoolPolicy* policy) {
+  ReadTemplate(reader, "user_data", &policy->user_data, &policy->user_data_file);
+  ReadTemplate(reader, "network_data", &policy->network_data, &policy->network_data_file);
+  if (reader.Find("user_data").has_value()) {
     // hashicorp/nomad-autoscaler:policy/manager.go logs target_config at INFO.
     reader.AddWarning("user_data",
                       "the agent writes the whole block of a policy to its log at every "
                       "evaluation, inline user data included; user_data_file keeps it out");
   }
+}
+
+// Harvester's upgrade and its maintenance mode stop at VMs that cannot be migrated
+// (harvester/harvester:pkg/util/virtualmachineinstance/virtualmachineinstance.go,
+// pkg/controller/master/nodedrain/nodedrain_controller.go).
+constexpr char kNotMigrated[] =
+    " cannot be live-migrated: they block Harvester's upgrades and the maintenance of their hosts "
+    "until they are stopped or removed";
+
+void ReadDevices(ConfigReader& reader, PoolPolicy* policy) {
+  reader.Read("data_disks", DataDisks, &policy->data_disks);
+  if (std::any_of(policy->data_disks.begin(), policy->data_disks.end(),
+                  [](const policy::DataDisk& disk) { return disk.read_write_once; })) {
+    reader.AddWarning("data_disks", std::string("VMs with a volume \":rwo\"") + kNotMigrated);
+  }
+  for (const auto& [key, devices] :
+       {std::pair("host_devices", &policy->host_devices), std::pair("gpus", &policy->gpus)}) {
+    reader.Read(key, DeviceRequests, devices);
+    if (!devices->empty()) {
+      reader.AddWarning(key, std::string("VMs with devices of their host") + kNotMigrated);
+    }
+  }
+}
+
+constexpr char kZoneLabel[] = "topology.kubernetes.io/zone";
+
+void ReadPlacement(ConfigReader& reader, PoolPolicy* policy) {
+  reader.Read("host_spread", OneOf(policy::kHostSpreads), &policy->host_spread);
+  if (policy->host_spread == policy::HostSpread::kRequired) {
+    reader.AddWarning("host_spread",
+                      "required: the pool cannot have more VMs than Harvester has hosts, and while "
+                      "every host has one, none can be migrated, which blocks the maintenance of "
+                      "hosts and Harvester's upgrades");
+  }
+  reader.Read("node_selector", HostLabels, &policy->node_selector);
+  if (policy->node_selector.contains("kubernetes.io/hostname")) {
+    reader.AddWarning("node_selector",
+                      std::string("VMs that only one host may run") + kNotMigrated);
+  }
+  reader.Read("availability_zones", Zones, &policy->zones);
+  reader.Read("evenly_split_zones", Boolean, &policy->evenly_split_zones);
+  if (!policy->zones.empty() && policy->node_selector.contains(kZoneLabel)) {
+    reader.AddProblem("availability_zones",
+                      std::string("given together with ") + kZoneLabel + " in node_selector",
+                      "remove one of them");
+  }
+  if (policy->zones.empty() && reader.Find("evenly_split_zones").has_value()) {
+    reader.AddWarning("evenly_split_zones", "has no effect without availability_zones");
+  }
+  reader.Read("priority_class", ObjectName, &policy->priority_class);
 }
 
 void ReadMachine(ConfigReader& reader, PoolPolicy* policy) {
@@ -110,7 +167,7 @@ void ReadMachine(ConfigReader& reader, PoolPolicy* policy) {
   reader.Read("memory_request", Memory, &policy->memory_bytes);
   reader.Read("disk_size", Bytes, &policy->disk_bytes);
   reader.Read("networks", Networks, &policy->networks);
-  ReadUserData(reader, policy);
+  ReadCloudInit(reader, policy);
   reader.Read("ssh_keys", ResourceRefs, &policy->ssh_keys);
   policy->name_prefix = policy->pool;
   reader.Read("name_prefix", NamePrefix, &policy->name_prefix);
@@ -122,7 +179,29 @@ void ReadMachine(ConfigReader& reader, PoolPolicy* policy) {
       reader.AddProblem("tags", Quote(key) + " is given in labels, too", "remove one of them");
     }
   }
+  reader.Read("firmware", OneOf(policy::kFirmwares), &policy->firmware);
+  reader.Read("cpu_model", CpuModel, &policy->cpu_model);
+  ReadDevices(reader, policy);
+  ReadPlacement(reader, policy);
   reader.Read("run_strategy", RunStrategy, &policy->run_strategy);
+  reader.Read("maintain_mode_strategy", OneOf(policy::kMaintainModeStrategies),
+              &policy->maintain_mode_strategy);
+  reader.Read("termination_grace_period", WholeSeconds, &policy->termination_grace_period);
+}
+
+// An error of several lines becomes the one line of a problem.
+void CheckTemplates(ConfigReader& reader, const TemplateCheck& check, const PoolPolicy& policy) {
+  for (const auto& [key, source] : {std::pair("user_data", &policy.user_data),
+                                    std::pair("network_data", &policy.network_data)}) {
+    if (!source->has_value()) continue;
+    const absl::Status checked = check(policy, key, **source);
+    if (checked.ok()) continue;
+    std::string why = base::Message(checked);
+    for (std::size_t end = why.find('\n'); end != std::string::npos; end = why.find('\n', end)) {
+      why.replace(end, 1, "; ");
+    }
+    reader.AddProblem(key, why, "");
+  }
 }
 
 void ReadGrowth(ConfigReader& reader, PoolPolicy* policy) {
@@ -177,7 +256,7 @@ void ReadHostKeys(ConfigReader& reader, const StringMap& values, PoolPolicy* pol
 
 }  // namespace
 
-absl::StatusOr<PoolPolicy> ParsePoolPolicy(const StringMap& values) {
+absl::StatusOr<PoolPolicy> ParsePoolPolicy(const StringMap& values, const TemplateCheck& check) {
   ConfigReader reader(Section::kPolicy, values);
   PoolPolicy policy;
   reader.Read("node_group_name", PoolLabel, &policy.pool);
@@ -195,6 +274,7 @@ absl::StatusOr<PoolPolicy> ParsePoolPolicy(const StringMap& values) {
   ReadShrinking(reader, &policy);
   ReadRemediation(reader, &policy);
   ReadHostKeys(reader, values, &policy);
+  if (check) CheckTemplates(reader, check, policy);
   NH_RETURN_IF_ERROR(reader.Finish());
   policy.warnings = reader.TakeWarnings();
   return policy;

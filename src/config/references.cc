@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <set>
 #include <string>
 #include <string_view>
@@ -21,9 +22,14 @@ namespace {
 
 constexpr std::string_view kManagement = "management";
 constexpr std::string_view kTagPrefix = "tag.harvesterhci.io/";
+constexpr std::string_view kNetworkPrefix = "network.harvesterhci.io/";
 constexpr std::string_view kManagedBy = "app.kubernetes.io/managed-by";
-constexpr std::array<std::string_view, 3> kReservedPrefixes = {"nomad-harvester-autoscaler/",
-                                                               "harvesterhci.io/", "kubevirt.io/"};
+// The smallest data disk. "100" would be 100 bytes.
+constexpr std::int64_t kLeastDisk = std::int64_t{1024} * 1024;
+// Of one kind in one VM: more than any machine has slots for.
+constexpr std::int64_t kMostDevices = 64;
+constexpr std::array<std::string_view, 4> kReservedPrefixes = {
+    "nomad-harvester-autoscaler/", "harvesterhci.io/", kNetworkPrefix, "kubevirt.io/"};
 // Longer than any name that Kubernetes or Harvester accepts.
 constexpr std::size_t kLongestName = 253;
 
@@ -47,9 +53,12 @@ bool IsDisplayName(std::string_view text) {
          });
 }
 
-// Parses each element of a list without duplicates.
+enum class Duplicates { kRefused, kAllowed };
+
+// Parses each element of a list.
 template <typename T>
-ValueOr<std::vector<T>> ListOf(const std::string& text, ValueOr<T> (*parse)(const std::string&)) {
+ValueOr<std::vector<T>> ListOf(const std::string& text, ValueOr<T> (*parse)(const std::string&),
+                               Duplicates duplicates = Duplicates::kRefused) {
   const absl::StatusOr<std::vector<std::string>> elements = base::ParseList(text);
   if (!elements.ok()) {
     return Fault{base::Message(elements.status()), "write a list such as \"a,b\""};
@@ -57,7 +66,7 @@ ValueOr<std::vector<T>> ListOf(const std::string& text, ValueOr<T> (*parse)(cons
   std::vector<T> values;
   std::set<std::string_view> seen;
   for (const std::string& element : *elements) {
-    if (!seen.insert(element).second) {
+    if (!seen.insert(element).second && duplicates == Duplicates::kRefused) {
       return Fault{Quote(element) + " is given twice", "remove one of them", false};
     }
     ValueOr<T> value = parse(element);
@@ -77,11 +86,57 @@ ValueOr<NetworkRef> Network(const std::string& text) {
   return NetworkRef{.management = false, .attachment = std::get<NamespacedName>(name)};
 }
 
+constexpr char kDiskHint[] = "write SIZE[@STORAGECLASS][:rwo], such as \"100Gi@fast\"";
+
+ValueOr<policy::DataDisk> DataDisk(const std::string& text) {
+  constexpr std::string_view kReadWriteOnce = ":rwo";
+  policy::DataDisk disk;
+  std::string_view rest = text;
+  disk.read_write_once = rest.ends_with(kReadWriteOnce);
+  if (disk.read_write_once) rest.remove_suffix(kReadWriteOnce.size());
+  if (rest.find(':') != std::string_view::npos) {
+    return Fault{"in " + Quote(text) + ", only \":rwo\" may follow a colon", kDiskHint, false};
+  }
+  const std::size_t at = rest.find('@');
+  const absl::StatusOr<std::int64_t> bytes = base::ParseQuantity(rest.substr(0, at));
+  if (!bytes.ok() || *bytes < kLeastDisk) {
+    return Fault{
+        "the size of " + Quote(text) +
+            " must be a quantity of at least 1Mi; without a suffix it is a number of bytes",
+        kDiskHint, false};
+  }
+  disk.bytes = *bytes;
+  if (at == std::string_view::npos) return disk;
+  disk.storage_class = std::string(rest.substr(at + 1));
+  if (base::IsDnsSubdomain(disk.storage_class)) return disk;
+  return Fault{Quote(disk.storage_class) + " is not the name of a storage class", kDiskHint, false};
+}
+
+// Extended resources have a domain (kubernetes/kubernetes:pkg/apis/core/v1/helper/helpers.go,
+// IsExtendedResourceName).
+ValueOr<policy::DeviceRequest> Device(const std::string& text) {
+  constexpr char kHint[] = "write RESOURCE[:COUNT], such as \"nvidia.com/GA102GL_A10:2\"";
+  policy::DeviceRequest device;
+  const std::size_t colon = text.find(':');
+  device.resource = text.substr(0, colon);
+  if (device.resource.find('/') == std::string::npos || !base::IsLabelKey(device.resource)) {
+    return Fault{Quote(device.resource) + " is not the name of a device resource", kHint, false};
+  }
+  if (colon == std::string::npos) return device;
+  const ValueOr<std::int64_t> count = CountUpTo(text.substr(colon + 1), kMostDevices);
+  if (const Fault* const fault = std::get_if<Fault>(&count)) {
+    return Fault{"the count of " + Quote(text) + " " + fault->what, kHint, false};
+  }
+  device.count = std::get<std::int64_t>(count);
+  return device;
+}
+
 constexpr char kLabelHint[] =
     "use letters, digits, '-', '_' and '.', 63 at most, with a letter or digit at both ends";
 
 struct MapRules {
   bool values_are_labels = true;
+  bool ours = true;  // of an object that we write, where some keys are reserved
   std::string_view key_prefix = {};
 };
 
@@ -90,7 +145,7 @@ ValueOr<StringMap> CheckedMap(const std::string& text, const MapRules& rules) {
   if (!map.ok()) return Fault{base::Message(map.status()), "write a map such as \"a=1,b=2\""};
   for (const auto& [key, value] : *map) {
     const std::string full_key = std::string(rules.key_prefix) + key;
-    if (IsReserved(full_key)) {
+    if (rules.ours && IsReserved(full_key)) {
       return Fault{"the key " + Quote(key) + " is reserved", "choose another one", false};
     }
     if (!base::IsLabelKey(full_key)) {
@@ -141,6 +196,60 @@ ValueOr<StringMap> Annotations(const std::string& text) {
 
 ValueOr<StringMap> Tags(const std::string& text) {
   return CheckedMap(text, {.values_are_labels = true, .key_prefix = kTagPrefix});
+}
+
+// Harvester's webhook replaces every term of the networks' prefix by those of the VM's networks
+// (harvester/harvester:pkg/webhook/resources/virtualmachine/mutator.go, patchAffinity).
+ValueOr<StringMap> HostLabels(const std::string& text) {
+  ValueOr<StringMap> labels = CheckedMap(text, {.ours = false});
+  const StringMap* const map = std::get_if<StringMap>(&labels);
+  if (map == nullptr) return labels;
+  for (const auto& [key, value] : *map) {
+    if (!key.starts_with(kNetworkPrefix)) continue;
+    return Fault{
+        "the key " + Quote(key) + " is Harvester's own, which places VMs by their networks",
+        "remove it", false};
+  }
+  return labels;
+}
+
+ValueOr<std::vector<std::string>> Zones(const std::string& text) {
+  return ListOf<std::string>(text, [](const std::string& zone) -> ValueOr<std::string> {
+    if (!zone.empty() && base::IsLabelValue(zone)) return zone;
+    return Fault{Quote(zone) + " is no value of a label",
+                 "write values of the hosts' label topology.kubernetes.io/zone", false};
+  });
+}
+
+ValueOr<std::vector<policy::DataDisk>> DataDisks(const std::string& text) {
+  return ListOf(text, DataDisk, Duplicates::kAllowed);
+}
+
+ValueOr<std::vector<policy::DeviceRequest>> DeviceRequests(const std::string& text) {
+  ValueOr<std::vector<policy::DeviceRequest>> parsed = ListOf(text, Device);
+  const auto* const devices = std::get_if<std::vector<policy::DeviceRequest>>(&parsed);
+  if (devices == nullptr) return parsed;
+  std::set<std::string_view> seen;
+  for (const policy::DeviceRequest& device : *devices) {
+    if (seen.insert(device.resource).second) continue;
+    return Fault{Quote(device.resource) + " is given twice",
+                 "write its number behind it: \"" + device.resource + ":2\"", false};
+  }
+  return parsed;
+}
+
+ValueOr<std::string> ObjectName(const std::string& text) {
+  if (base::IsDnsSubdomain(text)) return text;
+  return Fault{"must be the name of an object",
+               "use a-z, 0-9, '-' and '.', with a letter or digit at both ends"};
+}
+
+// KubeVirt looks for hosts with the label cpu-model.node.kubevirt.io/<model>
+// (kubevirt/kubevirt:staging/src/kubevirt.io/api/core/v1/types.go, CPUModelLabel).
+ValueOr<std::string> CpuModel(const std::string& text) {
+  if (!text.empty() && base::IsLabelValue(text)) return text;
+  return Fault{"must be host-model, host-passthrough or the name of a CPU model",
+               "write one such as \"EPYC-Rome\""};
 }
 
 }  // namespace nomad_harvester::config

@@ -92,6 +92,15 @@ ValueOr<base::Duration> PositiveDuration(const std::string& text) {
 
 ValueOr<base::Duration> SignedDuration(const std::string& text) { return AnyDuration(text); }
 
+ValueOr<std::chrono::seconds> WholeSeconds(const std::string& text) {
+  ValueOr<base::Duration> duration = PositiveDuration(text);
+  if (Fault* const fault = std::get_if<Fault>(&duration)) return std::move(*fault);
+  const base::Duration value = std::get<base::Duration>(duration);
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(value);
+  if (seconds == value) return seconds;
+  return Fault{"must be whole seconds", "write a duration such as \"90s\" or \"5m\""};
+}
+
 ValueOr<std::int64_t> CountUpTo(const std::string& text, std::int64_t largest) {
   const absl::StatusOr<std::int64_t> value = base::ParseInt(text);
   if (value.ok() && *value >= 1 && *value <= largest) return *value;

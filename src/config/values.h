@@ -3,6 +3,7 @@
 #ifndef NOMAD_HARVESTER_SRC_CONFIG_VALUES_H_
 #define NOMAD_HARVESTER_SRC_CONFIG_VALUES_H_
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/base/time.h"
 #include "nomad_harvester/config/pool_policy.h"
+#include "nomad_harvester/policy/machine.h"
 #include "nomad_harvester/policy/strategies.h"
 
 #include "absl/strings/str_join.h"
@@ -33,6 +35,8 @@ ValueOr<base::Secret> SecretText(const std::string& text);
 ValueOr<bool> Boolean(const std::string& text);
 ValueOr<base::Duration> PositiveDuration(const std::string& text);
 ValueOr<base::Duration> SignedDuration(const std::string& text);
+// A positive duration without a fraction of a second.
+ValueOr<std::chrono::seconds> WholeSeconds(const std::string& text);
 
 // A whole number from 1 to `largest`.
 ValueOr<std::int64_t> CountUpTo(const std::string& text, std::int64_t largest);
@@ -56,6 +60,19 @@ ValueOr<StringMap> Labels(const std::string& text);
 ValueOr<StringMap> Annotations(const std::string& text);
 // Keys without the prefix "tag.harvesterhci.io/".
 ValueOr<StringMap> Tags(const std::string& text);
+// Labels of Harvester's hosts; keys of Harvester's networks are faults.
+ValueOr<StringMap> HostLabels(const std::string& text);
+
+// The list of data_disks: "SIZE[@STORAGECLASS][:rwo]"; elements may be the same.
+ValueOr<std::vector<policy::DataDisk>> DataDisks(const std::string& text);
+// The lists of devices: "RESOURCE[:COUNT]", each resource once.
+ValueOr<std::vector<policy::DeviceRequest>> DeviceRequests(const std::string& text);
+// The list of availability_zones: values of a label.
+ValueOr<std::vector<std::string>> Zones(const std::string& text);
+// The name of an object without a namespace.
+ValueOr<std::string> ObjectName(const std::string& text);
+// A CPU model of KubeVirt, "host-model" or "host-passthrough".
+ValueOr<std::string> CpuModel(const std::string& text);
 
 ValueOr<std::string> NodeAttribute(const std::string& text);
 

@@ -168,4 +168,14 @@ absl::StatusOr<std::string> ComposeUserData(const std::string& source,
       "ssh_keys need user data that begins with #cloud-config, or none at all");
 }
 
+absl::StatusOr<std::string> ComposeNetworkData(const std::string& source,
+                                               const TemplateVariables& variables) {
+  NH_ASSIGN_OR_RETURN(std::string text, RenderTemplate(source, variables));
+  NH_ASSIGN_OR_RETURN(const CloudConfigOutline outline, ReadOutline(text, "network data"));
+  if (outline.empty || outline.members.empty()) {
+    return base::InvalidArgument("network data is empty; remove the key, or write version 1 or 2");
+  }
+  return text;
+}
+
 }  // namespace nomad_harvester::harvester

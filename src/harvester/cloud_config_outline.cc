@@ -169,24 +169,24 @@ std::string Words(const YAML::Exception& error) {
   return error.msg.substr(0, error.msg.find(':'));
 }
 
-absl::Status NotYaml(const YAML::Exception& error) {
-  std::string text = "#cloud-config is not valid YAML: ";
+absl::Status NotYaml(const std::string& what, const YAML::Exception& error) {
+  std::string text = what + " is not valid YAML: ";
   if (!error.mark.is_null()) text += "line " + std::to_string(error.mark.line + 1) + ": ";
   return base::InvalidArgument(text + Words(error));
 }
 
 // Refuses what YAML does not allow (YAML 1.1, 5.1): control characters, and bytes that are not
 // UTF-8.
-absl::Status CheckCharacters(const std::string& text) {
+absl::Status CheckCharacters(const std::string& what, const std::string& text) {
   if (base::ToValidUtf8(text) != text) {
-    return base::InvalidArgument("#cloud-config is not valid YAML: it is not valid UTF-8");
+    return base::InvalidArgument(what + " is not valid YAML: it is not valid UTF-8");
   }
   int line = 1;
   for (const char c : text) {
     if (c == '\n') ++line;
     const auto byte = static_cast<unsigned char>(c);
     if ((byte < 0x20 && c != '\t' && c != '\n' && c != '\r') || byte == 0x7F) {
-      return base::InvalidArgument("#cloud-config is not valid YAML: line " + std::to_string(line) +
+      return base::InvalidArgument(what + " is not valid YAML: line " + std::to_string(line) +
                                    ": a control character");
     }
   }
@@ -195,8 +195,8 @@ absl::Status CheckCharacters(const std::string& text) {
 
 }  // namespace
 
-absl::StatusOr<CloudConfigOutline> ReadOutline(const std::string& text) {
-  NH_RETURN_IF_ERROR(CheckCharacters(text));
+absl::StatusOr<CloudConfigOutline> ReadOutline(const std::string& text, const std::string& what) {
+  NH_RETURN_IF_ERROR(CheckCharacters(what, text));
   try {
     std::istringstream stream(text);
     YAML::Parser parser(stream);
@@ -207,17 +207,17 @@ absl::StatusOr<CloudConfigOutline> ReadOutline(const std::string& text) {
       return nothing;
     }
     if (!reader.IsUsable()) {
-      return base::InvalidArgument("#cloud-config is not a mapping of keys to values");
+      return base::InvalidArgument(what + " is not a mapping of keys to values");
     }
     OutlineReader second(text);
     if (parser.HandleNextDocument(second)) {
-      return base::InvalidArgument("#cloud-config holds more than one YAML document");
+      return base::InvalidArgument(what + " holds more than one YAML document");
     }
     return reader.outline();
   } catch (const YAML::Exception& error) {
-    return NotYaml(error);
+    return NotYaml(what, error);
   } catch (const std::exception&) {
-    return base::InvalidArgument("#cloud-config is not valid YAML");
+    return base::InvalidArgument(what + " is not valid YAML");
   }
 }
 

@@ -35,9 +35,10 @@ struct CloudConfigOutline {
 };
 
 // Reads events only, so that deep nesting or nested aliases cost no more than the length of the
-// text. INVALID_ARGUMENT, with the line, for text that is not YAML, not a mapping or more than one
-// document.
-absl::StatusOr<CloudConfigOutline> ReadOutline(const std::string& text);
+// text. INVALID_ARGUMENT, with `what` and the line, for text that is not YAML, not a mapping or
+// more than one document.
+absl::StatusOr<CloudConfigOutline> ReadOutline(const std::string& text,
+                                               const std::string& what = "#cloud-config");
 
 }  // namespace nomad_harvester::harvester
 

@@ -4,8 +4,11 @@
 // The Secret is created before the VM, so that a VM always has its user data. Once the VM has a
 // uid, the VM becomes its owner, and the garbage collector removes the Secret with the VM.
 #include <algorithm>
+#include <cstddef>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "nomad_harvester/base/encoding.h"
 #include "nomad_harvester/base/json.h"
@@ -34,29 +37,58 @@ std::map<std::string, std::string> VmLabels(const VmSpec& vm_spec) {
   for (const auto& [key, value] : vm_spec.tags) {
     labels.insert_or_assign("tag.harvesterhci.io/" + key, value);
   }
+  if (vm_spec.maintain_mode_strategy.has_value()) {
+    // Harvester's maintenance reads it of the VM, of the instance and of the pod
+    // (harvester/harvester:pkg/controller/master/nodedrain/nodedrain_controller.go,
+    // pkg/util/drainhelper).
+    labels.insert_or_assign("harvesterhci.io/maintain-mode-strategy",
+                            std::string(policy::NameOf(*vm_spec.maintain_mode_strategy)));
+  }
   labels.insert_or_assign(kCreatorLabel, kManagedByValue);
   for (const auto& [key, value] : ManagedLabels(vm_spec)) labels.insert_or_assign(key, value);
   return labels;
 }
 
-// Harvester's controller creates the claim from this annotation: unchanged if Longhorn backs the
-// image; claims of CDI images lose their labels
+// Disk 0 is the root disk; the data disks follow in the policy's order.
+std::string DiskName(std::size_t index) { return "disk-" + std::to_string(index); }
+std::string ClaimOf(const VmIdentity& identity, std::size_t index) {
+  return ClaimName(identity.name, static_cast<int>(index), identity.claim_random);
+}
+
+json BuildClaim(const VmSpec& vm_spec, const std::string& name, const policy::DataDisk& disk) {
+  json claim = {
+      {"metadata", {{"name", name}, {"labels", ManagedLabels(vm_spec)}}},
+      {"spec",
+       {{"accessModes", json::array({disk.read_write_once ? "ReadWriteOnce" : "ReadWriteMany"})},
+        {"volumeMode", "Block"},
+        {"resources", {{"requests", {{"storage", base::FormatBinaryQuantity(disk.bytes)}}}}}}}};
+  if (!disk.storage_class.empty()) claim["spec"]["storageClassName"] = disk.storage_class;
+  return claim;
+}
+
+// Harvester's controller creates the claims from this annotation: unchanged if they have no image
+// or Longhorn backs it; claims of CDI images lose their labels
 // (harvester/harvester:pkg/controller/master/virtualmachine/vm_controller.go,
 // createPVCsFromAnnotation).
 std::string ClaimTemplates(const VmSpec& vm_spec, const VmIdentity& identity) {
-  const json claim = {
-      {"metadata",
-       {{"name", identity.claim_name},
-        {"labels", ManagedLabels(vm_spec)},
-        {"annotations",
-         {{"harvesterhci.io/imageId", vm_spec.image.ns + "/" + vm_spec.image.name}}}}},
-      {"spec",
-       {{"accessModes", json::array({"ReadWriteMany"})},
-        {"volumeMode", "Block"},
-        {"resources",
-         {{"requests", {{"storage", base::FormatBinaryQuantity(vm_spec.disk_bytes)}}}}},
-        {"storageClassName", vm_spec.image.storage_class}}}};
-  return base::DumpJson(json::array({claim}));
+  json root =
+      BuildClaim(vm_spec, ClaimOf(identity, 0),
+                 {.bytes = vm_spec.disk_bytes, .storage_class = vm_spec.image.storage_class});
+  root["metadata"]["annotations"] = {
+      {"harvesterhci.io/imageId", vm_spec.image.ns + "/" + vm_spec.image.name}};
+  json claims = json::array({std::move(root)});
+  for (std::size_t i = 0; i < vm_spec.data_disks.size(); ++i) {
+    claims.push_back(BuildClaim(vm_spec, ClaimOf(identity, i + 1), vm_spec.data_disks[i]));
+  }
+  return base::DumpJson(claims);
+}
+
+std::string ClaimNames(const VmSpec& vm_spec, const VmIdentity& identity) {
+  std::string names = ClaimOf(identity, 0);
+  for (std::size_t i = 1; i <= vm_spec.data_disks.size(); ++i) {
+    names += "," + ClaimOf(identity, i);
+  }
+  return names;
 }
 
 std::map<std::string, std::string> VmAnnotations(const VmSpec& vm_spec,
@@ -68,34 +100,65 @@ std::map<std::string, std::string> VmAnnotations(const VmSpec& vm_spec,
       {kSelfAnnotation, SelfValue(identity.name, identity.firmware_uuid)},
       {kActionIdAnnotation, identity.action_id},
       {kTemplateHashAnnotation, vm_spec.template_hash},
+      {kTemplatePartsAnnotation, vm_spec.template_parts},
       {kJoinTimeoutAnnotation, vm_spec.join_timeout},
       {kNodesAnnotation, ToAnnotation(vm_spec.nodes)},
       {"harvesterhci.io/volumeClaimTemplates", ClaimTemplates(vm_spec, identity)},
-      // With it any DELETE of the VM, also by kubectl, removes the disk.
-      {"harvesterhci.io/removedPersistentVolumeClaims", identity.claim_name},
+      // With it any DELETE of the VM, also by kubectl, removes its disks.
+      {"harvesterhci.io/removedPersistentVolumeClaims", ClaimNames(vm_spec, identity)},
       {"harvesterhci.io/vmRunStrategy", std::string(policy::NameOf(vm_spec.run_strategy))},
       {"harvesterhci.io/sshNames", "[]"},
       {"network.harvesterhci.io/ips", "[]"},
   };
   for (const auto& [key, value] : ours) annotations.insert_or_assign(key, value);
+  if (!identity.zone.empty()) annotations.insert_or_assign(kZoneAnnotation, identity.zone);
   return annotations;
 }
 
-constexpr char kRootDisk[] = "disk-0";
 // The name by which Harvester's UI recognises the cloud-init volume
 // (harvester/harvester:pkg/builder/cloudinit.go).
 constexpr char kCloudInitDisk[] = "cloudinitdisk";
 
 std::string NicName(std::size_t index) { return "nic-" + std::to_string(index); }
 
-// Preferred, not required: spreads the VMs of the pool over hosts. Required anti-affinity would
-// make VMs unschedulable as soon as there are more VMs than hosts.
-json BuildAffinity(const VmSpec& vm_spec) {
+// Spreads the VMs of the pool over hosts. Required anti-affinity makes VMs unschedulable as soon as
+// there are more VMs than hosts.
+json BuildHostSpread(const VmSpec& vm_spec) {
   const json term = {{"labelSelector", {{"matchLabels", {{kPoolLabel, vm_spec.pool}}}}},
                      {"topologyKey", "kubernetes.io/hostname"}};
+  if (vm_spec.host_spread == policy::HostSpread::kRequired) {
+    return {{"requiredDuringSchedulingIgnoredDuringExecution", json::array({term})}};
+  }
   const json preferred = {{"weight", 100}, {"podAffinityTerm", term}};
-  return {{"podAntiAffinity",
-           {{"preferredDuringSchedulingIgnoredDuringExecution", json::array({preferred})}}}};
+  return {{"preferredDuringSchedulingIgnoredDuringExecution", json::array({preferred})}};
+}
+
+// Never spec.nodeSelector, with which Harvester's upgrade takes a VM for one that cannot be
+// migrated (harvester/harvester:pkg/util/virtualmachineinstance/virtualmachineinstance.go).
+json BuildNodeAffinity(const VmSpec& vm_spec, const VmIdentity& identity) {
+  json expressions = json::array();
+  const auto require = [&](const std::string& key, const std::vector<std::string>& values) {
+    expressions.push_back({{"key", key}, {"operator", "In"}, {"values", values}});
+  };
+  for (const auto& [key, value] : vm_spec.node_selector) require(key, {value});
+  if (!vm_spec.zones.empty()) {
+    require("topology.kubernetes.io/zone",
+            identity.zone.empty() ? vm_spec.zones : std::vector{identity.zone});
+  }
+  const json term = {{"matchExpressions", std::move(expressions)}};
+  return {{"requiredDuringSchedulingIgnoredDuringExecution",
+           {{"nodeSelectorTerms", json::array({term})}}}};
+}
+
+json BuildAffinity(const VmSpec& vm_spec, const VmIdentity& identity) {
+  json affinity = json::object();
+  if (vm_spec.host_spread != policy::HostSpread::kOff) {
+    affinity["podAntiAffinity"] = BuildHostSpread(vm_spec);
+  }
+  if (!vm_spec.node_selector.empty() || !vm_spec.zones.empty()) {
+    affinity["nodeAffinity"] = BuildNodeAffinity(vm_spec, identity);
+  }
+  return affinity;
 }
 
 // The management network uses masquerade; every other network uses a bridge and its full name,
@@ -112,6 +175,18 @@ json BuildInterface(const Network& network, std::size_t index) {
           {network.management ? "masquerade" : "bridge", json::object()}};
 }
 
+// Each device gets a name of its own.
+void AddDevices(const std::vector<policy::DeviceRequest>& requests, const std::string& prefix,
+                json* devices) {
+  int number = 0;
+  for (const policy::DeviceRequest& request : requests) {
+    for (std::int64_t i = 0; i < request.count; ++i) {
+      devices->push_back(
+          {{"name", prefix + std::to_string(number++)}, {"deviceName", request.resource}});
+    }
+  }
+}
+
 json BuildDevices(const VmSpec& vm_spec) {
   json interfaces = json::array();
   for (std::size_t i = 0; i < vm_spec.networks.size(); ++i) {
@@ -119,35 +194,81 @@ json BuildDevices(const VmSpec& vm_spec) {
   }
   const json virtio = {{"bus", "virtio"}};
   json disks = json::array();
-  disks.push_back({{"name", kRootDisk}, {"bootOrder", 1}, {"disk", virtio}});
+  disks.push_back({{"name", DiskName(0)}, {"bootOrder", 1}, {"disk", virtio}});
+  for (std::size_t i = 1; i <= vm_spec.data_disks.size(); ++i) {
+    disks.push_back({{"name", DiskName(i)}, {"disk", virtio}});
+  }
   disks.push_back({{"name", kCloudInitDisk}, {"disk", virtio}});
   // Without a tablet device, the mouse pointer in Harvester's console is not in step with the
   // user's.
   const json tablet = {{"name", "tablet"}, {"type", "tablet"}, {"bus", "usb"}};
-  return {{"disks", disks}, {"interfaces", interfaces}, {"inputs", json::array({tablet})}};
+  json devices = {{"disks", disks}, {"interfaces", interfaces}, {"inputs", json::array({tablet})}};
+  json host_devices = json::array();
+  json gpus = json::array();
+  AddDevices(vm_spec.host_devices, "hostdevice-", &host_devices);
+  AddDevices(vm_spec.gpus, "gpu-", vm_spec.gpus_are_host_devices ? &host_devices : &gpus);
+  if (!host_devices.empty()) devices["hostDevices"] = std::move(host_devices);
+  if (!gpus.empty()) devices["gpus"] = std::move(gpus);
+  return devices;
+}
+
+// Secure boot is always written, because KubeVirt's default is true, and it needs SMM
+// (kubevirt/kubevirt:pkg/virt-api/webhooks/validating-webhook/admitters/vmi-create-admitter.go,
+// validateDomainSpec).
+void SetFirmware(policy::Firmware firmware, json* domain) {
+  if (firmware == policy::Firmware::kBios) return;
+  const bool secure = firmware == policy::Firmware::kUefiSecure;
+  (*domain)["firmware"]["bootloader"] = {{"efi", {{"secureBoot", secure}}}};
+  if (secure) (*domain)["features"]["smm"] = {{"enabled", true}};
 }
 
 // Sets limits only: Harvester computes the requests and the guest's memory from them
 // (harvester/harvester:pkg/webhook/resources/virtualmachine/mutator.go).
 json BuildDomain(const VmSpec& vm_spec, const VmIdentity& identity) {
-  return {{"machine", {{"type", "q35"}}},
-          {"cpu", {{"cores", vm_spec.cpu_cores}, {"sockets", 1}, {"threads", 1}}},
-          {"resources",
-           {{"limits",
-             {{"cpu", std::to_string(vm_spec.cpu_cores)},
-              {"memory", base::FormatBinaryQuantity(vm_spec.memory_bytes)}}}}},
-          {"features", {{"acpi", {{"enabled", true}}}}},
-          {"firmware", {{"uuid", identity.firmware_uuid}}},
-          {"devices", BuildDevices(vm_spec)}};
+  json domain = {{"machine", {{"type", "q35"}}},
+                 {"cpu", {{"cores", vm_spec.cpu_cores}, {"sockets", 1}, {"threads", 1}}},
+                 {"resources",
+                  {{"limits",
+                    {{"cpu", std::to_string(vm_spec.cpu_cores)},
+                     {"memory", base::FormatBinaryQuantity(vm_spec.memory_bytes)}}}}},
+                 {"features", {{"acpi", {{"enabled", true}}}}},
+                 {"firmware", {{"uuid", identity.firmware_uuid}}},
+                 {"devices", BuildDevices(vm_spec)}};
+  if (!vm_spec.cpu_model.empty()) domain["cpu"]["model"] = vm_spec.cpu_model;
+  SetFirmware(vm_spec.firmware, &domain);
+  return domain;
 }
 
-json BuildVolumes(const VmIdentity& identity) {
+json BuildVolumes(const VmSpec& vm_spec, const VmIdentity& identity) {
   json volumes = json::array();
-  volumes.push_back(
-      {{"name", kRootDisk}, {"persistentVolumeClaim", {{"claimName", identity.claim_name}}}});
+  for (std::size_t i = 0; i <= vm_spec.data_disks.size(); ++i) {
+    volumes.push_back(
+        {{"name", DiskName(i)}, {"persistentVolumeClaim", {{"claimName", ClaimOf(identity, i)}}}});
+  }
   const json secret = {{"name", SecretName(identity.name)}};
-  volumes.push_back({{"name", kCloudInitDisk}, {"cloudInitNoCloud", {{"secretRef", secret}}}});
+  json cloud_init = {{"secretRef", secret}};
+  if (vm_spec.has_network_data) cloud_init["networkDataSecretRef"] = secret;
+  volumes.push_back({{"name", kCloudInitDisk}, {"cloudInitNoCloud", std::move(cloud_init)}});
   return volumes;
+}
+
+json BuildGuest(const VmSpec& vm_spec, const VmIdentity& identity) {
+  json networks = json::array();
+  for (std::size_t i = 0; i < vm_spec.networks.size(); ++i) {
+    networks.push_back(BuildNetwork(vm_spec.networks[i], i));
+  }
+  json guest = {{"evictionStrategy", "LiveMigrateIfPossible"},
+                {"hostname", identity.name},
+                {"domain", BuildDomain(vm_spec, identity)},
+                {"networks", std::move(networks)},
+                {"volumes", BuildVolumes(vm_spec, identity)}};
+  json affinity = BuildAffinity(vm_spec, identity);
+  if (!affinity.empty()) guest["affinity"] = std::move(affinity);
+  if (!vm_spec.priority_class.empty()) guest["priorityClassName"] = vm_spec.priority_class;
+  if (vm_spec.termination_grace_period.has_value()) {
+    guest["terminationGracePeriodSeconds"] = vm_spec.termination_grace_period->count();
+  }
+  return guest;
 }
 
 // Builds spec.template: the guest that KubeVirt runs. `labels` are those of the VM. They must also
@@ -156,10 +277,6 @@ json BuildVolumes(const VmIdentity& identity) {
 // because anti-affinity selects by them.
 json BuildGuestTemplate(const VmSpec& vm_spec, const VmIdentity& identity,
                         const std::map<std::string, std::string>& labels) {
-  json networks = json::array();
-  for (std::size_t i = 0; i < vm_spec.networks.size(); ++i) {
-    networks.push_back(BuildNetwork(vm_spec.networks[i], i));
-  }
   json template_labels = labels;
   template_labels["harvesterhci.io/vmName"] = identity.name;
   return {{"metadata",
@@ -167,13 +284,7 @@ json BuildGuestTemplate(const VmSpec& vm_spec, const VmIdentity& identity,
             {"annotations",
              {{"harvesterhci.io/sshNames", "[]"},
               {"harvesterhci.io/waitForLeaseInterfaceNames", "[]"}}}}},
-          {"spec",
-           {{"evictionStrategy", "LiveMigrateIfPossible"},
-            {"hostname", identity.name},
-            {"affinity", BuildAffinity(vm_spec)},
-            {"domain", BuildDomain(vm_spec, identity)},
-            {"networks", networks},
-            {"volumes", BuildVolumes(identity)}}}};
+          {"spec", BuildGuest(vm_spec, identity)}};
 }
 
 }  // namespace
@@ -203,9 +314,13 @@ absl::StatusOr<std::int64_t> RootDiskBytes(const Image& image, const std::int64_
   return *wanted;
 }
 
-// `data`, not `stringData`: base64 preserves every byte of the rendered text. The key is one that
-// KubeVirt reads (kubevirt/kubevirt:pkg/cloud-init/cloud-init.go).
-json BuildSecret(const VmSpec& vm_spec, const VmIdentity& identity, const std::string& user_data) {
+// `data`, not `stringData`: base64 preserves every byte of the rendered text. The keys are those
+// that KubeVirt reads (kubevirt/kubevirt:pkg/cloud-init/cloud-init.go).
+json BuildSecret(const VmSpec& vm_spec, const VmIdentity& identity, const CloudInit& cloud_init) {
+  json data = {{"userdata", base::Base64Encode(cloud_init.user_data)}};
+  if (!cloud_init.network_data.empty()) {
+    data["networkdata"] = base::Base64Encode(cloud_init.network_data);
+  }
   return {{"apiVersion", "v1"},
           {"kind", "Secret"},
           {"metadata",
@@ -214,7 +329,7 @@ json BuildSecret(const VmSpec& vm_spec, const VmIdentity& identity, const std::s
             {"labels", ManagedLabels(vm_spec)},
             {"annotations", {{kActionIdAnnotation, identity.action_id}}}}},
           {"type", "Opaque"},
-          {"data", {{"userdata", base::Base64Encode(user_data)}}}};
+          {"data", std::move(data)}};
 }
 
 // With blockOwnerDeletion true, clusters that run the admission plugin

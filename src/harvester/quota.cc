@@ -27,22 +27,40 @@ std::optional<std::int64_t> Thousandths(std::string_view text) {
   return *value * kThousand;
 }
 
+std::int64_t InThousandths(std::int64_t whole) {
+  return std::min(whole, kLargestWhole) * kThousand;
+}
+
+using Needs = std::map<std::string, std::int64_t>;
+
+void Add(const std::string& resource, std::int64_t thousandths, Needs* needs) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  std::int64_t& need = (*needs)[resource];
+  need = need > kMost - thousandths ? kMost : need + thousandths;
+}
+
+// The class of a disk without one is Harvester's default, which is not known here.
+void AddDisk(const policy::DataDisk& disk, Needs* needs) {
+  Add("requests.storage", InThousandths(disk.bytes), needs);
+  Add("persistentvolumeclaims", kThousand, needs);
+  Add("count/persistentvolumeclaims", kThousand, needs);
+  if (disk.storage_class.empty()) return;
+  const std::string by_class = disk.storage_class + ".storageclass.storage.k8s.io/";
+  Add(by_class + "requests.storage", InThousandths(disk.bytes), needs);
+  Add(by_class + "persistentvolumeclaims", kThousand, needs);
+}
+
 // The resources that one VM needs, in thousandths.
-std::map<std::string, std::int64_t> NeedsOf(const VmSpec& vm_spec) {
-  const std::int64_t disk = std::min(vm_spec.disk_bytes, kLargestWhole) * kThousand;
-  const std::string by_class = vm_spec.image.storage_class + ".storageclass.storage.k8s.io/";
-  std::map<std::string, std::int64_t> needs = {
-      {"limits.cpu", vm_spec.cpu_cores * kThousand},
-      {"limits.memory", std::min(vm_spec.memory_bytes, kLargestWhole) * kThousand},
-      {"requests.storage", disk},
-      {by_class + "requests.storage", disk}};
+Needs NeedsOf(const VmSpec& vm_spec) {
+  Needs needs = {{"limits.cpu", vm_spec.cpu_cores * kThousand},
+                 {"limits.memory", InThousandths(vm_spec.memory_bytes)}};
   for (const char* const one :
-       {"pods", "count/pods", "persistentvolumeclaims", "count/persistentvolumeclaims", "secrets",
-        "count/secrets", "count/virtualmachines.kubevirt.io",
+       {"pods", "count/pods", "secrets", "count/secrets", "count/virtualmachines.kubevirt.io",
         "count/virtualmachineinstances.kubevirt.io"}) {
     needs[one] = kThousand;
   }
-  needs[by_class + "persistentvolumeclaims"] = kThousand;
+  AddDisk({.bytes = vm_spec.disk_bytes, .storage_class = vm_spec.image.storage_class}, &needs);
+  for (const policy::DataDisk& disk : vm_spec.data_disks) AddDisk(disk, &needs);
   return needs;
 }
 

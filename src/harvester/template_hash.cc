@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nomad_harvester/harvester/template_hash.h"
 
+#include <cstddef>
+#include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "nomad_harvester/base/encoding.h"
 #include "nomad_harvester/base/json.h"
@@ -24,42 +28,153 @@ std::string_view VersionOf(std::string_view value) {
   return value.substr(0, colon == std::string_view::npos ? 0 : colon);
 }
 
+json DisksOf(const std::vector<policy::DataDisk>& disks) {
+  json list = json::array();
+  for (const policy::DataDisk& disk : disks) {
+    list.push_back({{"bytes", disk.bytes}, {"class", disk.storage_class}});
+    if (disk.read_write_once) list.back()["rwo"] = true;
+  }
+  return list;
+}
+
+json DevicesOf(const std::vector<policy::DeviceRequest>& devices) {
+  json list = json::array();
+  for (const policy::DeviceRequest& device : devices) {
+    list.push_back({{"resource", device.resource}, {"count", device.count}});
+  }
+  return list;
+}
+
+// What came later than the version: only what differs from its default, so that the hashes of pools
+// without it are what they have always been.
+void AddUnlessDefault(const VmSpec& vm_spec, json* document) {
+  const auto add = [document](const char* name, bool given, json value) {
+    if (given) (*document)[name] = std::move(value);
+  };
+  const VmSpec unset;
+  add("data_disks", !vm_spec.data_disks.empty(), DisksOf(vm_spec.data_disks));
+  add("firmware", vm_spec.firmware != unset.firmware, policy::NameOf(vm_spec.firmware));
+  add("cpu_model", !vm_spec.cpu_model.empty(), vm_spec.cpu_model);
+  add("host_devices", !vm_spec.host_devices.empty(), DevicesOf(vm_spec.host_devices));
+  add("gpus", !vm_spec.gpus.empty(), DevicesOf(vm_spec.gpus));
+  add("host_spread", vm_spec.host_spread != unset.host_spread, policy::NameOf(vm_spec.host_spread));
+  add("node_selector", !vm_spec.node_selector.empty(), vm_spec.node_selector);
+  add("availability_zones", !vm_spec.zones.empty(),
+      std::set<std::string>(vm_spec.zones.begin(), vm_spec.zones.end()));
+  add("priority_class", !vm_spec.priority_class.empty(), vm_spec.priority_class);
+  if (vm_spec.maintain_mode_strategy.has_value()) {
+    (*document)["maintain_mode_strategy"] = policy::NameOf(*vm_spec.maintain_mode_strategy);
+  }
+  if (vm_spec.termination_grace_period.has_value()) {
+    (*document)["termination_grace_period"] = vm_spec.termination_grace_period->count();
+  }
+}
+
 // The members are sorted by name, so the text of the document is canonical.
-json Document(const VmSpec& vm_spec) {
+json Document(const TemplateSources& sources, const VmSpec& vm_spec) {
   // Names every member: a new one does not compile until it is decided whether it shapes the VM.
   // Those that are not used below are the same for the whole pool, follow from others, or do not
   // change the machine.
-  const auto& [ns, pool, image, cpu_cores, memory_bytes, disk_bytes, networks, run_strategy, labels,
-               annotations, tags, template_hash, join_timeout, nodes] = vm_spec;
+  const auto& [ns, pool, image, cpu_cores, memory_bytes, disk_bytes, data_disks, networks,
+               has_network_data, firmware, cpu_model, host_devices, gpus, gpus_are_host_devices,
+               host_spread, node_selector, zones, priority_class, run_strategy,
+               maintain_mode_strategy, termination_grace_period, labels, annotations, tags,
+               template_hash, template_parts, join_timeout, nodes] = vm_spec;
   json network_names = json::array();
   for (const Network& network : networks) {
     network_names.push_back(network.management ? "management" : network.ns + "/" + network.name);
   }
-  return {{"image", image.ns + "/" + image.name},
-          // A new image under an old name has another storage class if Harvester derives it from
-          // the image's uid.
-          {"storage_class", image.storage_class},
-          {"cpu", cpu_cores},
-          {"memory", memory_bytes},
-          {"disk", disk_bytes},
-          {"networks", std::move(network_names)},
-          {"run_strategy", policy::NameOf(run_strategy)},
-          {"labels", labels},
-          {"annotations", annotations},
-          {"tags", tags}};
+  json document = {{"image", image.ns + "/" + image.name},
+                   // A new image under an old name has another storage class if Harvester derives
+                   // it from the image's uid.
+                   {"storage_class", image.storage_class},
+                   {"cpu", cpu_cores},
+                   {"memory", memory_bytes},
+                   {"disk", disk_bytes},
+                   {"networks", std::move(network_names)},
+                   {"run_strategy", policy::NameOf(run_strategy)},
+                   {"labels", labels},
+                   {"annotations", annotations},
+                   {"tags", tags},
+                   // The user's texts are base64-encoded, so that those which differ only in
+                   // invalid UTF-8 have different hashes.
+                   {"user_data", base::Base64Encode(sources.user_data)},
+                   {"network_data", base::Base64Encode(sources.network_data)},
+                   {"template_version", sources.template_version},
+                   {"keys", sources.public_keys}};
+  AddUnlessDefault(vm_spec, &document);
+  return document;
+}
+
+// The part that a member of the document belongs to, by the names that operators know; the others
+// are parts of their own. A member that a pool may lack belongs to a part that every pool has, or
+// is a part that VMs without it lack, too.
+constexpr std::pair<std::string_view, std::string_view> kPartOf[] = {
+    {"storage_class", "image"},
+    {"cpu_model", "cpu"},
+    {"disk", "disks"},
+    {"data_disks", "disks"},
+    {"host_devices", "devices"},
+    {"gpus", "devices"},
+    {"host_spread", "placement"},
+    {"node_selector", "placement"},
+    {"availability_zones", "placement"},
+    {"priority_class", "placement"},
+    {"template_version", "template"},
+};
+std::string PartOf(const std::string& member) {
+  for (const auto& [name, part] : kPartOf) {
+    if (name == member) return std::string(part);
+  }
+  return member;
+}
+
+// Enough to tell two texts apart that an operator wrote.
+constexpr std::size_t kPartHash = 8;
+constexpr std::size_t kLongestPart = 32;
+
+std::map<std::string, std::string> ReadParts(std::string_view text) {
+  std::map<std::string, std::string> parts;
+  const auto json = base::ParseJson(text, "the parts");
+  if (!json.ok() || !json->is_object()) return parts;
+  for (const auto& [part, hash] : json->items()) {
+    // Whoever may edit the VM may write anything here, and names of parts are logged.
+    const bool is_name = part.size() <= kLongestPart &&
+                         part.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == std::string::npos;
+    if (is_name && hash.is_string()) parts.emplace(part, hash.get<std::string>());
+  }
+  return parts;
 }
 
 }  // namespace
 
-// The user's texts are base64-encoded, so that those which differ only in invalid UTF-8 have
-// different hashes.
 std::string TemplateHash(const TemplateSources& sources, const VmSpec& vm_spec) {
-  json document = Document(vm_spec);
-  document["user_data"] = base::Base64Encode(sources.user_data);
-  document["network_data"] = base::Base64Encode(sources.network_data);
-  document["template_version"] = sources.template_version;
-  document["keys"] = sources.public_keys;
-  return kVersion + base::StableHash(base::DumpJson(document));
+  return kVersion + base::StableHash(base::DumpJson(Document(sources, vm_spec)));
+}
+
+std::string TemplateParts(const TemplateSources& sources, const VmSpec& vm_spec) {
+  const json document = Document(sources, vm_spec);
+  json parts = json::object();
+  for (const auto& [member, value] : document.items()) parts[PartOf(member)][member] = value;
+  for (json& part : parts) part = base::StableHash(base::DumpJson(part)).substr(0, kPartHash);
+  return base::DumpJson(parts);
+}
+
+std::vector<std::string> DriftedParts(std::string_view stored, std::string_view wanted) {
+  const std::map<std::string, std::string> before = ReadParts(stored);
+  const std::map<std::string, std::string> now = ReadParts(wanted);
+  std::vector<std::string> drifted;
+  if (before.empty() || now.empty()) return drifted;
+  std::map<std::string, std::string> all = before;
+  all.insert(now.begin(), now.end());
+  for (const auto& [part, hash] : all) {
+    const auto was = before.find(part);
+    const auto is = now.find(part);
+    if (was == before.end() || is == now.end() || was->second != is->second) {
+      drifted.push_back(part);
+    }
+  }
+  return drifted;
 }
 
 bool IsDrift(std::string_view stored, std::string_view wanted) {

@@ -32,6 +32,7 @@ std::optional<JoinTimeout> ParseJoinTimeout(const std::string& text) {
 void ReadOurAnnotations(VirtualMachine& vm) {
   vm.pool = ValueOf(vm.labels, kPoolLabel);
   vm.action_id = ValueOf(vm.annotations, kActionIdAnnotation);
+  vm.zone = ValueOf(vm.annotations, kZoneAnnotation);
   vm.join_timeout = ParseJoinTimeout(ValueOf(vm.annotations, kJoinTimeoutAnnotation));
   vm.nodes = base::ToOptional(ParseNodesRecord(ValueOf(vm.annotations, kNodesAnnotation)));
   vm.joined_node_id = ValueOf(vm.annotations, kNodeIdAnnotation);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// VmStore: the sources of VMs (images, networks, keys) and the quotas.
+// VmStore: the sources of VMs (images, networks, keys, classes), the quotas and the version.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -143,7 +143,35 @@ absl::StatusOr<Image> OnlyOne(const std::vector<Image>& matching, const std::vec
       (all.empty() ? "; the namespace has no images" : "; it has: " + Listing(all)));
 }
 
+// A class that may not be read is not known to be missing.
+absl::Status CheckClass(const kube::KubeClient& client, const runtime::Context& context,
+                        const kube::ResourceType& type, const std::string& what,
+                        const std::string& name) {
+  const absl::Status read = client.Get(context, type, "", name).status();
+  if (kube::IsForbidden(read)) return absl::OkStatus();
+  if (!kube::IsNotFound(read)) return base::Annotate(read, what);
+  return base::MakeStatus(absl::StatusCode::kNotFound,
+                          what + " does not exist; create it, or name another one");
+}
+
+// The number before `end`, with which the text continues behind it.
+std::optional<std::int64_t> TakeNumber(std::string_view* text, std::string_view end) {
+  const std::size_t length = text->find_first_of(end);
+  const auto number = base::ParseInt(text->substr(0, length));
+  text->remove_prefix(length == std::string_view::npos ? text->size() : length + 1);
+  return base::ToOptional(number);
+}
+
 }  // namespace
+
+// harvester/harvester#10026: since 1.8, PCI devices and vGPUs are host devices.
+bool IsVersionWithGpusAsHostDevices(std::string_view version) {
+  if (version.starts_with('v')) version.remove_prefix(1);
+  const std::optional<std::int64_t> major = TakeNumber(&version, ".");
+  const std::optional<std::int64_t> minor = TakeNumber(&version, ".-+");
+  if (!major.has_value() || !minor.has_value()) return true;
+  return std::pair(*major, *minor) >= std::pair<std::int64_t, std::int64_t>(1, 8);
+}
 
 absl::StatusOr<Image> VmStore::ResolveImage(const runtime::Context& context,
                                             runtime::Executor& executor, const std::string& ns,
@@ -184,6 +212,27 @@ absl::Status VmStore::CheckNetwork(const runtime::Context& context, const Networ
   return base::Annotate(
       client_->Get(context, kube::kNetworkAttachments, network.ns, network.name).status(),
       "network " + network.ns + "/" + network.name);
+}
+
+absl::Status VmStore::CheckStorageClass(const runtime::Context& context,
+                                        const std::string& name) const {
+  return CheckClass(*client_, context, kube::kStorageClasses, "storage class " + name, name);
+}
+
+absl::Status VmStore::CheckPriorityClass(const runtime::Context& context,
+                                         const std::string& name) const {
+  return CheckClass(*client_, context, kube::kPriorityClasses, "priority class " + name, name);
+}
+
+// The value and the default are members of the object itself
+// (harvester/harvester:pkg/apis/harvesterhci.io/v1beta1/setting.go).
+absl::StatusOr<bool> VmStore::TakesGpusAsHostDevices(const runtime::Context& context) const {
+  const auto setting = client_->Get(context, kube::kSettings, "", "server-version");
+  if (kube::IsForbidden(setting.status()) || kube::IsNotFound(setting.status())) return true;
+  if (!setting.ok()) return base::Annotate(setting.status(), "the version of Harvester");
+  const std::string value = base::GetString(setting->object, "value");
+  return IsVersionWithGpusAsHostDevices(value.empty() ? base::GetString(setting->object, "default")
+                                                      : value);
 }
 
 absl::StatusOr<std::vector<ResourceQuota>> VmStore::ListQuotas(

@@ -47,13 +47,17 @@ absl::Status CheckUnix(const std::string& text, const std::string& path) {
   if (!parent.empty() && !std::filesystem::is_directory(parent, failed)) {
     return CannotListen(text, "there is no directory " + parent.string());
   }
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof(address.sun_path)) {
+    return CannotListen(text, "the path is longer than the " +
+                                  std::to_string(sizeof(address.sun_path) - 1) +
+                                  " bytes that the path of a socket may have");
+  }
   if (!std::filesystem::exists(path, failed)) return absl::OkStatus();
   if (!std::filesystem::is_socket(path, failed)) {
     return CannotListen(text, path + " is not a socket");
   }
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof(address.sun_path)) return CannotListen(text, "the path is too long");
   path.copy(address.sun_path, path.size());
   const Socket socket(AF_UNIX);
   const bool connected =

@@ -12,6 +12,7 @@
 #include "nomad_harvester/base/status.h"
 
 #include "certificate.h"
+#include "grpc_runtime.h"
 #include "grpcpp/security/server_credentials.h"
 #include "handshake.h"
 #include "host_watch.h"
@@ -162,6 +163,7 @@ int RunPlugin(scaling::TargetService& service, const ProcessOptions& options) {
   IgnoreSignal(SIGHUP);
   IgnoreSignal(SIGPIPE);
   RouteLibraryLogs(options.logger);
+  const GrpcRuntime grpc;
   const absl::StatusOr<SocketDir> directory =
       SocketDir::Create(options.environment, options.logger);
   return ExitCode(directory.ok() ? Serve(service, options, host, *directory) : directory.status(),
@@ -171,6 +173,7 @@ int RunPlugin(scaling::TargetService& service, const ProcessOptions& options) {
 int RunDev(scaling::TargetService& service, const ProcessOptions& options, const DevOptions& dev) {
   IgnoreSignal(SIGPIPE);
   RouteLibraryLogs(options.logger);
+  const GrpcRuntime grpc;
   return ExitCode(ServeDev(service, options, dev), options);
 }
 

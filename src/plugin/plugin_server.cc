@@ -6,6 +6,7 @@
 
 #include "nomad_harvester/base/status.h"
 
+#include "grpc/compression.h"
 #include "grpc/grpc.h"
 #include "grpcpp/server_builder.h"
 #include "host_services.h"
@@ -56,6 +57,9 @@ absl::Status PluginServer::Listen(const ServerOptions& options) {
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   // It would measure a socket of this machine with pings and timers.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  // A compressed message would be inflated before its size is limited.
+  builder.AddChannelArgument(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET,
+                             1 << GRPC_COMPRESS_NONE);
   queue_ = std::make_unique<RpcQueue>(methods_, builder);
   int port = 0;  // 1 for a Unix socket, 0 on failure
   builder.AddListeningPort(options.address, options.credentials, &port);

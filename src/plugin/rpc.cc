@@ -7,6 +7,7 @@
 
 #include "nomad_harvester/base/status.h"
 
+#include "grpc_runtime.h"
 #include "grpc_status.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/slice.h"
@@ -186,6 +187,7 @@ void RpcQueue::Run() {
   while (queue_->Next(&tag, &ok)) {
     const std::unique_ptr<Tag> owned(static_cast<Tag*>(tag));
     (*owned)(ok);
+    RunGrpcTimers();
   }
 }
 

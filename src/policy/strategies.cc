@@ -3,6 +3,8 @@
 
 #include <cstddef>
 
+#include "nomad_harvester/policy/machine.h"
+
 namespace nomad_harvester::policy {
 namespace {
 
@@ -19,5 +21,13 @@ std::string_view Find(const Choice<T> (&choices)[N], T value) {
 std::string_view NameOf(SelectorStrategy strategy) { return Find(kSelectorStrategies, strategy); }
 
 std::string_view NameOf(RunStrategy strategy) { return Find(kRunStrategies, strategy); }
+
+std::string_view NameOf(Firmware firmware) { return Find(kFirmwares, firmware); }
+
+std::string_view NameOf(HostSpread spread) { return Find(kHostSpreads, spread); }
+
+std::string_view NameOf(MaintainModeStrategy strategy) {
+  return Find(kMaintainModeStrategies, strategy);
+}
 
 }  // namespace nomad_harvester::policy

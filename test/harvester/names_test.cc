@@ -18,6 +18,7 @@ TEST(Keys, are_spelled_as_the_documentation_says) {
   EXPECT_STREQ(kSelfAnnotation, "nomad-harvester-autoscaler/self");
   EXPECT_STREQ(kActionIdAnnotation, "nomad-harvester-autoscaler/action-id");
   EXPECT_STREQ(kTemplateHashAnnotation, "nomad-harvester-autoscaler/template-hash");
+  EXPECT_STREQ(kTemplatePartsAnnotation, "nomad-harvester-autoscaler/template-parts");
   EXPECT_STREQ(kJoinTimeoutAnnotation, "nomad-harvester-autoscaler/join-timeout");
   EXPECT_STREQ(kNodesAnnotation, "nomad-harvester-autoscaler/nodes");
   EXPECT_STREQ(kNodeIdAnnotation, "nomad-harvester-autoscaler/nomad-node-id");

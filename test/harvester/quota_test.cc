@@ -2,6 +2,9 @@
 // How many more VMs the quotas allow.
 #include "nomad_harvester/harvester/quota.h"
 
+#include <cstdint>
+#include <limits>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "harvester/samples.h"
@@ -72,6 +75,24 @@ TEST(QuotaRoom, C2_is_what_is_left_divided_by_what_a_vm_takes) {
     EXPECT_THAT(room->limit, HasSubstr(std::string("ResourceQuota team: ") + row.used + " of " +
                                        row.hard + " " + row.resource));
   }
+}
+
+TEST(QuotaRoom, C2_data_disks_count_with_the_root_disk_and_by_their_class) {
+  VmSpec vm_spec = DefaultVmSpec();  // 10 Gi of class longhorn-ubuntu
+  constexpr std::int64_t kGi = std::int64_t{1} << 30;
+  vm_spec.data_disks = {{20 * kGi, "", false}, {30 * kGi, "lvm", true}, {30 * kGi, "lvm", true}};
+  const auto room = [&](const std::string& resource, const char* hard) {
+    const auto found =
+        FindQuotaRoom({ParseResourceQuota(Quota({{resource, hard}}, {{resource, "0"}}))}, vm_spec);
+    return found.has_value() ? found->vms : -1;
+  };
+  EXPECT_EQ(room("requests.storage", "200Gi"), 2);
+  EXPECT_EQ(room("persistentvolumeclaims", "11"), 2);
+  EXPECT_EQ(room("lvm.storageclass.storage.k8s.io/requests.storage", "119Gi"), 1);
+  EXPECT_EQ(room("lvm.storageclass.storage.k8s.io/persistentvolumeclaims", "7"), 3);
+  EXPECT_EQ(room("longhorn-ubuntu.storageclass.storage.k8s.io/requests.storage", "40Gi"), 4);
+  vm_spec.data_disks.assign(3, {std::numeric_limits<std::int64_t>::max(), "", false});
+  EXPECT_EQ(room("requests.storage", "1Ti"), 0) << "no overflow";
 }
 
 TEST(QuotaRoom, the_tightest_line_of_all_quotas_decides) {

@@ -64,6 +64,7 @@ VmSpec SampleVmSpec() {
   vm_spec.annotations = {{"example.org/cost", "42"}};
   vm_spec.tags = {{"stage", "prod"}};
   vm_spec.template_hash = "0123456789abcdef";
+  vm_spec.template_parts = R"({"cpu":"01234567"})";
   vm_spec.join_timeout = "15m0s";
   vm_spec.nodes = SampleNodes();
   return vm_spec;
@@ -74,7 +75,7 @@ VmIdentity SampleIdentity() {
   identity.name = "batch-7f3k2";
   identity.firmware_uuid = "0b0a7d4e-4c3e-4f0c-9d5d-2f6a8f1f7c11";
   identity.action_id = "a-1";
-  identity.claim_name = "batch-7f3k2-disk-0-x2b4c";
+  identity.claim_random = "x2b4c";
   return identity;
 }
 

@@ -13,7 +13,8 @@ namespace {
 using nlohmann::json;
 
 TEST(BuildSecret, carries_the_user_data_and_what_it_is_found_by) {
-  EXPECT_EQ(BuildSecret(SampleVmSpec(), SampleIdentity(), "#cloud-config\n"), json::parse(R"({
+  EXPECT_EQ(BuildSecret(SampleVmSpec(), SampleIdentity(), {.user_data = "#cloud-config\n"}),
+            json::parse(R"({
     "apiVersion": "v1", "kind": "Secret", "type": "Opaque",
     "metadata": {
       "name": "batch-7f3k2-cloudinit", "namespace": "nomad",
@@ -24,14 +25,14 @@ TEST(BuildSecret, carries_the_user_data_and_what_it_is_found_by) {
 }
 
 TEST(BuildSecret, has_no_owner_before_there_is_a_VM) {
-  const json secret = BuildSecret(SampleVmSpec(), SampleIdentity(), "x");
+  const json secret = BuildSecret(SampleVmSpec(), SampleIdentity(), {.user_data = "x"});
   EXPECT_FALSE(secret["metadata"].contains("ownerReferences"));
 }
 
 TEST(BuildSecret, carries_every_byte) {
   std::string bytes;
   for (int i = 0; i < 256; ++i) bytes.push_back(static_cast<char>(i));
-  const json secret = BuildSecret(SampleVmSpec(), SampleIdentity(), bytes);
+  const json secret = BuildSecret(SampleVmSpec(), SampleIdentity(), {.user_data = bytes});
   const auto decoded = base::Base64Decode(secret["data"]["userdata"].get<std::string>());
   ASSERT_TRUE(decoded.ok());
   EXPECT_EQ(*decoded, bytes);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nomad_harvester/harvester/template_hash.h"
 
+#include <chrono>
 #include <functional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -67,12 +69,45 @@ TEST(TemplateHash, changes_with_everything_that_shapes_a_VM) {
         v.networks.push_back({true, "", ""});
       },
       [](VmSpec& v) { v.run_strategy = policy::RunStrategy::kAlways; },
+      [](VmSpec& v) { v.zones = {"a"}; },
       [](VmSpec& v) { v.labels["team"] = "web"; },
       [](VmSpec& v) { v.labels.clear(); },
       [](VmSpec& v) { v.annotations["example.org/cost"] = "43"; },
       [](VmSpec& v) { v.annotations["example.org/more"] = ""; },
       [](VmSpec& v) { v.tags["stage"] = "test"; },
       [](VmSpec& v) { std::swap(v.tags, v.labels); },
+      [](VmSpec& v) {
+        v.data_disks = {{1024, "", false}};
+      },
+      [](VmSpec& v) {
+        v.data_disks = {{1024, "fast", false}};
+      },
+      [](VmSpec& v) {
+        v.data_disks = {{1024, "", true}};
+      },
+      [](VmSpec& v) {
+        v.data_disks = {{1024, "", false}, {1024, "", false}};
+      },
+      [](VmSpec& v) { v.firmware = policy::Firmware::kUefi; },
+      [](VmSpec& v) { v.firmware = policy::Firmware::kUefiSecure; },
+      [](VmSpec& v) { v.cpu_model = "host-model"; },
+      [](VmSpec& v) {
+        v.host_devices = {{"x.io/a", 1}};
+      },
+      [](VmSpec& v) {
+        v.host_devices = {{"x.io/a", 2}};
+      },
+      [](VmSpec& v) {
+        v.gpus = {{"x.io/a", 1}};
+      },
+      [](VmSpec& v) { v.host_spread = policy::HostSpread::kRequired; },
+      [](VmSpec& v) { v.host_spread = policy::HostSpread::kOff; },
+      [](VmSpec& v) {
+        v.node_selector = {{"disk", "nvme"}};
+      },
+      [](VmSpec& v) { v.priority_class = "low"; },
+      [](VmSpec& v) { v.maintain_mode_strategy = policy::MaintainModeStrategy::kMigrate; },
+      [](VmSpec& v) { v.termination_grace_period = std::chrono::seconds(120); },
   };
   std::set<std::string> hashes;
   for (const auto& change : changes) {
@@ -83,15 +118,117 @@ TEST(TemplateHash, changes_with_everything_that_shapes_a_VM) {
   EXPECT_EQ(hashes.size(), changes.size());
 }
 
+TEST(TemplateHash, ignores_the_order_of_zones) {
+  VmSpec one = SampleVmSpec();
+  VmSpec other = SampleVmSpec();
+  one.zones = {"a", "b"};
+  other.zones = {"b", "a"};
+  EXPECT_EQ(TemplateHash({}, one), TemplateHash({}, other));
+}
+
 TEST(TemplateHash, ignores_what_does_not_change_a_VM) {
   VmSpec vm_spec = SampleVmSpec();
   vm_spec.image.display_name = "renamed";
   vm_spec.image.problem = "x";
   vm_spec.image.virtual_size += 1;
   vm_spec.template_hash = "of an earlier action";
+  vm_spec.template_parts = "of an earlier action";
   vm_spec.join_timeout = "none";
   vm_spec.nodes.index += 1;
+  vm_spec.gpus_are_host_devices = false;  // says Harvester's version
+  vm_spec.has_network_data = true;        // the text is among the sources
   EXPECT_EQ(TemplateHash(SampleSources(), vm_spec), SampleHash());
+}
+
+std::vector<std::string> Drifted(const std::function<void(VmSpec&, TemplateSources&)>& change) {
+  VmSpec vm_spec = SampleVmSpec();
+  TemplateSources sources = SampleSources();
+  change(vm_spec, sources);
+  return DriftedParts(TemplateParts(SampleSources(), SampleVmSpec()),
+                      TemplateParts(sources, vm_spec));
+}
+
+TEST(DriftedParts, are_named_as_operators_know_them) {
+  using Change = std::function<void(VmSpec&, TemplateSources&)>;
+  const std::vector<std::pair<std::string, Change>> cases = {
+      {"image", [](VmSpec& v, TemplateSources&) { v.image.name = "image-new"; }},
+      {"image", [](VmSpec& v, TemplateSources&) { v.image.storage_class = "lh-5678"; }},
+      {"cpu", [](VmSpec& v, TemplateSources&) { v.cpu_cores += 1; }},
+      {"cpu", [](VmSpec& v, TemplateSources&) { v.cpu_model = "host-model"; }},
+      {"memory", [](VmSpec& v, TemplateSources&) { v.memory_bytes += 1; }},
+      {"disks", [](VmSpec& v, TemplateSources&) { v.disk_bytes += 1; }},
+      {"disks",
+       [](VmSpec& v, TemplateSources&) {
+         v.data_disks = {{1024, "", false}};
+       }},
+      {"networks", [](VmSpec& v, TemplateSources&) { v.networks[0].name = "vlan200"; }},
+      {"user_data", [](VmSpec&, TemplateSources& s) { s.user_data += " "; }},
+      {"network_data", [](VmSpec&, TemplateSources& s) { s.network_data += " "; }},
+      {"keys", [](VmSpec&, TemplateSources& s) { s.public_keys.clear(); }},
+      {"template", [](VmSpec&, TemplateSources& s) { s.template_version = "default/x"; }},
+      {"placement", [](VmSpec& v, TemplateSources&) { v.priority_class = "low"; }},
+      {"placement",
+       [](VmSpec& v, TemplateSources&) {
+         v.node_selector = {{"a", "b"}};
+       }},
+      {"placement", [](VmSpec& v, TemplateSources&) { v.host_spread = policy::HostSpread::kOff; }},
+      {"devices",
+       [](VmSpec& v, TemplateSources&) {
+         v.gpus = {{"x.io/a", 1}};
+       }},
+      {"devices",
+       [](VmSpec& v, TemplateSources&) {
+         v.host_devices = {{"x.io/a", 1}};
+       }},
+      {"firmware", [](VmSpec& v, TemplateSources&) { v.firmware = policy::Firmware::kUefi; }},
+      {"run_strategy",
+       [](VmSpec& v, TemplateSources&) { v.run_strategy = policy::RunStrategy::kOnce; }},
+      {"maintain_mode_strategy",
+       [](VmSpec& v, TemplateSources&) {
+         v.maintain_mode_strategy = policy::MaintainModeStrategy::kMigrate;
+       }},
+      {"termination_grace_period",
+       [](VmSpec& v, TemplateSources&) { v.termination_grace_period = std::chrono::seconds(1); }},
+      {"labels", [](VmSpec& v, TemplateSources&) { v.labels["team"] = "web"; }},
+      {"annotations", [](VmSpec& v, TemplateSources&) { v.annotations.clear(); }},
+      {"tags", [](VmSpec& v, TemplateSources&) { v.tags.clear(); }},
+  };
+  for (const auto& [part, change] : cases) {
+    EXPECT_EQ(Drifted(change), std::vector<std::string>{part});
+  }
+}
+
+TEST(DriftedParts, of_no_possible_name_are_passed_over) {
+  EXPECT_THAT(DriftedParts(R"({"cpu": "1", "Evil\n": "x"})", R"({"cpu": "2"})"),
+              ElementsAre("cpu"));
+}
+
+TEST(DriftedParts, are_sorted_and_none_where_nothing_differs) {
+  EXPECT_EQ(Drifted([](VmSpec& v, TemplateSources& s) {
+              v.memory_bytes += 1;
+              v.cpu_cores += 1;
+              s.user_data += " ";
+            }),
+            (std::vector<std::string>{"cpu", "memory", "user_data"}));
+  EXPECT_TRUE(Drifted([](VmSpec&, TemplateSources&) {}).empty());
+}
+
+TEST(DriftedParts, are_not_known_without_both_values) {
+  const std::string parts = TemplateParts(SampleSources(), SampleVmSpec());
+  for (const char* const bad : {"", "no JSON", "[]", "7", "{}", "{\"cpu\": 7}"}) {
+    EXPECT_TRUE(DriftedParts(bad, parts).empty()) << bad;
+    EXPECT_TRUE(DriftedParts(parts, bad).empty()) << bad;
+  }
+}
+
+// As of TemplateHash: a change makes every VM look different in that part.
+TEST(TemplateParts, are_small_and_the_same_in_every_release) {
+  EXPECT_EQ(
+      TemplateParts(SampleSources(), SampleVmSpec()),
+      R"({"annotations":"1f75737f","cpu":"960c2b9e","disks":"aa9931ae","image":"bc96a884",)"
+      R"("keys":"4714a86f","labels":"c8f720a7","memory":"c6a52967","network_data":"a9a8e6ad",)"
+      R"("networks":"6a2ea876","run_strategy":"dc058b9d","tags":"041bbc92",)"
+      R"("template":"0f7eb4cb","user_data":"d1fb8b13"})");
 }
 
 TEST(IsDrift, is_a_difference_within_a_version) {

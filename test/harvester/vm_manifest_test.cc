@@ -45,6 +45,7 @@ TEST(BuildVirtualMachine, carries_the_intent_and_what_Harvester_reads) {
     "nomad-harvester-autoscaler/self": "batch-7f3k2/0b0a7d4e-4c3e-4f0c-9d5d-2f6a8f1f7c11",
     "nomad-harvester-autoscaler/action-id": "a-1",
     "nomad-harvester-autoscaler/template-hash": "0123456789abcdef",
+    "nomad-harvester-autoscaler/template-parts": "{\"cpu\":\"01234567\"}",
     "nomad-harvester-autoscaler/join-timeout": "15m0s",
     "harvesterhci.io/removedPersistentVolumeClaims": "batch-7f3k2-disk-0-x2b4c",
     "harvesterhci.io/vmRunStrategy": "RerunOnFailure",

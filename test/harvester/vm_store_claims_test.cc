@@ -75,7 +75,7 @@ TEST_F(VmStoreClaims, never_deletes_a_claim_that_was_recreated) {
 
 // Harvester's webhook refuses to delete the claim of a VM that still exists.
 TEST_F(VmStoreClaims, passes_on_that_a_claim_is_in_use) {
-  const Claim claim = PutClaim(SampleIdentity().claim_name);
+  const Claim claim = PutClaim("batch-7f3k2-disk-0-x2b4c");
   Put(kube::kVirtualMachines, kNs, SampleVmObject());
   EXPECT_THAT(store_.DeleteClaim(context_, claim),
               StatusIs(absl::StatusCode::kFailedPrecondition, testing::HasSubstr("attached")));

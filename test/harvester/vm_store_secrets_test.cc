@@ -29,7 +29,8 @@ class VmStoreSecrets : public StoreTest {
     return secret;
   }
 
-  const json wanted_ = BuildSecret(SampleVmSpec(), SampleIdentity(), "#cloud-config\n");
+  const json wanted_ =
+      BuildSecret(SampleVmSpec(), SampleIdentity(), {.user_data = "#cloud-config\n"});
   const std::string name_ = SecretName(SampleIdentity().name);
 };
 

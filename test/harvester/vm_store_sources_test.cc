@@ -38,6 +38,55 @@ TEST_F(VmStoreSources, the_management_network_always_is) {
   EXPECT_THAT(script_.requests(), SizeIs(0));
 }
 
+TEST_F(VmStoreSources, C2_a_storage_class_and_a_priority_class_have_to_be_there) {
+  EXPECT_THAT(store_.CheckStorageClass(context_, "harvester-longhorn"), IsOk());
+  EXPECT_THAT(store_.CheckStorageClass(context_, "fast"),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("storage class fast")));
+  EXPECT_THAT(store_.CheckPriorityClass(context_, "system-node-critical"), IsOk());
+  EXPECT_THAT(store_.CheckPriorityClass(context_, "low"),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("priority class low")));
+}
+
+TEST_F(VmStoreSources, C2_a_class_that_the_token_may_not_read_is_not_known_to_be_missing) {
+  cluster_.Forbid("get", "storageclasses");
+  cluster_.Forbid("get", "priorityclasses");
+  EXPECT_THAT(store_.CheckStorageClass(context_, "fast"), IsOk());
+  EXPECT_THAT(store_.CheckPriorityClass(context_, "low"), IsOk());
+}
+
+TEST_F(VmStoreSources, gpus_are_what_the_version_of_harvester_says) {
+  const auto takes = [&](const json& setting) {
+    json object = setting;
+    object["apiVersion"] = "harvesterhci.io/v1beta1";
+    object["kind"] = "Setting";
+    object["metadata"]["name"] = "server-version";
+    EXPECT_TRUE(cluster_.PutObject(object));
+    return store_.TakesGpusAsHostDevices(context_);
+  };
+  EXPECT_THAT(takes({{"value", "v1.7.3"}, {"default", "dev"}}), IsOkAndHolds(false));
+  EXPECT_THAT(takes({{"value", "v1.8.0"}, {"default", "dev"}}), IsOkAndHolds(true));
+  EXPECT_THAT(takes({{"value", ""}, {"default", "v1.6.1"}}), IsOkAndHolds(false));
+  EXPECT_THAT(takes({{"value", 7}}), IsOkAndHolds(true));
+  EXPECT_THAT(takes({{"value", "v1.7.3"}}), IsOkAndHolds(false));
+  script_.Always("get", simulator::Fault::Answer(500));
+  EXPECT_THAT(store_.TakesGpusAsHostDevices(context_),
+              StatusIs(absl::StatusCode::kInternal, HasSubstr("the version of Harvester")));
+  script_.Always("get", simulator::Fault::None());
+  cluster_.Forbid("get", "settings");
+  EXPECT_THAT(store_.TakesGpusAsHostDevices(context_), IsOkAndHolds(true))
+      << "what must not be read counts as the newest";
+}
+
+TEST(HarvesterVersion, takes_gpus_as_host_devices_from_1_8_on) {
+  for (const char* const old : {"v1.7.0", "v1.7.3-rc1", "1.5.0", "v0.3.0", "v1.7-1a2b3c4d-head"}) {
+    EXPECT_FALSE(IsVersionWithGpusAsHostDevices(old)) << old;
+  }
+  for (const char* const newer : {"v1.8.0-rc1", "v1.8.2", "v1.10.0", "v2.0.0", "dev", "", "v", "v1",
+                                  "v1.x", "master-1a2b3c4d-head", "v1.9-1a2b3c4d-head"}) {
+    EXPECT_TRUE(IsVersionWithGpusAsHostDevices(newer)) << newer;
+  }
+}
+
 TEST_F(VmStoreSources, reads_a_public_key_without_the_white_space_around_it) {
   PutKey({{"publicKey", "ssh-ed25519 AAAA ops@example\n"}});
   EXPECT_THAT(store_.PublicKey(context_, "keys", "ops"),

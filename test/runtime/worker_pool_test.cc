@@ -108,7 +108,11 @@ TEST(WorkerPool, Stop_waits_for_what_runs_and_drops_what_is_queued) {
               IsOk());
   running.wait();
   ASSERT_THAT(pool.Submit([&queued_ran, held] { queued_ran = true; }), IsOk());
-  const std::jthread releaser([&] { release.count_down(); });
+  const std::jthread releaser([&] {
+    // Once Stop has begun: before, what is queued may run.
+    while (!absl::IsCancelled(pool.Submit([] {}))) std::this_thread::yield();
+    release.count_down();
+  });
   pool.Stop();
   EXPECT_TRUE(finished);
   EXPECT_FALSE(queued_ran);

@@ -76,6 +76,18 @@ TEST_F(CreationTest, C2_an_error_names_the_key_of_the_policy_and_ends_the_prefli
       {"networks", [&] { policy_.networks[0].attachment.name = "vlan9"; }},
       {"ssh_keys", [&] { policy_.ssh_keys = {{.ns = "default", .name = "nobody"}}; }},
       {"user_data", [&] { policy_.user_data = "{{unknown}}"; }},
+      {"network_data_file", [&] { policy_.network_data_file = "/nowhere/at/all"; }},
+      {"network_data", [&] { policy_.network_data = "- a list"; }},
+      {"user_data, network_data: 12288",
+       [&] {
+         policy_.user_data = "#cloud-config\n# " + std::string(600 * 1024, 'u');
+         policy_.network_data = "version: 2 # " + std::string(600 * 1024, 'n');
+       }},
+      {"data_disks: storage class fast",
+       [&] {
+         policy_.data_disks = {{1 << 20, "fast", false}};
+       }},
+      {"priority_class: priority class low", [&] { policy_.priority_class = "low"; }},
       {"Harvester would refuse the VM", [&] { Next("try virtualmachines", Refused()); }, true}};
   const config::PoolPolicy good = policy_;
   for (const Case& c : cases) {
@@ -91,6 +103,115 @@ TEST_F(CreationTest, C2_an_error_names_the_key_of_the_policy_and_ends_the_prefli
   }
 }
 
+TEST_F(CreationTest, C2_what_a_policy_does_not_name_is_not_read) {
+  policy_.data_disks = {{1 << 20, "", false}};
+  ASSERT_THAT(Prepare(), IsOk());
+  EXPECT_EQ(Count("get storageclasses"), 0U) << "the default class is Harvester's to know";
+  EXPECT_EQ(Count("get priorityclasses"), 0U);
+  EXPECT_EQ(Count("get settings"), 0U);
+}
+
+TEST_F(CreationTest, C2_each_class_is_read_once_and_one_that_may_not_be_read_is_no_obstacle) {
+  policy_.data_disks = {
+      {1 << 20, "fast", false}, {1 << 20, "fast", true}, {1 << 20, "slow", false}};
+  policy_.priority_class = "low";
+  cluster_.Forbid("get", "storageclasses");
+  cluster_.Forbid("get", "priorityclasses");
+  EXPECT_THAT(Prepare(), IsOk());
+  EXPECT_EQ(Count("get storageclasses"), 2U);
+  EXPECT_EQ(Count("get priorityclasses"), 1U);
+}
+
+TEST_F(CreationTest, gpus_are_given_as_the_version_of_harvester_takes_them) {
+  policy_.gpus = {{"nvidia.com/A10", 1}};
+  const auto newer = Prepare();
+  ASSERT_THAT(newer, IsOk());
+  EXPECT_EQ(Count("get settings"), 1U);
+  EXPECT_TRUE(newer->vm_spec.gpus_are_host_devices);
+  cluster_.PutObject({{"apiVersion", "harvesterhci.io/v1beta1"},
+                      {"kind", "Setting"},
+                      {"metadata", {{"name", "server-version"}}},
+                      {"value", "v1.7.2"}});
+  const auto older = Prepare();
+  ASSERT_THAT(older, IsOk());
+  EXPECT_FALSE(older->vm_spec.gpus_are_host_devices);
+  EXPECT_EQ(older->vm_spec.template_hash, newer->vm_spec.template_hash)
+      << "an upgrade of Harvester is no drift";
+}
+
+// Releases compare this value: VMs of a policy without newer keys must not look drifted.
+TEST_F(CreationTest, the_hash_of_a_policy_without_newer_keys_is_what_it_has_always_been) {
+  const auto plan = Prepare();
+  ASSERT_THAT(plan, IsOk());
+  EXPECT_EQ(plan->vm_spec.template_hash, "v2:6e4acbcad9b69e0a");
+}
+
+TEST_F(CreationTest, every_key_of_the_machine_reaches_the_vm) {
+  policy_ = config::ParsePoolPolicy([] {
+              StringMap values = PolicyValues();
+              values["data_disks"] = "1Gi";
+              values["network_data"] = "version: 2 # {{vm_name}}";
+              values["firmware"] = "uefi";
+              values["host_spread"] = "off";
+              values["node_selector"] = "disk=nvme";
+              values["priority_class"] = "system-node-critical";
+              values["cpu_model"] = "host-model";
+              values["host_devices"] = "x.io/a";
+              values["maintain_mode_strategy"] = "Shutdown";
+              values["termination_grace_period"] = "5m";
+              return values;
+            }())
+                .value();
+  const auto plan = Prepare();
+  ASSERT_THAT(plan, IsOk());
+  ASSERT_THAT(Create(*plan), IsOk());
+  const nlohmann::json vm = Body("create virtualmachines");
+  const nlohmann::json& guest = vm["spec"]["template"]["spec"];
+  EXPECT_EQ(guest["domain"]["devices"]["disks"].size(), 3U);
+  EXPECT_EQ(guest["domain"]["devices"]["hostDevices"].size(), 1U);
+  EXPECT_EQ(guest["domain"]["firmware"]["bootloader"]["efi"]["secureBoot"], false);
+  EXPECT_EQ(guest["domain"]["cpu"]["model"], "host-model");
+  EXPECT_TRUE(guest["affinity"].contains("nodeAffinity"));
+  EXPECT_FALSE(guest["affinity"].contains("podAntiAffinity"));
+  EXPECT_EQ(guest["priorityClassName"], "system-node-critical");
+  EXPECT_EQ(guest["terminationGracePeriodSeconds"], 300);
+  EXPECT_EQ(vm["metadata"]["labels"]["harvesterhci.io/maintain-mode-strategy"], "Shutdown");
+  const auto network_data =
+      base::Base64Decode(base::GetString(cluster_.Secrets().at(0)["data"], "networkdata"));
+  ASSERT_THAT(network_data, IsOk());
+  EXPECT_EQ(*network_data, "version: 2 # web-a");
+}
+
+TEST_F(CreationTest, S3_the_check_of_an_inline_template_finds_what_rendering_it_would) {
+  const auto check = [&](const char* key, const std::string& text) {
+    return CheckTemplate(*config_, policy_, key, text);
+  };
+  EXPECT_THAT(check("user_data", "#cloud-config\nx: {{vm_name}} {{vm_uuid}} {{short_id}} {{zone}}"),
+              IsOk());
+  EXPECT_THAT(check("user_data", "{{vmname}}"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("line 1, column 1")));
+  EXPECT_THAT(check("user_data", "#cloud-config\na: [b"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("not valid YAML")));
+  EXPECT_THAT(check("network_data", "version: 2"), IsOk());
+  EXPECT_THAT(check("network_data", "- 2"), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(check("user_data", "#!/bin/sh"), IsOk());
+  policy_.ssh_keys = {{.ns = "default", .name = "ops"}};
+  EXPECT_THAT(check("user_data", "#!/bin/sh"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("ssh_keys need user data")));
+}
+
+TEST_F(CreationTest, S3_what_the_environment_holds_is_not_the_policys) {
+  const auto check = [&](const std::string& text) {
+    return CheckTemplate(*config_, policy_, "user_data", text);
+  };
+  EXPECT_THAT(check("{{env.HARVESTER_TEMPLATE_X}}"), IsOk()) << "only growth needs it";
+  config_->template_environment["HARVESTER_TEMPLATE_X"] = "a: [b";
+  EXPECT_THAT(check("#cloud-config\n{{env.HARVESTER_TEMPLATE_X}}"), IsOk());
+  EXPECT_THAT(check("{{env.HARVESTER_TEMPLATE_X}} {{vmname}}"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("vmname")));
+  EXPECT_THAT(check("{{env.HOME}}"), StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
 TEST_F(CreationTest, C3_without_a_wait_for_nomad_a_vm_has_no_deadline_to_join) {
   policy_.wait_for = config::WaitFor::kCreated;
   const auto plan = Prepare();
@@ -102,13 +223,14 @@ TEST_F(CreationTest, C3_an_identity_follows_from_name_and_action_alone) {
   const harvester::VmIdentity one = IdentityFor("web-a", "act");
   const harvester::VmIdentity again = IdentityFor("web-a", "act");
   EXPECT_EQ(one.firmware_uuid, again.firmware_uuid);
-  EXPECT_EQ(one.claim_name, again.claim_name);
+  EXPECT_EQ(one.claim_random, again.claim_random);
   EXPECT_THAT(one.firmware_uuid, MatchesRegex("[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab]"
                                               "[0-9a-f]{3}-[0-9a-f]{12}"));
-  EXPECT_TRUE(harvester::IsClaimNameOf(one.claim_name, "web-a"));
+  EXPECT_TRUE(
+      harvester::IsClaimNameOf(harvester::ClaimName("web-a", 0, one.claim_random), "web-a"));
   for (const harvester::VmIdentity& other : {IdentityFor("web-a", "b"), IdentityFor("b", "act")}) {
     EXPECT_NE(one.firmware_uuid, other.firmware_uuid);
-    EXPECT_NE(one.claim_name, other.claim_name);
+    EXPECT_NE(one.claim_random, other.claim_random);
   }
 }
 

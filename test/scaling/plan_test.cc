@@ -162,6 +162,71 @@ TEST(PlanScale, C15_a_vm_of_other_identifiers_stops_no_creation_and_may_be_a_vic
   EXPECT_THAT(Victims(*plan), ElementsAre("a"));
 }
 
+// Joined VMs in zones, by name; with equal load, the younger one goes first.
+World ZonedPool(std::initializer_list<std::pair<std::string, std::string>> vms) {
+  World world;
+  std::uint64_t index = 200;
+  for (const auto& [name, zone] : vms) {
+    world.With(Vm(name).Joined().Zone(zone)).With(Node(name).Index(index++)).Idle(name);
+  }
+  world.Policy().zones = {"z1", "z2", "z3"};
+  return world;
+}
+
+std::vector<std::string> ZonesOf(const absl::StatusOr<ScalePlan>& plan) {
+  std::vector<std::string> zones;
+  for (const PlannedCreation& creation : plan->create) zones.push_back(creation.zone);
+  return zones;
+}
+
+TEST(Zones, new_vms_go_where_the_fewest_are_and_else_in_the_policys_order) {
+  World world = ZonedPool({{"a", "z1"}, {"b", "z1"}, {"c", "z2"}, {"d", "elsewhere"}});
+  const auto plan = PlanScale(world.Snapshot(), 9, world.Inputs());
+  ASSERT_THAT(plan, IsOk());
+  EXPECT_THAT(ZonesOf(plan), ElementsAre("z3", "z2", "z3", "z1", "z2"));
+  EXPECT_THAT(Describe(*plan), HasSubstr("create 5 (1 in zone z1, 2 in zone z2, 2 in zone z3)"));
+}
+
+TEST(Zones, vms_that_are_taken_back_count) {
+  World world = ZonedPool({{"a", "z2"}});
+  world.With(Vm("b").Joined().Zone("z1").Marked()).With(Node("b").Draining("b"));
+  const auto plan = PlanScale(world.Snapshot(), 3, world.Inputs());
+  ASSERT_THAT(plan, IsOk());
+  ASSERT_THAT(plan->cancel_removals, ElementsAre("b"));
+  EXPECT_THAT(ZonesOf(plan), ElementsAre("z3"));
+}
+
+TEST(Zones, one_where_vms_do_not_start_blocks_no_other) {
+  World world = ZonedPool({{"a", "z1"}, {"b", "z2"}});
+  PlanInputs inputs = world.Inputs();
+  inputs.failing_zones = {"z3"};
+  EXPECT_THAT(ZonesOf(PlanScale(world.Snapshot(), 4, inputs)), ElementsAre("z1", "z2"));
+  inputs.failing_zones = {"z1", "z2", "z3"};
+  EXPECT_THAT(ZonesOf(PlanScale(world.Snapshot(), 4, inputs)), ElementsAre("z3", "z1"));
+}
+
+TEST(Zones, are_not_assigned_if_they_are_not_split) {
+  World world = ZonedPool({{"a", "z1"}});
+  world.Policy().evenly_split_zones = false;
+  EXPECT_THAT(ZonesOf(PlanScale(world.Snapshot(), 2, world.Inputs())), ElementsAre(""));
+}
+
+TEST(Zones, C8_the_next_victim_is_from_the_fullest_zone) {
+  World world = ZonedPool({{"a", "z1"}, {"b", "z1"}, {"c", "z1"}, {"d", "z2"}, {"e", "z3"}});
+  EXPECT_THAT(Victims(*PlanScale(world.Snapshot(), 3, world.Inputs())), ElementsAre("c", "b"));
+  // Now all are even, and the strategy's order decides.
+  EXPECT_THAT(Victims(*PlanScale(world.Snapshot(), 2, world.Inputs())), ElementsAre("c", "b", "e"));
+  world.Policy().evenly_split_zones = false;
+  EXPECT_THAT(Victims(*PlanScale(world.Snapshot(), 3, world.Inputs())), ElementsAre("e", "d"));
+}
+
+TEST(Zones, C8_balance_comes_after_vms_that_go_first_and_counts_them) {
+  World world = ZonedPool({{"a", "z1"}, {"b", "z1"}, {"c", "z2"}, {"d", "z2"}});
+  world.With(Vm("e").Joined().Zone("z1").DeleteFirst()).With(Node("e").Index(300)).Idle("e");
+  world.With(Vm("f").Joined().Zone("z1").Protected()).With(Node("f").Index(301)).Idle("f");
+  EXPECT_THAT(Victims(*PlanScale(world.Snapshot(), 3, world.Inputs())), ElementsAre("e", "b", "d"));
+}
+
 TEST(ChooseVictims, C8_delete_first_then_stopped_or_lost_then_not_joined_then_the_strategy) {
   World world = JoinedPool({"busy", "idle"});
   world.Running("busy", 500);

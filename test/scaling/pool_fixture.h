@@ -64,7 +64,8 @@ class PoolFixture : public testing::Test {
   static StringMap PluginValues() {
     return {{"harvester_url", "https://harvester.invalid"},
             {"auth_token", "token"},
-            {"harvester_skip_verify", "true"}};
+            {"harvester_skip_verify", "true"},
+            {"events", "false"}};
   }
   static StringMap PolicyValues() {
     return {{"node_group_name", "web"},

@@ -161,6 +161,45 @@ TEST_F(ServiceTest, S3_a_status_is_two_lists_and_a_warning_of_its_policy_is_logg
   EXPECT_THAT(Status(), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("cpu_request")));
 }
 
+TEST_F(ServiceTest, S3_a_template_that_cannot_work_is_an_error_of_status_and_of_scale) {
+  values_["user_data"] = "{{vmname}}";
+  values_["network_data"] = "- a list";
+  values_["cpu_request"] = "0";
+  ASSERT_THAT(Configure(), IsOk());
+  Forget();
+  const auto all = testing::AllOf(HasSubstr("cpu_request: "),
+                                  HasSubstr("user_data: line 1, column 1: unknown variable"),
+                                  HasSubstr("network_data: network data is not a mapping"));
+  EXPECT_THAT(Status(), StatusIs(absl::StatusCode::kInvalidArgument, all));
+  EXPECT_THAT(Scale(1), StatusIs(absl::StatusCode::kInvalidArgument, all));
+  EXPECT_THAT(Sent(), IsEmpty());
+}
+
+TEST_F(ServiceTest, S3_each_change_of_a_policy_is_checked_anew) {
+  ASSERT_THAT(Configure(), IsOk());
+  EXPECT_THAT(Status(), IsOk());
+  EXPECT_THAT(Status(), IsOk());
+  values_["cpu_request"] = "0";
+  EXPECT_THAT(Status(), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(Status(), StatusIs(absl::StatusCode::kInvalidArgument));
+  values_["cpu_request"] = "2";
+  EXPECT_THAT(Status(), IsOk());
+}
+
+TEST_F(ServiceTest, S3_a_missing_template_file_is_one_warning_and_refuses_growth_alone) {
+  values_.erase("user_data");
+  values_["user_data_file"] = "/nowhere/at/all";
+  ASSERT_THAT(Configure(), IsOk());
+  EXPECT_THAT(Status(), IsOk());
+  EXPECT_THAT(Status(), IsOk());
+  EXPECT_EQ(
+      Logged("WARN user_data_file: /nowhere/at/all cannot be found: the pool cannot grow until "
+             "it exists"),
+      1U);
+  EXPECT_THAT(Scale(0), IsOk());
+  EXPECT_THAT(base::Message(Scale(1)), HasSubstr("user_data_file: "));
+}
+
 TEST_F(ServiceTest, S3_a_failure_is_not_ready_with_the_last_count_and_one_line_per_change) {
   AddVm("web-a");
   ASSERT_THAT(Configure(), IsOk());

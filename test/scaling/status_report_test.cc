@@ -341,6 +341,34 @@ TEST(StatusReport, S4_drifted_counts_members_of_another_template_once_a_prefligh
       << "hashes of another version mean nothing";
 }
 
+TEST(StatusReport, S4_what_has_drifted_is_named_with_the_parts_that_are_known) {
+  World world = PoolOf({"a", "b", "c"});
+  const auto made_from = [&](std::size_t vm, const char* hash, const char* parts) {
+    auto& annotations = world.Raw().vms[vm].vm.annotations;
+    annotations[harvester::kTemplateHashAnnotation] = hash;
+    if (parts != nullptr) annotations[harvester::kTemplatePartsAnnotation] = parts;
+  };
+  made_from(0, "old", R"({"cpu":"1","image":"1","memory":"1"})");
+  made_from(1, "new", R"({"cpu":"2","image":"2","memory":"1"})");
+  made_from(2, "old", nullptr);
+  const StatusInputs inputs{.template_hash = "new",
+                            .template_parts = R"({"cpu":"2","image":"2","memory":"1"})"};
+  EXPECT_EQ(Report(world, inputs).drift, "a (cpu, image), c");
+  EXPECT_EQ(Report(world).drift, "");
+}
+
+TEST(StatusReport, S4_a_large_pool_that_has_drifted_is_named_in_part) {
+  World world;
+  for (char c = 'a'; c <= 'z'; ++c) {
+    const std::string name(1, c);
+    world.With(Vm(name).Joined()).With(Node(name));
+  }
+  for (auto& view : world.Raw().vms) {
+    view.vm.annotations[harvester::kTemplateHashAnnotation] = "old";
+  }
+  EXPECT_THAT(Report(world, {.template_hash = "new"}).drift, testing::EndsWith("s, t and 6 more"));
+}
+
 TEST(StatusReport, S4_unlinked_counts_pool_nodes_that_are_linked_to_no_vm) {
   World world = PoolOf({"a"});
   world.With(Node("foreign")).With(Node("old").Down()).With(Node("db").Class("db"));

@@ -61,6 +61,7 @@ class Vm {
     return *this;
   }
   Vm& ProtectedUntil(base::WallTime time) { return vm_.protect.until = time, *this; }
+  Vm& Zone(const std::string& zone) { return vm_.zone = zone, *this; }
   Vm& Protected() { return vm_.protect.always = true, *this; }
   Vm& DeleteFirst() { return vm_.delete_first = true, *this; }
   Vm& Claim(const std::string& name) { return vm_.claim_names.push_back(name), *this; }

@@ -61,8 +61,9 @@ Harness::~Harness() {
 }
 
 Process& Harness::Start() {
-  processes_.push_back(std::make_unique<Process>(clock, cluster, ++started_, log,
-                                                 ProcessOptions{.interleaving = interleaving_}));
+  processes_.push_back(
+      std::make_unique<Process>(clock, cluster, ++started_, log,
+                                ProcessOptions{.config = config, .interleaving = interleaving_}));
   return process();
 }
 

@@ -43,6 +43,7 @@ class Harness {
   simulator::Cluster cluster;
   std::shared_ptr<support::RecordingSink> log;
   scaling::StringMap policy;
+  scaling::StringMap config;  // of the next process, besides what it needs
   Invariants invariants;
   Bystanders bystanders;
 

@@ -39,6 +39,7 @@ void ThreadedProcess::Configure(const scaling::StringMap& more) {
   scaling::StringMap values = more;
   values.insert(config_.begin(), config_.end());
   values.insert({{"harvester_url", "https://harvester.invalid"}, {"auth_token", "token"}});
+  values.insert({"events", "false"});
   const absl::Status configured = service_->SetConfig(values);
   if (!configured.ok()) throw std::logic_error(configured.ToString());
 }

@@ -147,7 +147,8 @@ class Threads : public testing::Test {
                                              },
                                          .sink = log_,
                                          .foreground = kWorkers,
-                                         .background = kWorkers});
+                                         .background = kWorkers,
+                                         .config = {{"events", "true"}}});
   }
 
   // In a thread for each pool; returns once all have ended.
@@ -232,6 +233,7 @@ TEST_F(Threads, C11_S3_ten_pools_of_fifty_vms_share_a_process) {
   EXPECT_THAT(ledger_.Violations(), testing::IsEmpty());
   // The one that a client left may have marked as many as the next one wants.
   EXPECT_GE(ledger_.actions(), 4 * static_cast<int>(kPools));
+  EXPECT_THAT(cluster_.Events(), testing::Not(testing::IsEmpty()));
   const Invariants rest(clock_, cluster_);
   for (const auto& agent : agents_) {
     const std::string pool = agent->ns() + "/" + agent->pool();

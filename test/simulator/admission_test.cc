@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What Harvester's webhooks deny when a VM changes.
+#include <functional>
+#include <string>
+#include <vector>
+
 #include "simulator_fixture.h"
 
 namespace nomad_harvester::simulator {
@@ -33,6 +37,57 @@ TEST_F(AdmissionTest, Any_change_of_a_vm_is_denied_once_its_network_is_gone) {
                                          "request: network-attachment-definitions")));
   EXPECT_EQ(kube::GetKubeError(denied)->http_status, 500);
   EXPECT_EQ(cluster().Vm("vm-1")["metadata"]["annotations"]["a"], "1");
+}
+
+// What KubeVirt's and Harvester's webhooks find in a VM that is created.
+TEST_F(AdmissionTest, A_vm_that_contradicts_itself_is_invalid) {
+  struct Case {
+    std::string message;
+    std::function<void(json&)> spoil;
+  };
+  const auto guest = [](json& vm) -> json& { return vm["spec"]["template"]["spec"]; };
+  const std::vector<Case> cases = {
+      {"SecureBoot requires SMM",
+       [&](json& vm) { guest(vm)["domain"]["firmware"]["bootloader"]["efi"] = json::object(); }},
+      {"Name 'data' not found",
+       [&](json& vm) {
+         guest(vm)["domain"]["devices"]["disks"] = {{{"name", "data"}}};
+       }},
+      {"already set for a different device",
+       [&](json& vm) {
+         guest(vm)["domain"]["devices"]["disks"] = {{{"name", "disk-0"}, {"bootOrder", 1}},
+                                                    {{"name", "init"}, {"bootOrder", 1}}};
+       }},
+      {"must not have the same Name",
+       [&](json& vm) { guest(vm)["volumes"].push_back(guest(vm)["volumes"][0]); }},
+      {"grace period can't be negative",
+       [&](json& vm) { guest(vm)["terminationGracePeriodSeconds"] = -1; }},
+      {"invalid maintenance mode strategy: Stop",
+       [&](json& vm) {
+         vm["metadata"]["labels"]["harvesterhci.io/maintain-mode-strategy"] = "Stop";
+       }},
+      {"PVC name is required", [&](json& vm) {
+         vm["metadata"]["annotations"]["harvesterhci.io/volumeClaimTemplates"] = "[{}]";
+       }}};
+  for (const Case& c : cases) {
+    json vm = VmNamed("vm-1");
+    c.spoil(vm);
+    const auto created = kube().Create(context_, kube::kVirtualMachines, "nomad", vm);
+    EXPECT_THAT(created.status().ToString(), HasSubstr(c.message));
+    const auto error = kube::GetKubeError(created.status());
+    ASSERT_TRUE(error.has_value()) << c.message;
+    EXPECT_EQ(error->http_status, 422) << c.message;
+  }
+}
+
+TEST_F(AdmissionTest, A_class_or_device_that_does_not_exist_is_admitted) {
+  json vm = VmNamed("vm-1");
+  vm["spec"]["template"]["spec"]["priorityClassName"] = "low";
+  vm["spec"]["template"]["spec"]["domain"]["devices"]["hostDevices"] = {
+      {{"name", "a"}, {"deviceName", "x.io/a"}}};
+  kube::CreateOptions dry_run;
+  dry_run.dry_run = true;
+  EXPECT_THAT(kube().Create(context_, kube::kVirtualMachines, "nomad", vm, dry_run), IsOk());
 }
 
 TEST_F(AdmissionTest, The_deletion_of_a_vm_asks_no_webhook_and_the_rest_of_its_life_no_mutator) {

@@ -58,6 +58,7 @@ struct PluginConfig {
   base::Duration request_timeout = std::chrono::seconds(10);
   int max_concurrency = 10;
   bool pool_lease = true;
+  bool events = true;
   std::string log_level;  // empty: the default of the command
   // The variables HARVESTER_TEMPLATE_* for {{env.NAME}} in user data, by full name.
   StringMap template_environment;

@@ -3,13 +3,17 @@
 #ifndef NOMAD_HARVESTER_CONFIG_POOL_POLICY_H_
 #define NOMAD_HARVESTER_CONFIG_POOL_POLICY_H_
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "nomad_harvester/base/time.h"
 #include "nomad_harvester/config/plugin_config.h"
+#include "nomad_harvester/policy/machine.h"
 #include "nomad_harvester/policy/strategies.h"
 
 #include "absl/status/statusor.h"
@@ -64,15 +68,29 @@ struct PoolPolicy {
   std::int64_t cpu_cores = 0;
   std::int64_t memory_bytes = 0;
   std::optional<std::int64_t> disk_bytes;
+  std::vector<policy::DataDisk> data_disks;
   std::vector<NetworkRef> networks;
   std::optional<std::string> user_data;
   std::optional<std::string> user_data_file;
+  std::optional<std::string> network_data;
+  std::optional<std::string> network_data_file;
   std::vector<NamespacedName> ssh_keys;
   std::string name_prefix;
   StringMap labels;
   StringMap annotations;
   StringMap tags;
+  policy::Firmware firmware = policy::Firmware::kBios;
+  std::string cpu_model;  // empty: Harvester's
+  std::vector<policy::DeviceRequest> host_devices;
+  std::vector<policy::DeviceRequest> gpus;
+  policy::HostSpread host_spread = policy::HostSpread::kPreferred;
+  StringMap node_selector;
+  std::vector<std::string> zones;  // availability_zones; empty: any
+  bool evenly_split_zones = true;  // among `zones`
+  std::string priority_class;      // empty: none
   policy::RunStrategy run_strategy = policy::RunStrategy::kRerunOnFailure;
+  std::optional<policy::MaintainModeStrategy> maintain_mode_strategy;
+  std::optional<std::chrono::seconds> termination_grace_period;  // nullopt: Harvester's
   std::string node_attribute = "unique.hostname";
   WaitFor wait_for = WaitFor::kNomad;
   base::Duration join_timeout = std::chrono::minutes(15);
@@ -93,9 +111,16 @@ struct PoolPolicy {
   std::vector<std::string> warnings;
 };
 
-// INVALID_ARGUMENT lists all problems, as for ParsePluginConfig. Keys that begin with
-// "_nomad_autoscaler_" are accepted. user_data_file is not read here.
-absl::StatusOr<PoolPolicy> ParsePoolPolicy(const StringMap& values);
+// Why a template that a policy gives inline cannot work, or OK: rendering belongs to another
+// module. `policy` has everything that a template can refer to.
+using TemplateCheck = std::function<absl::Status(const PoolPolicy& policy, std::string_view key,
+                                                 const std::string& source)>;
+
+// INVALID_ARGUMENT lists all problems, as for ParsePluginConfig; those that `check` finds, if it is
+// given, are among them. Keys that begin with "_nomad_autoscaler_" are accepted. The files of
+// user_data_file and network_data_file are not read here.
+absl::StatusOr<PoolPolicy> ParsePoolPolicy(const StringMap& values,
+                                           const TemplateCheck& check = nullptr);
 
 }  // namespace nomad_harvester::config
 

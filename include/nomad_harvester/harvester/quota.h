@@ -38,8 +38,8 @@ struct QuotaRoom {
 // removes it (rule C3).
 //
 // Counted: limits.cpu, limits.memory, pods of its pod; requests.storage and persistentvolumeclaims
-// of its root disk, also by storage class; secrets; and counts of objects
-// (kubernetes/kubernetes:pkg/quota/v1/evaluator/core).
+// of its disks, also by storage class where the policy or the image names one; secrets; and counts
+// of objects (kubernetes/kubernetes:pkg/quota/v1/evaluator/core).
 std::optional<QuotaRoom> FindQuotaRoom(const std::vector<ResourceQuota>& quotas,
                                        const VmSpec& vm_spec);
 

@@ -21,10 +21,19 @@ struct TemplateSources {
 
 // The value of the annotation template-hash: "v2:" and a hash of everything of the policy that
 // shapes a VM: the sources, and of the specification the image (its names and its storage class),
-// networks, CPU, memory, disk, run strategy, labels, annotations and tags. Nothing specific to a
-// single VM and no variable's value is included, so that all VMs of one configuration have the same
-// hash, on every platform and in every process.
+// networks, CPU, memory, disks, devices, firmware, placement, run strategy, labels, annotations and
+// tags. Nothing specific to a single VM and no variable's value is included, so that all VMs of one
+// configuration have the same hash, on every platform and in every process.
 std::string TemplateHash(const TemplateSources& sources, const VmSpec& vm_spec);
+
+// The value of the annotation template-parts: a JSON object of the same, part by part, each with a
+// short hash: {"cpu": "1f0e…", "image": …}. A part that the policy leaves at its default may be
+// absent.
+std::string TemplateParts(const TemplateSources& sources, const VmSpec& vm_spec);
+
+// The parts that differ between two such values, sorted. Empty if either is absent or unreadable:
+// then the parts are not known. Says nothing about versions: ask only where IsDrift is true.
+std::vector<std::string> DriftedParts(std::string_view stored, std::string_view wanted);
 
 // Whether a VM with the annotation `stored` was created from something else than what `wanted`, a
 // result of TemplateHash, describes. False if either is empty, or if `stored` has another version:

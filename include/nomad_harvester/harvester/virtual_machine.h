@@ -45,6 +45,7 @@ struct VirtualMachine : ObjectMetadata {
   std::string pool;           // label; empty: none
   std::string firmware_uuid;  // spec, lower case
   std::string action_id;
+  std::string zone;                         // in which it must run; empty: not said
   std::optional<JoinTimeout> join_timeout;  // unset if the annotation is absent or unreadable
   std::optional<NodesRecord> nodes;         // unset if absent or unreadable
   std::string joined_node_id;

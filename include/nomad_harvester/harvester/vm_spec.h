@@ -3,12 +3,15 @@
 #ifndef NOMAD_HARVESTER_HARVESTER_VM_SPEC_H_
 #define NOMAD_HARVESTER_HARVESTER_VM_SPEC_H_
 
+#include <chrono>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "nomad_harvester/harvester/metadata.h"
+#include "nomad_harvester/policy/machine.h"
 #include "nomad_harvester/policy/strategies.h"
 
 #include "absl/status/statusor.h"
@@ -42,12 +45,27 @@ struct VmSpec {
   std::int64_t cpu_cores = 1;
   std::int64_t memory_bytes = 0;
   std::int64_t disk_bytes = 0;
+  std::vector<policy::DataDisk> data_disks;
   std::vector<Network> networks;
+  bool has_network_data = false;  // in the Secret, beside the user data
+  policy::Firmware firmware = policy::Firmware::kBios;
+  std::string cpu_model;  // empty: Harvester's
+  std::vector<policy::DeviceRequest> host_devices;
+  std::vector<policy::DeviceRequest> gpus;
+  // Harvester 1.8 and newer take GPUs as host devices only.
+  bool gpus_are_host_devices = true;
+  policy::HostSpread host_spread = policy::HostSpread::kPreferred;
+  std::map<std::string, std::string> node_selector;  // labels of the host
+  std::vector<std::string> zones;                    // of the host; empty: any
+  std::string priority_class;                        // empty: none
   policy::RunStrategy run_strategy = policy::RunStrategy::kRerunOnFailure;
+  std::optional<policy::MaintainModeStrategy> maintain_mode_strategy;
+  std::optional<std::chrono::seconds> termination_grace_period;  // nullopt: Harvester's
   std::map<std::string, std::string> labels;
   std::map<std::string, std::string> annotations;
   std::map<std::string, std::string> tags;
   std::string template_hash;
+  std::string template_parts;
   std::string join_timeout;  // the annotation's value
   NodesRecord nodes;
 };
@@ -57,13 +75,20 @@ struct VmIdentity {
   std::string name;
   std::string firmware_uuid;
   std::string action_id;
-  std::string claim_name;  // of the root disk
+  std::string claim_random;  // the random part of the names of its claims
+  std::string zone{};        // the only one of its spec's zones in which it may run; empty: any
 };
 
-// The objects to POST. The Secret has no owner yet; the VM refers to it by name. User data is
-// always passed in the Secret.
+// What the Secret of a VM holds for cloud-init.
+struct CloudInit {
+  std::string user_data{};
+  std::string network_data{};  // empty: none
+};
+
+// The objects to POST. The Secret has no owner yet; the VM refers to it by name. User data and
+// network data are always passed in the Secret.
 nlohmann::json BuildSecret(const VmSpec& vm_spec, const VmIdentity& identity,
-                           const std::string& user_data);
+                           const CloudInit& cloud_init);
 nlohmann::json BuildVirtualMachine(const VmSpec& vm_spec, const VmIdentity& identity);
 // The merge patch that makes the VM the Secret's owner (blockOwnerDeletion false).
 nlohmann::json BuildSecretOwnerPatch(const VmIdentity& identity, const std::string& vm_uid,
@@ -73,7 +98,7 @@ nlohmann::json BuildSecretOwnerPatch(const VmIdentity& identity, const std::stri
 // is smaller than the image's virtual size.
 absl::StatusOr<std::int64_t> RootDiskBytes(const Image& image, const std::int64_t* wanted);
 
-// The variables of a user-data template (docs/configuration.md, "Templates").
+// The variables of a template (docs/configuration.md, "Templates").
 using TemplateVariables = std::map<std::string, std::string>;
 
 // Mustache without HTML escaping. INVALID_ARGUMENT with line and column for an unknown variable, a
@@ -88,6 +113,9 @@ absl::StatusOr<std::string> RenderTemplate(const std::string& source,
 absl::StatusOr<std::string> ComposeUserData(const std::string& source,
                                             const TemplateVariables& variables,
                                             const std::vector<std::string>& public_keys);
+// The network data of a VM: the rendered template, which must be a YAML mapping that is not empty.
+absl::StatusOr<std::string> ComposeNetworkData(const std::string& source,
+                                               const TemplateVariables& variables);
 
 }  // namespace nomad_harvester::harvester
 

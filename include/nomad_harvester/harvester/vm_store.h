@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "nomad_harvester/harvester/quota.h"
@@ -22,6 +23,10 @@
 namespace nomad_harvester::harvester {
 
 using kube::Timestamped;
+
+// By the value of Harvester's setting server-version, such as "v1.7.2": 1.7 and older take GPUs as
+// `gpus`. A version that is none ("dev", "master-1a2b3c4-head") counts as the newest.
+bool IsVersionWithGpusAsHostDevices(std::string_view version);
 
 struct Claim {
   std::string name;
@@ -122,6 +127,13 @@ class VmStore {
                                      const std::string& ns, const std::string& name) const;
   // NOT_FOUND names the NetworkAttachmentDefinition.
   absl::Status CheckNetwork(const runtime::Context& context, const Network& network) const;
+  // NOT_FOUND names the class and the cure. OK if the token may not read it: both are resources of
+  // the cluster, which a namespace's Role cannot grant.
+  absl::Status CheckStorageClass(const runtime::Context& context, const std::string& name) const;
+  absl::Status CheckPriorityClass(const runtime::Context& context, const std::string& name) const;
+  // Whether this Harvester takes GPUs as host devices, by its version, which every user may read.
+  // One that is not told, or must not be read, counts as the newest.
+  absl::StatusOr<bool> TakesGpusAsHostDevices(const runtime::Context& context) const;
   // One list: the quotas of the namespace.
   absl::StatusOr<std::vector<ResourceQuota>> ListQuotas(const runtime::Context& context) const;
   // The public key of a KeyPair, one line. FAILED_PRECONDITION: it has none, or several lines.

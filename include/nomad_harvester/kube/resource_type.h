@@ -30,7 +30,14 @@ inline constexpr ResourceType kSecrets{"", "v1", "secrets", "Secret"};
 inline constexpr ResourceType kPersistentVolumeClaims{"", "v1", "persistentvolumeclaims",
                                                       "PersistentVolumeClaim"};
 inline constexpr ResourceType kResourceQuotas{"", "v1", "resourcequotas", "ResourceQuota"};
+// Of the cluster, without a namespace.
+inline constexpr ResourceType kStorageClasses{"storage.k8s.io", "v1", "storageclasses",
+                                              "StorageClass"};
+inline constexpr ResourceType kPriorityClasses{"scheduling.k8s.io", "v1", "priorityclasses",
+                                               "PriorityClass"};
+inline constexpr ResourceType kSettings{"harvesterhci.io", "v1beta1", "settings", "Setting"};
 inline constexpr ResourceType kLeases{"coordination.k8s.io", "v1", "leases", "Lease"};
+inline constexpr ResourceType kEvents{"events.k8s.io", "v1", "events", "Event"};
 
 }  // namespace nomad_harvester::kube
 

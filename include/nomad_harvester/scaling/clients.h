@@ -41,6 +41,8 @@ struct Clients {
   // For Leases and Status' lists, which wait for no other request and no connection (rule L8).
   std::shared_ptr<const kube::KubeClient> kube_urgent;
   std::shared_ptr<const nomad::NomadClient> nomad_urgent;
+  // For Kubernetes Events: waits for no slot, and sends each request once.
+  std::shared_ptr<const kube::KubeClient> kube_events;
   // What the clients of all pools share.
   struct Shared;
   std::shared_ptr<const Shared> shared;

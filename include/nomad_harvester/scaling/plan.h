@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,8 +19,9 @@ enum class Direction { kNone, kOut, kIn };
 
 // A VM to create. `name`: left over from an earlier action; empty: a new name.
 struct PlannedCreation {
-  std::string name;
-  std::string action_id;
+  std::string name{};
+  std::string action_id{};
+  std::string zone{};  // empty: any of the policy's
 };
 struct PlannedRemoval {
   std::string vm;
@@ -51,6 +53,9 @@ struct ScalePlan {
 // VMs whose removal was refused, rolled back or cancelled are last in the order for this long, so
 // that the same ones are not drained over and over (rule C8).
 inline constexpr base::Duration kGoesLastFor = std::chrono::hours(1);
+// A zone in which a VM could not start gets no new ones for so long, while others can: longer than
+// the longest back-off, so that one zone without room never stops the pool.
+inline constexpr base::Duration kZoneAvoidedFor = std::chrono::hours(2);
 
 struct PlanInputs {
   // The node that the autoscaler itself runs on; empty: unknown or none (rule C7).
@@ -62,6 +67,8 @@ struct PlanInputs {
   std::map<std::string, std::string> left_out{};
   // How often the removal of a VM was refused within kGoesLastFor, by name: others go first.
   std::map<std::string, int> refusals{};
+  // Zones in which a VM could not start lately: others get the new VMs.
+  std::set<std::string> failing_zones{};
   // Every removal of an earlier action was refused: one VM alone is removed until one succeeds
   // (rule C12).
   bool one_removal = false;

@@ -132,16 +132,27 @@ class PoolLease {
     std::optional<base::WallTime> renew_time;
     base::MonoTime since{};
   };
+  struct Attempt {  // an acquisition of ours, as it stands on the Lease if it took effect
+    base::WallTime acquire_time{};
+    int transitions = 0;
+    base::MonoTime sent{};
+  };
 
   absl::StatusOr<std::optional<kube::Lease>> Read(const runtime::Context& context) const;
-  // Acquires the Lease without reading it first, if it IsLikelyFree. NOT_FOUND, ALREADY_EXISTS or a
-  // conflict: it is not; it must be read.
+  // Acquires the Lease without reading it first, if it was free when it was last read. NOT_FOUND,
+  // ALREADY_EXISTS or a conflict: it must be read.
   absl::Status AcquireFree(const runtime::Context& context);
   absl::Status Create(const runtime::Context& context);
   absl::Status TakeOver(const runtime::Context& context, const kube::Lease& lease);
   // The Lease as it was without a holder, returned once: if its resourceVersion still matches, no
   // other process has held it since, so it is acquired without a read.
   std::optional<kube::Lease> TakeFree();
+  base::WallTime NoteAttempt(base::WallTime acquire_time, int transitions, base::MonoTime sent);
+  // Whether an acquisition of ours has not been answered, so recently that its hold could go on.
+  bool AwaitsAnswer() const NH_REQUIRES(mutex_);
+  // Holds the Lease if it is as such an acquisition has left it: nobody has written it since, so
+  // the hold began when that request was sent.
+  bool Adopt(const kube::Lease& lease);
   // What Prefetch has read, once; else Read.
   absl::StatusOr<std::optional<kube::Lease>> ReadOnce(const runtime::Context& context);
   // OK: may be acquired; ABORTED: busy; UNAVAILABLE: not renewed, but not for long enough yet.
@@ -178,9 +189,9 @@ class PoolLease {
   bool used_ NH_GUARDED_BY(mutex_) = true;
   bool held_ NH_GUARDED_BY(mutex_) = false;
   bool warned_ NH_GUARDED_BY(mutex_) = false;
-  // It was when it was last read; or it may still be, after a creation that was cancelled.
   mutable bool absent_ NH_GUARDED_BY(mutex_) = false;
   bool was_free_ NH_GUARDED_BY(mutex_) = false;
+  std::optional<Attempt> attempt_ NH_GUARDED_BY(mutex_);  // not known to have failed or succeeded
   bool known_ NH_GUARDED_BY(mutex_) = false;
   std::uint64_t holds_ NH_GUARDED_BY(mutex_) = 0;  // begun and ended
   std::string resource_version_ NH_GUARDED_BY(mutex_);

@@ -24,9 +24,9 @@ struct ServiceOptions {
   // Variables HARVESTER_TEMPLATE_* for user data, by full name.
   config::StringMap template_environment;
   TransportFactory transports;
-  // Foreground: work of one call, spread over threads. Background: resumption. They must be two
-  // executors, because a resumption occupies its thread for as long as a drain takes. Both outlive
-  // the service.
+  // Foreground: work of one call, spread over threads. Background: resumption, Kubernetes Events.
+  // They must be two executors, because a resumption occupies its thread for as long as a drain
+  // takes. Both outlive the service.
   runtime::Executor* foreground = nullptr;
   runtime::Executor* background = nullptr;
   // Called by SetConfig when log_level is given; may be null.

@@ -19,8 +19,9 @@ struct StatusInputs {
   // For how long more joined VMs than rule C15 allows have been without a node.
   base::Duration mass_loss_for{};
   std::optional<base::WallTime> last_event;
-  // The template hash computed by the last preflight; empty: none yet.
+  // The template hash computed by the last preflight, and its parts; empty: none yet.
   std::string template_hash;
+  std::string template_parts{};
   harvester::Hold paused{};  // of the pool's Lease, as far as this process knows (rule L10)
   // VMs that are gone and left something that is not cleaned up yet (rule L4).
   std::int64_t leftovers = 0;
@@ -34,6 +35,8 @@ struct StatusReport {
   bool expected = false;
   // Logged as WARN although the pool may be ready: "stopped: web-a, web-b".
   std::string warning;
+  // The VMs that differ from the policy, and in what: "web-a (cpu, image)". Logged as INFO.
+  std::string drift{};
 };
 
 // The snapshot must have a policy.

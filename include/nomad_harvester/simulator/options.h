@@ -44,9 +44,11 @@ struct Options {
   // How long a request takes before it is applied.
   base::Duration request_latency{};
 
-  // Harvester's initial objects, besides the namespaces default, nomad and harvester-public.
+  // Harvester's initial objects, besides the namespaces default, nomad and harvester-public, the
+  // storage classes of the images and harvester-longhorn, and Kubernetes' own priority classes.
   std::vector<ImageSpec> images = {ImageSpec{}};
   std::vector<std::string> networks = {"default/vlan100"};
+  std::string harvester_version = "v1.8.2";  // the setting server-version
 };
 
 // A Nomad client that is not a VM of this Harvester.

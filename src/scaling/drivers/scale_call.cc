@@ -57,12 +57,14 @@ ScaleCall::ScaleCall(PoolDependencies deps, config::PoolPolicy policy, ScaleRequ
                      ScaleMemory* memory)
     : deps_([&] {
         deps.logger = deps.logger.With({{"policy_id", request.policy_id}});
+        deps.agents_reason = request.reason;
+        deps.call = NewActionId(deps.random);
         return deps;
       }()),
       policy_(std::move(policy)),
       request_(std::move(request)),
       memory_(memory),
-      action_id_(NewActionId(deps_.random)),
+      action_id_(deps_.call),
       reconciler_(deps_, policy_) {}
 
 bool ScaleCall::MayGrow() const {
@@ -74,17 +76,21 @@ bool ScaleCall::MayGrow() const {
 
 void ScaleCall::ReadAhead(const runtime::Context& context) {
   ahead_.began = deps_.clock.Now();
-  // Errors are left to the observation, which reads again what is missing.
-  std::vector<std::function<void()>> reads = {
-      [&] {
-        const auto nodes = deps_.nodes.ListNodes(context);
-        if (nodes.ok()) ahead_.observed.nodes = {NodesOf(*nodes), (*nodes)->index};
-      },
-      [&] {
-        auto guests = reconciler_.ReadGuests(context);
-        if (guests.ok()) ahead_.observed.guests = *std::move(guests);
-      }};
+  // The longest lists first. Errors are left to the observation, which reads again what is missing.
+  std::vector<std::function<void()>> reads = {[&] {
+    auto guests = reconciler_.ReadGuests(context);
+    if (guests.ok()) ahead_.observed.guests = *std::move(guests);
+  }};
   const std::int64_t last = request_.last_count.value_or(request_.count);
+  const bool needs_allocations =
+      request_.count < last && nodepool::NeedsAllocations(policy_.selector);
+  if (needs_allocations) {
+    reads.emplace_back([&] { ahead_.allocations.emplace(reconciler_.ReadAllocations(context)); });
+  }
+  reads.emplace_back([&] {
+    const auto nodes = deps_.nodes.ListNodes(context);
+    if (nodes.ok()) ahead_.observed.nodes = {NodesOf(*nodes), (*nodes)->index};
+  });
   if (request_.count != last) {
     reads.emplace_back([&] {
       ahead_.rules.emplace(kube::FetchAccessRules(context, *deps_.clients.kube, deps_.key.ns));
@@ -93,11 +99,8 @@ void ScaleCall::ReadAhead(const runtime::Context& context) {
   if (MayGrow()) {
     reads.emplace_back([&] { ReadCreationAhead(context); });
   }
-  if (request_.count < last && nodepool::NeedsAllocations(policy_.selector)) {
-    reads.emplace_back([&] { ahead_.allocations.emplace(reconciler_.ReadAllocations(context)); });
-    if (!deps_.clients.config->allow_unverified_read_job) {
-      reads.emplace_back([&] { ahead_.read_job.emplace(deps_.nomad().VerifyReadJob(context)); });
-    }
+  if (needs_allocations && !deps_.clients.config->allow_unverified_read_job) {
+    reads.emplace_back([&] { ahead_.read_job.emplace(deps_.nomad().VerifyReadJob(context)); });
   }
   runtime::ForEachBounded(context, deps_.executor, reads.size(), reads.size(), [&](std::size_t i) {
     reads[i]();
@@ -116,6 +119,9 @@ absl::StatusOr<ScalePlan> ScaleCall::Plan(const runtime::Context& context,
   inputs_ = {.own_node_id = request_.own_node_id, .left_out = std::move(left_out)};
   for (const auto& [vm, refused] : deps_.troubles.removal_refusals) {
     if (deps_.clock.Now() - refused.last < kGoesLastFor) inputs_.refusals[vm] = refused.count;
+  }
+  for (const auto& [zone, at] : deps_.troubles.zone_failures) {
+    if (deps_.clock.Now() - at < kZoneAvoidedFor) inputs_.failing_zones.insert(zone);
   }
   inputs_.one_removal = RemovalsWereRefused(deps_.lease.record().back_off);
   range_ = {.from = CountOf(snapshot), .to = request_.count};
@@ -226,6 +232,7 @@ absl::Status ScaleCall::CheckCreations(const runtime::Context& context,
   NH_ASSIGN_OR_RETURN(creation_, PlanCreation(deps_, policy_, *ahead_.sources,
                                               snapshot.look().nomad_index, request_.policy_id));
   memory_->template_hash = creation_->vm_spec.template_hash;
+  memory_->template_parts = creation_->vm_spec.template_parts;
   return ahead_.admitted.has_value() ? *ahead_.admitted
                                      : DryRunCreation(context, deps_, policy_, *creation_);
 }

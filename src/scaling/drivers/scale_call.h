@@ -36,6 +36,7 @@ struct ScaleRange {
 // State of the pool kept between calls, besides the Lease's record.
 struct ScaleMemory {
   std::string template_hash;    // of the last preflight
+  std::string template_parts;   // likewise
   bool mass_loss_over = false;  // its timeout has expired: a new Scale removes (rule C15)
 };
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "nomad_harvester/base/file.h"
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/mutex.h"
 #include "nomad_harvester/base/status.h"
@@ -15,6 +16,7 @@
 
 #include "drivers/background.h"
 #include "drivers/session.h"
+#include "execution/creation.h"
 #include "execution/read_only.h"
 #include "nlohmann/json.hpp"
 #include "observation/nomad_reads.h"
@@ -60,6 +62,21 @@ absl::StatusOr<ActionMeta> ParseMeta(const std::string& text) {
   }
   meta.policy_id = base::GetString(json, "nomad_policy_id");
   return meta;
+}
+
+// Everything that the map alone proves wrong, templates included: what they refer to is known once
+// the plugin is configured. A file may be written later, so a missing one is a warning.
+absl::StatusOr<config::PoolPolicy> ParsePolicy(
+    const StringMap& values, const absl::StatusOr<std::shared_ptr<Session>>& session) {
+  NH_ASSIGN_OR_RETURN(config::PoolPolicy policy, session.ok() ? (*session)->ParsePolicy(values)
+                                                              : config::ParsePoolPolicy(values));
+  for (const auto& [key, file] : {std::pair("user_data_file", &policy.user_data_file),
+                                  std::pair("network_data_file", &policy.network_data_file)}) {
+    if (!file->has_value() || base::StampFile(**file).has_value()) continue;
+    policy.warnings.push_back(std::string(key) + ": " + **file +
+                              " cannot be found: the pool cannot grow until it exists");
+  }
+  return policy;
 }
 
 class Service final : public TargetService {
@@ -122,7 +139,8 @@ absl::Status Service::SetConfig(const StringMap& values) {
     options_.set_log_level(level);
   }
   auto session = std::make_shared<Session>(
-      options_, MakeClients(config, std::move(transports), options_.random, options_.logger));
+      options_, MakeClients(config, std::move(transports), options_.random, options_.logger),
+      root_.context());
   options_.logger.Info("Configured", {{"harvester_url", config->harvester.url},
                                       {"nomad_address", config->nomad.address},
                                       {"nomad_region", config->nomad.region}});
@@ -205,12 +223,16 @@ TargetStatus Service::Unready(Pool& pool, const std::string& reason) {
 void Service::NoteReadiness(Pool& pool, const StatusReport& report) {
   bool reason_changed = false;
   bool warning_changed = false;
+  bool drift_changed = false;
   {
     base::MutexLock lock(pool.mutex);
     PoolState& state = pool.state;
     reason_changed = std::exchange(state.last_reason, report.reason) != report.reason;
     warning_changed = std::exchange(state.last_warning, report.warning) != report.warning;
-    if (report.status.ready || !report.status.meta.empty()) state.last_count = report.status.count;
+    if (report.status.ready || !report.status.meta.empty()) {
+      state.last_count = report.status.count;
+      drift_changed = std::exchange(state.last_drift, report.drift) != report.drift;
+    }
   }
   const log::Logger logger = pools_.LoggerOf(pool);
   if (reason_changed && !report.reason.empty()) {
@@ -222,6 +244,9 @@ void Service::NoteReadiness(Pool& pool, const StatusReport& report) {
   }
   if (warning_changed && !report.warning.empty()) {
     logger.Warn("VMs of the pool need attention", {{"what", report.warning}});
+  }
+  if (drift_changed && !report.drift.empty()) {
+    logger.Info("VMs were made from another template than the policy's", {{"vms", report.drift}});
   }
 }
 
@@ -235,6 +260,7 @@ StatusInputs Service::InputsFor(const PoolRecord& record, Pool& pool,
   base::MutexLock lock(pool.mutex);
   PoolState& state = pool.state;
   inputs.template_hash = state.scale.template_hash;
+  inputs.template_parts = state.scale.template_parts;
   inputs.leftovers = state.leftovers;
   // Kept in the process, too: a new configuration has not read the Lease.
   state.last_event = std::max(state.last_event, record.last_event);
@@ -250,8 +276,9 @@ StatusInputs Service::InputsFor(const PoolRecord& record, Pool& pool,
 }
 
 absl::StatusOr<TargetStatus> Service::Status(const Context& context, const StringMap& values) {
-  NH_ASSIGN_OR_RETURN(const config::PoolPolicy policy, config::ParsePoolPolicy(values));
-  NH_ASSIGN_OR_RETURN(const std::shared_ptr<Session> session, CurrentSession());
+  const absl::StatusOr<std::shared_ptr<Session>> current = CurrentSession();
+  NH_ASSIGN_OR_RETURN(const config::PoolPolicy policy, ParsePolicy(values, current));
+  NH_ASSIGN_OR_RETURN(const std::shared_ptr<Session> session, current);
   const std::shared_ptr<Pool> pool = pools_.Find(policy);
   base::Duration budget =
       std::min(context.Remaining(), policy.grpc_timeout.value_or(kStatusBudget));
@@ -326,10 +353,11 @@ absl::Status Service::TryScale(const Context& context, const ScaleAction& action
   }
   auto meta = ParseMeta(action.meta_json);
   if (meta.ok()) facts->policy_id = meta->policy_id;
-  NH_ASSIGN_OR_RETURN(const config::PoolPolicy policy, config::ParsePoolPolicy(values));
+  const absl::StatusOr<std::shared_ptr<Session>> current = CurrentSession();
+  NH_ASSIGN_OR_RETURN(const config::PoolPolicy policy, ParsePolicy(values, current));
   facts->pool = {.ns = policy.ns, .pool = policy.pool};
   NH_RETURN_IF_ERROR(meta);
-  NH_ASSIGN_OR_RETURN(const std::shared_ptr<Session> session, CurrentSession());
+  NH_ASSIGN_OR_RETURN(const std::shared_ptr<Session> session, current);
   const std::shared_ptr<Pool> pool = pools_.Find(policy);
   ScaleRequest request{.count = action.count,
                        .dry_run = meta->dry_run || policy.dry_run || action.count == -1,
@@ -412,6 +440,9 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
   NH_ASSIGN_OR_RETURN(const std::unique_ptr<LeaseHold> hold,
                       AcquireAndReadAhead(guard->context(), *access->lease, &call));
   absl::Status outcome = call.Run(hold->context());
+  if (limited.cancel_reason() == CancelReason::kClient && session->vm_events() != nullptr) {
+    session->vm_events()->Drop(pool.key, call.action_id());
+  }
   facts->action_id = call.action_id();
   facts->range = call.range();
   facts->acted = call.acted();
@@ -423,6 +454,7 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
     base::MutexLock lock(pool.mutex);
     PoolState& state = pool.state;
     state.scale.template_hash = memory.template_hash;
+    state.scale.template_parts = memory.template_parts;
     if (call.leaves_work() || !closed) {
       state.inspected = false;
       state.rounds.Finished();

@@ -39,8 +39,18 @@ void Pools::WarnOnce(Pool& pool, const std::vector<std::string>& warnings) const
   }
 }
 
-Session::Session(const ServiceOptions& options, Clients clients)
-    : options_(options), clients_(std::move(clients)), nomad_(clients_.nomad_urgent) {}
+Session::Session(const ServiceOptions& options, Clients clients, const runtime::Context& root)
+    : options_(options),
+      clients_(std::move(clients)),
+      nomad_(clients_.nomad_urgent),
+      ending_(root),
+      vm_events_(!clients_.config->events
+                     ? nullptr
+                     : std::make_shared<VmEvents>(ending_.context(),
+                                                  VmEvents::Options{.kube = clients_.kube_events,
+                                                                    .executor = options.background,
+                                                                    .instance = options.holder,
+                                                                    .logger = options.logger})) {}
 
 absl::StatusOr<harvester::Timestamped<std::shared_ptr<const Session::Vms>>> Session::VmsForStatus(
     const runtime::Context& context, const std::string& ns) {
@@ -65,6 +75,28 @@ absl::StatusOr<harvester::Timestamped<std::shared_ptr<const Session::Vms>>> Sess
   seen = {std::make_shared<const Vms>(std::move(read.value)), read.server_time};
   held->Hold(seen.value);
   return seen;
+}
+
+absl::StatusOr<config::PoolPolicy> Session::ParsePolicy(const StringMap& values) {
+  const auto text = [&](const char* key) {
+    const auto found = values.find(key);
+    return found == values.end() ? std::string() : found->second;
+  };
+  const PoolKey given{.ns = text("namespace"), .pool = text("node_group_name")};
+  {
+    base::MutexLock lock(mutex_);
+    const auto last = policies_.find(given);
+    if (last != policies_.end() && last->second.values == values) return last->second.policy;
+  }
+  NH_ASSIGN_OR_RETURN(
+      config::PoolPolicy policy,
+      config::ParsePoolPolicy(values, [this](const config::PoolPolicy& parsed, std::string_view key,
+                                             const std::string& source) {
+        return CheckTemplate(*clients_.config, parsed, key, source);
+      }));
+  base::MutexLock lock(mutex_);
+  policies_[given] = {.values = values, .policy = policy};
+  return policy;
 }
 
 std::unique_ptr<PoolLease> Session::MakeLease(const Pool& pool) const {
@@ -94,7 +126,8 @@ PoolDependencies Session::DependenciesFor(Pool& pool, const PoolAccess& access, 
           .clock = *options_.clock,
           .random = *options_.random,
           .executor = *options_.foreground,
-          .logger = PoolLogger(options_, pool)};
+          .logger = PoolLogger(options_, pool),
+          .vm_events = vm_events()};
 }
 
 absl::StatusOr<std::string> Session::OwnNode(const runtime::Context& context) {

@@ -62,6 +62,7 @@ struct PoolState {
   std::int64_t last_count = 0;
   std::string last_reason;
   std::string last_warning;
+  std::string last_drift;
   std::set<std::string> warned;
   std::optional<base::MonoTime> mass_loss_since;
   std::optional<base::WallTime> last_event;
@@ -118,11 +119,20 @@ struct PoolAccess {
 class Session {
  public:
   using Vms = std::vector<harvester::VirtualMachine>;
-  Session(const ServiceOptions& options, Clients clients);
+  // `root` ends with the service.
+  Session(const ServiceOptions& options, Clients clients, const runtime::Context& root);
+  ~Session() { ending_.Cancel(runtime::CancelReason::kShutdown); }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
 
   const Clients& clients() const { return clients_; }
   NomadReads& nomad() { return nomad_; }
+  // Null: none are written.
+  VmEvents* vm_events() const { return vm_events_.get(); }
   std::shared_ptr<PoolAccess> AccessTo(const Pool& pool);
+  // config::ParsePoolPolicy, with the check of inline templates. The agent sends the same map at
+  // every tick: one that is equal to the pool's last is not parsed again.
+  absl::StatusOr<config::PoolPolicy> ParsePolicy(const StringMap& values);
   // For Status: the managed VMs of a namespace, and the API server's clock. A list that is held is
   // proved by the VMs' versions. Blocks for up to two requests.
   absl::StatusOr<harvester::Timestamped<std::shared_ptr<const Vms>>> VmsForStatus(
@@ -141,9 +151,16 @@ class Session {
   const ServiceOptions& options_;
   const Clients clients_;
   NomadReads nomad_;
+  const runtime::CancelSource ending_;
+  const std::shared_ptr<VmEvents> vm_events_;
   base::Mutex mutex_;
   std::optional<std::string> own_node_ NH_GUARDED_BY(mutex_);
   std::map<PoolKey, std::shared_ptr<PoolAccess>> pools_ NH_GUARDED_BY(mutex_);
+  struct ParsedPolicy {
+    StringMap values;
+    config::PoolPolicy policy;
+  };
+  std::map<PoolKey, ParsedPolicy> policies_ NH_GUARDED_BY(mutex_);
   std::map<std::string, HeldList<Vms>> held_vms_ NH_GUARDED_BY(mutex_);  // by namespace
 };
 

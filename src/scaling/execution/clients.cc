@@ -120,6 +120,10 @@ Clients MakeClients(std::shared_ptr<const config::PluginConfig> config, RawTrans
   shared->logger = logger;
   Clients clients;
   clients.kube_urgent = std::make_shared<kube::KubeClient>(shared->Urgent(shared->harvester));
+  http::RetryOptions once = shared->harvester.retry;
+  once.max_attempts = 1;
+  clients.kube_events = std::make_shared<kube::KubeClient>(
+      http::WithRetry(shared->harvester.transport, std::move(once), random, logger));
   clients.nomad_urgent =
       std::make_shared<nomad::NomadClient>(shared->Urgent(shared->nomad), shared->nomad_options);
   clients.config = std::move(config);

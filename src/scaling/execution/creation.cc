@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "execution/creation.h"
 
-#include <array>
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "nomad_harvester/base/encoding.h"
@@ -19,15 +20,25 @@ namespace {
 
 constexpr std::size_t kRandomLength = 8;
 
-absl::StatusOr<std::string> ReadUserData(const config::PoolPolicy& policy) {
-  if (policy.user_data.has_value()) return *policy.user_data;
-  if (!policy.user_data_file.has_value()) return std::string();
-  auto text = base::ReadFile(*policy.user_data_file);
-  if (!text.ok()) return base::Annotate(text.status(), "user_data_file");
-  return text;
+// kubernetes/kubernetes:pkg/apis/core/types.go, MaxSecretSize: of all values of a Secret.
+constexpr std::size_t kMostInSecret = std::size_t{1024} * 1024;
+
+constexpr char kUserData[] = "user_data";
+constexpr char kNetworkData[] = "network_data";
+
+// Empty if neither the text nor the file is given.
+absl::StatusOr<TemplateSource> ReadTemplate(const std::string& key,
+                                            const std::optional<std::string>& text,
+                                            const std::optional<std::string>& file) {
+  if (!file.has_value()) return TemplateSource{.key = key, .text = text.value_or("")};
+  TemplateSource source{.key = key + "_file", .text = {}};
+  auto content = base::ReadFile(*file);
+  if (!content.ok()) return base::Annotate(content.status(), source.key);
+  source.text = *std::move(content);
+  return source;
 }
 
-harvester::TemplateVariables CommonVariables(const PoolDependencies& deps,
+harvester::TemplateVariables CommonVariables(const config::PluginConfig& plugin,
                                              const config::PoolPolicy& policy,
                                              const std::string& policy_id) {
   harvester::TemplateVariables variables = {
@@ -36,25 +47,47 @@ harvester::TemplateVariables CommonVariables(const PoolDependencies& deps,
       {"node_class", policy.node_class.value_or("")},
       {"node_pool", policy.node_pool.value_or("")},
       {"datacenter", policy.datacenter.value_or("")},
-      {"nomad_region", deps.clients.config->nomad.region},
-      {"zone", ""},
+      {"nomad_region", plugin.nomad.region},
       {"policy_id", policy_id},
   };
-  for (const auto& [name, value] : deps.clients.config->template_environment) {
+  for (const auto& [name, value] : plugin.template_environment) {
     variables["env." + name] = value;
   }
   return variables;
 }
 
-harvester::TemplateVariables VariablesOf(const CreationPlan& plan,
-                                         const harvester::VmIdentity& identity) {
-  harvester::TemplateVariables variables = plan.variables;
+harvester::TemplateVariables WithIdentity(harvester::TemplateVariables variables,
+                                          const harvester::VmIdentity& identity) {
   variables["vm_name"] = identity.name;
   variables["vm_uuid"] = identity.firmware_uuid;
   variables["action_id"] = identity.action_id;
+  variables["zone"] = identity.zone;
   const std::size_t dash = identity.name.rfind('-');
   variables["short_id"] = identity.name.substr(dash == std::string::npos ? 0 : dash + 1);
   return variables;
+}
+
+// Errors name the policy's keys.
+absl::StatusOr<harvester::CloudInit> ComposeCloudInit(const CreationPlan& plan,
+                                                      const harvester::VmIdentity& identity) {
+  const harvester::TemplateVariables variables = WithIdentity(plan.variables, identity);
+  absl::StatusOr<std::string> user_data =
+      harvester::ComposeUserData(plan.user_data.text, variables, plan.public_keys);
+  if (!user_data.ok()) return base::Annotate(user_data.status(), plan.user_data.key);
+  harvester::CloudInit cloud_init{.user_data = *std::move(user_data)};
+  std::string keys = plan.user_data.key;
+  if (plan.vm_spec.has_network_data) {
+    absl::StatusOr<std::string> network_data =
+        harvester::ComposeNetworkData(plan.network_data.text, variables);
+    if (!network_data.ok()) return base::Annotate(network_data.status(), plan.network_data.key);
+    cloud_init.network_data = *std::move(network_data);
+    keys += ", " + plan.network_data.key;
+  }
+  const std::size_t bytes = cloud_init.user_data.size() + cloud_init.network_data.size();
+  if (bytes <= kMostInSecret) return cloud_init;
+  return base::InvalidArgument(
+      keys + ": " + std::to_string(bytes) + " bytes for cloud-init, but a Secret holds " +
+      std::to_string(kMostInSecret) + "; let the VM download what is large");
 }
 
 // A UUID derived from `seed` (RFC 9562, version 8: application-defined content).
@@ -109,16 +142,73 @@ absl::StatusOr<std::vector<std::string>> ReadPublicKeys(const runtime::Context& 
   return keys;
 }
 
+absl::Status CheckStorageClasses(const runtime::Context& context, const PoolDependencies& deps,
+                                 const config::PoolPolicy& policy) {
+  std::set<std::string> checked = {""};
+  for (const policy::DataDisk& disk : policy.data_disks) {
+    if (!checked.insert(disk.storage_class).second) continue;
+    NH_RETURN_IF_ERROR(
+        base::Annotate(deps.vms.CheckStorageClass(context, disk.storage_class), "data_disks"));
+  }
+  return absl::OkStatus();
+}
+
+// What the policy alone says of a VM.
+harvester::VmSpec SpecOf(const config::PoolPolicy& policy) {
+  harvester::VmSpec vm_spec;
+  vm_spec.ns = policy.ns;
+  vm_spec.pool = policy.pool;
+  vm_spec.cpu_cores = policy.cpu_cores;
+  vm_spec.memory_bytes = policy.memory_bytes;
+  vm_spec.data_disks = policy.data_disks;
+  vm_spec.has_network_data =
+      policy.network_data.has_value() || policy.network_data_file.has_value();
+  vm_spec.firmware = policy.firmware;
+  vm_spec.cpu_model = policy.cpu_model;
+  vm_spec.host_devices = policy.host_devices;
+  vm_spec.gpus = policy.gpus;
+  vm_spec.host_spread = policy.host_spread;
+  vm_spec.node_selector = policy.node_selector;
+  vm_spec.zones = policy.zones;
+  vm_spec.priority_class = policy.priority_class;
+  vm_spec.run_strategy = policy.run_strategy;
+  vm_spec.maintain_mode_strategy = policy.maintain_mode_strategy;
+  vm_spec.termination_grace_period = policy.termination_grace_period;
+  vm_spec.labels = policy.labels;
+  vm_spec.annotations = policy.annotations;
+  vm_spec.tags = policy.tags;
+  vm_spec.join_timeout = policy.wait_for == config::WaitFor::kCreated
+                             ? "none"
+                             : base::FormatGoDuration(policy.join_timeout);
+  return vm_spec;
+}
+
 harvester::VmIdentity SampleIdentity(const PoolDependencies& deps,
                                      const config::PoolPolicy& policy) {
   return IdentityFor(NewVmName(policy, deps.random), NewActionId(deps.random));
 }
 
-std::string HashOf(const CreationPlan& plan) {
+void SetHashes(CreationPlan* plan) {
   harvester::TemplateSources sources;
-  sources.user_data = plan.user_data;
-  sources.public_keys = plan.public_keys;
-  return harvester::TemplateHash(sources, plan.vm_spec);
+  sources.user_data = plan->user_data.text;
+  sources.network_data = plan->network_data.text;
+  sources.public_keys = plan->public_keys;
+  plan->vm_spec.template_hash = harvester::TemplateHash(sources, plan->vm_spec);
+  plan->vm_spec.template_parts = harvester::TemplateParts(sources, plan->vm_spec);
+}
+
+// The variables "env.HARVESTER_TEMPLATE_…" that a template mentions.
+std::set<std::string> EnvironmentIn(std::string_view text) {
+  constexpr std::string_view kPrefix = "env.HARVESTER_TEMPLATE_";
+  constexpr std::string_view kName =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
+  std::set<std::string> names;
+  for (std::size_t at = text.find(kPrefix); at != std::string_view::npos;
+       at = text.find(kPrefix, at + 1)) {
+    const std::size_t end = text.find_first_not_of(kName, at + kPrefix.size());
+    names.emplace(text.substr(at, end - at));
+  }
+  return names;
 }
 
 }  // namespace
@@ -126,11 +216,32 @@ std::string HashOf(const CreationPlan& plan) {
 CreationSources ReadSources(const runtime::Context& context, const PoolDependencies& deps,
                             const config::PoolPolicy& policy) {
   CreationSources sources;
-  const std::array<std::function<void()>, 4> reads = {
+  std::vector<std::function<void()>> reads = {
       [&] { sources.image = ReadImage(context, deps, policy); },
       [&] { sources.networks = ReadNetworks(context, deps, policy); },
       [&] { sources.public_keys = ReadPublicKeys(context, deps, policy); },
       [&] { sources.quotas = deps.vms.ListQuotas(context); }};
+  if (!policy.data_disks.empty()) {
+    sources.storage_classes = absl::UnknownError("not read");
+    reads.emplace_back(
+        [&] { sources.storage_classes = CheckStorageClasses(context, deps, policy); });
+  }
+  if (!policy.priority_class.empty()) {
+    sources.priority_class = absl::UnknownError("not read");
+    reads.emplace_back([&] {
+      sources.priority_class = base::Annotate(
+          deps.vms.CheckPriorityClass(context, policy.priority_class), "priority_class");
+    });
+  }
+  if (!policy.gpus.empty()) {
+    reads.emplace_back([&] {
+      sources.gpus_are_host_devices = deps.vms.TakesGpusAsHostDevices(context);
+      if (!sources.gpus_are_host_devices.ok()) {
+        sources.gpus_are_host_devices =
+            base::Annotate(sources.gpus_are_host_devices.status(), "gpus");
+      }
+    });
+  }
   runtime::ForEachBounded(context, deps.executor, reads.size(), reads.size(), [&](std::size_t i) {
     reads[i]();
     return absl::OkStatus();
@@ -138,24 +249,35 @@ CreationSources ReadSources(const runtime::Context& context, const PoolDependenc
   return sources;
 }
 
+absl::Status CheckTemplate(const config::PluginConfig& plugin, const config::PoolPolicy& policy,
+                           std::string_view key, const std::string& text) {
+  harvester::TemplateVariables variables =
+      WithIdentity(CommonVariables(plugin, policy, "policy"),
+                   IdentityFor(policy.name_prefix + "-sample", "action"));
+  if (const std::set<std::string> names = EnvironmentIn(text); !names.empty()) {
+    // What they hold is not the policy's: only their use can be checked.
+    for (const std::string& name : names) variables.try_emplace(name);
+    return harvester::RenderTemplate(text, variables).status();
+  }
+  if (key == kNetworkData) return harvester::ComposeNetworkData(text, variables).status();
+  // Whether keys can be added does not depend on which ones they are.
+  std::vector<std::string> public_keys;
+  if (!policy.ssh_keys.empty()) public_keys.emplace_back("ssh-ed25519 AAAA sample");
+  return harvester::ComposeUserData(text, variables, public_keys).status();
+}
+
 absl::StatusOr<CreationPlan> PlanCreation(const PoolDependencies& deps,
                                           const config::PoolPolicy& policy,
                                           const CreationSources& sources, std::uint64_t nomad_index,
                                           const std::string& policy_id) {
   CreationPlan plan;
-  NH_ASSIGN_OR_RETURN(plan.user_data, ReadUserData(policy));
-  plan.variables = CommonVariables(deps, policy, policy_id);
-  plan.vm_spec.ns = policy.ns;
-  plan.vm_spec.pool = policy.pool;
-  plan.vm_spec.cpu_cores = policy.cpu_cores;
-  plan.vm_spec.memory_bytes = policy.memory_bytes;
-  plan.vm_spec.run_strategy = policy.run_strategy;
-  plan.vm_spec.labels = policy.labels;
-  plan.vm_spec.annotations = policy.annotations;
-  plan.vm_spec.tags = policy.tags;
-  plan.vm_spec.join_timeout = policy.wait_for == config::WaitFor::kCreated
-                                  ? "none"
-                                  : base::FormatGoDuration(policy.join_timeout);
+  NH_ASSIGN_OR_RETURN(plan.user_data,
+                      ReadTemplate(kUserData, policy.user_data, policy.user_data_file));
+  NH_ASSIGN_OR_RETURN(plan.network_data,
+                      ReadTemplate(kNetworkData, policy.network_data, policy.network_data_file));
+  plan.variables = CommonVariables(*deps.clients.config, policy, policy_id);
+  plan.vm_spec = SpecOf(policy);
+  NH_ASSIGN_OR_RETURN(plan.vm_spec.gpus_are_host_devices, sources.gpus_are_host_devices);
   plan.vm_spec.nodes = {.region = deps.clients.config->nomad.region,
                         .node_class = policy.node_class,
                         .datacenter = policy.datacenter,
@@ -167,15 +289,12 @@ absl::StatusOr<CreationPlan> PlanCreation(const PoolDependencies& deps,
   auto disk = harvester::RootDiskBytes(plan.vm_spec.image, wanted);
   if (!disk.ok()) return base::Annotate(disk.status(), "disk_size");
   plan.vm_spec.disk_bytes = *disk;
+  NH_RETURN_IF_ERROR(sources.storage_classes);
   NH_ASSIGN_OR_RETURN(plan.vm_spec.networks, sources.networks);
   NH_ASSIGN_OR_RETURN(plan.public_keys, sources.public_keys);
-  plan.vm_spec.template_hash = HashOf(plan);
-  const absl::StatusOr<std::string> user_data = harvester::ComposeUserData(
-      plan.user_data, VariablesOf(plan, SampleIdentity(deps, policy)), plan.public_keys);
-  if (!user_data.ok()) {
-    return base::Annotate(user_data.status(),
-                          policy.user_data_file.has_value() ? "user_data_file" : "user_data");
-  }
+  NH_RETURN_IF_ERROR(sources.priority_class);
+  SetHashes(&plan);
+  NH_RETURN_IF_ERROR(ComposeCloudInit(plan, SampleIdentity(deps, policy)));
   return plan;
 }
 
@@ -188,11 +307,10 @@ absl::Status DryRunCreation(const runtime::Context& context, const PoolDependenc
 
 harvester::VmIdentity IdentityFor(const std::string& name, const std::string& action_id) {
   const std::string seed = action_id + "/" + name;
-  return {
-      .name = name,
-      .firmware_uuid = DerivedUuid(seed),
-      .action_id = action_id,
-      .claim_name = harvester::ClaimName(name, 0, base::StableHash("claim/" + seed).substr(0, 5))};
+  return {.name = name,
+          .firmware_uuid = DerivedUuid(seed),
+          .action_id = action_id,
+          .claim_random = base::StableHash("claim/" + seed).substr(0, 5)};
 }
 
 std::string NewVmName(const config::PoolPolicy& policy, runtime::Random& random) {
@@ -214,12 +332,13 @@ absl::Status ClearLeftoverSecret(const runtime::Context& context, const PoolDepe
 absl::StatusOr<CreatedVm> CreateVm(const runtime::Context& context, const PoolDependencies& deps,
                                    const CreationPlan& plan, const PlannedCreation& creation) {
   CreatedVm created{.identity = IdentityFor(creation.name, creation.action_id)};
-  NH_ASSIGN_OR_RETURN(const std::string user_data,
-                      harvester::ComposeUserData(
-                          plan.user_data, VariablesOf(plan, created.identity), plan.public_keys));
-  NH_ASSIGN_OR_RETURN(created.secret, deps.vms.CreateSecret(
-                                          context, harvester::BuildSecret(
-                                                       plan.vm_spec, created.identity, user_data)));
+  created.identity.zone = creation.zone;
+  NH_ASSIGN_OR_RETURN(const harvester::CloudInit cloud_init,
+                      ComposeCloudInit(plan, created.identity));
+  NH_ASSIGN_OR_RETURN(
+      created.secret,
+      deps.vms.CreateSecret(context,
+                            harvester::BuildSecret(plan.vm_spec, created.identity, cloud_init)));
   NH_ASSIGN_OR_RETURN(
       const auto vm,
       deps.vms.CreateVm(context, harvester::BuildVirtualMachine(plan.vm_spec, created.identity)));

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "nomad_harvester/harvester/vm_spec.h"
@@ -17,10 +18,17 @@
 
 namespace nomad_harvester::scaling {
 
+// A template of the policy as it is written, and the key that gave it.
+struct TemplateSource {
+  std::string key;
+  std::string text;
+};
+
 // What all creations of one action share.
 struct CreationPlan {
   harvester::VmSpec vm_spec;
-  std::string user_data;
+  TemplateSource user_data;
+  TemplateSource network_data;  // used if vm_spec.has_network_data
   harvester::TemplateVariables variables;
   std::vector<std::string> public_keys;
 };
@@ -31,12 +39,20 @@ struct CreationSources {
   absl::StatusOr<std::vector<harvester::Network>> networks = absl::UnknownError("not read");
   absl::StatusOr<std::vector<std::string>> public_keys = absl::UnknownError("not read");
   absl::StatusOr<std::vector<harvester::ResourceQuota>> quotas = absl::UnknownError("not read");
+  absl::Status storage_classes{};  // of data_disks
+  absl::Status priority_class{};
+  absl::StatusOr<bool> gpus_are_host_devices = true;
 };
 // Blocks for all reads at once.
 CreationSources ReadSources(const runtime::Context& context, const PoolDependencies& deps,
                             const config::PoolPolicy& policy);
 
-// Renders the user data once with sample values. No request. Errors name the policy's key.
+// Whether an inline template of a policy can work: renders it once with sample values (see
+// config::TemplateCheck). No request, no file.
+absl::Status CheckTemplate(const config::PluginConfig& plugin, const config::PoolPolicy& policy,
+                           std::string_view key, const std::string& text);
+
+// Renders the templates once with sample values. No request. Errors name the policy's key.
 absl::StatusOr<CreationPlan> PlanCreation(const PoolDependencies& deps,
                                           const config::PoolPolicy& policy,
                                           const CreationSources& sources, std::uint64_t nomad_index,

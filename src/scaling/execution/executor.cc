@@ -6,6 +6,8 @@
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/nodepool/drain.h"
 
+#include "rules/vm_story.h"
+
 namespace nomad_harvester::scaling {
 namespace {
 
@@ -54,7 +56,10 @@ class Act {
     const absl::StatusOr<bool> exists = ReadAgain(step);
     if (!exists.ok()) return EffectOf(exists.status());
     if (!*exists) return kNotWanted;
-    return Write(StillWanted(pool, step));
+    const Step wanted = StillWanted(pool, step);
+    Effect effect = Write(wanted);
+    if (effect.verdict == Verdict::kDone) TellOf(wanted);
+    return effect;
   }
 
   Effect MarkForScaleIn(const std::string& action_id, const std::string& node_id,
@@ -73,11 +78,20 @@ class Act {
     auto marked = WriteMark(
         MakeMark(snapshot, seen_.view(), snapshot.now(), action_id, MarkReason::kScaleIn, node_id));
     if (!marked.ok()) return EffectOf(marked.status());
+    deps_.Tell(StoryOfChoice(marked->name, marked->uid, deps_.key, snapshot.action, action_id,
+                             deps_.agents_reason));
     if (linked) BeginDrain(*std::move(marked));
     return {.verdict = Verdict::kDone};
   }
 
  private:
+  void TellOf(const Step& step) const {
+    const VmView& view = seen_.view();
+    if (step.row == Row::kMarkedIdle) deps_.Tell(StoryOfDrained(step, view, seen_.snapshot()));
+    if (!HasStory(step.kind)) return;
+    deps_.Tell(StoryOf(step, view, seen_.snapshot()));
+  }
+
   // False: the VM no longer exists.
   absl::StatusOr<bool> ReadAgain(const Step& step) {
     for (const Read read : ReadsOf(step)) {

@@ -13,6 +13,7 @@
 #include "nomad_harvester/scaling/reconcile_event.h"
 #include "nomad_harvester/scaling/snapshot.h"
 
+#include "execution/vm_events.h"
 #include "observation/nomad_reads.h"
 #include "rules/retries.h"
 #include "rules/tracker.h"
@@ -32,6 +33,10 @@ struct PoolTroubles {
     base::MonoTime last{};
   };
   std::map<std::string, Refusals> removal_refusals;
+  // What an operator was told about VMs that stay as they are, by uid: not again by every round.
+  std::map<std::string, std::string> reported;
+  // When a VM last could not start, by zone.
+  std::map<std::string, base::MonoTime> zone_failures;
   // Since when VMs that left something have been gone.
   std::map<std::string, base::MonoTime> gone_since;
 };
@@ -50,7 +55,14 @@ struct PoolDependencies {
   runtime::Executor& executor;
   log::Logger logger;
   ReconcileListener events = nullptr;
+  VmEvents* vm_events = nullptr;  // null: none are written
+  std::string agents_reason{};    // of a Scale
+  std::string call{};             // the Scale, by its action; empty: the background
 
+  // Posts an Event about one VM.
+  void Tell(harvester::VmEvent event) const {
+    if (vm_events != nullptr) vm_events->Post(key, std::move(event), call);
+  }
   void Notify(const ReconcileEvent& event) const {
     if (events) events(event);
   }

@@ -116,7 +116,7 @@ bool PoolLease::held() const {
 
 bool PoolLease::IsLikelyFree() const {
   base::MutexLock lock(mutex_);
-  return !options_.enabled || absent_ || free_.has_value();
+  return !options_.enabled || absent_ || free_.has_value() || AwaitsAnswer();
 }
 
 bool PoolLease::is_known() const {
@@ -222,6 +222,7 @@ void PoolLease::SetHeld(const kube::Lease& lease, base::MonoTime sent) {
   ++holds_;
   absent_ = false;
   free_.reset();
+  attempt_.reset();
   NoteReply(lease);
   record_ = std::move(record);
   observed_holder_.reset();
@@ -247,7 +248,7 @@ absl::Status PoolLease::Create(const runtime::Context& context) {
   lease.holder = options_.holder;
   lease.lease_duration_seconds =
       static_cast<int>(std::chrono::duration_cast<std::chrono::seconds>(kLeaseDuration).count());
-  lease.renew_time = lease.acquire_time = clock_.WallNow();
+  lease.renew_time = lease.acquire_time = NoteAttempt(clock_.WallNow(), 0, sent);
   auto created = client_->Create(
       context, kube::kLeases, key_.ns,
       kube::LeaseObject(lease, {{harvester::kManagedByLabel, harvester::kManagedByValue},
@@ -263,8 +264,9 @@ absl::Status PoolLease::TakeOver(const runtime::Context& context, const kube::Le
   change.holder = options_.holder;
   change.lease_duration_seconds =
       static_cast<int>(std::chrono::duration_cast<std::chrono::seconds>(kLeaseDuration).count());
-  change.renew_time = change.acquire_time = lease.server_time.value_or(clock_.WallNow());
   change.transitions = lease.transitions + 1;
+  change.renew_time = change.acquire_time =
+      NoteAttempt(lease.server_time.value_or(clock_.WallNow()), lease.transitions + 1, sent);
   auto patched =
       client_->MergePatch(context, kube::kLeases, key_.ns, lease.name, kube::LeasePatch(change));
   NH_RETURN_IF_ERROR(patched);
@@ -272,10 +274,40 @@ absl::Status PoolLease::TakeOver(const runtime::Context& context, const kube::Le
   return absl::OkStatus();
 }
 
+// MicroTime has six digits (kubernetes/apimachinery:pkg/apis/meta/v1/micro_time.go).
+base::WallTime PoolLease::NoteAttempt(base::WallTime acquire_time, int transitions,
+                                      base::MonoTime sent) {
+  base::MutexLock lock(mutex_);
+  attempt_ = Attempt{.acquire_time = std::chrono::floor<std::chrono::microseconds>(acquire_time),
+                     .transitions = transitions,
+                     .sent = sent};
+  return attempt_->acquire_time;
+}
+
+bool PoolLease::AwaitsAnswer() const {
+  return attempt_.has_value() && clock_.Now() - attempt_->sent < kLeaseRenewal;
+}
+
+bool PoolLease::Adopt(const kube::Lease& lease) {
+  base::MonoTime sent{};
+  {
+    base::MutexLock lock(mutex_);
+    const bool awaits = AwaitsAnswer();
+    const std::optional<Attempt> attempt = std::exchange(attempt_, std::nullopt);
+    if (!awaits || lease.holder != options_.holder || lease.transitions != attempt->transitions ||
+        lease.acquire_time != attempt->acquire_time) {
+      return false;
+    }
+    sent = attempt->sent;
+  }
+  SetHeld(lease, sent);
+  return true;
+}
+
 std::optional<kube::Lease> PoolLease::TakeFree() {
   base::MutexLock lock(mutex_);
   std::optional<kube::Lease> free = std::exchange(free_, std::nullopt);
-  if (free.has_value() || absent_) prefetched_.reset();
+  if (free.has_value() || absent_ || AwaitsAnswer()) prefetched_.reset();
   if (free.has_value() && server_time_.has_value()) free->server_time = ServerNow();
   return free;
 }
@@ -302,17 +334,16 @@ absl::Status PoolLease::CheckHolder(const kube::Lease& lease, LeaseUser user, bo
 }
 
 absl::Status PoolLease::AcquireFree(const runtime::Context& context) {
-  if (const std::optional<kube::Lease> free = TakeFree()) return TakeOver(context, *free);
+  const std::optional<kube::Lease> free = TakeFree();
   {
     base::MutexLock lock(mutex_);
-    if (!std::exchange(absent_, false)) return base::MakeStatus(absl::StatusCode::kNotFound, "");
+    const bool absent = std::exchange(absent_, false);
+    if (AwaitsAnswer() || (!free.has_value() && !absent)) {
+      return base::MakeStatus(absl::StatusCode::kNotFound, "");
+    }
   }
-  absl::Status created = Create(context);
-  if (context.Done()) {  // cancelled: the Lease may not exist yet, and may be ours
-    base::MutexLock lock(mutex_);
-    absent_ = !held_;
-  }
-  return created;
+  if (free.has_value()) return TakeOver(context, *free);
+  return Create(context);
 }
 
 absl::Status PoolLease::Acquire(const runtime::Context& context, LeaseUser user,
@@ -350,6 +381,10 @@ absl::Status PoolLease::Acquire(const runtime::Context& context, LeaseUser user,
         return absl::OkStatus();
       }
     } else {
+      if (Adopt(**lease)) {
+        SetWasFree(true);
+        break;
+      }
       outcome = CheckHolder(**lease, user, first_read);
       if (absl::IsUnavailable(outcome)) {
         NH_RETURN_IF_ERROR(context.Sleep(kLookInterval));

@@ -9,6 +9,7 @@
 
 #include "execution/executor.h"
 #include "rules/pool_record.h"
+#include "rules/vm_story.h"
 
 namespace nomad_harvester::scaling {
 namespace {
@@ -190,15 +191,19 @@ absl::Status Reconciler::WriteAhead(const runtime::Context& context,
 
 Effect Reconciler::Make(const runtime::Context& context, Task* task) const {
   const std::string& vm = task->vm;
-  const std::string& id = action_->tracker.parts().at(vm).creation_id;
+  const Part& part = action_->tracker.parts().at(vm);
+  const std::string& id = part.creation_id;
   deps_.logger.Info("Creating a VM", {{"vm", vm}, {"action_id", id}});
   if (id != action_->tracker.action_id()) {
     if (absl::Status cleared = ClearLeftoverSecret(context, deps_, vm); !cleared.ok()) {
       return EffectOf(std::move(cleared));
     }
   }
-  auto created = CreateVm(context, deps_, *action_->creation, {.name = vm, .action_id = id});
+  auto created = CreateVm(context, deps_, *action_->creation,
+                          {.name = vm, .action_id = id, .zone = part.zone});
   if (!created.ok()) return EffectOf(created.status());
+  deps_.Tell(StoryOfCreation(vm, created->uid, deps_.key, last_->snapshot().action, id,
+                             deps_.agents_reason));
   task->created = *std::move(created);
   return {Verdict::kDone};
 }
@@ -300,11 +305,14 @@ void Reconciler::Note(const Task& task, base::MonoTime now, Pass* pass) {
     const bool broken = task.entry->step.kind == StepKind::kMarkBroken;
     if (broken && task.effect.verdict == Verdict::kDone) {
       failures_.insert(CauseOfBroken(*task.entry->view));
+      const VmView& view = *task.entry->view;
+      if (view.start_failure.has_value()) deps_.troubles.zone_failures[view.vm.zone] = now;
     }
     const bool joined = task.entry->step.kind == StepKind::kRecordJoin;
     if (joined && task.effect.verdict == Verdict::kDone && action_.has_value()) {
       action_->tracker.NoteJoined(task.vm, task.entry->step.node_id);
     }
+    if (joined) deps_.troubles.zone_failures.erase(task.entry->view->vm.zone);
     return;
   }
   if (!action_.has_value()) return;
@@ -319,15 +327,6 @@ void Reconciler::Note(const Task& task, base::MonoTime now, Pass* pass) {
     // What a creation that failed may have left is swept.
     if (action_->tracker.parts().at(task.vm).state == OutcomeState::kFailed) sweep_due_ = true;
   }
-}
-
-// Of its removal, also while that is undone; else of its creation.
-std::string Reconciler::ActionOf(const Step& step, const VmView& view) const {
-  if (view.vm.mark.has_value()) return view.vm.mark->action;
-  const nomad::Node* node = IsRepair(step.kind) ? LinkedNode(view, last_->snapshot()) : nullptr;
-  const auto drain = node == nullptr ? std::nullopt : nodepool::ParseDrainMark(*node);
-  const bool ours = drain.has_value() && drain->vm_uid == view.vm.uid;
-  return ours ? std::string(drain->action) : view.vm.action_id;
 }
 
 // Once per change.
@@ -345,8 +344,14 @@ void Reconciler::LogDecision(const Step& step, const VmView& view) {
                     {"row", RowName(step.row)},
                     {"why", step.reason},
                     {"node_id", step.node_id},
-                    {"action_id", ActionOf(step, view)}});
+                    {"action_id", ActionOf(step, view, last_->snapshot())}});
   // An act is reported once it is done. A VM that has yet to join is not worth a line.
+  if (!reported) {
+    deps_.troubles.reported.erase(view.vm.uid);
+  } else if (std::exchange(deps_.troubles.reported[view.vm.uid], RowName(step.row)) !=
+             RowName(step.row)) {
+    deps_.Tell(StoryOf(step, view, last_->snapshot()));
+  }
   if (reported || (step.kind == StepKind::kWait && view.vm.has_mark)) {
     deps_.Notify({.vm = view.vm.name, .step = step});
   }
@@ -362,6 +367,11 @@ void Reconciler::LogTrouble(const Task& task) {
   if (action_.has_value()) fields.emplace_back("action_id", action_->tracker.action_id());
   fields.emplace_back("error", task.effect.status);
   const bool refused = task.effect.verdict == Verdict::kRefused;
+  const bool removal = task.kind == Task::Kind::kMark ||
+                       (task.kind == Task::Kind::kStep && IsRemoval(task.entry->step.kind));
+  if (refused && removal) {
+    deps_.Tell(StoryOfRefusal(task.entry->view->vm, task.key.first, task.effect.status));
+  }
   deps_.logger.Log(
       log::Level::kWarn,
       refused ? "A step is refused; trying again later" : "A step failed; trying again later",
@@ -470,6 +480,8 @@ void Reconciler::Prune() {
   }
   for (const nomad::Node& node : last_->snapshot().nodes()) objects.insert(node.id);
   if (action_.has_value()) objects.merge(action_->tracker.Names());
+  std::erase_if(deps_.troubles.reported,
+                [&](const auto& entry) { return !objects.contains(entry.first); });
   std::erase_if(deps_.troubles.removal_refusals,
                 [&](const auto& entry) { return !objects.contains(entry.first); });
   // Claims and Secrets of VMs that are gone, by the names that the sweep found.

@@ -131,7 +131,6 @@ class Reconciler {
   bool HasRemovals() const;
   absl::Status WaitingForAttempts() const;
   absl::Status Wait(const runtime::Context& context, const Pass& pass);
-  std::string ActionOf(const Step& step, const VmView& view) const;
   void LogDecision(const Step& step, const VmView& view);
   void LogTrouble(const Task& task);
 

@@ -2,12 +2,14 @@
 #include "nomad_harvester/scaling/plan.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/scaling/rules.h"
 
 #include "rules/victims.h"
+#include "rules/zones.h"
 
 namespace nomad_harvester::scaling {
 namespace {
@@ -87,7 +89,8 @@ std::vector<PlannedCreation> Creations(const PoolSnapshot& snapshot, std::int64_
   if (snapshot.action.has_value()) {
     for (const auto& [name, action_id] : snapshot.action->create) {
       if (std::cmp_greater_equal(creations.size(), wanted)) break;
-      if (snapshot.seen->FindVm(name) == nullptr) creations.push_back({name, action_id});
+      if (snapshot.seen->FindVm(name) == nullptr)
+        creations.push_back({.name = name, .action_id = action_id});
     }
   }
   while (std::cmp_less(creations.size(), wanted)) creations.push_back({});
@@ -133,6 +136,7 @@ absl::StatusOr<ScalePlan> PlanScale(const PoolSnapshot& snapshot, std::int64_t d
     plan.cancel_removals = CancelRemovals(snapshot, inputs, plan.to - plan.from);
     plan.create = Creations(
         snapshot, plan.to - plan.from - static_cast<std::int64_t>(plan.cancel_removals.size()));
+    AssignZones(snapshot, inputs, &plan);
   } else if (desired < plan.from) {
     plan.direction = Direction::kIn;
     if (policy.max_scale_in) plan.to = std::max(desired, plan.from - *policy.max_scale_in);
@@ -170,6 +174,14 @@ std::string Describe(const ScalePlan& plan) {
   }
   if (!plan.create.empty()) {
     text += separator + "create " + std::to_string(plan.create.size());
+    std::map<std::string, int> zones;
+    for (const PlannedCreation& creation : plan.create) ++zones[creation.zone];
+    zones.erase("");
+    for (const auto& [zone, count] : zones) {
+      text +=
+          (zone == zones.begin()->first ? " (" : ", ") + std::to_string(count) + " in zone " + zone;
+    }
+    if (!zones.empty()) text += ")";
     for (const PlannedCreation& creation : plan.create) {
       if (!creation.name.empty()) text += " " + creation.name + " (left over)";
     }

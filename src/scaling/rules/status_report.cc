@@ -14,12 +14,16 @@
 namespace nomad_harvester::scaling {
 namespace {
 
+// Of so many VMs that differ from the policy the log has the names.
+constexpr std::size_t kDriftNamed = 20;
+
 // The names of the pool's VMs.
 struct Tally {
   std::int64_t count = 0;
   std::map<VmState, std::vector<std::string>> by_state;
   // Of those that count; a stopped VM may also have lost its node.
   std::vector<std::string> stopped, lost, drifted;
+  std::vector<std::string> drift;  // of the first ones that drifted, with the parts
 
   std::vector<std::string>& In(VmState state) { return by_state[state]; }
 };
@@ -39,6 +43,20 @@ bool WaitsToJoin(const VmView& view, const PoolSnapshot& snapshot) {
   return deadline.has_value() && (!snapshot.look().nomad_readable || snapshot.now() < *deadline);
 }
 
+std::string Join(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+// Its name, and in which parts it differs, as far as that is known.
+std::string DriftOf(const harvester::VirtualMachine& vm, const StatusInputs& inputs) {
+  const auto stored = vm.annotations.find(harvester::kTemplatePartsAnnotation);
+  if (stored == vm.annotations.end()) return vm.name;
+  const std::string parts = Join(harvester::DriftedParts(stored->second, inputs.template_parts));
+  return parts.empty() ? vm.name : vm.name + " (" + parts + ")";
+}
+
 Tally TallyOf(const PoolSnapshot& snapshot, const StatusInputs& inputs) {
   Tally tally;
   for (const VmView* view : snapshot.vms()) {
@@ -52,15 +70,10 @@ Tally TallyOf(const PoolSnapshot& snapshot, const StatusInputs& inputs) {
     const auto hash = vm.annotations.find(harvester::kTemplateHashAnnotation);
     if (hash != vm.annotations.end() && harvester::IsDrift(hash->second, inputs.template_hash)) {
       tally.drifted.push_back(vm.name);
+      if (tally.drifted.size() <= kDriftNamed) tally.drift.push_back(DriftOf(vm, inputs));
     }
   }
   return tally;
-}
-
-std::string Join(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
 }
 
 // The SDK's readiness check of the Nomad pool, without the nodes of VMs that we remove ourselves:
@@ -134,6 +147,10 @@ StatusReport ReportStatus(const PoolSnapshot& snapshot, const StatusInputs& inpu
   report.status.ready = report.reason.empty();
   report.status.count = tally.count;
   report.warning = Warning(tally, FindMassLoss(snapshot));
+  report.drift = Join(tally.drift);
+  if (tally.drifted.size() > tally.drift.size()) {
+    report.drift += " and " + std::to_string(tally.drifted.size() - tally.drift.size()) + " more";
+  }
   StringMap& meta = report.status.meta;
   const auto count = [&](const char* key, std::size_t value) { meta[key] = std::to_string(value); };
   count("harvester.pending", tally.In(VmState::kPending).size());

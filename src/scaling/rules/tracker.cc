@@ -92,7 +92,8 @@ Tracker::Tracker(Options options, const ScalePlan& plan)
     parts_[removal.vm] = {.aim = Aim::kRemove, .node_id = removal.node_id};
   }
   for (const PlannedCreation& creation : plan.create) {
-    parts_[creation.name] = {.aim = Aim::kMake, .creation_id = creation.action_id};
+    parts_[creation.name] = {
+        .aim = Aim::kMake, .creation_id = creation.action_id, .zone = creation.zone};
   }
 }
 

@@ -31,6 +31,7 @@ struct Part {
   std::string action{};       // of its mark, if observed
   std::string node_id{};      // kRemove: of the plan
   std::string creation_id{};  // kMake: the id under which it is made
+  std::string zone{};         // kMake: where
   // kMake: its POST was accepted, or the VM was observed; kRemove: its mark was written or
   // observed.
   bool begun = false;

@@ -2,12 +2,15 @@
 #include "rules/victims.h"
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <set>
 #include <string>
 #include <utility>
 
 #include "nomad_harvester/nodepool/drain.h"
+
+#include "rules/zones.h"
 
 namespace nomad_harvester::scaling {
 namespace {
@@ -140,6 +143,46 @@ bool GoesBefore(const Candidate& a, const Candidate& b) {
   return a.view->vm.name < b.view->vm.name;
 }
 
+// Of the victims that only the strategy orders, the next is always from the zone that has the most
+// VMs by then: the zones end as even as they can (rule C8).
+std::vector<Candidate> BalanceZones(const PoolSnapshot& snapshot,
+                                    std::vector<Candidate> candidates) {
+  if (!SplitsZones(snapshot)) return candidates;
+  std::map<std::string, std::int64_t> vms = VmsByZone(snapshot);
+  std::vector<Candidate> ordered;
+  const auto take = [&](Candidate& candidate) {
+    --vms[candidate.view->vm.zone];
+    ordered.push_back(std::move(candidate));
+  };
+  for (auto first = candidates.begin(); first != candidates.end();) {
+    const auto last = std::find_if(first, candidates.end(), [&](const Candidate& candidate) {
+      return candidate.refusals != first->refusals || candidate.came_back != first->came_back ||
+             candidate.group != first->group;
+    });
+    std::map<std::string, std::deque<Candidate*>> by_zone;
+    for (auto each = first; each != last; ++each) {
+      if (each->group == Group::kStrategy) {
+        by_zone[each->view->vm.zone].push_back(&*each);
+      } else {
+        take(*each);
+      }
+    }
+    while (!by_zone.empty()) {
+      const auto fullest =
+          std::max_element(by_zone.begin(), by_zone.end(), [&](const auto& a, const auto& b) {
+            if (vms[a.first] != vms[b.first]) return vms[a.first] < vms[b.first];
+            return GoesBefore(*b.second.front(), *a.second.front());
+          });
+      Candidate& candidate = *fullest->second.front();
+      fullest->second.pop_front();
+      if (fullest->second.empty()) by_zone.erase(fullest);
+      take(candidate);
+    }
+    first = last;
+  }
+  return ordered;
+}
+
 }  // namespace
 
 bool BelongsToPool(const Node& node, const VmView& view, const PoolSnapshot& snapshot) {
@@ -168,7 +211,7 @@ Victims ChooseVictims(const PoolSnapshot& snapshot, std::size_t count, const Pla
   }
   RankByStrategy(snapshot, inputs, &candidates, &victims.passed_over);
   std::sort(candidates.begin(), candidates.end(), GoesBefore);
-  for (const Candidate& candidate : candidates) {
+  for (const Candidate& candidate : BalanceZones(snapshot, std::move(candidates))) {
     std::vector<PlannedRemoval>& list =
         victims.chosen.size() < count ? victims.chosen : victims.reserve;
     list.push_back({.vm = candidate.view->vm.name,

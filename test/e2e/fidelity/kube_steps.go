@@ -9,6 +9,7 @@ const (
 	claims  = "/api/v1/namespaces/{{.ns}}/persistentvolumeclaims"
 	leases  = "/apis/coordination.k8s.io/v1/namespaces/{{.ns}}/leases"
 	events  = "/api/v1/namespaces/{{.ns}}/events"
+	events1 = "/apis/events.k8s.io/v1/namespaces/{{.ns}}/events"
 
 	merge = "application/merge-patch+json"
 	pool  = "labelSelector=nomad-harvester-autoscaler%2Fpool%3Dclients"
@@ -243,6 +244,32 @@ var belongings = []Step{
 	{
 		Name: "an Event on another namespace's VM", Method: "POST", Path: events,
 		Body: `{"apiVersion":"v1","kind":"Event","metadata":{"name":"{{.name}}.2"},"involvedObject":{"apiVersion":"kubevirt.io/v1","kind":"VirtualMachine","namespace":"elsewhere","name":"{{.name}}"},"reason":"Joined","message":"m","type":"Normal"}`,
+	},
+	{
+		Name: "an Event of events.k8s.io", Method: "POST", Path: events1 + "?fieldValidation=Strict",
+		Body:  `{"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"name":"{{.name}}.3","namespace":"{{.ns}}"},"eventTime":"2026-01-02T03:04:05.678901Z","reportingController":"nomad-harvester-autoscaler","reportingInstance":"probe","action":"Drain","reason":"DrainStarted","regarding":{"apiVersion":"kubevirt.io/v1","kind":"VirtualMachine","namespace":"{{.ns}}","name":"{{.name}}","uid":"{{.uid}}"},"note":"n","type":"Normal"}`,
+		Exact: []string{"/kind", "/apiVersion", "/eventTime", "/note", "/reason", "/type", "/series"}, Shape: []string{"/metadata/uid", "/metadata/resourceVersion"}, Headers: []string{"Warning"},
+	},
+	{
+		Name: "count an Event", Method: "PATCH", Path: events1 + "/{{.name}}.3", Type: merge,
+		Body:  `{"series":{"count":2,"lastObservedTime":"2026-01-02T03:05:05.000000Z"}}`,
+		Exact: []string{"/series"},
+	},
+	{
+		Name: "count an Event once", Method: "PATCH", Path: events1 + "/{{.name}}.3", Type: merge,
+		Body: `{"series":{"count":1,"lastObservedTime":"2026-01-02T03:05:05.000000Z"}}`,
+	},
+	{
+		Name: "change the note of an Event", Method: "PATCH", Path: events1 + "/{{.name}}.3", Type: merge,
+		Body: `{"note":"other"}`,
+	},
+	{
+		Name: "an Event of events.k8s.io without a time", Method: "POST", Path: events1,
+		Body: `{"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"name":"{{.name}}.4","namespace":"{{.ns}}"},"reportingController":"nomad-harvester-autoscaler","reportingInstance":"probe","action":"Drain","reason":"DrainStarted","regarding":{"apiVersion":"kubevirt.io/v1","kind":"VirtualMachine","namespace":"{{.ns}}","name":"{{.name}}","uid":"{{.uid}}"},"note":"n","type":"Normal"}`,
+	},
+	{
+		Name: "an Event of events.k8s.io with whole seconds", Method: "POST", Path: events1,
+		Body: `{"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"name":"{{.name}}.5","namespace":"{{.ns}}"},"eventTime":"2026-01-02T03:04:05Z","reportingController":"nomad-harvester-autoscaler","reportingInstance":"probe","action":"Drain","reason":"DrainStarted","regarding":{"apiVersion":"kubevirt.io/v1","kind":"VirtualMachine","namespace":"{{.ns}}","name":"{{.name}}","uid":"{{.uid}}"},"note":"n","type":"Normal"}`,
 	},
 	{
 		Name: "resource quotas", Method: "GET", Path: "/api/v1/namespaces/{{.ns}}/resourcequotas", Exact: []string{"/kind", "/items"},

@@ -61,13 +61,13 @@ func isStatus(err error, code int) bool {
 	return errors.As(err, &apiError) && apiError.Code == code
 }
 
-// Do sends a request with a JSON body and returns the object in the response.
-func (k *Kube) Do(method, path string, query url.Values, contentType string, body any) (Object, error) {
+// Request sends a request with a JSON body and returns status, header and body.
+func (k *Kube) Request(method, path string, query url.Values, contentType string, body any) (*http.Response, []byte, error) {
 	var reader io.Reader
 	if body != nil {
 		data, err := json.Marshal(body)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		reader = bytes.NewReader(data)
 	}
@@ -75,17 +75,23 @@ func (k *Kube) Do(method, path string, query url.Values, contentType string, bod
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, method, k.URL+path+"?"+query.Encode(), reader)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	request.Header.Set("Authorization", "Bearer "+k.Token)
 	request.Header.Set("Accept", "application/json")
 	request.Header.Set("Content-Type", contentType)
 	response, err := k.HTTP.Do(request)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer response.Body.Close()
 	data, err := io.ReadAll(response.Body)
+	return response, data, err
+}
+
+// Do sends a request with a JSON body and returns the object in the response.
+func (k *Kube) Do(method, path string, query url.Values, contentType string, body any) (Object, error) {
+	response, data, err := k.Request(method, path, query, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -130,6 +136,16 @@ func (k *Kube) Patch(r Resource, namespace, name string, change any, subresource
 	return k.Do(http.MethodPatch, path, url.Values{"fieldValidation": {"Strict"}}, mergePatch, change)
 }
 
+// Post creates an object like Create, but returns the whole response; a trial
+// stores nothing.
+func (k *Kube) Post(r Resource, namespace string, object any, trial bool) (*http.Response, []byte, error) {
+	query := url.Values{"fieldValidation": {"Strict"}}
+	if trial {
+		query.Set("dryRun", "All")
+	}
+	return k.Request(http.MethodPost, r.Path(namespace), query, jsonContent, object)
+}
+
 // Delete deletes an object; 404 is not an error.
 func (k *Kube) Delete(r Resource, namespace, name string) error {
 	_, err := k.Do(http.MethodDelete, r.Path(namespace, name), nil, jsonContent, nil)
@@ -151,16 +167,20 @@ func (k *Kube) TokenFor(namespace, serviceAccount string) (string, error) {
 // Apply creates objects of any kind, those of one kind together.
 func (k *Kube) Apply(objects []Object) error {
 	for _, object := range objects {
-		group, version, found := strings.Cut(object.Str("apiVersion"), "/")
-		if !found {
-			group, version = "", group
-		}
-		resource := Resource{group, version, plural(object.Str("kind"))}
-		if _, err := k.Create(resource, object.Str("metadata", "namespace"), object); err != nil {
+		if _, err := k.Create(ResourceOf(object), object.Str("metadata", "namespace"), object); err != nil {
 			return fmt.Errorf("%s %s: %w", object.Str("kind"), object.Name(), err)
 		}
 	}
 	return nil
+}
+
+// ResourceOf returns the resource of an object's kind.
+func ResourceOf(object Object) Resource {
+	group, version, found := strings.Cut(object.Str("apiVersion"), "/")
+	if !found {
+		group, version = "", group
+	}
+	return Resource{group, version, plural(object.Str("kind"))}
 }
 
 func plural(kind string) string {

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -68,9 +69,9 @@ type Machine struct {
 	Config  string // directory used as /etc/nomad.d
 }
 
-func newMachines(t testing.TB, dir string, nomad *Nomad) *Machines {
+func newMachines(t testing.TB, dir string, nomad *Nomad, nomadPart string) *Machines {
 	t.Helper()
-	m := &Machines{program: part(t, "nomad", "nomad"), server: nomad.RPC, dir: dir,
+	m := &Machines{program: part(t, nomadPart, "nomad"), server: nomad.RPC, dir: dir,
 		addresses: map[string]string{}}
 	t.Cleanup(func() {
 		m.lock.Lock()
@@ -86,9 +87,11 @@ func newMachines(t testing.TB, dir string, nomad *Nomad) *Machines {
 }
 
 // Boot starts a machine whose image holds HashiCorp's package of Nomad, with the
-// files that its cloud-init wrote: those below /etc/nomad.d are added to the
-// packaged configuration or replace it. A machine that boots again keeps its disk
-// and address.
+// files that its cloud-init wrote: those in /etc/nomad.d are added to the packaged
+// configuration or replace it, those below the package's data_dir are in the
+// machine's. As in the package's unit for systemd, nomad.env has the environment
+// (hashicorp/nomad:.release/linux/package/usr/lib/systemd/system/nomad.service). A
+// machine that boots again keeps its disk and address.
 func (m *Machines) Boot(id, name string, files map[string]string) (*Machine, error) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
@@ -105,11 +108,12 @@ func (m *Machines) Boot(id, name string, files map[string]string) (*Machine, err
 	if err := os.MkdirAll(etc, 0o700); err != nil {
 		return nil, err
 	}
-	if err := writeConfig(etc, files); err != nil {
+	data := filepath.Join(dir, "data")
+	if err := writeConfig(etc, data, files); err != nil {
 		return nil, fmt.Errorf("the cloud-init of %s: %w", name, err)
 	}
 	own := filepath.Join(dir, "machine.hcl")
-	config := fmt.Appendf(nil, machineConfig, filepath.Join(dir, "data"), address, nomadPort, m.server)
+	config := fmt.Appendf(nil, machineConfig, data, address, nomadPort, m.server)
 	if err := os.WriteFile(own, config, 0o600); err != nil {
 		return nil, err
 	}
@@ -126,6 +130,7 @@ shift && exec "$@"`
 		Cloneflags:   syscall.CLONE_NEWUTS | syscall.CLONE_NEWPID,
 		Unshareflags: syscall.CLONE_NEWNS,
 	}
+	cmd.Env = machineEnvironment(files["/etc/nomad.d/nomad.env"])
 	process, err := launch(dir, name, cmd)
 	if err != nil {
 		return nil, err
@@ -135,9 +140,16 @@ shift && exec "$@"`
 	return machine, nil
 }
 
-// writeConfig writes the packaged configuration, then cloud-init's files below
-// /etc/nomad.d.
-func writeConfig(etc string, files map[string]string) error {
+// machineEnvironment adds a file's lines to this process's environment. A client of
+// 1.11 does not start with AWS_CA_BUNDLE in it.
+func machineEnvironment(file string) []string {
+	own := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "AWS_CA_BUNDLE=") })
+	return append(own, strings.Fields(file)...)
+}
+
+// writeConfig writes the packaged configuration, then cloud-init's files in
+// /etc/nomad.d and below the package's data_dir.
+func writeConfig(etc, data string, files map[string]string) error {
 	packaged, err := os.ReadFile(testdata("packaged-nomad.hcl"))
 	if err != nil {
 		return err
@@ -147,11 +159,17 @@ func writeConfig(etc string, files map[string]string) error {
 	}
 	written := 0
 	for path, content := range files {
-		if filepath.Dir(path) != "/etc/nomad.d" {
+		target := filepath.Join(etc, filepath.Base(path))
+		if below, found := strings.CutPrefix(path, "/opt/nomad/data/"); found {
+			target = filepath.Join(data, below)
+		} else if filepath.Dir(path) != "/etc/nomad.d" {
 			continue
 		}
 		written++
-		if err := os.WriteFile(filepath.Join(etc, filepath.Base(path)), []byte(content), 0o600); err != nil {
+		if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
+			return err
+		}
+		if err := os.WriteFile(target, []byte(content), 0o600); err != nil {
 			return err
 		}
 	}

@@ -47,8 +47,9 @@ server {
   min_heartbeat_ttl      = "2s"
   heartbeat_grace        = "3s"
   failover_heartbeat_ttl = "10s"
+  %s
 }
-acl { enabled = true }
+acl { enabled = %t }
 telemetry {
   collection_interval = "1s"
   prometheus_metrics  = true
@@ -60,23 +61,51 @@ consul {
 }
 `
 
-// startNomad starts a server with ACLs; bootstrapNomad waits until it is ready.
-func startNomad(t testing.TB, dir string) (*Nomad, *Process) {
+// NomadOptions say how a server differs from that of a stack.
+type NomadOptions struct {
+	Part        string // the real part that runs as the server and in its machines
+	Server      string // more settings of the server
+	WithoutACLs bool
+}
+
+// StartNomad starts only a Nomad server, and what boots its machines. Tests run in
+// parallel.
+func StartNomad(t *testing.T, options NomadOptions) *Stack {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Fatal("the machines' namespaces need root")
+	}
+	t.Parallel()
+	slots <- struct{}{}
+	t.Cleanup(func() { <-slots })
+	s := &Stack{Dir: temporaryDir(t)}
+	s.Nomad, s.NomadServer = startNomad(t, s.Dir, options)
+	bootstrapNomad(t, s.Nomad, s.NomadServer, options)
+	s.Machines = newMachines(t, filepath.Join(s.Dir, "machines"), s.Nomad, options.Part)
+	return s
+}
+
+// startNomad starts a server; bootstrapNomad waits until it is ready.
+func startNomad(t testing.TB, dir string, options NomadOptions) (*Nomad, *Process) {
 	t.Helper()
 	http_, rpc := freePort(t), freePort(t)
 	config := filepath.Join(dir, "nomad-server.hcl")
 	check(t, config, os.WriteFile(config, fmt.Appendf(nil, nomadServerConfig,
-		filepath.Join(dir, "nomad-server"), http_, rpc, freePort(t)), 0o600))
-	process := start(t, dir, "nomad-server", exec.Command(part(t, "nomad", "nomad"), "agent", "-config", config))
+		filepath.Join(dir, "nomad-server"), http_, rpc, freePort(t), options.Server, !options.WithoutACLs), 0o600))
+	process := start(t, dir, "nomad-server", exec.Command(part(t, options.Part, "nomad"), "agent", "-config", config))
 	return &Nomad{URL: fmt.Sprintf("http://%s:%d", loopback, http_), RPC: fmt.Sprintf("%s:%d", loopback, rpc)}, process
 }
 
 // bootstrapNomad waits for the server and gives the client a management token.
-func bootstrapNomad(t testing.TB, n *Nomad, process *Process) {
+func bootstrapNomad(t testing.TB, n *Nomad, process *Process, options NomadOptions) {
 	t.Helper()
-	Eventually(t, time.Minute, "Nomad's ACL system is bootstrapped", func() error {
+	Eventually(t, time.Minute, "Nomad's server leads, and its ACL system is bootstrapped", func() error {
 		if !process.Running() {
 			return fmt.Errorf("the server has ended:\n%s", tail(process.Log, 20))
+		}
+		if options.WithoutACLs {
+			_, err := n.List("/v1/nodes")
+			return err
 		}
 		token, err := n.Do(http.MethodPost, "/v1/acl/bootstrap", nil)
 		n.Token = token.Str("SecretID")

@@ -63,18 +63,14 @@ func Start(t *testing.T) *Stack {
 	began := time.Now()
 	dir := temporaryDir(t)
 	s := &Stack{AgentPart: "agent", DrainDeadline: 30 * time.Second, Dir: dir, Certificates: newCertificates(t, dir)}
-	s.Nomad, s.NomadServer = startNomad(t, dir)
-	s.etcd = startEtcd(t, dir)
-	s.Kube, s.APIServer = startAPIServer(t, dir, s.etcd, s.Certificates)
-	bootstrapNomad(t, s.Nomad, s.NomadServer)
-	applyDefinitions(t, s.Kube)
+	nomad := NomadOptions{Part: "nomad"}
+	s.Nomad, s.NomadServer = startNomad(t, dir, nomad)
+	s.startKube(t)
+	bootstrapNomad(t, s.Nomad, s.NomadServer, nomad)
 	startControllerManager(t, dir, s.Kube, s.Certificates)
-	for _, file := range []string{testdata("harvester-objects.yaml"), rbacFile} {
-		check(t, file, s.Kube.Apply(must[[]Object](t, file)(readYAML(file))))
-	}
 	s.FrontDoor = startFrontDoor(t, s.Kube, s.Certificates)
 	s.Metrics = startMetrics(t)
-	s.Machines = newMachines(t, filepath.Join(dir, "machines"), s.Nomad)
+	s.Machines = newMachines(t, filepath.Join(dir, "machines"), s.Nomad, nomad.Part)
 	startController(t, dir, s.Kube, Namespace, s.Machines)
 
 	token := must[string](t, "the plugin's token")(s.Kube.TokenFor(Namespace, serviceAccount))
@@ -84,6 +80,31 @@ func Start(t *testing.T) *Stack {
 	s.PluginNomadToken = must[string](t, "the plugin's Nomad token")(s.Nomad.NewToken("plugin", nomadRules))
 	t.Logf("the stack is up after %v", time.Since(began).Round(100*time.Millisecond))
 	return s
+}
+
+// StartKube starts only the Kubernetes API, with the objects of a Harvester cluster
+// and KubeVirt's admission; returns an administrator's client. No controller acts on
+// what is created. Tests run in parallel.
+func StartKube(t *testing.T) *Kube {
+	t.Helper()
+	t.Parallel()
+	slots <- struct{}{}
+	t.Cleanup(func() { <-slots })
+	dir := temporaryDir(t)
+	s := &Stack{Dir: dir, Certificates: newCertificates(t, dir)}
+	s.startKube(t)
+	return s.Kube
+}
+
+func (s *Stack) startKube(t *testing.T) {
+	t.Helper()
+	s.etcd = startEtcd(t, s.Dir)
+	s.Kube, s.APIServer = startAPIServer(t, s.Dir, s.etcd, s.Certificates)
+	applyDefinitions(t, s.Kube)
+	for _, file := range []string{testdata("harvester-objects.yaml"), rbacFile} {
+		check(t, file, s.Kube.Apply(must[[]Object](t, file)(readYAML(file))))
+	}
+	startAdmission(t, s.Dir, s.Kube, s.Certificates)
 }
 
 // temporaryDir has a short path, because of the sockets below it. It is kept if

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kubernetes Events about VMs, for whoever looks at them in Harvester's UI (rule T1). Pure.
+#ifndef NOMAD_HARVESTER_HARVESTER_VM_EVENT_H_
+#define NOMAD_HARVESTER_HARVESTER_VM_EVENT_H_
+
+#include <string>
+
+#include "nomad_harvester/base/time.h"
+
+#include "nlohmann/json_fwd.hpp"
+
+namespace nomad_harvester::harvester {
+
+struct VmEvent {
+  std::string vm;
+  std::string uid;
+  std::string reason;  // "DrainStarted": a word for machines and columns
+  std::string action;  // what the plugin did or tried: "Drain"
+  std::string note;    // for people
+  bool warning = false;
+};
+
+// How often, and when last, an event of a series was observed.
+struct EventSeries {
+  int count = 1;
+  base::WallTime last{};
+};
+
+// The events.k8s.io/v1 Event to POST. `name` is unique in the namespace. `instance` identifies this
+// process. Texts are cut to what the API server accepts, at a whole character, and secrets in force
+// are left out of the note (base::WithoutSecrets). A count above 1 makes it a series.
+nlohmann::json BuildVmEvent(const VmEvent& event, const std::string& ns, const std::string& name,
+                            const std::string& instance, base::WallTime at,
+                            const EventSeries& series);
+// The merge patch that counts one more: all other fields of an Event are immutable.
+nlohmann::json BuildEventSeriesPatch(const EventSeries& series);
+
+}  // namespace nomad_harvester::harvester
+
+#endif  // NOMAD_HARVESTER_HARVESTER_VM_EVENT_H_

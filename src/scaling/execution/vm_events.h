@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sends Kubernetes Events beside the loop, which neither waits for them nor learns of their
+// failures (rule T1). Private to module scaling.
+#ifndef NOMAD_HARVESTER_SCALING_VM_EVENTS_H_
+#define NOMAD_HARVESTER_SCALING_VM_EVENTS_H_
+
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "nomad_harvester/base/mutex.h"
+#include "nomad_harvester/harvester/vm_event.h"
+#include "nomad_harvester/kube/client.h"
+#include "nomad_harvester/log/logger.h"
+#include "nomad_harvester/runtime/workers.h"
+#include "nomad_harvester/scaling/snapshot.h"
+
+namespace nomad_harvester::scaling {
+
+// Of one configuration, for all its pools. Thread-safe. One task at a time sends what is pending,
+// one event after the other and the pools in turn; while nothing is pending there is none.
+//
+// An event that is equal to one of the last ten minutes, of the same VM, is counted on that one. A
+// request that fails is not repeated: its event is lost, with a debug line. After a 403 or 404 the
+// pool's events are dropped, with one WARN, for as long as this object lives: until the next
+// SetConfig.
+class VmEvents : public std::enable_shared_from_this<VmEvents> {
+ public:
+  // Of one pool. When more are pending, the oldest are dropped.
+  static constexpr std::size_t kMostPending = 256;
+  // So many events of a pool are sent at once; beyond them, so many per second.
+  static constexpr double kBurst = 20;
+  static constexpr double kPerSecond = 5;
+  static constexpr base::Duration kSeries = std::chrono::minutes(10);
+
+  struct Options {
+    std::shared_ptr<const kube::KubeClient> kube;
+    runtime::Executor* executor = nullptr;  // like the context's clock, outlives this object
+    std::string instance;                   // identifies this process
+    log::Logger logger;
+  };
+  // When `context` ends, what is pending is dropped, and nothing is sent any more.
+  VmEvents(const runtime::Context& context, Options options)
+      : context_(context), options_(std::move(options)) {}
+
+  // Does not block. `call`: whose acts the event tells, for Drop.
+  void Post(const PoolKey& pool, harvester::VmEvent event, const std::string& call = "");
+  // Drops what is pending of a call: one whose client has disconnected has no further effect (rule
+  // C16).
+  void Drop(const PoolKey& pool, const std::string& call);
+
+ private:
+  // What was observed of equal events; without their texts, because it is kept for a while.
+  struct Series {
+    std::string name;  // of the object
+    harvester::EventSeries seen;
+    base::MonoTime last{};
+    bool sent = false;
+    bool pending = false;
+  };
+  struct Pending {
+    std::string key;  // of its series
+    harvester::VmEvent event;
+    base::WallTime at{};
+    std::string call;
+  };
+  struct PoolEvents {
+    std::map<std::string, Series> series;
+    std::deque<Pending> pending;
+    double tokens = kBurst;
+    base::MonoTime counted_at{};  // the tokens
+    int dropped = 0;              // since the last line about it
+    bool refused = false;         // by the API server
+  };
+  struct Next {
+    PoolKey pool;
+    Pending pending;
+    Series series;
+  };
+
+  void Run();
+  // The next event to send; none: `wake` is when the next may be sent, or unset if nothing is
+  // pending, and then the task must end.
+  std::optional<Next> Take(base::MonoTime now, std::optional<base::MonoTime>* wake);
+  void Send(const Next& next);
+  absl::Status Write(const Next& next) const;
+  void NoteSent(const Next& next, const absl::Status& outcome);
+  void DropAll();
+  static void Forget(base::MonoTime now, PoolEvents* pool);
+
+  const runtime::Context context_;
+  const Options options_;
+  base::Mutex mutex_;
+  std::map<PoolKey, PoolEvents> pools_ NH_GUARDED_BY(mutex_);
+  PoolKey last_ NH_GUARDED_BY(mutex_);  // whose event was sent last
+  bool running_ NH_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace nomad_harvester::scaling
+
+#endif  // NOMAD_HARVESTER_SCALING_VM_EVENTS_H_

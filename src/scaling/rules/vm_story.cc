@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/vm_story.h"
+
+#include <algorithm>
+#include <array>
+
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/scaling/step_spec.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+using harvester::VmEvent;
+
+struct Telling {
+  StepKind kind;
+  const char* reason;
+  const char* action;
+  bool warning;
+};
+constexpr std::array<Telling, 9> kTellings = {{
+    {StepKind::kCancelDrain, "DrainCancelled", "CancelDrain", false},
+    {StepKind::kEnable, "NodeEnabled", "Enable", false},
+    {StepKind::kReport, "NeedsOperator", "Report", true},
+    {StepKind::kMarkBroken, "JoinTimeout", "Mark", true},
+    {StepKind::kMarkUnhealthy, "Unhealthy", "Mark", true},
+    {StepKind::kRecordJoin, "Joined", "Join", false},
+    {StepKind::kRollBack, "RolledBack", "RollBack", true},
+    {StepKind::kStartDrain, "DrainStarted", "Drain", false},
+    {StepKind::kDelete, "Deleted", "Delete", false},
+}};
+
+const Telling* FindTelling(StepKind kind) {
+  const auto* const found = std::find_if(kTellings.begin(), kTellings.end(),
+                                         [&](const Telling& t) { return t.kind == kind; });
+  return found == kTellings.end() ? nullptr : found;
+}
+
+// What is told otherwise than by the kind of step alone.
+std::string_view ReasonOf(const Telling& telling, const Step& step, const VmView& view) {
+  switch (step.row) {
+    case Row::kMarkedTakenBack:
+      return "TakenBack";
+    case Row::kUnmarkedUnhealthyKept:
+      return "Unhealthy";
+    case Row::kUnmarkedBroken:
+    case Row::kUnmarkedBrokenKept:
+      return view.start_failure.has_value() ? "StartFailed" : "JoinTimeout";
+    default:
+      return telling.reason;
+  }
+}
+
+std::string WithAction(std::string note, const std::string& action) {
+  return action.empty() ? note : std::move(note) + "; action " + action;
+}
+
+std::string NoteOf(const Step& step, const VmView& view, const PoolSnapshot& snapshot) {
+  std::string note = step.reason;
+  if (!step.node_id.empty() && note.find(step.node_id) == std::string::npos) {
+    note += "; Nomad node " + step.node_id;
+  }
+  return WithAction(std::move(note), ActionOf(step, view, snapshot));
+}
+
+std::string OfPool(const PoolKey& pool, const std::optional<harvester::LeaseAction>& action,
+                   const std::string& action_id, const std::string& reason) {
+  std::string note = "pool " + pool.ToString();
+  if (action.has_value() && action->id == action_id) {
+    note += " from " + std::to_string(action->from) + " to " + std::to_string(action->to);
+  }
+  if (!reason.empty()) note += "; " + reason;
+  return WithAction(std::move(note), action_id);
+}
+
+}  // namespace
+
+std::string ActionOf(const Step& step, const VmView& view, const PoolSnapshot& snapshot) {
+  if (view.vm.mark.has_value()) return view.vm.mark->action;
+  const nomad::Node* node = IsRepair(step.kind) ? LinkedNode(view, snapshot) : nullptr;
+  const auto drain = node == nullptr ? std::nullopt : nodepool::ParseDrainMark(*node);
+  const bool ours = drain.has_value() && drain->vm_uid == view.vm.uid;
+  return ours ? std::string(drain->action) : view.vm.action_id;
+}
+
+bool HasStory(StepKind kind) { return FindTelling(kind) != nullptr; }
+
+VmEvent StoryOf(const Step& step, const VmView& view, const PoolSnapshot& snapshot) {
+  const Telling& telling = *FindTelling(step.kind);
+  return {.vm = view.vm.name,
+          .uid = view.vm.uid,
+          .reason = std::string(ReasonOf(telling, step, view)),
+          .action = telling.action,
+          .note = NoteOf(step, view, snapshot),
+          .warning = telling.warning && step.row != Row::kMarkedTakenBack};
+}
+
+VmEvent StoryOfDrained(const Step& step, const VmView& view, const PoolSnapshot& snapshot) {
+  return {.vm = view.vm.name,
+          .uid = view.vm.uid,
+          .reason = "Drained",
+          .action = "Drain",
+          .note = NoteOf(step, view, snapshot)};
+}
+
+VmEvent StoryOfCreation(const std::string& vm, const std::string& uid, const PoolKey& pool,
+                        const std::optional<harvester::LeaseAction>& action,
+                        const std::string& action_id, const std::string& reason) {
+  return {.vm = vm,
+          .uid = uid,
+          .reason = "ScaleOut",
+          .action = "Create",
+          .note = "created: " + OfPool(pool, action, action_id, reason)};
+}
+
+VmEvent StoryOfChoice(const std::string& vm, const std::string& uid, const PoolKey& pool,
+                      const std::optional<harvester::LeaseAction>& action,
+                      const std::string& action_id, const std::string& reason) {
+  return {.vm = vm,
+          .uid = uid,
+          .reason = "ScaleIn",
+          .action = "Mark",
+          .note = "chosen for removal: " + OfPool(pool, action, action_id, reason)};
+}
+
+VmEvent StoryOfRefusal(const harvester::VirtualMachine& vm, std::string_view step,
+                       const absl::Status& refusal) {
+  return {
+      .vm = vm.name,
+      .uid = vm.uid,
+      .reason = "RemovalRefused",
+      .action = std::string(step),
+      .note = std::string(step) + " is refused, and tried again later: " + base::Message(refusal),
+      .warning = true};
+}
+
+}  // namespace nomad_harvester::scaling

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// The keys of a policy that define disks, devices, firmware and placement of its VMs, and the check
+// of its templates.
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "nomad_harvester/base/status.h"
+
+#include "config_test_support.h"
+#include "values.h"
+
+namespace nomad_harvester::config {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+constexpr std::int64_t kGi = std::int64_t{1} << 30;
+
+TEST(PolicyHardware, without_its_keys_nothing_is_special) {
+  const PoolPolicy policy = PolicyOf({});
+  EXPECT_THAT(policy.data_disks, IsEmpty());
+  EXPECT_EQ(policy.network_data, std::nullopt);
+  EXPECT_EQ(policy.network_data_file, std::nullopt);
+  EXPECT_EQ(policy.firmware, policy::Firmware::kBios);
+  EXPECT_EQ(policy.host_spread, policy::HostSpread::kPreferred);
+  EXPECT_THAT(policy.node_selector, IsEmpty());
+  EXPECT_EQ(policy.priority_class, "");
+  EXPECT_EQ(policy.cpu_model, "");
+  EXPECT_THAT(policy.host_devices, IsEmpty());
+  EXPECT_THAT(policy.gpus, IsEmpty());
+  EXPECT_EQ(policy.maintain_mode_strategy, std::nullopt);
+  EXPECT_EQ(policy.termination_grace_period, std::nullopt);
+  EXPECT_THAT(policy.warnings, IsEmpty());
+}
+
+TEST(PolicyHardware, zones_are_a_list_that_is_split_evenly_unless_told) {
+  const PoolPolicy policy = PolicyOf({{"availability_zones", "b, a"}});
+  EXPECT_THAT(policy.zones, ElementsAre("b", "a"));
+  EXPECT_TRUE(policy.evenly_split_zones);
+  EXPECT_FALSE(
+      PolicyOf({{"availability_zones", "a"}, {"evenly_split_zones", "false"}}).evenly_split_zones);
+}
+
+TEST(PolicyHardware, a_wrong_zone_is_named_with_the_cure) {
+  EXPECT_EQ(ProblemOf(ParsePolicy({{"availability_zones", "a,b c"}})),
+            "availability_zones: \"b c\" is no value of a label; write values of the hosts' label "
+            "topology.kubernetes.io/zone");
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"availability_zones", "a,a"}})), HasSubstr("given twice"));
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"availability_zones", "a"},
+                                     {"node_selector", "topology.kubernetes.io/zone=b"}})),
+              HasSubstr("availability_zones: given together with topology.kubernetes.io/zone in "
+                        "node_selector"));
+}
+
+TEST(PolicyHardware, a_selector_of_one_host_is_a_warning) {
+  EXPECT_THAT(PolicyOf({{"node_selector", "kubernetes.io/hostname=h1"}}).warnings,
+              ElementsAre(HasSubstr("VMs that only one host may run cannot be live-migrated")));
+}
+
+TEST(PolicyHardware, splitting_without_zones_is_a_warning) {
+  EXPECT_THAT(PolicyOf({{"evenly_split_zones", "true"}}).warnings,
+              ElementsAre(HasSubstr("has no effect without availability_zones")));
+}
+
+TEST(PolicyHardware, data_disks_have_a_size_and_perhaps_a_class_and_an_access_mode) {
+  EXPECT_THAT(
+      PolicyOf({{"data_disks", "100Gi, 1Ti@fast,5Gi:rwo,20Gi@lvm.local:rwo"}}).data_disks,
+      ElementsAre(policy::DataDisk{100 * kGi, "", false},
+                  policy::DataDisk{1024 * kGi, "fast", false}, policy::DataDisk{5 * kGi, "", true},
+                  policy::DataDisk{20 * kGi, "lvm.local", true}));
+}
+
+TEST(PolicyHardware, data_disks_may_be_the_same) {
+  EXPECT_THAT(PolicyOf({{"data_disks", "1Gi,1Gi"}}).data_disks,
+              ElementsAre(policy::DataDisk{kGi, "", false}, policy::DataDisk{kGi, "", false}));
+}
+
+TEST(PolicyHardware, a_wrong_data_disk_is_named_with_the_form) {
+  EXPECT_EQ(ProblemOf(ParsePolicy({{"data_disks", "1Gi,2GB"}})),
+            "data_disks: the size of \"2GB\" must be a quantity of at least 1Mi; without a suffix "
+            "it is a number of bytes; write SIZE[@STORAGECLASS][:rwo], such as \"100Gi@fast\"");
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"data_disks", "100"}})), HasSubstr("a number of bytes"));
+  EXPECT_EQ(PolicyOf({{"data_disks", "1Mi"}}).data_disks.at(0).bytes, 1 << 20);
+  for (const char* const bad : {"@fast", ":rwo", "-1Gi", "0", "1Gi,,2Gi", "1Gi@", "1Gi@Fast",
+                                "1Gi@a@b", "1Gi:rwx", "1Gi:rwo:rwo", "1Gi:rwo@fast"}) {
+    EXPECT_THAT(ProblemOf(ParsePolicy({{"data_disks", bad}})), StartsWith("data_disks: ")) << bad;
+  }
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"data_disks", "1Gi:rwx"}})),
+              HasSubstr("in \"1Gi:rwx\", only \":rwo\" may follow a colon"));
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"data_disks", "1Gi@Fast"}})),
+              HasSubstr("\"Fast\" is not the name of a storage class"));
+}
+
+TEST(PolicyHardware, devices_have_a_resource_and_a_count) {
+  const PoolPolicy policy =
+      PolicyOf({{"host_devices", "intel.com/X710:2,example.org/hsm"}, {"gpus", "nvidia.com/A10"}});
+  EXPECT_THAT(policy.host_devices, ElementsAre(policy::DeviceRequest{"intel.com/X710", 2},
+                                               policy::DeviceRequest{"example.org/hsm", 1}));
+  EXPECT_THAT(policy.gpus, ElementsAre(policy::DeviceRequest{"nvidia.com/A10", 1}));
+}
+
+TEST(PolicyHardware, a_wrong_device_is_named_with_the_form) {
+  for (const char* const key : {"host_devices", "gpus"}) {
+    const std::string name(key);
+    EXPECT_EQ(ProblemOf(ParsePolicy({{name, "a10"}})),
+              name +
+                  ": \"a10\" is not the name of a device resource; write RESOURCE[:COUNT], such "
+                  "as \"nvidia.com/GA102GL_A10:2\"");
+    EXPECT_THAT(ProblemOf(ParsePolicy({{name, "x.io/a:0"}})),
+                HasSubstr("the count of \"x.io/a:0\" must be a whole number from 1 to 64"));
+    EXPECT_THAT(ProblemOf(ParsePolicy({{name, "x.io/a,x.io/a:2"}})),
+                HasSubstr("\"x.io/a\" is given twice; write its number behind it: \"x.io/a:2\""));
+    for (const char* const bad : {"x.io/a:", "x.io/a:65", "x.io/a:1:1", "/a", "x.io/", "X/a b"}) {
+      EXPECT_THAT(ProblemOf(ParsePolicy({{name, bad}})), StartsWith(name + ": ")) << bad;
+    }
+  }
+}
+
+TEST(PolicyHardware, enumerations_are_taken_over_and_errors_name_the_nearest_value) {
+  EXPECT_EQ(PolicyOf({{"firmware", "uefi"}}).firmware, policy::Firmware::kUefi);
+  EXPECT_EQ(PolicyOf({{"firmware", "uefi-secure"}}).firmware, policy::Firmware::kUefiSecure);
+  EXPECT_EQ(PolicyOf({{"host_spread", "off"}}).host_spread, policy::HostSpread::kOff);
+  EXPECT_EQ(PolicyOf({{"maintain_mode_strategy", "Shutdown"}}).maintain_mode_strategy,
+            policy::MaintainModeStrategy::kShutdown);
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"firmware", "efi"}})),
+              HasSubstr("firmware: must be one of bios, uefi, uefi-secure"));
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"host_spread", "require"}})),
+              HasSubstr("did you mean required?"));
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"maintain_mode_strategy", "migrate"}})),
+              HasSubstr("did you mean Migrate?"));
+}
+
+TEST(PolicyHardware, a_node_selector_may_name_any_label_of_a_host_but_those_of_networks) {
+  EXPECT_EQ(PolicyOf({{"node_selector", "disk=nvme,harvesterhci.io/managed=true"}}).node_selector,
+            (StringMap{{"disk", "nvme"}, {"harvesterhci.io/managed", "true"}}));
+  EXPECT_THAT(PolicyOf({{"node_selector", ""}}).node_selector, IsEmpty());
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"node_selector", "network.harvesterhci.io/mgmt=true"}})),
+              HasSubstr("node_selector: the key \"network.harvesterhci.io/mgmt\" is Harvester's"));
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"node_selector", "disk=a b"}})),
+              HasSubstr("is not a valid label value"));
+}
+
+TEST(PolicyHardware, a_priority_class_and_a_cpu_model_are_names) {
+  EXPECT_EQ(PolicyOf({{"priority_class", "batch.low"}}).priority_class, "batch.low");
+  EXPECT_EQ(PolicyOf({{"cpu_model", "host-passthrough"}}).cpu_model, "host-passthrough");
+  EXPECT_EQ(PolicyOf({{"cpu_model", "Haswell-noTSX-IBRS"}}).cpu_model, "Haswell-noTSX-IBRS");
+  for (const char* const bad : {"", "Low", "a b", "-a"}) {
+    EXPECT_THAT(ProblemOf(ParsePolicy({{"priority_class", bad}})),
+                HasSubstr("priority_class: must be the name of an object"));
+  }
+  for (const char* const bad : {"", "a b", "-a", "a/b"}) {
+    EXPECT_THAT(ProblemOf(ParsePolicy({{"cpu_model", bad}})),
+                HasSubstr("cpu_model: must be host-model, host-passthrough or"));
+  }
+}
+
+TEST(PolicyHardware, a_termination_grace_period_is_whole_seconds) {
+  EXPECT_EQ(PolicyOf({{"termination_grace_period", "5m"}}).termination_grace_period,
+            std::chrono::seconds(300));
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"termination_grace_period", "1500ms"}})),
+              HasSubstr("termination_grace_period: must be whole seconds"));
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"termination_grace_period", "0s"}})),
+              HasSubstr("termination_grace_period: must be longer than 0"));
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"termination_grace_period", "60"}})),
+              HasSubstr("missing unit"));
+}
+
+TEST(PolicyHardware, what_keeps_a_vm_from_migrating_is_a_warning_of_its_key) {
+  const auto warns = [](const std::string& key) {
+    return ElementsAre(AllOf(StartsWith(key + ": "), HasSubstr("cannot be live-migrated"),
+                             HasSubstr("upgrades"), HasSubstr("maintenance")));
+  };
+  EXPECT_THAT(PolicyOf({{"data_disks", "1Gi,1Gi:rwo"}}).warnings, warns("data_disks"));
+  EXPECT_THAT(PolicyOf({{"data_disks", "1Gi,2Gi@fast"}}).warnings, IsEmpty());
+  EXPECT_THAT(PolicyOf({{"host_devices", "x.io/a"}}).warnings, warns("host_devices"));
+  EXPECT_THAT(PolicyOf({{"gpus", "x.io/a"}}).warnings, warns("gpus"));
+  EXPECT_THAT(PolicyOf({{"host_devices", ""}, {"gpus", ""}}).warnings, IsEmpty());
+  EXPECT_THAT(PolicyOf({{"host_spread", "required"}}).warnings,
+              ElementsAre(AllOf(StartsWith("host_spread: required: "), HasSubstr("maintenance"))));
+  EXPECT_THAT(PolicyOf({{"host_spread", "off"}}).warnings, IsEmpty());
+}
+
+TEST(PolicyHardware, network_data_is_in_the_policy_or_in_a_file) {
+  EXPECT_EQ(PolicyOf({{"network_data", "version: 2\n"}}).network_data, "version: 2\n");
+  EXPECT_EQ(PolicyOf({{"network_data_file", "/no/such/file"}}).network_data_file, "/no/such/file");
+  EXPECT_EQ(ProblemOf(ParsePolicy({{"network_data", "x"}, {"network_data_file", "y"}})),
+            "network_data: given together with network_data_file; remove one of them");
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"network_data", ""}})),
+              HasSubstr("network_data: must not be empty"));
+}
+
+TEST(TemplateCheck, sees_each_inline_template_with_the_policy_that_it_belongs_to) {
+  std::vector<std::string> seen;
+  const auto check = [&](const PoolPolicy& policy, std::string_view key, const std::string& text) {
+    seen.push_back(policy.pool + " " + std::string(key) + " " + text);
+    return absl::OkStatus();
+  };
+  EXPECT_TRUE(
+      ParsePoolPolicy(With(MinimalPolicy(), {{"user_data", "a"}, {"network_data", "b"}}), check)
+          .ok());
+  EXPECT_TRUE(ParsePoolPolicy(With(MinimalPolicy(), {{"user_data_file", "/etc/x"}}), check).ok());
+  EXPECT_THAT(seen, ElementsAre("web user_data a", "web network_data b"));
+}
+
+TEST(TemplateCheck, adds_its_problems_to_all_others_each_on_one_line) {
+  const auto check = [](const PoolPolicy&, std::string_view key, const std::string&) {
+    return base::InvalidArgument(key == "user_data" ? "line 1: wrong\nwrite it so" : "not YAML");
+  };
+  const auto policy = ParsePoolPolicy(
+      With(MinimalPolicy(),
+           {{"user_data", "password: hunter2"}, {"network_data", "b"}, {"cpu_request", "0"}}),
+      check);
+  EXPECT_THAT(ProblemsOf(policy),
+              ElementsAre(StartsWith("cpu_request: "), "user_data: line 1: wrong; write it so",
+                          "network_data: not YAML"));
+  EXPECT_THAT(base::Message(policy.status()), Not(HasSubstr("hunter2")));
+}
+
+}  // namespace
+}  // namespace nomad_harvester::config

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"nomad-harvester.local/test/e2e/harness"
+)
+
+func TestKubeVirtAdmission(t *testing.T) {
+	kube := harness.StartKube(t)
+	t.Run("takes every VM that the plugin posts", func(t *testing.T) { takesWhatIsPosted(t, kube) })
+	t.Run("refuses VMs that are wrong", func(t *testing.T) { refusesWhatIsWrong(t, kube) })
+}
+
+// Each file has the objects that the plugin posts for one VM: its Secret and itself.
+func takesWhatIsPosted(t *testing.T, kube *harness.Kube) {
+	t.Helper()
+	for _, path := range postedFiles(t) {
+		objects := readObjects(t, path)
+		if !slices.ContainsFunc(objects, func(o harness.Object) bool { return o.Str("kind") == "VirtualMachine" }) {
+			t.Errorf("%s has no VM", path)
+		}
+		for _, object := range objects {
+			addNamespace(t, kube, object.Str("metadata", "namespace"))
+		}
+		for _, trial := range []bool{true, false} {
+			for _, object := range objects {
+				what := fmt.Sprintf("%s: %s (trial: %v)", filepath.Base(path), object.Str("kind"), trial)
+				response, body, err := kube.Post(harness.ResourceOf(object), object.Str("metadata", "namespace"), object, trial)
+				switch {
+				case err != nil:
+					t.Errorf("%s: %v", what, err)
+				case response.StatusCode != http.StatusCreated:
+					t.Errorf("%s: %d %s", what, response.StatusCode, body)
+				case len(response.Header.Values("Warning")) > 0:
+					t.Errorf("%s: warning %q", what, response.Header.Values("Warning"))
+				}
+			}
+		}
+		for _, object := range objects { // another file may use the names again
+			if err := kube.Delete(harness.ResourceOf(object), object.Str("metadata", "namespace"), object.Name()); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+const (
+	devices   = "/spec/template/spec/domain/devices"
+	decoder   = `VirtualMachine in version "v1" cannot be handled as a VirtualMachine: strict decoding error: `
+	mutator   = `admission webhook "virtualmachines-mutator.kubevirt.io" denied the request: `
+	validator = `admission webhook "virtualmachine-validator.kubevirt.io" denied the request: `
+)
+
+// wrong are changes of a good VM that must be refused, and by whom.
+var wrong = []struct {
+	name        string
+	path, value string // JSON pointer, and the JSON that is put there
+	code        int
+	by, because string // how the message begins, and what else is in it
+}{
+	{"an unknown field", "/spec/template/spec/hostName", `"x"`, 400, decoder, `unknown field "spec.template.spec.hostName"`},
+	{"a wrong type", "/spec/template/spec/hostname", `7`, 422, mutator, "spec.template.spec.hostname in body must be of type string"},
+	{"secure boot without SMM", "/spec/template/spec/domain/features/smm", `{"enabled":false}`, 422, validator, "SecureBoot requires SMM"},
+	{"BIOS besides EFI", "/spec/template/spec/domain/firmware/bootloader/bios", `{}`, 422, validator, "has both EFI and BIOS configured"},
+	{"a boot order twice", devices + "/disks/1/bootOrder", `1`, 422, validator, "already set for a different device"},
+	{"a boot order of 0", devices + "/disks/1/bootOrder", `0`, 422, validator, "must have a boot order > 0"},
+	{"a disk without a volume", devices + "/disks/-", `{"name":"data","disk":{"bus":"virtio"}}`, 422, validator, "disks[3].Name 'data' not found"},
+	{"a volume twice", "/spec/template/spec/volumes/1/name", `"disk-0"`, 422, validator, "must not have the same Name"},
+	{"an unknown bus", devices + "/disks/0/disk/bus", `"floppy"`, 422, validator, "unrecognized bus floppy"},
+	{"an interface without a network", devices + "/interfaces/-", `{"name":"nic-2","model":"virtio","bridge":{}}`, 422, validator, "nic-2"},
+	{"an unknown interface model", devices + "/interfaces/0/model", `"ne3000"`, 422, validator, "uses model ne3000 that is not supported"},
+	{"a MAC address that is none", devices + "/interfaces/1/macAddress", `"52:54:00"`, 422, validator, "malformed MAC address"},
+	{"an unknown run strategy", "/spec/runStrategy", `"WaitAsReceiver"`, 422, validator, "Invalid RunStrategy (WaitAsReceiver)"},
+	{"both run strategy and running", "/spec/running", `true`, 422, validator, "Running and RunStrategy are mutually exclusive"},
+	{"a host name that DNS does not know", "/spec/template/spec/hostname", `"a_b"`, 422, validator, "DNS_LABEL"},
+	{"an unknown eviction strategy", "/spec/template/spec/evictionStrategy", `"Never"`, 422, validator, "unrecognized option: Never"},
+	{"an unknown machine type", "/spec/template/spec/domain/machine/type", `"isapc"`, 422, validator, "isapc (allowed values: [q35* pc-q35*])"},
+	{"dedicated CPUs whose count is not the limit", "/spec/template/spec/domain/cpu/cores", `3`, 422, validator, "must not be provided at the same time with"},
+	{"no memory", "/spec/template/spec/domain/resources", `{"limits":{"cpu":"4"}}`, 422, validator, "limits.memory should be provided"},
+	{"a cloud-init volume without data", "/spec/template/spec/volumes/2/cloudInitNoCloud", `{}`, 422, validator, "must have at least one userdatasource"},
+}
+
+func refusesWhatIsWrong(t *testing.T, kube *harness.Kube) {
+	t.Helper()
+	for _, test := range wrong {
+		vm := readObjects(t, filepath.Join("testdata", "posted", "devices.json"))[1]
+		var value any
+		if err := json.Unmarshal([]byte(test.value), &value); err != nil {
+			t.Fatal(err)
+		}
+		put(t, map[string]any(vm), test.path, value)
+		response, body, err := kube.Post(harness.VirtualMachines, harness.Namespace, vm, true)
+		if err != nil {
+			t.Errorf("%s: %v", test.name, err)
+			continue
+		}
+		var status harness.Object
+		if err := json.Unmarshal(body, &status); err != nil {
+			t.Fatal(err)
+		}
+		message := status.Str("message")
+		if response.StatusCode != test.code || !strings.HasPrefix(message, test.by) || !strings.Contains(message, test.because) {
+			t.Errorf("%s: %d %s, want %d %s…%s…", test.name, response.StatusCode, message, test.code, test.by, test.because)
+		}
+	}
+}
+
+// put sets the value at a JSON pointer; "-" appends to a list.
+func put(t *testing.T, document any, pointer string, value any) {
+	t.Helper()
+	key, rest, more := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
+	switch parent := document.(type) {
+	case map[string]any:
+		list, isList := parent[key].([]any)
+		switch {
+		case !more:
+			parent[key] = value
+		case isList && rest == "-":
+			parent[key] = append(list, value)
+		case parent[key] == nil:
+			t.Fatalf("there is no %s to change", key)
+		default:
+			put(t, parent[key], rest, value)
+		}
+	case []any:
+		index, err := strconv.Atoi(key)
+		if err != nil || index >= len(parent) {
+			t.Fatalf("there is no element %s", key)
+		}
+		put(t, parent[index], rest, value)
+	}
+}
+
+// postedFiles returns the files of the plugin's own tests, which compare them with
+// what the plugin builds.
+func postedFiles(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(harness.Root, "test", "harvester", "golden", "*.json"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no golden files (%v)", err)
+	}
+	return files
+}
+
+func readObjects(t *testing.T, path string) []harness.Object {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var objects []harness.Object
+	if err := json.Unmarshal(data, &objects); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	if len(objects) == 0 {
+		t.Fatalf("%s has no objects", path)
+	}
+	return objects
+}
+
+func addNamespace(t *testing.T, kube *harness.Kube, name string) {
+	t.Helper()
+	namespaces := harness.Resource{Version: "v1", Plural: "namespaces"}
+	if _, err := kube.Get(namespaces, "", name); err == nil {
+		return
+	}
+	object := harness.Object{"apiVersion": "v1", "kind": "Namespace", "metadata": harness.Object{"name": name}}
+	if _, err := kube.Create(namespaces, "", object); err != nil {
+		t.Fatal(err)
+	}
+}

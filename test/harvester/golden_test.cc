@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Secret and the VM of each group of keys, exactly as they are sent: golden/*.json. To rewrite
+// the files, run this executable with NOMAD_HARVESTER_UPDATE_GOLDEN=1 in its environment.
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "nomad_harvester/harvester/vm_spec.h"
+
+#include "gtest/gtest.h"
+#include "harvester/samples.h"
+#include "support/source_tree.h"
+
+namespace nomad_harvester::harvester {
+namespace {
+
+using nlohmann::json;
+
+struct Golden {
+  std::string file;
+  std::function<void(VmSpec&, CloudInit&)> change;
+};
+
+const std::vector<Golden>& AllGolden() {
+  static const auto* const kAll = new std::vector<Golden>{
+      {"default", [](VmSpec&, CloudInit&) {}},
+      {"disks",
+       [](VmSpec& v, CloudInit&) {
+         constexpr std::int64_t kGi = std::int64_t{1} << 30;
+         v.data_disks = {{100 * kGi, "", false}, {20 * kGi, "lvm", true}};
+       }},
+      {"network-data",
+       [](VmSpec& v, CloudInit& c) {
+         v.has_network_data = true;
+         c.network_data = "version: 2\nethernets:\n  enp1s0:\n    dhcp4: true\n";
+       }},
+      {"uefi", [](VmSpec& v, CloudInit&) { v.firmware = policy::Firmware::kUefi; }},
+      {"uefi-secure", [](VmSpec& v, CloudInit&) { v.firmware = policy::Firmware::kUefiSecure; }},
+      {"placement",
+       [](VmSpec& v, CloudInit&) {
+         v.host_spread = policy::HostSpread::kRequired;
+         v.node_selector = {{"disk", "nvme"}, {"example.org/rack", "r1"}};
+         v.priority_class = "system-cluster-critical";
+       }},
+      {"zones",
+       [](VmSpec& v, CloudInit&) {
+         v.zones = {"rack-1", "rack-2"};
+       }},
+      {"no-spread", [](VmSpec& v, CloudInit&) { v.host_spread = policy::HostSpread::kOff; }},
+      {"devices",
+       [](VmSpec& v, CloudInit&) {
+         v.host_devices = {{"intel.com/X710", 2}, {"example.org/hsm", 1}};
+         v.gpus = {{"nvidia.com/GA102GL_A10", 2}};
+       }},
+      {"gpus-until-1.7",
+       [](VmSpec& v, CloudInit&) {
+         v.gpus = {{"nvidia.com/GA102GL_A10", 2}};
+         v.gpus_are_host_devices = false;
+       }},
+      {"operation",
+       [](VmSpec& v, CloudInit&) {
+         v.cpu_model = "host-passthrough";
+         v.run_strategy = policy::RunStrategy::kAlways;
+         v.maintain_mode_strategy = policy::MaintainModeStrategy::kShutdownAndRestartAfterEnable;
+         v.termination_grace_period = std::chrono::seconds(300);
+       }},
+  };
+  return *kAll;
+}
+
+std::string Render(const Golden& golden) {
+  VmSpec vm_spec = SampleVmSpec();
+  CloudInit cloud_init{.user_data = "#cloud-config\n"};
+  golden.change(vm_spec, cloud_init);
+  const json objects = json::array({BuildSecret(vm_spec, SampleIdentity(), cloud_init),
+                                    BuildVirtualMachine(vm_spec, SampleIdentity())});
+  return objects.dump(2) + "\n";
+}
+
+std::string PathOf(const Golden& golden) {
+  return support::SourcePath("test/harvester/golden/" + golden.file + ".json");
+}
+
+TEST(Golden, the_objects_of_each_group_of_keys_are_those_of_its_file) {
+  for (const Golden& golden : AllGolden()) {
+    const std::string wanted = Render(golden);
+    if (std::getenv("NOMAD_HARVESTER_UPDATE_GOLDEN") != nullptr) {
+      std::ofstream(PathOf(golden), std::ios::binary) << wanted;
+    }
+    std::ifstream file(PathOf(golden), std::ios::binary);
+    const std::string stored{std::istreambuf_iterator<char>(file),
+                             std::istreambuf_iterator<char>()};
+    EXPECT_TRUE(stored == wanted)
+        << golden.file << ".json is not what is sent; if that is on purpose, run harvester_test "
+        << "with NOMAD_HARVESTER_UPDATE_GOLDEN=1 in its environment, and commit the file\n"
+        << json::diff(stored.empty() ? json() : json::parse(stored), json::parse(wanted)).dump(1);
+  }
+}
+
+}  // namespace
+}  // namespace nomad_harvester::harvester

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/vm_story.h"
+
+#include <set>
+#include <string>
+
+#include "nomad_harvester/scaling/step_spec.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+using harvester::VmEvent;
+using testing::HasSubstr;
+
+PoolSnapshot EmptySnapshot() {
+  return {.key = {.ns = "nomad", .pool = "web"}, .seen = std::make_shared<const Snapshot>(Look{})};
+}
+
+VmView View() {
+  VmView view;
+  view.vm.name = "web-1";
+  view.vm.uid = "u-1";
+  view.vm.action_id = "a-made";
+  return view;
+}
+
+VmView Marked() {
+  VmView view = View();
+  view.vm.has_mark = true;
+  view.vm.mark = harvester::Mark{.action = "a-removes"};
+  return view;
+}
+
+VmEvent Story(StepKind kind, Row row, const VmView& view = View(), const std::string& node = "") {
+  return StoryOf({.kind = kind, .row = row, .node_id = node, .reason = "because"}, view,
+                 EmptySnapshot());
+}
+
+TEST(VmStory, T1_every_act_but_a_note_of_the_plugins_own_has_one) {
+  const std::set<StepKind> own_notes = {StepKind::kRecordRolledBack, StepKind::kForgetJoinTimeout};
+  for (int i = 0; i <= static_cast<int>(StepKind::kPurge); ++i) {
+    const auto kind = static_cast<StepKind>(i);
+    const bool expected = kind == StepKind::kReport || (IsAct(kind) && !own_notes.contains(kind));
+    EXPECT_EQ(HasStory(kind), expected) << StepName(kind);
+  }
+}
+
+TEST(VmStory, T1_says_what_was_done_why_on_which_node_and_by_which_action) {
+  const VmEvent event = Story(StepKind::kStartDrain, Row::kMarkedStartDrain, Marked(), "n-1");
+  EXPECT_EQ(event.vm, "web-1");
+  EXPECT_EQ(event.uid, "u-1");
+  EXPECT_EQ(event.reason, "DrainStarted");
+  EXPECT_EQ(event.action, "Drain");
+  EXPECT_EQ(event.note, "because; Nomad node n-1; action a-removes");
+  EXPECT_FALSE(event.warning);
+}
+
+TEST(VmStory, a_join_belongs_to_the_action_that_made_the_vm) {
+  EXPECT_EQ(Story(StepKind::kRecordJoin, Row::kUnmarkedJoins).reason, "Joined");
+  EXPECT_THAT(Story(StepKind::kRecordJoin, Row::kUnmarkedJoins).note, HasSubstr("action a-made"));
+}
+
+TEST(VmStory, a_removal_that_is_taken_back_is_no_failure) {
+  EXPECT_EQ(Story(StepKind::kRollBack, Row::kMarkedTakenBack, Marked()).reason, "TakenBack");
+  EXPECT_FALSE(Story(StepKind::kRollBack, Row::kMarkedTakenBack, Marked()).warning);
+  EXPECT_EQ(Story(StepKind::kRollBack, Row::kMarkedLate, Marked()).reason, "RolledBack");
+  EXPECT_TRUE(Story(StepKind::kRollBack, Row::kMarkedLate, Marked()).warning);
+}
+
+TEST(VmStory, a_broken_vm_has_missed_its_deadline_or_does_not_start) {
+  VmView fails = View();
+  fails.start_failure = harvester::StartFailure{.reason = "no host"};
+  for (const auto& [kind, row] : {std::pair(StepKind::kMarkBroken, Row::kUnmarkedBroken),
+                                  std::pair(StepKind::kReport, Row::kUnmarkedBrokenKept)}) {
+    EXPECT_EQ(Story(kind, row).reason, "JoinTimeout");
+    EXPECT_EQ(Story(kind, row, fails).reason, "StartFailed");
+    EXPECT_TRUE(Story(kind, row).warning);
+  }
+}
+
+TEST(VmStory, what_only_an_operator_can_solve_is_a_warning) {
+  EXPECT_EQ(Story(StepKind::kReport, Row::kUnmarkedTwoReady).reason, "NeedsOperator");
+  EXPECT_TRUE(Story(StepKind::kReport, Row::kUnmarkedTwoReady).warning);
+  EXPECT_EQ(Story(StepKind::kReport, Row::kUnmarkedUnhealthyKept).reason, "Unhealthy");
+}
+
+TEST(VmStory, T1_creation_and_choice_say_from_to_and_the_agents_reason) {
+  const PoolKey pool{.ns = "nomad", .pool = "web"};
+  const harvester::LeaseAction action{.id = "a-1", .from = 2, .to = 5};
+  EXPECT_EQ(StoryOfCreation("web-1", "u-1", pool, action, "a-1", "load is high").note,
+            "created: pool nomad/web from 2 to 5; load is high; action a-1");
+  EXPECT_EQ(StoryOfChoice("web-1", "u-1", pool, action, "a-1", "").note,
+            "chosen for removal: pool nomad/web from 2 to 5; action a-1");
+  EXPECT_EQ(StoryOfCreation("web-1", "u-1", pool, action, "a-0", "").note,
+            "created: pool nomad/web; action a-0")
+      << "a name that an earlier action left over";
+}
+
+TEST(VmStory, L3_a_refusal_says_what_was_refused_and_by_what_error) {
+  const VmEvent event =
+      StoryOfRefusal(View().vm, "delete", absl::PermissionDeniedError("not allowed"));
+  EXPECT_EQ(event.reason, "RemovalRefused");
+  EXPECT_TRUE(event.warning);
+  EXPECT_THAT(event.note, HasSubstr("delete is refused"));
+  EXPECT_THAT(event.note, HasSubstr("not allowed"));
+}
+
+}  // namespace
+}  // namespace nomad_harvester::scaling

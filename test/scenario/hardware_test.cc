@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Pools whose VMs have more than a root disk and user data.
+
+#include <chrono>
+#include <map>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "nomad_harvester/base/json.h"
+#include "nomad_harvester/harvester/metadata.h"
+
+#include "harness.h"
+#include "nlohmann/json.hpp"
+#include "vm_facts.h"
+
+namespace nomad_harvester::scenario {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+
+TEST(DataDisks, C10_come_with_each_vm_and_are_gone_with_it) {
+  Harness h;
+  h.policy["data_disks"] = "100Gi,20Gi@harvester-longhorn";
+  ASSERT_TRUE(h.Scale(3).ok()) << h.Transcript();
+  h.WaitUntilReady();
+  EXPECT_EQ(h.Claims().size(), 9U);
+  ASSERT_TRUE(h.Scale(1).ok()) << h.Transcript();
+  h.WaitUntilReady();
+  EXPECT_EQ(h.Claims().size(), 3U);
+  h.CheckAtRest(1);
+}
+
+TEST(DataDisks, L4_that_harvester_leaves_are_removed_by_the_scale_that_removed_their_vm) {
+  Harness h;
+  h.policy["data_disks"] = "100Gi,20Gi";
+  ASSERT_TRUE(h.Scale(1).ok());
+  h.WaitUntilReady();
+  h.cluster.KeepClaims(true);
+  ASSERT_TRUE(h.Scale(0).ok()) << h.Transcript();
+  EXPECT_TRUE(h.Claims().empty());
+  h.CheckAtRest(0);
+}
+
+TEST(DataDisks, C10_of_a_vm_that_a_killed_process_removed_are_found_by_the_next) {
+  Harness h;
+  h.policy["data_disks"] = "100Gi,20Gi";
+  ASSERT_TRUE(h.Scale(2).ok());
+  h.WaitUntilReady();
+  h.cluster.KeepClaims(true);
+  h.cluster.SetFaultHook([&h](const simulator::RequestInfo& request) {
+    if (request.verb != "delete" || request.resource != "persistentvolumeclaims") {
+      return simulator::Fault::None();
+    }
+    h.process().Die();
+    return simulator::Fault::Die();
+  });
+  EXPECT_FALSE(h.Scale(0).ok());
+  h.cluster.SetFaultHook(nullptr);
+  h.Restart();
+  h.Converge(0);
+  EXPECT_TRUE(h.Claims().empty());
+  h.CheckAtRest(0);
+}
+
+TEST(DataDisks, C2_of_a_class_that_does_not_exist_refuse_growth_without_a_trace) {
+  Harness h;
+  h.policy["data_disks"] = "100Gi@fast";
+  const absl::Status scaled = h.Scale(2);
+  EXPECT_EQ(scaled.code(), absl::StatusCode::kNotFound) << scaled;
+  EXPECT_THAT(scaled.ToString(), HasSubstr("data_disks: storage class fast"));
+  EXPECT_TRUE(h.Secrets().empty());
+  h.CheckAtRest(0);
+}
+
+TEST(NetworkData, is_in_the_secret_that_the_vm_refers_to) {
+  Harness h;
+  h.policy["network_data"] = "version: 2 # {{vm_name}}";
+  ASSERT_TRUE(h.Scale(1).ok()) << h.Transcript();
+  h.WaitUntilReady();
+  const std::vector<nlohmann::json> secrets = h.Secrets();
+  ASSERT_EQ(secrets.size(), 1U);
+  EXPECT_TRUE(secrets[0]["data"].contains("networkdata"));
+  h.CheckAtRest(1);
+}
+
+std::map<std::string, int> VmsByZone(const Harness& h) {
+  std::map<std::string, int> zones;
+  for (const nlohmann::json& vm : h.Vms()) {
+    ++zones[vm["metadata"]["annotations"].value(harvester::kZoneAnnotation, "")];
+  }
+  return zones;
+}
+
+TEST(Zones, C8_stay_even_when_vms_come_and_go) {
+  Harness h;
+  h.policy["availability_zones"] = "a,b,c";
+  h.policy["user_data"] = "#cloud-config\n# {{zone}}\n";
+  ASSERT_TRUE(h.Scale(7).ok()) << h.Transcript();
+  h.WaitUntilReady();
+  EXPECT_THAT(VmsByZone(h), ElementsAre(Pair("a", 3), Pair("b", 2), Pair("c", 2)));
+  ASSERT_TRUE(h.Scale(3).ok()) << h.Transcript();
+  h.WaitUntilReady();
+  EXPECT_THAT(VmsByZone(h), ElementsAre(Pair("a", 1), Pair("b", 1), Pair("c", 1)));
+  ASSERT_TRUE(h.Scale(5).ok()) << h.Transcript();
+  h.WaitUntilReady();
+  EXPECT_THAT(VmsByZone(h), ElementsAre(Pair("a", 2), Pair("b", 2), Pair("c", 1)));
+  h.CheckAtRest(5);
+}
+
+TEST(Zones, one_without_room_costs_one_vm_and_then_no_more_while_others_have_room) {
+  Harness h;
+  h.policy["availability_zones"] = "a,b";
+  h.cluster.FailStart(1, "ErrorUnschedulable", "no host has room");
+  EXPECT_THAT(h.Scale(1).ToString(), HasSubstr("no host has room"));
+  h.clock.Advance(std::chrono::minutes(2));
+  ASSERT_TRUE(h.Scale(1).ok()) << h.Transcript();
+  h.WaitUntilReady();
+  ASSERT_TRUE(h.Scale(3).ok()) << h.Transcript();
+  h.WaitUntilReady();
+  EXPECT_THAT(VmsByZone(h), ElementsAre(Pair("b", 3))) << "the first one was to run in a";
+  h.clock.Advance(std::chrono::hours(3));
+  ASSERT_TRUE(h.Scale(4).ok()) << h.Transcript();
+  EXPECT_THAT(VmsByZone(h), ElementsAre(Pair("a", 1), Pair("b", 3)));
+}
+
+}  // namespace
+}  // namespace nomad_harvester::scenario
