@@ -200,7 +200,7 @@ TEST(DriftedParts, are_named_as_operators_know_them) {
 
 TEST(DriftedParts, of_no_possible_name_are_passed_over) {
   EXPECT_THAT(DriftedParts(R"({"cpu": "1", "Evil\n": "x"})", R"({"cpu": "2"})"),
-              ElementsAre("cpu"));
+              ::testing::ElementsAre("cpu"));
 }
 
 TEST(DriftedParts, are_sorted_and_none_where_nothing_differs) {
