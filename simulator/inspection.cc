@@ -52,6 +52,11 @@ void Cluster::SetClockSkews(std::vector<base::Duration> skews) {
   impl_->clock_skews = std::move(skews);
 }
 
+void Cluster::SetIntroduction(Introduction introduction) {
+  base::MutexLock lock(impl_->mutex);
+  impl_->world.options.introduction = introduction;
+}
+
 void Cluster::SetListLag(System system, base::Duration lag) {
   impl_->ApplyDue();
   base::MutexLock lock(impl_->mutex);

@@ -168,12 +168,15 @@ void Machines::Join(const std::string& uid, std::uint64_t boot) {
     nomad_.ReturnClient(machine.node_id);
     return;
   }
-  NodeSpec spec = ReadGuest(*vm, UserDataOf(store_, *vm).value_or(""));
+  const std::string user_data = UserDataOf(store_, *vm).value_or("");
+  NodeSpec spec = ReadGuest(*vm, user_data);
   if (const auto name = guest_names_.find({machine.ns, machine.name}); name != guest_names_.end()) {
     spec.name = name->second;
     spec.attributes["unique.hostname"] = name->second;
     spec.meta.erase("harvester_vm_uuid");
   }
+  // It tries again with the same token, and is refused for ever.
+  if (!nomad_.Admits(spec, user_data)) return;
   machine.node_id = nomad_.AddClient(std::move(spec), machine.address);
 }
 

@@ -20,8 +20,22 @@ constexpr base::Duration kLongestWait = std::chrono::seconds(300);
 
 NomadReply Text(int status, std::string text) { return {TextReply(status, std::move(text)), 0}; }
 
+// It has no body (observed on Nomad 1.10.5).
+NomadReply NoSuchPath() {
+  http::HttpResponse unknown;
+  unknown.status = 404;
+  return {unknown, 0};
+}
+
 bool IsWriteOnly(const std::string& resource) {
-  return resource == "drain" || resource == "eligibility" || resource == "purge";
+  return resource == "drain" || resource == "eligibility" || resource == "purge" ||
+         resource == "introduction";
+}
+
+// hashicorp/nomad:command/agent/http.go, "/v1/acl/identity/client-introduction-token".
+bool IsIntroduction(const std::vector<std::string>& segments) {
+  return segments.size() == 4 && segments[1] == "acl" && segments[2] == "identity" &&
+         segments[3] == "client-introduction-token";
 }
 
 }  // namespace
@@ -38,6 +52,8 @@ NomadCall ParseNomadCall(const http::HttpRequest& request) {
     call.resource = segments[3] == "allocations" ? "node-allocations" : segments[3];
   } else if (segments[1] == "job") {
     call.resource = "jobs";
+  } else if (IsIntroduction(segments)) {
+    call.resource = "introduction";
   }
   return call;
 }
@@ -114,6 +130,8 @@ void NomadApi::Remember() {
 }
 
 NomadReply NomadApi::Dispatch(const NomadCall& call, const http::HttpRequest& request) {
+  const bool has_tokens = world_.options.introduction != Introduction::kNone;
+  if (call.resource == "introduction" && !has_tokens) return NoSuchPath();
   if (call.write != IsWriteOnly(call.resource) && call.resource != "jobs") {
     const bool known = call.resource == "nodes" || call.resource == "node" ||
                        call.resource == "allocations" || IsWriteOnly(call.resource);
@@ -127,16 +145,14 @@ NomadReply NomadApi::Dispatch(const NomadCall& call, const http::HttpRequest& re
   if (call.resource == "drain") return Drain(call, request.body);
   if (call.resource == "eligibility") return Eligibility(call, request.body);
   if (call.resource == "purge") return Purge(call);
+  if (call.resource == "introduction") return Introduce(request);
   if (call.resource == "acl") return Acl(call);
   if (call.resource == "jobs" && request.method == http::Method::kDelete) return StopJob(call);
   if (call.resource == "jobs" && call.write) return RegisterJob(request.body);
   if (call.resource == "status" && call.id == "leader") {
     return {JsonReply(200, "127.0.0.1:4647"), 0};
   }
-  // Nomad's 404 for an unknown path has no body (observed on Nomad 1.10.5).
-  http::HttpResponse unknown;
-  unknown.status = 404;
-  return {unknown, 0};
+  return NoSuchPath();
 }
 
 }  // namespace nomad_harvester::simulator

@@ -65,6 +65,7 @@ class NomadApi {
   NomadReply Drain(const NomadCall& call, const std::string& body);
   NomadReply Eligibility(const NomadCall& call, const std::string& body);
   NomadReply Purge(const NomadCall& call);
+  NomadReply Introduce(const http::HttpRequest& request);
   NomadReply RegisterJob(const std::string& body);
   NomadReply StopJob(const NomadCall& call);
   NomadReply Acl(const NomadCall& call) const;

@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "nomad_harvester/simulator/options.h"
@@ -84,6 +85,12 @@ class NomadState {
   bool SetStatus(const std::string& id, const std::string& status);
   // Nomad's servers lose everything.
   void Restore(bool agents_return);
+
+  // --- Client introduction (nomad_introduction.cc).
+  // A token for a client of this name (empty: any) and pool.
+  std::string Introduce(const std::string& name, const std::string& pool, base::Duration ttl);
+  // Whether a client that is not known yet, and has this user data, may register.
+  bool Admits(const NodeSpec& client, std::string_view user_data) const;
 
   // --- The effects of the endpoints; false: unknown node.
   bool Drain(const std::string& id, base::Duration deadline, bool ignore_system_jobs,
@@ -164,6 +171,12 @@ class NomadState {
   std::map<std::string, NomadAllocation> allocations_;
   std::map<std::string, Job> jobs_;
   std::set<std::string> hanging_;
+  struct IntroToken {
+    std::string name;
+    std::string pool;
+    base::WallTime expires{};
+  };
+  std::map<std::string, IntroToken, std::less<>> tokens_;
 };
 
 }  // namespace nomad_harvester::simulator

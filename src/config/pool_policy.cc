@@ -40,6 +40,11 @@ constexpr policy::Choice<HostVolumes> kHostVolumes[] = {
     {"protect", HostVolumes::kProtect},
     {"ignore", HostVolumes::kIgnore},
 };
+constexpr policy::Choice<IntroToken> kIntroToken[] = {
+    {"off", IntroToken::kOff},
+    {"auto", IntroToken::kAuto},
+    {"required", IntroToken::kRequired},
+};
 
 ValueOr<policy::RunStrategy> RunStrategy(const std::string& text) {
   // kubevirt/kubevirt:staging/src/kubevirt.io/api/core/v1/types.go, VirtualMachineRunStrategy.
@@ -100,6 +105,19 @@ void ReadTemplate(ConfigReader& reader, const std::string& key, std::optional<st
   }
 }
 
+// Files are checked before a VM is made.
+void CheckIntroTokenIsUsed(ConfigReader& reader, const PoolPolicy& policy) {
+  if (policy.intro_token == IntroToken::kOff || policy.user_data_file.has_value() ||
+      policy.network_data_file.has_value()) {
+    return;
+  }
+  for (const auto& source : {policy.user_data, policy.network_data}) {
+    if (source.has_value() && source->find("nomad_intro_token") != std::string::npos) return;
+  }
+  reader.AddProblem("nomad_intro_token", "no template contains {{nomad_intro_token}}",
+                    "let user_data write it to Nomad's intro_token.jwt, or remove the key");
+}
+
 void ReadCloudInit(ConfigReader& reader, PoolPolicy* policy) {
   ReadTemplate(reader, "user_data", &policy->user_data, &policy->user_data_file);
   ReadTemplate(reader, "network_data", &policy->network_data, &policy->network_data_file);
@@ -109,6 +127,8 @@ void ReadCloudInit(ConfigReader& reader, PoolPolicy* policy) {
                       "the agent writes the whole block of a policy to its log at every "
                       "evaluation, inline user data included; user_data_file keeps it out");
   }
+  reader.Read("nomad_intro_token", OneOf(kIntroToken), &policy->intro_token);
+  CheckIntroTokenIsUsed(reader, *policy);
 }
 
 // Harvester's upgrade and its maintenance mode stop at VMs that cannot be migrated

@@ -14,10 +14,12 @@
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/base/time.h"
 #include "nomad_harvester/harvester/vm_spec.h"
 #include "nomad_harvester/kube/resource_type.h"
 
 #include "nlohmann/json.hpp"
+#include "object_fields.h"
 
 namespace nomad_harvester::harvester {
 namespace {
@@ -321,13 +323,18 @@ json BuildSecret(const VmSpec& vm_spec, const VmIdentity& identity, const CloudI
   if (!cloud_init.network_data.empty()) {
     data["networkdata"] = base::Base64Encode(cloud_init.network_data);
   }
+  json annotations = {{kActionIdAnnotation, identity.action_id}};
+  if (!cloud_init.intro_token.jwt.empty()) {
+    data[kIntroTokenKey] = base::Base64Encode(cloud_init.intro_token.jwt.Reveal());
+    annotations[kIntroTokenExpiresAnnotation] = base::FormatRfc3339(cloud_init.intro_token.expires);
+  }
   return {{"apiVersion", "v1"},
           {"kind", "Secret"},
           {"metadata",
            {{"name", SecretName(identity.name)},
             {"namespace", vm_spec.ns},
             {"labels", ManagedLabels(vm_spec)},
-            {"annotations", {{kActionIdAnnotation, identity.action_id}}}}},
+            {"annotations", std::move(annotations)}}},
           {"type", "Opaque"},
           {"data", std::move(data)}};
 }

@@ -19,6 +19,9 @@
 
 namespace nomad_harvester::harvester {
 
+// Of a VM's Secret, beside KubeVirt's keys: its introduction token alone.
+inline constexpr char kIntroTokenKey[] = "nomad-intro-token";
+
 template <typename T>
 using FieldsOf = std::vector<typename base::JsonFields<T>::Field>;
 

@@ -287,4 +287,11 @@ absl::StatusOr<std::string> RenderTemplate(const std::string& source,
   }
 }
 
+bool UsesVariable(const std::string& source, std::string_view name) {
+  const ScannedTemplate scanned = ScanTemplate(source);
+  return std::any_of(scanned.tags.begin(), scanned.tags.end(), [&](const TemplateTag& tag) {
+    return tag.kind == TemplateTag::Kind::kVariable && tag.text == name;
+  });
+}
+
 }  // namespace nomad_harvester::harvester

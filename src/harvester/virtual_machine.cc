@@ -114,12 +114,24 @@ VirtualMachine ParseVirtualMachine(const json& object) {
 
 const base::JsonFields<VirtualMachineInstance>& InstanceFields() {
   using Instance = VirtualMachineInstance;
-  static const auto* const kFields = new base::JsonFields<Instance>({
+  static const auto* const kFields = new base::JsonFields<Instance>(WithConditions<Instance>({
       {"metadata.name", &base::SetText<&Instance::name>},
       {"status.phase", &base::SetText<&Instance::phase>},
       {"status.interfaces.ipAddress", &AddAddress},
       {"status.interfaces.ipAddresses", &AddAddress},
-  });
+      {"status.phaseTransitionTimestamps",
+       [](Instance& instance, const JsonEvent& e) {
+         if (e.kind == JsonEvent::Kind::kObject) instance.phases.emplace_back();
+       }},
+      {"status.phaseTransitionTimestamps.phase",
+       [](Instance& instance, const JsonEvent& e) {
+         if (!instance.phases.empty()) instance.phases.back().phase = e.text;
+       }},
+      {"status.phaseTransitionTimestamps.phaseTransitionTimestamp",
+       [](Instance& instance, const JsonEvent& e) {
+         if (!instance.phases.empty()) instance.phases.back().at = TimeOf(e);
+       }},
+  }));
   return *kFields;
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Derives the state of a VM from its fields.
 #include <array>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/harvester/virtual_machine.h"
@@ -57,6 +59,18 @@ const Condition* FaultOf(const VirtualMachine& vm, std::string_view type) {
   return condition != nullptr && condition->status == fault ? condition : nullptr;
 }
 
+// The first of these conditions that is not as it is when all is well.
+std::string FirstTrouble(const std::vector<Condition>& conditions,
+                         std::initializer_list<std::string_view> types) {
+  for (const std::string_view type : types) {
+    const Condition* condition = FindCondition(conditions, type);
+    const std::string_view fault = type == "Failure" ? "True" : "False";
+    if (condition == nullptr || condition->status != fault) continue;
+    return Words(condition->reason.empty() ? type : condition->reason, condition);
+  }
+  return "";
+}
+
 std::optional<StartFailure> FromPrintableStatus(const VirtualMachine& vm) {
   for (const FailingStatus& failing : kFailingStatuses) {
     if (vm.printable_status != failing.printable) continue;
@@ -105,6 +119,31 @@ bool IsRunning(const VirtualMachine& vm) {
 
 bool IsRunning(const VirtualMachineInstance& instance) {
   return instance.phase == "Running" || instance.phase == "Unknown";
+}
+
+std::optional<base::WallTime> PhaseBegan(const VirtualMachineInstance& instance) {
+  std::optional<base::WallTime> began;
+  for (const VirtualMachineInstance::PhaseBegin& phase : instance.phases) {
+    if (phase.phase == instance.phase) began = phase.at;
+  }
+  return began;
+}
+
+bool IsAgentConnected(const VirtualMachineInstance& instance) {
+  const Condition* condition = FindCondition(instance.conditions, "AgentConnected");
+  return condition != nullptr && condition->status == "True";
+}
+
+// kubevirt/kubevirt:staging/src/kubevirt.io/api/core/v1/types.go, VirtualMachineConditionType.
+std::string TroubleOf(const VirtualMachine& vm) {
+  return FirstTrouble(vm.conditions,
+                      {"Failure", "PodScheduled", "DataVolumesReady", "Synchronized"});
+}
+
+// The same file, VirtualMachineInstanceConditionType.
+std::string TroubleOf(const VirtualMachineInstance& instance) {
+  return FirstTrouble(instance.conditions,
+                      {"PodScheduled", "DataVolumesReady", "Provisioning", "Synchronized"});
 }
 
 std::optional<StartFailure> FindStartFailure(const VirtualMachine& vm) {

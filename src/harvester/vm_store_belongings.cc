@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // VmStore: what belongs to a VM, its PersistentVolumeClaims and the Secret with its user data. The
-// data of Secrets is read only to compare it after a lost reply, and never kept.
+// data of Secrets is read only to compare it after a lost reply and to replace its introduction
+// token, and never kept.
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "nomad_harvester/base/encoding.h"
 #include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/harvester/vm_store.h"
 
+#include "absl/strings/str_replace.h"
 #include "nlohmann/json.hpp"
 #include "object_fields.h"
 
@@ -46,15 +51,47 @@ const base::JsonFields<SecretRecord>& SecretFields() {
 }
 
 CloudInitSecret ToSecret(SecretRecord record) {
-  return {.name = std::move(record.name),
-          .uid = std::move(record.uid),
-          .resource_version = std::move(record.resource_version),
-          .pool = ValueOf(record.labels, kPoolLabel),
-          .action_id = ValueOf(record.annotations, kActionIdAnnotation),
-          .owner_uid = std::move(record.owner_uid),
-          .created_at = record.created_at};
+  CloudInitSecret secret{.name = std::move(record.name),
+                         .uid = std::move(record.uid),
+                         .resource_version = std::move(record.resource_version),
+                         .pool = ValueOf(record.labels, kPoolLabel),
+                         .action_id = ValueOf(record.annotations, kActionIdAnnotation),
+                         .owner_uid = std::move(record.owner_uid),
+                         .created_at = record.created_at};
+  const auto expires =
+      base::ParseRfc3339(ValueOf(record.annotations, kIntroTokenExpiresAnnotation));
+  if (expires.ok()) secret.token_expires = *expires;
+  return secret;
 }
 CloudInitSecret ParseSecret(const json& object) { return ToSecret(SecretFields().Read(object)); }
+
+using SecretData = std::map<std::string, std::string>;
+
+// Decoded; what is no text in base64 is left out.
+SecretData DataOf(const json& secret) {
+  SecretData data;
+  const json* encoded = base::FindMember(secret, "data");
+  if (encoded == nullptr || !encoded->is_object()) return data;
+  for (const auto& [key, value] : encoded->items()) {
+    const auto text = base::Base64Decode(value.is_string() ? value.get<std::string>() : "");
+    if (text.ok()) data[key] = *text;
+  }
+  return data;
+}
+
+// Whether there was one.
+bool PutIntroToken(const std::string& token, SecretData* data) {
+  const std::string old = (*data)[kIntroTokenKey];
+  if (old.empty()) return false;
+  for (auto& [key, text] : *data) absl::StrReplaceAll({{old, token}}, &text);
+  return true;
+}
+
+SecretData DataWithoutToken(const json& secret) {
+  SecretData data = DataOf(secret);
+  PutIntroToken("a token", &data);
+  return data;
+}
 
 // Compares the user data, too: a VM must not get a Secret that an earlier attempt of the action
 // created from another text.
@@ -62,10 +99,8 @@ bool IsSameSecret(const json& existing, const json& wanted) {
   const ObjectMetadata theirs = MetadataFields().Read(existing);
   const std::string action =
       ValueOf(MetadataFields().Read(wanted).annotations, kActionIdAnnotation);
-  const json* data = base::FindMember(existing, "data");
-  const json* wanted_data = base::FindMember(wanted, "data");
   return !action.empty() && ValueOf(theirs.annotations, kActionIdAnnotation) == action &&
-         !theirs.deleted_at && data != nullptr && wanted_data != nullptr && *data == *wanted_data;
+         !theirs.deleted_at && DataWithoutToken(existing) == DataWithoutToken(wanted);
 }
 
 // Deletes an object that belongs to a VM, by uid; OK if it no longer exists. Nothing depends on a
@@ -148,6 +183,26 @@ absl::StatusOr<CloudInitSecret> VmStore::GetSecret(const runtime::Context& conte
   NH_ASSIGN_OR_RETURN(const kube::Observed observed,
                       client_->Get(context, kube::kSecrets, ns_, name));
   return ParseSecret(observed.object);
+}
+
+absl::Status VmStore::ReplaceIntroToken(const runtime::Context& context,
+                                        const CloudInitSecret& secret,
+                                        const IntroToken& token) const {
+  NH_ASSIGN_OR_RETURN(const kube::Observed observed,
+                      client_->Get(context, kube::kSecrets, ns_, secret.name));
+  SecretData data = DataOf(observed.object);
+  const base::Secret old(data[kIntroTokenKey]);  // known to be one, whoever quotes it
+  if (!PutIntroToken(token.jwt.Reveal(), &data)) {
+    return base::FailedPrecondition("Secret " + secret.name + " has no introduction token");
+  }
+  json encoded = json::object();
+  for (const auto& [key, text] : data) encoded[key] = base::Base64Encode(text);
+  const json patch = {
+      {"metadata",
+       {{"resourceVersion", secret.resource_version},
+        {"annotations", {{kIntroTokenExpiresAnnotation, base::FormatRfc3339(token.expires)}}}}},
+      {"data", std::move(encoded)}};
+  return client_->MergePatch(context, kube::kSecrets, ns_, secret.name, patch).status();
 }
 
 absl::Status VmStore::DeleteSecret(const runtime::Context& context,

@@ -10,6 +10,15 @@
 #include "absl/strings/numbers.h"
 
 namespace nomad_harvester::nomad {
+namespace {
+
+absl::StatusOr<CallerReply> ToReply(const Call& call, http::HttpResponse response) {
+  NH_RETURN_IF_ERROR(ToStatus(response, call.purpose, call.needs));
+  return CallerReply{std::move(response.body), ReplyIndex(response),
+                     response.headers.Find("X-Nomad-NextToken").value_or("")};
+}
+
+}  // namespace
 
 absl::StatusOr<std::string> PathOf(std::string_view prefix, std::string_view id,
                                    std::string_view suffix) {
@@ -42,20 +51,19 @@ absl::StatusOr<CallerReply> Caller::Get(const Call& call, const ReadOptions& blo
                       list == nullptr
                           ? transport_.Send(context_, request)
                           : http::SendReading(transport_, context_, std::move(request), *list));
-  NH_RETURN_IF_ERROR(ToStatus(response, call.purpose, call.needs));
-  return CallerReply{std::move(response.body), ReplyIndex(response),
-                     response.headers.Find("X-Nomad-NextToken").value_or("")};
+  return ToReply(call, std::move(response));
 }
 
-absl::Status Caller::Post(const Call& call, std::string body, http::Idempotency idempotency) const {
+absl::StatusOr<CallerReply> Caller::Post(const Call& call, std::string body,
+                                         http::Idempotency idempotency) const {
   http::HttpRequest request = Request(call, {});
   request.method = http::Method::kPost;
   request.effect = http::Effect::kWrite;
   request.idempotency = idempotency;
   if (!body.empty()) request.headers.Set("Content-Type", "application/json");
   request.body = std::move(body);
-  NH_ASSIGN_OR_RETURN(const http::HttpResponse response, transport_.Send(context_, request));
-  return ToStatus(response, call.purpose, call.needs);
+  NH_ASSIGN_OR_RETURN(http::HttpResponse response, transport_.Send(context_, request));
+  return ToReply(call, std::move(response));
 }
 
 http::HttpRequest Caller::Request(const Call& call, base::QueryParameters more) const {

@@ -2,14 +2,18 @@
 #include "nomad_harvester/nomad/client.h"
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
+#include "nomad_harvester/base/encoding.h"
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/json_fields.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/base/time.h"
+#include "nomad_harvester/nomad/error.h"
 
 #include "caller.h"
 #include "decode.h"
@@ -25,6 +29,9 @@ constexpr std::string_view kNeedsReadJob = "namespace \"*\" { capabilities = [\"
 
 // A list that needs more pages than this has no end.
 constexpr int kMostPages = 10'000;
+
+// Nomad gives half an hour at most, unless its max_identity_ttl says otherwise.
+constexpr std::chrono::seconds kLongestLifetime = std::chrono::hours(24);
 
 // One request gives the whole list; pages are read where a server insists on them. The index of a
 // list in pages is the lowest of its pages, so that a query that blocks on it sees every change
@@ -69,8 +76,34 @@ absl::Status PostNode(const Caller& caller, std::string_view verb, const std::st
                       std::string_view suffix, const Json& body,
                       http::Idempotency idempotency = http::Idempotency::kIdempotent) {
   NH_ASSIGN_OR_RETURN(std::string path, PathOf("/v1/node/", id, suffix));
-  return caller.Post({std::move(path), std::string(verb) + " Nomad node " + id, kNeedsNodeWrite},
-                     body.is_null() ? "" : base::DumpJson(body), idempotency);
+  return caller
+      .Post({std::move(path), std::string(verb) + " Nomad node " + id, kNeedsNodeWrite},
+            body.is_null() ? "" : base::DumpJson(body), idempotency)
+      .status();
+}
+
+// For how long a JSON Web Token is valid (RFC 7519: exp and iat, in seconds). Its signature is for
+// Nomad to check.
+absl::StatusOr<base::Duration> LifetimeOf(const std::string& jwt) {
+  const std::size_t begin = jwt.find('.');
+  const std::size_t end = begin == std::string::npos ? begin : jwt.find('.', begin + 1);
+  if (end == std::string::npos) return base::Internal("it is no JSON Web Token");
+  std::string payload = jwt.substr(begin + 1, end - begin - 1);
+  std::replace(payload.begin(), payload.end(), '-', '+');
+  std::replace(payload.begin(), payload.end(), '_', '/');
+  const auto text = base::Base64Decode(payload);
+  // The parser's text would quote the token.
+  const auto claims = text.ok() ? base::ParseJson(*text, "its claims") : text.status();
+  if (!claims.ok()) return base::Internal("its claims cannot be read");
+  const Json* expires = base::FindMember(*claims, "exp");
+  const Json* issued = base::FindMember(*claims, "iat");
+  if (expires == nullptr || issued == nullptr || !expires->is_number_integer() ||
+      !issued->is_number_integer() || *expires <= *issued) {
+    return base::Internal("its claims do not say for how long it is valid");
+  }
+  const std::int64_t seconds = std::min<std::int64_t>(
+      expires->get<std::int64_t>() - issued->get<std::int64_t>(), kLongestLifetime.count());
+  return std::chrono::seconds(seconds);
 }
 
 }  // namespace
@@ -167,6 +200,35 @@ absl::Status NomadClient::SetEligible(const runtime::Context& context, const std
 
 absl::Status NomadClient::Purge(const runtime::Context& context, const std::string& id) const {
   return PostNode(Caller(*transport_, context, options_), "purge", id, "/purge", nullptr);
+}
+
+absl::StatusOr<IntroductionToken> NomadClient::Introduce(const runtime::Context& context,
+                                                         const Introduction& introduction) const {
+  const Call call{"/v1/acl/identity/client-introduction-token",
+                  "make an introduction token for Nomad client " + introduction.node_name,
+                  kNeedsNodeWrite};
+  const Json body = {{"TTL", base::FormatGoDuration(introduction.ttl)},
+                     {"NodeName", introduction.node_name},
+                     {"NodePool", introduction.node_pool}};
+  const auto reply = Caller(*transport_, context, options_)
+                         .Post(call, base::DumpJson(body), http::Idempotency::kIdempotent);
+  if (!reply.ok()) {
+    // A path that Nomad does not know has a 404 without a body; that of a proxy has a text.
+    const auto error = GetNomadError(reply.status());
+    const bool unknown = error.has_value() && error->http_status == 404 && error->text.empty();
+    if (!unknown) return reply.status();
+    return base::MakeStatus(
+        absl::StatusCode::kUnimplemented,
+        call.purpose + ": this Nomad has no introduction tokens (HTTP 404); 1.11 and newer have");
+  }
+  const auto object = base::ParseJson(reply->body, "the reply");
+  std::string jwt = object.ok() ? base::GetString(*object, "JWT") : "";
+  if (jwt.empty()) return base::Internal(call.purpose + ": the reply has no JWT");
+  IntroductionToken token{.jwt = base::Secret(std::move(jwt))};
+  const auto lifetime = LifetimeOf(token.jwt.Reveal());
+  if (!lifetime.ok()) return base::Annotate(lifetime.status(), call.purpose);
+  token.lifetime = *lifetime;
+  return token;
 }
 
 }  // namespace nomad_harvester::nomad

@@ -104,6 +104,7 @@ const std::vector<Equivalent>& EquivalentRows() {
       {Row::kUnmarkedRan, "the model waits for nodes: wait_for = \"running\" has no node to lose"},
       {Row::kUnmarkedContradicted, "reports"},
       {Row::kMarkUnreadable, "a mark that names no action is rolled back by the row about names"},
+      {Row::kUnmarkedTokenEnds, "the model has no tokens: introduction_test has the row"},
       {Row::kUnmarkedWaiting, "waits; without it the VM has nothing to do, either"},
       {Row::kUnmarkedBrokenKept, "reports"},
       {Row::kUnmarkedUnhealthyKept, "reports"},

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/nomad/error.h"
 
 #include "nomad/client_fixture.h"
 
@@ -125,6 +126,69 @@ TEST_F(NomadWrites, a_denial_names_the_rule_that_is_missing) {
   const absl::Status status = client_.Drain(context_, "n1", {});
   EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied);
   EXPECT_THAT(base::Message(status), HasSubstr(R"(node { policy = "write" })"));
+}
+
+// The claims of a token that Nomad 1.11.0 signed for ten minutes, with another signature.
+constexpr char kJwt[] =
+    "eyJhbGciOiJSUzI1NiJ9."
+    "eyJhdWQiOiJub21hZHByb2plY3QuaW8iLCJleHAiOjE3MDAwMDA2MDAsImlhdCI6MTcwMDAwMDAwMH0."
+    "c2ln";
+
+class Introductions : public NomadWrites {
+ protected:
+  absl::StatusOr<IntroductionToken> Introduce() {
+    return client_.Introduce(
+        context_, {.node_name = "web-1", .node_pool = "gpu", .ttl = std::chrono::minutes(30)});
+  }
+};
+
+TEST_F(Introductions, name_the_client_its_pool_and_the_time) {
+  transport_->Reply(200, std::string(R"({"JWT":")") + kJwt + "\"}");
+  const auto token = Introduce();
+  ASSERT_TRUE(token.ok()) << token.status();
+  EXPECT_EQ(token->jwt.Reveal(), kJwt);
+  EXPECT_EQ(token->lifetime, std::chrono::minutes(10));
+  ExpectPost("/v1/acl/identity/client-introduction-token", http::Idempotency::kIdempotent);
+  EXPECT_EQ(Body(), json::parse(R"({"TTL": "30m0s", "NodeName": "web-1", "NodePool": "gpu"})"));
+}
+
+TEST_F(Introductions, are_unimplemented_before_nomad_1_11) {
+  transport_->Reply(404, "");
+  const absl::Status status = Introduce().status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(status.message(), HasSubstr("1.11 and newer"));
+}
+
+TEST_F(Introductions, are_not_unimplemented_because_a_proxy_says_404) {
+  transport_->Reply(404, "<html>no backend</html>");
+  EXPECT_EQ(Introduce().status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(Introductions, without_the_right_name_it) {
+  transport_->Reply(403, "Permission denied");
+  const absl::Status status = Introduce().status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_TRUE(IsRefused(status));
+  EXPECT_THAT(status.message(), HasSubstr("node { policy = \"write\" }"));
+}
+
+TEST_F(Introductions, of_a_server_that_was_just_elected_fail_for_a_moment) {
+  transport_->Reply(500, "failed to sign: keyring has not been initialized yet");
+  EXPECT_FALSE(IsRefused(Introduce().status()));
+}
+
+TEST_F(Introductions, that_cannot_be_read_are_errors_which_do_not_quote_them) {
+  for (const std::string jwt : {"", "garbage-token", "a.!!!.c", "a.e30.c",
+                                "a.eyJleHAiOjEsImlhdCI6MX0.c", "a.eyJleHAiOiIyIiwiaWF0IjoxfQ.c"}) {
+    SCOPED_TRACE(jwt);
+    transport_->Reply(200, R"({"JWT":")" + jwt + "\"}");
+    const absl::Status status = Introduce().status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+    EXPECT_THAT(status.message(), HasSubstr("make an introduction token for Nomad client web-1"));
+    if (!jwt.empty()) {
+      EXPECT_THAT(status.message(), ::testing::Not(HasSubstr(jwt)));
+    }
+  }
 }
 
 }  // namespace

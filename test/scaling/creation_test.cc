@@ -26,7 +26,8 @@ class CreationTest : public PoolFixture {
   }
   absl::Status Create(const CreationPlan& plan, const std::string& action = "act") {
     Forget();
-    const auto created = CreateVm(context(), Deps(), plan, {.name = "web-a", .action_id = action});
+    const auto created =
+        CreateVm(context(), Deps(), plan, {.name = "web-a", .action_id = action}, clock_.WallNow());
     if (created.ok()) owned_ = OwnSecret(context(), Deps(), *created);
     return created.status();
   }

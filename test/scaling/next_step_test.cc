@@ -108,6 +108,44 @@ TEST(NextStep, a_young_vm_is_waited_for) {
               Row::kUnmarkedWaiting);
 }
 
+// A VM that has not booted, of a policy with introduction tokens.
+World WithToken(base::Duration age) {
+  World world;
+  world.Policy().intro_token = config::IntroToken::kAuto;
+  world.With(Vm("a").Age(age).Stopped().InstanceRuns(false));
+  return world;
+}
+
+TEST(NextStep, the_introduction_token_of_a_vm_that_has_not_booted_is_looked_after_in_time) {
+  World world = WithToken(std::chrono::minutes(14));
+  EXPECT_STEP(world.StepOf("a"), StepKind::kRenewToken, Row::kUnmarkedTokenEnds);
+  world.Raw().vms[0].look_after_token_at = kNow;
+  EXPECT_STEP(world.StepOf("a"), StepKind::kRenewToken, Row::kUnmarkedTokenEnds);
+  world.Raw().vms[0].look_after_token_at = kNow + std::chrono::seconds(1);
+  EXPECT_STEP(world.StepOf("a"), StepKind::kWait, Row::kUnmarkedWaiting);
+  EXPECT_STEP(WithToken(std::chrono::minutes(1)).StepOf("a"), StepKind::kWait,
+              Row::kUnmarkedWaiting);
+}
+
+TEST(NextStep, no_token_is_looked_after_once_its_vm_runs_has_a_node_or_the_policy_has_none) {
+  World runs = WithToken(std::chrono::minutes(14));
+  runs.Raw().vms[0].instance_runs = true;
+  EXPECT_STEP(runs.StepOf("a"), StepKind::kWait, Row::kUnmarkedWaiting);
+  World seen_to_run = WithToken(std::chrono::minutes(14));
+  seen_to_run.Raw().vms[0].vm.ready = true;
+  EXPECT_STEP(seen_to_run.StepOf("a"), StepKind::kWait, Row::kUnmarkedWaiting);
+  EXPECT_STEP(WithToken(std::chrono::minutes(14)).With(Node("a")).StepOf("a"),
+              StepKind::kRecordJoin, Row::kUnmarkedJoins);
+  World off = WithToken(std::chrono::minutes(14));
+  off.Policy().intro_token = config::IntroToken::kOff;
+  EXPECT_STEP(off.StepOf("a"), StepKind::kWait, Row::kUnmarkedWaiting);
+}
+
+TEST(NextStep, a_broken_vm_gets_no_new_token) {
+  EXPECT_STEP(WithToken(std::chrono::hours(1)).StepOf("a"), StepKind::kMarkBroken,
+              Row::kUnmarkedBroken);
+}
+
 TEST(NextStep, an_overdue_vm_is_marked_broken) {
   EXPECT_STEP(World().With(Vm("a")).StepOf("a"), StepKind::kMarkBroken, Row::kUnmarkedBroken);
 }

@@ -109,7 +109,8 @@ class PoolFixture : public testing::Test {
     const auto plan = PrepareCreation();
     ASSERT_THAT(plan, support::IsOk());
     const auto context = runtime::Context::Background(clock_);
-    const auto created = CreateVm(context, Deps(), *plan, {.name = vm, .action_id = "made"});
+    const auto created =
+        CreateVm(context, Deps(), *plan, {.name = vm, .action_id = "made"}, clock_.WallNow());
     ASSERT_THAT(created, support::IsOk());
     ASSERT_THAT(OwnSecret(context, Deps(), *created), support::IsOk());
     clock_.Advance(std::chrono::seconds(10));

@@ -133,13 +133,15 @@ TEST_F(TrackerEndTest, C16_a_call_that_ended_early_says_why_and_one_line_per_vm)
   Track(ToCreate({"a", "b", "c", "d"}));
   tracker_->NoteMake("c", EffectOf(absl::InvalidArgumentError("no disk")));
   See(World().With(Vm("a").Joined()).With(Vm("b").Age(minutes(1))));
-  EXPECT_THAT(tracker_->FinalStatus(absl::DeadlineExceededError("scale_timeout (10m) is over")),
-              StatusIs(absl::StatusCode::kDeadlineExceeded,
-                       "scale_timeout (10m) is over"
-                       "\na: done"
-                       "\nb: unfinished, it has not joined yet"
-                       "\nc: failed: no disk"
-                       "\nd: unfinished"));
+  EXPECT_THAT(
+      tracker_->FinalStatus(absl::DeadlineExceededError("scale_timeout (10m) is over")),
+      StatusIs(
+          absl::StatusCode::kDeadlineExceeded,
+          "scale_timeout (10m) is over"
+          "\na: done"
+          "\nb: unfinished, it has not joined yet: its guest runs and no Nomad node has its name"
+          "\nc: failed: no disk"
+          "\nd: unfinished"));
 }
 
 TEST_F(TrackerEndTest, C12_one_removal_that_succeeded_clears_the_back_off_of_removals) {

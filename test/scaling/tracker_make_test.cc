@@ -43,7 +43,7 @@ TEST_F(TrackerMakeTest, every_observation_of_a_new_vm_has_its_outcome) {
        World().With(YoungVm()),
        OutcomeState::kPending,
        kNone,
-       "it has not joined yet",
+       "it has not joined yet: its guest runs and no Nomad node has its name",
        {}},
       {"its node registers",
        World().With(YoungVm()).With(Node("a")),
@@ -169,7 +169,8 @@ TEST_F(TrackerMakeTest, a_vm_that_was_accepted_and_is_gone_has_failed) {
 TEST_F(TrackerMakeTest, a_vm_that_is_deleted_while_it_joins_tells_what_it_waited_for) {
   See(World().With(YoungVm()));
   See(World().With(YoungVm().Terminating()));
-  EXPECT_EQ(ErrorOf("a"), "it has not joined yet; it is removed");
+  EXPECT_EQ(ErrorOf("a"),
+            "it has not joined yet: its guest runs and no Nomad node has its name; it is removed");
 }
 
 TEST_F(TrackerMakeTest, C3_a_vm_that_exists_although_its_post_failed_goes_on) {

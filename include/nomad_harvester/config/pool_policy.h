@@ -23,6 +23,8 @@ namespace nomad_harvester::config {
 enum class WaitFor { kCreated, kRunning, kNomad };
 enum class OnJoinTimeout { kDelete, kKeep };
 enum class HostVolumes { kProtect, kIgnore };
+// Whether new VMs get a client introduction token; kAuto: if their Nomad has such tokens.
+enum class IntroToken { kOff, kAuto, kRequired };
 
 // "NS/NAME".
 struct NamespacedName {
@@ -74,6 +76,7 @@ struct PoolPolicy {
   std::optional<std::string> user_data_file;
   std::optional<std::string> network_data;
   std::optional<std::string> network_data_file;
+  IntroToken intro_token = IntroToken::kOff;  // nomad_intro_token
   std::vector<NamespacedName> ssh_keys;
   std::string name_prefix;
   StringMap labels;

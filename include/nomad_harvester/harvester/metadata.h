@@ -32,6 +32,9 @@ inline constexpr char kTemplatePartsAnnotation[] = "nomad-harvester-autoscaler/t
 inline constexpr char kZoneAnnotation[] = "nomad-harvester-autoscaler/zone";
 inline constexpr char kJoinTimeoutAnnotation[] = "nomad-harvester-autoscaler/join-timeout";
 inline constexpr char kNodesAnnotation[] = "nomad-harvester-autoscaler/nodes";
+// Of the Secret: until when its introduction token is valid.
+inline constexpr char kIntroTokenExpiresAnnotation[] =
+    "nomad-harvester-autoscaler/intro-token-expires";
 inline constexpr char kNodeIdAnnotation[] = "nomad-harvester-autoscaler/nomad-node-id";
 inline constexpr char kJoinedAtAnnotation[] = "nomad-harvester-autoscaler/joined-at";
 inline constexpr char kScaleInAnnotation[] = "nomad-harvester-autoscaler/scale-in";

@@ -102,8 +102,23 @@ struct VirtualMachineInstance {
   std::string name;
   std::string phase;  // "", Pending, Scheduling, Scheduled, Running, Succeeded, Failed, Unknown
   std::vector<std::string> addresses;
+  std::vector<Condition> conditions;
+  // When it entered its phases, as far as the object tells.
+  struct PhaseBegin {
+    std::string phase;
+    std::optional<base::WallTime> at;
+  };
+  std::vector<PhaseBegin> phases;
 };
 VirtualMachineInstance ParseInstance(const nlohmann::json& object);
+// When it entered the phase that it is in, if the object tells.
+std::optional<base::WallTime> PhaseBegan(const VirtualMachineInstance& instance);
+// KubeVirt reaches the agent in its guest, which the examples install.
+bool IsAgentConnected(const VirtualMachineInstance& instance);
+// What a condition says that reports a fault or a wait: the scheduler's words, KubeVirt's or CDI's;
+// empty: nothing.
+std::string TroubleOf(const VirtualMachine& vm);
+std::string TroubleOf(const VirtualMachineInstance& instance);
 // Its guest runs or may run: in phase Unknown, KubeVirt has lost contact with it.
 bool IsRunning(const VirtualMachineInstance& instance);
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/harvester/metadata.h"
 #include "nomad_harvester/policy/machine.h"
 #include "nomad_harvester/policy/strategies.h"
@@ -79,10 +80,18 @@ struct VmIdentity {
   std::string zone{};        // the only one of its spec's zones in which it may run; empty: any
 };
 
+// A client introduction token of Nomad.
+struct IntroToken {
+  base::Secret jwt{};  // empty: none
+  base::WallTime expires{};
+};
+
 // What the Secret of a VM holds for cloud-init.
 struct CloudInit {
   std::string user_data{};
   std::string network_data{};  // empty: none
+  // Part of them. It stands in the Secret by itself, too, so that another can take its place.
+  IntroToken intro_token{};
 };
 
 // The objects to POST. The Secret has no owner yet; the VM refers to it by name. User data and
@@ -106,6 +115,9 @@ using TemplateVariables = std::map<std::string, std::string>;
 // the delimiters. A dot in a name ("env.NAME") has no special meaning.
 absl::StatusOr<std::string> RenderTemplate(const std::string& source,
                                            const TemplateVariables& variables);
+
+// Whether a tag of the template is this variable.
+bool UsesVariable(const std::string& source, std::string_view name);
 
 // The user data of a VM: the rendered template, checked to be YAML if it begins with #cloud-config,
 // with the public keys merged into ssh_authorized_keys. Keys require #cloud-config or an absent

@@ -42,6 +42,7 @@ struct CloudInitSecret {
   std::string action_id;
   std::string owner_uid;  // uid of the VM; empty: not set yet
   base::WallTime created_at{};
+  std::optional<base::WallTime> token_expires{};  // its introduction token; unset: it has none
 };
 
 // Annotation → new value; no value removes the annotation.
@@ -87,8 +88,9 @@ class VmStore {
 
   // The three writes of a creation. Each may be repeated with the same arguments after a lost
   // reply: on ALREADY_EXISTS the object is read back, and the write succeeds if the object has our
-  // action id and, for the Secret, the same user data and no deletionTimestamp; for the VM, the
-  // same self annotation (it may already be terminating). Otherwise ALREADY_EXISTS is returned.
+  // action id and, for the Secret, the same user data (the introduction token aside, which is made
+  // anew for each attempt: that of the object stays) and no deletionTimestamp; for the VM, the same
+  // self annotation (it may already be terminating). Otherwise ALREADY_EXISTS is returned.
   absl::StatusOr<CloudInitSecret> CreateSecret(const runtime::Context& context,
                                                const nlohmann::json& secret) const;
   absl::StatusOr<Timestamped<VirtualMachine>> CreateVm(const runtime::Context& context,
@@ -117,6 +119,11 @@ class VmStore {
       const runtime::Context& context) const;
   absl::StatusOr<CloudInitSecret> GetSecret(const runtime::Context& context,
                                             const std::string& name) const;
+  // Puts `token` in the place of the introduction token that a VM's Secret has, wherever it is in
+  // the user data, under the resourceVersion of `secret`. FAILED_PRECONDITION: the Secret has
+  // changed since (kube::IsConflict), or has no token.
+  absl::Status ReplaceIntroToken(const runtime::Context& context, const CloudInitSecret& secret,
+                                 const IntroToken& token) const;
   // OK if it no longer exists.
   absl::Status DeleteSecret(const runtime::Context& context, const CloudInitSecret& secret) const;
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/http/transport.h"
 #include "nomad_harvester/nomad/types.h"
 #include "nomad_harvester/runtime/context.h"
@@ -29,6 +30,17 @@ enum class ReadJob {
   kEverywhere,  // ACLs are off, a management token, or read-job for every namespace
   kDenied,      // the token's policies do not grant it
   kUnverified,  // the policies could not be read
+};
+
+// Which client may register, and for how long from now on.
+struct Introduction {
+  std::string node_name;
+  std::string node_pool;  // empty: Nomad's "default"
+  base::Duration ttl{};   // > 0; Nomad silently cuts it to its max_identity_ttl
+};
+struct IntroductionToken {
+  base::Secret jwt;
+  base::Duration lifetime{};  // as Nomad granted it
 };
 
 // Thread-safe; every call blocks for the request. Region and namespace are sent as query
@@ -81,6 +93,13 @@ class NomadClient {
                            bool eligible) const;
   // POST /v1/node/:id/purge; NOT_FOUND if the node does not exist. Idempotent.
   absl::Status Purge(const runtime::Context& context, const std::string& id) const;
+
+  // POST /v1/acl/identity/client-introduction-token, which Nomad 1.11 and newer have: a token with
+  // which only a client of this name and pool may register, once the servers enforce introduction.
+  // It changes nothing in Nomad and may be repeated. UNIMPLEMENTED: this Nomad has no such tokens.
+  // The right is node:write; test/e2e/README.md, "Nomad 1.11", has the facts.
+  absl::StatusOr<IntroductionToken> Introduce(const runtime::Context& context,
+                                              const Introduction& introduction) const;
 
   // The configured region; empty: the region of the agent that replies.
   const std::string& region() const { return options_.region; }

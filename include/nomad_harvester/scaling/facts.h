@@ -49,7 +49,8 @@ struct Facts {
   bool has_deadline = false;  // to join
   bool broken = false;
   bool start_fails = false;
-  bool ran = false;  // wait_for = "running", and its instance has run
+  bool ran = false;         // wait_for = "running", and its instance has run
+  bool token_ends = false;  // it has not booted; its introduction token may end before it does
   bool unhealthy = false;
   // The policy removes broken VMs like this one, or unhealthy ones; never in a dry run.
   bool may_remove_broken = false;

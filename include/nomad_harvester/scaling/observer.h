@@ -29,6 +29,8 @@ class ObserverMemory {
   // Fills start_failure, node_down_for, unhealthy_for and nomad_unreadable_for of the look, which
   // must be linked.
   void Apply(base::MonoTime now, Look* look);
+  // When the introduction token of a VM is to be looked after, by the API server's clock.
+  void NoteTokenOf(const std::string& vm_uid, base::WallTime look_after_at);
 
  private:
   struct Failing {
@@ -54,6 +56,7 @@ class ObserverMemory {
   std::map<std::string, NodeSince> unhealthy_since_ NH_GUARDED_BY(mutex_);  // by VM uid
   std::optional<base::MonoTime> unreadable_since_ NH_GUARDED_BY(mutex_);
   base::Duration unreadable_total_ NH_GUARDED_BY(mutex_){};
+  std::map<std::string, base::WallTime> tokens_ NH_GUARDED_BY(mutex_);  // by VM uid
   // By VM uid: of every VM of the last look.
   std::unordered_map<std::string, base::Duration> unreadable_before_ NH_GUARDED_BY(mutex_);
 };

@@ -27,6 +27,7 @@ enum class StepKind {
   kMarkUnhealthy,      // the same, once the Lease's action names the VM
   kRecordJoin,         // one PATCH: nomad-node-id, joined-at
   kForgetJoinTimeout,  // wait_for = "running": the instance has run, join-timeout becomes none
+  kRenewToken,         // a new introduction token, while the VM has not booted
   kRollBack,           // one PATCH that removes the mark
   kStartDrain,
   kDelete,
@@ -53,6 +54,7 @@ enum class Row {
   kUnmarkedBrokenKept,
   kUnmarkedJoins,
   kUnmarkedContradicted,
+  kUnmarkedTokenEnds,
   kUnmarkedWaiting,
   kUnmarkedOther,
   kMarkUnreadable,

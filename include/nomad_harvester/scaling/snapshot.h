@@ -55,8 +55,13 @@ struct VmView {
   // read.
   std::optional<bool> instance_runs;
   std::vector<std::string> addresses;
+  // Of a VM that has not joined: its instance, if the instances were read and it has one.
+  std::optional<harvester::VirtualMachineInstance> instance;
   // For how long this process has observed LooksUnhealthy, without interruption.
   base::Duration unhealthy_for{};
+  // When the introduction token of a VM that has not booted is to be looked after; unset: this
+  // process does not know.
+  std::optional<base::WallTime> look_after_token_at;
   // Set once the failing status has lasted for 60 s, or immediately for a halt by quota (rule C3).
   std::optional<harvester::StartFailure> start_failure;
   // For how long its drain or its deletion has been refused, and whether removing its mark is: by

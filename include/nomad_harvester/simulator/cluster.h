@@ -80,6 +80,8 @@ class Cluster {
   // list without resourceVersion (kubernetes/enhancements#2340), and Nomad's leader answers itself
   // (hashicorp/nomad:nomad/rpc.go). The plugin sends neither parameter today.
   void SetListLag(System system, base::Duration lag);
+  // From now on, instead of Options::introduction.
+  void SetIntroduction(Introduction introduction);
   // As many API servers answer Harvester's requests in turn, and their clocks are off by these: the
   // header Date, and the times that they write into objects. Empty: one server, which is right.
   void SetClockSkews(std::vector<base::Duration> skews);

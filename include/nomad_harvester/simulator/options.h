@@ -23,6 +23,10 @@ struct ImageSpec {
   std::string backend = "backingimage";
 };
 
+// What Nomad's servers ask of a client that registers for the first time. kNone: they are older
+// than 1.11 and have no tokens.
+enum class Introduction { kNone, kWarn, kStrict };
+
 struct Options {
   // Machines.
   base::Duration boot_time = std::chrono::seconds(5);      // VM created → VMI Running
@@ -38,6 +42,8 @@ struct Options {
   base::Duration heartbeat_timeout = std::chrono::seconds(10);  // last heartbeat → node down
   base::Duration start_time = std::chrono::milliseconds(500);   // allocation placed → running
   base::Duration stop_time = std::chrono::seconds(4);           // desired status "stop" → stopped
+  Introduction introduction = Introduction::kNone;
+  base::Duration longest_token = std::chrono::minutes(30);  // max_identity_ttl
   std::string nomad_token{};  // enables ACLs: it may write nodes and read jobs
   std::string kube_token{};   // empty: any token is accepted
 

@@ -233,6 +233,13 @@ absl::Status ScaleCall::CheckCreations(const runtime::Context& context,
                                               snapshot.look().nomad_index, request_.policy_id));
   memory_->template_hash = creation_->vm_spec.template_hash;
   memory_->template_parts = creation_->vm_spec.template_parts;
+  NH_RETURN_IF_ERROR(CheckIntroTokens(context, deps_, policy_, &*creation_));
+  const bool without = policy_.intro_token != config::IntroToken::kOff && !creation_->intro_tokens;
+  if (std::exchange(memory_->without_intro_tokens, without) != without && without) {
+    deps_.logger.Warn(
+        "Nomad has no introduction tokens (1.11 and newer have): {{nomad_intro_token}} is empty",
+        {{"action_id", action_id_}});
+  }
   return ahead_.admitted.has_value() ? *ahead_.admitted
                                      : DryRunCreation(context, deps_, policy_, *creation_);
 }

@@ -35,9 +35,10 @@ struct ScaleRange {
 
 // State of the pool kept between calls, besides the Lease's record.
 struct ScaleMemory {
-  std::string template_hash;    // of the last preflight
-  std::string template_parts;   // likewise
-  bool mass_loss_over = false;  // its timeout has expired: a new Scale removes (rule C15)
+  std::string template_hash;          // of the last preflight
+  std::string template_parts;         // likewise
+  bool without_intro_tokens = false;  // likewise; the policy wants them
+  bool mass_loss_over = false;        // its timeout has expired: a new Scale removes (rule C15)
 };
 
 class ScaleCall {

@@ -455,6 +455,7 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
     PoolState& state = pool.state;
     state.scale.template_hash = memory.template_hash;
     state.scale.template_parts = memory.template_parts;
+    state.scale.without_intro_tokens = memory.without_intro_tokens;
     if (call.leaves_work() || !closed) {
       state.inspected = false;
       state.rounds.Finished();

@@ -2,6 +2,7 @@
 #include "execution/creation.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <optional>
@@ -22,6 +23,14 @@ constexpr std::size_t kRandomLength = 8;
 
 // kubernetes/kubernetes:pkg/apis/core/types.go, MaxSecretSize: of all values of a Secret.
 constexpr std::size_t kMostInSecret = std::size_t{1024} * 1024;
+
+// As long as Nomad gives them by default (hashicorp/nomad:nomad/structs/node.go,
+// ClientIntroductionConfig): a clone of a large image may take most of it, and a VM that waits
+// longer gets a new one (StepKind::kRenewToken).
+constexpr base::Duration kIntroTokenFor = std::chrono::minutes(30);
+constexpr char kIntroTokenVariable[] = "nomad_intro_token";
+// Where no VM is made.
+constexpr char kSampleToken[] = "INTRODUCTION-TOKEN";
 
 constexpr char kUserData[] = "user_data";
 constexpr char kNetworkData[] = "network_data";
@@ -49,6 +58,7 @@ harvester::TemplateVariables CommonVariables(const config::PluginConfig& plugin,
       {"datacenter", policy.datacenter.value_or("")},
       {"nomad_region", plugin.nomad.region},
       {"policy_id", policy_id},
+      {kIntroTokenVariable, kSampleToken},
   };
   for (const auto& [name, value] : plugin.template_environment) {
     variables["env." + name] = value;
@@ -67,14 +77,41 @@ harvester::TemplateVariables WithIdentity(harvester::TemplateVariables variables
   return variables;
 }
 
-// Errors name the policy's keys.
+absl::Status CheckTokenIsOff(const config::PoolPolicy& policy, const std::string& template_text) {
+  if (policy.intro_token != config::IntroToken::kOff ||
+      !harvester::UsesVariable(template_text, kIntroTokenVariable)) {
+    return absl::OkStatus();
+  }
+  return base::InvalidArgument(
+      "it contains {{nomad_intro_token}}, but the key nomad_intro_token is \"off\": set it to "
+      "\"auto\" or \"required\"");
+}
+
+// That the variable and the key come together; in files, too.
+absl::Status CheckTokenIsUsed(const config::PoolPolicy& policy, const CreationPlan& plan) {
+  bool used = false;
+  for (const TemplateSource& source : {plan.user_data, plan.network_data}) {
+    const absl::Status off = CheckTokenIsOff(policy, source.text);
+    if (!off.ok()) return base::Annotate(off, source.key);
+    used = used || harvester::UsesVariable(source.text, kIntroTokenVariable);
+  }
+  if (used || policy.intro_token == config::IntroToken::kOff) return absl::OkStatus();
+  return base::InvalidArgument(
+      "nomad_intro_token: no template contains {{nomad_intro_token}}; let " + plan.user_data.key +
+      " write it to Nomad's intro_token.jwt, or remove the key");
+}
+
+// Errors name the policy's keys. Without a token, the plan's variables have what stands for it.
 absl::StatusOr<harvester::CloudInit> ComposeCloudInit(const CreationPlan& plan,
-                                                      const harvester::VmIdentity& identity) {
-  const harvester::TemplateVariables variables = WithIdentity(plan.variables, identity);
+                                                      const harvester::VmIdentity& identity,
+                                                      harvester::IntroToken token = {}) {
+  harvester::TemplateVariables variables = WithIdentity(plan.variables, identity);
+  if (!token.jwt.empty()) variables[kIntroTokenVariable] = token.jwt.Reveal();
   absl::StatusOr<std::string> user_data =
       harvester::ComposeUserData(plan.user_data.text, variables, plan.public_keys);
   if (!user_data.ok()) return base::Annotate(user_data.status(), plan.user_data.key);
-  harvester::CloudInit cloud_init{.user_data = *std::move(user_data)};
+  harvester::CloudInit cloud_init{.user_data = *std::move(user_data),
+                                  .intro_token = std::move(token)};
   std::string keys = plan.user_data.key;
   if (plan.vm_spec.has_network_data) {
     absl::StatusOr<std::string> network_data =
@@ -254,6 +291,7 @@ absl::Status CheckTemplate(const config::PluginConfig& plugin, const config::Poo
   harvester::TemplateVariables variables =
       WithIdentity(CommonVariables(plugin, policy, "policy"),
                    IdentityFor(policy.name_prefix + "-sample", "action"));
+  NH_RETURN_IF_ERROR(CheckTokenIsOff(policy, text));
   if (const std::set<std::string> names = EnvironmentIn(text); !names.empty()) {
     // What they hold is not the policy's: only their use can be checked.
     for (const std::string& name : names) variables.try_emplace(name);
@@ -275,6 +313,7 @@ absl::StatusOr<CreationPlan> PlanCreation(const PoolDependencies& deps,
                       ReadTemplate(kUserData, policy.user_data, policy.user_data_file));
   NH_ASSIGN_OR_RETURN(plan.network_data,
                       ReadTemplate(kNetworkData, policy.network_data, policy.network_data_file));
+  NH_RETURN_IF_ERROR(CheckTokenIsUsed(policy, plan));
   plan.variables = CommonVariables(*deps.clients.config, policy, policy_id);
   plan.vm_spec = SpecOf(policy);
   NH_ASSIGN_OR_RETURN(plan.vm_spec.gpus_are_host_devices, sources.gpus_are_host_devices);
@@ -296,6 +335,39 @@ absl::StatusOr<CreationPlan> PlanCreation(const PoolDependencies& deps,
   SetHashes(&plan);
   NH_RETURN_IF_ERROR(ComposeCloudInit(plan, SampleIdentity(deps, policy)));
   return plan;
+}
+
+absl::Status CheckIntroTokens(const runtime::Context& context, const PoolDependencies& deps,
+                              const config::PoolPolicy& policy, CreationPlan* plan) {
+  if (policy.intro_token == config::IntroToken::kOff) return absl::OkStatus();
+  const absl::Status made = deps.nomad()
+                                .Introduce(context, {.node_name = policy.name_prefix + "-sample",
+                                                     .node_pool = policy.node_pool.value_or(""),
+                                                     .ttl = std::chrono::seconds(1)})
+                                .status();
+  plan->intro_tokens = made.ok();
+  if (made.ok()) return made;
+  if (!absl::IsUnimplemented(made) || policy.intro_token == config::IntroToken::kRequired) {
+    return base::Annotate(made, "nomad_intro_token");
+  }
+  plan->variables[kIntroTokenVariable] = "";
+  return absl::OkStatus();
+}
+
+absl::StatusOr<harvester::IntroToken> MakeIntroToken(const runtime::Context& context,
+                                                     const PoolDependencies& deps,
+                                                     const std::string& vm,
+                                                     const std::optional<std::string>& node_pool,
+                                                     base::WallTime now) {
+  NH_ASSIGN_OR_RETURN(
+      const nomad::IntroductionToken made,
+      deps.nomad().Introduce(
+          context, {.node_name = vm, .node_pool = node_pool.value_or(""), .ttl = kIntroTokenFor}));
+  return harvester::IntroToken{.jwt = made.jwt, .expires = now + made.lifetime};
+}
+
+base::WallTime TokenIsLookedAfterAt(base::WallTime made, base::WallTime expires) {
+  return made + std::max<base::Duration>((expires - made) / 2, std::chrono::seconds(30));
 }
 
 absl::Status DryRunCreation(const runtime::Context& context, const PoolDependencies& deps,
@@ -330,11 +402,17 @@ absl::Status ClearLeftoverSecret(const runtime::Context& context, const PoolDepe
 }
 
 absl::StatusOr<CreatedVm> CreateVm(const runtime::Context& context, const PoolDependencies& deps,
-                                   const CreationPlan& plan, const PlannedCreation& creation) {
+                                   const CreationPlan& plan, const PlannedCreation& creation,
+                                   base::WallTime now) {
   CreatedVm created{.identity = IdentityFor(creation.name, creation.action_id)};
   created.identity.zone = creation.zone;
+  harvester::IntroToken token;
+  if (plan.intro_tokens) {
+    NH_ASSIGN_OR_RETURN(
+        token, MakeIntroToken(context, deps, creation.name, plan.vm_spec.nodes.node_pool, now));
+  }
   NH_ASSIGN_OR_RETURN(const harvester::CloudInit cloud_init,
-                      ComposeCloudInit(plan, created.identity));
+                      ComposeCloudInit(plan, created.identity, std::move(token)));
   NH_ASSIGN_OR_RETURN(
       created.secret,
       deps.vms.CreateSecret(context,
@@ -343,6 +421,9 @@ absl::StatusOr<CreatedVm> CreateVm(const runtime::Context& context, const PoolDe
       const auto vm,
       deps.vms.CreateVm(context, harvester::BuildVirtualMachine(plan.vm_spec, created.identity)));
   created.uid = vm.value.uid;
+  if (created.secret.token_expires.has_value()) {
+    deps.memory.NoteTokenOf(created.uid, TokenIsLookedAfterAt(now, *created.secret.token_expires));
+  }
   return created;
 }
 

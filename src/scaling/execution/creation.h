@@ -5,6 +5,7 @@
 #define NOMAD_HARVESTER_SCALING_CREATION_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,8 @@ struct CreationPlan {
   TemplateSource network_data;  // used if vm_spec.has_network_data
   harvester::TemplateVariables variables;
   std::vector<std::string> public_keys;
+  // Whether each VM gets an introduction token; without one, the text of the variable is empty.
+  bool intro_tokens = false;
 };
 
 // What Harvester says of the policy's sources, each with its own error, which names the key.
@@ -57,6 +60,22 @@ absl::StatusOr<CreationPlan> PlanCreation(const PoolDependencies& deps,
                                           const config::PoolPolicy& policy,
                                           const CreationSources& sources, std::uint64_t nomad_index,
                                           const std::string& policy_id);
+// Whether Nomad gives introduction tokens, if the policy wants them: sets plan->intro_tokens. A
+// token is made for it, of one second; needs a context with the write permit. An error, which names
+// the key, refuses the action: the policy requires tokens that this Nomad does not have, or the
+// request failed.
+absl::Status CheckIntroTokens(const runtime::Context& context, const PoolDependencies& deps,
+                              const config::PoolPolicy& policy, CreationPlan* plan);
+// A token for one VM. `now`: the API server's time.
+absl::StatusOr<harvester::IntroToken> MakeIntroToken(const runtime::Context& context,
+                                                     const PoolDependencies& deps,
+                                                     const std::string& vm,
+                                                     const std::optional<std::string>& node_pool,
+                                                     base::WallTime now);
+
+// When half of a token's time is over, and at the earliest in half a minute.
+base::WallTime TokenIsLookedAfterAt(base::WallTime made, base::WallTime expires);
+
 // Sends one VM to the API server as a dry run: what it would refuse (rule C2).
 absl::Status DryRunCreation(const runtime::Context& context, const PoolDependencies& deps,
                             const config::PoolPolicy& policy, const CreationPlan& plan);
@@ -78,10 +97,12 @@ struct CreatedVm {
   std::string uid;
   harvester::CloudInitSecret secret;
 };
-// Creates the Secret and then the VM. Blocks for the requests. After an error there may be no VM:
-// if the outcome is unknown (UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED) it may still appear.
+// Makes an introduction token, if the plan has them, and creates the Secret and then the VM. Blocks
+// for the requests. `now`: the API server's time. After an error there may be no VM: if the outcome
+// is unknown (UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED) it may still appear.
 absl::StatusOr<CreatedVm> CreateVm(const runtime::Context& context, const PoolDependencies& deps,
-                                   const CreationPlan& plan, const PlannedCreation& creation);
+                                   const CreationPlan& plan, const PlannedCreation& creation,
+                                   base::WallTime now);
 // Sets the VM as the Secret's owner. After an error, which is logged, a sweep sets it later.
 absl::Status OwnSecret(const runtime::Context& context, const PoolDependencies& deps,
                        const CreatedVm& created);

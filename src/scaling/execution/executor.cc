@@ -6,6 +6,7 @@
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/nodepool/drain.h"
 
+#include "execution/creation.h"
 #include "rules/vm_story.h"
 
 namespace nomad_harvester::scaling {
@@ -14,6 +15,9 @@ namespace {
 using harvester::DrainDeadline;
 using harvester::Mark;
 using harvester::MarkReason;
+
+// Of a token whose whole lifetime is not known: what is left for the boot.
+constexpr base::Duration kTokenForABoot = std::chrono::minutes(15);
 
 const Effect kNotWanted{.verdict = Verdict::kNotWanted};
 
@@ -204,6 +208,8 @@ class Act {
       case StepKind::kRecordJoin:
         return Annotate({{harvester::kNodeIdAnnotation, step.node_id},
                          {harvester::kJoinedAtAnnotation, base::FormatRfc3339(seen_.now())}});
+      case StepKind::kRenewToken:
+        return RenewToken();
       case StepKind::kRollBack:
         return RollBack(step);
       case StepKind::kStartDrain:
@@ -217,6 +223,32 @@ class Act {
         break;
     }
     return kNotWanted;
+  }
+
+  // The loop knows when a token that this process made ends; of others the Secret tells.
+  Effect RenewToken() {
+    const harvester::VirtualMachine& vm = seen_.view().vm;
+    const auto secret = deps_.vms.GetSecret(context_, harvester::SecretName(vm.name));
+    if (!secret.ok() && !kube::IsNotFound(secret.status())) return EffectOf(secret.status());
+    if (!secret.ok() || !secret->token_expires.has_value()) {
+      deps_.memory.NoteTokenOf(vm.uid, base::WallTime::max());
+      return kNotWanted;
+    }
+    const bool known = seen_.view().look_after_token_at.has_value();
+    if (const base::WallTime at = *secret->token_expires - kTokenForABoot;
+        !known && seen_.now() < at) {
+      deps_.memory.NoteTokenOf(vm.uid, at);
+      return kNotWanted;
+    }
+    const auto token =
+        MakeIntroToken(context_, deps_, vm.name,
+                       vm.nodes.has_value() ? vm.nodes->node_pool : std::nullopt, seen_.now());
+    if (!token.ok()) return EffectOf(token.status());
+    absl::Status replaced = deps_.vms.ReplaceIntroToken(context_, *secret, *token);
+    if (replaced.ok()) {
+      deps_.memory.NoteTokenOf(vm.uid, TokenIsLookedAfterAt(seen_.now(), token->expires));
+    }
+    return EffectOf(std::move(replaced));
   }
 
   Effect RollBack(const Step& step) {

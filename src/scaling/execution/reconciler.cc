@@ -199,8 +199,9 @@ Effect Reconciler::Make(const runtime::Context& context, Task* task) const {
       return EffectOf(std::move(cleared));
     }
   }
-  auto created = CreateVm(context, deps_, *action_->creation,
-                          {.name = vm, .action_id = id, .zone = part.zone});
+  auto created =
+      CreateVm(context, deps_, *action_->creation, {.name = vm, .action_id = id, .zone = part.zone},
+               last_->snapshot().now());
   if (!created.ok()) return EffectOf(created.status());
   deps_.Tell(StoryOfCreation(vm, created->uid, deps_.key, last_->snapshot().action, id,
                              deps_.agents_reason));

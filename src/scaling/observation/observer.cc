@@ -245,7 +245,9 @@ void Observer::SetInstances(std::vector<harvester::VirtualMachineInstance> insta
   for (VmView& view : look->vms) {
     const auto found = by_name.find(view.vm.name);
     view.instance_runs = found != by_name.end() && harvester::IsRunning(*found->second);
-    if (found != by_name.end()) view.addresses = std::move(found->second->addresses);
+    if (found == by_name.end()) continue;
+    view.addresses = found->second->addresses;
+    if (!harvester::HasJoined(view.vm)) view.instance = std::move(*found->second);
   }
 }
 

@@ -64,6 +64,11 @@ void ObserverMemory::ApplyUnhealthy(base::MonoTime now, const Look& look, VmView
   view->unhealthy_for = For(&unhealthy_since_, view->vm.uid, LinkedNode(*view, look), now);
 }
 
+void ObserverMemory::NoteTokenOf(const std::string& vm_uid, base::WallTime look_after_at) {
+  base::MutexLock lock(mutex_);
+  tokens_[vm_uid] = look_after_at;
+}
+
 void ObserverMemory::Apply(base::MonoTime now, Look* look) {
   base::MutexLock lock(mutex_);
   if (unreadable_since_.has_value()) {
@@ -81,6 +86,8 @@ void ObserverMemory::Apply(base::MonoTime now, Look* look) {
     ApplyStartFailure(now, look->now, &view);
     ApplyNodeDown(now, *look, &view);
     ApplyUnhealthy(now, *look, &view);
+    const auto token = tokens_.find(view.vm.uid);
+    if (token != tokens_.end()) view.look_after_token_at = token->second;
   }
   if (unreadable_before_.size() > look->vms.size()) {  // it has every VM of the look: some are gone
     std::unordered_set<std::string_view> uids;
@@ -88,6 +95,7 @@ void ObserverMemory::Apply(base::MonoTime now, Look* look) {
     EraseUnless(&unreadable_before_, uids);
     EraseUnless(&unhealthy_since_, uids);
     EraseUnless(&failing_, uids);
+    EraseUnless(&tokens_, uids);
   }
   if (!look->nomad_readable || down_since_.empty()) return;
   std::unordered_set<std::string_view> down;

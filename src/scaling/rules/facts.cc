@@ -16,6 +16,9 @@ using nomad::NodeStatus;
 // A drain that has not begun by then never will: a kill costs up to 20 s of Lease.
 constexpr base::Duration kBeginningMargin = std::chrono::seconds(10);
 
+// When a process that does not know a VM's introduction token looks after it: it costs one read.
+constexpr base::Duration kUnknownToken = std::chrono::minutes(2);
+
 // A drain that Nomad reports as complete; the absence of a drain is not enough.
 bool IsComplete(const Node& node) {
   return !node.draining && node.last_drain.has_value() &&
@@ -45,6 +48,13 @@ void SetDrainsToUndo(const Overlay& seen, Facts* facts) {
   }
 }
 
+bool TokenEnds(const Overlay& seen, const Facts& facts) {
+  const VmView& view = seen.view();
+  if (facts.joined || facts.node != nullptr || harvester::IsRunning(view.vm)) return false;
+  if (view.instance_runs.value_or(false)) return false;
+  return seen.now() >= view.look_after_token_at.value_or(view.vm.created_at + kUnknownToken);
+}
+
 void SetUnmarked(const Overlay& seen, const PoolFacts* pool, Facts* facts) {
   const VmView& view = seen.view();
   const PoolSnapshot& snapshot = seen.snapshot();
@@ -57,6 +67,7 @@ void SetUnmarked(const Overlay& seen, const PoolFacts* pool, Facts* facts) {
   const config::PoolPolicy& policy = *snapshot.policy;
   facts->dry_run = policy.dry_run;
   facts->ran = policy.wait_for == config::WaitFor::kRunning && harvester::IsRunning(view.vm);
+  facts->token_ends = policy.intro_token != config::IntroToken::kOff && TokenEnds(seen, *facts);
   facts->may_remove_broken =
       !policy.dry_run &&
       (facts->start_fails || policy.on_join_timeout == config::OnJoinTimeout::kDelete);

@@ -5,6 +5,8 @@
 #include <array>
 #include <utility>
 
+#include "rules/progress.h"
+
 namespace nomad_harvester::scaling {
 namespace {
 
@@ -24,8 +26,10 @@ const VmView& ViewOf(const Facts& facts) { return facts.seen->view(); }
 bool IsReady(const Node* node) { return node != nullptr && node->status == NodeStatus::kReady; }
 
 std::string CauseOfBroken(const Facts& facts) {
-  return facts.start_fails ? "its start fails: " + ViewOf(facts).start_failure->reason
-                           : "it has not joined Nomad by its deadline";
+  return facts.start_fails
+             ? "its start fails: " + ViewOf(facts).start_failure->reason
+             : "it has not joined Nomad by its deadline: " + DescribeProgress(ViewOf(facts)) +
+                   AdviceToJoin(ViewOf(facts), facts.seen->snapshot());
 }
 
 std::string CauseOfUnhealthy(const Facts& facts) {
@@ -113,7 +117,7 @@ Step RollBackLate(const Facts& facts) {
 
 constexpr const char* kPastDeadline = " is past its deadline and grace";
 
-constexpr std::array<Rule, 40> kTable = {{
+constexpr std::array<Rule, 41> kTable = {{
     {Row::kNomadUnreadable, "nomad-unreadable", "any", "Nomad cannot be read", "wait",
      [](const Facts& f) { return !f.nomad_readable; },
      [](const Facts& f) {
@@ -205,9 +209,19 @@ constexpr std::array<Rule, 40> kTable = {{
      "has its name, but is another VM by an identity hint", "report",
      [](const Facts& f) { return !f.marked && !f.joined && f.contradicted; },
      [](const Facts& f) { return MakeStep(StepKind::kReport, ViewOf(f).link.explanation); }},
+    {Row::kUnmarkedTokenEnds, "unmarked-token-ends",
+     "no mark, never joined; it has not booted, and half of its introduction token's time is over",
+     "none", "put a new token into its Secret",
+     [](const Facts& f) { return !f.marked && f.token_ends; },
+     [](const Facts&) {
+       return MakeStep(StepKind::kRenewToken,
+                       "it has not booted, and its introduction token ends soon");
+     }},
     {Row::kUnmarkedWaiting, "unmarked-waiting", "no mark, never joined, before its deadline",
      "none", "wait", [](const Facts& f) { return !f.marked && !f.joined && f.has_deadline; },
-     [](const Facts&) { return MakeStep(StepKind::kWait, "it has not joined yet"); }},
+     [](const Facts& f) {
+       return MakeStep(StepKind::kWait, "it has not joined yet: " + DescribeProgress(ViewOf(f)));
+     }},
     {Row::kUnmarkedOther, "unmarked-other", "no mark", "any other", "nothing",
      [](const Facts& f) { return !f.marked; },
      [](const Facts& f) {

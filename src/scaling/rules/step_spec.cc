@@ -8,7 +8,7 @@ namespace nomad_harvester::scaling {
 namespace {
 
 // In the order of StepKind.
-constexpr std::array<StepSpec, 14> kSpecs = {{
+constexpr std::array<StepSpec, 15> kSpecs = {{
     {StepKind::kNothing, "nothing", StepCategory::kNone, Recheck::kNone},
     {StepKind::kWait, "wait", StepCategory::kNone, Recheck::kNone},
     {StepKind::kCancelDrain, "cancel-drain", StepCategory::kRepair, Recheck::kSameRow},
@@ -19,6 +19,7 @@ constexpr std::array<StepSpec, 14> kSpecs = {{
     {StepKind::kMarkUnhealthy, "mark-unhealthy", StepCategory::kRemoval, Recheck::kSameRow},
     {StepKind::kRecordJoin, "record-join", StepCategory::kRecord, Recheck::kNone},
     {StepKind::kForgetJoinTimeout, "forget-join-timeout", StepCategory::kRecord, Recheck::kNone},
+    {StepKind::kRenewToken, "renew-token", StepCategory::kRecord, Recheck::kNone},
     {StepKind::kRollBack, "roll-back", StepCategory::kRepair, Recheck::kNone},
     {StepKind::kStartDrain, "start-drain", StepCategory::kRemoval, Recheck::kSameKind},
     {StepKind::kDelete, "delete", StepCategory::kRemoval, Recheck::kSameRow},

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/progress.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+std::string With(const std::string& words) { return words.empty() ? "" : ": " + words; }
+
+std::string Cloning(const harvester::VirtualMachine& vm) {
+  const std::string& status = vm.printable_status;
+  std::string text = "its volumes are made, and it has no instance yet";
+  if (!status.empty()) text += " (" + status + ")";
+  return text + With(harvester::TroubleOf(vm));
+}
+
+std::string Booting(const VmView& view) {
+  if (!view.instance.has_value()) {
+    return "its guest is started (" + view.vm.printable_status + ")" +
+           With(harvester::TroubleOf(view.vm));
+  }
+  const harvester::VirtualMachineInstance& instance = *view.instance;
+  std::string text = "its instance is " + (instance.phase.empty() ? "new" : instance.phase);
+  if (const auto began = harvester::PhaseBegan(instance)) {
+    text += " since " + base::FormatRfc3339(*began);
+  }
+  const std::string trouble = harvester::TroubleOf(instance);
+  return text + With(trouble.empty() ? harvester::TroubleOf(view.vm) : trouble);
+}
+
+bool GuestRuns(const VmView& view) {
+  return view.instance_runs.value_or(harvester::IsRunning(view.vm));
+}
+
+std::string Joining(const VmView& view) {
+  std::string text = "its guest runs";
+  if (view.instance.has_value()) {
+    const auto began = harvester::PhaseBegan(*view.instance);
+    if (began.has_value()) text += " since " + base::FormatRfc3339(*began);
+    text += view.addresses.empty() ? " without an address" : " at " + view.addresses.front();
+    text += harvester::IsAgentConnected(*view.instance) ? ", its guest agent answers,"
+                                                        : ", its guest agent does not answer,";
+  }
+  return text + " and no Nomad node has its name";
+}
+
+}  // namespace
+
+std::string DescribeProgress(const VmView& view) {
+  if (GuestRuns(view)) return Joining(view);
+  if (view.instance.has_value() || view.vm.instance_exists) return Booting(view);
+  return Cloning(view.vm);
+}
+
+std::string AdviceToJoin(const VmView& view, const PoolSnapshot& snapshot) {
+  if (!GuestRuns(view)) return "";
+  const std::string text = "; read Nomad's log in the guest";
+  if (!snapshot.policy.has_value()) return text;
+  if (snapshot.policy->intro_token == config::IntroToken::kOff) {
+    return text +
+           "; if Nomad's servers enforce client introduction (1.11 and newer), set "
+           "nomad_intro_token";
+  }
+  return text + "; its introduction token is for a client of this name in node pool " +
+         snapshot.policy->node_pool.value_or("default");
+}
+
+}  // namespace nomad_harvester::scaling

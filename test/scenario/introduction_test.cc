@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Pools whose VMs need an introduction token of Nomad before they may register.
+
+#include <chrono>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "nomad_harvester/base/encoding.h"
+#include "nomad_harvester/base/json.h"
+
+#include "harness.h"
+#include "nlohmann/json.hpp"
+#include "vm_facts.h"
+
+namespace nomad_harvester::scenario {
+namespace {
+
+using simulator::Fault;
+using simulator::Introduction;
+using simulator::RequestInfo;
+using simulator::System;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr char kTokenBegins[] = "eyJhbGci";
+constexpr char kUserData[] =
+    "#cloud-config\nwrite_files:\n- path: /opt/nomad/data/client/intro_token.jwt\n"
+    "  content: \"{{nomad_intro_token}}\"\n- path: /etc/nomad.d/nomad.hcl\n  content: |\n"
+    "    name = \"{{vm_name}}\"\n    node_class = \"{{node_class}}\"\n";
+
+// The bystanders have joined before.
+void Introduce(Harness& h, Introduction introduction, const std::string& mode = "required") {
+  h.cluster.SetIntroduction(introduction);
+  h.policy["nomad_intro_token"] = mode;
+  h.policy["user_data"] = kUserData;
+}
+
+int Minted(const Harness& h) {
+  return h.cluster.RequestCount(System::kNomad, "update", "introduction");
+}
+
+std::string UserData(const nlohmann::json& secret) {
+  return base::Base64Decode(base::GetString(*base::FindMember(secret, "data"), "userdata"))
+      .value_or("");
+}
+
+int Warnings(const Harness& h, const std::string& text) {
+  int count = 0;
+  for (const log::Record& record : h.log->records()) {
+    if (record.level == log::Level::kWarn && record.message.find(text) == 0) ++count;
+  }
+  return count;
+}
+
+// Of all objects and of the log, only the data of the Secrets may hold a token.
+void ExpectNoTokenOutsideSecrets(const Harness& h) {
+  for (const auto& objects : {h.Vms(), h.Leases()}) {
+    for (const nlohmann::json& object : objects) {
+      EXPECT_THAT(object.dump(), Not(HasSubstr(kTokenBegins)));
+    }
+  }
+  for (nlohmann::json secret : h.Secrets()) {
+    secret.erase("data");
+    EXPECT_THAT(secret.dump(), Not(HasSubstr(kTokenBegins)));
+  }
+  EXPECT_THAT(h.Transcript(), Not(HasSubstr(kTokenBegins)));
+}
+
+TEST(IntroTokens, let_the_vms_of_a_pool_join_a_nomad_that_enforces_introduction) {
+  Harness h;
+  Introduce(h, Introduction::kStrict);
+  ASSERT_TRUE(h.Scale(3).ok()) << h.Transcript();
+  h.WaitUntilReady();
+  h.CheckAtRest(3);
+  EXPECT_EQ(Minted(h), 4);  // one tells whether Nomad has tokens
+  for (const nlohmann::json& secret : h.Secrets()) {
+    EXPECT_FALSE(AnnotationOf(secret, Key("intro-token-expires")).empty());
+    EXPECT_THAT(UserData(secret), HasSubstr(kTokenBegins));
+  }
+  ExpectNoTokenOutsideSecrets(h);
+}
+
+TEST(IntroTokens, are_for_the_pool_that_the_policy_names) {
+  Harness h;
+  Introduce(h, Introduction::kStrict);
+  h.policy["node_pool"] = "gpu";
+  h.policy["user_data"] = std::string(kUserData) + "    node_pool = \"{{node_pool}}\"\n";
+  ASSERT_TRUE(h.Scale(1).ok()) << h.Transcript();
+  h.WaitUntilReady();
+  h.CheckAtRest(1);
+}
+
+TEST(IntroTokens, C15_without_the_key_no_vm_joins_a_strict_nomad_and_its_end_says_why) {
+  Harness h;
+  h.cluster.SetIntroduction(Introduction::kStrict);
+  const absl::Status scaled = h.Scale(1);
+  EXPECT_EQ(scaled.code(), absl::StatusCode::kDeadlineExceeded) << scaled;
+  EXPECT_THAT(scaled.ToString(), HasSubstr("nomad_intro_token"));
+  h.Converge(0);
+  h.CheckAtRest(0);
+}
+
+TEST(IntroTokens, of_mode_auto_are_empty_where_nomad_has_none_and_one_warning_says_so) {
+  Harness h;
+  Introduce(h, Introduction::kNone, "auto");
+  ASSERT_TRUE(h.Scale(1).ok()) << h.Transcript();
+  h.WaitUntilReady();
+  ASSERT_TRUE(h.Scale(2).ok()) << h.Transcript();
+  h.WaitUntilReady();
+  h.CheckAtRest(2);
+  EXPECT_THAT(UserData(h.Secrets().front()), HasSubstr("content: \"\""));
+  EXPECT_EQ(AnnotationOf(h.Secrets().front(), Key("intro-token-expires")), "");
+  EXPECT_EQ(Warnings(h, "Nomad has no introduction tokens"), 1);
+}
+
+TEST(IntroTokens, C2_that_are_required_refuse_growth_without_a_trace_where_nomad_has_none) {
+  Harness h;
+  Introduce(h, Introduction::kNone, "required");
+  const absl::Status scaled = h.Scale(2);
+  EXPECT_EQ(scaled.code(), absl::StatusCode::kUnimplemented) << scaled;
+  EXPECT_THAT(scaled.ToString(), HasSubstr("nomad_intro_token: make an introduction token"));
+  EXPECT_TRUE(h.Secrets().empty());
+  h.CheckAtRest(0);
+}
+
+TEST(IntroTokens, C2_without_the_right_refuse_growth_without_a_trace_in_both_modes) {
+  for (const std::string mode : {"auto", "required"}) {
+    Harness h;
+    Introduce(h, Introduction::kStrict, mode);
+    h.cluster.SetFaultHook([](const RequestInfo& request) {
+      return request.resource == "introduction" ? Fault::Answer(403, "Permission denied")
+                                                : Fault::None();
+    });
+    const absl::Status scaled = h.Scale(2);
+    EXPECT_EQ(scaled.code(), absl::StatusCode::kPermissionDenied) << scaled;
+    EXPECT_THAT(scaled.ToString(), HasSubstr("node { policy = \"write\" }"));
+    EXPECT_TRUE(h.Secrets().empty());
+    h.CheckAtRest(0);
+  }
+}
+
+TEST(IntroTokens, C13_are_not_made_by_a_dry_run) {
+  Harness h;
+  Introduce(h, Introduction::kStrict);
+  h.policy["dry-run"] = "true";
+  ASSERT_TRUE(h.Scale(2).ok());
+  EXPECT_EQ(Minted(h), 0);
+}
+
+TEST(IntroTokens, that_end_while_a_slow_clone_runs_are_replaced) {
+  simulator::Options options;
+  options.boot_time = std::chrono::minutes(50);
+  Harness h(options);
+  Introduce(h, Introduction::kStrict);
+  h.policy["join_timeout"] = "90m";
+  ASSERT_TRUE(h.Scale(1).ok()) << h.Transcript();
+  h.WaitUntilReady();
+  h.CheckAtRest(1);
+  EXPECT_EQ(Minted(h), 1 + 1 + 3);  // after 15, 30 and 45 minutes
+  ExpectNoTokenOutsideSecrets(h);
+}
+
+TEST(IntroTokens, that_nomad_cuts_are_replaced_as_often_as_it_takes) {
+  simulator::Options options;
+  options.boot_time = std::chrono::minutes(12);
+  options.longest_token = std::chrono::minutes(2);
+  Harness h(options);
+  Introduce(h, Introduction::kStrict);
+  ASSERT_TRUE(h.Scale(1).ok()) << h.Transcript();
+  h.WaitUntilReady();
+  h.CheckAtRest(1);
+  EXPECT_LE(Minted(h), 15);
+}
+
+TEST(IntroTokens, C10_of_a_vm_whose_process_was_killed_are_replaced_by_the_next) {
+  simulator::Options options;
+  options.boot_time = std::chrono::minutes(50);
+  Harness h(options);
+  Introduce(h, Introduction::kStrict);
+  h.policy["join_timeout"] = "90m";
+  h.policy["scale_timeout"] = "5m";
+  EXPECT_FALSE(h.Scale(1).ok());
+  h.Restart();
+  const int before = Minted(h);
+  h.Tick(std::chrono::minutes(55));
+  EXPECT_EQ(Minted(h) - before, 3);
+  h.WaitUntilReady();
+  h.CheckAtRest(1);
+}
+
+TEST(IntroTokens, C10_a_kill_between_secret_and_vm_leaves_nothing_that_the_next_scale_cannot_use) {
+  Harness h;
+  Introduce(h, Introduction::kStrict);
+  h.cluster.SetFaultHook([&h](const RequestInfo& request) {
+    if (request.verb != "create" || request.resource != "virtualmachines") return Fault::None();
+    h.process().Die();
+    return Fault::Die();
+  });
+  EXPECT_FALSE(h.Scale(1).ok());
+  EXPECT_EQ(h.Secrets().size(), 1U);
+  h.cluster.SetFaultHook(nullptr);
+  h.Restart();
+  h.Converge(1);
+  EXPECT_EQ(h.Secrets().size(), 1U);
+  h.CheckAtRest(1);
+}
+
+TEST(IntroTokens, C3_a_secret_whose_reply_was_lost_is_used_with_the_token_that_it_has) {
+  Harness h;
+  Introduce(h, Introduction::kStrict);
+  int lost = 0;
+  h.cluster.SetFaultHook([&](const RequestInfo& request) {
+    const bool secret = request.verb == "create" && request.resource == "secrets";
+    return secret && lost++ == 0 ? Fault::DropReply() : Fault::None();
+  });
+  ASSERT_TRUE(h.Scale(1).ok()) << h.Transcript();
+  EXPECT_GE(lost, 1);
+  h.WaitUntilReady();
+  h.CheckAtRest(1);
+}
+
+TEST(IntroTokens, L2_that_cannot_be_replaced_cost_their_vm_alone_and_few_requests) {
+  simulator::Options options;
+  options.boot_time = std::chrono::minutes(50);
+  Harness h(options);
+  Introduce(h, Introduction::kWarn);
+  h.policy["join_timeout"] = "60m";
+  h.policy["scale_timeout"] = "5m";
+  EXPECT_FALSE(h.Scale(2).ok());
+  h.cluster.SetFaultHook([](const RequestInfo& request) {
+    return request.resource == "introduction" ? Fault::Answer(403, "Permission denied")
+                                              : Fault::None();
+  });
+  h.Tick(std::chrono::minutes(10));
+  h.cluster.ResetCounters();
+  h.Tick(std::chrono::minutes(30));
+  EXPECT_LE(Minted(h), 60);
+  // S3's two lists per tick, and a round a minute at most.
+  EXPECT_LE(h.cluster.RequestCount(), 180 * 2 + 30 * 20);
+}
+
+}  // namespace
+}  // namespace nomad_harvester::scenario
