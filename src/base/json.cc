@@ -156,6 +156,19 @@ std::string ToValidUtf8(std::string_view text) {
   return result;
 }
 
+std::string ToShortUtf8(std::string_view text, std::size_t limit) {
+  constexpr std::string_view kCut = "...";
+  std::string valid = ToValidUtf8(text);
+  if (valid.size() <= limit) return valid;
+  std::size_t kept = 0;
+  while (kept < limit - kCut.size()) {
+    const std::size_t next = Utf8CharacterLength(std::string_view(valid).substr(kept));
+    if (kept + next > limit - kCut.size()) break;
+    kept += next;
+  }
+  return valid.substr(0, kept).append(kCut);
+}
+
 std::string EscapeC1(std::string_view text) {
   std::string result;
   const std::string valid = ToValidUtf8(text);

@@ -54,7 +54,7 @@ int Refuse(const std::string& command, const absl::Status& problems, int exit_co
 //
 // 0: ready. 3: not ready. 1: Harvester or Nomad cannot be read.
 int ShowStatus(const scaling::Maintenance& maintenance, const runtime::Context& context,
-               const config::PoolPolicy& policy, const std::string& output, std::ostream& out,
+               const Settings& settings, const std::string& output, std::ostream& out,
                std::ostream& err);
 // 0: everything is clean. 1: something was not done. Prints a line to `out` for each thing done,
 // and to `err` for each thing not done.

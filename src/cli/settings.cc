@@ -108,6 +108,9 @@ absl::StatusOr<Settings> ReadSettings(const std::vector<std::string>& pairs, Pol
   if (!plugin.ok()) problems.push_back(base::Message(plugin.status()));
   const bool whole = use == PolicyUse::kRequired || HoldsPolicy(blocks.policy);
   StringMap values = blocks.policy;
+  settings.tells_vms = values.contains("vm_template") ||
+                       std::all_of(std::begin(kForNewVms), std::end(kForNewVms),
+                                   [&](const auto& entry) { return values.contains(entry.first); });
   values.insert(std::begin(kForNewVms), std::end(kForNewVms));
   // A pool without its policy: the same rules for its two keys.
   if (!whole) values.insert({{kPool, "any"}, {"node_class", "any"}});

@@ -22,6 +22,8 @@ struct Settings {
   std::string pool;
   // Set if more of the policy was given than these two.
   std::optional<config::PoolPolicy> policy;
+  // The policy says how new VMs are made, so that existing ones can be compared.
+  bool tells_vms = false;
 };
 
 enum class PolicyUse {

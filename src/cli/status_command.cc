@@ -13,9 +13,10 @@
 namespace nomad_harvester::cli {
 
 int ShowStatus(const scaling::Maintenance& maintenance, const runtime::Context& context,
-               const config::PoolPolicy& policy, const std::string& output, std::ostream& out,
+               const Settings& settings, const std::string& output, std::ostream& out,
                std::ostream& err) {
-  const auto inspection = maintenance.Inspect(context.WithTimeout(kOperatorBudget), policy);
+  const auto inspection = maintenance.Inspect(context.WithTimeout(kOperatorBudget),
+                                              *settings.policy, settings.tells_vms);
   if (!inspection.ok()) {
     err << "harvester status: " << Printable(base::Message(inspection.status())) << "\n";
     return kExitFailure;
@@ -37,8 +38,7 @@ void AddStatusCommand(CLI::App& app, const Invocation& invocation) {
        .task =
            [output](const scaling::Maintenance& maintenance, const runtime::Context& context,
                     const Settings& settings) {
-             return ShowStatus(maintenance, context, *settings.policy, *output, std::cout,
-                               std::cerr);
+             return ShowStatus(maintenance, context, settings, *output, std::cout, std::cerr);
            }})
       ->add_option("--output", *output, "table or json")
       ->check(CLI::IsMember({"table", "json"}))

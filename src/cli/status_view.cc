@@ -14,6 +14,7 @@
 #include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/scaling/step_spec.h"
 
+#include "absl/strings/str_replace.h"
 #include "nlohmann/json.hpp"
 #include "text.h"
 
@@ -49,8 +50,7 @@ Json CountersOf(const scaling::StringMap& meta) {
   for (const auto& [key, value] : meta) {
     if (!key.starts_with(kPrefix)) continue;
     const std::string name = key.substr(kPrefix.size());
-    // Only the plugin's process knows these two.
-    if (name == "drifted" || name == "leftovers") continue;
+    if (name == "leftovers") continue;  // only the plugin's process knows
     if (const auto number = base::ParseInt(value); number.ok()) counters[name] = *number;
   }
   return counters;
@@ -59,6 +59,11 @@ Json CountersOf(const scaling::StringMap& meta) {
 // False, true, or the time until which it is paused.
 Json PausedOf(const harvester::Hold& paused) {
   return paused.always || !paused.until.has_value() ? Json(paused.always) : Time(paused.until);
+}
+
+Json LastErrorOf(const std::optional<harvester::ErrorRecord>& error) {
+  if (!error.has_value()) return {};
+  return {{"action", Text(error->action)}, {"at", Time(error->at)}, {"text", Text(error->text)}};
 }
 
 Json LeaseOf(const scaling::LeaseView& lease) {
@@ -88,7 +93,8 @@ Json LeaseOf(const scaling::LeaseView& lease) {
           {"back_off", std::move(back_off)},
           {"last_event", Time(lease.record.last_event)},
           {"paused", PausedOf(lease.record.paused)},
-          {"policy", std::move(policy)}};
+          {"policy", std::move(policy)},
+          {"last_error", LastErrorOf(lease.record.last_error)}};
 }
 
 Json NodeOf(const nomad::Node& node) {
@@ -119,7 +125,17 @@ Json MarkOf(const harvester::VirtualMachine& vm) {
           {"purge", mark.purge}};
 }
 
-Json VmOf(const VmView& view, const PoolSnapshot& snapshot) {
+// Null: it does not differ, or nobody knows.
+Json DriftOf(const VmView& view, const Inspection& inspection) {
+  const auto parts = scaling::DriftOf(view.vm, inspection.template_hash, inspection.template_parts);
+  if (!parts.has_value()) return {};
+  Json list = Json::array();
+  for (const std::string& part : *parts) list.push_back(Text(part));
+  return list;
+}
+
+Json VmOf(const VmView& view, const Inspection& inspection) {
+  const PoolSnapshot& snapshot = inspection.snapshot;
   const harvester::VirtualMachine& vm = view.vm;
   // Nothing is said about nodes while Nomad cannot be read, even if a part of it was read.
   const bool readable = snapshot.look().nomad_readable;
@@ -140,6 +156,7 @@ Json VmOf(const VmView& view, const PoolSnapshot& snapshot) {
           {"mark", MarkOf(vm)},
           {"protected", vm.protect.HoldsAt(snapshot.now())},
           {"delete_first", vm.delete_first},
+          {"drift", DriftOf(view, inspection)},
           {"next_step", StepName(step.kind)},
           {"row", RowName(step.row)},
           {"why", Text(step.reason)}};
@@ -152,7 +169,7 @@ Json Document(const Inspection& inspection) {
   std::sort(views.begin(), views.end(),
             [](const auto* a, const auto* b) { return a->vm.name < b->vm.name; });
   Json vms = Json::array();
-  for (const VmView* view : views) vms.push_back(VmOf(*view, snapshot));
+  for (const VmView* view : views) vms.push_back(VmOf(*view, inspection));
   std::vector<const nomad::Node*> nodes;
   if (snapshot.look().nomad_readable) nodes = scaling::UnlinkedNodes(snapshot);
   std::sort(nodes.begin(), nodes.end(),
@@ -167,6 +184,7 @@ Json Document(const Inspection& inspection) {
           {"warning", Text(report.warning)},
           {"count", report.status.count},
           {"counters", CountersOf(report.status.meta)},
+          {"growth_problem", Text(inspection.growth_problem)},
           {"nomad_readable", snapshot.look().nomad_readable},
           {"lease", LeaseOf(inspection.lease)},
           {"vms", std::move(vms)},
@@ -203,6 +221,12 @@ std::string ActionText(const harvester::LeaseAction& action) {
     text += " " + name + (action.create.contains(name) ? " (to be created)" : "");
   }
   return text;
+}
+
+// Its lines become one.
+std::string ErrorText(const harvester::ErrorRecord& error) {
+  return base::FormatRfc3339(error.at) + (error.action.empty() ? "" : ", action " + error.action) +
+         ": " + absl::StrReplaceAll(error.text, {{"\n", "; "}});
 }
 
 std::string BackOffText(const std::string& cause, const harvester::BackOffEntry& entry,
@@ -288,10 +312,17 @@ std::string StatusTable(const Inspection& inspection) {
   const Json document = Document(inspection);
   std::string text = Line("Pool", snapshot.key.ToString());
   text += Line("Ready", report.status.ready ? "yes" : "no: " + report.reason);
+  if (lease.last_error.has_value()) {
+    text += Line("Last error", ErrorText(*lease.last_error));
+  }
+  if (!inspection.growth_problem.empty()) {
+    text += Line("Growth", "would be refused: " + inspection.growth_problem);
+  }
   text += Line("Count", std::to_string(report.status.count));
   if (const std::string counters = Counters(document.at("counters")); !counters.empty()) {
     text += Line("Counters", counters);
   }
+  if (!report.drift.empty()) text += Line("Drift", report.drift);
   if (!report.warning.empty()) text += Line("Attention", report.warning);
   text += Line("Lease", LeaseText(inspection.lease, snapshot.now()));
   if (lease.action.has_value()) {

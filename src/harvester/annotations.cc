@@ -256,6 +256,16 @@ constexpr auto kMembersOfPolicy = [](auto& members, auto& policy) {
   members.Unknown(policy.unknown_members);
 };
 
+// It stands among the other annotations of a Lease, 256 KiB in all.
+constexpr std::size_t kLongestError = 2048;
+
+constexpr auto kMembersOfError = [](auto& members, auto& error) {
+  members.MaybeEmpty("action", error.action);
+  members.As("at", error.at, base::FormatRfc3339Nanos, base::ParseRfc3339);
+  members.Text("text", error.text);
+  members.Unknown(error.unknown_members);
+};
+
 template <typename List, typename Record>
 json Write(const List& list, const Record& record) {
   Writer writer;
@@ -294,6 +304,11 @@ std::string ToAnnotation(const LeaseAction& action) {
 std::string ToAnnotation(const PolicyRecord& policy) {
   return base::DumpJson(Write(kMembersOfPolicy, policy));
 }
+std::string ToAnnotation(const ErrorRecord& error) {
+  ErrorRecord shortened = error;
+  shortened.text = base::ToShortUtf8(error.text, kLongestError);
+  return base::DumpJson(Write(kMembersOfError, shortened));
+}
 std::string ToAnnotation(const BackOff& back_off) {
   json object = json::object();
   for (const auto& [cause, entry] : back_off) object[cause] = Write(kMembersOfBackOff, entry);
@@ -311,6 +326,9 @@ absl::StatusOr<LeaseAction> ParseLeaseAction(std::string_view text) {
 }
 absl::StatusOr<PolicyRecord> ParsePolicyRecord(std::string_view text) {
   return Parse<PolicyRecord>(kMembersOfPolicy, text, "policy");
+}
+absl::StatusOr<ErrorRecord> ParseErrorRecord(std::string_view text) {
+  return Parse<ErrorRecord>(kMembersOfError, text, "last-error");
 }
 absl::StatusOr<BackOff> ParseBackOff(std::string_view text) {
   NH_ASSIGN_OR_RETURN(const json object, base::ParseJson(text, "back-off"));

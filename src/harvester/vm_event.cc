@@ -20,19 +20,6 @@ using nlohmann::json;
 // ActionLengthLimit, ReportingInstanceLengthLimit and NoteLengthLimit).
 constexpr std::size_t kWordLimit = 128;
 constexpr std::size_t kNoteLimit = 1024;
-constexpr std::string_view kCut = "...";
-
-std::string Cut(std::string_view raw, std::size_t limit) {
-  std::string text = base::ToValidUtf8(raw);
-  if (text.size() <= limit) return text;
-  std::size_t kept = 0;
-  while (kept < limit - kCut.size()) {
-    const std::size_t next = base::Utf8CharacterLength(std::string_view(text).substr(kept));
-    if (kept + next > limit - kCut.size()) break;
-    kept += next;
-  }
-  return text.substr(0, kept).append(kCut);
-}
 
 json SeriesOf(const EventSeries& series) {
   return {{"count", series.count}, {"lastObservedTime", base::FormatRfc3339Micros(series.last)}};
@@ -47,16 +34,16 @@ json BuildVmEvent(const VmEvent& event, const std::string& ns, const std::string
                  {"metadata", {{"name", name}, {"namespace", ns}}},
                  {"eventTime", base::FormatRfc3339Micros(at)},
                  {"reportingController", kManagedByValue},
-                 {"reportingInstance", Cut(instance, kWordLimit)},
-                 {"action", Cut(event.action, kWordLimit)},
-                 {"reason", Cut(event.reason, kWordLimit)},
+                 {"reportingInstance", base::ToShortUtf8(instance, kWordLimit)},
+                 {"action", base::ToShortUtf8(event.action, kWordLimit)},
+                 {"reason", base::ToShortUtf8(event.reason, kWordLimit)},
                  {"regarding",
                   {{"apiVersion", "kubevirt.io/v1"},
                    {"kind", std::string(kube::kVirtualMachines.kind)},
                    {"namespace", ns},
                    {"name", event.vm},
                    {"uid", event.uid}}},
-                 {"note", Cut(base::WithoutSecrets(event.note), kNoteLimit)},
+                 {"note", base::ToShortUtf8(base::WithoutSecrets(event.note), kNoteLimit)},
                  {"type", event.warning ? "Warning" : "Normal"}};
   if (series.count > 1) object["series"] = SeriesOf(series);
   return object;

@@ -115,7 +115,7 @@ class MaintenanceCommands : public testing::Test {
     });
   }
   int Status(const std::string& output = "table") {
-    return ShowStatus(*maintenance_, work_.context(), *settings_.policy, output, Out(), Err());
+    return ShowStatus(*maintenance_, work_.context(), settings_, output, Out(), Err());
   }
   int Gc(bool dry_run = false) {
     return CollectGarbage(*maintenance_, work_.context(), settings_, dry_run, Out(), Err());

@@ -27,6 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   CheckRoundTrip(&harvester::ParseLeaseAction, text);
   CheckRoundTrip(&harvester::ParseBackOff, text);
   CheckRoundTrip(&harvester::ParsePolicyRecord, text);
+  CheckRoundTrip(&harvester::ParseErrorRecord, text);
   const harvester::Hold hold = harvester::ParseHold(text);
   nomad_harvester::fuzz::Require(harvester::ParseHold(harvester::FormatHold(hold)) == hold,
                                  "a hold that was written means what was read");

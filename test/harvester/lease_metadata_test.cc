@@ -164,5 +164,24 @@ TEST(PolicyRecord, names_what_cannot_be_read) {
   }
 }
 
+TEST(ErrorRecord, is_spelled_as_the_documentation_says_and_keeps_what_it_does_not_know) {
+  ErrorRecord error = {.action = "act", .at = At("2026-11-21T02:03:04Z"), .text = "no image"};
+  EXPECT_EQ(ToAnnotation(error),
+            R"({"action":"act","at":"2026-11-21T02:03:04Z","text":"no image"})");
+  EXPECT_THAT(ParseErrorRecord(ToAnnotation(error)), IsOkAndHolds(error));
+  error.action = "";
+  EXPECT_THAT(ParseErrorRecord(ToAnnotation(error)), IsOkAndHolds(error));
+  const auto more =
+      ParseErrorRecord(R"({"action":"","at":"2026-11-21T02:03:04Z","text":"x","new":1})");
+  ASSERT_TRUE(more.ok()) << more.status();
+  EXPECT_THAT(ToAnnotation(*more), HasSubstr(R"("new":1)"));
+  EXPECT_THAT(ParseErrorRecord("{}"), StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST(ErrorRecord, does_not_fill_the_annotations_of_a_lease) {
+  const ErrorRecord error = {.at = At("2026-11-21T02:03:04Z"), .text = std::string(100'000, 'x')};
+  EXPECT_LT(ToAnnotation(error).size(), 2200U);
+}
+
 }  // namespace
 }  // namespace nomad_harvester::harvester

@@ -37,7 +37,7 @@ class CommandsTest : public PoolFixture {
   std::string Paused() const { return LeaseAnnotation(harvester::kLeasePausedAnnotation); }
   absl::StatusOr<Inspection> Inspect() {
     Forget();
-    return Commands().Inspect(context(), policy_);
+    return Commands().Inspect(context(), policy_, true);
   }
   absl::StatusOr<std::set<PoolKey>> FindPools() {
     Forget();
@@ -83,11 +83,33 @@ TEST_F(CommandsTest, S3_an_inspection_reads_the_lease_and_the_pool_and_writes_no
   AddVm("web-a");
   const auto seen = Inspect();
   ASSERT_THAT(seen, IsOk());
-  EXPECT_THAT(Sent(), ElementsAre("get leases", "list nodes", "list virtualmachines",
-                                  "list virtualmachineinstances"));
+  const Strings sent = Sent();
+  ASSERT_GE(sent.size(), 4U);
+  EXPECT_EQ(Strings(sent.begin(), sent.begin() + 4),
+            (Strings{"get leases", "list nodes", "list virtualmachines",
+                     "list virtualmachineinstances"}));
+  EXPECT_THAT(
+      Strings(sent.begin() + 4, sent.end()),
+      testing::UnorderedElementsAre("get virtualmachineimages", "list virtualmachineimages",
+                                    "get network-attachment-definitions", "list resourcequotas"));
   EXPECT_FALSE(seen->lease.present);
   EXPECT_EQ(seen->lease.problem, "");
   EXPECT_EQ(seen->report.status.count, 1);
+  EXPECT_TRUE(seen->report.status.ready);
+  EXPECT_EQ(seen->growth_problem, "");
+}
+
+TEST_F(CommandsTest, S4_an_inspection_tells_what_drifted_and_what_would_refuse_a_growth) {
+  AddVm("web-a");
+  policy_.cpu_cores = 4;
+  auto seen = Inspect();
+  ASSERT_THAT(seen, IsOk());
+  EXPECT_EQ(seen->report.drift, "web-a (cpu)");
+  cluster_.SetImageReady("default/ubuntu-24.04", false);
+  seen = Inspect();
+  ASSERT_THAT(seen, IsOk());
+  EXPECT_EQ(seen->report.drift, "") << "nobody knows";
+  EXPECT_THAT(seen->growth_problem, HasSubstr("image: default/ubuntu-24.04 cannot be used"));
   EXPECT_TRUE(seen->report.status.ready);
 }
 
@@ -106,7 +128,7 @@ TEST_F(CommandsTest, S3_a_lease_that_is_not_read_is_a_problem_and_not_the_end) {
 
 TEST_F(CommandsTest, S3_an_inspection_that_has_no_time_left_blames_the_system_that_took_it) {
   cluster_.Refuse({.resource = "leases", .kind = simulator::Refusal::kNone, .takes = seconds(60)});
-  EXPECT_THAT(Commands().Inspect(context().WithTimeout(seconds(5)), policy_),
+  EXPECT_THAT(Commands().Inspect(context().WithTimeout(seconds(5)), policy_, false),
               StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("Harvester cannot be read")));
   EXPECT_EQ(Count("list nodes"), 0U);
 }

@@ -29,6 +29,7 @@ class ScaleCallTest : public PoolFixture {
     Forget();
     if (before) before();
     absl::Status outcome = call_->Run(context());
+    effects_ = Effects();
     Close(call_->closed_record());
     return outcome;
   }
@@ -54,6 +55,7 @@ class ScaleCallTest : public PoolFixture {
   ScaleRequest request_{.reason = "test"};
   ScaleMemory scale_memory_;
   std::optional<ScaleCall> call_;
+  Strings effects_;  // of the last Scale, before its Lease is released with the record
 };
 
 TEST_F(ScaleCallTest, C2_what_was_read_ahead_is_not_read_again) {
@@ -82,7 +84,7 @@ TEST_F(ScaleCallTest, C2_a_refusal_that_was_read_ahead_refuses_the_action) {
               call_->ReadAhead(context());
             }),
       StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("Harvester would refuse the VM")));
-  EXPECT_THAT(Effects(), IsEmpty());
+  EXPECT_THAT(effects_, IsEmpty());
 }
 
 TEST_F(ScaleCallTest, C3_what_waits_or_does_not_grow_reads_no_sources) {
@@ -254,7 +256,7 @@ TEST_F(ScaleCallTest, C2_what_refuses_an_action_does_so_before_its_first_write) 
     c.spoil();
     EXPECT_THAT(Scale(c.count), StatusIs(c.code, HasSubstr(c.why))) << c.why;
     if (c.why != "patch Lease") {
-      EXPECT_THAT(Effects(), IsEmpty()) << c.why;
+      EXPECT_THAT(effects_, IsEmpty()) << c.why;
     }
     EXPECT_EQ(LeaseAnnotation(harvester::kLeaseActionAnnotation), "") << c.why;
     EXPECT_FALSE(call_->acted()) << c.why;
@@ -263,6 +265,32 @@ TEST_F(ScaleCallTest, C2_what_refuses_an_action_does_so_before_its_first_write) 
   }
   EXPECT_FALSE(IsMarked("web-a"));
   EXPECT_EQ(cluster_.Vms().size(), 1U);
+}
+
+TEST_F(ScaleCallTest, C2_the_lease_keeps_why_the_last_action_was_refused_until_one_succeeds) {
+  const auto last_error = [&] {
+    const auto error =
+        harvester::ParseErrorRecord(LeaseAnnotation(harvester::kLeaseLastErrorAnnotation));
+    return error.ok() ? error->action + ": " + error->text : "";
+  };
+  cluster_.SetImageReady("default/ubuntu-24.04", false);
+  EXPECT_FALSE(Scale(2).ok());
+  const std::string refused = last_error();
+  EXPECT_THAT(refused, testing::StartsWith(call_->action_id() + ": image: default/ubuntu-24.04"));
+  // A pause and a back-off have lines of their own, and their cause is the better answer.
+  BackOffFor("create", 2);
+  EXPECT_FALSE(Scale(2).ok());
+  EXPECT_EQ(last_error(), refused);
+  AnnotateLease(harvester::kLeasePausedAnnotation, "true");
+  EXPECT_FALSE(Scale(2).ok());
+  EXPECT_EQ(last_error(), refused);
+  AnnotateLease(harvester::kLeasePausedAnnotation, "false");
+  Store({.last_error = lease_.record().last_error});
+  EXPECT_THAT(Scale(0), IsOk()) << "there is nothing to do";
+  EXPECT_EQ(last_error(), refused);
+  cluster_.SetImageReady("default/ubuntu-24.04", true);
+  EXPECT_THAT(Scale(1), IsOk());
+  EXPECT_EQ(last_error(), "");
 }
 
 TEST_F(ScaleCallTest, C2_rights_that_a_review_does_not_list_are_asked_one_by_one) {
@@ -283,7 +311,7 @@ TEST_F(ScaleCallTest, C15_a_mass_loss_refuses_removals_until_its_time_is_over) {
   for (const std::string vm : {"web-a", "web-b"}) cluster_.PurgeNode(vm);
   EXPECT_THAT(Scale(2), StatusIs(absl::StatusCode::kFailedPrecondition,
                                  HasSubstr("2 of 3 running VMs have lost their Nomad node")));
-  EXPECT_THAT(Effects(), IsEmpty());
+  EXPECT_THAT(effects_, IsEmpty());
   scale_memory_.mass_loss_over = true;
   EXPECT_THAT(Scale(2), IsOk());
   EXPECT_EQ(cluster_.Vms().size(), 2U);
@@ -295,7 +323,7 @@ TEST_F(ScaleCallTest, L10_a_paused_pool_is_refused_after_its_roll_backs) {
   AnnotateLease(harvester::kLeasePausedAnnotation, "true");
   EXPECT_THAT(Scale(3), StatusIs(absl::StatusCode::kFailedPrecondition,
                                  HasSubstr("pool nomad/web is paused")));
-  EXPECT_EQ(Effects(), (Strings{"update drain"}));
+  EXPECT_EQ(effects_, (Strings{"update drain"}));
   EXPECT_FALSE(call_->acted());
   EXPECT_FALSE(call_->range().has_value());
 }

@@ -86,7 +86,7 @@ scaling::Collection Operator::CollectWithoutPolicy() {
   return maintenance_.Collect(context_, key(), std::nullopt, Listener());
 }
 absl::StatusOr<scaling::Inspection> Operator::Inspect() {
-  return maintenance_.Inspect(context_, Policy());
+  return maintenance_.Inspect(context_, Policy(), /*tells_vms=*/true);
 }
 absl::Status Operator::Pause(const std::optional<harvester::Hold>& hold) {
   return maintenance_.Pause(context_, key(), hold);

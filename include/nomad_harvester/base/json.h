@@ -45,6 +45,8 @@ std::vector<std::string> GetStrings(const nlohmann::json& object, std::string_vi
 std::size_t Utf8CharacterLength(std::string_view text);
 // The text as valid UTF-8: each invalid byte becomes U+FFFD.
 std::string ToValidUtf8(std::string_view text);
+// The same, in at most `limit` bytes (at least 3): "..." ends a text that was cut.
+std::string ToShortUtf8(std::string_view text, std::size_t limit);
 // The same, with the control characters U+0080 to U+009F as "\x80" to "\x9f": terminals act on
 // them as on escape sequences (ECMA-48 5.3), and JSON leaves them as they are.
 std::string EscapeC1(std::string_view text);

@@ -45,6 +45,7 @@ inline constexpr char kDeleteFirstAnnotation[] = "nomad-harvester-autoscaler/del
 inline constexpr char kLeaseActionAnnotation[] = "nomad-harvester-autoscaler/action";
 inline constexpr char kLeaseBackOffAnnotation[] = "nomad-harvester-autoscaler/back-off";
 inline constexpr char kLeaseLastEventAnnotation[] = "nomad-harvester-autoscaler/last-event";
+inline constexpr char kLeaseLastErrorAnnotation[] = "nomad-harvester-autoscaler/last-error";
 inline constexpr char kLeasePausedAnnotation[] = "nomad-harvester-autoscaler/paused";
 inline constexpr char kLeasePolicyAnnotation[] = "nomad-harvester-autoscaler/policy";
 
@@ -135,6 +136,19 @@ struct PolicyRecord {
 // {"id": …, "at": …}
 std::string ToAnnotation(const PolicyRecord& policy);
 absl::StatusOr<PolicyRecord> ParsePolicyRecord(std::string_view text);
+
+// The annotation `last-error` of the pool's Lease: why the last action failed or was refused, until
+// one succeeds.
+struct ErrorRecord {
+  std::string action{};  // empty: of the background's work
+  base::WallTime at{};
+  std::string text{};
+  std::string unknown_members = {};  // as in Mark
+  friend bool operator==(const ErrorRecord&, const ErrorRecord&) = default;
+};
+// {"action": …, "at": …, "text": …}; of a longer text its first 2 KiB.
+std::string ToAnnotation(const ErrorRecord& error);
+absl::StatusOr<ErrorRecord> ParseErrorRecord(std::string_view text);
 
 // What an operator wrote into `protect` of a VM (rule C7) or `paused` of a Lease (rule L10): Go's
 // true or false, or the time until which it holds.

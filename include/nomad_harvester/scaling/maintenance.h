@@ -47,9 +47,14 @@ struct LeaseView {
 struct Inspection {
   PoolSnapshot snapshot;
   LeaseView lease;
-  // What Status would report, except for `drifted`, which only the plugin's process knows. While a
-  // live process holds the Lease for an action, a Scale counts as open.
+  // What Status would report. While a live process holds the Lease for an action, a Scale counts as
+  // open.
   StatusReport report;
+  // Of a VM that would be made now, with its parts; empty: the policy does not tell, or none can be
+  // made, and `growth_problem` says why.
+  std::string template_hash;
+  std::string template_parts;
+  std::string growth_problem;
 };
 
 // An object that is left, and why.
@@ -75,9 +80,10 @@ class Maintenance {
                      const std::optional<harvester::Hold>& hold) const;
 
   // Only reads. An error means that Harvester cannot be read. If Nomad cannot be read, the snapshot
-  // reports it and the pool is not ready.
+  // reports it and the pool is not ready. `tells_vms`: the policy says how new VMs are made, so
+  // that existing ones are compared with that.
   absl::StatusOr<Inspection> Inspect(const runtime::Context& context,
-                                     const config::PoolPolicy& policy) const;
+                                     const config::PoolPolicy& policy, bool tells_vms) const;
 
   // Every pool that owns a VM, volume, Secret or Lease in the namespace, or for which a Nomad node
   // was drained. Only reads.

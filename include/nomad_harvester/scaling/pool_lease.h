@@ -34,6 +34,7 @@ struct PoolRecord {
   harvester::BackOff back_off;
   std::optional<base::WallTime> last_event;
   std::optional<harvester::PolicyRecord> policy;  // the last one that scaled (rule L11)
+  std::optional<harvester::ErrorRecord> last_error;
   harvester::Hold paused;  // the operators', which Store does not write (rule L10)
   friend bool operator==(const PoolRecord&, const PoolRecord&) = default;
 };

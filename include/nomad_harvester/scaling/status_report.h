@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "nomad_harvester/scaling/rules.h"
 #include "nomad_harvester/scaling/snapshot.h"
@@ -41,6 +42,12 @@ struct StatusReport {
 
 // The snapshot must have a policy.
 StatusReport ReportStatus(const PoolSnapshot& snapshot, const StatusInputs& inputs);
+
+// In which parts a VM differs from the template that these describe, as far as that is known,
+// sorted; nullopt: it does not differ, or nobody knows.
+std::optional<std::vector<std::string>> DriftOf(const harvester::VirtualMachine& vm,
+                                                const std::string& template_hash,
+                                                const std::string& template_parts);
 
 // "the pool is paused until …": why, and how to end it.
 std::string PausedText(const PoolKey& key, const harvester::Hold& paused);

@@ -10,47 +10,12 @@
 #include "nomad_harvester/nodepool/drain.h"
 #include "nomad_harvester/scaling/maintenance.h"
 
+#include "commands/command_run.h"
 #include "drivers/resumption.h"
 #include "execution/read_only.h"
 
 namespace nomad_harvester::scaling {
 namespace {
-
-// Objects that live as long as one run, in addition to the clients.
-struct Run {
-  Run(const MaintenanceOptions& options, const Clients& c, PoolKey k)
-      : key(std::move(k)),
-        clients(c),
-        vms(clients.kube, key.ns),
-        nodes(clients.nomad_urgent),
-        troubles(*options.random),
-        lease(clients.kube_urgent, key, *options.clock,
-              PoolLease::OptionsOf(*clients.config, options.holder),
-              options.logger.With({{"pool", key.ToString()}})) {}
-
-  PoolDependencies Deps(const MaintenanceOptions& options, const ReconcileListener& events) {
-    return {.key = key,
-            .clients = clients,
-            .vms = vms,
-            .nodes = nodes,
-            .memory = memory,
-            .troubles = troubles,
-            .lease = lease,
-            .clock = *options.clock,
-            .random = *options.random,
-            .executor = *options.executor,
-            .logger = options.loop_logger.With({{"pool", key.ToString()}}),
-            .events = events};
-  }
-
-  const PoolKey key;
-  const Clients& clients;
-  const harvester::VmStore vms;
-  NomadReads nodes;
-  ObserverMemory memory;
-  PoolTroubles troubles;
-  PoolLease lease;
-};
 
 // What the policy keeps on purpose is not a leftover; without a policy it is.
 bool IsKeptOnPurpose(const Step& step, const PoolSnapshot& snapshot) {
@@ -123,7 +88,7 @@ absl::StatusOr<std::set<PoolKey>> Maintenance::FindPools(const runtime::Context&
 Collection Maintenance::Collect(const runtime::Context& context, const PoolKey& key,
                                 const std::optional<config::PoolPolicy>& policy,
                                 const ReconcileListener& events) const {
-  Run run(options_, clients_, key);
+  CommandRun run(options_, clients_, key);
   const Resumed resumed = ResumePool(context, run.Deps(options_, events), policy);
   if (!resumed.lease.ok()) return {.outcome = resumed.lease};
   Collection collection{.outcome = resumed.outcome};
@@ -137,7 +102,7 @@ Collection Maintenance::Preview(const runtime::Context& caller, const PoolKey& k
                                 const std::optional<config::PoolPolicy>& policy,
                                 const ReconcileListener& events) const {
   const runtime::Context context = caller.WithWritePermit(std::make_shared<ReadOnly>());
-  Run run(options_, clients_, key);
+  CommandRun run(options_, clients_, key);
   if (absl::Status refreshed = run.lease.Refresh(context); !refreshed.ok())
     return {.outcome = refreshed};
   return {.outcome = Reconciler(run.Deps(options_, events), policy).Preview(context)};

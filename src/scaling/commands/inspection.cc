@@ -10,8 +10,9 @@
 #include "nomad_harvester/scaling/maintenance.h"
 #include "nomad_harvester/scaling/observer.h"
 
+#include "commands/command_run.h"
+#include "execution/creation.h"
 #include "execution/read_only.h"
-#include "observation/nomad_reads.h"
 
 namespace nomad_harvester::scaling {
 namespace {
@@ -39,10 +40,23 @@ LeaseView ReadLease(const runtime::Context& context, const Clients& clients, con
   return view;
 }
 
+// What a growth would read first, without making a VM, not even as a dry run.
+void ReadTemplate(const runtime::Context& context, const PoolDependencies& deps,
+                  const config::PoolPolicy& policy, Inspection* inspection) {
+  const auto plan = PlanCreation(deps, policy, ReadSources(context, deps, policy), 0, "");
+  if (!plan.ok()) {
+    inspection->growth_problem = base::Message(plan.status());
+    return;
+  }
+  inspection->template_hash = plan->vm_spec.template_hash;
+  inspection->template_parts = plan->vm_spec.template_parts;
+}
+
 }  // namespace
 
 absl::StatusOr<Inspection> Maintenance::Inspect(const runtime::Context& caller,
-                                                const config::PoolPolicy& policy) const {
+                                                const config::PoolPolicy& policy,
+                                                bool tells_vms) const {
   const runtime::Context context = caller.WithWritePermit(std::make_shared<ReadOnly>());
   Inspection inspection;
   PoolSnapshot& snapshot = inspection.snapshot;
@@ -55,10 +69,9 @@ absl::StatusOr<Inspection> Maintenance::Inspect(const runtime::Context& caller,
   snapshot.lease_used = inspection.lease.problem.empty();
   snapshot.action = inspection.lease.record.action;
 
-  const harvester::VmStore vms(clients_.kube, policy.ns);
-  NomadReads nodes(clients_.nomad_urgent);
-  ObserverMemory memory;
-  Observer observer(*clients_.nomad, nodes, vms, memory, *options_.executor, options_.logger);
+  CommandRun run(options_, clients_, snapshot.key);
+  Observer observer(*clients_.nomad, run.nodes, run.vms, run.memory, *options_.executor,
+                    options_.logger);
   NH_ASSIGN_OR_RETURN(Look look,
                       observer.Observe(context, LookFor(clients_.config->nomad.region, policy),
                                        {.nodes_limit = context.Remaining() / 2}));
@@ -68,6 +81,9 @@ absl::StatusOr<Inspection> Maintenance::Inspect(const runtime::Context& caller,
   inputs.scale_open = inspection.lease.live && inspection.lease.record.action.has_value();
   inputs.last_event = inspection.lease.record.last_event;
   inputs.paused = inspection.lease.record.paused;
+  if (tells_vms) ReadTemplate(context, run.Deps(options_), policy, &inspection);
+  inputs.template_hash = inspection.template_hash;
+  inputs.template_parts = inspection.template_parts;
   inspection.report = ReportStatus(snapshot, inputs);
   return inspection;
 }

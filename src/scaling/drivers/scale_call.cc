@@ -271,7 +271,10 @@ absl::Status ScaleCall::CheckQuotas(ScalePlan* plan) {
 absl::Status ScaleCall::Preflight(const runtime::Context& context, ScalePlan* wanted,
                                   const PoolSnapshot& snapshot) {
   ScalePlan& plan = *wanted;
-  NH_RETURN_IF_ERROR(CheckBackOff(&plan, snapshot.now()));
+  if (absl::Status waits = CheckBackOff(&plan, snapshot.now()); !waits.ok()) {
+    told_by_record_ = true;
+    return waits;
+  }
   // A removal needs to know where the autoscaler itself runs; growth goes on without (rule C7).
   if (plan.direction == Direction::kIn) NH_RETURN_IF_ERROR(request_.own_node_problem);
   NH_RETURN_IF_ERROR(CheckRights(context, plan));
@@ -364,6 +367,16 @@ absl::Status ScaleCall::StoreAndReadVictims(const runtime::Context& context, Sca
 }
 
 absl::Status ScaleCall::Run(const runtime::Context& context) {
+  absl::Status outcome = Act(context);
+  // A call that was cancelled has failed for no reason of the pool's, and a pause and a back-off
+  // stand on the Lease anyway.
+  const bool says_nothing =
+      absl::IsCancelled(outcome) || (outcome.ok() && !acted_) || told_by_record_;
+  if (!says_nothing) reconciler_.RecordOutcome(action_id_, outcome);
+  return outcome;
+}
+
+absl::Status ScaleCall::Act(const runtime::Context& context) {
   const base::MonoTime now = deps_.clock.Now();
   // What can refuse the action is not older than the call; what it acts on must be recent.
   if (now - ahead_.began > kAheadFor) ForgetObserved();
@@ -371,7 +384,10 @@ absl::Status ScaleCall::Run(const runtime::Context& context) {
                       reconciler_.FinishRollBacks(context, std::exchange(ahead_.observed, {})));
   if (deps_.clock.Now() - now > kAheadFor) ahead_ = {};
   const PoolSnapshot& snapshot = settled.snapshot;
-  NH_RETURN_IF_ERROR(CheckPaused(snapshot.now()));
+  if (absl::Status paused = CheckPaused(snapshot.now()); !paused.ok()) {
+    told_by_record_ = true;
+    return paused;
+  }
   NH_ASSIGN_OR_RETURN(ScalePlan plan, Plan(context, snapshot, std::move(settled.left_out)));
   range_ = {.from = plan.from, .to = plan.to};
   deps_.logger.Info("Planned", {{"action_id", action_id_},

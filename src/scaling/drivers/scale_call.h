@@ -83,6 +83,7 @@ class ScaleCall {
   // All checks that can refuse this action, before its first effect (rule C2).
   absl::Status Preflight(const runtime::Context& context, ScalePlan* plan,
                          const PoolSnapshot& snapshot);
+  absl::Status Act(const runtime::Context& context);
   absl::Status CheckPaused(base::WallTime now) const;
   void NotePolicy(base::WallTime now, PoolRecord* record) const;
   absl::Status StoreAction(const runtime::Context& context, ScalePlan* plan,
@@ -113,6 +114,7 @@ class ScaleCall {
   bool allocations_incomplete_ = false;
   bool leaves_work_ = false;
   bool acted_ = false;
+  bool told_by_record_ = false;  // the pool's record says already why the action was refused
   std::optional<ScaleRange> range_;
   absl::Status deferred_;  // why creations were left out of a plan that does something else
 };

@@ -34,6 +34,8 @@ std::map<std::string, std::optional<std::string>> RecordAnnotations(const PoolRe
                         : std::nullopt;
   annotations[harvester::kLeasePolicyAnnotation] =
       record.policy ? std::optional(harvester::ToAnnotation(*record.policy)) : std::nullopt;
+  annotations[harvester::kLeaseLastErrorAnnotation] =
+      record.last_error ? std::optional(harvester::ToAnnotation(*record.last_error)) : std::nullopt;
   return annotations;
 }
 
@@ -72,6 +74,7 @@ PoolRecord ParsePoolRecord(const kube::Lease& lease, const log::Logger& logger) 
   read(harvester::kLeaseActionAnnotation, harvester::ParseLeaseAction, &record.action);
   read(harvester::kLeaseBackOffAnnotation, harvester::ParseBackOff, &record.back_off);
   read(harvester::kLeasePolicyAnnotation, harvester::ParsePolicyRecord, &record.policy);
+  read(harvester::kLeaseLastErrorAnnotation, harvester::ParseErrorRecord, &record.last_error);
   read(harvester::kLeaseLastEventAnnotation, base::ParseRfc3339, &record.last_event);
   return record;
 }

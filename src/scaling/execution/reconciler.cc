@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/nodepool/drain.h"
 
@@ -306,6 +307,7 @@ void Reconciler::Note(const Task& task, base::MonoTime now, Pass* pass) {
     const bool broken = task.entry->step.kind == StepKind::kMarkBroken;
     if (broken && task.effect.verdict == Verdict::kDone) {
       failures_.insert(CauseOfBroken(*task.entry->view));
+      broken_ += (broken_.empty() ? "" : "\n") + task.vm + ": " + task.entry->step.reason;
       const VmView& view = *task.entry->view;
       if (view.start_failure.has_value()) deps_.troubles.zone_failures[view.vm.zone] = now;
     }
@@ -654,6 +656,22 @@ void Reconciler::CloseRecord(const Tracker* tracker) {
   const PoolRecord before = deps_.lease.record();
   PoolRecord after = RecordAfter(before, run);
   if (after != before) closed_record_ = std::move(after);
+  // A Scale records its own outcome.
+  if (tracker == nullptr && !broken_.empty()) RecordOutcome("", base::Internal(broken_));
+}
+
+void Reconciler::RecordOutcome(const std::string& action_id, const absl::Status& outcome) {
+  PoolRecord record = closed_record_.value_or(deps_.lease.record());
+  std::optional<harvester::ErrorRecord>& error = record.last_error;
+  if (outcome.ok()) {
+    error.reset();
+  } else {
+    if (!error.has_value()) error.emplace();
+    error->action = action_id;
+    error->at = last_.has_value() ? last_->snapshot().now() : deps_.clock.WallNow();
+    error->text = base::WithoutSecrets(base::Message(outcome));
+  }
+  if (record != deps_.lease.record()) closed_record_ = std::move(record);
 }
 
 absl::Status Reconciler::Preview(const runtime::Context& context) {

@@ -73,6 +73,8 @@ class Reconciler {
 
   // After a successful run: closes the action and notes what failed. No request.
   void CloseRecord(const Tracker* tracker);
+  // Why the action failed, or OK, for the record to write: `status` shows it an hour later.
+  void RecordOutcome(const std::string& action_id, const absl::Status& outcome);
   // The record to write when the Lease is released; null: nothing changes, or the action goes on.
   const PoolRecord* closed_record() const {
     return closed_record_.has_value() ? &*closed_record_ : nullptr;
@@ -140,6 +142,7 @@ class Reconciler {
   std::map<std::string, std::string> last_logged_;  // VM → row, so that a decision is logged once
   std::set<std::string> marked_seen_;               // names observed as marked in this run
   std::set<std::string> failures_;  // causes of back_off.h of VMs that were marked as broken
+  std::string broken_;              // what was said of them
   std::optional<base::WallTime> last_event_;
   std::optional<Decisions> last_;
   Observer::BlockingWait next_wait_;

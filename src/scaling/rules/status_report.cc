@@ -49,14 +49,6 @@ std::string Join(const std::vector<std::string>& names) {
   return text;
 }
 
-// Its name, and in which parts it differs, as far as that is known.
-std::string DriftOf(const harvester::VirtualMachine& vm, const StatusInputs& inputs) {
-  const auto stored = vm.annotations.find(harvester::kTemplatePartsAnnotation);
-  if (stored == vm.annotations.end()) return vm.name;
-  const std::string parts = Join(harvester::DriftedParts(stored->second, inputs.template_parts));
-  return parts.empty() ? vm.name : vm.name + " (" + parts + ")";
-}
-
 Tally TallyOf(const PoolSnapshot& snapshot, const StatusInputs& inputs) {
   Tally tally;
   for (const VmView* view : snapshot.vms()) {
@@ -66,12 +58,11 @@ Tally TallyOf(const PoolSnapshot& snapshot, const StatusInputs& inputs) {
     ++tally.count;
     if (harvester::HasJoined(vm) && harvester::IsStopped(vm)) tally.stopped.push_back(vm.name);
     if (IsLost(*view, snapshot)) tally.lost.push_back(vm.name);
-    if (inputs.template_hash.empty()) continue;
-    const auto hash = vm.annotations.find(harvester::kTemplateHashAnnotation);
-    if (hash != vm.annotations.end() && harvester::IsDrift(hash->second, inputs.template_hash)) {
-      tally.drifted.push_back(vm.name);
-      if (tally.drifted.size() <= kDriftNamed) tally.drift.push_back(DriftOf(vm, inputs));
-    }
+    const auto parts = DriftOf(vm, inputs.template_hash, inputs.template_parts);
+    if (!parts.has_value()) continue;
+    tally.drifted.push_back(vm.name);
+    if (tally.drifted.size() > kDriftNamed) continue;
+    tally.drift.push_back(parts->empty() ? vm.name : vm.name + " (" + Join(*parts) + ")");
   }
   return tally;
 }
@@ -170,6 +161,19 @@ StatusReport ReportStatus(const PoolSnapshot& snapshot, const StatusInputs& inpu
         std::to_string(inputs.last_event->time_since_epoch().count());
   }
   return report;
+}
+
+std::optional<std::vector<std::string>> DriftOf(const harvester::VirtualMachine& vm,
+                                                const std::string& template_hash,
+                                                const std::string& template_parts) {
+  if (template_hash.empty()) return std::nullopt;
+  const auto hash = vm.annotations.find(harvester::kTemplateHashAnnotation);
+  if (hash == vm.annotations.end() || !harvester::IsDrift(hash->second, template_hash)) {
+    return std::nullopt;
+  }
+  const auto stored = vm.annotations.find(harvester::kTemplatePartsAnnotation);
+  if (stored == vm.annotations.end()) return std::vector<std::string>{};
+  return harvester::DriftedParts(stored->second, template_parts);
 }
 
 std::string PausedText(const PoolKey& key, const harvester::Hold& paused) {

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a command needs to observe or resume one pool. Private to module scaling.
+#ifndef NOMAD_HARVESTER_SCALING_COMMAND_RUN_H_
+#define NOMAD_HARVESTER_SCALING_COMMAND_RUN_H_
+
+#include <utility>
+
+#include "nomad_harvester/scaling/maintenance.h"
+
+#include "execution/pool_dependencies.h"
+
+namespace nomad_harvester::scaling {
+
+// Objects that live as long as one run, in addition to the clients.
+struct CommandRun {
+  CommandRun(const MaintenanceOptions& options, const Clients& c, PoolKey k)
+      : key(std::move(k)),
+        clients(c),
+        vms(clients.kube, key.ns),
+        nodes(clients.nomad_urgent),
+        troubles(*options.random),
+        lease(clients.kube_urgent, key, *options.clock,
+              PoolLease::OptionsOf(*clients.config, options.holder),
+              options.logger.With({{"pool", key.ToString()}})) {}
+
+  PoolDependencies Deps(const MaintenanceOptions& options,
+                        const ReconcileListener& events = nullptr) {
+    return {.key = key,
+            .clients = clients,
+            .vms = vms,
+            .nodes = nodes,
+            .memory = memory,
+            .troubles = troubles,
+            .lease = lease,
+            .clock = *options.clock,
+            .random = *options.random,
+            .executor = *options.executor,
+            .logger = options.loop_logger.With({{"pool", key.ToString()}}),
+            .events = events};
+  }
+
+  const PoolKey key;
+  const Clients& clients;
+  const harvester::VmStore vms;
+  NomadReads nodes;
+  ObserverMemory memory;
+  PoolTroubles troubles;
+  PoolLease lease;
+};
+
+}  // namespace nomad_harvester::scaling
+
+#endif  // NOMAD_HARVESTER_SCALING_COMMAND_RUN_H_
