@@ -38,6 +38,9 @@ NomadCall ParseNomadCall(const http::HttpRequest& request) {
     call.resource = segments[3] == "allocations" ? "node-allocations" : segments[3];
   } else if (segments[1] == "job") {
     call.resource = "jobs";
+  } else if (segments[1] == "client" && call.id == "metadata") {
+    call.resource = "metadata";
+    call.id = call.target.Query("node_id");
   }
   return call;
 }
@@ -114,6 +117,7 @@ void NomadApi::Remember() {
 }
 
 NomadReply NomadApi::Dispatch(const NomadCall& call, const http::HttpRequest& request) {
+  if (call.resource == "metadata") return Metadata(call, request.method, request.body);
   if (call.write != IsWriteOnly(call.resource) && call.resource != "jobs") {
     const bool known = call.resource == "nodes" || call.resource == "node" ||
                        call.resource == "allocations" || IsWriteOnly(call.resource);

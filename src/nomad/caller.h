@@ -46,7 +46,8 @@ class Caller {
   // `list` takes the body; without it, the reply has it.
   absl::StatusOr<CallerReply> Get(const Call& call, const ReadOptions& blocking = {},
                                   base::JsonListReader* list = nullptr) const;
-  absl::Status Post(const Call& call, std::string body, http::Idempotency idempotency) const;
+  absl::Status Post(const Call& call, std::string body, http::Idempotency idempotency,
+                    bool late_is_harmless = false) const;
 
  private:
   http::HttpRequest Request(const Call& call, base::QueryParameters more) const;

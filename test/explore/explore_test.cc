@@ -105,6 +105,8 @@ const std::vector<Equivalent>& EquivalentRows() {
       {Row::kUnmarkedContradicted, "reports"},
       {Row::kMarkUnreadable, "a mark that names no action is rolled back by the row about names"},
       {Row::kUnmarkedWaiting, "waits; without it the VM has nothing to do, either"},
+      {Row::kUnmarkedPublish, "the model has no hosts: publish_host_rows_test has the row"},
+      {Row::kUnmarkedUnpublish, "likewise"},
       {Row::kUnmarkedBrokenKept, "reports"},
       {Row::kUnmarkedUnhealthyKept, "reports"},
       {Row::kUnmarkedOther, "does nothing, and is the last of its kind"},

@@ -27,6 +27,8 @@ enum class StepKind {
   kMarkUnhealthy,      // the same, once the Lease's action names the VM
   kRecordJoin,         // one PATCH: nomad-node-id, joined-at
   kForgetJoinTimeout,  // wait_for = "running": the instance has run, join-timeout becomes none
+  kPublishHost,        // where the VM runs: its node's metadata, then the annotation published-host
+  kUnpublishHost,      // unset both
   kRollBack,           // one PATCH that removes the mark
   kStartDrain,
   kDelete,
@@ -54,6 +56,8 @@ enum class Row {
   kUnmarkedJoins,
   kUnmarkedContradicted,
   kUnmarkedWaiting,
+  kUnmarkedPublish,
+  kUnmarkedUnpublish,
   kUnmarkedOther,
   kMarkUnreadable,
   kMarkedForeignDrain,

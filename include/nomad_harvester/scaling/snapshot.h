@@ -55,6 +55,10 @@ struct VmView {
   // read.
   std::optional<bool> instance_runs;
   std::vector<std::string> addresses;
+  // The Harvester host on which its guest runs, and that host's zone; empty: unknown, and without a
+  // zone. The zone is unset if it is not known.
+  std::string host{};
+  std::optional<std::string> host_zone{};
   // For how long this process has observed LooksUnhealthy, without interruption.
   base::Duration unhealthy_for{};
   // Set once the failing status has lasted for 60 s, or immediately for a halt by quota (rule C3).

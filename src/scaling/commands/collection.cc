@@ -23,6 +23,7 @@ struct Run {
         clients(c),
         vms(clients.kube, key.ns),
         nodes(clients.nomad_urgent),
+        hosts(clients.kube_urgent, options.logger),
         troubles(*options.random),
         lease(clients.kube_urgent, key, *options.clock,
               PoolLease::OptionsOf(*clients.config, options.holder),
@@ -33,6 +34,7 @@ struct Run {
             .clients = clients,
             .vms = vms,
             .nodes = nodes,
+            .hosts = hosts,
             .memory = memory,
             .troubles = troubles,
             .lease = lease,
@@ -47,6 +49,7 @@ struct Run {
   const Clients& clients;
   const harvester::VmStore vms;
   NomadReads nodes;
+  Hosts hosts;
   ObserverMemory memory;
   PoolTroubles troubles;
   PoolLease lease;

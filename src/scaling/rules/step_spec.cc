@@ -8,7 +8,7 @@ namespace nomad_harvester::scaling {
 namespace {
 
 // In the order of StepKind.
-constexpr std::array<StepSpec, 14> kSpecs = {{
+constexpr std::array<StepSpec, 16> kSpecs = {{
     {StepKind::kNothing, "nothing", StepCategory::kNone, Recheck::kNone},
     {StepKind::kWait, "wait", StepCategory::kNone, Recheck::kNone},
     {StepKind::kCancelDrain, "cancel-drain", StepCategory::kRepair, Recheck::kSameRow},
@@ -19,6 +19,8 @@ constexpr std::array<StepSpec, 14> kSpecs = {{
     {StepKind::kMarkUnhealthy, "mark-unhealthy", StepCategory::kRemoval, Recheck::kSameRow},
     {StepKind::kRecordJoin, "record-join", StepCategory::kRecord, Recheck::kNone},
     {StepKind::kForgetJoinTimeout, "forget-join-timeout", StepCategory::kRecord, Recheck::kNone},
+    {StepKind::kPublishHost, "publish-host", StepCategory::kRecord, Recheck::kNone, true},
+    {StepKind::kUnpublishHost, "unpublish-host", StepCategory::kRecord, Recheck::kNone, true},
     {StepKind::kRollBack, "roll-back", StepCategory::kRepair, Recheck::kNone},
     {StepKind::kStartDrain, "start-drain", StepCategory::kRemoval, Recheck::kSameKind},
     {StepKind::kDelete, "delete", StepCategory::kRemoval, Recheck::kSameRow},
@@ -86,6 +88,7 @@ bool IsAct(StepKind kind) {
   const StepCategory category = SpecOf(kind).category;
   return category != StepCategory::kNone && category != StepCategory::kCleanUp;
 }
+bool IsAside(StepKind kind) { return SpecOf(kind).aside; }
 bool IsRepair(StepKind kind) { return SpecOf(kind).category == StepCategory::kRepair; }
 bool IsRemoval(StepKind kind) { return SpecOf(kind).category == StepCategory::kRemoval; }
 
