@@ -5,19 +5,32 @@ package e2e
 import (
 	"errors"
 	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"nomad-harvester.local/test/e2e/harness"
 )
 
-// spreadJob spreads its allocations over physical hosts by what the plugin publishes.
-func spreadJob(id string, count int) harness.Object {
-	return job(id, "service", harness.Object{
-		"Count":   count,
-		"Spreads": []harness.Object{{"Attribute": "${meta.harvester_host}", "Weight": 100}},
-		"Tasks":   []harness.Object{task(id, harness.Object{"run_for": "24h"})},
-	})
+// spreadJob is the example, which spreads its allocations over physical hosts by what
+// the plugin publishes, with another task.
+func spreadJob(t *testing.T, s *harness.Stack, id string, count int) harness.Object {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(harness.Root, "examples", "spread.nomad.hcl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	job, err := s.Nomad.Do(http.MethodPost, "/v1/jobs/parse", harness.Object{"JobHCL": string(text)})
+	if err != nil {
+		t.Fatalf("examples/spread.nomad.hcl: %v", err)
+	}
+	group := job.List("TaskGroups")[0]
+	group["Count"] = count
+	group["Tasks"] = []harness.Object{task(id, harness.Object{"run_for": "24h"})}
+	job["ID"], job["Name"], job["TaskGroups"] = id, id, []harness.Object{group}
+	return job
 }
 
 // addHosts creates Harvester's hosts, each in a zone of its own, and grants the
@@ -117,7 +130,7 @@ func TestJobsSpreadOverTheHostsThatThePluginPublishes(t *testing.T) {
 		hosts, err = published(s)
 		return err
 	})
-	s.Nomad.Run(t, spreadJob("before", 2))
+	s.Nomad.Run(t, spreadJob(t, s, "before", 2))
 	spread(t, s, "before", hosts)
 
 	t.Log("a live migration")
@@ -146,7 +159,7 @@ func TestJobsSpreadOverTheHostsThatThePluginPublishes(t *testing.T) {
 	if said := node.Str("Meta", "harvester_host"); said != harness.Host(1) {
 		t.Errorf("after its migration node %s says host %q", moved, said)
 	}
-	s.Nomad.Run(t, spreadJob("after", 2))
+	s.Nomad.Run(t, spreadJob(t, s, "after", 2))
 	spread(t, s, "after", hosts)
 	s.StaysSettled(t, 3)
 
