@@ -34,7 +34,7 @@ constexpr base::Duration kStatusBudget = std::chrono::seconds(7);
 // The first Status of a pool waits so long for its Lease.
 constexpr base::Duration kFirstLeaseRead = std::chrono::seconds(2);
 // A Status that looks where VMs run does not wait longer for that.
-constexpr base::Duration kHostsLimit = std::chrono::seconds(2);
+constexpr base::Duration kHostsLimit = std::chrono::seconds(4);
 
 // Facts about a finished Scale, for the log.
 struct ScaleFacts {
