@@ -43,6 +43,7 @@ inline constexpr ResourceDef kStorageClasses{"storage.k8s.io", "v1",  "storagecl
                                              "StorageClass",   false, false};
 inline constexpr ResourceDef kPriorityClasses{"scheduling.k8s.io", "v1",  "priorityclasses",
                                               "PriorityClass",     false, false};
+inline constexpr ResourceDef kHosts{"", "v1", "nodes", "Node", false, false};
 inline constexpr ResourceDef kSettings{"harvesterhci.io", "v1beta1", "settings",
                                        "Setting",         false,     true};
 inline constexpr ResourceDef kLeases{"coordination.k8s.io", "v1", "leases", "Lease", true, false};

@@ -134,11 +134,12 @@ void Machines::Run(const std::string& uid, std::uint64_t boot) {
   if (machine.waits_for_secret) return;
   if (machine.address.empty()) machine.address = nomad_.NextAddress();
   const std::string address = machine.address;
-  const bool runs = Mutate(kInstances, machine.ns, machine.name, [&address, this](Json& instance) {
+  const std::string host = NextHost();
+  const bool runs = Mutate(kInstances, machine.ns, machine.name, [&](Json& instance) {
     const std::string mac = "52:54:00:" + UidOf(instance).substr(0, 2) + ":" +
                             UidOf(instance).substr(2, 2) + ":" + UidOf(instance).substr(4, 2);
     instance["status"] = {{"phase", "Running"},
-                          {"nodeName", "harvester-1"},
+                          {"nodeName", host},
                           {"interfaces", Json::array({{{"name", "nic-0"},
                                                        {"mac", mac},
                                                        {"ipAddress", address},

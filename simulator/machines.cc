@@ -72,7 +72,9 @@ std::string Machines::NodeOf(const std::string& uid) const {
 std::string Machines::RenewNode(const std::string& node_id) {
   const NomadNode* old = nomad_.FindNode(node_id);
   if (old == nullptr) return "";
-  const NodeSpec spec = old->spec;
+  NodeSpec spec = old->spec;
+  // The dynamic metadata was in its data directory.
+  if (const auto meta = nomad_.MetaOf(node_id); meta.has_value()) spec.meta = meta->fixed;
   const std::string address = old->address;
   nomad_.LoseClient(node_id);
   const std::string id = nomad_.AddClient(spec, address);

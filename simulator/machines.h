@@ -32,6 +32,7 @@ class Machines {
   void KeepClaims(bool keep) { keep_claims_ = keep; }
   void HangClaim(const std::string& name, bool hang);
   bool PowerOff(const std::string& uid);
+  bool Migrate(const std::string& uid, const std::string& host);
   void RequestStart(const std::string& uid);
   // When that VM is created, its guest uses this node name and has no identity hint.
   void NameGuest(const std::string& ns, const std::string& vm, const std::string& guest);
@@ -78,6 +79,9 @@ class Machines {
   void SetPhase(const std::string& uid, std::uint64_t boot, const char* phase);
   void Run(const std::string& uid, std::uint64_t boot);
   void Join(const std::string& uid, std::uint64_t boot);
+
+  // machine_hosts.cc
+  std::string NextHost() const;
 
   // machine_claims.cc
   void MakeClaims(Machine& machine, const Json& vm);

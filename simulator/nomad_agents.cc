@@ -44,7 +44,7 @@ void NomadState::Register(const std::string& id) {
   NomadNode& node = entry->second;
   if (!is_new && node.status == "ready") return;
   node.id = id;
-  node.spec = client.spec;
+  node.spec = SpecOf(client);
   node.address = client.address;
   node.status = "ready";
   node.status_updated_at = world_.wall();
@@ -77,7 +77,7 @@ bool NomadState::ReRegister(const std::string& id, const std::function<void(Node
   if (host == old_name) host = spec.name;
   const auto found = nodes_.find(id);
   if (found == nodes_.end() || !client->second.alive) return true;
-  found->second.spec = spec;
+  found->second.spec = SpecOf(client->second);
   Touch(found->second);
   EmitNode(EventKind::kNodeRegistered, found->second);
   Schedule();

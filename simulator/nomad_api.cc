@@ -54,6 +54,9 @@ NomadCall ParseNomadCall(const http::HttpRequest& request) {
     call.resource = "jobs";
   } else if (IsIntroduction(segments)) {
     call.resource = "introduction";
+  } else if (segments[1] == "client" && call.id == "metadata") {
+    call.resource = "metadata";
+    call.id = call.target.Query("node_id");
   }
   return call;
 }
@@ -132,6 +135,7 @@ void NomadApi::Remember() {
 NomadReply NomadApi::Dispatch(const NomadCall& call, const http::HttpRequest& request) {
   const bool has_tokens = world_.options.introduction != Introduction::kNone;
   if (call.resource == "introduction" && !has_tokens) return NoSuchPath();
+  if (call.resource == "metadata") return Metadata(call, request.method, request.body);
   if (call.write != IsWriteOnly(call.resource) && call.resource != "jobs") {
     const bool known = call.resource == "nodes" || call.resource == "node" ||
                        call.resource == "allocations" || IsWriteOnly(call.resource);

@@ -66,6 +66,8 @@ class NomadApi {
   NomadReply Eligibility(const NomadCall& call, const std::string& body);
   NomadReply Purge(const NomadCall& call);
   NomadReply Introduce(const http::HttpRequest& request);
+  // nomad_metadata.cc
+  NomadReply Metadata(const NomadCall& call, http::Method method, const std::string& body);
   NomadReply RegisterJob(const std::string& body);
   NomadReply StopJob(const NomadCall& call);
   NomadReply Acl(const NomadCall& call) const;

@@ -100,6 +100,18 @@ class NomadState {
   Eligibility SetEligibility(const std::string& id, bool eligible);
   bool Purge(const std::string& id);
 
+  // Dynamic metadata of a client, by key; none: the key is removed.
+  using DynamicMeta = std::map<std::string, std::optional<std::string>>;
+  enum class Metadata { kUnknownNode, kNotConnected, kDone };
+  Metadata SetMeta(const std::string& id, const DynamicMeta& changes);
+  // What the client itself knows; unset: it is not connected.
+  struct ClientMeta {
+    StringMap all;
+    DynamicMeta dynamic;
+    StringMap fixed;  // of its configuration
+  };
+  std::optional<ClientMeta> MetaOf(const std::string& id) const;
+
   void RunJob(const JobSpec& job);
   bool StopJob(const std::string& id);
   void Hang(const std::string& node_id, bool hang);
@@ -117,6 +129,7 @@ class NomadState {
  private:
   struct Client {
     NodeSpec spec;
+    DynamicMeta dynamic_meta{};  // survives its restarts
     std::string address;
     bool alive = true;
     std::uint64_t life = 0;  // distinguishes the heartbeats before and after an outage
@@ -126,6 +139,8 @@ class NomadState {
     bool stopped = false;
   };
 
+  // What a client registers.
+  static NodeSpec SpecOf(const Client& client);
   std::uint64_t Touch(NomadNode& node);
   std::uint64_t Touch(NomadAllocation& allocation);
   void EmitNode(EventKind kind, const NomadNode& node, std::string detail = "");

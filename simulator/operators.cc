@@ -102,6 +102,14 @@ bool Cluster::PowerOff(const std::string& vm) {
   return ran;
 }
 
+bool Cluster::MigrateVm(const std::string& vm, const std::string& host) {
+  bool begun = false;
+  impl_->WithVm(vm, [&](const Object& object) NH_REQUIRES(impl_->mutex) {
+    begun = impl_->machines.Migrate(UidOf(*object), host);
+  });
+  return begun;
+}
+
 bool Cluster::PauseVm(const std::string& vm, bool paused) {
   return impl_->WithVm(vm, [&](const Object& object) NH_REQUIRES(impl_->mutex) {
     impl_->machines.Pause(UidOf(*object), paused);

@@ -72,6 +72,11 @@ void Seed(KubeStore& store, const Options& options) {
   for (const char* name : {"system-cluster-critical", "system-node-critical"}) {
     Put(store, kPriorityClasses, "", name, {{"value", 2000000000}});
   }
+  for (const HostSpec& host : options.hosts) {
+    Json object = {{"metadata", {{"labels", {{"kubernetes.io/hostname", host.name}}}}}};
+    if (!host.zone.empty()) object["metadata"]["labels"]["topology.kubernetes.io/zone"] = host.zone;
+    Put(store, kHosts, "", host.name, std::move(object));
+  }
   // Value and default are members of the object itself.
   Put(store, kSettings, "", "server-version",
       {{"value", options.harvester_version}, {"default", "dev"}});

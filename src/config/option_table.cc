@@ -207,6 +207,10 @@ constexpr Option kOptions[] = {
     Policy(kNodes, "node_filter_ignore_ineligible", kBool,
            InWords("`false` for Status, `true` for scaling in"),
            "Ready but ineligible nodes are members of the pool."),
+    Policy(kNodes, "publish_host", kBool, "false",
+           "Write on which Harvester host a VM runs into its Nomad node's metadata, "
+           "`harvester_host` and `harvester_zone`, at the join and after each live migration, so "
+           "that jobs can spread over hosts."),
 
     Policy(kMachines, "image", kString, kRequired,
            "`NAMESPACE/IMAGE`: the resource name of a Harvester image, otherwise its display "

@@ -92,6 +92,7 @@ void ReadNodes(ConfigReader& reader, PoolPolicy* policy) {
   reader.Read("node_filter_ignore_init", Boolean, &policy->filter_ignore_init);
   reader.Read("node_filter_ignore_drain", Boolean, &policy->filter_ignore_drain);
   reader.Read("node_filter_ignore_ineligible", Boolean, &policy->filter_ignore_ineligible);
+  reader.Read("publish_host", Boolean, &policy->publish_host);
 }
 
 // A template that is given inline or as a file.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values of the plugin's annotations: on a VM the mark, the node selection and the protection,
-// on a pool's Lease the action, the back-off, the last policy and the pause.
+// The values of the plugin's annotations: on a VM the mark, the node selection, the published host
+// and the protection, on a pool's Lease the action, the back-off, the last policy and the pause.
 //
 // A record has one list of its members, a function that is called with a Reader or a Writer.
 // Objects of servers are parsed leniently (base/json.h). Our own must be complete: an annotation
@@ -234,6 +234,13 @@ constexpr auto kMembersOfMark = [](auto& members, auto& mark) {
   members.Unknown(mark.unknown_members);
 };
 
+constexpr auto kMembersOfPublishedHost = [](auto& members, auto& published) {
+  members.Text("node_id", published.node_id);
+  members.Text("host", published.host);
+  members.Optional("zone", published.zone);
+  members.Unknown(published.unknown_members);
+};
+
 constexpr auto kMembersOfAction = [](auto& members, auto& action) {
   members.Text("id", action.id);
   members.Value("from", action.from);
@@ -298,6 +305,9 @@ std::string ToAnnotation(const NodesRecord& nodes) {
   return base::DumpJson(Write(kMembersOfNodes, nodes));
 }
 std::string ToAnnotation(const Mark& mark) { return base::DumpJson(Write(kMembersOfMark, mark)); }
+std::string ToAnnotation(const PublishedHost& published) {
+  return base::DumpJson(Write(kMembersOfPublishedHost, published));
+}
 std::string ToAnnotation(const LeaseAction& action) {
   return base::DumpJson(Write(kMembersOfAction, action));
 }
@@ -320,6 +330,9 @@ absl::StatusOr<NodesRecord> ParseNodesRecord(std::string_view text) {
 }
 absl::StatusOr<Mark> ParseMark(std::string_view text) {
   return Parse<Mark>(kMembersOfMark, text, "mark");
+}
+absl::StatusOr<PublishedHost> ParsePublishedHost(std::string_view text) {
+  return Parse<PublishedHost>(kMembersOfPublishedHost, text, "published-host");
 }
 absl::StatusOr<LeaseAction> ParseLeaseAction(std::string_view text) {
   return Parse<LeaseAction>(kMembersOfAction, text, "action");

@@ -48,6 +48,11 @@ void ReadOurAnnotations(VirtualMachine& vm) {
   vm.rolled_back = ValueOf(vm.annotations, kRolledBackAnnotation);
   vm.removal_refused_at =
       base::ToOptional(base::ParseRfc3339(ValueOf(vm.annotations, kRemovalRefusedAnnotation)));
+  if (const auto published = vm.annotations.find(kPublishedHostAnnotation);
+      published != vm.annotations.end()) {
+    vm.has_published_host = true;
+    vm.published_host = base::ToOptional(ParsePublishedHost(published->second));
+  }
   if (const auto protect = vm.annotations.find(kProtectAnnotation);
       protect != vm.annotations.end()) {
     vm.protect = ParseHold(protect->second);
@@ -117,6 +122,7 @@ const base::JsonFields<VirtualMachineInstance>& InstanceFields() {
   static const auto* const kFields = new base::JsonFields<Instance>(WithConditions<Instance>({
       {"metadata.name", &base::SetText<&Instance::name>},
       {"status.phase", &base::SetText<&Instance::phase>},
+      {"status.nodeName", &base::SetText<&Instance::host>},
       {"status.interfaces.ipAddress", &AddAddress},
       {"status.interfaces.ipAddresses", &AddAddress},
       {"status.phaseTransitionTimestamps",

@@ -55,13 +55,14 @@ class RetryTransport final : public HttpTransport {
 
   absl::StatusOr<HttpResponse> Send(const runtime::Context& context,
                                     const HttpRequest& request) override {
+    const bool writes = request.effect == Effect::kWrite;
     std::optional<runtime::PendingWrite> write;
-    if (request.effect == Effect::kWrite) write.emplace(context);
+    if (writes && !request.late_is_harmless) write.emplace(context);
     absl::Status last;  // status of the previous attempt, which had its full time limit
     for (int attempt = 1;; ++attempt) {
       HeldSlots slots;
       NH_RETURN_IF_ERROR(AwaitTurn(context, request, &slots));
-      NH_RETURN_IF_ERROR(write ? context.CheckWrite() : context.Check());
+      NH_RETURN_IF_ERROR(writes ? context.CheckWrite() : context.Check());
       absl::StatusOr<HttpResponse> outcome = SendOnce(context, request);
       // The reply to a later attempt settles the earlier ones, which were the same request.
       if (write) write->SetAbandoned(IsUnanswered(outcome.status()));

@@ -55,11 +55,13 @@ absl::StatusOr<CallerReply> Caller::Get(const Call& call, const ReadOptions& blo
 }
 
 absl::StatusOr<CallerReply> Caller::Post(const Call& call, std::string body,
-                                         http::Idempotency idempotency) const {
+                                         http::Idempotency idempotency,
+                                         bool late_is_harmless) const {
   http::HttpRequest request = Request(call, {});
   request.method = http::Method::kPost;
   request.effect = http::Effect::kWrite;
   request.idempotency = idempotency;
+  request.late_is_harmless = late_is_harmless;
   if (!body.empty()) request.headers.Set("Content-Type", "application/json");
   request.body = std::move(body);
   NH_ASSIGN_OR_RETURN(http::HttpResponse response, transport_.Send(context_, request));

@@ -47,7 +47,8 @@ class Caller {
   absl::StatusOr<CallerReply> Get(const Call& call, const ReadOptions& blocking = {},
                                   base::JsonListReader* list = nullptr) const;
   absl::StatusOr<CallerReply> Post(const Call& call, std::string body,
-                                   http::Idempotency idempotency) const;
+                                   http::Idempotency idempotency,
+                                   bool late_is_harmless = false) const;
 
  private:
   http::HttpRequest Request(const Call& call, base::QueryParameters more) const;

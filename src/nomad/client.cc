@@ -198,6 +198,22 @@ absl::Status NomadClient::SetEligible(const runtime::Context& context, const std
                   {{"NodeID", id}, {"Eligibility", eligible ? "eligible" : "ineligible"}});
 }
 
+absl::Status NomadClient::SetNodeMeta(
+    const runtime::Context& context, const std::string& id,
+    const std::map<std::string, std::optional<std::string>>& meta) const {
+  if (id.empty()) return base::InvalidArgument("the Nomad ID is empty");
+  Json values = Json::object();
+  for (const auto& [key, value] : meta) values[key] = value ? Json(*value) : Json(nullptr);
+  return Caller(*transport_, context, options_)
+      .Post({"/v1/client/metadata",
+             "set metadata of Nomad node " + id,
+             kNeedsNodeWrite,
+             {{"node_id", id}}},
+            base::DumpJson({{"NodeID", id}, {"Meta", values}}), http::Idempotency::kOnce,
+            /*late_is_harmless=*/true)
+      .status();
+}
+
 absl::Status NomadClient::Purge(const runtime::Context& context, const std::string& id) const {
   return PostNode(Caller(*transport_, context, options_), "purge", id, "/purge", nullptr);
 }

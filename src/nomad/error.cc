@@ -56,6 +56,10 @@ constexpr ErrorRow kErrors[] = {
     {500, "node not found", StatusCode::kNotFound, Meaning::kChanged},
     {500, "can not set node's scheduling eligibility to eligible while it is draining",
      StatusCode::kFailedPrecondition, Meaning::kChanged},
+    // nomad/client_rpc.go, and command/agent/meta_endpoint.go for the status: the node's client is
+    // not connected.
+    {404, "No path to node", StatusCode::kUnavailable, Meaning::kTransient},
+    {500, "Unknown node", StatusCode::kNotFound, Meaning::kChanged},
     {500, "invalid scheduling eligibility", StatusCode::kInvalidArgument, Meaning::kRefused},
     // hashicorp/go-memdb:index.go, UUIDFieldIndex, which nomad/state/schema.go uses for IDs.
     {500, "UUID must be 36 characters", StatusCode::kInvalidArgument, Meaning::kRefused},

@@ -158,6 +158,13 @@ TEST(PolicyScaling, wait_for_and_on_join_timeout_are_names) {
               HasSubstr("on_join_timeout: must be one of delete, keep"));
 }
 
+TEST(PolicyScaling, hosts_are_published_only_if_the_policy_says_so) {
+  EXPECT_FALSE(PolicyOf({}).publish_host);
+  EXPECT_TRUE(PolicyOf({{"publish_host", "true"}}).publish_host);
+  EXPECT_FALSE(PolicyOf({{"publish_host", "0"}}).publish_host);
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"publish_host", "rack1"}})), HasSubstr("publish_host: "));
+}
+
 TEST(PolicyScaling, a_drain_that_may_outlive_the_call_is_a_warning) {
   const auto drain = HasSubstr("node_drain_deadline: with drain_grace it is longer");
   EXPECT_THAT(PolicyOf({{"node_drain_deadline", "2h"}}).warnings, Contains(drain));

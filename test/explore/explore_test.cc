@@ -106,6 +106,8 @@ const std::vector<Equivalent>& EquivalentRows() {
       {Row::kMarkUnreadable, "a mark that names no action is rolled back by the row about names"},
       {Row::kUnmarkedTokenEnds, "the model has no tokens: introduction_test has the row"},
       {Row::kUnmarkedWaiting, "waits; without it the VM has nothing to do, either"},
+      {Row::kUnmarkedPublish, "the model has no hosts: publish_host_rows_test has the row"},
+      {Row::kUnmarkedUnpublish, "likewise"},
       {Row::kUnmarkedBrokenKept, "reports"},
       {Row::kUnmarkedUnhealthyKept, "reports"},
       {Row::kUnmarkedOther, "does nothing, and is the last of its kind"},

@@ -24,6 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text = nomad_harvester::fuzz::Text(data, size);
   CheckRoundTrip(&harvester::ParseMark, text);
   CheckRoundTrip(&harvester::ParseNodesRecord, text);
+  CheckRoundTrip(&harvester::ParsePublishedHost, text);
   CheckRoundTrip(&harvester::ParseLeaseAction, text);
   CheckRoundTrip(&harvester::ParseBackOff, text);
   CheckRoundTrip(&harvester::ParsePolicyRecord, text);

@@ -266,6 +266,18 @@ TEST_F(WritesUnderAPermit, L9_a_write_that_is_cancelled_before_it_is_sent_is_not
   EXPECT_THAT(permit_->ended(), ElementsAre("ended"));
 }
 
+TEST_F(WritesUnderAPermit, one_whose_late_arrival_is_harmless_is_checked_but_not_counted) {
+  HttpRequest harmless = Write();
+  harmless.late_is_harmless = true;
+  Send({base::Unavailable("the connection broke")}, harmless);
+  EXPECT_THAT(open_during_attempt_, testing::Each(0));
+  EXPECT_THAT(permit_->ended(), IsEmpty());
+  permit_->Revoke();
+  open_during_attempt_.clear();
+  Send({Reply(200)}, harmless);
+  EXPECT_THAT(open_during_attempt_, IsEmpty()) << "it was sent without a permit";
+}
+
 TEST_F(WritesUnderAPermit, a_read_is_no_write) {
   Send({base::Unavailable("the connection broke")}, Read());
   EXPECT_THAT(permit_->ended(), IsEmpty());

@@ -104,6 +104,35 @@ TEST_F(NomadWrites, purging_a_missing_node_is_not_found) {
   EXPECT_EQ(client_.Purge(context_, "n1").code(), absl::StatusCode::kNotFound);
 }
 
+TEST_F(NomadWrites, metadata_is_posted_once_with_its_node_and_null_for_what_is_unset) {
+  transport_->Fail(base::Unavailable("reply cut short"));
+  const std::map<std::string, std::optional<std::string>> meta = {{"harvester_host", "rack1-a"},
+                                                                  {"harvester_zone", std::nullopt}};
+  EXPECT_EQ(client_.SetNodeMeta(context_, "n 1", meta).code(), absl::StatusCode::kUnavailable);
+  ExpectPost("/v1/client/metadata?node_id=n%201", http::Idempotency::kOnce);
+  EXPECT_EQ(Body(), json::parse(R"({
+      "NodeID": "n 1", "Meta": {"harvester_host": "rack1-a", "harvester_zone": null}})"));
+  EXPECT_TRUE(OnlyRequest().late_is_harmless);
+}
+
+TEST_F(NomadWrites, metadata_of_a_client_that_is_not_connected_is_unavailable) {
+  transport_->Reply(404, "No path to node");
+  EXPECT_EQ(client_.SetNodeMeta(context_, "n1", {{"a", "b"}}).code(),
+            absl::StatusCode::kUnavailable);
+}
+
+TEST_F(NomadWrites, metadata_without_a_node_would_be_that_of_the_agent_and_is_never_sent) {
+  EXPECT_EQ(client_.SetNodeMeta(context_, "", {{"a", "b"}}).code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(transport_->requests(), IsEmpty());
+}
+
+TEST_F(NomadWrites, a_write_whose_late_arrival_matters_says_so) {
+  transport_->Reply(200, "{}");
+  ASSERT_TRUE(client_.SetEligible(context_, "n1", true).ok());
+  EXPECT_FALSE(OnlyRequest().late_is_harmless);
+}
+
 TEST_F(NomadWrites, writes_travel_to_the_configured_region) {
   const NomadClient client(transport_, {"eu", "ops"});
   transport_->Reply(200, "{}");

@@ -50,6 +50,7 @@ class PoolFixture : public testing::Test {
             .clients = clients_,
             .vms = vms_,
             .nodes = nodes_,
+            .hosts = hosts_,
             .memory = memory_,
             .troubles = troubles_,
             .lease = lease_,
@@ -279,6 +280,7 @@ class PoolFixture : public testing::Test {
   const Clients clients_ = MakeClients(config_, Transports(), random_, log::Logger());
   const harvester::VmStore vms_{clients_.kube, "nomad"};
   NomadReads nodes_{clients_.nomad_urgent};
+  Hosts hosts_{clients_.kube_urgent, log::Logger()};
   ObserverMemory memory_;
   PoolTroubles troubles_{*random_};
   PoolLease lease_{clients_.kube_urgent, key_, clock_, {.holder = "me"}, logger_};

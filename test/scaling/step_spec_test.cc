@@ -24,6 +24,7 @@ const std::vector<StepKind> kKinds = {StepKind::kNothing,          StepKind::kWa
                                       StepKind::kRecordRolledBack, StepKind::kReport,
                                       StepKind::kMarkBroken,       StepKind::kMarkUnhealthy,
                                       StepKind::kRecordJoin,       StepKind::kForgetJoinTimeout,
+                                      StepKind::kPublishHost,      StepKind::kUnpublishHost,
                                       StepKind::kRollBack,         StepKind::kStartDrain,
                                       StepKind::kDelete,           StepKind::kPurge};
 
@@ -41,7 +42,8 @@ TEST(StepSpec, C14_what_undoes_a_removal_is_a_repair_and_what_leads_to_a_deletio
                                       StepKind::kRecordRolledBack, StepKind::kRollBack};
   const std::set<StepKind> removals = {StepKind::kMarkBroken, StepKind::kMarkUnhealthy,
                                        StepKind::kStartDrain, StepKind::kDelete};
-  const std::set<StepKind> records = {StepKind::kRecordJoin, StepKind::kForgetJoinTimeout};
+  const std::set<StepKind> records = {StepKind::kRecordJoin, StepKind::kForgetJoinTimeout,
+                                      StepKind::kPublishHost, StepKind::kUnpublishHost};
   for (const StepKind kind : kKinds) {
     EXPECT_EQ(IsRepair(kind), repairs.contains(kind)) << StepName(kind);
     EXPECT_EQ(IsRemoval(kind), removals.contains(kind)) << StepName(kind);
@@ -126,6 +128,15 @@ TEST(ReadsOf, writes_with_a_precondition_of_their_own_and_steps_without_a_write_
         StepKind::kRollBack}) {
     EXPECT_THAT(ReadsOf({.kind = kind, .node_id = "node-a"}), IsEmpty()) << StepName(kind);
     EXPECT_EQ(SpecOf(kind).recheck, Recheck::kNone) << StepName(kind);
+  }
+}
+
+TEST(StepSpec, L1_only_what_is_published_is_carried_out_aside) {
+  for (const StepKind kind : kKinds) {
+    EXPECT_EQ(IsAside(kind), kind == StepKind::kPublishHost || kind == StepKind::kUnpublishHost)
+        << StepName(kind);
+    if (!IsAside(kind)) continue;
+    EXPECT_THAT(ReadsOf({.kind = kind, .node_id = "node-a"}), IsEmpty());
   }
 }
 

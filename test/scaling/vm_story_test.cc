@@ -41,7 +41,8 @@ VmEvent Story(StepKind kind, Row row, const VmView& view = View(), const std::st
 
 TEST(VmStory, T1_every_act_but_a_note_of_the_plugins_own_has_one) {
   const std::set<StepKind> own_notes = {StepKind::kRecordRolledBack, StepKind::kForgetJoinTimeout,
-                                        StepKind::kRenewToken};
+                                        StepKind::kRenewToken, StepKind::kPublishHost,
+                                        StepKind::kUnpublishHost};
   for (int i = 0; i <= static_cast<int>(StepKind::kPurge); ++i) {
     const auto kind = static_cast<StepKind>(i);
     const bool expected = kind == StepKind::kReport || (IsAct(kind) && !own_notes.contains(kind));

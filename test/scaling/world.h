@@ -74,6 +74,16 @@ class Vm {
   }
   Vm& NodeGone() { return node_gone_ = true, *this; }
   Vm& NodeDownFor(base::Duration time) { return down_ = time, *this; }
+  Vm& RunsOn(const std::string& host, std::optional<std::string> zone = std::nullopt) {
+    host_ = host;
+    host_zone_ = std::move(zone);
+    return *this;
+  }
+  Vm& Published(const harvester::PublishedHost& published) {
+    vm_.has_published_host = true;
+    vm_.published_host = published;
+    return *this;
+  }
   Vm& InstanceRuns(bool runs) { return runs_ = runs, *this; }
   Vm& UnreadableMark() { return vm_.has_mark = true, *this; }
   // Marked by an action a minute ago: the drain's deadline is in 14 minutes, its grace 5 minutes.
@@ -109,6 +119,8 @@ class Vm {
     view.node_gone = node_gone_;
     view.node_down_for = down_;
     view.instance_runs = runs_;
+    view.host = host_;
+    view.host_zone = host_zone_;
     view.start_failure = failure_;
     return view;
   }
@@ -119,6 +131,8 @@ class Vm {
   bool node_gone_ = false;
   base::Duration down_{};
   std::optional<bool> runs_;
+  std::string host_;
+  std::optional<std::string> host_zone_;
   std::optional<harvester::StartFailure> failure_;
 };
 

@@ -164,6 +164,13 @@ void OneIsDead(Harness& h) {
   h.Tick(seconds(60));
 }
 
+// Three VMs of which no host is published yet, which the Scale's passes do beside its work.
+void UnpublishedHosts(Harness& h) {
+  h.policy["publish_host"] = "true";
+  Reach(h, 3);
+  RunJob(h, 3);
+}
+
 std::vector<Scenario> MakeScenarios() {
   return {
       {.name = "out_0_to_5", .prepare = [](Harness&) {}, .count = 5},
@@ -194,6 +201,7 @@ std::vector<Scenario> MakeScenarios() {
       {.name = "out_right_after_in", .prepare = JustScaledIn, .count = 3},
       {.name = "in_other_identity", .prepare = OtherIdentity, .count = 1},
       {.name = "in_beside_copies", .prepare = Copies, .count = 1},
+      {.name = "in_while_hosts_are_published", .prepare = UnpublishedHosts, .count = 1},
       {.name = "out_one_is_dead", .prepare = OneIsDead, .count = 4},
   };
 }

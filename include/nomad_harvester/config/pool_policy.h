@@ -99,6 +99,7 @@ struct PoolPolicy {
   base::Duration join_timeout = std::chrono::minutes(15);
   OnJoinTimeout on_join_timeout = OnJoinTimeout::kDelete;
   HostVolumes host_volumes = HostVolumes::kProtect;
+  bool publish_host = false;
   base::Duration drain_grace = std::chrono::minutes(5);
   bool force_after_deadline = true;
   std::optional<std::int64_t> max_scale_out;

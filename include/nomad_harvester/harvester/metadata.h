@@ -40,6 +40,7 @@ inline constexpr char kJoinedAtAnnotation[] = "nomad-harvester-autoscaler/joined
 inline constexpr char kScaleInAnnotation[] = "nomad-harvester-autoscaler/scale-in";
 inline constexpr char kRolledBackAnnotation[] = "nomad-harvester-autoscaler/rolled-back";
 inline constexpr char kRemovalRefusedAnnotation[] = "nomad-harvester-autoscaler/removal-refused";
+inline constexpr char kPublishedHostAnnotation[] = "nomad-harvester-autoscaler/published-host";
 inline constexpr char kProtectAnnotation[] = "nomad-harvester-autoscaler/protect";
 inline constexpr char kDeleteFirstAnnotation[] = "nomad-harvester-autoscaler/delete-first";
 inline constexpr char kLeaseActionAnnotation[] = "nomad-harvester-autoscaler/action";
@@ -97,6 +98,18 @@ std::string ToAnnotation(const Mark& mark);
 // INVALID_ARGUMENT if it cannot be read: the caller treats the VM as having an edited mark, which
 // is rolled back.
 absl::StatusOr<Mark> ParseMark(std::string_view text);
+
+// The annotation published-host of a VM: what its Nomad node's metadata says about where it runs.
+struct PublishedHost {
+  std::string node_id;
+  std::string host;
+  std::optional<std::string> zone = {};  // unset: none was known
+  std::string unknown_members = {};      // as in Mark
+  friend bool operator==(const PublishedHost&, const PublishedHost&) = default;
+};
+// {"node_id": …, "host": …, "zone": …}
+std::string ToAnnotation(const PublishedHost& published);
+absl::StatusOr<PublishedHost> ParsePublishedHost(std::string_view text);
 
 // The annotation `action` of the pool's Lease.
 struct LeaseAction {

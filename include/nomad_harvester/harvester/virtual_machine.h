@@ -55,6 +55,9 @@ struct VirtualMachine : ObjectMetadata {
   std::string rolled_back;
   // When a removal was given up because it was refused; unset if absent or unreadable.
   std::optional<base::WallTime> removal_refused_at;
+  // The annotation published-host is present, readable or not; set if it is readable.
+  bool has_published_host = false;
+  std::optional<PublishedHost> published_host;
   Hold protect;  // an absent annotation does not hold
   bool delete_first = false;
 
@@ -101,6 +104,10 @@ std::optional<StartFailure> FindStartFailure(const VirtualMachine& vm);
 struct VirtualMachineInstance {
   std::string name;
   std::string phase;  // "", Pending, Scheduling, Scheduled, Running, Succeeded, Failed, Unknown
+  // The host on which the guest runs; empty: on none yet. During a live migration it is the old
+  // one, until the guest has moved (kubevirt/kubevirt:staging/src/kubevirt.io/api/core/v1/types.go,
+  // VirtualMachineInstanceStatus).
+  std::string host;
   std::vector<std::string> addresses;
   std::vector<Condition> conditions;
   // When it entered its phases, as far as the object tells.

@@ -55,6 +55,9 @@ struct HttpRequest {
   std::string body;
   Effect effect = Effect::kRead;
   Idempotency idempotency = Idempotency::kIdempotent;
+  // Of a write: the permits need not know that it may still take effect when its caller no longer
+  // waits for the reply.
+  bool late_is_harmless = false;
   // A server-side wait (blocking query) that the attempt's time limit must leave room for.
   base::Duration server_wait{};
   // The purpose, for errors and logs: "list VirtualMachines". Never a secret.

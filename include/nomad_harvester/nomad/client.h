@@ -4,7 +4,9 @@
 #define NOMAD_HARVESTER_NOMAD_CLIENT_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -100,6 +102,15 @@ class NomadClient {
   // The right is node:write; test/e2e/README.md, "Nomad 1.11", has the facts.
   absl::StatusOr<IntroductionToken> Introduce(const runtime::Context& context,
                                               const Introduction& introduction) const;
+  // POST /v1/client/metadata: sets these keys of the dynamic metadata of the node's client; no
+  // value removes the key. The client keeps them across restarts, and registers again with them
+  // within 10 s: only then GetNode and the scheduler see them
+  // (hashicorp/nomad:client/meta_endpoint.go, client/client.go watchNodeUpdates). Sent once. The
+  // server passes it on to the client: UNAVAILABLE if that is not connected, and a client that
+  // hangs does not reply for half a minute (nomad/client_meta_endpoint.go). That it may arrive late
+  // is not waited for (http::HttpRequest::late_is_harmless).
+  absl::Status SetNodeMeta(const runtime::Context& context, const std::string& id,
+                           const std::map<std::string, std::optional<std::string>>& meta) const;
 
   // The configured region; empty: the region of the agent that replies.
   const std::string& region() const { return options_.region; }

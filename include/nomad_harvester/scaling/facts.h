@@ -56,6 +56,10 @@ struct Facts {
   bool may_remove_broken = false;
   bool may_replace = false;
   bool dry_run = false;
+  // Its node is ready, and the metadata that the policy asks for differs from what was published.
+  bool publish = false;
+  // The same, and the policy asks for none.
+  bool unpublish = false;
 
   // Its link.
   bool two_ready = false;

@@ -67,6 +67,8 @@ struct PlanInputs {
   std::map<std::string, std::string> left_out{};
   // How often the removal of a VM was refused within kGoesLastFor, by name: others go first.
   std::map<std::string, int> refusals{};
+  // Harvester hosts that are cordoned: their VMs go before the others (rule C8).
+  std::set<std::string> cordoned_hosts{};
   // Zones in which a VM could not start lately: others get the new VMs.
   std::set<std::string> failing_zones{};
   // Every removal of an earlier action was refused: one VM alone is removed until one succeeds

@@ -28,6 +28,8 @@ enum class StepKind {
   kRecordJoin,         // one PATCH: nomad-node-id, joined-at
   kForgetJoinTimeout,  // wait_for = "running": the instance has run, join-timeout becomes none
   kRenewToken,         // a new introduction token, while the VM has not booted
+  kPublishHost,        // where the VM runs: its node's metadata, then the annotation published-host
+  kUnpublishHost,      // unset both
   kRollBack,           // one PATCH that removes the mark
   kStartDrain,
   kDelete,
@@ -56,6 +58,8 @@ enum class Row {
   kUnmarkedContradicted,
   kUnmarkedTokenEnds,
   kUnmarkedWaiting,
+  kUnmarkedPublish,
+  kUnmarkedUnpublish,
   kUnmarkedOther,
   kMarkUnreadable,
   kMarkedForeignDrain,

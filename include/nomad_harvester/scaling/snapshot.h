@@ -57,6 +57,10 @@ struct VmView {
   std::vector<std::string> addresses;
   // Of a VM that has not joined: its instance, if the instances were read and it has one.
   std::optional<harvester::VirtualMachineInstance> instance;
+  // The Harvester host on which its guest runs, and that host's zone; empty: unknown, and without a
+  // zone. The zone is unset if it is not known.
+  std::string host{};
+  std::optional<std::string> host_zone{};
   // For how long this process has observed LooksUnhealthy, without interruption.
   base::Duration unhealthy_for{};
   // When the introduction token of a VM that has not booted is to be looked after; unset: this

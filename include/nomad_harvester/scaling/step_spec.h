@@ -43,6 +43,9 @@ struct StepSpec {
   std::string_view name;  // in logs: "start-drain"
   StepCategory category;
   Recheck recheck;
+  // Carried out beside the passes of the loop, which do not wait for it: it must not hold up or
+  // fail anything else (rule L1).
+  bool aside = false;
 };
 const StepSpec& SpecOf(StepKind kind);
 
@@ -52,6 +55,7 @@ std::vector<Read> ReadsOf(const Step& step);
 std::string_view StepName(StepKind kind);
 // Steps that change something on a VM or its node; purges are not among them.
 bool IsAct(StepKind kind);
+bool IsAside(StepKind kind);
 bool IsRepair(StepKind kind);
 bool IsRemoval(StepKind kind);
 

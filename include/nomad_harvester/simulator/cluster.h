@@ -102,6 +102,8 @@ class Cluster {
   bool StartVm(const std::string& vm);  // and back; or on, if its guest had powered it off
   // The guest shuts itself down. False: it does not run.
   bool PowerOff(const std::string& vm);
+  // Live migration to that host, which takes a moment. False: it does not run.
+  bool MigrateVm(const std::string& vm, const std::string& host);
   bool PauseVm(const std::string& vm, bool paused = true);
   // As Harvester's UI does it: labels, annotations and spec are copied. The guest's Nomad node has
   // the new name, or, with the same user data, the old one.
@@ -160,7 +162,7 @@ class Cluster {
   std::vector<nlohmann::json> Claims() const;
   std::vector<nlohmann::json> Leases() const;
   std::vector<nlohmann::json> Events() const;       // of events.k8s.io
-  std::vector<nlohmann::json> Nodes() const;        // in full
+  std::vector<nlohmann::json> Nodes() const;        // of Nomad, in full
   std::vector<nlohmann::json> Allocations() const;  // in full
   // Null if it does not exist.
   nlohmann::json Vm(const std::string& name) const;

@@ -27,11 +27,18 @@ struct ImageSpec {
 // than 1.11 and have no tokens.
 enum class Introduction { kNone, kWarn, kStrict };
 
+// A physical host of Harvester.
+struct HostSpec {
+  std::string name = "harvester-1";
+  std::string zone{};  // label topology.kubernetes.io/zone; empty: none
+};
+
 struct Options {
   // Machines.
   base::Duration boot_time = std::chrono::seconds(5);      // VM created → VMI Running
   base::Duration join_time = std::chrono::seconds(3);      // VMI Running → Nomad node ready
   base::Duration shutdown_time = std::chrono::seconds(3);  // VM deleted → gone
+  base::Duration migration_time = std::chrono::seconds(2);
   // How long Kubernetes' and Harvester's controllers, and Nomad's drainer, take to react.
   base::Duration reaction_time = std::chrono::milliseconds(100);
   // How often KubeVirt writes a VM's status: only its resourceVersion moves. Zero: never. There is
@@ -39,6 +46,7 @@ struct Options {
   base::Duration status_write_interval{};
 
   // Nomad.
+  base::Duration metadata_delay = std::chrono::seconds(7);  // dynamic metadata set → registered
   base::Duration heartbeat_timeout = std::chrono::seconds(10);  // last heartbeat → node down
   base::Duration start_time = std::chrono::milliseconds(500);   // allocation placed → running
   base::Duration stop_time = std::chrono::seconds(4);           // desired status "stop" → stopped
@@ -54,6 +62,7 @@ struct Options {
   // storage classes of the images and harvester-longhorn, and Kubernetes' own priority classes.
   std::vector<ImageSpec> images = {ImageSpec{}};
   std::vector<std::string> networks = {"default/vlan100"};
+  std::vector<HostSpec> hosts = {HostSpec{}};
   std::string harvester_version = "v1.8.2";  // the setting server-version
 };
 

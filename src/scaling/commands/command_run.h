@@ -18,6 +18,7 @@ struct CommandRun {
         clients(c),
         vms(clients.kube, key.ns),
         nodes(clients.nomad_urgent),
+        hosts(clients.kube_urgent, options.logger),
         troubles(*options.random),
         lease(clients.kube_urgent, key, *options.clock,
               PoolLease::OptionsOf(*clients.config, options.holder),
@@ -29,6 +30,7 @@ struct CommandRun {
             .clients = clients,
             .vms = vms,
             .nodes = nodes,
+            .hosts = hosts,
             .memory = memory,
             .troubles = troubles,
             .lease = lease,
@@ -43,6 +45,7 @@ struct CommandRun {
   const Clients& clients;
   const harvester::VmStore vms;
   NomadReads nodes;
+  Hosts hosts;
   ObserverMemory memory;
   PoolTroubles troubles;
   PoolLease lease;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/harvester/host.h"
 #include "nomad_harvester/kube/access.h"
 #include "nomad_harvester/nodepool/selector.h"
 #include "nomad_harvester/scaling/status_report.h"
@@ -41,6 +42,8 @@ constexpr std::array<Right, 5> kRemovalRights = {{{"patch", "kubevirt.io", "virt
 constexpr base::Duration kAheadFor = std::chrono::seconds(5);
 // A growth's sources are read ahead for so long: it may turn out that no VM is made.
 constexpr base::Duration kSourcesFor = std::chrono::seconds(20);
+// Which hosts are cordoned is worth waiting for, but not for longer.
+constexpr base::Duration kCordonedLimit = std::chrono::seconds(3);
 // Another policy's Scale within this time is reported.
 constexpr base::Duration kTwoPolicies = std::chrono::minutes(10);
 
@@ -91,6 +94,9 @@ void ScaleCall::ReadAhead(const runtime::Context& context) {
     const auto nodes = deps_.nodes.ListNodes(context);
     if (nodes.ok()) ahead_.observed.nodes = {NodesOf(*nodes), (*nodes)->index};
   });
+  if (request_.count < last) {
+    reads.emplace_back([&] { ahead_.cordoned_hosts = ReadCordonedHosts(context); });
+  }
   if (request_.count != last) {
     reads.emplace_back([&] {
       ahead_.rules.emplace(kube::FetchAccessRules(context, *deps_.clients.kube, deps_.key.ns));
@@ -106,6 +112,21 @@ void ScaleCall::ReadAhead(const runtime::Context& context) {
     reads[i]();
     return absl::OkStatus();
   });
+}
+
+// A refusal of the list, or none within the limit, changes nothing: the right is optional.
+std::set<std::string> ScaleCall::ReadCordonedHosts(const runtime::Context& context) const {
+  std::set<std::string> cordoned;
+  const auto hosts =
+      harvester::ListHosts(context.WithTimeout(kCordonedLimit), *deps_.clients.kube_urgent);
+  if (!hosts.ok()) {
+    deps_.logger.Debug("Which hosts are cordoned is not known", {{"error", hosts.status()}});
+    return cordoned;
+  }
+  for (const harvester::Host& host : *hosts) {
+    if (host.cordoned) cordoned.insert(host.name);
+  }
+  return cordoned;
 }
 
 void ScaleCall::ForgetObserved() {
@@ -131,6 +152,10 @@ absl::StatusOr<ScalePlan> ScaleCall::Plan(const runtime::Context& context,
                                                         : reconciler_.ReadAllocations(context));
     allocations_incomplete_ = allocations.incomplete;
     inputs_.allocations = std::move(allocations.by_node);
+  }
+  if (request_.count < range_->from) {
+    inputs_.cordoned_hosts =
+        ahead_.cordoned_hosts.has_value() ? *ahead_.cordoned_hosts : ReadCordonedHosts(context);
   }
   auto plan = PlanScale(snapshot, request_.count, inputs_);
   inputs_.allocations.clear();  // of the whole region; only the plan needs them

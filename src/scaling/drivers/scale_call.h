@@ -4,6 +4,7 @@
 #define NOMAD_HARVESTER_SCALING_SCALE_CALL_H_
 
 #include <optional>
+#include <set>
 #include <string>
 
 #include "nomad_harvester/kube/access.h"
@@ -71,6 +72,8 @@ class ScaleCall {
   // Reads the allocations if the selection needs them.
   absl::StatusOr<ScalePlan> Plan(const runtime::Context& context, const PoolSnapshot& snapshot,
                                  std::map<std::string, std::string> left_out);
+  // One list; empty without the right to read hosts.
+  std::set<std::string> ReadCordonedHosts(const runtime::Context& context) const;
   absl::Status CheckReadJob(const runtime::Context& context, const ScalePlan& plan) const;
   absl::Status CheckRights(const runtime::Context& context, const ScalePlan& plan) const;
   // Whether the request will probably create VMs.
@@ -108,6 +111,7 @@ class ScaleCall {
     std::optional<absl::StatusOr<kube::AccessRules>> rules;
     std::optional<CreationSources> sources;
     std::optional<absl::Status> admitted;  // a VM that is made of them
+    std::optional<std::set<std::string>> cordoned_hosts;
   };
   Ahead ahead_;
   std::optional<CreationPlan> creation_;

@@ -2,6 +2,7 @@
 #include "nomad_harvester/scaling/service.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <utility>
@@ -32,6 +33,8 @@ constexpr base::Duration kStatusMargin = std::chrono::milliseconds(250);
 constexpr base::Duration kStatusBudget = std::chrono::seconds(7);
 // The first Status of a pool waits so long for its Lease.
 constexpr base::Duration kFirstLeaseRead = std::chrono::seconds(2);
+// A Status that looks where VMs run does not wait longer for that.
+constexpr base::Duration kHostsLimit = std::chrono::seconds(4);
 
 // Facts about a finished Scale, for the log.
 struct ScaleFacts {
@@ -185,17 +188,32 @@ absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Sessi
   SharedList<NomadReads::Nodes>::Result nodes = base::Unavailable("not read");
   // A process that has just started answers with what the pool's Lease says.
   const std::shared_ptr<PoolAccess> access = session.AccessTo(pool);
-  const std::size_t reads = access->lease->is_known() ? 2 : 3;
-  const auto results = runtime::ForEachBounded(
-      context, *options_.foreground, reads, reads, [&](std::size_t i) -> absl::Status {
-        if (i == 0) {
-          seen = session.VmsForStatus(context, pool.key.ns);
-          return seen.status();
-        }
-        if (i == 2) return access->lease->Refresh(context.WithTimeout(kFirstLeaseRead));
+  std::vector<std::function<absl::Status()>> reads = {
+      [&] {
+        seen = session.VmsForStatus(context, pool.key.ns);
+        return seen.status();
+      },
+      [&] {
         nodes = session.nomad().ListNodesForStatus(context);
         return nodes.status();
-      });
+      }};
+  if (!access->lease->is_known()) {
+    reads.emplace_back(
+        [&] { return access->lease->Refresh(context.WithTimeout(kFirstLeaseRead)); });
+  }
+  if (policy.publish_host && session.hosts().ListIsDue(pool.key.ns, options_.clock->Now())) {
+    reads.emplace_back([&] {
+      session.hosts().List(context.WithTimeout(kHostsLimit), pool.key.ns);
+      return absl::OkStatus();
+    });
+    reads.emplace_back([&] {
+      session.hosts().RefreshZone(context.WithTimeout(kHostsLimit));
+      return absl::OkStatus();
+    });
+  }
+  const auto results =
+      runtime::ForEachBounded(context, *options_.foreground, reads.size(), reads.size(),
+                              [&](std::size_t i) { return reads[i](); });
   if (!results[0].ok()) return base::Annotate(results[0], "Harvester cannot be read");
   look.now = seen->server_time.value_or(options_.clock->WallNow());
   SetVms(*seen->value, &look);
@@ -204,6 +222,7 @@ absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Sessi
   CheckIndex(&look);
   Link(&look);
   pool.memory.Apply(options_.clock->Now(), &look);
+  session.hosts().Apply(pool.key.ns, &look);
   return PoolSnapshot{
       .key = pool.key, .seen = std::make_shared<const Snapshot>(std::move(look)), .policy = policy};
 }

@@ -43,6 +43,7 @@ Session::Session(const ServiceOptions& options, Clients clients, const runtime::
     : options_(options),
       clients_(std::move(clients)),
       nomad_(clients_.nomad_urgent),
+      hosts_(clients_.kube_urgent, options.logger),
       ending_(root),
       vm_events_(!clients_.config->events
                      ? nullptr
@@ -120,6 +121,7 @@ PoolDependencies Session::DependenciesFor(Pool& pool, const PoolAccess& access, 
           .clients = access.clients,
           .vms = access.vms,
           .nodes = nomad_,
+          .hosts = hosts_,
           .memory = pool.memory,
           .troubles = troubles != nullptr ? *troubles : pool.troubles,
           .lease = lease,

@@ -20,6 +20,7 @@
 #include "drivers/scale_call.h"
 #include "execution/pool_dependencies.h"
 #include "observation/held_list.h"
+#include "observation/hosts.h"
 
 namespace nomad_harvester::scaling {
 
@@ -127,6 +128,7 @@ class Session {
 
   const Clients& clients() const { return clients_; }
   NomadReads& nomad() { return nomad_; }
+  Hosts& hosts() { return hosts_; }
   // Null: none are written.
   VmEvents* vm_events() const { return vm_events_.get(); }
   std::shared_ptr<PoolAccess> AccessTo(const Pool& pool);
@@ -151,6 +153,7 @@ class Session {
   const ServiceOptions& options_;
   const Clients clients_;
   NomadReads nomad_;
+  Hosts hosts_;
   const runtime::CancelSource ending_;
   const std::shared_ptr<VmEvents> vm_events_;
   base::Mutex mutex_;

@@ -220,6 +220,8 @@ class Act {
       case StepKind::kWait:
       case StepKind::kReport:
       case StepKind::kPurge:
+      case StepKind::kPublishHost:    // Publish
+      case StepKind::kUnpublishHost:  // likewise
         break;
     }
     return kNotWanted;

@@ -14,6 +14,7 @@
 #include "nomad_harvester/scaling/snapshot.h"
 
 #include "execution/vm_events.h"
+#include "observation/hosts.h"
 #include "observation/nomad_reads.h"
 #include "rules/retries.h"
 #include "rules/tracker.h"
@@ -47,6 +48,7 @@ struct PoolDependencies {
   const Clients& clients;
   const harvester::VmStore& vms;
   NomadReads& nodes;
+  Hosts& hosts;
   ObserverMemory& memory;
   PoolTroubles& troubles;
   PoolLease& lease;

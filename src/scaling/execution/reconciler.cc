@@ -8,7 +8,9 @@
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/nodepool/drain.h"
 
+#include "absl/cleanup/cleanup.h"
 #include "execution/executor.h"
+#include "execution/publication.h"
 #include "rules/pool_record.h"
 #include "rules/vm_story.h"
 
@@ -53,6 +55,7 @@ PoolSnapshot Reconciler::WithRecord(PoolSnapshot snapshot) const {
 
 absl::StatusOr<PoolSnapshot> Reconciler::Look(const runtime::Context& context,
                                               Observer::BlockingWait blocking) {
+  const base::MonoTime began = deps_.clock.Now();
   NH_ASSIGN_OR_RETURN(
       scaling::Look look,
       MakeObserver().Observe(context, LookFor(deps_.clients.config->nomad.region, policy_),
@@ -65,6 +68,9 @@ absl::StatusOr<PoolSnapshot> Reconciler::Look(const runtime::Context& context,
     deps_.troubles.retries.Forget({StepName(StepKind::kStartDrain), view.vm.uid});
   }
   deps_.troubles.retries.Apply(deps_.clock.Now(), &look);
+  if (policy_.has_value() && policy_->publish_host) {
+    deps_.hosts.Note(deps_.key.ns, began, &look);
+  }
   return WithRecord({.key = deps_.key,
                      .seen = std::make_shared<const Snapshot>(std::move(look)),
                      .policy = policy_});
@@ -137,6 +143,7 @@ Reconciler::Task Reconciler::StepTask(const Decisions::Entry& entry) const {
 // What is to be done now: not what waits for its next attempt.
 std::vector<Reconciler::Task> Reconciler::TasksOf(const Decisions& decisions, base::MonoTime now) {
   std::vector<Task> tasks;
+  asides_due_.clear();
   const char* removals_wait = RemovalsWait();
   const auto add = [&](Task task) {
     if (deps_.troubles.retries.MayTry(task.key, now)) tasks.push_back(std::move(task));
@@ -151,7 +158,12 @@ std::vector<Reconciler::Task> Reconciler::TasksOf(const Decisions& decisions, ba
     }
     if (step.kind != StepKind::kNothing) LogDecision(step, *entry.view);
     // One write for one VM: a victim's mark comes before what else is to be recorded on it.
-    if (IsAct(step.kind) && !to_mark.contains(entry.view->vm.name)) add(StepTask(entry));
+    if (!IsAct(step.kind) || to_mark.contains(entry.view->vm.name)) continue;
+    if (IsAside(step.kind)) {
+      asides_due_.push_back(&entry);
+    } else {
+      add(StepTask(entry));
+    }
   }
   if (action_.has_value()) {
     for (const std::string& vm : to_mark) {
@@ -243,6 +255,65 @@ void Reconciler::Carry(const runtime::Context& context, std::vector<Task>* tasks
       });
   for (std::size_t i = 0; i < started.size(); ++i) {
     if (!started[i].ok()) (*tasks)[i].effect = {Verdict::kCancelled, started[i]};
+  }
+}
+
+void Reconciler::StartAsides(const runtime::Context& context, base::MonoTime now) {
+  asides_wait_ = false;
+  for (const Decisions::Entry* due : asides_due_) {
+    const Decisions::Entry& entry = *due;
+    Retries::Key key = KeyOf(entry);
+    if (asides_begun_.contains(key) || !deps_.troubles.retries.MayTry(key, now)) continue;
+    const std::shared_ptr<void> turn = deps_.hosts.BeginPublication();
+    asides_wait_ = turn == nullptr;
+    if (asides_wait_) return;
+    asides_begun_.insert(key);
+    asides_.Start(context, deps_.executor,
+                  // The snapshot keeps the view.
+                  [this, context, key, turn, seen = last_->snapshot().seen, view = entry.view,
+                   step = entry.step](const runtime::Context& asking) {
+                    return AsideTasks::Ended{key, view->vm.name, step,
+                                             Publish(asking, context, deps_, *view, step)};
+                  });
+  }
+}
+
+// What is done aside is no effect that the loop waits for, and no action that took effect: it does
+// not end the agent's cooldown, nor does it keep a Scale from ending (rule L1).
+void Reconciler::NoteAsides(Pass* pass) {
+  const base::MonoTime now = deps_.clock.Now();
+  for (const AsideTasks::Ended& ended : asides_.TakeEnded()) {
+    asides_begun_.erase(ended.key);
+    const bool worth_a_line = deps_.troubles.retries.Note(ended.key, ended.effect, now);
+    const absl::Status& outcome = ended.effect.status;
+    switch (ended.effect.verdict) {
+      case Verdict::kDone:
+        deps_.Notify({.vm = ended.vm, .step = ended.step});
+        if (worth_a_line) {
+          deps_.logger.Info("A step that was refused or failed has succeeded",
+                            {{"vm", ended.vm}, {"step", ended.key.first}});
+        }
+        break;
+      case Verdict::kConflict:
+        ++pass->conflicts;
+        break;
+      case Verdict::kRefused:
+      case Verdict::kFailed:
+        if (pass->trouble.ok()) pass->trouble = outcome;
+        if (!worth_a_line) break;
+        deps_.Notify({.vm = ended.vm, .step = ended.step, .outcome = outcome});
+        deps_.logger.Warn("A VM's host could not be published; trying again later",
+                          {{"vm", ended.vm},
+                           {"step", ended.key.first},
+                           {"why", ended.step.reason},
+                           {"node_id", ended.step.node_id},
+                           {"error", outcome}});
+        break;
+      case Verdict::kNotWanted:
+      case Verdict::kUnsuitable:
+      case Verdict::kCancelled:
+        break;
+    }
   }
 }
 
@@ -481,6 +552,12 @@ void Reconciler::Prune() {
       deps_.troubles.retries.Forget({StepName(kind), view.vm.uid});
     }
   }
+  // What is no longer to be published, or to be unset.
+  for (const auto& [view, step] : last_->all()) {
+    for (const StepKind kind : {StepKind::kPublishHost, StepKind::kUnpublishHost}) {
+      if (step.kind != kind) deps_.troubles.retries.Forget({StepName(kind), view->vm.uid});
+    }
+  }
   for (const nomad::Node& node : last_->snapshot().nodes()) objects.insert(node.id);
   if (action_.has_value()) objects.merge(action_->tracker.Names());
   std::erase_if(deps_.troubles.reported,
@@ -510,9 +587,13 @@ absl::StatusOr<Reconciler::Pass> Reconciler::RunPass(const runtime::Context& con
   Pass pass{.readable = decisions.snapshot().look().nomad_readable};
   std::vector<Task> tasks = TasksOf(decisions, now);
   NH_RETURN_IF_ERROR(WriteAhead(context, tasks));
+  StartAsides(context, now);
   Carry(context, &tasks);
   OwnSecrets(context, tasks);
   for (const Task& task : tasks) Note(task, deps_.clock.Now(), &pass);
+  // If nothing else goes on, this saves another look.
+  if (!action_.has_value() && tasks.empty() && !IsInProgress(now)) asides_.Await();
+  NoteAsides(&pass);
   NH_RETURN_IF_ERROR(context.Check());
   // A Scale waits for what its own VMs left; the rest is the background's (rule L4).
   const bool left =
@@ -551,6 +632,7 @@ absl::Status Reconciler::Wait(const runtime::Context& context, const Pass& pass)
 
 absl::Status Reconciler::RunScale(const runtime::Context& context, PoolSnapshot first,
                                   Action action) {
+  const absl::Cleanup end = [this] { asides_.End(); };
   action_.emplace(action);
   std::optional<PoolSnapshot> look = WithRecord(std::move(first));
   for (;;) {
@@ -594,6 +676,7 @@ bool Reconciler::IsInProgress(base::MonoTime now) const {
 }
 
 absl::Status Reconciler::RunResumption(const runtime::Context& context) {
+  const absl::Cleanup end = [this] { asides_.End(); };
   sweep_due_ = true;
   for (int fruitless = 0;;) {
     const auto pass = RunPass(context, std::nullopt);
@@ -603,7 +686,9 @@ absl::Status Reconciler::RunResumption(const runtime::Context& context) {
                                      ? base::Unavailable(last_->snapshot().look().nomad_problem)
                                      : pass->trouble;
     const bool effective = pass.ok() && pass->effects > 0;
-    const bool in_progress = pass.ok() && pass->readable && IsInProgress(deps_.clock.Now());
+    const bool aside = asides_wait_ || asides_.any();
+    const bool in_progress =
+        pass.ok() && pass->readable && (aside || IsInProgress(deps_.clock.Now()));
     fruitless = trouble.ok() || effective ? 0 : fruitless + 1;
     if (!trouble.ok() && !effective && !in_progress) {
       // What is refused waits for the next round; what failed may succeed a moment later.

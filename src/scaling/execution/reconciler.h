@@ -15,6 +15,7 @@
 #include "nomad_harvester/scaling/step_spec.h"
 
 #include "absl/status/statusor.h"
+#include "execution/aside_tasks.h"
 #include "execution/creation.h"
 #include "execution/executor.h"
 #include "execution/leftovers.h"
@@ -120,6 +121,9 @@ class Reconciler {
   // stored.
   Effect CarryOne(const runtime::Context& context, const PoolSnapshot& named, Task* task) const;
   Effect Make(const runtime::Context& context, Task* task) const;
+  // Starts the steps that are carried out aside, and notes those that have ended.
+  void StartAsides(const runtime::Context& context, base::MonoTime now);
+  void NoteAsides(Pass* pass);
   void OwnSecrets(const runtime::Context& context, const std::vector<Task>& tasks);
   void Note(const Task& task, base::MonoTime now, Pass* pass);
   absl::StatusOr<Pass> RunPass(const runtime::Context& context, std::optional<PoolSnapshot> look);
@@ -151,6 +155,10 @@ class Reconciler {
   std::optional<PoolRecord> closed_record_;
   bool sweep_due_ = false;
   bool unowned_ = false;
+  std::vector<const Decisions::Entry*> asides_due_;  // of the pass
+  std::set<Retries::Key> asides_begun_;
+  bool asides_wait_ = false;  // some could not be started yet
+  AsideTasks asides_;         // the last member: its tasks use the others
 };
 
 }  // namespace nomad_harvester::scaling

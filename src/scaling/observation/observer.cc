@@ -237,8 +237,9 @@ absl::StatusOr<Observer::Guests> Observer::ReadGuests(const runtime::Context& co
   return guests;
 }
 
-// Identity hints for every link, and whether the guest of a down node runs. Without the list (a
-// token that may not read instances) both stay unknown, and nothing is removed because of that.
+// Identity hints for every link, whether the guest of a down node runs, and where it does. Without
+// the list (a token that may not read instances) both stay unknown, and nothing is removed because
+// of that.
 void Observer::SetInstances(std::vector<harvester::VirtualMachineInstance> instances, Look* look) {
   std::map<std::string, harvester::VirtualMachineInstance*> by_name;
   for (harvester::VirtualMachineInstance& instance : instances) by_name[instance.name] = &instance;
@@ -247,6 +248,7 @@ void Observer::SetInstances(std::vector<harvester::VirtualMachineInstance> insta
     view.instance_runs = found != by_name.end() && harvester::IsRunning(*found->second);
     if (found == by_name.end()) continue;
     view.addresses = found->second->addresses;
+    if (*view.instance_runs) view.host = found->second->host;
     if (!harvester::HasJoined(view.vm)) view.instance = std::move(*found->second);
   }
 }

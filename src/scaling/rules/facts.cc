@@ -55,6 +55,21 @@ bool TokenEnds(const Overlay& seen, const Facts& facts) {
   return seen.now() >= view.look_after_token_at.value_or(view.vm.created_at + kUnknownToken);
 }
 
+// What its node's metadata says about where the VM runs, by the annotation: at rest no node is
+// read.
+void SetPublishing(const VmView& view, const config::PoolPolicy& policy, Facts* facts) {
+  if (policy.dry_run || facts->node == nullptr || facts->node->status != NodeStatus::kReady) return;
+  if (!policy.publish_host) {
+    facts->unpublish = view.vm.has_published_host;
+    return;
+  }
+  if (view.host.empty()) return;
+  const std::optional<harvester::PublishedHost>& published = view.vm.published_host;
+  facts->publish = !published.has_value() || published->node_id != facts->node->id ||
+                   published->host != view.host ||
+                   (view.host_zone.has_value() && *view.host_zone != published->zone.value_or(""));
+}
+
 void SetUnmarked(const Overlay& seen, const PoolFacts* pool, Facts* facts) {
   const VmView& view = seen.view();
   const PoolSnapshot& snapshot = seen.snapshot();
@@ -71,6 +86,7 @@ void SetUnmarked(const Overlay& seen, const PoolFacts* pool, Facts* facts) {
   facts->may_remove_broken =
       !policy.dry_run &&
       (facts->start_fails || policy.on_join_timeout == config::OnJoinTimeout::kDelete);
+  SetPublishing(view, policy, facts);
   if (!facts->unhealthy) return;
   facts->may_replace =
       (pool != nullptr ? *pool : PoolFacts(snapshot)).may_replace.contains(view.vm.uid);

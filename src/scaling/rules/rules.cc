@@ -117,7 +117,7 @@ Step RollBackLate(const Facts& facts) {
 
 constexpr const char* kPastDeadline = " is past its deadline and grace";
 
-constexpr std::array<Rule, 41> kTable = {{
+constexpr std::array<Rule, 43> kTable = {{
     {Row::kNomadUnreadable, "nomad-unreadable", "any", "Nomad cannot be read", "wait",
      [](const Facts& f) { return !f.nomad_readable; },
      [](const Facts& f) {
@@ -221,6 +221,20 @@ constexpr std::array<Rule, 41> kTable = {{
      "none", "wait", [](const Facts& f) { return !f.marked && !f.joined && f.has_deadline; },
      [](const Facts& f) {
        return MakeStep(StepKind::kWait, "it has not joined yet: " + DescribeProgress(ViewOf(f)));
+     }},
+    {Row::kUnmarkedPublish, "unmarked-publish",
+     "no mark, joined; published-host says other than where its instance runs", "ready",
+     "write the node's metadata, then published-host",
+     [](const Facts& f) { return !f.marked && f.joined && f.publish; },
+     [](const Facts& f) {
+       return MakeStep(StepKind::kPublishHost, "it runs on host " + ViewOf(f).host, f.node);
+     }},
+    {Row::kUnmarkedUnpublish, "unmarked-unpublish",
+     "no mark, joined; has published-host, which the policy no longer asks for", "ready",
+     "unset the node's metadata, then published-host",
+     [](const Facts& f) { return !f.marked && f.joined && f.unpublish; },
+     [](const Facts& f) {
+       return MakeStep(StepKind::kUnpublishHost, "the policy no longer has publish_host", f.node);
      }},
     {Row::kUnmarkedOther, "unmarked-other", "no mark", "any other", "nothing",
      [](const Facts& f) { return !f.marked; },

@@ -8,7 +8,7 @@ namespace nomad_harvester::scaling {
 namespace {
 
 // In the order of StepKind.
-constexpr std::array<StepSpec, 15> kSpecs = {{
+constexpr std::array<StepSpec, 17> kSpecs = {{
     {StepKind::kNothing, "nothing", StepCategory::kNone, Recheck::kNone},
     {StepKind::kWait, "wait", StepCategory::kNone, Recheck::kNone},
     {StepKind::kCancelDrain, "cancel-drain", StepCategory::kRepair, Recheck::kSameRow},
@@ -20,6 +20,8 @@ constexpr std::array<StepSpec, 15> kSpecs = {{
     {StepKind::kRecordJoin, "record-join", StepCategory::kRecord, Recheck::kNone},
     {StepKind::kForgetJoinTimeout, "forget-join-timeout", StepCategory::kRecord, Recheck::kNone},
     {StepKind::kRenewToken, "renew-token", StepCategory::kRecord, Recheck::kNone},
+    {StepKind::kPublishHost, "publish-host", StepCategory::kRecord, Recheck::kNone, true},
+    {StepKind::kUnpublishHost, "unpublish-host", StepCategory::kRecord, Recheck::kNone, true},
     {StepKind::kRollBack, "roll-back", StepCategory::kRepair, Recheck::kNone},
     {StepKind::kStartDrain, "start-drain", StepCategory::kRemoval, Recheck::kSameKind},
     {StepKind::kDelete, "delete", StepCategory::kRemoval, Recheck::kSameRow},
@@ -87,6 +89,7 @@ bool IsAct(StepKind kind) {
   const StepCategory category = SpecOf(kind).category;
   return category != StepCategory::kNone && category != StepCategory::kCleanUp;
 }
+bool IsAside(StepKind kind) { return SpecOf(kind).aside; }
 bool IsRepair(StepKind kind) { return SpecOf(kind).category == StepCategory::kRepair; }
 bool IsRemoval(StepKind kind) { return SpecOf(kind).category == StepCategory::kRemoval; }
 

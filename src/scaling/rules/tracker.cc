@@ -395,7 +395,9 @@ bool Tracker::Ended(const Decisions& decisions, const Retries& retries, base::Mo
     const bool failed_make = part.aim == Aim::kMake && part.state == OutcomeState::kFailed;
     if (!failed_make || options_.until_accepted) continue;
     const Entry* entry = decisions.Find(vm);
-    if (entry == nullptr || !(IsAct(entry->step.kind) || entry->view->vm.has_mark)) continue;
+    if (entry == nullptr) continue;
+    const bool acts = IsAct(entry->step.kind) && !IsAside(entry->step.kind);
+    if (!acts && !entry->view->vm.has_mark) continue;
     const bool stays = IsStuckInDeletion(entry->view->vm, decisions.snapshot().now()) ||
                        !RemovalRefused(*entry, retries, now).ok() ||
                        !RefusedForGood(*entry, retries, now).ok();

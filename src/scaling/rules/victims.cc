@@ -20,7 +20,10 @@ using nomad::Node;
 using nomad::NodeStatus;
 
 // The groups of rule C8, in the order in which they are removed.
-enum class Group { kDeleteFirst, kStoppedOrLost, kNotJoined, kStrategy };
+enum class Group { kDeleteFirst, kStoppedOrLost, kNotJoined, kCordoned, kStrategy };
+
+// The strategy ranks them, and may not offer them.
+bool IsRanked(Group group) { return group >= Group::kCordoned; }
 
 struct Candidate {
   const VmView* view = nullptr;
@@ -79,7 +82,7 @@ std::string ObjectionTo(const VmView& view, const Node* node, const PoolSnapshot
 
 namespace {
 
-void Classify(Candidate* candidate) {
+void Classify(const PlanInputs& inputs, Candidate* candidate) {
   const harvester::VirtualMachine& vm = candidate->view->vm;
   if (vm.delete_first) {
     candidate->group = Group::kDeleteFirst;
@@ -94,18 +97,21 @@ void Classify(Candidate* candidate) {
   } else if (candidate->node == nullptr) {
     candidate->group = Group::kNotJoined;
     candidate->reason = "has not joined yet";
+  } else if (!candidate->view->host.empty() &&
+             inputs.cordoned_hosts.contains(candidate->view->host)) {
+    candidate->group = Group::kCordoned;
   }
 }
 
-// Ranks the candidates of the last group by the strategy; removes those that the strategy does not
-// offer.
+// Ranks the candidates of the last two groups by the strategy; removes those that the strategy does
+// not offer.
 void RankByStrategy(const PoolSnapshot& snapshot, const PlanInputs& inputs,
                     std::vector<Candidate>* candidates, std::vector<PassedOver>* passed_over) {
   const policy::SelectorStrategy strategy = snapshot.policy->selector;
   std::vector<Node> nodes;
   std::map<std::string, Candidate*> by_node;
   for (Candidate& candidate : *candidates) {
-    if (candidate.group != Group::kStrategy) continue;
+    if (!IsRanked(candidate.group)) continue;
     nodes.push_back(*candidate.node);
     by_node[candidate.node->id] = &candidate;
   }
@@ -117,7 +123,10 @@ void RankByStrategy(const PoolSnapshot& snapshot, const PlanInputs& inputs,
     offered.insert(node.id);
     Candidate& candidate = *by_node[node.id];
     candidate.rank = rank;
-    candidate.reason = policy::NameOf(strategy);
+    if (candidate.group == Group::kCordoned) {
+      candidate.reason = "its host " + candidate.view->host + " is cordoned, ";
+    }
+    candidate.reason += policy::NameOf(strategy);
     if (strategy == policy::SelectorStrategy::kLeastBusy) {
       const auto found = inputs.allocations.find(node.id);
       static const std::vector<nomad::Allocation> kNone;
@@ -126,7 +135,7 @@ void RankByStrategy(const PoolSnapshot& snapshot, const PlanInputs& inputs,
     }
   }
   std::erase_if(*candidates, [&](const Candidate& candidate) {
-    if (candidate.group != Group::kStrategy || offered.contains(candidate.node->id)) return false;
+    if (!IsRanked(candidate.group) || offered.contains(candidate.node->id)) return false;
     passed_over->push_back({candidate.view->vm.name, "not empty"});
     return true;
   });
@@ -143,8 +152,9 @@ bool GoesBefore(const Candidate& a, const Candidate& b) {
   return a.view->vm.name < b.view->vm.name;
 }
 
-// Of the victims that only the strategy orders, the next is always from the zone that has the most
-// VMs by then: the zones end as even as they can (rule C8).
+// Of the victims that the strategy ranks, the next is always from the zone that has the most VMs by
+// then: the zones end as even as they can (rule C8). Within a zone, and of zones with as many VMs,
+// those on cordoned hosts go first.
 std::vector<Candidate> BalanceZones(const PoolSnapshot& snapshot,
                                     std::vector<Candidate> candidates) {
   if (!SplitsZones(snapshot)) return candidates;
@@ -157,11 +167,11 @@ std::vector<Candidate> BalanceZones(const PoolSnapshot& snapshot,
   for (auto first = candidates.begin(); first != candidates.end();) {
     const auto last = std::find_if(first, candidates.end(), [&](const Candidate& candidate) {
       return candidate.refusals != first->refusals || candidate.came_back != first->came_back ||
-             candidate.group != first->group;
+             IsRanked(candidate.group) != IsRanked(first->group);
     });
     std::map<std::string, std::deque<Candidate*>> by_zone;
     for (auto each = first; each != last; ++each) {
-      if (each->group == Group::kStrategy) {
+      if (IsRanked(each->group)) {
         by_zone[each->view->vm.zone].push_back(&*each);
       } else {
         take(*each);
@@ -206,7 +216,7 @@ Victims ChooseVictims(const PoolSnapshot& snapshot, std::size_t count, const Pla
     candidate.came_back = CameBackGoesLastFor(view, node, snapshot.now());
     const auto refusals = inputs.refusals.find(view.vm.name);
     if (refusals != inputs.refusals.end()) candidate.refusals = refusals->second;
-    Classify(&candidate);
+    Classify(inputs, &candidate);
     candidates.push_back(std::move(candidate));
   }
   RankByStrategy(snapshot, inputs, &candidates, &victims.passed_over);

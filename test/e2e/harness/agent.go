@@ -54,8 +54,12 @@ func (s *Stack) StartAgent(t testing.TB) *Agent {
 	userData := fromExample(t, "cloud-init.yaml", dir, map[string]string{
 		`["nomad.example.org"]`: fmt.Sprintf("[%q]", s.Nomad.RPC),
 	})
+	more := ""
+	for key, value := range s.PolicyKeys {
+		more += fmt.Sprintf("\n      %s = %q", key, value)
+	}
 	fromExample(t, "policy.hcl", policies, map[string]string{
-		"user_data_file":                fmt.Sprintf("%q", userData),
+		"user_data_file":                fmt.Sprintf("%q", userData) + more,
 		"evaluation_interval":           `"1s"`,
 		"cooldown":                      `"1s"`,
 		"node_drain_deadline":           fmt.Sprintf("%q", s.DrainDeadline),

@@ -34,7 +34,11 @@ type Controller struct {
 	asked   map[string]bool      // instances whose machine is shutting down
 	retryAt map[string]time.Time // by the VM's uid: when to restart a guest that ended
 	logged  map[string]string    // the last problem of each VM
+	booted  int                  // how many instances have booted
 }
+
+// Host returns the physical host on which the n-th instance runs, from 0: two hosts in turn.
+func Host(n int) string { return fmt.Sprintf("harvester-node-%d", n%2) }
 
 const (
 	kubevirtFinalizer  = "kubevirt.io/virtualMachineControllerFinalize"
@@ -177,7 +181,8 @@ func (c *Controller) advance(vm, instance Object, phase string) error {
 				"ipAddress": machine.Address, "ipAddresses": []string{machine.Address}, "interfaceName": "enp1s0",
 			})
 		}
-		status["nodeName"] = "harvester-node-0"
+		status["nodeName"] = Host(c.booted)
+		c.booted++
 		status["interfaces"] = interfaces
 		status["conditions"] = []Object{{"type": "Ready", "status": "True"}, {"type": "AgentConnected", "status": "True"}}
 	}

@@ -39,9 +39,11 @@ type Stack struct {
 	PluginTokenFile  string
 	PluginNomadToken string
 
-	// AgentPart is the real part that StartAgent runs, DrainDeadline the policy's.
+	// AgentPart is the real part that StartAgent runs, DrainDeadline the policy's. PolicyKeys are
+	// added to the policy.
 	AgentPart     string
 	DrainDeadline time.Duration
+	PolicyKeys    map[string]string
 
 	etcd string
 }

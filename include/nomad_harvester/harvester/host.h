@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The physical hosts of Harvester: Kubernetes nodes. Reading them is an optional right, because
+// they are resources of the cluster, which a namespace's Role cannot grant.
+#ifndef NOMAD_HARVESTER_HARVESTER_HOST_H_
+#define NOMAD_HARVESTER_HARVESTER_HOST_H_
+
+#include <string>
+#include <vector>
+
+#include "nomad_harvester/kube/client.h"
+#include "nomad_harvester/runtime/context.h"
+
+#include "absl/status/statusor.h"
+
+namespace nomad_harvester::harvester {
+
+struct Host {
+  std::string name;
+  std::string zone;       // label topology.kubernetes.io/zone; empty: none
+  bool cordoned = false;  // spec.unschedulable
+};
+
+// Both block for their requests; errors are KubeClient's. Thread-safe.
+// NOT_FOUND: there is no such host any more. PERMISSION_DENIED (kube::IsForbidden): the right is
+// missing, which callers do without.
+absl::StatusOr<Host> GetHost(const runtime::Context& context, const kube::KubeClient& client,
+                             const std::string& name);
+// One list.
+absl::StatusOr<std::vector<Host>> ListHosts(const runtime::Context& context,
+                                            const kube::KubeClient& client);
+
+}  // namespace nomad_harvester::harvester
+
+#endif  // NOMAD_HARVESTER_HARVESTER_HOST_H_

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps that are carried out beside the passes of a loop. Private to module scaling.
+#ifndef NOMAD_HARVESTER_SRC_SCALING_ASIDE_TASKS_H_
+#define NOMAD_HARVESTER_SRC_SCALING_ASIDE_TASKS_H_
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nomad_harvester/base/mutex.h"
+#include "nomad_harvester/runtime/context.h"
+#include "nomad_harvester/runtime/workers.h"
+
+#include "execution/executor.h"
+#include "rules/retries.h"
+
+namespace nomad_harvester::scaling {
+
+// Used by one thread; the tasks run on the executor. The loop's passes do not wait for them.
+class AsideTasks {
+ public:
+  struct Ended {
+    Retries::Key key;
+    std::string vm;
+    Step step;
+    Effect effect;
+  };
+  using Task = std::function<Ended(const runtime::Context&)>;
+
+  AsideTasks();
+  // End().
+  ~AsideTasks();
+  AsideTasks(const AsideTasks&) = delete;
+  AsideTasks& operator=(const AsideTasks&) = delete;
+
+  // Runs the task with a child of `context`, which must be that of all others.
+  void Start(const runtime::Context& context, runtime::Executor& executor, Task task);
+  // Those that ended since the last call.
+  std::vector<Ended> TakeEnded();
+  // Whether one runs, or waits to run.
+  bool any() const;
+  // Blocks until none does. Runs those that have not begun in the calling thread.
+  void Await();
+  // Cancels the context of those that run, and waits for their end; the others never begin.
+  // Idempotent; nothing may be started after it.
+  void End();
+
+ private:
+  struct State {
+    base::Mutex mutex;
+    base::CondVar changed;
+    std::deque<Task> waiting NH_GUARDED_BY(mutex);
+    int running NH_GUARDED_BY(mutex) = 0;
+    std::vector<Ended> ended NH_GUARDED_BY(mutex);
+  };
+  // False: none is waiting.
+  static bool RunNext(State& state, const runtime::Context& context);
+
+  // The executor may call after this object is gone: it then finds no task.
+  const std::shared_ptr<State> state_;
+  std::optional<runtime::CancelSource> source_;
+};
+
+}  // namespace nomad_harvester::scaling
+
+#endif  // NOMAD_HARVESTER_SRC_SCALING_ASIDE_TASKS_H_

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "observation/hosts.h"
+
+#include <set>
+#include <utility>
+
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/harvester/host.h"
+#include "nomad_harvester/harvester/vm_store.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+// Each holds a connection to Nomad, for some seconds if the client hangs.
+constexpr int kMostPublications = 4;
+
+}  // namespace
+
+bool Hosts::ListIsDue(const std::string& ns, base::MonoTime now) {
+  base::MutexLock lock(mutex_);
+  const auto [listed, is_first] = listed_.try_emplace(ns, now);
+  if (!is_first && now - listed->second < kHostsEvery) return false;
+  listed->second = now;
+  return true;
+}
+
+void Hosts::List(const runtime::Context& context, const std::string& ns) {
+  const base::MonoTime began = context.clock().Now();
+  const auto instances = harvester::VmStore(kube_, ns).ListInstances(context);
+  if (!instances.ok()) {
+    bool warn = false;
+    if (kube::IsForbidden(instances.status())) {
+      base::MutexLock lock(mutex_);
+      warn = !std::exchange(warned_of_instances_, true);
+    }
+    logger_.Log(warn ? log::Level::kWarn : log::Level::kDebug,
+                "publish_host: could not list virtualmachineinstances, so that it is not known on "
+                "which hosts the VMs run",
+                {{"namespace", ns}, {"error", instances.status()}});
+    return;
+  }
+  std::map<std::string, std::string> host_of;
+  for (const harvester::VirtualMachineInstance& instance : *instances) {
+    if (harvester::IsRunning(instance)) host_of.emplace(instance.name, instance.host);
+  }
+  Keep(ns, began, std::move(host_of));
+}
+
+void Hosts::Keep(const std::string& ns, base::MonoTime began,
+                 std::map<std::string, std::string> host_of) {
+  base::MutexLock lock(mutex_);
+  Instances& known = instances_[ns];
+  if (began < known.began) return;  // another caller knows more
+  known = {.began = began, .host_of = std::move(host_of)};
+  // The zones of hosts on which nothing runs are forgotten.
+  std::set<std::string> hosts;
+  for (const auto& [name, instances] : instances_) {
+    for (const auto& [vm, host] : instances.host_of) hosts.insert(host);
+  }
+  hosts.erase("");
+  std::erase_if(zones_, [&](const auto& entry) { return !hosts.contains(entry.first); });
+  for (const std::string& host : hosts) zones_.try_emplace(host);
+}
+
+void Hosts::RefreshZone(const runtime::Context& context) {
+  const base::MonoTime now = context.clock().Now();
+  std::string oldest;
+  {
+    base::MutexLock lock(mutex_);
+    if (IsDenied(now)) return;
+    std::optional<base::MonoTime> read_at;
+    for (const auto& [host, zone] : zones_) {
+      // One that was never read is read when it is published.
+      if (!zone.read_at.has_value() || now - *zone.read_at < kZoneFor) continue;
+      if (read_at.has_value() && *read_at <= *zone.read_at) continue;
+      oldest = host;
+      read_at = zone.read_at;
+    }
+  }
+  if (oldest.empty()) return;
+  const absl::Status read = ReadZone(context, oldest);
+  if (!read.ok()) logger_.Debug("Could not read a host", {{"host", oldest}, {"error", read}});
+}
+
+absl::Status Hosts::ReadZone(const runtime::Context& context, const std::string& name) {
+  const auto host = harvester::GetHost(context, *kube_, name);
+  const base::MonoTime now = context.clock().Now();
+  bool warn = false;
+  {
+    base::MutexLock lock(mutex_);
+    if (host.ok()) {
+      denied_at_.reset();
+      zones_[name] = {.name = host->zone, .read_at = now};
+      return absl::OkStatus();
+    }
+    // It has left the cluster.
+    if (kube::IsNotFound(host.status())) {
+      zones_[name] = {.name = "", .read_at = now};
+      return absl::OkStatus();
+    }
+    if (!kube::IsForbidden(host.status())) return host.status();
+    denied_at_ = now;
+    zones_[name] = {.name = std::nullopt, .read_at = now};
+    warn = !std::exchange(warned_of_hosts_, true);
+  }
+  if (warn) {
+    logger_.Warn(
+        "publish_host: the token may not read Harvester's hosts, so that no harvester_zone is "
+        "published. Grant get of nodes, as the optional ClusterRole in examples/rbac.yaml does",
+        {{"error", host.status()}});
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> Hosts::ZoneOf(const runtime::Context& context,
+                                          const std::string& host) {
+  const base::MonoTime now = context.clock().Now();
+  {
+    base::MutexLock lock(mutex_);
+    if (IsDenied(now)) return std::string();
+    const Zone& zone = zones_[host];
+    if (zone.name.has_value() && zone.read_at.has_value() && now - *zone.read_at < kZoneFor) {
+      return *zone.name;
+    }
+  }
+  NH_RETURN_IF_ERROR(ReadZone(context, host));
+  base::MutexLock lock(mutex_);
+  return zones_[host].name.value_or("");
+}
+
+bool Hosts::IsDenied(base::MonoTime now) const {
+  return denied_at_.has_value() && now - *denied_at_ < kZoneFor;
+}
+
+void Hosts::Note(const std::string& ns, base::MonoTime began, Look* look) {
+  std::map<std::string, std::string> host_of;
+  bool were_read = false;
+  for (const VmView& view : look->vms) {
+    were_read = were_read || view.instance_runs.has_value();
+    if (!view.host.empty()) host_of.emplace(view.vm.name, view.host);
+  }
+  if (were_read) Keep(ns, began, std::move(host_of));
+  base::MutexLock lock(mutex_);
+  FillZones(look);
+}
+
+void Hosts::Apply(const std::string& ns, Look* look) const {
+  base::MutexLock lock(mutex_);
+  const auto known = instances_.find(ns);
+  if (known == instances_.end()) return;
+  const std::map<std::string, std::string>& host_of = known->second.host_of;
+  for (VmView& view : look->vms) {
+    if (const auto host = host_of.find(view.vm.name); host != host_of.end()) {
+      view.host = host->second;
+    }
+  }
+  FillZones(look);
+}
+
+void Hosts::FillZones(Look* look) const {
+  for (VmView& view : look->vms) {
+    const auto zone = zones_.find(view.host);
+    if (zone != zones_.end()) view.host_zone = zone->second.name;
+  }
+}
+
+std::shared_ptr<void> Hosts::BeginPublication() {
+  base::MutexLock lock(mutex_);
+  if (publications_ >= kMostPublications) return nullptr;
+  ++publications_;
+  return {this, [](Hosts* hosts) {
+            base::MutexLock ending(hosts->mutex_);
+            --hosts->publications_;
+          }};
+}
+
+}  // namespace nomad_harvester::scaling

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"nomad-harvester.local/test/e2e/harness"
+)
+
+// spreadJob is the example, which spreads its allocations over physical hosts by what
+// the plugin publishes, with another task.
+func spreadJob(t *testing.T, s *harness.Stack, id string, count int) harness.Object {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(harness.Root, "examples", "spread.nomad.hcl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	job, err := s.Nomad.Do(http.MethodPost, "/v1/jobs/parse", harness.Object{"JobHCL": string(text)})
+	if err != nil {
+		t.Fatalf("examples/spread.nomad.hcl: %v", err)
+	}
+	group := job.List("TaskGroups")[0]
+	group["Count"] = count
+	group["Tasks"] = []harness.Object{task(id, harness.Object{"run_for": "24h"})}
+	job["ID"], job["Name"], job["TaskGroups"] = id, id, []harness.Object{group}
+	return job
+}
+
+// addHosts creates Harvester's hosts, each in a zone of its own, and grants the
+// optional right to read them, as the comment in examples/rbac.yaml does.
+func addHosts(t *testing.T, s *harness.Stack) {
+	t.Helper()
+	objects := []harness.Object{
+		{
+			"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+			"metadata": harness.Object{"name": "nomad-harvester-autoscaler"},
+			"rules":    []harness.Object{{"apiGroups": []string{""}, "resources": []string{"nodes"}, "verbs": []string{"get", "list"}}},
+		},
+		{
+			"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+			"metadata": harness.Object{"name": "nomad-harvester-autoscaler"},
+			"roleRef": harness.Object{
+				"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "nomad-harvester-autoscaler",
+			},
+			"subjects": []harness.Object{{
+				"kind": "ServiceAccount", "name": "nomad-harvester-autoscaler", "namespace": harness.Namespace,
+			}},
+		},
+	}
+	for i := range 2 {
+		objects = append(objects, harness.Object{
+			"apiVersion": "v1", "kind": "Node",
+			"metadata": harness.Object{
+				"name": harness.Host(i), "labels": harness.Object{"topology.kubernetes.io/zone": zoneOf(harness.Host(i))},
+			},
+		})
+	}
+	if err := s.Kube.Apply(objects); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func zoneOf(host string) string { return "zone-of-" + host }
+
+// published returns the host that each node says, by the node's name. An error: one
+// differs from where its VM's instance runs.
+func published(s *harness.Stack) (map[string]string, error) {
+	instances, err := s.Kube.List(harness.Instances, harness.Namespace, "")
+	if err != nil {
+		return nil, err
+	}
+	hosts := map[string]string{}
+	for _, instance := range instances {
+		node, err := s.Nomad.Node(instance.Name())
+		if err != nil {
+			return nil, err
+		}
+		host := instance.Str("status", "nodeName")
+		if said := node.Str("Meta", "harvester_host"); host == "" || said != host {
+			return nil, fmt.Errorf("node %s says host %q, and its VM runs on %q", instance.Name(), said, host)
+		}
+		if said := node.Str("Meta", "harvester_zone"); said != zoneOf(host) {
+			return nil, fmt.Errorf("node %s on host %s says zone %q", instance.Name(), host, said)
+		}
+		hosts[instance.Name()] = host
+	}
+	if len(hosts) == 0 {
+		return nil, errors.New("no instances")
+	}
+	return hosts, nil
+}
+
+// spread waits until two allocations of the job run on two hosts.
+func spread(t *testing.T, s *harness.Stack, id string, hosts map[string]string) {
+	t.Helper()
+	harness.Eventually(t, time.Minute, "job "+id+" runs on two hosts", func() error {
+		running, err := s.Nomad.RunningOn(id)
+		if err != nil {
+			return err
+		}
+		on := map[string]int{}
+		for node, count := range running {
+			on[hosts[node]] += count
+		}
+		if len(on) != 2 || on[harness.Host(0)] != 1 || on[harness.Host(1)] != 1 {
+			return fmt.Errorf("allocations by host: %v", on)
+		}
+		return nil
+	})
+}
+
+func TestJobsSpreadOverTheHostsThatThePluginPublishes(t *testing.T) {
+	s := harness.Start(t)
+	addHosts(t, s)
+	s.PolicyKeys = map[string]string{"publish_host": "true"}
+	agent := s.StartAgent(t)
+	s.Metrics.Want(3)
+	s.AwaitSettled(t, 2*time.Minute, 3)
+
+	t.Log("after the join")
+	var hosts map[string]string
+	harness.Eventually(t, time.Minute, "each node says on which host its VM runs", func() (err error) {
+		hosts, err = published(s)
+		return err
+	})
+	s.Nomad.Run(t, spreadJob(t, s, "before", 2))
+	spread(t, s, "before", hosts)
+
+	t.Log("a live migration")
+	moved := ""
+	instances, err := s.Kube.List(harness.Instances, harness.Namespace, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, instance := range instances {
+		if instance.Str("status", "nodeName") == harness.Host(0) {
+			moved = instance.Name()
+		}
+	}
+	if _, err := s.Kube.Patch(harness.Instances, harness.Namespace, moved,
+		harness.Object{"status": harness.Object{"nodeName": harness.Host(1)}}); err != nil {
+		t.Fatal(err)
+	}
+	harness.Eventually(t, 3*time.Minute, "the metadata follows", func() (err error) {
+		hosts, err = published(s)
+		return err
+	})
+	node, err := s.Nomad.Node(moved)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said := node.Str("Meta", "harvester_host"); said != harness.Host(1) {
+		t.Errorf("after its migration node %s says host %q", moved, said)
+	}
+	s.Nomad.Run(t, spreadJob(t, s, "after", 2))
+	spread(t, s, "after", hosts)
+	s.StaysSettled(t, 3)
+
+	t.Log("without the key")
+	agent.StopInOrder(t)
+	s.PolicyKeys = nil
+	s.StartAgent(t)
+	harness.Eventually(t, time.Minute, "no node says a host", func() error {
+		for name := range hosts {
+			node, err := s.Nomad.Node(name)
+			if err != nil {
+				return err
+			}
+			if said := node.Str("Meta", "harvester_host"); said != "" {
+				return fmt.Errorf("node %s says host %q", name, said)
+			}
+		}
+		return nil
+	})
+	checkRequests(t, s)
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is remembered of Harvester's hosts.
+
+#include "observation/hosts.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/fake_clock.h"
+#include "support/scripted_transport.h"
+#include "support/status_matchers.h"
+#include "world.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+using support::IsOkAndHolds;
+using support::StatusIs;
+
+class HostsMemory : public ::testing::Test {
+ protected:
+  // A look of the loop in which that VM runs there.
+  Look Seen(const std::string& vm, const std::string& host) {
+    World world;
+    return world.With(Vm(vm).Joined().InstanceRuns(true).RunsOn(host)).Linked();
+  }
+  // What a look of Status then knows.
+  VmView Known(const std::string& vm) {
+    World world;
+    Look look = world.With(Vm(vm).Joined()).Linked();
+    hosts_.Apply("nomad", &look);
+    return look.vms.front();
+  }
+  void Remember(const std::string& host) {
+    Look look = Seen("a", host);
+    hosts_.Note("nomad", clock_.Now(), &look);
+  }
+  void ReplyZone(const std::string& zone) {
+    transport_->Reply(200, R"({"kind":"Node","metadata":{"name":"h","labels":)"
+                           R"({"topology.kubernetes.io/zone":")" +
+                               zone + R"("}}})");
+  }
+
+  support::FakeClock clock_;
+  runtime::Context context_ = runtime::Context::Background(clock_);
+  std::shared_ptr<support::ScriptedTransport> transport_ =
+      std::make_shared<support::ScriptedTransport>();
+  Hosts hosts_{std::make_shared<kube::KubeClient>(transport_), log::Logger()};
+};
+
+TEST_F(HostsMemory, S3_the_list_is_due_once_a_minute_for_each_namespace) {
+  EXPECT_TRUE(hosts_.ListIsDue("nomad", clock_.Now()));
+  EXPECT_FALSE(hosts_.ListIsDue("nomad", clock_.Now()));
+  EXPECT_TRUE(hosts_.ListIsDue("other", clock_.Now()));
+  clock_.Advance(seconds(59));
+  EXPECT_FALSE(hosts_.ListIsDue("nomad", clock_.Now()));
+  clock_.Advance(seconds(1));
+  EXPECT_TRUE(hosts_.ListIsDue("nomad", clock_.Now()));
+}
+
+TEST_F(HostsMemory, status_knows_what_a_loop_has_seen_and_nothing_of_other_namespaces) {
+  EXPECT_EQ(Known("a").host, "");
+  Remember("h1");
+  EXPECT_EQ(Known("a").host, "h1");
+  EXPECT_EQ(Known("b").host, "");
+  World world;
+  Look elsewhere = world.With(Vm("a").Joined()).Linked();
+  hosts_.Apply("other", &elsewhere);
+  EXPECT_EQ(elsewhere.vms.front().host, "");
+}
+
+TEST_F(HostsMemory, a_list_that_began_earlier_does_not_replace_a_newer_one) {
+  Look early = Seen("a", "h1");
+  const base::MonoTime began = clock_.Now();
+  clock_.Advance(seconds(1));
+  Remember("h2");
+  hosts_.Note("nomad", began, &early);
+  EXPECT_EQ(Known("a").host, "h2");
+}
+
+TEST_F(HostsMemory, a_look_without_instances_forgets_nothing) {
+  Remember("h1");
+  World world;
+  Look blind = world.With(Vm("a").Joined()).Linked();
+  hosts_.Note("nomad", clock_.Now(), &blind);
+  EXPECT_EQ(Known("a").host, "h1");
+}
+
+TEST_F(HostsMemory, a_zone_is_believed_for_ten_minutes) {
+  Remember("h");
+  EXPECT_EQ(Known("a").host_zone, std::nullopt);
+  ReplyZone("z1");
+  EXPECT_THAT(hosts_.ZoneOf(context_, "h"), IsOkAndHolds("z1"));
+  EXPECT_EQ(Known("a").host_zone, "z1");
+  clock_.Advance(minutes(9));
+  EXPECT_THAT(hosts_.ZoneOf(context_, "h"), IsOkAndHolds("z1"));
+  hosts_.RefreshZone(context_);
+  EXPECT_EQ(transport_->requests().size(), 1U);
+  clock_.Advance(minutes(1));
+  ReplyZone("z2");
+  hosts_.RefreshZone(context_);
+  EXPECT_EQ(Known("a").host_zone, "z2");
+}
+
+TEST_F(HostsMemory, a_host_that_may_not_be_read_has_no_zone_and_is_asked_again_after_ten_minutes) {
+  Remember("h");
+  transport_->Reply(403, R"({"kind":"Status","reason":"Forbidden","code":403})");
+  EXPECT_THAT(hosts_.ZoneOf(context_, "h"), IsOkAndHolds(""));
+  EXPECT_EQ(Known("a").host_zone, std::nullopt) << "that is no zone to compare with";
+  EXPECT_THAT(hosts_.ZoneOf(context_, "other"), IsOkAndHolds(""));
+  EXPECT_EQ(transport_->requests().size(), 1U);
+  clock_.Advance(minutes(10));
+  ReplyZone("z1");
+  EXPECT_THAT(hosts_.ZoneOf(context_, "h"), IsOkAndHolds("z1"));
+}
+
+TEST_F(HostsMemory, a_host_that_has_left_has_no_zone_and_one_that_cannot_be_read_is_an_error) {
+  Remember("h");
+  transport_->Reply(404, R"({"kind":"Status","reason":"NotFound","code":404})");
+  EXPECT_THAT(hosts_.ZoneOf(context_, "h"), IsOkAndHolds(""));
+  EXPECT_EQ(Known("a").host_zone, "");
+  transport_->Fail(base::Unavailable("no route"));
+  EXPECT_THAT(hosts_.ZoneOf(context_, "new"), StatusIs(absl::StatusCode::kUnavailable));
+}
+
+TEST_F(HostsMemory, L8_four_publications_at_a_time_may_wait_for_nomad) {
+  std::vector<std::shared_ptr<void>> turns;
+  for (int i = 0; i < 4; ++i) turns.push_back(hosts_.BeginPublication());
+  EXPECT_NE(turns.back(), nullptr);
+  EXPECT_EQ(hosts_.BeginPublication(), nullptr);
+  turns.pop_back();
+  EXPECT_NE(hosts_.BeginPublication(), nullptr);
+}
+
+}  // namespace
+}  // namespace nomad_harvester::scaling
