@@ -11,6 +11,7 @@
 #include "nomad_harvester/nodepool/selector.h"
 #include "nomad_harvester/scaling/status_report.h"
 
+#include "absl/strings/str_join.h"
 #include "rules/back_off.h"
 #include "rules/tracker.h"
 
@@ -231,6 +232,13 @@ absl::Status ScaleCall::CheckCreations(const runtime::Context& context,
   }
   NH_ASSIGN_OR_RETURN(creation_, PlanCreation(deps_, policy_, *ahead_.sources,
                                               snapshot.look().nomad_index, request_.policy_id));
+  if (!creation_->template_notes.empty()) {
+    deps_.logger.Warn(
+        "The VMs are not in every way like their template",
+        {{"action_id", action_id_},
+         {"vm_template", policy_.vm_template->name.ns + "/" + policy_.vm_template->name.name},
+         {"left_out", absl::StrJoin(creation_->template_notes, "; ")}});
+  }
   memory_->template_hash = creation_->vm_spec.template_hash;
   memory_->template_parts = creation_->vm_spec.template_parts;
   return ahead_.admitted.has_value() ? *ahead_.admitted

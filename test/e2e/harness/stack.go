@@ -42,6 +42,8 @@ type Stack struct {
 	// AgentPart is the real part that StartAgent runs, DrainDeadline the policy's.
 	AgentPart     string
 	DrainDeadline time.Duration
+	// Template, if it is set, takes the place of the policy's keys that describe a VM.
+	Template string
 
 	etcd string
 }
