@@ -205,6 +205,10 @@ void ReadClaim(const std::string& disk_name, json claim, Draft* draft, VmBase::D
   const json storage = Take(&claim, {"spec", "resources", "requests"}, "storage");
   disk->bytes = QuantityOf(storage.is_null() ? nullptr : &storage);
   if (disk->bytes == 0) draft->Refuse("volume " + disk_name + " has no size");
+  if (const json* const spec = Find(&claim, {"spec"}); spec != nullptr) {
+    const std::vector<std::string> modes = base::GetStrings(*spec, "accessModes");
+    disk->read_write_once = std::find(modes.begin(), modes.end(), "ReadWriteOnce") != modes.end();
+  }
   const json storage_class = Take(&claim, {"spec"}, "storageClassName");
   if (storage_class.is_string()) disk->storage_class = storage_class.get<std::string>();
   for (const char* const source : {"dataSource", "dataSourceRef"}) {

@@ -52,6 +52,7 @@ struct VmBase {
     Image image;
     std::int64_t bytes = 0;
     std::string storage_class;
+    bool read_write_once = false;
   };
   // The spec of a VirtualMachine; null: there is no template. Takes precedence over what the other
   // members say, except for labels, affinity and disks, where both count.

@@ -135,10 +135,16 @@ class VmStore {
                                              std::optional<std::int64_t> version) const;
   // NOT_FOUND names the NetworkAttachmentDefinition.
   absl::Status CheckNetwork(const runtime::Context& context, const Network& network) const;
-  // NOT_FOUND names the class and the cure. OK if the token may not read it: both are resources of
-  // the cluster, which a namespace's Role cannot grant.
-  absl::Status CheckStorageClass(const runtime::Context& context, const std::string& name) const;
-  absl::Status CheckPriorityClass(const runtime::Context& context, const std::string& name) const;
+  // NOT_FOUND names the class and the cure. One that the token may not read is `unknown`: both are
+  // resources of the cluster, which a namespace's Role cannot grant.
+  struct ClassFacts {
+    bool unknown = false;
+    bool is_lvm = false;  // of storage: its volumes must be ReadWriteOnce
+  };
+  absl::StatusOr<ClassFacts> ReadStorageClass(const runtime::Context& context,
+                                              const std::string& name) const;
+  absl::StatusOr<ClassFacts> ReadPriorityClass(const runtime::Context& context,
+                                               const std::string& name) const;
   // Whether this Harvester takes GPUs as host devices, by its version, which every user may read.
   // One that is not told, or must not be read, counts as the newest.
   absl::StatusOr<bool> TakesGpusAsHostDevices(const runtime::Context& context) const;

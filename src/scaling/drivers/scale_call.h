@@ -37,6 +37,7 @@ struct ScaleRange {
 struct ScaleMemory {
   std::string template_hash;    // of the last preflight
   std::string template_parts;   // likewise
+  std::string unread_classes;   // of the last warning about them
   bool mass_loss_over = false;  // its timeout has expired: a new Scale removes (rule C15)
 };
 
@@ -76,6 +77,7 @@ class ScaleCall {
   bool MayGrow() const;
   // The sources, and then whether Harvester would accept such a VM.
   void ReadCreationAhead(const runtime::Context& context);
+  void WarnOfCreations();
   absl::Status CheckCreations(const runtime::Context& context, const PoolSnapshot& snapshot);
   absl::Status CheckBackOff(ScalePlan* plan, base::WallTime now);
   absl::Status CheckQuotas(ScalePlan* plan);

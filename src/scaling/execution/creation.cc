@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "nomad_harvester/base/encoding.h"
 #include "nomad_harvester/base/file.h"
+#include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/harvester/template_hash.h"
 
@@ -187,19 +189,50 @@ absl::StatusOr<std::vector<std::string>> ReadPublicKeys(const runtime::Context& 
   return keys;
 }
 
-absl::Status CheckStorageClasses(const runtime::Context& context, const PoolDependencies& deps,
-                                 const config::PoolPolicy& policy, const harvester::VmBase& base) {
-  std::set<std::string> checked = {""};
+// A class is read once; each disk of it is looked at.
+void CheckStorageClasses(const runtime::Context& context, const PoolDependencies& deps,
+                         const config::PoolPolicy& policy, const harvester::VmBase& base,
+                         CreationSources* sources) {
+  using Facts = harvester::VmStore::ClassFacts;
+  std::map<std::string, absl::StatusOr<Facts>> classes;
   absl::Status problem;
-  const auto check = [&](const std::string& name, const char* key) {
-    if (!checked.insert(name).second) return;
-    AddProblem(base::Annotate(deps.vms.CheckStorageClass(context, name), key), &problem);
+  const auto check = [&](const char* key, const std::string& name, bool once,
+                         const std::string& cure) {
+    if (name.empty()) return;
+    auto [found, is_new] = classes.try_emplace(name, Facts());
+    if (is_new) {
+      found->second = deps.vms.ReadStorageClass(context, name);
+      AddProblem(base::Annotate(found->second.status(), key), &problem);
+      if (found->second.ok() && found->second->unknown) sources->unread_storage.push_back(name);
+    }
+    if (once || !found->second.ok() || !found->second->is_lvm) return;
+    // harvester/harvester-ui-extension:pkg/harvester/edit/kubevirt.io.virtualmachine/
+    // VirtualMachineVolume/type/volume.vue.
+    AddProblem(
+        base::FailedPrecondition(std::string(key) + ": storage class " + name +
+                                 " is one of LVM, whose volumes only one host can write: " + cure),
+        &problem);
   };
-  for (const policy::DataDisk& disk : policy.data_disks) check(disk.storage_class, "data_disks");
-  for (const harvester::VmBase::Disk& disk : base.disks) {
-    if (!IsFromImage(disk)) check(disk.storage_class, "vm_template");
+  for (const policy::DataDisk& disk : policy.data_disks) {
+    check("data_disks", disk.storage_class, disk.read_write_once,
+          "write " + base::FormatBinaryQuantity(disk.bytes) + "@" + disk.storage_class + ":rwo");
   }
-  return problem;
+  for (const harvester::VmBase::Disk& disk : base.disks) {
+    if (IsFromImage(disk)) continue;
+    check("vm_template", disk.storage_class, disk.read_write_once,
+          "make its access mode ReadWriteOnce in the template");
+  }
+  sources->storage_classes = problem;
+}
+
+// The names of classes that the token may not read.
+std::vector<std::string> UnreadOf(const CreationSources& sources) {
+  std::vector<std::string> unread;
+  for (const std::string& name : sources.unread_storage) unread.push_back("storage class " + name);
+  for (const std::string& name : sources.unread_priority) {
+    unread.push_back("priority class " + name);
+  }
+  return unread;
 }
 
 bool HasClasses(const config::PoolPolicy& policy, const harvester::VmBase& base) {
@@ -340,14 +373,14 @@ CreationSources ReadSources(const runtime::Context& context, const PoolDependenc
   }
   if (HasClasses(policy, wanted.base)) {
     sources.storage_classes = absl::UnknownError("not read");
-    reads.emplace_back(
-        [&] { sources.storage_classes = CheckStorageClasses(context, deps, policy, wanted.base); });
+    reads.emplace_back([&] { CheckStorageClasses(context, deps, policy, wanted.base, &sources); });
   }
   if (!policy.priority_class.empty()) {
     sources.priority_class = absl::UnknownError("not read");
     reads.emplace_back([&] {
-      sources.priority_class = base::Annotate(
-          deps.vms.CheckPriorityClass(context, policy.priority_class), "priority_class");
+      const auto read = deps.vms.ReadPriorityClass(context, policy.priority_class);
+      sources.priority_class = base::Annotate(read.status(), "priority_class");
+      if (read.ok() && read->unknown) sources.unread_priority = {policy.priority_class};
     });
   }
   if (!policy.gpus.empty()) {
@@ -413,6 +446,7 @@ absl::StatusOr<CreationPlan> PlanCreation(const PoolDependencies& deps,
   NH_ASSIGN_OR_RETURN(plan.vm_spec.disk_bytes, RootDiskOf(policy, plan.vm_spec));
   plan.vm_spec.networks = *sources.networks;
   plan.public_keys = *sources.public_keys;
+  plan.unread_classes = UnreadOf(sources);
   const bool has_template = sources.vm_template->has_value();
   if (has_template) plan.template_notes = NotesOn(**sources.vm_template, given);
   SetHashes(has_template ? (*sources.vm_template)->id : "", &plan);

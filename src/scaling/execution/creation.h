@@ -35,6 +35,8 @@ struct CreationPlan {
   std::vector<std::string> public_keys;
   // Of the template: what is not taken over. For one warning of an action.
   std::vector<std::string> template_notes;
+  // "storage class X", "priority class Y": not known to exist, because the token may not read them.
+  std::vector<std::string> unread_classes;
 };
 
 // What Harvester says of the policy's sources, each with its own error, which names the key.
@@ -50,6 +52,8 @@ struct CreationSources {
   absl::StatusOr<std::vector<harvester::ResourceQuota>> quotas = absl::UnknownError("not read");
   absl::Status storage_classes{};  // of data_disks and of the template's disks
   absl::Status priority_class{};
+  std::vector<std::string> unread_storage{};   // classes that the token may not read
+  std::vector<std::string> unread_priority{};  // likewise
   absl::StatusOr<bool> gpus_are_host_devices = true;
 };
 // Blocks for all reads at once; those that depend on the template come after its own.
