@@ -51,7 +51,9 @@ scaling "batch-workers" {
       node_pool  = "default"
       datacenter = "dc1"
 
-      # The VM spec.
+      # The VM spec. A template of Harvester can be its base, and the keys then override it; image,
+      # cpu_request, memory_request and networks may be left out:
+      #   vm_template = "default/nomad-worker:3"
       image          = "default/ubuntu-24.04"
       cpu_request    = "4"
       memory_request = "8Gi"

@@ -4,6 +4,7 @@
 
 #include "kube_api.h"
 #include "kube_reply.h"
+#include "templates.h"
 
 namespace nomad_harvester::simulator {
 namespace {
@@ -67,6 +68,9 @@ http::HttpResponse KubeApi::Delete(const KubeCall& call, const http::HttpRequest
   if (auto refusal = CheckPreconditions(call, options, *object)) return *std::move(refusal);
   if (&def == &kClaims) {
     if (auto refusal = AdmitClaimDeletion(*object)) return *std::move(refusal);
+  }
+  if (&def == &kTemplateVersions) {
+    if (auto refusal = AdmitTemplateVersionDeletion(store_, *object)) return *std::move(refusal);
   }
   const std::string policy =
       base::GetString(options, "propagationPolicy", call.target.Query("propagationPolicy"));

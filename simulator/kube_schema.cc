@@ -216,9 +216,43 @@ void FindDiskProblems(const Json& domain, const std::vector<std::string>& volume
   }
 }
 
+// KubeVirt's definition of a VM limits both lists, before its webhooks see them (observed on
+// kube-apiserver 1.32.3 with the definitions of KubeVirt 1.4.0).
+bool HasTooMany(const Json& guest, std::vector<FieldProblem>& problems) {
+  constexpr std::size_t kMost = 256;
+  const auto check = [&](const Json* list, const std::string& name) {
+    if (list == nullptr || !list->is_array() || list->size() <= kMost) return;
+    const std::string field = "spec.template.spec." + name;
+    problems.push_back({field,
+                        "Too many: " + std::to_string(list->size()) + ": must have at most " +
+                            std::to_string(kMost) + " items",
+                        "FieldValueTooMany"});
+  };
+  check(base::FindPath(guest, {"domain", "devices", "disks"}), "domain.devices.disks");
+  check(base::FindMember(guest, "volumes"), "volumes");
+  return !problems.empty();
+}
+
+// kubernetes/kubernetes:staging/src/k8s.io/apimachinery/pkg/api/validation/objectmeta.go,
+// ValidateAnnotationsSize: of all keys and values.
+void FindAnnotationProblems(const Json& object, std::vector<FieldProblem>& problems) {
+  constexpr std::size_t kMost = std::size_t{256} * 1024;
+  const Json* annotations = base::FindPath(object, {"metadata", "annotations"});
+  if (annotations == nullptr || !annotations->is_object()) return;
+  std::size_t bytes = 0;
+  for (const auto& [key, value] : annotations->items()) {
+    bytes += key.size() + (value.is_string() ? value.get<std::string>().size() : 0);
+  }
+  if (bytes <= kMost) return;
+  problems.push_back({"metadata.annotations",
+                      "Too long: may not be more than " + std::to_string(kMost) + " bytes",
+                      "FieldValueTooLong"});
+}
+
 // kubevirt/kubevirt:pkg/virt-api/webhooks/validating-webhook/admitters/vmi-create-admitter.go:
 // validateDomainSpec, validateVolumes, validateDisks.
 void FindGuestProblems(const Json& guest, std::vector<FieldProblem>& problems) {
+  if (HasTooMany(guest, problems)) return;
   const std::vector<std::string> volumes = NamesIn(base::FindMember(guest, "volumes"));
   std::set<std::string> seen;
   for (std::size_t i = 0; i < volumes.size(); ++i) {
@@ -314,6 +348,7 @@ std::vector<FieldProblem> FindProblems(const ResourceDef& def, const Json& objec
                               "with an alphanumeric "
                               "character"});
   }
+  FindAnnotationProblems(object, problems);
   if (&def == &kLeases) FindLeaseProblems(object, problems);
   if (&def == &kCoreEvents) FindCoreEventProblems(object, problems);
   if (&def == &kEvents) FindEventProblems(object, problems);

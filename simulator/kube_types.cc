@@ -10,10 +10,9 @@ constexpr ResourceDef kKeyPairs{"harvesterhci.io", "v1beta1", "keypairs", "KeyPa
 constexpr ResourceDef kQuotas{"", "v1", "resourcequotas", "ResourceQuota", true, false};
 
 constexpr const ResourceDef* kAll[] = {
-    &kVms,     &kInstances, &kImages,         &kNetworks,        &kKeyPairs,
-    &kSecrets, &kClaims,    &kCoreEvents,     &kEvents,          &kNamespaces,
-    &kLeases,  &kQuotas,    &kStorageClasses, &kPriorityClasses, &kSettings,
-    &kHosts};
+    &kVms,    &kInstances,  &kImages,         &kNetworks,        &kKeyPairs,  &kSecrets,
+    &kClaims, &kCoreEvents, &kEvents,         &kNamespaces,      &kTemplates, &kTemplateVersions,
+    &kLeases, &kQuotas,     &kStorageClasses, &kPriorityClasses, &kSettings,  &kHosts};
 
 std::string WithGroup(std::string_view name, const ResourceDef& def) {
   std::string text(name);

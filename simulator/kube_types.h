@@ -26,6 +26,14 @@ inline constexpr ResourceDef kInstances{
     "kubevirt.io", "v1", "virtualmachineinstances", "VirtualMachineInstance", true, true};
 inline constexpr ResourceDef kImages{"harvesterhci.io",     "v1beta1", "virtualmachineimages",
                                      "VirtualMachineImage", true,      true};
+inline constexpr ResourceDef kTemplates{
+    "harvesterhci.io", "v1beta1", "virtualmachinetemplates", "VirtualMachineTemplate", true, true};
+inline constexpr ResourceDef kTemplateVersions{"harvesterhci.io",
+                                               "v1beta1",
+                                               "virtualmachinetemplateversions",
+                                               "VirtualMachineTemplateVersion",
+                                               true,
+                                               true};
 inline constexpr ResourceDef kNetworks{"k8s.cni.cncf.io",
                                        "v1",
                                        "network-attachment-definitions",

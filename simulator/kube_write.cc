@@ -6,6 +6,7 @@
 #include "kube_api.h"
 #include "kube_reply.h"
 #include "kube_schema.h"
+#include "templates.h"
 
 namespace nomad_harvester::simulator {
 namespace {
@@ -110,12 +111,17 @@ http::HttpResponse KubeApi::Create(const KubeCall& call, const http::HttpRequest
     object.erase("status");
     if (const auto denied = AdmitVm(object, true)) return *denied;
   }
+  if (&def == &kTemplateVersions) {
+    if (const auto denied = AdmitTemplateVersion(store_, object)) return *denied;
+  }
   if (const Object old = store_.Find(def, call.ns, NameOf(object)); old != nullptr) {
     return AlreadyExists(def, NameOf(object), IsTerminating(*old));
   }
   store_.Stamp(def, object);
   if (call.dry_run) return WithWarning(JsonReply(201, object), pruned.warning);
-  return WithWarning(JsonReply(201, *store_.Insert(def, std::move(object))), pruned.warning);
+  const Object created = store_.Insert(def, std::move(object));
+  if (&def == &kTemplateVersions) SettleTemplates(store_, world_.wall());
+  return WithWarning(JsonReply(201, *created), pruned.warning);
 }
 
 http::HttpResponse KubeApi::Put(const KubeCall& call, const http::HttpRequest& request) {
@@ -176,6 +182,7 @@ http::HttpResponse KubeApi::Update(const KubeCall& call, const Object& current, 
                                    bool patch) {
   const ResourceDef& def = *call.def;
   if (auto refusal = CheckChange(call, *current, wanted)) return *std::move(refusal);
+  if (&def == &kTemplateVersions) return DenyTemplateVersionChange();
   const Pruned pruned = Prune(call, wanted);
   if (pruned.refusal) return *pruned.refusal;
   if (const auto problem = FindUndecodable(def, wanted)) {

@@ -8,6 +8,7 @@
 #include "cluster_impl.h"
 #include "kube_schema.h"
 #include "seed.h"
+#include "templates.h"
 
 namespace nomad_harvester::simulator {
 namespace {
@@ -157,6 +158,7 @@ void Cluster::SetImageReady(const std::string& image, bool ready) {
     const Object object = FindImage(impl_->store, image);
     if (object == nullptr) return;
     impl_->store.Replace(kImages, WithImageReady(*object, ready, impl_->world.wall()));
+    SettleTemplates(impl_->store, impl_->world.wall());
   });
 }
 
@@ -176,6 +178,7 @@ bool Cluster::PutObject(const nlohmann::json& object) {
     impl_->store.Stamp(*def, fresh);
     if (old == nullptr) {
       impl_->store.Insert(*def, std::move(fresh));
+      if (def == &kTemplateVersions) SettleTemplates(impl_->store, impl_->world.wall());
       return;
     }
     fresh["metadata"]["uid"] = UidOf(*old);

@@ -111,7 +111,10 @@ absl::StatusOr<Settings> ReadSettings(const std::vector<std::string>& pairs, Pol
   settings.tells_vms = values.contains("vm_template") ||
                        std::all_of(std::begin(kForNewVms), std::end(kForNewVms),
                                    [&](const auto& entry) { return values.contains(entry.first); });
-  values.insert(std::begin(kForNewVms), std::end(kForNewVms));
+  // A template says them itself.
+  if (!values.contains("vm_template")) {
+    values.insert(std::begin(kForNewVms), std::end(kForNewVms));
+  }
   // A pool without its policy: the same rules for its two keys.
   if (!whole) values.insert({{kPool, "any"}, {"node_class", "any"}});
   auto policy = config::ParsePoolPolicy(values);

@@ -30,6 +30,7 @@ struct Default {
 constexpr Default InWords(std::string_view words) { return {words, false}; }
 constexpr Default kNone = InWords("");
 constexpr Default kRequired = {"", true};
+constexpr Default kUnlessTemplate = InWords("**required** without `vm_template`");
 
 // A row of the plugin's config block (SetConfig).
 constexpr Option Plugin(std::string_view group, std::string_view key, OptionType type,
@@ -212,13 +213,18 @@ constexpr Option kOptions[] = {
            "`harvester_host` and `harvester_zone`, at the join and after each live migration, so "
            "that jobs can spread over hosts."),
 
-    Policy(kMachines, "image", kString, kRequired,
+    Policy(
+        kMachines, "vm_template", kString, kNone,
+        "`NAMESPACE/NAME` or `NAMESPACE/NAME:VERSION`: a Harvester VirtualMachineTemplate as the "
+        "base of the VMs ([below](#virtual-machine-templates)), in its version VERSION or else "
+        "its default one. The keys of this table take precedence over it."),
+    Policy(kMachines, "image", kString, kUnlessTemplate,
            "`NAMESPACE/IMAGE`: the resource name of a Harvester image, otherwise its display "
            "name; exactly one image must match."),
-    Policy(kMachines, "cpu_request", kCount, kRequired,
+    Policy(kMachines, "cpu_request", kCount, kUnlessTemplate,
            "Cores of a VM, its CPU limit. Harvester derives the request from its overcommit "
            "settings."),
-    Policy(kMachines, "memory_request", kQuantity, kRequired,
+    Policy(kMachines, "memory_request", kQuantity, kUnlessTemplate,
            "Memory of a VM, such as `8Gi`, its memory limit; at least `64Mi`, because a number "
            "without a suffix is one of bytes. The request is derived likewise."),
     Policy(kMachines, "disk_size", kQuantity,
@@ -229,7 +235,7 @@ constexpr Option kOptions[] = {
            "`SIZE[@STORAGECLASS][:rwo]`, such as `100Gi@fast`; without a class, Harvester's "
            "default one. They are removed with their VM. `:rwo` makes a volume ReadWriteOnce, "
            "which LVM's class needs: its VM cannot be live-migrated, which a warning says."),
-    Policy(kMachines, "networks", kList, kRequired,
+    Policy(kMachines, "networks", kList, kUnlessTemplate,
            "Networks in the order of the interfaces: `NAMESPACE/NETWORK`, or `management` for "
            "the pod network (masquerade)."),
     Policy(kMachines, "user_data", kString, kNone,
@@ -264,7 +270,7 @@ constexpr Option kOptions[] = {
            "Annotations of the VMs; the same keys are refused."),
     Policy(kMachines, "tags", kMap, kNone,
            "Harvester's tags: each becomes the label `tag.harvesterhci.io/KEY`."),
-    Policy(kMachines, "firmware", kEnum, "bios",
+    Policy(kMachines, "firmware", kEnum, InWords("`bios`, or the template's"),
            "`bios`, `uefi`, or `uefi-secure`: UEFI with secure boot, which the image must support. "
            "UEFI's variables are not kept across a restart.",
            "bios,uefi,uefi-secure"),
@@ -295,7 +301,7 @@ constexpr Option kOptions[] = {
            "for two hours while others can. With `false` each VM may run in any of them."),
     Policy(kMachines, "priority_class", kString, kNone,
            "Kubernetes priority class of the VM's pod."),
-    Policy(kMachines, "run_strategy", kEnum, "RerunOnFailure",
+    Policy(kMachines, "run_strategy", kEnum, InWords("`RerunOnFailure`, or the template's"),
            "KubeVirt's run strategy. Its other values never boot a VM and are refused.",
            "RerunOnFailure,Always,Once"),
     Policy(kMachines, "maintain_mode_strategy", kEnum, InWords("Harvester's"),

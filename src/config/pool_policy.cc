@@ -182,7 +182,18 @@ void ReadPlacement(ConfigReader& reader, PoolPolicy* policy) {
   reader.Read("priority_class", ObjectName, &policy->priority_class);
 }
 
+// What the base of the VMs need not say if it is a template.
+void ReadTemplateOrRequire(ConfigReader& reader, PoolPolicy* policy) {
+  reader.Read("vm_template", TemplateReference, &policy->vm_template);
+  if (reader.Find("vm_template").has_value()) return;
+  for (const char* const key : {"image", "cpu_request", "memory_request", "networks"}) {
+    if (reader.Find(key).has_value()) continue;
+    reader.AddProblem(key, "required, but absent", "add it, or a vm_template that has it");
+  }
+}
+
 void ReadMachine(ConfigReader& reader, PoolPolicy* policy) {
+  ReadTemplateOrRequire(reader, policy);
   reader.Read("image", ImageRef, &policy->image);
   reader.Read("cpu_request", Cores, &policy->cpu_cores);
   reader.Read("memory_request", Memory, &policy->memory_bytes);

@@ -168,6 +168,23 @@ ValueOr<NamespacedName> ResourceRef(const std::string& text) {
                "write it such as \"default/name\"", false};
 }
 
+ValueOr<TemplateRef> TemplateReference(const std::string& text) {
+  constexpr char kHint[] =
+      "write NAMESPACE/NAME or NAMESPACE/NAME:VERSION, such as "
+      "\"default/worker:3\"";
+  const std::size_t colon = text.find(':');
+  const ValueOr<NamespacedName> name = ResourceRef(text.substr(0, colon));
+  if (std::holds_alternative<Fault>(name)) return Fault{"must name a template", kHint};
+  TemplateRef ref{.name = std::get<NamespacedName>(name), .version = {}};
+  if (colon == std::string::npos) return ref;
+  const ValueOr<std::int64_t> version = Count(text.substr(colon + 1));
+  if (const Fault* const fault = std::get_if<Fault>(&version)) {
+    return Fault{"the version of the template " + fault->what, kHint};
+  }
+  ref.version = std::get<std::int64_t>(version);
+  return ref;
+}
+
 ValueOr<NamespacedName> ImageRef(const std::string& text) {
   NamespacedName name = SplitName(text);
   if (base::IsDnsLabel(name.ns) && IsDisplayName(name.name)) return name;

@@ -49,6 +49,8 @@ ValueOr<std::int64_t> Bytes(const std::string& text);
 ValueOr<std::string> DnsLabel(const std::string& text, std::size_t max_length);
 // "NS/NAME" of a resource.
 ValueOr<NamespacedName> ResourceRef(const std::string& text);
+// "NS/NAME" or "NS/NAME:VERSION" of a template.
+ValueOr<TemplateRef> TemplateReference(const std::string& text);
 // "NS/X", where X is a resource name or a display name.
 ValueOr<NamespacedName> ImageRef(const std::string& text);
 // Lists without duplicates; faults quote the element.

@@ -175,6 +175,22 @@ absl::StatusOr<std::string> ComposeNetworkData(const std::string& source,
   if (outline.empty || outline.members.empty()) {
     return base::InvalidArgument("network data is empty; remove the key, or write version 1 or 2");
   }
+  // The key "network" around everything is optional, and what says "disabled" needs no version
+  // (canonical/cloud-init:cloudinit/sources/DataSourceNoCloud.py, _maybe_remove_top_network, in
+  // later releases cloudinit/stages.py; cloudinit/net/network_state.py, parse_net_config_data,
+  // which gives up on every other version).
+  const std::string prefix =
+      outline.members == std::vector<std::string>{"network"} ? "network." : "";
+  const auto value = [&](const char* key) {
+    const auto found = outline.values.find(prefix + key);
+    return found == outline.values.end() ? std::string() : found->second;
+  };
+  const std::string version = value("version");
+  if (version != "1" && version != "2" && value("config") != "disabled") {
+    return base::InvalidArgument(
+        "network data has no version that cloud-init knows; write \"version: 1\" or "
+        "\"version: 2\", at the top or in the only key network");
+  }
   return text;
 }
 

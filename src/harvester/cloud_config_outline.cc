@@ -107,13 +107,27 @@ class OutlineReader final : public YAML::EventHandler {
   void Member(const YAML::Mark& mark, const std::string& name) {
     if (open_.empty() || !open_.back().is_map) return;
     if (AtRootMember()) RootMember(name);
+    if (InNetwork()) NetworkMember(name);
     open_.back().key = mark;
     open_.back().expects_value = !open_.back().expects_value;
+  }
+
+  bool InNetwork() const {
+    return is_mapping_ && open_.size() == 2 && outline_.members.size() > 0 &&
+           open_.front().expects_value && outline_.members.back() == "network";
+  }
+  void NetworkMember(const std::string& name) {
+    if (open_.back().expects_value) {
+      outline_.values["network." + network_key_] = name;
+    } else {
+      network_key_ = name;
+    }
   }
 
   void RootMember(const std::string& name) {
     if (open_.back().expects_value) {
       in_keys_ = false;
+      outline_.values[outline_.members.back()] = name;
       return;
     }
     outline_.members.push_back(name);
@@ -160,6 +174,7 @@ class OutlineReader final : public YAML::EventHandler {
   YAML::Mark last_scalar_ = YAML::Mark::null_mark();
   bool is_mapping_ = false;
   bool in_keys_ = false;
+  std::string network_key_;
 };
 
 // The library's messages may quote the text after a colon, so that part is removed. One of its

@@ -4,6 +4,7 @@
 #define NOMAD_HARVESTER_SRC_HARVESTER_CLOUD_CONFIG_OUTLINE_H_
 
 #include <cstddef>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,9 @@ struct CloudConfigOutline {
   bool flow = false;   // { "a": … }
   TextPosition begin;
   std::vector<std::string> members;  // top-level keys, in order; "" if not a scalar
+  // The scalars of top-level keys, and those in the mapping "network" as "network.KEY"; "" if not a
+  // scalar.
+  std::map<std::string, std::string> values;
 
   // The top-level list ssh_authorized_keys.
   bool has_keys = false;

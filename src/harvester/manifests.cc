@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -51,15 +52,21 @@ std::map<std::string, std::string> VmLabels(const VmSpec& vm_spec) {
   return labels;
 }
 
-// Disk 0 is the root disk; the data disks follow in the policy's order.
-std::string DiskName(std::size_t index) { return "disk-" + std::to_string(index); }
+// Disk 0 is the root disk.
 std::string ClaimOf(const VmIdentity& identity, std::size_t index) {
   return ClaimName(identity.name, static_cast<int>(index), identity.claim_random);
 }
 
-json BuildClaim(const VmSpec& vm_spec, const std::string& name, const policy::DataDisk& disk) {
+// A disk of the VM with its parts, without names; null: it has no such part.
+struct Disk {
+  json device;
+  json volume;
+  json claim;
+};
+
+json BuildClaim(const VmSpec& vm_spec, const policy::DataDisk& disk) {
   json claim = {
-      {"metadata", {{"name", name}, {"labels", ManagedLabels(vm_spec)}}},
+      {"metadata", {{"labels", ManagedLabels(vm_spec)}}},
       {"spec",
        {{"accessModes", json::array({disk.read_write_once ? "ReadWriteOnce" : "ReadWriteMany"})},
         {"volumeMode", "Block"},
@@ -68,27 +75,78 @@ json BuildClaim(const VmSpec& vm_spec, const std::string& name, const policy::Da
   return claim;
 }
 
+void SetImage(const Image& image, json* claim) {
+  (*claim)["metadata"]["annotations"]["harvesterhci.io/imageId"] = image.ns + "/" + image.name;
+}
+
+json Virtio() { return {{"bus", "virtio"}}; }
+json NewClaim() { return {{"persistentVolumeClaim", json::object()}}; }
+
+json PartOrNull(const std::shared_ptr<const json>& part) {
+  return part == nullptr ? json() : *part;
+}
+
+Disk BuildRootDisk(const VmSpec& vm_spec) {
+  Disk root{.device = {{"bootOrder", 1}, {"disk", Virtio()}},
+            .volume = NewClaim(),
+            .claim = BuildClaim(vm_spec, {.bytes = vm_spec.disk_bytes,
+                                          .storage_class = vm_spec.image.storage_class})};
+  if (!vm_spec.base.disks.empty()) {
+    const VmBase::Disk& base = vm_spec.base.disks.front();
+    root.device = PartOrNull(base.device);
+    root.volume = PartOrNull(base.volume);
+    if (base.claim != nullptr) root.claim.merge_patch(*base.claim);
+  }
+  SetImage(vm_spec.image, &root.claim);
+  return root;
+}
+
+// The root disk, the further ones of a template, and the policy's data disks.
+std::vector<Disk> BuildDisks(const VmSpec& vm_spec) {
+  std::vector<Disk> disks = {BuildRootDisk(vm_spec)};
+  for (std::size_t i = 1; i < vm_spec.base.disks.size(); ++i) {
+    const VmBase::Disk& base = vm_spec.base.disks[i];
+    Disk disk{.device = PartOrNull(base.device), .volume = PartOrNull(base.volume), .claim = {}};
+    if (base.claim != nullptr) {
+      disk.claim = BuildClaim(vm_spec, {.bytes = base.bytes, .storage_class = base.storage_class});
+      disk.claim.merge_patch(*base.claim);
+      if (base.from_image) SetImage(base.image, &disk.claim);
+    }
+    disks.push_back(std::move(disk));
+  }
+  for (const policy::DataDisk& disk : vm_spec.data_disks) {
+    disks.push_back(Disk{
+        .device = {{"disk", Virtio()}}, .volume = NewClaim(), .claim = BuildClaim(vm_spec, disk)});
+  }
+  return disks;
+}
+
+std::string DiskName(std::size_t index) { return "disk-" + std::to_string(index); }
+
+// The claims of the disks, by name. A disk without a claim has none in its place.
+std::vector<json> BuildClaims(const VmSpec& vm_spec, const VmIdentity& identity) {
+  std::vector<json> claims;
+  const std::vector<Disk> disks = BuildDisks(vm_spec);
+  for (std::size_t i = 0; i < disks.size(); ++i) {
+    if (disks[i].claim.is_null()) continue;
+    claims.push_back(disks[i].claim);
+    claims.back()["metadata"]["name"] = ClaimOf(identity, i);
+  }
+  return claims;
+}
+
 // Harvester's controller creates the claims from this annotation: unchanged if they have no image
 // or Longhorn backs it; claims of CDI images lose their labels
 // (harvester/harvester:pkg/controller/master/virtualmachine/vm_controller.go,
 // createPVCsFromAnnotation).
 std::string ClaimTemplates(const VmSpec& vm_spec, const VmIdentity& identity) {
-  json root =
-      BuildClaim(vm_spec, ClaimOf(identity, 0),
-                 {.bytes = vm_spec.disk_bytes, .storage_class = vm_spec.image.storage_class});
-  root["metadata"]["annotations"] = {
-      {"harvesterhci.io/imageId", vm_spec.image.ns + "/" + vm_spec.image.name}};
-  json claims = json::array({std::move(root)});
-  for (std::size_t i = 0; i < vm_spec.data_disks.size(); ++i) {
-    claims.push_back(BuildClaim(vm_spec, ClaimOf(identity, i + 1), vm_spec.data_disks[i]));
-  }
-  return base::DumpJson(claims);
+  return base::DumpJson(json(BuildClaims(vm_spec, identity)));
 }
 
 std::string ClaimNames(const VmSpec& vm_spec, const VmIdentity& identity) {
-  std::string names = ClaimOf(identity, 0);
-  for (std::size_t i = 1; i <= vm_spec.data_disks.size(); ++i) {
-    names += "," + ClaimOf(identity, i);
+  std::string names;
+  for (const json& claim : BuildClaims(vm_spec, identity)) {
+    names += (names.empty() ? "" : ",") + claim["metadata"]["name"].get<std::string>();
   }
   return names;
 }
@@ -123,21 +181,39 @@ constexpr char kCloudInitDisk[] = "cloudinitdisk";
 
 std::string NicName(std::size_t index) { return "nic-" + std::to_string(index); }
 
+constexpr char kRequiredTerms[] = "requiredDuringSchedulingIgnoredDuringExecution";
+constexpr char kPreferredTerms[] = "preferredDuringSchedulingIgnoredDuringExecution";
+
+// A member of what a template says, of whatever type it is there.
+json& ObjectAt(json& object, const char* key) {
+  if (!object.is_object()) object = json::object();
+  json& member = object[key];
+  if (!member.is_object()) member = json::object();
+  return member;
+}
+json& ListAt(json& object, const char* key) {
+  if (!object.is_object()) object = json::object();
+  json& member = object[key];
+  if (!member.is_array()) member = json::array();
+  return member;
+}
+
 // Spreads the VMs of the pool over hosts. Required anti-affinity makes VMs unschedulable as soon as
 // there are more VMs than hosts.
-json BuildHostSpread(const VmSpec& vm_spec) {
+void AddHostSpread(const VmSpec& vm_spec, json& anti_affinity) {
   const json term = {{"labelSelector", {{"matchLabels", {{kPoolLabel, vm_spec.pool}}}}},
                      {"topologyKey", "kubernetes.io/hostname"}};
   if (vm_spec.host_spread == policy::HostSpread::kRequired) {
-    return {{"requiredDuringSchedulingIgnoredDuringExecution", json::array({term})}};
+    ListAt(anti_affinity, kRequiredTerms).push_back(term);
+  } else {
+    const json preferred = {{"weight", 100}, {"podAffinityTerm", term}};
+    ListAt(anti_affinity, kPreferredTerms).push_back(preferred);
   }
-  const json preferred = {{"weight", 100}, {"podAffinityTerm", term}};
-  return {{"preferredDuringSchedulingIgnoredDuringExecution", json::array({preferred})}};
 }
 
 // Never spec.nodeSelector, with which Harvester's upgrade takes a VM for one that cannot be
 // migrated (harvester/harvester:pkg/util/virtualmachineinstance/virtualmachineinstance.go).
-json BuildNodeAffinity(const VmSpec& vm_spec, const VmIdentity& identity) {
+void AddHostLabels(const VmSpec& vm_spec, const VmIdentity& identity, json& node_affinity) {
   json expressions = json::array();
   const auto require = [&](const std::string& key, const std::vector<std::string>& values) {
     expressions.push_back({{"key", key}, {"operator", "In"}, {"values", values}});
@@ -147,18 +223,26 @@ json BuildNodeAffinity(const VmSpec& vm_spec, const VmIdentity& identity) {
     require("topology.kubernetes.io/zone",
             identity.zone.empty() ? vm_spec.zones : std::vector{identity.zone});
   }
-  const json term = {{"matchExpressions", std::move(expressions)}};
-  return {{"requiredDuringSchedulingIgnoredDuringExecution",
-           {{"nodeSelectorTerms", json::array({term})}}}};
+  // A host has to match any of the terms: each one gets the labels.
+  json& terms = ListAt(ObjectAt(node_affinity, kRequiredTerms), "nodeSelectorTerms");
+  if (terms.empty()) terms.push_back(json::object());
+  for (json& term : terms) {
+    json& all = ListAt(term, "matchExpressions");
+    for (const json& expression : expressions) all.push_back(expression);
+  }
 }
 
 json BuildAffinity(const VmSpec& vm_spec, const VmIdentity& identity) {
   json affinity = json::object();
+  if (vm_spec.base.spec != nullptr) {
+    const json* const base = base::FindPath(*vm_spec.base.spec, {"template", "spec", "affinity"});
+    if (base != nullptr && base->is_object()) affinity = *base;
+  }
   if (vm_spec.host_spread != policy::HostSpread::kOff) {
-    affinity["podAntiAffinity"] = BuildHostSpread(vm_spec);
+    AddHostSpread(vm_spec, affinity["podAntiAffinity"]);
   }
   if (!vm_spec.node_selector.empty() || !vm_spec.zones.empty()) {
-    affinity["nodeAffinity"] = BuildNodeAffinity(vm_spec, identity);
+    AddHostLabels(vm_spec, identity, affinity["nodeAffinity"]);
   }
   return affinity;
 }
@@ -194,13 +278,14 @@ json BuildDevices(const VmSpec& vm_spec) {
   for (std::size_t i = 0; i < vm_spec.networks.size(); ++i) {
     interfaces.push_back(BuildInterface(vm_spec.networks[i], i));
   }
-  const json virtio = {{"bus", "virtio"}};
   json disks = json::array();
-  disks.push_back({{"name", DiskName(0)}, {"bootOrder", 1}, {"disk", virtio}});
-  for (std::size_t i = 1; i <= vm_spec.data_disks.size(); ++i) {
-    disks.push_back({{"name", DiskName(i)}, {"disk", virtio}});
+  const std::vector<Disk> built = BuildDisks(vm_spec);
+  for (std::size_t i = 0; i < built.size(); ++i) {
+    if (built[i].device.is_null()) continue;
+    disks.push_back(built[i].device);
+    disks.back()["name"] = DiskName(i);
   }
-  disks.push_back({{"name", kCloudInitDisk}, {"disk", virtio}});
+  disks.push_back({{"name", kCloudInitDisk}, {"disk", Virtio()}});
   // Without a tablet device, the mouse pointer in Harvester's console is not in step with the
   // user's.
   const json tablet = {{"name", "tablet"}, {"type", "tablet"}, {"bus", "usb"}};
@@ -243,9 +328,13 @@ json BuildDomain(const VmSpec& vm_spec, const VmIdentity& identity) {
 
 json BuildVolumes(const VmSpec& vm_spec, const VmIdentity& identity) {
   json volumes = json::array();
-  for (std::size_t i = 0; i <= vm_spec.data_disks.size(); ++i) {
-    volumes.push_back(
-        {{"name", DiskName(i)}, {"persistentVolumeClaim", {{"claimName", ClaimOf(identity, i)}}}});
+  const std::vector<Disk> disks = BuildDisks(vm_spec);
+  for (std::size_t i = 0; i < disks.size(); ++i) {
+    if (disks[i].volume.is_null()) continue;
+    json& volume = volumes.emplace_back(disks[i].volume);
+    if (!disks[i].device.is_null()) volume["name"] = DiskName(i);
+    if (disks[i].claim.is_null()) continue;
+    volume["persistentVolumeClaim"]["claimName"] = ClaimOf(identity, i);
   }
   const json secret = {{"name", SecretName(identity.name)}};
   json cloud_init = {{"secretRef", secret}};
@@ -289,20 +378,32 @@ json BuildGuestTemplate(const VmSpec& vm_spec, const VmIdentity& identity,
           {"spec", BuildGuest(vm_spec, identity)}};
 }
 
+// What the template says wins, except where both count.
+void AddBase(const VmSpec& vm_spec, const VmIdentity& identity, json* spec) {
+  const json ours = *spec;
+  spec->merge_patch(*vm_spec.base.spec);
+  json& guest_template = (*spec)["template"];
+  guest_template["metadata"]["labels"].update(ours["template"]["metadata"]["labels"]);
+  json affinity = BuildAffinity(vm_spec, identity);
+  if (!affinity.empty()) guest_template["spec"]["affinity"] = std::move(affinity);
+}
+
 }  // namespace
 
 json BuildVirtualMachine(const VmSpec& vm_spec, const VmIdentity& identity) {
   const std::map<std::string, std::string> labels = VmLabels(vm_spec);
-  return {{"apiVersion", "kubevirt.io/v1"},
-          {"kind", "VirtualMachine"},
-          {"metadata",
-           {{"name", identity.name},
-            {"namespace", vm_spec.ns},
-            {"labels", labels},
-            {"annotations", VmAnnotations(vm_spec, identity)}}},
-          {"spec",
-           {{"runStrategy", policy::NameOf(vm_spec.run_strategy)},
-            {"template", BuildGuestTemplate(vm_spec, identity, labels)}}}};
+  json vm = {{"apiVersion", "kubevirt.io/v1"},
+             {"kind", "VirtualMachine"},
+             {"metadata",
+              {{"name", identity.name},
+               {"namespace", vm_spec.ns},
+               {"labels", labels},
+               {"annotations", VmAnnotations(vm_spec, identity)}}},
+             {"spec",
+              {{"runStrategy", policy::NameOf(vm_spec.run_strategy)},
+               {"template", BuildGuestTemplate(vm_spec, identity, labels)}}}};
+  if (vm_spec.base.spec != nullptr) AddBase(vm_spec, identity, &vm["spec"]);
+  return vm;
 }
 
 absl::StatusOr<std::int64_t> RootDiskBytes(const Image& image, const std::int64_t* wanted) {

@@ -61,6 +61,11 @@ Needs NeedsOf(const VmSpec& vm_spec) {
   }
   AddDisk({.bytes = vm_spec.disk_bytes, .storage_class = vm_spec.image.storage_class}, &needs);
   for (const policy::DataDisk& disk : vm_spec.data_disks) AddDisk(disk, &needs);
+  for (std::size_t i = 1; i < vm_spec.base.disks.size(); ++i) {
+    const VmBase::Disk& disk = vm_spec.base.disks[i];
+    if (disk.claim == nullptr) continue;
+    AddDisk({.bytes = disk.bytes, .storage_class = disk.storage_class}, &needs);
+  }
   return needs;
 }
 

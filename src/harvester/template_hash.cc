@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
@@ -45,6 +46,27 @@ json DevicesOf(const std::vector<policy::DeviceRequest>& devices) {
   return list;
 }
 
+// What is left of a template, without what the policy overrides.
+json RestOfTemplate(const VmBase& base) {
+  json disks = json::array();
+  const auto text = [](const std::shared_ptr<const json>& part) {
+    return part == nullptr ? json() : *part;
+  };
+  for (const VmBase::Disk& disk : base.disks) {
+    disks.push_back({{"device", text(disk.device)},
+                     {"volume", text(disk.volume)},
+                     {"claim", text(disk.claim)}});
+  }
+  // The root disk is a part of its own.
+  for (std::size_t i = 1; i < base.disks.size(); ++i) {
+    const VmBase::Disk& disk = base.disks[i];
+    disks[i]["image"] = disk.image.ns + "/" + disk.image.name;
+    disks[i]["bytes"] = disk.bytes;
+    disks[i]["class"] = disk.storage_class;
+  }
+  return {{"spec", text(base.spec)}, {"disks", std::move(disks)}};
+}
+
 // What came later than the version: only what differs from its default, so that the hashes of pools
 // without it are what they have always been.
 void AddUnlessDefault(const VmSpec& vm_spec, json* document) {
@@ -52,6 +74,7 @@ void AddUnlessDefault(const VmSpec& vm_spec, json* document) {
     if (given) (*document)[name] = std::move(value);
   };
   const VmSpec unset;
+  add("template_rest", vm_spec.base.spec != nullptr, RestOfTemplate(vm_spec.base));
   add("data_disks", !vm_spec.data_disks.empty(), DisksOf(vm_spec.data_disks));
   add("firmware", vm_spec.firmware != unset.firmware, policy::NameOf(vm_spec.firmware));
   add("cpu_model", !vm_spec.cpu_model.empty(), vm_spec.cpu_model);
@@ -75,7 +98,7 @@ json Document(const TemplateSources& sources, const VmSpec& vm_spec) {
   // Names every member: a new one does not compile until it is decided whether it shapes the VM.
   // Those that are not used below are the same for the whole pool, follow from others, or do not
   // change the machine.
-  const auto& [ns, pool, image, cpu_cores, memory_bytes, disk_bytes, data_disks, networks,
+  const auto& [ns, pool, image, cpu_cores, memory_bytes, disk_bytes, data_disks, base, networks,
                has_network_data, firmware, cpu_model, host_devices, gpus, gpus_are_host_devices,
                host_spread, node_selector, zones, priority_class, run_strategy,
                maintain_mode_strategy, termination_grace_period, labels, annotations, tags,
@@ -121,6 +144,7 @@ constexpr std::pair<std::string_view, std::string_view> kPartOf[] = {
     {"availability_zones", "placement"},
     {"priority_class", "placement"},
     {"template_version", "template"},
+    {"template_rest", "template"},
 };
 std::string PartOf(const std::string& member) {
   for (const auto& [name, part] : kPartOf) {

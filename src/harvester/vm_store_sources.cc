@@ -144,12 +144,18 @@ absl::StatusOr<Image> OnlyOne(const std::vector<Image>& matching, const std::vec
 }
 
 // A class that may not be read is not known to be missing.
-absl::Status CheckClass(const kube::KubeClient& client, const runtime::Context& context,
-                        const kube::ResourceType& type, const std::string& what,
-                        const std::string& name) {
-  const absl::Status read = client.Get(context, type, "", name).status();
-  if (kube::IsForbidden(read)) return absl::OkStatus();
-  if (!kube::IsNotFound(read)) return base::Annotate(read, what);
+absl::StatusOr<VmStore::ClassFacts> ReadClass(const kube::KubeClient& client,
+                                              const runtime::Context& context,
+                                              const kube::ResourceType& type,
+                                              const std::string& what, const std::string& name) {
+  // harvester/harvester:pkg/util/constants.go, CSIProvisionerLVM.
+  constexpr char kLvm[] = "lvm.driver.harvesterhci.io";
+  const auto read = client.Get(context, type, "", name);
+  if (read.ok()) {
+    return VmStore::ClassFacts{.is_lvm = base::GetString(read->object, "provisioner") == kLvm};
+  }
+  if (kube::IsForbidden(read.status())) return VmStore::ClassFacts{.unknown = true};
+  if (!kube::IsNotFound(read.status())) return base::Annotate(read.status(), what);
   return base::MakeStatus(absl::StatusCode::kNotFound,
                           what + " does not exist; create it, or name another one");
 }
@@ -214,14 +220,14 @@ absl::Status VmStore::CheckNetwork(const runtime::Context& context, const Networ
       "network " + network.ns + "/" + network.name);
 }
 
-absl::Status VmStore::CheckStorageClass(const runtime::Context& context,
-                                        const std::string& name) const {
-  return CheckClass(*client_, context, kube::kStorageClasses, "storage class " + name, name);
+absl::StatusOr<VmStore::ClassFacts> VmStore::ReadStorageClass(const runtime::Context& context,
+                                                              const std::string& name) const {
+  return ReadClass(*client_, context, kube::kStorageClasses, "storage class " + name, name);
 }
 
-absl::Status VmStore::CheckPriorityClass(const runtime::Context& context,
-                                         const std::string& name) const {
-  return CheckClass(*client_, context, kube::kPriorityClasses, "priority class " + name, name);
+absl::StatusOr<VmStore::ClassFacts> VmStore::ReadPriorityClass(const runtime::Context& context,
+                                                               const std::string& name) const {
+  return ReadClass(*client_, context, kube::kPriorityClasses, "priority class " + name, name);
 }
 
 // The value and the default are members of the object itself

@@ -31,7 +31,8 @@ TEST(PolicyHardware, without_its_keys_nothing_is_special) {
   EXPECT_THAT(policy.data_disks, IsEmpty());
   EXPECT_EQ(policy.network_data, std::nullopt);
   EXPECT_EQ(policy.network_data_file, std::nullopt);
-  EXPECT_EQ(policy.firmware, policy::Firmware::kBios);
+  EXPECT_EQ(policy.firmware, std::nullopt);
+  EXPECT_EQ(policy.vm_template, std::nullopt);
   EXPECT_EQ(policy.host_spread, policy::HostSpread::kPreferred);
   EXPECT_THAT(policy.node_selector, IsEmpty());
   EXPECT_EQ(policy.priority_class, "");

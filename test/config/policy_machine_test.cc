@@ -85,7 +85,7 @@ TEST(PolicyMachine, a_name_prefix_leaves_room_for_the_random_part) {
 }
 
 TEST(PolicyMachine, run_strategies_that_boot_are_known) {
-  EXPECT_EQ(PolicyOf({}).run_strategy, policy::RunStrategy::kRerunOnFailure);
+  EXPECT_EQ(PolicyOf({}).run_strategy, std::nullopt) << "RerunOnFailure, or the template's";
   EXPECT_EQ(PolicyOf({{"run_strategy", "RerunOnFailure"}}).run_strategy,
             policy::RunStrategy::kRerunOnFailure);
   EXPECT_EQ(PolicyOf({{"run_strategy", "Always"}}).run_strategy, policy::RunStrategy::kAlways);
@@ -163,6 +163,50 @@ TEST(PolicyMachine, empty_lists_and_maps_mean_none_where_none_is_possible) {
   EXPECT_THAT(policy.labels, IsEmpty());
   EXPECT_THAT(ProblemOf(ParsePolicy({{"networks", " "}})),
               HasSubstr("networks: must name at least one network"));
+}
+
+TEST(PolicyTemplate, is_named_with_or_without_a_version) {
+  EXPECT_EQ(PolicyOf({{"vm_template", "default/worker"}}).vm_template,
+            (TemplateRef{.name = {"default", "worker"}, .version = {}}));
+  EXPECT_EQ(PolicyOf({{"vm_template", "default/worker:12"}}).vm_template,
+            (TemplateRef{.name = {"default", "worker"}, .version = 12}));
+}
+
+TEST(PolicyTemplate, a_wrong_name_or_version_is_a_problem_of_the_map) {
+  for (const char* const bad : {"", "worker", "default/", "/worker", "default/Worker", "a/b/c"}) {
+    EXPECT_THAT(ProblemOf(ParsePolicy({{"vm_template", bad}})),
+                ::testing::StartsWith("vm_template: must name a template"))
+        << bad;
+  }
+  for (const char* const bad : {"default/worker:", "default/worker:0", "default/worker:v1",
+                                "default/worker:1:2", "default/worker:-1"}) {
+    EXPECT_THAT(ProblemOf(ParsePolicy({{"vm_template", bad}})),
+                HasSubstr("vm_template: the version of the template must be a whole number"))
+        << bad;
+  }
+}
+
+TEST(PolicyTemplate, makes_the_keys_optional_that_it_can_say) {
+  StringMap values = MinimalPolicy();
+  for (const char* const key : {"image", "cpu_request", "memory_request", "networks"}) {
+    values.erase(key);
+  }
+  EXPECT_THAT(ProblemsOf(ParsePoolPolicy(values)), ::testing::SizeIs(4));
+  values["vm_template"] = "default/worker";
+  const auto policy = ParsePoolPolicy(values);
+  ASSERT_TRUE(policy.ok()) << policy.status();
+  EXPECT_EQ(policy->image, NamespacedName());
+  EXPECT_EQ(policy->cpu_cores, 0);
+  EXPECT_EQ(policy->memory_bytes, 0);
+  EXPECT_TRUE(policy->networks.empty());
+}
+
+TEST(PolicyTemplate, that_is_wrong_does_not_require_the_keys_that_it_replaces) {
+  StringMap values = MinimalPolicy();
+  values.erase("image");
+  values["vm_template"] = "worker";
+  EXPECT_THAT(ProblemsOf(ParsePoolPolicy(values)),
+              ::testing::ElementsAre(::testing::StartsWith("vm_template: ")));
 }
 
 }  // namespace

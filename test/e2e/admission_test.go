@@ -58,6 +58,7 @@ func takesWhatIsPosted(t *testing.T, kube *harness.Kube) {
 const (
 	devices   = "/spec/template/spec/domain/devices"
 	decoder   = `VirtualMachine in version "v1" cannot be handled as a VirtualMachine: strict decoding error: `
+	invalid   = `VirtualMachine.kubevirt.io "clients-7f3k2" is invalid: `
 	mutator   = `admission webhook "virtualmachines-mutator.kubevirt.io" denied the request: `
 	validator = `admission webhook "virtualmachine-validator.kubevirt.io" denied the request: `
 )
@@ -88,7 +89,18 @@ var wrong = []struct {
 	{"an unknown machine type", "/spec/template/spec/domain/machine/type", `"isapc"`, 422, validator, "isapc (allowed values: [q35* pc-q35*])"},
 	{"dedicated CPUs whose count is not the limit", "/spec/template/spec/domain/cpu/cores", `3`, 422, validator, "must not be provided at the same time with"},
 	{"no memory", "/spec/template/spec/domain/resources", `{"limits":{"cpu":"4"}}`, 422, validator, "limits.memory should be provided"},
+	{"more disks than KubeVirt takes", devices + "/disks", many(`{"name":"disk-0"}`), 422, invalid, "domain.devices.disks: Too many: 257: must have at most 256 items"},
+	{"more volumes than KubeVirt takes", "/spec/template/spec/volumes", many(`{"name":"disk-0"}`), 422, invalid, "volumes: Too many: 257: must have at most 256 items"},
+	{
+		"annotations of more than 256 KiB", "/metadata/annotations", `{"example.org/a":"` + strings.Repeat("a", 256<<10) + `"}`,
+		422, invalid, "metadata.annotations: Too long: may not be more than 262144 bytes",
+	},
 	{"a cloud-init volume without data", "/spec/template/spec/volumes/2/cloudInitNoCloud", `{}`, 422, validator, "must have at least one userdatasource"},
+}
+
+// many is a list of 257 equal elements.
+func many(element string) string {
+	return "[" + strings.Repeat(element+",", 256) + element + "]"
 }
 
 func refusesWhatIsWrong(t *testing.T, kube *harness.Kube) {

@@ -100,6 +100,7 @@ var onlyInFailures = map[harness.Right]string{
 	{Verb: "get", Group: "kubevirt.io", Resource: "virtualmachineinstances", Namespace: harness.Namespace}: "a node that goes down during its removal: does its VM still run?",
 	{Verb: "get", Resource: "secrets", Namespace: harness.Namespace}:                                       "a Secret whose creation got no reply, or whose owner is set later",
 	{Verb: "delete", Resource: "secrets", Namespace: harness.Namespace}:                                    "a Secret whose VM was never made, or that the garbage collector is slow to remove",
+	{Verb: "list", Group: "harvesterhci.io", Resource: "virtualmachinetemplates", Namespace: "default"}:    "a template that is not there: which ones are",
 	{Verb: "patch", Group: "events.k8s.io", Resource: "events", Namespace: harness.Namespace}:              "an Event that repeats within ten minutes",
 }
 

@@ -57,7 +57,41 @@ func growAndShrink(t *testing.T, s *harness.Stack) {
 		t.Errorf("after its end the plugin holds a Lease as %v", holders)
 	}
 	checkGarbageCollection(t, s)
+	fromTemplate(t, s)
 	checkRights(t, s)
+}
+
+// fromTemplate makes a VM from a version of a template, with the policy's user data.
+func fromTemplate(t *testing.T, s *harness.Stack) {
+	t.Helper()
+	t.Log("one from a template")
+	s.Template = "default/worker:1"
+	s.Metrics.Want(1)
+	agent := s.StartAgent(t)
+	s.AwaitSettled(t, 2*time.Minute, 1)
+	vm := s.VMs(t)[0]
+	guest := vm.Obj("spec", "template", "spec")
+	if memory := guest.Str("domain", "resources", "limits", "memory"); memory != "4Gi" {
+		t.Errorf("%s has the limit %q of memory, want the template's 4Gi", vm.Name(), memory)
+	}
+	if len(guest.Obj("nodeSelector")) > 0 || guest.At("affinity", "nodeAffinity") == nil {
+		t.Errorf("%s has the template's node selector, want node affinity: %v", vm.Name(), guest.At("affinity"))
+	}
+	for _, text := range []string{"52:54:00:12:34:56", "worker-disk-", "6f1c1a52", "templateversion-"} {
+		if strings.Contains(fmt.Sprint(vm), text) {
+			t.Errorf("%s has %s, which is not a pool's", vm.Name(), text)
+		}
+	}
+	for _, text := range []string{"vmdp", "reservedMemory"} {
+		if !strings.Contains(fmt.Sprint(vm), text) {
+			t.Errorf("%s lacks the template's %s", vm.Name(), text)
+		}
+	}
+	s.Metrics.Want(0)
+	s.AwaitSettled(t, 3*time.Minute, 0)
+	if left := agent.StopInOrder(t); len(left) > 0 {
+		t.Errorf("the plugin left behind: %v", left)
+	}
 }
 
 func TestAScaleInSurvivesTheDeathOfPluginAndAgent(t *testing.T) {

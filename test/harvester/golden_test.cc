@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "nomad_harvester/harvester/vm_spec.h"
+#include "nomad_harvester/harvester/vm_template.h"
 
 #include "gtest/gtest.h"
 #include "harvester/samples.h"
@@ -24,6 +25,23 @@ struct Golden {
   std::string file;
   std::function<void(VmSpec&, CloudInit&)> change;
 };
+
+// As the engine does it for a policy that gives these keys.
+void Apply(const TemplateOverrides& overrides, VmSpec& vm_spec) {
+  const auto read = ReadVmTemplate(SampleTemplateVersion(), vm_spec.ns);
+  ASSERT_TRUE(read.ok()) << read.status();
+  vm_spec.base = Override(read->base, overrides);
+  for (VmBase::Disk& disk : vm_spec.base.disks) {
+    if (disk.from_image) disk.storage_class = "lh-" + disk.image.name;
+  }
+  vm_spec.labels.insert(read->labels.begin(), read->labels.end());
+  vm_spec.annotations.insert(read->annotations.begin(), read->annotations.end());
+  vm_spec.host_devices = read->host_devices;
+  vm_spec.gpus = read->gpus;
+  vm_spec.node_selector = read->node_selector;
+  vm_spec.priority_class = read->priority_class;
+  vm_spec.tags.clear();
+}
 
 const std::vector<Golden>& AllGolden() {
   static const auto* const kAll = new std::vector<Golden>{
@@ -60,6 +78,23 @@ const std::vector<Golden>& AllGolden() {
        [](VmSpec& v, CloudInit&) {
          v.gpus = {{"nvidia.com/GA102GL_A10", 2}};
          v.gpus_are_host_devices = false;
+       }},
+      {"template", [](VmSpec& v, CloudInit&) { Apply({}, v); }},
+      {"template-with-keys",
+       [](VmSpec& v, CloudInit&) {
+         Apply({.cpu = true,
+                .memory = true,
+                .networks = true,
+                .data_disks = true,
+                .firmware = true,
+                .cpu_model = true,
+                .termination_grace_period = true},
+               v);
+         v.data_disks = {{std::int64_t{100} << 30, "", false}};
+         v.firmware = policy::Firmware::kUefi;
+         v.cpu_model = "host-model";
+         v.termination_grace_period = std::chrono::seconds(60);
+         v.zones = {"rack-1"};
        }},
       {"operation",
        [](VmSpec& v, CloudInit&) {

@@ -198,6 +198,26 @@ TEST(ComposeNetworkData, renders_the_template_byte_for_byte) {
               IsOkAndHolds("# of web-a\nversion: 2\n"));
 }
 
+TEST(ComposeNetworkData, has_a_version_that_cloud_init_knows) {
+  for (const char* const good :
+       {"version: 1\nconfig: []\n", "version: 2\nethernets: {a: {dhcp4: true}}\n",
+        "network:\n  version: 2\n  ethernets: {a: {version: 9}}\n",
+        "network: {ethernets: {a: {}}, version: 1}", "network:\n  config: disabled\n",
+        "config: disabled\n", "ethernets:\n  a: {dhcp4: true}\nversion: 2\n"}) {
+    EXPECT_THAT(ComposeNetworkData(good, {}), IsOkAndHolds(good));
+  }
+  for (const char* const bad :
+       {"version: 3\n", "version:\n", "version: [2]\n", "ethernets: {a: {version: 2}}\n",
+        "network:\n  version: 3\n", "network: 2\n", "network: []\n", "config: []\n",
+        "network: {a: {version: 2}}\n", "network: {version: 2}\nother: 1\n",
+        "renderer: networkd\n"}) {
+    EXPECT_THAT(
+        ComposeNetworkData(bad, {}),
+        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no version that cloud-init knows")))
+        << bad;
+  }
+}
+
 TEST(ComposeNetworkData, has_to_be_a_mapping_in_yaml) {
   const auto refused = [](const std::string& source) {
     return ComposeNetworkData(source, {{"x", ""}}).status();

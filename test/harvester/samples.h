@@ -26,6 +26,9 @@ VmIdentity SampleIdentity();
 // A VM of SampleVmSpec as Harvester returns it while its guest is running.
 nlohmann::json SampleVmObject();
 
+// A version of a template that uses what Harvester's UI offers, and what it writes for one VM.
+nlohmann::json SampleTemplateVersion();
+
 }  // namespace nomad_harvester::harvester
 
 #endif  // NOMAD_HARVESTER_TEST_HARVESTER_SAMPLES_H_

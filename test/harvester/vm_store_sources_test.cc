@@ -39,19 +39,36 @@ TEST_F(VmStoreSources, the_management_network_always_is) {
 }
 
 TEST_F(VmStoreSources, C2_a_storage_class_and_a_priority_class_have_to_be_there) {
-  EXPECT_THAT(store_.CheckStorageClass(context_, "harvester-longhorn"), IsOk());
-  EXPECT_THAT(store_.CheckStorageClass(context_, "fast"),
+  const auto longhorn = store_.ReadStorageClass(context_, "harvester-longhorn");
+  ASSERT_THAT(longhorn, IsOk());
+  EXPECT_FALSE(longhorn->unknown);
+  EXPECT_FALSE(longhorn->is_lvm);
+  EXPECT_THAT(store_.ReadStorageClass(context_, "fast"),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("storage class fast")));
-  EXPECT_THAT(store_.CheckPriorityClass(context_, "system-node-critical"), IsOk());
-  EXPECT_THAT(store_.CheckPriorityClass(context_, "low"),
+  EXPECT_THAT(store_.ReadPriorityClass(context_, "system-node-critical"), IsOk());
+  EXPECT_THAT(store_.ReadPriorityClass(context_, "low"),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("priority class low")));
 }
 
 TEST_F(VmStoreSources, C2_a_class_that_the_token_may_not_read_is_not_known_to_be_missing) {
   cluster_.Forbid("get", "storageclasses");
   cluster_.Forbid("get", "priorityclasses");
-  EXPECT_THAT(store_.CheckStorageClass(context_, "fast"), IsOk());
-  EXPECT_THAT(store_.CheckPriorityClass(context_, "low"), IsOk());
+  const auto storage = store_.ReadStorageClass(context_, "fast");
+  ASSERT_THAT(storage, IsOk());
+  EXPECT_TRUE(storage->unknown);
+  const auto priority = store_.ReadPriorityClass(context_, "low");
+  ASSERT_THAT(priority, IsOk());
+  EXPECT_TRUE(priority->unknown);
+}
+
+TEST_F(VmStoreSources, C2_a_storage_class_of_lvm_is_known_by_its_provisioner) {
+  EXPECT_TRUE(cluster_.PutObject({{"apiVersion", "storage.k8s.io/v1"},
+                                  {"kind", "StorageClass"},
+                                  {"metadata", {{"name", "local"}}},
+                                  {"provisioner", "lvm.driver.harvesterhci.io"}}));
+  const auto read = store_.ReadStorageClass(context_, "local");
+  ASSERT_THAT(read, IsOk());
+  EXPECT_TRUE(read->is_lvm);
 }
 
 TEST_F(VmStoreSources, gpus_are_what_the_version_of_harvester_says) {

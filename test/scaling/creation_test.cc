@@ -118,9 +118,28 @@ TEST_F(CreationTest, C2_each_class_is_read_once_and_one_that_may_not_be_read_is_
   policy_.priority_class = "low";
   cluster_.Forbid("get", "storageclasses");
   cluster_.Forbid("get", "priorityclasses");
-  EXPECT_THAT(Prepare(), IsOk());
+  const auto plan = Prepare();
+  ASSERT_THAT(plan, IsOk());
+  EXPECT_THAT(plan->unread_classes,
+              ElementsAre("storage class fast", "storage class slow", "priority class low"));
   EXPECT_EQ(Count("get storageclasses"), 2U);
   EXPECT_EQ(Count("get priorityclasses"), 1U);
+}
+
+TEST_F(CreationTest, C2_a_disk_of_lvm_that_several_hosts_would_write_is_refused_with_the_cure) {
+  cluster_.PutObject({{"apiVersion", "storage.k8s.io/v1"},
+                      {"kind", "StorageClass"},
+                      {"metadata", {{"name", "local"}}},
+                      {"provisioner", "lvm.driver.harvesterhci.io"}});
+  policy_.data_disks = {{std::int64_t{5} << 30, "local", true},
+                        {std::int64_t{100} << 30, "local", false}};
+  EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                  HasSubstr("data_disks: storage class local is one of LVM, whose "
+                                            "volumes only one host can write: write "
+                                            "100Gi@local:rwo")));
+  EXPECT_EQ(Count("get storageclasses"), 1U);
+  policy_.data_disks[1].read_write_once = true;
+  EXPECT_THAT(Prepare(), IsOk());
 }
 
 TEST_F(CreationTest, gpus_are_given_as_the_version_of_harvester_takes_them) {

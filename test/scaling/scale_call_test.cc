@@ -361,6 +361,46 @@ TEST_F(ScaleCallTest, C2_what_fits_the_quota_is_made_and_quotas_need_not_be_read
   EXPECT_THAT(Scale(2), IsOk());
 }
 
+TEST_F(ScaleCallTest, C2_a_class_that_cannot_be_checked_is_one_warning) {
+  policy_.priority_class = "low";
+  cluster_.Forbid("get", "priorityclasses");
+  const char* const warning =
+      "WARN The token may not read what the policy names, so it is not checked; if it is missing, "
+      "VMs do not start. Grant get on storageclasses.storage.k8s.io and "
+      "priorityclasses.scheduling.k8s.io, as the optional ClusterRole of examples/rbac.yaml does";
+  EXPECT_THAT(Scale(1), IsOk());
+  EXPECT_EQ(Logged(warning), 1U);
+  EXPECT_THAT(Scale(2), IsOk());
+  EXPECT_EQ(Logged(warning), 1U);
+}
+
+TEST_F(ScaleCallTest, what_is_not_as_in_the_template_is_one_warning_of_a_growth) {
+  cluster_.PutObject({{"apiVersion", "harvesterhci.io/v1beta1"},
+                      {"kind", "VirtualMachineTemplate"},
+                      {"metadata", {{"namespace", "default"}, {"name", "worker"}}}});
+  const nlohmann::json claims = nlohmann::json::array(
+      {{{"metadata",
+         {{"name", "c"}, {"annotations", {{"harvesterhci.io/imageId", "default/image-rx7kp"}}}}},
+        {"spec", {{"resources", {{"requests", {{"storage", "20Gi"}}}}}}}}});
+  const nlohmann::json guest = {
+      {"domain", {{"devices", {{"disks", {{{"name", "d"}, {"disk", nlohmann::json::object()}}}}}}}},
+      {"volumes", {{{"name", "d"}, {"persistentVolumeClaim", {{"claimName", "c"}}}}}}};
+  cluster_.PutObject(
+      {{"apiVersion", "harvesterhci.io/v1beta1"},
+       {"kind", "VirtualMachineTemplateVersion"},
+       {"metadata", {{"namespace", "default"}, {"name", "worker-a"}}},
+       {"spec",
+        {{"templateId", "default/worker"},
+         {"vm",
+          {{"metadata",
+            {{"annotations", {{"harvesterhci.io/volumeClaimTemplates", claims.dump()}}}}},
+           {"spec", {{"runStrategy", "Halted"}, {"template", {{"spec", guest}}}}}}}}}});
+  policy_.vm_template = config::TemplateRef{.name = {"default", "worker"}, .version = {}};
+  EXPECT_THAT(Scale(1, [&] { call_->ReadAhead(context()); }), IsOk());
+  EXPECT_EQ(Logged("WARN The VMs are not in every way like their template"), 1U);
+  EXPECT_EQ(cluster_.Vms().size(), 1U);
+}
+
 TEST_F(ScaleCallTest, C10_names_that_an_earlier_action_left_are_used_first_or_kept) {
   HoldLease();
   Store({.action = harvester::LeaseAction{.id = "earlier",

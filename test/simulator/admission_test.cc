@@ -60,6 +60,20 @@ TEST_F(AdmissionTest, A_vm_that_contradicts_itself_is_invalid) {
        }},
       {"must not have the same Name",
        [&](json& vm) { guest(vm)["volumes"].push_back(guest(vm)["volumes"][0]); }},
+      {"spec.template.spec.domain.devices.disks: Too many: 257: must have at most 256 items",
+       [&](json& vm) {
+         guest(vm)["domain"]["devices"]["disks"] =
+             json(std::vector<json>(257, {{"name", "disk-0"}}));
+       }},
+      {"spec.template.spec.volumes: Too many: 257: must have at most 256 items",
+       [&](json& vm) {
+         guest(vm)["volumes"] = json(std::vector<json>(257, {{"name", "disk-0"}}));
+       }},
+      {"metadata.annotations: Too long: may not be more than 262144 bytes",
+       [&](json& vm) {
+         vm["metadata"]["annotations"]["example.org/a"] = std::string(200 * 1024, 'a');
+         vm["metadata"]["annotations"]["example.org/b"] = std::string(62 * 1024, 'b');
+       }},
       {"grace period can't be negative",
        [&](json& vm) { guest(vm)["terminationGracePeriodSeconds"] = -1; }},
       {"invalid maintenance mode strategy: Stop",

@@ -32,6 +32,12 @@ struct NamespacedName {
   std::string name;
   friend bool operator==(const NamespacedName&, const NamespacedName&) = default;
 };
+// "NS/NAME" or "NS/NAME:VERSION".
+struct TemplateRef {
+  NamespacedName name;
+  std::optional<std::int64_t> version;  // nullopt: the default one
+  friend bool operator==(const TemplateRef&, const TemplateRef&) = default;
+};
 struct NetworkRef {
   bool management = false;  // the pod network, masquerade
   NamespacedName attachment;
@@ -66,6 +72,8 @@ struct PoolPolicy {
   bool filter_ignore_drain = false;
   std::optional<bool> filter_ignore_ineligible;  // absent: false for Status, true for scale-in
 
+  // With a template, a key that is absent means what the template says: its member is empty or 0.
+  std::optional<TemplateRef> vm_template;
   NamespacedName image;
   std::int64_t cpu_cores = 0;
   std::int64_t memory_bytes = 0;
@@ -82,16 +90,16 @@ struct PoolPolicy {
   StringMap labels;
   StringMap annotations;
   StringMap tags;
-  policy::Firmware firmware = policy::Firmware::kBios;
-  std::string cpu_model;  // empty: Harvester's
+  std::optional<policy::Firmware> firmware;  // nullopt: BIOS
+  std::string cpu_model;                     // empty: Harvester's
   std::vector<policy::DeviceRequest> host_devices;
   std::vector<policy::DeviceRequest> gpus;
   policy::HostSpread host_spread = policy::HostSpread::kPreferred;
   StringMap node_selector;
-  std::vector<std::string> zones;  // availability_zones; empty: any
-  bool evenly_split_zones = true;  // among `zones`
-  std::string priority_class;      // empty: none
-  policy::RunStrategy run_strategy = policy::RunStrategy::kRerunOnFailure;
+  std::vector<std::string> zones;                   // availability_zones; empty: any
+  bool evenly_split_zones = true;                   // among `zones`
+  std::string priority_class;                       // empty: none
+  std::optional<policy::RunStrategy> run_strategy;  // nullopt: RerunOnFailure
   std::optional<policy::MaintainModeStrategy> maintain_mode_strategy;
   std::optional<std::chrono::seconds> termination_grace_period;  // nullopt: Harvester's
   std::string node_attribute = "unique.hostname";

@@ -15,7 +15,7 @@ namespace nomad_harvester::harvester {
 struct TemplateSources {
   std::string user_data;         // unrendered
   std::string network_data;      // unrendered
-  std::string template_version;  // "NS/NAME" of the VirtualMachineTemplateVersion; empty: none
+  std::string template_version;  // VmTemplate's id; empty: none
   std::vector<std::string> public_keys;
 };
 

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,6 +39,28 @@ struct Network {
   std::string name;
 };
 
+// What a template says of a VM that no other member of a VmSpec says.
+struct VmBase {
+  struct Disk {
+    bool hard_disk = false;
+    // The templates of the device, the volume and its claim, without names; null: it has none. A
+    // volume without a device keeps its name.
+    std::shared_ptr<const nlohmann::json> device;
+    std::shared_ptr<const nlohmann::json> volume;
+    std::shared_ptr<const nlohmann::json> claim;
+    // Of the claim.
+    bool from_image = false;
+    Image image;
+    std::int64_t bytes = 0;
+    std::string storage_class;
+    bool read_write_once = false;
+  };
+  // The spec of a VirtualMachine; null: there is no template. Takes precedence over what the other
+  // members say, except for labels, affinity and disks, where both count.
+  std::shared_ptr<const nlohmann::json> spec;
+  std::vector<Disk> disks;  // the root disk first; its image, size and class are the VmSpec's
+};
+
 // What all VMs of one action share.
 struct VmSpec {
   std::string ns;
@@ -47,6 +70,7 @@ struct VmSpec {
   std::int64_t memory_bytes = 0;
   std::int64_t disk_bytes = 0;
   std::vector<policy::DataDisk> data_disks;
+  VmBase base;
   std::vector<Network> networks;
   bool has_network_data = false;  // in the Secret, beside the user data
   policy::Firmware firmware = policy::Firmware::kBios;

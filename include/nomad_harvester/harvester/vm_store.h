@@ -13,6 +13,7 @@
 #include "nomad_harvester/harvester/quota.h"
 #include "nomad_harvester/harvester/virtual_machine.h"
 #include "nomad_harvester/harvester/vm_spec.h"
+#include "nomad_harvester/harvester/vm_template.h"
 #include "nomad_harvester/kube/client.h"
 #include "nomad_harvester/runtime/context.h"
 #include "nomad_harvester/runtime/workers.h"
@@ -132,12 +133,25 @@ class VmStore {
   // returned with `problem`. Looks for both kinds of name at once.
   absl::StatusOr<Image> ResolveImage(const runtime::Context& context, runtime::Executor& executor,
                                      const std::string& ns, const std::string& name) const;
+  // A version of the template, by its number; nullopt: the default one. NOT_FOUND names the
+  // templates of the namespace or the versions of the template, if the token may list them;
+  // FAILED_PRECONDITION: the version is not ready, its template has no default, or a pool's VMs
+  // cannot be like it. Two or three reads, one after the other.
+  absl::StatusOr<VmTemplate> ResolveTemplate(const runtime::Context& context, const std::string& ns,
+                                             const std::string& name,
+                                             std::optional<std::int64_t> version) const;
   // NOT_FOUND names the NetworkAttachmentDefinition.
   absl::Status CheckNetwork(const runtime::Context& context, const Network& network) const;
-  // NOT_FOUND names the class and the cure. OK if the token may not read it: both are resources of
-  // the cluster, which a namespace's Role cannot grant.
-  absl::Status CheckStorageClass(const runtime::Context& context, const std::string& name) const;
-  absl::Status CheckPriorityClass(const runtime::Context& context, const std::string& name) const;
+  // NOT_FOUND names the class and the cure. One that the token may not read is `unknown`: both are
+  // resources of the cluster, which a namespace's Role cannot grant.
+  struct ClassFacts {
+    bool unknown = false;
+    bool is_lvm = false;  // of storage: its volumes must be ReadWriteOnce
+  };
+  absl::StatusOr<ClassFacts> ReadStorageClass(const runtime::Context& context,
+                                              const std::string& name) const;
+  absl::StatusOr<ClassFacts> ReadPriorityClass(const runtime::Context& context,
+                                               const std::string& name) const;
   // Whether this Harvester takes GPUs as host devices, by its version, which every user may read.
   // One that is not told, or must not be read, counts as the newest.
   absl::StatusOr<bool> TakesGpusAsHostDevices(const runtime::Context& context) const;

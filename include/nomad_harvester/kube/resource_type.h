@@ -24,6 +24,11 @@ inline constexpr ResourceType kVirtualMachineInstances{
 inline constexpr ResourceType kVirtualMachineImages{"harvesterhci.io", "v1beta1",
                                                     "virtualmachineimages", "VirtualMachineImage"};
 inline constexpr ResourceType kKeyPairs{"harvesterhci.io", "v1beta1", "keypairs", "KeyPair"};
+inline constexpr ResourceType kVirtualMachineTemplates{
+    "harvesterhci.io", "v1beta1", "virtualmachinetemplates", "VirtualMachineTemplate"};
+inline constexpr ResourceType kVirtualMachineTemplateVersions{"harvesterhci.io", "v1beta1",
+                                                              "virtualmachinetemplateversions",
+                                                              "VirtualMachineTemplateVersion"};
 inline constexpr ResourceType kNetworkAttachments{
     "k8s.cni.cncf.io", "v1", "network-attachment-definitions", "NetworkAttachmentDefinition"};
 inline constexpr ResourceType kSecrets{"", "v1", "secrets", "Secret"};

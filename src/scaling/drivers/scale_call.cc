@@ -12,6 +12,7 @@
 #include "nomad_harvester/nodepool/selector.h"
 #include "nomad_harvester/scaling/status_report.h"
 
+#include "absl/strings/str_join.h"
 #include "rules/back_off.h"
 #include "rules/tracker.h"
 
@@ -247,6 +248,27 @@ void ScaleCall::ReadCreationAhead(const runtime::Context& caller) {
   ahead_.admitted = std::move(admitted);
 }
 
+// Once per growth what is not as in the template; once what cannot be checked.
+void ScaleCall::WarnOfCreations() {
+  if (!creation_->template_notes.empty()) {
+    deps_.logger.Warn(
+        "The VMs are not in every way like their template",
+        {{"action_id", action_id_},
+         {"vm_template", policy_.vm_template->name.ns + "/" + policy_.vm_template->name.name},
+         {"left_out", absl::StrJoin(creation_->template_notes, "; ")}});
+  }
+  std::string unread = absl::StrJoin(creation_->unread_classes, ", ");
+  if (unread == memory_->unread_classes) return;
+  if (!unread.empty()) {
+    deps_.logger.Warn(
+        "The token may not read what the policy names, so it is not checked; if it is missing, VMs "
+        "do not start. Grant get on storageclasses.storage.k8s.io and "
+        "priorityclasses.scheduling.k8s.io, as the optional ClusterRole of examples/rbac.yaml does",
+        {{"action_id", action_id_}, {"not_checked", unread}});
+  }
+  memory_->unread_classes = std::move(unread);
+}
+
 // Everything of Harvester that can refuse a VM, by what was read ahead or is read now.
 absl::Status ScaleCall::CheckCreations(const runtime::Context& context,
                                        const PoolSnapshot& snapshot) {
@@ -256,6 +278,7 @@ absl::Status ScaleCall::CheckCreations(const runtime::Context& context,
   }
   NH_ASSIGN_OR_RETURN(creation_, PlanCreation(deps_, policy_, *ahead_.sources,
                                               snapshot.look().nomad_index, request_.policy_id));
+  WarnOfCreations();
   memory_->template_hash = creation_->vm_spec.template_hash;
   memory_->template_parts = creation_->vm_spec.template_parts;
   NH_RETURN_IF_ERROR(CheckIntroTokens(context, deps_, policy_, &*creation_));

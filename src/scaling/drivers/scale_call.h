@@ -38,7 +38,8 @@ struct ScaleRange {
 struct ScaleMemory {
   std::string template_hash;          // of the last preflight
   std::string template_parts;         // likewise
-  bool without_intro_tokens = false;  // likewise; the policy wants them
+  std::string unread_classes;         // of the last warning about them
+  bool without_intro_tokens = false;  // of the last preflight; the policy wants them
   bool mass_loss_over = false;        // its timeout has expired: a new Scale removes (rule C15)
 };
 
@@ -80,6 +81,7 @@ class ScaleCall {
   bool MayGrow() const;
   // The sources, and then whether Harvester would accept such a VM.
   void ReadCreationAhead(const runtime::Context& context);
+  void WarnOfCreations();
   absl::Status CheckCreations(const runtime::Context& context, const PoolSnapshot& snapshot);
   absl::Status CheckBackOff(ScalePlan* plan, base::WallTime now);
   absl::Status CheckQuotas(ScalePlan* plan);

@@ -5,15 +5,18 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "nomad_harvester/base/encoding.h"
 #include "nomad_harvester/base/file.h"
+#include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/harvester/template_hash.h"
 
+#include "execution/template_base.h"
 #include "nlohmann/json.hpp"
 
 namespace nomad_harvester::scaling {
@@ -139,55 +142,165 @@ std::string DerivedUuid(const std::string& seed) {
          hex.substr(16, 4) + "-" + hex.substr(20, 12);
 }
 
+// The first problem keeps its code; the texts of the others follow (rule C2).
+void AddProblem(const absl::Status& problem, absl::Status* all) {
+  if (problem.ok() || all->ok()) {
+    if (!problem.ok()) *all = problem;
+    return;
+  }
+  *all = base::MakeStatus(all->code(), base::Message(*all) + "; " + base::Message(problem));
+}
+
+// Everything that is missing, or else the one request that failed.
+absl::Status ProblemOf(const std::vector<absl::Status>& statuses) {
+  absl::Status all;
+  for (const absl::Status& status : statuses) {
+    if (!status.ok() && !absl::IsNotFound(status) && !absl::IsFailedPrecondition(status)) {
+      return status;
+    }
+    AddProblem(status, &all);
+  }
+  return all;
+}
+
 absl::StatusOr<std::vector<harvester::Network>> ReadNetworks(const runtime::Context& context,
                                                              const PoolDependencies& deps,
                                                              const config::PoolPolicy& policy) {
   std::vector<harvester::Network> networks;
+  absl::Status problem;
   for (const config::NetworkRef& ref : policy.networks) {
     harvester::Network network{
         .management = ref.management, .ns = ref.attachment.ns, .name = ref.attachment.name};
     if (!network.management) {
-      const absl::Status checked = deps.vms.CheckNetwork(context, network);
-      if (!checked.ok()) return base::Annotate(checked, "networks");
+      AddProblem(deps.vms.CheckNetwork(context, network), &problem);
     }
     networks.push_back(std::move(network));
   }
+  if (!problem.ok()) return base::Annotate(problem, "networks");
   return networks;
 }
 
+// `key` names it in errors.
 absl::StatusOr<harvester::Image> ReadImage(const runtime::Context& context,
-                                           const PoolDependencies& deps,
-                                           const config::PoolPolicy& policy) {
-  auto image = deps.vms.ResolveImage(context, deps.executor, policy.image.ns, policy.image.name);
-  if (!image.ok()) return base::Annotate(image.status(), "image");
+                                           const PoolDependencies& deps, const std::string& key,
+                                           const config::NamespacedName& name) {
+  auto image = deps.vms.ResolveImage(context, deps.executor, name.ns, name.name);
+  if (!image.ok()) return base::Annotate(image.status(), key);
   if (!image->imported) {
-    return base::FailedPrecondition("image: " + policy.image.ns + "/" + policy.image.name +
+    return base::FailedPrecondition(key + ": " + name.ns + "/" + name.name +
                                     " cannot be used: " + image->problem);
   }
   return image;
+}
+
+bool IsFromImage(const harvester::VmBase::Disk& disk) { return disk.from_image; }
+
+absl::StatusOr<std::vector<harvester::Image>> ReadDiskImages(const runtime::Context& context,
+                                                             const PoolDependencies& deps,
+                                                             const harvester::VmBase& base) {
+  std::vector<harvester::Image> images;
+  absl::Status problem;
+  for (std::size_t i = 1; i < base.disks.size(); ++i) {
+    if (!IsFromImage(base.disks[i])) continue;
+    const harvester::Image& image = base.disks[i].image;
+    auto read = ReadImage(context, deps, "vm_template: the image of another disk",
+                          {.ns = image.ns, .name = image.name});
+    AddProblem(read.status(), &problem);
+    if (read.ok()) images.push_back(*std::move(read));
+  }
+  if (!problem.ok()) return problem;
+  return images;
 }
 
 absl::StatusOr<std::vector<std::string>> ReadPublicKeys(const runtime::Context& context,
                                                         const PoolDependencies& deps,
                                                         const config::PoolPolicy& policy) {
   std::vector<std::string> keys;
+  absl::Status problem;
   for (const config::NamespacedName& key : policy.ssh_keys) {
     auto text = deps.vms.PublicKey(context, key.ns, key.name);
-    if (!text.ok()) return base::Annotate(text.status(), "ssh_keys");
-    keys.push_back(*std::move(text));
+    AddProblem(text.status(), &problem);
+    if (text.ok()) keys.push_back(*std::move(text));
   }
+  if (!problem.ok()) return base::Annotate(problem, "ssh_keys");
   return keys;
 }
 
-absl::Status CheckStorageClasses(const runtime::Context& context, const PoolDependencies& deps,
-                                 const config::PoolPolicy& policy) {
-  std::set<std::string> checked = {""};
+// A class is read once; each disk of it is looked at.
+void CheckStorageClasses(const runtime::Context& context, const PoolDependencies& deps,
+                         const config::PoolPolicy& policy, const harvester::VmBase& base,
+                         CreationSources* sources) {
+  using Facts = harvester::VmStore::ClassFacts;
+  std::map<std::string, absl::StatusOr<Facts>> classes;
+  absl::Status problem;
+  const auto check = [&](const char* key, const std::string& name, bool once,
+                         const std::string& cure) {
+    if (name.empty()) return;
+    auto [found, is_new] = classes.try_emplace(name, Facts());
+    if (is_new) {
+      found->second = deps.vms.ReadStorageClass(context, name);
+      AddProblem(base::Annotate(found->second.status(), key), &problem);
+      if (found->second.ok() && found->second->unknown) sources->unread_storage.push_back(name);
+    }
+    if (once || !found->second.ok() || !found->second->is_lvm) return;
+    // harvester/harvester-ui-extension:pkg/harvester/edit/kubevirt.io.virtualmachine/
+    // VirtualMachineVolume/type/volume.vue.
+    AddProblem(
+        base::FailedPrecondition(std::string(key) + ": storage class " + name +
+                                 " is one of LVM, whose volumes only one host can write: " + cure),
+        &problem);
+  };
   for (const policy::DataDisk& disk : policy.data_disks) {
-    if (!checked.insert(disk.storage_class).second) continue;
-    NH_RETURN_IF_ERROR(
-        base::Annotate(deps.vms.CheckStorageClass(context, disk.storage_class), "data_disks"));
+    check("data_disks", disk.storage_class, disk.read_write_once,
+          "write " + base::FormatBinaryQuantity(disk.bytes) + "@" + disk.storage_class + ":rwo");
   }
-  return absl::OkStatus();
+  for (const harvester::VmBase::Disk& disk : base.disks) {
+    if (IsFromImage(disk)) continue;
+    check("vm_template", disk.storage_class, disk.read_write_once,
+          "make its access mode ReadWriteOnce in the template");
+  }
+  sources->storage_classes = problem;
+}
+
+// The names of classes that the token may not read.
+std::vector<std::string> UnreadOf(const CreationSources& sources) {
+  std::vector<std::string> unread;
+  for (const std::string& name : sources.unread_storage) unread.push_back("storage class " + name);
+  for (const std::string& name : sources.unread_priority) {
+    unread.push_back("priority class " + name);
+  }
+  return unread;
+}
+
+bool HasClasses(const config::PoolPolicy& policy, const harvester::VmBase& base) {
+  return !policy.data_disks.empty() ||
+         std::any_of(base.disks.begin(), base.disks.end(), [](const harvester::VmBase::Disk& d) {
+           return !d.from_image && d.claim != nullptr;
+         });
+}
+
+// The policy as it counts: with what the template says where it says nothing. If the template
+// cannot be read, the policy itself, whose own sources are read all the same.
+struct Wanted {
+  config::PoolPolicy policy;
+  harvester::VmBase base;
+  absl::Status problem;
+};
+Wanted WantedOf(const config::PoolPolicy& policy, const CreationSources& sources) {
+  Wanted wanted{.policy = policy, .base = {}, .problem = sources.vm_template.status()};
+  if (!wanted.problem.ok() || !sources.vm_template->has_value()) return wanted;
+  const harvester::VmTemplate& base = **sources.vm_template;
+  wanted.base = BaseFor(base, policy);
+  wanted.problem = FillFrom(base, &wanted.policy);
+  return wanted;
+}
+
+absl::StatusOr<std::optional<harvester::VmTemplate>> ReadBase(const runtime::Context& context,
+                                                              const PoolDependencies& deps,
+                                                              const config::TemplateRef& ref) {
+  auto read = deps.vms.ResolveTemplate(context, ref.name.ns, ref.name.name, ref.version);
+  if (!read.ok()) return base::Annotate(read.status(), "vm_template");
+  return *std::move(read);
 }
 
 // What the policy alone says of a VM.
@@ -200,7 +313,7 @@ harvester::VmSpec SpecOf(const config::PoolPolicy& policy) {
   vm_spec.data_disks = policy.data_disks;
   vm_spec.has_network_data =
       policy.network_data.has_value() || policy.network_data_file.has_value();
-  vm_spec.firmware = policy.firmware;
+  vm_spec.firmware = policy.firmware.value_or(policy::Firmware::kBios);
   vm_spec.cpu_model = policy.cpu_model;
   vm_spec.host_devices = policy.host_devices;
   vm_spec.gpus = policy.gpus;
@@ -208,7 +321,7 @@ harvester::VmSpec SpecOf(const config::PoolPolicy& policy) {
   vm_spec.node_selector = policy.node_selector;
   vm_spec.zones = policy.zones;
   vm_spec.priority_class = policy.priority_class;
-  vm_spec.run_strategy = policy.run_strategy;
+  vm_spec.run_strategy = policy.run_strategy.value_or(policy::RunStrategy::kRerunOnFailure);
   vm_spec.maintain_mode_strategy = policy.maintain_mode_strategy;
   vm_spec.termination_grace_period = policy.termination_grace_period;
   vm_spec.labels = policy.labels;
@@ -225,8 +338,33 @@ harvester::VmIdentity SampleIdentity(const PoolDependencies& deps,
   return IdentityFor(NewVmName(policy, deps.random), NewActionId(deps.random));
 }
 
-void SetHashes(CreationPlan* plan) {
+// Of the template's disks, the images and the sizes that follow from them.
+void SetDiskImages(const std::vector<harvester::Image>& images, harvester::VmBase* base) {
+  std::size_t next = 0;
+  for (std::size_t i = 1; i < base->disks.size(); ++i) {
+    harvester::VmBase::Disk& disk = base->disks[i];
+    if (!IsFromImage(disk) || next == images.size()) continue;
+    disk.image = images[next++];
+    disk.storage_class = disk.image.storage_class;
+    disk.bytes = std::max(disk.bytes, disk.image.virtual_size);
+  }
+}
+
+// The policy's size, the template's if the image fits, or what the image needs.
+absl::StatusOr<std::int64_t> RootDiskOf(const config::PoolPolicy& policy,
+                                        const harvester::VmSpec& vm_spec) {
+  std::optional<std::int64_t> wanted = policy.disk_bytes;
+  if (!wanted.has_value() && !vm_spec.base.disks.empty()) {
+    wanted = std::max(vm_spec.base.disks.front().bytes, vm_spec.image.virtual_size);
+  }
+  auto disk = harvester::RootDiskBytes(vm_spec.image, wanted.has_value() ? &*wanted : nullptr);
+  if (!disk.ok()) return base::Annotate(disk.status(), "disk_size");
+  return disk;
+}
+
+void SetHashes(const std::string& template_id, CreationPlan* plan) {
   harvester::TemplateSources sources;
+  sources.template_version = template_id;
   sources.user_data = plan->user_data.text;
   sources.network_data = plan->network_data.text;
   sources.public_keys = plan->public_keys;
@@ -251,23 +389,35 @@ std::set<std::string> EnvironmentIn(std::string_view text) {
 }  // namespace
 
 CreationSources ReadSources(const runtime::Context& context, const PoolDependencies& deps,
-                            const config::PoolPolicy& policy) {
+                            const config::PoolPolicy& given) {
   CreationSources sources;
-  std::vector<std::function<void()>> reads = {
-      [&] { sources.image = ReadImage(context, deps, policy); },
-      [&] { sources.networks = ReadNetworks(context, deps, policy); },
-      [&] { sources.public_keys = ReadPublicKeys(context, deps, policy); },
-      [&] { sources.quotas = deps.vms.ListQuotas(context); }};
-  if (!policy.data_disks.empty()) {
+  if (given.vm_template.has_value()) {
+    sources.vm_template = ReadBase(context, deps, *given.vm_template);
+  }
+  const Wanted wanted = WantedOf(given, sources);
+  const config::PoolPolicy& policy = wanted.policy;
+  std::vector<std::function<void()>> reads;
+  if (policy.image.name.empty()) {
+    sources.image = harvester::Image();  // what the template lacks is its problem
+  } else {
+    reads.emplace_back([&] { sources.image = ReadImage(context, deps, "image", policy.image); });
+  }
+  reads.insert(reads.end(), {[&] { sources.networks = ReadNetworks(context, deps, policy); },
+                             [&] { sources.public_keys = ReadPublicKeys(context, deps, policy); },
+                             [&] { sources.quotas = deps.vms.ListQuotas(context); }});
+  if (std::any_of(wanted.base.disks.begin(), wanted.base.disks.end(), IsFromImage)) {
+    reads.emplace_back([&] { sources.disk_images = ReadDiskImages(context, deps, wanted.base); });
+  }
+  if (HasClasses(policy, wanted.base)) {
     sources.storage_classes = absl::UnknownError("not read");
-    reads.emplace_back(
-        [&] { sources.storage_classes = CheckStorageClasses(context, deps, policy); });
+    reads.emplace_back([&] { CheckStorageClasses(context, deps, policy, wanted.base, &sources); });
   }
   if (!policy.priority_class.empty()) {
     sources.priority_class = absl::UnknownError("not read");
     reads.emplace_back([&] {
-      sources.priority_class = base::Annotate(
-          deps.vms.CheckPriorityClass(context, policy.priority_class), "priority_class");
+      const auto read = deps.vms.ReadPriorityClass(context, policy.priority_class);
+      sources.priority_class = base::Annotate(read.status(), "priority_class");
+      if (read.ok() && read->unknown) sources.unread_priority = {policy.priority_class};
     });
   }
   if (!policy.gpus.empty()) {
@@ -305,34 +455,40 @@ absl::Status CheckTemplate(const config::PluginConfig& plugin, const config::Poo
 }
 
 absl::StatusOr<CreationPlan> PlanCreation(const PoolDependencies& deps,
-                                          const config::PoolPolicy& policy,
+                                          const config::PoolPolicy& given,
                                           const CreationSources& sources, std::uint64_t nomad_index,
                                           const std::string& policy_id) {
+  const Wanted wanted = WantedOf(given, sources);
+  const config::PoolPolicy& policy = wanted.policy;
   CreationPlan plan;
   NH_ASSIGN_OR_RETURN(plan.user_data,
                       ReadTemplate(kUserData, policy.user_data, policy.user_data_file));
   NH_ASSIGN_OR_RETURN(plan.network_data,
                       ReadTemplate(kNetworkData, policy.network_data, policy.network_data_file));
+  NH_RETURN_IF_ERROR(
+      ProblemOf({wanted.problem, sources.gpus_are_host_devices.status(), sources.image.status(),
+                 sources.disk_images.status(), sources.storage_classes, sources.networks.status(),
+                 sources.public_keys.status(), sources.priority_class}));
   NH_RETURN_IF_ERROR(CheckTokenIsUsed(policy, plan));
   plan.variables = CommonVariables(*deps.clients.config, policy, policy_id);
   plan.vm_spec = SpecOf(policy);
-  NH_ASSIGN_OR_RETURN(plan.vm_spec.gpus_are_host_devices, sources.gpus_are_host_devices);
+  plan.vm_spec.base = wanted.base;
+  SetDiskImages(*sources.disk_images, &plan.vm_spec.base);
+  plan.vm_spec.gpus_are_host_devices = *sources.gpus_are_host_devices;
   plan.vm_spec.nodes = {.region = deps.clients.config->nomad.region,
                         .node_class = policy.node_class,
                         .datacenter = policy.datacenter,
                         .node_pool = policy.node_pool,
                         .node_attribute = policy.node_attribute,
                         .index = nomad_index};
-  NH_ASSIGN_OR_RETURN(plan.vm_spec.image, sources.image);
-  const std::int64_t* wanted = policy.disk_bytes.has_value() ? &*policy.disk_bytes : nullptr;
-  auto disk = harvester::RootDiskBytes(plan.vm_spec.image, wanted);
-  if (!disk.ok()) return base::Annotate(disk.status(), "disk_size");
-  plan.vm_spec.disk_bytes = *disk;
-  NH_RETURN_IF_ERROR(sources.storage_classes);
-  NH_ASSIGN_OR_RETURN(plan.vm_spec.networks, sources.networks);
-  NH_ASSIGN_OR_RETURN(plan.public_keys, sources.public_keys);
-  NH_RETURN_IF_ERROR(sources.priority_class);
-  SetHashes(&plan);
+  plan.vm_spec.image = *sources.image;
+  NH_ASSIGN_OR_RETURN(plan.vm_spec.disk_bytes, RootDiskOf(policy, plan.vm_spec));
+  plan.vm_spec.networks = *sources.networks;
+  plan.public_keys = *sources.public_keys;
+  plan.unread_classes = UnreadOf(sources);
+  const bool has_template = sources.vm_template->has_value();
+  if (has_template) plan.template_notes = NotesOn(**sources.vm_template, given);
+  SetHashes(has_template ? (*sources.vm_template)->id : "", &plan);
   NH_RETURN_IF_ERROR(ComposeCloudInit(plan, SampleIdentity(deps, policy)));
   return plan;
 }

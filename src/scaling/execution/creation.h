@@ -12,6 +12,7 @@
 
 #include "nomad_harvester/harvester/vm_spec.h"
 #include "nomad_harvester/harvester/vm_store.h"
+#include "nomad_harvester/harvester/vm_template.h"
 #include "nomad_harvester/scaling/plan.h"
 
 #include "absl/status/statusor.h"
@@ -34,19 +35,30 @@ struct CreationPlan {
   std::vector<std::string> public_keys;
   // Whether each VM gets an introduction token; without one, the text of the variable is empty.
   bool intro_tokens = false;
+  // Of the template: what is not taken over. For one warning of an action.
+  std::vector<std::string> template_notes;
+  // "storage class X", "priority class Y": not known to exist, because the token may not read them.
+  std::vector<std::string> unread_classes;
 };
 
 // What Harvester says of the policy's sources, each with its own error, which names the key.
 struct CreationSources {
+  // nullopt: the policy names none.
+  absl::StatusOr<std::optional<harvester::VmTemplate>> vm_template =
+      absl::StatusOr<std::optional<harvester::VmTemplate>>(std::nullopt);
+  // Of the template's disks beside the root disk that are from an image, in their order.
+  absl::StatusOr<std::vector<harvester::Image>> disk_images = std::vector<harvester::Image>();
   absl::StatusOr<harvester::Image> image = absl::UnknownError("not read");
   absl::StatusOr<std::vector<harvester::Network>> networks = absl::UnknownError("not read");
   absl::StatusOr<std::vector<std::string>> public_keys = absl::UnknownError("not read");
   absl::StatusOr<std::vector<harvester::ResourceQuota>> quotas = absl::UnknownError("not read");
-  absl::Status storage_classes{};  // of data_disks
+  absl::Status storage_classes{};  // of data_disks and of the template's disks
   absl::Status priority_class{};
+  std::vector<std::string> unread_storage{};   // classes that the token may not read
+  std::vector<std::string> unread_priority{};  // likewise
   absl::StatusOr<bool> gpus_are_host_devices = true;
 };
-// Blocks for all reads at once.
+// Blocks for all reads at once; those that depend on the template come after its own.
 CreationSources ReadSources(const runtime::Context& context, const PoolDependencies& deps,
                             const config::PoolPolicy& policy);
 
@@ -55,7 +67,8 @@ CreationSources ReadSources(const runtime::Context& context, const PoolDependenc
 absl::Status CheckTemplate(const config::PluginConfig& plugin, const config::PoolPolicy& policy,
                            std::string_view key, const std::string& text);
 
-// Renders the templates once with sample values. No request. Errors name the policy's key.
+// Renders the templates once with sample values. No request. Errors name the policy's keys: all of
+// those whose sources are missing.
 absl::StatusOr<CreationPlan> PlanCreation(const PoolDependencies& deps,
                                           const config::PoolPolicy& policy,
                                           const CreationSources& sources, std::uint64_t nomad_index,

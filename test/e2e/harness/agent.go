@@ -67,6 +67,9 @@ func (s *Stack) StartAgent(t testing.TB) *Agent {
 		"drain_grace":                   `"30s"`,
 		"join_timeout":                  `"2m"`,
 	})
+	if s.Template != "" {
+		useTemplate(t, filepath.Join(policies, "policy.hcl"), s.Template)
+	}
 	config := fromExample(t, "agent.hcl", dir, map[string]string{
 		"plugin_dir":              fmt.Sprintf("%q", plugins),
 		`"http://127.0.0.1:4646"`: fmt.Sprintf("%q", s.Nomad.URL),
@@ -91,6 +94,20 @@ func (s *Stack) StartAgent(t testing.TB) *Agent {
 		return err
 	})
 	return agent
+}
+
+// useTemplate removes the keys of a policy that a template can say, and names one.
+func useTemplate(t testing.TB, path, template string) {
+	t.Helper()
+	policy := must[[]byte](t, path)(os.ReadFile(path))
+	keys := regexp.MustCompile(`(?m)^\s*(image|cpu_request|memory_request|disk_size|networks)\s*=.*\n`)
+	if found := len(keys.FindAll(policy, -1)); found != 5 {
+		t.Fatalf("%s has %d of the keys, want 5", path, found)
+	}
+	policy = keys.ReplaceAll(policy, nil)
+	target := []byte("target \"harvester\" {\n")
+	policy = bytes.Replace(policy, target, fmt.Appendf(target, "vm_template = %q\n", template), 1)
+	check(t, path, os.WriteFile(path, policy, 0o600))
 }
 
 // CollectGarbage runs "harvester gc" like an operator, with the plugin's rights,

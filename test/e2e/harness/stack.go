@@ -44,6 +44,8 @@ type Stack struct {
 	AgentPart     string
 	DrainDeadline time.Duration
 	PolicyKeys    map[string]string
+	// Template, if it is set, takes the place of the policy's keys that describe a VM.
+	Template string
 
 	etcd string
 }

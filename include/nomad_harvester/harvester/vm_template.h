@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a version of Harvester's VirtualMachineTemplate says of a VM.
+//
+// The object is never changed: Harvester refuses updates of a version
+// (harvester/harvester:pkg/webhook/resources/templateversion/validator.go). It holds metadata and
+// spec of a VirtualMachine (pkg/apis/harvesterhci.io/v1beta1/template.go), with the templates of
+// its claims in an annotation.
+#ifndef NOMAD_HARVESTER_HARVESTER_VM_TEMPLATE_H_
+#define NOMAD_HARVESTER_HARVESTER_VM_TEMPLATE_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nomad_harvester/harvester/vm_spec.h"
+#include "nomad_harvester/policy/machine.h"
+#include "nomad_harvester/policy/strategies.h"
+
+#include "absl/status/statusor.h"
+#include "nlohmann/json_fwd.hpp"
+
+namespace nomad_harvester::harvester {
+
+// A version of a template, apart from what belongs to one VM alone or to its cloud-init.
+struct VmTemplate {
+  std::string id;  // "NAMESPACE/NAME (UID)" of the version
+  // As the keys of a policy say it; empty, 0 or nullopt: the template does not.
+  std::int64_t cpu_cores = 0;
+  std::int64_t memory_bytes = 0;
+  std::vector<Network> networks;
+  std::vector<policy::DeviceRequest> host_devices;
+  std::vector<policy::DeviceRequest> gpus;
+  std::map<std::string, std::string> node_selector;
+  std::string priority_class;
+  std::optional<policy::RunStrategy> run_strategy;
+  std::map<std::string, std::string> labels;
+  std::map<std::string, std::string> annotations;
+  VmBase base;  // everything else
+  // CPU and memory can be changed while the VM runs: their sizes are limits.
+  bool hotplug = false;
+  // "NAMESPACE/KEYPAIR": what Harvester's UI merges into the template's user data.
+  std::vector<std::string> ssh_keys;
+  // What is not taken over, or has a consequence that an operator should know.
+  std::vector<std::string> notes;
+};
+
+// `version`: a VirtualMachineTemplateVersion; `ns`: the namespace of the VMs. FAILED_PRECONDITION
+// lists all that a pool's VMs cannot have.
+absl::StatusOr<VmTemplate> ReadVmTemplate(const nlohmann::json& version, const std::string& ns);
+
+// The keys of a policy that take precedence over a template.
+struct TemplateOverrides {
+  bool cpu = false;
+  bool memory = false;
+  bool networks = false;
+  bool data_disks = false;  // replace all further hard disks
+  bool firmware = false;
+  bool cpu_model = false;
+  bool termination_grace_period = false;
+};
+// Takes what they say out of `base`.
+VmBase Override(const VmBase& base, const TemplateOverrides& overrides);
+
+}  // namespace nomad_harvester::harvester
+
+#endif  // NOMAD_HARVESTER_HARVESTER_VM_TEMPLATE_H_

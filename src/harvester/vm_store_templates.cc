@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// VmStore: templates and their versions.
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/harvester/vm_store.h"
+#include "nomad_harvester/harvester/vm_template.h"
+
+#include "nlohmann/json.hpp"
+#include "object_fields.h"
+
+namespace nomad_harvester::harvester {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMostListed = 10;
+
+struct VersionRecord : ObjectMetadata {
+  std::string template_id;
+  std::int64_t version = 0;  // 0: not numbered yet
+};
+
+const base::JsonFields<VersionRecord>& TemplateVersionFields() {
+  using base::JsonEvent;
+  static const auto* const kFields =
+      new base::JsonFields<VersionRecord>(WithMetadata<VersionRecord>({
+          {"spec.templateId", &base::SetText<&VersionRecord::template_id>},
+          {"status.version", [](VersionRecord& r, const JsonEvent& e) { r.version = e.integer; }},
+      }));
+  return *kFields;
+}
+
+std::string Listed(std::vector<std::string> names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size() && i < kMostListed; ++i) {
+    text += (i == 0 ? "" : ", ") + names[i];
+  }
+  return names.size() > kMostListed ? text + ", ..." : text;
+}
+
+// What there is instead; empty if the token may not list it, or the list fails.
+std::string TemplatesIn(const kube::KubeClient& client, const runtime::Context& context,
+                        const std::string& ns) {
+  const auto list = client.List<ObjectMetadata>(context, kube::kVirtualMachineTemplates, ns, "",
+                                                MetadataFields());
+  if (!list.ok()) return "";
+  std::vector<std::string> names;
+  for (const ObjectMetadata& metadata : list->value) names.push_back(metadata.name);
+  return names.empty() ? "; the namespace has no templates"
+                       : "; the namespace has: " + Listed(std::move(names));
+}
+
+// In the order of their numbers.
+absl::StatusOr<std::vector<VersionRecord>> ListVersions(const kube::KubeClient& client,
+                                                        const runtime::Context& context,
+                                                        const std::string& ns,
+                                                        const std::string& id) {
+  NH_ASSIGN_OR_RETURN(
+      auto list, client.List<VersionRecord>(context, kube::kVirtualMachineTemplateVersions, ns, "",
+                                            TemplateVersionFields()));
+  std::vector<VersionRecord> versions = std::move(list.value);
+  std::erase_if(versions, [&id](const VersionRecord& v) { return v.template_id != id; });
+  std::sort(versions.begin(), versions.end(),
+            [](const VersionRecord& a, const VersionRecord& b) { return a.version < b.version; });
+  return versions;
+}
+
+std::string VersionsIn(const std::vector<VersionRecord>& versions) {
+  std::vector<std::string> numbers;
+  for (const VersionRecord& version : versions) {
+    if (version.version > 0) numbers.push_back(std::to_string(version.version));
+  }
+  return numbers.empty() ? "it has no versions yet" : "it has: " + Listed(std::move(numbers));
+}
+
+// The name of the version's object.
+absl::StatusOr<std::string> FindVersion(const kube::KubeClient& client,
+                                        const runtime::Context& context, const std::string& ns,
+                                        const std::string& id, std::int64_t wanted) {
+  NH_ASSIGN_OR_RETURN(const std::vector<VersionRecord> versions,
+                      ListVersions(client, context, ns, id));
+  for (const VersionRecord& version : versions) {
+    if (version.version == wanted) return version.name;
+  }
+  return base::MakeStatus(
+      absl::StatusCode::kNotFound,
+      "there is no version " + std::to_string(wanted) + "; " + VersionsIn(versions));
+}
+
+// Both conditions are set in one update, "ready" once every image of the version is imported
+// (harvester/harvester:pkg/controller/master/template/template_version_controller.go). Releases
+// that do not know "ready" leave that to the check of the images.
+absl::Status CheckReady(const json& version) {
+  struct Record {
+    std::vector<Condition> conditions;
+  };
+  static const auto* const kFields = new base::JsonFields<Record>(WithConditions<Record>({}));
+  if (base::FindPath(version, {"metadata", "deletionTimestamp"}) != nullptr) {
+    return base::FailedPrecondition("it is being deleted");
+  }
+  const Record record = kFields->Read(version);
+  const Condition* const ready = FindCondition(record.conditions, "ready");
+  const Condition* const assigned = FindCondition(record.conditions, "assigned");
+  if (assigned == nullptr || assigned->status != "True") {
+    return base::FailedPrecondition("Harvester has not given it a number yet");
+  }
+  if (ready != nullptr && ready->status != "True") {
+    return base::FailedPrecondition("it is not ready: not all images of its volumes are imported" +
+                                    (ready->message.empty() ? "" : ": " + ready->message));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<VmTemplate> VmStore::ResolveTemplate(const runtime::Context& context,
+                                                    const std::string& ns, const std::string& name,
+                                                    std::optional<std::int64_t> version) const {
+  const std::string id = ns + "/" + name;
+  const std::string where = "template " + id;
+  const auto found = client_->Get(context, kube::kVirtualMachineTemplates, ns, name);
+  if (kube::IsNotFound(found.status())) {
+    return base::MakeStatus(absl::StatusCode::kNotFound,
+                            where + " does not exist" + TemplatesIn(*client_, context, ns));
+  }
+  if (!found.ok()) return base::Annotate(found.status(), where);
+  std::string object_name;
+  if (version.has_value()) {
+    auto of_number = FindVersion(*client_, context, ns, id, *version);
+    if (!of_number.ok()) return base::Annotate(of_number.status(), where);
+    object_name = *std::move(of_number);
+  } else {
+    const json* const spec = base::FindMember(found->object, "spec");
+    const std::string full = spec == nullptr ? "" : base::GetString(*spec, "defaultVersionId");
+    const std::size_t slash = full.find('/');
+    object_name = slash == std::string::npos ? "" : full.substr(slash + 1);
+    // A version is in its template's namespace
+    // (harvester/harvester:pkg/webhook/resources/templateversion/validator.go).
+    if (object_name.empty() || full.substr(0, slash) != ns) {
+      const auto versions = ListVersions(*client_, context, ns, id);
+      return base::FailedPrecondition(where + " has no default version; " +
+                                      (versions.ok() ? VersionsIn(*versions) : "name one"));
+    }
+  }
+  const std::string what = where + ", version " + object_name;
+  const auto object = client_->Get(context, kube::kVirtualMachineTemplateVersions, ns, object_name);
+  if (!object.ok()) return base::Annotate(object.status(), what);
+  const absl::Status ready = CheckReady(object->object);
+  if (!ready.ok()) return base::Annotate(ready, what + " cannot be used");
+  auto read = ReadVmTemplate(object->object, ns_);
+  if (!read.ok()) return base::Annotate(read.status(), what + " cannot be used for a pool");
+  return read;
+}
+
+}  // namespace nomad_harvester::harvester

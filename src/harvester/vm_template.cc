@@ -1,0 +1,481 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nomad_harvester/harvester/vm_template.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <memory>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/base/status.h"
+
+#include "absl/strings/str_join.h"
+#include "nlohmann/json.hpp"
+
+namespace nomad_harvester::harvester {
+namespace {
+
+using nlohmann::json;
+using Path = std::initializer_list<const char*>;
+
+constexpr char kClaimsAnnotation[] = "harvesterhci.io/volumeClaimTemplates";
+constexpr char kImageAnnotation[] = "harvesterhci.io/imageId";
+
+// Reading one version: what is left of its spec, what it gives, and why it cannot be used.
+struct Draft {
+  json spec;
+  VmTemplate result;
+  std::vector<std::string> refused;
+
+  void Refuse(std::string why) { refused.push_back(std::move(why)); }
+  void Note(std::string what) { result.notes.push_back(std::move(what)); }
+};
+
+json* Find(json* value, Path path) {
+  for (const char* const key : path) {
+    if (value == nullptr || !value->is_object()) return nullptr;
+    const auto member = value->find(key);
+    value = member == value->end() ? nullptr : &*member;
+  }
+  return value;
+}
+
+// Removes a member and returns it; null if it is missing.
+json Take(json* value, Path path, const char* key) {
+  json* const parent = Find(value, path);
+  if (parent == nullptr || !parent->is_object() || !parent->contains(key)) return nullptr;
+  json taken = std::move((*parent)[key]);
+  parent->erase(key);
+  return taken;
+}
+void Drop(json* value, Path path, std::initializer_list<const char*> keys) {
+  for (const char* const key : keys) Take(value, path, key);
+}
+
+constexpr Path kTemplate = {"template"};
+constexpr Path kGuest = {"template", "spec"};
+constexpr Path kDomain = {"template", "spec", "domain"};
+constexpr Path kCpu = {"template", "spec", "domain", "cpu"};
+constexpr Path kDevices = {"template", "spec", "domain", "devices"};
+
+std::map<std::string, std::string> TextsOf(const json* object) {
+  std::map<std::string, std::string> texts;
+  if (object == nullptr || !object->is_object()) return texts;
+  for (const auto& [key, value] : object->items()) {
+    if (value.is_string()) texts.emplace(key, value.get<std::string>());
+  }
+  return texts;
+}
+
+// A quantity is a text; one of a user's YAML may be a number.
+std::int64_t QuantityOf(const json* value) {
+  if (value == nullptr) return 0;
+  const auto quantity =
+      base::ParseQuantity(value->is_string() ? value->get<std::string>() : base::DumpJson(*value));
+  return quantity.ok() ? *quantity : 0;
+}
+
+// Ours, of an earlier VM of a pool.
+bool IsOurs(std::string_view key) {
+  return key.starts_with("nomad-harvester-autoscaler/") || key == kManagedByLabel;
+}
+
+// What Harvester, KubeVirt or the plugin write about one VM, or derive from other members
+// (harvester/harvester:pkg/util/constants.go,
+// kubevirt/kubevirt:staging/src/kubevirt.io/api/core/v1/ types.go).
+bool IsOfOneVm(std::string_view key) {
+  static const auto* const kKeys = new std::set<std::string_view>{
+      kClaimsAnnotation,
+      "harvesterhci.io/removedPersistentVolumeClaims",
+      "harvesterhci.io/vmRunStrategy",
+      "harvesterhci.io/sshNames",
+      "harvesterhci.io/vmName",
+      "harvesterhci.io/mac-address",
+      "harvesterhci.io/insufficient-resource-quota",
+      "harvesterhci.io/maintain-mode-strategy-node-name",
+      "harvesterhci.io/migrationTargetNodeName",
+      "harvesterhci.io/migrationUID",
+      "harvesterhci.io/migrationState",
+      "harvesterhci.io/waitingStorageMigration",
+      "harvesterhci.io/upgrade-patched",
+      "harvesterhci.io/timestamp",
+      "network.harvesterhci.io/ips",
+      "kubectl.kubernetes.io/last-applied-configuration",
+      "kubevirt.io/latest-observed-api-version",
+      "kubevirt.io/storage-observed-api-version",
+  };
+  return IsOurs(key) || kKeys->contains(key) ||
+         key.starts_with("harvesterhci.io/clone-backend-storage-");
+}
+
+std::map<std::string, std::string> Shared(std::map<std::string, std::string> values) {
+  std::erase_if(values, [](const auto& entry) { return IsOfOneVm(entry.first); });
+  return values;
+}
+
+// Annotations that Harvester's UI writes for access credentials, which are not taken over.
+constexpr char kDynamicKeys[] = "harvesterhci.io/dynamic-ssh-key-";
+
+void ReadMetadata(const json& vm, Draft* draft) {
+  const json* const metadata = base::FindMember(vm, "metadata");
+  const json* const annotations =
+      metadata == nullptr ? nullptr : base::FindMember(*metadata, "annotations");
+  draft->result.annotations = Shared(TextsOf(annotations));
+  draft->result.labels =
+      Shared(TextsOf(metadata == nullptr ? nullptr : base::FindMember(*metadata, "labels")));
+  std::erase_if(draft->result.annotations, [draft](const auto& entry) {
+    // harvester/harvester:pkg/util/constants.go, StaticIPAnnotationKeyPrefix.
+    if (!entry.first.starts_with("static-ip.harvesterhci.io/")) return false;
+    draft->Note("the static address " + entry.first);
+    return true;
+  });
+  draft->result.hotplug =
+      annotations != nullptr &&
+      base::GetString(*annotations, "harvesterhci.io/enableCPUAndMemoryHotplug") == "true";
+  json* const guest_metadata = Find(&draft->spec, {"template", "metadata"});
+  for (const char* const kind : {"labels", "annotations"}) {
+    std::map<std::string, std::string> shared = Shared(TextsOf(Find(guest_metadata, {kind})));
+    std::erase_if(shared, [](const auto& e) { return e.first.starts_with(kDynamicKeys); });
+    if (guest_metadata != nullptr) (*guest_metadata)[kind] = shared;
+  }
+}
+
+// Harvester computes requests and the guest's memory from the limits unless both can be changed
+// while the VM runs (harvester/harvester:pkg/webhook/resources/virtualmachine/mutator.go).
+void ReadSize(Draft* draft) {
+  json* const limits = Find(&draft->spec, {"template", "spec", "domain", "resources", "limits"});
+  draft->result.cpu_cores = QuantityOf(Find(limits, {"cpu"}));
+  draft->result.memory_bytes = QuantityOf(Find(limits, {"memory"}));
+  Drop(&draft->spec, {"template", "spec", "domain", "resources", "requests"}, {"cpu", "memory"});
+  const json requests = Take(&draft->spec, {"template", "spec", "domain", "resources"}, "requests");
+  if (!requests.empty())
+    draft->spec["template"]["spec"]["domain"]["resources"]["requests"] = requests;
+  json* const cpu = Find(&draft->spec, kCpu);
+  std::int64_t product = 1;
+  bool counted = false;
+  for (const char* const count : {"cores", "sockets", "threads"}) {
+    const std::int64_t number = cpu == nullptr ? 0 : base::GetInt(*cpu, count);
+    if (number < 1 || number > 4096) continue;
+    counted = true;
+    product *= number;
+  }
+  // The counts that are absent are 1, not what BuildVirtualMachine says.
+  for (const char* const count : {"cores", "sockets", "threads"}) {
+    if (counted && !cpu->contains(count)) (*cpu)[count] = 1;
+  }
+  if (draft->result.cpu_cores == 0 && counted) draft->result.cpu_cores = product;
+  if (draft->result.hotplug) return;
+  Drop(&draft->spec, kCpu, {"maxSockets"});
+  Drop(&draft->spec, {"template", "spec", "domain", "memory"}, {"guest", "maxGuest"});
+}
+
+// The templates of claims, by the claim's name.
+std::map<std::string, json> ClaimsOf(const json& vm, Draft* draft) {
+  std::map<std::string, json> claims;
+  const json* const annotations = base::FindPath(vm, {"metadata", "annotations"});
+  const std::string text =
+      annotations == nullptr ? "" : base::GetString(*annotations, kClaimsAnnotation);
+  const auto list = base::ParseJson(text.empty() ? "[]" : text, "the annotation");
+  if (!list.ok() || !list->is_array()) {
+    draft->Refuse(std::string("its annotation ") + kClaimsAnnotation + " cannot be read");
+    return claims;
+  }
+  for (const json& claim : *list) {
+    const json* const metadata = base::FindMember(claim, "metadata");
+    const std::string name = metadata == nullptr ? "" : base::GetString(*metadata, "name");
+    if (!name.empty()) claims.emplace(name, claim);
+  }
+  return claims;
+}
+
+// A claim's own name and size, image and class are members of the disk; what else it says remains.
+void ReadClaim(const std::string& disk_name, json claim, Draft* draft, VmBase::Disk* disk) {
+  json* const annotations = Find(&claim, {"metadata", "annotations"});
+  const json image = Take(annotations, {}, kImageAnnotation);
+  disk->from_image = !image.is_null();
+  const std::string id = image.is_string() ? image.get<std::string>() : "";
+  const std::size_t slash = id.find('/');
+  if (slash != std::string::npos) {
+    disk->image.ns = id.substr(0, slash);
+    disk->image.name = id.substr(slash + 1);
+  }
+  const json storage = Take(&claim, {"spec", "resources", "requests"}, "storage");
+  disk->bytes = QuantityOf(storage.is_null() ? nullptr : &storage);
+  if (disk->bytes == 0) draft->Refuse("volume " + disk_name + " has no size");
+  if (const json* const spec = Find(&claim, {"spec"}); spec != nullptr) {
+    const std::vector<std::string> modes = base::GetStrings(*spec, "accessModes");
+    disk->read_write_once = std::find(modes.begin(), modes.end(), "ReadWriteOnce") != modes.end();
+  }
+  const json storage_class = Take(&claim, {"spec"}, "storageClassName");
+  if (storage_class.is_string()) disk->storage_class = storage_class.get<std::string>();
+  for (const char* const source : {"dataSource", "dataSourceRef"}) {
+    const json taken = Take(&claim, {"spec"}, source);
+    // Harvester's UI leaves it out, too (harvester/harvester-ui-extension:pkg/harvester/edit/
+    // kubevirt.io.virtualmachine/index.vue).
+    if (!taken.is_null()) draft->Note("the " + std::string(source) + " of volume " + disk_name);
+  }
+  Drop(&claim, {"spec"}, {"volumeName"});
+  for (const char* const kind : {"labels", "annotations"}) {
+    json* const values = Find(&claim, {"metadata", kind});
+    if (values != nullptr) *values = Shared(TextsOf(values));
+  }
+  json rest = json::object();
+  for (const char* const key : {"labels", "annotations"}) {
+    const json* const values = Find(&claim, {"metadata", key});
+    if (values != nullptr && !values->empty()) rest["metadata"][key] = *values;
+  }
+  const json* const spec = Find(&claim, {"spec"});
+  if (spec != nullptr && !spec->empty()) rest["spec"] = *spec;
+  disk->claim = std::make_shared<const json>(std::move(rest));
+}
+
+bool IsCloudInit(const json& volume) {
+  return volume.contains("cloudInitNoCloud") || volume.contains("cloudInitConfigDrive");
+}
+
+// `device` or `volume` may be null: a file system has no device, an empty CD-ROM drive no volume.
+void AddDisk(const std::string& name, json device, json volume,
+             const std::map<std::string, json>& claims, Draft* draft) {
+  VmBase::Disk disk;
+  if (volume.contains("dataVolume")) {
+    return draft->Refuse("volume " + name + " is a DataVolume, which one VM can use");
+  }
+  if (json* const source = Find(&volume, {"persistentVolumeClaim"}); source != nullptr) {
+    const std::string claim_name = base::GetString(*source, "claimName");
+    const auto claim = claims.find(claim_name);
+    if (claim == claims.end()) {
+      return draft->Refuse("volume " + name + " is the existing claim " + claim_name +
+                           ", which one VM can use");
+    }
+    Drop(source, {}, {"claimName"});
+    ReadClaim(name, claim->second, draft, &disk);
+  }
+  if (!device.is_null()) {
+    // KubeVirt takes a device that does not say what it is for a hard disk.
+    disk.hard_disk = !device.contains("cdrom") && !device.contains("lun");
+    // It gets a new name; a volume without a device keeps its own.
+    Drop(&device, {}, {"name"});
+    Drop(&volume, {}, {"name"});
+    disk.device = std::make_shared<const json>(std::move(device));
+  }
+  if (volume.is_object()) disk.volume = std::make_shared<const json>(std::move(volume));
+  draft->result.base.disks.push_back(std::move(disk));
+}
+
+// The root disk becomes the first one: the first hard disk from an image, though the image may be
+// left to whoever uses the template.
+void OrderDisks(Draft* draft) {
+  std::vector<VmBase::Disk>& disks = draft->result.base.disks;
+  const auto root = std::find_if(disks.begin(), disks.end(), [](const VmBase::Disk& disk) {
+    return disk.hard_disk && disk.from_image;
+  });
+  if (root == disks.end()) {
+    return draft->Refuse(
+        "it has no hard disk from an image, only what would have to be installed first");
+  }
+  std::rotate(disks.begin(), root, root + 1);
+  for (auto disk = disks.begin() + 1; disk != disks.end(); ++disk) {
+    if (disk->from_image && disk->image.name.empty()) {
+      draft->Refuse("a disk beside the root disk is to be from an image, but names none");
+    }
+  }
+}
+
+void ReadDisks(const json& vm, Draft* draft) {
+  const std::map<std::string, json> claims = ClaimsOf(vm, draft);
+  const json devices = Take(&draft->spec, kDevices, "disks");
+  const json volumes = Take(&draft->spec, kGuest, "volumes");
+  std::map<std::string, json> by_name;
+  if (volumes.is_array()) {
+    for (const json& volume : volumes) by_name.emplace(base::GetString(volume, "name"), volume);
+  }
+  if (devices.is_array()) {
+    for (const json& device : devices) {
+      if (!device.is_object()) continue;
+      const std::string name = base::GetString(device, "name");
+      auto volume = by_name.extract(name);
+      if (!volume.empty() && IsCloudInit(volume.mapped())) continue;
+      AddDisk(name, device, volume.empty() ? json() : volume.mapped(), claims, draft);
+    }
+  }
+  for (const auto& [name, volume] : by_name) {
+    if (!IsCloudInit(volume)) AddDisk(name, nullptr, volume, claims, draft);
+  }
+  OrderDisks(draft);
+}
+
+void ReadNetworks(const std::string& ns, Draft* draft) {
+  json* const interfaces =
+      Find(&draft->spec, {"template", "spec", "domain", "devices", "interfaces"});
+  if (interfaces != nullptr && interfaces->is_array()) {
+    for (json& one : *interfaces) Drop(&one, {}, {"macAddress"});
+  }
+  json* const networks = Find(&draft->spec, {"template", "spec", "networks"});
+  if (networks == nullptr || !networks->is_array()) return;
+  for (json& network : *networks) {
+    if (network.is_object() && network.contains("pod")) {
+      draft->result.networks.push_back({.management = true, .ns = {}, .name = {}});
+      continue;
+    }
+    json* const name = Find(&network, {"multus", "networkName"});
+    if (name == nullptr || !name->is_string()) {
+      draft->Refuse("network " + base::GetString(network, "name") +
+                    " is neither the pod network nor one of Multus");
+      continue;
+    }
+    // A bare name is one of the VM's namespace
+    // (harvester/harvester:pkg/webhook/resources/virtualmachine/mutator.go).
+    std::string full = name->get<std::string>();
+    if (full.find('/') == std::string::npos) full = ns + "/" + full;
+    *name = full;
+    const std::size_t slash = full.find('/');
+    draft->result.networks.push_back(
+        {.management = false, .ns = full.substr(0, slash), .name = full.substr(slash + 1)});
+  }
+}
+
+// The names of devices are free; what else a device says belongs to one of Harvester's releases or
+// to one device of one host.
+std::vector<policy::DeviceRequest> TakeDevices(const char* kind, Draft* draft) {
+  std::vector<policy::DeviceRequest> requests;
+  const json devices = Take(&draft->spec, kDevices, kind);
+  if (!devices.is_array()) return requests;
+  for (const json& device : devices) {
+    const std::string resource = base::GetString(device, "deviceName");
+    if (resource.empty() || device.size() > 2) {
+      draft->Refuse(std::string(kind) + ": " + base::GetString(device, "name") +
+                    " says more than a deviceName, which cannot be given to several VMs");
+      continue;
+    }
+    const auto same =
+        std::find_if(requests.begin(), requests.end(),
+                     [&](const policy::DeviceRequest& r) { return r.resource == resource; });
+    if (same != requests.end()) {
+      ++same->count;
+    } else {
+      requests.push_back({.resource = resource, .count = 1});
+    }
+  }
+  return requests;
+}
+
+void ReadPlacement(Draft* draft) {
+  const json selector = Take(&draft->spec, kGuest, "nodeSelector");
+  draft->result.node_selector = TextsOf(&selector);
+  const json priority = Take(&draft->spec, kGuest, "priorityClassName");
+  if (priority.is_string()) draft->result.priority_class = priority.get<std::string>();
+}
+
+void ReadRunStrategy(Draft* draft) {
+  const json running = Take(&draft->spec, {}, "running");
+  const json taken = Take(&draft->spec, {}, "runStrategy");
+  std::string name = taken.is_string() ? taken.get<std::string>() : "";
+  if (running.is_boolean()) name = running.get<bool>() ? "Always" : "Halted";
+  if (name.empty()) return;
+  for (const auto& choice : policy::kRunStrategies) {
+    if (choice.name == name) draft->result.run_strategy = choice.value;
+  }
+  if (!draft->result.run_strategy.has_value()) {
+    draft->Note("the run strategy " + name + ", with which a VM does not boot");
+  }
+}
+
+void ReadCredentials(const json& version, const json& vm, Draft* draft) {
+  const json credentials = Take(&draft->spec, kGuest, "accessCredentials");
+  if (!credentials.is_null() && !credentials.empty()) draft->Note("the access credentials");
+  std::set<std::string> keys;
+  const json* const spec = base::FindMember(version, "spec");
+  for (const std::string& key : base::GetStrings(*spec, "keyPairIds")) keys.insert(key);
+  const json* const annotations = base::FindPath(vm, {"metadata", "annotations"});
+  const std::string text =
+      annotations == nullptr ? "" : base::GetString(*annotations, "harvesterhci.io/sshNames");
+  const auto names = base::ParseJson(text.empty() ? "[]" : text, "the names");
+  if (names.ok() && names->is_array()) {
+    for (const json& name : *names) {
+      if (name.is_string()) keys.insert(name.get<std::string>());
+    }
+  }
+  draft->result.ssh_keys.assign(keys.begin(), keys.end());
+}
+
+// The rest is used as it is: what is not an object cannot be merged.
+bool IsComplete(json* spec) {
+  for (const Path path : {kTemplate, kGuest, kDomain, kDevices}) {
+    const json* const part = Find(spec, path);
+    if (part == nullptr || !part->is_object()) return false;
+  }
+  const json* const metadata = Find(spec, {"template", "metadata"});
+  return metadata == nullptr || metadata->is_object();
+}
+
+}  // namespace
+
+absl::StatusOr<VmTemplate> ReadVmTemplate(const json& version, const std::string& ns) {
+  Draft draft;
+  const json* const metadata = base::FindMember(version, "metadata");
+  const json* const vm = base::FindPath(version, {"spec", "vm"});
+  const json* const spec = vm == nullptr ? nullptr : base::FindMember(*vm, "spec");
+  if (spec != nullptr) draft.spec = *spec;
+  if (metadata == nullptr || !IsComplete(&draft.spec)) {
+    return base::FailedPrecondition("it describes no VM");
+  }
+  draft.result.id = base::GetString(*metadata, "namespace") + "/" +
+                    base::GetString(*metadata, "name") + " (" + base::GetString(*metadata, "uid") +
+                    ")";
+  ReadMetadata(*vm, &draft);
+  ReadSize(&draft);
+  ReadDisks(*vm, &draft);
+  ReadNetworks(ns, &draft);
+  draft.result.host_devices = TakeDevices("hostDevices", &draft);
+  draft.result.gpus = TakeDevices("gpus", &draft);
+  ReadPlacement(&draft);
+  ReadRunStrategy(&draft);
+  ReadCredentials(version, *vm, &draft);
+  Drop(&draft.spec, kGuest, {"hostname"});
+  Drop(&draft.spec, {"template", "spec", "domain", "firmware"}, {"uuid", "serial"});
+  if (const json volumes = Take(&draft.spec, {}, "dataVolumeTemplates");
+      !volumes.is_null() && !volumes.empty()) {
+    draft.Refuse("it has dataVolumeTemplates, whose names one VM can use");
+  }
+  draft.result.base.spec = std::make_shared<const json>(std::move(draft.spec));
+  if (draft.refused.empty()) return std::move(draft.result);
+  return base::FailedPrecondition(absl::StrJoin(draft.refused, "; "));
+}
+
+VmBase Override(const VmBase& base, const TemplateOverrides& overrides) {
+  VmBase changed = base;
+  json spec = *base.spec;
+  if (overrides.cpu) {
+    Drop(&spec, kCpu, {"cores", "sockets", "threads"});
+    Drop(&spec, {"template", "spec", "domain", "resources", "limits"}, {"cpu"});
+  }
+  if (overrides.memory) {
+    Drop(&spec, {"template", "spec", "domain", "resources", "limits"}, {"memory"});
+  }
+  if (overrides.networks) {
+    Drop(&spec, kDevices, {"interfaces"});
+    Drop(&spec, kGuest, {"networks"});
+    Drop(&spec, {"template", "metadata", "annotations"},
+         {"harvesterhci.io/waitForLeaseInterfaceNames"});
+  }
+  if (overrides.firmware) {
+    Drop(&spec, {"template", "spec", "domain", "firmware"}, {"bootloader"});
+    Drop(&spec, {"template", "spec", "domain", "features"}, {"smm"});
+  }
+  if (overrides.cpu_model) Drop(&spec, kCpu, {"model"});
+  if (overrides.termination_grace_period) Drop(&spec, kGuest, {"terminationGracePeriodSeconds"});
+  if (overrides.data_disks) {
+    changed.disks.erase(std::remove_if(changed.disks.begin() + 1, changed.disks.end(),
+                                       [](const VmBase::Disk& disk) {
+                                         return disk.hard_disk && disk.claim != nullptr;
+                                       }),
+                        changed.disks.end());
+  }
+  changed.spec = std::make_shared<const json>(std::move(spec));
+  return changed;
+}
+
+}  // namespace nomad_harvester::harvester
