@@ -77,6 +77,61 @@ TEST(DataDisks, C2_of_a_class_that_does_not_exist_refuse_growth_without_a_trace)
   h.CheckAtRest(0);
 }
 
+// A version with a root disk of the image, a data disk and everything that the policy does not say.
+void PutTemplate(simulator::Cluster& cluster, const std::string& version, const char* memory) {
+  using nlohmann::json;
+  const json claims = json::parse(R"([
+    {"metadata": {"name": "root", "annotations": {"harvesterhci.io/imageId": "default/ubuntu-24.04"}},
+     "spec": {"resources": {"requests": {"storage": "20Gi"}}}},
+    {"metadata": {"name": "data"}, "spec": {"resources": {"requests": {"storage": "5Gi"}}}}])");
+  json object = json::parse(R"({
+    "apiVersion": "harvesterhci.io/v1beta1", "kind": "VirtualMachineTemplateVersion",
+    "metadata": {"namespace": "default"},
+    "spec": {"templateId": "default/worker", "vm": {"spec": {"template": {"spec": {
+      "domain": {"resources": {"limits": {"cpu": "2"}}, "devices": {
+        "disks": [{"name": "a", "disk": {}}, {"name": "b", "disk": {}}],
+        "interfaces": [{"name": "n", "masquerade": {}}]}},
+      "networks": [{"name": "n", "pod": {}}],
+      "volumes": [{"name": "a", "persistentVolumeClaim": {"claimName": "root"}},
+                  {"name": "b", "persistentVolumeClaim": {"claimName": "data"}}]}}}}}})");
+  object["metadata"]["name"] = version;
+  object["spec"]["vm"]["metadata"]["annotations"]["harvesterhci.io/volumeClaimTemplates"] =
+      claims.dump();
+  object["spec"]["vm"]["spec"]["template"]["spec"]["domain"]["resources"]["limits"]["memory"] =
+      memory;
+  cluster.PutObject({{"apiVersion", "harvesterhci.io/v1beta1"},
+                     {"kind", "VirtualMachineTemplate"},
+                     {"metadata", {{"namespace", "default"}, {"name", "worker"}}},
+                     {"spec", {{"defaultVersionId", "default/" + version}}}});
+  ASSERT_TRUE(cluster.PutObject(object));
+}
+
+TEST(Template, C10_gives_vms_that_come_and_go_without_a_trace) {
+  Harness h;
+  for (const char* const key : {"image", "cpu_request", "memory_request", "networks"}) {
+    h.policy.erase(key);
+  }
+  h.policy["vm_template"] = "default/worker";
+  EXPECT_THAT(h.Scale(2).ToString(), HasSubstr("the namespace has no templates"));
+  h.CheckAtRest(0);
+  PutTemplate(h.cluster, "worker-a", "4Gi");
+  ASSERT_TRUE(h.Scale(2).ok()) << h.Transcript();
+  h.WaitUntilReady();
+  EXPECT_EQ(h.Claims().size(), 4U);
+  PutTemplate(h.cluster, "worker-b", "8Gi");
+  ASSERT_TRUE(h.Scale(3).ok()) << h.Transcript();
+  h.WaitUntilReady();
+  std::map<std::string, int> by_memory;
+  for (const nlohmann::json& vm : h.Vms()) {
+    const nlohmann::json& limits = vm["spec"]["template"]["spec"]["domain"]["resources"]["limits"];
+    ++by_memory[limits["memory"].get<std::string>()];
+  }
+  EXPECT_THAT(by_memory, ElementsAre(Pair("4Gi", 2), Pair("8Gi", 1)));
+  ASSERT_TRUE(h.Scale(0).ok()) << h.Transcript();
+  EXPECT_TRUE(h.Claims().empty());
+  h.CheckAtRest(0);
+}
+
 TEST(NetworkData, is_in_the_secret_that_the_vm_refers_to) {
   Harness h;
   h.policy["network_data"] = "version: 2 # {{vm_name}}";
