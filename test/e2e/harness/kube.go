@@ -33,6 +33,7 @@ var (
 	Claims          = Resource{"", "v1", "persistentvolumeclaims"}
 	Secrets         = Resource{"", "v1", "secrets"}
 	Leases          = Resource{"coordination.k8s.io", "v1", "leases"}
+	Events          = Resource{"events.k8s.io", "v1", "events"}
 )
 
 // Path returns the path of an object, or of its collection if name is empty.
