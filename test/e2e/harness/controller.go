@@ -173,7 +173,9 @@ func (c *Controller) advance(vm, instance Object, phase string) error {
 	if next == "" {
 		return fmt.Errorf("instance in phase %q", phase)
 	}
-	status := Object{"phase": next}
+	status := Object{"phase": next, "phaseTransitionTimestamps": append(instance.List("status", "phaseTransitionTimestamps"), Object{
+		"phase": next, "phaseTransitionTimestamp": time.Now().UTC().Format(time.RFC3339),
+	})}
 	if next == "Running" {
 		machine, err := c.boot(vm, instance)
 		if err != nil {
