@@ -142,7 +142,7 @@ func checkGarbageCollection(t *testing.T, s *harness.Stack) {
 // onlyInFailures are rights that a run without failures does not have to use.
 var onlyInFailures = map[harness.Right]string{
 	{Verb: "get", Group: "kubevirt.io", Resource: "virtualmachineinstances", Namespace: harness.Namespace}: "a node that goes down during its removal: does its VM still run?",
-	{Verb: "get", Resource: "secrets", Namespace: harness.Namespace}:                                       "a Secret whose creation got no reply, or whose owner is set later",
+	{Verb: "get", Resource: "secrets", Namespace: harness.Namespace}:                                       "a Secret whose creation got no reply, whose owner is set later, or whose token is renewed",
 	{Verb: "delete", Resource: "secrets", Namespace: harness.Namespace}:                                    "a Secret whose VM was never made, or that the garbage collector is slow to remove",
 	{Verb: "patch", Group: "events.k8s.io", Resource: "events", Namespace: harness.Namespace}:              "an Event that repeats within ten minutes",
 }
