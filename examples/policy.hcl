@@ -62,6 +62,10 @@ scaling "batch-workers" {
       user_data_file = "/etc/nomad-autoscaler/cloud-init.yaml"
       ssh_keys       = "default/operators"
 
+      # If the servers enforce client introduction (Nomad 1.11 and newer): a token for each new VM,
+      # which user_data_file = "/etc/nomad-autoscaler/cloud-init-introduction.yaml" hands to Nomad.
+      # nomad_intro_token = "required"
+
       # In Harvester: VM names batch-<random>, labels, and tags shown in lists.
       name_prefix = "batch"
       labels      = "team=data,environment=production"

@@ -18,6 +18,7 @@ namespace nomad_harvester::config {
 namespace {
 
 using ::testing::Contains;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Key;
@@ -119,7 +120,7 @@ std::set<std::string> VariablesOf(const std::string& source) {
 TEST(Examples, the_user_data_uses_documented_variables_only) {
   const std::string reference = ReadWholeFile(support::SourcePath("docs/configuration.md"));
   const std::set<std::string> names = VariablesOf(Example("cloud-init.yaml"));
-  for (const std::string& name : names) {
+  for (const std::string& name : VariablesOf(Example("cloud-init-introduction.yaml"))) {
     EXPECT_THAT(reference, HasSubstr("`{{" + name + "}}`"));
   }
   for (const char* const needed :
@@ -132,6 +133,40 @@ TEST(Examples, C6_the_user_data_carries_the_identity_hint) {
   const std::string source = Example("cloud-init.yaml");
   EXPECT_THAT(source, StartsWith("#cloud-config\n"));
   EXPECT_THAT(source, HasSubstr("harvester_vm_uuid = \"{{vm_uuid}}\""));
+}
+
+// The part of a text from `begin` to before `end`.
+std::string Part(const std::string& text, const std::string& begin, const std::string& end) {
+  const std::size_t from = text.find(begin);
+  const std::size_t to = text.find(end, from);
+  if (from == std::string::npos || to == std::string::npos) return "no part from " + begin;
+  return text.substr(from, to - from);
+}
+
+TEST(Examples, the_user_data_with_an_introduction_token_is_the_other_one_and_more_files) {
+  const std::string plain = Example("cloud-init.yaml");
+  const std::string introduction = Example("cloud-init-introduction.yaml");
+  const std::string begin = "# The image must contain";
+  EXPECT_EQ(Part(introduction, begin, "\n  # The token lets"), Part(plain, begin, "\nruncmd:"));
+  EXPECT_THAT(Part(introduction, "  # The token lets", "\nruncmd:"),
+              HasSubstr("content: \"{{nomad_intro_token}}\""));
+  const std::string start = plain.substr(plain.find("  - [systemctl, enable, nomad]"));
+  EXPECT_THAT(introduction, EndsWith("  - [systemctl, daemon-reload]\n" + start));
+}
+
+// The policy names them in a comment.
+TEST(Examples, the_policy_with_an_introduction_token_is_accepted_without_a_warning) {
+  const std::string hcl = Example("policy.hcl");
+  const std::string comment = "# nomad_intro_token = \"required\"";
+  ASSERT_THAT(hcl, HasSubstr(comment));
+  ASSERT_THAT(hcl, HasSubstr("\"/etc/nomad-autoscaler/cloud-init-introduction.yaml\""));
+  StringMap values = TargetBlock(hcl);
+  ASSERT_EQ(values.count("nomad_intro_token"), 0U);
+  values["nomad_intro_token"] = "required";
+  const auto policy = ParsePoolPolicy(values);
+  ASSERT_TRUE(policy.ok()) << policy.status();
+  EXPECT_THAT(policy->warnings, IsEmpty());
+  EXPECT_EQ(policy->intro_token, IntroToken::kRequired);
 }
 
 // The example policy passes its node class to the VMs through the template, not as a copy.

@@ -3,8 +3,10 @@
 package e2e
 
 import (
+	"encoding/base64"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -44,6 +46,48 @@ func checkMachines(t *testing.T, s *harness.Stack, want int) {
 	}
 	if servers := members.List("Members"); len(servers) != 1 {
 		t.Errorf("%d servers, want 1: %v", len(servers), servers)
+	}
+}
+
+// The script that the unit of examples/cloud-init-introduction.yaml runs before Nomad.
+func TestTheExampleDropsATokenThatHasExpired(t *testing.T) {
+	files := harness.ExampleFiles(t, "cloud-init-introduction.yaml")
+	script := files["/usr/local/sbin/drop-nomad-intro-token"]
+	if script == "" || !strings.Contains(script, "file="+tokenFile+"\n") {
+		t.Fatalf("the script is %q", script)
+	}
+	token := func(claims string) string {
+		return "eyJhbGciOiJSUzI1NiJ9." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".c2lnbmF0dXJl"
+	}
+	now := time.Now().Unix()
+	for name, test := range map[string]struct {
+		content string
+		kept    bool
+	}{
+		"valid":            {token(fmt.Sprintf(`{"aud":"nomadproject.io","exp":%d,"iat":%d}`, now+60, now)), true},
+		"valid, last":      {token(fmt.Sprintf(`{"sub":"a?~\u00ff>b","exp":%d}`, now+60)), true},
+		"expired":          {token(fmt.Sprintf(`{"aud":"nomadproject.io","exp":%d,"iat":%d}`, now-1, now-61)), false},
+		"expired, padded":  {token(fmt.Sprintf(`{"aud":"?~>?~","exp":%d,"iat":%d}`, now-1, now-61)), false},
+		"expired, a line":  {token(fmt.Sprintf(`{"aud":"nomad","exp":%d}`, now-1)) + "\n", false},
+		"without expiry":   {token(`{"aud":"nomadproject.io"}`), true},
+		"without a dot":    {"x", true},
+		"no base64":        {"a.***.c", true},
+		"empty":            {"", false},
+		"only white space": {" \n", true},
+	} {
+		path := filepath.Join(t.TempDir(), "intro_token.jwt")
+		if err := os.WriteFile(path, []byte(test.content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // at each start
+			out, err := exec.Command("/bin/sh", "-c", strings.ReplaceAll(script, tokenFile, path)).CombinedOutput()
+			if err != nil && test.kept {
+				t.Errorf("%s: %v: %s", name, err, out)
+			}
+			if data, err := os.ReadFile(path); (err == nil) != test.kept || (test.kept && string(data) != test.content) {
+				t.Errorf("%s: %q %v, want it kept: %v", name, data, err, test.kept)
+			}
+		}
 	}
 }
 
@@ -98,7 +142,7 @@ func checkGarbageCollection(t *testing.T, s *harness.Stack) {
 // onlyInFailures are rights that a run without failures does not have to use.
 var onlyInFailures = map[harness.Right]string{
 	{Verb: "get", Group: "kubevirt.io", Resource: "virtualmachineinstances", Namespace: harness.Namespace}: "a node that goes down during its removal: does its VM still run?",
-	{Verb: "get", Resource: "secrets", Namespace: harness.Namespace}:                                       "a Secret whose creation got no reply, or whose owner is set later",
+	{Verb: "get", Resource: "secrets", Namespace: harness.Namespace}:                                       "a Secret whose creation got no reply, whose owner is set later, or whose token is renewed",
 	{Verb: "delete", Resource: "secrets", Namespace: harness.Namespace}:                                    "a Secret whose VM was never made, or that the garbage collector is slow to remove",
 	{Verb: "list", Group: "harvesterhci.io", Resource: "virtualmachinetemplates", Namespace: "default"}:    "a template that is not there: which ones are",
 	{Verb: "patch", Group: "events.k8s.io", Resource: "events", Namespace: harness.Namespace}:              "an Event that repeats within ten minutes",

@@ -273,6 +273,13 @@ func TestNomad111WarnsOfClientsThatNobodyIntroduced(t *testing.T) {
 	awaitLine(t, s.NomadServer.Log, "[WARN]  nomad.client: node registration without introduction token:", "enforcement_level=warn", "node_name=clients-no-token")
 	other := boot(t, s, "clients-not-mine", map[string]string{tokenFile: introduce(t, s.Nomad, harness.Object{"NodeName": introducedName})})
 	awaitRefusal(t, s, other, "introduction claims mismatch")
+
+	// The example's unit removes such a token before Nomad starts, if it has expired.
+	files := harness.ExampleFiles(t, "cloud-init-introduction.yaml")
+	delete(files, "/etc/nomad.d/nomad.hcl")
+	files[tokenFile] = introduce(t, s.Nomad, harness.Object{"NodeName": introducedName, "TTL": "1ms"})
+	boot(t, s, "clients-dropped", files)
+	awaitReady(t, s, "clients-dropped")
 }
 
 func TestNomad111IntroducesClientsWithoutACLs(t *testing.T) {

@@ -48,7 +48,7 @@ func growAndShrink(t *testing.T, s *harness.Stack) {
 	s.AwaitSettled(t, 3*time.Minute, 0)
 	departures.check(t, 3)
 
-	checkLog(t, agent)
+	checkLog(t, agent, 3)
 	checkRequests(t, s)
 	if left := agent.StopInOrder(t); len(left) > 0 {
 		t.Errorf("the plugin left behind: %v", left)
@@ -96,9 +96,11 @@ func fromTemplate(t *testing.T, s *harness.Stack) {
 
 func TestAScaleInSurvivesTheDeathOfPluginAndAgent(t *testing.T) {
 	s := harness.Start(t)
+	s.Introduction = "auto" // this Nomad has no tokens
 	agent := s.StartAgent(t)
 	s.Metrics.Want(3)
 	s.AwaitSettled(t, 2*time.Minute, 3)
+	checkNotIntroduced(t, s, agent)
 	deploy(t, s)
 
 	departures := watchDepartures(s)
@@ -339,8 +341,8 @@ func (d *departures) check(t *testing.T, want int) {
 	}
 }
 
-// checkLog checks the plugin's lines in the agent's log.
-func checkLog(t *testing.T, agent *harness.Agent) {
+// checkLog checks the plugin's lines in the agent's log, of so many changes of the count.
+func checkLog(t *testing.T, agent *harness.Agent, changes int) {
 	t.Helper()
 	levels := map[string]int{}
 	actions := map[string]bool{}
@@ -359,7 +361,7 @@ func checkLog(t *testing.T, agent *harness.Agent) {
 	if levels["error"] > 0 {
 		t.Errorf("lines by level: %v, want no errors", levels)
 	}
-	if len(actions) < 3 {
+	if len(actions) < changes {
 		t.Errorf("INFO lines name %d actions, want one for each change of the count", len(actions))
 	}
 }

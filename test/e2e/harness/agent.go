@@ -51,22 +51,30 @@ func (s *Stack) StartAgent(t testing.TB) *Agent {
 	if _, err := os.Lstat(link); err != nil {
 		check(t, link, os.Symlink(Plugin(t), link))
 	}
-	userData := fromExample(t, "cloud-init.yaml", dir, map[string]string{
+	cloudInit := "cloud-init.yaml"
+	if s.Introduction != "" {
+		cloudInit = "cloud-init-introduction.yaml"
+	}
+	userData := fromExample(t, cloudInit, dir, map[string]string{
 		`["nomad.example.org"]`: fmt.Sprintf("[%q]", s.Nomad.RPC),
 	})
 	more := ""
 	for key, value := range s.PolicyKeys {
 		more += fmt.Sprintf("\n      %s = %q", key, value)
 	}
-	fromExample(t, "policy.hcl", policies, map[string]string{
+	policy := map[string]string{
 		"user_data_file":                fmt.Sprintf("%q", userData) + more,
 		"evaluation_interval":           `"1s"`,
 		"cooldown":                      `"1s"`,
 		"node_drain_deadline":           fmt.Sprintf("%q", s.DrainDeadline),
 		"node_drain_ignore_system_jobs": `"false"`,
 		"drain_grace":                   `"30s"`,
-		"join_timeout":                  `"2m"`,
-	})
+		"join_timeout":                  fmt.Sprintf("%q", s.JoinTimeout),
+	}
+	if s.Introduction != "" {
+		policy[`# nomad_intro_token = "required"`] = fmt.Sprintf("nomad_intro_token = %q", s.Introduction)
+	}
+	fromExample(t, "policy.hcl", policies, policy)
 	if s.Template != "" {
 		useTemplate(t, filepath.Join(policies, "policy.hcl"), s.Template)
 	}

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -29,6 +30,7 @@ type Controller struct {
 	namespace string
 	machines  *Machines
 	log       *log.Logger
+	cloning   atomic.Bool // the volumes of new VMs are not ready yet
 
 	running map[string]*Machine  // by the instance's uid
 	asked   map[string]bool      // instances whose machine is shutting down
@@ -48,7 +50,7 @@ const (
 	removedAnnotation  = "harvesterhci.io/removedPersistentVolumeClaims"
 )
 
-func startController(t testing.TB, dir string, admin *Kube, namespace string, machines *Machines) {
+func startController(t testing.TB, dir string, admin *Kube, namespace string, machines *Machines) *Controller {
 	t.Helper()
 	path := filepath.Join(dir, "controller.log")
 	file := must[*os.File](t, path)(os.Create(path))
@@ -76,7 +78,12 @@ func startController(t testing.TB, dir string, admin *Kube, namespace string, ma
 			t.Logf("end of the controller's log:\n%s", tail(path, 60))
 		}
 	})
+	return c
 }
+
+// HoldClones keeps new VMs from getting an instance, as while an image is cloned, until
+// it is called with false.
+func (s *Stack) HoldClones(hold bool) { s.controller.cloning.Store(hold) }
 
 func (c *Controller) round() {
 	vms, err := c.kube.List(VirtualMachines, c.namespace, "")
@@ -133,6 +140,8 @@ func (c *Controller) carry(vm, instance Object) error {
 	switch {
 	case instance == nil && !wanted:
 		return c.setStatus(vm, "Stopped", false, false)
+	case instance == nil && c.cloning.Load():
+		return c.setStatus(vm, "Provisioning", false, false)
 	case instance == nil && time.Now().Before(c.retryAt[vm.UID()]):
 		return c.setStatus(vm, "CrashLoopBackOff", false, false)
 	case instance == nil:
@@ -168,7 +177,9 @@ func (c *Controller) advance(vm, instance Object, phase string) error {
 	if next == "" {
 		return fmt.Errorf("instance in phase %q", phase)
 	}
-	status := Object{"phase": next}
+	status := Object{"phase": next, "phaseTransitionTimestamps": append(instance.List("status", "phaseTransitionTimestamps"), Object{
+		"phase": next, "phaseTransitionTimestamp": time.Now().UTC().Format(time.RFC3339),
+	})}
 	if next == "Running" {
 		machine, err := c.boot(vm, instance)
 		if err != nil {

@@ -34,6 +34,7 @@ var (
 	Secrets         = Resource{"", "v1", "secrets"}
 	Leases          = Resource{"coordination.k8s.io", "v1", "leases"}
 	Hosts           = Resource{"", "v1", "nodes"}
+	Events          = Resource{"events.k8s.io", "v1", "events"}
 )
 
 // Path returns the path of an object, or of its collection if name is empty.

@@ -67,6 +67,7 @@ type Machine struct {
 	*Process
 	Address string
 	Config  string // directory used as /etc/nomad.d
+	Data    string // directory used as /opt/nomad/data
 }
 
 func newMachines(t testing.TB, dir string, nomad *Nomad, nomadPart string) *Machines {
@@ -90,8 +91,9 @@ func newMachines(t testing.TB, dir string, nomad *Nomad, nomadPart string) *Mach
 // files that its cloud-init wrote: those in /etc/nomad.d are added to the packaged
 // configuration or replace it, those below the package's data_dir are in the
 // machine's. As in the package's unit for systemd, nomad.env has the environment
-// (hashicorp/nomad:.release/linux/package/usr/lib/systemd/system/nomad.service). A
-// machine that boots again keeps its disk and address.
+// (hashicorp/nomad:.release/linux/package/usr/lib/systemd/system/nomad.service); what a
+// drop-in of the unit runs before Nomad is run. A machine that boots again keeps its disk
+// and address.
 func (m *Machines) Boot(id, name string, files map[string]string) (*Machine, error) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
@@ -112,6 +114,10 @@ func (m *Machines) Boot(id, name string, files map[string]string) (*Machine, err
 	if err := writeConfig(etc, data, files); err != nil {
 		return nil, fmt.Errorf("the cloud-init of %s: %w", name, err)
 	}
+	before, err := startPre(dir, data, files)
+	if err != nil {
+		return nil, fmt.Errorf("the cloud-init of %s: %w", name, err)
+	}
 	own := filepath.Join(dir, "machine.hcl")
 	config := fmt.Appendf(nil, machineConfig, data, address, nomadPort, m.server)
 	if err := os.WriteFile(own, config, 0o600); err != nil {
@@ -124,8 +130,9 @@ func (m *Machines) Boot(id, name string, files map[string]string) (*Machine, err
 	// Nomad creates no cgroups, which would be the host's and remain.
 	const boot = `hostname "$1" && mount -t proc proc /proc || exit
 umount -R -l /sys/fs/cgroup 2>/dev/null
-shift && exec "$@"`
-	cmd := exec.Command("/bin/sh", append([]string{"-c", boot, "boot", name, m.program}, arguments...)...)
+[ -z "$2" ] || /bin/sh "$2"
+shift 2 && exec "$@"`
+	cmd := exec.Command("/bin/sh", append([]string{"-c", boot, "boot", name, before, m.program}, arguments...)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:   syscall.CLONE_NEWUTS | syscall.CLONE_NEWPID,
 		Unshareflags: syscall.CLONE_NEWNS,
@@ -135,7 +142,7 @@ shift && exec "$@"`
 	if err != nil {
 		return nil, err
 	}
-	machine := &Machine{Process: process, Address: address, Config: etc}
+	machine := &Machine{Process: process, Address: address, Config: etc, Data: data}
 	m.booted = append(m.booted, machine)
 	return machine, nil
 }
@@ -160,7 +167,7 @@ func writeConfig(etc, data string, files map[string]string) error {
 	written := 0
 	for path, content := range files {
 		target := filepath.Join(etc, filepath.Base(path))
-		if below, found := strings.CutPrefix(path, "/opt/nomad/data/"); found {
+		if below, found := strings.CutPrefix(path, packagedData+"/"); found {
 			target = filepath.Join(data, below)
 		} else if filepath.Dir(path) != "/etc/nomad.d" {
 			continue
@@ -177,6 +184,27 @@ func writeConfig(etc, data string, files map[string]string) error {
 		return fmt.Errorf("no file of %d is one of Nomad's", len(files))
 	}
 	return nil
+}
+
+// packagedData is the package's data_dir.
+const packagedData = "/opt/nomad/data"
+
+// startPre returns the path of the script that a drop-in of the unit runs before Nomad, for
+// the machine's data_dir; empty: there is none.
+func startPre(dir, data string, files map[string]string) (string, error) {
+	for path, unit := range files {
+		if filepath.Dir(path) != "/etc/systemd/system/nomad.service.d" {
+			continue
+		}
+		_, line, _ := strings.Cut(unit, "\nExecStartPre=-")
+		script, found := files[strings.TrimSpace(line)]
+		if !found {
+			return "", fmt.Errorf("%s runs no file of cloud-init: %q", path, unit)
+		}
+		own := filepath.Join(dir, "start-pre")
+		return own, os.WriteFile(own, []byte(strings.ReplaceAll(script, packagedData, data)), 0o600)
+	}
+	return "", nil
 }
 
 // Running returns the machines that have not ended.

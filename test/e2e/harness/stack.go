@@ -46,8 +46,12 @@ type Stack struct {
 	PolicyKeys    map[string]string
 	// Template, if it is set, takes the place of the policy's keys that describe a VM.
 	Template string
+	// JoinTimeout and Introduction (nomad_intro_token; empty: none) are the policy's, too.
+	JoinTimeout  time.Duration
+	Introduction string
 
-	etcd string
+	etcd       string
+	controller *Controller
 }
 
 // slots limits the number of stacks that run in parallel. A stack mostly waits;
@@ -58,6 +62,12 @@ var slots = make(chan struct{}, 2)
 // Tests run in parallel.
 func Start(t *testing.T) *Stack {
 	t.Helper()
+	return StartWith(t, NomadOptions{Part: "nomad"})
+}
+
+// StartWith is Start with another Nomad.
+func StartWith(t *testing.T, nomad NomadOptions) *Stack {
+	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Fatal("the machines' namespaces need root")
 	}
@@ -66,8 +76,7 @@ func Start(t *testing.T) *Stack {
 	t.Cleanup(func() { <-slots })
 	began := time.Now()
 	dir := temporaryDir(t)
-	s := &Stack{AgentPart: "agent", DrainDeadline: 30 * time.Second, Dir: dir, Certificates: newCertificates(t, dir)}
-	nomad := NomadOptions{Part: "nomad"}
+	s := &Stack{AgentPart: "agent", DrainDeadline: 30 * time.Second, JoinTimeout: 2 * time.Minute, Dir: dir, Certificates: newCertificates(t, dir)}
 	s.Nomad, s.NomadServer = startNomad(t, dir, nomad)
 	s.startKube(t)
 	bootstrapNomad(t, s.Nomad, s.NomadServer, nomad)
@@ -75,13 +84,15 @@ func Start(t *testing.T) *Stack {
 	s.FrontDoor = startFrontDoor(t, s.Kube, s.Certificates)
 	s.Metrics = startMetrics(t)
 	s.Machines = newMachines(t, filepath.Join(dir, "machines"), s.Nomad, nomad.Part)
-	startController(t, dir, s.Kube, Namespace, s.Machines)
+	s.controller = startController(t, dir, s.Kube, Namespace, s.Machines)
 
 	token := must[string](t, "the plugin's token")(s.Kube.TokenFor(Namespace, serviceAccount))
 	s.PluginKube = &Kube{URL: s.FrontDoor.URL, Token: token, HTTP: s.Kube.HTTP}
 	s.PluginTokenFile = filepath.Join(dir, "plugin.token")
 	check(t, s.PluginTokenFile, os.WriteFile(s.PluginTokenFile, []byte(token+"\n"), 0o600))
-	s.PluginNomadToken = must[string](t, "the plugin's Nomad token")(s.Nomad.NewToken("plugin", nomadRules))
+	if !nomad.WithoutACLs {
+		s.PluginNomadToken = must[string](t, "the plugin's Nomad token")(s.Nomad.NewToken("plugin", nomadRules))
+	}
 	t.Logf("the stack is up after %v", time.Since(began).Round(100*time.Millisecond))
 	return s
 }
