@@ -47,12 +47,12 @@ std::optional<http::HttpResponse> KubeApi::CheckVmSpec(const Json& vm) const {
   };
   const std::string text = AnnotationOf(vm, "harvesterhci.io/volumeClaimTemplates");
   const auto claims = base::ParseJson(text.empty() ? "[]" : text, "the templates");
-  constexpr char kTemplates[] = "the volumeClaimTemplates annotaion is invalid: ";
+  constexpr char kInvalidClaims[] = "the volumeClaimTemplates annotaion is invalid: ";
   if (!claims.ok() || !claims->is_array()) {
-    return invalid(std::string(kTemplates) + "it cannot be unmarshaled");
+    return invalid(std::string(kInvalidClaims) + "it cannot be unmarshaled");
   }
   for (const Json& claim : *claims) {
-    if (NameOf(claim).empty()) return invalid(std::string(kTemplates) + "PVC name is required");
+    if (NameOf(claim).empty()) return invalid(std::string(kInvalidClaims) + "PVC name is required");
   }
   const Json* guest = base::FindPath(vm, {"spec", "template", "spec"});
   if (guest != nullptr && base::GetInt(*guest, "terminationGracePeriodSeconds") < 0) {
