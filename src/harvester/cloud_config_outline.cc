@@ -113,7 +113,7 @@ class OutlineReader final : public YAML::EventHandler {
   }
 
   bool InNetwork() const {
-    return is_mapping_ && open_.size() == 2 && outline_.members.size() > 0 &&
+    return is_mapping_ && open_.size() == 2 && !outline_.members.empty() &&
            open_.front().expects_value && outline_.members.back() == "network";
   }
   void NetworkMember(const std::string& name) {
