@@ -330,7 +330,8 @@ constexpr Option kOptions[] = {
            "protect,ignore"),
     Policy(kShrinking, "node_selector_strategy", kEnum, "least_busy",
            "Which nodes are removed first. Before the strategy applies: VMs annotated "
-           "`delete-first`, stopped or lost ones, and those that have not joined yet.",
+           "`delete-first`, stopped or lost ones, those that have not joined yet, and, with the "
+           "optional right to list Harvester's hosts, those on cordoned hosts.",
            "least_busy,newest_create_index,oldest_create_index,empty,empty_ignore_system"),
     Policy(kShrinking, "node_drain_deadline", kSignedDuration, "15m",
            "How long a node may drain. `0`: no limit; negative: all allocations are stopped "
