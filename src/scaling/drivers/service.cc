@@ -475,6 +475,7 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
     state.scale.template_hash = memory.template_hash;
     state.scale.template_parts = memory.template_parts;
     state.scale.without_intro_tokens = memory.without_intro_tokens;
+    state.scale.unread_classes = memory.unread_classes;
     if (call.leaves_work() || !closed) {
       state.inspected = false;
       state.rounds.Finished();

@@ -300,6 +300,7 @@ void Reconciler::NoteAsides(Pass* pass) {
       case Verdict::kRefused:
       case Verdict::kFailed:
         if (pass->trouble.ok()) pass->trouble = outcome;
+        if (ended.effect.verdict == Verdict::kFailed) pass->only_refusals = false;
         if (!worth_a_line) break;
         deps_.Notify({.vm = ended.vm, .step = ended.step, .outcome = outcome});
         deps_.logger.Warn("A VM's host could not be published; trying again later",

@@ -52,6 +52,7 @@ bool TokenEnds(const Overlay& seen, const Facts& facts) {
   const VmView& view = seen.view();
   if (facts.joined || facts.node != nullptr || harvester::IsRunning(view.vm)) return false;
   if (view.instance_runs.value_or(false)) return false;
+  if (harvester::IsStopped(view.vm)) return false;  // nobody knows when it will boot
   return seen.now() >= view.look_after_token_at.value_or(view.vm.created_at + kUnknownToken);
 }
 

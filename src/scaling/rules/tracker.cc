@@ -162,7 +162,10 @@ void Tracker::ObserveMake(const std::string& vm, const Entry* entry, const Decis
   if (harvester::HasJoined(view.vm) || no_deadline) {
     return SetMade(vm, view.vm.joined_node_id, part);
   }
-  if (absl::Status refused = RefusedForGood(*entry, retries, now); !refused.ok()) {
+  // The token that it has may last until it boots: only its join deadline decides.
+  const bool renews = entry->step.kind == StepKind::kRenewToken;
+  absl::Status refused = renews ? absl::OkStatus() : RefusedForGood(*entry, retries, now);
+  if (!refused.ok()) {
     failed_[std::string(cause::kJoin)].insert(vm);
     Fail(std::move(refused), part);
     return;
