@@ -68,13 +68,13 @@ void Hosts::RefreshZone(const runtime::Context& context) {
   {
     base::MutexLock lock(mutex_);
     if (IsDenied(now)) return;
-    std::optional<base::MonoTime> read_at;
+    // One that was never read is the oldest.
+    base::MonoTime read_at = now - kZoneFor;
     for (const auto& [host, zone] : zones_) {
-      // One that was never read is read when it is published.
-      if (!zone.read_at.has_value() || now - *zone.read_at < kZoneFor) continue;
-      if (read_at.has_value() && *read_at <= *zone.read_at) continue;
+      const base::MonoTime at = zone.read_at.value_or(base::MonoTime::min());
+      if (at > read_at || (!oldest.empty() && at == read_at)) continue;
       oldest = host;
-      read_at = zone.read_at;
+      read_at = at;
     }
   }
   if (oldest.empty()) return;
