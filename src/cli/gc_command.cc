@@ -39,6 +39,8 @@ Verb VerbOf(const ReconcileEvent& event) {
        {"marked the VM as unhealthy", "mark the VM as unhealthy, and remove it"}},
       {StepKind::kRecordJoin, {"recorded the join", "record the join"}},
       {StepKind::kForgetJoinTimeout, {"cleared its join timeout", "clear its join timeout"}},
+      {StepKind::kRenewToken,
+       {"replaced its introduction token", "replace its introduction token"}},
       {StepKind::kPublishHost, {"published its host", "publish its host"}},
       {StepKind::kUnpublishHost, {"unset its published host", "unset its published host"}},
       {StepKind::kRollBack, {"removed the mark", "remove the mark"}},

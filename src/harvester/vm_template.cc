@@ -83,6 +83,22 @@ bool IsOurs(std::string_view key) {
   return key.starts_with("nomad-harvester-autoscaler/") || key == kManagedByLabel;
 }
 
+// By these, Fleet, Argo CD, Flux and Helm know the objects that they made, and delete what is not
+// in their source (rancher/wrangler:pkg/apply/desiredset.go, argoproj/argo-cd:common/common.go,
+// fluxcd/kustomize-controller, helm/helm:pkg/action/validate.go).
+bool IsOfADeployment(std::string_view key) {
+  if (key == "app.kubernetes.io/instance") return true;
+  constexpr std::string_view kPrefixes[] = {"objectset.rio.cattle.io/",
+                                            "fleet.cattle.io/",
+                                            "argocd.argoproj.io/",
+                                            "kustomize.toolkit.fluxcd.io/",
+                                            "helm.toolkit.fluxcd.io/",
+                                            "meta.helm.sh/",
+                                            "helm.sh/"};
+  return std::any_of(std::begin(kPrefixes), std::end(kPrefixes),
+                     [key](std::string_view prefix) { return key.starts_with(prefix); });
+}
+
 // What Harvester, KubeVirt or the plugin write about one VM, or derive from other members
 // (harvester/harvester:pkg/util/constants.go,
 // kubevirt/kubevirt:staging/src/kubevirt.io/api/core/v1/ types.go).
@@ -107,7 +123,7 @@ bool IsOfOneVm(std::string_view key) {
       "kubevirt.io/latest-observed-api-version",
       "kubevirt.io/storage-observed-api-version",
   };
-  return IsOurs(key) || kKeys->contains(key) ||
+  return IsOurs(key) || kKeys->contains(key) || IsOfADeployment(key) ||
          key.starts_with("harvesterhci.io/clone-backend-storage-");
 }
 

@@ -98,12 +98,11 @@ absl::StatusOr<base::Duration> LifetimeOf(const std::string& jwt) {
   const Json* expires = base::FindMember(*claims, "exp");
   const Json* issued = base::FindMember(*claims, "iat");
   if (expires == nullptr || issued == nullptr || !expires->is_number_integer() ||
-      !issued->is_number_integer() || *expires <= *issued) {
+      !issued->is_number_integer() || *expires <= *issued || *issued < 0) {
     return base::Internal("its claims do not say for how long it is valid");
   }
-  const std::int64_t seconds = std::min<std::int64_t>(
-      expires->get<std::int64_t>() - issued->get<std::int64_t>(), kLongestLifetime.count());
-  return std::chrono::seconds(seconds);
+  const std::int64_t seconds = expires->get<std::int64_t>() - issued->get<std::int64_t>();
+  return std::chrono::seconds(std::min<std::int64_t>(seconds, kLongestLifetime.count()));
 }
 
 }  // namespace

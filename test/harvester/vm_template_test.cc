@@ -89,6 +89,25 @@ TEST(VmTemplate, keeps_what_no_key_says) {
   EXPECT_EQ(vm["spec"]["template"]["metadata"]["labels"]["harvesterhci.io/vmName"], "batch-7f3k2");
 }
 
+TEST(VmTemplate, is_without_that_by_which_a_deployment_tool_knows_and_prunes_its_objects) {
+  const json vm = Build(Read([](json& version) {
+    json& made = version["spec"]["vm"];
+    for (const char* const kind : {"labels", "annotations"}) {
+      for (const char* const key :
+           {"objectset.rio.cattle.io/hash", "fleet.cattle.io/bundle-id",
+            "argocd.argoproj.io/tracking-id", "kustomize.toolkit.fluxcd.io/name",
+            "helm.toolkit.fluxcd.io/name", "meta.helm.sh/release-name", "helm.sh/chart",
+            "app.kubernetes.io/instance"}) {
+        made["metadata"][kind][key] = "theirs";
+        made["spec"]["template"]["metadata"][kind][key] = "theirs";
+      }
+    }
+    made["metadata"]["labels"]["app.kubernetes.io/name"] = "kept";
+  }));
+  EXPECT_EQ(vm.dump().find("theirs"), std::string::npos) << vm["metadata"];
+  EXPECT_EQ(vm["metadata"]["labels"]["app.kubernetes.io/name"], "kept");
+}
+
 TEST(VmTemplate, is_without_what_belongs_to_one_vm_or_its_cloud_init) {
   const VmTemplate read = Read();
   EXPECT_THAT(read.labels, UnorderedElementsAre(Pair("harvesterhci.io/os", "linux"),

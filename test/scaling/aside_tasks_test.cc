@@ -91,11 +91,26 @@ TEST_F(AsideTasksTest, who_awaits_them_has_them_all_once) {
   EXPECT_THAT(tasks.TakeEnded(), IsEmpty());
 }
 
-TEST_F(AsideTasksTest, who_awaits_them_runs_those_for_which_the_executor_has_no_room) {
-  support::ManualExecutor full;
-  full.set_refusal(absl::ResourceExhaustedError("full"));
+TEST_F(AsideTasksTest, L1_one_for_which_the_executor_has_no_room_is_gone_and_holds_nothing) {
+  support::ManualExecutor executor;
+  const auto turn = std::make_shared<int>(1);
+  const auto holds = [turn](const std::string& vm) {
+    return [turn, vm](const runtime::Context&) { return Done(vm); };
+  };
   AsideTasks tasks;
-  tasks.Start(context_, full, [](const runtime::Context&) { return Done("a"); });
+  EXPECT_TRUE(tasks.Start(context_, executor, holds("first")));
+  executor.set_refusal(absl::ResourceExhaustedError("full"));
+  EXPECT_FALSE(tasks.Start(context_, executor, holds("second")));
+  executor.RunAll();
+  EXPECT_FALSE(tasks.any());
+  EXPECT_THAT(Names(tasks.TakeEnded()), UnorderedElementsAre("first"));
+  EXPECT_EQ(turn.use_count(), 1);
+}
+
+TEST_F(AsideTasksTest, who_awaits_them_runs_those_that_have_not_begun) {
+  support::ManualExecutor later;
+  AsideTasks tasks;
+  EXPECT_TRUE(tasks.Start(context_, later, [](const runtime::Context&) { return Done("a"); }));
   EXPECT_TRUE(tasks.any());
   tasks.Await();
   EXPECT_THAT(tasks.TakeEnded(), SizeIs(1));

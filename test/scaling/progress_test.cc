@@ -94,8 +94,21 @@ TEST(Advice, tells_what_nomad_may_demand_of_a_guest_that_runs) {
   };
   EXPECT_THAT(advice(), EndsWith("set nomad_intro_token"));
   world.Policy().intro_token = config::IntroToken::kAuto;
-  world.Policy().node_pool = "gpu";
-  EXPECT_THAT(advice(), EndsWith("a client of this name in node pool gpu"));
+  EXPECT_THAT(advice(), HasSubstr("if Nomad had introduction tokens when it was made, its token"));
+  world.Policy().intro_token = config::IntroToken::kRequired;
+  EXPECT_THAT(advice(), HasSubstr("; its introduction token lets in a client of this name"));
+  EXPECT_THAT(advice(), HasSubstr("30 minutes at most, and an expired one is refused"));
+}
+
+TEST(Advice, names_the_node_pool_for_which_the_vm_was_made) {
+  World world;
+  world.Policy().intro_token = config::IntroToken::kRequired;
+  world.Policy().node_pool = "today";
+  harvester::VirtualMachine vm = Vm("a");
+  vm.nodes.emplace().node_pool = "then";
+  world.With(vm);
+  EXPECT_THAT(AdviceToJoin(*world.Snapshot().vms().front(), world.Snapshot()),
+              HasSubstr("in node pool then"));
   EXPECT_EQ(AdviceToJoin(ViewOfVm({{"printableStatus", "Provisioning"}}), world.Snapshot()), "");
 }
 

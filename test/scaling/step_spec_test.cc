@@ -19,14 +19,14 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-const std::vector<StepKind> kKinds = {StepKind::kNothing,          StepKind::kWait,
-                                      StepKind::kCancelDrain,      StepKind::kEnable,
-                                      StepKind::kRecordRolledBack, StepKind::kReport,
-                                      StepKind::kMarkBroken,       StepKind::kMarkUnhealthy,
-                                      StepKind::kRecordJoin,       StepKind::kForgetJoinTimeout,
-                                      StepKind::kPublishHost,      StepKind::kUnpublishHost,
-                                      StepKind::kRollBack,         StepKind::kStartDrain,
-                                      StepKind::kDelete,           StepKind::kPurge};
+std::vector<StepKind> AllKinds() {
+  std::vector<StepKind> kinds;
+  for (int i = 0; i <= static_cast<int>(StepKind::kPurge); ++i) {
+    kinds.push_back(static_cast<StepKind>(i));
+  }
+  return kinds;
+}
+const std::vector<StepKind> kKinds = AllKinds();
 
 TEST(StepSpec, every_kind_has_its_own_row_and_name) {
   std::set<std::string_view> names;
@@ -42,13 +42,15 @@ TEST(StepSpec, C14_what_undoes_a_removal_is_a_repair_and_what_leads_to_a_deletio
                                       StepKind::kRecordRolledBack, StepKind::kRollBack};
   const std::set<StepKind> removals = {StepKind::kMarkBroken, StepKind::kMarkUnhealthy,
                                        StepKind::kStartDrain, StepKind::kDelete};
-  const std::set<StepKind> records = {StepKind::kRecordJoin, StepKind::kForgetJoinTimeout,
-                                      StepKind::kPublishHost, StepKind::kUnpublishHost};
+  const std::set<StepKind> records = {StepKind::kRecordJoin, StepKind::kForgetJoinTimeout};
+  const std::set<StepKind> upkeep = {StepKind::kRenewToken, StepKind::kPublishHost,
+                                     StepKind::kUnpublishHost};
   for (const StepKind kind : kKinds) {
     EXPECT_EQ(IsRepair(kind), repairs.contains(kind)) << StepName(kind);
     EXPECT_EQ(IsRemoval(kind), removals.contains(kind)) << StepName(kind);
-    EXPECT_EQ(IsAct(kind),
-              repairs.contains(kind) || removals.contains(kind) || records.contains(kind))
+    EXPECT_EQ(IsUpkeep(kind), upkeep.contains(kind)) << StepName(kind);
+    EXPECT_EQ(IsAct(kind), repairs.contains(kind) || removals.contains(kind) ||
+                               records.contains(kind) || upkeep.contains(kind))
         << StepName(kind);
   }
   EXPECT_EQ(SpecOf(StepKind::kPurge).category, StepCategory::kCleanUp) << "its VM is gone";

@@ -14,6 +14,7 @@
 
 #include "harness.h"
 #include "nlohmann/json.hpp"
+#include "operator.h"
 #include "vm_facts.h"
 
 namespace nomad_harvester::scenario {
@@ -141,6 +142,56 @@ TEST(IntroTokens, C2_without_the_right_refuse_growth_without_a_trace_in_both_mod
     EXPECT_TRUE(h.Secrets().empty());
     h.CheckAtRest(0);
   }
+}
+
+TEST(IntroTokens, C2_are_not_asked_for_where_harvester_refuses_the_vm) {
+  Harness h;
+  Introduce(h, Introduction::kStrict);
+  h.cluster.SetFaultHook([](const RequestInfo& request) {
+    return request.verb == "create" && request.resource == "virtualmachines"
+               ? Fault::Answer(403, "a webhook refuses it")
+               : Fault::None();
+  });
+  EXPECT_FALSE(h.Scale(1).ok());
+  EXPECT_EQ(Minted(h), 0) << "only a creation makes tokens";
+  h.CheckAtRest(0);
+}
+
+TEST(IntroTokens, L10_of_a_paused_pool_are_not_replaced_until_the_pause_ends) {
+  simulator::Options options;
+  options.boot_time = std::chrono::minutes(50);
+  Harness h(options);
+  Introduce(h, Introduction::kStrict);
+  h.policy["join_timeout"] = "90m";
+  h.policy["scale_timeout"] = "5m";
+  EXPECT_FALSE(h.Scale(1).ok());
+  Operator person(h);
+  ASSERT_TRUE(person.Pause(harvester::Hold{.always = true}).ok());
+  h.cluster.ResetCounters();
+  h.Tick(std::chrono::minutes(30));
+  EXPECT_EQ(Minted(h), 0);
+  ASSERT_TRUE(person.Pause(std::nullopt).ok());
+  h.Tick(std::chrono::minutes(20));
+  EXPECT_GE(Minted(h), 1);
+  h.WaitUntilReady();
+  h.CheckAtRest(1);
+}
+
+TEST(IntroTokens, L1_whose_renewal_is_refused_fail_no_vm_that_boots_in_time) {
+  simulator::Options options;
+  options.boot_time = std::chrono::minutes(25);
+  Harness h(options);
+  Introduce(h, Introduction::kStrict);
+  h.policy["join_timeout"] = "60m";
+  const base::MonoTime made = h.clock.Now() + std::chrono::minutes(5);
+  h.cluster.SetFaultHook([&](const RequestInfo& request) {
+    return request.resource == "introduction" && h.clock.Now() > made
+               ? Fault::Answer(403, "Permission denied")
+               : Fault::None();
+  });
+  EXPECT_TRUE(h.Scale(1).ok()) << h.Transcript();
+  h.WaitUntilReady();
+  h.CheckAtRest(1);
 }
 
 TEST(IntroTokens, C13_are_not_made_by_a_dry_run) {

@@ -164,6 +164,23 @@ TEST(PublishHost, a_key_that_is_taken_out_of_the_policy_is_unset) {
   h.CheckAtRest(2);
 }
 
+TEST(PublishHost, L10_of_a_paused_pool_nothing_is_published_until_the_pause_ends) {
+  Publishing h;
+  h.Grow(1);
+  const std::string vm = h.VmNames().front();
+  Operator person(h);
+  ASSERT_TRUE(person.Pause(harvester::Hold{.always = true}).ok());
+  h.Migrate(vm, "rack2-a");
+  h.cluster.ResetCounters();
+  h.Tick(minutes(10));
+  EXPECT_EQ(h.Posts(), 0) << h.Transcript();
+  EXPECT_LE(h.cluster.EffectCount(), 10) << "the Lease of a round now and then\n" << h.Transcript();
+  ASSERT_TRUE(person.Pause(std::nullopt).ok());
+  h.Tick(minutes(2));
+  EXPECT_EQ(h.Meta(vm, kHost), "rack2-a") << h.Transcript();
+  h.CheckAtRest(1);
+}
+
 TEST(PublishHost, a_zone_that_a_host_no_longer_has_is_unset) {
   Publishing h;
   h.Grow(1);

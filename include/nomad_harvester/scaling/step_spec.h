@@ -17,6 +17,7 @@ enum class StepCategory {
   kRepair,   // must be done before a plan is made (rule C14)
   kRemoval,  // leads to the deletion of a VM: waits while too many VMs have lost their nodes (C15)
   kRecord,   // writes down what has happened
+  kUpkeep,   // serves VMs that are as they should be: waits while the pool is paused (L10)
   kCleanUp,  // of a VM that is gone
 };
 
@@ -58,6 +59,7 @@ bool IsAct(StepKind kind);
 bool IsAside(StepKind kind);
 bool IsRepair(StepKind kind);
 bool IsRemoval(StepKind kind);
+bool IsUpkeep(StepKind kind);
 
 }  // namespace nomad_harvester::scaling
 

@@ -281,6 +281,15 @@ absl::Status ScaleCall::CheckCreations(const runtime::Context& context,
   WarnOfCreations();
   memory_->template_hash = creation_->vm_spec.template_hash;
   memory_->template_parts = creation_->vm_spec.template_parts;
+  NH_RETURN_IF_ERROR(ahead_.admitted.has_value()
+                         ? *ahead_.admitted
+                         : DryRunCreation(context, deps_, policy_, *creation_));
+  return CheckTokens(context);
+}
+
+// After all that Harvester may refuse: only a creation makes tokens, and this makes one of a
+// second.
+absl::Status ScaleCall::CheckTokens(const runtime::Context& context) {
   NH_RETURN_IF_ERROR(CheckIntroTokens(context, deps_, policy_, &*creation_));
   const bool without = policy_.intro_token != config::IntroToken::kOff && !creation_->intro_tokens;
   if (std::exchange(memory_->without_intro_tokens, without) != without && without) {
@@ -288,8 +297,7 @@ absl::Status ScaleCall::CheckCreations(const runtime::Context& context,
         "Nomad has no introduction tokens (1.11 and newer have): {{nomad_intro_token}} is empty",
         {{"action_id", action_id_}});
   }
-  return ahead_.admitted.has_value() ? *ahead_.admitted
-                                     : DryRunCreation(context, deps_, policy_, *creation_);
+  return absl::OkStatus();
 }
 
 // Creates as many VMs as fit; for the rest the action returns an error.

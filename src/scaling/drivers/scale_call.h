@@ -83,6 +83,7 @@ class ScaleCall {
   void ReadCreationAhead(const runtime::Context& context);
   void WarnOfCreations();
   absl::Status CheckCreations(const runtime::Context& context, const PoolSnapshot& snapshot);
+  absl::Status CheckTokens(const runtime::Context& context);
   absl::Status CheckBackOff(ScalePlan* plan, base::WallTime now);
   absl::Status CheckQuotas(ScalePlan* plan);
   // All checks that can refuse this action, before its first effect (rule C2).

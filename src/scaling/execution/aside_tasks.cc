@@ -32,15 +32,21 @@ bool AsideTasks::RunNext(State& state, const runtime::Context& context) {
   return true;
 }
 
-void AsideTasks::Start(const runtime::Context& context, runtime::Executor& executor, Task task) {
+bool AsideTasks::Start(const runtime::Context& context, runtime::Executor& executor, Task task) {
   if (!source_.has_value()) source_.emplace(context);
   {
     base::MutexLock lock(state_->mutex);
     state_->waiting.push_back(std::move(task));
   }
-  // If there is no room for it, Await runs it, or the helper of another one.
-  executor.Submit([state = state_, aside = source_->context()] { RunNext(*state, aside); })
-      .IgnoreError();
+  const absl::Status submitted =
+      executor.Submit([state = state_, aside = source_->context()] { RunNext(*state, aside); });
+  if (submitted.ok()) return true;
+  Task left;  // destroyed without the lock
+  base::MutexLock lock(state_->mutex);
+  // Every helper takes one from the front: the last one is what has none.
+  left = std::move(state_->waiting.back());
+  state_->waiting.pop_back();
+  return false;
 }
 
 std::vector<AsideTasks::Ended> AsideTasks::TakeEnded() {

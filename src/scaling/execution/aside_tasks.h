@@ -36,8 +36,9 @@ class AsideTasks {
   AsideTasks(const AsideTasks&) = delete;
   AsideTasks& operator=(const AsideTasks&) = delete;
 
-  // Runs the task with a child of `context`, which must be that of all others.
-  void Start(const runtime::Context& context, runtime::Executor& executor, Task task);
+  // Runs the task with a child of `context`, which must be that of all others. False: the executor
+  // has no room, and the task is gone.
+  bool Start(const runtime::Context& context, runtime::Executor& executor, Task task);
   // Those that ended since the last call.
   std::vector<Ended> TakeEnded();
   // Whether one runs, or waits to run.

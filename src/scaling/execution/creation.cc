@@ -27,6 +27,9 @@ constexpr std::size_t kRandomLength = 8;
 // kubernetes/kubernetes:pkg/apis/core/types.go, MaxSecretSize: of all values of a Secret.
 constexpr std::size_t kMostInSecret = std::size_t{1024} * 1024;
 
+// Two copies of a token of about 1 KiB each.
+constexpr std::size_t kRoomForTokens = std::size_t{4} * 1024;
+
 // As long as Nomad gives them by default (hashicorp/nomad:nomad/structs/node.go,
 // ClientIntroductionConfig): a clone of a large image may take most of it, and a VM that waits
 // longer gets a new one (StepKind::kRenewToken).
@@ -90,15 +93,18 @@ absl::Status CheckTokenIsOff(const config::PoolPolicy& policy, const std::string
       "\"auto\" or \"required\"");
 }
 
+bool UsesToken(const CreationPlan& plan) {
+  return harvester::UsesVariable(plan.user_data.text, kIntroTokenVariable) ||
+         harvester::UsesVariable(plan.network_data.text, kIntroTokenVariable);
+}
+
 // That the variable and the key come together; in files, too.
 absl::Status CheckTokenIsUsed(const config::PoolPolicy& policy, const CreationPlan& plan) {
-  bool used = false;
-  for (const TemplateSource& source : {plan.user_data, plan.network_data}) {
-    const absl::Status off = CheckTokenIsOff(policy, source.text);
-    if (!off.ok()) return base::Annotate(off, source.key);
-    used = used || harvester::UsesVariable(source.text, kIntroTokenVariable);
+  for (const TemplateSource* source : {&plan.user_data, &plan.network_data}) {
+    const absl::Status off = CheckTokenIsOff(policy, source->text);
+    if (!off.ok()) return base::Annotate(off, source->key);
   }
-  if (used || policy.intro_token == config::IntroToken::kOff) return absl::OkStatus();
+  if (UsesToken(plan) || policy.intro_token == config::IntroToken::kOff) return absl::OkStatus();
   return base::InvalidArgument(
       "nomad_intro_token: no template contains {{nomad_intro_token}}; let " + plan.user_data.key +
       " write it to Nomad's intro_token.jwt, or remove the key");
@@ -123,7 +129,9 @@ absl::StatusOr<harvester::CloudInit> ComposeCloudInit(const CreationPlan& plan,
     cloud_init.network_data = *std::move(network_data);
     keys += ", " + plan.network_data.key;
   }
-  const std::size_t bytes = cloud_init.user_data.size() + cloud_init.network_data.size();
+  std::size_t bytes = cloud_init.user_data.size() + cloud_init.network_data.size();
+  // A sample has none yet: a real one must fit, in the text and beside it.
+  if (UsesToken(plan)) bytes += kRoomForTokens;
   if (bytes <= kMostInSecret) return cloud_init;
   return base::InvalidArgument(
       keys + ": " + std::to_string(bytes) + " bytes for cloud-init, but a Secret holds " +

@@ -124,13 +124,14 @@ absl::StatusOr<Reconciler::Settled> Reconciler::FinishRollBacks(const runtime::C
   }
 }
 
-const char* Reconciler::RemovalsWait() const {
+const char* Reconciler::WhyWaits(StepKind kind) const {
+  if (!IsRemoval(kind) && !IsUpkeep(kind)) return nullptr;
   // A Scale that is open when the pool is paused ends what it has begun.
   if (!action_.has_value() && deps_.lease.record().paused.HoldsAt(last_->snapshot().now())) {
     return "the pool is paused";
   }
   const bool allowed = action_.has_value() && action_->despite_mass_loss;
-  return !allowed && last_->pool().mass_loss.alarming
+  return IsRemoval(kind) && !allowed && last_->pool().mass_loss.alarming
              ? "too many VMs have lost their Nomad nodes at once"
              : nullptr;
 }
@@ -144,7 +145,6 @@ Reconciler::Task Reconciler::StepTask(const Decisions::Entry& entry) const {
 std::vector<Reconciler::Task> Reconciler::TasksOf(const Decisions& decisions, base::MonoTime now) {
   std::vector<Task> tasks;
   asides_due_.clear();
-  const char* removals_wait = RemovalsWait();
   const auto add = [&](Task task) {
     if (deps_.troubles.retries.MayTry(task.key, now)) tasks.push_back(std::move(task));
   };
@@ -152,9 +152,9 @@ std::vector<Reconciler::Task> Reconciler::TasksOf(const Decisions& decisions, ba
   if (action_.has_value()) to_mark = action_->tracker.ToMark(decisions);
   for (const Decisions::Entry& entry : decisions.all()) {
     Step step = entry.step;
-    if (removals_wait != nullptr && IsRemoval(step.kind)) {
+    if (const char* why = WhyWaits(step.kind); why != nullptr) {
       step.kind = StepKind::kWait;
-      step.reason += std::string("; it waits, because ") + removals_wait;
+      step.reason += std::string("; it waits, because ") + why;
     }
     if (step.kind != StepKind::kNothing) LogDecision(step, *entry.view);
     // One write for one VM: a victim's mark comes before what else is to be recorded on it.
@@ -267,14 +267,17 @@ void Reconciler::StartAsides(const runtime::Context& context, base::MonoTime now
     const std::shared_ptr<void> turn = deps_.hosts.BeginPublication();
     asides_wait_ = turn == nullptr;
     if (asides_wait_) return;
-    asides_begun_.insert(key);
-    asides_.Start(context, deps_.executor,
-                  // The snapshot keeps the view.
-                  [this, context, key, turn, seen = last_->snapshot().seen, view = entry.view,
-                   step = entry.step](const runtime::Context& asking) {
-                    return AsideTasks::Ended{key, view->vm.name, step,
-                                             Publish(asking, context, deps_, *view, step)};
-                  });
+    const bool begun =
+        asides_.Start(context, deps_.executor,
+                      // The snapshot keeps the view.
+                      [this, context, key, turn, seen = last_->snapshot().seen, view = entry.view,
+                       step = entry.step](const runtime::Context& asking) {
+                        return AsideTasks::Ended{key, view->vm.name, step,
+                                                 Publish(asking, context, deps_, *view, step)};
+                      });
+    // Without a thread for it, it is due in the next pass; nothing waits for it.
+    if (!begun) return;
+    asides_begun_.insert(std::move(key));
   }
 }
 
@@ -703,7 +706,7 @@ absl::Status Reconciler::RunResumption(const runtime::Context& context) {
       continue;
     }
     if (pass->readable && !effective && pass->conflicts == 0 && trouble.ok() && !in_progress) {
-      if (const char* why = RemovalsWait(); why != nullptr && HasRemovals()) {
+      if (const char* why = RemovalWaits(); why != nullptr) {
         return base::Unavailable(std::string(why) + ": nothing is removed");
       }
       CloseRecord(nullptr);
@@ -713,9 +716,11 @@ absl::Status Reconciler::RunResumption(const runtime::Context& context) {
   }
 }
 
-bool Reconciler::HasRemovals() const {
-  return std::any_of(last_->all().begin(), last_->all().end(),
-                     [](const Decisions::Entry& entry) { return IsRemoval(entry.step.kind); });
+const char* Reconciler::RemovalWaits() const {
+  for (const Decisions::Entry& entry : last_->all()) {
+    if (IsRemoval(entry.step.kind)) return WhyWaits(entry.step.kind);
+  }
+  return nullptr;
 }
 
 // Why something that is to be done was not tried in the last pass; OK if there is nothing.
@@ -769,8 +774,7 @@ absl::Status Reconciler::Preview(const runtime::Context& context) {
   for (const auto& [view, step] : decisions.all()) {
     const bool waits_to_join = step.kind == StepKind::kWait && !view->vm.has_mark;
     if (step.kind == StepKind::kNothing || waits_to_join) continue;
-    const bool waits = IsRemoval(step.kind) && RemovalsWait() != nullptr;
-    if (!waits) deps_.Notify({.vm = view->vm.name, .step = step});
+    if (WhyWaits(step.kind) == nullptr) deps_.Notify({.vm = view->vm.name, .step = step});
   }
   for (const NodeOfGoneVm& gone : decisions.to_purge()) {
     deps_.Notify({.kind = ReconcileEvent::Kind::kPurge,

@@ -111,8 +111,10 @@ class Reconciler {
   absl::StatusOr<PoolSnapshot> Look(const runtime::Context& context,
                                     Observer::BlockingWait blocking);
   PoolSnapshot WithRecord(PoolSnapshot snapshot) const;
-  // Why no removal goes on now; null if it may.
-  const char* RemovalsWait() const;
+  // Why no step of this kind is carried out now; null if it may be.
+  const char* WhyWaits(StepKind kind) const;
+  // Why a removal that is due waits; null if none is due, or it may go on.
+  const char* RemovalWaits() const;
   std::vector<Task> TasksOf(const Decisions& decisions, base::MonoTime now);
   Task StepTask(const Decisions::Entry& entry) const;
   absl::Status WriteAhead(const runtime::Context& context, const std::vector<Task>& tasks);
@@ -134,7 +136,6 @@ class Reconciler {
   void AddNodesToPurge();
   void Prune();
   bool IsInProgress(base::MonoTime now) const;
-  bool HasRemovals() const;
   absl::Status WaitingForAttempts() const;
   absl::Status Wait(const runtime::Context& context, const Pass& pass);
   void LogDecision(const Step& step, const VmView& view);

@@ -60,8 +60,15 @@ std::string AdviceToJoin(const VmView& view, const PoolSnapshot& snapshot) {
            "; if Nomad's servers enforce client introduction (1.11 and newer), set "
            "nomad_intro_token";
   }
-  return text + "; its introduction token is for a client of this name in node pool " +
-         snapshot.policy->node_pool.value_or("default");
+  const bool has_one = snapshot.policy->intro_token == config::IntroToken::kRequired;
+  const auto& made_for = view.vm.nodes;
+  const std::optional<std::string>& pool =
+      made_for.has_value() ? made_for->node_pool : snapshot.policy->node_pool;
+  return text +
+         (has_one ? "; its introduction token lets in"
+                  : "; if Nomad had introduction tokens when it was made, its token lets in") +
+         " a client of this name in node pool " + pool.value_or("default") +
+         " for 30 minutes at most, and an expired one is refused even where none is needed";
 }
 
 }  // namespace nomad_harvester::scaling

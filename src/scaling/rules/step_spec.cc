@@ -19,9 +19,9 @@ constexpr std::array<StepSpec, 17> kSpecs = {{
     {StepKind::kMarkUnhealthy, "mark-unhealthy", StepCategory::kRemoval, Recheck::kSameRow},
     {StepKind::kRecordJoin, "record-join", StepCategory::kRecord, Recheck::kNone},
     {StepKind::kForgetJoinTimeout, "forget-join-timeout", StepCategory::kRecord, Recheck::kNone},
-    {StepKind::kRenewToken, "renew-token", StepCategory::kRecord, Recheck::kNone},
-    {StepKind::kPublishHost, "publish-host", StepCategory::kRecord, Recheck::kNone, true},
-    {StepKind::kUnpublishHost, "unpublish-host", StepCategory::kRecord, Recheck::kNone, true},
+    {StepKind::kRenewToken, "renew-token", StepCategory::kUpkeep, Recheck::kNone},
+    {StepKind::kPublishHost, "publish-host", StepCategory::kUpkeep, Recheck::kNone, true},
+    {StepKind::kUnpublishHost, "unpublish-host", StepCategory::kUpkeep, Recheck::kNone, true},
     {StepKind::kRollBack, "roll-back", StepCategory::kRepair, Recheck::kNone},
     {StepKind::kStartDrain, "start-drain", StepCategory::kRemoval, Recheck::kSameKind},
     {StepKind::kDelete, "delete", StepCategory::kRemoval, Recheck::kSameRow},
@@ -92,5 +92,6 @@ bool IsAct(StepKind kind) {
 bool IsAside(StepKind kind) { return SpecOf(kind).aside; }
 bool IsRepair(StepKind kind) { return SpecOf(kind).category == StepCategory::kRepair; }
 bool IsRemoval(StepKind kind) { return SpecOf(kind).category == StepCategory::kRemoval; }
+bool IsUpkeep(StepKind kind) { return SpecOf(kind).category == StepCategory::kUpkeep; }
 
 }  // namespace nomad_harvester::scaling
