@@ -167,7 +167,7 @@ Json Document(const Inspection& inspection) {
   const scaling::StatusReport& report = inspection.report;
   std::vector<const VmView*> views = snapshot.vms();
   std::sort(views.begin(), views.end(),
-            [](const auto* a, const auto* b) { return a->vm.name < b->vm.name; });
+            [](const auto* a, const auto* b) { return a->vm->name < b->vm->name; });
   Json vms = Json::array();
   for (const VmView* view : views) vms.push_back(VmOf(*view, inspection));
   std::vector<const nomad::Node*> nodes;

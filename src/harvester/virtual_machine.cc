@@ -62,6 +62,15 @@ void ReadOurAnnotations(VirtualMachine& vm) {
   vm.quota_halt = ValueOf(vm.annotations, kQuotaAnnotation);
 }
 
+// The volume claim templates alone are 1 KiB a VM, and a large pool is held in memory.
+void DropUnused(VirtualMachine& vm) {
+  vm.labels.clear();
+  std::erase_if(vm.annotations, [](const auto& entry) {
+    return entry.first != kSelfAnnotation && entry.first != kTemplateHashAnnotation &&
+           entry.first != kTemplatePartsAnnotation;
+  });
+}
+
 void AddClaim(VirtualMachine& vm, const JsonEvent& event) {
   if (!event.text.empty()) vm.claim_names.emplace_back(event.text);
 }
@@ -107,6 +116,7 @@ const base::JsonFields<VirtualMachine>& VirtualMachineFields() {
 
 absl::Status FinishVirtualMachine(VirtualMachine& vm) {
   ReadOurAnnotations(vm);
+  DropUnused(vm);
   std::erase_if(vm.conditions, [](const Condition& c) { return c.type.empty(); });
   return absl::OkStatus();
 }

@@ -139,7 +139,7 @@ TEST(StatusTable, shows_why_the_last_action_failed_what_drifted_and_what_would_r
 TEST(StatusJson, has_the_parts_in_which_a_vm_drifted) {
   World world;
   world.With(Vm("web-a").Joined()).With(Node("web-a"));
-  auto& annotations = world.Raw().vms[0].vm.annotations;
+  auto& annotations = world.Raw().vms[0].vm.Change().annotations;
   annotations[harvester::kTemplateHashAnnotation] = "v2:old";
   annotations[harvester::kTemplatePartsAnnotation] = R"({"cpu": "1"})";
   scaling::Inspection inspection = Inspect(world);
@@ -154,7 +154,7 @@ TEST(StatusTable, removes_control_sequences) {
   World world;
   Vm vm("web-a");
   world.With(vm.Joined());
-  world.Raw().vms[0].vm.printable_status = "\x1b[2Jgone\n";
+  world.Raw().vms[0].vm.Change().printable_status = "\x1b[2Jgone\n";
   const std::string text = StatusTable(Inspect(world));
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
   EXPECT_THAT(text, HasSubstr("\\x1b[2Jgone\\n"));
@@ -197,7 +197,7 @@ TEST(StatusJson, a_mark_is_null_an_object_or_unreadable) {
 TEST(StatusJson, survives_text_that_is_not_utf8) {
   World world;
   world.With(Vm("web-a").Joined());
-  world.Raw().vms[0].vm.printable_status = "\xff";
+  world.Raw().vms[0].vm.Change().printable_status = "\xff";
   EXPECT_NO_THROW(Json(world));
 }
 
@@ -213,7 +213,7 @@ TEST(VmState, names_the_state_of_a_vm) {
   world.With(Vm("pending").Age(minutes(1)));
   world.With(Vm("stopped").Joined().Stopped()).With(Node("stopped").Down());
   world.With(Vm("stuck").Joined().Terminating());
-  world.Raw().vms.back().vm.deleted_at = scaling::kNow - minutes(60);
+  world.Raw().vms.back().vm.Change().deleted_at = scaling::kNow - minutes(60);
   world.With(Vm("unmanaged").Joined().Unmanaged());
   const nlohmann::json view = Json(world);
   EXPECT_EQ(view["vms"].size(), 10U);

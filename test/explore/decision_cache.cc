@@ -129,28 +129,31 @@ harvester::Mark MarkOf(const Vm& vm, int slot, const Configuration& configuratio
 VmView VmOf(const Vm& vm, int slot, std::string name, const Configuration& configuration) {
   VmView view;
   view.member = vm.unmanaged == 0;
-  view.vm.ns = "default";
-  view.vm.pool = "web";
-  view.vm.name = std::move(name);
-  view.vm.uid = Uid(slot, vm.uid);
-  view.vm.resource_version = "7";
-  view.vm.firmware_uuid = "firmware-" + Letter(slot);
-  view.vm.created_at = kNow - (vm.overdue != 0 ? std::chrono::hours(9) : std::chrono::hours(1));
-  view.vm.join_timeout = harvester::JoinTimeout{.none = false, .limit = std::chrono::hours(8)};
-  view.vm.nodes = Birth();
-  if (vm.phase == Phase::kTerminating) view.vm.deleted_at = kNow;
+  view.vm.Change().ns = "default";
+  view.vm.Change().pool = "web";
+  view.vm.Change().name = std::move(name);
+  view.vm.Change().uid = Uid(slot, vm.uid);
+  view.vm.Change().resource_version = "7";
+  view.vm.Change().firmware_uuid = "firmware-" + Letter(slot);
+  view.vm.Change().created_at =
+      kNow - (vm.overdue != 0 ? std::chrono::hours(9) : std::chrono::hours(1));
+  view.vm.Change().join_timeout =
+      harvester::JoinTimeout{.none = false, .limit = std::chrono::hours(8)};
+  view.vm.Change().nodes = Birth();
+  if (vm.phase == Phase::kTerminating) view.vm.Change().deleted_at = kNow;
   if (vm.joined != 0) {
-    view.vm.joined_at = kNow - std::chrono::minutes(50);
-    view.vm.joined_node_id = NodeId(slot, static_cast<int>(vm.joined_node));
+    view.vm.Change().joined_at = kNow - std::chrono::minutes(50);
+    view.vm.Change().joined_node_id = NodeId(slot, static_cast<int>(vm.joined_node));
   }
-  view.vm.has_mark = vm.mark != MarkKind::kNone;
-  if (vm.mark == MarkKind::kOurs) view.vm.mark = MarkOf(vm, slot, configuration);
+  view.vm.Change().has_mark = vm.mark != MarkKind::kNone;
+  if (vm.mark == MarkKind::kOurs) view.vm.Change().mark = MarkOf(vm, slot, configuration);
   if (vm.recorded != 0) {
-    view.vm.rolled_back = ActionId(vm.recorded_action) + "@" +
-                          StartedAt(static_cast<int>(vm.recorded_node), vm.recorded_number);
+    view.vm.Change().rolled_back =
+        ActionId(vm.recorded_action) + "@" +
+        StartedAt(static_cast<int>(vm.recorded_node), vm.recorded_number);
   }
-  view.vm.instance_exists = view.vm.ready = vm.running != 0;
-  view.vm.printable_status = vm.running != 0 ? "Running" : "Stopped";
+  view.vm.Change().instance_exists = view.vm.Change().ready = vm.running != 0;
+  view.vm.Change().printable_status = vm.running != 0 ? "Running" : "Stopped";
   view.node_gone = vm.node_gone != 0;
   if (vm.runs != Answer::kUnknown) view.instance_runs = vm.runs == Answer::kYes;
   if (vm.failing != 0) view.start_failure = harvester::StartFailure{.reason = "no image"};
@@ -229,7 +232,7 @@ PoolSnapshot DecisionCache::SnapshotOf(const View& view, const Labels& labels) c
   for (int slot = 0; slot < kMaxVms; ++slot) {
     const ObservedVm& seen = view.slots[static_cast<std::size_t>(slot)];
     const std::string name = VmName(labels[static_cast<std::size_t>(slot)]);
-    if (seen.vm.Exists()) {
+    if (seen.vm->Exists()) {
       look.vms.push_back(VmOf(seen.vm, slot, name, configuration_));
       if (Has(view.refused, slot)) look.vms.back().removal_refused_for = std::chrono::minutes(1);
     }
@@ -269,7 +272,7 @@ Decision DecisionCache::Compute(const View& view) const {
   decision.needs_resumption = NeedsResumption(scaling::Decisions(snapshot));
   decision.removals_wait = decisions.pool().mass_loss.alarming;
   for (const auto& [vm, step] : decisions.all()) {
-    const int slot = SlotOfVm(vm->vm.name);
+    const int slot = SlotOfVm(vm->vm->name);
     Advice& advice = decision.vms[static_cast<std::size_t>(slot)];
     advice.kind = step.kind;
     advice.row = step.row;

@@ -86,13 +86,16 @@ TEST(BuildVirtualMachine, never_lets_an_operator_override_what_we_write) {
   vm_spec.annotations = {{kSelfAnnotation, "x"},
                          {"harvesterhci.io/volumeClaimTemplates", "[]"},
                          {"field.cattle.io/description", "mine"}};
-  const VirtualMachine vm = ParseVirtualMachine(BuildVirtualMachine(vm_spec, SampleIdentity()));
+  const json object = BuildVirtualMachine(vm_spec, SampleIdentity());
+  const VirtualMachine vm = ParseVirtualMachine(object);
   EXPECT_EQ(vm.pool, "batch");
-  EXPECT_EQ(vm.labels.at(kManagedByLabel), kManagedByValue);
-  EXPECT_EQ(vm.labels.at(kCreatorLabel), kManagedByValue);
   EXPECT_TRUE(IsMember(vm));
-  EXPECT_NE(vm.annotations.at("harvesterhci.io/volumeClaimTemplates"), "[]");
-  EXPECT_EQ(vm.annotations.at("field.cattle.io/description"), "mine");
+  const json& labels = object["metadata"]["labels"];
+  EXPECT_EQ(labels[kManagedByLabel], kManagedByValue);
+  EXPECT_EQ(labels[kCreatorLabel], kManagedByValue);
+  const json& annotations = object["metadata"]["annotations"];
+  EXPECT_NE(annotations["harvesterhci.io/volumeClaimTemplates"], "[]");
+  EXPECT_EQ(annotations["field.cattle.io/description"], "mine");
 }
 
 TEST(BuildVirtualMachine, reads_back_as_the_VM_that_was_meant) {

@@ -113,7 +113,7 @@ World WithToken(base::Duration age) {
   World world;
   world.Policy().intro_token = config::IntroToken::kAuto;
   world.With(Vm("a").Age(age).Stopped().InstanceRuns(false));
-  world.Raw().vms[0].vm.printable_status = "Provisioning";
+  world.Raw().vms[0].vm.Change().printable_status = "Provisioning";
   return world;
 }
 
@@ -133,12 +133,12 @@ TEST(NextStep, no_token_is_looked_after_once_its_vm_runs_has_a_node_or_the_polic
   runs.Raw().vms[0].instance_runs = true;
   EXPECT_STEP(runs.StepOf("a"), StepKind::kWait, Row::kUnmarkedWaiting);
   World seen_to_run = WithToken(std::chrono::minutes(14));
-  seen_to_run.Raw().vms[0].vm.ready = true;
+  seen_to_run.Raw().vms[0].vm.Change().ready = true;
   EXPECT_STEP(seen_to_run.StepOf("a"), StepKind::kWait, Row::kUnmarkedWaiting);
   EXPECT_STEP(WithToken(std::chrono::minutes(14)).With(Node("a")).StepOf("a"),
               StepKind::kRecordJoin, Row::kUnmarkedJoins);
   World stopped = WithToken(std::chrono::minutes(14));
-  stopped.Raw().vms[0].vm.printable_status = "Stopped";
+  stopped.Raw().vms[0].vm.Change().printable_status = "Stopped";
   EXPECT_STEP(stopped.StepOf("a"), StepKind::kWait, Row::kUnmarkedWaiting);
   World off = WithToken(std::chrono::minutes(14));
   off.Policy().intro_token = config::IntroToken::kOff;

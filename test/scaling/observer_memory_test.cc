@@ -103,7 +103,7 @@ TEST_F(ObserverMemoryTest, C3_a_future_time_on_the_object_does_not_prolong_the_w
 
 TEST_F(ObserverMemoryTest, C3_a_halt_by_quota_counts_immediately) {
   World world = Starting("Stopped");
-  world.Raw().vms[0].vm.quota_halt = "cpu insufficient resources";
+  world.Raw().vms[0].vm.Change().quota_halt = "cpu insufficient resources";
   const Look look = Observe(seconds(0), std::move(world));
   ASSERT_TRUE(look.vms[0].start_failure.has_value());
   EXPECT_THAT(look.vms[0].start_failure->reason, HasSubstr("insufficient resources"));
@@ -130,7 +130,7 @@ TEST_F(ObserverMemoryTest, C15_a_vm_that_has_joined_never_counts_as_failing_to_s
   for (const base::Duration time : {seconds(0), seconds(300)}) {
     World world;
     world.With(Vm("a").Joined());
-    world.Raw().vms[0].vm.printable_status = "CrashLoopBackOff";
+    world.Raw().vms[0].vm.Change().printable_status = "CrashLoopBackOff";
     EXPECT_FALSE(Observe(time, std::move(world)).vms[0].start_failure.has_value());
   }
 }
@@ -138,7 +138,7 @@ TEST_F(ObserverMemoryTest, C15_a_vm_that_has_joined_never_counts_as_failing_to_s
 TEST_F(ObserverMemoryTest, the_time_of_another_vm_of_the_same_name_starts_again) {
   EXPECT_FALSE(Fails(seconds(0), "ErrorPvcNotFound"));
   World successor = Starting("ErrorPvcNotFound");
-  successor.Raw().vms[0].vm.uid = "uid-second";
+  successor.Raw().vms[0].vm.Change().uid = "uid-second";
   EXPECT_FALSE(Observe(seconds(60), std::move(successor)).vms[0].start_failure.has_value());
 }
 

@@ -252,10 +252,10 @@ TEST(OverlaySetVm, the_vm_as_it_is_now_decides_at_the_time_of_its_reply) {
   harvester::VirtualMachine vm = again.a.view().vm;
   vm.protect.always = true;
   again.a.SetVm(vm, kNow + std::chrono::seconds(3));
-  EXPECT_TRUE(again.a.view().vm.protect.always);
+  EXPECT_TRUE(again.a.view().vm->protect.always);
   EXPECT_EQ(again.a.now(), kNow + std::chrono::seconds(3));
   EXPECT_EQ(IdOf(again.a.node()), "node-a") << "its link stays";
-  EXPECT_FALSE(again.snapshot.seen->FindVm("a")->vm.protect.always);
+  EXPECT_FALSE(again.snapshot.seen->FindVm("a")->vm->protect.always);
   again.a.SetVm(vm, std::nullopt);
   EXPECT_EQ(again.a.now(), kNow + std::chrono::seconds(3)) << "a reply without a date has no time";
 }

@@ -96,7 +96,7 @@ TEST(PublishHost, without_the_key_what_was_published_is_unset_readable_or_not) {
   EXPECT_EQ(step.node_id, "node-a");
   World edited;
   edited.With(Vm("a").Joined()).With(Node("a"));
-  edited.Raw().vms.back().vm.has_published_host = true;
+  edited.Raw().vms.back().vm.Change().has_published_host = true;
   EXPECT_EQ(edited.StepOf("a").row, Row::kUnmarkedUnpublish);
   EXPECT_EQ(World().With(Vm("a").Joined().RunsOn("rack1-a")).With(Node("a")).StepOf("a").row,
             Row::kUnmarkedOther);

@@ -293,7 +293,7 @@ TEST_F(RetriesTest, L3_each_vm_of_a_look_learns_of_its_own_refusals) {
   retries_.Apply(kStart + seconds(60), &look);
   const auto view = [&](const std::string& name) {
     return *std::find_if(look.vms.begin(), look.vms.end(),
-                         [&](const VmView& each) { return each.vm.name == name; });
+                         [&](const VmView& each) { return each.vm->name == name; });
   };
   EXPECT_EQ(view("drain").removal_refused_for, seconds(60));
   EXPECT_EQ(view("delete").removal_refused_for, seconds(50));

@@ -24,7 +24,7 @@ std::shared_ptr<const Snapshot> Seen(World world) { return world.Snapshot().seen
 std::vector<std::string> NamesOf(const std::vector<const VmView*>& views) {
   std::vector<std::string> names;
   names.reserve(views.size());
-  for (const VmView* view : views) names.push_back(view->vm.name);
+  for (const VmView* view : views) names.push_back(view->vm->name);
   return names;
 }
 
@@ -38,7 +38,7 @@ std::vector<std::string> IdsAt(const NodeSet& nodes, const std::vector<std::size
 TEST(Snapshot, finds_a_vm_by_name_and_by_uid) {
   const auto seen = Seen(World().With(Vm("a")).With(Vm("b")));
   ASSERT_NE(seen->FindVm("b"), nullptr);
-  EXPECT_EQ(seen->FindVm("b")->vm.uid, "uid-b");
+  EXPECT_EQ(seen->FindVm("b")->vm->uid, "uid-b");
   EXPECT_EQ(seen->FindVmByUid("uid-b"), seen->FindVm("b"));
   EXPECT_EQ(seen->FindVm("uid-b"), nullptr);
   EXPECT_EQ(seen->FindVmByUid("b"), nullptr);

@@ -59,7 +59,7 @@ TEST_F(TrackerEndTest, a_broken_vm_that_stays_does_not_hold_the_call) {
 TEST_F(TrackerEndTest, S2_one_that_is_stuck_in_its_deletion_does_not_hold_the_call) {
   World stuck;
   stuck.With(BrokenA().Marked().ForBeingBroken().Terminating());
-  stuck.Raw().vms[0].vm.deleted_at = kNow - minutes(12);
+  stuck.Raw().vms[0].vm.Change().deleted_at = kNow - minutes(12);
   Track(ToCreate({"a"}));
   EXPECT_TRUE(EndedWith(stuck));
 }

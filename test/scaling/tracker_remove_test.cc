@@ -143,7 +143,7 @@ TEST_F(TrackerRemoveTest, L4_leftovers_that_make_progress_are_waited_for) {
 
 TEST_F(TrackerRemoveTest, L4_they_are_waited_for_two_minutes_beyond_the_grace_period) {
   World world = Draining();
-  world.Raw().vms[0].vm.termination_grace = minutes(5);
+  world.Raw().vms[0].vm.Change().termination_grace = minutes(5);
   See(world);
   leftovers_["a"] = {.what = "volume a-disk-0-x"};
   See(World());
@@ -193,10 +193,10 @@ TEST_F(TrackerRemoveTest, L4_leftovers_of_a_vm_are_refused_for_good_only_if_all_
 TEST_F(TrackerRemoveTest, S2_a_vm_that_is_stuck_in_its_deletion_fails_its_removal) {
   World terminating;
   terminating.With(LeavingVm().Terminating()).With(Node("a").Drained("a"));
-  terminating.Raw().vms[0].vm.deleted_at = kNow - minutes(12) + seconds(1);
+  terminating.Raw().vms[0].vm.Change().deleted_at = kNow - minutes(12) + seconds(1);
   See(terminating);
   EXPECT_EQ(StateOf("a"), OutcomeState::kPending);
-  terminating.Raw().vms[0].vm.deleted_at = kNow - minutes(12);
+  terminating.Raw().vms[0].vm.Change().deleted_at = kNow - minutes(12);
   See(terminating);
   EXPECT_THAT(PartOf("a").error, StatusIs(absl::StatusCode::kUnavailable,
                                           HasSubstr("terminating for more than 12m0s")));

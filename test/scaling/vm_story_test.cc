@@ -21,16 +21,16 @@ PoolSnapshot EmptySnapshot() {
 
 VmView View() {
   VmView view;
-  view.vm.name = "web-1";
-  view.vm.uid = "u-1";
-  view.vm.action_id = "a-made";
+  view.vm.Change().name = "web-1";
+  view.vm.Change().uid = "u-1";
+  view.vm.Change().action_id = "a-made";
   return view;
 }
 
 VmView Marked() {
   VmView view = View();
-  view.vm.has_mark = true;
-  view.vm.mark = harvester::Mark{.action = "a-removes"};
+  view.vm.Change().has_mark = true;
+  view.vm.Change().mark = harvester::Mark{.action = "a-removes"};
   return view;
 }
 

@@ -220,7 +220,7 @@ class World {
   }
   World& With(const Vm& vm) {
     look_.vms.push_back(vm.View());
-    if (vm.View().vm.has_mark) pool_.action->names.insert(vm.View().vm.name);
+    if (vm.View().vm->has_mark) pool_.action->names.insert(vm.View().vm->name);
     return *this;
   }
   World& With(const Node& node) {

@@ -40,7 +40,9 @@ struct ObjectMetadata {
   std::map<std::string, std::string> annotations;
 };
 
-// Plain data, read from a kubevirt.io/v1 VirtualMachine. Kubernetes' strings are kept unchanged.
+// Plain data, read from a kubevirt.io/v1 VirtualMachine. Kubernetes' strings are kept unchanged. Of
+// the labels none is kept, of the annotations only `self`, `template-hash` and `template-parts`:
+// the members have what the others say.
 struct VirtualMachine : ObjectMetadata {
   std::string pool;           // label; empty: none
   std::string firmware_uuid;  // spec, lower case

@@ -40,9 +40,30 @@ struct PoolKey {
   friend auto operator<=>(const PoolKey&, const PoolKey&) = default;
 };
 
+// A VM as it was read. Copies share it, as a look shares the list that a Status holds: a thousand
+// VMs are 4 MiB. Cheap to copy; thread-safe to read.
+class SharedVm {
+ public:
+  SharedVm();
+  // NOLINTNEXTLINE(google-explicit-constructor): a VM that was read alone is one, too.
+  SharedVm(harvester::VirtualMachine vm);
+  // Not null.
+  explicit SharedVm(std::shared_ptr<const harvester::VirtualMachine> vm) : vm_(std::move(vm)) {}
+
+  const harvester::VirtualMachine& operator*() const { return *vm_; }
+  const harvester::VirtualMachine* operator->() const { return vm_.get(); }
+  // NOLINTNEXTLINE(google-explicit-constructor): functions about a VM take it as it is.
+  operator const harvester::VirtualMachine&() const { return *vm_; }
+  // A copy of its own, to be changed. The next call, or copy of this object, ends that.
+  harvester::VirtualMachine& Change();
+
+ private:
+  std::shared_ptr<const harvester::VirtualMachine> vm_;
+};
+
 // A VM of the observed namespace and what is known about it besides its object.
 struct VmView {
-  harvester::VirtualMachine vm;
+  SharedVm vm;
   bool member = false;
   nodepool::Link link;
   // GET by ID of the mark's node answered 404 without `stale`.
@@ -119,8 +140,9 @@ struct Look {
 
 // An empty look of a reader with this region and policy.
 Look LookFor(const std::string& region, const std::optional<config::PoolPolicy>& policy);
-// Replaces the VMs of a look by what a list returned.
-void SetVms(std::vector<harvester::VirtualMachine> vms, Look* look);
+// Replaces the VMs of a look by what a list returned, and keeps that list. Not null.
+using VmList = std::shared_ptr<const std::vector<harvester::VirtualMachine>>;
+void SetVms(const VmList& vms, Look* look);
 
 // Links the VMs and nodes of a look: sets every `link`, `linker` and `node_is_linked`. To be called
 // again after a node was completed. O(VMs + nodes).

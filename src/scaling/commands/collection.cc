@@ -29,14 +29,14 @@ std::vector<Unfinished> FindUnfinished(const Decisions& decisions) {
   for (const auto& [view, step] : decisions.all()) {
     if (!IsPoolMember(*view, snapshot)) continue;
     // A finished run leaves only marks that it must not or cannot remove.
-    const bool still_marked = step.kind == StepKind::kWait && view->vm.has_mark;
+    const bool still_marked = step.kind == StepKind::kWait && view->vm->has_mark;
     if (still_marked) {
-      unfinished.push_back({view->vm.name, step.reason});
+      unfinished.push_back({view->vm->name, step.reason});
     } else if (step.kind == StepKind::kReport && !IsKeptOnPurpose(step, snapshot)) {
       const bool wants_policy =
           step.row == Row::kUnmarkedBrokenKept && !snapshot.policy.has_value();
       unfinished.push_back(
-          {view->vm.name, step.reason + (wants_policy ? ", because no policy is known" : "")});
+          {view->vm->name, step.reason + (wants_policy ? ", because no policy is known" : "")});
     }
   }
   return unfinished;

@@ -16,7 +16,7 @@ namespace {
 std::set<std::string> PoolsIn(const PoolSnapshot& snapshot) {
   std::set<std::string> names = {snapshot.key.pool};
   for (const VmView& view : snapshot.look().vms) {
-    if (view.member) names.insert(view.vm.pool);
+    if (view.member) names.insert(view.vm->pool);
   }
   const std::string ns = snapshot.key.ns + "/";
   for (const NodeOfGoneVm& gone : NodesOfGoneVms(snapshot)) {
@@ -29,8 +29,8 @@ std::set<std::string> PoolsIn(const PoolSnapshot& snapshot) {
 std::string WorkOf(const Decisions& decisions) {
   std::string work;
   for (const auto& [view, step] : decisions.all()) {
-    if (IsAct(step.kind) || view->vm.has_mark) {
-      work += view->vm.uid + " " + std::string(RowName(step.row)) + "\n";
+    if (IsAct(step.kind) || view->vm->has_mark) {
+      work += view->vm->uid + " " + std::string(RowName(step.row)) + "\n";
     }
   }
   for (const NodeOfGoneVm& gone : decisions.to_purge()) work += gone.node->id + "\n";

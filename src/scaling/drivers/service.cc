@@ -216,7 +216,7 @@ absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Sessi
                               [&](std::size_t i) { return reads[i](); });
   if (!results[0].ok()) return base::Annotate(results[0], "Harvester cannot be read");
   look.now = seen->server_time.value_or(options_.clock->WallNow());
-  SetVms(*seen->value, &look);
+  SetVms(seen->value, &look);
   TakeNodes(nodes, &look);
   if (ListIsOlderThanVms(look)) TakeNodes(session.nomad().ListNodes(context), &look);
   CheckIndex(&look);

@@ -31,7 +31,7 @@ DrainDeadline DeadlineOf(base::Duration deadline, base::WallTime now) {
 Mark MakeMark(const PoolSnapshot& snapshot, const VmView& view, base::WallTime now,
               std::string action, MarkReason reason, std::string node_id) {
   const config::PoolPolicy& policy = *snapshot.policy;
-  Mark mark{.action = std::move(action), .reason = reason, .vm_uid = view.vm.uid};
+  Mark mark{.action = std::move(action), .reason = reason, .vm_uid = view.vm->uid};
   mark.node_id = std::move(node_id);
   mark.marked_at = now;
   mark.drain_deadline = DeadlineOf(policy.drain_deadline, now);
@@ -40,12 +40,12 @@ Mark MakeMark(const PoolSnapshot& snapshot, const VmView& view, base::WallTime n
   mark.ignore_system = policy.drain_ignore_system_jobs;
   mark.purge = policy.node_purge;
   mark.nodes =
-      view.vm.nodes.value_or(harvester::NodesRecord{.region = snapshot.look().region,
-                                                    .node_class = policy.node_class,
-                                                    .datacenter = policy.datacenter,
-                                                    .node_pool = policy.node_pool,
-                                                    .node_attribute = policy.node_attribute,
-                                                    .index = 0});
+      view.vm->nodes.value_or(harvester::NodesRecord{.region = snapshot.look().region,
+                                                     .node_class = policy.node_class,
+                                                     .datacenter = policy.datacenter,
+                                                     .node_pool = policy.node_pool,
+                                                     .node_attribute = policy.node_attribute,
+                                                     .index = 0});
   return mark;
 }
 
@@ -147,7 +147,7 @@ class Act {
   }
 
   absl::Status ReadMarksNode() {
-    const std::optional<Mark>& mark = seen_.view().vm.mark;
+    const std::optional<Mark>& mark = seen_.view().vm->mark;
     seen_.SetMarksNodeGone(false);
     if (!mark.has_value() || mark->node_id.empty()) return absl::OkStatus();
     const auto node = deps_.nomad().GetNode(context_, mark->node_id);
@@ -163,17 +163,17 @@ class Act {
   }
 
   absl::Status ReadInstance() {
-    const auto instance = deps_.vms.GetInstance(context_, seen_.view().vm.name);
+    const auto instance = deps_.vms.GetInstance(context_, seen_.view().vm->name);
     if (!instance.ok() && !kube::IsNotFound(instance.status())) return instance.status();
     seen_.SetInstance(instance.ok() && harvester::IsRunning(*instance));
     return absl::OkStatus();
   }
 
   absl::Status ReadVm() {
-    auto vm = deps_.vms.Get(context_, seen_.view().vm.name);
+    auto vm = deps_.vms.Get(context_, seen_.view().vm->name);
     NH_RETURN_IF_ERROR(vm);
-    if (vm->value.uid != seen_.view().vm.uid) {
-      return base::FailedPrecondition("VM " + seen_.view().vm.name +
+    if (vm->value.uid != seen_.view().vm->uid) {
+      return base::FailedPrecondition("VM " + seen_.view().vm->name +
                                       " was replaced by another one");
     }
     seen_.SetVm(std::move(vm->value), vm->server_time);
@@ -280,14 +280,14 @@ class Act {
   }
 
   Effect StartDrain(const Step& step) {
-    const Mark& mark = *seen_.view().vm.mark;
+    const Mark& mark = *seen_.view().vm->mark;
     const nodepool::PostedDeadline posted = nodepool::DeadlineToPost(
         mark.drain_deadline.kind == DrainDeadline::Kind::kNone,
         mark.drain_deadline.kind == DrainDeadline::Kind::kNow, mark.drain_deadline.at, seen_.now());
     if (!posted.post) return kNotWanted;
     const std::string pool = deps_.key.ToString();
     const nodepool::DrainMark meta{.action = mark.action,
-                                   .vm = seen_.view().vm.name,
+                                   .vm = seen_.view().vm->name,
                                    .vm_uid = mark.vm_uid,
                                    .pool = pool,
                                    .purge = mark.purge,
@@ -330,7 +330,7 @@ class Act {
     if (drained.status.ok()) return;
     deps_.logger.Info(
         "Could not start the drain; retrying",
-        {{"vm", seen_.view().vm.name}, {"node_id", step.node_id}, {"error", drained.status}});
+        {{"vm", seen_.view().vm->name}, {"node_id", step.node_id}, {"error", drained.status}});
   }
 
   const runtime::Context& context_;

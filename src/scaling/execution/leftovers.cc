@@ -29,10 +29,10 @@ class Sweep {
   absl::StatusOr<SweepResult> Run() {
     NH_ASSIGN_OR_RETURN(auto claims, deps_.vms.ListClaims(context_));
     NH_ASSIGN_OR_RETURN(auto secrets, deps_.vms.ListSecrets(context_));
-    NH_ASSIGN_OR_RETURN(auto vms, deps_.vms.ListAll(context_));
-    for (VirtualMachine& vm : vms.value) {
+    NH_ASSIGN_OR_RETURN(const auto vms, deps_.vms.ListAll(context_));
+    for (const VirtualMachine& vm : vms.value) {
       for (const std::string& claim : vm.claim_names) used_claims_.insert(claim);
-      vms_[vm.name] = std::move(vm);
+      vms_[vm.name] = &vm;
     }
     for (const Claim& claim : claims) HandleClaim(claim);
     const base::WallTime now = secrets.server_time.value_or(context_.clock().WallNow());
@@ -90,12 +90,12 @@ class Sweep {
     if (scope_.being_created.contains(vm)) return;
     const auto found = vms_.find(vm);
     if (found != vms_.end()) {
-      if (secret.owner_uid.empty() && found->second.action_id == secret.action_id &&
-          !harvester::IsTerminating(found->second)) {
+      if (secret.owner_uid.empty() && found->second->action_id == secret.action_id &&
+          !harvester::IsTerminating(*found->second)) {
         const Retries::Key key(kSetSecretOwner, secret.name);
         Do(key, ReconcileEvent::Kind::kSetSecretOwner, vm, [&] {
           return deps_.vms.SetSecretOwner(context_, IdentityFor(vm, secret.action_id),
-                                          found->second.uid);
+                                          found->second->uid);
         });
         const absl::Status trouble = deps_.troubles.retries.LastOf(key);
         if (!trouble.ok()) result_.unowned = trouble;
@@ -136,8 +136,9 @@ class Sweep {
   const runtime::Context& context_;
   const PoolDependencies& deps_;
   const SweepScope& scope_;
-  std::map<std::string, VirtualMachine> vms_;
-  std::set<std::string> used_claims_;
+  // While Run has the list of them.
+  std::map<std::string_view, const VirtualMachine*> vms_;
+  std::set<std::string_view> used_claims_;
   std::map<std::string, bool> gone_;
   SweepResult result_;
 };

@@ -36,7 +36,7 @@ Effect Publish(const runtime::Context& asking, const runtime::Context& writing,
     auto zone = deps.hosts.ZoneOf(limited, view.host);
     if (!zone.ok()) return EffectOf(zone.status());
     harvester::PublishedHost published =
-        view.vm.published_host.value_or(harvester::PublishedHost());
+        view.vm->published_host.value_or(harvester::PublishedHost());
     published.node_id = step.node_id;
     published.host = view.host;
     published.zone = UnlessEmpty(*std::move(zone));
@@ -46,8 +46,8 @@ Effect Publish(const runtime::Context& asking, const runtime::Context& writing,
   absl::Status posted = deps.clients.nomad_urgent->SetNodeMeta(limited, step.node_id, meta);
   if (!posted.ok()) return EffectOf(std::move(posted));
   return EffectOf(deps.vms
-                      .Annotate(writing.WithTimeout(kPublicationLimit), view.vm.name,
-                                view.vm.resource_version,
+                      .Annotate(writing.WithTimeout(kPublicationLimit), view.vm->name,
+                                view.vm->resource_version,
                                 {{harvester::kPublishedHostAnnotation, std::move(annotation)}})
                       .status());
 }

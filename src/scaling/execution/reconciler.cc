@@ -35,7 +35,7 @@ constexpr base::Duration kRollBacksTimeout = std::chrono::minutes(2);
 constexpr char kListLeftovers[] = "list-leftovers";
 
 Retries::Key KeyOf(const Decisions::Entry& entry) {
-  return {StepName(entry.step.kind), entry.view->vm.uid};
+  return {StepName(entry.step.kind), entry.view->vm->uid};
 }
 
 }  // namespace
@@ -63,9 +63,9 @@ absl::StatusOr<PoolSnapshot> Reconciler::Look(const runtime::Context& context,
   // A drain that runs was accepted, although no reply may have said so.
   for (const VmView& view : look.vms) {
     const nomad::Node* node = LinkedNode(view, look);
-    if (node == nullptr || !view.vm.mark.has_value()) continue;
-    if (!nodepool::IsDrainOf(*node, view.vm.mark->action, view.vm.uid)) continue;
-    deps_.troubles.retries.Forget({StepName(StepKind::kStartDrain), view.vm.uid});
+    if (node == nullptr || !view.vm->mark.has_value()) continue;
+    if (!nodepool::IsDrainOf(*node, view.vm->mark->action, view.vm->uid)) continue;
+    deps_.troubles.retries.Forget({StepName(StepKind::kStartDrain), view.vm->uid});
   }
   deps_.troubles.retries.Apply(deps_.clock.Now(), &look);
   if (policy_.has_value() && policy_->publish_host) {
@@ -106,7 +106,7 @@ absl::StatusOr<Reconciler::Settled> Reconciler::FinishRollBacks(const runtime::C
       const Retries& retries = deps_.troubles.retries;
       const Retries::Key key = KeyOf(entry);
       if (retries.FailingFor(key, now) >= kRefusedForGood || now - began >= kRollBacksTimeout) {
-        settled.left_out[entry.view->vm.name] =
+        settled.left_out[entry.view->vm->name] =
             "its roll-back (" + entry.step.reason +
             ") does not succeed: " + base::Message(retries.LastOf(key));
         continue;
@@ -138,7 +138,7 @@ const char* Reconciler::WhyWaits(StepKind kind) const {
 
 Reconciler::Task Reconciler::StepTask(const Decisions::Entry& entry) const {
   return {
-      .kind = Task::Kind::kStep, .vm = entry.view->vm.name, .entry = &entry, .key = KeyOf(entry)};
+      .kind = Task::Kind::kStep, .vm = entry.view->vm->name, .entry = &entry, .key = KeyOf(entry)};
 }
 
 // What is to be done now: not what waits for its next attempt.
@@ -158,7 +158,7 @@ std::vector<Reconciler::Task> Reconciler::TasksOf(const Decisions& decisions, ba
     }
     if (step.kind != StepKind::kNothing) LogDecision(step, *entry.view);
     // One write for one VM: a victim's mark comes before what else is to be recorded on it.
-    if (!IsAct(step.kind) || to_mark.contains(entry.view->vm.name)) continue;
+    if (!IsAct(step.kind) || to_mark.contains(entry.view->vm->name)) continue;
     if (IsAside(step.kind)) {
       asides_due_.push_back(&entry);
     } else {
@@ -171,7 +171,7 @@ std::vector<Reconciler::Task> Reconciler::TasksOf(const Decisions& decisions, ba
       add({.kind = Task::Kind::kMark,
            .vm = vm,
            .entry = entry,
-           .key = {kMark, entry->view->vm.uid}});
+           .key = {kMark, entry->view->vm->uid}});
     }
     for (const std::string& vm : action_->tracker.ToMake()) {
       add({.kind = Task::Kind::kMake, .vm = vm, .key = {"create", vm}});
@@ -272,7 +272,7 @@ void Reconciler::StartAsides(const runtime::Context& context, base::MonoTime now
                       // The snapshot keeps the view.
                       [this, context, key, turn, seen = last_->snapshot().seen, view = entry.view,
                        step = entry.step](const runtime::Context& asking) {
-                        return AsideTasks::Ended{key, view->vm.name, step,
+                        return AsideTasks::Ended{key, view->vm->name, step,
                                                  Publish(asking, context, deps_, *view, step)};
                       });
     // Without a thread for it, it is due in the next pass; nothing waits for it.
@@ -384,13 +384,13 @@ void Reconciler::Note(const Task& task, base::MonoTime now, Pass* pass) {
       failures_.insert(CauseOfBroken(*task.entry->view));
       broken_ += (broken_.empty() ? "" : "\n") + task.vm + ": " + task.entry->step.reason;
       const VmView& view = *task.entry->view;
-      if (view.start_failure.has_value()) deps_.troubles.zone_failures[view.vm.zone] = now;
+      if (view.start_failure.has_value()) deps_.troubles.zone_failures[view.vm->zone] = now;
     }
     const bool joined = task.entry->step.kind == StepKind::kRecordJoin;
     if (joined && task.effect.verdict == Verdict::kDone && action_.has_value()) {
       action_->tracker.NoteJoined(task.vm, task.entry->step.node_id);
     }
-    if (joined) deps_.troubles.zone_failures.erase(task.entry->view->vm.zone);
+    if (joined) deps_.troubles.zone_failures.erase(task.entry->view->vm->zone);
     return;
   }
   if (!action_.has_value()) return;
@@ -410,14 +410,14 @@ void Reconciler::Note(const Task& task, base::MonoTime now, Pass* pass) {
 // Once per change.
 void Reconciler::LogDecision(const Step& step, const VmView& view) {
   std::string logged(RowName(step.row));
-  if (last_logged_[view.vm.name] == logged) return;
-  last_logged_[view.vm.name] = std::move(logged);
+  if (last_logged_[view.vm->name] == logged) return;
+  last_logged_[view.vm->name] = std::move(logged);
   const bool reported = step.kind == StepKind::kReport;
   const log::Level level = reported           ? log::Level::kWarn
                            : IsAct(step.kind) ? log::Level::kInfo
                                               : log::Level::kDebug;
   deps_.logger.Log(level, reported ? "A VM needs an operator" : "Next step",
-                   {{"vm", view.vm.name},
+                   {{"vm", view.vm->name},
                     {"step", StepName(step.kind)},
                     {"row", RowName(step.row)},
                     {"why", step.reason},
@@ -425,13 +425,13 @@ void Reconciler::LogDecision(const Step& step, const VmView& view) {
                     {"action_id", ActionOf(step, view, last_->snapshot())}});
   // An act is reported once it is done. A VM that has yet to join is not worth a line.
   if (!reported) {
-    deps_.troubles.reported.erase(view.vm.uid);
-  } else if (std::exchange(deps_.troubles.reported[view.vm.uid], RowName(step.row)) !=
+    deps_.troubles.reported.erase(view.vm->uid);
+  } else if (std::exchange(deps_.troubles.reported[view.vm->uid], RowName(step.row)) !=
              RowName(step.row)) {
     deps_.Tell(StoryOf(step, view, last_->snapshot()));
   }
-  if (reported || (step.kind == StepKind::kWait && view.vm.has_mark)) {
-    deps_.Notify({.vm = view.vm.name, .step = step});
+  if (reported || (step.kind == StepKind::kWait && view.vm->has_mark)) {
+    deps_.Notify({.vm = view.vm->name, .step = step});
   }
 }
 
@@ -460,7 +460,7 @@ void Reconciler::LogTrouble(const Task& task) {
 // Scale does not wait for those of earlier actions, but keeps their names for the background.
 void Reconciler::NoteGone(base::MonoTime now) {
   for (const auto& [view, step] : last_->all()) {
-    if (view->member && view->vm.has_mark) marked_seen_.insert(view->vm.name);
+    if (view->member && view->vm->has_mark) marked_seen_.insert(view->vm->name);
   }
   const auto gone = [&](const std::string& vm) {
     deps_.troubles.gone_since.try_emplace(vm, now);
@@ -469,7 +469,7 @@ void Reconciler::NoteGone(base::MonoTime now) {
   std::erase_if(marked_seen_, [&](const std::string& vm) {
     const Decisions::Entry* entry = last_->Find(vm);
     if (entry == nullptr) gone(vm);
-    return entry == nullptr || !entry->view->vm.has_mark;
+    return entry == nullptr || !entry->view->vm->has_mark;
   });
   for (const NodeOfGoneVm& node : last_->to_purge()) gone(std::string(node.mark.vm));
   const std::optional<harvester::LeaseAction>& action = last_->snapshot().action;
@@ -548,18 +548,18 @@ void Reconciler::Sweep(const runtime::Context& context, Pass* pass) {
 void Reconciler::Prune() {
   std::set<std::string> objects = {deps_.key.pool};
   for (const VmView& view : last_->snapshot().look().vms) {
-    objects.insert(view.vm.uid);
-    objects.insert(view.vm.name);
-    if (view.vm.has_mark) continue;
+    objects.insert(view.vm->uid);
+    objects.insert(view.vm->name);
+    if (view.vm->has_mark) continue;
     // Whoever removed the mark: the next removal of this VM is tried from the start.
     for (const StepKind kind : {StepKind::kStartDrain, StepKind::kDelete, StepKind::kRollBack}) {
-      deps_.troubles.retries.Forget({StepName(kind), view.vm.uid});
+      deps_.troubles.retries.Forget({StepName(kind), view.vm->uid});
     }
   }
   // What is no longer to be published, or to be unset.
   for (const auto& [view, step] : last_->all()) {
     for (const StepKind kind : {StepKind::kPublishHost, StepKind::kUnpublishHost}) {
-      if (step.kind != kind) deps_.troubles.retries.Forget({StepName(kind), view->vm.uid});
+      if (step.kind != kind) deps_.troubles.retries.Forget({StepName(kind), view->vm->uid});
     }
   }
   for (const nomad::Node& node : last_->snapshot().nodes()) objects.insert(node.id);
@@ -668,7 +668,7 @@ bool Reconciler::IsInProgress(base::MonoTime now) const {
   const PoolSnapshot& snapshot = last_->snapshot();
   for (const auto& [view, step] : last_->all()) {
     if (!view->member || IsOtherRegion(view->vm, snapshot.look().region)) continue;
-    if (!view->vm.has_mark || IsStuckInDeletion(view->vm, snapshot.now())) continue;
+    if (!view->vm->has_mark || IsStuckInDeletion(view->vm, snapshot.now())) continue;
     if (step.kind == StepKind::kWait) return true;
   }
   const PoolTroubles& troubles = deps_.troubles;
@@ -772,9 +772,9 @@ absl::Status Reconciler::Preview(const runtime::Context& context) {
   }
   const Decisions& decisions = last_.emplace(std::move(snapshot));
   for (const auto& [view, step] : decisions.all()) {
-    const bool waits_to_join = step.kind == StepKind::kWait && !view->vm.has_mark;
+    const bool waits_to_join = step.kind == StepKind::kWait && !view->vm->has_mark;
     if (step.kind == StepKind::kNothing || waits_to_join) continue;
-    if (WhyWaits(step.kind) == nullptr) deps_.Notify({.vm = view->vm.name, .step = step});
+    if (WhyWaits(step.kind) == nullptr) deps_.Notify({.vm = view->vm->name, .step = step});
   }
   for (const NodeOfGoneVm& gone : decisions.to_purge()) {
     deps_.Notify({.kind = ReconcileEvent::Kind::kPurge,

@@ -137,7 +137,7 @@ void Hosts::Note(const std::string& ns, base::MonoTime began, Look* look) {
   bool were_read = false;
   for (const VmView& view : look->vms) {
     were_read = were_read || view.instance_runs.has_value();
-    if (!view.host.empty()) host_of.emplace(view.vm.name, view.host);
+    if (!view.host.empty()) host_of.emplace(view.vm->name, view.host);
   }
   if (were_read) Keep(ns, began, std::move(host_of));
   base::MutexLock lock(mutex_);
@@ -150,7 +150,7 @@ void Hosts::Apply(const std::string& ns, Look* look) const {
   if (known == instances_.end()) return;
   const std::map<std::string, std::string>& host_of = known->second.host_of;
   for (VmView& view : look->vms) {
-    if (const auto host = host_of.find(view.vm.name); host != host_of.end()) {
+    if (const auto host = host_of.find(view.vm->name); host != host_of.end()) {
       view.host = host->second;
     }
   }

@@ -30,7 +30,7 @@ std::vector<nodepool::PoolIdentity> IdentitiesIn(const Look& look) {
   };
   add(look.policy_nodes);
   for (const VmView& view : look.vms) {
-    if (view.member) add(view.vm.nodes);
+    if (view.member) add(view.vm->nodes);
   }
   return identities;
 }
@@ -48,8 +48,8 @@ absl::Status Unreadable(const std::string& system, const absl::Status& why) {
 // A marked VM whose node completed our drain: its allocations decide the next step.
 bool AwaitsIdle(const VmView& view, const Look& look) {
   const nomad::Node* node = LinkedNode(view, look);
-  return view.member && view.vm.mark.has_value() && node != nullptr && !node->draining &&
-         nodepool::IsDrainOf(*node, view.vm.mark->action, view.vm.uid);
+  return view.member && view.vm->mark.has_value() && node != nullptr && !node->draining &&
+         nodepool::IsDrainOf(*node, view.vm->mark->action, view.vm->uid);
 }
 
 }  // namespace
@@ -60,7 +60,7 @@ std::vector<std::size_t> NodesToReadInFull(const Look& look,
   absl::flat_hash_map<std::string_view, int, std::hash<std::string_view>> names;
   std::uint64_t oldest_wanting = UINT64_MAX;
   for (const VmView& view : look.vms) {
-    names.emplace(view.vm.name, 0);
+    names.emplace(view.vm->name, 0);
     if (!view.member || harvester::HasJoined(view.vm) ||
         view.link.state != nodepool::LinkState::kNone) {
       continue;
@@ -68,7 +68,7 @@ std::vector<std::size_t> NodesToReadInFull(const Look& look,
     const std::optional<base::WallTime> deadline = JoinDeadline(view, look);
     if (view.start_failure.has_value() || (deadline.has_value() && look.now >= *deadline)) {
       oldest_wanting =
-          std::min(oldest_wanting, view.vm.nodes.has_value() ? view.vm.nodes->index : 0);
+          std::min(oldest_wanting, view.vm->nodes.has_value() ? view.vm->nodes->index : 0);
     }
   }
   const std::vector<nodepool::PoolIdentity> identities = IdentitiesIn(look);
@@ -111,8 +111,9 @@ namespace {
 const VmView* MadeAfterList(const Look& look) {
   if (!look.nomad_readable) return nullptr;
   for (const VmView& view : look.vms) {
-    if (!view.member || !view.vm.nodes.has_value() || IsOtherRegion(view.vm, look.region)) continue;
-    if (view.vm.nodes->index > look.nomad_index) return &view;
+    if (!view.member || !view.vm->nodes.has_value() || IsOtherRegion(view.vm, look.region))
+      continue;
+    if (view.vm->nodes->index > look.nomad_index) return &view;
   }
   return nullptr;
 }
@@ -126,7 +127,8 @@ void CheckIndex(Look* look) {
   if (newer == nullptr) return;
   look->nomad_readable = false;
   look->nomad_problem = "its index is " + std::to_string(look->nomad_index) + ", below the " +
-                        std::to_string(newer->vm.nodes->index) + " at which VM " + newer->vm.name +
+                        std::to_string(newer->vm->nodes->index) + " at which VM " +
+                        newer->vm->name +
                         " was made: another Nomad answers at this address, or one that was "
                         "restored; check nomad_address, or remove the annotation nodes of VMs that "
                         "the restored one knows";
@@ -244,7 +246,7 @@ void Observer::SetInstances(std::vector<harvester::VirtualMachineInstance> insta
   std::map<std::string, harvester::VirtualMachineInstance*> by_name;
   for (harvester::VirtualMachineInstance& instance : instances) by_name[instance.name] = &instance;
   for (VmView& view : look->vms) {
-    const auto found = by_name.find(view.vm.name);
+    const auto found = by_name.find(view.vm->name);
     view.instance_runs = found != by_name.end() && harvester::IsRunning(*found->second);
     if (found == by_name.end()) continue;
     view.addresses = found->second->addresses;
@@ -255,11 +257,11 @@ void Observer::SetInstances(std::vector<harvester::VirtualMachineInstance> insta
 
 void Observer::ReadNodesOfMarked(const runtime::Context& context, Look* look) {
   for (VmView& view : look->vms) {
-    if (!view.member || !view.vm.mark.has_value() || view.vm.mark->node_id.empty() ||
+    if (!view.member || !view.vm->mark.has_value() || view.vm->mark->node_id.empty() ||
         view.link.state != nodepool::LinkState::kNone) {
       continue;
     }
-    const auto by_id = nomad_.GetNode(context, view.vm.mark->node_id);
+    const auto by_id = nomad_.GetNode(context, view.vm->mark->node_id);
     view.node_gone = IsGone(by_id.status(), view.vm);
     if (!by_id.ok() && context.Done()) return SetUnreadable(by_id.status(), look);
   }
@@ -284,7 +286,9 @@ absl::StatusOr<Look> Observer::Observe(const runtime::Context& context, Look bas
   }
   Guests guests = *std::move(blocking.guests);
   look.now = guests.vms.server_time.value_or(context.clock().WallNow());
-  SetVms(std::move(guests.vms.value), &look);
+  SetVms(
+      std::make_shared<const std::vector<harvester::VirtualMachine>>(std::move(guests.vms.value)),
+      &look);
   if (ListIsOlderThanVms(look)) {
     ReadNodes(context, {.after_index = 0, .wait = {}, .nodes_limit = blocking.nodes_limit}, &look);
   }

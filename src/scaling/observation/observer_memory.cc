@@ -58,10 +58,10 @@ void ObserverMemory::ApplyNodeDown(base::MonoTime now, const Look& look, VmView*
 
 void ObserverMemory::ApplyUnhealthy(base::MonoTime now, const Look& look, VmView* view) {
   if (!LooksUnhealthy(*view, look)) {
-    unhealthy_since_.erase(view->vm.uid);
+    unhealthy_since_.erase(view->vm->uid);
     return;
   }
-  view->unhealthy_for = For(&unhealthy_since_, view->vm.uid, LinkedNode(*view, look), now);
+  view->unhealthy_for = For(&unhealthy_since_, view->vm->uid, LinkedNode(*view, look), now);
 }
 
 void ObserverMemory::NoteTokenOf(const std::string& vm_uid, base::WallTime look_after_at) {
@@ -78,20 +78,20 @@ void ObserverMemory::Apply(base::MonoTime now, Look* look) {
   if (!look->nomad_readable) unreadable_since_ = now;
 
   for (VmView& view : look->vms) {
-    const auto [before, added] = unreadable_before_.try_emplace(view.vm.uid, unreadable_total_);
+    const auto [before, added] = unreadable_before_.try_emplace(view.vm->uid, unreadable_total_);
     const base::Duration unreadable = unreadable_total_ - before->second;
     if (unreadable > base::Duration::zero()) {
-      look->nomad_unreadable_for[view.vm.name] = unreadable;
+      look->nomad_unreadable_for[view.vm->name] = unreadable;
     }
     ApplyStartFailure(now, look->now, &view);
     ApplyNodeDown(now, *look, &view);
     ApplyUnhealthy(now, *look, &view);
-    const auto token = tokens_.find(view.vm.uid);
+    const auto token = tokens_.find(view.vm->uid);
     if (token != tokens_.end()) view.look_after_token_at = token->second;
   }
   if (unreadable_before_.size() > look->vms.size()) {  // it has every VM of the look: some are gone
     std::unordered_set<std::string_view> uids;
-    for (const VmView& view : look->vms) uids.insert(view.vm.uid);
+    for (const VmView& view : look->vms) uids.insert(view.vm->uid);
     EraseUnless(&unreadable_before_, uids);
     EraseUnless(&unhealthy_since_, uids);
     EraseUnless(&failing_, uids);

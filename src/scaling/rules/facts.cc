@@ -27,8 +27,8 @@ bool IsComplete(const Node& node) {
 
 // Whether the annotation rolled-back names the node's last drain.
 bool IsRecorded(const VmView& view, const Node& node, const DrainMark& drain) {
-  return !view.vm.rolled_back.empty() &&
-         nodepool::RollbackMarker(node, drain) == view.vm.rolled_back;
+  return !view.vm->rolled_back.empty() &&
+         nodepool::RollbackMarker(node, drain) == view.vm->rolled_back;
 }
 
 // The rows of a VM without a mark whose nodes have a drain that we started for it.
@@ -53,7 +53,7 @@ bool TokenEnds(const Overlay& seen, const Facts& facts) {
   if (facts.joined || facts.node != nullptr || harvester::IsRunning(view.vm)) return false;
   if (view.instance_runs.value_or(false)) return false;
   if (harvester::IsStopped(view.vm)) return false;  // nobody knows when it will boot
-  return seen.now() >= view.look_after_token_at.value_or(view.vm.created_at + kUnknownToken);
+  return seen.now() >= view.look_after_token_at.value_or(view.vm->created_at + kUnknownToken);
 }
 
 // What its node's metadata says about where the VM runs, by the annotation: at rest no node is
@@ -61,11 +61,11 @@ bool TokenEnds(const Overlay& seen, const Facts& facts) {
 void SetPublishing(const VmView& view, const config::PoolPolicy& policy, Facts* facts) {
   if (policy.dry_run || facts->node == nullptr || facts->node->status != NodeStatus::kReady) return;
   if (!policy.publish_host) {
-    facts->unpublish = view.vm.has_published_host;
+    facts->unpublish = view.vm->has_published_host;
     return;
   }
   if (view.host.empty()) return;
-  const std::optional<harvester::PublishedHost>& published = view.vm.published_host;
+  const std::optional<harvester::PublishedHost>& published = view.vm->published_host;
   facts->publish = !published.has_value() || published->node_id != facts->node->id ||
                    published->host != view.host ||
                    (view.host_zone.has_value() && *view.host_zone != published->zone.value_or(""));
@@ -90,7 +90,7 @@ void SetUnmarked(const Overlay& seen, const PoolFacts* pool, Facts* facts) {
   SetPublishing(view, policy, facts);
   if (!facts->unhealthy) return;
   facts->may_replace =
-      (pool != nullptr ? *pool : PoolFacts(snapshot)).may_replace.contains(view.vm.uid);
+      (pool != nullptr ? *pool : PoolFacts(snapshot)).may_replace.contains(view.vm->uid);
 }
 
 bool IsIdleNode(const Overlay& seen, const Node& node, const harvester::Mark& mark) {
@@ -102,7 +102,7 @@ void SetMarksNode(const Overlay& seen, const harvester::Mark& mark, const Node& 
                   Facts* facts) {
   const VmView& view = seen.view();
   const std::optional<DrainMark> drain = nodepool::ParseDrainMark(node);
-  const bool of_vm = drain.has_value() && drain->vm_uid == view.vm.uid;
+  const bool of_vm = drain.has_value() && drain->vm_uid == view.vm->uid;
   facts->ours = of_vm && drain->action == mark.action;
   facts->foreign_drain = node.draining && !facts->ours;
   facts->canceled =
@@ -123,15 +123,16 @@ void SetMarksNode(const Overlay& seen, const harvester::Mark& mark, const Node& 
 void SetMarked(const Overlay& seen, Facts* facts) {
   const VmView& view = seen.view();
   const PoolSnapshot& snapshot = seen.snapshot();
-  facts->mark_readable = view.vm.mark.has_value();
+  facts->mark_readable = view.vm->mark.has_value();
   if (!facts->mark_readable) return;
-  const harvester::Mark& mark = *view.vm.mark;
+  const harvester::Mark& mark = *view.vm->mark;
   facts->for_unhealthy = mark.reason == MarkReason::kUnhealthy;
   facts->named = !snapshot.lease_used || mark.reason == MarkReason::kBroken ||
-                 (snapshot.action.has_value() && snapshot.action->names.contains(view.vm.name));
+                 (snapshot.action.has_value() && snapshot.action->names.contains(view.vm->name));
   facts->node_gone = view.node_gone;
-  facts->taken_back = snapshot.action.has_value() && snapshot.action->back.contains(view.vm.name) &&
-                      facts->node != nullptr && facts->node->status == NodeStatus::kReady;
+  facts->taken_back = snapshot.action.has_value() &&
+                      snapshot.action->back.contains(view.vm->name) && facts->node != nullptr &&
+                      facts->node->status == NodeStatus::kReady;
   facts->removal_refused = mark.reason == MarkReason::kScaleIn &&
                            view.removal_refused_for >= kRefusedForGood && !view.unmarking_refused &&
                            facts->node != nullptr && facts->node->status != NodeStatus::kDown;
@@ -150,19 +151,19 @@ PoolFacts::PoolFacts(const PoolSnapshot& snapshot) : mass_loss(FindMassLoss(snap
   for (const VmView* view : snapshot.vms()) {
     if (!IsPoolMember(*view, snapshot)) continue;
     ++members;
-    if (view->vm.has_mark) {
+    if (view->vm->has_mark) {
       const bool replaced =
-          view->vm.mark.has_value() && view->vm.mark->reason == MarkReason::kUnhealthy;
+          view->vm->mark.has_value() && view->vm->mark->reason == MarkReason::kUnhealthy;
       if (replaced) ++leaving;
-    } else if (!view->vm.protect.HoldsAt(snapshot.now()) && IsUnhealthy(*view, snapshot)) {
+    } else if (!view->vm->protect.HoldsAt(snapshot.now()) && IsUnhealthy(*view, snapshot)) {
       unhealthy.push_back(view);
     }
   }
   std::sort(unhealthy.begin(), unhealthy.end(),
-            [](const VmView* a, const VmView* b) { return a->vm.name < b->vm.name; });
+            [](const VmView* a, const VmView* b) { return a->vm->name < b->vm->name; });
   for (const VmView* view : unhealthy) {
     if (leaving++ >= snapshot.policy->max_unhealthy.Of(members)) break;
-    may_replace.insert(view->vm.uid);
+    may_replace.insert(view->vm->uid);
   }
 }
 
@@ -178,12 +179,12 @@ Facts FactsOf(const Overlay& seen, const PoolFacts* pool) {
   facts.member = view.member;
   facts.joined = harvester::HasJoined(view.vm);
   facts.node = seen.node();
-  facts.is_protected = view.vm.protect.HoldsAt(seen.now()) ||
+  facts.is_protected = view.vm->protect.HoldsAt(seen.now()) ||
                        (facts.node != nullptr && nodepool::IsProtected(*facts.node));
   facts.two_ready = view.link.state == LinkState::kTwoReady;
   facts.contradicted = view.link.state == LinkState::kContradicted;
   facts.no_node = view.link.state == LinkState::kNone;
-  facts.marked = view.vm.has_mark;
+  facts.marked = view.vm->has_mark;
   if (facts.marked) {
     SetMarked(seen, &facts);
   } else {

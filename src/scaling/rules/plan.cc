@@ -28,23 +28,23 @@ absl::Status CheckGrowth(const PoolSnapshot& snapshot) {
   const nodepool::PoolIdentity wanted = IdentityOf(*snapshot.policy);
   for (const VmView* each : snapshot.vms()) {
     const VmView& view = *each;
-    if (!IsPoolMember(view, snapshot) || view.vm.has_mark || harvester::IsTerminating(view.vm)) {
+    if (!IsPoolMember(view, snapshot) || view.vm->has_mark || harvester::IsTerminating(view.vm)) {
       continue;
     }
     if (IsBroken(view, snapshot)) {
       const Step step = NextStep(view, snapshot);
       if (step.kind == StepKind::kMarkBroken) continue;
-      return base::FailedPrecondition("the pool does not grow while VM " + view.vm.name +
+      return base::FailedPrecondition("the pool does not grow while VM " + view.vm->name +
                                       " is broken and stays: " + step.reason);
     }
     const bool other_identifiers =
-        view.vm.nodes.has_value() && IdentityOf(*view.vm.nodes) != wanted;
+        view.vm->nodes.has_value() && IdentityOf(*view.vm->nodes) != wanted;
     const nomad::Node* node = LinkedNode(view, snapshot);
     if (node == nullptr || other_identifiers || IsOtherRegion(view.vm, snapshot.look().region))
       continue;
     if (!BelongsToPool(*node, view, snapshot)) {
       return base::FailedPrecondition("the pool does not grow while the node of VM " +
-                                      view.vm.name +
+                                      view.vm->name +
                                       " is in another pool: " + WrongPool(*node, snapshot));
     }
   }
@@ -59,26 +59,26 @@ std::vector<std::string> CancelRemovals(const PoolSnapshot& snapshot, const Plan
   for (const VmView* each : snapshot.vms()) {
     const VmView& view = *each;
     if (!IsPoolMember(view, snapshot) || harvester::IsTerminating(view.vm)) continue;
-    if (!view.vm.mark.has_value() || view.vm.mark->reason != harvester::MarkReason::kScaleIn) {
+    if (!view.vm->mark.has_value() || view.vm->mark->reason != harvester::MarkReason::kScaleIn) {
       continue;
     }
     const nomad::Node* node = LinkedNode(view, snapshot);
     if (node == nullptr || node->status != nomad::NodeStatus::kReady) continue;
     if (IsOtherRegion(view.vm, snapshot.look().region)) continue;
-    if (inputs.left_out.contains(view.vm.name)) continue;
+    if (inputs.left_out.contains(view.vm->name)) continue;
     candidates.push_back(&view);
   }
   // The youngest mark first: the least of its work has been moved.
   std::sort(candidates.begin(), candidates.end(), [](const VmView* a, const VmView* b) {
-    if (a->vm.mark->marked_at != b->vm.mark->marked_at) {
-      return a->vm.mark->marked_at > b->vm.mark->marked_at;
+    if (a->vm->mark->marked_at != b->vm->mark->marked_at) {
+      return a->vm->mark->marked_at > b->vm->mark->marked_at;
     }
-    return a->vm.name < b->vm.name;
+    return a->vm->name < b->vm->name;
   });
   std::vector<std::string> names;
   for (const VmView* view : candidates) {
     if (std::cmp_greater_equal(names.size(), wanted)) break;
-    names.push_back(view->vm.name);
+    names.push_back(view->vm->name);
   }
   return names;
 }
@@ -100,8 +100,8 @@ std::vector<PlannedCreation> Creations(const PoolSnapshot& snapshot, std::int64_
 // The marked VMs that count as standing.
 std::int64_t LeftOutOf(const PoolSnapshot& snapshot, const PlanInputs& inputs) {
   return std::count_if(snapshot.vms().begin(), snapshot.vms().end(), [&](const VmView* view) {
-    return IsPoolMember(*view, snapshot) && view->vm.has_mark &&
-           !harvester::IsTerminating(view->vm) && inputs.left_out.contains(view->vm.name);
+    return IsPoolMember(*view, snapshot) && view->vm->has_mark &&
+           !harvester::IsTerminating(view->vm) && inputs.left_out.contains(view->vm->name);
   });
 }
 
@@ -148,7 +148,7 @@ absl::StatusOr<ScalePlan> PlanScale(const PoolSnapshot& snapshot, std::int64_t d
     plan.passed_over = std::move(victims.passed_over);
     for (const auto& [vm, why] : inputs.left_out) {
       const VmView* view = snapshot.seen->FindVm(vm);
-      if (view != nullptr && view->vm.has_mark) plan.passed_over.push_back({vm, why});
+      if (view != nullptr && view->vm->has_mark) plan.passed_over.push_back({vm, why});
     }
     plan.missing_victims = static_cast<std::int64_t>(count - plan.remove.size());
     if (plan.remove.empty()) return NoVictims(plan);

@@ -17,17 +17,17 @@ bool LeadsToRemoval(StepKind kind) {
 void CloseAction(harvester::LeaseAction* action, const RunSummary& run) {
   for (const std::string& name : run.seen) action->create.erase(name);
   std::set<std::string> unfinished;
-  for (const VmView& view : run.last.look().vms) action->create.erase(view.vm.name);
+  for (const VmView& view : run.last.look().vms) action->create.erase(view.vm->name);
   // A mark that no action has named is to be rolled back, and must not become valid here.
   for (const VmView* view : run.last.vms()) {
-    const std::string& name = view->vm.name;
-    if (view->vm.has_mark && action->names.contains(name)) unfinished.insert(name);
+    const std::string& name = view->vm->name;
+    if (view->vm->has_mark && action->names.contains(name)) unfinished.insert(name);
   }
   for (const auto& [name, id] : action->create) unfinished.insert(name);
   unfinished.insert(run.leftovers.begin(), run.leftovers.end());
   std::erase_if(action->back, [&](const std::string& name) {
     const VmView* view = run.last.seen->FindVm(name);
-    if (view == nullptr || !view->vm.has_mark) return true;
+    if (view == nullptr || !view->vm->has_mark) return true;
     const nomad::Node* node = LinkedNode(*view, run.last);
     return node == nullptr || node->status != nomad::NodeStatus::kReady;
   });
@@ -39,7 +39,7 @@ void CloseAction(harvester::LeaseAction* action, const RunSummary& run) {
 PoolRecord RecordBefore(PoolRecord record, const PoolSnapshot& snapshot,
                         const std::vector<Intent>& intents, const std::string& new_action_id) {
   if (record.action.has_value()) {
-    for (const VmView& view : snapshot.look().vms) record.action->create.erase(view.vm.name);
+    for (const VmView& view : snapshot.look().vms) record.action->create.erase(view.vm->name);
   }
   for (const Intent& intent : intents) {
     if (!LeadsToRemoval(intent.kind)) continue;
@@ -47,7 +47,7 @@ PoolRecord RecordBefore(PoolRecord record, const PoolSnapshot& snapshot,
       const std::int64_t standing = CountOf(snapshot);
       record.action = harvester::LeaseAction{.id = new_action_id, .from = standing, .to = standing};
     }
-    record.action->names.insert(intent.view->vm.name);
+    record.action->names.insert(intent.view->vm->name);
   }
   return record;
 }

@@ -15,7 +15,7 @@ std::string Cloning(const harvester::VirtualMachine& vm) {
 
 std::string Booting(const VmView& view) {
   if (!view.instance.has_value()) {
-    return "its guest is started (" + view.vm.printable_status + ")" +
+    return "its guest is started (" + view.vm->printable_status + ")" +
            With(harvester::TroubleOf(view.vm));
   }
   const harvester::VirtualMachineInstance& instance = *view.instance;
@@ -47,7 +47,7 @@ std::string Joining(const VmView& view) {
 
 std::string DescribeProgress(const VmView& view) {
   if (GuestRuns(view)) return Joining(view);
-  if (view.instance.has_value() || view.vm.instance_exists) return Booting(view);
+  if (view.instance.has_value() || view.vm->instance_exists) return Booting(view);
   return Cloning(view.vm);
 }
 
@@ -61,7 +61,7 @@ std::string AdviceToJoin(const VmView& view, const PoolSnapshot& snapshot) {
            "nomad_intro_token";
   }
   const bool has_one = snapshot.policy->intro_token == config::IntroToken::kRequired;
-  const auto& made_for = view.vm.nodes;
+  const auto& made_for = view.vm->nodes;
   const std::optional<std::string>& pool =
       made_for.has_value() ? made_for->node_pool : snapshot.policy->node_pool;
   return text +

@@ -103,7 +103,7 @@ void Retries::KeepOnly(const std::set<std::string>& objects, bool and_clean_up) 
 void Retries::Apply(base::MonoTime now, Look* look) const {
   if (troubles_.empty()) return;
   for (VmView& view : look->vms) {
-    const std::string& uid = view.vm.uid;
+    const std::string& uid = view.vm->uid;
     view.removal_refused_for = std::max(RefusedFor({StepName(StepKind::kStartDrain), uid}, now),
                                         RefusedFor({StepName(StepKind::kDelete), uid}, now));
     view.unmarking_refused =

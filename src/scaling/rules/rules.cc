@@ -136,7 +136,7 @@ constexpr std::array<Rule, 43> kTable = {{
      [](const Facts& f) { return f.other_region; },
      [](const Facts& f) {
        return MakeStep(StepKind::kWait,
-                       "it was made for Nomad region " + ViewOf(f).vm.nodes->region);
+                       "it was made for Nomad region " + ViewOf(f).vm->nodes->region);
      }},
     {Row::kTerminating, "terminating", "terminating", "any", "wait",
      [](const Facts& f) { return f.terminating; },
@@ -347,7 +347,7 @@ constexpr std::array<Rule, 43> kTable = {{
     {Row::kMarkedNoNode, "marked-no-node", "marked", "the mark's node has another name now", "wait",
      [](const Facts& f) { return f.node == nullptr; },
      [](const Facts& f) {
-       return MakeStep(StepKind::kWait, "its node " + ViewOf(f).vm.mark->node_id +
+       return MakeStep(StepKind::kWait, "its node " + ViewOf(f).vm->mark->node_id +
                                             " exists, but no longer has its name");
      }},
     {Row::kMarkedStartDrain, "marked-start-drain", "marked", "any other",

@@ -65,13 +65,28 @@ const std::vector<nomad::Node>& Look::nodes() const {
   return node_list != nullptr ? *node_list : *NoNodes();
 }
 
-void SetVms(std::vector<harvester::VirtualMachine> vms, Look* look) {
+SharedVm::SharedVm() {
+  static const auto* const kNone = new auto(std::make_shared<const harvester::VirtualMachine>());
+  vm_ = *kNone;
+}
+
+SharedVm::SharedVm(harvester::VirtualMachine vm)
+    : vm_(std::make_shared<const harvester::VirtualMachine>(std::move(vm))) {}
+
+harvester::VirtualMachine& SharedVm::Change() {
+  auto own = std::make_shared<harvester::VirtualMachine>(*vm_);
+  harvester::VirtualMachine& changed = *own;
+  vm_ = std::move(own);
+  return changed;
+}
+
+void SetVms(const VmList& vms, Look* look) {
   look->vms.clear();
-  look->vms.reserve(vms.size());
-  for (harvester::VirtualMachine& vm : vms) {
+  look->vms.reserve(vms->size());
+  for (const harvester::VirtualMachine& vm : *vms) {
     VmView& view = look->vms.emplace_back();
     view.member = harvester::IsMember(vm);
-    view.vm = std::move(vm);
+    view.vm = SharedVm({vms, &vm});
   }
 }
 
@@ -92,9 +107,9 @@ bool IsOtherRegion(const harvester::VirtualMachine& vm, const std::string& regio
 
 std::optional<base::WallTime> JoinDeadline(const VmView& view, const Look& look) {
   // An annotation that an operator removed or made invalid must not shorten a VM's life.
-  if (!view.vm.join_timeout.has_value() || view.vm.join_timeout->none) return std::nullopt;
-  base::WallTime deadline = view.vm.created_at + view.vm.join_timeout->limit;
-  const auto unreadable = look.nomad_unreadable_for.find(view.vm.name);
+  if (!view.vm->join_timeout.has_value() || view.vm->join_timeout->none) return std::nullopt;
+  base::WallTime deadline = view.vm->created_at + view.vm->join_timeout->limit;
+  const auto unreadable = look.nomad_unreadable_for.find(view.vm->name);
   if (unreadable != look.nomad_unreadable_for.end()) deadline += unreadable->second;
   return deadline;
 }
@@ -250,13 +265,14 @@ std::vector<const nomad::Node*> Overlay::NodesDrainedForIt() const {
   for (const auto& [vm, index] : nodes_->DrainedFor(snapshot_.seen->IndexOf(base_))) {
     if (replaced_ != index) drained.push_back(&nodes_->all()[index]);
   }
-  if (node_.has_value() && nodepool::IsDrainOfVm(*node_, view().vm.uid)) drained.push_back(&*node_);
+  if (node_.has_value() && nodepool::IsDrainOfVm(*node_, view().vm->uid))
+    drained.push_back(&*node_);
   return drained;
 }
 
 // Whether a node that no VM has could be this VM under another name.
 bool Overlay::CouldBeIt(const nomad::Node& node) const {
-  const std::optional<harvester::NodesRecord>& record = view().vm.nodes;
+  const std::optional<harvester::NodesRecord>& record = view().vm->nodes;
   if (node.status != nomad::NodeStatus::kReady) return false;
   if (node.create_index <= (record.has_value() ? record->index : 0)) return false;
   const bool of_pool =
@@ -332,11 +348,11 @@ bool IsUnhealthy(const VmView& view, const PoolSnapshot& snapshot) {
 }
 
 bool IsPoolMember(const VmView& view, const PoolSnapshot& snapshot) {
-  return view.member && view.vm.ns == snapshot.key.ns && view.vm.pool == snapshot.key.pool;
+  return view.member && view.vm->ns == snapshot.key.ns && view.vm->pool == snapshot.key.pool;
 }
 
 bool Counts(const VmView& view, const PoolSnapshot& snapshot) {
-  return IsPoolMember(view, snapshot) && !view.vm.has_mark && !harvester::IsTerminating(view.vm) &&
+  return IsPoolMember(view, snapshot) && !view.vm->has_mark && !harvester::IsTerminating(view.vm) &&
          !IsBroken(view, snapshot);
 }
 

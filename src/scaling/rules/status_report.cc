@@ -74,7 +74,7 @@ std::string NodesNotReady(const PoolSnapshot& snapshot) {
   std::vector<bool> ours(nodes.all().size());
   for (const VmView& view : snapshot.look().vms) {
     const bool linked = view.link.state == nodepool::LinkState::kLinked;
-    if (linked && view.member && view.vm.has_mark) ours[view.link.node] = true;
+    if (linked && view.member && view.vm->has_mark) ours[view.link.node] = true;
   }
   // Nor do those of VMs whose removal was rolled back, and that of a deleted VM, which will go
   // down.
@@ -210,9 +210,10 @@ bool NeedsResumption(const Decisions& decisions) {
   bool someone_lacks_a_node = false;
   for (const auto& [view, step] : decisions.all()) {
     if (!view->member || IsStuckInDeletion(view->vm, look.now)) continue;
-    if (view->vm.has_mark && !IsOtherRegion(view->vm, look.region)) return true;
+    if (view->vm->has_mark && !IsOtherRegion(view->vm, look.region)) return true;
     // The name may never be used again: it leaves the Lease before an operator can delete the VM.
-    if (snapshot.action.has_value() && snapshot.action->create.contains(view->vm.name)) return true;
+    if (snapshot.action.has_value() && snapshot.action->create.contains(view->vm->name))
+      return true;
     if (IsAct(step.kind)) return true;
     someone_lacks_a_node = someone_lacks_a_node || view->link.state == nodepool::LinkState::kNone ||
                            view->link.state == nodepool::LinkState::kTwoReady;

@@ -26,14 +26,14 @@ void Fail(absl::Status error, Part* part) {
 
 // The refusal of the VM's next step, if it has lasted; else OK.
 absl::Status RefusedForGood(const Entry& entry, const Retries& retries, base::MonoTime now) {
-  const Retries::Key key(StepName(entry.step.kind), entry.view->vm.uid);
+  const Retries::Key key(StepName(entry.step.kind), entry.view->vm->uid);
   return retries.IsRefusedForGood(key, now) ? retries.LastOf(key) : absl::OkStatus();
 }
 
 // The refusal of its removal, whatever is decided next.
 absl::Status RemovalRefused(const Entry& entry, const Retries& retries, base::MonoTime now) {
   for (const StepKind kind : {StepKind::kStartDrain, StepKind::kDelete, StepKind::kRollBack}) {
-    const Retries::Key key(StepName(kind), entry.view->vm.uid);
+    const Retries::Key key(StepName(kind), entry.view->vm->uid);
     if (retries.IsRefusedForGood(key, now)) return retries.LastOf(key);
   }
   return absl::OkStatus();
@@ -49,7 +49,7 @@ bool IsTransient(const absl::Status& status) {
 
 // The step that a part waits for, and since when it has failed.
 std::string TextOf(const Entry& entry, const Retries& retries, base::MonoTime now) {
-  const Retries::Key key(StepName(entry.step.kind), entry.view->vm.uid);
+  const Retries::Key key(StepName(entry.step.kind), entry.view->vm->uid);
   const absl::Status last = retries.LastOf(key);
   if (last.ok()) return entry.step.reason;
   return entry.step.reason + "; it has failed for " +
@@ -134,7 +134,7 @@ void Tracker::ObserveMake(const std::string& vm, const Entry* entry, const Decis
   const VmView& view = *entry->view;
   part->begun = true;
   if (part->state == OutcomeState::kDone) return;
-  if (view.vm.has_mark || harvester::IsTerminating(view.vm)) {
+  if (view.vm->has_mark || harvester::IsTerminating(view.vm)) {
     if (part->state == OutcomeState::kFailed) return;
     Fail(base::Internal(part->text.empty() ? "the VM is being removed"
                                            : part->text + "; it is removed"),
@@ -158,9 +158,9 @@ void Tracker::ObserveMake(const std::string& vm, const Entry* entry, const Decis
          part);
     return;
   }
-  const bool no_deadline = view.vm.join_timeout.has_value() && view.vm.join_timeout->none;
+  const bool no_deadline = view.vm->join_timeout.has_value() && view.vm->join_timeout->none;
   if (harvester::HasJoined(view.vm) || no_deadline) {
-    return SetMade(vm, view.vm.joined_node_id, part);
+    return SetMade(vm, view.vm->joined_node_id, part);
   }
   // The token that it has may last until it boots: only its join deadline decides.
   const bool renews = entry->step.kind == StepKind::kRenewToken;
@@ -212,7 +212,7 @@ void Tracker::ObserveRemove(const std::string& vm, const Entry* entry, const Dec
   const PoolSnapshot& snapshot = decisions.snapshot();
   if (entry == nullptr) return ObserveGone(vm, leftovers, now, part);
   const VmView& view = *entry->view;
-  part->leftovers_limit = view.vm.termination_grace + kLeftoversMargin;
+  part->leftovers_limit = view.vm->termination_grace + kLeftoversMargin;
   if (harvester::IsTerminating(view.vm)) {
     part->begun = true;
     if (IsStuckInDeletion(view.vm, snapshot.now())) Fail(Stuck(view.vm), part);
@@ -220,15 +220,15 @@ void Tracker::ObserveRemove(const std::string& vm, const Entry* entry, const Dec
   }
   const Step& step = entry->step;
   absl::Status refused = RemovalRefused(*entry, retries, now);
-  if (view.vm.has_mark) {
+  if (view.vm->has_mark) {
     part->begun = true;
     part->text = TextOf(*entry, retries, now);
-    if (view.vm.mark.has_value()) part->action = view.vm.mark->action;
+    if (view.vm->mark.has_value()) part->action = view.vm->mark->action;
     const nomad::Node* node = LinkedNode(view, snapshot);
-    const bool accepted = view.vm.mark.has_value() && node != nullptr &&
-                          nodepool::IsDrainOf(*node, view.vm.mark->action, view.vm.uid);
+    const bool accepted = view.vm->mark.has_value() && node != nullptr &&
+                          nodepool::IsDrainOf(*node, view.vm->mark->action, view.vm->uid);
     if (options_.until_accepted && accepted) part->state = OutcomeState::kDone;
-    const Retries::Key drain(StepName(StepKind::kStartDrain), view.vm.uid);
+    const Retries::Key drain(StepName(StepKind::kStartDrain), view.vm->uid);
     if (step.row == Row::kMarkedLate && part->error.ok() && !retries.LastOf(drain).ok()) {
       // Its deadline came before the refusal had lasted.
       part->error = base::Annotate(retries.LastOf(drain), step.reason);
@@ -242,7 +242,7 @@ void Tracker::ObserveRemove(const std::string& vm, const Entry* entry, const Dec
     if (!rolls_back) Fail(std::move(refused), part);
     return;
   }
-  const Retries::Key marking(kMark, view.vm.uid);
+  const Retries::Key marking(kMark, view.vm->uid);
   if (part->mark_refused && !part->begun && !part->unknown &&
       retries.IsRefusedForGood(marking, now)) {
     part->refused = true;
@@ -274,7 +274,7 @@ void Tracker::ObserveTakeBack(const Entry* entry, const Decisions& decisions,
     Fail(std::move(refused), part);
     return;
   }
-  if (view.vm.has_mark) {
+  if (view.vm->has_mark) {
     if (entry->step.kind == StepKind::kRollBack) return;
     const nomad::Node* node = LinkedNode(view, decisions.snapshot());
     if (node != nullptr && node->status == nomad::NodeStatus::kReady) return;
@@ -284,7 +284,7 @@ void Tracker::ObserveTakeBack(const Entry* entry, const Decisions& decisions,
   if (IsRepair(entry->step.kind)) return;
   part->state = OutcomeState::kDone;
   options_.logger.Info("Cancelled the removal of a VM",
-                       {{"vm", view.vm.name}, {"action_id", part->action}});
+                       {{"vm", view.vm->name}, {"action_id", part->action}});
 }
 
 bool Tracker::Replace(const std::string& vm, const std::string& why) {
@@ -400,7 +400,7 @@ bool Tracker::Ended(const Decisions& decisions, const Retries& retries, base::Mo
     const Entry* entry = decisions.Find(vm);
     if (entry == nullptr) continue;
     const bool acts = IsAct(entry->step.kind) && !IsAside(entry->step.kind);
-    if (!acts && !entry->view->vm.has_mark) continue;
+    if (!acts && !entry->view->vm->has_mark) continue;
     const bool stays = IsStuckInDeletion(entry->view->vm, decisions.snapshot().now()) ||
                        !RemovalRefused(*entry, retries, now).ok() ||
                        !RefusedForGood(*entry, retries, now).ok();

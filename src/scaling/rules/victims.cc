@@ -36,13 +36,14 @@ struct Candidate {
 };
 
 bool CameBackGoesLastFor(const VmView& view, const Node* node, base::WallTime now) {
-  if (view.vm.removal_refused_at.has_value() && now - *view.vm.removal_refused_at < kGoesLastFor) {
+  if (view.vm->removal_refused_at.has_value() &&
+      now - *view.vm->removal_refused_at < kGoesLastFor) {
     return true;
   }
-  if (node == nullptr || !nodepool::IsDrainOfVm(*node, view.vm.uid)) return false;
+  if (node == nullptr || !nodepool::IsDrainOfVm(*node, view.vm->uid)) return false;
   const nomad::LastDrain& drain = *node->last_drain;
   const bool undone = drain.status == nomad::DrainStatus::kCanceled ||
-                      nodepool::RollbackMarker(*node) == view.vm.rolled_back;
+                      nodepool::RollbackMarker(*node) == view.vm->rolled_back;
   return undone && drain.updated_at.has_value() && now - *drain.updated_at < kGoesLastFor;
 }
 
@@ -50,14 +51,14 @@ bool CameBackGoesLastFor(const VmView& view, const Node* node, base::WallTime no
 
 std::string ObjectionTo(const VmView& view, const Node* node, const PoolSnapshot& snapshot,
                         const PlanInputs& inputs) {
-  const auto left_out = inputs.left_out.find(view.vm.name);
+  const auto left_out = inputs.left_out.find(view.vm->name);
   if (left_out != inputs.left_out.end()) return left_out->second;
-  if (view.vm.protect.HoldsAt(snapshot.now())) return "protected by its annotation";
+  if (view.vm->protect.HoldsAt(snapshot.now())) return "protected by its annotation";
   if (IsOtherRegion(view.vm, snapshot.look().region)) return "made for another Nomad region";
   if (view.link.state == LinkState::kTwoReady || view.link.state == LinkState::kContradicted) {
     return view.link.explanation;
   }
-  for (const std::string& claim : view.vm.claim_names) {
+  for (const std::string& claim : view.vm->claim_names) {
     if (snapshot.seen->shared_claims().contains(claim))
       return "its volume " + claim + " is used by another VM";
   }
@@ -136,7 +137,7 @@ void RankByStrategy(const PoolSnapshot& snapshot, const PlanInputs& inputs,
   }
   std::erase_if(*candidates, [&](const Candidate& candidate) {
     if (!IsRanked(candidate.group) || offered.contains(candidate.node->id)) return false;
-    passed_over->push_back({candidate.view->vm.name, "not empty"});
+    passed_over->push_back({candidate.view->vm->name, "not empty"});
     return true;
   });
 }
@@ -149,7 +150,7 @@ bool GoesBefore(const Candidate& a, const Candidate& b) {
   const std::uint64_t a_index = a.node == nullptr ? 0 : a.node->create_index;
   const std::uint64_t b_index = b.node == nullptr ? 0 : b.node->create_index;
   if (a_index != b_index) return a_index > b_index;
-  return a.view->vm.name < b.view->vm.name;
+  return a.view->vm->name < b.view->vm->name;
 }
 
 // Of the victims that the strategy ranks, the next is always from the zone that has the most VMs by
@@ -161,7 +162,7 @@ std::vector<Candidate> BalanceZones(const PoolSnapshot& snapshot,
   std::map<std::string, std::int64_t> vms = VmsByZone(snapshot);
   std::vector<Candidate> ordered;
   const auto take = [&](Candidate& candidate) {
-    --vms[candidate.view->vm.zone];
+    --vms[candidate.view->vm->zone];
     ordered.push_back(std::move(candidate));
   };
   for (auto first = candidates.begin(); first != candidates.end();) {
@@ -172,7 +173,7 @@ std::vector<Candidate> BalanceZones(const PoolSnapshot& snapshot,
     std::map<std::string, std::deque<Candidate*>> by_zone;
     for (auto each = first; each != last; ++each) {
       if (IsRanked(each->group)) {
-        by_zone[each->view->vm.zone].push_back(&*each);
+        by_zone[each->view->vm->zone].push_back(&*each);
       } else {
         take(*each);
       }
@@ -196,7 +197,7 @@ std::vector<Candidate> BalanceZones(const PoolSnapshot& snapshot,
 }  // namespace
 
 bool BelongsToPool(const Node& node, const VmView& view, const PoolSnapshot& snapshot) {
-  if (view.vm.nodes.has_value() && IdentityOf(*view.vm.nodes).Contains(node)) return true;
+  if (view.vm->nodes.has_value() && IdentityOf(*view.vm->nodes).Contains(node)) return true;
   return snapshot.policy.has_value() && IdentityOf(*snapshot.policy).Contains(node);
 }
 
@@ -209,12 +210,12 @@ Victims ChooseVictims(const PoolSnapshot& snapshot, std::size_t count, const Pla
     const Node* node = LinkedNode(view, snapshot);
     std::string objection = ObjectionTo(view, node, snapshot, inputs);
     if (!objection.empty()) {
-      victims.passed_over.push_back({view.vm.name, std::move(objection)});
+      victims.passed_over.push_back({view.vm->name, std::move(objection)});
       continue;
     }
     Candidate candidate{.view = &view, .node = node};
     candidate.came_back = CameBackGoesLastFor(view, node, snapshot.now());
-    const auto refusals = inputs.refusals.find(view.vm.name);
+    const auto refusals = inputs.refusals.find(view.vm->name);
     if (refusals != inputs.refusals.end()) candidate.refusals = refusals->second;
     Classify(inputs, &candidate);
     candidates.push_back(std::move(candidate));
@@ -224,8 +225,8 @@ Victims ChooseVictims(const PoolSnapshot& snapshot, std::size_t count, const Pla
   for (const Candidate& candidate : BalanceZones(snapshot, std::move(candidates))) {
     std::vector<PlannedRemoval>& list =
         victims.chosen.size() < count ? victims.chosen : victims.reserve;
-    list.push_back({.vm = candidate.view->vm.name,
-                    .node_id = candidate.node == nullptr ? candidate.view->vm.joined_node_id
+    list.push_back({.vm = candidate.view->vm->name,
+                    .node_id = candidate.node == nullptr ? candidate.view->vm->joined_node_id
                                                          : candidate.node->id,
                     .reason = candidate.reason});
   }

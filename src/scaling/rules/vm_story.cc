@@ -76,19 +76,19 @@ std::string OfPool(const PoolKey& pool, const std::optional<harvester::LeaseActi
 }  // namespace
 
 std::string ActionOf(const Step& step, const VmView& view, const PoolSnapshot& snapshot) {
-  if (view.vm.mark.has_value()) return view.vm.mark->action;
+  if (view.vm->mark.has_value()) return view.vm->mark->action;
   const nomad::Node* node = IsRepair(step.kind) ? LinkedNode(view, snapshot) : nullptr;
   const auto drain = node == nullptr ? std::nullopt : nodepool::ParseDrainMark(*node);
-  const bool ours = drain.has_value() && drain->vm_uid == view.vm.uid;
-  return ours ? std::string(drain->action) : view.vm.action_id;
+  const bool ours = drain.has_value() && drain->vm_uid == view.vm->uid;
+  return ours ? std::string(drain->action) : view.vm->action_id;
 }
 
 bool HasStory(StepKind kind) { return FindTelling(kind) != nullptr; }
 
 VmEvent StoryOf(const Step& step, const VmView& view, const PoolSnapshot& snapshot) {
   const Telling& telling = *FindTelling(step.kind);
-  return {.vm = view.vm.name,
-          .uid = view.vm.uid,
+  return {.vm = view.vm->name,
+          .uid = view.vm->uid,
           .reason = std::string(ReasonOf(telling, step, view)),
           .action = telling.action,
           .note = NoteOf(step, view, snapshot),
@@ -96,8 +96,8 @@ VmEvent StoryOf(const Step& step, const VmView& view, const PoolSnapshot& snapsh
 }
 
 VmEvent StoryOfDrained(const Step& step, const VmView& view, const PoolSnapshot& snapshot) {
-  return {.vm = view.vm.name,
-          .uid = view.vm.uid,
+  return {.vm = view.vm->name,
+          .uid = view.vm->uid,
           .reason = "Drained",
           .action = "Drain",
           .note = NoteOf(step, view, snapshot)};

@@ -13,7 +13,7 @@ bool SplitsZones(const PoolSnapshot& snapshot) {
 std::map<std::string, std::int64_t> VmsByZone(const PoolSnapshot& snapshot) {
   std::map<std::string, std::int64_t> vms;
   for (const VmView* view : snapshot.vms()) {
-    if (Counts(*view, snapshot)) ++vms[view->vm.zone];
+    if (Counts(*view, snapshot)) ++vms[view->vm->zone];
   }
   return vms;
 }
@@ -21,7 +21,8 @@ std::map<std::string, std::int64_t> VmsByZone(const PoolSnapshot& snapshot) {
 void AssignZones(const PoolSnapshot& snapshot, const PlanInputs& inputs, ScalePlan* plan) {
   if (!SplitsZones(snapshot)) return;
   std::map<std::string, std::int64_t> vms = VmsByZone(snapshot);
-  for (const std::string& name : plan->cancel_removals) ++vms[snapshot.seen->FindVm(name)->vm.zone];
+  for (const std::string& name : plan->cancel_removals)
+    ++vms[snapshot.seen->FindVm(name)->vm->zone];
   const std::vector<std::string>& all = snapshot.policy->zones;
   std::vector<std::string> zones;
   std::copy_if(all.begin(), all.end(), std::back_inserter(zones),
