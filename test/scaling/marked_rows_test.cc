@@ -167,7 +167,7 @@ TEST(MarkedRefused, L3_marks_for_being_broken_and_for_being_unhealthy_stay) {
   World broken = Refused(minutes(2), Node("a"), MarkedVm().ForBeingBroken());
   EXPECT_EQ(RowOf(broken), "marked-start-drain");
   World unhealthy = Refused(minutes(2), Node("a").Draining("a"));
-  unhealthy.Raw().vms[0].vm->mark->reason = harvester::MarkReason::kUnhealthy;
+  unhealthy.Raw().vms[0].vm.Change().mark->reason = harvester::MarkReason::kUnhealthy;
   EXPECT_EQ(RowOf(unhealthy), "marked-waiting");
 }
 
@@ -183,7 +183,7 @@ TEST(MarkedRefused, C7_protection_and_taking_back_write_no_note) {
 World DeadlinePassedBy(base::Duration time, const Node& node) {
   World world;
   world.With(MarkedVm()).With(node);
-  world.Raw().vms[0].vm->mark->drain_deadline.at = kNow - time;
+  world.Raw().vms[0].vm.Change().mark->drain_deadline.at = kNow - time;
   return world;
 }
 
@@ -221,8 +221,8 @@ TEST(MarkedLate, C9_a_drain_without_a_timed_deadline_begins_however_late) {
   EXPECT_EQ(RowOf(none), "marked-start-drain");
   World now;
   now.With(MarkedVm()).With(Node("a"));
-  now.Raw().vms[0].vm->mark->drain_deadline = {.kind = harvester::DrainDeadline::Kind::kNow};
-  now.Raw().vms[0].vm->mark->marked_at = kNow - minutes(4);
+  now.Raw().vms[0].vm.Change().mark->drain_deadline = {.kind = harvester::DrainDeadline::Kind::kNow};
+  now.Raw().vms[0].vm.Change().mark->marked_at = kNow - minutes(4);
   EXPECT_EQ(RowOf(now), "marked-start-drain");
 }
 

@@ -46,7 +46,7 @@ class ObserverMemoryTest : public testing::Test {
                         std::optional<base::WallTime> since = std::nullopt) {
     World world;
     world.With(Vm("a").Age(minutes(1)));
-    harvester::VirtualMachine& vm = world.Raw().vms[0].vm;
+    harvester::VirtualMachine& vm = world.Raw().vms[0].vm.Change();
     vm.printable_status = status;
     vm.ready = vm.instance_exists = false;
     if (!message.empty()) {

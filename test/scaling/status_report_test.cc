@@ -37,7 +37,7 @@ World PoolOf(std::initializer_list<const char*> names) {
   return world;
 }
 
-harvester::VirtualMachine& Last(World& world) { return world.Raw().vms.back().vm; }
+harvester::VirtualMachine& Last(World& world) { return world.Raw().vms.back().vm.Change(); }
 
 #define EXPECT_READY(report)                               \
   do {                                                     \
@@ -333,7 +333,7 @@ TEST(StatusReport, S4_the_last_event_is_reported_in_nanoseconds_and_absent_befor
 TEST(StatusReport, S4_drifted_counts_members_of_another_template_once_a_preflight_has_computed_it) {
   World world = PoolOf({"a", "b", "c"});
   world.Raw().vms[0].vm.Change().annotations[harvester::kTemplateHashAnnotation] = "old";
-  world.Raw().vms[1].vm->annotations[harvester::kTemplateHashAnnotation] = "new";
+  world.Raw().vms[1].vm.Change().annotations[harvester::kTemplateHashAnnotation] = "new";
   EXPECT_EQ(Counter(Report(world), "drifted"), "0");
   EXPECT_EQ(Counter(Report(world, {.template_hash = "new"}), "drifted"), "1");
   EXPECT_EQ(Counter(Report(world, {.template_hash = "newer"}), "drifted"), "2");
@@ -344,7 +344,7 @@ TEST(StatusReport, S4_drifted_counts_members_of_another_template_once_a_prefligh
 TEST(StatusReport, S4_what_has_drifted_is_named_with_the_parts_that_are_known) {
   World world = PoolOf({"a", "b", "c"});
   const auto made_from = [&](std::size_t vm, const char* hash, const char* parts) {
-    auto& annotations = world.Raw().vms[vm].vm->annotations;
+    auto& annotations = world.Raw().vms[vm].vm.Change().annotations;
     annotations[harvester::kTemplateHashAnnotation] = hash;
     if (parts != nullptr) annotations[harvester::kTemplatePartsAnnotation] = parts;
   };
@@ -364,7 +364,7 @@ TEST(StatusReport, S4_a_large_pool_that_has_drifted_is_named_in_part) {
     world.With(Vm(name).Joined()).With(Node(name));
   }
   for (auto& view : world.Raw().vms) {
-    view.vm->annotations[harvester::kTemplateHashAnnotation] = "old";
+    view.vm.Change().annotations[harvester::kTemplateHashAnnotation] = "old";
   }
   EXPECT_THAT(Report(world, {.template_hash = "new"}).drift, testing::EndsWith("s, t and 6 more"));
 }

@@ -31,7 +31,7 @@ World& AddSick(World& world, const std::string& name, base::Duration time = minu
 
 World& AddMarkedUnhealthy(World& world, Vm vm) {
   world.With(vm);
-  world.Raw().vms.back().vm->mark->reason = harvester::MarkReason::kUnhealthy;
+  world.Raw().vms.back().vm.Change().mark->reason = harvester::MarkReason::kUnhealthy;
   return world;
 }
 
