@@ -232,7 +232,7 @@ PoolSnapshot DecisionCache::SnapshotOf(const View& view, const Labels& labels) c
   for (int slot = 0; slot < kMaxVms; ++slot) {
     const ObservedVm& seen = view.slots[static_cast<std::size_t>(slot)];
     const std::string name = VmName(labels[static_cast<std::size_t>(slot)]);
-    if (seen.vm->Exists()) {
+    if (seen.vm.Exists()) {
       look.vms.push_back(VmOf(seen.vm, slot, name, configuration_));
       if (Has(view.refused, slot)) look.vms.back().removal_refused_for = std::chrono::minutes(1);
     }

@@ -221,7 +221,8 @@ TEST(MarkedLate, C9_a_drain_without_a_timed_deadline_begins_however_late) {
   EXPECT_EQ(RowOf(none), "marked-start-drain");
   World now;
   now.With(MarkedVm()).With(Node("a"));
-  now.Raw().vms[0].vm.Change().mark->drain_deadline = {.kind = harvester::DrainDeadline::Kind::kNow};
+  now.Raw().vms[0].vm.Change().mark->drain_deadline = {.kind =
+                                                           harvester::DrainDeadline::Kind::kNow};
   now.Raw().vms[0].vm.Change().mark->marked_at = kNow - minutes(4);
   EXPECT_EQ(RowOf(now), "marked-start-drain");
 }

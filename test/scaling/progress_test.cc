@@ -104,11 +104,10 @@ TEST(Advice, names_the_node_pool_for_which_the_vm_was_made) {
   World world;
   world.Policy().intro_token = config::IntroToken::kRequired;
   world.Policy().node_pool = "today";
-  harvester::VirtualMachine vm = Vm("a");
-  vm.nodes.emplace().node_pool = "then";
-  world.With(vm);
-  EXPECT_THAT(AdviceToJoin(*world.Snapshot().vms().front(), world.Snapshot()),
-              HasSubstr("in node pool then"));
+  world.With(Vm("a"));
+  world.Raw().vms[0].vm.Change().nodes.emplace().node_pool = "then";
+  const PoolSnapshot snapshot = world.Snapshot();
+  EXPECT_THAT(AdviceToJoin(*snapshot.vms().front(), snapshot), HasSubstr("in node pool then"));
   EXPECT_EQ(AdviceToJoin(ViewOfVm({{"printableStatus", "Provisioning"}}), world.Snapshot()), "");
 }
 

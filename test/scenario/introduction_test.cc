@@ -148,7 +148,7 @@ TEST(IntroTokens, C2_are_not_asked_for_where_harvester_refuses_the_vm) {
   Harness h;
   Introduce(h, Introduction::kStrict);
   h.cluster.SetFaultHook([](const RequestInfo& request) {
-    return request.verb == "create" && request.resource == "virtualmachines"
+    return request.verb == "try" && request.resource == "virtualmachines"
                ? Fault::Answer(403, "a webhook refuses it")
                : Fault::None();
   });

@@ -54,8 +54,8 @@ std::string PausedText(const PoolKey& key, const harvester::Hold& paused);
 
 // Whether resumption has work in this pool: a mark, a drain of ours without a mark, an overdue
 // join, a join to record, a node to purge or to read in full, a name on the Lease whose VM has
-// appeared.
-bool NeedsResumption(const Decisions& decisions);
+// appeared. `paused`: the pool is, and its upkeep waits (rule L10).
+bool NeedsResumption(const Decisions& decisions, bool paused = false);
 
 // The state that a VM of the pool is counted under, in the order in which ReportStatus decides.
 enum class VmState {

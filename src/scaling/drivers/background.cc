@@ -74,10 +74,10 @@ void Background::Wake(const std::shared_ptr<Session>& session, const PoolSnapsho
       unfinished = !pool->state.inspected || pool->state.leftovers > 0;
     }
     const Decisions decisions(std::move(own));
-    if (!unfinished && !NeedsResumption(decisions)) continue;
+    const bool paused = record.paused.HoldsAt(snapshot.now());
+    if (!unfinished && !NeedsResumption(decisions, paused)) continue;
     std::string work = WorkOf(decisions);
-    // A pause that ends is new work.
-    if (record.paused.HoldsAt(snapshot.now())) work += "paused\n";
+    if (paused) work += "paused\n";  // its end is new work
     {
       base::MutexLock lock(pool->mutex);
       PoolState& state = pool->state;

@@ -204,7 +204,7 @@ std::string_view VmStateName(VmState state) {
   return kNames.at(static_cast<std::size_t>(state));
 }
 
-bool NeedsResumption(const Decisions& decisions) {
+bool NeedsResumption(const Decisions& decisions, bool paused) {
   const PoolSnapshot& snapshot = decisions.snapshot();
   const Look& look = snapshot.look();
   bool someone_lacks_a_node = false;
@@ -214,7 +214,7 @@ bool NeedsResumption(const Decisions& decisions) {
     // The name may never be used again: it leaves the Lease before an operator can delete the VM.
     if (snapshot.action.has_value() && snapshot.action->create.contains(view->vm->name))
       return true;
-    if (IsAct(step.kind)) return true;
+    if (IsAct(step.kind) && !(paused && IsUpkeep(step.kind))) return true;
     someone_lacks_a_node = someone_lacks_a_node || view->link.state == nodepool::LinkState::kNone ||
                            view->link.state == nodepool::LinkState::kTwoReady;
   }
