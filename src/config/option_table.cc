@@ -250,11 +250,12 @@ constexpr Option kOptions[] = {
            "without either, cloud-init configures DHCP."),
     Policy(kMachines, "network_data_file", kPath, kNone,
            "File with such a template, on the machine of the agent."),
-    Policy(kMachines, "nomad_intro_token", kEnum, "off",
-           "A client introduction token of Nomad 1.11 and newer for each new VM, as "
-           "`{{nomad_intro_token}}` in its user data (see below). `auto`: the text is empty where "
-           "Nomad has no such tokens, which a warning says; `required`: then no VM is made.",
-           "off,auto,required"),
+    Policy(
+        kMachines, "nomad_intro_token", kEnum, "off",
+        "A client introduction token of Nomad 1.11 and newer for each new VM, as "
+        "`{{nomad_intro_token}}` in its user data (see below). `auto`: the variable is empty where "
+        "Nomad has no such tokens, which a warning says; `required`: then no VM is made.",
+        "off,auto,required"),
     Policy(kMachines, "ssh_keys", kList, kNone,
            "`NAMESPACE/KEYPAIR` of Harvester: public keys merged into the user data, which must "
            "then be `#cloud-config` or absent."),

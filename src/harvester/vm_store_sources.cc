@@ -14,13 +14,12 @@
 
 #include "nlohmann/json.hpp"
 #include "object_fields.h"
+#include "what_exists.h"
 
 namespace nomad_harvester::harvester {
 namespace {
 
 using nlohmann::json;
-
-constexpr std::size_t kMaxNamesInError = 10;
 
 struct ImageRecord : ObjectMetadata {
   std::string display_name;
@@ -109,12 +108,9 @@ std::vector<Image> WithDisplayName(std::vector<Image> images, std::string_view n
 }
 
 std::string Listing(const std::vector<Image>& images) {
-  std::string text;
-  for (std::size_t i = 0; i < images.size() && i < kMaxNamesInError; ++i) {
-    text += (i == 0 ? "" : ", ") + images[i].name + " (" + images[i].display_name + ")";
-  }
-  if (images.size() > kMaxNamesInError) text += ", ...";
-  return text;
+  std::vector<std::string> names;
+  for (const Image& image : images) names.push_back(image.name + " (" + image.display_name + ")");
+  return Listed(names);
 }
 
 // Display names are in a label if Harvester set it; releases differ in when they do, so an empty
@@ -215,9 +211,9 @@ absl::StatusOr<Image> VmStore::ResolveImage(const runtime::Context& context,
 
 absl::Status VmStore::CheckNetwork(const runtime::Context& context, const Network& network) const {
   if (network.management) return absl::OkStatus();
-  return base::Annotate(
-      client_->Get(context, kube::kNetworkAttachments, network.ns, network.name).status(),
-      "network " + network.ns + "/" + network.name);
+  return Existing(
+      client_->Get(context, kube::kNetworkAttachments, network.ns, network.name).status(), *client_,
+      context, kube::kNetworkAttachments, "network", network.ns, network.name);
 }
 
 absl::StatusOr<VmStore::ClassFacts> VmStore::ReadStorageClass(const runtime::Context& context,
@@ -254,7 +250,8 @@ absl::StatusOr<std::string> VmStore::PublicKey(const runtime::Context& context,
                                                const std::string& name) const {
   const std::string where = "SSH key " + ns + "/" + name;
   const auto observed = client_->Get(context, kube::kKeyPairs, ns, name);
-  if (!observed.ok()) return base::Annotate(observed.status(), where);
+  NH_RETURN_IF_ERROR(
+      Existing(observed.status(), *client_, context, kube::kKeyPairs, "SSH key", ns, name));
   const json* spec = base::FindMember(observed->object, "spec");
   const std::string text = spec == nullptr ? "" : base::GetString(*spec, "publicKey");
   const std::string_view key = base::TrimAsciiSpace(text);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // VmStore: templates and their versions.
 #include <algorithm>
-#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,13 +12,12 @@
 
 #include "nlohmann/json.hpp"
 #include "object_fields.h"
+#include "what_exists.h"
 
 namespace nomad_harvester::harvester {
 namespace {
 
 using nlohmann::json;
-
-constexpr std::size_t kMostListed = 10;
 
 struct VersionRecord : ObjectMetadata {
   std::string template_id;
@@ -34,26 +32,6 @@ const base::JsonFields<VersionRecord>& TemplateVersionFields() {
           {"status.version", [](VersionRecord& r, const JsonEvent& e) { r.version = e.integer; }},
       }));
   return *kFields;
-}
-
-std::string Listed(std::vector<std::string> names) {
-  std::string text;
-  for (std::size_t i = 0; i < names.size() && i < kMostListed; ++i) {
-    text += (i == 0 ? "" : ", ") + names[i];
-  }
-  return names.size() > kMostListed ? text + ", ..." : text;
-}
-
-// What there is instead; empty if the token may not list it, or the list fails.
-std::string TemplatesIn(const kube::KubeClient& client, const runtime::Context& context,
-                        const std::string& ns) {
-  const auto list = client.List<ObjectMetadata>(context, kube::kVirtualMachineTemplates, ns, "",
-                                                MetadataFields());
-  if (!list.ok()) return "";
-  std::vector<std::string> names;
-  for (const ObjectMetadata& metadata : list->value) names.push_back(metadata.name);
-  return names.empty() ? "; the namespace has no templates"
-                       : "; the namespace has: " + Listed(std::move(names));
 }
 
 // In the order of their numbers.
@@ -76,7 +54,7 @@ std::string VersionsIn(const std::vector<VersionRecord>& versions) {
   for (const VersionRecord& version : versions) {
     if (version.version > 0) numbers.push_back(std::to_string(version.version));
   }
-  return numbers.empty() ? "it has no versions yet" : "it has: " + Listed(std::move(numbers));
+  return numbers.empty() ? "it has no versions yet" : "it has: " + Listed(numbers);
 }
 
 // The name of the version's object.
@@ -125,11 +103,8 @@ absl::StatusOr<VmTemplate> VmStore::ResolveTemplate(const runtime::Context& cont
   const std::string id = ns + "/" + name;
   const std::string where = "template " + id;
   const auto found = client_->Get(context, kube::kVirtualMachineTemplates, ns, name);
-  if (kube::IsNotFound(found.status())) {
-    return base::MakeStatus(absl::StatusCode::kNotFound,
-                            where + " does not exist" + TemplatesIn(*client_, context, ns));
-  }
-  if (!found.ok()) return base::Annotate(found.status(), where);
+  NH_RETURN_IF_ERROR(Existing(found.status(), *client_, context, kube::kVirtualMachineTemplates,
+                              "template", ns, name));
   std::string object_name;
   if (version.has_value()) {
     auto of_number = FindVersion(*client_, context, ns, id, *version);

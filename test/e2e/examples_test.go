@@ -145,6 +145,8 @@ var onlyInFailures = map[harness.Right]string{
 	{Verb: "get", Resource: "secrets", Namespace: harness.Namespace}:                                       "a Secret whose creation got no reply, whose owner is set later, or whose token is renewed",
 	{Verb: "delete", Resource: "secrets", Namespace: harness.Namespace}:                                    "a Secret whose VM was never made, or that the garbage collector is slow to remove",
 	{Verb: "list", Group: "harvesterhci.io", Resource: "virtualmachinetemplates", Namespace: "default"}:    "a template that is not there: which ones are",
+	{Verb: "list", Group: "harvesterhci.io", Resource: "keypairs", Namespace: "default"}: "a key pair that is not there: which ones are",
+	{Verb: "list", Group: "k8s.cni.cncf.io", Resource: "network-attachment-definitions", Namespace: "default"}: "a network that is not there: which ones are",
 	{Verb: "patch", Group: "events.k8s.io", Resource: "events", Namespace: harness.Namespace}:              "an Event that repeats within ten minutes",
 }
 

@@ -15,6 +15,7 @@ using support::IsOk;
 using support::IsOkAndHolds;
 using support::StatusIs;
 using testing::AllOf;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::SizeIs;
 
@@ -26,11 +27,20 @@ class VmStoreSources : public StoreTest {
 };
 
 TEST_F(VmStoreSources, C2_a_network_has_to_be_there) {
+  EXPECT_THAT(store_.CheckNetwork(context_, {false, "net", "vlan100"}),
+              StatusIs(absl::StatusCode::kNotFound, EndsWith("the namespace has no networks")));
   Put(kube::kNetworkAttachments, "net", {{"metadata", {{"name", "vlan100"}}}});
   EXPECT_THAT(store_.CheckNetwork(context_, {false, "net", "vlan100"}), IsOk());
   const absl::Status missing = store_.CheckNetwork(context_, {false, "net", "vlan200"});
-  EXPECT_THAT(missing, StatusIs(absl::StatusCode::kNotFound, HasSubstr("network net/vlan200")));
-  EXPECT_TRUE(kube::IsNotFound(missing));
+  EXPECT_THAT(missing, StatusIs(absl::StatusCode::kNotFound,
+                                HasSubstr("network net/vlan200 does not exist; the namespace has: "
+                                          "vlan100")));
+}
+
+TEST_F(VmStoreSources, what_there_is_instead_is_left_out_if_it_may_not_be_listed) {
+  cluster_.Forbid("list", "network-attachment-definitions");
+  EXPECT_THAT(store_.CheckNetwork(context_, {false, "net", "vlan100"}),
+              StatusIs(absl::StatusCode::kNotFound, EndsWith("does not exist")));
 }
 
 TEST_F(VmStoreSources, the_management_network_always_is) {
@@ -111,8 +121,10 @@ TEST_F(VmStoreSources, reads_a_public_key_without_the_white_space_around_it) {
 }
 
 TEST_F(VmStoreSources, names_a_key_that_is_missing_or_holds_none) {
-  EXPECT_THAT(store_.PublicKey(context_, "keys", "ops"),
-              StatusIs(absl::StatusCode::kNotFound, HasSubstr("SSH key keys/ops")));
+  EXPECT_THAT(
+      store_.PublicKey(context_, "keys", "ops"),
+      StatusIs(absl::StatusCode::kNotFound,
+               HasSubstr("SSH key keys/ops does not exist; the namespace has no SSH keys")));
   for (const json& spec : {json({{"publicKey", " \n"}}), json({{"publicKey", 1}}), json(nullptr)}) {
     PutKey(spec);
     EXPECT_THAT(store_.PublicKey(context_, "keys", "ops"),

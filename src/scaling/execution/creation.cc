@@ -48,6 +48,10 @@ absl::StatusOr<TemplateSource> ReadTemplate(const std::string& key,
   if (!file.has_value()) return TemplateSource{.key = key, .text = text.value_or("")};
   TemplateSource source{.key = key + "_file", .text = {}};
   auto content = base::ReadFile(*file);
+  if (absl::IsNotFound(content.status())) {
+    return base::NotFound(source.key + ": " + base::Message(content.status()) +
+                          "; it is read where the autoscaler's agent runs: create it there");
+  }
   if (!content.ok()) return base::Annotate(content.status(), source.key);
   source.text = *std::move(content);
   return source;

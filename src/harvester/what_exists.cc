@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "what_exists.h"
+
+#include <cstddef>
+
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/kube/error.h"
+
+#include "object_fields.h"
+
+namespace nomad_harvester::harvester {
+namespace {
+
+constexpr std::size_t kMostListed = 10;
+
+std::string Others(const kube::KubeClient& client, const runtime::Context& context,
+                   const kube::ResourceType& type, std::string_view what, const std::string& ns) {
+  const auto list = client.List<ObjectMetadata>(context, type, ns, "", MetadataFields());
+  if (!list.ok()) return "";
+  std::vector<std::string> names;
+  for (const ObjectMetadata& metadata : list->value) names.push_back(metadata.name);
+  return names.empty() ? "; the namespace has no " + std::string(what) + "s"
+                       : "; the namespace has: " + Listed(names);
+}
+
+}  // namespace
+
+std::string Listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size() && i < kMostListed; ++i) {
+    text += (i == 0 ? "" : ", ") + names[i];
+  }
+  return names.size() > kMostListed ? text + ", ..." : text;
+}
+
+absl::Status Existing(const absl::Status& read, const kube::KubeClient& client,
+                      const runtime::Context& context, const kube::ResourceType& type,
+                      std::string_view what, const std::string& ns, const std::string& name) {
+  const std::string where = std::string(what) + " " + ns + "/" + name;
+  if (!kube::IsNotFound(read)) return base::Annotate(read, where);
+  return base::MakeStatus(absl::StatusCode::kNotFound,
+                          where + " does not exist" + Others(client, context, type, what, ns));
+}
+
+}  // namespace nomad_harvester::harvester
