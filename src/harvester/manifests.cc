@@ -121,8 +121,6 @@ std::vector<Disk> BuildDisks(const VmSpec& vm_spec) {
   return disks;
 }
 
-std::string DiskName(std::size_t index) { return "disk-" + std::to_string(index); }
-
 // The claims of the disks, by name. A disk without a claim has none in its place.
 std::vector<json> BuildClaims(const VmSpec& vm_spec, const VmIdentity& identity) {
   std::vector<json> claims;
@@ -174,10 +172,6 @@ std::map<std::string, std::string> VmAnnotations(const VmSpec& vm_spec,
   if (!identity.zone.empty()) annotations.insert_or_assign(kZoneAnnotation, identity.zone);
   return annotations;
 }
-
-// The name by which Harvester's UI recognises the cloud-init volume
-// (harvester/harvester:pkg/builder/cloudinit.go).
-constexpr char kCloudInitDisk[] = "cloudinitdisk";
 
 std::string NicName(std::size_t index) { return "nic-" + std::to_string(index); }
 

@@ -11,6 +11,7 @@
 namespace nomad_harvester::harvester {
 namespace {
 
+constexpr std::string_view kDiskPrefix = "disk-";
 constexpr std::string_view kDiskInfix = "-disk-";
 
 bool IsDigit(unsigned char c) { return absl::ascii_isdigit(c); }
@@ -23,6 +24,15 @@ std::string SelfValue(std::string_view name, std::string_view firmware_uuid) {
 }
 
 std::string SecretName(std::string_view vm_name) { return std::string(vm_name) + "-cloudinit"; }
+
+std::string DiskName(std::size_t index) { return std::string(kDiskPrefix) + std::to_string(index); }
+
+bool IsDiskName(std::string_view name) {
+  if (name == kCloudInitDisk) return true;
+  if (!name.starts_with(kDiskPrefix)) return false;
+  const std::string_view index = name.substr(kDiskPrefix.size());
+  return !index.empty() && std::all_of(index.begin(), index.end(), IsDigit);
+}
 
 std::string ClaimName(std::string_view vm_name, int disk, std::string_view random) {
   return std::string(vm_name) + std::string(kDiskInfix) + std::to_string(disk) + "-" +

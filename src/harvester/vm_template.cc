@@ -55,6 +55,17 @@ void Drop(json* value, Path path, std::initializer_list<const char*> keys) {
   for (const char* const key : keys) Take(value, path, key);
 }
 
+// For the API server, a null is a member that is absent; merged, it would remove the VM's own.
+void DropNulls(json* value) {
+  if (value->is_object()) {
+    for (auto member = value->begin(); member != value->end();) {
+      member = member->is_null() ? value->erase(member) : std::next(member);
+    }
+  }
+  if (!value->is_structured()) return;
+  for (json& part : *value) DropNulls(&part);
+}
+
 constexpr Path kTemplate = {"template"};
 constexpr Path kGuest = {"template", "spec"};
 constexpr Path kDomain = {"template", "spec", "domain"};
@@ -194,11 +205,12 @@ std::map<std::string, json> ClaimsOf(const json& vm, Draft* draft) {
   const json* const annotations = base::FindPath(vm, {"metadata", "annotations"});
   const std::string text =
       annotations == nullptr ? "" : base::GetString(*annotations, kClaimsAnnotation);
-  const auto list = base::ParseJson(text.empty() ? "[]" : text, "the annotation");
+  auto list = base::ParseJson(text.empty() ? "[]" : text, "the annotation");
   if (!list.ok() || !list->is_array()) {
     draft->Refuse(std::string("its annotation ") + kClaimsAnnotation + " cannot be read");
     return claims;
   }
+  DropNulls(&*list);
   for (const json& claim : *list) {
     const json* const metadata = base::FindMember(claim, "metadata");
     const std::string name = metadata == nullptr ? "" : base::GetString(*metadata, "name");
@@ -268,6 +280,9 @@ void AddDisk(const std::string& name, json device, json volume,
     }
     Drop(source, {}, {"claimName"});
     ReadClaim(name, claim->second, draft, &disk);
+  }
+  if (device.is_null() && IsDiskName(name)) {
+    return draft->Refuse("volume " + name + " has no disk, and a name that the VMs' disks have");
   }
   if (!device.is_null()) {
     // KubeVirt takes a device that does not say what it is for a hard disk.
@@ -435,6 +450,7 @@ absl::StatusOr<VmTemplate> ReadVmTemplate(const json& version, const std::string
   const json* const vm = base::FindPath(version, {"spec", "vm"});
   const json* const spec = vm == nullptr ? nullptr : base::FindMember(*vm, "spec");
   if (spec != nullptr) draft.spec = *spec;
+  DropNulls(&draft.spec);
   if (metadata == nullptr || !IsComplete(&draft.spec)) {
     return base::FailedPrecondition("it describes no VM");
   }

@@ -36,6 +36,33 @@ void SetBody(http::HttpRequest& request, const Json& body, const char* content_t
   request.body = base::DumpJson(body);
 }
 
+bool IsOfSecrets(const http::HttpRequest& request) {
+  const std::string_view path =
+      std::string_view(request.target).substr(0, request.target.find('?'));
+  return path.ends_with("/secrets") || path.find("/secrets/") != std::string_view::npos;
+}
+
+// A webhook may quote what it denies. Of each value of a Secret's data, which is base64, the reply
+// loses what it repeats.
+void DropQuotedData(const std::string& sent, std::string* reply) {
+  constexpr std::size_t kRecognised = 24;
+  constexpr std::string_view kBase64 =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=\\";
+  const auto body = base::ParseJson(sent, "the request");
+  const Json* const data = body.ok() ? base::FindMember(*body, "data") : nullptr;
+  if (data == nullptr || !data->is_object()) return;
+  for (const Json& value : *data) {
+    if (!value.is_string()) continue;
+    const std::string begin = value.get<std::string>().substr(0, kRecognised);
+    if (begin.size() < kRecognised) continue;
+    for (std::size_t at = reply->find(begin); at != std::string::npos;
+         at = reply->find(begin, at)) {
+      const std::size_t end = reply->find_first_not_of(kBase64, at);
+      reply->replace(at, end == std::string::npos ? end : end - at, "(data)");
+    }
+  }
+}
+
 // Returns a 2xx reply, the transport's error, or ToStatus of any other reply. `list`, if not null,
 // takes the body.
 absl::StatusOr<http::HttpResponse> Exchange(http::HttpTransport& transport,
@@ -47,6 +74,7 @@ absl::StatusOr<http::HttpResponse> Exchange(http::HttpTransport& transport,
       list == nullptr ? transport.Send(context, request)
                       : http::SendReading(transport, context, request, *list);
   if (!response.ok() || response->is_success()) return response;
+  if (IsOfSecrets(request)) DropQuotedData(request.body, &response->body);
   return ToStatus(*response, request.purpose, request.method);
 }
 

@@ -102,6 +102,7 @@ absl::StatusOr<base::Duration> LifetimeOf(const std::string& jwt) {
     return base::Internal("its claims do not say for how long it is valid");
   }
   const std::int64_t seconds = expires->get<std::int64_t>() - issued->get<std::int64_t>();
+  if (seconds < 1) return base::Internal("its claims name an end beyond all times");
   return std::chrono::seconds(std::min<std::int64_t>(seconds, kLongestLifetime.count()));
 }
 

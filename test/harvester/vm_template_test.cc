@@ -92,6 +92,43 @@ TEST(VmTemplate, keeps_what_no_key_says) {
   EXPECT_EQ(vm["spec"]["template"]["metadata"]["labels"]["harvesterhci.io/vmName"], "batch-7f3k2");
 }
 
+// For the API server they are absent members; merged, they would take the VM's own away: without
+// its firmware UUID a VM is no member, and its pool grows for ever.
+TEST(VmTemplate, nulls_in_it_are_members_that_are_absent) {
+  const json whole = Build(Read());
+  const auto damaged = [](const std::function<void(json&)>& change) {
+    return Build(Read([&](json& version) { change(GuestOf(version)["domain"]); }));
+  };
+  const json vm = damaged([](json& domain) { domain["firmware"] = nullptr; });
+  EXPECT_EQ(vm["spec"]["template"]["spec"]["domain"]["firmware"]["uuid"],
+            SampleIdentity().firmware_uuid);
+  for (const char* const member : {"cpu", "resources", "memory"}) {
+    const json other = damaged([&](json& domain) { domain[member] = nullptr; });
+    EXPECT_TRUE(other["spec"]["template"]["spec"]["domain"].contains("resources")) << member;
+  }
+  EXPECT_EQ(Build(Read([](json& version) {
+              json& annotations = version["spec"]["vm"]["metadata"]["annotations"];
+              json claims = json::parse(
+                  annotations["harvesterhci.io/volumeClaimTemplates"].get<std::string>());
+              for (json& claim : claims) {
+                claim["metadata"]["creationTimestamp"] = nullptr;
+                claim["spec"]["dataSourceRef"] = nullptr;
+              }
+              annotations["harvesterhci.io/volumeClaimTemplates"] = claims.dump();
+            })),
+            whole);
+}
+
+TEST(VmTemplate, a_volume_with_the_name_of_a_disk_of_ours_is_refused) {
+  for (const char* const name : {"disk-0", "disk-12", "cloudinitdisk"}) {
+    json version = SampleTemplateVersion();
+    GuestOf(version)["volumes"].push_back({{"name", name}, {"configMap", {{"name", "settings"}}}});
+    EXPECT_THAT(ReadVmTemplate(version, "nomad"),
+                StatusIs(absl::StatusCode::kFailedPrecondition,
+                         HasSubstr(std::string("volume ") + name + " has no disk")));
+  }
+}
+
 TEST(VmTemplate, is_without_that_by_which_a_deployment_tool_knows_and_prunes_its_objects) {
   const VmTemplate read = Read([](json& version) {
     json& made = version["spec"]["vm"];

@@ -194,6 +194,70 @@ TEST(IntroTokens, L1_whose_renewal_is_refused_fail_no_vm_that_boots_in_time) {
   h.CheckAtRest(1);
 }
 
+TEST(IntroTokens, C3_of_a_secret_that_waited_for_its_vm_longer_than_they_last_are_replaced) {
+  simulator::Options options;
+  options.boot_time = std::chrono::seconds(10);
+  Harness h(options);
+  Introduce(h, Introduction::kStrict);
+  // Harvester is being upgraded: its webhook is down.
+  const base::MonoTime mended = h.clock.Now() + std::chrono::minutes(40);
+  h.cluster.SetFaultHook([&](const RequestInfo& request) {
+    const bool is_creation = request.verb == "create" && request.resource == "virtualmachines";
+    return is_creation && h.clock.Now() < mended
+               ? Fault::Answer(500, R"({"kind":"Status","message":"failed calling webhook \"x\""})")
+               : Fault::None();
+  });
+  EXPECT_TRUE(h.Scale(1).ok()) << h.Transcript();
+  h.WaitUntilReady();
+  h.CheckAtRest(1);
+}
+
+TEST(IntroTokens, P3_that_a_webhook_quotes_with_the_secret_are_told_to_no_one) {
+  Harness h;
+  Introduce(h, Introduction::kStrict);
+  std::string quoted;
+  h.cluster.SetFaultHook([&](const RequestInfo& request) {
+    if (request.verb != "create" || request.resource != "secrets") return Fault::None();
+    quoted = nlohmann::json::parse(request.body)["data"]["userdata"].get<std::string>();
+    const nlohmann::json status = {
+        {"kind", "Status"},
+        {"code", 400},
+        {"reason", "BadRequest"},
+        {"message", "admission webhook \"x\" denied the request: \"" + quoted + "\" is not good"}};
+    return Fault::Answer(400, status.dump());
+  });
+  const absl::Status scaled = h.Scale(1);
+  EXPECT_THAT(scaled.ToString(), HasSubstr("denied the request: \"(data)\" is not good"));
+  std::string all = scaled.ToString() + h.Transcript();
+  for (const nlohmann::json& lease : h.Leases()) all += lease.dump();
+  EXPECT_EQ(all.find(quoted.substr(0, 100)), std::string::npos);
+  EXPECT_THAT(all, Not(HasSubstr(kTokenBegins)));
+}
+
+TEST(IntroTokens, C2_whose_end_is_beyond_all_times_refuse_growth) {
+  Harness h;
+  Introduce(h, Introduction::kWarn);
+  h.cluster.SetFaultHook([](const RequestInfo& request) {
+    if (request.resource != "introduction") return Fault::None();
+    const std::string claims =
+        base::Base64Encode(R"({"exp":18446744073709551615,"iat":1767225600})");
+    return Fault::Answer(200, nlohmann::json{{"JWT", "e30." + claims + ".c2ln"}}.dump());
+  });
+  EXPECT_THAT(h.Scale(1).ToString(), HasSubstr("beyond all times"));
+  EXPECT_LE(Minted(h), 4);
+  EXPECT_TRUE(h.Secrets().empty());
+}
+
+TEST(IntroTokens, C2_for_which_a_secret_has_no_room_refuse_growth_before_anything_is_made) {
+  Harness h;
+  Introduce(h, Introduction::kStrict);
+  h.policy["user_data"] =
+      std::string(kUserData) + "# " + std::string(1024 * 1024 - sizeof(kUserData) - 60, 'x');
+  EXPECT_THAT(h.Scale(1).ToString(), HasSubstr("but a Secret holds 1048576"));
+  EXPECT_EQ(Minted(h), 0);
+  EXPECT_TRUE(h.Secrets().empty());
+}
+
 TEST(IntroTokens, C13_are_not_made_by_a_dry_run) {
   Harness h;
   Introduce(h, Introduction::kStrict);

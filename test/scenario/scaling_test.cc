@@ -102,6 +102,51 @@ TEST(ScaleOut, C2_an_image_that_is_not_ready_refuses_the_action_without_a_trace)
   h.CheckAtRest(0);
 }
 
+TEST(Rights, C2_each_of_a_growth_is_named_when_it_is_missing_and_nothing_is_made) {
+  for (const std::string right :
+       {"get virtualmachines", "create virtualmachines", "patch virtualmachines",
+        "delete virtualmachines", "get secrets", "list secrets", "create secrets", "patch secrets",
+        "delete secrets", "list persistentvolumeclaims", "delete persistentvolumeclaims"}) {
+    Harness h;
+    const std::size_t space = right.find(' ');
+    h.cluster.Forbid(right.substr(0, space), right.substr(space + 1));
+    EXPECT_THAT(h.Scale(1).ToString(),
+                HasSubstr("the token may not, in namespace nomad: " + right));
+    EXPECT_TRUE(h.Vms().empty());
+    EXPECT_TRUE(h.Secrets().empty());
+  }
+}
+
+TEST(Rights, C2_each_of_a_removal_is_named_when_it_is_missing_and_nothing_is_drained) {
+  for (const std::string right :
+       {"get virtualmachines", "patch virtualmachines", "delete virtualmachines", "list secrets",
+        "delete secrets", "list persistentvolumeclaims", "delete persistentvolumeclaims"}) {
+    Harness h;
+    ASSERT_TRUE(h.Scale(2).ok());
+    h.WaitUntilReady();
+    const std::size_t space = right.find(' ');
+    h.cluster.Forbid(right.substr(0, space), right.substr(space + 1));
+    h.cluster.ResetCounters();
+    EXPECT_THAT(h.Scale(1).ToString(),
+                HasSubstr("the token may not, in namespace nomad: " + right));
+    EXPECT_EQ(h.cluster.RequestCount(simulator::System::kNomad, "update", "drain"), 0);
+  }
+}
+
+TEST(ScaleOut, C2_everything_that_is_missing_is_named_at_once) {
+  Harness h;
+  h.policy["user_data_file"] = "/nonexistent/user-data";
+  h.policy.erase("user_data");
+  h.policy["image"] = "default/nope";
+  h.policy["ssh_keys"] = "default/nokey";
+  h.policy["networks"] = "default/nonet";
+  const std::string scaled = h.Scale(1).ToString();
+  for (const char* const part : {"user_data_file: /nonexistent/user-data", "create it there",
+                                 "\"nope\"", "default/nokey", "default/nonet"}) {
+    EXPECT_THAT(scaled, HasSubstr(part));
+  }
+}
+
 TEST(ScaleOut, C2_a_token_that_may_not_create_refuses_the_action_and_names_the_right) {
   Harness h;
   h.cluster.Forbid("create", "secrets");

@@ -7,6 +7,7 @@
 #ifndef NOMAD_HARVESTER_HARVESTER_METADATA_H_
 #define NOMAD_HARVESTER_HARVESTER_METADATA_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -177,6 +178,13 @@ struct Hold {
 Hold ParseHold(std::string_view text);
 // "true", "false" or the time.
 std::string FormatHold(const Hold& hold);
+
+// The names of a VM's disks and their volumes, in order, and of that with the cloud-init data,
+// which Harvester's UI recognises by it (harvester/harvester:pkg/builder/cloudinit.go).
+inline constexpr char kCloudInitDisk[] = "cloudinitdisk";
+std::string DiskName(std::size_t index);
+// Whether it is one of them.
+bool IsDiskName(std::string_view name);
 
 // "<name>/<firmware uuid>".
 std::string SelfValue(std::string_view name, std::string_view firmware_uuid);

@@ -25,19 +25,26 @@ struct Right {
   const char* resource;
 };
 // Those of cleaning up are among them (rule C2).
-constexpr std::array<Right, 8> kCreationRights = {{{"create", "kubevirt.io", "virtualmachines"},
-                                                   {"patch", "kubevirt.io", "virtualmachines"},
-                                                   {"delete", "kubevirt.io", "virtualmachines"},
-                                                   {"create", "", "secrets"},
-                                                   {"patch", "", "secrets"},
-                                                   {"list", "", "secrets"},
-                                                   {"list", "", "persistentvolumeclaims"},
-                                                   {"delete", "", "persistentvolumeclaims"}}};
-constexpr std::array<Right, 5> kRemovalRights = {{{"patch", "kubevirt.io", "virtualmachines"},
-                                                  {"delete", "kubevirt.io", "virtualmachines"},
-                                                  {"list", "", "secrets"},
-                                                  {"list", "", "persistentvolumeclaims"},
-                                                  {"delete", "", "persistentvolumeclaims"}}};
+// Those of cleaning up included. What is optional, or needed of the instances of a node that is
+// down, is not here: its refusal costs what it concerns.
+constexpr Right kCreationRights[] = {{"create", "kubevirt.io", "virtualmachines"},
+                                     {"get", "kubevirt.io", "virtualmachines"},
+                                     {"patch", "kubevirt.io", "virtualmachines"},
+                                     {"delete", "kubevirt.io", "virtualmachines"},
+                                     {"create", "", "secrets"},
+                                     {"get", "", "secrets"},
+                                     {"patch", "", "secrets"},
+                                     {"list", "", "secrets"},
+                                     {"delete", "", "secrets"},
+                                     {"list", "", "persistentvolumeclaims"},
+                                     {"delete", "", "persistentvolumeclaims"}};
+constexpr Right kRemovalRights[] = {{"get", "kubevirt.io", "virtualmachines"},
+                                    {"patch", "kubevirt.io", "virtualmachines"},
+                                    {"delete", "kubevirt.io", "virtualmachines"},
+                                    {"list", "", "secrets"},
+                                    {"delete", "", "secrets"},
+                                    {"list", "", "persistentvolumeclaims"},
+                                    {"delete", "", "persistentvolumeclaims"}};
 
 // What was read ahead is too old if the Lease or roll-backs took longer.
 constexpr base::Duration kAheadFor = std::chrono::seconds(5);

@@ -34,6 +34,8 @@ constexpr std::size_t kRoomForTokens = std::size_t{4} * 1024;
 // ClientIntroductionConfig): a clone of a large image may take most of it, and a VM that waits
 // longer gets a new one (StepKind::kRenewToken).
 constexpr base::Duration kIntroTokenFor = std::chrono::minutes(30);
+// Its end on the Secret is in whole seconds.
+constexpr base::Duration kSameToken = std::chrono::seconds(30);
 constexpr char kIntroTokenVariable[] = "nomad_intro_token";
 // Where no VM is made.
 constexpr char kSampleToken[] = "INTRODUCTION-TOKEN";
@@ -473,14 +475,15 @@ absl::StatusOr<CreationPlan> PlanCreation(const PoolDependencies& deps,
   const Wanted wanted = WantedOf(given, sources);
   const config::PoolPolicy& policy = wanted.policy;
   CreationPlan plan;
-  NH_ASSIGN_OR_RETURN(plan.user_data,
-                      ReadTemplate(kUserData, policy.user_data, policy.user_data_file));
-  NH_ASSIGN_OR_RETURN(plan.network_data,
-                      ReadTemplate(kNetworkData, policy.network_data, policy.network_data_file));
+  auto user_data = ReadTemplate(kUserData, policy.user_data, policy.user_data_file);
+  auto network_data = ReadTemplate(kNetworkData, policy.network_data, policy.network_data_file);
   NH_RETURN_IF_ERROR(
-      ProblemOf({wanted.problem, sources.gpus_are_host_devices.status(), sources.image.status(),
+      ProblemOf({user_data.status(), network_data.status(), wanted.problem,
+                 sources.gpus_are_host_devices.status(), sources.image.status(),
                  sources.disk_images.status(), sources.storage_classes, sources.networks.status(),
                  sources.public_keys.status(), sources.priority_class}));
+  plan.user_data = *std::move(user_data);
+  plan.network_data = *std::move(network_data);
   NH_RETURN_IF_ERROR(CheckTokenIsUsed(policy, plan));
   plan.variables = CommonVariables(*deps.clients.config, policy, policy_id);
   plan.vm_spec = SpecOf(policy);
@@ -585,6 +588,12 @@ absl::StatusOr<CreatedVm> CreateVm(const runtime::Context& context, const PoolDe
       created.secret,
       deps.vms.CreateSecret(context,
                             harvester::BuildSecret(plan.vm_spec, created.identity, cloud_init)));
+  if (const auto kept = created.secret.token_expires;
+      kept.has_value() && cloud_init.intro_token.expires - *kept > kSameToken) {
+    // The Secret of an earlier attempt, whose token may have ended.
+    NH_RETURN_IF_ERROR(deps.vms.ReplaceIntroToken(context, created.secret, cloud_init.intro_token));
+    created.secret.token_expires = cloud_init.intro_token.expires;
+  }
   NH_ASSIGN_OR_RETURN(
       const auto vm,
       deps.vms.CreateVm(context, harvester::BuildVirtualMachine(plan.vm_spec, created.identity)));

@@ -17,6 +17,7 @@ constexpr char kZoneKey[] = "harvester_zone";
 
 // A client that is connected replies within milliseconds; one that hangs, after half a minute.
 constexpr base::Duration kPublicationLimit = std::chrono::seconds(5);
+constexpr base::Duration kZoneLimit = std::chrono::seconds(2);
 
 std::optional<std::string> UnlessEmpty(std::string text) {
   if (text.empty()) return std::nullopt;
@@ -33,13 +34,13 @@ Effect Publish(const runtime::Context& asking, const runtime::Context& writing,
                                                             {kZoneKey, std::nullopt}};
   std::optional<std::string> annotation;
   if (step.kind == StepKind::kPublishHost) {
-    auto zone = deps.hosts.ZoneOf(limited, view.host);
-    if (!zone.ok()) return EffectOf(zone.status());
+    // A host that cannot be read costs its zone, which follows once it is known.
+    auto zone = deps.hosts.ZoneOf(asking.WithTimeout(kZoneLimit), view.host);
     harvester::PublishedHost published =
         view.vm->published_host.value_or(harvester::PublishedHost());
     published.node_id = step.node_id;
     published.host = view.host;
-    published.zone = UnlessEmpty(*std::move(zone));
+    published.zone = UnlessEmpty(std::move(zone).value_or(""));
     meta = {{kHostKey, published.host}, {kZoneKey, published.zone}};
     annotation = harvester::ToAnnotation(published);
   }
