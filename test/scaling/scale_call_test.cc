@@ -297,12 +297,12 @@ TEST_F(ScaleCallTest, C2_the_lease_keeps_why_the_last_action_was_refused_until_o
 TEST_F(ScaleCallTest, C2_rights_that_a_review_does_not_list_are_asked_one_by_one) {
   cluster_.SetRulesIncomplete(true);
   EXPECT_THAT(Scale(1), IsOk());
-  EXPECT_EQ(Count("ask selfsubjectaccessreviews"), 8U);
+  EXPECT_EQ(Count("ask selfsubjectaccessreviews"), 11U);
   AddVm("web-z");
   cluster_.Forbid("delete", "virtualmachines");
   EXPECT_THAT(Scale(1),
               StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("delete virtualmachines")));
-  EXPECT_EQ(Count("ask selfsubjectaccessreviews"), 5U);
+  EXPECT_EQ(Count("ask selfsubjectaccessreviews"), 7U);
 }
 
 TEST_F(ScaleCallTest, C15_a_mass_loss_refuses_removals_until_its_time_is_over) {

@@ -237,6 +237,16 @@ TEST(PublishHost, L1_a_host_that_cannot_be_read_costs_its_zone_alone_until_it_ca
   h.CheckAtRest(1);
 }
 
+TEST(PublishHost, L7_a_right_that_is_withdrawn_costs_no_write_at_rest) {
+  Publishing h;
+  h.Grow(2);
+  h.cluster.Forbid("get", "nodes");
+  h.Tick(minutes(15));
+  h.cluster.ResetCounters();
+  h.Tick(minutes(60));
+  EXPECT_EQ(h.cluster.EffectCount(), 0) << h.Transcript();
+}
+
 TEST(PublishHost, without_the_right_to_list_instances_one_warning_says_so) {
   Publishing h;
   ASSERT_TRUE(h.Scale(1).ok());

@@ -165,11 +165,12 @@ void AddProblem(const absl::Status& problem, absl::Status* all) {
   *all = base::MakeStatus(all->code(), base::Message(*all) + "; " + base::Message(problem));
 }
 
-// Everything that is missing, or else the one request that failed.
+// Everything that is missing or refused, or else the one request that failed.
 absl::Status ProblemOf(const std::vector<absl::Status>& statuses) {
   absl::Status all;
   for (const absl::Status& status : statuses) {
-    if (!status.ok() && !absl::IsNotFound(status) && !absl::IsFailedPrecondition(status)) {
+    if (!status.ok() && !absl::IsNotFound(status) && !absl::IsFailedPrecondition(status) &&
+        !absl::IsPermissionDenied(status)) {
       return status;
     }
     AddProblem(status, &all);

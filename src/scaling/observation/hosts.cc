@@ -117,8 +117,9 @@ absl::StatusOr<std::string> Hosts::ZoneOf(const runtime::Context& context,
   const base::MonoTime now = context.clock().Now();
   {
     base::MutexLock lock(mutex_);
-    if (IsDenied(now)) return std::string();
     const Zone& zone = zones_[host];
+    // What was read before the right was withdrawn is what FillZones compares with.
+    if (IsDenied(now)) return zone.name.value_or("");
     if (zone.name.has_value() && zone.read_at.has_value() && now - *zone.read_at < kZoneFor) {
       return *zone.name;
     }
