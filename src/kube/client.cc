@@ -78,10 +78,9 @@ absl::StatusOr<http::HttpResponse> Exchange(http::HttpTransport& transport,
   return ToStatus(*response, request.purpose, request.method);
 }
 
-// `name`: of the object that the reply must be; empty: whatever it is.
 absl::StatusOr<Observed> ExchangeObject(http::HttpTransport& transport,
-                                        const runtime::Context& context, http::HttpRequest request,
-                                        const std::string& name) {
+                                        const runtime::Context& context,
+                                        http::HttpRequest request) {
   const std::string undecodable =
       request.purpose + ": the reply cannot be decoded, check that harvester_url is its API: ";
   NH_ASSIGN_OR_RETURN(const http::HttpResponse response,
@@ -89,10 +88,6 @@ absl::StatusOr<Observed> ExchangeObject(http::HttpTransport& transport,
   absl::StatusOr<Json> object = base::ParseJson(response.body, "the body");
   if (!object.ok()) return base::Internal(undecodable + base::Message(object.status()));
   if (!object->is_object()) return base::Internal(undecodable + "it is not a JSON object");
-  // A success that does not bring the object proves nothing: a proxy's page, a reply that was cut.
-  if (!name.empty() && NameOf(*object) != name) {
-    return base::Internal(undecodable + "it is not the object");
-  }
   return Observed{*std::move(object), http::ServerDate(response)};
 }
 
@@ -120,7 +115,7 @@ absl::StatusOr<Observed> KubeClient::Get(const runtime::Context& context, const 
   NH_ASSIGN_OR_RETURN(std::string path, ObjectPath(type, ns, name));
   return ExchangeObject(
       *transport_, context,
-      Request(http::Method::kGet, std::move(path), "get " + Describe(type, ns, name)), name);
+      Request(http::Method::kGet, std::move(path), "get " + Describe(type, ns, name)));
 }
 
 absl::StatusOr<std::optional<base::WallTime>> KubeClient::ListPages(
@@ -172,7 +167,7 @@ absl::StatusOr<Observed> KubeClient::Create(const runtime::Context& context,
   // A second POST of an object that the server names makes a second object.
   request.idempotency =
       name.empty() && !options.dry_run ? http::Idempotency::kOnce : http::Idempotency::kIdempotent;
-  return ExchangeObject(*transport_, context, std::move(request), name);
+  return ExchangeObject(*transport_, context, std::move(request));
 }
 
 absl::StatusOr<Observed> KubeClient::MergePatch(const runtime::Context& context,
@@ -189,7 +184,7 @@ absl::StatusOr<Observed> KubeClient::MergePatch(const runtime::Context& context,
   SetBody(request, patch, kMergePatch);
   request.effect = http::Effect::kWrite;
   request.idempotency = conditional ? http::Idempotency::kIdempotent : http::Idempotency::kOnce;
-  return ExchangeObject(*transport_, context, std::move(request), name);
+  return ExchangeObject(*transport_, context, std::move(request));
 }
 
 absl::Status KubeClient::Delete(const runtime::Context& context, const ResourceType& type,
@@ -212,8 +207,7 @@ absl::StatusOr<Json> KubeClient::CreateReview(const runtime::Context& context,
   http::HttpRequest request = Request(http::Method::kPost, path,
                                       "ask " + base::GetString(review, "kind", "the API server"));
   SetBody(request, review, kJson);
-  NH_ASSIGN_OR_RETURN(Observed answer,
-                      ExchangeObject(*transport_, context, std::move(request), ""));
+  NH_ASSIGN_OR_RETURN(Observed answer, ExchangeObject(*transport_, context, std::move(request)));
   return std::move(answer.object);
 }
 

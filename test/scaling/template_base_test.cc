@@ -297,11 +297,10 @@ TEST_F(TemplateBaseTest, C2_a_right_that_is_missing_is_named_and_asked_for_only_
 
 TEST_F(TemplateBaseTest, a_request_that_failed_is_the_only_error) {
   PutVersion();
-  Next("get virtualmachinetemplateversions", Refused());
+  Next("get virtualmachinetemplateversions", Failed());
   policy_.priority_class = "low";
   const absl::Status problem = Prepare().status();
-  EXPECT_THAT(problem,
-              StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("version worker-1")));
+  EXPECT_THAT(problem, StatusIs(absl::StatusCode::kUnauthenticated, HasSubstr("version worker-1")));
   EXPECT_THAT(base::Message(problem), Not(HasSubstr("low")));
 }
 

@@ -133,6 +133,23 @@ TEST(Rights, C2_each_of_a_removal_is_named_when_it_is_missing_and_nothing_is_dra
   }
 }
 
+TEST(Lease, C10_an_intent_whose_reply_is_no_lease_is_not_taken_for_stored) {
+  Harness h;
+  bool lied = false;
+  h.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
+    const bool is_intent = request.resource == "leases" && request.verb == "patch" &&
+                           request.body.find("autoscaler/action\":\"{") != std::string::npos;
+    return is_intent && !std::exchange(lied, true) ? simulator::Fault::Answer(200, "{}")
+                                                   : simulator::Fault::None();
+  });
+  EXPECT_THAT(h.Scale(2).ToString(), HasSubstr("the reply is no Lease"));
+  EXPECT_TRUE(lied);
+  EXPECT_TRUE(h.Vms().empty());
+  h.cluster.SetFaultHook(nullptr);
+  h.Converge(2);
+  h.CheckAtRest(2);
+}
+
 TEST(ScaleOut, C2_everything_that_is_missing_is_named_at_once) {
   Harness h;
   h.policy["user_data_file"] = "/nonexistent/user-data";

@@ -512,7 +512,13 @@ absl::StatusOr<kube::Lease> PoolLease::PatchOurs(const runtime::Context& context
   for (int attempt = 1;; ++attempt) {
     auto patched = client_->MergePatch(context, kube::kLeases, key_.ns,
                                        harvester::LeaseName(key_.pool), kube::LeasePatch(change));
-    if (patched.ok()) return kube::ParseLease(*patched);
+    if (patched.ok()) {
+      kube::Lease lease = kube::ParseLease(*patched);
+      // A success that does not bring the object proves nothing.
+      if (!lease.resource_version.empty()) return lease;
+      return base::Unavailable("patch Lease " + key_.ns + "/" + harvester::LeaseName(key_.pool) +
+                               ": the reply is no Lease: what was written is not known");
+    }
     if (!kube::IsConflict(patched.status()) || attempt == kPatchAttempts) return patched.status();
     NH_ASSIGN_OR_RETURN(std::optional<kube::Lease> lease, Read(context));
     // A release whose reply was lost has taken effect.
