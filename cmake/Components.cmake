@@ -8,7 +8,7 @@ set(packages
   libabsl-dev libboost-container1.81-dev libboost-json1.81-dev libboost1.81-dev libc-ares-dev
   libc6-dev libcli11-dev libcpp-httplib-dev libcurl4-openssl-dev libfmt-dev
   libgrpc-dev libgrpc++-dev libkainjow-mustache-dev libprotobuf-dev libre2-dev libspdlog-dev
-  libssl-dev libyaml-cpp-dev nlohmann-json3-dev zlib1g-dev)
+  libssl-dev libyaml-cpp-dev nlohmann-json3-dev prometheus-cpp-dev zlib1g-dev)
 find_program(DPKG_QUERY dpkg-query REQUIRED)
 
 # The compiler's own libraries: the version is part of the packages' names.
@@ -27,16 +27,20 @@ execute_process(
     "--showformat=\${source:Package} \${Version} \${Package}\\n" ${packages}
   OUTPUT_VARIABLE NOMAD_HARVESTER_COMPONENTS COMMAND_ERROR_IS_FATAL ANY)
 
-# Two are built from, or taken out of, Debian's source packages (scripts/static-curl, static-httplib),
-# which may be older than what is installed now.
+# Three are built from, or taken out of, Debian's source packages (scripts/static-curl, static-httplib,
+# static-prometheus), which may be older than what is installed now.
 if(NOMAD_HARVESTER_STATIC)
   file(READ ${CURL_DIR}/../../../debian-version curl_version)
   file(READ ${HTTPLIB_WHOLE_HEADER}/../debian-version httplib_version)
+  file(READ ${prometheus-cpp_DIR}/../../../debian-version prometheus_version)
   string(STRIP "${curl_version}" curl_version)
+  string(STRIP "${prometheus_version}" prometheus_version)
   string(STRIP "${httplib_version}" httplib_version)
   string(REGEX REPLACE "(^|\n)curl [^ ]+" "\\1curl ${curl_version}" NOMAD_HARVESTER_COMPONENTS
     "${NOMAD_HARVESTER_COMPONENTS}")
   string(REGEX REPLACE "(^|\n)cpp-httplib [^ ]+" "\\1cpp-httplib ${httplib_version}"
+    NOMAD_HARVESTER_COMPONENTS "${NOMAD_HARVESTER_COMPONENTS}")
+  string(REGEX REPLACE "(^|\n)prometheus-cpp [^ ]+" "\\1prometheus-cpp ${prometheus_version}"
     NOMAD_HARVESTER_COMPONENTS "${NOMAD_HARVESTER_COMPONENTS}")
 endif()
 

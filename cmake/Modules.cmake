@@ -8,19 +8,20 @@
 set(NOMAD_HARVESTER_MAY_USE_base "")
 set(NOMAD_HARVESTER_MAY_USE_runtime base)
 set(NOMAD_HARVESTER_MAY_USE_log base)
+set(NOMAD_HARVESTER_MAY_USE_metrics base runtime log)
 set(NOMAD_HARVESTER_MAY_USE_policy "")
 set(NOMAD_HARVESTER_MAY_USE_config base policy)
-set(NOMAD_HARVESTER_MAY_USE_http base runtime log)
+set(NOMAD_HARVESTER_MAY_USE_http base runtime log metrics)
 set(NOMAD_HARVESTER_MAY_USE_kube base runtime log http)
 set(NOMAD_HARVESTER_MAY_USE_nomad base runtime log http)
 set(NOMAD_HARVESTER_MAY_USE_harvester base policy runtime log http kube)
 set(NOMAD_HARVESTER_MAY_USE_nodepool base policy runtime log http nomad)
-set(NOMAD_HARVESTER_MAY_USE_scaling base policy runtime log config http kube nomad harvester
+set(NOMAD_HARVESTER_MAY_USE_scaling base policy runtime log metrics config http kube nomad harvester
     nodepool)
 set(NOMAD_HARVESTER_MAY_USE_simulator base runtime log http)
 set(NOMAD_HARVESTER_MAY_USE_plugin base runtime log config scaling)
-set(NOMAD_HARVESTER_MAY_USE_cli base policy runtime log config http kube nomad harvester nodepool scaling
-    plugin simulator)
+set(NOMAD_HARVESTER_MAY_USE_cli base policy runtime log metrics config http kube nomad harvester nodepool
+    scaling plugin simulator)
 
 # For scripts/mutants, which changes one file after the other and runs what it compiles once.
 set(NOMAD_HARVESTER_SEPARATE "" CACHE STRING "Modules whose files are neither joined nor optimized")

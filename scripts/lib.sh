@@ -50,12 +50,13 @@ packages_of() {
       echo libyaml-cpp-dev            # kubeconfigs, cloud-config
       echo libkainjow-mustache-dev    # user-data templates
       echo libcli11-dev               # the command line
-      echo libcpp-httplib-dev         # the simulator's HTTP server
+      echo libcpp-httplib-dev         # the HTTP servers of the metrics and of the simulator
+      echo prometheus-cpp-dev         # counts, and writes Prometheus' format
       echo libgtest-dev libgmock-dev  # tests
       echo util-linux                 # setarch, for ThreadSanitizer
       ;;
     static)
-      echo dpkg-dev                   # to unpack Debian's sources of curl and cpp-httplib
+      echo dpkg-dev                   # to unpack Debian's sources of curl, cpp-httplib and prometheus-cpp
       ;;
     lint)
       echo clang-14 clang-format-14 clang-tidy-14  # one version everywhere

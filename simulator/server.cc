@@ -8,9 +8,6 @@
 #include <thread>
 #include <utility>
 
-// As Go's servers, whose backlog is the kernel's limit: with the library's 5, connections that come
-// at once are reset.
-#define CPPHTTPLIB_LISTEN_BACKLOG 4096
 #include <httplib.h>
 
 #include "nomad_harvester/base/mutex.h"

@@ -5,6 +5,8 @@
 #include <unistd.h>
 #include <utility>
 
+#include "version.h"
+
 namespace nomad_harvester::cli {
 namespace {
 
@@ -45,7 +47,10 @@ RuntimeParts::RuntimeParts(std::shared_ptr<log::Sink> sink, log::Level threshold
       clock_(runtime::MakeSystemClock()),
       random_(runtime::MakeSystemRandom()),
       foreground_(PoolOptions(kForegroundThreads, logger_)),
-      background_(PoolOptions(kBackgroundThreads, logger_)) {}
+      background_(PoolOptions(kBackgroundThreads, logger_)),
+      metrics_({.clock = clock_.get(),
+                .logger = logger_,
+                .build = {.version = Version(), .commit = Commit()}}) {}
 
 plugin::ProcessOptions RuntimeParts::Process() {
   return {.environment = environment_, .logger = logger_, .clock = clock_.get()};
@@ -62,6 +67,7 @@ std::unique_ptr<scaling::TargetService> RuntimeParts::MakeService() {
   options.foreground = &foreground_;
   options.background = &background_;
   options.holder = Holder(*random_);
+  options.metrics_for = [this](const std::string& address) { return metrics_.Serve(address); };
   options.set_log_level = [sink = sink_](log::Level level) { sink->SetThreshold(level); };
   return scaling::MakeTargetService(std::move(options));
 }

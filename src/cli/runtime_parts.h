@@ -8,6 +8,7 @@
 
 #include "nomad_harvester/config/plugin_config.h"
 #include "nomad_harvester/log/logger.h"
+#include "nomad_harvester/metrics/endpoint.h"
 #include "nomad_harvester/plugin/plugin_process.h"
 #include "nomad_harvester/runtime/clock.h"
 #include "nomad_harvester/runtime/random.h"
@@ -59,6 +60,7 @@ class RuntimeParts {
   const std::shared_ptr<runtime::Random> random_;
   runtime::WorkerPool foreground_;
   runtime::WorkerPool background_;
+  metrics::Endpoint metrics_;
 };
 
 }  // namespace nomad_harvester::cli

@@ -10,6 +10,10 @@ namespace nomad_harvester::cli {
 // One line each: version, commit, and the libraries with the versions that are linked.
 std::string VersionText();
 
+// "0.1.0", and the commit or "unknown".
+std::string Version();
+std::string Commit();
+
 }  // namespace nomad_harvester::cli
 
 #endif  // NOMAD_HARVESTER_CLI_VERSION_H_

@@ -176,6 +176,11 @@ constexpr Option kOptions[] = {
         "Write Kubernetes Events on the VMs: what was done with each of them, and why. No action "
         "waits for them or fails because of them. If the token may not write Events, one "
         "warning is logged for each pool."),
+    Plugin(kWork, "metrics_address", kString, InWords("off"), "",
+           "`IP:PORT`, such as `127.0.0.1:9464`: serve Prometheus' `GET /metrics` there "
+           "([metrics.md](metrics.md)); `[IPv6]:PORT` and `localhost:PORT` are taken, too. Anybody "
+           "who reaches the port can read. A port that is in use is one warning, and is tried "
+           "again: each `target` block is a process of its own and needs a port of its own."),
     Plugin(kWork, "log_level", kEnum,
            InWords("`debug` under the agent, which filters; `info` in dev mode"), "",
            "Lowest level that is written.", "trace,debug,info,warn,error"),

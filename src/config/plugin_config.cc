@@ -219,6 +219,7 @@ absl::StatusOr<PluginConfig> ParsePluginConfig(const StringMap& values,
   reader.Read("max_concurrency", Concurrency, &config.max_concurrency);
   reader.Read("pool_lease", Boolean, &config.pool_lease);
   reader.Read("events", Boolean, &config.events);
+  reader.Read("metrics_address", ListenAddress, &config.metrics_address);
   reader.Read("log_level", LogLevel, &config.log_level);
   NH_RETURN_IF_ERROR(reader.Finish());
 

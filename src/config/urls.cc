@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The addresses that the configuration accepts.
 #include <algorithm>
+#include <arpa/inet.h>
 #include <cstddef>
+#include <netinet/in.h>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <sys/socket.h>
 #include <utility>
 #include <variant>
 
@@ -121,6 +124,23 @@ ValueOr<std::string> NomadAddress(const std::string& text) {
 ValueOr<std::string> HostName(const std::string& text) {
   if (IsHost(text) || IsIpv6(text)) return text;
   return Fault{"must be a host name or an IP address", "write it without scheme and port"};
+}
+
+ValueOr<std::string> ListenAddress(const std::string& text) {
+  const Fault fault{"must be an IP address of this machine, or localhost, and a port",
+                    "write it such as \"127.0.0.1:9464\", \"0.0.0.0:9464\" or \"[::1]:9464\""};
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string::npos || !IsPort(std::string_view(text).substr(colon + 1))) return fault;
+  std::string host = text.substr(0, colon);
+  int family = AF_INET;
+  if (host.starts_with('[') && host.ends_with(']')) {
+    host = host.substr(1, host.size() - 2);
+    family = AF_INET6;
+  }
+  in6_addr address{};
+  const bool is_name = family == AF_INET && host == "localhost";
+  if (is_name || inet_pton(family, host.c_str(), &address) == 1) return text;
+  return fault;
 }
 
 }  // namespace nomad_harvester::config

@@ -85,6 +85,8 @@ ValueOr<std::string> HttpUrl(const std::string& text);
 ValueOr<std::string> NomadAddress(const std::string& text);
 // A host name or an IP address, without port.
 ValueOr<std::string> HostName(const std::string& text);
+// Where to listen: "IPv4:PORT", "[IPv6]:PORT" or "localhost:PORT".
+ValueOr<std::string> ListenAddress(const std::string& text);
 
 // A parser for ConfigReader::Read. `choices` must outlive it. Names are case-sensitive; an error
 // names the nearest one.

@@ -139,6 +139,37 @@ class LoggingTransport final : public HttpTransport {
   const log::Logger logger_;
 };
 
+class MeasuringTransport final : public HttpTransport {
+ public:
+  MeasuringTransport(std::shared_ptr<HttpTransport> inner, std::string system,
+                     std::shared_ptr<metrics::Sink> sink)
+      : inner_(std::move(inner)), system_(std::move(system)), sink_(std::move(sink)) {}
+
+  absl::StatusOr<HttpResponse> Send(const runtime::Context& context,
+                                    const HttpRequest& request) override {
+    const base::MonoTime begin = context.clock().Now();
+    absl::StatusOr<HttpResponse> outcome = inner_->Send(context, request);
+    sink_->Observe(metrics::Metric::kApiRequest, {system_, VerbOf(request), CodeOf(outcome)},
+                   context.clock().Now() - begin);
+    return outcome;
+  }
+
+ private:
+  // What a blocking query waits for is no latency.
+  static std::string VerbOf(const HttpRequest& request) {
+    return request.server_wait > base::Duration::zero()
+               ? "watch"
+               : base::AsciiLower(std::string(MethodName(request.method)));
+  }
+  static std::string CodeOf(const absl::StatusOr<HttpResponse>& outcome) {
+    return outcome.ok() ? std::to_string(outcome->status) : "none";
+  }
+
+  const std::shared_ptr<HttpTransport> inner_;
+  const std::string system_;
+  const std::shared_ptr<metrics::Sink> sink_;
+};
+
 }  // namespace
 
 std::shared_ptr<TokenSource> MakeStaticToken(base::Secret token) {
@@ -157,6 +188,12 @@ std::shared_ptr<HttpTransport> WithToken(std::shared_ptr<HttpTransport> inner,
 std::shared_ptr<HttpTransport> WithLogging(std::shared_ptr<HttpTransport> inner, std::string system,
                                            const log::Logger& logger) {
   return std::make_shared<LoggingTransport>(std::move(inner), logger.With({{"system", system}}));
+}
+
+std::shared_ptr<HttpTransport> WithMetrics(std::shared_ptr<HttpTransport> inner, std::string system,
+                                           std::shared_ptr<metrics::Sink> sink) {
+  if (sink == nullptr) return inner;
+  return std::make_shared<MeasuringTransport>(std::move(inner), std::move(system), std::move(sink));
 }
 
 }  // namespace nomad_harvester::http

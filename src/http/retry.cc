@@ -83,6 +83,7 @@ class RetryTransport final : public HttpTransport {
         return EndedWhileWaiting(slept, request, outcome);
       }
       last = outcome.status();
+      if (options_.on_retry) options_.on_retry();
     }
   }
 

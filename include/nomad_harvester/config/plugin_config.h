@@ -59,6 +59,7 @@ struct PluginConfig {
   int max_concurrency = 10;
   bool pool_lease = true;
   bool events = true;
+  std::string metrics_address;  // "IP:PORT", "[IPv6]:PORT" or "localhost:PORT"; empty: none
   std::string log_level;  // empty: the default of the command
   // The variables HARVESTER_TEMPLATE_* for {{env.NAME}} in user data, by full name.
   StringMap template_environment;

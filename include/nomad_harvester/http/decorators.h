@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The decorators of HttpTransport except retry. Their order, outermost first: retry, logging,
-// token, transport (see scaling/clients.h).
+// metrics, token, transport (see scaling/clients.h).
 #ifndef NOMAD_HARVESTER_HTTP_DECORATORS_H_
 #define NOMAD_HARVESTER_HTTP_DECORATORS_H_
 
@@ -10,6 +10,7 @@
 #include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/http/transport.h"
 #include "nomad_harvester/log/logger.h"
+#include "nomad_harvester/metrics/sink.h"
 
 namespace nomad_harvester::http {
 
@@ -41,6 +42,11 @@ std::shared_ptr<HttpTransport> WithToken(std::shared_ptr<HttpTransport> inner,
 // status or error, duration. Headers and bodies are never logged.
 std::shared_ptr<HttpTransport> WithLogging(std::shared_ptr<HttpTransport> inner, std::string system,
                                            const log::Logger& logger);
+
+// Tells `sink` how long each request took, by method ("watch": a blocking query) and status ("none":
+// there was no reply). Null: `inner` itself.
+std::shared_ptr<HttpTransport> WithMetrics(std::shared_ptr<HttpTransport> inner, std::string system,
+                                           std::shared_ptr<metrics::Sink> sink);
 
 }  // namespace nomad_harvester::http
 

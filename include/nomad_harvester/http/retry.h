@@ -37,6 +37,7 @@ struct RetryOptions {
   // The time limit of one attempt, without server_wait; the context's deadline also applies.
   base::Duration attempt_timeout = std::chrono::seconds(10);
   std::function<bool(const HttpResponse&)> permanently_refused;
+  std::function<void()> on_retry = nullptr;  // before each attempt after the first; does not block
   // An attempt needs a slot of each, taken in this order; a blocking query (server_wait) needs
   // none, since it would keep its slots for minutes.
   std::vector<std::shared_ptr<FifoSlots>> slots;

@@ -13,6 +13,7 @@
 #include "nomad_harvester/http/transport.h"
 #include "nomad_harvester/kube/client.h"
 #include "nomad_harvester/log/logger.h"
+#include "nomad_harvester/metrics/sink.h"
 #include "nomad_harvester/nomad/client.h"
 #include "nomad_harvester/runtime/random.h"
 
@@ -43,6 +44,8 @@ struct Clients {
   std::shared_ptr<const nomad::NomadClient> nomad_urgent;
   // For Kubernetes Events: waits for no slot, and sends each request once.
   std::shared_ptr<const kube::KubeClient> kube_events;
+  // Null: nobody asks for metrics.
+  std::shared_ptr<metrics::Sink> metrics_sink;
   // What the clients of all pools share.
   struct Shared;
   std::shared_ptr<const Shared> shared;
@@ -63,9 +66,10 @@ using TransportFactory =
 // together.
 absl::StatusOr<RawTransports> MakeCurlTransports(const config::PluginConfig& config);
 
-// Adds retries, limits and logging. For work on one pool, or none.
+// Adds retries, limits, logging and metrics. For work on one pool, or none.
 Clients MakeClients(std::shared_ptr<const config::PluginConfig> config, RawTransports transports,
-                    const std::shared_ptr<runtime::Random>& random, const log::Logger& logger);
+                    const std::shared_ptr<runtime::Random>& random, const log::Logger& logger,
+                    std::shared_ptr<metrics::Sink> metrics = nullptr);
 // Clients for one more pool: a max_concurrency of its own, all else shared with `clients`.
 Clients ClientsForPool(const Clients& clients);
 

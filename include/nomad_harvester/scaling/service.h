@@ -9,6 +9,7 @@
 
 #include "nomad_harvester/config/plugin_config.h"
 #include "nomad_harvester/log/logger.h"
+#include "nomad_harvester/metrics/sink.h"
 #include "nomad_harvester/runtime/random.h"
 #include "nomad_harvester/runtime/workers.h"
 #include "nomad_harvester/scaling/clients.h"
@@ -31,6 +32,9 @@ struct ServiceOptions {
   runtime::Executor* background = nullptr;
   // Called by SetConfig when log_level is given; may be null.
   std::function<void(log::Level)> set_log_level;
+  // Called by each SetConfig with metrics_address, also if that is empty; returns whom to tell (rule
+  // T2), or null. May be null. Does not block.
+  std::function<std::shared_ptr<metrics::Sink>(const std::string& address)> metrics_for;
   // Identifies this process on the pool's Lease; unique: host, pid, random.
   std::string holder;
 };

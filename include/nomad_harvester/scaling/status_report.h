@@ -3,6 +3,8 @@
 #ifndef NOMAD_HARVESTER_SCALING_STATUS_REPORT_H_
 #define NOMAD_HARVESTER_SCALING_STATUS_REPORT_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -38,6 +40,7 @@ struct StatusReport {
   std::string warning;
   // The VMs that differ from the policy, and in what: "web-a (cpu, image)". Logged as INFO.
   std::string drift{};
+  std::int64_t drifted = 0;  // how many
 };
 
 // The snapshot must have a policy.
@@ -70,6 +73,7 @@ enum class VmState {
   kJoined,
   kCreated,  // has no join deadline and has not joined
 };
+inline constexpr std::size_t kVmStates = 10;
 VmState StateOf(const VmView& view, const PoolSnapshot& snapshot);
 // "unmanaged", "deleting", …
 std::string_view VmStateName(VmState state);

@@ -15,6 +15,7 @@ Resumed ResumePool(const runtime::Context& context, const PoolDependencies& deps
   const auto hold = LeaseHold::Acquire(deps.lease, context, LeaseUser::kResumption);
   resumed.lease = hold.status();
   if (!hold.ok()) return resumed;
+  const ShowLeaseHeld shown(deps.metrics(), deps.lease.used());
   Reconciler loop(deps, std::move(policy));
   resumed.outcome = loop.RunResumption((*hold)->context());
   resumed.interrupted = (*hold)->context().cancel_reason() != runtime::CancelReason::kNone;

@@ -18,6 +18,7 @@
 #include "drivers/background.h"
 #include "drivers/session.h"
 #include "execution/creation.h"
+#include "execution/pool_metrics.h"
 #include "execution/read_only.h"
 #include "nlohmann/json.hpp"
 #include "observation/nomad_reads.h"
@@ -43,6 +44,7 @@ struct ScaleFacts {
   std::string action_id;
   std::optional<ScaleRange> range;
   bool acted = false;  // its outcome is logged
+  bool dry_run = false;
 };
 
 struct ActionMeta {
@@ -98,6 +100,9 @@ class Service final : public TargetService {
 
  private:
   absl::StatusOr<std::shared_ptr<Session>> CurrentSession();
+  absl::Status Configure(const StringMap& values);
+  // Of the present configuration; null: none.
+  std::shared_ptr<metrics::Sink> Metrics();
   void SetOwnNode(const Context& context, Session& session, Pool& pool, ScaleRequest* request);
 
   absl::StatusOr<PoolSnapshot> ObserveLists(const Context& context, Session& session, Pool& pool,
@@ -130,6 +135,17 @@ class Service final : public TargetService {
 };
 
 absl::Status Service::SetConfig(const StringMap& values) {
+  absl::Status configured = Configure(values);
+  if (!configured.ok()) CountError(Metrics().get(), error_class::kConfig);
+  return configured;
+}
+
+std::shared_ptr<metrics::Sink> Service::Metrics() {
+  base::MutexLock lock(mutex_);
+  return session_ == nullptr ? nullptr : session_->clients().metrics_sink;
+}
+
+absl::Status Service::Configure(const StringMap& values) {
   NH_ASSIGN_OR_RETURN(
       config::PluginConfig parsed,
       config::ParsePluginConfig(values, options_.environment, options_.template_environment));
@@ -141,8 +157,11 @@ absl::Status Service::SetConfig(const StringMap& values) {
   if (log::Level level{}; options_.set_log_level && log::ParseLevel(config->log_level, &level)) {
     options_.set_log_level(level);
   }
+  const std::shared_ptr<metrics::Sink> sink =
+      options_.metrics_for ? options_.metrics_for(config->metrics_address) : nullptr;
+  ShowErrors(sink.get());
   auto session = std::make_shared<Session>(
-      options_, MakeClients(config, std::move(transports), options_.random, options_.logger),
+      options_, MakeClients(config, std::move(transports), options_.random, options_.logger, sink),
       root_.context());
   options_.logger.Info("Configured", {{"harvester_url", config->harvester.url},
                                       {"nomad_address", config->nomad.address},
@@ -296,9 +315,12 @@ StatusInputs Service::InputsFor(const PoolRecord& record, Pool& pool,
 
 absl::StatusOr<TargetStatus> Service::Status(const Context& context, const StringMap& values) {
   const absl::StatusOr<std::shared_ptr<Session>> current = CurrentSession();
-  NH_ASSIGN_OR_RETURN(const config::PoolPolicy policy, ParsePolicy(values, current));
+  const auto parsed = ParsePolicy(values, current);
+  if (!parsed.ok()) CountError(Metrics().get(), error_class::kPolicy);
+  NH_ASSIGN_OR_RETURN(const config::PoolPolicy policy, parsed);
   NH_ASSIGN_OR_RETURN(const std::shared_ptr<Session> session, current);
   const std::shared_ptr<Pool> pool = pools_.Find(policy);
+  const PoolMetrics metrics(session->clients().metrics_sink.get(), pool->key);
   base::Duration budget =
       std::min(context.Remaining(), policy.grpc_timeout.value_or(kStatusBudget));
   budget -= std::min(kStatusMargin, budget / 4);
@@ -306,10 +328,14 @@ absl::StatusOr<TargetStatus> Service::Status(const Context& context, const Strin
   auto snapshot = ObserveLists(limited, *session, *pool, policy);
   if (!snapshot.ok()) {
     NH_RETURN_IF_ERROR(root_.context().Check());
+    CountError(session->clients().metrics_sink.get(), error_class::kHarvester);
     return Unready(*pool, base::Message(snapshot.status()));
   }
   const PoolRecord record = RecordFor(limited, *session, *pool, snapshot->now());
-  const StatusReport report = ReportStatus(*snapshot, InputsFor(record, *pool, *snapshot));
+  const StatusInputs inputs = InputsFor(record, *pool, *snapshot);
+  const StatusReport report = ReportStatus(*snapshot, inputs);
+  metrics.Observed(*snapshot);
+  metrics.Reported(report, record, inputs.leftovers, snapshot->now());
   NoteReadiness(*pool, report);
   background_.Wake(session, *snapshot);
   return report.status;
@@ -330,7 +356,14 @@ PoolRecord Service::RecordFor(const Context& context, Session& session, const Po
 absl::Status Service::Scale(const Context& context, const ScaleAction& action,
                             const StringMap& values) {
   ScaleFacts facts;
+  const base::MonoTime begin = options_.clock->Now();
   absl::Status outcome = TryScale(context, action, values, &facts);
+  if (!facts.dry_run) {
+    PoolMetrics(Metrics().get(), facts.pool)
+        .Scaled(facts.range.has_value() ? &facts.range->from : nullptr,
+                facts.range.has_value() ? &facts.range->to : nullptr, outcome,
+                options_.clock->Now() - begin);
+  }
   NoteRefusal(action, facts, outcome);
   return outcome;
 }
@@ -382,6 +415,7 @@ absl::Status Service::TryScale(const Context& context, const ScaleAction& action
                        .dry_run = meta->dry_run || policy.dry_run || action.count == -1,
                        .reason = action.reason,
                        .policy_id = meta->policy_id};
+  facts->dry_run = request.dry_run;
   if (request.dry_run) {
     if (!meta->dry_run_count.has_value() && action.count < 0) {
       options_.logger.Info("Dry run without a desired count: nothing to plan",
@@ -458,6 +492,8 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
                  std::move(request), &memory);
   NH_ASSIGN_OR_RETURN(const std::unique_ptr<LeaseHold> hold,
                       AcquireAndReadAhead(guard->context(), *access->lease, &call));
+  metrics::Sink* const sink = session->clients().metrics_sink.get();
+  const ShowLeaseHeld shown(PoolMetrics(sink, pool.key), access->lease->used());
   absl::Status outcome = call.Run(hold->context());
   if (limited.cancel_reason() == CancelReason::kClient && session->vm_events() != nullptr) {
     session->vm_events()->Drop(pool.key, call.action_id());
@@ -466,6 +502,7 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
   facts->range = call.range();
   facts->acted = call.acted();
   if (hold->context().cancel_reason() == CancelReason::kLeaseLost) {
+    CountError(sink, error_class::kLeaseLost);
     outcome = base::Unavailable("the pool's Lease was lost: " + base::Message(outcome));
   }
   const bool closed = hold->Release(call.closed_record());

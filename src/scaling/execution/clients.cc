@@ -101,11 +101,19 @@ struct Clients::Shared {
 };
 
 Clients MakeClients(std::shared_ptr<const config::PluginConfig> config, RawTransports transports,
-                    const std::shared_ptr<runtime::Random>& random, const log::Logger& logger) {
+                    const std::shared_ptr<runtime::Random>& random, const log::Logger& logger,
+                    std::shared_ptr<metrics::Sink> metrics) {
   const auto system = [&](std::shared_ptr<http::HttpTransport> raw, const char* name,
                           std::size_t requests) {
     Clients::Shared::System made;
-    made.transport = http::WithLogging(std::move(raw), name, logger);
+    made.transport =
+        http::WithLogging(http::WithMetrics(std::move(raw), name, metrics), name, logger);
+    if (metrics != nullptr) {
+      metrics->Add(metrics::Metric::kApiRetries, {name}, 0);
+      made.retry.on_retry = [metrics, name] {
+        metrics->Add(metrics::Metric::kApiRetries, {name}, 1);
+      };
+    }
     made.retry.attempt_timeout = config->request_timeout;
     made.slots = std::make_shared<http::FifoSlots>(requests);
     return made;
@@ -127,6 +135,7 @@ Clients MakeClients(std::shared_ptr<const config::PluginConfig> config, RawTrans
   clients.nomad_urgent =
       std::make_shared<nomad::NomadClient>(shared->Urgent(shared->nomad), shared->nomad_options);
   clients.config = std::move(config);
+  clients.metrics_sink = std::move(metrics);
   clients.shared = std::move(shared);
   return ClientsForPool(clients);
 }

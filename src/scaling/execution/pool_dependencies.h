@@ -13,6 +13,7 @@
 #include "nomad_harvester/scaling/reconcile_event.h"
 #include "nomad_harvester/scaling/snapshot.h"
 
+#include "execution/pool_metrics.h"
 #include "execution/vm_events.h"
 #include "observation/hosts.h"
 #include "observation/nomad_reads.h"
@@ -68,6 +69,7 @@ struct PoolDependencies {
   void Notify(const ReconcileEvent& event) const {
     if (events) events(event);
   }
+  PoolMetrics metrics() const { return {clients.metrics_sink.get(), key}; }
   const nomad::NomadClient& nomad() const { return *clients.nomad; }
   std::size_t parallelism() const {
     return static_cast<std::size_t>(clients.config->max_concurrency);

@@ -218,6 +218,7 @@ Effect Reconciler::Make(const runtime::Context& context, Task* task) const {
   if (!created.ok()) return EffectOf(created.status());
   deps_.Tell(StoryOfCreation(vm, created->uid, deps_.key, last_->snapshot().action, id,
                              deps_.agents_reason));
+  deps_.metrics().Created(id != action_->tracker.action_id());
   task->created = *std::move(created);
   return {Verdict::kDone};
 }
@@ -289,6 +290,7 @@ void Reconciler::NoteAsides(Pass* pass) {
     asides_begun_.erase(ended.key);
     const bool worth_a_line = deps_.troubles.retries.Note(ended.key, ended.effect, now);
     const absl::Status& outcome = ended.effect.status;
+    deps_.metrics().Troubled(ended.effect.verdict);
     switch (ended.effect.verdict) {
       case Verdict::kDone:
         deps_.Notify({.vm = ended.vm, .step = ended.step});
@@ -339,6 +341,7 @@ void Reconciler::Note(const Task& task, base::MonoTime now, Pass* pass) {
   Retries& retries = deps_.troubles.retries;
   const bool worth_a_line = retries.Note(task.key, task.effect, now);
   const bool for_good = retries.IsRefusedForGood(task.key, now);
+  deps_.metrics().Troubled(task.effect.verdict);
   switch (task.effect.verdict) {
     case Verdict::kDone:
       ++pass->effects;
@@ -348,6 +351,7 @@ void Reconciler::Note(const Task& task, base::MonoTime now, Pass* pass) {
                           {{"vm", task.vm}, {"step", task.key.first}});
       }
       if (task.kind != Task::Kind::kStep) break;
+      deps_.metrics().Done(task.entry->step, *task.entry->view, last_->snapshot().now());
       if (task.entry->step.kind == StepKind::kRecordJoin) ++pass->joins;
       deps_.Notify({.vm = task.vm, .step = task.entry->step});
       break;
@@ -584,6 +588,7 @@ absl::StatusOr<Reconciler::Pass> Reconciler::RunPass(const runtime::Context& con
   const Decisions& decisions = last_.emplace(*std::move(look));
   PoolTroubles& troubles = deps_.troubles;
   const base::MonoTime now = deps_.clock.Now();
+  deps_.metrics().Observed(decisions.snapshot());
   NoteGone(now);
   if (action_.has_value()) {
     action_->tracker.Observe(decisions, troubles.retries, troubles.leftovers, now);

@@ -139,6 +139,7 @@ StatusReport ReportStatus(const PoolSnapshot& snapshot, const StatusInputs& inpu
   report.status.count = tally.count;
   report.warning = Warning(tally, FindMassLoss(snapshot));
   report.drift = Join(tally.drift);
+  report.drifted = static_cast<std::int64_t>(tally.drifted.size());
   if (tally.drifted.size() > tally.drift.size()) {
     report.drift += " and " + std::to_string(tally.drifted.size() - tally.drift.size()) + " more";
   }
@@ -198,7 +199,7 @@ VmState StateOf(const VmView& view, const PoolSnapshot& snapshot) {
 }
 
 std::string_view VmStateName(VmState state) {
-  static constexpr std::array<std::string_view, 10> kNames = {
+  static constexpr std::array<std::string_view, kVmStates> kNames = {
       "unmanaged", "deleting", "stuck", "draining", "broken",
       "pending",   "stopped",  "lost",  "joined",   "created"};
   return kNames.at(static_cast<std::size_t>(state));

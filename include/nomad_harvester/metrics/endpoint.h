@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keeps the metrics, and serves them to Prometheus.
+#ifndef NOMAD_HARVESTER_METRICS_ENDPOINT_H_
+#define NOMAD_HARVESTER_METRICS_ENDPOINT_H_
+
+#include <memory>
+#include <string>
+
+#include "nomad_harvester/base/mutex.h"
+#include "nomad_harvester/log/logger.h"
+#include "nomad_harvester/metrics/sink.h"
+#include "nomad_harvester/runtime/clock.h"
+
+namespace nomad_harvester::metrics {
+
+struct BuildInfo {
+  std::string version;
+  std::string commit;
+};
+
+// A sink whose content can be read. Thread-safe.
+class Registry : public Sink {
+ public:
+  // In Prometheus' text format 0.0.4, without secrets (rule P3).
+  virtual std::string Text() const = 0;
+};
+std::shared_ptr<Registry> MakeRegistry(const BuildInfo& build);
+
+// The HTTP server: GET /metrics in one thread, one connection and one request after the other. A
+// request must be complete within 4 KiB and two seconds. Thread-safe.
+class Endpoint {
+ public:
+  struct Options {
+    runtime::Clock* clock = nullptr;  // the system clock; outlives the endpoint
+    log::Logger logger;
+    BuildInfo build;
+    // Between two attempts to listen: the port may be another process' for a while.
+    base::Duration retry = std::chrono::seconds(5);
+  };
+  // Starts nothing.
+  explicit Endpoint(Options options);
+  // Ends the server within milliseconds, also during a request.
+  ~Endpoint();
+  Endpoint(const Endpoint&) = delete;
+  Endpoint& operator=(const Endpoint&) = delete;
+
+  // Serves at `address`, "IP:PORT" or "[IPv6]:PORT", from now on, and there alone; PORT 0: any. The
+  // counts go on when only the address changes. Empty: stops, forgets everything and returns null.
+  // Does not wait until it listens: an address that cannot be used is one WARN, and is tried again
+  // until it can.
+  std::shared_ptr<Sink> Serve(const std::string& address);
+
+  // The port on which it listens; 0: on none.
+  int port() const;
+
+ private:
+  class Server;
+  const Options options_;
+  mutable base::Mutex mutex_;
+  std::string address_ NH_GUARDED_BY(mutex_);
+  std::shared_ptr<Registry> registry_ NH_GUARDED_BY(mutex_);
+  std::unique_ptr<Server> server_ NH_GUARDED_BY(mutex_);
+};
+
+}  // namespace nomad_harvester::metrics
+
+#endif  // NOMAD_HARVESTER_METRICS_ENDPOINT_H_

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the modules tell what Prometheus is to see. Nothing here depends on how it is kept or served.
+#ifndef NOMAD_HARVESTER_METRICS_SINK_H_
+#define NOMAD_HARVESTER_METRICS_SINK_H_
+
+#include <initializer_list>
+#include <string_view>
+
+#include "nomad_harvester/base/time.h"
+
+namespace nomad_harvester::metrics {
+
+// Each is a row of MetricTable(), which has its name, meaning and labels.
+enum class Metric {
+  kBuildInfo,
+  kVms,
+  kVmCreated,
+  kVmTerminated,
+  kVmStart,
+  kDrain,
+  kVmLifetime,
+  kScale,
+  kBackOff,
+  kDrifted,
+  kLeftovers,
+  kProtected,
+  kLeaseHeld,
+  kObserved,
+  kApiRequest,
+  kApiRetries,
+  kErrors,
+};
+
+// The values of the metric's labels, in the order of its row. They must come from a small set: a
+// pool, a state, a verb; never the name of a VM or a text of somebody else.
+using Values = std::initializer_list<std::string_view>;
+
+// Thread-safe. None of them blocks, but for a mutex that is held for as long as an addition takes,
+// and none fails.
+class Sink {
+ public:
+  virtual ~Sink() = default;
+  // A gauge.
+  virtual void Set(Metric metric, Values values, double value) = 0;
+  // A counter; adding 0 shows it before the first event.
+  virtual void Add(Metric metric, Values values, double amount) = 0;
+  // A histogram of seconds. A negative duration counts as 0: two clocks may differ.
+  virtual void Observe(Metric metric, Values values, base::Duration duration) = 0;
+};
+
+}  // namespace nomad_harvester::metrics
+
+#endif  // NOMAD_HARVESTER_METRICS_SINK_H_

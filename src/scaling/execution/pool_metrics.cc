@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "execution/pool_metrics.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <optional>
+
+#include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/nodepool/drain.h"
+
+#include "rules/back_off.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+using harvester::MarkReason;
+using metrics::Metric;
+
+constexpr std::array<std::string_view, 7> kErrorClasses = {
+    error_class::kConfig,    error_class::kPolicy,  error_class::kHarvester, error_class::kNomad,
+    error_class::kLeaseLost, error_class::kRefused, error_class::kFailed};
+constexpr std::array<std::string_view, 5> kCauses = {cause::kCreate, cause::kStart, cause::kJoin,
+                                                     cause::kRemove, cause::kRefused};
+constexpr char kScaleOut[] = "scale_out";
+constexpr char kResumed[] = "resumed";
+
+double Seconds(base::Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+// Nomad's list of nodes has no meta: harvester_protect of a node is not among them.
+bool HoldsVolumes(const VmView& view, const PoolSnapshot& snapshot) {
+  const nomad::Node* node = LinkedNode(view, snapshot);
+  return node != nullptr && !node->dynamic_host_volumes.empty() && snapshot.policy.has_value() &&
+         snapshot.policy->host_volumes == config::HostVolumes::kProtect;
+}
+
+}  // namespace
+
+void ShowErrors(metrics::Sink* sink) {
+  if (sink == nullptr) return;
+  for (const std::string_view each : kErrorClasses) sink->Add(Metric::kErrors, {each}, 0);
+}
+
+void CountError(metrics::Sink* sink, std::string_view error_class) {
+  if (sink != nullptr) sink->Add(Metric::kErrors, {error_class}, 1);
+}
+
+void PoolMetrics::Observed(const PoolSnapshot& snapshot) const {
+  if (sink_ == nullptr) return;
+  std::array<int, kVmStates> in_state{};
+  int by_annotation = 0;
+  int by_volumes = 0;
+  for (const VmView* view : snapshot.vms()) {
+    ++in_state.at(static_cast<std::size_t>(StateOf(*view, snapshot)));
+    if (!view->member) continue;
+    if (view->vm.protect.HoldsAt(snapshot.now())) ++by_annotation;
+    if (HoldsVolumes(*view, snapshot)) ++by_volumes;
+  }
+  for (std::size_t i = 0; i < in_state.size(); ++i) {
+    sink_->Set(Metric::kVms, {pool_, VmStateName(static_cast<VmState>(i))}, in_state[i]);
+  }
+  sink_->Set(Metric::kProtected, {pool_, "annotation"}, by_annotation);
+  sink_->Set(Metric::kProtected, {pool_, "host_volume"}, by_volumes);
+  sink_->Set(Metric::kObserved, {pool_}, Seconds(snapshot.now().time_since_epoch()));
+  if (!snapshot.look().nomad_readable) CountError(sink_, error_class::kNomad);
+}
+
+void PoolMetrics::Reported(const StatusReport& report, const PoolRecord& record,
+                           std::int64_t leftovers, base::WallTime now) const {
+  if (sink_ == nullptr) return;
+  sink_->Set(Metric::kDrifted, {pool_}, static_cast<double>(report.drifted));
+  sink_->Set(Metric::kLeftovers, {pool_}, static_cast<double>(leftovers));
+  for (const std::string_view each : kCauses) {
+    const auto waits = record.back_off.find(std::string(each));
+    const base::Duration left =
+        waits == record.back_off.end() ? base::Duration::zero() : waits->second.retry_at - now;
+    sink_->Set(Metric::kBackOff, {pool_, each}, std::max(0.0, Seconds(left)));
+  }
+  // What has not happened yet is there, too: an increase from nothing is none for Prometheus.
+  for (const char* reason : {kScaleOut, kResumed}) sink_->Add(Metric::kVmCreated, {pool_, reason}, 0);
+  for (const MarkReason reason :
+       {MarkReason::kScaleIn, MarkReason::kBroken, MarkReason::kUnhealthy}) {
+    sink_->Add(Metric::kVmTerminated, {pool_, harvester::MarkReasonName(reason)}, 0);
+  }
+}
+
+void PoolMetrics::Created(bool resumed) const {
+  if (sink_ != nullptr) sink_->Add(Metric::kVmCreated, {pool_, resumed ? kResumed : kScaleOut}, 1);
+}
+
+// As `status` tells where a new VM is: it is cloned until it has an instance, and booted until its
+// guest runs.
+void PoolMetrics::ObserveStart(const VmView& view, base::WallTime now) const {
+  if (!view.instance.has_value()) return;
+  std::optional<base::WallTime> cloned;
+  std::optional<base::WallTime> booted;
+  for (const auto& phase : view.instance->phases) {
+    if (!phase.at.has_value()) continue;
+    cloned = std::min(cloned.value_or(*phase.at), *phase.at);
+    if (phase.phase == "Running") booted = phase.at;
+  }
+  if (!cloned.has_value() || !booted.has_value()) return;
+  sink_->Observe(Metric::kVmStart, {pool_, "clone"}, *cloned - view.vm.created_at);
+  sink_->Observe(Metric::kVmStart, {pool_, "boot"}, *booted - *cloned);
+  sink_->Observe(Metric::kVmStart, {pool_, "join"}, now - *booted);
+}
+
+void PoolMetrics::Done(const Step& step, const VmView& view, base::WallTime now) const {
+  if (sink_ == nullptr) return;
+  if (step.kind == StepKind::kRecordJoin) return ObserveStart(view, now);
+  if (step.kind != StepKind::kDelete || !view.vm.mark.has_value()) return;
+  const harvester::Mark& mark = *view.vm.mark;
+  sink_->Add(Metric::kVmTerminated, {pool_, harvester::MarkReasonName(mark.reason)}, 1);
+  sink_->Observe(Metric::kVmLifetime, {pool_}, now - view.vm.created_at);
+  if (step.row == Row::kMarkedIdle || step.row == Row::kMarkedLateForced) {
+    sink_->Observe(Metric::kDrain, {pool_}, now - mark.marked_at);
+  }
+}
+
+void PoolMetrics::Troubled(Verdict verdict) const {
+  if (verdict == Verdict::kRefused) CountError(sink_, error_class::kRefused);
+  if (verdict == Verdict::kFailed) CountError(sink_, error_class::kFailed);
+}
+
+void PoolMetrics::Scaled(const std::int64_t* from, const std::int64_t* to,
+                         const absl::Status& outcome, base::Duration duration) const {
+  if (sink_ == nullptr) return;
+  const char* direction = from == nullptr || to == nullptr ? "unknown"
+                          : *to > *from                    ? "out"
+                          : *to < *from                    ? "in"
+                                                           : "none";
+  sink_->Observe(Metric::kScale,
+                 {pool_, direction, base::AsciiLower(absl::StatusCodeToString(outcome.code()))},
+                 duration);
+}
+
+void PoolMetrics::SetLeaseHeld(bool held) const {
+  if (sink_ != nullptr) sink_->Set(Metric::kLeaseHeld, {pool_}, held ? 1 : 0);
+}
+
+}  // namespace nomad_harvester::scaling

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the metrics are told about one pool (rule T2). Private to module scaling.
+#ifndef NOMAD_HARVESTER_SCALING_POOL_METRICS_H_
+#define NOMAD_HARVESTER_SCALING_POOL_METRICS_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "nomad_harvester/metrics/sink.h"
+#include "nomad_harvester/scaling/pool_lease.h"
+#include "nomad_harvester/scaling/snapshot.h"
+#include "nomad_harvester/scaling/status_report.h"
+
+#include "absl/status/status.h"
+#include "rules/retries.h"
+
+namespace nomad_harvester::scaling {
+
+// The classes of errors_total.
+namespace error_class {
+inline constexpr std::string_view kConfig = "config";  // SetConfig refused its map
+inline constexpr std::string_view kPolicy = "policy";  // a policy's map was refused
+inline constexpr std::string_view kHarvester = "harvester_unreadable";
+inline constexpr std::string_view kNomad = "nomad_unreadable";
+inline constexpr std::string_view kLeaseLost = "lease_lost";
+inline constexpr std::string_view kRefused = "step_refused";
+inline constexpr std::string_view kFailed = "step_failed";
+}  // namespace error_class
+
+// Shows every class, before the first error. All of these do nothing without a sink.
+void ShowErrors(metrics::Sink* sink);
+void CountError(metrics::Sink* sink, std::string_view error_class);
+
+// A value; the sink must outlive it. Thread-safe as the sink is; does not block.
+class PoolMetrics {
+ public:
+  PoolMetrics(metrics::Sink* sink, const PoolKey& pool) : sink_(sink), pool_(pool.ToString()) {}
+
+  // VMs by state and by what protects them, by a look of the loop or of Status.
+  void Observed(const PoolSnapshot& snapshot) const;
+  // What Status knows besides.
+  void Reported(const StatusReport& report, const PoolRecord& record,
+                std::int64_t leftovers, base::WallTime now) const;
+  // `resumed`: under a name that an earlier action has left over.
+  void Created(bool resumed) const;
+  // A step was done at `now`: of those that join or delete a VM something is counted.
+  void Done(const Step& step, const VmView& view, base::WallTime now) const;
+  // A step was not done.
+  void Troubled(Verdict verdict) const;
+  // A Scale has ended. `range`: null before the pool was observed.
+  void Scaled(const std::int64_t* from, const std::int64_t* to, const absl::Status& outcome,
+              base::Duration duration) const;
+
+  void SetLeaseHeld(bool held) const;
+
+ private:
+  void ObserveStart(const VmView& view, base::WallTime now) const;
+
+  metrics::Sink* sink_;  // null: none
+  std::string pool_;
+};
+
+// For the scope of a hold of the pool's Lease. `used`: there is one.
+class ShowLeaseHeld {
+ public:
+  ShowLeaseHeld(PoolMetrics metrics, bool used) : metrics_(std::move(metrics)) {
+    metrics_.SetLeaseHeld(used);
+  }
+  ~ShowLeaseHeld() { metrics_.SetLeaseHeld(false); }
+  ShowLeaseHeld(const ShowLeaseHeld&) = delete;
+  ShowLeaseHeld& operator=(const ShowLeaseHeld&) = delete;
+
+ private:
+  const PoolMetrics metrics_;
+};
+
+}  // namespace nomad_harvester::scaling
+
+#endif  // NOMAD_HARVESTER_SCALING_POOL_METRICS_H_
