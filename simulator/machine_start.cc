@@ -34,6 +34,15 @@ FaultCondition ConditionOf(std::string_view printable_status) {
   return {"Failure", "True", "FailedCreate"};
 }
 
+// kubevirt/kubevirt:staging/src/kubevirt.io/api/core/v1/types.go,
+// VirtualMachineInstancePhaseTransitionTimestamp.
+void EnterPhase(Json& instance, const char* phase, base::WallTime at) {
+  Json& status = instance["status"];
+  status["phase"] = phase;
+  status["phaseTransitionTimestamps"].push_back(
+      {{"phase", phase}, {"phaseTransitionTimestamp", base::FormatRfc3339(at)}});
+}
+
 }  // namespace
 
 // The controllers' first reconciliation of a VM: finalizers, claims, and the start.
@@ -77,7 +86,8 @@ void Machines::Boot(const std::string& uid) {
                                                        {"controller", true},
                                                        {"blockOwnerDeletion", true}}})}}},
                    {"spec", (*vm)["spec"]["template"].value("spec", Json::object())},
-                   {"status", {{"phase", "Pending"}}}};
+                   {"status", Json::object()}};
+  EnterPhase(instance, "Pending", world_.wall());
   store_.Stamp(kInstances, instance);
   store_.Insert(kInstances, std::move(instance));
   Mutate(kVms, machine.ns, machine.name, [this](Json& object) {
@@ -120,7 +130,7 @@ void Machines::SetPhase(const std::string& uid, std::uint64_t boot, const char* 
   const auto found = machines_.find(uid);
   if (found == machines_.end() || found->second.boot != boot || found->second.ending) return;
   Mutate(kInstances, found->second.ns, found->second.name,
-         [phase](Json& instance) { instance["status"]["phase"] = phase; });
+         [&](Json& instance) { EnterPhase(instance, phase, world_.wall()); });
 }
 
 void Machines::Run(const std::string& uid, std::uint64_t boot) {
@@ -138,13 +148,13 @@ void Machines::Run(const std::string& uid, std::uint64_t boot) {
   const bool runs = Mutate(kInstances, machine.ns, machine.name, [&](Json& instance) {
     const std::string mac = "52:54:00:" + UidOf(instance).substr(0, 2) + ":" +
                             UidOf(instance).substr(2, 2) + ":" + UidOf(instance).substr(4, 2);
-    instance["status"] = {{"phase", "Running"},
-                          {"nodeName", host},
-                          {"interfaces", Json::array({{{"name", "nic-0"},
-                                                       {"mac", mac},
-                                                       {"ipAddress", address},
-                                                       {"ipAddresses", Json::array({address})},
-                                                       {"infoSource", "domain, guest-agent"}}})}};
+    EnterPhase(instance, "Running", world_.wall());
+    instance["status"]["nodeName"] = host;
+    instance["status"]["interfaces"] = Json::array({{{"name", "nic-0"},
+                                                     {"mac", mac},
+                                                     {"ipAddress", address},
+                                                     {"ipAddresses", Json::array({address})},
+                                                     {"infoSource", "domain, guest-agent"}}});
     SetCondition(instance, "Ready", "True", "", "", world_.wall());
   });
   if (!runs) return;

@@ -63,7 +63,9 @@ Harness::~Harness() {
 Process& Harness::Start() {
   processes_.push_back(
       std::make_unique<Process>(clock, cluster, ++started_, log,
-                                ProcessOptions{.config = config, .interleaving = interleaving_}));
+                                ProcessOptions{.config = config,
+                                               .metrics_sink = metrics_sink,
+                                               .interleaving = interleaving_}));
   return process();
 }
 

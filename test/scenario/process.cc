@@ -75,6 +75,7 @@ Process::Process(support::FakeClock& clock, simulator::Cluster& cluster, int num
   options.foreground = &foreground_;
   options.background = &background_;
   options.holder = name_;
+  options.metrics_for = [this](const std::string&) { return options_.metrics_sink; };
   service_ = scaling::MakeTargetService(std::move(options));
   Configure();
 }

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "nomad_harvester/log/sinks.h"
+#include "nomad_harvester/metrics/sink.h"
 #include "nomad_harvester/runtime/context.h"
 #include "nomad_harvester/runtime/workers.h"
 #include "nomad_harvester/scaling/service.h"
@@ -51,6 +52,7 @@ class ProcessClock final : public runtime::Clock {
 struct ProcessOptions {
   scaling::StringMap config{};  // keys of the plugin block, besides those that it needs
   scaling::StringMap environment{};
+  std::shared_ptr<metrics::Sink> metrics_sink{};  // null: metrics_address is unset
   Interleaving interleaving{};  // how those acts run that one step runs in parallel
 };
 

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of docs/metrics.md has the metrics that exist; so do the examples. To update the columns of
+// the page that are known here, run this executable with NOMAD_HARVESTER_UPDATE_DOCS=1 in its
+// environment.
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <set>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "nomad_harvester/metrics/table.h"
+
+#include "support/source_tree.h"
+
+namespace nomad_harvester::metrics {
+namespace {
+
+using ::testing::IsSubsetOf;
+
+constexpr char kBegin[] = "<!-- metrics: begin -->\n";
+constexpr char kEnd[] = "<!-- metrics: end -->";
+
+std::string Read(const std::string& relative) {
+  std::ifstream file(support::SourcePath(relative), std::ios::binary);
+  EXPECT_TRUE(file.good()) << relative;
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string Table() {
+  std::string table = "| Metric | Type | Labels | Meaning |\n|---|---|---|---|\n";
+  for (const MetricRow& row : MetricTable()) {
+    table += "| `" + std::string(row.name) + "` | " + std::string(TypeName(row.type)) + " | ";
+    std::string labels;
+    for (const std::string_view label : row.labels) {
+      labels += (labels.empty() ? "`" : ", `") + std::string(label) + "`";
+    }
+    table += labels + " | " + std::string(row.help) + " |\n";
+  }
+  return table;
+}
+
+std::string WithTable(const std::string& page) {
+  const std::size_t begin = page.find(kBegin);
+  const std::size_t end = page.find(kEnd);
+  if (begin == std::string::npos || end == std::string::npos) return "";
+  return page.substr(0, begin + sizeof(kBegin) - 1) + Table() + page.substr(end);
+}
+
+// The words of a text that look like a metric of ours, without the suffixes of a histogram.
+std::set<std::string> MetricsIn(const std::string& text) {
+  static const std::regex kName("nomad_harvester_[a-z_]+[a-z]");
+  static const std::regex kSuffix("(_seconds)_(bucket|sum|count)$");
+  std::set<std::string> names;
+  for (std::sregex_iterator at(text.begin(), text.end(), kName); at != std::sregex_iterator();
+       ++at) {
+    names.insert(std::regex_replace(at->str(), kSuffix, "$1"));
+  }
+  return names;
+}
+
+std::set<std::string> AllNames() {
+  std::set<std::string> names;
+  for (const MetricRow& row : MetricTable()) names.emplace(row.name);
+  return names;
+}
+
+TEST(MetricsPage, the_table_of_docs_metrics_md_is_the_table_of_metrics) {
+  const std::string wanted = WithTable(Read("docs/metrics.md"));
+  if (std::getenv("NOMAD_HARVESTER_UPDATE_DOCS") != nullptr) {
+    std::ofstream(support::SourcePath("docs/metrics.md"), std::ios::binary) << wanted;
+  }
+  EXPECT_TRUE(Read("docs/metrics.md") == wanted)
+      << "docs/metrics.md is out of date: run metrics_test with NOMAD_HARVESTER_UPDATE_DOCS=1 in "
+         "its environment, and commit the page";
+}
+
+TEST(MetricsPage, the_documents_name_no_metric_that_does_not_exist) {
+  for (const char* page : {"docs/metrics.md", "docs/operations.md"}) {
+    EXPECT_THAT(MetricsIn(Read(page)), IsSubsetOf(AllNames())) << page;
+  }
+}
+
+}  // namespace
+}  // namespace nomad_harvester::metrics

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What Prometheus sees of a pool that grows and shrinks (T2).
+
+#include <map>
+#include <memory>
+#include <sstream>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "nomad_harvester/base/secret.h"
+#include "nomad_harvester/metrics/endpoint.h"
+#include "nomad_harvester/metrics/table.h"
+
+#include "harness.h"
+
+namespace nomad_harvester::scenario {
+namespace {
+
+using simulator::Fault;
+using simulator::RequestInfo;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::Gt;
+using ::testing::HasSubstr;
+using ::testing::Key;
+using ::testing::Lt;
+using ::testing::Not;
+using ::testing::Pair;
+
+constexpr char kPrefix[] = "nomad_harvester_";
+
+// A harness whose process tells a registry.
+struct Watched {
+  Watched() {
+    h.metrics_sink = registry;
+    h.Restart();
+  }
+  // "vms{pool=\"…\",state=\"…\"}" and its value, without the common prefix.
+  std::map<std::string, double> Samples() const {
+    std::map<std::string, double> samples;
+    std::istringstream lines(registry->Text());
+    for (std::string line; std::getline(lines, line);) {
+      if (line.starts_with('#')) continue;
+      EXPECT_TRUE(line.starts_with(kPrefix)) << line;
+      const std::size_t space = line.rfind(' ');
+      samples[line.substr(sizeof(kPrefix) - 1, space - sizeof(kPrefix) + 1)] =
+          std::stod(line.substr(space + 1));
+    }
+    return samples;
+  }
+  double Sum(const std::string& name) const {
+    double sum = 0;
+    for (const auto& [series, value] : Samples()) {
+      if (series.starts_with(name + "{")) sum += value;
+    }
+    return sum;
+  }
+
+  const std::shared_ptr<metrics::Registry> registry =
+      metrics::MakeRegistry({.version = "1.2.3", .commit = "abc"});
+  Harness h;
+};
+
+TEST(Metrics, T2_tell_of_a_pool_that_grows_and_shrinks) {
+  Watched w;
+  ASSERT_TRUE(w.h.Scale(2).ok());
+  w.h.WaitUntilReady();
+  w.h.RunJob(2);
+  ASSERT_TRUE(w.h.Scale(1).ok());
+  w.h.WaitUntilReady();
+  const auto samples = w.Samples();
+  const std::map<std::string, double> expected = {
+      {R"(build_info{commit="abc",version="1.2.3"})", 1},
+      {R"(vms{pool="nomad/web",state="joined"})", 1},
+      {R"(vms{pool="nomad/web",state="draining"})", 0},
+      {R"(vms{pool="nomad/web",state="broken"})", 0},
+      {R"(vm_created_total{pool="nomad/web",reason="scale_out"})", 2},
+      {R"(vm_created_total{pool="nomad/web",reason="resumed"})", 0},
+      {R"(vm_terminated_total{pool="nomad/web",reason="scale-in"})", 1},
+      {R"(vm_terminated_total{pool="nomad/web",reason="broken"})", 0},
+      {R"(vm_start_seconds_count{phase="clone",pool="nomad/web"})", 2},
+      {R"(vm_start_seconds_count{phase="boot",pool="nomad/web"})", 2},
+      {R"(vm_start_seconds_count{phase="join",pool="nomad/web"})", 2},
+      {R"(drain_seconds_count{pool="nomad/web"})", 1},
+      {R"(vm_lifetime_seconds_count{pool="nomad/web"})", 1},
+      {R"(scale_seconds_count{direction="out",outcome="ok",pool="nomad/web"})", 1},
+      {R"(scale_seconds_count{direction="in",outcome="ok",pool="nomad/web"})", 1},
+      {R"(backoff_seconds{cause="create",pool="nomad/web"})", 0},
+      {R"(backoff_seconds{cause="join",pool="nomad/web"})", 0},
+      {R"(drifted{pool="nomad/web"})", 0},
+      {R"(leftovers{pool="nomad/web"})", 0},
+      {R"(protected{by="annotation",pool="nomad/web"})", 0},
+      {R"(protected{by="host_volume",pool="nomad/web"})", 0},
+      {R"(lease_held{pool="nomad/web"})", 0},
+      {R"(api_retries_total{api="harvester"})", 0},
+      {R"(api_retries_total{api="nomad"})", 0},
+      {R"(errors_total{class="step_failed"})", 0},
+  };
+  for (const auto& [series, value] : expected) EXPECT_THAT(samples, Contains(Pair(series, value)));
+  EXPECT_THAT(samples, Contains(Pair(R"(drain_seconds_sum{pool="nomad/web"})", Gt(0))));
+  EXPECT_THAT(samples, Contains(Pair(R"(vm_lifetime_seconds_sum{pool="nomad/web"})", Gt(10))));
+  EXPECT_THAT(samples, Contains(Key(HasSubstr(R"(api_request_seconds_count{api="nomad",code="200",verb="watch")"))));
+  for (const metrics::MetricRow& row : metrics::MetricTable()) {
+    EXPECT_THAT(w.registry->Text(), HasSubstr("# TYPE " + std::string(row.name) + " "));
+  }
+}
+
+// By the simulated cluster's own times: the phases of a start add up to it.
+TEST(Metrics, T2_the_phases_of_a_start_are_those_of_the_cluster) {
+  Watched w;
+  const base::MonoTime begin = w.h.clock.Now();
+  ASSERT_TRUE(w.h.Scale(1).ok());
+  const std::chrono::duration<double> took = w.h.clock.Now() - begin;
+  const double phases = w.Sum("vm_start_seconds_sum");
+  EXPECT_GT(phases, 0);
+  EXPECT_LE(phases, took.count() + 1) << "times in Kubernetes have whole seconds";
+  EXPECT_THAT(w.Samples(), Contains(Pair(R"(vm_start_seconds_sum{phase="boot",pool="nomad/web"})", Gt(0))));
+}
+
+TEST(Metrics, T2_each_attempt_of_a_request_counts_and_none_is_made_for_them) {
+  Harness without;
+  ASSERT_TRUE(without.Scale(2).ok());
+  without.Tick(std::chrono::minutes(1));
+  Watched w;
+  ASSERT_TRUE(w.h.Scale(2).ok());
+  w.h.Tick(std::chrono::minutes(1));
+  EXPECT_EQ(w.Sum("api_request_seconds_count"), w.h.cluster.RequestCount());
+  EXPECT_EQ(w.h.cluster.RequestCount(), without.cluster.RequestCount());
+}
+
+TEST(Metrics, T2_the_lease_is_held_while_a_scale_acts_and_its_new_vm_is_seen) {
+  Watched w;
+  double held = 0;
+  w.h.cluster.SetFaultHook([&](const RequestInfo& request) {
+    if (request.verb == "create" && request.resource == "virtualmachines") {
+      held = w.Sum("lease_held");
+    }
+    return Fault::None();
+  });
+  ASSERT_TRUE(w.h.Scale(1).ok());
+  w.h.cluster.SetFaultHook(nullptr);
+  EXPECT_EQ(held, 1);
+  EXPECT_EQ(w.Sum("lease_held"), 0);
+}
+
+TEST(Metrics, T2_a_vm_that_never_joins_is_broken_and_waited_for) {
+  Watched w;
+  w.h.cluster.NeverJoin(1);
+  EXPECT_FALSE(w.h.Scale(1).ok());
+  w.h.WaitUntilReady();
+  const auto samples = w.Samples();
+  EXPECT_THAT(samples, Contains(Pair(R"(vm_terminated_total{pool="nomad/web",reason="broken"})", 1)));
+  EXPECT_THAT(samples, Contains(Pair(R"(backoff_seconds{cause="join",pool="nomad/web"})",
+                                     AllOf(Gt(0), Lt(3600)))));
+  EXPECT_THAT(samples, Contains(Pair(HasSubstr(R"(scale_seconds_count{direction="out",outcome="deadline_exceeded")"), 1)));
+  EXPECT_THAT(samples, Not(Contains(Key(HasSubstr("drain_seconds_count")))));
+}
+
+TEST(Metrics, T2_a_system_that_cannot_be_read_is_an_error_of_its_class) {
+  Watched w;
+  ASSERT_TRUE(w.h.Scale(1).ok());
+  w.h.cluster.SetFaultHook([](const RequestInfo& request) {
+    return request.system == simulator::System::kNomad ? Fault::Answer(500, "down") : Fault::None();
+  });
+  EXPECT_TRUE(w.h.Status().ok());
+  w.h.cluster.SetFaultHook(nullptr);
+  EXPECT_GE(w.Samples().at(R"(errors_total{class="nomad_unreadable"})"), 1);
+  EXPECT_GE(w.Samples().at(R"(api_retries_total{api="nomad"})"), 1);
+  EXPECT_EQ(w.Samples().at(R"(vms{pool="nomad/web",state="joined"})"), 1) << "it is not lost";
+}
+
+TEST(Metrics, T2_a_policy_that_is_wrong_is_an_error_and_a_dry_run_is_no_scale) {
+  Watched w;
+  w.h.policy["dry-run"] = "true";
+  EXPECT_TRUE(w.h.Scale(2).ok());
+  EXPECT_EQ(w.Sum("scale_seconds_count"), 0);
+  w.h.policy["image"] = "";
+  EXPECT_FALSE(w.h.Status().ok());
+  EXPECT_EQ(w.Samples().at(R"(errors_total{class="policy"})"), 1);
+}
+
+TEST(Metrics, P3_the_token_is_in_none) {
+  Watched w;
+  ASSERT_TRUE(w.h.Scale(1).ok());
+  // The pool's name is the one text that comes from outside.
+  w.h.policy["node_group_name"] = "hunter2-hunter2";
+  const base::Secret token("hunter2-hunter2");
+  EXPECT_TRUE(w.h.Status().ok());
+  EXPECT_THAT(w.registry->Text(), Not(HasSubstr("hunter2")));
+}
+
+}  // namespace
+}  // namespace nomad_harvester::scenario
