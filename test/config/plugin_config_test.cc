@@ -26,6 +26,7 @@ TEST(PluginConfig, a_url_alone_gives_the_documented_defaults) {
   EXPECT_TRUE(config->pool_lease);
   EXPECT_TRUE(config->events);
   EXPECT_EQ(config->log_level, "");
+  EXPECT_EQ(config->metrics_address, "");
   EXPECT_EQ(config->own_allocation_id, "");
   EXPECT_THAT(config->template_environment, IsEmpty());
   EXPECT_THAT(config->warnings, IsEmpty());
@@ -53,6 +54,7 @@ TEST(PluginConfig, every_other_key_is_taken_over) {
                                    {"pool_lease", "false"},
                                    {"events", "0"},
                                    {"log_level", "warn"},
+                                   {"metrics_address", "127.0.0.1:9464"},
                                    {"harvester_tls_server_name", "harvester.local"}});
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_TRUE(config->allow_unverified_read_job);
@@ -61,6 +63,7 @@ TEST(PluginConfig, every_other_key_is_taken_over) {
   EXPECT_FALSE(config->pool_lease);
   EXPECT_FALSE(config->events);
   EXPECT_EQ(config->log_level, "warn");
+  EXPECT_EQ(config->metrics_address, "127.0.0.1:9464");
   EXPECT_EQ(config->harvester.tls_server_name, "harvester.local");
 }
 

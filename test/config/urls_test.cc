@@ -13,6 +13,25 @@ namespace {
 
 using ::testing::HasSubstr;
 
+TEST(ListenAddress, an_address_of_either_kind_with_a_port_is_accepted) {
+  for (const char* const good :
+       {"127.0.0.1:9464", "0.0.0.0:1", "[::1]:65535", "[::]:9464", "localhost:9464"}) {
+    EXPECT_EQ(ValueOf(ListenAddress(good)), good);
+  }
+}
+
+// A name would be looked up by the C library, which a static executable must not ask.
+TEST(ListenAddress, a_name_a_url_or_half_of_one_is_refused) {
+  for (const char* const bad :
+       {"", ":9464", "9464", "127.0.0.1", "127.0.0.1:", "127.0.0.1:0", "127.0.0.1:65536",
+        "127.0.0.1:http", "host.example.org:9464", "http://127.0.0.1:9464", "::1:9464", "[::1]",
+        "[127.0.0.1]:9464", "[]:9464", "127.0.0.1:9464/metrics", "1.2.3.4.5:9464", " 127.0.0.1:1"}) {
+    EXPECT_EQ(FaultOf(ListenAddress(bad)),
+              "must be an IP address of this machine, or localhost, and a port")
+        << bad;
+  }
+}
+
 TEST(HttpUrl, the_forms_that_operators_use_are_accepted) {
   for (const char* const good :
        {"https://10.0.0.10", "https://10.0.0.10:6443", "http://harvester.example.org:80",
