@@ -53,11 +53,11 @@ std::string WithTable(const std::string& page) {
 // The words of a text that look like a metric of ours, without the suffixes of a histogram.
 std::set<std::string> MetricsIn(const std::string& text) {
   static const std::regex kName("nomad_harvester_[a-z_]+[a-z]");
-  static const std::regex kSuffix("(_seconds)_(bucket|sum|count)$");
+  static const std::regex kSuffix("_seconds_(bucket|sum|count)$");
   std::set<std::string> names;
   for (std::sregex_iterator at(text.begin(), text.end(), kName); at != std::sregex_iterator();
        ++at) {
-    names.insert(std::regex_replace(at->str(), kSuffix, "$1"));
+    names.insert(std::regex_replace(at->str(), kSuffix, "_seconds"));
   }
   return names;
 }
@@ -82,6 +82,17 @@ TEST(MetricsPage, the_documents_name_no_metric_that_does_not_exist) {
   for (const char* page : {"docs/metrics.md", "docs/operations.md"}) {
     EXPECT_THAT(MetricsIn(Read(page)), IsSubsetOf(AllNames())) << page;
   }
+}
+
+// Whether Prometheus takes them, and what it makes of them: test/contract/metrics_test.go.
+TEST(MetricsPage, the_examples_name_no_metric_that_does_not_exist) {
+  for (const char* example : {"examples/prometheus-alerts.yaml", "examples/grafana-dashboard.json"}) {
+    EXPECT_THAT(MetricsIn(Read(example)), IsSubsetOf(AllNames())) << example;
+  }
+}
+
+TEST(MetricsPage, the_dashboard_shows_every_metric) {
+  EXPECT_EQ(MetricsIn(Read("examples/grafana-dashboard.json")), AllNames());
 }
 
 }  // namespace
