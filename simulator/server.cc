@@ -4,11 +4,10 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <httplib.h>
 #include <limits>
 #include <thread>
 #include <utility>
-
-#include <httplib.h>
 
 #include "nomad_harvester/base/mutex.h"
 #include "nomad_harvester/base/status.h"

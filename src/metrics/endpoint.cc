@@ -11,6 +11,7 @@
 #include <cstring>
 #include <exception>
 #include <functional>
+#include <httplib.h>
 #include <netdb.h>
 #include <poll.h>
 #include <stop_token>
@@ -22,13 +23,11 @@
 #include <unistd.h>
 #include <utility>
 
-#include <httplib.h>
-
 namespace nomad_harvester::metrics {
 namespace {
 
-// Of one connection, which serves one request: a client that says less in more time, or more, is cut
-// off, because the next one waits. Prometheus' request has some 300 bytes.
+// Of one connection, which serves one request: a client that says less in more time, or more, is
+// cut off, because the next one waits. Prometheus' request has some 300 bytes.
 constexpr base::Duration kConnectionLimit = std::chrono::seconds(2);
 constexpr std::size_t kRequestLimit = 4096;
 

@@ -24,7 +24,7 @@ constexpr std::array<double, 11> kOfRequests = {.005, .01, .025, .05, .1, .25, .
 constexpr std::array<double, 13> kOfActions = {1,   2,   5,   10,   20,   30,  60,
                                                120, 300, 600, 1800, 3600, 7200};
 // From a minute to a month.
-constexpr std::array<double, 9> kOfLives = {60,    600,   3600,   14400,  43200,
+constexpr std::array<double, 9> kOfLives = {60,    600,    3600,   14400,  43200,
                                             86400, 259200, 604800, 2592000};
 
 constexpr std::array<MetricRow, 17> kTable = {{

@@ -25,7 +25,8 @@ TEST(ListenAddress, a_name_a_url_or_half_of_one_is_refused) {
   for (const char* const bad :
        {"", ":9464", "9464", "127.0.0.1", "127.0.0.1:", "127.0.0.1:0", "127.0.0.1:65536",
         "127.0.0.1:http", "host.example.org:9464", "http://127.0.0.1:9464", "::1:9464", "[::1]",
-        "[127.0.0.1]:9464", "[]:9464", "127.0.0.1:9464/metrics", "1.2.3.4.5:9464", " 127.0.0.1:1"}) {
+        "[127.0.0.1]:9464", "[]:9464", "127.0.0.1:9464/metrics", "1.2.3.4.5:9464",
+        " 127.0.0.1:1"}) {
     EXPECT_EQ(FaultOf(ListenAddress(bad)),
               "must be an IP address of this machine, or localhost, and a port")
         << bad;

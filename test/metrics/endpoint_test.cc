@@ -44,7 +44,9 @@ class Connection {
   Connection& operator=(const Connection&) = delete;
 
   bool connected() const { return connected_; }
-  void Say(const std::string& text) { (void)!send(socket_, text.data(), text.size(), MSG_NOSIGNAL); }
+  void Say(const std::string& text) {
+    (void)!send(socket_, text.data(), text.size(), MSG_NOSIGNAL);
+  }
   void SayNoMore() { shutdown(socket_, SHUT_WR); }
   // Until the server closes.
   std::string Hear() {
@@ -188,7 +190,8 @@ TEST_F(EndpointTest, T2_other_paths_and_methods_have_nothing) {
   const int port = PortOf(*endpoint);
   for (const char* line : {"GET / ", "GET /metrics/x ", "GET /../etc/passwd ", "POST /metrics ",
                            "DELETE /metrics ", "OPTIONS /metrics "}) {
-    const std::string reply = Ask(port, std::string(line) + "HTTP/1.1\r\nContent-Length: 0\r\n\r\n");
+    const std::string reply =
+        Ask(port, std::string(line) + "HTTP/1.1\r\nContent-Length: 0\r\n\r\n");
     EXPECT_THAT(reply, AnyOf(StartsWith("HTTP/1.1 404"), StartsWith("HTTP/1.1 400"))) << line;
     EXPECT_THAT(reply, Not(HasSubstr("nomad_harvester"))) << line;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of docs/metrics.md has the metrics that exist; so do the examples. To update the columns of
-// the page that are known here, run this executable with NOMAD_HARVESTER_UPDATE_DOCS=1 in its
-// environment.
+// The table of docs/metrics.md has the metrics that exist; so do the examples. To update the
+// columns of the page that are known here, run this executable with NOMAD_HARVESTER_UPDATE_DOCS=1
+// in its environment.
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -86,7 +86,8 @@ TEST(MetricsPage, the_documents_name_no_metric_that_does_not_exist) {
 
 // Whether Prometheus takes them, and what it makes of them: test/contract/metrics_test.go.
 TEST(MetricsPage, the_examples_name_no_metric_that_does_not_exist) {
-  for (const char* example : {"examples/prometheus-alerts.yaml", "examples/grafana-dashboard.json"}) {
+  for (const char* example :
+       {"examples/prometheus-alerts.yaml", "examples/grafana-dashboard.json"}) {
     EXPECT_THAT(MetricsIn(Read(example)), IsSubsetOf(AllNames())) << example;
   }
 }

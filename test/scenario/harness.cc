@@ -61,11 +61,10 @@ Harness::~Harness() {
 }
 
 Process& Harness::Start() {
-  processes_.push_back(
-      std::make_unique<Process>(clock, cluster, ++started_, log,
-                                ProcessOptions{.config = config,
-                                               .metrics_sink = metrics_sink,
-                                               .interleaving = interleaving_}));
+  processes_.push_back(std::make_unique<Process>(
+      clock, cluster, ++started_, log,
+      ProcessOptions{
+          .config = config, .metrics_sink = metrics_sink, .interleaving = interleaving_}));
   return process();
 }
 

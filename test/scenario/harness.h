@@ -43,7 +43,7 @@ class Harness {
   simulator::Cluster cluster;
   std::shared_ptr<support::RecordingSink> log;
   scaling::StringMap policy;
-  scaling::StringMap config;  // of the next process, besides what it needs
+  scaling::StringMap config;                    // of the next process, besides what it needs
   std::shared_ptr<metrics::Sink> metrics_sink;  // likewise
   Invariants invariants;
   Bystanders bystanders;

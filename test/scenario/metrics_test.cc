@@ -102,7 +102,9 @@ TEST(Metrics, T2_tell_of_a_pool_that_grows_and_shrinks) {
   for (const auto& [series, value] : expected) EXPECT_THAT(samples, Contains(Pair(series, value)));
   EXPECT_THAT(samples, Contains(Pair(R"(drain_seconds_sum{pool="nomad/web"})", Gt(0))));
   EXPECT_THAT(samples, Contains(Pair(R"(vm_lifetime_seconds_sum{pool="nomad/web"})", Gt(10))));
-  EXPECT_THAT(samples, Contains(Key(HasSubstr(R"(api_request_seconds_count{api="nomad",code="200",verb="watch")"))));
+  EXPECT_THAT(
+      samples,
+      Contains(Key(HasSubstr(R"(api_request_seconds_count{api="nomad",code="200",verb="watch")"))));
   for (const metrics::MetricRow& row : metrics::MetricTable()) {
     EXPECT_THAT(w.registry->Text(), HasSubstr("# TYPE " + std::string(row.name) + " "));
   }
@@ -117,7 +119,8 @@ TEST(Metrics, T2_the_phases_of_a_start_are_those_of_the_cluster) {
   const double phases = w.Sum("vm_start_seconds_sum");
   EXPECT_GT(phases, 0);
   EXPECT_LE(phases, took.count() + 1) << "times in Kubernetes have whole seconds";
-  EXPECT_THAT(w.Samples(), Contains(Pair(R"(vm_start_seconds_sum{phase="boot",pool="nomad/web"})", Gt(0))));
+  EXPECT_THAT(w.Samples(),
+              Contains(Pair(R"(vm_start_seconds_sum{phase="boot",pool="nomad/web"})", Gt(0))));
 }
 
 TEST(Metrics, T2_each_attempt_of_a_request_counts_and_none_is_made_for_them) {
@@ -152,10 +155,14 @@ TEST(Metrics, T2_a_vm_that_never_joins_is_broken_and_waited_for) {
   EXPECT_FALSE(w.h.Scale(1).ok());
   w.h.WaitUntilReady();
   const auto samples = w.Samples();
-  EXPECT_THAT(samples, Contains(Pair(R"(vm_terminated_total{pool="nomad/web",reason="broken"})", 1)));
+  EXPECT_THAT(samples,
+              Contains(Pair(R"(vm_terminated_total{pool="nomad/web",reason="broken"})", 1)));
   EXPECT_THAT(samples, Contains(Pair(R"(backoff_seconds{cause="join",pool="nomad/web"})",
                                      AllOf(Gt(0), Lt(3600)))));
-  EXPECT_THAT(samples, Contains(Pair(HasSubstr(R"(scale_seconds_count{direction="out",outcome="deadline_exceeded")"), 1)));
+  EXPECT_THAT(
+      samples,
+      Contains(Pair(HasSubstr(R"(scale_seconds_count{direction="out",outcome="deadline_exceeded")"),
+                    1)));
   EXPECT_THAT(samples, Not(Contains(Key(HasSubstr("drain_seconds_count")))));
 }
 

@@ -60,7 +60,7 @@ struct PluginConfig {
   bool pool_lease = true;
   bool events = true;
   std::string metrics_address;  // "IP:PORT", "[IPv6]:PORT" or "localhost:PORT"; empty: none
-  std::string log_level;  // empty: the default of the command
+  std::string log_level;        // empty: the default of the command
   // The variables HARVESTER_TEMPLATE_* for {{env.NAME}} in user data, by full name.
   StringMap template_environment;
   // The autoscaler's own allocation (NOMAD_ALLOC_ID): its node is never removed. Empty: none.

@@ -43,8 +43,8 @@ std::shared_ptr<HttpTransport> WithToken(std::shared_ptr<HttpTransport> inner,
 std::shared_ptr<HttpTransport> WithLogging(std::shared_ptr<HttpTransport> inner, std::string system,
                                            const log::Logger& logger);
 
-// Tells `sink` how long each request took, by method ("watch": a blocking query) and status ("none":
-// there was no reply). Null: `inner` itself.
+// Tells `sink` how long each request took, by method ("watch": a blocking query) and status
+// ("none": there was no reply). Null: `inner` itself.
 std::shared_ptr<HttpTransport> WithMetrics(std::shared_ptr<HttpTransport> inner, std::string system,
                                            std::shared_ptr<metrics::Sink> sink);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the modules tell what Prometheus is to see. Nothing here depends on how it is kept or served.
+// Where the modules tell what Prometheus is to see. Nothing here depends on how it is kept or
+// served.
 #ifndef NOMAD_HARVESTER_METRICS_SINK_H_
 #define NOMAD_HARVESTER_METRICS_SINK_H_
 

@@ -18,8 +18,8 @@ struct MetricRow {
   Type type = Type::kGauge;
   std::string_view name = {};
   std::span<const std::string_view> labels = {};
-  std::string_view help = {};              // one sentence, for Prometheus
-  std::span<const double> buckets = {};    // of a histogram, in seconds
+  std::string_view help = {};            // one sentence, for Prometheus
+  std::span<const double> buckets = {};  // of a histogram, in seconds
 };
 
 // Every metric, in the order of the enumeration.

@@ -32,8 +32,8 @@ struct ServiceOptions {
   runtime::Executor* background = nullptr;
   // Called by SetConfig when log_level is given; may be null.
   std::function<void(log::Level)> set_log_level;
-  // Called by each SetConfig with metrics_address, also if that is empty; returns whom to tell (rule
-  // T2), or null. May be null. Does not block.
+  // Called by each SetConfig with metrics_address, also if that is empty; returns whom to tell
+  // (rule T2), or null. May be null. Does not block.
   std::function<std::shared_ptr<metrics::Sink>(const std::string& address)> metrics_for;
   // Identifies this process on the pool's Lease; unique: host, pid, random.
   std::string holder;

@@ -77,7 +77,8 @@ void PoolMetrics::Reported(const StatusReport& report, const PoolRecord& record,
     sink_->Set(Metric::kBackOff, {pool_, each}, std::max(0.0, Seconds(left)));
   }
   // What has not happened yet is there, too: an increase from nothing is none for Prometheus.
-  for (const char* reason : {kScaleOut, kResumed}) sink_->Add(Metric::kVmCreated, {pool_, reason}, 0);
+  for (const char* reason : {kScaleOut, kResumed})
+    sink_->Add(Metric::kVmCreated, {pool_, reason}, 0);
   for (const MarkReason reason :
        {MarkReason::kScaleIn, MarkReason::kBroken, MarkReason::kUnhealthy}) {
     sink_->Add(Metric::kVmTerminated, {pool_, harvester::MarkReasonName(reason)}, 0);

@@ -41,8 +41,8 @@ class PoolMetrics {
   // VMs by state and by what protects them, by a look of the loop or of Status.
   void Observed(const PoolSnapshot& snapshot) const;
   // What Status knows besides.
-  void Reported(const StatusReport& report, const PoolRecord& record,
-                std::int64_t leftovers, base::WallTime now) const;
+  void Reported(const StatusReport& report, const PoolRecord& record, std::int64_t leftovers,
+                base::WallTime now) const;
   // `resumed`: under a name that an earlier action has left over.
   void Created(bool resumed) const;
   // A step was done at `now`: of those that join or delete a VM something is counted.
