@@ -53,7 +53,7 @@ void PoolMetrics::Observed(const PoolSnapshot& snapshot) const {
   for (const VmView* view : snapshot.vms()) {
     ++in_state.at(static_cast<std::size_t>(StateOf(*view, snapshot)));
     if (!view->member) continue;
-    if (view->vm.protect.HoldsAt(snapshot.now())) ++by_annotation;
+    if (view->vm->protect.HoldsAt(snapshot.now())) ++by_annotation;
     if (HoldsVolumes(*view, snapshot)) ++by_volumes;
   }
   for (std::size_t i = 0; i < in_state.size(); ++i) {
@@ -101,7 +101,7 @@ void PoolMetrics::ObserveStart(const VmView& view, base::WallTime now) const {
     if (phase.phase == "Running") booted = phase.at;
   }
   if (!cloned.has_value() || !booted.has_value()) return;
-  sink_->Observe(Metric::kVmStart, {pool_, "clone"}, *cloned - view.vm.created_at);
+  sink_->Observe(Metric::kVmStart, {pool_, "clone"}, *cloned - view.vm->created_at);
   sink_->Observe(Metric::kVmStart, {pool_, "boot"}, *booted - *cloned);
   sink_->Observe(Metric::kVmStart, {pool_, "join"}, now - *booted);
 }
@@ -109,10 +109,10 @@ void PoolMetrics::ObserveStart(const VmView& view, base::WallTime now) const {
 void PoolMetrics::Done(const Step& step, const VmView& view, base::WallTime now) const {
   if (sink_ == nullptr) return;
   if (step.kind == StepKind::kRecordJoin) return ObserveStart(view, now);
-  if (step.kind != StepKind::kDelete || !view.vm.mark.has_value()) return;
-  const harvester::Mark& mark = *view.vm.mark;
+  if (step.kind != StepKind::kDelete || !view.vm->mark.has_value()) return;
+  const harvester::Mark& mark = *view.vm->mark;
   sink_->Add(Metric::kVmTerminated, {pool_, harvester::MarkReasonName(mark.reason)}, 1);
-  sink_->Observe(Metric::kVmLifetime, {pool_}, now - view.vm.created_at);
+  sink_->Observe(Metric::kVmLifetime, {pool_}, now - view.vm->created_at);
   if (step.row == Row::kMarkedIdle || step.row == Row::kMarkedLateForced) {
     sink_->Observe(Metric::kDrain, {pool_}, now - mark.marked_at);
   }
