@@ -10,6 +10,7 @@ set(NOMAD_HARVESTER_MAY_USE_runtime base)
 set(NOMAD_HARVESTER_MAY_USE_log base)
 set(NOMAD_HARVESTER_MAY_USE_policy "")
 set(NOMAD_HARVESTER_MAY_USE_config base policy)
+set(NOMAD_HARVESTER_MAY_USE_hcl base)
 set(NOMAD_HARVESTER_MAY_USE_http base runtime log)
 set(NOMAD_HARVESTER_MAY_USE_kube base runtime log http)
 set(NOMAD_HARVESTER_MAY_USE_nomad base runtime log http)
@@ -19,7 +20,7 @@ set(NOMAD_HARVESTER_MAY_USE_scaling base policy runtime log config http kube nom
     nodepool)
 set(NOMAD_HARVESTER_MAY_USE_simulator base runtime log http)
 set(NOMAD_HARVESTER_MAY_USE_plugin base runtime log config scaling)
-set(NOMAD_HARVESTER_MAY_USE_cli base policy runtime log config http kube nomad harvester nodepool scaling
+set(NOMAD_HARVESTER_MAY_USE_cli base policy runtime log config hcl http kube nomad harvester nodepool scaling
     plugin simulator)
 
 # For scripts/mutants, which changes one file after the other and runs what it compiles once.
