@@ -11,6 +11,7 @@ set(NOMAD_HARVESTER_MAY_USE_log base)
 set(NOMAD_HARVESTER_MAY_USE_metrics base runtime log)
 set(NOMAD_HARVESTER_MAY_USE_policy "")
 set(NOMAD_HARVESTER_MAY_USE_config base policy)
+set(NOMAD_HARVESTER_MAY_USE_hcl base)
 set(NOMAD_HARVESTER_MAY_USE_http base runtime log metrics)
 set(NOMAD_HARVESTER_MAY_USE_kube base runtime log http)
 set(NOMAD_HARVESTER_MAY_USE_nomad base runtime log http)
@@ -20,8 +21,8 @@ set(NOMAD_HARVESTER_MAY_USE_scaling base policy runtime log metrics config http 
     nodepool)
 set(NOMAD_HARVESTER_MAY_USE_simulator base runtime log http)
 set(NOMAD_HARVESTER_MAY_USE_plugin base runtime log config scaling)
-set(NOMAD_HARVESTER_MAY_USE_cli base policy runtime log metrics config http kube nomad harvester nodepool
-    scaling plugin simulator)
+set(NOMAD_HARVESTER_MAY_USE_cli base policy runtime log metrics config hcl http kube nomad harvester
+    nodepool scaling plugin simulator)
 
 # For scripts/mutants, which changes one file after the other and runs what it compiles once.
 set(NOMAD_HARVESTER_SEPARATE "" CACHE STRING "Modules whose files are neither joined nor optimized")

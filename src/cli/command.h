@@ -11,6 +11,7 @@
 
 #include "nomad_harvester/scaling/maintenance.h"
 
+#include "operator_files.h"
 #include "settings.h"
 
 namespace CLI {
@@ -65,17 +66,26 @@ int CollectGarbage(const scaling::Maintenance& maintenance, const runtime::Conte
 CLI::Option* AddSetOption(CLI::App& command, std::vector<std::string>& settings,
                           const std::string& description);
 
+// The options --agent-config, --policy and --policy-name. `files` must outlive `command`.
+void AddFileOptions(CLI::App& command, OperatorFiles& files);
+
 using MaintenanceTask =
     std::function<int(const scaling::Maintenance& maintenance, const runtime::Context& context,
                       const Settings& settings)>;
 
-// Reads the settings (every problem on standard error: kExitUsage), connects to both systems and
-// runs the task under a context that Ctrl-C and SIGTERM cancel. Warnings go to standard error.
-int RunWithMaintenance(const std::string& command, const std::vector<std::string>& settings,
-                       PolicyUse use, const config::StringMap& environment,
-                       const MaintenanceTask& task);
+// What an operator says on the command line about the cluster and the pool.
+struct SettingArguments {
+  OperatorFiles files;
+  std::vector<std::string> pairs;  // KEY=VALUE
+};
 
-// A subcommand that does that with its options --set KEY=VALUE, repeatable.
+// Reads the files and the settings (every problem on standard error: kExitUsage), connects to both
+// systems and runs the task under a context that Ctrl-C and SIGTERM cancel. Warnings go to standard
+// error.
+int RunWithMaintenance(const std::string& command, const SettingArguments& arguments, PolicyUse use,
+                       const config::StringMap& environment, const MaintenanceTask& task);
+
+// A subcommand that does that with its options --agent-config, --policy, --policy-name and --set.
 struct MaintenanceCommand {
   std::string name;
   std::string description;

@@ -71,13 +71,28 @@ CLI::Option* AddSetOption(CLI::App& command, std::vector<std::string>& settings,
       ->allow_extra_args(false);
 }
 
-int RunWithMaintenance(const std::string& command, const std::vector<std::string>& pairs,
-                       PolicyUse use, const config::StringMap& environment,
-                       const MaintenanceTask& task) {
+void AddFileOptions(CLI::App& command, OperatorFiles& files) {
+  const auto add = [&](const char* name, std::string& value, const char* type,
+                       const char* description) {
+    command.add_option(name, value, description)->type_name(type);
+  };
+  add("--agent-config", files.agent_config, "FILE|DIR",
+      "The agent's configuration: the target block with driver harvester, and block nomad. Of a "
+      "directory, its files *.hcl and *.json, as the agent reads them");
+  add("--policy", files.policy, "FILE|DIR",
+      "The scaling policy in the agent's policy directory, or that directory");
+  add("--policy-name", files.policy_name, "NAME",
+      "Which one, if there are several: the label of its scaling block");
+}
+
+int RunWithMaintenance(const std::string& command, const SettingArguments& arguments, PolicyUse use,
+                       const config::StringMap& environment, const MaintenanceTask& task) {
   Interrupt interrupt;
   RuntimeParts parts(log::MakePlainSink(), log::Level::kWarn, environment);
-  const auto settings =
-      ReadSettings(pairs, use, LookUpIn(environment), config::TemplateVariablesOf(environment));
+  const auto files = ReadOperatorFiles(arguments.files);
+  if (!files.ok()) return Refuse(command, files.status(), kExitUsage);
+  const auto settings = ReadSettings(arguments.pairs, *files, use, LookUpIn(environment),
+                                     config::TemplateVariablesOf(environment));
   if (!settings.ok()) return Refuse(command, settings.status(), kExitUsage);
   const auto config = std::make_shared<const config::PluginConfig>(settings->plugin);
   auto transports = scaling::MakeCurlTransports(*config);
@@ -96,15 +111,17 @@ int RunWithMaintenance(const std::string& command, const std::vector<std::string
 CLI::App* AddMaintenanceCommand(CLI::App& app, const Invocation& invocation,
                                 const MaintenanceCommand& command) {
   CLI::App* added = app.add_subcommand(command.name, command.description);
-  const auto settings = std::make_shared<std::vector<std::string>>();
-  AddSetOption(*added, *settings,
-               "KEY=VALUE of the plugin's block or of the policy's target block; repeatable. "
+  const auto arguments = std::make_shared<SettingArguments>();
+  AddFileOptions(*added, arguments->files);
+  AddSetOption(*added, arguments->pairs,
+               "KEY=VALUE of the plugin's block or of the policy's target block; repeatable; "
+               "takes precedence over the files. "
                "The environment is read as by the plugin (HARVESTER_URL, NOMAD_ADDR, ...)");
   added->footer(command.exit_codes);
-  added->callback([command, settings, invocation] {
+  added->callback([command, arguments, invocation] {
     invocation.exit_code = command.check == nullptr ? kExitOk : command.check();
     if (invocation.exit_code != kExitOk) return;
-    invocation.exit_code = RunWithMaintenance(command.name, *settings, command.use,
+    invocation.exit_code = RunWithMaintenance(command.name, *arguments, command.use,
                                               invocation.environment, command.task);
   });
   return added;

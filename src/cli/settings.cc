@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <utility>
 
 #include "nomad_harvester/base/parse.h"
@@ -10,6 +11,7 @@
 #include "nomad_harvester/config/option_table.h"
 
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "text.h"
 
 namespace nomad_harvester::cli {
@@ -66,6 +68,31 @@ Blocks Split(const std::vector<std::string>& pairs, Problems* problems) {
   return blocks;
 }
 
+// The lines of `problems`, each of which begins with its key, with the key's place in a file.
+void AddProblems(const std::string& problems, const std::map<std::string, std::string>& origins,
+                 Problems* all) {
+  for (const std::string& problem : std::vector<std::string>(absl::StrSplit(problems, '\n'))) {
+    const auto origin = origins.find(problem.substr(0, problem.find(':')));
+    all->push_back(origin == origins.end() ? problem : problem + " (" + origin->second + ")");
+  }
+}
+
+// `over` on top of `under`.
+StringMap Merged(const StringMap& over, const StringMap& under) {
+  StringMap merged = over;
+  merged.insert(under.begin(), under.end());
+  return merged;
+}
+
+// Of the keys that --set does not replace.
+std::map<std::string, std::string> OriginsOf(const FileSettings& files, const Blocks& given) {
+  std::map<std::string, std::string> origins = files.origins;
+  for (const StringMap* block : {&given.plugin, &given.policy}) {
+    for (const auto& [key, value] : *block) origins.erase(key);
+  }
+  return origins;
+}
+
 // Whether more is given than the pool and its namespace.
 bool HoldsPolicy(const StringMap& policy) {
   return std::any_of(policy.begin(), policy.end(), [](const auto& entry) {
@@ -98,16 +125,21 @@ std::vector<std::string> WarningsOf(const StringMap& plugin) {
   return warnings;
 }
 
-absl::StatusOr<Settings> ReadSettings(const std::vector<std::string>& pairs, PolicyUse use,
+absl::StatusOr<Settings> ReadSettings(const std::vector<std::string>& pairs,
+                                      const FileSettings& files, PolicyUse use,
                                       const config::Environment& environment,
                                       const config::StringMap& template_environment) {
   Problems problems;
-  Blocks blocks = Split(pairs, &problems);
+  const Blocks given = Split(pairs, &problems);
+  const std::map<std::string, std::string> origins = OriginsOf(files, given);
   Settings settings;
-  auto plugin = config::ParsePluginConfig(blocks.plugin, environment, template_environment);
-  if (!plugin.ok()) problems.push_back(base::Message(plugin.status()));
-  const bool whole = use == PolicyUse::kRequired || HoldsPolicy(blocks.policy);
-  StringMap values = blocks.policy;
+  auto plugin = config::ParsePluginConfig(Merged(given.plugin, files.plugin), environment,
+                                          template_environment);
+  if (!plugin.ok()) AddProblems(base::Message(plugin.status()), origins, &problems);
+  StringMap values = Merged(given.policy, files.policy);
+  const bool whole = use == PolicyUse::kRequired || HoldsPolicy(values);
+  const auto pool = values.find(kPool);
+  settings.pool = pool == values.end() ? "" : pool->second;
   settings.tells_vms = values.contains("vm_template") ||
                        std::all_of(std::begin(kForNewVms), std::end(kForNewVms),
                                    [&](const auto& entry) { return values.contains(entry.first); });
@@ -118,14 +150,15 @@ absl::StatusOr<Settings> ReadSettings(const std::vector<std::string>& pairs, Pol
   // A pool without its policy: the same rules for its two keys.
   if (!whole) values.insert({{kPool, "any"}, {"node_class", "any"}});
   auto policy = config::ParsePoolPolicy(values);
-  if (!policy.ok()) problems.push_back(base::Message(policy.status()));
+  if (!policy.ok()) AddProblems(base::Message(policy.status()), origins, &problems);
   if (!problems.empty()) return base::InvalidArgument(absl::StrJoin(problems, "\n"));
   settings.plugin = *std::move(plugin);
-  for (std::string& warning : WarningsOf(blocks.plugin)) {
+  for (std::string& warning : WarningsOf(given.plugin)) {
     settings.plugin.warnings.push_back(std::move(warning));
   }
+  settings.plugin.warnings.insert(settings.plugin.warnings.end(), files.warnings.begin(),
+                                  files.warnings.end());
   settings.ns = policy->ns;
-  settings.pool = blocks.policy[kPool];
   if (whole) settings.policy = *std::move(policy);
   return settings;
 }

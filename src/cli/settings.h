@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands' --set KEY=VALUE: the plugin block and a policy's target block in one. Private to
-// module cli.
+// The commands' --set KEY=VALUE, the plugin block and a policy's target block in one, on top of the
+// agent's files. Private to module cli.
 #ifndef NOMAD_HARVESTER_CLI_SETTINGS_H_
 #define NOMAD_HARVESTER_CLI_SETTINGS_H_
 
@@ -12,6 +12,7 @@
 #include "nomad_harvester/config/pool_policy.h"
 
 #include "absl/status/statusor.h"
+#include "operator_files.h"
 
 namespace nomad_harvester::cli {
 
@@ -38,10 +39,12 @@ absl::StatusOr<config::StringMap> ReadPluginBlock(const std::vector<std::string>
 // a secret. To be logged at WARN.
 std::vector<std::string> WarningsOf(const config::StringMap& plugin);
 
-// INVALID_ARGUMENT with every problem, one line each. config::OptionTable determines the block of a
-// key. Keys for new VMs are checked if given, and may be omitted, because no command that uses this
-// creates a VM.
-absl::StatusOr<Settings> ReadSettings(const std::vector<std::string>& pairs, PolicyUse use,
+// INVALID_ARGUMENT with every problem, one line each; that of a key from a file ends with the place
+// of the key. config::OptionTable determines the block of a key of `pairs`, which replaces that of
+// `files`. Keys for new VMs are checked if given, and may be omitted, because no command that uses
+// this creates a VM.
+absl::StatusOr<Settings> ReadSettings(const std::vector<std::string>& pairs,
+                                      const FileSettings& files, PolicyUse use,
                                       const config::Environment& environment,
                                       const config::StringMap& template_environment);
 

@@ -21,6 +21,7 @@
 #include "command.h"
 #include "nlohmann/json.hpp"
 #include "support/fake_clock.h"
+#include "support/scoped_temp_dir.h"
 
 namespace nomad_harvester::cli {
 namespace {
@@ -43,7 +44,7 @@ class MaintenanceCommands : public testing::Test {
         {"harvester_url=http://harvester.invalid", "auth_token=x", "node_group_name=web",
          "namespace=nomad", "node_class=web", "image=default/ubuntu-24.04", "cpu_request=1",
          "memory_request=1Gi", "networks=default/vlan100", "node_purge=true"},
-        PolicyUse::kOptional, nullptr, {});
+        {}, PolicyUse::kOptional, nullptr, {});
     EXPECT_TRUE(parsed.ok()) << parsed.status();
     settings_ = *parsed;
     scaling::RawTransports transports;
@@ -372,6 +373,57 @@ TEST_F(WholeCommands, gc_of_an_empty_namespace_is_clean) {
   EXPECT_EQ(Call({"gc", "--set", "namespace=nomad"}), 0) << err_;
   EXPECT_EQ(out_, "nothing of the plugin was found in namespace nomad\n");
   EXPECT_EQ(Call({"gc", "--dry-run"}), 0) << err_;
+}
+
+// What an operator has anyway; --set and the environment take precedence.
+TEST_F(WholeCommands, take_their_settings_from_the_files_of_the_agent) {
+  const support::ScopedTempDir dir;
+  const std::string agent = dir.WriteFile("agent.hcl",
+                                          "target \"east\" {\n"
+                                          "  driver = \"harvester\"\n"
+                                          "  config = {\n"
+                                          "    harvester_url = \"http://harvester.invalid\"\n"
+                                          "    max_concurrency = 5\n"
+                                          "  }\n"
+                                          "}\n");
+  const std::string policy = dir.WriteFile("policy.hcl",
+                                           "scaling \"web\" {\n"
+                                           "  enabled = true\n"
+                                           "  max     = 5\n"
+                                           "  policy {\n"
+                                           "    target \"east\" {\n"
+                                           "      node_group_name = \"web\"\n"
+                                           "      namespace       = \"nomad\"\n"
+                                           "      node_class      = \"web\"\n"
+                                           "    }\n"
+                                           "  }\n"
+                                           "}\n");
+  const std::vector<std::string> files = {"--agent-config", agent,           "--policy",
+                                          policy,           "--policy-name", "web"};
+  const auto with_files = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), files.begin(), files.end());
+    return arguments;
+  };
+  EXPECT_EQ(Call(with_files({"status"})), 0) << err_;
+  EXPECT_THAT(out_, StartsWith("Pool:       nomad/web\nReady:      yes\n"));
+  EXPECT_EQ(Call(with_files({"status", "--set", "namespace=other"})), 0) << err_;
+  EXPECT_THAT(out_, StartsWith("Pool:       other/web\n"));
+  EXPECT_EQ(Call(with_files({"pause"})), 0) << err_;
+  EXPECT_EQ(out_, "pool nomad/web is paused until harvester resume\n");
+  EXPECT_EQ(Call(with_files({"resume"})), 0) << err_;
+  EXPECT_EQ(Call(with_files({"gc", "--dry-run"})), 0) << err_;
+  EXPECT_THAT(out_, HasSubstr("nomad/web"));
+}
+
+TEST_F(WholeCommands, a_mistake_in_a_file_is_shown_with_its_line) {
+  const support::ScopedTempDir dir;
+  const std::string policy =
+      dir.WriteFile("policy.hcl", "scaling web {\n  max = jsonencode(5)\n}\n");
+  EXPECT_EQ(Call({"status", "--policy", policy}), 2);
+  EXPECT_THAT(out_, IsEmpty());
+  EXPECT_THAT(err_, StartsWith("harvester status: " + policy + ":2:9: the agent knows no "));
+  EXPECT_THAT(err_, HasSubstr("\nharvester status:   2 |   max = jsonencode(5)\n"
+                              "harvester status:     |         ^\n"));
 }
 
 TEST_F(WholeCommands, usage_errors_are_2_and_nothing_is_printed) {

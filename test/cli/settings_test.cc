@@ -18,9 +18,11 @@ namespace {
 using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
+using testing::UnorderedElementsAre;
 
 const std::vector<std::string> kWhole = {"harvester_url=http://h", "node_group_name=web",
                                          "namespace=nomad", "node_class=web"};
@@ -28,7 +30,7 @@ const std::vector<std::string> kWhole = {"harvester_url=http://h", "node_group_n
 absl::StatusOr<Settings> Read(const std::vector<std::string>& pairs,
                               PolicyUse use = PolicyUse::kRequired,
                               const config::StringMap& environment = {}) {
-  return ReadSettings(pairs, use,
+  return ReadSettings(pairs, {}, use,
                       [&](const std::string& name) -> std::optional<std::string> {
                         const auto found = environment.find(name);
                         return found == environment.end() ? std::nullopt
@@ -112,6 +114,37 @@ TEST(Settings, the_environment_is_read_as_by_the_plugin) {
   ASSERT_TRUE(settings.ok()) << settings.status();
   EXPECT_EQ(settings->plugin.harvester.url, "http://other") << "it wins";
   EXPECT_EQ(settings->plugin.nomad.address, "http://nomad");
+}
+
+TEST(Settings, given_ones_replace_those_of_files) {
+  const FileSettings files{.plugin = {{"harvester_url", "http://file"}, {"max_concurrency", "3"}},
+                           .policy = {{"node_group_name", "web"}, {"node_class", "file"}},
+                           .origins = {},
+                           .warnings = {"a warning"}};
+  const auto settings = ReadSettings({"harvester_url=http://set", "node_class=set"}, files,
+                                     PolicyUse::kOptional, nullptr, {});
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  EXPECT_EQ(settings->plugin.harvester.url, "http://set");
+  EXPECT_EQ(settings->plugin.max_concurrency, 3);
+  EXPECT_EQ(settings->pool, "web");
+  ASSERT_TRUE(settings->policy.has_value());
+  EXPECT_EQ(settings->policy->node_class, "set");
+  EXPECT_THAT(settings->plugin.warnings, Contains("a warning"));
+}
+
+TEST(Settings, a_problem_of_a_file_ends_with_its_place) {
+  const FileSettings files{.plugin = {{"harvester_ulr", "http://file"}, {"max_concurrency", "x"}},
+                           .policy = {{"node_group_name", "web"}, {"join_timeout", "5"}},
+                           .origins = {{"harvester_ulr", "a.hcl:1:2"},
+                                       {"max_concurrency", "a.hcl:2:2"},
+                                       {"join_timeout", "p.hcl:3:4"}},
+                           .warnings = {}};
+  EXPECT_THAT(Problems(ReadSettings({"node_class=web", "max_concurrency=0"}, files,
+                                    PolicyUse::kRequired, nullptr, {})),
+              UnorderedElementsAre(AllOf(StartsWith("harvester_ulr: "), EndsWith(" (a.hcl:1:2)")),
+                                   AllOf(StartsWith("harvester_url: required"), Not(EndsWith(")"))),
+                                   AllOf(StartsWith("max_concurrency: "), Not(HasSubstr("a.hcl"))),
+                                   AllOf(StartsWith("join_timeout: "), EndsWith(" (p.hcl:3:4)"))));
 }
 
 TEST(Settings, keys_for_new_vms_may_be_omitted_but_must_be_valid) {

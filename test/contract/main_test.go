@@ -5,7 +5,8 @@
 //
 // Environment: HARVESTER_BINARY, the executable; HARVESTER_FAKE_PLUGIN, the same process around a
 // scripted target service (test/plugin/fake_plugin_main.cc); HARVESTER_SIMULATOR, the simulated
-// cluster on sockets (test/simulator/serve_main.cc). All are required.
+// cluster on sockets (test/simulator/serve_main.cc); HARVESTER_AGENT_FILES, the reader of the agent's
+// files (test/cli/agent_files_main.cc). All are required.
 package contract
 
 import (
@@ -17,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-var realPlugin, fakePlugin, simulator string
+var realPlugin, fakePlugin, simulator, agentFiles string
 
 func TestMain(m *testing.M) {
 	if os.Getenv(hostModeVariable) != "" {
@@ -26,6 +27,7 @@ func TestMain(m *testing.M) {
 	realPlugin = requireExecutable("HARVESTER_BINARY")
 	fakePlugin = requireExecutable("HARVESTER_FAKE_PLUGIN")
 	simulator = requireExecutable("HARVESTER_SIMULATOR")
+	agentFiles = requireExecutable("HARVESTER_AGENT_FILES")
 	// Plugins whose host was killed become our children, so that their exit code can be read.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		fail("cannot become a subreaper: %v", err)

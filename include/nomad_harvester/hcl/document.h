@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the configuration language of the autoscaler's files, in its native and its JSON syntax, as
+// hashicorp/hcl/v2 reads them for the agent (hashicorp/nomad-autoscaler:agent/config/config.go,
+// parseFile; policy/file/parse.go, decodeFile). The agent gives it neither variables nor functions,
+// so that every value is a constant.
+//
+// What the agent rejects is rejected here. In addition, these are: operators, conditions, indexes,
+// "for" and template directives, which would compute a constant; numbers of more than a hundred
+// digits; names that are not ASCII; text that is not in Unicode's normal form C, or may not be,
+// which the agent changes.
+#ifndef NOMAD_HARVESTER_HCL_DOCUMENT_H_
+#define NOMAD_HARVESTER_HCL_DOCUMENT_H_
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nomad_harvester/hcl/source.h"
+
+#include "absl/status/statusor.h"
+
+namespace nomad_harvester::hcl {
+
+// Deeper nesting of blocks and values is an error.
+inline constexpr int kMaxDepth = 50;
+
+struct Argument;
+
+struct Value {
+  enum class Kind { kNull, kBool, kNumber, kString, kList, kObject };
+  Kind kind = Kind::kNull;
+  // kBool, kNumber and kString, as the agent converts them to a string: "true", "1.5", "1000" for
+  // 1e3.
+  std::string text;
+  std::vector<Value> items;       // kList
+  std::vector<Argument> members;  // kObject
+  std::size_t offset = 0;
+};
+
+struct Argument {
+  std::string name;
+  Value value;
+  std::size_t offset = 0;
+};
+
+struct Block;
+
+// No two arguments have the same name.
+struct Body {
+  std::vector<Argument> arguments;
+  std::vector<Block> blocks;
+};
+
+struct Block {
+  std::string type;
+  std::vector<std::string> labels;
+  Body body;
+  std::size_t offset = 0;
+};
+
+// In the JSON syntax only a schema tells blocks from arguments.
+struct BlockSchema {
+  std::string_view type;
+  int labels = 0;
+  std::vector<BlockSchema> blocks = {};
+};
+
+// `source` is JSON if its name ends with ".json", native syntax with ".hcl", an error otherwise.
+// `blocks` are those of the top level that are read from JSON; the native syntax has no need of
+// them. INVALID_ARGUMENT, made by Source::Error, for the first mistake. Pure; recursion is bounded
+// by kMaxDepth.
+absl::StatusOr<Body> ReadDocument(const Source& source, const std::vector<BlockSchema>& blocks);
+
+// Null if there is none.
+const Argument* FindArgument(const Body& body, std::string_view name);
+// The text of a string, number or bool; nullopt for the other kinds, which have none.
+std::optional<std::string> TextOf(const Value& value);
+
+}  // namespace nomad_harvester::hcl
+
+#endif  // NOMAD_HARVESTER_HCL_DOCUMENT_H_

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The text of a file, and how a mistake in it is shown.
+#ifndef NOMAD_HARVESTER_HCL_SOURCE_H_
+#define NOMAD_HARVESTER_HCL_SOURCE_H_
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+
+namespace nomad_harvester::hcl {
+
+// Immutable; safe for concurrent use. Offsets are bytes from the start of the text.
+class Source {
+ public:
+  // `name` is the path that messages show. A byte order mark is not part of the text.
+  Source(std::string name, std::string text);
+
+  const std::string& name() const { return name_; }
+  std::string_view text() const { return text_; }
+
+  // "agent.hcl:12:9": line and column, in characters, begin with 1.
+  std::string Where(std::size_t offset) const;
+  // INVALID_ARGUMENT, like a compiler's:
+  //   agent.hcl:12:9: a string ends on its line
+  //     12 |   driver = "harvester
+  //        |            ^
+  // A line ends behind the first name that announces a secret (token, password, secret, auth);
+  // kHidden shows no line at all: for an offset inside the value of such a name.
+  enum class Line { kShown, kHidden };
+  absl::Status Error(std::size_t offset, std::string_view message, Line line = Line::kShown) const;
+
+ private:
+  std::string name_;
+  std::string text_;
+};
+
+// Whether the value of this argument may be a secret, so that it must not be shown. Names of files
+// with secrets are no secrets: "auth_token", but not "auth_token_file".
+bool IsSecretName(std::string_view name);
+
+}  // namespace nomad_harvester::hcl
+
+#endif  // NOMAD_HARVESTER_HCL_SOURCE_H_

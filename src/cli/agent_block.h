@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Typed reading of one block of the agent's files. Private to module cli.
+#ifndef NOMAD_HARVESTER_CLI_AGENT_BLOCK_H_
+#define NOMAD_HARVESTER_CLI_AGENT_BLOCK_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nomad_harvester/hcl/document.h"
+#include "nomad_harvester/hcl/source.h"
+
+#include "absl/status/statusor.h"
+#include "agent_files.h"
+
+namespace nomad_harvester::cli {
+
+// All errors are made by Source::Error. `source` and `body` must outlive it.
+class AgentBlock {
+ public:
+  // `offset`: where errors about the block as a whole point to.
+  AgentBlock(const hcl::Source& source, const hcl::Body& body, std::size_t offset)
+      : source_(source), body_(body), offset_(offset) {}
+
+  const hcl::Source& source() const { return source_; }
+  std::vector<const hcl::Block*> BlocksOf(std::string_view type) const;
+  // Null if there is none, an error if there are two.
+  absl::StatusOr<const hcl::Block*> OnlyBlock(std::string_view type) const;
+  AgentBlock Inside(const hcl::Block& block) const { return {source_, block.body, block.offset}; }
+
+  // An argument or a block that is in neither list is an error if its name is nearly one of them,
+  // else a warning, because newer agents know more; without `warnings` it is always an error.
+  absl::Status CheckNames(const std::vector<std::string>& arguments,
+                          const std::vector<std::string>& blocks,
+                          std::vector<std::string>* warnings) const;
+
+  // Empty if it is missing or null.
+  absl::StatusOr<std::string> Text(std::string_view name) const;
+  absl::StatusOr<std::string> RequiredText(std::string_view name) const;
+  absl::StatusOr<bool> Bool(std::string_view name) const;
+  // A list, or a single text as a list of one.
+  absl::StatusOr<std::vector<std::string>> Texts(std::string_view name) const;
+  std::string Where(std::string_view name) const;
+
+  // The entries of a map; none if it is missing or null.
+  absl::StatusOr<FileMap> MapOf(std::string_view name) const;
+  // Every entry as a text.
+  absl::StatusOr<FileMap> Map(const std::vector<hcl::Argument>& entries) const;
+  absl::Status Error(std::size_t offset, std::string_view message) const {
+    return source_.Error(offset, message);
+  }
+  absl::Status Error(std::string_view message) const { return Error(offset_, message); }
+
+ private:
+  absl::StatusOr<std::string> TextOf(std::string_view name, const hcl::Value& value) const;
+
+  const hcl::Source& source_;
+  const hcl::Body& body_;
+  const std::size_t offset_;
+};
+
+// The label of a block that has exactly one.
+absl::StatusOr<std::string> LabelOf(const hcl::Source& source, const hcl::Block& block);
+
+}  // namespace nomad_harvester::cli
+
+#endif  // NOMAD_HARVESTER_CLI_AGENT_BLOCK_H_

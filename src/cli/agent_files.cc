@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent_files.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "nomad_harvester/base/file.h"
+#include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/hcl/document.h"
+
+#include "agent_block.h"
+
+namespace nomad_harvester::cli {
+namespace {
+
+using hcl::Block;
+using hcl::Source;
+
+// hashicorp/nomad-autoscaler:sdk/helper/file/file.go, GetFileListFromDir and IsTemporaryFile.
+bool IsLoaded(std::string_view name) {
+  const bool temporary = name.ends_with('~') || name.starts_with(".#") ||
+                         (name.starts_with('#') && name.ends_with('#'));
+  return !temporary && (name.ends_with(".hcl") || name.ends_with(".json"));
+}
+
+absl::StatusOr<std::vector<std::string>> FilesOf(const std::string& path) {
+  std::error_code unreadable;
+  if (!std::filesystem::is_directory(path, unreadable)) return std::vector<std::string>{path};
+  NH_ASSIGN_OR_RETURN(const std::vector<std::string> names, base::ListDirectory(path));
+  std::vector<std::string> files;
+  for (const std::string& name : names) {
+    if (IsLoaded(name)) files.push_back((std::filesystem::path(path) / name).string());
+  }
+  if (files.empty()) return base::InvalidArgument(path + ": has no files *.hcl or *.json");
+  return files;
+}
+
+absl::Status ForEachFile(
+    const std::string& path, const std::vector<hcl::BlockSchema>& schema,
+    const std::function<absl::Status(const Source& source, const AgentBlock& content)>& read) {
+  NH_ASSIGN_OR_RETURN(const std::vector<std::string> files, FilesOf(path));
+  for (const std::string& file : files) {
+    NH_ASSIGN_OR_RETURN(std::string text, base::ReadFile(file));
+    const Source source(file, std::move(text));
+    NH_ASSIGN_OR_RETURN(const hcl::Body body, hcl::ReadDocument(source, schema));
+    NH_RETURN_IF_ERROR(read(source, AgentBlock(source, body, 0)));
+  }
+  return absl::OkStatus();
+}
+
+// The agent's block nomad, by the keys that the plugin gets (hashicorp/nomad-autoscaler:
+// sdk/helper/nomad/config.go, MergeMapWithAgentConfig).
+class NomadBlock {
+ public:
+  // A later file's values replace those of an earlier one, unless they are empty.
+  absl::Status Read(const AgentBlock& block, std::vector<std::string>* warnings) {
+    NH_RETURN_IF_ERROR(block.CheckNames(
+        {"address", "region", "namespace", "token", "http_auth", "ca_cert", "ca_path",
+         "client_cert", "client_key", "tls_server_name", "skip_verify", "block_query_wait_time"},
+        {}, warnings));
+    static constexpr std::pair<const char*, const char*> kTexts[] = {
+        {"address", "nomad_address"},       {"region", "nomad_region"},
+        {"token", "nomad_token"},           {"ca_cert", "nomad_ca-cert"},
+        {"ca_path", "nomad_ca-path"},       {"client_cert", "nomad_client-cert"},
+        {"client_key", "nomad_client-key"}, {"tls_server_name", "nomad_tls-server-name"}};
+    for (const auto& [name, key] : kTexts) {
+      NH_ASSIGN_OR_RETURN(const std::string text, block.Text(name));
+      Set(key, text, block.Where(name));
+    }
+    NH_ASSIGN_OR_RETURN(std::string auth, block.Text("http_auth"));
+    // "user:" has no password.
+    if (!auth.empty() && auth.find(':') == auth.size() - 1) auth.pop_back();
+    Set("nomad_http-auth", auth, block.Where("http_auth"));
+    NH_ASSIGN_OR_RETURN(const bool skip_verify, block.Bool("skip_verify"));
+    Set("nomad_skip-verify", skip_verify ? "true" : "", block.Where("skip_verify"));
+    NH_ASSIGN_OR_RETURN(const std::vector<std::string> namespaces, block.Texts("namespace"));
+    Set("nomad_namespace", NamespaceOf(namespaces), block.Where("namespace"));
+    return ReadWait(block);
+  }
+
+  // Adds what `config` does not have, unless its nomad_config_inherit forbids it.
+  void AddTo(FileMap* config) const {
+    const auto inherit = config->values.find("nomad_config_inherit");
+    if (inherit != config->values.end()) {
+      const auto allowed = base::ParseGoBool(inherit->second);
+      if (!allowed.ok() || !*allowed) return;
+    }
+    for (const auto& [key, value] : keys_.values) {
+      if (!config->values[key].empty()) continue;
+      config->values[key] = value;
+      config->origins[key] = keys_.origins.at(key);
+    }
+  }
+
+ private:
+  void Set(const std::string& key, const std::string& value, const std::string& where) {
+    if (value.empty()) return;
+    keys_.values[key] = value;
+    keys_.origins[key] = where;
+  }
+
+  absl::Status ReadWait(const AgentBlock& block) {
+    constexpr char kName[] = "block_query_wait_time";
+    NH_ASSIGN_OR_RETURN(const std::string text, block.Text(kName));
+    if (text.empty()) return absl::OkStatus();
+    const auto wait = base::ParseGoDuration(text);
+    if (!wait.ok()) {
+      return base::InvalidArgument(block.Where(kName) + ": " + kName + ": " +
+                                   base::Message(wait.status()));
+    }
+    if (wait->count() != 0) {
+      Set("nomad_block-query-wait-time", base::FormatGoDuration(*wait), block.Where(kName));
+    }
+    return absl::OkStatus();
+  }
+
+  // Of several the agent's client asks for all, and its policies are filtered
+  // (MergeDefaultWithAgentConfig, and normalizeNamespaces of agent/config/config.go).
+  static std::string NamespaceOf(const std::vector<std::string>& given) {
+    std::set<std::string_view> names;
+    for (const std::string& name : given) names.insert(base::TrimAsciiSpace(name));
+    names.erase("");
+    if (names.empty()) return "";
+    return names.size() > 1 ? "*" : std::string(*names.begin());
+  }
+
+  FileMap keys_;
+};
+
+absl::StatusOr<AgentTarget> ReadTarget(const AgentBlock& block) {
+  NH_RETURN_IF_ERROR(block.CheckNames({"driver", "args", "config"}, {}, nullptr));
+  AgentTarget target;
+  NH_ASSIGN_OR_RETURN(target.driver, block.RequiredText("driver"));
+  NH_ASSIGN_OR_RETURN(target.config, block.MapOf("config"));
+  return target;
+}
+
+absl::Status ReadTargets(const AgentBlock& content, AgentConfig* config) {
+  std::set<std::string> names;
+  for (const Block* block : content.BlocksOf("target")) {
+    NH_ASSIGN_OR_RETURN(const std::string name, LabelOf(content.source(), *block));
+    if (!names.insert(name).second) {
+      return content.Error(block->offset,
+                           "a second target " + name + "; the agent would use this one alone");
+    }
+    NH_ASSIGN_OR_RETURN(AgentTarget target, ReadTarget(content.Inside(*block)));
+    const auto [known, is_new] = config->targets.try_emplace(name, target);
+    // The driver remains that of the first file (agent/config/config.go, Plugin.merge).
+    if (!is_new && !target.config.values.empty()) known->second.config = std::move(target.config);
+  }
+  return absl::OkStatus();
+}
+
+const std::vector<std::string>& AgentArguments() {
+  static const auto* const kNames = new std::vector<std::string>{
+      "log_level", "log_json", "log_include_location", "enable_debug", "plugin_dir"};
+  return *kNames;
+}
+
+const std::vector<std::string>& AgentBlocks() {
+  static const auto* const kNames = new std::vector<std::string>{"apm",
+                                                                 "dynamic_application_sizing",
+                                                                 "high_availability",
+                                                                 "http",
+                                                                 "nomad",
+                                                                 "policy",
+                                                                 "policy_eval",
+                                                                 "strategy",
+                                                                 "target",
+                                                                 "telemetry"};
+  return *kNames;
+}
+
+// The content of a policy, of which the target alone concerns the plugin.
+absl::Status ReadPolicyBody(const AgentBlock& block, std::vector<std::string>* warnings,
+                            FilePolicy* policy) {
+  NH_RETURN_IF_ERROR(block.CheckNames(
+      {"cooldown", "cooldown_on_scale_up", "evaluation_interval", "on_check_error"},
+      {"schedule", "check", "target"}, warnings));
+  NH_ASSIGN_OR_RETURN(const Block* const target, block.OnlyBlock("target"));
+  if (target == nullptr) return absl::OkStatus();
+  NH_ASSIGN_OR_RETURN(policy->target, LabelOf(block.source(), *target));
+  if (!target->body.blocks.empty()) {
+    return block.Error(target->body.blocks.front().offset, "a target block has arguments only");
+  }
+  NH_ASSIGN_OR_RETURN(policy->config, block.Map(target->body.arguments));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<FilePolicy> ReadPolicy(const AgentBlock& block, std::vector<std::string>* warnings) {
+  FilePolicy policy;
+  NH_RETURN_IF_ERROR(block.CheckNames({"enabled", "type", "min", "max"}, {"policy"}, warnings));
+  NH_RETURN_IF_ERROR(block.RequiredText("max").status());
+  NH_ASSIGN_OR_RETURN(policy.enabled, block.Bool("enabled"));
+  NH_ASSIGN_OR_RETURN(const Block* const body, block.OnlyBlock("policy"));
+  if (body == nullptr) return block.Error("this block has no block policy");
+  NH_RETURN_IF_ERROR(ReadPolicyBody(block.Inside(*body), warnings, &policy));
+  return policy;
+}
+
+}  // namespace
+
+absl::StatusOr<AgentConfig> ReadAgentConfig(const std::string& path) {
+  // What every agent has (agent/config/config.go, Default).
+  AgentConfig config{.targets = {{"nomad-target", {.driver = "nomad-target", .config = {}}}},
+                     .warnings = {}};
+  NomadBlock nomad;
+  NH_RETURN_IF_ERROR(ForEachFile(
+      path, {{"target", 1}, {"nomad", 0}}, [&](const Source&, const AgentBlock& content) {
+        NH_RETURN_IF_ERROR(content.CheckNames(AgentArguments(), AgentBlocks(), &config.warnings));
+        NH_ASSIGN_OR_RETURN(const Block* const block, content.OnlyBlock("nomad"));
+        if (block != nullptr) {
+          NH_RETURN_IF_ERROR(nomad.Read(content.Inside(*block), &config.warnings));
+        }
+        return ReadTargets(content, &config);
+      }));
+  for (auto& [name, target] : config.targets) nomad.AddTo(&target.config);
+  return config;
+}
+
+absl::StatusOr<FilePolicies> ReadPolicies(const std::string& path) {
+  FilePolicies found;
+  const std::vector<hcl::BlockSchema> schema = {
+      {"scaling", 1, {{"policy", 0, {{"schedule", 0}, {"check", 1}, {"target", 1}}}}}};
+  NH_RETURN_IF_ERROR(
+      ForEachFile(path, schema, [&](const Source& source, const AgentBlock& content) {
+        NH_RETURN_IF_ERROR(content.CheckNames({}, {"scaling"}, nullptr));
+        for (const Block* block : content.BlocksOf("scaling")) {
+          NH_ASSIGN_OR_RETURN(std::string name, LabelOf(source, *block));
+          NH_ASSIGN_OR_RETURN(FilePolicy policy,
+                              ReadPolicy(content.Inside(*block), &found.warnings));
+          policy.name = std::move(name);
+          policy.where = source.Where(block->offset);
+          if (!policy.target.empty()) found.policies.push_back(std::move(policy));
+        }
+        return absl::OkStatus();
+      }));
+  return found;
+}
+
+}  // namespace nomad_harvester::cli

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The blocks of the agent's files that concern the plugin. Private to module cli.
+#ifndef NOMAD_HARVESTER_CLI_AGENT_FILES_H_
+#define NOMAD_HARVESTER_CLI_AGENT_FILES_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "nomad_harvester/config/plugin_config.h"
+
+#include "absl/status/statusor.h"
+
+namespace nomad_harvester::cli {
+
+// Keys and values, and where each one stands: "agent.hcl:12:5".
+struct FileMap {
+  config::StringMap values;
+  std::map<std::string, std::string> origins;
+};
+
+// target "NAME" { driver, config } of the agent's configuration.
+struct AgentTarget {
+  std::string driver;
+  FileMap config;
+};
+
+// Merged like by the agent. `config` has the keys that the agent adds from its block nomad, but not
+// those that it takes from its environment and Nomad's defaults.
+struct AgentConfig {
+  std::map<std::string, AgentTarget> targets;  // by name
+  std::vector<std::string> warnings;           // what is not known here, and therefore not read
+};
+
+// A policy of a file, whose target block is `target`.
+struct FilePolicy {
+  std::string name;
+  std::string where;  // of its block
+  bool enabled = false;
+  std::string target;
+  FileMap config;
+};
+
+struct FilePolicies {
+  std::vector<FilePolicy> policies;  // those with a target, in the order of the files' names
+  std::vector<std::string> warnings;
+};
+
+// `path` is a file, or a directory with files *.hcl and *.json. Errors: see ReadOperatorFiles.
+absl::StatusOr<AgentConfig> ReadAgentConfig(const std::string& path);
+absl::StatusOr<FilePolicies> ReadPolicies(const std::string& path);
+
+}  // namespace nomad_harvester::cli
+
+#endif  // NOMAD_HARVESTER_CLI_AGENT_FILES_H_

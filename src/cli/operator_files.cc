@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator_files.h"
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <set>
+#include <utility>
+
+#include "nomad_harvester/base/status.h"
+
+#include "absl/strings/str_join.h"
+#include "agent_files.h"
+
+namespace nomad_harvester::cli {
+namespace {
+
+// The targets by which a policy reaches this plugin.
+using TargetNames = std::set<std::string>;
+
+std::string Quoted(const TargetNames& names) {
+  return "\"" + absl::StrJoin(names, "\", \"") + "\"";
+}
+
+TargetNames OursOf(const AgentConfig& agent) {
+  TargetNames ours;
+  for (const auto& [name, target] : agent.targets) {
+    if (target.driver == NOMAD_HARVESTER_PLUGIN_NAME) ours.insert(name);
+  }
+  return ours;
+}
+
+// One line for each policy, to choose from.
+std::string Lines(const std::vector<const FilePolicy*>& policies) {
+  std::string lines;
+  for (const FilePolicy* policy : policies) {
+    lines += "\n  " + policy->name + (policy->enabled ? "" : " (not enabled)") + ": target \"" +
+             policy->target + "\", " + policy->where;
+  }
+  return lines;
+}
+
+using Matches = std::vector<const FilePolicy*>;
+
+Matches Where(const Matches& policies, const std::function<bool(const FilePolicy&)>& matches) {
+  Matches found;
+  std::copy_if(policies.begin(), policies.end(), std::back_inserter(found),
+               [&](const FilePolicy* policy) { return matches(*policy); });
+  return found;
+}
+
+absl::StatusOr<const FilePolicy*> ChooseByName(const Matches& all, const OperatorFiles& files,
+                                               const TargetNames& ours) {
+  const Matches named =
+      Where(all, [&](const FilePolicy& policy) { return policy.name == files.policy_name; });
+  if (named.empty()) {
+    return base::InvalidArgument("--policy-name: " + files.policy + " has no policy \"" +
+                                 files.policy_name + "\"" +
+                                 (all.empty() ? "" : "; it has" + Lines(all)));
+  }
+  if (named.size() > 1) {
+    return base::InvalidArgument(
+        "--policy-name: several policies have this name; give --policy "
+        "the file of one of them" +
+        Lines(named));
+  }
+  // Without the agent's configuration nobody knows the drivers.
+  if (!files.agent_config.empty() && !ours.contains(named.front()->target)) {
+    return base::InvalidArgument(named.front()->where + ": policy \"" + files.policy_name +
+                                 "\" has the target \"" + named.front()->target +
+                                 "\"; the targets of this plugin are " + Quoted(ours));
+  }
+  return named.front();
+}
+
+absl::StatusOr<const FilePolicy*> ChoosePolicy(const FilePolicies& read, const OperatorFiles& files,
+                                               const TargetNames& ours) {
+  Matches all;
+  for (const FilePolicy& policy : read.policies) all.push_back(&policy);
+  if (!files.policy_name.empty()) return ChooseByName(all, files, ours);
+  Matches candidates =
+      Where(all, [&](const FilePolicy& policy) { return ours.contains(policy.target); });
+  const Matches enabled =
+      Where(candidates, [](const FilePolicy& policy) { return policy.enabled; });
+  if (!enabled.empty()) candidates = enabled;
+  if (candidates.size() == 1) return candidates.front();
+  if (candidates.empty()) {
+    return base::InvalidArgument("--policy: " + files.policy + " has no policy with the target " +
+                                 Quoted(ours) + (all.empty() ? "" : "; it has" + Lines(all)));
+  }
+  return base::InvalidArgument("--policy: several policies; choose one with --policy-name" +
+                               Lines(candidates));
+}
+
+absl::StatusOr<std::string> ChooseTarget(const TargetNames& ours, const FilePolicy* policy) {
+  if (policy != nullptr) return policy->target;
+  if (ours.size() == 1) return *ours.begin();
+  return base::InvalidArgument(
+      "--agent-config: several target blocks have the driver " NOMAD_HARVESTER_PLUGIN_NAME ": " +
+      Quoted(ours) + "; give --policy too, whose target names one of them");
+}
+
+absl::Status CheckOptions(const OperatorFiles& files) {
+  if (files.policy_name.empty() || !files.policy.empty()) return absl::OkStatus();
+  return base::InvalidArgument("--policy-name: chooses a policy of --policy; give that too");
+}
+
+void AddTo(FileSettings* settings, config::StringMap FileSettings::*map, const FileMap& from) {
+  (settings->*map) = from.values;
+  settings->origins.insert(from.origins.begin(), from.origins.end());
+}
+
+}  // namespace
+
+absl::StatusOr<FileSettings> ReadOperatorFiles(const OperatorFiles& files) {
+  NH_RETURN_IF_ERROR(CheckOptions(files));
+  FileSettings settings;
+  AgentConfig agent;
+  TargetNames ours = {NOMAD_HARVESTER_PLUGIN_NAME};
+  if (!files.agent_config.empty()) {
+    NH_ASSIGN_OR_RETURN(agent, ReadAgentConfig(files.agent_config));
+    settings.warnings = agent.warnings;
+    ours = OursOf(agent);
+    if (ours.empty()) {
+      return base::InvalidArgument(
+          "--agent-config: " + files.agent_config +
+          " has no target block with the driver " NOMAD_HARVESTER_PLUGIN_NAME);
+    }
+  }
+  FilePolicies read;
+  const FilePolicy* policy = nullptr;
+  if (!files.policy.empty()) {
+    NH_ASSIGN_OR_RETURN(read, ReadPolicies(files.policy));
+    settings.warnings.insert(settings.warnings.end(), read.warnings.begin(), read.warnings.end());
+    NH_ASSIGN_OR_RETURN(policy, ChoosePolicy(read, files, ours));
+    AddTo(&settings, &FileSettings::policy, policy->config);
+    if (!policy->enabled) {
+      settings.warnings.push_back(policy->where + ": policy \"" + policy->name +
+                                  "\" is not enabled: the agent does not scale its pool");
+    }
+  }
+  if (!files.agent_config.empty()) {
+    NH_ASSIGN_OR_RETURN(const std::string target, ChooseTarget(ours, policy));
+    AddTo(&settings, &FileSettings::plugin, agent.targets.at(target).config);
+  }
+  return settings;
+}
+
+}  // namespace nomad_harvester::cli

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// --agent-config, --policy and --policy-name: the plugin's block and a policy's target block from
+// the files of the autoscaler's agent. Private to module cli.
+#ifndef NOMAD_HARVESTER_CLI_OPERATOR_FILES_H_
+#define NOMAD_HARVESTER_CLI_OPERATOR_FILES_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "nomad_harvester/config/plugin_config.h"
+
+#include "absl/status/statusor.h"
+
+namespace nomad_harvester::cli {
+
+// Paths of files or directories; empty: not given.
+struct OperatorFiles {
+  std::string agent_config;
+  std::string policy;
+  std::string policy_name;
+};
+
+// What the agent would hand to the plugin.
+struct FileSettings {
+  config::StringMap plugin;
+  config::StringMap policy;
+  // Key -> "agent.hcl:12:5". No key is in both maps.
+  std::map<std::string, std::string> origins;
+  std::vector<std::string> warnings;
+};
+
+// Reads like the agent (hashicorp/nomad-autoscaler:agent/config/config.go, Load;
+// policy/file/source.go, handleDir): of a directory the files *.hcl and *.json, of the agent's
+// configuration in alphabetical order, a later file's values over an earlier one's.
+//
+// Of several policies, policy_name names the one. Without it, those count that are enabled and
+// whose target is a target block with this plugin as driver (without an agent configuration: the
+// target "harvester"). The policy's target names the target block; without a policy there must be
+// only one.
+//
+// INVALID_ARGUMENT with every problem of the choice, one line each, or the first mistake in a file,
+// with its line; NOT_FOUND, PERMISSION_DENIED, RESOURCE_EXHAUSTED (base::kMaxConfigFileBytes) for
+// files. Blocks on the file system only.
+absl::StatusOr<FileSettings> ReadOperatorFiles(const OperatorFiles& files);
+
+}  // namespace nomad_harvester::cli
+
+#endif  // NOMAD_HARVESTER_CLI_OPERATOR_FILES_H_

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// A place in a source, and the characters that both syntaxes share. Private to module hcl.
+#ifndef NOMAD_HARVESTER_HCL_CURSOR_H_
+#define NOMAD_HARVESTER_HCL_CURSOR_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "nomad_harvester/hcl/document.h"
+#include "nomad_harvester/hcl/source.h"
+
+namespace nomad_harvester::hcl {
+
+class Cursor {
+ public:
+  explicit Cursor(const Source& source) : source_(source) {}
+
+  std::size_t at() const { return at_; }
+  bool AtEnd() const { return at_ >= source_.text().size(); }
+  std::string_view Rest() const { return source_.text().substr(at_); }
+  // The character `ahead` of the next one; 0 behind the end.
+  char Peek(std::size_t ahead = 0) const { return ahead < Rest().size() ? Rest()[ahead] : '\0'; }
+  bool LooksAt(std::string_view text) const { return Rest().starts_with(text); }
+  void Skip(std::size_t bytes) { at_ += bytes; }
+  bool Eat(std::string_view text) {
+    if (!LooksAt(text)) return false;
+    at_ += text.size();
+    return true;
+  }
+
+  absl::Status Error(std::size_t offset, std::string_view message) const {
+    return source_.Error(offset, message,
+                         in_secret_ > 0 ? Source::Line::kHidden : Source::Line::kShown);
+  }
+  absl::Status Error(std::string_view message) const { return Error(at_, message); }
+
+  // Reads a value of that name: an error in it shows no line if it may be a secret.
+  class InValueOf {
+   public:
+    InValueOf(Cursor* cursor, std::string_view name)
+        : cursor_(cursor), secret_(IsSecretName(name)) {
+      cursor_->in_secret_ += secret_ ? 1 : 0;
+    }
+    ~InValueOf() { cursor_->in_secret_ -= secret_ ? 1 : 0; }
+    InValueOf(const InValueOf&) = delete;
+    InValueOf& operator=(const InValueOf&) = delete;
+
+   private:
+    Cursor* const cursor_;
+    const bool secret_;
+  };
+
+  // A level of nesting. `Reached` is an error once there are more than kMaxDepth.
+  class Level {
+   public:
+    explicit Level(Cursor* cursor) : cursor_(cursor) { ++cursor_->depth_; }
+    ~Level() { --cursor_->depth_; }
+    Level(const Level&) = delete;
+    Level& operator=(const Level&) = delete;
+    absl::Status Reached() const;
+
+   private:
+    Cursor* const cursor_;
+  };
+
+  // Moves one well-formed UTF-8 character from the source to `text`.
+  absl::Status TakeCharacter(std::string* text);
+  // Moves `digits` hexadecimal digits; their value.
+  absl::StatusOr<std::uint32_t> TakeHex(int digits);
+
+ private:
+  const Source& source_;
+  std::size_t at_ = 0;
+  int depth_ = 0;
+  int in_secret_ = 0;
+};
+
+// Of a body or a map. Their names are compared with each other.
+inline constexpr std::size_t kMaxEntries = 1000;
+inline constexpr char kTooMany[] = "there are more than 1000 names";
+
+bool IsDigit(char c);
+// Appends it as UTF-8; false if there is no such character: a surrogate, or beyond U+10FFFF.
+[[nodiscard]] bool AppendCharacter(std::uint32_t code, std::string* text);
+// The white space of Go's unicode.IsSpace at the front of `text`, in bytes; 0 if there is none.
+std::size_t SpaceLength(std::string_view text);
+
+// A decimal number, DIGITS[.[DIGITS]][e[+-]DIGITS], as the agent writes it (zclconf/go-cty:
+// cty/convert/conversion_primitive.go, big.Float's Text('f', -1)); nullopt if it is none, or if the
+// agent, whose numbers have 512 bits, might round it.
+std::optional<std::string> CanonicalNumber(std::string_view text);
+
+// A kString of valid UTF-8. An error if the agent would replace characters of it: its strings are
+// in Unicode's normal form C (zclconf/go-cty:cty/value_init.go, NormalizeString).
+absl::StatusOr<Value> StringValue(const Cursor& cursor, std::size_t offset, std::string text);
+
+absl::StatusOr<Body> ReadNative(const Source& source);
+absl::StatusOr<Body> ReadJson(const Source& source, const std::vector<BlockSchema>& blocks);
+
+}  // namespace nomad_harvester::hcl
+
+#endif  // NOMAD_HARVESTER_HCL_CURSOR_H_

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands' --agent-config, --policy and --policy-name. That the maps are the agent's is the
+// matter of test/contract/agent_files_test.go.
+#include "operator_files.h"
+
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "nomad_harvester/base/status.h"
+
+#include "support/scoped_temp_dir.h"
+#include "support/source_tree.h"
+
+namespace nomad_harvester::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Key;
+using ::testing::Not;
+using ::testing::Pair;
+using ::testing::StartsWith;
+using ::testing::UnorderedElementsAre;
+
+std::string Target(const std::string& name, const std::string& config,
+                   const std::string& driver = "harvester") {
+  return "target \"" + name + "\" {\n  driver = \"" + driver + "\"\n  config = {\n    " + config +
+         "\n  }\n}\n";
+}
+
+std::string Policy(const std::string& name, const std::string& target = "harvester",
+                   const std::string& enabled = "true") {
+  return "scaling \"" + name + "\" {\n  enabled = " + enabled +
+         "\n  max = 5\n  policy {\n    target \"" + target + "\" {\n      node_group_name = \"" +
+         name + "\"\n      max_scale_out = 5\n      dry-run = true\n    }\n  }\n}\n";
+}
+
+class OperatorFilesTest : public ::testing::Test {
+ protected:
+  std::string Write(const std::string& name, const std::string& text) const {
+    return dir_.WriteFile(name, text);
+  }
+  static FileSettings Read(const OperatorFiles& files) {
+    auto settings = ReadOperatorFiles(files);
+    EXPECT_TRUE(settings.ok()) << settings.status();
+    return settings.ok() ? *std::move(settings) : FileSettings{};
+  }
+  static std::string Problem(const OperatorFiles& files) {
+    const auto settings = ReadOperatorFiles(files);
+    return settings.ok() ? "none" : base::Message(settings.status());
+  }
+
+  const support::ScopedTempDir dir_;
+};
+
+TEST_F(OperatorFilesTest, without_files_there_are_no_settings) {
+  const FileSettings settings = Read({});
+  EXPECT_THAT(settings.plugin, IsEmpty());
+  EXPECT_THAT(settings.policy, IsEmpty());
+}
+
+TEST_F(OperatorFilesTest, the_examples_are_read) {
+  const FileSettings settings = Read({.agent_config = support::SourcePath("examples/agent.hcl"),
+                                      .policy = support::SourcePath("examples/policy.hcl")});
+  EXPECT_THAT(settings.plugin, Contains(Pair("harvester_url", "https://10.0.0.10:6443")));
+  EXPECT_THAT(settings.plugin, Contains(Pair("nomad_address", "http://127.0.0.1:4646")));
+  EXPECT_THAT(settings.policy, Contains(Pair("node_group_name", "batch")));
+  EXPECT_THAT(settings.origins, Contains(Pair("nomad_address", HasSubstr("agent.hcl:"))));
+  EXPECT_THAT(settings.warnings, IsEmpty());
+}
+
+TEST_F(OperatorFilesTest, values_arrive_as_texts_with_their_places) {
+  const std::string agent = Write("agent.hcl", Target("harvester", "max_concurrency = 5"));
+  const std::string policy = Write("policy.hcl", Policy("web"));
+  const FileSettings settings = Read({.agent_config = agent, .policy = policy});
+  EXPECT_THAT(settings.plugin, ElementsAre(Pair("max_concurrency", "5")));
+  EXPECT_THAT(settings.policy,
+              UnorderedElementsAre(Pair("node_group_name", "web"), Pair("max_scale_out", "5"),
+                                   Pair("dry-run", "true")));
+  EXPECT_EQ(settings.origins.at("max_concurrency"), agent + ":4:5");
+  EXPECT_EQ(settings.origins.at("max_scale_out"), policy + ":7:7");
+}
+
+TEST_F(OperatorFilesTest, a_policy_chooses_the_target_block_that_it_names) {
+  Write("agent/a.hcl", Target("east", "harvester_url = \"https://east\"") +
+                           Target("west", "harvester_url = \"https://west\""));
+  Write("agent/b.hcl", Target("asg", "x = 1", "aws-asg"));
+  const std::string agent = dir_.Path("agent");
+  const std::string policy = Write("policy.hcl", Policy("web", "west"));
+  EXPECT_THAT(Read({.agent_config = agent, .policy = policy}).plugin,
+              ElementsAre(Pair("harvester_url", "https://west")));
+  EXPECT_EQ(Problem({.agent_config = agent}),
+            "--agent-config: several target blocks have the driver harvester: \"east\", \"west\"; "
+            "give --policy too, whose target names one of them");
+  EXPECT_EQ(
+      Problem({.agent_config = agent, .policy = Write("asg.hcl", Policy("db", "asg"))}),
+      "--policy: " + dir_.Path("asg.hcl") +
+          " has no policy with the target \"east\", \"west\"; it has\n  db: target \"asg\", " +
+          dir_.Path("asg.hcl") + ":1:1");
+}
+
+TEST_F(OperatorFilesTest, an_agent_without_the_plugin_is_a_problem) {
+  const std::string agent = Write("agent.hcl", Target("asg", "x = 1", "aws-asg"));
+  EXPECT_THAT(Problem({.agent_config = agent}),
+              EndsWith("has no target block with the driver harvester"));
+}
+
+TEST_F(OperatorFilesTest, of_several_policies_a_name_chooses) {
+  Write("policies/a.hcl", Policy("web") + Policy("db"));
+  Write("policies/b.json", R"({"scaling": {"ci": {"enabled": true, "max": 1, "policy": {
+      "target": {"harvester": {"node_group_name": "ci"}}}}}})");
+  Write("policies/other.hcl", Policy("asg", "aws-asg"));
+  const std::string policies = dir_.Path("policies");
+  EXPECT_THAT(Read({.policy = policies, .policy_name = "ci"}).policy,
+              ElementsAre(Pair("node_group_name", "ci")));
+  EXPECT_EQ(Problem({.policy = policies}),
+            "--policy: several policies; choose one with --policy-name"
+            "\n  web: target \"harvester\", " +
+                policies + "/a.hcl:1:1\n  db: target \"harvester\", " + policies +
+                "/a.hcl:12:1\n  ci: target \"harvester\", " + policies + "/b.json:1:14");
+  EXPECT_THAT(Problem({.policy = policies, .policy_name = "wbe"}),
+              AllOf(StartsWith("--policy-name: " + policies + " has no policy \"wbe\"; it has"),
+                    HasSubstr("\n  asg: target \"aws-asg\"")));
+  Write("policies/c.hcl", Policy("ci"));
+  EXPECT_THAT(Problem({.policy = policies, .policy_name = "ci"}),
+              StartsWith("--policy-name: several policies have this name"));
+  EXPECT_THAT(Problem({.policy_name = "web"}), HasSubstr("give that too"));
+}
+
+TEST_F(OperatorFilesTest, a_policy_of_another_target_is_not_read_as_a_pool) {
+  const std::string agent = Write("agent.hcl", Target("harvester", ""));
+  const std::string policy = Write("policy.hcl", Policy("asg", "aws-asg"));
+  EXPECT_THAT(Problem({.agent_config = agent, .policy = policy, .policy_name = "asg"}),
+              EndsWith("has the target \"aws-asg\"; the targets of this plugin are \"harvester\""));
+}
+
+TEST_F(OperatorFilesTest, policies_that_are_not_enabled_count_only_if_no_other_does) {
+  const std::string both = Write("both.hcl", Policy("web", "harvester", "false") + Policy("db"));
+  const FileSettings enabled = Read({.policy = both});
+  EXPECT_THAT(enabled.policy, Contains(Pair("node_group_name", "db")));
+  EXPECT_THAT(enabled.warnings, IsEmpty());
+  const FileSettings named = Read({.policy = both, .policy_name = "web"});
+  EXPECT_THAT(named.policy, Contains(Pair("node_group_name", "web")));
+  EXPECT_THAT(named.warnings, ElementsAre(EndsWith("policy \"web\" is not enabled: the agent does "
+                                                   "not scale its pool")));
+}
+
+TEST_F(OperatorFilesTest, the_block_nomad_is_inherited_unless_the_target_forbids_it) {
+  const std::string nomad = "nomad {\n  address = \"http://n\"\n  token = \"t\"\n}\n";
+  const FileSettings inherited =
+      Read({.agent_config = Write("a.hcl", nomad + Target("harvester", "nomad_token = \"own\""))});
+  EXPECT_THAT(inherited.plugin,
+              UnorderedElementsAre(Pair("nomad_address", "http://n"), Pair("nomad_token", "own")));
+  EXPECT_EQ(inherited.origins.at("nomad_address"), dir_.Path("a.hcl") + ":2:3");
+  const FileSettings own =
+      Read({.agent_config =
+                Write("b.hcl", nomad + Target("harvester", "nomad_config_inherit = false"))});
+  EXPECT_THAT(own.plugin, Not(Contains(Key("nomad_address"))));
+}
+
+TEST_F(OperatorFilesTest, later_files_replace_the_map_of_earlier_ones) {
+  Write("agent/a.hcl", Target("harvester", "a = 1\n    b = 2"));
+  Write("agent/b.hcl", Target("harvester", "a = 3"));
+  Write("agent/b.hcl~", "not read");
+  Write("agent/.#c.hcl", "not read");
+  EXPECT_THAT(Read({.agent_config = dir_.Path("agent")}).plugin, ElementsAre(Pair("a", "3")));
+}
+
+TEST_F(OperatorFilesTest, a_mistake_in_any_file_of_a_directory_is_a_problem) {
+  Write("policies/a.hcl", Policy("web"));
+  Write("policies/b.hcl", "scaling \"db\" {\n");
+  EXPECT_THAT(Problem({.policy = dir_.Path("policies")}),
+              StartsWith(dir_.Path("policies/b.hcl") + ":1:14: this block is not closed\n"));
+}
+
+TEST_F(OperatorFilesTest, mistakes_in_blocks_have_their_place) {
+  const std::pair<std::string, std::string> kCases[] = {
+      {"target \"h\" {\n}\n", ":1:1: driver is required"},
+      {"target {\n}\n", ":1:1: block target has one label"},
+      {Target("h", "") + Target("h", ""), ":7:1: a second target h"},
+      {"target \"h\" {\n  driver = \"x\"\n  confg = {}\n}\n",
+       ":3:3: unknown argument confg; did you"},
+      {"target \"h\" {\n  driver = \"x\"\n  config {\n  }\n}\n", ":3:3: config is an argument"},
+      {"target \"h\" {\n  driver = \"x\"\n  config = 1\n}\n", ":3:12: config: expected a map"},
+      {Target("h", "networks = [\"a\", \"b\"]"), ":4:16: networks: a list is not possible here"},
+      {Target("h", "a = null"), ":4:9: a: null is not possible here"},
+      {"tagret \"h\" {}\n", ":1:1: unknown block tagret; did you mean target?"},
+      {"nomad = {}\n", ":1:1: nomad is a block"},
+      {"nomad {}\nnomad {}\n", ":2:1: a second block nomad"},
+      {"nomad {\n  skip_verify = \"yes\"\n}\n", ":2:3: skip_verify: expected true or false"},
+      {"nomad {\n  block_query_wait_time = \"5\"\n}\n",
+       ":2:3: block_query_wait_time: time: missing"},
+  };
+  for (const auto& [text, problem] : kCases) {
+    const std::string path = Write("agent.hcl", text);
+    EXPECT_THAT(Problem({.agent_config = path}), StartsWith(path + problem)) << text;
+  }
+}
+
+TEST_F(OperatorFilesTest, what_only_a_newer_agent_knows_is_a_warning) {
+  const std::string path =
+      Write("agent.hcl", Target("harvester", "") + "quantum_foam {\n  x = 1\n}\n");
+  EXPECT_THAT(Read({.agent_config = path}).warnings,
+              ElementsAre(path + ":7:1: unknown block quantum_foam; it is not read"));
+}
+
+TEST_F(OperatorFilesTest, files_that_cannot_be_read_are_problems) {
+  EXPECT_THAT(Problem({.agent_config = dir_.Path("none.hcl")}), HasSubstr("none.hcl"));
+  Write("empty/a.txt", "");
+  EXPECT_THAT(Problem({.policy = dir_.Path("empty")}), EndsWith("has no files *.hcl or *.json"));
+  EXPECT_THAT(Problem({.policy = Write("policy.conf", "")}), HasSubstr(".hcl or .json"));
+  EXPECT_THAT(Problem({.policy = Write("big.hcl", std::string(2 * 1024 * 1024, '#'))}),
+              HasSubstr("big.hcl"));
+}
+
+}  // namespace
+}  // namespace nomad_harvester::cli

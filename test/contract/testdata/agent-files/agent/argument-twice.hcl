@@ -1,0 +1,2 @@
+plugin_dir = "x"
+plugin_dir = "y"

@@ -1,0 +1,4 @@
+target "harvester"
+{
+  driver = "harvester"
+}

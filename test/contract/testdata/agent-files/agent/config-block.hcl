@@ -1,0 +1,6 @@
+target "harvester" {
+  driver = "harvester"
+  config {
+    a = "b"
+  }
+}

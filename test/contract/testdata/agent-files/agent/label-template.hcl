@@ -1,0 +1,3 @@
+target "a${1}" {
+  driver = "harvester"
+}

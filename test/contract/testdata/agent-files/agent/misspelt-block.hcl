@@ -1,0 +1,3 @@
+tagret "harvester" {
+  driver = "harvester"
+}

@@ -1,0 +1,3 @@
+target {
+  driver = "harvester"
+}

@@ -1,0 +1,6 @@
+nomad {
+  namespace = ["a", "*"]
+}
+target "harvester" {
+  driver = "harvester"
+}

@@ -1,0 +1,6 @@
+nomad {
+  namespace = ["a", "a "]
+}
+target "harvester" {
+  driver = "harvester"
+}

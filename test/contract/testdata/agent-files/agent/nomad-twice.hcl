@@ -1,0 +1,5 @@
+nomad {}
+nomad {}
+target "harvester" {
+  driver = "harvester"
+}

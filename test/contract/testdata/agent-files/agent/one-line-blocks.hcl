@@ -1,0 +1,3 @@
+http { bind_port = 8080 }
+nomad {}
+target harvester { driver = "harvester" }

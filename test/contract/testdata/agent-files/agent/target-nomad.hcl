@@ -1,0 +1,4 @@
+target "nomad-target" {
+  driver = "harvester"
+  config = { a = "b" }
+}

@@ -1,0 +1,3 @@
+target "a" "b" {
+  driver = "harvester"
+}

@@ -1,0 +1,1 @@
+http { bind_port = 1, bind_address = "x" }

@@ -1,0 +1,6 @@
+nomad {
+  region = ""
+}
+target "harvester" {
+  driver = "harvester"
+}

@@ -1,0 +1,10 @@
+scaling "web" {
+  enabled = true
+  max = 5
+  policy {
+    target "harvester" {
+      a {
+      }
+    }
+  }
+}

@@ -1,0 +1,9 @@
+scaling "web" {
+  enabled = true
+  max = 5
+  policy {
+    target "harvester" {
+      a = jsonencode({ b = 1 })
+    }
+  }
+}

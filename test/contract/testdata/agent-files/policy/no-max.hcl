@@ -1,0 +1,11 @@
+scaling "web" {
+  enabled = true
+  policy {
+    target "harvester" {
+      a = "b"
+      max_scale_out = 5
+      dry-run = true
+      min = 1.50
+    }
+  }
+}

@@ -1,0 +1,6 @@
+scaling "web" {
+  enabled = true
+  max = 5
+  policy {
+  }
+}

@@ -1,0 +1,28 @@
+scaling "web" {
+  enabled = true
+  max = 5
+  policy {
+    target "harvester" {
+      a = "b"
+      max_scale_out = 5
+      dry-run = true
+      min = 1.50
+    }
+  }
+}
+scaling "db" {
+  enabled = false
+  max = 5
+  policy {
+    target "harvester" {
+      a = "b"
+      max_scale_out = 5
+      dry-run = true
+      min = 1.50
+    }
+  }
+}
+scaling "none" {
+  max = "7"
+  policy {}
+}

@@ -1,0 +1,3 @@
+target "harvester" {
+  driver = "harvester"
+}

@@ -1,0 +1,8 @@
+scaling "web" {
+  enabled = true
+  max = 5
+  policy {
+  }
+  policy {
+  }
+}
