@@ -139,5 +139,36 @@ TEST_F(VmStoreTemplates, C2_what_a_pool_cannot_have_names_the_version) {
                        HasSubstr("version worker-a cannot be used for a pool: it has dataVolume")));
 }
 
+TEST_F(VmStoreTemplates, C2_a_number_is_one_of_its_own_versions_and_not_of_another_template) {
+  PutTools();
+  PutTemplate("other");
+  PutTemplate("worker");
+  PutVersion("other-a", "other");
+  PutVersion("other-b", "other");
+  PutVersion("worker-a");
+  EXPECT_THAT(Resolve(2), StatusIs(absl::StatusCode::kNotFound,
+                                   ::testing::EndsWith("there is no version 2; it has: 1")));
+}
+
+TEST_F(VmStoreTemplates, C2_a_default_version_of_another_namespace_is_none) {
+  PutTools();
+  PutTemplate("worker", {{"defaultVersionId", "elsewhere/worker-a"}});
+  PutVersion("worker-a");
+  EXPECT_THAT(Resolve(), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                  HasSubstr("has no default version; it has: 1")));
+}
+
+TEST_F(VmStoreTemplates, a_network_without_a_namespace_is_one_of_the_pools_and_not_the_templates) {
+  PutTools();
+  PutTemplate("worker", {{"defaultVersionId", "default/worker-a"}});
+  json version = SampleTemplateVersion();
+  version["metadata"]["name"] = "worker-a";
+  version["spec"]["vm"]["spec"]["template"]["spec"]["networks"][1]["multus"]["networkName"] = "v7";
+  Put(kube::kVirtualMachineTemplateVersions, "default", version);
+  const auto read = Resolve();
+  ASSERT_THAT(read, IsOk());
+  EXPECT_EQ(read->networks[1].ns + "/" + read->networks[1].name, std::string(kNs) + "/v7");
+}
+
 }  // namespace
 }  // namespace nomad_harvester::harvester

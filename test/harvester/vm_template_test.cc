@@ -262,5 +262,97 @@ TEST(VmTemplate, survives_any_member_of_another_type) {
   }
 }
 
+TEST(VmTemplate, C2_tells_the_volumes_that_only_one_host_can_write) {
+  const VmTemplate read = Read();
+  EXPECT_TRUE(read.base.disks[0].read_write_once);
+  EXPECT_FALSE(read.base.disks[1].read_write_once) << "ReadWriteMany";
+  EXPECT_FALSE(read.base.disks[2].read_write_once);
+}
+
+TEST(VmTemplate, the_disks_beside_the_root_disk_keep_their_order) {
+  const VmTemplate read = Read([](json& version) {
+    json& disks = GuestOf(version)["domain"]["devices"]["disks"];
+    const json root = disks[1];
+    disks.erase(1);
+    disks.push_back(root);
+  });
+  ASSERT_EQ(read.base.disks.size(), 4U);
+  EXPECT_EQ(read.base.disks[0].image.name, "image-rx7kp");
+  EXPECT_EQ(read.base.disks[1].image.name, "tools");
+  EXPECT_EQ(read.base.disks[2].storage_class, "fast");
+  EXPECT_EQ(read.base.disks[3].claim, nullptr) << "the drive with drivers";
+}
+
+TEST(VmTemplate, C2_a_lun_is_no_root_disk) {
+  json version = SampleTemplateVersion();
+  json& root = GuestOf(version)["domain"]["devices"]["disks"][1];
+  root["lun"] = root["disk"];
+  root.erase("disk");
+  EXPECT_THAT(ReadVmTemplate(version, "nomad"), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                                         HasSubstr("no hard disk from an image")));
+}
+
+TEST(VmTemplate, C2_a_volume_of_which_size_or_image_is_missing_is_refused) {
+  json version = SampleTemplateVersion();
+  json& text =
+      version["spec"]["vm"]["metadata"]["annotations"]["harvesterhci.io/volumeClaimTemplates"];
+  json claims = json::parse(text.get<std::string>());
+  claims[0]["metadata"]["annotations"]["harvesterhci.io/imageId"] = "";
+  claims[2]["spec"].erase("resources");
+  text = claims.dump();
+  const auto read = ReadVmTemplate(version, "nomad");
+  ASSERT_THAT(
+      read, StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("volume data has no size")));
+  EXPECT_THAT(base::Message(read.status()), HasSubstr("is to be from an image, but names none"));
+}
+
+TEST(VmTemplate, its_cpus_are_those_of_its_limit_or_else_of_its_topology) {
+  const auto with = [](const json& limit, const json& topology) {
+    return Read([&](json& version) {
+      json& domain = GuestOf(version)["domain"];
+      domain["resources"]["limits"] = limit;
+      domain["cpu"] = topology;
+    });
+  };
+  EXPECT_EQ(with({{"cpu", "3"}}, {{"sockets", 2}, {"cores", 2}}).cpu_cores, 3);
+  EXPECT_EQ(with({{"memory", "4Gi"}}, {{"sockets", 2}, {"cores", 3}}).cpu_cores, 6);
+  EXPECT_EQ(with({{"memory", "4Gi"}}, {{"model", "EPYC"}}).cpu_cores, 0) << "a key must say it";
+}
+
+TEST(VmTemplate, its_ssh_keys_are_those_of_the_version_and_those_that_its_vm_names) {
+  const VmTemplate read = Read([](json& version) {
+    version["spec"]["vm"]["metadata"]["annotations"]["harvesterhci.io/sshNames"] =
+        R"(["default/dev"])";
+  });
+  EXPECT_THAT(read.ssh_keys, ElementsAre("default/dev", "default/ops"));
+}
+
+TEST(VmTemplate, data_disks_leave_a_hard_disk_that_is_no_claim) {
+  const VmTemplate read = Read([](json& version) {
+    GuestOf(version)["domain"]["devices"]["disks"][3] = {{"name", "drivers"},
+                                                         {"disk", {{"bus", "virtio"}}}};
+  });
+  const VmBase changed = Override(read.base, {.data_disks = true});
+  ASSERT_EQ(changed.disks.size(), 3U);
+  EXPECT_TRUE(changed.disks[2].hard_disk);
+}
+
+TEST(VmTemplate, one_that_is_not_to_run_is_as_one_that_is_halted) {
+  const VmTemplate read = Read([](json& version) {
+    version["spec"]["vm"]["spec"].erase("runStrategy");
+    version["spec"]["vm"]["spec"]["running"] = false;
+  });
+  EXPECT_EQ(read.run_strategy, std::nullopt);
+  EXPECT_THAT(read.notes, ElementsAre(HasSubstr("run strategy Halted")));
+}
+
+TEST(VmTemplate, keeps_nothing_of_the_access_credentials_in_annotations) {
+  const VmTemplate read = Read([](json& version) {
+    version["spec"]["vm"]["spec"]["template"]["metadata"]["annotations"]
+           ["harvesterhci.io/dynamic-ssh-key-names"] = R"(["default/ops"])";
+  });
+  EXPECT_EQ(Build(read).dump().find("dynamic-ssh-key"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace nomad_harvester::harvester

@@ -220,5 +220,28 @@ TEST_F(Introductions, that_cannot_be_read_are_errors_which_do_not_quote_them) {
   }
 }
 
+TEST_F(Introductions, are_not_unimplemented_because_a_server_fails_without_a_word) {
+  for (const int status : {403, 500, 502}) {
+    transport_->Reply(status, "");
+    EXPECT_NE(Introduce().status().code(), absl::StatusCode::kUnimplemented) << status;
+  }
+}
+
+TEST_F(Introductions, are_believed_for_a_day_at_most) {
+  // {"exp":9223372036854775807,"iat":1}
+  transport_->Reply(200, R"({"JWT":"a.eyJleHAiOjkyMjMzNzIwMzY4NTQ3NzU4MDcsImlhdCI6MX0.c"})");
+  const auto token = Introduce();
+  ASSERT_TRUE(token.ok()) << token.status();
+  EXPECT_EQ(token->lifetime, std::chrono::hours(24));
+}
+
+TEST_F(Introductions, are_read_in_the_alphabet_of_urls) {
+  // {"aud":"~~~???>>>","exp":700,"iat":100}
+  transport_->Reply(200, R"({"JWT":"a.eyJhdWQiOiJ-fn4_Pz8-Pj4iLCJleHAiOjcwMCwiaWF0IjoxMDB9.c"})");
+  const auto token = Introduce();
+  ASSERT_TRUE(token.ok()) << token.status();
+  EXPECT_EQ(token->lifetime, std::chrono::minutes(10));
+}
+
 }  // namespace
 }  // namespace nomad_harvester::nomad

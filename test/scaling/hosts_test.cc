@@ -139,5 +139,54 @@ TEST_F(HostsMemory, L8_four_publications_at_a_time_may_wait_for_nomad) {
   EXPECT_NE(hosts_.BeginPublication(), nullptr);
 }
 
+TEST_F(HostsMemory, a_zone_that_is_older_than_ten_minutes_is_read_before_it_is_published) {
+  Remember("h");
+  ReplyZone("z1");
+  EXPECT_THAT(hosts_.ZoneOf(context_, "h"), IsOkAndHolds("z1"));
+  clock_.Advance(minutes(10));
+  ReplyZone("z2");
+  EXPECT_THAT(hosts_.ZoneOf(context_, "h"), IsOkAndHolds("z2"));
+}
+
+TEST_F(HostsMemory, L7_the_zone_of_a_host_on_which_nothing_runs_any_more_is_not_read_again) {
+  Remember("h1");
+  ReplyZone("z1");
+  EXPECT_THAT(hosts_.ZoneOf(context_, "h1"), IsOkAndHolds("z1"));
+  Remember("h2");
+  clock_.Advance(minutes(10));
+  ReplyZone("z2");
+  hosts_.RefreshZone(context_);
+  EXPECT_THAT(transport_->requests().back().target, ::testing::HasSubstr("/nodes/h2"));
+  hosts_.RefreshZone(context_);
+  EXPECT_EQ(transport_->requests().size(), 2U);
+}
+
+TEST_F(HostsMemory, of_several_zones_that_are_due_the_one_that_was_read_first_is_read_first) {
+  World world;
+  world.With(Vm("a").Joined().InstanceRuns(true).RunsOn("h1"));
+  world.With(Vm("b").Joined().InstanceRuns(true).RunsOn("h2"));
+  hosts_.Note("nomad", clock_.Now(), &world.Linked());
+  for (const char* const host : {"h1", "h2"}) {
+    ReplyZone("z1");
+    EXPECT_THAT(hosts_.ZoneOf(context_, host), IsOkAndHolds("z1"));
+    clock_.Advance(seconds(1));
+  }
+  clock_.Advance(minutes(10));
+  for (const char* const host : {"h1", "h2"}) {
+    ReplyZone("z2");
+    hosts_.RefreshZone(context_);
+    EXPECT_THAT(transport_->requests().back().target, ::testing::EndsWith(host));
+  }
+}
+
+TEST_F(HostsMemory, an_instance_that_does_not_run_is_on_no_host) {
+  transport_->Reply(200, R"({"kind":"VirtualMachineInstanceList","metadata":{},"items":[
+      {"metadata":{"name":"a"},"status":{"phase":"Failed","nodeName":"h1"}},
+      {"metadata":{"name":"b"},"status":{"phase":"Running","nodeName":"h2"}}]})");
+  hosts_.List(context_, "nomad");
+  EXPECT_EQ(Known("a").host, "");
+  EXPECT_EQ(Known("b").host, "h2");
+}
+
 }  // namespace
 }  // namespace nomad_harvester::scaling

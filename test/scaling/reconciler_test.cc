@@ -476,5 +476,29 @@ TEST_F(ReconcilerTest, C13_a_preview_reports_the_first_steps_and_sends_only_read
               StatusIs(absl::StatusCode::kUnavailable));
 }
 
+TEST_F(ReconcilerTest, C3_the_lease_says_why_the_background_took_a_vm_away) {
+  AddBroken("web-a");
+  HoldLease();
+  EXPECT_THAT(Resume(), IsOk());
+  EXPECT_THAT(LeaseAnnotation(harvester::kLeaseLastErrorAnnotation),
+              HasSubstr("web-a: it has not joined Nomad by its deadline"));
+}
+
+TEST_F(ReconcilerTest, an_error_on_the_lease_has_its_own_time_and_no_secret) {
+  HoldLease();
+  const base::Secret secret("a-token-of-nomad");
+  Reconciler loop(Deps(), policy_);
+  for (const char* const action : {"first", "second"}) {
+    clock_.Advance(minutes(1));
+    loop.RecordOutcome(action, base::Internal("the server says a-token-of-nomad"));
+    ASSERT_NE(loop.closed_record(), nullptr);
+    const auto& error = loop.closed_record()->last_error;
+    ASSERT_TRUE(error.has_value());
+    EXPECT_EQ(error->action, action);
+    EXPECT_EQ(error->at, clock_.WallNow());
+    EXPECT_EQ(error->text, "the server says REDACTED");
+  }
+}
+
 }  // namespace
 }  // namespace nomad_harvester::scaling

@@ -305,5 +305,97 @@ TEST_F(TemplateBaseTest, a_request_that_failed_is_the_only_error) {
   EXPECT_THAT(base::Message(problem), Not(HasSubstr("low")));
 }
 
+TEST_F(TemplateBaseTest, what_few_templates_say_counts_too_unless_the_policy_says_otherwise) {
+  cluster_.PutObject({{"apiVersion", "scheduling.k8s.io/v1"},
+                      {"kind", "PriorityClass"},
+                      {"metadata", {{"name", "high"}}},
+                      {"value", 1000}});
+  PutVersion([](json& guest, json& version) {
+    guest["priorityClassName"] = "high";
+    guest["domain"]["devices"]["hostDevices"] = {{{"name", "h"}, {"deviceName", "a.org/hsm"}}};
+    json& vm = version["spec"]["vm"];
+    vm["metadata"]["annotations"]["harvesterhci.io/reservedMemory"] = "256Mi";
+    vm["spec"]["runStrategy"] = "Once";
+  });
+  const auto plan = Prepare();
+  ASSERT_THAT(plan, IsOk());
+  EXPECT_EQ(plan->vm_spec.priority_class, "high");
+  EXPECT_THAT(plan->vm_spec.host_devices,
+              ElementsAre(policy::DeviceRequest{.resource = "a.org/hsm", .count = 1}));
+  EXPECT_THAT(plan->vm_spec.annotations, Contains(Pair("harvesterhci.io/reservedMemory", "256Mi")));
+  EXPECT_EQ(plan->vm_spec.run_strategy, policy::RunStrategy::kOnce);
+}
+
+TEST_F(TemplateBaseTest, the_policys_firmware_cpu_model_and_grace_period_replace_the_templates) {
+  PutVersion([](json& guest, json&) {
+    guest["terminationGracePeriodSeconds"] = 300;
+    guest["domain"]["cpu"]["model"] = "EPYC";
+    guest["domain"]["firmware"]["bootloader"]["efi"] = {{"secureBoot", true}};
+    guest["domain"]["features"] = {{"smm", {{"enabled", true}}}};
+  });
+  const auto guest_of = [&] {
+    const auto plan = Prepare();
+    EXPECT_THAT(plan, IsOk());
+    return plan.ok() ? harvester::BuildVirtualMachine(
+                           plan->vm_spec, IdentityFor("web-a", "act"))["spec"]["template"]["spec"]
+                     : json();
+  };
+  const json plain = guest_of();
+  EXPECT_EQ(plain["domain"]["cpu"]["model"], "EPYC");
+  EXPECT_EQ(plain["terminationGracePeriodSeconds"], 300);
+  policy_.firmware = policy::Firmware::kBios;
+  policy_.cpu_model = "host-passthrough";
+  policy_.termination_grace_period = std::chrono::seconds(60);
+  const json changed = guest_of();
+  EXPECT_EQ(changed["domain"]["cpu"]["model"], "host-passthrough");
+  EXPECT_EQ(changed["terminationGracePeriodSeconds"], 60);
+  EXPECT_FALSE(changed["domain"]["firmware"].contains("bootloader"));
+  EXPECT_THAT(changed["domain"].dump(), Not(HasSubstr("smm")));
+}
+
+TEST_F(TemplateBaseTest, the_root_disk_is_as_large_as_the_image_even_if_the_template_says_less) {
+  PutVersion([](json&, json& version) {
+    version["spec"]["vm"]["metadata"]["annotations"]["harvesterhci.io/volumeClaimTemplates"] =
+        json({Claim("root", "default/image-rx7kp", "1Mi"), Claim("data", "", "5Gi")}).dump();
+  });
+  const auto plan = Prepare();
+  ASSERT_THAT(plan, IsOk());
+  EXPECT_GE(plan->vm_spec.disk_bytes, plan->vm_spec.image.virtual_size);
+}
+
+TEST_F(TemplateBaseTest, C2_the_storage_class_of_a_templates_disk_is_checked) {
+  const auto with_modes = [](const json& modes) {
+    return [modes](json&, json& version) {
+      json data = Claim("data", "", "5Gi");
+      data["spec"]["storageClassName"] = "local";
+      data["spec"]["accessModes"] = modes;
+      version["spec"]["vm"]["metadata"]["annotations"]["harvesterhci.io/volumeClaimTemplates"] =
+          json({Claim("root", "default/image-rx7kp", "20Gi"), data}).dump();
+    };
+  };
+  PutVersion(with_modes(json::array({"ReadWriteMany"})));
+  EXPECT_THAT(Prepare(),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("vm_template: storage class local")));
+  cluster_.PutObject({{"apiVersion", "storage.k8s.io/v1"},
+                      {"kind", "StorageClass"},
+                      {"metadata", {{"name", "local"}}},
+                      {"provisioner", "lvm.driver.harvesterhci.io"}});
+  EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                  HasSubstr("make its access mode ReadWriteOnce")));
+  PutVersion(with_modes(json::array({"ReadWriteOnce"})), "worker-2");
+  policy_.vm_template->version = 2;
+  EXPECT_THAT(Prepare(), IsOk());
+}
+
+TEST_F(TemplateBaseTest, C2_the_memory_of_a_vm_that_may_change_it_is_not_overridden_either) {
+  PutVersion([](json&, json& version) {
+    version["spec"]["vm"]["metadata"]["annotations"]["harvesterhci.io/enableCPUAndMemoryHotplug"] =
+        "true";
+  });
+  policy_.memory_bytes = std::int64_t{2} << 30;
+  EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                  HasSubstr("remove cpu_request and memory_request")));
+}
+
 }  // namespace
 }  // namespace nomad_harvester::scaling

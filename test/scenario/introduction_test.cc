@@ -250,5 +250,41 @@ TEST(IntroTokens, L2_that_cannot_be_replaced_cost_their_vm_alone_and_few_request
   EXPECT_LE(h.cluster.RequestCount(), 180 * 2 + 30 * 20);
 }
 
+TEST(IntroTokens, that_replace_others_are_for_the_pool_that_the_policy_names_too) {
+  simulator::Options options;
+  options.boot_time = std::chrono::minutes(50);
+  Harness h(options);
+  Introduce(h, Introduction::kStrict);
+  h.policy["join_timeout"] = "90m";
+  h.policy["node_pool"] = "gpu";
+  h.policy["user_data"] = std::string(kUserData) + "    node_pool = \"{{node_pool}}\"\n";
+  ASSERT_TRUE(h.Scale(1).ok()) << h.Transcript();
+  h.WaitUntilReady();
+  h.CheckAtRest(1);
+}
+
+TEST(IntroTokens, C2_that_tell_whether_nomad_has_any_end_at_once) {
+  Harness h;
+  Introduce(h, Introduction::kStrict);
+  std::vector<std::string> bodies;
+  h.cluster.SetFaultHook([&](const RequestInfo& request) {
+    if (request.resource == "introduction") bodies.push_back(request.body);
+    return Fault::None();
+  });
+  ASSERT_TRUE(h.Scale(1).ok()) << h.Transcript();
+  ASSERT_EQ(bodies.size(), 2U);
+  EXPECT_THAT(bodies[0], HasSubstr(R"("TTL":"1s")"));
+  EXPECT_THAT(bodies[1], HasSubstr(R"("TTL":"30m0s")"));
+}
+
+TEST(IntroTokens, L7_that_a_process_has_made_cost_nothing_until_half_their_time_is_over) {
+  simulator::Options options;
+  options.boot_time = std::chrono::minutes(12);
+  Harness h(options);
+  Introduce(h, Introduction::kStrict);
+  ASSERT_TRUE(h.Scale(1).ok()) << h.Transcript();
+  EXPECT_EQ(h.cluster.RequestCount(System::kHarvester, "get", "secrets"), 0);
+}
+
 }  // namespace
 }  // namespace nomad_harvester::scenario

@@ -388,5 +388,18 @@ TEST(CordonedHosts, C8_a_list_of_hosts_that_does_not_answer_costs_some_seconds_a
   EXPECT_LE(h.clock.Now() - began, minutes(1));
 }
 
+TEST(PublishHost, what_a_later_release_wrote_beside_the_host_is_kept) {
+  Publishing h;
+  h.Grow(1);
+  const std::string vm = h.VmNames().front();
+  json annotation = json::parse(h.Annotation(vm));
+  annotation["later"] = 1;
+  ASSERT_TRUE(h.cluster.EditAnnotation(vm, harvester::kPublishedHostAnnotation, annotation.dump()));
+  h.Migrate(vm, "rack2-a");
+  h.Tick(minutes(3));
+  EXPECT_THAT(h.Annotation(vm), HasSubstr("rack2-a")) << h.Transcript();
+  EXPECT_THAT(h.Annotation(vm), HasSubstr(R"("later":1)"));
+}
+
 }  // namespace
 }  // namespace nomad_harvester::scenario
