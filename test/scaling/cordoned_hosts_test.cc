@@ -116,5 +116,15 @@ TEST(CordonedHosts, C8_without_any_or_without_the_right_to_know_nothing_changes)
   EXPECT_THAT(Describe(*unknown), Not(HasSubstr("cordoned")));
 }
 
+TEST(CordonedHosts, C8_a_zone_does_not_lose_more_vms_than_another_because_its_hosts_are_cordoned) {
+  World world = TwoZones();
+  const auto plan = PlanScale(world.Snapshot(), 4, Cordoned(world, {"host-1"}));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const std::vector<std::string> victims = Victims(*plan);
+  ASSERT_EQ(victims.size(), 2U);
+  EXPECT_TRUE(victims[0].starts_with('x'));
+  EXPECT_TRUE(victims[1].starts_with('y'));
+}
+
 }  // namespace
 }  // namespace nomad_harvester::scaling
