@@ -457,8 +457,8 @@ TEST(NextStep, only_undoing_comes_before_a_plan) {
 
 TEST(NextStep, a_vm_that_has_joined_and_lost_its_node_gets_no_token) {
   World world = WithToken(std::chrono::minutes(14));
-  world.Raw().vms[0].vm.joined_at = kNow - std::chrono::minutes(5);
-  world.Raw().vms[0].vm.joined_node_id = "node-a";
+  world.Raw().vms[0].vm.Change().joined_at = kNow - std::chrono::minutes(5);
+  world.Raw().vms[0].vm.Change().joined_node_id = "node-a";
   EXPECT_STEP(world.StepOf("a"), StepKind::kNothing, Row::kUnmarkedOther);
 }
 
