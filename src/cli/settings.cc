@@ -153,6 +153,8 @@ absl::StatusOr<Settings> ReadSettings(const std::vector<std::string>& pairs,
   if (!policy.ok()) AddProblems(base::Message(policy.status()), origins, &problems);
   if (!problems.empty()) return base::InvalidArgument(absl::StrJoin(problems, "\n"));
   settings.plugin = *std::move(plugin);
+  // The files' is that of the plugin under the agent, which filters its lines.
+  if (!given.plugin.contains("log_level")) settings.plugin.log_level.clear();
   for (std::string& warning : WarningsOf(given.plugin)) {
     settings.plugin.warnings.push_back(std::move(warning));
   }

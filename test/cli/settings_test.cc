@@ -132,6 +132,19 @@ TEST(Settings, given_ones_replace_those_of_files) {
   EXPECT_THAT(settings->plugin.warnings, Contains("a warning"));
 }
 
+TEST(Settings, the_log_level_of_files_is_not_that_of_a_command) {
+  const FileSettings files{.plugin = {{"harvester_url", "http://file"}, {"log_level", "debug"}},
+                           .policy = {},
+                           .origins = {},
+                           .warnings = {}};
+  const auto from_files = ReadSettings({}, files, PolicyUse::kOptional, nullptr, {});
+  ASSERT_TRUE(from_files.ok()) << from_files.status();
+  EXPECT_EQ(from_files->plugin.log_level, "");
+  const auto given = ReadSettings({"log_level=debug"}, files, PolicyUse::kOptional, nullptr, {});
+  ASSERT_TRUE(given.ok()) << given.status();
+  EXPECT_EQ(given->plugin.log_level, "debug");
+}
+
 TEST(Settings, a_problem_of_a_file_ends_with_its_place) {
   const FileSettings files{.plugin = {{"harvester_ulr", "http://file"}, {"max_concurrency", "x"}},
                            .policy = {{"node_group_name", "web"}, {"join_timeout", "5"}},
