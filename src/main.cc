@@ -18,8 +18,8 @@ int main(int argc, char** argv) {
   mallopt(M_ARENA_MAX, 1);  // NOLINT(concurrency-mt-unsafe)
   // Without the lists of small chunks, which every larger one joins and returns to the heap.
   mallopt(M_MXFAST, 0);  // NOLINT(concurrency-mt-unsafe)
-  // What a request needs for a moment stays: else each one takes its receive buffer from the kernel,
-  // zeroed, and gives it back. Larger blocks, as those of long lists, come and go.
+  // What a request needs for a moment stays: else each one takes its receive buffer from the
+  // kernel, zeroed, and gives it back. Larger blocks, as those of long lists, come and go.
   mallopt(M_TRIM_THRESHOLD, 2 * 1024 * 1024);  // NOLINT(concurrency-mt-unsafe)
   mallopt(M_MMAP_THRESHOLD, 1024 * 1024);      // NOLINT(concurrency-mt-unsafe)
   // Debian's Abseil looks for cycles at each lock that gRPC takes, and would abort the process.

@@ -14,7 +14,9 @@
 #include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/scaling/step_spec.h"
 
-#include "absl/strings/str_replace.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "nlohmann/json.hpp"
 #include "text.h"
 
@@ -194,10 +196,16 @@ Json Document(const Inspection& inspection) {
 // Enough of a node ID for people to identify it.
 constexpr std::size_t kShortId = 8;
 
+// A text of several lines stays under its first one.
 std::string Line(const std::string& label, const std::string& text) {
+  constexpr std::size_t kColumn = 12;
   std::string line = label + ":";
-  line.append(12 - std::min<std::size_t>(11, line.size()), ' ');
-  return line + Printable(text) + "\n";
+  line.append(kColumn - std::min<std::size_t>(kColumn - 1, line.size()), ' ');
+  std::vector<std::string> parts;
+  for (const absl::string_view part : absl::StrSplit(text, '\n')) {
+    parts.push_back(Printable({part.data(), part.size()}));
+  }
+  return line + absl::StrJoin(parts, "\n" + std::string(kColumn, ' ')) + "\n";
 }
 
 std::string LeaseText(const scaling::LeaseView& lease, base::WallTime now) {
@@ -223,10 +231,9 @@ std::string ActionText(const harvester::LeaseAction& action) {
   return text;
 }
 
-// Its lines become one.
 std::string ErrorText(const harvester::ErrorRecord& error) {
   return base::FormatRfc3339(error.at) + (error.action.empty() ? "" : ", action " + error.action) +
-         ": " + absl::StrReplaceAll(error.text, {{"\n", "; "}});
+         ": " + error.text;
 }
 
 std::string BackOffText(const std::string& cause, const harvester::BackOffEntry& entry,

@@ -127,8 +127,8 @@ TEST(StatusTable, shows_why_the_last_action_failed_what_drifted_and_what_would_r
   inspection.growth_problem = "image: default/x: there is none";
   inspection.report.drift = "web-a (cpu)";
   const std::string text = StatusTable(inspection);
-  EXPECT_THAT(text, HasSubstr("Last error: 2026-03-01T11:10:00Z, action act: 1 of 2 VMs failed:; "
-                              "web-b: no\n"));
+  EXPECT_THAT(text, HasSubstr("Last error: 2026-03-01T11:10:00Z, action act: 1 of 2 VMs failed:\n"
+                              "            web-b: no\n"));
   EXPECT_THAT(text, HasSubstr("Growth:     would be refused: image: default/x: there is none\n"));
   EXPECT_THAT(text, HasSubstr("Drift:      web-a (cpu)\n"));
   const auto json = nlohmann::json::parse(StatusJson(inspection));
