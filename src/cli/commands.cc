@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <csignal>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -12,9 +13,12 @@
 #include <CLI/CLI.hpp>
 #include <openssl/crypto.h>
 
+#include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/log/sinks.h"
 #include "nomad_harvester/plugin/plugin_process.h"
 
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "command.h"
 #include "runtime_parts.h"
 #include "text.h"
@@ -69,6 +73,31 @@ std::string Unexpected(const std::vector<std::string>& arguments) {
          "; a setting is given as --set KEY=VALUE. Run with --help for more information.";
 }
 
+// What to say of a first argument that is no command; empty: it is one, or an option. It is
+// repeated only if it is nearly a command, for it may be a secret.
+std::string UnknownCommand(const CLI::App& app, const std::string& argument) {
+  std::vector<std::string> names;
+  for (const CLI::App* const command : app.get_subcommands({})) {
+    names.push_back(command->get_name());
+  }
+  if (argument.starts_with('-') || std::find(names.begin(), names.end(), argument) != names.end()) {
+    return "";
+  }
+  const std::optional<std::string> nearest = base::NearestName(argument, names);
+  return nearest.has_value()
+             ? "harvester: there is no command \"" + argument + "\"; did you mean " + *nearest + "?"
+             : "harvester: the first argument is no command; the commands are " +
+                   absl::StrJoin(names, ", ");
+}
+
+// "help COMMAND" as "COMMAND --help".
+std::vector<std::string> WithoutHelp(std::vector<std::string> arguments) {
+  if (arguments.front() != "help") return arguments;
+  arguments.erase(arguments.begin());
+  arguments.emplace_back("--help");
+  return arguments;
+}
+
 int RunAsPlugin(const config::StringMap& environment) {
   // The agent filters by its own level; the configuration's log_level may raise ours.
   RuntimeParts parts(log::MakeHclogSink(NOMAD_HARVESTER_PLUGIN_NAME), log::Level::kDebug,
@@ -100,7 +129,16 @@ int Main(const std::vector<std::string>& arguments, const config::StringMap& env
   app.add_subcommand("version", "Print version, commit and libraries")->callback([] {
     std::cout << VersionText();
   });
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+  app.footer("\"harvester help COMMAND\" prints the help of one.");
+  app.set_version_flag(
+      "--version", [] { return std::string(absl::StripSuffix(VersionText(), "\n")); },
+      "Print what \"version\" prints");
+  const std::vector<std::string> words = WithoutHelp(arguments);
+  if (const std::string problem = UnknownCommand(app, words.front()); !problem.empty()) {
+    std::cerr << Printable(problem) << "\n";
+    return kExitUsage;
+  }
+  std::vector<std::string> reversed(words.rbegin(), words.rend());
   try {
     app.parse(std::move(reversed));
   } catch (const CLI::ExtrasError&) {

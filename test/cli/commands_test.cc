@@ -71,6 +71,32 @@ TEST_F(Commands, without_a_cookie_and_a_command_it_prints_one_sentence_about_its
                                  HasSubstr("--help"), EndsWith(".\n")));
 }
 
+TEST_F(Commands, a_mistyped_one_is_told_with_the_nearest_and_a_secret_is_not_repeated) {
+  const Outcome mistyped = Call({"stauts"});
+  EXPECT_EQ(mistyped.exit_code, 2);
+  EXPECT_EQ(mistyped.err, "harvester: there is no command \"stauts\"; did you mean status?\n");
+  const Outcome secret = Call({"s3cr3t-t0ken-of-somebody"});
+  EXPECT_EQ(secret.exit_code, 2);
+  EXPECT_THAT(secret.err, AllOf(HasSubstr("the first argument is no command"), HasSubstr("gc"),
+                                Not(HasSubstr("s3cr3t"))));
+  EXPECT_EQ(Call({"stauts", "--help"}).exit_code, 2);
+}
+
+TEST_F(Commands, help_prints_what_the_option_does) {
+  EXPECT_EQ(Call({"help"}).out, Call({"--help"}).out);
+  EXPECT_EQ(Call({"help", "status"}).out, Call({"status", "--help"}).out);
+  EXPECT_THAT(Call({"help", "status"}).out, HasSubstr("--output"));
+  const Outcome unknown = Call({"help", "stauts"});
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("did you mean status?"));
+}
+
+TEST_F(Commands, the_version_is_an_option_too) {
+  const Outcome outcome = Call({"--version"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.out, Call({"version"}).out);
+}
+
 TEST_F(Commands, a_wrong_cookie_counts_as_missing) {
   for (const char* cookie : {"", "x", "E082FA04D587A6525D683666FA253D6AFDA00F20C122C54A"}) {
     const Outcome outcome = Call({}, {{plugin::kCookieKey, cookie}});
