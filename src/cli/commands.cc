@@ -76,10 +76,10 @@ std::string Unexpected(const std::vector<std::string>& arguments) {
 // What to say of a first argument that is no command; empty: it is one, or an option. It is
 // repeated only if it is nearly a command, for it may be a secret.
 std::string UnknownCommand(const CLI::App& app, const std::string& argument) {
+  const std::vector<const CLI::App*> commands = app.get_subcommands({});
   std::vector<std::string> names;
-  for (const CLI::App* const command : app.get_subcommands({})) {
-    names.push_back(command->get_name());
-  }
+  names.reserve(commands.size());
+  for (const CLI::App* const command : commands) names.push_back(command->get_name());
   if (argument.starts_with('-') || std::find(names.begin(), names.end(), argument) != names.end()) {
     return "";
   }

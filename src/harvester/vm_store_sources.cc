@@ -109,6 +109,7 @@ std::vector<Image> WithDisplayName(std::vector<Image> images, std::string_view n
 
 std::string Listing(const std::vector<Image>& images) {
   std::vector<std::string> names;
+  names.reserve(images.size());
   for (const Image& image : images) names.push_back(image.name + " (" + image.display_name + ")");
   return Listed(names);
 }

@@ -18,6 +18,7 @@ std::string Others(const kube::KubeClient& client, const runtime::Context& conte
   const auto list = client.List<ObjectMetadata>(context, type, ns, "", MetadataFields());
   if (!list.ok()) return "";
   std::vector<std::string> names;
+  names.reserve(list->value.size());
   for (const ObjectMetadata& metadata : list->value) names.push_back(metadata.name);
   return names.empty() ? "; the namespace has no " + std::string(what) + "s"
                        : "; the namespace has: " + Listed(names);

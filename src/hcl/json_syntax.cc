@@ -198,7 +198,7 @@ class JsonReader {
         Block block;
         block.type = member.name;
         block.offset = member.offset;
-        NH_RETURN_IF_ERROR(AddBlocks(body, *schema, std::move(block), member.value));
+        NH_RETURN_IF_ERROR(AddBlocks(body, *schema, block, member.value));
       } else if (FindArgument(*body, member.name) != nullptr) {
         return cursor_.Error(member.offset, member.name + " is set twice; remove one of them");
       } else {
