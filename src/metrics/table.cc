@@ -66,11 +66,6 @@ constexpr std::array<MetricRow, 17> kTable = {{
 
 }  // namespace
 
-std::string_view TypeName(Type type) {
-  static constexpr std::array<std::string_view, 3> kNames = {"gauge", "counter", "histogram"};
-  return kNames.at(static_cast<std::size_t>(type));
-}
-
 std::span<const MetricRow> MetricTable() { return kTable; }
 
 }  // namespace nomad_harvester::metrics

@@ -19,6 +19,11 @@
 namespace nomad_harvester::metrics {
 namespace {
 
+std::string_view TypeName(Type type) {
+  static constexpr std::array<std::string_view, 3> kNames = {"gauge", "counter", "histogram"};
+  return kNames.at(static_cast<std::size_t>(type));
+}
+
 using ::testing::IsSubsetOf;
 
 constexpr char kBegin[] = "<!-- metrics: begin -->\n";

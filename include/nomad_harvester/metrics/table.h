@@ -11,7 +11,6 @@
 namespace nomad_harvester::metrics {
 
 enum class Type { kGauge, kCounter, kHistogram };
-std::string_view TypeName(Type type);
 
 struct MetricRow {
   Metric metric = Metric::kBuildInfo;
