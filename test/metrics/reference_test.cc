@@ -2,6 +2,8 @@
 // The table of docs/metrics.md has the metrics that exist; so do the examples. To update the
 // columns of the page that are known here, run this executable with NOMAD_HARVESTER_UPDATE_DOCS=1
 // in its environment.
+#include <array>
+#include <cstddef>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
