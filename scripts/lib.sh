@@ -90,6 +90,19 @@ need_packages() {
     "${missing[@]}" >&2
 }
 
+# find_static_libraries ARRAY: adds CMake's arguments for the libraries of the preset static that Debian has no
+# static package of, and builds those that are not in the cache.
+find_static_libraries() {
+  local -n arguments=$1
+  local prefix
+  prefix=$("$root/scripts/static-curl")
+  arguments+=("-DCURL_DIR=$prefix/lib/cmake/CURL")
+  prefix=$("$root/scripts/static-httplib")
+  arguments+=("-DHTTPLIB_WHOLE_HEADER=$prefix/include")
+  prefix=$("$root/scripts/static-prometheus")
+  arguments+=("-Dprometheus-cpp_DIR=$prefix/lib/cmake/prometheus-cpp")
+}
+
 # debian_source PACKAGE VERSION DIR: unpacks Debian's source package as DIR/source, in this version or not
 # at all. Uses package lists below DIR, so that those of the machine are unchanged.
 debian_source() {

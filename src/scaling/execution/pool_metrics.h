@@ -36,7 +36,8 @@ void CountError(metrics::Sink* sink, std::string_view error_class);
 // A value; the sink must outlive it. Thread-safe as the sink is; does not block.
 class PoolMetrics {
  public:
-  PoolMetrics(metrics::Sink* sink, const PoolKey& pool) : sink_(sink), pool_(pool.ToString()) {}
+  PoolMetrics(metrics::Sink* sink, const PoolKey& pool)
+      : sink_(sink), pool_(sink == nullptr ? std::string() : pool.ToString()) {}
 
   // VMs by state and by what protects them, by a look of the loop or of Status.
   void Observed(const PoolSnapshot& snapshot) const;
