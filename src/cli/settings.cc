@@ -2,6 +2,7 @@
 #include "settings.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/config/option_table.h"
+#include "nomad_harvester/scaling/template_check.h"
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -133,23 +135,28 @@ absl::StatusOr<Settings> ReadSettings(const std::vector<std::string>& pairs,
   const Blocks given = Split(pairs, &problems);
   const std::map<std::string, std::string> origins = OriginsOf(files, given);
   Settings settings;
-  auto plugin = config::ParsePluginConfig(Merged(given.plugin, files.plugin), environment,
-                                          template_environment);
+  settings.plugin_block = Merged(given.plugin, files.plugin);
+  settings.policy_block = Merged(given.policy, files.policy);
+  auto plugin = config::ParsePluginConfig(settings.plugin_block, environment, template_environment);
   if (!plugin.ok()) AddProblems(base::Message(plugin.status()), origins, &problems);
-  StringMap values = Merged(given.policy, files.policy);
-  const bool whole = use == PolicyUse::kRequired || HoldsPolicy(values);
+  StringMap values = settings.policy_block;
+  const bool whole = use != PolicyUse::kOptional || HoldsPolicy(values);
   const auto pool = values.find(kPool);
   settings.pool = pool == values.end() ? "" : pool->second;
   settings.tells_vms = values.contains("vm_template") ||
                        std::all_of(std::begin(kForNewVms), std::end(kForNewVms),
                                    [&](const auto& entry) { return values.contains(entry.first); });
   // A template says them itself.
-  if (!values.contains("vm_template")) {
+  if (use != PolicyUse::kWhole && !values.contains("vm_template")) {
     values.insert(std::begin(kForNewVms), std::end(kForNewVms));
   }
   // A pool without its policy: the same rules for its two keys.
   if (!whole) values.insert({{kPool, "any"}, {"node_class", "any"}});
-  auto policy = config::ParsePoolPolicy(values);
+  config::TemplateCheck check_template;
+  if (use == PolicyUse::kWhole && plugin.ok()) {
+    check_template = std::bind_front(&scaling::CheckTemplate, std::cref(*plugin));
+  }
+  auto policy = config::ParsePoolPolicy(values, check_template);
   if (!policy.ok()) AddProblems(base::Message(policy.status()), origins, &problems);
   if (!problems.empty()) return base::InvalidArgument(absl::StrJoin(problems, "\n"));
   settings.plugin = *std::move(plugin);

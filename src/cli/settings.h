@@ -25,11 +25,15 @@ struct Settings {
   std::optional<config::PoolPolicy> policy;
   // The policy says how new VMs are made, so that existing ones can be compared.
   bool tells_vms = false;
+  // Both blocks as the agent would send them.
+  config::StringMap plugin_block;
+  config::StringMap policy_block;
 };
 
 enum class PolicyUse {
   kRequired,  // a pool and the identity of its nodes
   kOptional,  // one pool with or without its policy, or every pool of a namespace
+  kWhole,     // everything that a new VM needs, inline templates included
 };
 
 // The settings of a command that has no policy. INVALID_ARGUMENT with every problem of their form,
@@ -41,8 +45,8 @@ std::vector<std::string> WarningsOf(const config::StringMap& plugin);
 
 // INVALID_ARGUMENT with every problem, one line each; that of a key from a file ends with the place
 // of the key. config::OptionTable determines the block of a key of `pairs`, which replaces that of
-// `files`. Keys for new VMs are checked if given, and may be omitted, because no command that uses
-// this creates a VM.
+// `files`. Keys for new VMs are checked if given, and may be omitted unless the policy is needed
+// whole.
 absl::StatusOr<Settings> ReadSettings(const std::vector<std::string>& pairs,
                                       const FileSettings& files, PolicyUse use,
                                       const config::Environment& environment,

@@ -56,6 +56,22 @@ TEST(Settings, keys_find_their_block_by_the_option_table) {
   EXPECT_EQ(settings->policy->node_class, "web");
 }
 
+TEST(Settings, a_whole_policy_has_what_new_vms_need_and_templates_that_work) {
+  std::vector<std::string> pairs = kWhole;
+  EXPECT_THAT(Problems(Read(pairs, PolicyUse::kWhole)),
+              ElementsAre(StartsWith("image: required"), StartsWith("cpu_request: required"),
+                          StartsWith("memory_request: required"),
+                          StartsWith("networks: required")));
+  pairs.insert(pairs.end(), {"image=default/ubuntu", "cpu_request=2", "memory_request=4Gi",
+                             "networks=management", "user_data={{vmname}}"});
+  EXPECT_THAT(Problems(Read(pairs, PolicyUse::kWhole)), ElementsAre(HasSubstr("vmname")));
+  pairs.back() = "user_data=#cloud-config\nhostname: {{vm_name}}";
+  const auto settings = Read(pairs, PolicyUse::kWhole);
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  EXPECT_EQ(settings->policy_block.at("cpu_request"), "2");
+  EXPECT_EQ(settings->plugin_block.at("harvester_url"), "http://h");
+}
+
 // Otherwise one of the two could not be given.
 TEST(Settings, no_key_is_in_both_blocks) {
   for (const config::Option& a : config::OptionTable()) {

@@ -2,6 +2,7 @@
 #include "execution/creation.h"
 
 #include "nomad_harvester/base/encoding.h"
+#include "nomad_harvester/scaling/template_check.h"
 
 #include "pool_fixture.h"
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/scaling/template_check.h"
 
 namespace nomad_harvester::scaling {
 

@@ -15,6 +15,7 @@
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/harvester/template_hash.h"
+#include "nomad_harvester/scaling/template_check.h"
 
 #include "execution/template_base.h"
 #include "nlohmann/json.hpp"

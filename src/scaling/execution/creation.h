@@ -62,11 +62,6 @@ struct CreationSources {
 CreationSources ReadSources(const runtime::Context& context, const PoolDependencies& deps,
                             const config::PoolPolicy& policy);
 
-// Whether an inline template of a policy can work: renders it once with sample values (see
-// config::TemplateCheck). No request, no file.
-absl::Status CheckTemplate(const config::PluginConfig& plugin, const config::PoolPolicy& policy,
-                           std::string_view key, const std::string& text);
-
 // Renders the templates once with sample values. No request. Errors name the policy's keys: all of
 // those whose sources are missing.
 absl::StatusOr<CreationPlan> PlanCreation(const PoolDependencies& deps,
