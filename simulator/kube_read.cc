@@ -40,6 +40,22 @@ std::optional<Position> Decode(const std::string& text) {
   return Position{base::GetInt(*token, "rv"), {start.substr(0, slash), start.substr(slash + 1)}};
 }
 
+// Beside those that every resource has (kubernetes/kubernetes:pkg/apis/events/v1/conversion.go,
+// AddFieldLabelConversionsForEvent).
+std::vector<std::string_view> SelectableFields(const ResourceDef& def) {
+  if (def.plural != "events" || def.group.empty()) return {};
+  return {"reason",
+          "type",
+          "reportingController",
+          "regarding.kind",
+          "regarding.namespace",
+          "regarding.name",
+          "regarding.uid",
+          "regarding.apiVersion",
+          "regarding.resourceVersion",
+          "regarding.fieldPath"};
+}
+
 http::HttpResponse Expired(const Position& position) {
   Json body = *base::ParseJson(
       StatusReply(
@@ -67,6 +83,9 @@ http::HttpResponse KubeApi::Get(const KubeCall& call) const {
 http::HttpResponse KubeApi::List(const KubeCall& call, bool metadata_only) {
   const auto labels = LabelSelector::Parse(call.target.Query("labelSelector"));
   if (!labels.ok()) return StatusReply(400, "BadRequest", base::Message(labels.status()));
+  const auto fields =
+      FieldSelector::Parse(call.target.Query("fieldSelector"), SelectableFields(*call.def));
+  if (!fields.ok()) return StatusReply(400, "BadRequest", base::Message(fields.status()));
   std::int64_t limit = base::ParseInt(call.target.Query("limit")).value_or(0);
 
   Position position{store_.revision(), {}};
@@ -105,7 +124,7 @@ http::HttpResponse KubeApi::List(const KubeCall& call, bool metadata_only) {
       ++remaining;
       continue;
     }
-    if (!labels->Matches(*it->second)) continue;
+    if (!labels->Matches(*it->second) || !fields->Matches(*it->second)) continue;
     next.after = it->first;
     if (metadata_only) {
       items.push_back({{"kind", "PartialObjectMetadata"},
@@ -125,7 +144,7 @@ http::HttpResponse KubeApi::List(const KubeCall& call, bool metadata_only) {
   if (remaining > 0) {
     if (token.empty()) store_.Keep(*call.def);
     metadata["continue"] = Encode(next);
-    if (labels->empty()) metadata["remainingItemCount"] = remaining;
+    if (labels->empty() && fields->empty()) metadata["remainingItemCount"] = remaining;
   } else if (call.def->custom && !metadata_only) {
     metadata["continue"] = "";
   }

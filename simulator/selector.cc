@@ -8,6 +8,8 @@
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/status.h"
 
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "nlohmann/json.hpp"
 
 namespace nomad_harvester::simulator {
@@ -130,6 +132,45 @@ bool LabelSelector::Matches(const nlohmann::json& object) const {
     }
   }
   return true;
+}
+
+absl::StatusOr<FieldSelector> FieldSelector::Parse(std::string_view text,
+                                                   const std::vector<std::string_view>& known) {
+  FieldSelector selector;
+  for (const absl::string_view part :
+       absl::StrSplit(absl::string_view(text.data(), text.size()), ',', absl::SkipEmpty())) {
+    const std::string term(part);
+    const std::size_t equals = term.find('=');
+    if (equals == std::string::npos) {
+      return base::InvalidArgument("invalid selector: '" + std::string(text) +
+                                   "'; can't understand '" + term + "'");
+    }
+    const bool unequal = equals > 0 && term[equals - 1] == '!';
+    const bool twice = term.substr(equals).starts_with("==");
+    Requirement requirement{.field = term.substr(0, equals - (unequal ? 1 : 0)),
+                            .equal = !unequal,
+                            .value = term.substr(equals + (twice ? 2 : 1))};
+    const std::string& field = requirement.field;
+    if (field != "metadata.name" && field != "metadata.namespace" &&
+        std::find(known.begin(), known.end(), field) == known.end()) {
+      return base::InvalidArgument("field label not supported: " + field);
+    }
+    selector.requirements_.push_back(std::move(requirement));
+  }
+  return selector;
+}
+
+bool FieldSelector::Matches(const nlohmann::json& object) const {
+  return std::all_of(
+      requirements_.begin(), requirements_.end(), [&](const Requirement& requirement) {
+        const nlohmann::json* value = &object;
+        for (const absl::string_view member : absl::StrSplit(requirement.field, '.')) {
+          if (value != nullptr) value = base::FindMember(*value, std::string(member));
+        }
+        const bool is_text = value != nullptr && value->is_string();
+        const std::string text = is_text ? value->get<std::string>() : std::string();
+        return (text == requirement.value) == requirement.equal;
+      });
 }
 
 }  // namespace nomad_harvester::simulator

@@ -31,6 +31,26 @@ class LabelSelector {
   std::vector<Requirement> requirements_;
 };
 
+// kubernetes/kubernetes:staging/src/k8s.io/apimachinery/pkg/fields/selector.go: equality and
+// inequality, without the escapes.
+class FieldSelector {
+ public:
+  // INVALID_ARGUMENT with the server's message: also for a field that is not among `known`, beside
+  // those of every resource, metadata.name and metadata.namespace.
+  static absl::StatusOr<FieldSelector> Parse(std::string_view text,
+                                             const std::vector<std::string_view>& known);
+  bool Matches(const nlohmann::json& object) const;
+  bool empty() const { return requirements_.empty(); }
+
+ private:
+  struct Requirement {
+    std::string field;
+    bool equal = true;
+    std::string value;
+  };
+  std::vector<Requirement> requirements_;
+};
+
 }  // namespace nomad_harvester::simulator
 
 #endif  // NOMAD_HARVESTER_SIMULATOR_SELECTOR_H_

@@ -35,7 +35,7 @@ absl::StatusOr<Host> GetHost(const runtime::Context& context, const kube::KubeCl
 
 absl::StatusOr<std::vector<Host>> ListHosts(const runtime::Context& context,
                                             const kube::KubeClient& client) {
-  NH_ASSIGN_OR_RETURN(auto list, client.List<Host>(context, kube::kHosts, "", "", HostFields()));
+  NH_ASSIGN_OR_RETURN(auto list, client.List<Host>(context, kube::kHosts, "", {}, HostFields()));
   return std::move(list.value);
 }
 

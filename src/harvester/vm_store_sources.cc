@@ -94,7 +94,8 @@ Image ToImage(ImageRecord record) {
 
 absl::StatusOr<std::vector<Image>> ListImages(const kube::KubeClient& client,
                                               const runtime::Context& context,
-                                              const std::string& ns, const std::string& selector) {
+                                              const std::string& ns,
+                                              const kube::Selector& selector) {
   NH_ASSIGN_OR_RETURN(auto list, client.List<ImageRecord>(context, kube::kVirtualMachineImages, ns,
                                                           selector, ImageFields()));
   std::vector<Image> images;
@@ -121,8 +122,9 @@ absl::StatusOr<std::vector<Image>> ListByDisplayNameLabel(const kube::KubeClient
                                                           const std::string& ns,
                                                           const std::string& name) {
   if (!base::IsLabelValue(name)) return std::vector<Image>();
-  NH_ASSIGN_OR_RETURN(std::vector<Image> labelled,
-                      ListImages(client, context, ns, "harvesterhci.io/imageDisplayName=" + name));
+  NH_ASSIGN_OR_RETURN(
+      std::vector<Image> labelled,
+      ListImages(client, context, ns, {.labels = "harvesterhci.io/imageDisplayName=" + name}));
   return WithDisplayName(std::move(labelled), name);
 }
 
@@ -200,7 +202,7 @@ absl::StatusOr<Image> VmStore::ResolveImage(const runtime::Context& context,
   std::vector<Image> all;
   std::vector<Image> matching = *std::move(labelled);
   if (matching.empty()) {
-    auto listed = ListImages(*client_, context, ns, "");
+    auto listed = ListImages(*client_, context, ns, {});
     if (!listed.ok()) return base::Annotate(listed.status(), where);
     all = *std::move(listed);
     matching = WithDisplayName(all, name);
@@ -241,7 +243,7 @@ absl::StatusOr<bool> VmStore::TakesGpusAsHostDevices(const runtime::Context& con
 absl::StatusOr<std::vector<ResourceQuota>> VmStore::ListQuotas(
     const runtime::Context& context) const {
   auto list = client_->List<ResourceQuota, ResourceQuotaRecord>(
-      context, kube::kResourceQuotas, ns_, "", ResourceQuotaFields(), &FinishResourceQuota);
+      context, kube::kResourceQuotas, ns_, {}, ResourceQuotaFields(), &FinishResourceQuota);
   NH_RETURN_IF_ERROR(list);
   return std::move(list->value);
 }

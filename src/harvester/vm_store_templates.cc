@@ -40,7 +40,7 @@ absl::StatusOr<std::vector<VersionRecord>> ListVersions(const kube::KubeClient& 
                                                         const std::string& ns,
                                                         const std::string& id) {
   NH_ASSIGN_OR_RETURN(
-      auto list, client.List<VersionRecord>(context, kube::kVirtualMachineTemplateVersions, ns, "",
+      auto list, client.List<VersionRecord>(context, kube::kVirtualMachineTemplateVersions, ns, {},
                                             TemplateVersionFields()));
   std::vector<VersionRecord> versions = std::move(list.value);
   std::erase_if(versions, [&id](const VersionRecord& v) { return v.template_id != id; });

@@ -34,19 +34,20 @@ VmStore::VmStore(std::shared_ptr<const kube::KubeClient> client, std::string ns)
 
 absl::StatusOr<Timestamped<std::vector<VirtualMachine>>> VmStore::ListManaged(
     const runtime::Context& context) const {
-  return client_->List<VirtualMachine>(context, kube::kVirtualMachines, ns_, ManagedSelector(),
-                                       VirtualMachineFields(), &FinishVirtualMachine);
+  return client_->List<VirtualMachine>(context, kube::kVirtualMachines, ns_,
+                                       {.labels = ManagedSelector()}, VirtualMachineFields(),
+                                       &FinishVirtualMachine);
 }
 
 absl::StatusOr<Timestamped<std::vector<VmStore::Version>>> VmStore::ListManagedVersions(
     const runtime::Context& context) const {
-  return client_->List<Version>(context, kube::kVirtualMachines, ns_, ManagedSelector(),
+  return client_->List<Version>(context, kube::kVirtualMachines, ns_, {.labels = ManagedSelector()},
                                 VersionFields(), &kube::AsItIs<Version>, kube::Part::kMetadata);
 }
 
 absl::StatusOr<Timestamped<std::vector<VirtualMachine>>> VmStore::ListAll(
     const runtime::Context& context) const {
-  return client_->List<VirtualMachine>(context, kube::kVirtualMachines, ns_, "",
+  return client_->List<VirtualMachine>(context, kube::kVirtualMachines, ns_, {},
                                        VirtualMachineFields(), &FinishVirtualMachine);
 }
 
@@ -61,7 +62,7 @@ absl::StatusOr<std::vector<VirtualMachineInstance>> VmStore::ListInstances(
     const runtime::Context& context) const {
   NH_ASSIGN_OR_RETURN(
       auto list, client_->List<VirtualMachineInstance>(context, kube::kVirtualMachineInstances, ns_,
-                                                       "", InstanceFields()));
+                                                       {}, InstanceFields()));
   return std::move(list.value);
 }
 

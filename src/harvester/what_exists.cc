@@ -15,7 +15,7 @@ constexpr std::size_t kMostListed = 10;
 
 std::string Others(const kube::KubeClient& client, const runtime::Context& context,
                    const kube::ResourceType& type, std::string_view what, const std::string& ns) {
-  const auto list = client.List<ObjectMetadata>(context, type, ns, "", MetadataFields());
+  const auto list = client.List<ObjectMetadata>(context, type, ns, {}, MetadataFields());
   if (!list.ok()) return "";
   std::vector<std::string> names;
   names.reserve(list->value.size());

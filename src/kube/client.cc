@@ -120,7 +120,7 @@ absl::StatusOr<Observed> KubeClient::Get(const runtime::Context& context, const 
 
 absl::StatusOr<std::optional<base::WallTime>> KubeClient::ListPages(
     const runtime::Context& context, const ResourceType& type, const std::string& ns,
-    const std::string& selector, Part part, const std::vector<std::string>& paths,
+    const Selector& selector, Part part, const std::vector<std::string>& paths,
     base::JsonElements& elements, const std::function<void(bool)>& keep) const {
   NH_ASSIGN_OR_RETURN(const std::string path, CollectionPath(type, ns));
   const std::string purpose = "list " + DescribeCollection(type, ns);
@@ -129,7 +129,9 @@ absl::StatusOr<std::optional<base::WallTime>> KubeClient::ListPages(
   std::set<std::string> tokens;  // of this list; a list that begins again may get the same ones
   std::string token;
   for (int restarts = 0; tokens.size() < kMaxPages;) {
-    const std::string query = base::QueryString({{"continue", token}, {"labelSelector", selector}});
+    const std::string query = base::QueryString({{"continue", token},
+                                                 {"labelSelector", selector.labels},
+                                                 {"fieldSelector", selector.fields}});
     http::HttpRequest request = Request(http::Method::kGet, path + query, purpose);
     if (part == Part::kMetadata) request.headers.Set("Accept", kMetadataOrJson);
     const absl::StatusOr<http::HttpResponse> response =

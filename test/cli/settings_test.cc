@@ -58,10 +58,10 @@ TEST(Settings, keys_find_their_block_by_the_option_table) {
 
 TEST(Settings, a_whole_policy_has_what_new_vms_need_and_templates_that_work) {
   std::vector<std::string> pairs = kWhole;
-  EXPECT_THAT(Problems(Read(pairs, PolicyUse::kWhole)),
-              ElementsAre(StartsWith("image: required"), StartsWith("cpu_request: required"),
-                          StartsWith("memory_request: required"),
-                          StartsWith("networks: required")));
+  EXPECT_THAT(
+      Problems(Read(pairs, PolicyUse::kWhole)),
+      ElementsAre(StartsWith("image: required"), StartsWith("cpu_request: required"),
+                  StartsWith("memory_request: required"), StartsWith("networks: required")));
   pairs.insert(pairs.end(), {"image=default/ubuntu", "cpu_request=2", "memory_request=4Gi",
                              "networks=management", "user_data={{vmname}}"});
   EXPECT_THAT(Problems(Read(pairs, PolicyUse::kWhole)), ElementsAre(HasSubstr("vmname")));

@@ -53,6 +53,35 @@ TEST_F(VmStoreClaims, C10_lists_all_of_the_namespace_because_CDI_loses_labels) {
   EXPECT_FALSE(script_.requests()[0].query.contains("labelSelector"));
 }
 
+TEST_F(VmStoreClaims, C3_the_last_warning_of_a_volume_counts) {
+  const auto put = [&](const std::string& name, const std::string& volume, const json& more) {
+    json event = {{"metadata", {{"name", name}}},
+                  {"regarding", {{"kind", "PersistentVolumeClaim"}, {"name", volume}}},
+                  {"reason", "Failed"},
+                  {"note", "words of " + name},
+                  {"type", "Warning"}};
+    event.merge_patch(more);
+    Put(kube::kEvents, kNs, event);
+  };
+  put("e1", "root", {{"deprecatedLastTimestamp", "2026-11-21T02:00:00Z"}});
+  put("e2", "root",
+      {{"eventTime", "2026-11-21T01:00:00.000000Z"},
+       {"series", {{"lastObservedTime", "2026-11-21T02:00:01.000000Z"}}}});
+  put("e3", "root", {{"eventTime", "2026-11-21T01:59:00.000000Z"}});
+  put("e4", "root", {{"deprecatedLastTimestamp", "2026-11-21T03:00:00Z"}, {"type", "Normal"}});
+  put("e5", "data", {{"regarding", {{"kind", "DataVolume"}}}, {"note", nullptr}});
+  put("e6", "pod", {{"regarding", {{"kind", "Pod"}}}});
+  const auto warnings = store_.ListVolumeWarnings(context_);
+  ASSERT_THAT(warnings, IsOk());
+  EXPECT_THAT(*warnings, testing::ElementsAre(testing::Pair("data", "Failed"),
+                                              testing::Pair("root", "Failed: words of e2")));
+  ASSERT_THAT(script_.requests(), SizeIs(2));
+  EXPECT_EQ(script_.requests()[0].query.at("fieldSelector"),
+            "type=Warning,regarding.kind=PersistentVolumeClaim");
+  EXPECT_EQ(script_.requests()[1].query.at("fieldSelector"),
+            "type=Warning,regarding.kind=DataVolume");
+}
+
 TEST_F(VmStoreClaims, deletes_by_uid_and_accepts_a_missing_object) {
   const Claim claim = PutClaim("c");
   EXPECT_THAT(store_.DeleteClaim(context_, claim), IsOk());

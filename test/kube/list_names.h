@@ -15,7 +15,7 @@ struct Named {
 
 inline absl::StatusOr<Timestamped<std::vector<Named>>> ListNames(
     const KubeClient& client, const runtime::Context& context, const ResourceType& type,
-    const std::string& ns, const std::string& selector = "", Part part = Part::kWhole) {
+    const std::string& ns, const Selector& selector = {}, Part part = Part::kWhole) {
   static const auto* const kFields =
       new base::JsonFields<Named>({{"metadata.name", &base::SetText<&Named::name>}});
   return client.List<Named>(context, type, ns, selector, *kFields, &AsItIs<Named>, part);

@@ -35,7 +35,7 @@ class KubeLists : public ClientFixture {
  protected:
   absl::StatusOr<Timestamped<std::vector<Named>>> ListVms(const std::string& selector = "",
                                                           const std::string& ns = "default") {
-    return ListNames(client_, context_, kVirtualMachines, ns, selector);
+    return ListNames(client_, context_, kVirtualMachines, ns, {.labels = selector});
   }
   static std::vector<std::string> Names(const Timestamped<std::vector<Named>>& list) {
     std::vector<std::string> names;
@@ -61,7 +61,7 @@ TEST_F(KubeLists, a_list_is_one_request) {
 TEST_F(KubeLists, S3_a_list_of_metadata_asks_for_no_more_with_every_page) {
   transport_->Reply(200, VmPage({"a"}, "t1"));
   transport_->Reply(200, VmPage({"b"}));
-  const auto list = ListNames(client_, context_, kVirtualMachines, "default", "", Part::kMetadata);
+  const auto list = ListNames(client_, context_, kVirtualMachines, "default", {}, Part::kMetadata);
   ASSERT_THAT(list, IsOk());
   EXPECT_THAT(Names(*list), ElementsAre("a", "b"));
   for (const http::HttpRequest& request : transport_->requests()) {

@@ -47,6 +47,22 @@ TEST(Progress, of_a_vm_without_an_instance_is_cloning_in_the_words_of_kubevirt_a
             "10Gi is at 37 %");
 }
 
+TEST(Progress, of_a_vm_whose_guest_does_not_run_has_the_last_warning_about_its_volumes) {
+  VmView cloning = ViewOfVm({{"printableStatus", "Provisioning"}});
+  VmView booting = ViewOfInstance({{"phase", "Pending"}});
+  VmView joining = ViewOfInstance({{"phase", "Running"}});
+  for (VmView* view : {&cloning, &booting, &joining}) {
+    view->volume_warning = "volume web-1-disk-0-x: ProvisioningFailed: no storage class";
+  }
+  EXPECT_EQ(DescribeProgress(cloning),
+            "its volumes are made, and it has no instance yet (Provisioning); volume "
+            "web-1-disk-0-x: ProvisioningFailed: no storage class");
+  EXPECT_EQ(DescribeProgress(booting),
+            "its instance is Pending; volume web-1-disk-0-x: ProvisioningFailed: no storage "
+            "class");
+  EXPECT_THAT(DescribeProgress(joining), Not(HasSubstr("ProvisioningFailed")));
+}
+
 TEST(Progress, of_an_instance_that_is_not_scheduled_has_the_schedulers_words) {
   const VmView view = ViewOfInstance(
       {{"phase", "Scheduling"},

@@ -73,6 +73,40 @@ TEST(ScaleOut, C3_a_vm_whose_start_fails_is_removed_and_named_and_the_others_sta
   h.CheckAtRest(2);
 }
 
+TEST(ScaleOut, C3_a_vm_whose_volumes_do_not_come_is_explained_in_the_provisioners_words) {
+  Harness h;
+  h.cluster.FailStart(1, "ErrorUnschedulable",
+                      "0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims.");
+  // The provisioner speaks after the plugin has asked for the first time.
+  const auto warn = [&] {
+    for (const json& claim : h.Claims()) {
+      const std::string name = claim["metadata"]["name"];
+      h.cluster.PutObject({{"apiVersion", "events.k8s.io/v1"},
+                           {"kind", "Event"},
+                           {"metadata", {{"name", name + ".1"}, {"namespace", "nomad"}}},
+                           {"deprecatedLastTimestamp", base::FormatRfc3339(h.clock.WallNow())},
+                           {"regarding", {{"kind", "PersistentVolumeClaim"}, {"name", name}}},
+                           {"reason", "ProvisioningFailed"},
+                           {"note", "storageclass.storage.k8s.io \"fast\" not found"},
+                           {"type", "Warning"}});
+    }
+  };
+  h.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
+    return request.resource == "events" && request.verb == "list"
+               ? simulator::Fault::BeforeReply(warn)
+               : simulator::Fault::None();
+  });
+  constexpr char kWords[] = ": ProvisioningFailed: storageclass.storage.k8s.io";
+  EXPECT_THAT(h.Scale(1).ToString(), AllOf(HasSubstr("; volume web-"), HasSubstr(kWords)));
+  EXPECT_THAT(h.Leases().at(0)["metadata"]["annotations"][Key("last-error")].get<std::string>(),
+              HasSubstr("ProvisioningFailed"));
+  const int asked = h.cluster.RequestCount(simulator::System::kHarvester, "list", "events");
+  EXPECT_LE(asked, 2 * 16) << "once a minute, until the VM's deadline";
+  h.CheckAtRest(0);
+  h.Tick(std::chrono::hours(1));
+  EXPECT_EQ(h.cluster.RequestCount(simulator::System::kHarvester, "list", "events"), asked);
+}
+
 TEST(ScaleOut, a_vm_that_never_joins_is_removed_after_its_timeout) {
   Harness h;
   h.cluster.NeverJoin(1);

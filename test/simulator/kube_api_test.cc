@@ -38,7 +38,8 @@ class KubeApiTest : public SimulatorTest {
     }
   }
   std::set<std::string> Names(const std::string& labels) {
-    const auto list = kube::ListNames(kube(), context_, kube::kSecrets, "nomad", labels);
+    const auto list =
+        kube::ListNames(kube(), context_, kube::kSecrets, "nomad", {.labels = labels});
     EXPECT_THAT(list, IsOk());
     std::set<std::string> names;
     for (const kube::Named& item : list->value) names.insert(item.name);
@@ -254,8 +255,34 @@ TEST_F(KubeApiTest, Selectors_choose_by_labels) {
   EXPECT_THAT(Names("!parity"), IsEmpty());
   EXPECT_THAT(Names("parity"), SizeIs(5));
   EXPECT_THAT(Names("pool=q"), IsEmpty());
-  EXPECT_THAT(kube::ListNames(kube(), context_, kube::kSecrets, "nomad", "=="),
+  EXPECT_THAT(kube::ListNames(kube(), context_, kube::kSecrets, "nomad", {.labels = "=="}),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("found '=='")));
+}
+
+TEST_F(KubeApiTest, Events_are_chosen_by_fields_and_other_resources_by_their_names) {
+  for (const auto& [name, kind, type] :
+       {std::tuple("e1", "PersistentVolumeClaim", "Warning"), std::tuple("e2", "Pod", "Warning"),
+        std::tuple("e3", "PersistentVolumeClaim", "Normal")}) {
+    ASSERT_TRUE(cluster().PutObject({{"apiVersion", "events.k8s.io/v1"},
+                                     {"kind", "Event"},
+                                     {"metadata", {{"name", name}, {"namespace", "nomad"}}},
+                                     {"regarding", {{"kind", kind}, {"name", "x"}}},
+                                     {"type", type}}));
+  }
+  const auto list = [&](const kube::ResourceType& type, const std::string& fields) {
+    return kube::ListNames(kube(), context_, type, "nomad", {.fields = fields});
+  };
+  const auto claims = list(kube::kEvents, "type=Warning,regarding.kind=PersistentVolumeClaim");
+  ASSERT_THAT(claims, IsOk());
+  ASSERT_THAT(claims->value, SizeIs(1));
+  EXPECT_EQ(claims->value[0].name, "e1");
+  const auto others = list(kube::kEvents, "regarding.kind!=PersistentVolumeClaim");
+  ASSERT_THAT(others, IsOk());
+  EXPECT_EQ(others->value.at(0).name, "e2");
+  EXPECT_THAT(list(kube::kEvents, "note=x"),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("field label not supported: note")));
+  EXPECT_THAT(list(kube::kSecrets, "type=Opaque"), StatusIs(StatusCode::kInvalidArgument));
+  EXPECT_THAT(list(kube::kSecrets, "metadata.name=nothing"), IsOk());
 }
 
 TEST_F(KubeApiTest, Pages_show_the_state_of_the_first_one) {
@@ -348,7 +375,7 @@ TEST_F(KubeApiTest, A_token_is_required_if_one_is_set) {
 
 TEST_F(KubeApiTest, An_image_is_found_by_display_name_and_can_be_unready) {
   const auto found = kube::ListNames(kube(), context_, kube::kVirtualMachineImages, "default",
-                                     "harvesterhci.io/imageDisplayName=ubuntu-24.04");
+                                     {.labels = "harvesterhci.io/imageDisplayName=ubuntu-24.04"});
   ASSERT_THAT(found->value, SizeIs(1));
   EXPECT_EQ(found->value[0].name, "image-rx7kp");
   const auto ready = kube().Get(context_, kube::kVirtualMachineImages, "default", "image-rx7kp");

@@ -112,6 +112,10 @@ class VmStore {
 
   // One list: every claim of the namespace, because those of CDI images lack our labels.
   absl::StatusOr<std::vector<Claim>> ListClaims(const runtime::Context& context) const;
+  // What Kubernetes and CDI last warned of, by volume: "ProvisioningFailed: storageclass … not
+  // found". Two lists of Events, of claims and of DataVolumes, which have the names of theirs.
+  absl::StatusOr<std::map<std::string, std::string>> ListVolumeWarnings(
+      const runtime::Context& context) const;
   // OK if it no longer exists.
   absl::Status DeleteClaim(const runtime::Context& context, const Claim& claim) const;
 

@@ -32,6 +32,13 @@ struct CreateOptions {
 // transformObject).
 enum class Part { kWhole, kMetadata };
 
+// Which objects a list has; empty: all.
+struct Selector {
+  std::string labels{};
+  // Equality of the few fields that the server knows of the resource.
+  std::string fields{};
+};
+
 enum class Propagation { kBackground, kForeground };
 struct DeleteOptions {
   std::string uid{};               // precondition; required: empty is refused before sending
@@ -58,14 +65,14 @@ class KubeClient {
                                const std::string& ns, const std::string& name) const;
 
   // Reads the members that `fields` names, while the reply arrives; `finish` completes and checks
-  // each record, and what is kept of it is a T. `selector`: of labels; empty: all objects. The
-  // server decides whether there are pages; the time is that of the first one, because all pages
-  // show the state at that time. A page with status 410 restarts the list, at most three times
-  // (then OUT_OF_RANGE). INTERNAL if the server never returns a last page.
+  // each record, and what is kept of it is a T. The server decides whether there are pages; the
+  // time is that of the first one, because all pages show the state at that time. A page with
+  // status 410 restarts the list, at most three times (then OUT_OF_RANGE). INTERNAL if the server
+  // never returns a last page.
   template <typename T, typename Record = T>
   absl::StatusOr<Timestamped<std::vector<T>>> List(
       const runtime::Context& context, const ResourceType& type, const std::string& ns,
-      const std::string& selector, const base::JsonFields<Record>& fields,
+      const Selector& selector, const base::JsonFields<Record>& fields,
       absl::Status (*finish)(Record&) = &AsItIs<Record>, Part part = Part::kWhole) const {
     Timestamped<std::vector<T>> list;
     base::JsonRecords<Record, T> page(fields, finish);
@@ -109,7 +116,7 @@ class KubeClient {
   // first one, of a list that may have begun again.
   absl::StatusOr<std::optional<base::WallTime>> ListPages(
       const runtime::Context& context, const ResourceType& type, const std::string& ns,
-      const std::string& selector, Part part, const std::vector<std::string>& paths,
+      const Selector& selector, Part part, const std::vector<std::string>& paths,
       base::JsonElements& elements, const std::function<void(bool)>& keep) const;
 
   std::shared_ptr<http::HttpTransport> transport_;

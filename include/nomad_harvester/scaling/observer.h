@@ -16,6 +16,7 @@
 #include "nomad_harvester/nomad/client.h"
 #include "nomad_harvester/runtime/workers.h"
 #include "nomad_harvester/scaling/snapshot.h"
+#include "nomad_harvester/scaling/volume_warnings.h"
 
 #include "absl/status/statusor.h"
 
@@ -31,6 +32,7 @@ class ObserverMemory {
   void Apply(base::MonoTime now, Look* look);
   // When the introduction token of a VM is to be looked after, by the API server's clock.
   void NoteTokenOf(const std::string& vm_uid, base::WallTime look_after_at);
+  VolumeWarnings& volume_warnings() { return volume_warnings_; }
 
  private:
   struct Failing {
@@ -50,6 +52,7 @@ class ObserverMemory {
   void ApplyNodeDown(base::MonoTime now, const Look& look, VmView* view) NH_REQUIRES(mutex_);
   void ApplyUnhealthy(base::MonoTime now, const Look& look, VmView* view) NH_REQUIRES(mutex_);
 
+  VolumeWarnings volume_warnings_;
   base::Mutex mutex_;
   std::map<std::string, Failing> failing_ NH_GUARDED_BY(mutex_);            // by VM uid
   std::map<std::string, NodeSince> down_since_ NH_GUARDED_BY(mutex_);       // by node ID

@@ -89,6 +89,8 @@ struct VmView {
   std::optional<base::WallTime> look_after_token_at;
   // Set once the failing status has lasted for 60 s, or immediately for a halt by quota (rule C3).
   std::optional<harvester::StartFailure> start_failure;
+  // What Kubernetes or CDI last warned of about one of its volumes, while its guest does not come.
+  std::string volume_warning{};
   // For how long its drain or its deletion has been refused, and whether removing its mark is: by
   // the memory of this process (rule L3). Zero: not refused.
   base::Duration removal_refused_for{};

@@ -68,8 +68,8 @@ absl::StatusOr<std::set<PoolKey>> Maintenance::FindPools(const runtime::Context&
       {{"metadata.labels.*", [](PoolsLease& lease, const base::JsonEvent& event) {
           if (event.name == harvester::kPoolLabel) lease.pool = event.text;
         }}});
-  const auto leases = clients_.kube->List<PoolsLease>(context, kube::kLeases, ns,
-                                                      harvester::ManagedSelector(), *kPoolOfLease);
+  const auto leases = clients_.kube->List<PoolsLease>(
+      context, kube::kLeases, ns, {.labels = harvester::ManagedSelector()}, *kPoolOfLease);
   // A token without access to Leases is allowed, and a Lease alone is not a leftover.
   if (!leases.ok() && !kube::IsForbidden(leases.status())) return leases.status();
   if (leases.ok()) {

@@ -299,6 +299,7 @@ absl::StatusOr<Look> Observer::Observe(const runtime::Context& context, Look bas
   Link(&look);
   memory_.Apply(context.clock().Now(), &look);
   if (!look.nomad_readable) return look;
+  memory_.volume_warnings().Apply(context, vms_, logger_, &look);
   ReadDetails(context, &look);
   if (absl::Status ended = context.Check(); !ended.ok()) {
     if (look.nomad_readable) return ended;

@@ -4,19 +4,24 @@
 namespace nomad_harvester::scaling {
 namespace {
 
-std::string With(const std::string& words) { return words.empty() ? "" : ": " + words; }
+// With what Kubernetes says about its volumes.
+std::string With(const VmView& view, const std::string& words) {
+  std::string text = words.empty() ? "" : ": " + words;
+  if (!view.volume_warning.empty()) text += "; " + view.volume_warning;
+  return text;
+}
 
-std::string Cloning(const harvester::VirtualMachine& vm) {
-  const std::string& status = vm.printable_status;
+std::string Cloning(const VmView& view) {
+  const std::string& status = view.vm->printable_status;
   std::string text = "its volumes are made, and it has no instance yet";
   if (!status.empty()) text += " (" + status + ")";
-  return text + With(harvester::TroubleOf(vm));
+  return text + With(view, harvester::TroubleOf(view.vm));
 }
 
 std::string Booting(const VmView& view) {
   if (!view.instance.has_value()) {
     return "its guest is started (" + view.vm->printable_status + ")" +
-           With(harvester::TroubleOf(view.vm));
+           With(view, harvester::TroubleOf(view.vm));
   }
   const harvester::VirtualMachineInstance& instance = *view.instance;
   std::string text = "its instance is " + (instance.phase.empty() ? "new" : instance.phase);
@@ -24,7 +29,7 @@ std::string Booting(const VmView& view) {
     text += " since " + base::FormatRfc3339(*began);
   }
   const std::string trouble = harvester::TroubleOf(instance);
-  return text + With(trouble.empty() ? harvester::TroubleOf(view.vm) : trouble);
+  return text + With(view, trouble.empty() ? harvester::TroubleOf(view.vm) : trouble);
 }
 
 bool GuestRuns(const VmView& view) {
@@ -48,7 +53,7 @@ std::string Joining(const VmView& view) {
 std::string DescribeProgress(const VmView& view) {
   if (GuestRuns(view)) return Joining(view);
   if (view.instance.has_value() || view.vm->instance_exists) return Booting(view);
-  return Cloning(view.vm);
+  return Cloning(view);
 }
 
 std::string AdviceToJoin(const VmView& view, const PoolSnapshot& snapshot) {

@@ -25,9 +25,14 @@ std::string Named(const Node& node) { return "node " + node.name + " (" + node.i
 const VmView& ViewOf(const Facts& facts) { return facts.seen->view(); }
 bool IsReady(const Node* node) { return node != nullptr && node->status == NodeStatus::kReady; }
 
+std::string CauseOfStartFailure(const VmView& view) {
+  return "its start fails: " + view.start_failure->reason +
+         (view.volume_warning.empty() ? "" : "; " + view.volume_warning);
+}
+
 std::string CauseOfBroken(const Facts& facts) {
   return facts.start_fails
-             ? "its start fails: " + ViewOf(facts).start_failure->reason
+             ? CauseOfStartFailure(ViewOf(facts))
              : "it has not joined Nomad by its deadline: " + DescribeProgress(ViewOf(facts)) +
                    AdviceToJoin(ViewOf(facts), facts.seen->snapshot());
 }

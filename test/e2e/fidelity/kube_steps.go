@@ -264,6 +264,21 @@ var belongings = []Step{
 		Body: `{"note":"other"}`,
 	},
 	{
+		Name: "a warning about a claim", Method: "POST", Path: events1,
+		Body:  `{"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"name":"{{.name}}.6","namespace":"{{.ns}}"},"eventTime":"2026-01-02T03:04:05.678901Z","reportingController":"probe","reportingInstance":"probe","action":"Provision","reason":"ProvisioningFailed","regarding":{"apiVersion":"v1","kind":"PersistentVolumeClaim","namespace":"{{.ns}}","name":"{{.name}}-probe"},"note":"n","type":"Warning"}`,
+		Exact: []string{"/kind", "/type"},
+	},
+	{
+		Name: "warnings about claims", Method: "GET", Path: events1 + "?fieldSelector=type%3DWarning,regarding.kind%3DPersistentVolumeClaim,regarding.name%3D{{.name}}-probe",
+		Exact: []string{"/kind", "/items/0/reason", "/items/0/note", "/items/1"},
+	},
+	{
+		Name: "warnings about DataVolumes", Method: "GET", Path: events1 + "?fieldSelector=type%3DWarning,regarding.kind%3DDataVolume,regarding.name%3D{{.name}}-probe",
+		Exact: []string{"/kind", "/items"},
+	},
+	{Name: "Events by an unknown field", Method: "GET", Path: events1 + "?fieldSelector=note%3Dn"},
+	{Name: "Secrets by a field of Events", Method: "GET", Path: secrets + "?fieldSelector=regarding.kind%3DPod"},
+	{
 		Name: "an Event of events.k8s.io without a time", Method: "POST", Path: events1,
 		Body: `{"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"name":"{{.name}}.4","namespace":"{{.ns}}"},"reportingController":"nomad-harvester-autoscaler","reportingInstance":"probe","action":"Drain","reason":"DrainStarted","regarding":{"apiVersion":"kubevirt.io/v1","kind":"VirtualMachine","namespace":"{{.ns}}","name":"{{.name}}","uid":"{{.uid}}"},"note":"n","type":"Normal"}`,
 	},

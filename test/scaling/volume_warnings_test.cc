@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Why the volumes of a VM do not come: what is asked, and how often.
+
+#include "nomad_harvester/scaling/volume_warnings.h"
+
+#include <string>
+
+#include "pool_fixture.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr char kList[] = "list events";
+
+class VolumeWarningsTest : public PoolFixture {
+ protected:
+  // A VM whose volumes cannot be made, and what the provisioner says about the first one.
+  std::string AddStuck(const std::string& vm) {
+    cluster_.FailStart(1, "ErrorUnschedulable",
+                       "0/3 nodes are available: pod has unbound immediate "
+                       "PersistentVolumeClaims.");
+    AddUnjoined(vm);
+    const std::string claim = cluster_.Vm(
+        vm)["spec"]["template"]["spec"]["volumes"][0]["persistentVolumeClaim"]["claimName"];
+    Warn(claim, "storageclass.storage.k8s.io \"fast\" not found");
+    return claim;
+  }
+  void Warn(const std::string& claim, const std::string& note) {
+    EXPECT_TRUE(cluster_.PutObject(
+        {{"apiVersion", "events.k8s.io/v1"},
+         {"kind", "Event"},
+         {"metadata", {{"name", claim + ".1"}, {"namespace", "nomad"}}},
+         {"deprecatedLastTimestamp", base::FormatRfc3339(clock_.WallNow())},
+         {"regarding",
+          {{"kind", "PersistentVolumeClaim"}, {"namespace", "nomad"}, {"name", claim}}},
+         {"reason", "ProvisioningFailed"},
+         {"note", note},
+         {"type", "Warning"}}));
+  }
+  std::string WarningOf(const std::string& vm) {
+    const auto look = MakeObserver().Observe(context(), LookFor("", policy_), {});
+    EXPECT_THAT(look, support::IsOk());
+    for (const VmView& view : look->vms) {
+      if (view.vm->name == vm) return view.volume_warning;
+    }
+    return "no such VM";
+  }
+};
+
+TEST_F(VolumeWarningsTest, C3_a_vm_whose_guest_does_not_come_has_them_after_a_minute) {
+  const std::string claim = AddStuck("web-a");
+  EXPECT_THAT(WarningOf("web-a"), IsEmpty());
+  EXPECT_EQ(Count(kList), 0U) << "a volume that is just being made needs no reason";
+  clock_.Advance(minutes(1));
+  EXPECT_EQ(
+      WarningOf("web-a"),
+      "volume " + claim + ": ProvisioningFailed: storageclass.storage.k8s.io \"fast\" not found");
+}
+
+TEST_F(VolumeWarningsTest, L7_they_are_read_once_a_minute_however_often_the_pool_is_observed) {
+  const std::string claim = AddStuck("web-a");
+  clock_.Advance(minutes(1));
+  for (int i = 0; i < 59; ++i) {
+    EXPECT_THAT(WarningOf("web-a"), HasSubstr("not found"));
+    clock_.Advance(seconds(1));
+  }
+  EXPECT_EQ(Count(kList), 2U) << "of claims and of DataVolumes";
+  Warn(claim, "the provisioner is not there");
+  clock_.Advance(seconds(1));
+  EXPECT_THAT(WarningOf("web-a"), EndsWith("the provisioner is not there"));
+  EXPECT_EQ(Count(kList), 4U);
+}
+
+TEST_F(VolumeWarningsTest, S3_nothing_is_asked_while_no_member_waits) {
+  AddVm("web-a");
+  cluster_.FailStart(1, "ErrorUnschedulable", "no room");
+  AddUnjoined("web-b");
+  cluster_.StopVm("web-b");
+  clock_.Advance(minutes(10));
+  EXPECT_THAT(WarningOf("web-a"), IsEmpty());
+  EXPECT_THAT(WarningOf("web-b"), IsEmpty());
+  EXPECT_EQ(Count(kList), 0U);
+}
+
+TEST_F(VolumeWarningsTest, L7_a_token_that_may_not_list_Events_is_refused_once_an_hour) {
+  AddStuck("web-a");
+  clock_.Advance(minutes(1));
+  Always(kList, Refused());
+  for (int i = 0; i < 59; ++i) {
+    EXPECT_THAT(WarningOf("web-a"), IsEmpty());
+    clock_.Advance(minutes(1));
+  }
+  EXPECT_EQ(Count(kList), 1U);
+  clock_.Advance(minutes(1));
+  WarningOf("web-a");
+  EXPECT_EQ(Count(kList), 2U);
+  EXPECT_EQ(Logged("WARN Could not list the Events of volumes"), 0U) << "the right is optional";
+}
+
+TEST_F(VolumeWarningsTest, L7_a_server_that_hangs_costs_three_seconds_a_minute) {
+  AddStuck("web-a");
+  clock_.Advance(minutes(1));
+  EXPECT_THAT(WarningOf("web-a"), HasSubstr("not found"));
+  clock_.Advance(minutes(1));
+  Always(kList, simulator::Fault::Delay(hours(1)));
+  const base::MonoTime began = clock_.Now();
+  EXPECT_THAT(WarningOf("web-a"), HasSubstr("not found")) << "what was read before stays";
+  EXPECT_EQ(clock_.Now() - began, seconds(3));
+}
+
+}  // namespace
+}  // namespace nomad_harvester::scaling
