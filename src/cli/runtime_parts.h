@@ -24,8 +24,9 @@ class AdjustableSink final : public log::Sink {
   AdjustableSink(std::shared_ptr<log::Sink> inner, log::Level threshold)
       : inner_(std::move(inner)), threshold_(threshold) {}
   void Write(const log::Record& record) override {
-    if (record.level >= threshold_.load()) inner_->Write(record);
+    if (Accepts(record.level)) inner_->Write(record);
   }
+  bool Accepts(log::Level level) const override { return level >= threshold_.load(); }
   void SetThreshold(log::Level threshold) { threshold_.store(threshold); }
 
  private:

@@ -23,6 +23,7 @@ constexpr std::size_t kMaxHeaderBytes = 256UL * 1024;
 // an older connection would fail.
 constexpr long kLongestIdleSeconds = 75;
 constexpr long kLargeBuffer = 256L * 1024;
+constexpr long kUsualBuffer = CURL_MAX_WRITE_SIZE;  // libcurl's own choice
 constexpr long kKeepAliveIdleSeconds = 30;
 constexpr long kKeepAliveIntervalSeconds = 10;
 
@@ -53,16 +54,26 @@ class Attachment {
 // Used once, by one thread. All arguments must outlive it.
 class CurlExchange {
  public:
-  CurlExchange(const Endpoint& endpoint, const CurlHandles& handles, const HttpRequest& request)
+  CurlExchange(const Endpoint& endpoint, CurlHandles& handles, const HttpRequest& request)
       : endpoint_(endpoint), handles_(handles), request_(request) {}
-  // The handle must not keep pointers into this object.
-  ~CurlExchange() { curl_easy_reset(handles_.easy.get()); }
+  // The handle must not keep pointers into this object or the request.
+  ~CurlExchange() {
+    constexpr void* kNothing = nullptr;
+    for (const CURLoption option : {CURLOPT_ERRORBUFFER, CURLOPT_HTTPHEADER, CURLOPT_POSTFIELDS,
+                                    CURLOPT_CUSTOMREQUEST, CURLOPT_HEADERDATA, CURLOPT_WRITEDATA}) {
+      Set(option, kNothing);
+    }
+  }
   CurlExchange(const CurlExchange&) = delete;
   CurlExchange& operator=(const CurlExchange&) = delete;
 
   absl::StatusOr<HttpResponse> Run(const runtime::Context& context) {
-    SetConnection();
-    SetTls();
+    if (!handles_.prepared) {
+      SetConnection();
+      SetTls();
+      SetCommon();
+      handles_.prepared = set_result_ == CURLE_OK;
+    }
     SetRequest();
     SetHeaders();
     SetCallbacks();
@@ -79,8 +90,6 @@ class CurlExchange {
   }
 
  private:
-  using CurlList = std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)>;
-
   void Append(const std::string& text, CurlList* list) {
     curl_slist* longer = curl_slist_append(list->get(), text.c_str());
     if (longer == nullptr) {
@@ -107,7 +116,6 @@ class CurlExchange {
   }
 
   void SetConnection() {
-    Set(CURLOPT_ERRORBUFFER, error_.data());
     Set(CURLOPT_NOSIGNAL, 1L);
     // libcurl's resolver threads cannot be interrupted; without this a cancelled request would wait
     // until getaddrinfo returns (curl/curl:lib/asyn-thread.c, Curl_resolver_kill).
@@ -128,8 +136,8 @@ class CurlExchange {
       Set(CURLOPT_UNIX_SOCKET_PATH, endpoint_.url.socket.c_str());
     }
     if (!endpoint_.connect_to.empty()) {
-      Append(endpoint_.connect_to, &connect_to_);
-      Set(CURLOPT_CONNECT_TO, connect_to_.get());
+      Append(endpoint_.connect_to, &handles_.connect_to);
+      Set(CURLOPT_CONNECT_TO, handles_.connect_to.get());
     }
     // Also without a proxy: if unset, libcurl reads the environment. Separate options for the
     // credentials, because libcurl's error texts quote the address.
@@ -164,28 +172,11 @@ class CurlExchange {
     }
   }
 
-  void SetRequest() {
-    Set(CURLOPT_URL, (endpoint_.request_url + request_.target).c_str());
+  // What else all requests have.
+  void SetCommon() {
+    const CurlOptions& options = endpoint_.options;
     // Sends the target unchanged: libcurl would remove "/../".
     Set(CURLOPT_PATH_AS_IS, 1L);
-    if (request_.method == Method::kGet ||
-        (request_.method == Method::kDelete && request_.body.empty())) {
-      Set(CURLOPT_HTTPGET, 1L);
-    } else {
-      Set(CURLOPT_POST, 1L);
-      Set(CURLOPT_POSTFIELDS, request_.body.data());
-      Set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request_.body.size()));
-    }
-    if (request_.method != Method::kGet) {
-      Set(CURLOPT_CUSTOMREQUEST, MethodName(request_.method).data());
-    }
-    // If the server closes a reused connection without a reply, libcurl sends the request again,
-    // regardless of the method (curl/curl:lib/transfer.c, Curl_retry_request).
-    if (request_.idempotency == Idempotency::kOnce) Set(CURLOPT_FRESH_CONNECT, 1L);
-  }
-
-  void SetHeaders() {
-    const CurlOptions& options = endpoint_.options;
     Set(CURLOPT_USERAGENT, "nomad-harvester-autoscaler");
     Set(CURLOPT_ACCEPT_ENCODING, "gzip");
     Set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
@@ -194,6 +185,29 @@ class CurlExchange {
       Set(CURLOPT_USERNAME, options.basic_auth_user.c_str());
       Set(CURLOPT_PASSWORD, options.basic_auth_password.Reveal().c_str());
     }
+    Set(CURLOPT_MAXFILESIZE_LARGE, static_cast<curl_off_t>(options.max_response_bytes));
+    Set(CURLOPT_HEADERFUNCTION, &On<&CurlExchange::TakeHeader>);
+    Set(CURLOPT_WRITEFUNCTION, &On<&CurlExchange::TakeBody>);
+  }
+
+  void SetRequest() {
+    Set(CURLOPT_URL, (endpoint_.request_url + request_.target).c_str());
+    if (request_.method == Method::kGet ||
+        (request_.method == Method::kDelete && request_.body.empty())) {
+      Set(CURLOPT_HTTPGET, 1L);
+    } else {
+      Set(CURLOPT_POST, 1L);
+      Set(CURLOPT_POSTFIELDS, request_.body.data());
+      Set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request_.body.size()));
+    }
+    const bool is_get = request_.method == Method::kGet;
+    Set(CURLOPT_CUSTOMREQUEST, is_get ? nullptr : MethodName(request_.method).data());
+    // If the server closes a reused connection without a reply, libcurl sends the request again,
+    // regardless of the method (curl/curl:lib/transfer.c, Curl_retry_request).
+    Set(CURLOPT_FRESH_CONNECT, request_.idempotency == Idempotency::kOnce ? 1L : 0L);
+  }
+
+  void SetHeaders() {
     // libcurl's notation: "Name:" removes one of libcurl's headers, "Name;" sends an empty one.
     Append("Expect:", &headers_);
     if (!request_.headers.Find("Content-Type")) Append("Content-Type:", &headers_);
@@ -207,12 +221,10 @@ class CurlExchange {
   }
 
   void SetCallbacks() {
-    Set(CURLOPT_MAXFILESIZE_LARGE, static_cast<curl_off_t>(endpoint_.options.max_response_bytes));
+    Set(CURLOPT_ERRORBUFFER, error_.data());
     // A large list in fewer pieces, each of which costs a poll and a read of the socket.
-    if (request_.reader != nullptr) Set(CURLOPT_BUFFERSIZE, kLargeBuffer);
-    Set(CURLOPT_HEADERFUNCTION, &On<&CurlExchange::TakeHeader>);
+    Set(CURLOPT_BUFFERSIZE, request_.reader != nullptr ? kLargeBuffer : kUsualBuffer);
     Set(CURLOPT_HEADERDATA, static_cast<void*>(this));
-    Set(CURLOPT_WRITEFUNCTION, &On<&CurlExchange::TakeBody>);
     Set(CURLOPT_WRITEDATA, static_cast<void*>(this));
   }
 
@@ -339,10 +351,9 @@ class CurlExchange {
   }
 
   const Endpoint& endpoint_;
-  const CurlHandles& handles_;
+  CurlHandles& handles_;
   const HttpRequest& request_;
   CurlList headers_{nullptr, &curl_slist_free_all};
-  CurlList connect_to_{nullptr, &curl_slist_free_all};
   CURLcode set_result_ = CURLE_OK;
   std::array<char, CURL_ERROR_SIZE> error_{};
 
@@ -358,7 +369,7 @@ class CurlExchange {
 }  // namespace
 
 absl::StatusOr<HttpResponse> Exchange(const runtime::Context& context, const Endpoint& endpoint,
-                                      const CurlHandles& handles, const HttpRequest& request) {
+                                      CurlHandles& handles, const HttpRequest& request) {
   return CurlExchange(endpoint, handles, request).Run(context);
 }
 

@@ -30,17 +30,22 @@ struct Endpoint {
   CurlOptions options;
 };
 
-// The handles of one request in flight: a multi handle, because only that can be woken from another
-// thread, and its easy handle. The connection lives in the multi handle.
+using CurlList = std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)>;
+
+// The handles of one request in flight, all of one endpoint: a multi handle, because only that can
+// be woken from another thread, and its easy handle. The connection lives in the multi handle; the
+// easy handle keeps the options that all requests have in common.
 struct CurlHandles {
   std::unique_ptr<CURLM, decltype(&curl_multi_cleanup)> multi{curl_multi_init(),
                                                               &curl_multi_cleanup};
+  CurlList connect_to{nullptr, &curl_slist_free_all};
+  bool prepared = false;  // it has those options
   std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> easy{curl_easy_init(), &curl_easy_cleanup};
 };
 
 // Blocks until the reply is complete; errors as of HttpTransport.
 absl::StatusOr<HttpResponse> Exchange(const runtime::Context& context, const Endpoint& endpoint,
-                                      const CurlHandles& handles, const HttpRequest& request);
+                                      CurlHandles& handles, const HttpRequest& request);
 
 }  // namespace nomad_harvester::http
 

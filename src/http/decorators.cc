@@ -124,13 +124,19 @@ class LoggingTransport final : public HttpTransport {
     if (!logger_.Enabled(log::Level::kDebug)) return inner_->Send(context, request);
     const base::MonoTime begin = context.clock().Now();
     absl::StatusOr<HttpResponse> outcome = inner_->Send(context, request);
+    // There are some at every tick.
+    const bool is_routine =
+        request.effect == Effect::kRead && outcome.ok() && outcome->is_success();
+    const log::Level level = is_routine ? log::Level::kTrace : log::Level::kDebug;
+    if (!logger_.Enabled(level)) return outcome;
     const log::Field result = outcome.ok() ? log::Field("status", outcome->status)
                                            : log::Field("error", outcome.status());
-    logger_.Debug("HTTP request", {{"method", MethodName(request.method)},
-                                   {"target", RedactTarget(request.target)},
-                                   {"purpose", request.purpose},
-                                   {"duration", context.clock().Now() - begin},
-                                   result});
+    logger_.Log(level, "HTTP request",
+                {{"method", MethodName(request.method)},
+                 {"target", RedactTarget(request.target)},
+                 {"purpose", request.purpose},
+                 {"duration", context.clock().Now() - begin},
+                 result});
     return outcome;
   }
 

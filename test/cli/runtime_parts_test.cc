@@ -42,6 +42,16 @@ TEST(LookUpIn, keeps_a_copy) {
   EXPECT_EQ(environment("A"), "1");
 }
 
+TEST(AdjustableSink, a_logger_makes_no_record_that_it_would_drop) {
+  const auto inner = std::make_shared<support::RecordingSink>();
+  const auto sink = std::make_shared<AdjustableSink>(inner, log::Level::kInfo);
+  const log::Logger logger(sink, log::Level::kTrace);
+  EXPECT_FALSE(logger.Enabled(log::Level::kDebug));
+  EXPECT_TRUE(logger.Enabled(log::Level::kInfo));
+  sink->SetThreshold(log::Level::kTrace);
+  EXPECT_TRUE(logger.Enabled(log::Level::kTrace));
+}
+
 TEST(AdjustableSink, forwards_records_at_or_above_the_threshold) {
   const auto inner = std::make_shared<support::RecordingSink>();
   AdjustableSink sink(inner, log::Level::kInfo);

@@ -41,6 +41,7 @@ class Logging : public testing::Test {
   static HttpRequest SecretRequest() {
     HttpRequest request;
     request.method = Method::kPost;
+    request.effect = Effect::kWrite;
     request.target = "/v1/nodes?region=eu&token=hush1";
     request.headers.Add("X-Nomad-Token", "hush2");
     request.body = "hush3";
@@ -70,6 +71,21 @@ TEST_F(Logging, an_error_is_logged_instead_of_the_status) {
 TEST_F(Logging, P3_query_values_headers_and_bodies_are_not_logged) {
   EXPECT_THAT(Send(Reply(200, {{"Set-Cookie", "hush4"}}, "hush5"), SecretRequest()), IsOk());
   EXPECT_THAT(sink_->Text(), AllOf(HasSubstr("token=REDACTED"), Not(HasSubstr("hush"))));
+}
+
+TEST_F(Logging, a_read_that_goes_well_is_routine_and_one_that_fails_is_not) {
+  HttpRequest read = SecretRequest();
+  read.effect = Effect::kRead;
+  EXPECT_THAT(Send(Reply(200), read, log::Level::kDebug), IsOk());
+  EXPECT_THAT(sink_->records(), SizeIs(0));
+  EXPECT_THAT(Send(Reply(200), read, log::Level::kTrace), IsOk());
+  ASSERT_THAT(sink_->records(), SizeIs(1));
+  EXPECT_EQ(sink_->records()[0].level, log::Level::kTrace);
+  EXPECT_THAT(Send(Reply(403), read, log::Level::kDebug), IsOk());
+  ASSERT_THAT(sink_->records(), SizeIs(2));
+  EXPECT_EQ(sink_->records()[1].level, log::Level::kDebug);
+  EXPECT_THAT(Send(base::Unavailable("no route"), read), StatusIs(StatusCode::kUnavailable));
+  EXPECT_THAT(sink_->records(), SizeIs(3));
 }
 
 TEST_F(Logging, nothing_is_logged_above_debug) {

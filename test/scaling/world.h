@@ -211,11 +211,10 @@ class World {
     look_.nomad_readable = true;
     pool_.key = {.ns = "default", .pool = "web"};
     pool_.lease_used = true;
-    config::PoolPolicy policy;
-    policy.pool = "web";
-    policy.node_class = "web";
-    policy.name_prefix = "web";
-    pool_.policy = policy;
+    policy_.emplace();
+    policy_->pool = "web";
+    policy_->node_class = "web";
+    policy_->name_prefix = "web";
     pool_.action = harvester::LeaseAction{};
   }
   World& With(const Vm& vm) {
@@ -258,8 +257,8 @@ class World {
     pool_.action.reset();
     return *this;
   }
-  World& WithoutPolicy() { return pool_.policy.reset(), *this; }
-  config::PoolPolicy& Policy() { return *pool_.policy; }
+  World& WithoutPolicy() { return policy_.reset(), *this; }
+  config::PoolPolicy& Policy() { return *policy_; }
   Look& Raw() { return look_; }
   std::vector<nomad::Node>& Nodes() { return nodes_; }
   // What the pool knows besides.
@@ -290,11 +289,13 @@ class World {
   void LookFor() {
     look_.linker.reset();
     look_.SetNodes(nodes_);
-    look_.policy_nodes = scaling::LookFor(look_.region, pool_.policy).policy_nodes;
+    pool_.policy = policy_;
+    look_.policy_nodes = scaling::LookFor(look_.region, policy_).policy_nodes;
   }
 
   Look look_;
   std::vector<nomad::Node> nodes_;
+  std::optional<config::PoolPolicy> policy_;
   PoolSnapshot pool_;
 };
 

@@ -55,6 +55,8 @@ class Sink {
  public:
   virtual ~Sink() = default;
   virtual void Write(const Record& record) = 0;
+  // False: it drops records of this level, so that nobody needs to make one.
+  virtual bool Accepts(Level /*level*/) const { return true; }
 };
 
 // A value: copies share the sink. Thread-safe. With() adds fields to every record of the returned
@@ -67,7 +69,9 @@ class Logger {
   Logger(std::shared_ptr<Sink> sink, Level threshold);
 
   [[nodiscard]] Logger With(std::initializer_list<Field> fields) const;
-  bool Enabled(Level level) const { return sink_ != nullptr && level >= threshold_; }
+  bool Enabled(Level level) const {
+    return sink_ != nullptr && level >= threshold_ && sink_->Accepts(level);
+  }
 
   void Log(Level level, std::string_view message, const std::vector<Field>& fields = {}) const;
 

@@ -61,6 +61,27 @@ class SharedVm {
   std::shared_ptr<const harvester::VirtualMachine> vm_;
 };
 
+// The policy of a pool, or none. Copies share it: every tick, look and pool has one. Thread-safe to
+// read.
+class SharedPolicy {
+ public:
+  SharedPolicy() = default;
+  // NOLINTBEGIN(google-explicit-constructor): what knows a policy, or may, has it in one of these.
+  SharedPolicy(config::PoolPolicy policy)
+      : policy_(std::make_shared<const config::PoolPolicy>(std::move(policy))) {}
+  SharedPolicy(const std::optional<config::PoolPolicy>& policy) {
+    if (policy.has_value()) *this = SharedPolicy(*policy);
+  }
+  // NOLINTEND(google-explicit-constructor)
+
+  bool has_value() const { return policy_ != nullptr; }
+  const config::PoolPolicy& operator*() const { return *policy_; }
+  const config::PoolPolicy* operator->() const { return policy_.get(); }
+
+ private:
+  std::shared_ptr<const config::PoolPolicy> policy_;
+};
+
 // A VM of the observed namespace and what is known about it besides its object.
 struct VmView {
   SharedVm vm;
@@ -141,7 +162,7 @@ struct Look {
 };
 
 // An empty look of a reader with this region and policy.
-Look LookFor(const std::string& region, const std::optional<config::PoolPolicy>& policy);
+Look LookFor(const std::string& region, const SharedPolicy& policy);
 // Replaces the VMs of a look by what a list returned, and keeps that list. Not null.
 using VmList = std::shared_ptr<const std::vector<harvester::VirtualMachine>>;
 void SetVms(const VmList& vms, Look* look);
@@ -266,7 +287,7 @@ struct PoolSnapshot {
   std::shared_ptr<const Snapshot> seen;
 
   // The policy of the pool, if the process knows one.
-  std::optional<config::PoolPolicy> policy;
+  SharedPolicy policy;
   // The Lease's action, if a Lease is used. Without one (pool_lease = "false", or forbidden) the
   // row about its names is skipped.
   bool lease_used = false;

@@ -117,7 +117,7 @@ void Background::Resume(Session& session, Pool& pool, const runtime::Context& co
                         const std::string& work) {
   const std::shared_ptr<PoolAccess> access = session.AccessTo(pool);
   const log::Logger logger = pools_.LoggerOf(pool);
-  std::optional<config::PoolPolicy> policy;
+  SharedPolicy policy;
   {
     base::MutexLock lock(pool.mutex);
     policy = pool.state.policy;

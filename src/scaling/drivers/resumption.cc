@@ -10,7 +10,7 @@
 namespace nomad_harvester::scaling {
 
 Resumed ResumePool(const runtime::Context& context, const PoolDependencies& deps,
-                   std::optional<config::PoolPolicy> policy) {
+                   SharedPolicy policy) {
   Resumed resumed;
   const auto hold = LeaseHold::Acquire(deps.lease, context, LeaseUser::kResumption);
   resumed.lease = hold.status();

@@ -22,7 +22,7 @@ struct Resumed {
 
 // Acquires the pool's Lease, runs the loop until no work is left for now, and releases the Lease.
 Resumed ResumePool(const runtime::Context& context, const PoolDependencies& deps,
-                   std::optional<config::PoolPolicy> policy);
+                   SharedPolicy policy);
 
 }  // namespace nomad_harvester::scaling
 

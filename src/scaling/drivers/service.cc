@@ -32,6 +32,8 @@ using runtime::Context;
 // Status replies this long before its deadline, so that the reply arrives in time.
 constexpr base::Duration kStatusMargin = std::chrono::milliseconds(250);
 constexpr base::Duration kStatusBudget = std::chrono::seconds(7);
+// Both lists of a Status on a LAN while nothing changes.
+constexpr base::Duration kAnInstant = std::chrono::milliseconds(20);
 // The first Status of a pool waits so long for its Lease.
 constexpr base::Duration kFirstLeaseRead = std::chrono::seconds(2);
 // A Status that looks where VMs run does not wait longer for that.
@@ -71,17 +73,21 @@ absl::StatusOr<ActionMeta> ParseMeta(const std::string& text) {
 
 // Everything that the map alone proves wrong, templates included: what they refer to is known once
 // the plugin is configured. A file may be written later, so a missing one is a warning.
-absl::StatusOr<config::PoolPolicy> ParsePolicy(
-    const StringMap& values, const absl::StatusOr<std::shared_ptr<Session>>& session) {
-  NH_ASSIGN_OR_RETURN(config::PoolPolicy policy, session.ok() ? (*session)->ParsePolicy(values)
-                                                              : config::ParsePoolPolicy(values));
-  for (const auto& [key, file] : {std::pair("user_data_file", &policy.user_data_file),
-                                  std::pair("network_data_file", &policy.network_data_file)}) {
+absl::StatusOr<SharedPolicy> ParsePolicy(const StringMap& values,
+                                         const absl::StatusOr<std::shared_ptr<Session>>& session) {
+  if (!session.ok()) return config::ParsePoolPolicy(values);
+  NH_ASSIGN_OR_RETURN(SharedPolicy policy, (*session)->ParsePolicy(values));
+  std::vector<std::string> missing;
+  for (const auto& [key, file] : {std::pair("user_data_file", &policy->user_data_file),
+                                  std::pair("network_data_file", &policy->network_data_file)}) {
     if (!file->has_value() || base::StampFile(**file).has_value()) continue;
-    policy.warnings.push_back(std::string(key) + ": " + **file +
-                              " cannot be found: the pool cannot grow until it exists");
+    missing.push_back(std::string(key) + ": " + **file +
+                      " cannot be found: the pool cannot grow until it exists");
   }
-  return policy;
+  if (missing.empty()) return policy;
+  config::PoolPolicy with_warnings = *policy;
+  with_warnings.warnings.insert(with_warnings.warnings.end(), missing.begin(), missing.end());
+  return SharedPolicy(std::move(with_warnings));
 }
 
 class Service final : public TargetService {
@@ -106,7 +112,7 @@ class Service final : public TargetService {
   void SetOwnNode(const Context& context, Session& session, Pool& pool, ScaleRequest* request);
 
   absl::StatusOr<PoolSnapshot> ObserveLists(const Context& context, Session& session, Pool& pool,
-                                            const config::PoolPolicy& policy);
+                                            const SharedPolicy& policy);
   TargetStatus Unready(Pool& pool, const std::string& reason);
   void NoteReadiness(Pool& pool, const StatusReport& report);
   StatusInputs InputsFor(const PoolRecord& record, Pool& pool, const PoolSnapshot& snapshot);
@@ -200,7 +206,7 @@ void Service::SetOwnNode(const Context& context, Session& session, Pool& pool,
 }
 
 absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Session& session,
-                                                   Pool& pool, const config::PoolPolicy& policy) {
+                                                   Pool& pool, const SharedPolicy& policy) {
   Look look = LookFor(session.clients().config->nomad.region, policy);
   absl::StatusOr<harvester::Timestamped<std::shared_ptr<const Session::Vms>>> seen =
       base::Unavailable("not read");
@@ -220,7 +226,7 @@ absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Sessi
     reads.emplace_back(
         [&] { return access->lease->Refresh(context.WithTimeout(kFirstLeaseRead)); });
   }
-  if (policy.publish_host && session.hosts().ListIsDue(pool.key.ns, options_.clock->Now())) {
+  if (policy->publish_host && session.hosts().ListIsDue(pool.key.ns, options_.clock->Now())) {
     reads.emplace_back([&] {
       session.hosts().List(context.WithTimeout(kHostsLimit), pool.key.ns);
       return absl::OkStatus();
@@ -230,9 +236,14 @@ absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Sessi
       return absl::OkStatus();
     });
   }
+  // While both systems answer at once, one read after the other is as good, and wakes no second
+  // thread at every tick. Harvester comes first: without its VMs, Nomad's nodes tell nothing.
+  const base::MonoTime began = options_.clock->Now();
+  const std::size_t parallelism = session.answers_at_once() ? 1 : reads.size();
   const auto results =
-      runtime::ForEachBounded(context, *options_.foreground, reads.size(), reads.size(),
+      runtime::ForEachBounded(context, *options_.foreground, reads.size(), parallelism,
                               [&](std::size_t i) { return reads[i](); });
+  session.answers_at_once() = options_.clock->Now() - began <= kAnInstant;
   if (!results[0].ok()) return base::Annotate(results[0], "Harvester cannot be read");
   look.now = seen->server_time.value_or(options_.clock->WallNow());
   SetVms(seen->value, &look);
@@ -315,14 +326,14 @@ StatusInputs Service::InputsFor(const PoolRecord& record, Pool& pool,
 
 absl::StatusOr<TargetStatus> Service::Status(const Context& context, const StringMap& values) {
   const absl::StatusOr<std::shared_ptr<Session>> current = CurrentSession();
-  const auto parsed = ParsePolicy(values, current);
+  auto parsed = ParsePolicy(values, current);
   if (!parsed.ok()) CountError(Metrics().get(), error_class::kPolicy);
-  NH_ASSIGN_OR_RETURN(const config::PoolPolicy policy, parsed);
+  NH_ASSIGN_OR_RETURN(const SharedPolicy policy, std::move(parsed));
   NH_ASSIGN_OR_RETURN(const std::shared_ptr<Session> session, current);
   const std::shared_ptr<Pool> pool = pools_.Find(policy);
   const PoolMetrics metrics(session->clients().metrics_sink.get(), pool->key);
   base::Duration budget =
-      std::min(context.Remaining(), policy.grpc_timeout.value_or(kStatusBudget));
+      std::min(context.Remaining(), policy->grpc_timeout.value_or(kStatusBudget));
   budget -= std::min(kStatusMargin, budget / 4);
   const Context limited = context.WithTimeout(budget).WithWritePermit(read_only_);
   auto snapshot = ObserveLists(limited, *session, *pool, policy);
@@ -406,13 +417,13 @@ absl::Status Service::TryScale(const Context& context, const ScaleAction& action
   auto meta = ParseMeta(action.meta_json);
   if (meta.ok()) facts->policy_id = meta->policy_id;
   const absl::StatusOr<std::shared_ptr<Session>> current = CurrentSession();
-  NH_ASSIGN_OR_RETURN(const config::PoolPolicy policy, ParsePolicy(values, current));
-  facts->pool = {.ns = policy.ns, .pool = policy.pool};
+  NH_ASSIGN_OR_RETURN(const SharedPolicy policy, ParsePolicy(values, current));
+  facts->pool = {.ns = policy->ns, .pool = policy->pool};
   NH_RETURN_IF_ERROR(meta);
   NH_ASSIGN_OR_RETURN(const std::shared_ptr<Session> session, current);
   const std::shared_ptr<Pool> pool = pools_.Find(policy);
   ScaleRequest request{.count = action.count,
-                       .dry_run = meta->dry_run || policy.dry_run || action.count == -1,
+                       .dry_run = meta->dry_run || policy->dry_run || action.count == -1,
                        .reason = action.reason,
                        .policy_id = meta->policy_id};
   facts->dry_run = request.dry_run;
@@ -427,7 +438,7 @@ absl::Status Service::TryScale(const Context& context, const ScaleAction& action
   if (request.count < 0) {
     return base::InvalidArgument("count " + std::to_string(request.count) + " is negative");
   }
-  return ScalePool(context, session, *pool, policy, std::move(request), facts);
+  return ScalePool(context, session, *pool, *policy, std::move(request), facts);
 }
 
 // At the same time if the Lease is free, else one after the other: a pool on which another

@@ -15,9 +15,9 @@ std::shared_ptr<Pool> Pools::Find(const PoolKey& key) {
   return pool;
 }
 
-std::shared_ptr<Pool> Pools::Find(const config::PoolPolicy& policy) {
-  std::shared_ptr<Pool> pool = Find(PoolKey{.ns = policy.ns, .pool = policy.pool});
-  WarnOnce(*pool, policy.warnings);
+std::shared_ptr<Pool> Pools::Find(const SharedPolicy& policy) {
+  std::shared_ptr<Pool> pool = Find(PoolKey{.ns = policy->ns, .pool = policy->pool});
+  WarnOnce(*pool, policy->warnings);
   base::MutexLock lock(pool->mutex);
   pool->state.policy = policy;
   return pool;
@@ -79,7 +79,7 @@ absl::StatusOr<harvester::Timestamped<std::shared_ptr<const Session::Vms>>> Sess
   return seen;
 }
 
-absl::StatusOr<config::PoolPolicy> Session::ParsePolicy(const StringMap& values) {
+absl::StatusOr<SharedPolicy> Session::ParsePolicy(const StringMap& values) {
   const auto text = [&](const char* key) {
     const auto found = values.find(key);
     return found == values.end() ? std::string() : found->second;
@@ -91,7 +91,7 @@ absl::StatusOr<config::PoolPolicy> Session::ParsePolicy(const StringMap& values)
     if (last != policies_.end() && last->second.values == values) return last->second.policy;
   }
   NH_ASSIGN_OR_RETURN(
-      config::PoolPolicy policy,
+      SharedPolicy policy,
       config::ParsePoolPolicy(values, [this](const config::PoolPolicy& parsed, std::string_view key,
                                              const std::string& source) {
         return CheckTemplate(*clients_.config, parsed, key, source);

@@ -5,6 +5,7 @@
 #define NOMAD_HARVESTER_SCALING_SESSION_H_
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <memory>
 #include <optional>
@@ -56,7 +57,7 @@ class Rounds {
 
 // What a pool's calls and its background work share.
 struct PoolState {
-  std::optional<config::PoolPolicy> policy;
+  SharedPolicy policy;
   ScaleMemory scale;
   // A resumption has finished since the process started and since the last Scale that left work.
   bool inspected = false;
@@ -96,7 +97,7 @@ class Pools {
   std::shared_ptr<Pool> Find(const PoolKey& key);
   // The pool of a policy, which becomes the one that the background works by. Logs its warnings
   // once.
-  std::shared_ptr<Pool> Find(const config::PoolPolicy& policy);
+  std::shared_ptr<Pool> Find(const SharedPolicy& policy);
   std::vector<std::shared_ptr<Pool>> All() const;
   void WarnOnce(Pool& pool, const std::vector<std::string>& warnings) const;
   log::Logger LoggerOf(const Pool& pool) const { return PoolLogger(options_, pool); }
@@ -134,11 +135,13 @@ class Session {
   std::shared_ptr<PoolAccess> AccessTo(const Pool& pool);
   // config::ParsePoolPolicy, with the check of inline templates. The agent sends the same map at
   // every tick: one that is equal to the pool's last is not parsed again.
-  absl::StatusOr<config::PoolPolicy> ParsePolicy(const StringMap& values);
+  absl::StatusOr<SharedPolicy> ParsePolicy(const StringMap& values);
   // For Status: the managed VMs of a namespace, and the API server's clock. A list that is held is
   // proved by the VMs' versions. Blocks for up to two requests.
   absl::StatusOr<harvester::Timestamped<std::shared_ptr<const Vms>>> VmsForStatus(
       const runtime::Context& context, const std::string& ns);
+  // Whether the last Status had its lists within an instant.
+  std::atomic<bool>& answers_at_once() { return answers_at_once_; }
   std::unique_ptr<PoolLease> MakeLease(const Pool& pool) const;
   // The node that the autoscaler itself runs on, which may be one of the pool (rule C7); empty:
   // none of this cluster. Its allocation may not be known right after the start, so it is asked for
@@ -156,12 +159,13 @@ class Session {
   Hosts hosts_;
   const runtime::CancelSource ending_;
   const std::shared_ptr<VmEvents> vm_events_;
+  std::atomic<bool> answers_at_once_ = false;
   base::Mutex mutex_;
   std::optional<std::string> own_node_ NH_GUARDED_BY(mutex_);
   std::map<PoolKey, std::shared_ptr<PoolAccess>> pools_ NH_GUARDED_BY(mutex_);
   struct ParsedPolicy {
     StringMap values;
-    config::PoolPolicy policy;
+    SharedPolicy policy;
   };
   std::map<PoolKey, ParsedPolicy> policies_ NH_GUARDED_BY(mutex_);
   std::map<std::string, HeldList<Vms>> held_vms_ NH_GUARDED_BY(mutex_);  // by namespace

@@ -40,7 +40,7 @@ Retries::Key KeyOf(const Decisions::Entry& entry) {
 
 }  // namespace
 
-Reconciler::Reconciler(PoolDependencies deps, std::optional<config::PoolPolicy> policy)
+Reconciler::Reconciler(PoolDependencies deps, SharedPolicy policy)
     : deps_(std::move(deps)), policy_(std::move(policy)) {}
 
 Observer Reconciler::MakeObserver() const {

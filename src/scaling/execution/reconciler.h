@@ -27,7 +27,7 @@ namespace nomad_harvester::scaling {
 // One run. Used by one thread at a time; the acts of a pass run in parallel on the executor.
 class Reconciler {
  public:
-  Reconciler(PoolDependencies deps, std::optional<config::PoolPolicy> policy);
+  Reconciler(PoolDependencies deps, SharedPolicy policy);
 
   // Observes without acting.
   absl::StatusOr<PoolSnapshot> Observe(const runtime::Context& context);
@@ -142,7 +142,7 @@ class Reconciler {
   void LogTrouble(const Task& task);
 
   const PoolDependencies deps_;
-  const std::optional<config::PoolPolicy> policy_;
+  const SharedPolicy policy_;
   std::optional<Action> action_;                    // of a Scale
   std::map<std::string, std::string> last_logged_;  // VM → row, so that a decision is logged once
   std::set<std::string> marked_seen_;               // names observed as marked in this run

@@ -48,7 +48,7 @@ std::vector<nodepool::Link> LinkNodes(const Look& vms, Look* look) {
 
 }  // namespace
 
-Look LookFor(const std::string& region, const std::optional<config::PoolPolicy>& policy) {
+Look LookFor(const std::string& region, const SharedPolicy& policy) {
   Look look;
   look.region = region;
   if (!policy.has_value()) return look;
