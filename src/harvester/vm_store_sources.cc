@@ -145,8 +145,8 @@ absl::StatusOr<Image> OnlyOne(const std::vector<Image>& matching, const std::vec
 // A class that may not be read is not known to be missing.
 absl::StatusOr<VmStore::ClassFacts> ReadClass(const kube::KubeClient& client,
                                               const runtime::Context& context,
-                                              const kube::ResourceType& type,
-                                              const std::string& what, const std::string& name) {
+                                              const kube::ResourceType& type, std::string_view what,
+                                              const std::string& name) {
   // harvester/harvester:pkg/util/constants.go, CSIProvisionerLVM.
   constexpr char kLvm[] = "lvm.driver.harvesterhci.io";
   const auto read = client.Get(context, type, "", name);
@@ -154,9 +154,7 @@ absl::StatusOr<VmStore::ClassFacts> ReadClass(const kube::KubeClient& client,
     return VmStore::ClassFacts{.is_lvm = base::GetString(read->object, "provisioner") == kLvm};
   }
   if (kube::IsForbidden(read.status())) return VmStore::ClassFacts{.unknown = true};
-  if (!kube::IsNotFound(read.status())) return base::Annotate(read.status(), what);
-  return base::MakeStatus(absl::StatusCode::kNotFound,
-                          what + " does not exist; create it, or name another one");
+  return Existing(read.status(), client, context, type, what, "", name);
 }
 
 // The number before `end`, with which the text continues behind it.
@@ -221,12 +219,12 @@ absl::Status VmStore::CheckNetwork(const runtime::Context& context, const Networ
 
 absl::StatusOr<VmStore::ClassFacts> VmStore::ReadStorageClass(const runtime::Context& context,
                                                               const std::string& name) const {
-  return ReadClass(*client_, context, kube::kStorageClasses, "storage class " + name, name);
+  return ReadClass(*client_, context, kube::kStorageClasses, "storage class", name);
 }
 
 absl::StatusOr<VmStore::ClassFacts> VmStore::ReadPriorityClass(const runtime::Context& context,
                                                                const std::string& name) const {
-  return ReadClass(*client_, context, kube::kPriorityClasses, "priority class " + name, name);
+  return ReadClass(*client_, context, kube::kPriorityClasses, "priority class", name);
 }
 
 // The value and the default are members of the object itself

@@ -20,8 +20,9 @@ std::string Others(const kube::KubeClient& client, const runtime::Context& conte
   std::vector<std::string> names;
   names.reserve(list->value.size());
   for (const ObjectMetadata& metadata : list->value) names.push_back(metadata.name);
-  return names.empty() ? "; the namespace has no " + std::string(what) + "s"
-                       : "; the namespace has: " + Listed(names);
+  const std::string place = ns.empty() ? "; the cluster has" : "; the namespace has";
+  if (!names.empty()) return place + ": " + Listed(names);
+  return place + " no " + std::string(what) + (what.ends_with('s') ? "es" : "s");
 }
 
 }  // namespace
@@ -37,7 +38,7 @@ std::string Listed(const std::vector<std::string>& names) {
 absl::Status Existing(const absl::Status& read, const kube::KubeClient& client,
                       const runtime::Context& context, const kube::ResourceType& type,
                       std::string_view what, const std::string& ns, const std::string& name) {
-  const std::string where = std::string(what) + " " + ns + "/" + name;
+  const std::string where = std::string(what) + " " + (ns.empty() ? "" : ns + "/") + name;
   if (!kube::IsNotFound(read)) return base::Annotate(read, where);
   return base::MakeStatus(absl::StatusCode::kNotFound,
                           where + " does not exist" + Others(client, context, type, what, ns));

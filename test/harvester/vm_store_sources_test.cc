@@ -54,10 +54,15 @@ TEST_F(VmStoreSources, C2_a_storage_class_and_a_priority_class_have_to_be_there)
   EXPECT_FALSE(longhorn->unknown);
   EXPECT_FALSE(longhorn->is_lvm);
   EXPECT_THAT(store_.ReadStorageClass(context_, "fast"),
-              StatusIs(absl::StatusCode::kNotFound, HasSubstr("storage class fast")));
+              StatusIs(absl::StatusCode::kNotFound,
+                       HasSubstr("storage class fast does not exist; the cluster has: "
+                                 "harvester-longhorn")));
   EXPECT_THAT(store_.ReadPriorityClass(context_, "system-node-critical"), IsOk());
   EXPECT_THAT(store_.ReadPriorityClass(context_, "low"),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("priority class low")));
+  cluster_.Forbid("list", "storageclasses");
+  EXPECT_THAT(store_.ReadStorageClass(context_, "fast"),
+              StatusIs(absl::StatusCode::kNotFound, EndsWith("storage class fast does not exist")));
 }
 
 TEST_F(VmStoreSources, C2_a_class_that_the_token_may_not_read_is_not_known_to_be_missing) {

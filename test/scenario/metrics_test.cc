@@ -64,6 +64,15 @@ struct Watched {
   Harness h;
 };
 
+TEST(Metrics, S3_count_the_calls_whose_policy_names_a_file_that_is_missing) {
+  Watched w;
+  w.h.policy.erase("user_data");
+  w.h.policy["user_data_file"] = "/nonexistent/user-data";
+  ASSERT_TRUE(w.h.Status().ok());
+  ASSERT_TRUE(w.h.Status().ok());
+  EXPECT_THAT(w.Samples(), Contains(Pair(R"(errors_total{class="missing_file"})", 2)));
+}
+
 TEST(Metrics, T2_tell_of_a_pool_that_grows_and_shrinks) {
   Watched w;
   ASSERT_TRUE(w.h.Scale(2).ok());

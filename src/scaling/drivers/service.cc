@@ -72,22 +72,23 @@ absl::StatusOr<ActionMeta> ParseMeta(const std::string& text) {
 }
 
 // Everything that the map alone proves wrong, templates included: what they refer to is known once
-// the plugin is configured. A file may be written later, so a missing one is a warning.
+// the plugin is configured.
 absl::StatusOr<SharedPolicy> ParsePolicy(const StringMap& values,
                                          const absl::StatusOr<std::shared_ptr<Session>>& session) {
   if (!session.ok()) return config::ParsePoolPolicy(values);
-  NH_ASSIGN_OR_RETURN(SharedPolicy policy, (*session)->ParsePolicy(values));
+  return (*session)->ParsePolicy(values);
+}
+
+// A file may be written later, so a missing one is a warning.
+std::vector<std::string> MissingFiles(const config::PoolPolicy& policy) {
   std::vector<std::string> missing;
-  for (const auto& [key, file] : {std::pair("user_data_file", &policy->user_data_file),
-                                  std::pair("network_data_file", &policy->network_data_file)}) {
+  for (const auto& [key, file] : {std::pair("user_data_file", &policy.user_data_file),
+                                  std::pair("network_data_file", &policy.network_data_file)}) {
     if (!file->has_value() || base::StampFile(**file).has_value()) continue;
     missing.push_back(std::string(key) + ": " + **file +
                       " cannot be found: the pool cannot grow until it exists");
   }
-  if (missing.empty()) return policy;
-  config::PoolPolicy with_warnings = *policy;
-  with_warnings.warnings.insert(with_warnings.warnings.end(), missing.begin(), missing.end());
-  return SharedPolicy(std::move(with_warnings));
+  return missing;
 }
 
 class Service final : public TargetService {
@@ -109,6 +110,7 @@ class Service final : public TargetService {
   absl::Status Configure(const StringMap& values);
   // Of the present configuration; null: none.
   std::shared_ptr<metrics::Sink> Metrics();
+  void NoteFiles(Pool& pool, const config::PoolPolicy& policy);
   void SetOwnNode(const Context& context, Session& session, Pool& pool, ScaleRequest* request);
 
   absl::StatusOr<PoolSnapshot> ObserveLists(const Context& context, Session& session, Pool& pool,
@@ -257,6 +259,12 @@ absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Sessi
       .key = pool.key, .seen = std::make_shared<const Snapshot>(std::move(look)), .policy = policy};
 }
 
+void Service::NoteFiles(Pool& pool, const config::PoolPolicy& policy) {
+  const std::vector<std::string> missing = MissingFiles(policy);
+  pools_.WarnOnce(pool, missing);
+  if (!missing.empty()) CountError(Metrics().get(), error_class::kFile);
+}
+
 TargetStatus Service::Unready(Pool& pool, const std::string& reason) {
   StatusReport report;
   report.reason = reason;
@@ -331,6 +339,7 @@ absl::StatusOr<TargetStatus> Service::Status(const Context& context, const Strin
   NH_ASSIGN_OR_RETURN(const SharedPolicy policy, std::move(parsed));
   NH_ASSIGN_OR_RETURN(const std::shared_ptr<Session> session, current);
   const std::shared_ptr<Pool> pool = pools_.Find(policy);
+  NoteFiles(*pool, *policy);
   const PoolMetrics metrics(session->clients().metrics_sink.get(), pool->key);
   base::Duration budget =
       std::min(context.Remaining(), policy->grpc_timeout.value_or(kStatusBudget));
@@ -422,6 +431,7 @@ absl::Status Service::TryScale(const Context& context, const ScaleAction& action
   NH_RETURN_IF_ERROR(meta);
   NH_ASSIGN_OR_RETURN(const std::shared_ptr<Session> session, current);
   const std::shared_ptr<Pool> pool = pools_.Find(policy);
+  NoteFiles(*pool, *policy);
   ScaleRequest request{.count = action.count,
                        .dry_run = meta->dry_run || policy->dry_run || action.count == -1,
                        .reason = action.reason,

@@ -17,9 +17,9 @@ namespace {
 using harvester::MarkReason;
 using metrics::Metric;
 
-constexpr std::array<std::string_view, 7> kErrorClasses = {
-    error_class::kConfig,    error_class::kPolicy,  error_class::kHarvester, error_class::kNomad,
-    error_class::kLeaseLost, error_class::kRefused, error_class::kFailed};
+constexpr std::array<std::string_view, 8> kErrorClasses = {
+    error_class::kConfig, error_class::kPolicy,    error_class::kFile,    error_class::kHarvester,
+    error_class::kNomad,  error_class::kLeaseLost, error_class::kRefused, error_class::kFailed};
 constexpr std::array<std::string_view, 5> kCauses = {cause::kCreate, cause::kStart, cause::kJoin,
                                                      cause::kRemove, cause::kRefused};
 constexpr char kScaleOut[] = "scale_out";

@@ -20,8 +20,9 @@ namespace nomad_harvester::scaling {
 
 // The classes of errors_total.
 namespace error_class {
-inline constexpr std::string_view kConfig = "config";  // SetConfig refused its map
-inline constexpr std::string_view kPolicy = "policy";  // a policy's map was refused
+inline constexpr std::string_view kConfig = "config";      // SetConfig refused its map
+inline constexpr std::string_view kPolicy = "policy";      // a policy's map was refused
+inline constexpr std::string_view kFile = "missing_file";  // of user or network data, at each call
 inline constexpr std::string_view kHarvester = "harvester_unreadable";
 inline constexpr std::string_view kNomad = "nomad_unreadable";
 inline constexpr std::string_view kLeaseLost = "lease_lost";
