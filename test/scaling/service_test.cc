@@ -44,6 +44,20 @@ class ProcessClock final : public runtime::Clock {
   base::Duration ahead_{};
 };
 
+// Runs each task at once, and counts them.
+class CountingExecutor final : public runtime::Executor {
+ public:
+  absl::Status Submit(std::function<void()> task) override {
+    ++submitted_;
+    task();
+    return absl::OkStatus();
+  }
+  int Take() { return std::exchange(submitted_, 0); }
+
+ private:
+  int submitted_ = 0;
+};
+
 class ServiceTest : public PoolFixture {
  protected:
   ServiceTest() {
@@ -59,7 +73,7 @@ class ServiceTest : public PoolFixture {
       if (!transports_.ok()) return transports_;
       return Transports(client_name_);
     };
-    options.foreground = &executor_;
+    options.foreground = &foreground_;
     options.background = &background_;
     options.set_log_level = [this](log::Level level) { level_ = level; };
     options.holder = "service";
@@ -110,6 +124,7 @@ class ServiceTest : public PoolFixture {
   std::string allocation_;
   absl::Status transports_;
   std::optional<log::Level> level_;
+  CountingExecutor foreground_;
   support::ManualExecutor background_;
   std::unique_ptr<TargetService> service_;
 };
@@ -184,6 +199,33 @@ TEST_F(ServiceTest, S3_each_change_of_a_policy_is_checked_anew) {
   EXPECT_THAT(Status(), StatusIs(absl::StatusCode::kInvalidArgument));
   values_["cpu_request"] = "2";
   EXPECT_THAT(Status(), IsOk());
+}
+
+TEST_F(ServiceTest, S3_lists_are_read_one_after_the_other_only_while_both_systems_answer_at_once) {
+  ASSERT_THAT(Configure(), IsOk());
+  Settle();
+  foreground_.Take();
+  const auto helpers_of_status = [&] {
+    EXPECT_THAT(Status(), IsOk());
+    return foreground_.Take();
+  };
+  EXPECT_EQ(helpers_of_status(), 0) << "the last one took no time";
+  Next("list nodes", Fault::Delay(milliseconds(21)));
+  EXPECT_EQ(helpers_of_status(), 0);
+  EXPECT_EQ(helpers_of_status(), 1) << "the last one took an instant too long";
+  EXPECT_EQ(helpers_of_status(), 0);
+}
+
+TEST_F(ServiceTest, S3_a_nomad_that_begins_to_hang_hides_no_vm) {
+  ASSERT_THAT(Configure(), IsOk());
+  ASSERT_THAT(Scale(1), IsOk());
+  Settle();
+  Settle();
+  Always("list nodes", Fault::Delay(std::chrono::hours(1)));
+  const auto status = Status();
+  ASSERT_THAT(status, IsOk());
+  EXPECT_FALSE(status->ready);
+  EXPECT_EQ(status->count, 1);
 }
 
 TEST_F(ServiceTest, S3_a_missing_template_file_is_one_warning_and_refuses_growth_alone) {
