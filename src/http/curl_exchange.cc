@@ -60,7 +60,7 @@ class CurlExchange {
   ~CurlExchange() {
     constexpr void* kNothing = nullptr;
     for (const CURLoption option : {CURLOPT_ERRORBUFFER, CURLOPT_HTTPHEADER, CURLOPT_POSTFIELDS,
-                                    CURLOPT_CUSTOMREQUEST, CURLOPT_HEADERDATA, CURLOPT_WRITEDATA}) {
+                                    CURLOPT_HEADERDATA, CURLOPT_WRITEDATA}) {
       Set(option, kNothing);
     }
   }

@@ -66,6 +66,42 @@ TEST_F(CurlConnections, the_server_may_end_an_idle_connection) {
   EXPECT_EQ(server.connections(), 3);
 }
 
+// A connection's handle keeps the options that all requests have in common, and nothing else: each
+// request, whatever came before it, is as the first one of a transport would be.
+TEST_F(CurlConnections, a_request_takes_nothing_over_from_the_one_before_it) {
+  LoopbackServer server{ServerReply()};
+  std::vector<HttpRequest> requests;
+  for (const Method method : {Method::kGet, Method::kPost, Method::kPatch, Method::kDelete}) {
+    for (const char* const body : {"", "{}"}) {
+      if (method == Method::kGet && *body != '\0') continue;
+      HttpRequest request = Get("/x");
+      request.method = method;
+      request.body = body;
+      if (*body != '\0') request.headers.Set("Content-Type", "application/json");
+      request.headers.Set("X-Own", std::to_string(requests.size()));
+      requests.push_back(request);
+      requests.push_back(Once(request));
+    }
+  }
+  const auto text_of = [](const ServerRequest& r) {
+    return r.method + " " + r.headers.Find("X-Own").value_or("none") + " " +
+           r.headers.Find("Content-Type").value_or("no type") + " " + r.body;
+  };
+  const auto kept = MakeFor(server.url());
+  for (const HttpRequest& first : requests) {
+    for (const HttpRequest& second : requests) {
+      ASSERT_THAT(kept->Send(context_, first), IsOk());
+      const int before = server.connections();
+      ASSERT_THAT(kept->Send(context_, second), IsOk());
+      const bool opened = server.connections() > before;
+      EXPECT_EQ(opened, second.idempotency == Idempotency::kOnce);
+      const std::string after_another = text_of(server.requests().back());
+      ASSERT_THAT(MakeFor(server.url())->Send(context_, second), IsOk());
+      EXPECT_EQ(after_another, text_of(server.requests().back()));
+    }
+  }
+}
+
 // The server reads the second request of a connection and closes without a reply.
 ServerReply DropTheSecond(const ServerRequest& request, std::atomic<int>* seen) {
   ServerReply reply;
