@@ -4,6 +4,7 @@
 #ifndef NOMAD_HARVESTER_CLI_COMMAND_H_
 #define NOMAD_HARVESTER_CLI_COMMAND_H_
 
+#include <cstdint>
 #include <functional>
 #include <iosfwd>
 #include <string>
@@ -47,6 +48,11 @@ void AddGcCommand(CLI::App& app, const Invocation& invocation);
 // harvester pause and harvester resume (rule L10).
 void AddPauseCommand(CLI::App& app, const Invocation& invocation);
 void AddResumeCommand(CLI::App& app, const Invocation& invocation);
+// harvester plan: what a Scale would do. harvester scale: does it. harvester render: the objects
+// that it creates.
+void AddPlanCommand(CLI::App& app, const Invocation& invocation);
+void AddScaleCommand(CLI::App& app, const Invocation& invocation);
+void AddRenderCommand(CLI::App& app, const Invocation& invocation);
 
 // Prints each line of `problems` to standard error, behind the command's name; returns `exit_code`.
 int Refuse(const std::string& command, const absl::Status& problems, int exit_code);
@@ -61,6 +67,18 @@ int ShowStatus(const scaling::Maintenance& maintenance, const runtime::Context& 
 // and to `err` for each thing not done.
 int CollectGarbage(const scaling::Maintenance& maintenance, const runtime::Context& context,
                    const Settings& settings, bool dry_run, std::ostream& out, std::ostream& err);
+
+// 0: planned, whether it would be refused or not. 1: a system cannot be read.
+int ShowPlan(const scaling::Maintenance& maintenance, const runtime::Context& context,
+             const config::PoolPolicy& policy, std::int64_t count, const std::string& output,
+             std::ostream& out, std::ostream& err);
+// 0: printed. 1: Harvester cannot be read, or the policy's sources are missing there.
+int RenderPolicy(const scaling::Maintenance& maintenance, const runtime::Context& context,
+                 const config::PoolPolicy& policy, const std::string& output, std::ostream& out,
+                 std::ostream& err);
+
+// The required option --count N. `count` must outlive `command`.
+void AddCountOption(CLI::App& command, std::int64_t& count);
 
 // The option --set KEY=VALUE, repeatable. `settings` must outlive `command`.
 CLI::Option* AddSetOption(CLI::App& command, std::vector<std::string>& settings,

@@ -126,6 +126,9 @@ int Main(const std::vector<std::string>& arguments, const config::StringMap& env
   AddGcCommand(app, invocation);
   AddPauseCommand(app, invocation);
   AddResumeCommand(app, invocation);
+  AddPlanCommand(app, invocation);
+  AddScaleCommand(app, invocation);
+  AddRenderCommand(app, invocation);
   app.add_subcommand("version", "Print version, commit and libraries")->callback([] {
     std::cout << VersionText();
   });

@@ -15,6 +15,7 @@
 #include "nomad_harvester/runtime/workers.h"
 #include "nomad_harvester/scaling/clients.h"
 #include "nomad_harvester/scaling/pool_lease.h"
+#include "nomad_harvester/scaling/proposal.h"
 #include "nomad_harvester/scaling/reconcile_event.h"
 #include "nomad_harvester/scaling/snapshot.h"
 #include "nomad_harvester/scaling/status_report.h"
@@ -22,6 +23,8 @@
 #include "absl/status/statusor.h"
 
 namespace nomad_harvester::scaling {
+
+struct Rendering;  // rendering.h
 
 struct MaintenanceOptions {
   runtime::Clock* clock = nullptr;  // outlives the maintenance, as does the executor
@@ -84,6 +87,18 @@ class Maintenance {
   // that existing ones are compared with that.
   absl::StatusOr<Inspection> Inspect(const runtime::Context& context,
                                      const config::PoolPolicy& policy, bool tells_vms) const;
+
+  // What a Scale to `count` would do now, and what would refuse it. Only reads: a new VM is tried
+  // as a dry run of the API server, and the Lease is not acquired. What only the plugin's process
+  // remembers, such as zones without room, is not known here. An error means that a system cannot
+  // be read.
+  absl::StatusOr<Proposal> Plan(const runtime::Context& context, const config::PoolPolicy& policy,
+                                std::int64_t count) const;
+
+  // The objects that a growth would create for one VM. Only reads, and of Harvester alone.
+  // An error is that of Harvester, or what would refuse the growth: it names the policy's keys.
+  absl::StatusOr<Rendering> Render(const runtime::Context& context,
+                                   const config::PoolPolicy& policy) const;
 
   // Every pool that owns a VM, volume, Secret or Lease in the namespace, or for which a Nomad node
   // was drained. Only reads.

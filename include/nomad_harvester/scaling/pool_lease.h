@@ -18,6 +18,7 @@
 #include "nomad_harvester/scaling/snapshot.h"
 
 #include "absl/status/statusor.h"
+#include "nlohmann/json_fwd.hpp"
 
 namespace nomad_harvester::scaling {
 
@@ -42,6 +43,9 @@ struct PoolRecord {
 // Whether the Lease has a holder that may have renewed it within kLeaseAlive, by the API server's
 // clock (server_time). Errs on the side of a live one: both times have up to a second of error.
 bool MayBeAlive(const kube::Lease& lease);
+
+// The Lease as it is created for a pool, held by `holder`.
+nlohmann::json NewLease(const PoolKey& key, const std::string& holder, base::WallTime now);
 
 class LeasePermit;
 

@@ -51,6 +51,10 @@ struct CommandRun {
   PoolLease lease;
 };
 
+// One request, if the configuration uses the Lease.
+LeaseView ReadLease(const runtime::Context& context, const Clients& clients, const PoolKey& key,
+                    const log::Logger& logger);
+
 }  // namespace nomad_harvester::scaling
 
 #endif  // NOMAD_HARVESTER_SCALING_COMMAND_RUN_H_

@@ -15,7 +15,6 @@
 #include "execution/read_only.h"
 
 namespace nomad_harvester::scaling {
-namespace {
 
 LeaseView ReadLease(const runtime::Context& context, const Clients& clients, const PoolKey& key,
                     const log::Logger& logger) {
@@ -39,6 +38,8 @@ LeaseView ReadLease(const runtime::Context& context, const Clients& clients, con
   view.record = ParsePoolRecord(lease, logger);
   return view;
 }
+
+namespace {
 
 // What a growth would read first, without making a VM, not even as a dry run.
 void ReadTemplate(const runtime::Context& context, const PoolDependencies& deps,

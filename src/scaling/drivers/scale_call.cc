@@ -11,6 +11,7 @@
 #include "nomad_harvester/kube/access.h"
 #include "nomad_harvester/nodepool/selector.h"
 #include "nomad_harvester/scaling/status_report.h"
+#include "nomad_harvester/scaling/step_spec.h"
 
 #include "absl/strings/str_join.h"
 #include "rules/back_off.h"
@@ -24,9 +25,8 @@ struct Right {
   const char* group;
   const char* resource;
 };
-// Those of cleaning up are among them (rule C2).
-// Those of cleaning up included. What is optional, or needed of the instances of a node that is
-// down, is not here: its refusal costs what it concerns.
+// Those of cleaning up are among them (rule C2). What is optional, or needed of the instances of a
+// node that is down, is not here: its refusal costs what it concerns.
 constexpr Right kCreationRights[] = {{"create", "kubevirt.io", "virtualmachines"},
                                      {"get", "kubevirt.io", "virtualmachines"},
                                      {"patch", "kubevirt.io", "virtualmachines"},
@@ -142,9 +142,8 @@ void ScaleCall::ForgetObserved() {
   ahead_.allocations.reset();
 }
 
-absl::StatusOr<ScalePlan> ScaleCall::Plan(const runtime::Context& context,
-                                          const PoolSnapshot& snapshot,
-                                          std::map<std::string, std::string> left_out) {
+absl::Status ScaleCall::ReadInputs(const runtime::Context& context, const PoolSnapshot& snapshot,
+                                   std::map<std::string, std::string> left_out) {
   inputs_ = {.own_node_id = request_.own_node_id, .left_out = std::move(left_out)};
   for (const auto& [vm, refused] : deps_.troubles.removal_refusals) {
     if (deps_.clock.Now() - refused.last < kGoesLastFor) inputs_.refusals[vm] = refused.count;
@@ -165,6 +164,10 @@ absl::StatusOr<ScalePlan> ScaleCall::Plan(const runtime::Context& context,
     inputs_.cordoned_hosts =
         ahead_.cordoned_hosts.has_value() ? *ahead_.cordoned_hosts : ReadCordonedHosts(context);
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ScalePlan> ScaleCall::Plan(const PoolSnapshot& snapshot) {
   auto plan = PlanScale(snapshot, request_.count, inputs_);
   inputs_.allocations.clear();  // of the whole region; only the plan needs them
   return plan;
@@ -288,15 +291,14 @@ absl::Status ScaleCall::CheckCreations(const runtime::Context& context,
   WarnOfCreations();
   memory_->template_hash = creation_->vm_spec.template_hash;
   memory_->template_parts = creation_->vm_spec.template_parts;
-  NH_RETURN_IF_ERROR(ahead_.admitted.has_value()
-                         ? *ahead_.admitted
-                         : DryRunCreation(context, deps_, policy_, *creation_));
-  return CheckTokens(context);
+  return ahead_.admitted.has_value() ? *ahead_.admitted
+                                     : DryRunCreation(context, deps_, policy_, *creation_);
 }
 
 // After all that Harvester may refuse: only a creation makes tokens, and this makes one of a
 // second.
 absl::Status ScaleCall::CheckTokens(const runtime::Context& context) {
+  if (!creation_.has_value()) return absl::OkStatus();
   NH_RETURN_IF_ERROR(CheckIntroTokens(context, deps_, policy_, &*creation_));
   const bool without = policy_.intro_token != config::IntroToken::kOff && !creation_->intro_tokens;
   if (std::exchange(memory_->without_intro_tokens, without) != without && without) {
@@ -451,7 +453,8 @@ absl::Status ScaleCall::Act(const runtime::Context& context) {
     told_by_record_ = true;
     return paused;
   }
-  NH_ASSIGN_OR_RETURN(ScalePlan plan, Plan(context, snapshot, std::move(settled.left_out)));
+  NH_RETURN_IF_ERROR(ReadInputs(context, snapshot, std::move(settled.left_out)));
+  NH_ASSIGN_OR_RETURN(ScalePlan plan, Plan(snapshot));
   range_ = {.from = plan.from, .to = plan.to};
   deps_.logger.Info("Planned", {{"action_id", action_id_},
                                 {"reason", request_.reason},
@@ -462,6 +465,7 @@ absl::Status ScaleCall::Act(const runtime::Context& context) {
   if (plan.direction == Direction::kNone) return absl::OkStatus();
   NH_RETURN_IF_ERROR(CheckReadJob(context, plan));
   NH_RETURN_IF_ERROR(Preflight(context, &plan, snapshot));
+  NH_RETURN_IF_ERROR(CheckTokens(context));
   NodesRead nodes;
   const base::MonoTime reads_began = deps_.clock.Now();
   NH_RETURN_IF_ERROR(StoreAndReadVictims(context, &plan, snapshot, &nodes));
@@ -493,12 +497,53 @@ absl::Status ScaleCall::Act(const runtime::Context& context) {
   return final_status;
 }
 
-absl::Status ScaleCall::DryRun(const runtime::Context& context) {
-  NH_ASSIGN_OR_RETURN(const PoolSnapshot snapshot, reconciler_.Observe(context));
-  if (!snapshot.look().nomad_readable) {
-    return base::Unavailable("Nomad cannot be read: " + snapshot.look().nomad_problem);
+absl::StatusOr<PoolSnapshot> ScaleCall::ObserveWithNomad(const runtime::Context& context) {
+  NH_ASSIGN_OR_RETURN(PoolSnapshot snapshot, reconciler_.Observe(context));
+  if (snapshot.look().nomad_readable) return snapshot;
+  return base::Unavailable("Nomad cannot be read: " + snapshot.look().nomad_problem);
+}
+
+absl::StatusOr<Proposal> ScaleCall::Propose(const runtime::Context& context) {
+  NH_ASSIGN_OR_RETURN(const PoolSnapshot snapshot, ObserveWithNomad(context));
+  Proposal proposal{.snapshot = snapshot};
+  std::map<std::string, std::string> left_out;
+  const Decisions decisions(snapshot);
+  for (const Decisions::Entry& entry : decisions.all()) {
+    if (!IsRepair(entry.step.kind)) continue;
+    proposal.roll_backs.push_back({entry.view->vm->name, entry.step.reason});
+    left_out[entry.view->vm->name] = "it is rolled back first: " + entry.step.reason;
   }
-  NH_ASSIGN_OR_RETURN(const ScalePlan plan, Plan(context, snapshot, {}));
+  NH_RETURN_IF_ERROR(ReadInputs(context, snapshot, std::move(left_out)));
+  proposal.refusal = CheckPaused(snapshot.now());
+  absl::StatusOr<ScalePlan> plan = Plan(snapshot);
+  if (!plan.ok()) {
+    proposal.plan = {.direction = request_.count > range_->from ? Direction::kOut : Direction::kIn,
+                     .from = range_->from,
+                     .desired = request_.count,
+                     .to = request_.count};
+    proposal.refusal.Update(plan.status());
+    return proposal;
+  }
+  if (plan->direction != Direction::kNone) {
+    proposal.refusal.Update(CheckReadJob(context, *plan));
+    proposal.refusal.Update(Preflight(context, &*plan, snapshot));
+    NH_RETURN_IF_ERROR(context.Check());
+  }
+  proposal.plan = *std::move(plan);
+  proposal.left_out = deferred_;
+  if (creation_.has_value()) {
+    proposal.notes = creation_->template_notes;
+    for (const std::string& name : creation_->unread_classes) {
+      proposal.notes.push_back(name + " is not checked: the token may not read it");
+    }
+  }
+  return proposal;
+}
+
+absl::Status ScaleCall::DryRun(const runtime::Context& context) {
+  NH_ASSIGN_OR_RETURN(const PoolSnapshot snapshot, ObserveWithNomad(context));
+  NH_RETURN_IF_ERROR(ReadInputs(context, snapshot, {}));
+  NH_ASSIGN_OR_RETURN(const ScalePlan plan, Plan(snapshot));
   deps_.logger.Info("Dry run: nothing is changed", {{"reason", request_.reason},
                                                     {"from", plan.from},
                                                     {"to", plan.to},

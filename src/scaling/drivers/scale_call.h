@@ -8,6 +8,7 @@
 #include <string>
 
 #include "nomad_harvester/kube/access.h"
+#include "nomad_harvester/scaling/proposal.h"
 #include "nomad_harvester/scaling/target_service.h"
 
 #include "absl/status/status.h"
@@ -57,6 +58,9 @@ class ScaleCall {
   absl::Status Run(const runtime::Context& context);
   // Only reads; logs what Run would do (rule C13).
   absl::Status DryRun(const runtime::Context& context);
+  // Only reads, the trial creation of a VM included: what Run would do, and what would refuse it.
+  // No introduction token is made. UNAVAILABLE: Nomad cannot be read.
+  absl::StatusOr<Proposal> Propose(const runtime::Context& context);
   std::optional<base::WallTime> last_event() const { return reconciler_.last_event(); }
   // It acted and failed, and may have left something that the lists of Status do not show, such as
   // a Secret.
@@ -70,9 +74,13 @@ class ScaleCall {
   bool acted() const { return acted_; }
 
  private:
-  // Reads the allocations if the selection needs them.
-  absl::StatusOr<ScalePlan> Plan(const runtime::Context& context, const PoolSnapshot& snapshot,
-                                 std::map<std::string, std::string> left_out);
+  // UNAVAILABLE: Nomad cannot be read.
+  absl::StatusOr<PoolSnapshot> ObserveWithNomad(const runtime::Context& context);
+  // What a plan is made from, besides the snapshot. Reads the allocations if the selection needs
+  // them.
+  absl::Status ReadInputs(const runtime::Context& context, const PoolSnapshot& snapshot,
+                          std::map<std::string, std::string> left_out);
+  absl::StatusOr<ScalePlan> Plan(const PoolSnapshot& snapshot);
   // One list; empty without the right to read hosts.
   std::set<std::string> ReadCordonedHosts(const runtime::Context& context) const;
   absl::Status CheckReadJob(const runtime::Context& context, const ScalePlan& plan) const;

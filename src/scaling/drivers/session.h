@@ -117,6 +117,10 @@ struct PoolAccess {
   const std::unique_ptr<PoolLease> lease;
 };
 
+// The node that the autoscaler itself runs on, which may be one of the pool (rule C7); empty: none
+// of this cluster. Blocks for up to two requests.
+absl::StatusOr<std::string> FindOwnNode(const runtime::Context& context, const Clients& clients);
+
 // One configuration. Thread-safe; calls that began with it keep it.
 class Session {
  public:
@@ -143,9 +147,8 @@ class Session {
   // Whether the last Status had its lists within an instant.
   std::atomic<bool>& answers_at_once() { return answers_at_once_; }
   std::unique_ptr<PoolLease> MakeLease(const Pool& pool) const;
-  // The node that the autoscaler itself runs on, which may be one of the pool (rule C7); empty:
-  // none of this cluster. Its allocation may not be known right after the start, so it is asked for
-  // until it is. Blocks for up to two requests.
+  // FindOwnNode, remembered. Its allocation may not be known right after the start, so it is asked
+  // for until it is.
   absl::StatusOr<std::string> OwnNode(const runtime::Context& context);
   // All of them must outlive what they are given to.
   // `troubles`: instead of the pool's, for a call outside of its gate.

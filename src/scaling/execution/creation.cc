@@ -574,6 +574,14 @@ absl::Status ClearLeftoverSecret(const runtime::Context& context, const PoolDepe
   return deps.vms.DeleteSecret(context, *secret);
 }
 
+absl::StatusOr<VmObjects> ComposeVm(const CreationPlan& plan, const harvester::VmIdentity& identity,
+                                    harvester::IntroToken token) {
+  NH_ASSIGN_OR_RETURN(const harvester::CloudInit cloud_init,
+                      ComposeCloudInit(plan, identity, std::move(token)));
+  return VmObjects{.secret = harvester::BuildSecret(plan.vm_spec, identity, cloud_init),
+                   .vm = harvester::BuildVirtualMachine(plan.vm_spec, identity)};
+}
+
 absl::StatusOr<CreatedVm> CreateVm(const runtime::Context& context, const PoolDependencies& deps,
                                    const CreationPlan& plan, const PlannedCreation& creation,
                                    base::WallTime now) {
@@ -584,21 +592,15 @@ absl::StatusOr<CreatedVm> CreateVm(const runtime::Context& context, const PoolDe
     NH_ASSIGN_OR_RETURN(
         token, MakeIntroToken(context, deps, creation.name, plan.vm_spec.nodes.node_pool, now));
   }
-  NH_ASSIGN_OR_RETURN(const harvester::CloudInit cloud_init,
-                      ComposeCloudInit(plan, created.identity, std::move(token)));
-  NH_ASSIGN_OR_RETURN(
-      created.secret,
-      deps.vms.CreateSecret(context,
-                            harvester::BuildSecret(plan.vm_spec, created.identity, cloud_init)));
+  NH_ASSIGN_OR_RETURN(const VmObjects objects, ComposeVm(plan, created.identity, token));
+  NH_ASSIGN_OR_RETURN(created.secret, deps.vms.CreateSecret(context, objects.secret));
   if (const auto kept = created.secret.token_expires;
-      kept.has_value() && cloud_init.intro_token.expires - *kept > kSameToken) {
+      kept.has_value() && token.expires - *kept > kSameToken) {
     // The Secret of an earlier attempt, whose token may have ended.
-    NH_RETURN_IF_ERROR(deps.vms.ReplaceIntroToken(context, created.secret, cloud_init.intro_token));
-    created.secret.token_expires = cloud_init.intro_token.expires;
+    NH_RETURN_IF_ERROR(deps.vms.ReplaceIntroToken(context, created.secret, token));
+    created.secret.token_expires = token.expires;
   }
-  NH_ASSIGN_OR_RETURN(
-      const auto vm,
-      deps.vms.CreateVm(context, harvester::BuildVirtualMachine(plan.vm_spec, created.identity)));
+  NH_ASSIGN_OR_RETURN(const auto vm, deps.vms.CreateVm(context, objects.vm));
   created.uid = vm.value.uid;
   if (created.secret.token_expires.has_value()) {
     deps.memory.NoteTokenOf(created.uid, TokenIsLookedAfterAt(now, *created.secret.token_expires));

@@ -17,6 +17,7 @@
 
 #include "absl/status/statusor.h"
 #include "execution/pool_dependencies.h"
+#include "nlohmann/json.hpp"
 
 namespace nomad_harvester::scaling {
 
@@ -99,6 +100,15 @@ std::string NewVmName(const config::PoolPolicy& policy, runtime::Random& random)
 // its content may be outdated (rule C10).
 absl::Status ClearLeftoverSecret(const runtime::Context& context, const PoolDependencies& deps,
                                  const std::string& vm);
+
+// The two objects of one VM, as they are sent. Without a token, the Secret has a placeholder where
+// the templates use one. Errors name the policy's keys.
+struct VmObjects {
+  nlohmann::json secret;
+  nlohmann::json vm;
+};
+absl::StatusOr<VmObjects> ComposeVm(const CreationPlan& plan, const harvester::VmIdentity& identity,
+                                    harvester::IntroToken token = {});
 
 struct CreatedVm {
   harvester::VmIdentity identity;

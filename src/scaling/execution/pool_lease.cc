@@ -84,6 +84,16 @@ bool MayBeAlive(const kube::Lease& lease) {
          *lease.server_time - *lease.renew_time < kLeaseAlive + kDateResolution;
 }
 
+nlohmann::json NewLease(const PoolKey& key, const std::string& holder, base::WallTime now) {
+  kube::Lease lease{.name = harvester::LeaseName(key.pool), .ns = key.ns};
+  lease.holder = holder;
+  lease.lease_duration_seconds =
+      static_cast<int>(std::chrono::duration_cast<std::chrono::seconds>(kLeaseDuration).count());
+  lease.renew_time = lease.acquire_time = now;
+  return kube::LeaseObject(lease, {{harvester::kManagedByLabel, harvester::kManagedByValue},
+                                   {harvester::kPoolLabel, key.pool}});
+}
+
 PoolLease::Options PoolLease::OptionsOf(const config::PluginConfig& config, std::string holder) {
   return {.enabled = config.pool_lease,
           .holder = std::move(holder),
@@ -247,15 +257,9 @@ base::WallTime PoolLease::ServerNow() const {
 
 absl::Status PoolLease::Create(const runtime::Context& context) {
   const base::MonoTime sent = clock_.Now();
-  kube::Lease lease{.name = harvester::LeaseName(key_.pool), .ns = key_.ns};
-  lease.holder = options_.holder;
-  lease.lease_duration_seconds =
-      static_cast<int>(std::chrono::duration_cast<std::chrono::seconds>(kLeaseDuration).count());
-  lease.renew_time = lease.acquire_time = NoteAttempt(clock_.WallNow(), 0, sent);
-  auto created = client_->Create(
-      context, kube::kLeases, key_.ns,
-      kube::LeaseObject(lease, {{harvester::kManagedByLabel, harvester::kManagedByValue},
-                                {harvester::kPoolLabel, key_.pool}}));
+  auto created =
+      client_->Create(context, kube::kLeases, key_.ns,
+                      NewLease(key_, options_.holder, NoteAttempt(clock_.WallNow(), 0, sent)));
   NH_RETURN_IF_ERROR(created);
   SetHeld(kube::ParseLease(*created), sent);
   return absl::OkStatus();

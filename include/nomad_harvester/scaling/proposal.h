@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a Scale would do now, for commands that show it without doing it.
+#ifndef NOMAD_HARVESTER_SCALING_PROPOSAL_H_
+#define NOMAD_HARVESTER_SCALING_PROPOSAL_H_
+
+#include <string>
+#include <vector>
+
+#include "nomad_harvester/scaling/plan.h"
+#include "nomad_harvester/scaling/snapshot.h"
+
+#include "absl/status/status.h"
+
+namespace nomad_harvester::scaling {
+
+struct Proposal {
+  PoolSnapshot snapshot;
+  // After everything that limits it. If no plan can be made, it has its numbers and its direction,
+  // and `refusal` says why.
+  ScalePlan plan;
+  // VMs whose roll-back comes before any plan (rule C14), and why: they count as standing, and the
+  // plan leaves them out.
+  std::vector<PassedOver> roll_backs;
+  // What would refuse the Scale; OK: nothing. ABORTED: another live process acts on the pool.
+  absl::Status refusal;
+  // Why some or all of the new VMs would not be made although the Scale is not refused; OK: none.
+  absl::Status left_out;
+  // What the operator should know of the VMs to create.
+  std::vector<std::string> notes;
+};
+
+}  // namespace nomad_harvester::scaling
+
+#endif  // NOMAD_HARVESTER_SCALING_PROPOSAL_H_

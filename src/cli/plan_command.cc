@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/base/status.h"
+
+#include "command.h"
+#include "plan_view.h"
+#include "text.h"
+
+namespace nomad_harvester::cli {
+
+void AddCountOption(CLI::App& command, std::int64_t& count) {
+  command.add_option("--count", count, "How many VMs the pool shall have")
+      ->required()
+      ->check([](const std::string& text) {
+        const auto number = base::ParseInt(text);
+        return std::string(number.ok() && *number >= 0 ? "" : "it is not a count of VMs");
+      });
+}
+
+int ShowPlan(const scaling::Maintenance& maintenance, const runtime::Context& context,
+             const config::PoolPolicy& policy, std::int64_t count, const std::string& output,
+             std::ostream& out, std::ostream& err) {
+  const auto proposal = maintenance.Plan(context.WithTimeout(kOperatorBudget), policy, count);
+  if (!proposal.ok()) {
+    err << "harvester plan: " << Printable(base::Message(proposal.status())) << "\n";
+    return kExitFailure;
+  }
+  out << (output == "json" ? PlanJson(*proposal) : PlanText(*proposal)) << std::flush;
+  return kExitOk;
+}
+
+void AddPlanCommand(CLI::App& app, const Invocation& invocation) {
+  const auto count = std::make_shared<std::int64_t>(0);
+  const auto output = std::make_shared<std::string>("text");
+  CLI::App* const command = AddMaintenanceCommand(
+      app, invocation,
+      {.name = "plan",
+       .description =
+           "Show what a Scale to a count would do now: which VMs and nodes, why, who is passed "
+           "over, what is limited, and what would refuse it. Only reads.",
+       .exit_codes =
+           "Exit: 0 planned, also if it would be refused; 1 a system cannot be read, 2 usage.",
+       .use = PolicyUse::kWhole,
+       .task = [count, output](const scaling::Maintenance& maintenance,
+                               const runtime::Context& context, const Settings& settings) {
+         return ShowPlan(maintenance, context, *settings.policy, *count, *output, std::cout,
+                         std::cerr);
+       }});
+  AddCountOption(*command, *count);
+  command->add_option("--output", *output, "text or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+}
+
+}  // namespace nomad_harvester::cli

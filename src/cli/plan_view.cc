@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan_view.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/secret.h"
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/policy/strategies.h"
+
+#include "absl/strings/str_join.h"
+#include "nlohmann/json.hpp"
+#include "text.h"
+
+namespace nomad_harvester::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Rows = std::vector<std::vector<std::string>>;
+using scaling::Direction;
+using scaling::Proposal;
+using scaling::ScalePlan;
+
+Json Text(std::string_view text) { return base::ToValidUtf8(text); }
+
+// Why fewer VMs than requested; empty: it is not limited.
+std::string LimitOf(const Proposal& proposal) {
+  const ScalePlan& plan = proposal.plan;
+  if (!plan.capped) return "";
+  if (!proposal.left_out.ok()) return base::Message(proposal.left_out);
+  const config::PoolPolicy& policy = *proposal.snapshot.policy;
+  if (plan.direction == Direction::kOut) {
+    return policy.max_scale_out && plan.to == plan.from + *policy.max_scale_out
+               ? "max_scale_out"
+               : "new VMs have failed several times in a row: only one is created";
+  }
+  return policy.max_scale_in && plan.to == plan.from - *policy.max_scale_in
+             ? "max_scale_in"
+             : "every removal of the last action was refused: one VM alone is removed";
+}
+
+std::string_view DirectionName(Direction direction) {
+  switch (direction) {
+    case Direction::kOut:
+      return "out";
+    case Direction::kIn:
+      return "in";
+    case Direction::kNone:
+      break;
+  }
+  return "none";
+}
+
+std::string Heading(const Proposal& proposal) {
+  const ScalePlan& plan = proposal.plan;
+  const std::string pool = proposal.snapshot.key.ToString();
+  if (plan.direction == Direction::kNone) {
+    return pool + ": " + std::to_string(plan.from) + ", nothing to do";
+  }
+  std::string text = pool + ": " + std::to_string(plan.from) + " → " + std::to_string(plan.to) +
+                     ", scale " + std::string(DirectionName(plan.direction));
+  if (plan.direction == Direction::kIn) {
+    text += " by ";
+    text += policy::NameOf(proposal.snapshot.policy->selector);
+  }
+  return text;
+}
+
+// A table with a title line, or nothing if it has no rows but the heading.
+std::string Section(const std::string& title, const Rows& rows) {
+  return rows.size() == 1 ? std::string() : "\n" + title + "\n" + Table(rows);
+}
+
+// Enough of a node ID for people to identify it.
+constexpr std::size_t kShortId = 8;
+
+Rows RemovalRows(const std::vector<scaling::PlannedRemoval>& removals) {
+  Rows rows = {{"#", "VM", "NODE", "WHY"}};
+  rows.reserve(removals.size() + 1);
+  for (const scaling::PlannedRemoval& removal : removals) {
+    rows.push_back({std::to_string(rows.size()), removal.vm, removal.node_id.substr(0, kShortId),
+                    removal.reason});
+  }
+  return rows;
+}
+
+Rows PassedRows(const std::vector<scaling::PassedOver>& passed) {
+  Rows rows = {{"VM", "WHY"}};
+  rows.reserve(passed.size() + 1);
+  for (const scaling::PassedOver& one : passed) rows.push_back({one.vm, one.reason});
+  return rows;
+}
+
+// New VMs have no names yet: they are counted by zone.
+Rows CreationRows(const ScalePlan& plan) {
+  Rows rows = {{"COUNT", "ZONE", "NAME"}};
+  std::map<std::string, int> new_ones;
+  for (const scaling::PlannedCreation& creation : plan.create) {
+    if (creation.name.empty()) {
+      ++new_ones[creation.zone];
+    } else {
+      rows.push_back({"1", creation.zone, creation.name + " (left over from an earlier action)"});
+    }
+  }
+  for (const auto& [zone, count] : new_ones) {
+    rows.push_back({std::to_string(count), zone, "new"});
+  }
+  return rows;
+}
+
+Rows UnmarkRows(const ScalePlan& plan) {
+  Rows rows = {{"VM", "WHY"}};
+  rows.reserve(plan.cancel_removals.size() + 1);
+  for (const std::string& vm : plan.cancel_removals) {
+    rows.push_back({vm, "its removal has begun, and the pool grows"});
+  }
+  return rows;
+}
+
+// Marked by an earlier action, and neither taken back nor rolled back.
+std::vector<std::string> BeingRemoved(const Proposal& proposal) {
+  std::set<std::string> stay(proposal.plan.cancel_removals.begin(),
+                             proposal.plan.cancel_removals.end());
+  for (const scaling::PassedOver& one : proposal.roll_backs) stay.insert(one.vm);
+  std::vector<std::string> names;
+  for (const scaling::VmView* const view : proposal.snapshot.vms()) {
+    if (view->vm->has_mark && IsPoolMember(*view, proposal.snapshot) &&
+        !stay.contains(view->vm->name)) {
+      names.push_back(view->vm->name);
+    }
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string Lines(const Proposal& proposal) {
+  const ScalePlan& plan = proposal.plan;
+  std::string text;
+  if (const std::string limit = LimitOf(proposal); !limit.empty()) {
+    text += "limited: a count of " + std::to_string(plan.desired) + " was asked for; " + limit;
+    text += "\n";
+  }
+  if (plan.missing_victims > 0) {
+    text += "only " + std::to_string(plan.remove.size()) + " of " +
+            std::to_string(plan.from - plan.to) + " VMs may be removed\n";
+  }
+  if (const std::vector<std::string> names = BeingRemoved(proposal); !names.empty()) {
+    text += "an earlier action is removing, besides: " + absl::StrJoin(names, ", ") +
+            "; the plugin's Status or harvester gc goes on with that\n";
+  }
+  for (const std::string& note : proposal.notes) text += "note: " + note + "\n";
+  return text;
+}
+
+Json RemovalsOf(const std::vector<scaling::PlannedRemoval>& removals) {
+  Json list = Json::array();
+  for (const scaling::PlannedRemoval& removal : removals) {
+    list.push_back(
+        {{"vm", Text(removal.vm)}, {"node", Text(removal.node_id)}, {"why", Text(removal.reason)}});
+  }
+  return list;
+}
+
+Json PassedOf(const std::vector<scaling::PassedOver>& passed) {
+  Json list = Json::array();
+  for (const scaling::PassedOver& one : passed) {
+    list.push_back({{"vm", Text(one.vm)}, {"why", Text(one.reason)}});
+  }
+  return list;
+}
+
+// Null: nothing would refuse it.
+Json RefusalOf(const absl::Status& refusal) {
+  return refusal.ok() ? Json() : Json(Text(base::Message(refusal)));
+}
+
+std::string Refusal(const Proposal& proposal) {
+  return proposal.refusal.ok() ? "nothing would refuse it"
+                               : "would be refused: " + base::Message(proposal.refusal);
+}
+
+// Several lines: each is printable on its own.
+std::string PrintableLines(const std::string& lines) {
+  std::string text;
+  for (std::size_t begin = 0; begin < lines.size();) {
+    const std::size_t end = std::min(lines.find('\n', begin), lines.size());
+    text += Printable(lines.substr(begin, end - begin)) + "\n";
+    begin = end + 1;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string PlanText(const Proposal& proposal) {
+  const ScalePlan& plan = proposal.plan;
+  return PrintableLines(Heading(proposal) + "\n" + Lines(proposal)) +
+         Section("ROLLED BACK FIRST", PassedRows(proposal.roll_backs)) +
+         Section("REMOVE", RemovalRows(plan.remove)) +
+         Section("RESERVE", RemovalRows(plan.reserve)) +
+         Section("PASSED OVER", PassedRows(plan.passed_over)) +
+         Section("UNMARK", UnmarkRows(plan)) + Section("CREATE", CreationRows(plan)) + "\n" +
+         PrintableLines(Refusal(proposal));
+}
+
+std::string PlanJson(const Proposal& proposal) {
+  const ScalePlan& plan = proposal.plan;
+  Json create = Json::array();
+  for (const scaling::PlannedCreation& creation : plan.create) {
+    create.push_back({{"zone", Text(creation.zone)}, {"name", Text(creation.name)}});
+  }
+  Json unmark = Json::array();
+  for (const std::string& vm : plan.cancel_removals) unmark.push_back(Text(vm));
+  Json notes = Json::array();
+  for (const std::string& note : proposal.notes) notes.push_back(Text(note));
+  Json being_removed = Json::array();
+  for (const std::string& vm : BeingRemoved(proposal)) being_removed.push_back(Text(vm));
+  const Json document = {{"namespace", proposal.snapshot.key.ns},
+                         {"node_group_name", proposal.snapshot.key.pool},
+                         {"direction", DirectionName(plan.direction)},
+                         {"from", plan.from},
+                         {"to", plan.to},
+                         {"desired", plan.desired},
+                         {"limited", Text(LimitOf(proposal))},
+                         {"missing_victims", plan.missing_victims},
+                         {"roll_backs", PassedOf(proposal.roll_backs)},
+                         {"remove", RemovalsOf(plan.remove)},
+                         {"reserve", RemovalsOf(plan.reserve)},
+                         {"passed_over", PassedOf(plan.passed_over)},
+                         {"being_removed", std::move(being_removed)},
+                         {"unmark", std::move(unmark)},
+                         {"create", std::move(create)},
+                         {"notes", std::move(notes)},
+                         {"refusal", RefusalOf(proposal.refusal)}};
+  // In ASCII, so that no control character of any kind reaches a terminal.
+  return base::WithoutSecrets(document.dump(2, ' ', true)) + "\n";
+}
+
+}  // namespace nomad_harvester::cli

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a Scale would do, as text and as JSON. Private to module cli.
+#ifndef NOMAD_HARVESTER_CLI_PLAN_VIEW_H_
+#define NOMAD_HARVESTER_CLI_PLAN_VIEW_H_
+
+#include <string>
+
+#include "nomad_harvester/scaling/proposal.h"
+
+namespace nomad_harvester::cli {
+
+// For people: a heading, a table for each kind of thing that would be done, and as last line what
+// would refuse it. Without control sequences and secrets.
+std::string PlanText(const scaling::Proposal& proposal);
+// The same, in ASCII and with a newline at the end.
+std::string PlanJson(const scaling::Proposal& proposal);
+
+}  // namespace nomad_harvester::cli
+
+#endif  // NOMAD_HARVESTER_CLI_PLAN_VIEW_H_

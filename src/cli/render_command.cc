@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "nomad_harvester/base/secret.h"
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/scaling/rendering.h"
+
+#include "command.h"
+#include "text.h"
+#include "yaml.h"
+
+namespace nomad_harvester::cli {
+namespace {
+
+std::string RenderingJson(const scaling::Rendering& rendering) {
+  const nlohmann::json list = {{"apiVersion", "v1"},
+                               {"kind", "List"},
+                               {"items", {rendering.lease, rendering.secret, rendering.vm}}};
+  return list.dump(2, ' ', true) + "\n";
+}
+
+// In the order in which they are created.
+std::string RenderingYaml(const scaling::Rendering& rendering, const config::PoolPolicy& policy) {
+  std::string text = "# What a growth of pool " + policy.ns + "/" + policy.pool +
+                     " creates, in this order; the Lease once.\n"
+                     "# Samples, different for each VM: its name, which the names of its Secret "
+                     "and volumes begin\n"
+                     "# with; the action id; the firmware UUID.\n"
+                     "# Samples of the Lease: its holder and its times.\n"
+                     "# Set when it is created: Nomad's index in the VM's annotation \"nodes\"; "
+                     "then the Secret's\n"
+                     "# owner, the VM; on the Lease the annotation \"action\".\n"
+                     "# Values of HARVESTER_TEMPLATE_ variables are REDACTED.\n";
+  if (policy.zones.size() > 1 && policy.evenly_split_zones) {
+    text += "# The zone is the first one of availability_zones: VMs are spread over all of them.\n";
+  }
+  if (rendering.intro_token) {
+    text +=
+        "# INTRODUCTION-TOKEN stands for Nomad's token of each VM, which the Secret also holds by\n"
+        "# itself, with its end in an annotation.\n";
+  }
+  for (const nlohmann::json* object : {&rendering.lease, &rendering.secret, &rendering.vm}) {
+    text += "---\n" + ToYaml(*object);
+  }
+  return text;
+}
+
+}  // namespace
+
+int RenderPolicy(const scaling::Maintenance& maintenance, const runtime::Context& context,
+                 const config::PoolPolicy& policy, const std::string& output, std::ostream& out,
+                 std::ostream& err) {
+  const auto rendering = maintenance.Render(context.WithTimeout(kOperatorBudget), policy);
+  if (!rendering.ok()) {
+    err << "harvester render: " << Printable(base::Message(rendering.status())) << "\n";
+    return kExitFailure;
+  }
+  out << base::WithoutSecrets(output == "json" ? RenderingJson(*rendering)
+                                               : RenderingYaml(*rendering, policy))
+      << std::flush;
+  return kExitOk;
+}
+
+void AddRenderCommand(CLI::App& app, const Invocation& invocation) {
+  const auto output = std::make_shared<std::string>("yaml");
+  AddMaintenanceCommand(
+      app, invocation,
+      {.name = "render",
+       .description =
+           "Print the Lease, the Secret and the VM that a policy would create, without secrets. "
+           "Only reads: image, networks and keys from Harvester.",
+       .exit_codes =
+           "Exit: 0 printed, 1 Harvester cannot be read or would not get such a VM, 2 usage.",
+       .use = PolicyUse::kWhole,
+       .task =
+           [output](const scaling::Maintenance& maintenance, const runtime::Context& context,
+                    const Settings& settings) {
+             return RenderPolicy(maintenance, context, *settings.policy, *output, std::cout,
+                                 std::cerr);
+           }})
+      ->add_option("--output", *output, "yaml or json")
+      ->check(CLI::IsMember({"yaml", "json"}))
+      ->capture_default_str();
+}
+
+}  // namespace nomad_harvester::cli

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scale_command.h"
+
+#include <algorithm>
+#include <iostream>
+#include <string>
+#include <unistd.h>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "nomad_harvester/base/mutex.h"
+#include "nomad_harvester/base/status.h"
+
+#include "absl/strings/str_split.h"
+#include "plan_view.h"
+#include "runtime_parts.h"
+#include "text.h"
+
+namespace nomad_harvester::cli {
+namespace {
+
+// A process that ends has so long to release the pool's Lease.
+constexpr base::Duration kStopBudget = std::chrono::seconds(2);
+
+std::string TextOf(const log::Record& record, std::string_view key) {
+  for (const log::Field& field : record.fields) {
+    if (field.key != key) continue;
+    if (const auto* text = std::get_if<std::string>(&field.value)) return *text;
+  }
+  return "";
+}
+
+class ProgressSink final : public log::Sink {
+ public:
+  ProgressSink(std::ostream& out, std::ostream& err, std::vector<std::string> said)
+      : said_(std::move(said)), out_(out), err_(err) {}
+
+  void Write(const log::Record& record) override {
+    std::string line = TextOf(record, "vm");
+    const bool is_trouble = record.level >= log::Level::kWarn;
+    // The command shows the plan and the outcome itself: what else is done is done with a VM.
+    if (record.level < log::Level::kInfo || (line.empty() && !is_trouble) || IsSaid(record)) return;
+    if (!line.empty()) line += ": ";
+    line += record.message == "Next step" ? TextOf(record, "step") : record.message;
+    for (const char* const key : {"what", "why", "left", "error"}) {
+      if (const std::string text = TextOf(record, key); !text.empty()) line += ": " + text;
+    }
+    const base::MutexLock lock(mutex_);
+    (is_trouble ? err_ : out_) << Printable(line) << "\n" << std::flush;
+  }
+
+ private:
+  bool IsSaid(const log::Record& record) const {
+    return record.message == "Scaled" || record.message == "Scale refused" ||
+           std::find(said_.begin(), said_.end(), record.message) != said_.end();
+  }
+
+  const std::vector<std::string> said_;
+  base::Mutex mutex_;
+  std::ostream& out_;
+  std::ostream& err_;
+};
+
+std::string VmsText(std::size_t count) {
+  return std::to_string(count) + (count == 1 ? " VM" : " VMs");
+}
+
+// As the agent sends it, except for what concerns its own process: the port of the metrics is that
+// of the agent's plugin, and its log_level is for a log that the agent filters.
+config::StringMap PluginBlock(const Settings& settings) {
+  config::StringMap block = settings.plugin_block;
+  block.erase("metrics_address");
+  block.erase("log_level");
+  return block;
+}
+
+class Scaling {
+ public:
+  Scaling(const runtime::Context& context, const Settings& settings,
+          const ScaleArguments& arguments, const ScaleParts& parts)
+      : context_(context), settings_(settings), arguments_(arguments), parts_(parts) {}
+
+  int Run(const scaling::Maintenance& maintenance) {
+    const auto proposal = maintenance.Plan(context_.WithTimeout(kOperatorBudget), *settings_.policy,
+                                           arguments_.count);
+    if (!proposal.ok()) return Fail(proposal.status());
+    parts_.out << PlanText(*proposal) << std::flush;
+    if (!proposal->refusal.ok()) return Fail(proposal->refusal);
+    if (const int answer = Confirm(proposal->plan.remove.size()); answer != kExitOk) return answer;
+    return Act();
+  }
+
+ private:
+  int Confirm(std::size_t removals) {
+    if (removals == 0 || arguments_.yes) return kExitOk;
+    if (!arguments_.interactive) {
+      parts_.err << "harvester scale: it would remove " << VmsText(removals)
+                 << ", and there is no terminal to ask on: give --yes\n";
+      return kExitUsage;
+    }
+    parts_.out << "\nRemove " << VmsText(removals) << "? [y/N] " << std::flush;
+    std::string answer;
+    std::getline(parts_.in, answer);
+    if (answer == "y" || answer == "Y" || answer == "yes") return kExitOk;
+    parts_.err << "harvester scale: nothing was done\n";
+    return kExitFailure;
+  }
+
+  int Act() {
+    const std::unique_ptr<scaling::TargetService> service = parts_.make_service();
+    absl::Status outcome = service->SetConfig(PluginBlock(settings_));
+    if (outcome.ok()) {
+      outcome = service->Scale(
+          context_, {.count = arguments_.count, .reason = "harvester scale", .meta_json = ""},
+          settings_.policy_block);
+    }
+    service->Stop(runtime::Context::Background(context_.clock()).WithTimeout(kStopBudget));
+    if (!outcome.ok()) return Fail(outcome);
+    parts_.out << "done\n" << std::flush;
+    return kExitOk;
+  }
+
+  int Fail(const absl::Status& why) {
+    if (context_.Done()) {
+      parts_.err << "harvester scale: interrupted; what was begun is finished or undone by the "
+                    "plugin's next Status, by harvester gc, or by the next scale\n";
+      return kExitInterrupted;
+    }
+    for (const std::string& line :
+         std::vector<std::string>(absl::StrSplit(base::Message(why), '\n'))) {
+      parts_.err << "harvester scale: " << Printable(line) << "\n";
+    }
+    if (absl::IsAborted(why)) {
+      parts_.err << "harvester scale: nothing was done: wait until that process has ended its "
+                    "action, or ten seconds if it was killed\n";
+    }
+    return kExitFailure;
+  }
+
+  const runtime::Context& context_;
+  const Settings& settings_;
+  const ScaleArguments& arguments_;
+  const ScaleParts& parts_;
+};
+
+}  // namespace
+
+std::shared_ptr<log::Sink> MakeProgressSink(std::ostream& out, std::ostream& err,
+                                            std::vector<std::string> said) {
+  return std::make_shared<ProgressSink>(out, err, std::move(said));
+}
+
+int ScalePool(const scaling::Maintenance& maintenance, const runtime::Context& context,
+              const Settings& settings, const ScaleArguments& arguments, const ScaleParts& parts) {
+  return Scaling(context, settings, arguments, parts).Run(maintenance);
+}
+
+void AddScaleCommand(CLI::App& app, const Invocation& invocation) {
+  const auto arguments = std::make_shared<ScaleArguments>();
+  CLI::App* const command = AddMaintenanceCommand(
+      app, invocation,
+      {.name = "scale",
+       .description =
+           "Scale a pool to a count, as the agent would: shows the plan, asks before it removes "
+           "VMs, and prints a line for each thing done. Ctrl-C stops it.",
+       .exit_codes = "Exit: 0 done, 1 not or partly done, 2 usage, 130 interrupted.",
+       .use = PolicyUse::kWhole,
+       .task = [arguments, invocation](const scaling::Maintenance& maintenance,
+                                       const runtime::Context& context, const Settings& settings) {
+         arguments->interactive = isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;
+         RuntimeParts runtime(MakeProgressSink(std::cout, std::cerr, settings.plugin.warnings),
+                              log::Level::kInfo, invocation.environment);
+         return ScalePool(maintenance, context, settings, *arguments,
+                          {.make_service = [&runtime] { return runtime.MakeService(); },
+                           .in = std::cin,
+                           .out = std::cout,
+                           .err = std::cerr});
+       }});
+  AddCountOption(*command, arguments->count);
+  command->add_flag("--yes", arguments->yes, "Remove VMs without asking");
+}
+
+}  // namespace nomad_harvester::cli

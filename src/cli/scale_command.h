@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// harvester scale, with what it needs given. Private to module cli.
+#ifndef NOMAD_HARVESTER_CLI_SCALE_COMMAND_H_
+#define NOMAD_HARVESTER_CLI_SCALE_COMMAND_H_
+
+#include <functional>
+#include <iosfwd>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "nomad_harvester/log/logger.h"
+#include "nomad_harvester/scaling/target_service.h"
+
+#include "command.h"
+
+namespace nomad_harvester::cli {
+
+inline constexpr int kExitInterrupted = 130;
+
+// Prints a line for each thing that is done, and to `err` for each that is in trouble, from the
+// engine's log. `said`: warnings that are not repeated. The streams outlive it.
+std::shared_ptr<log::Sink> MakeProgressSink(std::ostream& out, std::ostream& err,
+                                            std::vector<std::string> said);
+
+struct ScaleArguments {
+  std::int64_t count = 0;
+  bool yes = false;          // removes VMs without a question
+  bool interactive = false;  // standard input and output are terminals
+};
+
+// What the command uses besides the maintenance.
+struct ScaleParts {
+  // The plugin's service, whose log goes to a progress sink; not configured yet.
+  std::function<std::unique_ptr<scaling::TargetService>()> make_service;
+  std::istream& in;
+  std::ostream& out;
+  std::ostream& err;
+};
+
+// 0: done. 1: not or partly done. 2: VMs would be removed, and nobody can be asked. 130: the
+// context was cancelled.
+int ScalePool(const scaling::Maintenance& maintenance, const runtime::Context& context,
+              const Settings& settings, const ScaleArguments& arguments, const ScaleParts& parts);
+
+}  // namespace nomad_harvester::cli
+
+#endif  // NOMAD_HARVESTER_CLI_SCALE_COMMAND_H_

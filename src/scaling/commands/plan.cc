@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a Scale would do, at an operator's request.
+
+#include <memory>
+#include <utility>
+
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/scaling/maintenance.h"
+
+#include "commands/command_run.h"
+#include "drivers/scale_call.h"
+#include "drivers/session.h"
+#include "execution/read_only.h"
+
+namespace nomad_harvester::scaling {
+
+absl::StatusOr<Proposal> Maintenance::Plan(const runtime::Context& caller,
+                                           const config::PoolPolicy& policy,
+                                           std::int64_t count) const {
+  const runtime::Context context = caller.WithWritePermit(std::make_shared<ReadOnly>());
+  CommandRun run(options_, clients_, {.ns = policy.ns, .pool = policy.pool});
+  const LeaseView lease = ReadLease(context, clients_, run.key, options_.logger);
+  if (absl::Status read = run.lease.Refresh(context); !read.ok()) {
+    return base::Annotate(read, "Harvester cannot be read");
+  }
+  const auto own_node = FindOwnNode(context, clients_);
+  ScaleMemory memory;
+  ScaleCall call(
+      run.Deps(options_), policy,
+      {.count = count, .own_node_id = own_node.value_or(""), .own_node_problem = own_node.status()},
+      &memory);
+  NH_ASSIGN_OR_RETURN(Proposal proposal, call.Propose(context));
+  if (lease.live) {
+    // It comes before everything else: a busy pool is not even observed.
+    proposal.refusal =
+        base::MakeStatus(absl::StatusCode::kAborted, "another process acts on pool " +
+                                                         run.key.ToString() + ": " + lease.holder);
+  }
+  return proposal;
+}
+
+}  // namespace nomad_harvester::scaling

@@ -1,0 +1,589 @@
+// SPDX-License-Identifier: Apache-2.0
+// harvester plan, scale and render against the simulated systems: output, exit codes, effects.
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "nomad_harvester/base/encoding.h"
+#include "nomad_harvester/scaling/rendering.h"
+#include "nomad_harvester/scaling/service.h"
+#include "nomad_harvester/simulator/cluster.h"
+
+#include "command.h"
+#include "nlohmann/json.hpp"
+#include "scale_command.h"
+#include "support/fake_clock.h"
+#include "support/source_tree.h"
+#include "yaml.h"
+
+namespace nomad_harvester::cli {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::MatchesRegex;
+using testing::Not;
+
+constexpr char kProtect[] = "nomad-harvester-autoscaler/protect";
+constexpr char kRefused[] = "would be refused: ";
+
+// A pool, and an operator who plans and scales while no agent runs.
+class PlanCommands : public testing::Test {
+ protected:
+  PlanCommands() { Configure({}); }
+
+  // With these settings besides those that the pool needs.
+  void Configure(const std::vector<std::string>& more, const config::StringMap& environment = {}) {
+    std::vector<std::string> pairs = {"harvester_url=http://harvester.invalid",
+                                      "auth_token=secret-token-of-harvester",
+                                      "node_group_name=web",
+                                      "namespace=nomad",
+                                      "node_class=web",
+                                      "image=default/ubuntu-24.04",
+                                      "cpu_request=1",
+                                      "memory_request=1Gi",
+                                      "networks=default/vlan100",
+                                      "node_purge=true"};
+    if (more.empty() || more.front().rfind("user_data=", 0) != 0) {
+      pairs.emplace_back(
+          "user_data=#cloud-config\nwrite_files:\n- path: /etc/nomad.d/nomad.hcl\n  content: "
+          "|\n    name = \"{{vm_name}}\"\n    node_class = \"{{node_class}}\"\n");
+    }
+    pairs.insert(pairs.end(), more.begin(), more.end());
+    const auto look_up = [environment](const std::string& name) -> std::optional<std::string> {
+      const auto found = environment.find(name);
+      return found == environment.end() ? std::nullopt : std::optional(found->second);
+    };
+    environment_ = environment;
+    const auto parsed = ReadSettings(pairs, {}, PolicyUse::kWhole, look_up, environment);
+    ASSERT_TRUE(parsed.ok()) << parsed.status();
+    settings_ = *parsed;
+    scaling::MaintenanceOptions options;
+    options.clock = &clock_;
+    options.random = runtime::MakeSeededRandom(2);
+    options.executor = &executor_;
+    options.holder = "operator";
+    maintenance_ = std::make_unique<scaling::Maintenance>(
+        options, scaling::MakeClients(std::make_shared<config::PluginConfig>(settings_.plugin),
+                                      TransportsOf("operator"), options.random, options.logger));
+  }
+
+  scaling::RawTransports TransportsOf(const std::string& client) {
+    scaling::RawTransports transports;
+    transports.harvester = cluster_.HarvesterTransport(client);
+    transports.nomad = cluster_.NomadTransport(client);
+    return transports;
+  }
+
+  int Plan(std::int64_t count, const std::string& output = "text") {
+    return ShowPlan(*maintenance_, work_.context(), *settings_.policy, count, output, Out(), Err());
+  }
+  json PlanOf(std::int64_t count) {
+    EXPECT_EQ(Plan(count, "json"), 0) << err_.str();
+    return json::parse(out_.str(), nullptr, false);
+  }
+  // The last line.
+  std::string VerdictOf(std::int64_t count) {
+    EXPECT_EQ(Plan(count), 0) << err_.str();
+    const std::string text = out_.str();
+    return text.substr(text.rfind('\n', text.size() - 2) + 1);
+  }
+
+  int Scale(const ScaleArguments& arguments, const std::string& answer = "") {
+    std::istringstream in(answer);
+    Out();
+    Err();
+    const std::string client = "command-" + std::to_string(++commands_);
+    return ScalePool(
+        *maintenance_, work_.context(), settings_, arguments,
+        {.make_service =
+             [&] {
+               scaling::ServiceOptions options;
+               options.clock = &clock_;
+               options.random = runtime::MakeSeededRandom(100 + commands_);
+               options.logger = log::Logger(MakeProgressSink(out_, err_, {}), log::Level::kInfo);
+               options.environment = [this](const std::string& name) {
+                 const auto found = environment_.find(name);
+                 return found == environment_.end() ? std::nullopt : std::optional(found->second);
+               };
+               options.template_environment = environment_;
+               options.transports = [this, client](const config::PluginConfig&) {
+                 return absl::StatusOr<scaling::RawTransports>(TransportsOf(client));
+               };
+               options.foreground = options.background = &executor_;
+               options.holder = client;
+               return scaling::MakeTargetService(std::move(options));
+             },
+         .in = in,
+         .out = out_,
+         .err = err_});
+  }
+  int ScaleTo(std::int64_t count) { return Scale({.count = count, .yes = true}); }
+
+  int Render(const std::string& output) {
+    return RenderPolicy(*maintenance_, work_.context(), *settings_.policy, output, Out(), Err());
+  }
+
+  std::set<std::string> VmNames() const {
+    std::set<std::string> names;
+    for (const json& vm : cluster_.Vms()) names.insert(vm["metadata"]["name"]);
+    return names;
+  }
+  std::string FirstVm() const { return *VmNames().begin(); }
+  // Another process holds the Lease and has renewed it just now.
+  void HoldLease() {
+    json lease = cluster_.Leases().at(0);
+    lease["spec"]["holderIdentity"] = "agents-plugin";
+    lease["spec"]["renewTime"] = base::FormatRfc3339Micros(clock_.WallNow());
+    ASSERT_TRUE(cluster_.PutObject(lease));
+  }
+  std::ostream& Out() { return out_ = std::ostringstream(); }
+  std::ostream& Err() { return err_ = std::ostringstream(); }
+
+  support::FakeClock clock_;
+  std::unique_ptr<runtime::Random> random_ = runtime::MakeSeededRandom(1);
+  simulator::Cluster cluster_{clock_, *random_};
+  runtime::InlineExecutor executor_;
+  runtime::CancelSource work_{runtime::Context::Background(clock_)};
+  config::StringMap environment_;
+  Settings settings_;
+  std::unique_ptr<scaling::Maintenance> maintenance_;
+  std::ostringstream out_;
+  std::ostringstream err_;
+  int commands_ = 0;
+};
+
+TEST_F(PlanCommands, plan_of_a_growth_counts_the_new_vms) {
+  EXPECT_EQ(Plan(3), 0);
+  EXPECT_EQ(out_.str(),
+            "nomad/web: 0 → 3, scale out\n"
+            "\n"
+            "CREATE\n"
+            "COUNT  ZONE  NAME\n"
+            "3      -     new\n"
+            "\n"
+            "nothing would refuse it\n");
+}
+
+TEST_F(PlanCommands, plan_of_a_growth_has_the_zones) {
+  Configure({"availability_zones=zone-a,zone-b"});
+  EXPECT_EQ(Plan(3), 0);
+  EXPECT_THAT(out_.str(), HasSubstr("\n2      zone-a  new\n1      zone-b  new\n"));
+}
+
+TEST_F(PlanCommands, plan_of_the_present_count_has_nothing_to_do) {
+  ASSERT_EQ(ScaleTo(1), 0);
+  EXPECT_EQ(Plan(1), 0);
+  EXPECT_EQ(out_.str(), "nomad/web: 1, nothing to do\n\nnothing would refuse it\n");
+}
+
+TEST_F(PlanCommands, plan_of_a_scale_in_says_who_goes_who_is_next_and_who_is_passed_over) {
+  ASSERT_EQ(ScaleTo(4), 0) << err_.str();
+  const std::set<std::string> names = VmNames();
+  auto name = names.begin();
+  const std::string safe = *name++;
+  const std::string first = *name++;
+  const std::string stopped = *name;
+  ASSERT_TRUE(cluster_.EditAnnotation(safe, kProtect, "true"));
+  ASSERT_TRUE(cluster_.EditAnnotation(first, "nomad-harvester-autoscaler/delete-first", "true"));
+  ASSERT_TRUE(cluster_.StopVm(stopped));
+  clock_.Advance(std::chrono::minutes(2));
+  const json plan = PlanOf(2);
+  EXPECT_EQ(plan["direction"], "in");
+  ASSERT_EQ(plan["remove"].size(), 2U) << plan.dump(1);
+  EXPECT_EQ(plan["remove"][0]["vm"], first);
+  EXPECT_EQ(plan["remove"][0]["why"], "marked to be deleted first");
+  EXPECT_EQ(plan["remove"][0]["node"], cluster_.Node(first)["ID"]);
+  EXPECT_EQ(plan["remove"][1]["vm"], stopped);
+  ASSERT_EQ(plan["reserve"].size(), 1U);
+  EXPECT_EQ(plan["reserve"][0]["why"], "least_busy (0 %)");
+  EXPECT_EQ(plan["passed_over"][0], json({{"vm", safe}, {"why", "protected by its annotation"}}));
+  EXPECT_TRUE(plan["refusal"].is_null()) << plan["refusal"];
+  EXPECT_EQ(Plan(2), 0);
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("nomad/web: 4 → 2, scale in by least_busy\n"),
+                                HasSubstr("\nREMOVE\n#  VM"), HasSubstr("\nRESERVE\n#  VM"),
+                                HasSubstr("\nPASSED OVER\nVM"), Not(HasSubstr("CREATE"))));
+}
+
+TEST_F(PlanCommands, plan_says_what_limits_it) {
+  Configure({"max_scale_out=2", "max_scale_in=1"});
+  EXPECT_EQ(PlanOf(5)["to"], 2);
+  EXPECT_EQ(PlanOf(5)["limited"], "max_scale_out");
+  ASSERT_EQ(ScaleTo(2), 0);
+  EXPECT_EQ(Plan(0), 0);
+  EXPECT_THAT(out_.str(), HasSubstr("limited: a count of 0 was asked for; max_scale_in\n"));
+}
+
+TEST_F(PlanCommands, plan_of_a_growth_takes_vms_back_that_drain) {
+  Configure({"scale_in_wait=false"});
+  ASSERT_EQ(ScaleTo(2), 0);
+  for (const json& node : cluster_.Nodes()) cluster_.HangDrain(node["ID"]);
+  ASSERT_EQ(ScaleTo(1), 0) << err_.str();
+  const json plan = PlanOf(3);
+  ASSERT_EQ(plan["unmark"].size(), 1U) << plan.dump(1);
+  EXPECT_EQ(plan["create"].size(), 1U);
+  EXPECT_EQ(Plan(2), 0);
+  EXPECT_THAT(out_.str(), HasSubstr("\nUNMARK\nVM"));
+}
+
+TEST_F(PlanCommands, plan_says_what_is_rolled_back_first) {
+  Configure({"scale_in_wait=false"});
+  ASSERT_EQ(ScaleTo(2), 0);
+  for (const json& node : cluster_.Nodes()) cluster_.HangDrain(node["ID"]);
+  ASSERT_EQ(ScaleTo(1), 0);
+  std::string marked;
+  for (const json& node : cluster_.Nodes()) {
+    if (!node["DrainStrategy"].is_null()) marked = node["Name"];
+  }
+  ASSERT_FALSE(marked.empty());
+  ASSERT_TRUE(cluster_.EditAnnotation(marked, kProtect, "true"));
+  const json plan = PlanOf(1);
+  EXPECT_EQ(plan["from"], 2) << "it stands then";
+  ASSERT_EQ(plan["roll_backs"].size(), 1U) << plan.dump(1);
+  EXPECT_EQ(plan["roll_backs"][0]["vm"], marked);
+  ASSERT_EQ(plan["remove"].size(), 1U);
+  EXPECT_NE(plan["remove"][0]["vm"], marked);
+}
+
+TEST_F(PlanCommands, plan_names_a_vm_that_an_interrupted_action_left_to_be_made) {
+  ASSERT_EQ(ScaleTo(1), 0);
+  cluster_.SetFaultHook([](const simulator::RequestInfo& request) {
+    return request.verb == "create" && request.resource == "secrets" ? simulator::Fault::Die()
+                                                                     : simulator::Fault::None();
+  });
+  EXPECT_NE(ScaleTo(2), 0);
+  cluster_.SetFaultHook(nullptr);
+  clock_.Advance(std::chrono::seconds(30));
+  const json plan = PlanOf(2);
+  ASSERT_EQ(plan["create"].size(), 1U) << plan.dump(1);
+  const std::string name = plan["create"][0]["name"];
+  EXPECT_THAT(name, testing::StartsWith("web-"));
+  EXPECT_EQ(ScaleTo(2), 0) << err_.str();
+  EXPECT_TRUE(VmNames().contains(name));
+}
+
+TEST_F(PlanCommands, plan_writes_nothing_and_makes_no_token) {
+  ASSERT_EQ(ScaleTo(2), 0);
+  Configure(
+      {"user_data=#cloud-config\nwrite_files:\n- path: /t\n  content: "
+       "\"{{nomad_intro_token}}\"\n",
+       "nomad_intro_token=required"});
+  const std::vector<std::string> journal = cluster_.Journal();
+  const std::vector<json> leases = cluster_.Leases();
+  cluster_.ResetCounters();
+  EXPECT_EQ(Plan(4), 0) << err_.str();
+  EXPECT_EQ(Plan(0), 0) << err_.str();
+  EXPECT_EQ(cluster_.EffectCount(), 0);
+  for (const auto& [request, count] : cluster_.RequestCounts()) {
+    EXPECT_THAT(request, testing::ContainsRegex(" (get|list|try|ask) ")) << count << " requests";
+  }
+  EXPECT_EQ(cluster_.Leases(), leases);
+  EXPECT_EQ(cluster_.Journal(), journal);
+}
+
+TEST_F(PlanCommands, the_victims_of_a_plan_are_those_of_the_scale) {
+  ASSERT_EQ(ScaleTo(5), 0);
+  std::set<std::string> stay = VmNames();
+  for (const json& removal : PlanOf(2)["remove"]) {
+    EXPECT_EQ(stay.erase(removal["vm"].get<std::string>()), 1U);
+  }
+  ASSERT_EQ(ScaleTo(2), 0);
+  EXPECT_EQ(VmNames(), stay);
+}
+
+TEST_F(PlanCommands, a_pause_would_refuse_it) {
+  ASSERT_EQ(ScaleTo(1), 0);
+  ASSERT_TRUE(
+      maintenance_
+          ->Pause(work_.context(), {.ns = "nomad", .pool = "web"}, harvester::Hold{.always = true})
+          .ok());
+  EXPECT_THAT(VerdictOf(2), AllOf(HasSubstr(kRefused), HasSubstr("harvester resume")));
+  EXPECT_EQ(ScaleTo(2), 1);
+  EXPECT_EQ(VmNames().size(), 1U);
+}
+
+TEST_F(PlanCommands, a_process_that_acts_on_the_pool_would_refuse_it) {
+  ASSERT_EQ(ScaleTo(1), 0);
+  HoldLease();
+  EXPECT_THAT(VerdictOf(2),
+              HasSubstr("would be refused: another process acts on pool nomad/web: agents-plugin"));
+  EXPECT_EQ(ScaleTo(2), 1);
+  EXPECT_THAT(err_.str(), HasSubstr("nothing was done: wait until that process has ended"));
+  EXPECT_EQ(VmNames().size(), 1U);
+}
+
+TEST_F(PlanCommands, a_back_off_would_refuse_it) {
+  ASSERT_EQ(ScaleTo(1), 0);
+  cluster_.FailStart(1, "ErrorUnschedulable", "no host has room");
+  EXPECT_EQ(ScaleTo(2), 1);
+  EXPECT_THAT(err_.str(), HasSubstr("no host has room")) << "one line per VM";
+  EXPECT_THAT(VerdictOf(2), AllOf(HasSubstr(kRefused), HasSubstr("again")));
+}
+
+TEST_F(PlanCommands, missing_rights_would_refuse_it) {
+  ASSERT_EQ(ScaleTo(1), 0);
+  cluster_.Forbid("create", "secrets");
+  cluster_.Forbid("delete", "virtualmachines");
+  EXPECT_THAT(VerdictOf(2), AllOf(HasSubstr(kRefused), HasSubstr("create secrets")));
+  EXPECT_THAT(VerdictOf(0), AllOf(HasSubstr(kRefused), HasSubstr("delete virtualmachines"),
+                                  Not(HasSubstr("create secrets"))));
+}
+
+TEST_F(PlanCommands, a_quota_would_refuse_it) {
+  cluster_.SetQuotaExceeded("the quota of the namespace has no room");
+  EXPECT_THAT(VerdictOf(2), HasSubstr("would be refused: Harvester would refuse the VM"));
+  EXPECT_THAT(out_.str(), HasSubstr("no room"));
+}
+
+TEST_F(PlanCommands, missing_sources_would_refuse_it) {
+  Configure({"image=default/none"});
+  EXPECT_THAT(VerdictOf(2), AllOf(HasSubstr("would be refused: image: "), HasSubstr("none")));
+}
+
+TEST_F(PlanCommands, a_mass_loss_of_nodes_would_refuse_a_scale_in) {
+  ASSERT_EQ(ScaleTo(5), 0);
+  for (const json& node : cluster_.Nodes()) cluster_.PurgeNode(node["ID"]);
+  cluster_.SetNomadReachable(true);
+  for (const std::string& vm : VmNames()) cluster_.KillNode(vm);
+  EXPECT_THAT(VerdictOf(2), AllOf(HasSubstr(kRefused), HasSubstr("lost their Nomad node")));
+}
+
+TEST_F(PlanCommands, a_blind_token_would_refuse_a_scale_in_by_load) {
+  ASSERT_EQ(ScaleTo(2), 0);
+  cluster_.DenyReadJob(true);
+  EXPECT_THAT(VerdictOf(1), AllOf(HasSubstr(kRefused), HasSubstr("read-job")));
+}
+
+TEST_F(PlanCommands, the_autoscalers_own_node_is_passed_over_and_must_be_known) {
+  ASSERT_EQ(ScaleTo(2), 0);
+  Configure({}, {{"NOMAD_ALLOC_ID", "00000000-0000-0000-0000-000000000000"}});
+  cluster_.DenyReadJob(true);
+  EXPECT_THAT(VerdictOf(0), HasSubstr(kRefused));
+  cluster_.DenyReadJob(false);
+  cluster_.RunJob({.id = "autoscaler", .count = 1, .cpu = 100});
+  clock_.Advance(std::chrono::minutes(1));
+  const json allocation = cluster_.Allocations().at(0);
+  Configure({}, {{"NOMAD_ALLOC_ID", allocation["ID"]}});
+  const json plan = PlanOf(0);
+  ASSERT_EQ(plan["passed_over"].size(), 1U) << plan.dump(1);
+  EXPECT_EQ(plan["passed_over"][0]["why"], "the autoscaler itself runs on its node");
+  EXPECT_EQ(plan["missing_victims"], 1);
+}
+
+TEST_F(PlanCommands, a_pool_without_a_victim_has_no_plan_but_a_reason) {
+  ASSERT_EQ(ScaleTo(1), 0);
+  ASSERT_TRUE(cluster_.EditAnnotation(FirstVm(), kProtect, "true"));
+  EXPECT_THAT(VerdictOf(0), HasSubstr("would be refused: no VM of the pool may be removed; "));
+  EXPECT_THAT(out_.str(), HasSubstr("nomad/web: 1 → 0, scale in"));
+}
+
+TEST_F(PlanCommands, plan_is_1_if_either_system_cannot_be_read) {
+  ASSERT_EQ(ScaleTo(1), 0);
+  cluster_.SetNomadReachable(false);
+  EXPECT_EQ(Plan(2), 1);
+  EXPECT_THAT(out_.str(), IsEmpty());
+  EXPECT_THAT(err_.str(), HasSubstr("harvester plan: Nomad cannot be read"));
+  cluster_.SetHarvesterReachable(false);
+  EXPECT_EQ(Plan(2), 1);
+  EXPECT_THAT(err_.str(), HasSubstr("Harvester cannot be read"));
+}
+
+TEST_F(PlanCommands, scale_out_asks_nothing_and_prints_a_line_for_each_thing_done) {
+  EXPECT_EQ(Scale({.count = 1}), 0) << err_.str();
+  const std::string vm = FirstVm();
+  EXPECT_THAT(out_.str(),
+              AllOf(HasSubstr(vm + ": Creating a VM\n"), HasSubstr(vm + ": record-join"),
+                    HasSubstr(vm + ": A new VM is ready\n"), HasSubstr("done\n"),
+                    Not(HasSubstr("action_id"))));
+  EXPECT_THAT(err_.str(), IsEmpty());
+}
+
+TEST_F(PlanCommands, scale_in_asks_first) {
+  ASSERT_EQ(ScaleTo(2), 0);
+  EXPECT_EQ(Scale({.count = 0, .interactive = true}, "n\n"), 1);
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("\nREMOVE\n"), HasSubstr("Remove 2 VMs? [y/N] ")));
+  EXPECT_EQ(Scale({.count = 1, .interactive = true}, ""), 1) << "the end of the input is no yes";
+  EXPECT_EQ(VmNames().size(), 2U);
+  EXPECT_EQ(Scale({.count = 1, .interactive = true}, "y\n"), 0);
+  EXPECT_THAT(out_.str(),
+              AllOf(HasSubstr("Remove 1 VM? [y/N] "), HasSubstr(": Marked a VM for removal\n"),
+                    HasSubstr(": Removed a VM\n")));
+  EXPECT_EQ(VmNames().size(), 1U);
+}
+
+TEST_F(PlanCommands, scale_in_without_a_terminal_needs_yes) {
+  ASSERT_EQ(ScaleTo(2), 0);
+  const int effects = cluster_.EffectCount();
+  EXPECT_EQ(Scale({.count = 1}), 2);
+  EXPECT_EQ(err_.str(),
+            "harvester scale: it would remove 1 VM, and there is no terminal to ask on: give "
+            "--yes\n");
+  EXPECT_EQ(cluster_.EffectCount(), effects);
+  EXPECT_EQ(ScaleTo(1), 0);
+}
+
+TEST_F(PlanCommands, scale_resumes_what_a_command_that_was_killed_has_begun) {
+  ASSERT_EQ(ScaleTo(2), 0);
+  cluster_.SetFaultHook([](const simulator::RequestInfo& request) {
+    return request.resource == "drain" ? simulator::Fault::ApplyThenDie()
+                                       : simulator::Fault::None();
+  });
+  EXPECT_NE(ScaleTo(1), 0);
+  cluster_.SetFaultHook(nullptr);
+  EXPECT_EQ(ScaleTo(1), 1) << "its Lease was renewed just now";
+  clock_.Advance(std::chrono::seconds(10));
+  EXPECT_EQ(PlanOf(1)["being_removed"].size(), 1U);
+  EXPECT_EQ(ScaleTo(1), 0) << err_.str();
+  EXPECT_THAT(out_.str(), HasSubstr("an earlier action is removing, besides: web-"));
+  EXPECT_EQ(ScaleTo(2), 0) << err_.str();
+  EXPECT_THAT(out_.str(), HasSubstr("\nUNMARK\n"));
+  EXPECT_EQ(VmNames().size(), 2U);
+}
+
+TEST_F(PlanCommands, scale_that_is_interrupted_is_130_and_releases_the_lease) {
+  ASSERT_EQ(ScaleTo(1), 0);
+  cluster_.HangDrain(cluster_.Nodes().at(0)["ID"]);
+  cluster_.SetFaultHook([this](const simulator::RequestInfo& request) {
+    if (request.resource == "drain") work_.Cancel(runtime::CancelReason::kShutdown);
+    return simulator::Fault::None();
+  });
+  EXPECT_EQ(ScaleTo(0), 130);
+  EXPECT_THAT(err_.str(), HasSubstr("interrupted; what was begun is finished or undone by"));
+  EXPECT_EQ(VmNames().size(), 1U);
+}
+
+TEST_F(PlanCommands, scale_does_not_serve_the_metrics_of_the_agents_plugin) {
+  settings_.plugin_block["metrics_address"] = "not an address";
+  settings_.plugin_block["log_level"] = "error";
+  EXPECT_EQ(ScaleTo(1), 0) << err_.str();
+  EXPECT_THAT(out_.str(), HasSubstr("A new VM is ready"));
+}
+
+// What differs between two VMs of a policy, in the order in which it is replaced.
+std::string WithoutSamples(std::string text, const json& vm) {
+  const auto replace = [&text](const std::string& what, const std::string& by) {
+    for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at)) {
+      text.replace(at, what.size(), by);
+    }
+  };
+  const json& metadata = vm["metadata"];
+  const json& annotations = metadata["annotations"];
+  replace(vm["spec"]["template"]["spec"]["domain"]["firmware"]["uuid"], "UUID");
+  replace(annotations["nomad-harvester-autoscaler/action-id"], "ACTION");
+  replace(metadata["name"], "NAME");
+  text = std::regex_replace(text, std::regex("(NAME-disk-[0-9]+)-[a-z0-9]+"), "$1-RANDOM");
+  return std::regex_replace(text, std::regex("Z\"|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+"), "TIME");
+}
+
+TEST_F(PlanCommands, render_prints_the_lease_the_secret_and_the_vm) {
+  ASSERT_EQ(Render("yaml"), 0) << err_.str();
+  const std::string yaml = out_.str();
+  const auto rendering = maintenance_->Render(work_.context(), *settings_.policy);
+  ASSERT_TRUE(rendering.ok());
+  // The name of each rendering is another one: that of this text.
+  std::smatch name;
+  ASSERT_TRUE(std::regex_search(yaml, name, std::regex("name: (web-[a-z0-9]{8})\n")));
+  const std::string shape =
+      std::regex_replace(yaml, std::regex(R"(web-[a-z0-9]{8}(-disk-[0-9]+-[a-z0-9]+)?)"), "NAME$1");
+  EXPECT_THAT(shape, AllOf(HasSubstr("---\napiVersion: coordination.k8s.io/v1\nkind: Lease\n"),
+                           HasSubstr("---\napiVersion: v1\ndata:\n"),
+                           HasSubstr("---\napiVersion: kubevirt.io/v1\nkind: VirtualMachine\n"),
+                           HasSubstr("  namespace: nomad\n")));
+}
+
+TEST_F(PlanCommands, the_rendered_objects_are_those_of_the_golden_file) {
+  Configure({"availability_zones=zone-a,zone-b", "labels=team=web,on=true", "data_disks=5Gi"});
+  const auto rendering = maintenance_->Render(work_.context(), *settings_.policy);
+  ASSERT_TRUE(rendering.ok()) << rendering.status();
+  json secret = rendering->secret;
+  secret["data"]["userdata"] = *base::Base64Decode(secret["data"]["userdata"].get<std::string>());
+  const std::string text = WithoutSamples(
+      ToYaml(rendering->lease) + "---\n" + ToYaml(secret) + "---\n" + ToYaml(rendering->vm),
+      rendering->vm);
+  const std::string path = support::SourcePath("test/cli/golden/render.yaml");
+  if (std::getenv("NOMAD_HARVESTER_UPDATE_GOLDEN") != nullptr) {
+    std::ofstream(path, std::ios::binary) << text;
+  }
+  std::ifstream file(path, std::ios::binary);
+  const std::string stored{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  EXPECT_EQ(text, stored) << "if that is on purpose, run cli_maintenance_test with "
+                             "NOMAD_HARVESTER_UPDATE_GOLDEN=1, and commit the file";
+}
+
+TEST_F(PlanCommands, the_rendered_vm_and_secret_are_what_scale_creates) {
+  const auto rendering = maintenance_->Render(work_.context(), *settings_.policy);
+  ASSERT_TRUE(rendering.ok()) << rendering.status();
+  ASSERT_EQ(ScaleTo(1), 0);
+  const json made = cluster_.Vms().at(0);
+  const json secret = cluster_.Secrets().at(0);
+  EXPECT_EQ(WithoutSamples(rendering->vm["spec"]["template"].dump(1), rendering->vm),
+            WithoutSamples(made["spec"]["template"].dump(1), made));
+  EXPECT_EQ(rendering->vm["metadata"]["labels"], made["metadata"]["labels"]);
+  for (const auto& [key, value] : rendering->vm["metadata"]["annotations"].items()) {
+    EXPECT_TRUE(made["metadata"]["annotations"].contains(key)) << key;
+  }
+  const auto user_data = [](const json& object) {
+    return *base::Base64Decode(object["data"]["userdata"].get<std::string>());
+  };
+  EXPECT_EQ(WithoutSamples(user_data(rendering->secret), rendering->vm),
+            WithoutSamples(user_data(secret), made));
+}
+
+TEST_F(PlanCommands, no_secret_is_in_any_output) {
+  const std::string password = "correct-horse-battery-staple";
+  Configure({"user_data=#cloud-config\nwrite_files:\n- path: /t\n  content: "
+             "\"{{env.HARVESTER_TEMPLATE_PASSWORD}} {{env.HARVESTER_TEMPLATE_PIN}} "
+             "secret-token-of-harvester\"\n"},
+            {{"HARVESTER_TEMPLATE_PASSWORD", password}, {"HARVESTER_TEMPLATE_PIN", "4711"}});
+  ASSERT_EQ(Render("yaml"), 0) << err_.str();
+  std::smatch data;
+  const std::string yaml = out_.str();
+  ASSERT_TRUE(std::regex_search(yaml, data, std::regex("userdata: \"?([A-Za-z0-9+/=]+)")));
+  const auto decoded = base::Base64Decode(data[1].str());
+  ASSERT_TRUE(decoded.ok());
+  EXPECT_THAT(*decoded, AllOf(HasSubstr("REDACTED REDACTED REDACTED"), Not(HasSubstr("4711")),
+                              Not(HasSubstr(password))));
+  ASSERT_EQ(Render("json"), 0);
+  EXPECT_THAT(out_.str(), Not(HasSubstr(base::Base64Encode(password).substr(4, 20))));
+  EXPECT_EQ(json::parse(out_.str())["items"].size(), 3U);
+  cluster_.Refuse({.verb = "list", .kind = simulator::Refusal::kDenied, .text = "no, " + password});
+  EXPECT_NE(ScaleTo(1), 0);
+  EXPECT_THAT(out_.str() + err_.str(), Not(HasSubstr(password)));
+}
+
+TEST_F(PlanCommands, render_is_1_without_harvester_and_with_a_missing_source) {
+  Configure({"image=default/none"});
+  EXPECT_EQ(Render("yaml"), 1);
+  EXPECT_THAT(err_.str(), AllOf(HasSubstr("harvester render: image: "), HasSubstr("none")));
+  cluster_.SetHarvesterReachable(false);
+  EXPECT_EQ(Render("yaml"), 1);
+  EXPECT_THAT(out_.str(), IsEmpty());
+}
+
+TEST(Yaml, texts_that_a_reader_could_take_for_something_else_are_quoted) {
+  EXPECT_EQ(ToYaml({{"a", {"true", "NO", "12", "x: y", "", "web-1", "a\nb", "2026-01-01"}},
+                    {"b/c", 3},
+                    {"d", json::object()},
+                    {"e", {{{"f", true}, {"g", {{"h", nullptr}}}}}},
+                    {"on", json::array()}}),
+            "a:\n  - \"true\"\n  - \"NO\"\n  - \"12\"\n  - \"x: y\"\n  - \"\"\n  - web-1\n"
+            "  - \"a\\nb\"\n  - \"2026-01-01\"\n"
+            "b/c: 3\n"
+            "d: {}\n"
+            "e:\n  - f: true\n    g:\n      h: null\n"
+            "\"on\": []\n");
+}
+
+}  // namespace
+}  // namespace nomad_harvester::cli
