@@ -3,28 +3,27 @@
 #include <csignal>
 #include <iostream>
 #include <memory>
-#include <sstream>
 #include <thread>
+#include <unistd.h>
 #include <utility>
 
 #include <CLI/CLI.hpp>
 
-#include "nomad_harvester/base/status.h"
 #include "nomad_harvester/log/sinks.h"
 
 #include "command.h"
 #include "runtime_parts.h"
-#include "text.h"
 
 namespace nomad_harvester::cli {
 namespace {
 
-// Ctrl-C and SIGTERM end a command gracefully: waiting requests end, and Leases are released.
+// Ctrl-C and SIGTERM end a command gracefully: waiting requests end, and Leases are released. The
+// second one ends the process.
 // Blocks both signals in the calling thread and in those that it starts afterwards: create it
 // before any other thread. They stay blocked.
 class Interrupt {
  public:
-  Interrupt() {
+  explicit Interrupt(const ErrorWriter& errors) : errors_(errors) {
     sigemptyset(&signals_);
     sigaddset(&signals_, SIGINT);
     sigaddset(&signals_, SIGTERM);
@@ -39,16 +38,26 @@ class Interrupt {
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;
 
-  // The first signal from now on cancels `work`, which must outlive this object. Call once.
-  void Cancels(const runtime::CancelSource& work) {
-    watcher_ = std::thread([this, &work] {
-      int signal = 0;
-      sigwait(&signals_, &signal);
-      if (!ended_) work.Cancel(runtime::CancelReason::kShutdown);
+  // The first signal from now on cancels `work`. Call once.
+  void Cancels(const std::shared_ptr<runtime::CancelSource>& work) {
+    watcher_ = std::thread([this, work] {
+      const int first = Wait();
+      if (ended_) return;
+      errors_.Interrupt(kExitSignal + first);
+      work->Cancel(runtime::CancelReason::kShutdown);
+      const int second = Wait();
+      if (!ended_) _exit(kExitSignal + second);
     });
   }
 
  private:
+  int Wait() const {
+    int signal = 0;
+    sigwait(&signals_, &signal);
+    return signal;
+  }
+
+  const ErrorWriter errors_;
   sigset_t signals_{};
   std::atomic<bool> ended_ = false;
   std::thread watcher_;
@@ -56,12 +65,8 @@ class Interrupt {
 
 }  // namespace
 
-int Refuse(const std::string& command, const absl::Status& problems, int exit_code) {
-  std::istringstream lines(base::Message(problems));
-  for (std::string line; std::getline(lines, line);) {
-    std::cerr << "harvester " << command << ": " << Printable(line) << "\n";
-  }
-  return exit_code;
+ErrorWriter Invocation::Errors(const std::string& command) const {
+  return ErrorWriter(command, error_style, std::cerr);
 }
 
 CLI::Option* AddSetOption(CLI::App& command, std::vector<std::string>& settings,
@@ -85,27 +90,28 @@ void AddFileOptions(CLI::App& command, OperatorFiles& files) {
       "Which one, if there are several: the label of its scaling block");
 }
 
-int RunWithMaintenance(const std::string& command, const SettingArguments& arguments, PolicyUse use,
+int RunWithMaintenance(const ErrorWriter& errors, const SettingArguments& arguments, PolicyUse use,
                        const config::StringMap& environment, const MaintenanceTask& task) {
-  Interrupt interrupt;
+  Interrupt interrupt(errors);
   RuntimeParts parts(log::MakePlainSink(), log::Level::kWarn, environment);
   const auto files = ReadOperatorFiles(arguments.files);
-  if (!files.ok()) return Refuse(command, files.status(), kExitUsage);
+  if (!files.ok()) return errors.Refuse(files.status(), kExitUsage);
   const auto settings = ReadSettings(arguments.pairs, *files, use, LookUpIn(environment),
                                      config::TemplateVariablesOf(environment));
-  if (!settings.ok()) return Refuse(command, settings.status(), kExitUsage);
+  if (!settings.ok()) return errors.Refuse(settings.status(), kExitUsage);
   const auto config = std::make_shared<const config::PluginConfig>(settings->plugin);
   auto transports = scaling::MakeCurlTransports(*config);
-  if (!transports.ok()) return Refuse(command, transports.status(), kExitUsage);
+  if (!transports.ok()) return errors.Refuse(transports.status(), kExitUsage);
   const scaling::MaintenanceOptions options = parts.MakeMaintenance(*config);
   for (const std::string& warning : config->warnings) options.logger.Warn(warning);
   for (const std::string& warning : transports->warnings) options.logger.Warn(warning);
   const scaling::Maintenance maintenance(
       options,
       scaling::MakeClients(config, *std::move(transports), parts.random(), options.logger));
-  const runtime::CancelSource work(runtime::Context::Background(parts.clock()));
+  const auto work =
+      std::make_shared<runtime::CancelSource>(runtime::Context::Background(parts.clock()));
   interrupt.Cancels(work);
-  return task(maintenance, work.context(), *settings);
+  return errors.ExitCode(task(maintenance, work->context(), *settings));
 }
 
 CLI::App* AddMaintenanceCommand(CLI::App& app, const Invocation& invocation,
@@ -121,8 +127,8 @@ CLI::App* AddMaintenanceCommand(CLI::App& app, const Invocation& invocation,
   added->callback([command, arguments, invocation] {
     invocation.exit_code = command.check == nullptr ? kExitOk : command.check();
     if (invocation.exit_code != kExitOk) return;
-    invocation.exit_code = RunWithMaintenance(command.name, *arguments, command.use,
-                                              invocation.environment, command.task);
+    invocation.exit_code = RunWithMaintenance(invocation.Errors(command.name), *arguments,
+                                              command.use, invocation.environment, command.task);
   });
   return added;
 }
