@@ -13,6 +13,8 @@
 
 #include "command.h"
 #include "runtime_parts.h"
+#include "terminal.h"
+#include "wait_line.h"
 
 namespace nomad_harvester::cli {
 namespace {
@@ -93,7 +95,8 @@ void AddFileOptions(CLI::App& command, OperatorFiles& files) {
 int RunWithMaintenance(const ErrorWriter& errors, const SettingArguments& arguments, PolicyUse use,
                        const config::StringMap& environment, const MaintenanceTask& task) {
   Interrupt interrupt(errors);
-  RuntimeParts parts(log::MakePlainSink(), log::Level::kWarn, environment);
+  WaitLine waiting(TerminalOf(STDERR_FILENO, environment));
+  RuntimeParts parts(waiting.Around(log::MakePlainSink()), log::Level::kWarn, environment);
   const auto files = ReadOperatorFiles(arguments.files);
   if (!files.ok()) return errors.Refuse(files.status(), kExitUsage);
   const auto settings = ReadSettings(arguments.pairs, *files, use, LookUpIn(environment),
@@ -102,6 +105,12 @@ int RunWithMaintenance(const ErrorWriter& errors, const SettingArguments& argume
   const auto config = std::make_shared<const config::PluginConfig>(settings->plugin);
   auto transports = scaling::MakeCurlTransports(*config);
   if (!transports.ok()) return errors.Refuse(transports.status(), kExitUsage);
+  const auto watch = [&](std::shared_ptr<http::HttpTransport>* transport, const char* system,
+                         const std::string& url) {
+    *transport = WithOpenRequests(std::move(*transport), system + url, waiting.requests());
+  };
+  watch(&transports->harvester, "Harvester at ", transports->harvester_url);
+  watch(&transports->nomad, "Nomad at ", transports->nomad_url);
   const scaling::MaintenanceOptions options = parts.MakeMaintenance(*config);
   for (const std::string& warning : config->warnings) options.logger.Warn(warning);
   for (const std::string& warning : transports->warnings) options.logger.Warn(warning);

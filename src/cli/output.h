@@ -4,8 +4,8 @@
 #define NOMAD_HARVESTER_CLI_OUTPUT_H_
 
 #include <array>
-#include <string>
 #include <streambuf>
+#include <string>
 
 namespace nomad_harvester::cli {
 
