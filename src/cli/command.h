@@ -74,7 +74,9 @@ int CollectGarbage(const scaling::Maintenance& maintenance, const runtime::Conte
 CLI::Option* AddSetOption(CLI::App& command, std::vector<std::string>& settings,
                           const std::string& description);
 
-// The options --agent-config, --policy and --policy-name. `files` must outlive `command`.
+// The option --agent-config. `files` must outlive `command`.
+CLI::Option* AddAgentConfigOption(CLI::App& command, OperatorFiles& files);
+// That one, --policy and --policy-name.
 void AddFileOptions(CLI::App& command, OperatorFiles& files);
 
 using MaintenanceTask =

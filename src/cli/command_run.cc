@@ -78,18 +78,25 @@ CLI::Option* AddSetOption(CLI::App& command, std::vector<std::string>& settings,
       ->allow_extra_args(false);
 }
 
+CLI::Option* AddAgentConfigOption(CLI::App& command, OperatorFiles& files) {
+  return command
+      .add_option("--agent-config", files.agent_config,
+                  "The agent's configuration: the target block with driver harvester, and block "
+                  "nomad. Of a directory, its files *.hcl and *.json, as the agent reads them")
+      ->type_name("FILE|DIR");
+}
+
 void AddFileOptions(CLI::App& command, OperatorFiles& files) {
-  const auto add = [&](const char* name, std::string& value, const char* type,
-                       const char* description) {
-    command.add_option(name, value, description)->type_name(type);
-  };
-  add("--agent-config", files.agent_config, "FILE|DIR",
-      "The agent's configuration: the target block with driver harvester, and block nomad. Of a "
-      "directory, its files *.hcl and *.json, as the agent reads them");
-  add("--policy", files.policy, "FILE|DIR",
-      "The scaling policy in the agent's policy directory, or that directory");
-  add("--policy-name", files.policy_name, "NAME",
-      "Which one, if there are several: the label of its scaling block");
+  AddAgentConfigOption(command, files);
+  command
+      .add_option("--policy", files.policy,
+                  "The scaling policy in the agent's policy directory, or that directory; default: "
+                  "policy.dir of --agent-config, for a command that needs a policy")
+      ->type_name("FILE|DIR");
+  command
+      .add_option("--policy-name", files.policy_name,
+                  "Which one, if there are several: the label of its scaling block")
+      ->type_name("NAME");
 }
 
 int RunWithMaintenance(const ErrorWriter& errors, const SettingArguments& arguments, PolicyUse use,
@@ -97,7 +104,9 @@ int RunWithMaintenance(const ErrorWriter& errors, const SettingArguments& argume
   Interrupt interrupt(errors);
   WaitLine waiting(TerminalOf(STDERR_FILENO, environment));
   RuntimeParts parts(waiting.Around(log::MakePlainSink()), log::Level::kWarn, environment);
-  const auto files = ReadOperatorFiles(arguments.files);
+  OperatorFiles named = arguments.files;
+  named.needs_policy = use != PolicyUse::kOptional && !NamesPool(arguments.pairs);
+  const auto files = ReadOperatorFiles(named);
   if (!files.ok()) return errors.Refuse(files.status(), kExitUsage);
   const auto settings = ReadSettings(arguments.pairs, *files, use, LookUpIn(environment),
                                      config::TemplateVariablesOf(environment));

@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <csignal>
 #include <iostream>
+#include <iterator>
+#include <memory>
 #include <string>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -20,6 +22,7 @@
 
 #include "absl/strings/strip.h"
 #include "command.h"
+#include "command_table.h"
 #include "help.h"
 #include "output.h"
 #include "runtime_parts.h"
@@ -72,6 +75,27 @@ int RunAsPlugin(const config::StringMap& environment) {
   return plugin::RunPlugin(*service, parts.Process());
 }
 
+// Those that describe the others. To be added last.
+void AddDescriptions(CLI::App& app) {
+  const auto shell = std::make_shared<std::string>();
+  CLI::App* const completion = app.add_subcommand(
+      "completion",
+      "Print a completion script for a shell; bash: source <(harvester completion "
+      "bash)");
+  completion->add_option("SHELL", *shell, "The shell")
+      ->required()
+      ->check(CLI::IsMember(std::vector<std::string>(std::begin(kShells), std::end(kShells))));
+  completion->callback([shell, &app] { std::cout << CompletionScript(*shell, CommandTable(app)); });
+  const auto command = std::make_shared<std::string>(app.get_name());
+  CLI::App* const manual = app.add_subcommand(
+      "manual", "Print a manual page as roff; harvester manual status | man -l -");
+  std::vector<std::string> names = {app.get_name()};
+  for (const CLI::App* const each : app.get_subcommands({})) names.push_back(each->get_name());
+  manual->add_option("COMMAND", *command, "The command; default: the program itself")
+      ->check(CLI::IsMember(names));
+  manual->callback([command, &app] { std::cout << ManualPage(*command, CommandTable(app)); });
+}
+
 void AddCommands(CLI::App& app, const Invocation& invocation) {
   AddDevCommand(app, invocation);
   AddStatusCommand(app, invocation);
@@ -81,6 +105,7 @@ void AddCommands(CLI::App& app, const Invocation& invocation) {
   app.add_subcommand("version", "Print version, commit and libraries")->callback([] {
     std::cout << VersionText();
   });
+  AddDescriptions(app);
   app.footer("\"harvester help COMMAND\" prints the help of one.");
   app.set_version_flag(
       "--version", [] { return std::string(absl::StripSuffix(VersionText(), "\n")); },

@@ -26,6 +26,7 @@ void Announce(const std::string& key, const std::string& value) {
 struct DevArguments {
   std::string listen;
   bool simulate = false;
+  OperatorFiles files;  // agent_config alone
   std::vector<std::string> settings;
 };
 
@@ -53,15 +54,18 @@ int RunSimulated(const DevArguments& arguments, const config::StringMap& environ
 
 int RunReal(const DevArguments& arguments, const config::StringMap& environment,
             const ErrorWriter& errors) {
-  const absl::StatusOr<config::StringMap> given = ReadPluginBlock(arguments.settings);
+  const auto files = ReadOperatorFiles(arguments.files);
+  if (!files.ok()) return errors.Refuse(files.status(), kExitUsage);
+  const absl::StatusOr<PluginSettings> given =
+      ReadPluginSettings(arguments.settings, *files, LookUpIn(environment));
   if (!given.ok()) return errors.Refuse(given.status(), kExitUsage);
   RuntimeParts parts(log::MakePlainSink(), log::Level::kInfo, environment);
-  for (const std::string& warning : WarningsOf(*given)) parts.logger().Warn(warning);
+  for (const std::string& warning : given->warnings) parts.logger().Warn(warning);
   const auto service = parts.MakeService();
-  if (const absl::Status configured = service->SetConfig(*given); !configured.ok()) {
+  if (const absl::Status configured = service->SetConfig(given->block); !configured.ok()) {
     // On TCP no client may configure it later.
     const bool on_tcp = !arguments.listen.empty() && !arguments.listen.starts_with("unix:");
-    if (on_tcp || !given->empty()) return errors.Refuse(configured, kExitUsage);
+    if (on_tcp || !given->block.empty()) return errors.Refuse(configured, kExitUsage);
     parts.logger().Warn("Not configured by the environment; call SetConfig first",
                         {{"error", configured}});
   }
@@ -82,6 +86,7 @@ void AddDevCommand(CLI::App& app, const Invocation& invocation) {
   CLI::Option* const simulate =
       command->add_flag("--simulate", arguments->simulate,
                         "Start a simulated Harvester and Nomad, and configure the plugin for them");
+  AddAgentConfigOption(*command, arguments->files)->excludes(simulate);
   AddSetOption(*command, arguments->settings, "KEY=VALUE of the plugin's block; repeatable")
       ->excludes(simulate);
   command->callback([arguments, invocation] {

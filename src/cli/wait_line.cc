@@ -81,7 +81,8 @@ class WaitLine::Screen {
   ~Screen() {
     painter_.request_stop();
     painter_.join();
-    Write([] {});
+    const base::MutexLock lock(mutex_);
+    Show("");
   }
   Screen(const Screen&) = delete;
   Screen& operator=(const Screen&) = delete;
