@@ -157,6 +157,16 @@ absl::Status ReadTargets(const AgentBlock& content, AgentConfig* config) {
   return absl::OkStatus();
 }
 
+// A later file's replaces an earlier one's, unless it is empty (agent/config/config.go,
+// Policy.merge).
+absl::Status ReadPolicyDir(const AgentBlock& content, AgentConfig* config) {
+  NH_ASSIGN_OR_RETURN(const Block* const block, content.OnlyBlock("policy"));
+  if (block == nullptr) return absl::OkStatus();
+  NH_ASSIGN_OR_RETURN(std::string dir, content.Inside(*block).Text("dir"));
+  if (!dir.empty()) config->policy_dir = std::move(dir);
+  return absl::OkStatus();
+}
+
 const std::vector<std::string>& AgentArguments() {
   static const auto* const kNames = new std::vector<std::string>{
       "log_level", "log_json", "log_include_location", "enable_debug", "plugin_dir"};
@@ -209,15 +219,18 @@ absl::StatusOr<FilePolicy> ReadPolicy(const AgentBlock& block, std::vector<std::
 absl::StatusOr<AgentConfig> ReadAgentConfig(const std::string& path) {
   // What every agent has (agent/config/config.go, Default).
   AgentConfig config{.targets = {{"nomad-target", {.driver = "nomad-target", .config = {}}}},
+                     .policy_dir = "",
                      .warnings = {}};
   NomadBlock nomad;
   NH_RETURN_IF_ERROR(ForEachFile(
-      path, {{"target", 1}, {"nomad", 0}}, [&](const Source&, const AgentBlock& content) {
+      path, {{"target", 1}, {"nomad", 0}, {"policy", 0, {{"source", 1}}}},
+      [&](const Source&, const AgentBlock& content) {
         NH_RETURN_IF_ERROR(content.CheckNames(AgentArguments(), AgentBlocks(), &config.warnings));
         NH_ASSIGN_OR_RETURN(const Block* const block, content.OnlyBlock("nomad"));
         if (block != nullptr) {
           NH_RETURN_IF_ERROR(nomad.Read(content.Inside(*block), &config.warnings));
         }
+        NH_RETURN_IF_ERROR(ReadPolicyDir(content, &config));
         return ReadTargets(content, &config);
       }));
   for (auto& [name, target] : config.targets) nomad.AddTo(&target.config);

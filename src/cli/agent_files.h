@@ -29,6 +29,7 @@ struct AgentTarget {
 // those that it takes from its environment and Nomad's defaults.
 struct AgentConfig {
   std::map<std::string, AgentTarget> targets;  // by name
+  std::string policy_dir;                      // as written; the agent takes it from its directory
   std::vector<std::string> warnings;           // what is not known here, and therefore not read
 };
 

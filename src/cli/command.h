@@ -12,6 +12,7 @@
 
 #include "nomad_harvester/scaling/maintenance.h"
 
+#include "error_writer.h"
 #include "operator_files.h"
 #include "settings.h"
 
@@ -26,14 +27,24 @@ inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailure = 1;
 inline constexpr int kExitUsage = 2;
 inline constexpr int kExitNotReady = 3;
+inline constexpr int kExitSignal = 128;  // plus the number of the signal that ended the command
 
 // An operator waits for the output; the limit includes retries.
 inline constexpr base::Duration kOperatorBudget = std::chrono::seconds(30);
 
-// The environment of a command, and where it puts its exit code.
+// The environment of a command, how it tells its errors, and where it puts its exit code. Copies
+// share all of it.
+//
+// A command prints its result to std::cout, which Main checks at the end: what cannot be written is
+// an error of its own, and a command that runs until it is stopped should end once std::cout has
+// failed. Every error goes through Errors(…).Refuse(…), which writes JSON with --output json.
 struct Invocation {
   const config::StringMap& environment;
   int& exit_code;
+  ErrorStyle error_style = {};
+
+  // Of the command with this name, on standard error.
+  ErrorWriter Errors(const std::string& command) const;
 };
 
 // Each adds a subcommand that runs when it is parsed. `invocation` must outlive `app`.
@@ -53,9 +64,6 @@ void AddResumeCommand(CLI::App& app, const Invocation& invocation);
 void AddPlanCommand(CLI::App& app, const Invocation& invocation);
 void AddScaleCommand(CLI::App& app, const Invocation& invocation);
 void AddRenderCommand(CLI::App& app, const Invocation& invocation);
-
-// Prints each line of `problems` to standard error, behind the command's name; returns `exit_code`.
-int Refuse(const std::string& command, const absl::Status& problems, int exit_code);
 
 // The commands with their dependencies given; each returns the exit code.
 //
@@ -84,7 +92,9 @@ void AddCountOption(CLI::App& command, std::int64_t& count);
 CLI::Option* AddSetOption(CLI::App& command, std::vector<std::string>& settings,
                           const std::string& description);
 
-// The options --agent-config, --policy and --policy-name. `files` must outlive `command`.
+// The option --agent-config. `files` must outlive `command`.
+CLI::Option* AddAgentConfigOption(CLI::App& command, OperatorFiles& files);
+// That one, --policy and --policy-name.
 void AddFileOptions(CLI::App& command, OperatorFiles& files);
 
 using MaintenanceTask =
@@ -97,10 +107,11 @@ struct SettingArguments {
   std::vector<std::string> pairs;  // KEY=VALUE
 };
 
-// Reads the files and the settings (every problem on standard error: kExitUsage), connects to both
-// systems and runs the task under a context that Ctrl-C and SIGTERM cancel. Warnings go to standard
-// error.
-int RunWithMaintenance(const std::string& command, const SettingArguments& arguments, PolicyUse use,
+// Reads the files and the settings (every problem to `errors`: kExitUsage), connects to both
+// systems and runs the task under a context that Ctrl-C and SIGTERM cancel: the exit code is then
+// kExitSignal and the signal's number, whatever the task returns. A second signal ends the process
+// at once. Warnings go to standard error.
+int RunWithMaintenance(const ErrorWriter& errors, const SettingArguments& arguments, PolicyUse use,
                        const config::StringMap& environment, const MaintenanceTask& task);
 
 // A subcommand that does that with its options --agent-config, --policy, --policy-name and --set.

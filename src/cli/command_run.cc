@@ -3,28 +3,29 @@
 #include <csignal>
 #include <iostream>
 #include <memory>
-#include <sstream>
 #include <thread>
+#include <unistd.h>
 #include <utility>
 
 #include <CLI/CLI.hpp>
 
-#include "nomad_harvester/base/status.h"
 #include "nomad_harvester/log/sinks.h"
 
 #include "command.h"
 #include "runtime_parts.h"
-#include "text.h"
+#include "terminal.h"
+#include "wait_line.h"
 
 namespace nomad_harvester::cli {
 namespace {
 
-// Ctrl-C and SIGTERM end a command gracefully: waiting requests end, and Leases are released.
+// Ctrl-C and SIGTERM end a command gracefully: waiting requests end, and Leases are released. The
+// second one ends the process.
 // Blocks both signals in the calling thread and in those that it starts afterwards: create it
 // before any other thread. They stay blocked.
 class Interrupt {
  public:
-  Interrupt() {
+  explicit Interrupt(const ErrorWriter& errors) : errors_(errors) {
     sigemptyset(&signals_);
     sigaddset(&signals_, SIGINT);
     sigaddset(&signals_, SIGTERM);
@@ -39,16 +40,26 @@ class Interrupt {
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;
 
-  // The first signal from now on cancels `work`, which must outlive this object. Call once.
-  void Cancels(const runtime::CancelSource& work) {
-    watcher_ = std::thread([this, &work] {
-      int signal = 0;
-      sigwait(&signals_, &signal);
-      if (!ended_) work.Cancel(runtime::CancelReason::kShutdown);
+  // The first signal from now on cancels `work`. Call once.
+  void Cancels(const std::shared_ptr<runtime::CancelSource>& work) {
+    watcher_ = std::thread([this, work] {
+      const int first = Wait();
+      if (ended_) return;
+      errors_.Interrupt(kExitSignal + first);
+      work->Cancel(runtime::CancelReason::kShutdown);
+      const int second = Wait();
+      if (!ended_) _exit(kExitSignal + second);
     });
   }
 
  private:
+  int Wait() const {
+    int signal = 0;
+    sigwait(&signals_, &signal);
+    return signal;
+  }
+
+  const ErrorWriter errors_;
   sigset_t signals_{};
   std::atomic<bool> ended_ = false;
   std::thread watcher_;
@@ -56,12 +67,8 @@ class Interrupt {
 
 }  // namespace
 
-int Refuse(const std::string& command, const absl::Status& problems, int exit_code) {
-  std::istringstream lines(base::Message(problems));
-  for (std::string line; std::getline(lines, line);) {
-    std::cerr << "harvester " << command << ": " << Printable(line) << "\n";
-  }
-  return exit_code;
+ErrorWriter Invocation::Errors(const std::string& command) const {
+  return ErrorWriter(command, error_style, std::cerr);
 }
 
 CLI::Option* AddSetOption(CLI::App& command, std::vector<std::string>& settings,
@@ -71,41 +78,58 @@ CLI::Option* AddSetOption(CLI::App& command, std::vector<std::string>& settings,
       ->allow_extra_args(false);
 }
 
-void AddFileOptions(CLI::App& command, OperatorFiles& files) {
-  const auto add = [&](const char* name, std::string& value, const char* type,
-                       const char* description) {
-    command.add_option(name, value, description)->type_name(type);
-  };
-  add("--agent-config", files.agent_config, "FILE|DIR",
-      "The agent's configuration: the target block with driver harvester, and block nomad. Of a "
-      "directory, its files *.hcl and *.json, as the agent reads them");
-  add("--policy", files.policy, "FILE|DIR",
-      "The scaling policy in the agent's policy directory, or that directory");
-  add("--policy-name", files.policy_name, "NAME",
-      "Which one, if there are several: the label of its scaling block");
+CLI::Option* AddAgentConfigOption(CLI::App& command, OperatorFiles& files) {
+  return command
+      .add_option("--agent-config", files.agent_config,
+                  "The agent's configuration: the target block with driver harvester, and block "
+                  "nomad. Of a directory, its files *.hcl and *.json, as the agent reads them")
+      ->type_name("FILE|DIR");
 }
 
-int RunWithMaintenance(const std::string& command, const SettingArguments& arguments, PolicyUse use,
+void AddFileOptions(CLI::App& command, OperatorFiles& files) {
+  AddAgentConfigOption(command, files);
+  command
+      .add_option("--policy", files.policy,
+                  "The scaling policy in the agent's policy directory, or that directory; default: "
+                  "policy.dir of --agent-config, for a command that needs a policy")
+      ->type_name("FILE|DIR");
+  command
+      .add_option("--policy-name", files.policy_name,
+                  "Which one, if there are several: the label of its scaling block")
+      ->type_name("NAME");
+}
+
+int RunWithMaintenance(const ErrorWriter& errors, const SettingArguments& arguments, PolicyUse use,
                        const config::StringMap& environment, const MaintenanceTask& task) {
-  Interrupt interrupt;
-  RuntimeParts parts(log::MakePlainSink(), log::Level::kWarn, environment);
-  const auto files = ReadOperatorFiles(arguments.files);
-  if (!files.ok()) return Refuse(command, files.status(), kExitUsage);
+  Interrupt interrupt(errors);
+  WaitLine waiting(TerminalOf(STDERR_FILENO, environment));
+  RuntimeParts parts(waiting.Around(log::MakePlainSink()), log::Level::kWarn, environment);
+  OperatorFiles named = arguments.files;
+  named.needs_policy = use != PolicyUse::kOptional && !NamesPool(arguments.pairs);
+  const auto files = ReadOperatorFiles(named);
+  if (!files.ok()) return errors.Refuse(files.status(), kExitUsage);
   const auto settings = ReadSettings(arguments.pairs, *files, use, LookUpIn(environment),
                                      config::TemplateVariablesOf(environment));
-  if (!settings.ok()) return Refuse(command, settings.status(), kExitUsage);
+  if (!settings.ok()) return errors.Refuse(settings.status(), kExitUsage);
   const auto config = std::make_shared<const config::PluginConfig>(settings->plugin);
   auto transports = scaling::MakeCurlTransports(*config);
-  if (!transports.ok()) return Refuse(command, transports.status(), kExitUsage);
+  if (!transports.ok()) return errors.Refuse(transports.status(), kExitUsage);
+  const auto watch = [&](std::shared_ptr<http::HttpTransport>* transport, const char* system,
+                         const std::string& url) {
+    *transport = WithOpenRequests(std::move(*transport), system + url, waiting.requests());
+  };
+  watch(&transports->harvester, "Harvester at ", transports->harvester_url);
+  watch(&transports->nomad, "Nomad at ", transports->nomad_url);
   const scaling::MaintenanceOptions options = parts.MakeMaintenance(*config);
   for (const std::string& warning : config->warnings) options.logger.Warn(warning);
   for (const std::string& warning : transports->warnings) options.logger.Warn(warning);
   const scaling::Maintenance maintenance(
       options,
       scaling::MakeClients(config, *std::move(transports), parts.random(), options.logger));
-  const runtime::CancelSource work(runtime::Context::Background(parts.clock()));
+  const auto work =
+      std::make_shared<runtime::CancelSource>(runtime::Context::Background(parts.clock()));
   interrupt.Cancels(work);
-  return task(maintenance, work.context(), *settings);
+  return errors.ExitCode(task(maintenance, work->context(), *settings));
 }
 
 CLI::App* AddMaintenanceCommand(CLI::App& app, const Invocation& invocation,
@@ -121,8 +145,8 @@ CLI::App* AddMaintenanceCommand(CLI::App& app, const Invocation& invocation,
   added->callback([command, arguments, invocation] {
     invocation.exit_code = command.check == nullptr ? kExitOk : command.check();
     if (invocation.exit_code != kExitOk) return;
-    invocation.exit_code = RunWithMaintenance(command.name, *arguments, command.use,
-                                              invocation.environment, command.task);
+    invocation.exit_code = RunWithMaintenance(invocation.Errors(command.name), *arguments,
+                                              command.use, invocation.environment, command.task);
   });
   return added;
 }

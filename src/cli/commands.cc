@@ -1,27 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nomad_harvester/cli/commands.h"
 
-#include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <iostream>
-#include <optional>
+#include <iterator>
+#include <memory>
 #include <string>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 #include <openssl/crypto.h>
 
-#include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/log/sinks.h"
 #include "nomad_harvester/plugin/plugin_process.h"
 
-#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "command.h"
+#include "command_table.h"
+#include "help.h"
+#include "output.h"
 #include "runtime_parts.h"
-#include "text.h"
+#include "terminal.h"
 #include "version.h"
 
 namespace nomad_harvester::cli {
@@ -62,42 +67,6 @@ void PrepareSignals() {
   std::signal(SIGPIPE, SIG_IGN);
 }
 
-// Only the names of options are repeated: the rest may be a secret whose --set was forgotten.
-std::string Unexpected(const std::vector<std::string>& arguments) {
-  std::string options;
-  for (const std::string& argument : arguments) {
-    if (argument.starts_with('-')) options += " " + argument.substr(0, argument.find('='));
-  }
-  return "harvester: " + std::to_string(arguments.size()) + " unexpected argument(s)" +
-         (options.empty() ? "" : ", among them" + options) +
-         "; a setting is given as --set KEY=VALUE. Run with --help for more information.";
-}
-
-// What to say of a first argument that is no command; empty: it is one, or an option. It is
-// repeated only if it is nearly a command, for it may be a secret.
-std::string UnknownCommand(const CLI::App& app, const std::string& argument) {
-  const std::vector<const CLI::App*> commands = app.get_subcommands({});
-  std::vector<std::string> names;
-  names.reserve(commands.size());
-  for (const CLI::App* const command : commands) names.push_back(command->get_name());
-  if (argument.starts_with('-') || std::find(names.begin(), names.end(), argument) != names.end()) {
-    return "";
-  }
-  const std::optional<std::string> nearest = base::NearestName(argument, names);
-  return nearest.has_value()
-             ? "harvester: there is no command \"" + argument + "\"; did you mean " + *nearest + "?"
-             : "harvester: the first argument is no command; the commands are " +
-                   absl::StrJoin(names, ", ");
-}
-
-// "help COMMAND" as "COMMAND --help".
-std::vector<std::string> WithoutHelp(std::vector<std::string> arguments) {
-  if (arguments.front() != "help") return arguments;
-  arguments.erase(arguments.begin());
-  arguments.emplace_back("--help");
-  return arguments;
-}
-
 int RunAsPlugin(const config::StringMap& environment) {
   // The agent filters by its own level; the configuration's log_level may raise ours.
   RuntimeParts parts(log::MakeHclogSink(NOMAD_HARVESTER_PLUGIN_NAME), log::Level::kDebug,
@@ -106,21 +75,28 @@ int RunAsPlugin(const config::StringMap& environment) {
   return plugin::RunPlugin(*service, parts.Process());
 }
 
-}  // namespace
+// Those that describe the others. To be added last.
+void AddDescriptions(CLI::App& app) {
+  const auto shell = std::make_shared<std::string>();
+  CLI::App* const completion = app.add_subcommand(
+      "completion",
+      "Print a completion script for a shell; bash: source <(harvester completion "
+      "bash)");
+  completion->add_option("SHELL", *shell, "The shell")
+      ->required()
+      ->check(CLI::IsMember(std::vector<std::string>(std::begin(kShells), std::end(kShells))));
+  completion->callback([shell, &app] { std::cout << CompletionScript(*shell, CommandTable(app)); });
+  const auto command = std::make_shared<std::string>(app.get_name());
+  CLI::App* const manual = app.add_subcommand(
+      "manual", "Print a manual page as roff; harvester manual status | man -l -");
+  std::vector<std::string> names = {app.get_name()};
+  for (const CLI::App* const each : app.get_subcommands({})) names.push_back(each->get_name());
+  manual->add_option("COMMAND", *command, "The command; default: the program itself")
+      ->check(CLI::IsMember(names));
+  manual->callback([command, &app] { std::cout << ManualPage(*command, CommandTable(app)); });
+}
 
-int Main(const std::vector<std::string>& arguments, const config::StringMap& environment) {
-  GuardProcess();
-  PrepareSignals();
-  if (plugin::StartedByHost(LookUpIn(environment))) return RunAsPlugin(environment);
-  if (arguments.empty()) {
-    std::cerr << kSentence;
-    return 1;
-  }
-
-  CLI::App app("The Harvester target plugin of the Nomad Autoscaler.", NOMAD_HARVESTER_PLUGIN_NAME);
-  app.require_subcommand(1);
-  int exit_code = kExitOk;
-  const Invocation invocation{.environment = environment, .exit_code = exit_code};
+void AddCommands(CLI::App& app, const Invocation& invocation) {
   AddDevCommand(app, invocation);
   AddStatusCommand(app, invocation);
   AddGcCommand(app, invocation);
@@ -132,25 +108,65 @@ int Main(const std::vector<std::string>& arguments, const config::StringMap& env
   app.add_subcommand("version", "Print version, commit and libraries")->callback([] {
     std::cout << VersionText();
   });
+  AddDescriptions(app);
   app.footer("\"harvester help COMMAND\" prints the help of one.");
   app.set_version_flag(
       "--version", [] { return std::string(absl::StripSuffix(VersionText(), "\n")); },
       "Print what \"version\" prints");
+}
+
+void RunCommand(const std::vector<std::string>& arguments, const Invocation& invocation) {
+  CLI::App app("The Harvester target plugin of the Nomad Autoscaler.", NOMAD_HARVESTER_PLUGIN_NAME);
+  // Subcommands take it over when they are added.
+  app.formatter(MakeHelpFormatter(TerminalOf(STDOUT_FILENO, invocation.environment).width));
+  app.require_subcommand(1);
+  AddCommands(app, invocation);
   const std::vector<std::string> words = WithoutHelp(arguments);
   if (const std::string problem = UnknownCommand(app, words.front()); !problem.empty()) {
-    std::cerr << Printable(problem) << "\n";
-    return kExitUsage;
+    invocation.exit_code = invocation.Errors("").Refuse(problem, kExitUsage);
+    return;
   }
   std::vector<std::string> reversed(words.rbegin(), words.rend());
+  const auto refuse = [&](const std::string& problem) {
+    const std::vector<CLI::App*> parsed = app.get_subcommands();
+    invocation.exit_code = invocation.Errors(parsed.empty() ? "" : parsed.front()->get_name())
+                               .Refuse(problem, kExitUsage);
+  };
   try {
     app.parse(std::move(reversed));
-  } catch (const CLI::ExtrasError&) {
-    std::cerr << Printable(Unexpected(app.remaining(true))) << "\n";
-    return kExitUsage;
+  } catch (const CLI::Success& help) {
+    invocation.exit_code = app.exit(help);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+    // CLI11 may find a missing command first.
+    const std::vector<std::string> unexpected = app.remaining(true);
+    refuse(unexpected.empty() ? std::string(error.what()) + "; run with --help for more information"
+                              : UnexpectedArguments(app, unexpected));
   }
-  return exit_code;
+}
+
+}  // namespace
+
+int Main(const std::vector<std::string>& arguments, const config::StringMap& environment) {
+  GuardProcess();
+  PrepareSignals();
+  if (plugin::StartedByHost(LookUpIn(environment))) return RunAsPlugin(environment);
+  OccupyStandardDescriptors();
+  const ErrorStyle style{.json = WantsJson(arguments),
+                         .width = TerminalOf(STDERR_FILENO, environment).width};
+  const ErrorWriter errors("", style, std::cerr);
+  if (arguments.empty()) {
+    std::cerr << Fold(kSentence, style.width, 0);
+    return kExitFailure;
+  }
+  CheckedOutput output;
+  int exit_code = kExitOk;
+  RunCommand(arguments, {.environment = environment, .exit_code = exit_code, .error_style = style});
+  const int error = output.Finish();
+  if (error == 0) return exit_code;
+  // Who reads the output has seen enough.
+  if (error == EPIPE) return errors.ExitCode(kExitFailure);
+  return errors.Refuse("cannot write the output: " + std::generic_category().message(error),
+                       kExitFailure);
 }
 
 }  // namespace nomad_harvester::cli

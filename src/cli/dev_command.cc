@@ -26,6 +26,7 @@ void Announce(const std::string& key, const std::string& value) {
 struct DevArguments {
   std::string listen;
   bool simulate = false;
+  OperatorFiles files;  // agent_config alone
   std::vector<std::string> settings;
 };
 
@@ -37,29 +38,34 @@ int Serve(scaling::TargetService& service, RuntimeParts& parts, const DevArgumen
   return plugin::RunDev(service, parts.Process(), dev);
 }
 
-int RunSimulated(const DevArguments& arguments, const config::StringMap& environment) {
+int RunSimulated(const DevArguments& arguments, const config::StringMap& environment,
+                 const ErrorWriter& errors) {
   // Declared before the service, which uses it until its destruction.
   SimulatedWorld world;
   absl::Status ready = world.Start();
   RuntimeParts parts(log::MakePlainSink(), log::Level::kInfo, world.Shield(environment));
   const auto service = parts.MakeService();
   if (ready.ok()) ready = service->SetConfig(world.Config());
-  if (!ready.ok()) return Refuse("dev", ready, kExitFailure);
+  if (!ready.ok()) return errors.Refuse(ready, kExitFailure);
   Announce("harvester_url", world.harvester_url());
   Announce("nomad_address", world.nomad_address());
   return Serve(*service, parts, arguments);
 }
 
-int RunReal(const DevArguments& arguments, const config::StringMap& environment) {
-  const absl::StatusOr<config::StringMap> given = ReadPluginBlock(arguments.settings);
-  if (!given.ok()) return Refuse("dev", given.status(), kExitUsage);
+int RunReal(const DevArguments& arguments, const config::StringMap& environment,
+            const ErrorWriter& errors) {
+  const auto files = ReadOperatorFiles(arguments.files);
+  if (!files.ok()) return errors.Refuse(files.status(), kExitUsage);
+  const absl::StatusOr<PluginSettings> given =
+      ReadPluginSettings(arguments.settings, *files, LookUpIn(environment));
+  if (!given.ok()) return errors.Refuse(given.status(), kExitUsage);
   RuntimeParts parts(log::MakePlainSink(), log::Level::kInfo, environment);
-  for (const std::string& warning : WarningsOf(*given)) parts.logger().Warn(warning);
+  for (const std::string& warning : given->warnings) parts.logger().Warn(warning);
   const auto service = parts.MakeService();
-  if (const absl::Status configured = service->SetConfig(*given); !configured.ok()) {
+  if (const absl::Status configured = service->SetConfig(given->block); !configured.ok()) {
     // On TCP no client may configure it later.
     const bool on_tcp = !arguments.listen.empty() && !arguments.listen.starts_with("unix:");
-    if (on_tcp || !given->empty()) return Refuse("dev", configured, kExitUsage);
+    if (on_tcp || !given->block.empty()) return errors.Refuse(configured, kExitUsage);
     parts.logger().Warn("Not configured by the environment; call SetConfig first",
                         {{"error", configured}});
   }
@@ -80,11 +86,12 @@ void AddDevCommand(CLI::App& app, const Invocation& invocation) {
   CLI::Option* const simulate =
       command->add_flag("--simulate", arguments->simulate,
                         "Start a simulated Harvester and Nomad, and configure the plugin for them");
+  AddAgentConfigOption(*command, arguments->files)->excludes(simulate);
   AddSetOption(*command, arguments->settings, "KEY=VALUE of the plugin's block; repeatable")
       ->excludes(simulate);
   command->callback([arguments, invocation] {
-    invocation.exit_code = arguments->simulate ? RunSimulated(*arguments, invocation.environment)
-                                               : RunReal(*arguments, invocation.environment);
+    const auto run = arguments->simulate ? RunSimulated : RunReal;
+    invocation.exit_code = run(*arguments, invocation.environment, invocation.Errors("dev"));
   });
 }
 

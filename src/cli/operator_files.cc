@@ -100,9 +100,15 @@ absl::StatusOr<std::string> ChooseTarget(const TargetNames& ours, const FilePoli
       Quoted(ours) + "; give --policy too, whose target names one of them");
 }
 
-absl::Status CheckOptions(const OperatorFiles& files) {
-  if (files.policy_name.empty() || !files.policy.empty()) return absl::OkStatus();
-  return base::InvalidArgument("--policy-name: chooses a policy of --policy; give that too");
+// `files` with the agent's policy directory where that has to do.
+absl::StatusOr<OperatorFiles> WithPolicyDir(OperatorFiles files, const AgentConfig& agent) {
+  if (!files.policy.empty()) return files;
+  const bool named = !files.policy_name.empty();
+  if (named || files.needs_policy) files.policy = agent.policy_dir;
+  if (!named || !files.policy.empty()) return files;
+  return base::InvalidArgument(
+      "--policy-name: chooses a policy of --policy, or of the directory policy.dir in "
+      "--agent-config; give one of them too");
 }
 
 void AddTo(FileSettings* settings, config::StringMap FileSettings::*map, const FileMap& from) {
@@ -112,21 +118,21 @@ void AddTo(FileSettings* settings, config::StringMap FileSettings::*map, const F
 
 }  // namespace
 
-absl::StatusOr<FileSettings> ReadOperatorFiles(const OperatorFiles& files) {
-  NH_RETURN_IF_ERROR(CheckOptions(files));
+absl::StatusOr<FileSettings> ReadOperatorFiles(const OperatorFiles& given) {
   FileSettings settings;
   AgentConfig agent;
   TargetNames ours = {NOMAD_HARVESTER_PLUGIN_NAME};
-  if (!files.agent_config.empty()) {
-    NH_ASSIGN_OR_RETURN(agent, ReadAgentConfig(files.agent_config));
+  if (!given.agent_config.empty()) {
+    NH_ASSIGN_OR_RETURN(agent, ReadAgentConfig(given.agent_config));
     settings.warnings = agent.warnings;
     ours = OursOf(agent);
     if (ours.empty()) {
       return base::InvalidArgument(
-          "--agent-config: " + files.agent_config +
+          "--agent-config: " + given.agent_config +
           " has no target block with the driver " NOMAD_HARVESTER_PLUGIN_NAME);
     }
   }
+  NH_ASSIGN_OR_RETURN(const OperatorFiles files, WithPolicyDir(given, agent));
   FilePolicies read;
   const FilePolicy* policy = nullptr;
   if (!files.policy.empty()) {

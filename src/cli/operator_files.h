@@ -19,6 +19,9 @@ struct OperatorFiles {
   std::string agent_config;
   std::string policy;
   std::string policy_name;
+  // The command needs a policy: without `policy`, that of the agent's policy.dir. A policy_name
+  // needs one, too.
+  bool needs_policy = false;
 };
 
 // What the agent would hand to the plugin.
@@ -42,7 +45,7 @@ struct FileSettings {
 // INVALID_ARGUMENT with every problem of the choice, one line each, or the first mistake in a file,
 // with its line; NOT_FOUND, PERMISSION_DENIED, RESOURCE_EXHAUSTED (base::kMaxConfigFileBytes) for
 // files. Blocks on the file system only.
-absl::StatusOr<FileSettings> ReadOperatorFiles(const OperatorFiles& files);
+absl::StatusOr<FileSettings> ReadOperatorFiles(const OperatorFiles& given);
 
 }  // namespace nomad_harvester::cli
 

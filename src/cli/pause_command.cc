@@ -7,21 +7,20 @@
 #include "nomad_harvester/base/status.h"
 
 #include "command.h"
-#include "text.h"
 
 namespace nomad_harvester::cli {
 namespace {
 
 // Nothing in `hold` resumes.
 int SetPaused(const scaling::Maintenance& maintenance, const runtime::Context& context,
-              const config::PoolPolicy& policy, const std::optional<harvester::Hold>& hold) {
+              const config::PoolPolicy& policy, const std::optional<harvester::Hold>& hold,
+              const ErrorWriter& errors) {
   const scaling::PoolKey key{.ns = policy.ns, .pool = policy.pool};
   const absl::Status written = maintenance.Pause(context.WithTimeout(kOperatorBudget), key, hold);
   if (!written.ok()) {
-    std::cerr << "harvester " << (hold.has_value() ? "pause" : "resume") << ": the Lease of pool "
-              << key.ToString() << " could not be written: " << Printable(base::Message(written))
-              << "\n";
-    return kExitFailure;
+    return errors.Refuse(
+        base::Annotate(written, "the Lease of pool " + key.ToString() + " could not be written"),
+        kExitFailure);
   }
   std::cout << "pool " << key.ToString() << " is "
             << (!hold.has_value() ? "not paused"
@@ -32,18 +31,17 @@ int SetPaused(const scaling::Maintenance& maintenance, const runtime::Context& c
 }
 
 // RFC 3339; empty: until harvester resume.
-int ReadUntil(const std::string& text, harvester::Hold* hold) {
+int ReadUntil(const std::string& text, harvester::Hold* hold, const ErrorWriter& errors) {
   hold->always = text.empty();
   if (hold->always) return kExitOk;
   const auto until = base::ParseRfc3339(text);
   if (!until.ok()) {
-    std::cerr << "harvester pause: --until: " << Printable(base::Message(until.status()))
-              << "; write a time such as 2026-03-01T08:00:00Z\n";
-    return kExitUsage;
+    return errors.Refuse(
+        "--until: " + base::Message(until.status()) + "; write a time such as 2026-03-01T08:00:00Z",
+        kExitUsage);
   }
   if (*until <= std::chrono::system_clock::now()) {
-    std::cerr << "harvester pause: --until: " << Printable(text) << " is not in the future\n";
-    return kExitUsage;
+    return errors.Refuse("--until: " + text + " is not in the future", kExitUsage);
   }
   hold->until = *until;
   return kExitOk;
@@ -54,6 +52,7 @@ int ReadUntil(const std::string& text, harvester::Hold* hold) {
 void AddPauseCommand(CLI::App& app, const Invocation& invocation) {
   const auto until = std::make_shared<std::string>();
   const auto hold = std::make_shared<harvester::Hold>();
+  const ErrorWriter errors = invocation.Errors("pause");
   AddMaintenanceCommand(
       app, invocation,
       {.name = "pause",
@@ -63,11 +62,11 @@ void AddPauseCommand(CLI::App& app, const Invocation& invocation) {
        .exit_codes = "Exit: 0 paused, 1 the pool's Lease could not be written, 2 usage.",
        .use = PolicyUse::kRequired,
        .task =
-           [hold](const scaling::Maintenance& maintenance, const runtime::Context& context,
-                  const Settings& settings) {
-             return SetPaused(maintenance, context, *settings.policy, *hold);
+           [hold, errors](const scaling::Maintenance& maintenance, const runtime::Context& context,
+                          const Settings& settings) {
+             return SetPaused(maintenance, context, *settings.policy, *hold, errors);
            },
-       .check = [until, hold] { return ReadUntil(*until, hold.get()); }})
+       .check = [until, hold, errors] { return ReadUntil(*until, hold.get(), errors); }})
       ->add_option("--until", *until, "End by itself at this time, such as 2026-03-01T08:00:00Z");
 }
 
@@ -78,9 +77,10 @@ void AddResumeCommand(CLI::App& app, const Invocation& invocation) {
        .description = "End a pause of a pool.",
        .exit_codes = "Exit: 0 not paused, 1 the pool's Lease could not be written, 2 usage.",
        .use = PolicyUse::kRequired,
-       .task = [](const scaling::Maintenance& maintenance, const runtime::Context& context,
-                  const Settings& settings) {
-         return SetPaused(maintenance, context, *settings.policy, std::nullopt);
+       .task = [errors = invocation.Errors("resume")](const scaling::Maintenance& maintenance,
+                                                      const runtime::Context& context,
+                                                      const Settings& settings) {
+         return SetPaused(maintenance, context, *settings.policy, std::nullopt, errors);
        }});
 }
 

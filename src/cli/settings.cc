@@ -102,29 +102,65 @@ bool HoldsPolicy(const StringMap& policy) {
   });
 }
 
+// The variable of the environment that wins over `option`; empty: none does.
+std::string WinnerOver(const config::Option& option, const config::Environment& environment) {
+  if (!option.environment_wins || environment == nullptr) return "";
+  std::string names(option.environment);
+  // Either variable wins over both keys.
+  for (const auto& [key, other] :
+       {std::pair("auth_token", "auth_token_file"), std::pair("auth_token_file", "auth_token")}) {
+    if (option.key != key) continue;
+    names += "," + std::string(config::FindOption(config::Section::kPlugin, other)->environment);
+  }
+  for (const std::string& name :
+       std::vector<std::string>(absl::StrSplit(names, ',', absl::SkipEmpty()))) {
+    if (!environment(name).value_or("").empty()) return name;
+  }
+  return "";
+}
+
+// What the operator should know about settings that were given on a command line: a secret is
+// visible, or the environment wins.
+void WarnOf(const StringMap& plugin, const config::Environment& environment,
+            std::vector<std::string>* warnings) {
+  for (const auto& [key, value] : plugin) {
+    const config::Option* const option = config::FindOption(config::Section::kPlugin, key);
+    if (option == nullptr) continue;
+    if (option->type == config::OptionType::kSecret && !value.empty()) {
+      warnings->push_back(key +
+                          ": a secret given by --set is in the process list, which every user of "
+                          "this machine may read; set " +
+                          std::string(option->environment) + " in the environment instead");
+    }
+    if (const std::string variable = WinnerOver(*option, environment); !variable.empty()) {
+      warnings->push_back(key + ": --set has no effect: the environment has " + variable +
+                          ", which wins; unset it");
+    }
+  }
+}
+
 }  // namespace
 
-absl::StatusOr<StringMap> ReadPluginBlock(const std::vector<std::string>& pairs) {
+bool NamesPool(const std::vector<std::string>& pairs) {
+  return std::any_of(pairs.begin(), pairs.end(), [](const std::string& pair) {
+    return pair.starts_with(std::string(kPool) + "=");
+  });
+}
+
+absl::StatusOr<PluginSettings> ReadPluginSettings(const std::vector<std::string>& pairs,
+                                                  const FileSettings& files,
+                                                  const config::Environment& environment) {
   Problems problems;
-  Blocks blocks = Split(pairs, &problems);
-  for (const auto& [key, value] : blocks.policy) {
+  const Blocks given = Split(pairs, &problems);
+  for (const auto& [key, value] : given.policy) {
     problems.push_back(key + ": a key of a policy, which every call brings along; give it there");
   }
   if (!problems.empty()) return base::InvalidArgument(absl::StrJoin(problems, "\n"));
-  return std::move(blocks.plugin);
-}
-
-std::vector<std::string> WarningsOf(const StringMap& plugin) {
-  std::vector<std::string> warnings;
-  for (const auto& [key, value] : plugin) {
-    const config::Option* const option = config::FindOption(config::Section::kPlugin, key);
-    if (option == nullptr || option->type != config::OptionType::kSecret || value.empty()) continue;
-    warnings.push_back(key +
-                       ": a secret given by --set is in the process list, which every user of this "
-                       "machine may read; set " +
-                       std::string(option->environment) + " in the environment instead");
-  }
-  return warnings;
+  PluginSettings settings{.block = Merged(given.plugin, files.plugin), .warnings = files.warnings};
+  // As in ReadSettings.
+  if (!given.plugin.contains("log_level")) settings.block.erase("log_level");
+  WarnOf(given.plugin, environment, &settings.warnings);
+  return settings;
 }
 
 absl::StatusOr<Settings> ReadSettings(const std::vector<std::string>& pairs,
@@ -162,9 +198,7 @@ absl::StatusOr<Settings> ReadSettings(const std::vector<std::string>& pairs,
   settings.plugin = *std::move(plugin);
   // The files' is that of the plugin under the agent, which filters its lines.
   if (!given.plugin.contains("log_level")) settings.plugin.log_level.clear();
-  for (std::string& warning : WarningsOf(given.plugin)) {
-    settings.plugin.warnings.push_back(std::move(warning));
-  }
+  WarnOf(given.plugin, environment, &settings.plugin.warnings);
   settings.plugin.warnings.insert(settings.plugin.warnings.end(), files.warnings.begin(),
                                   files.warnings.end());
   settings.ns = policy->ns;

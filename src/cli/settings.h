@@ -36,12 +36,19 @@ enum class PolicyUse {
   kWhole,     // everything that a new VM needs, inline templates included
 };
 
-// The settings of a command that has no policy. INVALID_ARGUMENT with every problem of their form,
-// one line each; the values are not checked.
-absl::StatusOr<config::StringMap> ReadPluginBlock(const std::vector<std::string>& pairs);
-// What the operator should know about settings that were given on a command line: each one that is
-// a secret. To be logged at WARN.
-std::vector<std::string> WarningsOf(const config::StringMap& plugin);
+// Whether `pairs` has the pool's name, so that no policy has to be looked for.
+bool NamesPool(const std::vector<std::string>& pairs);
+
+// The plugin's block of a command that has no policy, and what its operator should know about it.
+struct PluginSettings {
+  config::StringMap block;
+  std::vector<std::string> warnings;
+};
+// `pairs` on top of `files`. INVALID_ARGUMENT with every problem of their form, one line each; the
+// values are not checked.
+absl::StatusOr<PluginSettings> ReadPluginSettings(const std::vector<std::string>& pairs,
+                                                  const FileSettings& files,
+                                                  const config::Environment& environment);
 
 // INVALID_ARGUMENT with every problem, one line each; that of a key from a file ends with the place
 // of the key. config::OptionTable determines the block of a key of `pairs`, which replaces that of

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <fcntl.h>
 #include <string>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 #include <vector>
 
 #include "nomad_harvester/plugin/plugin_process.h"
@@ -56,6 +58,17 @@ class Commands : public testing::Test {
     return outcome;
   }
 
+  // Closes `fd`, which takes the standard output.
+  static Outcome CallWritingTo(int fd, const std::vector<std::string>& arguments) {
+    const CapturedOutput output;
+    dup2(fd, STDOUT_FILENO);
+    close(fd);
+    Outcome outcome;
+    outcome.exit_code = Main(arguments, {});
+    outcome.err = output.Stderr();
+    return outcome;
+  }
+
   // What Main and the servers change for the whole process.
   static constexpr std::array<int, 4> kSignals{SIGTERM, SIGINT, SIGHUP, SIGPIPE};
   sigset_t mask_{};
@@ -80,6 +93,48 @@ TEST_F(Commands, a_mistyped_one_is_told_with_the_nearest_and_a_secret_is_not_rep
   EXPECT_THAT(secret.err, AllOf(HasSubstr("the first argument is no command"), HasSubstr("gc"),
                                 Not(HasSubstr("s3cr3t"))));
   EXPECT_EQ(Call({"stauts", "--help"}).exit_code, 2);
+}
+
+TEST_F(Commands, P3_a_mistyped_option_is_told_with_the_nearest_and_without_values) {
+  const Outcome separate = Call({"status", "--outptu", "sesame"});
+  EXPECT_EQ(separate.exit_code, 2);
+  EXPECT_THAT(separate.err, AllOf(StartsWith("harvester status: "), HasSubstr("--outptu"),
+                                  HasSubstr("did you mean --output?"), Not(HasSubstr("sesame"))));
+  EXPECT_THAT(Call({"gc", "--dryrun"}).err, HasSubstr("did you mean --dry-run?"));
+  EXPECT_THAT(Call({"--verson"}).err, HasSubstr("did you mean --version?"));
+}
+
+TEST_F(Commands, with_output_json_usage_errors_are_JSON_too) {
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"status", "--output", "json", "--outptu"},
+        {"stauts", "--output=json"},
+        {"status", "--output", "json", "--policy-name", "x"},
+        {"status", "--output", "json", "--set"}}) {
+    const Outcome outcome = Call(arguments);
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_THAT(outcome.out, IsEmpty());
+    EXPECT_THAT(outcome.err,
+                AllOf(StartsWith("{\"error\":{"), EndsWith("}}\n"), HasSubstr("\"exit_code\":2")));
+  }
+}
+
+// For each that prints by itself or by CLI11.
+TEST_F(Commands, output_that_cannot_be_written_is_an_error) {
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"version"}, {"--version"}, {"--help"}, {"help", "gc"}}) {
+    const Outcome full = CallWritingTo(open("/dev/full", O_WRONLY), arguments);
+    EXPECT_EQ(full.exit_code, 1) << arguments.front();
+    EXPECT_EQ(full.err, "harvester: cannot write the output: No space left on device\n");
+  }
+}
+
+TEST_F(Commands, a_reader_who_has_left_is_an_error_without_words) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe(ends.data()), 0);
+  close(ends[0]);
+  const Outcome outcome = CallWritingTo(ends[1], {"version"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, IsEmpty());
 }
 
 TEST_F(Commands, help_prints_what_the_option_does) {

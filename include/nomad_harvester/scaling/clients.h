@@ -55,7 +55,10 @@ struct Clients {
 struct RawTransports {
   std::shared_ptr<http::HttpTransport> harvester;
   std::shared_ptr<http::HttpTransport> nomad;
-  std::vector<std::string> warnings;
+  // Where they lead to, for people.
+  std::string harvester_url = {};
+  std::string nomad_url = {};
+  std::vector<std::string> warnings = {};
 };
 // Builds the transports of a configuration. INVALID_ARGUMENT lists every problem. Opens no
 // connection.

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "command_table.h"
+
+namespace nomad_harvester::cli {
+namespace {
+
+using Table = std::vector<CommandEntry>;
+
+bool TakesKey(const OptionEntry& option) { return option.argument == "KEY=VALUE"; }
+bool TakesFile(const OptionEntry& option) { return option.argument.starts_with("FILE"); }
+
+// The first sentence, without its end.
+std::string Short(const std::string& description) {
+  return description.substr(0, std::min({description.find(". "), description.find(": "),
+                                         description.find("; "), description.find('\n'),
+                                         description.find_last_not_of('.') + 1}));
+}
+
+std::string Quoted(const std::string& text) {
+  return "'" + absl::StrReplaceAll(text, {{"'", "'\\''"}}) + "'";
+}
+
+std::vector<std::string> CommandNames(const Table& table) {
+  std::vector<std::string> names;
+  names.reserve(table.size());
+  for (std::size_t i = 1; i < table.size(); ++i) names.push_back(table[i].name);
+  names.emplace_back("help");
+  return names;
+}
+
+// What may stand for a word of the command: its options, and the values of its positional ones.
+std::vector<std::string> WordsOf(const CommandEntry& command) {
+  std::vector<std::string> words;
+  for (const OptionEntry& option : command.options) {
+    const std::vector<std::string>& more = option.names.empty() ? option.values : option.names;
+    words.insert(words.end(), more.begin(), more.end());
+  }
+  return words;
+}
+
+std::string Bash(const Table& table) {
+  std::string arguments;
+  std::string words = "    '') words=" + Quoted(absl::StrJoin(CommandNames(table), " ") + " " +
+                                                absl::StrJoin(WordsOf(table.front()), " ")) +
+                      " ;;\n    help) words=" + Quoted(absl::StrJoin(CommandNames(table), " ")) +
+                      " ;;\n";
+  for (std::size_t i = 1; i < table.size(); ++i) {
+    const CommandEntry& command = table[i];
+    words += "    " + command.name + ") words=" + Quoted(absl::StrJoin(WordsOf(command), " ")) +
+             " ;;\n";
+    for (const OptionEntry& option : command.options) {
+      if (option.names.empty() || option.argument.empty()) continue;
+      arguments += "    " + absl::StrJoin(option.names, "|", [&](std::string* out, auto& name) {
+                     *out += command.name + ":" + name;
+                   });
+      arguments += ") ";
+      if (TakesFile(option)) {
+        arguments += "compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- "
+                     "\"$cur\")";
+      } else if (!option.values.empty()) {
+        if (TakesKey(option)) arguments += "compopt -o nospace 2>/dev/null; ";
+        arguments += "mapfile -t COMPREPLY < <(compgen -W " +
+                     Quoted(absl::StrJoin(option.values, " ")) + " -- \"$cur\")";
+      } else {
+        arguments += ":";
+      }
+      arguments += "; return ;;\n";
+    }
+  }
+  return R"(# bash completion for harvester
+_harvester() {
+  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} command='' words='' word
+  # bash takes "=" for a word of its own.
+  if [[ $cur == '=' ]]; then
+    cur=''
+  elif [[ $prev == '=' ]]; then
+    prev=${COMP_WORDS[COMP_CWORD - 2]}
+  fi
+  for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    [[ $word == -* ]] && continue
+    command=$word
+    break
+  done
+  COMPREPLY=()
+  case $command:$prev in
+)" + arguments +
+         R"(  esac
+  case $command in
+)" + words +
+         R"(  esac
+  mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
+}
+complete -F _harvester harvester
+)";
+}
+
+std::string ZshDescription(const std::string& description) {
+  return absl::StrReplaceAll(Short(description),
+                             {{"[", "\\["}, {"]", "\\]"}, {":", "\\:"}, {"\\", "\\\\"}});
+}
+
+// One of _arguments' specifications for each name of the option.
+std::string ZshSpecs(const OptionEntry& option) {
+  std::string argument;
+  if (!option.argument.empty()) {
+    argument = ":" + absl::StrReplaceAll(option.argument, {{":", "\\:"}}) + ":";
+    if (TakesKey(option)) {
+      argument += "{compadd -S \"\" -- " + absl::StrJoin(option.values, " ") + "}";
+    } else if (!option.values.empty()) {
+      argument += "(" + absl::StrJoin(option.values, " ") + ")";
+    } else if (TakesFile(option)) {
+      argument += "_files";
+    } else {
+      argument += " ";
+    }
+  }
+  if (option.names.empty()) return " \\\n        " + Quoted("1" + argument);
+  std::string specs;
+  for (const std::string& name : option.names) {
+    const bool is_long = name.starts_with("--");
+    specs += " \\\n        " + Quoted((option.repeats ? "*" : "") + name +
+                                      (argument.empty() ? ""
+                                       : is_long        ? "="
+                                                        : "+") +
+                                      "[" + ZshDescription(option.description) + "]" + argument);
+  }
+  return specs;
+}
+
+std::string Zsh(const Table& table) {
+  std::string commands;
+  std::string cases;
+  for (std::size_t i = 1; i < table.size(); ++i) {
+    const CommandEntry& command = table[i];
+    commands += "    " + Quoted(command.name + ":" + Short(command.description)) + "\n";
+    cases += "    " + command.name + ")\n      _arguments";
+    for (const OptionEntry& option : command.options) cases += ZshSpecs(option);
+    cases += " ;;\n";
+  }
+  std::string general;
+  for (const OptionEntry& option : table.front().options) general += ZshSpecs(option);
+  return R"(#compdef harvester
+_harvester() {
+  local -a commands
+  commands=(
+)" + commands +
+         R"(    'help:Print the help of a command'
+  )
+  if (( CURRENT == 2 )); then
+    _describe command commands
+    _arguments)" +
+         general + R"(
+    return
+  fi
+  local command=$words[2]
+  shift words
+  (( CURRENT-- ))
+  case $command in
+    help) _describe command commands ;;
+)" + cases +
+         R"(  esac
+}
+if [[ $funcstack[1] == _harvester ]]; then
+  _harvester "$@"
+else
+  compdef _harvester harvester
+fi
+)";
+}
+
+std::string FishOption(const OptionEntry& option, const std::string& condition) {
+  std::string line = "complete -c harvester -n " + Quoted(condition);
+  for (const std::string& name : option.names) {
+    line += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
+  }
+  if (!option.argument.empty() && !option.names.empty()) {
+    line += TakesFile(option) ? " -r -F" : " -x";
+  }
+  if (!option.values.empty()) line += " -a " + Quoted(absl::StrJoin(option.values, " "));
+  return line + " -d " + Quoted(Short(option.description)) + "\n";
+}
+
+std::string Fish(const Table& table) {
+  constexpr char kNoCommand[] = "__fish_use_subcommand";
+  std::string script = "# fish completion for harvester\ncomplete -c harvester -f\n";
+  for (const OptionEntry& option : table.front().options) script += FishOption(option, kNoCommand);
+  for (std::size_t i = 1; i < table.size(); ++i) {
+    const CommandEntry& command = table[i];
+    script += std::string("complete -c harvester -n ") + kNoCommand + " -a " + command.name +
+              " -d " + Quoted(Short(command.description)) + "\n";
+    for (const OptionEntry& option : command.options) {
+      script += FishOption(option, "__fish_seen_subcommand_from " + command.name);
+    }
+  }
+  return script;
+}
+
+}  // namespace
+
+std::string CompletionScript(const std::string& shell, const Table& table) {
+  if (shell == "bash") return Bash(table);
+  return shell == "zsh" ? Zsh(table) : Fish(table);
+}
+
+}  // namespace nomad_harvester::cli

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a command tells its errors: for people, or as JSON. Private to module cli.
+#ifndef NOMAD_HARVESTER_CLI_ERROR_WRITER_H_
+#define NOMAD_HARVESTER_CLI_ERROR_WRITER_H_
+
+#include <atomic>
+#include <cstddef>
+#include <iosfwd>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace nomad_harvester::cli {
+
+// The same for all errors of one process.
+struct ErrorStyle {
+  bool json = false;      // --output json was given
+  std::size_t width = 0;  // of the terminal; 0: lines are not folded
+  // The exit code of a command that a signal has ended, else 0.
+  std::shared_ptr<std::atomic<int>> interrupted = std::make_shared<std::atomic<int>>(0);
+};
+
+// Whether these arguments have --output json, or -o json.
+bool WantsJson(const std::vector<std::string>& arguments);
+
+// Writes the errors of one command, without secrets and control sequences: each line behind
+// "harvester COMMAND: ", folded; or, with --output json, each error as one line of ASCII,
+//   {"error": {"command": "status", "message": "all lines", "lines": ["…"], "exit_code": 1}}
+// Thread-safe as `err` is, which must outlive it.
+class ErrorWriter {
+ public:
+  // `command` may be empty: the error concerns none.
+  ErrorWriter(std::string command, ErrorStyle style, std::ostream& err);
+
+  const std::string& command() const { return command_; }
+  // Writes one error, and returns the exit code of the command: `exit_code`, unless a signal has
+  // ended it.
+  int Refuse(const absl::Status& problems, int exit_code) const;
+  int Refuse(const std::string& problems, int exit_code) const;
+
+  // From now on every exit code is this one.
+  void Interrupt(int exit_code) const { style_.interrupted->store(exit_code); }
+  int ExitCode(int exit_code) const;
+
+ private:
+  std::string command_;
+  ErrorStyle style_;
+  std::ostream* err_;
+};
+
+}  // namespace nomad_harvester::cli
+
+#endif  // NOMAD_HARVESTER_CLI_ERROR_WRITER_H_

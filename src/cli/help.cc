@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "help.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <CLI/CLI.hpp>
+
+#include "nomad_harvester/base/parse.h"
+
+#include "absl/strings/str_join.h"
+#include "terminal.h"
+
+namespace nomad_harvester::cli {
+namespace {
+
+// Where descriptions begin, on a narrow terminal and elsewhere.
+constexpr std::size_t kNarrow = 70;
+constexpr std::size_t kNarrowColumn = 16;
+constexpr std::size_t kColumn = 30;
+
+class HelpFormatter final : public CLI::Formatter {
+ public:
+  explicit HelpFormatter(std::size_t width) : width_(width) {
+    column_width(width != 0 && width < kNarrow ? kNarrowColumn : kColumn);
+  }
+
+  std::string make_help(const CLI::App* app, std::string name,
+                        CLI::AppFormatMode mode) const override {
+    std::string help;
+    const std::string whole = CLI::Formatter::make_help(app, std::move(name), mode);
+    for (std::size_t begin = 0; begin < whole.size();) {
+      const std::size_t end = std::min(whole.find('\n', begin), whole.size());
+      const std::string line = whole.substr(begin, end - begin);
+      // The lines of options and commands are indented.
+      help += Fold(line, width_, line.starts_with(' ') ? get_column_width() : 0) + "\n";
+      begin = end + 1;
+    }
+    return help;
+  }
+
+ private:
+  const std::size_t width_;
+};
+
+std::vector<std::string> CommandNames(const CLI::App& app) {
+  const std::vector<const CLI::App*> commands = app.get_subcommands({});
+  std::vector<std::string> names;
+  names.reserve(commands.size());
+  for (const CLI::App* const command : commands) names.push_back(command->get_name());
+  return names;
+}
+
+// The names of the options of `app` and of the commands that were parsed.
+std::vector<std::string> OptionNames(const CLI::App& app) {
+  std::vector<const CLI::App*> apps = {&app};
+  for (const CLI::App* const command : app.get_subcommands()) apps.push_back(command);
+  std::vector<std::string> names;
+  for (const CLI::App* const each : apps) {
+    for (const CLI::Option* const option : each->get_options({})) {
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+std::shared_ptr<CLI::FormatterBase> MakeHelpFormatter(std::size_t width) {
+  return std::make_shared<HelpFormatter>(width);
+}
+
+std::vector<std::string> WithoutHelp(std::vector<std::string> arguments) {
+  if (arguments.front() != "help") return arguments;
+  arguments.erase(arguments.begin());
+  arguments.emplace_back("--help");
+  return arguments;
+}
+
+std::string UnknownCommand(const CLI::App& app, const std::string& argument) {
+  const std::vector<std::string> names = CommandNames(app);
+  if (argument.starts_with('-') || std::find(names.begin(), names.end(), argument) != names.end()) {
+    return "";
+  }
+  const std::optional<std::string> nearest = base::NearestName(argument, names);
+  return nearest.has_value()
+             ? "there is no command \"" + argument + "\"; did you mean " + *nearest + "?"
+             : "the first argument is no command; the commands are " + absl::StrJoin(names, ", ");
+}
+
+std::string UnexpectedArguments(const CLI::App& app, const std::vector<std::string>& arguments) {
+  const std::vector<std::string> known = OptionNames(app);
+  std::string options;
+  std::string hints;
+  for (const std::string& argument : arguments) {
+    if (!argument.starts_with('-')) continue;
+    const std::string name = argument.substr(0, argument.find('='));
+    options += " " + name;
+    const std::optional<std::string> nearest = base::NearestName(name, known);
+    if (nearest.has_value()) hints += "; did you mean " + *nearest + "?";
+  }
+  if (hints.empty()) hints = "; a setting is given as --set KEY=VALUE";
+  return std::to_string(arguments.size()) + " unexpected argument(s)" +
+         (options.empty() ? "" : ", among them" + options) + hints +
+         (hints.ends_with('?') ? "" : ".") + " Run with --help for more information.";
+}
+
+}  // namespace nomad_harvester::cli

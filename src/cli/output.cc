@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "output.h"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <iostream>
+#include <unistd.h>
+
+namespace nomad_harvester::cli {
+
+CheckedOutput::CheckedOutput() : previous_(std::cout.rdbuf()) {
+  std::cout.flush();
+  setp(buffer_.begin(), buffer_.end());
+  std::cout.rdbuf(this);
+  std::cout.clear();
+}
+
+CheckedOutput::~CheckedOutput() {
+  Finish();
+  std::cout.rdbuf(previous_);
+  std::cout.clear();
+}
+
+int CheckedOutput::Finish() {
+  std::cout.flush();
+  return error_;
+}
+
+CheckedOutput::int_type CheckedOutput::overflow(int_type character) {
+  if (sync() != 0) return traits_type::eof();
+  if (!traits_type::eq_int_type(character, traits_type::eof())) {
+    *pptr() = traits_type::to_char_type(character);
+    pbump(1);
+  }
+  return traits_type::not_eof(character);
+}
+
+int CheckedOutput::sync() {
+  for (const char* next = pbase(); error_ == 0 && next != pptr();) {
+    const ssize_t written = write(STDOUT_FILENO, next, static_cast<std::size_t>(pptr() - next));
+    if (written >= 0) {
+      next += written;
+    } else if (errno != EINTR) {
+      error_ = errno;
+    }
+  }
+  setp(buffer_.begin(), buffer_.end());
+  return error_ == 0 ? 0 : -1;
+}
+
+void OccupyStandardDescriptors() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
+    // The lowest free descriptor is this one. It cannot be written to, as it was before; but texts
+    // for a closed standard error are dropped.
+    const int mode = fd == STDERR_FILENO ? O_WRONLY : O_RDONLY;
+    if (open("/dev/null", mode) != fd) return;  // NOLINT(android-cloexec-open): as inherited ones
+  }
+}
+
+}  // namespace nomad_harvester::cli

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "error_writer.h"
+
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "nomad_harvester/base/secret.h"
+#include "nomad_harvester/base/status.h"
+
+#include "nlohmann/json.hpp"
+
+namespace nomad_harvester::cli {
+namespace {
+
+TEST(ErrorWriter, puts_the_command_before_each_line_and_folds_it) {
+  std::ostringstream err;
+  const ErrorWriter errors("gc", {.width = 24}, err);
+  EXPECT_EQ(errors.Refuse(base::NotFound("no pool of this name\n\x1b[31mred"), 1), 1);
+  EXPECT_EQ(err.str(), "harvester gc: no pool of\n  this name\nharvester gc:\n  \\x1b[31mred\n");
+  std::ostringstream general;
+  EXPECT_EQ(ErrorWriter("", {}, general).Refuse("no command", 2), 2);
+  EXPECT_EQ(general.str(), "harvester: no command\n");
+}
+
+TEST(ErrorWriter, P3_writes_one_line_of_ASCII_JSON_and_no_secret) {
+  const base::Secret token("sesame-street");
+  std::ostringstream err;
+  const ErrorWriter errors("status", {.json = true, .width = 10}, err);
+  EXPECT_EQ(errors.Refuse("first sesame-street\nsecond → \x1b \xff", 3), 3);
+  const std::string text = err.str();
+  EXPECT_EQ(text.find('\n'), text.size() - 1);
+  for (const char c : text) EXPECT_TRUE(c == '\n' || (c >= ' ' && c <= '~')) << text;
+  const nlohmann::json error = nlohmann::json::parse(text)["error"];
+  EXPECT_EQ(error["command"], "status");
+  EXPECT_EQ(error["message"], "first REDACTED\nsecond → \x1b \xef\xbf\xbd");
+  EXPECT_EQ(error["lines"].size(), 2U);
+  EXPECT_EQ(error["exit_code"], 3);
+}
+
+TEST(ErrorWriter, after_an_interrupt_every_copy_gives_its_exit_code) {
+  std::ostringstream err;
+  const ErrorStyle style{.json = true};
+  const ErrorWriter errors("gc", style, err);
+  ErrorWriter("gc", style, err).Interrupt(130);
+  EXPECT_EQ(errors.ExitCode(0), 130);
+  EXPECT_EQ(errors.Refuse("cancelled", 1), 130);
+  EXPECT_EQ(nlohmann::json::parse(err.str())["error"]["exit_code"], 130);
+}
+
+TEST(WantsJson, recognises_the_option_in_each_form) {
+  EXPECT_TRUE(WantsJson({"status", "--output", "json"}));
+  EXPECT_TRUE(WantsJson({"status", "--output=json"}));
+  EXPECT_TRUE(WantsJson({"-o", "json", "status"}));
+  EXPECT_TRUE(WantsJson({"-ojson"}));
+  EXPECT_FALSE(WantsJson({"status", "json"}));
+  EXPECT_FALSE(WantsJson({"status", "--output", "table"}));
+  EXPECT_FALSE(WantsJson({"status", "--output"}));
+}
+
+}  // namespace
+}  // namespace nomad_harvester::cli
