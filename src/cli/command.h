@@ -12,9 +12,11 @@
 
 #include "nomad_harvester/scaling/maintenance.h"
 
+#include "confirm.h"
 #include "error_writer.h"
 #include "operator_files.h"
 #include "settings.h"
+#include "terminal.h"
 
 namespace CLI {
 class App;
@@ -67,23 +69,31 @@ void AddRenderCommand(CLI::App& app, const Invocation& invocation);
 
 // The commands with their dependencies given; each returns the exit code.
 //
-// 0: ready. 3: not ready. 1: Harvester or Nomad cannot be read.
+struct StatusArguments {
+  std::string output = "table";  // or wide, json, yaml
+  std::string vm;                // empty: the pool
+  bool watch = false;            // until the context ends
+  base::Duration interval = std::chrono::seconds(2);
+  Terminal terminal;
+};
+// 0: ready. 3: not ready. 1: Harvester or Nomad cannot be read, or there is no such VM.
 int ShowStatus(const scaling::Maintenance& maintenance, const runtime::Context& context,
-               const Settings& settings, const std::string& output, std::ostream& out,
-               std::ostream& err);
-// 0: everything is clean. 1: something was not done. Prints a line to `out` for each thing done,
-// and to `err` for each thing not done.
+               const Settings& settings, const StatusArguments& arguments, std::ostream& out,
+               const ErrorWriter& errors);
+// 0: everything is clean. 1: something was not done. Prints a line to `asking.out` for each thing
+// done, and to `err` for each thing not done. Asks before it takes every pool of a namespace.
 int CollectGarbage(const scaling::Maintenance& maintenance, const runtime::Context& context,
-                   const Settings& settings, bool dry_run, std::ostream& out, std::ostream& err);
+                   const Settings& settings, bool dry_run, const Asking& asking, std::ostream& err,
+                   const ErrorWriter& errors);
 
 // 0: planned, whether it would be refused or not. 1: a system cannot be read.
 int ShowPlan(const scaling::Maintenance& maintenance, const runtime::Context& context,
              const config::PoolPolicy& policy, std::int64_t count, const std::string& output,
-             std::ostream& out, std::ostream& err);
+             std::ostream& out, const ErrorWriter& errors);
 // 0: printed. 1: Harvester cannot be read, or the policy's sources are missing there.
 int RenderPolicy(const scaling::Maintenance& maintenance, const runtime::Context& context,
                  const config::PoolPolicy& policy, const std::string& output, std::ostream& out,
-                 std::ostream& err);
+                 const ErrorWriter& errors);
 
 // The required option --count N. `count` must outlive `command`.
 void AddCountOption(CLI::App& command, std::int64_t& count);

@@ -5,13 +5,16 @@
 #include <set>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/scaling/step_spec.h"
 
+#include "absl/strings/str_join.h"
 #include "command.h"
+#include "confirm.h"
 #include "text.h"
 
 namespace nomad_harvester::cli {
@@ -97,13 +100,16 @@ std::string EventLine(const ReconcileEvent& event, bool dry_run) {
 class Gc {
  public:
   Gc(const scaling::Maintenance& maintenance, const runtime::Context& context,
-     const Settings& settings, bool dry_run, std::ostream& out, std::ostream& err)
+     const Settings& settings, bool dry_run, const Asking& asking, std::ostream& err,
+     const ErrorWriter& errors)
       : maintenance_(maintenance),
         context_(context),
         settings_(settings),
         dry_run_(dry_run),
-        out_(out),
-        err_(err) {}
+        asking_(asking),
+        out_(asking.out),
+        err_(err),
+        errors_(errors) {}
 
   int Run() {
     const auto found = maintenance_.FindPools(context_, settings_.ns);
@@ -112,6 +118,7 @@ class Gc {
     if (!settings_.pool.empty()) {
       std::erase_if(pools, [this](const PoolKey& key) { return key.pool != settings_.pool; });
     }
+    if (const int answer = Confirm(pools); answer != kExitOk) return answer;
     if (pools.empty()) {
       out_ << "nothing of " << (settings_.pool.empty() ? "the plugin" : "pool " + settings_.pool)
            << " was found in namespace " << settings_.ns << "\n";
@@ -125,6 +132,17 @@ class Gc {
   }
 
  private:
+  // One pool was asked for by its name.
+  int Confirm(const std::set<PoolKey>& pools) {
+    if (dry_run_ || !settings_.pool.empty() || pools.empty()) return kExitOk;
+    std::vector<std::string> names;
+    for (const PoolKey& pool : pools) names.push_back(pool.pool);
+    const std::string act = "collect what is left of " +
+                            std::string(names.size() == 1 ? "pool " : "pools ") +
+                            absl::StrJoin(names, ", ") + " in namespace " + settings_.ns;
+    return cli::Confirm(asking_, act, errors_);
+  }
+
   int RunPool(const PoolKey& pool) {
     int printed = 0;
     const auto print_event = [&](const ReconcileEvent& event) {
@@ -165,20 +183,24 @@ class Gc {
   const runtime::Context& context_;
   const Settings& settings_;
   const bool dry_run_;
+  const Asking& asking_;
   std::ostream& out_;
   std::ostream& err_;
+  const ErrorWriter& errors_;
 };
 
 }  // namespace
 
 int CollectGarbage(const scaling::Maintenance& maintenance, const runtime::Context& context,
-                   const Settings& settings, bool dry_run, std::ostream& out, std::ostream& err) {
-  return Gc(maintenance, context, settings, dry_run, out, err).Run();
+                   const Settings& settings, bool dry_run, const Asking& asking, std::ostream& err,
+                   const ErrorWriter& errors) {
+  return Gc(maintenance, context, settings, dry_run, asking, err, errors).Run();
 }
 
 void AddGcCommand(CLI::App& app, const Invocation& invocation) {
   const auto dry_run = std::make_shared<bool>(false);
-  AddMaintenanceCommand(
+  const auto yes = std::make_shared<bool>(false);
+  CLI::App* const command = AddMaintenanceCommand(
       app, invocation,
       {.name = "gc",
        .description =
@@ -188,12 +210,18 @@ void AddGcCommand(CLI::App& app, const Invocation& invocation) {
        .exit_codes = "Exit: 0 clean, 1 something was not done, 2 usage.",
        .use = PolicyUse::kOptional,
        .task =
-           [dry_run](const scaling::Maintenance& maintenance, const runtime::Context& context,
-                     const Settings& settings) {
-             return CollectGarbage(maintenance, context, settings, *dry_run, std::cout, std::cerr);
-           }})
-      ->add_flag("--dry-run", *dry_run,
-                 "Only print what would be done first, and why; takes no Lease");
+           [dry_run, yes, invocation](const scaling::Maintenance& maintenance,
+                                      const runtime::Context& context, const Settings& settings) {
+             return CollectGarbage(maintenance, context, settings, *dry_run,
+                                   {.yes = *yes,
+                                    .interactive = IsInteractive(),
+                                    .in = std::cin,
+                                    .out = std::cout},
+                                   std::cerr, invocation.Errors("gc"));
+           }});
+  command->add_flag("--dry-run", *dry_run,
+                    "Only print what would be done first, and why; takes no Lease");
+  command->add_flag("--yes", *yes, "Without a pool: do not ask before all of them are taken");
 }
 
 }  // namespace nomad_harvester::cli

@@ -25,12 +25,9 @@ void AddCountOption(CLI::App& command, std::int64_t& count) {
 
 int ShowPlan(const scaling::Maintenance& maintenance, const runtime::Context& context,
              const config::PoolPolicy& policy, std::int64_t count, const std::string& output,
-             std::ostream& out, std::ostream& err) {
+             std::ostream& out, const ErrorWriter& errors) {
   const auto proposal = maintenance.Plan(context.WithTimeout(kOperatorBudget), policy, count);
-  if (!proposal.ok()) {
-    err << "harvester plan: " << Printable(base::Message(proposal.status())) << "\n";
-    return kExitFailure;
-  }
+  if (!proposal.ok()) return errors.Refuse(proposal.status(), kExitFailure);
   out << (output == "json" ? PlanJson(*proposal) : PlanText(*proposal)) << std::flush;
   return kExitOk;
 }
@@ -47,10 +44,10 @@ void AddPlanCommand(CLI::App& app, const Invocation& invocation) {
        .exit_codes =
            "Exit: 0 planned, also if it would be refused; 1 a system cannot be read, 2 usage.",
        .use = PolicyUse::kWhole,
-       .task = [count, output](const scaling::Maintenance& maintenance,
+       .task = [count, output, invocation](const scaling::Maintenance& maintenance,
                                const runtime::Context& context, const Settings& settings) {
          return ShowPlan(maintenance, context, *settings.policy, *count, *output, std::cout,
-                         std::cerr);
+                         invocation.Errors("plan"));
        }});
   AddCountOption(*command, *count);
   command->add_option("--output", *output, "text or json")

@@ -53,12 +53,9 @@ std::string RenderingYaml(const scaling::Rendering& rendering, const config::Poo
 
 int RenderPolicy(const scaling::Maintenance& maintenance, const runtime::Context& context,
                  const config::PoolPolicy& policy, const std::string& output, std::ostream& out,
-                 std::ostream& err) {
+                 const ErrorWriter& errors) {
   const auto rendering = maintenance.Render(context.WithTimeout(kOperatorBudget), policy);
-  if (!rendering.ok()) {
-    err << "harvester render: " << Printable(base::Message(rendering.status())) << "\n";
-    return kExitFailure;
-  }
+  if (!rendering.ok()) return errors.Refuse(rendering.status(), kExitFailure);
   out << base::WithoutSecrets(output == "json" ? RenderingJson(*rendering)
                                                : RenderingYaml(*rendering, policy))
       << std::flush;
@@ -77,10 +74,10 @@ void AddRenderCommand(CLI::App& app, const Invocation& invocation) {
            "Exit: 0 printed, 1 Harvester cannot be read or would not get such a VM, 2 usage.",
        .use = PolicyUse::kWhole,
        .task =
-           [output](const scaling::Maintenance& maintenance, const runtime::Context& context,
+           [output, invocation](const scaling::Maintenance& maintenance, const runtime::Context& context,
                     const Settings& settings) {
              return RenderPolicy(maintenance, context, *settings.policy, *output, std::cout,
-                                 std::cerr);
+                                 invocation.Errors("render"));
            }})
       ->add_option("--output", *output, "yaml or json")
       ->check(CLI::IsMember({"yaml", "json"}))

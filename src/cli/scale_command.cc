@@ -95,18 +95,12 @@ class Scaling {
 
  private:
   int Confirm(std::size_t removals) {
-    if (removals == 0 || arguments_.yes) return kExitOk;
-    if (!arguments_.interactive) {
-      parts_.err << "harvester scale: it would remove " << VmsText(removals)
-                 << ", and there is no terminal to ask on: give --yes\n";
-      return kExitUsage;
-    }
-    parts_.out << "\nRemove " << VmsText(removals) << "? [y/N] " << std::flush;
-    std::string answer;
-    std::getline(parts_.in, answer);
-    if (answer == "y" || answer == "Y" || answer == "yes") return kExitOk;
-    parts_.err << "harvester scale: nothing was done\n";
-    return kExitFailure;
+    if (removals == 0) return kExitOk;
+    return cli::Confirm({.yes = arguments_.yes,
+                         .interactive = arguments_.interactive,
+                         .in = parts_.in,
+                         .out = parts_.out},
+                        "remove " + VmsText(removals), parts_.errors);
   }
 
   int Act() {
@@ -125,19 +119,17 @@ class Scaling {
 
   int Fail(const absl::Status& why) {
     if (context_.Done()) {
-      parts_.err << "harvester scale: interrupted; what was begun is finished or undone by the "
-                    "plugin's next Status, by harvester gc, or by the next scale\n";
-      return kExitInterrupted;
+      return parts_.errors.Refuse(
+          "interrupted; what was begun is finished or undone by the plugin's next Status, by "
+          "harvester gc, or by the next scale",
+          kExitFailure);
     }
-    for (const std::string& line :
-         std::vector<std::string>(absl::StrSplit(base::Message(why), '\n'))) {
-      parts_.err << "harvester scale: " << Printable(line) << "\n";
-    }
+    std::string text = base::Message(why);
     if (absl::IsAborted(why)) {
-      parts_.err << "harvester scale: nothing was done: wait until that process has ended its "
-                    "action, or ten seconds if it was killed\n";
+      text += "\nnothing was done: wait until that process has ended its action, or ten seconds if "
+              "it was killed";
     }
-    return kExitFailure;
+    return parts_.errors.Refuse(text, kExitFailure);
   }
 
   const runtime::Context& context_;
@@ -170,14 +162,14 @@ void AddScaleCommand(CLI::App& app, const Invocation& invocation) {
        .use = PolicyUse::kWhole,
        .task = [arguments, invocation](const scaling::Maintenance& maintenance,
                                        const runtime::Context& context, const Settings& settings) {
-         arguments->interactive = isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;
+         arguments->interactive = IsInteractive();
          RuntimeParts runtime(MakeProgressSink(std::cout, std::cerr, settings.plugin.warnings),
                               log::Level::kInfo, invocation.environment);
          return ScalePool(maintenance, context, settings, *arguments,
                           {.make_service = [&runtime] { return runtime.MakeService(); },
                            .in = std::cin,
                            .out = std::cout,
-                           .err = std::cerr});
+                           .errors = invocation.Errors("scale")});
        }});
   AddCountOption(*command, arguments->count);
   command->add_flag("--yes", arguments->yes, "Remove VMs without asking");

@@ -16,8 +16,6 @@
 
 namespace nomad_harvester::cli {
 
-inline constexpr int kExitInterrupted = 130;
-
 // Prints a line for each thing that is done, and to `err` for each that is in trouble, from the
 // engine's log. `said`: warnings that are not repeated. The streams outlive it.
 std::shared_ptr<log::Sink> MakeProgressSink(std::ostream& out, std::ostream& err,
@@ -35,7 +33,7 @@ struct ScaleParts {
   std::function<std::unique_ptr<scaling::TargetService>()> make_service;
   std::istream& in;
   std::ostream& out;
-  std::ostream& err;
+  ErrorWriter errors;
 };
 
 // 0: done. 1: not or partly done. 2: VMs would be removed, and nobody can be asked. 130: the

@@ -1,47 +1,171 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <iostream>
 #include <memory>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 
+#include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 
+#include "absl/strings/str_join.h"
 #include "command.h"
 #include "status_view.h"
+#include "terminal.h"
 #include "text.h"
 
 namespace nomad_harvester::cli {
+namespace {
+
+// Clears the terminal from its first line on, without a trace in what scrolls.
+constexpr char kRedraw[] = "\x1b[H\x1b[J";
+
+std::optional<std::string> Shown(const scaling::Inspection& inspection,
+                                 const StatusArguments& arguments) {
+  if (arguments.output == "json") return StatusJson(inspection, arguments.vm);
+  if (arguments.output == "yaml") return StatusYaml(inspection, arguments.vm);
+  if (!arguments.vm.empty()) return VmStory(inspection, arguments.vm);
+  return StatusTable(inspection,
+                     arguments.output == "wide" ? StatusDetail::kWide : StatusDetail::kUsual);
+}
+
+std::string NoSuchVm(const scaling::Inspection& inspection, const std::string& vm) {
+  std::vector<std::string> names;
+  for (const scaling::VmView* view : inspection.snapshot.vms()) names.push_back(view->vm->name);
+  std::string text = "pool " + inspection.snapshot.key.ToString() + " has no VM " + vm;
+  if (const auto nearest = base::NearestName(vm, names); nearest.has_value()) {
+    text += "; did you mean " + *nearest + "?";
+  }
+  return text;
+}
+
+// A pool of which there is no trace may be a name that is spelt wrong.
+std::string WhatThereIs(const scaling::Maintenance& maintenance, const runtime::Context& context,
+                        const scaling::Inspection& inspection) {
+  const scaling::LeaseView& lease = inspection.lease;
+  if (!inspection.snapshot.vms().empty() || lease.present || !lease.problem.empty()) return "";
+  const auto pools = maintenance.FindPools(context, inspection.snapshot.key.ns);
+  if (!pools.ok()) return "";
+  std::vector<std::string> names;
+  for (const scaling::PoolKey& pool : *pools) names.push_back(pool.pool);
+  return "Note:       nothing was ever created under this name; " +
+         (names.empty() ? "namespace " + inspection.snapshot.key.ns + " has no pool"
+                        : "the pools of namespace " + inspection.snapshot.key.ns + ": " +
+                              Printable(absl::StrJoin(names, ", "))) +
+         "\n";
+}
+
+class StatusRun {
+ public:
+  StatusRun(const scaling::Maintenance& maintenance, const runtime::Context& context,
+            const Settings& settings, const StatusArguments& arguments, std::ostream& out,
+            const ErrorWriter& errors)
+      : maintenance_(maintenance),
+        context_(context),
+        settings_(settings),
+        arguments_(arguments),
+        out_(out),
+        errors_(errors) {}
+
+  int Once() {
+    const runtime::Context limited = context_.WithTimeout(kOperatorBudget);
+    const auto inspection =
+        maintenance_.Inspect(limited, *settings_.policy, settings_.tells_vms);
+    if (!inspection.ok()) return errors_.Refuse(inspection.status(), kExitFailure);
+    const std::optional<std::string> text = Shown(*inspection, arguments_);
+    if (!text.has_value()) {
+      return errors_.Refuse(NoSuchVm(*inspection, arguments_.vm), kExitFailure);
+    }
+    std::string all = *text;
+    const bool for_people = arguments_.output == "table" || arguments_.output == "wide";
+    if (for_people && arguments_.vm.empty()) all += WhatThereIs(maintenance_, limited, *inspection);
+    Print(Fold(all, arguments_.terminal.width, kIndent));
+    if (!inspection->snapshot.look().nomad_readable) return kExitFailure;
+    return inspection->report.status.ready ? kExitOk : kExitNotReady;
+  }
+
+  // Until the context ends, or nobody reads any more.
+  int Watch() {
+    for (;;) {
+      const int exit_code = Once();
+      if (!context_.Sleep(arguments_.interval).ok() || !out_.good()) return exit_code;
+    }
+  }
+
+ private:
+  // Below the texts of the lines.
+  static constexpr std::size_t kIndent = 12;
+
+  void Print(const std::string& text) {
+    if (arguments_.watch && arguments_.terminal.redraws) {
+      out_ << kRedraw;
+    } else if (arguments_.watch && text == last_) {
+      return;
+    } else if (!last_.empty()) {
+      out_ << "\n";
+    }
+    out_ << text << std::flush;
+    last_ = text;
+  }
+
+  const scaling::Maintenance& maintenance_;
+  const runtime::Context& context_;
+  const Settings& settings_;
+  const StatusArguments& arguments_;
+  std::ostream& out_;
+  const ErrorWriter& errors_;
+  std::string last_;
+};
+
+}  // namespace
 
 int ShowStatus(const scaling::Maintenance& maintenance, const runtime::Context& context,
-               const Settings& settings, const std::string& output, std::ostream& out,
-               std::ostream& err) {
-  const auto inspection = maintenance.Inspect(context.WithTimeout(kOperatorBudget),
-                                              *settings.policy, settings.tells_vms);
-  if (!inspection.ok()) {
-    err << "harvester status: " << Printable(base::Message(inspection.status())) << "\n";
-    return kExitFailure;
-  }
-  out << (output == "json" ? StatusJson(*inspection) : StatusTable(*inspection)) << std::flush;
-  if (!inspection->snapshot.look().nomad_readable) return kExitFailure;
-  return inspection->report.status.ready ? kExitOk : kExitNotReady;
+               const Settings& settings, const StatusArguments& arguments, std::ostream& out,
+               const ErrorWriter& errors) {
+  StatusRun run(maintenance, context, settings, arguments, out, errors);
+  return arguments.watch ? run.Watch() : run.Once();
 }
 
 void AddStatusCommand(CLI::App& app, const Invocation& invocation) {
-  const auto output = std::make_shared<std::string>("table");
-  AddMaintenanceCommand(
+  const auto arguments = std::make_shared<StatusArguments>();
+  const auto interval = std::make_shared<std::string>("2s");
+  CLI::App* const command = AddMaintenanceCommand(
       app, invocation,
       {.name = "status",
        .description =
-           "Show a pool: VMs, nodes, links, marks, and why the agent may not scale it. Only reads.",
-       .exit_codes = "Exit: 0 ready, 3 not ready, 1 cannot be read, 2 usage.",
+           "Show a pool: what is wrong, VMs, nodes, links, marks, and why the agent may not scale "
+           "it; or everything about one VM. Only reads.",
+       .exit_codes = "Exit: 0 ready, 3 not ready, 1 cannot be read, 2 usage, 130 interrupted.",
        .use = PolicyUse::kRequired,
        .task =
-           [output](const scaling::Maintenance& maintenance, const runtime::Context& context,
-                    const Settings& settings) {
-             return ShowStatus(maintenance, context, settings, *output, std::cout, std::cerr);
-           }})
-      ->add_option("--output", *output, "table or json")
-      ->check(CLI::IsMember({"table", "json"}))
+           [arguments, invocation](const scaling::Maintenance& maintenance,
+                                   const runtime::Context& context, const Settings& settings) {
+             arguments->terminal = TerminalOf(STDOUT_FILENO, invocation.environment);
+             return ShowStatus(maintenance, context, settings, *arguments, std::cout,
+                               invocation.Errors("status"));
+           },
+       .check =
+           [arguments, interval, invocation] {
+             const auto parsed = base::ParseGoDuration(*interval);
+             if (parsed.ok() && *parsed >= std::chrono::seconds(1)) {
+               arguments->interval = *parsed;
+               return kExitOk;
+             }
+             return invocation.Errors("status").Refuse(
+                 "--interval: " + *interval + " is not a duration of at least 1s, such as 5s",
+                 kExitUsage);
+           }});
+  command->add_option("VM", arguments->vm, "Everything about this VM of the pool");
+  command
+      ->add_option("-o,--output", arguments->output,
+                   "table, wide (more columns), or for programs json or yaml")
+      ->check(CLI::IsMember({"table", "wide", "json", "yaml"}))
+      ->capture_default_str();
+  command->add_flag("--watch", arguments->watch,
+                    "Repeat until Ctrl-C: on a terminal in place, else whenever something changes");
+  command->add_option("--interval", *interval, "Between two of these, at least 1s")
+      ->type_name("DURATION")
+      ->needs("--watch")
       ->capture_default_str();
 }
 

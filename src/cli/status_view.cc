@@ -2,14 +2,12 @@
 #include "status_view.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <optional>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
-#include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/scaling/step_spec.h"
@@ -18,7 +16,10 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "nlohmann/json.hpp"
+#include "status_document.h"
+#include "status_trouble.h"
 #include "text.h"
+#include "yaml.h"
 
 namespace nomad_harvester::cli {
 namespace {
@@ -26,172 +27,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 using scaling::Inspection;
 using scaling::PoolSnapshot;
-using scaling::VmView;
-
-std::string_view NodeStatusName(nomad::NodeStatus status) {
-  if (status == nomad::NodeStatus::kUnknown) return "unknown";
-  return nomad::kNodeStatusNames[static_cast<std::size_t>(status)];
-}
-
-std::string_view LinkName(nodepool::LinkState state) {
-  constexpr std::array<std::string_view, 4> kNames = {"none", "linked", "two-ready",
-                                                      "contradicted"};
-  return kNames[static_cast<std::size_t>(state)];
-}
-
-Json Time(const std::optional<base::WallTime>& time) {
-  return time.has_value() ? Json(base::FormatRfc3339(*time)) : Json();
-}
-
-Json Text(std::string_view text) { return base::ToValidUtf8(text); }
-
-// Status' counters, "pending" for the member "harvester.pending" of its meta.
-Json CountersOf(const scaling::StringMap& meta) {
-  constexpr std::string_view kPrefix = "harvester.";
-  Json counters = Json::object();
-  for (const auto& [key, value] : meta) {
-    if (!key.starts_with(kPrefix)) continue;
-    const std::string name = key.substr(kPrefix.size());
-    if (name == "leftovers") continue;  // only the plugin's process knows
-    if (const auto number = base::ParseInt(value); number.ok()) counters[name] = *number;
-  }
-  return counters;
-}
-
-// False, true, or the time until which it is paused.
-Json PausedOf(const harvester::Hold& paused) {
-  return paused.always || !paused.until.has_value() ? Json(paused.always) : Time(paused.until);
-}
-
-Json LastErrorOf(const std::optional<harvester::ErrorRecord>& error) {
-  if (!error.has_value()) return {};
-  return {{"action", Text(error->action)}, {"at", Time(error->at)}, {"text", Text(error->text)}};
-}
-
-Json LeaseOf(const scaling::LeaseView& lease) {
-  Json action;
-  if (lease.record.action.has_value()) {
-    const harvester::LeaseAction& open = *lease.record.action;
-    action = {{"id", Text(open.id)},    {"from", open.from},        {"to", open.to},
-              {"names", Json::array()}, {"create", Json::object()}, {"back", Json::array()}};
-    for (const std::string& name : open.names) action["names"].push_back(Text(name));
-    for (const auto& [name, id] : open.create) action["create"][name] = Text(id);
-    for (const std::string& name : open.back) action["back"].push_back(Text(name));
-  }
-  Json policy;
-  if (const auto& last = lease.record.policy; last.has_value()) {
-    policy = {{"id", Text(last->id)}, {"at", Time(last->at)}};
-  }
-  Json back_off = Json::object();
-  for (const auto& [cause, entry] : lease.record.back_off) {
-    back_off[cause] = {{"failures", entry.failures}, {"retry_at", Time(entry.retry_at)}};
-  }
-  return {{"used", lease.problem.empty()},
-          {"problem", Text(lease.problem)},
-          {"holder", Text(lease.holder)},
-          {"live", lease.live},
-          {"renewed_at", Time(lease.renewed_at)},
-          {"action", std::move(action)},
-          {"back_off", std::move(back_off)},
-          {"last_event", Time(lease.record.last_event)},
-          {"paused", PausedOf(lease.record.paused)},
-          {"policy", std::move(policy)},
-          {"last_error", LastErrorOf(lease.record.last_error)}};
-}
-
-Json NodeOf(const nomad::Node& node) {
-  return {{"id", Text(node.id)},
-          {"name", Text(node.name)},
-          {"status", NodeStatusName(node.status)},
-          {"eligible", node.eligible},
-          {"draining", node.draining}};
-}
-
-Json MarkOf(const harvester::VirtualMachine& vm) {
-  if (!vm.has_mark) return {};
-  if (!vm.mark.has_value()) return {{"readable", false}};
-  const harvester::Mark& mark = *vm.mark;
-  Json deadline = "none";
-  if (mark.drain_deadline.kind == harvester::DrainDeadline::Kind::kAt) {
-    deadline = Time(mark.drain_deadline.at);
-  } else if (mark.drain_deadline.kind == harvester::DrainDeadline::Kind::kNow) {
-    deadline = "now";
-  }
-  return {{"readable", true},
-          {"action", Text(mark.action)},
-          {"reason", harvester::MarkReasonName(mark.reason)},
-          {"marked_at", Time(mark.marked_at)},
-          {"drain_deadline", std::move(deadline)},
-          {"grace", base::FormatGoDuration(mark.grace)},
-          {"force", mark.force},
-          {"purge", mark.purge}};
-}
-
-// Null: it does not differ, or nobody knows.
-Json DriftOf(const VmView& view, const Inspection& inspection) {
-  const auto parts = scaling::DriftOf(view.vm, inspection.template_hash, inspection.template_parts);
-  if (!parts.has_value()) return {};
-  Json list = Json::array();
-  for (const std::string& part : *parts) list.push_back(Text(part));
-  return list;
-}
-
-Json VmOf(const VmView& view, const Inspection& inspection) {
-  const PoolSnapshot& snapshot = inspection.snapshot;
-  const harvester::VirtualMachine& vm = view.vm;
-  // Nothing is said about nodes while Nomad cannot be read, even if a part of it was read.
-  const bool readable = snapshot.look().nomad_readable;
-  const nomad::Node* node = readable ? LinkedNode(view, snapshot) : nullptr;
-  const scaling::Step step = NextStep(view, snapshot);
-  return {{"name", Text(vm.name)},
-          {"uid", Text(vm.uid)},
-          {"state", VmStateName(StateOf(view, snapshot))},
-          {"counts", Counts(view, snapshot)},
-          {"harvester_status", Text(vm.printable_status)},
-          {"created_at", Time(vm.created_at)},
-          {"joined_at", Time(vm.joined_at)},
-          {"join_deadline",
-           Time(harvester::HasJoined(vm) ? std::nullopt : JoinDeadline(view, snapshot.look()))},
-          {"link", readable ? LinkName(view.link.state) : "unknown"},
-          {"link_explanation", Text(readable ? view.link.explanation : "")},
-          {"node", node == nullptr ? Json() : NodeOf(*node)},
-          {"mark", MarkOf(vm)},
-          {"protected", vm.protect.HoldsAt(snapshot.now())},
-          {"delete_first", vm.delete_first},
-          {"drift", DriftOf(view, inspection)},
-          {"next_step", StepName(step.kind)},
-          {"row", RowName(step.row)},
-          {"why", Text(step.reason)}};
-}
-
-Json Document(const Inspection& inspection) {
-  const PoolSnapshot& snapshot = inspection.snapshot;
-  const scaling::StatusReport& report = inspection.report;
-  std::vector<const VmView*> views = snapshot.vms();
-  std::sort(views.begin(), views.end(),
-            [](const auto* a, const auto* b) { return a->vm->name < b->vm->name; });
-  Json vms = Json::array();
-  for (const VmView* view : views) vms.push_back(VmOf(*view, inspection));
-  std::vector<const nomad::Node*> nodes;
-  if (snapshot.look().nomad_readable) nodes = scaling::UnlinkedNodes(snapshot);
-  std::sort(nodes.begin(), nodes.end(),
-            [](const auto* a, const auto* b) { return a->name < b->name; });
-  Json unlinked = Json::array();
-  for (const nomad::Node* node : nodes) unlinked.push_back(NodeOf(*node));
-  return {{"namespace", snapshot.key.ns},
-          {"node_group_name", snapshot.key.pool},
-          {"time", Time(snapshot.now())},
-          {"ready", report.status.ready},
-          {"reason", Text(report.reason)},
-          {"warning", Text(report.warning)},
-          {"count", report.status.count},
-          {"counters", CountersOf(report.status.meta)},
-          {"growth_problem", Text(inspection.growth_problem)},
-          {"nomad_readable", snapshot.look().nomad_readable},
-          {"lease", LeaseOf(inspection.lease)},
-          {"vms", std::move(vms)},
-          {"unlinked_nodes", std::move(unlinked)}};
-}
 
 // Enough of a node ID for people to identify it.
 constexpr std::size_t kShortId = 8;
@@ -231,25 +66,6 @@ std::string ActionText(const harvester::LeaseAction& action) {
   return text;
 }
 
-std::string ErrorText(const harvester::ErrorRecord& error) {
-  return base::FormatRfc3339(error.at) + (error.action.empty() ? "" : ", action " + error.action) +
-         ": " + error.text;
-}
-
-std::string BackOffText(const std::string& cause, const harvester::BackOffEntry& entry,
-                        base::WallTime now) {
-  static const std::map<std::string, std::string> kWhat = {{"create", "creating VMs failed"},
-                                                           {"start", "starting VMs failed"},
-                                                           {"join", "joining Nomad failed"},
-                                                           {"remove", "removing VMs failed"},
-                                                           {"refused", "removing VMs was refused"}};
-  const auto what = kWhat.find(cause);
-  return (what == kWhat.end() ? cause + " failed" : what->second) + " " +
-         std::to_string(entry.failures) + (entry.failures == 1 ? " time" : " times in a row") +
-         (now >= entry.retry_at ? "; it may be tried again"
-                                : "; it is tried again at " + base::FormatRfc3339(entry.retry_at));
-}
-
 std::string Counters(const Json& counters) {
   std::string text;
   for (const auto& [name, value] : counters.items()) {
@@ -286,15 +102,77 @@ std::string Section(const std::vector<std::vector<std::string>>& rows) {
   return rows.size() == 1 ? std::string() : "\n" + Table(rows);
 }
 
+// The two largest units that are not 0: "3d4h", "5m".
+std::string AgeText(base::Duration age) {
+  constexpr std::pair<std::int64_t, char> kUnits[] = {{86400, 'd'}, {3600, 'h'}, {60, 'm'}, {1, 's'}};
+  std::int64_t left =
+      std::max<std::int64_t>(0, std::chrono::duration_cast<std::chrono::seconds>(age).count());
+  std::string text;
+  int units = 0;
+  for (const auto& [seconds, unit] : kUnits) {
+    const std::int64_t count = left / seconds;
+    left -= count * seconds;
+    if (count > 0) text += std::to_string(count) + unit;
+    if (!text.empty() && ++units == 2) break;
+  }
+  return text.empty() ? "0s" : text;
+}
+
+// Since a time of the document; empty: it has none.
+std::string AgeSince(const Json& time, base::WallTime now) {
+  if (!time.is_string()) return "";
+  const auto at = base::ParseRfc3339(time.get<std::string>());
+  return at.ok() ? AgeText(now - *at) : "";
+}
+
+std::string DriftText(const Json& drift) {
+  if (drift.is_null()) return "";
+  std::vector<std::string> parts;
+  for (const Json& part : drift) parts.push_back(part.get<std::string>());
+  return parts.empty() ? "yes" : absl::StrJoin(parts, ",");
+}
+
+std::string NodeCell(const Json& node) {
+  return node.is_null() ? "" : ShortId(node) + " " + NodeText(node);
+}
+
+// At most five, and how many more.
+std::string NamesText(const Json& names) {
+  constexpr std::size_t kMost = 5;
+  std::vector<std::string> first;
+  for (const Json& name : names) {
+    if (first.size() < kMost) first.push_back(name.get<std::string>());
+  }
+  return absl::StrJoin(first, ", ") +
+         (names.size() > kMost ? " and " + std::to_string(names.size() - kMost) + " more" : "");
+}
+
+// One line per reason.
+std::string Troubles(const Json& troubles) {
+  std::string text;
+  for (const Json& trouble : troubles) {
+    const Json& vms = trouble.at("vms");
+    std::string who;
+    if (vms.size() == 1) who = NamesText(vms) + ": ";
+    if (vms.size() > 1) who = std::to_string(vms.size()) + " VMs (" + NamesText(vms) + "): ";
+    text += Line("Trouble", who + TextOf(trouble, "text"));
+  }
+  return text;
+}
+
 // The VMs, the nodes without a VM, and what the background work of Status does next or waits for.
-std::string Sections(const Json& document) {
-  std::vector<std::vector<std::string>> vms = {
-      {"VM", "STATE", "HARVESTER", "LINK", "NODE", "NODE STATE", "MARK"}};
+std::string Sections(const Json& document, base::WallTime now, StatusDetail detail) {
+  const bool wide = detail == StatusDetail::kWide;
+  std::vector<std::vector<std::string>> vms = {{"VM", "STATE", "AGE", "HOST", "NODE", "MARK"}};
+  if (wide) vms[0].insert(vms[0].end(), {"HARVESTER", "LINK", "DRIFT"});
   std::vector<std::vector<std::string>> next = {{"VM", "NEXT STEP", "WHY"}};
   for (const Json& vm : document.at("vms")) {
-    const Json& node = vm.at("node");
-    vms.push_back({TextOf(vm, "name"), TextOf(vm, "state"), TextOf(vm, "harvester_status"),
-                   TextOf(vm, "link"), ShortId(node), NodeText(node), MarkText(vm.at("mark"))});
+    vms.push_back({TextOf(vm, "name"), TextOf(vm, "state"), AgeSince(vm.at("created_at"), now),
+                   TextOf(vm, "host"), NodeCell(vm.at("node")), MarkText(vm.at("mark"))});
+    if (wide) {
+      vms.back().insert(vms.back().end(), {TextOf(vm, "harvester_status"), TextOf(vm, "link"),
+                                           DriftText(vm.at("drift"))});
+    }
     if (TextOf(vm, "next_step") == StepName(scaling::StepKind::kNothing)) continue;
     next.push_back({TextOf(vm, "name"), TextOf(vm, "next_step"), TextOf(vm, "why")});
   }
@@ -305,32 +183,114 @@ std::string Sections(const Json& document) {
   return Section(vms) + Section(unlinked) + Section(next);
 }
 
+const Json* FindVm(const Json& document, const std::string& name) {
+  for (const Json& vm : document.at("vms")) {
+    if (vm.at("name") == name) return &vm;
+  }
+  return nullptr;
+}
+
+// The document, or the part of it about one VM.
+std::optional<Json> PartOf(const Inspection& inspection, const std::string& vm) {
+  Json document = StatusDocument(inspection);
+  if (vm.empty()) return document;
+  const Json* const found = FindVm(document, vm);
+  return found == nullptr ? std::nullopt : std::optional<Json>(*found);
+}
+
+// What the pool's action wants of it.
+std::string ActionsPart(const harvester::LeaseAction& action, const std::string& vm) {
+  if (action.create.contains(vm)) return "action " + action.id + " creates it";
+  if (action.back.contains(vm)) return "action " + action.id + " takes back its removal";
+  if (action.names.contains(vm)) return "action " + action.id + " names it";
+  return "";
+}
+
+std::string MarkStory(const Json& mark) {
+  if (mark.is_null() || mark.at("readable") == false) return MarkText(mark);
+  return MarkText(mark) + "; action " + TextOf(mark, "action") + ", set at " +
+         TextOf(mark, "marked_at") + ", grace " + TextOf(mark, "grace") +
+         (mark.at("force") == true ? ", deleted even if the drain does not end"
+                                   : ", rolled back if the drain does not end") +
+         (mark.at("purge") == true ? ", its node is purged" : "");
+}
+
 }  // namespace
 
 // In ASCII, so that no control character of any kind reaches a terminal.
-std::string StatusJson(const Inspection& inspection) {
-  return base::WithoutSecrets(Document(inspection).dump(2, ' ', true)) + "\n";
+std::optional<std::string> StatusJson(const Inspection& inspection, const std::string& vm) {
+  const std::optional<Json> part = PartOf(inspection, vm);
+  if (!part.has_value()) return std::nullopt;
+  return base::WithoutSecrets(part->dump(2, ' ', true)) + "\n";
 }
 
-std::string StatusTable(const Inspection& inspection) {
+std::optional<std::string> StatusYaml(const Inspection& inspection, const std::string& vm) {
+  const std::optional<Json> part = PartOf(inspection, vm);
+  if (!part.has_value()) return std::nullopt;
+  return base::WithoutSecrets(ToYaml(*part));
+}
+
+std::optional<std::string> VmStory(const Inspection& inspection, const std::string& name) {
+  const Json document = StatusDocument(inspection);
+  const Json* const vm = FindVm(document, name);
+  if (vm == nullptr) return std::nullopt;
+  const base::WallTime now = inspection.snapshot.now();
+  const auto line = [](const std::string& label, const std::string& text) {
+    return text.empty() ? std::string() : Line(label, text);
+  };
+  const auto when = [&](const char* member) {
+    const Json& time = vm->at(member);
+    return time.is_null() ? "" : time.get<std::string>();
+  };
+  std::string story = line("VM", inspection.snapshot.key.ns + "/" + name);
+  story += line("State", TextOf(*vm, "state") +
+                             (vm->at("counts") == true ? "" : ", not part of the count"));
+  for (const Json& trouble : document.at("trouble")) {
+    const Json& vms = trouble.at("vms");
+    if (std::find(vms.begin(), vms.end(), name) != vms.end()) {
+      story += line("Trouble", TextOf(trouble, "text"));
+    }
+  }
+  story += line("Created", when("created_at") + ", " + AgeSince(vm->at("created_at"), now) + " ago");
+  story += line("Joined", when("joined_at"));
+  story += line("Join by", when("join_deadline"));
+  story += line("Harvester", TextOf(*vm, "harvester_status"));
+  story += line("Host", TextOf(*vm, "host"));
+  std::vector<std::string> addresses;
+  for (const Json& address : vm->at("addresses")) addresses.push_back(address.get<std::string>());
+  story += line("Address", absl::StrJoin(addresses, ", "));
+  const Json& node = vm->at("node");
+  if (!node.is_null()) {
+    story += line("Node", TextOf(node, "name") + " (" + TextOf(node, "id") + "), " + NodeText(node));
+  }
+  const std::string explanation = TextOf(*vm, "link_explanation");
+  story += line("Link", TextOf(*vm, "link") + (explanation.empty() ? "" : ": " + explanation));
+  story += line("Mark", MarkStory(vm->at("mark")));
+  if (const auto& action = inspection.lease.record.action; action.has_value()) {
+    story += line("Lease", ActionsPart(*action, name));
+  }
+  if (vm->at("protected") == true) story += line("Protected", "by its annotation");
+  if (vm->at("delete_first") == true) story += line("Removal", "before others, by its annotation");
+  story += line("Drift", DriftText(vm->at("drift")));
+  const std::string why = TextOf(*vm, "why");
+  story += line("Next step", TextOf(*vm, "next_step") + (why.empty() ? "" : ": " + why) +
+                                 " (rule " + TextOf(*vm, "row") + ")");
+  return story;
+}
+
+std::string StatusTable(const Inspection& inspection, StatusDetail detail) {
   const PoolSnapshot& snapshot = inspection.snapshot;
   const scaling::StatusReport& report = inspection.report;
   const scaling::PoolRecord& lease = inspection.lease.record;
-  const Json document = Document(inspection);
+  const Json document = StatusDocument(inspection);
   std::string text = Line("Pool", snapshot.key.ToString());
   text += Line("Ready", report.status.ready ? "yes" : "no: " + report.reason);
-  if (lease.last_error.has_value()) {
-    text += Line("Last error", ErrorText(*lease.last_error));
-  }
-  if (!inspection.growth_problem.empty()) {
-    text += Line("Growth", "would be refused: " + inspection.growth_problem);
-  }
+  text += Troubles(document.at("trouble"));
   text += Line("Count", std::to_string(report.status.count));
   if (const std::string counters = Counters(document.at("counters")); !counters.empty()) {
     text += Line("Counters", counters);
   }
   if (!report.drift.empty()) text += Line("Drift", report.drift);
-  if (!report.warning.empty()) text += Line("Attention", report.warning);
   text += Line("Lease", LeaseText(inspection.lease, snapshot.now()));
   if (lease.action.has_value()) {
     text += Line("Action", ActionText(*lease.action));
@@ -340,12 +300,14 @@ std::string StatusTable(const Inspection& inspection) {
     text += Line("Policy", policy.id + ", scaled at " + base::FormatRfc3339(policy.at));
   }
   for (const auto& [cause, entry] : lease.back_off) {
-    text += Line("Back-off", BackOffText(cause, entry, snapshot.now()));
+    if (snapshot.now() >= entry.retry_at) {
+      text += Line("Back-off", BackOffText(cause, entry, snapshot.now()));
+    }
   }
   if (lease.last_event.has_value()) {
     text += Line("Last act", base::FormatRfc3339(*lease.last_event));
   }
-  return text + Sections(document);
+  return text + Sections(document, snapshot.now(), detail);
 }
 
 }  // namespace nomad_harvester::cli

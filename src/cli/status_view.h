@@ -3,17 +3,26 @@
 #ifndef NOMAD_HARVESTER_CLI_STATUS_VIEW_H_
 #define NOMAD_HARVESTER_CLI_STATUS_VIEW_H_
 
+#include <optional>
 #include <string>
 
 #include "nomad_harvester/scaling/maintenance.h"
 
 namespace nomad_harvester::cli {
 
-// For people: a few lines and aligned tables, without colours.
-std::string StatusTable(const scaling::Inspection& inspection);
-// For programs: one JSON object, indented. Its members are documented in docs/operations.md:
-// members may be added, but never change.
-std::string StatusJson(const scaling::Inspection& inspection);
+enum class StatusDetail { kUsual, kWide };
+
+// For people: what is wrong first, then a few lines and aligned tables, without colours.
+std::string StatusTable(const scaling::Inspection& inspection,
+                        StatusDetail detail = StatusDetail::kUsual);
+// Everything about one VM, for people; nullopt: the pool has no such VM.
+std::optional<std::string> VmStory(const scaling::Inspection& inspection, const std::string& vm);
+// For programs: one object, indented. Its members are documented in docs/operations.md: members may
+// be added, but never change. Of a VM: its element of `vms`; empty: of the pool.
+std::optional<std::string> StatusJson(const scaling::Inspection& inspection,
+                                      const std::string& vm = "");
+std::optional<std::string> StatusYaml(const scaling::Inspection& inspection,
+                                      const std::string& vm = "");
 
 }  // namespace nomad_harvester::cli
 

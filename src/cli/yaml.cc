@@ -5,13 +5,13 @@
 #include <array>
 #include <string_view>
 
+#include <yaml-cpp/yaml.h>
+
 #include "absl/strings/ascii.h"
 #include "nlohmann/json.hpp"
 
 namespace nomad_harvester::cli {
 namespace {
-
-using nlohmann::json;
 
 // Begins with a letter, so that it is neither a number nor a time, and has no sign of YAML's.
 bool IsPlain(const std::string& text) {
@@ -26,46 +26,45 @@ bool IsPlain(const std::string& text) {
   return harmless && std::find(kWords.begin(), kWords.end(), lower) == kWords.end();
 }
 
-// JSON's quotes and escapes are YAML's, too.
-std::string Scalar(const json& value) {
-  if (value.is_string() && IsPlain(value.get_ref<const std::string&>())) {
-    return value.get<std::string>();
-  }
-  return value.dump(-1, ' ', /*ensure_ascii=*/true);
+// yaml-cpp leaves a text plain that another reader takes for a number.
+void WriteText(const std::string& text, YAML::Emitter* out) {
+  if (!IsPlain(text)) *out << YAML::DoubleQuoted;
+  *out << text;
 }
 
-bool IsBlock(const json& value) { return value.is_structured() && !value.empty(); }
-
-// `first`: what stands before the first line already is its indentation.
-void Write(const json& value, std::size_t indent, bool first, std::string* text) {
-  const auto begin_line = [&] {
-    if (!first) text->append(indent, ' ');
-    first = false;
-  };
-  if (!IsBlock(value)) {
-    *text += Scalar(value) + "\n";
-  } else if (value.is_array()) {
-    for (const json& item : value) {
-      begin_line();
-      *text += "- ";
-      Write(item, indent + 2, true, text);
-    }
-  } else {
+template <typename Json>
+void Write(const Json& value, YAML::Emitter* out) {
+  if (value.is_array()) {
+    *out << YAML::BeginSeq;
+    for (const Json& item : value) Write(item, out);
+    *out << YAML::EndSeq;
+  } else if (value.is_object()) {
+    *out << YAML::BeginMap;
     for (const auto& [key, member] : value.items()) {
-      begin_line();
-      *text += Scalar(key) + ":";
-      *text += IsBlock(member) ? "\n" : " ";
-      Write(member, indent + 2, false, text);
+      *out << YAML::Key;
+      WriteText(key, out);
+      *out << YAML::Value;
+      Write(member, out);
     }
+    *out << YAML::EndMap;
+  } else if (value.is_string()) {
+    WriteText(value.template get_ref<const std::string&>(), out);
+  } else {
+    *out << value.dump();  // numbers, true, false and null are YAML's, too
   }
+}
+
+template <typename Json>
+std::string Written(const Json& value) {
+  YAML::Emitter out;
+  out.SetOutputCharset(YAML::EscapeNonAscii);
+  Write(value, &out);
+  return std::string(out.c_str()) + "\n";
 }
 
 }  // namespace
 
-std::string ToYaml(const json& value) {
-  std::string text;
-  Write(value, 0, false, &text);
-  return text;
-}
+std::string ToYaml(const nlohmann::json& value) { return Written(value); }
+std::string ToYaml(const nlohmann::ordered_json& value) { return Written(value); }
 
 }  // namespace nomad_harvester::cli

@@ -12,6 +12,7 @@ namespace nomad_harvester::cli {
 // One document in block style, without "---", in ASCII. A text is quoted unless every YAML reader
 // takes it for a text.
 std::string ToYaml(const nlohmann::json& value);
+std::string ToYaml(const nlohmann::ordered_json& value);
 
 }  // namespace nomad_harvester::cli
 

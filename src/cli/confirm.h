@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asks before what cannot be undone. Private to module cli.
+#ifndef NOMAD_HARVESTER_CLI_CONFIRM_H_
+#define NOMAD_HARVESTER_CLI_CONFIRM_H_
+
+#include <iosfwd>
+#include <string>
+
+#include "error_writer.h"
+
+namespace nomad_harvester::cli {
+
+struct Asking {
+  bool yes = false;          // --yes
+  bool interactive = false;  // somebody sits at both ends
+  std::istream& in;
+  std::ostream& out;
+};
+
+// Of this process' standard input and output.
+bool IsInteractive();
+
+// kExitOk: go on. kExitFailure: the answer was not yes. kExitUsage: nobody can be asked, and --yes
+// is missing. `act`: "remove 2 VMs", the question and what an error says.
+int Confirm(const Asking& asking, const std::string& act, const ErrorWriter& errors);
+
+}  // namespace nomad_harvester::cli
+
+#endif  // NOMAD_HARVESTER_CLI_CONFIRM_H_

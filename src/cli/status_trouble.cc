@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "status_trouble.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "nomad_harvester/scaling/plan.h"
+
+#include "absl/strings/ascii.h"
+
+namespace nomad_harvester::cli {
+namespace {
+
+using scaling::Inspection;
+using scaling::PoolSnapshot;
+using scaling::VmState;
+using scaling::VmView;
+
+// What two VMs have in common of such a text: without names, times, addresses and numbers.
+std::string Kind(const std::string& text, const VmView& view, const nomad::Node* node) {
+  std::string kind;
+  std::string word;
+  const auto end_word = [&] {
+    const bool varies = std::any_of(word.begin(), word.end(),
+                                    [](unsigned char c) { return absl::ascii_isdigit(c); }) ||
+                        word == view.vm->name || (node != nullptr && word == node->name);
+    kind += (varies ? "#" : word) + " ";
+    word.clear();
+  };
+  for (const char c : text) {
+    if (c == ' ') {
+      end_word();
+    } else {
+      word += c;
+    }
+  }
+  end_word();
+  return kind;
+}
+
+// Of one VM; empty: none.
+std::string TroubleOf(const VmView& view, const PoolSnapshot& snapshot) {
+  const bool readable = snapshot.look().nomad_readable;
+  const scaling::Step step = NextStep(view, snapshot);
+  const nomad::Node* const node = readable ? LinkedNode(view, snapshot) : nullptr;
+  if (node != nullptr && view.member && snapshot.policy.has_value() &&
+      !BelongsToPool(*node, view, snapshot)) {
+    return "its node joined another pool: " + WrongPool(*node, snapshot);
+  }
+  switch (StateOf(view, snapshot)) {
+    case VmState::kStopped:
+      return "it is stopped, and counts; start it, or delete it";
+    case VmState::kLost:
+      return readable ? "it has joined, and has no live node: " +
+                            (view.link.explanation.empty() ? step.reason : view.link.explanation)
+                      : "";
+    case VmState::kPending:
+      return readable && snapshot.now() - view.vm->created_at >= kJoinsWithin ? step.reason : "";
+    case VmState::kStuck:
+      return "it is stuck in its deletion: its finalizers are Harvester's to remove";
+    case VmState::kBroken:
+      return readable || view.start_failure.has_value() ? step.reason : "";
+    case VmState::kUnmanaged:
+      return "it has the pool's label and is no member: a clone, or a restored copy";
+    case VmState::kDeleting:
+    case VmState::kDraining:
+    case VmState::kJoined:
+    case VmState::kCreated:
+      break;
+  }
+  return step.kind == scaling::StepKind::kReport ? step.reason : "";
+}
+
+void AddPools(const Inspection& inspection, std::vector<Trouble>* troubles) {
+  const base::WallTime now = inspection.snapshot.now();
+  const scaling::LeaseView& lease = inspection.lease;
+  const std::string& reason = inspection.report.reason;
+  const auto add = [&](const std::string& text) {
+    if (reason.find(text) == std::string::npos) troubles->push_back({.text = text, .vms = {}});
+  };
+  if (lease.record.paused.HoldsAt(now)) {
+    add(PausedText(inspection.snapshot.key, lease.record.paused));
+  }
+  if (lease.present && !lease.holder.empty() && !lease.live) {
+    add("the process that holds the Lease, " + lease.holder +
+        ", no longer renews it: it was killed, or hangs; the next one takes over");
+  }
+  if (lease.record.last_error.has_value()) {
+    add("the last action failed at " + ErrorText(*lease.record.last_error));
+  }
+  for (const auto& [cause, entry] : lease.record.back_off) {
+    if (now < entry.retry_at) add(BackOffText(cause, entry, now));
+  }
+  if (!inspection.growth_problem.empty()) {
+    add("a growth would be refused: " + inspection.growth_problem);
+  }
+  if (!inspection.snapshot.look().nomad_readable) return;
+  const scaling::MassLoss loss = FindMassLoss(inspection.snapshot);
+  if (loss.alarming) {
+    add(std::to_string(loss.lost) + " of " + std::to_string(loss.of) +
+        " running VMs have lost their Nomad node at once");
+  }
+  std::string nodes;
+  for (const nomad::Node* node : UnlinkedNodes(inspection.snapshot)) {
+    nodes += (nodes.empty() ? "" : ", ") + node->name;
+  }
+  if (!nodes.empty()) add("nodes of the pool without a VM of ours: " + nodes);
+}
+
+}  // namespace
+
+std::vector<Trouble> FindTroubles(const Inspection& inspection) {
+  std::vector<Trouble> troubles;
+  AddPools(inspection, &troubles);
+  const PoolSnapshot& snapshot = inspection.snapshot;
+  std::vector<const VmView*> views = snapshot.vms();
+  std::sort(views.begin(), views.end(),
+            [](const auto* a, const auto* b) { return a->vm->name < b->vm->name; });
+  std::map<std::string, std::size_t> by_kind;  // index into troubles
+  for (const VmView* view : views) {
+    std::string text = TroubleOf(*view, snapshot);
+    if (text.empty()) continue;
+    const auto [known, is_new] =
+        by_kind.try_emplace(Kind(text, *view, LinkedNode(*view, snapshot)), troubles.size());
+    if (is_new) troubles.push_back({.text = std::move(text), .vms = {}});
+    troubles[known->second].vms.push_back(view->vm->name);
+  }
+  return troubles;
+}
+
+std::string ErrorText(const harvester::ErrorRecord& error) {
+  return base::FormatRfc3339(error.at) + (error.action.empty() ? "" : ", action " + error.action) +
+         ": " + error.text;
+}
+
+std::string BackOffText(const std::string& cause, const harvester::BackOffEntry& entry,
+                        base::WallTime now) {
+  static const std::map<std::string, std::string> kWhat = {{"create", "creating VMs failed"},
+                                                           {"start", "starting VMs failed"},
+                                                           {"join", "joining Nomad failed"},
+                                                           {"remove", "removing VMs failed"},
+                                                           {"refused", "removing VMs was refused"}};
+  const auto what = kWhat.find(cause);
+  return (what == kWhat.end() ? cause + " failed" : what->second) + " " +
+         std::to_string(entry.failures) + (entry.failures == 1 ? " time" : " times in a row") +
+         (now >= entry.retry_at ? "; it may be tried again"
+                                : "; it is tried again at " + base::FormatRfc3339(entry.retry_at));
+}
+
+}  // namespace nomad_harvester::cli
