@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <cstdlib>
 #include <fcntl.h>
+#include <fstream>
 #include <string>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -321,6 +323,63 @@ TEST_F(Commands, SIGTERM_waits_for_the_thread_that_takes_it_and_SIGPIPE_is_ignor
   struct sigaction pipe {};
   sigaction(SIGPIPE, nullptr, &pipe);
   EXPECT_EQ(pipe.sa_handler, SIG_IGN);
+}
+
+TEST_F(Commands, dev_is_configured_by_the_agents_files) {
+  const support::ScopedTempDir tmp;
+  const std::string agent = tmp.WriteFile(
+      "agent.hcl",
+      "target \"harvester\" {\n  driver = \"harvester\"\n  config = {\n    harvester_url = "
+      "\"ftp://a\"\n  }\n}\n");
+  const Outcome outcome = Call({"dev", "--listen", "unix:", "--agent-config", agent});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, StartsWith("harvester dev: harvester_url: "));
+}
+
+// The words after "harvester" that bash offers for the last one.
+std::string Completed(const std::string& script, const std::string& words) {
+  const support::ScopedTempDir tmp;
+  const std::string file = tmp.WriteFile("completion", script);
+  const std::string out = tmp.Path("out");
+  const std::string program =
+      tmp.WriteFile("test", "source " + file + "\nCOMP_WORDS=(harvester " + words +
+                                ")\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n_harvester\necho "
+                                "\"${COMPREPLY[@]}\" >" +
+                                out + "\n");
+  // The only way to ask bash; both texts are this test's.
+  if (std::system(("bash -u " + program).c_str()) != 0) return "bash failed";  // NOLINT
+  std::ifstream read(out);
+  std::string line;
+  std::getline(read, line);
+  return line;
+}
+
+TEST_F(Commands, bash_completes_commands_options_values_and_keys) {
+  const Outcome outcome = Call({"completion", "bash"});
+  ASSERT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(Completed(outcome.out, "stat"), "status");
+  EXPECT_EQ(Completed(outcome.out, "help stat"), "status");
+  EXPECT_EQ(Completed(outcome.out, "gc --dr"), "--dry-run");
+  EXPECT_EQ(Completed(outcome.out, "status --output ''"), "table json");
+  EXPECT_EQ(Completed(outcome.out, "status --output = j"), "json");
+  EXPECT_EQ(Completed(outcome.out, "status --set node_cl"), "node_class=");
+  EXPECT_EQ(Completed(outcome.out, "status --policy-name ''"), "");
+  EXPECT_EQ(Completed(outcome.out, "completion f"), "fish");
+}
+
+TEST_F(Commands, each_shells_script_and_each_manual_page_tell_every_option) {
+  for (const char* shell : {"zsh", "fish"}) {
+    EXPECT_THAT(Call({"completion", shell}).out,
+                AllOf(HasSubstr("status"), HasSubstr("dry-run"), HasSubstr("table json"),
+                      HasSubstr("node_class=")));
+  }
+  EXPECT_EQ(Call({"completion", "tcsh"}).exit_code, 2);
+  EXPECT_THAT(Call({"manual"}).out,
+              AllOf(StartsWith(".TH HARVESTER 1"), HasSubstr("\\fBstatus\\fR")));
+  EXPECT_THAT(Call({"manual", "gc"}).out,
+              AllOf(StartsWith(".TH HARVESTER-GC 1"), HasSubstr("\\fB\\-\\-dry\\-run\\fR"),
+                    HasSubstr(".SH EXIT STATUS")));
+  EXPECT_EQ(Call({"manual", "gcc"}).exit_code, 2);
 }
 
 }  // namespace
