@@ -20,11 +20,9 @@ TEST(OpenRequests, the_oldest_one_is_told_once_it_takes_longer_than_a_second) {
   const OpenRequests::Id first = requests.Begin("Nomad at http://n:4646", begin);
   requests.Begin("Harvester at https://h", begin + seconds(2));
   EXPECT_EQ(requests.Line(begin + milliseconds(999)), "");
-  EXPECT_EQ(requests.Line(begin + milliseconds(3900)),
-            "waiting for Nomad at http://n:4646 (3s)");
+  EXPECT_EQ(requests.Line(begin + milliseconds(3900)), "waiting for Nomad at http://n:4646 (3s)");
   requests.End(first);
-  EXPECT_EQ(requests.Line(begin + milliseconds(3900)),
-            "waiting for Harvester at https://h (1s)");
+  EXPECT_EQ(requests.Line(begin + milliseconds(3900)), "waiting for Harvester at https://h (1s)");
 }
 
 TEST(WaitLine, is_erased_before_other_text_and_not_drawn_into_a_line) {
