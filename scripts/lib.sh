@@ -53,6 +53,7 @@ packages_of() {
       echo libcpp-httplib-dev         # the HTTP servers of the metrics and of the simulator
       echo prometheus-cpp-dev         # counts, and writes Prometheus' format
       echo libgtest-dev libgmock-dev  # tests
+      echo zsh fish groff-base        # tests: what reads completion scripts and manual pages
       echo util-linux                 # setarch, for ThreadSanitizer
       ;;
     static)

@@ -33,9 +33,8 @@ OptionEntry EntryOf(const CLI::Option& option) {
 }
 
 CommandEntry EntryOf(const CLI::App& app) {
-  CommandEntry entry{.name = app.get_name(),
-                     .description = app.get_description(),
-                     .footer = app.get_footer()};
+  CommandEntry entry{
+      .name = app.get_name(), .description = app.get_description(), .footer = app.get_footer()};
   for (const CLI::Option* const option : app.get_options({})) {
     entry.options.push_back(EntryOf(*option));
     if (entry.options.back().argument == "KEY=VALUE") {

@@ -15,9 +15,9 @@ bool TakesFile(const OptionEntry& option) { return option.argument.starts_with("
 
 // The first sentence, without its end.
 std::string Short(const std::string& description) {
-  return description.substr(0, std::min({description.find(". "), description.find(": "),
-                                         description.find("; "), description.find('\n'),
-                                         description.find_last_not_of('.') + 1}));
+  return description.substr(
+      0, std::min({description.find(". "), description.find(": "), description.find("; "),
+                   description.find('\n'), description.find_last_not_of('.') + 1}));
 }
 
 std::string Quoted(const std::string& text) {
@@ -44,14 +44,15 @@ std::vector<std::string> WordsOf(const CommandEntry& command) {
 
 std::string Bash(const Table& table) {
   std::string arguments;
-  std::string words = "    '') words=" + Quoted(absl::StrJoin(CommandNames(table), " ") + " " +
-                                                absl::StrJoin(WordsOf(table.front()), " ")) +
+  std::string words = "    '') words=" +
+                      Quoted(absl::StrJoin(CommandNames(table), " ") + " " +
+                             absl::StrJoin(WordsOf(table.front()), " ")) +
                       " ;;\n    help) words=" + Quoted(absl::StrJoin(CommandNames(table), " ")) +
                       " ;;\n";
   for (std::size_t i = 1; i < table.size(); ++i) {
     const CommandEntry& command = table[i];
-    words += "    " + command.name + ") words=" + Quoted(absl::StrJoin(WordsOf(command), " ")) +
-             " ;;\n";
+    words +=
+        "    " + command.name + ") words=" + Quoted(absl::StrJoin(WordsOf(command), " ")) + " ;;\n";
     for (const OptionEntry& option : command.options) {
       if (option.names.empty() || option.argument.empty()) continue;
       arguments += "    " + absl::StrJoin(option.names, "|", [&](std::string* out, auto& name) {
@@ -59,8 +60,9 @@ std::string Bash(const Table& table) {
                    });
       arguments += ") ";
       if (TakesFile(option)) {
-        arguments += "compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- "
-                     "\"$cur\")";
+        arguments +=
+            "compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- "
+            "\"$cur\")";
       } else if (!option.values.empty()) {
         if (TakesKey(option)) arguments += "compopt -o nospace 2>/dev/null; ";
         arguments += "mapfile -t COMPREPLY < <(compgen -W " +

@@ -10,8 +10,7 @@ namespace {
 
 // Text of a line; a full stop or an apostrophe at its beginning would be a request.
 std::string Roff(const std::string& text) {
-  const std::string escaped =
-      absl::StrReplaceAll(text, {{"\\", "\\e"}, {"-", "\\-"}, {"\n", " "}});
+  const std::string escaped = absl::StrReplaceAll(text, {{"\\", "\\e"}, {"-", "\\-"}, {"\n", " "}});
   return (escaped.starts_with('.') || escaped.starts_with('\'') ? "\\&" : "") + escaped + "\n";
 }
 
@@ -23,8 +22,8 @@ std::string Options(const CommandEntry& command) {
     const std::string names = absl::StrJoin(option.names, ", ");
     text += ".TP\n" + Bold(absl::StrReplaceAll(names, {{"-", "\\-"}})) +
             (names.empty() || option.argument.empty() ? "" : " ") +
-            absl::StrReplaceAll(option.argument, {{"-", "\\-"}}) +
-            (option.repeats ? " ..." : "") + "\n" + Roff(option.description);
+            absl::StrReplaceAll(option.argument, {{"-", "\\-"}}) + (option.repeats ? " ..." : "") +
+            "\n" + Roff(option.description);
   }
   return text;
 }

@@ -6,10 +6,16 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <cstdlib>
 #include <fcntl.h>
+#include <fstream>
+#include <iterator>
+#include <netinet/in.h>
 #include <string>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
@@ -321,6 +327,122 @@ TEST_F(Commands, SIGTERM_waits_for_the_thread_that_takes_it_and_SIGPIPE_is_ignor
   struct sigaction pipe {};
   sigaction(SIGPIPE, nullptr, &pipe);
   EXPECT_EQ(pipe.sa_handler, SIG_IGN);
+}
+
+TEST_F(Commands, dev_is_configured_by_the_agents_files) {
+  const support::ScopedTempDir tmp;
+  const std::string agent = tmp.WriteFile(
+      "agent.hcl",
+      "target \"harvester\" {\n  driver = \"harvester\"\n  config = {\n    harvester_url = "
+      "\"ftp://a\"\n  }\n}\n");
+  const Outcome outcome = Call({"dev", "--listen", "unix:", "--agent-config", agent});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, StartsWith("harvester dev: harvester_url: "));
+}
+
+// The words after "harvester" that bash offers for the last one.
+std::string Completed(const std::string& script, const std::string& words) {
+  const support::ScopedTempDir tmp;
+  const std::string file = tmp.WriteFile("completion", script);
+  const std::string out = tmp.Path("out");
+  const std::string program =
+      tmp.WriteFile("test", "source " + file + "\nCOMP_WORDS=(harvester " + words +
+                                ")\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n_harvester\necho "
+                                "\"${COMPREPLY[@]}\" >" +
+                                out + "\n");
+  // The only way to ask bash; both texts are this test's.
+  if (std::system(("bash -u " + program).c_str()) != 0) return "bash failed";  // NOLINT
+  std::ifstream read(out);
+  std::string line;
+  std::getline(read, line);
+  return line;
+}
+
+TEST_F(Commands, bash_completes_commands_options_values_and_keys) {
+  const Outcome outcome = Call({"completion", "bash"});
+  ASSERT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(Completed(outcome.out, "stat"), "status");
+  EXPECT_EQ(Completed(outcome.out, "help stat"), "status");
+  EXPECT_EQ(Completed(outcome.out, "gc --dr"), "--dry-run");
+  EXPECT_EQ(Completed(outcome.out, "status --output ''"), "table json");
+  EXPECT_EQ(Completed(outcome.out, "status --output = j"), "json");
+  EXPECT_EQ(Completed(outcome.out, "status --set node_cl"), "node_class=");
+  EXPECT_EQ(Completed(outcome.out, "status --policy-name ''"), "");
+  EXPECT_EQ(Completed(outcome.out, "completion f"), "fish");
+}
+
+TEST_F(Commands, each_shells_script_and_each_manual_page_tell_every_option) {
+  for (const char* shell : {"zsh", "fish"}) {
+    EXPECT_THAT(Call({"completion", shell}).out,
+                AllOf(HasSubstr("status"), HasSubstr("dry-run"), HasSubstr("table json"),
+                      HasSubstr("node_class=")));
+  }
+  EXPECT_EQ(Call({"completion", "tcsh"}).exit_code, 2);
+  EXPECT_THAT(Call({"manual"}).out,
+              AllOf(StartsWith(".TH HARVESTER 1"), HasSubstr("\\fBstatus\\fR")));
+  EXPECT_THAT(Call({"manual", "gc"}).out,
+              AllOf(StartsWith(".TH HARVESTER-GC 1"), HasSubstr("\\fB\\-\\-dry\\-run\\fR"),
+                    HasSubstr(".SH EXIT STATUS")));
+  EXPECT_EQ(Call({"manual", "gcc"}).exit_code, 2);
+}
+
+// Runs status against a system that accepts connections and does not reply, and sends the signal
+// once it waits.
+int ExitOfInterruptedStatus(int signal) {
+  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{.sin_family = AF_INET, .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
+  socklen_t size = sizeof address;
+  auto* const generic = reinterpret_cast<sockaddr*>(&address);  // NOLINT: the interface of sockets
+  if (bind(listener, generic, size) != 0 || listen(listener, 10) != 0 ||
+      getsockname(listener, generic, &size) != 0) {
+    return -1;
+  }
+  const std::string url = "http://127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+  sigset_t both;
+  sigemptyset(&both);
+  sigaddset(&both, SIGINT);
+  sigaddset(&both, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &both, nullptr);
+  std::thread operator_thread([&] {
+    const int connection = accept(listener, nullptr, nullptr);
+    kill(getpid(), signal);
+    char byte = 0;
+    while (read(connection, &byte, 1) > 0) continue;
+    close(connection);
+  });
+  const int exit_code =
+      Main({"status", "--set", "harvester_url=" + url, "--set", "nomad_address=" + url, "--set",
+            "node_group_name=web", "--set", "node_class=web"},
+           {});
+  operator_thread.join();
+  close(listener);
+  return exit_code;
+}
+
+TEST_F(Commands, a_command_that_a_signal_ends_tells_it_by_its_exit_code) {
+  const CapturedOutput output;
+  EXPECT_EQ(ExitOfInterruptedStatus(SIGINT), 130);
+  EXPECT_EQ(ExitOfInterruptedStatus(SIGTERM), 143);
+  EXPECT_THAT(output.Stderr(), HasSubstr("harvester status: "));
+}
+
+// Other shells than bash, and man's own check.
+TEST_F(Commands, scripts_and_manual_pages_are_accepted_by_those_who_read_them) {
+  const support::ScopedTempDir tmp;
+  const auto run = [](const std::string& command) {
+    return std::system(command.c_str());
+  };  // NOLINT
+  for (const std::string shell : {"bash", "zsh", "fish"}) {
+    const std::string script = tmp.WriteFile(shell, Call({"completion", shell}).out);
+    EXPECT_EQ(run(shell + " -n " + script), 0) << shell;
+  }
+  const std::string warnings = tmp.Path("warnings");
+  for (const std::string command : {"harvester", "dev", "status", "gc", "manual"}) {
+    const std::string page = tmp.WriteFile(command, Call({"manual", command}).out);
+    EXPECT_EQ(run("groff -ww -man -Tutf8 -z " + page + " 2>>" + warnings), 0) << command;
+  }
+  std::ifstream read(warnings);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(read), {}), "");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 // matter of test/contract/agent_files_test.go.
 #include "operator_files.h"
 
+#include <filesystem>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -130,7 +131,7 @@ TEST_F(OperatorFilesTest, of_several_policies_a_name_chooses) {
   Write("policies/c.hcl", Policy("ci"));
   EXPECT_THAT(Problem({.policy = policies, .policy_name = "ci"}),
               StartsWith("--policy-name: several policies have this name"));
-  EXPECT_THAT(Problem({.policy_name = "web"}), HasSubstr("give that too"));
+  EXPECT_THAT(Problem({.policy_name = "web"}), HasSubstr("give one of them too"));
 }
 
 TEST_F(OperatorFilesTest, a_policy_of_another_target_is_not_read_as_a_pool) {
@@ -217,6 +218,26 @@ TEST_F(OperatorFilesTest, files_that_cannot_be_read_are_problems) {
   EXPECT_THAT(Problem({.policy = Write("policy.conf", "")}), HasSubstr(".hcl or .json"));
   EXPECT_THAT(Problem({.policy = Write("big.hcl", std::string(2 * 1024 * 1024, '#'))}),
               HasSubstr("big.hcl"));
+}
+
+TEST_F(OperatorFilesTest, without_a_policy_the_agents_directory_is_used_where_one_is_needed) {
+  const std::string dir = dir_.Path("policies");
+  std::filesystem::create_directory(dir);
+  Write("policies/web.hcl", Policy("web") + Policy("api"));
+  const std::string agent =
+      Write("agent.hcl", Target("harvester", "harvester_url = \"https://a\"") +
+                             "policy {\n  dir = \"" + dir + "\"\n  default_cooldown = \"2m\"\n}\n");
+  EXPECT_THAT(Read({.agent_config = agent}).policy, IsEmpty());
+  EXPECT_THAT(Read({.agent_config = agent, .policy_name = "api"}).policy,
+              Contains(Pair("node_group_name", "api")));
+  EXPECT_THAT(Problem({.agent_config = agent, .needs_policy = true}),
+              AllOf(HasSubstr("several policies"), HasSubstr("web"), HasSubstr("api")));
+  Write("policies/web.hcl", Policy("web"));
+  EXPECT_THAT(Read({.agent_config = agent, .needs_policy = true}).policy,
+              Contains(Pair("node_group_name", "web")));
+  const std::string other = Write("other.hcl", Policy("other"));
+  EXPECT_THAT(Read({.agent_config = agent, .policy = other, .needs_policy = true}).policy,
+              Contains(Pair("node_group_name", "other")));
 }
 
 }  // namespace

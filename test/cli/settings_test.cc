@@ -206,5 +206,34 @@ TEST(Settings, a_policy_that_is_given_in_part_is_refused) {
               ElementsAre(StartsWith("node_class: ")));
 }
 
+TEST(ReadPluginSettings, is_warned_of_a_key_that_the_environment_overrides) {
+  const auto environment = [](const std::string& name) {
+    return name == "HARVESTER_URL" || name == "HARVESTER_TOKEN_FILE" || name == "NOMAD_ADDR"
+               ? std::optional<std::string>("x")
+               : std::nullopt;
+  };
+  const auto settings =
+      ReadPluginSettings({"harvester_url=http://a", "auth_token=b", "nomad_address=http://c"},
+                         {.warnings = {"of a file"}}, environment);
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  EXPECT_THAT(settings->warnings,
+              testing::UnorderedElementsAre(
+                  "of a file", testing::HasSubstr("auth_token: a secret given by --set"),
+                  testing::HasSubstr("auth_token: --set has no effect: the environment has "
+                                     "HARVESTER_TOKEN_FILE, which wins"),
+                  testing::HasSubstr("harvester_url: --set has no effect: the environment has "
+                                     "HARVESTER_URL, which wins")));
+}
+
+TEST(ReadPluginSettings, takes_the_files_under_what_is_set_but_not_their_log_level) {
+  const auto settings = ReadPluginSettings(
+      {"harvester_url=http://a"},
+      {.plugin = {{"harvester_url", "http://b"}, {"auth_token_file", "f"}, {"log_level", "debug"}}},
+      nullptr);
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  EXPECT_EQ(settings->block,
+            (config::StringMap{{"harvester_url", "http://a"}, {"auth_token_file", "f"}}));
+}
+
 }  // namespace
 }  // namespace nomad_harvester::cli
