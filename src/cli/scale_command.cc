@@ -149,7 +149,10 @@ class Scaling {
 }  // namespace
 
 std::shared_ptr<log::Sink> MakeProgressSink(std::ostream& out, std::ostream& err,
-                                            std::vector<std::string> said) {
+                                            const Settings& settings) {
+  std::vector<std::string> said = settings.plugin.warnings;
+  const std::vector<std::string>& of_policy = settings.policy->warnings;
+  said.insert(said.end(), of_policy.begin(), of_policy.end());
   return std::make_shared<ProgressSink>(out, err, std::move(said));
 }
 
@@ -171,8 +174,8 @@ void AddScaleCommand(CLI::App& app, const Invocation& invocation) {
        .task = [arguments, invocation](const scaling::Maintenance& maintenance,
                                        const runtime::Context& context, const Settings& settings) {
          arguments->interactive = isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;
-         RuntimeParts runtime(MakeProgressSink(std::cout, std::cerr, settings.plugin.warnings),
-                              log::Level::kInfo, invocation.environment);
+         RuntimeParts runtime(MakeProgressSink(std::cout, std::cerr, settings), log::Level::kInfo,
+                              invocation.environment);
          return ScalePool(maintenance, context, settings, *arguments,
                           {.make_service = [&runtime] { return runtime.MakeService(); },
                            .in = std::cin,

@@ -6,8 +6,6 @@
 #include <functional>
 #include <iosfwd>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "nomad_harvester/log/logger.h"
 #include "nomad_harvester/scaling/target_service.h"
@@ -19,9 +17,9 @@ namespace nomad_harvester::cli {
 inline constexpr int kExitInterrupted = 130;
 
 // Prints a line for each thing that is done, and to `err` for each that is in trouble, from the
-// engine's log. `said`: warnings that are not repeated. The streams outlive it.
+// engine's log. Warnings of the settings are not repeated. The streams outlive it.
 std::shared_ptr<log::Sink> MakeProgressSink(std::ostream& out, std::ostream& err,
-                                            std::vector<std::string> said);
+                                            const Settings& settings);
 
 struct ScaleArguments {
   std::int64_t count = 0;
