@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <poll.h>
 #include <string>
 #include <unistd.h>
 #include <utility>
@@ -77,6 +78,17 @@ config::StringMap PluginBlock(const Settings& settings) {
   return block;
 }
 
+// Ctrl-C is taken by a thread that waits for it, and ends no read: so none is begun without input.
+std::string ReadLine(const runtime::Context& context) {
+  constexpr int kPollMilliseconds = 100;
+  pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+  while (!context.Done() && poll(&input, 1, kPollMilliseconds) == 0) {
+  }
+  std::string line;
+  if (!context.Done()) std::getline(std::cin, line);
+  return line;
+}
+
 class Scaling {
  public:
   Scaling(const runtime::Context& context, const Settings& settings,
@@ -102,11 +114,11 @@ class Scaling {
       return kExitUsage;
     }
     parts_.out << "\nRemove " << VmsText(removals) << "? [y/N] " << std::flush;
-    std::string answer;
-    std::getline(parts_.in, answer);
+    const std::string answer = parts_.read_line(context_);
     if (answer == "y" || answer == "Y" || answer == "yes") return kExitOk;
-    parts_.err << "harvester scale: nothing was done\n";
-    return kExitFailure;
+    const bool interrupted = context_.Done();
+    parts_.err << (interrupted ? "\n" : "") << "harvester scale: nothing was done\n";
+    return interrupted ? kExitInterrupted : kExitFailure;
   }
 
   int Act() {
@@ -178,7 +190,7 @@ void AddScaleCommand(CLI::App& app, const Invocation& invocation) {
                               invocation.environment);
          return ScalePool(maintenance, context, settings, *arguments,
                           {.make_service = [&runtime] { return runtime.MakeService(); },
-                           .in = std::cin,
+                           .read_line = ReadLine,
                            .out = std::cout,
                            .err = std::cerr});
        }});

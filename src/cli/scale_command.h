@@ -31,7 +31,9 @@ struct ScaleArguments {
 struct ScaleParts {
   // The plugin's service, whose log goes to a progress sink; not configured yet.
   std::function<std::unique_ptr<scaling::TargetService>()> make_service;
-  std::istream& in;
+  // A line of standard input without its end; empty at the end of the input and once the context
+  // is cancelled.
+  std::function<std::string(const runtime::Context& context)> read_line;
   std::ostream& out;
   std::ostream& err;
 };

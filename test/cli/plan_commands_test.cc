@@ -103,7 +103,6 @@ class PlanCommands : public testing::Test {
   }
 
   int Scale(const ScaleArguments& arguments, const std::string& answer = "") {
-    std::istringstream in(answer);
     Out();
     Err();
     const std::string client = "command-" + std::to_string(++commands_);
@@ -128,7 +127,11 @@ class PlanCommands : public testing::Test {
                options.holder = client;
                return scaling::MakeTargetService(std::move(options));
              },
-         .in = in,
+         .read_line =
+             [&](const runtime::Context&) {
+               if (answer == "^C") work_.Cancel(runtime::CancelReason::kShutdown);
+               return answer;
+             },
          .out = out_,
          .err = err_});
   }
@@ -415,14 +418,21 @@ TEST_F(PlanCommands, scale_out_asks_nothing_and_prints_a_line_for_each_thing_don
 
 TEST_F(PlanCommands, scale_in_asks_first) {
   ASSERT_EQ(ScaleTo(2), 0);
-  EXPECT_EQ(Scale({.count = 0, .interactive = true}, "n\n"), 1);
+  EXPECT_EQ(Scale({.count = 0, .interactive = true}, "n"), 1);
   EXPECT_THAT(out_.str(), AllOf(HasSubstr("\nREMOVE\n"), HasSubstr("Remove 2 VMs? [y/N] ")));
   EXPECT_EQ(Scale({.count = 1, .interactive = true}, ""), 1) << "the end of the input is no yes";
   EXPECT_EQ(VmNames().size(), 2U);
-  EXPECT_EQ(Scale({.count = 1, .interactive = true}, "y\n"), 0);
+  EXPECT_EQ(Scale({.count = 1, .interactive = true}, "y"), 0);
   EXPECT_THAT(out_.str(),
               AllOf(HasSubstr("Remove 1 VM? [y/N] "), HasSubstr(": Marked a VM for removal\n"),
                     HasSubstr(": Removed a VM\n")));
+  EXPECT_EQ(VmNames().size(), 1U);
+}
+
+TEST_F(PlanCommands, an_interrupt_at_the_question_is_130_and_nothing_was_done) {
+  ASSERT_EQ(ScaleTo(1), 0);
+  EXPECT_EQ(Scale({.count = 0, .interactive = true}, "^C"), 130);
+  EXPECT_THAT(err_.str(), HasSubstr("harvester scale: nothing was done\n"));
   EXPECT_EQ(VmNames().size(), 1U);
 }
 
