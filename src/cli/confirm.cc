@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "confirm.h"
 
-#include <cctype>
 #include <iostream>
+#include <poll.h>
 #include <unistd.h>
 
+#include "absl/strings/ascii.h"
 #include "command.h"
 #include "text.h"
 
@@ -12,19 +13,30 @@ namespace nomad_harvester::cli {
 
 bool IsInteractive() { return isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1; }
 
-int Confirm(const Asking& asking, const std::string& act, const ErrorWriter& errors) {
+// Ctrl-C is taken by a thread that waits for it, and ends no read: so none is begun without input.
+std::string ReadLine(const runtime::Context& context) {
+  constexpr int kPollMilliseconds = 100;
+  pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+  while (!context.Done() && poll(&input, 1, kPollMilliseconds) == 0) {
+  }
+  std::string line;
+  if (!context.Done()) std::getline(std::cin, line);
+  return line;
+}
+
+int Confirm(const runtime::Context& context, const Asking& asking, const std::string& act,
+            const ErrorWriter& errors) {
   if (asking.yes) return kExitOk;
   if (!asking.interactive) {
     return errors.Refuse("it would " + act + ", and there is no terminal to ask on: give --yes",
                          kExitUsage);
   }
   std::string question = Printable(act);
-  question.front() =
-      static_cast<char>(std::toupper(static_cast<unsigned char>(question.front())));
-  asking.out << question << "? [y/N] " << std::flush;
-  std::string answer;
-  std::getline(asking.in, answer);
+  question.front() = absl::ascii_toupper(static_cast<unsigned char>(question.front()));
+  asking.out << "\n" << question << "? [y/N] " << std::flush;
+  const std::string answer = asking.read_line(context);
   if (answer == "y" || answer == "Y" || answer == "yes") return kExitOk;
+  if (context.Done()) asking.out << "\n";
   return errors.Refuse("nothing was done", kExitFailure);
 }
 

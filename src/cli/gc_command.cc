@@ -140,7 +140,7 @@ class Gc {
     const std::string act = "collect what is left of " +
                             std::string(names.size() == 1 ? "pool " : "pools ") +
                             absl::StrJoin(names, ", ") + " in namespace " + settings_.ns;
-    return cli::Confirm(asking_, act, errors_);
+    return cli::Confirm(context_, asking_, act, errors_);
   }
 
   int RunPool(const PoolKey& pool) {
@@ -215,7 +215,7 @@ void AddGcCommand(CLI::App& app, const Invocation& invocation) {
              return CollectGarbage(maintenance, context, settings, *dry_run,
                                    {.yes = *yes,
                                     .interactive = IsInteractive(),
-                                    .in = std::cin,
+                                    .read_line = ReadLine,
                                     .out = std::cout},
                                    std::cerr, invocation.Errors("gc"));
            }});

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <poll.h>
 #include <string>
 #include <unistd.h>
 #include <utility>
@@ -87,7 +88,7 @@ class Scaling {
     const auto proposal = maintenance.Plan(context_.WithTimeout(kOperatorBudget), *settings_.policy,
                                            arguments_.count);
     if (!proposal.ok()) return Fail(proposal.status());
-    parts_.out << PlanText(*proposal) << std::flush;
+    parts_.asking.out << PlanText(*proposal) << std::flush;
     if (!proposal->refusal.ok()) return Fail(proposal->refusal);
     if (const int answer = Confirm(proposal->plan.remove.size()); answer != kExitOk) return answer;
     return Act();
@@ -96,11 +97,7 @@ class Scaling {
  private:
   int Confirm(std::size_t removals) {
     if (removals == 0) return kExitOk;
-    return cli::Confirm({.yes = arguments_.yes,
-                         .interactive = arguments_.interactive,
-                         .in = parts_.in,
-                         .out = parts_.out},
-                        "remove " + VmsText(removals), parts_.errors);
+    return cli::Confirm(context_, parts_.asking, "remove " + VmsText(removals), parts_.errors);
   }
 
   int Act() {
@@ -113,7 +110,7 @@ class Scaling {
     }
     service->Stop(runtime::Context::Background(context_.clock()).WithTimeout(kStopBudget));
     if (!outcome.ok()) return Fail(outcome);
-    parts_.out << "done\n" << std::flush;
+    parts_.asking.out << "done\n" << std::flush;
     return kExitOk;
   }
 
@@ -141,7 +138,10 @@ class Scaling {
 }  // namespace
 
 std::shared_ptr<log::Sink> MakeProgressSink(std::ostream& out, std::ostream& err,
-                                            std::vector<std::string> said) {
+                                            const Settings& settings) {
+  std::vector<std::string> said = settings.plugin.warnings;
+  const std::vector<std::string>& of_policy = settings.policy->warnings;
+  said.insert(said.end(), of_policy.begin(), of_policy.end());
   return std::make_shared<ProgressSink>(out, err, std::move(said));
 }
 
@@ -162,13 +162,14 @@ void AddScaleCommand(CLI::App& app, const Invocation& invocation) {
        .use = PolicyUse::kWhole,
        .task = [arguments, invocation](const scaling::Maintenance& maintenance,
                                        const runtime::Context& context, const Settings& settings) {
-         arguments->interactive = IsInteractive();
-         RuntimeParts runtime(MakeProgressSink(std::cout, std::cerr, settings.plugin.warnings),
-                              log::Level::kInfo, invocation.environment);
+         RuntimeParts runtime(MakeProgressSink(std::cout, std::cerr, settings), log::Level::kInfo,
+                              invocation.environment);
          return ScalePool(maintenance, context, settings, *arguments,
                           {.make_service = [&runtime] { return runtime.MakeService(); },
-                           .in = std::cin,
-                           .out = std::cout,
+                           .asking = {.yes = arguments->yes,
+                                      .interactive = IsInteractive(),
+                                      .read_line = ReadLine,
+                                      .out = std::cout},
                            .errors = invocation.Errors("scale")});
        }});
   AddCountOption(*command, arguments->count);

@@ -6,8 +6,6 @@
 #include <functional>
 #include <iosfwd>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "nomad_harvester/log/logger.h"
 #include "nomad_harvester/scaling/target_service.h"
@@ -17,22 +15,20 @@
 namespace nomad_harvester::cli {
 
 // Prints a line for each thing that is done, and to `err` for each that is in trouble, from the
-// engine's log. `said`: warnings that are not repeated. The streams outlive it.
+// engine's log. Warnings of the settings are not repeated. The streams outlive it.
 std::shared_ptr<log::Sink> MakeProgressSink(std::ostream& out, std::ostream& err,
-                                            std::vector<std::string> said);
+                                            const Settings& settings);
 
 struct ScaleArguments {
   std::int64_t count = 0;
-  bool yes = false;          // removes VMs without a question
-  bool interactive = false;  // standard input and output are terminals
+  bool yes = false;  // removes VMs without a question
 };
 
 // What the command uses besides the maintenance.
 struct ScaleParts {
   // The plugin's service, whose log goes to a progress sink; not configured yet.
   std::function<std::unique_ptr<scaling::TargetService>()> make_service;
-  std::istream& in;
-  std::ostream& out;
+  Asking asking;  // with what the command prints
   ErrorWriter errors;
 };
 
