@@ -40,6 +40,8 @@ struct Invocation {
 // harvester dev: serves the plugin's gRPC services without the agent, for debugging, until SIGTERM
 // or SIGINT.
 void AddDevCommand(CLI::App& app, const Invocation& invocation);
+// harvester check: every precondition of a pool, with its cure.
+void AddCheckCommand(CLI::App& app, const Invocation& invocation);
 // harvester status: shows a pool's state as the plugin observes it.
 void AddStatusCommand(CLI::App& app, const Invocation& invocation);
 // harvester gc: collects what an interrupted action left behind.
@@ -53,6 +55,9 @@ int Refuse(const std::string& command, const absl::Status& problems, int exit_co
 
 // The commands with their dependencies given; each returns the exit code.
 //
+// 0: nothing failed. 1: something did. The policy must be whole.
+int CheckPreconditions(const scaling::Maintenance& maintenance, const runtime::Context& context,
+                       const Settings& settings, const std::string& output, std::ostream& out);
 // 0: ready. 3: not ready. 1: Harvester or Nomad cannot be read.
 int ShowStatus(const scaling::Maintenance& maintenance, const runtime::Context& context,
                const Settings& settings, const std::string& output, std::ostream& out,

@@ -122,6 +122,7 @@ int Main(const std::vector<std::string>& arguments, const config::StringMap& env
   int exit_code = kExitOk;
   const Invocation invocation{.environment = environment, .exit_code = exit_code};
   AddDevCommand(app, invocation);
+  AddCheckCommand(app, invocation);
   AddStatusCommand(app, invocation);
   AddGcCommand(app, invocation);
   AddPauseCommand(app, invocation);
