@@ -89,6 +89,12 @@ void Cluster::DenyReadJob(bool read_job_denied) {
   impl_->nomad_api.acl = true;
 }
 
+void Cluster::DenyNodeWrite(bool node_write_denied) {
+  base::MutexLock lock(impl_->mutex);
+  impl_->nomad_api.node_write_denied = node_write_denied;
+  impl_->nomad_api.acl = true;
+}
+
 std::map<std::string, int> Cluster::RequestCounts() const {
   base::MutexLock lock(impl_->mutex);
   return impl_->counts;

@@ -50,6 +50,10 @@ NomadCall ParseNomadCall(const http::HttpRequest& request) {
   if (segments.size() > 2) call.id = segments[2];
   if (segments[1] == "node" && segments.size() == 4) {
     call.resource = segments[3] == "allocations" ? "node-allocations" : segments[3];
+    if (call.id == "pool") {
+      call.resource = "node-pool";
+      call.id = segments[3];
+    }
   } else if (segments[1] == "job") {
     call.resource = "jobs";
   } else if (IsIntroduction(segments)) {
@@ -116,6 +120,7 @@ NomadReply NomadApi::DispatchPast(const NomadState& old, const NomadCall& call,
   NomadState copy = old;
   NomadApi then(world_, copy);
   then.read_job_denied = read_job_denied;
+  then.node_write_denied = node_write_denied;
   then.acl = acl;
   return then.Dispatch(call, request);
 }
@@ -135,6 +140,8 @@ void NomadApi::Remember() {
 NomadReply NomadApi::Dispatch(const NomadCall& call, const http::HttpRequest& request) {
   const bool has_tokens = world_.options.introduction != Introduction::kNone;
   if (call.resource == "introduction" && !has_tokens) return NoSuchPath();
+  const bool writes_node = IsWriteOnly(call.resource) || call.resource == "metadata";
+  if (writes_node && node_write_denied) return Text(403, "Permission denied");
   if (call.resource == "metadata") return Metadata(call, request.method, request.body);
   if (call.write != IsWriteOnly(call.resource) && call.resource != "jobs") {
     const bool known = call.resource == "nodes" || call.resource == "node" ||
@@ -151,6 +158,8 @@ NomadReply NomadApi::Dispatch(const NomadCall& call, const http::HttpRequest& re
   if (call.resource == "purge") return Purge(call);
   if (call.resource == "introduction") return Introduce(request);
   if (call.resource == "acl") return Acl(call);
+  if (call.resource == "node-pool") return NodePool(call);
+  if (call.resource == "agent" && call.id == "members") return Members();
   if (call.resource == "jobs" && request.method == http::Method::kDelete) return StopJob(call);
   if (call.resource == "jobs" && call.write) return RegisterJob(request.body);
   if (call.resource == "status" && call.id == "leader") {

@@ -51,6 +51,7 @@ class NomadApi {
   void Remember();
 
   bool read_job_denied = false;
+  bool node_write_denied = false;
   bool acl = false;
 
  private:
@@ -71,6 +72,8 @@ class NomadApi {
   NomadReply RegisterJob(const std::string& body);
   NomadReply StopJob(const NomadCall& call);
   NomadReply Acl(const NomadCall& call) const;
+  NomadReply NodePool(const NomadCall& call) const;
+  NomadReply Members() const;
 
   World& world_;
   NomadState& state_;

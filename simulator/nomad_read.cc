@@ -145,7 +145,8 @@ NomadReply NomadApi::Allocation(const NomadCall& call) const {
 
 // hashicorp/nomad:nomad/acl_endpoint.go: with ACLs disabled every request about them is a 400.
 NomadReply NomadApi::Acl(const NomadCall& call) const {
-  if (!acl && !read_job_denied) return {TextReply(400, "ACL support disabled"), 0};
+  if (!acl && !read_job_denied && !node_write_denied)
+    return {TextReply(400, "ACL support disabled"), 0};
   const auto& segments = call.target.segments;
   if (call.id == "token") {
     return Indexed(7, {{"AccessorID", "5f3c9a52-7a35-4b0f-9b13-0a8c9d2e4f10"},
@@ -166,12 +167,52 @@ NomadReply NomadApi::Acl(const NomadCall& call) const {
                        {"Rules", ""},
                        {"RulesJSON",
                         {{"Namespaces", read_job_denied ? Json(nullptr) : namespaces},
-                         {"Node", {{"Policy", "write"}}}}}});
+                         {"Node", {{"Policy", node_write_denied ? "read" : "write"}}}}}});
   }
   if (call.id == "policies") {
     return Indexed(7, Json::array({{{"Name", "nomad-autoscaler"}, {"Description", ""}}}));
   }
   return {TextReply(404, "ACL policy not found"), 0};
+}
+
+// hashicorp/nomad:command/agent/node_pool_endpoint.go. A client that registers creates its pool
+// (nomad/node_endpoint.go, Register; nomad/state/state_store.go, upsertNodeTxn), which stays, but
+// here only with its nodes.
+NomadReply NomadApi::NodePool(const NomadCall& call) const {
+  const bool built_in = call.id == "default" || call.id == "all";
+  const auto& nodes = state_.nodes();
+  const bool known = built_in || std::any_of(nodes.begin(), nodes.end(), [&](const auto& entry) {
+                       return entry.second.spec.node_pool == call.id;
+                     });
+  if (!known) return {TextReply(404, "node pool not found"), 0};
+  return Indexed(1, {{"Name", call.id},
+                     {"Description", ""},
+                     {"Meta", nullptr},
+                     {"NodeIdentityTTL", 0},
+                     {"SchedulerConfiguration", nullptr},
+                     {"CreateIndex", 1},
+                     {"ModifyIndex", 1}});
+}
+
+// hashicorp/nomad:command/agent/agent_endpoint.go, AgentMembersRequest: a Serf member per server,
+// with these tags among others (nomad/server.go, setupSerf).
+NomadReply NomadApi::Members() const {
+  const bool has_tokens = world_.options.introduction != Introduction::kNone;
+  const std::string version = !world_.options.nomad_version.empty() ? world_.options.nomad_version
+                              : has_tokens                          ? "1.11.0"
+                                                                    : "1.10.5";
+  const Json server = {
+      {"Name", "server-1.global"},
+      {"Addr", "127.0.0.1"},
+      {"Port", 4648},
+      {"Status", "alive"},
+      {"Tags",
+       {{"role", "nomad"}, {"region", "global"}, {"dc", "dc1"}, {"build", version}, {"vsn", "1"}}}};
+  return {JsonReply(200, {{"ServerName", "server-1"},
+                          {"ServerRegion", "global"},
+                          {"ServerDC", "dc1"},
+                          {"Members", Json::array({server})}}),
+          0};
 }
 
 }  // namespace nomad_harvester::simulator

@@ -54,6 +54,8 @@ struct Invocation {
 // harvester dev: serves the plugin's gRPC services without the agent, for debugging, until SIGTERM
 // or SIGINT.
 void AddDevCommand(CLI::App& app, const Invocation& invocation);
+// harvester check: every precondition of a pool, with its cure.
+void AddCheckCommand(CLI::App& app, const Invocation& invocation);
 // harvester status: shows a pool's state as the plugin observes it.
 void AddStatusCommand(CLI::App& app, const Invocation& invocation);
 // harvester gc: collects what an interrupted action left behind.
@@ -69,6 +71,9 @@ void AddRenderCommand(CLI::App& app, const Invocation& invocation);
 
 // The commands with their dependencies given; each returns the exit code.
 //
+// 0: nothing failed. 1: something did. The policy must be whole.
+int CheckPreconditions(const scaling::Maintenance& maintenance, const runtime::Context& context,
+                       const Settings& settings, const std::string& output, std::ostream& out);
 struct StatusArguments {
   std::string output = "table";  // or wide, json, yaml
   std::string vm;                // empty: the pool

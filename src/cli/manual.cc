@@ -44,12 +44,12 @@ std::string ManualPage(const std::string& command, const std::vector<CommandEntr
     if (entry.name != command) continue;
     const bool is_program = &entry == &program;
     const std::string page = is_program ? entry.name : program.name + "-" + entry.name;
-    std::string text = ".TH " + absl::AsciiStrToUpper(page) + " 1 \"\" \"" + program.name + " " +
-                       Version() + "\"\n.SH NAME\n" + absl::StrReplaceAll(page, {{"-", "\\-"}}) +
-                       " \\- " + Roff(entry.description.substr(0, entry.description.find(". "))) +
-                       ".SH SYNOPSIS\n" + Bold(program.name) + " " +
-                       (is_program ? "COMMAND" : Bold(entry.name)) + " [OPTIONS]\n" +
-                       ".SH DESCRIPTION\n" + Roff(entry.description);
+    std::string text =
+        ".TH " + absl::AsciiStrToUpper(page) + " 1 \"\" \"" + program.name + " " + Version() +
+        "\"\n.ad l\n.SH NAME\n" + absl::StrReplaceAll(page, {{"-", "\\-"}}) + " \\- " +
+        Roff(entry.description.substr(0, entry.description.find(". "))) + ".SH SYNOPSIS\n" +
+        Bold(program.name) + " " + (is_program ? "COMMAND" : Bold(entry.name)) + " [OPTIONS]\n" +
+        ".SH DESCRIPTION\n" + Roff(entry.description);
     if (is_program) {
       text += ".SH COMMANDS\n";
       for (std::size_t i = 1; i < table.size(); ++i) {

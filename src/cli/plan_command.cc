@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <iostream>
 #include <memory>
+#include <sstream>
 #include <string>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 
@@ -10,7 +12,7 @@
 
 #include "command.h"
 #include "plan_view.h"
-#include "text.h"
+#include "terminal.h"
 
 namespace nomad_harvester::cli {
 
@@ -45,9 +47,14 @@ void AddPlanCommand(CLI::App& app, const Invocation& invocation) {
            "Exit: 0 planned, also if it would be refused; 1 a system cannot be read, 2 usage.",
        .use = PolicyUse::kWhole,
        .task = [count, output, invocation](const scaling::Maintenance& maintenance,
-                               const runtime::Context& context, const Settings& settings) {
-         return ShowPlan(maintenance, context, *settings.policy, *count, *output, std::cout,
-                         invocation.Errors("plan"));
+                                           const runtime::Context& context,
+                                           const Settings& settings) {
+         std::ostringstream text;
+         const int exit_code = ShowPlan(maintenance, context, *settings.policy, *count, *output,
+                                        text, invocation.Errors("plan"));
+         const std::size_t width = TerminalOf(STDOUT_FILENO, invocation.environment).width;
+         std::cout << (*output == "json" ? text.str() : Fold(text.str(), width, 2));
+         return exit_code;
        }});
   AddCountOption(*command, *count);
   command->add_option("--output", *output, "text or json")

@@ -69,8 +69,7 @@ class StatusRun {
 
   int Once() {
     const runtime::Context limited = context_.WithTimeout(kOperatorBudget);
-    const auto inspection =
-        maintenance_.Inspect(limited, *settings_.policy, settings_.tells_vms);
+    const auto inspection = maintenance_.Inspect(limited, *settings_.policy, settings_.tells_vms);
     if (!inspection.ok()) return errors_.Refuse(inspection.status(), kExitFailure);
     const std::optional<std::string> text = Shown(*inspection, arguments_);
     if (!text.has_value()) {

@@ -45,8 +45,8 @@ std::string TroubleOf(const VmView& view, const PoolSnapshot& snapshot) {
   const scaling::Step step = NextStep(view, snapshot);
   const nomad::Node* const node = readable ? LinkedNode(view, snapshot) : nullptr;
   if (node != nullptr && view.member && snapshot.policy.has_value() &&
-      !BelongsToPool(*node, view, snapshot)) {
-    return "its node joined another pool: " + WrongPool(*node, snapshot);
+      !scaling::IdentityOf(*snapshot.policy).Contains(*node)) {
+    return "its node is not one of the policy's: " + WrongPool(*node, snapshot);
   }
   switch (StateOf(view, snapshot)) {
     case VmState::kStopped:

@@ -104,7 +104,8 @@ std::string Section(const std::vector<std::vector<std::string>>& rows) {
 
 // The two largest units that are not 0: "3d4h", "5m".
 std::string AgeText(base::Duration age) {
-  constexpr std::pair<std::int64_t, char> kUnits[] = {{86400, 'd'}, {3600, 'h'}, {60, 'm'}, {1, 's'}};
+  constexpr std::pair<std::int64_t, char> kUnits[] = {
+      {86400, 'd'}, {3600, 'h'}, {60, 'm'}, {1, 's'}};
   std::int64_t left =
       std::max<std::int64_t>(0, std::chrono::duration_cast<std::chrono::seconds>(age).count());
   std::string text;
@@ -243,15 +244,16 @@ std::optional<std::string> VmStory(const Inspection& inspection, const std::stri
     return time.is_null() ? "" : time.get<std::string>();
   };
   std::string story = line("VM", inspection.snapshot.key.ns + "/" + name);
-  story += line("State", TextOf(*vm, "state") +
-                             (vm->at("counts") == true ? "" : ", not part of the count"));
+  story += line("State",
+                TextOf(*vm, "state") + (vm->at("counts") == true ? "" : ", not part of the count"));
   for (const Json& trouble : document.at("trouble")) {
     const Json& vms = trouble.at("vms");
     if (std::find(vms.begin(), vms.end(), name) != vms.end()) {
       story += line("Trouble", TextOf(trouble, "text"));
     }
   }
-  story += line("Created", when("created_at") + ", " + AgeSince(vm->at("created_at"), now) + " ago");
+  story +=
+      line("Created", when("created_at") + ", " + AgeSince(vm->at("created_at"), now) + " ago");
   story += line("Joined", when("joined_at"));
   story += line("Join by", when("join_deadline"));
   story += line("Harvester", TextOf(*vm, "harvester_status"));
@@ -261,7 +263,8 @@ std::optional<std::string> VmStory(const Inspection& inspection, const std::stri
   story += line("Address", absl::StrJoin(addresses, ", "));
   const Json& node = vm->at("node");
   if (!node.is_null()) {
-    story += line("Node", TextOf(node, "name") + " (" + TextOf(node, "id") + "), " + NodeText(node));
+    story +=
+        line("Node", TextOf(node, "name") + " (" + TextOf(node, "id") + "), " + NodeText(node));
   }
   const std::string explanation = TextOf(*vm, "link_explanation");
   story += line("Link", TextOf(*vm, "link") + (explanation.empty() ? "" : ": " + explanation));

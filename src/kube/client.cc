@@ -204,6 +204,12 @@ absl::Status KubeClient::Delete(const runtime::Context& context, const ResourceT
   return Exchange(*transport_, context, std::move(request)).status();
 }
 
+absl::StatusOr<Observed> KubeClient::ServerVersion(const runtime::Context& context) const {
+  return ExchangeObject(
+      *transport_, context,
+      Request(http::Method::kGet, "/version", "get the version of the API server"));
+}
+
 absl::StatusOr<Json> KubeClient::CreateReview(const runtime::Context& context,
                                               const std::string& path, const Json& review) const {
   http::HttpRequest request = Request(http::Method::kPost, path,

@@ -33,6 +33,18 @@ class NamespaceRules {
   std::map<std::string, Rule> rules_;
 };
 
+// The union of the policies' rules for nodes (hashicorp/nomad:acl/acl.go, maxPrivilege).
+class NodeRule {
+ public:
+  // As above; what is no policy grants nothing.
+  void Add(const nlohmann::json& rules_json);
+  bool MayWrite() const { return write_ && !denied_; }
+
+ private:
+  bool write_ = false;
+  bool denied_ = false;
+};
+
 }  // namespace nomad_harvester::nomad
 
 #endif  // NOMAD_HARVESTER_SRC_NOMAD_ACL_RULES_H_

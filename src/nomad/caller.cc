@@ -14,8 +14,10 @@ namespace {
 
 absl::StatusOr<CallerReply> ToReply(const Call& call, http::HttpResponse response) {
   NH_RETURN_IF_ERROR(ToStatus(response, call.purpose, call.needs));
-  return CallerReply{std::move(response.body), ReplyIndex(response),
-                     response.headers.Find("X-Nomad-NextToken").value_or("")};
+  CallerReply reply{std::move(response.body), ReplyIndex(response),
+                    response.headers.Find("X-Nomad-NextToken").value_or("")};
+  reply.headers = std::move(response.headers);
+  return reply;
 }
 
 }  // namespace

@@ -35,6 +35,7 @@ struct CallerReply {
   std::string body;
   std::uint64_t index = 0;
   std::string next_token;  // empty: the last page
+  http::Headers headers{};
 };
 
 class Caller {

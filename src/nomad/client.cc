@@ -139,6 +139,36 @@ absl::StatusOr<Indexed<Node>> NomadClient::GetNode(const runtime::Context& conte
   return read;
 }
 
+absl::StatusOr<Servers> NomadClient::ListServers(const runtime::Context& context) const {
+  const Call call{"/v1/agent/members", "list Nomad's servers", kNeedsNodeRead};
+  NH_ASSIGN_OR_RETURN(const CallerReply reply, Caller(*transport_, context, options_).Get(call));
+  const auto json = base::ParseJson(reply.body, "the reply");
+  if (!json.ok()) return base::Internal(call.purpose + ": " + base::Message(json.status()));
+  Servers servers;
+  servers.server_time =
+      base::ToOptional(base::ParseHttpDate(reply.headers.Find("Date").value_or("")));
+  // Those of federated regions are members, too.
+  const std::string region =
+      options_.region.empty() ? base::GetString(*json, "ServerRegion") : options_.region;
+  const Json* members = base::FindMember(*json, "Members");
+  if (members == nullptr || !members->is_array()) return servers;
+  for (const Json& member : *members) {
+    const Json* tags = base::FindMember(member, "Tags");
+    if (tags == nullptr || base::GetString(*tags, "region") != region) continue;
+    servers.list.push_back(
+        {.name = base::GetString(member, "Name"), .version = base::GetString(*tags, "build")});
+  }
+  return servers;
+}
+
+absl::Status NomadClient::CheckNodePool(const runtime::Context& context,
+                                        const std::string& name) const {
+  NH_ASSIGN_OR_RETURN(std::string path, PathOf("/v1/node/pool/", name));
+  const std::string needs = "node_pool \"" + name + "\" { policy = \"read\" }";
+  const Call call{std::move(path), "read Nomad node pool " + name, needs};
+  return Caller(*transport_, context, options_).Get(call).status();
+}
+
 absl::StatusOr<Indexed<std::vector<Allocation>>> NomadClient::NodeAllocations(
     const runtime::Context& context, const std::string& id) const {
   NH_ASSIGN_OR_RETURN(std::string path, PathOf("/v1/node/", id, "/allocations"));

@@ -37,10 +37,10 @@ class Verify {
  public:
   explicit Verify(const Caller& caller) : caller_(caller) {}
 
-  absl::StatusOr<ReadJob> Run() const {
+  absl::StatusOr<TokenRights> Run() const {
     NH_ASSIGN_OR_RETURN(const Reading self, Read("/v1/acl/token/self", "read the Nomad token"));
-    if (self.kind == Reading::Kind::kAclsOff || IsAllMighty(self.json)) return ReadJob::kEverywhere;
-    if (self.kind == Reading::Kind::kRefused) return ReadJob::kUnverified;
+    if (self.kind == Reading::Kind::kAclsOff || IsAllMighty(self.json)) return kAll;
+    if (self.kind == Reading::Kind::kRefused) return kUnverified;
     std::vector<std::string> names = base::GetStrings(self.json, "Policies");
     // A workload identity is not a token object (404), and a role's policies are not listed in the
     // token. The list of policies that the token may read is that of its own policies.
@@ -48,8 +48,8 @@ class Verify {
     if (self.kind == Reading::Kind::kMissing || (roles != nullptr && !roles->empty())) {
       NH_ASSIGN_OR_RETURN(const Reading list,
                           Read("/v1/acl/policies", "list the token's policies"));
-      if (list.kind == Reading::Kind::kAclsOff) return ReadJob::kEverywhere;
-      if (list.kind != Reading::Kind::kRead || !list.json.is_array()) return ReadJob::kUnverified;
+      if (list.kind == Reading::Kind::kAclsOff) return kAll;
+      if (list.kind != Reading::Kind::kRead || !list.json.is_array()) return kUnverified;
       names.clear();
       for (const Json& stub : list.json) names.push_back(base::GetString(stub, "Name"));
     }
@@ -57,6 +57,11 @@ class Verify {
   }
 
  private:
+  static constexpr TokenRights kAll{.read_job = ReadJob::kEverywhere,
+                                    .node_write = NodeWrite::kAllowed};
+  static constexpr TokenRights kUnverified{.read_job = ReadJob::kUnverified,
+                                           .node_write = NodeWrite::kUnverified};
+
   // With ACLs off, newer servers return this token instead of an error
   // (hashicorp/nomad:nomad/structs/acl.go, ACLsDisabledToken).
   static bool IsAllMighty(const Json& token) {
@@ -64,21 +69,25 @@ class Verify {
            base::GetString(token, "AccessorID") == "acls-disabled";
   }
 
-  absl::StatusOr<ReadJob> VerifyPolicies(const std::vector<std::string>& names) const {
+  absl::StatusOr<TokenRights> VerifyPolicies(const std::vector<std::string>& names) const {
     NamespaceRules rules;
+    NodeRule node;
     for (const std::string& name : names) {
       auto path = PathOf("/v1/acl/policy/", name);
-      if (!path.ok()) return ReadJob::kUnverified;
+      if (!path.ok()) return kUnverified;
       NH_ASSIGN_OR_RETURN(const Reading policy,
                           Read(*std::move(path), "read Nomad ACL policy " + name));
-      if (policy.kind == Reading::Kind::kAclsOff) return ReadJob::kEverywhere;
+      if (policy.kind == Reading::Kind::kAclsOff) return kAll;
       // A token may name a policy that does not exist; it grants nothing.
       if (policy.kind == Reading::Kind::kMissing) continue;
-      if (policy.kind == Reading::Kind::kRefused) return ReadJob::kUnverified;
+      if (policy.kind == Reading::Kind::kRefused) return kUnverified;
       const Json* parsed = base::FindMember(policy.json, "RulesJSON");
-      if (parsed == nullptr || !rules.Add(*parsed)) return ReadJob::kUnverified;
+      if (parsed == nullptr || !rules.Add(*parsed)) return kUnverified;
+      node.Add(*parsed);
     }
-    return rules.ReadJobEverywhere() ? ReadJob::kEverywhere : ReadJob::kDenied;
+    return TokenRights{
+        .read_job = rules.ReadJobEverywhere() ? ReadJob::kEverywhere : ReadJob::kDenied,
+        .node_write = node.MayWrite() ? NodeWrite::kAllowed : NodeWrite::kDenied};
   }
 
   absl::StatusOr<Reading> Read(std::string path, const std::string& purpose) const {
@@ -132,9 +141,22 @@ bool NamespaceRules::ReadJobEverywhere() const {
          });
 }
 
-absl::StatusOr<ReadJob> NomadClient::VerifyReadJob(const runtime::Context& context) const {
+void NodeRule::Add(const Json& rules_json) {
+  const Json* node = base::FindMember(rules_json, "Node");
+  if (node == nullptr || !node->is_object()) return;
+  const std::string policy = base::GetString(*node, "Policy");
+  write_ = write_ || policy == "write";
+  denied_ = denied_ || policy == "deny";
+}
+
+absl::StatusOr<TokenRights> NomadClient::VerifyRights(const runtime::Context& context) const {
   const Caller caller(*transport_, context, options_);
   return Verify(caller).Run();
+}
+
+absl::StatusOr<ReadJob> NomadClient::VerifyReadJob(const runtime::Context& context) const {
+  NH_ASSIGN_OR_RETURN(const TokenRights rights, VerifyRights(context));
+  return rights.read_job;
 }
 
 }  // namespace nomad_harvester::nomad

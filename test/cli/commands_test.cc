@@ -364,7 +364,7 @@ TEST_F(Commands, bash_completes_commands_options_values_and_keys) {
   EXPECT_EQ(Completed(outcome.out, "stat"), "status");
   EXPECT_EQ(Completed(outcome.out, "help stat"), "status");
   EXPECT_EQ(Completed(outcome.out, "gc --dr"), "--dry-run");
-  EXPECT_EQ(Completed(outcome.out, "status --output ''"), "table json");
+  EXPECT_EQ(Completed(outcome.out, "status --output ''"), "table wide json yaml");
   EXPECT_EQ(Completed(outcome.out, "status --output = j"), "json");
   EXPECT_EQ(Completed(outcome.out, "status --set node_cl"), "node_class=");
   EXPECT_EQ(Completed(outcome.out, "status --policy-name ''"), "");
@@ -374,7 +374,7 @@ TEST_F(Commands, bash_completes_commands_options_values_and_keys) {
 TEST_F(Commands, each_shells_script_and_each_manual_page_tell_every_option) {
   for (const char* shell : {"zsh", "fish"}) {
     EXPECT_THAT(Call({"completion", shell}).out,
-                AllOf(HasSubstr("status"), HasSubstr("dry-run"), HasSubstr("table json"),
+                AllOf(HasSubstr("status"), HasSubstr("dry-run"), HasSubstr("table wide json yaml"),
                       HasSubstr("node_class=")));
   }
   EXPECT_EQ(Call({"completion", "tcsh"}).exit_code, 2);

@@ -16,6 +16,7 @@ using scaling::Vm;
 using scaling::World;
 using std::chrono::minutes;
 using std::chrono::seconds;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -26,7 +27,7 @@ scaling::Inspection Inspect(World& world) {
   return inspection;
 }
 
-nlohmann::json Json(World& world) { return nlohmann::json::parse(StatusJson(Inspect(world))); }
+nlohmann::json Json(World& world) { return nlohmann::json::parse(*StatusJson(Inspect(world))); }
 
 TEST(StatusTable, shows_vms_nodes_links_marks_and_what_comes_next) {
   World world;
@@ -38,15 +39,16 @@ TEST(StatusTable, shows_vms_nodes_links_marks_and_what_comes_next) {
       StatusTable(Inspect(world)),
       "Pool:       default/web\n"
       "Ready:      no: waiting to join Nomad: web-c\n"
+      "Trouble:    nodes of the pool without a VM of ours: other\n"
       "Count:      2\n"
       "Counters:   1 draining, 1 pending, 1 unlinked\n"
       "Lease:      none yet\n"
       "\n"
-      "VM     STATE     HARVESTER  LINK    NODE      NODE STATE                   MARK\n"
-      "web-a  draining  Running    linked  a0000000  ready, draining, ineligible  scale-in, "
+      "VM     STATE     AGE  HOST  NODE                                  MARK\n"
+      "web-a  draining  1h   -     a0000000 ready, draining, ineligible  scale-in, "
       "until 2026-03-01T12:14:00Z\n"
-      "web-b  joined    Running    linked  01234567  ready, eligible              -\n"
-      "web-c  pending   Running    none    -         -                            -\n"
+      "web-b  joined    1h   -     01234567 ready, eligible              -\n"
+      "web-c  pending   1m   -     -                                     -\n"
       "\n"
       "NODE WITHOUT A VM  NAME   NODE STATE\n"
       "b1111111           other  ready, ineligible\n"
@@ -72,7 +74,7 @@ TEST(StatusTable, shows_the_lease_its_action_and_its_back_off) {
   const std::string text = StatusTable(inspection);
   EXPECT_THAT(text, HasSubstr("Lease:      held by host_1_x, renewed 2s ago\n"));
   EXPECT_THAT(text, HasSubstr("Action:     act, 1 → 3, unfinished: web-a web-b (to be created)\n"));
-  EXPECT_THAT(text, HasSubstr("Back-off:   creating VMs failed 2 times in a row; it is tried "
+  EXPECT_THAT(text, HasSubstr("Trouble:    creating VMs failed 2 times in a row; it is tried "
                               "again at 2026-03-01T12:01:00Z\n"));
   EXPECT_THAT(text, HasSubstr("Back-off:   joining Nomad failed 1 time; it may be tried again\n"));
   EXPECT_THAT(text, HasSubstr("Last act:   2026-03-01T11:55:00Z\n"));
@@ -80,6 +82,65 @@ TEST(StatusTable, shows_the_lease_its_action_and_its_back_off) {
   EXPECT_THAT(StatusTable(inspection), HasSubstr("2s ago: no longer renewed\n"));
   lease.problem = "forbidden";
   EXPECT_THAT(StatusTable(inspection), HasSubstr("Lease:      not used: forbidden\n"));
+}
+
+TEST(Troubles, are_one_line_for_each_reason_however_many_vms_share_it) {
+  World world;
+  for (const char* name : {"web-a", "web-b", "web-c", "web-d", "web-e", "web-f"}) {
+    world.With(Vm(name).Age(minutes(6)));
+  }
+  world.With(Vm("young").Age(minutes(4)));
+  world.With(Vm("off").Joined().Stopped()).With(Node("off").Down());
+  world.With(Vm("well").Joined()).With(Node("well"));
+  world.With(Vm("clone").Joined().Unmanaged());
+  const std::string text = StatusTable(Inspect(world));
+  EXPECT_THAT(text, HasSubstr("Trouble:    6 VMs (web-a, web-b, web-c, web-d, web-e and 1 more): "
+                              "it has not joined yet: its guest runs"));
+  EXPECT_THAT(text,
+              HasSubstr("Trouble:    off: it is stopped, and counts; start it, or delete it\n"));
+  EXPECT_THAT(text, HasSubstr("Trouble:    clone: it has the pool's label and is no member"));
+  EXPECT_THAT(text, Not(HasSubstr("Trouble:    young")));
+  EXPECT_THAT(text, Not(HasSubstr("Trouble:    well")));
+  const nlohmann::json json = Json(world);
+  EXPECT_EQ(json["trouble"][1]["vms"].size() + json["trouble"][2]["vms"].size() +
+                json["trouble"][0]["vms"].size(),
+            8U);
+}
+
+TEST(Troubles, of_a_node_in_another_pool_name_what_it_has_and_what_the_policy_says) {
+  World world;
+  world.With(Vm("web-a").Joined()).With(Node("web-a"));
+  world.Policy().node_class = "wbe";
+  EXPECT_THAT(StatusTable(Inspect(world)), HasSubstr("Trouble:    web-a: its node is not one of "
+                                                     "the policy's: node node-web-a is "
+                                                     "node_class=web"));
+}
+
+TEST(Troubles, of_a_pool_are_told_unless_the_reason_says_them) {
+  World world;
+  world.With(Vm("web-a").Joined()).With(Node("web-a"));
+  scaling::Inspection inspection = Inspect(world);
+  inspection.lease.present = true;
+  inspection.lease.holder = "host_1_x";
+  inspection.lease.live = false;
+  inspection.lease.record.paused.always = true;
+  EXPECT_THAT(StatusTable(inspection),
+              AllOf(HasSubstr("Trouble:    pool default/web is paused"),
+                    HasSubstr("Trouble:    the process that holds the Lease, host_1_x, no longer "
+                              "renews it")));
+  inspection.report.reason = PausedText(inspection.snapshot.key, inspection.lease.record.paused);
+  EXPECT_THAT(StatusTable(inspection), Not(HasSubstr("Trouble:    pool default/web is paused")));
+}
+
+TEST(StatusTable, wide_has_what_harvester_says_the_link_and_the_drift) {
+  World world;
+  world.With(Vm("web-a").Joined().RunsOn("rack1")).With(Node("web-a"));
+  EXPECT_THAT(
+      StatusTable(Inspect(world), StatusDetail::kWide),
+      HasSubstr("VM     STATE   AGE  HOST   NODE                      MARK  HARVESTER  LINK  "
+                "  DRIFT\n"
+                "web-a  joined  1h   rack1  node-web ready, eligible  -     Running    "
+                "linked  -\n"));
 }
 
 TEST(StatusTable, says_unknown_where_nomad_cannot_be_read) {
@@ -93,9 +154,9 @@ TEST(StatusTable, says_unknown_where_nomad_cannot_be_read) {
             "Count:      2\n"
             "Lease:      none yet\n"
             "\n"
-            "VM     STATE   HARVESTER  LINK     NODE  NODE STATE  MARK\n"
-            "web-a  joined  Running    unknown  -     -           -\n"
-            "web-b  joined  Running    unknown  -     -           -\n"
+            "VM     STATE   AGE  HOST  NODE  MARK\n"
+            "web-a  joined  1h   -     -     -\n"
+            "web-b  joined  1h   -     -     -\n"
             "\n"
             "VM     NEXT STEP  WHY\n"
             "web-a  wait       Nomad cannot be read: no leader\n"
@@ -121,17 +182,20 @@ TEST(StatusTable, shows_why_the_last_action_failed_what_drifted_and_what_would_r
   World world;
   world.With(Vm("web-a").Joined()).With(Node("web-a"));
   scaling::Inspection inspection = Inspect(world);
-  EXPECT_THAT(StatusTable(inspection), Not(HasSubstr("Last error")));
+  EXPECT_THAT(StatusTable(inspection), Not(HasSubstr("the last action failed")));
   inspection.lease.record.last_error = {
       .action = "act", .at = scaling::kNow - minutes(50), .text = "1 of 2 VMs failed:\nweb-b: no"};
   inspection.growth_problem = "image: default/x: there is none";
   inspection.report.drift = "web-a (cpu)";
   const std::string text = StatusTable(inspection);
-  EXPECT_THAT(text, HasSubstr("Last error: 2026-03-01T11:10:00Z, action act: 1 of 2 VMs failed:\n"
-                              "            web-b: no\n"));
-  EXPECT_THAT(text, HasSubstr("Growth:     would be refused: image: default/x: there is none\n"));
+  EXPECT_THAT(text,
+              HasSubstr("Trouble:    the last action failed at 2026-03-01T11:10:00Z, action act: 1 "
+                        "of 2 VMs failed:\n"
+                        "            web-b: no\n"));
+  EXPECT_THAT(
+      text, HasSubstr("Trouble:    a growth would be refused: image: default/x: there is none\n"));
   EXPECT_THAT(text, HasSubstr("Drift:      web-a (cpu)\n"));
-  const auto json = nlohmann::json::parse(StatusJson(inspection));
+  const auto json = nlohmann::json::parse(*StatusJson(inspection));
   EXPECT_EQ(json["lease"]["last_error"]["action"], "act");
   EXPECT_EQ(json["growth_problem"], "image: default/x: there is none");
 }
@@ -143,10 +207,10 @@ TEST(StatusJson, has_the_parts_in_which_a_vm_drifted) {
   annotations[harvester::kTemplateHashAnnotation] = "v2:old";
   annotations[harvester::kTemplatePartsAnnotation] = R"({"cpu": "1"})";
   scaling::Inspection inspection = Inspect(world);
-  EXPECT_TRUE(nlohmann::json::parse(StatusJson(inspection))["vms"][0]["drift"].is_null());
+  EXPECT_TRUE(nlohmann::json::parse(*StatusJson(inspection))["vms"][0]["drift"].is_null());
   inspection.template_hash = "v2:new";
   inspection.template_parts = R"({"cpu": "2"})";
-  EXPECT_EQ(nlohmann::json::parse(StatusJson(inspection))["vms"][0]["drift"],
+  EXPECT_EQ(nlohmann::json::parse(*StatusJson(inspection))["vms"][0]["drift"],
             nlohmann::json::array({"cpu"}));
 }
 
@@ -155,7 +219,7 @@ TEST(StatusTable, removes_control_sequences) {
   Vm vm("web-a");
   world.With(vm.Joined());
   world.Raw().vms[0].vm.Change().printable_status = "\x1b[2Jgone\n";
-  const std::string text = StatusTable(Inspect(world));
+  const std::string text = StatusTable(Inspect(world), StatusDetail::kWide);
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
   EXPECT_THAT(text, HasSubstr("\\x1b[2Jgone\\n"));
 }

@@ -96,5 +96,17 @@ TEST(NamespaceRules, capabilities_of_another_type_grant_nothing) {
                    .ReadJobEverywhere());
 }
 
+// hashicorp/nomad:acl/acl.go, maxPrivilege.
+TEST(NodeRule, write_of_one_policy_is_enough_and_deny_of_one_takes_it) {
+  NodeRule node;
+  node.Add({{"Node", nullptr}});
+  node.Add({{"Node", {{"Policy", "read"}}}});
+  EXPECT_FALSE(node.MayWrite());
+  node.Add({{"Node", {{"Policy", "write"}}}});
+  EXPECT_TRUE(node.MayWrite());
+  node.Add({{"Node", {{"Policy", "deny"}}}});
+  EXPECT_FALSE(node.MayWrite());
+}
+
 }  // namespace
 }  // namespace nomad_harvester::nomad

@@ -107,6 +107,11 @@ class KubeClient {
                       const std::string& ns, const std::string& name,
                       const DeleteOptions& options) const;
 
+  // GET /version: what the server says of itself, "gitVersion" for one. Every authenticated user
+  // may read it (kubernetes/kubernetes:plugin/pkg/auth/authorizer/rbac/bootstrappolicy/policy.go,
+  // system:public-info-viewer).
+  absl::StatusOr<Observed> ServerVersion(const runtime::Context& context) const;
+
   // A POST of a review, which stores nothing (access reviews). `path` is already escaped.
   absl::StatusOr<Json> CreateReview(const runtime::Context& context, const std::string& path,
                                     const Json& review) const;

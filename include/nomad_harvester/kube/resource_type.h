@@ -40,6 +40,7 @@ inline constexpr ResourceType kStorageClasses{"storage.k8s.io", "v1", "storagecl
                                               "StorageClass"};
 inline constexpr ResourceType kPriorityClasses{"scheduling.k8s.io", "v1", "priorityclasses",
                                                "PriorityClass"};
+inline constexpr ResourceType kNamespaces{"", "v1", "namespaces", "Namespace"};
 inline constexpr ResourceType kHosts{"", "v1", "nodes", "Node"};
 inline constexpr ResourceType kSettings{"harvesterhci.io", "v1beta1", "settings", "Setting"};
 inline constexpr ResourceType kLeases{"coordination.k8s.io", "v1", "leases", "Lease"};

@@ -34,6 +34,24 @@ enum class ReadJob {
   kUnverified,  // the policies could not be read
 };
 
+// Whether the token has node:write, which drains, eligibility and introduction tokens need.
+enum class NodeWrite { kAllowed, kDenied, kUnverified };
+
+struct TokenRights {
+  ReadJob read_job = ReadJob::kDenied;
+  NodeWrite node_write = NodeWrite::kDenied;
+};
+
+// One of the region's servers, as the agent that replies knows it.
+struct Server {
+  std::string name{};
+  std::string version{};  // "1.10.5", "1.9.3+ent"; empty: not told
+};
+struct Servers {
+  std::vector<Server> list{};
+  std::optional<base::WallTime> server_time{};  // of the reply
+};
+
 // Which client may register, and for how long from now on.
 struct Introduction {
   std::string node_name;
@@ -119,6 +137,15 @@ class NomadClient {
   // returns 403 only if no namespace allows read-job (hashicorp/nomad:nomad/alloc_endpoint.go List,
   // acl/acl.go AllowNamespaceOperation). UNAVAILABLE and similar codes if Nomad cannot be queried.
   absl::StatusOr<ReadJob> VerifyReadJob(const runtime::Context& context) const;
+  // The same for both rights, in the same requests.
+  absl::StatusOr<TokenRights> VerifyRights(const runtime::Context& context) const;
+
+  // GET /v1/agent/members: the servers of the region. The right is node:read
+  // (hashicorp/nomad:nomad/status_endpoint.go, Members).
+  absl::StatusOr<Servers> ListServers(const runtime::Context& context) const;
+  // GET /v1/node/pool/:name. NOT_FOUND: there is no such pool. PERMISSION_DENIED: the token may not
+  // read it, which node rights do not include (hashicorp/nomad:nomad/node_pool_endpoint.go).
+  absl::Status CheckNodePool(const runtime::Context& context, const std::string& name) const;
 
  private:
   std::shared_ptr<http::HttpTransport> transport_;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "nomad_harvester/config/plugin_config.h"
+#include "nomad_harvester/http/curl_transport.h"
 #include "nomad_harvester/http/transport.h"
 #include "nomad_harvester/kube/client.h"
 #include "nomad_harvester/log/logger.h"
@@ -68,6 +69,11 @@ using TransportFactory =
 // The production factory: libcurl with TLS and credentials. Reports the problems of both systems
 // together.
 absl::StatusOr<RawTransports> MakeCurlTransports(const config::PluginConfig& config);
+
+// Where each system is and how it is reached, as MakeCurlTransports resolves it: reads files, opens
+// no connection. Errors: ResolveConnection's of modules kube and nomad.
+absl::StatusOr<http::CurlOptions> HarvesterAddress(const config::PluginConfig& config);
+absl::StatusOr<http::CurlOptions> NomadAddress(const config::PluginConfig& config);
 
 // Adds retries, limits, logging and metrics. For work on one pool, or none.
 Clients MakeClients(std::shared_ptr<const config::PluginConfig> config, RawTransports transports,

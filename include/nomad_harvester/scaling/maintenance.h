@@ -13,6 +13,7 @@
 #include "nomad_harvester/log/logger.h"
 #include "nomad_harvester/runtime/random.h"
 #include "nomad_harvester/runtime/workers.h"
+#include "nomad_harvester/scaling/check.h"
 #include "nomad_harvester/scaling/clients.h"
 #include "nomad_harvester/scaling/pool_lease.h"
 #include "nomad_harvester/scaling/proposal.h"
@@ -99,6 +100,13 @@ class Maintenance {
   // An error is that of Harvester, or what would refuse the growth: it names the policy's keys.
   absl::StatusOr<Rendering> Render(const runtime::Context& context,
                                    const config::PoolPolicy& policy) const;
+
+  // Every precondition of the policy's pool, in a fixed order: Harvester's, Nomad's, and what
+  // concerns both. Blocks for the requests to both systems, side by side, each of which gets the
+  // context's time at most. Nothing is written: access reviews and the dry run of one VM aside, it
+  // only reads.
+  std::vector<CheckResult> Check(const runtime::Context& context,
+                                 const config::PoolPolicy& policy) const;
 
   // Every pool that owns a VM, volume, Secret or Lease in the namespace, or for which a Nomad node
   // was drained. Only reads.

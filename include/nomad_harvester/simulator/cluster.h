@@ -155,6 +155,7 @@ class Cluster {
   void RunJob(const JobSpec& job);
   bool StopJob(const std::string& id);
   void DenyReadJob(bool read_job_denied);
+  void DenyNodeWrite(bool node_write_denied);
 
   // --- Inspection: copies of the present state.
   std::vector<nlohmann::json> Vms() const;

@@ -28,8 +28,8 @@ struct RequestInfo {
   // dryRun=All. Writes to Nomad are "update", except "create" and "delete" of jobs.
   std::string verb{};
   // The plural of a Kubernetes resource; for Nomad "nodes", "node", "node-allocations",
-  // "allocations", "allocation", "drain", "eligibility", "purge", "introduction", "jobs", or the
-  // first segment of the path ("acl", "status", …).
+  // "allocations", "allocation", "drain", "eligibility", "purge", "introduction", "jobs",
+  // "node-pool", or the first segment of the path ("acl", "status", …).
   std::string resource{};
   std::string name{};  // of the object, or ID of the node or allocation; empty for lists
   bool has_effect = false;

@@ -52,8 +52,9 @@ struct Options {
   base::Duration stop_time = std::chrono::seconds(4);           // desired status "stop" → stopped
   Introduction introduction = Introduction::kNone;
   base::Duration longest_token = std::chrono::minutes(30);  // max_identity_ttl
-  std::string nomad_token{};  // enables ACLs: it may write nodes and read jobs
-  std::string kube_token{};   // empty: any token is accepted
+  std::string nomad_version{};  // of the servers; empty: one that fits `introduction`
+  std::string nomad_token{};    // enables ACLs: it may write nodes and read jobs
+  std::string kube_token{};     // empty: any token is accepted
 
   // How long a request takes before it is applied.
   base::Duration request_latency{};

@@ -10,7 +10,7 @@
 
 #include "commands/command_run.h"
 #include "drivers/scale_call.h"
-#include "drivers/session.h"
+#include "execution/own_node.h"
 #include "execution/read_only.h"
 
 namespace nomad_harvester::scaling {
@@ -24,7 +24,7 @@ absl::StatusOr<Proposal> Maintenance::Plan(const runtime::Context& caller,
   if (absl::Status read = run.lease.Refresh(context); !read.ok()) {
     return base::Annotate(read, "Harvester cannot be read");
   }
-  const auto own_node = FindOwnNode(context, clients_);
+  const auto own_node = FindOwnNode(context, *clients_.nomad, clients_.config->own_allocation_id);
   ScaleMemory memory;
   ScaleCall call(
       run.Deps(options_), policy,

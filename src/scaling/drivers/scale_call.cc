@@ -14,37 +14,12 @@
 #include "nomad_harvester/scaling/step_spec.h"
 
 #include "absl/strings/str_join.h"
+#include "execution/rights.h"
 #include "rules/back_off.h"
 #include "rules/tracker.h"
 
 namespace nomad_harvester::scaling {
 namespace {
-
-struct Right {
-  const char* verb;
-  const char* group;
-  const char* resource;
-};
-// Those of cleaning up are among them (rule C2). What is optional, or needed of the instances of a
-// node that is down, is not here: its refusal costs what it concerns.
-constexpr Right kCreationRights[] = {{"create", "kubevirt.io", "virtualmachines"},
-                                     {"get", "kubevirt.io", "virtualmachines"},
-                                     {"patch", "kubevirt.io", "virtualmachines"},
-                                     {"delete", "kubevirt.io", "virtualmachines"},
-                                     {"create", "", "secrets"},
-                                     {"get", "", "secrets"},
-                                     {"patch", "", "secrets"},
-                                     {"list", "", "secrets"},
-                                     {"delete", "", "secrets"},
-                                     {"list", "", "persistentvolumeclaims"},
-                                     {"delete", "", "persistentvolumeclaims"}};
-constexpr Right kRemovalRights[] = {{"get", "kubevirt.io", "virtualmachines"},
-                                    {"patch", "kubevirt.io", "virtualmachines"},
-                                    {"delete", "kubevirt.io", "virtualmachines"},
-                                    {"list", "", "secrets"},
-                                    {"delete", "", "secrets"},
-                                    {"list", "", "persistentvolumeclaims"},
-                                    {"delete", "", "persistentvolumeclaims"}};
 
 // What was read ahead is too old if the Lease or roll-backs took longer.
 constexpr base::Duration kAheadFor = std::chrono::seconds(5);
@@ -199,30 +174,16 @@ absl::Status ScaleCall::CheckRights(const runtime::Context& context, const Scale
                       ahead_.rules.has_value()
                           ? *ahead_.rules
                           : kube::FetchAccessRules(context, *deps_.clients.kube, deps_.key.ns));
-  std::string missing;
-  const auto require = [&](const Right& right) -> absl::Status {
-    if (rules.Allows(right.verb, right.group, right.resource)) return absl::OkStatus();
-    if (rules.incomplete) {
-      NH_ASSIGN_OR_RETURN(const bool allowed, kube::IsAllowed(context, *deps_.clients.kube,
-                                                              {.verb = right.verb,
-                                                               .group = right.group,
-                                                               .resource = right.resource,
-                                                               .ns = deps_.key.ns,
-                                                               .subresource = ""}));
-      if (allowed) return absl::OkStatus();
-    }
-    missing += (missing.empty() ? "" : ", ") + std::string(right.verb) + " " + right.resource +
-               (*right.group == '\0' ? "" : std::string(".") + right.group);
-    return absl::OkStatus();
-  };
-  if (!plan.create.empty()) {
-    for (const Right& right : kCreationRights) NH_RETURN_IF_ERROR(require(right));
-  } else {
-    for (const Right& right : kRemovalRights) NH_RETURN_IF_ERROR(require(right));
-  }
+  NH_ASSIGN_OR_RETURN(const std::vector<Right> missing,
+                      MissingRights(context, *deps_.clients.kube, rules, deps_.key.ns,
+                                    plan.create.empty() ? RemovalRights() : CreationRights()));
   if (missing.empty()) return absl::OkStatus();
-  return absl::Status(absl::StatusCode::kPermissionDenied,
-                      "the token may not, in namespace " + deps_.key.ns + ": " + missing);
+  std::vector<std::string> texts;
+  texts.reserve(missing.size());
+  for (const Right& right : missing) texts.push_back(RightText(right));
+  return absl::Status(
+      absl::StatusCode::kPermissionDenied,
+      "the token may not, in namespace " + deps_.key.ns + ": " + absl::StrJoin(texts, ", "));
 }
 
 // If creation must wait, removes the creations from the plan; only cancellations of removals may

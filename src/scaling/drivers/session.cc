@@ -6,6 +6,8 @@
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/scaling/template_check.h"
 
+#include "execution/own_node.h"
+
 namespace nomad_harvester::scaling {
 
 std::shared_ptr<Pool> Pools::Find(const PoolKey& key) {
@@ -133,26 +135,14 @@ PoolDependencies Session::DependenciesFor(Pool& pool, const PoolAccess& access, 
           .vm_events = vm_events()};
 }
 
-absl::StatusOr<std::string> FindOwnNode(const runtime::Context& context, const Clients& clients) {
-  const std::string& allocation = clients.config->own_allocation_id;
-  if (allocation.empty()) return std::string();
-  auto node = clients.nomad->NodeOfAllocation(context, allocation);
-  if (absl::IsNotFound(node.status())) {
-    // A token that sees every namespace would see it: it is an allocation of another cluster.
-    const auto read_job = clients.nomad->VerifyReadJob(context);
-    if (read_job.ok() && *read_job == nomad::ReadJob::kEverywhere) return std::string();
-  }
-  if (node.ok()) return node;
-  return base::Annotate(node.status(), "the autoscaler's own node cannot be found (allocation " +
-                                           allocation + "), and it must never be removed");
-}
-
 absl::StatusOr<std::string> Session::OwnNode(const runtime::Context& context) {
   {
     base::MutexLock lock(mutex_);
     if (own_node_.has_value()) return *own_node_;
   }
-  NH_ASSIGN_OR_RETURN(std::string node, FindOwnNode(context, clients_));
+  NH_ASSIGN_OR_RETURN(std::string node,
+                      FindOwnNode(context, *clients_.nomad, clients_.config->own_allocation_id));
+  // Of another cluster, as far as is known now: it is asked again.
   if (node.empty()) return node;
   base::MutexLock lock(mutex_);
   own_node_ = node;

@@ -117,10 +117,6 @@ struct PoolAccess {
   const std::unique_ptr<PoolLease> lease;
 };
 
-// The node that the autoscaler itself runs on, which may be one of the pool (rule C7); empty: none
-// of this cluster. Blocks for up to two requests.
-absl::StatusOr<std::string> FindOwnNode(const runtime::Context& context, const Clients& clients);
-
 // One configuration. Thread-safe; calls that began with it keep it.
 class Session {
  public:

@@ -79,6 +79,18 @@ absl::StatusOr<RawTransports> MakeCurlTransports(const config::PluginConfig& con
   return transports;
 }
 
+absl::StatusOr<http::CurlOptions> HarvesterAddress(const config::PluginConfig& config) {
+  NH_ASSIGN_OR_RETURN(kube::Connection connection,
+                      kube::ResolveConnection(KubeOptions(config.harvester)));
+  return std::move(connection.curl);
+}
+
+absl::StatusOr<http::CurlOptions> NomadAddress(const config::PluginConfig& config) {
+  NH_ASSIGN_OR_RETURN(nomad::Connection connection,
+                      nomad::ResolveConnection(NomadOptions(config.nomad)));
+  return std::move(connection.curl);
+}
+
 // The urgent clients have no slots.
 struct Clients::Shared {
   struct System {

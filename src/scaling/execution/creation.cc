@@ -31,10 +31,6 @@ constexpr std::size_t kMostInSecret = std::size_t{1024} * 1024;
 // Two copies of a token of about 1 KiB each.
 constexpr std::size_t kRoomForTokens = std::size_t{4} * 1024;
 
-// As long as Nomad gives them by default (hashicorp/nomad:nomad/structs/node.go,
-// ClientIntroductionConfig): a clone of a large image may take most of it, and a VM that waits
-// longer gets a new one (StepKind::kRenewToken).
-constexpr base::Duration kIntroTokenFor = std::chrono::minutes(30);
 // Its end on the Secret is in whole seconds.
 constexpr base::Duration kSameToken = std::chrono::seconds(30);
 constexpr char kIntroTokenVariable[] = "nomad_intro_token";

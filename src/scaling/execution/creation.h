@@ -21,6 +21,11 @@
 
 namespace nomad_harvester::scaling {
 
+// As long as Nomad gives introduction tokens by default (hashicorp/nomad:nomad/structs/node.go,
+// ClientIntroductionConfig): a clone of a large image may take most of it, and a VM that waits
+// longer gets a new one (StepKind::kRenewToken).
+inline constexpr base::Duration kIntroTokenFor = std::chrono::minutes(30);
+
 // A template of the policy as it is written, and the key that gave it.
 struct TemplateSource {
   std::string key;

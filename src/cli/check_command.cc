@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <iostream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <unistd.h>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/base/secret.h"
+#include "nomad_harvester/scaling/check.h"
+
+#include "command.h"
+#include "nlohmann/json.hpp"
+#include "terminal.h"
+#include "text.h"
+
+namespace nomad_harvester::cli {
+namespace {
+
+using scaling::CheckOutcome;
+using scaling::CheckResult;
+using Json = nlohmann::ordered_json;
+
+// In the order of CheckOutcome.
+struct OutcomeNames {
+  std::string_view word;     // of a line
+  std::string_view in_json;  // its contract
+  std::string_view counted;  // of the summary
+};
+constexpr std::array<OutcomeNames, 5> kOutcomes = {{{"ok", "pass", "ok"},
+                                                    {"FAIL", "fail", "failed"},
+                                                    {"warn", "warn", "warned"},
+                                                    {"unknown", "unknown", "unknown"},
+                                                    {"skip", "skipped", "skipped"}}};
+
+const OutcomeNames& NamesOf(CheckOutcome outcome) {
+  return kOutcomes[static_cast<std::size_t>(outcome)];
+}
+
+bool Passes(const std::vector<CheckResult>& results) {
+  return std::none_of(results.begin(), results.end(), [](const CheckResult& result) {
+    return result.outcome == CheckOutcome::kFail;
+  });
+}
+
+// "12 ok, 1 failed, 2 unknown".
+std::string Summary(const std::vector<CheckResult>& results) {
+  std::string text;
+  for (std::size_t i = 0; i < kOutcomes.size(); ++i) {
+    const auto count = std::count_if(
+        results.begin(), results.end(),
+        [i](const CheckResult& result) { return static_cast<std::size_t>(result.outcome) == i; });
+    if (count == 0 && i != 0) continue;
+    text += (text.empty() ? "" : ", ") + std::to_string(count) + " " +
+            std::string(kOutcomes[i].counted);
+  }
+  return text;
+}
+
+constexpr std::size_t kWordWidth = 9;
+
+std::string TextOf(const std::vector<CheckResult>& results) {
+  std::string text;
+  for (const CheckResult& result : results) {
+    std::string word(NamesOf(result.outcome).word);
+    word.resize(kWordWidth, ' ');
+    text += word + Printable(result.subject + ": " + result.text) + "\n";
+    if (!result.cure.empty()) {
+      text += std::string(kWordWidth, ' ') + "-> " + Printable(result.cure) + "\n";
+    }
+  }
+  return text + Summary(results) + "\n";
+}
+
+// In ASCII, so that no control character of any kind reaches a terminal.
+std::string JsonOf(const std::vector<CheckResult>& results) {
+  Json checks = Json::array();
+  for (const CheckResult& result : results) {
+    checks.push_back({{"id", result.id},
+                      {"subject", base::ToValidUtf8(result.subject)},
+                      {"outcome", NamesOf(result.outcome).in_json},
+                      {"text", base::ToValidUtf8(result.text)},
+                      {"cure", base::ToValidUtf8(result.cure)}});
+  }
+  const Json document = {{"ok", Passes(results)}, {"checks", std::move(checks)}};
+  return base::WithoutSecrets(document.dump(2, ' ', true)) + "\n";
+}
+
+}  // namespace
+
+int CheckPreconditions(const scaling::Maintenance& maintenance, const runtime::Context& context,
+                       const Settings& settings, const std::string& output, std::ostream& out) {
+  const std::vector<CheckResult> results =
+      maintenance.Check(context.WithTimeout(kOperatorBudget), *settings.policy);
+  out << (output == "json" ? JsonOf(results) : TextOf(results)) << std::flush;
+  return Passes(results) ? kExitOk : kExitFailure;
+}
+
+void AddCheckCommand(CLI::App& app, const Invocation& invocation) {
+  const auto output = std::make_shared<std::string>("table");
+  AddMaintenanceCommand(
+      app, invocation,
+      {.name = "check",
+       .description =
+           "Check every precondition of a pool before the first VM: both systems, tokens, rights, "
+           "what VMs are made of, and a dry run of one. Writes nothing.",
+       .exit_codes = "Exit: 0 nothing failed (warn and unknown are no failures), 1 a failure, "
+                     "2 usage.",
+       .use = PolicyUse::kWhole,
+       .task =
+           [output, invocation](const scaling::Maintenance& maintenance,
+                                const runtime::Context& context, const Settings& settings) {
+             std::ostringstream text;
+             const int exit_code =
+                 CheckPreconditions(maintenance, context, settings, *output, text);
+             const std::size_t width = TerminalOf(STDOUT_FILENO, invocation.environment).width;
+             std::cout << (*output == "json" ? text.str() : Fold(text.str(), width, kWordWidth));
+             return exit_code;
+           }})
+      ->add_option("--output", *output, "table or json")
+      ->check(CLI::IsMember({"table", "json"}))
+      ->capture_default_str();
+}
+
+}  // namespace nomad_harvester::cli

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nomad_harvester/scaling/check.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/http/base_url.h"
+#include "nomad_harvester/scaling/maintenance.h"
+
+#include "commands/check_parts.h"
+#include "commands/command_run.h"
+#include "execution/read_only.h"
+
+namespace nomad_harvester::scaling {
+
+void CheckLines::Expect(std::string id, std::string subject) {
+  slots_.push_back({.id = std::move(id), .subject = std::move(subject)});
+}
+
+CheckLines::Slot& CheckLines::Find(const std::string& id) {
+  return *std::find_if(slots_.begin(), slots_.end(),
+                       [&](const Slot& slot) { return slot.id == id; });
+}
+
+void CheckLines::Set(const std::string& id, CheckOutcome outcome, std::string text,
+                     std::string cure) {
+  Add(id, Find(id).subject, outcome, std::move(text), std::move(cure));
+}
+
+void CheckLines::Add(const std::string& id, std::string subject, CheckOutcome outcome,
+                     std::string text, std::string cure) {
+  Find(id).results.push_back({.id = id,
+                              .subject = std::move(subject),
+                              .outcome = outcome,
+                              .text = std::move(text),
+                              .cure = std::move(cure)});
+}
+
+std::vector<CheckResult> CheckLines::Take(const std::string& why_skipped) && {
+  std::vector<CheckResult> all;
+  all.reserve(slots_.size());
+  for (Slot& slot : slots_) {
+    if (slot.results.empty()) {
+      all.push_back({.id = std::move(slot.id),
+                     .subject = std::move(slot.subject),
+                     .outcome = CheckOutcome::kSkipped,
+                     .text = why_skipped});
+      continue;
+    }
+    all.insert(all.end(), std::make_move_iterator(slot.results.begin()),
+               std::make_move_iterator(slot.results.end()));
+  }
+  return all;
+}
+
+AddressView ViewOf(const absl::StatusOr<http::CurlOptions>& address) {
+  AddressView view;
+  if (!address.ok()) return view;
+  const auto url = http::ParseBaseUrl(address->base_url);
+  if (!url.ok()) return view;
+  view.url = url->is_socket() ? url->Text() : url->Url();
+  view.encrypted = url->https || url->is_socket() || http::IsLoopback(url->host);
+  view.verified = !url->https || !address->tls.skip_verify;
+  return view;
+}
+
+void PassAddress(const AddressView& view, const std::string& id, const std::string& skip_key,
+                 CheckLines* lines) {
+  if (!view.verified) {
+    lines->Set(id, CheckOutcome::kWarn,
+               view.url +
+                   " answers, but its certificate is not verified: whoever is between can "
+                   "read the token",
+               "remove " + skip_key + ", and name the CA that signed the certificate");
+  } else if (!view.encrypted) {
+    lines->Set(id, CheckOutcome::kWarn,
+               view.url + " answers, but without TLS: whoever is between can read the token",
+               "use the https:// address");
+  } else {
+    lines->Set(id, CheckOutcome::kPass, view.url + " answers");
+  }
+}
+
+std::string WithAddress(const AddressView& view, const absl::Status& status) {
+  const std::string message = base::Message(status);
+  return message.find(view.url) == std::string::npos ? view.url + ": " + message : message;
+}
+
+void RunAll(const runtime::Context& context, const PoolDependencies& deps,
+            const std::vector<std::function<void()>>& tasks) {
+  runtime::ForEachBounded(context, deps.executor, tasks.size(), tasks.size(), [&](std::size_t i) {
+    tasks[i]();
+    return absl::OkStatus();
+  });
+}
+
+std::vector<CheckResult> Maintenance::Check(const runtime::Context& caller,
+                                            const config::PoolPolicy& policy) const {
+  const runtime::Context context = caller.WithWritePermit(std::make_shared<ReadOnly>());
+  CommandRun run(options_, clients_, {.ns = policy.ns, .pool = policy.pool});
+  const PoolDependencies deps = run.Deps(options_);
+  HarvesterFacts harvester;
+  NomadFacts nomad;
+  std::vector<CheckResult> all;
+  std::vector<CheckResult> of_nomad;
+  // One after the other they share the time, with an executor that has no threads.
+  const base::Duration harvesters = context.Remaining() / 3 * 2;
+  RunAll(context, deps,
+         {[&] { all = CheckHarvester(context.WithTimeout(harvesters), deps, policy, &harvester); },
+          [&] { of_nomad = CheckNomad(context, deps, policy, &nomad); }});
+  const std::vector<CheckResult> of_pool = CheckPool(policy, harvester, nomad);
+  all.insert(all.end(), of_nomad.begin(), of_nomad.end());
+  all.insert(all.end(), of_pool.begin(), of_pool.end());
+  return all;
+}
+
+}  // namespace nomad_harvester::scaling

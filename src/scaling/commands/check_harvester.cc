@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// The preconditions of Harvester: that it answers, and to whom.
+#include <algorithm>
+#include <utility>
+
+#include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/kube/access.h"
+
+#include "commands/check_sources.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+constexpr char kHarvesterAddress[] = "harvester.address";
+constexpr char kHarvesterToken[] = "harvester.token";
+constexpr char kHarvesterVersion[] = "harvester.version";
+constexpr char kNamespace[] = "harvester.namespace";
+
+std::string CredentialText(const config::HarvesterSettings& settings) {
+  if (!settings.token.empty()) return "the token of auth_token or HARVESTER_TOKEN";
+  if (!settings.token_file.empty()) return "the token of auth_token_file " + settings.token_file;
+  if (!settings.kubeconfig_path.empty()) {
+    return "the credentials of kubeconfig " + settings.kubeconfig_path;
+  }
+  if (!settings.client_cert_file.empty()) {
+    return "the client certificate " + settings.client_cert_file;
+  }
+  return "no credentials (auth_token_file and a kubeconfig are not set)";
+}
+
+// 401, or Kubernetes' own 403: a server that knows who may ask.
+bool IsRefusal(const absl::Status& status) {
+  const auto error = kube::GetKubeError(status);
+  return absl::IsUnauthenticated(status) || (error.has_value() && error->http_status == 401) ||
+         (kube::IsForbidden(status) && error.has_value() && error->is_status);
+}
+
+class HarvesterCheck {
+ public:
+  HarvesterCheck(const runtime::Context& context, const PoolDependencies& deps,
+                 const config::PoolPolicy& policy, HarvesterFacts* facts)
+      : context_(context), deps_(deps), policy_(policy), facts_(facts) {
+    lines_.Expect(kHarvesterAddress, "Harvester's URL");
+    lines_.Expect(kHarvesterToken, "Harvester's token");
+    lines_.Expect(kHarvesterVersion, "Harvester's version");
+    lines_.Expect(kNamespace, "namespace " + policy.ns);
+    lines_.Expect("harvester.rights.status", "rights to observe");
+    lines_.Expect("harvester.rights.growth", "rights to grow");
+    lines_.Expect("harvester.rights.removal", "rights to shrink");
+    lines_.Expect("harvester.rights.lease", "rights to the pool's Lease");
+    lines_.Expect("harvester.rights.optional", "optional rights");
+    ExpectSources(policy, &lines_);
+  }
+
+  std::vector<CheckResult> Run() {
+    const auto version = deps_.clients.kube->ServerVersion(context_.WithTimeout(kProbeLimit));
+    const AddressView view = ViewOf(HarvesterAddress(*deps_.clients.config));
+    if (!version.ok() && !IsRefusal(version.status())) {
+      FailAddress(view, version.status());
+      return std::move(lines_).Take("Harvester cannot be reached");
+    }
+    PassAddress(view, kHarvesterAddress, "harvester_skip_verify", &lines_);
+    if (version.ok() && version->server_time.has_value()) {
+      facts_->clock = {.server = *version->server_time, .own = deps_.clock.WallNow()};
+    }
+    const auto rules = kube::FetchAccessRules(context_, *deps_.clients.kube, policy_.ns);
+    if (!CheckToken(rules.status())) {
+      return std::move(lines_).Take("Harvester does not accept the token");
+    }
+    SourceReads reads;
+    absl::StatusOr<kube::Observed> setting = absl::UnknownError("not read");
+    absl::StatusOr<kube::Observed> ns = absl::UnknownError("not read");
+    RunAll(context_, deps_,
+           {[&] { reads = ReadForCheck(context_, deps_, policy_); }, [&] { ReadVms(); },
+            [&] { CheckRights(context_, deps_, policy_, *rules, &lines_); },
+            [&] {
+              setting = deps_.clients.kube->Get(context_, kube::kSettings, "", "server-version");
+            },
+            [&] { ns = deps_.clients.kube->Get(context_, kube::kNamespaces, "", policy_.ns); }});
+    CheckVersion(version, setting);
+    const absl::Status admitted = CheckSources(context_, deps_, policy_, reads, &lines_);
+    CheckNamespace(ns, admitted);
+    return std::move(lines_).Take("something that it needs has failed");
+  }
+
+ private:
+  void FailAddress(const AddressView& view, const absl::Status& status) {
+    const bool answered = kube::GetKubeError(status).has_value();
+    lines_.Set(
+        kHarvesterAddress, CheckOutcome::kFail, WithAddress(view, status),
+        answered ? "harvester_url must be the base URL of the Kubernetes API: https://VIP:6443, "
+                   "or https://RANCHER/k8s/clusters/ID through Rancher"
+        : absl::IsFailedPrecondition(status)
+            ? "name the CA that signed the certificate in harvester_ca_cert, and the name in "
+              "it in harvester_tls_server_name if it is another one"
+            : "correct harvester_url, or let this machine reach it: addresses, firewall, "
+              "proxy");
+  }
+
+  bool CheckToken(const absl::Status& reviewed) {
+    const std::string credential = CredentialText(deps_.clients.config->harvester);
+    if (reviewed.ok()) {
+      lines_.Set(kHarvesterToken, CheckOutcome::kPass, "accepted: " + credential);
+      return true;
+    }
+    const bool refused = IsRefusal(reviewed);
+    lines_.Set(kHarvesterToken, CheckOutcome::kFail,
+               (refused ? "not accepted: " : "not known to be accepted: ") + credential + ": " +
+                   base::Message(reviewed),
+               refused ? "renew the token; one of a ServiceAccount is valid at https://VIP:6443, "
+                         "one of Rancher at https://RANCHER/k8s/clusters/ID"
+                       : "");
+    return false;
+  }
+
+  // That they may not be listed is a line of its own.
+  void ReadVms() {
+    auto all = deps_.vms.ListManaged(context_);
+    if (!all.ok()) return;
+    std::erase_if(all->value, [&](const harvester::VirtualMachine& vm) {
+      return vm.pool != policy_.pool || !harvester::IsMember(vm);
+    });
+    facts_->vms = std::move(all->value);
+  }
+
+  void CheckVersion(const absl::StatusOr<kube::Observed>& kubernetes,
+                    const absl::StatusOr<kube::Observed>& setting) {
+    const std::string of_kubernetes =
+        kubernetes.ok() ? base::GetString(kubernetes->object, "gitVersion") : "";
+    std::string of_harvester;
+    if (setting.ok()) {
+      of_harvester = base::GetString(setting->object, "value");
+      if (of_harvester.empty()) of_harvester = base::GetString(setting->object, "default");
+    }
+    const std::string text = "Kubernetes " + (of_kubernetes.empty() ? "?" : of_kubernetes);
+    if (!of_harvester.empty()) {
+      lines_.Set(kHarvesterVersion, CheckOutcome::kPass, "Harvester " + of_harvester + ", " + text);
+    } else if (kube::IsNotFound(setting.status()) || absl::IsNotFound(setting.status())) {
+      lines_.Set(kHarvesterVersion, CheckOutcome::kFail,
+                 text + ", but no setting server-version: this is a Kubernetes without Harvester",
+                 "let harvester_url name Harvester's own cluster: through Rancher, its ID under "
+                 "Virtualization Management");
+    } else {
+      lines_.Set(kHarvesterVersion, CheckOutcome::kUnknown,
+                 text + "; Harvester's is not known: " + base::Message(setting.status()));
+    }
+  }
+
+  // A Role need not grant the namespace itself: the dry run of a VM in it tells, too.
+  void CheckNamespace(const absl::StatusOr<kube::Observed>& ns, const absl::Status& admitted) {
+    const bool missing = kube::IsNotFound(ns.status()) ||
+                         (kube::IsForbidden(ns.status()) && kube::IsNotFound(admitted));
+    if (missing) {
+      lines_.Set(kNamespace, CheckOutcome::kFail, "it does not exist",
+                 "create it: kubectl create namespace " + policy_.ns +
+                     "; or correct the key "
+                     "namespace");
+    } else if (ns.ok() &&
+               base::FindPath(ns->object, {"metadata", "deletionTimestamp"}) != nullptr) {
+      lines_.Set(kNamespace, CheckOutcome::kFail, "it is being deleted",
+                 "wait until it is gone and create it again, or name another one");
+    } else if (ns.ok() || admitted.ok()) {
+      lines_.Set(kNamespace, CheckOutcome::kPass, "exists");
+    } else if (kube::IsForbidden(ns.status())) {
+      lines_.Set(kNamespace, CheckOutcome::kUnknown, "the token may not read it");
+    } else {
+      lines_.Set(kNamespace, CheckOutcome::kFail, base::Message(ns.status()));
+    }
+  }
+
+  const runtime::Context& context_;
+  const PoolDependencies& deps_;
+  const config::PoolPolicy& policy_;
+  HarvesterFacts* const facts_;
+  CheckLines lines_;
+};
+
+}  // namespace
+
+std::vector<CheckResult> CheckHarvester(const runtime::Context& context,
+                                        const PoolDependencies& deps,
+                                        const config::PoolPolicy& policy, HarvesterFacts* facts) {
+  return HarvesterCheck(context, deps, policy, facts).Run();
+}
+
+}  // namespace nomad_harvester::scaling

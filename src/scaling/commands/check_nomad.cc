@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+// The preconditions of Nomad.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <utility>
+
+#include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/nodepool/identity.h"
+#include "nomad_harvester/nodepool/selector.h"
+#include "nomad_harvester/nomad/error.h"
+
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "commands/check_parts.h"
+#include "execution/own_node.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+constexpr char kNomadAddress[] = "nomad.address";
+constexpr char kNomadToken[] = "nomad.token";
+constexpr char kNodeWrite[] = "nomad.rights.node_write";
+constexpr char kReadJob[] = "nomad.rights.read_job";
+constexpr char kOwnNode[] = "nomad.own_node";
+constexpr char kNodePool[] = "nomad.node_pool";
+constexpr char kNodes[] = "nomad.nodes";
+constexpr char kIntroTokens[] = "nomad.introduction_tokens";
+constexpr char kNomadVersion[] = "nomad.version";
+
+constexpr char kGrantNodeWrite[] = "grant node { policy = \"write\" } to the token";
+constexpr char kGrantReadJob[] =
+    "grant namespace \"*\" { capabilities = [\"read-job\"] } to the token";
+
+using Version = std::array<std::int64_t, 3>;
+constexpr Version kHasIntroTokens = {1, 11, 0};
+// hashicorp/nomad#27499 and hashicorp/nomad#28018.
+constexpr Version kPutsSystemJobsBack = {1, 11, 3};
+constexpr Version kCountsBatchAllocations = {2, 0, 4};
+
+// "1.11.0-beta.1" and "1.9.3+ent" count as the release that they belong to; nullopt: no version.
+std::optional<Version> ParseVersion(const std::string& text) {
+  const std::vector<std::string> parts =
+      absl::StrSplit(text.substr(0, text.find_first_of("-+")), '.');
+  Version version{};
+  if (parts.size() != version.size()) return std::nullopt;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto number = base::ParseInt(parts[i]);
+    if (!number.ok()) return std::nullopt;
+    version[i] = *number;
+  }
+  return version;
+}
+
+std::string CredentialText(const config::NomadSettings& settings) {
+  if (!settings.token_file.empty()) return "the token of nomad_token_file " + settings.token_file;
+  if (!settings.token.empty()) return "the token of nomad_token";
+  return "no token (nomad_token_file, nomad_token and NOMAD_TOKEN are not set)";
+}
+
+nodepool::PoolIdentity IdentityOf(const config::PoolPolicy& policy) {
+  return {.node_class = policy.node_class,
+          .datacenter = policy.datacenter,
+          .node_pool = policy.node_pool};
+}
+
+bool IsDenied(const absl::Status& status) {
+  return absl::IsPermissionDenied(status) || absl::IsUnauthenticated(status);
+}
+
+class NomadCheck {
+ public:
+  NomadCheck(const runtime::Context& context, const PoolDependencies& deps,
+             const config::PoolPolicy& policy, NomadFacts* facts)
+      : context_(context), deps_(deps), policy_(policy), facts_(facts) {
+    lines_.Expect(kNomadAddress, "Nomad's address");
+    lines_.Expect(kNomadToken, "Nomad's token");
+    lines_.Expect(kNodeWrite, "node:write");
+    lines_.Expect(kReadJob, "read-job");
+    if (!own_allocation().empty()) lines_.Expect(kOwnNode, "the autoscaler's own node");
+    if (policy.node_pool.has_value()) lines_.Expect(kNodePool, "node pool " + *policy.node_pool);
+    lines_.Expect(kNodes, "nodes with " + IdentityOf(policy).ToString());
+    if (policy.intro_token != config::IntroToken::kOff) {
+      lines_.Expect(kIntroTokens, "introduction tokens");
+    }
+    lines_.Expect(kNomadVersion, "Nomad's version");
+  }
+
+  std::vector<CheckResult> Run() {
+    const auto nodes = nomad().ListNodes(context_.WithTimeout(kProbeLimit));
+    if (!nodes.ok() && !IsDenied(nodes.status())) {
+      FailAddress(nodes.status());
+      return std::move(lines_).Take("Nomad cannot be reached");
+    }
+    PassAddress(ViewOf(NomadAddress(*deps_.clients.config)), kNomadAddress, "nomad_skip-verify",
+                &lines_);
+    RunAll(context_, deps_,
+           {[&] { rights_ = nomad().VerifyRights(context_); },
+            [&] { allocations_ = base::GetStatus(nomad().ListAllocations(context_)); },
+            [&] { servers_ = nomad().ListServers(context_); },
+            [&] {
+              if (policy_.node_pool.has_value()) {
+                node_pool_ = nomad().CheckNodePool(context_, *policy_.node_pool);
+              }
+            },
+            [&] {
+              if (!own_allocation().empty()) {
+                own_node_ = FindOwnNode(context_, nomad(), own_allocation());
+              }
+            }});
+    if (!CheckToken(nodes.status())) {
+      return std::move(lines_).Take("Nomad does not accept the token");
+    }
+    CheckRights();
+    if (!own_allocation().empty()) CheckOwnNode();
+    if (policy_.node_pool.has_value()) CheckNodePool();
+    if (nodes.ok()) CheckNodes(nodes->value);
+    CheckVersion();
+    return std::move(lines_).Take("the token may not read Nomad's nodes");
+  }
+
+ private:
+  const nomad::NomadClient& nomad() const { return *deps_.clients.nomad; }
+  const std::string& own_allocation() const { return deps_.clients.config->own_allocation_id; }
+
+  void FailAddress(const absl::Status& status) {
+    const AddressView view = ViewOf(NomadAddress(*deps_.clients.config));
+    const bool answered = nomad::GetNomadError(status).has_value();
+    lines_.Set(
+        kNomadAddress, CheckOutcome::kFail, WithAddress(view, status),
+        answered ? "nomad_address must be the base address of a Nomad agent: another server, or a "
+                   "proxy, answers there"
+        : absl::IsFailedPrecondition(status)
+            ? "name the CA that signed Nomad's certificate in nomad_ca-cert, and the name in "
+              "it in nomad_tls-server-name if it is another one"
+            : "correct nomad_address (or NOMAD_ADDR), or let this machine reach it: "
+              "addresses, firewall, proxy");
+  }
+
+  // Whether the token is accepted at all. `listed`: the list of nodes, or that it was denied.
+  bool CheckToken(const absl::Status& listed) {
+    const std::string credential = CredentialText(deps_.clients.config->nomad);
+    const bool known = rights_.ok() && rights_->node_write != nomad::NodeWrite::kUnverified;
+    if (listed.ok() || known) {
+      lines_.Set(kNomadToken, CheckOutcome::kPass,
+                 listed.ok() && deps_.clients.config->nomad.token.empty() &&
+                         deps_.clients.config->nomad.token_file.empty()
+                     ? "none is set, and none is needed to read"
+                     : "accepted: " + credential);
+      return true;
+    }
+    lines_.Set(kNomadToken, CheckOutcome::kFail,
+               "not accepted: " + credential + ": " + base::Message(listed),
+               "set a token that is valid in this cluster in nomad_token_file or NOMAD_TOKEN, with "
+               "the rights of docs/operations.md");
+    return false;
+  }
+
+  void CheckRights() {
+    if (!rights_.ok()) {
+      lines_.Set(kNodeWrite, CheckOutcome::kFail, base::Message(rights_.status()));
+      lines_.Set(kReadJob, CheckOutcome::kFail, base::Message(rights_.status()));
+      return;
+    }
+    switch (rights_->node_write) {
+      case nomad::NodeWrite::kAllowed:
+        lines_.Set(kNodeWrite, CheckOutcome::kPass, "granted: drains, eligibility, purges");
+        break;
+      case nomad::NodeWrite::kDenied:
+        lines_.Set(kNodeWrite, CheckOutcome::kFail,
+                   "the token's policies do not grant it: no node can be drained, so no VM is "
+                   "removed",
+                   kGrantNodeWrite);
+        break;
+      case nomad::NodeWrite::kUnverified:
+        lines_.Set(kNodeWrite, CheckOutcome::kUnknown,
+                   "the token may not read its own policies; only a drain will tell");
+    }
+    CheckReadJob();
+  }
+
+  void CheckReadJob() {
+    const bool needs = nodepool::NeedsAllocations(policy_.selector) &&
+                       !deps_.clients.config->allow_unverified_read_job;
+    const std::string strategy =
+        "node_selector_strategy " + std::string(policy::NameOf(policy_.selector));
+    nomad::ReadJob read_job = rights_->read_job;
+    if (IsDenied(allocations_)) read_job = nomad::ReadJob::kDenied;
+    if (!allocations_.ok() && !IsDenied(allocations_)) {
+      lines_.Set(kReadJob, CheckOutcome::kFail, base::Message(allocations_));
+    } else if (read_job == nomad::ReadJob::kEverywhere) {
+      lines_.Set(kReadJob, CheckOutcome::kPass, "granted for every namespace");
+    } else {
+      const bool denied = read_job == nomad::ReadJob::kDenied;
+      const std::string what =
+          denied ? "the token's policies do not grant it for every namespace"
+                 : "the token may not read its own policies, so it cannot be verified";
+      const std::string costs = needs ? strategy + " refuses to remove VMs"
+                                      : "a drain is over only by Nomad's own word, not by what the "
+                                        "node's allocations say";
+      const CheckOutcome outcome = needs    ? CheckOutcome::kFail
+                                   : denied ? CheckOutcome::kWarn
+                                            : CheckOutcome::kUnknown;
+      lines_.Set(kReadJob, outcome, what + ": " + costs, kGrantReadJob);
+    }
+  }
+
+  void CheckOwnNode() {
+    if (!own_node_.ok()) {
+      lines_.Set(kOwnNode, CheckOutcome::kFail, base::Message(own_node_.status()), kGrantReadJob);
+    } else {
+      lines_.Set(kOwnNode, CheckOutcome::kPass,
+                 own_node_->empty() ? "the autoscaler does not run in this Nomad"
+                                    : *own_node_ + " is never removed");
+    }
+  }
+
+  void CheckNodePool() {
+    if (node_pool_.ok()) {
+      lines_.Set(kNodePool, CheckOutcome::kPass, "exists");
+    } else if (IsDenied(node_pool_)) {
+      lines_.Set(kNodePool, CheckOutcome::kUnknown, "the token may not read node pools",
+                 "grant node_pool \"" + *policy_.node_pool +
+                     "\" { policy = \"read\" } to have this checked; scaling does not need it");
+    } else if (absl::IsNotFound(node_pool_)) {
+      // hashicorp/nomad:nomad/node_endpoint.go, Register.
+      lines_.Set(kNodePool, CheckOutcome::kWarn,
+                 "it does not exist: a node that joins the authoritative region creates it, in "
+                 "another region nodes stay \"initializing\"",
+                 "check the name, or create it: nomad node pool apply");
+    } else {
+      lines_.Set(kNodePool, CheckOutcome::kFail, base::Message(node_pool_));
+    }
+  }
+
+  void CheckNodes(const std::vector<nomad::Node>& all) {
+    const nodepool::PoolIdentity identity = IdentityOf(policy_);
+    std::vector<nomad::Node> members;
+    std::copy_if(all.begin(), all.end(), std::back_inserter(members),
+                 [&](const nomad::Node& node) { return identity.Contains(node); });
+    if (members.empty()) {
+      lines_.Set(kNodes, CheckOutcome::kUnknown,
+                 "no node of this Nomad has them, as in a pool that is empty; " +
+                     std::to_string(all.size()) + " nodes in all",
+                 "check that cloud-init writes the same values into Nomad's client configuration");
+    } else {
+      lines_.Set(kNodes, CheckOutcome::kPass,
+                 std::to_string(members.size()) + " of " + std::to_string(all.size()) + " nodes");
+    }
+    facts_->nodes = std::move(members);
+  }
+
+  void CheckVersion() {
+    const bool wants_tokens = policy_.intro_token != config::IntroToken::kOff;
+    std::optional<Version> oldest;
+    std::string text;
+    if (servers_.ok()) {
+      if (servers_->server_time.has_value()) {
+        facts_->clock = {.server = *servers_->server_time, .own = deps_.clock.WallNow()};
+      }
+      for (const nomad::Server& server : servers_->list) {
+        const auto version = ParseVersion(server.version);
+        if (!version.has_value() || (oldest.has_value() && *oldest <= *version)) continue;
+        oldest = version;
+        text = server.version + " (" + server.name + ", the oldest of " +
+               std::to_string(servers_->list.size()) + " servers)";
+      }
+    }
+    if (!oldest.has_value()) {
+      const std::string why = servers_.ok() ? "the servers do not tell their version"
+                                            : base::Message(servers_.status());
+      lines_.Set(kNomadVersion, CheckOutcome::kUnknown, why);
+      if (wants_tokens) lines_.Set(kIntroTokens, CheckOutcome::kUnknown, why);
+      return;
+    }
+    std::vector<std::string> faults;
+    if (*oldest < kPutsSystemJobsBack) {
+      faults.emplace_back(
+          "before 1.11.3 system jobs are not put back on a node whose drain is cancelled");
+    }
+    if (*oldest < kCountsBatchAllocations) {
+      faults.emplace_back(
+          "before 2.0.4 a batch job may run twice when the drain of its node is cancelled");
+    }
+    if (faults.empty()) {
+      lines_.Set(kNomadVersion, CheckOutcome::kPass, text);
+    } else {
+      lines_.Set(kNomadVersion, CheckOutcome::kWarn, text + ": " + absl::StrJoin(faults, "; "),
+                 "upgrade Nomad; until then a removal that is taken back has these effects");
+    }
+    if (wants_tokens) CheckIntroTokens(*oldest, text);
+  }
+
+  // By the version: a token that is made for a check would be one more credential.
+  void CheckIntroTokens(const Version& oldest, const std::string& version) {
+    if (oldest >= kHasIntroTokens) {
+      lines_.Set(kIntroTokens, CheckOutcome::kPass,
+                 "Nomad " + version + " has them; none was made, so that only node:write is known");
+    } else if (policy_.intro_token == config::IntroToken::kRequired) {
+      lines_.Set(kIntroTokens, CheckOutcome::kFail,
+                 "Nomad " + version + " has none; 1.11 and newer have",
+                 "upgrade Nomad's servers, or set nomad_intro_token to \"auto\" or \"off\"");
+    } else {
+      lines_.Set(kIntroTokens, CheckOutcome::kWarn,
+                 "Nomad " + version +
+                     " has none; 1.11 and newer have: {{nomad_intro_token}} is empty in new VMs",
+                 "upgrade Nomad's servers, or set nomad_intro_token to \"off\"");
+    }
+  }
+
+  const runtime::Context& context_;
+  const PoolDependencies& deps_;
+  const config::PoolPolicy& policy_;
+  NomadFacts* const facts_;
+  CheckLines lines_;
+  absl::StatusOr<nomad::TokenRights> rights_ = absl::UnknownError("not read");
+  absl::Status allocations_ = absl::UnknownError("not read");
+  absl::StatusOr<nomad::Servers> servers_ = absl::UnknownError("not read");
+  absl::Status node_pool_ = absl::UnknownError("not read");
+  absl::StatusOr<std::string> own_node_ = absl::UnknownError("not read");
+};
+
+}  // namespace
+
+std::vector<CheckResult> CheckNomad(const runtime::Context& context, const PoolDependencies& deps,
+                                    const config::PoolPolicy& policy, NomadFacts* facts) {
+  return NomadCheck(context, deps, policy, facts).Run();
+}
+
+}  // namespace nomad_harvester::scaling

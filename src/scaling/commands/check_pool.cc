@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a pool's VMs and nodes of today say of its policy.
+#include <algorithm>
+
+#include "nomad_harvester/base/time.h"
+
+#include "absl/strings/str_join.h"
+#include "commands/check_parts.h"
+#include "execution/creation.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+constexpr char kBootTime[] = "pool.boot_time";
+constexpr char kTokenLifetime[] = "pool.token_lifetime";
+constexpr char kHostVolumes[] = "pool.host_volumes";
+constexpr char kClocks[] = "clocks";
+
+// A Date has whole seconds, and the reply takes a while.
+constexpr base::Duration kClocksMayDiffer = std::chrono::seconds(30);
+
+std::string Text(base::Duration duration) {
+  return base::FormatGoDuration(std::chrono::floor<std::chrono::seconds>(duration));
+}
+
+struct Joins {
+  int count = 0;
+  base::Duration longest{};
+};
+
+Joins JoinsOf(const std::vector<harvester::VirtualMachine>& vms) {
+  Joins joins;
+  for (const harvester::VirtualMachine& vm : vms) {
+    if (!vm.joined_at.has_value()) continue;
+    ++joins.count;
+    joins.longest = std::max<base::Duration>(joins.longest, *vm.joined_at - vm.created_at);
+  }
+  return joins;
+}
+
+void CheckBootTime(const config::PoolPolicy& policy, const Joins& joins, CheckLines* lines) {
+  const std::string limit = "join_timeout is " + Text(policy.join_timeout);
+  if (policy.wait_for == config::WaitFor::kCreated) {
+    lines->Set(kBootTime, CheckOutcome::kPass,
+               "wait_for = \"created\": VMs have no time limit to join");
+  } else if (joins.count == 0) {
+    lines->Set(kBootTime, CheckOutcome::kUnknown, "no VM of the pool has joined yet; " + limit);
+  } else {
+    const std::string text = "the slowest of " + std::to_string(joins.count) +
+                             " VMs joined after " + Text(joins.longest) + "; " + limit;
+    const bool short_of_it = joins.longest > policy.join_timeout / 5 * 4;
+    lines->Set(kBootTime, short_of_it ? CheckOutcome::kWarn : CheckOutcome::kPass, text,
+               short_of_it ? "raise join_timeout: a VM that is a little slower is removed" : "");
+  }
+}
+
+// While a VM does not run, its token is replaced when half of its time is over: the guest has the
+// other half at least.
+void CheckTokenLifetime(const config::PoolPolicy& policy, const Joins& joins, CheckLines* lines) {
+  const base::Duration left = kIntroTokenFor / 2;
+  const bool seen = joins.count > 0;
+  const base::Duration boot = seen ? joins.longest : policy.join_timeout;
+  const std::string text =
+      (seen ? "the slowest VM joined after " + Text(boot) : "join_timeout is " + Text(boot)) +
+      "; a guest that starts has a token for " + Text(left) + " to " + Text(kIntroTokenFor) +
+      ", or less if Nomad's max_identity_ttl says so";
+  const bool fits = boot <= left;
+  lines->Set(kTokenLifetime,
+             fits   ? CheckOutcome::kPass
+             : seen ? CheckOutcome::kWarn
+                    : CheckOutcome::kUnknown,
+             text, fits ? "" : "let the image boot faster: an expired token is refused for ever");
+}
+
+void CheckHostVolumes(const config::PoolPolicy& policy, const std::vector<nomad::Node>& nodes,
+                      CheckLines* lines) {
+  std::vector<std::string> holders;
+  for (const nomad::Node& node : nodes) {
+    if (node.dynamic_host_volumes.empty()) continue;
+    holders.push_back(node.name + " (" + absl::StrJoin(node.dynamic_host_volumes, ", ") + ")");
+  }
+  if (holders.empty()) {
+    lines->Set(kHostVolumes, CheckOutcome::kPass, "no node of the pool has one");
+  } else if (policy.host_volumes == config::HostVolumes::kProtect) {
+    lines->Set(kHostVolumes, CheckOutcome::kWarn,
+               absl::StrJoin(holders, ", ") + ": these VMs are never removed",
+               "delete the volumes that are not needed, or set host_volumes = \"ignore\", which "
+               "loses their data with the VM");
+  } else {
+    lines->Set(kHostVolumes, CheckOutcome::kWarn,
+               absl::StrJoin(holders, ", ") +
+                   ": host_volumes = \"ignore\": their data is lost when the VM is removed",
+               "set host_volumes = \"protect\" to keep such VMs");
+  }
+}
+
+void CheckClocks(const HarvesterFacts& harvester, const NomadFacts& nomad, CheckLines* lines) {
+  std::vector<std::string> known;
+  std::vector<std::string> wrong;
+  const auto compare = [&](const char* system, const std::optional<ClockReading>& clock) {
+    if (!clock.has_value()) return;
+    known.emplace_back(system);
+    const base::Duration difference = clock->server - clock->own;
+    if (difference > kClocksMayDiffer) {
+      wrong.push_back(std::string(system) + " is " + Text(difference) + " ahead");
+    } else if (-difference > kClocksMayDiffer) {
+      wrong.push_back(std::string(system) + " is " + Text(-difference) + " behind");
+    }
+  };
+  compare("Harvester", harvester.clock);
+  compare("Nomad", nomad.clock);
+  if (known.empty()) {
+    lines->Set(kClocks, CheckOutcome::kUnknown, "no system told its time");
+  } else if (wrong.empty()) {
+    lines->Set(kClocks, CheckOutcome::kPass,
+               "this machine agrees with " + absl::StrJoin(known, " and "));
+  } else {
+    lines->Set(kClocks, CheckOutcome::kWarn,
+               "compared with this machine " + absl::StrJoin(wrong, ", ") +
+                   ": introduction tokens, certificates and times in logs disagree",
+               "synchronise the clocks by NTP");
+  }
+}
+
+}  // namespace
+
+std::vector<CheckResult> CheckPool(const config::PoolPolicy& policy,
+                                   const HarvesterFacts& harvester, const NomadFacts& nomad) {
+  CheckLines lines;
+  lines.Expect(kBootTime, "time to join");
+  const bool has_tokens = policy.intro_token != config::IntroToken::kOff;
+  if (has_tokens) lines.Expect(kTokenLifetime, "introduction tokens' time to live");
+  lines.Expect(kHostVolumes, "dynamic host volumes");
+  lines.Expect(kClocks, "clocks");
+  if (harvester.vms.has_value()) {
+    const Joins joins = JoinsOf(*harvester.vms);
+    CheckBootTime(policy, joins, &lines);
+    if (has_tokens) CheckTokenLifetime(policy, joins, &lines);
+  }
+  if (nomad.nodes.has_value()) CheckHostVolumes(policy, *nomad.nodes, &lines);
+  CheckClocks(harvester, nomad, &lines);
+  return std::move(lines).Take(!harvester.vms.has_value() && !nomad.nodes.has_value()
+                                   ? "the pool's VMs and nodes could not be read"
+                               : harvester.vms.has_value() ? "Nomad's nodes could not be read"
+                                                           : "the pool's VMs could not be read");
+}
+
+}  // namespace nomad_harvester::scaling

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// The token's rights in Harvester, and what each that is missing costs.
+#include <string>
+#include <vector>
+
+#include "nomad_harvester/base/status.h"
+
+#include "absl/strings/str_join.h"
+#include "commands/check_sources.h"
+#include "execution/rights.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+constexpr char kGrant[] = "grant what the Role of examples/rbac.yaml grants in namespace ";
+constexpr char kGrantCluster[] = "grant it as the optional ClusterRole of examples/rbac.yaml does";
+
+constexpr Right kStatusRights[] = {{"list", "kubevirt.io", "virtualmachines"}};
+constexpr Right kLeaseRights[] = {{"get", "coordination.k8s.io", "leases"},
+                                  {"create", "coordination.k8s.io", "leases"},
+                                  {"patch", "coordination.k8s.io", "leases"}};
+
+struct OptionalRight {
+  Right right;
+  bool of_cluster = false;
+  const char* loss;
+};
+
+std::vector<OptionalRight> OptionalRights(const config::PluginConfig& config,
+                                          const config::PoolPolicy& policy) {
+  std::vector<OptionalRight> rights = {
+      {.right = {"list", "kubevirt.io", "virtualmachineinstances"},
+       .loss =
+           "the addresses of VMs identify no node, and whether the guest of a node that is down "
+           "still runs is not known"},
+      {.right = {"get", "kubevirt.io", "virtualmachineinstances"},
+       .loss = "VMs whose node is down are not removed"},
+      {.right = {"list", "", "resourcequotas"},
+       .loss = "how many VMs a quota allows is known only when Harvester halts one"},
+      {.right = {"list", "events.k8s.io", "events"},
+       .loss = "why the volumes of a VM do not come is not told"},
+      {.right = {"list", "coordination.k8s.io", "leases"},
+       .loss = "harvester gc does not find pools of which only a Lease exists"},
+      {.right = {"list", "", "nodes"},
+       .of_cluster = true,
+       .loss = "VMs on cordoned hosts are not removed first"}};
+  if (config.events) {
+    rights.push_back({.right = {"create", "events.k8s.io", "events"},
+                      .loss = "Harvester's UI shows no Events of the plugin (or set events = "
+                              "\"false\")"});
+    rights.push_back({.right = {"patch", "events.k8s.io", "events"},
+                      .loss = "an Event that repeats is not counted"});
+  }
+  if (policy.publish_host) {
+    rights.push_back({.right = {"get", "", "nodes"},
+                      .of_cluster = true,
+                      .loss = "publish_host publishes no harvester_zone"});
+  }
+  if (policy.vm_template.has_value() || !policy.data_disks.empty()) {
+    rights.push_back({.right = {"get", "storage.k8s.io", "storageclasses"},
+                      .of_cluster = true,
+                      .loss = "a storage class that is missing shows only when VMs do not start"});
+  }
+  if (policy.vm_template.has_value() || !policy.priority_class.empty()) {
+    rights.push_back({.right = {"get", "scheduling.k8s.io", "priorityclasses"},
+                      .of_cluster = true,
+                      .loss = "a priority class that is missing shows only when VMs do not start"});
+  }
+  return rights;
+}
+
+std::string Texts(const std::vector<Right>& rights) {
+  std::vector<std::string> texts;
+  texts.reserve(rights.size());
+  for (const Right& right : rights) texts.push_back(RightText(right));
+  return absl::StrJoin(texts, ", ");
+}
+
+}  // namespace
+
+void CheckRights(const runtime::Context& context, const PoolDependencies& deps,
+                 const config::PoolPolicy& policy, const kube::AccessRules& rules,
+                 CheckLines* lines) {
+  const kube::KubeClient& client = *deps.clients.kube;
+  const auto check = [&](const char* id, std::span<const Right> rights, CheckOutcome otherwise,
+                         const std::string& costs) {
+    const auto missing = MissingRights(context, client, rules, policy.ns, rights);
+    if (!missing.ok()) {
+      lines->Set(id, CheckOutcome::kFail, base::Message(missing.status()));
+    } else if (missing->empty()) {
+      lines->Set(id, CheckOutcome::kPass, "granted in namespace " + policy.ns);
+    } else {
+      lines->Set(id, otherwise,
+                 "the token may not, in namespace " + policy.ns + ": " + Texts(*missing) + costs,
+                 kGrant + policy.ns);
+    }
+  };
+  check("harvester.rights.status", kStatusRights, CheckOutcome::kFail, "");
+  check("harvester.rights.growth", CreationRights(), CheckOutcome::kFail, "");
+  check("harvester.rights.removal", RemovalRights(), CheckOutcome::kFail, "");
+  if (deps.clients.config->pool_lease) {
+    check("harvester.rights.lease", kLeaseRights, CheckOutcome::kWarn,
+          ": nothing keeps two processes from scaling the pool at once, and what a call intends "
+          "does not survive a kill");
+  } else {
+    lines->Set("harvester.rights.lease", CheckOutcome::kWarn,
+               "pool_lease is \"false\": nothing keeps two processes from scaling the pool at once",
+               "remove pool_lease, unless the token can have no right to Leases");
+  }
+  constexpr char kOptional[] = "harvester.rights.optional";
+  bool complete = true;
+  const kube::AccessRules ask_each{.rules = {}, .incomplete = true};
+  for (const OptionalRight& optional : OptionalRights(*deps.clients.config, policy)) {
+    // A Role cannot grant what belongs to the cluster, although a review of the namespace names it.
+    const auto missing =
+        MissingRights(context, client, optional.of_cluster ? ask_each : rules,
+                      optional.of_cluster ? "" : policy.ns, std::span(&optional.right, 1));
+    if (missing.ok() && missing->empty()) continue;
+    complete = false;
+    const std::string subject = "optional right: " + RightText(optional.right);
+    if (missing.ok()) {
+      lines->Add(kOptional, subject, CheckOutcome::kWarn, std::string("missing: ") + optional.loss,
+                 optional.of_cluster ? kGrantCluster : kGrant + policy.ns);
+    } else {
+      lines->Add(kOptional, subject, CheckOutcome::kUnknown, base::Message(missing.status()), "");
+    }
+  }
+  if (complete) lines->Set(kOptional, CheckOutcome::kPass, "all granted");
+}
+
+}  // namespace nomad_harvester::scaling

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+// What new VMs are made of, and whether they let Harvester be upgraded.
+#include "commands/check_sources.h"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+#include <utility>
+
+#include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/harvester/quota.h"
+
+#include "absl/strings/str_join.h"
+#include "nlohmann/json.hpp"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+std::string Quoted(const config::NamespacedName& name) { return name.ns + "/" + name.name; }
+
+std::string NetworksOf(const config::PoolPolicy& policy) {
+  std::vector<std::string> names;
+  names.reserve(policy.networks.size());
+  for (const config::NetworkRef& network : policy.networks) {
+    names.push_back(network.management ? "management" : Quoted(network.attachment));
+  }
+  return absl::StrJoin(names, ", ");
+}
+
+std::vector<policy::DeviceRequest> DevicesOf(const config::PoolPolicy& policy) {
+  std::vector<policy::DeviceRequest> devices = policy.host_devices;
+  devices.insert(devices.end(), policy.gpus.begin(), policy.gpus.end());
+  return devices;
+}
+
+const base::JsonFields<CheckedHost>& CheckedHostFields() {
+  static const auto* const kFields = new base::JsonFields<CheckedHost>(
+      {{"metadata.labels.*",
+        [](CheckedHost& host, const base::JsonEvent& event) {
+          host.labels[std::string(event.name)] = std::string(event.text);
+        }},
+       {"status.allocatable.*", [](CheckedHost& host, const base::JsonEvent& event) {
+          host.allocatable[std::string(event.name)] = std::string(event.text);
+        }}});
+  return *kFields;
+}
+
+// What was read counts; what was not is replaced by something that is no obstacle, so that the
+// templates alone decide.
+CreationSources WithoutProblems(CreationSources sources) {
+  if (!sources.image.ok()) sources.image = harvester::Image();
+  if (!sources.disk_images.ok()) sources.disk_images = std::vector<harvester::Image>();
+  if (!sources.networks.ok()) sources.networks = std::vector<harvester::Network>();
+  if (!sources.public_keys.ok()) sources.public_keys = {{"ssh-ed25519 AAAA sample"}};
+  if (!sources.gpus_are_host_devices.ok()) sources.gpus_are_host_devices = true;
+  sources.storage_classes = sources.priority_class = absl::OkStatus();
+  return sources;
+}
+
+bool IsUnread(const absl::Status& status) {
+  return kube::IsForbidden(status) || absl::IsPermissionDenied(status);
+}
+
+// A source without which no VM is made: that it may not be read fails, too, but is not called
+// missing.
+void SetSource(const std::string& id, const absl::Status& status, const std::string& seen,
+               const std::string& cure, const std::string& resources, CheckLines* lines) {
+  if (status.ok()) {
+    lines->Set(id, CheckOutcome::kPass, seen);
+  } else if (IsUnread(status)) {
+    lines->Set(id, CheckOutcome::kFail,
+               "the token may not read it, so no VM can be made: " + base::Message(status),
+               "grant get and list on " + resources +
+                   " in its namespace, as the second Role of examples/rbac.yaml does");
+  } else {
+    lines->Set(id, CheckOutcome::kFail, base::Message(status), cure);
+  }
+}
+
+// Classes may be unread, which is no obstacle: Harvester's own dry run accepts any name.
+void SetClass(const std::string& id, const absl::Status& status,
+              const std::vector<std::string>& unread, const std::string& resource,
+              CheckLines* lines) {
+  if (!status.ok()) {
+    lines->Set(id, CheckOutcome::kFail, base::Message(status),
+               "create it, or correct its name: a dry run of a VM does not notice");
+  } else if (!unread.empty()) {
+    lines->Set(id, CheckOutcome::kUnknown,
+               "the token may not read " + absl::StrJoin(unread, ", ") +
+                   ", and a dry run of a VM does not notice if it is missing",
+               "grant get on " + resource +
+                   ", as the optional ClusterRole of examples/rbac.yaml "
+                   "does");
+  } else {
+    lines->Set(id, CheckOutcome::kPass, "exists");
+  }
+}
+
+void CheckDevices(const config::PoolPolicy& policy, const SourceReads& reads, CheckLines* lines) {
+  constexpr char kId[] = "harvester.devices";
+  if (!reads.sources.gpus_are_host_devices.ok()) {
+    lines->Set(kId, CheckOutcome::kFail,
+               base::Message(reads.sources.gpus_are_host_devices.status()));
+    return;
+  }
+  if (!reads.hosts.ok()) {
+    lines->Set(kId, CheckOutcome::kUnknown,
+               "which devices the hosts offer is not known (" +
+                   base::Message(reads.hosts.status()) +
+                   "), and a dry run of a VM does not notice a wrong name",
+               "grant list on nodes, as the optional ClusterRole of examples/rbac.yaml does");
+    return;
+  }
+  std::vector<std::string> missing;
+  for (const policy::DeviceRequest& device : DevicesOf(policy)) {
+    const bool offered =
+        std::any_of(reads.hosts->begin(), reads.hosts->end(), [&](const CheckedHost& host) {
+          const auto found = host.allocatable.find(device.resource);
+          if (found == host.allocatable.end()) return false;
+          const auto count = base::ParseInt(found->second);
+          return count.ok() && *count >= device.count;
+        });
+    if (!offered) missing.push_back(std::to_string(device.count) + " of " + device.resource);
+  }
+  if (missing.empty()) {
+    lines->Set(kId, CheckOutcome::kPass, "a host offers them");
+  } else {
+    lines->Set(kId, CheckOutcome::kFail, "no host offers " + absl::StrJoin(missing, ", "),
+               "enable the device in Harvester (Advanced, PCI Devices or vGPU Devices), and name "
+               "the resource as `kubectl get nodes -o yaml` shows it under allocatable");
+  }
+}
+
+std::size_t HostsInZone(const std::vector<CheckedHost>& hosts, const std::string& zone) {
+  return static_cast<std::size_t>(
+      std::count_if(hosts.begin(), hosts.end(), [&](const CheckedHost& host) {
+        const auto found = host.labels.find("topology.kubernetes.io/zone");
+        return found != host.labels.end() && found->second == zone;
+      }));
+}
+
+std::size_t HostsWith(const std::vector<CheckedHost>& hosts, const config::StringMap& labels) {
+  return static_cast<std::size_t>(
+      std::count_if(hosts.begin(), hosts.end(), [&](const CheckedHost& host) {
+        return std::all_of(labels.begin(), labels.end(), [&](const auto& label) {
+          const auto found = host.labels.find(label.first);
+          return found != host.labels.end() && found->second == label.second;
+        });
+      }));
+}
+
+// Why VMs could not leave their host (harvester/harvester:
+// pkg/util/virtualmachineinstance/virtualmachineinstance.go). The VMs' node selector is required
+// affinity, which lets them.
+void CheckUpgrade(const config::PoolPolicy& policy, const SourceReads& reads,
+                  const absl::StatusOr<CreationPlan>& plan, CheckLines* lines) {
+  std::vector<std::string> reasons;
+  if (!DevicesOf(policy).empty()) reasons.emplace_back("they have devices of their host");
+  const auto is_rwo = [](const auto& disk) { return disk.read_write_once; };
+  if (std::any_of(policy.data_disks.begin(), policy.data_disks.end(), is_rwo)) {
+    reasons.emplace_back("data_disks has volumes that one host can write (:rwo, as LVM's)");
+  }
+  if (plan.ok()) {
+    const harvester::VmBase& base = plan->vm_spec.base;
+    if (std::any_of(base.disks.begin(), base.disks.end(), is_rwo)) {
+      reasons.emplace_back("vm_template has volumes that one host can write (ReadWriteOnce)");
+    }
+    const bool has_devices = !plan->vm_spec.host_devices.empty() || !plan->vm_spec.gpus.empty();
+    if (has_devices && DevicesOf(policy).empty()) {
+      reasons.emplace_back("vm_template gives them devices of their host");
+    }
+  }
+  if (policy.host_spread == policy::HostSpread::kRequired) {
+    reasons.emplace_back(
+        "host_spread = \"required\": with as many VMs as hosts, none has where to go");
+  }
+  if (reads.hosts.ok()) {
+    for (const std::string& zone : policy.zones) {
+      if (HostsInZone(*reads.hosts, zone) > 1) continue;
+      reasons.push_back("zone " + zone + " has no second host");
+    }
+    if (!policy.node_selector.empty() && HostsWith(*reads.hosts, policy.node_selector) <= 1) {
+      reasons.emplace_back("node_selector fits no second host");
+    }
+  }
+  if (reasons.empty()) {
+    lines->Set("harvester.upgrade", CheckOutcome::kPass, "nothing keeps them on their host");
+    return;
+  }
+  lines->Set("harvester.upgrade", CheckOutcome::kWarn,
+             "they cannot migrate: " + absl::StrJoin(reasons, "; ") +
+                 ": Harvester refuses an upgrade, or waits for such VMs, while they run",
+             "before an upgrade set the pool's count to 0, or change what is named here");
+}
+
+void CheckQuota(const CreationSources& sources, const absl::StatusOr<CreationPlan>& plan,
+                CheckLines* lines) {
+  constexpr char kId[] = "harvester.quota";
+  if (!sources.quotas.ok()) {
+    const bool denied = IsUnread(sources.quotas.status());
+    lines->Set(kId, denied ? CheckOutcome::kUnknown : CheckOutcome::kFail,
+               denied ? "the token may not read quotas" : base::Message(sources.quotas.status()));
+    return;
+  }
+  if (!plan.ok()) return;
+  const auto room = harvester::FindQuotaRoom(*sources.quotas, plan->vm_spec);
+  if (!room.has_value()) {
+    lines->Set(kId, CheckOutcome::kPass, "no quota limits the VMs");
+  } else {
+    lines->Set(kId, room->vms == 0 ? CheckOutcome::kFail : CheckOutcome::kPass,
+               "room for " + std::to_string(room->vms) + " more VMs: " + room->limit,
+               room->vms == 0 ? "raise the quota of the namespace, or remove what uses it" : "");
+  }
+}
+
+}  // namespace
+
+void ExpectSources(const config::PoolPolicy& policy, CheckLines* lines) {
+  if (policy.vm_template.has_value()) {
+    lines->Expect("harvester.vm_template", "VM template " + Quoted(policy.vm_template->name));
+  }
+  lines->Expect("harvester.image", policy.image.name.empty() ? "image of the VM template"
+                                                             : "image " + Quoted(policy.image));
+  if (policy.vm_template.has_value() || !policy.data_disks.empty()) {
+    lines->Expect("harvester.storage_classes", "storage classes");
+  }
+  if (!policy.priority_class.empty()) {
+    lines->Expect("harvester.priority_class", "priority class " + policy.priority_class);
+  }
+  lines->Expect("harvester.networks", policy.networks.empty() ? "networks of the VM template"
+                                                              : "networks " + NetworksOf(policy));
+  if (!policy.ssh_keys.empty()) {
+    std::vector<std::string> keys;
+    keys.reserve(policy.ssh_keys.size());
+    for (const config::NamespacedName& key : policy.ssh_keys) keys.push_back(Quoted(key));
+    lines->Expect("harvester.ssh_keys", "key pairs " + absl::StrJoin(keys, ", "));
+  }
+  lines->Expect("harvester.templates", "cloud-init templates");
+  if (!DevicesOf(policy).empty()) lines->Expect("harvester.devices", "devices of hosts");
+  lines->Expect("harvester.dry_run", "dry run of a VM");
+  lines->Expect("harvester.quota", "quota");
+  lines->Expect("harvester.upgrade", "VMs and Harvester's upgrade");
+}
+
+SourceReads ReadForCheck(const runtime::Context& context, const PoolDependencies& deps,
+                         const config::PoolPolicy& policy) {
+  SourceReads reads;
+  RunAll(context, deps,
+         {[&] { reads.sources = ReadSources(context, deps, policy); },
+          [&] {
+            auto hosts = deps.clients.kube->List<CheckedHost>(context, kube::kHosts, "", {},
+                                                              CheckedHostFields());
+            if (hosts.ok()) {
+              reads.hosts = std::move(hosts->value);
+            } else {
+              reads.hosts = hosts.status();
+            }
+          }});
+  return reads;
+}
+
+absl::Status CheckSources(const runtime::Context& context, const PoolDependencies& deps,
+                          const config::PoolPolicy& policy, const SourceReads& reads,
+                          CheckLines* lines) {
+  const CreationSources& sources = reads.sources;
+  if (policy.vm_template.has_value()) {
+    absl::Status problem = sources.vm_template.status();
+    if (problem.ok()) problem = sources.disk_images.status();
+    SetSource("harvester.vm_template", problem, "exists, in a version that VMs can be made of",
+              "name one that `kubectl get virtualmachinetemplates.harvesterhci.io -A` lists",
+              "virtualmachinetemplates and virtualmachinetemplateversions", lines);
+  }
+  SetSource("harvester.image", sources.image.status(),
+            sources.image.ok() && !sources.image->name.empty()
+                ? "imported: " + sources.image->ns + "/" + sources.image->name + ", \"" +
+                      sources.image->display_name + "\""
+                : "as the template says",
+            "upload it, wait for its import, or correct the key image: `kubectl get "
+            "virtualmachineimages.harvesterhci.io -A` lists what there is",
+            "virtualmachineimages", lines);
+  if (policy.vm_template.has_value() || !policy.data_disks.empty()) {
+    SetClass("harvester.storage_classes", sources.storage_classes, sources.unread_storage,
+             "storageclasses.storage.k8s.io", lines);
+  }
+  if (!policy.priority_class.empty()) {
+    SetClass("harvester.priority_class", sources.priority_class, sources.unread_priority,
+             "priorityclasses.scheduling.k8s.io", lines);
+  }
+  SetSource("harvester.networks", sources.networks.status(), "exist",
+            "create the VM network in Harvester, or correct the key networks",
+            "network-attachment-definitions", lines);
+  if (!policy.ssh_keys.empty()) {
+    SetSource("harvester.ssh_keys", sources.public_keys.status(), "exist",
+              "create the SSH key in Harvester, or correct the key ssh_keys", "keypairs", lines);
+  }
+  if (!DevicesOf(policy).empty()) CheckDevices(policy, reads, lines);
+  if (sources.vm_template.ok()) {
+    const absl::Status rendered =
+        PlanCreation(deps, policy, WithoutProblems(sources), 0, "").status();
+    if (rendered.ok()) {
+      lines->Set("harvester.templates", CheckOutcome::kPass, "they render");
+    } else {
+      lines->Set("harvester.templates", CheckOutcome::kFail, base::Message(rendered),
+                 "correct the key or the file that is named; files are read where the agent runs");
+    }
+  }
+  const auto plan = PlanCreation(deps, policy, sources, 0, "");
+  absl::Status admitted = plan.status();
+  if (plan.ok()) {
+    admitted = DryRunCreation(context, deps, policy, *plan);
+    if (admitted.ok()) {
+      lines->Set("harvester.dry_run", CheckOutcome::kPass,
+                 "Harvester would accept one; nothing was stored");
+    } else if (kube::IsForbidden(admitted)) {
+      lines->Set("harvester.dry_run", CheckOutcome::kSkipped, "the token may not create VMs");
+    } else if (!kube::IsNotFound(admitted)) {
+      lines->Set("harvester.dry_run", CheckOutcome::kFail, base::Message(admitted),
+                 "change what Harvester names: the keys of the policy make the VM");
+    }
+  }
+  CheckQuota(sources, plan, lines);
+  CheckUpgrade(policy, reads, plan, lines);
+  return admitted;
+}
+
+}  // namespace nomad_harvester::scaling

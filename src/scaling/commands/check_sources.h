@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of Maintenance::Check about what new VMs are made of. Private to module scaling.
+#ifndef NOMAD_HARVESTER_SCALING_CHECK_SOURCES_H_
+#define NOMAD_HARVESTER_SCALING_CHECK_SOURCES_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "nomad_harvester/kube/access.h"
+
+#include "commands/check_parts.h"
+#include "execution/creation.h"
+
+namespace nomad_harvester::scaling {
+
+// A host of Harvester, as far as VMs ask for it.
+struct CheckedHost {
+  std::map<std::string, std::string> labels;
+  std::map<std::string, std::string> allocatable;
+};
+
+struct SourceReads {
+  CreationSources sources;
+  absl::StatusOr<std::vector<CheckedHost>> hosts = absl::UnknownError("not read");
+};
+
+// The preconditions of CheckSources, in order.
+void ExpectSources(const config::PoolPolicy& policy, CheckLines* lines);
+// Blocks for all reads at once.
+SourceReads ReadForCheck(const runtime::Context& context, const PoolDependencies& deps,
+                         const config::PoolPolicy& policy);
+// Sends the dry run, and returns what became of it: that of a namespace that does not exist is
+// kube::IsNotFound, and no line.
+absl::Status CheckSources(const runtime::Context& context, const PoolDependencies& deps,
+                          const config::PoolPolicy& policy, const SourceReads& reads,
+                          CheckLines* lines);
+
+// Sets "harvester.rights.…". Blocks for reviews of what `rules` does not tell.
+void CheckRights(const runtime::Context& context, const PoolDependencies& deps,
+                 const config::PoolPolicy& policy, const kube::AccessRules& rules,
+                 CheckLines* lines);
+
+}  // namespace nomad_harvester::scaling
+
+#endif  // NOMAD_HARVESTER_SCALING_CHECK_SOURCES_H_

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which Nomad node the autoscaler itself runs on (rule C7). Private to module scaling.
+#ifndef NOMAD_HARVESTER_SCALING_OWN_NODE_H_
+#define NOMAD_HARVESTER_SCALING_OWN_NODE_H_
+
+#include <string>
+
+#include "nomad_harvester/nomad/client.h"
+#include "nomad_harvester/runtime/context.h"
+
+#include "absl/status/statusor.h"
+
+namespace nomad_harvester::scaling {
+
+// The node of the autoscaler's own allocation, which may be one of the pool. Empty: it has none
+// (`allocation` is empty), or one of another cluster, which only a token with read-job everywhere
+// proves. Blocks for one or a few requests. Errors: NomadClient's.
+absl::StatusOr<std::string> FindOwnNode(const runtime::Context& context,
+                                        const nomad::NomadClient& nomad,
+                                        const std::string& allocation);
+
+}  // namespace nomad_harvester::scaling
+
+#endif  // NOMAD_HARVESTER_SCALING_OWN_NODE_H_

@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: Apache-2.0
+// harvester check against the simulated systems: each precondition broken in turn.
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "nomad_harvester/simulator/cluster.h"
+
+#include "command.h"
+#include "nlohmann/json.hpp"
+#include "support/fake_clock.h"
+
+namespace nomad_harvester::cli {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+using Values = std::map<std::string, std::string>;
+
+simulator::Options NewestNomad() {
+  simulator::Options options;
+  options.introduction = simulator::Introduction::kWarn;
+  options.nomad_version = "2.0.5";
+  return options;
+}
+
+// Both systems, a policy, and an operator who checks it.
+class CheckedPool {
+ public:
+  explicit CheckedPool(const Values& changes = {}, simulator::Options options = NewestNomad())
+      : cluster_(clock_, *random_, std::move(options)) {
+    Values values = {{"harvester_url", "http://127.0.0.1:6443"},
+                     {"auth_token", "secret-of-harvester"},
+                     {"nomad_token", "secret-of-nomad"},
+                     {"node_group_name", "web"},
+                     {"namespace", "nomad"},
+                     {"node_class", "web"},
+                     {"image", "default/ubuntu-24.04"},
+                     {"cpu_request", "1"},
+                     {"memory_request", "1Gi"},
+                     {"networks", "default/vlan100"}};
+    for (const auto& [key, value] : changes) values[key] = value;
+    std::vector<std::string> pairs;
+    for (const auto& [key, value] : values) pairs.push_back(key + "=" + value);
+    const auto parsed = ReadSettings(pairs, {}, PolicyUse::kWhole, nullptr, {});
+    EXPECT_TRUE(parsed.ok()) << parsed.status();
+    settings_ = *parsed;
+    scaling::RawTransports transports;
+    transports.harvester = cluster_.HarvesterTransport("operator");
+    transports.nomad = cluster_.NomadTransport("operator");
+    scaling::MaintenanceOptions maintenance;
+    maintenance.clock = &clock_;
+    maintenance.random = runtime::MakeSeededRandom(2);
+    maintenance.executor = &executor_;
+    maintenance.holder = "operator";
+    maintenance_ = std::make_unique<scaling::Maintenance>(
+        maintenance,
+        scaling::MakeClients(std::make_shared<config::PluginConfig>(settings_.plugin),
+                             std::move(transports), maintenance.random, maintenance.logger));
+  }
+
+  int Check(const std::string& output = "table") {
+    std::ostringstream out;
+    const int code = CheckPreconditions(*maintenance_, runtime::Context::Background(clock_),
+                                        settings_, output, out);
+    out_ = out.str();
+    return code;
+  }
+  // Those with that outcome.
+  std::vector<json> Lines(const std::string& outcome) {
+    Check("json");
+    std::vector<json> lines;
+    const json document = json::parse(out_);
+    for (const json& check : document["checks"]) {
+      if (check["outcome"] == outcome) lines.push_back(check);
+    }
+    return lines;
+  }
+  std::vector<std::string> Ids(const std::string& outcome) {
+    std::vector<std::string> ids;
+    const std::vector<json> lines = Lines(outcome);
+    ids.reserve(lines.size());
+    for (const json& line : lines) ids.push_back(line["id"]);
+    return ids;
+  }
+  simulator::Cluster& cluster() { return cluster_; }
+  support::FakeClock& clock() { return clock_; }
+  const std::string& out() const { return out_; }
+
+ private:
+  support::FakeClock clock_;
+  std::unique_ptr<runtime::Random> random_ = runtime::MakeSeededRandom(1);
+  simulator::Cluster cluster_;
+  runtime::InlineExecutor executor_;
+  Settings settings_;
+  std::unique_ptr<scaling::Maintenance> maintenance_;
+  std::string out_;
+};
+
+TEST(CheckCommand, of_a_healthy_world_passes_line_by_line) {
+  CheckedPool world;
+  EXPECT_EQ(world.Check(), 0);
+  EXPECT_EQ(
+      world.out(),
+      "ok       Harvester's URL: http://127.0.0.1:6443 answers\n"
+      "ok       Harvester's token: accepted: the token of auth_token or HARVESTER_TOKEN\n"
+      "ok       Harvester's version: Harvester v1.8.2, Kubernetes v1.32.3\n"
+      "ok       namespace nomad: exists\n"
+      "ok       rights to observe: granted in namespace nomad\n"
+      "ok       rights to grow: granted in namespace nomad\n"
+      "ok       rights to shrink: granted in namespace nomad\n"
+      "ok       rights to the pool's Lease: granted in namespace nomad\n"
+      "ok       optional rights: all granted\n"
+      "ok       image default/ubuntu-24.04: imported: default/image-rx7kp, \"ubuntu-24.04\"\n"
+      "ok       networks default/vlan100: exist\n"
+      "ok       cloud-init templates: they render\n"
+      "ok       dry run of a VM: Harvester would accept one; nothing was stored\n"
+      "ok       quota: no quota limits the VMs\n"
+      "ok       VMs and Harvester's upgrade: nothing keeps them on their host\n"
+      "ok       Nomad's address: http://127.0.0.1:4646 answers\n"
+      "ok       Nomad's token: accepted: the token of nomad_token\n"
+      "ok       node:write: granted: drains, eligibility, purges\n"
+      "ok       read-job: granted for every namespace\n"
+      "unknown  nodes with node_class=web: no node of this Nomad has them, as in a pool that is "
+      "empty; 0 nodes in all\n"
+      "         -> check that cloud-init writes the same values into Nomad's client "
+      "configuration\n"
+      "ok       Nomad's version: 2.0.5 (server-1.global, the oldest of 1 servers)\n"
+      "unknown  time to join: no VM of the pool has joined yet; join_timeout is 15m0s\n"
+      "ok       dynamic host volumes: no node of the pool has one\n"
+      "ok       clocks: this machine agrees with Harvester and Nomad\n"
+      "22 ok, 2 unknown\n");
+}
+
+TEST(CheckCommand, writes_nothing_but_reviews_and_the_dry_run) {
+  CheckedPool world({{"nomad_intro_token", "required"},
+                     {"user_data", "#cloud-config\n# {{nomad_intro_token}}\n"}});
+  EXPECT_EQ(world.Check(), 0) << world.out();
+  EXPECT_EQ(world.cluster().EffectCount(), 0);
+  EXPECT_EQ(world.cluster().RequestCount(simulator::System::kHarvester, "try", "virtualmachines"),
+            1);
+  EXPECT_THAT(world.out(), Not(HasSubstr("secret-of")));
+}
+
+struct BrokenPrecondition {
+  std::string name;
+  Values values{};
+  std::function<void(simulator::Cluster&)> breaks = nullptr;
+  std::string id;  // of the only line that fails
+  std::string object;
+  std::string cure;
+};
+
+void PrintTo(const BrokenPrecondition& broken, std::ostream* out) { *out << broken.name; }
+
+class CheckFails : public testing::TestWithParam<BrokenPrecondition> {};
+
+TEST_P(CheckFails, with_one_line_that_names_object_and_cure) {
+  const BrokenPrecondition& broken = GetParam();
+  CheckedPool world(broken.values);
+  if (broken.breaks) broken.breaks(world.cluster());
+  EXPECT_EQ(world.Check(), 1);
+  const std::vector<json> failed = world.Lines("fail");
+  ASSERT_EQ(failed.size(), 1U) << world.out();
+  EXPECT_EQ(failed[0]["id"], broken.id);
+  EXPECT_THAT(failed[0]["subject"].get<std::string>() + ": " + failed[0]["text"].get<std::string>(),
+              HasSubstr(broken.object));
+  EXPECT_THAT(failed[0]["cure"].get<std::string>(), HasSubstr(broken.cure));
+  EXPECT_FALSE(json::parse(world.out())["ok"].get<bool>());
+  EXPECT_EQ(world.cluster().EffectCount(), 0);
+}
+
+json Quota(const char* hard, const char* used) {
+  return {{"apiVersion", "v1"},
+          {"kind", "ResourceQuota"},
+          {"metadata", {{"namespace", "nomad"}, {"name", "small"}}},
+          {"spec", {{"hard", {{"limits.cpu", hard}}}}},
+          {"status", {{"hard", {{"limits.cpu", hard}}}, {"used", {{"limits.cpu", used}}}}}};
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    EachPrecondition, CheckFails,
+    testing::Values(
+        BrokenPrecondition{.name = "no_namespace",
+                           .values = {{"namespace", "nowhere"}},
+                           .id = "harvester.namespace",
+                           .object = "namespace nowhere: it does not exist",
+                           .cure = "kubectl create namespace nowhere"},
+        BrokenPrecondition{
+            .name = "no_namespace_that_may_be_read",
+            .values = {{"namespace", "nowhere"}},
+            .breaks = [](simulator::Cluster& cluster) { cluster.Forbid("get", "namespaces"); },
+            .id = "harvester.namespace",
+            .object = "namespace nowhere: it does not exist",
+            .cure = "kubectl create namespace nowhere"},
+        BrokenPrecondition{.name = "no_image",
+                           .values = {{"image", "default/none"}},
+                           .id = "harvester.image",
+                           .object = "image default/none: image: ",
+                           .cure = "correct the key image"},
+        BrokenPrecondition{.name = "an_image_that_is_not_imported",
+                           .breaks =
+                               [](simulator::Cluster& cluster) {
+                                 cluster.SetImageReady("default/ubuntu-24.04", false);
+                               },
+                           .id = "harvester.image",
+                           .object = "image default/ubuntu-24.04: ",
+                           .cure = "wait for its import"},
+        BrokenPrecondition{.name = "an_image_that_may_not_be_read",
+                           .breaks =
+                               [](simulator::Cluster& cluster) {
+                                 cluster.Forbid("get", "virtualmachineimages");
+                                 cluster.Forbid("list", "virtualmachineimages");
+                               },
+                           .id = "harvester.image",
+                           .object = "the token may not read it",
+                           .cure = "grant get and list on virtualmachineimages"},
+        BrokenPrecondition{.name = "no_network",
+                           .values = {{"networks", "default/none"}},
+                           .id = "harvester.networks",
+                           .object = "networks default/none: ",
+                           .cure = "correct the key networks"},
+        BrokenPrecondition{.name = "no_key_pair",
+                           .values = {{"ssh_keys", "default/none"}},
+                           .id = "harvester.ssh_keys",
+                           .object = "key pairs default/none: ",
+                           .cure = "correct the key ssh_keys"},
+        BrokenPrecondition{.name = "no_storage_class",
+                           .values = {{"data_disks", "1Gi@none"}},
+                           .id = "harvester.storage_classes",
+                           .object = "none",
+                           .cure = "create it"},
+        BrokenPrecondition{.name = "no_priority_class",
+                           .values = {{"priority_class", "none"}},
+                           .id = "harvester.priority_class",
+                           .object = "priority class none: ",
+                           .cure = "create it"},
+        BrokenPrecondition{.name = "no_template",
+                           .values = {{"vm_template", "default/none"}},
+                           .id = "harvester.vm_template",
+                           .object = "VM template default/none: ",
+                           .cure = "virtualmachinetemplates"},
+        BrokenPrecondition{.name = "no_file_of_user_data",
+                           .values = {{"user_data_file", "/nowhere/cloud-init.yaml"}},
+                           .id = "harvester.templates",
+                           .object = "/nowhere/cloud-init.yaml",
+                           .cure = "where the agent runs"},
+        BrokenPrecondition{.name = "no_device",
+                           .values = {{"host_devices", "nvidia.com/none"}},
+                           .id = "harvester.devices",
+                           .object = "no host offers 1 of nvidia.com/none",
+                           .cure = "enable the device"},
+        BrokenPrecondition{.name = "a_webhook_that_refuses",
+                           .breaks =
+                               [](simulator::Cluster& cluster) {
+                                 cluster.SetQuotaExceeded("the namespace is full");
+                               },
+                           .id = "harvester.dry_run",
+                           .object = "the namespace is full",
+                           .cure = "change what Harvester names"},
+        BrokenPrecondition{
+            .name = "no_room",
+            .breaks = [](simulator::Cluster& cluster) { cluster.PutObject(Quota("4", "4")); },
+            .id = "harvester.quota",
+            .object = "room for 0 more VMs",
+            .cure = "raise the quota"},
+        BrokenPrecondition{
+            .name = "no_node_write",
+            .breaks = [](simulator::Cluster& cluster) { cluster.DenyNodeWrite(true); },
+            .id = "nomad.rights.node_write",
+            .object = "node:write: ",
+            .cure = "node { policy = \"write\" }"},
+        BrokenPrecondition{.name = "no_read_job",
+                           .breaks = [](simulator::Cluster& cluster) { cluster.DenyReadJob(true); },
+                           .id = "nomad.rights.read_job",
+                           .object = "least_busy refuses",
+                           .cure = "read-job"},
+        BrokenPrecondition{
+            .name = "harvester_is_out_of_reach",
+            .breaks = [](simulator::Cluster& cluster) { cluster.SetHarvesterReachable(false); },
+            .id = "harvester.address",
+            .object = "Harvester's URL: http://127.0.0.1:6443: ",
+            .cure = "correct harvester_url"},
+        BrokenPrecondition{
+            .name = "nomad_is_out_of_reach",
+            .breaks = [](simulator::Cluster& cluster) { cluster.SetNomadReachable(false); },
+            .id = "nomad.address",
+            .object = "Nomad's address: http://127.0.0.1:4646: ",
+            .cure = "correct nomad_address"}),
+    [](const testing::TestParamInfo<BrokenPrecondition>& row) { return row.param.name; });
+
+simulator::Options WithTokens(const std::string& kube, const std::string& nomad) {
+  simulator::Options options = NewestNomad();
+  options.kube_token = kube;
+  options.nomad_token = nomad;
+  return options;
+}
+
+TEST(CheckCommand, names_the_credential_that_harvester_does_not_accept) {
+  CheckedPool world({}, WithTokens("another", ""));
+  EXPECT_EQ(world.Check(), 1);
+  EXPECT_THAT(world.out(), AllOf(HasSubstr("FAIL     Harvester's token: not accepted: the token of "
+                                           "auth_token or HARVESTER_TOKEN: "),
+                                 HasSubstr("skip     namespace nomad: Harvester does not accept "
+                                           "the token\n"),
+                                 HasSubstr("ok       Nomad's token"), Not(HasSubstr("secret-of"))));
+}
+
+TEST(CheckCommand, names_the_credential_that_nomad_does_not_accept) {
+  CheckedPool world({}, WithTokens("", "another"));
+  EXPECT_THAT(world.Ids("fail"), ElementsAre("nomad.token"));
+  EXPECT_THAT(world.out(), AllOf(HasSubstr("not accepted: the token of nomad_token: "),
+                                 Not(HasSubstr("secret-"))));
+}
+
+TEST(CheckCommand, of_a_system_out_of_reach_skips_what_depends_on_it_and_checks_the_other) {
+  CheckedPool world;
+  world.cluster().SetHarvesterReachable(false);
+  EXPECT_EQ(world.Check(), 1);
+  EXPECT_THAT(world.out(),
+              AllOf(HasSubstr("skip     image default/ubuntu-24.04: Harvester cannot be reached\n"),
+                    HasSubstr("ok       Nomad's token"), HasSubstr("ok       node:write")));
+}
+
+TEST(CheckCommand, of_two_systems_that_hang_ends_within_the_budget) {
+  CheckedPool world;
+  world.cluster().SetFaultHook(
+      [](const simulator::RequestInfo&) { return simulator::Fault::Delay(std::chrono::hours(1)); });
+  const base::MonoTime began = world.clock().Now();
+  EXPECT_THAT(world.Ids("fail"), ElementsAre("harvester.address", "nomad.address"));
+  EXPECT_LE(world.clock().Now() - began, kOperatorBudget);
+  EXPECT_GT(world.clock().Now() - began, std::chrono::seconds(10));
+}
+
+TEST(CheckCommand, of_a_harvester_that_hangs_later_leaves_time_for_nomad) {
+  CheckedPool world;
+  world.cluster().SetFaultHook([](const simulator::RequestInfo& request) {
+    return request.resource == "virtualmachineimages"
+               ? simulator::Fault::Delay(std::chrono::hours(1))
+               : simulator::Fault::None();
+  });
+  const base::MonoTime began = world.clock().Now();
+  EXPECT_EQ(world.Check(), 1);
+  EXPECT_THAT(world.out(), AllOf(HasSubstr("FAIL     image default/ubuntu-24.04: "),
+                                 HasSubstr("ok       Nomad's token")));
+  EXPECT_LE(world.clock().Now() - began, kOperatorBudget);
+}
+
+struct TestedRight {
+  const char* verb;
+  const char* resource;
+  std::vector<std::string> failed;
+  std::vector<std::string> warned;
+};
+
+TEST(CheckCommand, names_each_right_that_is_missing) {
+  const std::string growth = "harvester.rights.growth";
+  const std::string removal = "harvester.rights.removal";
+  const std::string optional = "harvester.rights.optional";
+  const std::vector<TestedRight> rights = {
+      {"list", "virtualmachines", {"harvester.rights.status"}, {}},
+      {"create", "virtualmachines", {growth}, {}},
+      {"get", "virtualmachines", {growth, removal}, {}},
+      {"patch", "virtualmachines", {growth, removal}, {}},
+      {"delete", "virtualmachines", {growth, removal}, {}},
+      {"create", "secrets", {growth}, {}},
+      {"get", "secrets", {growth}, {}},
+      {"patch", "secrets", {growth}, {}},
+      {"list", "secrets", {growth, removal}, {}},
+      {"delete", "secrets", {growth, removal}, {}},
+      {"list", "persistentvolumeclaims", {growth, removal}, {}},
+      {"delete", "persistentvolumeclaims", {growth, removal}, {}},
+      {"get", "leases", {}, {"harvester.rights.lease"}},
+      {"create", "leases", {}, {"harvester.rights.lease"}},
+      {"patch", "leases", {}, {"harvester.rights.lease"}},
+      {"list", "leases", {}, {optional}},
+      {"get", "virtualmachineinstances", {}, {optional}},
+      {"list", "virtualmachineinstances", {}, {optional}},
+      {"list", "resourcequotas", {}, {optional}},
+      {"list", "events", {}, {optional}},
+      {"create", "events", {}, {optional}},
+      {"patch", "events", {}, {optional}},
+      {"list", "nodes", {}, {optional}}};
+  for (const bool incomplete : {false, true}) {
+    for (const TestedRight& right : rights) {
+      SCOPED_TRACE(std::string(right.verb) + " " + right.resource);
+      CheckedPool world;
+      world.cluster().SetRulesIncomplete(incomplete);
+      world.cluster().Forbid(right.verb, right.resource);
+      EXPECT_EQ(world.Ids("fail"), right.failed);
+      EXPECT_EQ(world.Ids("warn"), right.warned);
+      EXPECT_THAT(world.out(), HasSubstr(std::string(right.verb) + " " + right.resource));
+    }
+  }
+}
+
+TEST(CheckCommand, calls_unknown_what_the_token_may_not_read) {
+  CheckedPool world({{"data_disks", "1Gi@harvester-longhorn"},
+                     {"priority_class", "system-node-critical"},
+                     {"host_devices", "nvidia.com/A10"}});
+  for (const char* resource : {"storageclasses", "priorityclasses", "settings", "namespaces"}) {
+    world.cluster().Forbid("get", resource);
+  }
+  world.cluster().Forbid("list", "nodes");
+  world.cluster().Forbid("list", "resourcequotas");
+  EXPECT_THAT(
+      world.Ids("unknown"),
+      ElementsAre("harvester.version", "harvester.storage_classes", "harvester.priority_class",
+                  "harvester.devices", "harvester.quota", "nomad.nodes", "pool.boot_time"));
+  EXPECT_THAT(world.Ids("fail"), IsEmpty());
+}
+
+TEST(CheckCommand, tells_what_keeps_vms_on_their_host) {
+  CheckedPool world({{"data_disks", "1Gi@harvester-longhorn:rwo"},
+                     {"availability_zones", "a"},
+                     {"node_selector", "disk=fast"},
+                     {"host_spread", "required"}});
+  const std::vector<json> warned = world.Lines("warn");
+  ASSERT_EQ(warned.size(), 1U) << world.out();
+  EXPECT_EQ(warned[0]["id"], "harvester.upgrade");
+  EXPECT_THAT(warned[0]["text"].get<std::string>(),
+              AllOf(HasSubstr(":rwo"), HasSubstr("zone a has no second host"),
+                    HasSubstr("node_selector fits no second host"), HasSubstr("host_spread")));
+}
+
+TEST(CheckCommand, tells_the_faults_of_nomads_version) {
+  const std::map<std::string, std::vector<std::string>> faults = {
+      {"1.10.5", {"system jobs", "batch job"}}, {"1.11.3", {"batch job"}}, {"2.0.4", {}}};
+  for (const auto& [version, texts] : faults) {
+    simulator::Options options;
+    options.nomad_version = version;
+    CheckedPool world({}, options);
+    EXPECT_EQ(world.Ids("warn").size(), texts.empty() ? 0U : 1U) << world.out();
+    for (const std::string& text : texts) EXPECT_THAT(world.out(), HasSubstr(text)) << version;
+    EXPECT_EQ(world.out().find("system jobs") == std::string::npos, version != "1.10.5");
+  }
+}
+
+TEST(CheckCommand, tells_whether_nomad_has_introduction_tokens_and_makes_none) {
+  const Values wants = {{"user_data", "#cloud-config\n# {{nomad_intro_token}}\n"}};
+  for (const auto& [mode, outcome] : Values{{"auto", "warn"}, {"required", "fail"}}) {
+    Values values = wants;
+    values["nomad_intro_token"] = mode;
+    CheckedPool old(values, simulator::Options{});
+    EXPECT_THAT(old.Ids(outcome), testing::Contains("nomad.introduction_tokens")) << old.out();
+    CheckedPool with(values);
+    EXPECT_THAT(with.Ids("pass"), AllOf(testing::Contains("nomad.introduction_tokens"),
+                                        testing::Contains("pool.token_lifetime")));
+    EXPECT_EQ(with.cluster().RequestCount(simulator::System::kNomad, "update", "introduction"), 0);
+  }
+}
+
+TEST(CheckCommand, tells_of_nodes_their_volumes_and_a_pool_that_does_not_exist) {
+  CheckedPool world(Values{{"node_pool", "gpu"}});
+  EXPECT_THAT(world.Ids("warn"), ElementsAre("nomad.node_pool"));
+  world.cluster().AddForeignNode({.name = "web-1",
+                                  .node_class = "web",
+                                  .node_pool = "gpu",
+                                  .host_volumes = {{"data", "volume-1"}}});
+  EXPECT_THAT(world.Ids("warn"), ElementsAre("pool.host_volumes"));
+  EXPECT_THAT(world.out(), HasSubstr("web-1 (data): these VMs are never removed"));
+  EXPECT_THAT(world.Ids("pass"),
+              AllOf(testing::Contains("nomad.nodes"), testing::Contains("nomad.node_pool")));
+}
+
+TEST(CheckCommand, tells_of_clocks_that_differ) {
+  CheckedPool world;
+  world.cluster().SetClockSkews({std::chrono::minutes(5)});
+  EXPECT_THAT(world.Ids("warn"), ElementsAre("clocks"));
+  EXPECT_THAT(world.out(), HasSubstr("Harvester is 5m0s ahead"));
+}
+
+}  // namespace
+}  // namespace nomad_harvester::cli
