@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "nomad_harvester/nodepool/drain.h"
 #include "nomad_harvester/scaling/plan.h"
 
 #include "absl/strings/ascii.h"
@@ -103,6 +104,8 @@ void AddPools(const Inspection& inspection, std::vector<Trouble>* troubles) {
   }
   std::string nodes;
   for (const nomad::Node* node : UnlinkedNodes(inspection.snapshot)) {
+    // What is left of a VM that was removed: Nomad forgets it after some hours.
+    if (nodepool::ParseDrainMark(*node).has_value()) continue;
     nodes += (nodes.empty() ? "" : ", ") + node->name;
   }
   if (!nodes.empty()) add("nodes of the pool without a VM of ours: " + nodes);

@@ -9,6 +9,7 @@
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/http/reply_text.h"
 #include "nomad_harvester/kube/object.h"
 
 #include "absl/strings/cord.h"
@@ -27,35 +28,7 @@ bool Contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-// One line: white space and control characters become single spaces. Valid UTF-8, cut after about
-// 1,000 bytes.
-std::string OneLine(std::string_view text) {
-  std::string line;
-  // A server may tell the token back; a part of it would not be recognised after the cut.
-  for (const char c : base::WithoutSecrets(std::string(text))) {
-    const bool blank = static_cast<unsigned char>(c) <= ' ' || c == '\x7f';
-    if (!blank) {
-      line += c;
-    } else if (!line.empty() && line.back() != ' ') {
-      line += ' ';
-    }
-    if (line.size() > kMaxMessageBytes) {
-      line += "…";
-      break;
-    }
-  }
-  while (!line.empty() && line.back() == ' ') line.pop_back();
-  return base::ToValidUtf8(line);
-}
-
-std::string HtmlTitle(std::string_view page) {
-  const std::string lower = base::AsciiLower(page);
-  const std::size_t open = lower.find("<title");
-  const std::size_t begin = open == std::string::npos ? open : lower.find('>', open);
-  const std::size_t end = begin == std::string::npos ? begin : lower.find("</title", begin);
-  if (end == std::string::npos) return "an HTML page";
-  return "an HTML page: " + std::string(page.substr(begin + 1, end - begin - 1));
-}
+std::string OneLine(std::string_view text) { return http::OneLine(text, kMaxMessageBytes); }
 
 void ReadJson(const Json& body, KubeError& error) {
   error.is_status = base::GetString(body, "kind") == "Status";
@@ -80,7 +53,7 @@ KubeError ReadErrorBody(const http::HttpResponse& response) {
       return error;
     }
   }
-  error.message = OneLine(text.front() == '<' ? HtmlTitle(text) : std::string(text));
+  error.message = OneLine(http::TextOfBody(text));
   return error;
 }
 
@@ -194,19 +167,6 @@ StatusCode CodeOf(const KubeError& error) {
   return RowOf(error.http_status).code;
 }
 
-// The target of a redirect without the parts that may be secret: user, password and query.
-std::string Redirection(const http::HttpResponse& response) {
-  std::string target = response.headers.Find("Location").value_or("");
-  target.erase(std::min(target.find_first_of("?#"), target.size()));
-  const std::size_t slashes = target.find("//");
-  const std::size_t host = slashes == std::string::npos ? 0 : slashes + 2;
-  const std::size_t at = target.rfind('@', target.find('/', host));
-  if (at != std::string::npos && at >= host) target.erase(host, at + 1 - host);
-  const std::string text = OneLine(target);
-  return "redirected" + (text.empty() ? text : " to " + text) +
-         ", which is not followed; check the base URL";
-}
-
 // What an operator can do about an answer that no repetition changes; empty: the answer says it.
 std::string_view CureOf(const KubeError& error) {
   if (error.http_status == 401) {
@@ -217,13 +177,14 @@ std::string_view CureOf(const KubeError& error) {
     return "grant it as in examples/rbac.yaml";
   }
   const bool unknown_path = error.http_status == 404 && !error.is_status;
-  const bool is_page = error.message.starts_with("an HTML page") && error.http_status < 500;
+  const bool is_page = http::IsPage(error.message) && error.http_status < 500;
   return unknown_path || is_page ? "this is not Harvester's API: check harvester_url" : "";
 }
 
 std::string Text(const http::HttpResponse& response, const KubeError& error) {
-  const bool redirect = error.http_status >= 300 && error.http_status < 400;
-  const std::string said = redirect ? Redirection(response) : error.message;
+  const std::string said = http::IsRedirection(response)
+                               ? http::RedirectionText(response, "harvester_url")
+                               : error.message;
   std::string number = "HTTP " + std::to_string(error.http_status);
   if (!error.reason.empty()) number += " " + error.reason;
   std::string text = said.empty() ? number : said + " (" + number + ")";

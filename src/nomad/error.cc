@@ -9,6 +9,7 @@
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/http/reply_text.h"
 
 #include "absl/strings/cord.h"
 #include "caller.h"
@@ -97,21 +98,10 @@ StatusCode CodeOf(const NomadError& error) {
   return error.http_status < 500 ? StatusCode::kFailedPrecondition : StatusCode::kInternal;
 }
 
-// One printable line: Nomad's bodies are plain text, a proxy's may be HTML pages.
-std::string OneLine(const std::string& reply) {
-  // A server may tell the token back; a part of it would not be recognised after the cut.
-  const std::string body = base::WithoutSecrets(reply);
-  std::string text =
-      base::ToValidUtf8(base::TrimAsciiSpace(std::string_view(body).substr(0, kMaxText)));
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-  }
-  if (body.size() > kMaxText) text += "...";
-  return text;
-}
-
+// Nomad's bodies are plain text, a proxy's may be HTML pages.
 NomadError ReadError(const http::HttpResponse& response) {
-  return {response.status, OneLine(response.body), ReplyIndex(response)};
+  return {response.status, http::OneLine(http::TextOfBody(response.body), kMaxText),
+          ReplyIndex(response)};
 }
 
 }  // namespace
@@ -122,7 +112,10 @@ absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpo
   const NomadError error = ReadError(response);
   const std::string number = "HTTP " + std::to_string(error.http_status);
   std::string message = std::string(purpose) + ": ";
-  message += error.text.empty() ? number : error.text + " (" + number + ")";
+  const std::string said = http::IsRedirection(response)
+                               ? http::RedirectionText(response, "nomad_address")
+                               : error.text;
+  message += said.empty() ? number : said + " (" + number + ")";
   const StatusCode code = CodeOf(error);
   if (code == StatusCode::kPermissionDenied && !needs.empty()) {
     message += "; the Nomad token needs " + std::string(needs);
@@ -133,7 +126,7 @@ absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpo
         "or NOMAD_TOKEN";
   }
   // A page, and what Go's HTTP server says of a path that it does not have.
-  const bool is_page = error.text.starts_with('<') && error.http_status < 500;
+  const bool is_page = http::IsPage(error.text) && error.http_status < 500;
   if (is_page || error.text == "404 page not found") {
     message += "; this is not Nomad's API: check nomad_address";
   }

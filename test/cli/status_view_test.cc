@@ -107,6 +107,14 @@ TEST(Troubles, are_one_line_for_each_reason_however_many_vms_share_it) {
             8U);
 }
 
+TEST(Troubles, of_nodes_without_a_vm_leave_out_those_of_vms_that_were_removed) {
+  World world;
+  world.With(Node("stranger", "b1111111"));
+  world.With(Node("web-gone", "c2222222").Drained("web-gone"));
+  EXPECT_THAT(StatusTable(Inspect(world)),
+              HasSubstr("Trouble:    nodes of the pool without a VM of ours: stranger\n"));
+}
+
 TEST(Troubles, of_a_node_in_another_pool_name_what_it_has_and_what_the_policy_says) {
   World world;
   world.With(Vm("web-a").Joined()).With(Node("web-a"));

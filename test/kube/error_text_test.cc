@@ -142,10 +142,10 @@ TEST(ErrorText, any_cut_of_a_Status_is_an_error_with_the_right_code) {
 TEST(ErrorText, a_redirect_names_where_to_and_what_to_check) {
   const std::string text = TextOf(Response(302, "moved", {{"Location", "https://other/login"}}));
   EXPECT_EQ(text,
-            "get X: redirected to https://other/login, which is not followed; check the base URL "
+            "get X: redirected to https://other/login, which is not followed: check harvester_url "
             "(HTTP 302)");
   EXPECT_EQ(TextOf(Response(307, "")),
-            "get X: redirected, which is not followed; check the base URL (HTTP 307)");
+            "get X: redirected, which is not followed: check harvester_url (HTTP 307)");
 }
 
 TEST(ErrorText, P3_what_may_be_a_secret_in_a_redirect_is_left_out) {

@@ -122,6 +122,27 @@ TEST(NomadErrors, P3_a_token_that_the_server_tells_back_is_redacted_before_the_t
   EXPECT_NE(text.find("REDACTED"), std::string::npos) << text;
 }
 
+// The words of Harvester's side (test/kube/error_text_test.cc).
+TEST(NomadErrors, pages_redirects_and_refused_credentials_are_told_as_harvesters_are) {
+  const auto text = [](const http::HttpResponse& response) {
+    return base::Message(ToStatus(response, "list Nomad nodes"));
+  };
+  EXPECT_EQ(text({502, {}, "<html><title>502 Bad Gateway</title>"}),
+            "list Nomad nodes: an HTML page: 502 Bad Gateway (HTTP 502)");
+  EXPECT_EQ(text({404, {}, "<html><title>Not here</title>"}),
+            "list Nomad nodes: an HTML page: Not here (HTTP 404); this is not Nomad's API: check "
+            "nomad_address");
+  http::HttpResponse redirect;
+  redirect.status = 307;
+  redirect.headers.Add("Location", "https://nomad.example/ui/?token=x");
+  EXPECT_EQ(text(redirect),
+            "list Nomad nodes: redirected to https://nomad.example/ui/, which is not followed: "
+            "check nomad_address (HTTP 307)");
+  EXPECT_EQ(text({401, {}, "Unauthorized"}),
+            "list Nomad nodes: Unauthorized (HTTP 401); the token is unknown to it, or has "
+            "expired: check nomad_token, nomad_token_file or NOMAD_TOKEN");
+}
+
 TEST(NomadErrors, a_2xx_is_no_error) {
   EXPECT_EQ(ToStatus({200, {}, "[]"}, "p"), absl::OkStatus());
   EXPECT_EQ(ToStatus({204, {}, "Permission denied"}, "p"), absl::OkStatus());
@@ -176,13 +197,13 @@ TEST(StatusText, has_no_message_if_the_server_sends_none) {
 }
 
 TEST(StatusText, is_one_line_whatever_the_body_is) {
-  EXPECT_EQ(TextOf(502, "<html>\r\n\tBad\x01</html>"),
-            "list nodes: <html>   Bad </html> (HTTP 502)");
+  EXPECT_EQ(TextOf(502, "Bad\r\n\tGate\x01way"),
+            "list nodes: Bad Gate way (HTTP 502)");
 }
 
 TEST(StatusText, shortens_a_page) {
   const std::string text = TextOf(502, std::string(100000, 'x'));
-  EXPECT_EQ(text, "list nodes: " + std::string(300, 'x') + "... (HTTP 502)");
+  EXPECT_EQ(text, "list nodes: " + std::string(301, 'x') + "… (HTTP 502)");
 }
 
 TEST(StatusText, is_valid_utf8_even_when_cut_inside_a_character) {

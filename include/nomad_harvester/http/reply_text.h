@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a reply that is no success says, for people: the same words for every system.
+#ifndef NOMAD_HARVESTER_HTTP_REPLY_TEXT_H_
+#define NOMAD_HARVESTER_HTTP_REPLY_TEXT_H_
+
+#include <string>
+#include <string_view>
+
+#include "nomad_harvester/http/message.h"
+
+namespace nomad_harvester::http {
+
+// One line of valid UTF-8 without secrets, cut after about so many bytes: white space and control
+// characters become single spaces.
+std::string OneLine(std::string_view text, std::size_t limit);
+
+// What a body that is not the system's own says: its text, or "an HTML page: Bad Gateway". Of a
+// long one its first 256 KiB.
+std::string TextOfBody(std::string_view body);
+inline bool IsPage(std::string_view text_of_body) {
+  return text_of_body.starts_with("an HTML page");
+}
+
+inline bool IsRedirection(const HttpResponse& response) {
+  return response.status >= 300 && response.status <= 399;
+}
+// "redirected to https://…, which is not followed: check <key>", without the parts of the target
+// that may be secret: user, password and query.
+std::string RedirectionText(const HttpResponse& response, std::string_view key);
+
+}  // namespace nomad_harvester::http
+
+#endif  // NOMAD_HARVESTER_HTTP_REPLY_TEXT_H_

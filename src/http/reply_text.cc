@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nomad_harvester/http/reply_text.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/base/secret.h"
+
+namespace nomad_harvester::http {
+namespace {
+
+constexpr std::size_t kMaxTarget = 1000;
+// No real error body is longer.
+constexpr std::size_t kMaxBody = 256UL * 1024;
+
+}  // namespace
+
+std::string OneLine(std::string_view text, std::size_t limit) {
+  std::string line;
+  // A server may tell the token back; a part of it would not be recognised after the cut.
+  for (const char c : base::WithoutSecrets(std::string(text))) {
+    const bool blank = static_cast<unsigned char>(c) <= ' ' || c == '\x7f';
+    if (!blank) {
+      line += c;
+    } else if (!line.empty() && line.back() != ' ') {
+      line += ' ';
+    }
+    if (line.size() > limit) {
+      line += "…";
+      break;
+    }
+  }
+  while (!line.empty() && line.back() == ' ') line.pop_back();
+  return base::ToValidUtf8(line);
+}
+
+std::string TextOfBody(std::string_view body) {
+  body = base::TrimAsciiSpace(body.substr(0, kMaxBody));
+  if (body.empty() || body.front() != '<') return std::string(body);
+  const std::string lower = base::AsciiLower(body);
+  const std::size_t open = lower.find("<title");
+  const std::size_t begin = open == std::string::npos ? open : lower.find('>', open);
+  const std::size_t end = begin == std::string::npos ? begin : lower.find("</title", begin);
+  if (end == std::string::npos) return "an HTML page";
+  return "an HTML page: " + std::string(body.substr(begin + 1, end - begin - 1));
+}
+
+std::string RedirectionText(const HttpResponse& response, std::string_view key) {
+  std::string target = response.headers.Find("Location").value_or("");
+  target.erase(std::min(target.find_first_of("?#"), target.size()));
+  const std::size_t slashes = target.find("//");
+  const std::size_t host = slashes == std::string::npos ? 0 : slashes + 2;
+  const std::size_t at = target.rfind('@', target.find('/', host));
+  if (at != std::string::npos && at >= host) target.erase(host, at + 1 - host);
+  const std::string text = OneLine(target, kMaxTarget);
+  return "redirected" + (text.empty() ? text : " to " + text) +
+         ", which is not followed: check " + std::string(key);
+}
+
+}  // namespace nomad_harvester::http
