@@ -209,16 +209,14 @@ void AddGcCommand(CLI::App& app, const Invocation& invocation) {
            "namespace.",
        .exit_codes = "Exit: 0 clean, 1 something was not done, 2 usage.",
        .use = PolicyUse::kOptional,
-       .task =
-           [dry_run, yes, invocation](const scaling::Maintenance& maintenance,
-                                      const runtime::Context& context, const Settings& settings) {
-             return CollectGarbage(maintenance, context, settings, *dry_run,
-                                   {.yes = *yes,
-                                    .interactive = IsInteractive(),
-                                    .read_line = ReadLine,
-                                    .out = std::cout},
-                                   std::cerr, invocation.Errors("gc"));
-           }});
+       .task = [dry_run, yes, invocation](const scaling::Maintenance& maintenance,
+                                          const runtime::Context& context,
+                                          const Settings& settings) {
+         return CollectGarbage(
+             maintenance, context, settings, *dry_run,
+             {.yes = *yes, .interactive = IsInteractive(), .read_line = ReadLine, .out = std::cout},
+             std::cerr, invocation.Errors("gc"));
+       }});
   command->add_flag("--dry-run", *dry_run,
                     "Only print what would be done first, and why; takes no Lease");
   command->add_flag("--yes", *yes, "Without a pool: do not ask before all of them are taken");

@@ -45,7 +45,8 @@ void AddPlanCommand(CLI::App& app, const Invocation& invocation) {
            "Exit: 0 planned, also if it would be refused; 1 a system cannot be read, 2 usage.",
        .use = PolicyUse::kWhole,
        .task = [count, output, invocation](const scaling::Maintenance& maintenance,
-                               const runtime::Context& context, const Settings& settings) {
+                                           const runtime::Context& context,
+                                           const Settings& settings) {
          return ShowPlan(maintenance, context, *settings.policy, *count, *output, std::cout,
                          invocation.Errors("plan"));
        }});

@@ -74,8 +74,8 @@ void AddRenderCommand(CLI::App& app, const Invocation& invocation) {
            "Exit: 0 printed, 1 Harvester cannot be read or would not get such a VM, 2 usage.",
        .use = PolicyUse::kWhole,
        .task =
-           [output, invocation](const scaling::Maintenance& maintenance, const runtime::Context& context,
-                    const Settings& settings) {
+           [output, invocation](const scaling::Maintenance& maintenance,
+                                const runtime::Context& context, const Settings& settings) {
              return RenderPolicy(maintenance, context, *settings.policy, *output, std::cout,
                                  invocation.Errors("render"));
            }})

@@ -123,8 +123,9 @@ class Scaling {
     }
     std::string text = base::Message(why);
     if (absl::IsAborted(why)) {
-      text += "\nnothing was done: wait until that process has ended its action, or ten seconds if "
-              "it was killed";
+      text +=
+          "\nnothing was done: wait until that process has ended its action, or ten seconds if "
+          "it was killed";
     }
     return parts_.errors.Refuse(text, kExitFailure);
   }

@@ -10,7 +10,6 @@
 
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/secret.h"
-#include "nomad_harvester/scaling/step_spec.h"
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -104,7 +103,8 @@ std::string Section(const std::vector<std::vector<std::string>>& rows) {
 
 // The two largest units that are not 0: "3d4h", "5m".
 std::string AgeText(base::Duration age) {
-  constexpr std::pair<std::int64_t, char> kUnits[] = {{86400, 'd'}, {3600, 'h'}, {60, 'm'}, {1, 's'}};
+  constexpr std::pair<std::int64_t, char> kUnits[] = {
+      {86400, 'd'}, {3600, 'h'}, {60, 'm'}, {1, 's'}};
   std::int64_t left =
       std::max<std::int64_t>(0, std::chrono::duration_cast<std::chrono::seconds>(age).count());
   std::string text;
@@ -160,27 +160,26 @@ std::string Troubles(const Json& troubles) {
   return text;
 }
 
-// The VMs, the nodes without a VM, and what the background work of Status does next or waits for.
+// The VMs, with what the background work of Status does next or waits for if wide, and the nodes
+// without a VM.
 std::string Sections(const Json& document, base::WallTime now, StatusDetail detail) {
   const bool wide = detail == StatusDetail::kWide;
   std::vector<std::vector<std::string>> vms = {{"VM", "STATE", "AGE", "HOST", "NODE", "MARK"}};
-  if (wide) vms[0].insert(vms[0].end(), {"HARVESTER", "LINK", "DRIFT"});
-  std::vector<std::vector<std::string>> next = {{"VM", "NEXT STEP", "WHY"}};
+  if (wide) vms[0].insert(vms[0].end(), {"HARVESTER", "LINK", "DRIFT", "NEXT STEP", "WHY"});
   for (const Json& vm : document.at("vms")) {
     vms.push_back({TextOf(vm, "name"), TextOf(vm, "state"), AgeSince(vm.at("created_at"), now),
                    TextOf(vm, "host"), NodeCell(vm.at("node")), MarkText(vm.at("mark"))});
     if (wide) {
-      vms.back().insert(vms.back().end(), {TextOf(vm, "harvester_status"), TextOf(vm, "link"),
-                                           DriftText(vm.at("drift"))});
+      vms.back().insert(vms.back().end(),
+                        {TextOf(vm, "harvester_status"), TextOf(vm, "link"),
+                         DriftText(vm.at("drift")), TextOf(vm, "next_step"), TextOf(vm, "why")});
     }
-    if (TextOf(vm, "next_step") == StepName(scaling::StepKind::kNothing)) continue;
-    next.push_back({TextOf(vm, "name"), TextOf(vm, "next_step"), TextOf(vm, "why")});
   }
   std::vector<std::vector<std::string>> unlinked = {{"NODE WITHOUT A VM", "NAME", "NODE STATE"}};
   for (const Json& node : document.at("unlinked_nodes")) {
     unlinked.push_back({ShortId(node), TextOf(node, "name"), NodeText(node)});
   }
-  return Section(vms) + Section(unlinked) + Section(next);
+  return Section(vms) + Section(unlinked);
 }
 
 const Json* FindVm(const Json& document, const std::string& name) {
@@ -224,6 +223,19 @@ std::optional<std::string> StatusJson(const Inspection& inspection, const std::s
   return base::WithoutSecrets(part->dump(2, ' ', true)) + "\n";
 }
 
+std::string StateWithoutTimes(const Inspection& inspection) {
+  Json document = StatusDocument(inspection);
+  document.erase("time");
+  document["lease"].erase("renewed_at");
+  if (!inspection.snapshot.look().nomad_readable) {
+    // They say how long Nomad was waited for.
+    document.erase("reason");
+    document.erase("trouble");
+    for (Json& vm : document["vms"]) vm.erase("why");
+  }
+  return document.dump(-1, ' ', true);
+}
+
 std::optional<std::string> StatusYaml(const Inspection& inspection, const std::string& vm) {
   const std::optional<Json> part = PartOf(inspection, vm);
   if (!part.has_value()) return std::nullopt;
@@ -243,15 +255,16 @@ std::optional<std::string> VmStory(const Inspection& inspection, const std::stri
     return time.is_null() ? "" : time.get<std::string>();
   };
   std::string story = line("VM", inspection.snapshot.key.ns + "/" + name);
-  story += line("State", TextOf(*vm, "state") +
-                             (vm->at("counts") == true ? "" : ", not part of the count"));
+  story += line("State",
+                TextOf(*vm, "state") + (vm->at("counts") == true ? "" : ", not part of the count"));
   for (const Json& trouble : document.at("trouble")) {
     const Json& vms = trouble.at("vms");
     if (std::find(vms.begin(), vms.end(), name) != vms.end()) {
       story += line("Trouble", TextOf(trouble, "text"));
     }
   }
-  story += line("Created", when("created_at") + ", " + AgeSince(vm->at("created_at"), now) + " ago");
+  story +=
+      line("Created", when("created_at") + ", " + AgeSince(vm->at("created_at"), now) + " ago");
   story += line("Joined", when("joined_at"));
   story += line("Join by", when("join_deadline"));
   story += line("Harvester", TextOf(*vm, "harvester_status"));
@@ -261,7 +274,8 @@ std::optional<std::string> VmStory(const Inspection& inspection, const std::stri
   story += line("Address", absl::StrJoin(addresses, ", "));
   const Json& node = vm->at("node");
   if (!node.is_null()) {
-    story += line("Node", TextOf(node, "name") + " (" + TextOf(node, "id") + "), " + NodeText(node));
+    story +=
+        line("Node", TextOf(node, "name") + " (" + TextOf(node, "id") + "), " + NodeText(node));
   }
   const std::string explanation = TextOf(*vm, "link_explanation");
   story += line("Link", TextOf(*vm, "link") + (explanation.empty() ? "" : ": " + explanation));

@@ -34,6 +34,7 @@ void WriteText(const std::string& text, YAML::Emitter* out) {
 
 template <typename Json>
 void Write(const Json& value, YAML::Emitter* out) {
+  if (value.is_structured() && value.empty()) *out << YAML::Flow;
   if (value.is_array()) {
     *out << YAML::BeginSeq;
     for (const Json& item : value) Write(item, out);
@@ -49,8 +50,10 @@ void Write(const Json& value, YAML::Emitter* out) {
     *out << YAML::EndMap;
   } else if (value.is_string()) {
     WriteText(value.template get_ref<const std::string&>(), out);
+  } else if (value.is_null()) {
+    *out << YAML::Null;
   } else {
-    *out << value.dump();  // numbers, true, false and null are YAML's, too
+    *out << value.dump();  // numbers, true and false are YAML's, too
   }
 }
 

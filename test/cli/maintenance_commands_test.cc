@@ -116,13 +116,24 @@ class MaintenanceCommands : public testing::Test {
     });
   }
   int Status(const std::string& output = "table") {
-    return ShowStatus(*maintenance_, work_.context(), settings_, output, Out(), Err());
+    Out();
+    return ShowStatus(*maintenance_, work_.context(), settings_,
+                      {.output = output, .vm = vm_, .watch = watch_, .terminal = terminal_}, out_,
+                      Errors("status"));
   }
   int Gc(bool dry_run = false) {
-    return CollectGarbage(*maintenance_, work_.context(), settings_, dry_run, Out(), Err());
+    Out();
+    const ErrorWriter errors = Errors("gc");
+    return CollectGarbage(*maintenance_, work_.context(), settings_, dry_run,
+                          {.yes = yes_,
+                           .interactive = interactive_,
+                           .read_line = [this](const runtime::Context&) { return answer_; },
+                           .out = out_},
+                          err_, errors);
   }
   std::ostream& Out() { return out_ = std::ostringstream(); }
   std::ostream& Err() { return err_ = std::ostringstream(); }
+  ErrorWriter Errors(const std::string& command) { return ErrorWriter(command, {}, Err()); }
 
   support::FakeClock clock_;
   std::unique_ptr<runtime::Random> random_ = runtime::MakeSeededRandom(1);
@@ -133,6 +144,13 @@ class MaintenanceCommands : public testing::Test {
   std::unique_ptr<scaling::Maintenance> maintenance_;
   std::ostringstream out_;
   std::ostringstream err_;
+  std::string vm_;  // of status
+  bool watch_ = false;
+  Terminal terminal_;
+  // Of gc's question.
+  bool yes_ = true;
+  bool interactive_ = false;
+  std::string answer_;
 };
 
 TEST_F(MaintenanceCommands, status_of_a_ready_pool_is_0) {
@@ -141,6 +159,48 @@ TEST_F(MaintenanceCommands, status_of_a_ready_pool_is_0) {
   EXPECT_THAT(out_.str(), AllOf(HasSubstr("Ready:      yes\n"), HasSubstr("Count:      2\n")));
   EXPECT_EQ(Status("json"), 0);
   EXPECT_EQ(nlohmann::json::parse(out_.str())["count"], 2);
+}
+
+TEST_F(MaintenanceCommands, status_of_a_name_that_never_was_names_the_pools_that_are) {
+  EXPECT_EQ(Status(), 0);
+  EXPECT_THAT(out_.str(), HasSubstr("Note:       nothing was ever created under this name in "
+                                    "namespace nomad; there is no pool\n"));
+  ASSERT_TRUE(Scale(1).ok());
+  EXPECT_EQ(Status(), 0);
+  EXPECT_THAT(out_.str(), Not(HasSubstr("Note:")));
+  settings_.policy->pool = "wbe";
+  EXPECT_EQ(Status(), 0);
+  EXPECT_THAT(out_.str(), HasSubstr(" in namespace nomad; pools here: web\n"));
+}
+
+TEST_F(MaintenanceCommands, status_of_one_vm_is_its_whole_story) {
+  const std::string vm = DieDraining();
+  vm_ = vm;
+  EXPECT_EQ(Status(), 0) << err_.str();
+  EXPECT_THAT(out_.str(),
+              AllOf(StartsWith("VM:         nomad/" + vm + "\nState:      draining"),
+                    HasSubstr("\nHost:       "), HasSubstr("\nAddress:    10."),
+                    HasSubstr("\nNode:       " + vm + " ("), HasSubstr("\nMark:       scale-in, "),
+                    HasSubstr("\nLease:      action "), HasSubstr("\nNext step:  delete: node ")));
+  EXPECT_EQ(Status("json"), 0);
+  EXPECT_EQ(nlohmann::json::parse(out_.str())["name"], vm);
+  EXPECT_EQ(Status("yaml"), 0);
+  EXPECT_THAT(out_.str(), StartsWith("name: " + vm + "\n"));
+  vm_ = vm.substr(0, vm.size() - 1);
+  EXPECT_EQ(Status(), 1);
+  EXPECT_EQ(err_.str(),
+            "harvester status: pool nomad/web has no VM " + vm_ + "; did you mean " + vm + "?\n");
+}
+
+TEST_F(MaintenanceCommands, status_that_watches_prints_what_changes_until_it_is_stopped) {
+  ASSERT_TRUE(Scale(1).ok());
+  clock_.After(std::chrono::seconds(5), [&] { cluster_.SetNomadReachable(false); });
+  clock_.After(std::chrono::seconds(30), [&] { work_.Cancel(runtime::CancelReason::kShutdown); });
+  watch_ = true;
+  Status("json");
+  const std::string text = out_.str();
+  EXPECT_THAT(text, AllOf(HasSubstr("\"ready\": true"), HasSubstr("\"ready\": false")));
+  EXPECT_THAT(text, Not(HasSubstr("\x1b"))) << "it is no terminal";
 }
 
 TEST_F(MaintenanceCommands, status_of_a_pool_that_is_not_ready_is_3_and_says_why) {
@@ -202,6 +262,55 @@ TEST_F(MaintenanceCommands, status_blames_harvester_if_harvester_hangs) {
   }
 }
 
+TEST_F(MaintenanceCommands, status_tells_a_node_class_that_no_vms_node_has) {
+  ASSERT_TRUE(Scale(1).ok());
+  settings_.policy->node_class = "wbe";
+  Status();
+  EXPECT_THAT(out_.str(), HasSubstr("node_class=web"));
+  EXPECT_THAT(out_.str(), HasSubstr("wbe"));
+}
+
+TEST_F(MaintenanceCommands, status_watches_and_piped_shows_a_pool_again_only_if_it_has_changed) {
+  ASSERT_TRUE(Scale(1).ok());
+  const std::string vm = cluster_.Vms().at(0)["metadata"]["name"];
+  const auto stop = [this] { work_.Cancel(runtime::CancelReason::kShutdown); };
+  const auto protect = [&] {
+    cluster_.EditAnnotation(vm, "nomad-harvester-autoscaler/protect", "true");
+  };
+  clock_.After(std::chrono::seconds(61), protect);
+  clock_.After(std::chrono::seconds(121), stop);
+  watch_ = true;
+  EXPECT_EQ(Status(), 0);
+  const std::string text = out_.str();
+  std::size_t blocks = 0;
+  for (std::size_t at = text.find("Pool: "); at != std::string::npos;
+       at = text.find("Pool: ", at + 1)) {
+    ++blocks;
+  }
+  EXPECT_EQ(blocks, 2U) << text;
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+}
+
+TEST_F(MaintenanceCommands, status_watches_and_tells_the_same_error_once) {
+  cluster_.SetHarvesterReachable(false);
+  clock_.After(std::chrono::minutes(3), [this] { cluster_.SetHarvesterReachable(true); });
+  clock_.After(std::chrono::minutes(5), [this] { work_.Cancel(runtime::CancelReason::kShutdown); });
+  watch_ = true;
+  EXPECT_EQ(Status(), 0);
+  EXPECT_EQ(err_.str(),
+            "harvester status: Harvester cannot be read: no answer from the simulated harvester "
+            "(4 attempts)\n");
+  EXPECT_THAT(out_.str(), HasSubstr("Ready:      yes\n"));
+}
+
+TEST_F(MaintenanceCommands, status_watches_and_redraws_a_terminal_in_place) {
+  clock_.After(std::chrono::seconds(3), [this] { work_.Cancel(runtime::CancelReason::kShutdown); });
+  watch_ = true;
+  terminal_.redraws = true;
+  EXPECT_EQ(Status(), 0);
+  EXPECT_THAT(out_.str(), MatchesRegex("\x1b\\[H\x1b\\[JPool:(.|\n)*\x1b\\[H\x1b\\[JPool:(.|\n)*"));
+}
+
 TEST_F(MaintenanceCommands, gc_dry_run_says_what_would_be_done_and_why) {
   const std::string vm = DieDraining();
   cluster_.EditAnnotation(vm, kMark, std::nullopt);
@@ -238,10 +347,40 @@ TEST_F(MaintenanceCommands, gc_of_one_pool_leaves_the_others_alone_and_without_a
   EXPECT_THAT(cluster_.Vms(), IsEmpty());
 }
 
+TEST_F(MaintenanceCommands, gc_of_every_pool_asks_first_and_of_one_does_not) {
+  DieDraining();
+  settings_.policy.reset();
+  settings_.pool = "";
+  yes_ = false;
+  EXPECT_EQ(Gc(), 2);
+  EXPECT_EQ(err_.str(),
+            "harvester gc: it would collect what is left of pool web in namespace nomad, and there "
+            "is no terminal to ask on: give --yes\n");
+  EXPECT_EQ(Gc(true), 0) << "a dry run does nothing";
+  interactive_ = true;
+  EXPECT_EQ(Gc(), 1);
+  EXPECT_THAT(out_.str(),
+              testing::EndsWith("Collect what is left of pool web in namespace nomad? [y/N] "));
+  EXPECT_EQ(cluster_.Vms().size(), 1U);
+  answer_ = "y";
+  EXPECT_EQ(Gc(), 0);
+  EXPECT_THAT(cluster_.Vms(), IsEmpty());
+}
+
 TEST_F(MaintenanceCommands, gc_takes_no_lease_for_a_pool_that_does_not_exist) {
   settings_.pool = "other";
   EXPECT_EQ(Gc(), 0);
   EXPECT_THAT(cluster_.Leases(), IsEmpty());
+}
+
+TEST_F(MaintenanceCommands, gc_says_once_for_what_it_waits) {
+  const std::string vm = DieDraining();
+  EXPECT_EQ(Gc(), 0);
+  const std::string waiting = vm + ": waiting: ";
+  const std::size_t first = out_.str().find(waiting);
+  ASSERT_NE(first, std::string::npos) << out_.str();
+  const std::string line = out_.str().substr(first, out_.str().find('\n', first) - first + 1);
+  EXPECT_EQ(out_.str().find(line, first + 1), std::string::npos) << out_.str();
 }
 
 TEST_F(MaintenanceCommands, C11_gc_skips_a_pool_that_a_live_process_holds_and_is_1) {

@@ -2,11 +2,16 @@
 // The output of harvester status for states that are hard to produce.
 #include "status_view.h"
 
+#include <functional>
+#include <string>
+#include <vector>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "nlohmann/json.hpp"
 #include "scaling/world.h"
+#include "status_trouble.h"
 
 namespace nomad_harvester::cli {
 namespace {
@@ -16,6 +21,7 @@ using scaling::Vm;
 using scaling::World;
 using std::chrono::minutes;
 using std::chrono::seconds;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -26,34 +32,35 @@ scaling::Inspection Inspect(World& world) {
   return inspection;
 }
 
-nlohmann::json Json(World& world) { return nlohmann::json::parse(StatusJson(Inspect(world))); }
+nlohmann::json Json(World& world) { return nlohmann::json::parse(*StatusJson(Inspect(world))); }
 
-TEST(StatusTable, shows_vms_nodes_links_marks_and_what_comes_next) {
+TEST(StatusTable, shows_vms_nodes_links_marks_and_wide_what_comes_next) {
   World world;
   world.With(Vm("web-b").Joined()).With(Node("web-b", "0123456789abcdef"));
   world.With(Vm("web-a").Joined().Marked()).With(Node("web-a", "a0000000").Draining("web-a"));
   world.With(Vm("web-c").Age(minutes(1)));
   world.With(Node("other", "b1111111").Ineligible());
-  EXPECT_EQ(
-      StatusTable(Inspect(world)),
-      "Pool:       default/web\n"
-      "Ready:      no: waiting to join Nomad: web-c\n"
-      "Count:      2\n"
-      "Counters:   1 draining, 1 pending, 1 unlinked\n"
-      "Lease:      none yet\n"
-      "\n"
-      "VM     STATE     HARVESTER  LINK    NODE      NODE STATE                   MARK\n"
-      "web-a  draining  Running    linked  a0000000  ready, draining, ineligible  scale-in, "
-      "until 2026-03-01T12:14:00Z\n"
-      "web-b  joined    Running    linked  01234567  ready, eligible              -\n"
-      "web-c  pending   Running    none    -         -                            -\n"
-      "\n"
-      "NODE WITHOUT A VM  NAME   NODE STATE\n"
-      "b1111111           other  ready, ineligible\n"
-      "\n"
-      "VM     NEXT STEP  WHY\n"
-      "web-a  wait       node web-a (a0000000) drains\n"
-      "web-c  wait       it has not joined yet: its guest runs and no Nomad node has its name\n");
+  EXPECT_EQ(StatusTable(Inspect(world)),
+            "Pool:       default/web\n"
+            "Ready:      no: waiting to join Nomad: web-c\n"
+            "Trouble:    nodes of the pool without a VM of ours: other\n"
+            "Count:      2\n"
+            "Counters:   1 draining, 1 pending, 1 unlinked\n"
+            "Lease:      none yet\n"
+            "\n"
+            "VM     STATE     AGE  HOST  NODE                                  MARK\n"
+            "web-a  draining  1h   -     a0000000 ready, draining, ineligible  scale-in, "
+            "until 2026-03-01T12:14:00Z\n"
+            "web-b  joined    1h   -     01234567 ready, eligible              -\n"
+            "web-c  pending   1m   -     -                                     -\n"
+            "\n"
+            "NODE WITHOUT A VM  NAME   NODE STATE\n"
+            "b1111111           other  ready, ineligible\n");
+  EXPECT_THAT(
+      StatusTable(Inspect(world), StatusDetail::kWide),
+      AllOf(HasSubstr("  wait       node web-a (a0000000) drains\n"),
+            HasSubstr("  wait       it has not joined yet: its guest runs and no Nomad node "
+                      "has its name\n")));
 }
 
 TEST(StatusTable, shows_the_lease_its_action_and_its_back_off) {
@@ -72,7 +79,7 @@ TEST(StatusTable, shows_the_lease_its_action_and_its_back_off) {
   const std::string text = StatusTable(inspection);
   EXPECT_THAT(text, HasSubstr("Lease:      held by host_1_x, renewed 2s ago\n"));
   EXPECT_THAT(text, HasSubstr("Action:     act, 1 → 3, unfinished: web-a web-b (to be created)\n"));
-  EXPECT_THAT(text, HasSubstr("Back-off:   creating VMs failed 2 times in a row; it is tried "
+  EXPECT_THAT(text, HasSubstr("Trouble:    creating VMs failed 2 times in a row; it is tried "
                               "again at 2026-03-01T12:01:00Z\n"));
   EXPECT_THAT(text, HasSubstr("Back-off:   joining Nomad failed 1 time; it may be tried again\n"));
   EXPECT_THAT(text, HasSubstr("Last act:   2026-03-01T11:55:00Z\n"));
@@ -80,6 +87,160 @@ TEST(StatusTable, shows_the_lease_its_action_and_its_back_off) {
   EXPECT_THAT(StatusTable(inspection), HasSubstr("2s ago: no longer renewed\n"));
   lease.problem = "forbidden";
   EXPECT_THAT(StatusTable(inspection), HasSubstr("Lease:      not used: forbidden\n"));
+}
+
+TEST(Troubles, are_one_line_for_each_reason_however_many_vms_share_it) {
+  World world;
+  for (const char* name : {"web-a", "web-b", "web-c", "web-d", "web-e", "web-f"}) {
+    world.With(Vm(name).Age(minutes(6)));
+  }
+  world.With(Vm("young").Age(minutes(4)));
+  world.With(Vm("off").Joined().Stopped()).With(Node("off").Down());
+  world.With(Vm("well").Joined()).With(Node("well"));
+  world.With(Vm("clone").Joined().Unmanaged());
+  const std::string text = StatusTable(Inspect(world));
+  EXPECT_THAT(text, HasSubstr("Trouble:    6 VMs (web-a, web-b, web-c, web-d, web-e and 1 more): "
+                              "it has not joined yet: its guest runs"));
+  EXPECT_THAT(text,
+              HasSubstr("Trouble:    off: it is stopped, and counts; start it, or delete it\n"));
+  EXPECT_THAT(text, HasSubstr("Trouble:    clone: it has the pool's label and is no member"));
+  EXPECT_THAT(text, Not(HasSubstr("Trouble:    young")));
+  EXPECT_THAT(text, Not(HasSubstr("Trouble:    well")));
+  const nlohmann::json json = Json(world);
+  EXPECT_EQ(json["trouble"][1]["vms"].size() + json["trouble"][2]["vms"].size() +
+                json["trouble"][0]["vms"].size(),
+            8U);
+}
+
+TEST(Troubles, of_a_node_in_another_pool_name_what_it_has_and_what_the_policy_says) {
+  World world;
+  world.With(Vm("web-a").Joined()).With(Node("web-a"));
+  world.Policy().node_class = "wbe";
+  EXPECT_THAT(StatusTable(Inspect(world)), HasSubstr("Trouble:    web-a: its node is not one of "
+                                                     "the policy's: node node-web-a is "
+                                                     "node_class=web"));
+}
+
+struct TroubleCase {
+  const char* name;
+  std::function<void(World& world)> arrange;
+  const char* text;  // of the only trouble; empty: there is none
+};
+
+TEST(Troubles, of_a_vm_are_told_in_words) {
+  const auto only = [](const Vm& vm) { return [vm](World& world) { world.With(vm); }; };
+  const std::vector<TroubleCase> cases = {
+      {"joined", [](World& w) { w.With(Vm("v").Joined()).With(Node("v")); }, ""},
+      {"lost", only(Vm("v").Joined()), "it has joined, and has no live node: "},
+      {"stopped", only(Vm("v").Joined().Stopped()), "it is stopped, and counts"},
+      {"broken", only(Vm("v").Age(minutes(20))), "it has not joined Nomad"},
+      {"does not start", only(Vm("v").Age(minutes(1)).FailsToStart("no room on any host")),
+       "no room on any host"},
+      {"late", only(Vm("v").Age(minutes(6))), "it has not joined yet: its guest runs"},
+      {"pending", only(Vm("v").Age(minutes(1))), ""},
+      {"being deleted", only(Vm("v").Joined().Terminating()), ""},
+      {"stuck",
+       [](World& w) {
+         w.With(Vm("v").Joined().Terminating());
+         w.Raw().vms[0].vm.Change().deleted_at = scaling::kNow - minutes(60);
+       },
+       "it is stuck in its deletion"},
+      {"two ready nodes",
+       [](World& w) { w.With(Vm("v").Joined()).With(Node("v", "n1")).With(Node("v", "n2")); },
+       "which node it has is not certain: several ready nodes have the name v: n1 n2"},
+      {"unreadable mark",
+       [](World& w) { w.With(Vm("v").Joined().UnreadableMark()).With(Node("v")); },
+       "its mark cannot be read"},
+      {"refused",
+       [](World& w) {
+         w.With(Vm("v").Joined()).With(Node("v"));
+         w.Raw().vms[0].vm.Change().removal_refused_at = scaling::kNow - minutes(59);
+       },
+       "its removal was refused at 2026-03-01T11:01:00Z, and undone"},
+      {"refused long ago",
+       [](World& w) {
+         w.With(Vm("v").Joined()).With(Node("v"));
+         w.Raw().vms[0].vm.Change().removal_refused_at = scaling::kNow - minutes(60);
+       },
+       ""},
+      {"clone", only(Vm("v").Joined().Unmanaged()), "it has the pool's label and is no member"},
+  };
+  for (const TroubleCase& row : cases) {
+    World world;
+    row.arrange(world);
+    std::string texts;
+    for (const Trouble& trouble : FindTroubles(Inspect(world))) {
+      if (!trouble.vms.empty()) texts += trouble.text + "\n";
+    }
+    if (*row.text == '\0') {
+      EXPECT_EQ(texts, "") << row.name;
+    } else {
+      EXPECT_THAT(texts, HasSubstr(row.text)) << row.name;
+      EXPECT_EQ(texts.find('\n'), texts.size() - 1) << row.name << ": " << texts;
+    }
+  }
+}
+
+TEST(Troubles, say_nothing_of_nodes_while_nomad_cannot_be_read) {
+  World world;
+  for (const char* name : {"a", "b", "c", "d"}) world.With(Vm(name).Joined());
+  world.With(Vm("late").Age(minutes(20))).With(Node("other")).NomadUnreadable();
+  const scaling::Inspection inspection = Inspect(world);
+  EXPECT_TRUE(FindTroubles(inspection).empty());
+  EXPECT_EQ(inspection.report.warning, "");
+}
+
+TEST(Troubles, have_the_same_text_in_json_and_yaml_and_in_the_story_of_their_vm) {
+  World world;
+  world.With(Vm("v").Joined().Stopped());
+  const scaling::Inspection inspection = Inspect(world);
+  EXPECT_EQ(Json(world)["trouble"][0]["vms"], nlohmann::json::array({"v"}));
+  EXPECT_THAT(
+      *StatusYaml(inspection),
+      HasSubstr("trouble:\n  - text: \"it is stopped, and counts; start it, or delete it\"\n"
+                "    vms:\n      - v\n"));
+  EXPECT_THAT(*VmStory(inspection, "v"), HasSubstr("Trouble:    it is stopped"));
+  EXPECT_FALSE(VmStory(inspection, "w").has_value());
+  EXPECT_FALSE(StatusJson(inspection, "w").has_value());
+}
+
+TEST(StateWithoutTimes, differs_if_something_has_happened_and_not_with_the_clock) {
+  World world;
+  world.With(Vm("v").Joined()).With(Node("v"));
+  const std::string before = StateWithoutTimes(Inspect(world));
+  world.Raw().now += seconds(7);
+  scaling::Inspection later = Inspect(world);
+  later.lease.renewed_at = scaling::kNow;
+  EXPECT_EQ(StateWithoutTimes(later), before);
+  world.Nodes()[0].eligible = false;
+  EXPECT_NE(StateWithoutTimes(Inspect(world)), before);
+}
+
+TEST(Troubles, of_a_pool_are_told_unless_the_reason_says_them) {
+  World world;
+  world.With(Vm("web-a").Joined()).With(Node("web-a"));
+  scaling::Inspection inspection = Inspect(world);
+  inspection.lease.present = true;
+  inspection.lease.holder = "host_1_x";
+  inspection.lease.live = false;
+  inspection.lease.record.paused.always = true;
+  EXPECT_THAT(StatusTable(inspection),
+              AllOf(HasSubstr("Trouble:    pool default/web is paused"),
+                    HasSubstr("Trouble:    the process that holds the Lease, host_1_x, no longer "
+                              "renews it")));
+  inspection.report.reason = PausedText(inspection.snapshot.key, inspection.lease.record.paused);
+  EXPECT_THAT(StatusTable(inspection), Not(HasSubstr("Trouble:    pool default/web is paused")));
+}
+
+TEST(StatusTable, wide_has_what_harvester_says_the_link_the_drift_and_the_next_step) {
+  World world;
+  world.With(Vm("web-a").Joined().RunsOn("rack1")).With(Node("web-a"));
+  EXPECT_THAT(
+      StatusTable(Inspect(world), StatusDetail::kWide),
+      HasSubstr("VM     STATE   AGE  HOST   NODE                      MARK  HARVESTER  LINK  "
+                "  DRIFT  NEXT STEP  WHY\n"
+                "web-a  joined  1h   rack1  node-web ready, eligible  -     Running    "
+                "linked  -      nothing    it has joined\n"));
 }
 
 TEST(StatusTable, says_unknown_where_nomad_cannot_be_read) {
@@ -93,13 +254,9 @@ TEST(StatusTable, says_unknown_where_nomad_cannot_be_read) {
             "Count:      2\n"
             "Lease:      none yet\n"
             "\n"
-            "VM     STATE   HARVESTER  LINK     NODE  NODE STATE  MARK\n"
-            "web-a  joined  Running    unknown  -     -           -\n"
-            "web-b  joined  Running    unknown  -     -           -\n"
-            "\n"
-            "VM     NEXT STEP  WHY\n"
-            "web-a  wait       Nomad cannot be read: no leader\n"
-            "web-b  wait       Nomad cannot be read: no leader\n");
+            "VM     STATE   AGE  HOST  NODE  MARK\n"
+            "web-a  joined  1h   -     -     -\n"
+            "web-b  joined  1h   -     -     -\n");
   const nlohmann::json json = Json(world);
   EXPECT_EQ(json["warning"], "");
   EXPECT_EQ(json["vms"][0]["link"], "unknown");
@@ -121,17 +278,20 @@ TEST(StatusTable, shows_why_the_last_action_failed_what_drifted_and_what_would_r
   World world;
   world.With(Vm("web-a").Joined()).With(Node("web-a"));
   scaling::Inspection inspection = Inspect(world);
-  EXPECT_THAT(StatusTable(inspection), Not(HasSubstr("Last error")));
+  EXPECT_THAT(StatusTable(inspection), Not(HasSubstr("the last action failed")));
   inspection.lease.record.last_error = {
       .action = "act", .at = scaling::kNow - minutes(50), .text = "1 of 2 VMs failed:\nweb-b: no"};
   inspection.growth_problem = "image: default/x: there is none";
   inspection.report.drift = "web-a (cpu)";
   const std::string text = StatusTable(inspection);
-  EXPECT_THAT(text, HasSubstr("Last error: 2026-03-01T11:10:00Z, action act: 1 of 2 VMs failed:\n"
-                              "            web-b: no\n"));
-  EXPECT_THAT(text, HasSubstr("Growth:     would be refused: image: default/x: there is none\n"));
+  EXPECT_THAT(text,
+              HasSubstr("Trouble:    the last action failed at 2026-03-01T11:10:00Z, action act: 1 "
+                        "of 2 VMs failed:\n"
+                        "            web-b: no\n"));
+  EXPECT_THAT(
+      text, HasSubstr("Trouble:    a growth would be refused: image: default/x: there is none\n"));
   EXPECT_THAT(text, HasSubstr("Drift:      web-a (cpu)\n"));
-  const auto json = nlohmann::json::parse(StatusJson(inspection));
+  const auto json = nlohmann::json::parse(*StatusJson(inspection));
   EXPECT_EQ(json["lease"]["last_error"]["action"], "act");
   EXPECT_EQ(json["growth_problem"], "image: default/x: there is none");
 }
@@ -143,10 +303,10 @@ TEST(StatusJson, has_the_parts_in_which_a_vm_drifted) {
   annotations[harvester::kTemplateHashAnnotation] = "v2:old";
   annotations[harvester::kTemplatePartsAnnotation] = R"({"cpu": "1"})";
   scaling::Inspection inspection = Inspect(world);
-  EXPECT_TRUE(nlohmann::json::parse(StatusJson(inspection))["vms"][0]["drift"].is_null());
+  EXPECT_TRUE(nlohmann::json::parse(*StatusJson(inspection))["vms"][0]["drift"].is_null());
   inspection.template_hash = "v2:new";
   inspection.template_parts = R"({"cpu": "2"})";
-  EXPECT_EQ(nlohmann::json::parse(StatusJson(inspection))["vms"][0]["drift"],
+  EXPECT_EQ(nlohmann::json::parse(*StatusJson(inspection))["vms"][0]["drift"],
             nlohmann::json::array({"cpu"}));
 }
 
@@ -155,7 +315,7 @@ TEST(StatusTable, removes_control_sequences) {
   Vm vm("web-a");
   world.With(vm.Joined());
   world.Raw().vms[0].vm.Change().printable_status = "\x1b[2Jgone\n";
-  const std::string text = StatusTable(Inspect(world));
+  const std::string text = StatusTable(Inspect(world), StatusDetail::kWide);
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
   EXPECT_THAT(text, HasSubstr("\\x1b[2Jgone\\n"));
 }
