@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
 #include "command.h"
 #include "status_view.h"
@@ -39,19 +41,23 @@ std::string NoSuchVm(const scaling::Inspection& inspection, const std::string& v
   return text;
 }
 
-// A pool of which there is no trace may be a name that is spelt wrong.
+// A pool without a VM and a Lease may be a name that is spelt wrong. What cannot be read says
+// nothing.
 std::string WhatThereIs(const scaling::Maintenance& maintenance, const runtime::Context& context,
                         const scaling::Inspection& inspection) {
-  const scaling::LeaseView& lease = inspection.lease;
-  if (!inspection.snapshot.vms().empty() || lease.present || !lease.problem.empty()) return "";
-  const auto pools = maintenance.FindPools(context, inspection.snapshot.key.ns);
+  const scaling::PoolKey& key = inspection.snapshot.key;
+  if (!inspection.snapshot.vms().empty() || inspection.lease.present) return "";
+  const auto pools = maintenance.FindPools(context, key.ns);
   if (!pools.ok()) return "";
+  if (pools->contains(key)) {
+    return "Note:       its VMs are gone, and something of them is left: harvester gc --dry-run "
+           "says what\n";
+  }
   std::vector<std::string> names;
   for (const scaling::PoolKey& pool : *pools) names.push_back(pool.pool);
-  return "Note:       nothing was ever created under this name; " +
-         (names.empty() ? "namespace " + inspection.snapshot.key.ns + " has no pool"
-                        : "the pools of namespace " + inspection.snapshot.key.ns + ": " +
-                              Printable(absl::StrJoin(names, ", "))) +
+  return "Note:       nothing was ever created under this name in namespace " + key.ns + "; " +
+         (names.empty() ? "there is no pool"
+                        : "pools here: " + Printable(absl::StrJoin(names, ", "))) +
          "\n";
 }
 
@@ -70,15 +76,13 @@ class StatusRun {
   int Once() {
     const runtime::Context limited = context_.WithTimeout(kOperatorBudget);
     const auto inspection = maintenance_.Inspect(limited, *settings_.policy, settings_.tells_vms);
-    if (!inspection.ok()) return errors_.Refuse(inspection.status(), kExitFailure);
+    if (!inspection.ok()) return Refuse(base::Message(inspection.status()));
     const std::optional<std::string> text = Shown(*inspection, arguments_);
-    if (!text.has_value()) {
-      return errors_.Refuse(NoSuchVm(*inspection, arguments_.vm), kExitFailure);
-    }
+    if (!text.has_value()) return Refuse(NoSuchVm(*inspection, arguments_.vm));
     std::string all = *text;
     const bool for_people = arguments_.output == "table" || arguments_.output == "wide";
     if (for_people && arguments_.vm.empty()) all += WhatThereIs(maintenance_, limited, *inspection);
-    Print(Fold(all, arguments_.terminal.width, kIndent));
+    Print(Fold(all, arguments_.terminal.width, kIndent), StateWithoutTimes(*inspection));
     if (!inspection->snapshot.look().nomad_readable) return kExitFailure;
     return inspection->report.status.ready ? kExitOk : kExitNotReady;
   }
@@ -95,16 +99,29 @@ class StatusRun {
   // Below the texts of the lines.
   static constexpr std::size_t kIndent = 12;
 
-  void Print(const std::string& text) {
+  // The age of a VM is no change.
+  void Print(const std::string& text, const std::string& state) {
+    last_error_.clear();
     if (arguments_.watch && arguments_.terminal.redraws) {
       out_ << kRedraw;
-    } else if (arguments_.watch && text == last_) {
+    } else if (arguments_.watch && state == last_state_) {
       return;
-    } else if (!last_.empty()) {
+    } else if (!last_state_.empty()) {
       out_ << "\n";
     }
     out_ << text << std::flush;
-    last_ = text;
+    last_state_ = state;
+  }
+
+  // The same error is told once: it differs in no more than how long something was waited for.
+  int Refuse(const std::string& problem) {
+    std::string error = problem;
+    std::replace_if(
+        error.begin(), error.end(), [](unsigned char c) { return absl::ascii_isdigit(c); }, '#');
+    if (error == last_error_) return errors_.ExitCode(kExitFailure);
+    last_error_ = error;
+    last_state_ = problem;  // once it is gone the pool is shown again
+    return errors_.Refuse(problem, kExitFailure);
   }
 
   const scaling::Maintenance& maintenance_;
@@ -113,7 +130,8 @@ class StatusRun {
   const StatusArguments& arguments_;
   std::ostream& out_;
   const ErrorWriter& errors_;
-  std::string last_;
+  std::string last_state_;
+  std::string last_error_;
 };
 
 }  // namespace

@@ -40,6 +40,20 @@ std::string Kind(const std::string& text, const VmView& view, const nomad::Node*
   return kind;
 }
 
+// What an operator, or a refusal, has left on the VM; empty: nothing.
+std::string TroubleOfAnnotations(const VmView& view, base::WallTime now) {
+  const harvester::VirtualMachine& vm = view.vm;
+  if (vm.has_mark && !vm.mark.has_value()) {
+    return "its mark cannot be read, and is removed; it is not the plugin's spelling";
+  }
+  if (!vm.has_mark && vm.removal_refused_at.has_value() &&
+      now - *vm.removal_refused_at < scaling::kGoesLastFor) {
+    return "its removal was refused at " + base::FormatRfc3339(*vm.removal_refused_at) +
+           ", and undone; the plugin's log says why";
+  }
+  return "";
+}
+
 // Of one VM; empty: none.
 std::string TroubleOf(const VmView& view, const PoolSnapshot& snapshot) {
   const bool readable = snapshot.look().nomad_readable;
@@ -48,6 +62,11 @@ std::string TroubleOf(const VmView& view, const PoolSnapshot& snapshot) {
   if (node != nullptr && view.member && snapshot.policy.has_value() &&
       !scaling::IdentityOf(*snapshot.policy).Contains(*node)) {
     return "its node is not one of the policy's: " + WrongPool(*node, snapshot);
+  }
+  const bool ambiguous = view.link.state == nodepool::LinkState::kTwoReady ||
+                         view.link.state == nodepool::LinkState::kContradicted;
+  if (readable && view.member && ambiguous) {
+    return "which node it has is not certain: " + view.link.explanation;
   }
   switch (StateOf(view, snapshot)) {
     case VmState::kStopped:
@@ -70,7 +89,8 @@ std::string TroubleOf(const VmView& view, const PoolSnapshot& snapshot) {
     case VmState::kCreated:
       break;
   }
-  return step.kind == scaling::StepKind::kReport ? step.reason : "";
+  if (step.kind == scaling::StepKind::kReport) return step.reason;
+  return TroubleOfAnnotations(view, snapshot.now());
 }
 
 void AddPools(const Inspection& inspection, std::vector<Trouble>* troubles) {

@@ -10,7 +10,6 @@
 
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/secret.h"
-#include "nomad_harvester/scaling/step_spec.h"
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -161,27 +160,26 @@ std::string Troubles(const Json& troubles) {
   return text;
 }
 
-// The VMs, the nodes without a VM, and what the background work of Status does next or waits for.
+// The VMs, with what the background work of Status does next or waits for if wide, and the nodes
+// without a VM.
 std::string Sections(const Json& document, base::WallTime now, StatusDetail detail) {
   const bool wide = detail == StatusDetail::kWide;
   std::vector<std::vector<std::string>> vms = {{"VM", "STATE", "AGE", "HOST", "NODE", "MARK"}};
-  if (wide) vms[0].insert(vms[0].end(), {"HARVESTER", "LINK", "DRIFT"});
-  std::vector<std::vector<std::string>> next = {{"VM", "NEXT STEP", "WHY"}};
+  if (wide) vms[0].insert(vms[0].end(), {"HARVESTER", "LINK", "DRIFT", "NEXT STEP", "WHY"});
   for (const Json& vm : document.at("vms")) {
     vms.push_back({TextOf(vm, "name"), TextOf(vm, "state"), AgeSince(vm.at("created_at"), now),
                    TextOf(vm, "host"), NodeCell(vm.at("node")), MarkText(vm.at("mark"))});
     if (wide) {
-      vms.back().insert(vms.back().end(), {TextOf(vm, "harvester_status"), TextOf(vm, "link"),
-                                           DriftText(vm.at("drift"))});
+      vms.back().insert(vms.back().end(),
+                        {TextOf(vm, "harvester_status"), TextOf(vm, "link"),
+                         DriftText(vm.at("drift")), TextOf(vm, "next_step"), TextOf(vm, "why")});
     }
-    if (TextOf(vm, "next_step") == StepName(scaling::StepKind::kNothing)) continue;
-    next.push_back({TextOf(vm, "name"), TextOf(vm, "next_step"), TextOf(vm, "why")});
   }
   std::vector<std::vector<std::string>> unlinked = {{"NODE WITHOUT A VM", "NAME", "NODE STATE"}};
   for (const Json& node : document.at("unlinked_nodes")) {
     unlinked.push_back({ShortId(node), TextOf(node, "name"), NodeText(node)});
   }
-  return Section(vms) + Section(unlinked) + Section(next);
+  return Section(vms) + Section(unlinked);
 }
 
 const Json* FindVm(const Json& document, const std::string& name) {
@@ -223,6 +221,19 @@ std::optional<std::string> StatusJson(const Inspection& inspection, const std::s
   const std::optional<Json> part = PartOf(inspection, vm);
   if (!part.has_value()) return std::nullopt;
   return base::WithoutSecrets(part->dump(2, ' ', true)) + "\n";
+}
+
+std::string StateWithoutTimes(const Inspection& inspection) {
+  Json document = StatusDocument(inspection);
+  document.erase("time");
+  document["lease"].erase("renewed_at");
+  if (!inspection.snapshot.look().nomad_readable) {
+    // They say how long Nomad was waited for.
+    document.erase("reason");
+    document.erase("trouble");
+    for (Json& vm : document["vms"]) vm.erase("why");
+  }
+  return document.dump(-1, ' ', true);
 }
 
 std::optional<std::string> StatusYaml(const Inspection& inspection, const std::string& vm) {

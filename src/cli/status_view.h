@@ -23,6 +23,8 @@ std::optional<std::string> StatusJson(const scaling::Inspection& inspection,
                                       const std::string& vm = "");
 std::optional<std::string> StatusYaml(const scaling::Inspection& inspection,
                                       const std::string& vm = "");
+// What differs if something has happened: all of it but what merely goes on with the clock.
+std::string StateWithoutTimes(const scaling::Inspection& inspection);
 
 }  // namespace nomad_harvester::cli
 

@@ -55,8 +55,8 @@ std::string RedirectionText(const HttpResponse& response, std::string_view key) 
   const std::size_t at = target.rfind('@', target.find('/', host));
   if (at != std::string::npos && at >= host) target.erase(host, at + 1 - host);
   const std::string text = OneLine(target, kMaxTarget);
-  return "redirected" + (text.empty() ? text : " to " + text) +
-         ", which is not followed: check " + std::string(key);
+  return "redirected" + (text.empty() ? text : " to " + text) + ", which is not followed: check " +
+         std::string(key);
 }
 
 }  // namespace nomad_harvester::http

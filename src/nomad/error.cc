@@ -112,9 +112,8 @@ absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpo
   const NomadError error = ReadError(response);
   const std::string number = "HTTP " + std::to_string(error.http_status);
   std::string message = std::string(purpose) + ": ";
-  const std::string said = http::IsRedirection(response)
-                               ? http::RedirectionText(response, "nomad_address")
-                               : error.text;
+  const std::string said =
+      http::IsRedirection(response) ? http::RedirectionText(response, "nomad_address") : error.text;
   message += said.empty() ? number : said + " (" + number + ")";
   const StatusCode code = CodeOf(error);
   if (code == StatusCode::kPermissionDenied && !needs.empty()) {

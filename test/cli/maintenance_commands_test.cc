@@ -118,7 +118,8 @@ class MaintenanceCommands : public testing::Test {
   int Status(const std::string& output = "table") {
     Out();
     return ShowStatus(*maintenance_, work_.context(), settings_,
-                      {.output = output, .vm = vm_, .watch = watch_}, out_, Errors("status"));
+                      {.output = output, .vm = vm_, .watch = watch_, .terminal = terminal_}, out_,
+                      Errors("status"));
   }
   int Gc(bool dry_run = false) {
     Out();
@@ -145,6 +146,7 @@ class MaintenanceCommands : public testing::Test {
   std::ostringstream err_;
   std::string vm_;  // of status
   bool watch_ = false;
+  Terminal terminal_;
   // Of gc's question.
   bool yes_ = true;
   bool interactive_ = false;
@@ -161,14 +163,14 @@ TEST_F(MaintenanceCommands, status_of_a_ready_pool_is_0) {
 
 TEST_F(MaintenanceCommands, status_of_a_name_that_never_was_names_the_pools_that_are) {
   EXPECT_EQ(Status(), 0);
-  EXPECT_THAT(out_.str(), HasSubstr("Note:       nothing was ever created under this name; "
-                                    "namespace nomad has no pool\n"));
+  EXPECT_THAT(out_.str(), HasSubstr("Note:       nothing was ever created under this name in "
+                                    "namespace nomad; there is no pool\n"));
   ASSERT_TRUE(Scale(1).ok());
   EXPECT_EQ(Status(), 0);
   EXPECT_THAT(out_.str(), Not(HasSubstr("Note:")));
   settings_.policy->pool = "wbe";
   EXPECT_EQ(Status(), 0);
-  EXPECT_THAT(out_.str(), HasSubstr("; the pools of namespace nomad: web\n"));
+  EXPECT_THAT(out_.str(), HasSubstr(" in namespace nomad; pools here: web\n"));
 }
 
 TEST_F(MaintenanceCommands, status_of_one_vm_is_its_whole_story) {
@@ -260,6 +262,55 @@ TEST_F(MaintenanceCommands, status_blames_harvester_if_harvester_hangs) {
   }
 }
 
+TEST_F(MaintenanceCommands, status_tells_a_node_class_that_no_vms_node_has) {
+  ASSERT_TRUE(Scale(1).ok());
+  settings_.policy->node_class = "wbe";
+  Status();
+  EXPECT_THAT(out_.str(), HasSubstr("node_class=web"));
+  EXPECT_THAT(out_.str(), HasSubstr("wbe"));
+}
+
+TEST_F(MaintenanceCommands, status_watches_and_piped_shows_a_pool_again_only_if_it_has_changed) {
+  ASSERT_TRUE(Scale(1).ok());
+  const std::string vm = cluster_.Vms().at(0)["metadata"]["name"];
+  const auto stop = [this] { work_.Cancel(runtime::CancelReason::kShutdown); };
+  const auto protect = [&] {
+    cluster_.EditAnnotation(vm, "nomad-harvester-autoscaler/protect", "true");
+  };
+  clock_.After(std::chrono::seconds(61), protect);
+  clock_.After(std::chrono::seconds(121), stop);
+  watch_ = true;
+  EXPECT_EQ(Status(), 0);
+  const std::string text = out_.str();
+  std::size_t blocks = 0;
+  for (std::size_t at = text.find("Pool: "); at != std::string::npos;
+       at = text.find("Pool: ", at + 1)) {
+    ++blocks;
+  }
+  EXPECT_EQ(blocks, 2U) << text;
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+}
+
+TEST_F(MaintenanceCommands, status_watches_and_tells_the_same_error_once) {
+  cluster_.SetHarvesterReachable(false);
+  clock_.After(std::chrono::minutes(3), [this] { cluster_.SetHarvesterReachable(true); });
+  clock_.After(std::chrono::minutes(5), [this] { work_.Cancel(runtime::CancelReason::kShutdown); });
+  watch_ = true;
+  EXPECT_EQ(Status(), 0);
+  EXPECT_EQ(err_.str(),
+            "harvester status: Harvester cannot be read: no answer from the simulated harvester "
+            "(4 attempts)\n");
+  EXPECT_THAT(out_.str(), HasSubstr("Ready:      yes\n"));
+}
+
+TEST_F(MaintenanceCommands, status_watches_and_redraws_a_terminal_in_place) {
+  clock_.After(std::chrono::seconds(3), [this] { work_.Cancel(runtime::CancelReason::kShutdown); });
+  watch_ = true;
+  terminal_.redraws = true;
+  EXPECT_EQ(Status(), 0);
+  EXPECT_THAT(out_.str(), MatchesRegex("\x1b\\[H\x1b\\[JPool:(.|\n)*\x1b\\[H\x1b\\[JPool:(.|\n)*"));
+}
+
 TEST_F(MaintenanceCommands, gc_dry_run_says_what_would_be_done_and_why) {
   const std::string vm = DieDraining();
   cluster_.EditAnnotation(vm, kMark, std::nullopt);
@@ -320,6 +371,16 @@ TEST_F(MaintenanceCommands, gc_takes_no_lease_for_a_pool_that_does_not_exist) {
   settings_.pool = "other";
   EXPECT_EQ(Gc(), 0);
   EXPECT_THAT(cluster_.Leases(), IsEmpty());
+}
+
+TEST_F(MaintenanceCommands, gc_says_once_for_what_it_waits) {
+  const std::string vm = DieDraining();
+  EXPECT_EQ(Gc(), 0);
+  const std::string waiting = vm + ": waiting: ";
+  const std::size_t first = out_.str().find(waiting);
+  ASSERT_NE(first, std::string::npos) << out_.str();
+  const std::string line = out_.str().substr(first, out_.str().find('\n', first) - first + 1);
+  EXPECT_EQ(out_.str().find(line, first + 1), std::string::npos) << out_.str();
 }
 
 TEST_F(MaintenanceCommands, C11_gc_skips_a_pool_that_a_live_process_holds_and_is_1) {

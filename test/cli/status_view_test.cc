@@ -2,11 +2,16 @@
 // The output of harvester status for states that are hard to produce.
 #include "status_view.h"
 
+#include <functional>
+#include <string>
+#include <vector>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "nlohmann/json.hpp"
 #include "scaling/world.h"
+#include "status_trouble.h"
 
 namespace nomad_harvester::cli {
 namespace {
@@ -29,33 +34,33 @@ scaling::Inspection Inspect(World& world) {
 
 nlohmann::json Json(World& world) { return nlohmann::json::parse(*StatusJson(Inspect(world))); }
 
-TEST(StatusTable, shows_vms_nodes_links_marks_and_what_comes_next) {
+TEST(StatusTable, shows_vms_nodes_links_marks_and_wide_what_comes_next) {
   World world;
   world.With(Vm("web-b").Joined()).With(Node("web-b", "0123456789abcdef"));
   world.With(Vm("web-a").Joined().Marked()).With(Node("web-a", "a0000000").Draining("web-a"));
   world.With(Vm("web-c").Age(minutes(1)));
   world.With(Node("other", "b1111111").Ineligible());
-  EXPECT_EQ(
-      StatusTable(Inspect(world)),
-      "Pool:       default/web\n"
-      "Ready:      no: waiting to join Nomad: web-c\n"
-      "Trouble:    nodes of the pool without a VM of ours: other\n"
-      "Count:      2\n"
-      "Counters:   1 draining, 1 pending, 1 unlinked\n"
-      "Lease:      none yet\n"
-      "\n"
-      "VM     STATE     AGE  HOST  NODE                                  MARK\n"
-      "web-a  draining  1h   -     a0000000 ready, draining, ineligible  scale-in, "
-      "until 2026-03-01T12:14:00Z\n"
-      "web-b  joined    1h   -     01234567 ready, eligible              -\n"
-      "web-c  pending   1m   -     -                                     -\n"
-      "\n"
-      "NODE WITHOUT A VM  NAME   NODE STATE\n"
-      "b1111111           other  ready, ineligible\n"
-      "\n"
-      "VM     NEXT STEP  WHY\n"
-      "web-a  wait       node web-a (a0000000) drains\n"
-      "web-c  wait       it has not joined yet: its guest runs and no Nomad node has its name\n");
+  EXPECT_EQ(StatusTable(Inspect(world)),
+            "Pool:       default/web\n"
+            "Ready:      no: waiting to join Nomad: web-c\n"
+            "Trouble:    nodes of the pool without a VM of ours: other\n"
+            "Count:      2\n"
+            "Counters:   1 draining, 1 pending, 1 unlinked\n"
+            "Lease:      none yet\n"
+            "\n"
+            "VM     STATE     AGE  HOST  NODE                                  MARK\n"
+            "web-a  draining  1h   -     a0000000 ready, draining, ineligible  scale-in, "
+            "until 2026-03-01T12:14:00Z\n"
+            "web-b  joined    1h   -     01234567 ready, eligible              -\n"
+            "web-c  pending   1m   -     -                                     -\n"
+            "\n"
+            "NODE WITHOUT A VM  NAME   NODE STATE\n"
+            "b1111111           other  ready, ineligible\n");
+  EXPECT_THAT(
+      StatusTable(Inspect(world), StatusDetail::kWide),
+      AllOf(HasSubstr("  wait       node web-a (a0000000) drains\n"),
+            HasSubstr("  wait       it has not joined yet: its guest runs and no Nomad node "
+                      "has its name\n")));
 }
 
 TEST(StatusTable, shows_the_lease_its_action_and_its_back_off) {
@@ -124,6 +129,101 @@ TEST(Troubles, of_a_node_in_another_pool_name_what_it_has_and_what_the_policy_sa
                                                      "node_class=web"));
 }
 
+struct TroubleCase {
+  const char* name;
+  std::function<void(World& world)> arrange;
+  const char* text;  // of the only trouble; empty: there is none
+};
+
+TEST(Troubles, of_a_vm_are_told_in_words) {
+  const auto only = [](const Vm& vm) { return [vm](World& world) { world.With(vm); }; };
+  const std::vector<TroubleCase> cases = {
+      {"joined", [](World& w) { w.With(Vm("v").Joined()).With(Node("v")); }, ""},
+      {"lost", only(Vm("v").Joined()), "it has joined, and has no live node: "},
+      {"stopped", only(Vm("v").Joined().Stopped()), "it is stopped, and counts"},
+      {"broken", only(Vm("v").Age(minutes(20))), "it has not joined Nomad"},
+      {"does not start", only(Vm("v").Age(minutes(1)).FailsToStart("no room on any host")),
+       "no room on any host"},
+      {"late", only(Vm("v").Age(minutes(6))), "it has not joined yet: its guest runs"},
+      {"pending", only(Vm("v").Age(minutes(1))), ""},
+      {"being deleted", only(Vm("v").Joined().Terminating()), ""},
+      {"stuck",
+       [](World& w) {
+         w.With(Vm("v").Joined().Terminating());
+         w.Raw().vms[0].vm.Change().deleted_at = scaling::kNow - minutes(60);
+       },
+       "it is stuck in its deletion"},
+      {"two ready nodes",
+       [](World& w) { w.With(Vm("v").Joined()).With(Node("v", "n1")).With(Node("v", "n2")); },
+       "which node it has is not certain: several ready nodes have the name v: n1 n2"},
+      {"unreadable mark",
+       [](World& w) { w.With(Vm("v").Joined().UnreadableMark()).With(Node("v")); },
+       "its mark cannot be read"},
+      {"refused",
+       [](World& w) {
+         w.With(Vm("v").Joined()).With(Node("v"));
+         w.Raw().vms[0].vm.Change().removal_refused_at = scaling::kNow - minutes(59);
+       },
+       "its removal was refused at 2026-03-01T11:01:00Z, and undone"},
+      {"refused long ago",
+       [](World& w) {
+         w.With(Vm("v").Joined()).With(Node("v"));
+         w.Raw().vms[0].vm.Change().removal_refused_at = scaling::kNow - minutes(60);
+       },
+       ""},
+      {"clone", only(Vm("v").Joined().Unmanaged()), "it has the pool's label and is no member"},
+  };
+  for (const TroubleCase& row : cases) {
+    World world;
+    row.arrange(world);
+    std::string texts;
+    for (const Trouble& trouble : FindTroubles(Inspect(world))) {
+      if (!trouble.vms.empty()) texts += trouble.text + "\n";
+    }
+    if (*row.text == '\0') {
+      EXPECT_EQ(texts, "") << row.name;
+    } else {
+      EXPECT_THAT(texts, HasSubstr(row.text)) << row.name;
+      EXPECT_EQ(texts.find('\n'), texts.size() - 1) << row.name << ": " << texts;
+    }
+  }
+}
+
+TEST(Troubles, say_nothing_of_nodes_while_nomad_cannot_be_read) {
+  World world;
+  for (const char* name : {"a", "b", "c", "d"}) world.With(Vm(name).Joined());
+  world.With(Vm("late").Age(minutes(20))).With(Node("other")).NomadUnreadable();
+  const scaling::Inspection inspection = Inspect(world);
+  EXPECT_TRUE(FindTroubles(inspection).empty());
+  EXPECT_EQ(inspection.report.warning, "");
+}
+
+TEST(Troubles, have_the_same_text_in_json_and_yaml_and_in_the_story_of_their_vm) {
+  World world;
+  world.With(Vm("v").Joined().Stopped());
+  const scaling::Inspection inspection = Inspect(world);
+  EXPECT_EQ(Json(world)["trouble"][0]["vms"], nlohmann::json::array({"v"}));
+  EXPECT_THAT(
+      *StatusYaml(inspection),
+      HasSubstr("trouble:\n  - text: \"it is stopped, and counts; start it, or delete it\"\n"
+                "    vms:\n      - v\n"));
+  EXPECT_THAT(*VmStory(inspection, "v"), HasSubstr("Trouble:    it is stopped"));
+  EXPECT_FALSE(VmStory(inspection, "w").has_value());
+  EXPECT_FALSE(StatusJson(inspection, "w").has_value());
+}
+
+TEST(StateWithoutTimes, differs_if_something_has_happened_and_not_with_the_clock) {
+  World world;
+  world.With(Vm("v").Joined()).With(Node("v"));
+  const std::string before = StateWithoutTimes(Inspect(world));
+  world.Raw().now += seconds(7);
+  scaling::Inspection later = Inspect(world);
+  later.lease.renewed_at = scaling::kNow;
+  EXPECT_EQ(StateWithoutTimes(later), before);
+  world.Nodes()[0].eligible = false;
+  EXPECT_NE(StateWithoutTimes(Inspect(world)), before);
+}
+
 TEST(Troubles, of_a_pool_are_told_unless_the_reason_says_them) {
   World world;
   world.With(Vm("web-a").Joined()).With(Node("web-a"));
@@ -140,15 +240,15 @@ TEST(Troubles, of_a_pool_are_told_unless_the_reason_says_them) {
   EXPECT_THAT(StatusTable(inspection), Not(HasSubstr("Trouble:    pool default/web is paused")));
 }
 
-TEST(StatusTable, wide_has_what_harvester_says_the_link_and_the_drift) {
+TEST(StatusTable, wide_has_what_harvester_says_the_link_the_drift_and_the_next_step) {
   World world;
   world.With(Vm("web-a").Joined().RunsOn("rack1")).With(Node("web-a"));
   EXPECT_THAT(
       StatusTable(Inspect(world), StatusDetail::kWide),
       HasSubstr("VM     STATE   AGE  HOST   NODE                      MARK  HARVESTER  LINK  "
-                "  DRIFT\n"
+                "  DRIFT  NEXT STEP  WHY\n"
                 "web-a  joined  1h   rack1  node-web ready, eligible  -     Running    "
-                "linked  -\n"));
+                "linked  -      nothing    it has joined\n"));
 }
 
 TEST(StatusTable, says_unknown_where_nomad_cannot_be_read) {
@@ -164,11 +264,7 @@ TEST(StatusTable, says_unknown_where_nomad_cannot_be_read) {
             "\n"
             "VM     STATE   AGE  HOST  NODE  MARK\n"
             "web-a  joined  1h   -     -     -\n"
-            "web-b  joined  1h   -     -     -\n"
-            "\n"
-            "VM     NEXT STEP  WHY\n"
-            "web-a  wait       Nomad cannot be read: no leader\n"
-            "web-b  wait       Nomad cannot be read: no leader\n");
+            "web-b  joined  1h   -     -     -\n");
   const nlohmann::json json = Json(world);
   EXPECT_EQ(json["warning"], "");
   EXPECT_EQ(json["vms"][0]["link"], "unknown");

@@ -21,7 +21,10 @@ TEST(ReplyText, of_a_page_is_its_title) {
 
 TEST(ReplyText, is_one_line_cut_and_without_secrets) {
   const base::Secret token("sesame-street-1234567890");
-  EXPECT_EQ(OneLine(" a\n\tb\x01" "c ", 100), "a b c");
+  EXPECT_EQ(OneLine(" a\n\tb\x01"
+                    "c ",
+                    100),
+            "a b c");
   EXPECT_EQ(OneLine("abcdef", 3), "abcd…");
   EXPECT_EQ(OneLine("the token " + token.Reveal(), 15).find("sesame"), std::string::npos);
 }

@@ -117,9 +117,9 @@ TEST_F(KubeReads, an_object_of_a_megabyte_is_read) {
   EXPECT_EQ(GetVm()->object["data"]["userdata"].get_ref<const std::string&>().size(), data.size());
 }
 
-TEST_F(KubeReads, a_redirect_is_an_error_that_points_to_the_base_URL) {
+TEST_F(KubeReads, a_redirect_is_an_error_that_names_the_key_of_the_base_URL) {
   transport_->Reply(302, "", {{"Location", "https://vip/dashboard"}});
-  EXPECT_THAT(GetVm(), StatusIs(StatusCode::kFailedPrecondition, HasSubstr("base URL")));
+  EXPECT_THAT(GetVm(), StatusIs(StatusCode::kFailedPrecondition, HasSubstr("check harvester_url")));
 }
 
 TEST_F(KubeReads, a_success_without_an_object_is_an_error) {

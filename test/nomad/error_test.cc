@@ -197,8 +197,7 @@ TEST(StatusText, has_no_message_if_the_server_sends_none) {
 }
 
 TEST(StatusText, is_one_line_whatever_the_body_is) {
-  EXPECT_EQ(TextOf(502, "Bad\r\n\tGate\x01way"),
-            "list nodes: Bad Gate way (HTTP 502)");
+  EXPECT_EQ(TextOf(502, "Bad\r\n\tGate\x01way"), "list nodes: Bad Gate way (HTTP 502)");
 }
 
 TEST(StatusText, shortens_a_page) {
@@ -207,8 +206,8 @@ TEST(StatusText, shortens_a_page) {
 }
 
 TEST(StatusText, is_valid_utf8_even_when_cut_inside_a_character) {
-  const std::string text = TextOf(500, std::string(299, 'x') + "\xC3\xA9 and more");
-  EXPECT_NE(text.find("\xEF\xBF\xBD..."), std::string::npos) << text;
+  const std::string text = TextOf(500, std::string(300, 'x') + "\xC3\xA9 and more");
+  EXPECT_NE(text.find("\xEF\xBF\xBD…"), std::string::npos) << text;
 }
 
 }  // namespace
