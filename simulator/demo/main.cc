@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // harvester_demo [HARVESTER]: starts the real executable against a simulated Harvester and Nomad,
-// and shows a pool grow and shrink. Exit code 0: every check passed.
+// and shows a pool grow and shrink. Exit code 0: every check passed; 130: a signal ended it.
 #include <csignal>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -80,6 +81,10 @@ bool WriteUserData(const std::string& path) {
 }
 
 int Conclude(const Show& show, std::vector<std::string> problems, int plugin_end) {
+  if (show.interrupted()) {
+    std::cout << "\nInterrupted; nothing was checked.\n";
+    return 130;
+  }
   if (!WIFEXITED(plugin_end) || WEXITSTATUS(plugin_end) != 0) {
     problems.emplace_back("the plugin did not end with 0 at SIGTERM");
   }
@@ -91,7 +96,7 @@ int Conclude(const Show& show, std::vector<std::string> problems, int plugin_end
     return 0;
   }
   for (const std::string& problem : problems) std::cout << "  WRONG: " << problem << "\n";
-  return show.interrupted() ? 130 : 1;
+  return 1;
 }
 
 int Fail(const absl::Status& status, Child& child) {
@@ -140,5 +145,10 @@ int Main(const std::string& executable) {
 int main(int argc, char** argv) {
   const std::string beside =
       (std::filesystem::read_symlink("/proc/self/exe").parent_path() / "harvester").string();
-  return nomad_harvester::demo::Main(argc > 1 ? argv[1] : beside);
+  try {
+    return nomad_harvester::demo::Main(argc > 1 ? argv[1] : beside);
+  } catch (const std::exception& error) {  // what was unwound has given the terminal back
+    std::cerr << "harvester_demo: " << error.what() << "\n";
+    return 1;
+  }
 }

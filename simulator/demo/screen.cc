@@ -4,40 +4,40 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <iostream>
-#include <map>
 #include <sys/ioctl.h>
 #include <unistd.h>
+
+#include "terminal.h"
 
 namespace nomad_harvester::demo {
 namespace {
 
 constexpr std::size_t kLogLines = 8;
-constexpr std::string_view kGreen = "32";
-constexpr std::string_view kYellow = "33";
-constexpr std::string_view kRed = "31";
-constexpr std::string_view kDim = "2";
-constexpr std::string_view kBold = "1";
-constexpr std::array<const char*, 7> kHeads = {"VM",          "PHASE", "MARK",       "NOMAD NODE",
-                                               "ELIGIBILITY", "DRAIN", "ALLOCATIONS"};
-constexpr std::array<std::size_t, 6> kWidths = {14, 13, 8, 12, 13, 10};
+constexpr std::size_t kNarrowest = 20;
+// The second screen, without a cursor, and without wrapping: while the window becomes narrower, a
+// line may be too long for one frame.
+constexpr char kTake[] = "\x1b[?1049h\x1b[?25l\x1b[?7l";
+constexpr char kGiveBack[] = "\x1b[?7h\x1b[?25h\x1b[?1049l";
 
-struct Size {
-  std::size_t columns = 80;
-  std::size_t lines = 24;
-};
-
-Size SizeOfTerminal() {
-  winsize size{};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0) {
-    return {};
+cli::Terminal Describe(std::size_t columns) {
+  config::StringMap environment;
+  for (const char* name : {"TERM", "NO_COLOR", "COLUMNS"}) {
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing changes the environment.
+    if (const char* value = std::getenv(name); value != nullptr) environment[name] = value;
   }
-  return {size.ws_col, size.ws_row};
+  return cli::DescribeTerminal(isatty(STDOUT_FILENO) != 0, columns, environment);
 }
 
-std::string Pad(std::string text, std::size_t width) {
-  if (text.size() < width) text.append(width - text.size(), ' ');
-  return text;
+// As the terminal is now: its window may change.
+Paper PaperNow() {
+  winsize size{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) size = {};
+  const cli::Terminal terminal = Describe(size.ws_col);
+  return {.width = std::max(terminal.width, kNarrowest),
+          .height = size.ws_row > 0 ? size.ws_row : std::size_t{24},
+          .colour = terminal.colour};
 }
 
 // Removes what is the same in all lines: the date, the pool and the empty policy_id.
@@ -51,48 +51,48 @@ std::string Shorten(std::string line) {
   return line;
 }
 
-std::string_view ColourOf(const std::string& state) {
-  static const std::map<std::string, std::string_view> kColours = {
-      {"Running", kGreen},       {"ready", kGreen},    {"eligible", kGreen},  {"draining", kYellow},
-      {"ineligible", kYellow},   {"down", kRed},       {"Terminating", kRed}, {"marked", kYellow},
-      {"Provisioning", kYellow}, {"Starting", kYellow}};
-  const auto found = kColours.find(state);
-  return found == kColours.end() ? kDim : found->second;
-}
-
 }  // namespace
 
-Screen::Screen() : terminal_(isatty(STDOUT_FILENO) != 0), start_(std::chrono::steady_clock::now()) {
-  if (terminal_) std::cout << "\x1b[?25l";
+Screen::Screen() : redraws_(Describe(0).redraws), start_(std::chrono::steady_clock::now()) {
+  if (redraws_) std::cout << kTake << std::flush;
 }
 
-Screen::~Screen() {
-  if (terminal_) std::cout << "\x1b[?25h" << std::flush;
+Screen::~Screen() { End(); }
+
+void Screen::End() {
+  if (!redraws_) return;
+  redraws_ = false;
+  picture_.done.clear();  // the summary has them
+  Paper paper = PaperNow();
+  paper.height = 0;
+  std::cout << kGiveBack;
+  for (const std::string& line : Draw(picture_, paper)) std::cout << line << "\n";
+  std::cout << std::flush;
 }
 
 void Screen::SetTitle(const std::string& title) {
-  title_ = title;
-  if (!terminal_) Print(title);
+  picture_.title = title;
+  if (!redraws_) Print(title);
 }
 
 void Screen::Update(const std::vector<Row>& rows, const std::vector<std::string>& log) {
   for (const std::string& line : log) {
-    if (!terminal_) Print("plugin: " + Shorten(line));
-    log_.push_back(Shorten(line));
-    if (log_.size() > kLogLines) log_.pop_front();
+    if (!redraws_) Print("plugin: " + Shorten(line));
+    picture_.log.push_back(Shorten(line));
   }
-  if (!terminal_) PrintChanges(rows);
-  rows_ = rows;
-  if (!terminal_) return;
-  Erase();
-  Draw();
+  if (picture_.log.size() > kLogLines) {
+    picture_.log.erase(picture_.log.begin(),
+                       picture_.log.end() - static_cast<std::ptrdiff_t>(kLogLines));
+  }
+  if (!redraws_) PrintChanges(rows);
+  picture_.rows = rows;
+  if (redraws_) Redraw();
 }
 
 void Screen::Print(const std::string& line) {
-  if (terminal_) {
-    Erase();
-    std::cout << line << "\n";
-    Draw();
+  if (redraws_) {
+    picture_.done.push_back(line);
+    Redraw();
     return;
   }
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
@@ -101,57 +101,26 @@ void Screen::Print(const std::string& line) {
   std::cout << time.data() << line << "\n" << std::flush;
 }
 
-void Screen::Erase() {
-  if (drawn_ > 0) std::cout << "\x1b[" << drawn_ << "A\r\x1b[J";
-  drawn_ = 0;
-}
-
-void Screen::Draw() {
-  const Size size = SizeOfTerminal();
-  std::vector<std::string> lines = {"", Paint(title_.substr(0, size.columns - 1), kBold), ""};
-  std::string heads;
-  for (std::size_t i = 0; i < kHeads.size(); ++i) {
-    heads += i < kWidths.size() ? Pad(kHeads.at(i), kWidths.at(i)) : std::string(kHeads.at(i));
+// Each line is erased before it is written: the whole screen would flicker.
+void Screen::Redraw() {
+  const Paper paper = PaperNow();
+  const std::vector<std::string> lines = Draw(picture_, paper);
+  std::string frame = "\x1b[H";
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    frame += (i == 0 ? "\x1b[2K" : "\r\n\x1b[2K") + lines.at(i);
   }
-  lines.push_back(Paint(heads.substr(0, size.columns - 1), kDim));
-  for (const Row& row : rows_) lines.push_back(Line(row));
-  if (rows_.empty()) lines.push_back(Paint("(none)", kDim));
-  lines.emplace_back();
-  for (const std::string& line : log_)
-    lines.push_back(Paint(line.substr(0, size.columns - 1), kDim));
-  // Lines that do not fit would scroll and could not be redrawn.
-  if (lines.size() + 1 > size.lines) lines.resize(size.lines - 1);
-  for (const std::string& line : lines) std::cout << line << "\n";
-  std::cout << std::flush;
-  drawn_ = lines.size();
-}
-
-std::string Screen::Paint(const std::string& text, std::string_view colour) const {
-  return "\x1b[" + std::string(colour) + "m" + text + "\x1b[0m";
-}
-
-std::string Screen::Line(const Row& row) const {
-  const std::array<std::string, 6> cells = {row.name, row.phase,       row.marked ? "marked" : "-",
-                                            row.node, row.eligibility, row.drain};
-  const std::size_t columns = SizeOfTerminal().columns - 1;
-  std::string line;
-  std::size_t width = 0;
-  for (std::size_t i = 0; i < cells.size() && width < columns; ++i) {
-    const std::string cell = Pad(cells.at(i), kWidths.at(i)).substr(0, columns - width);
-    line += i == 0 ? cell : Paint(cell, ColourOf(cells.at(i)));
-    width += cell.size();
-  }
-  return width < columns ? line + row.work.substr(0, columns - width) : line;
+  if (lines.size() < paper.height) frame += "\r\n\x1b[J";
+  std::cout << frame << std::flush;
 }
 
 void Screen::PrintChanges(const std::vector<Row>& rows) {
   for (const Row& row : rows) {
-    if (std::find(rows_.begin(), rows_.end(), row) != rows_.end()) continue;
+    if (std::find(picture_.rows.begin(), picture_.rows.end(), row) != picture_.rows.end()) continue;
     Print(row.name + ": VM " + row.phase + (row.marked ? ", marked" : "") + "; node " + row.node +
           ", " + row.eligibility + ", drain " + row.drain +
           "; work: " + (row.work.empty() ? "-" : row.work));
   }
-  for (const Row& old : rows_) {
+  for (const Row& old : picture_.rows) {
     const bool still = std::any_of(rows.begin(), rows.end(),
                                    [&old](const Row& row) { return row.name == old.name; });
     if (!still) Print(old.name + ": gone");

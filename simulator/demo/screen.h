@@ -1,23 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table that is redrawn in place on a terminal; a line per change anywhere else.
+// A picture that is redrawn in place on a terminal; a line per change anywhere else.
 #ifndef NOMAD_HARVESTER_SIMULATOR_DEMO_SCREEN_H_
 #define NOMAD_HARVESTER_SIMULATOR_DEMO_SCREEN_H_
 
 #include <chrono>
-#include <cstddef>
-#include <deque>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "view.h"
+#include "picture.h"
 
 namespace nomad_harvester::demo {
 
 class Screen {
  public:
+  // On a terminal that can redraw: takes its second screen, which has no scrollback.
   Screen();
-  // Keeps the last table on the terminal and shows the cursor again.
   ~Screen();
   Screen(const Screen&) = delete;
   Screen& operator=(const Screen&) = delete;
@@ -25,22 +22,18 @@ class Screen {
   // The current step, shown above the table.
   void SetTitle(const std::string& title);
   void Update(const std::vector<Row>& rows, const std::vector<std::string>& log);
-  // Prints a permanent line; on a terminal above the table.
+  // A step has ended: a line that stays, on a terminal above the table.
   void Print(const std::string& line);
+  // Gives the terminal back as it was and leaves the last picture there. Idempotent.
+  void End();
 
  private:
-  void Erase();
-  void Draw();
+  void Redraw();
   void PrintChanges(const std::vector<Row>& rows);
-  std::string Paint(const std::string& text, std::string_view colour) const;
-  std::string Line(const Row& row) const;
 
-  const bool terminal_;
+  bool redraws_;
   const std::chrono::steady_clock::time_point start_;
-  std::size_t drawn_ = 0;  // lines above the cursor
-  std::string title_;
-  std::vector<Row> rows_;
-  std::deque<std::string> log_;  // the last lines
+  Picture picture_;
 };
 
 }  // namespace nomad_harvester::demo

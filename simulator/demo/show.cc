@@ -31,6 +31,12 @@ Show::Show(simulator::Cluster& cluster, Child& child, PluginClient& plugin, cons
     : cluster_(cluster), child_(child), plugin_(plugin), signals_(signals) {}
 
 std::vector<std::string> Show::Run() {
+  std::vector<std::string> problems = RunSteps();
+  screen_.End();
+  return problems;
+}
+
+std::vector<std::string> Show::RunSteps() {
   screen_.SetTitle("The plugin is asked for the first time: an empty pool");
   const absl::StatusOr<PluginClient::Answer> first = plugin_.Status();
   if (!first.ok()) return {"Status: " + base::Message(first.status())};
@@ -52,7 +58,6 @@ std::vector<std::string> Show::Run() {
            .count = 0,
            .result = 0});
 
-  if (interrupted_) problems_.emplace_back("interrupted");
   if (Over()) return problems_;  // the pool was not brought down
   for (std::string& left : Leftovers(cluster_)) problems_.push_back(std::move(left));
   return problems_;
@@ -73,6 +78,7 @@ void Show::RunStep(const Step& step) {
   const int effects = cluster_.EffectCount();
   const auto start = std::chrono::steady_clock::now();
   const absl::Status scaled = ScaleAndWatch(step);
+  if (interrupted_) return;
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   Check(step, scaled, cluster_.EffectCount() - effects, took.count());
   Linger();

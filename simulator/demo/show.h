@@ -22,7 +22,7 @@ class Show {
   // `signals` are blocked in every thread; one of them ends the show.
   Show(simulator::Cluster& cluster, Child& child, PluginClient& plugin, const sigset_t& signals);
 
-  // Runs all steps. Returns the problems found, one sentence each.
+  // Runs all steps and gives the terminal back. Returns the problems found, one sentence each.
   std::vector<std::string> Run();
   // One line per step: requested count, result, seconds.
   const std::vector<std::string>& summary() const { return summary_; }
@@ -38,6 +38,7 @@ class Show {
   };
   // After a signal or a failure no further step begins.
   bool Over() const { return interrupted_ || !problems_.empty(); }
+  std::vector<std::string> RunSteps();
   void RunJobs();
   void RunStep(const Step& step);
   // Calls Scale in another thread and redraws the table until it returns.

@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "execution/pool_dependencies.h"
+#include "execution/pool_metrics.h"
 #include "execution/reconciler.h"
 
 namespace nomad_harvester::scaling {
@@ -27,12 +28,6 @@ struct ScaleRequest {
   absl::Status own_node_problem{};
   // The count of the last Status: what the checks of such a change need is read ahead.
   std::optional<std::int64_t> last_count{};
-};
-
-// The pool's count and its target: the requested count, limited once there is a plan.
-struct ScaleRange {
-  std::int64_t from = 0;
-  std::int64_t to = 0;
 };
 
 // State of the pool kept between calls, besides the Lease's record.

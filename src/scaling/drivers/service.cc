@@ -380,9 +380,7 @@ absl::Status Service::Scale(const Context& context, const ScaleAction& action,
   absl::Status outcome = TryScale(context, action, values, &facts);
   if (!facts.dry_run) {
     PoolMetrics(Metrics().get(), facts.pool)
-        .Scaled(facts.range.has_value() ? &facts.range->from : nullptr,
-                facts.range.has_value() ? &facts.range->to : nullptr, outcome,
-                options_.clock->Now() - begin);
+        .Scaled(facts.range, outcome, options_.clock->Now() - begin);
   }
   NoteRefusal(action, facts, outcome);
   return outcome;

@@ -123,13 +123,13 @@ void PoolMetrics::Troubled(Verdict verdict) const {
   if (verdict == Verdict::kFailed) CountError(sink_, error_class::kFailed);
 }
 
-void PoolMetrics::Scaled(const std::int64_t* from, const std::int64_t* to,
-                         const absl::Status& outcome, base::Duration duration) const {
+void PoolMetrics::Scaled(const std::optional<ScaleRange>& range, const absl::Status& outcome,
+                         base::Duration duration) const {
   if (sink_ == nullptr) return;
-  const char* direction = from == nullptr || to == nullptr ? "unknown"
-                          : *to > *from                    ? "out"
-                          : *to < *from                    ? "in"
-                                                           : "none";
+  const char* direction = !range.has_value()        ? "unknown"
+                          : range->to > range->from ? "out"
+                          : range->to < range->from ? "in"
+                                                    : "none";
   sink_->Observe(Metric::kScale,
                  {pool_, direction, base::AsciiLower(absl::StatusCodeToString(outcome.code()))},
                  duration);

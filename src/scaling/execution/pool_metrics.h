@@ -4,6 +4,7 @@
 #define NOMAD_HARVESTER_SCALING_POOL_METRICS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,6 +35,12 @@ inline constexpr std::string_view kFailed = "step_failed";
 void ShowErrors(metrics::Sink* sink);
 void CountError(metrics::Sink* sink, std::string_view error_class);
 
+// The pool's count and its target: the requested count, limited once there is a plan.
+struct ScaleRange {
+  std::int64_t from = 0;
+  std::int64_t to = 0;
+};
+
 // A value; the sink must outlive it. Thread-safe as the sink is; does not block.
 class PoolMetrics {
  public:
@@ -51,8 +58,8 @@ class PoolMetrics {
   void Done(const Step& step, const VmView& view, base::WallTime now) const;
   // A step was not done.
   void Troubled(Verdict verdict) const;
-  // A Scale has ended. `range`: null before the pool was observed.
-  void Scaled(const std::int64_t* from, const std::int64_t* to, const absl::Status& outcome,
+  // A Scale has ended. `range`: none before the pool was observed.
+  void Scaled(const std::optional<ScaleRange>& range, const absl::Status& outcome,
               base::Duration duration) const;
 
   void SetLeaseHeld(bool held) const;
