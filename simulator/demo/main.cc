@@ -21,7 +21,9 @@
 
 #include "child.h"
 #include "plugin_client.h"
+#include "screen.h"
 #include "show.h"
+#include "terminal.h"
 
 namespace nomad_harvester::demo {
 namespace {
@@ -95,7 +97,10 @@ int Conclude(const Show& show, std::vector<std::string> problems, int plugin_end
               << "All checks passed.\n";
     return 0;
   }
-  for (const std::string& problem : problems) std::cout << "  WRONG: " << problem << "\n";
+  const std::size_t width = PaperNow().width;
+  for (const std::string& problem : problems) {
+    std::cout << cli::Fold("  WRONG: " + problem, width, 4) << "\n";
+  }
   return 1;
 }
 

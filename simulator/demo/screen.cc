@@ -30,16 +30,6 @@ cli::Terminal Describe(std::size_t columns) {
   return cli::DescribeTerminal(isatty(STDOUT_FILENO) != 0, columns, environment);
 }
 
-// As the terminal is now: its window may change.
-Paper PaperNow() {
-  winsize size{};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) size = {};
-  const cli::Terminal terminal = Describe(size.ws_col);
-  return {.width = std::max(terminal.width, kNarrowest),
-          .height = size.ws_row > 0 ? size.ws_row : std::size_t{24},
-          .colour = terminal.colour};
-}
-
 // Removes what is the same in all lines: the date, the pool and the empty policy_id.
 std::string Shorten(std::string line) {
   const bool dated = line.size() > 25 && line[4] == '-' && line[10] == 'T';
@@ -52,6 +42,15 @@ std::string Shorten(std::string line) {
 }
 
 }  // namespace
+
+Paper PaperNow() {
+  winsize size{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) size = {};
+  const cli::Terminal terminal = Describe(size.ws_col);
+  return {.width = std::max(terminal.width, kNarrowest),
+          .height = size.ws_row > 0 ? size.ws_row : std::size_t{24},
+          .colour = terminal.colour};
+}
 
 Screen::Screen() : redraws_(Describe(0).redraws), start_(std::chrono::steady_clock::now()) {
   if (redraws_) std::cout << kTake << std::flush;

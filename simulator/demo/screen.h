@@ -11,6 +11,9 @@
 
 namespace nomad_harvester::demo {
 
+// As the terminal is now: its window may change.
+Paper PaperNow();
+
 class Screen {
  public:
   // On a terminal that can redraw: takes its second screen, which has no scrollback.

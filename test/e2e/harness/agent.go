@@ -122,7 +122,7 @@ func useTemplate(t testing.TB, path, template string) {
 // and returns its output.
 func (s *Stack) CollectGarbage(t testing.TB) string {
 	t.Helper()
-	cmd := exec.Command(Plugin(t), "gc", "--set", "namespace="+Namespace, "--set", "harvester_ca_cert="+s.Certificates.CAFile)
+	cmd := exec.Command(Plugin(t), "gc", "--yes", "--set", "namespace="+Namespace, "--set", "harvester_ca_cert="+s.Certificates.CAFile)
 	cmd.Env = []string{
 		"HARVESTER_URL=" + s.FrontDoor.URL, "HARVESTER_TOKEN_FILE=" + s.PluginTokenFile,
 		"NOMAD_ADDR=" + s.Nomad.URL, "NOMAD_TOKEN=" + s.PluginNomadToken,
