@@ -146,6 +146,7 @@ func TestEveryChangeSurvivesKillsAndRestartsOfNomadAndTheAPIServer(t *testing.T)
 		agent = s.StartAgent(t)
 		s.AwaitSettled(t, 5*time.Minute, change.count)
 		if i == 0 {
+			useCommands(t, s)
 			deploy(t, s)
 		}
 		gone += max(0, before-change.count)

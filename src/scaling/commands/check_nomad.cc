@@ -59,12 +59,6 @@ std::string CredentialText(const config::NomadSettings& settings) {
   return "no token (nomad_token_file, nomad_token and NOMAD_TOKEN are not set)";
 }
 
-nodepool::PoolIdentity IdentityOf(const config::PoolPolicy& policy) {
-  return {.node_class = policy.node_class,
-          .datacenter = policy.datacenter,
-          .node_pool = policy.node_pool};
-}
-
 bool IsDenied(const absl::Status& status) {
   return absl::IsPermissionDenied(status) || absl::IsUnauthenticated(status);
 }

@@ -134,6 +134,21 @@ func (s *Stack) CollectGarbage(t testing.TB) string {
 	return string(out)
 }
 
+// Command runs a command of the executable like an operator beside the agent, with
+// the agent's own files and the plugin's rights. It returns standard output and
+// error in one, and the exit code.
+func (s *Stack) Command(t testing.TB, command string, arguments ...string) (string, int) {
+	t.Helper()
+	arguments = append([]string{command, "--agent-config", filepath.Join(s.Dir, "agent", "agent.hcl")}, arguments...)
+	cmd := exec.Command(Plugin(t), arguments...)
+	cmd.Env = []string{"NOMAD_TOKEN=" + s.PluginNomadToken}
+	out, err := cmd.CombinedOutput()
+	if _, exited := err.(*exec.ExitError); err != nil && !exited {
+		t.Fatalf("harvester %v: %v", arguments, err)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
 func (a *Agent) plugin() (int, error) {
 	pids, err := a.Children("harvester")
 	if err == nil && len(pids) != 1 {
