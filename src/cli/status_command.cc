@@ -55,7 +55,8 @@ std::string WhatThereIs(const scaling::Maintenance& maintenance, const runtime::
   }
   std::vector<std::string> names;
   for (const scaling::PoolKey& pool : *pools) names.push_back(pool.pool);
-  return "Note:       nothing was ever created under this name in namespace " + key.ns + "; " +
+  const std::string lease = inspection.lease.problem.empty() ? "" : ", but perhaps a Lease";
+  return "Note:       there is nothing of this name in namespace " + key.ns + lease + "; " +
          (names.empty() ? "there is no pool"
                         : "pools here: " + Printable(absl::StrJoin(names, ", "))) +
          "\n";

@@ -163,8 +163,8 @@ TEST_F(MaintenanceCommands, status_of_a_ready_pool_is_0) {
 
 TEST_F(MaintenanceCommands, status_of_a_name_that_never_was_names_the_pools_that_are) {
   EXPECT_EQ(Status(), 0);
-  EXPECT_THAT(out_.str(), HasSubstr("Note:       nothing was ever created under this name in "
-                                    "namespace nomad; there is no pool\n"));
+  EXPECT_THAT(out_.str(), HasSubstr("Note:       there is nothing of this name in namespace "
+                                    "nomad; there is no pool\n"));
   ASSERT_TRUE(Scale(1).ok());
   EXPECT_EQ(Status(), 0);
   EXPECT_THAT(out_.str(), Not(HasSubstr("Note:")));
