@@ -116,7 +116,8 @@ class PlanCommands : public testing::Test {
              [&] {
                scaling::ServiceOptions options;
                options.clock = &clock_;
-               options.random = runtime::MakeSeededRandom(100 + commands_);
+               options.random =
+                   runtime::MakeSeededRandom(static_cast<std::uint64_t>(100 + commands_));
                options.logger =
                    log::Logger(MakeProgressSink(out_, err_, settings_), log::Level::kInfo);
                options.environment = [this](const std::string& name) {
