@@ -13,6 +13,7 @@
 
 #include "nomad_harvester/simulator/cluster.h"
 
+#include "cli/operator.h"
 #include "command.h"
 #include "nlohmann/json.hpp"
 #include "support/fake_clock.h"
@@ -57,18 +58,7 @@ class CheckedPool {
     const auto parsed = ReadSettings(pairs, {}, PolicyUse::kWhole, nullptr, {});
     EXPECT_TRUE(parsed.ok()) << parsed.status();
     settings_ = *parsed;
-    scaling::RawTransports transports;
-    transports.harvester = cluster_.HarvesterTransport("operator");
-    transports.nomad = cluster_.NomadTransport("operator");
-    scaling::MaintenanceOptions maintenance;
-    maintenance.clock = &clock_;
-    maintenance.random = runtime::MakeSeededRandom(2);
-    maintenance.executor = &executor_;
-    maintenance.holder = "operator";
-    maintenance_ = std::make_unique<scaling::Maintenance>(
-        maintenance,
-        scaling::MakeClients(std::make_shared<config::PluginConfig>(settings_.plugin),
-                             std::move(transports), maintenance.random, maintenance.logger));
+    maintenance_ = MakeMaintenance(cluster_, clock_, executor_, settings_);
   }
 
   int Check(const std::string& output = "table") {

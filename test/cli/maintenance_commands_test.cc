@@ -18,6 +18,7 @@
 #include "nomad_harvester/simulator/server.h"
 
 #include "cli/captured_output.h"
+#include "cli/operator.h"
 #include "command.h"
 #include "nlohmann/json.hpp"
 #include "support/fake_clock.h"
@@ -47,17 +48,7 @@ class MaintenanceCommands : public testing::Test {
         {}, PolicyUse::kOptional, nullptr, {});
     EXPECT_TRUE(parsed.ok()) << parsed.status();
     settings_ = *parsed;
-    scaling::RawTransports transports;
-    transports.harvester = cluster_.HarvesterTransport("operator");
-    transports.nomad = cluster_.NomadTransport("operator");
-    scaling::MaintenanceOptions options;
-    options.clock = &clock_;
-    options.random = runtime::MakeSeededRandom(2);
-    options.executor = &executor_;
-    options.holder = "operator";
-    maintenance_ = std::make_unique<scaling::Maintenance>(
-        options, scaling::MakeClients(std::make_shared<config::PluginConfig>(settings_.plugin),
-                                      std::move(transports), options.random, options.logger));
+    maintenance_ = MakeMaintenance(cluster_, clock_, executor_, settings_);
   }
 
   // The plugin scales the pool to `count` and then exits.
@@ -67,10 +58,7 @@ class MaintenanceCommands : public testing::Test {
     options.random = runtime::MakeSeededRandom(3);
     options.environment = [](const std::string&) { return std::nullopt; };
     options.transports = [this](const config::PluginConfig&) {
-      scaling::RawTransports transports;
-      transports.harvester = cluster_.HarvesterTransport("plugin");
-      transports.nomad = cluster_.NomadTransport("plugin");
-      return transports;
+      return TransportsOf(cluster_, "plugin");
     };
     options.foreground = options.background = &executor_;
     options.holder = "plugin";

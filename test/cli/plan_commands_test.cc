@@ -17,6 +17,7 @@
 #include "nomad_harvester/scaling/service.h"
 #include "nomad_harvester/simulator/cluster.h"
 
+#include "cli/operator.h"
 #include "command.h"
 #include "nlohmann/json.hpp"
 #include "scale_command.h"
@@ -71,21 +72,7 @@ class PlanCommands : public testing::Test {
     const auto parsed = ReadSettings(pairs, {}, PolicyUse::kWhole, look_up, environment);
     ASSERT_TRUE(parsed.ok()) << parsed.status();
     settings_ = *parsed;
-    scaling::MaintenanceOptions options;
-    options.clock = &clock_;
-    options.random = runtime::MakeSeededRandom(2);
-    options.executor = &executor_;
-    options.holder = "operator";
-    maintenance_ = std::make_unique<scaling::Maintenance>(
-        options, scaling::MakeClients(std::make_shared<config::PluginConfig>(settings_.plugin),
-                                      TransportsOf("operator"), options.random, options.logger));
-  }
-
-  scaling::RawTransports TransportsOf(const std::string& client) {
-    scaling::RawTransports transports;
-    transports.harvester = cluster_.HarvesterTransport(client);
-    transports.nomad = cluster_.NomadTransport(client);
-    return transports;
+    maintenance_ = MakeMaintenance(cluster_, clock_, executor_, settings_);
   }
 
   int Plan(std::int64_t count, const std::string& output = "text") {
@@ -126,7 +113,7 @@ class PlanCommands : public testing::Test {
                };
                options.template_environment = environment_;
                options.transports = [this, client](const config::PluginConfig&) {
-                 return absl::StatusOr<scaling::RawTransports>(TransportsOf(client));
+                 return absl::StatusOr<scaling::RawTransports>(TransportsOf(cluster_, client));
                };
                options.foreground = options.background = &executor_;
                options.holder = client;
