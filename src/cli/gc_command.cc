@@ -136,6 +136,7 @@ class Gc {
   int Confirm(const std::set<PoolKey>& pools) {
     if (dry_run_ || !settings_.pool.empty() || pools.empty()) return kExitOk;
     std::vector<std::string> names;
+    names.reserve(pools.size());
     for (const PoolKey& pool : pools) names.push_back(pool.pool);
     const std::string act = "collect what is left of " +
                             std::string(names.size() == 1 ? "pool " : "pools ") +

@@ -33,6 +33,7 @@ std::optional<std::string> Shown(const scaling::Inspection& inspection,
 
 std::string NoSuchVm(const scaling::Inspection& inspection, const std::string& vm) {
   std::vector<std::string> names;
+  names.reserve(inspection.snapshot.vms().size());
   for (const scaling::VmView* view : inspection.snapshot.vms()) names.push_back(view->vm->name);
   std::string text = "pool " + inspection.snapshot.key.ToString() + " has no VM " + vm;
   if (const auto nearest = base::NearestName(vm, names); nearest.has_value()) {
@@ -54,6 +55,7 @@ std::string WhatThereIs(const scaling::Maintenance& maintenance, const runtime::
            "says what\n";
   }
   std::vector<std::string> names;
+  names.reserve(pools->size());
   for (const scaling::PoolKey& pool : *pools) names.push_back(pool.pool);
   const std::string lease = inspection.lease.problem.empty() ? "" : ", but perhaps a Lease";
   return "Note:       there is nothing of this name in namespace " + key.ns + lease + "; " +

@@ -128,6 +128,7 @@ std::string AgeSince(const Json& time, base::WallTime now) {
 std::string DriftText(const Json& drift) {
   if (drift.is_null()) return "";
   std::vector<std::string> parts;
+  parts.reserve(drift.size());
   for (const Json& part : drift) parts.push_back(part.get<std::string>());
   return parts.empty() ? "yes" : absl::StrJoin(parts, ",");
 }
@@ -270,6 +271,7 @@ std::optional<std::string> VmStory(const Inspection& inspection, const std::stri
   story += line("Harvester", TextOf(*vm, "harvester_status"));
   story += line("Host", TextOf(*vm, "host"));
   std::vector<std::string> addresses;
+  addresses.reserve(vm->at("addresses").size());
   for (const Json& address : vm->at("addresses")) addresses.push_back(address.get<std::string>());
   story += line("Address", absl::StrJoin(addresses, ", "));
   const Json& node = vm->at("node");
