@@ -195,7 +195,7 @@ TEST_F(KubeServer, a_redirect_is_not_followed_and_the_token_stays_here) {
   const http::LoopbackServer server(redirect);
   options_.url = server.url();
   options_.token = base::Secret("sesame");
-  EXPECT_THAT(GetVm(), StatusIs(StatusCode::kFailedPrecondition, HasSubstr("base URL")));
+  EXPECT_THAT(GetVm(), StatusIs(StatusCode::kFailedPrecondition, HasSubstr("harvester_url")));
   EXPECT_EQ(other.connections(), 0);
 }
 

@@ -46,8 +46,8 @@ absl::StatusOr<Rendering> Maintenance::Render(const runtime::Context& caller,
   NH_RETURN_IF_ERROR(context.Check());
   NH_ASSIGN_OR_RETURN(CreationPlan plan, PlanCreation(deps, policy, sources, 0, ""));
   HideEnvironment(&plan);
-  harvester::VmIdentity identity =
-      IdentityFor(NewVmName(policy, *options_.random), NewActionId(*options_.random));
+  const std::string name = NewVmName(policy, *options_.random);
+  harvester::VmIdentity identity = IdentityFor(name, NewActionId(*options_.random));
   if (!policy.zones.empty() && policy.evenly_split_zones) identity.zone = policy.zones.front();
   NH_ASSIGN_OR_RETURN(VmObjects objects, ComposeVm(plan, identity));
   return Rendering{.vm = std::move(objects.vm),
