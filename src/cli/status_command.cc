@@ -85,7 +85,10 @@ class StatusRun {
     std::string all = *text;
     const bool for_people = arguments_.output == "table" || arguments_.output == "wide";
     if (for_people && arguments_.vm.empty()) all += WhatThereIs(maintenance_, limited, *inspection);
-    Print(Fold(all, arguments_.terminal.width, kIndent), StateWithoutTimes(*inspection));
+    // A break within a text would be part of what another program reads.
+    const bool folds = arguments_.output != "json" && arguments_.output != "yaml";
+    Print(folds ? Fold(all, arguments_.terminal.width, kIndent) : all,
+          StateWithoutTimes(*inspection));
     if (!inspection->snapshot.look().nomad_readable) return kExitFailure;
     return inspection->report.status.ready ? kExitOk : kExitNotReady;
   }

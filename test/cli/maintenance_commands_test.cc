@@ -161,6 +161,17 @@ TEST_F(MaintenanceCommands, status_of_a_name_that_never_was_names_the_pools_that
   EXPECT_THAT(out_.str(), HasSubstr(" in namespace nomad; pools here: web\n"));
 }
 
+TEST_F(MaintenanceCommands, status_for_programs_is_not_folded_on_a_narrow_terminal) {
+  ASSERT_TRUE(Scale(1).ok());
+  Status("json");
+  const std::string whole = out_.str();
+  terminal_.width = 20;
+  Status("json");
+  const auto folded = nlohmann::json::parse(out_.str(), nullptr, false);
+  ASSERT_FALSE(folded.is_discarded()) << out_.str();
+  EXPECT_EQ(folded["vms"], nlohmann::json::parse(whole)["vms"]);
+}
+
 TEST_F(MaintenanceCommands, status_of_one_vm_is_its_whole_story) {
   const std::string vm = DieDraining();
   vm_ = vm;
