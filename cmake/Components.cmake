@@ -27,8 +27,8 @@ execute_process(
     "--showformat=\${source:Package} \${Version} \${Package}\\n" ${packages}
   OUTPUT_VARIABLE NOMAD_HARVESTER_COMPONENTS COMMAND_ERROR_IS_FATAL ANY)
 
-# Three are built from, or taken out of, Debian's source packages (scripts/static-curl, static-httplib,
-# static-prometheus), which may be older than what is installed now.
+# Three are built from, or taken out of, Debian's source packages (scripts/static-library), which may be
+# older than what is installed now.
 if(NOMAD_HARVESTER_STATIC)
   file(READ ${CURL_DIR}/../../../debian-version curl_version)
   file(READ ${HTTPLIB_WHOLE_HEADER}/../debian-version httplib_version)

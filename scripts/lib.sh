@@ -96,11 +96,11 @@ need_packages() {
 find_static_libraries() {
   local -n arguments=$1
   local prefix
-  prefix=$("$root/scripts/static-curl")
+  prefix=$("$root/scripts/static-library" curl)
   arguments+=("-DCURL_DIR=$prefix/lib/cmake/CURL")
-  prefix=$("$root/scripts/static-httplib")
+  prefix=$("$root/scripts/static-library" httplib)
   arguments+=("-DHTTPLIB_WHOLE_HEADER=$prefix/include")
-  prefix=$("$root/scripts/static-prometheus")
+  prefix=$("$root/scripts/static-library" prometheus)
   arguments+=("-Dprometheus-cpp_DIR=$prefix/lib/cmake/prometheus-cpp")
 }
 
