@@ -86,9 +86,10 @@ need_packages() {
   done
   ((${#missing[@]})) || return 0
   say "installing ${missing[*]}"
-  as_root apt-get update -qq >&2
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-    "${missing[@]}" >&2
+  # Waits for another process that installs packages.
+  as_root apt-get -o DPkg::Lock::Timeout=600 update -qq >&2
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 install -y -qq \
+    --no-install-recommends "${missing[@]}" >&2
 }
 
 # find_static_libraries ARRAY: adds CMake's arguments for the libraries of the preset static that Debian has no
