@@ -10,20 +10,27 @@ set(packages
   libgrpc-dev libgrpc++-dev libkainjow-mustache-dev libprotobuf-dev libre2-dev libspdlog-dev
   libssl-dev libyaml-cpp-dev nlohmann-json3-dev prometheus-cpp-dev zlib1g-dev)
 find_program(DPKG_QUERY dpkg-query REQUIRED)
+set(dpkg_database ${CMAKE_SYSROOT}/var/lib/dpkg)
 
-# The compiler's own libraries: the version is part of the packages' names.
-foreach(archive libstdc++.a libgcc.a)
-  execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=${archive}
-    OUTPUT_VARIABLE path OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-  file(REAL_PATH "${path}" path)
-  execute_process(COMMAND ${DPKG_QUERY} --search ${path}
-    OUTPUT_VARIABLE owner COMMAND_ERROR_IS_FATAL ANY)
-  string(REGEX REPLACE ":.*" "" owner "${owner}")
-  list(APPEND packages ${owner})
-endforeach()
+# The compiler's own libraries: the version is part of the packages' names. For another architecture they
+# are those that cmake/arm64.cmake puts first.
+if(CMAKE_CROSSCOMPILING)
+  string(REGEX MATCH "^[0-9]+" major ${CMAKE_CXX_COMPILER_VERSION})
+  list(APPEND packages libstdc++-${major}-dev libgcc-${major}-dev)
+else()
+  foreach(archive libstdc++.a libgcc.a)
+    execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=${archive}
+      OUTPUT_VARIABLE path OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+    file(REAL_PATH "${path}" path)
+    execute_process(COMMAND ${DPKG_QUERY} --search ${path}
+      OUTPUT_VARIABLE owner COMMAND_ERROR_IS_FATAL ANY)
+    string(REGEX REPLACE ":.*" "" owner "${owner}")
+    list(APPEND packages ${owner})
+  endforeach()
+endif()
 
 execute_process(
-  COMMAND ${DPKG_QUERY} --show
+  COMMAND ${DPKG_QUERY} --admindir=${dpkg_database} --show
     "--showformat=\${source:Package} \${Version} \${Package}\\n" ${packages}
   OUTPUT_VARIABLE NOMAD_HARVESTER_COMPONENTS COMMAND_ERROR_IS_FATAL ANY)
 
@@ -53,7 +60,7 @@ set(NOMAD_HARVESTER_COMPONENTS_FILE ${CMAKE_BINARY_DIR}/components)
 file(CONFIGURE OUTPUT ${NOMAD_HARVESTER_COMPONENTS_FILE} CONTENT "@NOMAD_HARVESTER_COMPONENTS@\n" @ONLY)
 
 # An installed or upgraded package runs this again.
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS /var/lib/dpkg/status)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${dpkg_database}/status)
 
 set(NOMAD_HARVESTER_LINKED shared)
 if(NOMAD_HARVESTER_STATIC)

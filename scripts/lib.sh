@@ -66,6 +66,13 @@ packages_of() {
     e2e)
       echo etcd-server iproute2 procps  # the cluster's store; the network of the simulated machines
       ;;
+    arm64)
+      echo g++-aarch64-linux-gnu      # compiles for arm64
+      ;;
+    release)
+      echo qemu-user-static           # runs the executable for arm64
+      echo minisign                   # signs
+      ;;
     image)
       echo docker.io debootstrap      # the base image is built, not pulled
       ;;
@@ -92,16 +99,16 @@ need_packages() {
     --no-install-recommends "${missing[@]}" >&2
 }
 
-# find_static_libraries ARRAY: adds CMake's arguments for the libraries of the preset static that Debian has no
-# static package of, and builds those that are not in the cache.
+# find_static_libraries ARCHITECTURE ARRAY: adds CMake's arguments for the libraries of the static executable
+# that Debian has no static package of, and builds those that are not in the cache.
 find_static_libraries() {
-  local -n arguments=$1
-  local prefix
-  prefix=$("$root/scripts/static-library" curl)
+  local architecture=$1 prefix
+  local -n arguments=$2
+  prefix=$("$root/scripts/static-library" curl "$architecture")
   arguments+=("-DCURL_DIR=$prefix/lib/cmake/CURL")
-  prefix=$("$root/scripts/static-library" httplib)
+  prefix=$("$root/scripts/static-library" httplib "$architecture")
   arguments+=("-DHTTPLIB_WHOLE_HEADER=$prefix/include")
-  prefix=$("$root/scripts/static-library" prometheus)
+  prefix=$("$root/scripts/static-library" prometheus "$architecture")
   arguments+=("-Dprometheus-cpp_DIR=$prefix/lib/cmake/prometheus-cpp")
 }
 
