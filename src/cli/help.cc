@@ -73,7 +73,7 @@ std::shared_ptr<CLI::FormatterBase> MakeHelpFormatter(std::size_t width) {
 
 std::vector<std::string> WithoutHelp(std::vector<std::string> arguments) {
   if (arguments.front() != "help") return arguments;
-  arguments.erase(arguments.begin());
+  while (!arguments.empty() && arguments.front() == "help") arguments.erase(arguments.begin());
   arguments.emplace_back("--help");
   return arguments;
 }

@@ -136,7 +136,12 @@ absl::StatusOr<FileSettings> ReadOperatorFiles(const OperatorFiles& given) {
   FilePolicies read;
   const FilePolicy* policy = nullptr;
   if (!files.policy.empty()) {
-    NH_ASSIGN_OR_RETURN(read, ReadPolicies(files.policy));
+    auto policies = ReadPolicies(files.policy);
+    if (absl::IsNotFound(policies.status()) && given.policy.empty()) {
+      return base::Annotate(policies.status(), "policy.dir of " + given.agent_config +
+                                                   " (--policy names another place)");
+    }
+    NH_ASSIGN_OR_RETURN(read, std::move(policies));
     settings.warnings.insert(settings.warnings.end(), read.warnings.begin(), read.warnings.end());
     NH_ASSIGN_OR_RETURN(policy, ChoosePolicy(read, files, ours));
     AddTo(&settings, &FileSettings::policy, policy->config);

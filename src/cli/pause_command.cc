@@ -16,17 +16,23 @@ int SetPaused(const scaling::Maintenance& maintenance, const runtime::Context& c
               const config::PoolPolicy& policy, const std::optional<harvester::Hold>& hold,
               const ErrorWriter& errors) {
   const scaling::PoolKey key{.ns = policy.ns, .pool = policy.pool};
-  const absl::Status written = maintenance.Pause(context.WithTimeout(kOperatorBudget), key, hold);
+  const absl::StatusOr<bool> written =
+      maintenance.Pause(context.WithTimeout(kOperatorBudget), key, hold);
   if (!written.ok()) {
-    return errors.Refuse(
-        base::Annotate(written, "the Lease of pool " + key.ToString() + " could not be written"),
-        kExitFailure);
+    return errors.Refuse(base::Annotate(written.status(), "the Lease of pool " + key.ToString() +
+                                                              " could not be written"),
+                         kExitFailure);
   }
   std::cout << "pool " << key.ToString() << " is "
             << (!hold.has_value() ? "not paused"
                 : hold->always    ? "paused until harvester resume"
                                   : "paused until " + base::FormatRfc3339(*hold->until))
             << "\n";
+  if (!*written) {
+    std::cout << "Note: it had no Lease, so that no process has scaled it yet; \"harvester "
+                 "status\" names "
+                 "the pools of the namespace\n";
+  }
   return kExitOk;
 }
 
@@ -67,7 +73,8 @@ void AddPauseCommand(CLI::App& app, const Invocation& invocation) {
              return SetPaused(maintenance, context, *settings.policy, *hold, errors);
            },
        .check = [until, hold, errors] { return ReadUntil(*until, hold.get(), errors); }})
-      ->add_option("--until", *until, "End by itself at this time, such as 2026-03-01T08:00:00Z");
+      ->add_option("--until", *until, "End by itself at this time, such as 2026-03-01T08:00:00Z")
+      ->type_name("TIME");
 }
 
 void AddResumeCommand(CLI::App& app, const Invocation& invocation) {

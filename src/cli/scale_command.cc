@@ -124,8 +124,8 @@ class Scaling {
     std::string text = base::Message(why);
     if (absl::IsAborted(why)) {
       text +=
-          "\nnothing was done: wait until that process has ended its action, or ten seconds if "
-          "it was killed";
+          "\nnothing was done: repeat it when that process has ended its action; ten seconds "
+          "after a process was killed it is not waited for any more";
     }
     return parts_.errors.Refuse(text, kExitFailure);
   }

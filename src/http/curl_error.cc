@@ -2,6 +2,7 @@
 #include "curl_error.h"
 
 #include <string_view>
+#include <system_error>
 
 #include "nomad_harvester/base/status.h"
 
@@ -71,7 +72,12 @@ std::string TlsAdvice(const CurlFailure& failure) {
 // Own words where libcurl's are about the proxy: they quote its address as the operator wrote it
 // (curl/curl:lib/url.c, parse_proxy), and do not say whose name or reply they mean.
 std::string WhyNotConnected(const CurlFailure& failure, const std::string& text) {
-  if (failure.proxy.empty()) return text;
+  if (failure.proxy.empty()) {
+    // libcurl's repeats the host and says how many milliseconds that took.
+    return failure.code == CURLE_COULDNT_CONNECT && failure.os_error != 0
+               ? std::generic_category().message(static_cast<int>(failure.os_error))
+               : text;
+  }
   const std::string proxy = "the proxy " + failure.proxy;
   if (failure.code == CURLE_COULDNT_RESOLVE_PROXY) return "the name of " + proxy + " is unknown";
   if (failure.connect_status == 407) {

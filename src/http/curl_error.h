@@ -22,6 +22,7 @@ struct CurlFailure {
   base::Duration connect_timeout{};
   std::string proxy;        // as of Proxy::url; empty: none
   long connect_status = 0;  // the proxy's reply to CONNECT; 0: none
+  long os_error = 0;        // errno of the last connect(); 0: none
 };
 
 // UNAVAILABLE, FAILED_PRECONDITION (TLS), RESOURCE_EXHAUSTED or INVALID_ARGUMENT, as HttpTransport

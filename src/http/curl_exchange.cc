@@ -280,6 +280,7 @@ class CurlExchange {
     failure.connected = IsConnected();
     failure.proxy = endpoint_.proxy.url;
     curl_easy_getinfo(handles_.easy.get(), CURLINFO_HTTP_CONNECTCODE, &failure.connect_status);
+    curl_easy_getinfo(handles_.easy.get(), CURLINFO_OS_ERRNO, &failure.os_error);
     failure.connect_timeout = endpoint_.options.connect_timeout;
     return CurlErrorStatus(failure);
   }

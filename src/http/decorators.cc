@@ -9,6 +9,7 @@
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/http/connection_parts.h"
 
+#include "absl/strings/cord.h"
 #include "request_text.h"
 
 namespace nomad_harvester::http {
@@ -35,6 +36,8 @@ absl::StatusOr<base::Secret> ReadToken(const std::string& path) {
   }
   return base::Secret(std::string(token));
 }
+
+constexpr char kTokenUnreadable[] = "nomad-harvester/token-unreadable";
 
 class FileToken final : public TokenSource {
  public:
@@ -63,8 +66,10 @@ class FileToken final : public TokenSource {
       return token_;
     }
     if (!token_.empty()) return token_;
-    return base::FailedPrecondition("cannot use the token file " + path_ + ": " +
-                                    base::Message(read.status()));
+    absl::Status unreadable = base::FailedPrecondition("cannot use the token file " + path_ + ": " +
+                                                       base::Message(read.status()));
+    unreadable.SetPayload(kTokenUnreadable, absl::Cord(path_));
+    return unreadable;
   }
 
   const std::string path_;
@@ -180,6 +185,10 @@ class MeasuringTransport final : public HttpTransport {
 
 std::shared_ptr<TokenSource> MakeStaticToken(base::Secret token) {
   return std::make_shared<StaticToken>(std::move(token));
+}
+
+bool IsTokenUnreadable(const absl::Status& status) {
+  return status.GetPayload(kTokenUnreadable).has_value();
 }
 
 std::shared_ptr<TokenSource> MakeFileToken(std::string path, base::Secret until_read) {

@@ -53,7 +53,8 @@ absl::StatusOr<HttpResponse> SendReading(HttpTransport& transport, const runtime
 }
 
 absl::StatusOr<HttpResponse> SendReading(HttpTransport& transport, const runtime::Context& context,
-                                         HttpRequest request, base::JsonListReader& list) {
+                                         HttpRequest request, base::JsonListReader& list,
+                                         std::string_view address_key) {
   const BodyReader reader = {[&list] { list.Begin(); },
                              [&list](std::string_view piece) { list.Write(piece); }};
   const std::string purpose = request.purpose;
@@ -62,8 +63,11 @@ absl::StatusOr<HttpResponse> SendReading(HttpTransport& transport, const runtime
   if (!response.ok() || !response->is_success()) return response;
   const absl::Status read = list.Finish("the reply");
   if (!read.ok()) {
-    return base::Internal(purpose + ": " + base::Message(read) +
-                          "; check that the address is that of its API");
+    const std::string type = response->headers.Find("Content-Type").value_or("");
+    const bool is_page = type.starts_with("text/html");
+    return base::Internal(
+        purpose + ": " + (is_page ? "the reply is an HTML page" : base::Message(read)) +
+        "; check that " + std::string(address_key) + " is the address of the API");
   }
   return response;
 }

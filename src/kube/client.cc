@@ -72,7 +72,7 @@ absl::StatusOr<http::HttpResponse> Exchange(http::HttpTransport& transport,
   if (!request.headers.Find("Accept").has_value()) request.headers.Set("Accept", kJson);
   absl::StatusOr<http::HttpResponse> response =
       list == nullptr ? transport.Send(context, request)
-                      : http::SendReading(transport, context, request, *list);
+                      : http::SendReading(transport, context, request, *list, "harvester_url");
   if (!response.ok() || response->is_success()) return response;
   if (IsOfSecrets(request)) DropQuotedData(request.body, &response->body);
   return ToStatus(*response, request.purpose, request.method);

@@ -50,9 +50,9 @@ absl::StatusOr<CallerReply> Caller::Get(const Call& call, const ReadOptions& blo
   // The server adds up to a sixteenth of jitter (hashicorp/nomad:nomad/rpc.go, blockingRPC).
   if (blocks) request.server_wait = blocking.wait + blocking.wait / 16;
   NH_ASSIGN_OR_RETURN(http::HttpResponse response,
-                      list == nullptr
-                          ? transport_.Send(context_, request)
-                          : http::SendReading(transport_, context_, std::move(request), *list));
+                      list == nullptr ? transport_.Send(context_, request)
+                                      : http::SendReading(transport_, context_, std::move(request),
+                                                          *list, "nomad_address"));
   return ToReply(call, std::move(response));
 }
 

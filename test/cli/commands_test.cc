@@ -145,6 +145,7 @@ TEST_F(Commands, a_reader_who_has_left_is_an_error_without_words) {
 
 TEST_F(Commands, help_prints_what_the_option_does) {
   EXPECT_EQ(Call({"help"}).out, Call({"--help"}).out);
+  EXPECT_EQ(Call({"help", "help"}).out, Call({"--help"}).out);
   EXPECT_EQ(Call({"help", "status"}).out, Call({"status", "--help"}).out);
   EXPECT_THAT(Call({"help", "status"}).out, HasSubstr("--output"));
   const Outcome unknown = Call({"help", "stauts"});

@@ -469,9 +469,9 @@ class WholeCommands : public testing::Test {
   int Call(std::vector<std::string> arguments) { return Call(arguments, server_.nomad_url()); }
   int Call(std::vector<std::string> arguments, const std::string& nomad) {
     const CapturedOutput captured;
-    const int code = Main(arguments, {{"HARVESTER_URL", server_.harvester_url()},
-                                      {"NOMAD_ADDR", nomad},
-                                      {"HARVESTER_TOKEN", "x"}});
+    const int code =
+        Main(arguments,
+             {{"HARVESTER_URL", server_.harvester_url()}, {"NOMAD_ADDR", nomad}, credential_});
     out_ = captured.Stdout();
     err_ = captured.Stderr();
     return code;
@@ -482,6 +482,7 @@ class WholeCommands : public testing::Test {
   const std::unique_ptr<runtime::Random> random_ = runtime::MakeSeededRandom(1);
   simulator::Cluster cluster_{*clock_, *random_};
   simulator::SimulatorServer server_{cluster_, *clock_};
+  std::pair<std::string, std::string> credential_ = {"HARVESTER_TOKEN", "x"};
   std::string out_;
   std::string err_;
 };
@@ -547,10 +548,41 @@ TEST_F(WholeCommands, take_their_settings_from_the_files_of_the_agent) {
   EXPECT_EQ(Call(with_files({"status", "--set", "namespace=other"})), 0) << err_;
   EXPECT_THAT(out_, StartsWith("Pool:       other/web\n"));
   EXPECT_EQ(Call(with_files({"pause"})), 0) << err_;
+  EXPECT_THAT(out_, AllOf(StartsWith("pool nomad/web is paused until harvester resume\n"),
+                          HasSubstr("it had no Lease, so that no process has scaled it yet")));
+  EXPECT_EQ(Call(with_files({"pause"})), 0) << err_;
   EXPECT_EQ(out_, "pool nomad/web is paused until harvester resume\n");
   EXPECT_EQ(Call(with_files({"resume"})), 0) << err_;
   EXPECT_EQ(Call(with_files({"gc", "--dry-run"})), 0) << err_;
   EXPECT_THAT(out_, HasSubstr("nomad/web"));
+}
+
+TEST_F(WholeCommands,
+       of_a_token_file_that_cannot_be_read_check_blames_the_token_and_not_the_address) {
+  credential_ = {"HARVESTER_TOKEN_FILE", "/nowhere/token"};
+  EXPECT_EQ(
+      Call({"check", "--set", "nomad_token_file=/nowhere/too", "--set", "node_group_name=web",
+            "--set", "node_class=web", "--set", "cpu_request=1", "--set", "memory_request=1Gi",
+            "--set", "image=default/ubuntu-24.04", "--set", "networks=default/vlan100"}),
+      1);
+  for (const char* const line :
+       {"FAIL     Harvester's token: cannot use the token file /nowhere/token: ",
+        "FAIL     Nomad's token: cannot use the token file /nowhere/too: ",
+        "-> write the token into this file",
+        "skip     Harvester's URL: there is no token to ask with\n"}) {
+    EXPECT_THAT(out_, HasSubstr(line));
+  }
+  EXPECT_THAT(out_, Not(HasSubstr("CA that signed")));
+}
+
+TEST_F(WholeCommands, a_policy_directory_that_is_missing_is_named_with_its_origin) {
+  const support::ScopedTempDir dir;
+  const std::string agent = dir.WriteFile("agent.hcl",
+                                          "policy { dir = \"/nowhere/policies\" }\n"
+                                          "target \"harvester\" {\n  driver = \"harvester\"\n}\n");
+  EXPECT_EQ(Call({"plan", "--count", "1", "--agent-config", agent}), 2);
+  EXPECT_THAT(err_, AllOf(HasSubstr("policy.dir of " + agent + " (--policy names another place): "),
+                          HasSubstr("/nowhere/policies")));
 }
 
 TEST_F(WholeCommands, a_mistake_in_a_file_is_shown_with_its_line) {

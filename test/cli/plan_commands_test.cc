@@ -321,7 +321,7 @@ TEST_F(PlanCommands, a_process_that_acts_on_the_pool_would_refuse_it) {
   EXPECT_THAT(VerdictOf(2),
               HasSubstr("would be refused: another process acts on pool nomad/web: agents-plugin"));
   EXPECT_EQ(ScaleTo(2), 1);
-  EXPECT_THAT(err_.str(), HasSubstr("nothing was done: wait until that process has ended"));
+  EXPECT_THAT(err_.str(), HasSubstr("nothing was done: repeat it when that process has ended"));
   EXPECT_EQ(VmNames().size(), 1U);
 }
 

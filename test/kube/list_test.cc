@@ -14,9 +14,11 @@ namespace {
 using absl::StatusCode;
 using support::IsOk;
 using support::StatusIs;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::SizeIs;
 
 constexpr char kPath[] = "/apis/kubevirt.io/v1/namespaces/default/virtualmachines";
@@ -43,6 +45,15 @@ class KubeLists : public ClientFixture {
     return names;
   }
 };
+
+TEST_F(KubeLists, a_page_for_people_is_no_list_and_names_the_key_of_the_address) {
+  transport_->Reply(200, "<html><title>Login</title></html>", {{"Content-Type", "text/html"}});
+  EXPECT_THAT(ListVms(),
+              StatusIs(absl::StatusCode::kInternal,
+                       AllOf(HasSubstr("list VirtualMachines in default: the reply is an "
+                                       "HTML page; check that harvester_url is"),
+                             Not(HasSubstr("Login")))));
+}
 
 TEST_F(KubeLists, a_list_is_one_request) {
   transport_->Reply(200, VmPage({"a", "b"}), {{"Date", "Sat, 21 Nov 2026 02:03:04 GMT"}});

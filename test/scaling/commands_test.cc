@@ -32,7 +32,7 @@ class CommandsTest : public PoolFixture {
   }
   absl::Status Pause(const std::optional<Hold>& hold) {
     Forget();
-    return Commands().Pause(context(), key_, hold);
+    return Commands().Pause(context(), key_, hold).status();
   }
   std::string Paused() const { return LeaseAnnotation(harvester::kLeasePausedAnnotation); }
   absl::StatusOr<Inspection> Inspect() {

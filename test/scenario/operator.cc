@@ -89,7 +89,7 @@ absl::StatusOr<scaling::Inspection> Operator::Inspect() {
   return maintenance_.Inspect(context_, Policy(), /*tells_vms=*/true);
 }
 absl::Status Operator::Pause(const std::optional<harvester::Hold>& hold) {
-  return maintenance_.Pause(context_, key(), hold);
+  return maintenance_.Pause(context_, key(), hold).status();
 }
 
 absl::StatusOr<std::set<scaling::PoolKey>> Operator::FindPools(const std::string& ns) {

@@ -27,6 +27,8 @@ std::shared_ptr<TokenSource> MakeStaticToken(base::Secret token);
 // While the file is missing or empty, returns the last token read, before the first one
 // `until_read`; FAILED_PRECONDITION, with the path, if there is none.
 std::shared_ptr<TokenSource> MakeFileToken(std::string path, base::Secret until_read = {});
+// Whether nothing was sent because a token's file cannot be read.
+bool IsTokenUnreadable(const absl::Status& status);
 
 struct TokenHeader {
   std::string name;    // "Authorization" or "X-Nomad-Token"

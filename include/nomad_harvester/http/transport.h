@@ -33,9 +33,10 @@ class HttpTransport {
 // Sends `request` and lets `reader` take the body of a 2xx reply, whose `body` is then empty.
 absl::StatusOr<HttpResponse> SendReading(HttpTransport& transport, const runtime::Context& context,
                                          HttpRequest request, const BodyReader& reader);
-// The same for a reply that is a list; INTERNAL if it is none.
+// The same for a reply that is a list; INTERNAL if it is none, with the key that has the address.
 absl::StatusOr<HttpResponse> SendReading(HttpTransport& transport, const runtime::Context& context,
-                                         HttpRequest request, base::JsonListReader& list);
+                                         HttpRequest request, base::JsonListReader& list,
+                                         std::string_view address_key);
 
 }  // namespace nomad_harvester::http
 

@@ -79,9 +79,10 @@ class Maintenance {
   Maintenance(MaintenanceOptions options, Clients clients);
 
   // Sets or removes (nothing) the annotation `paused` of the pool's Lease, which is created if
-  // there is none (rule L10). One request if the Lease exists.
-  absl::Status Pause(const runtime::Context& context, const PoolKey& key,
-                     const std::optional<harvester::Hold>& hold) const;
+  // there is none (rule L10). One request if the Lease exists. Whether it did: a pool that nobody
+  // has acted on has none yet, nor has one whose name is mistyped.
+  absl::StatusOr<bool> Pause(const runtime::Context& context, const PoolKey& key,
+                             const std::optional<harvester::Hold>& hold) const;
 
   // Only reads. An error means that Harvester cannot be read. If Nomad cannot be read, the snapshot
   // reports it and the pool is not ready. `tells_vms`: the policy says how new VMs are made, so

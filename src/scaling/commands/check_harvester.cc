@@ -5,6 +5,7 @@
 
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/http/decorators.h"
 #include "nomad_harvester/kube/access.h"
 
 #include "commands/check_sources.h"
@@ -56,6 +57,11 @@ class HarvesterCheck {
   std::vector<CheckResult> Run() {
     const auto version = deps_.clients.kube->ServerVersion(context_.WithTimeout(kProbeLimit));
     const AddressView view = ViewOf(HarvesterAddress(*deps_.clients.config));
+    if (http::IsTokenUnreadable(version.status())) {
+      lines_.Set(kHarvesterToken, CheckOutcome::kFail, base::Message(version.status()),
+                 "write the token into this file, readable for this user, or correct the key");
+      return std::move(lines_).Take("there is no token to ask with");
+    }
     if (!version.ok() && !IsRefusal(version.status())) {
       FailAddress(view, version.status());
       return std::move(lines_).Take("Harvester cannot be reached");

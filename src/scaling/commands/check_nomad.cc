@@ -7,6 +7,7 @@
 
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/http/decorators.h"
 #include "nomad_harvester/nodepool/identity.h"
 #include "nomad_harvester/nodepool/selector.h"
 #include "nomad_harvester/nomad/error.h"
@@ -84,6 +85,11 @@ class NomadCheck {
   std::vector<CheckResult> Run() {
     const auto nodes = nomad().ListNodes(context_.WithTimeout(kProbeLimit));
     if (!nodes.ok() && !IsDenied(nodes.status())) {
+      if (http::IsTokenUnreadable(nodes.status())) {
+        lines_.Set(kNomadToken, CheckOutcome::kFail, base::Message(nodes.status()),
+                   "write the token into this file, readable for this user, or correct the key");
+        return std::move(lines_).Take("there is no token to ask with");
+      }
       FailAddress(nodes.status());
       return std::move(lines_).Take("Nomad cannot be reached");
     }

@@ -10,8 +10,8 @@
 
 namespace nomad_harvester::scaling {
 
-absl::Status Maintenance::Pause(const runtime::Context& context, const PoolKey& key,
-                                const std::optional<harvester::Hold>& hold) const {
+absl::StatusOr<bool> Maintenance::Pause(const runtime::Context& context, const PoolKey& key,
+                                        const std::optional<harvester::Hold>& hold) const {
   if (!clients_.config->pool_lease) {
     return base::FailedPrecondition(
         "pool_lease is \"false\": a pool without a Lease cannot be "
@@ -23,15 +23,18 @@ absl::Status Maintenance::Pause(const runtime::Context& context, const PoolKey& 
   const kube::LeaseChange change{.annotations = {{harvester::kLeasePausedAnnotation, text}}};
   const auto patched =
       clients_.kube->MergePatch(context, kube::kLeases, key.ns, name, kube::LeasePatch(change));
-  if (!kube::IsNotFound(patched.status()) || !text.has_value()) {
-    return kube::IsNotFound(patched.status()) ? absl::OkStatus() : patched.status();
+  if (!kube::IsNotFound(patched.status())) {
+    NH_RETURN_IF_ERROR(patched);
+    return true;
   }
+  if (!text.has_value()) return false;
   kube::Lease lease{.name = name, .ns = key.ns};
   lease.annotations[harvester::kLeasePausedAnnotation] = *text;
-  return base::GetStatus(clients_.kube->Create(
+  NH_RETURN_IF_ERROR(clients_.kube->Create(
       context, kube::kLeases, key.ns,
       kube::LeaseObject(lease, {{harvester::kManagedByLabel, harvester::kManagedByValue},
                                 {harvester::kPoolLabel, key.pool}})));
+  return false;
 }
 
 }  // namespace nomad_harvester::scaling
