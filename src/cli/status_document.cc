@@ -204,4 +204,17 @@ Json StatusDocument(const Inspection& inspection) {
           {"unlinked_nodes", std::move(unlinked)}};
 }
 
+Json EventsDocument(const scaling::EventsView& events) {
+  if (!events.problem.empty()) return {};
+  Json list = Json::array();
+  for (const harvester::SeenEvent& event : events.events) {
+    list.push_back({{"last", Time(event.last)},
+                    {"type", Text(event.type)},
+                    {"reason", Text(event.reason)},
+                    {"count", event.count},
+                    {"message", Text(event.note)}});
+  }
+  return list;
+}
+
 }  // namespace nomad_harvester::cli

@@ -16,15 +16,19 @@ enum class StatusDetail { kUsual, kWide };
 std::string StatusTable(const scaling::Inspection& inspection,
                         StatusDetail detail = StatusDetail::kUsual);
 // Everything about one VM, for people; nullopt: the pool has no such VM.
-std::optional<std::string> VmStory(const scaling::Inspection& inspection, const std::string& vm);
+std::optional<std::string> VmStory(const scaling::Inspection& inspection, const std::string& vm,
+                                   const scaling::EventsView& events = {});
 // For programs: one object, indented. Its members are documented in docs/operations.md: members may
-// be added, but never change. Of a VM: its element of `vms`; empty: of the pool.
+// be added, but never change. Of a VM: its element of `vms`, and its events; empty: of the pool.
 std::optional<std::string> StatusJson(const scaling::Inspection& inspection,
-                                      const std::string& vm = "");
+                                      const std::string& vm = "",
+                                      const scaling::EventsView& events = {});
 std::optional<std::string> StatusYaml(const scaling::Inspection& inspection,
-                                      const std::string& vm = "");
+                                      const std::string& vm = "",
+                                      const scaling::EventsView& events = {});
 // What differs if something has happened: all of it but what merely goes on with the clock.
-std::string StateWithoutTimes(const scaling::Inspection& inspection);
+std::string StateWithoutTimes(const scaling::Inspection& inspection,
+                              const scaling::EventsView& events = {});
 
 }  // namespace nomad_harvester::cli
 

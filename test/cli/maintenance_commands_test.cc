@@ -191,6 +191,79 @@ TEST_F(MaintenanceCommands, status_of_one_vm_is_its_whole_story) {
             "harvester status: pool nomad/web has no VM " + vm_ + "; did you mean " + vm + "?\n");
 }
 
+// What a controller says of a VM.
+nlohmann::json EventOf(const std::string& vm, int number) {
+  const std::string second = std::to_string(10 + number);
+  return {{"apiVersion", "events.k8s.io/v1"},
+          {"kind", "Event"},
+          {"metadata", {{"name", "e" + second}, {"namespace", "nomad"}}},
+          {"regarding", {{"kind", "VirtualMachine"}, {"namespace", "nomad"}, {"name", vm}}},
+          {"eventTime", "2026-01-01T00:00:" + second + ".000000Z"},
+          {"reason", "Reason" + second},
+          {"note", "words\nof several lines"},
+          {"type", "Warning"}};
+}
+
+TEST_F(MaintenanceCommands, status_of_one_vm_ends_with_its_last_events) {
+  ASSERT_TRUE(Scale(1).ok());
+  vm_ = cluster_.Vms().at(0)["metadata"]["name"];
+  EXPECT_EQ(Status(), 0) << err_.str();
+  EXPECT_THAT(out_.str(), ContainsRegex("\nEvent:      [0-9ms]+ ago: Normal ScaleOut: created: "))
+      << "the plugin's own";
+  for (const nlohmann::json& event : cluster_.Events()) {
+    nlohmann::json other = event;
+    other["regarding"]["name"] = "other";
+    cluster_.PutObject(other);
+  }
+  EXPECT_EQ(Status(), 0) << err_.str();
+  EXPECT_THAT(out_.str(), testing::EndsWith("\nEvents:     none\n"));
+  for (int i = 0; i < 12; ++i) ASSERT_TRUE(cluster_.PutObject(EventOf(vm_, i)));
+  EXPECT_EQ(Status(), 0) << err_.str();
+  EXPECT_THAT(
+      out_.str(),
+      AllOf(HasSubstr("\nEvents:     the last 10 of 12\nEvent:      "), Not(HasSubstr("Reason11:")),
+            HasSubstr(" ago: Warning Reason12: words\n            of several lines\n"),
+            ContainsRegex(" Reason20: (.|\n)* Reason21: words\n +of several lines\n$")));
+  EXPECT_EQ(Status("json"), 0);
+  const auto json = nlohmann::json::parse(out_.str());
+  EXPECT_EQ(json["events"].size(), 10U);
+  EXPECT_EQ(json["events"][9], (nlohmann::json{{"last", "2026-01-01T00:00:21Z"},
+                                               {"type", "Warning"},
+                                               {"reason", "Reason21"},
+                                               {"count", 1},
+                                               {"message", "words\nof several lines"}}));
+}
+
+TEST_F(MaintenanceCommands, status_of_one_vm_does_without_the_right_to_its_events) {
+  ASSERT_TRUE(Scale(1).ok());
+  vm_ = cluster_.Vms().at(0)["metadata"]["name"];
+  cluster_.Forbid("list", "events");
+  EXPECT_EQ(Status(), 0) << err_.str();
+  EXPECT_THAT(out_.str(),
+              testing::EndsWith("\nEvents:     the token may not list them: grant list of "
+                                "events.events.k8s.io in namespace nomad\n"));
+  EXPECT_THAT(err_.str(), IsEmpty());
+  EXPECT_EQ(Status("json"), 0);
+  EXPECT_TRUE(nlohmann::json::parse(out_.str())["events"].is_null());
+}
+
+TEST_F(MaintenanceCommands, status_lists_events_only_of_a_vm_that_there_is) {
+  ASSERT_TRUE(Scale(1).ok());
+  int lists = 0;
+  cluster_.SetFaultHook([&](const simulator::RequestInfo& request) {
+    if (request.resource == "events") ++lists;
+    return simulator::Fault::None();
+  });
+  Status();
+  Status("json");
+  vm_ = "web-none";
+  EXPECT_EQ(Status(), 1);
+  EXPECT_EQ(lists, 0);
+  vm_ = cluster_.Vms().at(0)["metadata"]["name"];
+  Status();
+  EXPECT_EQ(lists, 1);
+}
+
 TEST_F(MaintenanceCommands, status_that_watches_prints_what_changes_until_it_is_stopped) {
   ASSERT_TRUE(Scale(1).ok());
   clock_.After(std::chrono::seconds(5), [&] { cluster_.SetNomadReachable(false); });

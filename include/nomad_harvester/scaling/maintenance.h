@@ -4,12 +4,14 @@
 #ifndef NOMAD_HARVESTER_SCALING_MAINTENANCE_H_
 #define NOMAD_HARVESTER_SCALING_MAINTENANCE_H_
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "nomad_harvester/harvester/vm_event.h"
 #include "nomad_harvester/log/logger.h"
 #include "nomad_harvester/runtime/random.h"
 #include "nomad_harvester/runtime/workers.h"
@@ -61,6 +63,14 @@ struct Inspection {
   std::string growth_problem;
 };
 
+// The Kubernetes Events of a VM and of its instance, the newest last.
+struct EventsView {
+  std::string problem;  // why they are not known; empty: none
+  std::vector<harvester::SeenEvent> events;
+  std::size_t earlier = 0;  // left out, because there are too many
+};
+inline constexpr std::size_t kMostEvents = 10;
+
 // An object that is left, and why.
 struct Unfinished {
   std::string vm;
@@ -88,6 +98,11 @@ class Maintenance {
   // that existing ones are compared with that.
   absl::StatusOr<Inspection> Inspect(const runtime::Context& context,
                                      const config::PoolPolicy& policy, bool tells_vms) const;
+
+  // At most kMostEvents. One request of Harvester, and within a few seconds: that they may not be
+  // listed, or cannot be read, is no error.
+  EventsView EventsOf(const runtime::Context& context, const std::string& ns,
+                      const std::string& vm) const;
 
   // What a Scale to `count` would do now, and what would refuse it. Only reads: a new VM is tried
   // as a dry run of the API server, and the Lease is not acquired. What only the plugin's process

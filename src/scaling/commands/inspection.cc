@@ -53,6 +53,9 @@ void ReadTemplate(const runtime::Context& context, const PoolDependencies& deps,
   inspection->template_parts = plan->vm_spec.template_parts;
 }
 
+// What is asked explains; the rest of the output does not wait for it for long.
+constexpr base::Duration kEventsLimit = std::chrono::seconds(5);
+
 }  // namespace
 
 absl::StatusOr<Inspection> Maintenance::Inspect(const runtime::Context& caller,
@@ -87,6 +90,26 @@ absl::StatusOr<Inspection> Maintenance::Inspect(const runtime::Context& caller,
   inputs.template_parts = inspection.template_parts;
   inspection.report = ReportStatus(snapshot, inputs);
   return inspection;
+}
+
+EventsView Maintenance::EventsOf(const runtime::Context& caller, const std::string& ns,
+                                 const std::string& vm) const {
+  const runtime::Context context = caller.WithWritePermit(std::make_shared<ReadOnly>());
+  auto events =
+      harvester::VmStore(clients_.kube, ns).ListEventsOf(context.WithTimeout(kEventsLimit), vm);
+  if (kube::IsForbidden(events.status())) {
+    return {.problem = "the token may not list them: grant list of events.events.k8s.io in "
+                       "namespace " +
+                       ns};
+  }
+  if (!events.ok()) return {.problem = "they cannot be read: " + base::Message(events.status())};
+  EventsView view{.events = *std::move(events)};
+  if (view.events.size() > kMostEvents) {
+    view.earlier = view.events.size() - kMostEvents;
+    view.events.erase(view.events.begin(),
+                      view.events.begin() + static_cast<std::ptrdiff_t>(view.earlier));
+  }
+  return view;
 }
 
 }  // namespace nomad_harvester::scaling
