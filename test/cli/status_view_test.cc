@@ -127,6 +127,25 @@ TEST(Troubles, of_a_node_in_another_pool_name_what_it_has_and_what_the_policy_sa
   EXPECT_THAT(StatusTable(Inspect(world)), HasSubstr("Trouble:    web-a: its node is not one of "
                                                      "the policy's: node node-web-a is "
                                                      "node_class=web"));
+  EXPECT_THAT(StatusTable(Inspect(world)),
+              HasSubstr("; check the policy's key node_class: every node of the pool has class web; "
+                        "if that is not meant, the client configuration in user_data\n"));
+}
+
+TEST(Troubles, of_a_node_in_another_pool_name_user_data_unless_all_nodes_agree_on_a_class) {
+  const std::string cure = "; check the client configuration in user_data\n";
+  World world;
+  world.With(Vm("web-a").Joined()).With(Node("web-a"));
+  world.With(Vm("web-b").Joined()).With(Node("web-b"));
+  world.Policy().node_class = "wbe";
+  EXPECT_THAT(StatusTable(Inspect(world)), Not(HasSubstr(cure)));
+  world.Nodes()[1].node_class = "wbe";
+  EXPECT_THAT(StatusTable(Inspect(world)), HasSubstr(cure)) << "one is as the policy says";
+  world.Nodes()[1].node_class = "db";
+  EXPECT_THAT(StatusTable(Inspect(world)), HasSubstr(cure)) << "they differ";
+  world.Nodes()[1].node_class = "web";
+  world.Policy().node_pool = "gpu";
+  EXPECT_THAT(StatusTable(Inspect(world)), HasSubstr(cure)) << "the class alone does not explain it";
 }
 
 struct TroubleCase {
