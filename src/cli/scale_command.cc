@@ -18,6 +18,7 @@
 #include "absl/strings/str_split.h"
 #include "plan_view.h"
 #include "runtime_parts.h"
+#include "terminal.h"
 #include "text.h"
 
 namespace nomad_harvester::cli {
@@ -88,7 +89,7 @@ class Scaling {
     const auto proposal = maintenance.Plan(context_.WithTimeout(kOperatorBudget), *settings_.policy,
                                            arguments_.count);
     if (!proposal.ok()) return Fail(proposal.status());
-    parts_.asking.out << PlanText(*proposal) << std::flush;
+    parts_.asking.out << PlanText(*proposal, parts_.width) << std::flush;
     if (!proposal->refusal.ok()) return Fail(proposal->refusal);
     if (const int answer = Confirm(proposal->plan.remove.size()); answer != kExitOk) return answer;
     return Act();
@@ -171,7 +172,8 @@ void AddScaleCommand(CLI::App& app, const Invocation& invocation) {
                                       .interactive = IsInteractive(),
                                       .read_line = ReadLine,
                                       .out = std::cout},
-                           .errors = invocation.Errors("scale")});
+                           .errors = invocation.Errors("scale"),
+                           .width = TerminalOf(STDOUT_FILENO, invocation.environment).width});
        }});
   AddCountOption(*command, arguments->count);
   command->add_flag("--yes", arguments->yes, "Remove VMs without asking");

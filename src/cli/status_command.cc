@@ -29,7 +29,8 @@ std::optional<std::string> Shown(const scaling::Inspection& inspection,
   if (arguments.output == "yaml") return StatusYaml(inspection, arguments.vm, events);
   if (!arguments.vm.empty()) return VmStory(inspection, arguments.vm, events);
   return StatusTable(inspection,
-                     arguments.output == "wide" ? StatusDetail::kWide : StatusDetail::kUsual);
+                     arguments.output == "wide" ? StatusDetail::kWide : StatusDetail::kUsual,
+                     arguments.terminal.width);
 }
 
 std::string NoSuchVm(const scaling::Inspection& inspection, const std::string& vm) {

@@ -97,8 +97,8 @@ std::string MarkText(const Json& mark) {
 }
 
 // A table with a heading, or nothing if it has no other rows.
-std::string Section(const std::vector<std::vector<std::string>>& rows) {
-  return rows.size() == 1 ? std::string() : "\n" + Table(rows);
+std::string Section(const std::vector<std::vector<std::string>>& rows, std::size_t width) {
+  return rows.size() == 1 ? std::string() : "\n" + Table(rows, width);
 }
 
 // The two largest units that are not 0: "3d4h", "5m".
@@ -163,7 +163,8 @@ std::string Troubles(const Json& troubles) {
 
 // The VMs, with what the background work of Status does next or waits for if wide, and the nodes
 // without a VM.
-std::string Sections(const Json& document, base::WallTime now, StatusDetail detail) {
+std::string Sections(const Json& document, base::WallTime now, StatusDetail detail,
+                     std::size_t width) {
   const bool wide = detail == StatusDetail::kWide;
   std::vector<std::vector<std::string>> vms = {{"VM", "STATE", "AGE", "HOST", "NODE", "MARK"}};
   if (wide) vms[0].insert(vms[0].end(), {"HARVESTER", "LINK", "DRIFT", "NEXT STEP", "WHY"});
@@ -180,7 +181,7 @@ std::string Sections(const Json& document, base::WallTime now, StatusDetail deta
   for (const Json& node : document.at("unlinked_nodes")) {
     unlinked.push_back({ShortId(node), TextOf(node, "name"), NodeText(node)});
   }
-  return Section(vms) + Section(unlinked);
+  return Section(vms, width) + Section(unlinked, width);
 }
 
 const Json* FindVm(const Json& document, const std::string& name) {
@@ -323,7 +324,7 @@ std::optional<std::string> VmStory(const Inspection& inspection, const std::stri
   return story + EventLines(events, now);
 }
 
-std::string StatusTable(const Inspection& inspection, StatusDetail detail) {
+std::string StatusTable(const Inspection& inspection, StatusDetail detail, std::size_t width) {
   const PoolSnapshot& snapshot = inspection.snapshot;
   const scaling::StatusReport& report = inspection.report;
   const scaling::PoolRecord& lease = inspection.lease.record;
@@ -352,7 +353,7 @@ std::string StatusTable(const Inspection& inspection, StatusDetail detail) {
   if (lease.last_event.has_value()) {
     text += Line("Last act", base::FormatRfc3339(*lease.last_event));
   }
-  return text + Sections(document, snapshot.now(), detail);
+  return text + Sections(document, snapshot.now(), detail, width);
 }
 
 }  // namespace nomad_harvester::cli

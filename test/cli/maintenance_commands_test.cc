@@ -161,6 +161,13 @@ TEST_F(MaintenanceCommands, status_of_a_name_that_never_was_names_the_pools_that
   EXPECT_THAT(out_.str(), HasSubstr(" in namespace nomad; pools here: web\n"));
 }
 
+TEST_F(MaintenanceCommands, status_has_a_block_for_each_vm_on_a_narrow_terminal) {
+  ASSERT_TRUE(Scale(2).ok());
+  terminal_.width = 40;
+  Status();
+  EXPECT_THAT(out_.str(), ContainsRegex("\nVM:     web-.*\nSTATE:  joined\n"));
+}
+
 TEST_F(MaintenanceCommands, status_for_programs_is_not_folded_on_a_narrow_terminal) {
   ASSERT_TRUE(Scale(1).ok());
   Status("json");

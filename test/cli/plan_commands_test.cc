@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,12 +18,14 @@
 #include "nomad_harvester/scaling/service.h"
 #include "nomad_harvester/simulator/cluster.h"
 
+#include "absl/strings/str_split.h"
 #include "cli/operator.h"
 #include "command.h"
 #include "nlohmann/json.hpp"
 #include "scale_command.h"
 #include "support/fake_clock.h"
 #include "support/source_tree.h"
+#include "terminal.h"
 #include "yaml.h"
 
 namespace nomad_harvester::cli {
@@ -77,7 +80,7 @@ class PlanCommands : public testing::Test {
 
   int Plan(std::int64_t count, const std::string& output = "text") {
     return ShowPlan(*maintenance_, work_.context(), *settings_.policy, count, output, Out(),
-                    Errors("plan"));
+                    Errors("plan"), width_);
   }
   json PlanOf(std::int64_t count) {
     EXPECT_EQ(Plan(count, "json"), 0) << err_.str();
@@ -162,6 +165,7 @@ class PlanCommands : public testing::Test {
   std::unique_ptr<scaling::Maintenance> maintenance_;
   std::ostringstream out_;
   std::ostringstream err_;
+  std::size_t width_ = 0;  // of plan's terminal
   int commands_ = 0;
 };
 
@@ -175,6 +179,18 @@ TEST_F(PlanCommands, plan_of_a_growth_counts_the_new_vms) {
             "3      -     new\n"
             "\n"
             "nothing would refuse it\n");
+}
+
+TEST_F(PlanCommands, plan_on_a_terminal_keeps_the_cells_of_a_row_together) {
+  ASSERT_EQ(ScaleTo(2), 0);
+  EXPECT_EQ(Plan(1), 0);
+  EXPECT_THAT(out_.str(), HasSubstr("\nREMOVE\n#  VM"));
+  width_ = 40;
+  EXPECT_EQ(Plan(1), 0);
+  EXPECT_THAT(out_.str(), testing::ContainsRegex("\nREMOVE\n#:     1\nVM:    web-.*\nNODE:  .*\n"
+                                                 "WHY:   "));
+  const std::vector<std::string> lines = absl::StrSplit(out_.str(), '\n');
+  for (const std::string& line : lines) EXPECT_LE(DisplayWidth(line), width_) << line;
 }
 
 TEST_F(PlanCommands, plan_of_a_growth_has_the_zones) {
