@@ -26,6 +26,8 @@ namespace {
 
 // A process that ends has so long to release the pool's Lease.
 constexpr base::Duration kStopBudget = std::chrono::seconds(2);
+// And before that so long to send the Kubernetes Events that still wait.
+constexpr base::Duration kFlushBudget = std::chrono::seconds(5);
 
 std::string TextOf(const log::Record& record, std::string_view key) {
   for (const log::Field& field : record.fields) {
@@ -109,6 +111,7 @@ class Scaling {
           context_, {.count = arguments_.count, .reason = "harvester scale", .meta_json = ""},
           settings_.policy_block);
     }
+    service->Flush(runtime::Context::Background(context_.clock()).WithTimeout(kFlushBudget));
     service->Stop(runtime::Context::Background(context_.clock()).WithTimeout(kStopBudget));
     if (!outcome.ok()) return Fail(outcome);
     parts_.asking.out << "done\n" << std::flush;

@@ -181,6 +181,47 @@ TEST_F(PlanCommands, plan_of_a_growth_counts_the_new_vms) {
             "nothing would refuse it\n");
 }
 
+// Tells what the command asks of the service, and does nothing.
+class ToldService final : public scaling::TargetService {
+ public:
+  explicit ToldService(std::string& calls) : calls_(calls) {}
+  absl::Status SetConfig(const scaling::StringMap& /*config*/) override { return Note("config "); }
+  absl::StatusOr<scaling::TargetStatus> Status(const runtime::Context& /*context*/,
+                                               const scaling::StringMap& /*policy*/) override {
+    return scaling::TargetStatus{};
+  }
+  absl::Status Scale(const runtime::Context& /*context*/, const scaling::ScaleAction& /*action*/,
+                     const scaling::StringMap& /*policy*/) override {
+    return Note("scale ");
+  }
+  void Flush(const runtime::Context& context) override {
+    EXPECT_LE(context.Remaining(), std::chrono::seconds(5));
+    Note("flush ").IgnoreError();
+  }
+  void Stop(const runtime::Context& /*context*/) override { Note("stop").IgnoreError(); }
+
+ private:
+  absl::Status Note(const std::string& call) {
+    calls_ += call;
+    return absl::OkStatus();
+  }
+  std::string& calls_;
+};
+
+TEST_F(PlanCommands, T1_scale_sends_its_events_within_a_limit_before_it_ends) {
+  std::string calls;
+  const ErrorWriter errors = Errors("scale");
+  EXPECT_EQ(ScalePool(*maintenance_, work_.context(), settings_, {.count = 1, .yes = true},
+                      {.make_service = [&] { return std::make_unique<ToldService>(calls); },
+                       .asking = {.yes = true,
+                                  .interactive = false,
+                                  .read_line = [](const runtime::Context&) { return ""; },
+                                  .out = Out()},
+                       .errors = errors}),
+            0);
+  EXPECT_EQ(calls, "config scale flush stop");
+}
+
 TEST_F(PlanCommands, plan_on_a_terminal_keeps_the_cells_of_a_row_together) {
   ASSERT_EQ(ScaleTo(2), 0);
   EXPECT_EQ(Plan(1), 0);
