@@ -478,6 +478,18 @@ TEST_F(MaintenanceCommands, C11_gc_skips_a_pool_that_a_live_process_holds_and_is
   EXPECT_EQ(cluster_.Vms().size(), 1U);
 }
 
+TEST_F(MaintenanceCommands, C11_gc_says_whose_lease_it_waits_for_and_until_when) {
+  DieDraining();
+  const base::WallTime began = clock_.WallNow();
+  EXPECT_EQ(Gc(), 0);
+  const std::string line =
+      "nomad/web: waiting for the Lease of plugin, which no longer renews it; it is taken over "
+      "by " +
+      base::FormatRfc3339(began + std::chrono::seconds(22)) + "\n";
+  EXPECT_THAT(out_.str(), StartsWith(line));
+  EXPECT_EQ(out_.str().find("waiting for the Lease", line.size()), std::string::npos);
+}
+
 TEST_F(MaintenanceCommands, gc_that_was_not_allowed_is_1_and_says_so) {
   DieDraining();
   cluster_.Forbid("delete", "virtualmachines");

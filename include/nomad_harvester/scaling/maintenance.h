@@ -5,6 +5,7 @@
 #define NOMAD_HARVESTER_SCALING_MAINTENANCE_H_
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -76,6 +77,10 @@ struct Unfinished {
   std::string vm;
   std::string why;
 };
+// Of another process' hold of the pool's Lease, which is no longer renewed: whose it is, and when
+// it will be taken over at the latest.
+using LeaseWaitListener = std::function<void(const std::string& holder, base::WallTime until)>;
+
 struct Collection {
   // OK: everything that could be collected was. ABORTED: another live process holds the pool's
   // Lease, and nothing was done.
@@ -129,10 +134,12 @@ class Maintenance {
                                               const std::string& ns) const;
 
   // Runs Reconciler::RunResumption under the pool's Lease until it has finished, drains included.
-  // Without a policy no removal is started: VMs that never joined stay unfinished.
+  // Without a policy no removal is started: VMs that never joined stay unfinished. `waits` is told,
+  // at most once, that it waits for the Lease of a process that has died.
   Collection Collect(const runtime::Context& context, const PoolKey& key,
                      const std::optional<config::PoolPolicy>& policy,
-                     const ReconcileListener& events) const;
+                     const ReconcileListener& events,
+                     const LeaseWaitListener& waits = nullptr) const;
   // Reports as events what Collect would do first. Only reads, and does not acquire the Lease.
   Collection Preview(const runtime::Context& context, const PoolKey& key,
                      const std::optional<config::PoolPolicy>& policy,
