@@ -121,6 +121,11 @@ class Gc {
     }
     if (const int answer = Confirm(pools); answer != kExitOk) return answer;
     if (pools.empty()) {
+      const scaling::NamespaceView ns = maintenance_.ReadNamespace(context_, settings_.ns);
+      if (!ns.problem.empty()) {
+        return errors_.Refuse("namespace " + settings_.ns + ": " + ns.problem + "; " + ns.cure,
+                              kExitFailure);
+      }
       out_ << "nothing of " << (settings_.pool.empty() ? "the plugin" : "pool " + settings_.pool)
            << " was found in namespace " << settings_.ns << "\n";
     }

@@ -49,7 +49,7 @@ std::string NoSuchVm(const scaling::Inspection& inspection, const std::string& v
 std::string WhatThereIs(const scaling::Maintenance& maintenance, const runtime::Context& context,
                         const scaling::Inspection& inspection) {
   const scaling::PoolKey& key = inspection.snapshot.key;
-  if (!inspection.snapshot.vms().empty() || inspection.lease.present) return "";
+  if (!inspection.ns.has_value() || !inspection.ns->problem.empty()) return "";
   const auto pools = maintenance.FindPools(context, key.ns);
   if (!pools.ok()) return "";
   if (pools->contains(key)) {

@@ -161,6 +161,43 @@ TEST_F(MaintenanceCommands, status_of_a_name_that_never_was_names_the_pools_that
   EXPECT_THAT(out_.str(), HasSubstr(" in namespace nomad; pools here: web\n"));
 }
 
+TEST_F(MaintenanceCommands, status_and_gc_say_that_a_namespace_does_not_exist) {
+  settings_.policy->ns = settings_.ns = "nmoad";
+  const std::string problem =
+      "namespace nmoad: it does not exist; create it: kubectl create namespace nmoad; or correct "
+      "the key namespace\n";
+  EXPECT_EQ(Status(), 3);
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("Ready:      no: " + problem), Not(HasSubstr("Note:")),
+                                Not(HasSubstr("Trouble:"))));
+  EXPECT_EQ(Gc(), 1);
+  EXPECT_EQ(err_.str(), "harvester gc: " + problem);
+  cluster_.Forbid("get", "namespaces");
+  EXPECT_EQ(Status(), 0);
+  EXPECT_THAT(out_.str(),
+              HasSubstr("Ready:      yes\nTrouble:    no VM and no Lease of pool web exist in "
+                        "namespace nmoad; the namespace could not be read\n"));
+  EXPECT_EQ(Gc(), 0);
+  EXPECT_EQ(out_.str(), "nothing of pool web was found in namespace nmoad\n");
+}
+
+TEST_F(MaintenanceCommands, status_of_a_pool_that_has_nothing_does_not_read_as_a_healthy_one) {
+  int reads = 0;
+  cluster_.SetFaultHook([&](const simulator::RequestInfo& request) {
+    if (request.resource == "namespaces") ++reads;
+    return simulator::Fault::None();
+  });
+  EXPECT_EQ(Status(), 0);
+  EXPECT_EQ(reads, 1);
+  EXPECT_THAT(out_.str(),
+              HasSubstr("Trouble:    no VM and no Lease of pool web exist in namespace nomad: it "
+                        "was never scaled, or its name is wrong\n"));
+  ASSERT_TRUE(Scale(1).ok());
+  ASSERT_TRUE(Scale(0).ok());
+  EXPECT_EQ(Status(), 0);
+  EXPECT_THAT(out_.str(), Not(HasSubstr("Trouble:"))) << "its Lease says that it was scaled";
+  EXPECT_EQ(reads, 1);
+}
+
 TEST_F(MaintenanceCommands, status_has_a_block_for_each_vm_on_a_narrow_terminal) {
   ASSERT_TRUE(Scale(2).ok());
   terminal_.width = 40;
@@ -636,8 +673,8 @@ TEST_F(WholeCommands, take_their_settings_from_the_files_of_the_agent) {
   };
   EXPECT_EQ(Call(with_files({"status"})), 0) << err_;
   EXPECT_THAT(out_, StartsWith("Pool:       nomad/web\nReady:      yes\n"));
-  EXPECT_EQ(Call(with_files({"status", "--set", "namespace=other"})), 0) << err_;
-  EXPECT_THAT(out_, StartsWith("Pool:       other/web\n"));
+  EXPECT_EQ(Call(with_files({"status", "--set", "namespace=default"})), 0) << err_;
+  EXPECT_THAT(out_, StartsWith("Pool:       default/web\n"));
   EXPECT_EQ(Call(with_files({"pause"})), 0) << err_;
   EXPECT_EQ(out_, "pool nomad/web is paused until harvester resume\n");
   EXPECT_EQ(Call(with_files({"resume"})), 0) << err_;

@@ -51,6 +51,13 @@ struct LeaseView {
   PoolRecord record;
 };
 
+// Whether a namespace of Harvester can have a pool.
+struct NamespaceView {
+  bool is_known = false;  // false: it cannot be read, or may not be
+  std::string problem;    // "it does not exist"; empty: none
+  std::string cure;
+};
+
 struct Inspection {
   PoolSnapshot snapshot;
   LeaseView lease;
@@ -62,6 +69,9 @@ struct Inspection {
   std::string template_hash;
   std::string template_parts;
   std::string growth_problem;
+  // Read only if the pool has neither a VM nor a Lease. The pool is not ready while it has a
+  // problem, which Status does not look for.
+  std::optional<NamespaceView> ns;
 };
 
 // The Kubernetes Events of a VM and of its instance, the newest last.
@@ -103,6 +113,9 @@ class Maintenance {
   // that existing ones are compared with that.
   absl::StatusOr<Inspection> Inspect(const runtime::Context& context,
                                      const config::PoolPolicy& policy, bool tells_vms) const;
+
+  // One request. The right to read a namespace is optional.
+  NamespaceView ReadNamespace(const runtime::Context& context, const std::string& ns) const;
 
   // At most kMostEvents. One request of Harvester, and within a few seconds: that they may not be
   // listed, or cannot be read, is no error.

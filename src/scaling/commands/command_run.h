@@ -61,6 +61,12 @@ struct CommandRun {
   PoolLease lease;
 };
 
+// Of one that does not exist.
+NamespaceView MissingNamespace(const std::string& ns);
+// What a GET of it tells.
+NamespaceView NamespaceViewOf(const absl::StatusOr<kube::Observed>& observed,
+                              const std::string& ns);
+
 // One request, if the configuration uses the Lease.
 LeaseView ReadLease(const runtime::Context& context, const Clients& clients, const PoolKey& key,
                     const log::Logger& logger);

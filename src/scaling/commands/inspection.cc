@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/kube/lease.h"
 #include "nomad_harvester/kube/object.h"
@@ -36,6 +37,24 @@ LeaseView ReadLease(const runtime::Context& context, const Clients& clients, con
   view.renewed_at = lease.renew_time;
   view.live = MayBeAlive(lease);
   view.record = ParsePoolRecord(lease, logger);
+  return view;
+}
+
+NamespaceView MissingNamespace(const std::string& ns) {
+  return {.is_known = true,
+          .problem = "it does not exist",
+          .cure = "create it: kubectl create namespace " + ns + "; or correct the key namespace"};
+}
+
+NamespaceView NamespaceViewOf(const absl::StatusOr<kube::Observed>& observed,
+                              const std::string& ns) {
+  if (kube::IsNotFound(observed.status())) return MissingNamespace(ns);
+  NamespaceView view{.is_known = observed.ok()};
+  if (observed.ok() &&
+      base::FindPath(observed->object, {"metadata", "deletionTimestamp"}) != nullptr) {
+    view.problem = "it is being deleted";
+    view.cure = "wait until it is gone and create it again, or name another one";
+  }
   return view;
 }
 
@@ -89,7 +108,21 @@ absl::StatusOr<Inspection> Maintenance::Inspect(const runtime::Context& caller,
   inputs.template_hash = inspection.template_hash;
   inputs.template_parts = inspection.template_parts;
   inspection.report = ReportStatus(snapshot, inputs);
+  if (snapshot.vms().empty() && !inspection.lease.present) {
+    inspection.ns = ReadNamespace(context, policy.ns);
+    if (!inspection.ns->problem.empty()) {
+      inspection.report.status.ready = false;
+      inspection.report.reason =
+          "namespace " + policy.ns + ": " + inspection.ns->problem + "; " + inspection.ns->cure;
+    }
+  }
   return inspection;
+}
+
+NamespaceView Maintenance::ReadNamespace(const runtime::Context& caller,
+                                         const std::string& ns) const {
+  const runtime::Context context = caller.WithWritePermit(std::make_shared<ReadOnly>());
+  return NamespaceViewOf(clients_.kube->Get(context, kube::kNamespaces, "", ns), ns);
 }
 
 EventsView Maintenance::EventsOf(const runtime::Context& caller, const std::string& ns,
@@ -98,9 +131,10 @@ EventsView Maintenance::EventsOf(const runtime::Context& caller, const std::stri
   auto events =
       harvester::VmStore(clients_.kube, ns).ListEventsOf(context.WithTimeout(kEventsLimit), vm);
   if (kube::IsForbidden(events.status())) {
-    return {.problem = "the token may not list them: grant list of events.events.k8s.io in "
-                       "namespace " +
-                       ns};
+    return {.problem =
+                "the token may not list them: grant list of events.events.k8s.io in "
+                "namespace " +
+                ns};
   }
   if (!events.ok()) return {.problem = "they cannot be read: " + base::Message(events.status())};
   EventsView view{.events = *std::move(events)};
