@@ -187,7 +187,10 @@ Json StatusDocument(const Inspection& inspection) {
   std::sort(nodes.begin(), nodes.end(),
             [](const auto* a, const auto* b) { return a->name < b->name; });
   Json unlinked = Json::array();
-  for (const nomad::Node* node : nodes) unlinked.push_back(NodeOf(*node));
+  for (const nomad::Node* node : nodes) {
+    unlinked.push_back(NodeOf(*node));
+    unlinked.back()["foreign"] = inspection.foreign_nodes.contains(node->id);
+  }
   return {{"namespace", snapshot.key.ns},
           {"node_group_name", snapshot.key.pool},
           {"time", Time(snapshot.now())},

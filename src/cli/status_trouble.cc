@@ -134,6 +134,7 @@ void AddPools(const Inspection& inspection, std::vector<Trouble>* troubles) {
   for (const nomad::Node* node : UnlinkedNodes(inspection.snapshot)) {
     // What is left of a VM that was removed: Nomad forgets it after some hours.
     if (nodepool::ParseDrainMark(*node).has_value()) continue;
+    if (inspection.foreign_nodes.contains(node->id)) continue;
     nodes += (nodes.empty() ? "" : ", ") + node->name;
   }
   if (!nodes.empty()) add("nodes of the pool without a VM of ours: " + nodes);

@@ -179,7 +179,9 @@ std::string Sections(const Json& document, base::WallTime now, StatusDetail deta
   }
   std::vector<std::vector<std::string>> unlinked = {{"NODE WITHOUT A VM", "NAME", "NODE STATE"}};
   for (const Json& node : document.at("unlinked_nodes")) {
-    unlinked.push_back({ShortId(node), TextOf(node, "name"), NodeText(node)});
+    unlinked.push_back(
+        {ShortId(node), TextOf(node, "name"),
+         NodeText(node) + (node.at("foreign") == true ? ", not of this namespace" : "")});
   }
   return Section(vms, width) + Section(unlinked, width);
 }

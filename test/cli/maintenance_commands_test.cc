@@ -198,6 +198,30 @@ TEST_F(MaintenanceCommands, status_of_a_pool_that_has_nothing_does_not_read_as_a
   EXPECT_EQ(reads, 1);
 }
 
+TEST_F(MaintenanceCommands, status_tells_another_namespaces_nodes_from_those_without_a_vm) {
+  ASSERT_TRUE(Scale(1).ok());
+  cluster_.AddForeignNode(
+      {.name = "theirs",
+       .node_class = "web",
+       .meta = {{"harvester_vm_uuid", "0b0e7d1c-6f0a-4f6e-8f6b-000000000001"}}});
+  cluster_.AddForeignNode(
+      {.name = "metal", .node_class = "web", .meta = {{"harvester_vm_uuid", "none"}}});
+  cluster_.AddForeignNode({.name = "stranger", .node_class = "web"});
+  Status();
+  EXPECT_THAT(out_.str(),
+              AllOf(HasSubstr("Trouble:    nodes of the pool without a VM of ours: stranger\n"),
+                    ContainsRegex(" theirs +ready, eligible, not of this namespace\n"),
+                    ContainsRegex(" metal +ready, eligible, not of this namespace\n"),
+                    ContainsRegex(" stranger +ready, eligible\n")));
+  Status("json");
+  int foreign = 0;
+  const auto json = nlohmann::json::parse(out_.str());
+  for (const auto& node : json["unlinked_nodes"]) {
+    if (node["foreign"] == true) ++foreign;
+  }
+  EXPECT_EQ(foreign, 2);
+}
+
 TEST_F(MaintenanceCommands, status_has_a_block_for_each_vm_on_a_narrow_terminal) {
   ASSERT_TRUE(Scale(2).ok());
   terminal_.width = 40;

@@ -64,6 +64,9 @@ struct Inspection {
   // What Status would report. While a live process holds the Lease for an action, a Scale counts as
   // open.
   StatusReport report;
+  // Nodes of the policy without a VM, by ID, whose metadata says that they are another namespace's
+  // VMs, or none of the plugin's, as far as they were read.
+  std::set<std::string> foreign_nodes;
   // Of a VM that would be made now, with its parts; empty: the policy does not tell, or none can be
   // made, and `growth_problem` says why.
   std::string template_hash;

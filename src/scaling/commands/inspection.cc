@@ -2,15 +2,19 @@
 //
 // Observes a pool from outside the plugin's process.
 
+#include <algorithm>
 #include <utility>
 
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/kube/lease.h"
 #include "nomad_harvester/kube/object.h"
+#include "nomad_harvester/nodepool/drain.h"
+#include "nomad_harvester/nodepool/link.h"
 #include "nomad_harvester/scaling/maintenance.h"
 #include "nomad_harvester/scaling/observer.h"
 
+#include "absl/strings/ascii.h"
 #include "commands/command_run.h"
 #include "execution/creation.h"
 #include "execution/read_only.h"
@@ -72,6 +76,39 @@ void ReadTemplate(const runtime::Context& context, const PoolDependencies& deps,
   inspection->template_parts = plan->vm_spec.template_parts;
 }
 
+// Metadata is in no list, and a foreign node is rare.
+constexpr std::size_t kMostForeignNodes = 10;
+constexpr base::Duration kForeignNodesLimit = std::chrono::seconds(3);
+
+// A ready node whose metadata names a firmware UUID that no VM of the namespace has, or none.
+bool IsForeign(const nomad::Node& node, const Look& look) {
+  const auto uuid = node.meta.find("harvester_vm_uuid");
+  if (uuid == node.meta.end() || uuid->second.empty()) return false;
+  return nodepool::IsDeclaredForeign(node) ||
+         std::none_of(look.vms.begin(), look.vms.end(), [&](const VmView& view) {
+           return view.vm->firmware_uuid == absl::AsciiStrToLower(uuid->second);
+         });
+}
+
+void ReadForeignNodes(const runtime::Context& caller, const nomad::NomadClient& client,
+                      Inspection* inspection) {
+  const PoolSnapshot& snapshot = inspection->snapshot;
+  if (!snapshot.look().nomad_readable) return;
+  const runtime::Context context = caller.WithTimeout(kForeignNodesLimit);
+  std::size_t reads = 0;
+  for (const nomad::Node* node : UnlinkedNodes(snapshot)) {
+    // One that is down may be what is left of a VM of ours.
+    if (node->status != nomad::NodeStatus::kReady || nodepool::ParseDrainMark(*node).has_value()) {
+      continue;
+    }
+    if (reads++ == kMostForeignNodes) return;
+    const auto full = client.GetNode(context, node->id);
+    if (full.ok() && IsForeign(full->value, snapshot.look())) {
+      inspection->foreign_nodes.insert(node->id);
+    }
+  }
+}
+
 // What is asked explains; the rest of the output does not wait for it for long.
 constexpr base::Duration kEventsLimit = std::chrono::seconds(5);
 
@@ -108,6 +145,7 @@ absl::StatusOr<Inspection> Maintenance::Inspect(const runtime::Context& caller,
   inputs.template_hash = inspection.template_hash;
   inputs.template_parts = inspection.template_parts;
   inspection.report = ReportStatus(snapshot, inputs);
+  ReadForeignNodes(context, *clients_.nomad, &inspection);
   if (snapshot.vms().empty() && !inspection.lease.present) {
     inspection.ns = ReadNamespace(context, policy.ns);
     if (!inspection.ns->problem.empty()) {
