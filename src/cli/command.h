@@ -4,6 +4,7 @@
 #ifndef NOMAD_HARVESTER_CLI_COMMAND_H_
 #define NOMAD_HARVESTER_CLI_COMMAND_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
@@ -91,10 +92,11 @@ int CollectGarbage(const scaling::Maintenance& maintenance, const runtime::Conte
                    const Settings& settings, bool dry_run, const Asking& asking, std::ostream& err,
                    const ErrorWriter& errors);
 
-// 0: planned, whether it would be refused or not. 1: a system cannot be read.
+// 0: planned, whether it would be refused or not. 1: a system cannot be read. `width`: of the
+// terminal; 0: no limit.
 int ShowPlan(const scaling::Maintenance& maintenance, const runtime::Context& context,
              const config::PoolPolicy& policy, std::int64_t count, const std::string& output,
-             std::ostream& out, const ErrorWriter& errors);
+             std::ostream& out, const ErrorWriter& errors, std::size_t width = 0);
 // 0: printed. 1: Harvester cannot be read, or the policy's sources are missing there.
 int RenderPolicy(const scaling::Maintenance& maintenance, const runtime::Context& context,
                  const config::PoolPolicy& policy, const std::string& output, std::ostream& out,

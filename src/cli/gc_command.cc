@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/base/time.h"
 #include "nomad_harvester/scaling/step_spec.h"
 
 #include "absl/strings/str_join.h"
@@ -120,6 +121,11 @@ class Gc {
     }
     if (const int answer = Confirm(pools); answer != kExitOk) return answer;
     if (pools.empty()) {
+      const scaling::NamespaceView ns = maintenance_.ReadNamespace(context_, settings_.ns);
+      if (!ns.problem.empty()) {
+        return errors_.Refuse("namespace " + settings_.ns + ": " + ns.problem + "; " + ns.cure,
+                              kExitFailure);
+      }
       out_ << "nothing of " << (settings_.pool.empty() ? "the plugin" : "pool " + settings_.pool)
            << " was found in namespace " << settings_.ns << "\n";
     }
@@ -154,9 +160,14 @@ class Gc {
       Print(event.outcome.ok() ? out_ : err_, pool, EventLine(event, dry_run_));
       ++printed;
     };
+    const auto print_wait = [&](const std::string& holder, base::WallTime until) {
+      Print(out_, pool,
+            "waiting for the Lease of " + holder +
+                ", which no longer renews it; it is taken over by " + base::FormatRfc3339(until));
+    };
     const Collection collection =
         dry_run_ ? maintenance_.Preview(context_, pool, settings_.policy, print_event)
-                 : maintenance_.Collect(context_, pool, settings_.policy, print_event);
+                 : maintenance_.Collect(context_, pool, settings_.policy, print_event, print_wait);
     if (!collection.outcome.ok()) return Fail(pool.ToString(), collection.outcome);
     for (const scaling::Unfinished& unfinished : collection.unfinished) {
       Print(err_, pool, unfinished.vm + ": not done: " + unfinished.why);

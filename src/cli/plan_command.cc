@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <iostream>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <unistd.h>
 
@@ -27,10 +26,10 @@ void AddCountOption(CLI::App& command, std::int64_t& count) {
 
 int ShowPlan(const scaling::Maintenance& maintenance, const runtime::Context& context,
              const config::PoolPolicy& policy, std::int64_t count, const std::string& output,
-             std::ostream& out, const ErrorWriter& errors) {
+             std::ostream& out, const ErrorWriter& errors, std::size_t width) {
   const auto proposal = maintenance.Plan(context.WithTimeout(kOperatorBudget), policy, count);
   if (!proposal.ok()) return errors.Refuse(proposal.status(), kExitFailure);
-  out << (output == "json" ? PlanJson(*proposal) : PlanText(*proposal)) << std::flush;
+  out << (output == "json" ? PlanJson(*proposal) : PlanText(*proposal, width)) << std::flush;
   return kExitOk;
 }
 
@@ -49,12 +48,9 @@ void AddPlanCommand(CLI::App& app, const Invocation& invocation) {
        .task = [count, output, invocation](const scaling::Maintenance& maintenance,
                                            const runtime::Context& context,
                                            const Settings& settings) {
-         std::ostringstream text;
-         const int exit_code = ShowPlan(maintenance, context, *settings.policy, *count, *output,
-                                        text, invocation.Errors("plan"));
-         const std::size_t width = TerminalOf(STDOUT_FILENO, invocation.environment).width;
-         std::cout << (*output == "json" ? text.str() : Fold(text.str(), width, 2));
-         return exit_code;
+         return ShowPlan(maintenance, context, *settings.policy, *count, *output, std::cout,
+                         invocation.Errors("plan"),
+                         TerminalOf(STDOUT_FILENO, invocation.environment).width);
        }});
   AddCountOption(*command, *count);
   command->add_option("--output", *output, "text or json")

@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_join.h"
 #include "nlohmann/json.hpp"
+#include "terminal.h"
 #include "text.h"
 
 namespace nomad_harvester::cli {
@@ -71,9 +72,12 @@ std::string Heading(const Proposal& proposal) {
 }
 
 // A table with a title line, or nothing if it has no rows but the heading.
-std::string Section(const std::string& title, const Rows& rows) {
-  return rows.size() == 1 ? std::string() : "\n" + title + "\n" + Table(rows);
+std::string Section(const std::string& title, const Rows& rows, std::size_t width) {
+  return rows.size() == 1 ? std::string() : "\n" + title + "\n" + Table(rows, width);
 }
+
+// Of what follows a break of a long line.
+constexpr std::size_t kFoldIndent = 2;
 
 // Enough of a node ID for people to identify it.
 constexpr std::size_t kShortId = 8;
@@ -196,15 +200,18 @@ std::string PrintableLines(const std::string& lines) {
 
 }  // namespace
 
-std::string PlanText(const Proposal& proposal) {
+std::string PlanText(const Proposal& proposal, std::size_t width) {
   const ScalePlan& plan = proposal.plan;
-  return PrintableLines(Heading(proposal) + "\n" + Lines(proposal)) +
-         Section("ROLLED BACK FIRST", PassedRows(proposal.roll_backs)) +
-         Section("REMOVE", RemovalRows(plan.remove)) +
-         Section("RESERVE", RemovalRows(plan.reserve)) +
-         Section("PASSED OVER", PassedRows(plan.passed_over)) +
-         Section("UNMARK", UnmarkRows(plan)) + Section("CREATE", CreationRows(plan)) + "\n" +
-         PrintableLines(Refusal(proposal));
+  const auto section = [width](const char* title, const Rows& rows) {
+    return Section(title, rows, width);
+  };
+  const std::string text =
+      PrintableLines(Heading(proposal) + "\n" + Lines(proposal)) +
+      section("ROLLED BACK FIRST", PassedRows(proposal.roll_backs)) +
+      section("REMOVE", RemovalRows(plan.remove)) + section("RESERVE", RemovalRows(plan.reserve)) +
+      section("PASSED OVER", PassedRows(plan.passed_over)) + section("UNMARK", UnmarkRows(plan)) +
+      section("CREATE", CreationRows(plan)) + "\n" + PrintableLines(Refusal(proposal));
+  return Fold(text, width, kFoldIndent);
 }
 
 std::string PlanJson(const Proposal& proposal) {

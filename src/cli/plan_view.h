@@ -3,6 +3,7 @@
 #ifndef NOMAD_HARVESTER_CLI_PLAN_VIEW_H_
 #define NOMAD_HARVESTER_CLI_PLAN_VIEW_H_
 
+#include <cstddef>
 #include <string>
 
 #include "nomad_harvester/scaling/proposal.h"
@@ -11,7 +12,8 @@ namespace nomad_harvester::cli {
 
 // For people: a heading, a table for each kind of thing that would be done, and as last line what
 // would refuse it. Without control sequences and secrets.
-std::string PlanText(const scaling::Proposal& proposal);
+// For a terminal of `width` columns (0: no limit, nothing is folded).
+std::string PlanText(const scaling::Proposal& proposal, std::size_t width = 0);
 // The same, in ASCII and with a newline at the end.
 std::string PlanJson(const scaling::Proposal& proposal);
 

@@ -18,6 +18,7 @@
 #include "absl/strings/str_split.h"
 #include "plan_view.h"
 #include "runtime_parts.h"
+#include "terminal.h"
 #include "text.h"
 
 namespace nomad_harvester::cli {
@@ -25,6 +26,8 @@ namespace {
 
 // A process that ends has so long to release the pool's Lease.
 constexpr base::Duration kStopBudget = std::chrono::seconds(2);
+// And before that so long to send the Kubernetes Events that still wait.
+constexpr base::Duration kFlushBudget = std::chrono::seconds(5);
 
 std::string TextOf(const log::Record& record, std::string_view key) {
   for (const log::Field& field : record.fields) {
@@ -88,7 +91,7 @@ class Scaling {
     const auto proposal = maintenance.Plan(context_.WithTimeout(kOperatorBudget), *settings_.policy,
                                            arguments_.count);
     if (!proposal.ok()) return Fail(proposal.status());
-    parts_.asking.out << PlanText(*proposal) << std::flush;
+    parts_.asking.out << PlanText(*proposal, parts_.width) << std::flush;
     if (!proposal->refusal.ok()) return Fail(proposal->refusal);
     if (const int answer = Confirm(proposal->plan.remove.size()); answer != kExitOk) return answer;
     return Act();
@@ -108,6 +111,7 @@ class Scaling {
           context_, {.count = arguments_.count, .reason = "harvester scale", .meta_json = ""},
           settings_.policy_block);
     }
+    service->Flush(runtime::Context::Background(context_.clock()).WithTimeout(kFlushBudget));
     service->Stop(runtime::Context::Background(context_.clock()).WithTimeout(kStopBudget));
     if (!outcome.ok()) return Fail(outcome);
     parts_.asking.out << "done\n" << std::flush;
@@ -171,7 +175,8 @@ void AddScaleCommand(CLI::App& app, const Invocation& invocation) {
                                       .interactive = IsInteractive(),
                                       .read_line = ReadLine,
                                       .out = std::cout},
-                           .errors = invocation.Errors("scale")});
+                           .errors = invocation.Errors("scale"),
+                           .width = TerminalOf(STDOUT_FILENO, invocation.environment).width});
        }});
   AddCountOption(*command, arguments->count);
   command->add_flag("--yes", arguments->yes, "Remove VMs without asking");

@@ -3,6 +3,7 @@
 #ifndef NOMAD_HARVESTER_CLI_SCALE_COMMAND_H_
 #define NOMAD_HARVESTER_CLI_SCALE_COMMAND_H_
 
+#include <cstddef>
 #include <functional>
 #include <iosfwd>
 #include <memory>
@@ -30,6 +31,7 @@ struct ScaleParts {
   std::function<std::unique_ptr<scaling::TargetService>()> make_service;
   Asking asking;  // with what the command prints
   ErrorWriter errors;
+  std::size_t width = 0;  // of the terminal to which it prints; 0: no limit
 };
 
 // 0: done. 1: not or partly done. 2: VMs would be removed, and nobody can be asked. 130: the

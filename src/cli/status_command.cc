@@ -23,12 +23,14 @@ namespace {
 constexpr char kRedraw[] = "\x1b[H\x1b[J";
 
 std::optional<std::string> Shown(const scaling::Inspection& inspection,
-                                 const StatusArguments& arguments) {
-  if (arguments.output == "json") return StatusJson(inspection, arguments.vm);
-  if (arguments.output == "yaml") return StatusYaml(inspection, arguments.vm);
-  if (!arguments.vm.empty()) return VmStory(inspection, arguments.vm);
+                                 const StatusArguments& arguments,
+                                 const scaling::EventsView& events) {
+  if (arguments.output == "json") return StatusJson(inspection, arguments.vm, events);
+  if (arguments.output == "yaml") return StatusYaml(inspection, arguments.vm, events);
+  if (!arguments.vm.empty()) return VmStory(inspection, arguments.vm, events);
   return StatusTable(inspection,
-                     arguments.output == "wide" ? StatusDetail::kWide : StatusDetail::kUsual);
+                     arguments.output == "wide" ? StatusDetail::kWide : StatusDetail::kUsual,
+                     arguments.terminal.width);
 }
 
 std::string NoSuchVm(const scaling::Inspection& inspection, const std::string& vm) {
@@ -47,7 +49,7 @@ std::string NoSuchVm(const scaling::Inspection& inspection, const std::string& v
 std::string WhatThereIs(const scaling::Maintenance& maintenance, const runtime::Context& context,
                         const scaling::Inspection& inspection) {
   const scaling::PoolKey& key = inspection.snapshot.key;
-  if (!inspection.snapshot.vms().empty() || inspection.lease.present) return "";
+  if (!inspection.ns.has_value() || !inspection.ns->problem.empty()) return "";
   const auto pools = maintenance.FindPools(context, key.ns);
   if (!pools.ok()) return "";
   if (pools->contains(key)) {
@@ -80,7 +82,8 @@ class StatusRun {
     const runtime::Context limited = context_.WithTimeout(kOperatorBudget);
     const auto inspection = maintenance_.Inspect(limited, *settings_.policy, settings_.tells_vms);
     if (!inspection.ok()) return Refuse(base::Message(inspection.status()));
-    const std::optional<std::string> text = Shown(*inspection, arguments_);
+    const scaling::EventsView events = EventsOf(limited, *inspection);
+    const std::optional<std::string> text = Shown(*inspection, arguments_, events);
     if (!text.has_value()) return Refuse(NoSuchVm(*inspection, arguments_.vm));
     std::string all = *text;
     const bool for_people = arguments_.output == "table" || arguments_.output == "wide";
@@ -88,7 +91,7 @@ class StatusRun {
     // A break within a text would be part of what another program reads.
     const bool folds = arguments_.output != "json" && arguments_.output != "yaml";
     Print(folds ? Fold(all, arguments_.terminal.width, kIndent) : all,
-          StateWithoutTimes(*inspection));
+          StateWithoutTimes(*inspection, events));
     if (!inspection->snapshot.look().nomad_readable) return kExitFailure;
     return inspection->report.status.ready ? kExitOk : kExitNotReady;
   }
@@ -102,6 +105,17 @@ class StatusRun {
   }
 
  private:
+  // Only of a VM that there is.
+  scaling::EventsView EventsOf(const runtime::Context& context,
+                               const scaling::Inspection& inspection) const {
+    const std::vector<const scaling::VmView*> vms = inspection.snapshot.vms();
+    const bool exists = std::any_of(vms.begin(), vms.end(), [this](const scaling::VmView* view) {
+      return view->vm->name == arguments_.vm;
+    });
+    if (!exists) return {};
+    return maintenance_.EventsOf(context, inspection.snapshot.key.ns, arguments_.vm);
+  }
+
   // Below the texts of the lines.
   static constexpr std::size_t kIndent = 12;
 

@@ -187,7 +187,10 @@ Json StatusDocument(const Inspection& inspection) {
   std::sort(nodes.begin(), nodes.end(),
             [](const auto* a, const auto* b) { return a->name < b->name; });
   Json unlinked = Json::array();
-  for (const nomad::Node* node : nodes) unlinked.push_back(NodeOf(*node));
+  for (const nomad::Node* node : nodes) {
+    unlinked.push_back(NodeOf(*node));
+    unlinked.back()["foreign"] = inspection.foreign_nodes.contains(node->id);
+  }
   return {{"namespace", snapshot.key.ns},
           {"node_group_name", snapshot.key.pool},
           {"time", Time(snapshot.now())},
@@ -202,6 +205,19 @@ Json StatusDocument(const Inspection& inspection) {
           {"lease", LeaseOf(inspection.lease)},
           {"vms", std::move(vms)},
           {"unlinked_nodes", std::move(unlinked)}};
+}
+
+Json EventsDocument(const scaling::EventsView& events) {
+  if (!events.problem.empty()) return {};
+  Json list = Json::array();
+  for (const harvester::SeenEvent& event : events.events) {
+    list.push_back({{"last", Time(event.last)},
+                    {"type", Text(event.type)},
+                    {"reason", Text(event.reason)},
+                    {"count", event.count},
+                    {"message", Text(event.note)}});
+  }
+  return list;
 }
 
 }  // namespace nomad_harvester::cli

@@ -13,6 +13,8 @@ namespace nomad_harvester::cli {
 // more, and none changes its name or meaning. Nothing is said about nodes while Nomad cannot be
 // read. In UTF-8; secrets are not removed yet.
 nlohmann::ordered_json StatusDocument(const scaling::Inspection& inspection);
+// Of a VM; null: they are not known.
+nlohmann::ordered_json EventsDocument(const scaling::EventsView& events);
 
 }  // namespace nomad_harvester::cli
 

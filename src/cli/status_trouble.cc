@@ -97,6 +97,8 @@ void AddPools(const Inspection& inspection, std::vector<Trouble>* troubles) {
   const base::WallTime now = inspection.snapshot.now();
   const scaling::LeaseView& lease = inspection.lease;
   const std::string& reason = inspection.report.reason;
+  // Nothing more can be said of a pool whose namespace is none.
+  if (inspection.ns.has_value() && !inspection.ns->problem.empty()) return;
   const auto add = [&](const std::string& text) {
     if (reason.find(text) == std::string::npos) troubles->push_back({.text = text, .vms = {}});
   };
@@ -113,6 +115,12 @@ void AddPools(const Inspection& inspection, std::vector<Trouble>* troubles) {
   for (const auto& [cause, entry] : lease.record.back_off) {
     if (now < entry.retry_at) add(BackOffText(cause, entry, now));
   }
+  if (inspection.ns.has_value() && lease.problem.empty()) {
+    add("no VM and no Lease of pool " + inspection.snapshot.key.pool + " exist in namespace " +
+        inspection.snapshot.key.ns +
+        (inspection.ns->is_known ? ": it was never scaled, or its name is wrong"
+                                 : "; the namespace could not be read"));
+  }
   if (!inspection.growth_problem.empty()) {
     add("a growth would be refused: " + inspection.growth_problem);
   }
@@ -126,6 +134,7 @@ void AddPools(const Inspection& inspection, std::vector<Trouble>* troubles) {
   for (const nomad::Node* node : UnlinkedNodes(inspection.snapshot)) {
     // What is left of a VM that was removed: Nomad forgets it after some hours.
     if (nodepool::ParseDrainMark(*node).has_value()) continue;
+    if (inspection.foreign_nodes.contains(node->id)) continue;
     nodes += (nodes.empty() ? "" : ", ") + node->name;
   }
   if (!nodes.empty()) add("nodes of the pool without a VM of ours: " + nodes);

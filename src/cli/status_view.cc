@@ -97,8 +97,8 @@ std::string MarkText(const Json& mark) {
 }
 
 // A table with a heading, or nothing if it has no other rows.
-std::string Section(const std::vector<std::vector<std::string>>& rows) {
-  return rows.size() == 1 ? std::string() : "\n" + Table(rows);
+std::string Section(const std::vector<std::vector<std::string>>& rows, std::size_t width) {
+  return rows.size() == 1 ? std::string() : "\n" + Table(rows, width);
 }
 
 // The two largest units that are not 0: "3d4h", "5m".
@@ -163,7 +163,8 @@ std::string Troubles(const Json& troubles) {
 
 // The VMs, with what the background work of Status does next or waits for if wide, and the nodes
 // without a VM.
-std::string Sections(const Json& document, base::WallTime now, StatusDetail detail) {
+std::string Sections(const Json& document, base::WallTime now, StatusDetail detail,
+                     std::size_t width) {
   const bool wide = detail == StatusDetail::kWide;
   std::vector<std::vector<std::string>> vms = {{"VM", "STATE", "AGE", "HOST", "NODE", "MARK"}};
   if (wide) vms[0].insert(vms[0].end(), {"HARVESTER", "LINK", "DRIFT", "NEXT STEP", "WHY"});
@@ -178,9 +179,11 @@ std::string Sections(const Json& document, base::WallTime now, StatusDetail deta
   }
   std::vector<std::vector<std::string>> unlinked = {{"NODE WITHOUT A VM", "NAME", "NODE STATE"}};
   for (const Json& node : document.at("unlinked_nodes")) {
-    unlinked.push_back({ShortId(node), TextOf(node, "name"), NodeText(node)});
+    unlinked.push_back(
+        {ShortId(node), TextOf(node, "name"),
+         NodeText(node) + (node.at("foreign") == true ? ", not of this namespace" : "")});
   }
-  return Section(vms) + Section(unlinked);
+  return Section(vms, width) + Section(unlinked, width);
 }
 
 const Json* FindVm(const Json& document, const std::string& name) {
@@ -191,11 +194,36 @@ const Json* FindVm(const Json& document, const std::string& name) {
 }
 
 // The document, or the part of it about one VM.
-std::optional<Json> PartOf(const Inspection& inspection, const std::string& vm) {
+std::optional<Json> PartOf(const Inspection& inspection, const std::string& vm,
+                           const scaling::EventsView& events) {
   Json document = StatusDocument(inspection);
   if (vm.empty()) return document;
   const Json* const found = FindVm(document, vm);
-  return found == nullptr ? std::nullopt : std::optional<Json>(*found);
+  if (found == nullptr) return std::nullopt;
+  Json part = *found;
+  part["events"] = EventsDocument(events);
+  return part;
+}
+
+// "5m ago: Warning FailedCreate (3 times): …".
+std::string EventText(const harvester::SeenEvent& event, base::WallTime now) {
+  return AgeText(now - event.last) + " ago: " + event.type + " " + event.reason +
+         (event.count > 1 ? " (" + std::to_string(event.count) + " times)" : "") +
+         (event.note.empty() ? "" : ": " + event.note);
+}
+
+std::string EventLines(const scaling::EventsView& view, base::WallTime now) {
+  if (!view.problem.empty()) return Line("Events", view.problem);
+  if (view.events.empty()) return Line("Events", "none");
+  std::string text;
+  if (view.earlier > 0) {
+    text += Line("Events", "the last " + std::to_string(view.events.size()) + " of " +
+                               std::to_string(view.events.size() + view.earlier));
+  }
+  for (const harvester::SeenEvent& event : view.events) {
+    text += Line("Event", EventText(event, now));
+  }
+  return text;
 }
 
 // What the pool's action wants of it.
@@ -218,14 +246,16 @@ std::string MarkStory(const Json& mark) {
 }  // namespace
 
 // In ASCII, so that no control character of any kind reaches a terminal.
-std::optional<std::string> StatusJson(const Inspection& inspection, const std::string& vm) {
-  const std::optional<Json> part = PartOf(inspection, vm);
+std::optional<std::string> StatusJson(const Inspection& inspection, const std::string& vm,
+                                      const scaling::EventsView& events) {
+  const std::optional<Json> part = PartOf(inspection, vm, events);
   if (!part.has_value()) return std::nullopt;
   return base::WithoutSecrets(part->dump(2, ' ', true)) + "\n";
 }
 
-std::string StateWithoutTimes(const Inspection& inspection) {
+std::string StateWithoutTimes(const Inspection& inspection, const scaling::EventsView& events) {
   Json document = StatusDocument(inspection);
+  document["events"] = EventsDocument(events);
   document.erase("time");
   document["lease"].erase("renewed_at");
   if (!inspection.snapshot.look().nomad_readable) {
@@ -237,13 +267,15 @@ std::string StateWithoutTimes(const Inspection& inspection) {
   return document.dump(-1, ' ', true);
 }
 
-std::optional<std::string> StatusYaml(const Inspection& inspection, const std::string& vm) {
-  const std::optional<Json> part = PartOf(inspection, vm);
+std::optional<std::string> StatusYaml(const Inspection& inspection, const std::string& vm,
+                                      const scaling::EventsView& events) {
+  const std::optional<Json> part = PartOf(inspection, vm, events);
   if (!part.has_value()) return std::nullopt;
   return base::WithoutSecrets(ToYaml(*part));
 }
 
-std::optional<std::string> VmStory(const Inspection& inspection, const std::string& name) {
+std::optional<std::string> VmStory(const Inspection& inspection, const std::string& name,
+                                   const scaling::EventsView& events) {
   const Json document = StatusDocument(inspection);
   const Json* const vm = FindVm(document, name);
   if (vm == nullptr) return std::nullopt;
@@ -291,10 +323,10 @@ std::optional<std::string> VmStory(const Inspection& inspection, const std::stri
   const std::string why = TextOf(*vm, "why");
   story += line("Next step", TextOf(*vm, "next_step") + (why.empty() ? "" : ": " + why) +
                                  " (rule " + TextOf(*vm, "row") + ")");
-  return story;
+  return story + EventLines(events, now);
 }
 
-std::string StatusTable(const Inspection& inspection, StatusDetail detail) {
+std::string StatusTable(const Inspection& inspection, StatusDetail detail, std::size_t width) {
   const PoolSnapshot& snapshot = inspection.snapshot;
   const scaling::StatusReport& report = inspection.report;
   const scaling::PoolRecord& lease = inspection.lease.record;
@@ -323,7 +355,7 @@ std::string StatusTable(const Inspection& inspection, StatusDetail detail) {
   if (lease.last_event.has_value()) {
     text += Line("Last act", base::FormatRfc3339(*lease.last_event));
   }
-  return text + Sections(document, snapshot.now(), detail);
+  return text + Sections(document, snapshot.now(), detail, width);
 }
 
 }  // namespace nomad_harvester::cli

@@ -3,6 +3,7 @@
 #ifndef NOMAD_HARVESTER_CLI_TEXT_H_
 #define NOMAD_HARVESTER_CLI_TEXT_H_
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,7 +15,11 @@ std::string Printable(std::string_view text);
 
 // Columns, two spaces apart; the last one is not padded, and an empty cell is a "-". The first row
 // is the heading. Each line ends with a newline.
-std::string Table(const std::vector<std::vector<std::string>>& rows);
+//
+// If a line would have more than `width` columns (0: no limit), each row is a block of lines
+// instead, "HEADING:  cell", without its empty cells and with an empty line between the blocks: a
+// row that is broken somewhere is hard to read.
+std::string Table(const std::vector<std::vector<std::string>>& rows, std::size_t width = 0);
 
 }  // namespace nomad_harvester::cli
 

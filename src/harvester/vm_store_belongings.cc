@@ -103,31 +103,6 @@ bool IsSameSecret(const json& existing, const json& wanted) {
          !theirs.deleted_at && DataWithoutToken(existing) == DataWithoutToken(wanted);
 }
 
-struct WarningRecord {
-  std::string volume;
-  std::string reason;
-  std::string note;
-  base::WallTime at{};  // when it was last observed
-};
-
-void NoteTime(WarningRecord& warning, const base::JsonEvent& event) {
-  if (const auto at = TimeOf(event); at.has_value()) warning.at = std::max(warning.at, *at);
-}
-
-// Controllers of the core group's events leave eventTime empty
-// (kubernetes/kubernetes:pkg/apis/events/v1/conversion.go, Convert_core_Event_To_v1_Event).
-const base::JsonFields<WarningRecord>& WarningFields() {
-  static const auto* const kFields = new base::JsonFields<WarningRecord>({
-      {"regarding.name", &base::SetText<&WarningRecord::volume>},
-      {"reason", &base::SetText<&WarningRecord::reason>},
-      {"note", &base::SetText<&WarningRecord::note>},
-      {"eventTime", &NoteTime},
-      {"deprecatedLastTimestamp", &NoteTime},
-      {"series.lastObservedTime", &NoteTime},
-  });
-  return *kFields;
-}
-
 // Deletes an object that belongs to a VM, by uid; OK if it no longer exists. Nothing depends on a
 // Secret or a claim, so background deletion is enough.
 absl::Status DeleteByUid(const kube::KubeClient& client, const runtime::Context& context,
@@ -155,26 +130,6 @@ absl::StatusOr<std::vector<Claim>> VmStore::ListClaims(const runtime::Context& c
                       .terminating = metadata.deleted_at.has_value()});
   }
   return claims;
-}
-
-absl::StatusOr<std::map<std::string, std::string>> VmStore::ListVolumeWarnings(
-    const runtime::Context& context) const {
-  std::map<std::string, WarningRecord> last;
-  for (const char* const kind : {"PersistentVolumeClaim", "DataVolume"}) {
-    // kubernetes/kubernetes:pkg/apis/events/v1/conversion.go, AddFieldLabelConversionsForEvent.
-    const kube::Selector selector{.fields = std::string("type=Warning,regarding.kind=") + kind};
-    NH_ASSIGN_OR_RETURN(auto list, client_->List<WarningRecord>(context, kube::kEvents, ns_,
-                                                                selector, WarningFields()));
-    for (WarningRecord& warning : list.value) {
-      WarningRecord& known = last[warning.volume];
-      if (warning.at >= known.at) known = std::move(warning);
-    }
-  }
-  std::map<std::string, std::string> texts;
-  for (const auto& [volume, warning] : last) {
-    texts[volume] = warning.reason + (warning.note.empty() ? "" : ": " + warning.note);
-  }
-  return texts;
 }
 
 absl::Status VmStore::DeleteClaim(const runtime::Context& context, const Claim& claim) const {

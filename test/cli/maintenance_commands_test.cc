@@ -161,6 +161,74 @@ TEST_F(MaintenanceCommands, status_of_a_name_that_never_was_names_the_pools_that
   EXPECT_THAT(out_.str(), HasSubstr(" in namespace nomad; pools here: web\n"));
 }
 
+TEST_F(MaintenanceCommands, status_and_gc_say_that_a_namespace_does_not_exist) {
+  settings_.policy->ns = settings_.ns = "nmoad";
+  const std::string problem =
+      "namespace nmoad: it does not exist; create it: kubectl create namespace nmoad; or correct "
+      "the key namespace\n";
+  EXPECT_EQ(Status(), 3);
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("Ready:      no: " + problem), Not(HasSubstr("Note:")),
+                                Not(HasSubstr("Trouble:"))));
+  EXPECT_EQ(Gc(), 1);
+  EXPECT_EQ(err_.str(), "harvester gc: " + problem);
+  cluster_.Forbid("get", "namespaces");
+  EXPECT_EQ(Status(), 0);
+  EXPECT_THAT(out_.str(),
+              HasSubstr("Ready:      yes\nTrouble:    no VM and no Lease of pool web exist in "
+                        "namespace nmoad; the namespace could not be read\n"));
+  EXPECT_EQ(Gc(), 0);
+  EXPECT_EQ(out_.str(), "nothing of pool web was found in namespace nmoad\n");
+}
+
+TEST_F(MaintenanceCommands, status_of_a_pool_that_has_nothing_does_not_read_as_a_healthy_one) {
+  int reads = 0;
+  cluster_.SetFaultHook([&](const simulator::RequestInfo& request) {
+    if (request.resource == "namespaces") ++reads;
+    return simulator::Fault::None();
+  });
+  EXPECT_EQ(Status(), 0);
+  EXPECT_EQ(reads, 1);
+  EXPECT_THAT(out_.str(),
+              HasSubstr("Trouble:    no VM and no Lease of pool web exist in namespace nomad: it "
+                        "was never scaled, or its name is wrong\n"));
+  ASSERT_TRUE(Scale(1).ok());
+  ASSERT_TRUE(Scale(0).ok());
+  EXPECT_EQ(Status(), 0);
+  EXPECT_THAT(out_.str(), Not(HasSubstr("Trouble:"))) << "its Lease says that it was scaled";
+  EXPECT_EQ(reads, 1);
+}
+
+TEST_F(MaintenanceCommands, status_tells_another_namespaces_nodes_from_those_without_a_vm) {
+  ASSERT_TRUE(Scale(1).ok());
+  cluster_.AddForeignNode(
+      {.name = "theirs",
+       .node_class = "web",
+       .meta = {{"harvester_vm_uuid", "0b0e7d1c-6f0a-4f6e-8f6b-000000000001"}}});
+  cluster_.AddForeignNode(
+      {.name = "metal", .node_class = "web", .meta = {{"harvester_vm_uuid", "none"}}});
+  cluster_.AddForeignNode({.name = "stranger", .node_class = "web"});
+  Status();
+  EXPECT_THAT(out_.str(),
+              AllOf(HasSubstr("Trouble:    nodes of the pool without a VM of ours: stranger\n"),
+                    ContainsRegex(" theirs +ready, eligible, not of this namespace\n"),
+                    ContainsRegex(" metal +ready, eligible, not of this namespace\n"),
+                    ContainsRegex(" stranger +ready, eligible\n")));
+  Status("json");
+  int foreign = 0;
+  const auto json = nlohmann::json::parse(out_.str());
+  for (const auto& node : json["unlinked_nodes"]) {
+    if (node["foreign"] == true) ++foreign;
+  }
+  EXPECT_EQ(foreign, 2);
+}
+
+TEST_F(MaintenanceCommands, status_has_a_block_for_each_vm_on_a_narrow_terminal) {
+  ASSERT_TRUE(Scale(2).ok());
+  terminal_.width = 40;
+  Status();
+  EXPECT_THAT(out_.str(), ContainsRegex("\nVM:     web-.*\nSTATE:  joined\n"));
+}
+
 TEST_F(MaintenanceCommands, status_for_programs_is_not_folded_on_a_narrow_terminal) {
   ASSERT_TRUE(Scale(1).ok());
   Status("json");
@@ -189,6 +257,79 @@ TEST_F(MaintenanceCommands, status_of_one_vm_is_its_whole_story) {
   EXPECT_EQ(Status(), 1);
   EXPECT_EQ(err_.str(),
             "harvester status: pool nomad/web has no VM " + vm_ + "; did you mean " + vm + "?\n");
+}
+
+// What a controller says of a VM.
+nlohmann::json EventOf(const std::string& vm, int number) {
+  const std::string second = std::to_string(10 + number);
+  return {{"apiVersion", "events.k8s.io/v1"},
+          {"kind", "Event"},
+          {"metadata", {{"name", "e" + second}, {"namespace", "nomad"}}},
+          {"regarding", {{"kind", "VirtualMachine"}, {"namespace", "nomad"}, {"name", vm}}},
+          {"eventTime", "2026-01-01T00:00:" + second + ".000000Z"},
+          {"reason", "Reason" + second},
+          {"note", "words\nof several lines"},
+          {"type", "Warning"}};
+}
+
+TEST_F(MaintenanceCommands, status_of_one_vm_ends_with_its_last_events) {
+  ASSERT_TRUE(Scale(1).ok());
+  vm_ = cluster_.Vms().at(0)["metadata"]["name"];
+  EXPECT_EQ(Status(), 0) << err_.str();
+  EXPECT_THAT(out_.str(), ContainsRegex("\nEvent:      [0-9ms]+ ago: Normal ScaleOut: created: "))
+      << "the plugin's own";
+  for (const nlohmann::json& event : cluster_.Events()) {
+    nlohmann::json other = event;
+    other["regarding"]["name"] = "other";
+    cluster_.PutObject(other);
+  }
+  EXPECT_EQ(Status(), 0) << err_.str();
+  EXPECT_THAT(out_.str(), testing::EndsWith("\nEvents:     none\n"));
+  for (int i = 0; i < 12; ++i) ASSERT_TRUE(cluster_.PutObject(EventOf(vm_, i)));
+  EXPECT_EQ(Status(), 0) << err_.str();
+  EXPECT_THAT(
+      out_.str(),
+      AllOf(HasSubstr("\nEvents:     the last 10 of 12\nEvent:      "), Not(HasSubstr("Reason11:")),
+            HasSubstr(" ago: Warning Reason12: words\n            of several lines\n"),
+            ContainsRegex(" Reason20: (.|\n)* Reason21: words\n +of several lines\n$")));
+  EXPECT_EQ(Status("json"), 0);
+  const auto json = nlohmann::json::parse(out_.str());
+  EXPECT_EQ(json["events"].size(), 10U);
+  EXPECT_EQ(json["events"][9], (nlohmann::json{{"last", "2026-01-01T00:00:21Z"},
+                                               {"type", "Warning"},
+                                               {"reason", "Reason21"},
+                                               {"count", 1},
+                                               {"message", "words\nof several lines"}}));
+}
+
+TEST_F(MaintenanceCommands, status_of_one_vm_does_without_the_right_to_its_events) {
+  ASSERT_TRUE(Scale(1).ok());
+  vm_ = cluster_.Vms().at(0)["metadata"]["name"];
+  cluster_.Forbid("list", "events");
+  EXPECT_EQ(Status(), 0) << err_.str();
+  EXPECT_THAT(out_.str(),
+              testing::EndsWith("\nEvents:     the token may not list them: grant list of "
+                                "events.events.k8s.io in namespace nomad\n"));
+  EXPECT_THAT(err_.str(), IsEmpty());
+  EXPECT_EQ(Status("json"), 0);
+  EXPECT_TRUE(nlohmann::json::parse(out_.str())["events"].is_null());
+}
+
+TEST_F(MaintenanceCommands, status_lists_events_only_of_a_vm_that_there_is) {
+  ASSERT_TRUE(Scale(1).ok());
+  int lists = 0;
+  cluster_.SetFaultHook([&](const simulator::RequestInfo& request) {
+    if (request.resource == "events") ++lists;
+    return simulator::Fault::None();
+  });
+  Status();
+  Status("json");
+  vm_ = "web-none";
+  EXPECT_EQ(Status(), 1);
+  EXPECT_EQ(lists, 0);
+  vm_ = cluster_.Vms().at(0)["metadata"]["name"];
+  Status();
+  EXPECT_EQ(lists, 1);
 }
 
 TEST_F(MaintenanceCommands, status_that_watches_prints_what_changes_until_it_is_stopped) {
@@ -398,6 +539,18 @@ TEST_F(MaintenanceCommands, C11_gc_skips_a_pool_that_a_live_process_holds_and_is
   EXPECT_EQ(cluster_.Vms().size(), 1U);
 }
 
+TEST_F(MaintenanceCommands, C11_gc_says_whose_lease_it_waits_for_and_until_when) {
+  DieDraining();
+  const base::WallTime began = clock_.WallNow();
+  EXPECT_EQ(Gc(), 0);
+  const std::string line =
+      "nomad/web: waiting for the Lease of plugin, which no longer renews it; it is taken over "
+      "by " +
+      base::FormatRfc3339(began + std::chrono::seconds(22)) + "\n";
+  EXPECT_THAT(out_.str(), StartsWith(line));
+  EXPECT_EQ(out_.str().find("waiting for the Lease", line.size()), std::string::npos);
+}
+
 TEST_F(MaintenanceCommands, gc_that_was_not_allowed_is_1_and_says_so) {
   DieDraining();
   cluster_.Forbid("delete", "virtualmachines");
@@ -545,8 +698,8 @@ TEST_F(WholeCommands, take_their_settings_from_the_files_of_the_agent) {
   };
   EXPECT_EQ(Call(with_files({"status"})), 0) << err_;
   EXPECT_THAT(out_, StartsWith("Pool:       nomad/web\nReady:      yes\n"));
-  EXPECT_EQ(Call(with_files({"status", "--set", "namespace=other"})), 0) << err_;
-  EXPECT_THAT(out_, StartsWith("Pool:       other/web\n"));
+  EXPECT_EQ(Call(with_files({"status", "--set", "namespace=default"})), 0) << err_;
+  EXPECT_THAT(out_, StartsWith("Pool:       default/web\n"));
   EXPECT_EQ(Call(with_files({"pause"})), 0) << err_;
   EXPECT_THAT(out_, AllOf(StartsWith("pool nomad/web is paused until harvester resume\n"),
                           HasSubstr("it had no Lease, so that no process has scaled it yet")));

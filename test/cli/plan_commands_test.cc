@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,12 +18,14 @@
 #include "nomad_harvester/scaling/service.h"
 #include "nomad_harvester/simulator/cluster.h"
 
+#include "absl/strings/str_split.h"
 #include "cli/operator.h"
 #include "command.h"
 #include "nlohmann/json.hpp"
 #include "scale_command.h"
 #include "support/fake_clock.h"
 #include "support/source_tree.h"
+#include "terminal.h"
 #include "yaml.h"
 
 namespace nomad_harvester::cli {
@@ -77,7 +80,7 @@ class PlanCommands : public testing::Test {
 
   int Plan(std::int64_t count, const std::string& output = "text") {
     return ShowPlan(*maintenance_, work_.context(), *settings_.policy, count, output, Out(),
-                    Errors("plan"));
+                    Errors("plan"), width_);
   }
   json PlanOf(std::int64_t count) {
     EXPECT_EQ(Plan(count, "json"), 0) << err_.str();
@@ -162,6 +165,7 @@ class PlanCommands : public testing::Test {
   std::unique_ptr<scaling::Maintenance> maintenance_;
   std::ostringstream out_;
   std::ostringstream err_;
+  std::size_t width_ = 0;  // of plan's terminal
   int commands_ = 0;
 };
 
@@ -175,6 +179,59 @@ TEST_F(PlanCommands, plan_of_a_growth_counts_the_new_vms) {
             "3      -     new\n"
             "\n"
             "nothing would refuse it\n");
+}
+
+// Tells what the command asks of the service, and does nothing.
+class ToldService final : public scaling::TargetService {
+ public:
+  explicit ToldService(std::string& calls) : calls_(calls) {}
+  absl::Status SetConfig(const scaling::StringMap& /*config*/) override { return Note("config "); }
+  absl::StatusOr<scaling::TargetStatus> Status(const runtime::Context& /*context*/,
+                                               const scaling::StringMap& /*policy*/) override {
+    return scaling::TargetStatus{};
+  }
+  absl::Status Scale(const runtime::Context& /*context*/, const scaling::ScaleAction& /*action*/,
+                     const scaling::StringMap& /*policy*/) override {
+    return Note("scale ");
+  }
+  void Flush(const runtime::Context& context) override {
+    EXPECT_LE(context.Remaining(), std::chrono::seconds(5));
+    Note("flush ").IgnoreError();
+  }
+  void Stop(const runtime::Context& /*context*/) override { Note("stop").IgnoreError(); }
+
+ private:
+  absl::Status Note(const std::string& call) {
+    calls_ += call;
+    return absl::OkStatus();
+  }
+  std::string& calls_;
+};
+
+TEST_F(PlanCommands, T1_scale_sends_its_events_within_a_limit_before_it_ends) {
+  std::string calls;
+  const ErrorWriter errors = Errors("scale");
+  EXPECT_EQ(ScalePool(*maintenance_, work_.context(), settings_, {.count = 1, .yes = true},
+                      {.make_service = [&] { return std::make_unique<ToldService>(calls); },
+                       .asking = {.yes = true,
+                                  .interactive = false,
+                                  .read_line = [](const runtime::Context&) { return ""; },
+                                  .out = Out()},
+                       .errors = errors}),
+            0);
+  EXPECT_EQ(calls, "config scale flush stop");
+}
+
+TEST_F(PlanCommands, plan_on_a_terminal_keeps_the_cells_of_a_row_together) {
+  ASSERT_EQ(ScaleTo(2), 0);
+  EXPECT_EQ(Plan(1), 0);
+  EXPECT_THAT(out_.str(), HasSubstr("\nREMOVE\n#  VM"));
+  width_ = 40;
+  EXPECT_EQ(Plan(1), 0);
+  EXPECT_THAT(out_.str(), testing::ContainsRegex("\nREMOVE\n#:     1\nVM:    web-.*\nNODE:  .*\n"
+                                                 "WHY:   "));
+  const std::vector<std::string> lines = absl::StrSplit(out_.str(), '\n');
+  for (const std::string& line : lines) EXPECT_LE(DisplayWidth(line), width_) << line;
 }
 
 TEST_F(PlanCommands, plan_of_a_growth_has_the_zones) {

@@ -63,6 +63,24 @@ TEST(StatusTable, shows_vms_nodes_links_marks_and_wide_what_comes_next) {
                       "has its name\n")));
 }
 
+TEST(StatusTable, has_a_block_for_each_vm_on_a_terminal_that_is_narrower_than_the_table) {
+  World world;
+  world.With(Vm("web-a").Joined()).With(Node("web-a", "a0000000"));
+  world.With(Vm("web-b").Age(minutes(1)));
+  const std::string whole = StatusTable(Inspect(world));
+  EXPECT_EQ(StatusTable(Inspect(world), StatusDetail::kUsual, 80), whole);
+  EXPECT_THAT(StatusTable(Inspect(world), StatusDetail::kUsual, 40),
+              testing::EndsWith("\n"
+                                "VM:     web-a\n"
+                                "STATE:  joined\n"
+                                "AGE:    1h\n"
+                                "NODE:   a0000000 ready, eligible\n"
+                                "\n"
+                                "VM:     web-b\n"
+                                "STATE:  pending\n"
+                                "AGE:    1m\n"));
+}
+
 TEST(StatusTable, shows_the_lease_its_action_and_its_back_off) {
   World world;
   scaling::Inspection inspection = Inspect(world);
@@ -127,6 +145,27 @@ TEST(Troubles, of_a_node_in_another_pool_name_what_it_has_and_what_the_policy_sa
   EXPECT_THAT(StatusTable(Inspect(world)), HasSubstr("Trouble:    web-a: its node is not one of "
                                                      "the policy's: node node-web-a is "
                                                      "node_class=web"));
+  EXPECT_THAT(
+      StatusTable(Inspect(world)),
+      HasSubstr("; check the policy's key node_class: every node of the pool has class web; "
+                "if that is not meant, the client configuration in user_data\n"));
+}
+
+TEST(Troubles, of_a_node_in_another_pool_name_user_data_unless_all_nodes_agree_on_a_class) {
+  const std::string cure = "; check the client configuration in user_data\n";
+  World world;
+  world.With(Vm("web-a").Joined()).With(Node("web-a"));
+  world.With(Vm("web-b").Joined()).With(Node("web-b"));
+  world.Policy().node_class = "wbe";
+  EXPECT_THAT(StatusTable(Inspect(world)), Not(HasSubstr(cure)));
+  world.Nodes()[1].node_class = "wbe";
+  EXPECT_THAT(StatusTable(Inspect(world)), HasSubstr(cure)) << "one is as the policy says";
+  world.Nodes()[1].node_class = "db";
+  EXPECT_THAT(StatusTable(Inspect(world)), HasSubstr(cure)) << "they differ";
+  world.Nodes()[1].node_class = "web";
+  world.Policy().node_pool = "gpu";
+  EXPECT_THAT(StatusTable(Inspect(world)), HasSubstr(cure))
+      << "the class alone does not explain it";
 }
 
 struct TroubleCase {

@@ -15,6 +15,19 @@ TEST(Table, aligns_by_characters_and_pads_no_last_column) {
             "a-longer-name  -      z\n");
 }
 
+TEST(Table, that_is_too_wide_is_a_block_for_each_row) {
+  const std::vector<std::vector<std::string>> rows = {
+      {"VM", "HOST", "WHY"}, {"web-a", "", "it was → 2 first"}, {"web-b", "h1", "next"}};
+  EXPECT_EQ(Table(rows, 29), Table(rows)) << "it fits";
+  EXPECT_EQ(Table(rows, 28),
+            "VM:    web-a\n"
+            "WHY:   it was → 2 first\n"
+            "\n"
+            "VM:    web-b\n"
+            "HOST:  h1\n"
+            "WHY:   next\n");
+}
+
 TEST(Printable, keeps_text_on_one_line_and_control_sequences_from_the_terminal) {
   EXPECT_EQ(Printable("2 → 4"), "2 → 4");
   EXPECT_EQ(Printable("a\nb"), "a\\nb");

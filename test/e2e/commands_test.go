@@ -66,5 +66,8 @@ func checkHosts(t *testing.T, s *harness.Stack) {
 		if code != 0 || vm.Host == "" || !slices.Contains(lines, "Host:       "+vm.Host) {
 			t.Errorf("the story of %s on host %q ended with %d:\n%s", vm.Name, vm.Host, code, story)
 		}
+		if strings.Contains(story, "Events:     the") {
+			t.Errorf("the Events of %s were not listed:\n%s", vm.Name, story)
+		}
 	}
 }

@@ -82,6 +82,45 @@ TEST_F(VmStoreClaims, C3_the_last_warning_of_a_volume_counts) {
             "type=Warning,regarding.kind=DataVolume");
 }
 
+TEST_F(VmStoreClaims, the_events_of_a_vm_are_those_of_its_instance_too_the_newest_last) {
+  const auto put = [&](const std::string& name, const std::string& kind, const json& more) {
+    json event = {{"metadata", {{"name", name}}},
+                  {"regarding", {{"kind", kind}, {"name", "batch-a"}}},
+                  {"reason", name},
+                  {"note", "words"},
+                  {"type", "Normal"}};
+    event.merge_patch(more);
+    Put(kube::kEvents, kNs, event);
+  };
+  // As the API server shows one of the core group: its own times are deprecated ones.
+  put("core", "VirtualMachineInstance",
+      {{"eventTime", nullptr},
+       {"deprecatedFirstTimestamp", "2026-11-21T01:00:00Z"},
+       {"deprecatedLastTimestamp", "2026-11-21T02:00:00Z"},
+       {"deprecatedCount", 7},
+       {"type", "Warning"}});
+  put("ours", "VirtualMachine",
+      {{"eventTime", "2026-11-21T01:30:00.000000Z"}, {"note", std::string(2000, 'x')}});
+  put("series", "VirtualMachine",
+      {{"eventTime", "2026-11-21T01:00:00.000000Z"},
+       {"series", {{"count", 3}, {"lastObservedTime", "2026-11-21T03:00:00.000000Z"}}}});
+  put("pod", "Pod", {{"eventTime", "2026-11-21T03:00:00.000000Z"}});
+  put("other", "VirtualMachine", {{"regarding", {{"name", "batch-b"}}}});
+  const auto events = store_.ListEventsOf(context_, "batch-a");
+  ASSERT_THAT(events, IsOk());
+  ASSERT_THAT(*events, SizeIs(3));
+  EXPECT_EQ((*events)[0].reason, "ours");
+  EXPECT_EQ((*events)[0].count, 1);
+  EXPECT_EQ((*events)[0].note.size(), 1024U);
+  EXPECT_EQ((*events)[1].reason, "core");
+  EXPECT_EQ((*events)[1].type, "Warning");
+  EXPECT_EQ((*events)[1].count, 7);
+  EXPECT_EQ(base::FormatRfc3339((*events)[1].last), "2026-11-21T02:00:00Z");
+  EXPECT_EQ((*events)[2].count, 3);
+  ASSERT_THAT(script_.requests(), SizeIs(1));
+  EXPECT_EQ(script_.requests()[0].query.at("fieldSelector"), "regarding.name=batch-a");
+}
+
 TEST_F(VmStoreClaims, deletes_by_uid_and_accepts_a_missing_object) {
   const Claim claim = PutClaim("c");
   EXPECT_THAT(store_.DeleteClaim(context_, claim), IsOk());

@@ -95,6 +95,8 @@ absl::Status FakeService::Scale(const runtime::Context& context, const scaling::
   return Do(context, policy);
 }
 
+void FakeService::Flush(const runtime::Context&) {}
+
 void FakeService::Stop(const runtime::Context&) { ++stops_; }
 
 void FakeService::Release() {

@@ -34,6 +34,7 @@ class FakeService final : public scaling::TargetService {
                                                const scaling::StringMap& policy) override;
   absl::Status Scale(const runtime::Context& context, const scaling::ScaleAction& action,
                      const scaling::StringMap& policy) override;
+  void Flush(const runtime::Context& context) override;
   void Stop(const runtime::Context& context) override;
 
   int scales_begun() const { return scales_begun_; }

@@ -252,6 +252,21 @@ TEST_F(VmEventsTest, L9_at_the_end_what_is_pending_is_dropped) {
   EXPECT_EQ(Sent(), sent);
 }
 
+TEST_F(VmEventsTest, T1_whoever_ends_can_wait_until_its_events_are_sent) {
+  EXPECT_TRUE(events_->WaitUntilSent(root_.context())) << "there is none";
+  Post("a");
+  const runtime::CancelSource waiter(root_.context());
+  waiter.Cancel(runtime::CancelReason::kShutdown);
+  EXPECT_FALSE(events_->WaitUntilSent(waiter.context()));
+  executor_.RunAll();
+  EXPECT_TRUE(events_->WaitUntilSent(root_.context()));
+  EXPECT_EQ(Sent(), 1U);
+  Post("b");
+  root_.Cancel(runtime::CancelReason::kShutdown);
+  executor_.RunAll();
+  EXPECT_TRUE(events_->WaitUntilSent(Context::Background(clock_))) << "it is lost";
+}
+
 TEST_F(VmEventsTest, a_full_executor_delays_events_until_the_next_one) {
   executor_.set_refusal(absl::ResourceExhaustedError("full"));
   Post("a");

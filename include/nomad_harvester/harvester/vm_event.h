@@ -3,6 +3,7 @@
 #ifndef NOMAD_HARVESTER_HARVESTER_VM_EVENT_H_
 #define NOMAD_HARVESTER_HARVESTER_VM_EVENT_H_
 
+#include <cstdint>
 #include <string>
 
 #include "nomad_harvester/base/time.h"
@@ -24,6 +25,15 @@ struct VmEvent {
 struct EventSeries {
   int count = 1;
   base::WallTime last{};
+};
+
+// One of any controller, as the API server has it.
+struct SeenEvent {
+  std::string type{};  // "Normal" or "Warning"
+  std::string reason{};
+  std::string note{};
+  std::int64_t count = 1;
+  base::WallTime last{};  // when it was last observed
 };
 
 // The events.k8s.io/v1 Event to POST. `name` is unique in the namespace. `instance` identifies this

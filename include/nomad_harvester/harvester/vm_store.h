@@ -12,6 +12,7 @@
 
 #include "nomad_harvester/harvester/quota.h"
 #include "nomad_harvester/harvester/virtual_machine.h"
+#include "nomad_harvester/harvester/vm_event.h"
 #include "nomad_harvester/harvester/vm_spec.h"
 #include "nomad_harvester/harvester/vm_template.h"
 #include "nomad_harvester/kube/client.h"
@@ -116,6 +117,10 @@ class VmStore {
   // found". Two lists of Events, of claims and of DataVolumes, which have the names of theirs.
   absl::StatusOr<std::map<std::string, std::string>> ListVolumeWarnings(
       const runtime::Context& context) const;
+  // One list: the Events of a VM and of its instance, whoever wrote them, the oldest first. Their
+  // notes are cut to what the API server accepts of one.
+  absl::StatusOr<std::vector<SeenEvent>> ListEventsOf(const runtime::Context& context,
+                                                      const std::string& vm) const;
   // OK if it no longer exists.
   absl::Status DeleteClaim(const runtime::Context& context, const Claim& claim) const;
 

@@ -4,12 +4,15 @@
 #ifndef NOMAD_HARVESTER_SCALING_MAINTENANCE_H_
 #define NOMAD_HARVESTER_SCALING_MAINTENANCE_H_
 
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "nomad_harvester/harvester/vm_event.h"
 #include "nomad_harvester/log/logger.h"
 #include "nomad_harvester/runtime/random.h"
 #include "nomad_harvester/runtime/workers.h"
@@ -48,24 +51,49 @@ struct LeaseView {
   PoolRecord record;
 };
 
+// Whether a namespace of Harvester can have a pool.
+struct NamespaceView {
+  bool is_known = false;  // false: it cannot be read, or may not be
+  std::string problem;    // "it does not exist"; empty: none
+  std::string cure;
+};
+
 struct Inspection {
   PoolSnapshot snapshot;
   LeaseView lease;
   // What Status would report. While a live process holds the Lease for an action, a Scale counts as
   // open.
   StatusReport report;
+  // Nodes of the policy without a VM, by ID, whose metadata says that they are another namespace's
+  // VMs, or none of the plugin's, as far as they were read.
+  std::set<std::string> foreign_nodes;
   // Of a VM that would be made now, with its parts; empty: the policy does not tell, or none can be
   // made, and `growth_problem` says why.
   std::string template_hash;
   std::string template_parts;
   std::string growth_problem;
+  // Read only if the pool has neither a VM nor a Lease. The pool is not ready while it has a
+  // problem, which Status does not look for.
+  std::optional<NamespaceView> ns;
 };
+
+// The Kubernetes Events of a VM and of its instance, the newest last.
+struct EventsView {
+  std::string problem;  // why they are not known; empty: none
+  std::vector<harvester::SeenEvent> events;
+  std::size_t earlier = 0;  // left out, because there are too many
+};
+inline constexpr std::size_t kMostEvents = 10;
 
 // An object that is left, and why.
 struct Unfinished {
   std::string vm;
   std::string why;
 };
+// Of another process' hold of the pool's Lease, which is no longer renewed: whose it is, and when
+// it will be taken over at the latest.
+using LeaseWaitListener = std::function<void(const std::string& holder, base::WallTime until)>;
+
 struct Collection {
   // OK: everything that could be collected was. ABORTED: another live process holds the pool's
   // Lease, and nothing was done.
@@ -89,6 +117,14 @@ class Maintenance {
   // that existing ones are compared with that.
   absl::StatusOr<Inspection> Inspect(const runtime::Context& context,
                                      const config::PoolPolicy& policy, bool tells_vms) const;
+
+  // One request. The right to read a namespace is optional.
+  NamespaceView ReadNamespace(const runtime::Context& context, const std::string& ns) const;
+
+  // At most kMostEvents. One request of Harvester, and within a few seconds: that they may not be
+  // listed, or cannot be read, is no error.
+  EventsView EventsOf(const runtime::Context& context, const std::string& ns,
+                      const std::string& vm) const;
 
   // What a Scale to `count` would do now, and what would refuse it. Only reads: a new VM is tried
   // as a dry run of the API server, and the Lease is not acquired. What only the plugin's process
@@ -115,10 +151,12 @@ class Maintenance {
                                               const std::string& ns) const;
 
   // Runs Reconciler::RunResumption under the pool's Lease until it has finished, drains included.
-  // Without a policy no removal is started: VMs that never joined stay unfinished.
+  // Without a policy no removal is started: VMs that never joined stay unfinished. `waits` is told,
+  // at most once, that it waits for the Lease of a process that has died.
   Collection Collect(const runtime::Context& context, const PoolKey& key,
                      const std::optional<config::PoolPolicy>& policy,
-                     const ReconcileListener& events) const;
+                     const ReconcileListener& events,
+                     const LeaseWaitListener& waits = nullptr) const;
   // Reports as events what Collect would do first. Only reads, and does not acquire the Lease.
   Collection Preview(const runtime::Context& context, const PoolKey& key,
                      const std::optional<config::PoolPolicy>& policy,

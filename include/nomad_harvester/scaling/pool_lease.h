@@ -64,6 +64,9 @@ class PoolLease {
     bool enabled = true;
     std::string holder;  // unique to this process: host, pid, random
     base::Duration write_limit = kWriteLimit;
+    // Called by Acquire, at most once, when it begins to wait for the end of a hold that is no
+    // longer renewed: whose, and when it will be taken over at the latest.
+    std::function<void(const std::string& holder, base::WallTime until)> on_wait{};
   };
   // The options set by the configuration.
   static Options OptionsOf(const config::PluginConfig& config, std::string holder);
@@ -162,6 +165,8 @@ class PoolLease {
   absl::StatusOr<std::optional<kube::Lease>> ReadOnce(const runtime::Context& context);
   // OK: may be acquired; ABORTED: busy; UNAVAILABLE: not renewed, but not for long enough yet.
   absl::Status CheckHolder(const kube::Lease& lease, LeaseUser user, bool first_read);
+  // To on_wait.
+  void TellWait(const kube::Lease& lease) const;
   void SetHeld(const kube::Lease& lease, base::MonoTime sent);
   // What every reply tells while the Lease is ours: its version, a pause, the server's time.
   void NoteReply(const kube::Lease& lease) NH_REQUIRES(mutex_);

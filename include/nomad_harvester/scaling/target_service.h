@@ -46,6 +46,9 @@ class TargetService {
                                               const StringMap& policy) = 0;
   virtual absl::Status Scale(const runtime::Context& context, const ScaleAction& action,
                              const StringMap& policy) = 0;
+  // Waits, within `context`, until the Kubernetes Events that earlier calls have posted are sent or
+  // lost (rule T1): Stop drops them.
+  virtual void Flush(const runtime::Context& context) = 0;
   // Ends background work: starts no new requests, cancels open ones, and releases Leases within
   // `context`. Later calls return CANCELLED. Idempotent.
   virtual void Stop(const runtime::Context& context) = 0;

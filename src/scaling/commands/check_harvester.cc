@@ -9,6 +9,7 @@
 #include "nomad_harvester/kube/access.h"
 
 #include "commands/check_sources.h"
+#include "commands/command_run.h"
 
 namespace nomad_harvester::scaling {
 namespace {
@@ -155,17 +156,11 @@ class HarvesterCheck {
 
   // A Role need not grant the namespace itself: the dry run of a VM in it tells, too.
   void CheckNamespace(const absl::StatusOr<kube::Observed>& ns, const absl::Status& admitted) {
-    const bool missing = kube::IsNotFound(ns.status()) ||
-                         (kube::IsForbidden(ns.status()) && kube::IsNotFound(admitted));
-    if (missing) {
-      lines_.Set(kNamespace, CheckOutcome::kFail, "it does not exist",
-                 "create it: kubectl create namespace " + policy_.ns +
-                     "; or correct the key "
-                     "namespace");
-    } else if (ns.ok() &&
-               base::FindPath(ns->object, {"metadata", "deletionTimestamp"}) != nullptr) {
-      lines_.Set(kNamespace, CheckOutcome::kFail, "it is being deleted",
-                 "wait until it is gone and create it again, or name another one");
+    const bool missing = kube::IsForbidden(ns.status()) && kube::IsNotFound(admitted);
+    const NamespaceView view =
+        missing ? MissingNamespace(policy_.ns) : NamespaceViewOf(ns, policy_.ns);
+    if (!view.problem.empty()) {
+      lines_.Set(kNamespace, CheckOutcome::kFail, view.problem, view.cure);
     } else if (ns.ok() || admitted.ok()) {
       lines_.Set(kNamespace, CheckOutcome::kPass, "exists");
     } else if (kube::IsForbidden(ns.status())) {

@@ -87,8 +87,9 @@ absl::StatusOr<std::set<PoolKey>> Maintenance::FindPools(const runtime::Context&
 
 Collection Maintenance::Collect(const runtime::Context& context, const PoolKey& key,
                                 const std::optional<config::PoolPolicy>& policy,
-                                const ReconcileListener& events) const {
-  CommandRun run(options_, clients_, key);
+                                const ReconcileListener& events,
+                                const LeaseWaitListener& waits) const {
+  CommandRun run(options_, clients_, key, waits);
   const Resumed resumed = ResumePool(context, run.Deps(options_, events), policy);
   if (!resumed.lease.ok()) return {.outcome = resumed.lease};
   Collection collection{.outcome = resumed.outcome};

@@ -3,6 +3,7 @@
 #ifndef NOMAD_HARVESTER_SCALING_COMMAND_RUN_H_
 #define NOMAD_HARVESTER_SCALING_COMMAND_RUN_H_
 
+#include <string>
 #include <utility>
 
 #include "nomad_harvester/scaling/maintenance.h"
@@ -13,7 +14,8 @@ namespace nomad_harvester::scaling {
 
 // Objects that live as long as one run, in addition to the clients.
 struct CommandRun {
-  CommandRun(const MaintenanceOptions& options, const Clients& c, PoolKey k)
+  CommandRun(const MaintenanceOptions& options, const Clients& c, PoolKey k,
+             const LeaseWaitListener& waits = nullptr)
       : key(std::move(k)),
         clients(c),
         vms(clients.kube, key.ns),
@@ -21,8 +23,16 @@ struct CommandRun {
         hosts(clients.kube_urgent, options.logger),
         troubles(*options.random),
         lease(clients.kube_urgent, key, *options.clock,
-              PoolLease::OptionsOf(*clients.config, options.holder),
+              LeaseOptions(*clients.config, options.holder, waits),
               options.logger.With({{"pool", key.ToString()}})) {}
+
+  static PoolLease::Options LeaseOptions(const config::PluginConfig& config,
+                                         const std::string& holder,
+                                         const LeaseWaitListener& waits) {
+    PoolLease::Options lease = PoolLease::OptionsOf(config, holder);
+    lease.on_wait = waits;
+    return lease;
+  }
 
   PoolDependencies Deps(const MaintenanceOptions& options,
                         const ReconcileListener& events = nullptr) {
@@ -50,6 +60,12 @@ struct CommandRun {
   PoolTroubles troubles;
   PoolLease lease;
 };
+
+// Of one that does not exist.
+NamespaceView MissingNamespace(const std::string& ns);
+// What a GET of it tells.
+NamespaceView NamespaceViewOf(const absl::StatusOr<kube::Observed>& observed,
+                              const std::string& ns);
 
 // One request, if the configuration uses the Lease.
 LeaseView ReadLease(const runtime::Context& context, const Clients& clients, const PoolKey& key,

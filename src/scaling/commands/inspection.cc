@@ -2,14 +2,19 @@
 //
 // Observes a pool from outside the plugin's process.
 
+#include <algorithm>
 #include <utility>
 
+#include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/kube/lease.h"
 #include "nomad_harvester/kube/object.h"
+#include "nomad_harvester/nodepool/drain.h"
+#include "nomad_harvester/nodepool/link.h"
 #include "nomad_harvester/scaling/maintenance.h"
 #include "nomad_harvester/scaling/observer.h"
 
+#include "absl/strings/ascii.h"
 #include "commands/command_run.h"
 #include "execution/creation.h"
 #include "execution/read_only.h"
@@ -39,6 +44,24 @@ LeaseView ReadLease(const runtime::Context& context, const Clients& clients, con
   return view;
 }
 
+NamespaceView MissingNamespace(const std::string& ns) {
+  return {.is_known = true,
+          .problem = "it does not exist",
+          .cure = "create it: kubectl create namespace " + ns + "; or correct the key namespace"};
+}
+
+NamespaceView NamespaceViewOf(const absl::StatusOr<kube::Observed>& observed,
+                              const std::string& ns) {
+  if (kube::IsNotFound(observed.status())) return MissingNamespace(ns);
+  NamespaceView view{.is_known = observed.ok()};
+  if (observed.ok() &&
+      base::FindPath(observed->object, {"metadata", "deletionTimestamp"}) != nullptr) {
+    view.problem = "it is being deleted";
+    view.cure = "wait until it is gone and create it again, or name another one";
+  }
+  return view;
+}
+
 namespace {
 
 // What a growth would read first, without making a VM, not even as a dry run.
@@ -52,6 +75,42 @@ void ReadTemplate(const runtime::Context& context, const PoolDependencies& deps,
   inspection->template_hash = plan->vm_spec.template_hash;
   inspection->template_parts = plan->vm_spec.template_parts;
 }
+
+// Metadata is in no list, and a foreign node is rare.
+constexpr std::size_t kMostForeignNodes = 10;
+constexpr base::Duration kForeignNodesLimit = std::chrono::seconds(3);
+
+// A ready node whose metadata names a firmware UUID that no VM of the namespace has, or none.
+bool IsForeign(const nomad::Node& node, const Look& look) {
+  const auto uuid = node.meta.find("harvester_vm_uuid");
+  if (uuid == node.meta.end() || uuid->second.empty()) return false;
+  return nodepool::IsDeclaredForeign(node) ||
+         std::none_of(look.vms.begin(), look.vms.end(), [&](const VmView& view) {
+           return view.vm->firmware_uuid == absl::AsciiStrToLower(uuid->second);
+         });
+}
+
+void ReadForeignNodes(const runtime::Context& caller, const nomad::NomadClient& client,
+                      Inspection* inspection) {
+  const PoolSnapshot& snapshot = inspection->snapshot;
+  if (!snapshot.look().nomad_readable) return;
+  const runtime::Context context = caller.WithTimeout(kForeignNodesLimit);
+  std::size_t reads = 0;
+  for (const nomad::Node* node : UnlinkedNodes(snapshot)) {
+    // One that is down may be what is left of a VM of ours.
+    if (node->status != nomad::NodeStatus::kReady || nodepool::ParseDrainMark(*node).has_value()) {
+      continue;
+    }
+    if (reads++ == kMostForeignNodes) return;
+    const auto full = client.GetNode(context, node->id);
+    if (full.ok() && IsForeign(full->value, snapshot.look())) {
+      inspection->foreign_nodes.insert(node->id);
+    }
+  }
+}
+
+// What is asked explains; the rest of the output does not wait for it for long.
+constexpr base::Duration kEventsLimit = std::chrono::seconds(5);
 
 }  // namespace
 
@@ -86,7 +145,43 @@ absl::StatusOr<Inspection> Maintenance::Inspect(const runtime::Context& caller,
   inputs.template_hash = inspection.template_hash;
   inputs.template_parts = inspection.template_parts;
   inspection.report = ReportStatus(snapshot, inputs);
+  ReadForeignNodes(context, *clients_.nomad, &inspection);
+  if (snapshot.vms().empty() && !inspection.lease.present) {
+    inspection.ns = ReadNamespace(context, policy.ns);
+    if (!inspection.ns->problem.empty()) {
+      inspection.report.status.ready = false;
+      inspection.report.reason =
+          "namespace " + policy.ns + ": " + inspection.ns->problem + "; " + inspection.ns->cure;
+    }
+  }
   return inspection;
+}
+
+NamespaceView Maintenance::ReadNamespace(const runtime::Context& caller,
+                                         const std::string& ns) const {
+  const runtime::Context context = caller.WithWritePermit(std::make_shared<ReadOnly>());
+  return NamespaceViewOf(clients_.kube->Get(context, kube::kNamespaces, "", ns), ns);
+}
+
+EventsView Maintenance::EventsOf(const runtime::Context& caller, const std::string& ns,
+                                 const std::string& vm) const {
+  const runtime::Context context = caller.WithWritePermit(std::make_shared<ReadOnly>());
+  auto events =
+      harvester::VmStore(clients_.kube, ns).ListEventsOf(context.WithTimeout(kEventsLimit), vm);
+  if (kube::IsForbidden(events.status())) {
+    return {.problem =
+                "the token may not list them: grant list of events.events.k8s.io in "
+                "namespace " +
+                ns};
+  }
+  if (!events.ok()) return {.problem = "they cannot be read: " + base::Message(events.status())};
+  EventsView view{.events = *std::move(events)};
+  if (view.events.size() > kMostEvents) {
+    view.earlier = view.events.size() - kMostEvents;
+    view.events.erase(view.events.begin(),
+                      view.events.begin() + static_cast<std::ptrdiff_t>(view.earlier));
+  }
+  return view;
 }
 
 }  // namespace nomad_harvester::scaling

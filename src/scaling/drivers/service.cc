@@ -103,6 +103,7 @@ class Service final : public TargetService {
   absl::StatusOr<TargetStatus> Status(const Context& context, const StringMap& policy) override;
   absl::Status Scale(const Context& context, const ScaleAction& action,
                      const StringMap& policy) override;
+  void Flush(const Context& context) override;
   void Stop(const Context& context) override;
 
  private:
@@ -540,6 +541,11 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
     if (call.last_event().has_value()) state.last_event = call.last_event();
   }
   return outcome;
+}
+
+void Service::Flush(const Context& context) {
+  const auto session = CurrentSession();
+  if (session.ok()) (*session)->FlushEvents(context);
 }
 
 void Service::Stop(const Context& context) {

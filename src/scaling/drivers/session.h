@@ -124,6 +124,11 @@ class Session {
   // `root` ends with the service.
   Session(const ServiceOptions& options, Clients clients, const runtime::Context& root);
   ~Session() { ending_.Cancel(runtime::CancelReason::kShutdown); }
+
+  // Waits, within `context`, until the posted Events are sent or lost.
+  void FlushEvents(const runtime::Context& context) {
+    if (vm_events_ != nullptr) vm_events_->WaitUntilSent(context);
+  }
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 

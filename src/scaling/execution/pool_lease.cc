@@ -340,6 +340,16 @@ absl::Status PoolLease::CheckHolder(const kube::Lease& lease, LeaseUser user, bo
   return base::Unavailable("the holder of the pool's Lease has stopped renewing: " + lease.holder);
 }
 
+void PoolLease::TellWait(const kube::Lease& lease) const {
+  base::WallTime until = clock_.WallNow() + kLeaseDuration;
+  {
+    base::MutexLock lock(mutex_);
+    if (observed_holder_.has_value()) until -= clock_.Now() - observed_holder_->since;
+  }
+  // It is looked at from time to time.
+  options_.on_wait(lease.holder, until + kLookInterval);
+}
+
 absl::Status PoolLease::AcquireFree(const runtime::Context& context) {
   const std::optional<kube::Lease> free = TakeFree();
   {
@@ -373,6 +383,7 @@ absl::Status PoolLease::Acquire(const runtime::Context& context, LeaseUser user,
       !absl::IsNotFound(free)) {
     return free;
   }
+  bool told = options_.on_wait == nullptr;
   for (bool first_read = true;; first_read = false) {
     auto lease = ReadOnce(context);
     if (kube::IsForbidden(lease.status())) {
@@ -394,6 +405,11 @@ absl::Status PoolLease::Acquire(const runtime::Context& context, LeaseUser user,
       }
       outcome = CheckHolder(**lease, user, first_read);
       if (absl::IsUnavailable(outcome)) {
+        // One that has just renewed may be alive: the next look tells.
+        if (!told && !MayBeAlive(**lease)) {
+          told = true;
+          TellWait(**lease);
+        }
         NH_RETURN_IF_ERROR(context.Sleep(kLookInterval));
         continue;
       }

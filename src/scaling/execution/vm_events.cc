@@ -66,8 +66,19 @@ void VmEvents::Post(const PoolKey& key, VmEvent event, const std::string& call) 
       options_.executor->Submit([self = shared_from_this()] { self->Run(); });
   if (submitted.ok()) return;
   // The next event tries again.
+  {
+    base::MutexLock lock(mutex_);
+    running_ = false;
+  }
+  idle_.NotifyAll();
+}
+
+bool VmEvents::WaitUntilSent(const runtime::Context& context) {
   base::MutexLock lock(mutex_);
-  running_ = false;
+  const auto idle = [this]() NH_REQUIRES(mutex_) { return !running_; };
+  const auto deadline = context.deadline();
+  return deadline.has_value() ? idle_.WaitUntil(mutex_, context.stop_token(), *deadline, idle)
+                              : idle_.Wait(mutex_, context.stop_token(), idle);
 }
 
 void VmEvents::Drop(const PoolKey& key, const std::string& call) {
@@ -82,9 +93,12 @@ void VmEvents::Drop(const PoolKey& key, const std::string& call) {
 }
 
 void VmEvents::DropAll() {
-  base::MutexLock lock(mutex_);
-  pools_.clear();
-  running_ = false;
+  {
+    base::MutexLock lock(mutex_);
+    pools_.clear();
+    running_ = false;
+  }
+  idle_.NotifyAll();
 }
 
 void VmEvents::Forget(base::MonoTime now, PoolEvents* pool) {
@@ -139,6 +153,7 @@ std::optional<VmEvents::Next> VmEvents::Take(base::MonoTime now,
   }
   for (auto& [key, events] : pools_) Forget(now, &events);
   running_ = wake->has_value();
+  if (!running_) idle_.NotifyAll();
   return std::nullopt;
 }
 

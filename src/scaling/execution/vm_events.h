@@ -51,6 +51,8 @@ class VmEvents : public std::enable_shared_from_this<VmEvents> {
   // Drops what is pending of a call: one whose client has disconnected has no further effect (rule
   // C16).
   void Drop(const PoolKey& pool, const std::string& call);
+  // Waits until every event is sent or lost; false: `context` ended first.
+  bool WaitUntilSent(const runtime::Context& context);
 
  private:
   // What was observed of equal events; without their texts, because it is kept for a while.
@@ -94,6 +96,7 @@ class VmEvents : public std::enable_shared_from_this<VmEvents> {
   const runtime::Context context_;
   const Options options_;
   base::Mutex mutex_;
+  base::CondVar idle_;
   std::map<PoolKey, PoolEvents> pools_ NH_GUARDED_BY(mutex_);
   PoolKey last_ NH_GUARDED_BY(mutex_);  // whose event was sent last
   bool running_ NH_GUARDED_BY(mutex_) = false;

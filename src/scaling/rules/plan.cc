@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "nomad_harvester/base/status.h"
@@ -21,6 +22,25 @@ constexpr std::int64_t kMaxGrowth = 1000;
 std::string IdentityText(const nomad::Node& node) {
   return "node_class=" + node.node_class + ", datacenter=" + node.datacenter +
          ", node_pool=" + node.node_pool;
+}
+
+// The node_class that all nodes of the pool's VMs have, and the policy does not say; nullopt: there
+// is none, or they differ in another identifier, too.
+std::optional<std::string> CommonOtherClass(const PoolSnapshot& snapshot) {
+  const nodepool::PoolIdentity wanted = IdentityOf(*snapshot.policy);
+  if (!wanted.node_class.has_value()) return std::nullopt;
+  nodepool::PoolIdentity others = wanted;
+  std::optional<std::string> common;
+  for (const VmView* view : snapshot.vms()) {
+    const nomad::Node* node = LinkedNode(*view, snapshot);
+    if (node == nullptr || !IsPoolMember(*view, snapshot)) continue;
+    if (!common.has_value()) common = node->node_class;
+    others.node_class = *common;
+    if (node->node_class != *common || wanted.Contains(*node) || !others.Contains(*node)) {
+      return std::nullopt;
+    }
+  }
+  return common;
 }
 
 // What blocks creation: a broken VM that is kept, and a node that joined the wrong pool.
@@ -158,8 +178,14 @@ absl::StatusOr<ScalePlan> PlanScale(const PoolSnapshot& snapshot, std::int64_t d
 }
 
 std::string WrongPool(const nomad::Node& node, const PoolSnapshot& snapshot) {
-  return "node " + node.id + " is " + IdentityText(node) + ", expected " +
-         IdentityOf(*snapshot.policy).ToString() + "; check the client configuration in user_data";
+  const std::string text = "node " + node.id + " is " + IdentityText(node) + ", expected " +
+                           IdentityOf(*snapshot.policy).ToString() + "; ";
+  const std::optional<std::string> common = CommonOtherClass(snapshot);
+  if (!common.has_value() || common->empty() || node.node_class != *common) {
+    return text + "check the client configuration in user_data";
+  }
+  return text + "check the policy's key node_class: every node of the pool has class " + *common +
+         "; if that is not meant, the client configuration in user_data";
 }
 
 std::string Describe(const ScalePlan& plan) {

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// VmStore: what Kubernetes Events say of a VM and of its volumes.
+//
+// They are read through the group events.k8s.io, in whose form the API server shows the Events of
+// the core group, too: both groups are one storage
+// (kubernetes/kubernetes:pkg/registry/events/rest/storage_events.go).
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/harvester/vm_store.h"
+
+#include "object_fields.h"
+
+namespace nomad_harvester::harvester {
+namespace {
+
+// What the API server accepts of a note (kubernetes/kubernetes:pkg/apis/core/validation/events.go,
+// NoteLengthLimit). Core Events may be longer.
+constexpr std::size_t kMostOfNote = 1024;
+
+struct EventRecord {
+  std::string kind;  // of the object that it is about
+  std::string name;
+  base::WallTime created{};
+  SeenEvent event;
+};
+
+void NoteTime(EventRecord& record, const base::JsonEvent& event) {
+  if (const auto at = TimeOf(event); at.has_value()) {
+    record.event.last = std::max(record.event.last, *at);
+  }
+}
+
+void NoteCount(EventRecord& record, const base::JsonEvent& event) {
+  if (event.kind == base::JsonEvent::Kind::kInt) {
+    record.event.count = std::max(record.event.count, event.integer);
+  }
+}
+
+template <auto kMember>
+void SetEventText(EventRecord& record, const base::JsonEvent& event) {
+  if (event.kind == base::JsonEvent::Kind::kText) record.event.*kMember = event.text;
+}
+
+// Controllers of the core group's events leave eventTime and series empty
+// (kubernetes/kubernetes:pkg/apis/events/v1/conversion.go, Convert_core_Event_To_v1_Event).
+const base::JsonFields<EventRecord>& EventFields() {
+  static const auto* const kFields = new base::JsonFields<EventRecord>({
+      {"regarding.kind", &base::SetText<&EventRecord::kind>},
+      {"regarding.name", &base::SetText<&EventRecord::name>},
+      {"type", &SetEventText<&SeenEvent::type>},
+      {"reason", &SetEventText<&SeenEvent::reason>},
+      {"note", &SetEventText<&SeenEvent::note>},
+      {"metadata.creationTimestamp",
+       [](EventRecord& record, const base::JsonEvent& event) {
+         record.created = TimeOf(event).value_or(base::WallTime{});
+       }},
+      {"eventTime", &NoteTime},
+      {"deprecatedLastTimestamp", &NoteTime},
+      {"series.lastObservedTime", &NoteTime},
+      {"deprecatedCount", &NoteCount},
+      {"series.count", &NoteCount},
+  });
+  return *kFields;
+}
+
+absl::Status Complete(EventRecord& record) {
+  if (record.event.last == base::WallTime{}) record.event.last = record.created;
+  record.event.note = base::ToShortUtf8(record.event.note, kMostOfNote);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::map<std::string, std::string>> VmStore::ListVolumeWarnings(
+    const runtime::Context& context) const {
+  std::map<std::string, SeenEvent> last;
+  for (const char* const kind : {"PersistentVolumeClaim", "DataVolume"}) {
+    // kubernetes/kubernetes:pkg/apis/events/v1/conversion.go, AddFieldLabelConversionsForEvent.
+    const kube::Selector selector{.fields = std::string("type=Warning,regarding.kind=") + kind};
+    NH_ASSIGN_OR_RETURN(auto list, client_->List<EventRecord>(context, kube::kEvents, ns_, selector,
+                                                              EventFields(), &Complete));
+    for (EventRecord& record : list.value) {
+      SeenEvent& known = last[record.name];
+      if (record.event.last >= known.last) known = std::move(record.event);
+    }
+  }
+  std::map<std::string, std::string> texts;
+  for (const auto& [volume, warning] : last) {
+    texts[volume] = warning.reason + (warning.note.empty() ? "" : ": " + warning.note);
+  }
+  return texts;
+}
+
+absl::StatusOr<std::vector<SeenEvent>> VmStore::ListEventsOf(const runtime::Context& context,
+                                                             const std::string& vm) const {
+  NH_ASSIGN_OR_RETURN(auto list, client_->List<EventRecord>(context, kube::kEvents, ns_,
+                                                            {.fields = "regarding.name=" + vm},
+                                                            EventFields(), &Complete));
+  std::vector<SeenEvent> events;
+  events.reserve(list.value.size());
+  for (EventRecord& record : list.value) {
+    // Both have the VM's name; so may any other object.
+    if (record.kind != kube::kVirtualMachines.kind &&
+        record.kind != kube::kVirtualMachineInstances.kind) {
+      continue;
+    }
+    events.push_back(std::move(record.event));
+  }
+  std::stable_sort(events.begin(), events.end(),
+                   [](const SeenEvent& a, const SeenEvent& b) { return a.last < b.last; });
+  return events;
+}
+
+}  // namespace nomad_harvester::harvester
