@@ -10,7 +10,10 @@ require (
 	golang.org/x/sys v0.43.0
 	google.golang.org/grpc v1.81.1
 	google.golang.org/protobuf v1.36.11
+	nomad-harvester.local/test/prometheus v0.0.0
 )
+
+replace nomad-harvester.local/test/prometheus => ../prometheus
 
 require (
 	cloud.google.com/go/auth v0.20.0 // indirect

@@ -3,20 +3,17 @@
 package contract
 
 import (
-	"encoding/json"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/url"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/nomad-autoscaler/sdk"
+	"nomad-harvester.local/test/prometheus"
 )
 
 // What Prometheus itself says about the plugin's metrics and the examples (rule T2): its server
@@ -132,22 +129,19 @@ func TestT2_a_second_plugin_serves_the_port_once_the_first_has_ended(t *testing.
 	}
 }
 
-// Prometheus with the example's rules. Returns its URL.
-func startPrometheus(t *testing.T, target string) string {
+// Prometheus with the example's rules.
+func startPrometheus(t *testing.T, target string) prometheus.Server {
 	t.Helper()
 	rules, err := filepath.Abs(exampleRules)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, address := t.TempDir(), freeAddress(t)
-	config := fmt.Sprintf("global: {scrape_interval: 200ms}\nrule_files: [%q]\nscrape_configs:\n"+
-		"- job_name: harvester\n  static_configs: [{targets: [%q]}]\n", rules, target)
-	file := filepath.Join(dir, "prometheus.yaml")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+	address := freeAddress(t)
+	server, err := prometheus.Command(prometheusProgram(t, "prometheus"), t.TempDir(), address, target, rules,
+		200*time.Millisecond)
+	if err != nil {
 		t.Fatal(err)
 	}
-	server := exec.Command(prometheusProgram(t, "prometheus"), "--config.file="+file,
-		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address)
 	log := &lockedBuffer{}
 	server.Stderr = log
 	if err := server.Start(); err != nil {
@@ -160,50 +154,18 @@ func startPrometheus(t *testing.T, target string) string {
 			t.Log(log)
 		}
 	})
-	return "http://" + address
-}
-
-type queryResult struct {
-	Status string
-	Error  string
-	Data   struct {
-		Result []struct {
-			Metric map[string]string
-			Value  [2]any
-		}
-	}
-}
-
-func query(server, expression string) (result queryResult, err error) {
-	reply, err := http.Get(server + "/api/v1/query?query=" + url.QueryEscape(expression))
-	if err != nil {
-		return result, err
-	}
-	defer reply.Body.Close()
-	return result, json.NewDecoder(reply.Body).Decode(&result)
+	return prometheus.Server("http://" + address)
 }
 
 func dashboardExpressions(t *testing.T) (expressions []string) {
 	t.Helper()
-	text, err := os.ReadFile(exampleDashboard)
+	panels, err := prometheus.Panels(exampleDashboard)
 	if err != nil {
-		t.Fatal(err)
+		t.Error(err)
 	}
-	var dashboard struct {
-		Panels []struct {
-			Title   string
-			Targets []struct{ Expr string }
-		}
-	}
-	if err := json.Unmarshal(text, &dashboard); err != nil {
-		t.Fatal(err)
-	}
-	for _, panel := range dashboard.Panels {
-		if len(panel.Targets) == 0 {
-			t.Errorf("panel %q shows nothing", panel.Title)
-		}
+	for _, panel := range panels {
 		for _, target := range panel.Targets {
-			expressions = append(expressions, target.Expr)
+			expressions = append(expressions, target.Expression())
 		}
 	}
 	return expressions
@@ -214,33 +176,24 @@ var metricName = regexp.MustCompile(`nomad_harvester_[a-z_]+`)
 func TestT2_prometheus_scrapes_a_plugin_and_the_dashboard_shows_it(t *testing.T) {
 	server := startPrometheus(t, pluginWithMetrics(t))
 	waitUntil(t, "Prometheus has the pool's VMs", func() bool {
-		result, err := query(server, `nomad_harvester_vms{state="joined"}`)
-		return err == nil && len(result.Data.Result) == 1 &&
-			result.Data.Result[0].Metric["pool"] == "nomad/pool" && result.Data.Result[0].Value[1] == "1"
+		series, err := server.Query(`nomad_harvester_vms{state="joined"}`)
+		return err == nil && len(series) == 1 && series[0].Metric["pool"] == "nomad/pool" && series[0].Sample.Value == 1
 	})
 	expressions := dashboardExpressions(t)
 	if len(expressions) < 15 {
 		t.Errorf("only %d expressions", len(expressions))
 	}
 	for _, expression := range expressions {
-		result, err := query(server, strings.ReplaceAll(expression, "$pool", ".*"))
-		if err != nil || result.Status != "success" {
-			t.Errorf("%s: %v %s", expression, err, result.Error)
+		if _, err := server.Query(expression); err != nil {
+			t.Error(err)
 		}
 		for _, name := range metricName.FindAllString(expression, -1) {
-			if result, err := query(server, name); err != nil || len(result.Data.Result) == 0 {
+			if series, err := server.Query(name); err != nil || len(series) == 0 {
 				t.Errorf("%s: a plugin that has scaled a pool has no %s", expression, name)
 			}
 		}
 	}
-	var rules struct {
-		Data struct {
-			Groups []struct {
-				Rules []struct{ Health, LastError string }
-			}
-		}
-	}
-	if err := get(server+"/api/v1/rules", &rules); err != nil || len(rules.Data.Groups) != 1 {
+	if rules, err := server.Rules(); err != nil || len(rules) == 0 {
 		t.Errorf("the example's rules: %+v, %v", rules, err)
 	}
 }

@@ -23,7 +23,9 @@ func TestAPoolGrowsAndShrinksWithItsPolicy(t *testing.T) {
 func growAndShrink(t *testing.T, s *harness.Stack) {
 	t.Helper()
 	s.DrainDeadline = 12 * time.Second // the batch job runs past any
+	watch := s.StartPrometheus(t)
 	agent := s.StartAgent(t)
+	watch.AwaitPool(t)
 
 	t.Log("from nothing to three")
 	s.Metrics.Want(3)
@@ -59,6 +61,14 @@ func growAndShrink(t *testing.T, s *harness.Stack) {
 	checkGarbageCollection(t, s)
 	fromTemplate(t, s)
 	checkRights(t, s)
+
+	t.Log("the dashboard and the alerts")
+	end := time.Now()
+	recordings := record(t, watch, end)
+	checkAlerts(t, watch, end)
+	checkDashboardPage(t, watch, recordings, end)
+	killPlugin(t, s, watch)
+	t.Logf("took %v", time.Since(end).Round(100*time.Millisecond))
 }
 
 // fromTemplate makes a VM from a version of a template, with the policy's user data.

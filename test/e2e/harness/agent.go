@@ -78,7 +78,7 @@ func (s *Stack) StartAgent(t testing.TB) *Agent {
 	if s.Template != "" {
 		useTemplate(t, filepath.Join(policies, "policy.hcl"), s.Template)
 	}
-	config := fromExample(t, "agent.hcl", dir, map[string]string{
+	agentKeys := map[string]string{
 		"plugin_dir":              fmt.Sprintf("%q", plugins),
 		`"http://127.0.0.1:4646"`: fmt.Sprintf("%q", s.Nomad.URL),
 		"dir":                     fmt.Sprintf("%q", policies),
@@ -86,7 +86,11 @@ func (s *Stack) StartAgent(t testing.TB) *Agent {
 		"harvester_url":           fmt.Sprintf("%q", s.FrontDoor.URL),
 		"harvester_ca_cert":       fmt.Sprintf("%q", s.Certificates.CAFile),
 		"auth_token_file":         fmt.Sprintf("%q", s.PluginTokenFile),
-	})
+	}
+	if s.MetricsAddress != "" {
+		agentKeys["pool_lease"] = fmt.Sprintf("\"true\"\n    metrics_address = %q", s.MetricsAddress)
+	}
+	config := fromExample(t, "agent.hcl", dir, agentKeys)
 	overlay := filepath.Join(dir, "overlay.hcl")
 	check(t, overlay, os.WriteFile(overlay, fmt.Appendf(nil, agentOverlay, freePort(t)), 0o600))
 
@@ -158,6 +162,12 @@ func (a *Agent) plugin() (int, error) {
 		return 0, err
 	}
 	return pids[0], nil
+}
+
+// KillPlugin kills only the plugin with SIGKILL; the agent does not start it again.
+func (a *Agent) KillPlugin(t testing.TB) {
+	t.Helper()
+	check(t, "kill the plugin", syscall.Kill(must[int](t, "the plugin's process")(a.plugin()), syscall.SIGKILL))
 }
 
 // KillBoth kills plugin and agent with SIGKILL, as in a power cut.

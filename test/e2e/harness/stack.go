@@ -49,6 +49,8 @@ type Stack struct {
 	// JoinTimeout and Introduction (nomad_intro_token; empty: none) are the policy's, too.
 	JoinTimeout  time.Duration
 	Introduction string
+	// MetricsAddress, if it is set, is where the plugin serves its metrics.
+	MetricsAddress string
 
 	etcd       string
 	controller *Controller

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"nomad-harvester.local/test/e2e/harness"
+	"nomad-harvester.local/test/prometheus"
+)
+
+// panels says what each panel of examples/grafana-dashboard.json must show after a pool has grown,
+// drained and shrunk: the series that left 0, by the beginnings of their legends. A panel
+// without one may be empty, for the reason given.
+var panels = map[string]struct {
+	shows []string
+	empty string
+}{
+	"VMs by state":                         {shows: []string{"joined", "draining", "pending"}},
+	"In trouble":                           {empty: "no VM was in trouble, and none was left over or drifted."},
+	"VMs created and removed per hour":     {shows: []string{"nomad/batch + scale_out", "nomad/batch - scale-in"}},
+	"Start of a VM, nine of ten, by phase": {shows: []string{"clone", "boot", "join"}},
+	"Scales by outcome per hour":           {shows: []string{"in ok"}},
+	"Duration of Scales, nine of ten":      {shows: []string{"in"}},
+	"Drains, nine of ten":                  {shows: []string{"nomad/batch"}},
+	"Age of removed VMs, median":           {shows: []string{"nomad/batch"}},
+	"Back-off":                             {empty: "nothing failed, so that nothing waited."},
+	"Protected VMs, and Leases held":       {shows: []string{"nomad/batch holds its Lease"}},
+	"Requests per second":                  {shows: []string{"harvester get 200", "harvester post 201", "nomad get 200"}},
+	"Latency of requests, 99 of 100, without blocking queries": {shows: []string{"harvester", "nomad"}},
+	"Errors per hour":                  {empty: "nothing went wrong."},
+	"Since the pool was last observed": {shows: []string{"nomad/batch"}},
+	"Plugins that run":                 {shows: []string{""}},
+}
+
+// recording is what one panel showed.
+type recording struct {
+	panel  prometheus.Panel
+	series map[string][]prometheus.Sample // by legend, without NaN
+}
+
+// record asks Prometheus what each panel of the dashboard asks, over the run so far, and checks that
+// it shows what it must.
+func record(t *testing.T, p *harness.Prometheus, end time.Time) []recording {
+	t.Helper()
+	all, err := prometheus.Panels(filepath.Join(harness.Root, "examples", "grafana-dashboard.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != len(panels) {
+		t.Errorf("the dashboard has %d panels, and this test knows %d", len(all), len(panels))
+	}
+	recordings := make([]recording, 0, len(all))
+	for _, panel := range all {
+		r := recording{panel, map[string][]prometheus.Sample{}}
+		for _, target := range panel.Targets {
+			answer, err := p.QueryRange(target.Expression(), p.Began, end, time.Second)
+			if err != nil {
+				t.Errorf("panel %q: %v", panel.Title, err)
+			}
+			for _, series := range answer {
+				samples := slices.DeleteFunc(series.Samples, func(s prometheus.Sample) bool { return math.IsNaN(s.Value) })
+				if len(samples) > 0 {
+					r.series[target.Legend(series.Metric)] = samples
+				}
+			}
+		}
+		r.check(t)
+		recordings = append(recordings, r)
+	}
+	return recordings
+}
+
+func (r recording) check(t *testing.T) {
+	t.Helper()
+	want, known := panels[r.panel.Title]
+	if !known {
+		t.Errorf("say in this test what panel %q must show", r.panel.Title)
+	}
+	for _, beginning := range want.shows {
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(r.series)), func(legend string) bool {
+			return strings.HasPrefix(legend, beginning) && peak(r.series[legend]) != 0
+		}) {
+			t.Errorf("panel %q does not show %q: %v", r.panel.Title, beginning, slices.Sorted(maps.Keys(r.series)))
+		}
+	}
+}
+
+// peak is the value that is furthest from 0.
+func peak(samples []prometheus.Sample) (most float64) {
+	for _, s := range samples {
+		if math.Abs(s.Value) > math.Abs(most) {
+			most = s.Value
+		}
+	}
+	return most
+}
+
+// checkAlerts: the rules are understood, and no alert of a run that was well has fired.
+func checkAlerts(t *testing.T, p *harness.Prometheus, end time.Time) {
+	t.Helper()
+	rules, err := p.Rules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rule := range rules {
+		if rule.Health != "ok" {
+			t.Errorf("rule %s is %s: %s", rule.Name, rule.Health, rule.LastError)
+		}
+	}
+	fired, err := p.QueryRange(`ALERTS{alertstate="firing"}`, p.Began, end, time.Second)
+	if err != nil || len(fired) > 0 {
+		t.Errorf("fired while all was well: %v, %v", fired, err)
+	}
+}
+
+// killPlugin begins after an agent's end: the alert that no plugin runs waits, no longer does once the
+// next agent's plugin is scraped, and does again when that is killed. The agent does not start another.
+func killPlugin(t *testing.T, s *harness.Stack, p *harness.Prometheus) {
+	t.Helper()
+	const alert = "HarvesterPluginAbsent"
+	state := func() (string, error) {
+		rules, err := p.Rules()
+		for _, rule := range rules {
+			if rule.Name == alert {
+				return rule.State, err
+			}
+		}
+		return "not loaded", err
+	}
+	await := func(wanted string) {
+		t.Helper()
+		harness.Eventually(t, 30*time.Second, alert+" is "+wanted, func() error {
+			is, err := state()
+			if err == nil && is != wanted {
+				err = fmt.Errorf("it is %s", is)
+			}
+			return err
+		})
+	}
+	await("pending")
+	agent := s.StartAgent(t)
+	await("inactive")
+	agent.KillPlugin(t)
+	await("pending")
+}
+
+// checkDashboardPage: docs/dashboard.md has each panel; with NOMAD_HARVESTER_UPDATE_DOCS=1 in the
+// environment it is written anew.
+func checkDashboardPage(t *testing.T, p *harness.Prometheus, recordings []recording, end time.Time) {
+	t.Helper()
+	file := filepath.Join(harness.Root, "docs", "dashboard.md")
+	if os.Getenv("NOMAD_HARVESTER_UPDATE_DOCS") == "1" {
+		if err := os.WriteFile(file, []byte(page(recordings, p.Began, end)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range recordings {
+		if !strings.Contains(string(text), "\n## "+r.panel.Title+"\n") {
+			t.Errorf("%s lacks panel %q: run this test with NOMAD_HARVESTER_UPDATE_DOCS=1", file, r.panel.Title)
+		}
+	}
+}
+
+const introduction = `# The dashboard, with data
+
+What each panel of [examples/grafana-dashboard.json](../examples/grafana-dashboard.json) showed during an
+end-to-end test: Debian's Prometheus scraped the plugin every second while the real agent scaled a pool of
+simulated machines from 0 to 3, to 1 and to 0, was replaced, and made and removed one VM from a template. It
+is text, not a picture: Debian 12 has no package of Grafana. No alert of
+[examples/prometheus-alerts.yaml](../examples/prometheus-alerts.yaml) fired.
+
+<!-- Written by TestAPoolGrowsAndShrinksWithItsPolicy in test/e2e with NOMAD_HARVESTER_UPDATE_DOCS=1 in its
+     environment; the values are one run's. -->
+
+The curves are %v from left to right, each from 0 to the highest of its own series; a dot is no data. A
+peak is the value furthest from 0. Values are rounded to two digits, and rates per hour are extrapolated.
+Increases lack what a series already had when it was first scraped; a histogram's series begin with its
+first observation, so that a quantile needs a second.
+`
+
+func page(recordings []recording, began, end time.Time) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, introduction, end.Sub(began).Round(10*time.Second))
+	for _, r := range recordings {
+		unit := r.panel.FieldConfig.Defaults.Unit
+		fmt.Fprintf(&b, "\n## %s\n\n", r.panel.Title)
+		for _, target := range r.panel.Targets {
+			fmt.Fprintf(&b, "    %s\n", target.Expr)
+		}
+		if len(r.series) == 0 {
+			fmt.Fprintf(&b, "\nEmpty: %s\n", panels[r.panel.Title].empty)
+			continue
+		}
+		fmt.Fprintf(&b, "\n| Series | First at | Peak | Last | Curve |\n|---|---|---|---|---|\n")
+		for _, legend := range slices.Sorted(maps.Keys(r.series)) {
+			samples := r.series[legend]
+			fmt.Fprintf(&b, "| %s | %.0f s | %s | %s | `%s` |\n", legend, samples[0].At-seconds(began),
+				rounded(peak(samples), unit), rounded(samples[len(samples)-1].Value, unit), curve(samples, began, end))
+		}
+	}
+	return b.String()
+}
+
+func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
+
+// rounded writes two digits of a value, and its unit.
+func rounded(value float64, unit string) string {
+	suffix := map[string]string{"s": " s", "reqps": "/s"}[unit]
+	if value == 0 {
+		return "0" + suffix
+	}
+	scale := math.Pow(10, math.Floor(math.Log10(math.Abs(value)))-1)
+	return strconv.FormatFloat(math.Round(value/scale)*scale, 'f', max(0, -int(math.Round(math.Log10(scale)))), 64) + suffix
+}
+
+// curve draws the size of a series in 60 characters, each the mean of its samples.
+func curve(samples []prometheus.Sample, began, end time.Time) string {
+	const columns = 60
+	var sums, counts [columns]float64
+	for _, s := range samples {
+		column := int((s.At - seconds(began)) / end.Sub(began).Seconds() * columns)
+		column = min(max(column, 0), columns-1)
+		sums[column] += math.Abs(s.Value)
+		counts[column]++
+	}
+	most := 0.0
+	for i := range sums {
+		if counts[i] > 0 {
+			sums[i] /= counts[i]
+			most = max(most, sums[i])
+		}
+	}
+	blocks := []rune("▁▂▃▄▅▆▇█")
+	line := make([]rune, columns)
+	for i := range line {
+		switch {
+		case counts[i] == 0:
+			line[i] = '·'
+		case most == 0:
+			line[i] = blocks[0]
+		default:
+			line[i] = blocks[int(math.Round(sums[i]/most*float64(len(blocks)-1)))]
+		}
+	}
+	return string(line)
+}

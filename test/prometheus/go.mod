@@ -1,0 +1,3 @@
+module nomad-harvester.local/test/prometheus
+
+go 1.26
