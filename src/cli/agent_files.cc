@@ -22,6 +22,9 @@ namespace {
 using hcl::Block;
 using hcl::Source;
 
+// The metrics that the agent reads from Nomad itself (plugins/plugin.go, InternalAPMNomad).
+constexpr char kNomadApm[] = "nomad-apm";
+
 // hashicorp/nomad-autoscaler:sdk/helper/file/file.go, GetFileListFromDir and IsTemporaryFile.
 bool IsLoaded(std::string_view name) {
   const bool temporary = name.ends_with('~') || name.starts_with(".#") ||
@@ -133,26 +136,28 @@ class NomadBlock {
   FileMap keys_;
 };
 
-absl::StatusOr<AgentTarget> ReadTarget(const AgentBlock& block) {
+absl::StatusOr<AgentPlugin> ReadPlugin(const AgentBlock& block) {
   NH_RETURN_IF_ERROR(block.CheckNames({"driver", "args", "config"}, {}, nullptr));
-  AgentTarget target;
-  NH_ASSIGN_OR_RETURN(target.driver, block.RequiredText("driver"));
-  NH_ASSIGN_OR_RETURN(target.config, block.MapOf("config"));
-  return target;
+  AgentPlugin plugin;
+  NH_ASSIGN_OR_RETURN(plugin.driver, block.RequiredText("driver"));
+  NH_ASSIGN_OR_RETURN(plugin.config, block.MapOf("config"));
+  return plugin;
 }
 
-absl::Status ReadTargets(const AgentBlock& content, AgentConfig* config) {
+// The blocks of one type, "target" or "apm".
+absl::Status ReadPlugins(const AgentBlock& content, const std::string& type,
+                         std::map<std::string, AgentPlugin>* plugins) {
   std::set<std::string> names;
-  for (const Block* block : content.BlocksOf("target")) {
+  for (const Block* block : content.BlocksOf(type)) {
     NH_ASSIGN_OR_RETURN(const std::string name, LabelOf(content.source(), *block));
     if (!names.insert(name).second) {
-      return content.Error(block->offset,
-                           "a second target " + name + "; the agent would use this one alone");
+      return content.Error(
+          block->offset, "a second " + type + " " + name + "; the agent would use this one alone");
     }
-    NH_ASSIGN_OR_RETURN(AgentTarget target, ReadTarget(content.Inside(*block)));
-    const auto [known, is_new] = config->targets.try_emplace(name, target);
+    NH_ASSIGN_OR_RETURN(AgentPlugin plugin, ReadPlugin(content.Inside(*block)));
+    const auto [known, is_new] = plugins->try_emplace(name, plugin);
     // The driver remains that of the first file (agent/config/config.go, Plugin.merge).
-    if (!is_new && !target.config.values.empty()) known->second.config = std::move(target.config);
+    if (!is_new && !plugin.config.values.empty()) known->second.config = std::move(plugin.config);
   }
   return absl::OkStatus();
 }
@@ -187,12 +192,48 @@ const std::vector<std::string>& AgentBlocks() {
   return *kNames;
 }
 
-// The content of a policy, of which the target alone concerns the plugin.
+absl::Status ReadDuration(const AgentBlock& block, const char* name, base::Duration* duration) {
+  NH_ASSIGN_OR_RETURN(const std::string text, block.Text(name));
+  if (text.empty()) return absl::OkStatus();
+  const auto read = base::ParseGoDuration(text);
+  if (!read.ok()) {
+    return base::InvalidArgument(block.Where(name) + ": " + name + ": " +
+                                 base::Message(read.status()));
+  }
+  *duration = *read;
+  return absl::OkStatus();
+}
+
+// Its strategy is the agent's own affair.
+absl::StatusOr<PolicyCheck> ReadCheck(const AgentBlock& block) {
+  PolicyCheck check;
+  NH_ASSIGN_OR_RETURN(check.source, block.Text("source"));
+  // hashicorp/nomad-autoscaler:policy/policy.go, CanonicalizeCheck.
+  if (check.source.empty()) check.source = kNomadApm;
+  NH_ASSIGN_OR_RETURN(check.query, block.Text("query"));
+  const base::Duration unset = check.window;
+  NH_ASSIGN_OR_RETURN(const std::string window, block.Text("query_window"));
+  // In a file, "instant" leaves the window unset (policy/file/parse.go), which is the default's
+  // (policy/policy.go, ApplyPolicyDefaults).
+  if (window != "instant") NH_RETURN_IF_ERROR(ReadDuration(block, "query_window", &check.window));
+  if (check.window == base::Duration::zero()) check.window = unset;
+  NH_RETURN_IF_ERROR(ReadDuration(block, "query_window_offset", &check.offset));
+  return check;
+}
+
+// The content of a policy.
 absl::Status ReadPolicyBody(const AgentBlock& block, std::vector<std::string>* warnings,
                             FilePolicy* policy) {
   NH_RETURN_IF_ERROR(block.CheckNames(
       {"cooldown", "cooldown_on_scale_up", "evaluation_interval", "on_check_error"},
       {"schedule", "check", "target"}, warnings));
+  for (const Block* const check : block.BlocksOf("check")) {
+    NH_ASSIGN_OR_RETURN(const std::string name, LabelOf(block.source(), *check));
+    NH_ASSIGN_OR_RETURN(PolicyCheck read, ReadCheck(block.Inside(*check)));
+    read.name = name;
+    read.where = block.source().Where(check->offset);
+    policy->checks.push_back(std::move(read));
+  }
   NH_ASSIGN_OR_RETURN(const Block* const target, block.OnlyBlock("target"));
   if (target == nullptr) return absl::OkStatus();
   NH_ASSIGN_OR_RETURN(policy->target, LabelOf(block.source(), *target));
@@ -208,6 +249,8 @@ absl::StatusOr<FilePolicy> ReadPolicy(const AgentBlock& block, std::vector<std::
   NH_RETURN_IF_ERROR(block.CheckNames({"enabled", "type", "min", "max"}, {"policy"}, warnings));
   NH_RETURN_IF_ERROR(block.RequiredText("max").status());
   NH_ASSIGN_OR_RETURN(policy.enabled, block.Bool("enabled"));
+  NH_ASSIGN_OR_RETURN(const std::string min, block.Text("min"));
+  policy.has_min = !min.empty() && min != "0";
   NH_ASSIGN_OR_RETURN(const Block* const body, block.OnlyBlock("policy"));
   if (body == nullptr) return block.Error("this block has no block policy");
   NH_RETURN_IF_ERROR(ReadPolicyBody(block.Inside(*body), warnings, &policy));
@@ -219,11 +262,12 @@ absl::StatusOr<FilePolicy> ReadPolicy(const AgentBlock& block, std::vector<std::
 absl::StatusOr<AgentConfig> ReadAgentConfig(const std::string& path) {
   // What every agent has (agent/config/config.go, Default).
   AgentConfig config{.targets = {{"nomad-target", {.driver = "nomad-target", .config = {}}}},
+                     .apms = {{kNomadApm, {.driver = kNomadApm, .config = {}}}},
                      .policy_dir = "",
                      .warnings = {}};
   NomadBlock nomad;
   NH_RETURN_IF_ERROR(ForEachFile(
-      path, {{"target", 1}, {"nomad", 0}, {"policy", 0, {{"source", 1}}}},
+      path, {{"target", 1}, {"apm", 1}, {"nomad", 0}, {"policy", 0, {{"source", 1}}}},
       [&](const Source&, const AgentBlock& content) {
         NH_RETURN_IF_ERROR(content.CheckNames(AgentArguments(), AgentBlocks(), &config.warnings));
         NH_ASSIGN_OR_RETURN(const Block* const block, content.OnlyBlock("nomad"));
@@ -231,7 +275,8 @@ absl::StatusOr<AgentConfig> ReadAgentConfig(const std::string& path) {
           NH_RETURN_IF_ERROR(nomad.Read(content.Inside(*block), &config.warnings));
         }
         NH_RETURN_IF_ERROR(ReadPolicyDir(content, &config));
-        return ReadTargets(content, &config);
+        NH_RETURN_IF_ERROR(ReadPlugins(content, "apm", &config.apms));
+        return ReadPlugins(content, "target", &config.targets);
       }));
   for (auto& [name, target] : config.targets) nomad.AddTo(&target.config);
   return config;

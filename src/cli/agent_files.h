@@ -3,10 +3,12 @@
 #ifndef NOMAD_HARVESTER_CLI_AGENT_FILES_H_
 #define NOMAD_HARVESTER_CLI_AGENT_FILES_H_
 
+#include <chrono>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "nomad_harvester/base/time.h"
 #include "nomad_harvester/config/plugin_config.h"
 
 #include "absl/status/statusor.h"
@@ -19,8 +21,8 @@ struct FileMap {
   std::map<std::string, std::string> origins;
 };
 
-// target "NAME" { driver, config } of the agent's configuration.
-struct AgentTarget {
+// target "NAME" { driver, config } of the agent's configuration, or apm "NAME".
+struct AgentPlugin {
   std::string driver;
   FileMap config;
 };
@@ -28,9 +30,21 @@ struct AgentTarget {
 // Merged like by the agent. `config` has the keys that the agent adds from its block nomad, but not
 // those that it takes from its environment and Nomad's defaults.
 struct AgentConfig {
-  std::map<std::string, AgentTarget> targets;  // by name
+  std::map<std::string, AgentPlugin> targets;  // by name
+  std::map<std::string, AgentPlugin> apms;     // what the checks of policies ask, by name
   std::string policy_dir;                      // as written; the agent takes it from its directory
   std::vector<std::string> warnings;           // what is not known here, and therefore not read
+};
+
+// check "NAME" { source, query, … } of a policy.
+struct PolicyCheck {
+  std::string name;
+  std::string where;  // of its block
+  std::string source;
+  std::string query;
+  // The query is for this long until now, less the offset.
+  base::Duration window = std::chrono::minutes(1);
+  base::Duration offset{};
 };
 
 // A policy of a file, whose target block is `target`.
@@ -40,6 +54,8 @@ struct FilePolicy {
   bool enabled = false;
   std::string target;
   FileMap config;
+  bool has_min = false;  // more than 0
+  std::vector<PolicyCheck> checks;
 };
 
 struct FilePolicies {

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <iostream>
+#include <iterator>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -18,6 +19,7 @@
 #include "nomad_harvester/scaling/check.h"
 
 #include "command.h"
+#include "metric_query.h"
 #include "nlohmann/json.hpp"
 #include "terminal.h"
 #include "text.h"
@@ -98,8 +100,10 @@ std::string JsonOf(const std::vector<CheckResult>& results) {
 
 int CheckPreconditions(const scaling::Maintenance& maintenance, const runtime::Context& context,
                        const Settings& settings, const std::string& output, std::ostream& out) {
-  const std::vector<CheckResult> results =
+  std::vector<CheckResult> results =
       maintenance.Check(context.WithTimeout(kOperatorBudget), *settings.policy);
+  std::vector<CheckResult> of_queries = CheckMetricQueries(context, settings.queries);
+  std::move(of_queries.begin(), of_queries.end(), std::back_inserter(results));
   out << (output == "json" ? JsonOf(results) : TextOf(results)) << std::flush;
   return Passes(results) ? kExitOk : kExitFailure;
 }

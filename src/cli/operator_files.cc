@@ -92,6 +92,23 @@ absl::StatusOr<const FilePolicy*> ChoosePolicy(const FilePolicies& read, const O
                                Lines(candidates));
 }
 
+std::vector<MetricQuery> QueriesOf(const FilePolicy& policy, const OperatorFiles& files,
+                                   const AgentConfig& agent) {
+  std::vector<MetricQuery> queries;
+  queries.reserve(policy.checks.size());
+  for (const PolicyCheck& check : policy.checks) {
+    MetricQuery query{.policy = policy.name,
+                      .from_zero = !policy.has_min,
+                      .check = check,
+                      .apm = std::nullopt,
+                      .apms_are_known = !files.agent_config.empty()};
+    const auto apm = agent.apms.find(check.source);
+    if (apm != agent.apms.end()) query.apm = apm->second;
+    queries.push_back(std::move(query));
+  }
+  return queries;
+}
+
 absl::StatusOr<std::string> ChooseTarget(const TargetNames& ours, const FilePolicy* policy) {
   if (policy != nullptr) return policy->target;
   if (ours.size() == 1) return *ours.begin();
@@ -145,6 +162,7 @@ absl::StatusOr<FileSettings> ReadOperatorFiles(const OperatorFiles& given) {
     settings.warnings.insert(settings.warnings.end(), read.warnings.begin(), read.warnings.end());
     NH_ASSIGN_OR_RETURN(policy, ChoosePolicy(read, files, ours));
     AddTo(&settings, &FileSettings::policy, policy->config);
+    settings.queries = QueriesOf(*policy, files, agent);
     if (!policy->enabled) {
       settings.warnings.push_back(policy->where + ": policy \"" + policy->name +
                                   "\" is not enabled: the agent does not scale its pool");

@@ -5,12 +5,14 @@
 #define NOMAD_HARVESTER_CLI_OPERATOR_FILES_H_
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "nomad_harvester/config/plugin_config.h"
 
 #include "absl/status/statusor.h"
+#include "agent_files.h"
 
 namespace nomad_harvester::cli {
 
@@ -24,13 +26,24 @@ struct OperatorFiles {
   bool needs_policy = false;
 };
 
-// What the agent would hand to the plugin.
+// A check of the chosen policy, and whom the agent would ask.
+struct MetricQuery {
+  std::string policy;
+  bool from_zero = false;  // the policy's min is 0
+  PolicyCheck check;
+  // Its source; unset: the agent's configuration has none of this name, or was not given.
+  std::optional<AgentPlugin> apm;
+  bool apms_are_known = false;
+};
+
+// What the agent would hand to the plugin, and what it would ask before.
 struct FileSettings {
   config::StringMap plugin;
   config::StringMap policy;
   // Key -> "agent.hcl:12:5". No key is in both maps.
   std::map<std::string, std::string> origins;
   std::vector<std::string> warnings;
+  std::vector<MetricQuery> queries;
 };
 
 // Reads like the agent (hashicorp/nomad-autoscaler:agent/config/config.go, Load;

@@ -172,6 +172,7 @@ absl::StatusOr<Settings> ReadSettings(const std::vector<std::string>& pairs,
   const std::map<std::string, std::string> origins = OriginsOf(files, given);
   Settings settings;
   settings.plugin_block = Merged(given.plugin, files.plugin);
+  settings.queries = files.queries;
   settings.policy_block = Merged(given.policy, files.policy);
   auto plugin = config::ParsePluginConfig(settings.plugin_block, environment, template_environment);
   if (!plugin.ok()) AddProblems(base::Message(plugin.status()), origins, &problems);

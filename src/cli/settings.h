@@ -28,6 +28,8 @@ struct Settings {
   // Both blocks as the agent would send them.
   config::StringMap plugin_block;
   config::StringMap policy_block;
+  // Of the policy's file.
+  std::vector<MetricQuery> queries;
 };
 
 enum class PolicyUse {

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "metric_query.h"
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "nomad_harvester/base/encoding.h"
+#include "nomad_harvester/base/json.h"
+#include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/base/secret.h"
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/http/connection_parts.h"
+#include "nomad_harvester/http/curl_transport.h"
+#include "nomad_harvester/http/reply_text.h"
+
+#include "absl/status/statusor.h"
+#include "nlohmann/json.hpp"
+
+namespace nomad_harvester::cli {
+namespace {
+
+using scaling::CheckOutcome;
+using scaling::CheckResult;
+
+// The limit of the agent's plugin (plugin.go, QueryMultiple).
+constexpr base::Duration kLimit = std::chrono::seconds(10);
+// The agent's plugin asks for a value a second.
+constexpr char kStep[] = "1";
+constexpr std::size_t kMostOfReply = 16U * 1024U * 1024U;
+constexpr std::size_t kMostOfText = 300;
+
+// The value, or empty.
+std::string KeyOf(const AgentPlugin& apm, const std::string& key) {
+  const auto found = apm.config.values.find(key);
+  return found == apm.config.values.end() ? "" : found->second;
+}
+
+// How the agent's plugin is configured (plugin.go, SetConfig; prometheus.go, newPluginRoudTripper).
+struct Source {
+  http::CurlOptions options;
+  std::vector<std::pair<std::string, base::Secret>> headers;
+  std::string credential;  // "basic_auth_user and basic_auth_password"
+};
+
+absl::StatusOr<Source> SourceOf(const AgentPlugin& apm) {
+  Source source;
+  source.options.base_url = KeyOf(apm, "address");
+  if (source.options.base_url.empty()) return base::InvalidArgument("it has no address");
+  source.options.basic_auth_user = KeyOf(apm, "basic_auth_user");
+  source.options.basic_auth_password = base::Secret(KeyOf(apm, "basic_auth_password"));
+  source.options.max_response_bytes = kMostOfReply;
+  if (const std::string ca = KeyOf(apm, "ca_cert"); !ca.empty()) {
+    NH_ASSIGN_OR_RETURN(source.options.tls.ca_pem,
+                        http::ReadPemFile(ca, http::PemKind::kCertificate));
+  }
+  if (const std::string skip = KeyOf(apm, "skip_verify"); !skip.empty()) {
+    NH_ASSIGN_OR_RETURN(source.options.tls.skip_verify, base::ParseGoBool(skip));
+  }
+  if (!source.options.basic_auth_user.empty()) {
+    source.credential = "basic_auth_user and basic_auth_password";
+  }
+  constexpr std::string_view kHeader = "header_";
+  for (const auto& [key, value] : apm.config.values) {
+    if (!key.starts_with(kHeader)) continue;
+    source.headers.emplace_back(key.substr(kHeader.size()), base::Secret(value));
+    source.credential += (source.credential.empty() ? "" : ", ") + key;
+  }
+  return source;
+}
+
+std::string SecondsOf(base::WallTime time) {
+  return std::to_string(
+      std::chrono::duration_cast<std::chrono::seconds>(time.time_since_epoch()).count());
+}
+
+http::HttpRequest RequestOf(const PolicyCheck& check, const Source& source, base::WallTime now) {
+  const base::WallTime to = now - check.offset;
+  http::HttpRequest request;
+  request.target = "/api/v1/query_range?query=" + base::UrlEscape(check.query) +
+                   "&start=" + SecondsOf(to - check.window) + "&end=" + SecondsOf(to) +
+                   "&step=" + kStep;
+  request.purpose = "query Prometheus";
+  for (const auto& [name, value] : source.headers) request.headers.Add(name, value.Reveal());
+  return request;
+}
+
+struct Verdict {
+  CheckOutcome outcome = CheckOutcome::kPass;
+  std::string text;
+  std::string cure;
+};
+
+// Of a reply that is a success: {"status": "success", "data": {"result": [{"values": [[time,
+// "value"], …]}, …]}} (prometheus/prometheus:docs/querying/api.md, Range queries).
+Verdict VerdictOfData(const nlohmann::json& reply, const std::string& address) {
+  const nlohmann::json* const result = base::FindPath(reply, {"data", "result"});
+  if (result == nullptr || !result->is_array()) {
+    return {CheckOutcome::kFail, "the reply of " + address + " is none of Prometheus",
+            "correct address of the apm block"};
+  }
+  if (result->empty()) {
+    return {CheckOutcome::kWarn,
+            address +
+                " answers, but with no data: the agent takes that as an error of the check, and "
+                "scales nothing by it",
+            "try the query in Prometheus: are the metrics scraped, and do the labels match?"};
+  }
+  if (result->size() > 1) {
+    return {CheckOutcome::kFail,
+            address + " answers with " + std::to_string(result->size()) +
+                " series, and the agent takes only one",
+            "aggregate them in the query, with sum() or max()"};
+  }
+  const nlohmann::json& series = result->front();
+  const nlohmann::json* const values = base::FindPath(series, {"values"});
+  std::string newest;
+  if (values != nullptr && values->is_array()) {
+    for (const nlohmann::json& sample : *values) {
+      newest = sample.is_array() && sample.size() == 2 && sample[1].is_string()
+                   ? sample[1].get<std::string>()
+                   : "?";
+      // parseSample of plugin.go.
+      if (newest == "NaN") {
+        return {CheckOutcome::kFail,
+                address + " answers with a value that is no number (NaN), which the agent refuses",
+                "avoid the division by zero in the query"};
+      }
+    }
+  }
+  return {CheckOutcome::kPass, "answers " + http::OneLine(newest, kMostOfText) + ", at " + address,
+          ""};
+}
+
+Verdict VerdictOf(const http::HttpResponse& response, const Source& source,
+                  const std::string& address) {
+  const std::string where = "correct address of the apm block, or what stands before Prometheus";
+  if (http::IsRedirection(response)) {
+    return {CheckOutcome::kFail, http::RedirectionText(response, "address of the apm block"),
+            where};
+  }
+  if (response.status == 401 || response.status == 403) {
+    return {CheckOutcome::kFail,
+            address + " refuses with HTTP " + std::to_string(response.status) + ": " +
+                (source.credential.empty() ? "the apm block has no credentials"
+                                           : "the credentials are those of " + source.credential),
+            "correct them in the apm block: basic_auth_user and basic_auth_password, or "
+            "header_Authorization"};
+  }
+  const auto reply = base::ParseJson(response.body, "the reply");
+  const std::string status = reply.ok() ? base::GetString(*reply, "status") : "";
+  if (status == "error") {
+    return {CheckOutcome::kFail,
+            "Prometheus refuses the query: " +
+                http::OneLine(
+                    base::GetString(*reply, "errorType") + ": " + base::GetString(*reply, "error"),
+                    kMostOfText),
+            "correct the query, or its query_window"};
+  }
+  if (!response.is_success() || status != "success") {
+    return {CheckOutcome::kFail,
+            address + " is no Prometheus: HTTP " + std::to_string(response.status) + ", " +
+                http::OneLine(http::TextOfBody(response.body), kMostOfText),
+            where};
+  }
+  return VerdictOfData(*reply, address);
+}
+
+Verdict Ask(const runtime::Context& context, const PolicyCheck& check, const AgentPlugin& apm) {
+  const auto source = SourceOf(apm);
+  if (!source.ok()) {
+    return {CheckOutcome::kFail,
+            "the apm block \"" + check.source + "\": " + base::Message(source.status()),
+            "correct the block in the agent's configuration"};
+  }
+  const std::string& address = source->options.base_url;
+  const auto transport = http::MakeCurlTransport(source->options);
+  if (!transport.ok()) {
+    return {CheckOutcome::kFail, address + ": " + base::Message(transport.status()),
+            "correct the apm block \"" + check.source + "\""};
+  }
+  const auto response = (*transport)
+                            ->Send(context.WithTimeout(kLimit),
+                                   RequestOf(check, *source, std::chrono::system_clock::now()));
+  if (!response.ok()) {
+    return {
+        CheckOutcome::kFail, base::Message(response.status()),
+        "correct address of the apm block \"" + check.source + "\", or let this machine reach it"};
+  }
+  return VerdictOf(*response, *source, address);
+}
+
+Verdict VerdictOf(const runtime::Context& context, const MetricQuery& query) {
+  const PolicyCheck& check = query.check;
+  if (!query.apms_are_known) {
+    return {CheckOutcome::kUnknown,
+            "its source is \"" + check.source + "\", of which nothing is known",
+            "give the agent's configuration, too: --agent-config"};
+  }
+  if (!query.apm.has_value()) {
+    return {
+        CheckOutcome::kFail,
+        "the agent's configuration has no apm block \"" + check.source + "\", which is its source",
+        "add the block, or correct source"};
+  }
+  if (query.apm->driver == "prometheus") return Ask(context, check, *query.apm);
+  // hashicorp/nomad-autoscaler:policy/mutators.go, NomadAPMMutator.
+  if (query.apm->driver == "nomad-apm" && query.from_zero) {
+    return {CheckOutcome::kWarn,
+            "its source is Nomad's own data (nomad-apm), which cannot scale from zero: the agent "
+            "raises min to 1",
+            "set min = 1, or another source"};
+  }
+  return {
+      CheckOutcome::kUnknown,
+      "only the agent asks its source \"" + check.source + "\" (driver " + query.apm->driver + ")",
+      ""};
+}
+
+}  // namespace
+
+std::vector<CheckResult> CheckMetricQueries(const runtime::Context& context,
+                                            const std::vector<MetricQuery>& queries) {
+  std::vector<CheckResult> results;
+  results.reserve(queries.size());
+  for (const MetricQuery& query : queries) {
+    Verdict verdict = VerdictOf(context, query);
+    results.push_back(
+        {.id = "metrics.query",
+         .subject = "check \"" + query.check.name + "\" of policy \"" + query.policy + "\"",
+         .outcome = verdict.outcome,
+         .text = std::move(verdict.text),
+         .cure = std::move(verdict.cure)});
+  }
+  return results;
+}
+
+}  // namespace nomad_harvester::cli
