@@ -29,7 +29,9 @@ int ShowPlan(const scaling::Maintenance& maintenance, const runtime::Context& co
              std::ostream& out, const ErrorWriter& errors, std::size_t width) {
   const auto proposal = maintenance.Plan(context.WithTimeout(kOperatorBudget), policy, count);
   if (!proposal.ok()) return errors.Refuse(proposal.status(), kExitFailure);
-  out << (output == "json" ? PlanJson(*proposal) : PlanText(*proposal, width)) << std::flush;
+  out << (output == "json" ? PlanJson(*proposal)
+                           : PlanText(*proposal, width) + RefusalText(*proposal, width))
+      << std::flush;
   return kExitOk;
 }
 
@@ -40,8 +42,10 @@ void AddPlanCommand(CLI::App& app, const Invocation& invocation) {
       app, invocation,
       {.name = "plan",
        .description =
-           "Show what a Scale to a count would do now: which VMs and nodes, why, who is passed "
-           "over, what is limited, and what would refuse it. Only reads.",
+           "Show what a Scale to a count would do now: which VMs and nodes, why, who goes instead "
+           "if "
+           "one of them may not (RESERVE), who is passed over, what is limited, and what would "
+           "refuse it. Only reads.",
        .exit_codes =
            "Exit: 0 planned, also if it would be refused; 1 a system cannot be read, 2 usage.",
        .use = PolicyUse::kWhole,

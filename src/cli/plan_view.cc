@@ -2,6 +2,7 @@
 #include "plan_view.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <set>
 #include <utility>
@@ -146,6 +147,9 @@ std::string Lines(const Proposal& proposal) {
   std::string text;
   if (const std::string limit = LimitOf(proposal); !limit.empty()) {
     text += "limited: a count of " + std::to_string(plan.desired) + " was asked for; " + limit;
+    if (limit.starts_with("max_scale_")) {
+      text += " is " + std::to_string(std::abs(plan.to - plan.from));
+    }
     text += "\n";
   }
   if (plan.missing_victims > 0) {
@@ -200,6 +204,10 @@ std::string PrintableLines(const std::string& lines) {
 
 }  // namespace
 
+std::string RefusalText(const Proposal& proposal, std::size_t width) {
+  return Fold(PrintableLines(Refusal(proposal)), width, kFoldIndent);
+}
+
 std::string PlanText(const Proposal& proposal, std::size_t width) {
   const ScalePlan& plan = proposal.plan;
   const auto section = [width](const char* title, const Rows& rows) {
@@ -210,7 +218,7 @@ std::string PlanText(const Proposal& proposal, std::size_t width) {
       section("ROLLED BACK FIRST", PassedRows(proposal.roll_backs)) +
       section("REMOVE", RemovalRows(plan.remove)) + section("RESERVE", RemovalRows(plan.reserve)) +
       section("PASSED OVER", PassedRows(plan.passed_over)) + section("UNMARK", UnmarkRows(plan)) +
-      section("CREATE", CreationRows(plan)) + "\n" + PrintableLines(Refusal(proposal));
+      section("CREATE", CreationRows(plan)) + "\n";
   return Fold(text, width, kFoldIndent);
 }
 

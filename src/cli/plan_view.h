@@ -10,11 +10,12 @@
 
 namespace nomad_harvester::cli {
 
-// For people: a heading, a table for each kind of thing that would be done, and as last line what
-// would refuse it. Without control sequences and secrets.
-// For a terminal of `width` columns (0: no limit, nothing is folded).
+// For people: a heading, and a table for each kind of thing that would be done. Without control
+// sequences and secrets, for a terminal of `width` columns (0: no limit, nothing is folded).
 std::string PlanText(const scaling::Proposal& proposal, std::size_t width = 0);
-// The same, in ASCII and with a newline at the end.
+// Whether, and why, it would be refused: the same way.
+std::string RefusalText(const scaling::Proposal& proposal, std::size_t width = 0);
+// Both, in ASCII and with a newline at the end.
 std::string PlanJson(const scaling::Proposal& proposal);
 
 }  // namespace nomad_harvester::cli

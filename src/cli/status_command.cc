@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cstddef>
 #include <iostream>
 #include <memory>
 #include <unistd.h>
@@ -40,6 +41,13 @@ std::string NoSuchVm(const scaling::Inspection& inspection, const std::string& v
   std::string text = "pool " + inspection.snapshot.key.ToString() + " has no VM " + vm;
   if (const auto nearest = base::NearestName(vm, names); nearest.has_value()) {
     text += "; did you mean " + *nearest + "?";
+  } else if (!names.empty()) {
+    constexpr std::size_t kMost = 5;
+    std::sort(names.begin(), names.end());
+    const std::size_t more = names.size() - std::min(names.size(), kMost);
+    names.resize(names.size() - more);
+    text += "; it has " + absl::StrJoin(names, ", ") +
+            (more == 0 ? "" : " and " + std::to_string(more) + " more");
   }
   return text;
 }

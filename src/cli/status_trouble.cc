@@ -124,7 +124,10 @@ void AddPools(const Inspection& inspection, std::vector<Trouble>* troubles) {
   if (!inspection.growth_problem.empty()) {
     add("a growth would be refused: " + inspection.growth_problem);
   }
-  if (!inspection.snapshot.look().nomad_readable) return;
+  if (!inspection.snapshot.look().nomad_readable) {
+    add("Nomad cannot be read: " + inspection.snapshot.look().nomad_problem);
+    return;
+  }
   const scaling::MassLoss loss = FindMassLoss(inspection.snapshot);
   if (loss.alarming) {
     add(std::to_string(loss.lost) + " of " + std::to_string(loss.of) +

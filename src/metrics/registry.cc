@@ -63,11 +63,11 @@ class PrometheusRegistry final : public Registry {
   }
 
   void Observe(Metric metric, Values values, base::Duration duration) override {
-    const Kept& kept = Find(metric);
     const std::chrono::duration<double> seconds = std::max(duration, base::Duration::zero());
-    const std::vector<double> buckets(kept.row->buckets.begin(), kept.row->buckets.end());
-    kept.histograms->Add(LabelsOf(*kept.row, values), buckets).Observe(seconds.count());
+    Histogram(metric, values).Observe(seconds.count());
   }
+
+  void Expect(Metric metric, Values values) override { Histogram(metric, values); }
 
   std::string Text() const override {
     std::ostringstream text;
@@ -76,6 +76,12 @@ class PrometheusRegistry final : public Registry {
   }
 
  private:
+  prometheus::Histogram& Histogram(Metric metric, Values values) {
+    const Kept& kept = Find(metric);
+    const std::vector<double> buckets(kept.row->buckets.begin(), kept.row->buckets.end());
+    return kept.histograms->Add(LabelsOf(*kept.row, values), buckets);
+  }
+
   const Kept& Find(Metric metric) const { return kept_[static_cast<std::size_t>(metric)]; }
 
   static prometheus::Labels LabelsOf(const MetricRow& row, Values values) {

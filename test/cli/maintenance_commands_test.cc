@@ -257,6 +257,9 @@ TEST_F(MaintenanceCommands, status_of_one_vm_is_its_whole_story) {
   EXPECT_EQ(Status(), 1);
   EXPECT_EQ(err_.str(),
             "harvester status: pool nomad/web has no VM " + vm_ + "; did you mean " + vm + "?\n");
+  vm_ = "quite-another";
+  EXPECT_EQ(Status(), 1);
+  EXPECT_THAT(err_.str(), AllOf(HasSubstr("has no VM quite-another; it has web-"), HasSubstr(vm)));
 }
 
 // What a controller says of a VM.

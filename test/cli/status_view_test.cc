@@ -290,6 +290,16 @@ TEST(StatusTable, wide_has_what_harvester_says_the_link_the_drift_and_the_next_s
                 "linked  -      nothing    it has joined\n"));
 }
 
+TEST(StatusTable,
+     says_that_nomad_cannot_be_read_although_the_pool_is_not_ready_for_another_reason) {
+  World world;
+  world.With(Vm("web-a").Joined()).NomadUnreadable();
+  Inspection inspection = Inspect(world);
+  inspection.report.reason = "a Scale is open on the pool";
+  EXPECT_THAT(StatusTable(inspection),
+              HasSubstr("\nTrouble:    Nomad cannot be read: no leader\n"));
+}
+
 TEST(StatusTable, says_unknown_where_nomad_cannot_be_read) {
   World world;
   world.With(Vm("web-a").Joined()).With(Vm("web-b").Joined()).NomadUnreadable();

@@ -29,8 +29,8 @@ var panels = map[string]struct {
 	"In trouble":                           {empty: "no VM was in trouble, and none was left over or drifted."},
 	"VMs created and removed per hour":     {shows: []string{"nomad/batch + scale_out", "nomad/batch - scale-in"}},
 	"Start of a VM, nine of ten, by phase": {shows: []string{"clone", "boot", "join"}},
-	"Scales by outcome per hour":           {shows: []string{"in ok"}},
-	"Duration of Scales, nine of ten":      {shows: []string{"in"}},
+	"Scales by outcome per hour":           {shows: []string{"in ok", "out ok"}},
+	"Duration of Scales, nine of ten":      {shows: []string{"in", "out"}},
 	"Drains, nine of ten":                  {shows: []string{"nomad/batch"}},
 	"Age of removed VMs, median":           {shows: []string{"nomad/batch"}},
 	"Back-off":                             {empty: "nothing failed, so that nothing waited."},
@@ -188,8 +188,7 @@ is text, not a picture: Debian 12 has no package of Grafana. No alert of
 
 The curves are %v from left to right, each from 0 to the highest of its own series; a dot is no data. A
 peak is the value furthest from 0. Values are rounded to two digits, and rates per hour are extrapolated.
-Increases lack what a series already had when it was first scraped; a histogram's series begin with its
-first observation, so that a quantile needs a second.
+Increases lack what a series already had when it was first scraped.
 `
 
 func page(recordings []recording, began, end time.Time) string {

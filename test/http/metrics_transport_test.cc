@@ -25,6 +25,7 @@ class ToldSink final : public metrics::Sink {
  public:
   void Set(metrics::Metric /*metric*/, metrics::Values /*values*/, double /*value*/) override {}
   void Add(metrics::Metric /*metric*/, metrics::Values /*values*/, double /*amount*/) override {}
+  void Expect(metrics::Metric /*metric*/, metrics::Values /*values*/) override {}
   void Observe(metrics::Metric metric, metrics::Values values, base::Duration duration) override {
     EXPECT_EQ(metric, metrics::Metric::kApiRequest);
     std::string line;

@@ -188,6 +188,21 @@ TEST(Metrics, T2_a_system_that_cannot_be_read_is_an_error_of_its_class) {
   EXPECT_EQ(w.Samples().at(R"(vms{pool="nomad/web",state="joined"})"), 1) << "it is not lost";
 }
 
+// Prometheus sees no increase in a series that begins with its first event.
+TEST(Metrics, T2_what_has_not_happened_yet_is_there_from_the_first_status_on) {
+  Watched w;
+  ASSERT_TRUE(w.h.Status().ok());
+  const auto samples = w.Samples();
+  for (const char* const series :
+       {R"(scale_seconds_count{direction="out",outcome="ok",pool="nomad/web"})",
+        R"(scale_seconds_count{direction="in",outcome="unavailable",pool="nomad/web"})",
+        R"(vm_start_seconds_count{phase="join",pool="nomad/web"})",
+        R"(drain_seconds_count{pool="nomad/web"})",
+        R"(vm_lifetime_seconds_count{pool="nomad/web"})"}) {
+    EXPECT_THAT(samples, Contains(Pair(series, 0)));
+  }
+}
+
 TEST(Metrics, T2_a_policy_that_is_wrong_is_an_error_and_a_dry_run_is_no_scale) {
   Watched w;
   w.h.policy["dry-run"] = "true";

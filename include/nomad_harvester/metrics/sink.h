@@ -47,6 +47,8 @@ class Sink {
   virtual void Add(Metric metric, Values values, double amount) = 0;
   // A histogram of seconds. A negative duration counts as 0: two clocks may differ.
   virtual void Observe(Metric metric, Values values, base::Duration duration) = 0;
+  // Shows a histogram before its first observation.
+  virtual void Expect(Metric metric, Values values) = 0;
 };
 
 }  // namespace nomad_harvester::metrics

@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <optional>
+#include <string>
 
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/nodepool/drain.h"
@@ -24,6 +25,15 @@ constexpr std::array<std::string_view, 5> kCauses = {cause::kCreate, cause::kSta
                                                      cause::kRemove, cause::kRefused};
 constexpr char kScaleOut[] = "scale_out";
 constexpr char kResumed[] = "resumed";
+constexpr char kClone[] = "clone";
+constexpr char kBoot[] = "boot";
+constexpr char kJoin[] = "join";
+constexpr char kOut[] = "out";
+constexpr char kIn[] = "in";
+
+std::string OutcomeName(absl::StatusCode code) {
+  return base::AsciiLower(absl::StatusCodeToString(code));
+}
 
 double Seconds(base::Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
@@ -83,6 +93,16 @@ void PoolMetrics::Reported(const StatusReport& report, const PoolRecord& record,
        {MarkReason::kScaleIn, MarkReason::kBroken, MarkReason::kUnhealthy}) {
     sink_->Add(Metric::kVmTerminated, {pool_, harvester::MarkReasonName(reason)}, 0);
   }
+  for (const char* phase : {kClone, kBoot, kJoin}) sink_->Expect(Metric::kVmStart, {pool_, phase});
+  for (const char* direction : {kOut, kIn}) {
+    for (const absl::StatusCode code :
+         {absl::StatusCode::kOk, absl::StatusCode::kUnavailable,
+          absl::StatusCode::kFailedPrecondition, absl::StatusCode::kResourceExhausted}) {
+      sink_->Expect(Metric::kScale, {pool_, direction, OutcomeName(code)});
+    }
+  }
+  sink_->Expect(Metric::kDrain, {pool_});
+  sink_->Expect(Metric::kVmLifetime, {pool_});
 }
 
 void PoolMetrics::Created(bool resumed) const {
@@ -101,9 +121,9 @@ void PoolMetrics::ObserveStart(const VmView& view, base::WallTime now) const {
     if (phase.phase == "Running") booted = phase.at;
   }
   if (!cloned.has_value() || !booted.has_value()) return;
-  sink_->Observe(Metric::kVmStart, {pool_, "clone"}, *cloned - view.vm->created_at);
-  sink_->Observe(Metric::kVmStart, {pool_, "boot"}, *booted - *cloned);
-  sink_->Observe(Metric::kVmStart, {pool_, "join"}, now - *booted);
+  sink_->Observe(Metric::kVmStart, {pool_, kClone}, *cloned - view.vm->created_at);
+  sink_->Observe(Metric::kVmStart, {pool_, kBoot}, *booted - *cloned);
+  sink_->Observe(Metric::kVmStart, {pool_, kJoin}, now - *booted);
 }
 
 void PoolMetrics::Done(const Step& step, const VmView& view, base::WallTime now) const {
@@ -127,12 +147,10 @@ void PoolMetrics::Scaled(const std::optional<ScaleRange>& range, const absl::Sta
                          base::Duration duration) const {
   if (sink_ == nullptr) return;
   const char* direction = !range.has_value()        ? "unknown"
-                          : range->to > range->from ? "out"
-                          : range->to < range->from ? "in"
+                          : range->to > range->from ? kOut
+                          : range->to < range->from ? kIn
                                                     : "none";
-  sink_->Observe(Metric::kScale,
-                 {pool_, direction, base::AsciiLower(absl::StatusCodeToString(outcome.code()))},
-                 duration);
+  sink_->Observe(Metric::kScale, {pool_, direction, OutcomeName(outcome.code())}, duration);
 }
 
 void PoolMetrics::SetLeaseHeld(bool held) const {
