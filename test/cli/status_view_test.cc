@@ -294,7 +294,7 @@ TEST(StatusTable,
      says_that_nomad_cannot_be_read_although_the_pool_is_not_ready_for_another_reason) {
   World world;
   world.With(Vm("web-a").Joined()).NomadUnreadable();
-  Inspection inspection = Inspect(world);
+  scaling::Inspection inspection = Inspect(world);
   inspection.report.reason = "a Scale is open on the pool";
   EXPECT_THAT(StatusTable(inspection),
               HasSubstr("\nTrouble:    Nomad cannot be read: no leader\n"));
