@@ -263,7 +263,7 @@ struct Linker::Tables {
     link.explanation.reserve(80 + node.id.size());
     link.explanation += "node ";
     link.explanation += node.id;
-    link.explanation += " has the name by its ";
+    link.explanation += " has the VM's name as its ";
     link.explanation += node.full ? vms[vm].node_attribute : "Name";
     for (const IdentityHint& hint : seen)
       link.explanation += ", confirmed by its " + Describe(hint);

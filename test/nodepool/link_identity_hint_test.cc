@@ -84,7 +84,7 @@ TEST(IdentityHints, one_that_agrees_is_named_in_the_explanation) {
   const Link link = LinkOfOne({One().Meta("harvester_vm_uuid", "uuid-1").Address("10.0.0.1")});
   EXPECT_EQ(link.state, LinkState::kLinked);
   EXPECT_EQ(link.explanation,
-            "node n1 has the name by its unique.hostname, confirmed by its "
+            "node n1 has the VM's name as its unique.hostname, confirmed by its "
             "meta.harvester_vm_uuid, confirmed by its address 10.0.0.1");
 }
 

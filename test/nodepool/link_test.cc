@@ -29,7 +29,7 @@ TEST(LinkByName, C6_a_full_node_links_by_its_attribute) {
   EXPECT_EQ(link.state, LinkState::kLinked);
   EXPECT_EQ(link.node, 1U);
   EXPECT_THAT(link.others, IsEmpty());
-  EXPECT_EQ(link.explanation, "node n1 has the name by its unique.hostname");
+  EXPECT_EQ(link.explanation, "node n1 has the VM's name as its unique.hostname");
 }
 
 TEST(LinkByName, C6_the_short_host_name_counts_without_case) {
