@@ -70,7 +70,7 @@ TEST(LinkByName, C6_a_stub_links_provisionally_by_its_name) {
   for (const char* attribute : {"unique.hostname", "meta.vm"}) {
     const Link link = LinkOf(Vm("web-1", attribute), {NodeBuilder("n").Name("Web-1.local")});
     EXPECT_EQ(link.state, LinkState::kLinked) << attribute;
-    EXPECT_THAT(link.explanation, HasSubstr("by its Name"));
+    EXPECT_THAT(link.explanation, HasSubstr("as its Name"));
   }
 }
 
