@@ -20,7 +20,10 @@ void AddCountOption(CLI::App& command, std::int64_t& count) {
       ->required()
       ->check([](const std::string& text) {
         const auto number = base::ParseInt(text);
-        return std::string(number.ok() && *number >= 0 ? "" : "it is not a count of VMs");
+        // CLI11 reads a number that begins with 0 as octal.
+        const bool is_octal = text.size() > 1 && text.starts_with('0');
+        return std::string(number.ok() && *number >= 0 && !is_octal ? ""
+                                                                    : "it is not a count of VMs");
       });
 }
 

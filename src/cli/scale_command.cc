@@ -121,8 +121,8 @@ class Scaling {
   int Fail(const absl::Status& why) {
     if (context_.Done()) {
       return parts_.errors.Refuse(
-          "interrupted; what was begun is finished or undone by the plugin's next Status, by "
-          "harvester gc, or by the next scale",
+          "interrupted; what was begun is finished or undone by the plugin's next Status, or by "
+          "harvester gc",
           kExitFailure);
     }
     std::string text = base::Message(why);

@@ -731,6 +731,12 @@ TEST_F(WholeCommands,
   EXPECT_THAT(out_, Not(HasSubstr("CA that signed")));
 }
 
+TEST_F(WholeCommands, a_count_that_begins_with_0_is_refused_because_it_would_be_read_as_octal) {
+  EXPECT_EQ(Call({"plan", "--count", "010", "--set", "node_group_name=web"}), 2);
+  EXPECT_THAT(err_, HasSubstr("it is not a count of VMs"));
+  EXPECT_EQ(Call({"plan", "--count", "-1", "--set", "node_group_name=web"}), 2);
+}
+
 TEST_F(WholeCommands, a_policy_directory_that_is_missing_is_named_with_its_origin) {
   const support::ScopedTempDir dir;
   const std::string agent = dir.WriteFile("agent.hcl",
