@@ -102,8 +102,9 @@ absl::StatusOr<http::HttpResponse> Cluster::Impl::ApplyAndWait(const runtime::Co
   if (wait.refusal) return *wait.refusal;
   const base::MonoTime deadline = context.clock().Now() + wait.wait;
   while (true) {
-    NomadReply reply = Apply(system, request);
+    // Read before the reply: a change in between is in the reply, one after it ends the wait below.
     const std::uint64_t index = NomadIndex();
+    NomadReply reply = Apply(system, request);
     const base::MonoTime now = context.clock().Now();
     if (wait.index == 0 || reply.index == 0 || reply.index > wait.index || now >= deadline) {
       return std::move(reply.response);
