@@ -42,6 +42,24 @@ void AppendHex(unsigned char byte, std::string* text) {
   absl::StrAppend(text, "\\x", absl::Hex(byte, absl::kZeroPad2));
 }
 
+// Of a well-formed character of two or three bytes.
+unsigned CodePoint(std::string_view character) {
+  unsigned point =
+      static_cast<unsigned char>(character[0]) & (character.size() == 2 ? 0x1fU : 0xfU);
+  for (const char byte : character.substr(1))
+    point = point << 6 | (static_cast<unsigned char>(byte) & 0x3fU);
+  return point;
+}
+
+// Directions of text, characters without width, separators of lines.
+bool IsUnseen(std::string_view character) {
+  if (character.size() != 2 && character.size() != 3) return false;
+  const unsigned point = CodePoint(character);
+  return point == 0x61c || (point >= 0x200b && point <= 0x200f) ||
+         (point >= 0x2028 && point <= 0x202e) || (point >= 0x2060 && point <= 0x2069) ||
+         point == 0xfeff;
+}
+
 constexpr int kMaxDepth = 200;
 
 // Counts the brackets outside of strings. The depth is limited for code that walks a value
@@ -169,17 +187,18 @@ std::string ToShortUtf8(std::string_view text, std::size_t limit) {
   return valid.substr(0, kept).append(kCut);
 }
 
-std::string EscapeC1(std::string_view text) {
+std::string EscapeUnseen(std::string_view text) {
   std::string result;
   const std::string valid = ToValidUtf8(text);
-  for (std::size_t i = 0; i < valid.size(); ++i) {
-    // U+0080 to U+009F are C2 80 to C2 9F, and nothing else begins with C2 and such a byte.
-    const auto next = static_cast<unsigned char>(i + 1 < valid.size() ? valid[i + 1] : 0);
-    if (valid[i] == '\xc2' && next >= 0x80 && next <= 0x9f) {
-      AppendHex(next, &result);
-      ++i;
+  for (std::string_view left = valid; !left.empty();) {
+    const std::string_view character = left.substr(0, Utf8CharacterLength(left));
+    left.remove_prefix(character.size());
+    if (character.size() == 2 && character >= "\xc2\x80" && character <= "\xc2\x9f") {
+      AppendHex(static_cast<unsigned char>(character[1]), &result);
+    } else if (IsUnseen(character)) {
+      absl::StrAppend(&result, "\\u", absl::Hex(CodePoint(character), absl::kZeroPad4));
     } else {
-      result += valid[i];
+      result += character;
     }
   }
   return result;
@@ -187,7 +206,7 @@ std::string EscapeC1(std::string_view text) {
 
 std::string EscapeControls(std::string_view text, std::string_view newline) {
   std::string result;
-  for (const char c : EscapeC1(text)) {
+  for (const char c : EscapeUnseen(text)) {
     const auto byte = static_cast<unsigned char>(c);
     if (c == '\n') {
       result += newline;

@@ -20,11 +20,11 @@ constexpr std::size_t kContinuation = 2;
 
 std::string AsJson(const std::string& command, const std::string& problems, int exit_code) {
   const std::string text = base::WithoutSecrets(problems);
-  const nlohmann::json error = {{"error",
-                                 {{"command", command},
-                                  {"message", text},
-                                  {"lines", std::vector<std::string>(absl::StrSplit(text, '\n'))},
-                                  {"exit_code", exit_code}}}};
+  nlohmann::json error = {{"error",
+                           {{"message", text},
+                            {"lines", std::vector<std::string>(absl::StrSplit(text, '\n'))},
+                            {"exit_code", exit_code}}}};
+  if (!command.empty()) error["error"]["command"] = command;
   return error.dump(-1, ' ', /*ensure_ascii=*/true, nlohmann::json::error_handler_t::replace);
 }
 

@@ -90,7 +90,7 @@ std::string UnknownCommand(const CLI::App& app, const std::string& argument) {
 }
 
 std::string UnexpectedArguments(const CLI::App& app, const std::vector<std::string>& arguments) {
-  const std::vector<std::string> known = OptionNames(app);
+  std::vector<std::string> known = OptionNames(app);
   std::string options;
   std::string hints;
   for (const std::string& argument : arguments) {
@@ -100,7 +100,12 @@ std::string UnexpectedArguments(const CLI::App& app, const std::vector<std::stri
     const std::optional<std::string> nearest = base::NearestName(name, known);
     if (nearest.has_value()) hints += "; did you mean " + *nearest + "?";
   }
-  if (hints.empty()) hints = "; a setting is given as --set KEY=VALUE";
+  if (hints.empty()) {
+    std::erase_if(known,
+                  [](const std::string& name) { return name == "--help" || name == "--version"; });
+    if (!options.empty()) hints = "; the options are " + absl::StrJoin(known, ", ");
+    hints += "; a setting is given as --set KEY=VALUE";
+  }
   return std::to_string(arguments.size()) + " unexpected argument(s)" +
          (options.empty() ? "" : ", among them" + options) + hints +
          (hints.ends_with('?') ? "" : ".") + " Run with --help for more information.";

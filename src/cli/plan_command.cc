@@ -31,7 +31,12 @@ int ShowPlan(const scaling::Maintenance& maintenance, const runtime::Context& co
              const config::PoolPolicy& policy, std::int64_t count, const std::string& output,
              std::ostream& out, const ErrorWriter& errors, std::size_t width) {
   const auto proposal = maintenance.Plan(context.WithTimeout(kOperatorBudget), policy, count);
-  if (!proposal.ok()) return errors.Refuse(proposal.status(), kExitFailure);
+  if (!proposal.ok()) {
+    return errors.Refuse(context.Done()
+                             ? base::Annotate(proposal.status(), "interrupted; nothing was changed")
+                             : proposal.status(),
+                         kExitFailure);
+  }
   out << (output == "json" ? PlanJson(*proposal)
                            : PlanText(*proposal, width) + RefusalText(*proposal, width))
       << std::flush;

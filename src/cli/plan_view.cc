@@ -126,11 +126,10 @@ Rows UnmarkRows(const ScalePlan& plan) {
   return rows;
 }
 
-// Marked by an earlier action, and neither taken back nor rolled back.
+// Marked by an earlier action, and not taken back.
 std::vector<std::string> BeingRemoved(const Proposal& proposal) {
   std::set<std::string> stay(proposal.plan.cancel_removals.begin(),
                              proposal.plan.cancel_removals.end());
-  for (const scaling::PassedOver& one : proposal.roll_backs) stay.insert(one.vm);
   std::vector<std::string> names;
   for (const scaling::VmView* const view : proposal.snapshot.vms()) {
     if (view->vm->has_mark && IsPoolMember(*view, proposal.snapshot) &&
@@ -216,6 +215,7 @@ std::string PlanText(const Proposal& proposal, std::size_t width) {
   const std::string text =
       PrintableLines(Heading(proposal) + "\n" + Lines(proposal)) +
       section("ROLLED BACK FIRST", PassedRows(proposal.roll_backs)) +
+      section("REMOVE IN ANY CASE", PassedRows(proposal.replaced)) +
       section("REMOVE", RemovalRows(plan.remove)) + section("RESERVE", RemovalRows(plan.reserve)) +
       section("PASSED OVER", PassedRows(plan.passed_over)) + section("UNMARK", UnmarkRows(plan)) +
       section("CREATE", CreationRows(plan)) + "\n";
@@ -243,6 +243,7 @@ std::string PlanJson(const Proposal& proposal) {
                          {"limited", Text(LimitOf(proposal))},
                          {"missing_victims", plan.missing_victims},
                          {"roll_backs", PassedOf(proposal.roll_backs)},
+                         {"replaced", PassedOf(proposal.replaced)},
                          {"remove", RemovalsOf(plan.remove)},
                          {"reserve", RemovalsOf(plan.reserve)},
                          {"passed_over", PassedOf(plan.passed_over)},

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <iostream>
-#include <poll.h>
+#include <optional>
 #include <string>
 #include <unistd.h>
 #include <utility>
@@ -15,7 +15,7 @@
 #include "nomad_harvester/base/mutex.h"
 #include "nomad_harvester/base/status.h"
 
-#include "absl/strings/str_split.h"
+#include "absl/strings/str_join.h"
 #include "plan_view.h"
 #include "runtime_parts.h"
 #include "terminal.h"
@@ -46,10 +46,14 @@ class ProgressSink final : public log::Sink {
     std::string line = TextOf(record, "vm");
     const bool is_trouble = record.level >= log::Level::kWarn;
     // The command shows the plan and the outcome itself: what else is done is done with a VM.
-    if (record.level < log::Level::kInfo || (line.empty() && !is_trouble) || IsSaid(record)) return;
+    const bool is_wait = record.message == scaling::kWaitsForLease;
+    if (record.level < log::Level::kInfo || (line.empty() && !is_trouble && !is_wait) ||
+        IsSaid(record)) {
+      return;
+    }
     if (!line.empty()) line += ": ";
     line += record.message == "Next step" ? TextOf(record, "step") : record.message;
-    for (const char* const key : {"what", "why", "left", "error"}) {
+    for (const char* const key : {"what", "why", "left", "error", "holder", "until"}) {
       if (const std::string text = TextOf(record, key); !text.empty()) line += ": " + text;
     }
     const base::MutexLock lock(mutex_);
@@ -93,28 +97,69 @@ class Scaling {
     if (!proposal.ok()) return Fail(proposal.status());
     parts_.asking.out << PlanText(*proposal, parts_.width) << std::flush;
     if (!proposal->refusal.ok()) return Fail(proposal->refusal);
-    if (const int answer = Confirm(proposal->plan.remove.size()); answer != kExitOk) return answer;
-    return Act();
+    if (settings_.policy->dry_run) {
+      return parts_.errors.Refuse(
+          "nothing was done: the policy says dry-run = \"true\"; give --set dry-run=false to act",
+          kExitFailure);
+    }
+    if (const int answer = Confirm(*proposal); answer != kExitOk) return answer;
+    const int outcome = Act(*proposal);
+    return outcome == kExitOk ? Finish(maintenance) : outcome;
   }
 
  private:
-  int Confirm(std::size_t removals) {
+  int Confirm(const scaling::Proposal& proposal) {
+    const std::size_t removals = proposal.plan.remove.size() + proposal.replaced.size();
     if (removals == 0) return kExitOk;
     return cli::Confirm(context_, parts_.asking, "remove " + VmsText(removals), parts_.errors);
   }
 
-  int Act() {
+  // Without a question, whatever is planned when the Scale begins.
+  std::optional<scaling::RemovalConsent> ConsentTo(const scaling::ScalePlan& plan) const {
+    if (arguments_.yes) return std::nullopt;
+    scaling::RemovalConsent consent;
+    for (const scaling::PlannedRemoval& removal : plan.remove) consent.vms.insert(removal.vm);
+    for (const scaling::PlannedRemoval& removal : plan.reserve) consent.reserve.insert(removal.vm);
+    return consent;
+  }
+
+  int Act(const scaling::Proposal& proposal) {
     const std::unique_ptr<scaling::TargetService> service = parts_.make_service();
     absl::Status outcome = service->SetConfig(PluginBlock(settings_));
     if (outcome.ok()) {
-      outcome = service->Scale(
-          context_, {.count = arguments_.count, .reason = "harvester scale", .meta_json = ""},
-          settings_.policy_block);
+      outcome = service->Scale(context_,
+                               {.count = arguments_.count,
+                                .reason = "harvester scale",
+                                .meta_json = "",
+                                .consent = ConsentTo(proposal.plan)},
+                               settings_.policy_block);
     }
     service->Flush(runtime::Context::Background(context_.clock()).WithTimeout(kFlushBudget));
     service->Stop(runtime::Context::Background(context_.clock()).WithTimeout(kStopBudget));
-    if (!outcome.ok()) return Fail(outcome);
-    parts_.asking.out << "done\n" << std::flush;
+    return outcome.ok() ? kExitOk : Fail(outcome);
+  }
+
+  // A Scale is done with its own VMs: those that an interrupted one has marked may still drain.
+  int Finish(const scaling::Maintenance& maintenance) {
+    const auto left = maintenance.Inspect(context_.WithTimeout(kOperatorBudget), *settings_.policy,
+                                          /*tells_vms=*/false);
+    if (!left.ok()) return Fail(base::Annotate(left.status(), "whether it is done is not known"));
+    std::vector<std::string> marked;
+    for (const scaling::VmView* const view : left->snapshot.vms()) {
+      if (view->vm->has_mark && IsPoolMember(*view, left->snapshot)) {
+        marked.push_back(view->vm->name);
+      }
+    }
+    const std::string names = absl::StrJoin(marked, ", ");
+    constexpr char kWhoGoesOn[] = "; the plugin's Status goes on with that, or harvester gc";
+    if (!marked.empty() && settings_.policy->scale_in_wait) {
+      return parts_.errors.Refuse("the count is reached, but an earlier action has not ended: " +
+                                      names + " still to be removed" + kWhoGoesOn,
+                                  kExitFailure);
+    }
+    parts_.asking.out << (marked.empty() ? "done" : "draining: " + Printable(names) + kWhoGoesOn)
+                      << "\n"
+                      << std::flush;
     return kExitOk;
   }
 

@@ -24,11 +24,6 @@ using scaling::Inspection;
 using scaling::PoolSnapshot;
 using scaling::VmView;
 
-std::string_view NodeStatusName(nomad::NodeStatus status) {
-  if (status == nomad::NodeStatus::kUnknown) return "unknown";
-  return nomad::kNodeStatusNames[static_cast<std::size_t>(status)];
-}
-
 std::string_view LinkName(nodepool::LinkState state) {
   constexpr std::array<std::string_view, 4> kNames = {"none", "linked", "two-ready",
                                                       "contradicted"};

@@ -54,6 +54,15 @@ std::string TroubleOfAnnotations(const VmView& view, base::WallTime now) {
   return "";
 }
 
+// Of a VM that has joined; null: it links to no node.
+std::string WhyLost(const VmView& view, const nomad::Node* node) {
+  if (!view.link.explanation.empty()) return view.link.explanation;
+  if (node != nullptr)
+    return "node " + node->id + " is " + std::string(NodeStatusName(node->status));
+  if (view.vm->joined_node_id.empty()) return "Nomad lists no node of its name";
+  return "Nomad does not list its node " + view.vm->joined_node_id + " any more";
+}
+
 // Of one VM; empty: none.
 std::string TroubleOf(const VmView& view, const PoolSnapshot& snapshot) {
   const bool readable = snapshot.look().nomad_readable;
@@ -72,9 +81,7 @@ std::string TroubleOf(const VmView& view, const PoolSnapshot& snapshot) {
     case VmState::kStopped:
       return "it is stopped, and counts; start it, or delete it";
     case VmState::kLost:
-      return readable ? "it has joined, and has no live node: " +
-                            (view.link.explanation.empty() ? step.reason : view.link.explanation)
-                      : "";
+      return readable ? "it has joined, and has no live node: " + WhyLost(view, node) : "";
     case VmState::kPending:
       return readable && snapshot.now() - view.vm->created_at >= kJoinsWithin ? step.reason : "";
     case VmState::kStuck:
@@ -144,6 +151,11 @@ void AddPools(const Inspection& inspection, std::vector<Trouble>* troubles) {
 }
 
 }  // namespace
+
+std::string_view NodeStatusName(nomad::NodeStatus status) {
+  if (status == nomad::NodeStatus::kUnknown) return "unknown";
+  return nomad::kNodeStatusNames[static_cast<std::size_t>(status)];
+}
 
 std::vector<Trouble> FindTroubles(const Inspection& inspection) {
   std::vector<Trouble> troubles;

@@ -4,6 +4,7 @@
 #define NOMAD_HARVESTER_CLI_STATUS_TROUBLE_H_
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "nomad_harvester/scaling/maintenance.h"
@@ -26,6 +27,8 @@ std::vector<Trouble> FindTroubles(const scaling::Inspection& inspection);
 // "creating VMs failed 2 times in a row; it is tried again at …".
 std::string BackOffText(const std::string& cause, const harvester::BackOffEntry& entry,
                         base::WallTime now);
+// As Nomad spells it.
+std::string_view NodeStatusName(nomad::NodeStatus status);
 // "2026-03-01T11:10:00Z, action act: …".
 std::string ErrorText(const harvester::ErrorRecord& error);
 

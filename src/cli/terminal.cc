@@ -63,7 +63,8 @@ Terminal DescribeTerminal(bool is_terminal, std::size_t columns,
        terminal.width == 0)) {
     terminal.width = kUsualWidth;
   }
-  terminal.redraws = Variable(environment, "TERM") != "dumb";
+  const std::string kind = Variable(environment, "TERM");
+  terminal.redraws = !kind.empty() && kind != "dumb";
   terminal.colour = terminal.redraws && Variable(environment, "NO_COLOR").empty();
   return terminal;
 }

@@ -52,7 +52,7 @@ std::string Truncate(std::string_view text, std::size_t max_bytes) {
 }
 
 std::string Key(std::string_view key) {
-  std::string valid = base::EscapeC1(Truncate(key, kMaxKeyBytes));
+  std::string valid = base::EscapeUnseen(Truncate(key, kMaxKeyBytes));
   // Keys such as "@message" are reserved; the host panics if one of them is not a string.
   return valid.starts_with('@') ? "_" + valid : valid;
 }
@@ -61,7 +61,7 @@ std::string Key(std::string_view key) {
 std::string Render(const Record& record, std::string_view module, std::size_t max_string,
                    std::size_t max_fields) {
   const auto text = [max_string](std::string_view value) {
-    return base::EscapeC1(Truncate(value, max_string));
+    return base::EscapeUnseen(Truncate(value, max_string));
   };
   ordered_json line;
   line["@level"] = LevelName(record.level);

@@ -30,6 +30,9 @@ namespace {
 // cut off, because the next one waits. Prometheus' request has some 300 bytes.
 constexpr base::Duration kConnectionLimit = std::chrono::seconds(2);
 constexpr std::size_t kRequestLimit = 4096;
+// And of one that has not sent its request yet, as soon as another waits: a scraper sends it at
+// once, and connections that say nothing must not delay one.
+constexpr base::Duration kSilentLimit = std::chrono::milliseconds(250);
 
 struct Address {
   std::string host;
@@ -54,9 +57,9 @@ Address ParseAddress(const std::string& text) {
 // A connection with limits, and with an end when the server stops. For one thread.
 class BoundedStream final : public httplib::Stream {
  public:
-  // `wake` becomes readable when the server stops.
-  BoundedStream(socket_t socket, int wake, runtime::Clock& clock)
-      : socket_(socket), wake_(wake), clock_(clock), until_(clock.Now() + kConnectionLimit) {}
+  // `wake` becomes readable when the server stops, and `others` while another client waits.
+  BoundedStream(socket_t socket, int wake, int others, runtime::Clock& clock)
+      : socket_(socket), wake_(wake), others_(others), clock_(clock), since_(clock.Now()) {}
 
   bool is_readable() const override { return taken_ < filled_ || Await(POLLIN); }
   bool is_writable() const override { return Await(POLLOUT); }
@@ -89,21 +92,29 @@ class BoundedStream final : public httplib::Stream {
  private:
   bool Await(short what) const {
     for (;;) {
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(until_ - clock_.Now());
+      const base::MonoTime now = clock_.Now();
+      const bool may_be_silent = what != POLLIN || now - since_ < kSilentLimit;
+      const base::Duration limit =
+          what == POLLIN && may_be_silent ? kSilentLimit : kConnectionLimit;
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(since_ + limit - now);
       if (left <= left.zero()) return false;
-      std::array<pollfd, 2> wanted = {{{.fd = socket_, .events = what, .revents = 0},
-                                       {.fd = wake_, .events = POLLIN, .revents = 0}}};
+      std::array<pollfd, 3> wanted = {
+          {{.fd = socket_, .events = what, .revents = 0},
+           {.fd = wake_, .events = POLLIN, .revents = 0},
+           {.fd = may_be_silent ? -1 : others_, .events = POLLIN, .revents = 0}}};
       const int ready = poll(wanted.data(), wanted.size(), static_cast<int>(left.count()));
       if (ready < 0 && errno != EINTR) return false;
       if (wanted[1].revents != 0) return false;
-      if (ready > 0) return true;
+      if (wanted[0].revents != 0) return true;
+      if (wanted[2].revents != 0) return false;
     }
   }
 
   const socket_t socket_;
   const int wake_;
+  const int others_;
   runtime::Clock& clock_;
-  const base::MonoTime until_;
+  const base::MonoTime since_;
   std::array<char, kRequestLimit> buffer_{};
   std::size_t filled_ = 0;
   std::size_t taken_ = 0;
@@ -165,7 +176,7 @@ class Listener final : public httplib::Server {
     bool closed = false;
     bool served = false;
     try {
-      BoundedStream stream(socket, wake_, clock_);
+      BoundedStream stream(socket, wake_, svr_sock_, clock_);
       served = process_request(stream, /*close_connection=*/true, closed,
                                // A part of the text would be no text of Prometheus.
                                [](httplib::Request& request) { request.ranges.clear(); });

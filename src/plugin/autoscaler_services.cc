@@ -139,7 +139,7 @@ void EncodeStatus(const scaling::TargetStatus& status, target_proto::StatusRespo
   response->set_count(status.count);
   for (const auto& [key, value] : status.meta) {
     (*response->mutable_meta())[base::ToValidUtf8(key)] =
-        base::EscapeC1(base::WithoutSecrets(value));
+        base::EscapeUnseen(base::WithoutSecrets(value));
   }
 }
 

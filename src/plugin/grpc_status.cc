@@ -62,7 +62,7 @@ std::size_t EncodedSize(std::string_view text) {
 
 ErrorText MakeErrorText(std::string_view text) {
   ErrorText result;
-  result.text = Scrub(base::EscapeC1(base::WithoutSecrets(std::string(text))));
+  result.text = Scrub(base::EscapeUnseen(base::WithoutSecrets(std::string(text))));
   if (EncodedSize(result.text) <= kMaxEncodedMessage) return result;
   std::size_t room = kMaxEncodedMessage - EncodedSize(kShortened);
   std::size_t end = 0;

@@ -173,6 +173,14 @@ TEST(ToValidUtf8, Replaces_each_invalid_byte) {
   EXPECT_EQ(ToValidUtf8("\xf5\x80\x80\x80"), r + r + r + r);
 }
 
+TEST(Utf8, what_reorders_or_hides_text_is_escaped_and_the_rest_is_kept) {
+  EXPECT_EQ(EscapeUnseen("vm\u202egpj.exe\u2066x\u2069\u061c\u200b\ufeff\u2028"),
+            "vm\\u202egpj.exe\\u2066x\\u2069\\u061c\\u200b\\ufeff\\u2028");
+  EXPECT_EQ(EscapeUnseen("\u0085\u009b"), "\\x85\\x9b");
+  const std::string plain = "Größe → 12 µs, 日本, 😀, \u00a0\u2010\u2030\u2070";
+  EXPECT_EQ(EscapeUnseen(plain), plain);
+}
+
 TEST(ToValidUtf8, Gives_what_a_strict_reader_takes_and_is_stable) {
   std::mt19937 random(10);
   for (int i = 0; i < 5000; ++i) {

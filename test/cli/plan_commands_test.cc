@@ -2,12 +2,15 @@
 // harvester plan, scale and render against the simulated systems: output, exit codes, effects.
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <memory>
+#include <random>
 #include <regex>
 #include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -39,6 +42,8 @@ using testing::IsEmpty;
 using testing::MatchesRegex;
 using testing::Not;
 
+constexpr char kDeleteFirst[] = "nomad-harvester-autoscaler/delete-first";
+constexpr char kScaleInMark[] = "nomad-harvester-autoscaler/scale-in";
 constexpr char kProtect[] = "nomad-harvester-autoscaler/protect";
 constexpr char kRefused[] = "would be refused: ";
 
@@ -104,6 +109,9 @@ class PlanCommands : public testing::Test {
         *maintenance_, work_.context(), settings_, arguments,
         {.make_service =
              [&] {
+               if (const auto act = std::exchange(meanwhile_, nullptr)) {
+                 EXPECT_TRUE(act());
+               }
                scaling::ServiceOptions options;
                options.clock = &clock_;
                options.random =
@@ -146,9 +154,9 @@ class PlanCommands : public testing::Test {
   }
   std::string FirstVm() const { return *VmNames().begin(); }
   // Another process holds the Lease and has renewed it just now.
-  void HoldLease() {
+  void HoldLease(const std::string& holder = "agents-plugin") {
     json lease = cluster_.Leases().at(0);
-    lease["spec"]["holderIdentity"] = "agents-plugin";
+    lease["spec"]["holderIdentity"] = holder;
     lease["spec"]["renewTime"] = base::FormatRfc3339Micros(clock_.WallNow());
     ASSERT_TRUE(cluster_.PutObject(lease));
   }
@@ -167,6 +175,7 @@ class PlanCommands : public testing::Test {
   std::ostringstream err_;
   std::size_t width_ = 0;  // of plan's terminal
   int commands_ = 0;
+  std::function<bool()> meanwhile_;  // called once, when a plan was agreed to
 };
 
 TEST_F(PlanCommands, plan_of_a_growth_counts_the_new_vms) {
@@ -254,7 +263,7 @@ TEST_F(PlanCommands, plan_of_a_scale_in_says_who_goes_who_is_next_and_who_is_pas
   const std::string first = *name++;
   const std::string stopped = *name;
   ASSERT_TRUE(cluster_.EditAnnotation(safe, kProtect, "true"));
-  ASSERT_TRUE(cluster_.EditAnnotation(first, "nomad-harvester-autoscaler/delete-first", "true"));
+  ASSERT_TRUE(cluster_.EditAnnotation(first, kDeleteFirst, "true"));
   ASSERT_TRUE(cluster_.StopVm(stopped));
   clock_.Advance(std::chrono::minutes(2));
   const json plan = PlanOf(2);
@@ -312,6 +321,100 @@ TEST_F(PlanCommands, plan_says_what_is_rolled_back_first) {
   EXPECT_EQ(plan["roll_backs"][0]["vm"], marked);
   ASSERT_EQ(plan["remove"].size(), 1U);
   EXPECT_NE(plan["remove"][0]["vm"], marked);
+  ASSERT_EQ(plan["passed_over"].size(), 1U);
+  EXPECT_EQ(plan["passed_over"][0]["why"], "protected by its annotation");
+}
+
+TEST_F(PlanCommands, C14_a_plan_chooses_among_the_vms_that_are_rolled_back_first) {
+  Configure({"scale_in_wait=false"});
+  ASSERT_EQ(ScaleTo(3), 0);
+  for (const json& node : cluster_.Nodes()) cluster_.HangDrain(node["ID"]);
+  ASSERT_EQ(ScaleTo(0), 0);
+  // An operator keeps two of them, and the third is still drained.
+  std::vector<std::string> kept;
+  for (const json& node : cluster_.Nodes()) {
+    if (kept.size() == 2) break;
+    ASSERT_TRUE(cluster_.CancelDrain(node["ID"], true));
+    kept.push_back(node["Name"]);
+  }
+  const json plan = PlanOf(1);
+  EXPECT_EQ(plan["roll_backs"].size(), 2U) << plan.dump(1);
+  EXPECT_EQ(plan["from"], 2);
+  ASSERT_EQ(plan["remove"].size(), 1U);
+  const std::string victim = plan["remove"][0]["vm"];
+  EXPECT_THAT(kept, testing::Contains(victim));
+  ASSERT_EQ(ScaleTo(1), 0) << err_.str();
+  EXPECT_THAT(out_.str(), HasSubstr(victim + ": Marked a VM for removal"));
+}
+
+// Whatever was left behind, on whatever VM: drained or taken back by an operator, ineligible
+// before, without its mark, protected, marked to go first.
+TEST_F(PlanCommands, C14_the_victims_of_a_plan_are_those_of_the_scale_also_after_roll_backs) {
+  std::mt19937 random(7);
+  const auto one_of = [&random](unsigned count) { return random() % count; };
+  int removals = 0;
+  for (int round = 0; round < 40; ++round) {
+    Configure({"scale_in_wait=false"});
+    ASSERT_EQ(ScaleTo(6), 0) << err_.str();
+    for (const json& node : cluster_.Nodes()) {
+      cluster_.HangDrain(node["ID"]);
+      if (one_of(3) == 0) cluster_.SetEligible(node["ID"], false);
+    }
+    (void)ScaleTo(1 + one_of(4));
+    for (const json& node : cluster_.Nodes()) {
+      const std::string vm = node["Name"];
+      if (one_of(3) == 0) cluster_.CancelDrain(node["ID"], one_of(2) == 0);
+      if (one_of(6) == 0) cluster_.EditAnnotation(vm, kScaleInMark, std::nullopt);
+      if (one_of(6) == 0) cluster_.EditAnnotation(vm, kScaleInMark, "unreadable");
+      if (one_of(6) == 0) cluster_.EditAnnotation(vm, kDeleteFirst, "true");
+      cluster_.EditAnnotation(vm, kProtect, one_of(6) == 0 ? "true" : "false");
+    }
+    Configure({"scale_in_wait=false", "node_filter_ignore_ineligible=false"});
+    const std::int64_t count = 1 + one_of(4);
+    const json plan = PlanOf(count);
+    std::set<std::string> planned;
+    for (const json& removal : plan["remove"]) planned.insert(removal["vm"].get<std::string>());
+    (void)ScaleTo(count);
+    std::set<std::string> marked;
+    for (const std::string& line : std::vector<std::string>(absl::StrSplit(out_.str(), '\n'))) {
+      const std::size_t name = line.find(": Marked a VM for removal");
+      if (name != std::string::npos) marked.insert(line.substr(0, name));
+    }
+    EXPECT_EQ(planned, marked) << plan.dump(1) << out_.str() << err_.str();
+    removals += static_cast<int>(marked.size());
+    for (const json& node : cluster_.Nodes()) {
+      cluster_.HangDrain(node["ID"], false);
+      cluster_.SetEligible(node["ID"], true);
+      cluster_.EditAnnotation(node["Name"], kProtect, "false");
+    }
+    clock_.Advance(std::chrono::hours(2));
+  }
+  EXPECT_GT(removals, 10);
+}
+
+TEST_F(PlanCommands, S1_a_broken_vm_that_goes_in_any_case_is_in_the_plan_and_in_the_question) {
+  ASSERT_EQ(ScaleTo(2), 0);
+  cluster_.NeverJoin(1);
+  cluster_.SetFaultHook([](const simulator::RequestInfo& request) {
+    return request.verb == "create" && request.resource == "virtualmachines"
+               ? simulator::Fault::ApplyThenDie()
+               : simulator::Fault::None();
+  });
+  EXPECT_NE(ScaleTo(3), 0);
+  cluster_.SetFaultHook(nullptr);
+  std::string broken;
+  for (const json& vm : cluster_.Vms()) {
+    if (!vm["metadata"]["annotations"].contains("nomad-harvester-autoscaler/joined-at")) {
+      broken = vm["metadata"]["name"];
+    }
+  }
+  clock_.Advance(std::chrono::hours(2));
+  const json plan = PlanOf(1);
+  ASSERT_EQ(plan["replaced"].size(), 1U) << plan.dump(1);
+  EXPECT_EQ(plan["replaced"][0]["vm"], broken);
+  EXPECT_EQ(Scale({.count = 1}, "n"), 1);
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("\nREMOVE IN ANY CASE\n"), HasSubstr(broken),
+                                HasSubstr("Remove 2 VMs? [y/N] ")));
 }
 
 TEST_F(PlanCommands, plan_names_a_vm_that_an_interrupted_action_left_to_be_made) {
@@ -482,6 +585,54 @@ TEST_F(PlanCommands, scale_in_asks_first) {
   EXPECT_EQ(VmNames().size(), 1U);
 }
 
+TEST_F(PlanCommands, scale_removes_nothing_but_what_was_agreed_to) {
+  ASSERT_EQ(ScaleTo(3), 0);
+  const std::string planned = PlanOf(2)["remove"][0]["vm"];
+  meanwhile_ = [&] {
+    for (const std::string& vm : VmNames()) {
+      if (vm != planned) return cluster_.EditAnnotation(vm, kDeleteFirst, "true");
+    }
+    return false;
+  };
+  EXPECT_EQ(Scale({.count = 2}, "y"), 1);
+  EXPECT_THAT(err_.str(),
+              AllOf(HasSubstr("the pool has changed since its plan was agreed to: VM "),
+                    HasSubstr("(marked to be deleted first)"), HasSubstr("nothing was done")));
+  EXPECT_EQ(VmNames().size(), 3U);
+  meanwhile_ = [&] { return ScaleTo(5) == 0; };
+  EXPECT_EQ(Scale({.count = 4}), 1) << "it was a growth: nobody was asked";
+  EXPECT_THAT(err_.str(), HasSubstr("the pool has changed since its plan was agreed to: VM "));
+  EXPECT_EQ(VmNames().size(), 5U);
+}
+
+TEST_F(PlanCommands, C13_scale_says_that_a_policy_with_dry_run_does_nothing_and_does_not_ask) {
+  ASSERT_EQ(ScaleTo(2), 0);
+  Configure({"dry-run=true"});
+  EXPECT_EQ(Scale({.count = 1}, "y"), 1);
+  EXPECT_THAT(out_.str(),
+              AllOf(HasSubstr("\nREMOVE\n"), Not(HasSubstr("[y/N]")), Not(HasSubstr("done"))));
+  EXPECT_THAT(err_.str(), HasSubstr("nothing was done: the policy says dry-run = \"true\""));
+}
+
+TEST_F(PlanCommands, scale_that_does_not_wait_for_drains_says_that_they_go_on) {
+  Configure({"scale_in_wait=false"});
+  ASSERT_EQ(ScaleTo(1), 0);
+  EXPECT_THAT(out_.str(), HasSubstr("\ndone\n"));
+  cluster_.HangDrain(cluster_.Nodes().at(0)["ID"]);
+  EXPECT_EQ(ScaleTo(0), 0);
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("\ndraining: " + FirstVm() + "; the plugin's Status"),
+                                Not(HasSubstr("done"))));
+}
+
+TEST_F(PlanCommands, C11_scale_says_whose_lease_it_waits_for) {
+  ASSERT_EQ(ScaleTo(1), 0);
+  HoldLease("killed-process");
+  clock_.Advance(std::chrono::seconds(12));
+  EXPECT_EQ(ScaleTo(2), 0) << err_.str();
+  EXPECT_THAT(out_.str(), HasSubstr("Waiting for the Lease of a process that has stopped: "
+                                    "killed-process: 20"));
+}
+
 TEST_F(PlanCommands, an_interrupt_at_the_question_does_nothing) {
   ASSERT_EQ(ScaleTo(1), 0);
   EXPECT_EQ(Scale({.count = 0}, "^C"), 1);
@@ -509,8 +660,9 @@ TEST_F(PlanCommands, scale_resumes_what_a_command_that_was_killed_has_begun) {
   EXPECT_NE(ScaleTo(1), 0);
   cluster_.SetFaultHook(nullptr);
   EXPECT_EQ(PlanOf(1)["being_removed"].size(), 1U);
-  EXPECT_EQ(ScaleTo(1), 0) << err_.str();
+  EXPECT_EQ(ScaleTo(1), 1) << "what the killed one has begun has not ended";
   EXPECT_THAT(out_.str(), HasSubstr("an earlier action is removing, besides: web-"));
+  EXPECT_THAT(err_.str(), HasSubstr("an earlier action has not ended: web-"));
   EXPECT_EQ(ScaleTo(2), 0) << err_.str();
   EXPECT_THAT(out_.str(), HasSubstr("\nUNMARK\n"));
   EXPECT_EQ(VmNames().size(), 2U);

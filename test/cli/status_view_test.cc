@@ -178,7 +178,7 @@ TEST(Troubles, of_a_vm_are_told_in_words) {
   const auto only = [](const Vm& vm) { return [vm](World& world) { world.With(vm); }; };
   const std::vector<TroubleCase> cases = {
       {"joined", [](World& w) { w.With(Vm("v").Joined()).With(Node("v")); }, ""},
-      {"lost", only(Vm("v").Joined()), "it has joined, and has no live node: "},
+      {"lost", only(Vm("v").Joined()), "it has joined, and has no live node: Nomad "},
       {"stopped", only(Vm("v").Joined().Stopped()), "it is stopped, and counts"},
       {"broken", only(Vm("v").Age(minutes(20))), "it has not joined Nomad"},
       {"does not start", only(Vm("v").Age(minutes(1)).FailsToStart("no room on any host")),

@@ -28,9 +28,11 @@ TEST(Terminal, NO_COLOR_ends_colour_unless_it_is_empty_and_a_dumb_terminal_redra
   const Terminal plain = DescribeTerminal(true, 80, {{"TERM", "xterm"}, {"NO_COLOR", "1"}});
   EXPECT_FALSE(plain.colour);
   EXPECT_TRUE(plain.redraws);
-  const Terminal dumb = DescribeTerminal(true, 80, {{"TERM", "dumb"}});
-  EXPECT_FALSE(dumb.colour);
-  EXPECT_FALSE(dumb.redraws);
+  for (const config::StringMap& environment : {config::StringMap{{"TERM", "dumb"}}, {}}) {
+    const Terminal dumb = DescribeTerminal(true, 80, environment);
+    EXPECT_FALSE(dumb.colour);
+    EXPECT_FALSE(dumb.redraws);
+  }
 }
 
 TEST(DisplayWidth, counts_characters_and_no_combining_accents) {

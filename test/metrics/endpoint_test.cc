@@ -3,6 +3,8 @@
 
 #include <arpa/inet.h>
 #include <array>
+#include <chrono>
+#include <deque>
 #include <filesystem>
 #include <memory>
 #include <netinet/in.h>
@@ -241,6 +243,18 @@ TEST_F(EndpointTest, T2_whoever_says_nothing_is_cut_off_and_the_next_is_served) 
   slow.Say("GET /metr");
   EXPECT_THAT(Scrape(port), HasSubstr("200 OK"));
   EXPECT_THAT(silent.Hear(), Not(HasSubstr("200 OK")));
+}
+
+TEST_F(EndpointTest, T2_clients_that_say_nothing_do_not_use_up_the_time_of_a_scrape) {
+  const auto endpoint = Make();
+  endpoint->Serve(kAnyPort);
+  const int port = PortOf(*endpoint);
+  std::deque<Connection> silent;
+  for (int i = 0; i < 6; ++i) silent.emplace_back(port);
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_THAT(Scrape(port), HasSubstr("200 OK"));
+  // Each would be waited for 2 s otherwise.
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(8));
 }
 
 TEST_F(EndpointTest, T2_ends_at_once_while_a_client_says_nothing) {

@@ -32,6 +32,28 @@ TEST(Pause, L10_a_scale_of_a_paused_pool_is_refused_and_changes_nothing) {
   h.CheckAtRest(2);
 }
 
+TEST(Pause, L10_a_success_that_does_not_bring_the_lease_is_no_pause) {
+  Harness h;
+  Operator person(h);
+  for (const bool has_lease : {false, true}) {
+    if (has_lease) {
+      ASSERT_TRUE(h.Scale(1).ok());
+    }
+    for (const char* const body : {"{}", R"({"metadata": {"resourceVersion": "7"}})"}) {
+      h.cluster.SetFaultHook([body](const simulator::RequestInfo& request) {
+        return request.resource == "leases" && (request.verb == "patch" || request.verb == "create")
+                   ? simulator::Fault::Answer(200, body)
+                   : simulator::Fault::None();
+      });
+      const absl::Status paused = person.Pause(kAlways);
+      EXPECT_EQ(paused.code(), absl::StatusCode::kUnavailable) << body;
+      EXPECT_THAT(paused.ToString(), HasSubstr("whether the pool is paused is not known"));
+      h.cluster.SetFaultHook(nullptr);
+    }
+  }
+  EXPECT_TRUE(h.Scale(2).ok());
+}
+
 TEST(Pause, L10_status_is_not_ready_with_that_reason_and_notices_the_end) {
   Harness h;
   ASSERT_TRUE(h.Scale(1).ok());

@@ -48,8 +48,10 @@ std::string ToValidUtf8(std::string_view text);
 // The same, in at most `limit` bytes (at least 3): "..." ends a text that was cut.
 std::string ToShortUtf8(std::string_view text, std::size_t limit);
 // The same, with the control characters U+0080 to U+009F as "\x80" to "\x9f": terminals act on
-// them as on escape sequences (ECMA-48 5.3), and JSON leaves them as they are.
-std::string EscapeC1(std::string_view text);
+// them as on escape sequences (ECMA-48 5.3), and JSON leaves them as they are. Likewise, as
+// "\u202e", what reorders or hides the text around it (Unicode Standard Annex 9, 2): directions,
+// characters without width, separators of lines.
+std::string EscapeUnseen(std::string_view text);
 // The same for all control characters, "\x1b", with `newline` for a line's end: one line that a
 // terminal only shows.
 std::string EscapeControls(std::string_view text, std::string_view newline = "\\n");

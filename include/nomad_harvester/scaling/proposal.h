@@ -14,13 +14,15 @@
 namespace nomad_harvester::scaling {
 
 struct Proposal {
+  // After the roll-backs.
   PoolSnapshot snapshot;
   // After everything that limits it. If no plan can be made, it has its numbers and its direction,
   // and `refusal` says why.
   ScalePlan plan;
-  // VMs whose roll-back comes before any plan (rule C14), and why: they count as standing, and the
-  // plan leaves them out.
+  // VMs whose roll-back comes before any plan (rule C14), and why. The plan takes it as done.
   std::vector<PassedOver> roll_backs;
+  // VMs that a Scale in either direction removes besides, because they are broken or unhealthy.
+  std::vector<PassedOver> replaced;
   // What would refuse the Scale; OK: nothing. ABORTED: another live process acts on the pool.
   absl::Status refusal;
   // Why some or all of the new VMs would not be made although the Scale is not refused; OK: none.

@@ -17,6 +17,10 @@
 
 namespace nomad_harvester::scaling {
 
+// The message of the log line, with `holder` and `until`, when a call waits for the Lease of a
+// process that no longer renews it.
+inline constexpr char kWaitsForLease[] = "Waiting for the Lease of a process that has stopped";
+
 struct ServiceOptions {
   runtime::Clock* clock = nullptr;  // outlives the service
   std::shared_ptr<runtime::Random> random;

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 
 #include "nomad_harvester/runtime/context.h"
@@ -21,6 +23,12 @@ struct TargetStatus {
   StringMap meta;
 };
 
+// What an operator has agreed to: a Scale that would remove another VM is refused.
+struct RemovalConsent {
+  std::set<std::string> vms;
+  std::set<std::string> reserve;  // who may go instead of one of them that must not (rule L5)
+};
+
 // ScalingAction of hashicorp/nomad-autoscaler:sdk/strategy.go. The direction is omitted on purpose:
 // the agent does not keep it consistent with the count (rule C1).
 struct ScaleAction {
@@ -28,6 +36,8 @@ struct ScaleAction {
   std::string reason;
   // The action's meta as JSON text; empty: none.
   std::string meta_json;
+  // Unset, as in every call of the agent: nobody was asked.
+  std::optional<RemovalConsent> consent{};
 };
 
 // Thread-safe. Scale and Status block; SetConfig makes no network request.

@@ -31,6 +31,11 @@ absl::StatusOr<Proposal> Maintenance::Plan(const runtime::Context& caller,
       {.count = count, .own_node_id = own_node.value_or(""), .own_node_problem = own_node.status()},
       &memory);
   NH_ASSIGN_OR_RETURN(Proposal proposal, call.Propose(context));
+  if (proposal.plan.direction == Direction::kIn && clients_.config->own_allocation_id.empty()) {
+    proposal.notes.emplace_back(
+        "NOMAD_ALLOC_ID is not set here: if the autoscaler runs on a node of this pool, protect "
+        "that VM");
+  }
   if (lease.live) {
     // It comes before everything else: a busy pool is not even observed.
     proposal.refusal =

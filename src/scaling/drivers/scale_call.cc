@@ -16,6 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "execution/rights.h"
 #include "rules/back_off.h"
+#include "rules/foresight.h"
 #include "rules/tracker.h"
 
 namespace nomad_harvester::scaling {
@@ -35,6 +36,19 @@ void KeepCreations(ScalePlan* plan, std::size_t count) {
   plan->to -= static_cast<std::int64_t>(plan->create.size() - count);
   plan->create.resize(count);
   plan->capped = true;
+}
+
+// What the reconciler would mark while the Scale is open, whatever its direction.
+std::vector<PassedOver> ReplacedVms(const PoolSnapshot& snapshot) {
+  std::vector<PassedOver> replaced;
+  const Decisions decisions(snapshot);
+  if (decisions.pool().mass_loss.alarming) return replaced;
+  for (const Decisions::Entry& entry : decisions.all()) {
+    const StepKind kind = entry.step.kind;
+    if (kind != StepKind::kMarkBroken && kind != StepKind::kMarkUnhealthy) continue;
+    replaced.push_back({entry.view->vm->name, entry.step.reason});
+  }
+  return replaced;
 }
 
 }  // namespace
@@ -146,6 +160,22 @@ absl::StatusOr<ScalePlan> ScaleCall::Plan(const PoolSnapshot& snapshot) {
   auto plan = PlanScale(snapshot, request_.count, inputs_);
   inputs_.allocations.clear();  // of the whole region; only the plan needs them
   return plan;
+}
+
+// The pool may have changed since somebody agreed to a plan.
+absl::Status ScaleCall::KeepToConsent(ScalePlan* plan) const {
+  if (!request_.consent.has_value()) return absl::OkStatus();
+  const RemovalConsent& consent = *request_.consent;
+  for (const PlannedRemoval& removal : plan->remove) {
+    if (consent.vms.contains(removal.vm)) continue;
+    return base::FailedPrecondition("the pool has changed since its plan was agreed to: VM " +
+                                    removal.vm + " would be removed now (" + removal.reason +
+                                    "); nothing was done: repeat it and look at the new plan");
+  }
+  std::erase_if(plan->reserve, [&](const PlannedRemoval& removal) {
+    return !consent.vms.contains(removal.vm) && !consent.reserve.contains(removal.vm);
+  });
+  return absl::OkStatus();
 }
 
 absl::Status ScaleCall::CheckReadJob(const runtime::Context& context, const ScalePlan& plan) const {
@@ -424,6 +454,7 @@ absl::Status ScaleCall::Act(const runtime::Context& context) {
                                 {"capped", plan.capped},
                                 {"plan", Describe(plan)}});
   if (plan.direction == Direction::kNone) return absl::OkStatus();
+  NH_RETURN_IF_ERROR(KeepToConsent(&plan));
   NH_RETURN_IF_ERROR(CheckReadJob(context, plan));
   NH_RETURN_IF_ERROR(Preflight(context, &plan, snapshot));
   NH_RETURN_IF_ERROR(CheckTokens(context));
@@ -465,16 +496,15 @@ absl::StatusOr<PoolSnapshot> ScaleCall::ObserveWithNomad(const runtime::Context&
 }
 
 absl::StatusOr<Proposal> ScaleCall::Propose(const runtime::Context& context) {
-  NH_ASSIGN_OR_RETURN(const PoolSnapshot snapshot, ObserveWithNomad(context));
+  NH_ASSIGN_OR_RETURN(const PoolSnapshot observed, ObserveWithNomad(context));
+  const PoolSnapshot snapshot = AfterRepairs(observed);
   Proposal proposal{.snapshot = snapshot};
-  std::map<std::string, std::string> left_out;
-  const Decisions decisions(snapshot);
+  const Decisions decisions(observed);
   for (const Decisions::Entry& entry : decisions.all()) {
     if (!IsRepair(entry.step.kind)) continue;
     proposal.roll_backs.push_back({entry.view->vm->name, entry.step.reason});
-    left_out[entry.view->vm->name] = "it is rolled back first: " + entry.step.reason;
   }
-  NH_RETURN_IF_ERROR(ReadInputs(context, snapshot, std::move(left_out)));
+  NH_RETURN_IF_ERROR(ReadInputs(context, snapshot, {}));
   proposal.refusal = CheckPaused(snapshot.now());
   absl::StatusOr<ScalePlan> plan = Plan(snapshot);
   if (!plan.ok()) {
@@ -486,6 +516,7 @@ absl::StatusOr<Proposal> ScaleCall::Propose(const runtime::Context& context) {
     return proposal;
   }
   if (plan->direction != Direction::kNone) {
+    proposal.replaced = ReplacedVms(snapshot);
     proposal.refusal.Update(CheckReadJob(context, *plan));
     proposal.refusal.Update(Preflight(context, &*plan, snapshot));
     NH_RETURN_IF_ERROR(context.Check());
@@ -494,6 +525,11 @@ absl::StatusOr<Proposal> ScaleCall::Propose(const runtime::Context& context) {
   proposal.left_out = deferred_;
   if (creation_.has_value()) {
     proposal.notes = creation_->template_notes;
+    if (policy_.intro_token == config::IntroToken::kRequired) {
+      proposal.notes.emplace_back(
+          "nomad_intro_token is required, and a plan makes no token: harvester check tells whether "
+          "Nomad has them");
+    }
     for (const std::string& name : creation_->unread_classes) {
       proposal.notes.push_back(name + " is not checked: the token may not read it");
     }

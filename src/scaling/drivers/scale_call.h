@@ -28,6 +28,8 @@ struct ScaleRequest {
   absl::Status own_node_problem{};
   // The count of the last Status: what the checks of such a change need is read ahead.
   std::optional<std::int64_t> last_count{};
+  // Unset: what the plan says may be removed.
+  std::optional<RemovalConsent> consent{};
 };
 
 // State of the pool kept between calls, besides the Lease's record.
@@ -78,6 +80,8 @@ class ScaleCall {
   absl::StatusOr<ScalePlan> Plan(const PoolSnapshot& snapshot);
   // One list; empty without the right to read hosts.
   std::set<std::string> ReadCordonedHosts(const runtime::Context& context) const;
+  // FAILED_PRECONDITION: it removes another VM than was agreed to.
+  absl::Status KeepToConsent(ScalePlan* plan) const;
   absl::Status CheckReadJob(const runtime::Context& context, const ScalePlan& plan) const;
   absl::Status CheckRights(const runtime::Context& context, const ScalePlan& plan) const;
   // Whether the request will probably create VMs.

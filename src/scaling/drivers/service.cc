@@ -434,7 +434,8 @@ absl::Status Service::TryScale(const Context& context, const ScaleAction& action
   ScaleRequest request{.count = action.count,
                        .dry_run = meta->dry_run || policy->dry_run || action.count == -1,
                        .reason = action.reason,
-                       .policy_id = meta->policy_id};
+                       .policy_id = meta->policy_id,
+                       .consent = action.consent};
   facts->dry_run = request.dry_run;
   if (request.dry_run) {
     if (!meta->dry_run_count.has_value() && action.count < 0) {

@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/base/time.h"
+#include "nomad_harvester/scaling/service.h"
 #include "nomad_harvester/scaling/template_check.h"
 
 #include "execution/own_node.h"
@@ -104,9 +106,13 @@ absl::StatusOr<SharedPolicy> Session::ParsePolicy(const StringMap& values) {
 }
 
 std::unique_ptr<PoolLease> Session::MakeLease(const Pool& pool) const {
+  PoolLease::Options lease = PoolLease::OptionsOf(*clients_.config, options_.holder);
+  const log::Logger logger = PoolLogger(options_, pool);
+  lease.on_wait = [logger](const std::string& holder, base::WallTime until) {
+    logger.Info(kWaitsForLease, {{"holder", holder}, {"until", base::FormatRfc3339(until)}});
+  };
   return std::make_unique<PoolLease>(clients_.kube_urgent, pool.key, *options_.clock,
-                                     PoolLease::OptionsOf(*clients_.config, options_.holder),
-                                     PoolLogger(options_, pool));
+                                     std::move(lease), logger);
 }
 
 std::shared_ptr<PoolAccess> Session::AccessTo(const Pool& pool) {
