@@ -15,26 +15,12 @@
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 
+#include "socket.h"
+
 namespace nomad_harvester::plugin {
 namespace {
 
 constexpr std::string_view kUnixScheme = "unix:";
-
-// A socket for a scope.
-class Socket {
- public:
-  explicit Socket(int family)
-      : fd_(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {}
-  ~Socket() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Socket(const Socket&) = delete;
-  Socket& operator=(const Socket&) = delete;
-  int fd() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 absl::Status CannotListen(const std::string& text, const std::string& why) {
   return base::Unavailable("cannot listen on " + text + ": " + why +

@@ -34,17 +34,19 @@ ServerOptions MakeServerOptions(const ProcessOptions& options, StopRequest& stop
   return server;
 }
 
-// Sets up AutoMTLS if the host requests it: only the host's certificate is trusted; ours is sent in
-// the handshake.
-absl::Status SetUpTls(const config::Environment& environment, ServerOptions& server,
-                      Handshake& handshake) {
-  const std::optional<std::string> client = environment("PLUGIN_CLIENT_CERT");
-  if (!client.has_value() || client->empty()) return absl::OkStatus();
-  NH_RETURN_IF_ERROR(CheckClientCertificate(*client));
-  NH_ASSIGN_OR_RETURN(const OneTimeCertificate own, MakeOneTimeCertificate());
-  server.credentials = MutualTls(own, *client);
-  handshake.certificate = own.handshake_field;
-  return absl::OkStatus();
+// AutoMTLS, if the host requests it: only the host's certificate is trusted; ours is sent in the
+// handshake.
+struct AutoMtls {
+  std::string client;  // empty: not requested
+  OneTimeCertificate own;
+};
+
+absl::StatusOr<AutoMtls> PrepareTls(const config::Environment& environment) {
+  AutoMtls tls{.client = environment("PLUGIN_CLIENT_CERT").value_or(std::string()), .own = {}};
+  if (tls.client.empty()) return tls;
+  NH_RETURN_IF_ERROR(CheckClientCertificate(tls.client));
+  NH_ASSIGN_OR_RETURN(tls.own, MakeOneTimeCertificate());
+  return tls;
 }
 
 void WarnOfForeignProtocol(const ProcessOptions& options) {
@@ -56,25 +58,31 @@ void WarnOfForeignProtocol(const ProcessOptions& options) {
   }
 }
 
-// Serves in `directory` from the handshake until the stop.
+// Serves in `directory` from the handshake until the stop. The host may connect as soon as it has
+// read the line, and does while gRPC starts, which takes a third of the whole start: whoever
+// connects waits in the socket's queue.
 absl::Status Serve(scaling::TargetService& service, const ProcessOptions& options,
                    const HostWatch& host, const SocketDir& directory) {
   NH_ASSIGN_OR_RETURN(const std::unique_ptr<StopRequest> stop, StopRequest::Create());
   stop->OnSignals({SIGTERM});
-  ServerOptions server_options = MakeServerOptions(options, *stop);
-  Handshake handshake;
-  NH_RETURN_IF_ERROR(SetUpTls(options.environment, server_options, handshake));
-  server_options.address = UnixAddress(directory.paths().socket);
-  NH_ASSIGN_OR_RETURN(const std::unique_ptr<PluginServer> server,
-                      PluginServer::Start(service, server_options));
-  NH_RETURN_IF_ERROR(directory.ProtectSocket());
-  handshake.socket_path = directory.paths().socket;
-  handshake.answer_multiplexing =
-      !options.environment("PLUGIN_MULTIPLEX_GRPC").value_or(std::string()).empty();
-  WarnOfForeignProtocol(options);
+  NH_ASSIGN_OR_RETURN(const AutoMtls tls, PrepareTls(options.environment));
+  NH_ASSIGN_OR_RETURN(const Socket listener, directory.Listen());
+  const Handshake handshake{
+      .socket_path = directory.paths().socket,
+      .certificate = tls.own.handshake_field,
+      .answer_multiplexing =
+          !options.environment("PLUGIN_MULTIPLEX_GRPC").value_or(std::string()).empty()};
   NH_RETURN_IF_ERROR(WriteLine(options.handshake_fd, HandshakeLine(handshake)));
 
-  const std::string_view reason = stop->Wait(&host);
+  WarnOfForeignProtocol(options);
+  const GrpcRuntime grpc;
+  ServerOptions server_options = MakeServerOptions(options, *stop);
+  if (!tls.client.empty()) server_options.credentials = MutualTls(tls.own, tls.client);
+  NH_ASSIGN_OR_RETURN(const std::unique_ptr<PluginServer> server,
+                      PluginServer::Start(service, server_options));
+
+  const std::string_view reason =
+      stop->Wait(&host, {.fd = listener.fd(), .serve = [&] { server->Accept(listener.fd()); }});
   ArmExitWatchdog(kExitLimit, [paths = directory.paths()] { RemoveSocket(paths); });
   options.logger.Info("Stopping", {{"reason", reason}});
   server->Stop();
@@ -163,7 +171,6 @@ int RunPlugin(scaling::TargetService& service, const ProcessOptions& options) {
   IgnoreSignal(SIGHUP);
   IgnoreSignal(SIGPIPE);
   RouteLibraryLogs(options.logger);
-  const GrpcRuntime grpc;
   const absl::StatusOr<SocketDir> directory =
       SocketDir::Create(options.environment, options.logger);
   return ExitCode(directory.ok() ? Serve(service, options, host, *directory) : directory.status(),

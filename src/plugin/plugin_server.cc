@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugin_server.h"
 
+#include <cerrno>
 #include <chrono>
+#include <stop_token>
 #include <string>
+#include <sys/socket.h>
 
 #include "nomad_harvester/base/status.h"
 
@@ -21,6 +24,8 @@ namespace {
 constexpr base::Duration kServiceStop = std::chrono::milliseconds(1000);
 constexpr base::Duration kCallsEnd = std::chrono::milliseconds(1200);
 constexpr base::Duration kServerStop = std::chrono::milliseconds(300);
+// After a connection could not be accepted.
+constexpr base::Duration kAcceptPause = std::chrono::milliseconds(100);
 
 }  // namespace
 
@@ -62,14 +67,32 @@ absl::Status PluginServer::Listen(const ServerOptions& options) {
                              1 << GRPC_COMPRESS_NONE);
   queue_ = std::make_unique<RpcQueue>(methods_, builder);
   int port = 0;  // 1 for a Unix socket, 0 on failure
-  builder.AddListeningPort(options.address, options.credentials, &port);
+  if (options.address.empty()) {
+    acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
+        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+        options.credentials);
+  } else {
+    builder.AddListeningPort(options.address, options.credentials, &port);
+  }
   server_ = builder.BuildAndStart();
-  if (server_ == nullptr || port <= 0) {
-    return base::Unavailable("cannot listen on " + options.address);
+  if (server_ == nullptr || (acceptor_ == nullptr && port <= 0)) {
+    return base::Unavailable(acceptor_ != nullptr ? "gRPC's server does not start"
+                                                  : "cannot listen on " + options.address);
   }
   port_ = port;
   queue_->Start();
   return absl::OkStatus();
+}
+
+void PluginServer::Accept(int listener) {
+  grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+  connection.listener_fd = listener;
+  connection.fd = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  if (connection.fd >= 0) return acceptor_->HandleNewConnection(&connection);
+  // Who waits goes on waiting: what is missing, such as a descriptor, comes back with time.
+  if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
+    clock_.SleepUntil(clock_.Now() + kAcceptPause, std::stop_token());
+  }
 }
 
 PluginServer::~PluginServer() { Stop(); }

@@ -18,6 +18,7 @@
 #include "dispatcher.h"
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server.h"
+#include "grpcpp/server_builder.h"
 #include "rpc.h"
 
 namespace nomad_harvester::plugin {
@@ -27,7 +28,8 @@ std::shared_ptr<grpc::ServerCredentials> MutualTls(const OneTimeCertificate& own
                                                    const std::string& client_certificate_pem);
 
 struct ServerOptions {
-  std::string address;  // UnixAddress() or "127.0.0.1:0"
+  // UnixAddress() or "127.0.0.1:0". Empty: whoever listens calls Accept.
+  std::string address;
   std::shared_ptr<grpc::ServerCredentials> credentials;
   log::Logger logger;
   runtime::Clock* clock = nullptr;
@@ -47,6 +49,8 @@ class PluginServer {
                                                              const ServerOptions& options);
   ~PluginServer();
 
+  // Serves whoever waits to connect to `listener`, which does not block. Without an address only.
+  void Accept(int listener);
   // The chosen port if the address has port 0.
   int port() const { return port_; }
 
@@ -70,6 +74,8 @@ class PluginServer {
   int port_ = 0;
   bool stopped_ = false;
   std::unique_ptr<RpcQueue> queue_;
+  // Null with an address.
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::unique_ptr<grpc::Server> server_;
 };
 

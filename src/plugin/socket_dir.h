@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "socket.h"
 
 namespace nomad_harvester::plugin {
 
@@ -43,12 +44,12 @@ class SocketDir {
 
   const SocketPaths& paths() const { return paths_; }
 
-  // Sets the socket's mode and, if configured, its group. Call it after the bind and before the
-  // handshake.
-  absl::Status ProtectSocket() const;
+  // Listens on the socket, which does not block, with its mode and, if configured, its group.
+  absl::StatusOr<Socket> Listen() const;
 
  private:
   SocketDir(const std::string& directory, std::optional<gid_t> group);
+  absl::Status ProtectSocket() const;
 
   SocketPaths paths_;  // empty after a move
   std::optional<gid_t> group_;

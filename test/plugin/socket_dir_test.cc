@@ -6,9 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 #include <utility>
 
@@ -47,15 +45,6 @@ class SocketDirTest : public ::testing::Test {
     EXPECT_EQ(lstat(path.c_str(), &info), 0) << path;
     return info.st_mode & 07777U;
   }
-  static void Bind(const std::string& path) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    ASSERT_LT(path.size(), sizeof(address.sun_path));
-    path.copy(address.sun_path, path.size());
-    const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-    EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
-    close(fd);
-  }
 
   const support::ScopedTempDir temp_;
   const std::string root_ = temp_.path();
@@ -69,8 +58,8 @@ TEST_F(SocketDirTest, IsPrivateAndGoneAtTheEnd) {
     EXPECT_THAT(directory->paths().directory, StartsWith(root_ + "/"));
     EXPECT_EQ(fs::path(directory->paths().socket).parent_path(), directory->paths().directory);
     EXPECT_EQ(Mode(directory->paths().directory), 0700U);
-    Bind(directory->paths().socket);
-    ASSERT_TRUE(directory->ProtectSocket().ok());
+    const auto listener = directory->Listen();
+    ASSERT_TRUE(listener.ok()) << listener.status();
     EXPECT_EQ(Mode(directory->paths().socket), 0600U);
   }
   EXPECT_TRUE(fs::is_empty(root_));
@@ -116,7 +105,7 @@ TEST_F(SocketDirTest, P1_the_longest_path_that_fits_is_used_and_one_more_byte_is
   ASSERT_TRUE(directory.ok());
   EXPECT_EQ(directory->paths().socket.size(), 107U);
   EXPECT_THAT(directory->paths().socket, StartsWith(fits));
-  Bind(directory->paths().socket);
+  EXPECT_TRUE(directory->Listen().ok());
   EXPECT_TRUE(sink_->records().empty());
 
   const std::string too_long = MakeSubdirectory(std::string(longest - root_.size(), 'e'));
@@ -173,8 +162,8 @@ TEST_F(SocketDirTest, AGroupMayPassTheDirectoryAndUseTheSocket) {
       Create({{"TMPDIR", root_}, {"PLUGIN_UNIX_SOCKET_GROUP", std::to_string(getgid())}});
   ASSERT_TRUE(directory.ok()) << directory.status();
   EXPECT_EQ(Mode(directory->paths().directory), 0710U);
-  Bind(directory->paths().socket);
-  ASSERT_TRUE(directory->ProtectSocket().ok());
+  const auto listener = directory->Listen();
+  ASSERT_TRUE(listener.ok()) << listener.status();
   EXPECT_EQ(Mode(directory->paths().socket), 0660U);
 }
 
@@ -185,9 +174,10 @@ TEST_F(SocketDirTest, AnUnknownGroupIsAnErrorThatLeavesNothing) {
   EXPECT_TRUE(fs::is_empty(root_));
 }
 
-TEST_F(SocketDirTest, ASocketThatWasNotBoundIsAnError) {
+TEST_F(SocketDirTest, ASocketThatCannotBeMadeIsAnErrorThatNamesIt) {
   const auto directory = Create({{"TMPDIR", root_}});
-  EXPECT_FALSE(directory->ProtectSocket().ok());
+  fs::remove(directory->paths().directory);
+  EXPECT_THAT(base::Message(directory->Listen().status()), HasSubstr(directory->paths().socket));
 }
 
 TEST_F(SocketDirTest, RemovingTwiceIsHarmless) {
