@@ -37,6 +37,9 @@ TEST(ErrorWriter, P3_writes_one_line_of_ASCII_JSON_and_no_secret) {
   EXPECT_EQ(error["message"], "first REDACTED\nsecond → \x1b \xef\xbf\xbd");
   EXPECT_EQ(error["lines"].size(), 2U);
   EXPECT_EQ(error["exit_code"], 3);
+  std::ostringstream general;
+  EXPECT_EQ(ErrorWriter("", {.json = true}, general).Refuse("no command", 2), 2);
+  EXPECT_FALSE(nlohmann::json::parse(general.str())["error"].contains("command"));
 }
 
 TEST(ErrorWriter, after_an_interrupt_every_copy_gives_its_exit_code) {

@@ -128,6 +128,8 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"two_series", Series(R"({"values":[[1,"2"]]},{"values":[[1,"2"]]})"),
               "with 2 series"},
         Wrong{"not_a_number", Series(R"({"values":[[1,"2"],[2,"NaN"]]})"), "no number (NaN)"},
+        Wrong{"not_a_number_at_first", Series(R"({"values":[[1,"NaN"],[2,"2"]]})"),
+              "no number (NaN)"},
         Wrong{"refused",
               {.status = 400,
                .body = R"({"status":"error","errorType":"bad_data","error":"parse error: x"})"},

@@ -163,6 +163,10 @@ TEST_F(OperatorFilesTest, the_block_nomad_is_inherited_unless_the_target_forbids
       Read({.agent_config =
                 Write("b.hcl", nomad + Target("harvester", "nomad_config_inherit = false"))});
   EXPECT_THAT(own.plugin, Not(Contains(Key("nomad_address"))));
+  const FileSettings unreadable =
+      Read({.agent_config =
+                Write("c.hcl", nomad + Target("harvester", "nomad_config_inherit = \"maybe\""))});
+  EXPECT_THAT(unreadable.plugin, Not(Contains(Key("nomad_address"))));
 }
 
 TEST_F(OperatorFilesTest, later_files_replace_the_map_of_earlier_ones) {
@@ -171,6 +175,14 @@ TEST_F(OperatorFilesTest, later_files_replace_the_map_of_earlier_ones) {
   Write("agent/b.hcl~", "not read");
   Write("agent/.#c.hcl", "not read");
   EXPECT_THAT(Read({.agent_config = dir_.Path("agent")}).plugin, ElementsAre(Pair("a", "3")));
+  // One without a map, or without a directory of policies, leaves that of the earlier one.
+  Write("policies/web.hcl", Policy("web"));
+  Write("agent/c.hcl", "target \"harvester\" {\n  driver = \"harvester\"\n}\npolicy {\n  dir = \"" +
+                           dir_.Path("policies") + "\"\n}\n");
+  Write("agent/d.hcl", "policy {\n  default_cooldown = \"2m\"\n}\n");
+  const FileSettings merged = Read({.agent_config = dir_.Path("agent"), .needs_policy = true});
+  EXPECT_THAT(merged.plugin, ElementsAre(Pair("a", "3")));
+  EXPECT_THAT(merged.policy, Contains(Pair("node_group_name", "web")));
 }
 
 TEST_F(OperatorFilesTest, a_mistake_in_any_file_of_a_directory_is_a_problem) {

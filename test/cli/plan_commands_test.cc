@@ -578,6 +578,10 @@ TEST_F(PlanCommands, scale_in_asks_first) {
   EXPECT_THAT(out_.str(), AllOf(HasSubstr("\nREMOVE\n"), HasSubstr("Remove 2 VMs? [y/N] ")));
   EXPECT_EQ(Scale({.count = 1}, ""), 1) << "the end of the input is no yes";
   EXPECT_EQ(VmNames().size(), 2U);
+  EXPECT_EQ(Scale({.count = 1}, "Y"), 0);
+  EXPECT_EQ(ScaleTo(2), 0);
+  EXPECT_EQ(Scale({.count = 1}, "yes"), 0);
+  EXPECT_EQ(ScaleTo(2), 0);
   EXPECT_EQ(Scale({.count = 1}, "y"), 0);
   EXPECT_THAT(out_.str(),
               AllOf(HasSubstr("Remove 1 VM? [y/N] "), HasSubstr(": Marked a VM for removal\n"),
@@ -683,6 +687,35 @@ TEST_F(PlanCommands, scale_does_not_serve_the_metrics_of_the_agents_plugin) {
   settings_.plugin_block["log_level"] = "error";
   EXPECT_EQ(ScaleTo(1), 0) << err_.str();
   EXPECT_THAT(out_.str(), HasSubstr("A new VM is ready"));
+}
+
+// docs/lifecycle.md, "A new image for a pool"; here another size, of which the same is true.
+TEST_F(PlanCommands, a_pool_gets_other_vms_by_doubling_it_and_removing_the_oldest) {
+  ASSERT_EQ(ScaleTo(3), 0);
+  const std::set<std::string> old = VmNames();
+  clock_.Advance(std::chrono::hours(1));
+  Configure({"disk_size=20Gi"});
+  ASSERT_EQ(ScaleTo(6), 0) << err_.str();
+  Configure({"disk_size=20Gi", "node_selector_strategy=oldest_create_index"});
+  ASSERT_EQ(ScaleTo(3), 0) << err_.str();
+  for (const std::string& name : VmNames()) EXPECT_FALSE(old.contains(name)) << name;
+  EXPECT_EQ(VmNames().size(), 3U);
+}
+
+// docs/lifecycle.md, "The end of a pool".
+TEST_F(PlanCommands, a_pool_that_ends_leaves_its_lease_alone) {
+  ASSERT_EQ(ScaleTo(2), 0);
+  ASSERT_EQ(ScaleTo(0), 0) << err_.str();
+  Out();
+  EXPECT_EQ(CollectGarbage(*maintenance_, work_.context(), settings_, false,
+                           {.yes = true, .interactive = false, .read_line = nullptr, .out = out_},
+                           Err(), Errors("gc")),
+            0)
+      << err_.str();
+  EXPECT_THAT(cluster_.Vms(), IsEmpty());
+  EXPECT_THAT(cluster_.Claims(), IsEmpty());
+  EXPECT_THAT(cluster_.Secrets(), IsEmpty());
+  EXPECT_EQ(cluster_.Leases().size(), 1U);
 }
 
 // What differs between two VMs of a policy, in the order in which it is replaced.

@@ -103,20 +103,23 @@ TEST_F(VmStoreClaims, the_events_of_a_vm_are_those_of_its_instance_too_the_newes
       {{"eventTime", "2026-11-21T01:30:00.000000Z"}, {"note", std::string(2000, 'x')}});
   put("series", "VirtualMachine",
       {{"eventTime", "2026-11-21T01:00:00.000000Z"},
+       {"deprecatedCount", 9},
        {"series", {{"count", 3}, {"lastObservedTime", "2026-11-21T03:00:00.000000Z"}}}});
+  put("made", "VirtualMachine", json::object());  // tells no time but that of its creation
   put("pod", "Pod", {{"eventTime", "2026-11-21T03:00:00.000000Z"}});
   put("other", "VirtualMachine", {{"regarding", {{"name", "batch-b"}}}});
   const auto events = store_.ListEventsOf(context_, "batch-a");
   ASSERT_THAT(events, IsOk());
-  ASSERT_THAT(*events, SizeIs(3));
+  ASSERT_THAT(*events, SizeIs(4));
   EXPECT_EQ((*events)[0].reason, "ours");
-  EXPECT_EQ((*events)[0].count, 1);
   EXPECT_EQ((*events)[0].note.size(), 1024U);
   EXPECT_EQ((*events)[1].reason, "core");
   EXPECT_EQ((*events)[1].type, "Warning");
-  EXPECT_EQ((*events)[1].count, 7);
   EXPECT_EQ(base::FormatRfc3339((*events)[1].last), "2026-11-21T02:00:00Z");
-  EXPECT_EQ((*events)[2].count, 3);
+  for (const SeenEvent& event : *events) {
+    EXPECT_NE(event.last, base::WallTime{}) << event.reason;
+    EXPECT_EQ(event.count, event.reason == "series" ? 9 : event.reason == "core" ? 7 : 1);
+  }
   ASSERT_THAT(script_.requests(), SizeIs(1));
   EXPECT_EQ(script_.requests()[0].query.at("fieldSelector"), "regarding.name=batch-a");
 }

@@ -173,6 +173,31 @@ TEST(Metrics, T2_a_vm_that_never_joins_is_broken_and_waited_for) {
       Contains(Pair(HasSubstr(R"(scale_seconds_count{direction="out",outcome="deadline_exceeded")"),
                     1)));
   EXPECT_EQ(w.Sum("drain_seconds_count"), 0);
+  w.h.clock.Advance(std::chrono::hours(3));
+  EXPECT_TRUE(w.h.Status().ok());
+  EXPECT_EQ(w.Sum("backoff_seconds"), 0) << "it has passed";
+}
+
+TEST(Metrics, T2_a_drain_that_is_ended_by_force_has_lasted_too) {
+  Watched w;
+  w.h.policy["node_drain_deadline"] = "1m";
+  w.h.policy["drain_grace"] = "1m";
+  ASSERT_TRUE(w.h.Scale(1).ok());
+  w.h.cluster.RunJob({.id = "api", .type = "service", .count = 1});
+  w.h.clock.Advance(std::chrono::seconds(5));
+  w.h.HangDrains();
+  ASSERT_TRUE(w.h.Scale(0).ok());
+  EXPECT_EQ(w.Sum("drain_seconds_count"), 1);
+  EXPECT_GE(w.Sum("drain_seconds_sum"), 60);
+}
+
+TEST(Metrics, T2_a_scale_to_the_present_count_has_no_direction) {
+  Watched w;
+  ASSERT_TRUE(w.h.Scale(1).ok());
+  ASSERT_TRUE(w.h.Scale(1).ok());
+  EXPECT_THAT(
+      w.Samples(),
+      Contains(Pair(R"(scale_seconds_count{direction="none",outcome="ok",pool="nomad/web"})", 1)));
 }
 
 TEST(Metrics, T2_a_system_that_cannot_be_read_is_an_error_of_its_class) {

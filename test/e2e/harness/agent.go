@@ -42,7 +42,22 @@ policy {
 // be called again after the agent was killed; the same log file is continued.
 func (s *Stack) StartAgent(t testing.TB) *Agent {
 	t.Helper()
-	dir := filepath.Join(s.Dir, "agent")
+	agent := s.LaunchAgent(t, "agent")
+	Eventually(t, 30*time.Second, "the agent has launched the plugin", func() error {
+		if !agent.Running() {
+			return fmt.Errorf("the agent has ended:\n%s", tail(agent.Log, 20))
+		}
+		_, err := agent.plugin()
+		return err
+	})
+	return agent
+}
+
+// LaunchAgent starts an agent with files of its own and does not wait for its plugin, which one that
+// stands by does not start.
+func (s *Stack) LaunchAgent(t testing.TB, name string) *Agent {
+	t.Helper()
+	dir := filepath.Join(s.Dir, name)
 	plugins, policies, temporary := filepath.Join(dir, "plugins"), filepath.Join(dir, "policies"), filepath.Join(dir, "tmp")
 	for _, path := range []string{plugins, policies, temporary} {
 		check(t, path, os.MkdirAll(path, 0o700))
@@ -92,20 +107,12 @@ func (s *Stack) StartAgent(t testing.TB) *Agent {
 	}
 	config := fromExample(t, "agent.hcl", dir, agentKeys)
 	overlay := filepath.Join(dir, "overlay.hcl")
-	check(t, overlay, os.WriteFile(overlay, fmt.Appendf(nil, agentOverlay, freePort(t)), 0o600))
+	check(t, overlay, os.WriteFile(overlay, fmt.Appendf(nil, agentOverlay+s.AgentSettings, freePort(t)), 0o600))
 
 	cmd := exec.Command(part(t, s.AgentPart, "nomad-autoscaler"), "agent", "-config", config, "-config", overlay)
 	// Not this process's environment: HARVESTER_TOKEN, for example, would take precedence.
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + temporary, "NOMAD_TOKEN=" + s.PluginNomadToken}
-	agent := &Agent{Process: start(t, s.Dir, "nomad-autoscaler", cmd), dir: dir}
-	Eventually(t, 30*time.Second, "the agent has launched the plugin", func() error {
-		if !agent.Running() {
-			return fmt.Errorf("the agent has ended:\n%s", tail(agent.Log, 20))
-		}
-		_, err := agent.plugin()
-		return err
-	})
-	return agent
+	return &Agent{Process: start(t, s.Dir, "nomad-autoscaler-"+name, cmd), dir: dir}
 }
 
 // useTemplate removes the keys of a policy that a template can say, and names one.

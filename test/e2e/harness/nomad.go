@@ -169,6 +169,16 @@ func (n *Nomad) List(path string) ([]Object, error) {
 	return objects, json.Unmarshal(data, &objects)
 }
 
+// Command runs Nomad's own command line in a directory and returns what it prints.
+func (n *Nomad) Command(t testing.TB, dir string, arguments ...string) (string, error) {
+	t.Helper()
+	cmd := exec.Command(part(t, "nomad", "nomad"), arguments...)
+	cmd.Dir = dir
+	cmd.Env = []string{"NOMAD_ADDR=" + n.URL, "NOMAD_TOKEN=" + n.Token}
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
 // NewToken creates a token whose only policy has these rules.
 func (n *Nomad) NewToken(name, rules string) (string, error) {
 	if _, err := n.Do(http.MethodPut, "/v1/acl/policy/"+name, Object{"Name": name, "Rules": rules}); err != nil {

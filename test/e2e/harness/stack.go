@@ -41,7 +41,9 @@ type Stack struct {
 
 	// AgentPart is the real part that StartAgent runs, DrainDeadline the policy's. PolicyKeys are
 	// added to the policy.
-	AgentPart     string
+	AgentPart string
+	// AgentSettings are added to the agent's configuration.
+	AgentSettings string
 	DrainDeadline time.Duration
 	PolicyKeys    map[string]string
 	// Template, if it is set, takes the place of the policy's keys that describe a VM.
