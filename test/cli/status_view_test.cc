@@ -65,20 +65,20 @@ TEST(StatusTable, shows_vms_nodes_links_marks_and_wide_what_comes_next) {
 
 TEST(StatusTable, has_a_block_for_each_vm_on_a_terminal_that_is_narrower_than_the_table) {
   World world;
-  world.With(Vm("web-a").Joined()).With(Node("web-a", "a0000000"));
-  world.With(Vm("web-b").Age(minutes(1 + 60 * 74)));
+  world.With(Vm("web-a").Joined().Age(minutes(1 + 60 * 74))).With(Node("web-a", "a0000000"));
+  world.With(Vm("web-b").Age(minutes(1)));
   const std::string whole = StatusTable(Inspect(world));
   EXPECT_EQ(StatusTable(Inspect(world), StatusDetail::kUsual, 80), whole);
   EXPECT_THAT(StatusTable(Inspect(world), StatusDetail::kUsual, 40),
               testing::EndsWith("\n"
                                 "VM:     web-a\n"
                                 "STATE:  joined\n"
-                                "AGE:    1h\n"
+                                "AGE:    3d2h\n"
                                 "NODE:   a0000000 ready, eligible\n"
                                 "\n"
                                 "VM:     web-b\n"
                                 "STATE:  pending\n"
-                                "AGE:    3d2h\n"));
+                                "AGE:    1m\n"));
 }
 
 TEST(StatusTable, shows_the_lease_its_action_and_its_back_off) {
