@@ -351,7 +351,9 @@ TEST_F(PlanCommands, C14_a_plan_chooses_among_the_vms_that_are_rolled_back_first
 // before, without its mark, protected, marked to go first.
 TEST_F(PlanCommands, C14_the_victims_of_a_plan_are_those_of_the_scale_also_after_roll_backs) {
   std::mt19937 random(7);
-  const auto one_of = [&random](unsigned count) { return random() % count; };
+  const auto one_of = [&random](int count) {
+    return std::uniform_int_distribution<int>(0, count - 1)(random);
+  };
   int removals = 0;
   for (int round = 0; round < 40; ++round) {
     Configure({"scale_in_wait=false"});
