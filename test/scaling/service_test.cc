@@ -461,6 +461,37 @@ TEST_F(ServiceTest, C11_a_Lease_that_another_process_holds_costs_no_reads_beside
   EXPECT_EQ(Sent(), (Strings{"get leases"}));
 }
 
+TEST_F(ServiceTest, C2_what_a_growth_is_made_of_is_read_beside_a_Lease_that_was_never_read) {
+  ASSERT_THAT(Configure(), IsOk());
+  EXPECT_THAT(Scale(1), IsOk());
+  const Strings sent = Sent();
+  const auto first = [&](const char* request) {
+    return std::find(sent.begin(), sent.end(), request);
+  };
+  EXPECT_LT(first("list virtualmachineimages"), first("create leases"));
+  EXPECT_EQ(std::count(sent.begin(), sent.end(), "list virtualmachineimages"), 1);
+}
+
+TEST_F(ServiceTest, C11_a_growth_that_finds_the_Lease_held_reads_besides_once_and_then_no_more) {
+  ASSERT_THAT(Configure(), IsOk());
+  HoldLease();  // another process
+  EXPECT_THAT(Scale(1), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_EQ(Sent().front(), "get leases");
+  EXPECT_EQ(Count("list virtualmachineimages"), 1U);
+  EXPECT_THAT(Scale(1), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_EQ(Sent(), (Strings{"get leases"}));
+}
+
+TEST_F(ServiceTest, C2_what_was_read_beside_a_Lease_that_has_to_be_waited_for_is_read_again) {
+  ASSERT_THAT(Configure(), IsOk());
+  HoldLease();  // another process, which is killed
+  hold_.reset();
+  EXPECT_THAT(Scale(1), StatusIs(absl::StatusCode::kAborted)) << "it may be alive";
+  clock_.Advance(seconds(60));
+  EXPECT_THAT(Scale(1), IsOk());
+  EXPECT_EQ(Count("list virtualmachineimages"), 1U) << "after the Lease was acquired";
+}
+
 TEST_F(ServiceTest, C11_a_Lease_that_was_free_and_is_taken_ends_what_is_read_beside_it) {
   ASSERT_THAT(Configure(), IsOk());
   EXPECT_THAT(Scale(0), IsOk());

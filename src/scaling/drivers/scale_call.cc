@@ -238,15 +238,22 @@ absl::Status ScaleCall::CheckBackOff(ScalePlan* plan, base::WallTime now) {
   return absl::OkStatus();
 }
 
-void ScaleCall::ReadCreationAhead(const runtime::Context& caller) {
+// What a context that ended has not read may not be needed, and is read again if it is.
+void ScaleCall::ReadSourcesAhead(const runtime::Context& caller) {
+  if (!MayGrow()) return;
   const runtime::Context context = caller.WithTimeout(kSourcesFor);
   CreationSources sources = ReadSources(context, deps_, policy_);
-  const auto plan = PlanCreation(deps_, policy_, sources, 0, request_.policy_id);
-  std::optional<absl::Status> admitted;
-  if (plan.ok()) admitted = DryRunCreation(context, deps_, policy_, *plan);
-  if (context.Done()) return;  // it may not be needed, and is read again if it is
-  ahead_.sources = std::move(sources);
-  ahead_.admitted = std::move(admitted);
+  if (!context.Done()) ahead_.sources = std::move(sources);
+}
+
+void ScaleCall::ReadCreationAhead(const runtime::Context& caller) {
+  if (!ahead_.sources.has_value()) ReadSourcesAhead(caller);
+  if (!ahead_.sources.has_value()) return;
+  const auto plan = PlanCreation(deps_, policy_, *ahead_.sources, 0, request_.policy_id);
+  if (!plan.ok()) return;
+  const runtime::Context context = caller.WithTimeout(kSourcesFor);
+  absl::Status admitted = DryRunCreation(context, deps_, policy_, *plan);
+  if (!context.Done()) ahead_.admitted = std::move(admitted);
 }
 
 // Once per growth what is not as in the template; once what cannot be checked.

@@ -51,6 +51,10 @@ class ScaleCall {
   // the pool before it was, what was observed must be forgotten.
   void ReadAhead(const runtime::Context& context);
   void ForgetObserved();
+  // The part of ReadAhead that does not depend on who holds the Lease: what a growth is made of. To
+  // be forgotten if the Lease has to be waited for.
+  void ReadSourcesAhead(const runtime::Context& context);
+  void ForgetSources() { ahead_.sources.reset(); }
   // Requires the pool's Lease. `context` carries its write permit.
   absl::Status Run(const runtime::Context& context);
   // Only reads; logs what Run would do (rule C13).

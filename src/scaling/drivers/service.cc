@@ -452,12 +452,24 @@ absl::Status Service::TryScale(const Context& context, const ScaleAction& action
 }
 
 // At the same time if the Lease is free, else one after the other: a pool on which another
-// process acts costs one request.
+// process acts costs one request. One that this process has never read is probably free, and what
+// a growth is made of does not depend on it.
 absl::StatusOr<std::unique_ptr<LeaseHold>> Service::AcquireAndReadAhead(const Context& context,
                                                                         PoolLease& lease,
                                                                         ScaleCall* call) {
-  if (!lease.IsLikelyFree()) lease.Prefetch(context);
   if (!lease.IsLikelyFree()) {
+    const std::size_t reads = lease.is_known() ? 1 : 2;
+    runtime::ForEachBounded(context, *options_.foreground, reads, reads, [&](std::size_t i) {
+      if (i == 0) {
+        lease.Prefetch(context);
+      } else {
+        call->ReadSourcesAhead(context);
+      }
+      return absl::OkStatus();
+    });
+  }
+  if (!lease.IsLikelyFree()) {
+    call->ForgetSources();
     NH_ASSIGN_OR_RETURN(std::unique_ptr<LeaseHold> hold,
                         LeaseHold::Acquire(lease, context, LeaseUser::kScale));
     call->ReadAhead(hold->context());

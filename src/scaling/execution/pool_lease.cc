@@ -171,6 +171,7 @@ void PoolLease::Prefetch(const runtime::Context& context) {
   std::optional<PoolRecord> record;
   if (lease.ok() && lease->has_value()) record = ParsePoolRecord(**lease, logger_);
   base::MutexLock lock(mutex_);
+  if (lease.ok()) known_ = true;
   if (record.has_value() && !held_) record_ = *std::move(record);
   prefetched_ = std::move(lease);
 }
