@@ -76,7 +76,7 @@ if(NOMAD_HARVESTER_WITH_GRPC)
   endif()
   target_link_libraries(nomad_harvester_grpc INTERFACE
     "$<IF:$<BOOL:${NOMAD_HARVESTER_STATIC}>,${GRPC_STATIC_LIBRARIES},${GRPC_LIBRARIES}>"
-    protobuf::libprotobuf Threads::Threads)
+    protobuf::libprotobuf-lite Threads::Threads)
 endif()
 
 # The CMake packages of Debian name shared libraries. For the static executable this replaces them by

@@ -10,7 +10,7 @@
 namespace nomad_harvester::plugin {
 
 // Lists the services of all methods that are in `methods` when it is asked, and the descriptors of
-// what is linked in. `methods` must outlive the RPCs.
+// the files in proto/ and their imports. `methods` must outlive the RPCs.
 void AddReflection(CallRegistry& streams, Methods* methods);
 
 }  // namespace nomad_harvester::plugin

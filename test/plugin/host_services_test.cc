@@ -9,9 +9,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "google/protobuf/descriptor.pb.h"
 #include "grpcpp/generic/generic_stub.h"
 #include "plugin/server_fixture.h"
+#include "proto/descriptors.pb.h"
 #include "proto/health.grpc.pb.h"
 #include "proto/reflection.grpc.pb.h"
 
@@ -65,7 +65,7 @@ class HostServicesTest : public ServerFixture {
   static std::set<std::string> Files(const reflection::ServerReflectionResponse& response) {
     std::set<std::string> names;
     for (const std::string& bytes : response.file_descriptor_response().file_descriptor_proto()) {
-      google::protobuf::FileDescriptorProto file;
+      proto::FileDescriptor file;
       EXPECT_TRUE(file.ParseFromString(bytes));
       names.insert(file.name());
     }

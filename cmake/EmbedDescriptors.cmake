@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+# cmake -D IN=FILE -D OUT=FILE.cc -P: makes of a file the C++ of a function that returns its bytes.
+file(READ ${IN} bytes HEX)
+string(REGEX REPLACE "(..)" "\\\\x\\1" text "${bytes}")
+# A literal of its own for each sixteen bytes: an escape would go on over the digits behind it.
+string(REGEX REPLACE "((\\\\x..)(\\\\x..)?(\\\\x..)?(\\\\x..)?(\\\\x..)?(\\\\x..)?(\\\\x..)?(\\\\x..)?)" "\"\\1\"\n" text "${text}")
+file(WRITE ${OUT} "#include <string_view>
+namespace nomad_harvester::proto {
+std::string_view FileDescriptorSetBytes() {
+  static constexpr char kBytes[] =
+${text};
+  return {kBytes, sizeof(kBytes) - 1};
+}
+}
+")
