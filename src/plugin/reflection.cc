@@ -113,8 +113,7 @@ std::string Answer(const Methods& methods, const std::string& message) {
       Describe(files,
                std::find_if(files.begin(), files.end(),
                             [&](const auto& file) {
-                              return file.second.symbols.contains(
-                                  request.file_containing_symbol());
+                              return file.second.symbols.contains(request.file_containing_symbol());
                             }),
                &response);
       break;

@@ -253,7 +253,7 @@ absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Sessi
   TakeNodes(nodes, &look);
   if (ListIsOlderThanVms(look)) TakeNodes(session.nomad().ListNodes(context), &look);
   CheckIndex(&look);
-  Link(&look);
+  session.LinksOf(pool.key.ns).Link(seen->value, &look);
   pool.memory.Apply(options_.clock->Now(), &look);
   session.hosts().Apply(pool.key.ns, &look);
   return PoolSnapshot{

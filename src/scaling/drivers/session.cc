@@ -83,6 +83,11 @@ absl::StatusOr<harvester::Timestamped<std::shared_ptr<const Session::Vms>>> Sess
   return seen;
 }
 
+LastLinks& Session::LinksOf(const std::string& ns) {
+  base::MutexLock lock(mutex_);
+  return last_links_[ns];  // never removed
+}
+
 absl::StatusOr<SharedPolicy> Session::ParsePolicy(const StringMap& values) {
   const auto text = [&](const char* key) {
     const auto found = values.find(key);

@@ -22,6 +22,7 @@
 #include "execution/pool_dependencies.h"
 #include "observation/held_list.h"
 #include "observation/hosts.h"
+#include "observation/last_links.h"
 
 namespace nomad_harvester::scaling {
 
@@ -145,6 +146,8 @@ class Session {
   // proved by the VMs' versions. Blocks for up to two requests.
   absl::StatusOr<harvester::Timestamped<std::shared_ptr<const Vms>>> VmsForStatus(
       const runtime::Context& context, const std::string& ns);
+  // Of the VMs that VmsForStatus has returned. Lives as long as the session.
+  LastLinks& LinksOf(const std::string& ns);
   // Whether the last Status had its lists within an instant.
   std::atomic<bool>& answers_at_once() { return answers_at_once_; }
   std::unique_ptr<PoolLease> MakeLease(const Pool& pool) const;
@@ -173,6 +176,7 @@ class Session {
   };
   std::map<PoolKey, ParsedPolicy> policies_ NH_GUARDED_BY(mutex_);
   std::map<std::string, HeldList<Vms>> held_vms_ NH_GUARDED_BY(mutex_);  // by namespace
+  std::map<std::string, LastLinks> last_links_ NH_GUARDED_BY(mutex_);    // likewise
 };
 
 }  // namespace nomad_harvester::scaling
