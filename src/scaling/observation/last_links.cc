@@ -23,9 +23,8 @@ void LastLinks::Link(const VmList& vms, Look* look) {
     base::MutexLock lock(mutex_);
     last = last_;
   }
-  if (last != nullptr && vms != nullptr && look->node_list != nullptr &&
-      last->vms.lock() == vms && last->nodes.lock() == look->node_list &&
-      last->attribute == attribute) {
+  if (last != nullptr && vms != nullptr && look->node_list != nullptr && last->vms.lock() == vms &&
+      last->nodes.lock() == look->node_list && last->attribute == attribute) {
     for (std::size_t i = 0; i < look->vms.size(); ++i) look->vms[i].link = last->links[i];
     look->linker = last->linker;
     look->node_is_linked = last->node_is_linked;
@@ -35,9 +34,8 @@ void LastLinks::Link(const VmList& vms, Look* look) {
   std::vector<nodepool::Link> links;
   links.reserve(look->vms.size());
   for (const VmView& view : look->vms) links.push_back(view.link);
-  auto linked = std::make_shared<const Linked>(
-      Linked{vms, look->node_list, attribute, std::move(links), *look->linker,
-             look->node_is_linked});
+  auto linked = std::make_shared<const Linked>(Linked{
+      vms, look->node_list, attribute, std::move(links), *look->linker, look->node_is_linked});
   base::MutexLock lock(mutex_);
   last_ = std::move(linked);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Status finds the same lists at almost every tick, and links them alike. Private to module scaling.
+// Status finds the same lists at almost every tick, and links them alike. Private to module
+// scaling.
 #ifndef NOMAD_HARVESTER_SRC_SCALING_OBSERVATION_LAST_LINKS_H_
 #define NOMAD_HARVESTER_SRC_SCALING_OBSERVATION_LAST_LINKS_H_
 
