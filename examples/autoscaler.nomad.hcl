@@ -4,6 +4,9 @@
 #   nomad var put nomad/jobs/autoscaler token=@harvester.token ca=@harvester-ca.pem
 #   nomad job run autoscaler.nomad.hcl
 #
+# With the plugin in the agent's image (agent.Dockerfile), leave out artifact and plugin_dir. pack/ has the
+# same job with variables.
+#
 # Two allocations, of which one is active: the agents' lock elects it. The plugin is the executable of
 # a release; it is static, and needs nothing from the agent's image. It finds its own node by
 # NOMAD_ALLOC_ID and never removes it.
@@ -57,10 +60,10 @@ job "autoscaler" {
         HARVESTER_TOKEN_FILE = "${NOMAD_SECRETS_DIR}/harvester.token"
       }
 
+      # The archive of a release: a file that is fetched by itself would not be executable.
       artifact {
-        source      = "https://releases.example.org/harvester-0.1.0-linux-amd64"
-        destination = "local/plugins/harvester"
-        mode        = "file"
+        source      = "https://releases.example.org/harvester_0.1.0_linux_amd64.tar.gz"
+        destination = "local/plugins"
         options {
           checksum = "sha256:0000000000000000000000000000000000000000000000000000000000000000"
         }

@@ -65,6 +65,7 @@ packages_of() {
       ;;
     e2e)
       echo etcd-server iproute2 procps  # the cluster's store; the network of the simulated machines
+      echo containernetworking-plugins  # what a Nomad client finds of CNI
       ;;
     arm64)
       echo g++-aarch64-linux-gnu      # compiles for arm64

@@ -119,13 +119,17 @@ std::set<std::string> VariablesOf(const std::string& source) {
 
 TEST(Examples, the_user_data_uses_documented_variables_only) {
   const std::string reference = ReadWholeFile(support::SourcePath("docs/configuration.md"));
-  const std::set<std::string> names = VariablesOf(Example("cloud-init.yaml"));
-  for (const std::string& name : VariablesOf(Example("cloud-init-introduction.yaml"))) {
-    EXPECT_THAT(reference, HasSubstr("`{{" + name + "}}`"));
-  }
-  for (const char* const needed :
-       {"vm_name", "vm_uuid", "datacenter", "node_class", "node_pool", "nomad_region"}) {
-    EXPECT_THAT(names, Contains(needed));
+  for (const char* const example :
+       {"cloud-init.yaml", "cloud-init-tls.yaml", "cloud-init-introduction.yaml"}) {
+    const std::set<std::string> names = VariablesOf(Example(example));
+    for (const std::string& name : names) {
+      if (name.rfind("env.HARVESTER_TEMPLATE_", 0) == 0) continue;
+      EXPECT_THAT(reference, HasSubstr("`{{" + name + "}}`")) << example;
+    }
+    for (const char* const needed :
+         {"vm_name", "vm_uuid", "datacenter", "node_class", "node_pool", "nomad_region"}) {
+      EXPECT_THAT(names, Contains(needed)) << example;
+    }
   }
 }
 
@@ -152,6 +156,21 @@ TEST(Examples, the_user_data_with_an_introduction_token_is_the_other_one_and_mor
               HasSubstr("content: \"{{nomad_intro_token}}\""));
   const std::string start = plain.substr(plain.find("  - [systemctl, enable, nomad]"));
   EXPECT_THAT(introduction, EndsWith("  - [systemctl, daemon-reload]\n" + start));
+}
+
+// Every line of the plain one, in its order, but for the comments.
+TEST(Examples, the_user_data_with_tls_is_the_other_one_and_more) {
+  std::istringstream plain(Example("cloud-init.yaml"));
+  const std::string with_tls = Example("cloud-init-tls.yaml");
+  std::size_t at = 0;
+  for (std::string line; std::getline(plain, line);) {
+    if (line.find_first_not_of(' ') == line.find('#')) continue;
+    const std::size_t found = with_tls.find(line + "\n", at);
+    ASSERT_NE(found, std::string::npos) << line;
+    at = found + line.size();
+  }
+  EXPECT_THAT(with_tls, HasSubstr("    encoding: b64\n"
+                                  "    content: \"{{env.HARVESTER_TEMPLATE_NOMAD_KEY}}\"\n"));
 }
 
 // The policy names them in a comment.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package examples evaluates the query of examples/policy.hcl with Prometheus' own engine.
+// Package examples evaluates the query of examples/policy.hcl with Prometheus' own engine, and looks
+// at the examples that make an image.
 package examples
 
 import (

@@ -66,13 +66,14 @@ func (s *Stack) LaunchAgent(t testing.TB, name string) *Agent {
 	if _, err := os.Lstat(link); err != nil {
 		check(t, link, os.Symlink(Plugin(t), link))
 	}
-	cloudInit := "cloud-init.yaml"
-	if s.Introduction != "" {
+	cloudInit, user := "cloud-init.yaml", map[string]string{`["nomad.example.org"]`: fmt.Sprintf("[%q]", s.Nomad.RPC)}
+	switch {
+	case s.Introduction != "":
 		cloudInit = "cloud-init-introduction.yaml"
+	case s.Nomad.TLS != nil:
+		cloudInit, user["deadline"] = "cloud-init-tls.yaml", fmt.Sprintf("%q", s.DrainOnShutdown)
 	}
-	userData := fromExample(t, cloudInit, dir, map[string]string{
-		`["nomad.example.org"]`: fmt.Sprintf("[%q]", s.Nomad.RPC),
-	})
+	userData := fromExample(t, cloudInit, dir, user)
 	more := ""
 	for key, value := range s.PolicyKeys {
 		more += fmt.Sprintf("\n      %s = %q", key, value)
@@ -112,6 +113,9 @@ func (s *Stack) LaunchAgent(t testing.TB, name string) *Agent {
 	cmd := exec.Command(part(t, s.AgentPart, "nomad-autoscaler"), "agent", "-config", config, "-config", overlay)
 	// Not this process's environment: HARVESTER_TOKEN, for example, would take precedence.
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + temporary, "NOMAD_TOKEN=" + s.PluginNomadToken}
+	if s.Nomad.TLS != nil {
+		cmd.Env = append(cmd.Env, s.Nomad.TLS.environment(t)...)
+	}
 	return &Agent{Process: start(t, s.Dir, "nomad-autoscaler-"+name, cmd), dir: dir}
 }
 

@@ -23,13 +23,19 @@ type cloudConfig struct {
 	} `yaml:"write_files"`
 }
 
-// filesOf returns the files that cloud-init would write for the user data of a Secret.
-func filesOf(secret Object) (map[string]string, error) {
+// UserDataOf returns the user data in a Secret.
+func UserDataOf(secret Object) (string, error) {
 	userData, err := base64.StdEncoding.DecodeString(secret.Str("data", "userdata"))
+	return string(userData), err
+}
+
+// FilesOf returns the files that cloud-init would write for the user data of a Secret.
+func FilesOf(secret Object) (map[string]string, error) {
+	userData, err := UserDataOf(secret)
 	if err != nil {
 		return nil, err
 	}
-	files, err := filesIn(string(userData))
+	files, err := filesIn(userData)
 	if err != nil {
 		return nil, fmt.Errorf("the user data of %s: %w", secret.Name(), err)
 	}

@@ -218,7 +218,7 @@ func (c *Controller) boot(vm, instance Object) (*Machine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("secret %s: %v", secret, err)
 	}
-	files, err := filesOf(userData)
+	files, err := FilesOf(userData)
 	if err != nil {
 		return nil, err
 	}

@@ -155,7 +155,8 @@ func machineEnvironment(file string) []string {
 }
 
 // writeConfig writes the packaged configuration, then cloud-init's files in
-// /etc/nomad.d and below the package's data_dir.
+// /etc/nomad.d and below the package's data_dir. Files that name others of
+// /etc/nomad.d name those of the machine.
 func writeConfig(etc, data string, files map[string]string) error {
 	packaged, err := os.ReadFile(testdata("packaged-nomad.hcl"))
 	if err != nil {
@@ -176,6 +177,7 @@ func writeConfig(etc, data string, files map[string]string) error {
 		if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
 			return err
 		}
+		content = strings.ReplaceAll(content, `"/etc/nomad.d/`, `"`+etc+"/")
 		if err := os.WriteFile(target, []byte(content), 0o600); err != nil {
 			return err
 		}
@@ -196,7 +198,10 @@ func startPre(dir, data string, files map[string]string) (string, error) {
 		if filepath.Dir(path) != "/etc/systemd/system/nomad.service.d" {
 			continue
 		}
-		_, line, _ := strings.Cut(unit, "\nExecStartPre=-")
+		_, line, runs := strings.Cut(unit, "\nExecStartPre=-")
+		if !runs {
+			continue
+		}
 		script, found := files[strings.TrimSpace(line)]
 		if !found {
 			return "", fmt.Errorf("%s runs no file of cloud-init: %q", path, unit)
@@ -229,6 +234,9 @@ func (m *Machine) Self() (Object, error) {
 	client := &Nomad{URL: fmt.Sprintf("http://%s:%d", m.Address, nomadPort)}
 	return client.Get("/v1/agent/self")
 }
+
+// Interrupt stops Nomad as the package's unit does.
+func (m *Machine) Interrupt() error { return m.cmd.Process.Signal(os.Interrupt) }
 
 // ShutDown ends the machine gracefully, like the power button.
 func (m *Machine) ShutDown() { m.Stop(10 * time.Second) }

@@ -21,6 +21,7 @@ type Nomad struct {
 	URL   string
 	RPC   string // host:port that clients join
 	Token string
+	TLS   *NomadTLS // nil: the server speaks plain text
 }
 
 // The heartbeats are far shorter than Nomad's defaults: a lost node is down within
@@ -50,6 +51,7 @@ server {
   %s
 }
 acl { enabled = %t }
+%s
 telemetry {
   collection_interval = "1s"
   prometheus_metrics  = true
@@ -66,6 +68,7 @@ type NomadOptions struct {
 	Part        string // the real part that runs as the server and in its machines
 	Server      string // more settings of the server
 	WithoutACLs bool
+	TLS         bool // it speaks TLS only, to those who have a certificate
 }
 
 // StartNomad starts only a Nomad server, and what boots its machines. Tests run in
@@ -89,11 +92,16 @@ func StartNomad(t *testing.T, options NomadOptions) *Stack {
 func startNomad(t testing.TB, dir string, options NomadOptions) (*Nomad, *Process) {
 	t.Helper()
 	http_, rpc := freePort(t), freePort(t)
+	n := &Nomad{URL: fmt.Sprintf("http://%s:%d", loopback, http_), RPC: fmt.Sprintf("%s:%d", loopback, rpc)}
+	block := ""
+	if options.TLS {
+		n.TLS, block = newNomadTLS(t, filepath.Join(dir, "nomad-tls"), options.Part)
+		n.URL = strings.Replace(n.URL, "http:", "https:", 1)
+	}
 	config := filepath.Join(dir, "nomad-server.hcl")
 	check(t, config, os.WriteFile(config, fmt.Appendf(nil, nomadServerConfig,
-		filepath.Join(dir, "nomad-server"), http_, rpc, freePort(t), options.Server, !options.WithoutACLs), 0o600))
-	process := start(t, dir, "nomad-server", exec.Command(part(t, options.Part, "nomad"), "agent", "-config", config))
-	return &Nomad{URL: fmt.Sprintf("http://%s:%d", loopback, http_), RPC: fmt.Sprintf("%s:%d", loopback, rpc)}, process
+		filepath.Join(dir, "nomad-server"), http_, rpc, freePort(t), options.Server, !options.WithoutACLs, block), 0o600))
+	return n, start(t, dir, "nomad-server", exec.Command(part(t, options.Part, "nomad"), "agent", "-config", config))
 }
 
 // bootstrapNomad waits for the server and gives the client a management token.
@@ -130,7 +138,11 @@ func (n *Nomad) Request(method, path string, body any) (*http.Response, []byte, 
 	if n.Token != "" {
 		request.Header.Set("X-Nomad-Token", n.Token)
 	}
-	response, err := (&http.Client{Timeout: 30 * time.Second}).Do(request)
+	client := &http.Client{Timeout: 30 * time.Second}
+	if n.TLS != nil {
+		client.Transport = n.TLS.transport
+	}
+	response, err := client.Do(request)
 	if err != nil {
 		return nil, nil, err
 	}

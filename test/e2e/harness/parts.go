@@ -64,3 +64,9 @@ func Plugin(t testing.TB) string {
 	}
 	return path
 }
+
+// Part returns the path of a real program.
+func Part(t testing.TB, name, program string) string {
+	t.Helper()
+	return part(t, name, program)
+}

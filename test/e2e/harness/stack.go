@@ -51,6 +51,8 @@ type Stack struct {
 	// JoinTimeout and Introduction (nomad_intro_token; empty: none) are the policy's, too.
 	JoinTimeout  time.Duration
 	Introduction string
+	// DrainOnShutdown is the deadline of the VMs' own drain, with NomadOptions.TLS.
+	DrainOnShutdown time.Duration
 	// MetricsAddress, if it is set, is where the plugin serves its metrics.
 	MetricsAddress string
 

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package examples
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/hcl/v2/hclparse"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// Where image.sh looks for packages.
+const packages = "/tmp/packages"
+
+func TestTheImageGetsItsPackagesFromWhereTheMachineHasThem(t *testing.T) {
+	rest := []string{
+		"systemctl enable qemu-guest-agent", "systemctl disable --now nomad",
+		"rm -rf /opt/nomad/data PACKAGES/ssh/ssh_host_* PACKAGES", "truncate -s 0 /etc/machine-id", "cloud-init clean --logs",
+	}
+	for name, machine := range map[string]struct {
+		zypper bool
+		file   string
+		want   []string
+	}{
+		"Debian": {want: []string{
+			"apt-get update", "apt-get install -y cloud-init qemu-guest-agent containernetworking-plugins nomad",
+		}},
+		"Debian without a network": {file: "nomad_1.11.0-1_amd64.deb", want: []string{
+			"apt-get install -y --no-download PACKAGES/nomad_1.11.0-1_amd64.deb",
+		}},
+		"openSUSE": {zypper: true, want: []string{
+			"zypper --non-interactive install cloud-init qemu-guest-agent cni-plugins nomad",
+		}},
+		"openSUSE without a network": {zypper: true, file: "nomad-1.11.0-1.x86_64.rpm", want: []string{
+			"zypper --non-interactive install PACKAGES/nomad-1.11.0-1.x86_64.rpm",
+		}},
+	} {
+		dir := t.TempDir()
+		if machine.file != "" {
+			if err := os.WriteFile(filepath.Join(dir, machine.file), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// Of which there are no keys of SSH.
+		script := strings.NewReplacer(packages, dir, "/etc/ssh", dir+"/ssh").Replace(read(t, "image.sh"))
+		got := strings.ReplaceAll(calls(t, script, machine.zypper), dir, "PACKAGES")
+		if want := append(machine.want, rest...); got != strings.Join(want, "\n")+"\n" {
+			t.Errorf("%s:\n%s\nwant:\n%s", name, got, strings.Join(want, "\n"))
+		}
+	}
+}
+
+// calls runs a script with functions in place of the commands that change a machine, and returns how
+// they were called.
+func calls(t *testing.T, script string, zypper bool) string {
+	t.Helper()
+	names := []string{"apt-get", "systemctl", "rm", "truncate", "cloud-init"}
+	if zypper {
+		names[0] = "zypper"
+	}
+	log := filepath.Join(t.TempDir(), "calls")
+	standIns := ""
+	for _, name := range names {
+		standIns += fmt.Sprintf("%s() { printf '%%s\\n' \"%s $*\" >>%q; }\n", name, name, log)
+	}
+	// Not sh, which may take no function with "-" in its name. Without a PATH nothing else can be called.
+	cmd := exec.Command("/bin/bash", "-c", standIns+"ls() { /bin/ls \"$@\"; }\n"+script)
+	cmd.Env = []string{"PATH=/nowhere"}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	data, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// The document shows what the script does.
+func TestTheDocumentHasTheLinesOfTheImagesScript(t *testing.T) {
+	_, lines, found := strings.Cut(read(t, "image.sh"), "set -eu\n\n")
+	if !found {
+		t.Fatal("examples/image.sh does not begin as this test knows it")
+	}
+	if !strings.Contains(read(t, "../docs/lifecycle.md"), "```sh\n"+lines+"```\n") {
+		t.Errorf("docs/lifecycle.md has no block with these lines:\n%s", lines)
+	}
+}
+
+// Packer is not here: this reads its file as HCL, and what the test names.
+func TestPackerRunsTheImagesScriptWithThePackagesBesideIt(t *testing.T) {
+	file, problems := hclparse.NewParser().ParseHCL([]byte(read(t, "packer.pkr.hcl")), "packer.pkr.hcl")
+	if problems.HasErrors() {
+		t.Fatal(problems)
+	}
+	var kinds []string
+	for _, block := range file.Body.(*hclsyntax.Body).Blocks {
+		kinds = append(kinds, strings.Join(append([]string{block.Type}, block.Labels...), " "))
+		switch block.Type {
+		case "source":
+			userData := attribute(t, block, "cd_content").AsValueMap()["user-data"].AsString()
+			if !strings.HasPrefix(userData, "#cloud-config\n") || attribute(t, block, "ssh_username").AsString() != "packer" {
+				t.Errorf("user data: %s", userData)
+			}
+			if end := attribute(t, block, "shutdown_command").AsString(); !strings.Contains(end, "userdel -rf packer") {
+				t.Errorf("the user for Packer stays in the image: %s", end)
+			}
+		case "build":
+			provisioners := block.Body.Blocks
+			if len(provisioners) != 2 {
+				t.Fatalf("%d provisioners", len(provisioners))
+			}
+			from, to := attribute(t, provisioners[0], "source").AsString(), attribute(t, provisioners[0], "destination").AsString()
+			if to+from != packages {
+				t.Errorf("packages are copied to %s%s", to, from)
+			}
+			if script := attribute(t, provisioners[1], "script").AsString(); read(t, script) != read(t, "image.sh") {
+				t.Errorf("the script is %s", script)
+			}
+		}
+	}
+	want := []string{"packer", "variable cloud_image", "variable checksum", "source qemu nomad", "build"}
+	if !slices.Equal(kinds, want) {
+		t.Errorf("blocks %q, want %q", kinds, want)
+	}
+}
+
+// attribute returns the value of an attribute that names no variable.
+func attribute(t *testing.T, block *hclsyntax.Block, name string) cty.Value {
+	t.Helper()
+	found := block.Body.Attributes[name]
+	if found == nil {
+		t.Fatalf("%s %v has no %s", block.Type, block.Labels, name)
+	}
+	value, problems := found.Expr.Value(nil)
+	if problems.HasErrors() {
+		t.Fatal(problems)
+	}
+	return value
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "examples", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
