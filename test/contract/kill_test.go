@@ -21,7 +21,8 @@ import (
 )
 
 // The executable, killed with SIGKILL at random moments of scale-outs and scale-ins, against the
-// simulated cluster on a socket. A new process gets only Status calls, as from the agent.
+// simulated cluster on a socket. A new process gets only Status calls, as from the agent. It is of the
+// same version here, and of another one in upgrade_test.go.
 //
 // HARVESTER_KILL_SEED determines the moments. Number of kills: kills_test.go, kills_long_test.go.
 
@@ -32,26 +33,52 @@ const convergence = 3 * time.Minute
 func TestC10_kills_at_random_moments_leave_nothing_behind(t *testing.T) {
 	seed := int64(environmentNumber(t, "HARVESTER_KILL_SEED", 1))
 	t.Logf("%d pools, %d kills in each, HARVESTER_KILL_SEED=%d", killedPools, killsPerPool, seed)
-	var done, inScale atomic.Int32
+	this := &version{name: "this version", binary: realPlugin}
+	runPools(t, killedPools, func(i int) *killedPool {
+		return &killedPool{random: rand.New(rand.NewSource(seed + int64(i))), versions: []*version{this}}
+	}, func(pool *killedPool) error { return pool.run(killsPerPool) })
+	this.check(t, killedPools*killsPerPool)
+}
+
+// An executable, and what its policies have beside the common keys.
+type version struct {
+	name, binary string
+	policy       []string // keys, each with its value
+	killed       atomic.Int32
+	inScale      atomic.Int32 // of these, while a Scale was open
+}
+
+func (v *version) check(t *testing.T, kills int32) {
+	t.Helper()
+	t.Logf("%d kills of %s, %d of them while a Scale was open", v.killed.Load(), v.name, v.inScale.Load())
+	if v.killed.Load() != kills && !t.Failed() {
+		t.Errorf("%d kills of %s, want %d", v.killed.Load(), v.name, kills)
+	}
+	if v.inScale.Load() == 0 {
+		t.Errorf("no kill of %s met an open Scale", v.name)
+	}
+}
+
+// Runs the pools side by side, each with a simulated cluster of its own.
+func runPools(t *testing.T, count int, pool func(i int) *killedPool, run func(*killedPool) error) {
+	t.Helper()
 	var pools sync.WaitGroup
-	for i := range killedPools {
+	for i := range count {
 		pools.Add(1)
 		go func() {
 			defer pools.Done()
-			pool := &killedPool{random: rand.New(rand.NewSource(seed + int64(i)))}
-			if err := pool.run(killsPerPool, &done, &inScale); err != nil {
-				t.Errorf("pool %d: %v\n%s", i, err, pool.transcript())
+			p := pool(i)
+			err := p.start()
+			defer p.stop()
+			if err == nil {
+				err = run(p)
+			}
+			if err != nil {
+				t.Errorf("pool %d: %v\n%s", i, err, p.transcript())
 			}
 		}()
 	}
 	pools.Wait()
-	t.Logf("%d kills, %d of them while a Scale was open", done.Load(), inScale.Load())
-	if done.Load() != killedPools*killsPerPool && !t.Failed() {
-		t.Errorf("%d kills, want %d", done.Load(), killedPools*killsPerPool)
-	}
-	if inScale.Load() == 0 {
-		t.Error("no kill met an open Scale")
-	}
 }
 
 func environmentNumber(t *testing.T, name string, otherwise int) int {
@@ -67,13 +94,15 @@ func environmentNumber(t *testing.T, name string, otherwise int) int {
 	return number
 }
 
-// One simulated cluster with one pool, and the process that currently scales it.
+// One simulated cluster with one pool, and the versions that take turns in scaling it.
 type killedPool struct {
-	random  *rand.Rand
-	cluster *simulatedCluster
-	tmp     string
-	logs    lockedBuffer
-	events  []string
+	random   *rand.Rand
+	versions []*version
+	options  []string // of the simulated cluster
+	cluster  *simulatedCluster
+	tmp      string
+	logs     lockedBuffer
+	events   []string
 }
 
 func (p *killedPool) logf(format string, args ...any) {
@@ -84,63 +113,127 @@ func (p *killedPool) transcript() string {
 	return strings.Join(p.events, "\n") + "\n--- the plugins\n" + p.logs.String()
 }
 
-func (p *killedPool) run(kills int, done, inScale *atomic.Int32) error {
+func (p *killedPool) start() error {
 	var err error
 	if p.tmp, err = os.MkdirTemp("", "kill"); err != nil {
 		return err
 	}
-	defer os.RemoveAll(p.tmp)
-	if p.cluster, err = startCluster("--fast"); err != nil {
+	if p.cluster, err = startCluster(append([]string{"--fast"}, p.options...)...); err != nil {
 		return err
 	}
-	defer p.cluster.stop()
-	if err := p.runJob(); err != nil {
-		return err
+	return p.runJob()
+}
+
+func (p *killedPool) stop() {
+	if p.cluster != nil {
+		p.cluster.stop()
 	}
+	os.RemoveAll(p.tmp)
+}
+
+// Each version is killed in its turn, and the next one goes on with the pool.
+func (p *killedPool) run(kills int) error {
 	count := int64(0)
-	for range kills {
+	for i := range kills {
 		wanted := (count + 1 + p.random.Int63n(4)) % 5
-		open, err := p.killInScale(wanted)
-		if err != nil {
+		if err := p.killInScale(p.turn(i), wanted); err != nil {
 			return err
 		}
-		done.Add(1)
-		if open {
-			inScale.Add(1)
-		}
-		if count, err = p.converge(); err != nil {
+		var err error
+		if count, err = p.converge(p.turn(i + 1)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Scales, and kills the process within a second and a half of the call.
-func (p *killedPool) killInScale(wanted int64) (open bool, err error) {
-	client, plugin, err := p.startPlugin()
+func (p *killedPool) turn(i int) *version { return p.versions[i%len(p.versions)] }
+
+// Scales, and kills the process within a second and a half: of the call, or, while the pool's Lease is that
+// of a process that was killed before, of the moment when the Scale has it.
+func (p *killedPool) killInScale(v *version, wanted int64) error {
+	client, plugin, err := p.startPlugin(v)
 	if err != nil {
-		return false, err
+		return err
 	}
-	p.logf("Scale to %d", wanted)
-	result := make(chan error, 1)
-	go func() {
-		result <- plugin.Scale(sdk.ScalingAction{Count: wanted, Reason: "kill test"}, p.policy())
-	}()
+	dead, err := p.leaseHolder()
+	if err != nil {
+		return err
+	}
 	moment := time.Duration(p.random.Int63n(int64(1500 * time.Millisecond)))
-	select {
-	case err := <-result:
-		p.logf("it ended by itself: %v", err)
-	case <-time.After(moment):
-		open = true
+	open := true
+	result := make(chan error, 1)
+	p.logf("%s: Scale to %d", v.name, wanted)
+	go func() { result <- p.scaleUntilNotBusy(plugin, v, wanted) }()
+	if dead != "" {
+		open, err = p.waitForLease(dead, result)
+		if err != nil {
+			return err
+		}
+	}
+	if open {
+		select {
+		case err := <-result:
+			p.logf("it ended by itself: %v", err)
+			open = false
+		case <-time.After(moment):
+		}
 	}
 	p.logf("kill after %v", moment)
 	if err := p.kill(client); err != nil {
-		return open, err
+		return err
 	}
+	v.killed.Add(1)
 	if open {
 		<-result
+		v.inScale.Add(1)
 	}
-	return open, nil
+	return nil
+}
+
+// As the agent, at each tick while the pool is busy.
+func (p *killedPool) scaleUntilNotBusy(plugin target.Target, v *version, wanted int64) error {
+	for until := time.Now().Add(convergence); ; time.Sleep(500 * time.Millisecond) {
+		err := plugin.Scale(sdk.ScalingAction{Count: wanted, Reason: "kill test"}, p.policy(v))
+		var busy *sdk.TargetScalingNoOpError
+		if !errors.As(err, &busy) || time.Now().After(until) {
+			return err
+		}
+	}
+}
+
+// Waits until another process than the dead one has the Lease; false: the Scale has ended before.
+func (p *killedPool) waitForLease(dead string, ended chan error) (bool, error) {
+	for until := time.Now().Add(convergence); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
+		holder, err := p.leaseHolder()
+		if err != nil {
+			return false, err
+		}
+		if holder != "" && holder != dead {
+			return true, nil
+		}
+		select {
+		case err := <-ended:
+			p.logf("it ended by itself: %v", err)
+			return false, nil
+		default:
+		}
+	}
+	return false, fmt.Errorf("the Scale does not get the Lease of %s", dead)
+}
+
+// Empty: nobody has the Lease.
+func (p *killedPool) leaseHolder() (string, error) {
+	var list struct {
+		Items []struct {
+			Spec struct{ HolderIdentity string }
+		}
+	}
+	err := get(p.cluster.harvester+ofLeases, &list)
+	if err != nil || len(list.Items) == 0 {
+		return "", err
+	}
+	return list.Items[0].Spec.HolderIdentity, nil
 }
 
 func (p *killedPool) kill(client *goplugin.Client) error {
@@ -157,30 +250,30 @@ func (p *killedPool) kill(client *goplugin.Client) error {
 }
 
 // Starts a new process and calls Status until the pool is ready. Then no leftovers may exist.
-func (p *killedPool) converge() (int64, error) {
-	client, plugin, err := p.startPlugin()
+func (p *killedPool) converge(v *version) (int64, error) {
+	client, plugin, err := p.startPlugin(v)
 	if err != nil {
 		return 0, err
 	}
 	defer client.Kill()
 	until := time.Now().Add(convergence)
 	for {
-		status, err := plugin.Status(p.policy())
+		seen, err := plugin.Status(p.policy(v))
 		if err != nil {
 			return 0, fmt.Errorf("Status: %w", err)
 		}
 		var left []string
-		if status.Ready {
-			if left, err = p.leftovers(status.Count); err != nil {
+		if seen.Ready {
+			if left, err = p.leftovers(seen.Count); err != nil {
 				return 0, err
 			}
 			if len(left) == 0 {
-				p.logf("ready with %d", status.Count)
-				return status.Count, nil
+				p.logf("%s: ready with %d", v.name, seen.Count)
+				return seen.Count, nil
 			}
 		}
 		if time.Now().After(until) {
-			return 0, fmt.Errorf("it does not come to rest: ready %v, left %v", status.Ready, left)
+			return 0, fmt.Errorf("%s does not bring it to rest: ready %v, left %v", v.name, seen.Ready, left)
 		}
 		time.Sleep(500 * time.Millisecond) // the agent's tick
 	}
@@ -188,15 +281,15 @@ func (p *killedPool) converge() (int64, error) {
 
 // The wait for the terminated process' Lease uses up most of the drain deadline, and sometimes all
 // of it: then the drain does not begin, and the removal is rolled back after the grace period.
-func (p *killedPool) policy() map[string]string {
-	return completePolicy("networks", "default/vlan10", "namespace", "nomad", "image",
+func (p *killedPool) policy(v *version) map[string]string {
+	return completePolicy(append([]string{"networks", "default/vlan10", "namespace", "nomad", "image",
 		"default/ubuntu-24.04", "node_purge", "true", "node_drain_deadline", "25s", "drain_grace", "10s", "user_data",
-		"#cloud-config\nwrite_files:\n- path: /etc/nomad.d/nomad.hcl\n  content: |\n"+
-			"    name = \"{{vm_name}}\"\n    node_class = \"{{node_class}}\"\n")
+		"#cloud-config\nwrite_files:\n- path: /etc/nomad.d/nomad.hcl\n  content: |\n" +
+			"    name = \"{{vm_name}}\"\n    node_class = \"{{node_class}}\"\n"}, v.policy...)...)
 }
 
-func (p *killedPool) startPlugin() (*goplugin.Client, target.Target, error) {
-	config := clientConfig(realPlugin)
+func (p *killedPool) startPlugin(v *version) (*goplugin.Client, target.Target, error) {
+	config := clientConfig(v.binary)
 	config.Cmd.Env = []string{"TMPDIR=" + p.tmp}
 	config.SkipHostEnv = true
 	config.Logger = hclog.New(&hclog.LoggerOptions{Level: hclog.Info, Output: &p.logs})
@@ -237,6 +330,12 @@ type simulatedObject struct {
 	}
 }
 
+const (
+	ofVMs     = "/apis/kubevirt.io/v1/namespaces/nomad/virtualmachines"
+	ofLeases  = "/apis/coordination.k8s.io/v1/namespaces/nomad/leases"
+	ofSecrets = "/api/v1/namespaces/nomad/secrets"
+)
+
 func (p *killedPool) list(path string) ([]simulatedObject, error) {
 	var list struct{ Items []simulatedObject }
 	err := get(p.cluster.harvester+path, &list)
@@ -245,7 +344,7 @@ func (p *killedPool) list(path string) ([]simulatedObject, error) {
 
 // Objects that should not exist: I4 and I5 of docs/behaviour.md, observed through the APIs.
 func (p *killedPool) leftovers(count int64) ([]string, error) {
-	vms, err := p.list("/apis/kubevirt.io/v1/namespaces/nomad/virtualmachines")
+	vms, err := p.list(ofVMs)
 	if err != nil {
 		return nil, err
 	}
@@ -265,7 +364,7 @@ func (p *killedPool) leftovers(count int64) ([]string, error) {
 	}
 	for path, cut := range map[string]string{
 		"/api/v1/namespaces/nomad/persistentvolumeclaims": "-disk-",
-		"/api/v1/namespaces/nomad/secrets":                "-cloudinit",
+		ofSecrets: "-cloudinit",
 	} {
 		objects, err := p.list(path)
 		if err != nil {
