@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Serves a simulated Harvester and Nomad until its standard input ends, for the comparison with the
 // real servers' responses (test/e2e/cmd/fidelity) and for tests of the executable. Prints both
-// URLs, one per line. With --fast machines take tenths of seconds.
+// URLs, one per line. With --fast machines take tenths of seconds; with --introduction Nomad's
+// servers are of 1.11 and make introduction tokens, with --strict-introduction they require them.
 #include <iostream>
+#include <set>
 #include <string_view>
 
 #include "nomad_harvester/runtime/clock.h"
@@ -11,6 +13,7 @@
 
 int main(int argc, char** argv) {
   using nomad_harvester::simulator::Cluster;
+  using nomad_harvester::simulator::Introduction;
   using nomad_harvester::simulator::Options;
   using nomad_harvester::simulator::SimulatorServer;
   const auto clock = nomad_harvester::runtime::MakeSystemClock();
@@ -21,7 +24,10 @@ int main(int argc, char** argv) {
   options.shutdown_time = std::chrono::seconds(2);
   options.heartbeat_timeout = std::chrono::seconds(3);
   options.networks = {"default/vlan10"};
-  if (argc > 1 && std::string_view(argv[1]) == "--fast") {
+  const std::set<std::string_view> given(argv + 1, argv + argc);
+  if (given.contains("--introduction")) options.introduction = Introduction::kWarn;
+  if (given.contains("--strict-introduction")) options.introduction = Introduction::kStrict;
+  if (given.contains("--fast")) {
     options.boot_time = std::chrono::milliseconds(400);
     options.join_time = std::chrono::milliseconds(200);
     options.shutdown_time = std::chrono::milliseconds(400);
