@@ -64,6 +64,7 @@ packages_of() {
       echo libclang-rt-14-dev shellcheck
       ;;
     e2e)
+      echo musl-tools busybox-static  # the user land of the agent's image
       echo etcd-server iproute2 procps  # the cluster's store; the network of the simulated machines
       echo containernetworking-plugins  # what a Nomad client finds of CNI
       ;;
