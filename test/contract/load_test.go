@@ -349,8 +349,8 @@ func newSlowAPI(t *testing.T, address string) *slowAPI {
 	}
 	a := &slowAPI{counts: map[string]int{}}
 	proxy := httputil.NewSingleHostReverseProxy(target)
-	// The simulator closes a connection that is idle for five seconds.
-	transport := &http.Transport{MaxIdleConnsPerHost: 1024, IdleConnTimeout: 2 * time.Second}
+	// The simulator closes a connection that is idle for five seconds, and a starved machine may use it then.
+	transport := &http.Transport{DisableKeepAlives: true}
 	proxy.Transport = transport
 	proxy.ErrorHandler = func(w http.ResponseWriter, r *http.Request, err error) {
 		if r.Context().Err() == nil { // the client is still there

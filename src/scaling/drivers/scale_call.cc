@@ -241,13 +241,19 @@ absl::Status ScaleCall::CheckBackOff(ScalePlan* plan, base::WallTime now) {
 // What a context that ended has not read may not be needed, and is read again if it is.
 void ScaleCall::ReadSourcesAhead(const runtime::Context& caller) {
   if (!MayGrow()) return;
+  ahead_.sources_asked = true;
   const runtime::Context context = caller.WithTimeout(kSourcesFor);
   CreationSources sources = ReadSources(context, deps_, policy_);
   if (!context.Done()) ahead_.sources = std::move(sources);
 }
 
+void ScaleCall::ForgetSources() {
+  ahead_.sources_asked = false;
+  ahead_.sources.reset();
+}
+
 void ScaleCall::ReadCreationAhead(const runtime::Context& caller) {
-  if (!ahead_.sources.has_value()) ReadSourcesAhead(caller);
+  if (!ahead_.sources_asked) ReadSourcesAhead(caller);
   if (!ahead_.sources.has_value()) return;
   const auto plan = PlanCreation(deps_, policy_, *ahead_.sources, 0, request_.policy_id);
   if (!plan.ok()) return;

@@ -51,10 +51,11 @@ class ScaleCall {
   // the pool before it was, what was observed must be forgotten.
   void ReadAhead(const runtime::Context& context);
   void ForgetObserved();
-  // The part of ReadAhead that does not depend on who holds the Lease: what a growth is made of. To
-  // be forgotten if the Lease has to be waited for.
+  // The part of ReadAhead that does not depend on who holds the Lease: what a growth is made of.
+  // What `context` did not let arrive is not asked for again ahead. To be forgotten if the Lease
+  // has to be waited for.
   void ReadSourcesAhead(const runtime::Context& context);
-  void ForgetSources() { ahead_.sources.reset(); }
+  void ForgetSources();
   // Requires the pool's Lease. `context` carries its write permit.
   absl::Status Run(const runtime::Context& context);
   // Only reads; logs what Run would do (rule C13).
@@ -123,6 +124,7 @@ class ScaleCall {
     std::optional<absl::StatusOr<AllocationList>> allocations;
     std::optional<absl::StatusOr<nomad::ReadJob>> read_job;
     std::optional<absl::StatusOr<kube::AccessRules>> rules;
+    bool sources_asked = false;
     std::optional<CreationSources> sources;
     std::optional<absl::Status> admitted;  // a VM that is made of them
     std::optional<std::set<std::string>> cordoned_hosts;

@@ -36,6 +36,9 @@ constexpr base::Duration kStatusBudget = std::chrono::seconds(7);
 constexpr base::Duration kAnInstant = std::chrono::milliseconds(20);
 // The first Status of a pool waits so long for its Lease.
 constexpr base::Duration kFirstLeaseRead = std::chrono::seconds(2);
+// What is read beside a Lease that was never read, and may not be needed, delays it by this at
+// most.
+constexpr base::Duration kBesideFirstLease = std::chrono::seconds(2);
 // A Status that looks where VMs run does not wait longer for that.
 constexpr base::Duration kHostsLimit = std::chrono::seconds(4);
 
@@ -459,12 +462,14 @@ absl::StatusOr<std::unique_ptr<LeaseHold>> Service::AcquireAndReadAhead(const Co
                                                                         ScaleCall* call) {
   if (!lease.IsLikelyFree()) {
     const std::size_t reads = lease.is_known() ? 1 : 2;
+    const runtime::CancelSource reading(context.WithTimeout(kBesideFirstLease));
     runtime::ForEachBounded(context, *options_.foreground, reads, reads, [&](std::size_t i) {
-      if (i == 0) {
-        lease.Prefetch(context);
-      } else {
-        call->ReadSourcesAhead(context);
+      if (i == 1) {
+        call->ReadSourcesAhead(reading.context());
+        return absl::OkStatus();
       }
+      lease.Prefetch(context);
+      if (!lease.IsLikelyFree()) reading.Cancel(CancelReason::kNone);
       return absl::OkStatus();
     });
   }
