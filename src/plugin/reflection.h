@@ -10,7 +10,8 @@
 namespace nomad_harvester::plugin {
 
 // Lists the services of all methods that are in `methods` when it is asked, and the descriptors of
-// the files in proto/ and their imports. `methods` must outlive the RPCs.
+// the files in proto/ and their imports. The symbols that it finds are services, methods and types,
+// not fields and values, which nobody asks for by name. `methods` must outlive the RPCs.
 void AddReflection(CallRegistry& streams, Methods* methods);
 
 }  // namespace nomad_harvester::plugin
