@@ -5,8 +5,8 @@
 # <plugin_dir>/<driver>, and the agent's user must be allowed to execute it.
 plugin_dir = "/opt/nomad-autoscaler/plugins"
 
-# The agent's connection to Nomad. The plugin inherits it, key by key, and NOMAD_ADDR, NOMAD_TOKEN,
-# NOMAD_CACERT … of the agent's environment. The token needs
+# The agent's connection to Nomad. The plugin inherits it, key by key; what is not here comes from
+# NOMAD_ADDR, NOMAD_TOKEN, NOMAD_CACERT … of the agent's environment. The token needs
 #   node { policy = "write" }
 #   namespace "*" { capabilities = ["read-job"] }
 # for the plugin, in addition to what the agent itself needs.
