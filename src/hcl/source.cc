@@ -60,8 +60,9 @@ struct Excerpt {
 Excerpt Cut(std::string_view line, std::size_t at) {
   std::size_t from = at > kShownBytes ? at - kShownBytes : 0;
   std::size_t to = std::min(line.size(), at + kShownBytes);
-  while (from < at && IsContinuation(line[from])) ++from;
-  while (to < line.size() && IsContinuation(line[to])) ++to;
+  // To whole characters, which are four bytes at most.
+  for (int i = 0; i < 3 && from < at && IsContinuation(line[from]); ++i) ++from;
+  for (int i = 0; i < 3 && to < line.size() && IsContinuation(line[to]); ++i) ++to;
   const std::size_t shown = std::min(to, EndOfSecretName(line));
   Excerpt excerpt{.text = from > 0 ? "… " : "", .caret = from > 0 ? std::size_t{2} : 0};
   if (shown > from) excerpt.text += OnOneLine(line.substr(from, shown - from));

@@ -145,6 +145,10 @@ TEST(Mistakes, in_a_long_line_show_a_part_of_it) {
   EXPECT_THAT(mistake, HasSubstr("\" c\n"));
 }
 
+TEST(Mistakes, in_a_long_line_that_is_not_utf8_show_a_part_of_it) {
+  EXPECT_LT(MistakeIn("a = " + std::string(5000, '\xb3') + "\n").size(), 1000U);
+}
+
 TEST(Mistakes, nesting_is_limited) {
   for (const auto& [open, close] :
        {std::pair("(", ")"), std::pair("[", "]"), std::pair("{ a = ", "}"),
