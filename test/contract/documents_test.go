@@ -252,8 +252,8 @@ func runBlock(t *testing.T, text string) {
 	text = strings.ReplaceAll(text, "build/static/harvester", "harvester")
 	text = strings.ReplaceAll(text, "/etc/nomad-autoscaler", dir)
 	text = regexp.MustCompile(`20\d\d-\d\d-\d\dT[0-9:]+Z`).ReplaceAllString(text, time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
+	text = strings.NewReplacer("http://127.0.0.1:PORT1", harvester, "http://127.0.0.1:PORT2", nomad).Replace(text)
 	for _, address := range []string{harvester, nomad} {
-		text = strings.Replace(text, "http://127.0.0.1:PORT", address, 1)
 		text = strings.Replace(text, "=URL", "="+address, 1)
 	}
 	cmd := patientCommand(t, "/bin/sh", "-e", "-x")
