@@ -2,7 +2,7 @@
 # cmake -D IN=FILE -D OUT=FILE.cc -P: makes of a file the C++ of a function that returns its bytes.
 file(READ ${IN} bytes HEX)
 string(REGEX REPLACE "(..)" "\\\\x\\1" text "${bytes}")
-# A literal of its own for each sixteen bytes: an escape would go on over the digits behind it.
+# Short literals, one on a line, which the compiler joins.
 string(REGEX REPLACE "((\\\\x..)(\\\\x..)?(\\\\x..)?(\\\\x..)?(\\\\x..)?(\\\\x..)?(\\\\x..)?(\\\\x..)?)" "\"\\1\"\n" text "${text}")
 file(WRITE ${OUT} "#include <string_view>
 namespace nomad_harvester::proto {
