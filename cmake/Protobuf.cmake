@@ -3,9 +3,8 @@
 # Generates the C++ of messages and services with protoc and grpc_cpp_plugin, for protobuf's lite library:
 # the full one describes each message to itself at every start of the process. Files of google/protobuf that
 # the files import come with protobuf, and are generated like them. Paths of files and headers are relative to
-# the project's root: "proto/target.grpc.pb.h". What the files and their imports describe, for reflection, is
-# linked in as `std::string_view FileDescriptorSetBytes()` of namespace nomad_harvester::proto. The project's
-# warnings do not apply to generated code.
+# the project's root: "proto/target.grpc.pb.h". What the files and their imports describe is linked in, for
+# reflection: "proto/descriptor_set.h". The project's warnings do not apply to generated code.
 function(nomad_harvester_add_proto_library target)
   set(out ${CMAKE_BINARY_DIR}/generated)
   file(MAKE_DIRECTORY ${out}/proto)
@@ -32,11 +31,11 @@ function(nomad_harvester_add_proto_library target)
       VERBATIM)
     list(APPEND sources ${generated})
   endforeach()
-  set(descriptors ${out}/proto/descriptors)
+  set(descriptors ${out}/proto/descriptor_set)
   add_custom_command(
-    OUTPUT ${descriptors}.cc
+    OUTPUT ${descriptors}.cc ${descriptors}.h
     COMMAND ${protoc} --include_imports --descriptor_set_out=${descriptors}.bin ${own}
-    COMMAND ${CMAKE_COMMAND} -D IN=${descriptors}.bin -D OUT=${descriptors}.cc
+    COMMAND ${CMAKE_COMMAND} -D IN=${descriptors}.bin -D OUT=${descriptors}
       -P ${PROJECT_SOURCE_DIR}/cmake/EmbedDescriptors.cmake
     DEPENDS ${all} ${PROJECT_SOURCE_DIR}/cmake/EmbedDescriptors.cmake
     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}

@@ -36,21 +36,22 @@ lane() {
 
 # A failed step does not end its lane: one run reports all failures.
 step() {
-  local step_name=$1 start=$SECONDS status=0 passed=0 failed=0 log count
+  local step_name=$1 start=$SECONDS status=0 passed=0 failed=0 log count cpu TIMEFORMAT='%U %S'
   shift
   log="$steps_dir/$step_name.log"
   say "$step_name begins: $*"
   if [[ $BASHPID == "$$" ]]; then
     # A shell that waits for a background job dies of a signal at once, and steps_abort ends the job.
     set -m
-    "$@" >"$log" 2>&1 </dev/null &
+    { time "$@" >"$log" 2>&1 </dev/null; } 2>"$log.cpu" &
     running=$!
     set +m
     wait "$running" || status=$?
     running=
   else
-    "$@" >"$log" 2>&1 </dev/null || status=$?
+    { time "$@" >"$log" 2>&1 </dev/null; } 2>"$log.cpu" || status=$?
   fi
+  cpu=$(awk '{ printf "%d", $1 + $2 + 0.5 }' "$log.cpu")
   count=$(grep -E '^[0-9]+ passed, [0-9]+ failed$' "$log" | tail -1 || true)
   if [[ -n $count ]]; then
     read -r passed _ failed _ <<<"$count"
@@ -65,20 +66,20 @@ step() {
     cat "$log"
     echo "=== $step_name: $((SECONDS - start)) s$( ((failed)) && echo ', FAILED')"
   ) 9>>"$steps_dir/.output"
-  echo "$((SECONDS - start)) $passed $failed $step_name" >>"$steps_dir/results"
+  echo "$((SECONDS - start)) ${cpu:-0} $passed $failed $step_name" >>"$steps_dir/results"
 }
 
 steps_end() {
-  local pid seconds step_passed step_failed step_name passed=0 failed=0
+  local pid seconds cpu step_passed step_failed step_name passed=0 failed=0
   for pid in "${lanes[@]}"; do wait "$pid" || failed=$((failed + 1)); done
   lanes=()
   echo "=== times"
-  while read -r seconds step_passed step_failed step_name; do
-    printf '%5d s  %s%s\n' "$seconds" "$step_name" "$( ((step_failed)) && echo '  FAILED')"
+  while read -r seconds cpu step_passed step_failed step_name; do
+    printf '%5d s  %5d s of CPU  %s%s\n' "$seconds" "$cpu" "$step_name" "$( ((step_failed)) && echo '  FAILED')"
     passed=$((passed + step_passed))
     failed=$((failed + step_failed))
   done <"$steps_dir/results"
-  printf '%5d s  in total\n' "$SECONDS"
+  printf '%5d s                 in total\n' "$SECONDS"
   echo "$passed passed, $failed failed"
   ((failed == 0 && passed > 0))
 }

@@ -144,13 +144,7 @@ std::vector<std::string> BeingRemoved(const Proposal& proposal) {
 std::string Lines(const Proposal& proposal) {
   const ScalePlan& plan = proposal.plan;
   std::string text;
-  if (const std::string limit = LimitOf(proposal); !limit.empty()) {
-    text += "limited: a count of " + std::to_string(plan.desired) + " was asked for; " + limit;
-    if (limit.starts_with("max_scale_")) {
-      text += " is " + std::to_string(std::abs(plan.to - plan.from));
-    }
-    text += "\n";
-  }
+  if (const std::string limit = LimitText(proposal); !limit.empty()) text += limit + "\n";
   if (plan.missing_victims > 0) {
     text += "only " + std::to_string(plan.remove.size()) + " of " +
             std::to_string(plan.from - plan.to) + " VMs may be removed\n";
@@ -205,6 +199,16 @@ std::string PrintableLines(const std::string& lines) {
 
 std::string RefusalText(const Proposal& proposal, std::size_t width) {
   return Fold(PrintableLines(Refusal(proposal)), width, kFoldIndent);
+}
+
+std::string LimitText(const Proposal& proposal) {
+  const std::string limit = LimitOf(proposal);
+  if (limit.empty()) return "";
+  const ScalePlan& plan = proposal.plan;
+  const std::string text =
+      "limited: a count of " + std::to_string(plan.desired) + " was asked for; " + limit;
+  if (!limit.starts_with("max_scale_")) return text;
+  return text + " is " + std::to_string(std::abs(plan.to - plan.from));
 }
 
 std::string PlanText(const Proposal& proposal, std::size_t width) {

@@ -104,7 +104,7 @@ class Scaling {
     }
     if (const int answer = Confirm(*proposal); answer != kExitOk) return answer;
     const int outcome = Act(*proposal);
-    return outcome == kExitOk ? Finish(maintenance) : outcome;
+    return outcome == kExitOk ? Finish(maintenance, *proposal) : outcome;
   }
 
  private:
@@ -140,7 +140,7 @@ class Scaling {
   }
 
   // A Scale is done with its own VMs: those that an interrupted one has marked may still drain.
-  int Finish(const scaling::Maintenance& maintenance) {
+  int Finish(const scaling::Maintenance& maintenance, const scaling::Proposal& proposal) {
     const auto left = maintenance.Inspect(context_.WithTimeout(kOperatorBudget), *settings_.policy,
                                           /*tells_vms=*/false);
     if (!left.ok()) return Fail(base::Annotate(left.status(), "whether it is done is not known"));
@@ -157,7 +157,10 @@ class Scaling {
                                       names + " still to be removed" + kWhoGoesOn,
                                   kExitFailure);
     }
+    const std::string limit = LimitText(proposal);
     parts_.asking.out << (marked.empty() ? "done" : "draining: " + Printable(names) + kWhoGoesOn)
+                      << (limit.empty() ? ""
+                                        : ", as far as one action goes (" + limit + "): repeat it")
                       << "\n"
                       << std::flush;
     return kExitOk;
@@ -208,7 +211,9 @@ void AddScaleCommand(CLI::App& app, const Invocation& invocation) {
        .description =
            "Scale a pool to a count, as the agent would: shows the plan, asks before it removes "
            "VMs, and prints a line for each thing done. Ctrl-C stops it.",
-       .exit_codes = "Exit: 0 done, 1 not or partly done, 2 usage, 130 interrupted.",
+       .exit_codes = "Exit: 0 done, or done as far as one action goes, which the last line says; 1 "
+                     "not or partly done, 2 "
+                     "usage, 130 interrupted.",
        .use = PolicyUse::kWhole,
        .task = [arguments, invocation](const scaling::Maintenance& maintenance,
                                        const runtime::Context& context, const Settings& settings) {

@@ -11,12 +11,9 @@
 #include <vector>
 
 #include "host_services.h"
+#include "proto/descriptor_set.h"
 #include "proto/descriptors.pb.h"
 #include "proto/reflection.pb.h"
-
-namespace nomad_harvester::proto {
-std::string_view FileDescriptorSetBytes();  // generated: cmake/Protobuf.cmake
-}  // namespace nomad_harvester::proto
 
 namespace nomad_harvester::plugin {
 namespace {

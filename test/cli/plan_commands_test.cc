@@ -630,6 +630,16 @@ TEST_F(PlanCommands, scale_that_does_not_wait_for_drains_says_that_they_go_on) {
                                 Not(HasSubstr("done"))));
 }
 
+TEST_F(PlanCommands, C16_scale_that_a_limit_stopped_is_not_just_done) {
+  Configure({"max_scale_out=2"});
+  EXPECT_EQ(ScaleTo(3), 0);
+  EXPECT_THAT(out_.str(),
+              HasSubstr("\ndone, as far as one action goes (limited: a count of 3 was asked for; "
+                        "max_scale_out is 2): repeat it\n"));
+  EXPECT_EQ(ScaleTo(3), 0);
+  EXPECT_THAT(out_.str(), HasSubstr("\ndone\n"));
+}
+
 TEST_F(PlanCommands, C11_scale_says_whose_lease_it_waits_for) {
   ASSERT_EQ(ScaleTo(1), 0);
   HoldLease("killed-process");

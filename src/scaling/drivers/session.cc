@@ -61,13 +61,9 @@ Session::Session(const ServiceOptions& options, Clients clients, const runtime::
 absl::StatusOr<harvester::Timestamped<std::shared_ptr<const Session::Vms>>> Session::VmsForStatus(
     const runtime::Context& context, const std::string& ns) {
   const harvester::VmStore store(clients_.kube_urgent, ns);
-  HeldList<Vms>* held = nullptr;  // never removed
-  {
-    base::MutexLock lock(mutex_);
-    held = &held_vms_[ns];
-  }
+  HeldList<Vms>& held = MemoryOf(ns).vms;
   harvester::Timestamped<HeldList<Vms>::Ptr> seen;
-  NH_ASSIGN_OR_RETURN(seen.value, held->Current([&](const Vms& vms) -> absl::StatusOr<bool> {
+  NH_ASSIGN_OR_RETURN(seen.value, held.Current([&](const Vms& vms) -> absl::StatusOr<bool> {
     NH_ASSIGN_OR_RETURN(const auto now, store.ListManagedVersions(context));
     seen.server_time = now.server_time;
     return std::equal(vms.begin(), vms.end(), now.value.begin(), now.value.end(),
@@ -79,13 +75,13 @@ absl::StatusOr<harvester::Timestamped<std::shared_ptr<const Session::Vms>>> Sess
   if (seen.value != nullptr) return seen;
   NH_ASSIGN_OR_RETURN(auto read, store.ListManaged(context));
   seen = {std::make_shared<const Vms>(std::move(read.value)), read.server_time};
-  held->Hold(seen.value);
+  held.Hold(seen.value);
   return seen;
 }
 
-LastLinks& Session::LinksOf(const std::string& ns) {
+Session::NamespaceMemory& Session::MemoryOf(const std::string& ns) {
   base::MutexLock lock(mutex_);
-  return last_links_[ns];  // never removed
+  return namespaces_[ns];  // never removed
 }
 
 absl::StatusOr<SharedPolicy> Session::ParsePolicy(const StringMap& values) {

@@ -147,7 +147,7 @@ class Session {
   absl::StatusOr<harvester::Timestamped<std::shared_ptr<const Vms>>> VmsForStatus(
       const runtime::Context& context, const std::string& ns);
   // Of the VMs that VmsForStatus has returned. Lives as long as the session.
-  LastLinks& LinksOf(const std::string& ns);
+  LastLinks& LinksOf(const std::string& ns) { return MemoryOf(ns).links; }
   // Whether the last Status had its lists within an instant.
   std::atomic<bool>& answers_at_once() { return answers_at_once_; }
   std::unique_ptr<PoolLease> MakeLease(const Pool& pool) const;
@@ -160,6 +160,12 @@ class Session {
                                    PoolTroubles* troubles = nullptr);
 
  private:
+  struct NamespaceMemory {
+    HeldList<Vms> vms;
+    LastLinks links;
+  };
+  NamespaceMemory& MemoryOf(const std::string& ns);
+
   const ServiceOptions& options_;
   const Clients clients_;
   NomadReads nomad_;
@@ -175,8 +181,7 @@ class Session {
     SharedPolicy policy;
   };
   std::map<PoolKey, ParsedPolicy> policies_ NH_GUARDED_BY(mutex_);
-  std::map<std::string, HeldList<Vms>> held_vms_ NH_GUARDED_BY(mutex_);  // by namespace
-  std::map<std::string, LastLinks> last_links_ NH_GUARDED_BY(mutex_);    // likewise
+  std::map<std::string, NamespaceMemory> namespaces_ NH_GUARDED_BY(mutex_);
 };
 
 }  // namespace nomad_harvester::scaling
