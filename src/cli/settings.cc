@@ -139,6 +139,22 @@ void WarnOf(const StringMap& plugin, const config::Environment& environment,
   }
 }
 
+// A file's address of Nomad wins over the environment's, unlike one of Harvester.
+void WarnOfHiddenNomad(const FileSettings& files, const StringMap& given,
+                       const config::Environment& environment, std::vector<std::string>* warnings) {
+  constexpr char kVariable[] = "NOMAD_ADDR";
+  constexpr char kKey[] = "nomad_address";
+  const auto of_file = files.plugin.find(kKey);
+  if (of_file == files.plugin.end() || given.contains(kKey) || environment == nullptr) return;
+  const std::string of_environment = environment(kVariable).value_or("");
+  if (of_environment.empty() || of_environment == of_file->second) return;
+  const auto origin = files.origins.find(kKey);
+  warnings->push_back(std::string(kVariable) + " of the environment has no effect: " +
+                      (origin == files.origins.end() ? "a file" : origin->second) +
+                      " names another Nomad, which wins; give --set " + kKey + "=" +
+                      of_environment);
+}
+
 }  // namespace
 
 bool NamesPool(const std::vector<std::string>& pairs) {
@@ -160,6 +176,7 @@ absl::StatusOr<PluginSettings> ReadPluginSettings(const std::vector<std::string>
   // As in ReadSettings.
   if (!given.plugin.contains("log_level")) settings.block.erase("log_level");
   WarnOf(given.plugin, environment, &settings.warnings);
+  WarnOfHiddenNomad(files, given.plugin, environment, &settings.warnings);
   return settings;
 }
 
@@ -200,6 +217,7 @@ absl::StatusOr<Settings> ReadSettings(const std::vector<std::string>& pairs,
   // The files' is that of the plugin under the agent, which filters its lines.
   if (!given.plugin.contains("log_level")) settings.plugin.log_level.clear();
   WarnOf(given.plugin, environment, &settings.plugin.warnings);
+  WarnOfHiddenNomad(files, given.plugin, environment, &settings.plugin.warnings);
   settings.plugin.warnings.insert(settings.plugin.warnings.end(), files.warnings.begin(),
                                   files.warnings.end());
   settings.ns = policy->ns;

@@ -225,6 +225,25 @@ TEST(ReadPluginSettings, is_warned_of_a_key_that_the_environment_overrides) {
                                      "HARVESTER_URL, which wins")));
 }
 
+TEST(ReadPluginSettings, is_warned_of_an_address_of_nomad_that_a_file_hides) {
+  const auto environment = [](const std::string& name) {
+    return name == "NOMAD_ADDR" ? std::optional<std::string>("http://mine") : std::nullopt;
+  };
+  const FileSettings files{.plugin = {{"nomad_address", "http://theirs"}},
+                           .origins = {{"nomad_address", "agent.hcl:3:3"}}};
+  const auto warnings = [&](const std::vector<std::string>& set) {
+    return ReadPluginSettings(set, files, environment)->warnings;
+  };
+  EXPECT_THAT(
+      warnings({}),
+      ElementsAre("NOMAD_ADDR of the environment has no effect: agent.hcl:3:3 names another "
+                  "Nomad, which wins; give --set nomad_address=http://mine"));
+  EXPECT_THAT(warnings({"nomad_address=http://mine"}), testing::IsEmpty());
+  EXPECT_THAT(
+      ReadPluginSettings({}, {.plugin = {{"nomad_address", "http://mine"}}}, environment)->warnings,
+      testing::IsEmpty());
+}
+
 TEST(ReadPluginSettings, takes_the_files_under_what_is_set_but_not_their_log_level) {
   const auto settings = ReadPluginSettings(
       {"harvester_url=http://a"},
