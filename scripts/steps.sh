@@ -51,7 +51,7 @@ step() {
   else
     { time "$@" >"$log" 2>&1 </dev/null; } 2>"$log.cpu" || status=$?
   fi
-  cpu=$(awk '{ printf "%d", $1 + $2 + 0.5 }' "$log.cpu")
+  cpu=$(awk 'END { printf "%d", $1 + $2 + 0.5 }' "$log.cpu")
   count=$(grep -E '^[0-9]+ passed, [0-9]+ failed$' "$log" | tail -1 || true)
   if [[ -n $count ]]; then
     read -r passed _ failed _ <<<"$count"
