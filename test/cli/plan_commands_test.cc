@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // harvester plan, scale and render against the simulated systems: output, exit codes, effects.
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
@@ -292,6 +293,39 @@ TEST_F(PlanCommands, plan_says_what_limits_it) {
   EXPECT_THAT(out_.str(), HasSubstr("limited: a count of 0 was asked for; max_scale_in is 1\n"));
 }
 
+TEST_F(PlanCommands, C12_plan_says_that_failures_limit_it_and_not_the_policy) {
+  Configure({"max_scale_out=3", "max_scale_in=2"});
+  ASSERT_EQ(ScaleTo(3), 0);
+  cluster_.FailStart(3, "ErrorUnschedulable", "no host has room");
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(ScaleTo(4), 1);
+    clock_.Advance(std::chrono::hours(2));
+  }
+  EXPECT_EQ(PlanOf(5)["to"], 4);
+  EXPECT_EQ(Plan(5), 0);
+  EXPECT_THAT(out_.str(), HasSubstr("limited: a count of 5 was asked for; new VMs have failed "
+                                    "several times in a row: only one is created\n"));
+  cluster_.Refuse({.verb = "delete", .resource = "virtualmachines"});
+  EXPECT_EQ(ScaleTo(1), 1);
+  clock_.Advance(std::chrono::hours(2));
+  EXPECT_EQ(Plan(0), 0);
+  EXPECT_THAT(out_.str(),
+              HasSubstr("limited: a count of 0 was asked for; every removal of the last "
+                        "action was refused: one VM alone is removed\n"));
+}
+
+TEST_F(PlanCommands, plan_says_that_a_quota_limits_it) {
+  const json pods = {{"pods", "5"}};
+  cluster_.PutObject({{"apiVersion", "v1"},
+                      {"kind", "ResourceQuota"},
+                      {"metadata", {{"name", "team"}, {"namespace", "nomad"}}},
+                      {"spec", {{"hard", pods}}},
+                      {"status", {{"hard", pods}, {"used", {{"pods", "4"}}}}}});
+  EXPECT_EQ(Plan(3), 0);
+  EXPECT_THAT(out_.str(), HasSubstr("limited: a count of 3 was asked for; 1 of 3 VMs fit the quota "
+                                    "of namespace nomad: "));
+}
+
 TEST_F(PlanCommands, plan_of_a_growth_takes_vms_back_that_drain) {
   Configure({"scale_in_wait=false"});
   ASSERT_EQ(ScaleTo(2), 0);
@@ -300,6 +334,7 @@ TEST_F(PlanCommands, plan_of_a_growth_takes_vms_back_that_drain) {
   const json plan = PlanOf(3);
   ASSERT_EQ(plan["unmark"].size(), 1U) << plan.dump(1);
   EXPECT_EQ(plan["create"].size(), 1U);
+  EXPECT_EQ(plan["being_removed"], json::array()) << "it is taken back";
   EXPECT_EQ(Plan(2), 0);
   EXPECT_THAT(out_.str(), HasSubstr("\nUNMARK\nVM"));
 }
@@ -611,6 +646,41 @@ TEST_F(PlanCommands, scale_removes_nothing_but_what_was_agreed_to) {
   EXPECT_EQ(VmNames().size(), 5U);
 }
 
+TEST_F(PlanCommands, L5_scale_removes_another_vm_only_if_that_was_agreed_to_as_well) {
+  ASSERT_EQ(ScaleTo(3), 0);
+  const json plan = PlanOf(2);
+  ASSERT_EQ(plan["reserve"].size(), 2U) << plan.dump(1);
+  const std::string victim = plan["remove"][0]["vm"];
+  const std::string next = plan["reserve"][0]["vm"];
+  const std::string last = plan["reserve"][1]["vm"];
+  // The victim is, just before its mark.
+  const auto protect_late = [&] {
+    cluster_.SetFaultHook([&](const simulator::RequestInfo& request) {
+      if (request.verb == "patch" && request.resource == "virtualmachines" &&
+          request.name == victim) {
+        cluster_.EditAnnotation(victim, kProtect, "true");
+      }
+      return simulator::Fault::None();
+    });
+    return true;
+  };
+  cluster_.EditAnnotation(last, kProtect, "true");
+  meanwhile_ = [&] {
+    return cluster_.EditAnnotation(last, kProtect, std::nullopt) &&
+           cluster_.EditAnnotation(next, kProtect, "true") && protect_late();
+  };
+  EXPECT_EQ(Scale({.count = 2}, "y"), 1) << "the last one was not in the plan";
+  EXPECT_THAT(err_.str(), HasSubstr(victim + ": failed: protected by its annotation"));
+  EXPECT_EQ(VmNames().size(), 3U);
+  cluster_.SetFaultHook(nullptr);
+  clock_.Advance(std::chrono::hours(2));
+  cluster_.EditAnnotation(victim, kProtect, std::nullopt);
+  cluster_.EditAnnotation(next, kProtect, std::nullopt);
+  meanwhile_ = protect_late;
+  EXPECT_EQ(Scale({.count = 2}, "y"), 0) << err_.str();
+  EXPECT_THAT(VmNames(), ElementsAre(std::min(victim, last), std::max(victim, last)));
+}
+
 TEST_F(PlanCommands, C13_scale_says_that_a_policy_with_dry_run_does_nothing_and_does_not_ask) {
   ASSERT_EQ(ScaleTo(2), 0);
   Configure({"dry-run=true"});
@@ -637,6 +707,21 @@ TEST_F(PlanCommands, C16_scale_that_a_limit_stopped_is_not_just_done) {
               HasSubstr("\ndone, as far as one action goes (limited: a count of 3 was asked for; "
                         "max_scale_out is 2): repeat it\n"));
   EXPECT_EQ(ScaleTo(3), 0);
+  EXPECT_THAT(out_.str(), HasSubstr("\ndone\n"));
+  Configure({"max_scale_in=1", "scale_in_wait=false"});
+  for (const json& node : cluster_.Nodes()) cluster_.HangDrain(node["ID"]);
+  EXPECT_EQ(ScaleTo(0), 0);
+  EXPECT_THAT(
+      out_.str(),
+      testing::ContainsRegex("\ndraining: web-[^;]*; .*gc, as far as one action goes \\(limited: a "
+                             "count of 0 was asked for; max_scale_in is 1\\): repeat it\n"));
+}
+
+TEST_F(PlanCommands, scale_does_not_wait_for_the_mark_of_a_copy_that_is_no_member) {
+  ASSERT_EQ(ScaleTo(1), 0);
+  ASSERT_TRUE(cluster_.CloneVm(FirstVm(), "copy"));
+  ASSERT_TRUE(cluster_.EditAnnotation("copy", kScaleInMark, "copied"));
+  EXPECT_EQ(ScaleTo(2), 0) << err_.str();
   EXPECT_THAT(out_.str(), HasSubstr("\ndone\n"));
 }
 

@@ -13,6 +13,7 @@ namespace nomad_harvester::hcl {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -143,6 +144,22 @@ TEST(Mistakes, in_a_long_line_show_a_part_of_it) {
   EXPECT_THAT(mistake, StartsWith("a.hcl:1:508: "));
   EXPECT_LT(mistake.size(), 500U);
   EXPECT_THAT(mistake, HasSubstr("\" c\n"));
+  EXPECT_THAT(mistake, EndsWith(" | " + std::string(82, ' ') + "^")) << "80, and the mark of a cut";
+}
+
+TEST(Mistakes, in_a_long_line_are_cut_between_characters) {
+  // The limits, 80 bytes before the c and after it, are in the middle of an é.
+  const std::string before(77, 'b');
+  const std::string after(78, 'b');
+  EXPECT_THAT(MistakeIn("a = \"é" + before + "\" c" + after + "é d\n"),
+              AllOf(HasSubstr(" | … " + before + "\" c" + after + "é …\n"),
+                    EndsWith(" | " + std::string(81, ' ') + "^")));
+}
+
+TEST(Mistakes, in_a_long_line_show_no_secret_whose_name_is_cut_off) {
+  const std::string mistake =
+      MistakeIn("auth_token = \"" + std::string(200, 'x') + "hunter2\" c\n");
+  EXPECT_THAT(mistake, AllOf(StartsWith("a.hcl:1:224: "), Not(HasSubstr("hunter2"))));
 }
 
 TEST(Mistakes, in_a_long_line_that_is_not_utf8_show_a_part_of_it) {

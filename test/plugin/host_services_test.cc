@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -172,6 +173,34 @@ TEST_F(HostServicesTest, ASymbolIsDescribedWithAllThatItsFileImports) {
                                                     "google/protobuf/any.proto"}));
   request.set_file_by_filename("proto/base.proto");
   EXPECT_EQ(Files(Ask(request)), (std::set<std::string>{"proto/base.proto"}));
+}
+
+TEST_F(HostServicesTest, MethodsAndNestedTypesAreSymbolsToo) {
+  for (const auto& [symbol, file] :
+       {std::pair("plugin.GRPCController.Shutdown", "proto/plugin.proto"),
+        std::pair("plugin.ConnInfo.Knock", "proto/plugin.proto"),
+        std::pair("plugin.StdioData.Channel", "proto/plugin.proto")}) {
+    reflection::ServerReflectionRequest request;
+    request.set_file_containing_symbol(symbol);
+    EXPECT_TRUE(Files(Ask(request)).contains(file)) << symbol;
+  }
+}
+
+// As grpcurl does: it lists the services, and then asks for each.
+TEST_F(HostServicesTest, EachQuestionOfAStreamIsAnswered) {
+  grpc::ClientContext rpc;
+  const auto stream = reflection_->ServerReflectionInfo(&rpc);
+  reflection::ServerReflectionRequest request;
+  request.set_list_services("");
+  reflection::ServerReflectionResponse response;
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(stream->Write(request)) << i;
+    ASSERT_TRUE(stream->Read(&response)) << i;
+    EXPECT_GT(response.list_services_response().service_size(), 0);
+  }
+  EXPECT_TRUE(stream->WritesDone());
+  EXPECT_FALSE(stream->Read(&response));
+  EXPECT_TRUE(stream->Finish().ok());
 }
 
 TEST_F(HostServicesTest, WhatReflectionDoesNotKnowIsAnErrorOfThatQuestionAlone) {

@@ -77,6 +77,8 @@ TEST(LastLinks, C6_other_nodes_other_vms_and_another_attribute_are_linked_anew) 
   LinkAndCheck(&links, vms, nodes);
   LinkAndCheck(&links, vms, Nodes({"b", "a"}));
   LinkAndCheck(&links, Vms({"b", "x"}), nodes);
+  LinkAndCheck(&links, vms, nodes);
+  LinkAndCheck(&links, Vms({"b", "a"}), nodes);
   LinkAndCheck(&links, vms, nodes, "meta.vm");
   LinkAndCheck(&links, vms, nodes);
 }

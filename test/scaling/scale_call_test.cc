@@ -87,6 +87,25 @@ TEST_F(ScaleCallTest, C2_a_refusal_that_was_read_ahead_refuses_the_action) {
   EXPECT_THAT(effects_, IsEmpty());
 }
 
+TEST_F(ScaleCallTest, C2_a_trial_that_got_no_answer_ahead_refuses_nothing_and_is_repeated) {
+  EXPECT_THAT(Scale(1,
+                    [&] {
+                      Always("try virtualmachines", simulator::Fault::Delay(std::chrono::hours(1)));
+                      call_->ReadAhead(context());
+                      Next("try virtualmachines", simulator::Fault::None());
+                      Forget();
+                    }),
+              IsOk());
+  EXPECT_EQ(Times("try virtualmachines"), 1);
+}
+
+TEST_F(ScaleCallTest, L10_a_paused_pool_reads_no_sources_ahead) {
+  AnnotateLease(harvester::kLeasePausedAnnotation, "true");
+  EXPECT_FALSE(Scale(1, [&] { call_->ReadAhead(context()); }).ok());
+  EXPECT_EQ(Times("get virtualmachineimages"), 0);
+  EXPECT_EQ(Times("try virtualmachines"), 0);
+}
+
 TEST_F(ScaleCallTest, C3_what_waits_or_does_not_grow_reads_no_sources) {
   AddVm("web-a");
   request_.last_count = 1;
@@ -125,7 +144,10 @@ TEST_F(ScaleCallTest, C2_what_was_read_ahead_is_read_again_after_slow_roll_backs
   request_.last_count = 1;
   After("update drain", [&] { clock_.Advance(seconds(6)); });
   ASSERT_THAT(Scale(2, [&] { call_->ReadAhead(context()); }), IsOk());
-  EXPECT_EQ(Times("ask selfsubjectrulesreviews"), 2);
+  for (const char* const request :
+       {"ask selfsubjectrulesreviews", "list resourcequotas", "get virtualmachineimages"}) {
+    EXPECT_EQ(Times(request), 2) << request;
+  }
 }
 
 TEST_F(ScaleCallTest, C7_a_victims_node_that_was_read_beside_a_slow_intent_is_read_again) {
@@ -357,8 +379,10 @@ TEST_F(ScaleCallTest, C2_what_fits_the_quota_is_made_and_quotas_need_not_be_read
                                  HasSubstr("1 of 3 VMs fit the quota of namespace nomad")));
   EXPECT_EQ(cluster_.Vms().size(), 1U);
   EXPECT_EQ(Logged("WARN A quota has no room for all new VMs"), 1U);
+  PutPodQuota(5, 4);
+  EXPECT_THAT(Scale(2), IsOk()) << "as many as fit";
   Next("list resourcequotas", Refused());
-  EXPECT_THAT(Scale(2), IsOk());
+  EXPECT_THAT(Scale(3), IsOk());
 }
 
 TEST_F(ScaleCallTest, C2_a_class_that_cannot_be_checked_is_one_warning) {

@@ -5,6 +5,8 @@
 #include <functional>
 #include <memory>
 #include <stop_token>
+#include <utility>
+#include <vector>
 
 #include "drivers/session.h"
 #include "pool_fixture.h"
@@ -44,18 +46,28 @@ class ProcessClock final : public runtime::Clock {
   base::Duration ahead_{};
 };
 
-// Runs each task at once, and counts them.
+// Runs each task at once, and counts them; or when it is told to, as while a request is under way.
 class CountingExecutor final : public runtime::Executor {
  public:
   absl::Status Submit(std::function<void()> task) override {
     ++submitted_;
-    task();
+    if (holds_) {
+      held_.push_back(std::move(task));
+    } else {
+      task();
+    }
     return absl::OkStatus();
   }
   int Take() { return std::exchange(submitted_, 0); }
+  void Hold() { holds_ = true; }
+  void RunHeld() {
+    for (const std::function<void()>& task : std::exchange(held_, {})) task();
+  }
 
  private:
   int submitted_ = 0;
+  bool holds_ = false;
+  std::vector<std::function<void()>> held_;
 };
 
 class ServiceTest : public PoolFixture {
@@ -503,6 +515,46 @@ TEST_F(ServiceTest, C2_a_growth_that_waits_for_its_Lease_reads_what_it_is_made_o
   const auto last_look = std::find(sent.rbegin(), sent.rend(), "get leases");
   EXPECT_EQ(std::count(sent.rbegin(), last_look, "list virtualmachineimages"), 1);
   EXPECT_EQ(std::count(last_look, sent.rend(), "list virtualmachineimages"), 0);
+}
+
+TEST_F(ServiceTest, C2_sources_that_came_before_the_wait_for_the_Lease_are_read_again_after_it) {
+  ASSERT_THAT(Configure(), IsOk());
+  HoldLease();  // another process, which is killed
+  hold_.reset();
+  clock_.Advance(seconds(10));
+  foreground_.Hold();
+  std::size_t before = 0;
+  std::size_t beside_rights = 0;
+  After("get leases", [&] {  // its answer is slower than the images'
+    foreground_.RunHeld();
+    before = Count("list virtualmachineimages");
+  });
+  After("ask selfsubjectrulesreviews", [&] {
+    foreground_.RunHeld();
+    beside_rights = Count("list virtualmachineimages");
+  });
+  EXPECT_THAT(Scale(1), IsOk());
+  EXPECT_EQ(before, 1U);
+  EXPECT_EQ(beside_rights, 2U) << "ahead, as everything else";
+  EXPECT_EQ(Count("list virtualmachineimages"), 2U);
+}
+
+TEST_F(ServiceTest,
+       C11_a_growth_of_a_pool_that_is_known_to_be_held_reads_nothing_beside_the_Lease) {
+  ASSERT_THAT(Configure(), IsOk());
+  HoldLease();  // another process
+  EXPECT_THAT(Scale(1), StatusIs(absl::StatusCode::kAborted));
+  foreground_.Hold();
+  After("get leases", [&] { foreground_.RunHeld(); });
+  EXPECT_THAT(Scale(1), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_EQ(Sent(), (Strings{"get leases"}));
+}
+
+TEST_F(ServiceTest, L1_an_image_that_did_not_answer_beside_the_Lease_is_read_again_for_the_growth) {
+  ASSERT_THAT(Configure(), IsOk());
+  Next("list virtualmachineimages", Fault::Delay(std::chrono::hours(1)));
+  Next("get virtualmachineimages", Fault::Delay(std::chrono::hours(1)));
+  EXPECT_THAT(Scale(1), IsOk());
 }
 
 TEST_F(ServiceTest, C11_a_Lease_that_was_free_and_is_taken_ends_what_is_read_beside_it) {
