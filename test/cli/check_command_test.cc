@@ -120,7 +120,7 @@ TEST(CheckCommand, of_a_healthy_world_passes_line_by_line) {
       "ok       quota: no quota limits the VMs\n"
       "ok       VMs and Harvester's upgrade: nothing keeps them on their host\n"
       "ok       Nomad's address: http://127.0.0.1:4646 answers\n"
-      "ok       Nomad's token: accepted: the token of nomad_token\n"
+      "ok       Nomad's token: accepted: the token of nomad_token or NOMAD_TOKEN\n"
       "ok       node:write: granted: drains, eligibility, purges\n"
       "ok       read-job: granted for every namespace\n"
       "unknown  nodes with node_class=web: no node of this Nomad has them, as in a pool that is "
@@ -311,8 +311,9 @@ TEST(CheckCommand, names_the_credential_that_harvester_does_not_accept) {
 TEST(CheckCommand, names_the_credential_that_nomad_does_not_accept) {
   CheckedPool world({}, WithTokens("", "another"));
   EXPECT_THAT(world.Ids("fail"), ElementsAre("nomad.token"));
-  EXPECT_THAT(world.out(), AllOf(HasSubstr("not accepted: the token of nomad_token: "),
-                                 Not(HasSubstr("secret-"))));
+  EXPECT_THAT(world.out(),
+              AllOf(HasSubstr("not accepted: the token of nomad_token or NOMAD_TOKEN: "),
+                    Not(HasSubstr("secret-"))));
 }
 
 TEST(CheckCommand, of_a_system_out_of_reach_skips_what_depends_on_it_and_checks_the_other) {

@@ -30,6 +30,7 @@ constexpr char kNodes[] = "nomad.nodes";
 constexpr char kIntroTokens[] = "nomad.introduction_tokens";
 constexpr char kNomadVersion[] = "nomad.version";
 
+constexpr char kSetToken[] = "set the agent's token here, too: NOMAD_TOKEN or nomad_token_file";
 constexpr char kGrantNodeWrite[] = "grant node { policy = \"write\" } to the token";
 constexpr char kGrantReadJob[] =
     "grant namespace \"*\" { capabilities = [\"read-job\"] } to the token";
@@ -56,7 +57,7 @@ std::optional<Version> ParseVersion(const std::string& text) {
 
 std::string CredentialText(const config::NomadSettings& settings) {
   if (!settings.token_file.empty()) return "the token of nomad_token_file " + settings.token_file;
-  if (!settings.token.empty()) return "the token of nomad_token";
+  if (!settings.token.empty()) return "the token of nomad_token or NOMAD_TOKEN";
   return "no token (nomad_token_file, nomad_token and NOMAD_TOKEN are not set)";
 }
 
@@ -124,6 +125,12 @@ class NomadCheck {
   const nomad::NomadClient& nomad() const { return *deps_.clients.nomad; }
   const std::string& own_allocation() const { return deps_.clients.config->own_allocation_id; }
 
+  // The cure of a missing right: nobody should widen Nomad's anonymous policy.
+  const char* ToGrant(const char* grant) const {
+    const config::NomadSettings& settings = deps_.clients.config->nomad;
+    return settings.token.empty() && settings.token_file.empty() ? kSetToken : grant;
+  }
+
   void FailAddress(const absl::Status& status) {
     const AddressView view = ViewOf(NomadAddress(*deps_.clients.config));
     const bool answered = nomad::GetNomadError(status).has_value();
@@ -171,7 +178,7 @@ class NomadCheck {
         lines_.Set(kNodeWrite, CheckOutcome::kFail,
                    "the token's policies do not grant it: no node can be drained, so no VM is "
                    "removed",
-                   kGrantNodeWrite);
+                   ToGrant(kGrantNodeWrite));
         break;
       case nomad::NodeWrite::kUnverified:
         lines_.Set(kNodeWrite, CheckOutcome::kUnknown,
@@ -202,13 +209,14 @@ class NomadCheck {
       const CheckOutcome outcome = needs    ? CheckOutcome::kFail
                                    : denied ? CheckOutcome::kWarn
                                             : CheckOutcome::kUnknown;
-      lines_.Set(kReadJob, outcome, what + ": " + costs, kGrantReadJob);
+      lines_.Set(kReadJob, outcome, what + ": " + costs, ToGrant(kGrantReadJob));
     }
   }
 
   void CheckOwnNode() {
     if (!own_node_.ok()) {
-      lines_.Set(kOwnNode, CheckOutcome::kFail, base::Message(own_node_.status()), kGrantReadJob);
+      lines_.Set(kOwnNode, CheckOutcome::kFail, base::Message(own_node_.status()),
+                 ToGrant(kGrantReadJob));
     } else {
       lines_.Set(kOwnNode, CheckOutcome::kPass,
                  own_node_->empty() ? "the autoscaler does not run in this Nomad"
