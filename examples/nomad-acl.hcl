@@ -31,3 +31,8 @@ namespace "*" {
 agent {
   policy = "read"
 }
+
+# Optional: harvester check reads whether the policy's node_pool exists.
+# node_pool "*" {
+#   policy = "read"
+# }
