@@ -112,6 +112,9 @@ void AddPools(const Inspection& inspection, std::vector<Trouble>* troubles) {
   if (lease.record.paused.HoldsAt(now)) {
     add(PausedText(inspection.snapshot.key, lease.record.paused));
   }
+  if (inspection.snapshot.policy.has_value() && inspection.snapshot.policy->dry_run) {
+    add("the policy says dry-run = \"true\": what the agent wants is logged, and not done");
+  }
   if (lease.present && !lease.holder.empty() && !lease.live) {
     add("the process that holds the Lease, " + lease.holder +
         ", no longer renews it: it was killed, or hangs; the next one takes over");

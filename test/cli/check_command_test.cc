@@ -426,6 +426,12 @@ TEST(CheckCommand, tells_what_keeps_vms_on_their_host) {
                     HasSubstr("node_selector fits no second host"), HasSubstr("host_spread")));
 }
 
+TEST(CheckCommand, C13_tells_of_a_policy_that_changes_nothing) {
+  CheckedPool world({{"dry-run", "true"}});
+  EXPECT_THAT(world.Ids("warn"), ElementsAre("pool.dry_run"));
+  EXPECT_THAT(world.Ids("fail"), IsEmpty());
+}
+
 TEST(CheckCommand, tells_the_faults_of_nomads_version) {
   const std::map<std::string, std::vector<std::string>> faults = {
       {"1.10.5", {"system jobs", "batch job"}}, {"1.11.3", {"batch job"}}, {"2.0.4", {}}};

@@ -237,6 +237,14 @@ TEST(Troubles, say_nothing_of_nodes_while_nomad_cannot_be_read) {
   EXPECT_EQ(inspection.report.warning, "");
 }
 
+TEST(Troubles, C13_tell_of_a_policy_that_changes_nothing) {
+  World world;
+  world.Policy().dry_run = true;
+  const std::vector<Trouble> troubles = FindTroubles(Inspect(world));
+  ASSERT_EQ(troubles.size(), 1U);
+  EXPECT_THAT(troubles[0].text, HasSubstr("dry-run = \"true\""));
+}
+
 TEST(Troubles, have_the_same_text_in_json_and_yaml_and_in_the_story_of_their_vm) {
   World world;
   world.With(Vm("v").Joined().Stopped());

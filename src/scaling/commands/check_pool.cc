@@ -15,6 +15,7 @@ constexpr char kBootTime[] = "pool.boot_time";
 constexpr char kTokenLifetime[] = "pool.token_lifetime";
 constexpr char kHostVolumes[] = "pool.host_volumes";
 constexpr char kClocks[] = "clocks";
+constexpr char kDryRun[] = "pool.dry_run";
 
 // A Date has whole seconds, and the reply takes a while.
 constexpr base::Duration kClocksMayDiffer = std::chrono::seconds(30);
@@ -132,6 +133,12 @@ std::vector<CheckResult> CheckPool(const config::PoolPolicy& policy,
   if (has_tokens) lines.Expect(kTokenLifetime, "introduction tokens' time to live");
   lines.Expect(kHostVolumes, "dynamic host volumes");
   lines.Expect(kClocks, "clocks");
+  if (policy.dry_run) {
+    lines.Expect(kDryRun, "dry-run");
+    lines.Set(kDryRun, CheckOutcome::kWarn,
+              "the policy says dry-run = \"true\": what the agent wants is logged, and not done",
+              "set it to \"false\" once you agree with the plans in the agent's log");
+  }
   if (harvester.vms.has_value()) {
     const Joins joins = JoinsOf(*harvester.vms);
     CheckBootTime(policy, joins, &lines);
