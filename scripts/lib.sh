@@ -95,10 +95,16 @@ need_packages() {
   done
   ((${#missing[@]})) || return 0
   say "installing ${missing[*]}"
-  # Waits for another process that installs packages.
+  # Waits for another process that installs packages. What dpkg does, hundreds of lines, matters if it fails.
+  local log
+  log=$(mktemp)
   as_root apt-get -o DPkg::Lock::Timeout=600 update -qq >&2
   as_root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 install -y -qq \
-    --no-install-recommends "${missing[@]}" >&2
+    --no-install-recommends "${missing[@]}" >"$log" 2>&1 || {
+    cat "$log" >&2
+    die "could not install ${missing[*]}"
+  }
+  rm -f "$log"
 }
 
 # find_static_libraries ARCHITECTURE ARRAY: adds CMake's arguments for the libraries of the static executable
