@@ -427,7 +427,7 @@ TEST(CheckCommand, tells_what_keeps_vms_on_their_host) {
 }
 
 TEST(CheckCommand, C13_tells_of_a_policy_that_changes_nothing) {
-  CheckedPool world({{"dry-run", "true"}});
+  CheckedPool world(Values{{"dry-run", "true"}});
   EXPECT_THAT(world.Ids("warn"), ElementsAre("pool.dry_run"));
   EXPECT_THAT(world.Ids("fail"), IsEmpty());
 }
