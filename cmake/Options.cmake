@@ -16,7 +16,8 @@ set_property(GLOBAL PROPERTY USE_FOLDERS ON)
 # each file alone with the preset clang, which finds missing includes.
 
 # ccache treats paths below the base directory as relative, so that clones and build directories share
-# their cache entries.
+# their cache entries. Google Test's macros have the path of their file, which must be relative, too.
+add_compile_options(-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   cmake_path(IS_PREFIX PROJECT_SOURCE_DIR ${CMAKE_BINARY_DIR} NORMALIZE build_is_below_source)
