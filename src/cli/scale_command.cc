@@ -47,12 +47,15 @@ class ProgressSink final : public log::Sink {
     const bool is_trouble = record.level >= log::Level::kWarn;
     // The command shows the plan and the outcome itself: what else is done is done with a VM.
     const bool is_wait = record.message == scaling::kWaitsForLease;
-    if (record.level < log::Level::kInfo || (line.empty() && !is_trouble && !is_wait) ||
+    const bool is_step = record.message == "Next step";
+    // A drain may take an hour: who waits, and for what, is told once.
+    const bool waits = is_step && record.level < log::Level::kInfo;
+    if ((record.level < log::Level::kInfo && !waits) || (line.empty() && !is_trouble && !is_wait) ||
         IsSaid(record)) {
       return;
     }
     if (!line.empty()) line += ": ";
-    line += record.message == "Next step" ? TextOf(record, "step") : record.message;
+    line += waits ? "waits" : is_step ? TextOf(record, "step") : record.message;
     for (const char* const key : {"what", "why", "left", "error", "holder", "until"}) {
       if (const std::string text = TextOf(record, key); !text.empty()) line += ": " + text;
     }
@@ -210,14 +213,14 @@ void AddScaleCommand(CLI::App& app, const Invocation& invocation) {
       {.name = "scale",
        .description =
            "Scale a pool to a count, as the agent would: shows the plan, asks before it removes "
-           "VMs, and prints a line for each thing done. Ctrl-C stops it.",
+           "VMs, and prints a line for each thing done and for what a VM waits. Ctrl-C stops it.",
        .exit_codes = "Exit: 0 done, or done as far as one action goes, which the last line says; 1 "
                      "not or partly done, 2 "
                      "usage, 130 interrupted.",
        .use = PolicyUse::kWhole,
        .task = [arguments, invocation](const scaling::Maintenance& maintenance,
                                        const runtime::Context& context, const Settings& settings) {
-         RuntimeParts runtime(MakeProgressSink(std::cout, std::cerr, settings), log::Level::kInfo,
+         RuntimeParts runtime(MakeProgressSink(std::cout, std::cerr, settings), log::Level::kDebug,
                               invocation.environment);
          return ScalePool(maintenance, context, settings, *arguments,
                           {.make_service = [&runtime] { return runtime.MakeService(); },

@@ -15,8 +15,9 @@
 
 namespace nomad_harvester::cli {
 
-// Prints a line for each thing that is done, and to `err` for each that is in trouble, from the
-// engine's log. Warnings of the settings are not repeated. The streams outlive it.
+// Prints a line for each thing that is done or waited for, and to `err` for each that is in
+// trouble, from the engine's log with its debug lines. Warnings of the settings are not repeated.
+// The streams outlive it.
 std::shared_ptr<log::Sink> MakeProgressSink(std::ostream& out, std::ostream& err,
                                             const Settings& settings);
 

@@ -118,7 +118,7 @@ class PlanCommands : public testing::Test {
                options.random =
                    runtime::MakeSeededRandom(static_cast<std::uint64_t>(100 + commands_));
                options.logger =
-                   log::Logger(MakeProgressSink(out_, err_, settings_), log::Level::kInfo);
+                   log::Logger(MakeProgressSink(out_, err_, settings_), log::Level::kDebug);
                options.environment = [this](const std::string& name) {
                  const auto found = environment_.find(name);
                  return found == environment_.end() ? std::nullopt : std::optional(found->second);
@@ -698,6 +698,17 @@ TEST_F(PlanCommands, scale_that_does_not_wait_for_drains_says_that_they_go_on) {
   EXPECT_EQ(ScaleTo(0), 0);
   EXPECT_THAT(out_.str(), AllOf(HasSubstr("\ndraining: " + FirstVm() + "; the plugin's Status"),
                                 Not(HasSubstr("done"))));
+}
+
+TEST_F(PlanCommands, scale_says_once_for_what_it_waits) {
+  ASSERT_EQ(ScaleTo(1), 0);
+  Configure({"scale_timeout=10m"});
+  cluster_.HangDrain(cluster_.Nodes().at(0)["ID"]);
+  EXPECT_EQ(ScaleTo(0), 1);
+  const std::string out = out_.str();
+  const std::string line = FirstVm() + ": waits: node ";
+  EXPECT_THAT(out, HasSubstr(line));
+  EXPECT_EQ(out.find(line), out.rfind(line)) << out;
 }
 
 TEST_F(PlanCommands, C16_scale_that_a_limit_stopped_is_not_just_done) {
