@@ -215,8 +215,7 @@ void AddScaleCommand(CLI::App& app, const Invocation& invocation) {
            "Scale a pool to a count, as the agent would: shows the plan, asks before it removes "
            "VMs, and prints a line for each thing done and for what a VM waits. Ctrl-C stops it.",
        .exit_codes = "Exit: 0 done, or done as far as one action goes, which the last line says; 1 "
-                     "not or partly done, 2 "
-                     "usage, 130 interrupted.",
+                     "not or partly done, 2 usage, 130 interrupted.",
        .use = PolicyUse::kWhole,
        .task = [arguments, invocation](const scaling::Maintenance& maintenance,
                                        const runtime::Context& context, const Settings& settings) {
