@@ -119,26 +119,6 @@ std::string WinnerOver(const config::Option& option, const config::Environment& 
   return "";
 }
 
-// What the operator should know about settings that were given on a command line: a secret is
-// visible, or the environment wins.
-void WarnOf(const StringMap& plugin, const config::Environment& environment,
-            std::vector<std::string>* warnings) {
-  for (const auto& [key, value] : plugin) {
-    const config::Option* const option = config::FindOption(config::Section::kPlugin, key);
-    if (option == nullptr) continue;
-    if (option->type == config::OptionType::kSecret && !value.empty()) {
-      warnings->push_back(key +
-                          ": a secret given by --set is in the process list, which every user of "
-                          "this machine may read; set " +
-                          std::string(option->environment) + " in the environment instead");
-    }
-    if (const std::string variable = WinnerOver(*option, environment); !variable.empty()) {
-      warnings->push_back(key + ": --set has no effect: the environment has " + variable +
-                          ", which wins; unset it");
-    }
-  }
-}
-
 // A file's address of Nomad wins over the environment's, unlike one of Harvester.
 void WarnOfHiddenNomad(const FileSettings& files, const StringMap& given,
                        const config::Environment& environment, std::vector<std::string>* warnings) {
@@ -153,6 +133,27 @@ void WarnOfHiddenNomad(const FileSettings& files, const StringMap& given,
                       (origin == files.origins.end() ? "a file" : origin->second) +
                       " names another Nomad, which wins; give --set " + kKey + "=" +
                       of_environment);
+}
+
+// What the operator should know about settings that were given on a command line: a secret is
+// visible, or the environment wins; and about an environment over which a file wins.
+void WarnOf(const FileSettings& files, const StringMap& plugin,
+            const config::Environment& environment, std::vector<std::string>* warnings) {
+  WarnOfHiddenNomad(files, plugin, environment, warnings);
+  for (const auto& [key, value] : plugin) {
+    const config::Option* const option = config::FindOption(config::Section::kPlugin, key);
+    if (option == nullptr) continue;
+    if (option->type == config::OptionType::kSecret && !value.empty()) {
+      warnings->push_back(key +
+                          ": a secret given by --set is in the process list, which every user of "
+                          "this machine may read; set " +
+                          std::string(option->environment) + " in the environment instead");
+    }
+    if (const std::string variable = WinnerOver(*option, environment); !variable.empty()) {
+      warnings->push_back(key + ": --set has no effect: the environment has " + variable +
+                          ", which wins; unset it");
+    }
+  }
 }
 
 }  // namespace
@@ -175,8 +176,7 @@ absl::StatusOr<PluginSettings> ReadPluginSettings(const std::vector<std::string>
   PluginSettings settings{.block = Merged(given.plugin, files.plugin), .warnings = files.warnings};
   // As in ReadSettings.
   if (!given.plugin.contains("log_level")) settings.block.erase("log_level");
-  WarnOf(given.plugin, environment, &settings.warnings);
-  WarnOfHiddenNomad(files, given.plugin, environment, &settings.warnings);
+  WarnOf(files, given.plugin, environment, &settings.warnings);
   return settings;
 }
 
@@ -216,8 +216,7 @@ absl::StatusOr<Settings> ReadSettings(const std::vector<std::string>& pairs,
   settings.plugin = *std::move(plugin);
   // The files' is that of the plugin under the agent, which filters its lines.
   if (!given.plugin.contains("log_level")) settings.plugin.log_level.clear();
-  WarnOf(given.plugin, environment, &settings.plugin.warnings);
-  WarnOfHiddenNomad(files, given.plugin, environment, &settings.plugin.warnings);
+  WarnOf(files, given.plugin, environment, &settings.plugin.warnings);
   settings.plugin.warnings.insert(settings.plugin.warnings.end(), files.warnings.begin(),
                                   files.warnings.end());
   settings.ns = policy->ns;
