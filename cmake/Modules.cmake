@@ -87,7 +87,7 @@ function(nomad_harvester_add_test name)
   add_executable(${name} ${arg_SOURCES})
   add_dependencies(tests ${name})
   # What is tested is optimized; a unit test itself need not be: a third of its compilation.
-  if(arg_LABELS STREQUAL "unit")
+  if(NOT "sweep" IN_LIST arg_LABELS)
     target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O0;-U_FORTIFY_SOURCE>)
   endif()
   list(TRANSFORM arg_USES PREPEND harvester_)

@@ -42,8 +42,9 @@ function(nomad_harvester_add_proto_library target)
     COMMENT "protoc: descriptors"
     VERBATIM)
   add_library(${target} STATIC ${sources} ${descriptors}.cc)
-  # Generated files do not support unity builds.
-  set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
+  # Files of messages do not support unity builds; those of services do.
+  list(FILTER sources EXCLUDE REGEX "\\.grpc\\.pb\\.(cc|h)$")
+  set_source_files_properties(${sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   target_include_directories(${target} SYSTEM PUBLIC ${out})
   target_link_libraries(${target} PUBLIC nomad_harvester_grpc)
 endfunction()

@@ -3,6 +3,7 @@
 #ifndef NOMAD_HARVESTER_SIMULATOR_KUBE_API_H_
 #define NOMAD_HARVESTER_SIMULATOR_KUBE_API_H_
 
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -52,6 +53,14 @@ class KubeApi {
   // kube_read.cc
   http::HttpResponse Get(const KubeCall& call) const;
   http::HttpResponse List(const KubeCall& call, bool metadata_only);
+  // Of an object, as an element of a list.
+  struct ItemTexts {
+    Object object;
+    std::string whole;
+    std::string metadata_only;
+  };
+  const std::string& ItemText(const ResourceDef& def, const KubeStore::Key& key,
+                              const Object& object, bool metadata_only);
 
   // kube_write.cc
   http::HttpResponse Create(const KubeCall& call, const http::HttpRequest& request);
@@ -72,6 +81,8 @@ class KubeApi {
 
   World& world_;
   KubeStore& store_;
+  // Of the objects that were listed last: a list is asked for more often than its objects change.
+  std::map<std::pair<const ResourceDef*, KubeStore::Key>, ItemTexts> texts_;
 };
 
 // The claims that the volumes of a VM or an instance refer to.

@@ -112,7 +112,10 @@ http::HttpResponse KubeApi::List(const KubeCall& call, bool metadata_only) {
     }
   }
 
-  Json items = Json::array();
+  // Those of objects that are gone are dropped with the others.
+  if (texts_.size() > 8 * objects->size() + 64) texts_.clear();
+  std::string items;
+  std::int64_t count = 0;
   std::int64_t remaining = 0;
   Position next = position;
   for (auto it = token.empty() ? objects->begin() : objects->upper_bound(position.after);
@@ -120,24 +123,14 @@ http::HttpResponse KubeApi::List(const KubeCall& call, bool metadata_only) {
     if (!call.ns.empty() && it->first.first != call.ns) continue;
     // A full page is followed by another one while objects are left, whether selected or not: the
     // last page may be empty (observed on kube-apiserver 1.32.3).
-    if (limit > 0 && static_cast<std::int64_t>(items.size()) == limit) {
+    if (limit > 0 && count == limit) {
       ++remaining;
       continue;
     }
     if (!labels->Matches(*it->second) || !fields->Matches(*it->second)) continue;
     next.after = it->first;
-    if (metadata_only) {
-      items.push_back({{"kind", "PartialObjectMetadata"},
-                       {"apiVersion", "meta.k8s.io/v1"},
-                       {"metadata", it->second->at("metadata")}});
-      continue;
-    }
-    items.push_back(*it->second);
-    // List items of built-in resources have no kind (observed on kube-apiserver 1.32.3).
-    if (!call.def->custom) {
-      items.back().erase("kind");
-      items.back().erase("apiVersion");
-    }
+    if (count++ > 0) items += ',';
+    items += ItemText(*call.def, it->first, it->second, metadata_only);
   }
 
   Json metadata = {{"resourceVersion", std::to_string(position.revision)}};
@@ -148,11 +141,31 @@ http::HttpResponse KubeApi::List(const KubeCall& call, bool metadata_only) {
   } else if (call.def->custom && !metadata_only) {
     metadata["continue"] = "";
   }
-  return JsonReply(200, {{"kind", metadata_only ? "PartialObjectMetadataList"
-                                                : std::string(call.def->kind) + "List"},
-                         {"apiVersion", metadata_only ? "meta.k8s.io/v1" : ApiVersion(*call.def)},
-                         {"metadata", std::move(metadata)},
-                         {"items", std::move(items)}});
+  std::string body = base::DumpJson(
+      {{"kind", metadata_only ? "PartialObjectMetadataList" : std::string(call.def->kind) + "List"},
+       {"apiVersion", metadata_only ? "meta.k8s.io/v1" : ApiVersion(*call.def)},
+       {"metadata", std::move(metadata)}});
+  body.pop_back();
+  return JsonTextReply(200, body + ",\"items\":[" + items + "]}");
+}
+
+const std::string& KubeApi::ItemText(const ResourceDef& def, const KubeStore::Key& key,
+                                     const Object& object, bool metadata_only) {
+  ItemTexts& texts = texts_[{&def, key}];
+  if (texts.object != object) texts = {object, {}, {}};
+  std::string& text = metadata_only ? texts.metadata_only : texts.whole;
+  if (!text.empty()) return text;
+  if (metadata_only) {
+    return text = base::DumpJson({{"kind", "PartialObjectMetadata"},
+                                  {"apiVersion", "meta.k8s.io/v1"},
+                                  {"metadata", object->at("metadata")}});
+  }
+  if (def.custom) return text = base::DumpJson(*object);
+  // List items of built-in resources have no kind (observed on kube-apiserver 1.32.3).
+  Json item = *object;
+  item.erase("kind");
+  item.erase("apiVersion");
+  return text = base::DumpJson(item);
 }
 
 }  // namespace nomad_harvester::simulator

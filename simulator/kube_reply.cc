@@ -34,10 +34,14 @@ http::HttpResponse Failure(int status, std::string_view reason, std::string_view
 }  // namespace
 
 http::HttpResponse JsonReply(int status, const nlohmann::json& body) {
+  return JsonTextReply(status, base::DumpJson(body));
+}
+
+http::HttpResponse JsonTextReply(int status, std::string body) {
   http::HttpResponse response;
   response.status = status;
   response.headers.Set("Content-Type", "application/json");
-  response.body = base::DumpJson(body);
+  response.body = std::move(body);
   return response;
 }
 

@@ -15,6 +15,7 @@
 namespace nomad_harvester::simulator {
 
 http::HttpResponse JsonReply(int status, const nlohmann::json& body);
+http::HttpResponse JsonTextReply(int status, std::string body);
 http::HttpResponse TextReply(int status, std::string body);
 // JSON if the body looks like an object, else text.
 http::HttpResponse AnyReply(int status, std::string body);

@@ -34,7 +34,8 @@ bool IsOwnedBy(const Json& object, std::string_view uid);
 
 class KubeStore {
  public:
-  using Objects = std::map<std::pair<std::string, std::string>, Object>;  // by namespace, name
+  using Key = std::pair<std::string, std::string>;  // namespace, name
+  using Objects = std::map<Key, Object>;
   // `before` is null for a new object, `after` for a removed one.
   using Listener =
       std::function<void(const ResourceDef&, const Object& before, const Object& after)>;

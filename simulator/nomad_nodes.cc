@@ -18,6 +18,7 @@ base::WallTime WholeSeconds(base::WallTime time) {
 std::uint64_t NomadState::Touch(NomadNode& node) {
   nodes_index_ = ++index_;
   node.modify_index = index_;
+  node.stubs = {};
   if (node.status == "down") CollectLater(node);
   return node.modify_index;
 }

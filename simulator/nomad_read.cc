@@ -46,17 +46,19 @@ NomadReply Page(const Target& target, std::uint64_t index, const std::vector<con
                 Key key, Render render) {
   const std::int64_t per_page = base::ParseInt(target.Query("per_page")).value_or(0);
   const std::string from = target.Query("next_token");
-  Json items = Json::array();
+  std::string items = "[";
+  std::int64_t count = 0;
   std::string next;
   for (const T* element : all) {
     if (!from.empty() && key(*element) < from) continue;
-    if (per_page > 0 && static_cast<std::int64_t>(items.size()) == per_page) {
+    if (per_page > 0 && count == per_page) {
       next = key(*element);
       break;
     }
-    items.push_back(render(*element));
+    if (count++ > 0) items += ',';
+    items += render(*element);
   }
-  NomadReply reply = Indexed(index, items);
+  NomadReply reply{JsonTextReply(200, items + "]"), std::max<std::uint64_t>(1, index)};
   if (!next.empty()) reply.response.headers.Set("X-Nomad-NextToken", next);
   return reply;
 }
@@ -84,8 +86,10 @@ NomadReply NomadApi::Nodes(const Target& target) const {
   }
   return Page(
       target, state_.nodes_index(), nodes, [](const NomadNode& node) { return node.id; },
-      [&target](const NomadNode& node) {
-        return NodeStub(node, Flag(target, "resources"), Flag(target, "os"));
+      [resources = Flag(target, "resources"), os = Flag(target, "os")](const NomadNode& node) {
+        std::string& text = node.stubs[(resources ? 1 : 0) + (os ? 2 : 0)];
+        if (text.empty()) text = base::DumpJson(NodeStub(node, resources, os));
+        return text;
       });
 }
 
@@ -126,7 +130,8 @@ NomadReply NomadApi::Allocations(const Target& target) const {
       [](const NomadAllocation& allocation) { return allocation.id; },
       [&target, &hides](const NomadAllocation& allocation) {
         // hashicorp/nomad:command/agent/alloc_endpoint.go: task states unless task_states=false.
-        return AllocationStub(allocation, Flag(target, "resources"), !hides("task_states"));
+        return base::DumpJson(
+            AllocationStub(allocation, Flag(target, "resources"), !hides("task_states")));
       });
 }
 

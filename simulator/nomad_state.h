@@ -4,6 +4,7 @@
 #ifndef NOMAD_HARVESTER_SIMULATOR_NOMAD_STATE_H_
 #define NOMAD_HARVESTER_SIMULATOR_NOMAD_STATE_H_
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -47,6 +48,8 @@ struct NomadNode {
   std::optional<LastDrain> last_drain;
   std::uint64_t create_index = 0;
   std::uint64_t modify_index = 0;
+  // Its texts in lists without and with resources, and with the operating system; Touch clears them.
+  mutable std::array<std::string, 4> stubs;
 };
 
 struct NomadAllocation {

@@ -73,12 +73,12 @@ std::string TakeDigits(std::string_view* rest) {
 }
 
 // An exact decimal number of any length: 0.<digits> * 10^point.
-struct Decimal {
+struct ExactNumber {
   std::string digits;
   std::int64_t point = 0;
 };
 
-void MultiplyBy1024(Decimal* number) {
+void MultiplyBy1024(ExactNumber* number) {
   int carry = 0;
   for (auto digit = number->digits.rbegin(); digit != number->digits.rend(); ++digit) {
     const int product = (*digit - '0') * 1024 + carry;
@@ -91,7 +91,7 @@ void MultiplyBy1024(Decimal* number) {
 }
 
 // nullopt if it does not fit.
-std::optional<std::int64_t> RoundUp(Decimal number) {
+std::optional<std::int64_t> RoundUp(ExactNumber number) {
   const std::size_t zeros = number.digits.find_first_not_of('0');
   number.digits.erase(0, zeros);
   number.point -= static_cast<std::int64_t>(zeros);
@@ -118,7 +118,7 @@ absl::StatusOr<std::int64_t> ParseQuantity(std::string_view text) {
     negative = rest.front() == '-';
     rest.remove_prefix(1);
   }
-  Decimal number{TakeDigits(&rest)};
+  ExactNumber number{TakeDigits(&rest)};
   number.point = static_cast<std::int64_t>(number.digits.size());
   if (!rest.empty() && rest.front() == '.') {
     rest.remove_prefix(1);

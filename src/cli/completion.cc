@@ -8,7 +8,7 @@
 namespace nomad_harvester::cli {
 namespace {
 
-using Table = std::vector<CommandEntry>;
+using Entries = std::vector<CommandEntry>;
 
 bool TakesKey(const OptionEntry& option) { return option.argument == "KEY=VALUE"; }
 bool TakesFile(const OptionEntry& option) { return option.argument.starts_with("FILE"); }
@@ -24,7 +24,7 @@ std::string Quoted(const std::string& text) {
   return "'" + absl::StrReplaceAll(text, {{"'", "'\\''"}}) + "'";
 }
 
-std::vector<std::string> CommandNames(const Table& table) {
+std::vector<std::string> CommandNames(const Entries& table) {
   std::vector<std::string> names;
   names.reserve(table.size());
   for (std::size_t i = 1; i < table.size(); ++i) names.push_back(table[i].name);
@@ -42,7 +42,7 @@ std::vector<std::string> WordsOf(const CommandEntry& command) {
   return words;
 }
 
-std::string Bash(const Table& table) {
+std::string Bash(const Entries& table) {
   std::string arguments;
   std::string words = "    '') words=" +
                       Quoted(absl::StrJoin(CommandNames(table), " ") + " " +
@@ -133,7 +133,7 @@ std::string ZshSpecs(const OptionEntry& option) {
   return specs;
 }
 
-std::string Zsh(const Table& table) {
+std::string Zsh(const Entries& table) {
   std::string commands;
   std::string cases;
   for (std::size_t i = 1; i < table.size(); ++i) {
@@ -186,7 +186,7 @@ std::string FishOption(const OptionEntry& option, const std::string& condition) 
   return line + " -d " + Quoted(Short(option.description)) + "\n";
 }
 
-std::string Fish(const Table& table) {
+std::string Fish(const Entries& table) {
   constexpr char kNoCommand[] = "__fish_use_subcommand";
   std::string script = "# fish completion for harvester\ncomplete -c harvester -f\n";
   for (const OptionEntry& option : table.front().options) script += FishOption(option, kNoCommand);
@@ -203,7 +203,7 @@ std::string Fish(const Table& table) {
 
 }  // namespace
 
-std::string CompletionScript(const std::string& shell, const Table& table) {
+std::string CompletionScript(const std::string& shell, const Entries& table) {
   if (shell == "bash") return Bash(table);
   return shell == "zsh" ? Zsh(table) : Fish(table);
 }

@@ -39,14 +39,14 @@ std::string KeyOf(const AgentPlugin& apm, const std::string& key) {
 }
 
 // How the agent's plugin is configured (plugin.go, SetConfig; prometheus.go, newPluginRoudTripper).
-struct Source {
+struct Endpoint {
   http::CurlOptions options;
   std::vector<std::pair<std::string, base::Secret>> headers;
   std::string credential;  // "basic_auth_user and basic_auth_password"
 };
 
-absl::StatusOr<Source> SourceOf(const AgentPlugin& apm) {
-  Source source;
+absl::StatusOr<Endpoint> EndpointOf(const AgentPlugin& apm) {
+  Endpoint source;
   source.options.base_url = KeyOf(apm, "address");
   if (source.options.base_url.empty()) return base::InvalidArgument("it has no address");
   source.options.basic_auth_user = KeyOf(apm, "basic_auth_user");
@@ -76,7 +76,7 @@ std::string SecondsOf(base::WallTime time) {
       std::chrono::duration_cast<std::chrono::seconds>(time.time_since_epoch()).count());
 }
 
-http::HttpRequest RequestOf(const PolicyCheck& check, const Source& source, base::WallTime now) {
+http::HttpRequest RequestOf(const PolicyCheck& check, const Endpoint& source, base::WallTime now) {
   const base::WallTime to = now - check.offset;
   http::HttpRequest request;
   request.target = "/api/v1/query_range?query=" + base::UrlEscape(check.query) +
@@ -134,7 +134,7 @@ Verdict VerdictOfData(const nlohmann::json& reply, const std::string& address) {
           ""};
 }
 
-Verdict VerdictOf(const http::HttpResponse& response, const Source& source,
+Verdict VerdictOf(const http::HttpResponse& response, const Endpoint& source,
                   const std::string& address) {
   const std::string where = "correct address of the apm block, or what stands before Prometheus";
   if (http::IsRedirection(response)) {
@@ -169,7 +169,7 @@ Verdict VerdictOf(const http::HttpResponse& response, const Source& source,
 }
 
 Verdict Ask(const runtime::Context& context, const PolicyCheck& check, const AgentPlugin& apm) {
-  const auto source = SourceOf(apm);
+  const auto source = EndpointOf(apm);
   if (!source.ok()) {
     return {CheckOutcome::kFail,
             "the apm block \"" + check.source + "\": " + base::Message(source.status()),

@@ -27,8 +27,6 @@ using scaling::Direction;
 using scaling::Proposal;
 using scaling::ScalePlan;
 
-Json Text(std::string_view text) { return base::ToValidUtf8(text); }
-
 // Why fewer VMs than requested; empty: it is not limited.
 std::string LimitOf(const Proposal& proposal) {
   const ScalePlan& plan = proposal.plan;
@@ -80,15 +78,12 @@ std::string Section(const std::string& title, const Rows& rows, std::size_t widt
 // Of what follows a break of a long line.
 constexpr std::size_t kFoldIndent = 2;
 
-// Enough of a node ID for people to identify it.
-constexpr std::size_t kShortId = 8;
-
 Rows RemovalRows(const std::vector<scaling::PlannedRemoval>& removals) {
   Rows rows = {{"#", "VM", "NODE", "WHY"}};
   rows.reserve(removals.size() + 1);
   for (const scaling::PlannedRemoval& removal : removals) {
-    rows.push_back({std::to_string(rows.size()), removal.vm, removal.node_id.substr(0, kShortId),
-                    removal.reason});
+    rows.push_back(
+        {std::to_string(rows.size()), removal.vm, ShortId(removal.node_id), removal.reason});
   }
   return rows;
 }
@@ -160,8 +155,9 @@ std::string Lines(const Proposal& proposal) {
 Json RemovalsOf(const std::vector<scaling::PlannedRemoval>& removals) {
   Json list = Json::array();
   for (const scaling::PlannedRemoval& removal : removals) {
-    list.push_back(
-        {{"vm", Text(removal.vm)}, {"node", Text(removal.node_id)}, {"why", Text(removal.reason)}});
+    list.push_back({{"vm", base::ToValidUtf8(removal.vm)},
+                    {"node", base::ToValidUtf8(removal.node_id)},
+                    {"why", base::ToValidUtf8(removal.reason)}});
   }
   return list;
 }
@@ -169,14 +165,14 @@ Json RemovalsOf(const std::vector<scaling::PlannedRemoval>& removals) {
 Json PassedOf(const std::vector<scaling::PassedOver>& passed) {
   Json list = Json::array();
   for (const scaling::PassedOver& one : passed) {
-    list.push_back({{"vm", Text(one.vm)}, {"why", Text(one.reason)}});
+    list.push_back({{"vm", base::ToValidUtf8(one.vm)}, {"why", base::ToValidUtf8(one.reason)}});
   }
   return list;
 }
 
 // Null: nothing would refuse it.
 Json RefusalOf(const absl::Status& refusal) {
-  return refusal.ok() ? Json() : Json(Text(base::Message(refusal)));
+  return refusal.ok() ? Json() : Json(base::ToValidUtf8(base::Message(refusal)));
 }
 
 std::string Refusal(const Proposal& proposal) {
@@ -230,21 +226,23 @@ std::string PlanJson(const Proposal& proposal) {
   const ScalePlan& plan = proposal.plan;
   Json create = Json::array();
   for (const scaling::PlannedCreation& creation : plan.create) {
-    create.push_back({{"zone", Text(creation.zone)}, {"name", Text(creation.name)}});
+    create.push_back(
+        {{"zone", base::ToValidUtf8(creation.zone)}, {"name", base::ToValidUtf8(creation.name)}});
   }
   Json unmark = Json::array();
-  for (const std::string& vm : plan.cancel_removals) unmark.push_back(Text(vm));
+  for (const std::string& vm : plan.cancel_removals) unmark.push_back(base::ToValidUtf8(vm));
   Json notes = Json::array();
-  for (const std::string& note : proposal.notes) notes.push_back(Text(note));
+  for (const std::string& note : proposal.notes) notes.push_back(base::ToValidUtf8(note));
   Json being_removed = Json::array();
-  for (const std::string& vm : BeingRemoved(proposal)) being_removed.push_back(Text(vm));
+  for (const std::string& vm : BeingRemoved(proposal))
+    being_removed.push_back(base::ToValidUtf8(vm));
   const Json document = {{"namespace", proposal.snapshot.key.ns},
                          {"node_group_name", proposal.snapshot.key.pool},
                          {"direction", DirectionName(plan.direction)},
                          {"from", plan.from},
                          {"to", plan.to},
                          {"desired", plan.desired},
-                         {"limited", Text(LimitOf(proposal))},
+                         {"limited", base::ToValidUtf8(LimitOf(proposal))},
                          {"missing_victims", plan.missing_victims},
                          {"roll_backs", PassedOf(proposal.roll_backs)},
                          {"replaced", PassedOf(proposal.replaced)},

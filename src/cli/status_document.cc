@@ -34,8 +34,6 @@ Json Time(const std::optional<base::WallTime>& time) {
   return time.has_value() ? Json(base::FormatRfc3339(*time)) : Json();
 }
 
-Json Text(std::string_view text) { return base::ToValidUtf8(text); }
-
 // Status' counters, "pending" for the member "harvester.pending" of its meta.
 Json CountersOf(const scaling::StringMap& meta) {
   constexpr std::string_view kPrefix = "harvester.";
@@ -56,30 +54,33 @@ Json PausedOf(const harvester::Hold& paused) {
 
 Json LastErrorOf(const std::optional<harvester::ErrorRecord>& error) {
   if (!error.has_value()) return {};
-  return {{"action", Text(error->action)}, {"at", Time(error->at)}, {"text", Text(error->text)}};
+  return {{"action", base::ToValidUtf8(error->action)},
+          {"at", Time(error->at)},
+          {"text", base::ToValidUtf8(error->text)}};
 }
 
 Json LeaseOf(const scaling::LeaseView& lease) {
   Json action;
   if (lease.record.action.has_value()) {
     const harvester::LeaseAction& open = *lease.record.action;
-    action = {{"id", Text(open.id)},    {"from", open.from},        {"to", open.to},
-              {"names", Json::array()}, {"create", Json::object()}, {"back", Json::array()}};
-    for (const std::string& name : open.names) action["names"].push_back(Text(name));
-    for (const auto& [name, id] : open.create) action["create"][name] = Text(id);
-    for (const std::string& name : open.back) action["back"].push_back(Text(name));
+    action = {
+        {"id", base::ToValidUtf8(open.id)}, {"from", open.from},        {"to", open.to},
+        {"names", Json::array()},           {"create", Json::object()}, {"back", Json::array()}};
+    for (const std::string& name : open.names) action["names"].push_back(base::ToValidUtf8(name));
+    for (const auto& [name, id] : open.create) action["create"][name] = base::ToValidUtf8(id);
+    for (const std::string& name : open.back) action["back"].push_back(base::ToValidUtf8(name));
   }
   Json policy;
   if (const auto& last = lease.record.policy; last.has_value()) {
-    policy = {{"id", Text(last->id)}, {"at", Time(last->at)}};
+    policy = {{"id", base::ToValidUtf8(last->id)}, {"at", Time(last->at)}};
   }
   Json back_off = Json::object();
   for (const auto& [cause, entry] : lease.record.back_off) {
     back_off[cause] = {{"failures", entry.failures}, {"retry_at", Time(entry.retry_at)}};
   }
   return {{"used", lease.problem.empty()},
-          {"problem", Text(lease.problem)},
-          {"holder", Text(lease.holder)},
+          {"problem", base::ToValidUtf8(lease.problem)},
+          {"holder", base::ToValidUtf8(lease.holder)},
           {"live", lease.live},
           {"renewed_at", Time(lease.renewed_at)},
           {"action", std::move(action)},
@@ -91,8 +92,8 @@ Json LeaseOf(const scaling::LeaseView& lease) {
 }
 
 Json NodeOf(const nomad::Node& node) {
-  return {{"id", Text(node.id)},
-          {"name", Text(node.name)},
+  return {{"id", base::ToValidUtf8(node.id)},
+          {"name", base::ToValidUtf8(node.name)},
           {"status", NodeStatusName(node.status)},
           {"eligible", node.eligible},
           {"draining", node.draining}};
@@ -109,7 +110,7 @@ Json MarkOf(const harvester::VirtualMachine& vm) {
     deadline = "now";
   }
   return {{"readable", true},
-          {"action", Text(mark.action)},
+          {"action", base::ToValidUtf8(mark.action)},
           {"reason", harvester::MarkReasonName(mark.reason)},
           {"marked_at", Time(mark.marked_at)},
           {"drain_deadline", std::move(deadline)},
@@ -123,7 +124,7 @@ Json DriftOf(const VmView& view, const Inspection& inspection) {
   const auto parts = scaling::DriftOf(view.vm, inspection.template_hash, inspection.template_parts);
   if (!parts.has_value()) return {};
   Json list = Json::array();
-  for (const std::string& part : *parts) list.push_back(Text(part));
+  for (const std::string& part : *parts) list.push_back(base::ToValidUtf8(part));
   return list;
 }
 
@@ -134,19 +135,19 @@ Json VmOf(const VmView& view, const Inspection& inspection) {
   const bool readable = snapshot.look().nomad_readable;
   const nomad::Node* node = readable ? LinkedNode(view, snapshot) : nullptr;
   const scaling::Step step = NextStep(view, snapshot);
-  return {{"name", Text(vm.name)},
-          {"uid", Text(vm.uid)},
+  return {{"name", base::ToValidUtf8(vm.name)},
+          {"uid", base::ToValidUtf8(vm.uid)},
           {"state", VmStateName(StateOf(view, snapshot))},
           {"counts", Counts(view, snapshot)},
-          {"harvester_status", Text(vm.printable_status)},
-          {"host", Text(view.host)},
+          {"harvester_status", base::ToValidUtf8(vm.printable_status)},
+          {"host", base::ToValidUtf8(view.host)},
           {"addresses", view.addresses},
           {"created_at", Time(vm.created_at)},
           {"joined_at", Time(vm.joined_at)},
           {"join_deadline",
            Time(harvester::HasJoined(vm) ? std::nullopt : JoinDeadline(view, snapshot.look()))},
           {"link", readable ? LinkName(view.link.state) : "unknown"},
-          {"link_explanation", Text(readable ? view.link.explanation : "")},
+          {"link_explanation", base::ToValidUtf8(readable ? view.link.explanation : "")},
           {"node", node == nullptr ? Json() : NodeOf(*node)},
           {"mark", MarkOf(vm)},
           {"protected", vm.protect.HoldsAt(snapshot.now())},
@@ -154,15 +155,15 @@ Json VmOf(const VmView& view, const Inspection& inspection) {
           {"drift", DriftOf(view, inspection)},
           {"next_step", StepName(step.kind)},
           {"row", RowName(step.row)},
-          {"why", Text(step.reason)}};
+          {"why", base::ToValidUtf8(step.reason)}};
 }
 
 Json TroublesOf(const Inspection& inspection) {
   Json list = Json::array();
   for (const Trouble& trouble : FindTroubles(inspection)) {
     Json vms = Json::array();
-    for (const std::string& vm : trouble.vms) vms.push_back(Text(vm));
-    list.push_back({{"text", Text(trouble.text)}, {"vms", std::move(vms)}});
+    for (const std::string& vm : trouble.vms) vms.push_back(base::ToValidUtf8(vm));
+    list.push_back({{"text", base::ToValidUtf8(trouble.text)}, {"vms", std::move(vms)}});
   }
   return list;
 }
@@ -190,12 +191,12 @@ Json StatusDocument(const Inspection& inspection) {
           {"node_group_name", snapshot.key.pool},
           {"time", Time(snapshot.now())},
           {"ready", report.status.ready},
-          {"reason", Text(report.reason)},
-          {"warning", Text(report.warning)},
+          {"reason", base::ToValidUtf8(report.reason)},
+          {"warning", base::ToValidUtf8(report.warning)},
           {"trouble", TroublesOf(inspection)},
           {"count", report.status.count},
           {"counters", CountersOf(report.status.meta)},
-          {"growth_problem", Text(inspection.growth_problem)},
+          {"growth_problem", base::ToValidUtf8(inspection.growth_problem)},
           {"nomad_readable", snapshot.look().nomad_readable},
           {"lease", LeaseOf(inspection.lease)},
           {"vms", std::move(vms)},
@@ -207,10 +208,10 @@ Json EventsDocument(const scaling::EventsView& events) {
   Json list = Json::array();
   for (const harvester::SeenEvent& event : events.events) {
     list.push_back({{"last", Time(event.last)},
-                    {"type", Text(event.type)},
-                    {"reason", Text(event.reason)},
+                    {"type", base::ToValidUtf8(event.type)},
+                    {"reason", base::ToValidUtf8(event.reason)},
                     {"count", event.count},
-                    {"message", Text(event.note)}});
+                    {"message", base::ToValidUtf8(event.note)}});
   }
   return list;
 }

@@ -27,9 +27,6 @@ using Json = nlohmann::ordered_json;
 using scaling::Inspection;
 using scaling::PoolSnapshot;
 
-// Enough of a node ID for people to identify it.
-constexpr std::size_t kShortId = 8;
-
 // A text of several lines stays under its first one.
 std::string Line(const std::string& label, const std::string& text) {
   constexpr std::size_t kColumn = 12;
@@ -83,9 +80,7 @@ std::string NodeText(const Json& node) {
          (node.at("eligible") == true ? ", eligible" : ", ineligible");
 }
 
-std::string ShortId(const Json& node) {
-  return node.is_null() ? "" : TextOf(node, "id").substr(0, kShortId);
-}
+std::string NodeId(const Json& node) { return node.is_null() ? "" : ShortId(TextOf(node, "id")); }
 
 std::string MarkText(const Json& mark) {
   if (mark.is_null()) return "";
@@ -134,7 +129,7 @@ std::string DriftText(const Json& drift) {
 }
 
 std::string NodeCell(const Json& node) {
-  return node.is_null() ? "" : ShortId(node) + " " + NodeText(node);
+  return node.is_null() ? "" : NodeId(node) + " " + NodeText(node);
 }
 
 // At most five, and how many more.
@@ -180,7 +175,7 @@ std::string Sections(const Json& document, base::WallTime now, StatusDetail deta
   std::vector<std::vector<std::string>> unlinked = {{"NODE WITHOUT A VM", "NAME", "NODE STATE"}};
   for (const Json& node : document.at("unlinked_nodes")) {
     unlinked.push_back(
-        {ShortId(node), TextOf(node, "name"),
+        {NodeId(node), TextOf(node, "name"),
          NodeText(node) + (node.at("foreign") == true ? ", not of this namespace" : "")});
   }
   return Section(vms, width) + Section(unlinked, width);

@@ -38,6 +38,11 @@ std::string Printable(std::string_view text) {
   return base::EscapeControls(base::WithoutSecrets(std::string(text)));
 }
 
+std::string ShortId(std::string_view id) {
+  constexpr std::size_t kLength = 8;
+  return std::string(id.substr(0, kLength));
+}
+
 std::string Table(const Rows& rows, std::size_t width) {
   Rows cells = rows;
   std::vector<std::size_t> widths;

@@ -13,6 +13,9 @@ namespace nomad_harvester::cli {
 // One line, without control sequences and secrets: text from other systems may contain anything.
 std::string Printable(std::string_view text);
 
+// Enough of a node's ID for people to identify it.
+std::string ShortId(std::string_view id);
+
 // Columns, two spaces apart; the last one is not padded, and an empty cell is a "-". The first row
 // is the heading. Each line ends with a newline.
 //

@@ -141,7 +141,7 @@ double Decide(bool pass, World* world) {
   look.now = kNow;
   look.nomad_readable = true;
   look.nomad_index = 1'000'000;
-  SetVms(std::move(vms), &look);
+  SetVms(std::make_shared<const std::vector<harvester::VirtualMachine>>(std::move(vms)), &look);
   if (pass) world->cache.Keep(nodes);
   for (nomad::Node& node : nodes) world->cache.Complete(&node);
   look.SetNodes(std::move(nodes));

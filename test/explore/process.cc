@@ -13,9 +13,9 @@ namespace nomad_harvester::explore {
 namespace {
 
 // A process's calls of Worker, as events.
-class Expansion {
+class ProcessSteps {
  public:
-  Expansion(const Configuration& configuration, DecisionCache& cache, const State& state, int p,
+  ProcessSteps(const Configuration& configuration, DecisionCache& cache, const State& state, int p,
             std::vector<Successor>* successors)
       : configuration_(configuration),
         cache_(cache),
@@ -317,7 +317,7 @@ class Expansion {
 
 void ExpandProcess(const Configuration& configuration, DecisionCache& cache, const State& state,
                    int p, std::vector<Successor>* successors) {
-  Expansion(configuration, cache, state, p, successors).Run();
+  ProcessSteps(configuration, cache, state, p, successors).Run();
 }
 
 void ExpandLateRequests(const Configuration& configuration, const State& state,

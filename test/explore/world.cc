@@ -10,9 +10,9 @@ namespace nomad_harvester::explore {
 namespace {
 
 // Collects the successors of one state.
-class Expansion {
+class WorldSteps {
  public:
-  Expansion(const Configuration& configuration, const State& state,
+  WorldSteps(const Configuration& configuration, const State& state,
             std::vector<Successor>* successors)
       : configuration_(configuration), state_(state), successors_(successors) {}
 
@@ -288,7 +288,7 @@ void Excuse(Slot* slot) {
 
 void ExpandWorld(const Configuration& configuration, const State& state,
                  std::vector<Successor>* successors) {
-  Expansion(configuration, state, successors).Run();
+  WorldSteps(configuration, state, successors).Run();
 }
 
 Node Visible(const Node& node) {

@@ -16,7 +16,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-struct Row {
+struct CurlErrorRow {
   std::string name;
   CURLcode code;
   bool connected;
@@ -25,10 +25,10 @@ struct Row {
   std::string says;
 };
 
-class CurlErrorTable : public testing::TestWithParam<Row> {};
+class CurlErrorTable : public testing::TestWithParam<CurlErrorRow> {};
 
 TEST_P(CurlErrorTable, is_reported_as_documented) {
-  const Row& row = GetParam();
+  const CurlErrorRow& row = GetParam();
   CurlFailure failure;
   failure.code = row.code;
   failure.text = row.text;
@@ -43,50 +43,57 @@ TEST_P(CurlErrorTable, is_reported_as_documented) {
 INSTANTIATE_TEST_SUITE_P(
     Rows, CurlErrorTable,
     testing::Values(
-        Row{"name", CURLE_COULDNT_RESOLVE_HOST, false, "Could not resolve host: h",
-            StatusCode::kUnavailable, "cannot connect to https://h:443: Could not resolve"},
-        Row{"connect", CURLE_COULDNT_CONNECT, false, "", StatusCode::kUnavailable,
-            "cannot connect to https://h:443"},
-        Row{"connect_time", CURLE_OPERATION_TIMEDOUT, false, "Resolving timed out",
-            StatusCode::kUnavailable,
-            "timed out after 5s connecting to https://h:443: Resolving timed out"},
-        Row{"proxy", CURLE_PROXY, false, "", StatusCode::kUnavailable, "cannot connect"},
-        Row{"tunnel", CURLE_RECV_ERROR, false, "CONNECT tunnel failed, response 407",
-            StatusCode::kUnavailable, "cannot connect to https://h:443: CONNECT tunnel failed"},
-        Row{"reset", CURLE_RECV_ERROR, true, "Recv failure: Connection reset by peer",
-            StatusCode::kUnavailable, "was lost"},
-        Row{"send", CURLE_SEND_ERROR, true, "", StatusCode::kUnavailable, "was lost"},
-        Row{"nothing", CURLE_GOT_NOTHING, true, "", StatusCode::kUnavailable, "cut short"},
-        Row{"partial", CURLE_PARTIAL_FILE, true, "", StatusCode::kUnavailable, "cut short"},
-        Row{"encoding", CURLE_BAD_CONTENT_ENCODING, true, "", StatusCode::kUnavailable, "was lost"},
-        Row{"not_http", CURLE_UNSUPPORTED_PROTOCOL, true, "Received HTTP/0.9 when not allowed",
-            StatusCode::kUnavailable, "HTTP/0.9"},
-        Row{"large", CURLE_FILESIZE_EXCEEDED, true, "", StatusCode::kResourceExhausted,
-            "too large"},
-        Row{"url", CURLE_URL_MALFORMAT, false, "", StatusCode::kInvalidArgument, "malformed"},
-        Row{"verification", CURLE_PEER_FAILED_VERIFICATION, false, "self-signed certificate",
-            StatusCode::kFailedPrecondition, "CA certificate and the TLS server name"},
-        Row{"verification_name", CURLE_PEER_FAILED_VERIFICATION, false, "no match",
-            StatusCode::kFailedPrecondition, "\"vip.test\""},
-        Row{"ca", CURLE_SSL_CACERT_BADFILE, false, "", StatusCode::kFailedPrecondition,
-            "CA certificate"},
-        Row{"client_certificate", CURLE_SSL_CERTPROBLEM, false, "", StatusCode::kFailedPrecondition,
-            "client certificate and its key"},
-        Row{"alert_after_handshake", CURLE_RECV_ERROR, true,
+        CurlErrorRow{"name", CURLE_COULDNT_RESOLVE_HOST, false, "Could not resolve host: h",
+                     StatusCode::kUnavailable,
+                     "cannot connect to https://h:443: Could not resolve"},
+        CurlErrorRow{"connect", CURLE_COULDNT_CONNECT, false, "", StatusCode::kUnavailable,
+                     "cannot connect to https://h:443"},
+        CurlErrorRow{"connect_time", CURLE_OPERATION_TIMEDOUT, false, "Resolving timed out",
+                     StatusCode::kUnavailable,
+                     "timed out after 5s connecting to https://h:443: Resolving timed out"},
+        CurlErrorRow{"proxy", CURLE_PROXY, false, "", StatusCode::kUnavailable, "cannot connect"},
+        CurlErrorRow{"tunnel", CURLE_RECV_ERROR, false, "CONNECT tunnel failed, response 407",
+                     StatusCode::kUnavailable,
+                     "cannot connect to https://h:443: CONNECT tunnel failed"},
+        CurlErrorRow{"reset", CURLE_RECV_ERROR, true, "Recv failure: Connection reset by peer",
+                     StatusCode::kUnavailable, "was lost"},
+        CurlErrorRow{"send", CURLE_SEND_ERROR, true, "", StatusCode::kUnavailable, "was lost"},
+        CurlErrorRow{"nothing", CURLE_GOT_NOTHING, true, "", StatusCode::kUnavailable, "cut short"},
+        CurlErrorRow{"partial", CURLE_PARTIAL_FILE, true, "", StatusCode::kUnavailable,
+                     "cut short"},
+        CurlErrorRow{"encoding", CURLE_BAD_CONTENT_ENCODING, true, "", StatusCode::kUnavailable,
+                     "was lost"},
+        CurlErrorRow{"not_http", CURLE_UNSUPPORTED_PROTOCOL, true,
+                     "Received HTTP/0.9 when not allowed", StatusCode::kUnavailable, "HTTP/0.9"},
+        CurlErrorRow{"large", CURLE_FILESIZE_EXCEEDED, true, "", StatusCode::kResourceExhausted,
+                     "too large"},
+        CurlErrorRow{"url", CURLE_URL_MALFORMAT, false, "", StatusCode::kInvalidArgument,
+                     "malformed"},
+        CurlErrorRow{"verification", CURLE_PEER_FAILED_VERIFICATION, false,
+                     "self-signed certificate", StatusCode::kFailedPrecondition,
+                     "CA certificate and the TLS server name"},
+        CurlErrorRow{"verification_name", CURLE_PEER_FAILED_VERIFICATION, false, "no match",
+                     StatusCode::kFailedPrecondition, "\"vip.test\""},
+        CurlErrorRow{"ca", CURLE_SSL_CACERT_BADFILE, false, "", StatusCode::kFailedPrecondition,
+                     "CA certificate"},
+        CurlErrorRow{"client_certificate", CURLE_SSL_CERTPROBLEM, false, "",
+                     StatusCode::kFailedPrecondition, "client certificate and its key"},
+        CurlErrorRow{
+            "alert_after_handshake", CURLE_RECV_ERROR, true,
             "OpenSSL SSL_read: error:0A00045C:SSL routines::tlsv13 alert certificate required",
             StatusCode::kFailedPrecondition, "rejected the client"},
-        Row{"alert_in_handshake", CURLE_SSL_CONNECT_ERROR, false,
-            "error:0A000412:SSL routines::sslv3 alert bad certificate",
-            StatusCode::kFailedPrecondition, "rejected the client"},
-        Row{"no_tls", CURLE_SSL_CONNECT_ERROR, false,
-            "error:0A00010B:SSL routines::wrong version number", StatusCode::kFailedPrecondition,
-            "speaks TLS"},
-        Row{"handshake_cut", CURLE_SSL_CONNECT_ERROR, false,
-            "OpenSSL SSL_connect: SSL_ERROR_SYSCALL in connection to h:443",
-            StatusCode::kUnavailable, "cannot connect"},
-        Row{"handshake_closed", CURLE_SSL_CONNECT_ERROR, false,
-            "error:0A000126:SSL routines::unexpected eof while reading", StatusCode::kUnavailable,
-            "end of stream"}),
+        CurlErrorRow{"alert_in_handshake", CURLE_SSL_CONNECT_ERROR, false,
+                     "error:0A000412:SSL routines::sslv3 alert bad certificate",
+                     StatusCode::kFailedPrecondition, "rejected the client"},
+        CurlErrorRow{"no_tls", CURLE_SSL_CONNECT_ERROR, false,
+                     "error:0A00010B:SSL routines::wrong version number",
+                     StatusCode::kFailedPrecondition, "speaks TLS"},
+        CurlErrorRow{"handshake_cut", CURLE_SSL_CONNECT_ERROR, false,
+                     "OpenSSL SSL_connect: SSL_ERROR_SYSCALL in connection to h:443",
+                     StatusCode::kUnavailable, "cannot connect"},
+        CurlErrorRow{"handshake_closed", CURLE_SSL_CONNECT_ERROR, false,
+                     "error:0A000126:SSL routines::unexpected eof while reading",
+                     StatusCode::kUnavailable, "end of stream"}),
     [](const auto& row) { return row.param.name; });
 
 // Texts as of libcurl 7.88.

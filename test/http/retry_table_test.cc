@@ -20,7 +20,7 @@ using testing::Optional;
 constexpr bool kDone = false;
 constexpr bool kRetry = true;
 
-struct Row {
+struct RetryRow {
   std::string name;
   absl::StatusOr<HttpResponse> outcome;
   bool if_idempotent;
@@ -29,7 +29,7 @@ struct Row {
 
 absl::Status Error(absl::StatusCode code) { return base::MakeStatus(code, "why"); }
 
-std::vector<Row> Rows() {
+std::vector<RetryRow> Rows() {
   return {
       {"no_answer", Error(absl::StatusCode::kUnavailable), kRetry, kDone},
       {"cancelled", Error(absl::StatusCode::kCancelled), kDone, kDone},
@@ -57,7 +57,7 @@ std::vector<Row> Rows() {
   };
 }
 
-class RetryTable : public testing::TestWithParam<Row> {};
+class RetryTable : public testing::TestWithParam<RetryRow> {};
 
 TEST_P(RetryTable, decides_for_an_idempotent_request) {
   HttpRequest request;
