@@ -41,6 +41,7 @@ function(nomad_harvester_add_proto_library target)
     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
     COMMENT "protoc: descriptors"
     VERBATIM)
+  add_custom_target(${target}_files DEPENDS ${sources} ${descriptors}.cc ${descriptors}.h)  # for scripts/lint
   add_library(${target} STATIC ${sources} ${descriptors}.cc)
   # Files of messages do not support unity builds; those of services do.
   list(FILTER sources EXCLUDE REGEX "\\.grpc\\.pb\\.(cc|h)$")

@@ -48,7 +48,8 @@ struct NomadNode {
   std::optional<LastDrain> last_drain;
   std::uint64_t create_index = 0;
   std::uint64_t modify_index = 0;
-  // Its texts in lists without and with resources, and with the operating system; Touch clears them.
+  // Its texts in lists without and with resources, and with the operating system; Touch clears
+  // them.
   mutable std::array<std::string, 4> stubs;
 };
 

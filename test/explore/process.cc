@@ -16,7 +16,7 @@ namespace {
 class ProcessSteps {
  public:
   ProcessSteps(const Configuration& configuration, DecisionCache& cache, const State& state, int p,
-            std::vector<Successor>* successors)
+               std::vector<Successor>* successors)
       : configuration_(configuration),
         cache_(cache),
         state_(state),

@@ -13,7 +13,7 @@ namespace {
 class WorldSteps {
  public:
   WorldSteps(const Configuration& configuration, const State& state,
-            std::vector<Successor>* successors)
+             std::vector<Successor>* successors)
       : configuration_(configuration), state_(state), successors_(successors) {}
 
   void Run() {
