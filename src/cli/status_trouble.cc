@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "nomad_harvester/nodepool/drain.h"
+#include "nomad_harvester/scaling/check.h"
 #include "nomad_harvester/scaling/plan.h"
 
 #include "absl/strings/ascii.h"
@@ -113,7 +114,7 @@ void AddPools(const Inspection& inspection, std::vector<Trouble>* troubles) {
     add(PausedText(inspection.snapshot.key, lease.record.paused));
   }
   if (inspection.snapshot.policy.has_value() && inspection.snapshot.policy->dry_run) {
-    add("the policy says dry-run = \"true\": what the agent wants is logged, and not done");
+    add(scaling::kDryRunMeans);
   }
   if (lease.present && !lease.holder.empty() && !lease.live) {
     add("the process that holds the Lease, " + lease.holder +

@@ -7,6 +7,10 @@
 
 namespace nomad_harvester::scaling {
 
+// What a policy's dry-run means for its pool.
+inline constexpr char kDryRunMeans[] =
+    "the policy says dry-run = \"true\": what the agent wants is logged, and not done";
+
 enum class CheckOutcome {
   kPass,
   kFail,     // a Scale, or the VMs that it makes, would fail

@@ -135,8 +135,7 @@ std::vector<CheckResult> CheckPool(const config::PoolPolicy& policy,
   lines.Expect(kClocks, "clocks");
   if (policy.dry_run) {
     lines.Expect(kDryRun, "dry-run");
-    lines.Set(kDryRun, CheckOutcome::kWarn,
-              "the policy says dry-run = \"true\": what the agent wants is logged, and not done",
+    lines.Set(kDryRun, CheckOutcome::kWarn, kDryRunMeans,
               "set it to \"false\" once you agree with the plans in the agent's log");
   }
   if (harvester.vms.has_value()) {
