@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nomad's GETs: nodes, allocations, the token's ACL.
 #include <algorithm>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "nomad_harvester/base/json.h"
@@ -15,8 +17,12 @@ namespace {
 
 using Json = nlohmann::json;
 
+NomadReply IndexedText(std::uint64_t index, std::string body) {
+  return {JsonTextReply(200, std::move(body)), std::max<std::uint64_t>(1, index)};
+}
+
 NomadReply Indexed(std::uint64_t index, const Json& body) {
-  return {JsonReply(200, body), std::max<std::uint64_t>(1, index)};
+  return IndexedText(index, base::DumpJson(body));
 }
 
 // A part of hashicorp/go-bexpr: `Name == "x" and Status != "down"` on a node's own fields.
@@ -58,7 +64,7 @@ NomadReply Page(const Target& target, std::uint64_t index, const std::vector<con
     if (count++ > 0) items += ',';
     items += render(*element);
   }
-  NomadReply reply{JsonTextReply(200, items + "]"), std::max<std::uint64_t>(1, index)};
+  NomadReply reply = IndexedText(index, items + "]");
   if (!next.empty()) reply.response.headers.Set("X-Nomad-NextToken", next);
   return reply;
 }
