@@ -86,7 +86,8 @@ function(nomad_harvester_add_test name)
   endif()
   add_executable(${name} ${arg_SOURCES})
   add_dependencies(tests ${name})
-  # What is tested is optimized; a unit test itself need not be: a third of its compilation.
+  # What is tested is optimized; a test itself need not be, the sweeps aside, which run for minutes: a third of
+  # its compilation.
   if(NOT "sweep" IN_LIST arg_LABELS)
     target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O0;-U_FORTIFY_SOURCE>)
   endif()
