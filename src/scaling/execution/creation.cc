@@ -4,19 +4,17 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <functional>
-#include <map>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "nomad_harvester/base/encoding.h"
 #include "nomad_harvester/base/file.h"
-#include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/harvester/template_hash.h"
 #include "nomad_harvester/scaling/template_check.h"
 
+#include "execution/creation_sources.h"
 #include "execution/template_base.h"
 #include "nlohmann/json.hpp"
 
@@ -153,15 +151,6 @@ std::string DerivedUuid(const std::string& seed) {
          hex.substr(16, 4) + "-" + hex.substr(20, 12);
 }
 
-// The first problem keeps its code; the texts of the others follow (rule C2).
-void AddProblem(const absl::Status& problem, absl::Status* all) {
-  if (problem.ok() || all->ok()) {
-    if (!problem.ok()) *all = problem;
-    return;
-  }
-  *all = base::MakeStatus(all->code(), base::Message(*all) + "; " + base::Message(problem));
-}
-
 // Everything that is missing or refused, or else the one request that failed.
 absl::Status ProblemOf(const std::vector<absl::Status>& statuses) {
   absl::Status all;
@@ -173,146 +162,6 @@ absl::Status ProblemOf(const std::vector<absl::Status>& statuses) {
     AddProblem(status, &all);
   }
   return all;
-}
-
-absl::StatusOr<std::vector<harvester::Network>> ReadNetworks(const runtime::Context& context,
-                                                             const PoolDependencies& deps,
-                                                             const config::PoolPolicy& policy) {
-  std::vector<harvester::Network> networks;
-  absl::Status problem;
-  for (const config::NetworkRef& ref : policy.networks) {
-    harvester::Network network{
-        .management = ref.management, .ns = ref.attachment.ns, .name = ref.attachment.name};
-    if (!network.management) {
-      AddProblem(deps.vms.CheckNetwork(context, network), &problem);
-    }
-    networks.push_back(std::move(network));
-  }
-  if (!problem.ok()) return base::Annotate(problem, "networks");
-  return networks;
-}
-
-// `key` names it in errors.
-absl::StatusOr<harvester::Image> ReadImage(const runtime::Context& context,
-                                           const PoolDependencies& deps, const std::string& key,
-                                           const config::NamespacedName& name) {
-  auto image = deps.vms.ResolveImage(context, deps.executor, name.ns, name.name);
-  if (!image.ok()) return base::Annotate(image.status(), key);
-  if (!image->imported) {
-    return base::FailedPrecondition(key + ": " + name.ns + "/" + name.name +
-                                    " cannot be used: " + image->problem);
-  }
-  return image;
-}
-
-bool IsFromImage(const harvester::VmBase::Disk& disk) { return disk.from_image; }
-
-absl::StatusOr<std::vector<harvester::Image>> ReadDiskImages(const runtime::Context& context,
-                                                             const PoolDependencies& deps,
-                                                             const harvester::VmBase& base) {
-  std::vector<harvester::Image> images;
-  absl::Status problem;
-  for (std::size_t i = 1; i < base.disks.size(); ++i) {
-    if (!IsFromImage(base.disks[i])) continue;
-    const harvester::Image& image = base.disks[i].image;
-    auto read = ReadImage(context, deps, "vm_template: the image of another disk",
-                          {.ns = image.ns, .name = image.name});
-    AddProblem(read.status(), &problem);
-    if (read.ok()) images.push_back(*std::move(read));
-  }
-  if (!problem.ok()) return problem;
-  return images;
-}
-
-absl::StatusOr<std::vector<std::string>> ReadPublicKeys(const runtime::Context& context,
-                                                        const PoolDependencies& deps,
-                                                        const config::PoolPolicy& policy) {
-  std::vector<std::string> keys;
-  absl::Status problem;
-  for (const config::NamespacedName& key : policy.ssh_keys) {
-    auto text = deps.vms.PublicKey(context, key.ns, key.name);
-    AddProblem(text.status(), &problem);
-    if (text.ok()) keys.push_back(*std::move(text));
-  }
-  if (!problem.ok()) return base::Annotate(problem, "ssh_keys");
-  return keys;
-}
-
-// A class is read once; each disk of it is looked at.
-void CheckStorageClasses(const runtime::Context& context, const PoolDependencies& deps,
-                         const config::PoolPolicy& policy, const harvester::VmBase& base,
-                         CreationSources* sources) {
-  using Facts = harvester::VmStore::ClassFacts;
-  std::map<std::string, absl::StatusOr<Facts>> classes;
-  absl::Status problem;
-  const auto check = [&](const char* key, const std::string& name, bool once,
-                         const std::string& cure) {
-    if (name.empty()) return;
-    auto [found, is_new] = classes.try_emplace(name, Facts());
-    if (is_new) {
-      found->second = deps.vms.ReadStorageClass(context, name);
-      AddProblem(base::Annotate(found->second.status(), key), &problem);
-      if (found->second.ok() && found->second->unknown) sources->unread_storage.push_back(name);
-    }
-    if (once || !found->second.ok() || !found->second->is_lvm) return;
-    // harvester/harvester-ui-extension:pkg/harvester/edit/kubevirt.io.virtualmachine/
-    // VirtualMachineVolume/type/volume.vue.
-    AddProblem(
-        base::FailedPrecondition(std::string(key) + ": storage class " + name +
-                                 " is one of LVM, whose volumes only one host can write: " + cure),
-        &problem);
-  };
-  for (const policy::DataDisk& disk : policy.data_disks) {
-    check("data_disks", disk.storage_class, disk.read_write_once,
-          "write " + base::FormatBinaryQuantity(disk.bytes) + "@" + disk.storage_class + ":rwo");
-  }
-  for (const harvester::VmBase::Disk& disk : base.disks) {
-    if (IsFromImage(disk)) continue;
-    check("vm_template", disk.storage_class, disk.read_write_once,
-          "make its access mode ReadWriteOnce in the template");
-  }
-  sources->storage_classes = problem;
-}
-
-// The names of classes that the token may not read.
-std::vector<std::string> UnreadOf(const CreationSources& sources) {
-  std::vector<std::string> unread;
-  for (const std::string& name : sources.unread_storage) unread.push_back("storage class " + name);
-  for (const std::string& name : sources.unread_priority) {
-    unread.push_back("priority class " + name);
-  }
-  return unread;
-}
-
-bool HasClasses(const config::PoolPolicy& policy, const harvester::VmBase& base) {
-  return !policy.data_disks.empty() ||
-         std::any_of(base.disks.begin(), base.disks.end(), [](const harvester::VmBase::Disk& d) {
-           return !d.from_image && d.claim != nullptr;
-         });
-}
-
-// The policy as it counts: with what the template says where it says nothing. If the template
-// cannot be read, the policy itself, whose own sources are read all the same.
-struct Wanted {
-  config::PoolPolicy policy;
-  harvester::VmBase base;
-  absl::Status problem;
-};
-Wanted WantedOf(const config::PoolPolicy& policy, const CreationSources& sources) {
-  Wanted wanted{.policy = policy, .base = {}, .problem = sources.vm_template.status()};
-  if (!wanted.problem.ok() || !sources.vm_template->has_value()) return wanted;
-  const harvester::VmTemplate& base = **sources.vm_template;
-  wanted.base = BaseFor(base, policy);
-  wanted.problem = FillFrom(base, &wanted.policy);
-  return wanted;
-}
-
-absl::StatusOr<std::optional<harvester::VmTemplate>> ReadBase(const runtime::Context& context,
-                                                              const PoolDependencies& deps,
-                                                              const config::TemplateRef& ref) {
-  auto read = deps.vms.ResolveTemplate(context, ref.name.ns, ref.name.name, ref.version);
-  if (!read.ok()) return base::Annotate(read.status(), "vm_template");
-  return *std::move(read);
 }
 
 // What the policy alone says of a VM.
@@ -355,7 +204,7 @@ void SetDiskImages(const std::vector<harvester::Image>& images, harvester::VmBas
   std::size_t next = 0;
   for (std::size_t i = 1; i < base->disks.size(); ++i) {
     harvester::VmBase::Disk& disk = base->disks[i];
-    if (!IsFromImage(disk) || next == images.size()) continue;
+    if (!disk.from_image || next == images.size()) continue;
     disk.image = images[next++];
     disk.storage_class = disk.image.storage_class;
     disk.bytes = std::max(disk.bytes, disk.image.virtual_size);
@@ -400,54 +249,6 @@ std::set<std::string> EnvironmentIn(std::string_view text) {
 
 }  // namespace
 
-CreationSources ReadSources(const runtime::Context& context, const PoolDependencies& deps,
-                            const config::PoolPolicy& given) {
-  CreationSources sources;
-  if (given.vm_template.has_value()) {
-    sources.vm_template = ReadBase(context, deps, *given.vm_template);
-  }
-  const Wanted wanted = WantedOf(given, sources);
-  const config::PoolPolicy& policy = wanted.policy;
-  std::vector<std::function<void()>> reads;
-  if (policy.image.name.empty()) {
-    sources.image = harvester::Image();  // what the template lacks is its problem
-  } else {
-    reads.emplace_back([&] { sources.image = ReadImage(context, deps, "image", policy.image); });
-  }
-  reads.insert(reads.end(), {[&] { sources.networks = ReadNetworks(context, deps, policy); },
-                             [&] { sources.public_keys = ReadPublicKeys(context, deps, policy); },
-                             [&] { sources.quotas = deps.vms.ListQuotas(context); }});
-  if (std::any_of(wanted.base.disks.begin(), wanted.base.disks.end(), IsFromImage)) {
-    reads.emplace_back([&] { sources.disk_images = ReadDiskImages(context, deps, wanted.base); });
-  }
-  if (HasClasses(policy, wanted.base)) {
-    sources.storage_classes = absl::UnknownError("not read");
-    reads.emplace_back([&] { CheckStorageClasses(context, deps, policy, wanted.base, &sources); });
-  }
-  if (!policy.priority_class.empty()) {
-    sources.priority_class = absl::UnknownError("not read");
-    reads.emplace_back([&] {
-      const auto read = deps.vms.ReadPriorityClass(context, policy.priority_class);
-      sources.priority_class = base::Annotate(read.status(), "priority_class");
-      if (read.ok() && read->unknown) sources.unread_priority = {policy.priority_class};
-    });
-  }
-  if (!policy.gpus.empty()) {
-    reads.emplace_back([&] {
-      sources.gpus_are_host_devices = deps.vms.TakesGpusAsHostDevices(context);
-      if (!sources.gpus_are_host_devices.ok()) {
-        sources.gpus_are_host_devices =
-            base::Annotate(sources.gpus_are_host_devices.status(), "gpus");
-      }
-    });
-  }
-  runtime::ForEachBounded(context, deps.executor, reads.size(), reads.size(), [&](std::size_t i) {
-    reads[i]();
-    return absl::OkStatus();
-  });
-  return sources;
-}
-
 absl::Status CheckTemplate(const config::PluginConfig& plugin, const config::PoolPolicy& policy,
                            std::string_view key, const std::string& text) {
   harvester::TemplateVariables variables =
@@ -470,7 +271,7 @@ absl::StatusOr<CreationPlan> PlanCreation(const PoolDependencies& deps,
                                           const config::PoolPolicy& given,
                                           const CreationSources& sources, std::uint64_t nomad_index,
                                           const std::string& policy_id) {
-  const Wanted wanted = WantedOf(given, sources);
+  const WantedPolicy wanted = WantedOf(given, sources);
   const config::PoolPolicy& policy = wanted.policy;
   CreationPlan plan;
   auto user_data = ReadTemplate(kUserData, policy.user_data, policy.user_data_file);
@@ -498,7 +299,7 @@ absl::StatusOr<CreationPlan> PlanCreation(const PoolDependencies& deps,
   NH_ASSIGN_OR_RETURN(plan.vm_spec.disk_bytes, RootDiskOf(policy, plan.vm_spec));
   plan.vm_spec.networks = *sources.networks;
   plan.public_keys = *sources.public_keys;
-  plan.unread_classes = UnreadOf(sources);
+  plan.unread_classes = UnreadClasses(sources);
   const bool has_template = sources.vm_template->has_value();
   if (has_template) plan.template_notes = NotesOn(**sources.vm_template, given);
   SetHashes(has_template ? (*sources.vm_template)->id : "", &plan);

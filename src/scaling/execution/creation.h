@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Creating VMs: the preflight checks, and then three writes for each VM. The last one of them, the
-// owner of its Secret, may wait until all VMs boot.
+// Creating VMs: the plan that all VMs of an action share, its checks, and then three writes for
+// each VM. The last one of them, the owner of its Secret, may wait until all VMs boot.
 #ifndef NOMAD_HARVESTER_SCALING_CREATION_H_
 #define NOMAD_HARVESTER_SCALING_CREATION_H_
 
@@ -12,10 +12,10 @@
 
 #include "nomad_harvester/harvester/vm_spec.h"
 #include "nomad_harvester/harvester/vm_store.h"
-#include "nomad_harvester/harvester/vm_template.h"
 #include "nomad_harvester/scaling/plan.h"
 
 #include "absl/status/statusor.h"
+#include "execution/creation_sources.h"
 #include "execution/pool_dependencies.h"
 #include "nlohmann/json.hpp"
 
@@ -46,27 +46,6 @@ struct CreationPlan {
   // "storage class X", "priority class Y": not known to exist, because the token may not read them.
   std::vector<std::string> unread_classes;
 };
-
-// What Harvester says of the policy's sources, each with its own error, which names the key.
-struct CreationSources {
-  // nullopt: the policy names none.
-  absl::StatusOr<std::optional<harvester::VmTemplate>> vm_template =
-      absl::StatusOr<std::optional<harvester::VmTemplate>>(std::nullopt);
-  // Of the template's disks beside the root disk that are from an image, in their order.
-  absl::StatusOr<std::vector<harvester::Image>> disk_images = std::vector<harvester::Image>();
-  absl::StatusOr<harvester::Image> image = absl::UnknownError("not read");
-  absl::StatusOr<std::vector<harvester::Network>> networks = absl::UnknownError("not read");
-  absl::StatusOr<std::vector<std::string>> public_keys = absl::UnknownError("not read");
-  absl::StatusOr<std::vector<harvester::ResourceQuota>> quotas = absl::UnknownError("not read");
-  absl::Status storage_classes{};  // of data_disks and of the template's disks
-  absl::Status priority_class{};
-  std::vector<std::string> unread_storage{};   // classes that the token may not read
-  std::vector<std::string> unread_priority{};  // likewise
-  absl::StatusOr<bool> gpus_are_host_devices = true;
-};
-// Blocks for all reads at once; those that depend on the template come after its own.
-CreationSources ReadSources(const runtime::Context& context, const PoolDependencies& deps,
-                            const config::PoolPolicy& policy);
 
 // Renders the templates once with sample values. No request. Errors name the policy's keys: all of
 // those whose sources are missing.

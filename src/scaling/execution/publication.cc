@@ -53,4 +53,56 @@ Effect Publish(const runtime::Context& asking, const runtime::Context& writing,
                       .status());
 }
 
+void Publications::Start(const runtime::Context& context,
+                         const std::vector<const Decisions::Entry*>& due,
+                         const std::shared_ptr<const Snapshot>& seen, base::MonoTime now) {
+  wait_ = false;
+  for (const Decisions::Entry* entry : due) {
+    Retries::Key key(StepName(entry->step.kind), entry->view->vm->uid);
+    if (begun_.contains(key) || !deps_.troubles.retries.MayTry(key, now)) continue;
+    const std::shared_ptr<void> turn = deps_.hosts.BeginPublication();
+    wait_ = turn == nullptr;
+    if (wait_) return;
+    const bool begun =
+        tasks_.Start(context, deps_.executor,
+                     // The snapshot keeps the view.
+                     [this, context, key, turn, seen, view = entry->view,
+                      step = entry->step](const runtime::Context& asking) {
+                       return AsideTasks::Ended{key, view->vm->name, step,
+                                                Publish(asking, context, deps_, *view, step)};
+                     });
+    // Without a thread for it, it is due in the next pass; nothing waits for it.
+    if (!begun) return;
+    begun_.insert(std::move(key));
+  }
+}
+
+std::vector<Effect> Publications::TakeEnded() {
+  const base::MonoTime now = deps_.clock.Now();
+  std::vector<Effect> effects;
+  for (AsideTasks::Ended& ended : tasks_.TakeEnded()) {
+    begun_.erase(ended.key);
+    deps_.metrics().Troubled(ended.effect.verdict);
+    if (ended.effect.status.ok()) deps_.Notify({.vm = ended.vm, .step = ended.step});
+    if (deps_.troubles.retries.Note(ended.key, ended.effect, now)) Log(ended);
+    effects.push_back(std::move(ended.effect));
+  }
+  return effects;
+}
+
+void Publications::Log(const AsideTasks::Ended& ended) const {
+  if (ended.effect.status.ok()) {
+    deps_.logger.Info("A step that was refused or failed has succeeded",
+                      {{"vm", ended.vm}, {"step", ended.key.first}});
+    return;
+  }
+  deps_.Notify({.vm = ended.vm, .step = ended.step, .outcome = ended.effect.status});
+  deps_.logger.Warn("A VM's host could not be published; trying again later",
+                    {{"vm", ended.vm},
+                     {"step", ended.key.first},
+                     {"why", ended.step.reason},
+                     {"node_id", ended.step.node_id},
+                     {"error", ended.effect.status}});
+}
+
 }  // namespace nomad_harvester::scaling

@@ -3,8 +3,13 @@
 #ifndef NOMAD_HARVESTER_SRC_SCALING_PUBLICATION_H_
 #define NOMAD_HARVESTER_SRC_SCALING_PUBLICATION_H_
 
+#include <memory>
+#include <set>
+#include <vector>
+
 #include "nomad_harvester/scaling/rules.h"
 
+#include "execution/aside_tasks.h"
 #include "execution/pool_dependencies.h"
 #include "rules/retries.h"
 
@@ -16,6 +21,35 @@ namespace nomad_harvester::scaling {
 // node's client hangs. `asking` is for what may be cancelled at any time, `writing` for the PATCH.
 Effect Publish(const runtime::Context& asking, const runtime::Context& writing,
                const PoolDependencies& deps, const VmView& view, const Step& step);
+
+// The publications of one run of the loop, whose passes do not wait for them. Used by one thread.
+class Publications {
+ public:
+  // `deps` must outlive it.
+  explicit Publications(const PoolDependencies& deps) : deps_(deps) {}
+
+  // Starts those of `due`, entries of decisions on `seen`, that do not run yet and may be tried
+  // now.
+  void Start(const runtime::Context& context, const std::vector<const Decisions::Entry*>& due,
+             const std::shared_ptr<const Snapshot>& seen, base::MonoTime now);
+  // The effects of those that ended since the last call, which the pool's retries, metrics and log
+  // have then. None is an action that took effect: it does not end the agent's cooldown, nor does
+  // it keep a Scale from ending (rule L1).
+  std::vector<Effect> TakeEnded();
+  // Whether one runs, or waits for its turn.
+  bool any() const { return wait_ || tasks_.any(); }
+  // See AsideTasks.
+  void Await() { tasks_.Await(); }
+  void End() { tasks_.End(); }
+
+ private:
+  void Log(const AsideTasks::Ended& ended) const;
+
+  const PoolDependencies& deps_;
+  std::set<Retries::Key> begun_;
+  bool wait_ = false;  // some could not be started yet
+  AsideTasks tasks_;   // the last member: its tasks use the others
+};
 
 }  // namespace nomad_harvester::scaling
 

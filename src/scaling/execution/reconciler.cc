@@ -25,14 +25,10 @@ constexpr base::Duration kPause = std::chrono::milliseconds(250);
 constexpr int kAtOnce = 4;
 constexpr base::Duration kFirstWait = std::chrono::seconds(1);
 constexpr base::Duration kLongestWait = std::chrono::seconds(5);
-// How long the background waits for what a VM left, before it comes back in rounds.
-constexpr base::Duration kLeftoversTimeout = std::chrono::minutes(4);
 // Resumption ends after so many consecutive passes without an effect in which something failed.
 constexpr int kFruitlessPasses = 3;
 // A plan is made without the VMs whose roll-backs do not end by then.
 constexpr base::Duration kRollBacksTimeout = std::chrono::minutes(2);
-
-constexpr char kListLeftovers[] = "list-leftovers";
 
 Retries::Key KeyOf(const Decisions::Entry& entry) {
   return {StepName(entry.step.kind), entry.view->vm->uid};
@@ -41,7 +37,15 @@ Retries::Key KeyOf(const Decisions::Entry& entry) {
 }  // namespace
 
 Reconciler::Reconciler(PoolDependencies deps, SharedPolicy policy)
-    : deps_(std::move(deps)), policy_(std::move(policy)) {}
+    : deps_(std::move(deps)), policy_(std::move(policy)), gone_(deps_), publications_(deps_) {}
+
+void Reconciler::Pass::Note(const Effect& effect) {
+  const bool failed = effect.verdict == Verdict::kFailed;
+  if (effect.verdict == Verdict::kConflict) ++conflicts;
+  if (!failed && effect.verdict != Verdict::kRefused) return;
+  if (trouble.ok()) trouble = effect.status;
+  if (failed) only_refusals = false;
+}
 
 Observer Reconciler::MakeObserver() const {
   return {deps_.nomad(), deps_.nodes, deps_.vms, deps_.memory, deps_.executor, deps_.logger};
@@ -142,9 +146,11 @@ Reconciler::Task Reconciler::StepTask(const Decisions::Entry& entry) const {
 }
 
 // What is to be done now: not what waits for its next attempt.
-std::vector<Reconciler::Task> Reconciler::TasksOf(const Decisions& decisions, base::MonoTime now) {
+std::vector<Reconciler::Task> Reconciler::TasksOf(
+    const Decisions& decisions, base::MonoTime now,
+    std::vector<const Decisions::Entry*>* publications) {
   std::vector<Task> tasks;
-  asides_due_.clear();
+  publications->clear();
   const auto add = [&](Task task) {
     if (deps_.troubles.retries.MayTry(task.key, now)) tasks.push_back(std::move(task));
   };
@@ -160,7 +166,7 @@ std::vector<Reconciler::Task> Reconciler::TasksOf(const Decisions& decisions, ba
     // One write for one VM: a victim's mark comes before what else is to be recorded on it.
     if (!IsAct(step.kind) || to_mark.contains(entry.view->vm->name)) continue;
     if (IsAside(step.kind)) {
-      asides_due_.push_back(&entry);
+      publications->push_back(&entry);
     } else {
       add(StepTask(entry));
     }
@@ -259,70 +265,6 @@ void Reconciler::Carry(const runtime::Context& context, std::vector<Task>* tasks
   }
 }
 
-void Reconciler::StartAsides(const runtime::Context& context, base::MonoTime now) {
-  asides_wait_ = false;
-  for (const Decisions::Entry* due : asides_due_) {
-    const Decisions::Entry& entry = *due;
-    Retries::Key key = KeyOf(entry);
-    if (asides_begun_.contains(key) || !deps_.troubles.retries.MayTry(key, now)) continue;
-    const std::shared_ptr<void> turn = deps_.hosts.BeginPublication();
-    asides_wait_ = turn == nullptr;
-    if (asides_wait_) return;
-    const bool begun =
-        asides_.Start(context, deps_.executor,
-                      // The snapshot keeps the view.
-                      [this, context, key, turn, seen = last_->snapshot().seen, view = entry.view,
-                       step = entry.step](const runtime::Context& asking) {
-                        return AsideTasks::Ended{key, view->vm->name, step,
-                                                 Publish(asking, context, deps_, *view, step)};
-                      });
-    // Without a thread for it, it is due in the next pass; nothing waits for it.
-    if (!begun) return;
-    asides_begun_.insert(std::move(key));
-  }
-}
-
-// What is done aside is no effect that the loop waits for, and no action that took effect: it does
-// not end the agent's cooldown, nor does it keep a Scale from ending (rule L1).
-void Reconciler::NoteAsides(Pass* pass) {
-  const base::MonoTime now = deps_.clock.Now();
-  for (const AsideTasks::Ended& ended : asides_.TakeEnded()) {
-    asides_begun_.erase(ended.key);
-    const bool worth_a_line = deps_.troubles.retries.Note(ended.key, ended.effect, now);
-    const absl::Status& outcome = ended.effect.status;
-    deps_.metrics().Troubled(ended.effect.verdict);
-    switch (ended.effect.verdict) {
-      case Verdict::kDone:
-        deps_.Notify({.vm = ended.vm, .step = ended.step});
-        if (worth_a_line) {
-          deps_.logger.Info("A step that was refused or failed has succeeded",
-                            {{"vm", ended.vm}, {"step", ended.key.first}});
-        }
-        break;
-      case Verdict::kConflict:
-        ++pass->conflicts;
-        break;
-      case Verdict::kRefused:
-      case Verdict::kFailed:
-        if (pass->trouble.ok()) pass->trouble = outcome;
-        if (ended.effect.verdict == Verdict::kFailed) pass->only_refusals = false;
-        if (!worth_a_line) break;
-        deps_.Notify({.vm = ended.vm, .step = ended.step, .outcome = outcome});
-        deps_.logger.Warn("A VM's host could not be published; trying again later",
-                          {{"vm", ended.vm},
-                           {"step", ended.key.first},
-                           {"why", ended.step.reason},
-                           {"node_id", ended.step.node_id},
-                           {"error", outcome}});
-        break;
-      case Verdict::kNotWanted:
-      case Verdict::kUnsuitable:
-      case Verdict::kCancelled:
-        break;
-    }
-  }
-}
-
 // Once all VMs boot. A Secret that gets no owner now is swept.
 void Reconciler::OwnSecrets(const runtime::Context& context, const std::vector<Task>& tasks) {
   std::vector<const CreatedVm*> created;
@@ -333,7 +275,9 @@ void Reconciler::OwnSecrets(const runtime::Context& context, const std::vector<T
       context, deps_.executor, created.size(), deps_.parallelism(),
       [&](std::size_t i) { return OwnSecret(context, deps_, *created[i]); });
   for (const absl::Status& outcome : owned) {
-    if (!outcome.ok()) sweep_due_ = unowned_ = true;
+    if (outcome.ok()) continue;
+    unowned_ = true;
+    gone_.RequestSweep();
   }
 }
 
@@ -342,6 +286,7 @@ void Reconciler::Note(const Task& task, base::MonoTime now, Pass* pass) {
   const bool worth_a_line = retries.Note(task.key, task.effect, now);
   const bool for_good = retries.IsRefusedForGood(task.key, now);
   deps_.metrics().Troubled(task.effect.verdict);
+  pass->Note(task.effect);
   switch (task.effect.verdict) {
     case Verdict::kDone:
       ++pass->effects;
@@ -355,9 +300,6 @@ void Reconciler::Note(const Task& task, base::MonoTime now, Pass* pass) {
       if (task.entry->step.kind == StepKind::kRecordJoin) ++pass->joins;
       deps_.Notify({.vm = task.vm, .step = task.entry->step});
       break;
-    case Verdict::kConflict:
-      ++pass->conflicts;
-      break;
     case Verdict::kRefused:
       if (task.kind == Task::Kind::kMark ||
           (task.kind == Task::Kind::kStep && IsRemoval(task.entry->step.kind))) {
@@ -367,10 +309,9 @@ void Reconciler::Note(const Task& task, base::MonoTime now, Pass* pass) {
       }
       [[fallthrough]];
     case Verdict::kFailed:
-      if (pass->trouble.ok()) pass->trouble = task.effect.status;
-      if (task.effect.verdict == Verdict::kFailed) pass->only_refusals = false;
       if (worth_a_line) LogTrouble(task);
       break;
+    case Verdict::kConflict:
     case Verdict::kNotWanted:
     case Verdict::kUnsuitable:
     case Verdict::kCancelled:
@@ -407,7 +348,7 @@ void Reconciler::Note(const Task& task, base::MonoTime now, Pass* pass) {
   } else if (task.kind == Task::Kind::kMake) {
     action_->tracker.NoteMake(task.vm, task.effect);
     // What a creation that failed may have left is swept.
-    if (action_->tracker.parts().at(task.vm).state == OutcomeState::kFailed) sweep_due_ = true;
+    if (action_->tracker.parts().at(task.vm).state == OutcomeState::kFailed) gone_.RequestSweep();
   }
 }
 
@@ -460,94 +401,6 @@ void Reconciler::LogTrouble(const Task& task) {
       fields);
 }
 
-// VMs that were marked, or that the Lease names, and that are gone: what they left is cleaned up. A
-// Scale does not wait for those of earlier actions, but keeps their names for the background.
-void Reconciler::NoteGone(base::MonoTime now) {
-  for (const auto& [view, step] : last_->all()) {
-    if (view->member && view->vm->has_mark) marked_seen_.insert(view->vm->name);
-  }
-  const auto gone = [&](const std::string& vm) {
-    deps_.troubles.gone_since.try_emplace(vm, now);
-    deps_.troubles.leftovers.try_emplace(vm, Leftover{.what = "volumes and Secret"});
-  };
-  std::erase_if(marked_seen_, [&](const std::string& vm) {
-    const Decisions::Entry* entry = last_->Find(vm);
-    if (entry == nullptr) gone(vm);
-    return entry == nullptr || !entry->view->vm->has_mark;
-  });
-  for (const NodeOfGoneVm& node : last_->to_purge()) gone(std::string(node.mark.vm));
-  const std::optional<harvester::LeaseAction>& action = last_->snapshot().action;
-  if (!action.has_value()) return;
-  for (const std::string& vm : action->names) {
-    if (!action->create.contains(vm) && last_->snapshot().seen->FindVm(vm) == nullptr) gone(vm);
-  }
-}
-
-// Nodes of VMs that are gone and that wait for their purge.
-void Reconciler::AddNodesToPurge() {
-  for (const NodeOfGoneVm& gone : NodesOfGoneVms(last_->snapshot())) {
-    const std::string vm(gone.mark.vm);
-    if (!gone.mark.purge || gone.mark.pool != deps_.key.ToString()) continue;
-    if (!deps_.troubles.gone_since.contains(vm)) continue;
-    AddLeftover(vm, "Nomad node " + gone.node->id, deps_.troubles.retries,
-                {StepName(StepKind::kPurge), gone.node->id}, deps_.clock.Now(),
-                &deps_.troubles.leftovers);
-  }
-}
-
-SweepScope Reconciler::GoneScope() const {
-  SweepScope scope;
-  for (const auto& [vm, since] : deps_.troubles.gone_since) scope.deleted.insert(vm);
-  if (const auto action = deps_.lease.record().action; action.has_value()) {
-    scope.named_by_action = action->names;
-    for (const auto& [vm, id] : action->create) scope.named_by_action.insert(vm);
-  }
-  return scope;
-}
-
-void Reconciler::Sweep(const runtime::Context& context, Pass* pass) {
-  PoolTroubles& troubles = deps_.troubles;
-  SweepScope scope = GoneScope();
-  if (action_.has_value()) {
-    scope.deleted.merge(action_->tracker.Gone());
-    for (const auto& [vm, part] : action_->tracker.parts()) {
-      const bool makes = part.aim == Aim::kMake && part.state == OutcomeState::kPending;
-      if (makes) scope.being_created.insert(vm);
-    }
-  }
-  const Retries::Key key(kListLeftovers, deps_.key.pool);
-  const base::MonoTime now = deps_.clock.Now();
-  if (!troubles.retries.MayTry(key, now)) {
-    if (pass->trouble.ok()) pass->trouble = troubles.retries.LastOf(key);
-    return;
-  }
-  auto swept = SweepLeftovers(context, deps_, scope);
-  const Effect effect = EffectOf(swept.ok() ? absl::OkStatus() : swept.status());
-  if (effect.verdict == Verdict::kCancelled) return;
-  const bool worth_a_line = troubles.retries.Note(key, effect, now);
-  if (!swept.ok()) {
-    if (pass->trouble.ok()) pass->trouble = swept.status();
-    if (effect.verdict != Verdict::kRefused) pass->only_refusals = false;
-    if (worth_a_line) {
-      deps_.logger.Warn("Could not look for leftovers; trying again later",
-                        {{"error", swept.status()}});
-    }
-    for (const std::string& vm : scope.deleted) {
-      troubles.leftovers[vm] = {.what = "volumes and Secret, which cannot be listed",
-                                .refused_for_good = troubles.retries.IsRefusedForGood(key, now),
-                                .in_trouble = true};
-    }
-    return;
-  }
-  sweep_due_ = !swept->unowned.ok();
-  if (pass->trouble.ok()) pass->trouble = swept->unowned;
-  troubles.leftovers = std::move(swept->left);
-  AddNodesToPurge();
-  for (const auto& [vm, leftover] : troubles.leftovers) troubles.gone_since.try_emplace(vm, now);
-  std::erase_if(troubles.gone_since,
-                [&](const auto& entry) { return !troubles.leftovers.contains(entry.first); });
-}
-
 // Forgets troubles of objects that are gone.
 void Reconciler::Prune() {
   std::set<std::string> objects = {deps_.key.pool};
@@ -589,26 +442,25 @@ absl::StatusOr<Reconciler::Pass> Reconciler::RunPass(const runtime::Context& con
   PoolTroubles& troubles = deps_.troubles;
   const base::MonoTime now = deps_.clock.Now();
   deps_.metrics().Observed(decisions.snapshot());
-  NoteGone(now);
+  gone_.Observe(decisions, now);
   if (action_.has_value()) {
     action_->tracker.Observe(decisions, troubles.retries, troubles.leftovers, now);
   }
   Pass pass{.readable = decisions.snapshot().look().nomad_readable};
-  std::vector<Task> tasks = TasksOf(decisions, now);
+  std::vector<const Decisions::Entry*> publications;
+  std::vector<Task> tasks = TasksOf(decisions, now, &publications);
   NH_RETURN_IF_ERROR(WriteAhead(context, tasks));
-  StartAsides(context, now);
+  publications_.Start(context, publications, decisions.snapshot().seen, now);
   Carry(context, &tasks);
   OwnSecrets(context, tasks);
   for (const Task& task : tasks) Note(task, deps_.clock.Now(), &pass);
   // If nothing else goes on, this saves another look.
-  if (!action_.has_value() && tasks.empty() && !IsInProgress(now)) asides_.Await();
-  NoteAsides(&pass);
+  if (!action_.has_value() && tasks.empty() && !IsInProgress(now)) publications_.Await();
+  for (const Effect& effect : publications_.TakeEnded()) pass.Note(effect);
   NH_RETURN_IF_ERROR(context.Check());
-  // A Scale waits for what its own VMs left; the rest is the background's (rule L4).
-  const bool left =
-      action_.has_value() ? !action_->tracker.Gone().empty() : !troubles.leftovers.empty();
-  if (sweep_due_ || left) {
-    Sweep(context, &pass);
+  const Tracker* const tracker = action_.has_value() ? &action_->tracker : nullptr;
+  if (gone_.IsSweepDue(tracker)) {
+    pass.Note(gone_.Sweep(context, decisions.snapshot(), tracker));
     if (action_.has_value()) {
       action_->tracker.Observe(decisions, troubles.retries, troubles.leftovers, deps_.clock.Now());
     }
@@ -641,7 +493,7 @@ absl::Status Reconciler::Wait(const runtime::Context& context, const Pass& pass)
 
 absl::Status Reconciler::RunScale(const runtime::Context& context, PoolSnapshot first,
                                   Action action) {
-  const absl::Cleanup end = [this] { asides_.End(); };
+  const absl::Cleanup end = [this] { publications_.End(); };
   action_.emplace(action);
   std::optional<PoolSnapshot> look = WithRecord(std::move(first));
   for (;;) {
@@ -659,15 +511,6 @@ absl::Status Reconciler::RunScale(const runtime::Context& context, PoolSnapshot 
   }
 }
 
-void Reconciler::LeaveToBackground(const Tracker& tracker) {
-  for (const auto& [vm, part] : tracker.parts()) {
-    if (part.aim != Aim::kMake || part.state == OutcomeState::kDone) continue;
-    if (last_->Find(vm) != nullptr) continue;
-    deps_.troubles.gone_since.try_emplace(vm, deps_.clock.Now());
-    deps_.troubles.leftovers.try_emplace(vm, Leftover{.what = "Secret"});
-  }
-}
-
 // Whether something goes on that only needs time: a drain, a deletion, a clean-up.
 bool Reconciler::IsInProgress(base::MonoTime now) const {
   const PoolSnapshot& snapshot = last_->snapshot();
@@ -676,17 +519,12 @@ bool Reconciler::IsInProgress(base::MonoTime now) const {
     if (!view->vm->has_mark || IsStuckInDeletion(view->vm, snapshot.now())) continue;
     if (step.kind == StepKind::kWait) return true;
   }
-  const PoolTroubles& troubles = deps_.troubles;
-  return std::any_of(troubles.leftovers.begin(), troubles.leftovers.end(), [&](const auto& entry) {
-    const auto since = troubles.gone_since.find(entry.first);
-    return !entry.second.in_trouble && since != troubles.gone_since.end() &&
-           now - since->second < kLeftoversTimeout;
-  });
+  return gone_.IsCleanUpInProgress(now);
 }
 
 absl::Status Reconciler::RunResumption(const runtime::Context& context) {
-  const absl::Cleanup end = [this] { asides_.End(); };
-  sweep_due_ = true;
+  const absl::Cleanup end = [this] { publications_.End(); };
+  gone_.RequestSweep();
   for (int fruitless = 0;;) {
     const auto pass = RunPass(context, std::nullopt);
     NH_RETURN_IF_ERROR(context.Check());
@@ -695,9 +533,8 @@ absl::Status Reconciler::RunResumption(const runtime::Context& context) {
                                      ? base::Unavailable(last_->snapshot().look().nomad_problem)
                                      : pass->trouble;
     const bool effective = pass.ok() && pass->effects > 0;
-    const bool aside = asides_wait_ || asides_.any();
     const bool in_progress =
-        pass.ok() && pass->readable && (aside || IsInProgress(deps_.clock.Now()));
+        pass.ok() && pass->readable && (publications_.any() || IsInProgress(deps_.clock.Now()));
     fruitless = trouble.ok() || effective ? 0 : fruitless + 1;
     if (!trouble.ok() && !effective && !in_progress) {
       // What is refused waits for the next round; what failed may succeed a moment later.
@@ -786,8 +623,8 @@ absl::Status Reconciler::Preview(const runtime::Context& context) {
                   .vm = std::string(gone.mark.vm),
                   .object = gone.node->id});
   }
-  NoteGone(deps_.clock.Now());
-  SweepScope scope = GoneScope();
+  gone_.Observe(decisions, deps_.clock.Now());
+  SweepScope scope = gone_.Scope();
   scope.dry_run = true;
   return SweepLeftovers(context, deps_, scope).status();
 }

@@ -15,11 +15,11 @@
 #include "nomad_harvester/scaling/step_spec.h"
 
 #include "absl/status/statusor.h"
-#include "execution/aside_tasks.h"
 #include "execution/creation.h"
 #include "execution/executor.h"
-#include "execution/leftovers.h"
+#include "execution/gone_vms.h"
 #include "execution/pool_dependencies.h"
+#include "execution/publication.h"
 #include "rules/tracker.h"
 
 namespace nomad_harvester::scaling {
@@ -61,7 +61,9 @@ class Reconciler {
   absl::Status RunScale(const runtime::Context& context, PoolSnapshot first, Action action);
   // What a creation without a VM may have left, or may leave when a late request lands, is the
   // background's to clean up (rule C10).
-  void LeaveToBackground(const Tracker& tracker);
+  void LeaveToBackground(const Tracker& tracker) {
+    gone_.LeaveToBackground(tracker, *last_, deps_.clock.Now());
+  }
   // A Secret that this run created has no owner yet.
   bool has_unowned_secret() const { return unowned_; }
 
@@ -105,6 +107,8 @@ class Reconciler {
     int conflicts = 0;
     absl::Status trouble{};  // the first refusal or failure of this pass
     bool only_refusals = true;
+
+    void Note(const Effect& effect);
   };
 
   Observer MakeObserver() const;
@@ -115,7 +119,9 @@ class Reconciler {
   const char* WhyWaits(StepKind kind) const;
   // Why a removal that is due waits; null if none is due, or it may go on.
   const char* RemovalWaits() const;
-  std::vector<Task> TasksOf(const Decisions& decisions, base::MonoTime now);
+  // `publications`: the entries whose step the pass does not wait for.
+  std::vector<Task> TasksOf(const Decisions& decisions, base::MonoTime now,
+                            std::vector<const Decisions::Entry*>* publications);
   Task StepTask(const Decisions::Entry& entry) const;
   absl::Status WriteAhead(const runtime::Context& context, const std::vector<Task>& tasks);
   void Carry(const runtime::Context& context, std::vector<Task>* tasks);
@@ -123,17 +129,9 @@ class Reconciler {
   // stored.
   Effect CarryOne(const runtime::Context& context, const PoolSnapshot& named, Task* task) const;
   Effect Make(const runtime::Context& context, Task* task) const;
-  // Starts the steps that are carried out aside, and notes those that have ended.
-  void StartAsides(const runtime::Context& context, base::MonoTime now);
-  void NoteAsides(Pass* pass);
   void OwnSecrets(const runtime::Context& context, const std::vector<Task>& tasks);
   void Note(const Task& task, base::MonoTime now, Pass* pass);
   absl::StatusOr<Pass> RunPass(const runtime::Context& context, std::optional<PoolSnapshot> look);
-  void NoteGone(base::MonoTime now);
-  // What every sweep looks for: what VMs left that are gone, and Secrets that the Lease names.
-  SweepScope GoneScope() const;
-  void Sweep(const runtime::Context& context, Pass* pass);
-  void AddNodesToPurge();
   void Prune();
   bool IsInProgress(base::MonoTime now) const;
   absl::Status WaitingForAttempts() const;
@@ -145,7 +143,6 @@ class Reconciler {
   const SharedPolicy policy_;
   std::optional<Action> action_;                    // of a Scale
   std::map<std::string, std::string> last_logged_;  // VM → row, so that a decision is logged once
-  std::set<std::string> marked_seen_;               // names observed as marked in this run
   std::set<std::string> failures_;  // causes of back_off.h of VMs that were marked as broken
   std::string broken_;              // what was said of them
   std::optional<base::WallTime> last_event_;
@@ -154,12 +151,9 @@ class Reconciler {
   int idle_passes_ = 0;
   base::MonoTime paced_until_{};  // what the passes so far are worth, at one per kPause
   std::optional<PoolRecord> closed_record_;
-  bool sweep_due_ = false;
   bool unowned_ = false;
-  std::vector<const Decisions::Entry*> asides_due_;  // of the pass
-  std::set<Retries::Key> asides_begun_;
-  bool asides_wait_ = false;  // some could not be started yet
-  AsideTasks asides_;         // the last member: its tasks use the others
+  GoneVms gone_;
+  Publications publications_;  // the last member: they use the others
 };
 
 }  // namespace nomad_harvester::scaling

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// What new VMs are made of, as Harvester says: template, images, networks, keys, classes, quotas.
+// Private to module scaling.
+#ifndef NOMAD_HARVESTER_SCALING_CREATION_SOURCES_H_
+#define NOMAD_HARVESTER_SCALING_CREATION_SOURCES_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nomad_harvester/harvester/vm_store.h"
+#include "nomad_harvester/harvester/vm_template.h"
+
+#include "absl/status/statusor.h"
+#include "execution/pool_dependencies.h"
+
+namespace nomad_harvester::scaling {
+
+// What Harvester says of the policy's sources, each with its own error, which names the key.
+struct CreationSources {
+  // nullopt: the policy names none.
+  absl::StatusOr<std::optional<harvester::VmTemplate>> vm_template =
+      absl::StatusOr<std::optional<harvester::VmTemplate>>(std::nullopt);
+  // Of the template's disks beside the root disk that are from an image, in their order.
+  absl::StatusOr<std::vector<harvester::Image>> disk_images = std::vector<harvester::Image>();
+  absl::StatusOr<harvester::Image> image = absl::UnknownError("not read");
+  absl::StatusOr<std::vector<harvester::Network>> networks = absl::UnknownError("not read");
+  absl::StatusOr<std::vector<std::string>> public_keys = absl::UnknownError("not read");
+  absl::StatusOr<std::vector<harvester::ResourceQuota>> quotas = absl::UnknownError("not read");
+  absl::Status storage_classes{};  // of data_disks and of the template's disks
+  absl::Status priority_class{};
+  std::vector<std::string> unread_storage{};   // classes that the token may not read
+  std::vector<std::string> unread_priority{};  // likewise
+  absl::StatusOr<bool> gpus_are_host_devices = true;
+};
+// Blocks for all reads at once; those that depend on the template come after its own.
+CreationSources ReadSources(const runtime::Context& context, const PoolDependencies& deps,
+                            const config::PoolPolicy& policy);
+// "storage class X", "priority class Y": those that the token may not read.
+std::vector<std::string> UnreadClasses(const CreationSources& sources);
+
+// The policy as it counts: with what the template says where it says nothing. If the template
+// cannot be read, the policy itself, whose own sources are read all the same.
+struct WantedPolicy {
+  config::PoolPolicy policy;
+  harvester::VmBase base;
+  absl::Status problem;
+};
+WantedPolicy WantedOf(const config::PoolPolicy& policy, const CreationSources& sources);
+
+// The first problem keeps its code; the texts of the others follow (rule C2).
+void AddProblem(const absl::Status& problem, absl::Status* all);
+
+}  // namespace nomad_harvester::scaling
+
+#endif  // NOMAD_HARVESTER_SCALING_CREATION_SOURCES_H_

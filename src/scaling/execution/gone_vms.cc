@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "execution/gone_vms.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "nomad_harvester/nodepool/drain.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+constexpr char kListLeftovers[] = "list-leftovers";
+// How long the background waits for what a VM left, before it comes back in rounds.
+constexpr base::Duration kLeftoversTimeout = std::chrono::minutes(4);
+
+}  // namespace
+
+// A Scale does not wait for those of earlier actions, but keeps their names for the background.
+void GoneVms::Observe(const Decisions& decisions, base::MonoTime now) {
+  for (const auto& [view, step] : decisions.all()) {
+    if (view->member && view->vm->has_mark) marked_.insert(view->vm->name);
+  }
+  const auto gone = [&](const std::string& vm) {
+    deps_.troubles.gone_since.try_emplace(vm, now);
+    deps_.troubles.leftovers.try_emplace(vm, Leftover{.what = "volumes and Secret"});
+  };
+  std::erase_if(marked_, [&](const std::string& vm) {
+    const Decisions::Entry* entry = decisions.Find(vm);
+    if (entry == nullptr) gone(vm);
+    return entry == nullptr || !entry->view->vm->has_mark;
+  });
+  for (const NodeOfGoneVm& node : decisions.to_purge()) gone(std::string(node.mark.vm));
+  const std::optional<harvester::LeaseAction>& action = decisions.snapshot().action;
+  if (!action.has_value()) return;
+  for (const std::string& vm : action->names) {
+    if (!action->create.contains(vm) && decisions.snapshot().seen->FindVm(vm) == nullptr) gone(vm);
+  }
+}
+
+void GoneVms::LeaveToBackground(const Tracker& tracker, const Decisions& decisions,
+                                base::MonoTime now) {
+  for (const auto& [vm, part] : tracker.parts()) {
+    if (part.aim != Aim::kMake || part.state == OutcomeState::kDone) continue;
+    if (decisions.Find(vm) != nullptr) continue;
+    deps_.troubles.gone_since.try_emplace(vm, now);
+    deps_.troubles.leftovers.try_emplace(vm, Leftover{.what = "Secret"});
+  }
+}
+
+bool GoneVms::IsSweepDue(const Tracker* tracker) const {
+  if (sweep_requested_) return true;
+  return tracker != nullptr ? !tracker->Gone().empty() : !deps_.troubles.leftovers.empty();
+}
+
+// What every sweep looks for: what VMs left that are gone, and Secrets that the Lease names.
+SweepScope GoneVms::Scope() const {
+  SweepScope scope;
+  for (const auto& [vm, since] : deps_.troubles.gone_since) scope.deleted.insert(vm);
+  if (const auto action = deps_.lease.record().action; action.has_value()) {
+    scope.named_by_action = action->names;
+    for (const auto& [vm, id] : action->create) scope.named_by_action.insert(vm);
+  }
+  return scope;
+}
+
+// Nodes of VMs that are gone and that wait for their purge.
+void GoneVms::AddNodesToPurge(const PoolSnapshot& snapshot) {
+  for (const NodeOfGoneVm& gone : NodesOfGoneVms(snapshot)) {
+    const std::string vm(gone.mark.vm);
+    if (!gone.mark.purge || gone.mark.pool != deps_.key.ToString()) continue;
+    if (!deps_.troubles.gone_since.contains(vm)) continue;
+    AddLeftover(vm, "Nomad node " + gone.node->id, deps_.troubles.retries,
+                {StepName(StepKind::kPurge), gone.node->id}, deps_.clock.Now(),
+                &deps_.troubles.leftovers);
+  }
+}
+
+Effect GoneVms::Sweep(const runtime::Context& context, const PoolSnapshot& snapshot,
+                      const Tracker* tracker) {
+  PoolTroubles& troubles = deps_.troubles;
+  SweepScope scope = Scope();
+  if (tracker != nullptr) {
+    scope.deleted.merge(tracker->Gone());
+    for (const auto& [vm, part] : tracker->parts()) {
+      const bool makes = part.aim == Aim::kMake && part.state == OutcomeState::kPending;
+      if (makes) scope.being_created.insert(vm);
+    }
+  }
+  const Retries::Key key(kListLeftovers, deps_.key.pool);
+  const base::MonoTime now = deps_.clock.Now();
+  if (!troubles.retries.MayTry(key, now)) {
+    return {Verdict::kRefused, troubles.retries.LastOf(key)};
+  }
+  auto swept = SweepLeftovers(context, deps_, scope);
+  Effect effect = EffectOf(swept.ok() ? absl::OkStatus() : swept.status());
+  if (effect.verdict == Verdict::kCancelled) return effect;
+  const bool worth_a_line = troubles.retries.Note(key, effect, now);
+  if (!swept.ok()) {
+    if (worth_a_line) {
+      deps_.logger.Warn("Could not look for leftovers; trying again later",
+                        {{"error", swept.status()}});
+    }
+    for (const std::string& vm : scope.deleted) {
+      troubles.leftovers[vm] = {.what = "volumes and Secret, which cannot be listed",
+                                .refused_for_good = troubles.retries.IsRefusedForGood(key, now),
+                                .in_trouble = true};
+    }
+    return effect;
+  }
+  sweep_requested_ = !swept->unowned.ok();
+  troubles.leftovers = std::move(swept->left);
+  AddNodesToPurge(snapshot);
+  for (const auto& [vm, leftover] : troubles.leftovers) troubles.gone_since.try_emplace(vm, now);
+  std::erase_if(troubles.gone_since,
+                [&](const auto& entry) { return !troubles.leftovers.contains(entry.first); });
+  if (!swept->unowned.ok()) return {Verdict::kRefused, swept->unowned};
+  return effect;
+}
+
+bool GoneVms::IsCleanUpInProgress(base::MonoTime now) const {
+  const PoolTroubles& troubles = deps_.troubles;
+  return std::any_of(troubles.leftovers.begin(), troubles.leftovers.end(), [&](const auto& entry) {
+    const auto since = troubles.gone_since.find(entry.first);
+    return !entry.second.in_trouble && since != troubles.gone_since.end() &&
+           now - since->second < kLeftoversTimeout;
+  });
+}
+
+}  // namespace nomad_harvester::scaling
