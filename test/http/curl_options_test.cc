@@ -4,6 +4,7 @@
 #include <string>
 
 #include "nomad_harvester/base/encoding.h"
+#include "nomad_harvester/base/secret.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -58,6 +59,17 @@ TEST_F(CurlOptionsTest, basic_authentication_is_sent) {
   EXPECT_THAT(Make(options_)->Send(context_, Get("/")), IsOk());
   EXPECT_THAT(server.requests().at(0).headers.Find("Authorization"),
               Optional(Eq("Basic " + base::Base64Encode("admin:p:ss w\xc3\xb6rd"))));
+}
+
+TEST_F(CurlOptionsTest, P3_a_login_is_recognised_as_it_travels_while_its_transport_is_held) {
+  const std::string travels = base::Base64Encode("root:sesame-street");
+  options_.basic_auth_user = "root";
+  options_.basic_auth_password = Secret("sesame-street");
+  {
+    const std::shared_ptr<HttpTransport> transport = Make(options_);
+    EXPECT_EQ(base::WithoutSecrets(travels), "REDACTED");
+  }
+  EXPECT_EQ(base::WithoutSecrets(travels), travels);
 }
 
 TEST_F(CurlOptionsTest, a_token_beside_basic_authentication_wins_its_header) {

@@ -136,6 +136,18 @@ TEST_F(CurlReader, forgets_an_earlier_attempt_with_the_first_piece_of_each_reply
   EXPECT_EQ(begun_, 2);
 }
 
+TEST_F(CurlReader, P2_is_given_no_more_than_the_cap_of_what_is_not_announced) {
+  ServerReply reply = Plain(400'000);
+  reply.chunked = true;
+  server_ = std::make_unique<LoopbackServer>(reply);
+  CurlOptions options;
+  options.base_url = server_->url();
+  options.max_response_bytes = 300'000;
+  transport_ = Make(std::move(options));
+  EXPECT_THAT(ReadAgain(), StatusIs(StatusCode::kResourceExhausted, HasSubstr("300000")));
+  EXPECT_LE(body_.size(), 300'000U);
+}
+
 TEST_F(CurlReader, L1_a_name_that_could_not_be_resolved_is_looked_up_again_by_the_next_request) {
   CurlOptions options;
   options.base_url = "http://" + std::string(64, 'a') + ".example";  // no label is that long

@@ -80,6 +80,24 @@ TEST(FifoSlots, waiters_are_served_in_order) {
   EXPECT_THAT(order, ElementsAre(0, 1, 2, 3));
 }
 
+// The first one is mostly not awake yet when the second slot is given back.
+TEST(FifoSlots, slots_that_are_given_back_at_once_serve_as_many_waiters) {
+  const auto clock = runtime::MakeSystemClock();
+  const Context context = Context::Background(*clock);
+  for (int round = 0; round < 100; ++round) {
+    FifoSlots slots(2);
+    ASSERT_THAT(slots.Acquire(context), IsOk());
+    ASSERT_THAT(slots.Acquire(context), IsOk());
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < 2; ++i) {
+      threads.emplace_back([&] { EXPECT_THAT(slots.Acquire(context), IsOk()); });
+      AwaitWaiting(slots, i + 1);
+    }
+    slots.Release();
+    slots.Release();
+  }
+}
+
 TEST(FifoSlots, a_waiter_can_be_cancelled_and_loses_no_slot) {
   const auto clock = runtime::MakeSystemClock();
   const Context context = Context::Background(*clock);

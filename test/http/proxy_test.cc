@@ -163,6 +163,14 @@ TEST(ChooseProxy, P3_while_it_is_held_its_password_is_known_in_every_spelling) {
   EXPECT_EQ(base::WithoutSecrets(text), text);
 }
 
+TEST(ChooseProxy, P3_a_user_name_without_a_password_is_a_secret) {
+  const std::string text = "a-token-for-the-proxy " + base::Base64Encode("a-token-for-the-proxy");
+  const auto proxy = ChooseProxy(Url("https://vip"), "http://a-token-for-the-proxy@proxy", kNone);
+  ASSERT_THAT(proxy, IsOk());
+  EXPECT_EQ(proxy->user, "a-token-for-the-proxy");
+  EXPECT_EQ(base::WithoutSecrets(text), "REDACTED REDACTED");
+}
+
 TEST(ChooseProxy, P3_a_bad_address_is_refused_and_not_repeated) {
   for (const std::string text :
        {"ftp://u:hush@proxy", "://hush", "http://u:hush@", "hush", "http://u:hush@ho st",
