@@ -64,6 +64,13 @@ TEST(WithoutSecrets, P3_each_line_of_a_key_is_replaced_whatever_the_line_ends) {
   EXPECT_EQ(text, "\"-----BEGIN PRIVATE KEY-----\\nREDACTED\" REDACTED");
 }
 
+TEST(WithoutSecrets, P3_a_key_is_recognised_in_base64_as_kubeconfigs_hold_it) {
+  const std::string pem =
+      "-----BEGIN PRIVATE KEY-----\n" + std::string(64, 'A') + "\n-----END PRIVATE KEY-----\n";
+  const Secret key(pem);
+  EXPECT_EQ(WithoutSecrets("client-key-data: " + Base64Encode(pem)), "client-key-data: REDACTED");
+}
+
 TEST(WithoutSecrets, P3_a_secret_is_known_until_its_last_copy_is_gone) {
   std::optional<Secret> first(Secret("sesame-street"));
   std::optional<Secret> copy(*first);

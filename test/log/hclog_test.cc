@@ -178,6 +178,14 @@ TEST(FormatHclog, P3_a_short_line_is_never_changed) {
   EXPECT_EQ(Checked(MakeRecord(text))["@message"], text);
 }
 
+TEST(FormatHclog, P3_a_line_about_as_long_as_the_hosts_buffer_fits_it_with_its_end) {
+  const std::string half(kHostBuffer / 2, 'x');
+  for (std::size_t less = 0; less < 300; ++less) {
+    const Record record = MakeRecord(half, {{"more", half.substr(less)}});
+    ASSERT_LT(FormatHclog(record, "harvester").size() + 1, kHostBuffer) << less;
+  }
+}
+
 TEST(FormatHclog, P3_too_many_fields_are_dropped_and_counted) {
   std::vector<Field> fields;
   for (int i = 0; i < 5000; ++i) {
