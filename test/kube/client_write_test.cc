@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string>
 
+#include "nomad_harvester/base/encoding.h"
 #include "nomad_harvester/base/status.h"
 
 #include "kube/client_fixture.h"
@@ -14,6 +15,7 @@ using support::StatusIs;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 constexpr char kCollection[] = "/apis/kubevirt.io/v1/namespaces/default/virtualmachines";
 constexpr char kObject[] = "/apis/kubevirt.io/v1/namespaces/default/virtualmachines/web-1";
@@ -241,6 +243,18 @@ TEST_F(KubeWrites, a_question_without_a_kind_is_one_too) {
   transport_->Reply(503, "");
   EXPECT_THAT(client_.CreateReview(context_, "/version", Json::object()),
               StatusIs(StatusCode::kUnavailable, HasSubstr("ask the API server: ")));
+}
+
+TEST_F(KubeWrites, P3_what_a_webhook_quotes_of_a_patched_secret_is_left_out) {
+  const std::string data = base::Base64Encode("#cloud-config\npassword: open-sesame\n");
+  const Json refusal = {{"kind", "Status"},
+                        {"message", "admission webhook \"x\" denied the request: " + data}};
+  transport_->Reply(403, refusal.dump());
+  const Json patch = {{"metadata", {{"resourceVersion", "77"}}}, {"data", {{"userdata", data}}}};
+  const absl::Status refused =
+      client_.MergePatch(context_, kSecrets, "default", "web-1-cloudinit", patch).status();
+  EXPECT_THAT(base::Message(refused),
+              AllOf(HasSubstr("denied the request: (data)"), Not(HasSubstr(data.substr(0, 24)))));
 }
 
 }  // namespace

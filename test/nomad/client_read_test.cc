@@ -317,5 +317,16 @@ TEST_F(NomadReads, a_cancelled_context_sends_nothing) {
   EXPECT_THAT(transport_->requests(), IsEmpty());
 }
 
+TEST_F(NomadReads, servers_of_other_federated_regions_are_left_out) {
+  transport_->Reply(200, R"({"ServerRegion":"eu","Members":[
+      {"Name":"a.eu","Tags":{"region":"eu","build":"2.0.5"}},
+      {"Name":"b.us","Tags":{"region":"us","build":"1.9.0"}}]})");
+  const auto servers = client_.ListServers(context_);
+  ASSERT_TRUE(servers.ok()) << servers.status();
+  ASSERT_EQ(servers->list.size(), 1U);
+  EXPECT_EQ(servers->list[0].name, "a.eu");
+  EXPECT_EQ(servers->list[0].version, "2.0.5");
+}
+
 }  // namespace
 }  // namespace nomad_harvester::nomad
