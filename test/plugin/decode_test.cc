@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/base/status.h"
 
 #include "autoscaler_services.h"
@@ -147,6 +148,13 @@ TEST(EncodeStatus, MakesStringsThatTheHostAccepts) {
   target_proto::StatusResponse response;
   EncodeStatus({false, 0, {{"k\xff", "v\xfe"}}}, &response);
   EXPECT_EQ(response.meta().at("k\xef\xbf\xbd"), "v\xef\xbf\xbd");
+}
+
+TEST(EncodeStatus, P3_no_value_holds_a_secret_in_force) {
+  const base::Secret token("hunter2-hunter2");
+  target_proto::StatusResponse response;
+  EncodeStatus({true, 1, {{"k", "it told hunter2-hunter2"}}}, &response);
+  EXPECT_EQ(response.meta().at("k"), "it told REDACTED");
 }
 
 }  // namespace

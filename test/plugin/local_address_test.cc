@@ -84,5 +84,27 @@ TEST(CheckCanListen, what_is_no_socket_stays_and_a_directory_must_exist) {
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("there is no directory")));
 }
 
+// What its ended connections leave for a minute.
+TEST(CheckCanListen, a_port_whose_server_has_just_ended_is_free) {
+  const auto make = [] { return socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0); };
+  const int server = make();
+  const int yes = 1;
+  ASSERT_EQ(setsockopt(server, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)), 0);  // as gRPC does
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  auto* const generic = reinterpret_cast<sockaddr*>(&address);
+  socklen_t size = sizeof(address);
+  ASSERT_EQ(bind(server, generic, size), 0);
+  ASSERT_EQ(listen(server, 1), 0);
+  ASSERT_EQ(getsockname(server, generic, &size), 0);
+  const int client = make();
+  ASSERT_EQ(connect(client, generic, size), 0);
+  const int connection = accept4(server, nullptr, nullptr, SOCK_CLOEXEC);
+  ASSERT_GE(connection, 0);
+  for (const int fd : {connection, client, server}) close(fd);  // who ends first has to remember
+  EXPECT_THAT(CheckCanListen("127.0.0.1:" + std::to_string(ntohs(address.sin_port))), IsOk());
+}
+
 }  // namespace
 }  // namespace nomad_harvester::plugin

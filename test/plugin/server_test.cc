@@ -166,6 +166,14 @@ TEST_F(ServerTest, AnAddressInUseIsAnError) {
   EXPECT_THAT(base::Message(second.status()), HasSubstr(options.address));
 }
 
+TEST_F(ServerTest, P2_a_compressed_message_is_refused_and_not_inflated) {
+  grpc::ClientContext rpc;
+  rpc.set_compression_algorithm(GRPC_COMPRESS_GZIP);
+  const grpc::Status status = Scale({{"echo", std::string(100'000, 'x')}}, rpc);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED) << status.error_message();
+  EXPECT_TRUE(SetConfig({}).ok());
+}
+
 TEST_F(ServerTest, SetConfigIsRefusedWithItsReasonWhereNobodyKnowsTheCaller) {
   Restart({}, {.set_config_refusal = "not here", .scale_needs_action = false});
   const grpc::Status status = SetConfig({{"echo", "the config"}});
