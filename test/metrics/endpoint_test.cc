@@ -169,6 +169,19 @@ TEST_F(EndpointTest, T2_a_port_in_use_is_one_warning_and_is_served_once_it_is_fr
   EXPECT_THAT(log_->Text(), HasSubstr("Address already in use"));
 }
 
+// What its ended connections leave for a minute.
+TEST_F(EndpointTest, T2_the_port_of_a_server_that_has_just_ended_is_served_without_a_warning) {
+  auto first = Make();
+  first->Serve(kAnyPort);
+  const int port = PortOf(*first);
+  EXPECT_THAT(Scrape(port), HasSubstr("200 OK"));
+  first.reset();
+  const auto second = Make();
+  second->Serve("127.0.0.1:" + std::to_string(port));
+  while (second->port() == 0 && Warnings() == 0) std::this_thread::yield();
+  EXPECT_EQ(Warnings(), 0U) << log_->Text();
+}
+
 TEST_F(EndpointTest, T2_an_address_of_another_machine_is_a_warning_too) {
   const auto endpoint = Make();
   EXPECT_NE(endpoint->Serve("192.0.2.1:9464"), nullptr);

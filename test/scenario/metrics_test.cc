@@ -238,6 +238,19 @@ TEST(Metrics, T2_a_policy_that_is_wrong_is_an_error_and_a_dry_run_is_no_scale) {
   EXPECT_EQ(w.Samples().at(R"(errors_total{class="policy"})"), 1);
 }
 
+TEST(Metrics, C7_a_host_volume_protects_its_vm_unless_the_policy_ignores_it) {
+  Watched w;
+  ASSERT_TRUE(w.h.Scale(1).ok());
+  ASSERT_TRUE(
+      w.h.cluster.ReRegister(w.h.NodeOf(w.h.VmNames().at(0)),
+                             [](simulator::NodeSpec& node) { node.host_volumes["data"] = "id"; }));
+  w.h.WaitUntilReady();
+  EXPECT_THAT(w.Samples(), Contains(Pair(R"(protected{by="host_volume",pool="nomad/web"})", 1)));
+  w.h.policy["host_volumes"] = "ignore";
+  w.h.WaitUntilReady();
+  EXPECT_THAT(w.Samples(), Contains(Pair(R"(protected{by="host_volume",pool="nomad/web"})", 0)));
+}
+
 TEST(Metrics, P3_the_token_is_in_none) {
   Watched w;
   ASSERT_TRUE(w.h.Scale(1).ok());
