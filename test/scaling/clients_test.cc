@@ -18,6 +18,7 @@
 #include "nomad_harvester/runtime/clock.h"
 
 #include "kube/list_names.h"
+#include "nlohmann/json.hpp"
 #include "support/scripted_transport.h"
 #include "support/status_matchers.h"
 
@@ -177,6 +178,22 @@ TEST(Clients, C15_every_request_to_nomad_names_the_configured_region) {
     EXPECT_THAT(client->ListNodes(context), IsOk());
     EXPECT_THAT(nomad->requests().back().target, testing::HasSubstr("region=eu"));
   }
+}
+
+TEST(Clients, an_event_that_fails_is_not_sent_again) {
+  const auto harvester = std::make_shared<ScriptedTransport>();
+  harvester->Otherwise(
+      [](const Context&, const http::HttpRequest&) { return support::Reply(503); });
+  const Clients clients =
+      MakeClients(std::make_shared<const config::PluginConfig>(),
+                  {.harvester = harvester, .nomad = std::make_shared<ScriptedTransport>()},
+                  std::shared_ptr(runtime::MakeSeededRandom(1)), log::Logger());
+  const std::unique_ptr<runtime::Clock> clock = runtime::MakeSystemClock();
+  const nlohmann::json event = {{"metadata", {{"name", "e"}}}};
+  EXPECT_FALSE(
+      clients.kube_events->Create(Context::Background(*clock), kube::kEvents, "default", event, {})
+          .ok());
+  EXPECT_EQ(harvester->requests().size(), 1U);
 }
 
 }  // namespace

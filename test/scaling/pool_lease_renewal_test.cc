@@ -111,6 +111,23 @@ TEST_F(LeaseRenewalTest, C11_a_renewal_counts_from_when_it_was_sent) {
   EXPECT_TRUE(lease_->held());
 }
 
+TEST_F(LeaseRenewalTest, C11_a_renewal_without_a_reply_is_given_up_however_long_requests_may_take) {
+  lease_->Release(context_);
+  const auto client = std::make_shared<const kube::KubeClient>(
+      http::WithRetry(cluster_.HarvesterTransport("patient"), {.attempt_timeout = minutes(1)},
+                      runtime::MakeSeededRandom(1), log::Logger()));
+  PoolLease lease(client, PoolKey{.ns = "default", .pool = "web"}, clock_,
+                  PoolLease::Options{.holder = "patient"}, log::Logger());
+  ASSERT_THAT(Acquire(lease), IsOk());
+  script_.Next("patch", Fault::Delay(hours(1)));
+  clock_.Advance(kLeaseRenewal + kWriteLimit);
+  clock_.Advance(kLeaseRenewal);
+  EXPECT_THAT(lease.permit()->Check(), IsOk());
+  clock_.Advance(seconds(30));
+  EXPECT_TRUE(lease.held());
+  EXPECT_EQ(lost_, 0);
+}
+
 TEST_F(LeaseRenewalTest, writing_continues_after_a_gap_that_the_lease_survived) {
   script_.Always("patch", Fault::Answer(503));
   clock_.Advance(seconds(14));

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "nomad_harvester/metrics/endpoint.h"
+
 #include "drivers/session.h"
 #include "pool_fixture.h"
 #include "support/manual_executor.h"
@@ -89,6 +91,7 @@ class ServiceTest : public PoolFixture {
     options.background = &background_;
     options.set_log_level = [this](log::Level level) { level_ = level; };
     options.holder = "service";
+    options.metrics_for = [this](const std::string&) { return metrics_; };
     service_ = MakeTargetService(std::move(options));
   }
 
@@ -136,6 +139,7 @@ class ServiceTest : public PoolFixture {
   std::string allocation_;
   absl::Status transports_;
   std::optional<log::Level> level_;
+  std::shared_ptr<metrics::Sink> metrics_;
   CountingExecutor foreground_;
   support::ManualExecutor background_;
   std::unique_ptr<TargetService> service_;
@@ -156,6 +160,14 @@ TEST_F(ServiceTest, P2_a_configuration_that_is_refused_leaves_the_earlier_one) {
   EXPECT_THAT(Configure({{"log_level", "error"}}), StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_EQ(level_, log::Level::kDebug);
   EXPECT_THAT(Status(), IsOk());
+}
+
+TEST_F(ServiceTest, T2_a_configuration_that_is_refused_is_an_error_of_its_class) {
+  const auto registry = metrics::MakeRegistry({.version = "1.2.3", .commit = "abc"});
+  metrics_ = registry;
+  ASSERT_THAT(Configure(), IsOk());
+  EXPECT_FALSE(Configure({{"request_timeout", "0s"}}).ok());
+  EXPECT_THAT(registry->Text(), HasSubstr("errors_total{class=\"config\"} 1"));
 }
 
 TEST_F(ServiceTest, C15_a_list_of_nodes_that_is_older_than_a_vm_is_read_again) {
