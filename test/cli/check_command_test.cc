@@ -479,5 +479,35 @@ TEST(CheckCommand, tells_of_clocks_that_differ) {
   EXPECT_THAT(world.out(), HasSubstr("Harvester is 5m0s ahead"));
 }
 
+TEST(CheckCommand, tells_of_clocks_that_are_behind) {
+  CheckedPool world;
+  world.cluster().SetClockSkews({-std::chrono::minutes(5)});
+  EXPECT_THAT(world.Ids("warn"), ElementsAre("clocks"));
+  EXPECT_THAT(world.out(), HasSubstr("Harvester is 5m0s behind"));
+}
+
+TEST(CheckCommand, goes_by_the_oldest_server_of_its_own_region) {
+  CheckedPool world;
+  world.cluster().SetFaultHook([](const simulator::RequestInfo& request) {
+    if (request.resource != "agent") return simulator::Fault::None();
+    const auto server = [](const char* name, const char* region, const char* version) {
+      return json{{"Name", name}, {"Tags", {{"region", region}, {"build", version}}}};
+    };
+    const json reply = {{"ServerRegion", "eu"},
+                        {"Members",
+                         {server("a.eu", "eu", "2.0.5"), server("b.eu", "eu", "1.11.3"),
+                          server("c.eu", "eu", "2.0.4"), server("d.us", "us", "1.9.0")}}};
+    return simulator::Fault::Answer(200, reply.dump());
+  });
+  EXPECT_THAT(world.Ids("warn"), ElementsAre("nomad.version"));
+  EXPECT_THAT(world.out(), HasSubstr("1.11.3 (b.eu, the oldest of 3 servers)"));
+}
+
+TEST(CheckCommand, P3_for_programs_holds_no_secret_either) {
+  CheckedPool world({{"image", "default/secret-of-harvester"}, {"node_class", "web"}});
+  EXPECT_EQ(world.Check("json"), 1);
+  EXPECT_THAT(world.out(), AllOf(HasSubstr("image default/REDACTED"), Not(HasSubstr("secret-of"))));
+}
+
 }  // namespace
 }  // namespace nomad_harvester::cli

@@ -291,6 +291,26 @@ TEST_F(Commands, dev_is_configured_by_set) {
   }
 }
 
+TEST_F(Commands, L10_a_pause_that_would_be_over_already_is_a_usage_error) {
+  const std::vector<std::string> pause = {"pause",
+                                          "--set",
+                                          "harvester_url=http://127.0.0.1:1",
+                                          "--set",
+                                          "node_group_name=web",
+                                          "--set",
+                                          "node_class=web",
+                                          "--until"};
+  const auto until = [&](const std::string& time) {
+    std::vector<std::string> arguments = pause;
+    arguments.push_back(time);
+    return Call(arguments);
+  };
+  const Outcome past = until("2020-02-29T08:00:00Z");
+  EXPECT_EQ(past.exit_code, 2);
+  EXPECT_EQ(past.err, "harvester pause: --until: 2020-02-29T08:00:00Z is not in the future\n");
+  EXPECT_EQ(until("tomorrow").exit_code, 2);
+}
+
 TEST_F(Commands, the_process_writes_no_core_file_and_nobody_may_trace_it) {
   Call({"version"});
   EXPECT_EQ(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0), 0);

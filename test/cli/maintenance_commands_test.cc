@@ -510,6 +510,20 @@ TEST_F(MaintenanceCommands, gc_of_every_pool_asks_first_and_of_one_does_not) {
   EXPECT_THAT(cluster_.Vms(), IsEmpty());
 }
 
+TEST_F(MaintenanceCommands, check_warns_of_a_join_timeout_that_joins_nearly_use_up) {
+  ASSERT_TRUE(Scale(1).ok());
+  const auto check = [this] {
+    CheckPreconditions(*maintenance_, work_.context(), settings_, "table", Out());
+    return out_.str();
+  };
+  settings_.policy->join_timeout = std::chrono::seconds(10);
+  EXPECT_THAT(check(), HasSubstr("ok       time to join: the slowest of 1 VMs joined after 8s; "
+                                 "join_timeout is 10s\n"));
+  settings_.policy->join_timeout = std::chrono::seconds(9);
+  EXPECT_THAT(check(), HasSubstr("warn     time to join: the slowest of 1 VMs joined after 8s; "
+                                 "join_timeout is 9s\n         -> raise join_timeout"));
+}
+
 TEST_F(MaintenanceCommands, gc_takes_no_lease_for_a_pool_that_does_not_exist) {
   settings_.pool = "other";
   EXPECT_EQ(Gc(), 0);
@@ -540,6 +554,32 @@ TEST_F(MaintenanceCommands, C11_gc_skips_a_pool_that_a_live_process_holds_and_is
   EXPECT_THAT(out_.str(), IsEmpty());
   EXPECT_EQ(err_.str(), "nomad/web: skipped: another process acts on pool nomad/web: somebody\n");
   EXPECT_EQ(cluster_.Vms().size(), 1U);
+}
+
+TEST_F(MaintenanceCommands, gc_of_several_pools_is_1_if_any_of_them_is_not_done) {
+  DieDraining();
+  const auto holder = clock_.Every(std::chrono::seconds(1), [&] {
+    nlohmann::json lease = cluster_.Leases().at(0);
+    lease["spec"]["holderIdentity"] = "somebody";
+    lease["spec"]["renewTime"] = base::FormatRfc3339Micros(clock_.WallNow());
+    cluster_.PutObject(lease);
+  });
+  clock_.Advance(std::chrono::seconds(2));
+  // It comes after the one that is held, and has nothing to be done.
+  ASSERT_TRUE(
+      cluster_.PutObject({{"apiVersion", "coordination.k8s.io/v1"},
+                          {"kind", "Lease"},
+                          {"metadata",
+                           {{"name", "nomad-harvester-autoscaler-worker"},
+                            {"namespace", "nomad"},
+                            {"labels",
+                             {{"app.kubernetes.io/managed-by", "nomad-harvester-autoscaler"},
+                              {"nomad-harvester-autoscaler/pool", "worker"}}}}}}));
+  settings_.policy.reset();
+  settings_.pool = "";
+  EXPECT_EQ(Gc(), 1);
+  EXPECT_THAT(err_.str(), StartsWith("nomad/web: skipped: "));
+  EXPECT_EQ(out_.str(), "nomad/worker: clean\n");
 }
 
 TEST_F(MaintenanceCommands, C11_gc_says_whose_lease_it_waits_for_and_until_when) {

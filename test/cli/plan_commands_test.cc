@@ -129,6 +129,7 @@ class PlanCommands : public testing::Test {
                };
                options.foreground = options.background = &executor_;
                options.holder = client;
+               options.set_log_level = [this](log::Level level) { levels_.push_back(level); };
                return scaling::MakeTargetService(std::move(options));
              },
          .asking = {.yes = arguments.yes,
@@ -176,6 +177,7 @@ class PlanCommands : public testing::Test {
   std::ostringstream err_;
   std::size_t width_ = 0;  // of plan's terminal
   int commands_ = 0;
+  std::vector<log::Level> levels_;   // that a configuration has set
   std::function<bool()> meanwhile_;  // called once, when a plan was agreed to
 };
 
@@ -795,6 +797,7 @@ TEST_F(PlanCommands, scale_does_not_serve_the_metrics_of_the_agents_plugin) {
   settings_.plugin_block["log_level"] = "error";
   EXPECT_EQ(ScaleTo(1), 0) << err_.str();
   EXPECT_THAT(out_.str(), HasSubstr("A new VM is ready"));
+  EXPECT_THAT(levels_, IsEmpty()) << "that of the agent's plugin would hide the progress";
 }
 
 // docs/lifecycle.md, "A new image for a pool"; here another size, of which the same is true.
@@ -916,6 +919,12 @@ TEST_F(PlanCommands, no_secret_is_in_any_output) {
   cluster_.Refuse({.verb = "list", .kind = simulator::Refusal::kDenied, .text = "no, " + password});
   EXPECT_NE(ScaleTo(1), 0);
   EXPECT_THAT(out_.str() + err_.str(), Not(HasSubstr(password)));
+}
+
+TEST_F(PlanCommands, P3_plan_for_programs_holds_no_secret_either) {
+  Configure({"image=default/secret-token-of-harvester"});
+  EXPECT_THAT(PlanOf(1)["refusal"].get<std::string>(),
+              AllOf(HasSubstr("default/REDACTED"), Not(HasSubstr("secret-token"))));
 }
 
 TEST_F(PlanCommands, render_is_1_without_harvester_and_with_a_missing_source) {

@@ -228,6 +228,23 @@ TEST(Gc, finds_pools_by_vms_by_secrets_by_leases_and_by_drained_nodes) {
   EXPECT_THAT(*elsewhere, IsEmpty());
 }
 
+TEST(Gc, finds_pools_by_volumes_of_vms_that_are_gone) {
+  Harness h;
+  ASSERT_TRUE(
+      h.cluster.PutObject({{"apiVersion", "v1"},
+                           {"kind", "PersistentVolumeClaim"},
+                           {"metadata",
+                            {{"name", "old-disk-0-abc"},
+                             {"namespace", "nomad"},
+                             {"labels",
+                              {{"app.kubernetes.io/managed-by", "nomad-harvester-autoscaler"},
+                               {"nomad-harvester-autoscaler/pool", "by-volume"}}}}}}));
+  Operator person(h);
+  const auto pools = person.FindPools("nomad");
+  ASSERT_TRUE(pools.ok()) << pools.status();
+  EXPECT_THAT(*pools, testing::Contains(PoolKey{"nomad", "by-volume"}));
+}
+
 TEST(Gc, finds_pools_without_the_right_to_list_leases) {
   Harness h;
   ASSERT_TRUE(h.Scale(1).ok());
