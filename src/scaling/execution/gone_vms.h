@@ -30,8 +30,8 @@ class GoneVms {
 
   // The pass sweeps although nothing is known to be gone: a Secret may be without its owner.
   void RequestSweep() { sweep_requested_ = true; }
-  // `tracker`: of a Scale, which waits for what its own VMs left, the rest is the background's (rule
-  // L4); null: of the background.
+  // `tracker`: of a Scale, which waits for what its own VMs left, the rest is the background's
+  // (rule L4); null: of the background.
   bool IsSweepDue(const Tracker* tracker) const;
   SweepScope Scope() const;
   // One sweep. Blocks. kDone: it removed what it could; kRefused, with the last error: what failed
