@@ -37,6 +37,19 @@ TEST_F(EdgeCases, L5_a_victim_whose_mark_has_an_unknown_outcome_is_never_replace
   EXPECT_EQ(StateOf("a"), OutcomeState::kFailed);
 }
 
+TEST_F(EdgeCases, L5_a_victim_whose_node_could_not_be_read_before_its_mark_is_replaced) {
+  Track(ToRemove({"a"}, {"b"}));
+  Effect unread = EffectOf(absl::DeadlineExceededError("no answer"));
+  unread.sent = false;
+  tracker_->NoteMark("a", unread, false);
+  ToMark(World()
+             .With(Vm("a").Joined())
+             .With(Node("a").Class("db"))
+             .With(Vm("b").Joined())
+             .With(Node("b")));
+  EXPECT_TRUE(tracker_->parts().contains("b"));
+}
+
 TEST_F(EdgeCases, C15_a_look_without_nomad_gives_a_rolled_back_removal_no_outcome) {
   Track(ToRemove({"a"}));
   See(World().With(Vm("a").Joined().Marked()).With(Node("a").Draining("a")));

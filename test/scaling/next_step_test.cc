@@ -28,6 +28,22 @@ TEST(NextStep, C15_nothing_is_done_while_nomad_cannot_be_read) {
               StepKind::kWait, Row::kNomadUnreadable);
 }
 
+TEST(NextStep, C6_a_vm_waits_while_a_node_that_could_be_it_cannot_be_read) {
+  for (const Vm& vm : {Vm("a").Age(std::chrono::hours(9)), Vm("a").Marked(), Vm("a").Joined()}) {
+    World world;
+    world.With(vm).With(Vm("b").Joined());
+    world.Policy().replace_unhealthy_after = std::chrono::minutes(1);
+    world.Raw().vms[0].unread_node = "node n1 (metal), which could be it: HTTP 500";
+    world.Raw().vms[0].unhealthy_for = std::chrono::hours(1);
+    const Step step = world.StepOf("a");
+    EXPECT_STEP(step, StepKind::kWait, Row::kNomadUnreadable);
+    EXPECT_NE(step.reason.find("metal"), std::string::npos) << step.reason;
+    EXPECT_NE(world.StepOf("b").row, Row::kNomadUnreadable);
+    EXPECT_FALSE(IsBroken(world.Raw().vms[0], world.Snapshot()));
+    EXPECT_FALSE(LooksUnhealthy(world.Raw().vms[0], world.Raw()));
+  }
+}
+
 TEST(NextStep, C15_a_vm_of_another_region_is_left_alone_and_an_unset_region_differs_from_none) {
   EXPECT_STEP(World().Region("eu").With(Vm("a").Region("us").Marked()).StepOf("a"), StepKind::kWait,
               Row::kOtherRegion);

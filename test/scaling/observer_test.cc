@@ -143,11 +143,24 @@ TEST_F(ObserverTest, C9_a_token_that_may_not_list_allocations_is_asked_node_by_n
   EXPECT_FALSE(look.allocations.contains(NodeOf("web-b")));
 }
 
+TEST_F(ObserverTest, L1_a_list_of_allocations_that_is_too_large_is_told_once_and_costs_no_drain) {
+  AddVm("web-a");
+  Idle("web-a");
+  Always("list allocations", Fault::Answer(200, "{}"));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(Look().allocations.contains(NodeOf("web-a")));
+    EXPECT_EQ(Count("list node-allocations"), 1U);
+  }
+  int warnings = 0;
+  for (const log::Record& record : sink_->records()) {
+    if (record.level == log::Level::kWarn) ++warnings;
+  }
+  EXPECT_EQ(warnings, 1) << sink_->Text();
+}
+
 TEST_F(ObserverTest, C9_a_node_whose_allocations_cannot_be_read_is_not_known_to_be_idle) {
   AddVm("web-a");
   Idle("web-a");
-  Next("list allocations", Failed());
-  EXPECT_THAT(Look().allocations, IsEmpty());
   Next("list allocations", RefusedByNomad());
   Next("list node-allocations", RefusedByNomad());
   const scaling::Look look = Look();
@@ -215,14 +228,34 @@ TEST_F(ObserverTest, C6_a_node_that_changes_or_goes_between_list_and_read_stays_
   EXPECT_FALSE(look.nodes().at(0).full);
 }
 
-TEST_F(ObserverTest, C6_links_are_not_trusted_when_a_full_node_cannot_be_read) {
+TEST_F(ObserverTest, L1_a_node_that_cannot_be_read_in_full_concerns_only_vms_that_it_could_be) {
   AddVm("web-a");
-  Idle("web-a");
+  AddVm("web-b");
+  cluster_.PurgeNode(NodeOf("web-b"));
   AddStranger();
-  Next("get node", Failed());
+  cluster_.EditAnnotation(
+      "web-b", harvester::kNodesAnnotation,
+      harvester::ToAnnotation({.node_class = "web", .index = Look().nomad_index}));
+  cluster_.ReRegister("metal", [](simulator::NodeSpec& node) { node.meta["rack"] = "7"; });
+  Always("get node", Failed());
+  EXPECT_EQ(Look().vms.at(1).unread_node, "") << "it was there before the VM";
+  cluster_.AddForeignNode({.name = "younger", .node_class = "web"});
+  const std::string before = sink_->Text();
   const scaling::Look look = Look();
-  EXPECT_FALSE(look.nomad_readable);
-  EXPECT_EQ(Last(), "get node") << "no detail is read after it";
+  EXPECT_TRUE(look.nomad_readable);
+  EXPECT_EQ(look.vms.at(0).unread_node, "") << "it has its node";
+  EXPECT_THAT(look.vms.at(1).unread_node, HasSubstr("younger"));
+  const std::string told = sink_->Text();
+  EXPECT_THAT(told.substr(before.size()), HasSubstr("Could not read a node in full"));
+  Look();
+  EXPECT_EQ(sink_->Text(), told) << "once";
+}
+
+TEST_F(ObserverTest, L1_of_many_nodes_that_cannot_be_read_in_full_only_a_few_are_tried) {
+  for (int i = 0; i < 40; ++i) AddStranger();
+  Always("get node", Failed());
+  EXPECT_TRUE(Look().nomad_readable);
+  EXPECT_LE(Count("get node"), 8U);
 }
 
 TEST_F(ObserverTest, C9_a_wait_is_a_blocking_query_for_a_change_after_the_index) {

@@ -298,6 +298,17 @@ TEST(ChooseVictims, a_vm_with_two_ready_nodes_is_passed_over_and_the_others_are_
   EXPECT_EQ(plan->passed_over[0].vm, "a");
 }
 
+TEST(ChooseVictims, C6_a_vm_that_a_node_nobody_could_read_may_be_is_passed_over) {
+  World world = JoinedPool({"b"});
+  world.With(Vm("a"));
+  world.Raw().vms.back().unread_node = "node n1 (metal), which could be it: HTTP 500";
+  const auto plan = PlanScale(world.Snapshot(), 0, world.Inputs());
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_THAT(Victims(*plan), ElementsAre("b"));
+  ASSERT_EQ(plan->passed_over.size(), 1U);
+  EXPECT_EQ(plan->passed_over[0].reason, "node n1 (metal), which could be it: HTTP 500");
+}
+
 TEST(ChooseVictims, C8_vms_rolled_back_within_the_hour_are_chosen_last) {
   World world = JoinedPool({"a", "b"});
   world.With(Vm("back").Joined()).With(Node("back").DrainCancelled("back").Eligible().Index(999));

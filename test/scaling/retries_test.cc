@@ -49,8 +49,8 @@ std::vector<base::Duration> WaitsOf(Retries* retries, int times, const Retries::
   base::MonoTime now = kStart;
   for (int i = 0; i < times; ++i) {
     retries->Note(key, Failure(), now);
-    waits.push_back(*retries->NextAttempt() - now);
-    now = *retries->NextAttempt();
+    waits.push_back(*retries->NextAttempt(now) - now);
+    now = *retries->NextAttempt(now);
   }
   return waits;
 }
@@ -94,7 +94,7 @@ TEST_F(RetriesTest, L2_refusals_failures_and_conflicts_wait_alike) {
   for (const Effect& effect : {Refusal(), Failure(), Conflict()}) {
     Retries retries(random_);
     retries.Note(kDrain, effect, kStart);
-    EXPECT_EQ(retries.NextAttempt(), kStart + seconds(1));
+    EXPECT_EQ(retries.NextAttempt(kStart), kStart + seconds(1));
   }
 }
 
@@ -103,7 +103,7 @@ TEST_F(RetriesTest, a_success_ends_the_wait_and_the_next_failure_begins_anew) {
     WaitsOf(&retries_, 5);
     Note({.verdict = verdict}, seconds(0));
     EXPECT_TRUE(MayTry(seconds(0)));
-    EXPECT_EQ(retries_.NextAttempt(), std::nullopt);
+    EXPECT_EQ(retries_.NextAttempt(kStart), std::nullopt);
     EXPECT_THAT(WaitsOf(&retries_, 2), ElementsAre(seconds(1), seconds(2)));
     Note({.verdict = verdict}, seconds(0));
   }
@@ -117,7 +117,7 @@ TEST_F(RetriesTest, an_attempt_that_was_cancelled_or_found_an_unsuitable_vm_chan
   Note(Refusal(), seconds(0));
   for (const Verdict verdict : {Verdict::kCancelled, Verdict::kUnsuitable}) {
     Note({.verdict = verdict, .status = absl::CancelledError("stop")}, seconds(5));
-    EXPECT_EQ(retries_.NextAttempt(), kStart + seconds(1)) << "and none ends";
+    EXPECT_EQ(retries_.NextAttempt(kStart), kStart + seconds(1)) << "and none ends";
     EXPECT_EQ(RefusedFor(seconds(10)), seconds(10));
   }
 }
@@ -247,10 +247,17 @@ TEST_F(RetriesTest, what_is_forgotten_begins_anew_and_nothing_else_does) {
 }
 
 TEST_F(RetriesTest, the_next_attempt_is_the_earliest_of_all) {
-  EXPECT_EQ(retries_.NextAttempt(), std::nullopt);
+  EXPECT_EQ(retries_.NextAttempt(kStart), std::nullopt);
   Note(Failure(), seconds(5));
   Note(Failure(), seconds(0), {"start-drain", "uid-b"});
-  EXPECT_EQ(retries_.NextAttempt(), kStart + seconds(1));
+  EXPECT_EQ(retries_.NextAttempt(kStart), kStart + seconds(1));
+}
+
+TEST_F(RetriesTest, L2_what_was_due_and_is_not_tried_is_no_next_attempt) {
+  Note(Failure(), seconds(0));
+  Note(Failure(), seconds(5), {"start-drain", "uid-b"});
+  EXPECT_EQ(retries_.NextAttempt(kStart + seconds(1)), kStart + seconds(6));
+  EXPECT_EQ(retries_.NextAttempt(kStart + seconds(6)), std::nullopt);
 }
 
 TEST_F(RetriesTest, troubles_of_objects_that_are_gone_are_forgotten) {
@@ -272,7 +279,7 @@ TEST_F(RetriesTest, L4_troubles_of_claims_and_secrets_are_kept_while_there_are_l
   }
   EXPECT_EQ(RefusedFor(seconds(30), {"purge", "node-a"}), seconds(0));
   retries_.KeepOnly({}, false);
-  EXPECT_EQ(retries_.NextAttempt(), std::nullopt);
+  EXPECT_EQ(retries_.NextAttempt(kStart), std::nullopt);
 }
 
 TEST_F(RetriesTest, L3_each_vm_of_a_look_learns_of_its_own_refusals) {

@@ -212,6 +212,32 @@ TEST(MassLoss, C15_meanwhile_the_background_removes_nothing) {
   EXPECT_EQ(h.VmNames().size(), 5U) << h.Transcript();
 }
 
+// The pool's look still had the right one: only the list that is read right before the DELETE
+// tells.
+TEST(Unjoined, C15_a_list_of_another_nomad_right_before_the_delete_removes_no_vm) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(1).ok());
+  h.cluster.NeverJoin(1);
+  h.policy["join_timeout"] = "3m";
+  h.policy["scale_timeout"] = "2m";
+  EXPECT_FALSE(h.Scale(2).ok());
+  bool observed_as_marked = false;
+  bool replaced = false;
+  h.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
+    if (request.verb == "list" && request.resource == "virtualmachines") {
+      for (const nlohmann::json& vm : h.Vms()) observed_as_marked |= IsMarked(vm);
+    }
+    if (request.verb != "list" || request.resource != "nodes") return simulator::Fault::None();
+    replaced |= observed_as_marked && request.query.count("index") == 0;
+    if (replaced) return simulator::Fault::Answer(200, "[]");
+    return simulator::Fault::None();
+  });
+  h.Tick(std::chrono::minutes(10));
+  h.cluster.SetFaultHook(nullptr);
+  ASSERT_TRUE(replaced) << h.Transcript();
+  EXPECT_EQ(h.VmNames().size(), 2U) << h.Transcript();
+}
+
 TEST(DryRun, C13_a_policy_in_dry_run_keeps_a_vm_that_never_joined) {
   Harness h;
   h.cluster.NeverJoin(1);

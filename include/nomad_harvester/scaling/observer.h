@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -32,6 +33,10 @@ class ObserverMemory {
   void Apply(base::MonoTime now, Look* look);
   // When the introduction token of a VM is to be looked after, by the API server's clock.
   void NoteTokenOf(const std::string& vm_uid, base::WallTime look_after_at);
+  // Nodes that could not be read in full, by ID, and why: a WARN when it begins.
+  void NoteUnread(const std::map<std::string, std::string>& nodes, const log::Logger& logger);
+  // Returns what was set before.
+  bool SetAllocationsUnread(bool unread);
   VolumeWarnings& volume_warnings() { return volume_warnings_; }
 
  private:
@@ -60,6 +65,8 @@ class ObserverMemory {
   std::optional<base::MonoTime> unreadable_since_ NH_GUARDED_BY(mutex_);
   base::Duration unreadable_total_ NH_GUARDED_BY(mutex_){};
   std::map<std::string, base::WallTime> tokens_ NH_GUARDED_BY(mutex_);  // by VM uid
+  bool allocations_unread_ NH_GUARDED_BY(mutex_) = false;
+  std::set<std::string> unread_ NH_GUARDED_BY(mutex_);  // IDs of nodes
   // By VM uid: of every VM of the last look.
   std::unordered_map<std::string, base::Duration> unreadable_before_ NH_GUARDED_BY(mutex_);
 };
@@ -107,7 +114,7 @@ class Observer {
   void CompleteNodes(const runtime::Context& context, Look* look);
   static void SetInstances(std::vector<harvester::VirtualMachineInstance> instances, Look* look);
   // The allocations of nodes that must be idle, if there are any: by one list, or node by node if
-  // the token cannot read every namespace.
+  // that cannot be read. An error: the context ended.
   absl::Status ReadIdleness(const runtime::Context& context, Look* look) const;
   void ReadDetails(const runtime::Context& context, Look* look);
   void ReadNodesOfMarked(const runtime::Context& context, Look* look);
@@ -124,6 +131,10 @@ class Observer {
 // index is at least that in the VM's `nodes`. Behind the same address may stand another or a
 // restored Nomad, which knows none of the nodes, or a proxy (rule C15).
 bool IsGone(const absl::Status& read, const harvester::VirtualMachine& vm);
+// UNAVAILABLE if a list of nodes with this index is older than the VM, or of another or a restored
+// Nomad: it proves of no node that it does not exist (rule C15). A VM that is no member of the
+// pool, or of another region than `region`, is not compared.
+absl::Status CheckListIndex(const VmView& view, const std::string& region, std::uint64_t index);
 // Whether the list's index is below that of a VM: another pool may have made the VM since the list
 // was requested. A list that is requested then tells.
 bool ListIsOlderThanVms(const Look& look);

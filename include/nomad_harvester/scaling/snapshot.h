@@ -89,6 +89,9 @@ struct VmView {
   nodepool::Link link;
   // GET by ID of the mark's node answered 404 without `stale`.
   bool node_gone = false;
+  // It has no node, but one that could be it could not be read in full: which, and why. Nothing is
+  // concluded then from its having none.
+  std::string unread_node;
   // For how long this process has observed the linked node down, without interruption. Measured
   // here, because the clocks of Nomad and Harvester need not agree; after a restart the wait starts
   // again.

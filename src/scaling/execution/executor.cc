@@ -73,7 +73,11 @@ class Act {
       const bool is_read = nodes_read != nullptr && nodes_read->contains(node_id);
       const absl::Status read =
           is_read ? TakeNode(node_id, nodes_read->at(node_id)) : ReadNode(node_id);
-      if (!read.ok()) return EffectOf(read);
+      if (!read.ok()) {
+        Effect unread = EffectOf(read);
+        unread.sent = false;
+        return unread;
+      }
       if (absl::Status fits = CheckVictimsNode(node_id); !fits.ok()) {
         return {.verdict = Verdict::kUnsuitable, .status = std::move(fits)};
       }
@@ -126,8 +130,10 @@ class Act {
     return absl::OkStatus();
   }
 
+  // The list may prove that a node does not exist, so it must not be older than the VM (rule C15).
   absl::Status ReadNodes() {
     NH_ASSIGN_OR_RETURN(const auto nodes, deps_.nodes.ListNodes(context_));
+    NH_RETURN_IF_ERROR(CheckListIndex(seen_.view(), seen_.snapshot().look().region, nodes->index));
     seen_.SetNodes(NodesOf(nodes));
     return absl::OkStatus();
   }

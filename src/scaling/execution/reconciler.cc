@@ -413,9 +413,11 @@ void Reconciler::Prune() {
       deps_.troubles.retries.Forget({StepName(kind), view.vm->uid});
     }
   }
-  // What is no longer to be published, or to be unset.
+  // What is no longer to be published, to be unset, or to be marked.
   for (const auto& [view, step] : last_->all()) {
-    for (const StepKind kind : {StepKind::kPublishHost, StepKind::kUnpublishHost}) {
+    if (!last_->snapshot().look().nomad_readable) break;
+    for (const StepKind kind : {StepKind::kPublishHost, StepKind::kUnpublishHost,
+                                StepKind::kMarkBroken, StepKind::kMarkUnhealthy}) {
       if (step.kind != kind) deps_.troubles.retries.Forget({StepName(kind), view->vm->uid});
     }
   }
@@ -446,7 +448,7 @@ absl::StatusOr<Reconciler::Pass> Reconciler::RunPass(const runtime::Context& con
   if (action_.has_value()) {
     action_->tracker.Observe(decisions, troubles.retries, troubles.leftovers, now);
   }
-  Pass pass{.readable = decisions.snapshot().look().nomad_readable};
+  Pass pass{.began = now, .readable = decisions.snapshot().look().nomad_readable};
   std::vector<const Decisions::Entry*> publications;
   std::vector<Task> tasks = TasksOf(decisions, now, &publications);
   NH_RETURN_IF_ERROR(WriteAhead(context, tasks));
@@ -478,7 +480,7 @@ absl::Status Reconciler::Wait(const runtime::Context& context, const Pass& pass)
   const base::MonoTime now = deps_.clock.Now();
   base::Duration wait =
       pass.effects > 0 ? kPause : std::min(kLongestWait, kFirstWait * idle_passes_);
-  if (const auto next = deps_.troubles.retries.NextAttempt();
+  if (const auto next = deps_.troubles.retries.NextAttempt(pass.began);
       next.has_value() && pass.effects == 0) {
     wait = std::clamp(base::Duration(*next - now), kFirstWait, wait);
   }

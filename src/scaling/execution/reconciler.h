@@ -101,7 +101,8 @@ class Reconciler {
   };
   // What a pass has achieved.
   struct Pass {
-    bool readable = false;  // Nomad
+    base::MonoTime began{};  // what was due then was tried
+    bool readable = false;   // Nomad
     int effects = 0;
     int joins = 0;  // of the effects: after them nothing is left to be seen
     int conflicts = 0;

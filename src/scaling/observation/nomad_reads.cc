@@ -161,6 +161,13 @@ absl::StatusOr<nomad::Indexed<nomad::Node>> NomadReads::GetNode(const runtime::C
   return node;
 }
 
+absl::StatusOr<nomad::Node> NomadReads::InFull(const runtime::Context& context,
+                                               const nomad::NomadClient& client, nomad::Node stub) {
+  if (cache_.Complete(&stub)) return stub;
+  NH_ASSIGN_OR_RETURN(auto node, GetNode(context, client, stub.id));
+  return std::move(node.value);
+}
+
 template class SharedList<NomadReads::Nodes>;
 template class SharedList<nomad::Indexed<std::vector<nomad::Node>>>;
 template class SharedList<NomadReads::Allocations>;

@@ -85,6 +85,9 @@ class NomadReads {
   absl::StatusOr<nomad::Indexed<nomad::Node>> GetNode(const runtime::Context& context,
                                                       const nomad::NomadClient& client,
                                                       const std::string& id);
+  // The same node in full: as it is known in this version, else as it is read, which may be newer.
+  absl::StatusOr<nomad::Node> InFull(const runtime::Context& context,
+                                     const nomad::NomadClient& client, nomad::Node stub);
   SharedList<Allocations>::Result ListAllocations(const runtime::Context& context) {
     return allocations_.Get(context);
   }

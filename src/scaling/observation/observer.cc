@@ -2,6 +2,7 @@
 #include "nomad_harvester/scaling/observer.h"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <set>
 #include <string_view>
@@ -17,6 +18,10 @@
 
 namespace nomad_harvester::scaling {
 namespace {
+
+// Nodes that are read in full: so many at a time, and no more of them once so many have failed.
+constexpr std::size_t kNodesAtOnce = 4;
+constexpr int kMostFailures = 3;
 
 // The identifiers by which members of the VMs' pools, and of the policy's, are recognised.
 std::vector<nodepool::PoolIdentity> IdentitiesIn(const Look& look) {
@@ -43,6 +48,20 @@ void SetUnreadable(const absl::Status& why, Look* look) {
 // A cancelled call is not evidence that the system is unreadable.
 absl::Status Unreadable(const std::string& system, const absl::Status& why) {
   return absl::IsCancelled(why) ? why : base::Annotate(why, system + " cannot be read");
+}
+
+// Each could be a VM without a node that is older, under another name.
+void NameUnread(const std::map<std::string, std::string>& unread, Look* look) {
+  for (const nomad::Node& node : look->nodes()) {
+    const auto why = unread.find(node.id);
+    if (why == unread.end()) continue;
+    for (VmView& view : look->vms) {
+      if (!view.member || view.link.state != nodepool::LinkState::kNone) continue;
+      if (view.vm->nodes.has_value() && view.vm->nodes->index >= node.create_index) continue;
+      view.unread_node =
+          "node " + node.id + " (" + node.name + "), which could be it: " + why->second;
+    }
+  }
 }
 
 // A marked VM whose node completed our drain: its allocations decide the next step.
@@ -105,33 +124,37 @@ bool IsGone(const absl::Status& read, const harvester::VirtualMachine& vm) {
          error->index >= (vm.nodes.has_value() ? vm.nodes->index : 0);
 }
 
+absl::Status CheckListIndex(const VmView& view, const std::string& region, std::uint64_t index) {
+  const harvester::VirtualMachine& vm = view.vm;
+  if (!view.member || !vm.nodes.has_value() || IsOtherRegion(vm, region)) return absl::OkStatus();
+  if (vm.nodes->index <= index) return absl::OkStatus();
+  return base::Unavailable(
+      "the list of nodes has the index " + std::to_string(index) + ", below the " +
+      std::to_string(vm.nodes->index) + " at which VM " + vm.name +
+      " was made: another Nomad answers at this address, or one that was restored; check "
+      "nomad_address, or remove the annotation nodes of VMs that the restored one knows");
+}
+
 namespace {
 
-// A VM that was made at an index which the list of nodes has not reached; null: there is none.
-const VmView* MadeAfterList(const Look& look) {
-  if (!look.nomad_readable) return nullptr;
+absl::Status CheckListIndexOfAll(const Look& look) {
   for (const VmView& view : look.vms) {
-    if (!view.member || !view.vm->nodes.has_value() || IsOtherRegion(view.vm, look.region))
-      continue;
-    if (view.vm->nodes->index > look.nomad_index) return &view;
+    NH_RETURN_IF_ERROR(CheckListIndex(view, look.region, look.nomad_index));
   }
-  return nullptr;
+  return absl::OkStatus();
 }
 
 }  // namespace
 
-bool ListIsOlderThanVms(const Look& look) { return MadeAfterList(look) != nullptr; }
+bool ListIsOlderThanVms(const Look& look) {
+  return look.nomad_readable && !CheckListIndexOfAll(look).ok();
+}
 
 void CheckIndex(Look* look) {
-  const VmView* const newer = MadeAfterList(*look);
-  if (newer == nullptr) return;
-  look->nomad_readable = false;
-  look->nomad_problem = "its index is " + std::to_string(look->nomad_index) + ", below the " +
-                        std::to_string(newer->vm->nodes->index) + " at which VM " +
-                        newer->vm->name +
-                        " was made: another Nomad answers at this address, or one that was "
-                        "restored; check nomad_address, or remove the annotation nodes of VMs that "
-                        "the restored one knows";
+  if (!look->nomad_readable) return;
+  if (const absl::Status usable = CheckListIndexOfAll(*look); !usable.ok()) {
+    SetUnreadable(usable, look);
+  }
 }
 
 void TakeNodes(const SharedList<NomadReads::Nodes>::Result& nodes, Look* look) {
@@ -166,22 +189,41 @@ void Observer::ReadNodes(const runtime::Context& context, const BlockingWait& bl
 }
 
 void Observer::CompleteNodes(const runtime::Context& context, Look* look) {
+  const std::vector<std::size_t> wanted = NodesToReadInFull(*look, look->nodes());
+  std::vector<nomad::Node> full(wanted.size());
+  std::atomic<int> failures = 0;
+  const std::vector<absl::Status> read = runtime::ForEachBounded(
+      context, executor_, wanted.size(), kNodesAtOnce, [&](std::size_t i) -> absl::Status {
+        const nomad::Node& stub = look->nodes()[wanted[i]];
+        if (failures >= kMostFailures) return base::Unavailable("others could not be read");
+        auto node = reads_.InFull(context, nomad_, stub);
+        if (absl::IsNotFound(node.status())) return absl::OkStatus();
+        if (!node.ok()) ++failures;
+        NH_RETURN_IF_ERROR(node);
+        // It is read again with the next list.
+        if (node->modify_index != stub.modify_index) {
+          return base::Unavailable("it has changed since the list was read");
+        }
+        full[i] = *std::move(node);
+        return absl::OkStatus();
+      });
+  if (absl::Status ended = context.Check(); !ended.ok()) return SetUnreadable(ended, look);
   std::vector<nomad::Node> nodes;  // a copy, once one of them is completed: others have the list
-  for (const std::size_t i : NodesToReadInFull(*look, look->nodes())) {
-    const nomad::Node& stub = look->nodes()[i];
-    auto full = reads_.GetNode(context, nomad_, stub.id);
-    if (absl::IsNotFound(full.status())) continue;
-    if (!full.ok()) return SetUnreadable(full.status(), look);
-    // A node that changed since the list is read again with the next one.
-    if (full->value.modify_index != stub.modify_index) continue;
+  std::map<std::string, std::string> unread;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (!read[i].ok()) unread[look->nodes()[wanted[i]].id] = base::Message(read[i]);
+    if (!full[i].full) continue;
     if (nodes.empty()) nodes = look->nodes();
-    nodes[i].attributes = std::move(full->value.attributes);
-    nodes[i].meta = std::move(full->value.meta);
-    nodes[i].full = true;
+    nodes[wanted[i]].attributes = std::move(full[i].attributes);
+    nodes[wanted[i]].meta = std::move(full[i].meta);
+    nodes[wanted[i]].full = true;
   }
-  if (nodes.empty()) return;
-  look->SetNodes(std::move(nodes));
-  Link(look);
+  if (!nodes.empty()) {
+    look->SetNodes(std::move(nodes));
+    Link(look);
+  }
+  memory_.NoteUnread(unread, logger_);
+  NameUnread(unread, look);
 }
 
 absl::StatusOr<AllocationList> Observer::ReadAllocations(const runtime::Context& context) const {
@@ -203,15 +245,22 @@ absl::Status Observer::ReadIdleness(const runtime::Context& context, Look* look)
   }
   if (awaited.empty()) return absl::OkStatus();
   const auto all = reads_.ListAllocations(context);
-  if (absl::IsPermissionDenied(all.status())) {
-    // The token cannot read every namespace; queries by node return what it may read.
+  if (absl::Status ended = context.Check(); !ended.ok()) return ended;
+  if (!all.ok()) {
+    // The token cannot read every namespace, or the list is too large: queries by node return what
+    // it may read. One that fails leaves it unknown whether its node is idle.
+    const bool warn =
+        !memory_.SetAllocationsUnread(true) && !absl::IsPermissionDenied(all.status());
+    logger_.Log(warn ? log::Level::kWarn : log::Level::kDebug,
+                "Could not list all allocations; asking for those of each drained node",
+                {{"error", all.status()}});
     for (const std::string& id : awaited) {
       auto some = nomad_.NodeAllocations(context, id);
       if (some.ok()) look->allocations[id] = std::move(some->value);
     }
     return absl::OkStatus();
   }
-  NH_RETURN_IF_ERROR(all);
+  memory_.SetAllocationsUnread(false);
   for (const std::string& id : awaited) look->allocations[id];
   for (const nomad::Allocation& allocation : (*all)->value) {
     const auto found = look->allocations.find(allocation.node_id);
@@ -270,10 +319,9 @@ void Observer::ReadNodesOfMarked(const runtime::Context& context, Look* look) {
 void Observer::ReadDetails(const runtime::Context& context, Look* look) {
   CompleteNodes(context, look);
   if (!look->nomad_readable) return;
-  const absl::Status read = ReadIdleness(context, look);
-  // A node whose allocations are unknown is not idle: the VM waits.
-  if (!read.ok()) logger_.Debug("Could not list allocations", {{"error", read}});
-  if (!read.ok() && context.Done()) return SetUnreadable(read, look);
+  if (absl::Status ended = ReadIdleness(context, look); !ended.ok()) {
+    return SetUnreadable(ended, look);
+  }
   ReadNodesOfMarked(context, look);
 }
 

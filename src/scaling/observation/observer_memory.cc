@@ -105,4 +105,24 @@ void ObserverMemory::Apply(base::MonoTime now, Look* look) {
   EraseUnless(&down_since_, down);
 }
 
+void ObserverMemory::NoteUnread(const std::map<std::string, std::string>& nodes,
+                                const log::Logger& logger) {
+  std::set<std::string> before;
+  for (const auto& [id, why] : nodes) before.insert(id);
+  {
+    const base::MutexLock lock(mutex_);
+    unread_.swap(before);
+  }
+  for (const auto& [id, why] : nodes) {
+    if (before.contains(id)) continue;
+    logger.Warn("Could not read a node in full; VMs without a node that could be it wait",
+                {{"node_id", id}, {"error", why}});
+  }
+}
+
+bool ObserverMemory::SetAllocationsUnread(bool unread) {
+  const base::MutexLock lock(mutex_);
+  return std::exchange(allocations_unread_, unread);
+}
+
 }  // namespace nomad_harvester::scaling

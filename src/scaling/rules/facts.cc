@@ -172,8 +172,9 @@ Facts FactsOf(const Overlay& seen, const PoolFacts* pool) {
   const Look& look = seen.snapshot().look();
   Facts facts;
   facts.seen = &seen;
-  facts.nomad_readable = look.nomad_readable;
-  facts.nomad_problem = &look.nomad_problem;
+  const bool is_unread = look.nomad_readable && !view.unread_node.empty();
+  facts.nomad_readable = look.nomad_readable && !is_unread;
+  facts.nomad_problem = is_unread ? &view.unread_node : &look.nomad_problem;
   facts.other_region = IsOtherRegion(view.vm, look.region);
   facts.terminating = harvester::IsTerminating(view.vm);
   facts.member = view.member;

@@ -84,10 +84,10 @@ absl::Status Retries::LastOf(const Key& key) const {
   return trouble == nullptr ? absl::OkStatus() : trouble->last;
 }
 
-std::optional<base::MonoTime> Retries::NextAttempt() const {
+std::optional<base::MonoTime> Retries::NextAttempt(base::MonoTime after) const {
   std::optional<base::MonoTime> next;
   for (const auto& [key, trouble] : troubles_) {
-    if (!next.has_value() || trouble.next < *next) next = trouble.next;
+    if (trouble.next > after && (!next.has_value() || trouble.next < *next)) next = trouble.next;
   }
   return next;
 }

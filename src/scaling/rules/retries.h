@@ -30,6 +30,7 @@ enum class Verdict {
 struct Effect {
   Verdict verdict = Verdict::kNotWanted;
   absl::Status status{};  // of all but kDone and kNotWanted
+  bool sent = true;       // false: a read before the write failed, so the write was not sent
 };
 // The effect of requests that ended with this status, by the two systems' errors.
 Effect EffectOf(absl::Status status);
@@ -69,8 +70,9 @@ class Retries {
   base::Duration FailingFor(const Key& key, base::MonoTime now) const;
   // The last error; OK if there is no trouble.
   absl::Status LastOf(const Key& key) const;
-  // The earliest next attempt of anything that is in trouble.
-  std::optional<base::MonoTime> NextAttempt() const;
+  // The earliest next attempt after this time, at which everything due was tried: what was not is
+  // not wanted now, and no reason to look again soon (rule L2).
+  std::optional<base::MonoTime> NextAttempt(base::MonoTime after) const;
 
   // Forgets what concerns objects that are not in the set any more; with `and_clean_up` claims and
   // Secrets are kept, whose names only a sweep knows.

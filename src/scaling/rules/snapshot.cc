@@ -118,7 +118,8 @@ namespace {
 
 // Apart from its node.
 bool MayBeUnhealthy(const VmView& view, const Look& look) {
-  if (!look.nomad_readable || IsOtherRegion(view.vm, look.region)) return false;
+  if (!look.nomad_readable || !view.unread_node.empty()) return false;
+  if (IsOtherRegion(view.vm, look.region)) return false;
   if (!view.member || !harvester::HasJoined(view.vm) || harvester::IsTerminating(view.vm)) {
     return false;
   }
@@ -322,7 +323,7 @@ nodepool::PoolIdentity IdentityOf(const config::PoolPolicy& policy) {
 bool IsBroken(const VmView& view, const PoolSnapshot& snapshot) {
   const Look& look = snapshot.look();
   if (!look.nomad_readable || IsOtherRegion(view.vm, look.region)) return false;
-  if (HasOtherIdentifiers(view.vm, snapshot)) return false;
+  if (!view.unread_node.empty() || HasOtherIdentifiers(view.vm, snapshot)) return false;
   if (harvester::HasJoined(view.vm) || view.link.state != nodepool::LinkState::kNone) return false;
   if (view.start_failure.has_value()) return true;
   const std::optional<base::WallTime> deadline = JoinDeadline(view, look);

@@ -353,7 +353,7 @@ void Tracker::NoteMark(const std::string& vm, const Effect& effect, bool refused
       break;
     case Verdict::kFailed:
       part.text = base::Message(effect.status);
-      part.unknown = true;
+      part.unknown = part.unknown || effect.sent;
       break;
     case Verdict::kNotWanted:
     case Verdict::kConflict:

@@ -62,7 +62,7 @@ std::string ObjectionTo(const VmView& view, const Node* node, const PoolSnapshot
     if (snapshot.seen->shared_claims().contains(claim))
       return "its volume " + claim + " is used by another VM";
   }
-  if (node == nullptr) return "";
+  if (node == nullptr) return view.unread_node;
   if (nodepool::IsProtected(*node)) return "protected by its node's meta harvester_protect";
   if (!inputs.own_node_id.empty() && node->id == inputs.own_node_id) {
     return "the autoscaler itself runs on its node";
