@@ -70,6 +70,15 @@ TEST_F(LeaseRenewalTest, every_three_seconds_under_the_version_that_the_last_rep
   EXPECT_EQ(Lease().transitions, 0);
 }
 
+TEST_F(LeaseRenewalTest, C11_a_success_whose_reply_is_no_lease_renews_nothing) {
+  script_.Next("patch", Fault::Answer(200, "{}"));
+  clock_.Advance(kLeaseRenewal);
+  Hold("another", ServerNow());
+  clock_.Advance(seconds(12));
+  EXPECT_EQ(lost_, 1) << "the next renewal is one of the version that we know, and conflicts";
+  EXPECT_FALSE(lease_->held());
+}
+
 TEST_F(LeaseRenewalTest, renew_time_follows_the_api_servers_clock_not_ours) {
   for (const base::Duration skew : {base::Duration(hours(5)), base::Duration(-hours(5))}) {
     clock_.set_wall_skew(skew);

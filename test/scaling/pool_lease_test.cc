@@ -250,6 +250,32 @@ TEST_F(PoolLeaseTest, C11_a_renewal_that_may_be_five_seconds_old_counts_as_one_o
   EXPECT_FALSE(MayBeAlive(Lease())) << "nobody holds it";
 }
 
+TEST_F(PoolLeaseTest, C11_one_that_was_read_hours_ago_is_taken_with_the_servers_present_time) {
+  Hold("", ServerNow());
+  const auto lease = Process();
+  ASSERT_THAT(lease->Refresh(context_), IsOk());
+  clock_.Advance(hours(2));
+  ASSERT_THAT(Acquire(*lease), IsOk());
+  EXPECT_EQ(Lease().holder, "me");
+  EXPECT_TRUE(MayBeAlive(Lease())) << "others must not take it for one that nobody renews";
+}
+
+TEST_F(PoolLeaseTest, C11_a_success_whose_reply_is_no_lease_holds_nothing) {
+  script_.Next("create", Fault::Answer(200, "{}"));
+  const auto creating = Process();
+  EXPECT_THAT(Acquire(*creating),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("the reply is no Lease")));
+  EXPECT_FALSE(creating->held());
+  EXPECT_FALSE(creating->permit()->Check().ok());
+  Hold("", ServerNow());
+  script_.Next("patch", Fault::Answer(200, "{}"));
+  const auto taking = Process();
+  EXPECT_THAT(Acquire(*taking),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("the reply is no Lease")));
+  EXPECT_FALSE(taking->held());
+  EXPECT_FALSE(taking->permit()->Check().ok());
+}
+
 TEST_F(PoolLeaseTest, C11_a_holder_that_has_not_renewed_for_twenty_seconds_is_replaced) {
   Hold("other", ServerNow() - seconds(6));
   const auto lease = Process();

@@ -170,6 +170,7 @@ class PoolLease {
   void SetHeld(const kube::Lease& lease, base::MonoTime sent);
   // What every reply tells while the Lease is ours: its version, a pause, the server's time.
   void NoteReply(const kube::Lease& lease) NH_REQUIRES(mutex_);
+  void NoteServerTime(const kube::Lease& lease) const NH_REQUIRES(mutex_);
   // The API server's time now, estimated from its replies: other processes compare renewTime with
   // it. Up to a second early, and by a reply's travel: MayBeAlive allows for it.
   base::WallTime ServerNow() const NH_REQUIRES(mutex_);
@@ -206,8 +207,9 @@ class PoolLease {
   std::uint64_t holds_ NH_GUARDED_BY(mutex_) = 0;  // begun and ended
   std::string resource_version_ NH_GUARDED_BY(mutex_);
   PoolRecord record_ NH_GUARDED_BY(mutex_);
-  std::optional<base::WallTime> server_time_ NH_GUARDED_BY(mutex_);
-  base::MonoTime server_time_at_ NH_GUARDED_BY(mutex_){};  // our clock at that time
+  mutable std::optional<base::WallTime> server_time_ NH_GUARDED_BY(mutex_);
+  // Our clock at that time.
+  mutable base::MonoTime server_time_at_ NH_GUARDED_BY(mutex_){};
   std::optional<ObservedHolder> observed_holder_ NH_GUARDED_BY(mutex_);
   mutable std::optional<kube::Lease> free_ NH_GUARDED_BY(mutex_);  // as it was without a holder
   std::optional<absl::StatusOr<std::optional<kube::Lease>>> prefetched_ NH_GUARDED_BY(mutex_);

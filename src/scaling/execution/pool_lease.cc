@@ -56,6 +56,17 @@ bool IsDone(const kube::LeaseChange& change, const kube::Lease& lease) {
          });
 }
 
+// The Lease as a write has left it. A success whose reply is no Lease proves nothing (rule C11).
+absl::StatusOr<kube::Lease> WrittenLease(const absl::StatusOr<kube::Observed>& reply,
+                                         const char* verb, const PoolKey& key) {
+  NH_RETURN_IF_ERROR(reply);
+  kube::Lease lease = kube::ParseLease(*reply);
+  if (!lease.resource_version.empty()) return lease;
+  return base::Unavailable(std::string(verb) + " Lease " + key.ns + "/" +
+                           harvester::LeaseName(key.pool) +
+                           ": the reply is no Lease: what was written is not known");
+}
+
 }  // namespace
 
 PoolRecord ParsePoolRecord(const kube::Lease& lease, const log::Logger& logger) {
@@ -160,6 +171,7 @@ absl::StatusOr<std::optional<kube::Lease>> PoolLease::Read(const runtime::Contex
   std::optional<kube::Lease> lease;
   if (!absent) lease = kube::ParseLease(*observed);
   base::MutexLock lock(mutex_);
+  if (lease.has_value()) NoteServerTime(*lease);
   absent_ = absent;
   free_.reset();
   if (lease.has_value() && lease->holder.empty()) free_ = lease;
@@ -246,6 +258,10 @@ void PoolLease::NoteReply(const kube::Lease& lease) {
   resource_version_ = lease.resource_version;
   // An operator writes it while the Lease is ours (rule L10).
   record_.paused = PauseIn(lease);
+  NoteServerTime(lease);
+}
+
+void PoolLease::NoteServerTime(const kube::Lease& lease) const {
   if (!lease.server_time.has_value()) return;
   server_time_ = lease.server_time;
   server_time_at_ = clock_.Now();
@@ -258,11 +274,11 @@ base::WallTime PoolLease::ServerNow() const {
 
 absl::Status PoolLease::Create(const runtime::Context& context) {
   const base::MonoTime sent = clock_.Now();
-  auto created =
+  const auto created =
       client_->Create(context, kube::kLeases, key_.ns,
                       NewLease(key_, options_.holder, NoteAttempt(clock_.WallNow(), 0, sent)));
-  NH_RETURN_IF_ERROR(created);
-  SetHeld(kube::ParseLease(*created), sent);
+  NH_ASSIGN_OR_RETURN(const kube::Lease held, WrittenLease(created, "create", key_));
+  SetHeld(held, sent);
   return absl::OkStatus();
 }
 
@@ -275,10 +291,10 @@ absl::Status PoolLease::TakeOver(const runtime::Context& context, const kube::Le
   change.transitions = lease.transitions + 1;
   change.renew_time = change.acquire_time =
       NoteAttempt(lease.server_time.value_or(clock_.WallNow()), lease.transitions + 1, sent);
-  auto patched =
+  const auto patched =
       client_->MergePatch(context, kube::kLeases, key_.ns, lease.name, kube::LeasePatch(change));
-  NH_RETURN_IF_ERROR(patched);
-  SetHeld(kube::ParseLease(*patched), sent);
+  NH_ASSIGN_OR_RETURN(const kube::Lease held, WrittenLease(patched, "patch", key_));
+  SetHeld(held, sent);
   return absl::OkStatus();
 }
 
@@ -485,16 +501,18 @@ bool PoolLease::RenewOnce(const runtime::Context& context) {
     change.resource_version = resource_version_;
     change.renew_time = ServerNow();
   }
-  auto patched = client_->MergePatch(context, kube::kLeases, key_.ns,
-                                     harvester::LeaseName(key_.pool), kube::LeasePatch(change));
-  if (patched.ok()) {
+  const auto renewed =
+      WrittenLease(client_->MergePatch(context, kube::kLeases, key_.ns,
+                                       harvester::LeaseName(key_.pool), kube::LeasePatch(change)),
+                   "patch", key_);
+  if (renewed.ok()) {
     permit_->Renewed(sent);
     base::MutexLock lock(mutex_);
-    NoteReply(kube::ParseLease(*patched));
+    NoteReply(*renewed);
     return false;
   }
-  if (!kube::IsConflict(patched.status()) && !kube::IsNotFound(patched.status())) {
-    logger_.Debug("Could not renew the pool's Lease", {{"error", patched.status()}});
+  if (!kube::IsConflict(renewed.status()) && !kube::IsNotFound(renewed.status())) {
+    logger_.Debug("Could not renew the pool's Lease", {{"error", renewed.status()}});
     return false;
   }
   auto lease = Read(context);
@@ -531,16 +549,11 @@ absl::Status PoolLease::Store(const runtime::Context& context, const PoolRecord&
 absl::StatusOr<kube::Lease> PoolLease::PatchOurs(const runtime::Context& context,
                                                  kube::LeaseChange change) const {
   for (int attempt = 1;; ++attempt) {
-    auto patched = client_->MergePatch(context, kube::kLeases, key_.ns,
-                                       harvester::LeaseName(key_.pool), kube::LeasePatch(change));
-    if (patched.ok()) {
-      kube::Lease lease = kube::ParseLease(*patched);
-      // A success that does not bring the object proves nothing.
-      if (!lease.resource_version.empty()) return lease;
-      return base::Unavailable("patch Lease " + key_.ns + "/" + harvester::LeaseName(key_.pool) +
-                               ": the reply is no Lease: what was written is not known");
-    }
-    if (!kube::IsConflict(patched.status()) || attempt == kPatchAttempts) return patched.status();
+    auto patched =
+        WrittenLease(client_->MergePatch(context, kube::kLeases, key_.ns,
+                                         harvester::LeaseName(key_.pool), kube::LeasePatch(change)),
+                     "patch", key_);
+    if (!kube::IsConflict(patched.status()) || attempt == kPatchAttempts) return patched;
     NH_ASSIGN_OR_RETURN(std::optional<kube::Lease> lease, Read(context));
     // A release whose reply was lost has taken effect.
     if (lease.has_value() && change.holder == "" && IsDone(change, *lease)) return *lease;
