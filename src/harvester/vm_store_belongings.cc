@@ -171,9 +171,11 @@ absl::Status VmStore::SetSecretOwner(const runtime::Context& context, const VmId
 
 absl::StatusOr<Timestamped<std::vector<CloudInitSecret>>> VmStore::ListSecrets(
     const runtime::Context& context) const {
-  NH_ASSIGN_OR_RETURN(auto list,
-                      client_->List<SecretRecord>(context, kube::kSecrets, ns_,
-                                                  {.labels = ManagedSelector()}, SecretFields()));
+  // Their data, which are credentials, are not asked for.
+  NH_ASSIGN_OR_RETURN(
+      auto list, client_->List<SecretRecord>(context, kube::kSecrets, ns_,
+                                             {.labels = ManagedSelector()}, SecretFields(),
+                                             &kube::AsItIs<SecretRecord>, kube::Part::kMetadata));
   Timestamped<std::vector<CloudInitSecret>> seen{{}, list.server_time};
   for (SecretRecord& record : list.value) seen.value.push_back(ToSecret(std::move(record)));
   return seen;

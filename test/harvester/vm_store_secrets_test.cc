@@ -163,6 +163,15 @@ TEST_F(VmStoreSecrets, lists_only_ours_and_knows_their_owner) {
   EXPECT_EQ(script_.requests()[0].query.at("labelSelector"), ManagedSelector());
 }
 
+TEST_F(VmStoreSecrets, P3_a_list_of_Secrets_asks_for_none_of_their_data) {
+  const auto transport = std::make_shared<support::ScriptedTransport>();
+  transport->Reply(200, R"({"metadata":{},"items":[]})");
+  const VmStore store(std::make_shared<const kube::KubeClient>(transport), kNs);
+  EXPECT_THAT(store.ListSecrets(context_), IsOk());
+  EXPECT_THAT(transport->OnlyRequest().headers.Find("Accept"),
+              testing::Optional(HasSubstr("as=PartialObjectMetadataList")));
+}
+
 TEST_F(VmStoreSecrets, deletes_by_uid_and_accepts_a_missing_object) {
   PutSecret(wanted_);
   const auto secret = store_.GetSecret(context_, name_);
