@@ -64,9 +64,15 @@ class RetryTransport final : public HttpTransport {
       NH_RETURN_IF_ERROR(AwaitTurn(context, request, &slots));
       NH_RETURN_IF_ERROR(writes ? context.CheckWrite() : context.Check());
       absl::StatusOr<HttpResponse> outcome = SendOnce(context, request);
+      const bool timed_out = absl::IsDeadlineExceeded(outcome.status()) && context.Check().ok();
+      // The transport's text names host and limit.
+      if (timed_out) outcome = base::Unavailable(base::Message(outcome.status()));
       // The reply to a later attempt settles the earlier ones, which were the same request.
       if (write) write->SetAbandoned(IsUnanswered(outcome.status()));
       slots.clear();
+      // Who sent it looks at what it has done, and the pool does not wait for more of this (rule
+      // L1).
+      if (writes && timed_out) return WithAttempts(std::move(outcome), attempt);
       if (!ShouldRetry(request, outcome, options_.permanently_refused)) {
         // The context's deadline ended this attempt early; the previous error is more informative.
         if (!absl::IsDeadlineExceeded(outcome.status()) || last.ok()) return outcome;
@@ -108,12 +114,7 @@ class RetryTransport final : public HttpTransport {
     base::Duration limit = options_.attempt_timeout;
     if (request.effect == Effect::kWrite) limit = std::min(limit, context.WriteAttemptLimit());
     limit = SaturatingAdd(limit, request.server_wait);
-    absl::StatusOr<HttpResponse> outcome = inner_->Send(context.WithTimeout(limit), request);
-    if (absl::IsDeadlineExceeded(outcome.status()) && context.Check().ok()) {
-      // The transport's text names host and limit.
-      return base::Unavailable(base::Message(outcome.status()));
-    }
-    return outcome;
+    return inner_->Send(context.WithTimeout(limit), request);
   }
 
   // Full jitter spreads concurrent retries (AWS Architecture Blog, "Exponential Backoff And

@@ -230,6 +230,15 @@ TEST_F(Retry, an_attempt_that_timed_out_counts_as_no_reply) {
   EXPECT_THAT(inner_->requests(), SizeIs(4));
 }
 
+TEST_F(Retry, L1_a_write_without_a_reply_in_time_is_not_repeated_and_one_that_was_not_sent_is) {
+  inner_ = Silent();
+  EXPECT_THAT(Stack()->Send(Context::Background(clock_), Write()),
+              StatusIs(StatusCode::kUnavailable, HasSubstr("timed out after 10s")));
+  EXPECT_THAT(inner_->requests(), SizeIs(1));
+  EXPECT_THAT(Run({kNoAnswer, Reply(200)}, Context::Background(clock_), Write()), IsOk());
+  EXPECT_THAT(inner_->requests(), SizeIs(2));
+}
+
 TEST_F(Retry, an_attempt_that_the_context_cuts_short_reports_the_one_before_it) {
   inner_ = Silent();
   EXPECT_THAT(Stack()->Send(Context::Background(clock_).WithTimeout(seconds(15)), HttpRequest()),
