@@ -99,6 +99,21 @@ TEST_F(ScaleCallTest, C2_a_trial_that_got_no_answer_ahead_refuses_nothing_and_is
   EXPECT_EQ(Times("try virtualmachines"), 1);
 }
 
+TEST_F(ScaleCallTest, L3_trouble_of_what_is_read_ahead_that_passes_refuses_nothing) {
+  const simulator::Fault busy = simulator::Fault::Answer(429, "", "60");
+  for (const char* const request : {"get virtualmachineimages", "try virtualmachines"}) {
+    EXPECT_THAT(Scale(1,
+                      [&] {
+                        Next(request, busy);
+                        call_->ReadAhead(context());
+                      }),
+                IsOk())
+        << request;
+    EXPECT_EQ(Times(request), 2) << request;
+    ASSERT_THAT(Scale(0), IsOk());
+  }
+}
+
 TEST_F(ScaleCallTest, L10_a_paused_pool_reads_no_sources_ahead) {
   AnnotateLease(harvester::kLeasePausedAnnotation, "true");
   EXPECT_FALSE(Scale(1, [&] { call_->ReadAhead(context()); }).ok());
@@ -176,6 +191,15 @@ TEST_F(ScaleCallTest, C11_allocations_are_forgotten_too_if_another_process_may_h
   const Strings sent = Sent();
   const auto intent = std::find(sent.begin(), sent.end(), "patch leases");
   EXPECT_EQ(std::count(sent.begin(), intent, "list allocations"), 1) << "the plan's own";
+}
+
+TEST_F(ScaleCallTest, L1_a_selection_by_load_asks_node_by_node_if_the_list_is_too_large) {
+  AddVm("web-a");
+  policy_.selector = policy::SelectorStrategy::kLeastBusy;
+  Next("list allocations", simulator::Fault::Answer(200, "{}"));
+  EXPECT_THAT(Scale(0), IsOk());
+  EXPECT_GE(Times("list node-allocations"), 1);
+  EXPECT_THAT(sink_->Text(), HasSubstr("Could not list all allocations"));
 }
 
 TEST_F(ScaleCallTest, C2_a_growth_checks_everything_and_names_its_vms_before_it_creates) {

@@ -143,9 +143,7 @@ absl::Status ScaleCall::ReadInputs(const runtime::Context& context, const PoolSn
   inputs_.one_removal = RemovalsWereRefused(deps_.lease.record().back_off);
   range_ = {.from = CountOf(snapshot), .to = request_.count};
   if (request_.count < range_->from && nodepool::NeedsAllocations(policy_.selector)) {
-    NH_ASSIGN_OR_RETURN(AllocationList allocations, ahead_.allocations.has_value()
-                                                        ? std::move(*ahead_.allocations)
-                                                        : reconciler_.ReadAllocations(context));
+    NH_ASSIGN_OR_RETURN(AllocationList allocations, ReadAllocations(context, snapshot));
     allocations_incomplete_ = allocations.incomplete;
     inputs_.allocations = std::move(allocations.by_node);
   }
@@ -154,6 +152,37 @@ absl::Status ScaleCall::ReadInputs(const runtime::Context& context, const PoolSn
         ahead_.cordoned_hosts.has_value() ? *ahead_.cordoned_hosts : ReadCordonedHosts(context);
   }
   return absl::OkStatus();
+}
+
+// The list of the region may be too large; that of each node is not.
+absl::StatusOr<AllocationList> ScaleCall::ReadAllocations(const runtime::Context& context,
+                                                          const PoolSnapshot& snapshot) {
+  auto all = ahead_.allocations.has_value() ? std::move(*ahead_.allocations)
+                                            : reconciler_.ReadAllocations(context);
+  const bool may_pass = absl::IsUnavailable(all.status()) ||
+                        absl::IsDeadlineExceeded(all.status()) || absl::IsCancelled(all.status());
+  if (all.ok() || may_pass) return all;
+  deps_.logger.Warn("Could not list all allocations; asking for those of each node of the pool",
+                    {{"action_id", action_id_}, {"error", all.status()}});
+  std::vector<std::string> nodes;
+  for (const VmView* view : snapshot.vms()) {
+    const nomad::Node* node = LinkedNode(*view, snapshot);
+    if (view->member && node != nullptr) nodes.push_back(node->id);
+  }
+  std::vector<Allocations> read(nodes.size());
+  const auto outcomes = runtime::ForEachBounded(
+      context, deps_.executor, nodes.size(), deps_.parallelism(),
+      [&](std::size_t i) -> absl::Status {
+        NH_ASSIGN_OR_RETURN(auto allocations, deps_.nomad().NodeAllocations(context, nodes[i]));
+        read[i] = std::move(allocations.value);
+        return absl::OkStatus();
+      });
+  AllocationList list;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    NH_RETURN_IF_ERROR(outcomes[i]);
+    list.by_node[nodes[i]] = std::move(read[i]);
+  }
+  return list;
 }
 
 absl::StatusOr<ScalePlan> ScaleCall::Plan(const PoolSnapshot& snapshot) {
@@ -259,7 +288,8 @@ void ScaleCall::ReadCreationAhead(const runtime::Context& caller) {
   if (!plan.ok()) return;
   const runtime::Context context = caller.WithTimeout(kSourcesFor);
   absl::Status admitted = DryRunCreation(context, deps_, policy_, *plan);
-  if (!context.Done()) ahead_.admitted = std::move(admitted);
+  // What may have passed by then is tried again.
+  if (admitted.ok() || kube::IsRefused(admitted)) ahead_.admitted = std::move(admitted);
 }
 
 // Once per growth what is not as in the template; once what cannot be checked.
@@ -283,15 +313,22 @@ void ScaleCall::WarnOfCreations() {
   memory_->unread_classes = std::move(unread);
 }
 
-// Everything of Harvester that can refuse a VM, by what was read ahead or is read now.
+// Everything of Harvester that can refuse a VM, by what was read ahead or is read now. A problem of
+// what was read ahead may have passed: it is read again.
 absl::Status ScaleCall::CheckCreations(const runtime::Context& context,
                                        const PoolSnapshot& snapshot) {
-  if (!ahead_.sources.has_value()) {
+  const auto plan = [&]() -> absl::StatusOr<CreationPlan> {
+    if (!ahead_.sources.has_value()) return base::Unavailable("the sources are not read yet");
+    return PlanCreation(deps_, policy_, *ahead_.sources, snapshot.look().nomad_index,
+                        request_.policy_id);
+  };
+  auto planned = plan();
+  if (!planned.ok()) {
     ahead_.sources = ReadSources(context, deps_, policy_);
     NH_RETURN_IF_ERROR(context.Check());
+    planned = plan();
   }
-  NH_ASSIGN_OR_RETURN(creation_, PlanCreation(deps_, policy_, *ahead_.sources,
-                                              snapshot.look().nomad_index, request_.policy_id));
+  NH_ASSIGN_OR_RETURN(creation_, std::move(planned));
   WarnOfCreations();
   memory_->template_hash = creation_->vm_spec.template_hash;
   memory_->template_parts = creation_->vm_spec.template_parts;

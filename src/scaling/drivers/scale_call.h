@@ -82,6 +82,8 @@ class ScaleCall {
   // them.
   absl::Status ReadInputs(const runtime::Context& context, const PoolSnapshot& snapshot,
                           std::map<std::string, std::string> left_out);
+  absl::StatusOr<AllocationList> ReadAllocations(const runtime::Context& context,
+                                                 const PoolSnapshot& snapshot);
   absl::StatusOr<ScalePlan> Plan(const PoolSnapshot& snapshot);
   // One list; empty without the right to read hosts.
   std::set<std::string> ReadCordonedHosts(const runtime::Context& context) const;
