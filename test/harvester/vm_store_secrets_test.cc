@@ -6,6 +6,7 @@
 #include "gtest/gtest.h"
 #include "harvester/samples.h"
 #include "harvester/store_fixture.h"
+#include "support/scripted_transport.h"
 #include "support/status_matchers.h"
 
 namespace nomad_harvester::harvester {
@@ -168,7 +169,7 @@ TEST_F(VmStoreSecrets, P3_a_list_of_Secrets_asks_for_none_of_their_data) {
   transport->Reply(200, R"({"metadata":{},"items":[]})");
   const VmStore store(std::make_shared<const kube::KubeClient>(transport), kNs);
   EXPECT_THAT(store.ListSecrets(context_), IsOk());
-  EXPECT_THAT(transport->OnlyRequest().headers.Find("Accept"),
+  EXPECT_THAT(transport->requests().at(0).headers.Find("Accept"),
               testing::Optional(HasSubstr("as=PartialObjectMetadataList")));
 }
 
