@@ -13,6 +13,7 @@ using support::StatusIs;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::SizeIs;
 
 class ObserverTest : public PoolFixture {
@@ -226,6 +227,7 @@ TEST_F(ObserverTest, C6_a_node_that_changes_or_goes_between_list_and_read_stays_
   look = Look();
   EXPECT_TRUE(look.nomad_readable);
   EXPECT_FALSE(look.nodes().at(0).full);
+  EXPECT_THAT(sink_->Text(), Not(HasSubstr("Could not read a node"))) << "the next list tells";
 }
 
 TEST_F(ObserverTest, L1_a_node_that_cannot_be_read_in_full_concerns_only_vms_that_it_could_be) {

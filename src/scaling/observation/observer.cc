@@ -202,7 +202,7 @@ void Observer::CompleteNodes(const runtime::Context& context, Look* look) {
         NH_RETURN_IF_ERROR(node);
         // It is read again with the next list.
         if (node->modify_index != stub.modify_index) {
-          return base::Unavailable("it has changed since the list was read");
+          return absl::AbortedError("it has changed since the list was read");
         }
         full[i] = *std::move(node);
         return absl::OkStatus();
@@ -210,8 +210,11 @@ void Observer::CompleteNodes(const runtime::Context& context, Look* look) {
   if (absl::Status ended = context.Check(); !ended.ok()) return SetUnreadable(ended, look);
   std::vector<nomad::Node> nodes;  // a copy, once one of them is completed: others have the list
   std::map<std::string, std::string> unread;
+  std::map<std::string, std::string> failed;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    if (!read[i].ok()) unread[look->nodes()[wanted[i]].id] = base::Message(read[i]);
+    const std::string& id = look->nodes()[wanted[i]].id;
+    if (!read[i].ok()) unread[id] = base::Message(read[i]);
+    if (!read[i].ok() && !absl::IsAborted(read[i])) failed[id] = unread[id];
     if (!full[i].full) continue;
     if (nodes.empty()) nodes = look->nodes();
     nodes[wanted[i]].attributes = std::move(full[i].attributes);
@@ -222,7 +225,7 @@ void Observer::CompleteNodes(const runtime::Context& context, Look* look) {
     look->SetNodes(std::move(nodes));
     Link(look);
   }
-  memory_.NoteUnread(unread, logger_);
+  memory_.NoteUnread(failed, logger_);
   NameUnread(unread, look);
 }
 
