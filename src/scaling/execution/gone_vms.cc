@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "nomad_harvester/nodepool/drain.h"
+#include "nomad_harvester/scaling/step_spec.h"
 
 namespace nomad_harvester::scaling {
 namespace {
