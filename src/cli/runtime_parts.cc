@@ -40,7 +40,8 @@ config::Environment LookUpIn(const config::StringMap& environment) {
 
 RuntimeParts::RuntimeParts(std::shared_ptr<log::Sink> sink, log::Level threshold,
                            const config::StringMap& environment)
-    : sink_(std::make_shared<AdjustableSink>(std::move(sink), threshold)),
+    : threshold_(threshold),
+      sink_(std::make_shared<AdjustableSink>(std::move(sink), threshold)),
       logger_(sink_, log::Level::kTrace),
       environment_(LookUpIn(environment)),
       template_environment_(config::TemplateVariablesOf(environment)),
@@ -68,7 +69,9 @@ std::unique_ptr<scaling::TargetService> RuntimeParts::MakeService() {
   options.background = &background_;
   options.holder = Holder(*random_);
   options.metrics_for = [this](const std::string& address) { return metrics_.Serve(address); };
-  options.set_log_level = [sink = sink_](log::Level level) { sink->SetThreshold(level); };
+  options.set_log_level = [sink = sink_, own = threshold_](std::optional<log::Level> level) {
+    sink->SetThreshold(level.value_or(own));
+  };
   return scaling::MakeTargetService(std::move(options));
 }
 

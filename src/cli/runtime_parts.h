@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 
 #include "nomad_harvester/config/plugin_config.h"
 #include "nomad_harvester/log/logger.h"
@@ -53,6 +54,7 @@ class RuntimeParts {
   scaling::MaintenanceOptions MakeMaintenance(const config::PluginConfig& config);
 
  private:
+  const log::Level threshold_;  // without log_level
   const std::shared_ptr<AdjustableSink> sink_;
   const log::Logger logger_;
   const config::Environment environment_;

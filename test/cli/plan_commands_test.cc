@@ -129,7 +129,9 @@ class PlanCommands : public testing::Test {
                };
                options.foreground = options.background = &executor_;
                options.holder = client;
-               options.set_log_level = [this](log::Level level) { levels_.push_back(level); };
+               options.set_log_level = [this](std::optional<log::Level> level) {
+                 if (level.has_value()) levels_.push_back(*level);
+               };
                return scaling::MakeTargetService(std::move(options));
              },
          .asking = {.yes = arguments.yes,

@@ -99,6 +99,11 @@ TEST_F(RuntimePartsTest, log_level_of_the_configuration_moves_the_threshold_of_e
   EXPECT_THAT(messages,
               AllOf(testing::Contains("after"), Not(testing::Contains("before")),
                     Not(testing::Contains("too low")), Not(testing::Contains("quiet again"))));
+  ASSERT_THAT(service->SetConfig(kConfig), IsOk());
+  early.Info("as at the start");
+  early.Debug("below the start's level");
+  EXPECT_THAT(Messages(*sink_), AllOf(testing::Contains("as at the start"),
+                                      Not(testing::Contains("below the start's level"))));
 }
 
 TEST_F(RuntimePartsTest, the_environment_configures_the_service) {

@@ -89,7 +89,7 @@ class ServiceTest : public PoolFixture {
     };
     options.foreground = &foreground_;
     options.background = &background_;
-    options.set_log_level = [this](log::Level level) { level_ = level; };
+    options.set_log_level = [this](std::optional<log::Level> level) { level_ = level; };
     options.holder = "service";
     options.metrics_for = [this](const std::string&) { return metrics_; };
     service_ = MakeTargetService(std::move(options));

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "nomad_harvester/config/plugin_config.h"
@@ -34,8 +35,8 @@ struct ServiceOptions {
   // takes. Both outlive the service.
   runtime::Executor* foreground = nullptr;
   runtime::Executor* background = nullptr;
-  // Called by SetConfig when log_level is given; may be null.
-  std::function<void(log::Level)> set_log_level;
+  // Called by SetConfig with log_level, nullopt if it is not given; may be null.
+  std::function<void(std::optional<log::Level>)> set_log_level;
   // Called by each SetConfig with metrics_address, also if that is empty; returns whom to tell
   // (rule T2), or null. May be null. Does not block.
   std::function<std::shared_ptr<metrics::Sink>(const std::string& address)> metrics_for;

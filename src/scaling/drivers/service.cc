@@ -166,8 +166,10 @@ absl::Status Service::Configure(const StringMap& values) {
   std::set<std::string> warnings(config->warnings.begin(), config->warnings.end());
   warnings.insert(transports.warnings.begin(), transports.warnings.end());
   for (const std::string& warning : warnings) options_.logger.Warn(warning);
-  if (log::Level level{}; options_.set_log_level && log::ParseLevel(config->log_level, &level)) {
-    options_.set_log_level(level);
+  if (options_.set_log_level) {
+    log::Level level{};
+    const bool given = log::ParseLevel(config->log_level, &level);
+    options_.set_log_level(given ? std::optional(level) : std::nullopt);
   }
   const std::shared_ptr<metrics::Sink> sink =
       options_.metrics_for ? options_.metrics_for(config->metrics_address) : nullptr;
