@@ -74,12 +74,12 @@ ValueOr<std::string> PathTo(fs::file_type wanted, const std::string& text) {
   if (std::optional<Fault> fault = FindFault(text, wanted)) return *std::move(fault);
   return checked;
 }
-ValueOr<std::string> FilePath(const std::string& text) {
+ValueOr<std::string> RegularFile(const std::string& text) {
   return PathTo(fs::file_type::regular, text);
 }
 // The file of a key: the value is not shown if it may be the key itself.
 ValueOr<std::string> KeyFilePath(const std::string& text) {
-  ValueOr<std::string> path = FilePath(text);
+  ValueOr<std::string> path = RegularFile(text);
   if (Fault* const fault = std::get_if<Fault>(&path); fault != nullptr && !LooksLikePath(text)) {
     if (fault->show_value) fault->what += "; the value is not shown, it may be the key itself";
     fault->show_value = false;
@@ -95,7 +95,7 @@ void ReadKeyPairPaths(ConfigReader& reader, const std::string& cert_key, const s
                       std::string* cert_path, std::string* key_path) {
   const bool has_cert = reader.Find(cert_key).has_value();
   const bool has_key = reader.Find(key_key).has_value();
-  reader.Read(cert_key, FilePath, cert_path);
+  reader.Read(cert_key, RegularFile, cert_path);
   reader.Read(key_key, KeyFilePath, key_path);
   if (has_cert && !has_key) {
     reader.AddProblem(cert_key, "given without " + key_key, "give both");
@@ -109,7 +109,7 @@ void ReadKeyPairPaths(ConfigReader& reader, const std::string& cert_key, const s
 // could be the token itself, given in the wrong key.
 void ReadTokenFile(ConfigReader& reader, std::string_view key, const Given& given,
                    std::string* path) {
-  ValueOr<std::string> path_or_fault = FilePath(given.value);
+  ValueOr<std::string> path_or_fault = RegularFile(given.value);
   if (Fault* const fault = std::get_if<Fault>(&path_or_fault)) {
     const bool shown = LooksLikePath(given.value);
     if (fault->what == kNoFile) {
@@ -155,9 +155,9 @@ void ReadHarvesterSettings(ConfigReader& reader, HarvesterSettings* settings) {
   reader.Read("harvester_url", HttpUrl, &settings->url);
   ReadCredentials(reader, settings);
   const bool has_kubeconfig = reader.Find("harvester_kubeconfig").has_value();
-  reader.Read("harvester_kubeconfig", FilePath, &settings->kubeconfig_path);
+  reader.Read("harvester_kubeconfig", RegularFile, &settings->kubeconfig_path);
   reader.Read("harvester_kubeconfig_context", Text, &settings->kubeconfig_context);
-  reader.Read("harvester_ca_cert", FilePath, &settings->ca_cert_file);
+  reader.Read("harvester_ca_cert", RegularFile, &settings->ca_cert_file);
   ReadKeyPairPaths(reader, "harvester_client_cert", "harvester_client_key",
                    &settings->client_cert_file, &settings->client_key_file);
   reader.Read("harvester_tls_server_name", HostName, &settings->tls_server_name);
@@ -184,7 +184,7 @@ void ReadNomadSettings(ConfigReader& reader, NomadSettings* settings) {
     ReadTokenFile(reader, "nomad_token_file", *file, &settings->token_file);
   }
   reader.Read("nomad_http-auth", SecretText, &settings->http_auth);
-  reader.Read("nomad_ca-cert", FilePath, &settings->ca_cert);
+  reader.Read("nomad_ca-cert", RegularFile, &settings->ca_cert);
   reader.Read("nomad_ca-path", DirectoryPath, &settings->ca_path);
   ReadKeyPairPaths(reader, "nomad_client-cert", "nomad_client-key", &settings->client_cert,
                    &settings->client_key);

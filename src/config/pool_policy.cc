@@ -100,7 +100,7 @@ void ReadTemplate(ConfigReader& reader, const std::string& key, std::optional<st
                   std::optional<std::string>* file) {
   const std::string file_key = key + "_file";
   reader.Read(key, Text, text);
-  reader.Read(file_key, Text, file);
+  reader.Read(file_key, FilePath, file);
   if (reader.Find(key).has_value() && reader.Find(file_key).has_value()) {
     reader.AddProblem(key, "given together with " + file_key, "remove one of them");
   }

@@ -56,6 +56,14 @@ ValueOr<std::string> Text(const std::string& text) {
   return AnyText(text);
 }
 
+ValueOr<std::string> FilePath(const std::string& text) {
+  if (text.find('\n') != std::string::npos || text.starts_with('#')) {
+    return Fault{"must be the path of a file, and holds what is in one",
+                 "write it to a file where the agent runs, and give its path", false};
+  }
+  return Text(text);
+}
+
 ValueOr<base::Secret> Token(const std::string& text) {
   const bool visible =
       std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c < 0x7f; });

@@ -26,6 +26,8 @@ namespace nomad_harvester::config {
 ValueOr<std::string> AnyText(const std::string& text);
 // Not empty, no NUL.
 ValueOr<std::string> Text(const std::string& text);
+// Of a file; a value that is the content of one is not quoted.
+ValueOr<std::string> FilePath(const std::string& text);
 // A secret for a header: visible ASCII.
 ValueOr<base::Secret> Token(const std::string& text);
 // Any other secret.

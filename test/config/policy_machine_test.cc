@@ -11,6 +11,7 @@
 namespace nomad_harvester::config {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -115,6 +116,17 @@ TEST(PolicyMachine, P3_inline_user_data_is_a_warning) {
   EXPECT_THAT(PolicyOf({{"user_data", "#cloud-config\n"}}).warnings,
               Contains(HasSubstr("user_data: the agent writes")));
   EXPECT_THAT(PolicyOf({{"user_data_file", "/etc/x"}}).warnings, IsEmpty());
+}
+
+TEST(PolicyMachine, P3_the_content_of_a_file_in_the_place_of_its_path_is_refused_and_not_shown) {
+  for (const char* const content :
+       {"#cloud-config\npassword: hunter2", "password: hunter2\n", "#cloud-config hunter2"}) {
+    for (const char* const key : {"user_data_file", "network_data_file"}) {
+      EXPECT_THAT(ProblemOf(ParsePolicy({{key, content}})),
+                  AllOf(HasSubstr(std::string(key) + ": must be the path of a file"),
+                        Not(HasSubstr("hunter2"))));
+    }
+  }
 }
 
 TEST(PolicyMachine, P3_user_data_is_not_shown_in_problems_or_warnings) {
