@@ -33,7 +33,6 @@ struct DevArguments {
 int Serve(scaling::TargetService& service, RuntimeParts& parts, const DevArguments& arguments) {
   plugin::DevOptions dev;
   dev.listen = arguments.listen;
-  dev.nothing_is_real = arguments.simulate;
   dev.on_listening = [](const std::string& address) { Announce("listening", address); };
   return plugin::RunDev(service, parts.Process(), dev);
 }

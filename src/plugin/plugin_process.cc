@@ -103,7 +103,7 @@ absl::StatusOr<DevAddress> ChooseDevAddress(const ProcessOptions& options, const
   return DevAddress{std::move(listen), std::move(directory)};
 }
 
-CallRules DevRules(bool is_unix, const ProcessOptions& options, const DevOptions& dev) {
+CallRules DevRules(bool is_unix, const ProcessOptions& options) {
   CallRules rules;
   rules.scale_needs_action = true;
   if (is_unix) return rules;
@@ -111,8 +111,8 @@ CallRules DevRules(bool is_unix, const ProcessOptions& options, const DevOptions
       "Any user of this machine may call this port, with policies that name any file of this user "
       "as user_data_file, and with the credentials of this process: listen on a Unix socket to "
       "prevent that");
-  if (dev.nothing_is_real) return rules;
-  // Whoever may redirect the plugin receives the token of its environment.
+  // Whoever may redirect the plugin receives the token of its environment, or the content of any
+  // file that a SetConfig calls a token file.
   rules.set_config_refusal =
       "SetConfig is refused on TCP, where any user of this machine may call it: configure by the "
       "environment and --set, or listen on a Unix socket, as without --listen";
@@ -128,7 +128,7 @@ absl::Status ServeDev(scaling::TargetService& service, const ProcessOptions& opt
   NH_ASSIGN_OR_RETURN(server_options.address, ParseLocalAddress(address.listen));
   NH_RETURN_IF_ERROR(CheckCanListen(address.listen));
   const bool is_unix = IsUnixAddress(address.listen);
-  server_options.rules = DevRules(is_unix, options, dev);
+  server_options.rules = DevRules(is_unix, options);
   const mode_t old_mask = umask(0177);  // only this user may connect to the socket
   absl::StatusOr<std::unique_ptr<PluginServer>> started =
       PluginServer::Start(service, server_options);

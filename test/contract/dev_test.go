@@ -192,8 +192,34 @@ func TestP3DevOnTCPRefusesSetConfig(t *testing.T) {
 	}
 }
 
-func TestDevTakesSetConfigOnASocketAndForASimulation(t *testing.T) {
-	for _, arguments := range [][]string{nil, {"--simulate", "--listen", "127.0.0.1:0"}} {
+// Without a token in the environment there are still the files of the user.
+func TestP3DevOnTCPRefusesSetConfigForASimulationToo(t *testing.T) {
+	attacker, tokens := tokenCollector(t)
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, []byte("content-of-a-file"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	address, _, stop := startDev(t, []string{"TMPDIR=" + t.TempDir()}, "--simulate", "--listen", "127.0.0.1:0")
+	conn := dialDev(t, address)
+	_, err := baseproto.NewBasePluginServiceClient(conn).SetConfig(context.Background(),
+		&baseproto.SetConfigRequest{Config: map[string]string{
+			"harvester_url": attacker, "nomad_address": attacker, "auth_token_file": file}})
+	if status.Code(err) != codes.PermissionDenied {
+		t.Errorf("SetConfig: %v", err)
+	}
+	reply, err := targetproto.NewTargetPluginServiceClient(conn).Status(context.Background(),
+		&targetproto.StatusRequest{Config: completePolicy()})
+	if err != nil || !reply.GetReady() {
+		t.Errorf("Status: %v, %v", reply, err)
+	}
+	stop()
+	if got := tokens(); got != "" {
+		t.Errorf("the caller received %q", got)
+	}
+}
+
+func TestDevTakesSetConfigOnASocket(t *testing.T) {
+	for _, arguments := range [][]string{nil, {"--simulate"}} {
 		address, _, stop := startDev(t, []string{"TMPDIR=" + t.TempDir()}, arguments...)
 		_, err := baseproto.NewBasePluginServiceClient(dialDev(t, address)).SetConfig(context.Background(),
 			&baseproto.SetConfigRequest{Config: configFor("http://127.0.0.1:1")})

@@ -42,8 +42,6 @@ struct DevOptions {
   // "unix:/path" or "127.0.0.1:PORT"; PORT 0: any. Empty: a Unix socket in a new directory of mode
   // 0700, which is removed at the end.
   std::string listen;
-  // The service acts on simulated systems with simulated credentials only.
-  bool nothing_is_real = false;
   // Called once with the address that is served ("unix:/path", "127.0.0.1:43210").
   std::function<void(const std::string&)> on_listening;
 };
@@ -52,8 +50,9 @@ struct DevOptions {
 // Shutdown, with the same time limit for the stop. 1 with one ERROR line if it cannot serve; only
 // addresses of this machine are accepted. SIGHUP is left alone: closing the terminal ends it.
 //
-// Nobody authenticates the callers of a TCP port. There SetConfig is refused, unless nothing is
-// real: it could direct the plugin, with the token of its environment, to the caller's own server.
+// Nobody authenticates the callers of a TCP port. There SetConfig is refused: it could direct the
+// plugin, with the token of its environment or the content of a file that it names, to the caller's
+// own server.
 // A Scale without an action, which for the agent's protocol is a count of 0, is always refused.
 int RunDev(scaling::TargetService& service, const ProcessOptions& options, const DevOptions& dev);
 
