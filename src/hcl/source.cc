@@ -15,7 +15,8 @@ namespace {
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 // Of a longer line only this many bytes before and after the mistake are shown.
 constexpr std::size_t kShownBytes = 80;
-constexpr std::string_view kSecretWords[] = {"token", "password", "secret", "auth"};
+constexpr std::string_view kSecretWords[] = {"token",      "pass",    "secret",    "auth",
+                                             "credential", "header_", "user_data", "network_data"};
 
 bool IsContinuation(char c) { return (static_cast<unsigned char>(c) & 0xc0U) == 0x80U; }
 
@@ -29,9 +30,23 @@ bool IsNameCharacter(char c) {
          c == '-';
 }
 
-// The end of the first name in `line` that announces a secret; the line's end if there is none.
-std::size_t EndOfSecretName(std::string_view line) {
-  for (std::size_t begin = 0; begin < line.size();) {
+// Where the first login in a URL begins, "https://USER:PASSWORD@HOST"; the line's end if there is
+// none.
+std::size_t StartOfLogin(std::string_view line) {
+  constexpr std::string_view kScheme = "://";
+  for (std::size_t at = line.find(kScheme); at < line.size(); at = line.find(kScheme, at)) {
+    at += kScheme.size();
+    const std::size_t end = line.find_first_of("@/ \t\"", at);
+    if (end < line.size() && line[end] == '@') return at;
+  }
+  return line.size();
+}
+
+// The end of the part of `line` that holds no secret: the end of the first name that announces one,
+// or the start of a login.
+std::size_t EndOfOpenPart(std::string_view line) {
+  const std::size_t login = StartOfLogin(line);
+  for (std::size_t begin = 0; begin < login;) {
     if (!IsNameCharacter(line[begin])) {
       ++begin;
       continue;
@@ -41,7 +56,7 @@ std::size_t EndOfSecretName(std::string_view line) {
     if (IsSecretName(line.substr(begin, end - begin))) return end;
     begin = end;
   }
-  return line.size();
+  return login;
 }
 
 std::string OnOneLine(std::string_view text) {
@@ -63,7 +78,7 @@ Excerpt Cut(std::string_view line, std::size_t at) {
   // To whole characters, which are four bytes at most.
   for (int i = 0; i < 3 && from < at && IsContinuation(line[from]); ++i) ++from;
   for (int i = 0; i < 3 && to < line.size() && IsContinuation(line[to]); ++i) ++to;
-  const std::size_t shown = std::min(to, EndOfSecretName(line));
+  const std::size_t shown = std::min(to, EndOfOpenPart(line));
   Excerpt excerpt{.text = from > 0 ? "… " : "", .caret = from > 0 ? std::size_t{2} : 0};
   if (shown > from) excerpt.text += OnOneLine(line.substr(from, shown - from));
   if (shown < line.size()) excerpt.text += " …";
@@ -76,7 +91,8 @@ Excerpt Cut(std::string_view line, std::size_t at) {
 bool IsSecretName(std::string_view name) {
   const std::string lower = base::AsciiLower(name);
   if (lower.ends_with("_file")) return false;
-  return std::any_of(std::begin(kSecretWords), std::end(kSecretWords),
+  return (lower.ends_with("key") && lower != "key") ||
+         std::any_of(std::begin(kSecretWords), std::end(kSecretWords),
                      [&](std::string_view word) { return lower.find(word) != std::string::npos; });
 }
 

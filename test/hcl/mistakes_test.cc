@@ -131,12 +131,19 @@ TEST(Mistakes, show_no_secret) {
        {"auth_token = \"hunter2\\q\"\n", "auth_token \"hunter2\"\n",
         "a = { auth_token = hunter2 }\n", "nomad_http-auth = \"a:hunter2\n", "Password: hunter2\n",
         "a { token = \"hunter2\" b\n", "auth_token = <<EOF\nhunter2 ${x}\nEOF\n",
-        "auth_token = [\n hunter2\n]\n"}) {
+        "auth_token = [\n hunter2\n]\n", "private_key = \"hunter2\" b\n",
+        "aws_credentials = hunter2\n", "header_X-Api = \"hunter2\" b\n",
+        "user_data = \"hunter2\" b\n", "network_data = <<EOF\nhunter2 ${x}\nEOF\n",
+        "passphrase = hunter2\n", "address = \"https://hunter2:hunter2@10.0.0.1\" b\n",
+        "a = \"http://b/\", address = \"https://hunter2@10.0.0.1\"\n"}) {
     EXPECT_THAT(MistakeIn(text), AllOf(StartsWith("a.hcl:"), Not(HasSubstr("hunter2")))) << text;
   }
   EXPECT_THAT(MistakeIn("{\"auth_token\": \"hunter2\" 1}", "a.json"),
               AllOf(StartsWith("a.json:"), Not(HasSubstr("hunter2"))));
-  EXPECT_THAT(MistakeIn("auth_token_file = shown\n"), HasSubstr("shown"));
+  for (const char* text : {"auth_token_file = shown\n", "user_data_file = shown\n",
+                           "address = \"https://shown/a@b\" c\n"}) {
+    EXPECT_THAT(MistakeIn(text), HasSubstr("shown")) << text;
+  }
 }
 
 TEST(Mistakes, in_a_long_line_show_a_part_of_it) {

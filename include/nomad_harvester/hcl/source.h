@@ -26,8 +26,8 @@ class Source {
   //   agent.hcl:12:9: a string ends on its line
   //     12 |   driver = "harvester
   //        |            ^
-  // A line ends behind the first name that announces a secret (token, password, secret, auth);
-  // kHidden shows no line at all: for an offset inside the value of such a name.
+  // A line ends behind the first name that announces a secret (IsSecretName), and before the login
+  // of a URL; kHidden shows no line at all: for an offset inside the value of such a name.
   enum class Line { kShown, kHidden };
   absl::Status Error(std::size_t offset, std::string_view message, Line line = Line::kShown) const;
 
@@ -36,8 +36,9 @@ class Source {
   std::string text_;
 };
 
-// Whether the value of this argument may be a secret, so that it must not be shown. Names of files
-// with secrets are no secrets: "auth_token", but not "auth_token_file".
+// Whether the value of this argument may be a secret, so that it must not be shown: tokens,
+// passwords, keys, headers, cloud-init data. Names of files with secrets are no secrets:
+// "auth_token", but not "auth_token_file".
 bool IsSecretName(std::string_view name);
 
 }  // namespace nomad_harvester::hcl
