@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "metric_query.h"
 
+#include <algorithm>
+#include <charconv>
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 #include "nomad_harvester/base/encoding.h"
 #include "nomad_harvester/base/json.h"
@@ -42,8 +47,43 @@ std::string KeyOf(const AgentPlugin& apm, const std::string& key) {
 struct Endpoint {
   http::CurlOptions options;
   std::vector<std::pair<std::string, base::Secret>> headers;
+  // What a server may tell back of the headers' values: the token alone of "Bearer TOKEN".
+  std::vector<base::Secret> tokens;
   std::string credential;  // "basic_auth_user and basic_auth_password"
 };
+
+// "%41" becomes "A".
+std::string Unescaped(std::string_view text) {
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const std::string_view digits = text.substr(i + 1).substr(0, 2);
+    unsigned char byte = 0;
+    const auto [end, error] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), byte, 16);
+    const bool escaped =
+        text[i] == '%' && error == std::errc() && end == digits.data() + 2 && digits.size() == 2;
+    plain += escaped ? static_cast<char>(byte) : text[i];
+    if (escaped) i += digits.size();
+  }
+  return plain;
+}
+
+// Moves the login of "https://USER:PASSWORD@HOST" to where basic_auth_* are, over which it wins
+// (golang/go:src/net/http/client.go, send). The address may then be shown.
+void TakeLogin(http::CurlOptions* options) {
+  std::string& address = options->base_url;
+  const std::size_t scheme = address.find("://");
+  if (scheme == std::string::npos) return;
+  const std::size_t begin = scheme + 3;
+  const std::size_t end = address.substr(0, address.find_first_of("/?#", begin)).rfind('@');
+  if (end == std::string::npos || end < begin) return;
+  const std::string login = address.substr(begin, end - begin);
+  const std::size_t colon = std::min(login.find(':'), login.size());
+  options->basic_auth_user = Unescaped(login.substr(0, colon));
+  options->basic_auth_password =
+      base::Secret(colon < login.size() ? Unescaped(login.substr(colon + 1)) : "");
+  address.erase(begin, end + 1 - begin);
+}
 
 absl::StatusOr<Endpoint> EndpointOf(const AgentPlugin& apm) {
   Endpoint source;
@@ -51,6 +91,12 @@ absl::StatusOr<Endpoint> EndpointOf(const AgentPlugin& apm) {
   if (source.options.base_url.empty()) return base::InvalidArgument("it has no address");
   source.options.basic_auth_user = KeyOf(apm, "basic_auth_user");
   source.options.basic_auth_password = base::Secret(KeyOf(apm, "basic_auth_password"));
+  if (!source.options.basic_auth_user.empty()) {
+    source.credential = "basic_auth_user and basic_auth_password";
+  }
+  const std::string given = source.options.base_url;
+  TakeLogin(&source.options);
+  if (source.options.base_url != given) source.credential = "address";
   source.options.max_response_bytes = kMostOfReply;
   if (const std::string ca = KeyOf(apm, "ca_cert"); !ca.empty()) {
     NH_ASSIGN_OR_RETURN(source.options.tls.ca_pem,
@@ -59,13 +105,11 @@ absl::StatusOr<Endpoint> EndpointOf(const AgentPlugin& apm) {
   if (const std::string skip = KeyOf(apm, "skip_verify"); !skip.empty()) {
     NH_ASSIGN_OR_RETURN(source.options.tls.skip_verify, base::ParseGoBool(skip));
   }
-  if (!source.options.basic_auth_user.empty()) {
-    source.credential = "basic_auth_user and basic_auth_password";
-  }
   constexpr std::string_view kHeader = "header_";
   for (const auto& [key, value] : apm.config.values) {
     if (!key.starts_with(kHeader)) continue;
     source.headers.emplace_back(key.substr(kHeader.size()), base::Secret(value));
+    source.tokens.emplace_back(value.substr(value.rfind(' ') + 1));
     source.credential += (source.credential.empty() ? "" : ", ") + key;
   }
   return source;
@@ -178,7 +222,10 @@ Verdict Ask(const runtime::Context& context, const PolicyCheck& check, const Age
   const std::string& address = source->options.base_url;
   const auto transport = http::MakeCurlTransport(source->options);
   if (!transport.ok()) {
-    return {CheckOutcome::kFail, address + ": " + base::Message(transport.status()),
+    // What cannot be read as an address may hold a password.
+    const bool shown = address.find('@') == std::string::npos;
+    return {CheckOutcome::kFail,
+            (shown ? address : "address") + ": " + base::Message(transport.status()),
             "correct the apm block \"" + check.source + "\""};
   }
   const auto response = (*transport)

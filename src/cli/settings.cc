@@ -119,7 +119,8 @@ std::string WinnerOver(const config::Option& option, const config::Environment& 
   return "";
 }
 
-// A file's address of Nomad wins over the environment's, unlike one of Harvester.
+// A file's address of Nomad wins over the environment's, unlike one of Harvester. One with an '@'
+// may hold a password.
 void WarnOfHiddenNomad(const FileSettings& files, const StringMap& given,
                        const config::Environment& environment, std::vector<std::string>* warnings) {
   constexpr char kVariable[] = "NOMAD_ADDR";
@@ -132,7 +133,7 @@ void WarnOfHiddenNomad(const FileSettings& files, const StringMap& given,
   warnings->push_back(std::string(kVariable) + " of the environment has no effect: " +
                       (origin == files.origins.end() ? "a file" : origin->second) +
                       " names another Nomad, which wins; give --set " + kKey + "=" +
-                      of_environment);
+                      (of_environment.find('@') == std::string::npos ? of_environment : "ADDRESS"));
 }
 
 // What the operator should know about settings that were given on a command line: a secret is

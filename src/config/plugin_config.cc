@@ -65,12 +65,12 @@ std::optional<Fault> FindFault(const std::string& path, fs::file_type wanted) {
 }
 
 ValueOr<std::string> PathTo(fs::file_type wanted, const std::string& text) {
-  ValueOr<std::string> checked = Text(text);
-  if (std::holds_alternative<Fault>(checked)) return checked;
   if (base::HoldsPem(text)) {
     return Fault{"is PEM itself instead of a path", "write it to a file and give the file's path",
                  false};
   }
+  ValueOr<std::string> checked = FilePath(text);
+  if (std::holds_alternative<Fault>(checked)) return checked;
   if (std::optional<Fault> fault = FindFault(text, wanted)) return *std::move(fault);
   return checked;
 }

@@ -57,7 +57,7 @@ ValueOr<std::string> Text(const std::string& text) {
 }
 
 ValueOr<std::string> FilePath(const std::string& text) {
-  if (text.find('\n') != std::string::npos || text.starts_with('#')) {
+  if (text.find('\n') != std::string::npos || text.starts_with('#') || text.starts_with('{')) {
     return Fault{"must be the path of a file, and holds what is in one",
                  "write it to a file where the agent runs, and give its path", false};
   }

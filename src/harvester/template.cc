@@ -171,9 +171,12 @@ std::string DescribePosition(std::string_view source, std::size_t position) {
   return "line " + std::to_string(lines + 1) + ", column " + std::to_string(columns + 1);
 }
 
+// What is quoted or assigned in a tag of another program may be a secret.
 std::string Quote(std::string_view text) {
-  std::string shown(text.substr(0, kMaxNameBytes));
-  if (text.size() > kMaxNameBytes) shown += "...";
+  const std::size_t open =
+      std::min({text.size(), kMaxNameBytes, text.find_first_of("\"'`"), text.find('=', 1)});
+  std::string shown(text.substr(0, open));
+  if (open < text.size()) shown += "...";
   return base::DumpJson(nlohmann::json(shown));
 }
 

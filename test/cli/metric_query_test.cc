@@ -101,6 +101,31 @@ TEST(MetricQuery, is_asked_with_the_credentials_of_the_apm_block_which_are_in_no
                     Not(HasSubstr("hush"))));
 }
 
+TEST(MetricQuery, is_asked_with_the_login_of_its_address_which_is_in_no_text) {
+  const LoopbackServer server(ServerReply{.status = 401, .body = "who are you, hush-hush-1?"});
+  const std::string address = "http://me:hush%2Dhush-1@" + server.url().substr(7);
+  MetricQuery query = QueryAt(address);
+  query.apm->config.values["basic_auth_user"] = "another";
+  const CheckResult result = Check(query);
+  EXPECT_EQ(server.requests().at(0).headers.Find("Authorization"), "Basic bWU6aHVzaC1odXNoLTE=");
+  EXPECT_THAT(result.text,
+              AllOf(StartsWith(server.url() + " refuses"),
+                    HasSubstr("the credentials are those of address"), Not(HasSubstr("hush"))));
+  for (const char* wrong : {"ftp://me:hush-hush-1@x", "http://me:hush-hush-1@x y",
+                            "http://me:hush/hush-1@x", "me:hush-hush-1@x"}) {
+    EXPECT_THAT(Check(QueryAt(wrong)).text, AllOf(HasSubstr(": "), Not(HasSubstr("hush"))));
+  }
+}
+
+TEST(MetricQuery, shows_no_token_that_its_source_tells_back_without_its_scheme) {
+  const LoopbackServer server(ServerReply{.status = 500, .body = "no such token: hush-hush-1"});
+  MetricQuery query = QueryAt(server.url());
+  query.apm->config.values["header_Authorization"] = "Bearer hush-hush-1";
+  const CheckResult result = Check(query);
+  EXPECT_EQ(server.requests().at(0).headers.Find("Authorization"), "Bearer hush-hush-1");
+  EXPECT_THAT(result.text, AllOf(HasSubstr("no such token"), Not(HasSubstr("hush"))));
+}
+
 TEST(MetricQuery, without_data_is_a_warning_because_the_agent_takes_it_as_an_error) {
   const CheckResult result = CheckWith(Series(""));
   EXPECT_EQ(result.outcome, CheckOutcome::kWarn);

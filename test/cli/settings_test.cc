@@ -244,6 +244,16 @@ TEST(ReadPluginSettings, is_warned_of_an_address_of_nomad_that_a_file_hides) {
       testing::IsEmpty());
 }
 
+TEST(ReadPluginSettings, P3_shows_no_password_of_the_environments_address_of_nomad) {
+  const auto environment = [](const std::string& name) {
+    return name == "NOMAD_ADDR" ? std::optional<std::string>("http://me:hush@mine") : std::nullopt;
+  };
+  EXPECT_THAT(ReadPluginSettings({}, {.plugin = {{"nomad_address", "http://theirs"}}}, environment)
+                  ->warnings,
+              ElementsAre(testing::AllOf(testing::HasSubstr("give --set nomad_address=ADDRESS"),
+                                         testing::Not(testing::HasSubstr("hush")))));
+}
+
 TEST(ReadPluginSettings, takes_the_files_under_what_is_set_but_not_their_log_level) {
   const auto settings = ReadPluginSettings(
       {"harvester_url=http://a"},

@@ -148,6 +148,18 @@ TEST_F(Credentials, P3_PEM_in_place_of_its_path_is_not_quoted) {
   EXPECT_THAT(ProblemOf(ParsePlugin({{"harvester_ca_cert", pem}})), HasSubstr("is PEM itself"));
 }
 
+TEST_F(Credentials, P3_the_content_of_a_kubeconfig_in_place_of_its_path_is_not_quoted) {
+  for (const char* const content :
+       {"apiVersion: v1\nusers: [{user: {token: hush}}]\n", "# a kubeconfig, token: hush",
+        "{apiVersion: v1, users: [{user: {token: hush}}]}"}) {
+    EXPECT_THAT(ProblemOf(ParsePlugin({}, {{"HARVESTER_KUBECONFIG", content}})),
+                AllOf(HasSubstr("harvester_kubeconfig: must be the path of a file"),
+                      HasSubstr("(from HARVESTER_KUBECONFIG)"), Not(HasSubstr("hush"))));
+    EXPECT_THAT(ProblemOf(ParsePlugin({{"harvester_kubeconfig", content}})),
+                Not(HasSubstr("hush")));
+  }
+}
+
 TEST_F(Credentials, P3_a_key_without_its_first_line_is_not_quoted_either) {
   EXPECT_EQ(ProblemOf(ParsePlugin({{"harvester_client_cert", file_},
                                    {"harvester_client_key", "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC"}})),

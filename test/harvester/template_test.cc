@@ -111,8 +111,17 @@ TEST(RenderTemplate, shortens_what_it_quotes) {
 }
 
 TEST(RenderTemplate, quotes_a_name_of_any_bytes) {
-  EXPECT_THAT(RenderTemplate("{{a\"\xff\n}}", Variables()),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("\"a\\\"\xEF\xBF\xBD\"")));
+  EXPECT_THAT(RenderTemplate("{{a\\\xff\n}}", Variables()),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("\"a\\\\\xEF\xBF\xBD\"")));
+}
+
+TEST(RenderTemplate, P3_shows_no_literal_of_another_programs_tag) {
+  for (const char* tag : {"{{ 'hunter2' | hash }}", "{{ x = hunter2 }}", "{{#if \"hunter2\"}}",
+                          "{{ vm_nam `hunter2` }}"}) {
+    EXPECT_THAT(RenderTemplate(tag, Variables()),
+                StatusIs(absl::StatusCode::kInvalidArgument, Not(HasSubstr("hunter2"))))
+        << tag;
+  }
 }
 
 TEST(RenderTemplate, P2_refuses_what_cannot_fit_into_a_Secret) {
