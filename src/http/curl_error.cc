@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curl_error.h"
 
+#include <optional>
+#include <string>
 #include <string_view>
 #include <system_error>
 
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/http/curl_transport.h"
 
+#include "absl/strings/cord.h"
 #include "request_text.h"
 
 namespace nomad_harvester::http {
 namespace {
+
+// The payload with a TlsTrouble.
+constexpr char kTlsTrouble[] = "nomad-harvester/tls-trouble";
 
 bool Contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
@@ -50,23 +57,39 @@ bool IsTlsRefusal(const CurlFailure& failure) {
   }
 }
 
-std::string TlsAdvice(const CurlFailure& failure) {
+struct TlsAdvice {
+  TlsTrouble trouble;
+  std::string text;
+};
+
+TlsAdvice AdviceOf(const CurlFailure& failure) {
   switch (failure.code) {
     case CURLE_PEER_FAILED_VERIFICATION:
-      return "check the CA certificate and the TLS server name (the server's certificate must be "
-             "issued for \"" +
-             failure.server_name + "\")";
+      return {TlsTrouble::kServer,
+              "check the CA certificate and the TLS server name (the server's certificate must be "
+              "issued for \"" +
+                  failure.server_name + "\")"};
     case CURLE_SSL_CACERT_BADFILE:
-      return "check the CA certificate";
+      return {TlsTrouble::kServer, "check the CA certificate"};
     case CURLE_SSL_CERTPROBLEM:
-      return "check the client certificate and its key";
+      return {TlsTrouble::kClient, "check the client certificate and its key"};
     default:
       break;
   }
   if (IsAlertAboutCertificate(failure.text)) {
-    return "the server rejected the client: check the client certificate and its key";
+    return {TlsTrouble::kClient,
+            "the server rejected the client: check the client certificate and its key"};
   }
-  return "check that the server speaks TLS 1.2 or later on this port, and the TLS server name";
+  return {TlsTrouble::kProtocol,
+          "check that the server speaks TLS 1.2 or later on this port, and the TLS server name"};
+}
+
+absl::Status TlsRefusal(const CurlFailure& failure, const std::string& text) {
+  const TlsAdvice advice = AdviceOf(failure);
+  absl::Status status = base::FailedPrecondition("TLS with " + failure.peer + " failed: " + text +
+                                                 "; " + advice.text);
+  status.SetPayload(kTlsTrouble, absl::Cord(std::to_string(static_cast<int>(advice.trouble))));
+  return status;
 }
 
 // Own words where libcurl's are about the proxy: they quote its address as the operator wrote it
@@ -91,13 +114,16 @@ std::string WhyNotConnected(const CurlFailure& failure, const std::string& text)
 
 }  // namespace
 
+std::optional<TlsTrouble> TlsTroubleOf(const absl::Status& status) {
+  const auto payload = status.GetPayload(kTlsTrouble);
+  if (!payload.has_value()) return std::nullopt;
+  return static_cast<TlsTrouble>(std::string(*payload).front() - '0');
+}
+
 absl::Status CurlErrorStatus(const CurlFailure& failure) {
   const std::string text =
       CleanErrorText(failure.text.empty() ? curl_easy_strerror(failure.code) : failure.text);
-  if (IsTlsRefusal(failure)) {
-    return base::FailedPrecondition("TLS with " + failure.peer + " failed: " + text + "; " +
-                                    TlsAdvice(failure));
-  }
+  if (IsTlsRefusal(failure)) return TlsRefusal(failure, text);
   switch (failure.code) {
     case CURLE_FILESIZE_EXCEEDED:
       return base::MakeStatus(absl::StatusCode::kResourceExhausted,

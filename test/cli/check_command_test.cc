@@ -15,8 +15,11 @@
 
 #include "cli/operator.h"
 #include "command.h"
+#include "http/loopback_server.h"
+#include "http/test_certificates.h"
 #include "nlohmann/json.hpp"
 #include "support/fake_clock.h"
+#include "support/scoped_temp_dir.h"
 
 namespace nomad_harvester::cli {
 namespace {
@@ -323,6 +326,63 @@ TEST(CheckCommand, of_a_system_out_of_reach_skips_what_depends_on_it_and_checks_
   EXPECT_THAT(world.out(),
               AllOf(HasSubstr("skip     image default/ubuntu-24.04: Harvester cannot be reached\n"),
                     HasSubstr("ok       Nomad's token"), HasSubstr("ok       node:write")));
+}
+
+// Of a server of its own at `url`, by real connections.
+std::string CheckOfServer(const std::string& url, const Values& tls) {
+  std::vector<std::string> pairs = {
+      "harvester_url=" + url, "nomad_address=" + url, "node_group_name=web", "node_class=web",
+      "image=default/a",      "cpu_request=1",        "memory_request=1Gi",  "networks=management"};
+  for (const auto& [key, value] : tls) pairs.push_back(key + "=" + value);
+  const auto settings = ReadSettings(pairs, {}, PolicyUse::kWhole, nullptr, {});
+  EXPECT_TRUE(settings.ok()) << settings.status();
+  const auto config = std::make_shared<config::PluginConfig>(settings->plugin);
+  auto transports = scaling::MakeCurlTransports(*config);
+  EXPECT_TRUE(transports.ok()) << transports.status();
+  const auto clock = runtime::MakeSystemClock();
+  runtime::InlineExecutor executor;
+  scaling::MaintenanceOptions options;
+  options.clock = clock.get();
+  options.random = runtime::MakeSeededRandom(2);
+  options.executor = &executor;
+  options.holder = "operator";
+  const scaling::Maintenance maintenance(
+      options,
+      scaling::MakeClients(config, *std::move(transports), options.random, options.logger));
+  std::ostringstream out;
+  EXPECT_EQ(CheckPreconditions(maintenance, runtime::Context::Background(*clock), *settings,
+                               "table", out),
+            kExitFailure);
+  return out.str();
+}
+
+TEST(CheckCommand, of_a_tls_that_fails_names_the_cure_of_what_failed) {
+  const http::TestCa ca;
+  const http::PemPair own = ca.Issue("IP:127.0.0.1");
+  const http::LoopbackServer server(http::ServerReply(), {.tls = own, .client_ca_pem = ca.pem()});
+  const support::ScopedTempDir dir;
+  const std::string ca_file = dir.WriteFile("ca.pem", ca.pem());
+  const std::string other_ca = dir.WriteFile("other.pem", http::TestCa("other").pem());
+  const std::string certificate = dir.WriteFile("cert.pem", own.certificate);
+  const std::string other_key = dir.WriteFile("key.pem", ca.Issue("IP:127.0.0.1").key);
+  EXPECT_THAT(CheckOfServer(server.url(), {{"harvester_ca_cert", ca_file},
+                                           {"harvester_client_cert", certificate},
+                                           {"harvester_client_key", other_key},
+                                           {"nomad_ca-cert", ca_file},
+                                           {"nomad_client-cert", certificate},
+                                           {"nomad_client-key", other_key}}),
+              AllOf(HasSubstr("-> give a certificate that Harvester accepts with its own key"),
+                    HasSubstr("-> give a certificate that Nomad accepts with its own key")));
+  EXPECT_THAT(
+      CheckOfServer(server.url(), {{"harvester_ca_cert", other_ca}, {"nomad_ca-cert", other_ca}}),
+      AllOf(HasSubstr("-> name the CA that signed the certificate in harvester_ca_cert"),
+            HasSubstr("-> name the CA that signed Nomad's certificate in nomad_ca-cert")));
+  const http::LoopbackServer plain((http::ServerReply()));
+  EXPECT_THAT(CheckOfServer("https://" + plain.authority(),
+                            {{"harvester_ca_cert", ca_file}, {"nomad_ca-cert", ca_file}}),
+              AllOf(HasSubstr("-> correct harvester_url, or let this machine reach it: scheme"),
+                    HasSubstr("-> correct nomad_address (or NOMAD_ADDR), or let this machine "
+                              "reach it: scheme")));
 }
 
 TEST(CheckCommand, of_two_systems_that_hang_ends_within_the_budget) {

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curl_error.h"
 
+#include <optional>
 #include <string>
+
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/http/curl_transport.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -23,6 +27,7 @@ struct CurlErrorRow {
   std::string text;
   StatusCode want;
   std::string says;
+  std::optional<TlsTrouble> trouble = std::nullopt;
 };
 
 class CurlErrorTable : public testing::TestWithParam<CurlErrorRow> {};
@@ -36,8 +41,9 @@ TEST_P(CurlErrorTable, is_reported_as_documented) {
   failure.server_name = "vip.test";
   failure.connected = row.connected;
   failure.connect_timeout = std::chrono::seconds(5);
-  EXPECT_THAT(CurlErrorStatus(failure),
-              StatusIs(row.want, AllOf(HasSubstr("https://h:443"), HasSubstr(row.says))));
+  const absl::Status status = base::Annotate(CurlErrorStatus(failure), "a request");
+  EXPECT_THAT(status, StatusIs(row.want, AllOf(HasSubstr("https://h:443"), HasSubstr(row.says))));
+  EXPECT_EQ(TlsTroubleOf(status), row.trouble);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -71,23 +77,24 @@ INSTANTIATE_TEST_SUITE_P(
                      "malformed"},
         CurlErrorRow{"verification", CURLE_PEER_FAILED_VERIFICATION, false,
                      "self-signed certificate", StatusCode::kFailedPrecondition,
-                     "CA certificate and the TLS server name"},
+                     "CA certificate and the TLS server name", TlsTrouble::kServer},
         CurlErrorRow{"verification_name", CURLE_PEER_FAILED_VERIFICATION, false, "no match",
-                     StatusCode::kFailedPrecondition, "\"vip.test\""},
+                     StatusCode::kFailedPrecondition, "\"vip.test\"", TlsTrouble::kServer},
         CurlErrorRow{"ca", CURLE_SSL_CACERT_BADFILE, false, "", StatusCode::kFailedPrecondition,
-                     "CA certificate"},
+                     "CA certificate", TlsTrouble::kServer},
         CurlErrorRow{"client_certificate", CURLE_SSL_CERTPROBLEM, false, "",
-                     StatusCode::kFailedPrecondition, "client certificate and its key"},
+                     StatusCode::kFailedPrecondition, "client certificate and its key",
+                     TlsTrouble::kClient},
         CurlErrorRow{
             "alert_after_handshake", CURLE_RECV_ERROR, true,
             "OpenSSL SSL_read: error:0A00045C:SSL routines::tlsv13 alert certificate required",
-            StatusCode::kFailedPrecondition, "rejected the client"},
+            StatusCode::kFailedPrecondition, "rejected the client", TlsTrouble::kClient},
         CurlErrorRow{"alert_in_handshake", CURLE_SSL_CONNECT_ERROR, false,
                      "error:0A000412:SSL routines::sslv3 alert bad certificate",
-                     StatusCode::kFailedPrecondition, "rejected the client"},
+                     StatusCode::kFailedPrecondition, "rejected the client", TlsTrouble::kClient},
         CurlErrorRow{"no_tls", CURLE_SSL_CONNECT_ERROR, false,
                      "error:0A00010B:SSL routines::wrong version number",
-                     StatusCode::kFailedPrecondition, "speaks TLS"},
+                     StatusCode::kFailedPrecondition, "speaks TLS", TlsTrouble::kProtocol},
         CurlErrorRow{"handshake_cut", CURLE_SSL_CONNECT_ERROR, false,
                      "OpenSSL SSL_connect: SSL_ERROR_SYSCALL in connection to h:443",
                      StatusCode::kUnavailable, "cannot connect"},

@@ -12,6 +12,7 @@
 #include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/http/transport.h"
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 namespace nomad_harvester::http {
@@ -49,6 +50,14 @@ struct CurlOptions {
 // request with Idempotency::kOnce uses a new connection. The first call makes the process ignore
 // SIGPIPE, unless a handler is installed, because OpenSSL writes to broken connections.
 absl::StatusOr<std::shared_ptr<HttpTransport>> MakeCurlTransport(CurlOptions options);
+
+// Whose part of TLS failed, of a request's FAILED_PRECONDITION; nullopt: another error.
+enum class TlsTrouble {
+  kServer,   // its certificate is not trusted, or has another name; or the CAs cannot be used
+  kClient,   // certificate and key are no pair, cannot be read, or the server rejects them
+  kProtocol  // no TLS, or none that both speak
+};
+std::optional<TlsTrouble> TlsTroubleOf(const absl::Status& status);
 
 }  // namespace nomad_harvester::http
 

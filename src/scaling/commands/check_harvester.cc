@@ -5,6 +5,7 @@
 
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/http/curl_transport.h"
 #include "nomad_harvester/http/decorators.h"
 #include "nomad_harvester/kube/access.h"
 
@@ -93,16 +94,26 @@ class HarvesterCheck {
 
  private:
   void FailAddress(const AddressView& view, const absl::Status& status) {
-    const bool answered = kube::GetKubeError(status).has_value();
-    lines_.Set(
-        kHarvesterAddress, CheckOutcome::kFail, WithAddress(view, status),
-        answered ? "harvester_url must be the base URL of the Kubernetes API: https://VIP:6443, "
-                   "or https://RANCHER/k8s/clusters/ID through Rancher"
-        : absl::IsFailedPrecondition(status)
-            ? "name the CA that signed the certificate in harvester_ca_cert, and the name in "
-              "it in harvester_tls_server_name if it is another one"
-            : "correct harvester_url, or let this machine reach it: addresses, firewall, "
-              "proxy");
+    lines_.Set(kHarvesterAddress, CheckOutcome::kFail, WithAddress(view, status),
+               CureOfAddress(status));
+  }
+
+  static const char* CureOfAddress(const absl::Status& status) {
+    if (kube::GetKubeError(status).has_value()) {
+      return "harvester_url must be the base URL of the Kubernetes API: https://VIP:6443, or "
+             "https://RANCHER/k8s/clusters/ID through Rancher";
+    }
+    const auto tls = http::TlsTroubleOf(status);
+    if (tls == http::TlsTrouble::kServer) {
+      return "name the CA that signed the certificate in harvester_ca_cert, and the name in it in "
+             "harvester_tls_server_name if it is another one";
+    }
+    if (tls == http::TlsTrouble::kClient) {
+      return "give a certificate that Harvester accepts with its own key: harvester_client_cert "
+             "and harvester_client_key, or those of the kubeconfig";
+    }
+    return "correct harvester_url, or let this machine reach it: scheme and port, addresses, "
+           "firewall, proxy";
   }
 
   bool CheckToken(const absl::Status& reviewed) {

@@ -7,6 +7,7 @@
 
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/http/curl_transport.h"
 #include "nomad_harvester/http/decorators.h"
 #include "nomad_harvester/nodepool/identity.h"
 #include "nomad_harvester/nodepool/selector.h"
@@ -133,16 +134,26 @@ class NomadCheck {
 
   void FailAddress(const absl::Status& status) {
     const AddressView view = ViewOf(NomadAddress(*deps_.clients.config));
-    const bool answered = nomad::GetNomadError(status).has_value();
-    lines_.Set(
-        kNomadAddress, CheckOutcome::kFail, WithAddress(view, status),
-        answered ? "nomad_address must be the base address of a Nomad agent: another server, or a "
-                   "proxy, answers there"
-        : absl::IsFailedPrecondition(status)
-            ? "name the CA that signed Nomad's certificate in nomad_ca-cert, and the name in "
-              "it in nomad_tls-server-name if it is another one"
-            : "correct nomad_address (or NOMAD_ADDR), or let this machine reach it: "
-              "addresses, firewall, proxy");
+    lines_.Set(kNomadAddress, CheckOutcome::kFail, WithAddress(view, status),
+               CureOfAddress(status));
+  }
+
+  static const char* CureOfAddress(const absl::Status& status) {
+    if (nomad::GetNomadError(status).has_value()) {
+      return "nomad_address must be the base address of a Nomad agent: another server, or a "
+             "proxy, answers there";
+    }
+    const auto tls = http::TlsTroubleOf(status);
+    if (tls == http::TlsTrouble::kServer) {
+      return "name the CA that signed Nomad's certificate in nomad_ca-cert, and the name in it in "
+             "nomad_tls-server-name if it is another one";
+    }
+    if (tls == http::TlsTrouble::kClient) {
+      return "give a certificate that Nomad accepts with its own key: nomad_client-cert and "
+             "nomad_client-key";
+    }
+    return "correct nomad_address (or NOMAD_ADDR), or let this machine reach it: scheme and port, "
+           "addresses, firewall, proxy";
   }
 
   // Whether the token is accepted at all. `listed`: the list of nodes, or that it was denied.
