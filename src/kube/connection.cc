@@ -168,12 +168,20 @@ class Resolver {
           "no credentials for Harvester: set auth_token, auth_token_file or harvester_kubeconfig, "
           "unless a proxy adds them");
     }
-    if (connection_.curl.tls.skip_verify && server_->https) {
+    const http::TlsOptions& tls = connection_.curl.tls;
+    if (tls.skip_verify && server_->https) {
       connection_.warnings.push_back(
           std::string(options_.skip_verify ? "harvester_skip_verify"
                                            : "insecure-skip-tls-verify in the kubeconfig") +
           ": Harvester's certificate is not verified: an attacker on the network can read the "
-          "token; set harvester_ca_cert");
+          "token; " +
+          (tls.ca_pem.empty() ? "set harvester_ca_cert" : "remove it, a CA is given"));
+    }
+    const bool tls_given = options_.skip_verify || !options_.ca_cert_file.empty() ||
+                           ExplicitCertificate() || !options_.tls_server_name.empty();
+    if (tls_given && !server_->https) {
+      connection_.warnings.push_back(
+          "harvester_url: is not https://, so the TLS settings have no effect");
     }
     if (secret && !server_->https && !http::IsLoopback(server_->host)) {
       connection_.warnings.push_back(

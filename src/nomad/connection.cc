@@ -111,7 +111,10 @@ class Resolver {
 
   void Warnings() {
     if (options_.skip_verify && https_) {
-      connection_.warnings.push_back("nomad_skip-verify: Nomad's certificate is not checked");
+      const bool has_ca = !options_.ca_cert.empty() || !options_.ca_path.empty();
+      connection_.warnings.push_back(
+          std::string("nomad_skip-verify: Nomad's certificate is not checked") +
+          (has_ca ? "; remove it, a CA is given" : ""));
     }
     const bool tls_given = options_.skip_verify || !options_.ca_cert.empty() ||
                            !options_.ca_path.empty() || !options_.client_cert.empty() ||

@@ -156,6 +156,23 @@ TEST_F(KubeConnection, without_credentials_plain_http_gives_nothing_away) {
   EXPECT_THAT(Resolved().warnings, ElementsAre(HasSubstr("no credentials")));
 }
 
+TEST_F(KubeConnection, tls_settings_that_have_no_effect_are_a_warning) {
+  options_.url = "http://127.0.0.1:8080";
+  options_.ca_cert_file = dir_.WriteFile("ca.pem", kCaPem);
+  EXPECT_THAT(Resolved().warnings, ElementsAre(HasSubstr("no effect")));
+  options_.ca_cert_file.clear();
+  UseClientCertificate();
+  EXPECT_THAT(Resolved().warnings, ElementsAre(HasSubstr("no effect")));
+}
+
+TEST_F(KubeConnection,
+       skipping_the_verification_for_which_a_CA_is_given_is_a_warning_that_says_so) {
+  options_.skip_verify = true;
+  EXPECT_THAT(Resolved().warnings, ElementsAre(HasSubstr("set harvester_ca_cert")));
+  options_.ca_cert_file = dir_.WriteFile("ca.pem", kCaPem);
+  EXPECT_THAT(Resolved().warnings, ElementsAre(HasSubstr("remove it, a CA is given")));
+}
+
 TEST_F(KubeConnection, the_name_to_verify_and_skipping_come_from_the_options) {
   options_.tls_server_name = "harvester.local";
   options_.skip_verify = true;

@@ -183,6 +183,8 @@ TEST_F(NomadConnection, without_verification_no_ca_is_looked_for_and_a_warning_s
   EXPECT_TRUE(connection.curl.tls.skip_verify);
   EXPECT_EQ(connection.curl.tls.ca_pem, "");
   EXPECT_THAT(connection.warnings, ElementsAre(HasSubstr("nomad_skip-verify")));
+  options_.ca_cert = File("ca.pem", kCertificate);
+  EXPECT_THAT(Resolved().warnings, ElementsAre(HasSubstr("remove it, a CA is given")));
 }
 
 TEST_F(NomadConnection, tls_settings_that_have_no_effect_are_a_warning) {
