@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <sys/socket.h>
@@ -58,12 +59,18 @@ std::string_view WhyNotAnnounceable(const std::string& path) {
   return "";
 }
 
+// The largest one means "no change" to chown(2).
+std::optional<gid_t> GroupNumber(std::string_view text) {
+  const absl::StatusOr<std::int64_t> number = base::ParseInt(text);
+  const bool is_group = number.ok() && *number >= 0 && *number < std::numeric_limits<gid_t>::max();
+  return is_group ? std::optional(static_cast<gid_t>(*number)) : std::nullopt;
+}
+
 // The group's number, given as a number or as a name in /etc/group.
 absl::StatusOr<std::optional<gid_t>> FindGroup(const config::Environment& environment) {
   const std::optional<std::string> name = environment("PLUGIN_UNIX_SOCKET_GROUP");
   if (!name.has_value() || name->empty()) return std::optional<gid_t>();
-  const absl::StatusOr<std::int64_t> number = base::ParseInt(*name);
-  if (number.ok() && *number >= 0) return std::optional<gid_t>(static_cast<gid_t>(*number));
+  if (const std::optional<gid_t> number = GroupNumber(*name)) return number;
   NH_ASSIGN_OR_RETURN(const std::string list, base::ReadFile("/etc/group"));
   const std::optional<gid_t> found = FindGroupInList(list, *name);
   if (!found.has_value()) {
@@ -93,8 +100,8 @@ std::optional<gid_t> FindGroupInList(std::string_view list, std::string_view nam
     const std::size_t number = line.find(':', password + 1);
     if (number == std::string_view::npos) continue;
     const std::string_view rest = line.substr(number + 1);
-    const absl::StatusOr<std::int64_t> id = base::ParseInt(rest.substr(0, rest.find(':')));
-    if (id.ok() && *id >= 0) return static_cast<gid_t>(*id);
+    const std::optional<gid_t> id = GroupNumber(rest.substr(0, rest.find(':')));
+    if (id.has_value()) return id;
   }
   return std::nullopt;
 }

@@ -137,11 +137,13 @@ TEST_F(SocketDirTest, P1_a_directory_that_cannot_be_used_is_an_error_with_the_re
 }
 
 TEST(FindGroupInList, FindsTheNumberOfAName) {
-  const std::string_view list = "root:x:0:\nbroken\nodd:x\nbad:x:y:\nusers:x:100:a,b\nlast:x:4294";
+  const std::string_view list =
+      "root:x:0:\nbroken\nodd:x\nbad:x:y:\nusers:x:100:a,b\n"
+      "large:x:4294967296:\nnone:x:4294967295:\nlast:x:4294";
   EXPECT_EQ(FindGroupInList(list, "root"), 0U);
   EXPECT_EQ(FindGroupInList(list, "users"), 100U);
   EXPECT_EQ(FindGroupInList(list, "last"), 4294U);
-  for (const char* name : {"", "user", "broken", "odd", "bad", "x", "a"}) {
+  for (const char* name : {"", "user", "broken", "odd", "bad", "x", "a", "large", "none"}) {
     EXPECT_EQ(FindGroupInList(list, name), std::nullopt) << name;
   }
   EXPECT_EQ(FindGroupInList("", "root"), std::nullopt);
@@ -168,10 +170,13 @@ TEST_F(SocketDirTest, AGroupMayPassTheDirectoryAndUseTheSocket) {
 }
 
 TEST_F(SocketDirTest, AnUnknownGroupIsAnErrorThatLeavesNothing) {
-  const absl::Status status =
-      Create({{"TMPDIR", root_}, {"PLUGIN_UNIX_SOCKET_GROUP", "no-such-group"}}).status();
-  EXPECT_THAT(base::Message(status), HasSubstr("no-such-group"));
-  EXPECT_TRUE(fs::is_empty(root_));
+  // A group's number has 32 bits, and the largest of them would change nothing.
+  for (const char* group : {"no-such-group", "4294967296", "4294967295", "-1"}) {
+    const absl::Status status =
+        Create({{"TMPDIR", root_}, {"PLUGIN_UNIX_SOCKET_GROUP", group}}).status();
+    EXPECT_THAT(base::Message(status), HasSubstr("no group \"" + std::string(group) + "\""));
+    EXPECT_TRUE(fs::is_empty(root_));
+  }
 }
 
 TEST_F(SocketDirTest, ASocketThatCannotBeMadeIsAnErrorThatNamesIt) {
