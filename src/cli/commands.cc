@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <iostream>
 #include <iterator>
 #include <memory>
@@ -40,8 +41,9 @@ constexpr char kSentence[] =
 // Protects the secrets in the memory of the process: it is written to no core file, and only root
 // may read it or attach a debugger. OpenSSL loads no configuration: the host's openssl.cnf, or the
 // file of OPENSSL_CONF, could change the protocols that are accepted, and load shared objects into
-// a static executable. To be called before any thread and any use of OpenSSL. Whichever of these
-// cannot be set leaves the process as safe as it was started.
+// a static executable. libcurl writes no keys of TLS to the file of SSLKEYLOGFILE, with which a
+// record of the traffic could be read. To be called before any thread and any use of OpenSSL.
+// Whichever of these cannot be set leaves the process as safe as it was started.
 void GuardProcess() {
   const rlimit none{.rlim_cur = 0, .rlim_max = 0};
   setrlimit(RLIMIT_CORE, &none);
@@ -56,6 +58,7 @@ void GuardProcess() {
   // The first initialisation decides for the process; gRPC and libcurl ask for the configuration
   // later, in vain (openssl/openssl:crypto/init.c, OPENSSL_init_crypto).
   OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
+  unsetenv("SSLKEYLOGFILE");  // NOLINT(concurrency-mt-unsafe): there is one thread
 }
 
 // Threads inherit the mask, so SIGTERM and SIGINT reach only the one thread that waits for them.

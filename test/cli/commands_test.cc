@@ -320,9 +320,15 @@ TEST_F(Commands, the_process_writes_no_core_file_and_nobody_may_trace_it) {
   EXPECT_EQ(core.rlim_max, 0U);
 }
 
+TEST_F(Commands, P3_the_process_writes_no_keys_of_tls_to_a_file) {
+  setenv("SSLKEYLOGFILE", "/tmp/keys", 1);
+  Call({"version"});
+  EXPECT_EQ(getenv("SSLKEYLOGFILE"), nullptr);
+}
+
 TEST_F(Commands, dev_is_configured_by_its_environment) {
   const Outcome outcome =
-      Call({"dev", "--listen", "unix:"},
+      Call({"dev", "--listen", kNowhere},
            {{"HARVESTER_URL", "http://127.0.0.1:1"}, {"HARVESTER_TOKEN", "sesame"}});
   EXPECT_THAT(outcome.err, Not(HasSubstr("Not configured")));
   EXPECT_THAT(outcome.err, Not(HasSubstr("sesame")));
