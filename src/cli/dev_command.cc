@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "nomad_harvester/base/status.h"
 #include "nomad_harvester/log/sinks.h"
 #include "nomad_harvester/plugin/plugin_process.h"
 
@@ -89,8 +90,13 @@ void AddDevCommand(CLI::App& app, const Invocation& invocation) {
   AddSetOption(*command, arguments->settings, "KEY=VALUE of the plugin's block; repeatable")
       ->excludes(simulate);
   command->callback([arguments, invocation] {
+    const ErrorWriter errors = invocation.Errors("dev");
+    if (const absl::Status address = plugin::CheckDevAddress(arguments->listen); !address.ok()) {
+      invocation.exit_code = errors.Refuse(base::Annotate(address, "--listen"), kExitUsage);
+      return;
+    }
     const auto run = arguments->simulate ? RunSimulated : RunReal;
-    invocation.exit_code = run(*arguments, invocation.environment, invocation.Errors("dev"));
+    invocation.exit_code = run(*arguments, invocation.environment, errors);
   });
 }
 

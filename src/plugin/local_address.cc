@@ -22,27 +22,32 @@ namespace {
 
 constexpr std::string_view kUnixScheme = "unix:";
 
-absl::Status CannotListen(const std::string& text, const std::string& why) {
-  return base::Unavailable("cannot listen on " + text + ": " + why +
-                           "; end what uses it, or choose another address with --listen");
+constexpr char kEndIt[] = "end what uses it, or choose another address with --listen";
+constexpr char kChoose[] = "choose another path with --listen";
+
+absl::Status CannotListen(const std::string& text, const std::string& why, const char* cure) {
+  return base::Unavailable("cannot listen on " + text + ": " + why + "; " + cure);
 }
 
 absl::Status CheckUnix(const std::string& text, const std::string& path) {
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
   std::error_code failed;
   if (!parent.empty() && !std::filesystem::is_directory(parent, failed)) {
-    return CannotListen(text, "there is no directory " + parent.string());
+    return CannotListen(text, "there is no directory " + parent.string(),
+                        "make it, or choose another path with --listen");
   }
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof(address.sun_path)) {
-    return CannotListen(text, "the path is longer than the " +
-                                  std::to_string(sizeof(address.sun_path) - 1) +
-                                  " bytes that the path of a socket may have");
+    return CannotListen(text,
+                        "the path is longer than the " +
+                            std::to_string(sizeof(address.sun_path) - 1) +
+                            " bytes that the path of a socket may have",
+                        kChoose);
   }
   if (!std::filesystem::exists(path, failed)) return absl::OkStatus();
   if (!std::filesystem::is_socket(path, failed)) {
-    return CannotListen(text, path + " is not a socket");
+    return CannotListen(text, path + " is not a socket", kChoose);
   }
   path.copy(address.sun_path, path.size());
   const Socket socket(AF_UNIX);
@@ -50,8 +55,10 @@ absl::Status CheckUnix(const std::string& text, const std::string& path) {
       connect(socket.fd(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
   // A socket that nobody listens on is what an earlier server has left: gRPC replaces it.
   if (!connected && (errno == ECONNREFUSED || errno == ENOENT)) return absl::OkStatus();
-  return CannotListen(text, connected || errno == EAGAIN ? "another process listens there"
-                                                         : std::generic_category().message(errno));
+  return CannotListen(text,
+                      connected || errno == EAGAIN ? "another process listens there"
+                                                   : std::generic_category().message(errno),
+                      kEndIt);
 }
 
 absl::Status CheckTcp(const std::string& text) {
@@ -72,7 +79,8 @@ absl::Status CheckTcp(const std::string& text) {
   const bool bound = bind(socket.fd(), found->ai_addr, found->ai_addrlen) == 0;
   const int error = errno;
   freeaddrinfo(found);
-  return bound ? absl::OkStatus() : CannotListen(text, std::generic_category().message(error));
+  return bound ? absl::OkStatus()
+               : CannotListen(text, std::generic_category().message(error), kEndIt);
 }
 
 }  // namespace

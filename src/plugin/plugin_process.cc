@@ -123,6 +123,7 @@ absl::Status ServeDev(scaling::TargetService& service, const ProcessOptions& opt
                       const DevOptions& dev) {
   NH_ASSIGN_OR_RETURN(const std::unique_ptr<StopRequest> stop, StopRequest::Create());
   stop->OnSignals({SIGTERM, SIGINT});
+  if (!IsIgnored(SIGHUP)) stop->OnSignals({SIGHUP});
   ServerOptions server_options = MakeServerOptions(options, *stop);
   NH_ASSIGN_OR_RETURN(const DevAddress address, ChooseDevAddress(options, dev));
   NH_ASSIGN_OR_RETURN(server_options.address, ParseLocalAddress(address.listen));
@@ -175,6 +176,10 @@ int RunPlugin(scaling::TargetService& service, const ProcessOptions& options) {
       SocketDir::Create(options.environment, options.logger);
   return ExitCode(directory.ok() ? Serve(service, options, host, *directory) : directory.status(),
                   options);
+}
+
+absl::Status CheckDevAddress(const std::string& listen) {
+  return listen.empty() ? absl::OkStatus() : ParseLocalAddress(listen).status();
 }
 
 int RunDev(scaling::TargetService& service, const ProcessOptions& options, const DevOptions& dev) {

@@ -26,7 +26,7 @@ std::atomic<StopRequest*> on_signal{nullptr};  // the target of the signal handl
 void HandleSignal(int signal) {
   const int saved = errno;
   if (StopRequest* const request = on_signal.load()) {
-    request->Request(signal == SIGINT ? "SIGINT" : "SIGTERM");
+    request->Request(signal == SIGINT ? "SIGINT" : signal == SIGHUP ? "SIGHUP" : "SIGTERM");
   }
   errno = saved;
 }
@@ -81,6 +81,11 @@ std::string_view StopRequest::Wait(const HostWatch* host, const Meanwhile& meanw
     if (ready > 0 && fds[2].revents != 0) meanwhile.serve();
     if (host != nullptr && host->HostIsGone()) return "the host is gone";
   }
+}
+
+bool IsIgnored(int signal) {
+  struct sigaction action {};
+  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
 void IgnoreSignal(int signal) {

@@ -240,15 +240,26 @@ TEST_F(Commands, P3_a_setting_whose_set_was_forgotten_is_not_repeated) {
   EXPECT_THAT(Call({"dev", "--no-such-option=x"}).err, HasSubstr("--no-such-option"));
 }
 
+// An address of the right form, so that it is found at the end.
+constexpr char kNowhere[] = "unix:/no/such/directory/socket";
+
 TEST_F(Commands, an_address_that_cannot_be_served_is_1_with_a_log_line) {
-  for (const char* address :
-       {"0.0.0.0:0", "10.0.0.1:80", "127.0.0.1", "127.0.0.1:x", "127.0.0.1:70000", "127.0.0.1:-1",
-        "[::]:0", "unix:", "harvester", ":80", "unix:/no/such/directory/socket"}) {
-    const Outcome outcome =
-        Call({"dev", "--listen", address, "--set", "harvester_url=http://127.0.0.1:1"});
-    EXPECT_EQ(outcome.exit_code, 1) << address;
+  const Outcome outcome =
+      Call({"dev", "--listen", kNowhere, "--set", "harvester_url=http://127.0.0.1:1"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.out, IsEmpty());
+  EXPECT_THAT(outcome.err,
+              AllOf(HasSubstr("[ERROR] Cannot serve"), HasSubstr("error="),
+                    HasSubstr("there is no directory /no/such/directory; make it, or choose")));
+}
+
+TEST_F(Commands, an_address_of_a_wrong_form_is_a_usage_error_before_anything_starts) {
+  for (const char* address : {"0.0.0.0:0", "10.0.0.1:80", "127.0.0.1", "127.0.0.1:x",
+                              "127.0.0.1:70000", "127.0.0.1:-1", "[::]:0", "unix:", ":80"}) {
+    const Outcome outcome = Call({"dev", "--simulate", "--listen", address});
+    EXPECT_EQ(outcome.exit_code, 2) << address;
     EXPECT_THAT(outcome.out, IsEmpty()) << address;
-    EXPECT_THAT(outcome.err, AllOf(HasSubstr("[ERROR] Cannot serve"), HasSubstr("error=")))
+    EXPECT_THAT(outcome.err, StartsWith("harvester dev: --listen: \"" + std::string(address)))
         << address;
   }
 }
@@ -263,7 +274,7 @@ TEST_F(Commands, an_invalid_address_is_reported_with_the_valid_form) {
 
 TEST_F(Commands, dev_without_a_configuration_reports_what_is_missing_and_continues) {
   EXPECT_THAT(
-      Call({"dev", "--listen", "unix:"}).err,
+      Call({"dev", "--listen", kNowhere}).err,
       AllOf(HasSubstr("[WARN]  Not configured by the environment"), HasSubstr("harvester_url")));
 }
 
@@ -277,7 +288,7 @@ TEST_F(Commands, dev_on_TCP_without_a_configuration_is_a_usage_error) {
 
 TEST_F(Commands, dev_is_configured_by_set) {
   const Outcome outcome =
-      Call({"dev", "--listen", "unix:", "--set", "harvester_url=http://127.0.0.1:1", "--set",
+      Call({"dev", "--listen", kNowhere, "--set", "harvester_url=http://127.0.0.1:1", "--set",
             "auth_token=sesame-street"});
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("[WARN]  auth_token: a secret given by --set is in the "
@@ -285,7 +296,7 @@ TEST_F(Commands, dev_is_configured_by_set) {
                                  HasSubstr("HARVESTER_TOKEN"), Not(HasSubstr("sesame"))));
   for (const char* wrong :
        {"harvester_ulr=x", "node_class=x", "nonsense", "harvester_url=ftp://h"}) {
-    const Outcome refused = Call({"dev", "--listen", "unix:", "--set", wrong});
+    const Outcome refused = Call({"dev", "--listen", kNowhere, "--set", wrong});
     EXPECT_EQ(refused.exit_code, 2) << wrong;
     EXPECT_THAT(refused.err, StartsWith("harvester dev: ")) << wrong;
   }
@@ -337,7 +348,7 @@ TEST_F(Commands, dev_is_configured_by_its_environment) {
 // Scripts read the announced lines, so both systems must already listen.
 TEST_F(Commands, dev_simulate_announces_its_systems_before_it_serves) {
   const Outcome outcome =
-      Call({"dev", "--simulate", "--listen", "unix:"},
+      Call({"dev", "--simulate", "--listen", kNowhere},
            {{"HARVESTER_TOKEN", "sesame"}, {"HARVESTER_TOKEN_FILE", "both are wrong"}});
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.out, testing::MatchesRegex("harvester_url http://127.0.0.1:[0-9]+\n"
@@ -362,9 +373,10 @@ TEST_F(Commands, dev_is_configured_by_the_agents_files) {
       "agent.hcl",
       "target \"harvester\" {\n  driver = \"harvester\"\n  config = {\n    harvester_url = "
       "\"ftp://a\"\n  }\n}\n");
-  const Outcome outcome = Call({"dev", "--listen", "unix:", "--agent-config", agent});
+  const Outcome outcome = Call({"dev", "--listen", kNowhere, "--agent-config", agent});
   EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, StartsWith("harvester dev: harvester_url: "));
+  EXPECT_THAT(outcome.err, AllOf(StartsWith("harvester dev: harvester_url: "),
+                                 HasSubstr("(" + agent + ":4:5)")));
 }
 
 // The words after "harvester" that bash offers for the last one.

@@ -24,7 +24,7 @@ import (
 )
 
 func TestDevServesWithoutAHost(t *testing.T) {
-	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
 		socket := filepath.Join(t.TempDir(), "dev.sock")
 		for _, listen := range []string{"unix:" + socket, "127.0.0.1:0", "localhost:0", "[::1]:0"} {
 			t.Run(listen+" "+signal.String(), func(t *testing.T) {

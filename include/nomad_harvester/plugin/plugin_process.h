@@ -12,6 +12,8 @@
 #include "nomad_harvester/runtime/context.h"
 #include "nomad_harvester/scaling/target_service.h"
 
+#include "absl/status/status.h"
+
 namespace nomad_harvester::plugin {
 
 // The environment variable that shows that a Nomad Autoscaler started the process
@@ -46,9 +48,14 @@ struct DevOptions {
   std::function<void(const std::string&)> on_listening;
 };
 
-// Serves the same services without cookie and handshake until SIGTERM, SIGINT or a call of
-// Shutdown, with the same time limit for the stop. 1 with one ERROR line if it cannot serve; only
-// addresses of this machine are accepted. SIGHUP is left alone: closing the terminal ends it.
+// INVALID_ARGUMENT if `listen` is none of the addresses that RunDev takes, with the valid form.
+// Does not look at the machine.
+absl::Status CheckDevAddress(const std::string& listen);
+
+// Serves the same services without cookie and handshake until SIGTERM, SIGINT, SIGHUP (a closed
+// terminal; unless it was ignored at the start, as by nohup) or a call of Shutdown, with the same
+// time limit for the stop. 1 with one ERROR line if it cannot serve; only addresses of this machine
+// are accepted.
 //
 // Nobody authenticates the callers of a TCP port. There SetConfig is refused: it could direct the
 // plugin, with the token of its environment or the content of a file that it names, to the caller's
