@@ -102,6 +102,15 @@ absl::StatusOr<bool> AgentBlock::Bool(std::string_view name) const {
                std::string(name) + ": expected true or false");
 }
 
+absl::StatusOr<std::int64_t> AgentBlock::Integer(std::string_view name) const {
+  const hcl::Argument* const argument = hcl::FindArgument(body_, name);
+  if (argument == nullptr || argument->value.kind == hcl::Value::Kind::kNull) return 0;
+  NH_ASSIGN_OR_RETURN(const std::string text, TextOf(name, argument->value));
+  auto number = base::ParseInt(text);
+  if (number.ok()) return number;
+  return Error(argument->offset, std::string(name) + ": expected a whole number");
+}
+
 absl::StatusOr<std::vector<std::string>> AgentBlock::Texts(std::string_view name) const {
   std::vector<std::string> texts;
   const hcl::Argument* const argument = hcl::FindArgument(body_, name);

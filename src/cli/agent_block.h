@@ -3,6 +3,7 @@
 #ifndef NOMAD_HARVESTER_CLI_AGENT_BLOCK_H_
 #define NOMAD_HARVESTER_CLI_AGENT_BLOCK_H_
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,6 +39,8 @@ class AgentBlock {
   absl::StatusOr<std::string> Text(std::string_view name) const;
   absl::StatusOr<std::string> RequiredText(std::string_view name) const;
   absl::StatusOr<bool> Bool(std::string_view name) const;
+  // 0 if it is missing or null.
+  absl::StatusOr<std::int64_t> Integer(std::string_view name) const;
   // A list, or a single text as a list of one.
   absl::StatusOr<std::vector<std::string>> Texts(std::string_view name) const;
   std::string Where(std::string_view name) const;

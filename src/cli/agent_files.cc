@@ -204,8 +204,39 @@ absl::Status ReadDuration(const AgentBlock& block, const char* name, base::Durat
   return absl::OkStatus();
 }
 
-// Its strategy is the agent's own affair.
-absl::StatusOr<PolicyCheck> ReadCheck(const AgentBlock& block) {
+// "a" or "b" or nothing, of what the agent does after an error.
+absl::Status ReadOnError(const AgentBlock& block, const char* name,
+                         std::vector<std::string>* refusals) {
+  NH_ASSIGN_OR_RETURN(const std::string text, block.Text(name));
+  if (text.empty() || text == "fail" || text == "ignore") return absl::OkStatus();
+  refusals->push_back(block.Where(name) + ": " + name + " must be \"fail\" or \"ignore\"");
+  return absl::OkStatus();
+}
+
+// The name of a check's strategy, whose settings are the agent's own affair.
+absl::StatusOr<std::string> ReadStrategy(const AgentBlock& check, bool instant,
+                                         std::vector<std::string>* refusals) {
+  NH_ASSIGN_OR_RETURN(const Block* const block, check.OnlyBlock("strategy"));
+  if (block == nullptr) {
+    refusals->push_back(check.Where("strategy") + ": the check has no block strategy");
+    return std::string();
+  }
+  NH_ASSIGN_OR_RETURN(std::string name, LabelOf(check.source(), *block));
+  const AgentBlock inside = check.Inside(*block);
+  if (name.empty()) refusals->push_back(inside.Where("") + ": the strategy has no name");
+  if (name.starts_with("app-sizing")) {
+    refusals->push_back(inside.Where("") + ": the strategy " + name + " is not for a cluster");
+  }
+  constexpr char kTrigger[] = "within_bounds_trigger";
+  NH_ASSIGN_OR_RETURN(const std::string trigger, inside.Text(kTrigger));
+  if (instant && name == "threshold" && trigger != "1") {
+    refusals->push_back(inside.Where(kTrigger) + ": " + kTrigger +
+                        " must be 1 with query_window = \"instant\"");
+  }
+  return name;
+}
+
+absl::StatusOr<PolicyCheck> ReadCheck(const AgentBlock& block, std::vector<std::string>* refusals) {
   PolicyCheck check;
   NH_ASSIGN_OR_RETURN(check.source, block.Text("source"));
   // hashicorp/nomad-autoscaler:policy/policy.go, CanonicalizeCheck.
@@ -218,6 +249,8 @@ absl::StatusOr<PolicyCheck> ReadCheck(const AgentBlock& block) {
   if (window != "instant") NH_RETURN_IF_ERROR(ReadDuration(block, "query_window", &check.window));
   if (check.window == base::Duration::zero()) check.window = unset;
   NH_RETURN_IF_ERROR(ReadDuration(block, "query_window_offset", &check.offset));
+  NH_ASSIGN_OR_RETURN(check.strategy, ReadStrategy(block, window == "instant", refusals));
+  NH_RETURN_IF_ERROR(ReadOnError(block, "on_error", refusals));
   return check;
 }
 
@@ -229,11 +262,19 @@ absl::Status ReadPolicyBody(const AgentBlock& block, std::vector<std::string>* w
       {"schedule", "check", "target"}, warnings));
   for (const Block* const check : block.BlocksOf("check")) {
     NH_ASSIGN_OR_RETURN(const std::string name, LabelOf(block.source(), *check));
-    NH_ASSIGN_OR_RETURN(PolicyCheck read, ReadCheck(block.Inside(*check)));
+    NH_ASSIGN_OR_RETURN(PolicyCheck read, ReadCheck(block.Inside(*check), &policy->refusals));
     read.name = name;
     read.where = block.source().Where(check->offset);
     policy->checks.push_back(std::move(read));
   }
+  if (policy->checks.empty()) {
+    policy->refusals.push_back(block.Where("check") + ": there is no block check");
+  }
+  base::Duration any{};
+  for (const char* const name : {"cooldown", "cooldown_on_scale_up", "evaluation_interval"}) {
+    NH_RETURN_IF_ERROR(ReadDuration(block, name, &any));
+  }
+  NH_RETURN_IF_ERROR(ReadOnError(block, "on_check_error", &policy->refusals));
   NH_ASSIGN_OR_RETURN(const Block* const target, block.OnlyBlock("target"));
   if (target == nullptr) return absl::OkStatus();
   NH_ASSIGN_OR_RETURN(policy->target, LabelOf(block.source(), *target));
@@ -244,13 +285,29 @@ absl::Status ReadPolicyBody(const AgentBlock& block, std::vector<std::string>* w
   return absl::OkStatus();
 }
 
+absl::Status ReadLimits(const AgentBlock& block, FilePolicy* policy) {
+  NH_ASSIGN_OR_RETURN(policy->min, block.Integer("min"));
+  NH_ASSIGN_OR_RETURN(const std::int64_t max, block.Integer("max"));
+  if (policy->min < 0) policy->refusals.push_back(block.Where("min") + ": min is negative");
+  if (max < 0) policy->refusals.push_back(block.Where("max") + ": max is negative");
+  if (policy->min > max) {
+    policy->refusals.push_back(block.Where("min") + ": min, " + std::to_string(policy->min) +
+                               ", is greater than max, " + std::to_string(max));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<FilePolicy> ReadPolicy(const AgentBlock& block, std::vector<std::string>* warnings) {
   FilePolicy policy;
   NH_RETURN_IF_ERROR(block.CheckNames({"enabled", "type", "min", "max"}, {"policy"}, warnings));
   NH_RETURN_IF_ERROR(block.RequiredText("max").status());
   NH_ASSIGN_OR_RETURN(policy.enabled, block.Bool("enabled"));
-  NH_ASSIGN_OR_RETURN(const std::string min, block.Text("min"));
-  policy.has_min = !min.empty() && min != "0";
+  NH_RETURN_IF_ERROR(ReadLimits(block, &policy));
+  NH_ASSIGN_OR_RETURN(const std::string type, block.Text("type"));
+  if (!type.empty() && type != "cluster" && type != "horizontal") {
+    policy.refusals.push_back(block.Where("type") + ": the type of a cluster's policy is " +
+                              "\"cluster\"");
+  }
   NH_ASSIGN_OR_RETURN(const Block* const body, block.OnlyBlock("policy"));
   if (body == nullptr) return block.Error("this block has no block policy");
   NH_RETURN_IF_ERROR(ReadPolicyBody(block.Inside(*body), warnings, &policy));
@@ -263,12 +320,21 @@ absl::StatusOr<AgentConfig> ReadAgentConfig(const std::string& path) {
   // What every agent has (agent/config/config.go, Default).
   AgentConfig config{.targets = {{"nomad-target", {.driver = "nomad-target", .config = {}}}},
                      .apms = {{kNomadApm, {.driver = kNomadApm, .config = {}}}},
+                     .strategies = {{"fixed-value", {}},
+                                    {"pass-through", {}},
+                                    {"target-value", {}},
+                                    {"threshold", {}}},
                      .policy_dir = "",
                      .warnings = {}};
   NomadBlock nomad;
   NH_RETURN_IF_ERROR(ForEachFile(
-      path, {{"target", 1}, {"apm", 1}, {"nomad", 0}, {"policy", 0, {{"source", 1}}}},
+      path,
+      {{"target", 1}, {"apm", 1}, {"strategy", 1}, {"nomad", 0}, {"policy", 0, {{"source", 1}}}},
       [&](const Source&, const AgentBlock& content) {
+        if (const auto policies = content.BlocksOf("scaling"); !policies.empty()) {
+          return content.Error(policies.front()->offset,
+                               "a block scaling is a policy's: give this file with --policy");
+        }
         NH_RETURN_IF_ERROR(content.CheckNames(AgentArguments(), AgentBlocks(), &config.warnings));
         NH_ASSIGN_OR_RETURN(const Block* const block, content.OnlyBlock("nomad"));
         if (block != nullptr) {
@@ -276,6 +342,7 @@ absl::StatusOr<AgentConfig> ReadAgentConfig(const std::string& path) {
         }
         NH_RETURN_IF_ERROR(ReadPolicyDir(content, &config));
         NH_RETURN_IF_ERROR(ReadPlugins(content, "apm", &config.apms));
+        NH_RETURN_IF_ERROR(ReadPlugins(content, "strategy", &config.strategies));
         return ReadPlugins(content, "target", &config.targets);
       }));
   for (auto& [name, target] : config.targets) nomad.AddTo(&target.config);
@@ -285,9 +352,19 @@ absl::StatusOr<AgentConfig> ReadAgentConfig(const std::string& path) {
 absl::StatusOr<FilePolicies> ReadPolicies(const std::string& path) {
   FilePolicies found;
   const std::vector<hcl::BlockSchema> schema = {
-      {"scaling", 1, {{"policy", 0, {{"schedule", 0}, {"check", 1}, {"target", 1}}}}}};
+      {"scaling",
+       1,
+       {{"policy", 0, {{"schedule", 0}, {"check", 1, {{"strategy", 1}}}, {"target", 1}}}}}};
   NH_RETURN_IF_ERROR(
       ForEachFile(path, schema, [&](const Source& source, const AgentBlock& content) {
+        for (const char* const type : {"target", "apm", "nomad"}) {
+          const auto blocks = content.BlocksOf(type);
+          if (blocks.empty()) continue;
+          return content.Error(blocks.front()->offset,
+                               "a block " + std::string(type) +
+                                   " outside of a policy is the agent's configuration: give this "
+                                   "file with --agent-config");
+        }
         NH_RETURN_IF_ERROR(content.CheckNames({}, {"scaling"}, nullptr));
         for (const Block* block : content.BlocksOf("scaling")) {
           NH_ASSIGN_OR_RETURN(std::string name, LabelOf(source, *block));

@@ -4,6 +4,7 @@
 #define NOMAD_HARVESTER_CLI_AGENT_FILES_H_
 
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -30,10 +31,11 @@ struct AgentPlugin {
 // Merged like by the agent. `config` has the keys that the agent adds from its block nomad, but not
 // those that it takes from its environment and Nomad's defaults.
 struct AgentConfig {
-  std::map<std::string, AgentPlugin> targets;  // by name
-  std::map<std::string, AgentPlugin> apms;     // what the checks of policies ask, by name
-  std::string policy_dir;                      // as written; the agent takes it from its directory
-  std::vector<std::string> warnings;           // what is not known here, and therefore not read
+  std::map<std::string, AgentPlugin> targets;     // by name
+  std::map<std::string, AgentPlugin> apms;        // what the checks of policies ask, by name
+  std::map<std::string, AgentPlugin> strategies;  // by name
+  std::string policy_dir;             // as written; the agent takes it from its directory
+  std::vector<std::string> warnings;  // what is not known here, and therefore not read
 };
 
 // check "NAME" { source, query, … } of a policy.
@@ -42,6 +44,7 @@ struct PolicyCheck {
   std::string where;  // of its block
   std::string source;
   std::string query;
+  std::string strategy;
   // The query is for this long until now, less the offset.
   base::Duration window = std::chrono::minutes(1);
   base::Duration offset{};
@@ -54,8 +57,12 @@ struct FilePolicy {
   bool enabled = false;
   std::string target;
   FileMap config;
-  bool has_min = false;  // more than 0
+  std::int64_t min = 0;
   std::vector<PolicyCheck> checks;
+  // Why the agent does not scale by it once it is enabled, each with its place
+  // (hashicorp/nomad-autoscaler:policy/policy.go, ValidatePolicy; sdk/policy.go, Validate;
+  // policy/handler.go, loadCheckRunners). Schedules are not looked at.
+  std::vector<std::string> refusals;
 };
 
 struct FilePolicies {

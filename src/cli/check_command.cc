@@ -102,6 +102,13 @@ int CheckPreconditions(const scaling::Maintenance& maintenance, const runtime::C
                        const Settings& settings, const std::string& output, std::ostream& out) {
   std::vector<CheckResult> results =
       maintenance.Check(context.WithTimeout(kOperatorBudget), *settings.policy);
+  for (const std::string& refusal : settings.refusals) {
+    results.push_back({.id = "policy.agent",
+                       .subject = "the policy's file",
+                       .outcome = CheckOutcome::kFail,
+                       .text = refusal,
+                       .cure = "correct it: the agent does not scale by this policy"});
+  }
   std::vector<CheckResult> of_queries = CheckMetricQueries(context, settings.queries);
   std::move(of_queries.begin(), of_queries.end(), std::back_inserter(results));
   out << (output == "json" ? JsonOf(results) : TextOf(results)) << std::flush;

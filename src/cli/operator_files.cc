@@ -98,7 +98,7 @@ std::vector<MetricQuery> QueriesOf(const FilePolicy& policy, const OperatorFiles
   queries.reserve(policy.checks.size());
   for (const PolicyCheck& check : policy.checks) {
     MetricQuery query{.policy = policy.name,
-                      .from_zero = !policy.has_min,
+                      .from_zero = policy.min == 0,
                       .check = check,
                       .apm = std::nullopt,
                       .apms_are_known = !files.agent_config.empty()};
@@ -107,6 +107,21 @@ std::vector<MetricQuery> QueriesOf(const FilePolicy& policy, const OperatorFiles
     queries.push_back(std::move(query));
   }
   return queries;
+}
+
+// With those that only the agent's configuration can tell. The agent does not look at a policy that
+// is not enabled.
+std::vector<std::string> RefusalsOf(const FilePolicy& policy, const OperatorFiles& files,
+                                    const AgentConfig& agent) {
+  if (!policy.enabled) return {};
+  std::vector<std::string> refusals = policy.refusals;
+  for (const PolicyCheck& check : policy.checks) {
+    const bool known = check.strategy.empty() || files.agent_config.empty() ||
+                       agent.strategies.contains(check.strategy);
+    if (known) continue;
+    refusals.push_back(check.where + ": the agent has no strategy \"" + check.strategy + "\"");
+  }
+  return refusals;
 }
 
 absl::StatusOr<std::string> ChooseTarget(const TargetNames& ours, const FilePolicy* policy) {
@@ -163,6 +178,7 @@ absl::StatusOr<FileSettings> ReadOperatorFiles(const OperatorFiles& given) {
     NH_ASSIGN_OR_RETURN(policy, ChoosePolicy(read, files, ours));
     AddTo(&settings, &FileSettings::policy, policy->config);
     settings.queries = QueriesOf(*policy, files, agent);
+    settings.refusals = RefusalsOf(*policy, files, agent);
     if (!policy->enabled) {
       settings.warnings.push_back(policy->where + ": policy \"" + policy->name +
                                   "\" is not enabled: the agent does not scale its pool");

@@ -44,6 +44,8 @@ struct FileSettings {
   std::map<std::string, std::string> origins;
   std::vector<std::string> warnings;
   std::vector<MetricQuery> queries;
+  // Why the agent does not scale by the policy, as of FilePolicy, and by its strategies.
+  std::vector<std::string> refusals;
 };
 
 // Reads like the agent (hashicorp/nomad-autoscaler:agent/config/config.go, Load;

@@ -191,9 +191,10 @@ absl::StatusOr<Settings> ReadSettings(const std::vector<std::string>& pairs,
   Settings settings;
   settings.plugin_block = Merged(given.plugin, files.plugin);
   settings.queries = files.queries;
+  settings.refusals = files.refusals;
   settings.policy_block = Merged(given.policy, files.policy);
   auto plugin = config::ParsePluginConfig(settings.plugin_block, environment, template_environment);
-  if (!plugin.ok()) AddProblems(base::Message(plugin.status()), origins, &problems);
+  if (!plugin.ok()) problems.push_back(WithOrigins(base::Message(plugin.status()), origins));
   StringMap values = settings.policy_block;
   const bool whole = use != PolicyUse::kOptional || HoldsPolicy(values);
   const auto pool = values.find(kPool);

@@ -30,6 +30,7 @@ struct Settings {
   config::StringMap policy_block;
   // Of the policy's file.
   std::vector<MetricQuery> queries;
+  std::vector<std::string> refusals;
 };
 
 enum class PolicyUse {

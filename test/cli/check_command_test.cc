@@ -43,7 +43,8 @@ simulator::Options NewestNomad() {
 // Both systems, a policy, and an operator who checks it.
 class CheckedPool {
  public:
-  explicit CheckedPool(const Values& changes = {}, simulator::Options options = NewestNomad())
+  explicit CheckedPool(const Values& changes = {}, simulator::Options options = NewestNomad(),
+                       const FileSettings& files = {})
       : cluster_(clock_, *random_, std::move(options)) {
     Values values = {{"harvester_url", "http://127.0.0.1:6443"},
                      {"auth_token", "secret-of-harvester"},
@@ -58,7 +59,7 @@ class CheckedPool {
     for (const auto& [key, value] : changes) values[key] = value;
     std::vector<std::string> pairs;
     for (const auto& [key, value] : values) pairs.push_back(key + "=" + value);
-    const auto parsed = ReadSettings(pairs, {}, PolicyUse::kWhole, nullptr, {});
+    const auto parsed = ReadSettings(pairs, files, PolicyUse::kWhole, nullptr, {});
     EXPECT_TRUE(parsed.ok()) << parsed.status();
     settings_ = *parsed;
     maintenance_ = MakeMaintenance(cluster_, clock_, executor_, settings_);
@@ -326,6 +327,16 @@ TEST(CheckCommand, of_a_system_out_of_reach_skips_what_depends_on_it_and_checks_
   EXPECT_THAT(world.out(),
               AllOf(HasSubstr("skip     image default/ubuntu-24.04: Harvester cannot be reached\n"),
                     HasSubstr("ok       Nomad's token"), HasSubstr("ok       node:write")));
+}
+
+TEST(CheckCommand, fails_for_a_policy_that_the_agent_does_not_take) {
+  FileSettings files{.refusals = {"policy.hcl:4:3: min, 5, is greater than max, 3"}};
+  CheckedPool world({}, NewestNomad(), files);
+  EXPECT_EQ(world.Check(), 1);
+  EXPECT_THAT(world.out(),
+              HasSubstr("FAIL     the policy's file: policy.hcl:4:3: min, 5, is greater than max, "
+                        "3\n         -> correct it: the agent does not scale by this policy\n"));
+  EXPECT_THAT(world.Ids("fail"), ElementsAre("policy.agent"));
 }
 
 // Of a server of its own at `url`, by real connections.

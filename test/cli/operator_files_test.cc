@@ -216,11 +216,89 @@ TEST_F(OperatorFilesTest, mistakes_in_blocks_have_their_place) {
   }
 }
 
+// As in decodeFile of the agent's policy/file/parse.go, which then reads no policy of the file.
+TEST_F(OperatorFilesTest, mistakes_in_a_policy_have_their_place) {
+  const std::pair<std::string, std::string> kCases[] = {
+      {"  max = \"many\"\n  policy {}", ":2:3: max: expected a whole number"},
+      {"  max = 5\n  min = 1.5\n  policy {}", ":3:3: min: expected a whole number"},
+      {"  max = 5\n  policy {\n    cooldown = \"5\"\n  }", ":4:5: cooldown: time: missing unit"},
+      {"  max = 5\n  policy {\n    cooldown_on_scale_up = \"x\"\n  }", ":4:5: cooldown_on_"},
+      {"  max = 5\n  policy {\n    evaluation_interval = 5\n  }", ":4:5: evaluation_interval: "},
+      {"  max = 5\n  policy {\n    check \"a\" {\n      strategy {}\n    }\n  }",
+       ":5:7: block strategy has one label"},
+  };
+  for (const auto& [text, problem] : kCases) {
+    const std::string path = Write("policy.hcl", "scaling \"web\" {\n" + text + "\n}\n");
+    EXPECT_THAT(Problem({.policy = path}), StartsWith(path + problem)) << text;
+  }
+}
+
+// As in ValidatePolicy of its policy/policy.go, Validate of its sdk/policy.go and loadCheckRunners
+// of its policy/handler.go.
+TEST_F(OperatorFilesTest, what_keeps_the_agent_from_scaling_by_a_policy_is_told) {
+  const std::string check = "    check \"a\" {\n      strategy \"pass-through\" {}\n    }\n";
+  const auto refusals = [&](const std::string& arguments, const std::string& body,
+                            const std::string& enabled = "true") {
+    const std::string path =
+        Write("policy.hcl", "scaling \"web\" {\n  enabled = " + enabled + "\n" + arguments +
+                                "  policy {\n" + body + "    target \"harvester\" {}\n  }\n}\n");
+    auto told = Read({.agent_config = Write("agent.hcl", Target("harvester", "") +
+                                                             "strategy \"own\" {\n  driver = "
+                                                             "\"own\"\n}\n"),
+                      .policy = path})
+                    .refusals;
+    for (std::string& refusal : told) {
+      EXPECT_THAT(refusal, StartsWith(path + ":"));
+      refusal.erase(0, path.size());
+    }
+    return told;
+  };
+  EXPECT_THAT(refusals("  max = 5\n", check), IsEmpty());
+  EXPECT_THAT(refusals("  max = 0\n  min = 0\n  type = \"horizontal\"\n", check), IsEmpty());
+  EXPECT_THAT(refusals("  max = 3\n  min = 5\n", check),
+              ElementsAre(":4:3: min, 5, is greater than max, 3"));
+  EXPECT_THAT(refusals("  max = -1\n  min = -2\n", check),
+              ElementsAre(":4:3: min is negative", ":3:3: max is negative"));
+  EXPECT_THAT(refusals("  max = 5\n  type = \"vertical_cpu\"\n", check),
+              ElementsAre(HasSubstr(":4:3: the type of a cluster's policy is")));
+  EXPECT_THAT(refusals("  max = 5\n", ""), ElementsAre(HasSubstr("there is no block check")));
+  EXPECT_THAT(refusals("  max = 5\n", check + "    on_check_error = \"stop\"\n"),
+              ElementsAre(HasSubstr("on_check_error must be")));
+  EXPECT_THAT(refusals("  max = 5\n", "    check \"a\" {\n      on_error = \"x\"\n    }\n"),
+              ElementsAre(HasSubstr("no block strategy"), HasSubstr("on_error must be")));
+  for (const char* strategy : {"pass-thru", "app-sizing-max"}) {
+    EXPECT_THAT(refusals("  max = 5\n", "    check \"a\" {\n      strategy \"" +
+                                            std::string(strategy) + "\" {}\n    }\n"),
+                Contains(HasSubstr("the agent has no strategy \"" + std::string(strategy))));
+  }
+  EXPECT_THAT(refusals("  max = 5\n", "    check \"a\" {\n      strategy \"own\" {}\n    }\n"),
+              IsEmpty());
+  const std::string instant =
+      "    check \"a\" {\n      query_window = \"instant\"\n      strategy \"threshold\" {\n";
+  EXPECT_THAT(refusals("  max = 5\n", instant + "      }\n    }\n"),
+              ElementsAre(HasSubstr("within_bounds_trigger must be 1")));
+  EXPECT_THAT(
+      refusals("  max = 5\n", instant + "        within_bounds_trigger = 1\n      }\n    }\n"),
+      IsEmpty());
+  EXPECT_THAT(refusals("  max = 3\n  min = 5\n", check, "false"), IsEmpty())
+      << "the agent does not look at it";
+}
+
 TEST_F(OperatorFilesTest, what_only_a_newer_agent_knows_is_a_warning) {
   const std::string path =
       Write("agent.hcl", Target("harvester", "") + "quantum_foam {\n  x = 1\n}\n");
   EXPECT_THAT(Read({.agent_config = path}).warnings,
               ElementsAre(path + ":7:1: unknown block quantum_foam; it is not read"));
+}
+
+TEST_F(OperatorFilesTest, files_that_are_given_for_each_other_are_told) {
+  const std::string agent = Write("agent.hcl", Target("harvester", ""));
+  const std::string policy = Write("policy.hcl", Policy("web"));
+  EXPECT_THAT(Problem({.agent_config = policy, .policy = agent}),
+              StartsWith(policy + ":1:1: a block scaling is a policy's: give this file with "
+                                  "--policy"));
+  EXPECT_THAT(Problem({.policy = agent}), AllOf(StartsWith(agent + ":1:1: a block target outside"),
+                                                HasSubstr("with --agent-config")));
 }
 
 TEST_F(OperatorFilesTest, files_that_cannot_be_read_are_problems) {
