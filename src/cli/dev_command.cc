@@ -65,7 +65,9 @@ int RunReal(const DevArguments& arguments, const config::StringMap& environment,
   if (const absl::Status configured = service->SetConfig(given->block); !configured.ok()) {
     // On TCP no client may configure it later.
     const bool on_tcp = !arguments.listen.empty() && !arguments.listen.starts_with("unix:");
-    if (on_tcp || !given->block.empty()) return errors.Refuse(configured, kExitUsage);
+    if (on_tcp || !given->block.empty()) {
+      return errors.Refuse(WithOrigins(base::Message(configured), given->origins), kExitUsage);
+    }
     parts.logger().Warn("Not configured by the environment; call SetConfig first",
                         {{"error", configured}});
   }

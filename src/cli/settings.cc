@@ -70,15 +70,6 @@ Blocks Split(const std::vector<std::string>& pairs, Problems* problems) {
   return blocks;
 }
 
-// The lines of `problems`, each of which begins with its key, with the key's place in a file.
-void AddProblems(const std::string& problems, const std::map<std::string, std::string>& origins,
-                 Problems* all) {
-  for (const std::string& problem : std::vector<std::string>(absl::StrSplit(problems, '\n'))) {
-    const auto origin = origins.find(problem.substr(0, problem.find(':')));
-    all->push_back(origin == origins.end() ? problem : problem + " (" + origin->second + ")");
-  }
-}
-
 // `over` on top of `under`.
 StringMap Merged(const StringMap& over, const StringMap& under) {
   StringMap merged = over;
@@ -165,6 +156,16 @@ bool NamesPool(const std::vector<std::string>& pairs) {
   });
 }
 
+std::string WithOrigins(const std::string& problems,
+                        const std::map<std::string, std::string>& origins) {
+  std::vector<std::string> lines = absl::StrSplit(problems, '\n');
+  for (std::string& line : lines) {
+    const auto origin = origins.find(line.substr(0, line.find(':')));
+    if (origin != origins.end()) line += " (" + origin->second + ")";
+  }
+  return absl::StrJoin(lines, "\n");
+}
+
 absl::StatusOr<PluginSettings> ReadPluginSettings(const std::vector<std::string>& pairs,
                                                   const FileSettings& files,
                                                   const config::Environment& environment) {
@@ -174,7 +175,9 @@ absl::StatusOr<PluginSettings> ReadPluginSettings(const std::vector<std::string>
     problems.push_back(key + ": a key of a policy, which every call brings along; give it there");
   }
   if (!problems.empty()) return base::InvalidArgument(absl::StrJoin(problems, "\n"));
-  PluginSettings settings{.block = Merged(given.plugin, files.plugin), .warnings = files.warnings};
+  PluginSettings settings{.block = Merged(given.plugin, files.plugin),
+                          .warnings = files.warnings,
+                          .origins = OriginsOf(files, given)};
   // As in ReadSettings.
   if (!given.plugin.contains("log_level")) settings.block.erase("log_level");
   WarnOf(files, given.plugin, environment, &settings.warnings);
@@ -213,7 +216,7 @@ absl::StatusOr<Settings> ReadSettings(const std::vector<std::string>& pairs,
     check_template = std::bind_front(&scaling::CheckTemplate, std::cref(*plugin));
   }
   auto policy = config::ParsePoolPolicy(values, check_template);
-  if (!policy.ok()) AddProblems(base::Message(policy.status()), origins, &problems);
+  if (!policy.ok()) problems.push_back(WithOrigins(base::Message(policy.status()), origins));
   if (!problems.empty()) return base::InvalidArgument(absl::StrJoin(problems, "\n"));
   settings.plugin = *std::move(plugin);
   // The files' is that of the plugin under the agent, which filters its lines.

@@ -4,6 +4,7 @@
 #ifndef NOMAD_HARVESTER_CLI_SETTINGS_H_
 #define NOMAD_HARVESTER_CLI_SETTINGS_H_
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -46,12 +47,18 @@ bool NamesPool(const std::vector<std::string>& pairs);
 struct PluginSettings {
   config::StringMap block;
   std::vector<std::string> warnings;
+  std::map<std::string, std::string> origins;  // of the block's keys that come from files
 };
 // `pairs` on top of `files`. INVALID_ARGUMENT with every problem of their form, one line each; the
 // values are not checked.
 absl::StatusOr<PluginSettings> ReadPluginSettings(const std::vector<std::string>& pairs,
                                                   const FileSettings& files,
                                                   const config::Environment& environment);
+
+// `problems`, of which each line begins with its key, with the key's place behind those whose key
+// is in `origins`.
+std::string WithOrigins(const std::string& problems,
+                        const std::map<std::string, std::string>& origins);
 
 // INVALID_ARGUMENT with every problem, one line each; that of a key from a file ends with the place
 // of the key. config::OptionTable determines the block of a key of `pairs`, which replaces that of
