@@ -91,7 +91,7 @@ scaling "batch-workers" {
       # Limit of one action; unfinished work then continues in the background.
       scale_timeout = "1h"
 
-      # "true": log the plan, and change nothing.
+      # "true": log the plan, and change nothing. Begin with that.
       dry-run = "false"
     }
   }
