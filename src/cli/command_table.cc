@@ -14,6 +14,10 @@ OptionEntry EntryOf(const CLI::Option& option) {
   OptionEntry entry{.description = option.get_description()};
   for (const std::string& name : option.get_lnames()) entry.names.push_back("--" + name);
   for (const std::string& name : option.get_snames()) entry.names.push_back("-" + name);
+  if (option.get_positional()) {
+    const std::string name = option.get_name(/*positional=*/true);
+    entry.positional = option.get_required() ? name : "[" + name + "]";
+  }
   if (option.get_items_expected_max() == 0) return entry;
   entry.repeats = option.get_items_expected_max() > 1;
   // CLI11 tells the values of IsMember in the name of the type: "TEXT:{table,json}".
@@ -21,7 +25,7 @@ OptionEntry EntryOf(const CLI::Option& option) {
   const std::size_t open = type.find('{');
   const std::size_t close = type.find('}', open);
   if (open == std::string::npos || close == std::string::npos) {
-    entry.argument = type;
+    entry.argument = entry.positional.empty() ? type : entry.positional;
     return entry;
   }
   entry.argument = type.substr(open + 1, close - open - 1);

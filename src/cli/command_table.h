@@ -15,6 +15,7 @@ namespace nomad_harvester::cli {
 
 struct OptionEntry {
   std::vector<std::string> names;  // "--output", "-o"; of a positional argument empty
+  std::string positional;          // the name of one, in brackets if it may be left out: "[VM]"
   std::string argument;            // "FILE|DIR"; empty: a flag
   std::string description;
   std::vector<std::string> values;  // all that the argument may be, if they are known

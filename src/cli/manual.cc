@@ -28,6 +28,15 @@ std::string Options(const CommandEntry& command) {
   return text;
 }
 
+// " [VM]" of each positional argument.
+std::string Positionals(const CommandEntry& command) {
+  std::string text;
+  for (const OptionEntry& option : command.options) {
+    if (!option.positional.empty()) text += " " + option.positional;
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string ManualPage(const std::string& command, const std::vector<CommandEntry>& table) {
@@ -48,8 +57,8 @@ std::string ManualPage(const std::string& command, const std::vector<CommandEntr
         ".TH " + absl::AsciiStrToUpper(page) + " 1 \"\" \"" + program.name + " " + Version() +
         "\"\n.ad l\n.SH NAME\n" + absl::StrReplaceAll(page, {{"-", "\\-"}}) + " \\- " +
         Roff(entry.description.substr(0, entry.description.find(". "))) + ".SH SYNOPSIS\n" +
-        Bold(program.name) + " " + (is_program ? "COMMAND" : Bold(entry.name)) + " [OPTIONS]\n" +
-        ".SH DESCRIPTION\n" + Roff(entry.description);
+        Bold(program.name) + " " + (is_program ? "COMMAND" : Bold(entry.name)) + " [OPTIONS]" +
+        Positionals(entry) + "\n" + ".SH DESCRIPTION\n" + Roff(entry.description);
     if (is_program) {
       text += ".SH COMMANDS\n";
       for (std::size_t i = 1; i < table.size(); ++i) {

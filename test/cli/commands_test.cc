@@ -422,6 +422,8 @@ TEST_F(Commands, each_shells_script_and_each_manual_page_tell_every_option) {
   EXPECT_THAT(Call({"manual", "gc"}).out,
               AllOf(StartsWith(".TH HARVESTER-GC 1"), HasSubstr("\\fB\\-\\-dry\\-run\\fR"),
                     HasSubstr(".SH EXIT STATUS")));
+  EXPECT_THAT(Call({"manual", "status"}).out, HasSubstr("\\fBstatus\\fR [OPTIONS] [VM]\n"));
+  EXPECT_THAT(Call({"manual", "completion"}).out, HasSubstr("\\fR [OPTIONS] SHELL\n"));
   EXPECT_EQ(Call({"manual", "gcc"}).exit_code, 2);
 }
 
