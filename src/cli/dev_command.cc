@@ -80,6 +80,7 @@ void AddDevCommand(CLI::App& app, const Invocation& invocation) {
   const auto arguments = std::make_shared<DevArguments>();
   CLI::App* command = app.add_subcommand(
       "dev", "Serve the plugin's gRPC services without a host: plain-text log, reflection on");
+  command->footer("Exit: 0 stopped, 1 it cannot serve, 2 usage.");
   command
       ->add_option("--listen", arguments->listen,
                    "unix:/path, or 127.0.0.1:PORT, where any user of this machine may call and "

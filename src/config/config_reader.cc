@@ -95,7 +95,9 @@ std::optional<Given> ConfigReader::Find(std::string_view key) {
   std::optional<Given> in_environment = FindInEnvironment(key);
   if (in_environment && (!in_map || option->environment_wins)) return in_environment;
   if (!in_map && option != nullptr && option->required) {
-    AddProblem(key, "required, but absent", "add it");
+    AddProblem(key, "required, but absent",
+               section_ == Section::kPolicy ? "add it to the policy's target block"
+                                            : "add it to the config of the agent's target block");
   }
   return in_map;
 }

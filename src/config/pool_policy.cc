@@ -188,7 +188,8 @@ void ReadTemplateOrRequire(ConfigReader& reader, PoolPolicy* policy) {
   if (reader.Find("vm_template").has_value()) return;
   for (const char* const key : {"image", "cpu_request", "memory_request", "networks"}) {
     if (reader.Find(key).has_value()) continue;
-    reader.AddProblem(key, "required, but absent", "add it, or a vm_template that has it");
+    reader.AddProblem(key, "required, but absent",
+                      "add it to the policy's target block, or a vm_template that has it");
   }
 }
 

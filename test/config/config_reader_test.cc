@@ -81,7 +81,8 @@ TEST(ConfigReader, a_required_key_that_is_absent_is_a_problem) {
   ConfigReader reader(Section::kPolicy, values);
   std::string name;
   reader.Read("node_group_name", Text, &name);
-  EXPECT_EQ(Finished(reader), "node_group_name: required, but absent; add it");
+  EXPECT_EQ(Finished(reader),
+            "node_group_name: required, but absent; add it to the policy's target block");
 }
 
 TEST(ConfigReader, the_environment_wins_if_the_table_defines_it) {

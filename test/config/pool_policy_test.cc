@@ -83,8 +83,10 @@ TEST(PoolPolicy, an_empty_map_names_every_required_key) {
 TEST(PoolPolicy, each_required_key_is_required_alone_and_not_empty) {
   for (const char* const key :
        {"node_group_name", "image", "cpu_request", "memory_request", "networks"}) {
-    EXPECT_THAT(ProblemOf(ParsePoolPolicy(Without(MinimalPolicy(), key))),
-                ::testing::StartsWith(std::string(key) + ": required, but absent; add it"));
+    EXPECT_THAT(
+        ProblemOf(ParsePoolPolicy(Without(MinimalPolicy(), key))),
+        ::testing::StartsWith(std::string(key) +
+                              ": required, but absent; add it to the policy's target block"));
     EXPECT_THAT(ProblemOf(ParsePolicy({{key, ""}})), HasSubstr(std::string(key) + ": must "));
   }
 }
