@@ -83,7 +83,9 @@ std::string UnknownCommand(const CLI::App& app, const std::string& argument) {
   if (argument.starts_with('-') || std::find(names.begin(), names.end(), argument) != names.end()) {
     return "";
   }
-  const std::optional<std::string> nearest = base::NearestName(argument, names);
+  // Nearer in spelling to its opposite.
+  const std::optional<std::string> nearest =
+      argument == "unpause" ? "resume" : base::NearestName(argument, names);
   return nearest.has_value()
              ? "there is no command \"" + argument + "\"; did you mean " + *nearest + "?"
              : "the first argument is no command; the commands are " + absl::StrJoin(names, ", ");
@@ -101,10 +103,14 @@ std::string UnexpectedArguments(const CLI::App& app, const std::vector<std::stri
     if (nearest.has_value()) hints += "; did you mean " + *nearest + "?";
   }
   if (hints.empty()) {
+    const bool has_settings = std::find(known.begin(), known.end(), "--set") != known.end();
     std::erase_if(known,
                   [](const std::string& name) { return name == "--help" || name == "--version"; });
-    if (!options.empty()) hints = "; the options are " + absl::StrJoin(known, ", ");
-    hints += "; a setting is given as --set KEY=VALUE";
+    if (!options.empty()) {
+      hints = known.empty() ? "; there are none but --help"
+                            : "; the options are " + absl::StrJoin(known, ", ");
+    }
+    if (has_settings) hints += "; a setting is given as --set KEY=VALUE";
   }
   return std::to_string(arguments.size()) + " unexpected argument(s)" +
          (options.empty() ? "" : ", among them" + options) + hints +

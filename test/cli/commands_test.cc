@@ -228,6 +228,15 @@ TEST_F(Commands, usage_errors_are_2_with_a_text_on_standard_error) {
   }
 }
 
+TEST_F(Commands, an_unexpected_argument_is_told_what_there_is) {
+  EXPECT_THAT(Call({"version", "--output", "yaml"}).err,
+              AllOf(HasSubstr("among them --output; there are none but --help. Run"),
+                    Not(HasSubstr("--set"))));
+  EXPECT_THAT(Call({"status", "--outptu", "yaml"}).err, HasSubstr("did you mean --output?"));
+  EXPECT_THAT(Call({"unpause"}).err, HasSubstr("did you mean resume?"));
+  EXPECT_THAT(Call({"paus"}).err, HasSubstr("did you mean pause?"));
+}
+
 TEST_F(Commands, P3_a_setting_whose_set_was_forgotten_is_not_repeated) {
   for (const std::vector<std::string>& arguments :
        {std::vector<std::string>{"dev", "auth_token=sesame-street"},
