@@ -47,6 +47,35 @@ TEST(WithoutSecrets, P3_a_secret_is_recognised_escaped_and_in_base64) {
   EXPECT_EQ(WithoutSecrets("Basic " + Base64Encode("user:p@ss w/rd")), "Basic REDACTED");
 }
 
+// Python leaves '/' as it is, Go's url.PathEscape '@', its QueryEscape makes '+' of a space, and
+// some programs write small digits.
+TEST(WithoutSecrets, P3_a_secret_is_recognised_whatever_is_escaped_in_it) {
+  const Secret password("p@ss w/rd%21");
+  for (const std::string spelling :
+       {"p%40ss%20w%2frd%2521", "p@ss%20w%2Frd%2521", "p%40ss+w%2Frd%2521", "p%40ss%20w/rd%2521",
+        "%70%40%73%73%20%77%2F%72%64%25%32%31"}) {
+    EXPECT_EQ(WithoutSecrets(spelling), "REDACTED");
+    EXPECT_EQ(WithoutSecrets("%, " + spelling + "&p%40ss+" + spelling + "%"),
+              "%, REDACTED&p%40ss+REDACTED%");
+  }
+}
+
+TEST(WithoutSecrets, other_escapes_stay) {
+  const Secret password("p@ss w/rd");
+  for (const std::string text : {"p%40ss%20w%2Erd", "p%40ss%20w", "p@ss+", "100 %", "%+%+%",
+                                 "p%4ss%20w%2Frd", "q%40ss%20w%2Frd"}) {
+    EXPECT_EQ(WithoutSecrets(text), text);
+  }
+}
+
+TEST(WithoutSecrets, P3_a_secret_is_recognised_in_each_base64) {
+  const Secret password("~~~???>>>y");
+  for (const std::string text : {"fn5+Pz8/Pj4+eQ==", "fn5+Pz8/Pj4+eQ", "fn5-Pz8_Pj4-eQ==",
+                                 "fn5-Pz8_Pj4-eQ", "fn5%2BPz8%2FPj4%2BeQ%3D%3D"}) {
+    EXPECT_EQ(WithoutSecrets(text + "."), "REDACTED.");
+  }
+}
+
 TEST(WithoutSecrets, P3_a_secret_that_contains_another_one_leaves_no_rest) {
   const Secret contained("sesame");
   const Secret whole("open-sesame-street");
@@ -62,6 +91,20 @@ TEST(WithoutSecrets, P3_each_line_of_a_key_is_replaced_whatever_the_line_ends) {
   const std::string text =
       WithoutSecrets("\"-----BEGIN PRIVATE KEY-----\\n" + first + "\" " + second);
   EXPECT_EQ(text, "\"-----BEGIN PRIVATE KEY-----\\nREDACTED\" REDACTED");
+}
+
+// As "openssl pkcs12 -nodes" writes it.
+TEST(WithoutSecrets, P3_of_PEM_with_attributes_the_lines_of_its_blocks_are_replaced) {
+  const std::string line(64, 'A');
+  const std::string attributes =
+      "Bag Attributes\n    friendlyName: production-cluster\nKey Attributes: <No Attributes>\n";
+  const std::string block =
+      "-----BEGIN PRIVATE KEY-----\n" + line + "\n-----END PRIVATE KEY-----\n";
+  for (const std::string& pem : {attributes + block, block + attributes + block}) {
+    const Secret key(pem);
+    EXPECT_EQ(WithoutSecrets("friendlyName: production-cluster, " + line),
+              "friendlyName: production-cluster, REDACTED");
+  }
 }
 
 TEST(WithoutSecrets, P3_a_key_is_recognised_in_base64_as_kubeconfigs_hold_it) {

@@ -34,8 +34,9 @@ class Secret {
 };
 
 // The text with "REDACTED" in place of every secret that exists at the moment, also where it is
-// escaped for a URL or encoded in base64; of a PEM text, each line of its body. Secrets of fewer
-// than six bytes are not looked for: they would be found in ordinary words.
+// escaped for a URL, by whatever rule, or encoded in base64 of either alphabet; of a PEM text, also
+// each line of its blocks. Secrets of fewer than six bytes are not looked for: they would be found
+// in ordinary words.
 //
 // Rule P3: everything that leaves the process passes here (log::Logger, gRPC's error texts, what
 // commands print), and so does a foreign text before it is shortened, because a part of a secret is
