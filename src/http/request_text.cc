@@ -9,6 +9,7 @@
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/http/connection_parts.h"
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 
@@ -40,11 +41,16 @@ std::string WithoutUserInfo(std::string_view text) {
   return clean;
 }
 
-void ReplaceIgnoringCase(std::string* text, std::string_view from, std::string_view to) {
+// Whole words, in any case: "geofence" holds no "eof".
+void ReplaceWords(std::string* text, std::string_view from, std::string_view to) {
+  const auto continues = [text](std::size_t at) {
+    return at < text->size() && absl::ascii_isalnum(static_cast<unsigned char>((*text)[at]));
+  };
   std::size_t at = 0;
   while ((at = base::AsciiLower(*text).find(from, at)) != std::string::npos) {
-    text->replace(at, from.size(), to);
-    at += to.size();
+    const bool is_word = (at == 0 || !continues(at - 1)) && !continues(at + from.size());
+    if (is_word) text->replace(at, from.size(), to);
+    at += is_word ? to.size() : from.size();
   }
 }
 
@@ -110,8 +116,8 @@ std::string RedactTarget(std::string_view target) {
 
 std::string CleanErrorText(std::string_view text) {
   std::string clean = WithoutUserInfo(text);
-  ReplaceIgnoringCase(&clean, "connection refused", "connection rejected");
-  ReplaceIgnoringCase(&clean, "eof", "end of stream");
+  ReplaceWords(&clean, "connection refused", "connection rejected");
+  ReplaceWords(&clean, "eof", "end of stream");
   return clean;
 }
 

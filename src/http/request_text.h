@@ -25,8 +25,9 @@ std::string RequestText(const HttpRequest& request);
 std::string RedactTarget(std::string_view target);
 
 // A library's error text without user names and passwords of URLs ("http://user:secret@proxy"), and
-// without the two phrases that make the agent restart all policies
-// (hashicorp/nomad-autoscaler:policy/manager.go).
+// with other words for the two that make the agent restart all policies, "connection refused" and
+// "EOF" (hashicorp/nomad-autoscaler:policy/manager.go). They may still be a part of a name: see
+// plugin::Scrub.
 std::string CleanErrorText(std::string_view text);
 
 // "timed out after 10s waiting for https://host:443". `limit` is rounded, because the remaining

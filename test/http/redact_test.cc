@@ -58,6 +58,12 @@ TEST(CleanErrorText, P4_the_phrases_that_restart_policies_are_put_differently) {
             "SSL routines::unexpected end of stream while reading, end of stream");
 }
 
+TEST(CleanErrorText, names_that_hold_such_a_phrase_stay) {
+  EXPECT_EQ(CleanErrorText("Could not resolve host: geofence.test, geofence"),
+            "Could not resolve host: geofence.test, geofence");
+  EXPECT_EQ(CleanErrorText("eofs eof"), "eofs end of stream");
+}
+
 TEST(CleanErrorText, other_texts_stay) {
   EXPECT_EQ(CleanErrorText("Could not resolve host: nomad.test"),
             "Could not resolve host: nomad.test");
