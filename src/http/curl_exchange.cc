@@ -143,7 +143,7 @@ class CurlExchange {
     // credentials, because libcurl's error texts quote the address.
     Set(CURLOPT_PROXY, endpoint_.proxy.url.c_str());
     Set(CURLOPT_NOPROXY, "");
-    if (!endpoint_.proxy.user.empty()) {
+    if (!endpoint_.proxy.login.empty()) {
       Set(CURLOPT_PROXYUSERNAME, endpoint_.proxy.user.c_str());
       Set(CURLOPT_PROXYPASSWORD, endpoint_.proxy.password.Reveal().c_str());
     }
@@ -180,7 +180,8 @@ class CurlExchange {
     Set(CURLOPT_USERAGENT, "nomad-harvester-autoscaler");
     Set(CURLOPT_ACCEPT_ENCODING, "gzip");
     Set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
-    if (!options.basic_auth_user.empty()) {
+    // As Go's and curl's programs: also a password without a user name.
+    if (!endpoint_.basic_login.empty()) {
       Set(CURLOPT_HTTPAUTH, static_cast<long>(CURLAUTH_BASIC));
       Set(CURLOPT_USERNAME, options.basic_auth_user.c_str());
       Set(CURLOPT_PASSWORD, options.basic_auth_password.Reveal().c_str());

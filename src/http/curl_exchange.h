@@ -25,7 +25,8 @@ struct Endpoint {
   std::string connect_to;   // libcurl's form of the real host and port; empty: those of the URL
   std::string ca_pem;       // empty: nothing is verified, or no TLS
   Proxy proxy;
-  // "user:password", which travels in base64; held to be recognised in texts (rule P3).
+  // "user:password", either of which may be empty: what travels in base64. Also held to be
+  // recognised in texts (rule P3). Empty: none.
   base::Secret basic_login;
   CurlOptions options;
 };

@@ -92,7 +92,7 @@ absl::StatusOr<Endpoint> MakeEndpoint(CurlOptions options) {
                         const char* const value = std::getenv(name.c_str());
                         return std::string(value == nullptr ? "" : value);
                       }));
-  if (!options.basic_auth_password.empty()) {
+  if (!options.basic_auth_user.empty() || !options.basic_auth_password.empty()) {
     endpoint.basic_login =
         base::Secret(options.basic_auth_user + ":" + options.basic_auth_password.Reveal());
   }

@@ -62,7 +62,8 @@ absl::StatusOr<Proxy> ParseProxy(const std::string& text, const std::string& sou
   Proxy proxy;
   proxy.url = scheme + "://" + host + ":" + port;
   proxy.user = *user;
-  proxy.login = base::Secret(password->empty() ? *user : *user + ":" + *password);
+  if (!user->empty() || !password->empty()) proxy.login = base::Secret(*user + ":" + *password);
+  if (password->empty()) proxy.lone_user = base::Secret(*user);
   proxy.password = base::Secret(*std::move(password));
   return proxy;
 }

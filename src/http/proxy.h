@@ -21,9 +21,11 @@ struct Proxy {
   std::string url;
   std::string user;
   base::Secret password;
-  // "user:password", which travels in base64; held to be recognised in texts (rule P3). A user name
-  // without a password is one.
+  // "user:password", either of which may be empty: what travels in base64. Also held to be
+  // recognised in texts (rule P3). Empty: none.
   base::Secret login;
+  // A user name without a password is one; held for the same reason.
+  base::Secret lone_user;
 };
 
 // The value of a variable; empty if it is not set.

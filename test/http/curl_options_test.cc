@@ -61,6 +61,23 @@ TEST_F(CurlOptionsTest, basic_authentication_is_sent) {
               Optional(Eq("Basic " + base::Base64Encode("admin:p:ss w\xc3\xb6rd"))));
 }
 
+// As Nomad's own client and curl do.
+TEST_F(CurlOptionsTest, a_password_without_a_user_name_is_sent) {
+  LoopbackServer server{ServerReply()};
+  options_.base_url = server.url();
+  options_.basic_auth_password = Secret("sesame-street");
+  EXPECT_THAT(Make(options_)->Send(context_, Get("/")), IsOk());
+  EXPECT_THAT(server.requests().at(0).headers.Find("Authorization"),
+              Optional(Eq("Basic " + base::Base64Encode(":sesame-street"))));
+}
+
+TEST_F(CurlOptionsTest, P3_a_user_name_without_a_password_is_recognised_as_it_travels) {
+  const std::string travels = base::Base64Encode("a-token-for-the-gateway:");
+  options_.basic_auth_user = "a-token-for-the-gateway";
+  const std::shared_ptr<HttpTransport> transport = Make(options_);
+  EXPECT_EQ(base::WithoutSecrets(travels), "REDACTED");
+}
+
 TEST_F(CurlOptionsTest, P3_a_login_is_recognised_as_it_travels_while_its_transport_is_held) {
   const std::string travels = base::Base64Encode("root:sesame-street");
   options_.basic_auth_user = "root";

@@ -147,6 +147,13 @@ TEST_F(CurlProxy, gets_the_decoded_user_name_and_password) {
               Optional(Eq("Basic " + base::Base64Encode("us@r:p/ss#"))));
 }
 
+TEST_F(CurlProxy, gets_a_password_without_a_user_name) {
+  environment_.Set("http_proxy", ProxyUrl(":hush@"));
+  EXPECT_THAT(MakeFor("http://nomad.invalid:4646")->Send(context_, Get("/")), IsOk());
+  EXPECT_THAT(proxy_.requests().at(0).headers.Find("Proxy-Authorization"),
+              Optional(Eq("Basic " + base::Base64Encode(":hush"))));
+}
+
 TEST_F(CurlProxy, that_wants_another_password_says_so) {
   LoopbackServer strict{[](const ServerRequest&) {
     ServerReply reply;

@@ -164,11 +164,15 @@ TEST(ChooseProxy, P3_while_it_is_held_its_password_is_known_in_every_spelling) {
 }
 
 TEST(ChooseProxy, P3_a_user_name_without_a_password_is_a_secret) {
-  const std::string text = "a-token-for-the-proxy " + base::Base64Encode("a-token-for-the-proxy");
-  const auto proxy = ChooseProxy(Url("https://vip"), "http://a-token-for-the-proxy@proxy", kNone);
-  ASSERT_THAT(proxy, IsOk());
-  EXPECT_EQ(proxy->user, "a-token-for-the-proxy");
-  EXPECT_EQ(base::WithoutSecrets(text), "REDACTED REDACTED");
+  for (const std::string at : {"@", ":@"}) {
+    const std::string text = "token-for-the-proxy " + base::Base64Encode("token-for-the-proxy") +
+                             " " + base::Base64Encode("token-for-the-proxy:");
+    const auto proxy =
+        ChooseProxy(Url("https://vip"), "http://token-for-the-proxy" + at + "proxy", kNone);
+    ASSERT_THAT(proxy, IsOk());
+    EXPECT_EQ(proxy->user, "token-for-the-proxy");
+    EXPECT_EQ(base::WithoutSecrets(text), "REDACTED REDACTED REDACTED") << at;
+  }
 }
 
 TEST(ChooseProxy, P3_a_bad_address_is_refused_and_not_repeated) {

@@ -34,7 +34,7 @@ struct CurlOptions {
   // Empty: the proxy from the environment, except for hosts that NO_PROXY names and for loopback
   // addresses. Unix sockets never use a proxy.
   std::string proxy_url;
-  std::string basic_auth_user;
+  std::string basic_auth_user;  // or a password alone
   base::Secret basic_auth_password;
   std::size_t max_response_bytes = 64U * 1024U * 1024U;
   base::Duration connect_timeout = std::chrono::seconds(5);
