@@ -155,6 +155,11 @@ absl::StatusOr<BaseUrl> ParseBaseUrl(const std::string& text) {
   if (!UrlPart(handle, CURLUPART_USER).empty() || !UrlPart(handle, CURLUPART_PASSWORD).empty()) {
     return Wrong("must not hold a user name or password: there are settings for them");
   }
+  if (!UrlPart(handle, CURLUPART_ZONEID).empty()) {
+    return Wrong(
+        "has an IPv6 zone, which is not supported: a link-local address means something on one "
+        "machine only, give another one");
+  }
   if (text.find_first_of("?#") != std::string::npos) {
     return Wrong("must not have a query or a fragment");
   }

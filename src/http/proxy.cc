@@ -54,6 +54,9 @@ absl::StatusOr<Proxy> ParseProxy(const std::string& text, const std::string& sou
   }
   const std::string host = UrlPart(handle, CURLUPART_HOST);
   if (host.empty()) return WrongProxy(source, "names no host");
+  if (!UrlPart(handle, CURLUPART_ZONEID).empty()) {
+    return WrongProxy(source, "has an IPv6 zone, which is not supported");
+  }
   std::string port = UrlPart(handle, CURLUPART_PORT, CURLU_DEFAULT_PORT);
   if (port.empty()) port = kSocksPort;
   // In Go the proxy resolves names in both cases (golang/net:internal/socks/client.go).

@@ -64,20 +64,20 @@ TEST_P(BadAddress, is_refused_with_the_reason) {
 
 INSTANTIATE_TEST_SUITE_P(
     Addresses, BadAddress,
-    testing::Values(std::pair("", "empty"), std::pair("vip:6443", "http://"),
-                    std::pair("nomad.example", "must begin with http://"),
-                    std::pair("ftp://h", "http://, https:// or unix://"),
-                    std::pair("file:///etc/passwd", "http://, https:// or unix://"),
-                    std::pair("https://", "no host"), std::pair("https:/h", "must begin with"),
-                    std::pair("https://:443", "form https://host"),
-                    std::pair("https:///path", "no host"), std::pair("https://h:0", "port"),
-                    std::pair("https://h:65536", "port"),
-                    std::pair("https://h:x", "form https://host"),
-                    std::pair("https://h?region=eu", "query"),
-                    std::pair("https://h/#top", "fragment"), std::pair("https://h/a b", "a space"),
-                    std::pair("https://h\n", "a space"), std::pair("https://h\xc3\xb6st", "ASCII"),
-                    std::pair("unix://", "absolute path"), std::pair("unix:///", "absolute path"),
-                    std::pair("unix://nomad.sock", "absolute path")));
+    testing::Values(
+        std::pair("", "empty"), std::pair("vip:6443", "http://"),
+        std::pair("nomad.example", "must begin with http://"),
+        std::pair("ftp://h", "http://, https:// or unix://"),
+        std::pair("file:///etc/passwd", "http://, https:// or unix://"),
+        std::pair("https://", "no host"), std::pair("https:/h", "must begin with"),
+        std::pair("https://:443", "form https://host"), std::pair("https:///path", "no host"),
+        std::pair("https://h:0", "port"), std::pair("https://h:65536", "port"),
+        std::pair("https://h:x", "form https://host"), std::pair("https://h?region=eu", "query"),
+        std::pair("https://h/#top", "fragment"), std::pair("https://h/a b", "a space"),
+        std::pair("https://h\n", "a space"), std::pair("https://h\xc3\xb6st", "ASCII"),
+        std::pair("https://[fe80::1%25eth0]:6443", "IPv6 zone"),
+        std::pair("https://[fe80::1%eth0]", "IPv6 zone"), std::pair("unix://", "absolute path"),
+        std::pair("unix:///", "absolute path"), std::pair("unix://nomad.sock", "absolute path")));
 
 TEST(BaseUrl, P3_credentials_are_refused_and_not_repeated) {
   for (const std::string text : {"https://user:hush@h", "https://hush@h", "https://:hush@h",

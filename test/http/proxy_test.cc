@@ -188,6 +188,11 @@ TEST(ChooseProxy, P3_a_bad_address_is_refused_and_not_repeated) {
   }
 }
 
+TEST(ChooseProxy, an_address_with_a_zone_is_refused) {
+  EXPECT_THAT(ChooseProxy(Url("https://vip"), "http://[fe80::1%25eth0]:3128", kNone),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("IPv6 zone")));
+}
+
 TEST(ChooseProxy, a_bad_address_names_its_variable) {
   EXPECT_THAT(ChooseProxy(Url("https://vip"), "", Variables({{"all_proxy", "ftp://proxy"}})),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("all_proxy: ")));
