@@ -24,7 +24,10 @@ class Resolver {
     } else if (!options_.kubeconfig_context.empty()) {
       problems_.Add(kKubeconfigContextKey, "needs harvester_kubeconfig");
     }
-    if (context_) cluster_ = ReadCluster(*context_, options_.ca_cert_file.empty(), problems_);
+    // As kubectl's options, each replaces both the entry's CA and its insecure-skip-tls-verify
+    // (kubernetes/client-go:tools/clientcmd/client_config.go, getCluster).
+    const bool own_verification = !options_.ca_cert_file.empty() || options_.skip_verify;
+    if (context_) cluster_ = ReadCluster(*context_, !own_verification, problems_);
     ResolveServer();
     ResolveTls();
     ResolveCredentials();

@@ -175,8 +175,9 @@ ClusterSettings ReadCluster(const KubeconfigContext& context, bool want_ca,
   const bool skip_verify = entry.Flag("insecure-skip-tls-verify");
   // As client-go (kubernetes/client-go:transport/transport.go, TLSConfigFor): the CA would have no
   // effect.
-  if (skip_verify && (Has(context.cluster, "certificate-authority") ||
-                      Has(context.cluster, "certificate-authority-data"))) {
+  if (want_ca && skip_verify &&
+      (Has(context.cluster, "certificate-authority") ||
+       Has(context.cluster, "certificate-authority-data"))) {
     entry.Problem(
         " has a certificate-authority and insecure-skip-tls-verify, which turns it off: remove one "
         "of them");

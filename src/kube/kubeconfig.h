@@ -37,7 +37,8 @@ struct ClusterSettings {
   bool skip_verify = false;
   std::string proxy_url;
 };
-// `want_ca` false: another CA replaces the entry's, which is not read.
+// `want_ca` false: something else replaces the entry's CA, which is neither read nor compared with
+// insecure-skip-tls-verify.
 ClusterSettings ReadCluster(const KubeconfigContext& context, bool want_ca,
                             http::Problems& problems);
 

@@ -89,6 +89,17 @@ TEST_F(KubeconfigEntries, a_CA_beside_insecure_skip_tls_verify_is_refused) {
   }
 }
 
+// As with kubectl's --certificate-authority and --insecure-skip-tls-verify.
+TEST_F(KubeconfigEntries, a_CA_beside_insecure_skip_tls_verify_is_irrelevant_if_a_key_says_how) {
+  UseCluster("insecure-skip-tls-verify: true, certificate-authority: missing.pem");
+  options_.skip_verify = true;
+  EXPECT_TRUE(Resolved().curl.tls.skip_verify);
+  options_.skip_verify = false;
+  options_.ca_cert_file = dir_.WriteFile("key-ca.pem", kCaPem);
+  EXPECT_FALSE(Resolved().curl.tls.skip_verify);
+  EXPECT_EQ(Resolved().curl.tls.ca_pem, kCaPem);
+}
+
 TEST_F(KubeconfigEntries, a_CA_by_key_keeps_verification_on_whatever_the_kubeconfig_says) {
   UseCluster("insecure-skip-tls-verify: true");
   options_.ca_cert_file = dir_.WriteFile("key-ca.pem", kCaPem);

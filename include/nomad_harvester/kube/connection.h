@@ -45,8 +45,8 @@ struct Connection {
 // a certificate without a key. From a kubeconfig come server, CA, token, tokenFile, client
 // certificate (data or file; relative paths are relative to the kubeconfig),
 // insecure-skip-tls-verify, tls-server-name, proxy-url, username and password. `url` replaces its
-// server; if scheme, host or port differ, its credentials are not used. `ca_cert_file` replaces its
-// CA and its insecure-skip-tls-verify.
+// server; if scheme, host or port differ, its credentials are not used. Either of `ca_cert_file`
+// and `skip_verify` replaces its CA and its insecure-skip-tls-verify.
 absl::StatusOr<Connection> ResolveConnection(const ConnectionOptions& options);
 
 }  // namespace nomad_harvester::kube
