@@ -97,6 +97,7 @@ class Resolver {
       tls.ca_pem = problems_.ValueOr(http::LoadSystemCas(), "harvester_ca_cert");
     }
     if (!ExplicitCertificate()) return;
+    NoteCertificate("the client certificate " + options_.client_cert_file);
     if (options_.client_key_file.empty()) {
       problems_.Add("harvester_client_key", "required with harvester_client_cert");
     } else {
@@ -111,6 +112,13 @@ class Resolver {
     }
   }
 
+  void Note(const std::string& credential) {
+    connection_.credential += (connection_.credential.empty() ? "" : " and ") + credential;
+  }
+  void NoteCertificate(const std::string& certificate) {
+    if (server_ && server_->https) Note(certificate);  // it is a part of TLS
+  }
+
   std::string ReadPem(const std::string& path, http::PemKind kind, std::string_view key) {
     return problems_.ValueOr(http::ReadPemFile(path, kind), key);
   }
@@ -123,10 +131,16 @@ class Resolver {
       // At the API server a client certificate of the kubeconfig would take precedence over the
       // token.
       UseToken(options_.token, options_.token_file, "auth_token", "auth_token_file");
+      Note(options_.token_file.empty() ? "the token of auth_token or HARVESTER_TOKEN"
+                                       : "the token of auth_token_file " + options_.token_file);
       return;
     }
     if (!context_ || !kubeconfig_credentials_) return;
     UserCredentials user = ReadUser(*context_, !ExplicitCertificate(), problems_);
+    const std::string of_kubeconfig = " of kubeconfig " + options_.kubeconfig_path;
+    if (!user.client_cert_pem.empty()) NoteCertificate("the client certificate" + of_kubeconfig);
+    if (!user.username.empty()) Note("the user name and password" + of_kubeconfig);
+    if (!user.token.empty() || !user.token_file.empty()) Note("the token" + of_kubeconfig);
     if (!ExplicitCertificate()) {
       connection_.curl.tls.client_cert_pem = std::move(user.client_cert_pem);
       connection_.curl.tls.client_key_pem = std::move(user.client_key_pem);

@@ -58,7 +58,9 @@ class CheckedPool {
                      {"networks", "default/vlan100"}};
     for (const auto& [key, value] : changes) values[key] = value;
     std::vector<std::string> pairs;
-    for (const auto& [key, value] : values) pairs.push_back(key + "=" + value);
+    for (const auto& [key, value] : values) {
+      if (!value.empty()) pairs.push_back(key + "=" + value);
+    }
     const auto parsed = ReadSettings(pairs, files, PolicyUse::kWhole, nullptr, {});
     EXPECT_TRUE(parsed.ok()) << parsed.status();
     settings_ = *parsed;
@@ -310,6 +312,26 @@ TEST(CheckCommand, names_the_credential_that_harvester_does_not_accept) {
                                  HasSubstr("skip     namespace nomad: Harvester does not accept "
                                            "the token\n"),
                                  HasSubstr("ok       Nomad's token"), Not(HasSubstr("secret-of"))));
+}
+
+TEST(CheckCommand, calls_no_credential_accepted_that_is_not_sent) {
+  const support::ScopedTempDir dir;
+  const std::string kubeconfig =
+      dir.WriteFile("kubeconfig",
+                    "current-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\n"
+                    "clusters: [{name: c, cluster: {server: 'http://10.0.0.1:6443'}}]\n"
+                    "users: [{name: u, user: {token: t}}]\n");
+  const Values values = {{"auth_token", ""}, {"harvester_kubeconfig", kubeconfig}};
+  CheckedPool open(values);
+  open.Check();
+  EXPECT_THAT(open.out(),
+              HasSubstr("ok       Harvester's token: none is sent, and none is needed\n"));
+  CheckedPool closed(values, WithTokens("another", ""));
+  EXPECT_EQ(closed.Check(), 1);
+  EXPECT_THAT(closed.out(),
+              AllOf(HasSubstr("not accepted: no credentials, since none are set for this server: "),
+                    HasSubstr("-> set auth_token_file, or a kubeconfig of the server"),
+                    Not(HasSubstr("renew"))));
 }
 
 TEST(CheckCommand, names_the_credential_that_nomad_does_not_accept) {

@@ -334,6 +334,41 @@ TEST_F(OtherServer, a_kubeconfigs_credentials_are_not_sent_to_another_host_or_po
   }
 }
 
+TEST_F(KubeConnection, what_is_sent_is_named_for_people) {
+  EXPECT_EQ(Resolved().credential, "the token of auth_token or HARVESTER_TOKEN");
+  options_.token = base::Secret();
+  options_.token_file = dir_.WriteFile("token", "t");
+  const std::string token = "the token of auth_token_file " + options_.token_file;
+  EXPECT_EQ(Resolved().credential, token);
+  options_.client_cert_file = dir_.WriteFile("cert.pem", kCertPem);
+  options_.client_key_file = dir_.WriteFile("key.pem", kKeyPem);
+  const std::string certificate = "the client certificate " + options_.client_cert_file;
+  EXPECT_EQ(Resolved().credential, certificate + " and " + token);
+  options_.url = "http://vip";
+  EXPECT_EQ(Resolved().credential, token) << "there is no TLS";
+  options_.token_file.clear();
+  EXPECT_EQ(Resolved().credential, "");
+}
+
+TEST_F(OtherServer, of_a_kubeconfig_what_is_not_sent_is_not_named) {
+  const std::string certificate = "client-certificate-data: " + base::Base64Encode(kCertPem) +
+                                  ", client-key-data: " + base::Base64Encode(kKeyPem);
+  const std::pair<std::string, std::string> sent[] = {
+      {"{token: sesame}", "the token"},
+      {"{tokenFile: later}", "the token"},
+      {"{username: a, password: sesame}", "the user name and password"},
+      {"{" + certificate + "}", "the client certificate"},
+      {"{}", ""}};
+  for (const auto& [user, credential] : sent) {
+    UseRichKubeconfig(user);
+    options_.url.clear();
+    const std::string of = credential.empty() ? "" : " of kubeconfig " + options_.kubeconfig_path;
+    EXPECT_EQ(Resolved().credential, credential + of);
+    options_.url = "https://other";
+    EXPECT_EQ(Resolved().credential, "") << user;
+  }
+}
+
 TEST_F(OtherServer, another_spelling_of_the_server_is_the_same_server) {
   UseRichKubeconfig();
   for (const char* url : {"https://VIP:6443", "https://vip:6443/", "https://vip.:6443/x"}) {

@@ -34,6 +34,9 @@ struct ConnectionOptions {
 struct Connection {
   http::CurlOptions curl;
   std::shared_ptr<http::TokenSource> token;  // null: none
+  // What is sent to prove who asks, for people: "the token of auth_token_file PATH". Empty:
+  // nothing.
+  std::string credential;
   // To be logged as WARN: no credentials at all, a token file that does not exist yet, credentials
   // of a kubeconfig that are not sent because the server is another one, a certificate that is not
   // verified.

@@ -74,6 +74,8 @@ absl::StatusOr<RawTransports> MakeCurlTransports(const config::PluginConfig& con
 // no connection. Errors: ResolveConnection's of modules kube and nomad.
 absl::StatusOr<http::CurlOptions> HarvesterAddress(const config::PluginConfig& config);
 absl::StatusOr<http::CurlOptions> NomadAddress(const config::PluginConfig& config);
+// What proves to Harvester who asks: kube::Connection::credential.
+absl::StatusOr<std::string> HarvesterCredential(const config::PluginConfig& config);
 
 // Adds retries, limits, logging and metrics. For work on one pool, or none.
 Clients MakeClients(std::shared_ptr<const config::PluginConfig> config, RawTransports transports,

@@ -20,18 +20,6 @@ constexpr char kHarvesterToken[] = "harvester.token";
 constexpr char kHarvesterVersion[] = "harvester.version";
 constexpr char kNamespace[] = "harvester.namespace";
 
-std::string CredentialText(const config::HarvesterSettings& settings) {
-  if (!settings.token.empty()) return "the token of auth_token or HARVESTER_TOKEN";
-  if (!settings.token_file.empty()) return "the token of auth_token_file " + settings.token_file;
-  if (!settings.kubeconfig_path.empty()) {
-    return "the credentials of kubeconfig " + settings.kubeconfig_path;
-  }
-  if (!settings.client_cert_file.empty()) {
-    return "the client certificate " + settings.client_cert_file;
-  }
-  return "no credentials (auth_token_file and a kubeconfig are not set)";
-}
-
 // 401, or Kubernetes' own 403: a server that knows who may ask.
 bool IsRefusal(const absl::Status& status) {
   const auto error = kube::GetKubeError(status);
@@ -117,18 +105,23 @@ class HarvesterCheck {
   }
 
   bool CheckToken(const absl::Status& reviewed) {
-    const std::string credential = CredentialText(deps_.clients.config->harvester);
+    const std::string sent = HarvesterCredential(*deps_.clients.config).value_or("");
     if (reviewed.ok()) {
-      lines_.Set(kHarvesterToken, CheckOutcome::kPass, "accepted: " + credential);
+      lines_.Set(kHarvesterToken, CheckOutcome::kPass,
+                 sent.empty() ? "none is sent, and none is needed" : "accepted: " + sent);
       return true;
     }
     const bool refused = IsRefusal(reviewed);
     lines_.Set(kHarvesterToken, CheckOutcome::kFail,
-               (refused ? "not accepted: " : "not known to be accepted: ") + credential + ": " +
-                   base::Message(reviewed),
-               refused ? "renew the token; one of a ServiceAccount is valid at https://VIP:6443, "
-                         "one of Rancher at https://RANCHER/k8s/clusters/ID"
-                       : "");
+               (refused ? "not accepted: " : "not known to be accepted: ") +
+                   (sent.empty() ? "no credentials, since none are set for this server" : sent) +
+                   ": " + base::Message(reviewed),
+               !refused       ? ""
+               : sent.empty() ? "set auth_token_file, or a kubeconfig of the server that "
+                                "harvester_url names"
+                              : "renew the token; one of a ServiceAccount is valid at "
+                                "https://VIP:6443, one of Rancher at "
+                                "https://RANCHER/k8s/clusters/ID");
     return false;
   }
 

@@ -85,6 +85,12 @@ absl::StatusOr<http::CurlOptions> HarvesterAddress(const config::PluginConfig& c
   return std::move(connection.curl);
 }
 
+absl::StatusOr<std::string> HarvesterCredential(const config::PluginConfig& config) {
+  NH_ASSIGN_OR_RETURN(kube::Connection connection,
+                      kube::ResolveConnection(KubeOptions(config.harvester)));
+  return std::move(connection.credential);
+}
+
 absl::StatusOr<http::CurlOptions> NomadAddress(const config::PluginConfig& config) {
   NH_ASSIGN_OR_RETURN(nomad::Connection connection,
                       nomad::ResolveConnection(NomadOptions(config.nomad)));
