@@ -15,7 +15,6 @@
 
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/parse.h"
-#include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/scaling/check.h"
 
 #include "command.h"
@@ -82,7 +81,6 @@ std::string TextOf(const std::vector<CheckResult>& results) {
   return text + Summary(results) + "\n";
 }
 
-// In ASCII, so that no control character of any kind reaches a terminal.
 std::string JsonOf(const std::vector<CheckResult>& results) {
   Json checks = Json::array();
   for (const CheckResult& result : results) {
@@ -92,8 +90,7 @@ std::string JsonOf(const std::vector<CheckResult>& results) {
                       {"text", base::ToValidUtf8(result.text)},
                       {"cure", base::ToValidUtf8(result.cure)}});
   }
-  const Json document = {{"ok", Passes(results)}, {"checks", std::move(checks)}};
-  return base::WithoutSecrets(document.dump(2, ' ', true)) + "\n";
+  return PrintableJson({{"ok", Passes(results)}, {"checks", std::move(checks)}});
 }
 
 }  // namespace

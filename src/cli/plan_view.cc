@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "nomad_harvester/base/json.h"
-#include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/policy/strategies.h"
 
@@ -254,8 +253,7 @@ std::string PlanJson(const Proposal& proposal) {
                          {"create", std::move(create)},
                          {"notes", std::move(notes)},
                          {"refusal", RefusalOf(proposal.refusal)}};
-  // In ASCII, so that no control character of any kind reaches a terminal.
-  return base::WithoutSecrets(document.dump(2, ' ', true)) + "\n";
+  return PrintableJson(document);
 }
 
 }  // namespace nomad_harvester::cli

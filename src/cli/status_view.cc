@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "nomad_harvester/base/parse.h"
-#include "nomad_harvester/base/secret.h"
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -240,12 +239,11 @@ std::string MarkStory(const Json& mark) {
 
 }  // namespace
 
-// In ASCII, so that no control character of any kind reaches a terminal.
 std::optional<std::string> StatusJson(const Inspection& inspection, const std::string& vm,
                                       const scaling::EventsView& events) {
   const std::optional<Json> part = PartOf(inspection, vm, events);
   if (!part.has_value()) return std::nullopt;
-  return base::WithoutSecrets(part->dump(2, ' ', true)) + "\n";
+  return PrintableJson(*part);
 }
 
 std::string StateWithoutTimes(const Inspection& inspection, const scaling::EventsView& events) {
@@ -266,7 +264,7 @@ std::optional<std::string> StatusYaml(const Inspection& inspection, const std::s
                                       const scaling::EventsView& events) {
   const std::optional<Json> part = PartOf(inspection, vm, events);
   if (!part.has_value()) return std::nullopt;
-  return base::WithoutSecrets(ToYaml(*part));
+  return ToYaml(WithoutSecretsIn(*part));
 }
 
 std::optional<std::string> VmStory(const Inspection& inspection, const std::string& name,

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/secret.h"
 
+#include "nlohmann/json.hpp"
 #include "terminal.h"
 
 namespace nomad_harvester::cli {
@@ -36,6 +38,20 @@ std::string Blocks(const Rows& rows) {
 
 std::string Printable(std::string_view text) {
   return base::EscapeControls(base::WithoutSecrets(std::string(text)));
+}
+
+nlohmann::ordered_json WithoutSecretsIn(nlohmann::ordered_json document) {
+  if (document.is_string()) return base::WithoutSecrets(document.get<std::string>());
+  if (document.is_structured()) {
+    for (nlohmann::ordered_json& value : document) value = WithoutSecretsIn(std::move(value));
+  }
+  return document;
+}
+
+std::string PrintableJson(nlohmann::ordered_json document) {
+  return WithoutSecretsIn(std::move(document))
+             .dump(2, ' ', true, nlohmann::ordered_json::error_handler_t::replace) +
+         "\n";
 }
 
 std::string ShortId(std::string_view id) {

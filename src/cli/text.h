@@ -8,10 +8,18 @@
 #include <string_view>
 #include <vector>
 
+#include "nlohmann/json_fwd.hpp"
+
 namespace nomad_harvester::cli {
 
 // One line, without control sequences and secrets: text from other systems may contain anything.
 std::string Printable(std::string_view text);
+
+// The document without secrets in its texts; names of members are its own.
+nlohmann::ordered_json WithoutSecretsIn(nlohmann::ordered_json document);
+// The same as text, in ASCII, so that no control character of any kind reaches a terminal. With
+// a newline at its end.
+std::string PrintableJson(nlohmann::ordered_json document);
 
 // Enough of a node's ID for people to identify it.
 std::string ShortId(std::string_view id);

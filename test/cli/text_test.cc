@@ -5,6 +5,8 @@
 
 #include "nomad_harvester/base/secret.h"
 
+#include "nlohmann/json.hpp"
+
 namespace nomad_harvester::cli {
 namespace {
 
@@ -26,6 +28,18 @@ TEST(Table, that_is_too_wide_is_a_block_for_each_row) {
             "VM:    web-b\n"
             "HOST:  h1\n"
             "WHY:   next\n");
+}
+
+TEST(PrintableJson, P3_holds_no_secret_that_JSON_would_escape) {
+  const base::Secret password("p\"ssw\u00f6rd");
+  EXPECT_EQ(PrintableJson({{"text", {"it is p\"ssw\u00f6rd", 7}}, {"ok", true}}),
+            "{\n  \"text\": [\n    \"it is REDACTED\",\n    7\n  ],\n  \"ok\": true\n}\n");
+}
+
+TEST(PrintableJson, keeps_its_names_whatever_is_secret) {
+  const base::Secret variable("passed_over");
+  EXPECT_EQ(PrintableJson({{"passed_over", "passed_over"}}),
+            "{\n  \"passed_over\": \"REDACTED\"\n}\n");
 }
 
 TEST(Printable, keeps_text_on_one_line_and_control_sequences_from_the_terminal) {
