@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <poll.h>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -32,6 +33,13 @@ int PollMilliseconds(const runtime::Context& context) {
   const base::Duration left = std::min(context.Remaining(), kLongest);
   // Rounded up: otherwise waits of 0 ms would spin until the deadline.
   return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(left).count());
+}
+
+// Whether the server has sent something, or has closed the connection, since the last reply.
+bool HasInput(curl_socket_t socket) {
+  if (socket == CURL_SOCKET_BAD) return false;
+  pollfd waiting = {.fd = socket, .events = POLLIN, .revents = 0};
+  return poll(&waiting, 1, 0) != 0;
 }
 
 // Adds a transfer to a multi handle for a scope.
@@ -204,8 +212,11 @@ class CurlExchange {
     const bool is_get = request_.method == Method::kGet;
     Set(CURLOPT_CUSTOMREQUEST, is_get ? nullptr : MethodName(request_.method).data());
     // If the server closes a reused connection without a reply, libcurl sends the request again,
-    // regardless of the method (curl/curl:lib/transfer.c, Curl_retry_request).
-    Set(CURLOPT_FRESH_CONNECT, request_.idempotency == Idempotency::kOnce ? 1L : 0L);
+    // regardless of the method (curl/curl:lib/transfer.c, Curl_retry_request). What a server says
+    // on an idle connection, such as the 408 of a load balancer, it takes for the reply to the next
+    // request (Go's client does not: golang/go:src/net/http/transport.go, is408Message).
+    const bool fresh = request_.idempotency == Idempotency::kOnce || HasInput(handles_.idle);
+    Set(CURLOPT_FRESH_CONNECT, fresh ? 1L : 0L);
   }
 
   void SetHeaders() {
@@ -253,6 +264,8 @@ class CurlExchange {
       return base::Unavailable(std::string("libcurl cannot wait for the transfer: ") +
                                curl_multi_strerror(result));
     }
+    // Later, when the handle has left the multi handle, libcurl does not tell it any more.
+    curl_easy_getinfo(handles_.easy.get(), CURLINFO_ACTIVESOCKET, &handles_.idle);
     int left = 0;
     while (const CURLMsg* message = curl_multi_info_read(multi, &left)) {
       if (message->msg != CURLMSG_DONE) continue;

@@ -40,7 +40,8 @@ struct CurlHandles {
   std::unique_ptr<CURLM, decltype(&curl_multi_cleanup)> multi{curl_multi_init(),
                                                               &curl_multi_cleanup};
   CurlList connect_to{nullptr, &curl_slist_free_all};
-  bool prepared = false;  // it has those options
+  bool prepared = false;                 // it has those options
+  curl_socket_t idle = CURL_SOCKET_BAD;  // that of the connection, between two requests
   std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> easy{curl_easy_init(), &curl_easy_cleanup};
 };
 

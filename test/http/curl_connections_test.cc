@@ -66,6 +66,20 @@ TEST_F(CurlConnections, the_server_may_end_an_idle_connection) {
   EXPECT_EQ(server.connections(), 3);
 }
 
+// Load balancers say so before they close an idle connection.
+TEST_F(CurlConnections, what_a_server_says_unasked_is_no_reply) {
+  LoopbackServer server{ServerReply()};
+  const auto transport = MakeFor(server.url());
+  ASSERT_THAT(transport->Send(context_, Get("/")), IsOk());
+  server.Interject("HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n");
+  for (int i = 0; i < 2; ++i) {
+    const auto response = transport->Send(context_, Get("/"));
+    ASSERT_THAT(response, IsOk());
+    EXPECT_EQ(response->status, 200);
+  }
+  EXPECT_EQ(server.connections(), 2);
+}
+
 // A connection's handle keeps the options that all requests have in common, and nothing else: each
 // request, whatever came before it, is as the first one of a transport would be.
 TEST_F(CurlConnections, a_request_takes_nothing_over_from_the_one_before_it) {

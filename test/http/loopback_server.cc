@@ -241,6 +241,11 @@ void LoopbackServer::AwaitEnded(int count) const {
   changed_.Wait(mutex_, [&]() NH_NO_THREAD_SAFETY_ANALYSIS { return ended_ >= count; });
 }
 
+void LoopbackServer::Interject(const std::string& text) const {
+  const base::MutexLock lock(mutex_);
+  for (const int fd : open_) send(fd, text.data(), text.size(), MSG_NOSIGNAL);
+}
+
 void LoopbackServer::AcceptLoop() {
   for (;;) {
     const int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);

@@ -78,6 +78,8 @@ class LoopbackServer {
   // Block until `count` requests have been read, or `count` connections have ended.
   void AwaitRequests(std::size_t count) const;
   void AwaitEnded(int count) const;
+  // Says this on every open connection, unasked. Not with TLS.
+  void Interject(const std::string& text) const;
 
  private:
   class Connection;
