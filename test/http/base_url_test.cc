@@ -75,6 +75,7 @@ INSTANTIATE_TEST_SUITE_P(
         std::pair("https://h:x", "form https://host"), std::pair("https://h?region=eu", "query"),
         std::pair("https://h/#top", "fragment"), std::pair("https://h/a b", "a space"),
         std::pair("https://h\n", "a space"), std::pair("https://h\xc3\xb6st", "ASCII"),
+        std::pair("https://h%2Eb", "an escape"), std::pair("https://h%ed/x", "an escape"),
         std::pair("https://[fe80::1%25eth0]:6443", "IPv6 zone"),
         std::pair("https://[fe80::1%eth0]", "IPv6 zone"), std::pair("unix://", "absolute path"),
         std::pair("unix:///", "absolute path"), std::pair("unix://nomad.sock", "absolute path")));
