@@ -58,8 +58,8 @@ else()
 endif()
 
 # Debian's CMake package of gRPC has only the shared libraries; its pkg-config files have both kinds.
+find_package(OpenSSL REQUIRED)
 if(NOMAD_HARVESTER_WITH_GRPC)
-  find_package(OpenSSL REQUIRED)
   find_package(Protobuf 3.21 REQUIRED)
   pkg_check_modules(GRPC REQUIRED grpc++)
   find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)

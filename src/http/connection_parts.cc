@@ -60,7 +60,7 @@ std::string Environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// The TLS library checks the block's content and whether certificate and key match.
+// MakeCurlTransport checks whether certificate and key match.
 absl::StatusOr<std::string> CheckPem(std::string text, const std::string& where, PemKind kind) {
   if (kind == PemKind::kCertificate) {
     if (!CertificateBlocks(text).empty()) return text;

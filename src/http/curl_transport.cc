@@ -3,9 +3,17 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <memory>
 #include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
 
 #include "nomad_harvester/base/mutex.h"
 #include "nomad_harvester/base/status.h"
@@ -43,6 +51,36 @@ absl::StatusOr<std::string> ChooseCas(const TlsOptions& tls) {
   for (const std::string& block : CertificateBlocks(tls.ca_pem)) pem += block;
   if (pem.empty()) return base::InvalidArgument("the CA certificate holds no PEM certificate");
   return pem;
+}
+
+template <auto kFree>
+struct Free {
+  template <typename T>
+  void operator()(T* object) const {
+    kFree(object);
+  }
+};
+using Bio = std::unique_ptr<BIO, Free<BIO_free_all>>;
+
+Bio ReadOnly(const std::string& pem) {
+  return Bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+}
+
+// libcurl would find it out at each request.
+absl::Status CheckClientPair(const TlsOptions& tls) {
+  const std::unique_ptr<X509, Free<X509_free>> certificate(
+      PEM_read_bio_X509(ReadOnly(tls.client_cert_pem).get(), nullptr, nullptr, nullptr));
+  // Without a passphrase OpenSSL would ask for one on the terminal.
+  std::string passphrase;
+  const std::unique_ptr<EVP_PKEY, Free<EVP_PKEY_free>> key(PEM_read_bio_PrivateKey(
+      ReadOnly(tls.client_key_pem.Reveal()).get(), nullptr, nullptr, passphrase.data()));
+  const bool are_a_pair = certificate != nullptr && key != nullptr &&
+                          X509_check_private_key(certificate.get(), key.get()) == 1;
+  ERR_clear_error();
+  if (certificate == nullptr) return base::InvalidArgument("the client certificate is broken");
+  if (key == nullptr) return base::InvalidArgument("the key of the client certificate is broken");
+  if (are_a_pair) return absl::OkStatus();
+  return base::InvalidArgument("the key is not that of the client certificate");
 }
 
 absl::Status CheckTexts(const CurlOptions& options) {
@@ -97,8 +135,12 @@ absl::StatusOr<Endpoint> MakeEndpoint(CurlOptions options) {
         base::Secret(options.basic_auth_user + ":" + options.basic_auth_password.Reveal());
   }
   const bool https_proxy = endpoint.proxy.url.starts_with("https:");
-  if ((endpoint.url.https || https_proxy) && !options.tls.skip_verify) {
+  const bool uses_tls = endpoint.url.https || https_proxy;
+  if (uses_tls && !options.tls.skip_verify) {
     NH_ASSIGN_OR_RETURN(endpoint.ca_pem, ChooseCas(options.tls));
+  }
+  if (uses_tls && !options.tls.client_cert_pem.empty()) {
+    NH_RETURN_IF_ERROR(CheckClientPair(options.tls));
   }
   endpoint.options = std::move(options);
   SetRequestUrl(&endpoint);

@@ -392,18 +392,19 @@ std::string CheckOfServer(const std::string& url, const Values& tls) {
 TEST(CheckCommand, of_a_tls_that_fails_names_the_cure_of_what_failed) {
   const http::TestCa ca;
   const http::PemPair own = ca.Issue("IP:127.0.0.1");
+  const http::PemPair stranger = http::TestCa("other").Issue("DNS:client");
   const http::LoopbackServer server(http::ServerReply(), {.tls = own, .client_ca_pem = ca.pem()});
   const support::ScopedTempDir dir;
   const std::string ca_file = dir.WriteFile("ca.pem", ca.pem());
   const std::string other_ca = dir.WriteFile("other.pem", http::TestCa("other").pem());
-  const std::string certificate = dir.WriteFile("cert.pem", own.certificate);
-  const std::string other_key = dir.WriteFile("key.pem", ca.Issue("IP:127.0.0.1").key);
+  const std::string certificate = dir.WriteFile("cert.pem", stranger.certificate);
+  const std::string key = dir.WriteFile("key.pem", stranger.key);
   EXPECT_THAT(CheckOfServer(server.url(), {{"harvester_ca_cert", ca_file},
                                            {"harvester_client_cert", certificate},
-                                           {"harvester_client_key", other_key},
+                                           {"harvester_client_key", key},
                                            {"nomad_ca-cert", ca_file},
                                            {"nomad_client-cert", certificate},
-                                           {"nomad_client-key", other_key}}),
+                                           {"nomad_client-key", key}}),
               AllOf(HasSubstr("-> give a certificate that Harvester accepts with its own key"),
                     HasSubstr("-> give a certificate that Nomad accepts with its own key")));
   EXPECT_THAT(

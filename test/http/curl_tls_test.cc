@@ -165,11 +165,25 @@ TEST_F(CurlTls, a_client_certificate_of_an_unknown_issuer_is_FAILED_PRECONDITION
   EXPECT_THAT(Send(), StatusIs(StatusCode::kFailedPrecondition, HasSubstr("client certificate")));
 }
 
-TEST_F(CurlTls, a_key_of_another_certificate_is_FAILED_PRECONDITION) {
-  Serve("IP:127.0.0.1");
-  options_.tls.client_cert_pem = ca_.Issue("DNS:a.test").certificate;
-  options_.tls.client_key_pem = Secret(ca_.Issue("DNS:b.test").key);
-  EXPECT_THAT(Send(), StatusIs(StatusCode::kFailedPrecondition, HasSubstr("client certificate")));
+TEST_F(CurlTls, a_client_certificate_that_cannot_work_is_refused_without_a_request) {
+  const std::string broken = "-----BEGIN PRIVATE KEY-----\nTUlJQg==\n-----END PRIVATE KEY-----\n";
+  const PemPair pair = ca_.Issue("DNS:a.test");
+  options_.base_url = "https://127.0.0.1:1";
+  options_.tls.ca_pem = ca_.pem();
+  const auto refusal = [&](const std::string& certificate, const std::string& key) {
+    options_.tls.client_cert_pem = certificate;
+    options_.tls.client_key_pem = Secret(key);
+    const auto made = MakeCurlTransport(options_);
+    EXPECT_THAT(made, StatusIs(StatusCode::kInvalidArgument));
+    return base::Message(made.status());
+  };
+  EXPECT_EQ(refusal(pair.certificate, ca_.Issue("DNS:b.test").key),
+            "the key is not that of the client certificate");
+  EXPECT_EQ(refusal(pair.certificate, broken), "the key of the client certificate is broken");
+  EXPECT_EQ(refusal("-----BEGIN CERTIFICATE-----\nTUlJQg==\n-----END CERTIFICATE-----\n", pair.key),
+            "the client certificate is broken");
+  options_.base_url = "http://127.0.0.1:1";
+  EXPECT_THAT(MakeCurlTransport(options_), IsOk()) << "it is not used";
 }
 
 TEST_F(CurlTls, versions_before_1_2_are_refused) {

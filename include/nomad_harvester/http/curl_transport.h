@@ -41,10 +41,11 @@ struct CurlOptions {
 };
 
 // HTTP/1.1, keep-alive, gzip, http and https only, redirects never followed, TLS 1.2 or later. A
-// request in flight is cancelled within a millisecond. INVALID_ARGUMENT names the invalid option;
-// the factory does not connect. The transport is thread-safe. Each request in flight has a
-// connection of its own and never waits for another's; idle ones are kept, so that there are as
-// many as requests were ever in flight at once. FifoSlots of RetryOptions limit those.
+// request in flight is cancelled within a millisecond. INVALID_ARGUMENT names the invalid option,
+// or says why the client's certificate and key cannot work; the factory does not connect. The
+// transport is thread-safe. Each request in flight has a connection of its own and never waits for
+// another's; idle ones are kept, so that there are as many as requests were ever in flight at once.
+// FifoSlots of RetryOptions limit those.
 //
 // Time limits use the system clock; a context of a fake clock is still cancelled immediately. A
 // request with Idempotency::kOnce uses a new connection. The first call makes the process ignore
@@ -54,7 +55,7 @@ absl::StatusOr<std::shared_ptr<HttpTransport>> MakeCurlTransport(CurlOptions opt
 // Whose part of TLS failed, of a request's FAILED_PRECONDITION; nullopt: another error.
 enum class TlsTrouble {
   kServer,   // its certificate is not trusted, or has another name; or the CAs cannot be used
-  kClient,   // certificate and key are no pair, cannot be read, or the server rejects them
+  kClient,   // certificate and key cannot be used, or the server rejects them
   kProtocol  // no TLS, or none that both speak
 };
 std::optional<TlsTrouble> TlsTroubleOf(const absl::Status& status);
