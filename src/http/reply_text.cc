@@ -48,7 +48,8 @@ std::string TextOfBody(std::string_view body) {
 }
 
 std::string RedirectionText(const HttpResponse& response, std::string_view key) {
-  std::string target = response.headers.Find("Location").value_or("");
+  // Before it is cut: a part of a secret would not be recognised.
+  std::string target = base::WithoutSecrets(response.headers.Find("Location").value_or(""));
   target.erase(std::min(target.find_first_of("?#"), target.size()));
   const std::size_t slashes = target.find("//");
   const std::size_t host = slashes == std::string::npos ? 0 : slashes + 2;

@@ -29,6 +29,14 @@ TEST(ReplyText, is_one_line_cut_and_without_secrets) {
   EXPECT_EQ(OneLine("the token " + token.Reveal(), 15).find("sesame"), std::string::npos);
 }
 
+TEST(ReplyText, P3_of_a_redirect_shows_no_part_of_a_secret) {
+  const base::Secret token("sesame?street");
+  HttpResponse response;
+  response.status = 302;
+  response.headers.Add("Location", "https://login.example/sesame?street");
+  EXPECT_EQ(RedirectionText(response, "nomad_address").find("sesame"), std::string::npos);
+}
+
 TEST(ReplyText, of_a_redirect_names_its_target_without_what_may_be_secret) {
   HttpResponse response;
   response.status = 302;
