@@ -35,13 +35,6 @@ int PollMilliseconds(const runtime::Context& context) {
   return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(left).count());
 }
 
-// Whether the server has sent something, or has closed the connection, since the last reply.
-bool HasInput(curl_socket_t socket) {
-  if (socket == CURL_SOCKET_BAD) return false;
-  pollfd waiting = {.fd = socket, .events = POLLIN, .revents = 0};
-  return poll(&waiting, 1, 0) != 0;
-}
-
 // Adds a transfer to a multi handle for a scope.
 class Attachment {
  public:
@@ -215,7 +208,7 @@ class CurlExchange {
     // regardless of the method (curl/curl:lib/transfer.c, Curl_retry_request). What a server says
     // on an idle connection, such as the 408 of a load balancer, it takes for the reply to the next
     // request (Go's client does not: golang/go:src/net/http/transport.go, is408Message).
-    const bool fresh = request_.idempotency == Idempotency::kOnce || HasInput(handles_.idle);
+    const bool fresh = request_.idempotency == Idempotency::kOnce || HasInput(handles_);
     Set(CURLOPT_FRESH_CONNECT, fresh ? 1L : 0L);
   }
 
@@ -382,6 +375,12 @@ class CurlExchange {
 };
 
 }  // namespace
+
+bool HasInput(const CurlHandles& handles) {
+  if (handles.idle == CURL_SOCKET_BAD) return false;
+  pollfd waiting = {.fd = handles.idle, .events = POLLIN, .revents = 0};
+  return poll(&waiting, 1, 0) != 0;
+}
 
 absl::StatusOr<HttpResponse> Exchange(const runtime::Context& context, const Endpoint& endpoint,
                                       CurlHandles& handles, const HttpRequest& request) {

@@ -45,6 +45,9 @@ struct CurlHandles {
   std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> easy{curl_easy_init(), &curl_easy_cleanup};
 };
 
+// Whether the server has said something since the last reply, or closed the connection.
+bool HasInput(const CurlHandles& handles);
+
 // Blocks until the reply is complete; errors as of HttpTransport.
 absl::StatusOr<HttpResponse> Exchange(const runtime::Context& context, const Endpoint& endpoint,
                                       CurlHandles& handles, const HttpRequest& request);

@@ -170,8 +170,14 @@ class CurlTransport final : public HttpTransport {
     // is accepted any more (curl/curl:lib/setopt.c, CURLOPT_BUFFERSIZE), and a name that was not
     // found.
     if (!outcome.ok()) return outcome;
+    std::unique_ptr<CurlHandles> ended;  // closed without the mutex
     const base::MutexLock lock(mutex_);
     idle_.push_back(std::move(handles));
+    // In front are those that no request has needed for longest.
+    if (idle_.size() > 1 && HasInput(*idle_.front())) {
+      ended = std::move(idle_.front());
+      idle_.erase(idle_.begin());
+    }
     return outcome;
   }
 

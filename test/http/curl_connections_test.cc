@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // How CurlTransport opens, reuses and closes connections.
+#include <array>
 #include <atomic>
+#include <cstdio>
+#include <fstream>
 #include <latch>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -78,6 +82,41 @@ TEST_F(CurlConnections, what_a_server_says_unasked_is_no_reply) {
     EXPECT_EQ(response->status, 200);
   }
   EXPECT_EQ(server.connections(), 2);
+}
+
+// Sockets of this machine whose peer, at that port of the loopback, has closed (the kernel's
+// include/net/tcp_states.h, TCP_CLOSE_WAIT).
+int HalfClosed(int port) {
+  std::array<char, 16> hex{};
+  std::snprintf(hex.data(), hex.size(), ":%04X 08 ", static_cast<unsigned int>(port));
+  std::ifstream sockets("/proc/net/tcp");
+  int count = 0;
+  for (std::string line; std::getline(sockets, line);) {
+    if (line.find(hex.data()) != std::string::npos) ++count;
+  }
+  return count;
+}
+
+TEST_F(CurlConnections, that_nobody_needs_any_more_are_given_up_when_the_server_has_ended_them) {
+  std::atomic<int> seen = 0;
+  std::latch all(3);
+  LoopbackServer server([&](const ServerRequest&) {
+    if (++seen <= 3) all.arrive_and_wait();
+    return ServerReply();
+  });
+  const auto transport = MakeFor(server.url());
+  {
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < 3; ++t) {
+      threads.emplace_back([&] { EXPECT_THAT(transport->Send(context_, Get("/")), IsOk()); });
+    }
+  }
+  server.HangUp();
+  server.AwaitEnded(3);
+  EXPECT_EQ(HalfClosed(server.port()), 3);
+  for (int i = 0; i < 3; ++i) EXPECT_THAT(transport->Send(context_, Get("/")), IsOk());
+  EXPECT_EQ(HalfClosed(server.port()), 0);
+  EXPECT_EQ(server.connections(), 4);
 }
 
 // A connection's handle keeps the options that all requests have in common, and nothing else: each

@@ -246,6 +246,11 @@ void LoopbackServer::Interject(const std::string& text) const {
   for (const int fd : open_) send(fd, text.data(), text.size(), MSG_NOSIGNAL);
 }
 
+void LoopbackServer::HangUp() const {
+  const base::MutexLock lock(mutex_);
+  for (const int fd : open_) shutdown(fd, SHUT_RDWR);
+}
+
 void LoopbackServer::AcceptLoop() {
   for (;;) {
     const int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);

@@ -80,6 +80,8 @@ class LoopbackServer {
   void AwaitEnded(int count) const;
   // Says this on every open connection, unasked. Not with TLS.
   void Interject(const std::string& text) const;
+  // Ends every open connection.
+  void HangUp() const;
 
  private:
   class Connection;

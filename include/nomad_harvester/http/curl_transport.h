@@ -44,8 +44,8 @@ struct CurlOptions {
 // request in flight is cancelled within a millisecond. INVALID_ARGUMENT names the invalid option,
 // or says why the client's certificate and key cannot work; the factory does not connect. The
 // transport is thread-safe. Each request in flight has a connection of its own and never waits for
-// another's; idle ones are kept, so that there are as many as requests were ever in flight at once.
-// FifoSlots of RetryOptions limit those.
+// another's; idle ones are kept until the server has closed them, so that there are at most as many
+// as requests were ever in flight at once. FifoSlots of RetryOptions limit those.
 //
 // Time limits use the system clock; a context of a fake clock is still cancelled immediately. A
 // request with Idempotency::kOnce uses a new connection. The first call makes the process ignore
