@@ -91,7 +91,7 @@ absl::StatusOr<Endpoint> EndpointOf(const AgentPlugin& apm) {
   if (source.options.base_url.empty()) return base::InvalidArgument("it has no address");
   source.options.basic_auth_user = KeyOf(apm, "basic_auth_user");
   source.options.basic_auth_password = base::Secret(KeyOf(apm, "basic_auth_password"));
-  if (!source.options.basic_auth_user.empty()) {
+  if (!source.options.basic_auth_user.empty() || !source.options.basic_auth_password.empty()) {
     source.credential = "basic_auth_user and basic_auth_password";
   }
   const std::string given = source.options.base_url;
