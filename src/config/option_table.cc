@@ -98,7 +98,8 @@ constexpr Option kOptions[] = {
            "Path of a kubeconfig. Server, CA, token, token file, client certificate, "
            "`insecure-skip-tls-verify`, `tls-server-name`, `proxy-url`, `username` and "
            "`password` are honoured; an `exec` or `auth-provider` entry is an error, as is a CA "
-           "together with `insecure-skip-tls-verify`."),
+           "together with `insecure-skip-tls-verify`, unless `harvester_ca_cert` or "
+           "`harvester_skip_verify` replaces both."),
     Plugin(kHarvester, "harvester_kubeconfig_context", kString, InWords("its current context"), "",
            "Context of the kubeconfig. An error without one."),
     Plugin(kHarvester, "harvester_ca_cert", kPath, InWords("the system's CAs"), "",
@@ -136,7 +137,8 @@ constexpr Option kOptions[] = {
          "it is missing when the configuration is read, that is a warning."},
     Inherited(
         "nomad_http-auth", kSecret, "NOMAD_HTTP_AUTH",
-        "HTTP basic authentication, `user` or `user:password`, for a proxy in front of Nomad."),
+        "HTTP basic authentication, `user`, `user:password` or `:password`, for a proxy in front "
+        "of Nomad."),
     Inherited("nomad_ca-cert", kPath, "NOMAD_CACERT",
               "File of PEM certificates for the verification of Nomad's certificate."),
     Inherited("nomad_ca-path", kPath, "NOMAD_CAPATH", "Directory of such files."),

@@ -19,7 +19,7 @@ struct ConnectionOptions {
   std::string address{};  // "http(s)://host:port" or "unix:///path"; empty: http://127.0.0.1:4646
   base::Secret token{};
   std::string token_file{};  // wins over token
-  base::Secret http_auth{};  // "user:password", "user"
+  base::Secret http_auth{};  // "user:password", "user", ":password"
   std::string ca_cert{};
   std::string ca_path{};
   std::string client_cert{};
