@@ -179,13 +179,15 @@ absl::StatusOr<Indexed<std::vector<Allocation>>> NomadClient::NodeAllocations(
 }
 
 absl::StatusOr<Indexed<std::vector<Allocation>>> NomadClient::ListAllocations(
-    const runtime::Context& context, const ReadOptions& options) const {
-  return List<Allocation>(Caller(*transport_, context, {.region = options_.region, .ns = "*"}),
-                          {"/v1/allocations",
-                           "list Nomad allocations",
-                           kNeedsReadJob,
-                           {{"resources", "true"}, {"task_states", "true"}}},
-                          AllocationFields(), &FinishAllocation, options);
+    const runtime::Context& context, AllocationPart part, const ReadOptions& options) const {
+  const bool states = part == AllocationPart::kTaskStates;
+  return List<Allocation>(
+      Caller(*transport_, context, {.region = options_.region, .ns = "*"}),
+      {"/v1/allocations",
+       "list Nomad allocations",
+       kNeedsReadJob,
+       {{"resources", states ? "false" : "true"}, {"task_states", states ? "true" : "false"}}},
+      AllocationFields(), states ? &FinishAllocation : &FinishPlacement, options);
 }
 
 absl::StatusOr<std::string> NomadClient::NodeOfAllocation(const runtime::Context& context,

@@ -193,6 +193,12 @@ absl::Status FinishAllocation(AllocationRecord& record) {
   return absl::OkStatus();
 }
 
+absl::Status FinishPlacement(AllocationRecord& record) {
+  NH_RETURN_IF_ERROR(FinishAllocation(record));
+  record.all_tasks_dead = false;
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Node> DecodeFullNode(const nlohmann::json& json) {
   Node node = FullNodeFields().Read(json);
   node.full = true;

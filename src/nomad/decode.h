@@ -27,6 +27,8 @@ const base::JsonFields<AllocationRecord>& AllocationFields();
 // required: what cannot be identified is no basis for a decision.
 absl::Status FinishNode(Node& node);
 absl::Status FinishAllocation(AllocationRecord& record);
+// Of a list without task states.
+absl::Status FinishPlacement(AllocationRecord& record);
 
 // Of GET /v1/node/:id; INTERNAL without an ID.
 absl::StatusOr<Node> DecodeFullNode(const nlohmann::json& json);

@@ -131,19 +131,22 @@ TEST_F(NomadReads, allocations_are_listed_of_all_namespaces_whatever_the_configu
   const NomadClient client(transport_, {"global", "team-a"});
   transport_->Reply(200, R"([{"ID":"a1","NodeID":"n","JobType":"batch","ClientStatus":"running"}])",
                     {{"X-Nomad-Index", "9"}});
-  const auto allocations = client.ListAllocations(context_);
+  const auto allocations = client.ListAllocations(context_, AllocationPart::kResources);
   ASSERT_TRUE(allocations.ok()) << allocations.status();
   ASSERT_EQ(allocations->value.size(), 1U);
+  EXPECT_FALSE(allocations->value[0].all_tasks_dead) << "not known";
   EXPECT_EQ(allocations->value[0].job_type, "batch");
   EXPECT_EQ(OnlyRequest().target,
-            "/v1/allocations?region=global&namespace=*&resources=true&task_states=true");
+            "/v1/allocations?region=global&namespace=*&resources=true&task_states=false");
 }
 
 TEST_F(NomadReads, a_blocking_list_of_allocations_is_unpaged) {
   transport_->Reply(200, "[]");
-  ASSERT_TRUE(client_.ListAllocations(context_, {7, std::chrono::seconds(16)}).ok());
+  ASSERT_TRUE(
+      client_.ListAllocations(context_, AllocationPart::kTaskStates, {7, std::chrono::seconds(16)})
+          .ok());
   EXPECT_EQ(OnlyRequest().target,
-            "/v1/allocations?namespace=*&resources=true&task_states=true&index=7"
+            "/v1/allocations?namespace=*&resources=false&task_states=true&index=7"
             "&wait=16000ms");
   EXPECT_EQ(OnlyRequest().server_wait, std::chrono::seconds(17));
 }
@@ -231,7 +234,7 @@ TEST_F(NomadReads, P2_no_byte_that_changes_in_a_body_does_harm) {
       std::string changed = body;
       changed[at] = byte;
       transport_->Reply(200, changed);
-      (void)client_.ListAllocations(context_);
+      (void)client_.ListAllocations(context_, AllocationPart::kTaskStates);
     }
   }
 }
@@ -294,7 +297,7 @@ TEST_F(NomadReads, a_denial_names_the_rule_that_is_missing) {
               HasSubstr(R"(the Nomad token needs node { policy = "read" })"));
   EXPECT_TRUE(IsRefused(denied)) << "the payload is kept";
   transport_->Reply(403, "Permission denied");
-  const auto allocations = client_.ListAllocations(context_);
+  const auto allocations = client_.ListAllocations(context_, AllocationPart::kTaskStates);
   EXPECT_EQ(allocations.status().code(), absl::StatusCode::kPermissionDenied);
   EXPECT_THAT(base::Message(allocations.status()),
               HasSubstr(R"(namespace "*" { capabilities = ["read-job"] })"));

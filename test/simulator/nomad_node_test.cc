@@ -295,7 +295,8 @@ TEST_F(NomadNodeTest, The_acl_endpoints_show_whether_the_token_has_read_job) {
   EXPECT_EQ(*nomad().VerifyReadJob(context_), nomad::ReadJob::kEverywhere);
   cluster().DenyReadJob(true);
   EXPECT_EQ(*nomad().VerifyReadJob(context_), nomad::ReadJob::kDenied);
-  EXPECT_THAT(nomad().ListAllocations(context_), StatusIs(StatusCode::kPermissionDenied));
+  EXPECT_THAT(nomad().ListAllocations(context_, nomad::AllocationPart::kTaskStates),
+              StatusIs(StatusCode::kPermissionDenied));
   cluster().DenyReadJob(false);
   EXPECT_EQ(*nomad().VerifyReadJob(context_), nomad::ReadJob::kEverywhere);
 }

@@ -72,7 +72,8 @@ TEST_F(NomadWorkTest, Service_work_is_spread_over_eligible_nodes) {
   EXPECT_EQ(one.job_type, "service");
   EXPECT_EQ(one.cpu_shares, 100);
   EXPECT_FALSE(one.all_tasks_dead);
-  EXPECT_EQ(nomad().ListAllocations(context_)->value.size(), 4U);
+  EXPECT_EQ(nomad().ListAllocations(context_, nomad::AllocationPart::kTaskStates)->value.size(),
+            4U);
   EXPECT_EQ(*nomad().NodeOfAllocation(context_, one.id), a);
 }
 

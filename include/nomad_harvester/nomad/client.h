@@ -63,6 +63,9 @@ struct IntroductionToken {
   base::Duration lifetime{};  // as Nomad granted it
 };
 
+// What a list of allocations has besides their status. Each is a third to a half of the list.
+enum class AllocationPart { kResources, kTaskStates };
+
 // Thread-safe; every call blocks for the request. Region and namespace are sent as query
 // parameters. Errors of Nomad have the codes of nomad/error.h and carry a NomadError.
 class NomadClient {
@@ -88,10 +91,12 @@ class NomadClient {
   // GET /v1/node/:id/allocations.
   absl::StatusOr<Indexed<std::vector<Allocation>>> NodeAllocations(const runtime::Context& context,
                                                                    const std::string& id) const;
-  // GET /v1/allocations?namespace=*: all allocations of the region, as stubs with task states.
-  // PERMISSION_DENIED if the token has read-job in no namespace.
+  // GET /v1/allocations?namespace=*: all allocations of the region, as stubs. Without task states
+  // all_tasks_dead is false, without resources these are 0 (hashicorp/nomad:
+  // nomad/alloc_endpoint.go, List; structs.AllocStubFields). PERMISSION_DENIED if the token has
+  // read-job in no namespace.
   absl::StatusOr<Indexed<std::vector<Allocation>>> ListAllocations(
-      const runtime::Context& context, const ReadOptions& options = {}) const;
+      const runtime::Context& context, AllocationPart part, const ReadOptions& options = {}) const;
   // GET /v1/allocation/:id → NodeID. NOT_FOUND: the server has no such allocation, because it is
   // one of another cluster, was collected, or is so new that this server does not have it yet.
   // PERMISSION_DENIED: a 403, or the 500 "Unknown allocation" with which Nomad hides an allocation

@@ -99,7 +99,10 @@ class NomadCheck {
                 &lines_);
     RunAll(context_, deps_,
            {[&] { rights_ = nomad().VerifyRights(context_); },
-            [&] { allocations_ = base::GetStatus(nomad().ListAllocations(context_)); },
+            [&] {
+              allocations_ = base::GetStatus(
+                  nomad().ListAllocations(context_, nomad::AllocationPart::kResources));
+            },
             [&] { servers_ = nomad().ListServers(context_); },
             [&] {
               if (policy_.node_pool.has_value()) {

@@ -126,7 +126,10 @@ NomadReads::NomadReads(const std::shared_ptr<const nomad::NomadClient>& lists)
         return lists->FirstNode(context);
       }),
       allocations_([lists](const runtime::Context& context, const nomad::ReadOptions& options) {
-        return lists->ListAllocations(context, options);
+        return lists->ListAllocations(context, nomad::AllocationPart::kTaskStates, options);
+      }),
+      placements_([lists](const runtime::Context& context, const nomad::ReadOptions& options) {
+        return lists->ListAllocations(context, nomad::AllocationPart::kResources, options);
       }) {}
 
 SharedList<NomadReads::Nodes>::Result NomadReads::ListNodes(const runtime::Context& context,

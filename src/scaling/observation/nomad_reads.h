@@ -88,8 +88,13 @@ class NomadReads {
   // The same node in full: as it is known in this version, else as it is read, which may be newer.
   absl::StatusOr<nomad::Node> InFull(const runtime::Context& context,
                                      const nomad::NomadClient& client, nomad::Node stub);
+  // With task states, for what still runs on a drained node.
   SharedList<Allocations>::Result ListAllocations(const runtime::Context& context) {
     return allocations_.Get(context);
+  }
+  // With resources, for the choice of victims.
+  SharedList<Allocations>::Result ListPlacements(const runtime::Context& context) {
+    return placements_.Get(context);
   }
 
  private:
@@ -100,6 +105,7 @@ class NomadReads {
   SharedList<Nodes> nodes_;
   SharedList<nomad::Indexed<std::vector<nomad::Node>>> first_;  // at most one
   SharedList<Allocations> allocations_;
+  SharedList<Allocations> placements_;
   HeldList<Nodes> for_status_;
 };
 

@@ -231,7 +231,7 @@ void Observer::CompleteNodes(const runtime::Context& context, Look* look) {
 
 absl::StatusOr<AllocationList> Observer::ReadAllocations(const runtime::Context& context) const {
   AllocationList list;
-  const auto all = reads_.ListAllocations(context);
+  const auto all = reads_.ListPlacements(context);
   list.incomplete = absl::IsPermissionDenied(all.status());
   if (list.incomplete) return list;
   NH_RETURN_IF_ERROR(all);
