@@ -253,6 +253,40 @@ TEST_F(ObserverTest, L1_a_node_that_cannot_be_read_in_full_concerns_only_vms_tha
   EXPECT_EQ(sink_->Text(), told) << "once";
 }
 
+TEST_F(ObserverTest, L2_a_node_that_cannot_be_read_in_full_is_tried_again_after_a_growing_wait) {
+  AddVm("web-a");
+  AddStranger();
+  Always("get node", Failed());
+  std::size_t tries = 0;
+  for (int i = 0; i < 600; ++i) {
+    Look();
+    tries += Count("get node");
+    clock_.Advance(seconds(1));
+  }
+  EXPECT_GE(tries, 10U);
+  EXPECT_LE(tries, 20U);
+}
+
+TEST_F(ObserverTest, L1_of_drained_nodes_whose_allocations_cannot_be_read_only_a_few_are_tried) {
+  for (int i = 0; i < 20; ++i) {
+    const std::string name = "web-" + std::to_string(i);
+    AddVm(name);
+    Idle(name);
+  }
+  Always("list allocations", Failed());
+  Always("list node-allocations", Failed());
+  EXPECT_THAT(Look().allocations, IsEmpty());
+  EXPECT_LE(Count("list node-allocations"), 8U);
+}
+
+TEST_F(ObserverTest, L1_an_outage_of_the_list_of_allocations_is_no_reason_to_ask_for_each_node) {
+  AddVm("web-a");
+  Idle("web-a");
+  Always("list allocations", Fault::Answer(503, "no leader"));
+  EXPECT_THAT(Look().allocations, IsEmpty());
+  EXPECT_EQ(Count("list node-allocations"), 0U);
+}
+
 TEST_F(ObserverTest, L1_of_many_nodes_that_cannot_be_read_in_full_only_a_few_are_tried) {
   for (int i = 0; i < 40; ++i) AddStranger();
   Always("get node", Failed());

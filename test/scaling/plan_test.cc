@@ -340,6 +340,8 @@ TEST(MassLoss, C15_more_than_a_fifth_and_more_than_one_is_alarming) {
   EXPECT_FALSE(FindMassLoss(five.Snapshot()).alarming) << "one is never alarming";
   five.With(Vm("y").Joined());
   EXPECT_TRUE(FindMassLoss(five.Snapshot()).alarming);
+  five.Raw().vms.back().unread_node = "node n9 (metal), which could be it: HTTP 500";
+  EXPECT_FALSE(FindMassLoss(five.Snapshot()).alarming) << "y may have its node";
 }
 
 TEST(MassLoss, C15_ten_of_which_two_are_lost_are_exactly_a_fifth_and_not_alarming) {

@@ -101,6 +101,10 @@ TEST(StatusReport, S1_a_joined_vm_that_is_stopped_or_lost_its_node_counts_with_o
   EXPECT_EQ(Counter(report, "stopped"), "1");
   EXPECT_EQ(Counter(report, "lost"), "2");
   EXPECT_EQ(report.warning, "stopped: off; without a Nomad node: off, gone");
+  for (VmView& view : world.Raw().vms) {
+    if (view.vm->name == "gone") view.unread_node = "node n9 (metal), which could be it: HTTP 500";
+  }
+  EXPECT_EQ(Counter(Report(world), "lost"), "1") << "its node may be there";
 }
 
 TEST(StatusReport, S1_a_vm_that_never_joined_is_not_stopped_and_a_marked_one_is_not_lost) {

@@ -46,7 +46,15 @@ TEST_F(TrackerTakeBackTest, L6_every_observation_has_its_outcome) {
   const char* const gone = "its removal could not be cancelled: it is gone";
   World not_yet;
   not_yet.With(MarkedA()).With(Node("a").Draining("a"));
+  World unread = Back(MarkedA());
+  unread.Raw().vms[0].unread_node = "node n9 (metal), which could be it: HTTP 500";
+  World draining = Back(Vm("a").Joined()).With(Node("other", "n9").Draining("a"));
+  draining.Raw().vms[0].unread_node = unread.Raw().vms[0].unread_node;
   const std::vector<Case> cases = {
+      {"marked, and its node is unread", unread, OutcomeState::kPending,
+       "its node node-a exists, but no longer has its name"},
+      {"un-marked, and its draining node is unread", draining, OutcomeState::kPending,
+       "the VM carries no mark, but node other (n9) is drained for it"},
       {"marked", Back(MarkedA(), Node("a").Draining("a")), OutcomeState::kPending,
        "a scale-out needs it: its removal is cancelled"},
       {"marked, and the Lease does not name it yet", not_yet, OutcomeState::kPending,

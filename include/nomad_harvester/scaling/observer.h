@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -33,8 +32,13 @@ class ObserverMemory {
   void Apply(base::MonoTime now, Look* look);
   // When the introduction token of a VM is to be looked after, by the API server's clock.
   void NoteTokenOf(const std::string& vm_uid, base::WallTime look_after_at);
-  // Nodes that could not be read in full, by ID, and why: a WARN when it begins.
-  void NoteUnread(const std::map<std::string, std::string>& nodes, const log::Logger& logger);
+  // The nodes that are not to be read in full yet, because that has failed, by ID, and why. The
+  // wait doubles from a second to a minute.
+  std::map<std::string, std::string> UnreadUntil(base::MonoTime now) const;
+  // Nodes whose reading has `failed` now, by ID, and why: a WARN when that begins. Forgets those
+  // that are not `unread` any more.
+  void NoteUnread(base::MonoTime now, const std::map<std::string, std::string>& failed,
+                  const std::map<std::string, std::string>& unread, const log::Logger& logger);
   // Returns what was set before.
   bool SetAllocationsUnread(bool unread);
   VolumeWarnings& volume_warnings() { return volume_warnings_; }
@@ -58,7 +62,12 @@ class ObserverMemory {
   void ApplyUnhealthy(base::MonoTime now, const Look& look, VmView* view) NH_REQUIRES(mutex_);
 
   VolumeWarnings volume_warnings_;
-  base::Mutex mutex_;
+  struct Unread {
+    std::string why;
+    base::MonoTime next{};
+    base::Duration wait{};
+  };
+  mutable base::Mutex mutex_;
   std::map<std::string, Failing> failing_ NH_GUARDED_BY(mutex_);            // by VM uid
   std::map<std::string, NodeSince> down_since_ NH_GUARDED_BY(mutex_);       // by node ID
   std::map<std::string, NodeSince> unhealthy_since_ NH_GUARDED_BY(mutex_);  // by VM uid
@@ -66,7 +75,7 @@ class ObserverMemory {
   base::Duration unreadable_total_ NH_GUARDED_BY(mutex_){};
   std::map<std::string, base::WallTime> tokens_ NH_GUARDED_BY(mutex_);  // by VM uid
   bool allocations_unread_ NH_GUARDED_BY(mutex_) = false;
-  std::set<std::string> unread_ NH_GUARDED_BY(mutex_);  // IDs of nodes
+  std::map<std::string, Unread> unread_ NH_GUARDED_BY(mutex_);  // by node ID
   // By VM uid: of every VM of the last look.
   std::unordered_map<std::string, base::Duration> unreadable_before_ NH_GUARDED_BY(mutex_);
 };
@@ -114,8 +123,11 @@ class Observer {
   void CompleteNodes(const runtime::Context& context, Look* look);
   static void SetInstances(std::vector<harvester::VirtualMachineInstance> instances, Look* look);
   // The allocations of nodes that must be idle, if there are any: by one list, or node by node if
-  // that cannot be read. An error: the context ended.
+  // that cannot be read for good. A node whose allocations are not known is not idle. An error: the
+  // context ended.
   absl::Status ReadIdleness(const runtime::Context& context, Look* look) const;
+  void ReadIdlenessOf(const std::vector<std::string>& nodes, const runtime::Context& context,
+                      Look* look) const;
   void ReadDetails(const runtime::Context& context, Look* look);
   void ReadNodesOfMarked(const runtime::Context& context, Look* look);
 
@@ -131,6 +143,9 @@ class Observer {
 // index is at least that in the VM's `nodes`. Behind the same address may stand another or a
 // restored Nomad, which knows none of the nodes, or a proxy (rule C15).
 bool IsGone(const absl::Status& read, const harvester::VirtualMachine& vm);
+// Whether a list that could not be read may be had when it is asked for again: many single requests
+// instead would be a burden.
+bool MayPass(const absl::Status& list);
 // UNAVAILABLE if a list of nodes with this index is older than the VM, or of another or a restored
 // Nomad: it proves of no node that it does not exist (rule C15). A VM that is no member of the
 // pool, or of another region than `region`, is not compared.

@@ -89,8 +89,8 @@ struct VmView {
   nodepool::Link link;
   // GET by ID of the mark's node answered 404 without `stale`.
   bool node_gone = false;
-  // It has no node, but one that could be it could not be read in full: which, and why. Nothing is
-  // concluded then from its having none.
+  // It has no node, but one that could be it could not be read in full: which, and why. See
+  // IsReadable.
   std::string unread_node;
   // For how long this process has observed the linked node down, without interruption. Measured
   // here, because the clocks of Nomad and Harvester need not agree; after a restart the wait starts
@@ -176,6 +176,9 @@ void Link(Look* look);
 
 // The node that the VM links to; null unless the link is unambiguous.
 const nomad::Node* LinkedNode(const VmView& view, const Look& look);
+// Whether the look knows whether the VM has a node: Nomad could be read, and no node that could be
+// the VM's is missing. Otherwise it is neither broken nor unhealthy nor lost.
+bool IsReadable(const VmView& view, const Look& look);
 // Whether the VM's node is in another Nomad region than the configured one. An unset region
 // equals every region.
 bool IsOtherRegion(const harvester::VirtualMachine& vm, const std::string& region);

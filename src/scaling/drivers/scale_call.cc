@@ -159,9 +159,7 @@ absl::StatusOr<AllocationList> ScaleCall::ReadAllocations(const runtime::Context
                                                           const PoolSnapshot& snapshot) {
   auto all = ahead_.allocations.has_value() ? std::move(*ahead_.allocations)
                                             : reconciler_.ReadAllocations(context);
-  const bool may_pass = absl::IsUnavailable(all.status()) ||
-                        absl::IsDeadlineExceeded(all.status()) || absl::IsCancelled(all.status());
-  if (all.ok() || may_pass) return all;
+  if (all.ok() || MayPass(all.status())) return all;
   deps_.logger.Warn("Could not list all allocations; asking for those of each node of the pool",
                     {{"action_id", action_id_}, {"error", all.status()}});
   std::vector<std::string> nodes;

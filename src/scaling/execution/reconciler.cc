@@ -415,7 +415,7 @@ void Reconciler::Prune() {
   }
   // What is no longer to be published, to be unset, or to be marked.
   for (const auto& [view, step] : last_->all()) {
-    if (!last_->snapshot().look().nomad_readable) break;
+    if (!IsReadable(*view, last_->snapshot().look())) continue;
     for (const StepKind kind : {StepKind::kPublishHost, StepKind::kUnpublishHost,
                                 StepKind::kMarkBroken, StepKind::kMarkUnhealthy}) {
       if (step.kind != kind) deps_.troubles.retries.Forget({StepName(kind), view->vm->uid});

@@ -50,17 +50,20 @@ absl::Status Unreadable(const std::string& system, const absl::Status& why) {
   return absl::IsCancelled(why) ? why : base::Annotate(why, system + " cannot be read");
 }
 
-// Each could be a VM without a node that is older, under another name.
+// Each could be a VM without a node that is older, under another name: to be the youngest suffices.
 void NameUnread(const std::map<std::string, std::string>& unread, Look* look) {
+  const nomad::Node* youngest = nullptr;
   for (const nomad::Node& node : look->nodes()) {
-    const auto why = unread.find(node.id);
-    if (why == unread.end()) continue;
-    for (VmView& view : look->vms) {
-      if (!view.member || view.link.state != nodepool::LinkState::kNone) continue;
-      if (view.vm->nodes.has_value() && view.vm->nodes->index >= node.create_index) continue;
-      view.unread_node =
-          "node " + node.id + " (" + node.name + "), which could be it: " + why->second;
-    }
+    const bool is_younger = youngest == nullptr || node.create_index > youngest->create_index;
+    if (is_younger && unread.contains(node.id)) youngest = &node;
+  }
+  if (youngest == nullptr) return;
+  const std::string text = "node " + youngest->id + " (" + youngest->name +
+                           "), which could be it: " + unread.at(youngest->id);
+  for (VmView& view : look->vms) {
+    if (!view.member || view.link.state != nodepool::LinkState::kNone) continue;
+    if (view.vm->nodes.has_value() && view.vm->nodes->index >= youngest->create_index) continue;
+    view.unread_node = text;
   }
 }
 
@@ -122,6 +125,10 @@ bool IsGone(const absl::Status& read, const harvester::VirtualMachine& vm) {
   const auto error = nomad::GetNomadError(read);
   return error.has_value() && error->index > 0 &&
          error->index >= (vm.nodes.has_value() ? vm.nodes->index : 0);
+}
+
+bool MayPass(const absl::Status& list) {
+  return absl::IsUnavailable(list) || absl::IsDeadlineExceeded(list) || absl::IsCancelled(list);
 }
 
 absl::Status CheckListIndex(const VmView& view, const std::string& region, std::uint64_t index) {
@@ -190,17 +197,20 @@ void Observer::ReadNodes(const runtime::Context& context, const BlockingWait& bl
 
 void Observer::CompleteNodes(const runtime::Context& context, Look* look) {
   const std::vector<std::size_t> wanted = NodesToReadInFull(*look, look->nodes());
+  const std::map<std::string, std::string> waiting = memory_.UnreadUntil(context.clock().Now());
   std::vector<nomad::Node> full(wanted.size());
   std::atomic<int> failures = 0;
   const std::vector<absl::Status> read = runtime::ForEachBounded(
       context, executor_, wanted.size(), kNodesAtOnce, [&](std::size_t i) -> absl::Status {
         const nomad::Node& stub = look->nodes()[wanted[i]];
-        if (failures >= kMostFailures) return base::Unavailable("others could not be read");
+        // ABORTED: it was not asked for, or is to be asked for again.
+        const auto failed = waiting.find(stub.id);
+        if (failed != waiting.end()) return absl::AbortedError(failed->second);
+        if (failures >= kMostFailures) return absl::AbortedError("others could not be read");
         auto node = reads_.InFull(context, nomad_, stub);
         if (absl::IsNotFound(node.status())) return absl::OkStatus();
         if (!node.ok()) ++failures;
         NH_RETURN_IF_ERROR(node);
-        // It is read again with the next list.
         if (node->modify_index != stub.modify_index) {
           return absl::AbortedError("it has changed since the list was read");
         }
@@ -225,7 +235,7 @@ void Observer::CompleteNodes(const runtime::Context& context, Look* look) {
     look->SetNodes(std::move(nodes));
     Link(look);
   }
-  memory_.NoteUnread(failed, logger_);
+  memory_.NoteUnread(context.clock().Now(), failed, unread, logger_);
   NameUnread(unread, look);
 }
 
@@ -241,6 +251,24 @@ absl::StatusOr<AllocationList> Observer::ReadAllocations(const runtime::Context&
   return list;
 }
 
+void Observer::ReadIdlenessOf(const std::vector<std::string>& nodes,
+                              const runtime::Context& context, Look* look) const {
+  std::vector<std::optional<Allocations>> read(nodes.size());
+  std::atomic<int> failures = 0;
+  runtime::ForEachBounded(context, executor_, nodes.size(), kNodesAtOnce,
+                          [&](std::size_t i) -> absl::Status {
+                            if (failures >= kMostFailures) return absl::OkStatus();
+                            auto some = nomad_.NodeAllocations(context, nodes[i]);
+                            if (!some.ok()) ++failures;
+                            NH_RETURN_IF_ERROR(some);
+                            read[i] = std::move(some->value);
+                            return absl::OkStatus();
+                          });
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (read[i].has_value()) look->allocations[nodes[i]] = *std::move(read[i]);
+  }
+}
+
 absl::Status Observer::ReadIdleness(const runtime::Context& context, Look* look) const {
   std::set<std::string> awaited;
   for (const VmView& view : look->vms) {
@@ -249,19 +277,20 @@ absl::Status Observer::ReadIdleness(const runtime::Context& context, Look* look)
   if (awaited.empty()) return absl::OkStatus();
   const auto all = reads_.ListAllocations(context);
   if (absl::Status ended = context.Check(); !ended.ok()) return ended;
+  if (MayPass(all.status())) {
+    logger_.Debug("Could not list allocations", {{"error", all.status()}});
+    return absl::OkStatus();
+  }
   if (!all.ok()) {
     // The token cannot read every namespace, or the list is too large: queries by node return what
-    // it may read. One that fails leaves it unknown whether its node is idle.
+    // it may read.
     const bool warn =
         !memory_.SetAllocationsUnread(true) && !absl::IsPermissionDenied(all.status());
     logger_.Log(warn ? log::Level::kWarn : log::Level::kDebug,
                 "Could not list all allocations; asking for those of each drained node",
                 {{"error", all.status()}});
-    for (const std::string& id : awaited) {
-      auto some = nomad_.NodeAllocations(context, id);
-      if (some.ok()) look->allocations[id] = std::move(some->value);
-    }
-    return absl::OkStatus();
+    ReadIdlenessOf({awaited.begin(), awaited.end()}, context, look);
+    return context.Check();
   }
   memory_.SetAllocationsUnread(false);
   for (const std::string& id : awaited) look->allocations[id];
@@ -315,6 +344,7 @@ void Observer::ReadNodesOfMarked(const runtime::Context& context, Look* look) {
     }
     const auto by_id = nomad_.GetNode(context, view.vm->mark->node_id);
     view.node_gone = IsGone(by_id.status(), view.vm);
+    if (view.node_gone) view.unread_node.clear();  // that is another one (rule L1)
     if (!by_id.ok() && context.Done()) return SetUnreadable(by_id.status(), look);
   }
 }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <chrono>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "nomad_harvester/scaling/observer.h"
 
@@ -10,6 +13,9 @@ namespace {
 
 // ErrorUnschedulable and ErrorPvcNotFound are normal for some seconds (rule C3).
 constexpr base::Duration kFailingForGood = std::chrono::seconds(60);
+// Before a node that could not be read in full is read again.
+constexpr base::Duration kFirstWait = std::chrono::seconds(1);
+constexpr base::Duration kLongestWait = std::chrono::minutes(1);
 
 template <typename Map>
 void EraseUnless(Map* map, const std::unordered_set<std::string_view>& keep) {
@@ -105,18 +111,35 @@ void ObserverMemory::Apply(base::MonoTime now, Look* look) {
   EraseUnless(&down_since_, down);
 }
 
-void ObserverMemory::NoteUnread(const std::map<std::string, std::string>& nodes,
+std::map<std::string, std::string> ObserverMemory::UnreadUntil(base::MonoTime now) const {
+  const base::MutexLock lock(mutex_);
+  std::map<std::string, std::string> waiting;
+  for (const auto& [id, unread] : unread_) {
+    if (unread.next > now) waiting.emplace(id, unread.why);
+  }
+  return waiting;
+}
+
+void ObserverMemory::NoteUnread(base::MonoTime now,
+                                const std::map<std::string, std::string>& failed,
+                                const std::map<std::string, std::string>& unread,
                                 const log::Logger& logger) {
-  std::set<std::string> before;
-  for (const auto& [id, why] : nodes) before.insert(id);
+  std::vector<std::string> begun;
   {
     const base::MutexLock lock(mutex_);
-    unread_.swap(before);
+    std::erase_if(unread_, [&](const auto& entry) { return !unread.contains(entry.first); });
+    for (const auto& [id, why] : failed) {
+      const auto [entry, is_new] = unread_.try_emplace(id);
+      Unread& node = entry->second;
+      node.why = why;
+      node.wait = is_new ? kFirstWait : std::min(2 * node.wait, kLongestWait);
+      node.next = now + node.wait;
+      if (is_new) begun.push_back(id);
+    }
   }
-  for (const auto& [id, why] : nodes) {
-    if (before.contains(id)) continue;
+  for (const std::string& id : begun) {
     logger.Warn("Could not read a node in full; VMs without a node that could be it wait",
-                {{"node_id", id}, {"error", why}});
+                {{"node_id", id}, {"error", failed.at(id)}});
   }
 }
 

@@ -172,9 +172,8 @@ Facts FactsOf(const Overlay& seen, const PoolFacts* pool) {
   const Look& look = seen.snapshot().look();
   Facts facts;
   facts.seen = &seen;
-  const bool is_unread = look.nomad_readable && !view.unread_node.empty();
-  facts.nomad_readable = look.nomad_readable && !is_unread;
-  facts.nomad_problem = is_unread ? &view.unread_node : &look.nomad_problem;
+  facts.nomad_readable = look.nomad_readable;
+  facts.nomad_problem = &look.nomad_problem;
   facts.other_region = IsOtherRegion(view.vm, look.region);
   facts.terminating = harvester::IsTerminating(view.vm);
   facts.member = view.member;
@@ -186,6 +185,12 @@ Facts FactsOf(const Overlay& seen, const PoolFacts* pool) {
   facts.contradicted = view.link.state == LinkState::kContradicted;
   facts.no_node = view.link.state == LinkState::kNone;
   facts.marked = view.vm->has_mark;
+  // The one conclusion from its having no node that removes it; what is broken, unhealthy or lost
+  // is not known without that node either (IsReadable).
+  if (look.nomad_readable && !view.unread_node.empty() && facts.marked && !facts.joined) {
+    facts.nomad_readable = false;
+    facts.nomad_problem = &view.unread_node;
+  }
   if (facts.marked) {
     SetMarked(seen, &facts);
   } else {

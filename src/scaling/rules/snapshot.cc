@@ -114,12 +114,15 @@ std::optional<base::WallTime> JoinDeadline(const VmView& view, const Look& look)
   return deadline;
 }
 
+bool IsReadable(const VmView& view, const Look& look) {
+  return look.nomad_readable && view.unread_node.empty();
+}
+
 namespace {
 
 // Apart from its node.
 bool MayBeUnhealthy(const VmView& view, const Look& look) {
-  if (!look.nomad_readable || !view.unread_node.empty()) return false;
-  if (IsOtherRegion(view.vm, look.region)) return false;
+  if (!IsReadable(view, look) || IsOtherRegion(view.vm, look.region)) return false;
   if (!view.member || !harvester::HasJoined(view.vm) || harvester::IsTerminating(view.vm)) {
     return false;
   }
@@ -192,7 +195,9 @@ void Snapshot::Add(const VmView& view) {
   }
   PoolVms& pool = by_pool_[vm.pool];
   pool.vms.push_back(&view);
-  if (!look_.nomad_readable || !view.member || vm.has_mark || harvester::IsTerminating(vm)) return;
+  if (!IsReadable(view, look_) || !view.member || vm.has_mark || harvester::IsTerminating(vm)) {
+    return;
+  }
   if (!harvester::HasJoined(vm) || !vm.ready || IsOtherRegion(vm, look_.region)) return;
   ++pool.loss.of;
   if (view.link.state == nodepool::LinkState::kNone) ++pool.loss.lost;
@@ -322,8 +327,8 @@ nodepool::PoolIdentity IdentityOf(const config::PoolPolicy& policy) {
 
 bool IsBroken(const VmView& view, const PoolSnapshot& snapshot) {
   const Look& look = snapshot.look();
-  if (!look.nomad_readable || IsOtherRegion(view.vm, look.region)) return false;
-  if (!view.unread_node.empty() || HasOtherIdentifiers(view.vm, snapshot)) return false;
+  if (!IsReadable(view, look) || IsOtherRegion(view.vm, look.region)) return false;
+  if (HasOtherIdentifiers(view.vm, snapshot)) return false;
   if (harvester::HasJoined(view.vm) || view.link.state != nodepool::LinkState::kNone) return false;
   if (view.start_failure.has_value()) return true;
   const std::optional<base::WallTime> deadline = JoinDeadline(view, look);

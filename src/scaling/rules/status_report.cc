@@ -29,7 +29,7 @@ struct Tally {
 };
 
 bool IsLost(const VmView& view, const PoolSnapshot& snapshot) {
-  if (!snapshot.look().nomad_readable || !harvester::HasJoined(view.vm)) return false;
+  if (!IsReadable(view, snapshot.look()) || !harvester::HasJoined(view.vm)) return false;
   if (IsOtherRegion(view.vm, snapshot.look().region)) return false;
   const nomad::Node* node = LinkedNode(view, snapshot);
   return view.link.state == nodepool::LinkState::kNone ||

@@ -276,6 +276,7 @@ void Tracker::ObserveTakeBack(const Entry* entry, const Decisions& decisions,
   }
   if (view.vm->has_mark) {
     if (entry->step.kind == StepKind::kRollBack) return;
+    if (!IsReadable(view, decisions.snapshot().look())) return;
     const nomad::Node* node = LinkedNode(view, decisions.snapshot());
     if (node != nullptr && node->status == nomad::NodeStatus::kReady) return;
     Fail(base::FailedPrecondition("its removal goes on: its node is not ready any more"), part);
