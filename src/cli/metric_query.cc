@@ -241,6 +241,17 @@ Verdict Ask(const runtime::Context& context, const PolicyCheck& check, const Age
 
 Verdict VerdictOf(const runtime::Context& context, const MetricQuery& query) {
   const PolicyCheck& check = query.check;
+  // By the name alone (hashicorp/nomad-autoscaler:policy/mutators.go, NomadAPMMutator).
+  if (check.source == "nomad-apm" && query.from_zero) {
+    return {CheckOutcome::kWarn,
+            "its source is Nomad's own data (nomad-apm), which cannot scale from zero: the agent "
+            "raises min to 1",
+            "set min = 1, or another source"};
+  }
+  // hashicorp/nomad-autoscaler:policy/handler.go, loadCheckRunners.
+  if (check.strategy == "fixed-value") {
+    return {CheckOutcome::kPass, "its strategy is fixed-value: the agent asks no source", ""};
+  }
   if (!query.apms_are_known) {
     return {CheckOutcome::kUnknown,
             "its source is \"" + check.source + "\", of which nothing is known",
@@ -253,13 +264,6 @@ Verdict VerdictOf(const runtime::Context& context, const MetricQuery& query) {
         "add the block, or correct source"};
   }
   if (query.apm->driver == "prometheus") return Ask(context, check, *query.apm);
-  // hashicorp/nomad-autoscaler:policy/mutators.go, NomadAPMMutator.
-  if (query.apm->driver == "nomad-apm" && query.from_zero) {
-    return {CheckOutcome::kWarn,
-            "its source is Nomad's own data (nomad-apm), which cannot scale from zero: the agent "
-            "raises min to 1",
-            "set min = 1, or another source"};
-  }
   return {
       CheckOutcome::kUnknown,
       "only the agent asks its source \"" + check.source + "\" (driver " + query.apm->driver + ")",

@@ -205,6 +205,7 @@ TEST(MetricQuery, of_a_source_that_the_agent_does_not_have_fails) {
 
 TEST(MetricQuery, of_nomads_own_data_cannot_scale_from_zero) {
   MetricQuery query = QueryAt("");
+  query.check.source = "nomad-apm";
   query.apm->driver = "nomad-apm";
   EXPECT_EQ(Check(query).outcome, CheckOutcome::kWarn);
   EXPECT_THAT(Check(query).text, HasSubstr("raises min to 1"));
@@ -212,6 +213,20 @@ TEST(MetricQuery, of_nomads_own_data_cannot_scale_from_zero) {
   EXPECT_EQ(Check(query).outcome, CheckOutcome::kUnknown);
   query.apm->driver = "datadog";
   EXPECT_THAT(Check(query).text, HasSubstr("(driver datadog)"));
+}
+
+TEST(MetricQuery, of_a_fixed_value_is_asked_of_nobody) {
+  const LoopbackServer server(Series(""));
+  MetricQuery query = QueryAt(server.url());
+  query.check.strategy = "fixed-value";
+  EXPECT_EQ(Check(query).outcome, CheckOutcome::kPass);
+  EXPECT_THAT(server.requests(), IsEmpty());
+  query.apm.reset();
+  EXPECT_EQ(Check(query).outcome, CheckOutcome::kPass) << "the agent does not look for the source";
+  query.apms_are_known = false;
+  EXPECT_EQ(Check(query).outcome, CheckOutcome::kPass);
+  query.check.source = "nomad-apm";
+  EXPECT_EQ(Check(query).outcome, CheckOutcome::kWarn) << "min is raised whatever the strategy is";
 }
 
 TEST(MetricQuery, comes_from_the_files_with_the_agents_defaults) {
