@@ -244,12 +244,13 @@ absl::StatusOr<PolicyCheck> ReadCheck(const AgentBlock& block, std::vector<std::
   NH_ASSIGN_OR_RETURN(check.query, block.Text("query"));
   const base::Duration unset = check.window;
   NH_ASSIGN_OR_RETURN(const std::string window, block.Text("query_window"));
-  // In a file, "instant" leaves the window unset (policy/file/parse.go), which is the default's
-  // (policy/policy.go, ApplyPolicyDefaults).
-  if (window != "instant") NH_RETURN_IF_ERROR(ReadDuration(block, "query_window", &check.window));
+  // hashicorp/nomad-autoscaler:sdk/policy.go, Translate, and policy/check.go, queryMetrics.
+  check.instant = window == "instant";
+  if (!check.instant) NH_RETURN_IF_ERROR(ReadDuration(block, "query_window", &check.window));
+  // policy/policy.go, ApplyPolicyDefaults.
   if (check.window == base::Duration::zero()) check.window = unset;
   NH_RETURN_IF_ERROR(ReadDuration(block, "query_window_offset", &check.offset));
-  NH_ASSIGN_OR_RETURN(check.strategy, ReadStrategy(block, window == "instant", refusals));
+  NH_ASSIGN_OR_RETURN(check.strategy, ReadStrategy(block, check.instant, refusals));
   NH_RETURN_IF_ERROR(ReadOnError(block, "on_error", refusals));
   return check;
 }

@@ -45,7 +45,8 @@ struct PolicyCheck {
   std::string source;
   std::string query;
   std::string strategy;
-  // The query is for this long until now, less the offset.
+  // The query is for now, less the offset, alone, or for this long until then.
+  bool instant = false;
   base::Duration window = std::chrono::minutes(1);
   base::Duration offset{};
 };

@@ -122,10 +122,12 @@ std::string SecondsOf(base::WallTime time) {
 
 http::HttpRequest RequestOf(const PolicyCheck& check, const Endpoint& source, base::WallTime now) {
   const base::WallTime to = now - check.offset;
+  const std::string query = "?query=" + base::UrlEscape(check.query);
   http::HttpRequest request;
-  request.target = "/api/v1/query_range?query=" + base::UrlEscape(check.query) +
-                   "&start=" + SecondsOf(to - check.window) + "&end=" + SecondsOf(to) +
-                   "&step=" + kStep;
+  request.target = check.instant
+                       ? "/api/v1/query" + query + "&time=" + SecondsOf(to)
+                       : "/api/v1/query_range" + query + "&start=" + SecondsOf(to - check.window) +
+                             "&end=" + SecondsOf(to) + "&step=" + kStep;
   request.purpose = "query Prometheus";
   for (const auto& [name, value] : source.headers) request.headers.Add(name, value.Reveal());
   return request;
@@ -137,13 +139,35 @@ struct Verdict {
   std::string cure;
 };
 
-// Of a reply that is a success: {"status": "success", "data": {"result": [{"values": [[time,
-// "value"], …]}, …]}} (prometheus/prometheus:docs/querying/api.md, Range queries).
+// The samples, [time, "value"], of a scalar, a vector or a matrix (prometheus/prometheus:
+// docs/querying/api.md, Expression query result formats).
+std::vector<const nlohmann::json*> SamplesOf(const std::string& type,
+                                             const nlohmann::json& result) {
+  if (type == "scalar") return {&result};
+  std::vector<const nlohmann::json*> samples;
+  for (const nlohmann::json& series : result) {
+    const nlohmann::json* const one = base::FindMember(series, "value");
+    if (one != nullptr) samples.push_back(one);
+    const nlohmann::json* const several = base::FindMember(series, "values");
+    if (several == nullptr || !several->is_array()) continue;
+    for (const nlohmann::json& sample : *several) samples.push_back(&sample);
+  }
+  return samples;
+}
+
+// Of a reply that is a success: {"status": "success", "data": {"resultType": …, "result": […]}}.
 Verdict VerdictOfData(const nlohmann::json& reply, const std::string& address) {
-  const nlohmann::json* const result = base::FindPath(reply, {"data", "result"});
+  const nlohmann::json* const data = base::FindMember(reply, "data");
+  const nlohmann::json* const result =
+      data == nullptr ? nullptr : base::FindMember(*data, "result");
   if (result == nullptr || !result->is_array()) {
     return {CheckOutcome::kFail, "the reply of " + address + " is none of Prometheus",
             "correct address of the apm block"};
+  }
+  const std::string type = base::GetString(*data, "resultType");
+  if (type == "string") {
+    return {CheckOutcome::kFail, address + " answers with a text, which the agent refuses",
+            "correct the query: its result is to be a number"};
   }
   if (result->empty()) {
     return {CheckOutcome::kWarn,
@@ -152,27 +176,29 @@ Verdict VerdictOfData(const nlohmann::json& reply, const std::string& address) {
                 "scales nothing by it",
             "try the query in Prometheus: are the metrics scraped, and do the labels match?"};
   }
-  if (result->size() > 1) {
+  const std::string series = std::to_string(result->size()) + " series";
+  constexpr char kAggregate[] = "aggregate them in the query, with sum() or max()";
+  if (type != "scalar" && type != "vector" && result->size() > 1) {
     return {CheckOutcome::kFail,
-            address + " answers with " + std::to_string(result->size()) +
-                " series, and the agent takes only one",
-            "aggregate them in the query, with sum() or max()"};
+            address + " answers with " + series + ", and the agent takes only one", kAggregate};
   }
-  const nlohmann::json& series = result->front();
-  const nlohmann::json* const values = base::FindPath(series, {"values"});
   std::string newest;
-  if (values != nullptr && values->is_array()) {
-    for (const nlohmann::json& sample : *values) {
-      newest = sample.is_array() && sample.size() == 2 && sample[1].is_string()
-                   ? sample[1].get<std::string>()
-                   : "?";
-      // parseSample of plugin.go.
-      if (newest == "NaN") {
-        return {CheckOutcome::kFail,
-                address + " answers with a value that is no number (NaN), which the agent refuses",
-                "avoid the division by zero in the query"};
-      }
+  for (const nlohmann::json* const sample : SamplesOf(type, *result)) {
+    newest = sample->is_array() && sample->size() == 2 && (*sample)[1].is_string()
+                 ? (*sample)[1].get<std::string>()
+                 : "?";
+    // parseSample of plugin.go.
+    if (newest == "NaN") {
+      return {CheckOutcome::kFail,
+              address + " answers with a value that is no number (NaN), which the agent refuses",
+              "avoid the division by zero in the query"};
     }
+  }
+  // parseVector of plugin.go.
+  if (type == "vector" && result->size() > 1) {
+    return {CheckOutcome::kWarn,
+            address + " answers with " + series + ", which the agent takes for values of one",
+            kAggregate};
   }
   return {CheckOutcome::kPass, "answers " + http::OneLine(newest, kMostOfText) + ", at " + address,
           ""};

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "nomad_harvester/runtime/clock.h"
 
@@ -83,6 +84,42 @@ TEST(MetricQuery, is_asked_for_its_window_and_offset) {
   EXPECT_EQ(number("end") - number("start"), 300);
   EXPECT_NEAR(static_cast<double>(number("end")),
               static_cast<double>(std::chrono::system_clock::to_time_t(before)), 30);
+}
+
+// plugin.go, QueryMultiple, parseScalar and parseVector.
+TEST(MetricQuery, of_an_instant_is_asked_for_it_alone) {
+  const auto check = [](const std::string& type, const std::string& result) {
+    const LoopbackServer server(
+        ServerReply{.body = R"({"status":"success","data":{"resultType":")" + type +
+                            R"(","result":)" + result + "}}"});
+    MetricQuery query = QueryAt(server.url());
+    query.check.instant = true;
+    query.check.query = "q";
+    query.check.offset = std::chrono::hours(1);
+    const auto before = std::chrono::system_clock::now() - std::chrono::hours(1);
+    CheckResult verdict = Check(query);
+    const std::string start = "/api/v1/query?query=q&time=";
+    const std::string target = server.requests().at(0).target;
+    EXPECT_THAT(target, StartsWith(start));
+    EXPECT_NEAR(std::stod(target.substr(start.size())),
+                static_cast<double>(std::chrono::system_clock::to_time_t(before)), 30);
+    return verdict;
+  };
+  EXPECT_THAT(check("vector", R"([{"metric":{},"value":[1,"2.5"]}])").text,
+              StartsWith("answers 2.5, at"));
+  EXPECT_EQ(check("scalar", R"([1,"2.5"])").outcome, CheckOutcome::kPass);
+  EXPECT_THAT(check("scalar", R"([1,"2.5"])").text, StartsWith("answers 2.5, at"));
+  EXPECT_THAT(check("matrix", R"([{"values":[[1,"2"],[2,"3"]]}])").text,
+              StartsWith("answers 3, at"));
+  EXPECT_EQ(check("vector", "[]").outcome, CheckOutcome::kWarn);
+  const CheckResult two = check("vector", R"([{"value":[1,"2"]},{"value":[1,"3"]}])");
+  EXPECT_EQ(two.outcome, CheckOutcome::kWarn);
+  EXPECT_THAT(two.text, HasSubstr("with 2 series, which the agent takes for values of one"));
+  for (const auto& [type, result] :
+       {std::pair("vector", R"([{"value":[1,"NaN"]}])"), std::pair("scalar", R"([1,"NaN"])"),
+        std::pair("string", R"([1,"x"])")}) {
+    EXPECT_EQ(check(type, result).outcome, CheckOutcome::kFail) << type;
+  }
 }
 
 TEST(MetricQuery, is_asked_with_the_credentials_of_the_apm_block_which_are_in_no_text) {
@@ -258,7 +295,8 @@ TEST(MetricQuery, comes_from_the_files_with_the_agents_defaults) {
   ASSERT_TRUE(first.apm.has_value());
   EXPECT_EQ(first.apm->config.values.at("address"), "http://p:9090");
   EXPECT_EQ(files->queries[1].check.source, "nomad-apm");
-  EXPECT_EQ(files->queries[1].check.window, std::chrono::minutes(1));
+  EXPECT_FALSE(first.check.instant);
+  EXPECT_TRUE(files->queries[1].check.instant);
   EXPECT_EQ(files->queries[1].apm.value().driver, "nomad-apm");
 }
 
