@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -44,17 +45,14 @@ absl::StatusOr<std::vector<std::string>> FilesOf(const std::string& path) {
   return files;
 }
 
-absl::Status ForEachFile(
-    const std::string& path, const std::vector<hcl::BlockSchema>& schema,
-    const std::function<absl::Status(const Source& source, const AgentBlock& content)>& read) {
-  NH_ASSIGN_OR_RETURN(const std::vector<std::string> files, FilesOf(path));
-  for (const std::string& file : files) {
-    NH_ASSIGN_OR_RETURN(std::string text, base::ReadFile(file));
-    const Source source(file, std::move(text));
-    NH_ASSIGN_OR_RETURN(const hcl::Body body, hcl::ReadDocument(source, schema));
-    NH_RETURN_IF_ERROR(read(source, AgentBlock(source, body, 0)));
-  }
-  return absl::OkStatus();
+using Schema = std::vector<hcl::BlockSchema>;
+using ReadContent = std::function<absl::Status(const Source& source, const AgentBlock& content)>;
+
+absl::Status ReadOneFile(const std::string& file, const Schema& schema, const ReadContent& read) {
+  NH_ASSIGN_OR_RETURN(std::string text, base::ReadFile(file));
+  const Source source(file, std::move(text));
+  NH_ASSIGN_OR_RETURN(const hcl::Body body, hcl::ReadDocument(source, schema));
+  return read(source, AgentBlock(source, body, 0));
 }
 
 // The agent's block nomad, by the keys that the plugin gets (hashicorp/nomad-autoscaler:
@@ -315,49 +313,14 @@ absl::StatusOr<FilePolicy> ReadPolicy(const AgentBlock& block, std::vector<std::
   return policy;
 }
 
-}  // namespace
-
-absl::StatusOr<AgentConfig> ReadAgentConfig(const std::string& path) {
-  // What every agent has (agent/config/config.go, Default).
-  AgentConfig config{.targets = {{"nomad-target", {.driver = "nomad-target", .config = {}}}},
-                     .apms = {{kNomadApm, {.driver = kNomadApm, .config = {}}}},
-                     .strategies = {{"fixed-value", {}},
-                                    {"pass-through", {}},
-                                    {"target-value", {}},
-                                    {"threshold", {}}},
-                     .policy_dir = "",
-                     .warnings = {}};
-  NomadBlock nomad;
-  NH_RETURN_IF_ERROR(ForEachFile(
-      path,
-      {{"target", 1}, {"apm", 1}, {"strategy", 1}, {"nomad", 0}, {"policy", 0, {{"source", 1}}}},
-      [&](const Source&, const AgentBlock& content) {
-        if (const auto policies = content.BlocksOf("scaling"); !policies.empty()) {
-          return content.Error(policies.front()->offset,
-                               "a block scaling is a policy's: give this file with --policy");
-        }
-        NH_RETURN_IF_ERROR(content.CheckNames(AgentArguments(), AgentBlocks(), &config.warnings));
-        NH_ASSIGN_OR_RETURN(const Block* const block, content.OnlyBlock("nomad"));
-        if (block != nullptr) {
-          NH_RETURN_IF_ERROR(nomad.Read(content.Inside(*block), &config.warnings));
-        }
-        NH_RETURN_IF_ERROR(ReadPolicyDir(content, &config));
-        NH_RETURN_IF_ERROR(ReadPlugins(content, "apm", &config.apms));
-        NH_RETURN_IF_ERROR(ReadPlugins(content, "strategy", &config.strategies));
-        return ReadPlugins(content, "target", &config.targets);
-      }));
-  for (auto& [name, target] : config.targets) nomad.AddTo(&target.config);
-  return config;
-}
-
-absl::StatusOr<FilePolicies> ReadPolicies(const std::string& path) {
+absl::StatusOr<FilePolicies> ReadPolicyFile(const std::string& file) {
   FilePolicies found;
-  const std::vector<hcl::BlockSchema> schema = {
+  const Schema schema = {
       {"scaling",
        1,
        {{"policy", 0, {{"schedule", 0}, {"check", 1, {{"strategy", 1}}}, {"target", 1}}}}}};
   NH_RETURN_IF_ERROR(
-      ForEachFile(path, schema, [&](const Source& source, const AgentBlock& content) {
+      ReadOneFile(file, schema, [&](const Source& source, const AgentBlock& content) {
         for (const char* const type : {"target", "apm", "nomad"}) {
           const auto blocks = content.BlocksOf(type);
           if (blocks.empty()) continue;
@@ -378,6 +341,59 @@ absl::StatusOr<FilePolicies> ReadPolicies(const std::string& path) {
         return absl::OkStatus();
       }));
   return found;
+}
+
+}  // namespace
+
+absl::StatusOr<AgentConfig> ReadAgentConfig(const std::string& path) {
+  // What every agent has (agent/config/config.go, Default).
+  AgentConfig config{.targets = {{"nomad-target", {.driver = "nomad-target", .config = {}}}},
+                     .apms = {{kNomadApm, {.driver = kNomadApm, .config = {}}}},
+                     .strategies = {{"fixed-value", {}},
+                                    {"pass-through", {}},
+                                    {"target-value", {}},
+                                    {"threshold", {}}},
+                     .policy_dir = "",
+                     .warnings = {}};
+  NomadBlock nomad;
+  const Schema schema = {
+      {"target", 1}, {"apm", 1}, {"strategy", 1}, {"nomad", 0}, {"policy", 0, {{"source", 1}}}};
+  NH_ASSIGN_OR_RETURN(const std::vector<std::string> files, FilesOf(path));
+  for (const std::string& file : files) {
+    NH_RETURN_IF_ERROR(ReadOneFile(file, schema, [&](const Source&, const AgentBlock& content) {
+      if (const auto policies = content.BlocksOf("scaling"); !policies.empty()) {
+        return content.Error(policies.front()->offset,
+                             "a block scaling is a policy's: give this file with --policy");
+      }
+      NH_RETURN_IF_ERROR(content.CheckNames(AgentArguments(), AgentBlocks(), &config.warnings));
+      NH_ASSIGN_OR_RETURN(const Block* const block, content.OnlyBlock("nomad"));
+      if (block != nullptr) {
+        NH_RETURN_IF_ERROR(nomad.Read(content.Inside(*block), &config.warnings));
+      }
+      NH_RETURN_IF_ERROR(ReadPolicyDir(content, &config));
+      NH_RETURN_IF_ERROR(ReadPlugins(content, "apm", &config.apms));
+      NH_RETURN_IF_ERROR(ReadPlugins(content, "strategy", &config.strategies));
+      return ReadPlugins(content, "target", &config.targets);
+    }));
+  }
+  for (auto& [name, target] : config.targets) nomad.AddTo(&target.config);
+  return config;
+}
+
+absl::StatusOr<FilePolicies> ReadPolicies(const std::string& path) {
+  FilePolicies all;
+  NH_ASSIGN_OR_RETURN(const std::vector<std::string> files, FilesOf(path));
+  for (const std::string& file : files) {
+    auto found = ReadPolicyFile(file);
+    if (!found.ok()) {
+      if (file == path) return found.status();
+      all.mistakes.push_back(found.status());
+      continue;
+    }
+    std::move(found->policies.begin(), found->policies.end(), std::back_inserter(all.policies));
+    std::move(found->warnings.begin(), found->warnings.end(), std::back_inserter(all.warnings));
+  }
+  return all;
 }
 
 }  // namespace nomad_harvester::cli

@@ -12,6 +12,7 @@
 #include "nomad_harvester/base/time.h"
 #include "nomad_harvester/config/plugin_config.h"
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 namespace nomad_harvester::cli {
@@ -69,6 +70,9 @@ struct FilePolicy {
 struct FilePolicies {
   std::vector<FilePolicy> policies;  // those with a target, in the order of the files' names
   std::vector<std::string> warnings;
+  // Of the files of a directory of which no policy is read, one each
+  // (hashicorp/nomad-autoscaler:policy/file/source.go, handleDir).
+  std::vector<absl::Status> mistakes;
 };
 
 // `path` is a file, or a directory with files *.hcl and *.json. Errors: see ReadOperatorFiles.

@@ -49,14 +49,17 @@ Matches Where(const Matches& policies, const std::function<bool(const FilePolicy
   return found;
 }
 
-absl::StatusOr<const FilePolicy*> ChooseByName(const Matches& all, const OperatorFiles& files,
+absl::StatusOr<const FilePolicy*> ChooseByName(const FilePolicies& read, const Matches& all,
+                                               const OperatorFiles& files,
                                                const TargetNames& ours) {
   const Matches named =
       Where(all, [&](const FilePolicy& policy) { return policy.name == files.policy_name; });
   if (named.empty()) {
-    return base::InvalidArgument("--policy-name: " + files.policy + " has no policy \"" +
-                                 files.policy_name + "\"" +
-                                 (all.empty() ? "" : "; it has" + Lines(all)));
+    std::string text = "--policy-name: " + files.policy + " has no policy \"" + files.policy_name +
+                       "\"" + (all.empty() ? "" : "; it has" + Lines(all));
+    if (!read.mistakes.empty()) text += "\nOf these files no policy is read:";
+    for (const absl::Status& mistake : read.mistakes) text += "\n" + base::Message(mistake);
+    return base::InvalidArgument(text);
   }
   if (named.size() > 1) {
     return base::InvalidArgument(
@@ -77,7 +80,8 @@ absl::StatusOr<const FilePolicy*> ChoosePolicy(const FilePolicies& read, const O
                                                const TargetNames& ours) {
   Matches all;
   for (const FilePolicy& policy : read.policies) all.push_back(&policy);
-  if (!files.policy_name.empty()) return ChooseByName(all, files, ours);
+  if (!files.policy_name.empty()) return ChooseByName(read, all, files, ours);
+  if (!read.mistakes.empty()) return read.mistakes.front();
   Matches candidates =
       Where(all, [&](const FilePolicy& policy) { return ours.contains(policy.target); });
   const Matches enabled =
@@ -90,6 +94,17 @@ absl::StatusOr<const FilePolicy*> ChoosePolicy(const FilePolicies& read, const O
   }
   return base::InvalidArgument("--policy: several policies; choose one with --policy-name" +
                                Lines(candidates));
+}
+
+// Of the files without the chosen policy; where the mistake is, without its line.
+std::vector<std::string> WarningsOf(const std::vector<absl::Status>& mistakes) {
+  std::vector<std::string> warnings;
+  warnings.reserve(mistakes.size());
+  for (const absl::Status& mistake : mistakes) {
+    const std::string text = base::Message(mistake);
+    warnings.push_back(text.substr(0, text.find('\n')) + "; no policy of this file is read");
+  }
+  return warnings;
 }
 
 std::vector<MetricQuery> QueriesOf(const FilePolicy& policy, const OperatorFiles& files,
@@ -176,6 +191,8 @@ absl::StatusOr<FileSettings> ReadOperatorFiles(const OperatorFiles& given) {
     NH_ASSIGN_OR_RETURN(read, std::move(policies));
     settings.warnings.insert(settings.warnings.end(), read.warnings.begin(), read.warnings.end());
     NH_ASSIGN_OR_RETURN(policy, ChoosePolicy(read, files, ours));
+    const std::vector<std::string> skipped = WarningsOf(read.mistakes);
+    settings.warnings.insert(settings.warnings.end(), skipped.begin(), skipped.end());
     AddTo(&settings, &FileSettings::policy, policy->config);
     settings.queries = QueriesOf(*policy, files, agent);
     settings.refusals = RefusalsOf(*policy, files, agent);

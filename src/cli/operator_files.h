@@ -58,8 +58,9 @@ struct FileSettings {
 // only one.
 //
 // INVALID_ARGUMENT with every problem of the choice, one line each, or the first mistake in a file,
-// with its line; NOT_FOUND, PERMISSION_DENIED, RESOURCE_EXHAUSTED (base::kMaxConfigFileBytes) for
-// files. Blocks on the file system only.
+// with its line; of a directory of policies it is a warning if policy_name is in another file, as
+// the agent reads the others, too. NOT_FOUND, PERMISSION_DENIED, RESOURCE_EXHAUSTED
+// (base::kMaxConfigFileBytes) for files. Blocks on the file system only.
 absl::StatusOr<FileSettings> ReadOperatorFiles(const OperatorFiles& given);
 
 }  // namespace nomad_harvester::cli

@@ -192,6 +192,29 @@ TEST_F(OperatorFilesTest, a_mistake_in_any_file_of_a_directory_is_a_problem) {
               StartsWith(dir_.Path("policies/b.hcl") + ":1:14: this block is not closed\n"));
 }
 
+// handleDir of the agent's policy/file/source.go reads the others, and decodeFile no policy of a
+// file with a mistake.
+TEST_F(OperatorFilesTest, a_mistake_in_a_file_without_the_named_policy_is_a_warning) {
+  Write("policies/a.hcl", "scaling \"db\" {\n");
+  Write("policies/b.hcl", Policy("web"));
+  Write("policies/c.hcl", Policy("ci") + "scaling \"api\" {\n  max = \"many\"\n  policy {}\n}\n");
+  const std::string policies = dir_.Path("policies");
+  const FileSettings web = Read({.policy = policies, .policy_name = "web"});
+  EXPECT_THAT(web.policy, Contains(Pair("node_group_name", "web")));
+  EXPECT_THAT(web.warnings,
+              ElementsAre(policies + "/a.hcl:1:14: this block is not closed; no policy of this "
+                                     "file is read",
+                          StartsWith(policies + "/c.hcl:13:3: max: expected a whole number; ")));
+  EXPECT_THAT(
+      Problem({.policy = policies, .policy_name = "ci"}),
+      AllOf(StartsWith("--policy-name: " + policies + " has no policy \"ci\"; it has\n  web"),
+            HasSubstr("\n" + policies + "/a.hcl:1:14: this block is not closed\n"),
+            HasSubstr("\n" + policies + "/c.hcl:13:3: max: expected a whole number\n"),
+            HasSubstr("13 |   max = \"many\"")));
+  EXPECT_THAT(Problem({.policy = policies + "/c.hcl", .policy_name = "ci"}),
+              StartsWith(policies + "/c.hcl:13:3: max: expected a whole number\n"));
+}
+
 TEST_F(OperatorFilesTest, mistakes_in_blocks_have_their_place) {
   const std::pair<std::string, std::string> kCases[] = {
       {"target \"h\" {\n}\n", ":1:1: driver is required"},
