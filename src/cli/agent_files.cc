@@ -303,7 +303,8 @@ absl::StatusOr<FilePolicy> ReadPolicy(const AgentBlock& block, std::vector<std::
   NH_ASSIGN_OR_RETURN(policy.enabled, block.Bool("enabled"));
   NH_RETURN_IF_ERROR(ReadLimits(block, &policy));
   NH_ASSIGN_OR_RETURN(const std::string type, block.Text("type"));
-  if (!type.empty() && type != "cluster" && type != "horizontal") {
+  if (!type.empty()) policy.type = type;
+  if (policy.type != "cluster" && policy.type != "horizontal") {
     policy.refusals.push_back(block.Where("type") + ": the type of a cluster's policy is " +
                               "\"cluster\"");
   }

@@ -57,6 +57,7 @@ struct FilePolicy {
   std::string name;
   std::string where;  // of its block
   bool enabled = false;
+  std::string type = "cluster";
   std::string target;
   FileMap config;
   std::int64_t min = 0;

@@ -113,7 +113,7 @@ std::vector<MetricQuery> QueriesOf(const FilePolicy& policy, const OperatorFiles
   queries.reserve(policy.checks.size());
   for (const PolicyCheck& check : policy.checks) {
     MetricQuery query{.policy = policy.name,
-                      .from_zero = policy.min == 0,
+                      .from_zero = policy.type == "cluster" && policy.min == 0,
                       .check = check,
                       .apm = std::nullopt,
                       .apms_are_known = !files.agent_config.empty()};

@@ -29,7 +29,7 @@ struct OperatorFiles {
 // A check of the chosen policy, and whom the agent would ask.
 struct MetricQuery {
   std::string policy;
-  bool from_zero = false;  // the policy's min is 0
+  bool from_zero = false;  // the policy is of type "cluster", and its min is 0
   PolicyCheck check;
   // Its source; unset: the agent's configuration has none of this name, or was not given.
   std::optional<AgentPlugin> apm;

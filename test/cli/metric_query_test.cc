@@ -300,5 +300,25 @@ TEST(MetricQuery, comes_from_the_files_with_the_agents_defaults) {
   EXPECT_EQ(files->queries[1].apm.value().driver, "nomad-apm");
 }
 
+// MutatePolicy of the agent's policy/mutators.go.
+TEST(MetricQuery, is_of_a_pool_that_scales_from_zero_only_in_a_policy_of_a_cluster) {
+  const support::ScopedTempDir dir;
+  const auto from_zero = [&](const std::string& arguments) {
+    const auto files = ReadOperatorFiles(
+        {.policy =
+             dir.WriteFile("policy.hcl", "scaling \"web\" {\n  max = 5\n" + arguments +
+                                             "  policy {\n    check \"a\" {\n      strategy "
+                                             "\"pass-through\" {}\n    }\n    target \"harvester\" "
+                                             "{}\n  }\n}\n"),
+         .policy_name = "web"});
+    EXPECT_TRUE(files.ok()) << files.status();
+    return files->queries.at(0).from_zero;
+  };
+  EXPECT_TRUE(from_zero(""));
+  EXPECT_TRUE(from_zero("  type = \"cluster\"\n"));
+  EXPECT_FALSE(from_zero("  min = 1\n"));
+  EXPECT_FALSE(from_zero("  type = \"horizontal\"\n"));
+}
+
 }  // namespace
 }  // namespace nomad_harvester::cli
