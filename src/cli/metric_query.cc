@@ -69,20 +69,23 @@ std::string Unescaped(std::string_view text) {
 }
 
 // Moves the login of "https://USER:PASSWORD@HOST" to where basic_auth_* are, over which it wins
-// (golang/go:src/net/http/client.go, send). The address may then be shown.
-void TakeLogin(http::CurlOptions* options) {
+// (golang/go:src/net/http/client.go, send); an empty one does not. The address may then be shown.
+// Returns whether there was one.
+bool TakeLogin(http::CurlOptions* options) {
   std::string& address = options->base_url;
   const std::size_t scheme = address.find("://");
-  if (scheme == std::string::npos) return;
+  if (scheme == std::string::npos) return false;
   const std::size_t begin = scheme + 3;
   const std::size_t end = address.substr(0, address.find_first_of("/?#", begin)).rfind('@');
-  if (end == std::string::npos || end < begin) return;
+  if (end == std::string::npos || end < begin) return false;
   const std::string login = address.substr(begin, end - begin);
+  address.erase(begin, end + 1 - begin);
+  if (login.empty()) return false;
   const std::size_t colon = std::min(login.find(':'), login.size());
   options->basic_auth_user = Unescaped(login.substr(0, colon));
   options->basic_auth_password =
       base::Secret(colon < login.size() ? Unescaped(login.substr(colon + 1)) : "");
-  address.erase(begin, end + 1 - begin);
+  return true;
 }
 
 absl::StatusOr<Endpoint> EndpointOf(const AgentPlugin& apm) {
@@ -94,9 +97,7 @@ absl::StatusOr<Endpoint> EndpointOf(const AgentPlugin& apm) {
   if (!source.options.basic_auth_user.empty() || !source.options.basic_auth_password.empty()) {
     source.credential = "basic_auth_user and basic_auth_password";
   }
-  const std::string given = source.options.base_url;
-  TakeLogin(&source.options);
-  if (source.options.base_url != given) source.credential = "address";
+  if (TakeLogin(&source.options)) source.credential = "address";
   source.options.max_response_bytes = kMostOfReply;
   if (const std::string ca = KeyOf(apm, "ca_cert"); !ca.empty()) {
     NH_ASSIGN_OR_RETURN(source.options.tls.ca_pem,

@@ -154,6 +154,15 @@ TEST(MetricQuery, is_asked_with_the_login_of_its_address_which_is_in_no_text) {
   }
 }
 
+TEST(MetricQuery, is_asked_with_the_user_of_the_apm_block_if_the_login_of_its_address_is_empty) {
+  const LoopbackServer server(ServerReply{.status = 401});
+  MetricQuery query = QueryAt("http://@" + server.url().substr(7));
+  query.apm->config.values["basic_auth_user"] = "me";
+  query.apm->config.values["basic_auth_password"] = "hush-hush-1";
+  EXPECT_THAT(Check(query).text, HasSubstr("those of basic_auth_user and basic_auth_password"));
+  EXPECT_EQ(server.requests().at(0).headers.Find("Authorization"), "Basic bWU6aHVzaC1odXNoLTE=");
+}
+
 TEST(MetricQuery, shows_no_token_that_its_source_tells_back_without_its_scheme) {
   const LoopbackServer server(ServerReply{.status = 500, .body = "no such token: hush-hush-1"});
   MetricQuery query = QueryAt(server.url());
