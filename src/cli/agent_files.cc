@@ -211,6 +211,13 @@ absl::Status ReadOnError(const AgentBlock& block, const char* name,
   return absl::OkStatus();
 }
 
+// As of strconv.Atoi.
+bool IsOne(std::string_view text) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  const auto number = base::ParseInt(text);
+  return number.ok() && *number == 1;
+}
+
 // The name of a check's strategy, whose settings are the agent's own affair.
 absl::StatusOr<std::string> ReadStrategy(const AgentBlock& check, bool instant,
                                          std::vector<std::string>* refusals) {
@@ -227,7 +234,7 @@ absl::StatusOr<std::string> ReadStrategy(const AgentBlock& check, bool instant,
   }
   constexpr char kTrigger[] = "within_bounds_trigger";
   NH_ASSIGN_OR_RETURN(const std::string trigger, inside.Text(kTrigger));
-  if (instant && name == "threshold" && trigger != "1") {
+  if (instant && name == "threshold" && !IsOne(trigger)) {
     refusals->push_back(inside.Where(kTrigger) + ": " + kTrigger +
                         " must be 1 with query_window = \"instant\"");
   }

@@ -300,9 +300,17 @@ TEST_F(OperatorFilesTest, what_keeps_the_agent_from_scaling_by_a_policy_is_told)
       "    check \"a\" {\n      query_window = \"instant\"\n      strategy \"threshold\" {\n";
   EXPECT_THAT(refusals("  max = 5\n", instant + "      }\n    }\n"),
               ElementsAre(HasSubstr("within_bounds_trigger must be 1")));
-  EXPECT_THAT(
-      refusals("  max = 5\n", instant + "        within_bounds_trigger = 1\n      }\n    }\n"),
-      IsEmpty());
+  const auto refused = [&](const std::string& trigger) {
+    return !refusals("  max = 5\n",
+                     instant + "        within_bounds_trigger = " + trigger + "\n      }\n    }\n")
+                .empty();
+  };
+  for (const char* trigger : {"1", "1.0", "\"1\"", "\"+1\"", "\"01\""}) {
+    EXPECT_FALSE(refused(trigger)) << trigger;
+  }
+  for (const char* trigger : {"2", "\"1.0\"", "\" 1\"", "\"-1\"", "\"++1\"", "\"\""}) {
+    EXPECT_TRUE(refused(trigger)) << trigger;
+  }
   EXPECT_THAT(refusals("  max = 3\n  min = 5\n", check, "false"), IsEmpty())
       << "the agent does not look at it";
 }
