@@ -106,8 +106,13 @@ absl::StatusOr<std::int64_t> AgentBlock::Integer(std::string_view name) const {
   const hcl::Argument* const argument = hcl::FindArgument(body_, name);
   if (argument == nullptr || argument->value.kind == hcl::Value::Kind::kNull) return 0;
   NH_ASSIGN_OR_RETURN(const std::string text, TextOf(name, argument->value));
-  auto number = base::ParseInt(text);
-  if (number.ok()) return number;
+  // zclconf/go-cty:cty/value_init.go, ParseNumberVal.
+  const bool is_signed = text.starts_with('-') || text.starts_with('+');
+  const auto digits = hcl::CanonicalNumber(std::string_view(text).substr(is_signed ? 1 : 0));
+  if (digits.has_value()) {
+    auto number = base::ParseInt((text.starts_with('-') ? "-" : "") + *digits);
+    if (number.ok()) return number;
+  }
   return Error(argument->offset, std::string(name) + ": expected a whole number");
 }
 

@@ -88,11 +88,6 @@ bool IsDigit(char c);
 // The white space of Go's unicode.IsSpace at the front of `text`, in bytes; 0 if there is none.
 std::size_t SpaceLength(std::string_view text);
 
-// A decimal number, DIGITS[.[DIGITS]][e[+-]DIGITS], as the agent writes it (zclconf/go-cty:
-// cty/convert/conversion_primitive.go, big.Float's Text('f', -1)); nullopt if it is none, or if the
-// agent, whose numbers have 512 bits, might round it.
-std::optional<std::string> CanonicalNumber(std::string_view text);
-
 // A kString of valid UTF-8. An error if the agent would replace characters of it: its strings are
 // in Unicode's normal form C (zclconf/go-cty:cty/value_init.go, NormalizeString).
 absl::StatusOr<Value> StringValue(const Cursor& cursor, std::size_t offset, std::string text);

@@ -244,6 +244,8 @@ TEST_F(OperatorFilesTest, mistakes_in_a_policy_have_their_place) {
   const std::pair<std::string, std::string> kCases[] = {
       {"  max = \"many\"\n  policy {}", ":2:3: max: expected a whole number"},
       {"  max = 5\n  min = 1.5\n  policy {}", ":3:3: min: expected a whole number"},
+      {"  max = 5\n  min = \"1.5\"\n  policy {}", ":3:3: min: expected a whole number"},
+      {"  max = \"+-5\"\n  policy {}", ":2:3: max: expected a whole number"},
       {"  max = 5\n  policy {\n    cooldown = \"5\"\n  }", ":4:5: cooldown: time: missing unit"},
       {"  max = 5\n  policy {\n    cooldown_on_scale_up = \"x\"\n  }", ":4:5: cooldown_on_"},
       {"  max = 5\n  policy {\n    evaluation_interval = 5\n  }", ":4:5: evaluation_interval: "},
@@ -278,6 +280,13 @@ TEST_F(OperatorFilesTest, what_keeps_the_agent_from_scaling_by_a_policy_is_told)
   };
   EXPECT_THAT(refusals("  max = 5\n", check), IsEmpty());
   EXPECT_THAT(refusals("  max = 0\n  min = 0\n  type = \"horizontal\"\n", check), IsEmpty());
+  for (const char* number : {"\"5\"", "\"5.0\"", "\"5e0\"", "\"+5\"", "5.0", "0.5e1"}) {
+    EXPECT_THAT(refusals("  max = 3\n  min = " + std::string(number) + "\n", check),
+                ElementsAre(":4:3: min, 5, is greater than max, 3"))
+        << number;
+  }
+  EXPECT_THAT(refusals("  max = 3\n  min = \"-1e1\"\n", check),
+              ElementsAre(":4:3: min is negative"));
   EXPECT_THAT(refusals("  max = 3\n  min = 5\n", check),
               ElementsAre(":4:3: min, 5, is greater than max, 3"));
   EXPECT_THAT(refusals("  max = -1\n  min = -2\n", check),

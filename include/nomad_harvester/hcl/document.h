@@ -77,6 +77,10 @@ absl::StatusOr<Body> ReadDocument(const Source& source, const std::vector<BlockS
 const Argument* FindArgument(const Body& body, std::string_view name);
 // The text of a string, number or bool; nullopt for the other kinds, which have none.
 std::optional<std::string> TextOf(const Value& value);
+// A decimal number, DIGITS[.[DIGITS]][e[+-]DIGITS], as the agent writes it (zclconf/go-cty:
+// cty/convert/conversion_primitive.go, big.Float's Text('f', -1)); nullopt if it is none, or if the
+// agent, whose numbers have 512 bits, might round it.
+std::optional<std::string> CanonicalNumber(std::string_view text);
 
 }  // namespace nomad_harvester::hcl
 
