@@ -15,8 +15,10 @@ namespace {
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 // Of a longer line only this many bytes before and after the mistake are shown.
 constexpr std::size_t kShownBytes = 80;
-constexpr std::string_view kSecretWords[] = {"token",      "pass",    "secret",    "auth",
-                                             "credential", "header_", "user_data", "network_data"};
+// "_pass" as in basic_auth_pass; "pass" alone is a part of pass-through, too.
+constexpr std::string_view kSecretWords[] = {"token",   "passw",     "passphrase",  "passcode",
+                                             "_pass",   "secret",    "auth",        "credential",
+                                             "header_", "user_data", "network_data"};
 
 bool IsContinuation(char c) { return (static_cast<unsigned char>(c) & 0xc0U) == 0x80U; }
 
@@ -91,7 +93,7 @@ Excerpt Cut(std::string_view line, std::size_t at) {
 bool IsSecretName(std::string_view name) {
   const std::string lower = base::AsciiLower(name);
   if (lower.ends_with("_file")) return false;
-  return (lower.ends_with("key") && lower != "key") ||
+  return (lower.ends_with("key") && lower != "key") || lower == "pass" ||
          std::any_of(std::begin(kSecretWords), std::end(kSecretWords),
                      [&](std::string_view word) { return lower.find(word) != std::string::npos; });
 }

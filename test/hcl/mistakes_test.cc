@@ -134,13 +134,15 @@ TEST(Mistakes, show_no_secret) {
         "auth_token = [\n hunter2\n]\n", "private_key = \"hunter2\" b\n",
         "aws_credentials = hunter2\n", "header_X-Api = \"hunter2\" b\n",
         "user_data = \"hunter2\" b\n", "network_data = <<EOF\nhunter2 ${x}\nEOF\n",
-        "passphrase = hunter2\n", "address = \"https://hunter2:hunter2@10.0.0.1\" b\n",
+        "passphrase = hunter2\n", "pass = hunter2\n", "db_pass = hunter2\n", "passwd = hunter2\n",
+        "address = \"https://hunter2:hunter2@10.0.0.1\" b\n",
         "a = \"http://b/\", address = \"https://hunter2@10.0.0.1\"\n"}) {
     EXPECT_THAT(MistakeIn(text), AllOf(StartsWith("a.hcl:"), Not(HasSubstr("hunter2")))) << text;
   }
   EXPECT_THAT(MistakeIn("{\"auth_token\": \"hunter2\" 1}", "a.json"),
               AllOf(StartsWith("a.json:"), Not(HasSubstr("hunter2"))));
   for (const char* text : {"auth_token_file = shown\n", "user_data_file = shown\n",
+                           "strategy \"pass-through\" shown\n", "bypass = shown b\n",
                            "address = \"https://shown/a@b\" c\n"}) {
     EXPECT_THAT(MistakeIn(text), HasSubstr("shown")) << text;
   }
