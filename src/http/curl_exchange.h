@@ -25,8 +25,7 @@ struct Endpoint {
   std::string connect_to;   // libcurl's form of the real host and port; empty: those of the URL
   std::string ca_pem;       // empty: nothing is verified, or no TLS
   Proxy proxy;
-  // "user:password", either of which may be empty: what travels in base64. Also held to be
-  // recognised in texts (rule P3). Empty: none.
+  // LoginOf user and password, held to be recognised in texts (rule P3). Empty: none is sent.
   base::Secret basic_login;
   CurlOptions options;
 };

@@ -130,10 +130,7 @@ absl::StatusOr<Endpoint> MakeEndpoint(CurlOptions options) {
                         const char* const value = std::getenv(name.c_str());
                         return std::string(value == nullptr ? "" : value);
                       }));
-  if (!options.basic_auth_user.empty() || !options.basic_auth_password.empty()) {
-    endpoint.basic_login =
-        base::Secret(options.basic_auth_user + ":" + options.basic_auth_password.Reveal());
-  }
+  endpoint.basic_login = LoginOf(options.basic_auth_user, options.basic_auth_password.Reveal());
   const bool https_proxy = endpoint.proxy.url.starts_with("https:");
   const bool uses_tls = endpoint.url.https || https_proxy;
   if (uses_tls && !options.tls.skip_verify) {

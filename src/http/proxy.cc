@@ -8,6 +8,7 @@
 
 #include <curl/curl.h>
 
+#include "nomad_harvester/base/encoding.h"
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 
@@ -65,7 +66,7 @@ absl::StatusOr<Proxy> ParseProxy(const std::string& text, const std::string& sou
   Proxy proxy;
   proxy.url = scheme + "://" + host + ":" + port;
   proxy.user = *user;
-  if (!user->empty() || !password->empty()) proxy.login = base::Secret(*user + ":" + *password);
+  proxy.login = LoginOf(*user, *password);
   if (password->empty()) proxy.lone_user = base::Secret(*user);
   proxy.password = base::Secret(*std::move(password));
   return proxy;
@@ -83,6 +84,12 @@ std::string FirstSet(const ProxyEnvironment& environment, std::initializer_list<
 }
 
 }  // namespace
+
+base::Secret LoginOf(const std::string& user, const std::string& password) {
+  if (user.empty() && password.empty()) return {};
+  if (password.empty()) return base::Secret(base::Base64Encode(user + ":"));
+  return base::Secret(user + ":" + password);
+}
 
 absl::StatusOr<Proxy> ChooseProxy(const BaseUrl& url, const std::string& configured,
                                   const ProxyEnvironment& environment) {

@@ -21,12 +21,15 @@ struct Proxy {
   std::string url;
   std::string user;
   base::Secret password;
-  // "user:password", either of which may be empty: what travels in base64. Also held to be
-  // recognised in texts (rule P3). Empty: none.
+  // LoginOf user and password, held to be recognised in texts (rule P3). Empty: none is sent.
   base::Secret login;
   // A user name without a password is one; held for the same reason.
   base::Secret lone_user;
 };
+
+// To hold, so that texts do not show it: "user:password", of which either may be empty. Without a
+// password only as it travels, since the name and its colon are found in ordinary texts.
+base::Secret LoginOf(const std::string& user, const std::string& password);
 
 // The value of a variable; empty if it is not set.
 using ProxyEnvironment = std::function<std::string(const std::string& name)>;

@@ -29,7 +29,8 @@ func TestDevServesWithoutAHost(t *testing.T) {
 		for _, listen := range []string{"unix:" + socket, "127.0.0.1:0", "localhost:0", "[::1]:0"} {
 			t.Run(listen+" "+signal.String(), func(t *testing.T) {
 				stderr := &lockedBuffer{}
-				cmd := command(t, fakePlugin, "dev", listen)
+				// Under nohup SIGHUP is ignored, which dev respects.
+				cmd := command(t, "env", "--default-signal", fakePlugin, "dev", listen)
 				cmd.Env, cmd.Stderr = []string{}, stderr
 				stdout, err := cmd.StdoutPipe()
 				if err != nil {

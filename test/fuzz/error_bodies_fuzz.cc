@@ -83,6 +83,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (char& c : line) {
     if (c <= ' ' || c == '\x7f') c = '/';
   }
+  // What replaces one part could complete the secret again.
+  if (line.find("REDACTED") != std::string::npos) return 0;
   const base::Secret secret(std::string(fuzz::kSecretPrefix) + line);
   const Spellings spellings = SpellingsOf(secret.Reveal());
 

@@ -198,5 +198,12 @@ TEST(ChooseProxy, a_bad_address_names_its_variable) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("all_proxy: ")));
 }
 
+TEST(Login, P3_a_name_without_a_password_is_recognised_as_it_travels_and_is_no_secret_word) {
+  const base::Secret login = LoginOf("nomad", "");
+  EXPECT_EQ(base::WithoutSecrets("list nomad: " + base::Base64Encode("nomad:")),
+            "list nomad: REDACTED");
+  EXPECT_TRUE(LoginOf("", "").empty());
+}
+
 }  // namespace
 }  // namespace nomad_harvester::http
