@@ -15,6 +15,7 @@
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
+#include "nomad_harvester/base/freed_by.h"
 #include "nomad_harvester/base/mutex.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/http/connection_parts.h"
@@ -53,14 +54,7 @@ absl::StatusOr<std::string> ChooseCas(const TlsOptions& tls) {
   return pem;
 }
 
-template <auto kFree>
-struct Free {
-  template <typename T>
-  void operator()(T* object) const {
-    kFree(object);
-  }
-};
-using Bio = std::unique_ptr<BIO, Free<BIO_free_all>>;
+using Bio = std::unique_ptr<BIO, base::FreedBy<BIO_free_all>>;
 
 Bio ReadOnly(const std::string& pem) {
   return Bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
@@ -68,11 +62,11 @@ Bio ReadOnly(const std::string& pem) {
 
 // libcurl would find it out at each request.
 absl::Status CheckClientPair(const TlsOptions& tls) {
-  const std::unique_ptr<X509, Free<X509_free>> certificate(
+  const std::unique_ptr<X509, base::FreedBy<X509_free>> certificate(
       PEM_read_bio_X509(ReadOnly(tls.client_cert_pem).get(), nullptr, nullptr, nullptr));
   // Without a passphrase OpenSSL would ask for one on the terminal.
   std::string passphrase;
-  const std::unique_ptr<EVP_PKEY, Free<EVP_PKEY_free>> key(PEM_read_bio_PrivateKey(
+  const std::unique_ptr<EVP_PKEY, base::FreedBy<EVP_PKEY_free>> key(PEM_read_bio_PrivateKey(
       ReadOnly(tls.client_key_pem.Reveal()).get(), nullptr, nullptr, passphrase.data()));
   const bool are_a_pair = certificate != nullptr && key != nullptr &&
                           X509_check_private_key(certificate.get(), key.get()) == 1;

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "nomad_harvester/base/encoding.h"
+#include "nomad_harvester/base/freed_by.h"
 #include "nomad_harvester/base/status.h"
 
 #include "openssl/bio.h"
@@ -19,18 +20,11 @@
 namespace nomad_harvester::plugin {
 namespace {
 
-template <auto kFree>
-struct Free {
-  template <typename T>
-  void operator()(T* object) const {
-    kFree(object);
-  }
-};
-using Key = std::unique_ptr<EVP_PKEY, Free<EVP_PKEY_free>>;
-using Certificate = std::unique_ptr<X509, Free<X509_free>>;
-using Bio = std::unique_ptr<BIO, Free<BIO_free_all>>;
-using Number = std::unique_ptr<BIGNUM, Free<BN_free>>;
-using Extension = std::unique_ptr<X509_EXTENSION, Free<X509_EXTENSION_free>>;
+using Key = std::unique_ptr<EVP_PKEY, base::FreedBy<EVP_PKEY_free>>;
+using Certificate = std::unique_ptr<X509, base::FreedBy<X509_free>>;
+using Bio = std::unique_ptr<BIO, base::FreedBy<BIO_free_all>>;
+using Number = std::unique_ptr<BIGNUM, base::FreedBy<BN_free>>;
+using Extension = std::unique_ptr<X509_EXTENSION, base::FreedBy<X509_EXTENSION_free>>;
 
 // The same as go-plugin's: the certificate must be valid while the process runs, possibly for
 // years.
