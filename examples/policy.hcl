@@ -71,8 +71,8 @@ scaling "batch-workers" {
       labels      = "team=data,environment=production"
       tags        = "nomad-pool=batch"
 
-      # Scaling out: a VM is delivered once its node has joined Nomad; a VM that has not joined
-      # after ten minutes is removed. At most five VMs are created per action.
+      # Scaling out: a VM is delivered once its Nomad node is ready; a VM that is not ready after ten
+      # minutes is removed. At most five VMs are created per action.
       wait_for        = "nomad"
       join_timeout    = "10m"
       on_join_timeout = "delete"

@@ -29,11 +29,11 @@ class Adapter final : public http::HttpTransport {
 };
 
 // Observers check a deletion against what ran on the node at that moment.
-void AddNode(const NomadState& nomad, const std::string& node_id, Event& event) {
-  const NomadNode* node = nomad.FindNode(node_id);
-  if (node == nullptr) return;
-  event.node = std::make_shared<const Json>(NodeJson(*node));
-  for (const auto& [id, allocation] : nomad.allocations()) {
+void AddNode(Nomads& nomads, const std::string& node_id, Event& event) {
+  const NomadState* nomad = nomads.WithNode(node_id);
+  if (nomad == nullptr) return;
+  event.node = std::make_shared<const Json>(NodeJson(*nomad->LookUp(node_id)));
+  for (const auto& [id, allocation] : nomad->allocations()) {
     if (allocation.node_id != node_id) continue;
     event.allocations.push_back(std::make_shared<const Json>(AllocationJson(allocation)));
   }
@@ -44,13 +44,11 @@ void AddNode(const NomadState& nomad, const std::string& node_id, Event& event) 
 Cluster::Impl::Impl(runtime::Clock& clock, runtime::Random& random, Options options)
     : world(clock, random, std::move(options)),
       store(world),
-      nomad(world),
-      machines(world, store, nomad),
+      nomads(world),
+      machines(world, store, nomads),
       kube_api(world, store),
-      nomad_api(world, nomad),
-      refusals(store, nomad) {
+      refusals(store, nomads) {
   Seed(store, world.options);
-  nomad_api.acl = !world.options.nomad_token.empty();
   store.set_listener([this](const ResourceDef& def, const Object& before, const Object& after)
                          NH_REQUIRES(mutex) { OnChange(def, before, after); });
 }
@@ -58,7 +56,7 @@ Cluster::Impl::Impl(runtime::Clock& clock, runtime::Random& random, Options opti
 void Cluster::Impl::OnChange(const ResourceDef& def, const Object& before, const Object& after) {
   for (Event& event : EventsOf(def, before, after)) {
     if (event.kind == EventKind::kVmDeleteRequested) {
-      AddNode(nomad, machines.NodeOf(event.id), event);
+      AddNode(nomads, machines.NodeOf(event.id), event);
     }
     world.Emit(std::move(event));
   }
@@ -72,7 +70,7 @@ void Cluster::Impl::ApplyDue() {
       base::MutexLock lock(mutex);
       if (observing.count(std::this_thread::get_id()) != 0) return;
       if (!world.RunDue(world.clock.Now())) return;
-      nomad_api.Remember();
+      nomads.first().api.Remember();
       events = world.TakeEvents();
     }
     Deliver(events);
@@ -86,7 +84,7 @@ void Cluster::Impl::Act(Actor actor, const std::function<void()>& fn) {
     base::MutexLock lock(mutex);
     world.BeginStep(world.clock.Now(), actor);
     fn();
-    nomad_api.Remember();
+    nomads.first().api.Remember();
     events = world.TakeEvents();
   }
   Deliver(events);
@@ -124,9 +122,10 @@ std::shared_ptr<http::HttpTransport> Cluster::HarvesterTransport(const std::stri
       });
 }
 
-std::shared_ptr<http::HttpTransport> Cluster::NomadTransport(const std::string& client) {
+std::shared_ptr<http::HttpTransport> Cluster::NomadTransport(const std::string& client,
+                                                             const std::string& nomad) {
   return std::make_shared<Adapter>(
-      [impl = impl_, caller = Impl::Caller{System::kNomad, client}](
+      [impl = impl_, caller = Impl::Caller{System::kNomad, client, nomad}](
           const runtime::Context& context, const http::HttpRequest& request) {
         return impl->Serve(context, caller, request, kStep);
       });

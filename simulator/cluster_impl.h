@@ -18,8 +18,7 @@
 #include "kube_api.h"
 #include "kube_store.h"
 #include "machines.h"
-#include "nomad_api.h"
-#include "nomad_state.h"
+#include "nomads.h"
 #include "refusals.h"
 #include "world.h"
 
@@ -31,15 +30,15 @@ struct Cluster::Impl : std::enable_shared_from_this<Cluster::Impl> {
   struct Caller {
     System system = System::kHarvester;
     std::string client;
+    std::string nomad{};  // which of the Nomad clusters
   };
 
   mutable base::Mutex mutex;
   World world NH_GUARDED_BY(mutex);
   KubeStore store NH_GUARDED_BY(mutex);
-  NomadState nomad NH_GUARDED_BY(mutex);
+  Nomads nomads NH_GUARDED_BY(mutex);
   Machines machines NH_GUARDED_BY(mutex);
   KubeApi kube_api NH_GUARDED_BY(mutex);
-  NomadApi nomad_api NH_GUARDED_BY(mutex);
   Refusals refusals NH_GUARDED_BY(mutex);
 
   std::function<Fault(const RequestInfo&)> fault_hook NH_GUARDED_BY(mutex);
@@ -66,11 +65,11 @@ struct Cluster::Impl : std::enable_shared_from_this<Cluster::Impl> {
   // requests.cc
   RequestInfo Count(const Caller& caller, const http::HttpRequest& request) NH_REQUIRES(mutex);
   absl::Status CheckLine(const Caller& caller) const;
-  std::uint64_t NomadIndex();
+  std::uint64_t NomadIndex(const Caller& caller);
   // The clock skew of the API server that handles the next request.
   base::Duration NextSkew(System system) NH_REQUIRES(mutex);
-  NomadReply Answer(System system, const http::HttpRequest& request) NH_REQUIRES(mutex);
-  NomadReply Apply(System system, const http::HttpRequest& request);
+  NomadReply Answer(const Caller& caller, const http::HttpRequest& request) NH_REQUIRES(mutex);
+  NomadReply Apply(const Caller& caller, const http::HttpRequest& request);
   absl::StatusOr<http::HttpResponse> ApplyAndWait(const runtime::Context& context,
                                                   const Caller& caller,
                                                   const http::HttpRequest& request,
@@ -84,7 +83,8 @@ struct Cluster::Impl : std::enable_shared_from_this<Cluster::Impl> {
 
   // operators.cc: runs fn if the VM or node exists.
   bool WithVm(const std::string& name, const std::function<void(const Object&)>& fn);
-  bool WithNode(const std::string& name, const std::function<void(const std::string&)>& fn);
+  bool WithNode(const std::string& name,
+                const std::function<void(NomadState&, const std::string&)>& fn);
 
   std::vector<nlohmann::json> Copies(const ResourceDef& def);
 };

@@ -79,6 +79,9 @@ NodeSpec ReadGuest(const Json& vm, std::string_view user_data) {
   spec.node_class = pick("node_class", "");
   spec.node_pool = pick("node_pool", "default");
   spec.datacenter = pick("datacenter", "");
+  if (const auto cluster = assigned.find("nomad_cluster"); cluster != assigned.end()) {
+    spec.nomad = cluster->second;
+  }
   const auto name = assigned.find("name");
   spec.name = name != assigned.end() && !name->second.empty() ? name->second : NameOf(vm);
   spec.attributes["unique.hostname"] = spec.name;

@@ -64,7 +64,7 @@ void Cluster::SetListLag(System system, base::Duration lag) {
   if (system == System::kHarvester) {
     impl_->store.SetLag(lag);
   } else {
-    impl_->nomad_api.SetLag(lag);
+    impl_->nomads.first().api.SetLag(lag);
   }
 }
 
@@ -83,16 +83,21 @@ void Cluster::SetRulesIncomplete(bool incomplete) {
   impl_->kube_api.rules_incomplete = incomplete;
 }
 
+void Cluster::SetNomadKeys(std::vector<std::string> ids, const std::string& nomad) {
+  base::MutexLock lock(impl_->mutex);
+  impl_->nomads.At(nomad).api.keys = std::move(ids);
+}
+
 void Cluster::DenyReadJob(bool read_job_denied) {
   base::MutexLock lock(impl_->mutex);
-  impl_->nomad_api.read_job_denied = read_job_denied;
-  impl_->nomad_api.acl = true;
+  impl_->nomads.first().api.read_job_denied = read_job_denied;
+  impl_->nomads.first().api.acl = true;
 }
 
 void Cluster::DenyNodeWrite(bool node_write_denied) {
   base::MutexLock lock(impl_->mutex);
-  impl_->nomad_api.node_write_denied = node_write_denied;
-  impl_->nomad_api.acl = true;
+  impl_->nomads.first().api.node_write_denied = node_write_denied;
+  impl_->nomads.first().api.acl = true;
 }
 
 std::map<std::string, int> Cluster::RequestCounts() const {
@@ -143,7 +148,9 @@ std::vector<nlohmann::json> Cluster::Nodes() const {
   impl_->ApplyDue();
   base::MutexLock lock(impl_->mutex);
   std::vector<nlohmann::json> copies;
-  for (const auto& [id, node] : impl_->nomad.nodes()) copies.push_back(NodeJson(node));
+  for (const auto& [name, nomad] : impl_->nomads.all()) {
+    for (const auto& [id, node] : nomad.state.nodes()) copies.push_back(NodeJson(node));
+  }
   return copies;
 }
 
@@ -151,8 +158,10 @@ std::vector<nlohmann::json> Cluster::Allocations() const {
   impl_->ApplyDue();
   base::MutexLock lock(impl_->mutex);
   std::vector<nlohmann::json> copies;
-  for (const auto& [id, allocation] : impl_->nomad.allocations()) {
-    copies.push_back(AllocationJson(allocation));
+  for (const auto& [name, nomad] : impl_->nomads.all()) {
+    for (const auto& [id, allocation] : nomad.state.allocations()) {
+      copies.push_back(AllocationJson(allocation));
+    }
   }
   return copies;
 }
@@ -167,8 +176,8 @@ nlohmann::json Cluster::Vm(const std::string& name) const {
 nlohmann::json Cluster::Node(const std::string& name_or_id) const {
   impl_->ApplyDue();
   base::MutexLock lock(impl_->mutex);
-  const NomadNode* node = impl_->nomad.LookUp(name_or_id);
-  return node == nullptr ? nlohmann::json() : NodeJson(*node);
+  const NomadState* nomad = impl_->nomads.WithNode(name_or_id);
+  return nomad == nullptr ? nlohmann::json() : NodeJson(*nomad->LookUp(name_or_id));
 }
 
 std::string Cluster::NodeIdOfVm(const std::string& vm_uid) const {

@@ -142,7 +142,7 @@ void Machines::Run(const std::string& uid, std::uint64_t boot) {
   // Its pod cannot mount a missing Secret.
   machine.waits_for_secret = !UserDataOf(store_, *vm).has_value();
   if (machine.waits_for_secret) return;
-  if (machine.address.empty()) machine.address = nomad_.NextAddress();
+  if (machine.address.empty()) machine.address = nomads_.first().state.NextAddress();
   const std::string address = machine.address;
   const std::string host = NextHost();
   const bool runs = Mutate(kInstances, machine.ns, machine.name, [&](Json& instance) {
@@ -176,7 +176,7 @@ void Machines::Join(const std::string& uid, std::uint64_t boot) {
   if (vm == nullptr || store_.Find(kInstances, machine.ns, machine.name) == nullptr) return;
   // A restarted machine keeps its disk, which holds the ID of its node.
   if (!machine.node_id.empty()) {
-    nomad_.ReturnClient(machine.node_id);
+    machine.nomad->ReturnClient(machine.node_id);
     return;
   }
   const std::string user_data = UserDataOf(store_, *vm).value_or("");
@@ -187,8 +187,10 @@ void Machines::Join(const std::string& uid, std::uint64_t boot) {
     spec.meta.erase("harvester_vm_uuid");
   }
   // It tries again with the same token, and is refused for ever.
-  if (!nomad_.Admits(spec, user_data)) return;
-  machine.node_id = nomad_.AddClient(std::move(spec), machine.address);
+  NomadState& nomad = nomads_.At(spec.nomad).state;
+  if (!nomad.Admits(spec, user_data)) return;
+  machine.nomad = &nomad;
+  machine.node_id = nomad.AddClient(std::move(spec), machine.address, machine.client);
 }
 
 }  // namespace nomad_harvester::simulator

@@ -33,7 +33,7 @@ void Machines::EndInstance(const std::string& uid) {
   if (found == machines_.end()) return;
   store_.Erase(kInstances, found->second.ns, found->second.name);
   ++found->second.boot;
-  nomad_.LoseClient(found->second.node_id);
+  LoseClient(found->second);
 }
 
 // The guest has shut itself down: its VMI has succeeded. What follows depends on the run strategy
@@ -48,7 +48,7 @@ bool Machines::PowerOff(const std::string& uid) {
   const Object instance = store_.Find(kInstances, machine.ns, machine.name);
   if (instance == nullptr || (*instance)["status"]["phase"] != "Running") return false;
   ++found->second.boot;
-  nomad_.LoseClient(machine.node_id);
+  LoseClient(machine);
   Mutate(kInstances, machine.ns, machine.name, [this](Json& object) {
     object["status"]["phase"] = "Succeeded";
     SetCondition(object, "Ready", "False", "GuestNotRunning", "", world_.wall());

@@ -70,14 +70,16 @@ std::string Machines::NodeOf(const std::string& uid) const {
 }
 
 std::string Machines::RenewNode(const std::string& node_id) {
-  const NomadNode* old = nomad_.FindNode(node_id);
-  if (old == nullptr) return "";
+  NomadState* const nomad = nomads_.WithNode(node_id);
+  if (nomad == nullptr) return "";
+  const NomadNode* old = nomad->FindNode(node_id);
   NodeSpec spec = old->spec;
   // The dynamic metadata was in its data directory.
-  if (const auto meta = nomad_.MetaOf(node_id); meta.has_value()) spec.meta = meta->fixed;
+  if (const auto meta = nomad->MetaOf(node_id); meta.has_value()) spec.meta = meta->fixed;
   const std::string address = old->address;
-  nomad_.LoseClient(node_id);
-  const std::string id = nomad_.AddClient(spec, address);
+  const ClientBehaviour behaviour = nomad->BehaviourOf(node_id);
+  nomad->LoseClient(node_id);
+  const std::string id = nomad->AddClient(spec, address, behaviour);
   for (auto& [uid, machine] : machines_) {
     if (machine.node_id == node_id) machine.node_id = id;
   }
@@ -98,9 +100,9 @@ void Machines::Pause(const std::string& uid, bool paused) {
                  world_.wall());
   });
   if (paused) {
-    nomad_.LoseClient(machine.node_id);
-  } else {
-    nomad_.ReturnClient(machine.node_id);
+    LoseClient(machine);
+  } else if (machine.nomad != nullptr) {
+    machine.nomad->ReturnClient(machine.node_id);
   }
 }
 
@@ -127,6 +129,11 @@ void Machines::OnVmChange(const Object& before, const Object& after) {
       --next_failure_.left;
       machine.failure = next_failure_;
     }
+    machine.client = world_.options.client;
+    if (next_clients_ > 0) {
+      --next_clients_;
+      machine.client = next_client_;
+    }
     machines_[uid] = std::move(machine);
     world_.After(world_.options.reaction_time, [this, uid] { Adopt(uid); });
     return;
@@ -136,7 +143,7 @@ void Machines::OnVmChange(const Object& before, const Object& after) {
     world_.After(base::Duration::zero(), [this, uid] {
       const auto found = machines_.find(uid);
       if (found == machines_.end()) return;
-      nomad_.LoseClient(found->second.node_id);
+      LoseClient(found->second);
       machines_.erase(found);
     });
     // The garbage collector deletes what the VM owned.

@@ -12,21 +12,25 @@
 #include <utility>
 
 #include "kube_store.h"
-#include "nomad_state.h"
+#include "nomads.h"
 #include "world.h"
 
 namespace nomad_harvester::simulator {
 
 class Machines {
  public:
-  Machines(World& world, KubeStore& store, NomadState& nomad)
-      : world_(world), store_(store), nomad_(nomad) {}
+  Machines(World& world, KubeStore& store, Nomads& nomads)
+      : world_(world), store_(store), nomads_(nomads) {}
 
   // Called for every change of the store. Only schedules reactions; changes nothing itself.
   void OnChange(const ResourceDef& def, const Object& before, const Object& after);
 
   void NeverJoin(int next_vms) { never_join_ += next_vms; }
   void FailStart(int next_vms, const std::string& printable_status, const std::string& message);
+  void SetNextClients(int next_vms, const ClientBehaviour& behaviour) {
+    next_clients_ = next_vms;
+    next_client_ = behaviour;
+  }
   void Pause(const std::string& uid, bool paused);
   void HangDeletion(const std::string& uid, bool hang);
   void KeepClaims(bool keep) { keep_claims_ = keep; }
@@ -51,18 +55,23 @@ class Machines {
     std::string name;
     bool never_joins = false;
     std::optional<Failure> failure;
+    ClientBehaviour client;
     bool waits_for_secret = false;
     bool hangs = false;
     bool ending = false;     // it is being deleted
     std::uint64_t boot = 0;  // number of the start; actions of an earlier one are ignored
     std::string address;
     std::string node_id;
+    NomadState* nomad = nullptr;  // that of its node
   };
   using Mutation = std::function<void(Json&)>;
 
   // Changes a VM or its instance; false if it no longer exists.
   bool Mutate(const ResourceDef& def, const std::string& ns, const std::string& name,
               const Mutation& mutation);
+  static void LoseClient(const Machine& machine) {
+    if (machine.nomad != nullptr) machine.nomad->LoseClient(machine.node_id);
+  }
   Object VmOf(const std::string& uid) const { return store_.FindByUid(kVms, uid); }
   void Emit(EventKind kind, const Json& vm, std::string detail = "");
 
@@ -100,13 +109,15 @@ class Machines {
 
   World& world_;
   KubeStore& store_;
-  NomadState& nomad_;
+  Nomads& nomads_;
   std::map<std::string, Machine> machines_;
   std::map<std::pair<std::string, std::string>, std::string> guest_names_;
   std::set<std::string> hanging_claims_;
   bool keep_claims_ = false;
   int never_join_ = 0;
   Failure next_failure_;
+  int next_clients_ = 0;
+  ClientBehaviour next_client_;
 };
 
 // Sets or replaces a status condition; its lastTransitionTime moves only if the status does.

@@ -14,6 +14,7 @@ namespace nomad_harvester::simulator {
 namespace {
 
 constexpr char kRegion[] = "global";  // Nomad's default
+constexpr char kKeys[] = "jwks.json";
 
 // hashicorp/nomad:nomad/structs/structs.go, MaxBlockingRPCQueryTime; the same by default.
 constexpr base::Duration kLongestWait = std::chrono::seconds(300);
@@ -45,6 +46,10 @@ NomadCall ParseNomadCall(const http::HttpRequest& request) {
   call.target = ParseTarget(request.target);
   call.write = request.method != http::Method::kGet;
   const auto& segments = call.target.segments;
+  if (segments.size() == 2 && segments[0] == ".well-known") {
+    call.resource = segments[1];
+    return call;
+  }
   if (segments.size() < 2 || segments[0] != "v1") return call;
   call.resource = segments[1];
   if (segments.size() > 2) call.id = segments[2];
@@ -93,7 +98,7 @@ NomadReply NomadApi::Handle(const http::HttpRequest& request) {
   const std::string region = call.target.Query("region");
   if (!region.empty() && region != kRegion) return Text(500, "No path to region");
   const std::string& token = world_.options.nomad_token;
-  if (!token.empty() && call.resource != "status" &&
+  if (!token.empty() && call.resource != "status" && call.resource != kKeys &&
       request.headers.Find("X-Nomad-Token").value_or("") != token &&
       request.headers.Find("Authorization").value_or("") != "Bearer " + token) {
     return Text(403, "Permission denied");
@@ -122,6 +127,7 @@ NomadReply NomadApi::DispatchPast(const NomadState& old, const NomadCall& call,
   then.read_job_denied = read_job_denied;
   then.node_write_denied = node_write_denied;
   then.acl = acl;
+  then.keys = keys;
   return then.Dispatch(call, request);
 }
 
@@ -162,6 +168,7 @@ NomadReply NomadApi::Dispatch(const NomadCall& call, const http::HttpRequest& re
   if (call.resource == "agent" && call.id == "members") return Members();
   if (call.resource == "jobs" && request.method == http::Method::kDelete) return StopJob(call);
   if (call.resource == "jobs" && call.write) return RegisterJob(request.body);
+  if (call.resource == kKeys && !keys.empty()) return Keys();
   if (call.resource == "status" && call.id == "leader") {
     return {JsonReply(200, "127.0.0.1:4647"), 0};
   }

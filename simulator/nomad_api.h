@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "nomad_harvester/http/message.h"
+#include "nomad_harvester/simulator/options.h"
 
 #include "nlohmann/json.hpp"
 #include "nomad_state.h"
@@ -53,6 +55,7 @@ class NomadApi {
   bool read_job_denied = false;
   bool node_write_denied = false;
   bool acl = false;
+  std::vector<std::string> keys = {kFirstNomadKey};
 
  private:
   NomadReply Dispatch(const NomadCall& call, const http::HttpRequest& request);
@@ -74,6 +77,7 @@ class NomadApi {
   NomadReply Acl(const NomadCall& call) const;
   NomadReply NodePool(const NomadCall& call) const;
   NomadReply Members() const;
+  NomadReply Keys() const;
 
   World& world_;
   NomadState& state_;

@@ -19,8 +19,11 @@ void NomadState::ForgetLater(const NomadAllocation& allocation) {
                [this, id = allocation.id, index = allocation.modify_index] {
                  const NomadAllocation* found = FindAllocation(id);
                  if (found == nullptr || found->modify_index != index) return;
+                 const bool held = HoldsDisconnected(*found);
+                 const std::string node_id = found->node_id;
                  allocations_.erase(id);
                  allocations_index_ = ++index_;
+                 if (held) WatchSilence(node_id);
                });
 }
 

@@ -44,6 +44,21 @@ Json HostVolumesJson(const NomadNode& node) {
   return volumes;
 }
 
+// hashicorp/nomad:nomad/structs/node.go, DriverInfo.
+Json DriversJson(const NomadNode& node) {
+  Json drivers = Json::object();
+  for (const auto& [name, driver] : node.drivers) {
+    Json attributes = Json::object();
+    if (driver.healthy) attributes["driver." + name] = "true";
+    drivers[name] = {{"Attributes", attributes},
+                     {"Detected", driver.detected},
+                     {"Healthy", driver.healthy},
+                     {"HealthDescription", driver.description},
+                     {"UpdateTime", base::FormatRfc3339Nanos(driver.updated_at)}};
+  }
+  return drivers;
+}
+
 Json NodeResourcesJson() {
   return {
       {"Cpu",
@@ -70,7 +85,7 @@ Json Common(const NomadNode& node) {
           {"Drain", node.drain.has_value()},
           {"SchedulingEligibility", node.eligible ? "eligible" : "ineligible"},
           {"Status", node.status},
-          {"Drivers", Json::object()},
+          {"Drivers", DriversJson(node)},
           {"HostVolumes", HostVolumesJson(node)},
           {"LastDrain", LastDrainJson(node)},
           {"CreateIndex", node.create_index},
@@ -134,6 +149,10 @@ Json NodeJson(const NomadNode& node) {
   json["SecretID"] = "";
   json["Attributes"] = node.spec.attributes;
   json["Attributes"]["os.name"] = "ubuntu";
+  // hashicorp/nomad:client/node_updater.go, applyNodeUpdatesFromDriver.
+  for (const auto& [name, driver] : node.drivers) {
+    if (driver.detected) json["Attributes"]["driver." + name] = "1";
+  }
   json["Attributes"]["unique.network.ip-address"] = node.address;
   json["Meta"] = node.spec.meta;
   json["NodeResources"] = NodeResourcesJson();

@@ -57,6 +57,7 @@ bool NomadState::Drain(const std::string& id, base::Duration deadline, bool igno
   const auto found = nodes_.find(id);
   if (found == nodes_.end()) return false;
   NomadNode& node = found->second;
+  CommitLatePlans(node);
   const bool update = node.drain.has_value();
   DrainStrategy strategy;
   strategy.deadline = deadline;
@@ -109,6 +110,7 @@ NomadState::Eligibility NomadState::SetEligibility(const std::string& id, bool e
   NomadNode& node = found->second;
   if (eligible && node.drain) return Eligibility::kDraining;
   if (node.eligible == eligible) return Eligibility::kUnchanged;
+  if (!eligible) CommitLatePlans(node);
   node.eligible = eligible;
   Touch(node);
   EmitNode(eligible ? EventKind::kEnabled : EventKind::kMadeIneligible, node);

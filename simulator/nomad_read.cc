@@ -186,6 +186,15 @@ NomadReply NomadApi::Acl(const NomadCall& call) const {
   return {TextReply(404, "ACL policy not found"), 0};
 }
 
+// hashicorp/nomad:command/agent/keyring_endpoint.go, JWKSRequest. The keys themselves are left out.
+NomadReply NomadApi::Keys() const {
+  Json list = Json::array();
+  for (const std::string& id : keys) {
+    list.push_back({{"use", "sig"}, {"kty", "RSA"}, {"kid", id}, {"alg", "RS256"}});
+  }
+  return Indexed(1, {{"keys", list}});
+}
+
 // hashicorp/nomad:command/agent/node_pool_endpoint.go. A client that registers creates its pool
 // (nomad/node_endpoint.go, Register; nomad/state/state_store.go, upsertNodeTxn), which stays, but
 // here only with its nodes.

@@ -103,9 +103,18 @@ void NomadState::ScheduleSystemJob(const Job& job) {
   }
 }
 
-bool NomadState::CanPlace(const NomadNode& node, const JobSpec& job) const {
-  return node.eligible && !node.drain && node.status == "ready" &&
-         (job.node_name.empty() || job.node_name == node.spec.name);
+// hashicorp/nomad:nomad/structs/structs.go, Node.Ready.
+bool NomadState::TakesWork(const NomadNode& node) {
+  return node.eligible && !node.drain && node.status == "ready";
+}
+
+// hashicorp/nomad:scheduler/feasible/feasible.go, DriverChecker. A driver that fails later stops no
+// work.
+bool NomadState::CanPlace(const NomadNode& node, const JobSpec& job) {
+  if (!TakesWork(node) || (!job.node_name.empty() && job.node_name != node.spec.name)) return false;
+  if (job.driver.empty()) return true;
+  const auto driver = node.drivers.find(job.driver);
+  return driver != node.drivers.end() && driver->second.detected && driver->second.healthy;
 }
 
 const NomadNode* NomadState::LeastLoaded(const JobSpec& job) const {

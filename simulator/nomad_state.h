@@ -28,6 +28,8 @@ struct DrainStrategy {
   base::WallTime started_at{};
   std::optional<base::WallTime> force_at{};
   std::optional<base::MonoTime> force_at_mono{};
+  // The jobs that had work on the node when the drainer looked first. Unset: it has not looked.
+  std::optional<std::set<std::string>> watched_jobs{};
 };
 
 struct LastDrain {
@@ -37,9 +39,19 @@ struct LastDrain {
   StringMap meta;
 };
 
+struct DriverInfo {
+  bool detected = false;
+  bool healthy = false;
+  std::string description;
+  base::WallTime updated_at{};
+  bool operator==(const DriverInfo&) const = default;
+};
+using DriverInfos = std::map<std::string, DriverInfo>;
+
 struct NomadNode {
   std::string id;
   NodeSpec spec;
+  DriverInfos drivers;
   std::string address;
   std::string status = "ready";
   base::WallTime status_updated_at{};
@@ -61,10 +73,12 @@ struct NomadAllocation {
   JobSpec job;
   std::string desired = "run";
   std::string client_status = "pending";
+  bool evicted = false;  // a drain wants it to stop
   std::string main_state = "pending";
   std::string poststop_state = "pending";  // if the job has such a task
   std::optional<base::WallTime> main_started, main_finished, poststop_started, poststop_finished;
   base::WallTime created_at{};
+  base::MonoTime unknown_since{};
   std::uint64_t create_index = 0;
   std::uint64_t modify_index = 0;
 
@@ -79,14 +93,17 @@ class NomadState {
 
   // --- Agents on machines. A live client keeps its node registered.
   std::string NextAddress();
-  std::string AddClient(NodeSpec spec, std::string address);
+  std::string AddClient(NodeSpec spec, std::string address, const ClientBehaviour& behaviour);
   void LoseClient(const std::string& id);    // no heartbeats from now on
-  void ReturnClient(const std::string& id);  // heartbeats again: the node is ready
+  void ReturnClient(const std::string& id);  // heartbeats again: the node becomes ready
   bool IsAlive(const std::string& id) const;
   // Its agent restarts with another configuration, under the same ID. False: unknown client.
   bool ReRegister(const std::string& id, const std::function<void(NodeSpec&)>& change);
   // False: unknown node.
   bool SetStatus(const std::string& id, const std::string& status);
+  // False: unknown client.
+  bool Behave(const std::string& id, const ClientBehaviour& behaviour);
+  ClientBehaviour BehaviourOf(const std::string& id) const;
   // Nomad's servers lose everything.
   void Restore(bool agents_return);
 
@@ -119,6 +136,7 @@ class NomadState {
   void RunJob(const JobSpec& job);
   bool StopJob(const std::string& id);
   void Hang(const std::string& node_id, bool hang);
+  void PlaceLate(const JobSpec& job, base::Duration delay, const std::string& node);
 
   const std::map<std::string, NomadNode>& nodes() const { return nodes_; }
   const std::map<std::string, NomadAllocation>& allocations() const { return allocations_; }
@@ -136,7 +154,14 @@ class NomadState {
     DynamicMeta dynamic_meta{};  // survives its restarts
     std::string address;
     bool alive = true;
-    std::uint64_t life = 0;  // distinguishes the heartbeats before and after an outage
+    bool fell_silent = false;  // it runs, but is not heard: so not alive
+    std::uint64_t life = 0;    // distinguishes the heartbeats before and after an outage
+    ClientBehaviour behaviour{};
+    base::MonoTime since{};  // its behaviour counts from here
+    base::WallTime since_wall{};
+    std::optional<base::MonoTime> initializing_until{};  // unset: for ever
+    std::uint64_t turn = 0;       // number of the change of its behaviour; earlier ones are ignored
+    bool has_registered = false;  // since it started
   };
   struct Job {
     JobSpec spec;
@@ -153,7 +178,22 @@ class NomadState {
   NomadAllocation* FindAllocation(const std::string& id);
   void Register(const std::string& id);
   void RegisterAgain(const std::string& id);  // at its next heartbeat, if it is not known by then
+  void TakeUpWork(const std::string& id);
+  void SetNodeStatus(NomadNode& node, const std::string& status);
+  void WatchSilence(const std::string& id);
+  void MissHeartbeat(const std::string& id);
+  void Disconnect(NomadNode& node);
+  void Expire(const std::string& allocation_id);
+  bool HoldsDisconnected(const NomadAllocation& allocation) const;
   void MarkDown(const std::string& id);
+
+  // nomad_behaviour.cc
+  void Begin(const std::string& id, base::Duration shortest_start);
+  void BecomeReady(const std::string& id, std::uint64_t turn);
+  void FallBackLater(const std::string& id);
+  bool IsInitializing(const Client& client) const;
+  DriverInfos DriversOf(const Client& client) const;
+  void ShowDrivers(const std::string& id);
 
   // nomad_collector.cc
   void ForgetLater(const NomadAllocation& allocation);
@@ -163,12 +203,18 @@ class NomadState {
   void WatchDrain(const std::string& id);
   void DrainStep(const std::string& id);
   void CompleteDrain(NomadNode& node, bool deadline_reached);
+  std::set<std::string> JobsOn(const std::string& node_id) const;
+  bool IsWatched(const std::string& job_id) const;
+  void Evict(NomadAllocation& allocation);
+  void CommitLatePlans(const NomadNode& node);
+  void CommitLate(const JobSpec& job, const std::string& node_id);
 
   // nomad_scheduler.cc
   void Schedule();
   void ScheduleJob(const Job& job);
   void ScheduleSystemJob(const Job& job);
-  bool CanPlace(const NomadNode& node, const JobSpec& job) const;
+  static bool TakesWork(const NomadNode& node);
+  static bool CanPlace(const NomadNode& node, const JobSpec& job);
   const NomadNode* LeastLoaded(const JobSpec& job) const;
   void Place(const JobSpec& job, const NomadNode& node);
   void Start(const std::string& id);
@@ -190,6 +236,12 @@ class NomadState {
   std::map<std::string, NomadAllocation> allocations_;
   std::map<std::string, Job> jobs_;
   std::set<std::string> hanging_;
+  struct LatePlan {
+    JobSpec job;
+    base::Duration delay{};
+    std::string node;
+  };
+  std::vector<LatePlan> late_plans_;
   struct IntroToken {
     std::string name;
     std::string pool;

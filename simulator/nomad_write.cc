@@ -49,6 +49,7 @@ void ReadTask(const Json& task, JobSpec& job) {
     return;
   }
   job.run_for = RunFor(task);
+  job.driver = base::GetString(task, "Driver", job.driver);
   const Json* resources = base::FindMember(task, "Resources");
   if (resources == nullptr) return;
   job.cpu = base::GetInt(*resources, "CPU", job.cpu);
@@ -73,6 +74,10 @@ JobSpec ReadJob(const Json& body) {
   const Json* groups = base::FindMember(body, "TaskGroups");
   if (groups == nullptr || !groups->is_array() || groups->empty()) return job;
   job.count = static_cast<int>(base::GetInt(groups->front(), "Count", job.count));
+  if (const Json* lost_after = base::FindPath(groups->front(), {"Disconnect", "LostAfter"});
+      lost_after != nullptr && lost_after->is_number_integer()) {
+    job.lost_after = base::Duration(lost_after->get<std::int64_t>());
+  }
   const Json* tasks = base::FindMember(groups->front(), "Tasks");
   if (tasks == nullptr || !tasks->is_array()) return job;
   for (const Json& task : *tasks) ReadTask(task, job);

@@ -44,12 +44,12 @@ bool Cluster::Impl::WithVm(const std::string& name, const std::function<void(con
 }
 
 bool Cluster::Impl::WithNode(const std::string& name,
-                             const std::function<void(const std::string&)>& fn) {
+                             const std::function<void(NomadState&, const std::string&)>& fn) {
   bool found = false;
   Act(Actor::kOperator, [&]() NH_REQUIRES(mutex) {
-    const NomadNode* node = nomad.LookUp(name);
-    found = node != nullptr;
-    if (found) fn(std::string(node->id));
+    NomadState* const nomad = nomads.WithNode(name);
+    found = nomad != nullptr;
+    if (found) fn(*nomad, std::string(nomad->LookUp(name)->id));
   });
   return found;
 }
@@ -131,6 +131,11 @@ void Cluster::NeverJoin(int next_vms) {
   impl_->machines.NeverJoin(next_vms);
 }
 
+void Cluster::SetNextClients(int next_vms, const ClientBehaviour& behaviour) {
+  base::MutexLock lock(impl_->mutex);
+  impl_->machines.SetNextClients(next_vms, behaviour);
+}
+
 void Cluster::FailStart(int next_vms, const std::string& printable_status,
                         const std::string& message) {
   base::MutexLock lock(impl_->mutex);
@@ -201,84 +206,94 @@ bool Cluster::DeleteObject(const nlohmann::json& object) {
 }
 
 bool Cluster::CancelDrain(const std::string& node, bool mark_eligible) {
-  return impl_->WithNode(node, [&](const std::string& id) NH_REQUIRES(impl_->mutex) {
-    impl_->nomad.CancelDrain(id, mark_eligible, {});
-  });
+  return impl_->WithNode(node, [&](NomadState& nomad, const std::string& id) NH_REQUIRES(
+                                   impl_->mutex) { nomad.CancelDrain(id, mark_eligible, {}); });
 }
 
 bool Cluster::OperatorDrain(const std::string& node, base::Duration deadline,
                             const std::map<std::string, std::string>& meta) {
-  return impl_->WithNode(node, [&](const std::string& id) NH_REQUIRES(impl_->mutex) {
-    impl_->nomad.Drain(id, deadline, false, meta);
-  });
+  return impl_->WithNode(node, [&](NomadState& nomad, const std::string& id) NH_REQUIRES(
+                                   impl_->mutex) { nomad.Drain(id, deadline, false, meta); });
 }
 
 bool Cluster::SetEligible(const std::string& node, bool eligible) {
-  return impl_->WithNode(node, [&](const std::string& id) NH_REQUIRES(impl_->mutex) {
-    impl_->nomad.SetEligibility(id, eligible);
-  });
+  return impl_->WithNode(node, [&](NomadState& nomad, const std::string& id) NH_REQUIRES(
+                                   impl_->mutex) { nomad.SetEligibility(id, eligible); });
 }
 
 bool Cluster::PurgeNode(const std::string& node) {
-  return impl_->WithNode(
-      node, [&](const std::string& id) NH_REQUIRES(impl_->mutex) { impl_->nomad.Purge(id); });
+  return impl_->WithNode(node, [&](NomadState& nomad, const std::string& id)
+                                   NH_REQUIRES(impl_->mutex) { nomad.Purge(id); });
 }
 
 bool Cluster::HangDrain(const std::string& node, bool hang) {
-  return impl_->WithNode(
-      node, [&](const std::string& id) NH_REQUIRES(impl_->mutex) { impl_->nomad.Hang(id, hang); });
+  return impl_->WithNode(node, [&](NomadState& nomad, const std::string& id)
+                                   NH_REQUIRES(impl_->mutex) { nomad.Hang(id, hang); });
 }
 
 std::string Cluster::AddForeignNode(const NodeSpec& spec) {
   std::string id;
   impl_->Act(Actor::kOperator, [&]() NH_REQUIRES(impl_->mutex) {
-    id = impl_->nomad.AddClient(spec, impl_->nomad.NextAddress());
+    id = impl_->nomads.At(spec.nomad)
+             .state.AddClient(spec, impl_->nomads.first().state.NextAddress(),
+                              impl_->world.options.client);
   });
   return id;
 }
 
 bool Cluster::KillNode(const std::string& node) {
-  return impl_->WithNode(
-      node, [&](const std::string& id) NH_REQUIRES(impl_->mutex) { impl_->nomad.LoseClient(id); });
+  return impl_->WithNode(node, [&](NomadState& nomad, const std::string& id)
+                                   NH_REQUIRES(impl_->mutex) { nomad.LoseClient(id); });
 }
 
 bool Cluster::ReviveNode(const std::string& node) {
-  return impl_->WithNode(node, [&](const std::string& id)
-                                   NH_REQUIRES(impl_->mutex) { impl_->nomad.ReturnClient(id); });
+  return impl_->WithNode(node, [&](NomadState& nomad, const std::string& id)
+                                   NH_REQUIRES(impl_->mutex) { nomad.ReturnClient(id); });
 }
 
 std::string Cluster::ReviveNodeUnderNewId(const std::string& node) {
   std::string fresh;
-  impl_->WithNode(node, [&](const std::string& id)
+  impl_->WithNode(node, [&](NomadState&, const std::string& id)
                             NH_REQUIRES(impl_->mutex) { fresh = impl_->machines.RenewNode(id); });
   return fresh;
 }
 
 bool Cluster::ReRegister(const std::string& node, const std::function<void(NodeSpec&)>& change) {
-  return impl_->WithNode(node, [&](const std::string& id) NH_REQUIRES(impl_->mutex) {
-    impl_->nomad.ReRegister(id, change);
-  });
+  return impl_->WithNode(node, [&](NomadState& nomad, const std::string& id)
+                                   NH_REQUIRES(impl_->mutex) { nomad.ReRegister(id, change); });
 }
 
 bool Cluster::SetNodeStatus(const std::string& node, const std::string& status) {
-  return impl_->WithNode(node, [&](const std::string& id) NH_REQUIRES(impl_->mutex) {
-    impl_->nomad.SetStatus(id, status);
-  });
+  return impl_->WithNode(node, [&](NomadState& nomad, const std::string& id)
+                                   NH_REQUIRES(impl_->mutex) { nomad.SetStatus(id, status); });
+}
+
+bool Cluster::SetClient(const std::string& node, const ClientBehaviour& behaviour) {
+  return impl_->WithNode(node, [&](NomadState& nomad, const std::string& id)
+                                   NH_REQUIRES(impl_->mutex) { nomad.Behave(id, behaviour); });
+}
+
+void Cluster::PlaceLate(const JobSpec& job, base::Duration delay, const std::string& node) {
+  base::MutexLock lock(impl_->mutex);
+  impl_->nomads.first().state.PlaceLate(job, delay, node);
 }
 
 void Cluster::RestoreNomad(bool agents_return) {
-  impl_->Act(Actor::kOperator,
-             [&]() NH_REQUIRES(impl_->mutex) { impl_->nomad.Restore(agents_return); });
+  impl_->Act(Actor::kOperator, [&]() NH_REQUIRES(impl_->mutex) {
+    impl_->nomads.first().state.Restore(agents_return);
+  });
 }
 
 void Cluster::RunJob(const JobSpec& job) {
-  impl_->Act(Actor::kOperator, [&]() NH_REQUIRES(impl_->mutex) { impl_->nomad.RunJob(job); });
+  impl_->Act(Actor::kOperator,
+             [&]() NH_REQUIRES(impl_->mutex) { impl_->nomads.At(job.nomad).state.RunJob(job); });
 }
 
 bool Cluster::StopJob(const std::string& id) {
   bool known = false;
-  impl_->Act(Actor::kOperator,
-             [&]() NH_REQUIRES(impl_->mutex) { known = impl_->nomad.StopJob(id); });
+  impl_->Act(Actor::kOperator, [&]() NH_REQUIRES(impl_->mutex) {
+    for (auto& [name, nomad] : impl_->nomads.all()) known = nomad.state.StopJob(id) || known;
+  });
   return known;
 }
 

@@ -155,7 +155,7 @@ std::optional<http::HttpResponse> Refusals::NomadAnswer(const RefusalRule& rule,
                                                         const RequestInfo& info) const {
   const bool of_node = info.resource == "node" || info.resource == "drain" ||
                        info.resource == "eligibility" || info.resource == "purge";
-  if (of_node && nomad_.FindNode(info.name) == nullptr && !IsEarly(rule.kind)) return std::nullopt;
+  if (of_node && nomads_.WithNode(info.name) == nullptr && !IsEarly(rule.kind)) return std::nullopt;
   switch (rule.kind) {
     case Refusal::kAnswer:
       return AnyReply(rule.status, rule.text);

@@ -11,13 +11,13 @@
 #include "nomad_harvester/simulator/refusal.h"
 
 #include "kube_store.h"
-#include "nomad_state.h"
+#include "nomads.h"
 
 namespace nomad_harvester::simulator {
 
 class Refusals {
  public:
-  Refusals(const KubeStore& store, const NomadState& nomad) : store_(store), nomad_(nomad) {}
+  Refusals(const KubeStore& store, Nomads& nomads) : store_(store), nomads_(nomads) {}
 
   int Add(RefusalRule rule);
   void Remove(int id) { rules_.erase(id); }
@@ -35,7 +35,7 @@ class Refusals {
                                                 const RequestInfo& info) const;
 
   const KubeStore& store_;
-  const NomadState& nomad_;
+  Nomads& nomads_;
   std::map<int, RefusalRule> rules_;  // in order of age
   int last_id_ = 0;
 };

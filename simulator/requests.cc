@@ -32,6 +32,7 @@ http::HttpResponse FaultAnswer(System system, const Fault& fault) {
     response = TextReply(fault.status, fault.status == 500 ? "No cluster leader" : "refused");
   }
   if (!fault.retry_after.empty()) response.headers.Set("Retry-After", fault.retry_after);
+  if (!fault.nomad_index.empty()) response.headers.Set("X-Nomad-Index", fault.nomad_index);
   return response;
 }
 
@@ -62,7 +63,8 @@ base::Duration Cluster::Impl::NextSkew(System system) {
   return clock_skews[next_server++ % clock_skews.size()];
 }
 
-NomadReply Cluster::Impl::Answer(System system, const http::HttpRequest& request) {
+NomadReply Cluster::Impl::Answer(const Caller& caller, const http::HttpRequest& request) {
+  const System system = caller.system;
   NomadReply reply;
   world.SetSkew(NextSkew(system));
   if (auto refused = refusals.AnswerTo(system, request)) {
@@ -70,22 +72,22 @@ NomadReply Cluster::Impl::Answer(System system, const http::HttpRequest& request
   } else if (system == System::kHarvester) {
     reply.response = kube_api.Handle(request);
   } else {
-    reply = nomad_api.Handle(request);
+    reply = nomads.At(caller.nomad).api.Handle(request);
   }
   reply.response.headers.Set("Date", base::FormatHttpDate(world.server_time()));
   return reply;
 }
 
-NomadReply Cluster::Impl::Apply(System system, const http::HttpRequest& request) {
+NomadReply Cluster::Impl::Apply(const Caller& caller, const http::HttpRequest& request) {
   NomadReply reply;
-  Act(Actor::kApi, [&]() NH_REQUIRES(mutex) { reply = Answer(system, request); });
+  Act(Actor::kApi, [&]() NH_REQUIRES(mutex) { reply = Answer(caller, request); });
   return reply;
 }
 
-std::uint64_t Cluster::Impl::NomadIndex() {
+std::uint64_t Cluster::Impl::NomadIndex(const Caller& caller) {
   ApplyDue();
   base::MutexLock lock(mutex);
-  return nomad.index();
+  return nomads.At(caller.nomad).state.index();
 }
 
 // A blocking query waits until the index exceeds its own (hashicorp/nomad:nomad/rpc.go,
@@ -96,27 +98,27 @@ absl::StatusOr<http::HttpResponse> Cluster::Impl::ApplyAndWait(const runtime::Co
                                                                base::Duration step) {
   const System system = caller.system;
   if (system == System::kHarvester || request.method != http::Method::kGet) {
-    return Apply(system, request).response;
+    return Apply(caller, request).response;
   }
   const NomadWait wait = ParseNomadWait(request);
   if (wait.refusal) return *wait.refusal;
   const base::MonoTime deadline = context.clock().Now() + wait.wait;
   while (true) {
     // Read before the reply: a change in between is in the reply, one after it ends the wait below.
-    const std::uint64_t index = NomadIndex();
-    NomadReply reply = Apply(system, request);
+    const std::uint64_t index = NomadIndex(caller);
+    NomadReply reply = Apply(caller, request);
     const base::MonoTime now = context.clock().Now();
     if (wait.index == 0 || reply.index == 0 || reply.index > wait.index || now >= deadline) {
       return std::move(reply.response);
     }
     // Avoids building the same reply repeatedly. A server that lags may have news without a change.
     bool news = false;
-    while (!news && NomadIndex() == index && context.clock().Now() < deadline) {
+    while (!news && NomadIndex(caller) == index && context.clock().Now() < deadline) {
       const base::MonoTime at = context.clock().Now();
       base::MonoTime until = std::min(deadline, at + step);
       {
         base::MutexLock lock(mutex);
-        news = nomad_api.lags();
+        news = nomads.At(caller.nomad).api.lags();
         if (const auto due = world.NextDue(); due && *due > at) until = std::min(until, *due);
       }
       NH_RETURN_IF_ERROR(context.Sleep(until - at));
@@ -131,16 +133,15 @@ absl::StatusOr<http::HttpResponse> Cluster::Impl::ServeLate(const runtime::Conte
                                                             const http::HttpRequest& request,
                                                             base::Duration delay,
                                                             base::Duration step) {
-  const System system = caller.system;
   const base::MonoTime due = context.clock().Now() + delay;
   const absl::Status slept = context.Sleep(delay);
   if (slept.ok()) return ApplyAndWait(context, caller, request, step);
   {
     base::MutexLock lock(mutex);
     world.BeginStep(world.clock.Now(), Actor::kApi);
-    world.After(due - world.now(), [this, system, request]() NH_REQUIRES(mutex) {
+    world.After(due - world.now(), [this, caller, request]() NH_REQUIRES(mutex) {
       world.BeginStep(world.now(), Actor::kApi);
-      Answer(system, request);
+      Answer(caller, request);
     });
   }
   return base::Annotate(slept, request.purpose);
@@ -164,7 +165,7 @@ absl::StatusOr<http::HttpResponse> Cluster::Impl::Serve(const runtime::Context& 
   }
   const Fault fault = hook ? hook(info) : Fault::None();
   if (fault.kind == Fault::Kind::kDie || fault.kind == Fault::Kind::kApplyThenDie) {
-    if (fault.kind == Fault::Kind::kApplyThenDie) Apply(system, request);
+    if (fault.kind == Fault::Kind::kApplyThenDie) Apply(caller, request);
     base::MutexLock lock(mutex);
     dead.insert(caller.client);
     return Lost(system);
@@ -175,7 +176,7 @@ absl::StatusOr<http::HttpResponse> Cluster::Impl::Serve(const runtime::Context& 
     case Fault::Kind::kDrop:
       return Lost(system);
     case Fault::Kind::kDropReply:
-      Apply(system, request);
+      Apply(caller, request);
       return Lost(system);
     case Fault::Kind::kAnswer: {
       http::HttpResponse answer = FaultAnswer(system, fault);

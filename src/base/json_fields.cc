@@ -252,12 +252,12 @@ void Visit(const nlohmann::json& value, PathFollower& follower) {
 }
 
 std::vector<std::string> ListPaths(const std::string& list, const std::vector<std::string>& paths,
-                                   const std::string& beside) {
+                                   const std::vector<std::string>& beside) {
   std::vector<std::string> all;
-  all.reserve(paths.size() + 2);
+  all.reserve(paths.size() + 1 + beside.size());
   for (const std::string& path : paths) all.push_back(list.empty() ? path : list + "." + path);
   all.push_back(list);
-  if (!beside.empty()) all.push_back(beside);
+  all.insert(all.end(), beside.begin(), beside.end());
   return all;
 }
 
@@ -346,7 +346,7 @@ void VisitJson(const nlohmann::json& value, const JsonPaths& paths, JsonSink sin
 }
 
 JsonListReader::JsonListReader(const std::string& list, const std::vector<std::string>& paths,
-                               JsonElements& elements, const std::string& beside)
+                               JsonElements& elements, const std::vector<std::string>& beside)
     : element_paths_(static_cast<int>(paths.size())),
       beside_(beside),
       paths_(ListPaths(list, paths, beside)),
@@ -356,7 +356,7 @@ JsonListReader::JsonListReader(const std::string& list, const std::vector<std::s
 
 void JsonListReader::Begin() {
   parser_.emplace(paths_, [this](int path, const JsonEvent& event) { return Take(path, event); });
-  text_.clear();
+  texts_.assign(beside_.size(), "");
   problem_.clear();
   refused_ = absl::OkStatus();
   open_ = 0;
@@ -383,8 +383,10 @@ bool JsonListReader::Take(int path, const JsonEvent& event) {
   }
   if (path == element_paths_) return TakeList(event);
   if (event.kind == Kind::kNull) return true;
-  if (event.kind != Kind::kText) return Refuse("has a " + beside_ + " that is not a string");
-  text_ = event.text;
+  const auto number = static_cast<std::size_t>(path - element_paths_ - 1);
+  if (event.kind != Kind::kText)
+    return Refuse("has a " + beside_[number] + " that is not a string");
+  texts_[number] = event.text;
   return true;
 }
 

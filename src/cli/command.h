@@ -61,6 +61,8 @@ void AddCheckCommand(CLI::App& app, const Invocation& invocation);
 void AddStatusCommand(CLI::App& app, const Invocation& invocation);
 // harvester gc: collects what an interrupted action left behind.
 void AddGcCommand(CLI::App& app, const Invocation& invocation);
+// harvester adopt: gives a pool to the Nomad cluster that answers now (rule C15).
+void AddAdoptCommand(CLI::App& app, const Invocation& invocation);
 // harvester pause and harvester resume (rule L10).
 void AddPauseCommand(CLI::App& app, const Invocation& invocation);
 void AddResumeCommand(CLI::App& app, const Invocation& invocation);
@@ -91,6 +93,11 @@ int ShowStatus(const scaling::Maintenance& maintenance, const runtime::Context& 
 int CollectGarbage(const scaling::Maintenance& maintenance, const runtime::Context& context,
                    const Settings& settings, bool dry_run, const Asking& asking, std::ostream& err,
                    const ErrorWriter& errors);
+
+// 0: the pool belongs to this Nomad. 1: something was not done. Asks before it writes.
+int AdoptPool(const scaling::Maintenance& maintenance, const runtime::Context& context,
+              const config::PoolPolicy& policy, bool dry_run, const Asking& asking,
+              const ErrorWriter& errors);
 
 // 0: planned, whether it would be refused or not. 1: a system cannot be read. `width`: of the
 // terminal; 0: no limit.

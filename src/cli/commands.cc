@@ -104,6 +104,7 @@ void AddCommands(CLI::App& app, const Invocation& invocation) {
   AddCheckCommand(app, invocation);
   AddStatusCommand(app, invocation);
   AddGcCommand(app, invocation);
+  AddAdoptCommand(app, invocation);
   AddPauseCommand(app, invocation);
   AddResumeCommand(app, invocation);
   AddPlanCommand(app, invocation);

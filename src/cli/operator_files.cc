@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/config/pool_policy.h"
 
 #include "absl/strings/str_join.h"
 #include "agent_files.h"
@@ -139,6 +140,20 @@ std::vector<std::string> RefusalsOf(const FilePolicy& policy, const OperatorFile
   return refusals;
 }
 
+std::set<scaling::PoolKey> PoolsOf(const FilePolicies& read, const TargetNames& ours) {
+  std::set<scaling::PoolKey> pools;
+  for (const FilePolicy& policy : read.policies) {
+    if (!policy.enabled || !ours.contains(policy.target)) continue;
+    const config::StringMap& values = policy.config.values;
+    const auto name = values.find("node_group_name");
+    if (name == values.end()) continue;
+    const auto ns = values.find("namespace");
+    pools.insert(
+        {.ns = ns != values.end() ? ns->second : config::PoolPolicy().ns, .pool = name->second});
+  }
+  return pools;
+}
+
 absl::StatusOr<std::string> ChooseTarget(const TargetNames& ours, const FilePolicy* policy) {
   if (policy != nullptr) return policy->target;
   if (ours.size() == 1) return *ours.begin();
@@ -196,6 +211,7 @@ absl::StatusOr<FileSettings> ReadOperatorFiles(const OperatorFiles& given) {
     AddTo(&settings, &FileSettings::policy, policy->config);
     settings.queries = QueriesOf(*policy, files, agent);
     settings.refusals = RefusalsOf(*policy, files, agent);
+    settings.pools = PoolsOf(read, ours);
     if (!policy->enabled) {
       settings.warnings.push_back(policy->where + ": policy \"" + policy->name +
                                   "\" is not enabled: the agent does not scale its pool");

@@ -6,10 +6,12 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "nomad_harvester/config/plugin_config.h"
+#include "nomad_harvester/scaling/snapshot.h"
 
 #include "absl/status/statusor.h"
 #include "agent_files.h"
@@ -46,6 +48,8 @@ struct FileSettings {
   std::vector<MetricQuery> queries;
   // Why the agent does not scale by the policy, as of FilePolicy, and by its strategies.
   std::vector<std::string> refusals;
+  // The pools of all policies that were read, are enabled and reach this plugin.
+  std::set<scaling::PoolKey> pools;
 };
 
 // Reads like the agent (hashicorp/nomad-autoscaler:agent/config/config.go, Load;

@@ -134,7 +134,8 @@ class Scaling {
                                {.count = arguments_.count,
                                 .reason = "harvester scale",
                                 .meta_json = "",
-                                .consent = ConsentTo(proposal.plan)},
+                                .consent = ConsentTo(proposal.plan),
+                                .of_command = true},
                                settings_.policy_block);
     }
     service->Flush(runtime::Context::Background(context_.clock()).WithTimeout(kFlushBudget));

@@ -6,6 +6,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,8 @@ struct Settings {
   // Of the policy's file.
   std::vector<MetricQuery> queries;
   std::vector<std::string> refusals;
+  // Of all policies that the files have.
+  std::set<scaling::PoolKey> claimed;
 };
 
 enum class PolicyUse {

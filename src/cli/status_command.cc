@@ -88,7 +88,8 @@ class StatusRun {
 
   int Once() {
     const runtime::Context limited = context_.WithTimeout(kOperatorBudget);
-    const auto inspection = maintenance_.Inspect(limited, *settings_.policy, settings_.tells_vms);
+    const auto inspection =
+        maintenance_.Inspect(limited, *settings_.policy, settings_.tells_vms, settings_.claimed);
     if (!inspection.ok()) return Refuse(base::Message(inspection.status()));
     const scaling::EventsView events = EventsOf(limited, *inspection);
     const std::optional<std::string> text = Shown(*inspection, arguments_, events);

@@ -88,15 +88,24 @@ Json LeaseOf(const scaling::LeaseView& lease) {
           {"last_event", Time(lease.record.last_event)},
           {"paused", PausedOf(lease.record.paused)},
           {"policy", std::move(policy)},
+          {"nomad_cluster", base::ToValidUtf8(lease.record.nomad_cluster)},
           {"last_error", LastErrorOf(lease.record.last_error)}};
 }
 
 Json NodeOf(const nomad::Node& node) {
+  Json drivers = Json::object();
+  for (const nomad::Driver& driver : node.drivers) {
+    drivers[base::ToValidUtf8(driver.name)] = {
+        {"detected", driver.detected},
+        {"healthy", driver.healthy},
+        {"description", base::ToValidUtf8(driver.description)}};
+  }
   return {{"id", base::ToValidUtf8(node.id)},
           {"name", base::ToValidUtf8(node.name)},
           {"status", NodeStatusName(node.status)},
           {"eligible", node.eligible},
-          {"draining", node.draining}};
+          {"draining", node.draining},
+          {"drivers", std::move(drivers)}};
 }
 
 Json MarkOf(const harvester::VirtualMachine& vm) {
@@ -135,27 +144,30 @@ Json VmOf(const VmView& view, const Inspection& inspection) {
   const bool readable = snapshot.look().nomad_readable;
   const nomad::Node* node = readable ? LinkedNode(view, snapshot) : nullptr;
   const scaling::Step step = NextStep(view, snapshot);
-  return {{"name", base::ToValidUtf8(vm.name)},
-          {"uid", base::ToValidUtf8(vm.uid)},
-          {"state", VmStateName(StateOf(view, snapshot))},
-          {"counts", Counts(view, snapshot)},
-          {"harvester_status", base::ToValidUtf8(vm.printable_status)},
-          {"host", base::ToValidUtf8(view.host)},
-          {"addresses", view.addresses},
-          {"created_at", Time(vm.created_at)},
-          {"joined_at", Time(vm.joined_at)},
-          {"join_deadline",
-           Time(harvester::HasJoined(vm) ? std::nullopt : JoinDeadline(view, snapshot.look()))},
-          {"link", readable ? LinkName(view.link.state) : "unknown"},
-          {"link_explanation", base::ToValidUtf8(readable ? view.link.explanation : "")},
-          {"node", node == nullptr ? Json() : NodeOf(*node)},
-          {"mark", MarkOf(vm)},
-          {"protected", vm.protect.HoldsAt(snapshot.now())},
-          {"delete_first", vm.delete_first},
-          {"drift", DriftOf(view, inspection)},
-          {"next_step", StepName(step.kind)},
-          {"row", RowName(step.row)},
-          {"why", base::ToValidUtf8(step.reason)}};
+  return {
+      {"name", base::ToValidUtf8(vm.name)},
+      {"uid", base::ToValidUtf8(vm.uid)},
+      {"state", VmStateName(StateOf(view, snapshot))},
+      {"counts", Counts(view, snapshot)},
+      {"harvester_status", base::ToValidUtf8(vm.printable_status)},
+      {"host", base::ToValidUtf8(view.host)},
+      {"addresses", view.addresses},
+      {"created_at", Time(vm.created_at)},
+      {"joined_at", Time(vm.joined_at)},
+      {"ready_at", Time(vm.ready_at)},
+      {"join_deadline",
+       Time(harvester::WasReady(vm) ? std::nullopt : JoinDeadline(view, snapshot.look()))},
+      {"link", readable ? LinkName(view.link.state) : "unknown"},
+      {"link_explanation", base::ToValidUtf8(readable ? view.link.explanation : "")},
+      {"node", node == nullptr ? Json() : NodeOf(*node)},
+      {"not_ready", node == nullptr ? "" : base::ToValidUtf8(WhyNotReady(view, *node, snapshot))},
+      {"mark", MarkOf(vm)},
+      {"protected", vm.protect.HoldsAt(snapshot.now())},
+      {"delete_first", vm.delete_first},
+      {"drift", DriftOf(view, inspection)},
+      {"next_step", StepName(step.kind)},
+      {"row", RowName(step.row)},
+      {"why", base::ToValidUtf8(step.reason)}};
 }
 
 Json TroublesOf(const Inspection& inspection) {
@@ -164,6 +176,23 @@ Json TroublesOf(const Inspection& inspection) {
     Json vms = Json::array();
     for (const std::string& vm : trouble.vms) vms.push_back(base::ToValidUtf8(vm));
     list.push_back({{"text", base::ToValidUtf8(trouble.text)}, {"vms", std::move(vms)}});
+  }
+  return list;
+}
+
+Json UnclaimedOf(const Inspection& inspection) {
+  Json list = Json::array();
+  for (const auto& [key, removals] : inspection.unclaimed) {
+    Json unfinished = Json::array();
+    for (const scaling::UnfinishedRemoval& removal : removals) {
+      unfinished.push_back({{"vm", base::ToValidUtf8(removal.vm)},
+                            {"what", base::ToValidUtf8(removal.what)},
+                            {"since", Time(removal.since)}});
+    }
+    list.push_back({{"namespace", key.ns},
+                    {"node_group_name", base::ToValidUtf8(key.pool)},
+                    {"unfinished", std::move(unfinished)},
+                    {"cure", base::ToValidUtf8(UnclaimedCure(key))}});
   }
   return list;
 }
@@ -200,7 +229,8 @@ Json StatusDocument(const Inspection& inspection) {
           {"nomad_readable", snapshot.look().nomad_readable},
           {"lease", LeaseOf(inspection.lease)},
           {"vms", std::move(vms)},
-          {"unlinked_nodes", std::move(unlinked)}};
+          {"unlinked_nodes", std::move(unlinked)},
+          {"unclaimed", UnclaimedOf(inspection)}};
 }
 
 Json EventsDocument(const scaling::EventsView& events) {

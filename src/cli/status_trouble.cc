@@ -47,10 +47,10 @@ std::string TroubleOfAnnotations(const VmView& view, base::WallTime now) {
   if (vm.has_mark && !vm.mark.has_value()) {
     return "its mark cannot be read, and is removed; it is not the plugin's spelling";
   }
-  if (!vm.has_mark && vm.removal_refused_at.has_value() &&
-      now - *vm.removal_refused_at < scaling::kGoesLastFor) {
-    return "its removal was refused at " + base::FormatRfc3339(*vm.removal_refused_at) +
-           ", and undone; the plugin's log says why";
+  const std::optional<harvester::UndoneRemoval>& undone = vm.removal_undone;
+  if (!vm.has_mark && undone.has_value() && now - undone->at < scaling::kGoesLastFor) {
+    return "its removal was undone at " + base::FormatRfc3339(undone->at) +
+           (undone->why.empty() ? "; the plugin's log says why" : ": " + undone->why);
   }
   return "";
 }
@@ -83,7 +83,10 @@ std::string TroubleOf(const VmView& view, const PoolSnapshot& snapshot) {
       return "it is stopped, and counts; start it, or delete it";
     case VmState::kLost:
       return readable ? "it has joined, and has no live node: " + WhyLost(view, node) : "";
+    case VmState::kUnready:
+      return "its node " + node->id + " is not ready: " + WhyNotReady(view, *node, snapshot);
     case VmState::kPending:
+    case VmState::kRegistered:
       return readable && snapshot.now() - view.vm->created_at >= kJoinsWithin ? step.reason : "";
     case VmState::kStuck:
       return "it is stuck in its deletion: its finalizers are Harvester's to remove";
@@ -93,7 +96,7 @@ std::string TroubleOf(const VmView& view, const PoolSnapshot& snapshot) {
       return "it has the pool's label and is no member: a clone, or a restored copy";
     case VmState::kDeleting:
     case VmState::kDraining:
-    case VmState::kJoined:
+    case VmState::kReady:
     case VmState::kCreated:
       break;
   }
@@ -178,6 +181,11 @@ std::vector<Trouble> FindTroubles(const Inspection& inspection) {
     troubles[known->second].vms.push_back(view->vm->name);
   }
   return troubles;
+}
+
+std::string UnclaimedCure(const scaling::PoolKey& pool) {
+  return "unless an agent has a policy for it, finish it with harvester gc --set namespace=" +
+         pool.ns + " --set node_group_name=" + pool.pool;
 }
 
 std::string ErrorText(const harvester::ErrorRecord& error) {

@@ -32,6 +32,9 @@ std::string_view NodeStatusName(nomad::NodeStatus status);
 // "2026-03-01T11:10:00Z, action act: …".
 std::string ErrorText(const harvester::ErrorRecord& error);
 
+// What to do about removals that are unfinished in a pool for which no policy was given.
+std::string UnclaimedCure(const scaling::PoolKey& pool);
+
 }  // namespace nomad_harvester::cli
 
 #endif  // NOMAD_HARVESTER_CLI_STATUS_TROUBLE_H_

@@ -79,6 +79,21 @@ std::string NodeText(const Json& node) {
          (node.at("eligible") == true ? ", eligible" : ", ineligible");
 }
 
+// "docker not healthy: Failed to connect to docker daemon; exec healthy".
+std::string DriversText(const Json& drivers) {
+  std::vector<std::string> texts;
+  for (const auto& [name, driver] : drivers.items()) {
+    const std::string description = TextOf(driver, "description");
+    const bool healthy = driver.at("healthy") == true;
+    texts.push_back(name +
+                    (driver.at("detected") == false ? " not detected"
+                     : healthy                      ? " healthy"
+                                                    : " not healthy") +
+                    (healthy || description.empty() ? "" : ": " + description));
+  }
+  return absl::StrJoin(texts, "; ");
+}
+
 std::string NodeId(const Json& node) { return node.is_null() ? "" : ShortId(TextOf(node, "id")); }
 
 std::string MarkText(const Json& mark) {
@@ -151,6 +166,29 @@ std::string Troubles(const Json& troubles) {
     if (vms.size() == 1) who = NamesText(vms) + ": ";
     if (vms.size() > 1) who = std::to_string(vms.size()) + " VMs (" + NamesText(vms) + "): ";
     text += Line("Trouble", who + TextOf(trouble, "text"));
+  }
+  return text;
+}
+
+// One line per pool, which names each VM.
+std::string Unclaimed(const Json& pools) {
+  std::string text;
+  for (const Json& pool : pools) {
+    std::vector<std::string> parts;
+    for (const Json& removal : pool.at("unfinished")) {
+      const Json& since = removal.at("since");
+      parts.push_back(TextOf(removal, "vm") + " (" + TextOf(removal, "what") +
+                      (since.is_null() ? "" : ", since " + since.get<std::string>()) + ")");
+    }
+    constexpr std::size_t kMost = 5;
+    const std::size_t more = parts.size() - std::min(parts.size(), kMost);
+    parts.resize(parts.size() - more);
+    text += Line("Unclaimed", "pool " + TextOf(pool, "namespace") + "/" +
+                                  TextOf(pool, "node_group_name") +
+                                  ", of which no policy was given, has unfinished removals: " +
+                                  absl::StrJoin(parts, ", ") +
+                                  (more == 0 ? "" : " and " + std::to_string(more) + " more") +
+                                  "; " + TextOf(pool, "cure"));
   }
   return text;
 }
@@ -291,8 +329,9 @@ std::optional<std::string> VmStory(const Inspection& inspection, const std::stri
   }
   story +=
       line("Created", when("created_at") + ", " + AgeSince(vm->at("created_at"), now) + " ago");
-  story += line("Joined", when("joined_at"));
-  story += line("Join by", when("join_deadline"));
+  story += line("Registered", when("joined_at"));
+  story += line("Ready", when("ready_at"));
+  story += line("Ready by", when("join_deadline"));
   story += line("Harvester", TextOf(*vm, "harvester_status"));
   story += line("Host", TextOf(*vm, "host"));
   std::vector<std::string> addresses;
@@ -303,6 +342,8 @@ std::optional<std::string> VmStory(const Inspection& inspection, const std::stri
   if (!node.is_null()) {
     story +=
         line("Node", TextOf(node, "name") + " (" + TextOf(node, "id") + "), " + NodeText(node));
+    story += line("Not ready", TextOf(*vm, "not_ready"));
+    story += line("Drivers", DriversText(node.at("drivers")));
   }
   const std::string explanation = TextOf(*vm, "link_explanation");
   story += line("Link", TextOf(*vm, "link") + (explanation.empty() ? "" : ": " + explanation));
@@ -348,6 +389,7 @@ std::string StatusTable(const Inspection& inspection, StatusDetail detail, std::
   if (lease.last_event.has_value()) {
     text += Line("Last act", base::FormatRfc3339(*lease.last_event));
   }
+  text += Unclaimed(document.at("unclaimed"));
   return text + Sections(document, snapshot.now(), detail, width);
 }
 

@@ -171,8 +171,8 @@ constexpr Option kOptions[] = {
            "not count; the Lease's renewal and the lists of a Status call are not limited."),
     Plugin(kWork, "pool_lease", kBool, "true", "",
            "Hold a Lease per pool while scaling, so that two agents never act on one pool at "
-           "once. If the token may not write Leases, one warning is logged, and actions exclude "
-           "each other only within this process."),
+           "once. With `false`, or if the API server's rights review denies the token the Lease "
+           "(one warning is logged), actions exclude each other only within this process."),
     Plugin(
         kWork, "events", kBool, "true", "",
         "Write Kubernetes Events on the VMs: what was done with each of them, and why. No action "
@@ -321,10 +321,14 @@ constexpr Option kOptions[] = {
 
     Policy(kGrowing, "wait_for", kEnum, "nomad",
            "When a new VM counts as delivered: `created`, once it exists; `running`, once its "
-           "instance has run; `nomad`, once its join is recorded.",
+           "instance has run; `nomad`, once its Nomad node was seen ready.",
            "created,running,nomad"),
+    Policy(kGrowing, "ready_drivers", kList, kNone,
+           "Task drivers, such as `docker,exec`, that a new VM's node must have, detected and "
+           "healthy, to count as ready."),
     Policy(kGrowing, "join_timeout", kDuration, "15m",
-           "A VM that has not been delivered by then is broken."),
+           "A VM that has not been delivered by then is broken, or, once its node has registered, "
+           "one that was not ready by then."),
     Policy(kGrowing, "on_join_timeout", kEnum, "delete",
            "`delete` a broken VM, or `keep` it for inspection. While one is kept, the pool does "
            "not grow.",
@@ -338,7 +342,7 @@ constexpr Option kOptions[] = {
            "protect,ignore"),
     Policy(kShrinking, "node_selector_strategy", kEnum, "least_busy",
            "Which nodes are removed first. Before the strategy applies: VMs annotated "
-           "`delete-first`, stopped or lost ones, those that have not joined yet, and, with the "
+           "`delete-first`, stopped or lost ones, those that are not ready, and, with the "
            "optional right to list Harvester's hosts, those on cordoned hosts.",
            "least_busy,newest_create_index,oldest_create_index,empty,empty_ignore_system"),
     Policy(kShrinking, "node_drain_deadline", kSignedDuration, "15m",
@@ -360,9 +364,11 @@ constexpr Option kOptions[] = {
            "Maximum number of VMs removed in one action."),
 
     Policy(kRemediation, "replace_unhealthy_after", kDuration, InWords("off"),
-           "Opt-in: a VM that has joined, whose node is down or gone *and* that does not run, "
-           "both for this time, is marked and removed; the next Scale creates a new one. This "
-           "includes VMs that an operator stopped: annotate those `protect`."),
+           "Opt-in: a VM whose node was ready, and was then not ready for this time (down, "
+           "disconnected, initializing, gone), whether the VM runs or not, is marked, drained if "
+           "Nomad can, and removed; the next Scale creates a new one. This includes VMs that an "
+           "operator stopped: annotate those `protect`. An outage of Nomad's clients that ends "
+           "within this time replaces nothing."),
     Policy(kRemediation, "max_unhealthy", kShare, "20%",
            "How many VMs may be removed as unhealthy at once: a number, or a percentage of the "
            "pool, rounded up."),

@@ -239,6 +239,7 @@ void CheckTemplates(ConfigReader& reader, const TemplateCheck& check, const Pool
 
 void ReadGrowth(ConfigReader& reader, PoolPolicy* policy) {
   reader.Read("wait_for", OneOf(kWaitFor), &policy->wait_for);
+  reader.Read("ready_drivers", Drivers, &policy->ready_drivers);
   reader.Read("join_timeout", PositiveDuration, &policy->join_timeout);
   reader.Read("host_volumes", OneOf(kHostVolumes), &policy->host_volumes);
   reader.Read("on_join_timeout", OneOf(kOnJoinTimeout), &policy->on_join_timeout);

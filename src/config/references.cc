@@ -15,6 +15,7 @@
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 
+#include "absl/strings/ascii.h"
 #include "values.h"
 
 namespace nomad_harvester::config {
@@ -235,6 +236,17 @@ ValueOr<std::vector<std::string>> Zones(const std::string& text) {
     if (!zone.empty() && base::IsLabelValue(zone)) return zone;
     return Fault{Quote(zone) + " is no value of a label",
                  "write values of the hosts' label topology.kubernetes.io/zone", false};
+  });
+}
+
+ValueOr<std::vector<std::string>> Drivers(const std::string& text) {
+  return ListOf<std::string>(text, [](const std::string& driver) -> ValueOr<std::string> {
+    const bool is_name = std::all_of(driver.begin(), driver.end(), [](char c) {
+      return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-';
+    });
+    if (!driver.empty() && is_name) return driver;
+    return Fault{Quote(driver) + " is no name of a task driver",
+                 "write names as nomad node status shows them, such as docker,exec", false};
   });
 }
 

@@ -73,6 +73,8 @@ ValueOr<std::vector<policy::DataDisk>> DataDisks(const std::string& text);
 ValueOr<std::vector<policy::DeviceRequest>> DeviceRequests(const std::string& text);
 // The list of availability_zones: values of a label.
 ValueOr<std::vector<std::string>> Zones(const std::string& text);
+// Names of Nomad's task drivers, each once.
+ValueOr<std::vector<std::string>> Drivers(const std::string& text);
 // The name of an object without a namespace.
 ValueOr<std::string> ObjectName(const std::string& text);
 // A CPU model of KubeVirt, "host-model" or "host-passthrough".

@@ -305,6 +305,9 @@ std::string ToAnnotation(const NodesRecord& nodes) {
   return base::DumpJson(Write(kMembersOfNodes, nodes));
 }
 std::string ToAnnotation(const Mark& mark) { return base::DumpJson(Write(kMembersOfMark, mark)); }
+std::string ToAnnotation(const UndoneRemoval& undone) {
+  return base::ToShortUtf8(base::FormatRfc3339(undone.at) + " " + undone.why, kLongestError);
+}
 std::string ToAnnotation(const PublishedHost& published) {
   return base::DumpJson(Write(kMembersOfPublishedHost, published));
 }
@@ -330,6 +333,11 @@ absl::StatusOr<NodesRecord> ParseNodesRecord(std::string_view text) {
 }
 absl::StatusOr<Mark> ParseMark(std::string_view text) {
   return Parse<Mark>(kMembersOfMark, text, "mark");
+}
+absl::StatusOr<UndoneRemoval> ParseUndoneRemoval(std::string_view text) {
+  const std::size_t end = std::min(text.find(' '), text.size());
+  NH_ASSIGN_OR_RETURN(const base::WallTime at, base::ParseRfc3339(text.substr(0, end)));
+  return UndoneRemoval{at, std::string(text.substr(std::min(end + 1, text.size())))};
 }
 absl::StatusOr<PublishedHost> ParsePublishedHost(std::string_view text) {
   return Parse<PublishedHost>(kMembersOfPublishedHost, text, "published-host");

@@ -163,12 +163,15 @@ std::map<std::string, std::string> VmAnnotations(const VmSpec& vm_spec,
       {kNodesAnnotation, ToAnnotation(vm_spec.nodes)},
       {"harvesterhci.io/volumeClaimTemplates", ClaimTemplates(vm_spec, identity)},
       // With it any DELETE of the VM, also by kubectl, removes its disks.
-      {"harvesterhci.io/removedPersistentVolumeClaims", ClaimNames(vm_spec, identity)},
+      {kRemovedClaimsAnnotation, ClaimNames(vm_spec, identity)},
       {"harvesterhci.io/vmRunStrategy", std::string(policy::NameOf(vm_spec.run_strategy))},
       {"harvesterhci.io/sshNames", "[]"},
       {"network.harvesterhci.io/ips", "[]"},
   };
   for (const auto& [key, value] : ours) annotations.insert_or_assign(key, value);
+  if (!vm_spec.nomad_cluster.empty()) {
+    annotations.insert_or_assign(kNomadClusterAnnotation, vm_spec.nomad_cluster);
+  }
   if (!identity.zone.empty()) annotations.insert_or_assign(kZoneAnnotation, identity.zone);
   return annotations;
 }

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::string_view kDiskPrefix = "disk-";
 constexpr std::string_view kDiskInfix = "-disk-";
+constexpr std::string_view kRestoredPrefix = "restore-";
 
 bool IsDigit(unsigned char c) { return absl::ascii_isdigit(c); }
 bool IsLowerAlphanumeric(unsigned char c) { return IsDigit(c) || absl::ascii_islower(c); }
@@ -52,6 +53,17 @@ bool IsClaimNameOf(std::string_view claim, std::string_view vm_name) {
   const std::string_view random = claim.substr(dash + 1);
   return !disk.empty() && !random.empty() && std::all_of(disk.begin(), disk.end(), IsDigit) &&
          std::all_of(random.begin(), random.end(), IsLowerAlphanumeric);
+}
+
+std::string_view DiskOfClaim(std::string_view claim, std::string_view vm_name) {
+  if (IsClaimNameOf(claim, vm_name)) {
+    claim.remove_prefix(vm_name.size() + 1);
+    return claim.substr(0, claim.rfind('-'));
+  }
+  if (!claim.starts_with(kRestoredPrefix)) return {};
+  const std::size_t infix = claim.rfind(kDiskInfix);
+  const std::string_view disk = infix == std::string_view::npos ? "" : claim.substr(infix + 1);
+  return IsDiskName(disk) ? disk : "";
 }
 
 std::string LeaseName(std::string_view pool) {

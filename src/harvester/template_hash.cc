@@ -102,7 +102,7 @@ json Document(const TemplateSources& sources, const VmSpec& vm_spec) {
                has_network_data, firmware, cpu_model, host_devices, gpus, gpus_are_host_devices,
                host_spread, node_selector, zones, priority_class, run_strategy,
                maintain_mode_strategy, termination_grace_period, labels, annotations, tags,
-               template_hash, template_parts, join_timeout, nodes] = vm_spec;
+               template_hash, template_parts, join_timeout, nodes, nomad_cluster] = vm_spec;
   json network_names = json::array();
   for (const Network& network : networks) {
     network_names.push_back(network.management ? "management" : network.ns + "/" + network.name);

@@ -4,11 +4,16 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_split.h"
 #include "nlohmann/json.hpp"
 #include "object_fields.h"
 
@@ -30,24 +35,33 @@ std::optional<JoinTimeout> ParseJoinTimeout(const std::string& text) {
 }
 
 void ReadOurAnnotations(VirtualMachine& vm) {
-  vm.pool = ValueOf(vm.labels, kPoolLabel);
+  // Status lists the VMs by this label, and a Scale all of them: both must count the same.
+  const bool managed = ValueOf(vm.labels, kManagedByLabel) == kManagedByValue;
+  vm.pool = managed ? ValueOf(vm.labels, kPoolLabel) : "";
   vm.action_id = ValueOf(vm.annotations, kActionIdAnnotation);
   vm.zone = ValueOf(vm.annotations, kZoneAnnotation);
   vm.join_timeout = ParseJoinTimeout(ValueOf(vm.annotations, kJoinTimeoutAnnotation));
   vm.nodes = base::ToOptional(ParseNodesRecord(ValueOf(vm.annotations, kNodesAnnotation)));
+  vm.nomad_cluster = ValueOf(vm.annotations, kNomadClusterAnnotation);
   vm.joined_node_id = ValueOf(vm.annotations, kNodeIdAnnotation);
   if (const auto joined = vm.annotations.find(kJoinedAtAnnotation);
       joined != vm.annotations.end()) {
     // A VM that has joined must never count as not joined, even if its time was edited.
     vm.joined_at = base::ParseRfc3339(joined->second).value_or(vm.created_at);
   }
+  // Likewise: only what the plugin wrote says that it was never ready.
+  const std::string ready_at = ValueOf(vm.annotations, kReadyAtAnnotation);
+  vm.awaits_ready = vm.joined_at.has_value() && ready_at == kNotReadyYet;
+  vm.ready_at = base::ToOptional(base::ParseRfc3339(ready_at));
   if (const auto mark = vm.annotations.find(kScaleInAnnotation); mark != vm.annotations.end()) {
     vm.has_mark = true;
     vm.mark = base::ToOptional(ParseMark(mark->second));
   }
   vm.rolled_back = ValueOf(vm.annotations, kRolledBackAnnotation);
-  vm.removal_refused_at =
-      base::ToOptional(base::ParseRfc3339(ValueOf(vm.annotations, kRemovalRefusedAnnotation)));
+  for (const char* key : {kRemovalUndoneAnnotation, kRemovalRefusedAnnotation}) {
+    if (vm.removal_undone.has_value()) break;
+    vm.removal_undone = base::ToOptional(ParseUndoneRemoval(ValueOf(vm.annotations, key)));
+  }
   if (const auto published = vm.annotations.find(kPublishedHostAnnotation);
       published != vm.annotations.end()) {
     vm.has_published_host = true;
@@ -59,6 +73,10 @@ void ReadOurAnnotations(VirtualMachine& vm) {
   }
   vm.delete_first =
       base::ParseGoBool(ValueOf(vm.annotations, kDeleteFirstAnnotation)).value_or(false);
+  // Harvester trims the names, too.
+  vm.removed_claims = absl::StrSplit(ValueOf(vm.annotations, kRemovedClaimsAnnotation), ',',
+                                     absl::SkipWhitespace());
+  for (std::string& claim : vm.removed_claims) absl::StripAsciiWhitespace(&claim);
   vm.quota_halt = ValueOf(vm.annotations, kQuotaAnnotation);
 }
 
@@ -152,5 +170,23 @@ const base::JsonFields<VirtualMachineInstance>& InstanceFields() {
 }
 
 VirtualMachineInstance ParseInstance(const json& object) { return InstanceFields().Read(object); }
+
+std::vector<std::string> ClaimsThatGoWith(const VirtualMachine& vm) {
+  const std::set<std::string_view> named(vm.removed_claims.begin(), vm.removed_claims.end());
+  std::set<std::string_view> disks;
+  for (const std::string_view claim : named) disks.insert(DiskOfClaim(claim, vm.name));
+  // One that still has its own volume was not restored: the other one is attached.
+  for (const std::string& claim : vm.claim_names) {
+    if (named.contains(claim)) disks.erase(DiskOfClaim(claim, vm.name));
+  }
+  disks.erase("");
+  std::vector<std::string> going;
+  for (const std::string& claim : vm.claim_names) {
+    if (named.contains(claim) || disks.contains(DiskOfClaim(claim, vm.name))) {
+      going.push_back(claim);
+    }
+  }
+  return going;
+}
 
 }  // namespace nomad_harvester::harvester

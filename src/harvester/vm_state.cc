@@ -106,6 +106,10 @@ bool IsMember(const VirtualMachine& vm) {
          base::EqualsIgnoreCase(self.substr(slash + 1), vm.firmware_uuid);
 }
 
+bool IsPausedOrMigrating(const VirtualMachine& vm) {
+  return vm.printable_status == "Paused" || vm.printable_status == "Migrating";
+}
+
 bool IsStopped(const VirtualMachine& vm) {
   if (IsTerminating(vm)) return false;
   if (vm.printable_status == "Stopped") return true;

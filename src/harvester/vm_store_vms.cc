@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/harvester/vm_store.h"
 
@@ -31,6 +32,14 @@ Timestamped<VirtualMachine> TimestampedVm(const kube::Observed& observed) {
 
 VmStore::VmStore(std::shared_ptr<const kube::KubeClient> client, std::string ns)
     : client_(std::move(client)), ns_(std::move(ns)) {}
+
+absl::StatusOr<std::string> VmStore::NamespaceUid(const runtime::Context& context) const {
+  NH_ASSIGN_OR_RETURN(const kube::Observed ns, client_->Get(context, kube::kNamespaces, "", ns_));
+  const json* metadata = base::FindMember(ns.object, "metadata");
+  std::string uid = metadata == nullptr ? "" : base::GetString(*metadata, "uid");
+  if (uid.empty()) return base::Internal("read namespace " + ns_ + ": the reply has no uid");
+  return uid;
+}
 
 absl::StatusOr<Timestamped<std::vector<VirtualMachine>>> VmStore::ListManaged(
     const runtime::Context& context) const {

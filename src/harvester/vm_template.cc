@@ -116,7 +116,7 @@ bool IsOfADeployment(std::string_view key) {
 bool IsOfOneVm(std::string_view key) {
   static const auto* const kKeys = new std::set<std::string_view>{
       kClaimsAnnotation,
-      "harvesterhci.io/removedPersistentVolumeClaims",
+      kRemovedClaimsAnnotation,
       "harvesterhci.io/vmRunStrategy",
       "harvesterhci.io/sshNames",
       "harvesterhci.io/vmName",

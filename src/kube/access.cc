@@ -5,10 +5,13 @@
 
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/http/reply_text.h"
 
 namespace nomad_harvester::kube {
 namespace {
 
+// What is longer tells nobody more.
+constexpr std::size_t kMaxText = 1000;
 constexpr char kAccessReviews[] = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 constexpr char kRulesReviews[] = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews";
 
@@ -33,11 +36,12 @@ bool HoldsResource(const std::vector<std::string>& list, std::string_view resour
 
 }  // namespace
 
-absl::StatusOr<bool> IsAllowed(const runtime::Context& context, const KubeClient& client,
-                               const ResourceAttributes& access) {
+absl::StatusOr<AccessReview> ReviewAccess(const runtime::Context& context, const KubeClient& client,
+                                          const ResourceAttributes& access) {
   Json attributes = {{"verb", access.verb}, {"group", access.group}, {"resource", access.resource}};
   if (!access.ns.empty()) attributes["namespace"] = access.ns;
   if (!access.subresource.empty()) attributes["subresource"] = access.subresource;
+  if (!access.name.empty()) attributes["name"] = access.name;
   NH_ASSIGN_OR_RETURN(
       const Json review,
       client.CreateReview(context, kAccessReviews,
@@ -46,7 +50,15 @@ absl::StatusOr<bool> IsAllowed(const runtime::Context& context, const KubeClient
   if (allowed == nullptr || !allowed->is_boolean()) {
     return base::Internal("ask SelfSubjectAccessReview: the reply has no status.allowed");
   }
-  return allowed->get<bool>();
+  return AccessReview{.allowed = allowed->get<bool>(),
+                      .evaluation_error = http::OneLine(
+                          base::GetString(review.at("status"), "evaluationError"), kMaxText)};
+}
+
+absl::StatusOr<bool> IsAllowed(const runtime::Context& context, const KubeClient& client,
+                               const ResourceAttributes& access) {
+  NH_ASSIGN_OR_RETURN(const AccessReview review, ReviewAccess(context, client, access));
+  return review.allowed;
 }
 
 bool AccessRules::Allows(std::string_view verb, std::string_view group,

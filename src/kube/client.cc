@@ -105,6 +105,30 @@ Json DeleteBody(const DeleteOptions& options) {
           {"preconditions", std::move(preconditions)}};
 }
 
+// What a list says of itself, in the order of the paths.
+const std::vector<std::string>& BesideItems() {
+  static const auto* const kPaths =
+      new std::vector<std::string>{"metadata.continue", "metadata.resourceVersion", "kind"};
+  return *kPaths;
+}
+
+// Another list, or a Status, has no items, either: it must not pass for an empty list (rule S1).
+absl::Status CheckIsList(const base::JsonListReader& page, const ResourceType& type, Part part,
+                         const std::string& purpose) {
+  const std::string wanted = std::string(type.kind) + "List";
+  const std::string& version = page.beside(1);
+  const std::string& kind = page.beside(2);
+  const bool is_kind =
+      kind == wanted || (part == Part::kMetadata && kind == "PartialObjectMetadataList");
+  if (is_kind && !version.empty()) return absl::OkStatus();
+  const std::string what = is_kind        ? "is a " + kind + " without metadata.resourceVersion"
+                           : kind.empty() ? "has no kind, but should be a " + wanted
+                                          : "is a \"" + kind + "\", not a " + wanted;
+  return base::Internal(purpose + ": the reply " + what +
+                        "; check that harvester_url is the address of the API, and that no proxy "
+                        "changes its replies");
+}
+
 }  // namespace
 
 KubeClient::KubeClient(std::shared_ptr<http::HttpTransport> transport)
@@ -124,7 +148,7 @@ absl::StatusOr<std::optional<base::WallTime>> KubeClient::ListPages(
     base::JsonElements& elements, const std::function<void(bool)>& keep) const {
   NH_ASSIGN_OR_RETURN(const std::string path, CollectionPath(type, ns));
   const std::string purpose = "list " + DescribeCollection(type, ns);
-  base::JsonListReader reader("items", paths, elements, "metadata.continue");
+  base::JsonListReader reader("items", paths, elements, BesideItems());
   std::optional<base::WallTime> time;
   std::set<std::string> tokens;  // of this list; a list that begins again may get the same ones
   std::string token;
@@ -142,9 +166,10 @@ absl::StatusOr<std::optional<base::WallTime>> KubeClient::ListPages(
       continue;
     }
     NH_RETURN_IF_ERROR(response);
+    NH_RETURN_IF_ERROR(CheckIsList(reader, type, part, purpose));
     if (token.empty()) time = http::ServerDate(*response);
     keep(token.empty());
-    token = reader.beside();
+    token = reader.beside(0);
     if (token.empty()) return time;
     if (!tokens.insert(token).second) {
       return base::Internal(purpose + ": the server repeats a continue token");

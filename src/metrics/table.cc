@@ -27,7 +27,7 @@ constexpr std::array<double, 13> kOfActions = {1,   2,   5,   10,   20,   30,  6
 constexpr std::array<double, 9> kOfLives = {60,    600,    3600,   14400,  43200,
                                             86400, 259200, 604800, 2592000};
 
-constexpr std::array<MetricRow, 17> kTable = {{
+constexpr std::array<MetricRow, 18> kTable = {{
     {Metric::kBuildInfo, Type::kGauge, "nomad_harvester_build_info", kBuild,
      "1, with the version and the commit of the plugin that is running."},
     {Metric::kVms, Type::kGauge, "nomad_harvester_vms", kPoolState,
@@ -50,6 +50,8 @@ constexpr std::array<MetricRow, 17> kTable = {{
      "VMs that were made from another template than the policy's."},
     {Metric::kLeftovers, Type::kGauge, "nomad_harvester_leftovers", kPool,
      "VMs that are gone and left something that is not cleaned up yet."},
+    {Metric::kUnclaimed, Type::kGauge, "nomad_harvester_unclaimed", kPool,
+     "1 while a removal of this pool is unfinished and this agent has no policy for it, else 0."},
     {Metric::kProtected, Type::kGauge, "nomad_harvester_protected", kPoolBy,
      "VMs that may not be removed, by what protects them."},
     {Metric::kLeaseHeld, Type::kGauge, "nomad_harvester_lease_held", kPool,

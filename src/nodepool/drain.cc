@@ -15,6 +15,7 @@ constexpr char kAction[] = "action";
 constexpr char kVm[] = "vm";
 constexpr char kVmUid[] = "vm_uid";
 constexpr char kPool[] = "pool";
+constexpr char kHarvester[] = "harvester";
 constexpr char kPurge[] = "purge";
 constexpr char kWas[] = "was";
 constexpr char kIneligible[] = "ineligible";
@@ -28,13 +29,16 @@ constexpr base::Duration kNow = std::chrono::seconds(-1);
 }  // namespace
 
 std::map<std::string, std::string> ToMeta(const DrainMark& mark) {
-  return {{kDrainedBy, kAutoscaler},
-          {kAction, std::string(mark.action)},
-          {kVm, std::string(mark.vm)},
-          {kVmUid, std::string(mark.vm_uid)},
-          {kPool, std::string(mark.pool)},
-          {kPurge, mark.purge ? "true" : "false"},
-          {kWas, mark.was_ineligible ? kIneligible : "eligible"}};
+  std::map<std::string, std::string> meta = {
+      {kDrainedBy, kAutoscaler},
+      {kAction, std::string(mark.action)},
+      {kVm, std::string(mark.vm)},
+      {kVmUid, std::string(mark.vm_uid)},
+      {kPool, std::string(mark.pool)},
+      {kPurge, mark.purge ? "true" : "false"},
+      {kWas, mark.was_ineligible ? kIneligible : "eligible"}};
+  if (!mark.harvester.empty()) meta[kHarvester] = mark.harvester;
+  return meta;
 }
 
 std::optional<DrainMark> ParseDrainMark(const nomad::Node& node) {
@@ -47,6 +51,7 @@ std::optional<DrainMark> ParseDrainMark(const nomad::Node& node) {
     if (key == kVm) mark.vm = value;
     if (key == kVmUid) mark.vm_uid = value;
     if (key == kPool) mark.pool = value;
+    if (key == kHarvester) mark.harvester = value;
     if (key == kPurge) mark.purge = value == "true";
     if (key == kWas) mark.was_ineligible = value == kIneligible;
   }
@@ -73,13 +78,24 @@ std::string RollbackMarker(const nomad::Node& node, const DrainMark& mark) {
   return std::string(mark.action) + "@" + node.last_drain->started_at;
 }
 
+bool IsLive(const nomad::Allocation& allocation) {
+  return allocation.client_status == nomad::ClientStatus::kPending ||
+         allocation.client_status == nomad::ClientStatus::kRunning;
+}
+
 bool IsIdle(const std::vector<nomad::Allocation>& allocations, bool ignore_system) {
   return std::all_of(allocations.begin(), allocations.end(),
                      [ignore_system](const nomad::Allocation& allocation) {
                        if (ignore_system && allocation.job_type == "system") return true;
-                       return allocation.client_status != nomad::ClientStatus::kPending &&
-                              allocation.client_status != nomad::ClientStatus::kRunning &&
-                              allocation.all_tasks_dead;
+                       return !IsLive(allocation) && allocation.all_tasks_dead;
+                     });
+}
+
+bool WantsToRun(const std::vector<nomad::Allocation>& allocations, bool ignore_system) {
+  return std::any_of(allocations.begin(), allocations.end(),
+                     [ignore_system](const nomad::Allocation& allocation) {
+                       if (ignore_system && allocation.job_type == "system") return false;
+                       return IsLive(allocation) && allocation.desired_status == "run";
                      });
 }
 
@@ -88,7 +104,7 @@ PostedDeadline DeadlineToPost(bool none, bool at_once, base::WallTime deadline,
   if (none) return {true, base::Duration::zero()};
   if (at_once) return {true, kNow};
   // Compared before subtracting: the difference to a time far in the past would overflow.
-  if (deadline <= now) return {false, base::Duration::zero()};
+  if (deadline <= now) return {false, kLeastDeadline};
   return {true, std::max(kLeastDeadline, base::Duration(deadline - now))};
 }
 

@@ -29,9 +29,10 @@ absl::StatusOr<std::string> PathOf(std::string_view prefix, std::string_view id,
   return std::string(prefix) + base::UrlEscape(id) + std::string(suffix);
 }
 
-std::uint64_t ReplyIndex(const http::HttpResponse& response) {
+std::optional<std::uint64_t> ReplyIndex(const http::HttpResponse& response) {
   std::uint64_t index = 0;
-  return absl::SimpleAtoi(response.headers.Find("X-Nomad-Index").value_or(""), &index) ? index : 0;
+  const std::string text = response.headers.Find("X-Nomad-Index").value_or("");
+  return absl::SimpleAtoi(text, &index) ? std::optional(index) : std::nullopt;
 }
 
 absl::StatusOr<CallerReply> Caller::Get(const Call& call, const ReadOptions& blocking,

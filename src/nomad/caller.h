@@ -4,6 +4,7 @@
 #define NOMAD_HARVESTER_SRC_NOMAD_CALLER_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -21,8 +22,8 @@ namespace nomad_harvester::nomad {
 absl::StatusOr<std::string> PathOf(std::string_view prefix, std::string_view id,
                                    std::string_view suffix = "");
 
-// X-Nomad-Index; 0 if it is missing or not a number.
-std::uint64_t ReplyIndex(const http::HttpResponse& response);
+// X-Nomad-Index; none: it is missing or not a number.
+std::optional<std::uint64_t> ReplyIndex(const http::HttpResponse& response);
 
 struct Call {
   std::string path;
@@ -33,7 +34,7 @@ struct Call {
 
 struct CallerReply {
   std::string body;
-  std::uint64_t index = 0;
+  std::optional<std::uint64_t> index;
   std::string next_token;  // empty: the last page
   http::Headers headers{};
 };

@@ -15,6 +15,7 @@
 #include "nomad_harvester/base/time.h"
 #include "nomad_harvester/nomad/error.h"
 
+#include "absl/strings/str_join.h"
 #include "caller.h"
 #include "decode.h"
 
@@ -36,7 +37,8 @@ constexpr std::chrono::seconds kLongestLifetime = std::chrono::hours(24);
 // One request gives the whole list; pages are read where a server insists on them. The index of a
 // list in pages is the lowest of its pages, so that a query that blocks on it sees every change
 // since the list began. Pages are ordered by a fixed key: an object that exists throughout the
-// listing is never missed at a page boundary.
+// listing is never missed at a page boundary. An empty list must have its index, even one of 0, as
+// a Nomad has that never had a node: without it, a proxy or another server may have replied.
 template <typename T, typename Record>
 absl::StatusOr<Indexed<std::vector<T>>> List(const Caller& caller, const Call& call,
                                              const base::JsonFields<Record>& fields,
@@ -46,6 +48,7 @@ absl::StatusOr<Indexed<std::vector<T>>> List(const Caller& caller, const Call& c
   Indexed<std::vector<T>> result;
   std::string token;
   std::set<std::string> tokens;
+  bool has_index = true;
   base::JsonRecords<Record, T> page(fields, finish);
   base::JsonListReader reader("", fields.paths(), page);
   for (int pages = 0; pages < kMostPages; ++pages) {
@@ -53,8 +56,16 @@ absl::StatusOr<Indexed<std::vector<T>>> List(const Caller& caller, const Call& c
     if (!token.empty()) next.query.emplace_back("next_token", token);
     NH_ASSIGN_OR_RETURN(const CallerReply reply, caller.Get(next, blocking, &reader));
     page.MoveTo(pages == 0, result.value);
-    result.index = pages == 0 ? reply.index : std::min(result.index, reply.index);
-    if (reply.next_token.empty() || first_page_only) return result;
+    const std::uint64_t index = reply.index.value_or(0);
+    result.index = pages == 0 ? index : std::min(result.index, index);
+    has_index = has_index && reply.index.has_value();
+    if (reply.next_token.empty() || first_page_only) {
+      if (has_index || !result.value.empty()) return result;
+      return base::Internal(call.purpose +
+                            ": the reply is an empty list without the header X-Nomad-Index, which "
+                            "proves nothing; check that nomad_address is the address of Nomad, "
+                            "and that a proxy in front of it passes its headers on");
+    }
     token = reply.next_token;
     if (!tokens.insert(token).second) {
       return base::Internal(call.purpose + ": the server gave the same page twice");
@@ -65,7 +76,7 @@ absl::StatusOr<Indexed<std::vector<T>>> List(const Caller& caller, const Call& c
 
 absl::StatusOr<Json> GetObject(const Caller& caller, const Call& call, std::uint64_t* index) {
   NH_ASSIGN_OR_RETURN(const CallerReply reply, caller.Get(call));
-  *index = reply.index;
+  *index = reply.index.value_or(0);
   absl::StatusOr<Json> json = base::ParseJson(reply.body, "the reply");
   if (!json.ok()) return base::Internal(call.purpose + ": " + base::Message(json.status()));
   return json;
@@ -159,6 +170,32 @@ absl::StatusOr<Servers> NomadClient::ListServers(const runtime::Context& context
         {.name = base::GetString(member, "Name"), .version = base::GetString(*tags, "build")});
   }
   return servers;
+}
+
+absl::StatusOr<std::string> NomadClient::ReadClusterKeys(const runtime::Context& context) const {
+  const Call call{"/.well-known/jwks.json", "read the ids of Nomad's keys (/.well-known/jwks.json)",
+                  ""};
+  const auto reply = Caller(*transport_, context, options_).Get(call);
+  if (!reply.ok()) {
+    // Nomad itself refuses nobody: the path is unknown to it, or a proxy does not let it through.
+    const auto error = GetNomadError(reply.status());
+    const int status = error.has_value() ? error->http_status : 0;
+    const bool is_refused = status >= 300 && status < 500 && status != 408 && status != 429;
+    if (is_refused) return std::string();
+    return reply.status();
+  }
+  const auto json = base::ParseJson(reply->body, "the reply");
+  if (!json.ok()) return std::string();  // a page of a proxy
+  const Json* keys = base::FindMember(*json, "keys");
+  std::set<std::string> ids;
+  if (keys != nullptr && keys->is_array()) {
+    for (const Json& key : *keys) ids.insert(base::GetString(key, "kid"));
+  }
+  ids.erase("");
+  if (ids.empty()) {
+    return base::Unavailable(call.purpose + ": the reply has none; check nomad_address");
+  }
+  return absl::StrJoin(ids, ",");
 }
 
 absl::Status NomadClient::CheckNodePool(const runtime::Context& context,

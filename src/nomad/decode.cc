@@ -79,6 +79,14 @@ std::string HostOf(std::string address) {
   return address;
 }
 
+// The driver that a member of it names. The members of one driver follow each other.
+Driver& DriverAt(Node& node, const JsonEvent& event) {
+  if (node.drivers.empty() || node.drivers.back().name != event.name) {
+    node.drivers.push_back({.name = std::string(event.name)});
+  }
+  return node.drivers.back();
+}
+
 // What both forms of a node have. hashicorp/nomad:api/nodes.go, Node and NodeListStub.
 std::vector<base::JsonFields<Node>::Field> NodeFields(
     std::initializer_list<base::JsonFields<Node>::Field> more) {
@@ -113,6 +121,12 @@ std::vector<base::JsonFields<Node>::Field> NodeFields(
        [](Node& n, const JsonEvent& e) {
          if (!e.text.empty()) n.dynamic_host_volumes.emplace_back(e.name);
        }},
+      {"Drivers.*.Detected",
+       [](Node& n, const JsonEvent& e) { DriverAt(n, e).detected = e.boolean; }},
+      {"Drivers.*.Healthy",
+       [](Node& n, const JsonEvent& e) { DriverAt(n, e).healthy = e.boolean; }},
+      {"Drivers.*.HealthDescription",
+       [](Node& n, const JsonEvent& e) { DriverAt(n, e).description = std::string(e.text); }},
       {"CreateIndex", &SetIndex<&Node::create_index>},
       {"ModifyIndex", &SetIndex<&Node::modify_index>},
   };
@@ -180,6 +194,9 @@ const base::JsonFields<AllocationRecord>& AllocationFields() {
 absl::Status FinishNode(Node& node) {
   if (node.id.empty()) return base::Internal("a node without an ID");
   std::sort(node.dynamic_host_volumes.begin(), node.dynamic_host_volumes.end());
+  std::erase_if(node.drivers, [](const Driver& driver) {
+    return !driver.detected && driver.description.empty();
+  });
   return absl::OkStatus();
 }
 

@@ -101,7 +101,7 @@ StatusCode CodeOf(const NomadError& error) {
 // Nomad's bodies are plain text, a proxy's may be HTML pages.
 NomadError ReadError(const http::HttpResponse& response) {
   return {response.status, http::OneLine(http::TextOfBody(response.body), kMaxText),
-          ReplyIndex(response)};
+          ReplyIndex(response).value_or(0)};
 }
 
 }  // namespace

@@ -253,14 +253,15 @@ TEST(JsonFields, leave_a_record_as_it_is_where_a_member_is_missing_or_of_another
   EXPECT_THAT(machine.labels, ElementsAre(Pair("b", "x")));
 }
 
-// Lists of machines at "items", with the text "next" beside them.
+// Lists of machines at "items", with the texts "next" and "kind" beside them.
 class JsonLists : public testing::Test {
  protected:
   absl::Status ReadAt(const std::string& list, std::string_view text, std::size_t piece = 1) {
-    JsonListReader reader(list, MachineFields().paths(), records_, "next");
+    JsonListReader reader(list, MachineFields().paths(), records_, {"next", "kind"});
     for (std::size_t at = 0; at < text.size(); at += piece) reader.Write(text.substr(at, piece));
     const absl::Status status = reader.Finish("the reply");
-    next_ = reader.beside();
+    next_ = reader.beside(0);
+    kind_ = reader.beside(1);
     names_.clear();
     std::vector<Machine> machines;
     records_.MoveTo(true, machines);
@@ -274,13 +275,16 @@ class JsonLists : public testing::Test {
   JsonRecords<Machine> records_{MachineFields(), &NeedsName};
   std::vector<std::string> names_;
   std::string next_;
+  std::string kind_;
 };
 
 TEST_F(JsonLists, each_element_is_a_record_of_its_own) {
-  const char* text = R"({"next":"t","items":[{"name":"a","on":true},{"name":"b"}],"name":"c"})";
+  const char* text = R"({"next":"t","items":[{"name":"a","on":true,"kind":"x"},{"name":"b"}],)"
+                     R"("name":"c","kind":"MachineList"})";
   EXPECT_THAT(ReadAt("items", text), IsOk());
   EXPECT_THAT(names_, ElementsAre("a", "b"));
   EXPECT_EQ(next_, "t");
+  EXPECT_EQ(kind_, "MachineList");
   EXPECT_THAT(ReadAt("", R"([{"name":"a"},{"name":"b"}])"), IsOk());
   EXPECT_THAT(names_, ElementsAre("a", "b"));
 }
@@ -334,12 +338,12 @@ TEST_F(JsonLists, a_text_beside_the_list_is_a_text_or_missing) {
 }
 
 TEST_F(JsonLists, a_document_that_begins_again_forgets_the_first_one) {
-  JsonListReader reader("items", MachineFields().paths(), records_, "next");
+  JsonListReader reader("items", MachineFields().paths(), records_, {"next"});
   reader.Write(R"({"next":"t","items":[{"name":"a"},{"na)");
   reader.Begin();
   reader.Write(R"({"items":[{"name":"b"}]})");
   EXPECT_THAT(reader.Finish("the reply"), IsOk());
-  EXPECT_EQ(reader.beside(), "");
+  EXPECT_EQ(reader.beside(0), "");
   std::vector<Machine> machines;
   records_.MoveTo(true, machines);
   ASSERT_EQ(machines.size(), 1U);

@@ -136,8 +136,25 @@ TEST(CheckCommand, of_a_healthy_world_passes_line_by_line) {
       "ok       Nomad's version: 2.0.5 (server-1.global, the oldest of 1 servers)\n"
       "unknown  time to join: no VM of the pool has joined yet; join_timeout is 15m0s\n"
       "ok       dynamic host volumes: no node of the pool has one\n"
+      "ok       Nomad's cluster: the pool has no VM yet\n"
       "ok       clocks: this machine agrees with Harvester and Nomad\n"
-      "22 ok, 2 unknown\n");
+      "23 ok, 2 unknown\n");
+}
+
+TEST(CheckCommand, C15_an_empty_pool_whose_lease_names_another_nomad_fails) {
+  CheckedPool world;
+  ASSERT_TRUE(world.cluster().PutObject(
+      {{"apiVersion", "coordination.k8s.io/v1"},
+       {"kind", "Lease"},
+       {"metadata",
+        {{"namespace", "nomad"},
+         {"name", "nomad-harvester-autoscaler-web"},
+         {"annotations", {{"nomad-harvester-autoscaler/nomad-cluster", "elsewhere"}}}}}}));
+  const std::vector<json> failed = world.Lines("fail");
+  ASSERT_EQ(failed.size(), 1U) << world.out();
+  EXPECT_EQ(failed[0]["id"], "pool.nomad_cluster");
+  EXPECT_THAT(failed[0]["text"].get<std::string>(), HasSubstr("the pool's Lease"));
+  EXPECT_THAT(failed[0]["cure"].get<std::string>(), HasSubstr("harvester adopt"));
 }
 
 TEST(CheckCommand, writes_nothing_but_reviews_and_the_dry_run) {

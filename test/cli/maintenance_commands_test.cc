@@ -23,6 +23,7 @@
 #include "nlohmann/json.hpp"
 #include "support/fake_clock.h"
 #include "support/scoped_temp_dir.h"
+#include "support/status_matchers.h"
 
 namespace nomad_harvester::cli {
 namespace {
@@ -119,6 +120,16 @@ class MaintenanceCommands : public testing::Test {
                            .out = out_},
                           err_, errors);
   }
+  int Adopt(bool dry_run = false) {
+    Out();
+    const ErrorWriter errors = Errors("adopt");
+    return AdoptPool(*maintenance_, work_.context(), *settings_.policy, dry_run,
+                     {.yes = yes_,
+                      .interactive = interactive_,
+                      .read_line = [this](const runtime::Context&) { return answer_; },
+                      .out = out_},
+                     errors);
+  }
   std::ostream& Out() { return out_ = std::ostringstream(); }
   std::ostream& Err() { return err_ = std::ostringstream(); }
   ErrorWriter Errors(const std::string& command) { return ErrorWriter(command, {}, Err()); }
@@ -187,12 +198,13 @@ TEST_F(MaintenanceCommands, status_of_a_pool_that_has_nothing_does_not_read_as_a
     return simulator::Fault::None();
   });
   EXPECT_EQ(Status(), 0);
-  EXPECT_EQ(reads, 1);
+  EXPECT_EQ(reads, 2) << "its uid, and whether it exists";
   EXPECT_THAT(out_.str(),
               HasSubstr("Trouble:    no VM and no Lease of pool web exist in namespace nomad: it "
                         "was never scaled, or its name is wrong\n"));
   ASSERT_TRUE(Scale(1).ok());
   ASSERT_TRUE(Scale(0).ok());
+  reads = 0;
   EXPECT_EQ(Status(), 0);
   EXPECT_THAT(out_.str(), Not(HasSubstr("Trouble:"))) << "its Lease says that it was scaled";
   EXPECT_EQ(reads, 1);
@@ -226,7 +238,7 @@ TEST_F(MaintenanceCommands, status_has_a_block_for_each_vm_on_a_narrow_terminal)
   ASSERT_TRUE(Scale(2).ok());
   terminal_.width = 40;
   Status();
-  EXPECT_THAT(out_.str(), ContainsRegex("\nVM:     web-.*\nSTATE:  joined\n"));
+  EXPECT_THAT(out_.str(), ContainsRegex("\nVM:     web-.*\nSTATE:  ready\n"));
 }
 
 TEST_F(MaintenanceCommands, status_for_programs_is_not_folded_on_a_narrow_terminal) {
@@ -454,6 +466,130 @@ TEST_F(MaintenanceCommands, status_watches_and_redraws_a_terminal_in_place) {
   EXPECT_THAT(out_.str(), MatchesRegex("\x1b\\[H\x1b\\[JPool:(.|\n)*\x1b\\[H\x1b\\[JPool:(.|\n)*"));
 }
 
+TEST_F(MaintenanceCommands, C15_adopt_gives_the_pool_to_a_nomad_that_was_rebuilt_and_asks_first) {
+  ASSERT_TRUE(Scale(2).ok());
+  EXPECT_EQ(Adopt(), 0);
+  EXPECT_EQ(out_.str(), "pool nomad/web belongs to this Nomad cluster\n");
+  cluster_.RestoreNomad(/*agents_return=*/true);
+  cluster_.SetNomadKeys({"rebuilt"});
+  clock_.Advance(std::chrono::minutes(1));
+  EXPECT_EQ(Status(), 3);
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("2 VMs of the pool"), HasSubstr("harvester adopt")));
+  const int effects = cluster_.EffectCount();
+  EXPECT_EQ(Adopt(/*dry_run=*/true), 0);
+  EXPECT_THAT(out_.str(), HasSubstr(std::string("recorded keys ") + simulator::kFirstNomadKey));
+  EXPECT_THAT(out_.str(),
+              HasSubstr(std::string("its Lease: recorded keys ") + simulator::kFirstNomadKey));
+  yes_ = false;
+  EXPECT_EQ(Adopt(), 2) << "nobody can be asked";
+  EXPECT_EQ(cluster_.EffectCount(), effects);
+  yes_ = true;
+  EXPECT_EQ(Adopt(), 0);
+  EXPECT_EQ(cluster_.EffectCount(), effects + 3) << "one write for each VM, and the Lease's";
+  EXPECT_THAT(out_.str(), testing::EndsWith("pool nomad/web belongs to this Nomad cluster now\n"));
+  EXPECT_EQ(Status(), 0);
+}
+
+TEST_F(MaintenanceCommands, C15_adopt_needs_a_nomad_that_tells_its_keys_and_can_be_repeated) {
+  ASSERT_TRUE(Scale(2).ok());
+  cluster_.SetNomadKeys({});
+  EXPECT_EQ(Adopt(), 1);
+  EXPECT_THAT(err_.str(), HasSubstr("/.well-known/jwks.json"));
+  cluster_.SetNomadKeys({"rebuilt"});
+  int patches = 0;
+  cluster_.SetFaultHook([&](const simulator::RequestInfo& request) {
+    const bool second = request.verb == "patch" && ++patches == 2;
+    return second ? simulator::Fault::Answer(403, "denied") : simulator::Fault::None();
+  });
+  EXPECT_EQ(Adopt(), 1);
+  EXPECT_THAT(err_.str(), HasSubstr("after 1 of 2; repeat it"));
+  EXPECT_EQ(Adopt(), 0);
+  EXPECT_THAT(out_.str(), HasSubstr("belongs to this Nomad cluster now"));
+}
+
+TEST_F(MaintenanceCommands, C15_adopt_gives_an_empty_pool_to_a_nomad_that_was_rebuilt) {
+  ASSERT_TRUE(Scale(1).ok());
+  ASSERT_TRUE(Scale(0).ok());
+  cluster_.RestoreNomad(/*agents_return=*/false);
+  cluster_.SetNomadKeys({"rebuilt"});
+  EXPECT_EQ(Status(), 3);
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("by its Lease the pool belongs to another Nomad cluster"),
+                                HasSubstr("harvester adopt")));
+  EXPECT_THAT(Scale(1), support::StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_EQ(Adopt(), 0);
+  EXPECT_EQ(Status(), 0);
+  Status("json");
+  EXPECT_EQ(nlohmann::json::parse(out_.str())["lease"]["nomad_cluster"], "rebuilt");
+  EXPECT_TRUE(Scale(1).ok());
+}
+
+TEST_F(MaintenanceCommands, C15_adopt_does_not_claim_success_for_a_lease_that_it_cannot_write) {
+  ASSERT_TRUE(Scale(1).ok());
+  ASSERT_TRUE(Scale(0).ok());
+  cluster_.SetNomadKeys({"rebuilt"});
+  cluster_.SetFaultHook([](const simulator::RequestInfo& request) {
+    const bool writes = request.verb == "patch" && request.resource == "leases";
+    return writes ? simulator::Fault::Answer(200, "{}") : simulator::Fault::None();
+  });
+  EXPECT_EQ(Adopt(), 1);
+  EXPECT_THAT(err_.str(), HasSubstr("the reply is not the Lease"));
+  cluster_.SetFaultHook([](const simulator::RequestInfo& request) {
+    return request.resource == "leases" ? simulator::Fault::Answer(403, "denied")
+                                        : simulator::Fault::None();
+  });
+  EXPECT_EQ(Adopt(), 1);
+  EXPECT_THAT(err_.str(), HasSubstr("give --set pool_lease=false"));
+}
+
+TEST_F(MaintenanceCommands, S5_status_lists_what_is_unfinished_in_pools_without_a_policy) {
+  const std::string vm = DieDraining(/*for_ever=*/true);
+  settings_.policy->pool = "other";
+  const auto unclaimed = [this] {
+    Status("json");
+    return nlohmann::json::parse(out_.str())["unclaimed"];
+  };
+  EXPECT_THAT(unclaimed(), IsEmpty()) << "an agent may be about to finish it";
+  clock_.Advance(std::chrono::minutes(11));
+  const nlohmann::json listed = unclaimed();
+  ASSERT_EQ(listed.size(), 1U);
+  EXPECT_EQ(listed[0]["namespace"], "nomad");
+  EXPECT_EQ(listed[0]["node_group_name"], "web");
+  EXPECT_EQ(listed[0]["unfinished"][0]["vm"], vm);
+  Status();
+  EXPECT_THAT(out_.str(), ContainsRegex("Unclaimed:  pool nomad/web, of which no policy was given, "
+                                        "has unfinished removals: " +
+                                        vm + " .marked for removal, since .*Z."));
+  EXPECT_THAT(out_.str(), HasSubstr("finish it with harvester gc --set namespace=nomad --set "
+                                    "node_group_name=web\n"));
+  settings_.claimed = {{.ns = "nomad", .pool = "web"}};
+  EXPECT_THAT(unclaimed(), IsEmpty()) << "the agent has a policy for it";
+  settings_.claimed.clear();
+  settings_.policy->pool = "web";
+  EXPECT_THAT(unclaimed(), IsEmpty()) << "it is the pool that is shown";
+  settings_.policy->pool = "other";
+  cluster_.EditAnnotation(vm, kMark, std::nullopt);
+  EXPECT_THAT(unclaimed().dump(), HasSubstr("drained for it")) << "a drain without a mark";
+}
+
+TEST_F(MaintenanceCommands, S5_status_lists_a_node_to_purge_of_a_pool_without_a_policy) {
+  const std::string node = cluster_.AddForeignNode({.name = "old-k2m4p"});
+  ASSERT_TRUE(cluster_.OperatorDrain(node, std::chrono::minutes(1),
+                                     {{"drained_by", "nomad-autoscaler"},
+                                      {"action", "a-of-before"},
+                                      {"vm", "old-k2m4p"},
+                                      {"vm_uid", "uid-of-before"},
+                                      {"pool", "nomad/old"},
+                                      {"purge", "true"},
+                                      {"was", "eligible"}}));
+  clock_.Advance(std::chrono::minutes(2));
+  cluster_.KillNode(node);
+  clock_.Advance(std::chrono::minutes(11));
+  Status();
+  EXPECT_THAT(out_.str(), HasSubstr("pool nomad/old, of which no policy was given, has unfinished "
+                                    "removals: old-k2m4p (it is gone, and its node " +
+                                    node + " is to be purged, since "));
+}
+
 TEST_F(MaintenanceCommands, gc_dry_run_says_what_would_be_done_and_why) {
   const std::string vm = DieDraining();
   cluster_.EditAnnotation(vm, kMark, std::nullopt);
@@ -517,10 +653,10 @@ TEST_F(MaintenanceCommands, check_warns_of_a_join_timeout_that_joins_nearly_use_
     return out_.str();
   };
   settings_.policy->join_timeout = std::chrono::seconds(10);
-  EXPECT_THAT(check(), HasSubstr("ok       time to join: the slowest of 1 VMs joined after 8s; "
+  EXPECT_THAT(check(), HasSubstr("ok       time to join: the slowest of 1 VMs was ready after 8s; "
                                  "join_timeout is 10s\n"));
   settings_.policy->join_timeout = std::chrono::seconds(9);
-  EXPECT_THAT(check(), HasSubstr("warn     time to join: the slowest of 1 VMs joined after 8s; "
+  EXPECT_THAT(check(), HasSubstr("warn     time to join: the slowest of 1 VMs was ready after 8s; "
                                  "join_timeout is 9s\n         -> raise join_timeout"));
 }
 

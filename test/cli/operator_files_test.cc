@@ -106,6 +106,17 @@ TEST_F(OperatorFilesTest, a_policy_chooses_the_target_block_that_it_names) {
           dir_.Path("asg.hcl") + ":1:1");
 }
 
+TEST_F(OperatorFilesTest, S5_the_pools_of_all_enabled_policies_of_the_plugin_are_known) {
+  const std::string agent =
+      Write("agent.hcl", Target("harvester", "x = 1") + Target("asg", "x = 1", "aws-asg"));
+  Write("policies/a.hcl", Policy("web") + Policy("db") + Policy("off", "harvester", "false"));
+  Write("policies/b.hcl", Policy("elsewhere", "asg"));
+  const FileSettings settings =
+      Read({.agent_config = agent, .policy = dir_.Path("policies"), .policy_name = "web"});
+  EXPECT_THAT(settings.pools, ElementsAre(scaling::PoolKey{.ns = "default", .pool = "db"},
+                                          scaling::PoolKey{.ns = "default", .pool = "web"}));
+}
+
 TEST_F(OperatorFilesTest, an_agent_without_the_plugin_is_a_problem) {
   const std::string agent = Write("agent.hcl", Target("asg", "x = 1", "aws-asg"));
   EXPECT_THAT(Problem({.agent_config = agent}),

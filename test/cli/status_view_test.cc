@@ -51,7 +51,7 @@ TEST(StatusTable, shows_vms_nodes_links_marks_and_wide_what_comes_next) {
             "VM     STATE     AGE  HOST  NODE                                  MARK\n"
             "web-a  draining  1h   -     a0000000 ready, draining, ineligible  scale-in, "
             "until 2026-03-01T12:14:00Z\n"
-            "web-b  joined    1h   -     01234567 ready, eligible              -\n"
+            "web-b  ready     1h   -     01234567 ready, eligible              -\n"
             "web-c  pending   1m   -     -                                     -\n"
             "\n"
             "NODE WITHOUT A VM  NAME   NODE STATE\n"
@@ -72,7 +72,7 @@ TEST(StatusTable, has_a_block_for_each_vm_on_a_terminal_that_is_narrower_than_th
   EXPECT_THAT(StatusTable(Inspect(world), StatusDetail::kUsual, 40),
               testing::EndsWith("\n"
                                 "VM:     web-a\n"
-                                "STATE:  joined\n"
+                                "STATE:  ready\n"
                                 "AGE:    3d2h\n"
                                 "NODE:   a0000000 ready, eligible\n"
                                 "\n"
@@ -201,13 +201,15 @@ TEST(Troubles, of_a_vm_are_told_in_words) {
       {"refused",
        [](World& w) {
          w.With(Vm("v").Joined()).With(Node("v"));
-         w.Raw().vms[0].vm.Change().removal_refused_at = scaling::kNow - minutes(59);
+         w.Raw().vms[0].vm.Change().removal_undone = {scaling::kNow - minutes(59),
+                                                      "it was protected"};
        },
-       "its removal was refused at 2026-03-01T11:01:00Z, and undone"},
+       "its removal was undone at 2026-03-01T11:01:00Z: it was protected"},
       {"refused long ago",
        [](World& w) {
          w.With(Vm("v").Joined()).With(Node("v"));
-         w.Raw().vms[0].vm.Change().removal_refused_at = scaling::kNow - minutes(60);
+         w.Raw().vms[0].vm.Change().removal_undone = {scaling::kNow - minutes(60),
+                                                      "it was protected"};
        },
        ""},
       {"clone", only(Vm("v").Joined().Unmanaged()), "it has the pool's label and is no member"},
@@ -287,14 +289,36 @@ TEST(Troubles, of_a_pool_are_told_unless_the_reason_says_them) {
   EXPECT_THAT(StatusTable(inspection), Not(HasSubstr("Trouble:    pool default/web is paused")));
 }
 
+TEST(StatusTable, C17_a_vm_that_has_registered_says_since_when_and_why_it_is_not_ready) {
+  World world;
+  world.Policy().ready_drivers = {"docker"};
+  world.With(Vm("web-a").Age(minutes(6)).Registered())
+      .With(Node("web-a").Driver("docker", false, "no daemon").Driver("exec", true));
+  const std::string why =
+      "its node node-web-a registered at 2026-03-01T11:10:00Z, but its driver docker is not "
+      "healthy: no daemon";
+  EXPECT_THAT(StatusTable(Inspect(world)),
+              HasSubstr("Trouble:    web-a: it is not ready yet: " + why));
+  EXPECT_THAT(
+      *VmStory(Inspect(world), "web-a", {}),
+      AllOf(HasSubstr("State:      registered\n"), HasSubstr("Registered: 2026-03-01T11:10:00Z\n"),
+            HasSubstr("Ready by:   2026-03-01T12:09:00Z\n"),
+            HasSubstr("Not ready:  its driver docker is not healthy: no daemon\n"),
+            HasSubstr("Drivers:    docker not healthy: no daemon; exec healthy\n")));
+  const nlohmann::json vm = Json(world)["vms"][0];
+  EXPECT_EQ(vm["not_ready"], "its driver docker is not healthy: no daemon");
+  EXPECT_EQ(vm["ready_at"], nullptr);
+  EXPECT_EQ(vm["node"]["drivers"]["docker"]["healthy"], false);
+}
+
 TEST(StatusTable, wide_has_what_harvester_says_the_link_the_drift_and_the_next_step) {
   World world;
   world.With(Vm("web-a").Joined().RunsOn("rack1")).With(Node("web-a"));
   EXPECT_THAT(
       StatusTable(Inspect(world), StatusDetail::kWide),
-      HasSubstr("VM     STATE   AGE  HOST   NODE                      MARK  HARVESTER  LINK  "
+      HasSubstr("VM     STATE  AGE  HOST   NODE                      MARK  HARVESTER  LINK  "
                 "  DRIFT  NEXT STEP  WHY\n"
-                "web-a  joined  1h   rack1  node-web ready, eligible  -     Running    "
+                "web-a  ready  1h   rack1  node-web ready, eligible  -     Running    "
                 "linked  -      nothing    it has joined\n"));
 }
 
@@ -319,9 +343,9 @@ TEST(StatusTable, says_unknown_where_nomad_cannot_be_read) {
             "Count:      2\n"
             "Lease:      none yet\n"
             "\n"
-            "VM     STATE   AGE  HOST  NODE  MARK\n"
-            "web-a  joined  1h   -     -     -\n"
-            "web-b  joined  1h   -     -     -\n");
+            "VM     STATE  AGE  HOST  NODE  MARK\n"
+            "web-a  ready  1h   -     -     -\n"
+            "web-b  ready  1h   -     -     -\n");
   const nlohmann::json json = Json(world);
   EXPECT_EQ(json["warning"], "");
   EXPECT_EQ(json["vms"][0]["link"], "unknown");
@@ -433,15 +457,17 @@ TEST(VmState, names_the_state_of_a_vm) {
   world.With(Vm("created").NoTimeout());
   world.With(Vm("deleting").Joined().Terminating());
   world.With(Vm("draining").Joined().Marked()).With(Node("draining").Draining("draining"));
-  world.With(Vm("joined").Joined()).With(Node("joined"));
   world.With(Vm("lost").Joined());
   world.With(Vm("pending").Age(minutes(1)));
+  world.With(Vm("ready").Joined()).With(Node("ready"));
+  world.With(Vm("registered").Age(minutes(1)).Registered()).With(Node("registered").Initializing());
   world.With(Vm("stopped").Joined().Stopped()).With(Node("stopped").Down());
   world.With(Vm("stuck").Joined().Terminating());
   world.Raw().vms.back().vm.Change().deleted_at = scaling::kNow - minutes(60);
   world.With(Vm("unmanaged").Joined().Unmanaged());
+  world.With(Vm("unready").Joined()).With(Node("unready").Status(nomad::NodeStatus::kDisconnected));
   const nlohmann::json view = Json(world);
-  EXPECT_EQ(view["vms"].size(), 10U);
+  EXPECT_EQ(view["vms"].size(), 12U);
   for (const nlohmann::json& vm : view["vms"]) EXPECT_EQ(vm["state"], vm["name"]);
 }
 

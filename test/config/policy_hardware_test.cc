@@ -44,6 +44,16 @@ TEST(PolicyHardware, without_its_keys_nothing_is_special) {
   EXPECT_THAT(policy.warnings, IsEmpty());
 }
 
+TEST(PolicyHardware, C17_ready_drivers_are_names_of_drivers_each_once) {
+  EXPECT_THAT(PolicyOf({}).ready_drivers, testing::IsEmpty());
+  EXPECT_THAT(PolicyOf({{"ready_drivers", "docker, raw_exec,containerd-driver"}}).ready_drivers,
+              testing::ElementsAre("docker", "raw_exec", "containerd-driver"));
+  EXPECT_EQ(ProblemOf(ParsePolicy({{"ready_drivers", "docker exec"}})),
+            "ready_drivers: \"docker exec\" is no name of a task driver; write names as nomad node "
+            "status shows them, such as docker,exec");
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"ready_drivers", "exec,exec"}})), HasSubstr("given twice"));
+}
+
 TEST(PolicyHardware, zones_are_a_list_that_is_split_evenly_unless_told) {
   const PoolPolicy policy = PolicyOf({{"availability_zones", "b, a"}});
   EXPECT_THAT(policy.zones, ElementsAre("b", "a"));

@@ -170,7 +170,7 @@ func TestEveryCommandInTheDocumentsExistsWithItsOptions(t *testing.T) {
 			checked[name]++
 		}
 	}
-	for _, name := range []string{"scripts", "check", "plan", "scale", "status", "render", "pause", "resume", "gc", "dev"} {
+	for _, name := range []string{"scripts", "check", "plan", "scale", "status", "render", "pause", "resume", "adopt", "gc", "dev"} {
 		if checked[name] == 0 {
 			t.Errorf("no document uses %s: %v", name, checked)
 		}

@@ -92,7 +92,7 @@ func pluginWithMetrics(t *testing.T) (address string) {
 
 func TestT2_promtool_has_nothing_to_say_about_the_metrics(t *testing.T) {
 	text, _ := scrape(t, pluginWithMetrics(t))
-	if !strings.Contains(text, `nomad_harvester_vms{pool="nomad/pool",state="joined"} 1`) {
+	if !strings.Contains(text, `nomad_harvester_vms{pool="nomad/pool",state="ready"} 1`) {
 		t.Errorf("not the pool's VMs:\n%s", text)
 	}
 	if strings.Contains(text, "secret-token-of-the-test") {
@@ -176,7 +176,7 @@ var metricName = regexp.MustCompile(`nomad_harvester_[a-z_]+`)
 func TestT2_prometheus_scrapes_a_plugin_and_the_dashboard_shows_it(t *testing.T) {
 	server := startPrometheus(t, pluginWithMetrics(t))
 	waitUntil(t, "Prometheus has the pool's VMs", func() bool {
-		series, err := server.Query(`nomad_harvester_vms{state="joined"}`)
+		series, err := server.Query(`nomad_harvester_vms{state="ready"}`)
 		return err == nil && len(series) == 1 && series[0].Metric["pool"] == "nomad/pool" && series[0].Sample.Value == 1
 	})
 	expressions := dashboardExpressions(t)

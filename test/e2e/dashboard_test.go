@@ -25,7 +25,7 @@ var panels = map[string]struct {
 	shows []string
 	empty string
 }{
-	"VMs by state":                         {shows: []string{"joined", "draining", "pending"}},
+	"VMs by state":                         {shows: []string{"ready", "draining", "pending"}},
 	"In trouble":                           {empty: "no VM was in trouble, and none was left over or drifted."},
 	"VMs created and removed per hour":     {shows: []string{"nomad/batch + scale_out", "nomad/batch - scale-in"}},
 	"Start of a VM, nine of ten, by phase": {shows: []string{"clone", "boot", "join"}},

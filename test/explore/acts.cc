@@ -19,7 +19,7 @@ struct Pair {
   ActKind act;
   StepKind step;
 };
-constexpr std::array<Pair, 10> kPairs = {{{ActKind::kCancelDrain, StepKind::kCancelDrain},
+constexpr std::array<Pair, 11> kPairs = {{{ActKind::kCancelDrain, StepKind::kCancelDrain},
                                           {ActKind::kEnable, StepKind::kEnable},
                                           {ActKind::kStartDrain, StepKind::kStartDrain},
                                           {ActKind::kDelete, StepKind::kDelete},
@@ -28,7 +28,8 @@ constexpr std::array<Pair, 10> kPairs = {{{ActKind::kCancelDrain, StepKind::kCan
                                           {ActKind::kMarkBroken, StepKind::kMarkBroken},
                                           {ActKind::kMarkUnhealthy, StepKind::kMarkUnhealthy},
                                           {ActKind::kRecordRolledBack, StepKind::kRecordRolledBack},
-                                          {ActKind::kRecordJoin, StepKind::kRecordJoin}}};
+                                          {ActKind::kRecordJoin, StepKind::kRecordJoin},
+                                          {ActKind::kRecordCluster, StepKind::kRecordCluster}}};
 
 // kNothing for acts that are no steps: marks of a scale-in, and creations.
 StepKind StepOf(ActKind act) {
@@ -48,6 +49,8 @@ ActPhase PhaseOf(Read read) {
     case Read::kNode:
     case Read::kMarksNode:
       return ActPhase::kReadNode;
+    case Read::kCluster:
+      return ActPhase::kReadKeys;
     case Read::kAllocations:
       return ActPhase::kReadWork;
     case Read::kVm:
@@ -59,10 +62,17 @@ ActPhase PhaseOf(Read read) {
   return ActPhase::kSent;
 }
 
+// WithCluster of executor.cc; the mark of a scale-in is written with it, too.
+bool RecordsKeys(ActKind kind) {
+  return kind == ActKind::kRecordJoin || kind == ActKind::kRecordCluster ||
+         kind == ActKind::kMarkBroken || kind == ActKind::kMarkUnhealthy;
+}
+
 constexpr std::size_t kPhases = static_cast<std::size_t>(ActPhase::kSent) + 1;
 struct Protocol {
   ActPhase first = ActPhase::kSent;
   std::array<ActPhase, kPhases> after{};
+  std::array<bool, kPhases> compares_keys{};
   bool all_nodes = false;
 };
 
@@ -74,7 +84,9 @@ Protocol ProtocolOf(StepKind kind, Row row, bool with_node) {
   for (const Read read : ReadsOf(step)) {
     protocol.all_nodes = protocol.all_nodes || read == Read::kNodes;
     const ActPhase phase = PhaseOf(read);
-    if (last == phase) continue;
+    const bool keys = read == Read::kCluster;
+    if (keys) protocol.compares_keys.at(static_cast<std::size_t>(last.value_or(phase))) = true;
+    if (last == phase || (keys && last.has_value())) continue;
     (last.has_value() ? protocol.after.at(static_cast<std::size_t>(*last)) : protocol.first) =
         phase;
     last = phase;
@@ -118,6 +130,9 @@ ActPhase PhaseAfter(const Act& act) {
   return ProtocolOf(act).after.at(static_cast<std::size_t>(act.phase));
 }
 bool ReadsAllNodes(const Act& act) { return ProtocolOf(act).all_nodes; }
+bool ComparesKeys(const Act& act) {
+  return ProtocolOf(act).compares_keys.at(static_cast<std::size_t>(act.phase));
+}
 
 Act ActFor(const Advice& advice, const Vm& vm, const std::array<Node, kNodesPerVm>& nodes) {
   Act act{};
@@ -126,6 +141,7 @@ Act ActFor(const Advice& advice, const Vm& vm, const std::array<Node, kNodesPerV
   act.row = static_cast<Bits>(advice.row) & 127U;
   act.node = act.kind == ActKind::kMarkBroken ? kNoNode : advice.node & 3U;
   act.stale = vm.stale;
+  if (RecordsKeys(act.kind)) act.keys = advice.records;
   act.phase = FirstPhase(act);
   if (act.kind == ActKind::kRecordRolledBack) {
     act.action = nodes[advice.node & 1U].action;

@@ -22,6 +22,9 @@ ActPhase FirstPhase(const Act& act);
 ActPhase PhaseAfter(const Act& act);
 // Whether the act reads the whole list of nodes.
 bool ReadsAllNodes(const Act& act);
+// Whether its present phase ends with a read of Nomad's keys. Those that it reads first are a
+// phase.
+bool ComparesKeys(const Act& act);
 
 }  // namespace nomad_harvester::explore
 

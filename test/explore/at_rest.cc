@@ -7,9 +7,8 @@
 namespace nomad_harvester::explore {
 namespace {
 
-bool IsDrainFor(const Vm& vm, const Node& node) {
-  return node.ours != 0 && node.uid == vm.uid && node.drain != DrainState::kNone;
-}
+// For the VM, or for the one before it.
+bool IsDrainOfOurs(const Node& node) { return node.ours != 0 && node.drain != DrainState::kNone; }
 
 // The guest's only node, if it has never had another, has the VM's name, and is ready.
 const Node* OnlyReadyNode(const Slot& slot) {
@@ -44,7 +43,17 @@ bool IsToBeRemoved(const Configuration& configuration, const Slot& slot) {
   return configuration.replace_unhealthy && vm.running == 0;
 }
 
+// Whether its record of its cluster says so. A VM of the other Nomad's has had that from the
+// beginning, and in a pool that is the other's by its Lease nobody keeps the record.
+bool LooksLikeAnothers(const Configuration& configuration, const Vm& vm, const State& state) {
+  const bool others = vm.other != 0 || state.lease_keys == static_cast<std::uint8_t>(Keys::kOther);
+  if (!configuration.two_nomads || others) return false;
+  const auto newest = static_cast<Bits>(KeysOf(configuration, state, false));
+  return static_cast<Bits>(vm.keys) + 1 < newest || vm.keys == Keys::kOther;
+}
+
 Violation LeftOnVm(const Configuration& configuration, const Slot& slot, const State& state) {
+  if (LooksLikeAnothers(configuration, slot.vm, state)) return Violation::kTakenForAnothers;
   if (slot.vm.mark != MarkKind::kNone) return Violation::kMarkLeft;
   if (state.elsewhere == 0 && IsToBeRemoved(configuration, slot) && !HasCandidates(state)) {
     return Violation::kBrokenLeft;
@@ -52,28 +61,28 @@ Violation LeftOnVm(const Configuration& configuration, const Slot& slot, const S
   const Node* node = OnlyReadyNode(slot);
   if (node == nullptr) return Violation::kNone;
   if (slot.vm.joined == 0) return Violation::kJoinLeft;
-  const bool undone = IsDrainFor(slot.vm, *node) && node->drain == DrainState::kComplete;
+  const bool undone = IsDrainOfOurs(*node) && node->drain == DrainState::kComplete;
   if (undone && !IsRecorded(slot.vm, *node)) return Violation::kRecordLeft;
   return Violation::kNone;
 }
 
 }  // namespace
 
-Violation LeftForNow(const State& state) {
+Violation LeftForNow(const State& state, bool removals_wait) {
   for (const Slot& slot : state.slots) {
     if (!slot.vm.Stands() || slot.vm.unmanaged != 0) continue;
     if (slot.vm.mark == MarkKind::kNone) {
       for (const Node& node : slot.nodes) {
-        const bool drains = node.present != 0 && node.Draining() && IsDrainFor(slot.vm, node);
-        if (drains) return Violation::kDrainGoesOn;
+        if (node.present != 0 && node.Draining() && node.ours != 0) return Violation::kDrainGoesOn;
       }
       continue;
     }
     const Node* node = OnlyReadyNode(slot);
     if (node == nullptr || slot.vm.mark == MarkKind::kUnreadable) continue;
     if (node->Draining() && node->ours == 0) return Violation::kMaintenanceIgnored;
-    const bool begun = IsDrainFor(slot.vm, *node) && node->action == slot.vm.mark_action;
-    if (!begun && slot.vm.late == 0) return Violation::kDrainNotBegun;
+    const bool begun =
+        IsDrainOfOurs(*node) && node->uid == slot.vm.uid && node->action == slot.vm.mark_action;
+    if (!begun && slot.vm.late == 0 && !removals_wait) return Violation::kDrainNotBegun;
   }
   return Violation::kNone;
 }
@@ -89,7 +98,7 @@ Violation LeftAtRest(const Configuration& configuration, const State& state) {
         return Violation::kLeftIneligible;
       }
       if (configuration.purge && slot.vm.phase == Phase::kGone && node.ours != 0 &&
-          node.power == Power::kDownForLong) {
+          node.drain == DrainState::kComplete && node.power == Power::kDownForLong) {
         return Violation::kNodeLeft;
       }
     }

@@ -9,13 +9,18 @@ State InitialState(const Configuration& configuration) {
   State state = EmptyState();
   state.budgets = configuration.budgets;
   state.ceiling = static_cast<std::uint8_t>(configuration.standing);
+  if (configuration.stranger) state.asks_other = 2;  // the second process
   for (int i = 0; i < configuration.standing; ++i) {
     Slot& slot = state.slots[static_cast<std::size_t>(i)];
     slot.vm.phase = Phase::kStanding;
     slot.vm.joined = slot.vm.running = 1;
+    if (configuration.two_nomads) slot.vm.keys = Keys::kFirst;
     slot.nodes[0].present = slot.nodes[0].eligible = 1;
     slot.nodes[0].power = Power::kReady;
     slot.nodes[0].work = Work::kRunning;
+    const bool strangers = configuration.stranger && i + 1 == configuration.standing;
+    if (strangers) slot.vm.keys = Keys::kOther;
+    slot.vm.other = slot.nodes[0].other = strangers;
   }
   return state;
 }
@@ -197,6 +202,48 @@ std::vector<Configuration> Configurations(bool large) {
                    .node_down = 1,
                    .node_return = 1,
                    .node_purged = 1}},
+      {.name = "stranger",
+       .about = "an agent of another Nomad cluster has a policy for the pool, and one VM of it",
+       .processes = 2,
+       .two_nomads = true,
+       .stranger = true,
+       .budgets = {.scales = 2, .crashes = 1, .late = more, .op_vm = more}},
+      {.name = "strays",
+       .about = "the same without a Lease: each agent acts on the VM of its own cluster",
+       .processes = 2,
+       .lease = false,
+       .two_nomads = true,
+       .stranger = true,
+       .budgets = {.scales = 2, .crashes = 1}},
+      {.name = "address",
+       .about = "the address of Nomad leads to another cluster, and back",
+       .vms = 2,
+       .standing = 1,
+       .two_nomads = true,
+       .budgets = {.scales = 2, .crashes = 1, .overdue = 1, .stopping = 1, .address = 2}},
+      {.name = "held",
+       .about = "guests are paused, so that their nodes go down",
+       .vms = 1,
+       .standing = 1,
+       .force = false,
+       .budgets =
+           {.scales = 2, .crashes = 1, .late = 1, .deadlines = 1, .node_return = 1, .held = 1}},
+      {.name = "restored",
+       .about = "VMs are restored or replaced together with their annotations",
+       .vms = 1,
+       .standing = 1,
+       .budgets = {.scales = 2,
+                   .crashes = 1,
+                   .late = 1,
+                   .op_cancel = more,
+                   .node_down = 1,
+                   .node_return = 1,
+                   .restored = 1}},
+      {.name = "cut-off",
+       .about = "all nodes go down at once while their guests run",
+       .vms = 3,
+       .standing = 3,
+       .budgets = {.scales = 1, .cut_off = 1}},
   };
 }
 

@@ -27,6 +27,10 @@ struct Configuration {
   bool replace_unhealthy = false;
   bool endless = false;  // drains have no deadline
   bool hanging = false;  // tasks never stop by themselves once nothing else changes
+  // There is another Nomad cluster, and VMs have a record of theirs.
+  bool two_nomads = false;
+  // The second process is an agent of the other cluster, of which the last VM is.
+  bool stranger = false;
   Budgets budgets;
 };
 

@@ -98,6 +98,22 @@ nomad::Allocation AllocationOn(const std::string& node_id, Work work) {
   return allocation;
 }
 
+std::string TextOf(Keys keys) {
+  switch (keys) {
+    case Keys::kNone:
+      break;
+    case Keys::kFirst:
+      return "key-1";
+    case Keys::kSecond:
+      return "key-2,key-1";
+    case Keys::kThird:
+      return "key-3,key-2";
+    case Keys::kOther:
+      return "other-key";
+  }
+  return "";
+}
+
 harvester::NodesRecord Birth() {
   harvester::NodesRecord nodes;
   nodes.node_class = kClass;
@@ -111,7 +127,7 @@ harvester::Mark MarkOf(const Vm& vm, int slot, const Configuration& configuratio
   mark.reason = vm.mark_reason == Reason::kBroken      ? harvester::MarkReason::kBroken
                 : vm.mark_reason == Reason::kUnhealthy ? harvester::MarkReason::kUnhealthy
                                                        : harvester::MarkReason::kScaleIn;
-  mark.vm_uid = Uid(slot, vm.uid);
+  mark.vm_uid = Uid(slot, vm.mark_uid);
   if (vm.mark_node != kNoNode) mark.node_id = NodeId(slot, static_cast<int>(vm.mark_node));
   mark.marked_at = kNow - std::chrono::minutes(1);
   mark.drain_deadline = {.kind = configuration.endless ? harvester::DrainDeadline::Kind::kNone
@@ -152,9 +168,14 @@ VmView VmOf(const Vm& vm, int slot, std::string name, const Configuration& confi
         ActionId(vm.recorded_action) + "@" +
         StartedAt(static_cast<int>(vm.recorded_node), vm.recorded_number);
   }
-  view.vm.Change().instance_exists = view.vm.Change().ready = vm.running != 0;
-  view.vm.Change().printable_status = vm.running != 0 ? "Running" : "Stopped";
+  view.vm.Change().nomad_cluster = TextOf(vm.keys);
+  view.vm.Change().instance_exists = vm.running != 0;
+  view.vm.Change().ready = vm.running != 0 && vm.held == 0;
+  view.vm.Change().printable_status = vm.running == 0 ? "Stopped"
+                                      : vm.held != 0  ? "Paused"
+                                                      : "Running";
   view.node_gone = vm.node_gone != 0;
+  view.marked_for = std::chrono::hours(24);  // the model's processes watch long enough
   if (vm.runs != Answer::kUnknown) view.instance_runs = vm.runs == Answer::kYes;
   if (vm.failing != 0) view.start_failure = harvester::StartFailure{.reason = "no image"};
   return view;
@@ -194,8 +215,8 @@ std::string VmName(int slot) { return "web-" + Letter(slot); }
 std::uint64_t HashBytes(const void* data, std::size_t size, std::uint64_t seed) {
   const auto* bytes = static_cast<const unsigned char*>(data);
   std::uint64_t hash = seed ^ 0x9E3779B97F4A7C15U;
-  for (; size >= sizeof(std::uint32_t); size -= sizeof(std::uint32_t)) {
-    std::uint32_t word = 0;
+  for (; size >= sizeof(std::uint64_t); size -= sizeof(std::uint64_t)) {
+    std::uint64_t word = 0;
     std::memcpy(&word, bytes, sizeof word);
     bytes += sizeof word;
     hash = (hash ^ word) * 0xFF51AFD7ED558CCDU;
@@ -220,6 +241,7 @@ PoolSnapshot DecisionCache::SnapshotOf(const View& view, const Labels& labels) c
   snapshot.key = {.ns = "default", .pool = "web"};
   snapshot.policy = PolicyOf(view, configuration_);
   snapshot.lease_used = configuration_.lease;
+  snapshot.lease_cluster = TextOf(static_cast<Keys>(view.lease_keys));
   if (view.named != 0 || view.create != 0 || view.back != 0) {
     snapshot.action = harvester::LeaseAction{};
   }
@@ -228,6 +250,8 @@ PoolSnapshot DecisionCache::SnapshotOf(const View& view, const Labels& labels) c
   look.nomad_readable = view.readable != 0;
   look.nomad_problem = view.readable != 0 ? "" : "no answer";
   look.nomad_index = 300;
+  const auto keys = static_cast<Keys>(view.keys);
+  if (keys != Keys::kNone) look.nomad_cluster = TextOf(keys);
   std::vector<nomad::Node> nodes;
   for (int slot = 0; slot < kMaxVms; ++slot) {
     const ObservedVm& seen = view.slots[static_cast<std::size_t>(slot)];
@@ -268,9 +292,12 @@ Decision DecisionCache::Compute(const View& view) const {
   const scaling::Decisions decisions(SnapshotOf(view, kOwnNames), rules_);
   const PoolSnapshot& snapshot = decisions.snapshot();
   Decision decision;
+  decision.other_cluster = !OtherClusterProblem(snapshot).empty();
+  decision.new_keys = !NewKeysForLease(snapshot).empty();
   // Status wakes by the real rules.
-  decision.needs_resumption = NeedsResumption(scaling::Decisions(snapshot));
-  decision.removals_wait = decisions.pool().mass_loss.alarming;
+  decision.needs_resumption = !decision.other_cluster &&
+                              (decision.new_keys || NeedsResumption(scaling::Decisions(snapshot)));
+  decision.removals_wait = decisions.pool().mass_loss.alarming || IsOtherClusterByLease(snapshot);
   for (const auto& [vm, step] : decisions.all()) {
     const int slot = SlotOfVm(vm->vm->name);
     Advice& advice = decision.vms[static_cast<std::size_t>(slot)];
@@ -281,8 +308,11 @@ Decision DecisionCache::Compute(const View& view) const {
     advice.node = own ? IncarnationOf(step.node_id) : static_cast<std::uint8_t>(kNoNode);
     advice.flag = step.mark_eligible || step.was_ineligible;
     advice.broken = IsBroken(*vm, snapshot);
-    if (const nomad::Node* node = LinkedNode(*vm, snapshot)) {
-      advice.linked = IncarnationOf(node->id);
+    advice.other_nomad = IsOtherNomad(vm->vm, snapshot.look());
+    const nomad::Node* node = LinkedNode(*vm, snapshot);
+    if (node != nullptr) advice.linked = IncarnationOf(node->id);
+    if (ShouldRecordCluster(vm->vm, node != nullptr, snapshot.look())) {
+      advice.records = static_cast<Keys>(view.keys);
     }
   }
   for (const scaling::NodeOfGoneVm& gone : decisions.to_purge()) {

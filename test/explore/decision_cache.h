@@ -33,9 +33,10 @@ struct View {
   std::uint8_t refused = 0;
   std::uint8_t readable = 1;
   std::uint8_t elsewhere = 0;
-  std::uint8_t spare[2] = {};
+  std::uint8_t keys = 0;  // Keys of the Nomad that answered
+  std::uint8_t lease_keys = 0;
 };
-static_assert(sizeof(View) == kMaxVms * 12 + 8);
+static_assert(sizeof(View) == kMaxVms * 16 + 8);
 
 // The decision about one VM.
 struct Advice {
@@ -45,12 +46,16 @@ struct Advice {
   std::uint8_t linked = kNoNode;  // the node that the VM links to
   bool flag = false;              // mark_eligible or was_ineligible
   bool broken = false;
+  bool other_nomad = false;    // it is left alone: another Nomad's
+  Keys records = Keys::kNone;  // the keys that a write about its mark or its join adds
 };
 struct Decision {
   std::array<Advice, kMaxVms> vms;
   std::array<std::array<bool, kNodesPerVm>, kMaxVms> purge{};
   bool needs_resumption = false;
   bool removals_wait = false;
+  bool other_cluster = false;  // another Nomad cluster's pool: nothing is done
+  bool new_keys = false;       // for the Lease
 };
 
 struct Plan {
@@ -94,6 +99,7 @@ class DecisionCache {
 
 // "web-a" …
 std::string VmName(int slot);
+// `size` is a multiple of eight.
 std::uint64_t HashBytes(const void* data, std::size_t size, std::uint64_t seed);
 
 }  // namespace nomad_harvester::explore

@@ -74,6 +74,12 @@ std::string_view Template(EventKind kind) {
       return "an operator stops $v";
     case EventKind::kOperatorStarts:
       return "an operator starts $v again";
+    case EventKind::kCutOff:
+      return "all nodes go down at once, while their guests run";
+    case EventKind::kGuestHeld:
+      return "the guest of $v is paused";
+    case EventKind::kGuestGoesOn:
+      return "the guest of $v goes on";
     case EventKind::kOperatorToggles:
       return "an operator changes the eligibility of $n";
     default:
@@ -106,8 +112,11 @@ std::string DescribeProcess(const Event& event, const Labels& labels) {
       return "takes the Lease over from a process that is frozen" +
              (event.detail > 0 ? ", being asked for " + std::to_string(event.detail - 1) + " VMs"
                                : std::string(", woken by Status"));
+    case EventKind::kAddressMoves:
+      return "has an address that leads to the other Nomad now, or back";
     case EventKind::kReadNodes:
-      return "reads the nodes";
+      return event.detail == 0 ? "reads the nodes"
+                               : "reads the nodes, and takes them for those of the Nomad before";
     case EventKind::kNomadSilent:
       return "gets no answer from Nomad";
     case EventKind::kReadVms:
@@ -115,8 +124,9 @@ std::string DescribeProcess(const Event& event, const Labels& labels) {
     case EventKind::kPlan:
       return "reads the VMs, plans and stores its action";
     case EventKind::kActReads: {
-      static constexpr std::array<std::string_view, 4> kWhat = {
-          "reads the node", "reads the allocations", "reads the VM", "reads the instance"};
+      static constexpr std::array<std::string_view, 5> kWhat = {
+          "reads the node", "reads the allocations", "reads the VM", "reads the instance",
+          "reads Nomad's keys"};
       return std::string(kWhat.at(event.detail)) + " again, for: " + request;
     }
     case EventKind::kActApplied:
@@ -191,6 +201,8 @@ std::string Describe(const Act& act, int slot, const Labels& labels) {
       return "rolled-back is written on " + vm + " (" + RowOf(act) + ")";
     case ActKind::kRecordJoin:
       return "the join of " + vm + " is recorded (" + RowOf(act) + ")";
+    case ActKind::kRecordCluster:
+      return "the cluster's keys are recorded on " + vm + " (" + RowOf(act) + ")";
     case ActKind::kCreate:
       return vm + " is created";
   }
@@ -206,6 +218,9 @@ std::string Describe(const Event& event, const Labels& labels) {
     case EventKind::kOperatorCancels:
       return "an operator cancels the drain of " + NodeName(event.slot, event.node, labels) +
              (event.detail != 0 ? " and enables it" : "");
+    case EventKind::kOperatorRestores:
+      return "an operator restores " + NameOf(event.slot, labels) +
+             (event.detail != 0 ? " with the mark that was undone" : " with its annotations");
     case EventKind::kOperatorClones:
       return "an operator clones " + NameOf(event.detail, labels) + " as " +
              NameOf(event.slot, labels);
@@ -230,8 +245,12 @@ std::string DescribeWorld(const State& state, const Labels& labels) {
       if (slot.vm.overdue != 0) text += ", overdue";
       if (slot.vm.failing != 0) text += ", start fails";
       if (slot.vm.running == 0) text += ", stopped";
+      if (slot.vm.held != 0) text += ", paused";
+      if (slot.vm.uid != 0) text += ", restored";
+      if (slot.vm.other != 0) text += ", of the other Nomad";
       if (slot.vm.mark == MarkKind::kUnreadable) text += ", unreadable mark";
       if (slot.vm.mark == MarkKind::kOurs) {
+        if (slot.vm.mark_uid != slot.vm.uid) text += ", before it was restored";
         text += ", marked by action " + std::to_string(slot.vm.mark_action);
         if (slot.vm.mark_reason == Reason::kBroken) text += " for being broken";
         if (slot.vm.mark_reason == Reason::kUnhealthy) text += " for being unhealthy";

@@ -10,7 +10,8 @@ namespace {
 
 // Nothing is lost with this node, according to the model's own state: the condition behind rule C5.
 bool IsSpent(const Configuration& configuration, const Vm& vm, const Node& node) {
-  if (node.present == 0 || node.power == Power::kDownForLong) return true;
+  if (node.present == 0) return true;
+  if (node.power == Power::kDownForLong && vm.held == 0) return true;
   if (node.power == Power::kDown && vm.running == 0) return true;
   if (node.ours == 0 || node.uid != vm.uid) return false;
   const bool complete = node.drain == DrainState::kComplete;
@@ -18,16 +19,39 @@ bool IsSpent(const Configuration& configuration, const Vm& vm, const Node& node)
   return vm.late != 0 && configuration.force && (complete || node.Draining());
 }
 
+// The guest's present node: it may have registered anew.
+const Node& NodeNow(const Slot& slot) { return slot.nodes[slot.nodes[1].present]; }
+
+// Whether more than one, and more than a fifth, of the VMs that run and are not marked have nodes
+// that are down (rule C15).
+bool IsMassLoss(const State& state) {
+  unsigned lost = 0;
+  unsigned of = 0;
+  for (const Slot& slot : state.slots) {
+    const Vm& vm = slot.vm;
+    const bool counts = vm.Stands() && vm.unmanaged == 0 && vm.mark == MarkKind::kNone &&
+                        vm.joined != 0 && vm.running != 0 && vm.held == 0;
+    if (!counts) continue;
+    const Node& node = NodeNow(slot);
+    ++of;
+    if (node.present != 0 && node.power >= Power::kDown) ++lost;
+  }
+  return lost > 1 && lost * 5 > of;
+}
+
 Violation CheckDeletion(const Configuration& configuration, const Slot& slot, const Act& act,
                         State* state) {
   const Vm& vm = slot.vm;
   if (vm.unmanaged != 0) return Violation::kUnmanagedTouched;
   if (vm.mark != MarkKind::kOurs) return Violation::kDeletedUnmarked;
+  if (vm.mark_uid != vm.uid) return Violation::kDeletedByOldMark;
   if (act.excused == 0) {
     // Once the guest has registered as a new node, the old one belongs to no VM.
     const bool again = slot.nodes[1].present != 0;
     if (!again && !IsSpent(configuration, vm, slot.nodes[0])) return Violation::kDeletedWithWork;
     if (!IsSpent(configuration, vm, slot.nodes[1])) return Violation::kDeletedWithWork;
+    const bool drained = NodeNow(slot).drain == DrainState::kComplete;
+    if (!drained && vm.running != 0 && IsMassLoss(*state)) return Violation::kDeletedByMassLoss;
   }
   // Without a Lease two processes may each remove the surplus VMs that they observed (ADR 6).
   if (!configuration.lease || vm.mark_reason != Reason::kScaleIn) return Violation::kNone;
@@ -36,11 +60,15 @@ Violation CheckDeletion(const Configuration& configuration, const Slot& slot, co
   return Violation::kNone;
 }
 
-Violation ApplyCreate(const Configuration& configuration, Slot* slot, State* state) {
+// The guest of a new VM registers with the Nomad that its process asks.
+Violation ApplyCreate(const Configuration& configuration, const Act& act, Slot* slot,
+                      State* state) {
   if (slot->vm.phase != Phase::kAbsent) return Violation::kNone;  // 409
   slot->vm = {};
   slot->vm.phase = Phase::kStanding;
   slot->vm.running = 1;
+  slot->vm.keys = act.keys;
+  slot->vm.other = act.keys == Keys::kOther;
   unsigned members = 0;
   for (const Slot& other : state->slots) {
     if (other.vm.Stands() && other.vm.unmanaged == 0) ++members;
@@ -54,6 +82,7 @@ Violation ApplyToVm(const Configuration& configuration, const Act& act, Slot* sl
   if (act.stale != 0 || !vm.Exists()) return Violation::kNone;  // 409, 404
   if (vm.unmanaged != 0) return Violation::kUnmanagedTouched;
   Violation violation = Violation::kNone;
+  if (act.keys != Keys::kNone) vm.keys = act.keys;
   switch (act.kind) {
     case ActKind::kDelete:
       violation = CheckDeletion(configuration, *slot, act, state);
@@ -66,6 +95,7 @@ Violation ApplyToVm(const Configuration& configuration, const Act& act, Slot* sl
     case ActKind::kMarkUnhealthy:
       vm.mark = MarkKind::kOurs;
       vm.mark_action = act.action;
+      vm.mark_uid = vm.uid;
       vm.mark_node = act.node;
       vm.mark_reason = act.kind == ActKind::kMark         ? Reason::kScaleIn
                        : act.kind == ActKind::kMarkBroken ? Reason::kBroken
@@ -152,6 +182,7 @@ void RemoveMark(Vm* vm) {
   vm->mark_reason = Reason::kScaleIn;
   vm->mark_action = 0;
   vm->mark_node = 0;
+  vm->mark_uid = 0;
   vm->due = vm->late = 0;
 }
 
@@ -178,7 +209,7 @@ Violation Apply(const Configuration& configuration, int index, const Act& act, S
     case ActKind::kNone:
       return Violation::kNone;
     case ActKind::kCreate:
-      return ApplyCreate(configuration, &slot, state);
+      return ApplyCreate(configuration, act, &slot, state);
     case ActKind::kCancelDrain:
     case ActKind::kEnable:
     case ActKind::kStartDrain:
@@ -188,7 +219,7 @@ Violation Apply(const Configuration& configuration, int index, const Act& act, S
       return ApplyToVm(configuration, act, &slot, state);
   }
   Node& node = slot.nodes[act.node & 1U];
-  if (node.present == 0) return Violation::kNone;  // 500, node not found
+  if (node.present == 0 || node.other != act.other) return Violation::kNone;  // 500, not found
   if (act.kind == ActKind::kStartDrain) return ApplyStartDrain(act, slot.vm, &node);
   if (act.kind != ActKind::kPurge) return ApplyUndo(act, &node);
   const bool in_use = slot.vm.Stands() && slot.vm.uid == node.uid;
@@ -252,6 +283,12 @@ std::string Describe(Violation violation) {
       return "a removal goes on that has been refused for a minute";
     case Violation::kDrainTooLate:
       return "a drain begins although its deadline has passed";
+    case Violation::kDeletedByOldMark:
+      return "I1: a VM was deleted whose mark is that of the VM before it";
+    case Violation::kDeletedByMassLoss:
+      return "C15: a VM that runs was deleted undrained while many have lost their nodes at once";
+    case Violation::kTakenForAnothers:
+      return "a VM is taken for one of another Nomad cluster";
   }
   return "";
 }

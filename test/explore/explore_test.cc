@@ -57,6 +57,7 @@ struct Noticed {
 // Rows whose removal causes that violation; one row may prevent several.
 const std::vector<Noticed>& NeededRows() {
   static const std::vector<Noticed> kRows = {
+      {Row::kOtherNomad, "strays", Violation::kDeletedWithWork},
       {Row::kTerminating, "crash", Violation::kTooManyRemoved},
       {Row::kNotMember, "marks", Violation::kUnmanagedTouched},
       {Row::kUnmarkedDraining, "crash", Violation::kDrainGoesOn},
@@ -66,6 +67,8 @@ const std::vector<Noticed>& NeededRows() {
       {Row::kUnmarkedCandidate, "joins", Violation::kTakenForBroken},
       {Row::kUnmarkedBroken, "grow", Violation::kBrokenLeft},
       {Row::kUnmarkedUnhealthy, "unhealthy", Violation::kBrokenLeft},
+      {Row::kUnmarkedCluster, "address", Violation::kTakenForAnothers},
+      {Row::kMarkOfAnother, "restored", Violation::kDeletedByOldMark},
       {Row::kMarkedForeignDrain, "drains", Violation::kMaintenanceIgnored},
       {Row::kMarkedTwoReady, "joins", Violation::kDeletedWithWork},
       {Row::kMarkedNotNamed, "crash", Violation::kTooManyRemoved},
@@ -98,7 +101,11 @@ const std::vector<Equivalent>& EquivalentRows() {
   static const std::vector<Equivalent> kRows = {
       {Row::kNomadUnreadable,
        "every removal reads the nodes again, and what is broken is not known"},
-      {Row::kOtherRegion, "the model has one region: next_step_test has the row"},
+      {Row::kUnmarkedReady, "in the model a node that registers is ready: readiness_test has it"},
+      {Row::kMarkedNeverReady, "likewise"},
+      {Row::kUnmarkedCutOff, "the model's nodes are not disconnected: unhealthy_test has it"},
+      {Row::kMarkedCutOff, "likewise"},
+      {Row::kMarkedDrainAgain, "the model places no work during a drain: next_step_test has it"},
       {Row::kGoneNothing, "does nothing, and is the last of its kind"},
       {Row::kUnmarkedTwoReady, "reports; without it the VM is one that has joined"},
       {Row::kUnmarkedRan, "the model waits for nodes: wait_for = \"running\" has no node to lose"},

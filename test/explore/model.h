@@ -8,6 +8,7 @@
 #define NOMAD_HARVESTER_TEST_EXPLORE_MODEL_H_
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
@@ -46,7 +47,8 @@ struct Node {
   Bits was : 1;  // "was=ineligible"
   Bits number : 3;
   Bits by_hand : 1;  // cancelled by an operator; for the invariants only, as `cordon`
-  Bits spare : 11;
+  Bits other : 1;    // it registered with the other Nomad
+  Bits spare : 10;
 
   bool Draining() const { return drain == DrainState::kDraining; }
 };
@@ -55,6 +57,9 @@ enum class Phase : Bits { kAbsent, kStanding, kTerminating, kGone };
 enum class MarkKind : Bits { kNone, kOurs, kUnreadable };
 enum class Reason : Bits { kScaleIn, kBroken, kUnhealthy };
 enum class Answer : Bits { kUnknown, kNo, kYes };
+// The keys of a Nomad cluster. The pool's own makes a new one each month and forgets the oldest:
+// two neighbours have one in common. The other cluster shares none.
+enum class Keys : Bits { kNone, kFirst, kSecond, kThird, kOther };
 
 struct Vm {
   Phase phase : 2;
@@ -79,7 +84,12 @@ struct Vm {
   Bits stale : 1;
   Bits node_gone : 1;
   Answer runs : 2;
-  Bits due : 1;  // past the mark's deadline: a drain that has not begun never will
+  Bits due : 1;       // past the mark's deadline: a drain that has not begun never will
+  Bits mark_uid : 1;  // the VM for which the mark was written: another one before it was restored
+  Bits held : 1;      // its guest is paused, or migrates
+  Keys keys : 3;      // the annotation nomad-cluster
+  Bits other : 1;     // its guest registers with the other Nomad; for the invariants only
+  Bits spare : 26;
 
   bool Stands() const { return phase == Phase::kStanding; }
   bool Exists() const { return phase == Phase::kStanding || phase == Phase::kTerminating; }
@@ -98,10 +108,11 @@ enum class ActKind : Bits {
   kMarkUnhealthy,
   kRecordRolledBack,
   kRecordJoin,
+  kRecordCluster,
   kCreate,
 };
 // Reads that an act makes immediately before its request, then the request in transit.
-enum class ActPhase : Bits { kReadNode, kReadWork, kReadVm, kReadInstance, kSent };
+enum class ActPhase : Bits { kReadNode, kReadWork, kReadVm, kReadInstance, kReadKeys, kSent };
 
 // A process's current action on one VM.
 struct Act {
@@ -117,7 +128,9 @@ struct Act {
   // Since its first read, something other than the plugin changed the VM's node: a race condition
   // that remains because Nomad's writes have no precondition.
   Bits excused : 1;
-  Bits spare : 6;
+  Bits other : 1;  // sent to the other Nomad
+  Keys keys : 3;   // that it records in the VM; kNone: none
+  Bits spare : 2;
 
   bool Busy() const { return kind != ActKind::kNone; }
 };
@@ -173,13 +186,17 @@ inline constexpr Labels kOwnNames = {0, 1, 2};
 enum class Mode : std::uint8_t { kIdle, kResume, kFinishRollBacks, kTakeBack, kScale, kSuperseded };
 enum class Stage : std::uint8_t { kNodes, kVms, kActs };
 
+enum class KeysHeld : std::uint8_t { kNone, kOwn, kOther };
+
 struct Process {
   Mode mode = Mode::kIdle;
   Stage stage = Stage::kNodes;
   std::uint8_t wanted = 0;
   std::uint8_t action = 0;
   std::uint8_t readable = 0;
-  std::uint8_t spare[3] = {};
+  // Whose keys it has read last, and may take for those of the Nomad that answers.
+  KeysHeld keys = KeysHeld::kNone;
+  std::uint8_t spare[2] = {};
 };
 
 // How often each event may still happen. A configuration sets the initial values.
@@ -209,6 +226,10 @@ struct Budgets {
   std::uint8_t elsewhere = 0;    // the policy selects other nodes
   std::uint8_t tasks = 0;        // tasks that start on an eligible node
   std::uint8_t stopping = 0;     // drains that complete while tasks still stop
+  std::uint8_t address = 0;      // a process's address leads to the other Nomad, or back
+  std::uint8_t held = 0;         // guests that are paused, or migrate
+  std::uint8_t restored = 0;     // an operator restores a VM, or replaces it, with its annotations
+  std::uint8_t cut_off = 0;      // all nodes go down at once, while their guests run
   std::uint8_t spare[3] = {};
 };
 
@@ -223,12 +244,16 @@ struct State {
   std::uint8_t elsewhere = 0;      // the policy names another node class
   std::uint8_t removals_left = 0;  // removals that the last stored action allows (I2)
   std::uint8_t ceiling = 0;        // largest count that an action requested (I3)
-  std::uint8_t spare[3] = {};
+  std::uint8_t asks_other = 0;     // bit per process: its address leads to the other Nomad
+  std::uint8_t month = 0;          // how many keys the pool's Nomad has made
+  std::uint8_t lease_keys = 0;     // Keys of the cluster that the pool is of by its Lease
+
+  bool AsksOther(std::size_t process) const { return ((asks_other >> process) & 1U) != 0; }
 };
 
-static_assert(sizeof(Node) == 4 && sizeof(Vm) == 4 && sizeof(Act) == 4 && sizeof(Intent) == 4);
-static_assert(sizeof(Slot) == 60 && sizeof(Process) == 8 && sizeof(Budgets) == 28);
-static_assert(sizeof(State) == kMaxVms * sizeof(Slot) + 16 + 28 + 8);
+static_assert(sizeof(Node) == 4 && sizeof(Vm) == 8 && sizeof(Act) == 4 && sizeof(Intent) == 4);
+static_assert(sizeof(Slot) == 72 && sizeof(Process) == 8 && sizeof(Budgets) == 32);
+static_assert(sizeof(State) == kMaxVms * sizeof(Slot) + 16 + 32 + 8 && sizeof(State) % 8 == 0);
 
 inline State EmptyState() {
   State state;

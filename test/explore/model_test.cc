@@ -2,8 +2,10 @@
 // Tests of the model: its requests have the effects that they have in the real systems.
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "process.h"
@@ -240,6 +242,77 @@ TEST(Rule, L3_what_was_refused_is_remembered_until_the_process_is_killed_or_the_
   EXPECT_EQ(rolled_back.AdviceOn(0).row, scaling::Row::kMarkedStartDrain);
   worker.Forget();
   EXPECT_EQ(looks(), scaling::Row::kMarkedStartDrain);
+}
+
+// Two Nomads, of which the second process asks the other one.
+Configuration Strangers() {
+  return {.name = "strangers", .processes = 2, .two_nomads = true, .stranger = true};
+}
+
+TEST(Nomad, one_does_not_know_the_nodes_of_the_other_and_a_request_to_it_changes_none) {
+  State state = InitialState(Strangers());
+  const Node& others = state.slots[1].nodes[0];
+  EXPECT_EQ(Visible(NodeOf(state), false).present, 1U);
+  EXPECT_EQ(Visible(NodeOf(state), true).present, 0U);
+  EXPECT_EQ(Visible(others, false).present, 0U);
+  EXPECT_EQ(Visible(others, true).present, 1U);
+  Act act = ActOn(ActKind::kStartDrain);
+  act.other = 1;
+  Apply(Strangers(), 0, act, &state);
+  EXPECT_FALSE(NodeOf(state).Draining());
+}
+
+TEST(Nomad, C15_its_keys_change_once_nothing_else_does_and_the_record_follows) {
+  State state = InitialState(Strangers());
+  ASSERT_TRUE(LetTimePass(Strangers(), &state));
+  EXPECT_EQ(KeysOf(Strangers(), state, false), Keys::kSecond);
+  EXPECT_THAT(LinesOf(Strangers(), state),
+              testing::Contains("  the cluster's keys are recorded on web-a (unmarked-cluster)"));
+}
+
+TEST(Rule, C15_keys_that_were_read_before_the_address_moved_prove_nothing) {
+  const Configuration address = {.name = "address", .two_nomads = true};
+  DecisionCache cache(address, {});
+  const auto deletes = [&](bool reads_keys) {
+    State state = Marked(address);
+    const Worker worker(address, cache, &state, 0);
+    worker.Acquire(Mode::kResume);
+    worker.ReadNodes(true);
+    state.asks_other = 1;
+    worker.ReadNodes(true, reads_keys);
+    worker.ReadVms();
+    const bool launched = worker.Launch(false);
+    if (launched) worker.Read(0);
+    return std::pair(launched, state.slots[0].observations[0].act.Busy());
+  };
+  EXPECT_EQ(deletes(true), std::pair(false, false)) << "the VM is another Nomad's";
+  EXPECT_EQ(deletes(false), std::pair(true, false)) << "its first read compares the keys";
+}
+
+TEST(Invariant, I1_that_the_node_of_a_guest_which_is_held_is_down_says_nothing) {
+  State state = Marked(Two());
+  NodeOf(state).power = Power::kDownForLong;
+  State held = state;
+  held.slots[0].vm.held = 1;
+  EXPECT_EQ(Apply(Two(), 0, ActOn(ActKind::kDelete), &state), Violation::kNone);
+  EXPECT_EQ(Apply(Two(), 0, ActOn(ActKind::kDelete), &held), Violation::kDeletedWithWork);
+}
+
+TEST(Invariant, I1_the_mark_of_the_vm_before_it_permits_no_deletion) {
+  State state = Marked(Two());
+  NodeOf(state) = {};
+  state.slots[0].vm.uid = 1;
+  EXPECT_EQ(Apply(Two(), 0, ActOn(ActKind::kDelete), &state), Violation::kDeletedByOldMark);
+}
+
+TEST(Invariant, C15_no_vm_is_deleted_undrained_while_the_nodes_of_the_others_are_lost) {
+  const Configuration three = {.name = "three", .vms = 3, .standing = 3};
+  State state = Marked(three);
+  for (Slot& slot : state.slots) slot.nodes[0].power = Power::kDownForLong;
+  State one_lost = state;
+  one_lost.slots[1].nodes[0].power = Power::kReady;
+  EXPECT_EQ(Apply(three, 0, ActOn(ActKind::kDelete), &state), Violation::kDeletedByMassLoss);
+  EXPECT_EQ(Apply(three, 0, ActOn(ActKind::kDelete), &one_lost), Violation::kNone);
 }
 
 TEST(Canonical, slots_are_interchangeable) {

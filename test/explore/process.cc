@@ -68,7 +68,8 @@ class ProcessSteps {
         configuration_.lease && state_.holder != Holder::kNobody && state_.holder != Holder::kDead;
     if (other_lives && state_.budgets.takeovers == 0) return;
     const bool frozen = other_lives;
-    if (cache_.Decide(WorldView(state_)).needs_resumption) {
+    const bool asks_other = state_.AsksOther(static_cast<std::size_t>(p_));
+    if (cache_.Decide(WorldView(configuration_, state_, asks_other)).needs_resumption) {
       Successor& next = Add(frozen ? EventKind::kTakeover : EventKind::kResume);
       if (frozen) Supersede(&next.state);
       On(&next.state).Acquire(Mode::kResume);
@@ -103,7 +104,10 @@ class ProcessSteps {
   }
 
   void ExpandReadNodes() {
-    On(&Add(EventKind::kReadNodes).state).ReadNodes(true);
+    State& seen = Add(EventKind::kReadNodes).state;
+    const bool holds_others = process_.keys != KeysHeld::kNone && !On(&seen).HoldsKeys();
+    On(&seen).ReadNodes(true);
+    if (holds_others) On(&Add(EventKind::kReadNodes, 0, 1).state).ReadNodes(true, false);
     if (state_.budgets.unreadable == 0) return;
     State& next = Add(EventKind::kNomadSilent).state;
     --next.budgets.unreadable;
@@ -115,7 +119,9 @@ class ProcessSteps {
     const Worker worker = On(&seen);
     worker.ReadVms();
     const bool finishes_roll_backs = process_.mode == Mode::kFinishRollBacks;
-    if (finishes_roll_backs && process_.readable == 0) {
+    const bool others = process_.readable != 0 && cache_.Decide(worker.CurrentView()).other_cluster;
+    const bool ends = finishes_roll_backs && (process_.readable == 0 || others);
+    if (ends || (others && process_.mode == Mode::kResume)) {
       On(&(Add(EventKind::kReadVms).state = seen)).Release();
       return;
     }
@@ -147,11 +153,19 @@ class ProcessSteps {
     }
   }
 
+  // What refuses the plan: PlanScale, and Preflight of scale_call.cc.
+  bool MayAct(const Plan& plan, const View& view, const Worker& worker) const {
+    if (!plan.ok || plan.nothing) return false;
+    if (plan.remove != 0 && cache_.Decide(view).removals_wait) return false;
+    const bool creates = plan.reuse != 0 || plan.new_names > 0;
+    return !configuration_.two_nomads || !creates || worker.HoldsKeys();
+  }
+
   void ExpandPlans(const State& seen, const View& view) {
     for (const Plan& plan : cache_.PlanFor(view, process_.wanted)) {
       Successor& next = Add(EventKind::kPlan);
       next.state = seen;
-      if (!plan.ok || plan.nothing ||
+      if (!MayAct(plan, view, On(&next.state)) ||
           !BeginAction(On(&next.state), plan, configuration_.vms, p_, &next.state))
         On(&next.state).Release();
     }
@@ -171,7 +185,8 @@ class ProcessSteps {
       const Intent& intent = ObservationOf(i).intent;
       if (!vm.Exists()) continue;
       const bool marked = vm.mark != MarkKind::kNone;
-      if (intent.victim != 0 && (marked || !IsUndone(decision, i))) done = false;
+      const bool goes_on = marked && !decision.removals_wait;
+      if (intent.victim != 0 && (goes_on || !IsUndone(decision, i))) done = false;
       const bool waits = vm.joined == 0 && !marked && vm.Stands() && !decision.vms[i].broken;
       if (intent.created != 0 && waits) done = false;
     }
@@ -187,12 +202,17 @@ class ProcessSteps {
 
   void EndResumption(State seen, const View& view) {
     bool done = true;
-    for (const explore::ObservedVm& one : view.slots) {
-      if (one.vm.Exists() && one.vm.unmanaged == 0 && one.vm.mark != MarkKind::kNone) done = false;
+    const Decision& decision = cache_.Decide(view);
+    for (std::size_t i = 0; i < view.slots.size(); ++i) {
+      const Vm& vm = view.slots[i].vm;
+      const bool works = vm.Exists() && vm.unmanaged == 0 && !decision.vms[i].other_nomad;
+      if (works && vm.mark != MarkKind::kNone) done = false;
     }
     const Worker worker = On(&seen);
     if (done || view.readable == 0) {
       if (view.readable != 0) worker.CloseRecord();
+      worker.Release();
+    } else if (decision.removals_wait) {
       worker.Release();
     } else {
       worker.ClearSights();

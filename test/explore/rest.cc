@@ -20,6 +20,8 @@ State WorldOf(const State& state) {
     world.slots[i].naming = state.slots[i].naming;
   }
   world.elsewhere = state.elsewhere;
+  world.month = state.month;
+  world.lease_keys = state.lease_keys;
   world.removals_left = state.removals_left;
   world.ceiling = state.ceiling;
   // Action ID for VMs that turn out to be broken: one that is not in use.
@@ -32,7 +34,7 @@ void Prepare(std::size_t index, const ObservedVm& seen, State* state, Act* act) 
   switch (act->kind) {
     case ActKind::kStartDrain:
       act->action = seen.vm.mark_action;
-      act->uid = seen.vm.uid;
+      act->uid = seen.vm.mark_uid;
       break;
     case ActKind::kMarkUnhealthy:
       if (act->node == kNoNode) act->node = seen.vm.joined_node;
@@ -51,11 +53,12 @@ std::uint64_t KeyOf(const State& world) { return HashBytes(&world, sizeof world,
 
 }  // namespace
 
-bool Rest::ActOnce(State* state, Violation* violation, TraceOutput* output) {
-  const View view = WorldView(*state);
+bool Rest::ActOnce(bool asks_other, State* state, Violation* violation, TraceOutput* output) {
+  const View view = WorldView(configuration_, *state, asks_other);
   const Decision& decision = cache_.Decide(view);
   if (!decision.needs_resumption) return false;
   const State before = *state;
+  if (decision.new_keys) state->lease_keys = view.keys;
   for (std::size_t i = 0; i < state->slots.size() && *violation == Violation::kNone; ++i) {
     const ObservedVm& seen = view.slots[i];
     Act act{};
@@ -72,6 +75,7 @@ bool Rest::ActOnce(State* state, Violation* violation, TraceOutput* output) {
       }
     }
     if (!act.Busy()) continue;
+    act.other = asks_other;
     if (output != nullptr) {
       output->lines.push_back("  " + Describe(act, static_cast<int>(i), output->labels));
     }
@@ -96,10 +100,14 @@ Violation Rest::Check(const State& state, TraceOutput* output) {
       return Violation::kNone;
     }
     passed.push_back(key);
-    const bool acted = ActOnce(&world, &violation, output);
+    bool acted = ActOnce(false, &world, &violation, output);
+    // An agent of each cluster.
+    const bool another = configuration_.two_nomads && violation == Violation::kNone;
+    if (another) acted = ActOnce(true, &world, &violation, output) || acted;
     if (violation != Violation::kNone) return violation;
     if (acted) continue;
-    violation = LeftForNow(world);
+    violation =
+        LeftForNow(world, cache_.Decide(WorldView(configuration_, world, false)).removals_wait);
     if (violation != Violation::kNone) return violation;
     if (LetTimePass(configuration_, &world)) {
       if (output != nullptr) output->lines.emplace_back("  time passes");

@@ -23,13 +23,13 @@ class Rest {
   Rest(const Configuration& configuration, DecisionCache& cache)
       : configuration_(configuration), cache_(cache) {}
 
-  // Kills all processes and starts one, with Status alone. Requests in transit never arrive (the
-  // states in which they do are visited separately). Returns the leftover or violation, if any.
-  // With an `output` the cache of checked states is not used.
+  // Kills all processes and starts one, for each Nomad, with Status alone. Requests in transit
+  // never arrive (the states in which they do are visited separately). Returns the leftover or
+  // violation, if any. With an `output` the cache of checked states is not used.
   Violation Check(const State& state, TraceOutput* output);
 
  private:
-  bool ActOnce(State* state, Violation* violation, TraceOutput* output);
+  bool ActOnce(bool asks_other, State* state, Violation* violation, TraceOutput* output);
 
   const Configuration& configuration_;
   DecisionCache& cache_;

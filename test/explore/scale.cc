@@ -31,6 +31,7 @@ Act SentTo(ActKind kind, const Vm& vm) {
 Act MarkFor(const Observation& observation, Bits action, const Advice& advice) {
   Act act = SentTo(ActKind::kMark, observation.vm);
   act.action = action & 7U;
+  act.keys = advice.records;
   act.node = advice.linked & 3U;
   if (advice.linked != kNoNode) {
     act.phase = ActPhase::kReadNode;
@@ -73,6 +74,7 @@ bool BeginAction(const Worker& worker, const Plan& plan, int names, int p, State
   Raise(*state, plan, p, &state->ceiling);
   // The first pass decides on what the plan was made of.
   worker.StoreNames();
+  worker.StoreKeys();
   worker.Launch(false);
   for (std::size_t i = 0; i < state->slots.size(); ++i) {
     Observation& observation = worker.ObservationOf(state->slots[i]);
@@ -91,6 +93,7 @@ void StartCreations(const Worker& worker, State* state) {
     observation.intent.to_create = 0;
     observation.intent.created = 1;
     observation.act = SentTo(ActKind::kCreate, Vm{});
+    observation.act.keys = static_cast<Keys>(worker.CurrentView().keys);
   }
 }
 

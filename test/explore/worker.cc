@@ -12,6 +12,11 @@ View Worker::CurrentView() const {
   std::memset(static_cast<void*>(&view), 0, sizeof view);
   view.readable = process_.readable;
   view.elsewhere = state_.elsewhere;
+  view.lease_keys = state_.lease_keys;
+  if (process_.keys != KeysHeld::kNone) {
+    const bool other = process_.keys == KeysHeld::kOther;
+    view.keys = static_cast<std::uint8_t>(KeysOf(configuration_, state_, other));
+  }
   for (std::size_t i = 0; i < view.slots.size(); ++i) {
     const Observation& observation = state_.slots[i].observations[p_];
     view.slots[i].vm = observation.vm;
@@ -45,7 +50,9 @@ void Worker::Release() const {
     ObservationOf(slot) = {};
     ObservationOf(slot).intent.refused = before.refused;
   }
+  const KeysHeld keys = process_.keys;
   process_ = {};
+  process_.keys = keys;
 }
 
 void Worker::Forget() const {
@@ -64,11 +71,14 @@ void Worker::ClearSights() const {
   process_.readable = 0;
 }
 
-void Worker::ReadNodes(bool answered) const {
+void Worker::ReadNodes(bool answered, bool reads_keys) const {
+  if (answered && reads_keys && configuration_.two_nomads) {
+    process_.keys = AsksOther() ? KeysHeld::kOther : KeysHeld::kOwn;
+  }
   for (Slot& slot : state_.slots) {
     ObservationOf(slot).intent.looked = 1;
     for (std::size_t i = 0; i < slot.nodes.size(); ++i) {
-      ObservationOf(slot).nodes[i] = answered ? Visible(slot.nodes[i]) : Node{};
+      ObservationOf(slot).nodes[i] = answered ? Visible(slot.nodes[i], AsksOther()) : Node{};
     }
   }
   process_.readable = answered;
@@ -80,7 +90,8 @@ void Worker::ReadVms() const {
     Observation& observation = ObservationOf(slot);
     observation.vm = VisibleVm(slot.vm);
     if (!observation.vm.Exists()) observation.intent.refused = 0;
-    if (process_.readable != 0) AddDetails(slot, &observation.vm, &observation.nodes);
+    if (process_.readable == 0) continue;
+    AddDetails(slot, AsksOther(), &observation.vm, &observation.nodes);
   }
 }
 
@@ -100,10 +111,14 @@ bool Worker::Launch(bool only_repairs) const {
     if (!act.Busy()) continue;
     const bool marks = act.kind == ActKind::kMarkBroken || act.kind == ActKind::kMarkUnhealthy;
     if (marks) act.action = TakeActionId() & 7U;
-    act.excused = observation.intent.missed;
+    // The keys that it takes for the cluster's may be older than the list of nodes.
+    const bool unproven =
+        act.kind == ActKind::kMarkBroken && configuration_.two_nomads && !HoldsKeys();
+    act.excused = observation.intent.missed != 0 || unproven;
     observation.act = act;
     launched = true;
   }
+  if (decision.new_keys) StoreKeys();
   WriteAhead();
   process_.stage = Stage::kActs;
   return launched;
@@ -129,7 +144,7 @@ void Worker::CloseRecord() const {
         observation.intent.named != 0 && observation.vm.mark != MarkKind::kNone;
     observation.intent.named = observation.intent.create != 0 || stays_named;
     const bool marked = observation.vm.Exists() && observation.vm.mark != MarkKind::kNone;
-    if (!marked || !IsReady(i)) observation.intent.back = 0;
+    if (!marked || (!IsReady(i) && !AdviceOn(i).other_nomad)) observation.intent.back = 0;
   }
   StoreNames();
 }
@@ -149,7 +164,8 @@ bool Worker::TakesBack() const {
     const bool marked = vm.mark != MarkKind::kNone;
     const bool repairs = scaling::IsRepair(AdviceOn(i).kind);
     const bool comes_back = vm.Stands() && (repairs || (marked && IsReady(i)));
-    const bool ended = process_.readable != 0 && !comes_back;
+    const bool known = process_.readable != 0 && !AdviceOn(i).other_nomad;
+    const bool ended = known && !comes_back;
     if (ended) intent.takes_back = 0;
     waits = waits || !ended;
   }
@@ -164,6 +180,11 @@ void Worker::StoreNames() const {
     // Without a Lease only the process itself knows what it takes back.
     if (configuration_.lease) slot.naming.back = ObservationOf(slot).intent.back;
   }
+}
+
+void Worker::StoreKeys() const {
+  const std::uint8_t keys = CurrentView().keys;
+  if (configuration_.lease && state_.holder == kHolderOf[p_] && keys != 0) state_.lease_keys = keys;
 }
 
 Bits Worker::TakeActionId() const {
@@ -199,7 +220,7 @@ void Worker::DrainAfterMark(std::size_t index) const {
   Slot& slot = state_.slots[index];
   Observation& observation = slot.observations[p_];
   const Vm before = observation.vm;
-  observation.vm = slot.vm;
+  observation.vm = VisibleVm(slot.vm);
   observation.vm.runs = before.runs;
   const Advice& advice = AdviceOn(index);
   if (advice.kind == StepKind::kStartDrain)
@@ -227,8 +248,11 @@ void Worker::Read(std::size_t index) const {
 bool Worker::Proceed(std::size_t index) const {
   Act& act = state_.slots[index].observations[p_].act;
   if (!ReadPhase(index)) return false;
+  if (configuration_.two_nomads && ComparesKeys(act) && !HoldsKeys()) return false;
   act.phase = PhaseAfter(act);
-  return act.phase != ActPhase::kSent || IsStillWanted(index);
+  if (act.phase != ActPhase::kSent) return true;
+  act.other = AsksOther();
+  return IsStillWanted(index);
 }
 
 bool Worker::ReadPhase(std::size_t index) const {
@@ -241,6 +265,8 @@ bool Worker::ReadPhase(std::size_t index) const {
       return true;
     case ActPhase::kReadVm:
       return ReadVm(index);
+    case ActPhase::kReadKeys:
+      return true;
     default:
       ReadInstance(index);
       return true;
@@ -249,7 +275,7 @@ bool Worker::ReadPhase(std::size_t index) const {
 
 void Worker::Refresh(const Slot& slot, Observation* observation, std::size_t node) const {
   const Work work = observation->nodes[node].work;
-  observation->nodes[node] = Visible(slot.nodes[node]);
+  observation->nodes[node] = Visible(slot.nodes[node], AsksOther());
   if (observation->nodes[node].present != 0) observation->nodes[node].work = work;
 }
 
@@ -259,11 +285,15 @@ void Worker::ReadNode(std::size_t index) const {
   Act& act = observation.act;
   if (ReadsAllNodes(act)) {
     for (Slot& other : state_.slots) {
+      // What another act has read is its own, and this Nomad may not know it.
+      const Act& others = ObservationOf(other).act;
+      const bool has_read = others.Busy() && others.phase != ActPhase::kReadNode;
+      if (configuration_.two_nomads && has_read) continue;
       for (std::size_t n = 0; n < other.nodes.size(); ++n) Refresh(other, &ObservationOf(other), n);
     }
-    observation.vm.node_gone = observation.vm.mark == MarkKind::kOurs &&
-                               observation.vm.mark_node != kNoNode &&
-                               slot.nodes[observation.vm.mark_node & 1U].present == 0;
+    observation.vm.node_gone =
+        observation.vm.mark == MarkKind::kOurs && observation.vm.mark_node != kNoNode &&
+        Visible(slot.nodes[observation.vm.mark_node & 1U], AsksOther()).present == 0;
   } else {
     Refresh(slot, &observation, act.node & 1U);
   }
@@ -276,7 +306,7 @@ void Worker::ReadWork(std::size_t index) const {
   Observation& observation = slot.observations[p_];
   const std::size_t n = observation.act.node & 1U;
   if (observation.nodes[n].present == 0) return;
-  observation.nodes[n].work = slot.nodes[n].present != 0 ? slot.nodes[n].work : Work::kIdle;
+  observation.nodes[n].work = WorkOn(slot.nodes[n], AsksOther());
 }
 
 // False: the VM is not the one that the act is about.
@@ -290,7 +320,7 @@ bool Worker::ReadVm(std::size_t index) const {
   }
   if (!slot.vm.Exists() || slot.vm.uid != observation.vm.uid) return false;
   const Vm before = observation.vm;
-  observation.vm = slot.vm;
+  observation.vm = VisibleVm(slot.vm);
   observation.vm.node_gone = before.node_gone;
   observation.vm.runs = before.runs;
   act.stale = 0;
@@ -317,7 +347,7 @@ bool Worker::IsStillWanted(std::size_t index) const {
     case ActKind::kStartDrain:
       act.flag = advice.flag;
       act.action = observation.vm.mark_action;
-      act.uid = observation.vm.uid;
+      act.uid = observation.vm.mark_uid;
       return advice.kind == StepKind::kStartDrain && advice.node == act.node;
     case ActKind::kMarkUnhealthy:
       if (act.node == kNoNode) act.node = observation.vm.joined_node;

@@ -33,10 +33,17 @@ class Worker {
   void Acquire(Mode mode) const;
   void Release() const;
 
+  bool AsksOther() const { return state_.AsksOther(p_); }
+  // Whether the keys that it holds are those of the Nomad that it asks now.
+  bool HoldsKeys() const {
+    return process_.keys == (AsksOther() ? KeysHeld::kOther : KeysHeld::kOwn);
+  }
+
   // Clears the process's memory, as a kill does.
   void Forget() const;
   void ClearSights() const;
-  void ReadNodes(bool answered) const;
+  // `reads_keys`: else those that it holds are taken for the cluster's.
+  void ReadNodes(bool answered, bool reads_keys = true) const;
   void ReadVms() const;
 
   // Starts the acts for the observation, as the loop does. False: none.
@@ -52,6 +59,8 @@ class Worker {
   // Keeps the names that are yet to be created or are marked, as RecordAfter.
   void CloseRecord() const;
   void StoreNames() const;
+  // Without a Lease nothing says to which cluster the pool belongs.
+  void StoreKeys() const;
   Bits TakeActionId() const;
   static Act PurgeOf(const std::array<bool, kNodesPerVm>& purge);
 

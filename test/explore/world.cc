@@ -9,6 +9,15 @@
 namespace nomad_harvester::explore {
 namespace {
 
+void Excuse(Observation* observation) {
+  const Act& act = observation->act;
+  if (act.Busy() && act.phase != ActPhase::kReadNode) observation->act.excused = 1;
+  observation->intent.missed = observation->intent.looked;
+}
+
+// By then the keys at the start are forgotten.
+constexpr std::uint8_t kMonths = 2;
+
 // Collects the successors of one state.
 class WorldSteps {
  public:
@@ -22,6 +31,8 @@ class WorldSteps {
       --next.budgets.elsewhere;
       next.elsewhere ^= 1U;
     }
+    for (int p = 0; p < configuration_.processes && May(&Budgets::address); ++p) ExpandAddress(p);
+    if (May(&Budgets::cut_off)) ExpandCutOff();
     for (int slot = 0; slot < configuration_.vms; ++slot) {
       ExpandVm(slot);
       for (int node = 0; node < kNodesPerVm; ++node) ExpandNode(slot, node);
@@ -47,6 +58,28 @@ class WorldSteps {
     return next.slots[static_cast<std::size_t>(slot)];
   }
   bool May(std::uint8_t Budgets::*budget) const { return state_.budgets.*budget > 0; }
+
+  void ExpandAddress(int p) {
+    State& next = Add(EventKind::kAddressMoves, 0);
+    successors_->back().event.process = static_cast<std::uint8_t>(p);
+    --next.budgets.address;
+    next.asks_other = static_cast<std::uint8_t>(next.asks_other ^ (1U << static_cast<unsigned>(p)));
+    // There and back within a pass: no key tells that what was read in between is the other's.
+    const auto process = static_cast<std::size_t>(p);
+    const KeysHeld asked = next.AsksOther(process) ? KeysHeld::kOther : KeysHeld::kOwn;
+    if (next.processes[process].keys != asked) return;
+    for (Slot& slot : next.slots) Excuse(&slot.observations[process]);
+  }
+
+  void ExpandCutOff() {
+    State& next = Add(EventKind::kCutOff, 0);
+    --next.budgets.cut_off;
+    for (Slot& slot : next.slots) {
+      for (Node& node : slot.nodes) {
+        if (node.present != 0 && node.power == Power::kReady) node.power = Power::kDown;
+      }
+    }
+  }
 
   void ExpandVm(int slot) {
     const Slot& s = At(slot);
@@ -78,23 +111,55 @@ class WorldSteps {
       Vm& late = AddSlot(EventKind::kDeadlineAndGrace, slot, &Budgets::deadlines).vm;
       late.due = late.late = 1;
     }
+    if (vm.held != 0 || (vm.running != 0 && May(&Budgets::held))) ExpandHold(slot);
     ExpandOperatorActsOnVm(slot);
+    if (vm.uid == 0 && May(&Budgets::restored)) ExpandRestored(slot);
   }
+
+  void ExpandHold(int slot) {
+    const bool holds = At(slot).vm.held == 0;
+    Slot& next = AddSlot(holds ? EventKind::kGuestHeld : EventKind::kGuestGoesOn, slot,
+                         holds ? &Budgets::held : nullptr);
+    next.vm.held = holds;
+    TouchVm(&next);
+  }
+
+  // The annotations are those of now, or of when the removal that was undone had begun.
+  void ExpandRestored(int slot) {
+    const Vm& vm = At(slot).vm;
+    const bool has_undone = vm.mark == MarkKind::kNone && vm.recorded != 0;
+    for (int with_undone = 0; with_undone <= (has_undone ? 1 : 0); ++with_undone) {
+      Slot& next = AddSlot(EventKind::kOperatorRestores, slot, &Budgets::restored, 0, with_undone);
+      next.vm.uid = 1;
+      if (with_undone != 0) {
+        next.vm.mark = MarkKind::kOurs;
+        next.vm.mark_action = vm.recorded_action;
+        next.vm.mark_node = vm.recorded_node;
+        next.vm.recorded = next.vm.recorded_node = 0;
+        next.vm.recorded_action = next.vm.recorded_number = 0;
+      }
+      // What a process remembers about a VM it remembers by uid.
+      for (Observation& observation : next.observations) observation.intent.refused = 0;
+      TouchVm(&next);
+    }
+  }
+
+  static bool GuestRuns(const Vm& vm) { return vm.running != 0 && vm.held == 0; }
 
   void ExpandJoin(int slot) {
     const Slot& s = At(slot);
     const bool nodeless = s.nodes[0].present == 0 && s.nodes[1].present == 0;
-    if (!nodeless || s.vm.running == 0) return;
+    if (!nodeless || !GuestRuns(s.vm)) return;
     // A guest whose node was purged registers again when its agent runs again.
     std::uint8_t Budgets::*budget = s.vm.joined != 0 ? &Budgets::node_return : nullptr;
     if (budget == nullptr || May(budget)) {
       Slot& next = AddSlot(EventKind::kJoins, slot, budget);
-      Register(&next.nodes[0]);
+      Register(&next, 0);
       Excuse(&next);
     }
     if (May(&Budgets::misnamed)) {
       Slot& next = AddSlot(EventKind::kJoinsMisnamed, slot, &Budgets::misnamed);
-      Register(&next.nodes[0]);
+      Register(&next, 0);
       next.nodes[0].misnamed = 1;
       Excuse(&next);
     }
@@ -141,9 +206,9 @@ class WorldSteps {
     const Node& node = s.nodes[i];
     if (node.present == 0) {
       const bool first = s.nodes[0].present != 0;
-      if (index == 1 && first && s.vm.Stands() && s.vm.running != 0 && May(&Budgets::node_again)) {
+      if (index == 1 && first && s.vm.Stands() && GuestRuns(s.vm) && May(&Budgets::node_again)) {
         Slot& next = AddSlot(EventKind::kNodeAgain, slot, &Budgets::node_again, index);
-        Register(&next.nodes[1]);
+        Register(&next, 1);
         Excuse(&next);
       }
       return;
@@ -157,7 +222,7 @@ class WorldSteps {
     const Slot& s = At(slot);
     const auto i = static_cast<std::size_t>(index);
     const Node& node = s.nodes[i];
-    const bool guest_runs = s.vm.Exists() && s.vm.running != 0;
+    const bool guest_runs = s.vm.Exists() && GuestRuns(s.vm);
     const bool superseded = index == 0 && s.nodes[1].present != 0;
     // Heartbeats stop in the order in which the guest registered its nodes.
     const bool first_to_stop = index == 0 || s.nodes[0].power != Power::kReady;
@@ -185,7 +250,7 @@ class WorldSteps {
       const bool lives = node.power == Power::kReady && guest_runs;
       next.nodes[i] = {};
       next.nodes[i].number = node.number;
-      if (lives) Register(&next.nodes[i]);
+      if (lives) Register(&next, i);
       Excuse(&next);
     }
   }
@@ -193,11 +258,12 @@ class WorldSteps {
   void ExpandWork(int slot, int index) {
     const auto i = static_cast<std::size_t>(index);
     const Node& node = At(slot).nodes[i];
-    if (node.power == Power::kReady && node.eligible != 0 && node.work == Work::kIdle &&
+    const bool held = At(slot).vm.held != 0;
+    if (node.power == Power::kReady && node.eligible != 0 && node.work == Work::kIdle && !held &&
         May(&Budgets::tasks)) {
       AddSlot(EventKind::kTaskStarts, slot, &Budgets::tasks, index).nodes[i].work = Work::kRunning;
     }
-    if (node.work == Work::kStopping) {
+    if (node.work == Work::kStopping && !held) {
       AddSlot(EventKind::kTasksStopped, slot, nullptr, index).nodes[i].work = Work::kIdle;
     }
     if (!node.Draining()) return;
@@ -261,13 +327,15 @@ class WorldSteps {
   }
 
   // The drains that a node gets after a purge have other times than those before.
-  static void Register(Node* node) {
-    const Node before = *node;
-    *node = {};
-    node->number = before.number;
-    node->present = 1;
-    node->power = Power::kReady;
-    node->eligible = 1;
+  static void Register(Slot* slot, std::size_t index) {
+    Node& node = slot->nodes[index];
+    const Node before = node;
+    node = {};
+    node.number = before.number;
+    node.present = 1;
+    node.power = Power::kReady;
+    node.eligible = 1;
+    node.other = slot->vm.other;
   }
 
   const Configuration& configuration_;
@@ -279,11 +347,7 @@ class WorldSteps {
 
 void Excuse(Slot* slot) {
   if (slot->late.Busy()) slot->late.excused = 1;
-  for (Observation& observation : slot->observations) {
-    if (observation.act.Busy() && observation.act.phase != ActPhase::kReadNode)
-      observation.act.excused = 1;
-    observation.intent.missed = observation.intent.looked;
-  }
+  for (Observation& observation : slot->observations) Excuse(&observation);
 }
 
 void ExpandWorld(const Configuration& configuration, const State& state,
@@ -291,9 +355,9 @@ void ExpandWorld(const Configuration& configuration, const State& state,
   WorldSteps(configuration, state, successors).Run();
 }
 
-Node Visible(const Node& node) {
+Node Visible(const Node& node, bool asks_other) {
   Node visible{};
-  if (node.present == 0) return visible;
+  if (node.present == 0 || (node.other != 0) != asks_other) return visible;
   visible = node;
   visible.cordon = Cordon::kNone;
   visible.by_hand = 0;
@@ -301,38 +365,73 @@ Node Visible(const Node& node) {
   return visible;
 }
 
-Vm VisibleVm(const Vm& vm) { return vm.Exists() ? vm : Vm{}; }
+Work WorkOn(const Node& node, bool asks_other) {
+  return Visible(node, asks_other).present != 0 ? node.work : Work::kIdle;
+}
 
-void AddDetails(const Slot& slot, Vm* vm, std::array<Node, kNodesPerVm>* nodes) {
+Vm VisibleVm(const Vm& vm) {
+  Vm visible = vm.Exists() ? vm : Vm{};
+  visible.other = 0;
+  return visible;
+}
+
+Keys KeysOf(const Configuration& configuration, const State& state, bool other) {
+  if (!configuration.two_nomads) return Keys::kNone;
+  return other ? Keys::kOther : static_cast<Keys>(static_cast<Bits>(Keys::kFirst) + state.month);
+}
+
+void AddDetails(const Slot& slot, bool asks_other, Vm* vm, std::array<Node, kNodesPerVm>* nodes) {
   if (!vm->Exists()) return;
   vm->runs = slot.vm.running != 0 ? Answer::kYes : Answer::kNo;
   if (vm->mark != MarkKind::kOurs) return;
-  if (vm->mark_node != kNoNode) vm->node_gone = slot.nodes[vm->mark_node & 1U].present == 0;
+  if (vm->mark_node != kNoNode) {
+    vm->node_gone = Visible(slot.nodes[vm->mark_node & 1U], asks_other).present == 0;
+  }
   for (std::size_t i = 0; i < nodes->size(); ++i) {
     Node& node = (*nodes)[i];
-    const Node& truth = slot.nodes[i];
     if (node.present == 0 || node.ours == 0 || node.drain != DrainState::kComplete) continue;
-    node.work = truth.present != 0 ? truth.work : Work::kIdle;
+    node.work = WorkOn(slot.nodes[i], asks_other);
   }
 }
 
-View WorldView(const State& state) {
+View WorldView(const Configuration& configuration, const State& state, bool asks_other) {
   View view;
   std::memset(static_cast<void*>(&view), 0, sizeof view);
   view.readable = 1;
   view.elsewhere = state.elsewhere;
+  view.keys = static_cast<std::uint8_t>(KeysOf(configuration, state, asks_other));
+  view.lease_keys = state.lease_keys;
   for (std::size_t i = 0; i < view.slots.size(); ++i) {
     const Slot& slot = state.slots[i];
     ObservedVm& seen = view.slots[i];
     seen.vm = VisibleVm(slot.vm);
-    for (std::size_t n = 0; n < seen.nodes.size(); ++n) seen.nodes[n] = Visible(slot.nodes[n]);
-    AddDetails(slot, &seen.vm, &seen.nodes);
+    for (std::size_t n = 0; n < seen.nodes.size(); ++n) {
+      seen.nodes[n] = Visible(slot.nodes[n], asks_other);
+    }
+    AddDetails(slot, asks_other, &seen.vm, &seen.nodes);
     view.named = static_cast<std::uint8_t>(view.named | (slot.naming.named << i));
     view.create = static_cast<std::uint8_t>(view.create | (slot.naming.create << i));
     view.back = static_cast<std::uint8_t>(view.back | (slot.naming.back << i));
   }
   return view;
 }
+
+namespace {
+
+// The network between Nomad and the guests that run is mended.
+bool Reconnect(State* state) {
+  bool moved = false;
+  for (Slot& slot : state->slots) {
+    Node& node = slot.nodes[slot.nodes[1].present];
+    const bool is_cut_off = node.present != 0 && node.power >= Power::kDown;
+    if (!is_cut_off || !slot.vm.Stands() || slot.vm.running == 0 || slot.vm.held != 0) continue;
+    node.power = Power::kReady;
+    moved = true;
+  }
+  return moved;
+}
+
+}  // namespace
 
 bool LetTimePass(const Configuration& configuration, State* state) {
   bool moved = false;
@@ -342,7 +441,7 @@ bool LetTimePass(const Configuration& configuration, State* state) {
       slot.vm.phase = Phase::kGone;
       moved = true;
     }
-    const bool guest_runs = slot.vm.Stands() && slot.vm.running != 0;
+    const bool guest_runs = slot.vm.Stands() && slot.vm.running != 0 && slot.vm.held == 0;
     for (std::size_t i = 0; i < slot.nodes.size(); ++i) {
       Node& node = slot.nodes[i];
       if (node.present == 0) continue;
@@ -354,7 +453,8 @@ bool LetTimePass(const Configuration& configuration, State* state) {
         node.power = Power::kDown;
         moved = true;
       }
-      if (configuration.hanging && node.work != Work::kIdle) continue;
+      const bool hangs = configuration.hanging || slot.vm.held != 0;
+      if (hangs && node.work != Work::kIdle) continue;
       if (node.work == Work::kStopping || (node.Draining() && node.work == Work::kRunning)) {
         node.work = node.work == Work::kRunning ? Work::kStopping : Work::kIdle;
         moved = true;
@@ -365,6 +465,7 @@ bool LetTimePass(const Configuration& configuration, State* state) {
     }
   }
   if (moved) return true;
+  // Deadlines pass before the keys of a month end.
   for (Slot& slot : state->slots) {
     if (slot.vm.mark == MarkKind::kOurs && slot.vm.late == 0 && !configuration.endless) {
       slot.vm.late = slot.vm.due;
@@ -376,7 +477,11 @@ bool LetTimePass(const Configuration& configuration, State* state) {
       moved = true;
     }
   }
-  return moved;
+  if (moved) return true;
+  if (configuration.budgets.cut_off > 0 && Reconnect(state)) return true;
+  if (!configuration.two_nomads || state->month == kMonths) return false;
+  ++state->month;
+  return true;
 }
 
 }  // namespace nomad_harvester::explore

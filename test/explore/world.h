@@ -39,6 +39,9 @@ enum class Violation : std::uint8_t {
   kNotTakenBack,        // a VM is removed although the Lease's action takes it back
   kRefusalIgnored,      // a removal goes on that was refused for a minute
   kDrainTooLate,        // a drain begins after its deadline
+  kDeletedByOldMark,    // I1: the mark was that of the VM before it
+  kDeletedByMassLoss,   // C15: undrained, because its node is down
+  kTakenForAnothers,    // C15: a VM is left alone for belonging to another Nomad, and does not
 };
 std::string Describe(Violation violation);
 
@@ -79,6 +82,10 @@ enum class EventKind : std::uint8_t {
   kOverdue,
   kStartFails,
   kPolicyMoves,
+  kAddressMoves,
+  kCutOff,
+  kGuestHeld,
+  kGuestGoesOn,
   kOperatorCancels,
   kOperatorDrains,
   kOperatorToggles,
@@ -88,6 +95,7 @@ enum class EventKind : std::uint8_t {
   kOperatorStops,
   kOperatorStarts,
   kOperatorClones,
+  kOperatorRestores,
 };
 struct Event {
   EventKind kind{};
@@ -121,22 +129,27 @@ Violation CheckKnown(const Act& act, const Known& known);
 void ExpandWorld(const Configuration& configuration, const State& state,
                  std::vector<Successor>* successors);
 
-// A node as a reader gets it: without the fields that only the invariants use, and without
-// allocations.
-Node Visible(const Node& node);
+// A node as a reader of one of the two Nomads gets it: without the fields that only the invariants
+// use, and without allocations.
+Node Visible(const Node& node, bool asks_other);
+// What runs on the node, by the word of that Nomad.
+Work WorkOn(const Node& node, bool asks_other);
 // A slot's VM as a reader gets it.
 Vm VisibleVm(const Vm& vm);
+// The keys of one of the two Nomads; kNone unless the configuration has two.
+Keys KeysOf(const Configuration& configuration, const State& state, bool other);
 // Everything at one moment, with the details that an observation adds.
-View WorldView(const State& state);
+View WorldView(const Configuration& configuration, const State& state, bool asks_other);
 // The allocations that an observation reads: those of nodes whose drain, for a marked VM,
 // completed.
-void AddDetails(const Slot& slot, Vm* vm, std::array<Node, kNodesPerVm>* nodes);
+void AddDetails(const Slot& slot, bool asks_other, Vm* vm, std::array<Node, kNodesPerVm>* nodes);
 
 // Time passes and no operator acts. False: nothing more happens.
 bool LetTimePass(const Configuration& configuration, State* state);
 
-// A state that must not last once our process has done all that it can for now.
-Violation LeftForNow(const State& state);
+// A state that must not last once our process has done all that it can for now, unless the removals
+// wait because too many nodes are lost.
+Violation LeftForNow(const State& state, bool removals_wait);
 
 // Leftovers in a world in which nothing more happens.
 Violation LeftAtRest(const Configuration& configuration, const State& state);

@@ -7,7 +7,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   namespace harvester = nomad_harvester::harvester;
   namespace fuzz = nomad_harvester::fuzz;
   const std::string_view input = fuzz::Text(data, size);
-  const std::string beside = "metadata.continue";
+  const std::vector<std::string> beside = {"metadata.continue", "metadata.resourceVersion", "kind"};
   fuzz::CheckList<harvester::VirtualMachine>(
       input, "items", beside, harvester::VirtualMachineFields(), &harvester::FinishVirtualMachine,
       [](const harvester::VirtualMachine& a, const harvester::VirtualMachine& b) {

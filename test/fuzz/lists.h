@@ -19,14 +19,15 @@ template <typename T>
 struct List {
   absl::Status status;
   std::vector<T> records;
-  std::string beside;
+  std::vector<std::string> beside;
 };
 
 // `seed` 0: one piece. Otherwise pieces of 1 to 16 bytes, or up to 1 KiB, by a generator that it
 // seeds.
 template <typename Record>
 List<Record> ReadList(std::string_view text, std::uint8_t seed, const std::string& list,
-                      const std::string& beside, const base::JsonFields<Record>& fields,
+                      const std::vector<std::string>& beside,
+                      const base::JsonFields<Record>& fields,
                       typename base::JsonRecords<Record>::Finish finish) {
   base::JsonRecords<Record> records(fields, finish);
   base::JsonListReader reader(list, fields.paths(), records, beside);
@@ -43,14 +44,14 @@ List<Record> ReadList(std::string_view text, std::uint8_t seed, const std::strin
   List<Record> result;
   result.status = reader.Finish("the list");
   records.MoveTo(true, result.records);
-  result.beside = reader.beside();
+  for (std::size_t i = 0; i < beside.size(); ++i) result.beside.push_back(reader.beside(i));
   return result;
 }
 
 // The pieces make no difference. `same` compares two records.
 template <typename Record, typename Same>
-void CheckList(std::string_view input, const std::string& list, const std::string& beside,
-               const base::JsonFields<Record>& fields,
+void CheckList(std::string_view input, const std::string& list,
+               const std::vector<std::string>& beside, const base::JsonFields<Record>& fields,
                typename base::JsonRecords<Record>::Finish finish, const Same& same) {
   if (input.empty()) return;
   const auto seed = static_cast<std::uint8_t>(input.front());
@@ -59,7 +60,7 @@ void CheckList(std::string_view input, const std::string& list, const std::strin
   const auto pieces = ReadList<Record>(text, seed, list, beside, fields, finish);
   Require(whole.status.code() == pieces.status.code(), "pieces are refused as the whole text is");
   if (!whole.status.ok()) return;
-  Require(whole.beside == pieces.beside, "pieces have the same text beside the list");
+  Require(whole.beside == pieces.beside, "pieces have the same texts beside the list");
   Require(std::equal(whole.records.begin(), whole.records.end(), pieces.records.begin(),
                      pieces.records.end(), same),
           "pieces have the same records");

@@ -25,6 +25,8 @@ TEST(Keys, are_spelled_as_the_documentation_says) {
   EXPECT_STREQ(kJoinedAtAnnotation, "nomad-harvester-autoscaler/joined-at");
   EXPECT_STREQ(kScaleInAnnotation, "nomad-harvester-autoscaler/scale-in");
   EXPECT_STREQ(kRolledBackAnnotation, "nomad-harvester-autoscaler/rolled-back");
+  EXPECT_STREQ(kRemovalUndoneAnnotation, "nomad-harvester-autoscaler/removal-undone");
+  EXPECT_STREQ(kNomadClusterAnnotation, "nomad-harvester-autoscaler/nomad-cluster");
   EXPECT_STREQ(kRemovalRefusedAnnotation, "nomad-harvester-autoscaler/removal-refused");
   EXPECT_STREQ(kProtectAnnotation, "nomad-harvester-autoscaler/protect");
   EXPECT_STREQ(kDeleteFirstAnnotation, "nomad-harvester-autoscaler/delete-first");
@@ -82,6 +84,18 @@ TEST(ClaimNames, are_recognised_for_their_own_VM_only) {
   };
   for (const ClaimCase& c : cases) {
     EXPECT_EQ(IsClaimNameOf(c.claim, c.vm), c.matches) << c.claim << " of " << c.vm;
+  }
+}
+
+TEST(ClaimNames, C4_tell_the_disk_also_of_a_claim_that_was_restored_in_place) {
+  EXPECT_EQ(DiskOfClaim(ClaimName("web-x", 12, "r4nd0"), "web-x"), "disk-12");
+  EXPECT_EQ(DiskOfClaim(ClaimName("web-disk-0", 1, "abc"), "web-disk-0"), "disk-1");
+  EXPECT_EQ(DiskOfClaim("restore-nightly-5f0c-9d-disk-0", "web-x"), "disk-0");
+  EXPECT_EQ(DiskOfClaim("restore-of-disk-0-5f0c-disk-3", "web-x"), "disk-3");
+  for (const char* claim : {"", "data", "web-y-disk-0-r4nd0", "web-x-disk-0", "restore-b-5f0c-data",
+                            "restore-b-5f0c-disk-", "restore-b-5f0c-disk-a", "restore-disk",
+                            "restore-b-disk-0-r4nd0", "my-restore-b-5f0c-disk-0"}) {
+    EXPECT_EQ(DiskOfClaim(claim, "web-x"), "") << claim;
   }
 }
 

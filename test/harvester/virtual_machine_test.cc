@@ -2,6 +2,8 @@
 #include "nomad_harvester/harvester/virtual_machine.h"
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -91,6 +93,23 @@ TEST(ParseVirtualMachine, reads_the_join) {
   EXPECT_EQ(vm.joined_node_id, "node-1");
 }
 
+TEST(ParseVirtualMachine, C17_a_vm_was_ready_unless_the_plugin_wrote_that_it_was_not_yet) {
+  json object = SampleVmObject();
+  json& annotations = object["metadata"]["annotations"];
+  annotations[kReadyAtAnnotation] = kNotReadyYet;
+  EXPECT_FALSE(WasReady(ParseVirtualMachine(object))) << "it has not joined";
+  annotations[kJoinedAtAnnotation] = "2026-11-21T02:05:00Z";
+  EXPECT_TRUE(ParseVirtualMachine(object).awaits_ready);
+  EXPECT_FALSE(WasReady(ParseVirtualMachine(object)));
+  annotations[kReadyAtAnnotation] = "2026-11-21T02:06:00Z";
+  EXPECT_TRUE(WasReady(ParseVirtualMachine(object)));
+  EXPECT_EQ(ParseVirtualMachine(object).ready_at, At("2026-11-21T02:06:00Z"));
+  annotations[kReadyAtAnnotation] = "an operator's";
+  EXPECT_TRUE(WasReady(ParseVirtualMachine(object)));
+  annotations.erase(kReadyAtAnnotation);
+  EXPECT_TRUE(WasReady(ParseVirtualMachine(object))) << "it joined before that was recorded";
+}
+
 TEST(ParseVirtualMachine, C15_a_join_whose_time_was_edited_is_still_a_join) {
   const VirtualMachine vm = WithAnnotation(kJoinedAtAnnotation, "monday");
   EXPECT_TRUE(HasJoined(vm));
@@ -133,11 +152,15 @@ TEST(ParseVirtualMachine, C7_protects_until_a_time) {
   EXPECT_FALSE(vm.protect.HoldsAt(At("2026-11-21T02:00:00Z")));
 }
 
-TEST(ParseVirtualMachine, L3_reads_when_a_removal_was_refused) {
-  EXPECT_EQ(WithAnnotation(kRemovalRefusedAnnotation, "2026-11-21T02:03:04Z").removal_refused_at,
-            At("2026-11-21T02:03:04Z"));
-  EXPECT_EQ(WithAnnotation(kRemovalRefusedAnnotation, "true").removal_refused_at, std::nullopt);
-  EXPECT_EQ(ParseVirtualMachine(SampleVmObject()).removal_refused_at, std::nullopt);
+TEST(ParseVirtualMachine, C8_reads_when_a_removal_was_undone_and_why) {
+  const VirtualMachine vm =
+      WithAnnotation(kRemovalUndoneAnnotation, "2026-11-21T02:03:04Z it was protected");
+  EXPECT_EQ(vm.removal_undone, (UndoneRemoval{At("2026-11-21T02:03:04Z"), "it was protected"}));
+  EXPECT_EQ(WithAnnotation(kRemovalRefusedAnnotation, "2026-11-21T02:03:04Z").removal_undone,
+            (UndoneRemoval{At("2026-11-21T02:03:04Z"), ""}))
+      << "of release 0.1";
+  EXPECT_EQ(WithAnnotation(kRemovalUndoneAnnotation, "true").removal_undone, std::nullopt);
+  EXPECT_EQ(ParseVirtualMachine(SampleVmObject()).removal_undone, std::nullopt);
 }
 
 TEST(ParseVirtualMachine, reads_the_termination_grace) {
@@ -183,6 +206,49 @@ TEST(ParseInstance, has_no_address_before_the_guest_reports_one) {
     EXPECT_EQ(instance.phase, "Scheduling");
     EXPECT_THAT(instance.addresses, IsEmpty());
   }
+}
+
+VirtualMachine WithClaims(std::vector<std::string> in_spec, std::vector<std::string> removed) {
+  VirtualMachine vm;
+  vm.name = "web-x";
+  vm.claim_names = std::move(in_spec);
+  vm.removed_claims = std::move(removed);
+  return vm;
+}
+
+TEST(ClaimsThatGoWith, C4_are_those_that_spec_and_annotation_name) {
+  const VirtualMachine vm = ParseVirtualMachine(SampleVmObject());
+  EXPECT_THAT(vm.removed_claims, ElementsAre("batch-7f3k2-disk-0-x2b4c"));
+  EXPECT_EQ(ClaimsThatGoWith(vm), vm.removed_claims);
+  EXPECT_THAT(WithAnnotation(kRemovedClaimsAnnotation, " a, ,b ,").removed_claims,
+              ElementsAre("a", "b"));
+  EXPECT_THAT(ClaimsThatGoWith(WithClaims({"a", "data"}, {"a", "detached"})), ElementsAre("a"));
+  EXPECT_THAT(ClaimsThatGoWith(WithClaims({"a"}, {})), IsEmpty()) << "somebody wants to keep them";
+}
+
+TEST(ClaimsThatGoWith, C4_are_also_those_that_were_restored_in_their_place) {
+  const std::vector<std::string> made = {"web-x-disk-0-r4", "web-x-disk-1-r4"};
+  EXPECT_THAT(ClaimsThatGoWith(WithClaims({"restore-b-5f-disk-0", "web-x-disk-1-r4"}, made)),
+              ElementsAre("restore-b-5f-disk-0", "web-x-disk-1-r4"));
+  EXPECT_THAT(ClaimsThatGoWith(WithClaims({"restore-c-6a-disk-0"}, {"restore-b-5f-disk-0"})),
+              ElementsAre("restore-c-6a-disk-0"))
+      << "restored twice";
+}
+
+TEST(ClaimsThatGoWith, C4_are_no_volumes_that_were_attached) {
+  const std::vector<std::string> made = {"web-x-disk-0-r4"};
+  EXPECT_THAT(ClaimsThatGoWith(WithClaims({"web-x-disk-0-r4", "restore-b-5f-data", "data",
+                                           "restore-b-5f-disk-1", "web-y-disk-0-r4"},
+                                          made)),
+              ElementsAre("web-x-disk-0-r4"));
+}
+
+TEST(ClaimsThatGoWith, C4_an_attached_volume_that_another_vm_was_restored_to_stays) {
+  VirtualMachine vm;
+  vm.name = "web-x";
+  vm.removed_claims = {ClaimName("web-x", 0, "r4nd0")};
+  vm.claim_names = {vm.removed_claims[0], "restore-db-backup-5f0c9d-disk-0"};
+  EXPECT_THAT(ClaimsThatGoWith(vm), testing::ElementsAre(vm.claim_names[0]));
 }
 
 }  // namespace

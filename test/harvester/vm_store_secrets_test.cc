@@ -166,7 +166,7 @@ TEST_F(VmStoreSecrets, lists_only_ours_and_knows_their_owner) {
 
 TEST_F(VmStoreSecrets, P3_a_list_of_Secrets_asks_for_none_of_their_data) {
   const auto transport = std::make_shared<support::ScriptedTransport>();
-  transport->Reply(200, R"({"metadata":{},"items":[]})");
+  transport->Reply(200, R"({"kind":"SecretList","metadata":{"resourceVersion":"1"},"items":[]})");
   const VmStore store(std::make_shared<const kube::KubeClient>(transport), kNs);
   EXPECT_THAT(store.ListSecrets(context_), IsOk());
   EXPECT_THAT(transport->requests().at(0).headers.Find("Accept"),

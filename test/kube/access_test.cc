@@ -51,6 +51,26 @@ TEST_F(Access, a_right_in_the_cluster_and_in_the_core_group_names_neither) {
             Json::parse(R"({"verb": "get", "group": "", "resource": "namespaces"})"));
 }
 
+TEST_F(Access, a_review_names_the_object_and_what_could_not_be_evaluated) {
+  const ResourceAttributes access{.verb = "get",
+                                  .group = "coordination.k8s.io",
+                                  .resource = "leases",
+                                  .ns = "default",
+                                  .subresource = "",
+                                  .name = "web"};
+  transport_->Reply(201, R"({"status":{"allowed":false,"reason":"no"}})");
+  auto review = ReviewAccess(context_, client_, access);
+  ASSERT_TRUE(review.ok()) << review.status();
+  EXPECT_FALSE(review->allowed);
+  EXPECT_EQ(review->evaluation_error, "");
+  EXPECT_EQ(Body()["spec"]["resourceAttributes"]["name"], "web");
+  transport_->Reply(201,
+                    R"({"status":{"allowed":false,"evaluationError":"RBAC: role\n not found"}})");
+  review = ReviewAccess(context_, client_, access);
+  ASSERT_TRUE(review.ok()) << review.status();
+  EXPECT_EQ(review->evaluation_error, "RBAC: role not found");
+}
+
 // Such a reply must not count as a granted or a denied right.
 TEST_F(Access, a_reply_without_a_decision_is_an_error) {
   for (const char* body : {"{}", R"({"status":{}})", R"({"status":{"allowed":"true"}})",

@@ -82,10 +82,10 @@ TEST_F(KubeLists, S3_a_list_of_metadata_asks_for_no_more_with_every_page) {
 }
 
 TEST_F(KubeLists, an_empty_list_is_one) {
-  for (const char* body :
-       {R"({"metadata":{"continue":""},"items":[]})", R"({"metadata":{},"items":null})",
-        R"({"items":[]})", R"({"metadata":{"continue":null},"items":[]})"}) {
-    transport_->Reply(200, body);
+  for (const char* body : {R"("metadata":{"resourceVersion":"1","continue":""},"items":[])",
+                           R"("metadata":{"resourceVersion":"1"},"items":null)",
+                           R"("metadata":{"resourceVersion":"1","continue":null},"items":[])"}) {
+    transport_->Reply(200, R"({"kind":"VirtualMachineList",)" + std::string(body) + "}");
     const auto list = ListVms();
     ASSERT_THAT(list, IsOk()) << body;
     EXPECT_THAT(list->value, IsEmpty());
@@ -194,6 +194,48 @@ TEST_F(KubeLists, what_is_not_a_list_is_INTERNAL) {
     EXPECT_THAT(ListVms(), StatusIs(StatusCode::kInternal,
                                     HasSubstr("list VirtualMachines in default: the reply ")))
         << body;
+  }
+}
+
+// None of them has items; as an empty list each would make VMs.
+TEST_F(KubeLists, S1_a_reply_of_another_kind_is_not_an_empty_list) {
+  const std::string rest = R"("metadata":{"resourceVersion":"7"},"items":null})";
+  for (const char* kind : {"Status", "VirtualMachineInstanceList", "List", "virtualmachinelist",
+                           "PartialObjectMetadataList"}) {
+    transport_->Reply(200, R"({"kind":")" + std::string(kind) + "\"," + rest);
+    EXPECT_THAT(ListVms(),
+                StatusIs(StatusCode::kInternal,
+                         "list VirtualMachines in default: the reply is a \"" + std::string(kind) +
+                             "\", not a VirtualMachineList; check that harvester_url is "
+                             "the address of the API, and that no proxy changes its "
+                             "replies"));
+  }
+  transport_->Reply(200, "{" + rest);
+  EXPECT_THAT(ListVms(), StatusIs(StatusCode::kInternal, HasSubstr("the reply has no kind")));
+}
+
+TEST_F(KubeLists, S1_a_list_of_no_version_is_not_a_list) {
+  for (const char* metadata : {"null", "{}", R"({"resourceVersion":""})",
+                               R"({"resourceVersion":null})", R"({"resourceVersion":7})"}) {
+    transport_->Reply(200, R"({"kind":"VirtualMachineList","metadata":)" + std::string(metadata) +
+                               R"(,"items":[]})");
+    EXPECT_THAT(ListVms(), StatusIs(StatusCode::kInternal, HasSubstr("metadata.resourceVersion")))
+        << metadata;
+  }
+}
+
+TEST_F(KubeLists, S1_each_page_of_a_list_says_what_it_is) {
+  transport_->Reply(200, VmPage({"a"}, "t1"));
+  transport_->Reply(200, R"({"kind":"Status","metadata":{},"items":null})");
+  EXPECT_THAT(ListVms(), StatusIs(StatusCode::kInternal, HasSubstr("is a \"Status\"")));
+}
+
+TEST_F(KubeLists, S3_a_list_of_metadata_is_one_of_its_own_kind_or_a_whole_one) {
+  const std::string rest = R"("metadata":{"resourceVersion":"7"},"items":[]})";
+  for (const char* kind : {"PartialObjectMetadataList", "VirtualMachineList", "SecretList"}) {
+    transport_->Reply(200, R"({"kind":")" + std::string(kind) + "\"," + rest);
+    const auto list = ListNames(client_, context_, kVirtualMachines, "ns", {}, Part::kMetadata);
+    EXPECT_EQ(list.ok(), std::string_view(kind) != "SecretList") << list.status();
   }
 }
 

@@ -85,6 +85,7 @@ TEST_F(NomadReads, P2_a_list_without_a_last_page_is_an_error) {
     http::HttpResponse page;
     page.status = 200;
     page.body = "[]";
+    page.headers.Set("X-Nomad-Index", "1");
     page.headers.Set("X-Nomad-NextToken", std::to_string(++pages));
     return page;
   });
@@ -106,7 +107,7 @@ TEST_F(NomadReads, a_blocking_list_has_room_for_the_jitter) {
 TEST_F(NomadReads, an_index_without_a_wait_or_a_wait_without_an_index_never_blocks) {
   for (const ReadOptions& options :
        {ReadOptions{42, {}}, ReadOptions{0, std::chrono::seconds(30)}}) {
-    transport_->Reply(200, "[]");
+    transport_->Reply(200, "[]", {{"X-Nomad-Index", "1"}});
     ASSERT_TRUE(client_.ListNodes(context_, options).ok());
     EXPECT_EQ(transport_->requests().back().target, "/v1/nodes?resources=true");
     EXPECT_EQ(transport_->requests().back().server_wait, base::Duration::zero());
@@ -114,7 +115,7 @@ TEST_F(NomadReads, an_index_without_a_wait_or_a_wait_without_an_index_never_bloc
 }
 
 TEST_F(NomadReads, a_wait_below_a_millisecond_is_not_the_servers_five_minutes) {
-  transport_->Reply(200, "[]");
+  transport_->Reply(200, "[]", {{"X-Nomad-Index", "1"}});
   ASSERT_TRUE(client_.ListNodes(context_, {1, std::chrono::microseconds(10)}).ok());
   EXPECT_EQ(OnlyRequest().target, "/v1/nodes?resources=true&index=1&wait=1ms");
 }
@@ -122,7 +123,7 @@ TEST_F(NomadReads, a_wait_below_a_millisecond_is_not_the_servers_five_minutes) {
 TEST_F(NomadReads, region_and_namespace_travel_as_escaped_parameters) {
   const NomadClient client(transport_, {"eu west", "team&a"});
   EXPECT_EQ(client.region(), "eu west");
-  transport_->Reply(200, "[]");
+  transport_->Reply(200, "[]", {{"X-Nomad-Index", "1"}});
   ASSERT_TRUE(client.ListNodes(context_).ok());
   EXPECT_EQ(OnlyRequest().target, "/v1/nodes?region=eu%20west&namespace=team%26a&resources=true");
 }
@@ -141,7 +142,7 @@ TEST_F(NomadReads, allocations_are_listed_of_all_namespaces_whatever_the_configu
 }
 
 TEST_F(NomadReads, a_blocking_list_of_allocations_is_unpaged) {
-  transport_->Reply(200, "[]");
+  transport_->Reply(200, "[]", {{"X-Nomad-Index", "1"}});
   ASSERT_TRUE(
       client_.ListAllocations(context_, AllocationPart::kTaskStates, {7, std::chrono::seconds(16)})
           .ok());
@@ -198,9 +199,46 @@ TEST_F(NomadReads, a_reply_about_another_node_is_refused) {
 
 TEST_F(NomadReads, an_index_that_cannot_be_read_is_zero) {
   for (const char* text : {"", "x", "-1", "12x", "99999999999999999999999"}) {
-    transport_->Reply(200, "[]", {{"X-Nomad-Index", text}});
+    transport_->Reply(200, kTwoNodes, {{"X-Nomad-Index", text}});
     EXPECT_EQ(client_.ListNodes(context_)->index, 0U) << text;
   }
+}
+
+// As none of the node's allocations it would delete a VM under its tasks, as none of the nodes
+// replace VMs that work.
+TEST_F(NomadReads, S1_an_empty_list_without_an_index_proves_nothing) {
+  for (const char* body : {"[]", "null"}) {
+    for (const char* index : {"", "x", "-1"}) {
+      for (int i = 0; i < 3; ++i) transport_->Reply(200, body, {{"X-Nomad-Index", index}});
+      const absl::Status node = client_.NodeAllocations(context_, "n1").status();
+      EXPECT_EQ(node.code(), absl::StatusCode::kInternal);
+      EXPECT_EQ(base::Message(node),
+                "list the allocations of Nomad node n1: the reply is an empty list without the "
+                "header X-Nomad-Index, which proves nothing; check that nomad_address is the "
+                "address of Nomad, and that a proxy in front of it passes its headers on");
+      EXPECT_EQ(client_.ListAllocations(context_, AllocationPart::kTaskStates).status().code(),
+                absl::StatusCode::kInternal);
+      EXPECT_EQ(client_.ListNodes(context_).status().code(), absl::StatusCode::kInternal);
+    }
+  }
+}
+
+TEST_F(NomadReads, S1_an_empty_list_with_its_index_is_one_also_of_a_nomad_that_never_had_any) {
+  for (const char* body : {"[]", "null"}) {
+    for (const std::uint64_t index : {0U, 42U}) {
+      transport_->Reply(200, body, {{"X-Nomad-Index", std::to_string(index)}});
+      const auto nodes = client_.ListNodes(context_);
+      ASSERT_TRUE(nodes.ok()) << nodes.status();
+      EXPECT_THAT(nodes->value, IsEmpty());
+      EXPECT_EQ(nodes->index, index);
+    }
+  }
+}
+
+TEST_F(NomadReads, S1_a_list_in_pages_that_are_empty_needs_the_index_of_each) {
+  transport_->Reply(200, "[]", {{"X-Nomad-Index", "7"}, {"X-Nomad-NextToken", "b"}});
+  transport_->Reply(200, "[]");
+  EXPECT_EQ(client_.ListNodes(context_).status().code(), absl::StatusCode::kInternal);
 }
 
 TEST_F(NomadReads, an_answer_that_is_not_an_answer_is_never_an_empty_list) {

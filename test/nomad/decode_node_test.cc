@@ -122,6 +122,32 @@ TEST(DecodeNodeStub, C7_names_the_host_volumes_that_were_created_dynamically) {
   EXPECT_THAT(DecodeFullNode(full)->dynamic_host_volumes, ElementsAre("cache", "db"));
 }
 
+TEST(DecodeNodeStub, C17_has_the_drivers_that_are_detected_or_say_why_not) {
+  const char* const drivers = R"({
+      "exec": {"Attributes": {"driver.exec": "true"}, "Detected": true, "Healthy": true,
+               "HealthDescription": "Healthy", "UpdateTime": "2026-11-26T01:00:00Z"},
+      "docker": {"Detected": false, "HealthDescription": "Failed to connect to docker daemon",
+                 "Healthy": false},
+      "java": {"Detected": false, "Healthy": false, "HealthDescription": ""}})";
+  json object = Stub();
+  object["Drivers"] = json::parse(drivers);
+  for (const auto& node : {DecodeNodeStub(object), DecodeFullNode(object)}) {
+    ASSERT_TRUE(node.ok()) << node.status();
+    ASSERT_THAT(node->drivers, testing::SizeIs(2));
+    const bool docker_first = node->drivers[0].name == "docker";
+    const Driver& docker = node->drivers[docker_first ? 0 : 1];
+    const Driver& exec = node->drivers[docker_first ? 1 : 0];
+    EXPECT_FALSE(docker.detected);
+    EXPECT_FALSE(docker.healthy);
+    EXPECT_EQ(docker.description, "Failed to connect to docker daemon");
+    EXPECT_EQ(exec.name, "exec");
+    EXPECT_TRUE(exec.detected);
+    EXPECT_TRUE(exec.healthy);
+  }
+  object["Drivers"] = nullptr;
+  EXPECT_THAT(DecodeNodeStub(object)->drivers, IsEmpty());
+}
+
 TEST(DecodeNodeStub, a_server_or_a_client_without_host_volumes_has_none) {
   for (const json& volumes : {json(nullptr), json::object(), json::array(), json("db")}) {
     json stub = Stub();

@@ -47,16 +47,16 @@ class NomadStack : public ClientFixture {
 };
 
 TEST_F(NomadStack, the_token_of_the_file_is_sent) {
-  transport_->Reply(200, "[]");
+  transport_->Reply(200, "[]", {{"X-Nomad-Index", "1"}});
   ASSERT_TRUE(stack_->ListNodes(context_).ok());
   EXPECT_THAT(Tokens(), testing::ElementsAre("first"));
 }
 
 TEST_F(NomadStack, a_token_that_was_replaced_in_the_file_is_sent_next) {
-  transport_->Reply(200, "[]");
+  transport_->Reply(200, "[]", {{"X-Nomad-Index", "1"}});
   ASSERT_TRUE(stack_->ListNodes(context_).ok());
   WriteToken("second-and-longer");
-  transport_->Reply(200, "[]");
+  transport_->Reply(200, "[]", {{"X-Nomad-Index", "1"}});
   ASSERT_TRUE(stack_->ListNodes(context_).ok());
   EXPECT_THAT(Tokens(), testing::ElementsAre("first", "second-and-longer"));
 }
@@ -64,7 +64,7 @@ TEST_F(NomadStack, a_token_that_was_replaced_in_the_file_is_sent_next) {
 TEST_F(NomadStack, a_403_of_an_expired_identity_takes_the_new_one_and_asks_again) {
   // The file changes while the request is under way.
   transport_->Reply(403, "Permission denied");
-  transport_->Reply(200, "[]");
+  transport_->Reply(200, "[]", {{"X-Nomad-Index", "1"}});
   transport_->OnSend([this] { WriteToken("second-and-longer"); });
   EXPECT_TRUE(stack_->ListNodes(context_).ok());
   EXPECT_THAT(Tokens(), testing::ElementsAre("first", "second-and-longer"));

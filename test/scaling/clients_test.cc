@@ -45,7 +45,7 @@ class Gate {
     changed_.NotifyAll();
     changed_.Wait(mutex_, [this]() NH_REQUIRES(mutex_) { return open_; });
     --inside_;
-    return support::Reply(200, {}, body_);
+    return support::Reply(200, {{"X-Nomad-Index", "1"}}, body_);
   }
   void Open() {
     base::MutexLock lock(mutex_);
@@ -104,7 +104,8 @@ class ClientsTest : public testing::Test {
 
   const std::unique_ptr<runtime::Clock> clock_ = runtime::MakeSystemClock();
   const Context context_ = Context::Background(*clock_);
-  Gate harvester_{R"({"metadata": {}, "items": []})"};
+  Gate harvester_{
+      R"({"kind": "VirtualMachineList", "metadata": {"resourceVersion": "1"}, "items": []})"};
   Gate nomad_{"[]"};
   std::vector<std::jthread> threads_;
 };
@@ -164,8 +165,9 @@ TEST_F(ClientsTest, L8_urgent_requests_and_blocking_queries_wait_for_no_other_re
 
 TEST(Clients, C15_every_request_to_nomad_names_the_configured_region) {
   const auto nomad = std::make_shared<ScriptedTransport>();
-  nomad->Otherwise(
-      [](const Context&, const http::HttpRequest&) { return support::Reply(200, {}, "[]"); });
+  nomad->Otherwise([](const Context&, const http::HttpRequest&) {
+    return support::Reply(200, {{"X-Nomad-Index", "1"}}, "[]");
+  });
   config::PluginConfig config;
   config.nomad.region = "eu";
   const Clients clients =

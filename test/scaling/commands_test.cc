@@ -84,12 +84,12 @@ TEST_F(CommandsTest, S3_an_inspection_reads_the_lease_and_the_pool_and_writes_no
   const auto seen = Inspect();
   ASSERT_THAT(seen, IsOk());
   const Strings sent = Sent();
-  ASSERT_GE(sent.size(), 4U);
-  EXPECT_EQ(Strings(sent.begin(), sent.begin() + 4),
-            (Strings{"get leases", "list nodes", "list virtualmachines",
-                     "list virtualmachineinstances"}));
+  ASSERT_GE(sent.size(), 6U);
+  EXPECT_EQ(Strings(sent.begin(), sent.begin() + 6),
+            (Strings{"get leases", "list nodes", "get jwks.json", "list virtualmachines",
+                     "list virtualmachineinstances", "get namespaces"}));
   EXPECT_THAT(
-      Strings(sent.begin() + 4, sent.end()),
+      Strings(sent.begin() + 6, sent.end()),
       testing::UnorderedElementsAre("get virtualmachineimages", "list virtualmachineimages",
                                     "get network-attachment-definitions", "list resourcequotas"));
   EXPECT_FALSE(seen->lease.present);

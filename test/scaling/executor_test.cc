@@ -129,7 +129,8 @@ TEST_F(ExecutorTest, C5_each_step_sends_the_reads_of_its_spec_and_then_one_write
          stop("f");
          cluster_.PurgeNode(node);
        },
-       {"list nodes", "get node", "get virtualmachines", "delete virtualmachines"}},
+       {"list nodes", "get node", "get jwks.json", "get virtualmachines",
+        "delete virtualmachines"}},
       {"g",
        Row::kMarkedCanceled,
        [&] {
@@ -279,17 +280,18 @@ TEST_F(ExecutorTest, C9_a_drain_whose_reply_is_lost_is_posted_once) {
   EXPECT_EQ(Count("update drain"), 1U);
 }
 
-TEST_F(ExecutorTest, L3_a_roll_back_for_a_refused_removal_leaves_a_note_with_the_time) {
+TEST_F(ExecutorTest, C8_every_roll_back_leaves_a_note_with_the_time_and_the_reason) {
   AddVm("a");
   HoldLease({"a"});
   Mark("a");
   const Decisions& decisions = Look();
-  const Step step{.kind = StepKind::kRollBack, .row = Row::kMarkedRefused, .refused = true};
+  const Step step{
+      .kind = StepKind::kRollBack, .row = Row::kMarkedProtected, .reason = "it was protected"};
   EXPECT_EQ(Execute(context(), Deps(), decisions, *decisions.Find("a")->view, step).verdict,
             Verdict::kDone);
   EXPECT_FALSE(IsMarked("a"));
-  EXPECT_EQ(Annotation("a", harvester::kRemovalRefusedAnnotation),
-            base::FormatRfc3339(decisions.snapshot().now()));
+  EXPECT_EQ(Annotation("a", harvester::kRemovalUndoneAnnotation),
+            base::FormatRfc3339(decisions.snapshot().now()) + " it was protected");
 }
 
 TEST_F(ExecutorTest, C4_a_victim_is_marked_for_its_node_before_the_drain_begins) {
@@ -359,7 +361,8 @@ TEST_F(ExecutorTest, L5_a_victim_whose_node_cannot_be_read_or_that_has_changed_i
 TEST_F(ExecutorTest, C4_a_purge_reads_vm_and_node_first) {
   AddGone();
   EXPECT_EQ(PurgeNow().verdict, Verdict::kDone);
-  EXPECT_THAT(Sent(), ElementsAre("get virtualmachines", "get node", "update purge"));
+  EXPECT_THAT(Sent(),
+              ElementsAre("get virtualmachines", "get node", "get jwks.json", "update purge"));
   EXPECT_TRUE(cluster_.Node(gone_node_).is_null());
 }
 

@@ -180,7 +180,8 @@ TEST_F(HostsMemory, of_several_zones_that_are_due_the_one_that_was_read_first_is
 }
 
 TEST_F(HostsMemory, an_instance_that_does_not_run_is_on_no_host) {
-  transport_->Reply(200, R"({"kind":"VirtualMachineInstanceList","metadata":{},"items":[
+  transport_->Reply(
+      200, R"({"kind":"VirtualMachineInstanceList","metadata":{"resourceVersion":"1"},"items":[
       {"metadata":{"name":"a"},"status":{"phase":"Failed","nodeName":"h1"}},
       {"metadata":{"name":"b"},"status":{"phase":"Running","nodeName":"h2"}}]})");
   hosts_.List(context_, "nomad");

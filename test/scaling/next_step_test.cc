@@ -70,11 +70,101 @@ TEST(NextStep, L1_a_marked_vm_whose_own_node_is_gone_does_not_wait_for_another_o
 
 TEST(NextStep, C15_a_vm_of_another_region_is_left_alone_and_an_unset_region_differs_from_none) {
   EXPECT_STEP(World().Region("eu").With(Vm("a").Region("us").Marked()).StepOf("a"), StepKind::kWait,
-              Row::kOtherRegion);
+              Row::kOtherNomad);
   EXPECT_NE(World().Region("eu").With(Vm("a").Region("").Marked()).StepOf("a").row,
-            Row::kOtherRegion);
+            Row::kOtherNomad);
   EXPECT_NE(World().Region("").With(Vm("a").Region("us").Marked()).StepOf("a").row,
-            Row::kOtherRegion);
+            Row::kOtherNomad);
+}
+
+// A world whose Nomad has these keys.
+World OfCluster(const std::string& keys) {
+  World world;
+  world.Raw().nomad_cluster = keys;
+  return world;
+}
+
+TEST(NextStep, C15_a_vm_of_another_cluster_is_left_alone_whatever_this_nomad_does_not_know) {
+  const Vm gone = Vm("a").Joined().Marked().NodeGone().OfCluster("k1,k2");
+  EXPECT_STEP(OfCluster("k3").With(gone).StepOf("a"), StepKind::kWait, Row::kOtherNomad);
+  EXPECT_STEP(OfCluster("").With(gone).StepOf("a"), StepKind::kWait, Row::kOtherNomad);
+  EXPECT_STEP(OfCluster("k2,k3").With(gone).StepOf("a"), StepKind::kDelete, Row::kMarkedGone);
+  // While its keys are not known, Nomad counts as unreadable before this is asked.
+  EXPECT_STEP(World().With(gone).StepOf("a"), StepKind::kDelete, Row::kMarkedGone);
+  const Vm older = Vm("a").Joined().Marked().NodeGone();
+  EXPECT_STEP(OfCluster("k3").With(older).StepOf("a"), StepKind::kDelete, Row::kMarkedGone);
+}
+
+TEST(NextStep, C15_the_keys_of_the_cluster_are_recorded_once_the_vm_has_its_node) {
+  const auto row = [](const std::string& recorded, const std::string& keys) {
+    World world = OfCluster(keys);
+    return world.With(Vm("a").Joined().OfCluster(recorded)).With(Node("a")).StepOf("a").row;
+  };
+  EXPECT_EQ(row("", "k1"), Row::kUnmarkedCluster);
+  EXPECT_EQ(row("k1", "k1,k2"), Row::kUnmarkedCluster) << "a key was made since";
+  EXPECT_EQ(row("k1,k2", "k2"), Row::kUnmarkedOther) << "an old key is gone";
+  EXPECT_EQ(row("k1", "k1"), Row::kUnmarkedOther);
+  EXPECT_EQ(row("", ""), Row::kUnmarkedOther) << "Nomad before 1.7";
+  EXPECT_EQ(row("k1", "k2"), Row::kOtherNomad);
+  World lost = OfCluster("k1");
+  EXPECT_EQ(lost.With(Vm("a").Joined()).StepOf("a").row, Row::kUnmarkedOther)
+      << "nothing says that it belongs to this one";
+}
+
+TEST(NextStep, C4_no_node_is_purged_while_the_pool_belongs_to_another_cluster) {
+  World world = OfCluster("k1");
+  world.With(Node("b").DrainedBy(DrainStatus::kComplete, "b", "act", false, true).Down());
+  EXPECT_EQ(Decisions(world.Snapshot()).to_purge().size(), 1U);
+  world.With(Vm("a").Joined().OfCluster("k2"));
+  EXPECT_TRUE(Decisions(world.Snapshot()).to_purge().empty());
+}
+
+TEST(NextStep, C4_a_node_that_another_harvester_drained_is_not_purged) {
+  World world;
+  world.Raw().harvester = "uid-1";
+  const PoolSnapshot snapshot = world.Snapshot();
+  nomad::Node node =
+      Node("a").DrainedBy(DrainStatus::kComplete, "a", "act", false, true).Down().Get();
+  EXPECT_EQ(NextStepOfGoneVm(node, snapshot).row, Row::kGonePurge) << "an older version's drain";
+  node.last_drain->meta["harvester"] = "uid-1";
+  EXPECT_EQ(NextStepOfGoneVm(node, snapshot).row, Row::kGonePurge);
+  node.last_drain->meta["harvester"] = "uid-2";
+  EXPECT_EQ(NextStepOfGoneVm(node, snapshot).row, Row::kGoneNothing);
+}
+
+TEST(NextStep, C5_the_down_node_of_a_paused_guest_says_nothing) {
+  World world;
+  world.With(Vm("a").Joined().Marked().Paused().NodeDownFor(std::chrono::hours(1)))
+      .With(Node("a").Down());
+  EXPECT_STEP(world.StepOf("a"), StepKind::kWait, Row::kMarkedWaiting);
+  world.Raw().vms[0].vm.Change().printable_status = "Migrating";
+  EXPECT_STEP(world.StepOf("a"), StepKind::kWait, Row::kMarkedWaiting);
+  world.Raw().vms[0].vm.Change().printable_status = "Running";
+  EXPECT_STEP(world.StepOf("a"), StepKind::kDelete, Row::kMarkedDown);
+}
+
+TEST(NextStep, S5_the_mark_of_the_vm_that_was_restored_is_rolled_back_and_its_drain_undone) {
+  World world;
+  world.With(Vm("a").Joined().Marked()).With(Node("a").Draining("a"));
+  world.Raw().vms[0].vm.Change().uid = "uid-new";
+  EXPECT_STEP(world.StepOf("a"), StepKind::kRollBack, Row::kMarkOfAnother);
+  harvester::VirtualMachine& vm = world.Raw().vms[0].vm.Change();
+  vm.has_mark = false;
+  vm.mark.reset();
+  EXPECT_STEP(world.StepOf("a"), StepKind::kCancelDrain, Row::kUnmarkedDraining);
+  World drained;
+  drained.With(Vm("a").Joined()).With(Node("a").Drained("a"));
+  drained.Raw().vms[0].vm.Change().uid = "uid-new";
+  EXPECT_STEP(drained.StepOf("a"), StepKind::kEnable, Row::kUnmarkedDrained);
+}
+
+TEST(NextStep, C15_a_younger_node_keeps_no_broken_vm_without_an_instance) {
+  const Node younger = Node("metal", "n9");
+  World broken;
+  broken.With(Vm("a").FailsToStart("DataVolumeError")).With(younger);
+  EXPECT_EQ(broken.StepOf("a").row, Row::kUnmarkedCandidate);
+  broken.Raw().vms[0].vm.Change().instance_exists = false;
+  EXPECT_EQ(broken.StepOf("a").row, Row::kUnmarkedBroken) << "no guest, no client";
 }
 
 TEST(NextStep, a_terminating_vm_is_waited_for_even_if_marked) {
@@ -427,11 +517,51 @@ TEST(NextStep, C9_a_running_drain_gets_no_second_one) {
               StepKind::kWait, Row::kMarkedWaiting);
 }
 
-TEST(NextStep, initializing_and_disconnected_nodes_are_waited_for) {
-  for (const NodeStatus status : {NodeStatus::kInitializing, NodeStatus::kDisconnected}) {
-    EXPECT_STEP(World().With(Vm("a").Joined().Marked()).With(Node("a").Status(status)).StepOf("a"),
-                StepKind::kWait, Row::kMarkedWaiting);
-  }
+TEST(NextStep, a_disconnected_node_is_waited_for) {
+  EXPECT_STEP(World()
+                  .With(Vm("a").Joined().Marked())
+                  .With(Node("a").Status(NodeStatus::kDisconnected))
+                  .StepOf("a"),
+              StepKind::kWait, Row::kMarkedWaiting);
+}
+
+TEST(NextStep, C17_an_initializing_node_is_drained) {
+  EXPECT_STEP(World().With(Vm("a").Joined().Marked()).With(Node("a").Initializing()).StepOf("a"),
+              StepKind::kStartDrain, Row::kMarkedStartDrain);
+}
+
+World PlacedLate(const std::string& desired_status, base::Duration drained_for) {
+  World world;
+  world.With(Vm("a").Joined().Marked()).With(Node("a").Drained("a"));
+  nomad::Allocation late;
+  late.id = "late";
+  late.node_id = "node-a";
+  late.desired_status = desired_status;
+  late.client_status = nomad::ClientStatus::kRunning;
+  late.all_tasks_dead = false;
+  world.Raw().allocations["node-a"] = {late};
+  world.Raw().vms.back().node_drained_for = drained_for;
+  return world;
+}
+
+TEST(NextStep, C9_a_node_that_got_work_while_its_drain_began_is_drained_once_more) {
+  const Step step = PlacedLate("run", std::chrono::seconds(10)).StepOf("a");
+  EXPECT_STEP(step, StepKind::kStartDrain, Row::kMarkedDrainAgain);
+  EXPECT_FALSE(step.was_ineligible) << "its ineligibility is ours";
+}
+
+TEST(NextStep, C9_tasks_that_are_to_stop_after_a_drain_are_waited_for) {
+  EXPECT_STEP(PlacedLate("stop", std::chrono::hours(1)).StepOf("a"), StepKind::kWait,
+              Row::kMarkedWaiting);
+  EXPECT_STEP(PlacedLate("run", std::chrono::seconds(9)).StepOf("a"), StepKind::kWait,
+              Row::kMarkedWaiting);
+}
+
+TEST(NextStep, C9_system_jobs_that_the_drain_leaves_running_are_no_late_work) {
+  World world = PlacedLate("run", std::chrono::hours(1));
+  world.Raw().vms.back().vm.Change().mark->ignore_system = true;
+  world.Raw().allocations["node-a"][0].job_type = "system";
+  EXPECT_STEP(world.StepOf("a"), StepKind::kDelete, Row::kMarkedIdle);
 }
 
 TEST(NextStep, a_marked_vm_with_a_ready_node_is_drained) {
@@ -454,7 +584,25 @@ TEST(NextStep, a_drain_remembers_that_the_node_was_ineligible_before) {
       << "ineligible by an unrecorded drain of our own";
 }
 
-TEST(NextStep, the_node_of_a_gone_vm_is_purged_only_if_wanted_and_not_ready) {
+TEST(NextStep, C4_the_node_of_a_gone_vm_is_purged_only_if_it_is_down_and_our_drain_is_complete) {
+  World world;
+  const PoolSnapshot& snapshot = world.Snapshot();
+  const auto row_of = [&](DrainStatus drain, nomad::NodeStatus status) {
+    Node node = Node("a").DrainedBy(drain, "a", "act", false, true);
+    return NextStepOfGoneVm(node.Status(status).Get(), snapshot).row;
+  };
+  EXPECT_EQ(row_of(DrainStatus::kComplete, nomad::NodeStatus::kDown), Row::kGonePurge);
+  for (const nomad::NodeStatus status :
+       {nomad::NodeStatus::kDisconnected, nomad::NodeStatus::kInitializing,
+        nomad::NodeStatus::kReady, nomad::NodeStatus::kUnknown}) {
+    EXPECT_EQ(row_of(DrainStatus::kComplete, status), Row::kGoneNothing);
+  }
+  for (const DrainStatus drain : {DrainStatus::kCanceled, DrainStatus::kDraining}) {
+    EXPECT_EQ(row_of(drain, nomad::NodeStatus::kDown), Row::kGoneNothing);
+  }
+}
+
+TEST(NextStep, the_node_of_a_gone_vm_is_purged_only_if_wanted) {
   World world;
   const PoolSnapshot& snapshot = world.Snapshot();
   const auto step_of = [&](Node node) { return NextStepOfGoneVm(node.Get(), snapshot); };
@@ -476,6 +624,31 @@ TEST(NextStep, C4_the_node_of_a_gone_vm_of_another_pool_or_namespace_is_not_purg
     node.last_drain->meta["pool"] = pool;
     EXPECT_STEP(NextStepOfGoneVm(node, snapshot), StepKind::kNothing, Row::kGoneNothing);
   }
+}
+
+TEST(NextStep, C9_a_drain_that_runs_is_late_only_if_two_clocks_say_so) {
+  const auto row = [](base::Duration known, bool complete, bool force) {
+    Vm vm = Vm("a").Joined().Marked().Late().MarkedFor(known);
+    if (!force) vm.NoForce();
+    World world;
+    world.With(vm).With(complete ? Node("a").Drained("a") : Node("a").Draining("a"));
+    if (complete) world.Running("a");
+    harvester::Mark& mark = *world.Raw().vms[0].vm.Change().mark;
+    mark.marked_at = mark.drain_deadline.at - std::chrono::minutes(15);
+    return world.StepOf("a").row;
+  };
+  const harvester::Mark mark = *Vm("a").Marked().Late().View().vm->mark;
+  const base::Duration planned = std::chrono::minutes(15) + mark.grace;
+  for (const bool force : {false, true}) {
+    const Row ends = force ? Row::kMarkedLateForced : Row::kMarkedLate;
+    EXPECT_EQ(row(planned - std::chrono::seconds(1), false, force), Row::kMarkedWaiting);
+    EXPECT_EQ(row(planned, false, force), ends);
+    EXPECT_EQ(row(mark.grace - std::chrono::seconds(1), true, force), Row::kMarkedWaiting);
+    EXPECT_EQ(row(mark.grace, true, force), ends) << "Nomad's own deadline has passed";
+  }
+  World none;
+  none.With(Vm("a").Joined().Marked().Late().MarkedFor({})).With(Node("a"));
+  EXPECT_EQ(none.StepOf("a").row, Row::kMarkedLate) << "there is no drain to end early";
 }
 
 TEST(NextStep, C9_a_drain_at_once_is_late_when_its_grace_has_passed) {

@@ -219,7 +219,7 @@ TEST(NomadReads, I7_a_node_that_is_no_longer_listed_is_forgotten) {
   const std::string list = std::string("[") + kNode + "]";
   const auto server = std::make_shared<support::ScriptedTransport>();
   for (const std::string& body : {std::string(kNode), list, std::string("[]"), list}) {
-    server->Reply(200, body);
+    server->Reply(200, body, {{"X-Nomad-Index", "1"}});
   }
   const auto client =
       std::make_shared<const nomad::NomadClient>(server, nomad::NomadClient::Options{});

@@ -255,7 +255,7 @@ World Sick(bool node_down, bool runs, bool readable = true) {
   return world;
 }
 
-TEST_F(ObserverMemoryTest, the_time_of_an_unhealthy_vm_starts_again_when_node_or_vm_recovers) {
+TEST_F(ObserverMemoryTest, the_time_of_an_unhealthy_vm_starts_again_when_its_node_recovers) {
   const auto unhealthy_for = [this](base::Duration time, World world) {
     return Observe(time, std::move(world)).vms[0].unhealthy_for;
   };
@@ -264,8 +264,7 @@ TEST_F(ObserverMemoryTest, the_time_of_an_unhealthy_vm_starts_again_when_node_or
   EXPECT_EQ(unhealthy_for(minutes(8), Sick(false, false)), minutes(0));
   EXPECT_EQ(unhealthy_for(minutes(9), Sick(true, false)), minutes(0));
   EXPECT_EQ(unhealthy_for(minutes(12), Sick(true, false)), minutes(3));
-  EXPECT_EQ(unhealthy_for(minutes(13), Sick(true, true)), minutes(0));
-  EXPECT_EQ(unhealthy_for(minutes(14), Sick(true, false)), minutes(0));
+  EXPECT_EQ(unhealthy_for(minutes(13), Sick(true, true)), minutes(4)) << "C17: it runs";
 }
 
 TEST_F(ObserverMemoryTest, after_an_unobserved_recovery_the_time_of_an_unhealthy_vm_starts_again) {
@@ -297,6 +296,17 @@ TEST(IsGone, C15_only_a_404_of_a_nomad_that_is_as_new_as_the_vm_proves_that_a_no
   EXPECT_FALSE(IsGone(answer(404, ""), vm)) << "a proxy";
   EXPECT_FALSE(IsGone(answer(503, "101"), vm));
   EXPECT_FALSE(IsGone(absl::OkStatus(), vm));
+}
+
+TEST_F(ObserverMemoryTest, C9_a_mark_is_known_since_it_was_first_seen_and_another_one_anew) {
+  const World marked = World().With(Vm("a").Joined().Marked()).With(Node("a"));
+  EXPECT_EQ(Observe(seconds(0), marked).vms[0].marked_for, seconds(0));
+  EXPECT_EQ(Observe(minutes(7), marked).vms[0].marked_for, minutes(7));
+  World other = marked;
+  other.Raw().vms[0].vm.Change().mark->action = "another";
+  EXPECT_EQ(Observe(minutes(8), other).vms[0].marked_for, seconds(0));
+  Observe(minutes(9), World().With(Vm("a").Joined()).With(Node("a")));
+  EXPECT_EQ(Observe(minutes(10), other).vms[0].marked_for, seconds(0)) << "it was removed";
 }
 
 }  // namespace

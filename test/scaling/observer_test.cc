@@ -36,8 +36,8 @@ class ObserverTest : public PoolFixture {
 TEST_F(ObserverTest, C15_nodes_are_read_before_vms_and_vms_before_their_instances) {
   AddVm("web-a");
   const scaling::Look look = Look();
-  EXPECT_THAT(Sent(),
-              ElementsAre("list nodes", "list virtualmachines", "list virtualmachineinstances"));
+  EXPECT_THAT(Sent(), ElementsAre("list nodes", "get jwks.json", "list virtualmachines",
+                                  "list virtualmachineinstances", "get namespaces"));
   EXPECT_TRUE(look.nomad_readable);
   EXPECT_GT(look.nomad_index, 0U);
   ASSERT_THAT(look.vms, SizeIs(1));
@@ -62,8 +62,8 @@ TEST_F(ObserverTest, C15_a_nomad_that_knows_less_than_a_vm_counts_as_unreadable)
   const scaling::Look look = Look();
   EXPECT_FALSE(look.nomad_readable);
   EXPECT_THAT(look.nomad_problem, HasSubstr("another Nomad answers"));
-  EXPECT_THAT(Sent(), ElementsAre("list nodes", "list virtualmachines",
-                                  "list virtualmachineinstances", "list nodes"));
+  EXPECT_THAT(Sent(), ElementsAre("list nodes", "get jwks.json", "list virtualmachines",
+                                  "list virtualmachineinstances", "get namespaces", "list nodes"));
 }
 
 TEST_F(ObserverTest,
@@ -319,6 +319,20 @@ TEST_F(ObserverTest, S3_a_nomad_that_does_not_reply_leaves_time_for_harvester) {
   ASSERT_THAT(look, IsOk());
   EXPECT_FALSE(look->nomad_readable);
   EXPECT_THAT(look->vms, SizeIs(1));
+}
+
+TEST_F(ObserverTest, L1_a_node_that_cannot_be_read_holds_up_only_vms_that_it_could_be) {
+  AddVm("web-a");
+  AddVm("web-b");
+  cluster_.PurgeNode(NodeOf("web-a"));
+  AddStranger();
+  Always("get node", Fault::Answer(500, "broken"));
+  EXPECT_NE(Look().vms.at(0).unread_node, "");
+  EXPECT_EQ(Look().vms.at(1).unread_node, "") << "it has its node";
+  cluster_.EditAnnotation("web-a", harvester::kNodesAnnotation,
+                          harvester::ToAnnotation({.node_class = "db", .index = 1}));
+  policy_.node_class = "db";
+  EXPECT_EQ(Look().vms.at(0).unread_node, "") << "the node is of another class";
 }
 
 }  // namespace

@@ -96,6 +96,31 @@ TEST(PlanScale, C3_more_vms_than_the_lease_can_name_are_refused_unless_growth_is
   EXPECT_THAT(most->create, SizeIs(1000));
 }
 
+TEST(PlanScale,
+     C3_more_removals_than_the_lease_can_name_are_refused_unless_max_scale_in_limits_them) {
+  World world;
+  for (int i = 0; i < 1001; ++i) {
+    const std::string name = "vm" + std::to_string(i);
+    world.With(Vm(name).Joined()).With(Node(name));
+  }
+  EXPECT_THAT(PlanScale(world.Snapshot(), 0, world.Inputs()),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("max_scale_in")));
+  EXPECT_THAT(PlanScale(world.Snapshot(), 1, world.Inputs()), IsOk());
+  world.Policy().max_scale_in = 1000;
+  EXPECT_THAT(PlanScale(world.Snapshot(), 0, world.Inputs()), IsOk());
+}
+
+TEST(PlanScale, C3_the_largest_limits_do_not_overflow) {
+  World world = JoinedPool({"a", "b"});
+  world.Policy().max_scale_out = world.Policy().max_scale_in = INT64_MAX;
+  const auto out = PlanScale(world.Snapshot(), 3, world.Inputs());
+  ASSERT_THAT(out, IsOk());
+  EXPECT_EQ(out->to, 3);
+  const auto in = PlanScale(world.Snapshot(), 1, world.Inputs());
+  ASSERT_THAT(in, IsOk());
+  EXPECT_EQ(in->to, 1);
+}
+
 TEST(PlanScale, C14_removals_of_vms_with_a_ready_node_are_cancelled_before_any_vm_is_created) {
   World world = JoinedPool({"a"});
   world.With(Vm("b").Joined().Marked()).With(Node("b").Draining("b"));
@@ -328,6 +353,50 @@ TEST(ChooseVictims, empty_offers_only_empty_nodes) {
   EXPECT_EQ(plan->missing_victims, 1);
 }
 
+TEST(ChooseVictims, C8_a_paused_guest_whose_node_is_down_is_passed_over) {
+  World world;
+  world.With(Vm("a").Joined().Paused()).With(Node("a").Down());
+  world.With(Vm("b").Joined()).With(Node("b"));
+  const auto plan = PlanScale(world.Snapshot(), 1, world.Inputs());
+  ASSERT_TRUE(plan.ok());
+  ASSERT_EQ(plan->remove.size(), 1U);
+  EXPECT_EQ(plan->remove[0].vm, "b");
+}
+
+// Why VM a of the world is passed over when one of two VMs goes.
+std::string WhyNotA(World world) {
+  world.With(Vm("b").Joined()).With(Node("b"));
+  const auto plan = PlanScale(world.Snapshot(), 1, world.Inputs());
+  EXPECT_TRUE(plan.ok());
+  EXPECT_EQ(plan->remove.at(0).vm, "b");
+  return plan->passed_over.empty() ? "" : plan->passed_over[0].reason;
+}
+
+TEST(ChooseVictims, C8_what_would_be_rolled_back_anyway_is_passed_over) {
+  EXPECT_EQ(
+      WhyNotA(
+          World().With(Vm("a").Joined()).With(Node("a").Status(nomad::NodeStatus::kDisconnected))),
+      "its node is disconnected");
+  EXPECT_THAT(WhyNotA(World().With(Vm("a").Joined()).With(Node("metal", "n9"))),
+              testing::HasSubstr("node metal (n9) could be it"));
+  EXPECT_THAT(WhyNotA(World()
+                          .With(Vm("a").Joined("node-x"))
+                          .With(Node("renamed", "node-x").Status(nomad::NodeStatus::kDown))),
+              testing::HasSubstr("its node node-x has another name now, renamed"));
+}
+
+TEST(ChooseVictims, C8_a_stopped_vm_is_a_victim_whatever_younger_node_there_is) {
+  World world;
+  world.With(Vm("a").Joined().Stopped()).With(Node("metal", "n9"));
+  world.With(Vm("b").Joined()).With(Node("b"));
+  const auto plan = PlanScale(world.Snapshot(), 1, world.Inputs());
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->remove.at(0).vm, "a");
+  world.Raw().vms[0].vm.Change().removal_undone = {kNow - std::chrono::minutes(59), "why"};
+  EXPECT_EQ(PlanScale(world.Snapshot(), 1, world.Inputs())->remove.at(0).vm, "b")
+      << "its removal was rolled back within the last hour";
+}
+
 TEST(ChooseVictims, an_operators_drain_is_passed_over) {
   World world;
   world.With(Vm("a").Joined()).With(Node("a").DrainedByOperator());
@@ -342,6 +411,17 @@ TEST(MassLoss, C15_more_than_a_fifth_and_more_than_one_is_alarming) {
   EXPECT_TRUE(FindMassLoss(five.Snapshot()).alarming);
   five.Raw().vms.back().unread_node = "node n9 (metal), which could be it: HTTP 500";
   EXPECT_FALSE(FindMassLoss(five.Snapshot()).alarming) << "y may have its node";
+}
+
+TEST(MassLoss, C15_nodes_that_are_down_or_disconnected_while_their_guests_run_count) {
+  for (const nomad::NodeStatus status :
+       {nomad::NodeStatus::kDown, nomad::NodeStatus::kDisconnected}) {
+    World world = JoinedPool({"a", "b"});
+    for (const char* name : {"x", "y"}) {
+      world.With(Vm(name).Joined()).With(Node(name).Status(status));
+    }
+    EXPECT_TRUE(FindMassLoss(world.Snapshot()).alarming);
+  }
 }
 
 TEST(MassLoss, C15_ten_of_which_two_are_lost_are_exactly_a_fifth_and_not_alarming) {

@@ -119,6 +119,7 @@ class PoolFixture : public testing::Test {
   }
   void AddVm(const std::string& vm) {
     AddUnjoined(vm);
+    cluster_.EditAnnotation(vm, harvester::kNomadClusterAnnotation, simulator::kFirstNomadKey);
     cluster_.EditAnnotation(vm, harvester::kNodeIdAnnotation, NodeOf(vm));
     cluster_.EditAnnotation(vm, harvester::kJoinedAtAnnotation,
                             base::FormatRfc3339(clock_.WallNow()));

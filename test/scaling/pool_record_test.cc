@@ -67,6 +67,19 @@ TEST(RecordAfter, an_action_with_nothing_unfinished_leaves_the_lease) {
             std::nullopt);
 }
 
+TEST(RecordAfter, L6_a_name_leaves_back_only_by_the_word_of_its_own_nomad) {
+  const auto back_after = [](const std::string& keys) {
+    World world;
+    world.Raw().nomad_cluster = keys;
+    world.With(Vm("a").Joined().Marked().OfCluster("k1"));
+    PoolRecord record = RecordOf({"a"}, {});
+    record.action->back = {"a"};
+    return RecordAfter(record, {.last = world.Snapshot()}).action->back;
+  };
+  EXPECT_THAT(back_after("k1"), IsEmpty()) << "its node is gone, and its removal goes on";
+  EXPECT_THAT(back_after("k2"), ElementsAre("a"));
+}
+
 TEST(RecordAfter, C10_names_whose_vm_was_never_created_stay_for_the_next_scale) {
   World world;
   const PoolSnapshot last = world.With(Vm("a").Joined()).Snapshot();

@@ -206,13 +206,16 @@ TEST_F(ScaleCallTest, C2_a_growth_checks_everything_and_names_its_vms_before_it_
   ASSERT_THAT(Scale(1), IsOk());
   const Strings sent = Sent();
   const Strings wanted = {"list nodes",
+                          "get jwks.json",
                           "list virtualmachines",
                           "list virtualmachineinstances",
+                          "get namespaces",
                           "ask selfsubjectrulesreviews",
                           "list virtualmachineimages",
                           "get virtualmachineimages",
                           "get network-attachment-definitions",
                           "list resourcequotas",
+                          "get jwks.json",
                           "try virtualmachines",
                           "patch leases",
                           "create secrets",
@@ -232,8 +235,10 @@ TEST_F(ScaleCallTest, C2_a_removal_checks_the_rights_and_names_its_victim_before
   ASSERT_THAT(Scale(0), IsOk());
   const Strings sent = Sent();
   const Strings wanted = {"list nodes",
+                          "get jwks.json",
                           "list virtualmachines",
                           "list virtualmachineinstances",
+                          "get namespaces",
                           "list nodes",  // Harvester's hosts
                           "ask selfsubjectrulesreviews",
                           "patch leases",
@@ -249,8 +254,8 @@ TEST_F(ScaleCallTest, C2_a_removal_checks_the_rights_and_names_its_victim_before
 TEST_F(ScaleCallTest, C1_without_a_difference_nothing_is_checked_or_stored) {
   AddVm("web-a");
   EXPECT_THAT(Scale(1), IsOk());
-  EXPECT_THAT(Sent(),
-              ElementsAre("list nodes", "list virtualmachines", "list virtualmachineinstances"));
+  EXPECT_THAT(Sent(), ElementsAre("list nodes", "get jwks.json", "list virtualmachines",
+                                  "list virtualmachineinstances", "get namespaces"));
   EXPECT_FALSE(call_->acted());
   EXPECT_EQ(call_->range()->from, 1);
   EXPECT_EQ(call_->range()->to, 1);

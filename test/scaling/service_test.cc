@@ -104,6 +104,11 @@ class ServiceTest : public PoolFixture {
     Forget();
     return service_->Status(Context::Background(clock_), values_);
   }
+  void MoveToPool(const std::string& vm, const std::string& pool) {
+    nlohmann::json moved = cluster_.Vm(vm);
+    moved["metadata"]["labels"][harvester::kPoolLabel] = pool;
+    cluster_.PutObject(moved);
+  }
   // A Status, and the background work that it started.
   void Settle() {
     EXPECT_THAT(Status(), IsOk());
@@ -118,6 +123,20 @@ class ServiceTest : public PoolFixture {
     Forget();
     return service_->Scale(Context::Background(clock_),
                            {.count = count, .reason = "test", .meta_json = meta}, values_);
+  }
+  // The removal of the only VM has begun, and its Scale did not wait for it.
+  void BeginRemoval() {
+    AddVm("web-a");
+    values_["scale_in_wait"] = "false";
+    ASSERT_THAT(Configure(), IsOk());
+    Settle();
+    EXPECT_THAT(Scale(0), IsOk());
+  }
+  // The same, and the background cannot finish it.
+  void LeaveRemoval() {
+    BeginRemoval();
+    Always("delete virtualmachines", Failed());
+    background_.RunAll();
   }
   // Without waiting for the calls that it ends: they are in this thread.
   void Stop() {
@@ -170,13 +189,494 @@ TEST_F(ServiceTest, T2_a_configuration_that_is_refused_is_an_error_of_its_class)
   EXPECT_THAT(registry->Text(), HasSubstr("errors_total{class=\"config\"} 1"));
 }
 
+TEST_F(ServiceTest, C15_a_pool_of_another_nomad_cluster_is_not_ready_and_not_touched) {
+  AddVm("web-a");
+  AddVm("web-b");
+  Mark("web-a");
+  cluster_.RestoreNomad(/*agents_return=*/false);
+  cluster_.SetNomadKeys({"another"});
+  for (const char* vm : {"web-a", "web-b"}) {
+    cluster_.EditAnnotation(vm, harvester::kNodesAnnotation,
+                            harvester::ToAnnotation({.node_class = "web", .index = 0}));
+  }
+  ASSERT_THAT(Configure(), IsOk());
+  for (int i = 0; i < 3; ++i) {
+    const auto status = Status();
+    ASSERT_THAT(status, IsOk());
+    EXPECT_FALSE(status->ready);
+    clock_.Advance(minutes(20));
+  }
+  EXPECT_EQ(Logged("WARN Not ready"), 1U);
+  EXPECT_THAT(sink_->Text(), HasSubstr("harvester adopt"));
+  for (const std::int64_t count : {0, 1, 5}) {
+    EXPECT_THAT(Scale(count), StatusIs(absl::StatusCode::kUnavailable,
+                                       HasSubstr("belong to another Nomad cluster")));
+  }
+  EXPECT_EQ(Count("delete virtualmachines"), 0U);
+  EXPECT_EQ(Count("create virtualmachines"), 0U);
+  EXPECT_TRUE(IsMarked("web-a"));
+}
+
+TEST_F(ServiceTest, C15_not_even_the_lease_of_a_pool_of_another_nomad_cluster_is_taken) {
+  AddVm("web-a");
+  cluster_.SetNomadKeys({"another"});
+  ASSERT_THAT(Configure(), IsOk());
+  const int effects = cluster_.EffectCount();
+  EXPECT_FALSE(Wakes()) << "its first Status looks for what was left";
+  EXPECT_EQ(cluster_.EffectCount(), effects);
+  cluster_.SetNomadKeys({simulator::kFirstNomadKey});
+  EXPECT_TRUE(Wakes());
+}
+
+TEST_F(ServiceTest, C15_a_new_key_of_the_cluster_is_recorded_once_and_is_no_event) {
+  AddVm("web-a");
+  ASSERT_THAT(Configure(), IsOk());
+  Settle();
+  const auto before = Status();
+  cluster_.SetNomadKeys({simulator::kFirstNomadKey, "new"});
+  clock_.Advance(minutes(11));
+  Settle();
+  EXPECT_EQ(Annotation("web-a", harvester::kNomadClusterAnnotation),
+            std::string(simulator::kFirstNomadKey) + ",new");
+  EXPECT_EQ(Count("patch virtualmachines"), 1U);
+  const int effects = cluster_.EffectCount();
+  cluster_.SetNomadKeys({"new"});
+  clock_.Advance(minutes(11));
+  Settle();
+  const auto after = Status();
+  ASSERT_THAT(after, IsOk());
+  EXPECT_TRUE(after->ready);
+  EXPECT_EQ(cluster_.EffectCount(), effects) << "the record has a key of the cluster";
+  EXPECT_EQ(after->meta, before->meta);
+}
+
+TEST_F(ServiceTest, C15_new_keys_are_recorded_in_a_vm_without_a_node_by_a_key_that_both_have) {
+  AddVm("web-a");
+  AddVm("web-b");
+  ASSERT_THAT(Configure(), IsOk());
+  Settle();
+  const std::string node = NodeOf("web-a");
+  cluster_.StopVm("web-a");
+  clock_.Advance(minutes(30));
+  cluster_.PurgeNode(node);
+  const std::vector<std::vector<std::string>> rotations = {{simulator::kFirstNomadKey, "second"},
+                                                           {"second", "third"}};
+  for (const std::vector<std::string>& keys : rotations) {
+    cluster_.SetNomadKeys(keys);
+    clock_.Advance(minutes(6));
+    Settle();
+  }
+  EXPECT_EQ(Annotation("web-a", harvester::kNomadClusterAnnotation), "second,third");
+  EXPECT_THAT(Scale(3), IsOk());
+}
+
+TEST_F(ServiceTest, C15_one_vm_of_another_cluster_is_left_alone_and_holds_up_no_pool) {
+  for (const char* vm : {"web-a", "web-b", "web-c"}) AddVm(vm);
+  cluster_.EditAnnotation("web-a", harvester::kNomadClusterAnnotation, "elsewhere");
+  Mark("web-a");
+  ASSERT_THAT(Configure(), IsOk());
+  Settle();
+  const auto status = Status();
+  ASSERT_THAT(status, IsOk());
+  EXPECT_TRUE(status->ready);
+  EXPECT_THAT(Scale(1), IsOk());
+  EXPECT_TRUE(IsMarked("web-a"));
+}
+
+TEST_F(ServiceTest, C15_vms_of_another_region_with_its_keys_hold_up_nothing) {
+  AddVm("web-a");
+  cluster_.EditAnnotation(
+      "web-a", harvester::kNodesAnnotation,
+      harvester::ToAnnotation({.region = "eu", .node_class = "web", .index = 0}));
+  cluster_.EditAnnotation("web-a", harvester::kNomadClusterAnnotation, "key-of-eu");
+  ASSERT_THAT(Configure({{"nomad_region", "global"}}), IsOk());
+  Settle();
+  EXPECT_TRUE(Status()->ready);
+  EXPECT_THAT(Scale(2), IsOk());
+}
+
+TEST_F(ServiceTest, C15_a_new_vm_has_the_keys_of_the_nomad_that_answers_now) {
+  ASSERT_THAT(Configure(), IsOk());
+  Settle();
+  cluster_.RestoreNomad(/*agents_return=*/false);
+  cluster_.SetNomadKeys({"rebuilt"});
+  EXPECT_THAT(Scale(1), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("another Nomad")));
+  EXPECT_THAT(Scale(1), IsOk());
+  EXPECT_EQ(
+      Annotation(cluster_.Vms().at(0)["metadata"]["name"], harvester::kNomadClusterAnnotation),
+      "rebuilt");
+}
+
+TEST_F(ServiceTest, C15_a_pool_that_was_adopted_is_ready_at_the_next_status) {
+  AddVm("web-a");
+  ASSERT_THAT(Configure(), IsOk());
+  Settle();
+  cluster_.SetNomadKeys({"rebuilt"});
+  cluster_.EditAnnotation("web-a", harvester::kNomadClusterAnnotation, "rebuilt");
+  EXPECT_TRUE(Status()->ready);
+}
+
+TEST_F(ServiceTest, C15_a_nomad_whose_keys_nobody_can_read_is_used_by_vms_without_a_record) {
+  AddVm("web-a");
+  cluster_.EditAnnotation("web-a", harvester::kNomadClusterAnnotation, std::nullopt);
+  ASSERT_THAT(Configure(), IsOk());
+  for (const Fault& fault :
+       {Fault::Answer(401, "who"), Fault::Answer(410, "gone"), Fault::Answer(302, ""),
+        Fault::Answer(200, "<html>index</html>"), Fault::Answer(503, "no backend")}) {
+    Always("get jwks.json", fault);
+    clock_.Advance(minutes(6));
+    const auto status = Status();
+    ASSERT_THAT(status, IsOk());
+    EXPECT_TRUE(status->ready) << fault.status;
+  }
+}
+
+TEST_F(ServiceTest, C15_a_scale_records_the_cluster_on_the_lease_in_the_write_of_its_action) {
+  ASSERT_THAT(Configure(), IsOk());
+  Settle();
+  nlohmann::json intent;
+  After("create secrets", [&] { intent = Body("patch leases")["metadata"]["annotations"]; });
+  EXPECT_THAT(Scale(1), IsOk());
+  EXPECT_TRUE(intent[harvester::kLeaseActionAnnotation].is_string()) << intent;
+  EXPECT_EQ(intent[harvester::kNomadClusterAnnotation], simulator::kFirstNomadKey);
+  EXPECT_EQ(LeaseAnnotation(harvester::kNomadClusterAnnotation), simulator::kFirstNomadKey);
+}
+
+TEST_F(ServiceTest, C15_an_empty_pool_whose_lease_names_another_cluster_is_not_ready) {
+  AnnotateLease(harvester::kNomadClusterAnnotation, "elsewhere");
+  ASSERT_THAT(Configure(), IsOk());
+  EXPECT_FALSE(Status()->ready);
+  EXPECT_THAT(sink_->Text(), HasSubstr("by its Lease the pool belongs to another Nomad cluster"));
+  EXPECT_THAT(sink_->Text(), HasSubstr("harvester adopt"));
+  EXPECT_THAT(Scale(1), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("by its Lease")));
+  EXPECT_EQ(Count("create virtualmachines"), 0U);
+  EXPECT_EQ(LeaseAnnotation(harvester::kNomadClusterAnnotation), "elsewhere");
+  AnnotateLease(harvester::kNomadClusterAnnotation, simulator::kFirstNomadKey);
+  EXPECT_TRUE(Status()->ready) << "it was adopted, and this process reads the Lease again";
+  EXPECT_THAT(Scale(1), IsOk());
+}
+
+TEST_F(ServiceTest, C15_vms_that_have_a_record_decide_whatever_the_lease_names) {
+  AddVm("web-a");
+  AnnotateLease(harvester::kNomadClusterAnnotation, "elsewhere");
+  ASSERT_THAT(Configure(), IsOk());
+  Settle();
+  EXPECT_TRUE(Status()->ready);
+  EXPECT_EQ(Count("get leases"), 0U) << "nothing depends on it";
+  EXPECT_EQ(Count("get jwks.json"), 0U);
+  EXPECT_THAT(Scale(2), IsOk());
+  EXPECT_EQ(LeaseAnnotation(harvester::kNomadClusterAnnotation), simulator::kFirstNomadKey);
+}
+
+TEST_F(ServiceTest, C15_a_marked_vm_without_a_record_stays_while_the_lease_names_another_cluster) {
+  AddVm("web-a");
+  cluster_.EditAnnotation("web-a", harvester::kNomadClusterAnnotation, std::nullopt);
+  Mark("web-a");
+  const std::string node = NodeOf("web-a");
+  cluster_.StopVm("web-a");
+  clock_.Advance(minutes(1));
+  cluster_.PurgeNode(node);
+  AnnotateLease(harvester::kLeaseActionAnnotation,
+                harvester::ToAnnotation(harvester::LeaseAction{.id = "act", .names = {"web-a"}}));
+  AnnotateLease(harvester::kNomadClusterAnnotation, "elsewhere");
+  ASSERT_THAT(Configure(), IsOk());
+  for (int i = 0; i < 30; ++i) {
+    Settle();
+    clock_.Advance(minutes(1));
+  }
+  EXPECT_TRUE(IsMarked("web-a"));
+  AnnotateLease(harvester::kNomadClusterAnnotation, simulator::kFirstNomadKey);
+  for (int i = 0; i < 12; ++i) {
+    Settle();
+    clock_.Advance(minutes(1));
+  }
+  EXPECT_THAT(cluster_.Vms(), IsEmpty()) << "its node is gone from its own Nomad";
+}
+
+TEST_F(ServiceTest, C15_new_keys_are_recorded_on_the_lease_of_an_empty_pool_once) {
+  AnnotateLease(harvester::kNomadClusterAnnotation, simulator::kFirstNomadKey);
+  ASSERT_THAT(Configure(), IsOk());
+  Settle();
+  const std::vector<std::vector<std::string>> rotations = {{simulator::kFirstNomadKey, "second"},
+                                                           {"second", "third"}};
+  for (const std::vector<std::string>& keys : rotations) {
+    cluster_.SetNomadKeys(keys);
+    clock_.Advance(minutes(6));
+    Settle();
+  }
+  EXPECT_EQ(LeaseAnnotation(harvester::kNomadClusterAnnotation), "second,third");
+  const int effects = cluster_.EffectCount();
+  cluster_.SetNomadKeys({"third"});
+  for (int i = 0; i < 10; ++i) {
+    clock_.Advance(minutes(6));
+    EXPECT_FALSE(Wakes()) << "the record has every key of the cluster";
+  }
+  EXPECT_EQ(cluster_.EffectCount(), effects);
+  EXPECT_TRUE(Status()->ready);
+}
+
+TEST_F(ServiceTest, C15_a_nomad_that_tells_no_keys_is_not_the_one_on_the_lease) {
+  Always("get jwks.json", Fault::Answer(404, "not found"));
+  ASSERT_THAT(Configure(), IsOk());
+  Settle();
+  EXPECT_THAT(Scale(1), IsOk()) << "without a record on the Lease";
+  EXPECT_EQ(LeaseAnnotation(harvester::kNomadClusterAnnotation), "");
+  EXPECT_THAT(Scale(0), IsOk());
+  AnnotateLease(harvester::kNomadClusterAnnotation, simulator::kFirstNomadKey);
+  ASSERT_THAT(Configure(), IsOk());
+  EXPECT_FALSE(Status()->ready);
+  EXPECT_THAT(sink_->Text(), HasSubstr("let /.well-known/jwks.json through"));
+}
+
+TEST_F(ServiceTest,
+       C15_nomad_cannot_be_read_for_an_empty_pool_with_a_record_while_its_keys_cannot) {
+  AnnotateLease(harvester::kNomadClusterAnnotation, simulator::kFirstNomadKey);
+  Always("get jwks.json", Fault::Answer(500, "No cluster leader"));
+  ASSERT_THAT(Configure(), IsOk());
+  EXPECT_FALSE(Status()->ready);
+  EXPECT_THAT(Scale(1), StatusIs(absl::StatusCode::kUnavailable,
+                                 HasSubstr("Nomad cannot be read: read the ids of Nomad's keys")));
+}
+
+TEST_F(ServiceTest, C15_without_a_lease_nothing_is_compared_with_its_record) {
+  AnnotateLease(harvester::kNomadClusterAnnotation, "elsewhere");
+  ASSERT_THAT(Configure({{"pool_lease", "false"}}), IsOk());
+  EXPECT_TRUE(Status()->ready);
+  EXPECT_THAT(Scale(1), IsOk());
+  EXPECT_THAT(Scale(0), IsOk());
+  cluster_.SetNomadKeys({"rebuilt"});
+  clock_.Advance(minutes(6));
+  EXPECT_TRUE(Status()->ready) << "nobody could adopt what only this process knows";
+}
+
+constexpr char kUnclaimedLine[] =
+    "WARN A removal is unfinished in a pool for which this agent has no policy: unless another "
+    "agent has one, finish it with harvester gc";
+
+TEST_F(ServiceTest, S5_a_removal_of_another_nomads_agent_is_not_reported) {
+  AddVm("web-a");
+  AddVm("web-b");
+  MoveToPool("web-b", "other");
+  cluster_.EditAnnotation("web-b", harvester::kNomadClusterAnnotation, "elsewhere");
+  Mark("web-b");
+  ASSERT_THAT(Configure(), IsOk());
+  Settle();
+  clock_.Advance(minutes(11));
+  Settle();
+  EXPECT_EQ(Logged(kUnclaimedLine), 0U);
+}
+
+TEST_F(ServiceTest, S5_a_policy_that_a_reload_removed_leaves_its_removal_to_be_reported) {
+  AddVm("web-a");
+  AddVm("web-b");
+  ASSERT_THAT(Configure(), IsOk());
+  MoveToPool("web-b", "other");
+  values_["node_group_name"] = "other";
+  Settle();
+  values_["node_group_name"] = "web";
+  Mark("web-b");
+  for (int i = 0; i < 45; ++i) {
+    clock_.Advance(minutes(1));
+    Settle();
+  }
+  EXPECT_TRUE(IsMarked("web-b"));
+  EXPECT_EQ(Logged(kUnclaimedLine), 1U);
+}
+
+TEST_F(ServiceTest, C15_a_scale_that_does_not_wait_ends_its_removals_itself_during_a_mass_loss) {
+  for (const char* vm : {"web-a", "web-b", "web-c", "web-d", "web-e"}) AddVm(vm);
+  ASSERT_THAT(Configure(), IsOk());
+  Settle();
+  for (const char* vm : {"web-a", "web-b"}) {
+    cluster_.KillNode(NodeOf(vm));
+    cluster_.EditAnnotation(vm, harvester::kProtectAnnotation, "true");
+  }
+  for (int i = 0; i < 12; ++i) {
+    clock_.Advance(minutes(1));
+    Settle();
+  }
+  values_["scale_in_wait"] = "false";
+  EXPECT_THAT(Scale(4), IsOk());
+  EXPECT_EQ(cluster_.Vms().size(), 4U);
+}
+
+TEST_F(ServiceTest, S5_a_scale_that_does_not_wait_is_continued_without_a_status) {
+  BeginRemoval();
+  EXPECT_TRUE(IsMarked("web-a"));
+  clock_.Advance(minutes(2));
+  background_.RunAll();
+  EXPECT_THAT(cluster_.Vms(), IsEmpty());
+}
+
+TEST_F(ServiceTest, S5_work_that_could_not_be_finished_is_tried_again_without_a_status) {
+  BeginRemoval();
+  Always("delete virtualmachines", Failed());
+  EXPECT_EQ(background_.RunAll(), 1U);
+  EXPECT_EQ(cluster_.Vms().size(), 1U);
+  Next("delete virtualmachines", Fault::None());
+  clock_.Advance(seconds(59));
+  EXPECT_EQ(background_.pending(), 0U);
+  clock_.Advance(seconds(1));
+  EXPECT_EQ(background_.RunAll(), 1U);
+  EXPECT_THAT(cluster_.Vms(), IsEmpty());
+  clock_.Advance(minutes(60));
+  EXPECT_EQ(background_.pending(), 0U) << "nothing is left to do";
+}
+
+TEST_F(ServiceTest, L7_a_settled_pool_is_never_woken) {
+  AddVm("web-a");
+  ASSERT_THAT(Configure(), IsOk());
+  Settle();
+  EXPECT_THAT(Scale(2), IsOk());
+  Settle();
+  Forget();
+  clock_.Advance(minutes(120));
+  EXPECT_EQ(background_.pending(), 0U);
+  EXPECT_THAT(Sent(), IsEmpty());
+}
+
+TEST_F(ServiceTest, S5_half_an_hour_after_the_last_call_about_a_pool_nothing_is_tried_any_more) {
+  AddVm("web-a");
+  values_["scale_in_wait"] = "false";
+  ASSERT_THAT(Configure(), IsOk());
+  Settle();
+  Always("delete virtualmachines", Failed());
+  EXPECT_THAT(Scale(0), IsOk());
+  std::size_t runs = 0;
+  for (int i = 0; i < 30; ++i) {
+    runs += background_.RunAll();
+    clock_.Advance(minutes(1));
+  }
+  EXPECT_GT(runs, 5U);
+  EXPECT_LE(runs, 30U);
+  background_.RunAll();
+  Forget();
+  clock_.Advance(minutes(120));
+  EXPECT_EQ(background_.RunAll(), 0U);
+  EXPECT_THAT(Sent(), IsEmpty());
+  EXPECT_TRUE(Wakes()) << "a policy speaks of it again";
+}
+
+TEST_F(ServiceTest, S5_a_long_scale_counts_as_a_call_about_its_pool_until_it_ends) {
+  for (const char* vm : {"web-a", "web-b"}) AddVm(vm);
+  values_["scale_timeout"] = "3h";
+  cluster_.KeepClaims(true);
+  ASSERT_THAT(Configure(), IsOk());
+  Settle();
+  cluster_.RunJob({.id = "api", .count = 2});
+  clock_.Advance(seconds(5));
+  for (const char* vm : {"web-a", "web-b"}) cluster_.HangDrain(NodeOf(vm), true);
+  clock_.After(minutes(60), [&] {
+    for (const char* vm : {"web-a", "web-b"}) cluster_.HangDrain(NodeOf(vm), false);
+  });
+  values_["node_drain_deadline"] = "2h";
+  Always("delete persistentvolumeclaims", Failed());
+  const base::MonoTime began = clock_.Now();
+  EXPECT_THAT(Scale(1), IsOk()) << "it leaves a volume to the background";
+  ASSERT_GT(clock_.Now() - began, minutes(60));
+  background_.RunAll();
+  clock_.Advance(minutes(1));
+  EXPECT_EQ(background_.pending(), 1U);
+}
+
+TEST_F(ServiceTest, S5_what_a_success_leaves_is_continued_without_a_status) {
+  AddVm("web-a");
+  cluster_.KeepClaims(true);
+  ASSERT_THAT(Configure(), IsOk());
+  Settle();
+  Always("delete persistentvolumeclaims", Refused());
+  EXPECT_THAT(Scale(0), IsOk());
+  EXPECT_FALSE(cluster_.Claims().empty());
+  Next("delete persistentvolumeclaims", Fault::None());
+  for (int i = 0; i < 3; ++i) {
+    background_.RunAll();
+    clock_.Advance(minutes(2));
+  }
+  EXPECT_THAT(cluster_.Claims(), IsEmpty());
+}
+
+TEST_F(ServiceTest, C15_a_pool_of_another_nomad_cluster_does_not_wake_itself) {
+  LeaveRemoval();
+  cluster_.EditAnnotation("web-a", harvester::kNomadClusterAnnotation, "elsewhere");
+  EXPECT_FALSE(Status()->ready);
+  clock_.Advance(minutes(10));
+  EXPECT_EQ(background_.pending(), 0U) << "its Lease is another agent's";
+}
+
+TEST_F(ServiceTest, L10_a_paused_pool_does_not_wake_itself) {
+  BeginRemoval();
+  AnnotateLease(harvester::kLeasePausedAnnotation, "true");
+  background_.RunAll();
+  clock_.Advance(minutes(20));
+  EXPECT_EQ(background_.pending(), 0U);
+  EXPECT_EQ(cluster_.Vms().size(), 1U);
+}
+
+TEST_F(ServiceTest, S5_work_is_tried_again_with_the_configuration_of_that_time) {
+  LeaveRemoval();
+  Next("delete virtualmachines", Fault::None());
+  client_name_ = "renewed";
+  ASSERT_THAT(Configure(), IsOk());
+  Forget();
+  clock_.Advance(minutes(1));
+  background_.RunAll();
+  EXPECT_THAT(cluster_.Vms(), IsEmpty());
+  EXPECT_THAT(Senders(), ElementsAre("renewed"));
+}
+
+TEST_F(ServiceTest, L9_a_service_that_stops_or_ends_is_woken_no_more) {
+  LeaveRemoval();
+  Stop();
+  Forget();
+  clock_.Advance(minutes(10));
+  EXPECT_EQ(background_.pending(), 0U);
+  service_.reset();
+  clock_.Advance(minutes(10));
+  EXPECT_EQ(background_.pending(), 0U);
+  EXPECT_THAT(Sent(), IsEmpty());
+}
+
+TEST_F(ServiceTest, L9_a_task_that_waits_when_the_service_ends_does_nothing) {
+  LeaveRemoval();
+  clock_.Advance(minutes(1));
+  ASSERT_EQ(background_.pending(), 1U);
+  service_.reset();
+  Forget();
+  background_.RunAll();
+  EXPECT_THAT(Sent(), IsEmpty());
+}
+
+TEST_F(ServiceTest, S5_a_queue_that_was_full_is_asked_again_without_a_status) {
+  AddVm("web-a");
+  values_["scale_in_wait"] = "false";
+  ASSERT_THAT(Configure(), IsOk());
+  Settle();
+  background_.set_refusal(absl::ResourceExhaustedError("full"));
+  EXPECT_THAT(Scale(0), IsOk());
+  clock_.Advance(minutes(1));
+  background_.set_refusal(absl::OkStatus());
+  clock_.Advance(minutes(1));
+  EXPECT_EQ(background_.RunAll(), 1U);
+  EXPECT_THAT(cluster_.Vms(), IsEmpty());
+}
+
+TEST_F(ServiceTest, C15_nomad_cannot_be_read_while_its_keys_cannot) {
+  AddVm("web-a");
+  Always("get jwks.json", Fault::Answer(500, "No cluster leader"));
+  ASSERT_THAT(Configure(), IsOk());
+  const auto status = Status();
+  ASSERT_THAT(status, IsOk());
+  EXPECT_FALSE(status->ready);
+  EXPECT_THAT(sink_->Text(), HasSubstr("Nomad cannot be read: read the ids of Nomad's keys"));
+}
+
 TEST_F(ServiceTest, C15_a_list_of_nodes_that_is_older_than_a_vm_is_read_again) {
   AddVm("web-a");
   cluster_.EditAnnotation("web-a", harvester::kNodesAnnotation,
                           harvester::ToAnnotation({.node_class = "web", .index = 1}));
   ASSERT_THAT(Configure(), IsOk());
   // Its index is 0, as of a list that was under way when another pool made the VM.
-  Next("list nodes", Fault::Answer(200, "[]"));
+  Next("list nodes", Fault::NomadList("[]", 0));
   const auto status = Status();
   ASSERT_THAT(status, IsOk());
   EXPECT_TRUE(status->ready);
@@ -381,19 +881,46 @@ TEST_F(ServiceTest, S5_a_queue_that_is_full_is_tried_again_by_the_next_status) {
   EXPECT_TRUE(Wakes());
 }
 
-TEST_F(ServiceTest, S5_a_status_wakes_every_pool_of_the_namespace_that_has_work) {
+TEST_F(ServiceTest, S5_a_status_leaves_pools_alone_for_which_the_process_has_no_policy) {
   AddUnjoined("web-a");
   AddUnjoined("web-b");
-  nlohmann::json other = cluster_.Vm("web-b");
-  other["metadata"]["labels"][harvester::kPoolLabel] = "other";
-  cluster_.PutObject(other);
+  MoveToPool("web-b", "other");
+  Mark("web-b");
   ASSERT_THAT(Configure(), IsOk());
-  EXPECT_THAT(Status(), IsOk());
-  EXPECT_EQ(background_.pending(), 2U);
-  background_.RunAll();
+  EXPECT_TRUE(Wakes());
   EXPECT_NE(Annotation("web-a", harvester::kJoinedAtAnnotation), "");
-  EXPECT_NE(Annotation("web-b", harvester::kJoinedAtAnnotation), "");
+  EXPECT_NE(Annotation("web-b", harvester::kScaleInAnnotation), "") << "it is not rolled back";
   EXPECT_FALSE(Wakes());
+  values_["node_group_name"] = "other";
+  EXPECT_TRUE(Wakes()) << "now there is a policy";
+  EXPECT_EQ(Annotation("web-b", harvester::kScaleInAnnotation), "") << "no action names it";
+}
+
+TEST_F(ServiceTest, S5_a_removal_that_no_policy_claims_for_ten_minutes_is_one_warning) {
+  AddVm("web-a");
+  AddVm("web-b");
+  MoveToPool("web-b", "other");
+  Mark("web-b");
+  ASSERT_THAT(Configure(), IsOk());
+  constexpr char kLine[] =
+      "WARN A removal is unfinished in a pool for which this agent has no policy: "
+      "unless another agent has one, finish it with harvester gc";
+  Settle();
+  clock_.Advance(minutes(10) - seconds(1));
+  Settle();
+  EXPECT_EQ(Logged(kLine), 0U) << "another agent may be at work";
+  clock_.Advance(seconds(1));
+  Settle();
+  Settle();
+  EXPECT_EQ(Logged(kLine), 1U);
+  nlohmann::json unmarked = cluster_.Vm("web-b");
+  unmarked["metadata"]["annotations"].erase(harvester::kScaleInAnnotation);
+  cluster_.PutObject(unmarked);
+  Settle();
+  Mark("web-b");
+  clock_.Advance(minutes(5));
+  Settle();
+  EXPECT_EQ(Logged(kLine), 1U) << "it begins anew";
 }
 
 TEST_F(ServiceTest, L7_unfinished_work_comes_back_in_rounds_and_new_work_at_once) {
@@ -483,6 +1010,27 @@ TEST_F(ServiceTest, C11_a_Lease_that_another_process_holds_costs_no_reads_beside
   HoldLease();  // another process
   EXPECT_THAT(Scale(0), StatusIs(absl::StatusCode::kAborted));
   EXPECT_EQ(Sent(), (Strings{"get leases"}));
+}
+
+TEST_F(ServiceTest, C11_a_process_that_has_held_the_Lease_needs_it_under_every_configuration) {
+  ASSERT_THAT(Configure(), IsOk());
+  EXPECT_THAT(Scale(1), IsOk());
+  ASSERT_THAT(Configure(), IsOk());
+  cluster_.Forbid("patch", "leases");
+  Sent();
+  EXPECT_THAT(Scale(2),
+              StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("this process has held it")));
+  EXPECT_THAT(Effects(), Not(testing::Contains("create virtualmachines")));
+}
+
+TEST_F(ServiceTest, C11_a_dry_run_needs_no_Lease_that_the_rights_review_denies) {
+  ASSERT_THAT(Configure(), IsOk());
+  cluster_.Forbid("get", "leases");
+  values_["dry-run"] = "true";
+  EXPECT_THAT(Scale(1), IsOk());
+  Next("get leases", Refused());
+  cluster_.AllowAll();
+  EXPECT_THAT(Scale(1), StatusIs(absl::StatusCode::kPermissionDenied));
 }
 
 TEST_F(ServiceTest, C2_what_a_growth_is_made_of_is_read_beside_a_Lease_that_was_never_read) {
@@ -707,8 +1255,9 @@ TEST_F(ServiceTest, C13_a_dry_run_reads_the_lease_anew_and_writes_nothing) {
   const std::string meta =
       R"({"nomad_autoscaler.dry_run": true, "nomad_autoscaler.dry_run.count": 3})";
   EXPECT_THAT(Scale(-1, meta), IsOk());
-  EXPECT_THAT(Sent(), ElementsAre("get leases", "list nodes", "list virtualmachines",
-                                  "list virtualmachineinstances"));
+  EXPECT_THAT(Sent(),
+              ElementsAre("get leases", "list nodes", "get jwks.json", "list virtualmachines",
+                          "list virtualmachineinstances", "get namespaces"));
   EXPECT_THAT(sink_->Text(), HasSubstr("scale out 1 → 3"));
   values_["dry-run"] = "true";
   EXPECT_THAT(Scale(0), IsOk());

@@ -52,11 +52,11 @@ TEST(StatusReport, S1_a_converged_pool_is_ready_with_every_counter_at_zero) {
   EXPECT_READY(report);
   EXPECT_EQ(report.status.count, 2);
   EXPECT_THAT(report.warning, IsEmpty());
-  const StringMap zeros = {{"harvester.pending", "0"},   {"harvester.draining", "0"},
-                           {"harvester.broken", "0"},    {"harvester.stopped", "0"},
-                           {"harvester.lost", "0"},      {"harvester.stuck", "0"},
-                           {"harvester.drifted", "0"},   {"harvester.unlinked", "0"},
-                           {"harvester.unmanaged", "0"}, {"harvester.leftovers", "0"}};
+  const StringMap zeros = {
+      {"harvester.pending", "0"},   {"harvester.draining", "0"}, {"harvester.broken", "0"},
+      {"harvester.stopped", "0"},   {"harvester.lost", "0"},     {"harvester.stuck", "0"},
+      {"harvester.unready", "0"},   {"harvester.drifted", "0"},  {"harvester.unlinked", "0"},
+      {"harvester.unmanaged", "0"}, {"harvester.leftovers", "0"}};
   EXPECT_EQ(report.status.meta, zeros);
 }
 

@@ -42,7 +42,8 @@ TEST(StepSpec, C14_what_undoes_a_removal_is_a_repair_and_what_leads_to_a_deletio
                                       StepKind::kRecordRolledBack, StepKind::kRollBack};
   const std::set<StepKind> removals = {StepKind::kMarkBroken, StepKind::kMarkUnhealthy,
                                        StepKind::kStartDrain, StepKind::kDelete};
-  const std::set<StepKind> records = {StepKind::kRecordJoin, StepKind::kForgetJoinTimeout};
+  const std::set<StepKind> records = {StepKind::kRecordJoin, StepKind::kRecordReady,
+                                      StepKind::kRecordCluster, StepKind::kForgetJoinTimeout};
   const std::set<StepKind> upkeep = {StepKind::kRenewToken, StepKind::kPublishHost,
                                      StepKind::kUnpublishHost};
   for (const StepKind kind : kKinds) {
@@ -84,10 +85,12 @@ TEST(ReadsOf, C5_the_deadline_rule_does_not_ask_for_allocations) {
 TEST(ReadsOf, C15_without_a_node_the_whole_list_and_the_marks_node_prove_that_there_is_none) {
   const Step gone = World().With(Vm("a").Joined().Marked().NodeGone()).StepOf("a");
   ASSERT_EQ(gone.row, Row::kMarkedGone);
-  EXPECT_THAT(ReadsOf(gone), ElementsAre(Read::kNodes, Read::kMarksNode, Read::kVm));
+  EXPECT_THAT(ReadsOf(gone),
+              ElementsAre(Read::kNodes, Read::kMarksNode, Read::kCluster, Read::kVm));
   const Step never_joined = World().With(Vm("a").Marked()).StepOf("a");
   ASSERT_EQ(never_joined.row, Row::kMarkedNeverJoined);
-  EXPECT_THAT(ReadsOf(never_joined), ElementsAre(Read::kNodes, Read::kMarksNode, Read::kVm));
+  EXPECT_THAT(ReadsOf(never_joined),
+              ElementsAre(Read::kNodes, Read::kMarksNode, Read::kCluster, Read::kVm));
 }
 
 World Unhealthy() {
@@ -98,17 +101,24 @@ World Unhealthy() {
   return world;
 }
 
-TEST(ReadsOf, an_unhealthy_vm_is_read_with_its_node_and_its_instance_before_its_mark) {
+TEST(ReadsOf, an_unhealthy_vm_is_read_with_its_node_before_its_mark) {
   const Step step = Unhealthy().With(Node("a").Down()).StepOf("a");
   ASSERT_EQ(step.kind, StepKind::kMarkUnhealthy);
-  EXPECT_THAT(ReadsOf(step), ElementsAre(Read::kNode, Read::kVm, Read::kInstance));
+  EXPECT_THAT(ReadsOf(step), ElementsAre(Read::kNode, Read::kVm));
+}
+
+TEST(ReadsOf, C17_the_allocations_of_a_disconnected_node_are_read_before_its_vm_is_marked) {
+  const Step step =
+      Unhealthy().With(Node("a").Status(nomad::NodeStatus::kDisconnected)).StepOf("a");
+  ASSERT_EQ(step.kind, StepKind::kMarkUnhealthy);
+  EXPECT_THAT(ReadsOf(step), ElementsAre(Read::kNode, Read::kAllocations, Read::kVm));
 }
 
 TEST(ReadsOf, C15_an_unhealthy_vm_without_a_node_needs_the_whole_list_before_its_mark) {
   const Step step = Unhealthy().StepOf("a");
   ASSERT_EQ(step.kind, StepKind::kMarkUnhealthy);
   EXPECT_THAT(ReadsOf(step),
-              ElementsAre(Read::kNodes, Read::kMarksNode, Read::kVm, Read::kInstance));
+              ElementsAre(Read::kNodes, Read::kMarksNode, Read::kCluster, Read::kVm));
 }
 
 TEST(ReadsOf, C6_the_node_is_read_in_full_before_it_is_drained_enabled_or_its_drain_is_cancelled) {
@@ -120,7 +130,7 @@ TEST(ReadsOf, C6_the_node_is_read_in_full_before_it_is_drained_enabled_or_its_dr
 
 TEST(ReadsOf, a_purge_first_makes_sure_that_the_vm_is_gone) {
   EXPECT_THAT(ReadsOf({.kind = StepKind::kPurge, .row = Row::kGonePurge, .node_id = "node-a"}),
-              ElementsAre(Read::kVmGone, Read::kNode));
+              ElementsAre(Read::kVmGone, Read::kNode, Read::kCluster));
 }
 
 TEST(ReadsOf, writes_with_a_precondition_of_their_own_and_steps_without_a_write_read_nothing) {

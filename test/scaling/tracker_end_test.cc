@@ -14,6 +14,7 @@ namespace nomad_harvester::scaling {
 namespace {
 
 using std::chrono::minutes;
+using std::chrono::seconds;
 using support::IsOk;
 using support::StatusIs;
 using ::testing::ElementsAre;
@@ -194,6 +195,43 @@ TEST_F(TrackerEndTest, C12_a_creation_that_failed_and_then_joined_is_no_failure)
   See(World().With(Vm("a").Age(minutes(17)).Joined()).With(Node("a")));
   EXPECT_THAT(Failures(), IsEmpty());
   EXPECT_THAT(tracker_->FinalStatus(absl::OkStatus()), IsOk());
+}
+
+// Two of three VMs that run have lost their nodes.
+World Lossy(World world) {
+  world.With(Vm("x").Joined()).With(Vm("y").Joined()).With(Vm("z").Joined()).With(Node("z"));
+  return world;
+}
+
+TEST_F(TrackerEndTest, C15_a_growth_whose_broken_vm_waits_for_a_mass_loss_ends_after_a_minute) {
+  Track(ToCreate({"a"}));
+  const World lossy = Lossy(World().With(BrokenA()));
+  EXPECT_FALSE(EndedWith(lossy));
+  now_ += kRefusedForGood - seconds(1);
+  EXPECT_FALSE(EndedWith(lossy));
+  now_ += seconds(1);
+  EXPECT_TRUE(EndedWith(lossy));
+}
+
+TEST_F(TrackerEndTest, C15_a_removal_that_waits_for_a_mass_loss_fails_after_a_minute) {
+  Track(ToRemove({"a"}));
+  const World lossy = Lossy(World().With(Vm("a").Joined().Marked()).With(Node("a")));
+  EXPECT_FALSE(EndedWith(lossy));
+  EXPECT_FALSE(EndedWith(World().With(Vm("a").Joined().Marked()).With(Node("a"))));
+  now_ += kRefusedForGood;
+  EXPECT_FALSE(EndedWith(lossy)) << "it has begun anew";
+  now_ += kRefusedForGood;
+  EXPECT_TRUE(EndedWith(lossy));
+  EXPECT_THAT(ErrorOf("a"), HasSubstr("too many VMs have lost their Nomad nodes at once"));
+}
+
+TEST_F(TrackerEndTest, C16_a_scale_that_does_not_wait_ends_when_a_drain_cannot_begin) {
+  TrackUntilAccepted(ToRemove({"a"}));
+  EXPECT_FALSE(EndedWith(World().With(Vm("a").Joined().Marked()).With(Node("a"))))
+      << "its drain is to be posted";
+  EXPECT_TRUE(EndedWith(World()
+                            .With(Vm("a").Joined().Marked())
+                            .With(Node("a").Status(nomad::NodeStatus::kDisconnected))));
 }
 
 }  // namespace

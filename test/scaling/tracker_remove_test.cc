@@ -225,9 +225,9 @@ TEST_F(TrackerRemoveTest,
   See(late);
   ASSERT_EQ(decisions_->Find("a")->step.kind, StepKind::kRollBack);
   See(World().With(StandingVm()).With(Node("a")));
-  EXPECT_THAT(ErrorOf("a"),
-              testing::AllOf(HasSubstr("rolled back: "), HasSubstr("past its deadline"),
-                             HasSubstr("denied by policy")));
+  EXPECT_THAT(ErrorOf("a"), testing::AllOf(HasSubstr("rolled back: "),
+                                           HasSubstr("did not begin before its deadline"),
+                                           HasSubstr("denied by policy")));
   EXPECT_THAT(Failures(), ElementsAre("refused"));
 }
 

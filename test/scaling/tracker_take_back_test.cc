@@ -50,7 +50,17 @@ TEST_F(TrackerTakeBackTest, L6_every_observation_has_its_outcome) {
   unread.Raw().vms[0].unread_node = "node n9 (metal), which could be it: HTTP 500";
   World draining = Back(Vm("a").Joined()).With(Node("other", "n9").Draining("a"));
   draining.Raw().vms[0].unread_node = unread.Raw().vms[0].unread_node;
+  const auto of_another_nomad = [](Vm vm) {
+    World world = Back(vm.OfCluster("k1"));
+    world.Raw().nomad_cluster = "k2";
+    return world;
+  };
+  const char* const another = "it belongs to another Nomad cluster";
   const std::vector<Case> cases = {
+      {"marked, and another Nomad answers", of_another_nomad(MarkedA().NodeGone()),
+       OutcomeState::kPending, another},
+      {"un-marked, and another Nomad answers", of_another_nomad(Vm("a").Joined()),
+       OutcomeState::kPending, another},
       {"marked, and its node is unread", unread, OutcomeState::kPending,
        "its node node-a exists, but no longer has its name"},
       {"un-marked, and its draining node is unread", draining, OutcomeState::kPending,

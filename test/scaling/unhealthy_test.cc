@@ -60,16 +60,71 @@ TEST(Unhealthy, no_vm_is_replaced_before_the_time) {
   EXPECT_EQ(AddSick(world, "a", minutes(9)).StepOf("a").kind, StepKind::kNothing);
 }
 
-TEST(Unhealthy, a_running_vm_is_kept_however_long_its_node_is_down) {
-  World by_object = Replacing();
-  by_object.With(Vm("a").Joined()).With(Node("a").Down());
-  by_object.Raw().vms.back().unhealthy_for = minutes(90);
-  EXPECT_EQ(by_object.StepOf("a").kind, StepKind::kNothing);
+TEST(Unhealthy, C17_a_running_vm_is_replaced_too_whatever_its_node_is_instead_of_ready) {
+  for (const nomad::NodeStatus status : {nomad::NodeStatus::kDown, nomad::NodeStatus::kInitializing,
+                                         nomad::NodeStatus::kDisconnected}) {
+    World world = Replacing();
+    world.With(Vm("a").Joined()).With(Node("a").Status(status));
+    world.Raw().vms.back().unhealthy_for = minutes(10);
+    EXPECT_EQ(world.StepOf("a").kind, StepKind::kMarkUnhealthy)
+        << nomad::kNodeStatusNames[static_cast<std::size_t>(status)];
+  }
+}
 
-  World by_instance = Replacing();
-  by_instance.With(Vm("a").Joined().Stopped().InstanceRuns(true)).With(Node("a").Down());
-  by_instance.Raw().vms.back().unhealthy_for = minutes(90);
-  EXPECT_EQ(by_instance.StepOf("a").kind, StepKind::kNothing);
+nomad::Allocation On(const std::string& node, nomad::ClientStatus status) {
+  nomad::Allocation allocation;
+  allocation.id = "alloc-1";
+  allocation.node_id = node;
+  allocation.desired_status = "run";
+  allocation.client_status = status;
+  allocation.all_tasks_dead = false;
+  return allocation;
+}
+
+TEST(Unhealthy, C17_a_disconnected_node_is_healthy_while_an_allocation_is_within_its_time) {
+  using enum nomad::ClientStatus;
+  for (const auto& [status, unhealthy] :
+       {std::pair(kUnknown, false), std::pair(kRunning, false), std::pair(kPending, false),
+        std::pair(kComplete, true), std::pair(kFailed, true), std::pair(kLost, true)}) {
+    World world = Replacing();
+    world.With(Vm("a").Joined()).With(Node("a").Status(nomad::NodeStatus::kDisconnected));
+    world.Raw().vms.back().unhealthy_for = minutes(90);
+    world.Raw().allocations["node-a"] = {On("node-a", status)};
+    EXPECT_EQ(world.StepOf("a").kind == StepKind::kMarkUnhealthy, unhealthy)
+        << static_cast<int>(status);
+  }
+}
+
+TEST(Unhealthy, C17_a_marked_vm_is_deleted_when_its_node_was_disconnected_for_two_minutes) {
+  const auto step = [](base::Duration away, std::optional<nomad::ClientStatus> status) {
+    World world;
+    AddMarkedUnhealthy(world, Vm("a").Joined().Marked().NodeDownFor(away));
+    world.With(Node("a").Status(nomad::NodeStatus::kDisconnected));
+    if (status.has_value()) world.Raw().allocations["node-a"] = {On("node-a", *status)};
+    return world.StepOf("a");
+  };
+  EXPECT_EQ(step(minutes(2), nomad::ClientStatus::kFailed).row, Row::kMarkedCutOff);
+  EXPECT_EQ(step(minutes(1), nomad::ClientStatus::kFailed).kind, StepKind::kWait);
+  EXPECT_EQ(step(minutes(2), nomad::ClientStatus::kUnknown).kind, StepKind::kWait);
+  EXPECT_EQ(step(minutes(2), std::nullopt).kind, StepKind::kWait) << "they were not read";
+}
+
+TEST(Unhealthy, C17_a_vm_that_was_never_ready_is_not_unhealthy_before_its_deadline) {
+  World world = Replacing();
+  world.With(Vm("a").Registered()).With(Node("a").Down());
+  world.Raw().vms.back().unhealthy_for = minutes(90);
+  EXPECT_EQ(world.StepOf("a").row, Row::kUnmarkedBroken) << "it is past its deadline";
+  world.Raw().vms.back().vm.Change().created_at = kNow - minutes(1);
+  EXPECT_EQ(world.StepOf("a").row, Row::kUnmarkedWaiting);
+  world.Raw().vms.back().vm.Change().join_timeout = harvester::JoinTimeout{.none = true};
+  EXPECT_EQ(world.StepOf("a").row, Row::kUnmarkedUnhealthy) << "it has no deadline";
+}
+
+TEST(Unhealthy, C5_a_guest_that_is_paused_or_migrates_is_healthy) {
+  World world = Replacing();
+  world.With(Vm("a").Joined().Paused()).With(Node("a").Down());
+  world.Raw().vms.back().unhealthy_for = minutes(90);
+  EXPECT_EQ(world.StepOf("a").kind, StepKind::kNothing);
 }
 
 TEST(Unhealthy, a_ready_node_is_not_a_reason_to_replace_its_vm) {
@@ -100,10 +155,12 @@ TEST(Unhealthy, C13_a_policy_in_dry_run_marks_nothing) {
   EXPECT_EQ(AddSick(world, "a").StepOf("a").kind, StepKind::kReport);
 }
 
-TEST(Unhealthy, a_ready_node_that_could_be_the_vm_saves_it) {
+TEST(Unhealthy, a_ready_node_that_could_be_the_vm_saves_it_if_it_has_an_instance) {
   World world = Replacing();
   world.With(Vm("a").Joined().Stopped()).With(Node("unmanaged"));
   world.Raw().vms.back().unhealthy_for = minutes(11);
+  EXPECT_EQ(world.StepOf("a").row, Row::kUnmarkedUnhealthy) << "no guest, no client";
+  world.Raw().vms.back().vm.Change().instance_exists = true;
   const Step step = world.StepOf("a");
   EXPECT_EQ(step.row, Row::kUnmarkedCandidate);
   EXPECT_EQ(step.kind, StepKind::kReport);

@@ -40,9 +40,9 @@ VmEvent Story(StepKind kind, Row row, const VmView& view = View(), const std::st
 }
 
 TEST(VmStory, T1_every_act_but_a_note_of_the_plugins_own_has_one) {
-  const std::set<StepKind> own_notes = {StepKind::kRecordRolledBack, StepKind::kForgetJoinTimeout,
-                                        StepKind::kRenewToken, StepKind::kPublishHost,
-                                        StepKind::kUnpublishHost};
+  const std::set<StepKind> own_notes = {StepKind::kRecordRolledBack,  StepKind::kRecordCluster,
+                                        StepKind::kForgetJoinTimeout, StepKind::kRenewToken,
+                                        StepKind::kPublishHost,       StepKind::kUnpublishHost};
   for (int i = 0; i <= static_cast<int>(StepKind::kPurge); ++i) {
     const auto kind = static_cast<StepKind>(i);
     const bool expected = kind == StepKind::kReport || (IsAct(kind) && !own_notes.contains(kind));
@@ -61,7 +61,11 @@ TEST(VmStory, T1_says_what_was_done_why_on_which_node_and_by_which_action) {
 }
 
 TEST(VmStory, a_join_belongs_to_the_action_that_made_the_vm) {
-  EXPECT_EQ(Story(StepKind::kRecordJoin, Row::kUnmarkedJoins).reason, "Joined");
+  EXPECT_EQ(Story(StepKind::kRecordJoin, Row::kUnmarkedJoins).reason, "Registered");
+  Step ready{.kind = StepKind::kRecordJoin, .row = Row::kUnmarkedJoins};
+  ready.node_is_ready = true;
+  EXPECT_EQ(StoryOf(ready, View(), PoolSnapshot{}).reason, "Ready");
+  EXPECT_EQ(Story(StepKind::kRecordReady, Row::kUnmarkedReady).reason, "Ready");
   EXPECT_THAT(Story(StepKind::kRecordJoin, Row::kUnmarkedJoins).note, HasSubstr("action a-made"));
 }
 

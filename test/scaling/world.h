@@ -52,6 +52,11 @@ class Vm {
     vm_.joined_node_id = node_id.empty() ? "node-" + vm_.name : node_id;
     return *this;
   }
+  // Its node has registered, and was not seen ready yet.
+  Vm& Registered(const std::string& node_id = "") {
+    vm_.awaits_ready = true;
+    return Joined(node_id);
+  }
   Vm& NoTimeout() { return vm_.join_timeout = harvester::JoinTimeout{.none = true}, *this; }
   Vm& Unmanaged() { return member_ = false, *this; }
   Vm& Terminating() { return vm_.deleted_at = kNow, *this; }
@@ -66,6 +71,13 @@ class Vm {
   Vm& DeleteFirst() { return vm_.delete_first = true, *this; }
   Vm& Claim(const std::string& name) { return vm_.claim_names.push_back(name), *this; }
   Vm& Region(const std::string& region) { return vm_.nodes->region = region, *this; }
+  // The keys of its Nomad cluster; that of the world has none unless it is said.
+  Vm& OfCluster(const std::string& keys) { return vm_.nomad_cluster = keys, *this; }
+  Vm& Paused() {
+    vm_.printable_status = "Paused";
+    vm_.ready = false;
+    return InstanceRuns(true);
+  }
   Vm& NodeClass(const std::string& value) { return vm_.nodes->node_class = value, *this; }
   Vm& RolledBack(const std::string& marker) { return vm_.rolled_back = marker, *this; }
   Vm& FailsToStart(const std::string& reason) {
@@ -103,8 +115,9 @@ class Vm {
   Vm& ForBeingBroken() { return vm_.mark->reason = harvester::MarkReason::kBroken, *this; }
   Vm& Late() {
     vm_.mark->drain_deadline.at = kNow - std::chrono::minutes(6);
-    return *this;
+    return MarkedFor(std::chrono::hours(1));
   }
+  Vm& MarkedFor(base::Duration time) { return marked_ = time, *this; }
   Vm& NoForce() { return vm_.mark->force = false, *this; }
   Vm& NoDrainDeadline() {
     vm_.mark->drain_deadline = {.kind = harvester::DrainDeadline::Kind::kNone};
@@ -118,6 +131,7 @@ class Vm {
     view.member = member_;
     view.node_gone = node_gone_;
     view.node_down_for = down_;
+    view.marked_for = marked_;
     view.instance_runs = runs_;
     view.host = host_;
     view.host_zone = host_zone_;
@@ -130,6 +144,7 @@ class Vm {
   bool member_ = true;
   bool node_gone_ = false;
   base::Duration down_{};
+  base::Duration marked_{};
   std::optional<bool> runs_;
   std::string host_;
   std::optional<std::string> host_zone_;
@@ -153,6 +168,12 @@ class Node {
     node_.resources = nomad::NodeResources{.cpu_shares = 1000, .memory_mb = 1000};
   }
   Node& Status(nomad::NodeStatus status) { return node_.status = status, *this; }
+  Node& Initializing() { return Status(nomad::NodeStatus::kInitializing); }
+  Node& Driver(const std::string& name, bool healthy, const std::string& why = "") {
+    node_.drivers.push_back(
+        {.name = name, .detected = true, .healthy = healthy, .description = why});
+    return *this;
+  }
   Node& Down() { return Status(nomad::NodeStatus::kDown); }
   Node& Ineligible() { return node_.eligible = false, *this; }
   Node& Class(const std::string& value) { return node_.node_class = value, *this; }

@@ -202,6 +202,16 @@ std::vector<json> Bystanders::Without(std::vector<json> objects) const {
   return objects;
 }
 
+void Bystanders::NomadWasRestored() {
+  for (const auto& [id, object] : Present()) {
+    const bool is_node = !object.contains("metadata");
+    if (is_node && kept_.contains(id)) cluster_.SetEligible(id, false);
+  }
+  const std::map<std::string, json> present = Present();
+  std::erase_if(kept_, [&](const auto& entry) { return !present.contains(entry.first); });
+  for (auto& [id, object] : kept_) object = present.at(id);
+}
+
 std::vector<std::string> Bystanders::Changes() const {
   const std::map<std::string, json> present = Present();
   std::vector<std::string> changes;

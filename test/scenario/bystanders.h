@@ -27,6 +27,9 @@ class Bystanders {
   bool Include(const nlohmann::json& object) const;
   // The others.
   std::vector<nlohmann::json> Without(std::vector<nlohmann::json> objects) const;
+  // Nomad was restored, and their agents have registered again: their nodes stay as they are then.
+  // Those without an agent are gone.
+  void NomadWasRestored();
   // One line for each that is gone or is not as it was left.
   std::vector<std::string> Changes() const;
 
@@ -34,7 +37,7 @@ class Bystanders {
   std::map<std::string, nlohmann::json> Present() const;
 
   const support::FakeClock& clock_;
-  const simulator::Cluster& cluster_;
+  simulator::Cluster& cluster_;
   const base::MonoTime made_at_;
   std::map<std::string, nlohmann::json> kept_;  // by uid or node ID
 };

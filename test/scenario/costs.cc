@@ -16,9 +16,14 @@ Scaled ScaleMeasured(Harness& h, std::int64_t count) {
 }
 
 int RequestsAtRest(Harness& h, base::Duration duration) {
-  const int requests = h.cluster.RequestCount();
+  const int requests = RequestsButKeys(h.cluster);
   h.Tick(duration);
-  return h.cluster.RequestCount() - requests;
+  return RequestsButKeys(h.cluster) - requests;
+}
+
+int RequestsButKeys(const simulator::Cluster& cluster) {
+  return cluster.RequestCount() -
+         cluster.RequestCount(simulator::System::kNomad, "get", "jwks.json");
 }
 
 int RestBudget(base::Duration duration, int refused) {

@@ -19,6 +19,8 @@ Scaled ScaleMeasured(Harness& h, std::int64_t count);
 // The number of requests while the agent calls Status every ten seconds for `duration` and never
 // Scale.
 int RequestsAtRest(Harness& h, base::Duration duration);
+// Without those for Nomad's keys, one in five minutes.
+int RequestsButKeys(const simulator::Cluster& cluster);
 // L7: the most requests of that, with `refused` objects of one pool that cannot be finished, within
 // the first hour.
 int RestBudget(base::Duration duration, int refused);

@@ -85,9 +85,9 @@ TEST(Events, T1_tell_the_story_of_a_vm_from_its_creation_to_its_deletion) {
   ASSERT_THAT(story.all(), SizeIs(2)) << h.Transcript();
   for (const auto& [vm, reasons] : story.all()) {
     if (vm == kept) {
-      EXPECT_THAT(reasons, ElementsAre("ScaleOut", "Joined"));
+      EXPECT_THAT(reasons, ElementsAre("ScaleOut", "Ready"));
     } else {
-      EXPECT_THAT(reasons, ElementsAre("ScaleOut", "Joined", "ScaleIn", "DrainStarted", "Drained",
+      EXPECT_THAT(reasons, ElementsAre("ScaleOut", "Ready", "ScaleIn", "DrainStarted", "Drained",
                                        "Deleted"));
     }
   }
@@ -117,7 +117,7 @@ TEST(Events, T1_a_removal_that_growth_takes_back_is_told) {
   const std::string marked = h.LeaveOneDraining();
   ASSERT_TRUE(h.Scale(2).ok());
   h.WaitUntilReady();
-  EXPECT_THAT(story.Of(marked), ElementsAre("ScaleOut", "Joined", "ScaleIn", "DrainStarted",
+  EXPECT_THAT(story.Of(marked), ElementsAre("ScaleOut", "Ready", "ScaleIn", "DrainStarted",
                                             "TakenBack", "DrainCancelled"));
   h.HangDrains(false);
 }

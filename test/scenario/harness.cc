@@ -137,6 +137,14 @@ void Harness::CheckAtRest(const Invariants::Rest& rest) {
   if (!problems.empty()) ADD_FAILURE() << Transcript();
 }
 
+std::vector<nlohmann::json> Harness::Vms() const {
+  std::vector<nlohmann::json> vms = bystanders.Without(cluster.Vms());
+  std::erase_if(vms, [this](const nlohmann::json& vm) {
+    return !neighbour.empty() && PoolOf(vm) == neighbour;
+  });
+  return vms;
+}
+
 std::vector<std::string> Harness::VmNames() const {
   std::vector<std::string> names;
   for (const nlohmann::json& vm : Vms()) {

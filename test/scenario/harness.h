@@ -45,6 +45,7 @@ class Harness {
   scaling::StringMap policy;
   scaling::StringMap config;                    // of the next process, besides what it needs
   std::shared_ptr<metrics::Sink> metrics_sink;  // likewise
+  std::string neighbour;                        // a pool of another agent
   Invariants invariants;
   Bystanders bystanders;
 
@@ -69,8 +70,8 @@ class Harness {
   // Calls Status and runs background work every ten seconds, for `duration`.
   void Tick(base::Duration duration);
 
-  // What the cluster has, without bystanders.
-  std::vector<nlohmann::json> Vms() const { return bystanders.Without(cluster.Vms()); }
+  // What the cluster has, without bystanders; no VM of the pool `neighbour`.
+  std::vector<nlohmann::json> Vms() const;
   std::vector<nlohmann::json> Secrets() const { return bystanders.Without(cluster.Secrets()); }
   std::vector<nlohmann::json> Claims() const { return bystanders.Without(cluster.Claims()); }
   std::vector<nlohmann::json> Leases() const { return bystanders.Without(cluster.Leases()); }

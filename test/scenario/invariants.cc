@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "nomad_harvester/base/json.h"
+#include "nomad_harvester/harvester/metadata.h"
 
 #include "nlohmann/json.hpp"
 #include "vm_facts.h"
@@ -59,7 +60,10 @@ void Invariants::Violate(const Event& event, const std::string& text) {
 }
 
 Invariants::Broken Invariants::ClassifyBroken(const std::string& uid, const Vm& vm) const {
-  if (vm.joined || !cluster_.Node(cluster_.NodeIdOfVm(uid)).is_null()) return Broken::kNo;
+  // A node that has registered may lack a driver.
+  if (vm.ready) return Broken::kNo;
+  const json node = cluster_.Node(cluster_.NodeIdOfVm(uid));
+  if (!vm.registered && !node.is_null()) return Broken::kNo;
   const base::WallTime now = clock_.WallNow();
   Broken verdict = Broken::kNo;
   if (!vm.failing.empty()) {
@@ -92,10 +96,14 @@ void Invariants::Remember(const Event& event) {
   vm.pool = PoolIn(event.ns, object);
   vm.action = AnnotationOf(object, Key("action-id"));
   vm.member = IsMember(object);
-  if (vm.member) named_.insert(vm.name);
+  if (vm.member) {
+    named_.insert(vm.name);
+    for (const std::string& claim : RestoredClaimsOf(object)) restored_[claim] = vm.name;
+  }
   vm.marked = IsMarked(object);
   vm.terminating = IsTerminating(object);
-  vm.joined = !AnnotationOf(object, Key("joined-at")).empty();
+  vm.registered = !AnnotationOf(object, Key("joined-at")).empty();
+  vm.ready = vm.registered && AnnotationOf(object, Key("ready-at")) != harvester::kNotReadyYet;
   vm.is_protected = !AnnotationOf(object, Key("protect")).empty();
   vm.join_deadline = JoinDeadlineOf(object);
   if (event.kind == EventKind::kMarked) vm.marked_by_hand = event.actor == Actor::kOperator;
@@ -148,8 +156,8 @@ void Invariants::CheckBrokenMark(const Event& event, const Vm& vm) {
   const json node = cluster_.Node(cluster_.NodeIdOfVm(event.id));
   const bool ready = node.is_object() && base::GetString(node, "Status") == "ready" &&
                      base::GetString(node, "Name") == vm.name;
-  if (vm.joined || (ready && !late_requests_)) {
-    Violate(event, "C15: " + vm.name + " was called broken although it has joined");
+  if (vm.ready || (ready && !vm.registered && !late_requests_)) {
+    Violate(event, "C17: " + vm.name + " was called broken although it is ready");
   }
   // A condition's times are whole seconds.
   const base::Duration failing_for =
@@ -165,8 +173,9 @@ void Invariants::CheckBrokenMark(const Event& event, const Vm& vm) {
 void Invariants::CheckUnhealthyMark(const Event& event, const Vm& vm) {
   const json node = cluster_.Node(cluster_.NodeIdOfVm(event.id));
   const bool ready = node.is_object() && base::GetString(node, "Status") == "ready";
-  if (ready || Runs(*event.object)) {
-    Violate(event, "C5: " + vm.name + " was called unhealthy although it is not");
+  const std::string status = PrintableStatus(*event.object);
+  if (ready || status == "Paused" || status == "Migrating") {
+    Violate(event, "C17: " + vm.name + " was called unhealthy although it is not");
   }
 }
 
@@ -201,7 +210,15 @@ void Invariants::CheckNodeOfDeleted(const Event& event, const json& mark) {
   // Down for good; a drained node may go down earlier.
   const bool down = base::GetString(node, "Status") == "down";
   const base::WallTime since{std::chrono::seconds(base::GetInt(node, "StatusUpdatedAt"))};
-  if (down && (!Runs(vm) || clock_.WallNow() - since >= kDownForGood)) return;
+  // A paused guest sends no heartbeats, and goes on later.
+  const bool for_good = !IsPaused(vm) && clock_.WallNow() - since >= kDownForGood;
+  if (down && (!Runs(vm) || for_good)) return;
+  // Nothing was ever placed there (C17).
+  const bool never_ready = AnnotationOf(vm, Key("ready-at")) == harvester::kNotReadyYet &&
+                           base::GetString(node, "Status") == "initializing";
+  const bool idle = std::none_of(event.allocations.begin(), event.allocations.end(),
+                                 [](const auto& allocation) { return IsActive(*allocation); });
+  if (base::GetString(mark, "reason") == "broken" && never_ready && idle) return;
   const std::optional<json> drain = DrainFor(node, event.id);
   if (!drain.has_value() || base::GetString(*drain, "action") != base::GetString(mark, "action")) {
     Violate(event, "I1: " + event.name + " was deleted with a node that we did not drain");
@@ -274,6 +291,13 @@ bool Invariants::TouchedLately(const std::string& node_id) const {
          clock_.WallNow() - found->second <= *operator_slack_;
 }
 
+// Also of one that was restored: its drain names the VM that it was.
+bool Invariants::IsNodeOfVm(const std::string& node_id) const {
+  return std::any_of(vms_.begin(), vms_.end(), [&](const auto& entry) {
+    return cluster_.NodeIdOfVm(entry.first) == node_id;
+  });
+}
+
 bool Invariants::IsMarkedNow(const std::string& uid) const {
   const auto vm = vms_.find(uid);
   return vm != vms_.end() && vm->second.marked;
@@ -302,7 +326,7 @@ void Invariants::CheckEligibility(const Event& event) {
   const auto uid = event.meta.find("vm_uid");
   if (event.node == nullptr || !IsOurDrain(*event.node) || uid == event.meta.end()) {
     Violate(event, "C9: a node is changed whose last drain is not ours");
-  } else if (!operator_slack_.has_value() && !vms_.contains(uid->second)) {
+  } else if (!operator_slack_.has_value() && !vms_.contains(uid->second) && !IsNodeOfVm(event.id)) {
     Violate(event, "I4: a node is enabled whose VM does not exist");
   }
 }
@@ -329,7 +353,9 @@ void Invariants::CheckPurge(const Event& event) {
 // Volumes and Secrets, whether a request deleted them or a controller because of one.
 void Invariants::CheckLeftover(const Event& event) {
   if (event.actor == Actor::kOperator) return;
-  const std::string vm = VmOfLeftover(*event.object);
+  const auto restored = restored_.find(event.name);
+  const std::string vm =
+      restored != restored_.end() ? restored->second : VmOfLeftover(*event.object);
   if (!IsManaged(*event.object) && !named_.contains(vm)) {
     Violate(event, "C10: " + event.name + " is deleted, which belongs to no VM of ours");
     return;
@@ -438,7 +464,10 @@ void Invariants::CheckVmAtRest(const json& vm, const Rest& rest,
   if (IsTerminating(vm)) problems->push_back("I5: " + NameOf(vm) + " is still terminating");
   const std::string uid = UidOf(vm);
   for (const json& node : cluster_.Nodes()) {
-    const std::optional<json> drain = DrainFor(node, uid);
+    // Its own node also if it was drained for the VM that this one was restored from.
+    const bool own = base::GetString(node, "ID") == cluster_.NodeIdOfVm(uid) && IsOurDrain(node);
+    const std::optional<json> drain =
+        own ? std::optional<json>(node["LastDrain"]["Meta"]) : DrainFor(node, uid);
     if (!drain.has_value() || IsEligible(node)) continue;
     // It was ineligible before, or was made so after we had rolled back our drain.
     const bool was = base::GetString(*drain, "was") == "ineligible";

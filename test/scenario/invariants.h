@@ -75,14 +75,15 @@ class Invariants {
     bool member = false;
     bool marked = false;
     bool terminating = false;
-    bool joined = false;
+    bool registered = false;  // recorded as such
+    bool ready = false;       // likewise
     bool is_protected = false;
     bool marked_by_hand = false;
     std::string failing;  // the failing status
     base::WallTime failing_since{};
     std::optional<base::WallTime> join_deadline;
   };
-  // Whether a VM never joined and is past its time. A process may have observed it earlier or
+  // Whether a VM was never ready and is past its time. A process may have observed it earlier or
   // later, or extend the join deadline because Nomad was unreadable (C15).
   enum class Broken { kNo, kPerhaps, kSurely };
   struct OpenScale {
@@ -110,6 +111,7 @@ class Invariants {
   void CheckMark(const simulator::Event& event);
   void CheckBrokenMark(const simulator::Event& event, const Vm& vm);
   void CheckUnhealthyMark(const simulator::Event& event, const Vm& vm);
+  bool IsNodeOfVm(const std::string& node_id) const;
   bool IsMarkedNow(const std::string& uid) const;
   void CheckDrain(const simulator::Event& event);
   void CheckUndoing(const simulator::Event& event);
@@ -144,6 +146,7 @@ class Invariants {
   std::map<std::string, std::string> lease_text_;  // by name: the annotation observed last
   std::set<std::string> removed_;                  // uids whose deletion was requested
   std::set<std::string> named_;                    // the names of all members that ever existed
+  std::map<std::string, std::string> restored_;    // by claim: the member whose spec named it
   std::map<std::string, base::WallTime> changed_;  // by name of the VM: see LastChangeBeside
   std::set<std::string> gone_names_;               // of VMs that have existed
   bool late_requests_ = false;

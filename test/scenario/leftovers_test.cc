@@ -68,6 +68,64 @@ void DieLeavingAVolume(Harness& h) {
   ASSERT_TRUE(h.cluster.PutObject(claim));
 }
 
+// Harvester restores the VM in place, as its controller does it (harvester/harvester:
+// pkg/controller/master/backup/restore.go): the disk has another claim, without our labels, and the
+// annotation with the claims to remove is as before. The old claim is kept. A volume with data was
+// attached besides.
+void RestoreInPlace(Harness& h) {
+  json vm = h.Vms().at(0);
+  json& volumes = vm["spec"]["template"]["spec"]["volumes"];
+  for (json& volume : volumes) {
+    if (volume.contains("persistentVolumeClaim")) {
+      volume["persistentVolumeClaim"]["claimName"] = "restore-nightly-5f0c-disk-0";
+    }
+  }
+  volumes.push_back({{"name", "data"}, {"persistentVolumeClaim", {{"claimName", "data"}}}});
+  vm["metadata"]["annotations"].erase("harvesterhci.io/volumeClaimTemplates");
+  for (const char* claim : {"restore-nightly-5f0c-disk-0", "data"}) {
+    ASSERT_TRUE(h.cluster.PutObject(ObjectOf("PersistentVolumeClaim", claim, false)));
+  }
+  ASSERT_TRUE(h.cluster.PutObject(vm));
+  h.clock.Advance(minutes(1));
+}
+
+TEST(Leftovers, C4_a_volume_that_was_restored_in_place_goes_and_one_that_was_attached_stays) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(1).ok());
+  RestoreInPlace(h);
+  EXPECT_TRUE(h.Scale(0).ok()) << h.Transcript();
+  h.Tick(minutes(1));
+  EXPECT_THAT(NamesOf(h.Claims()), ElementsAre("data")) << h.Transcript();
+}
+
+TEST(Leftovers, C10_a_kill_before_the_delete_leaves_no_volume_that_was_restored_in_place) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(1).ok());
+  RestoreInPlace(h);
+  DieAt(h, "delete", "virtualmachines", false);
+  EXPECT_FALSE(h.Scale(0).ok());
+  StartAgain(h);
+  h.Tick(minutes(2));
+  EXPECT_THAT(NamesOf(h.Claims()), ElementsAre("data")) << h.Transcript();
+}
+
+TEST(Leftovers, C4_the_volume_of_a_broken_vm_that_another_vm_uses_by_now_stays) {
+  Harness h;
+  h.cluster.NeverJoin(1);
+  h.policy["join_timeout"] = "3m";
+  h.policy["scale_timeout"] = "2m";
+  EXPECT_FALSE(h.Scale(1).ok());
+  const json broken = h.Vms().at(0);
+  json other = broken;
+  other["metadata"] = {{"name", "rescue"}, {"namespace", std::string(kNamespace)}};
+  other["spec"]["runStrategy"] = "Halted";
+  ASSERT_TRUE(h.cluster.PutObject(other));
+  const std::string claim = NameOf(h.Claims().at(0));
+  h.Tick(minutes(10));
+  EXPECT_THAT(NamesOf(h.Vms()), ElementsAre("rescue")) << h.Transcript();
+  EXPECT_THAT(NamesOf(h.Claims()), ElementsAre(claim));
+}
+
 TEST(Leftovers, C10_a_secret_whose_owner_could_not_be_written_gets_it_later) {
   Harness h;
   h.Tick(minutes(1));  // the sweep at the start of a process
@@ -170,7 +228,8 @@ TEST(Leftovers, C4_no_node_is_purged_whose_vm_exists_although_a_list_lacks_it) {
   h.clock.Advance(seconds(30));
   h.cluster.SetFaultHook([](const RequestInfo& request) {
     return request.verb == "list" && request.resource == "virtualmachines"
-               ? Fault::Answer(200, R"({"metadata": {"resourceVersion": "1"}, "items": []})")
+               ? Fault::Answer(200, R"({"kind": "VirtualMachineList", )"
+                                    R"("metadata": {"resourceVersion": "1"}, "items": []})")
                : Fault::None();
   });
   h.Tick(minutes(1));

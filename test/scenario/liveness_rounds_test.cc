@@ -150,13 +150,19 @@ TEST(Rounds, S5_a_look_for_volumes_that_was_refused_is_made_up_for) {
 
 TEST(Rounds, L7_a_refused_purge_of_a_vm_that_no_lease_names_is_tried_ever_less_often) {
   Harness h;
-  const std::string marked = h.LeaveOneDraining();
-  ASSERT_TRUE(h.cluster.CancelDrain(h.NodeOf(marked), true));
-  h.HangDrains(false);
-  h.Tick(minutes(2));
-  ASSERT_FALSE(IsMarked(h.cluster.Vm(marked)));
+  ASSERT_TRUE(h.Scale(1).ok());
+  const std::string node = h.cluster.AddForeignNode({.name = "web-k2m4p"});
+  ASSERT_TRUE(h.cluster.OperatorDrain(node, minutes(1),
+                                      {{"drained_by", "nomad-autoscaler"},
+                                       {"action", "a-of-before"},
+                                       {"vm", "web-k2m4p"},
+                                       {"vm_uid", "uid-of-before"},
+                                       {"pool", "nomad/web"},
+                                       {"purge", "true"},
+                                       {"was", "eligible"}}));
+  h.Tick(minutes(2));  // the drain of a node without work is complete
   Trouble refused(h, kPurge, Forbidden());
-  h.cluster.DeleteVmByHand(marked);
+  h.cluster.KillNode(node);
   h.Tick(minutes(75));
   ASSERT_GT(refused.answers(), 0) << h.Transcript();
   const int before = refused.answers();
@@ -183,6 +189,60 @@ TEST(Rounds, L7_a_vm_that_was_released_by_its_label_costs_nothing) {
   EXPECT_LE(RequestsAtRest(h, minutes(20)), RestBudget(minutes(20), 1)) << h.log->Text();
 }
 
+// The agent's older releases ask for no Status during a cooldown.
+TEST(Rounds, L7_what_is_refused_for_ever_costs_no_more_without_a_status) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(2).ok());
+  h.Tick(minutes(1));
+  Trouble refused(h, kPurge, Forbidden());
+  ASSERT_TRUE(h.Scale(1).ok());
+  const auto wait = [&h](base::Duration duration) {
+    const int requests = h.cluster.RequestCount();
+    for (base::Duration passed{}; passed < duration; passed += seconds(10)) {
+      h.process().RunBackground();
+      h.clock.Advance(seconds(10));
+    }
+    return h.cluster.RequestCount() - requests;
+  };
+  const int before = refused.answers();
+  const int requests = wait(minutes(30));
+  EXPECT_GE(refused.answers() - before, 6) << "it is tried on\n" << h.Transcript();
+  EXPECT_LE(refused.answers() - before, 18);
+  EXPECT_LE(requests, 18 * (12 + 2));
+  EXPECT_EQ(wait(minutes(60)), 0) << "no policy has spoken of the pool for half an hour";
+}
+
+TEST(Rounds, L7_a_status_and_the_pools_own_wake_ups_share_their_rounds) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(2).ok());
+  h.Tick(minutes(1));
+  Trouble refused(h, kPurge, Forbidden());
+  ASSERT_TRUE(h.Scale(1).ok());
+  const int before = refused.answers();
+  EXPECT_LE(RequestsAtRest(h, minutes(60)), RestBudget(minutes(60), 1)) << h.log->Text();
+  EXPECT_LE(refused.answers() - before, 25);
+}
+
+TEST(Rounds, S5_a_drain_that_an_outage_interrupted_is_finished_without_a_status) {
+  Harness h;
+  const std::string marked = h.LeaveOneDraining();
+  bool nomad_is_away = true;
+  h.cluster.SetFaultHook([&](const RequestInfo& request) {
+    return nomad_is_away && request.system == System::kNomad ? Fault::Drop() : Fault::None();
+  });
+  h.process().RunBackground();
+  h.clock.Advance(minutes(2));
+  h.process().RunBackground();
+  ASSERT_EQ(h.Vms().size(), 2U);
+  nomad_is_away = false;
+  h.HangDrains(false);
+  for (int i = 0; i < 30 && h.Vms().size() > 1; ++i) {
+    h.clock.Advance(seconds(10));
+    h.process().RunBackground();
+  }
+  EXPECT_EQ(h.Vms().size(), 1U) << h.Transcript();
+}
+
 // A pool without VMs whose class a foreign node has, beside one with a VM that has lost its node.
 TEST(Rounds, L7_another_pools_foreign_node_costs_nothing) {
   Harness h;
@@ -204,7 +264,7 @@ TEST(Rounds, L7_another_pools_foreign_node_costs_nothing) {
   for (int i = 0; i < 30; ++i) tick();
   h.cluster.ResetCounters();
   for (int i = 0; i < 60; ++i) tick();
-  EXPECT_LE(h.cluster.RequestCount(), 2 * 2 * 60)
+  EXPECT_LE(RequestsButKeys(h.cluster), 2 * 2 * 60)
       << testing::PrintToString(h.cluster.RequestCounts());
 }
 

@@ -47,7 +47,7 @@ void ExpectRolledBackAfterRefusal(Harness& h, const std::string& vm) {
   const json object = h.cluster.Vm(vm);
   ASSERT_FALSE(object.is_null()) << h.Transcript();
   EXPECT_FALSE(IsMarked(object));
-  EXPECT_NE(AnnotationOf(object, Key("removal-refused")), "");
+  EXPECT_NE(AnnotationOf(object, Key("removal-undone")), "");
   EXPECT_TRUE(IsEligible(h.cluster.Node(h.NodeOf(vm))));
 }
 

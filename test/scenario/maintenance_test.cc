@@ -64,6 +64,26 @@ TEST(Gc, C10_a_partially_created_vm_is_deleted_with_its_volume_and_its_secret) {
   h.CheckAtRest(0);
 }
 
+TEST(Gc, C15_of_another_nomad_leaves_the_lease_and_the_secrets_of_the_pool_alone) {
+  Harness h;
+  EXPECT_TRUE(h.Scale(1).ok());
+  DieAt(h, "create", "virtualmachines");
+  EXPECT_FALSE(h.Scale(2).ok());
+  BuryTheDead(h);
+  h.clock.Advance(std::chrono::minutes(20));
+  const auto secrets = h.Secrets();
+  const auto annotations = h.Leases().at(0)["metadata"]["annotations"];
+  ASSERT_TRUE(annotations.contains("nomad-harvester-autoscaler/action"));
+  h.cluster.SetNomadKeys({"another"});
+  Operator person(h);
+  const auto done = person.Collect();
+  EXPECT_TRUE(absl::IsUnavailable(done.outcome));
+  EXPECT_THAT(done.outcome.ToString(), HasSubstr("another Nomad cluster"));
+  EXPECT_THAT(person.events, IsEmpty());
+  EXPECT_EQ(h.Secrets(), secrets);
+  EXPECT_EQ(h.Leases().at(0)["metadata"]["annotations"], annotations);
+}
+
 TEST(Gc, a_partially_created_vm_stays_unfinished_and_is_named_without_a_policy) {
   Harness h;
   const std::string vm = LeaveHalfMadeVm(h);
@@ -270,7 +290,7 @@ TEST(Inspection, agrees_with_status_and_changes_nothing) {
   EXPECT_EQ(seen->report.status.count, status->count);
   EXPECT_EQ(seen->report.status.meta, status->meta);
   for (const scaling::VmView* view : seen->snapshot.vms()) {
-    EXPECT_EQ(StateOf(*view, seen->snapshot), scaling::VmState::kJoined);
+    EXPECT_EQ(StateOf(*view, seen->snapshot), scaling::VmState::kReady);
   }
 }
 

@@ -83,7 +83,7 @@ TEST(Metrics, T2_tell_of_a_pool_that_grows_and_shrinks) {
   const auto samples = w.Samples();
   const std::map<std::string, double> expected = {
       {R"(build_info{commit="abc",version="1.2.3"})", 1},
-      {R"(vms{pool="nomad/web",state="joined"})", 1},
+      {R"(vms{pool="nomad/web",state="ready"})", 1},
       {R"(vms{pool="nomad/web",state="draining"})", 0},
       {R"(vms{pool="nomad/web",state="broken"})", 0},
       {R"(vm_created_total{pool="nomad/web",reason="scale_out"})", 2},
@@ -210,7 +210,7 @@ TEST(Metrics, T2_a_system_that_cannot_be_read_is_an_error_of_its_class) {
   w.h.cluster.SetFaultHook(nullptr);
   EXPECT_GE(w.Samples().at(R"(errors_total{class="nomad_unreadable"})"), 1);
   EXPECT_GE(w.Samples().at(R"(api_retries_total{api="nomad"})"), 1);
-  EXPECT_EQ(w.Samples().at(R"(vms{pool="nomad/web",state="joined"})"), 1) << "it is not lost";
+  EXPECT_EQ(w.Samples().at(R"(vms{pool="nomad/web",state="ready"})"), 1) << "it is not lost";
 }
 
 // Prometheus sees no increase in a series that begins with its first event.

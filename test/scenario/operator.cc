@@ -10,15 +10,15 @@
 namespace nomad_harvester::scenario {
 namespace {
 
-scaling::Clients ClientsOf(Harness& h) {
+scaling::Clients ClientsOf(Harness& h, const std::string& client) {
   auto config = config::ParsePluginConfig({{"harvester_url", "https://harvester.invalid"},
                                            {"auth_token", "token"},
                                            {"harvester_skip_verify", "true"}},
                                           nullptr);
   EXPECT_TRUE(config.ok()) << config.status();
   scaling::RawTransports transports;
-  transports.harvester = h.cluster.HarvesterTransport();
-  transports.nomad = h.cluster.NomadTransport();
+  transports.harvester = h.cluster.HarvesterTransport(client);
+  transports.nomad = h.cluster.NomadTransport(client);
   return scaling::MakeClients(std::make_shared<const config::PluginConfig>(*std::move(config)),
                               std::move(transports), runtime::MakeSeededRandom(17),
                               log::Logger(h.log, log::Level::kInfo));
@@ -52,9 +52,9 @@ std::string_view KindOf(const scaling::ReconcileEvent& event) {
 
 }  // namespace
 
-Operator::Operator(Harness& h)
+Operator::Operator(Harness& h, const std::string& client)
     : h_(h),
-      maintenance_(OptionsOf(h, executor_), ClientsOf(h)),
+      maintenance_(OptionsOf(h, executor_), ClientsOf(h, client)),
       context_(runtime::Context::Background(h.clock)) {}
 
 scaling::PoolKey Operator::key() const {
@@ -87,6 +87,10 @@ scaling::Collection Operator::CollectWithoutPolicy() {
 }
 absl::StatusOr<scaling::Inspection> Operator::Inspect() {
   return maintenance_.Inspect(context_, Policy(), /*tells_vms=*/true);
+}
+absl::Status Operator::Adopt() {
+  const auto adoption = maintenance_.FindAdoption(context_, key());
+  return adoption.ok() ? maintenance_.Adopt(context_, *adoption) : adoption.status();
 }
 absl::Status Operator::Pause(const std::optional<harvester::Hold>& hold) {
   return maintenance_.Pause(context_, key(), hold).status();

@@ -16,13 +16,16 @@ namespace nomad_harvester::scenario {
 
 class Operator {
  public:
-  explicit Operator(Harness& h);
+  // `client`: the value of RequestInfo::client in its requests.
+  explicit Operator(Harness& h, const std::string& client = "");
 
   // For the harness' pool, with its policy. The reported events are in `events` afterwards.
   scaling::Collection Collect();
   scaling::Collection Preview();
   scaling::Collection CollectWithoutPolicy();
   absl::StatusOr<scaling::Inspection> Inspect();
+  // The first failure ends it. OK: every VM of the pool belongs to the Nomad that answers.
+  absl::Status Adopt();
   absl::Status Pause(const std::optional<harvester::Hold>& hold);
   absl::StatusOr<std::set<scaling::PoolKey>> FindPools(const std::string& ns);
 

@@ -69,7 +69,8 @@ Process::Process(support::FakeClock& clock, simulator::Cluster& cluster, int num
     scaling::RawTransports transports;
     transports.harvester =
         std::make_shared<Yielding>(foreground_, cluster_.HarvesterTransport(name_));
-    transports.nomad = std::make_shared<Yielding>(foreground_, cluster_.NomadTransport(name_));
+    transports.nomad =
+        std::make_shared<Yielding>(foreground_, cluster_.NomadTransport(name_, options_.nomad));
     return transports;
   };
   options.foreground = &foreground_;

@@ -52,6 +52,7 @@ class ProcessClock final : public runtime::Clock {
 struct ProcessOptions {
   scaling::StringMap config{};  // keys of the plugin block, besides those that it needs
   scaling::StringMap environment{};
+  std::string nomad{};  // the Nomad cluster that it uses; empty: the first
   std::shared_ptr<metrics::Sink> metrics_sink{};  // null: metrics_address is unset
   Interleaving interleaving{};  // how those acts run that one step runs in parallel
 };

@@ -229,7 +229,7 @@ TEST(Unjoined, C15_a_list_of_another_nomad_right_before_the_delete_removes_no_vm
     }
     if (request.verb != "list" || request.resource != "nodes") return simulator::Fault::None();
     replaced |= observed_as_marked && request.query.count("index") == 0;
-    if (replaced) return simulator::Fault::Answer(200, "[]");
+    if (replaced) return simulator::Fault::NomadList("[]", 1);
     return simulator::Fault::None();
   });
   h.Tick(std::chrono::minutes(10));

@@ -81,6 +81,7 @@ TEST_P(ResumptionSweep, C10_the_pool_converges_after_a_kill_at_any_effect_of_a_r
 }
 
 NOMAD_HARVESTER_INSTANTIATE_SWEEP(ResumptionSweep);
+NOMAD_HARVESTER_INSTANTIATE_RARE_SWEEP(ResumptionSweep);
 
 }  // namespace
 }  // namespace nomad_harvester::scenario

@@ -791,6 +791,49 @@ TEST(Status, S3_names_every_mistake_of_a_policy) {
   EXPECT_THAT(status.status().ToString(), HasSubstr("node_class"));
 }
 
+// The first process has made some of the VMs when the second one's first request for the Lease gets
+// this answer.
+class OneRefusal : public testing::TestWithParam<const char*> {};
+
+TEST_P(OneRefusal, C11_of_the_lease_makes_no_vm_too_many) {
+  constexpr int kWanted = 9;
+  Harness h;
+  Process& first = h.process();
+  int created = 0;
+  bool refused = false;
+  h.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
+    EXPECT_LE(h.VmNames().size(), static_cast<std::size_t>(kWanted)) << h.Transcript();
+    if (request.client != first.name()) {
+      if (request.resource != "leases" || std::exchange(refused, true)) {
+        return simulator::Fault::None();
+      }
+      return simulator::Fault::Answer(403, GetParam());
+    }
+    if (request.resource == "virtualmachines" && request.verb == "create" && ++created == 6) {
+      h.Start();
+      EXPECT_FALSE(h.Scale(kWanted).ok());
+      EXPECT_TRUE(absl::IsAborted(h.Scale(kWanted))) << "the first one acts";
+    }
+    return simulator::Fault::None();
+  });
+  absl::Status scaled;
+  {
+    const Invariants::Scale open(h.invariants, h.policy.at("node_group_name"), kWanted);
+    scaled = first.Scale(kWanted, h.policy);
+  }
+  EXPECT_TRUE(scaled.ok()) << scaled << "\n" << h.Transcript();
+  EXPECT_TRUE(refused);
+  h.cluster.SetFaultHook(nullptr);
+  h.WaitUntilReady();
+  h.CheckAtRest(kWanted);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Lease, OneRefusal,
+    testing::Values("<html><head><title>403 Forbidden</title></head></html>",
+                    R"({"kind": "Status", "status": "Failure", "reason": "Forbidden", "code": 403,
+                        "message": "leases is forbidden: RBAC: role not found"})"));
+
 TEST(Clones, a_clone_is_not_a_member_and_is_never_touched) {
   Harness h;
   ASSERT_TRUE(h.Scale(1).ok());

@@ -2,6 +2,7 @@
 #include "scenarios.h"
 
 #include <chrono>
+#include <map>
 
 #include <gtest/gtest.h>
 
@@ -171,6 +172,60 @@ void UnpublishedHosts(Harness& h) {
   RunJob(h, 3);
 }
 
+// Scales in to one; the drain of the other does not end before its deadline. Returns that VM.
+std::string MarkOne(Harness& h) {
+  ShortenDrains(h);
+  return h.LeaveOneDraining();
+}
+
+// The VM's guest is paused, and its node has been down for longer than that of one that runs may
+// be.
+void Pause(Harness& h, const std::string& vm) {
+  h.cluster.PauseVm(vm);
+  h.Tick(std::chrono::minutes(3));
+}
+
+void OneIsPaused(Harness& h) {
+  Reach(h, 3);
+  RunJob(h, 3);
+  Pause(h, h.VmNames()[0]);
+}
+
+// Its drain ends only by its deadline, and what ran there is lost.
+void OneIsPausedWhileItDrains(Harness& h) {
+  const std::string vm = MarkOne(h);
+  h.cluster.PauseVm(vm);
+  h.clock.Advance(seconds(15));
+}
+
+// Harvester restored a VM that was marked and drained, with its annotations: mark and drain name
+// the one that it was.
+void OneWasRestored(Harness& h) {
+  const std::string vm = MarkOne(h);
+  json mark = MarkOf(h.cluster.Vm(vm));
+  mark["vm_uid"] = "uid-of-old";
+  h.cluster.EditAnnotation(vm, kMarkKey, base::DumpJson(mark));
+  auto meta = h.cluster.Node(vm)["LastDrain"]["Meta"].get<std::map<std::string, std::string>>();
+  meta["vm_uid"] = "uid-of-old";
+  h.cluster.OperatorDrain(vm, std::chrono::minutes(1), meta);
+}
+
+// The same, and its drain has ended meanwhile.
+void OneWasRestoredAfterItsDrain(Harness& h) {
+  OneWasRestored(h);
+  h.HangDrains(false);
+  h.clock.Advance(seconds(20));
+}
+
+std::vector<Scenario> MakeRareScenarios() {
+  return {
+      {.name = "in_beside_a_paused_guest", .prepare = OneIsPaused, .count = 1},
+      {.name = "in_a_marked_guest_is_paused", .prepare = OneIsPausedWhileItDrains, .count = 0},
+      {.name = "out_one_was_restored", .prepare = OneWasRestored, .count = 3},
+      {.name = "in_one_was_restored", .prepare = OneWasRestoredAfterItsDrain, .count = 1},
+  };
+}
+
 std::vector<Scenario> MakeScenarios() {
   return {
       {.name = "out_0_to_5", .prepare = [](Harness&) {}, .count = 5},
@@ -210,6 +265,11 @@ std::vector<Scenario> MakeScenarios() {
 
 const std::vector<Scenario>& Scenarios() {
   static const std::vector<Scenario> kScenarios = MakeScenarios();
+  return kScenarios;
+}
+
+const std::vector<Scenario>& RareScenarios() {
+  static const std::vector<Scenario> kScenarios = MakeRareScenarios();
   return kScenarios;
 }
 

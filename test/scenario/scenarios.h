@@ -30,6 +30,9 @@ struct Scenario {
 };
 
 const std::vector<Scenario>& Scenarios();
+// Guests that are paused, and VMs that were restored: for the sweeps of kills, of which more than
+// one thing has happened before.
+const std::vector<Scenario>& RareScenarios();
 
 }  // namespace nomad_harvester::scenario
 

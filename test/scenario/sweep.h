@@ -59,6 +59,9 @@ class Sweep : public ::testing::TestWithParam<Scenario> {};
 #define NOMAD_HARVESTER_INSTANTIATE_SWEEP(fixture)                         \
   INSTANTIATE_TEST_SUITE_P(All, fixture, ::testing::ValuesIn(Scenarios()), \
                            [](const auto& the_case) { return the_case.param.name; })
+#define NOMAD_HARVESTER_INSTANTIATE_RARE_SWEEP(fixture)                         \
+  INSTANTIATE_TEST_SUITE_P(Rare, fixture, ::testing::ValuesIn(RareScenarios()), \
+                           [](const auto& the_case) { return the_case.param.name; })
 
 }  // namespace nomad_harvester::scenario
 

@@ -31,7 +31,7 @@ json AnnotationsIn(const json& body) {
 std::string AspectOfVmPatch(const json& body) {
   const json annotations = AnnotationsIn(body);
   if (annotations.contains(kMarkKey)) return annotations[kMarkKey].is_null() ? "un-mark" : "mark";
-  for (const char* key : {"joined-at", "rolled-back", "join-timeout"}) {
+  for (const char* key : {"joined-at", "ready-at", "rolled-back", "join-timeout"}) {
     if (annotations.contains(Key(key))) return key;
   }
   return "other";
@@ -146,8 +146,6 @@ Answer BadRequest() {
 
 std::vector<Answer> RefusalsOf(const Act& act) {
   if (act.system == System::kNomad) return {Forbidden(), BadRequest()};
-  // A Lease that is forbidden guards nothing: a way to run, not a trouble (ADR 6).
-  if (act.resource == "leases") return {Invalid(), Denied(), DeniedAs500()};
   return {Forbidden(), Invalid(), Denied(), DeniedAs500()};
 }
 

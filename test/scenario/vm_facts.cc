@@ -48,6 +48,18 @@ std::string VmOfLeftover(const json& object) {
   return disk == std::string::npos ? "" : name.substr(0, disk);
 }
 
+std::vector<std::string> RestoredClaimsOf(const json& vm) {
+  std::vector<std::string> claims;
+  const json* volumes = base::FindPath(vm, {"spec", "template", "spec", "volumes"});
+  if (volumes == nullptr || !volumes->is_array()) return claims;
+  for (const json& volume : *volumes) {
+    const std::string claim = StringAt(volume, {"persistentVolumeClaim", "claimName"});
+    const bool is_disk = claim.find("-disk-") != std::string::npos;
+    if (claim.starts_with("restore-") && is_disk) claims.push_back(claim);
+  }
+  return claims;
+}
+
 bool IsTerminating(const json& object) {
   return !StringAt(object, {"metadata", "deletionTimestamp"}).empty();
 }
@@ -82,6 +94,8 @@ bool Runs(const json& vm) {
   const std::string status = PrintableStatus(vm);
   return status == "Running" || status == "Paused" || status == "Migrating";
 }
+
+bool IsPaused(const json& vm) { return PrintableStatus(vm) == "Paused"; }
 
 bool IsLate(const json& mark, base::WallTime now) {
   const auto grace = base::ParseGoDuration(base::GetString(mark, "grace"));

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "nomad_harvester/base/time.h"
 
@@ -33,6 +34,9 @@ std::string PoolOf(const nlohmann::json& object);
 bool IsManaged(const nlohmann::json& object);
 // The VM for which a volume or a Secret was made, by its name; empty: its name follows no pattern.
 std::string VmOfLeftover(const nlohmann::json& object);
+// The claims that its spec names and that Harvester restored in the place of a disk of the
+// plugin's.
+std::vector<std::string> RestoredClaimsOf(const nlohmann::json& vm);
 bool IsTerminating(const nlohmann::json& object);
 
 // Its annotation `self` names the VM itself and its firmware, so it is not a copy of another VM.
@@ -42,6 +46,7 @@ nlohmann::json MarkOf(const nlohmann::json& vm);
 bool IsMarked(const nlohmann::json& vm);
 std::optional<base::WallTime> JoinDeadlineOf(const nlohmann::json& vm);
 bool Runs(const nlohmann::json& vm);
+bool IsPaused(const nlohmann::json& vm);
 std::string PrintableStatus(const nlohmann::json& vm);
 
 // Whether the deadline of a mark's drain and the grace after it have passed.

@@ -139,6 +139,43 @@ TEST_F(AgentsTest, A_restored_nomad_knows_nothing_until_the_agents_are_back) {
   EXPECT_LT(after.create_index, before->value.at(0).create_index);
 }
 
+TEST_F(AgentsTest, Two_nomads_of_one_harvester_know_only_their_own_nodes_work_and_keys) {
+  const std::string first = AddNode("a");
+  const std::string second = cluster().AddForeignNode({.name = "b", .nomad = "second"});
+  cluster().RunJob({.id = "service", .count = 3, .nomad = "second"});
+  cluster().SetNomadKeys({"other"}, "second");
+  Wait(seconds(1));
+  const nomad::NomadClient other(cluster().NomadTransport("", "second"), {});
+  EXPECT_EQ(nomad().ListNodes(context_)->value.at(0).id, first);
+  EXPECT_EQ(other.ListNodes(context_)->value.at(0).id, second);
+  EXPECT_THAT(AllocationsOf(first), IsEmpty());
+  EXPECT_THAT(other.NodeAllocations(context_, second)->value, SizeIs(3));
+  EXPECT_THAT(other.GetNode(context_, first), StatusIs(StatusCode::kNotFound));
+  EXPECT_THAT(other.Purge(context_, first), StatusIs(StatusCode::kNotFound));
+  EXPECT_EQ(*nomad().ReadClusterKeys(context_), kFirstNomadKey);
+  EXPECT_EQ(*other.ReadClusterKeys(context_), "other");
+  EXPECT_THAT(cluster().Nodes(), SizeIs(2)) << "the operator sees both";
+  EXPECT_TRUE(cluster().KillNode("b"));
+  Wait(seconds(11));
+  EXPECT_EQ(cluster().Node("b")["Status"], "down");
+  EXPECT_EQ(Read(first).status, nomad::NodeStatus::kReady);
+}
+
+TEST_F(AgentsTest, A_guest_is_a_client_of_the_nomad_that_its_user_data_names) {
+  json secret = SecretFor("vm-1");
+  secret["data"]["userdata"] = base::Base64Encode("name = \"vm-1\"\nnomad_cluster = \"second\"\n");
+  ASSERT_THAT(kube().Create(context_, kube::kSecrets, "nomad", secret), IsOk());
+  const auto vm = kube().Create(context_, kube::kVirtualMachines, "nomad", VmNamed("vm-1"));
+  ASSERT_THAT(vm, IsOk());
+  Wait(seconds(9));
+  const nomad::NomadClient other(cluster().NomadTransport("", "second"), {});
+  EXPECT_THAT(nomad().ListNodes(context_)->value, IsEmpty());
+  EXPECT_EQ(other.ListNodes(context_)->value.at(0).id, cluster().NodeIdOfVm(UidOf(vm->object)));
+  cluster().StopVm("vm-1");
+  Wait(seconds(20));
+  EXPECT_EQ(cluster().Node("vm-1")["Status"], "down");
+}
+
 TEST_F(AgentsTest, At_the_address_of_another_nomad_the_agents_never_appear) {
   const std::string id = AddNode("a");
   cluster().RestoreNomad(false);

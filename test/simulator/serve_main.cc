@@ -24,6 +24,7 @@ int main(int argc, char** argv) {
   options.shutdown_time = std::chrono::seconds(2);
   options.heartbeat_timeout = std::chrono::seconds(3);
   options.networks = {"default/vlan10"};
+  options.client.drivers = {{"mock_driver", {}}};  // as the real clients of that comparison have
   const std::set<std::string_view> given(argv + 1, argv + argc);
   if (given.contains("--introduction")) options.introduction = Introduction::kWarn;
   if (given.contains("--strict-introduction")) options.introduction = Introduction::kStrict;

@@ -206,20 +206,21 @@ class JsonListReader final {
   // A few bytes in a reply become hundreds in a record.
   static constexpr std::size_t kMaxElements = 200'000;
 
-  // The list is at `list` (empty: it is the document). `paths` are those of an element. `beside`:
-  // the path of a text outside of the list; empty: none. `elements` must outlive this.
+  // The list is at `list` (empty: it is the document). `paths` are those of an element, `beside`
+  // those of texts outside of the list. `elements` must outlive this.
   JsonListReader(const std::string& list, const std::vector<std::string>& paths,
-                 JsonElements& elements, const std::string& beside = "");
+                 JsonElements& elements, const std::vector<std::string>& beside = {});
 
   // A document begins. What is left of an earlier one is forgotten.
   void Begin();
   void Write(std::string_view piece);
   // After the last piece. INVALID_ARGUMENT: "<what> …" is not JSON, has no list or one of more than
-  // kMaxElements, an element is not an object, or `beside` is neither a text nor null. Otherwise
-  // the error of an element. `null` is an empty list, because Go writes a nil slice as null.
+  // kMaxElements, an element is not an object, or what is `beside` is neither a text nor null.
+  // Otherwise the error of an element. `null` is an empty list, because Go writes a nil slice as
+  // null.
   absl::Status Finish(std::string_view what);
-  // The text at `beside`; empty if it is missing.
-  const std::string& beside() const { return text_; }
+  // The text at beside[i]; empty if it is missing.
+  const std::string& beside(std::size_t i) const { return texts_[i]; }
 
  private:
   bool Take(int path, const JsonEvent& event);
@@ -227,14 +228,14 @@ class JsonListReader final {
   bool Refuse(std::string_view problem);
 
   const int element_paths_;
-  const std::string beside_;
+  const std::vector<std::string> beside_;
   const JsonPaths paths_;
   JsonElements& elements_;
   std::optional<JsonPushParser> parser_;
-  std::string text_;      // at `beside_`
-  std::string problem_;   // with the document
-  absl::Status refused_;  // by `elements_`
-  int open_ = 0;          // 1: in the list, 2: in one of its elements
+  std::vector<std::string> texts_;  // at `beside_`
+  std::string problem_;             // with the document
+  absl::Status refused_;            // by `elements_`
+  int open_ = 0;                    // 1: in the list, 2: in one of its elements
   std::size_t count_ = 0;
   bool has_list_ = false;
 };

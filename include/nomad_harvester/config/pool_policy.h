@@ -104,6 +104,7 @@ struct PoolPolicy {
   std::optional<std::chrono::seconds> termination_grace_period;  // nullopt: Harvester's
   std::string node_attribute = "unique.hostname";
   WaitFor wait_for = WaitFor::kNomad;
+  std::vector<std::string> ready_drivers;  // task drivers that a ready node has
   base::Duration join_timeout = std::chrono::minutes(15);
   OnJoinTimeout on_join_timeout = OnJoinTimeout::kDelete;
   HostVolumes host_volumes = HostVolumes::kProtect;

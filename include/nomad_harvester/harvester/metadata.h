@@ -37,9 +37,16 @@ inline constexpr char kNodesAnnotation[] = "nomad-harvester-autoscaler/nodes";
 inline constexpr char kIntroTokenExpiresAnnotation[] =
     "nomad-harvester-autoscaler/intro-token-expires";
 inline constexpr char kNodeIdAnnotation[] = "nomad-harvester-autoscaler/nomad-node-id";
+// Of the VM, and of the Lease.
+inline constexpr char kNomadClusterAnnotation[] = "nomad-harvester-autoscaler/nomad-cluster";
 inline constexpr char kJoinedAtAnnotation[] = "nomad-harvester-autoscaler/joined-at";
+inline constexpr char kReadyAtAnnotation[] = "nomad-harvester-autoscaler/ready-at";
+// The value of ready-at from the join until the node was seen ready.
+inline constexpr char kNotReadyYet[] = "not-yet";
 inline constexpr char kScaleInAnnotation[] = "nomad-harvester-autoscaler/scale-in";
 inline constexpr char kRolledBackAnnotation[] = "nomad-harvester-autoscaler/rolled-back";
+inline constexpr char kRemovalUndoneAnnotation[] = "nomad-harvester-autoscaler/removal-undone";
+// What 0.1 wrote in its place: a time.
 inline constexpr char kRemovalRefusedAnnotation[] = "nomad-harvester-autoscaler/removal-refused";
 inline constexpr char kPublishedHostAnnotation[] = "nomad-harvester-autoscaler/published-host";
 inline constexpr char kProtectAnnotation[] = "nomad-harvester-autoscaler/protect";
@@ -50,6 +57,10 @@ inline constexpr char kLeaseLastEventAnnotation[] = "nomad-harvester-autoscaler/
 inline constexpr char kLeaseLastErrorAnnotation[] = "nomad-harvester-autoscaler/last-error";
 inline constexpr char kLeasePausedAnnotation[] = "nomad-harvester-autoscaler/paused";
 inline constexpr char kLeasePolicyAnnotation[] = "nomad-harvester-autoscaler/policy";
+// Harvester's: the claims, with commas between them, that it deletes with the VM
+// (harvester/harvester:pkg/util/constants.go,
+// pkg/controller/master/virtualmachine/vm_controller.go).
+inline constexpr char kRemovedClaimsAnnotation[] = "harvesterhci.io/removedPersistentVolumeClaims";
 
 // The pool's node selection (region and identifiers) when a VM was created.
 struct NodesRecord {
@@ -99,6 +110,17 @@ std::string ToAnnotation(const Mark& mark);
 // INVALID_ARGUMENT if it cannot be read: the caller treats the VM as having an edited mark, which
 // is rolled back.
 absl::StatusOr<Mark> ParseMark(std::string_view text);
+
+// The annotation removal-undone of a VM: when its mark was removed by the plugin, and why. As text
+// "<time> <why>".
+struct UndoneRemoval {
+  base::WallTime at{};
+  std::string why;
+  friend bool operator==(const UndoneRemoval&, const UndoneRemoval&) = default;
+};
+std::string ToAnnotation(const UndoneRemoval& undone);
+// INVALID_ARGUMENT: it does not begin with a time.
+absl::StatusOr<UndoneRemoval> ParseUndoneRemoval(std::string_view text);
 
 // The annotation published-host of a VM: what its Nomad node's metadata says about where it runs.
 struct PublishedHost {
@@ -193,6 +215,10 @@ std::string SecretName(std::string_view vm_name);
 std::string ClaimName(std::string_view vm_name, int disk, std::string_view random);
 // Whether `claim` has the form that ClaimName gives for that VM.
 bool IsClaimNameOf(std::string_view claim, std::string_view vm_name);
+// The disk, such as "disk-0", of such a claim, and of one that Harvester restored in its place:
+// "restore-<backup>-<uid of the restore>-disk-0"
+// (harvester/harvester:pkg/controller/master/backup/util.go, getRestorePVCName). Empty: of neither.
+std::string_view DiskOfClaim(std::string_view claim, std::string_view vm_name);
 std::string LeaseName(std::string_view pool);
 // Selects every object that the plugin created.
 std::string ManagedSelector();

@@ -22,7 +22,7 @@ struct Condition {
   std::optional<base::WallTime> last_transition;
 };
 
-// How long a VM may take to join.
+// How long a VM may take until it is ready.
 struct JoinTimeout {
   bool none = false;  // annotation "none": no deadline
   base::Duration limit{};
@@ -44,19 +44,27 @@ struct ObjectMetadata {
 // the labels none is kept, of the annotations only `self`, `template-hash` and `template-parts`:
 // the members have what the others say.
 struct VirtualMachine : ObjectMetadata {
-  std::string pool;           // label; empty: none
+  std::string pool;           // label; empty: none, or the label managed-by is not ours
   std::string firmware_uuid;  // spec, lower case
   std::string action_id;
   std::string zone;                         // in which it must run; empty: not said
   std::optional<JoinTimeout> join_timeout;  // unset if the annotation is absent or unreadable
   std::optional<NodesRecord> nodes;         // unset if absent or unreadable
+  // The keys of the Nomad cluster that it belongs to, as nomad::NomadClient::ReadClusterKeys
+  // returns them; empty: not recorded.
+  std::string nomad_cluster;
   std::string joined_node_id;
-  std::optional<base::WallTime> joined_at;  // set if it has joined
-  bool has_mark = false;                    // the annotation is present, readable or not
-  std::optional<Mark> mark;                 // set if it is readable
+  std::optional<base::WallTime> joined_at;  // set if its node has registered
+  // Its node has registered, and was not seen ready yet. False for a VM that joined before the
+  // plugin recorded that.
+  bool awaits_ready = false;
+  // When its node was first seen ready, if that is recorded.
+  std::optional<base::WallTime> ready_at;
+  bool has_mark = false;     // the annotation is present, readable or not
+  std::optional<Mark> mark;  // set if it is readable
   std::string rolled_back;
-  // When a removal was given up because it was refused; unset if absent or unreadable.
-  std::optional<base::WallTime> removal_refused_at;
+  // The last removal that the plugin gave up; unset if absent or unreadable.
+  std::optional<UndoneRemoval> removal_undone;
   // The annotation published-host is present, readable or not; set if it is readable.
   bool has_published_host = false;
   std::optional<PublishedHost> published_host;
@@ -68,8 +76,9 @@ struct VirtualMachine : ObjectMetadata {
   bool instance_exists = false;  // status.created
   bool ready = false;
   std::vector<Condition> conditions;
-  std::string quota_halt;                // harvesterhci.io/insufficient-resource-quota
-  std::vector<std::string> claim_names;  // of all volumes
+  std::string quota_halt;                   // harvesterhci.io/insufficient-resource-quota
+  std::vector<std::string> claim_names;     // of all volumes
+  std::vector<std::string> removed_claims;  // kRemovedClaimsAnnotation
 
   // Kubernetes' termination grace period of the guest; Harvester's default of 120 s if it is not
   // set.
@@ -83,13 +92,26 @@ VirtualMachine ParseVirtualMachine(const nlohmann::json& object);
 // Has the label and a `self` that names this VM: a clone or a restored copy has another name or
 // UUID.
 bool IsMember(const VirtualMachine& vm);
+// KubeVirt holds its guest, which has run: by an operator, after an I/O error, or for a migration.
+// Its work goes on afterwards, and until then its Nomad client cannot be heard.
+bool IsPausedOrMigrating(const VirtualMachine& vm);
 inline bool IsTerminating(const VirtualMachine& vm) { return vm.deleted_at.has_value(); }
+// Its node has registered.
 inline bool HasJoined(const VirtualMachine& vm) { return vm.joined_at.has_value(); }
+// Its node has registered, and was ready at some time.
+inline bool WasReady(const VirtualMachine& vm) { return HasJoined(vm) && !vm.awaits_ready; }
 // The guest does not run and is not being started: printableStatus Stopped, or run strategy Halted
 // without an instance. Paused and migrating VMs are not stopped.
 bool IsStopped(const VirtualMachine& vm);
 // KubeVirt reports a running guest: Running, Migrating or Paused, or the object is Ready.
 bool IsRunning(const VirtualMachine& vm);
+
+// Of the claims that its spec names, those that are to be deleted with it: what removed_claims has,
+// and what Harvester restored in the place of such a claim. A restore in place gives the volumes of
+// the spec new claims, but leaves the annotation as it is
+// (harvester/harvester:pkg/controller/master/backup/restore.go). A volume that was attached to the
+// VM is not among them.
+std::vector<std::string> ClaimsThatGoWith(const VirtualMachine& vm);
 
 // Why the VM cannot start, if KubeVirt or Harvester reports it (rule C3). `since`: when the VM
 // entered the state, if the object has it. A halt by quota counts immediately (immediate).

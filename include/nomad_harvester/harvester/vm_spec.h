@@ -93,6 +93,7 @@ struct VmSpec {
   std::string template_parts;
   std::string join_timeout;  // the annotation's value
   NodesRecord nodes;
+  std::string nomad_cluster;  // the annotation's value; empty: none
 };
 
 // What differs between VMs.

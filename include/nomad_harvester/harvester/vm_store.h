@@ -57,6 +57,10 @@ class VmStore {
 
   const std::string& ns() const { return ns_; }
 
+  // Which Harvester cluster this is: the uid of the namespace. One GET; the right to it is
+  // optional.
+  absl::StatusOr<std::string> NamespaceUid(const runtime::Context& context) const;
+
   // One list: every VM that has our managed-by label, members or not.
   absl::StatusOr<Timestamped<std::vector<VirtualMachine>>> ListManaged(
       const runtime::Context& context) const;

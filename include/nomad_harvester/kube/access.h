@@ -20,10 +20,22 @@ struct ResourceAttributes {
   std::string resource;  // plural
   std::string ns;        // empty: cluster-scoped
   std::string subresource;
+  std::string name{};  // empty: of any object
 };
 
-// One SelfSubjectAccessReview. The API server evaluates its whole chain of authorizers, so the
-// result is final for this one right. Counts as a read. Errors: KubeClient's.
+struct AccessReview {
+  bool allowed = false;
+  // What the server could not evaluate, such as a role that it does not know (yet): it could have
+  // granted the right. Empty: a denial is final.
+  std::string evaluation_error;
+};
+
+// One SelfSubjectAccessReview. The API server evaluates its whole chain of authorizers. Counts as a
+// read. Errors: KubeClient's.
+absl::StatusOr<AccessReview> ReviewAccess(const runtime::Context& context, const KubeClient& client,
+                                          const ResourceAttributes& access);
+
+// The same, for those to whom it does not matter why a right is missing.
 absl::StatusOr<bool> IsAllowed(const runtime::Context& context, const KubeClient& client,
                                const ResourceAttributes& access);
 

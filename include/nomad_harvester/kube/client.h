@@ -54,8 +54,9 @@ absl::Status AsItIs(Record& /*record*/) {
 
 // Thread-safe. Every call blocks until the request, including the transport's retries, is done.
 // Errors: those of ToStatus (error.h) and of HttpTransport; INTERNAL for a reply that cannot be
-// decoded; INVALID_ARGUMENT, with nothing sent, for a name or namespace that is not a valid path
-// segment. An empty `ns` means a cluster-scoped resource or, for List, all namespaces.
+// decoded, or that is not the list that was asked for; INVALID_ARGUMENT, with nothing sent, for a
+// name or namespace that is not a valid path segment. An empty `ns` means a cluster-scoped resource
+// or, for List, all namespaces.
 class KubeClient {
  public:
   // `transport` adds base URL, credentials and retries.

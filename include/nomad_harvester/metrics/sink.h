@@ -24,6 +24,7 @@ enum class Metric {
   kBackOff,
   kDrifted,
   kLeftovers,
+  kUnclaimed,
   kProtected,
   kLeaseHeld,
   kObserved,

@@ -20,6 +20,8 @@ struct DrainMark {
   std::string_view vm{};
   std::string_view vm_uid{};
   std::string_view pool{};  // "<namespace>/<name>"
+  // Which Harvester cluster it is: the uid of the pool's namespace; empty: it could not be read.
+  std::string_view harvester{};
   bool purge = false;
   bool was_ineligible = false;  // the node was ineligible before, other than by a drain of ours
 };
@@ -37,12 +39,18 @@ std::string RollbackMarker(const nomad::Node& node);
 // The same for a node whose mark was parsed before.
 std::string RollbackMarker(const nomad::Node& node, const DrainMark& mark);
 
+// Pending or running, by its client's last word.
+bool IsLive(const nomad::Allocation& allocation);
 // No allocation is pending or running and every task is dead, poststop tasks included; allocations
 // of system jobs are ignored if `ignore_system`.
 bool IsIdle(const std::vector<nomad::Allocation>& allocations, bool ignore_system);
+// Whether Nomad wants one of them to go on: it is live, and nothing has asked it to stop. System
+// jobs likewise.
+bool WantsToRun(const std::vector<nomad::Allocation>& allocations, bool ignore_system);
 
 // The deadline of a drain that starts at `now`, for the deadline in the mark: the remaining time,
-// at least 1 s; 0 for no deadline; negative for "now". `post` is false if the deadline has passed.
+// at least 1 s; 0 for no deadline; negative for "now". `post` is false if the deadline has passed;
+// what is left is 1 s then.
 struct PostedDeadline {
   bool post = true;
   base::Duration deadline{};

@@ -67,7 +67,8 @@ struct IntroductionToken {
 enum class AllocationPart { kResources, kTaskStates };
 
 // Thread-safe; every call blocks for the request. Region and namespace are sent as query
-// parameters. Errors of Nomad have the codes of nomad/error.h and carry a NomadError.
+// parameters. Errors of Nomad have the codes of nomad/error.h and carry a NomadError. An empty list
+// without X-Nomad-Index is INTERNAL; one with elements has the index 0 then.
 class NomadClient {
  public:
   struct Options {
@@ -145,6 +146,14 @@ class NomadClient {
   // The same for both rights, in the same requests.
   absl::StatusOr<TokenRights> VerifyRights(const runtime::Context& context) const;
 
+  // GET /.well-known/jwks.json: which Nomad cluster this is, as the ids of the keys with which it
+  // signs, sorted and separated by commas. A cluster makes these keys itself, one per 30 days; from
+  // 1.8.3 on it keeps an old one for 30 days more, before an hour if nothing uses it; each region
+  // has its own (hashicorp/nomad:nomad/keyring_endpoint.go, ListPublic; nomad/core_sched.go,
+  // rootKeyGC). Nobody needs a right to read them. A restored snapshot brings its keys along.
+  // Empty: Nomad before 1.7, which does not have the path, or a proxy that refuses it (3xx, 4xx,
+  // a page).
+  absl::StatusOr<std::string> ReadClusterKeys(const runtime::Context& context) const;
   // GET /v1/agent/members: the servers of the region. The right is node:read
   // (hashicorp/nomad:nomad/status_endpoint.go, Members).
   absl::StatusOr<Servers> ListServers(const runtime::Context& context) const;

@@ -34,6 +34,14 @@ struct NodeResources {
   std::int64_t memory_mb = 0;
 };
 
+// What a client says about one of its task drivers (hashicorp/nomad:api/nodes.go, DriverInfo).
+struct Driver {
+  std::string name{};
+  bool detected = false;
+  bool healthy = false;
+  std::string description{};  // HealthDescription, such as "Failed to connect to docker daemon"
+};
+
 // A node from GET /v1/nodes (stub) or GET /v1/node/:id (full). Members that only the full form has,
 // attributes and meta, are empty in a stub.
 struct Node {
@@ -54,6 +62,8 @@ struct Node {
   // (hashicorp/nomad:nomad/structs/volumes.go, ClientHostVolumeConfig); volumes that the client's
   // configuration declares have none.
   std::vector<std::string> dynamic_host_volumes{};
+  // Those that are detected, or of which the client says why not.
+  std::vector<Driver> drivers{};
   std::uint64_t create_index = 0;
   std::uint64_t modify_index = 0;
   bool full = false;

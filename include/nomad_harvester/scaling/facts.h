@@ -15,6 +15,10 @@ namespace nomad_harvester::scaling {
 // work is lost (rule C5).
 inline constexpr base::Duration kDownForGood = std::chrono::minutes(2);
 
+// Nomad may place work on a node while its drain begins. Once the drain has been complete for this
+// long, what is to run there was placed after it: nothing stops that but another drain.
+inline constexpr base::Duration kPlacedLate = std::chrono::seconds(10);
+
 // A refusal that lasts this long ends the VM's part of a call (rule L3).
 inline constexpr base::Duration kRefusedForGood = std::chrono::seconds(60);
 
@@ -34,28 +38,37 @@ struct Facts {
 
   // Where we look.
   bool nomad_readable = false;
-  bool other_region = false;
+  bool other_nomad = false;
   const std::string* nomad_problem = nullptr;
 
   // A node whose last drain names a VM that no longer exists.
   bool vm_gone = false;
+  // That drain is complete and asks for the purge, and the node is down: one that is disconnected
+  // or initializing may come back, and a cancelled drain removed nothing.
   bool purge_wanted = false;
 
   // The VM.
   bool terminating = false;
   bool member = false;
-  bool joined = false;
+  bool joined = false;     // its node has registered
+  bool was_ready = false;  // … and was ready at some time
+  bool is_ready = false;   // its node is ready by rule C17
   bool is_protected = false;
-  bool has_deadline = false;  // to join
+  bool has_deadline = false;  // to be ready
   bool broken = false;
   bool start_fails = false;
   bool ran = false;         // wait_for = "running", and its instance has run
   bool token_ends = false;  // it has not booted; its introduction token may end before it does
   bool unhealthy = false;
+  // Its node is disconnected, and, as far as its allocations were read, none is within the time
+  // that its group gives it.
+  bool cut_off = false;
   // The policy removes broken VMs like this one, or unhealthy ones; never in a dry run.
   bool may_remove_broken = false;
   bool may_replace = false;
   bool dry_run = false;
+  // The record of its Nomad cluster lacks a key that the cluster has by now.
+  bool record_cluster = false;
   // Its node is ready, and the metadata that the policy asks for differs from what was published.
   bool publish = false;
   // The same, and the policy asks for none.
@@ -76,14 +89,18 @@ struct Facts {
   // Its mark.
   bool marked = false;
   bool mark_readable = false;
+  bool of_another = false;  // it names another uid: the VM was restored, or replaced by a copy
   bool for_unhealthy = false;
+  bool for_broken = false;
   bool named = false;  // by the Lease's action, or need not be
   bool node_gone = false;
   bool taken_back = false;  // the Lease's action takes it back (rule L6)
   // A removal for scale-in whose drain or deletion has been refused for 60 s, and whose mark can be
   // removed (rule L3).
   bool removal_refused = false;
-  bool late = false;  // past the drain's deadline and grace
+  // Past the drain's deadline and grace by the API server's clock, and, if the drain runs, by this
+  // process' own, too.
+  bool late = false;
   // Past a timed deadline by 10 s, and no drain of ours was ever posted (rule C9).
   bool never_begun = false;
   bool force = false;
@@ -94,7 +111,12 @@ struct Facts {
   bool canceled = false;  // … and was cancelled
   bool complete = false;  // … and is complete by Nomad's word
   bool down_for_good = false;
+  // Disconnected for as long, and no allocation on it is within the time that its group gives it.
+  bool cut_off_for_good = false;
   bool idle = false;
+  bool placed_late = false;  // its drain is complete, and an allocation is to run there
+  // It is initializing, was never seen ready, and has no allocation.
+  bool never_used = false;
   bool ineligible_by_others = false;  // other than by a drain of ours that stands
 };
 
@@ -102,6 +124,9 @@ struct Facts {
 Facts FactsOf(const Overlay& seen, const PoolFacts* pool);
 // Of a node whose last drain names a VM that no longer exists.
 Facts FactsOfGoneVm(const NodeOfGoneVm& gone, const PoolSnapshot& snapshot);
+
+// Whether a drain that is posted now has an effect: the client hears of it, or has nothing to stop.
+bool CanDrain(const nomad::Node& node);
 
 // Past drain_deadline + grace.
 bool IsLate(const harvester::Mark& mark, base::WallTime now);

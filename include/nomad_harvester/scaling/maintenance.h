@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -75,6 +76,9 @@ struct Inspection {
   // Read only if the pool has neither a VM nor a Lease. The pool is not ready while it has a
   // problem, which Status does not look for.
   std::optional<NamespaceView> ns;
+  // Of the other pools of the namespace, of which no policy is known: the removals that have been
+  // unfinished for ten minutes, as far as their age is known (rule S5).
+  std::map<PoolKey, std::vector<UnfinishedRemoval>> unclaimed;
 };
 
 // The Kubernetes Events of a VM and of its instance, the newest last.
@@ -94,6 +98,17 @@ struct Unfinished {
 // it will be taken over at the latest.
 using LeaseWaitListener = std::function<void(const std::string& holder, base::WallTime until)>;
 
+// What it takes to give a pool to the Nomad cluster that is configured.
+struct Adoption {
+  PoolKey key;
+  std::string cluster;          // its keys
+  std::uint64_t index = 0;      // of its list of nodes
+  std::vector<SharedVm> vms;    // those of another cluster, or made at a higher index
+  std::string lease_cluster{};  // the Lease's keys, if they are another cluster's
+
+  bool IsNeeded() const { return !vms.empty() || !lease_cluster.empty(); }
+};
+
 struct Collection {
   // OK: everything that could be collected was. ABORTED: another live process holds the pool's
   // Lease, and nothing was done.
@@ -112,11 +127,21 @@ class Maintenance {
   absl::StatusOr<bool> Pause(const runtime::Context& context, const PoolKey& key,
                              const std::optional<harvester::Hold>& hold) const;
 
+  // What of the pool, its VMs and its Lease, belongs to another Nomad cluster than the one that is
+  // configured (rule C15). Only reads. An error: a system or the Lease cannot be read, or this
+  // Nomad does not tell its keys.
+  absl::StatusOr<Adoption> FindAdoption(const runtime::Context& context, const PoolKey& key) const;
+  // Records this cluster in those VMs, one PATCH each, lowers the index in `nodes` to that of this
+  // Nomad, and then records it on the Lease. The first failure ends it; it may be repeated.
+  absl::Status Adopt(const runtime::Context& context, const Adoption& adoption) const;
+
   // Only reads. An error means that Harvester cannot be read. If Nomad cannot be read, the snapshot
   // reports it and the pool is not ready. `tells_vms`: the policy says how new VMs are made, so
-  // that existing ones are compared with that.
+  // that existing ones are compared with that. `claimed`: the pools besides the policy's that have
+  // a policy, as far as is known.
   absl::StatusOr<Inspection> Inspect(const runtime::Context& context,
-                                     const config::PoolPolicy& policy, bool tells_vms) const;
+                                     const config::PoolPolicy& policy, bool tells_vms,
+                                     std::set<PoolKey> claimed = {}) const;
 
   // One request. The right to read a namespace is optional.
   NamespaceView ReadNamespace(const runtime::Context& context, const std::string& ns) const;

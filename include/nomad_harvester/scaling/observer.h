@@ -39,6 +39,9 @@ class ObserverMemory {
   // that are not `unread` any more.
   void NoteUnread(base::MonoTime now, const std::map<std::string, std::string>& failed,
                   const std::map<std::string, std::string>& unread, const log::Logger& logger);
+  // The uid of the namespace, once it is known or is known to be forbidden (""). Apply fills it in.
+  bool KnowsHarvester() const;
+  void SetHarvester(std::string uid);
   // Returns what was set before.
   bool SetAllocationsUnread(bool unread);
   VolumeWarnings& volume_warnings() { return volume_warnings_; }
@@ -58,8 +61,10 @@ class ObserverMemory {
                             const nomad::Node* node, base::MonoTime now);
   void ApplyStartFailure(base::MonoTime now, base::WallTime wall_now, VmView* view)
       NH_REQUIRES(mutex_);
-  void ApplyNodeDown(base::MonoTime now, const Look& look, VmView* view) NH_REQUIRES(mutex_);
+  void ApplyNode(base::MonoTime now, const Look& look, VmView* view) NH_REQUIRES(mutex_);
+  void ApplyMark(base::MonoTime now, VmView* view) NH_REQUIRES(mutex_);
   void ApplyUnhealthy(base::MonoTime now, const Look& look, VmView* view) NH_REQUIRES(mutex_);
+  void ApplyInitializing(base::MonoTime now, Look* look) NH_REQUIRES(mutex_);
 
   VolumeWarnings volume_warnings_;
   struct Unread {
@@ -68,12 +73,20 @@ class ObserverMemory {
     base::Duration wait{};
   };
   mutable base::Mutex mutex_;
-  std::map<std::string, Failing> failing_ NH_GUARDED_BY(mutex_);            // by VM uid
-  std::map<std::string, NodeSince> down_since_ NH_GUARDED_BY(mutex_);       // by node ID
-  std::map<std::string, NodeSince> unhealthy_since_ NH_GUARDED_BY(mutex_);  // by VM uid
+  std::map<std::string, Failing> failing_ NH_GUARDED_BY(mutex_);                    // by VM uid
+  std::map<std::string, NodeSince> down_since_ NH_GUARDED_BY(mutex_);               // by node ID
+  std::map<std::string, NodeSince> unhealthy_since_ NH_GUARDED_BY(mutex_);          // by VM uid
+  std::map<std::string, NodeSince> drained_since_ NH_GUARDED_BY(mutex_);            // by VM uid
+  std::map<std::string, base::MonoTime> initializing_since_ NH_GUARDED_BY(mutex_);  // by node ID
+  struct MarkSince {
+    std::string action;
+    base::MonoTime since{};
+  };
+  std::map<std::string, MarkSince> marked_since_ NH_GUARDED_BY(mutex_);  // by VM uid
   std::optional<base::MonoTime> unreadable_since_ NH_GUARDED_BY(mutex_);
   base::Duration unreadable_total_ NH_GUARDED_BY(mutex_){};
   std::map<std::string, base::WallTime> tokens_ NH_GUARDED_BY(mutex_);  // by VM uid
+  std::optional<std::string> harvester_ NH_GUARDED_BY(mutex_);
   bool allocations_unread_ NH_GUARDED_BY(mutex_) = false;
   std::map<std::string, Unread> unread_ NH_GUARDED_BY(mutex_);  // by node ID
   // By VM uid: of every VM of the last look.
@@ -126,8 +139,7 @@ class Observer {
   // that cannot be read for good. A node whose allocations are not known is not idle. An error: the
   // context ended.
   absl::Status ReadIdleness(const runtime::Context& context, Look* look) const;
-  void ReadIdlenessOf(const std::vector<std::string>& nodes, const runtime::Context& context,
-                      Look* look) const;
+  void ReadHarvester(const runtime::Context& context) const;
   void ReadDetails(const runtime::Context& context, Look* look);
   void ReadNodesOfMarked(const runtime::Context& context, Look* look);
 
@@ -146,14 +158,22 @@ bool IsGone(const absl::Status& read, const harvester::VirtualMachine& vm);
 // Whether a list that could not be read may be had when it is asked for again: many single requests
 // instead would be a burden.
 bool MayPass(const absl::Status& list);
+// The allocations of these nodes, in their order, by a request for each, `at_once` at a time. After
+// a few errors the others are not asked for: UNAVAILABLE.
+std::vector<absl::StatusOr<Allocations>> ReadAllocationsOf(const runtime::Context& context,
+                                                           runtime::Executor& executor,
+                                                           const nomad::NomadClient& nomad,
+                                                           const std::vector<std::string>& nodes,
+                                                           std::size_t at_once);
 // UNAVAILABLE if a list of nodes with this index is older than the VM, or of another or a restored
 // Nomad: it proves of no node that it does not exist (rule C15). A VM that is no member of the
-// pool, or of another region than `region`, is not compared.
-absl::Status CheckListIndex(const VmView& view, const std::string& region, std::uint64_t index);
+// pool, or of another Nomad than the look's, is not compared.
+absl::Status CheckListIndex(const VmView& view, const Look& look, std::uint64_t index);
 // Whether the list's index is below that of a VM: another pool may have made the VM since the list
 // was requested. A list that is requested then tells.
 bool ListIsOlderThanVms(const Look& look);
-// Such a look, with a list that was requested after the VMs were read, counts as unreadable.
+// Such a look, with a list that was requested after the VMs were read, counts as unreadable, and so
+// does one without Nomad's keys whose VMs have a record of them.
 void CheckIndex(Look* look);
 
 // Stubs that must be read in full before the links can be trusted (rule C6): pool members whose

@@ -3,6 +3,7 @@
 #ifndef NOMAD_HARVESTER_SCALING_POOL_LEASE_H_
 #define NOMAD_HARVESTER_SCALING_POOL_LEASE_H_
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -37,6 +38,9 @@ struct PoolRecord {
   std::optional<harvester::PolicyRecord> policy;  // the last one that scaled (rule L11)
   std::optional<harvester::ErrorRecord> last_error;
   harvester::Hold paused;  // the operators', which Store does not write (rule L10)
+  // To which Nomad cluster the pool belongs: the keys of the one that the last Scale acted on, or
+  // that harvester adopt gave the pool to; empty: not known (rule C15).
+  std::string nomad_cluster{};
   friend bool operator==(const PoolRecord&, const PoolRecord&) = default;
 };
 
@@ -67,6 +71,9 @@ class PoolLease {
     // Called by Acquire, at most once, when it begins to wait for the end of a hold that is no
     // longer renewed: whose, and when it will be taken over at the latest.
     std::function<void(const std::string& holder, base::WallTime until)> on_wait{};
+    // Whether this process has ever held the pool's Lease: it then never acts without one. Shared
+    // by the objects of all its configurations.
+    std::shared_ptr<std::atomic<bool>> was_held = std::make_shared<std::atomic<bool>>(false);
   };
   // The options set by the configuration.
   static Options OptionsOf(const config::PluginConfig& config, std::string holder);
@@ -84,13 +91,13 @@ class PoolLease {
   //
   // ABORTED: another live process holds it. If the holder has stopped renewing, Acquire waits until
   // no renewal was observed for kLeaseDuration by our own clock, and then acquires the Lease; what
-  // was observed of the holder is kept from call to call. PERMISSION_DENIED and a missing API are
-  // not errors: the pool is then guarded in this process alone (one WARN), and used() is false.
-  // Every other failure is returned.
+  // was observed of the holder is kept from call to call. Every other failure is returned, but not
+  // a 403 that the API server's rights review confirms (ReviewDeniesLease): the pool is then
+  // guarded in this process alone, from now on (one WARN), and used() is false.
   absl::Status Acquire(const runtime::Context& context, LeaseUser user,
                        std::function<void()> on_lost);
 
-  // Whether it was read since this process has this configuration, or may not be.
+  // Whether it was read since this process has this configuration, or is not used.
   bool is_known() const;
   // Reads the Lease, so that IsLikelyFree knows; the next Acquire does not read it again first. A
   // failure is left to Acquire.
@@ -102,15 +109,18 @@ class PoolLease {
   // it ran is then as good as what is read after it: nobody else can have acted on the pool.
   bool was_free() const;
 
-  // Whether a Lease guards the pool: false if it is disabled or forbidden.
+  // Whether a Lease guards the pool: false if it is disabled, or denied by the rights review.
   bool used() const;
   bool held() const;
   // As it was last read or written.
   PoolRecord record() const;
 
-  // Writes the record; without a Lease it is only kept in memory. After an error the record may or
-  // may not be stored.
-  absl::Status Store(const runtime::Context& context, const PoolRecord& record);
+  // Writes the record, and with it the keys of the Nomad cluster (empty: they stay as they are);
+  // those of the record itself are not written, so that what harvester adopt writes meanwhile
+  // stays. Without a Lease the record is only kept in memory, and the keys are not. After an error
+  // the record may or may not be stored.
+  absl::Status Store(const runtime::Context& context, const PoolRecord& record,
+                     const std::string& nomad_cluster = "");
 
   // Ends the hold and releases the Lease (empty holder, by resourceVersion), and with the same
   // request writes the record `last`, unless it is null. A renewal under way is cancelled, not
@@ -131,7 +141,8 @@ class PoolLease {
   std::shared_ptr<const runtime::WritePermit> permit() const;
 
   // Reads the record without acquiring the Lease: used() and record() then return what Acquire
-  // would have found. For callers that do not act. A missing Lease is not an error.
+  // would have found. For callers that do not act. A missing Lease is not an error, nor is one that
+  // the rights review denies.
   absl::Status Refresh(const runtime::Context& context);
 
  private:
@@ -147,6 +158,8 @@ class PoolLease {
   };
 
   absl::StatusOr<std::optional<kube::Lease>> Read(const runtime::Context& context) const;
+  // Reads, waits for and acquires the Lease. Errors: as Acquire, but every 403, too.
+  absl::Status AcquireLease(const runtime::Context& context, LeaseUser user);
   // Acquires the Lease without reading it first, if it was free when it was last read. NOT_FOUND,
   // ALREADY_EXISTS or a conflict: it must be read.
   absl::Status AcquireFree(const runtime::Context& context);
@@ -168,13 +181,17 @@ class PoolLease {
   // To on_wait.
   void TellWait(const kube::Lease& lease) const;
   void SetHeld(const kube::Lease& lease, base::MonoTime sent);
-  // What every reply tells while the Lease is ours: its version, a pause, the server's time.
+  // What every reply tells while the Lease is ours: its version, what others write, the server's
+  // time.
   void NoteReply(const kube::Lease& lease) NH_REQUIRES(mutex_);
   void NoteServerTime(const kube::Lease& lease) const NH_REQUIRES(mutex_);
   // The API server's time now, estimated from its replies: other processes compare renewTime with
   // it. Up to a second early, and by a reply's travel: MayBeAlive allows for it.
   base::WallTime ServerNow() const NH_REQUIRES(mutex_);
-  void GuardInProcessOnly(const absl::Status& why);
+  // After a 403: OK if the pool is guarded in this process alone from now on; else the 403 and why
+  // that does not follow from it.
+  absl::Status DecideWithoutLease(const runtime::Context& context, const absl::Status& refused);
+  void HoldUnguarded();
   // Patches the Lease while it is ours: a conflict with another patch of ours is resolved by
   // reading it.
   absl::StatusOr<kube::Lease> PatchOurs(const runtime::Context& context,
@@ -199,7 +216,7 @@ class PoolLease {
   mutable base::Mutex mutex_;
   bool used_ NH_GUARDED_BY(mutex_) = true;
   bool held_ NH_GUARDED_BY(mutex_) = false;
-  bool warned_ NH_GUARDED_BY(mutex_) = false;
+  absl::Status denied_ NH_GUARDED_BY(mutex_);  // why it is not used; OK once that was logged
   mutable bool absent_ NH_GUARDED_BY(mutex_) = false;
   bool was_free_ NH_GUARDED_BY(mutex_) = false;
   std::optional<Attempt> attempt_ NH_GUARDED_BY(mutex_);  // not known to have failed or succeeded

@@ -25,7 +25,9 @@ enum class StepKind {
   kReport,             // nothing can be done; `reason` has the cause
   kMarkBroken,         // mark with an action of its own
   kMarkUnhealthy,      // the same, once the Lease's action names the VM
-  kRecordJoin,         // one PATCH: nomad-node-id, joined-at
+  kRecordJoin,         // one PATCH: nomad-node-id, joined-at, and ready-at
+  kRecordReady,        // ready-at
+  kRecordCluster,      // nomad-cluster: the keys of the Nomad cluster
   kForgetJoinTimeout,  // wait_for = "running": the instance has run, join-timeout becomes none
   kRenewToken,         // a new introduction token, while the VM has not booted
   kPublishHost,        // where the VM runs: its node's metadata, then the annotation published-host
@@ -41,7 +43,7 @@ enum class Row {
   kNomadUnreadable,
   kGonePurge,
   kGoneNothing,
-  kOtherRegion,
+  kOtherNomad,
   kTerminating,
   kNotMember,
   kUnmarkedDraining,
@@ -51,17 +53,21 @@ enum class Row {
   kUnmarkedRan,
   kUnmarkedCandidate,
   kUnmarkedUnhealthyKept,
+  kUnmarkedCutOff,
   kUnmarkedUnhealthy,
   kUnmarkedBroken,
   kUnmarkedBrokenKept,
   kUnmarkedJoins,
+  kUnmarkedReady,
   kUnmarkedContradicted,
+  kUnmarkedCluster,
   kUnmarkedTokenEnds,
   kUnmarkedWaiting,
   kUnmarkedPublish,
   kUnmarkedUnpublish,
   kUnmarkedOther,
   kMarkUnreadable,
+  kMarkOfAnother,
   kMarkedForeignDrain,
   kMarkedTwoReady,
   kMarkedNotNamed,
@@ -72,12 +78,15 @@ enum class Row {
   kMarkedEnabled,
   kMarkedCandidate,
   kMarkedNeverJoined,
+  kMarkedNeverReady,
   kMarkedGone,
   kMarkedDown,
+  kMarkedCutOff,
   kMarkedIdle,
   kMarkedRecovered,
   kMarkedLateForced,
   kMarkedLate,
+  kMarkedDrainAgain,
   kMarkedWaiting,
   kMarkedNoNode,
   kMarkedStartDrain,
@@ -90,9 +99,9 @@ struct Step {
   bool mark_eligible = false;  // kCancelDrain
   // kStartDrain: the node was ineligible other than by a drain of ours.
   bool was_ineligible = false;
-  bool refused = false;  // kRollBack: because its removal is refused; the VM keeps a note of it
-  std::string value{};   // kRecordRolledBack
-  std::string reason{};  // for people
+  bool node_is_ready = false;  // kRecordJoin
+  std::string value{};         // kRecordRolledBack
+  std::string reason{};        // for people
 };
 
 struct Rule {

@@ -92,10 +92,12 @@ struct VmView {
   // It has no node, but one that could be it could not be read in full: which, and why. See
   // IsReadable.
   std::string unread_node;
-  // For how long this process has observed the linked node down, without interruption. Measured
-  // here, because the clocks of Nomad and Harvester need not agree; after a restart the wait starts
-  // again.
+  // For how long this process has observed the linked node down or disconnected, without
+  // interruption. Measured here, because the clocks of Nomad and Harvester need not agree; after a
+  // restart the wait starts again.
   base::Duration node_down_for{};
+  // The same for a node whose drain, the mark's, is complete.
+  base::Duration node_drained_for{};
   // Whether KubeVirt runs an instance of it, and its addresses; unknown if the instances were not
   // read.
   std::optional<bool> instance_runs;
@@ -106,6 +108,8 @@ struct VmView {
   // zone. The zone is unset if it is not known.
   std::string host{};
   std::optional<std::string> host_zone{};
+  // For how long this process has known its mark.
+  base::Duration marked_for{};
   // For how long this process has observed LooksUnhealthy, without interruption.
   base::Duration unhealthy_for{};
   // When the introduction token of a VM that has not booted is to be looked after; unset: this
@@ -137,6 +141,9 @@ using NodeList = std::shared_ptr<const std::vector<nomad::Node>>;
 struct Look {
   // The API server's clock when the VMs were read.
   base::WallTime now{};
+  // The uid of the namespace: which Harvester cluster it is. Empty: not known, such as without the
+  // right to read it.
+  std::string harvester;
   // All VMs of the namespace that were read, of whatever pool.
   std::vector<VmView> vms;
   // The nodes that the reader's policy selects: a VM without a record of its own is linked by it.
@@ -145,10 +152,16 @@ struct Look {
   bool nomad_readable = false;
   std::string nomad_problem;  // why it is not readable
   std::string region;         // the configured one; empty: none
+  // Nomad's keys (nomad::NomadClient::ReadClusterKeys); unset: they were not read.
+  std::optional<std::string> nomad_cluster;
+  std::string cluster_problem;  // why they were not read
   std::uint64_t nomad_index = 0;
   NodeList node_list;  // every node, not only the pool's; null: none
   // Of the nodes that must be idle, by node ID; one that has none has an empty entry.
   std::map<std::string, Allocations> allocations;
+
+  // For how long this process has observed nodes that are initializing, by node ID.
+  std::map<std::string, base::Duration> initializing_for;
 
   // Time for which this process found Nomad unreadable, by VM name: it does not count towards the
   // join deadline (rule C15).
@@ -179,13 +192,29 @@ const nomad::Node* LinkedNode(const VmView& view, const Look& look);
 // Whether the look knows whether the VM has a node: Nomad could be read, and no node that could be
 // the VM's is missing. Otherwise it is neither broken nor unhealthy nor lost.
 bool IsReadable(const VmView& view, const Look& look);
-// Whether the VM's node is in another Nomad region than the configured one. An unset region
+// Whether two texts of ReadClusterKeys are of one cluster: they share a key, or both are empty.
+bool IsSameCluster(std::string_view a, std::string_view b);
+// Whether a record of a Nomad cluster is of another one than that which was read: it shares no key.
+// False without a record, and while the keys are not known.
+bool IsOtherCluster(std::string_view record, const Look& look);
+// Whether the VM belongs to another Nomad cluster than the one that was read: it has a record, and
+// that shares no key. False while the keys are not known, and for a VM of another region, whose
+// keys are others.
+bool IsOtherCluster(const harvester::VirtualMachine& vm, const Look& look);
+// Whether the cluster's keys are to be recorded in the VM: its record lacks one of them, and it is
+// proven to belong to this cluster, by its node or by a key that both have.
+bool ShouldRecordCluster(const harvester::VirtualMachine& vm, bool has_node, const Look& look);
+// IsOtherCluster, or its node is in another Nomad region than the configured one. An unset region
 // equals every region.
-bool IsOtherRegion(const harvester::VirtualMachine& vm, const std::string& region);
-// The time by which the VM must have joined; nothing: it has no deadline (rule C15).
+bool IsOtherNomad(const harvester::VirtualMachine& vm, const Look& look);
+// Whether KubeVirt has an instance of the VM, by the VM's status and, if it was read, by the
+// instance.
+bool MayHaveInstance(const VmView& view);
+// The time by which the VM must be ready; nothing: it has no deadline (rule C15).
 std::optional<base::WallTime> JoinDeadline(const VmView& view, const Look& look);
-// A member that has joined, whose node is down or no longer exists and whose VM does not run, in
-// this observation. Never while Nomad is unreadable, or in another region.
+// A member that was ready, or has joined and has no deadline, whose node is not ready or no longer
+// exists, in this observation. Never while Nomad is unreadable, in another region, or while its
+// guest is paused or migrates.
 bool LooksUnhealthy(const VmView& view, const Look& look);
 
 // A node whose last drain was ours, for a VM of any pool that is not in the snapshot.
@@ -194,8 +223,10 @@ struct NodeOfGoneVm {
   nodepool::DrainMark mark{};
 };
 
-// Joined, unmarked members whose guest runs but which no node links to. More than max(1, 20 %) of
-// them at once indicate a fault elsewhere (rule C15). Not computed while Nomad cannot be read.
+// Unmarked members that were ready and whose guest runs but which no node links to, or whose node
+// is not ready. More than max(1, 20 %) of them at once indicate a fault elsewhere, such as a
+// network between the clients and Nomad that is cut (rule C15). Not computed while Nomad cannot be
+// read.
 struct MassLoss {
   std::int64_t lost = 0;
   std::int64_t of = 0;
@@ -217,8 +248,8 @@ class NodeSet {
   const nodepool::Linker& linker() const { return linker_; }
   // Index of the node; nothing if the list has no such node. O(nodes).
   std::optional<std::size_t> Find(std::string_view id) const;
-  // Every node, linked or not, whose last drain was ours and for a VM of the snapshot: the indexes
-  // of VM and node, in order.
+  // Every node, linked or not, whose last drain was ours and for a VM of the snapshot, or for the
+  // one from which it was restored: the indexes of VM and node, in order.
   using Drained = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
   const Drained& drained() const { return drained_; }
   // Those of one VM.
@@ -298,6 +329,8 @@ struct PoolSnapshot {
   // row about its names is skipped.
   bool lease_used = false;
   std::optional<harvester::LeaseAction> action;
+  // The Nomad cluster of the pool by its Lease; empty: it names none, or none is used.
+  std::string lease_cluster{};
 
   const Look& look() const { return seen->look(); }
   base::WallTime now() const { return look().now; }
@@ -337,7 +370,8 @@ class Overlay {
   const nomad::Node* node() const;
   std::vector<const nomad::Node*> NodesDrainedForIt() const;
   // A ready node of the pool that is linked to no VM of the namespace and is younger than this VM:
-  // it could be the VM under another name. Null if there is none. O(unlinked nodes).
+  // it could be the VM under another name. Null if there is none, or if the VM has no instance that
+  // could be a client. O(unlinked nodes).
   const nomad::Node* Candidate() const;
   // Null if they were not read.
   const Allocations* AllocationsOf(const std::string& node_id) const;
@@ -366,9 +400,13 @@ class Overlay {
 nodepool::PoolIdentity IdentityOf(const harvester::NodesRecord& nodes);
 nodepool::PoolIdentity IdentityOf(const config::PoolPolicy& policy);
 
-// Never joined, no node links to it, and it is past its join deadline or its start fails. Never
-// while Nomad is unreadable, or in another region.
+// Past its join deadline and never ready: no node links to it, or the one that does is not ready.
+// Or it has not joined, and its start fails. Never while Nomad is unreadable, or in another region.
 bool IsBroken(const VmView& view, const PoolSnapshot& snapshot);
+bool IsBroken(const VmView& view, const nomad::Node* node, const PoolSnapshot& snapshot);
+// Why the VM is not ready on the node that it links to; empty: it is. One that was ready needs a
+// node whose status is ready; until then the rest of rule C17 counts, too.
+std::string WhyNotReady(const VmView& view, const nomad::Node& node, const PoolSnapshot& snapshot);
 // A member that is neither marked nor terminating nor broken: counted by Status (rule S1).
 bool Counts(const VmView& view, const PoolSnapshot& snapshot);
 // How many VMs of the pool count.
@@ -387,6 +425,19 @@ bool IsPoolMember(const VmView& view, const PoolSnapshot& snapshot);
 const nomad::Node* LinkedNode(const VmView& view, const PoolSnapshot& snapshot);
 const std::vector<NodeOfGoneVm>& NodesOfGoneVms(const PoolSnapshot& snapshot);
 const MassLoss& FindMassLoss(const PoolSnapshot& snapshot);
+// Whether the pool belongs to another Nomad cluster, and its Lease, as this process knows it, says
+// so as well: it may have been adopted since.
+bool IsOtherClusterByLease(const PoolSnapshot& snapshot);
+// The keys that are to replace those on the Lease, which lack one of them but share another; empty:
+// nothing is to be written. A Lease without keys gets them by a Scale.
+std::string NewKeysForLease(const PoolSnapshot& snapshot);
+// Why nothing may be concluded from what Nomad says about this pool; empty: nothing is wrong. It
+// could not be read, or the pool is another cluster's.
+std::string NomadProblem(const PoolSnapshot& snapshot);
+// The pool belongs to another Nomad cluster: some of the VMs that have a record of it do, and none
+// to this one, or the Lease does, too; or no VM has a record, and the Lease's is of another. Empty
+// also if Nomad could not be read.
+std::string OtherClusterProblem(const PoolSnapshot& snapshot);
 // Nodes of the policy's pool that are linked to no VM of the namespace.
 std::vector<const nomad::Node*> UnlinkedNodes(const PoolSnapshot& snapshot);
 

@@ -5,7 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,6 +62,21 @@ std::string PausedText(const PoolKey& key, const harvester::Hold& paused);
 // appeared. `paused`: the pool is, and its upkeep waits (rule L10).
 bool NeedsResumption(const Decisions& decisions, bool paused = false);
 
+// A removal, or what one left on a node, that waits for somebody. What only needs time, such as a
+// VM that has yet to join, is none; nor is what belongs to another Nomad cluster or region.
+struct UnfinishedRemoval {
+  std::string vm;
+  std::string what;
+  std::optional<base::WallTime> since;  // its mark or its drain; unset: not known
+};
+std::vector<UnfinishedRemoval> UnfinishedRemovals(const Decisions& decisions);
+// Each pool of the snapshot's namespace that has a VM, or a node that was drained for one, but for
+// those of `claimed`, with its unfinished removals; pools without any are left out.
+std::map<PoolKey, std::vector<UnfinishedRemoval>> UnclaimedRemovals(
+    const PoolSnapshot& snapshot, const std::set<PoolKey>& claimed);
+// They are reported once they are so old: another agent finishes most of its work sooner (rule S5).
+inline constexpr base::Duration kUnclaimedFor = std::chrono::minutes(10);
+
 // The state that a VM of the pool is counted under, in the order in which ReportStatus decides.
 enum class VmState {
   kUnmanaged,
@@ -67,17 +84,21 @@ enum class VmState {
   kStuck,     // being deleted for longer than its grace period and ten minutes
   kDraining,  // marked
   kBroken,
-  kPending,  // has yet to join
+  kPending,     // has yet to join
+  kRegistered,  // has joined, and has yet to be ready
   kStopped,
-  kLost,  // has joined, and has no live node
-  kJoined,
+  kLost,     // has joined, and has no live node
+  kUnready,  // its node has not been ready for kUnreadyFor, or has no deadline to be
+  kReady,
   kCreated,  // has no join deadline and has not joined
 };
-inline constexpr std::size_t kVmStates = 10;
+inline constexpr std::size_t kVmStates = 12;
 VmState StateOf(const VmView& view, const PoolSnapshot& snapshot);
 // "unmanaged", "deleting", …
 std::string_view VmStateName(VmState state);
 
+// For how long a node that was ready, or is no VM's, blocks readiness while it is initializing.
+inline constexpr base::Duration kUnreadyFor = std::chrono::minutes(5);
 inline constexpr base::Duration kMassLossTimeout = std::chrono::minutes(10);
 
 }  // namespace nomad_harvester::scaling

@@ -25,6 +25,7 @@ enum class StepCategory {
 enum class Read {
   kNodes,        // the whole list: a guest may have registered under a new ID
   kNode,         // the step's node, in full
+  kCluster,      // Nomad's keys: the conclusion is drawn from what this Nomad does not know
   kMarksNode,    // the mark's node by ID: whether it is gone
   kAllocations,  // of the step's node
   kVm,           // by name; the write then carries its resourceVersion
@@ -57,6 +58,8 @@ std::string_view StepName(StepKind kind);
 // Steps that change something on a VM or its node; purges are not among them.
 bool IsAct(StepKind kind);
 bool IsAside(StepKind kind);
+// A record that a new VM's node has registered, or is ready.
+bool IsJoin(StepKind kind);
 bool IsRepair(StepKind kind);
 bool IsRemoval(StepKind kind);
 bool IsUpkeep(StepKind kind);

@@ -38,6 +38,8 @@ struct ScaleAction {
   std::string meta_json;
   // Unset, as in every call of the agent: nobody was asked.
   std::optional<RemovalConsent> consent{};
+  // Of a command, whose process ends with it: nothing goes on in its background.
+  bool of_command = false;
 };
 
 // Thread-safe. Scale and Status block; SetConfig makes no network request.

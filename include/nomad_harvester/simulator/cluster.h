@@ -34,6 +34,11 @@ namespace nomad_harvester::simulator {
 // A VM is identified by its name, in any namespace; a node by its ID or name (if several nodes have
 // the name, the one that registered last). An operator's action on an unknown name is a no-op that
 // returns false.
+//
+// Several Nomad clusters may use one Harvester. The first one has an empty name, another one exists
+// from the first mention of its name. All have the same key until they get others. A guest is a
+// client of the one that `nomad_cluster` in its user data names. Where no name can be given, an
+// action that names no node concerns the first one.
 class Cluster {
  public:
   Cluster(runtime::Clock& clock, runtime::Random& random, Options options = {});
@@ -45,7 +50,8 @@ class Cluster {
   // context; a blocking query sleeps on the clock. `client` identifies a process: each one can be
   // killed separately, and a fault hook gets the name with the request.
   std::shared_ptr<http::HttpTransport> HarvesterTransport(const std::string& client = "");
-  std::shared_ptr<http::HttpTransport> NomadTransport(const std::string& client = "");
+  std::shared_ptr<http::HttpTransport> NomadTransport(const std::string& client = "",
+                                                      const std::string& nomad = "");
   // Serves one request; the transports call it. `step` is how often a blocking query checks again.
   absl::StatusOr<http::HttpResponse> Serve(const runtime::Context& context, System system,
                                            const http::HttpRequest& request,
@@ -109,6 +115,8 @@ class Cluster {
   // the new name, or, with the same user data, the old one.
   bool CloneVm(const std::string& vm, const std::string& new_name, bool same_user_data = false);
   void NeverJoin(int next_vms);
+  // The guests of the next VMs behave so, instead of as Options::client says.
+  void SetNextClients(int next_vms, const ClientBehaviour& behaviour);
   // The next VMs get that printableStatus with the message; "Stopped": Harvester halts them because
   // the quota is exceeded.
   void FailStart(int next_vms, const std::string& printable_status, const std::string& message);
@@ -137,7 +145,7 @@ class Cluster {
   // Until this is called with false, the node's allocations do not stop and its drain does not end
   // before the deadline.
   bool HangDrain(const std::string& node, bool hang = true);
-  std::string AddForeignNode(const NodeSpec& spec);  // ready immediately; returns its ID
+  std::string AddForeignNode(const NodeSpec& spec);  // registers at once; returns its ID
   bool KillNode(const std::string& node);            // its Nomad agent dies; the VM keeps running
   bool ReviveNode(const std::string& node);          // its Nomad agent runs again
   // The agent lost its data directory and registers a new node of the same name; the old one goes
@@ -146,12 +154,23 @@ class Cluster {
   // The agent restarts with a changed configuration, and registers again under its ID. A host name
   // that is its name follows it.
   bool ReRegister(const std::string& node, const std::function<void(NodeSpec&)>& change);
-  // "ready", "initializing", "disconnected" (its running work is unknown), "down", at once.
+  // "ready", "initializing", "disconnected" (its running work is unknown), "down", at once, and
+  // for as long as nobody says otherwise.
   bool SetNodeStatus(const std::string& node, const std::string& status);
+  // From now on the node's agent behaves so, and is back if it had fallen back. The status of a
+  // node whose agent is dead does not change.
+  bool SetClient(const std::string& node, const ClientBehaviour& behaviour);
+  // A plan is in flight when the node (empty: any) that may take work is next drained or made
+  // ineligible: it is committed that much later, and places an allocation of the job on it. A
+  // drainer that has not looked yet finds it; nothing stops it on a node whose drain is complete.
+  void PlaceLate(const JobSpec& job, base::Duration delay, const std::string& node = "");
   // Nomad's servers are restored from an old backup: they know no node, allocation or job, and
   // their index starts anew. Live agents register again at their next heartbeat, unless another
   // Nomad answers at the address.
   void RestoreNomad(bool agents_return);
+  // The ids of Nomad's keys: one after the start. None: Nomad before 1.7, which has no such path.
+  // Without one in common with those before it is another cluster.
+  void SetNomadKeys(std::vector<std::string> ids, const std::string& nomad = "");
   void RunJob(const JobSpec& job);
   bool StopJob(const std::string& id);
   void DenyReadJob(bool read_job_denied);

@@ -38,7 +38,7 @@ enum class EventKind {
   // Nomad nodes: `node` is the node after the event (before it, when purged).
   kNodeRegistered,
   kNodeDown,
-  kNodeStatus,      // it is initializing or disconnected: detail says which
+  kNodeStatus,      // it is initializing or disconnected, or ready again: detail says which
   kDrainStarted,    // meta is the drain's
   kDrainUpdated,    // meta is LastDrain's afterwards
   kDrainCancelled,  // meta is LastDrain's

@@ -29,7 +29,7 @@ struct RequestInfo {
   std::string verb{};
   // The plural of a Kubernetes resource; for Nomad "nodes", "node", "node-allocations",
   // "allocations", "allocation", "drain", "eligibility", "purge", "introduction", "jobs",
-  // "node-pool", or the first segment of the path ("acl", "status", …).
+  // "node-pool", "jwks.json", or the first segment of the path ("acl", "status", …).
   std::string resource{};
   std::string name{};  // of the object, or ID of the node or allocation; empty for lists
   bool has_effect = false;
@@ -53,6 +53,7 @@ struct Fault {
   int status = 0;
   std::string body{};  // of kAnswer; empty: the system's own body for that status
   std::string retry_after{};
+  std::string nomad_index{};  // of kAnswer: the header X-Nomad-Index; empty: none
   base::Duration delay{};
   // Of kNone. Called after the request is applied and before the reply is delivered: what happens
   // while the reply is in transit, or while the client's process is suspended.
@@ -69,6 +70,12 @@ struct Fault {
             .status = status,
             .body = std::move(body),
             .retry_after = std::move(retry_after)};
+  }
+  // A list of Nomad at this index.
+  static Fault NomadList(std::string body, std::uint64_t index) {
+    Fault fault = Answer(200, std::move(body));
+    fault.nomad_index = std::to_string(index);
+    return fault;
   }
   static Fault BeforeReply(std::function<void()> fn) { return {.before_reply = std::move(fn)}; }
   static Fault Delay(base::Duration delay) { return {.kind = Kind::kDelay, .delay = delay}; }

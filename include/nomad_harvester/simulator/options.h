@@ -12,6 +12,9 @@
 
 namespace nomad_harvester::simulator {
 
+// The id of the key that Nomad has at the start.
+inline constexpr char kFirstNomadKey[] = "3c6ef372-fe94-f82b-e73a-3c6ef372fe94";
+
 // A VirtualMachineImage. Other objects refer to it by resource name or display name.
 struct ImageSpec {
   std::string ns = "default";
@@ -33,10 +36,30 @@ struct HostSpec {
   std::string zone{};  // label topology.kubernetes.io/zone; empty: none
 };
 
+// Does not come, or does not end.
+inline constexpr base::Duration kForever = base::Duration::max();
+
+// How a client sees one of its task drivers. kAbsent: its first fingerprint has not come yet.
+enum class DriverHealth { kHealthy, kUnhealthy, kUndetected, kAbsent };
+struct DriverSpec {
+  DriverHealth at_first = DriverHealth::kHealthy;
+  base::Duration healthy_after = kForever;  // the start of the client; if it is not so at first
+  std::string trouble{};                    // HealthDescription until then
+};
+
+// What a Nomad client does from its first registration on, or from when it is told.
+struct ClientBehaviour {
+  base::Duration initializing_for{};    // before it is ready; kForever: it never is
+  base::Duration ready_for = kForever;  // then it falls back, until it is told something else
+  std::string falls_back_to = "initializing";  // or "disconnected"
+  bool starts_ineligible = false;              // client.default_ineligible, of Nomad 2.0.3
+  std::map<std::string, DriverSpec> drivers = {{"docker", {}}, {"exec", {}}};
+};
+
 struct Options {
   // Machines.
   base::Duration boot_time = std::chrono::seconds(5);      // VM created → VMI Running
-  base::Duration join_time = std::chrono::seconds(3);      // VMI Running → Nomad node ready
+  base::Duration join_time = std::chrono::seconds(3);      // VMI Running → Nomad node registered
   base::Duration shutdown_time = std::chrono::seconds(3);  // VM deleted → gone
   base::Duration migration_time = std::chrono::seconds(2);
   // How long Kubernetes' and Harvester's controllers, and Nomad's drainer, take to react.
@@ -46,6 +69,7 @@ struct Options {
   base::Duration status_write_interval{};
 
   // Nomad.
+  ClientBehaviour client{};                                 // of those that are told nothing else
   base::Duration metadata_delay = std::chrono::seconds(7);  // dynamic metadata set → registered
   base::Duration heartbeat_timeout = std::chrono::seconds(10);  // last heartbeat → node down
   base::Duration start_time = std::chrono::milliseconds(500);   // allocation placed → running
@@ -77,19 +101,24 @@ struct NodeSpec {
   std::map<std::string, std::string> meta{};
   // Name → ID of a dynamic host volume; a static one has no ID.
   std::map<std::string, std::string> host_volumes{};
+  std::string nomad{};  // the Nomad cluster whose client it is; empty: the first
 };
 
 struct JobSpec {
   std::string id{};
-  std::string type = "service";  // "service", "batch", "system"
-  int count = 1;                 // ignored by a system job, which runs on each node
-  base::Duration poststop{};     // duration of its poststop task; zero: it has none
-  base::Duration run_for{};      // duration of a batch job; zero: until it is stopped
-  bool never_stops = false;      // its tasks ignore every request to stop
-  std::string node_name{};       // the only node it may run on; empty: any
+  std::string type = "service";   // "service", "batch", "system"
+  int count = 1;                  // ignored by a system job, which runs on each node
+  base::Duration poststop{};      // duration of its poststop task; zero: it has none
+  base::Duration run_for{};       // duration of a batch job; zero: until it is stopped
+  bool never_stops = false;       // its tasks ignore every request to stop
+  std::string driver = "docker";  // empty: it runs without one
+  // disconnect.lost_after, with replace = false; zero: its work is lost when its node is silent.
+  base::Duration lost_after{};
+  std::string node_name{};  // the only node it may run on; empty: any
   std::string ns = "default";
   std::int64_t cpu = 100;
   std::int64_t memory_mb = 128;
+  std::string nomad{};  // the Nomad cluster that runs it; empty: the first
 };
 
 }  // namespace nomad_harvester::simulator

@@ -69,7 +69,7 @@ class HarvesterCheck {
     absl::StatusOr<kube::Observed> ns = absl::UnknownError("not read");
     RunAll(context_, deps_,
            {[&] { reads = ReadForCheck(context_, deps_, policy_); }, [&] { ReadVms(); },
-            [&] { CheckRights(context_, deps_, policy_, *rules, &lines_); },
+            [&] { ReadLease(); }, [&] { CheckRights(context_, deps_, policy_, *rules, &lines_); },
             [&] {
               setting = deps_.clients.kube->Get(context_, kube::kSettings, "", "server-version");
             },
@@ -133,6 +133,13 @@ class HarvesterCheck {
       return vm.pool != policy_.pool || !harvester::IsMember(vm);
     });
     facts_->vms = std::move(all->value);
+  }
+
+  // That it may not be read is a line of its own, too.
+  void ReadLease() {
+    if (deps_.lease.Refresh(context_).ok()) {
+      facts_->lease_cluster = deps_.lease.record().nomad_cluster;
+    }
   }
 
   void CheckVersion(const absl::StatusOr<kube::Observed>& kubernetes,

@@ -105,6 +105,10 @@ class NomadCheck {
             },
             [&] { servers_ = nomad().ListServers(context_); },
             [&] {
+              facts_->region = deps_.clients.config->nomad.region;
+              facts_->cluster = base::ToOptional(nomad().ReadClusterKeys(context_));
+            },
+            [&] {
               if (policy_.node_pool.has_value()) {
                 node_pool_ = nomad().CheckNodePool(context_, *policy_.node_pool);
               }

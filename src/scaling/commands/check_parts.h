@@ -51,10 +51,13 @@ struct ClockReading {
 // What one system told that checks of both use; unset: not known.
 struct HarvesterFacts {
   std::optional<std::vector<harvester::VirtualMachine>> vms;  // members of the pool
+  std::string lease_cluster;  // the keys of Nomad on the pool's Lease; empty: none, or not known
   std::optional<ClockReading> clock;
 };
 struct NomadFacts {
   std::optional<std::vector<nomad::Node>> nodes;  // of the pool
+  std::string region;                             // the configured one; empty: none
+  std::optional<std::string> cluster;             // its keys (nomad::NomadClient::ReadClusterKeys)
   std::optional<ClockReading> clock;
 };
 

@@ -109,14 +109,26 @@ void ReadForeignNodes(const runtime::Context& caller, const nomad::NomadClient& 
   }
 }
 
+std::map<PoolKey, std::vector<UnfinishedRemoval>> OldUnclaimed(const PoolSnapshot& snapshot,
+                                                               const std::set<PoolKey>& claimed) {
+  auto unclaimed = UnclaimedRemovals(snapshot, claimed);
+  for (auto& [key, removals] : unclaimed) {
+    std::erase_if(removals, [&](const UnfinishedRemoval& removal) {
+      return removal.since.has_value() && snapshot.now() - *removal.since < kUnclaimedFor;
+    });
+  }
+  std::erase_if(unclaimed, [](const auto& entry) { return entry.second.empty(); });
+  return unclaimed;
+}
+
 // What is asked explains; the rest of the output does not wait for it for long.
 constexpr base::Duration kEventsLimit = std::chrono::seconds(5);
 
 }  // namespace
 
 absl::StatusOr<Inspection> Maintenance::Inspect(const runtime::Context& caller,
-                                                const config::PoolPolicy& policy,
-                                                bool tells_vms) const {
+                                                const config::PoolPolicy& policy, bool tells_vms,
+                                                std::set<PoolKey> claimed) const {
   const runtime::Context context = caller.WithWritePermit(std::make_shared<ReadOnly>());
   Inspection inspection;
   PoolSnapshot& snapshot = inspection.snapshot;
@@ -128,6 +140,7 @@ absl::StatusOr<Inspection> Maintenance::Inspect(const runtime::Context& caller,
   }
   snapshot.lease_used = inspection.lease.problem.empty();
   snapshot.action = inspection.lease.record.action;
+  snapshot.lease_cluster = inspection.lease.record.nomad_cluster;
 
   CommandRun run(options_, clients_, snapshot.key);
   Observer observer(*clients_.nomad, run.nodes, run.vms, run.memory, *options_.executor,
@@ -146,6 +159,8 @@ absl::StatusOr<Inspection> Maintenance::Inspect(const runtime::Context& caller,
   inputs.template_parts = inspection.template_parts;
   inspection.report = ReportStatus(snapshot, inputs);
   ReadForeignNodes(context, *clients_.nomad, &inspection);
+  claimed.insert(snapshot.key);
+  inspection.unclaimed = OldUnclaimed(snapshot, claimed);
   if (snapshot.vms().empty() && !inspection.lease.present) {
     inspection.ns = ReadNamespace(context, policy.ns);
     if (!inspection.ns->problem.empty()) {

@@ -1,28 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/background.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
+#include "nomad_harvester/scaling/observer.h"
 #include "nomad_harvester/scaling/status_report.h"
 
 #include "absl/cleanup/cleanup.h"
 #include "drivers/resumption.h"
+#include "execution/pool_metrics.h"
 
 namespace nomad_harvester::scaling {
 namespace {
 
-// Every pool of the namespace that owns a VM, or the node of a VM that is gone.
-std::set<std::string> PoolsIn(const PoolSnapshot& snapshot) {
-  std::set<std::string> names = {snapshot.key.pool};
-  for (const VmView& view : snapshot.look().vms) {
-    if (view.member) names.insert(view.vm->pool);
-  }
-  const std::string ns = snapshot.key.ns + "/";
-  for (const NodeOfGoneVm& gone : NodesOfGoneVms(snapshot)) {
-    if (gone.mark.pool.starts_with(ns)) names.emplace(gone.mark.pool.substr(ns.size()));
-  }
-  return names;
+// Of a pool that nobody has asked for since then the agent has no policy any more, as after a
+// reload.
+constexpr base::Duration kAskedWithin = std::chrono::minutes(30);
+
+PoolMetrics MetricsOf(const Session& session, const PoolKey& key) {
+  return {session.clients().metrics_sink.get(), key};
 }
 
 // What there is to do, for Rounds: the same text as long as nothing changes.
@@ -34,6 +32,13 @@ std::string WorkOf(const Decisions& decisions) {
     }
   }
   for (const NodeOfGoneVm& gone : decisions.to_purge()) work += gone.node->id + "\n";
+  if (!work.empty()) return work;
+  // A node that could be a VM's is read in full at once when it is new, and in rounds when it goes
+  // on to change.
+  const PoolSnapshot& snapshot = decisions.snapshot();
+  for (const std::size_t node : NodesToReadInFull(snapshot.look(), snapshot.nodes())) {
+    work += snapshot.nodes()[node].id + "\n";
+  }
   return work;
 }
 
@@ -61,60 +66,131 @@ void Background::Tasks::Close() {
 }
 
 void Background::Wake(const std::shared_ptr<Session>& session, const PoolSnapshot& snapshot) {
-  for (const std::string& name : PoolsIn(snapshot)) {
-    const std::shared_ptr<Pool> pool = pools_.Find(PoolKey{.ns = snapshot.key.ns, .pool = name});
-    if (pool->gate.Busy()) continue;
-    PoolSnapshot own{.key = pool->key, .seen = snapshot.seen};
-    const PoolRecord record = session->AccessTo(*pool)->lease->record();
-    own.action = record.action;
-    bool unfinished = false;
-    {
-      base::MutexLock lock(pool->mutex);
-      own.policy = pool->state.policy;
-      unfinished = !pool->state.inspected || pool->state.leftovers > 0;
-    }
-    const Decisions decisions(std::move(own));
-    const bool paused = record.paused.HoldsAt(snapshot.now());
-    if (!unfinished && !NeedsResumption(decisions, paused)) continue;
-    std::string work = WorkOf(decisions);
-    if (paused) work += "paused\n";  // its end is new work
-    {
-      base::MutexLock lock(pool->mutex);
-      PoolState& state = pool->state;
-      if (state.queued || !state.rounds.MayBegin(work, options_.clock->Now())) continue;
-      state.queued = true;
-    }
-    Start(session, pool, std::move(work));
+  const std::shared_ptr<Pool> pool = pools_.Find(snapshot.key);
+  if (pool->gate.Busy()) return;
+  PoolSnapshot own = snapshot;
+  const PoolRecord record = session->AccessTo(*pool)->lease->record();
+  own.action = record.action;
+  own.lease_cluster = record.nomad_cluster;
+  if (!OtherClusterProblem(own).empty()) return SetAlarm(pool, std::nullopt);
+  bool unfinished = false;
+  {
+    base::MutexLock lock(pool->mutex);
+    own.policy = pool->state.policy;
+    unfinished = !pool->state.inspected || pool->state.leftovers > 0;
+  }
+  const Decisions decisions(std::move(own));
+  const bool paused = record.paused.HoldsAt(snapshot.now());
+  const bool new_keys = !paused && !NewKeysForLease(decisions.snapshot()).empty();
+  unfinished |= new_keys;
+  if (!unfinished && !NeedsResumption(decisions, paused)) return;
+  std::string work = WorkOf(decisions);
+  if (paused) work += "paused\n";  // its end is new work
+  if (new_keys) work += "the keys on the Lease\n";
+  {
+    base::MutexLock lock(pool->mutex);
+    PoolState& state = pool->state;
+    if (state.queued || !state.rounds.MayBegin(work, options_.clock->Now())) return;
+    state.queued = true;
+  }
+  Start(session, pool, std::move(work));
+}
+
+void Background::Continue(const std::shared_ptr<Session>& session,
+                          const std::shared_ptr<Pool>& pool) {
+  {
+    base::MutexLock lock(pool->mutex);
+    if (std::exchange(pool->state.queued, true)) return;
+  }
+  if (!Start(session, pool, "")) SetAlarm(pool, options_.clock->Now() + Rounds::kShortest);
+}
+
+void Background::SetAlarm(const std::shared_ptr<Pool>& pool, std::optional<base::MonoTime> at) {
+  std::unique_ptr<runtime::PeriodicTask> alarm;
+  if (at.has_value()) {
+    alarm = options_.clock->Every(*at - options_.clock->Now(), [this, pool] { Ring(pool); });
+  }
+  // The former one ends outside of the lock: that waits for a call of it.
+  const base::MutexLock lock(alarms_mutex_);
+  alarm.swap(alarms_[pool->key]);
+}
+
+void Background::Ring(const std::shared_ptr<Pool>& pool) {
+  const std::shared_ptr<Session> session = session_();
+  if (session == nullptr || pool->gate.Busy()) return;
+  std::string work;
+  {
+    const base::MutexLock lock(pool->mutex);
+    PoolState& state = pool->state;
+    const base::MonoTime now = options_.clock->Now();
+    const bool is_asked_for = now - state.asked_at < kAskedWithin;
+    if (!is_asked_for || state.queued || !state.rounds.IsDue(now)) return;
+    state.queued = true;
+    work = state.rounds.work();
+  }
+  Start(session, pool, std::move(work));
+}
+
+void Background::ReportUnclaimed(const Session& session, const PoolSnapshot& snapshot) {
+  const base::MonoTime now = options_.clock->Now();
+  std::set<PoolKey> claimed;
+  for (const std::shared_ptr<Pool>& pool : pools_.All()) {
+    const base::MutexLock lock(pool->mutex);
+    if (now - pool->state.asked_at < kAskedWithin) claimed.insert(pool->key);
+  }
+  const auto unclaimed = UnclaimedRemovals(snapshot, claimed);
+  const auto is_over = [&](const auto& entry) {
+    return entry.first.ns == snapshot.key.ns && !unclaimed.contains(entry.first);
+  };
+  const base::MutexLock lock(mutex_);
+  for (const auto& entry : unclaimed_) {
+    if (is_over(entry)) MetricsOf(session, entry.first).Unclaimed(false);
+  }
+  std::erase_if(unclaimed_, is_over);
+  for (const auto& [key, removals] : unclaimed) {
+    UnclaimedWork& work = unclaimed_.try_emplace(key, UnclaimedWork{.since = now}).first->second;
+    if (now - work.since < kUnclaimedFor) continue;
+    MetricsOf(session, key).Unclaimed(true);
+    if (std::exchange(work.told, true)) continue;
+    options_.logger.Warn(
+        "A removal is unfinished in a pool for which this agent has no policy: unless another "
+        "agent "
+        "has one, finish it with harvester gc",
+        {{"pool", key.ToString()}});
   }
 }
 
 // The gate is entered when the task begins: one that waits in the queue holds up no Scale.
-void Background::Start(const std::shared_ptr<Session>& session, const std::shared_ptr<Pool>& pool,
+bool Background::Start(const std::shared_ptr<Session>& session, const std::shared_ptr<Pool>& pool,
                        std::string work) {
   const absl::Status submitted =
       options_.background->Submit([this, tasks = tasks_, session, pool, work = std::move(work)] {
         if (!tasks->Begin()) return;
         const absl::Cleanup end = [&tasks] { tasks->End(); };
-        Run(*session, *pool, work);
+        Run(*session, pool, work);
       });
-  if (submitted.ok()) return;
-  pools_.LoggerOf(*pool).Debug("The queue for background work is full; the next Status tries again",
+  if (submitted.ok()) return true;
+  pools_.LoggerOf(*pool).Debug("The queue for background work is full; it is tried again later",
                                {{"error", submitted}});
   base::MutexLock lock(pool->mutex);
   pool->state.queued = false;
+  return false;
 }
 
-void Background::Run(Session& session, Pool& pool, const std::string& work) {
+void Background::Run(Session& session, const std::shared_ptr<Pool>& pool, std::string work) {
   {
-    base::MutexLock lock(pool.mutex);
-    pool.state.queued = false;
+    base::MutexLock lock(pool->mutex);
+    pool->state.queued = false;
   }
-  const std::unique_ptr<PoolGate::Guard> guard = pool.gate.EnterForResumption(root_);
-  if (guard != nullptr) Resume(session, pool, guard->context(), work);
+  const std::unique_ptr<PoolGate::Guard> guard = pool->gate.EnterForResumption(root_);
+  if (guard != nullptr) {
+    SetAlarm(pool, Resume(session, *pool, guard->context(), std::move(work)));
+  }
 }
 
-void Background::Resume(Session& session, Pool& pool, const runtime::Context& context,
-                        const std::string& work) {
+std::optional<base::MonoTime> Background::Resume(Session& session, Pool& pool,
+                                                 const runtime::Context& context,
+                                                 std::string work) {
   const std::shared_ptr<PoolAccess> access = session.AccessTo(pool);
   const log::Logger logger = pools_.LoggerOf(pool);
   SharedPolicy policy;
@@ -124,26 +200,39 @@ void Background::Resume(Session& session, Pool& pool, const runtime::Context& co
   }
   const Resumed resumed =
       ResumePool(context, session.DependenciesFor(pool, *access, *access->lease), policy);
-  if (!resumed.lease.ok()) {
+  const bool acquired = resumed.lease.ok();
+  const bool done = acquired && resumed.outcome.ok();
+  const bool interrupted = acquired ? resumed.interrupted : context.Done();
+  if (!acquired) {
     logger.Debug("Background work is waiting for the pool's Lease", {{"error", resumed.lease}});
-    base::MutexLock lock(pool.mutex);
-    if (!context.Done()) pool.state.rounds.Unfinished(work, options_.clock->Now());
-    return;
+  } else {
+    // A Scale that takes over is routine.
+    logger.Log(done || interrupted ? log::Level::kDebug : log::Level::kInfo,
+               "Background work ended", {{"outcome", resumed.outcome}});
   }
-  // A Scale that takes over is routine.
-  const bool routine = resumed.outcome.ok() || resumed.interrupted;
-  logger.Log(routine ? log::Level::kDebug : log::Level::kInfo, "Background work ended",
-             {{"outcome", resumed.outcome}});
+  // A Status tells when a pause has ended.
+  bool paused = false;
+  if (resumed.last.has_value()) {
+    if (work.empty()) work = WorkOf(*resumed.last);
+    paused = access->lease->record().paused.HoldsAt(resumed.last->snapshot().now());
+  }
+  const base::MonoTime now = options_.clock->Now();
   base::MutexLock lock(pool.mutex);
   PoolState& state = pool.state;
-  state.leftovers = static_cast<std::int64_t>(pool.troubles.leftovers.size());
-  if (resumed.last_event.has_value()) state.last_event = resumed.last_event;
-  state.inspected = resumed.outcome.ok();
-  if (resumed.outcome.ok()) {
-    state.rounds.Done(work, options_.clock->Now());
-  } else if (!resumed.interrupted) {
-    state.rounds.Unfinished(work, options_.clock->Now());
+  if (acquired) {
+    state.leftovers = static_cast<std::int64_t>(pool.troubles.leftovers.size());
+    if (resumed.last_event.has_value()) state.last_event = resumed.last_event;
+    state.inspected = done;
   }
+  if (done) {
+    state.rounds.Done(std::move(work), now);
+  } else if (!interrupted) {
+    state.rounds.Unfinished(std::move(work), now);
+  }
+  if (done || paused || root_.Done()) return std::nullopt;
+  const base::MonoTime next = state.rounds.NextAfter(now);
+  if (next - state.asked_at >= kAskedWithin) return std::nullopt;
+  return next;
 }
 
 }  // namespace nomad_harvester::scaling

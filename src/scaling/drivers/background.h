@@ -4,10 +4,14 @@
 #ifndef NOMAD_HARVESTER_SCALING_BACKGROUND_H_
 #define NOMAD_HARVESTER_SCALING_BACKGROUND_H_
 
+#include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "nomad_harvester/base/mutex.h"
+#include "nomad_harvester/runtime/clock.h"
 #include "nomad_harvester/scaling/service.h"
 
 #include "drivers/session.h"
@@ -17,15 +21,29 @@ namespace nomad_harvester::scaling {
 // Thread-safe; nothing blocks but the destructor.
 class Background {
  public:
-  // `root` cancels all work; what the other two refer to outlives this object.
-  Background(const ServiceOptions& options, Pools& pools, runtime::Context root)
-      : options_(options), pools_(pools), root_(std::move(root)) {}
+  // The present configuration; null: there is none, or the process ends. Must not block.
+  using CurrentSession = std::function<std::shared_ptr<Session>()>;
+
+  // `root` cancels all work; what the others refer to outlives this object.
+  Background(const ServiceOptions& options, Pools& pools, runtime::Context root,
+             CurrentSession session)
+      : options_(options), pools_(pools), root_(std::move(root)), session_(std::move(session)) {}
   // Waits for the work that runs, whose context must be cancelled.
   ~Background() { tasks_->Close(); }
 
-  // Starts a resumption, as a background task, for every pool of the namespace with unfinished
-  // work, unless the pool is in use, or its next round is yet to come.
+  // Starts a resumption of the snapshot's pool, as a background task, if it has unfinished work,
+  // unless the pool is in use, or its next round is yet to come.
   void Wake(const std::shared_ptr<Session>& session, const PoolSnapshot& snapshot);
+  // Starts a resumption of a pool whose Scale has left work: an agent may ask for no Status during
+  // its cooldown. One that ends with work unfinished, whoever started it, is followed by another at
+  // the pace of Rounds, without a Status, as long as the pool has been asked for within half an
+  // hour.
+  void Continue(const std::shared_ptr<Session>& session, const std::shared_ptr<Pool>& pool);
+  // Reports, by one WARN for each and by the metrics, the pools of the namespace in which a removal
+  // has been unfinished for ten minutes and for which this process has seen no policy. It does not
+  // work on them: they may belong to an agent of another Nomad cluster, whose nodes this one does
+  // not know (rule S5). O(VMs + nodes).
+  void ReportUnclaimed(const Session& session, const PoolSnapshot& snapshot);
 
  private:
   // The executor may have tasks in its queue when this object is destroyed.
@@ -44,16 +62,33 @@ class Background {
     int running_ NH_GUARDED_BY(mutex_) = 0;
   };
 
-  void Start(const std::shared_ptr<Session>& session, const std::shared_ptr<Pool>& pool,
+  struct UnclaimedWork {
+    base::MonoTime since{};
+    bool told = false;
+  };
+
+  // False: the queue is full.
+  bool Start(const std::shared_ptr<Session>& session, const std::shared_ptr<Pool>& pool,
              std::string work);
-  void Run(Session& session, Pool& pool, const std::string& work);
-  void Resume(Session& session, Pool& pool, const runtime::Context& context,
-              const std::string& work);
+  void Run(Session& session, const std::shared_ptr<Pool>& pool, std::string work);
+  // Returns when the pool is to be tried again; nothing: no work is left, or a Status tells.
+  std::optional<base::MonoTime> Resume(Session& session, Pool& pool,
+                                       const runtime::Context& context, std::string work);
+  // Replaces the pool's alarm; nothing: it has none any more. Not to be called by an alarm.
+  void SetAlarm(const std::shared_ptr<Pool>& pool, std::optional<base::MonoTime> at);
+  // What an alarm does. If it cannot start the work, it rings again after the same time.
+  void Ring(const std::shared_ptr<Pool>& pool);
 
   const ServiceOptions& options_;
   Pools& pools_;
   const runtime::Context root_;
+  const CurrentSession session_;
+  base::Mutex mutex_;
+  std::map<PoolKey, UnclaimedWork> unclaimed_ NH_GUARDED_BY(mutex_);
   const std::shared_ptr<Tasks> tasks_ = std::make_shared<Tasks>();
+  base::Mutex alarms_mutex_;
+  // Only of pools with unfinished work. The last member: an alarm uses the others.
+  std::map<PoolKey, std::unique_ptr<runtime::PeriodicTask>> alarms_ NH_GUARDED_BY(alarms_mutex_);
 };
 
 }  // namespace nomad_harvester::scaling

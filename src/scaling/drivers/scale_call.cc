@@ -167,18 +167,10 @@ absl::StatusOr<AllocationList> ScaleCall::ReadAllocations(const runtime::Context
     const nomad::Node* node = LinkedNode(*view, snapshot);
     if (view->member && node != nullptr) nodes.push_back(node->id);
   }
-  std::vector<Allocations> read(nodes.size());
-  const auto outcomes = runtime::ForEachBounded(
-      context, deps_.executor, nodes.size(), deps_.parallelism(),
-      [&](std::size_t i) -> absl::Status {
-        NH_ASSIGN_OR_RETURN(auto allocations, deps_.nomad().NodeAllocations(context, nodes[i]));
-        read[i] = std::move(allocations.value);
-        return absl::OkStatus();
-      });
+  auto read = ReadAllocationsOf(context, deps_.executor, deps_.nomad(), nodes, deps_.parallelism());
   AllocationList list;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    NH_RETURN_IF_ERROR(outcomes[i]);
-    list.by_node[nodes[i]] = std::move(read[i]);
+    NH_ASSIGN_OR_RETURN(list.by_node[nodes[i]], std::move(read[i]));
   }
   return list;
 }
@@ -327,6 +319,15 @@ absl::Status ScaleCall::CheckCreations(const runtime::Context& context,
     planned = plan();
   }
   NH_ASSIGN_OR_RETURN(creation_, std::move(planned));
+  if (snapshot.look().nomad_cluster.has_value()) {
+    // What the look has may be older than a Nomad that was rebuilt.
+    NH_ASSIGN_OR_RETURN(creation_->vm_spec.nomad_cluster, deps_.nodes.ReadCluster(context));
+    if (!IsSameCluster(creation_->vm_spec.nomad_cluster, *snapshot.look().nomad_cluster)) {
+      return base::Unavailable(
+          "another Nomad cluster answers than a moment ago; the next Scale "
+          "looks again");
+    }
+  }
   WarnOfCreations();
   memory_->template_hash = creation_->vm_spec.template_hash;
   memory_->template_parts = creation_->vm_spec.template_parts;
@@ -449,7 +450,8 @@ absl::Status ScaleCall::StoreAction(const runtime::Context& context, ScalePlan* 
   }
   record.action = std::move(action);
   NotePolicy(snapshot.now(), &record);
-  return deps_.lease.Store(context, record);
+  // Of the cluster whose nodes the plan was made from.
+  return deps_.lease.Store(context, record, snapshot.look().nomad_cluster.value_or(""));
 }
 
 absl::Status ScaleCall::StoreAndReadVictims(const runtime::Context& context, ScalePlan* plan,
@@ -513,6 +515,7 @@ absl::Status ScaleCall::Act(const runtime::Context& context) {
   leaves_work_ = acted_ = true;
   Tracker tracker({.action_id = action_id_,
                    .until_accepted = plan.direction == Direction::kIn && !policy_.scale_in_wait,
+                   .despite_mass_loss = memory_->mass_loss_over,
                    .inputs = inputs_,
                    .logger = deps_.logger},
                   plan);
@@ -520,8 +523,7 @@ absl::Status ScaleCall::Act(const runtime::Context& context) {
       reconciler_.RunScale(context, settled.snapshot,
                            {.tracker = tracker,
                             .creation = creation_.has_value() ? &*creation_ : nullptr,
-                            .nodes = &nodes,
-                            .despite_mass_loss = memory_->mass_loss_over});
+                            .nodes = &nodes});
   if (ended.ok()) reconciler_.CloseRecord(&tracker);
   reconciler_.LeaveToBackground(tracker);
   absl::Status final_status = tracker.FinalStatus(ended);
@@ -539,8 +541,9 @@ absl::Status ScaleCall::Act(const runtime::Context& context) {
 
 absl::StatusOr<PoolSnapshot> ScaleCall::ObserveWithNomad(const runtime::Context& context) {
   NH_ASSIGN_OR_RETURN(PoolSnapshot snapshot, reconciler_.Observe(context));
-  if (snapshot.look().nomad_readable) return snapshot;
-  return base::Unavailable("Nomad cannot be read: " + snapshot.look().nomad_problem);
+  std::string problem = NomadProblem(snapshot);
+  if (problem.empty()) return snapshot;
+  return base::Unavailable(std::move(problem));
 }
 
 absl::StatusOr<Proposal> ScaleCall::Propose(const runtime::Context& context) {

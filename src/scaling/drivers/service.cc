@@ -49,6 +49,7 @@ struct ScaleFacts {
   std::string action_id;
   std::optional<ScaleRange> range;
   bool acted = false;  // its outcome is logged
+  bool leaves_work = false;
   bool dry_run = false;
 };
 
@@ -94,6 +95,18 @@ std::vector<std::string> MissingFiles(const config::PoolPolicy& policy) {
   return missing;
 }
 
+// Whether a record of the pool, or without one in its VMs the Lease's, is of another cluster than
+// the keys that were read.
+bool DiffersFromKeys(const PoolKey& key, const std::string& by_lease, const Look& look) {
+  bool is_recorded = false;
+  for (const VmView& view : look.vms) {
+    if (!view.member || view.vm->pool != key.pool || view.vm->nomad_cluster.empty()) continue;
+    if (IsOtherCluster(view.vm, look)) return true;
+    is_recorded = true;
+  }
+  return !is_recorded && IsOtherCluster(by_lease, look);
+}
+
 class Service final : public TargetService {
  public:
   explicit Service(ServiceOptions options)
@@ -123,7 +136,7 @@ class Service final : public TargetService {
   void NoteReadiness(Pool& pool, const StatusReport& report);
   StatusInputs InputsFor(const PoolRecord& record, Pool& pool, const PoolSnapshot& snapshot);
   PoolRecord RecordFor(const Context& context, Session& session, const Pool& pool,
-                       base::WallTime now);
+                       const PoolSnapshot& snapshot);
 
   absl::Status TryScale(const Context& context, const ScaleAction& action, const StringMap& values,
                         ScaleFacts* facts);
@@ -138,12 +151,16 @@ class Service final : public TargetService {
   const runtime::CancelSource root_;
   const std::shared_ptr<const runtime::WritePermit> read_only_;
   Pools pools_{options_};
-  Background background_{options_, pools_, root_.context()};
 
   base::Mutex mutex_;
   std::shared_ptr<Session> session_ NH_GUARDED_BY(mutex_);
   // By pool: the last refusal of a Scale, kept until a Scale is not refused.
   std::map<PoolKey, std::string> refusals_ NH_GUARDED_BY(mutex_);
+  // The last member: its work uses the others.
+  Background background_{options_, pools_, root_.context(), [this] {
+                           const auto session = CurrentSession();
+                           return session.ok() ? *session : nullptr;
+                         }};
 };
 
 absl::Status Service::SetConfig(const StringMap& values) {
@@ -219,6 +236,7 @@ absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Sessi
   absl::StatusOr<harvester::Timestamped<std::shared_ptr<const Session::Vms>>> seen =
       base::Unavailable("not read");
   SharedList<NomadReads::Nodes>::Result nodes = base::Unavailable("not read");
+  absl::StatusOr<std::string> cluster = base::Unavailable("not read");
   // A process that has just started answers with what the pool's Lease says.
   const std::shared_ptr<PoolAccess> access = session.AccessTo(pool);
   std::vector<std::function<absl::Status()>> reads = {
@@ -228,6 +246,7 @@ absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Sessi
       },
       [&] {
         nodes = session.nomad().ListNodesForStatus(context);
+        if (nodes.ok()) cluster = session.nomad().Cluster(context);
         return nodes.status();
       }};
   if (!access->lease->is_known()) {
@@ -255,14 +274,21 @@ absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Sessi
   if (!results[0].ok()) return base::Annotate(results[0], "Harvester cannot be read");
   look.now = seen->server_time.value_or(options_.clock->WallNow());
   SetVms(seen->value, &look);
-  TakeNodes(nodes, &look);
-  if (ListIsOlderThanVms(look)) TakeNodes(session.nomad().ListNodes(context), &look);
+  TakeNodes(nodes, cluster, &look);
+  if (ListIsOlderThanVms(look)) TakeNodes(session.nomad().ListNodes(context), cluster, &look);
+  std::string by_lease = access->lease->record().nomad_cluster;
+  // They may have been adopted, or Nomad may have been rebuilt, since its keys were read.
+  if (DiffersFromKeys(pool.key, by_lease, look)) {
+    TakeCluster(session.nomad().ReadCluster(context), &look);
+  }
   CheckIndex(&look);
   session.LinksOf(pool.key.ns).Link(seen->value, &look);
   pool.memory.Apply(options_.clock->Now(), &look);
   session.hosts().Apply(pool.key.ns, &look);
-  return PoolSnapshot{
-      .key = pool.key, .seen = std::make_shared<const Snapshot>(std::move(look)), .policy = policy};
+  return PoolSnapshot{.key = pool.key,
+                      .seen = std::make_shared<const Snapshot>(std::move(look)),
+                      .policy = policy,
+                      .lease_cluster = std::move(by_lease)};
 }
 
 void Service::NoteFiles(Pool& pool, const config::PoolPolicy& policy) {
@@ -357,22 +383,26 @@ absl::StatusOr<TargetStatus> Service::Status(const Context& context, const Strin
     CountError(session->clients().metrics_sink.get(), error_class::kHarvester);
     return Unready(*pool, base::Message(snapshot.status()));
   }
-  const PoolRecord record = RecordFor(limited, *session, *pool, snapshot->now());
+  const PoolRecord record = RecordFor(limited, *session, *pool, *snapshot);
+  snapshot->lease_cluster = record.nomad_cluster;
   const StatusInputs inputs = InputsFor(record, *pool, *snapshot);
   const StatusReport report = ReportStatus(*snapshot, inputs);
   metrics.Observed(*snapshot);
   metrics.Reported(report, record, inputs.leftovers, snapshot->now());
   NoteReadiness(*pool, report);
+  background_.ReportUnclaimed(*session, *snapshot);
   background_.Wake(session, *snapshot);
   return report.status;
 }
 
-// As far as this process knows it; while the pool is known to be paused, it is read again.
+// As far as this process knows it; while it alone keeps the pool from being ready, because the pool
+// is paused or another Nomad cluster's, it is read again.
 PoolRecord Service::RecordFor(const Context& context, Session& session, const Pool& pool,
-                              base::WallTime now) {
+                              const PoolSnapshot& snapshot) {
   const std::shared_ptr<PoolAccess> access = session.AccessTo(pool);
   PoolRecord known = access->lease->record();
-  if (!known.paused.HoldsAt(now) || access->lease->held()) return known;
+  const bool decides = known.paused.HoldsAt(snapshot.now()) || IsOtherClusterByLease(snapshot);
+  if (!decides || access->lease->held()) return known;
   const absl::Status read = access->lease->Refresh(context);
   if (read.ok()) return access->lease->record();
   pools_.LoggerOf(pool).Debug("Could not read the pool's Lease", {{"error", read}});
@@ -453,7 +483,12 @@ absl::Status Service::TryScale(const Context& context, const ScaleAction& action
   if (request.count < 0) {
     return base::InvalidArgument("count " + std::to_string(request.count) + " is negative");
   }
-  return ScalePool(context, session, *pool, *policy, std::move(request), facts);
+  absl::Status outcome = ScalePool(context, session, *pool, *policy, std::move(request), facts);
+  // The agent's older releases ask for no Status during a cooldown, which follows a success. A
+  // command ends with its Scale.
+  const bool leaves_work = facts->leaves_work || (facts->acted && !policy->scale_in_wait);
+  if (outcome.ok() && leaves_work && !action.of_command) background_.Continue(session, pool);
+  return outcome;
 }
 
 // At the same time if the Lease is free, else one after the other: a pool on which another
@@ -553,7 +588,9 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
     state.scale.template_parts = memory.template_parts;
     state.scale.without_intro_tokens = memory.without_intro_tokens;
     state.scale.unread_classes = memory.unread_classes;
-    if (call.leaves_work() || !closed) {
+    facts->leaves_work = call.leaves_work() || !closed;
+    state.asked_at = options_.clock->Now();
+    if (facts->leaves_work) {
       state.inspected = false;
       state.rounds.Finished();
     }

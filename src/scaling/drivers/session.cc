@@ -24,6 +24,7 @@ std::shared_ptr<Pool> Pools::Find(const SharedPolicy& policy) {
   WarnOnce(*pool, policy->warnings);
   base::MutexLock lock(pool->mutex);
   pool->state.policy = policy;
+  pool->state.asked_at = options_.clock->Now();
   return pool;
 }
 
@@ -109,6 +110,7 @@ absl::StatusOr<SharedPolicy> Session::ParsePolicy(const StringMap& values) {
 std::unique_ptr<PoolLease> Session::MakeLease(const Pool& pool) const {
   PoolLease::Options lease = PoolLease::OptionsOf(*clients_.config, options_.holder);
   const log::Logger logger = PoolLogger(options_, pool);
+  lease.was_held = pool.lease_was_held;
   lease.on_wait = [logger](const std::string& holder, base::WallTime until) {
     logger.Info(kWaitsForLease, {{"holder", holder}, {"until", base::FormatRfc3339(until)}});
   };

@@ -30,17 +30,25 @@ namespace nomad_harvester::scaling {
 // minutes after an hour (rule L7). New work does not wait.
 class Rounds {
  public:
+  static constexpr base::Duration kShortest = std::chrono::minutes(1);
+  static constexpr base::Duration kLongest = std::chrono::minutes(10);
+
   // Whether a round may begin for this work.
   bool MayBegin(const std::string& work, base::MonoTime now) const {
-    return !next_.has_value() || work != work_ || now >= *next_;
+    return work != work_ || IsDue(now);
+  }
+  // Whether one may begin for the work of the last round, if there was one.
+  bool IsDue(base::MonoTime now) const { return !next_.has_value() || now >= *next_; }
+  const std::string& work() const { return work_; }
+  // When the next one may begin, if none has to begin now.
+  base::MonoTime NextAfter(base::MonoTime now) const {
+    return next_.has_value() && *next_ > now ? *next_ : now + kShortest;
   }
   void Unfinished(std::string work, base::MonoTime now) {
     // What is new is tried at the first pace, whatever has been in trouble before it.
-    if (!next_.has_value() || work != work_ || now >= *next_ + std::chrono::minutes(10))
-      since_ = now;
+    if (!next_.has_value() || work != work_ || now >= *next_ + kLongest) since_ = now;
     work_ = std::move(work);
-    next_ = now + std::clamp<base::Duration>((now - since_) / 6, std::chrono::minutes(1),
-                                             std::chrono::minutes(10));
+    next_ = now + std::clamp<base::Duration>((now - since_) / 6, kShortest, kLongest);
   }
   void Finished() { next_.reset(); }
   // Nothing is left to do. If Status goes on to see the same work, because it reads less than the
@@ -59,6 +67,7 @@ class Rounds {
 // What a pool's calls and its background work share.
 struct PoolState {
   SharedPolicy policy;
+  base::MonoTime asked_at{};  // the last Status or Scale
   ScaleMemory scale;
   // A resumption has finished since the process started and since the last Scale that left work.
   bool inspected = false;
@@ -82,6 +91,9 @@ struct Pool {
   PoolGate gate;
   ObserverMemory memory;
   PoolTroubles troubles;  // of the loop that is inside the gate
+  // PoolLease::Options::was_held.
+  const std::shared_ptr<std::atomic<bool>> lease_was_held =
+      std::make_shared<std::atomic<bool>>(false);
   base::Mutex mutex;
   PoolState state NH_GUARDED_BY(mutex);
 };

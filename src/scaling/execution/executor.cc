@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "execution/executor.h"
 
+#include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/nodepool/drain.h"
 
+#include "absl/strings/str_join.h"
 #include "execution/creation.h"
 #include "rules/vm_story.h"
 
@@ -47,6 +51,15 @@ Mark MakeMark(const PoolSnapshot& snapshot, const VmView& view, base::WallTime n
                                                      .node_attribute = policy.node_attribute,
                                                      .index = 0});
   return mark;
+}
+
+// Whether the Nomad that answers now is the one that was observed.
+absl::Status CheckCluster(const runtime::Context& context, const PoolDependencies& deps,
+                          const Look& look) {
+  NH_ASSIGN_OR_RETURN(const std::string keys, deps.nodes.ReadCluster(context));
+  if (IsSameCluster(keys, look.nomad_cluster.value_or(""))) return absl::OkStatus();
+  return base::Unavailable(
+      "another Nomad cluster answers at this address than a moment ago: check nomad_address");
 }
 
 // One VM, read again by the specs of its steps, and the writes.
@@ -116,6 +129,10 @@ class Act {
         return ReadNodes();
       case Read::kNode:
         return ReadNode(node_id);
+      case Read::kCluster:
+        // Without a record there is nothing to compare.
+        if (seen_.view().vm->nomad_cluster.empty()) return absl::OkStatus();
+        return CheckCluster(context_, deps_, seen_.snapshot().look());
       case Read::kMarksNode:
         return ReadMarksNode();
       case Read::kAllocations:
@@ -133,7 +150,7 @@ class Act {
   // The list may prove that a node does not exist, so it must not be older than the VM (rule C15).
   absl::Status ReadNodes() {
     NH_ASSIGN_OR_RETURN(const auto nodes, deps_.nodes.ListNodes(context_));
-    NH_RETURN_IF_ERROR(CheckListIndex(seen_.view(), seen_.snapshot().look().region, nodes->index));
+    NH_RETURN_IF_ERROR(CheckListIndex(seen_.view(), seen_.snapshot().look(), nodes->index));
     seen_.SetNodes(NodesOf(nodes));
     return absl::OkStatus();
   }
@@ -206,14 +223,17 @@ class Act {
         return Annotate({{harvester::kRolledBackAnnotation, step.value}});
       case StepKind::kForgetJoinTimeout:
         return Annotate({{harvester::kJoinTimeoutAnnotation, std::string("none")}});
+      case StepKind::kRecordCluster:
+        return Annotate(WithCluster({}));
       case StepKind::kMarkBroken:
-        return MarkWith(MarkReason::kBroken, "");
+        return MarkWith(MarkReason::kBroken, step.node_id);
       case StepKind::kMarkUnhealthy:
         return MarkWith(MarkReason::kUnhealthy,
                         step.node_id.empty() ? vm.joined_node_id : step.node_id);
       case StepKind::kRecordJoin:
-        return Annotate({{harvester::kNodeIdAnnotation, step.node_id},
-                         {harvester::kJoinedAtAnnotation, base::FormatRfc3339(seen_.now())}});
+        return RecordJoin(step);
+      case StepKind::kRecordReady:
+        return Annotate({{harvester::kReadyAtAnnotation, base::FormatRfc3339(seen_.now())}});
       case StepKind::kRenewToken:
         return RenewToken();
       case StepKind::kRollBack:
@@ -221,7 +241,7 @@ class Act {
       case StepKind::kStartDrain:
         return StartDrain(step);
       case StepKind::kDelete:
-        return EffectOf(deps_.vms.DeleteVm(context_, vm.name, vm.uid, vm.resource_version));
+        return Delete();
       case StepKind::kNothing:
       case StepKind::kWait:
       case StepKind::kReport:
@@ -231,6 +251,33 @@ class Act {
         break;
     }
     return kNotWanted;
+  }
+
+  Effect RecordJoin(const Step& step) {
+    const std::string now = base::FormatRfc3339(seen_.now());
+    return Annotate(WithCluster(
+        {{harvester::kNodeIdAnnotation, step.node_id},
+         {harvester::kJoinedAtAnnotation, now},
+         {harvester::kReadyAtAnnotation, step.node_is_ready ? now : harvester::kNotReadyYet}}));
+  }
+
+  // What goes with the VM is what its spec names now (rule C4). The annotation is right unless
+  // volumes were restored or detached; for one of another VM, Harvester would wait for ever.
+  Effect Delete() {
+    const harvester::VirtualMachine& vm = seen_.view().vm;
+    const std::set<std::string>& shared = seen_.snapshot().seen->shared_claims();
+    std::vector<std::string> claims = harvester::ClaimsThatGoWith(vm);
+    std::erase_if(claims, [&](const std::string& claim) { return shared.contains(claim); });
+    std::string version = vm.resource_version;
+    if (std::set(claims.begin(), claims.end()) !=
+        std::set(vm.removed_claims.begin(), vm.removed_claims.end())) {
+      const auto named =
+          deps_.vms.Annotate(context_, vm.name, version,
+                             {{harvester::kRemovedClaimsAnnotation, absl::StrJoin(claims, ",")}});
+      if (!named.ok()) return EffectOf(named.status());
+      version = named->resource_version;
+    }
+    return EffectOf(deps_.vms.DeleteVm(context_, vm.name, vm.uid, version));
   }
 
   // The loop knows when a token that this process made ends; of others the Secret tells.
@@ -260,11 +307,18 @@ class Act {
   }
 
   Effect RollBack(const Step& step) {
-    harvester::AnnotationChanges changes = {{harvester::kScaleInAnnotation, std::nullopt}};
-    if (step.refused) {
-      changes[harvester::kRemovalRefusedAnnotation] = base::FormatRfc3339(seen_.now());
+    const harvester::UndoneRemoval undone{seen_.now(), step.reason};
+    return Annotate({{harvester::kScaleInAnnotation, std::nullopt},
+                     {harvester::kRemovalUndoneAnnotation, harvester::ToAnnotation(undone)}});
+  }
+
+  // Adds the keys of the cluster, if they are to be recorded.
+  harvester::AnnotationChanges WithCluster(harvester::AnnotationChanges changes) const {
+    const Look& look = seen_.snapshot().look();
+    if (ShouldRecordCluster(seen_.view().vm, seen_.node() != nullptr, look)) {
+      changes[harvester::kNomadClusterAnnotation] = *look.nomad_cluster;
     }
-    return Annotate(changes);
+    return changes;
   }
 
   Effect Annotate(const harvester::AnnotationChanges& changes) {
@@ -275,8 +329,9 @@ class Act {
   // Returns the VM with the mark.
   absl::StatusOr<harvester::VirtualMachine> WriteMark(const Mark& mark) {
     const harvester::VirtualMachine& vm = seen_.view().vm;
-    return deps_.vms.Annotate(context_, vm.name, vm.resource_version,
-                              {{harvester::kScaleInAnnotation, harvester::ToAnnotation(mark)}});
+    return deps_.vms.Annotate(
+        context_, vm.name, vm.resource_version,
+        WithCluster({{harvester::kScaleInAnnotation, harvester::ToAnnotation(mark)}}));
   }
 
   Effect MarkWith(MarkReason reason, std::string node_id) {
@@ -290,12 +345,15 @@ class Act {
     const nodepool::PostedDeadline posted = nodepool::DeadlineToPost(
         mark.drain_deadline.kind == DrainDeadline::Kind::kNone,
         mark.drain_deadline.kind == DrainDeadline::Kind::kNow, mark.drain_deadline.at, seen_.now());
-    if (!posted.post) return kNotWanted;
+    // What was placed late is stopped even after the deadline.
+    const bool again = step.row == Row::kMarkedDrainAgain;
+    if (!posted.post && !again) return kNotWanted;
     const std::string pool = deps_.key.ToString();
     const nodepool::DrainMark meta{.action = mark.action,
                                    .vm = seen_.view().vm->name,
                                    .vm_uid = mark.vm_uid,
                                    .pool = pool,
+                                   .harvester = seen_.snapshot().look().harvester,
                                    .purge = mark.purge,
                                    .was_ineligible = step.was_ineligible};
     return EffectOf(deps_.nomad().Drain(context_, step.node_id,
@@ -361,6 +419,8 @@ Effect Purge(const runtime::Context& context, const PoolDependencies& deps,
   if (!fresh.ok()) return EffectOf(fresh.status());
   const Step step = NextStepOfGoneVm(fresh->value, decisions.snapshot());
   if (step.kind != StepKind::kPurge) return kNotWanted;
+  const absl::Status same = CheckCluster(context, deps, decisions.snapshot().look());
+  if (!same.ok()) return EffectOf(same);
   const absl::Status purged = deps.nomad().Purge(context, gone.node->id);
   return absl::IsNotFound(purged) ? Effect{.verdict = Verdict::kDone} : EffectOf(purged);
 }

@@ -7,6 +7,7 @@
 #include "nomad_harvester/base/status.h"
 
 #include "execution/lease_permit.h"
+#include "execution/rights.h"
 #include "nlohmann/json.hpp"
 
 namespace nomad_harvester::scaling {
@@ -45,6 +46,11 @@ harvester::Hold PauseIn(const kube::Lease& lease) {
                                            : harvester::ParseHold(paused->second);
 }
 
+std::string ClusterIn(const kube::Lease& lease) {
+  const auto keys = lease.annotations.find(harvester::kNomadClusterAnnotation);
+  return keys == lease.annotations.end() ? "" : keys->second;
+}
+
 // Whether the Lease is as a release with this change has left it.
 bool IsDone(const kube::LeaseChange& change, const kube::Lease& lease) {
   return lease.holder.empty() &&
@@ -70,7 +76,7 @@ absl::StatusOr<kube::Lease> WrittenLease(const absl::StatusOr<kube::Observed>& r
 }  // namespace
 
 PoolRecord ParsePoolRecord(const kube::Lease& lease, const log::Logger& logger) {
-  PoolRecord record{.paused = PauseIn(lease)};
+  PoolRecord record{.paused = PauseIn(lease), .nomad_cluster = ClusterIn(lease)};
   const auto read = [&](const char* key, auto parse, auto* field) {
     const auto found = lease.annotations.find(key);
     if (found == lease.annotations.end()) return;
@@ -140,7 +146,7 @@ bool PoolLease::held() const {
 
 bool PoolLease::IsLikelyFree() const {
   base::MutexLock lock(mutex_);
-  return !options_.enabled || absent_ || free_.has_value() || AwaitsAnswer();
+  return !used_ || absent_ || free_.has_value() || AwaitsAnswer();
 }
 
 bool PoolLease::is_known() const {
@@ -197,45 +203,60 @@ absl::StatusOr<std::optional<kube::Lease>> PoolLease::ReadOnce(const runtime::Co
 }
 
 absl::Status PoolLease::Refresh(const runtime::Context& context) {
-  if (!options_.enabled) return absl::OkStatus();
   std::uint64_t holds = 0;
   {
     base::MutexLock lock(mutex_);
+    if (!used_) return absl::OkStatus();
     holds = holds_;
   }
   auto lease = Read(context);
-  const bool forbidden = kube::IsForbidden(lease.status());
-  if (!forbidden) NH_RETURN_IF_ERROR(lease);
-  PoolRecord record =
-      !forbidden && lease->has_value() ? ParsePoolRecord(**lease, logger_) : PoolRecord{};
+  if (kube::IsForbidden(lease.status())) return DecideWithoutLease(context, lease.status());
+  NH_RETURN_IF_ERROR(lease);
+  PoolRecord record = lease->has_value() ? ParsePoolRecord(**lease, logger_) : PoolRecord{};
   base::MutexLock lock(mutex_);
   known_ = true;
   // Acquired since: what was read may be older than what the holder has written.
   if (held_ || holds_ != holds) return absl::OkStatus();
-  if (forbidden) {
-    used_ = false;
-  } else {
-    record_ = std::move(record);
-  }
+  record_ = std::move(record);
   return absl::OkStatus();
 }
 
-void PoolLease::GuardInProcessOnly(const absl::Status& why) {
-  bool warn = false;
+absl::Status PoolLease::DecideWithoutLease(const runtime::Context& context,
+                                           const absl::Status& refused) {
+  absl::Status why;
+  if (!*options_.was_held) why = ReviewDeniesLease(context, *client_, key_, refused);
+  NH_RETURN_IF_ERROR(context.Check());
+  if (why.ok()) {
+    base::MutexLock lock(mutex_);
+    // Read here: another call may have acquired it while the review was asked.
+    if (!*options_.was_held) {
+      used_ = false;
+      known_ = true;
+      denied_ = refused;
+      record_ = {};
+      return absl::OkStatus();
+    }
+    why = base::Unavailable("this process has held it");
+  }
+  return base::Annotate(refused, "pool " + key_.ToString() + " needs its Lease (" +
+                                     base::Message(why) +
+                                     "; only pool_lease = \"false\" overrides that)");
+}
+
+void PoolLease::HoldUnguarded() {
+  absl::Status denied;
   {
     base::MutexLock lock(mutex_);
-    used_ = false;
     held_ = true;
-    known_ = true;
-    warn = !std::exchange(warned_, true);
+    denied = std::exchange(denied_, absl::OkStatus());
   }
   permit_->AllowUnguarded();
-  if (warn) {
-    logger_.Warn(
-        "No Lease guards the pool: a second agent could act on it at the same time. Grant get, "
-        "list, create and patch of leases.coordination.k8s.io, or set pool_lease = \"false\"",
-        {{"error", why}});
-  }
+  if (denied.ok()) return;
+  logger_.Warn(
+      "No Lease guards the pool: a second agent could act on it at the same time. Grant get, "
+      "list, create and patch of leases.coordination.k8s.io and restart the agent, or set "
+      "pool_lease = \"false\"",
+      {{"error", denied}});
 }
 
 void PoolLease::SetHeld(const kube::Lease& lease, base::MonoTime sent) {
@@ -243,6 +264,7 @@ void PoolLease::SetHeld(const kube::Lease& lease, base::MonoTime sent) {
   permit_->Acquired(sent);
   base::MutexLock lock(mutex_);
   used_ = true;
+  *options_.was_held = true;
   held_ = true;
   known_ = true;
   ++holds_;
@@ -256,8 +278,9 @@ void PoolLease::SetHeld(const kube::Lease& lease, base::MonoTime sent) {
 
 void PoolLease::NoteReply(const kube::Lease& lease) {
   resource_version_ = lease.resource_version;
-  // An operator writes it while the Lease is ours (rule L10).
+  // Operators write these while the Lease is ours (rules L10, C15).
   record_.paused = PauseIn(lease);
+  record_.nomad_cluster = ClusterIn(lease);
   NoteServerTime(lease);
 }
 
@@ -277,6 +300,11 @@ absl::Status PoolLease::Create(const runtime::Context& context) {
   const auto created =
       client_->Create(context, kube::kLeases, key_.ns,
                       NewLease(key_, options_.holder, NoteAttempt(clock_.WallNow(), 0, sent)));
+  if (kube::IsNotFound(created.status())) {
+    return base::Annotate(created.status(), "namespace " + key_.ns +
+                                                " does not exist: create it, or correct the key "
+                                                "namespace");
+  }
   NH_ASSIGN_OR_RETURN(const kube::Lease held, WrittenLease(created, "create", key_));
   SetHeld(held, sent);
   return absl::OkStatus();
@@ -382,43 +410,40 @@ absl::Status PoolLease::AcquireFree(const runtime::Context& context) {
 
 absl::Status PoolLease::Acquire(const runtime::Context& context, LeaseUser user,
                                 std::function<void()> on_lost) {
-  SetWasFree(!options_.enabled);
-  if (!options_.enabled) {
-    permit_->AllowUnguarded();
-    base::MutexLock lock(mutex_);
-    held_ = true;
+  const bool is_used = used();
+  SetWasFree(!is_used);
+  const absl::Status acquired = is_used ? AcquireLease(context, user) : absl::OkStatus();
+  if (!is_used || kube::IsForbidden(acquired)) {
+    if (is_used) NH_RETURN_IF_ERROR(DecideWithoutLease(context, acquired));
+    HoldUnguarded();
     return absl::OkStatus();
   }
+  NH_RETURN_IF_ERROR(acquired);
+  StartRenewal(std::move(on_lost));
+  return absl::OkStatus();
+}
+
+absl::Status PoolLease::AcquireLease(const runtime::Context& context, LeaseUser user) {
   const absl::Status free = AcquireFree(context);
   if (free.ok()) {
     SetWasFree(true);
-    StartRenewal(std::move(on_lost));
     return absl::OkStatus();
   }
-  // Another process has held it since, or it was deleted, or may not be created: read it.
-  if (!kube::IsConflict(free) && !kube::IsAlreadyExists(free) && !kube::IsForbidden(free) &&
-      !absl::IsNotFound(free)) {
+  // Another process has held it since, or it was deleted: read it.
+  if (!kube::IsConflict(free) && !kube::IsAlreadyExists(free) && !absl::IsNotFound(free)) {
     return free;
   }
   bool told = options_.on_wait == nullptr;
   for (bool first_read = true;; first_read = false) {
     auto lease = ReadOnce(context);
-    if (kube::IsForbidden(lease.status())) {
-      GuardInProcessOnly(lease.status());
-      return absl::OkStatus();
-    }
     NH_RETURN_IF_ERROR(lease);
     absl::Status outcome;
     if (!lease->has_value()) {
       outcome = Create(context);
-      if (kube::IsForbidden(outcome) || absl::IsNotFound(outcome)) {
-        GuardInProcessOnly(outcome);
-        return absl::OkStatus();
-      }
     } else {
       if (Adopt(**lease)) {
         SetWasFree(true);
-        break;
+        return absl::OkStatus();
       }
       outcome = CheckHolder(**lease, user, first_read);
       if (absl::IsUnavailable(outcome)) {
@@ -432,20 +457,13 @@ absl::Status PoolLease::Acquire(const runtime::Context& context, LeaseUser user,
       }
       NH_RETURN_IF_ERROR(outcome);
       outcome = TakeOver(context, **lease);
-      if (kube::IsForbidden(outcome)) {
-        GuardInProcessOnly(outcome);
-        return absl::OkStatus();
-      }
       // As an acquisition of ours whose reply was not awaited has left it.
       SetWasFree(outcome.ok() && (*lease)->holder == options_.holder);
     }
-    if (outcome.ok()) break;
     // Another process was faster, or our own first attempt took effect: read the holder again.
     if (!kube::IsConflict(outcome) && !kube::IsAlreadyExists(outcome)) return outcome;
     NH_RETURN_IF_ERROR(context.Check());
   }
-  StartRenewal(std::move(on_lost));
-  return absl::OkStatus();
 }
 
 void PoolLease::StartRenewal(std::function<void()> on_lost) {
@@ -526,7 +544,8 @@ bool PoolLease::RenewOnce(const runtime::Context& context) {
   return true;
 }
 
-absl::Status PoolLease::Store(const runtime::Context& context, const PoolRecord& record) {
+absl::Status PoolLease::Store(const runtime::Context& context, const PoolRecord& record,
+                              const std::string& nomad_cluster) {
   kube::LeaseChange change;
   {
     base::MutexLock lock(mutex_);
@@ -538,6 +557,9 @@ absl::Status PoolLease::Store(const runtime::Context& context, const PoolRecord&
     change.resource_version = resource_version_;
   }
   change.annotations = RecordAnnotations(record);
+  if (!nomad_cluster.empty()) {
+    change.annotations[harvester::kNomadClusterAnnotation] = nomad_cluster;
+  }
   NH_ASSIGN_OR_RETURN(const kube::Lease stored,
                       PatchOurs(context.WithWritePermit(permit_), std::move(change)));
   base::MutexLock lock(mutex_);

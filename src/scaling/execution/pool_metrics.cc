@@ -28,6 +28,7 @@ constexpr char kResumed[] = "resumed";
 constexpr char kClone[] = "clone";
 constexpr char kBoot[] = "boot";
 constexpr char kJoin[] = "join";
+constexpr char kReady[] = "ready";
 constexpr char kOut[] = "out";
 constexpr char kIn[] = "in";
 
@@ -75,11 +76,16 @@ void PoolMetrics::Observed(const PoolSnapshot& snapshot) const {
   if (!snapshot.look().nomad_readable) CountError(sink_, error_class::kNomad);
 }
 
+void PoolMetrics::Unclaimed(bool unclaimed) const {
+  if (sink_ != nullptr) sink_->Set(Metric::kUnclaimed, {pool_}, unclaimed ? 1 : 0);
+}
+
 void PoolMetrics::Reported(const StatusReport& report, const PoolRecord& record,
                            std::int64_t leftovers, base::WallTime now) const {
   if (sink_ == nullptr) return;
   sink_->Set(Metric::kDrifted, {pool_}, static_cast<double>(report.drifted));
   sink_->Set(Metric::kLeftovers, {pool_}, static_cast<double>(leftovers));
+  Unclaimed(false);  // it has a policy
   for (const std::string_view each : kCauses) {
     const auto waits = record.back_off.find(std::string(each));
     const base::Duration left =
@@ -93,7 +99,8 @@ void PoolMetrics::Reported(const StatusReport& report, const PoolRecord& record,
        {MarkReason::kScaleIn, MarkReason::kBroken, MarkReason::kUnhealthy}) {
     sink_->Add(Metric::kVmTerminated, {pool_, harvester::MarkReasonName(reason)}, 0);
   }
-  for (const char* phase : {kClone, kBoot, kJoin}) sink_->Expect(Metric::kVmStart, {pool_, phase});
+  for (const char* phase : {kClone, kBoot, kJoin, kReady})
+    sink_->Expect(Metric::kVmStart, {pool_, phase});
   for (const char* direction : {kOut, kIn}) {
     for (const absl::StatusCode code :
          {absl::StatusCode::kOk, absl::StatusCode::kUnavailable,
@@ -129,6 +136,9 @@ void PoolMetrics::ObserveStart(const VmView& view, base::WallTime now) const {
 void PoolMetrics::Done(const Step& step, const VmView& view, base::WallTime now) const {
   if (sink_ == nullptr) return;
   if (step.kind == StepKind::kRecordJoin) return ObserveStart(view, now);
+  if (step.kind == StepKind::kRecordReady && view.vm->joined_at.has_value()) {
+    return sink_->Observe(Metric::kVmStart, {pool_, kReady}, now - *view.vm->joined_at);
+  }
   if (step.kind != StepKind::kDelete || !view.vm->mark.has_value()) return;
   const harvester::Mark& mark = *view.vm->mark;
   sink_->Add(Metric::kVmTerminated, {pool_, harvester::MarkReasonName(mark.reason)}, 1);

@@ -50,6 +50,8 @@ class PoolMetrics {
   // VMs by state and by what protects them, by a look of the loop or of Status.
   void Observed(const PoolSnapshot& snapshot) const;
   // What Status knows besides.
+  // Whether the pool has unfinished work and no policy of this agent.
+  void Unclaimed(bool unclaimed) const;
   void Reported(const StatusReport& report, const PoolRecord& record, std::int64_t leftovers,
                 base::WallTime now) const;
   // `resumed`: under a name that an earlier action has left over.

@@ -52,8 +52,10 @@ Observer Reconciler::MakeObserver() const {
 }
 
 PoolSnapshot Reconciler::WithRecord(PoolSnapshot snapshot) const {
+  PoolRecord record = deps_.lease.record();
   snapshot.lease_used = deps_.lease.used();
-  snapshot.action = deps_.lease.record().action;
+  snapshot.action = std::move(record.action);
+  snapshot.lease_cluster = std::move(record.nomad_cluster);
   return snapshot;
 }
 
@@ -97,8 +99,8 @@ absl::StatusOr<Reconciler::Settled> Reconciler::FinishRollBacks(const runtime::C
   const base::MonoTime began = deps_.clock.Now();
   for (;;) {
     NH_ASSIGN_OR_RETURN(PoolSnapshot snapshot, Look(context, std::exchange(first, {})));
-    if (!snapshot.look().nomad_readable) {
-      return base::Unavailable("Nomad cannot be read: " + snapshot.look().nomad_problem);
+    if (std::string problem = NomadProblem(snapshot); !problem.empty()) {
+      return base::Unavailable(std::move(problem));
     }
     const Decisions& decisions = last_.emplace(std::move(snapshot));
     const base::MonoTime now = deps_.clock.Now();
@@ -134,7 +136,7 @@ const char* Reconciler::WhyWaits(StepKind kind) const {
   if (!action_.has_value() && deps_.lease.record().paused.HoldsAt(last_->snapshot().now())) {
     return "the pool is paused";
   }
-  const bool allowed = action_.has_value() && action_->despite_mass_loss;
+  const bool allowed = action_.has_value() && action_->tracker.despite_mass_loss();
   return IsRemoval(kind) && !allowed && last_->pool().mass_loss.alarming
              ? "too many VMs have lost their Nomad nodes at once"
              : nullptr;
@@ -205,7 +207,9 @@ absl::Status Reconciler::WriteAhead(const runtime::Context& context,
   if (action_.has_value() && needed.action.has_value()) {
     needed.action->names.merge(action_->tracker.Names());
   }
-  return needed == before ? absl::OkStatus() : deps_.lease.Store(context, needed);
+  const std::string keys = NewKeysForLease(last_->snapshot());
+  if (needed == before && keys.empty()) return absl::OkStatus();
+  return deps_.lease.Store(context, needed, keys);
 }
 
 Effect Reconciler::Make(const runtime::Context& context, Task* task) const {
@@ -290,14 +294,17 @@ void Reconciler::Note(const Task& task, base::MonoTime now, Pass* pass) {
   switch (task.effect.verdict) {
     case Verdict::kDone:
       ++pass->effects;
-      last_event_ = last_->snapshot().now();
+      // The record of a new key changes nothing that the agent should wait for.
+      if (task.kind != Task::Kind::kStep || task.entry->step.kind != StepKind::kRecordCluster) {
+        last_event_ = last_->snapshot().now();
+      }
       if (worth_a_line) {
         deps_.logger.Info("A step that was refused or failed has succeeded",
                           {{"vm", task.vm}, {"step", task.key.first}});
       }
       if (task.kind != Task::Kind::kStep) break;
       deps_.metrics().Done(task.entry->step, *task.entry->view, last_->snapshot().now());
-      if (task.entry->step.kind == StepKind::kRecordJoin) ++pass->joins;
+      if (IsJoin(task.entry->step.kind)) ++pass->joins;
       deps_.Notify({.vm = task.vm, .step = task.entry->step});
       break;
     case Verdict::kRefused:
@@ -331,9 +338,11 @@ void Reconciler::Note(const Task& task, base::MonoTime now, Pass* pass) {
       const VmView& view = *task.entry->view;
       if (view.start_failure.has_value()) deps_.troubles.zone_failures[view.vm->zone] = now;
     }
-    const bool joined = task.entry->step.kind == StepKind::kRecordJoin;
+    const bool joined = IsJoin(task.entry->step.kind);
     if (joined && task.effect.verdict == Verdict::kDone && action_.has_value()) {
-      action_->tracker.NoteJoined(task.vm, task.entry->step.node_id);
+      const Step& step = task.entry->step;
+      const bool ready = step.kind == StepKind::kRecordReady || step.node_is_ready;
+      action_->tracker.NoteJoined(task.vm, step.node_id, ready);
     }
     if (joined) deps_.troubles.zone_failures.erase(task.entry->view->vm->zone);
     return;
@@ -440,6 +449,10 @@ absl::StatusOr<Reconciler::Pass> Reconciler::RunPass(const runtime::Context& con
     NH_RETURN_IF_ERROR(seen);
     look = *std::move(seen);
   }
+  // The Lease's action and what is left of VMs are another agent's, too.
+  if (std::string problem = OtherClusterProblem(*look); !action_.has_value() && !problem.empty()) {
+    return base::Unavailable(std::move(problem));
+  }
   const Decisions& decisions = last_.emplace(*std::move(look));
   PoolTroubles& troubles = deps_.troubles;
   const base::MonoTime now = deps_.clock.Now();
@@ -517,7 +530,7 @@ absl::Status Reconciler::RunScale(const runtime::Context& context, PoolSnapshot 
 bool Reconciler::IsInProgress(base::MonoTime now) const {
   const PoolSnapshot& snapshot = last_->snapshot();
   for (const auto& [view, step] : last_->all()) {
-    if (!view->member || IsOtherRegion(view->vm, snapshot.look().region)) continue;
+    if (!view->member || IsOtherNomad(view->vm, snapshot.look())) continue;
     if (!view->vm->has_mark || IsStuckInDeletion(view->vm, snapshot.now())) continue;
     if (step.kind == StepKind::kWait) return true;
   }
@@ -611,8 +624,8 @@ void Reconciler::RecordOutcome(const std::string& action_id, const absl::Status&
 
 absl::Status Reconciler::Preview(const runtime::Context& context) {
   NH_ASSIGN_OR_RETURN(PoolSnapshot snapshot, Observe(context));
-  if (!snapshot.look().nomad_readable) {
-    return base::Unavailable("Nomad cannot be read: " + snapshot.look().nomad_problem);
+  if (std::string problem = NomadProblem(snapshot); !problem.empty()) {
+    return base::Unavailable(std::move(problem));
   }
   const Decisions& decisions = last_.emplace(std::move(snapshot));
   for (const auto& [view, step] : decisions.all()) {

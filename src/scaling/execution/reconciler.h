@@ -48,15 +48,13 @@ class Reconciler {
 
   // Carries out the action of `tracker`, which the Lease's record holds already, beside whatever
   // the pool's other VMs need, until it has ended. `first` is the observation that it was planned
-  // from. `creation` may be null if the action creates nothing. `despite_mass_loss`: removals go on
-  // although more VMs lost their nodes at once than rule C15 permits. Returns only the context's
-  // errors; systems that do not reply are waited for.
+  // from. `creation` may be null if the action creates nothing. Returns only the context's errors;
+  // systems that do not reply are waited for.
   struct Action {
     Tracker& tracker;
     const CreationPlan* creation = nullptr;
     // Nodes of victims that were read in full just now, by ID; null: none. For the first pass.
     const NodesRead* nodes = nullptr;
-    bool despite_mass_loss = false;
   };
   absl::Status RunScale(const runtime::Context& context, PoolSnapshot first, Action action);
   // What a creation without a VM may have left, or may leave when a late request lands, is the

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rights in the namespace of the VMs without which a Scale refuses to begin (rule C2). Private
-// to module scaling.
+// The rights in the namespace of the VMs without which a Scale refuses to begin (rule C2), and the
+// one to act without a Lease (rule C11). Private to module scaling.
 #ifndef NOMAD_HARVESTER_SCALING_RIGHTS_H_
 #define NOMAD_HARVESTER_SCALING_RIGHTS_H_
 
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "nomad_harvester/kube/access.h"
+#include "nomad_harvester/scaling/snapshot.h"
 
 #include "absl/status/statusor.h"
 
@@ -35,6 +36,12 @@ absl::StatusOr<std::vector<Right>> MissingRights(const runtime::Context& context
                                                  const kube::AccessRules& rules,
                                                  const std::string& ns,
                                                  std::span<const Right> rights);
+
+// Asks the API server's rights review whether the token has no right to what was `refused` with a
+// 403: a request for the pool's Lease. OK: it has none. Else the error says why that is not so, or
+// not known.
+absl::Status ReviewDeniesLease(const runtime::Context& context, const kube::KubeClient& client,
+                               const PoolKey& key, const absl::Status& refused);
 
 }  // namespace nomad_harvester::scaling
 

@@ -15,6 +15,8 @@ namespace {
 constexpr base::Duration kShortestSlice = std::chrono::milliseconds(1);
 constexpr base::Duration kLongestSlice = std::chrono::hours(1);
 
+constexpr base::Duration kClusterIsKept = std::chrono::minutes(5);
+
 // See NomadClient::FirstNode.
 bool Proves(const nomad::Indexed<std::vector<nomad::Node>>& first,
             const nomad::Indexed<std::vector<nomad::Node>>& list) {
@@ -130,7 +132,25 @@ NomadReads::NomadReads(const std::shared_ptr<const nomad::NomadClient>& lists)
       }),
       placements_([lists](const runtime::Context& context, const nomad::ReadOptions& options) {
         return lists->ListAllocations(context, nomad::AllocationPart::kResources, options);
-      }) {}
+      }),
+      lists_(lists) {}
+
+absl::StatusOr<std::string> NomadReads::Cluster(const runtime::Context& context) {
+  {
+    const base::MutexLock lock(mutex_);
+    const bool current = context.clock().Now() - cluster_read_at_ < kClusterIsKept;
+    if (cluster_.has_value() && current) return *cluster_;
+  }
+  return ReadCluster(context);
+}
+
+absl::StatusOr<std::string> NomadReads::ReadCluster(const runtime::Context& context) {
+  NH_ASSIGN_OR_RETURN(std::string keys, lists_->ReadClusterKeys(context));
+  const base::MutexLock lock(mutex_);
+  cluster_ = keys;
+  cluster_read_at_ = context.clock().Now();
+  return keys;
+}
 
 SharedList<NomadReads::Nodes>::Result NomadReads::ListNodes(const runtime::Context& context,
                                                             const nomad::ReadOptions& options) {

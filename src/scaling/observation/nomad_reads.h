@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -81,6 +82,11 @@ class NomadReads {
   // For Status: it may have been requested by another call that is still under way, and a list that
   // is held is proved by one request for one node.
   SharedList<Nodes>::Result ListNodesForStatus(const runtime::Context& context);
+  // Which cluster it is (nomad::NomadClient::ReadClusterKeys), as it was read at most five minutes
+  // ago: the keys of a cluster change once a month.
+  absl::StatusOr<std::string> Cluster(const runtime::Context& context);
+  // The same, read now: before what rests on this Nomad's not knowing a node.
+  absl::StatusOr<std::string> ReadCluster(const runtime::Context& context);
   // Reads a node in full with `client`, and remembers it.
   absl::StatusOr<nomad::Indexed<nomad::Node>> GetNode(const runtime::Context& context,
                                                       const nomad::NomadClient& client,
@@ -107,14 +113,20 @@ class NomadReads {
   SharedList<Allocations> allocations_;
   SharedList<Allocations> placements_;
   HeldList<Nodes> for_status_;
+  const std::shared_ptr<const nomad::NomadClient> lists_;
+  base::Mutex mutex_;
+  std::optional<std::string> cluster_ NH_GUARDED_BY(mutex_);
+  base::MonoTime cluster_read_at_ NH_GUARDED_BY(mutex_){};
 };
 
 // The nodes of a list, which it keeps.
 inline NodeList NodesOf(const std::shared_ptr<const NomadReads::Nodes>& list) {
   return {list, &list->value};
 }
-// What such a list says; an error: Nomad is unreadable.
-void TakeNodes(const SharedList<NomadReads::Nodes>::Result& nodes, Look* look);
+void TakeCluster(const absl::StatusOr<std::string>& cluster, Look* look);
+// What such a list and Nomad's keys say; an error of the list: Nomad is unreadable.
+void TakeNodes(const SharedList<NomadReads::Nodes>::Result& nodes,
+               const absl::StatusOr<std::string>& cluster, Look* look);
 
 }  // namespace nomad_harvester::scaling
 

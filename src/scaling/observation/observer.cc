@@ -10,6 +10,7 @@
 
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/kube/error.h"
 #include "nomad_harvester/nodepool/drain.h"
 #include "nomad_harvester/nomad/error.h"
 
@@ -19,7 +20,8 @@
 namespace nomad_harvester::scaling {
 namespace {
 
-// Nodes that are read in full: so many at a time, and no more of them once so many have failed.
+// Nodes that are asked for one by one: so many at a time, and no more of them once so many have
+// failed.
 constexpr std::size_t kNodesAtOnce = 4;
 constexpr int kMostFailures = 3;
 
@@ -50,28 +52,46 @@ absl::Status Unreadable(const std::string& system, const absl::Status& why) {
   return absl::IsCancelled(why) ? why : base::Annotate(why, system + " cannot be read");
 }
 
-// Each could be a VM without a node that is older, under another name: to be the youngest suffices.
+// Each could be a VM under another name, of those that are older, have an instance and no node, and
+// have its identifiers: of these nodes the youngest suffices.
 void NameUnread(const std::map<std::string, std::string>& unread, Look* look) {
-  const nomad::Node* youngest = nullptr;
+  if (unread.empty()) return;
+  std::vector<const nomad::Node*> nodes;
   for (const nomad::Node& node : look->nodes()) {
-    const bool is_younger = youngest == nullptr || node.create_index > youngest->create_index;
-    if (is_younger && unread.contains(node.id)) youngest = &node;
+    if (node.status == nomad::NodeStatus::kReady && unread.contains(node.id))
+      nodes.push_back(&node);
   }
-  if (youngest == nullptr) return;
-  const std::string text = "node " + youngest->id + " (" + youngest->name +
-                           "), which could be it: " + unread.at(youngest->id);
+  std::sort(nodes.begin(), nodes.end(), [](const nomad::Node* a, const nomad::Node* b) {
+    return a->create_index > b->create_index;
+  });
   for (VmView& view : look->vms) {
     if (!view.member || view.link.state != nodepool::LinkState::kNone) continue;
-    if (view.vm->nodes.has_value() && view.vm->nodes->index >= youngest->create_index) continue;
-    view.unread_node = text;
+    if (!MayHaveInstance(view)) continue;
+    const std::optional<harvester::NodesRecord>& record = view.vm->nodes;
+    const auto could_be_it = std::find_if(nodes.begin(), nodes.end(), [&](const nomad::Node* node) {
+      if (record.has_value() && IdentityOf(*record).Contains(*node)) return true;
+      return look->policy_nodes.has_value() && IdentityOf(*look->policy_nodes).Contains(*node);
+    });
+    if (could_be_it == nodes.end()) continue;
+    const nomad::Node& node = **could_be_it;
+    if (record.has_value() && record->index >= node.create_index) continue;
+    view.unread_node =
+        "node " + node.id + " (" + node.name + "), which could be it: " + unread.at(node.id);
   }
 }
 
-// A marked VM whose node completed our drain: its allocations decide the next step.
+// A marked VM whose node completed our drain, was never ready, or is disconnected: its allocations
+// decide the next step.
 bool AwaitsIdle(const VmView& view, const Look& look) {
   const nomad::Node* node = LinkedNode(view, look);
-  return view.member && view.vm->mark.has_value() && node != nullptr && !node->draining &&
-         nodepool::IsDrainOf(*node, view.vm->mark->action, view.vm->uid);
+  if (!view.member || !view.vm->mark.has_value() || node == nullptr || node->draining) return false;
+  const harvester::MarkReason reason = view.vm->mark->reason;
+  const bool never_ready = reason == harvester::MarkReason::kBroken &&
+                           !harvester::WasReady(view.vm) &&
+                           node->status == nomad::NodeStatus::kInitializing;
+  const bool cut_off = reason == harvester::MarkReason::kUnhealthy &&
+                       node->status == nomad::NodeStatus::kDisconnected;
+  return never_ready || cut_off || nodepool::IsDrainOf(*node, view.vm->mark->action, view.vm->uid);
 }
 
 }  // namespace
@@ -83,7 +103,7 @@ std::vector<std::size_t> NodesToReadInFull(const Look& look,
   std::uint64_t oldest_wanting = UINT64_MAX;
   for (const VmView& view : look.vms) {
     names.emplace(view.vm->name, 0);
-    if (!view.member || harvester::HasJoined(view.vm) ||
+    if (!view.member || harvester::WasReady(view.vm) ||
         view.link.state != nodepool::LinkState::kNone) {
       continue;
     }
@@ -131,9 +151,31 @@ bool MayPass(const absl::Status& list) {
   return absl::IsUnavailable(list) || absl::IsDeadlineExceeded(list) || absl::IsCancelled(list);
 }
 
-absl::Status CheckListIndex(const VmView& view, const std::string& region, std::uint64_t index) {
+std::vector<absl::StatusOr<Allocations>> ReadAllocationsOf(const runtime::Context& context,
+                                                           runtime::Executor& executor,
+                                                           const nomad::NomadClient& nomad,
+                                                           const std::vector<std::string>& nodes,
+                                                           std::size_t at_once) {
+  std::vector<absl::StatusOr<Allocations>> read(nodes.size());
+  std::atomic<int> failures = 0;
+  const std::vector<absl::Status> outcomes = runtime::ForEachBounded(
+      context, executor, nodes.size(), at_once, [&](std::size_t i) -> absl::Status {
+        if (failures >= kMostFailures) return base::Unavailable("others could not be read");
+        auto some = nomad.NodeAllocations(context, nodes[i]);
+        if (!some.ok()) ++failures;
+        NH_RETURN_IF_ERROR(some);
+        read[i] = std::move(some->value);
+        return absl::OkStatus();
+      });
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (!outcomes[i].ok()) read[i] = outcomes[i];
+  }
+  return read;
+}
+
+absl::Status CheckListIndex(const VmView& view, const Look& look, std::uint64_t index) {
   const harvester::VirtualMachine& vm = view.vm;
-  if (!view.member || !vm.nodes.has_value() || IsOtherRegion(vm, region)) return absl::OkStatus();
+  if (!view.member || !vm.nodes.has_value() || IsOtherNomad(vm, look)) return absl::OkStatus();
   if (vm.nodes->index <= index) return absl::OkStatus();
   return base::Unavailable(
       "the list of nodes has the index " + std::to_string(index) + ", below the " +
@@ -146,7 +188,7 @@ namespace {
 
 absl::Status CheckListIndexOfAll(const Look& look) {
   for (const VmView& view : look.vms) {
-    NH_RETURN_IF_ERROR(CheckListIndex(view, look.region, look.nomad_index));
+    NH_RETURN_IF_ERROR(CheckListIndex(view, look, look.nomad_index));
   }
   return absl::OkStatus();
 }
@@ -159,13 +201,27 @@ bool ListIsOlderThanVms(const Look& look) {
 
 void CheckIndex(Look* look) {
   if (!look->nomad_readable) return;
+  // Without a record there is nothing to compare with the keys.
+  const bool compares = std::any_of(look->vms.begin(), look->vms.end(), [](const VmView& view) {
+    return view.member && !view.vm->nomad_cluster.empty();
+  });
+  if (compares && !look->nomad_cluster.has_value()) {
+    return SetUnreadable(base::Unavailable(look->cluster_problem), look);
+  }
   if (const absl::Status usable = CheckListIndexOfAll(*look); !usable.ok()) {
     SetUnreadable(usable, look);
   }
 }
 
-void TakeNodes(const SharedList<NomadReads::Nodes>::Result& nodes, Look* look) {
+void TakeCluster(const absl::StatusOr<std::string>& cluster, Look* look) {
+  look->nomad_cluster = base::ToOptional(cluster);
+  look->cluster_problem = base::Message(cluster.status());
+}
+
+void TakeNodes(const SharedList<NomadReads::Nodes>::Result& nodes,
+               const absl::StatusOr<std::string>& cluster, Look* look) {
   if (!nodes.ok()) return SetUnreadable(nodes.status(), look);
+  TakeCluster(cluster, look);
   look->nomad_readable = true;
   look->nomad_index = (*nodes)->index;
   look->node_list = NodesOf(*nodes);
@@ -183,7 +239,11 @@ Observer::Observer(const nomad::NomadClient& nomad, NomadReads& reads,
 
 void Observer::ReadNodes(const runtime::Context& context, const BlockingWait& blocking,
                          Look* look) {
+  const runtime::Context limited = context.WithTimeout(blocking.nodes_limit);
   if (blocking.nodes.has_value()) {
+    const auto cluster = reads_.Cluster(limited);
+    if (absl::IsCancelled(cluster.status())) return SetUnreadable(cluster.status(), look);
+    TakeCluster(cluster, look);
     look->nomad_readable = true;
     look->nomad_index = blocking.nodes->index;
     look->node_list = blocking.nodes->value;
@@ -192,7 +252,8 @@ void Observer::ReadNodes(const runtime::Context& context, const BlockingWait& bl
   nomad::ReadOptions options;
   options.index = blocking.after_index;
   options.wait = blocking.wait;
-  TakeNodes(reads_.ListNodes(context.WithTimeout(blocking.nodes_limit), options), look);
+  const auto nodes = reads_.ListNodes(limited, options);
+  TakeNodes(nodes, nodes.ok() ? reads_.Cluster(limited) : nodes.status(), look);
 }
 
 void Observer::CompleteNodes(const runtime::Context& context, Look* look) {
@@ -251,24 +312,6 @@ absl::StatusOr<AllocationList> Observer::ReadAllocations(const runtime::Context&
   return list;
 }
 
-void Observer::ReadIdlenessOf(const std::vector<std::string>& nodes,
-                              const runtime::Context& context, Look* look) const {
-  std::vector<std::optional<Allocations>> read(nodes.size());
-  std::atomic<int> failures = 0;
-  runtime::ForEachBounded(context, executor_, nodes.size(), kNodesAtOnce,
-                          [&](std::size_t i) -> absl::Status {
-                            if (failures >= kMostFailures) return absl::OkStatus();
-                            auto some = nomad_.NodeAllocations(context, nodes[i]);
-                            if (!some.ok()) ++failures;
-                            NH_RETURN_IF_ERROR(some);
-                            read[i] = std::move(some->value);
-                            return absl::OkStatus();
-                          });
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (read[i].has_value()) look->allocations[nodes[i]] = *std::move(read[i]);
-  }
-}
-
 absl::Status Observer::ReadIdleness(const runtime::Context& context, Look* look) const {
   std::set<std::string> awaited;
   for (const VmView& view : look->vms) {
@@ -289,7 +332,11 @@ absl::Status Observer::ReadIdleness(const runtime::Context& context, Look* look)
     logger_.Log(warn ? log::Level::kWarn : log::Level::kDebug,
                 "Could not list all allocations; asking for those of each drained node",
                 {{"error", all.status()}});
-    ReadIdlenessOf({awaited.begin(), awaited.end()}, context, look);
+    const std::vector<std::string> nodes(awaited.begin(), awaited.end());
+    auto read = ReadAllocationsOf(context, executor_, nomad_, nodes, kNodesAtOnce);
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      if (read[i].ok()) look->allocations[nodes[i]] = *std::move(read[i]);
+    }
     return context.Check();
   }
   memory_.SetAllocationsUnread(false);
@@ -301,11 +348,23 @@ absl::Status Observer::ReadIdleness(const runtime::Context& context, Look* look)
   return absl::OkStatus();
 }
 
+// The right to read a namespace is optional.
+void Observer::ReadHarvester(const runtime::Context& context) const {
+  auto uid = vms_.NamespaceUid(context);
+  if (uid.ok() || kube::IsForbidden(uid.status()))
+    memory_.SetHarvester(std::move(uid).value_or(""));
+}
+
 absl::StatusOr<Observer::Guests> Observer::ReadGuests(const runtime::Context& context,
                                                       bool with_instances) const {
   Guests guests{.vms = {}, .instances = base::Unavailable("not read")};
-  const auto read = runtime::ForEachBounded(
-      context, executor_, with_instances ? 2 : 1, 2, [&](std::size_t i) -> absl::Status {
+  const std::size_t reads = !with_instances ? 1 : memory_.KnowsHarvester() ? 2 : 3;
+  const auto read =
+      runtime::ForEachBounded(context, executor_, reads, reads, [&](std::size_t i) -> absl::Status {
+        if (i == 2) {
+          ReadHarvester(context);
+          return absl::OkStatus();
+        }
         if (i == 1) {
           guests.instances = vms_.ListInstances(context);
           return guests.instances.status();

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "nomad_harvester/nodepool/drain.h"
+#include "nomad_harvester/nodepool/readiness.h"
 #include "nomad_harvester/scaling/observer.h"
 
 namespace nomad_harvester::scaling {
@@ -50,16 +52,38 @@ void ObserverMemory::ApplyStartFailure(base::MonoTime now, base::WallTime wall_n
 
 base::Duration ObserverMemory::For(std::map<std::string, NodeSince>* all, const std::string& key,
                                    const nomad::Node* node, base::MonoTime now) {
-  const std::uint64_t index = node == nullptr ? 0 : node->modify_index;
+  // A node that is initializing changes whenever its client finds something.
+  const bool changes = node == nullptr || node->status == nomad::NodeStatus::kInitializing;
+  const std::uint64_t index = changes ? 0 : node->modify_index;
   const auto [entry, added] = all->try_emplace(key, NodeSince{now, index});
   if (entry->second.modify_index != index) entry->second = {now, index};
   return now - entry->second.since;
 }
 
-void ObserverMemory::ApplyNodeDown(base::MonoTime now, const Look& look, VmView* view) {
+void ObserverMemory::ApplyMark(base::MonoTime now, VmView* view) {
+  if (!view->vm->mark.has_value()) {
+    marked_since_.erase(view->vm->uid);
+    return;
+  }
+  const std::string& action = view->vm->mark->action;
+  const auto known = marked_since_.try_emplace(view->vm->uid, MarkSince{action, now}).first;
+  if (known->second.action != action) known->second = {action, now};
+  view->marked_for = now - known->second.since;
+}
+
+void ObserverMemory::ApplyNode(base::MonoTime now, const Look& look, VmView* view) {
   const nomad::Node* node = LinkedNode(*view, look);
-  if (node == nullptr || node->status != nomad::NodeStatus::kDown) return;
-  view->node_down_for = For(&down_since_, node->id, node, now);
+  if (node != nullptr && nodepool::IsSilent(*node)) {
+    view->node_down_for = For(&down_since_, node->id, node, now);
+  }
+  const std::optional<harvester::Mark>& mark = view->vm->mark;
+  const bool drained = node != nullptr && mark.has_value() && !node->draining &&
+                       nodepool::IsDrainOf(*node, mark->action, view->vm->uid);
+  if (drained) {
+    view->node_drained_for = For(&drained_since_, view->vm->uid, node, now);
+  } else {
+    drained_since_.erase(view->vm->uid);
+  }
 }
 
 void ObserverMemory::ApplyUnhealthy(base::MonoTime now, const Look& look, VmView* view) {
@@ -70,13 +94,36 @@ void ObserverMemory::ApplyUnhealthy(base::MonoTime now, const Look& look, VmView
   view->unhealthy_for = For(&unhealthy_since_, view->vm->uid, LinkedNode(*view, look), now);
 }
 
+void ObserverMemory::ApplyInitializing(base::MonoTime now, Look* look) {
+  std::map<std::string, base::MonoTime> since;
+  for (const nomad::Node& node : look->nodes()) {
+    if (node.status != nomad::NodeStatus::kInitializing) continue;
+    const auto known = initializing_since_.find(node.id);
+    const base::MonoTime first = known == initializing_since_.end() ? now : known->second;
+    since.emplace(node.id, first);
+    look->initializing_for.emplace(node.id, now - first);
+  }
+  initializing_since_ = std::move(since);
+}
+
 void ObserverMemory::NoteTokenOf(const std::string& vm_uid, base::WallTime look_after_at) {
   base::MutexLock lock(mutex_);
   tokens_[vm_uid] = look_after_at;
 }
 
+bool ObserverMemory::KnowsHarvester() const {
+  const base::MutexLock lock(mutex_);
+  return harvester_.has_value();
+}
+
+void ObserverMemory::SetHarvester(std::string uid) {
+  const base::MutexLock lock(mutex_);
+  harvester_ = std::move(uid);
+}
+
 void ObserverMemory::Apply(base::MonoTime now, Look* look) {
   base::MutexLock lock(mutex_);
+  look->harvester = harvester_.value_or("");
   if (unreadable_since_.has_value()) {
     unreadable_total_ += now - *unreadable_since_;
     unreadable_since_.reset();
@@ -90,7 +137,8 @@ void ObserverMemory::Apply(base::MonoTime now, Look* look) {
       look->nomad_unreadable_for[view.vm->name] = unreadable;
     }
     ApplyStartFailure(now, look->now, &view);
-    ApplyNodeDown(now, *look, &view);
+    ApplyMark(now, &view);
+    ApplyNode(now, *look, &view);
     ApplyUnhealthy(now, *look, &view);
     const auto token = tokens_.find(view.vm->uid);
     if (token != tokens_.end()) view.look_after_token_at = token->second;
@@ -101,12 +149,16 @@ void ObserverMemory::Apply(base::MonoTime now, Look* look) {
     EraseUnless(&unreadable_before_, uids);
     EraseUnless(&unhealthy_since_, uids);
     EraseUnless(&failing_, uids);
+    EraseUnless(&marked_since_, uids);
+    EraseUnless(&drained_since_, uids);
     EraseUnless(&tokens_, uids);
   }
-  if (!look->nomad_readable || down_since_.empty()) return;
+  if (!look->nomad_readable) return;
+  ApplyInitializing(now, look);
+  if (down_since_.empty()) return;
   std::unordered_set<std::string_view> down;
   for (const nomad::Node& node : look->nodes()) {
-    if (node.status == nomad::NodeStatus::kDown) down.insert(node.id);
+    if (nodepool::IsSilent(node)) down.insert(node.id);
   }
   EraseUnless(&down_since_, down);
 }

@@ -71,13 +71,27 @@ void SetPublishing(const VmView& view, const config::PoolPolicy& policy, Facts* 
                    (view.host_zone.has_value() && *view.host_zone != published->zone.value_or(""));
 }
 
+// Whether an allocation of a disconnected node may come back with it. Nomad keeps a node
+// disconnected for that, but also for one that has ended until it is collected
+// (hashicorp/nomad:nomad/heartbeat.go, disconnectState).
+bool IsWithinItsTime(const Allocations& allocations) {
+  return std::any_of(allocations.begin(), allocations.end(), [](const nomad::Allocation& each) {
+    return each.client_status == nomad::ClientStatus::kUnknown || nodepool::IsLive(each);
+  });
+}
+
 void SetUnmarked(const Overlay& seen, const PoolFacts* pool, Facts* facts) {
   const VmView& view = seen.view();
   const PoolSnapshot& snapshot = seen.snapshot();
   SetDrainsToUndo(seen, facts);
   facts->start_fails = view.start_failure.has_value();
-  facts->broken = IsBroken(view, snapshot);
+  facts->broken = IsBroken(view, facts->node, snapshot);
   facts->unhealthy = IsUnhealthy(view, facts->node, snapshot);
+  if (facts->node != nullptr && facts->node->status == NodeStatus::kDisconnected) {
+    const Allocations* allocations = seen.AllocationsOf(facts->node->id);
+    facts->cut_off = allocations == nullptr || !IsWithinItsTime(*allocations);
+    facts->unhealthy = facts->unhealthy && facts->cut_off;
+  }
   facts->has_deadline = JoinDeadline(view, snapshot.look()).has_value();
   if (!snapshot.policy.has_value()) return;
   const config::PoolPolicy& policy = *snapshot.policy;
@@ -93,11 +107,6 @@ void SetUnmarked(const Overlay& seen, const PoolFacts* pool, Facts* facts) {
       (pool != nullptr ? *pool : PoolFacts(snapshot)).may_replace.contains(view.vm->uid);
 }
 
-bool IsIdleNode(const Overlay& seen, const Node& node, const harvester::Mark& mark) {
-  const Allocations* allocations = seen.AllocationsOf(node.id);
-  return allocations != nullptr && nodepool::IsIdle(*allocations, mark.ignore_system);
-}
-
 void SetMarksNode(const Overlay& seen, const harvester::Mark& mark, const Node& node,
                   Facts* facts) {
   const VmView& view = seen.view();
@@ -108,16 +117,34 @@ void SetMarksNode(const Overlay& seen, const harvester::Mark& mark, const Node& 
   facts->canceled =
       facts->ours && !node.draining && node.last_drain->status == DrainStatus::kCanceled;
   facts->complete = facts->ours && IsComplete(node);
-  facts->down_for_good =
-      node.status == NodeStatus::kDown &&
+  // That the node of a guest which is held is down says nothing.
+  const bool for_good =
+      !harvester::IsPausedOrMigrating(view.vm) &&
       (view.instance_runs == std::optional<bool>(false) || view.node_down_for >= kDownForGood);
-  facts->idle = facts->complete && IsIdleNode(seen, node, mark);
+  facts->down_for_good = for_good && node.status == NodeStatus::kDown;
   const bool by_us =
       of_vm && IsComplete(node) && !drain->was_ineligible && !IsRecorded(view, node, *drain);
   facts->ineligible_by_others = !node.eligible && !by_us;
   const bool due = mark.drain_deadline.kind == harvester::DrainDeadline::Kind::kAt &&
                    seen.now() >= mark.drain_deadline.at + kBeginningMargin;
-  facts->never_begun = due && !facts->ours && node.status == NodeStatus::kReady;
+  facts->never_begun = due && !facts->ours && CanDrain(node);
+  const Allocations* allocations = seen.AllocationsOf(node.id);
+  if (allocations == nullptr) return;
+  facts->cut_off_for_good =
+      for_good && node.status == NodeStatus::kDisconnected && !IsWithinItsTime(*allocations);
+  facts->idle = facts->complete && nodepool::IsIdle(*allocations, mark.ignore_system);
+  facts->placed_late = facts->complete && !node.eligible && view.node_drained_for >= kPlacedLate &&
+                       nodepool::WantsToRun(*allocations, mark.ignore_system);
+  facts->never_used = !facts->was_ready && node.status == NodeStatus::kInitializing &&
+                      !node.draining && nodepool::IsIdle(*allocations, false);
+}
+
+// For how long this process must have known the mark of a drain that runs before it is late: the
+// clock of one API server may be wrong. Once Nomad says that the drain is complete, its grace.
+base::Duration TimeToWatch(const harvester::Mark& mark, bool complete) {
+  const bool timed = mark.drain_deadline.kind == harvester::DrainDeadline::Kind::kAt;
+  if (!timed || complete || mark.drain_deadline.at <= mark.marked_at) return mark.grace;
+  return mark.drain_deadline.at - mark.marked_at + mark.grace;
 }
 
 void SetMarked(const Overlay& seen, Facts* facts) {
@@ -126,7 +153,9 @@ void SetMarked(const Overlay& seen, Facts* facts) {
   facts->mark_readable = view.vm->mark.has_value();
   if (!facts->mark_readable) return;
   const harvester::Mark& mark = *view.vm->mark;
+  facts->of_another = mark.vm_uid != view.vm->uid;
   facts->for_unhealthy = mark.reason == MarkReason::kUnhealthy;
+  facts->for_broken = mark.reason == MarkReason::kBroken;
   facts->named = !snapshot.lease_used || mark.reason == MarkReason::kBroken ||
                  (snapshot.action.has_value() && snapshot.action->names.contains(view.vm->name));
   facts->node_gone = view.node_gone;
@@ -138,7 +167,10 @@ void SetMarked(const Overlay& seen, Facts* facts) {
                            facts->node != nullptr && facts->node->status != NodeStatus::kDown;
   facts->late = IsLate(mark, seen.now());
   facts->force = mark.force;
-  if (facts->node != nullptr) SetMarksNode(seen, mark, *facts->node, facts);
+  if (facts->node == nullptr) return;
+  SetMarksNode(seen, mark, *facts->node, facts);
+  const bool runs = facts->ours && (facts->node->draining || facts->complete);
+  if (runs && view.marked_for < TimeToWatch(mark, facts->complete)) facts->late = false;
 }
 
 }  // namespace
@@ -174,11 +206,14 @@ Facts FactsOf(const Overlay& seen, const PoolFacts* pool) {
   facts.seen = &seen;
   facts.nomad_readable = look.nomad_readable;
   facts.nomad_problem = &look.nomad_problem;
-  facts.other_region = IsOtherRegion(view.vm, look.region);
+  facts.other_nomad = IsOtherNomad(view.vm, look);
   facts.terminating = harvester::IsTerminating(view.vm);
   facts.member = view.member;
   facts.joined = harvester::HasJoined(view.vm);
+  facts.was_ready = harvester::WasReady(view.vm);
   facts.node = seen.node();
+  facts.is_ready = facts.node != nullptr && WhyNotReady(view, *facts.node, seen.snapshot()).empty();
+  facts.record_cluster = ShouldRecordCluster(view.vm, facts.node != nullptr, look);
   facts.is_protected = view.vm->protect.HoldsAt(seen.now()) ||
                        (facts.node != nullptr && nodepool::IsProtected(*facts.node));
   facts.two_ready = view.link.state == LinkState::kTwoReady;
@@ -207,8 +242,18 @@ Facts FactsOfGoneVm(const NodeOfGoneVm& gone, const PoolSnapshot& snapshot) {
   facts.nomad_problem = &snapshot.look().nomad_problem;
   facts.node = gone.node;
   facts.vm_gone = true;
-  facts.purge_wanted = gone.mark.purge && gone.mark.pool == snapshot.key.ToString();
+  // Another Harvester cluster may have a pool of the same name.
+  const std::string& harvester = snapshot.look().harvester;
+  const bool of_this_harvester =
+      harvester.empty() || gone.mark.harvester.empty() || gone.mark.harvester == harvester;
+  facts.purge_wanted = of_this_harvester && gone.mark.purge &&
+                       gone.mark.pool == snapshot.key.ToString() && IsComplete(*gone.node) &&
+                       gone.node->status == NodeStatus::kDown;
   return facts;
+}
+
+bool CanDrain(const Node& node) {
+  return node.status == NodeStatus::kReady || node.status == NodeStatus::kInitializing;
 }
 
 bool IsLate(const harvester::Mark& mark, base::WallTime now) {

@@ -23,7 +23,7 @@ void Apply(const Step& step, base::WallTime now, VmView* view, std::vector<nomad
       harvester::VirtualMachine& vm = view->vm.Change();
       vm.has_mark = false;
       vm.mark.reset();
-      if (step.refused) vm.removal_refused_at = now;
+      vm.removal_undone = {now, step.reason};
       break;
     }
     case StepKind::kRecordRolledBack:

@@ -17,7 +17,16 @@ namespace {
 
 // The Lease names every VM of an action, and the annotations of an object have 256 KiB
 // (kubernetes/apimachinery:pkg/api/validation/objectmeta.go, TotalAnnotationSizeLimitB).
-constexpr std::int64_t kMaxGrowth = 1000;
+constexpr std::int64_t kMaxVms = 1000;
+
+// An action on more VMs than its Lease can name is refused.
+absl::Status CheckSize(const ScalePlan& plan, const char* side, const char* key) {
+  const std::int64_t difference = std::max(plan.to - plan.from, plan.from - plan.to);
+  if (difference <= kMaxVms) return absl::OkStatus();
+  return base::InvalidArgument("count " + std::to_string(plan.desired) + " is more than " +
+                               std::to_string(kMaxVms) + " VMs " + side + " the present " +
+                               std::to_string(plan.from) + "; set " + key);
+}
 
 std::string IdentityText(const nomad::Node& node) {
   return "node_class=" + node.node_class + ", datacenter=" + node.datacenter +
@@ -60,8 +69,7 @@ absl::Status CheckGrowth(const PoolSnapshot& snapshot) {
     const bool other_identifiers =
         view.vm->nodes.has_value() && IdentityOf(*view.vm->nodes) != wanted;
     const nomad::Node* node = LinkedNode(view, snapshot);
-    if (node == nullptr || other_identifiers || IsOtherRegion(view.vm, snapshot.look().region))
-      continue;
+    if (node == nullptr || other_identifiers || IsOtherNomad(view.vm, snapshot.look())) continue;
     if (!BelongsToPool(*node, view, snapshot)) {
       return base::FailedPrecondition("the pool does not grow while the node of VM " +
                                       view.vm->name +
@@ -84,7 +92,7 @@ std::vector<std::string> CancelRemovals(const PoolSnapshot& snapshot, const Plan
     }
     const nomad::Node* node = LinkedNode(view, snapshot);
     if (node == nullptr || node->status != nomad::NodeStatus::kReady) continue;
-    if (IsOtherRegion(view.vm, snapshot.look().region)) continue;
+    if (IsOtherNomad(view.vm, snapshot.look())) continue;
     if (inputs.left_out.contains(view.vm->name)) continue;
     candidates.push_back(&view);
   }
@@ -145,14 +153,11 @@ absl::StatusOr<ScalePlan> PlanScale(const PoolSnapshot& snapshot, std::int64_t d
   const config::PoolPolicy& policy = *snapshot.policy;
   if (desired > plan.from) {
     plan.direction = Direction::kOut;
-    if (policy.max_scale_out) plan.to = std::min(desired, plan.from + *policy.max_scale_out);
-    NH_RETURN_IF_ERROR(CheckGrowth(snapshot));
-    if (plan.to - plan.from > kMaxGrowth) {
-      return base::InvalidArgument("count " + std::to_string(desired) + " is more than " +
-                                   std::to_string(kMaxGrowth) + " VMs above the present " +
-                                   std::to_string(plan.from) +
-                                   "; set max_scale_out to grow in steps");
+    if (policy.max_scale_out) {
+      plan.to = plan.from + std::min(desired - plan.from, *policy.max_scale_out);
     }
+    NH_RETURN_IF_ERROR(CheckGrowth(snapshot));
+    NH_RETURN_IF_ERROR(CheckSize(plan, "above", "max_scale_out to grow in steps"));
     plan.cancel_removals = CancelRemovals(snapshot, inputs, plan.to - plan.from);
     plan.create = Creations(
         snapshot, plan.to - plan.from - static_cast<std::int64_t>(plan.cancel_removals.size()));
@@ -161,6 +166,7 @@ absl::StatusOr<ScalePlan> PlanScale(const PoolSnapshot& snapshot, std::int64_t d
     plan.direction = Direction::kIn;
     if (policy.max_scale_in) plan.to = std::max(desired, plan.from - *policy.max_scale_in);
     if (inputs.one_removal) plan.to = std::max(plan.to, plan.from - 1);
+    NH_RETURN_IF_ERROR(CheckSize(plan, "below", "max_scale_in to shrink in steps"));
     const auto count = static_cast<std::size_t>(plan.from - plan.to);
     Victims victims = ChooseVictims(snapshot, count, inputs);
     plan.remove = std::move(victims.chosen);

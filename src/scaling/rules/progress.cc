@@ -56,6 +56,24 @@ std::string DescribeProgress(const VmView& view) {
   return Cloning(view);
 }
 
+std::string DescribeReadiness(const VmView& view, const nomad::Node* node,
+                              const PoolSnapshot& snapshot) {
+  return "its node " + view.vm->joined_node_id + " registered at " +
+         base::FormatRfc3339(view.vm->joined_at.value_or(view.vm->created_at)) + ", but " +
+         (node == nullptr ? std::string("no node has its name now")
+                          : WhyNotReady(view, *node, snapshot));
+}
+
+std::string DescribeLateReadiness(const VmView& view, const nomad::Node* node,
+                                  const PoolSnapshot& snapshot) {
+  std::string text = DescribeReadiness(view, node, snapshot);
+  const std::optional<base::WallTime> deadline = JoinDeadline(view, snapshot.look());
+  if (!deadline.has_value() || !view.vm->joined_at.has_value()) return text;
+  const auto time = std::chrono::floor<std::chrono::seconds>(*deadline - *view.vm->joined_at);
+  if (time <= base::Duration::zero()) return text;
+  return text + " (its deadline came " + base::FormatGoDuration(time) + " later)";
+}
+
 std::string AdviceToJoin(const VmView& view, const PoolSnapshot& snapshot) {
   if (!GuestRuns(view)) return "";
   const std::string text = "; read Nomad's log in the guest";

@@ -14,6 +14,13 @@ namespace nomad_harvester::scaling {
 // and no Nomad node has its name". Times are absolute, so that the text stays the same while
 // nothing happens. Pure.
 std::string DescribeProgress(const VmView& view);
+// How far a VM has come whose node has registered and was never ready: "its node … registered at …,
+// but its driver docker is not healthy: …". `node`: the one that it links to; null: none.
+std::string DescribeReadiness(const VmView& view, const nomad::Node* node,
+                              const PoolSnapshot& snapshot);
+// The same, of one that is past its deadline, with the time that it had.
+std::string DescribeLateReadiness(const VmView& view, const nomad::Node* node,
+                                  const PoolSnapshot& snapshot);
 // What an operator does about a guest that runs and does not join; empty: it does not run.
 std::string AdviceToJoin(const VmView& view, const PoolSnapshot& snapshot);
 

@@ -5,6 +5,8 @@
 #include <array>
 #include <utility>
 
+#include "nomad_harvester/nodepool/readiness.h"
+
 #include "rules/progress.h"
 
 namespace nomad_harvester::scaling {
@@ -31,15 +33,21 @@ std::string CauseOfStartFailure(const VmView& view) {
 }
 
 std::string CauseOfBroken(const Facts& facts) {
-  return facts.start_fails
-             ? CauseOfStartFailure(ViewOf(facts))
-             : "it has not joined Nomad by its deadline: " + DescribeProgress(ViewOf(facts)) +
-                   AdviceToJoin(ViewOf(facts), facts.seen->snapshot());
+  const VmView& view = ViewOf(facts);
+  if (facts.start_fails) return CauseOfStartFailure(view);
+  if (facts.joined) {
+    return "it was not ready by its deadline: " +
+           DescribeLateReadiness(view, facts.node, facts.seen->snapshot());
+  }
+  return "it has not joined Nomad by its deadline: " + DescribeProgress(view) +
+         AdviceToJoin(view, facts.seen->snapshot());
 }
 
 std::string CauseOfUnhealthy(const Facts& facts) {
-  return "it does not run and " + (facts.node == nullptr ? std::string("its node is gone")
-                                                         : Named(*facts.node) + " is down");
+  const config::PoolPolicy& policy = *facts.seen->snapshot().policy;
+  return (facts.node == nullptr ? std::string("its node is gone")
+                                : Named(*facts.node) + " is " + nodepool::StatusText(*facts.node)) +
+         ", and was not ready for " + base::FormatGoDuration(*policy.replace_unhealthy_after);
 }
 
 Step ReportCandidate(const Facts& facts) {
@@ -83,6 +91,10 @@ Step KeepUnhealthy(const Facts& facts) {
       facts.node);
 }
 
+Step MarkUnhealthy(const Facts& facts) {
+  return MakeStep(StepKind::kMarkUnhealthy, CauseOfUnhealthy(facts), facts.node);
+}
+
 Step WaitForNode(const Facts& facts) {
   const Node& node = *facts.node;
   return MakeStep(StepKind::kWait,
@@ -99,10 +111,7 @@ Step StartDrain(const Facts& facts) {
 }
 
 Step RollBackRefused(const Facts& facts) {
-  Step step =
-      MakeStep(StepKind::kRollBack, "its removal has been refused for a minute", facts.node);
-  step.refused = true;
-  return step;
+  return MakeStep(StepKind::kRollBack, "its removal has been refused for a minute", facts.node);
 }
 
 Step RollBackLate(const Facts& facts) {
@@ -110,9 +119,10 @@ Step RollBackLate(const Facts& facts) {
     return MakeStep(StepKind::kRollBack,
                     "its node cannot be found, and the deadline of its removal has passed");
   }
-  if (!facts.late) {
+  if (!facts.late || !facts.ours) {
     return MakeStep(StepKind::kRollBack,
-                    "the drain of " + Named(*facts.node) + " did not begin before its deadline",
+                    "the drain of " + Named(*facts.node) + " did not begin before its deadline" +
+                        (IsReady(facts.node) ? "" : ": it is " + nodepool::StatusText(*facts.node)),
                     facts.node);
   }
   return MakeStep(StepKind::kRollBack,
@@ -122,26 +132,29 @@ Step RollBackLate(const Facts& facts) {
 
 constexpr const char* kPastDeadline = " is past its deadline and grace";
 
-constexpr std::array<Rule, 43> kTable = {{
+constexpr std::array<Rule, 50> kTable = {{
     {Row::kNomadUnreadable, "nomad-unreadable", "any", "Nomad cannot be read", "wait",
      [](const Facts& f) { return !f.nomad_readable; },
      [](const Facts& f) {
        return MakeStep(StepKind::kWait, "Nomad cannot be read: " + *f.nomad_problem);
      }},
     {Row::kGonePurge, "gone-purge", "gone (GET by name: 404, or another uid)",
-     "its last drain names this pool and VM, purge wanted, not ready", "purge the node",
-     [](const Facts& f) { return f.vm_gone && f.purge_wanted && !IsReady(f.node); },
+     "its last drain names this pool and VM and is complete; purge wanted, down", "purge the node",
+     [](const Facts& f) { return f.vm_gone && f.purge_wanted; },
      [](const Facts& f) {
        return MakeStep(StepKind::kPurge, "the VM of " + Named(*f.node) + " is gone", f.node);
      }},
     {Row::kGoneNothing, "gone-nothing", "gone", "any other", "nothing",
      [](const Facts& f) { return f.vm_gone; },
      [](const Facts&) { return MakeStep(StepKind::kNothing, "the VM is gone"); }},
-    {Row::kOtherRegion, "other-region", "made for another Nomad region", "any", "wait",
-     [](const Facts& f) { return f.other_region; },
+    {Row::kOtherNomad, "other-nomad", "made for another Nomad region, or of another Nomad cluster",
+     "any", "wait", [](const Facts& f) { return f.other_nomad; },
      [](const Facts& f) {
+       const VmView& view = ViewOf(f);
        return MakeStep(StepKind::kWait,
-                       "it was made for Nomad region " + ViewOf(f).vm->nodes->region);
+                       IsOtherCluster(view.vm, f.seen->snapshot().look())
+                           ? "it belongs to another Nomad cluster"
+                           : "it was made for Nomad region " + view.vm->nodes->region);
      }},
     {Row::kTerminating, "terminating", "terminating", "any", "wait",
      [](const Facts& f) { return f.terminating; },
@@ -174,9 +187,11 @@ constexpr std::array<Rule, 43> kTable = {{
                        "two ready nodes have its name: " + ViewOf(f).link.explanation);
      }},
     {Row::kUnmarkedRan, "unmarked-ran",
-     "no mark, never joined; its instance has run, which is what wait_for asks", "none",
-     "set join-timeout to none",
-     [](const Facts& f) { return !f.marked && !f.joined && f.no_node && f.has_deadline && f.ran; },
+     "no mark, never ready; its instance has run, which is what wait_for asks",
+     "none, or it has joined", "set join-timeout to none",
+     [](const Facts& f) {
+       return !f.marked && !f.was_ready && (f.joined || f.no_node) && f.has_deadline && f.ran;
+     },
      [](const Facts&) {
        return MakeStep(StepKind::kForgetJoinTimeout,
                        "its instance has run, which is what the policy waits for");
@@ -188,32 +203,58 @@ constexpr std::array<Rule, 43> kTable = {{
      },
      ReportCandidate},
     {Row::kUnmarkedUnhealthyKept, "unmarked-unhealthy-kept",
-     "no mark, unhealthy; protected, dry run, or max_unhealthy reached", "down or none", "report",
+     "no mark, unhealthy; protected, dry run, or max_unhealthy reached", "not ready, or none",
+     "report",
      [](const Facts& f) {
        return !f.marked && f.unhealthy && (f.is_protected || f.dry_run || !f.may_replace);
      },
      KeepUnhealthy},
-    {Row::kUnmarkedUnhealthy, "unmarked-unhealthy", "no mark, unhealthy", "down or none",
+    {Row::kUnmarkedCutOff, "unmarked-cut-off", "no mark, unhealthy",
+     "disconnected, and no allocation on it is within its time",
+     "name it on the Lease, then mark it",
+     [](const Facts& f) { return !f.marked && f.unhealthy && f.cut_off; },
+     MarkUnhealthy},
+    {Row::kUnmarkedUnhealthy, "unmarked-unhealthy", "no mark, unhealthy", "not ready, or none",
      "name it on the Lease, then mark it", [](const Facts& f) { return !f.marked && f.unhealthy; },
-     [](const Facts& f) {
-       return MakeStep(StepKind::kMarkUnhealthy, CauseOfUnhealthy(f), f.node);
-     }},
+     MarkUnhealthy},
     {Row::kUnmarkedBroken, "unmarked-broken",
-     "no mark, broken; not protected, and the policy removes such VMs", "none", "mark it",
+     "no mark, broken; not protected, and the policy removes such VMs",
+     "none, or it has joined and is not ready", "mark it",
      [](const Facts& f) { return !f.marked && f.broken && f.may_remove_broken && !f.is_protected; },
-     [](const Facts& f) { return MakeStep(StepKind::kMarkBroken, CauseOfBroken(f)); }},
-    {Row::kUnmarkedBrokenKept, "unmarked-broken-kept", "no mark, broken", "none", "report",
+     [](const Facts& f) { return MakeStep(StepKind::kMarkBroken, CauseOfBroken(f), f.node); }},
+    {Row::kUnmarkedBrokenKept, "unmarked-broken-kept", "no mark, broken",
+     "none, or it has joined and is not ready", "report",
      [](const Facts& f) { return !f.marked && f.broken; },
-     [](const Facts& f) { return MakeStep(StepKind::kReport, CauseOfBroken(f) + "; it is kept"); }},
-    {Row::kUnmarkedJoins, "unmarked-joins", "no mark, never joined", "links", "record the join",
+     [](const Facts& f) {
+       return MakeStep(StepKind::kReport, CauseOfBroken(f) + "; it is kept", f.node);
+     }},
+    {Row::kUnmarkedJoins, "unmarked-joins", "no mark, never joined", "links",
+     "record the join, and whether the node is ready",
      [](const Facts& f) { return !f.marked && !f.joined && f.node != nullptr; },
      [](const Facts& f) {
-       return MakeStep(StepKind::kRecordJoin, "its node has registered", f.node);
+       Step step = MakeStep(StepKind::kRecordJoin, "its node has registered", f.node);
+       step.node_is_ready = f.is_ready;
+       if (f.is_ready) step.reason += " and is ready";
+       return step;
+     }},
+    {Row::kUnmarkedReady, "unmarked-ready", "no mark, joined, never ready", "ready",
+     "record that it is ready",
+     [](const Facts& f) { return !f.marked && f.joined && !f.was_ready && f.is_ready; },
+     [](const Facts& f) {
+       return MakeStep(StepKind::kRecordReady, "its node is ready", f.node);
      }},
     {Row::kUnmarkedContradicted, "unmarked-contradicted", "no mark, never joined",
      "has its name, but is another VM by an identity hint", "report",
      [](const Facts& f) { return !f.marked && !f.joined && f.contradicted; },
      [](const Facts& f) { return MakeStep(StepKind::kReport, ViewOf(f).link.explanation); }},
+    {Row::kUnmarkedCluster, "unmarked-cluster",
+     "no mark; its record of the Nomad cluster lacks a key that the cluster has",
+     "links, or none and the record has a key of the cluster", "record the cluster's keys",
+     [](const Facts& f) { return !f.marked && f.record_cluster; },
+     [](const Facts& f) {
+       return MakeStep(StepKind::kRecordCluster, "its record of the Nomad cluster is not current",
+                       f.node);
+     }},
     {Row::kUnmarkedTokenEnds, "unmarked-token-ends",
      "no mark, never joined; it has not booted, and half of its introduction token's time is over",
      "none", "put a new token into its Secret",
@@ -222,10 +263,16 @@ constexpr std::array<Rule, 43> kTable = {{
        return MakeStep(StepKind::kRenewToken,
                        "it has not booted, and its introduction token ends soon");
      }},
-    {Row::kUnmarkedWaiting, "unmarked-waiting", "no mark, never joined, before its deadline",
-     "none", "wait", [](const Facts& f) { return !f.marked && !f.joined && f.has_deadline; },
+    {Row::kUnmarkedWaiting, "unmarked-waiting", "no mark, never ready, before its deadline",
+     "none, or not ready", "wait",
+     [](const Facts& f) { return !f.marked && !f.was_ready && f.has_deadline; },
      [](const Facts& f) {
-       return MakeStep(StepKind::kWait, "it has not joined yet: " + DescribeProgress(ViewOf(f)));
+       const VmView& view = ViewOf(f);
+       return MakeStep(StepKind::kWait,
+                       f.joined ? "it is not ready yet: " +
+                                      DescribeReadiness(view, f.node, f.seen->snapshot())
+                                : "it has not joined yet: " + DescribeProgress(view),
+                       f.node);
      }},
     {Row::kUnmarkedPublish, "unmarked-publish",
      "no mark, joined; published-host says other than where its instance runs", "ready",
@@ -251,6 +298,14 @@ constexpr std::array<Rule, 43> kTable = {{
      [](const Facts& f) { return !f.mark_readable; },
      [](const Facts&) {
        return MakeStep(StepKind::kRollBack, "its mark (annotation scale-in) cannot be read");
+     }},
+    {Row::kMarkOfAnother, "mark-of-another",
+     "its mark names another uid: the VM was restored, or made from a copy", "any", "roll back",
+     [](const Facts& f) { return f.of_another; },
+     [](const Facts& f) {
+       return MakeStep(StepKind::kRollBack, "its mark is that of the VM before it (uid " +
+                                                ViewOf(f).vm->mark->vm_uid +
+                                                "): it was restored or replaced");
      }},
     {Row::kMarkedForeignDrain, "marked-foreign-drain", "marked", "draining, not ours",
      "roll back: an operator's maintenance", [](const Facts& f) { return f.foreign_drain; },
@@ -288,8 +343,7 @@ constexpr std::array<Rule, 43> kTable = {{
      }},
     {Row::kMarkedRefused, "marked-refused",
      "marked for scale-in; its drain or its deletion refused for 60 s, its un-marking not refused",
-     "not down", "roll back, write removal-refused",
-     [](const Facts& f) { return f.removal_refused; }, RollBackRefused},
+     "not down", "roll back", [](const Facts& f) { return f.removal_refused; }, RollBackRefused},
     {Row::kMarkedEnabled, "marked-enabled", "marked",
      "its drain, ours, is complete, and it is eligible", "roll back: an operator enabled it",
      [](const Facts& f) { return f.complete && f.node->eligible; },
@@ -309,6 +363,12 @@ constexpr std::array<Rule, 43> kTable = {{
      "none (the whole list read again)", "delete",
      [](const Facts& f) { return f.node == nullptr && !f.joined; },
      [](const Facts&) { return MakeStep(StepKind::kDelete, "it never joined Nomad"); }},
+    {Row::kMarkedNeverReady, "marked-never-ready", "marked for being broken, never ready",
+     "initializing, without an allocation and without a drain of ours", "delete",
+     [](const Facts& f) { return f.for_broken && f.never_used && !f.ours; },
+     [](const Facts& f) {
+       return MakeStep(StepKind::kDelete, Named(*f.node) + " was never ready", f.node);
+     }},
     {Row::kMarkedGone, "marked-gone", "marked", "gone (GET by ID: 404)", "delete",
      [](const Facts& f) { return f.node == nullptr && f.node_gone; },
      [](const Facts&) { return MakeStep(StepKind::kDelete, "its node is gone from Nomad"); }},
@@ -318,20 +378,25 @@ constexpr std::array<Rule, 43> kTable = {{
      [](const Facts& f) {
        return MakeStep(StepKind::kDelete, Named(*f.node) + " is down", f.node);
      }},
+    {Row::kMarkedCutOff, "marked-cut-off", "marked for being unhealthy",
+     "disconnected likewise, and no allocation on it is within its time", "delete",
+     [](const Facts& f) { return f.for_unhealthy && f.cut_off_for_good; },
+     [](const Facts& f) {
+       return MakeStep(StepKind::kDelete, Named(*f.node) + " is disconnected", f.node);
+     }},
     {Row::kMarkedIdle, "marked-idle", "marked",
      "its drain, ours, is complete, it is ineligible and idle", "delete",
      [](const Facts& f) { return f.idle; },
      [](const Facts& f) {
        return MakeStep(StepKind::kDelete, Named(*f.node) + " is drained", f.node);
      }},
-    {Row::kMarkedRecovered, "marked-recovered", "marked for being unhealthy",
+    {Row::kMarkedRecovered, "marked-recovered", "marked for being broken or unhealthy",
      "ready, not draining, no drain of ours", "roll back",
      [](const Facts& f) {
-       return f.for_unhealthy && IsReady(f.node) && !f.ours && !f.node->draining;
+       return (f.for_unhealthy || f.for_broken) && f.is_ready && !f.ours && !f.node->draining;
      },
      [](const Facts& f) {
-       return MakeStep(StepKind::kRollBack, Named(*f.node) + " is ready again: the VM is healthy",
-                       f.node);
+       return MakeStep(StepKind::kRollBack, Named(*f.node) + " is ready by now", f.node);
      }},
     {Row::kMarkedLateForced, "marked-late-forced", "marked with force; past deadline and grace",
      "its drain, ours, runs or is complete", "delete",
@@ -341,13 +406,23 @@ constexpr std::array<Rule, 43> kTable = {{
      }},
     {Row::kMarkedLate, "marked-late",
      "marked; past deadline and grace, or 10 s past a timed deadline and no drain of ours posted",
-     "any other; in the second case ready", "roll back",
+     "any other; in the second case ready or initializing", "roll back",
      [](const Facts& f) { return f.late || f.never_begun; }, RollBackLate},
+    {Row::kMarkedDrainAgain, "marked-drain-again", "marked",
+     "its drain, ours, has been complete for 10 s, and an allocation is to run there",
+     "start the drain once more",
+     [](const Facts& f) { return f.placed_late; },
+     [](const Facts& f) {
+       Step step = StartDrain(f);
+       step.reason = Named(*f.node) + " got work while its drain began, and is drained once more";
+       return step;
+     }},
     {Row::kMarkedWaiting, "marked-waiting", "marked",
-     "draining; or complete but not idle; or neither ready nor down for good",
-     "wait, never a second drain",
-     [](const Facts&
-            f) { return f.node != nullptr && (f.node->draining || f.complete || !IsReady(f.node)); },
+     "draining; or complete but not idle; or disconnected, or down but not for good",
+     "wait, without a second drain",
+     [](const Facts& f) {
+       return f.node != nullptr && (f.node->draining || f.complete || !CanDrain(*f.node));
+     },
      WaitForNode},
     {Row::kMarkedNoNode, "marked-no-node", "marked", "the mark's node has another name now", "wait",
      [](const Facts& f) { return f.node == nullptr; },
@@ -392,6 +467,7 @@ Decisions::Decisions(PoolSnapshot snapshot, std::span<const Rule> rules)
     const Overlay seen(snapshot_, *view);
     entries_.push_back({view, Decide(FactsOf(seen, &pool_), rules)});
   }
+  if (!NomadProblem(snapshot_).empty()) return;
   const std::string pool = snapshot_.key.ToString();
   for (const NodeOfGoneVm& gone : NodesOfGoneVms(snapshot_)) {
     if (gone.mark.pool != pool) continue;  // another pool's to purge

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/nodepool/readiness.h"
 
 namespace nomad_harvester::scaling {
 namespace {
@@ -100,9 +101,72 @@ const nomad::Node* LinkedNode(const VmView& view, const Look& look) {
   return view.link.node < look.nodes().size() ? &look.nodes()[view.link.node] : nullptr;
 }
 
-bool IsOtherRegion(const harvester::VirtualMachine& vm, const std::string& region) {
-  return vm.nodes.has_value() && !vm.nodes->region.empty() && !region.empty() &&
-         vm.nodes->region != region;
+namespace {
+
+std::vector<std::string_view> KeysIn(std::string_view text) {
+  std::vector<std::string_view> keys;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(','), text.size());
+    if (end > 0) keys.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return keys;
+}
+
+}  // namespace
+
+bool IsSameCluster(std::string_view a, std::string_view b) {
+  if (a == b) return true;
+  const std::vector<std::string_view> keys = KeysIn(a);
+  const std::vector<std::string_view> others = KeysIn(b);
+  return std::any_of(keys.begin(), keys.end(), [&](std::string_view key) {
+    return std::find(others.begin(), others.end(), key) != others.end();
+  });
+}
+
+namespace {
+
+bool IsOtherRegion(const harvester::VirtualMachine& vm, const Look& look) {
+  return vm.nodes.has_value() && !vm.nodes->region.empty() && !look.region.empty() &&
+         vm.nodes->region != look.region;
+}
+
+}  // namespace
+
+bool IsOtherCluster(std::string_view record, const Look& look) {
+  return !record.empty() && look.nomad_cluster.has_value() &&
+         !IsSameCluster(record, *look.nomad_cluster);
+}
+
+bool IsOtherCluster(const harvester::VirtualMachine& vm, const Look& look) {
+  return !IsOtherRegion(vm, look) && IsOtherCluster(vm.nomad_cluster, look);
+}
+
+namespace {
+
+bool LacksKey(std::string_view record, std::string_view cluster) {
+  if (record == cluster) return false;
+  const std::vector<std::string_view> recorded = KeysIn(record);
+  const std::vector<std::string_view> keys = KeysIn(cluster);
+  return std::any_of(keys.begin(), keys.end(), [&](std::string_view key) {
+    return std::find(recorded.begin(), recorded.end(), key) == recorded.end();
+  });
+}
+
+}  // namespace
+
+bool ShouldRecordCluster(const harvester::VirtualMachine& vm, bool has_node, const Look& look) {
+  const bool proven = has_node || !vm.nomad_cluster.empty();
+  if (!proven || IsOtherCluster(vm, look)) return false;
+  return look.nomad_cluster.has_value() && LacksKey(vm.nomad_cluster, *look.nomad_cluster);
+}
+
+bool IsOtherNomad(const harvester::VirtualMachine& vm, const Look& look) {
+  return IsOtherRegion(vm, look) || IsOtherCluster(vm, look);
+}
+
+bool MayHaveInstance(const VmView& view) {
+  return view.vm->instance_exists || view.instance_runs == std::optional<bool>(true);
 }
 
 std::optional<base::WallTime> JoinDeadline(const VmView& view, const Look& look) {
@@ -122,23 +186,33 @@ namespace {
 
 // Apart from its node.
 bool MayBeUnhealthy(const VmView& view, const Look& look) {
-  if (!IsReadable(view, look) || IsOtherRegion(view.vm, look.region)) return false;
-  if (!view.member || !harvester::HasJoined(view.vm) || harvester::IsTerminating(view.vm)) {
-    return false;
-  }
-  return !harvester::IsRunning(view.vm) && view.instance_runs != std::optional<bool>(true);
+  if (!IsReadable(view, look) || IsOtherNomad(view.vm, look)) return false;
+  if (!view.member || harvester::IsTerminating(view.vm)) return false;
+  if (harvester::IsPausedOrMigrating(view.vm)) return false;
+  // Until it was ready, its join deadline decides.
+  return harvester::WasReady(view.vm) ||
+         (harvester::HasJoined(view.vm) && !JoinDeadline(view, look).has_value());
 }
 
-bool IsDownOrNone(const VmView& view, const nomad::Node* node) {
-  return node == nullptr ? view.link.state == nodepool::LinkState::kNone
-                         : node->status == nomad::NodeStatus::kDown;
+bool IsUnhealthyNode(const VmView& view, const nomad::Node* node) {
+  if (node == nullptr) return view.link.state == nodepool::LinkState::kNone;
+  return node->status != nomad::NodeStatus::kReady && node->status != nomad::NodeStatus::kUnknown;
 }
 
 }  // namespace
 
 bool LooksUnhealthy(const VmView& view, const Look& look) {
-  return MayBeUnhealthy(view, look) && IsDownOrNone(view, LinkedNode(view, look));
+  return MayBeUnhealthy(view, look) && IsUnhealthyNode(view, LinkedNode(view, look));
 }
+
+namespace {
+
+// Whether the drain was for the VM of this name and pool that was there before it was restored.
+bool IsForPredecessor(const nodepool::DrainMark& mark, const harvester::VirtualMachine& vm) {
+  return mark.vm == vm.name && mark.vm_uid != vm.uid && mark.pool == vm.ns + "/" + vm.pool;
+}
+
+}  // namespace
 
 NodeSet::NodeSet(Look* look, const Snapshot& vms)
     : nodes_(look->node_list != nullptr ? std::exchange(look->node_list, nullptr) : NoNodes()),
@@ -150,7 +224,12 @@ NodeSet::NodeSet(Look* look, const Snapshot& vms)
     if (!node.last_drain.has_value()) continue;
     const auto mark = nodepool::ParseDrainMark(node);
     if (!mark.has_value()) continue;
-    if (const VmView* vm = vms.FindVmByUid(mark->vm_uid); vm != nullptr) {
+    const VmView* vm = vms.FindVmByUid(mark->vm_uid);
+    if (vm == nullptr) {
+      const VmView* named = vms.FindVm(mark->vm);
+      if (named != nullptr && IsForPredecessor(*mark, named->vm)) vm = named;
+    }
+    if (vm != nullptr) {
       drained_.emplace_back(vms.IndexOf(*vm), i);
     } else {
       of_gone_vms_.push_back({&node, *mark});
@@ -198,9 +277,9 @@ void Snapshot::Add(const VmView& view) {
   if (!IsReadable(view, look_) || !view.member || vm.has_mark || harvester::IsTerminating(vm)) {
     return;
   }
-  if (!harvester::HasJoined(vm) || !vm.ready || IsOtherRegion(vm, look_.region)) return;
+  if (!harvester::WasReady(vm) || !vm.ready || IsOtherNomad(vm, look_)) return;
   ++pool.loss.of;
-  if (view.link.state == nodepool::LinkState::kNone) ++pool.loss.lost;
+  if (IsUnhealthyNode(view, LinkedNode(view, look_))) ++pool.loss.lost;
 }
 
 const VmView* Snapshot::Find(const Index<const VmView*>& index, std::string_view key) {
@@ -271,8 +350,10 @@ std::vector<const nomad::Node*> Overlay::NodesDrainedForIt() const {
   for (const auto& [vm, index] : nodes_->DrainedFor(snapshot_.seen->IndexOf(base_))) {
     if (replaced_ != index) drained.push_back(&nodes_->all()[index]);
   }
-  if (node_.has_value() && nodepool::IsDrainOfVm(*node_, view().vm->uid))
+  const auto mark = node_.has_value() ? nodepool::ParseDrainMark(*node_) : std::nullopt;
+  if (mark.has_value() && (mark->vm_uid == view().vm->uid || IsForPredecessor(*mark, view().vm))) {
     drained.push_back(&*node_);
+  }
   return drained;
 }
 
@@ -291,6 +372,8 @@ bool Overlay::CouldBeIt(const nomad::Node& node) const {
 }
 
 const nomad::Node* Overlay::Candidate() const {
+  // No guest, no client: nothing runs that its deletion could stop.
+  if (!MayHaveInstance(view())) return nullptr;
   for (const std::size_t index : nodes_->unlinked_ready()) {
     if (replaced_ != index && CouldBeIt(nodes_->all()[index])) return &nodes_->all()[index];
   }
@@ -325,14 +408,32 @@ nodepool::PoolIdentity IdentityOf(const config::PoolPolicy& policy) {
           .node_pool = policy.node_pool};
 }
 
-bool IsBroken(const VmView& view, const PoolSnapshot& snapshot) {
+bool IsBroken(const VmView& view, const nomad::Node* node, const PoolSnapshot& snapshot) {
   const Look& look = snapshot.look();
-  if (!IsReadable(view, look) || IsOtherRegion(view.vm, look.region)) return false;
-  if (HasOtherIdentifiers(view.vm, snapshot)) return false;
-  if (harvester::HasJoined(view.vm) || view.link.state != nodepool::LinkState::kNone) return false;
+  if (!IsReadable(view, look) || IsOtherNomad(view.vm, look)) return false;
+  if (HasOtherIdentifiers(view.vm, snapshot) || harvester::WasReady(view.vm)) return false;
+  if (node != nullptr) {
+    // Its join is recorded first.
+    if (!harvester::HasJoined(view.vm) || WhyNotReady(view, *node, snapshot).empty()) return false;
+  } else if (view.link.state != nodepool::LinkState::kNone) {
+    return false;
+  }
   if (view.start_failure.has_value()) return true;
   const std::optional<base::WallTime> deadline = JoinDeadline(view, look);
   return deadline.has_value() && look.now >= *deadline;
+}
+
+bool IsBroken(const VmView& view, const PoolSnapshot& snapshot) {
+  return IsBroken(view, LinkedNode(view, snapshot), snapshot);
+}
+
+std::string WhyNotReady(const VmView& view, const nomad::Node& node, const PoolSnapshot& snapshot) {
+  if (harvester::WasReady(view.vm)) {
+    return node.status == nomad::NodeStatus::kReady ? "" : "it is " + nodepool::StatusText(node);
+  }
+  static const auto* const kNone = new std::vector<std::string>();
+  return nodepool::WhyNotReady(
+      node, snapshot.policy.has_value() ? snapshot.policy->ready_drivers : *kNone);
 }
 
 base::Duration DeletionTimeout(const harvester::VirtualMachine& vm) {
@@ -346,7 +447,7 @@ bool IsStuckInDeletion(const harvester::VirtualMachine& vm, base::WallTime now) 
 bool IsUnhealthy(const VmView& view, const nomad::Node* node, const PoolSnapshot& snapshot) {
   return snapshot.policy.has_value() && snapshot.policy->replace_unhealthy_after.has_value() &&
          view.unhealthy_for >= *snapshot.policy->replace_unhealthy_after &&
-         MayBeUnhealthy(view, snapshot.look()) && IsDownOrNone(view, node);
+         MayBeUnhealthy(view, snapshot.look()) && IsUnhealthyNode(view, node);
 }
 
 bool IsUnhealthy(const VmView& view, const PoolSnapshot& snapshot) {
@@ -378,6 +479,75 @@ const std::vector<NodeOfGoneVm>& NodesOfGoneVms(const PoolSnapshot& snapshot) {
 
 const MassLoss& FindMassLoss(const PoolSnapshot& snapshot) {
   return snapshot.seen->MassLossOf(snapshot.key.pool);
+}
+
+namespace {
+
+bool HasRecordOfVm(const PoolSnapshot& snapshot) {
+  return std::any_of(snapshot.vms().begin(), snapshot.vms().end(), [&](const VmView* view) {
+    return IsPoolMember(*view, snapshot) && !view->vm->nomad_cluster.empty();
+  });
+}
+
+std::string OtherClusterText(const std::string& what, const Look& look) {
+  return what +
+         " to another Nomad cluster than the one that answers, by the keys in "
+         "the annotation " +
+         harvester::kNomadClusterAnnotation +
+         (look.nomad_cluster->empty() ? "; this one does not tell its keys: let "
+                                        "/.well-known/jwks.json through, or check nomad_address"
+                                      : "; check nomad_address, or, if Nomad was rebuilt, run "
+                                        "harvester adopt");
+}
+
+// By the Lease of a pool without a VM that has a record.
+std::string ProblemByLease(const PoolSnapshot& snapshot) {
+  const Look& look = snapshot.look();
+  if (snapshot.lease_cluster.empty() || HasRecordOfVm(snapshot)) return "";
+  if (!look.nomad_cluster.has_value()) return "Nomad cannot be read: " + look.cluster_problem;
+  if (!IsOtherCluster(snapshot.lease_cluster, look)) return "";
+  return OtherClusterText("by its Lease the pool belongs", look);
+}
+
+}  // namespace
+
+bool IsOtherClusterByLease(const PoolSnapshot& snapshot) {
+  return IsOtherCluster(snapshot.lease_cluster, snapshot.look()) &&
+         !OtherClusterProblem(snapshot).empty();
+}
+
+std::string NewKeysForLease(const PoolSnapshot& snapshot) {
+  const Look& look = snapshot.look();
+  const std::string& recorded = snapshot.lease_cluster;
+  if (recorded.empty() || !look.nomad_cluster.has_value()) return "";
+  const bool is_same = IsSameCluster(recorded, *look.nomad_cluster);
+  return is_same && LacksKey(recorded, *look.nomad_cluster) ? *look.nomad_cluster : "";
+}
+
+std::string NomadProblem(const PoolSnapshot& snapshot) {
+  const Look& look = snapshot.look();
+  if (!look.nomad_readable) return "Nomad cannot be read: " + look.nomad_problem;
+  return OtherClusterProblem(snapshot);
+}
+
+std::string OtherClusterProblem(const PoolSnapshot& snapshot) {
+  const Look& look = snapshot.look();
+  if (!look.nomad_readable) return "";
+  const bool others_by_lease = IsOtherCluster(snapshot.lease_cluster, look);
+  std::int64_t others = 0;
+  std::string first;
+  for (const VmView* view : snapshot.vms()) {
+    if (!IsPoolMember(*view, snapshot) || view->vm->nomad_cluster.empty()) continue;
+    if (IsOtherCluster(view->vm, look)) {
+      if (others++ == 0) first = view->vm->name;
+    } else if (!others_by_lease && !IsOtherNomad(view->vm, look)) {
+      return "";  // it is the right Nomad: the others are left alone, and hold up nothing
+    }
+  }
+  // With VMs of both: an adoption that was interrupted has not come to the Lease.
+  if (others == 0) return ProblemByLease(snapshot);
+  return OtherClusterText(
+      std::to_string(others) + " VMs of the pool, such as " + first + ", belong", look);
 }
 
 std::vector<const nomad::Node*> UnlinkedNodes(const PoolSnapshot& snapshot) {

@@ -30,17 +30,38 @@ struct Tally {
 
 bool IsLost(const VmView& view, const PoolSnapshot& snapshot) {
   if (!IsReadable(view, snapshot.look()) || !harvester::HasJoined(view.vm)) return false;
-  if (IsOtherRegion(view.vm, snapshot.look().region)) return false;
+  if (IsOtherNomad(view.vm, snapshot.look())) return false;
   const nomad::Node* node = LinkedNode(view, snapshot);
   return view.link.state == nodepool::LinkState::kNone ||
          (node != nullptr && node->status == nomad::NodeStatus::kDown);
 }
 
-bool WaitsToJoin(const VmView& view, const PoolSnapshot& snapshot) {
-  if (harvester::HasJoined(view.vm) || IsOtherRegion(view.vm, snapshot.look().region)) return false;
+// Whether the node is initializing, and this process has seen it so for a short time only.
+bool StillInitializes(const nomad::Node& node, const PoolSnapshot& snapshot) {
+  if (node.status != nomad::NodeStatus::kInitializing) return false;
+  const std::map<std::string, base::Duration>& all = snapshot.look().initializing_for;
+  const auto known = all.find(node.id);
+  return known == all.end() || known->second < kUnreadyFor;
+}
+
+// A VM that was never ready, before its deadline.
+bool WaitsToBeReady(const VmView& view, const PoolSnapshot& snapshot) {
+  if (harvester::WasReady(view.vm) || IsOtherNomad(view.vm, snapshot.look())) return false;
+  const nomad::Node* node = LinkedNode(view, snapshot);
+  const bool is_ready = node != nullptr && WhyNotReady(view, *node, snapshot).empty();
+  if (harvester::HasJoined(view.vm) && is_ready) return false;
   // While Nomad is unreadable the deadline does not apply, and the VM is still waited for.
   const std::optional<base::WallTime> deadline = JoinDeadline(view, snapshot.look());
   return deadline.has_value() && (!snapshot.look().nomad_readable || snapshot.now() < *deadline);
+}
+
+// A node that is initializing, or disconnected, of a VM that has no deadline to be ready. It is
+// given some time, as in Status: each client initializes when it is restarted.
+bool IsUnready(const VmView& view, const PoolSnapshot& snapshot) {
+  if (!IsReadable(view, snapshot.look()) || IsOtherNomad(view.vm, snapshot.look())) return false;
+  const nomad::Node* node = LinkedNode(view, snapshot);
+  if (node == nullptr || WhyNotReady(view, *node, snapshot).empty()) return false;
+  return !StillInitializes(*node, snapshot);
 }
 
 std::string Join(const std::vector<std::string>& names) {
@@ -73,8 +94,11 @@ std::string NodesNotReady(const PoolSnapshot& snapshot) {
   const NodeSet& nodes = snapshot.seen->nodes();
   std::vector<bool> ours(nodes.all().size());
   for (const VmView& view : snapshot.look().vms) {
-    const bool linked = view.link.state == nodepool::LinkState::kLinked;
-    if (linked && view.member && view.vm->has_mark) ours[view.link.node] = true;
+    if (view.link.state != nodepool::LinkState::kLinked || !view.member) continue;
+    // Until its deadline, a VM that was never ready is reported by its name.
+    const bool by_name = IsPoolMember(view, snapshot) && !harvester::WasReady(view.vm) &&
+                         JoinDeadline(view, snapshot.look()).has_value();
+    if (view.vm->has_mark || by_name) ours[view.link.node] = true;
   }
   // Nor do those of VMs whose removal was rolled back, and that of a deleted VM, which will go
   // down.
@@ -86,7 +110,7 @@ std::string NodesNotReady(const PoolSnapshot& snapshot) {
   std::vector<const nomad::Node*> others;
   for (std::size_t i = 0; i < nodes.all().size(); ++i) {
     const nomad::Node& node = nodes.all()[i];
-    const bool may_block = node.draining || node.status != nomad::NodeStatus::kReady;
+    const bool may_block = node.draining || StillInitializes(node, snapshot);
     if (may_block && !ours[i]) others.push_back(&node);
   }
   const config::PoolPolicy& policy = *snapshot.policy;
@@ -95,14 +119,30 @@ std::string NodesNotReady(const PoolSnapshot& snapshot) {
       {.ignore_init = policy.filter_ignore_init, .ignore_drain = policy.filter_ignore_drain}));
 }
 
+// The VMs that have joined and have yet to be ready, and why they are not.
+std::string WaitingToBeReady(const PoolSnapshot& snapshot, Tally& tally) {
+  std::vector<std::string> waiting;
+  for (const std::string& name : tally.In(VmState::kRegistered)) {
+    const VmView& view = *snapshot.seen->FindVm(name);
+    const nomad::Node* node = LinkedNode(view, snapshot);
+    const bool ignored = node != nullptr && node->status == nomad::NodeStatus::kInitializing &&
+                         snapshot.policy->filter_ignore_init;
+    if (ignored) continue;
+    waiting.push_back(name + " (" +
+                      (node == nullptr ? "its node is gone" : WhyNotReady(view, *node, snapshot)) +
+                      ")");
+  }
+  return waiting.empty() ? "" : "waiting for Nomad nodes to be ready: " + Join(waiting);
+}
+
 // Why the pool is not ready; empty if it is.
 std::string NotReady(const PoolSnapshot& snapshot, const StatusInputs& inputs, Tally& tally) {
   if (inputs.scale_open) return "a Scale is open on the pool";
   if (inputs.paused.HoldsAt(snapshot.now())) return PausedText(snapshot.key, inputs.paused);
-  if (!snapshot.look().nomad_readable)
-    return "Nomad cannot be read: " + snapshot.look().nomad_problem;
+  if (std::string problem = NomadProblem(snapshot); !problem.empty()) return problem;
   const std::vector<std::string>& pending = tally.In(VmState::kPending);
   if (!pending.empty()) return "waiting to join Nomad: " + Join(pending);
+  if (std::string waiting = WaitingToBeReady(snapshot, tally); !waiting.empty()) return waiting;
   const std::vector<std::string>& deleting = tally.In(VmState::kDeleting);
   if (!deleting.empty()) return "being deleted: " + Join(deleting);
   const MassLoss& loss = FindMassLoss(snapshot);
@@ -121,6 +161,7 @@ std::string Warning(Tally& tally, const MassLoss& loss) {
   };
   add("stopped", tally.stopped);
   add("without a Nomad node", tally.lost);
+  add("not ready", tally.In(VmState::kUnready));
   add("broken", tally.In(VmState::kBroken));
   add("stuck in deletion", tally.In(VmState::kStuck));
   if (loss.alarming) text += "; more than a fifth of the pool has lost its nodes";
@@ -133,8 +174,9 @@ StatusReport ReportStatus(const PoolSnapshot& snapshot, const StatusInputs& inpu
   Tally tally = TallyOf(snapshot, inputs);
   StatusReport report;
   report.reason = NotReady(snapshot, inputs, tally);
-  report.expected =
-      inputs.scale_open || (snapshot.look().nomad_readable && !tally.In(VmState::kPending).empty());
+  const std::size_t pending =
+      tally.In(VmState::kPending).size() + tally.In(VmState::kRegistered).size();
+  report.expected = inputs.scale_open || (snapshot.look().nomad_readable && pending > 0);
   report.status.ready = report.reason.empty();
   report.status.count = tally.count;
   report.warning = Warning(tally, FindMassLoss(snapshot));
@@ -145,7 +187,7 @@ StatusReport ReportStatus(const PoolSnapshot& snapshot, const StatusInputs& inpu
   }
   StringMap& meta = report.status.meta;
   const auto count = [&](const char* key, std::size_t value) { meta[key] = std::to_string(value); };
-  count("harvester.pending", tally.In(VmState::kPending).size());
+  count("harvester.pending", pending);
   count("harvester.draining", tally.In(VmState::kDraining).size());
   count("harvester.broken", tally.In(VmState::kBroken).size());
   count("harvester.stopped", tally.stopped.size());
@@ -155,6 +197,7 @@ StatusReport ReportStatus(const PoolSnapshot& snapshot, const StatusInputs& inpu
   count("harvester.unmanaged", tally.In(VmState::kUnmanaged).size());
   if (snapshot.look().nomad_readable) {
     count("harvester.lost", tally.lost.size());
+    count("harvester.unready", tally.In(VmState::kUnready).size());
     count("harvester.unlinked", UnlinkedNodes(snapshot).size());
   }
   if (inputs.last_event.has_value()) {
@@ -192,17 +235,80 @@ VmState StateOf(const VmView& view, const PoolSnapshot& snapshot) {
   }
   if (vm.has_mark) return VmState::kDraining;
   if (IsBroken(view, snapshot)) return VmState::kBroken;
-  if (WaitsToJoin(view, snapshot)) return VmState::kPending;
-  if (!harvester::HasJoined(vm)) return VmState::kCreated;
+  const bool joined = harvester::HasJoined(vm);
+  if (WaitsToBeReady(view, snapshot)) return joined ? VmState::kRegistered : VmState::kPending;
+  if (!joined) return VmState::kCreated;
   if (harvester::IsStopped(vm)) return VmState::kStopped;
-  return IsLost(view, snapshot) ? VmState::kLost : VmState::kJoined;
+  if (IsLost(view, snapshot)) return VmState::kLost;
+  return IsUnready(view, snapshot) ? VmState::kUnready : VmState::kReady;
 }
 
 std::string_view VmStateName(VmState state) {
   static constexpr std::array<std::string_view, kVmStates> kNames = {
-      "unmanaged", "deleting", "stuck", "draining", "broken",
-      "pending",   "stopped",  "lost",  "joined",   "created"};
+      "unmanaged",  "deleting", "stuck", "draining", "broken", "pending",
+      "registered", "stopped",  "lost",  "unready",  "ready",  "created"};
   return kNames.at(static_cast<std::size_t>(state));
+}
+
+namespace {
+
+std::optional<base::WallTime> DrainedAt(const nomad::Node& node) {
+  if (!node.last_drain.has_value()) return std::nullopt;
+  return base::ToOptional(base::ParseRfc3339(node.last_drain->started_at));
+}
+
+UnfinishedRemoval UnfinishedOf(const Decisions::Entry& entry, const PoolSnapshot& snapshot) {
+  const harvester::VirtualMachine& vm = entry.view->vm;
+  UnfinishedRemoval removal{.vm = vm.name, .what = "marked for removal", .since = std::nullopt};
+  if (vm.mark.has_value()) {
+    removal.since = vm.mark->marked_at;
+  } else if (vm.has_mark) {
+    removal.what = "its mark cannot be read";
+  } else {
+    removal.what = entry.step.reason;
+    const std::optional<std::size_t> node = snapshot.seen->nodes().Find(entry.step.node_id);
+    if (node.has_value()) removal.since = DrainedAt(snapshot.nodes()[*node]);
+  }
+  return removal;
+}
+
+}  // namespace
+
+std::vector<UnfinishedRemoval> UnfinishedRemovals(const Decisions& decisions) {
+  const PoolSnapshot& snapshot = decisions.snapshot();
+  std::vector<UnfinishedRemoval> removals;
+  for (const Decisions::Entry& entry : decisions.all()) {
+    // Those of another Nomad are another agent's, whatever this one does.
+    if (!entry.view->member || IsOtherNomad(entry.view->vm, snapshot.look())) continue;
+    if (!entry.view->vm->has_mark && !IsRepair(entry.step.kind)) continue;
+    removals.push_back(UnfinishedOf(entry, snapshot));
+  }
+  for (const NodeOfGoneVm& gone : decisions.to_purge()) {
+    removals.push_back({.vm = std::string(gone.mark.vm),
+                        .what = "it is gone, and its node " + gone.node->id + " is to be purged",
+                        .since = DrainedAt(*gone.node)});
+  }
+  return removals;
+}
+
+std::map<PoolKey, std::vector<UnfinishedRemoval>> UnclaimedRemovals(
+    const PoolSnapshot& snapshot, const std::set<PoolKey>& claimed) {
+  std::set<PoolKey> pools;
+  const std::string& ns = snapshot.key.ns;
+  for (const VmView& view : snapshot.look().vms) {
+    if (view.member) pools.insert({.ns = ns, .pool = view.vm->pool});
+  }
+  for (const NodeOfGoneVm& gone : NodesOfGoneVms(snapshot)) {
+    if (!gone.mark.pool.starts_with(ns + "/")) continue;
+    pools.insert({.ns = ns, .pool = std::string(gone.mark.pool.substr(ns.size() + 1))});
+  }
+  std::map<PoolKey, std::vector<UnfinishedRemoval>> unclaimed;
+  for (const PoolKey& key : pools) {
+    if (claimed.contains(key)) continue;
+    auto removals = UnfinishedRemovals(Decisions({.key = key, .seen = snapshot.seen}));
+    if (!removals.empty()) unclaimed.emplace(key, std::move(removals));
+  }
+  return unclaimed;
 }
 
 bool NeedsResumption(const Decisions& decisions, bool paused) {
@@ -211,7 +317,7 @@ bool NeedsResumption(const Decisions& decisions, bool paused) {
   bool someone_lacks_a_node = false;
   for (const auto& [view, step] : decisions.all()) {
     if (!view->member || IsStuckInDeletion(view->vm, look.now)) continue;
-    if (view->vm->has_mark && !IsOtherRegion(view->vm, look.region)) return true;
+    if (view->vm->has_mark && !IsOtherNomad(view->vm, look)) return true;
     // The name may never be used again: it leaves the Lease before an operator can delete the VM.
     if (snapshot.action.has_value() && snapshot.action->create.contains(view->vm->name))
       return true;

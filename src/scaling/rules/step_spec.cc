@@ -8,7 +8,7 @@ namespace nomad_harvester::scaling {
 namespace {
 
 // In the order of StepKind.
-constexpr std::array<StepSpec, 17> kSpecs = {{
+constexpr std::array<StepSpec, 19> kSpecs = {{
     {StepKind::kNothing, "nothing", StepCategory::kNone, Recheck::kNone},
     {StepKind::kWait, "wait", StepCategory::kNone, Recheck::kNone},
     {StepKind::kCancelDrain, "cancel-drain", StepCategory::kRepair, Recheck::kSameRow},
@@ -18,6 +18,8 @@ constexpr std::array<StepSpec, 17> kSpecs = {{
     {StepKind::kMarkBroken, "mark-broken", StepCategory::kRemoval, Recheck::kNone},
     {StepKind::kMarkUnhealthy, "mark-unhealthy", StepCategory::kRemoval, Recheck::kSameRow},
     {StepKind::kRecordJoin, "record-join", StepCategory::kRecord, Recheck::kNone},
+    {StepKind::kRecordReady, "record-ready", StepCategory::kRecord, Recheck::kNone},
+    {StepKind::kRecordCluster, "record-cluster", StepCategory::kRecord, Recheck::kNone},
     {StepKind::kForgetJoinTimeout, "forget-join-timeout", StepCategory::kRecord, Recheck::kNone},
     {StepKind::kRenewToken, "renew-token", StepCategory::kUpkeep, Recheck::kNone},
     {StepKind::kPublishHost, "publish-host", StepCategory::kUpkeep, Recheck::kNone, true},
@@ -29,31 +31,35 @@ constexpr std::array<StepSpec, 17> kSpecs = {{
 }};
 
 // When a read belongs to a step.
-enum class Only { kAlways, kWithNode, kWithoutNode, kIdleRow, kDownRow };
+enum class Only { kAlways, kWithNode, kWithoutNode, kIdleRow, kDownRow, kCutOffRow };
 
 struct ReadRow {
   StepKind kind;
   Read read;
   Only only;
 };
-constexpr std::array<ReadRow, 16> kReads = {{
+constexpr auto kReads = std::to_array<ReadRow>({
     {StepKind::kCancelDrain, Read::kNode, Only::kAlways},
     {StepKind::kEnable, Read::kNode, Only::kAlways},
     {StepKind::kStartDrain, Read::kNode, Only::kAlways},
     {StepKind::kMarkUnhealthy, Read::kNode, Only::kWithNode},
     {StepKind::kMarkUnhealthy, Read::kNodes, Only::kWithoutNode},
     {StepKind::kMarkUnhealthy, Read::kMarksNode, Only::kWithoutNode},
+    {StepKind::kMarkUnhealthy, Read::kCluster, Only::kWithoutNode},
+    {StepKind::kMarkUnhealthy, Read::kAllocations, Only::kCutOffRow},
     {StepKind::kMarkUnhealthy, Read::kVm, Only::kAlways},
-    {StepKind::kMarkUnhealthy, Read::kInstance, Only::kAlways},
     {StepKind::kDelete, Read::kNodes, Only::kAlways},
     {StepKind::kDelete, Read::kNode, Only::kWithNode},
     {StepKind::kDelete, Read::kMarksNode, Only::kWithoutNode},
+    {StepKind::kDelete, Read::kCluster, Only::kWithoutNode},
     {StepKind::kDelete, Read::kAllocations, Only::kIdleRow},
+    {StepKind::kDelete, Read::kAllocations, Only::kCutOffRow},
     {StepKind::kDelete, Read::kVm, Only::kAlways},
     {StepKind::kDelete, Read::kInstance, Only::kDownRow},
     {StepKind::kPurge, Read::kVmGone, Only::kAlways},
     {StepKind::kPurge, Read::kNode, Only::kAlways},
-}};
+    {StepKind::kPurge, Read::kCluster, Only::kAlways},
+});
 
 bool Applies(Only only, const Step& step) {
   switch (only) {
@@ -64,9 +70,11 @@ bool Applies(Only only, const Step& step) {
     case Only::kWithoutNode:
       return step.node_id.empty();
     case Only::kIdleRow:
-      return step.row == Row::kMarkedIdle;
+      return step.row == Row::kMarkedIdle || step.row == Row::kMarkedNeverReady;
     case Only::kDownRow:
-      return step.row == Row::kMarkedDown;
+      return step.row == Row::kMarkedDown || step.row == Row::kMarkedCutOff;
+    case Only::kCutOffRow:
+      return step.row == Row::kUnmarkedCutOff || step.row == Row::kMarkedCutOff;
   }
   return false;
 }
@@ -90,6 +98,9 @@ bool IsAct(StepKind kind) {
   return category != StepCategory::kNone && category != StepCategory::kCleanUp;
 }
 bool IsAside(StepKind kind) { return SpecOf(kind).aside; }
+bool IsJoin(StepKind kind) {
+  return kind == StepKind::kRecordJoin || kind == StepKind::kRecordReady;
+}
 bool IsRepair(StepKind kind) { return SpecOf(kind).category == StepCategory::kRepair; }
 bool IsRemoval(StepKind kind) { return SpecOf(kind).category == StepCategory::kRemoval; }
 bool IsUpkeep(StepKind kind) { return SpecOf(kind).category == StepCategory::kUpkeep; }

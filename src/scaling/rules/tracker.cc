@@ -107,6 +107,11 @@ std::set<std::string> Tracker::Names() const {
 
 void Tracker::Observe(const Decisions& decisions, const Retries& retries,
                       const Leftovers& leftovers, base::MonoTime now) {
+  if (options_.despite_mass_loss || !decisions.pool().mass_loss.alarming) {
+    mass_loss_since_.reset();
+  } else if (!mass_loss_since_.has_value()) {
+    mass_loss_since_ = now;
+  }
   for (auto& [vm, part] : parts_) {
     const Entry* entry = decisions.Find(vm);
     switch (part.aim) {
@@ -121,6 +126,11 @@ void Tracker::Observe(const Decisions& decisions, const Retries& retries,
         break;
     }
   }
+}
+
+bool Tracker::WaitsForNodes(const Step& step, base::MonoTime now) const {
+  return mass_loss_since_.has_value() && now - *mass_loss_since_ >= kRefusedForGood &&
+         IsRemoval(step.kind);
 }
 
 void Tracker::ObserveMake(const std::string& vm, const Entry* entry, const Decisions& decisions,
@@ -158,9 +168,11 @@ void Tracker::ObserveMake(const std::string& vm, const Entry* entry, const Decis
          part);
     return;
   }
-  const bool no_deadline = view.vm->join_timeout.has_value() && view.vm->join_timeout->none;
-  if (harvester::HasJoined(view.vm) || no_deadline) {
-    return SetMade(vm, view.vm->joined_node_id, part);
+  const std::string& node_id = view.vm->joined_node_id;
+  if (harvester::HasJoined(view.vm)) NoteRegistered(vm, node_id, part);
+  if (harvester::WasReady(view.vm)) return SetMade(vm, node_id, "A new VM is ready", part);
+  if (view.vm->join_timeout.has_value() && view.vm->join_timeout->none) {
+    return SetMade(vm, node_id, "A new VM is delivered; its node is not waited for", part);
   }
   // The token that it has may last until it boots: only its join deadline decides.
   const bool renews = entry->step.kind == StepKind::kRenewToken;
@@ -175,11 +187,18 @@ void Tracker::ObserveMake(const std::string& vm, const Entry* entry, const Decis
   part->text = TextOf(*entry, retries, now);
 }
 
-void Tracker::SetMade(const std::string& vm, const std::string& node_id, Part* part) {
+void Tracker::NoteRegistered(const std::string& vm, const std::string& node_id, Part* part) {
+  if (std::exchange(part->registered, true)) return;
+  options_.logger.Info("The node of a new VM has registered",
+                       {{"vm", vm}, {"node_id", node_id}, {"action_id", part->creation_id}});
+}
+
+void Tracker::SetMade(const std::string& vm, const std::string& node_id, std::string_view message,
+                      Part* part) {
   part->state = OutcomeState::kDone;
   part->error = absl::OkStatus();
   for (auto& [cause, vms] : failed_) vms.erase(vm);
-  options_.logger.Info("A new VM is ready",
+  options_.logger.Info(message,
                        {{"vm", vm}, {"node_id", node_id}, {"action_id", part->creation_id}});
 }
 
@@ -227,7 +246,16 @@ void Tracker::ObserveRemove(const std::string& vm, const Entry* entry, const Dec
     const nomad::Node* node = LinkedNode(view, snapshot);
     const bool accepted = view.vm->mark.has_value() && node != nullptr &&
                           nodepool::IsDrainOf(*node, view.vm->mark->action, view.vm->uid);
-    if (options_.until_accepted && accepted) part->state = OutcomeState::kDone;
+    // A drain that cannot begin, such as on a node that is away, is the background's to wait for.
+    const bool cannot_begin = step.kind == StepKind::kWait && snapshot.look().nomad_readable;
+    // The background removes nothing during a mass loss.
+    const bool may_leave = options_.until_accepted && !decisions.pool().mass_loss.alarming;
+    if (may_leave && (accepted || cannot_begin)) part->state = OutcomeState::kDone;
+    if (WaitsForNodes(step, now)) {
+      return Fail(base::Unavailable("its removal waits, because too many VMs have lost their Nomad "
+                                    "nodes at once; the background goes on when they are back"),
+                  part);
+    }
     const Retries::Key drain(StepName(StepKind::kStartDrain), view.vm->uid);
     if (step.row == Row::kMarkedLate && part->error.ok() && !retries.LastOf(drain).ok()) {
       // Its deadline came before the refusal had lasted.
@@ -274,6 +302,8 @@ void Tracker::ObserveTakeBack(const Entry* entry, const Decisions& decisions,
     Fail(std::move(refused), part);
     return;
   }
+  // Its own Nomad knows whether its node is ready, and still drains.
+  if (IsOtherNomad(view.vm, decisions.snapshot().look())) return;
   if (view.vm->has_mark) {
     if (entry->step.kind == StepKind::kRollBack) return;
     if (!IsReadable(view, decisions.snapshot().look())) return;
@@ -386,10 +416,12 @@ void Tracker::NoteMake(const std::string& vm, const Effect& effect) {
   }
 }
 
-void Tracker::NoteJoined(const std::string& vm, const std::string& node_id) {
+void Tracker::NoteJoined(const std::string& vm, const std::string& node_id, bool ready) {
   const auto found = parts_.find(vm);
   if (found == parts_.end() || found->second.aim != Aim::kMake) return;
-  if (found->second.state == OutcomeState::kPending) SetMade(vm, node_id, &found->second);
+  if (found->second.state != OutcomeState::kPending) return;
+  NoteRegistered(vm, node_id, &found->second);
+  if (ready) SetMade(vm, node_id, "A new VM is ready", &found->second);
 }
 
 bool Tracker::Ended(const Decisions& decisions, const Retries& retries, base::MonoTime now) const {
@@ -402,7 +434,8 @@ bool Tracker::Ended(const Decisions& decisions, const Retries& retries, base::Mo
     if (entry == nullptr) continue;
     const bool acts = IsAct(entry->step.kind) && !IsAside(entry->step.kind);
     if (!acts && !entry->view->vm->has_mark) continue;
-    const bool stays = IsStuckInDeletion(entry->view->vm, decisions.snapshot().now()) ||
+    const bool stays = WaitsForNodes(entry->step, now) ||
+                       IsStuckInDeletion(entry->view->vm, decisions.snapshot().now()) ||
                        !RemovalRefused(*entry, retries, now).ok() ||
                        !RefusedForGood(*entry, retries, now).ok();
     if (!stays) return false;

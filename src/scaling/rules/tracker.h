@@ -35,6 +35,7 @@ struct Part {
   // kMake: its POST was accepted, or the VM was observed; kRemove: its mark was written or
   // observed.
   bool begun = false;
+  bool registered = false;    // kMake: its node has, which was logged
   bool unknown = false;       // kRemove: its mark may have been written although no reply said so
   bool mark_refused = false;  // kRemove: in this action
   bool refused = false;       // kRemove: it failed because it was refused
@@ -64,6 +65,8 @@ class Tracker {
     std::string action_id;
     // A removal is done once its drain is accepted (scale_in_wait = "false").
     bool until_accepted = false;
+    // Its removals go on although too many VMs have lost their nodes: that has lasted (rule C15).
+    bool despite_mass_loss = false;
     PlanInputs inputs{};
     log::Logger logger;
   };
@@ -71,6 +74,7 @@ class Tracker {
 
   const std::map<std::string, Part>& parts() const { return parts_; }
   const std::string& action_id() const { return options_.action_id; }
+  bool despite_mass_loss() const { return options_.despite_mass_loss; }
 
   // Every name that the Lease must hold before anything else is done for this action.
   std::set<std::string> Names() const;
@@ -90,7 +94,7 @@ class Tracker {
   void NoteMake(const std::string& vm, const Effect& effect);
   // The join of a VM that the last look showed as healthy was recorded: a VM that this action makes
   // is done, without another look.
-  void NoteJoined(const std::string& vm, const std::string& node_id);
+  void NoteJoined(const std::string& vm, const std::string& node_id, bool ready);
 
   // Every part has its outcome, and what is broken of its creations is gone, or waits for others.
   bool Ended(const Decisions& decisions, const Retries& retries, base::MonoTime now) const;
@@ -108,17 +112,23 @@ class Tracker {
   void ObserveRemove(const std::string& vm, const Decisions::Entry* entry,
                      const Decisions& decisions, const Retries& retries, const Leftovers& leftovers,
                      base::MonoTime now, Part* part);
-  void SetMade(const std::string& vm, const std::string& node_id, Part* part);
+  void NoteRegistered(const std::string& vm, const std::string& node_id, Part* part);
+  void SetMade(const std::string& vm, const std::string& node_id, std::string_view message,
+               Part* part);
   void ObserveGone(const std::string& vm, const Leftovers& leftovers, base::MonoTime now,
                    Part* part);
   void ObserveTakeBack(const Decisions::Entry* entry, const Decisions& decisions,
                        const Retries& retries, base::MonoTime now, Part* part);
   bool Replace(const std::string& vm, const std::string& why);
+  // Whether the step has waited for a minute because too many VMs have lost their nodes: this
+  // action ends, and a later one goes on.
+  bool WaitsForNodes(const Step& step, base::MonoTime now) const;
 
   const Options options_;
   std::map<std::string, Part> parts_;
   std::vector<PlannedRemoval> reserve_;  // in order; taken from the front
   std::vector<PassedOver> passed_over_;
+  std::optional<base::MonoTime> mass_loss_since_;
   std::map<std::string, std::set<std::string>> failed_;  // cause of back_off.h → VMs
 };
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "nomad_harvester/nodepool/drain.h"
+#include "nomad_harvester/nodepool/readiness.h"
 
 #include "rules/zones.h"
 
@@ -20,7 +21,7 @@ using nomad::Node;
 using nomad::NodeStatus;
 
 // The groups of rule C8, in the order in which they are removed.
-enum class Group { kDeleteFirst, kStoppedOrLost, kNotJoined, kCordoned, kStrategy };
+enum class Group { kDeleteFirst, kStoppedOrLost, kNotReady, kCordoned, kStrategy };
 
 // The strategy ranks them, and may not offer them.
 bool IsRanked(Group group) { return group >= Group::kCordoned; }
@@ -36,8 +37,7 @@ struct Candidate {
 };
 
 bool CameBackGoesLastFor(const VmView& view, const Node* node, base::WallTime now) {
-  if (view.vm->removal_refused_at.has_value() &&
-      now - *view.vm->removal_refused_at < kGoesLastFor) {
+  if (view.vm->removal_undone.has_value() && now - view.vm->removal_undone->at < kGoesLastFor) {
     return true;
   }
   if (node == nullptr || !nodepool::IsDrainOfVm(*node, view.vm->uid)) return false;
@@ -47,6 +47,18 @@ bool CameBackGoesLastFor(const VmView& view, const Node* node, base::WallTime no
   return undone && drain.updated_at.has_value() && now - *drain.updated_at < kGoesLastFor;
 }
 
+// What would roll its removal back, of a VM that no node has the name of.
+std::string ObjectionWithoutNode(const VmView& view, const PoolSnapshot& snapshot) {
+  const Overlay seen(snapshot, view);
+  if (const Node* other = seen.Candidate(); other != nullptr) {
+    return "no node has its name, but node " + other->name + " (" + other->id + ") could be it";
+  }
+  const std::optional<std::size_t> joined = snapshot.seen->nodes().Find(view.vm->joined_node_id);
+  if (!joined.has_value() || !MayHaveInstance(view)) return "";
+  return "its node " + view.vm->joined_node_id + " has another name now, " +
+         snapshot.nodes()[*joined].name;
+}
+
 }  // namespace
 
 std::string ObjectionTo(const VmView& view, const Node* node, const PoolSnapshot& snapshot,
@@ -54,7 +66,8 @@ std::string ObjectionTo(const VmView& view, const Node* node, const PoolSnapshot
   const auto left_out = inputs.left_out.find(view.vm->name);
   if (left_out != inputs.left_out.end()) return left_out->second;
   if (view.vm->protect.HoldsAt(snapshot.now())) return "protected by its annotation";
-  if (IsOtherRegion(view.vm, snapshot.look().region)) return "made for another Nomad region";
+  if (IsOtherCluster(view.vm, snapshot.look())) return "it belongs to another Nomad cluster";
+  if (IsOtherNomad(view.vm, snapshot.look())) return "made for another Nomad region";
   if (view.link.state == LinkState::kTwoReady || view.link.state == LinkState::kContradicted) {
     return view.link.explanation;
   }
@@ -62,14 +75,20 @@ std::string ObjectionTo(const VmView& view, const Node* node, const PoolSnapshot
     if (snapshot.seen->shared_claims().contains(claim))
       return "its volume " + claim + " is used by another VM";
   }
-  if (node == nullptr) return view.unread_node;
+  const bool is_silent =
+      node == nullptr ? harvester::HasJoined(view.vm) : nodepool::IsSilent(*node);
+  if (is_silent && harvester::IsPausedOrMigrating(view.vm)) {
+    return "its guest is paused or migrates, so that its node cannot be drained";
+  }
+  if (node == nullptr && !view.unread_node.empty()) return view.unread_node;
+  if (node == nullptr) return ObjectionWithoutNode(view, snapshot);
   if (nodepool::IsProtected(*node)) return "protected by its node's meta harvester_protect";
   if (!inputs.own_node_id.empty() && node->id == inputs.own_node_id) {
     return "the autoscaler itself runs on its node";
   }
   if (!BelongsToPool(*node, view, snapshot)) return "its node belongs to another Nomad pool";
   if (node->draining) return "its node is drained by another client";
-  if (node->status == NodeStatus::kInitializing) return "its node is initializing";
+  if (node->status == NodeStatus::kDisconnected) return "its node is disconnected";
   const bool ignore_ineligible = snapshot.policy->filter_ignore_ineligible.value_or(true);
   if (!node->eligible && node->status == NodeStatus::kReady && !ignore_ineligible) {
     return "its node is ineligible and node_filter_ignore_ineligible is false";
@@ -83,7 +102,7 @@ std::string ObjectionTo(const VmView& view, const Node* node, const PoolSnapshot
 
 namespace {
 
-void Classify(const PlanInputs& inputs, Candidate* candidate) {
+void Classify(const PoolSnapshot& snapshot, const PlanInputs& inputs, Candidate* candidate) {
   const harvester::VirtualMachine& vm = candidate->view->vm;
   if (vm.delete_first) {
     candidate->group = Group::kDeleteFirst;
@@ -91,13 +110,19 @@ void Classify(const PlanInputs& inputs, Candidate* candidate) {
   } else if (harvester::IsStopped(vm)) {
     candidate->group = Group::kStoppedOrLost;
     candidate->reason = "stopped";
-  } else if (harvester::HasJoined(vm) &&
-             (candidate->node == nullptr || candidate->node->status != NodeStatus::kReady)) {
+  } else if (harvester::HasJoined(vm) && candidate->node == nullptr) {
     candidate->group = Group::kStoppedOrLost;
-    candidate->reason = candidate->node == nullptr ? "lost its node" : "its node is not ready";
+    candidate->reason = "lost its node";
   } else if (candidate->node == nullptr) {
-    candidate->group = Group::kNotJoined;
+    candidate->group = Group::kNotReady;
     candidate->reason = "has not joined yet";
+  } else if (candidate->node->status == NodeStatus::kDown) {
+    candidate->group = Group::kStoppedOrLost;
+    candidate->reason = "its node is down";
+  } else if (const std::string why = WhyNotReady(*candidate->view, *candidate->node, snapshot);
+             !why.empty()) {
+    candidate->group = Group::kNotReady;
+    candidate->reason = "is not ready: " + why;
   } else if (!candidate->view->host.empty() &&
              inputs.cordoned_hosts.contains(candidate->view->host)) {
     candidate->group = Group::kCordoned;
@@ -217,7 +242,7 @@ Victims ChooseVictims(const PoolSnapshot& snapshot, std::size_t count, const Pla
     candidate.came_back = CameBackGoesLastFor(view, node, snapshot.now());
     const auto refusals = inputs.refusals.find(view.vm->name);
     if (refusals != inputs.refusals.end()) candidate.refusals = refusals->second;
-    Classify(inputs, &candidate);
+    Classify(snapshot, inputs, &candidate);
     candidates.push_back(std::move(candidate));
   }
   RankByStrategy(snapshot, inputs, &candidates, &victims.passed_over);

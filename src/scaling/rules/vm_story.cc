@@ -18,13 +18,14 @@ struct Telling {
   const char* action;
   bool warning;
 };
-constexpr std::array<Telling, 9> kTellings = {{
+constexpr std::array<Telling, 10> kTellings = {{
     {StepKind::kCancelDrain, "DrainCancelled", "CancelDrain", false},
     {StepKind::kEnable, "NodeEnabled", "Enable", false},
     {StepKind::kReport, "NeedsOperator", "Report", true},
     {StepKind::kMarkBroken, "JoinTimeout", "Mark", true},
     {StepKind::kMarkUnhealthy, "Unhealthy", "Mark", true},
-    {StepKind::kRecordJoin, "Joined", "Join", false},
+    {StepKind::kRecordJoin, "Registered", "Join", false},
+    {StepKind::kRecordReady, "Ready", "Join", false},
     {StepKind::kRollBack, "RolledBack", "RollBack", true},
     {StepKind::kStartDrain, "DrainStarted", "Drain", false},
     {StepKind::kDelete, "Deleted", "Delete", false},
@@ -38,6 +39,7 @@ const Telling* FindTelling(StepKind kind) {
 
 // What is told otherwise than by the kind of step alone.
 std::string_view ReasonOf(const Telling& telling, const Step& step, const VmView& view) {
+  if (step.node_is_ready) return "Ready";
   switch (step.row) {
     case Row::kMarkedTakenBack:
       return "TakenBack";

@@ -32,6 +32,10 @@ var nodes = []Step{
 	{Name: "a wait that is no duration", API: Nomad, Method: "GET", Path: "/v1/nodes?index=1&wait=x"},
 	{Name: "nodes without a token", API: Nomad, Method: "GET", Path: "/v1/nodes", Token: "none", Needs: knowsRights},
 	{Name: "nodes with a token that nobody gave out", API: Nomad, Method: "GET", Path: "/v1/nodes", Token: "00000000-0000-0000-0000-000000000000", Needs: knowsRights},
+	{
+		Name: "its keys, which need no token", API: Nomad, Method: "GET", Path: "/.well-known/jwks.json", Token: "none",
+		Exact: []string{"/keys/0/use", "/keys/0/kty", "/keys/0/alg", "/keys/1"}, Shape: []string{"/keys/0/kid"},
+	},
 	{Name: "who leads", API: Nomad, Method: "GET", Path: "/v1/status/leader", Shape: []string{""}},
 	{
 		Name: "the VM's node is ready", API: Nomad, Method: "GET", Path: "/v1/nodes?filter=Name%3D%3D%22{{.name}}%22",

@@ -39,6 +39,8 @@ func (s *Stack) Settled(count int) error {
 			return fmt.Errorf("VM %s is marked: %s", vm.Name(), vm.Annotation(MarkAnnotation))
 		case vm.Annotation("nomad-harvester-autoscaler/joined-at") == "":
 			return fmt.Errorf("VM %s has not joined", vm.Name())
+		case vm.Annotation("nomad-harvester-autoscaler/nomad-cluster") == "":
+			return fmt.Errorf("VM %s does not say to which Nomad cluster it belongs", vm.Name())
 		}
 		links[vm.Annotation("nomad-harvester-autoscaler/nomad-node-id")] = true
 	}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gives a pool to the Nomad cluster that is configured, at an operator's request: Nomad was
+// rebuilt, or restored from a backup.
+
+#include "nomad_harvester/base/status.h"
+#include "nomad_harvester/harvester/vm_store.h"
+#include "nomad_harvester/scaling/maintenance.h"
+
+#include "commands/command_run.h"
+#include "execution/read_only.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+absl::Status RecordOnLease(const runtime::Context& context, const kube::KubeClient& client,
+                           const Adoption& adoption) {
+  const std::string name = harvester::LeaseName(adoption.key.pool);
+  const kube::LeaseChange change{
+      .annotations = {{harvester::kNomadClusterAnnotation, adoption.cluster}}};
+  const auto patched =
+      client.MergePatch(context, kube::kLeases, adoption.key.ns, name, kube::LeasePatch(change));
+  if (!patched.ok()) {
+    return base::Annotate(patched.status(), "Lease " + name + " could not be written; repeat it");
+  }
+  const kube::Lease lease = kube::ParseLease(*patched);
+  const auto stored = lease.annotations.find(harvester::kNomadClusterAnnotation);
+  if (stored != lease.annotations.end() && stored->second == adoption.cluster) {
+    return absl::OkStatus();
+  }
+  return base::Unavailable("Lease " + name +
+                           ": the reply is not the Lease with what was written; repeat it, and "
+                           "check harvester_url");
+}
+
+}  // namespace
+
+absl::StatusOr<Adoption> Maintenance::FindAdoption(const runtime::Context& caller,
+                                                   const PoolKey& key) const {
+  const runtime::Context context = caller.WithWritePermit(std::make_shared<ReadOnly>());
+  Adoption adoption{.key = key};
+  const auto cluster = clients_.nomad->ReadClusterKeys(context);
+  if (!cluster.ok()) return base::Annotate(cluster.status(), "Nomad cannot be read");
+  if (cluster->empty()) {
+    return base::FailedPrecondition(
+        "this Nomad does not tell the ids of its keys (GET /.well-known/jwks.json): a proxy "
+        "refuses that path, or it is older than 1.7; let the path through, or remove the "
+        "annotation " +
+        std::string(harvester::kNomadClusterAnnotation) + " of the pool's VMs");
+  }
+  adoption.cluster = *cluster;
+  const auto nodes = clients_.nomad->ListNodes(context);
+  if (!nodes.ok()) return base::Annotate(nodes.status(), "Nomad cannot be read");
+  adoption.index = nodes->index;
+  Look look = LookFor(clients_.config->nomad.region, {});
+  look.nomad_cluster = adoption.cluster;
+  NH_ASSIGN_OR_RETURN(auto vms, harvester::VmStore(clients_.kube, key.ns).ListAll(context));
+  for (harvester::VirtualMachine& vm : vms.value) {
+    const bool of_pool = vm.pool == key.pool && harvester::IsMember(vm);
+    const bool newer = vm.nodes.has_value() && vm.nodes->index > adoption.index;
+    if (of_pool && (newer || IsOtherCluster(vm, look))) adoption.vms.emplace_back(std::move(vm));
+  }
+  if (!clients_.config->pool_lease) return adoption;
+  const LeaseView lease = ReadLease(context, clients_, key, options_.logger);
+  if (!lease.problem.empty()) {
+    return base::Unavailable("the pool's Lease cannot be read: " + lease.problem +
+                             "; if none guards the pool, give --set pool_lease=false");
+  }
+  if (IsOtherCluster(lease.record.nomad_cluster, look)) {
+    adoption.lease_cluster = lease.record.nomad_cluster;
+  }
+  return adoption;
+}
+
+absl::Status Maintenance::Adopt(const runtime::Context& context, const Adoption& adoption) const {
+  const harvester::VmStore store(clients_.kube, adoption.key.ns);
+  int written = 0;
+  for (const SharedVm& vm : adoption.vms) {
+    harvester::AnnotationChanges changes = {{harvester::kNomadClusterAnnotation, adoption.cluster}};
+    if (vm->nodes.has_value() && vm->nodes->index > adoption.index) {
+      harvester::NodesRecord nodes = *vm->nodes;
+      nodes.index = adoption.index;
+      changes[harvester::kNodesAnnotation] = harvester::ToAnnotation(nodes);
+    }
+    const auto changed = store.Annotate(context, vm->name, vm->resource_version, changes);
+    if (!changed.ok()) {
+      return base::Annotate(changed.status(), "VM " + vm->name + " could not be written, after " +
+                                                  std::to_string(written) + " of " +
+                                                  std::to_string(adoption.vms.size()) +
+                                                  "; repeat it");
+    }
+    ++written;
+  }
+  if (adoption.lease_cluster.empty()) return absl::OkStatus();
+  return RecordOnLease(context, *clients_.kube, adoption);
+}
+
+}  // namespace nomad_harvester::scaling

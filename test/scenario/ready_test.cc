@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Clients that register and are not ready: late, never, not any more (rule C17).
+
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "nomad_harvester/base/json.h"
+
+#include "harness.h"
+#include "nlohmann/json.hpp"
+#include "vm_facts.h"
+
+namespace nomad_harvester::scenario {
+namespace {
+
+using simulator::ClientBehaviour;
+using simulator::DriverHealth;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+ClientBehaviour Initializing(base::Duration time) {
+  ClientBehaviour client;
+  client.initializing_for = time;
+  return client;
+}
+
+ClientBehaviour WithDocker(simulator::DriverSpec spec) {
+  ClientBehaviour client;
+  client.drivers["docker"] = std::move(spec);
+  return client;
+}
+
+std::string ReadyAt(const Harness& h, const std::string& vm) {
+  return AnnotationOf(h.cluster.Vm(vm), Key("ready-at"));
+}
+
+// From now on each drain that is started is counted.
+void CountDrains(Harness& h, int* drains) {
+  h.cluster.SetFaultHook([drains](const simulator::RequestInfo& request) {
+    if (request.resource == "drain" && request.body.find("\"Deadline\"") != std::string::npos) {
+      ++*drains;
+    }
+    return simulator::Fault::None();
+  });
+}
+
+TEST(Ready, C17_a_scale_waits_until_the_nodes_of_its_vms_are_ready) {
+  Harness h;
+  h.cluster.SetNextClients(2, Initializing(minutes(3)));
+  const base::MonoTime began = h.clock.Now();
+  ASSERT_TRUE(h.Scale(2).ok());
+  EXPECT_GE(h.clock.Now() - began, minutes(3));
+  for (const std::string& vm : h.VmNames()) EXPECT_THAT(ReadyAt(h, vm), HasSubstr("2026-"));
+  h.CheckAtRest(2);
+}
+
+TEST(Ready, C17_a_client_that_stays_initializing_is_removed_at_its_join_timeout) {
+  Harness h;
+  h.policy["join_timeout"] = "5m";
+  int drains = 0;
+  CountDrains(h, &drains);
+  h.cluster.SetNextClients(1, Initializing(simulator::kForever));
+  const base::MonoTime began = h.clock.Now();
+  const absl::Status scaled = h.Scale(2);
+  EXPECT_EQ(scaled.code(), absl::StatusCode::kInternal) << "one of the two is ready";
+  EXPECT_THAT(std::string(scaled.message()), HasSubstr("it was not ready by its deadline"));
+  EXPECT_THAT(std::string(scaled.message()), HasSubstr("but it is initializing"));
+  EXPECT_LE(h.clock.Now() - began, minutes(7));
+  EXPECT_EQ(drains, 0) << "nothing could run there";
+  EXPECT_THAT(h.VmNames(), SizeIs(1));
+  h.WaitUntilReady();
+  h.Converge(2, kBackOffBudget);
+}
+
+TEST(Ready, C17_a_driver_that_comes_late_is_waited_for) {
+  Harness h;
+  h.policy["ready_drivers"] = "docker";
+  h.cluster.SetNextClients(
+      1, WithDocker({.at_first = DriverHealth::kUndetected, .healthy_after = minutes(4)}));
+  const base::MonoTime began = h.clock.Now();
+  ASSERT_TRUE(h.Scale(1).ok());
+  EXPECT_GE(h.clock.Now() - began, minutes(4));
+  h.CheckAtRest(1);
+}
+
+TEST(Ready, C17_a_vm_whose_driver_never_comes_is_drained_and_removed) {
+  Harness h;
+  h.policy["ready_drivers"] = "docker";
+  h.policy["join_timeout"] = "5m";
+  int drains = 0;
+  CountDrains(h, &drains);
+  h.cluster.SetNextClients(
+      1, WithDocker({.at_first = DriverHealth::kUnhealthy, .trouble = "no daemon"}));
+  const absl::Status scaled = h.Scale(1);
+  EXPECT_EQ(scaled.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(std::string(scaled.message()),
+              HasSubstr("its driver docker is not healthy: no daemon"));
+  EXPECT_EQ(drains, 1) << "its other drivers may have work";
+  EXPECT_THAT(h.VmNames(), IsEmpty());
+}
+
+TEST(Ready, C17_a_client_that_starts_ineligible_is_ready_once_it_is_enabled) {
+  Harness h;
+  ClientBehaviour client;
+  client.starts_ineligible = true;
+  h.cluster.SetNextClients(1, client);
+  h.policy["scale_timeout"] = "2m";
+  EXPECT_EQ(h.Scale(1).code(), absl::StatusCode::kDeadlineExceeded);
+  const std::string vm = h.VmNames().at(0);
+  EXPECT_EQ(ReadyAt(h, vm), "not-yet");
+  EXPECT_FALSE(h.Status()->ready);
+  EXPECT_EQ(h.Status()->meta.at("harvester.pending"), "1");
+  ASSERT_TRUE(h.cluster.SetEligible(vm, true));
+  h.WaitUntilReady();
+  EXPECT_THAT(ReadyAt(h, vm), HasSubstr("2026-"));
+}
+
+TEST(Ready, S2_a_client_that_falls_back_holds_its_pool_for_five_minutes_at_most) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(3).ok());
+  h.WaitUntilReady();
+  const std::string fallen = h.VmNames()[1];
+  ASSERT_TRUE(h.cluster.SetNodeStatus(fallen, "initializing"));
+  h.Tick(minutes(4));
+  EXPECT_FALSE(h.Status()->ready);
+  h.Tick(minutes(2));
+  const auto status = h.Status();
+  EXPECT_TRUE(status->ready);
+  EXPECT_EQ(status->count, 3);
+  EXPECT_EQ(status->meta.at("harvester.unready"), "1");
+  ASSERT_TRUE(h.Scale(2).ok());
+  EXPECT_THAT(h.VmNames(), Not(Contains(fallen))) << "C8: it goes before those that are ready";
+  h.CheckAtRest(2);
+}
+
+TEST(Ready, C17_a_client_that_falls_back_for_good_is_replaced) {
+  Harness h;
+  h.policy["replace_unhealthy_after"] = "5m";
+  ASSERT_TRUE(h.Scale(3).ok());
+  h.WaitUntilReady();
+  const std::string fallen = h.VmNames()[1];
+  ASSERT_TRUE(h.cluster.SetNodeStatus(fallen, "initializing"));
+  h.Tick(minutes(4));
+  EXPECT_THAT(h.VmNames(), Contains(fallen));
+  h.Tick(minutes(4));
+  EXPECT_THAT(h.VmNames(), Not(Contains(fallen))) << h.Transcript();
+  h.Converge(3);
+  h.CheckAtRest(3);
+}
+
+TEST(Ready, C17_a_running_vm_whose_node_is_down_is_replaced_if_the_policy_says_so) {
+  for (const bool replaces : {false, true}) {
+    Harness h;
+    if (replaces) h.policy["replace_unhealthy_after"] = "5m";
+    ASSERT_TRUE(h.Scale(3).ok());
+    const std::string cut_off = h.VmNames()[0];
+    h.cluster.KillNode(cut_off);
+    h.Tick(minutes(10));
+    EXPECT_EQ(testing::Value(h.VmNames(), Contains(cut_off)), !replaces) << h.Transcript();
+  }
+}
+
+// As the version before wrote it: joined, and nothing about ready.
+TEST(Ready, C17_an_upgrade_removes_nothing) {
+  Harness h;
+  h.policy["join_timeout"] = "5m";
+  h.policy["ready_drivers"] = "docker";
+  ASSERT_TRUE(h.Scale(2).ok());
+  const std::vector<std::string> before = h.VmNames();
+  for (const std::string& vm : before) {
+    ASSERT_TRUE(h.cluster.EditAnnotation(vm, Key("ready-at"), std::nullopt));
+  }
+  ASSERT_TRUE(h.cluster.SetNodeStatus(before[0], "initializing"));
+  h.Restart();
+  h.Tick(minutes(30));
+  EXPECT_EQ(h.VmNames(), before);
+  EXPECT_TRUE(h.Status()->ready);
+  EXPECT_EQ(h.Status()->meta.at("harvester.unready"), "1");
+}
+
+TEST(Ready, C17_after_a_kill_the_next_process_finishes_what_was_registered) {
+  Harness h;
+  h.policy["join_timeout"] = "5m";
+  h.policy["scale_timeout"] = "1m";
+  h.cluster.SetNextClients(1, Initializing(simulator::kForever));
+  EXPECT_FALSE(h.Scale(1).ok());
+  EXPECT_EQ(ReadyAt(h, h.VmNames().at(0)), "not-yet");
+  h.Restart();
+  h.WaitUntilReady();
+  EXPECT_THAT(h.VmNames(), IsEmpty()) << "it was not ready by its deadline";
+}
+
+TEST(Ready, C9_work_that_is_placed_while_a_drain_begins_is_drained_too) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(2).ok());
+  h.WaitUntilReady();
+  simulator::JobSpec late;
+  late.id = "late";
+  // Its drain is complete by then, and the plugin has not read what runs there.
+  h.cluster.PlaceLate(late, seconds(1));
+  base::MonoTime readable{};
+  h.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
+    if (request.resource == "drain") readable = h.clock.Now() + seconds(3);
+    const bool early = request.resource == "allocations" && h.clock.Now() < readable;
+    return early ? simulator::Fault::Answer(503) : simulator::Fault::None();
+  });
+  ASSERT_TRUE(h.Scale(1).ok());
+  for (const nlohmann::json& allocation : h.cluster.Allocations()) {
+    if (allocation["JobID"] != "late" || allocation["NodeID"] == h.NodeOf(h.VmNames().at(0))) {
+      continue;
+    }
+    EXPECT_EQ(allocation["ClientStatus"], "complete") << "it was stopped, and not lost";
+  }
+  h.CheckAtRest(1);
+}
+
+}  // namespace
+}  // namespace nomad_harvester::scenario
