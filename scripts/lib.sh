@@ -95,11 +95,12 @@ need_packages() {
   done
   ((${#missing[@]})) || return 0
   say "installing ${missing[*]}"
-  # Waits for another process that installs packages. What dpkg does, hundreds of lines, matters if it fails.
-  local log
+  # Waits for another process that installs packages: apt-get itself does so for one of its two locks only.
+  # What dpkg does, hundreds of lines, matters if it fails.
+  local log alone=(flock /run/lock/nomad-harvester-packages)
   log=$(mktemp)
-  as_root apt-get -o DPkg::Lock::Timeout=600 update -qq >&2
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 install -y -qq \
+  as_root "${alone[@]}" apt-get -o DPkg::Lock::Timeout=600 update -qq >&2
+  as_root "${alone[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 install -y -qq \
     --no-install-recommends "${missing[@]}" >"$log" 2>&1 || {
     cat "$log" >&2
     die "could not install ${missing[*]}"

@@ -136,6 +136,9 @@ const char* Reconciler::WhyWaits(StepKind kind) const {
   if (!action_.has_value() && deps_.lease.record().paused.HoldsAt(last_->snapshot().now())) {
     return "the pool is paused";
   }
+  if (IsRemoval(kind) && IsOtherClusterByLease(last_->snapshot())) {
+    return "by its Lease the pool belongs to another Nomad cluster";
+  }
   const bool allowed = action_.has_value() && action_->tracker.despite_mass_loss();
   return IsRemoval(kind) && !allowed && last_->pool().mass_loss.alarming
              ? "too many VMs have lost their Nomad nodes at once"
