@@ -22,17 +22,19 @@ bool IsSpent(const Configuration& configuration, const Vm& vm, const Node& node)
 // The guest's present node: it may have registered anew.
 const Node& NodeNow(const Slot& slot) { return slot.nodes[slot.nodes[1].present]; }
 
-// Whether more than one, and more than a fifth, of the VMs that run and are not marked have nodes
-// that are down (rule C15).
+// Whether more than one, and more than a fifth, of the VMs that run, and are not marked or whose
+// drain has begun, have nodes that are down (rule C15).
 bool IsMassLoss(const State& state) {
   unsigned lost = 0;
   unsigned of = 0;
   for (const Slot& slot : state.slots) {
     const Vm& vm = slot.vm;
-    const bool counts = vm.Stands() && vm.unmanaged == 0 && vm.mark == MarkKind::kNone &&
-                        vm.joined != 0 && vm.running != 0 && vm.held == 0;
-    if (!counts) continue;
     const Node& node = NodeNow(slot);
+    const bool begun = node.ours != 0 && node.uid == vm.uid;
+    const bool counts = vm.Stands() && vm.unmanaged == 0 &&
+                        (vm.mark == MarkKind::kNone || begun) && vm.joined != 0 &&
+                        vm.running != 0 && vm.held == 0;
+    if (!counts) continue;
     ++of;
     if (node.present != 0 && node.power >= Power::kDown) ++lost;
   }

@@ -315,6 +315,18 @@ TEST(Invariant, C15_no_vm_is_deleted_undrained_while_the_nodes_of_the_others_are
   EXPECT_EQ(Apply(three, 0, ActOn(ActKind::kDelete), &one_lost), Violation::kNone);
 }
 
+TEST(Invariant, C15_a_node_that_was_lost_after_its_drain_began_is_part_of_a_mass_loss) {
+  const Configuration two = Two();
+  State state = Marked(two);
+  for (Slot& slot : state.slots) slot.nodes[0].power = Power::kDownForLong;
+  State marked_when_lost = state;
+  marked_when_lost.slots[1].vm.mark = state.slots[0].vm.mark;
+  State begun = marked_when_lost;
+  for (Slot& slot : begun.slots) slot.nodes[0].ours = 1;
+  EXPECT_EQ(Apply(two, 0, ActOn(ActKind::kDelete), &marked_when_lost), Violation::kNone);
+  EXPECT_EQ(Apply(two, 0, ActOn(ActKind::kDelete), &begun), Violation::kDeletedByMassLoss);
+}
+
 TEST(Canonical, slots_are_interchangeable) {
   State state = InitialState(Two());
   state.slots[0].vm.late = 1;

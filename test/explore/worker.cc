@@ -111,10 +111,7 @@ bool Worker::Launch(bool only_repairs) const {
     if (!act.Busy()) continue;
     const bool marks = act.kind == ActKind::kMarkBroken || act.kind == ActKind::kMarkUnhealthy;
     if (marks) act.action = TakeActionId() & 7U;
-    // The keys that it takes for the cluster's may be older than the list of nodes.
-    const bool unproven =
-        act.kind == ActKind::kMarkBroken && configuration_.two_nomads && !HoldsKeys();
-    act.excused = observation.intent.missed != 0 || unproven;
+    act.excused = observation.intent.missed != 0;
     observation.act = act;
     launched = true;
   }

@@ -327,6 +327,15 @@ TEST(StatusReport, C15_marked_stopped_and_foreign_vms_are_not_part_of_a_mass_los
   EXPECT_THAT(Report(world).warning, Not(HasSubstr("more than a fifth")));
 }
 
+TEST(StatusReport, C15_a_node_that_is_lost_after_its_drain_began_is_part_of_a_mass_loss) {
+  World world = PoolOf({"a", "b"});
+  world.With(Vm("x").Joined().Marked()).With(Node("x").Draining("x").Down());
+  world.With(Vm("y").Joined().Marked()).With(Node("y").Draining("y").Down());
+  EXPECT_THAT(Report(world).reason, HasSubstr("2 of 4 running VMs"));
+  for (nomad::Node& node : world.Nodes()) node.last_drain.reset();
+  EXPECT_READY(Report(world)) << "they were marked when they were lost";
+}
+
 TEST(StatusReport, S4_the_last_event_is_reported_in_nanoseconds_and_absent_before_the_first) {
   World world;
   EXPECT_EQ(Report(world).status.meta.count("nomad_autoscaler.last_event"), 0U);

@@ -121,6 +121,11 @@ TEST(ReadsOf, C15_an_unhealthy_vm_without_a_node_needs_the_whole_list_before_its
               ElementsAre(Read::kNodes, Read::kMarksNode, Read::kCluster, Read::kVm));
 }
 
+TEST(ReadsOf, C15_the_clusters_keys_are_read_before_a_vm_without_a_node_is_marked_as_broken) {
+  EXPECT_THAT(ReadsOf({.kind = StepKind::kMarkBroken}), ElementsAre(Read::kCluster));
+  EXPECT_THAT(ReadsOf({.kind = StepKind::kMarkBroken, .node_id = "node-a"}), IsEmpty());
+}
+
 TEST(ReadsOf, C6_the_node_is_read_in_full_before_it_is_drained_enabled_or_its_drain_is_cancelled) {
   for (const StepKind kind : {StepKind::kStartDrain, StepKind::kEnable, StepKind::kCancelDrain}) {
     EXPECT_THAT(ReadsOf({.kind = kind, .node_id = "node-a"}), ElementsAre(Read::kNode))
@@ -136,8 +141,7 @@ TEST(ReadsOf, a_purge_first_makes_sure_that_the_vm_is_gone) {
 TEST(ReadsOf, writes_with_a_precondition_of_their_own_and_steps_without_a_write_read_nothing) {
   for (const StepKind kind :
        {StepKind::kNothing, StepKind::kWait, StepKind::kReport, StepKind::kRecordRolledBack,
-        StepKind::kMarkBroken, StepKind::kRecordJoin, StepKind::kForgetJoinTimeout,
-        StepKind::kRollBack}) {
+        StepKind::kRecordJoin, StepKind::kForgetJoinTimeout, StepKind::kRollBack}) {
     EXPECT_THAT(ReadsOf({.kind = kind, .node_id = "node-a"}), IsEmpty()) << StepName(kind);
     EXPECT_EQ(SpecOf(kind).recheck, Recheck::kNone) << StepName(kind);
   }
@@ -154,7 +158,8 @@ TEST(StepSpec, L1_only_what_is_published_is_carried_out_aside) {
 
 TEST(ReadsOf, what_was_read_again_is_always_checked_again) {
   for (const StepKind kind : kKinds) {
-    const bool reads = !ReadsOf({.kind = kind, .node_id = "node-a"}).empty();
+    const bool reads = !ReadsOf({.kind = kind}).empty() ||
+                       !ReadsOf({.kind = kind, .node_id = "node-a"}).empty();
     EXPECT_EQ(reads, SpecOf(kind).recheck != Recheck::kNone) << StepName(kind);
   }
   EXPECT_EQ(SpecOf(StepKind::kDelete).recheck, Recheck::kSameRow)

@@ -212,6 +212,31 @@ TEST(MassLoss, C15_meanwhile_the_background_removes_nothing) {
   EXPECT_EQ(h.VmNames().size(), 5U) << h.Transcript();
 }
 
+TEST(MassLoss, C15_a_removal_that_has_begun_waits_until_the_nodes_are_back) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(3).ok());
+  simulator::JobSpec job;
+  job.id = "api";
+  job.count = 3;
+  h.cluster.RunJob(job);
+  h.clock.Advance(std::chrono::seconds(5));
+  h.HangDrains();
+  h.policy["scale_in_wait"] = "false";
+  ASSERT_TRUE(h.Scale(1).ok());
+  std::vector<std::string> cut_off;
+  for (const nlohmann::json& vm : h.Vms()) {
+    if (IsMarked(vm)) cut_off.push_back(h.NodeOf(NameOf(vm)));
+  }
+  ASSERT_EQ(cut_off.size(), 2U);
+  for (const std::string& node : cut_off) h.cluster.KillNode(node);
+  h.Tick(std::chrono::minutes(15));
+  EXPECT_EQ(h.VmNames().size(), 3U) << h.Transcript();
+  for (const std::string& node : cut_off) h.cluster.ReviveNode(node);
+  h.HangDrains(false);
+  h.Converge(1);
+  h.CheckAtRest(1);
+}
+
 // The pool's look still had the right one: only the list that is read right before the DELETE
 // tells.
 TEST(Unjoined, C15_a_list_of_another_nomad_right_before_the_delete_removes_no_vm) {

@@ -223,10 +223,11 @@ struct NodeOfGoneVm {
   nodepool::DrainMark mark{};
 };
 
-// Unmarked members that were ready and whose guest runs but which no node links to, or whose node
-// is not ready. More than max(1, 20 %) of them at once indicate a fault elsewhere, such as a
-// network between the clients and Nomad that is cut (rule C15). Not computed while Nomad cannot be
-// read.
+// Members that were ready and whose guest runs but which no node links to, or whose node is not
+// ready. More than max(1, 20 %) of them at once indicate a fault elsewhere, such as a network
+// between the clients and Nomad that is cut (rule C15). A marked VM counts if its node has a drain
+// of ours: a drain is posted only on a node that is up, so the node was lost after it. Not computed
+// while Nomad cannot be read.
 struct MassLoss {
   std::int64_t lost = 0;
   std::int64_t of = 0;
