@@ -83,10 +83,13 @@ bool IsLive(const nomad::Allocation& allocation) {
          allocation.client_status == nomad::ClientStatus::kRunning;
 }
 
-bool IsIdle(const std::vector<nomad::Allocation>& allocations, bool ignore_system) {
+bool IsIdle(const std::vector<nomad::Allocation>& allocations, bool ignore_system,
+            bool ignore_lost) {
   return std::all_of(allocations.begin(), allocations.end(),
-                     [ignore_system](const nomad::Allocation& allocation) {
+                     [=](const nomad::Allocation& allocation) {
                        if (ignore_system && allocation.job_type == "system") return true;
+                       const bool is_lost = allocation.client_status == nomad::ClientStatus::kLost;
+                       if (ignore_lost && is_lost) return true;
                        return !IsLive(allocation) && allocation.all_tasks_dead;
                      });
 }

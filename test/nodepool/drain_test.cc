@@ -146,6 +146,14 @@ TEST(IsIdle, C9_a_poststop_task_that_still_runs_is_not) {
   EXPECT_FALSE(IsIdle({allocation}, false));
 }
 
+TEST(IsIdle, C9_a_lost_allocation_is_ignored_if_it_is_stale) {
+  nomad::Allocation lost = Alloc(ClientStatus::kLost);
+  lost.all_tasks_dead = false;
+  EXPECT_FALSE(IsIdle({lost}, false));
+  EXPECT_TRUE(IsIdle({lost}, false, true));
+  EXPECT_FALSE(IsIdle({lost, Alloc(ClientStatus::kRunning)}, false, true));
+}
+
 TEST(IsIdle, one_that_runs_among_many_is_enough) {
   EXPECT_FALSE(IsIdle({Alloc(ClientStatus::kComplete), Alloc(ClientStatus::kRunning),
                        Alloc(ClientStatus::kComplete)},

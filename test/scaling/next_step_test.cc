@@ -557,6 +557,19 @@ TEST(NextStep, C9_tasks_that_are_to_stop_after_a_drain_are_waited_for) {
               Row::kMarkedWaiting);
 }
 
+TEST(NextStep, C9_an_allocation_that_stays_lost_on_a_ready_node_holds_a_removal_for_five_minutes) {
+  const auto row_after = [](base::Duration drained_for, nomad::NodeStatus status) {
+    World world = PlacedLate("stop", drained_for);
+    world.Raw().allocations["node-a"][0].client_status = nomad::ClientStatus::kLost;
+    world.Nodes()[0].status = status;
+    return world.StepOf("a").row;
+  };
+  const base::Duration enough = std::chrono::minutes(5);
+  EXPECT_EQ(row_after(enough, NodeStatus::kReady), Row::kMarkedIdle);
+  EXPECT_EQ(row_after(enough - std::chrono::seconds(1), NodeStatus::kReady), Row::kMarkedWaiting);
+  EXPECT_EQ(row_after(enough, NodeStatus::kDisconnected), Row::kMarkedWaiting);
+}
+
 TEST(NextStep, C9_system_jobs_that_the_drain_leaves_running_are_no_late_work) {
   World world = PlacedLate("run", std::chrono::hours(1));
   world.Raw().vms.back().vm.Change().mark->ignore_system = true;

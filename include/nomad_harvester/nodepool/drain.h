@@ -42,8 +42,9 @@ std::string RollbackMarker(const nomad::Node& node, const DrainMark& mark);
 // Pending or running, by its client's last word.
 bool IsLive(const nomad::Allocation& allocation);
 // No allocation is pending or running and every task is dead, poststop tasks included; allocations
-// of system jobs are ignored if `ignore_system`.
-bool IsIdle(const std::vector<nomad::Allocation>& allocations, bool ignore_system);
+// of system jobs are ignored if `ignore_system`, and lost ones if `ignore_lost`.
+bool IsIdle(const std::vector<nomad::Allocation>& allocations, bool ignore_system,
+            bool ignore_lost = false);
 // Whether Nomad wants one of them to go on: it is live, and nothing has asked it to stop. System
 // jobs likewise.
 bool WantsToRun(const std::vector<nomad::Allocation>& allocations, bool ignore_system);

@@ -19,6 +19,12 @@ inline constexpr base::Duration kDownForGood = std::chrono::minutes(2);
 // long, what is to run there was placed after it: nothing stops that but another drain.
 inline constexpr base::Duration kPlacedLate = std::chrono::seconds(10);
 
+// A client that has an allocation which Nomad had given up as lost reports it, and then the
+// allocation is lost no more (hashicorp/nomad:nomad/state/state_store.go,
+// nestedUpdateAllocFromClient). Of one that is still lost when the drain has been complete for this
+// long, the states of its tasks are stale: the client has lost it, too.
+inline constexpr base::Duration kStaleLost = std::chrono::minutes(5);
+
 // A refusal that lasts this long ends the VM's part of a call (rule L3).
 inline constexpr base::Duration kRefusedForGood = std::chrono::seconds(60);
 

@@ -132,7 +132,10 @@ void SetMarksNode(const Overlay& seen, const harvester::Mark& mark, const Node& 
   if (allocations == nullptr) return;
   facts->cut_off_for_good =
       for_good && node.status == NodeStatus::kDisconnected && !IsWithinItsTime(*allocations);
-  facts->idle = facts->complete && nodepool::IsIdle(*allocations, mark.ignore_system);
+  const bool lost_is_stale =
+      node.status == NodeStatus::kReady && view.node_drained_for >= kStaleLost;
+  facts->idle =
+      facts->complete && nodepool::IsIdle(*allocations, mark.ignore_system, lost_is_stale);
   facts->placed_late = facts->complete && !node.eligible && view.node_drained_for >= kPlacedLate &&
                        nodepool::WantsToRun(*allocations, mark.ignore_system);
   facts->never_used = !facts->was_ready && node.status == NodeStatus::kInitializing &&

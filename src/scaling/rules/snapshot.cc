@@ -207,13 +207,6 @@ bool LooksUnhealthy(const VmView& view, const Look& look) {
 
 namespace {
 
-// Whether the node's last drain was ours and for this VM.
-bool IsDrainedFor(const nomad::Node* node, const harvester::VirtualMachine& vm) {
-  if (node == nullptr) return false;
-  const std::optional<nodepool::DrainMark> mark = nodepool::ParseDrainMark(*node);
-  return mark.has_value() && mark->vm_uid == vm.uid;
-}
-
 // Whether the drain was for the VM of this name and pool that was there before it was restored.
 bool IsForPredecessor(const nodepool::DrainMark& mark, const harvester::VirtualMachine& vm) {
   return mark.vm == vm.name && mark.vm_uid != vm.uid && mark.pool == vm.ns + "/" + vm.pool;
@@ -284,7 +277,7 @@ void Snapshot::Add(const VmView& view) {
   if (!IsReadable(view, look_) || !view.member || harvester::IsTerminating(vm)) return;
   if (!harvester::WasReady(vm) || !vm.ready || IsOtherNomad(vm, look_)) return;
   const nomad::Node* const node = LinkedNode(view, look_);
-  if (vm.has_mark && !IsDrainedFor(node, vm)) return;
+  if (vm.has_mark && (node == nullptr || !nodepool::IsDrainOfVm(*node, vm.uid))) return;
   ++pool.loss.of;
   if (IsUnhealthyNode(view, node)) ++pool.loss.lost;
 }
