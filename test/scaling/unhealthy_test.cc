@@ -202,6 +202,14 @@ TEST(Unhealthy, a_protected_vm_does_not_count_towards_max_unhealthy) {
   EXPECT_EQ(AddSick(world, "b").StepOf("b").kind, StepKind::kMarkUnhealthy);
 }
 
+TEST(Unhealthy, C17_a_node_within_its_time_does_not_count_towards_max_unhealthy) {
+  World world = Replacing({.value = 1});
+  world.With(Vm("a").Joined()).With(Node("a").Status(nomad::NodeStatus::kDisconnected));
+  world.Raw().vms.back().unhealthy_for = minutes(11);
+  world.Raw().allocations["node-a"] = {On("node-a", nomad::ClientStatus::kUnknown)};
+  EXPECT_EQ(AddSick(world, "b").StepOf("b").kind, StepKind::kMarkUnhealthy);
+}
+
 TEST(Unhealthy, once_marked_its_down_node_lets_it_be_deleted) {
   World world = Replacing();
   AddMarkedUnhealthy(world, Vm("a").Joined().Stopped().InstanceRuns(false).Marked());

@@ -80,6 +80,13 @@ bool IsWithinItsTime(const Allocations& allocations) {
   });
 }
 
+bool MayComeBack(const VmView& view, const PoolSnapshot& snapshot) {
+  const Node* const node = LinkedNode(view, snapshot);
+  if (node == nullptr || node->status != NodeStatus::kDisconnected) return false;
+  const auto known = snapshot.look().allocations.find(node->id);
+  return known != snapshot.look().allocations.end() && IsWithinItsTime(known->second);
+}
+
 void SetUnmarked(const Overlay& seen, const PoolFacts* pool, Facts* facts) {
   const VmView& view = seen.view();
   const PoolSnapshot& snapshot = seen.snapshot();
@@ -190,7 +197,8 @@ PoolFacts::PoolFacts(const PoolSnapshot& snapshot) : mass_loss(FindMassLoss(snap
       const bool replaced =
           view->vm->mark.has_value() && view->vm->mark->reason == MarkReason::kUnhealthy;
       if (replaced) ++leaving;
-    } else if (!view->vm->protect.HoldsAt(snapshot.now()) && IsUnhealthy(*view, snapshot)) {
+    } else if (!view->vm->protect.HoldsAt(snapshot.now()) && IsUnhealthy(*view, snapshot) &&
+               !MayComeBack(*view, snapshot)) {
       unhealthy.push_back(view);
     }
   }
