@@ -12,7 +12,8 @@ constexpr ResourceDef kQuotas{"", "v1", "resourcequotas", "ResourceQuota", true,
 constexpr const ResourceDef* kAll[] = {
     &kVms,    &kInstances,  &kImages,         &kNetworks,        &kKeyPairs,  &kSecrets,
     &kClaims, &kCoreEvents, &kEvents,         &kNamespaces,      &kTemplates, &kTemplateVersions,
-    &kLeases, &kQuotas,     &kStorageClasses, &kPriorityClasses, &kSettings,  &kHosts};
+    &kLeases, &kQuotas,     &kStorageClasses, &kPriorityClasses, &kSettings,  &kHosts,
+    &kPods};
 
 std::string WithGroup(std::string_view name, const ResourceDef& def) {
   std::string text(name);

@@ -22,8 +22,9 @@ struct FailingStatus {
   std::string_view printable;
   std::string_view condition;
 };
+constexpr std::string_view kUnschedulable = "ErrorUnschedulable";
 constexpr std::array<FailingStatus, 6> kFailingStatuses = {{
-    {"ErrorUnschedulable", "PodScheduled"},
+    {kUnschedulable, "PodScheduled"},
     {"ErrorPvcNotFound", "Synchronized"},
     {"DataVolumeError", "DataVolumesReady"},
     {"ErrImagePull", "Synchronized"},
@@ -32,10 +33,9 @@ constexpr std::array<FailingStatus, 6> kFailingStatuses = {{
 }};
 
 // The scheduler's message for a volume that is still being provisioned
-// (kubernetes/kubernetes:pkg/scheduler/framework/plugins/volumebinding/volume_binding.go). KubeVirt
-// updates the message of a condition only when its status or reason changes
-// (kubevirt/kubevirt:pkg/controller/conditions.go, UpdateCondition), so that the message may be
-// from an earlier attempt. This is another reason to wait for the join timeout.
+// (kubernetes/kubernetes:pkg/scheduler/framework/plugins/volumebinding/volume_binding.go). Without
+// the pod's own message it may be that of the first attempt: another reason to wait for the join
+// timeout.
 constexpr std::string_view kUnboundClaims = "unbound immediate PersistentVolumeClaims";
 
 // The guest runs, is being stopped or has stopped: no start can fail, regardless of the conditions.
@@ -71,13 +71,17 @@ std::string FirstTrouble(const std::vector<Condition>& conditions,
   return "";
 }
 
-std::optional<StartFailure> FromPrintableStatus(const VirtualMachine& vm) {
+std::optional<StartFailure> FromPrintableStatus(const VirtualMachine& vm,
+                                                std::string_view pod_message) {
   for (const FailingStatus& failing : kFailingStatuses) {
     if (vm.printable_status != failing.printable) continue;
     const Condition* condition = FaultOf(vm, failing.condition);
     // DataVolumeError and CrashLoopBackOff may occur without their condition.
-    const std::string reason =
+    std::string reason =
         Words(failing.printable, condition != nullptr ? condition : FaultOf(vm, "Failure"));
+    if (failing.printable == kUnschedulable && !pod_message.empty()) {
+      reason = std::string(kUnschedulable).append(": ").append(pod_message);
+    }
     return StartFailure{.reason = reason,
                         .only_at_join_timeout = reason.find(kUnboundClaims) != std::string::npos,
                         .since = condition == nullptr ? std::nullopt : condition->last_transition};
@@ -150,7 +154,10 @@ std::string TroubleOf(const VirtualMachineInstance& instance) {
                       {"PodScheduled", "DataVolumesReady", "Provisioning", "Synchronized"});
 }
 
-std::optional<StartFailure> FindStartFailure(const VirtualMachine& vm) {
+bool IsUnschedulable(const VirtualMachine& vm) { return vm.printable_status == kUnschedulable; }
+
+std::optional<StartFailure> FindStartFailure(const VirtualMachine& vm,
+                                             std::string_view pod_message) {
   if (IsTerminating(vm)) return std::nullopt;
   // The annotation remains after the halt until the VM runs again
   // (harvester/harvester:pkg/controller/master/virtualmachine/vm_controller.go,
@@ -159,7 +166,7 @@ std::optional<StartFailure> FindStartFailure(const VirtualMachine& vm) {
     return StartFailure{.reason = "halted by Harvester: " + vm.quota_halt, .immediate = true};
   }
   if (IsBeyondStarting(vm.printable_status)) return std::nullopt;
-  if (auto failure = FromPrintableStatus(vm)) return failure;
+  if (auto failure = FromPrintableStatus(vm, pod_message)) return failure;
   return FromConditions(vm);
 }
 

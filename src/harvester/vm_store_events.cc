@@ -76,23 +76,44 @@ absl::Status Complete(EventRecord& record) {
   return absl::OkStatus();
 }
 
+// "ProvisioningSucceeded" of a claim (kubernetes-sigs/sig-storage-lib-external-provisioner:
+// controller/controller.go), "ImportSucceeded" or "CloneSucceeded" of a DataVolume
+// (kubevirt/containerized-data-importer:pkg/controller/datavolume).
+bool IsSuccess(const SeenEvent& event) { return event.reason.ends_with("Succeeded"); }
+
+// One that says more than that two controllers wrote to an object at once, which they try again
+// (kubernetes/apiserver:pkg/registry/generic/registry/store.go, OptimisticLockErrorMsg). Nearly
+// every claim of Harvester's has such a warning.
+bool IsWarning(const SeenEvent& event) {
+  return event.type == "Warning" &&
+         event.note.find("the object has been modified") == std::string::npos;
+}
+
 }  // namespace
 
 absl::StatusOr<std::map<std::string, std::string>> VmStore::ListVolumeWarnings(
     const runtime::Context& context) const {
   std::map<std::string, SeenEvent> last;
+  std::map<std::string, base::WallTime> came;
   for (const char* const kind : {"PersistentVolumeClaim", "DataVolume"}) {
     // kubernetes/kubernetes:pkg/apis/events/v1/conversion.go, AddFieldLabelConversionsForEvent.
-    const kube::Selector selector{.fields = std::string("type=Warning,regarding.kind=") + kind};
+    const kube::Selector selector{.fields = std::string("regarding.kind=") + kind};
     NH_ASSIGN_OR_RETURN(auto list, client_->List<EventRecord>(context, kube::kEvents, ns_, selector,
                                                               EventFields(), &Complete));
     for (EventRecord& record : list.value) {
-      SeenEvent& known = last[record.name];
-      if (record.event.last >= known.last) known = std::move(record.event);
+      if (IsSuccess(record.event)) {
+        base::WallTime& at = came[record.name];
+        at = std::max(at, record.event.last);
+      } else if (IsWarning(record.event)) {
+        SeenEvent& known = last[record.name];
+        if (record.event.last >= known.last) known = std::move(record.event);
+      }
     }
   }
   std::map<std::string, std::string> texts;
   for (const auto& [volume, warning] : last) {
+    const auto at = came.find(volume);
+    if (at != came.end() && at->second >= warning.last) continue;
     texts[volume] = warning.reason + (warning.note.empty() ? "" : ": " + warning.note);
   }
   return texts;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // VmStore: VirtualMachines and their instances.
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -23,6 +24,19 @@ const base::JsonFields<VmStore::Version>& VersionFields() {
        {"metadata.resourceVersion", &base::SetText<&VmStore::Version::resource_version>}});
   return *kFields;
 }
+
+// Where the guest of a VM is to run.
+struct PodRecord : ObjectMetadata {
+  std::vector<Condition> conditions;
+};
+const base::JsonFields<PodRecord>& PodFields() {
+  static const auto* const kFields = new base::JsonFields<PodRecord>(
+      WithConditions<PodRecord>(WithMetadata<PodRecord>({})));
+  return *kFields;
+}
+// kubevirt/kubevirt:pkg/virt-controller/services/template.go.
+constexpr char kPodSelector[] = "kubevirt.io=virt-launcher";
+constexpr char kVmOfPod[] = "kubevirt.io/domain";
 
 Timestamped<VirtualMachine> TimestampedVm(const kube::Observed& observed) {
   return {ParseVirtualMachine(observed.object), observed.server_time};
@@ -73,6 +87,20 @@ absl::StatusOr<std::vector<VirtualMachineInstance>> VmStore::ListInstances(
       auto list, client_->List<VirtualMachineInstance>(context, kube::kVirtualMachineInstances, ns_,
                                                        {}, InstanceFields()));
   return std::move(list.value);
+}
+
+absl::StatusOr<std::map<std::string, std::string>> VmStore::ListPodMessages(
+    const runtime::Context& context) const {
+  NH_ASSIGN_OR_RETURN(auto list, client_->List<PodRecord>(context, kube::kPods, ns_,
+                                                          {.labels = kPodSelector}, PodFields()));
+  std::map<std::string, std::string> messages;
+  for (const PodRecord& pod : list.value) {
+    const Condition* scheduled = FindCondition(pod.conditions, "PodScheduled");
+    const std::string vm = ValueOf(pod.annotations, kVmOfPod);
+    if (vm.empty() || pod.deleted_at.has_value() || scheduled == nullptr) continue;
+    if (scheduled->status == "False") messages[vm] = scheduled->message;
+  }
+  return messages;
 }
 
 absl::StatusOr<VirtualMachineInstance> VmStore::GetInstance(const runtime::Context& context,

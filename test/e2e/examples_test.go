@@ -148,6 +148,7 @@ var onlyInFailures = map[harness.Right]string{
 	{Verb: "list", Group: "harvesterhci.io", Resource: "keypairs", Namespace: "default"}:                       "a key pair that is not there: which ones are",
 	{Verb: "list", Group: "k8s.cni.cncf.io", Resource: "network-attachment-definitions", Namespace: "default"}: "a network that is not there: which ones are",
 	{Verb: "list", Group: "events.k8s.io", Resource: "events", Namespace: harness.Namespace}:                   "a VM whose guest does not run after a minute: do its volumes come?",
+	{Verb: "list", Resource: "pods", Namespace: harness.Namespace}:                                             "a VM that no host takes for twenty seconds: why?",
 	{Verb: "patch", Group: "events.k8s.io", Resource: "events", Namespace: harness.Namespace}:                  "an Event that repeats within ten minutes",
 }
 

@@ -99,6 +99,19 @@ TEST(StartFailure, C3_unbound_volumes_may_take_until_the_join_timeout) {
   EXPECT_FALSE(failure->immediate);
 }
 
+TEST(StartFailure, C3_what_the_pod_says_now_replaces_the_message_of_the_first_attempt) {
+  VirtualMachine vm = Starting("ErrorUnschedulable");
+  vm.conditions = {MakeCondition("PodScheduled", "False", "Unschedulable",
+                                 "pod has unbound immediate PersistentVolumeClaims")};
+  const auto failure = FindStartFailure(vm, "no host matches its anti-affinity rules");
+  ASSERT_TRUE(failure.has_value());
+  EXPECT_EQ(failure->reason, "ErrorUnschedulable: no host matches its anti-affinity rules");
+  EXPECT_FALSE(failure->only_at_join_timeout);
+  EXPECT_EQ(failure->since, At(kSince));
+  vm.printable_status = "ErrImagePull";
+  EXPECT_EQ(FindStartFailure(vm, "no host")->reason, "ErrImagePull");
+}
+
 TEST(StartFailure, C3_a_Failure_condition_counts_while_the_VM_is_starting) {
   VirtualMachine vm = Starting("Starting");
   vm.conditions = {MakeCondition("Failure", "True", "FailedCreate",

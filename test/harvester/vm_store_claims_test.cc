@@ -69,17 +69,53 @@ TEST_F(VmStoreClaims, C3_the_last_warning_of_a_volume_counts) {
        {"series", {{"lastObservedTime", "2026-11-21T02:00:01.000000Z"}}}});
   put("e3", "root", {{"eventTime", "2026-11-21T01:59:00.000000Z"}});
   put("e4", "root", {{"deprecatedLastTimestamp", "2026-11-21T03:00:00Z"}, {"type", "Normal"}});
+  put("e7", "root",
+      {{"deprecatedLastTimestamp", "2026-11-21T04:00:00Z"},
+       {"note", "Error saving claim: Operation cannot be fulfilled on persistentvolumeclaims "
+                "\"root\": the object has been modified; please apply your changes to the latest "
+                "version and try again"}});
+  put("e8", "came", {{"deprecatedLastTimestamp", "2026-11-21T01:00:00Z"}});
+  put("e9", "came",
+      {{"deprecatedLastTimestamp", "2026-11-21T01:00:05Z"},
+       {"type", "Normal"},
+       {"reason", "ProvisioningSucceeded"}});
+  put("e10", "again", {{"deprecatedLastTimestamp", "2026-11-21T01:00:00Z"}});
+  put("e11", "again",
+      {{"deprecatedLastTimestamp", "2026-11-21T00:59:00Z"},
+       {"type", "Normal"},
+       {"reason", "CloneSucceeded"}});
   put("e5", "data", {{"regarding", {{"kind", "DataVolume"}}}, {"note", nullptr}});
   put("e6", "pod", {{"regarding", {{"kind", "Pod"}}}});
   const auto warnings = store_.ListVolumeWarnings(context_);
   ASSERT_THAT(warnings, IsOk());
-  EXPECT_THAT(*warnings, testing::ElementsAre(testing::Pair("data", "Failed"),
+  EXPECT_THAT(*warnings, testing::ElementsAre(testing::Pair("again", "Failed: words of e10"),
+                                              testing::Pair("data", "Failed"),
                                               testing::Pair("root", "Failed: words of e2")));
   ASSERT_THAT(script_.requests(), SizeIs(2));
   EXPECT_EQ(script_.requests()[0].query.at("fieldSelector"),
-            "type=Warning,regarding.kind=PersistentVolumeClaim");
-  EXPECT_EQ(script_.requests()[1].query.at("fieldSelector"),
-            "type=Warning,regarding.kind=DataVolume");
+            "regarding.kind=PersistentVolumeClaim");
+  EXPECT_EQ(script_.requests()[1].query.at("fieldSelector"), "regarding.kind=DataVolume");
+}
+
+TEST_F(VmStoreClaims, C3_a_pod_without_a_host_says_why_for_its_vm) {
+  const auto put = [&](const std::string& name, const std::string& vm, const json& scheduled) {
+    Put(kube::kPods, kNs,
+        {{"metadata",
+          {{"name", name},
+           {"labels", {{"kubevirt.io", "virt-launcher"}}},
+           {"annotations", {{"kubevirt.io/domain", vm}}}}},
+         {"status", {{"conditions", json::array({{{"type", "Initialized"}}, scheduled})}}}});
+  };
+  const json none = {{"type", "PodScheduled"}, {"status", "False"}, {"message", "no host"}};
+  put("waits", "batch-a", none);
+  put("runs", "batch-b", {{"type", "PodScheduled"}, {"status", "True"}, {"message", "?"}});
+  put("new", "batch-c", {{"type", "Ready"}, {"status", "False"}, {"message", "?"}});
+  put("foreign", "", none);
+  const auto messages = store_.ListPodMessages(context_);
+  ASSERT_THAT(messages, IsOk());
+  EXPECT_THAT(*messages, testing::ElementsAre(testing::Pair("batch-a", "no host")));
+  ASSERT_THAT(script_.requests(), SizeIs(1));
+  EXPECT_EQ(script_.requests()[0].query.at("labelSelector"), "kubevirt.io=virt-launcher");
 }
 
 TEST_F(VmStoreClaims, the_events_of_a_vm_are_those_of_its_instance_too_the_newest_last) {

@@ -123,7 +123,13 @@ struct StartFailure {
   bool only_at_join_timeout = false;
   std::optional<base::WallTime> since{};
 };
-std::optional<StartFailure> FindStartFailure(const VirtualMachine& vm);
+// `pod_message`: what the scheduler says of its pod now, if that is known. KubeVirt's condition
+// keeps the message of the first attempt, which is nearly always about volumes that are not bound
+// yet (kubevirt/kubevirt:pkg/controller/conditions.go, UpdateCondition).
+std::optional<StartFailure> FindStartFailure(const VirtualMachine& vm,
+                                             std::string_view pod_message = "");
+// KubeVirt says that no host takes its pod, or that its volumes are not bound yet.
+bool IsUnschedulable(const VirtualMachine& vm);
 
 struct VirtualMachineInstance {
   std::string name;

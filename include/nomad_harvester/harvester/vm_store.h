@@ -117,9 +117,13 @@ class VmStore {
 
   // One list: every claim of the namespace, because those of CDI images lack our labels.
   absl::StatusOr<std::vector<Claim>> ListClaims(const runtime::Context& context) const;
-  // What Kubernetes and CDI last warned of, by volume: "ProvisioningFailed: storageclass … not
-  // found". Two lists of Events, of claims and of DataVolumes, which have the names of theirs.
+  // What Kubernetes and CDI last warned of, by volume, unless it came after all:
+  // "ProvisioningFailed: storageclass … not found". Two lists of Events, of claims and of
+  // DataVolumes, which have the names of theirs.
   absl::StatusOr<std::map<std::string, std::string>> ListVolumeWarnings(
+      const runtime::Context& context) const;
+  // Why pods of VMs have no host, by VM, in the scheduler's words. One list.
+  absl::StatusOr<std::map<std::string, std::string>> ListPodMessages(
       const runtime::Context& context) const;
   // One list: the Events of a VM and of its instance, whoever wrote them, the oldest first. Their
   // notes are cut to what the API server accepts of one.

@@ -34,6 +34,7 @@ inline constexpr ResourceType kNetworkAttachments{
 inline constexpr ResourceType kSecrets{"", "v1", "secrets", "Secret"};
 inline constexpr ResourceType kPersistentVolumeClaims{"", "v1", "persistentvolumeclaims",
                                                       "PersistentVolumeClaim"};
+inline constexpr ResourceType kPods{"", "v1", "pods", "Pod"};
 inline constexpr ResourceType kResourceQuotas{"", "v1", "resourcequotas", "ResourceQuota"};
 // Of the cluster, without a namespace.
 inline constexpr ResourceType kStorageClasses{"storage.k8s.io", "v1", "storageclasses",

@@ -15,8 +15,8 @@
 #include "nomad_harvester/log/logger.h"
 #include "nomad_harvester/nomad/client.h"
 #include "nomad_harvester/runtime/workers.h"
+#include "nomad_harvester/scaling/pending_reasons.h"
 #include "nomad_harvester/scaling/snapshot.h"
-#include "nomad_harvester/scaling/volume_warnings.h"
 
 #include "absl/status/statusor.h"
 
@@ -44,7 +44,7 @@ class ObserverMemory {
   void SetHarvester(std::string uid);
   // Returns what was set before.
   bool SetAllocationsUnread(bool unread);
-  VolumeWarnings& volume_warnings() { return volume_warnings_; }
+  PendingReasons& pending_reasons() { return pending_reasons_; }
 
  private:
   struct Failing {
@@ -66,7 +66,7 @@ class ObserverMemory {
   void ApplyUnhealthy(base::MonoTime now, const Look& look, VmView* view) NH_REQUIRES(mutex_);
   void ApplyInitializing(base::MonoTime now, Look* look) NH_REQUIRES(mutex_);
 
-  VolumeWarnings volume_warnings_;
+  PendingReasons pending_reasons_;
   struct Unread {
     std::string why;
     base::MonoTime next{};

@@ -117,6 +117,8 @@ struct VmView {
   std::optional<base::WallTime> look_after_token_at;
   // Set once the failing status has lasted for 60 s, or immediately for a halt by quota (rule C3).
   std::optional<harvester::StartFailure> start_failure;
+  // What the scheduler says of its pod now, while KubeVirt calls it unschedulable.
+  std::string pod_message{};
   // What Kubernetes or CDI last warned of about one of its volumes, while its guest does not come.
   std::string volume_warning{};
   // For how long its drain or its deletion has been refused, and whether removing its mark is: by

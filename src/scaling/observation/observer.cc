@@ -437,9 +437,11 @@ absl::StatusOr<Look> Observer::Observe(const runtime::Context& context, Look bas
     SetInstances(*std::move(guests.instances), &look);
   }
   Link(&look);
+  // A start that fails is judged by what its pod says.
+  memory_.pending_reasons().ApplyPods(context, vms_, logger_, &look);
   memory_.Apply(context.clock().Now(), &look);
   if (!look.nomad_readable) return look;
-  memory_.volume_warnings().Apply(context, vms_, logger_, &look);
+  memory_.pending_reasons().ApplyVolumes(context, vms_, logger_, &look);
   ReadDetails(context, &look);
   if (absl::Status ended = context.Check(); !ended.ok()) {
     if (look.nomad_readable) return ended;

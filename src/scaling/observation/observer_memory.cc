@@ -29,7 +29,7 @@ void EraseUnless(Map* map, const std::unordered_set<std::string_view>& keep) {
 void ObserverMemory::ApplyStartFailure(base::MonoTime now, base::WallTime wall_now, VmView* view) {
   const harvester::VirtualMachine& vm = view->vm;
   std::optional<harvester::StartFailure> failure;
-  if (!harvester::HasJoined(vm)) failure = harvester::FindStartFailure(vm);
+  if (!harvester::HasJoined(vm)) failure = harvester::FindStartFailure(vm, view->pod_message);
   if (!failure.has_value()) {
     failing_.erase(vm.uid);
     return;

@@ -4,9 +4,10 @@
 namespace nomad_harvester::scaling {
 namespace {
 
-// With what Kubernetes says about its volumes.
+// With what Kubernetes says about its pod and its volumes.
 std::string With(const VmView& view, const std::string& words) {
-  std::string text = words.empty() ? "" : ": " + words;
+  const std::string& cause = view.pod_message.empty() ? words : view.pod_message;
+  std::string text = cause.empty() ? "" : ": " + cause;
   if (!view.volume_warning.empty()) text += "; " + view.volume_warning;
   return text;
 }

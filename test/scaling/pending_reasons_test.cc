@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Why the volumes of a VM do not come: what is asked, and how often.
+// Why a VM does not start: what is asked, and how often.
 
-#include "nomad_harvester/scaling/volume_warnings.h"
+#include "nomad_harvester/scaling/pending_reasons.h"
 
 #include <string>
 
@@ -19,8 +19,9 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 constexpr char kList[] = "list events";
+constexpr char kPods[] = "list pods";
 
-class VolumeWarningsTest : public PoolFixture {
+class PendingReasonsTest : public PoolFixture {
  protected:
   // A VM whose volumes cannot be made, and what the provisioner says about the first one.
   std::string AddStuck(const std::string& vm) {
@@ -45,17 +46,35 @@ class VolumeWarningsTest : public PoolFixture {
          {"note", note},
          {"type", "Warning"}}));
   }
-  std::string WarningOf(const std::string& vm) {
+  void AddPod(const std::string& vm, const std::string& message) {
+    EXPECT_TRUE(cluster_.PutObject(
+        {{"apiVersion", "v1"},
+         {"kind", "Pod"},
+         {"metadata",
+          {{"name", "virt-launcher-" + vm},
+           {"namespace", "nomad"},
+           {"labels", {{"kubevirt.io", "virt-launcher"}}},
+           {"annotations", {{"kubevirt.io/domain", vm}}}}},
+         {"status",
+          {{"conditions",
+            {{{"type", "PodScheduled"}, {"status", "False"}, {"message", message}}}}}}}));
+  }
+  VmView ViewOf(const std::string& vm) {
     const auto look = MakeObserver().Observe(context(), LookFor("", policy_), {});
     EXPECT_THAT(look, support::IsOk());
     for (const VmView& view : look->vms) {
-      if (view.vm->name == vm) return view.volume_warning;
+      if (view.vm->name == vm) return view;
     }
-    return "no such VM";
+    ADD_FAILURE() << "no VM " << vm;
+    return VmView{};
+  }
+  std::string WarningOf(const std::string& vm) { return ViewOf(vm).volume_warning; }
+  std::string FailureOf(const std::string& vm) {
+    return ViewOf(vm).start_failure.value_or(harvester::StartFailure{}).reason;
   }
 };
 
-TEST_F(VolumeWarningsTest, C3_a_vm_whose_guest_does_not_come_has_them_after_a_minute) {
+TEST_F(PendingReasonsTest, C3_a_vm_whose_guest_does_not_come_has_them_after_a_minute) {
   const std::string claim = AddStuck("web-a");
   EXPECT_THAT(WarningOf("web-a"), IsEmpty());
   EXPECT_EQ(Count(kList), 0U) << "a volume that is just being made needs no reason";
@@ -65,7 +84,7 @@ TEST_F(VolumeWarningsTest, C3_a_vm_whose_guest_does_not_come_has_them_after_a_mi
       "volume " + claim + ": ProvisioningFailed: storageclass.storage.k8s.io \"fast\" not found");
 }
 
-TEST_F(VolumeWarningsTest, L7_they_are_read_once_a_minute_however_often_the_pool_is_observed) {
+TEST_F(PendingReasonsTest, L7_they_are_read_once_a_minute_however_often_the_pool_is_observed) {
   const std::string claim = AddStuck("web-a");
   clock_.Advance(minutes(1));
   for (int i = 0; i < 59; ++i) {
@@ -79,7 +98,7 @@ TEST_F(VolumeWarningsTest, L7_they_are_read_once_a_minute_however_often_the_pool
   EXPECT_EQ(Count(kList), 4U);
 }
 
-TEST_F(VolumeWarningsTest, S3_nothing_is_asked_while_no_member_waits) {
+TEST_F(PendingReasonsTest, S3_nothing_is_asked_while_no_member_waits) {
   AddVm("web-a");
   cluster_.FailStart(1, "ErrorUnschedulable", "no room");
   AddUnjoined("web-b");
@@ -90,7 +109,7 @@ TEST_F(VolumeWarningsTest, S3_nothing_is_asked_while_no_member_waits) {
   EXPECT_EQ(Count(kList), 0U);
 }
 
-TEST_F(VolumeWarningsTest, L7_a_token_that_may_not_list_Events_is_refused_once_an_hour) {
+TEST_F(PendingReasonsTest, L7_a_token_that_may_not_list_Events_is_refused_once_an_hour) {
   AddStuck("web-a");
   clock_.Advance(minutes(1));
   Always(kList, Refused());
@@ -102,10 +121,48 @@ TEST_F(VolumeWarningsTest, L7_a_token_that_may_not_list_Events_is_refused_once_a
   clock_.Advance(minutes(1));
   WarningOf("web-a");
   EXPECT_EQ(Count(kList), 2U);
-  EXPECT_EQ(Logged("WARN Could not list the Events of volumes"), 0U) << "the right is optional";
+  EXPECT_EQ(Logged("WARN Could not list"), 0U) << "the right is optional";
 }
 
-TEST_F(VolumeWarningsTest, L7_a_server_that_hangs_costs_three_seconds_a_minute) {
+// KubeVirt's condition still has the message of the first attempt.
+TEST_F(PendingReasonsTest, C3_a_vm_that_no_host_takes_fails_with_what_its_pod_says_now) {
+  AddStuck("web-a");
+  AddPod("web-a", "0/3 nodes are available: 3 node(s) didn't match pod anti-affinity rules.");
+  EXPECT_THAT(FailureOf("web-a"), IsEmpty());
+  EXPECT_EQ(Count(kPods), 0U) << "that it is unschedulable is normal for some seconds";
+  clock_.Advance(seconds(20));
+  EXPECT_THAT(FailureOf("web-a"), IsEmpty());
+  EXPECT_EQ(Count(kPods), 1U);
+  clock_.Advance(seconds(60));
+  EXPECT_THAT(FailureOf("web-a"), HasSubstr("ErrorUnschedulable: 0/3 nodes are available: 3 node"));
+}
+
+TEST_F(PendingReasonsTest, C3_a_pod_that_waits_for_its_volumes_may_do_so_until_the_join_timeout) {
+  AddStuck("web-a");
+  AddPod("web-a", "0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims.");
+  clock_.Advance(seconds(20));
+  FailureOf("web-a");
+  clock_.Advance(minutes(3));
+  EXPECT_THAT(FailureOf("web-a"), IsEmpty());
+}
+
+TEST_F(PendingReasonsTest, L7_pods_are_read_every_twenty_seconds_and_once_an_hour_if_refused) {
+  AddStuck("web-a");
+  clock_.Advance(seconds(20));
+  for (int i = 0; i < 40; ++i) {
+    FailureOf("web-a");
+    clock_.Advance(seconds(1));
+  }
+  EXPECT_EQ(Count(kPods), 2U);
+  Always(kPods, Refused());
+  for (int i = 0; i < 59; ++i) {
+    FailureOf("web-a");
+    clock_.Advance(minutes(1));
+  }
+  EXPECT_EQ(Count(kPods), 3U);
+}
+
+TEST_F(PendingReasonsTest, L7_a_server_that_hangs_costs_three_seconds_a_minute) {
   AddStuck("web-a");
   clock_.Advance(minutes(1));
   EXPECT_THAT(WarningOf("web-a"), HasSubstr("not found"));

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nomad_harvester/scaling/pending_reasons.h"
+
+#include <utility>
+#include <vector>
+
+#include "nomad_harvester/kube/error.h"
+
+namespace nomad_harvester::scaling {
+namespace {
+
+// What is asked explains; nothing waits for it for long.
+constexpr base::Duration kReadLimit = std::chrono::seconds(3);
+
+bool IsPending(const VmView& view) {
+  return view.member && !harvester::HasJoined(view.vm) && !harvester::IsTerminating(view.vm) &&
+         !harvester::IsStopped(view.vm);
+}
+
+bool WaitsForVolumes(const VmView& view, const Look& look) {
+  return IsPending(view) && !view.instance_runs.value_or(true) &&
+         look.now - view.vm->created_at >= kVolumesAreDueAfter;
+}
+
+bool WaitsForPod(const VmView& view, const Look& look) {
+  if (!IsPending(view) || !harvester::IsUnschedulable(view.vm)) return false;
+  const std::optional<harvester::StartFailure> failure = harvester::FindStartFailure(view.vm);
+  return failure.has_value() &&
+         look.now - failure->since.value_or(view.vm->created_at) >= kPodsAreDueAfter;
+}
+
+std::vector<VmView*> Waiting(bool (*waits)(const VmView&, const Look&), Look* look) {
+  std::vector<VmView*> waiting;
+  for (VmView& view : look->vms) {
+    if (waits(view, *look)) waiting.push_back(&view);
+  }
+  return waiting;
+}
+
+}  // namespace
+
+PendingReasons::Texts PendingReasons::Read(
+    const runtime::Context& context,
+    const std::function<absl::StatusOr<Texts>(const runtime::Context&)>& read,
+    const log::Logger& logger, Source* source) {
+  const base::MonoTime now = context.clock().Now();
+  {
+    const base::MutexLock lock(source->mutex);
+    if (now < source->next_read) return source->texts;
+    source->next_read = now + source->every;
+  }
+  absl::StatusOr<Texts> texts = read(context.WithTimeout(kReadLimit));
+  if (!texts.ok()) {
+    logger.Debug("Could not list what explains why VMs do not start",
+                 {{"what", source->what}, {"error", texts.status()}});
+  }
+  const base::MutexLock lock(source->mutex);
+  if (texts.ok()) {
+    source->texts = *std::move(texts);
+  } else if (kube::IsForbidden(texts.status())) {
+    source->next_read = context.clock().Now() + kReasonsAfterRefusal;
+  }
+  return source->texts;
+}
+
+void PendingReasons::ApplyPods(const runtime::Context& context, const harvester::VmStore& vms,
+                               const log::Logger& logger, Look* look) {
+  const std::vector<VmView*> waiting = Waiting(&WaitsForPod, look);
+  if (waiting.empty()) return;
+  const auto list = [&](const runtime::Context& within) { return vms.ListPodMessages(within); };
+  const Texts messages = Read(context, list, logger, &pods_);
+  for (VmView* view : waiting) {
+    const auto message = messages.find(view->vm->name);
+    if (message != messages.end()) view->pod_message = message->second;
+  }
+}
+
+void PendingReasons::ApplyVolumes(const runtime::Context& context, const harvester::VmStore& vms,
+                                  const log::Logger& logger, Look* look) {
+  const std::vector<VmView*> waiting = Waiting(&WaitsForVolumes, look);
+  if (waiting.empty()) return;
+  const auto list = [&](const runtime::Context& within) { return vms.ListVolumeWarnings(within); };
+  const Texts warnings = Read(context, list, logger, &volumes_);
+  for (VmView* view : waiting) {
+    for (const std::string& claim : view->vm->claim_names) {
+      const auto warning = warnings.find(claim);
+      if (warning == warnings.end()) continue;
+      view->volume_warning = "volume " + claim + ": " + warning->second;
+      break;
+    }
+  }
+}
+
+}  // namespace nomad_harvester::scaling
