@@ -55,11 +55,12 @@ TEST(QuotaRoom, C2_is_what_is_left_divided_by_what_a_vm_takes) {
   for (const Row& row : {
            Row{"limits.cpu", "10", "5", 2},
            Row{"limits.cpu", "10", "4500m", 2},
-           Row{"limits.cpu", "10500m", "4500m", 3},
+           Row{"limits.cpu", "10545m", "4500m", 3},
+           Row{"limits.cpu", "10544m", "4500m", 2},
            Row{"limits.cpu", "10", "10", 0},
-           Row{"limits.memory", "16Gi", "4Gi", 3},
-           Row{"limits.memory", "16Gi", "4352Mi", 2},
-           Row{"limits.memory", "17179869184", "0", 4},
+           Row{"limits.memory", "16Gi", "4Gi", 2},
+           Row{"limits.memory", "18Gi", "4Gi", 3},
+           Row{"limits.memory", "17179869184", "0", 3},
            Row{"requests.storage", "1Ti", "0", 102},
            Row{"longhorn-ubuntu.storageclass.storage.k8s.io/requests.storage", "25Gi", "0", 2},
            Row{"longhorn-ubuntu.storageclass.storage.k8s.io/persistentvolumeclaims", "3", "2", 1},
@@ -102,8 +103,26 @@ TEST(QuotaRoom, the_tightest_line_of_all_quotas_decides) {
       ParseResourceQuota(Quota({{"limits.memory", "12Gi"}}, {{"limits.memory", "0"}}))};
   const auto room = FindQuotaRoom(quotas, DefaultVmSpec());
   ASSERT_TRUE(room.has_value());
-  EXPECT_EQ(room->vms, 3);
+  EXPECT_EQ(room->vms, 2);
   EXPECT_THAT(room->limit, HasSubstr("limits.memory"));
+}
+
+// Harvester 1.8.0 and KubeVirt 1.7.0 make a pod of 1557364928 bytes and 1015m for it.
+TEST(QuotaRoom, C2_a_vm_takes_what_its_pod_takes) {
+  VmSpec vm_spec = DefaultVmSpec();
+  vm_spec.cpu_cores = 1;
+  vm_spec.memory_bytes = std::int64_t{1} << 30;
+  const auto room = [&](const char* resource, const char* hard) {
+    return FindQuotaRoom({ParseResourceQuota(Quota({{resource, hard}}, {{resource, "0"}}))},
+                         vm_spec)
+        ->vms;
+  };
+  EXPECT_EQ(room("limits.memory", "1557370000"), 1);
+  EXPECT_EQ(room("limits.memory", "1557360000"), 0);
+  EXPECT_EQ(room("limits.cpu", "1015m"), 1);
+  EXPECT_EQ(room("limits.cpu", "1014m"), 0);
+  vm_spec.gpus = {{}};
+  EXPECT_EQ(room("limits.memory", "3Gi"), 0) << "a device needs 1.5 GiB more";
 }
 
 TEST(QuotaRoom, what_is_not_known_limits_nothing) {

@@ -58,7 +58,10 @@ struct StoppedCase {
 TEST(IsStopped, means_no_guest_and_nothing_on_the_way_to_one) {
   const StoppedCase cases[] = {
       {"RerunOnFailure", "Stopped", false, true},
-      {"RerunOnFailure", "Stopped", true, true},  // its instance has succeeded
+      // It has crashed, or was switched off: KubeVirt removes the instance within a second.
+      {"RerunOnFailure", "Stopped", true, false},
+      {"Always", "Stopped", true, false},
+      {"Manual", "Stopped", true, true},  // its instance has ended, and stays
       {"Halted", "Stopped", false, true},
       {"Halted", "", false, true},
       {"Halted", "Stopping", true, false},

@@ -105,6 +105,16 @@ TEST_F(CreationTest, C2_an_error_names_the_key_of_the_policy_and_ends_the_prefli
   }
 }
 
+TEST_F(CreationTest, C2_a_webhook_that_is_down_has_refused_nothing) {
+  Always("try virtualmachines",
+         Fault::Answer(500, R"({"kind":"Status","reason":"InternalError","message":"Internal error )"
+                            R"(occurred: failed calling webhook \"validator.harvesterhci.io\""})"));
+  const auto plan = Prepare();
+  ASSERT_FALSE(plan.ok());
+  EXPECT_THAT(base::Message(plan.status()), StartsWith("the trial creation of a VM failed"));
+  EXPECT_THAT(base::Message(plan.status()), HasSubstr("failed calling webhook"));
+}
+
 TEST_F(CreationTest, C2_what_a_policy_does_not_name_is_not_read) {
   policy_.data_disks = {{1 << 20, "", false}};
   ASSERT_THAT(Prepare(), IsOk());

@@ -33,8 +33,8 @@ struct QuotaRoom {
   std::string limit;     // what prevents one more: quota, resource, hard, used
 };
 // The tightest limit for VMs of this VM spec; nullopt if no quota limits a resource that they use.
-// It is an upper bound: a VM's pod needs some 250 Mi more memory than its guest, depending on
-// KubeVirt's release. Harvester halts a VM that exceeds the quota nevertheless, and the plugin
+// An estimate: how much more than its guest a VM's pod needs depends on KubeVirt's release and on
+// Harvester's settings. Harvester halts a VM that exceeds the quota nevertheless, and the plugin
 // removes it (rule C3).
 //
 // Counted: limits.cpu, limits.memory, pods of its pod; requests.storage and persistentvolumeclaims

@@ -101,7 +101,8 @@ inline bool HasJoined(const VirtualMachine& vm) { return vm.joined_at.has_value(
 // Its node has registered, and was ready at some time.
 inline bool WasReady(const VirtualMachine& vm) { return HasJoined(vm) && !vm.awaits_ready; }
 // The guest does not run and is not being started: printableStatus Stopped, or run strategy Halted
-// without an instance. Paused and migrating VMs are not stopped.
+// without an instance. Paused and migrating VMs are not stopped, nor is one whose guest has crashed
+// or restarts.
 bool IsStopped(const VirtualMachine& vm);
 // KubeVirt reports a running guest: Running, Migrating or Paused, or the object is Ready.
 bool IsRunning(const VirtualMachine& vm);

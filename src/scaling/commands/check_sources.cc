@@ -177,6 +177,7 @@ void CheckUpgrade(const config::PoolPolicy& policy, const SourceReads& reads,
         "host_spread = \"required\": with as many VMs as hosts, none has where to go");
   }
   if (reads.hosts.ok()) {
+    if (reads.hosts->size() == 1) reasons.emplace_back("Harvester has one host");
     for (const std::string& zone : policy.zones) {
       if (HostsInZone(*reads.hosts, zone) > 1) continue;
       reasons.push_back("zone " + zone + " has no second host");
@@ -184,6 +185,14 @@ void CheckUpgrade(const config::PoolPolicy& policy, const SourceReads& reads,
     if (!policy.node_selector.empty() && HostsWith(*reads.hosts, policy.node_selector) <= 1) {
       reasons.emplace_back("node_selector fits no second host");
     }
+  }
+  if (reasons.empty() && !reads.hosts.ok()) {
+    lines->Set("harvester.upgrade", CheckOutcome::kUnknown,
+               "the policy keeps them on no host; whether another host takes them is not known: " +
+                   (IsUnread(reads.hosts.status()) ? "the token may not list nodes"
+                                                   : base::Message(reads.hosts.status())),
+               "grant what the optional ClusterRole of examples/rbac.yaml has");
+    return;
   }
   if (reasons.empty()) {
     lines->Set("harvester.upgrade", CheckOutcome::kPass, "nothing keeps them on their host");

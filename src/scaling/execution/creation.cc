@@ -12,6 +12,7 @@
 #include "nomad_harvester/base/file.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/harvester/template_hash.h"
+#include "nomad_harvester/kube/error.h"
 #include "nomad_harvester/scaling/template_check.h"
 
 #include "execution/creation_sources.h"
@@ -344,7 +345,9 @@ absl::Status DryRunCreation(const runtime::Context& context, const PoolDependenc
                             const config::PoolPolicy& policy, const CreationPlan& plan) {
   const absl::Status admitted = deps.vms.DryRunCreateVm(
       context, harvester::BuildVirtualMachine(plan.vm_spec, SampleIdentity(deps, policy)));
-  return base::Annotate(admitted, "Harvester would refuse the VM");
+  // A webhook that is down, or a server that does not answer, has refused nothing.
+  return base::Annotate(admitted, kube::IsRefused(admitted) ? "Harvester would refuse the VM"
+                                                            : "the trial creation of a VM failed");
 }
 
 harvester::VmIdentity IdentityFor(const std::string& name, const std::string& action_id) {
