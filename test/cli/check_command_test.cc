@@ -524,6 +524,13 @@ TEST(CheckCommand, calls_unknown_what_the_token_may_not_read) {
   EXPECT_THAT(world.Ids("fail"), IsEmpty());
 }
 
+TEST(CheckCommand, does_not_know_whether_vms_can_migrate_without_the_list_of_hosts) {
+  CheckedPool world;
+  world.cluster().Forbid("list", "nodes");
+  EXPECT_THAT(world.Ids("unknown"), testing::Contains("harvester.upgrade"));
+  EXPECT_THAT(world.out(), HasSubstr("the token may not list nodes"));
+}
+
 TEST(CheckCommand, tells_what_keeps_vms_on_their_host) {
   CheckedPool world({{"data_disks", "1Gi@harvester-longhorn:rwo"},
                      {"availability_zones", "a"},

@@ -317,7 +317,7 @@ func (p *killedPool) startPlugin(v *version) (*goplugin.Client, target.Target, e
 // Runs work on every node, so that drains have allocations to move or to wait for.
 func (p *killedPool) runJob() error {
 	job := `{"Job":{"ID":"web","Name":"web","Type":"service","Datacenters":["dc1"],"TaskGroups":[` +
-		`{"Name":"web","Count":4,"Tasks":[{"Name":"web","Driver":"raw_exec","Config":{"command":"sleep"},` +
+		`{"Name":"web","Count":4,"Tasks":[{"Name":"web","Driver":"mock_driver","Config":{"command":"sleep"},` +
 		`"Resources":{"CPU":10,"MemoryMB":10}}]}]}}`
 	return p.cluster.run(job)
 }

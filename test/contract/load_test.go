@@ -165,7 +165,7 @@ func (l *load) fill() {
 	for _, node := range nodes {
 		if err := l.cluster.run(fmt.Sprintf(`{"Job":{"ID":"batch-%s","Type":"batch","Constraints":`+
 			`[{"LTarget":"${node.unique.name}","RTarget":"%s","Operand":"="}],"TaskGroups":[{"Name":"work",`+
-			`"Count":1,"Tasks":[{"Name":"work","Driver":"raw_exec"}]}]}}`, node.Name, node.Name)); err != nil {
+			`"Count":1,"Tasks":[{"Name":"work","Driver":"mock_driver"}]}]}}`, node.Name, node.Name)); err != nil {
 			l.t.Fatal(err)
 		}
 	}

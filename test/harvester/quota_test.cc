@@ -122,7 +122,7 @@ TEST(QuotaRoom, C2_a_vm_takes_what_its_pod_takes) {
   EXPECT_EQ(room("limits.cpu", "1015m"), 1);
   EXPECT_EQ(room("limits.cpu", "1014m"), 0);
   vm_spec.gpus = {{}};
-  EXPECT_EQ(room("limits.memory", "3Gi"), 0) << "a device needs 1.5 GiB more";
+  EXPECT_EQ(room("limits.memory", "3000Mi"), 0) << "a device needs 1.5 GiB more";
 }
 
 TEST(QuotaRoom, what_is_not_known_limits_nothing) {

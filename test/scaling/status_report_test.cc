@@ -333,7 +333,7 @@ TEST(StatusReport, C15_a_node_that_is_lost_after_its_drain_began_is_part_of_a_ma
   world.With(Vm("y").Joined().Marked()).With(Node("y").Draining("y").Down());
   EXPECT_THAT(Report(world).reason, HasSubstr("2 of 4 running VMs"));
   for (nomad::Node& node : world.Nodes()) node.last_drain.reset();
-  EXPECT_READY(Report(world)) << "they were marked when they were lost";
+  EXPECT_READY(Report(world));  // they were marked when they were lost
 }
 
 TEST(StatusReport, S4_the_last_event_is_reported_in_nanoseconds_and_absent_before_the_first) {

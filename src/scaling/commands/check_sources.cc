@@ -177,7 +177,6 @@ void CheckUpgrade(const config::PoolPolicy& policy, const SourceReads& reads,
         "host_spread = \"required\": with as many VMs as hosts, none has where to go");
   }
   if (reads.hosts.ok()) {
-    if (reads.hosts->size() == 1) reasons.emplace_back("Harvester has one host");
     for (const std::string& zone : policy.zones) {
       if (HostsInZone(*reads.hosts, zone) > 1) continue;
       reasons.push_back("zone " + zone + " has no second host");
