@@ -54,8 +54,8 @@ void AddDisk(const policy::DataDisk& disk, Needs* needs) {
 // processes (kubevirt/kubevirt:pkg/virt-controller/services/renderresources.go, GetMemoryOverhead),
 // Harvester multiplies that by its setting additional-guest-memory-overhead-ratio, here by the
 // default, and a container for the serial console's log comes on top
-// (kubevirt/kubevirt:pkg/virt-controller/services/serialconsolelog.go). Seen with Harvester 1.8.0: a
-// guest of 1 GiB has a pod of 1557364928 bytes.
+// (kubevirt/kubevirt:pkg/virt-controller/services/serialconsolelog.go). Seen with Harvester 1.8.0:
+// a guest of 1 GiB has a pod of 1557364928 bytes.
 constexpr std::int64_t kMi = std::int64_t{1} << 20;
 constexpr std::int64_t kOverhead = 260 * kMi;
 constexpr std::int64_t kOverheadOfCpu = 8 * kMi;
@@ -64,8 +64,8 @@ constexpr std::int64_t kConsoleLogBytes = 60'000'000;
 constexpr std::int64_t kConsoleLogThousandths = 15;
 
 std::int64_t PodMemory(const VmSpec& vm_spec) {
-  // A page table has a bit for each 512 bits of what the guest requests: by Harvester's default, two
-  // thirds of its memory.
+  // A page table has a bit for each 512 bits of what the guest requests: by Harvester's default,
+  // two thirds of its memory.
   std::int64_t overhead =
       kOverhead + vm_spec.cpu_cores * kOverheadOfCpu + vm_spec.memory_bytes / 3 * 2 / 512;
   if (!vm_spec.gpus.empty() || !vm_spec.host_devices.empty()) overhead += kOverheadOfVfio;

@@ -30,8 +30,8 @@ struct PodRecord : ObjectMetadata {
   std::vector<Condition> conditions;
 };
 const base::JsonFields<PodRecord>& PodFields() {
-  static const auto* const kFields = new base::JsonFields<PodRecord>(
-      WithConditions<PodRecord>(WithMetadata<PodRecord>({})));
+  static const auto* const kFields =
+      new base::JsonFields<PodRecord>(WithConditions<PodRecord>(WithMetadata<PodRecord>({})));
   return *kFields;
 }
 // kubevirt/kubevirt:pkg/virt-controller/services/template.go.

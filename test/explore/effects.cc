@@ -31,9 +31,8 @@ bool IsMassLoss(const State& state) {
     const Vm& vm = slot.vm;
     const Node& node = NodeNow(slot);
     const bool begun = node.ours != 0 && node.uid == vm.uid;
-    const bool counts = vm.Stands() && vm.unmanaged == 0 &&
-                        (vm.mark == MarkKind::kNone || begun) && vm.joined != 0 &&
-                        vm.running != 0 && vm.held == 0;
+    const bool counts = vm.Stands() && vm.unmanaged == 0 && (vm.mark == MarkKind::kNone || begun) &&
+                        vm.joined != 0 && vm.running != 0 && vm.held == 0;
     if (!counts) continue;
     ++of;
     if (node.present != 0 && node.power >= Power::kDown) ++lost;

@@ -106,11 +106,16 @@ Violation Rest::Check(const State& state, TraceOutput* output) {
     if (another) acted = ActOnce(true, &world, &violation, output) || acted;
     if (violation != Violation::kNone) return violation;
     if (acted) continue;
-    violation =
-        LeftForNow(world, cache_.Decide(WorldView(configuration_, world, false)).removals_wait);
+    const bool removals_wait = cache_.Decide(WorldView(configuration_, world, false)).removals_wait;
+    violation = LeftForNow(world, removals_wait);
     if (violation != Violation::kNone) return violation;
     if (LetTimePass(configuration_, &world)) {
       if (output != nullptr) output->lines.emplace_back("  time passes");
+      continue;
+    }
+    // What waits for the end of a mass loss is done then.
+    if (removals_wait && EndOutage(&world)) {
+      if (output != nullptr) output->lines.emplace_back("  the nodes that are down come back");
       continue;
     }
     violation = LeftAtRest(configuration_, world);

@@ -433,6 +433,18 @@ bool Reconnect(State* state) {
 
 }  // namespace
 
+bool EndOutage(State* state) {
+  bool moved = false;
+  for (Slot& slot : state->slots) {
+    Node& node = slot.nodes[slot.nodes[1].present];
+    const bool guest_runs = slot.vm.Stands() && slot.vm.running != 0 && slot.vm.held == 0;
+    if (!guest_runs || node.present == 0 || node.power < Power::kDown) continue;
+    node.power = Power::kReady;
+    moved = true;
+  }
+  return moved;
+}
+
 bool LetTimePass(const Configuration& configuration, State* state) {
   bool moved = false;
   for (Slot& slot : state->slots) {

@@ -146,6 +146,8 @@ void AddDetails(const Slot& slot, bool asks_other, Vm* vm, std::array<Node, kNod
 
 // Time passes and no operator acts. False: nothing more happens.
 bool LetTimePass(const Configuration& configuration, State* state);
+// The nodes of guests that run are ready again. False: none was down.
+bool EndOutage(State* state);
 
 // A state that must not last once our process has done all that it can for now, unless the removals
 // wait because too many nodes are lost.

@@ -71,9 +71,10 @@ TEST_F(VmStoreClaims, C3_the_last_warning_of_a_volume_counts) {
   put("e4", "root", {{"deprecatedLastTimestamp", "2026-11-21T03:00:00Z"}, {"type", "Normal"}});
   put("e7", "root",
       {{"deprecatedLastTimestamp", "2026-11-21T04:00:00Z"},
-       {"note", "Error saving claim: Operation cannot be fulfilled on persistentvolumeclaims "
-                "\"root\": the object has been modified; please apply your changes to the latest "
-                "version and try again"}});
+       {"note",
+        "Error saving claim: Operation cannot be fulfilled on persistentvolumeclaims "
+        "\"root\": the object has been modified; please apply your changes to the latest "
+        "version and try again"}});
   put("e8", "came", {{"deprecatedLastTimestamp", "2026-11-21T01:00:00Z"}});
   put("e9", "came",
       {{"deprecatedLastTimestamp", "2026-11-21T01:00:05Z"},

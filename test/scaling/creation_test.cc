@@ -106,9 +106,10 @@ TEST_F(CreationTest, C2_an_error_names_the_key_of_the_policy_and_ends_the_prefli
 }
 
 TEST_F(CreationTest, C2_a_webhook_that_is_down_has_refused_nothing) {
-  Always("try virtualmachines",
-         Fault::Answer(500, R"({"kind":"Status","reason":"InternalError","message":"Internal error )"
-                            R"(occurred: failed calling webhook \"validator.harvesterhci.io\""})"));
+  Always(
+      "try virtualmachines",
+      Fault::Answer(500, R"({"kind":"Status","reason":"InternalError","message":"Internal error )"
+                         R"(occurred: failed calling webhook \"validator.harvesterhci.io\""})"));
   const auto plan = Prepare();
   ASSERT_FALSE(plan.ok());
   EXPECT_THAT(base::Message(plan.status()), StartsWith("the trial creation of a VM failed"));

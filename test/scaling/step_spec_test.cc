@@ -158,8 +158,8 @@ TEST(StepSpec, L1_only_what_is_published_is_carried_out_aside) {
 
 TEST(ReadsOf, what_was_read_again_is_always_checked_again) {
   for (const StepKind kind : kKinds) {
-    const bool reads = !ReadsOf({.kind = kind}).empty() ||
-                       !ReadsOf({.kind = kind, .node_id = "node-a"}).empty();
+    const bool reads =
+        !ReadsOf({.kind = kind}).empty() || !ReadsOf({.kind = kind, .node_id = "node-a"}).empty();
     EXPECT_EQ(reads, SpecOf(kind).recheck != Recheck::kNone) << StepName(kind);
   }
   EXPECT_EQ(SpecOf(StepKind::kDelete).recheck, Recheck::kSameRow)
