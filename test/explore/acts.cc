@@ -19,7 +19,7 @@ struct Pair {
   ActKind act;
   StepKind step;
 };
-constexpr std::array<Pair, 11> kPairs = {{{ActKind::kCancelDrain, StepKind::kCancelDrain},
+constexpr std::array<Pair, 12> kPairs = {{{ActKind::kCancelDrain, StepKind::kCancelDrain},
                                           {ActKind::kEnable, StepKind::kEnable},
                                           {ActKind::kStartDrain, StepKind::kStartDrain},
                                           {ActKind::kDelete, StepKind::kDelete},
@@ -29,6 +29,7 @@ constexpr std::array<Pair, 11> kPairs = {{{ActKind::kCancelDrain, StepKind::kCan
                                           {ActKind::kMarkUnhealthy, StepKind::kMarkUnhealthy},
                                           {ActKind::kRecordRolledBack, StepKind::kRecordRolledBack},
                                           {ActKind::kRecordJoin, StepKind::kRecordJoin},
+                                          {ActKind::kRecordReady, StepKind::kRecordReady},
                                           {ActKind::kRecordCluster, StepKind::kRecordCluster}}};
 
 // kNothing for acts that are no steps: marks of a scale-in, and creations.
@@ -139,7 +140,8 @@ Act ActFor(const Advice& advice, const Vm& vm, const std::array<Node, kNodesPerV
   act.kind = ActOf(advice.kind);
   if (!act.Busy()) return act;
   act.row = static_cast<Bits>(advice.row) & 127U;
-  act.node = act.kind == ActKind::kMarkBroken ? kNoNode : advice.node & 3U;
+  act.node = advice.node & 3U;
+  if (act.kind == ActKind::kRecordJoin) act.flag = advice.flag;
   act.stale = vm.stale;
   if (RecordsKeys(act.kind)) act.keys = advice.records;
   act.phase = FirstPhase(act);

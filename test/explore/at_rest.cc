@@ -10,11 +10,11 @@ namespace {
 // For the VM, or for the one before it.
 bool IsDrainOfOurs(const Node& node) { return node.ours != 0 && node.drain != DrainState::kNone; }
 
-// The guest's only node, if it has never had another, has the VM's name, and is ready.
-const Node* OnlyReadyNode(const Slot& slot) {
+// The guest's only node, if it has never had another, has the VM's name, and Nomad hears it.
+const Node* OnlyNodeUp(const Slot& slot) {
   const Node& node = slot.nodes[0];
   const bool only = node.present != 0 && slot.nodes[1].present == 0;
-  return only && node.misnamed == 0 && node.power == Power::kReady ? &node : nullptr;
+  return only && node.misnamed == 0 && IsUp(node.power) ? &node : nullptr;
 }
 
 bool IsRecorded(const Vm& vm, const Node& node) {
@@ -33,14 +33,23 @@ bool HasCandidates(const State& state) {
   return false;
 }
 
+// Rule C17: it was never ready, and its deadline is past; or it was, and its node has not been
+// ready for longer than the policy allows.
 bool IsToBeRemoved(const Configuration& configuration, const Slot& slot) {
   const Vm& vm = slot.vm;
-  for (const Node& node : slot.nodes) {
-    const bool lost = vm.joined != 0 && node.power == Power::kDownForLong;
-    if (node.present != 0 && !lost) return false;
+  const Node& node = NodeNow(slot);
+  // Which of two is its node is not known.
+  if (slot.nodes[1].present != 0 && slot.nodes[0].present != 0 && IsUp(slot.nodes[0].power)) {
+    return false;
   }
-  if (vm.joined == 0) return vm.failing != 0 || (vm.overdue != 0 && !configuration.keep_broken);
-  return configuration.replace_unhealthy && vm.running == 0;
+  // A guest that is held goes on: that its node is silent says nothing.
+  if (vm.held != 0 && node.present != 0 && !IsUp(node.power)) return false;
+  if (vm.was_ready == 0) {
+    if (vm.joined == 0 && vm.failing != 0 && node.present == 0) return true;
+    return vm.overdue != 0 && !configuration.keep_broken && !node.IsReady();
+  }
+  if (!configuration.replace_unhealthy || vm.held != 0) return false;
+  return node.present == 0 || node.power != Power::kReady;
 }
 
 // Whether its record of its cluster says so. A VM of the other Nomad's has had that from the
@@ -55,12 +64,14 @@ bool LooksLikeAnothers(const Configuration& configuration, const Vm& vm, const S
 Violation LeftOnVm(const Configuration& configuration, const Slot& slot, const State& state) {
   if (LooksLikeAnothers(configuration, slot.vm, state)) return Violation::kTakenForAnothers;
   if (slot.vm.mark != MarkKind::kNone) return Violation::kMarkLeft;
-  if (state.elsewhere == 0 && IsToBeRemoved(configuration, slot) && !HasCandidates(state)) {
+  const bool waits = state.elsewhere != 0 || HasCandidates(state) || IsMassLoss(state);
+  if (!waits && IsToBeRemoved(configuration, slot)) {
     return Violation::kBrokenLeft;
   }
-  const Node* node = OnlyReadyNode(slot);
+  const Node* node = OnlyNodeUp(slot);
   if (node == nullptr) return Violation::kNone;
   if (slot.vm.joined == 0) return Violation::kJoinLeft;
+  if (slot.vm.was_ready == 0 && node->IsReady()) return Violation::kReadyLeft;
   const bool undone = IsDrainOfOurs(*node) && node->drain == DrainState::kComplete;
   if (undone && !IsRecorded(slot.vm, *node)) return Violation::kRecordLeft;
   return Violation::kNone;
@@ -77,7 +88,7 @@ Violation LeftForNow(const State& state, bool removals_wait) {
       }
       continue;
     }
-    const Node* node = OnlyReadyNode(slot);
+    const Node* node = OnlyNodeUp(slot);
     if (node == nullptr || slot.vm.mark == MarkKind::kUnreadable) continue;
     if (node->Draining() && node->ours == 0) return Violation::kMaintenanceIgnored;
     const bool begun =

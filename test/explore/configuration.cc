@@ -13,11 +13,14 @@ State InitialState(const Configuration& configuration) {
   for (int i = 0; i < configuration.standing; ++i) {
     Slot& slot = state.slots[static_cast<std::size_t>(i)];
     slot.vm.phase = Phase::kStanding;
-    slot.vm.joined = slot.vm.running = 1;
+    slot.vm.running = 1;
     if (configuration.two_nomads) slot.vm.keys = Keys::kFirst;
+    if (i + configuration.joining >= configuration.standing) continue;
+    slot.vm.joined = slot.vm.was_ready = 1;
     slot.nodes[0].present = slot.nodes[0].eligible = 1;
     slot.nodes[0].power = Power::kReady;
     slot.nodes[0].work = Work::kRunning;
+    slot.nodes[0].NoteReady();
     const bool strangers = configuration.stranger && i + 1 == configuration.standing;
     if (strangers) slot.vm.keys = Keys::kOther;
     slot.vm.other = slot.nodes[0].other = strangers;
@@ -244,6 +247,59 @@ std::vector<Configuration> Configurations(bool large) {
        .vms = 3,
        .standing = 3,
        .budgets = {.scales = 1, .cut_off = 1}},
+      {.name = "unready",
+       .about = "a guest that registers and is not ready: later, never, or never again",
+       .vms = 1,
+       .standing = 1,
+       .joining = 1,
+       .budgets = {.scales = 1,
+                   .crashes = 1,
+                   .late = more,
+                   .deadlines = 1,
+                   .node_down = 1,
+                   .node_return = 1,
+                   .node_again = 1,
+                   .node_purged = 1,
+                   .overdue = 1,
+                   .tasks = 1,
+                   .unready = 1,
+                   .falls = 1}},
+      {.name = "ineligible",
+       .about = "the same while operators drain, cancel, and change the eligibility",
+       .vms = 1,
+       .standing = 1,
+       .joining = 1,
+       .budgets = {.scales = 1,
+                   .crashes = 1,
+                   .late = more,
+                   .deadlines = 1,
+                   .op_cancel = 1,
+                   .op_drain = 1,
+                   .op_toggle = 1,
+                   .op_unmark = more,
+                   .overdue = 1,
+                   .tasks = 1,
+                   .unready = 1,
+                   .falls = more}},
+      {.name = "newcomer",
+       .about = "a guest that is not ready beside one that is; scale-out and scale-in",
+       .vms = 3,
+       .joining = 1,
+       .budgets = {.scales = 1, .crashes = more, .overdue = 1, .unready = 1, .falls = 1}},
+      {.name = "fallen",
+       .about = "nodes that initialize again or are disconnected: their VMs are replaced",
+       .vms = 1,
+       .standing = 1,
+       .replace_unhealthy = true,
+       .budgets = {.scales = 1,
+                   .crashes = 1,
+                   .late = 1,
+                   .deadlines = 1,
+                   .op_vm = more,
+                   .node_return = 2,
+                   .tasks = 1,
+                   .falls = 2,
+                   .silent = 2}},
   };
 }
 

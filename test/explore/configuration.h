@@ -18,7 +18,8 @@ struct Configuration {
   std::string name;
   std::string about;
   int vms = 2;       // number of VM names
-  int standing = 2;  // VMs that exist and have joined at the start
+  int standing = 2;  // VMs that exist at the start
+  int joining = 0;   // of these, the last ones: their guests have yet to register
   int processes = 1;
   bool lease = true;
   bool force = true;  // the marks' force_after_deadline
@@ -34,7 +35,7 @@ struct Configuration {
   Budgets budgets;
 };
 
-// The initial state of a configuration: `standing` VMs that have joined, idle processes.
+// The initial state of a configuration: `standing` VMs, idle processes.
 State InitialState(const Configuration& configuration);
 
 // All configurations, in the order in which they run. `large` selects the larger budgets.

@@ -18,6 +18,7 @@ using scaling::StepKind;
 using scaling::VmView;
 
 constexpr char kClass[] = "web";
+constexpr char kDriver[] = "docker";
 const base::WallTime kNow = base::ParseRfc3339("2026-03-01T12:00:00Z").value();
 
 std::string Letter(int slot) { return std::string(1, static_cast<char>('a' + slot)); }
@@ -33,12 +34,16 @@ std::string StartedAt(int node, Bits number) {
 nomad::NodeStatus StatusOf(Power power) {
   switch (power) {
     case Power::kInitializing:
+    case Power::kInitializingForLong:
       return nomad::NodeStatus::kInitializing;
     case Power::kReady:
       return nomad::NodeStatus::kReady;
     case Power::kDown:
     case Power::kDownForLong:
       return nomad::NodeStatus::kDown;
+    case Power::kDisconnected:
+    case Power::kDisconnectedForLong:
+      return nomad::NodeStatus::kDisconnected;
   }
   return nomad::NodeStatus::kUnknown;
 }
@@ -69,6 +74,7 @@ nomad::Node NodeOf(const Node& node, int slot, int incarnation, const std::strin
   result.status = StatusOf(node.power);
   result.eligible = node.eligible != 0;
   result.draining = node.Draining();
+  result.drivers = {{.name = kDriver, .detected = true, .healthy = node.sick == 0}};
   result.create_index = 200 + static_cast<std::uint64_t>(incarnation);
   if (node.drain == DrainState::kNone) return result;
   nomad::LastDrain drain;
@@ -87,13 +93,16 @@ nomad::Node NodeOf(const Node& node, int slot, int incarnation, const std::strin
   return result;
 }
 
-nomad::Allocation AllocationOn(const std::string& node_id, Work work) {
+// One on a node that is disconnected is within the time that its group gives it: it runs again when
+// the node returns.
+nomad::Allocation AllocationOn(const std::string& node_id, const Node& node) {
   nomad::Allocation allocation;
   allocation.id = "allocation-" + node_id;
   allocation.node_id = node_id;
   allocation.job_type = "service";
-  allocation.client_status = nomad::ClientStatus::kRunning;
-  allocation.desired_status = work == Work::kStopping ? "stop" : "run";
+  allocation.client_status =
+      IsDisconnected(node.power) ? nomad::ClientStatus::kUnknown : nomad::ClientStatus::kRunning;
+  allocation.desired_status = node.work == Work::kStopping ? "stop" : "run";
   allocation.all_tasks_dead = false;
   return allocation;
 }
@@ -160,6 +169,8 @@ VmView VmOf(const Vm& vm, int slot, std::string name, const Configuration& confi
   if (vm.joined != 0) {
     view.vm.Change().joined_at = kNow - std::chrono::minutes(50);
     view.vm.Change().joined_node_id = NodeId(slot, static_cast<int>(vm.joined_node));
+    view.vm.Change().awaits_ready = vm.was_ready == 0;
+    if (vm.was_ready != 0) view.vm.Change().ready_at = kNow - std::chrono::minutes(49);
   }
   view.vm.Change().has_mark = vm.mark != MarkKind::kNone;
   if (vm.mark == MarkKind::kOurs) view.vm.Change().mark = MarkOf(vm, slot, configuration);
@@ -188,6 +199,7 @@ config::PoolPolicy PolicyOf(const View& view, const Configuration& configuration
   policy.name_prefix = "web";
   policy.node_purge = configuration.purge;
   policy.force_after_deadline = configuration.force;
+  policy.ready_drivers = {kDriver};
   if (configuration.replace_unhealthy) policy.replace_unhealthy_after = std::chrono::minutes(9);
   policy.selector = policy::SelectorStrategy::kNewestCreateIndex;
   policy.on_join_timeout =
@@ -201,9 +213,9 @@ std::uint8_t IncarnationOf(const std::string& id) {
   return id.empty() ? static_cast<std::uint8_t>(kNoNode) : static_cast<std::uint8_t>(id[6] - '0');
 }
 int SlotOfVm(const std::string& name) { return name[4] - 'a'; }
-bool IsDownForLong(const nomad::Node& node, const View& view) {
+Power PowerOf(const nomad::Node& node, const View& view) {
   const ObservedVm& seen = view.slots[static_cast<std::size_t>(SlotOfNode(node.id))];
-  return seen.nodes[IncarnationOf(node.id)].power == Power::kDownForLong;
+  return seen.nodes[IncarnationOf(node.id)].power;
 }
 std::uint8_t Bit(int slot) { return static_cast<std::uint8_t>(1U << static_cast<unsigned>(slot)); }
 bool Has(std::uint8_t set, int slot) { return (set & Bit(slot)) != 0; }
@@ -267,7 +279,7 @@ PoolSnapshot DecisionCache::SnapshotOf(const View& view, const Labels& labels) c
       if (node.work == Work::kUnread) continue;
       auto& allocations = look.allocations[NodeId(slot, n)];
       if (node.work != Work::kIdle) {
-        allocations.push_back(AllocationOn(NodeId(slot, n), node.work));
+        allocations.push_back(AllocationOn(NodeId(slot, n), node));
       }
     }
     if (Has(view.named, slot)) snapshot.action->names.insert(name);
@@ -280,8 +292,11 @@ PoolSnapshot DecisionCache::SnapshotOf(const View& view, const Labels& labels) c
     // Times are either short or long in the model: a node that has been down for two minutes has
     // been down for longer than any limit.
     const nomad::Node* node = LinkedNode(vm, look);
-    if (node != nullptr && !IsDownForLong(*node, view)) continue;
-    if (node != nullptr) vm.node_down_for = std::chrono::hours(1);
+    if (node != nullptr) vm.node_drained_for = std::chrono::hours(1);
+    const Power power = node != nullptr ? PowerOf(*node, view) : Power::kReady;
+    const bool silent = IsSilentForLong(power);
+    if (silent) vm.node_down_for = std::chrono::hours(1);
+    if (node != nullptr && !silent && power != Power::kInitializingForLong) continue;
     vm.unhealthy_for = std::chrono::hours(1);
   }
   snapshot.seen = std::make_shared<const scaling::Snapshot>(std::move(look));
@@ -306,7 +321,7 @@ Decision DecisionCache::Compute(const View& view) const {
     // A candidate may be the node of another slot; then it is only reported.
     const bool own = !step.node_id.empty() && SlotOfNode(step.node_id) == slot;
     advice.node = own ? IncarnationOf(step.node_id) : static_cast<std::uint8_t>(kNoNode);
-    advice.flag = step.mark_eligible || step.was_ineligible;
+    advice.flag = step.mark_eligible || step.was_ineligible || step.node_is_ready;
     advice.broken = IsBroken(*vm, snapshot);
     advice.other_nomad = IsOtherNomad(vm->vm, snapshot.look());
     const nomad::Node* node = LinkedNode(*vm, snapshot);

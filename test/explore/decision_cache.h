@@ -44,7 +44,7 @@ struct Advice {
   scaling::Row row = scaling::Row::kUnmarkedOther;
   std::uint8_t node = kNoNode;    // of the step
   std::uint8_t linked = kNoNode;  // the node that the VM links to
-  bool flag = false;              // mark_eligible or was_ineligible
+  bool flag = false;              // mark_eligible, was_ineligible or node_is_ready
   bool broken = false;
   bool other_nomad = false;    // it is left alone: another Nomad's
   Keys records = Keys::kNone;  // the keys that a write about its mark or its join adds

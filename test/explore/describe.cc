@@ -23,11 +23,15 @@ std::string RowOf(const Act& act) {
   return std::string(scaling::RowName(static_cast<scaling::Row>(act.row)));
 }
 
-// Text for an action of an operator or a machine; $v is the VM, $n the node.
+// How a guest registers, by the detail of the event.
+constexpr std::array<std::string_view, 4> kWaysToStart = {
+    "", ", initializing", ", without a healthy driver", ", ineligible"};
+
+// Text for an action of an operator or a machine; $v is the VM, $n the node, $s how it registers.
 std::string_view Template(EventKind kind) {
   switch (kind) {
     case EventKind::kJoins:
-      return "the guest of $v registers as $n";
+      return "the guest of $v registers as $n$s";
     case EventKind::kJoinsMisnamed:
       return "the guest of $v registers as $n, under a name that is not a VM's";
     case EventKind::kVmGone:
@@ -35,11 +39,21 @@ std::string_view Template(EventKind kind) {
     case EventKind::kNodeDown:
       return "$n goes down";
     case EventKind::kTwoMinutesDown:
-      return "$n has been down for two minutes";
+      return "$n has not been ready for long";
+    case EventKind::kBecomesReady:
+      return "$n becomes ready";
+    case EventKind::kFallsBack:
+      return "$n initializes again";
+    case EventKind::kDriverComes:
+      return "the driver on $n becomes healthy";
+    case EventKind::kDisconnects:
+      return "$n is disconnected";
+    case EventKind::kTimeEnds:
+      return "the time of the allocation on $n ends";
     case EventKind::kNodeReturns:
       return "$n is ready again";
     case EventKind::kNodeAgain:
-      return "the guest of $v registers under a new ID, as $n";
+      return "the guest of $v registers under a new ID, as $n$s";
     case EventKind::kNodePurged:
       return "$n is purged from Nomad by somebody else (a living client registers anew)";
     case EventKind::kTaskStarts:
@@ -52,6 +66,8 @@ std::string_view Template(EventKind kind) {
       return "the drain of $n completes";
     case EventKind::kDrainCutShort:
       return "the drain of $n completes at its deadline, its tasks still stop";
+    case EventKind::kPlacedLate:
+      return "the drain of $n completes, and a task runs there that was placed as it began";
     case EventKind::kDeadline:
       return "the deadline of the mark on $v passes";
     case EventKind::kDeadlineAndGrace:
@@ -94,8 +110,10 @@ std::string Fill(std::string_view text, const Event& event, const Labels& labels
       filled += text[i];
       continue;
     }
-    filled +=
-        text[++i] == 'v' ? NameOf(event.slot, labels) : NodeName(event.slot, event.node, labels);
+    const char what = text[++i];
+    filled += what == 'v'   ? NameOf(event.slot, labels)
+              : what == 's' ? std::string(kWaysToStart.at(event.detail))
+                            : NodeName(event.slot, event.node, labels);
   }
   return filled;
 }
@@ -157,6 +175,12 @@ std::string_view Word(Power power) {
       return "down";
     case Power::kDownForLong:
       return "down for 2 min";
+    case Power::kDisconnected:
+      return "disconnected";
+    case Power::kDisconnectedForLong:
+      return "disconnected for long";
+    case Power::kInitializingForLong:
+      return "initializing for long";
   }
   return "";
 }
@@ -200,7 +224,10 @@ std::string Describe(const Act& act, int slot, const Labels& labels) {
     case ActKind::kRecordRolledBack:
       return "rolled-back is written on " + vm + " (" + RowOf(act) + ")";
     case ActKind::kRecordJoin:
-      return "the join of " + vm + " is recorded (" + RowOf(act) + ")";
+      return "the join of " + vm + " is recorded" +
+             (act.flag != 0 ? ", and that it is ready" : "") + " (" + RowOf(act) + ")";
+    case ActKind::kRecordReady:
+      return "that " + vm + " is ready is recorded (" + RowOf(act) + ")";
     case ActKind::kRecordCluster:
       return "the cluster's keys are recorded on " + vm + " (" + RowOf(act) + ")";
     case ActKind::kCreate:
@@ -242,6 +269,7 @@ std::string DescribeWorld(const State& state, const Labels& labels) {
       if (slot.vm.unmanaged != 0) text += ", a copy";
       if (slot.vm.phase == Phase::kTerminating) text += ", terminating";
       if (slot.vm.joined == 0) text += ", not joined";
+      if (slot.vm.joined != 0 && slot.vm.was_ready == 0) text += ", never ready";
       if (slot.vm.overdue != 0) text += ", overdue";
       if (slot.vm.failing != 0) text += ", start fails";
       if (slot.vm.running == 0) text += ", stopped";
@@ -269,6 +297,7 @@ std::string DescribeWorld(const State& state, const Labels& labels) {
               (node.work == Work::kRunning    ? ", tasks run"
                : node.work == Work::kStopping ? ", tasks stop"
                                               : "") +
+              (node.sick != 0 ? ", without a healthy driver" : "") +
               (node.misnamed != 0 ? ", under another name" : "") + "\n";
     }
   }

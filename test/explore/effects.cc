@@ -11,33 +11,18 @@ namespace {
 // Nothing is lost with this node, according to the model's own state: the condition behind rule C5.
 bool IsSpent(const Configuration& configuration, const Vm& vm, const Node& node) {
   if (node.present == 0) return true;
-  if (node.power == Power::kDownForLong && vm.held == 0) return true;
-  if (node.power == Power::kDown && vm.running == 0) return true;
+  const bool idle = node.work == Work::kIdle;
+  const bool broken = vm.mark_reason == Reason::kBroken && vm.was_ready == 0;
+  if (broken && IsInitializing(node.power) && idle) return true;
+  const bool unhealthy = vm.mark_reason == Reason::kUnhealthy;
+  if (IsDown(node.power) || (unhealthy && IsDisconnected(node.power) && idle)) {
+    if (IsSilentForLong(node.power) && vm.held == 0) return true;
+    if (vm.running == 0) return true;
+  }
   if (node.ours == 0 || node.uid != vm.uid) return false;
   const bool complete = node.drain == DrainState::kComplete;
-  if (complete && node.eligible == 0 && node.work == Work::kIdle) return true;
+  if (complete && node.eligible == 0 && idle) return true;
   return vm.late != 0 && configuration.force && (complete || node.Draining());
-}
-
-// The guest's present node: it may have registered anew.
-const Node& NodeNow(const Slot& slot) { return slot.nodes[slot.nodes[1].present]; }
-
-// Whether more than one, and more than a fifth, of the VMs that run, and are not marked or whose
-// drain has begun, have nodes that are down (rule C15).
-bool IsMassLoss(const State& state) {
-  unsigned lost = 0;
-  unsigned of = 0;
-  for (const Slot& slot : state.slots) {
-    const Vm& vm = slot.vm;
-    const Node& node = NodeNow(slot);
-    const bool begun = node.ours != 0 && node.uid == vm.uid;
-    const bool counts = vm.Stands() && vm.unmanaged == 0 && (vm.mark == MarkKind::kNone || begun) &&
-                        vm.joined != 0 && vm.running != 0 && vm.held == 0;
-    if (!counts) continue;
-    ++of;
-    if (node.present != 0 && node.power >= Power::kDown) ++lost;
-  }
-  return lost > 1 && lost * 5 > of;
 }
 
 Violation CheckDeletion(const Configuration& configuration, const Slot& slot, const Act& act,
@@ -49,8 +34,11 @@ Violation CheckDeletion(const Configuration& configuration, const Slot& slot, co
   if (act.excused == 0) {
     // Once the guest has registered as a new node, the old one belongs to no VM.
     const bool again = slot.nodes[1].present != 0;
-    if (!again && !IsSpent(configuration, vm, slot.nodes[0])) return Violation::kDeletedWithWork;
-    if (!IsSpent(configuration, vm, slot.nodes[1])) return Violation::kDeletedWithWork;
+    const Violation with_work = vm.was_ready == 0 && IsInitializing(NodeNow(slot).power)
+                                    ? Violation::kDeletedNeverDrained
+                                    : Violation::kDeletedWithWork;
+    if (!again && !IsSpent(configuration, vm, slot.nodes[0])) return with_work;
+    if (!IsSpent(configuration, vm, slot.nodes[1])) return with_work;
     const bool drained = NodeNow(slot).drain == DrainState::kComplete;
     if (!drained && vm.running != 0 && IsMassLoss(*state)) return Violation::kDeletedByMassLoss;
   }
@@ -78,6 +66,24 @@ Violation ApplyCreate(const Configuration& configuration, const Act& act, Slot* 
                                                          : Violation::kNone;
 }
 
+// Whether the guest of a VM that is marked for being broken has a node, or one that is ready.
+Violation CheckBroken(const Slot& slot) {
+  const Vm& vm = slot.vm;
+  const bool has_node = slot.nodes[0].present != 0;
+  const bool is_ready = vm.was_ready != 0 || NodeNow(slot).IsReady();
+  return (vm.joined == 0 ? has_node : is_ready) ? Violation::kTakenForBroken : Violation::kNone;
+}
+
+// Likewise one that is marked for being unhealthy: while an allocation on a node that is
+// disconnected is within its time, it is not.
+Violation CheckUnhealthy(const Slot& slot) {
+  const Node& node = NodeNow(slot);
+  if (node.present == 0) return Violation::kNone;
+  const bool comes_back = IsDisconnected(node.power) && node.work != Work::kIdle;
+  return node.power == Power::kReady || comes_back ? Violation::kTakenForUnhealthy
+                                                   : Violation::kNone;
+}
+
 Violation ApplyToVm(const Configuration& configuration, const Act& act, Slot* slot, State* state) {
   Vm& vm = slot->vm;
   if (act.stale != 0 || !vm.Exists()) return Violation::kNone;  // 409, 404
@@ -90,10 +96,12 @@ Violation ApplyToVm(const Configuration& configuration, const Act& act, Slot* sl
       vm.phase = Phase::kTerminating;
       break;
     case ActKind::kMarkBroken:
-      if (slot->nodes[0].present != 0 && act.excused == 0) violation = Violation::kTakenForBroken;
+    case ActKind::kMarkUnhealthy:
+      if (act.excused == 0) {
+        violation = act.kind == ActKind::kMarkBroken ? CheckBroken(*slot) : CheckUnhealthy(*slot);
+      }
       [[fallthrough]];
     case ActKind::kMark:
-    case ActKind::kMarkUnhealthy:
       vm.mark = MarkKind::kOurs;
       vm.mark_action = act.action;
       vm.mark_uid = vm.uid;
@@ -115,7 +123,15 @@ Violation ApplyToVm(const Configuration& configuration, const Act& act, Slot* sl
     case ActKind::kRecordJoin:
       vm.joined = 1;
       vm.joined_node = act.node & 1U;
-      vm.overdue = vm.failing = 0;
+      vm.failing = 0;
+      if (act.flag == 0) break;
+      [[fallthrough]];
+    case ActKind::kRecordReady:
+      if (slot->nodes[act.node & 1U].was_ready == 0 && act.excused == 0) {
+        violation = Violation::kReadyTooEarly;
+      }
+      vm.was_ready = 1;
+      vm.overdue = 0;
       break;
     default:
       break;
@@ -125,9 +141,9 @@ Violation ApplyToVm(const Configuration& configuration, const Act& act, Slot* sl
 }
 
 Violation ApplyStartDrain(const Act& act, const Vm& vm, Node* node) {
-  const bool unhealthy = vm.mark == MarkKind::kOurs && vm.mark_reason == Reason::kUnhealthy;
-  if (unhealthy && node->power == Power::kReady && act.excused == 0) {
-    return Violation::kHealthyDrained;
+  if (vm.mark == MarkKind::kOurs && act.excused == 0) {
+    const bool recovered = vm.was_ready != 0 ? node->power == Power::kReady : node->IsReady();
+    if (vm.mark_reason != Reason::kScaleIn && recovered) return Violation::kHealthyDrained;
   }
   // An operator's drain that begins after our last read loses its Meta: one of the remaining race
   // conditions in docs/operations.md.
@@ -152,6 +168,7 @@ Violation ApplyStartDrain(const Act& act, const Vm& vm, Node* node) {
     node->cordon = Cordon::kOurs;
   }
   node->eligible = 0;
+  node->NoteReady();
   return Violation::kNone;
 }
 
@@ -173,10 +190,27 @@ Violation ApplyUndo(const Act& act, Node* node) {
   const bool lifted = node->eligible == 0 && node->cordon == Cordon::kOperators;
   node->eligible = 1;
   node->cordon = Cordon::kNone;
+  node->NoteReady();
   return lifted && !excused ? Violation::kCordonLifted : Violation::kNone;
 }
 
 }  // namespace
+
+bool IsMassLoss(const State& state) {
+  unsigned lost = 0;
+  unsigned of = 0;
+  for (const Slot& slot : state.slots) {
+    const Vm& vm = slot.vm;
+    const Node& node = NodeNow(slot);
+    const bool begun = node.ours != 0 && node.uid == vm.uid;
+    const bool counts = vm.Stands() && vm.unmanaged == 0 && (vm.mark == MarkKind::kNone || begun) &&
+                        vm.was_ready != 0 && vm.running != 0 && vm.held == 0;
+    if (!counts) continue;
+    ++of;
+    if (node.present == 0 || node.power != Power::kReady) ++lost;
+  }
+  return lost > 1 && lost * 5 > of;
+}
 
 void RemoveMark(Vm* vm) {
   vm->mark = MarkKind::kNone;
@@ -197,11 +231,19 @@ void TouchVm(Slot* slot) {
 
 Violation CheckKnown(const Act& act, const Known& known) {
   const bool removes = act.kind == ActKind::kStartDrain || act.kind == ActKind::kDelete;
-  if (!removes || act.node == kNoNode || known.node.power != Power::kReady) return Violation::kNone;
-  if (known.taken_back) return Violation::kNotTakenBack;
+  const Power power = known.node.power;
+  if (!removes || act.node == kNoNode || known.node.present == 0 || !IsUp(power))
+    return Violation::kNone;
+  if (known.taken_back && power == Power::kReady) return Violation::kNotTakenBack;
   if (known.refused && known.vm.mark_reason == Reason::kScaleIn) return Violation::kRefusalIgnored;
-  const bool due = act.kind == ActKind::kStartDrain && known.vm.due != 0;
-  return due ? Violation::kDrainTooLate : Violation::kNone;
+  if (act.kind != ActKind::kStartDrain) return Violation::kNone;
+  // What was placed while its drain began is stopped even after the deadline.
+  const bool again = act.row == static_cast<Bits>(scaling::Row::kMarkedDrainAgain);
+  if (known.vm.due != 0 && !again) return Violation::kDrainTooLate;
+  const bool never_used =
+      known.vm.was_ready == 0 && IsInitializing(power) && known.node.work == Work::kIdle;
+  return never_used && known.vm.mark_reason == Reason::kBroken ? Violation::kDrainedForNothing
+                                                               : Violation::kNone;
 }
 
 Violation Apply(const Configuration& configuration, int index, const Act& act, State* state) {
@@ -240,7 +282,23 @@ std::string Describe(Violation violation) {
     case Violation::kUnmanagedTouched:
       return "I1: a VM was changed that is not the pool's";
     case Violation::kTakenForBroken:
-      return "I2: a VM was marked for being broken although its guest had registered";
+      return "I2: a VM was marked for being broken although its guest had registered, or its node "
+             "is ready";
+    case Violation::kTakenForUnhealthy:
+      return "C17: a VM was marked for being unhealthy although its node is ready, or is "
+             "disconnected and an allocation on it is within its time";
+    case Violation::kDeletedNeverDrained:
+      return "I1: a VM was deleted undrained whose node initializes, was never ready, and has an "
+             "allocation";
+    case Violation::kDrainedForNothing:
+      return "C17: the node of a broken VM is drained although it initializes, was never ready, "
+             "and has no allocation";
+    case Violation::kReadyTooEarly:
+      return "C17: a VM is recorded as ready whose node never was";
+    case Violation::kReadyLeft:
+      return "C17: at rest, a node is ready and that is not recorded";
+    case Violation::kReadyChosen:
+      return "C8: a VM that is ready is chosen for removal before one that is not";
     case Violation::kTooManyRemoved:
       return "I2: more VMs were removed than the action wanted";
     case Violation::kTooManyCreated:
@@ -275,7 +333,8 @@ std::string Describe(Violation violation) {
     case Violation::kDrainNotBegun:
       return "a VM is marked, but the drain of its node does not begin";
     case Violation::kHealthyDrained:
-      return "a VM that was marked for being unhealthy is drained although its node is ready again";
+      return "a VM that was marked for being broken or unhealthy is drained although its node is "
+             "ready";
     case Violation::kMaintenanceIgnored:
       return "a mark stays on a VM whose node an operator drains";
     case Violation::kNotTakenBack:

@@ -23,7 +23,29 @@ inline constexpr std::uint32_t kNoNode = 3;
 // The structs below are bit fields; enumerations have this type so that they pack, too.
 using Bits = std::uint32_t;
 
-enum class Power : Bits { kInitializing, kReady, kDown, kDownForLong };
+// … for long: for longer than every limit.
+enum class Power : Bits {
+  kInitializing,
+  kReady,
+  kDown,
+  kDownForLong,
+  kDisconnected,
+  kDisconnectedForLong,
+  kInitializingForLong,
+};
+constexpr bool IsInitializing(Power power) {
+  return power == Power::kInitializing || power == Power::kInitializingForLong;
+}
+constexpr bool IsDisconnected(Power power) {
+  return power == Power::kDisconnected || power == Power::kDisconnectedForLong;
+}
+constexpr bool IsDown(Power power) { return power == Power::kDown || power == Power::kDownForLong; }
+// Nomad hears its client.
+constexpr bool IsUp(Power power) { return power == Power::kReady || IsInitializing(power); }
+constexpr bool IsSilentForLong(Power power) {
+  return power == Power::kDownForLong || power == Power::kDisconnectedForLong;
+}
+
 enum class Work : Bits { kIdle, kRunning, kStopping, kUnread };
 // Who last made a node ineligible. Nomad does not show it; only the invariants use it. kUnclear:
 // set by one of the race conditions that docs/exploration.md accepts, so that any outcome is
@@ -35,7 +57,7 @@ enum class DrainState : Bits { kNone, kDraining, kComplete, kCanceled };
 // StartedAt in Nomad.
 struct Node {
   Bits present : 1;
-  Power power : 2;
+  Power power : 3;
   Bits eligible : 1;
   Work work : 2;
   Bits misnamed : 1;  // its name is not that of a VM
@@ -46,11 +68,21 @@ struct Node {
   Bits uid : 1;
   Bits was : 1;  // "was=ineligible"
   Bits number : 3;
-  Bits by_hand : 1;  // cancelled by an operator; for the invariants only, as `cordon`
-  Bits other : 1;    // it registered with the other Nomad
-  Bits spare : 10;
+  Bits by_hand : 1;    // cancelled by an operator; for the invariants only, as `cordon`
+  Bits other : 1;      // it registered with the other Nomad
+  Bits sick : 1;       // one of ready_drivers is not healthy
+  Bits was_ready : 1;  // IsReady at some time; for the invariants only
+  Bits spare : 7;
 
   bool Draining() const { return drain == DrainState::kDraining; }
+  // By rule C17.
+  bool IsReady() const {
+    const bool was_drained = drain != DrainState::kNone && (ours == 0 || was == 0);
+    return present != 0 && power == Power::kReady && sick == 0 && (eligible != 0 || was_drained);
+  }
+  void NoteReady() {
+    if (IsReady()) was_ready = 1;
+  }
 };
 
 enum class Phase : Bits { kAbsent, kStanding, kTerminating, kGone };
@@ -72,7 +104,7 @@ struct Vm {
   Bits late : 1;       // past the mark's deadline and grace
   Bits joined : 1;
   Bits joined_node : 1;  // the annotation nomad-node-id, once it has joined
-  Bits overdue : 1;      // past its join deadline
+  Bits overdue : 1;      // past its join deadline, and not ready by then
   Bits failing : 1;      // its start has been failing for a minute
   Bits running : 1;      // its instance runs
   Bits recorded : 1;     // has the annotation rolled-back, with the fields that follow
@@ -84,15 +116,17 @@ struct Vm {
   Bits stale : 1;
   Bits node_gone : 1;
   Answer runs : 2;
-  Bits due : 1;       // past the mark's deadline: a drain that has not begun never will
-  Bits mark_uid : 1;  // the VM for which the mark was written: another one before it was restored
-  Bits held : 1;      // its guest is paused, or migrates
-  Keys keys : 3;      // the annotation nomad-cluster
-  Bits other : 1;     // its guest registers with the other Nomad; for the invariants only
-  Bits spare : 26;
+  Bits due : 1;        // past the mark's deadline: a drain that has not begun never will
+  Bits mark_uid : 1;   // the VM for which the mark was written: another one before it was restored
+  Bits held : 1;       // its guest is paused, or migrates
+  Keys keys : 3;       // the annotation nomad-cluster
+  Bits other : 1;      // its guest registers with the other Nomad; for the invariants only
+  Bits was_ready : 1;  // the annotation ready-at has a time
+  Bits spare : 25;
 
   bool Stands() const { return phase == Phase::kStanding; }
   bool Exists() const { return phase == Phase::kStanding || phase == Phase::kTerminating; }
+  Bits JoinedNode() const { return joined != 0 ? joined_node : kNoNode; }
 };
 
 enum class ActKind : Bits {
@@ -108,6 +142,7 @@ enum class ActKind : Bits {
   kMarkUnhealthy,
   kRecordRolledBack,
   kRecordJoin,
+  kRecordReady,
   kRecordCluster,
   kCreate,
 };
@@ -119,8 +154,9 @@ struct Act {
   ActKind kind : 4;
   ActPhase phase : 3;
   Bits row : 7;
-  Bits node : 2;    // an incarnation, or kNoNode
-  Bits flag : 1;    // kCancelDrain: enable; kStartDrain: was ineligible; kMark: drain at once
+  Bits node : 2;  // an incarnation, or kNoNode
+  // kCancelDrain: enable; kStartDrain: was ineligible; kMark: drain at once; kRecordJoin: is ready.
+  Bits flag : 1;
   Bits action : 3;  // kMark, kStartDrain: of the mark; kRecordRolledBack: of the drain
   Bits number : 3;  // kRecordRolledBack
   Bits uid : 1;
@@ -225,12 +261,14 @@ struct Budgets {
   std::uint8_t overdue = 0;      // join deadlines that pass, failed starts
   std::uint8_t elsewhere = 0;    // the policy selects other nodes
   std::uint8_t tasks = 0;        // tasks that start on an eligible node
-  std::uint8_t stopping = 0;     // drains that complete while tasks still stop
+  std::uint8_t stopping = 0;     // drains that complete while tasks still stop, or run
   std::uint8_t address = 0;      // a process's address leads to the other Nomad, or back
   std::uint8_t held = 0;         // guests that are paused, or migrate
   std::uint8_t restored = 0;     // an operator restores a VM, or replaces it, with its annotations
   std::uint8_t cut_off = 0;      // all nodes go down at once, while their guests run
-  std::uint8_t spare[3] = {};
+  std::uint8_t unready = 0;      // guests that register and are not ready yet
+  std::uint8_t falls = 0;        // nodes that were ready and initialize again
+  std::uint8_t silent = 0;       // nodes that are disconnected
 };
 
 enum class Holder : std::uint8_t { kNobody, kFirst, kSecond, kDead };

@@ -327,6 +327,122 @@ TEST(Invariant, C15_a_node_that_was_lost_after_its_drain_began_is_part_of_a_mass
   EXPECT_EQ(Apply(two, 0, ActOn(ActKind::kDelete), &begun), Violation::kDeletedByMassLoss);
 }
 
+// A VM whose guest has registered, and whose node was never ready.
+Configuration Unready() { return {.name = "unready", .vms = 1, .standing = 1, .joining = 1}; }
+State Registered(Power power) {
+  State state = InitialState(Unready());
+  state.slots[0].vm.joined = 1;
+  NodeOf(state).present = NodeOf(state).eligible = 1;
+  NodeOf(state).power = power;
+  return state;
+}
+State Broken(Power power) {
+  State state = Registered(power);
+  state.slots[0].vm.overdue = 1;
+  state.slots[0].vm.mark = MarkKind::kOurs;
+  state.slots[0].vm.mark_reason = Reason::kBroken;
+  return state;
+}
+
+TEST(Nomad, C17_a_node_is_ready_if_it_is_eligible_or_was_drained_and_has_its_driver) {
+  const State state = Registered(Power::kReady);
+  Node node = state.slots[0].nodes[0];
+  EXPECT_TRUE(node.IsReady());
+  node.eligible = 0;
+  EXPECT_FALSE(node.IsReady());
+  node.drain = DrainState::kCanceled;
+  EXPECT_TRUE(node.IsReady()) << "by an operator";
+  node.ours = 1;
+  EXPECT_TRUE(node.IsReady()) << "it was eligible before";
+  node.was = 1;
+  EXPECT_FALSE(node.IsReady()) << "it never was";
+  node.was = 0;
+  node.sick = 1;
+  EXPECT_FALSE(node.IsReady());
+  EXPECT_FALSE(Registered(Power::kInitializing).slots[0].nodes[0].IsReady());
+}
+
+TEST(Invariant, I1_a_vm_that_was_never_ready_is_deleted_undrained_only_without_an_allocation) {
+  State state = Broken(Power::kInitializing);
+  State busy = state;
+  NodeOf(busy).work = Work::kRunning;
+  State victim = state;
+  victim.removals_left = 1;
+  victim.slots[0].vm.mark_reason = Reason::kScaleIn;
+  EXPECT_EQ(Apply(Unready(), 0, ActOn(ActKind::kDelete), &state), Violation::kNone);
+  EXPECT_EQ(Apply(Unready(), 0, ActOn(ActKind::kDelete), &busy), Violation::kDeletedNeverDrained);
+  EXPECT_EQ(Apply(Unready(), 0, ActOn(ActKind::kDelete), &victim), Violation::kDeletedNeverDrained)
+      << "a victim is drained";
+}
+
+TEST(Invariant, I1_a_node_that_is_disconnected_is_lost_once_no_allocation_is_within_its_time) {
+  State state = Marked(Two());
+  state.slots[0].vm.mark_reason = Reason::kUnhealthy;
+  NodeOf(state).power = Power::kDisconnectedForLong;
+  State ended = state;
+  NodeOf(ended).work = Work::kIdle;
+  State short_ago = ended;
+  NodeOf(short_ago).power = Power::kDisconnected;
+  EXPECT_EQ(Apply(Two(), 0, ActOn(ActKind::kDelete), &state), Violation::kDeletedWithWork);
+  EXPECT_EQ(Apply(Two(), 0, ActOn(ActKind::kDelete), &ended), Violation::kNone);
+  EXPECT_EQ(Apply(Two(), 0, ActOn(ActKind::kDelete), &short_ago), Violation::kDeletedWithWork);
+}
+
+TEST(Invariant, C17_a_vm_that_is_ready_or_whose_node_comes_back_is_not_marked) {
+  State ready = Registered(Power::kReady);
+  EXPECT_EQ(Apply(Unready(), 0, ActOn(ActKind::kMarkBroken), &ready), Violation::kTakenForBroken);
+  State state = InitialState(Two());
+  State away = state;
+  NodeOf(away).power = Power::kDisconnectedForLong;
+  State ended = away;
+  NodeOf(ended).work = Work::kIdle;
+  const Act act = ActOn(ActKind::kMarkUnhealthy);
+  EXPECT_EQ(Apply(Two(), 0, act, &state), Violation::kTakenForUnhealthy);
+  EXPECT_EQ(Apply(Two(), 0, act, &away), Violation::kTakenForUnhealthy);
+  EXPECT_EQ(Apply(Two(), 0, act, &ended), Violation::kNone);
+}
+
+TEST(Invariant, C17_only_a_vm_whose_node_was_ready_is_recorded_as_ready) {
+  State joins = Registered(Power::kInitializing);
+  State later = joins;
+  State at_once = Registered(Power::kReady);
+  NodeOf(at_once).NoteReady();
+  EXPECT_EQ(Apply(Unready(), 0, ActOn(ActKind::kRecordJoin), &joins), Violation::kNone);
+  EXPECT_EQ(joins.slots[0].vm.was_ready, 0U);
+  EXPECT_EQ(Apply(Unready(), 0, ActOn(ActKind::kRecordReady), &later), Violation::kReadyTooEarly);
+  EXPECT_EQ(Apply(Unready(), 0, ActOn(ActKind::kRecordJoin, true), &at_once), Violation::kNone);
+  EXPECT_EQ(at_once.slots[0].vm.was_ready, 1U);
+}
+
+TEST(Rule, C17_what_is_never_ready_is_removed_by_its_deadline) {
+  using testing::Contains;
+  const std::string marked = "  web-a is marked for being broken (unmarked-broken)";
+  const std::string drained = "  the drain of node a0 is started (marked-start-drain)";
+  const auto lines = LinesOf(Unready(), Registered(Power::kInitializing));
+  EXPECT_THAT(lines, Contains(marked));
+  EXPECT_THAT(lines, Contains("  web-a is deleted (marked-never-ready)"));
+  State sick = Registered(Power::kReady);
+  NodeOf(sick).sick = 1;
+  EXPECT_THAT(LinesOf(Unready(), sick), Contains(drained));
+  State ineligible = Registered(Power::kReady);
+  NodeOf(ineligible).eligible = 0;
+  EXPECT_THAT(LinesOf(Unready(), ineligible), Contains(drained));
+  State gone = Registered(Power::kReady);
+  NodeOf(gone) = {};
+  gone.slots[0].vm.running = 0;
+  EXPECT_THAT(LinesOf(Unready(), gone), Contains("  web-a is deleted (marked-gone)"));
+  DecisionCache without(Unready(), {.off = scaling::Row::kUnmarkedBroken});
+  EXPECT_EQ(Rest(Unready(), without).Check(sick, nullptr), Violation::kBrokenLeft);
+}
+
+TEST(Rule, C17_that_a_vm_is_ready_is_recorded_once_its_node_is) {
+  const State state = Registered(Power::kReady);
+  EXPECT_THAT(LinesOf(Unready(), state),
+              testing::ElementsAre("  that web-a is ready is recorded (unmarked-ready)"));
+  DecisionCache without(Unready(), {.off = scaling::Row::kUnmarkedReady});
+  EXPECT_EQ(Rest(Unready(), without).Check(state, nullptr), Violation::kReadyLeft);
+}
+
 TEST(Canonical, slots_are_interchangeable) {
   State state = InitialState(Two());
   state.slots[0].vm.late = 1;

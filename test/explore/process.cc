@@ -161,10 +161,36 @@ class ProcessSteps {
     return !configuration_.two_nomads || !creates || worker.HoldsKeys();
   }
 
+  // Whether a node that was never drained is known to be ready, or not to be.
+  static bool IsKnown(const ObservedVm& seen, const Advice& advice, bool ready) {
+    const Vm& vm = seen.vm;
+    if (!vm.Stands() || vm.unmanaged != 0 || vm.mark != MarkKind::kNone) return false;
+    if (advice.linked == kNoNode || advice.broken) return false;
+    const Node& node = seen.nodes[advice.linked & 1U];
+    if (!IsUp(node.power) || node.drain != DrainState::kNone) return false;
+    return ready == (vm.was_ready != 0 ? node.power == Power::kReady : node.IsReady());
+  }
+
+  // Rule C8: a VM that is not ready is chosen before one that is.
+  Violation CheckVictims(const Plan& plan, const View& view) const {
+    const Decision& decision = cache_.Decide(view);
+    bool chosen = false;
+    bool passed_over = false;
+    for (std::size_t i = 0; i < view.slots.size(); ++i) {
+      const bool victim = ((plan.remove >> i) & 1U) != 0;
+      const bool refused = ((view.refused >> i) & 1U) != 0;
+      if (victim && IsKnown(view.slots[i], decision.vms[i], true)) chosen = true;
+      if (victim || refused) continue;
+      if (IsKnown(view.slots[i], decision.vms[i], false)) passed_over = true;
+    }
+    return chosen && passed_over ? Violation::kReadyChosen : Violation::kNone;
+  }
+
   void ExpandPlans(const State& seen, const View& view) {
     for (const Plan& plan : cache_.PlanFor(view, process_.wanted)) {
       Successor& next = Add(EventKind::kPlan);
       next.state = seen;
+      next.violation = CheckVictims(plan, view);
       if (!MayAct(plan, view, On(&next.state)) ||
           !BeginAction(On(&next.state), plan, configuration_.vms, p_, &next.state))
         On(&next.state).Release();
@@ -187,7 +213,7 @@ class ProcessSteps {
       const bool marked = vm.mark != MarkKind::kNone;
       const bool goes_on = marked && !decision.removals_wait;
       if (intent.victim != 0 && (goes_on || !IsUndone(decision, i))) done = false;
-      const bool waits = vm.joined == 0 && !marked && vm.Stands() && !decision.vms[i].broken;
+      const bool waits = vm.was_ready == 0 && !marked && vm.Stands() && !decision.vms[i].broken;
       if (intent.created != 0 && waits) done = false;
     }
     const Worker worker = On(&seen);

@@ -37,16 +37,24 @@ void Prepare(std::size_t index, const ObservedVm& seen, State* state, Act* act) 
       act->uid = seen.vm.mark_uid;
       break;
     case ActKind::kMarkUnhealthy:
-      if (act->node == kNoNode) act->node = seen.vm.joined_node;
       state->slots[index].naming.named = 1;
-      act->action = state->next_action & 7U;
-      break;
+      [[fallthrough]];
     case ActKind::kMarkBroken:
+      if (act->node == kNoNode) act->node = seen.vm.JoinedNode() & 3U;
       act->action = state->next_action & 7U;
       break;
     default:
       break;
   }
+}
+
+// What the act reads of the allocations, before a VM is marked whose node is disconnected.
+bool IsStillWanted(const State& state, std::size_t index, bool asks_other, const Act& act,
+                   DecisionCache& cache, View view) {
+  if (act.row != static_cast<Bits>(scaling::Row::kUnmarkedCutOff)) return true;
+  const auto n = act.node & 1U;
+  view.slots[index].nodes[n].work = WorkOn(state.slots[index].nodes[n], asks_other);
+  return static_cast<Bits>(cache.Decide(view).vms[index].row) == act.row;
 }
 
 std::uint64_t KeyOf(const State& world) { return HashBytes(&world, sizeof world, 3); }
@@ -66,6 +74,7 @@ bool Rest::ActOnce(bool asks_other, State* state, Violation* violation, TraceOut
       act = ActFor(decision.vms[i], seen.vm, seen.nodes);
       act.flag = decision.vms[i].flag;
       if (decision.removals_wait && IsRemoval(act.kind)) continue;
+      if (!IsStillWanted(*state, i, asks_other, act, cache_, view)) continue;
       Prepare(i, seen, state, &act);
     } else {
       for (std::size_t n = 0; n < kNodesPerVm; ++n) {

@@ -7,16 +7,16 @@ namespace nomad_harvester::explore {
 namespace {
 
 // Raises the ceiling to the action's count plus the VMs that are being removed.
-void Raise(const State& state, const Plan& plan, int p, std::uint8_t* ceiling) {
+void Raise(const Worker& worker, const Plan& plan, State* state) {
   unsigned wanted = plan.to;
-  for (std::size_t i = 0; i < state.slots.size(); ++i) {
-    const Vm& vm = state.slots[i].observations[static_cast<std::size_t>(p)].vm;
+  for (std::size_t i = 0; i < state->slots.size(); ++i) {
+    const Vm& vm = worker.ObservationOf(state->slots[i]).vm;
     const bool comes_back = ((plan.take_back >> i) & 1U) != 0;
     const bool leaves = vm.mark != MarkKind::kNone && !comes_back;
-    const bool broken = vm.joined == 0 && (vm.overdue != 0 || vm.failing != 0);
-    if (vm.Stands() && vm.unmanaged == 0 && (leaves || broken)) ++wanted;
+    const bool counts = vm.Stands() && vm.unmanaged == 0;
+    if (counts && (leaves || worker.AdviceOn(i).broken)) ++wanted;
   }
-  if (wanted > *ceiling) *ceiling = static_cast<std::uint8_t>(wanted);
+  if (wanted > state->ceiling) state->ceiling = static_cast<std::uint8_t>(wanted);
 }
 
 Act SentTo(ActKind kind, const Vm& vm) {
@@ -71,7 +71,7 @@ bool BeginAction(const Worker& worker, const Plan& plan, int names, int p, State
   if (new_names > 0) return false;  // the model has no more names
   const unsigned shrinks = plan.from > plan.to ? plan.from - plan.to : 0U;
   state->removals_left = static_cast<std::uint8_t>(shrinks + marked);
-  Raise(*state, plan, p, &state->ceiling);
+  Raise(worker, plan, state);
   // The first pass decides on what the plan was made of.
   worker.StoreNames();
   worker.StoreKeys();

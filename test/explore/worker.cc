@@ -346,8 +346,9 @@ bool Worker::IsStillWanted(std::size_t index) const {
       act.action = observation.vm.mark_action;
       act.uid = observation.vm.mark_uid;
       return advice.kind == StepKind::kStartDrain && advice.node == act.node;
+    case ActKind::kMarkBroken:
     case ActKind::kMarkUnhealthy:
-      if (act.node == kNoNode) act.node = observation.vm.joined_node;
+      if (act.node == kNoNode) act.node = observation.vm.JoinedNode() & 3U;
       return same_row;
     default:
       act.flag = advice.flag;

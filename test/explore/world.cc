@@ -2,6 +2,7 @@
 // Events of the world: time, machines, operators.
 #include "world.h"
 
+#include <array>
 #include <cstddef>
 
 #include "touch.h"
@@ -15,8 +16,18 @@ void Excuse(Observation* observation) {
   observation->intent.missed = observation->intent.looked;
 }
 
+// Whether the time for which the node initializes matters: its VM was ready, and is replaced.
+bool CountsAsUnhealthy(const Configuration& configuration, const Vm& vm, const Node& node) {
+  return configuration.replace_unhealthy && vm.was_ready != 0 && node.power == Power::kInitializing;
+}
+
 // By then the keys at the start are forgotten.
 constexpr std::uint8_t kMonths = 2;
+
+// In which state a guest registers.
+enum class Start { kReady, kInitializing, kSick, kIneligible };
+constexpr std::array<Start, 4> kStarts = {Start::kReady, Start::kInitializing, Start::kSick,
+                                          Start::kIneligible};
 
 // Collects the successors of one state.
 class WorldSteps {
@@ -57,6 +68,10 @@ class WorldSteps {
     if (budget != nullptr) --(next.budgets.*budget);
     return next.slots[static_cast<std::size_t>(slot)];
   }
+  // Of the successor that was added last.
+  Slot& LastSlot(int slot) {
+    return successors_->back().state.slots[static_cast<std::size_t>(slot)];
+  }
   bool May(std::uint8_t Budgets::*budget) const { return state_.budgets.*budget > 0; }
 
   void ExpandAddress(int p) {
@@ -76,7 +91,7 @@ class WorldSteps {
     --next.budgets.cut_off;
     for (Slot& slot : next.slots) {
       for (Node& node : slot.nodes) {
-        if (node.present != 0 && node.power == Power::kReady) node.power = Power::kDown;
+        if (node.present != 0 && IsUp(node.power)) node.power = Power::kDown;
       }
     }
   }
@@ -96,7 +111,7 @@ class WorldSteps {
     }
     if (vm.unmanaged != 0) return;
     ExpandJoin(slot);
-    if (vm.joined == 0 && vm.overdue == 0 && May(&Budgets::overdue)) {
+    if (vm.was_ready == 0 && vm.overdue == 0 && May(&Budgets::overdue)) {
       AddSlot(EventKind::kOverdue, slot, &Budgets::overdue).vm.overdue = 1;
     }
     if (vm.joined == 0 && vm.failing == 0 && s.nodes[0].present == 0 && May(&Budgets::overdue)) {
@@ -153,14 +168,22 @@ class WorldSteps {
     // A guest whose node was purged registers again when its agent runs again.
     std::uint8_t Budgets::*budget = s.vm.joined != 0 ? &Budgets::node_return : nullptr;
     if (budget == nullptr || May(budget)) {
-      Slot& next = AddSlot(EventKind::kJoins, slot, budget);
-      Register(&next, 0);
-      Excuse(&next);
+      AddRegistrations(EventKind::kJoins, slot, budget, 0);
     }
     if (May(&Budgets::misnamed)) {
       Slot& next = AddSlot(EventKind::kJoinsMisnamed, slot, &Budgets::misnamed);
-      Register(&next, 0);
+      Register(&next, 0, Start::kReady);
       next.nodes[0].misnamed = 1;
+      Excuse(&next);
+    }
+  }
+
+  void AddRegistrations(EventKind kind, int slot, std::uint8_t Budgets::*budget, int index) {
+    for (const Start start : kStarts) {
+      if (start != Start::kReady && !May(&Budgets::unready)) return;
+      Slot& next = AddSlot(kind, slot, budget, index, static_cast<int>(start));
+      if (start != Start::kReady) --successors_->back().state.budgets.unready;
+      Register(&next, static_cast<std::size_t>(index), start);
       Excuse(&next);
     }
   }
@@ -207,15 +230,21 @@ class WorldSteps {
     if (node.present == 0) {
       const bool first = s.nodes[0].present != 0;
       if (index == 1 && first && s.vm.Stands() && GuestRuns(s.vm) && May(&Budgets::node_again)) {
-        Slot& next = AddSlot(EventKind::kNodeAgain, slot, &Budgets::node_again, index);
-        Register(&next, 1);
-        Excuse(&next);
+        AddRegistrations(EventKind::kNodeAgain, slot, &Budgets::node_again, index);
       }
       return;
     }
     ExpandPower(slot, index);
     ExpandWork(slot, index);
     ExpandOperatorActsOnNode(slot, index);
+  }
+
+  Node& AddPower(EventKind kind, int slot, std::uint8_t Budgets::*budget, int index, Power power) {
+    Slot& next = AddSlot(kind, slot, budget, index);
+    Node& node = next.nodes[static_cast<std::size_t>(index)];
+    node.power = power;
+    node.NoteReady();
+    return node;
   }
 
   void ExpandPower(int slot, int index) {
@@ -225,33 +254,56 @@ class WorldSteps {
     const bool guest_runs = s.vm.Exists() && GuestRuns(s.vm);
     const bool superseded = index == 0 && s.nodes[1].present != 0;
     // Heartbeats stop in the order in which the guest registered its nodes.
-    const bool first_to_stop = index == 0 || s.nodes[0].power != Power::kReady;
-    if (node.power == Power::kReady) {
+    const bool first_to_stop = index == 0 || s.nodes[0].present == 0 || !IsUp(s.nodes[0].power);
+    if (IsUp(node.power)) {
       const bool free = !guest_runs || superseded || s.vm.phase == Phase::kTerminating;
       if (first_to_stop && (free || May(&Budgets::node_down))) {
-        Slot& next =
-            AddSlot(EventKind::kNodeDown, slot, free ? nullptr : &Budgets::node_down, index);
-        next.nodes[i].power = Power::kDown;
+        AddPower(EventKind::kNodeDown, slot, free ? nullptr : &Budgets::node_down, index,
+                 Power::kDown);
       }
+      if (first_to_stop && node.power == Power::kReady && May(&Budgets::silent)) {
+        AddPower(EventKind::kDisconnects, slot, &Budgets::silent, index, Power::kDisconnected);
+      }
+      if (guest_runs && !superseded) ExpandReadiness(slot, index);
     } else {
-      if (node.power == Power::kDown) {
-        AddSlot(EventKind::kTwoMinutesDown, slot, nullptr, index).nodes[i].power =
-            Power::kDownForLong;
+      if (!IsSilentForLong(node.power)) {
+        const Power power = IsDown(node.power) ? Power::kDownForLong : Power::kDisconnectedForLong;
+        AddPower(EventKind::kTwoMinutesDown, slot, nullptr, index, power);
       }
       if (guest_runs && !superseded && May(&Budgets::node_return)) {
-        Slot& next = AddSlot(EventKind::kNodeReturns, slot, &Budgets::node_return, index);
-        next.nodes[i].power = Power::kReady;
-        Excuse(&next);
+        AddPower(EventKind::kNodeReturns, slot, &Budgets::node_return, index, Power::kReady);
+        Excuse(&LastSlot(slot));
       }
     }
     if (May(&Budgets::node_purged)) {
       Slot& next = AddSlot(EventKind::kNodePurged, slot, &Budgets::node_purged, index);
       // A live client registers as a new node at its next heartbeat.
-      const bool lives = node.power == Power::kReady && guest_runs;
+      const bool lives = IsUp(node.power) && guest_runs;
       next.nodes[i] = {};
       next.nodes[i].number = node.number;
-      if (lives) Register(&next, i);
+      if (lives) Register(&next, i, Start::kReady);
       Excuse(&next);
+    }
+  }
+
+  // Of a node whose guest runs.
+  void ExpandReadiness(int slot, int index) {
+    const Slot& s = At(slot);
+    const Node& node = s.nodes[static_cast<std::size_t>(index)];
+    if (IsInitializing(node.power)) {
+      AddPower(EventKind::kBecomesReady, slot, nullptr, index, Power::kReady);
+      Excuse(&LastSlot(slot));
+    } else if (May(&Budgets::falls)) {
+      AddPower(EventKind::kFallsBack, slot, &Budgets::falls, index, Power::kInitializing);
+    }
+    if (CountsAsUnhealthy(configuration_, s.vm, node)) {
+      AddPower(EventKind::kTwoMinutesDown, slot, nullptr, index, Power::kInitializingForLong);
+    }
+    if (node.sick != 0) {
+      Node& cured = AddPower(EventKind::kDriverComes, slot, nullptr, index, node.power);
+      cured.sick = 0;
+      cured.NoteReady();
+      Excuse(&LastSlot(slot));
     }
   }
 
@@ -266,6 +318,9 @@ class WorldSteps {
     if (node.work == Work::kStopping && !held) {
       AddSlot(EventKind::kTasksStopped, slot, nullptr, index).nodes[i].work = Work::kIdle;
     }
+    if (IsDisconnected(node.power) && node.work != Work::kIdle) {
+      AddSlot(EventKind::kTimeEnds, slot, nullptr, index).nodes[i].work = Work::kIdle;
+    }
     if (!node.Draining()) return;
     if (node.work == Work::kRunning) {
       AddSlot(EventKind::kTasksStop, slot, nullptr, index).nodes[i].work = Work::kStopping;
@@ -273,6 +328,12 @@ class WorldSteps {
     if (node.work == Work::kIdle) {
       AddSlot(EventKind::kDrainCompletes, slot, nullptr, index).nodes[i].drain =
           DrainState::kComplete;
+      // Placed while the drain began, seen after it: nothing stops it but another drain.
+      if (May(&Budgets::stopping) && IsUp(node.power) && !held) {
+        Slot& next = AddSlot(EventKind::kPlacedLate, slot, &Budgets::stopping, index);
+        next.nodes[i].work = Work::kRunning;
+        next.nodes[i].drain = DrainState::kComplete;
+      }
     } else if (May(&Budgets::stopping)) {
       Slot& next = AddSlot(EventKind::kDrainCutShort, slot, &Budgets::stopping, index);
       next.nodes[i].work = Work::kStopping;
@@ -306,6 +367,7 @@ class WorldSteps {
       drained.number = (drained.number + 1U) & 7U;
       drained.eligible = 0;
       drained.cordon = Cordon::kOperators;
+      drained.NoteReady();
       Excuse(&next);
     }
     if (May(&Budgets::op_toggle)) {
@@ -314,6 +376,7 @@ class WorldSteps {
           IsUnrecorded(next.vm, node, index) ? Cordon::kUnclear : Cordon::kOperators;
       next.nodes[i].cordon = node.eligible != 0 ? cordon : Cordon::kNone;
       next.nodes[i].eligible = node.eligible == 0;
+      next.nodes[i].NoteReady();
       Excuse(&next);
     }
   }
@@ -327,15 +390,19 @@ class WorldSteps {
   }
 
   // The drains that a node gets after a purge have other times than those before.
-  static void Register(Slot* slot, std::size_t index) {
+  static void Register(Slot* slot, std::size_t index, Start start) {
     Node& node = slot->nodes[index];
     const Node before = node;
     node = {};
     node.number = before.number;
     node.present = 1;
-    node.power = Power::kReady;
-    node.eligible = 1;
+    node.power = start == Start::kInitializing ? Power::kInitializing : Power::kReady;
+    node.sick = start == Start::kSick;
+    node.eligible = start != Start::kIneligible;
+    // By the client's configuration: it is not ours to change.
+    if (node.eligible == 0) node.cordon = Cordon::kOperators;
     node.other = slot->vm.other;
+    node.NoteReady();
   }
 
   const Configuration& configuration_;
@@ -361,6 +428,7 @@ Node Visible(const Node& node, bool asks_other) {
   visible = node;
   visible.cordon = Cordon::kNone;
   visible.by_hand = 0;
+  visible.was_ready = 0;
   visible.work = Work::kUnread;
   return visible;
 }
@@ -380,6 +448,20 @@ Keys KeysOf(const Configuration& configuration, const State& state, bool other) 
   return other ? Keys::kOther : static_cast<Keys>(static_cast<Bits>(Keys::kFirst) + state.month);
 }
 
+namespace {
+
+// Whether the allocations on the node of a marked VM decide the next step: AwaitsIdle of
+// observer.cc.
+bool AwaitsIdle(const Vm& vm, const Node& node) {
+  const bool never_ready =
+      vm.mark_reason == Reason::kBroken && vm.was_ready == 0 && IsInitializing(node.power);
+  const bool cut_off = vm.mark_reason == Reason::kUnhealthy && IsDisconnected(node.power);
+  const bool drained = node.ours != 0 && node.drain == DrainState::kComplete;
+  return drained || (!node.Draining() && (never_ready || cut_off));
+}
+
+}  // namespace
+
 void AddDetails(const Slot& slot, bool asks_other, Vm* vm, std::array<Node, kNodesPerVm>* nodes) {
   if (!vm->Exists()) return;
   vm->runs = slot.vm.running != 0 ? Answer::kYes : Answer::kNo;
@@ -389,7 +471,7 @@ void AddDetails(const Slot& slot, bool asks_other, Vm* vm, std::array<Node, kNod
   }
   for (std::size_t i = 0; i < nodes->size(); ++i) {
     Node& node = (*nodes)[i];
-    if (node.present == 0 || node.ours == 0 || node.drain != DrainState::kComplete) continue;
+    if (node.present == 0 || !AwaitsIdle(*vm, node)) continue;
     node.work = WorkOn(slot.nodes[i], asks_other);
   }
 }
@@ -423,9 +505,10 @@ bool Reconnect(State* state) {
   bool moved = false;
   for (Slot& slot : state->slots) {
     Node& node = slot.nodes[slot.nodes[1].present];
-    const bool is_cut_off = node.present != 0 && node.power >= Power::kDown;
+    const bool is_cut_off = node.present != 0 && IsDown(node.power);
     if (!is_cut_off || !slot.vm.Stands() || slot.vm.running == 0 || slot.vm.held != 0) continue;
     node.power = Power::kReady;
+    node.NoteReady();
     moved = true;
   }
   return moved;
@@ -437,9 +520,12 @@ bool EndOutage(State* state) {
   bool moved = false;
   for (Slot& slot : state->slots) {
     Node& node = slot.nodes[slot.nodes[1].present];
-    const bool guest_runs = slot.vm.Stands() && slot.vm.running != 0 && slot.vm.held == 0;
-    if (!guest_runs || node.present == 0 || node.power < Power::kDown) continue;
+    const Vm& vm = slot.vm;
+    const bool is_lost = vm.Stands() && vm.running != 0 && vm.held == 0 && vm.was_ready != 0 &&
+                         node.present != 0 && node.power != Power::kReady;
+    if (!is_lost) continue;
     node.power = Power::kReady;
+    node.NoteReady();
     moved = true;
   }
   return moved;
@@ -458,13 +544,15 @@ bool LetTimePass(const Configuration& configuration, State* state) {
       Node& node = slot.nodes[i];
       if (node.present == 0) continue;
       const bool superseded = i == 0 && slot.nodes[1].present != 0;
-      if (node.power == Power::kDown) {
-        node.power = Power::kDownForLong;
-        moved = true;
-      } else if (node.power == Power::kReady && (!guest_runs || superseded)) {
+      const Power power = node.power;
+      if (power == Power::kDown || power == Power::kDisconnected) {
+        node.power = IsDown(power) ? Power::kDownForLong : Power::kDisconnectedForLong;
+      } else if (IsUp(power) && (!guest_runs || superseded)) {
         node.power = Power::kDown;
-        moved = true;
+      } else if (CountsAsUnhealthy(configuration, slot.vm, node)) {
+        node.power = Power::kInitializingForLong;
       }
+      moved = moved || node.power != power;
       const bool hangs = configuration.hanging || slot.vm.held != 0;
       if (hangs && node.work != Work::kIdle) continue;
       if (node.work == Work::kStopping || (node.Draining() && node.work == Work::kRunning)) {
@@ -484,8 +572,13 @@ bool LetTimePass(const Configuration& configuration, State* state) {
       slot.vm.due = 1;
       moved = true;
     }
-    if (slot.vm.Stands() && slot.vm.joined == 0 && slot.vm.overdue == 0) {
+    if (slot.vm.Stands() && slot.vm.was_ready == 0 && slot.vm.overdue == 0) {
       slot.vm.overdue = 1;
+      moved = true;
+    }
+    for (Node& node : slot.nodes) {
+      if (node.present == 0 || !IsDisconnected(node.power) || node.work == Work::kIdle) continue;
+      node.work = Work::kIdle;
       moved = true;
     }
   }

@@ -17,7 +17,9 @@ enum class Violation : std::uint8_t {
   kDeletedUnmarked,      // I1
   kDeletedWithWork,      // I1
   kUnmanagedTouched,     // I1
-  kTakenForBroken,       // a VM whose guest is a node was marked as broken
+  kDeletedNeverDrained,  // I1: never ready, and with an allocation
+  kTakenForBroken,       // a VM whose guest is a node, or one that is ready, was marked as broken
+  kTakenForUnhealthy,    // C17
   kTooManyRemoved,       // I2
   kTooManyCreated,       // I3
   kForeignDrainTouched,  // an operator's drain was cancelled or replaced
@@ -31,17 +33,22 @@ enum class Violation : std::uint8_t {
   kRestless,             // I5
   kRecordLeft,           // I5: rolled-back is not written
   kJoinLeft,             // a join is not recorded
+  kReadyLeft,            // C17: that a node is ready is not recorded
+  kReadyTooEarly,        // C17: it is, and the node never was
+  kReadyChosen,          // C8: a ready VM is a victim before one that is not
   kBrokenLeft,           // I5: a VM that should have been removed exists
   kDrainGoesOn,          // a node drains for a VM that stays, and its tasks are stopped
   kDrainNotBegun,        // the node of a marked VM is not drained
-  kHealthyDrained,  // a VM was marked for being unhealthy, and its node, ready again, is drained
-  kMaintenanceIgnored,  // a VM stays marked although an operator drains its node
-  kNotTakenBack,        // a VM is removed although the Lease's action takes it back
-  kRefusalIgnored,      // a removal goes on that was refused for a minute
-  kDrainTooLate,        // a drain begins after its deadline
-  kDeletedByOldMark,    // I1: the mark was that of the VM before it
-  kDeletedByMassLoss,   // C15: undrained, because its node is down
-  kTakenForAnothers,    // C15: a VM is left alone for belonging to another Nomad, and does not
+  kHealthyDrained,       // a VM was marked for being broken or unhealthy; its node, now ready, is
+                         // drained
+  kDrainedForNothing,    // C17: a node that was never ready and has no allocation
+  kMaintenanceIgnored,   // a VM stays marked although an operator drains its node
+  kNotTakenBack,         // a VM is removed although the Lease's action takes it back
+  kRefusalIgnored,       // a removal goes on that was refused for a minute
+  kDrainTooLate,         // a drain begins after its deadline
+  kDeletedByOldMark,     // I1: the mark was that of the VM before it
+  kDeletedByMassLoss,    // C15: undrained, because its node is down
+  kTakenForAnothers,     // C15: a VM is left alone for belonging to another Nomad, and does not
 };
 std::string Describe(Violation violation);
 
@@ -65,6 +72,11 @@ enum class EventKind : std::uint8_t {
   kTakeover,
   // Of the world.
   kJoins,
+  kBecomesReady,
+  kFallsBack,
+  kDriverComes,
+  kDisconnects,
+  kTimeEnds,
   kJoinsMisnamed,
   kVmGone,
   kNodeDown,
@@ -77,6 +89,7 @@ enum class EventKind : std::uint8_t {
   kTasksStopped,
   kDrainCompletes,
   kDrainCutShort,
+  kPlacedLate,
   kDeadline,
   kDeadlineAndGrace,
   kOverdue,
@@ -122,7 +135,7 @@ struct Known {
   bool taken_back = false;
   bool refused = false;
 };
-// Whether that forbids the request, while the node is ready.
+// Whether that forbids the request, while Nomad hears the node.
 Violation CheckKnown(const Act& act, const Known& known);
 
 // All possible next events of the systems, machines and operators in this state.
@@ -146,8 +159,15 @@ void AddDetails(const Slot& slot, bool asks_other, Vm* vm, std::array<Node, kNod
 
 // Time passes and no operator acts. False: nothing more happens.
 bool LetTimePass(const Configuration& configuration, State* state);
-// The nodes of guests that run are ready again. False: none was down.
+// The nodes of guests that run and were ready are ready again. False: none was lost.
 bool EndOutage(State* state);
+
+// The guest's present node: it may have registered anew.
+inline const Node& NodeNow(const Slot& slot) { return slot.nodes[slot.nodes[1].present]; }
+
+// Whether more than one, and more than a fifth, of the VMs that run and were ready, and are not
+// marked or whose drain has begun, have no node or one that is not ready (rule C15).
+bool IsMassLoss(const State& state);
 
 // A state that must not last once our process has done all that it can for now, unless the removals
 // wait because too many nodes are lost.
