@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
+
+#include "nomad_harvester/nodepool/drain.h"
 
 namespace nomad_harvester::nodepool {
 namespace {
@@ -16,11 +19,19 @@ std::string WhyNotHealthy(const nomad::Node& node, const std::string& name) {
          (driver->description.empty() ? "" : ": " + driver->description);
 }
 
+// Whether a drain shows that the node was eligible before it. One of ours says so itself: a VM that
+// was never ready is drained, too, before it is removed.
+bool WasEligible(const nomad::Node& node) {
+  const std::optional<DrainMark> ours = ParseDrainMark(node);
+  if (ours.has_value()) return !ours->was_ineligible;
+  return node.draining || node.last_drain.has_value();
+}
+
 }  // namespace
 
 std::string WhyNotReady(const nomad::Node& node, const std::vector<std::string>& drivers) {
   if (node.status != nomad::NodeStatus::kReady) return "it is " + StatusText(node);
-  if (!node.eligible && !node.draining && !node.last_drain.has_value()) return "it is ineligible";
+  if (!node.eligible && !WasEligible(node)) return "it is ineligible";
   for (const std::string& driver : drivers) {
     std::string why = WhyNotHealthy(node, driver);
     if (!why.empty()) return why;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nomad_harvester/nodepool/readiness.h"
 
+#include "nomad_harvester/nodepool/drain.h"
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nodepool/builders.h"
@@ -49,6 +51,19 @@ TEST(WhyNotReady, C17_a_node_that_was_ever_drained_was_ready_before) {
   node.draining = false;
   node.last_drain = nomad::LastDrain{.status = nomad::DrainStatus::kComplete};
   EXPECT_THAT(WhyNotReady(node, {}), IsEmpty());
+}
+
+TEST(WhyNotReady, C17_our_drain_of_a_node_that_was_ineligible_makes_it_no_ready_one) {
+  for (const bool was_ineligible : {false, true}) {
+    nomad::Node node = ReadyNode();
+    node.eligible = false;
+    node.last_drain = nomad::LastDrain{
+        .status = nomad::DrainStatus::kComplete,
+        .meta = ToMeta({.action = "a", .vm_uid = "u", .was_ineligible = was_ineligible})};
+    EXPECT_EQ(WhyNotReady(node, {}).empty(), !was_ineligible);
+    node.draining = true;
+    EXPECT_EQ(WhyNotReady(node, {}).empty(), !was_ineligible);
+  }
 }
 
 TEST(WhyNotReady, C17_each_wanted_driver_is_detected_and_healthy) {

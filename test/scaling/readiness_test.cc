@@ -101,6 +101,15 @@ TEST(Readiness, C17_what_is_not_ready_by_its_join_deadline_is_broken_and_says_ho
   EXPECT_FALSE(FirstCounts(world));
 }
 
+TEST(Readiness, C17_a_broken_vm_is_kept_while_somebody_else_drains_its_node) {
+  World world = WithDrivers();
+  world.With(Vm("a").Age(kOld).Registered())
+      .With(Node("a").Driver("docker", false).DrainedByOperator());
+  const Step step = world.StepOf("a");
+  EXPECT_EQ(step.row, Row::kUnmarkedBrokenKept);
+  EXPECT_THAT(step.reason, HasSubstr("while another client drains its node"));
+}
+
 TEST(Readiness, C17_the_policy_may_keep_what_is_not_ready) {
   World world;
   world.Policy().on_join_timeout = config::OnJoinTimeout::kKeep;

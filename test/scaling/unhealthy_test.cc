@@ -109,6 +109,28 @@ TEST(Unhealthy, C17_a_marked_vm_is_deleted_when_its_node_was_disconnected_for_tw
   EXPECT_EQ(step(minutes(2), std::nullopt).kind, StepKind::kWait) << "they were not read";
 }
 
+TEST(Unhealthy, C17_a_broken_vm_whose_node_was_disconnected_for_two_minutes_is_deleted) {
+  World world;
+  world.With(Vm("a").Registered().Marked().ForBeingBroken().NodeDownFor(minutes(2)));
+  world.With(Node("a").Status(nomad::NodeStatus::kDisconnected));
+  EXPECT_EQ(world.StepOf("a").kind, StepKind::kWait) << "its allocations were not read";
+  world.Raw().allocations["node-a"] = {On("node-a", nomad::ClientStatus::kFailed)};
+  EXPECT_EQ(world.StepOf("a").row, Row::kMarkedCutOff);
+  world.Raw().allocations["node-a"] = {On("node-a", nomad::ClientStatus::kUnknown)};
+  EXPECT_EQ(world.StepOf("a").kind, StepKind::kWait);
+}
+
+TEST(Unhealthy, C17_while_somebody_else_drains_its_node_a_vm_is_kept_and_takes_nobodys_place) {
+  World world = Replacing({.value = 1, .is_percentage = false});
+  world.With(Vm("a").Joined()).With(Node("a").Initializing().DrainedByOperator());
+  world.Raw().vms.back().unhealthy_for = minutes(11);
+  AddSick(world, "b");
+  const Step step = world.StepOf("a");
+  EXPECT_EQ(step.row, Row::kUnmarkedUnhealthyKept);
+  EXPECT_THAT(step.reason, HasSubstr("while another client drains its node"));
+  EXPECT_EQ(world.StepOf("b").kind, StepKind::kMarkUnhealthy);
+}
+
 TEST(Unhealthy, C17_a_vm_that_was_never_ready_is_not_unhealthy_before_its_deadline) {
   World world = Replacing();
   world.With(Vm("a").Registered()).With(Node("a").Down());

@@ -200,6 +200,21 @@ TEST(Ready, C17_after_a_kill_the_next_process_finishes_what_was_registered) {
   EXPECT_THAT(h.VmNames(), IsEmpty()) << "it was not ready by its deadline";
 }
 
+// Nothing is left of its node by which the mark could have been written.
+TEST(Ready, C17_a_vm_that_was_never_ready_and_has_lost_its_node_is_removed) {
+  Harness h;
+  h.policy["join_timeout"] = "5m";
+  h.policy["scale_timeout"] = "1m";
+  h.cluster.SetNextClients(1, Initializing(simulator::kForever));
+  EXPECT_FALSE(h.Scale(1).ok());
+  const std::string vm = h.VmNames().at(0);
+  ASSERT_TRUE(h.cluster.StopVm(vm));
+  h.Tick(minutes(1));
+  ASSERT_TRUE(h.cluster.PurgeNode(h.NodeOf(vm)));
+  h.Tick(minutes(10));
+  EXPECT_THAT(h.VmNames(), IsEmpty()) << h.Transcript();
+}
+
 TEST(Ready, C9_work_that_is_placed_while_a_drain_begins_is_drained_too) {
   Harness h;
   ASSERT_TRUE(h.Scale(2).ok());

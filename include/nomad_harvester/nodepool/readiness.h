@@ -12,7 +12,7 @@ namespace nomad_harvester::nodepool {
 
 // Why the node is not ready; empty: it is. It is ready if its status is, if it is eligible, and if
 // it has each of `drivers`, detected and healthy. One that was ever drained counts as eligible: by
-// us or by an operator, after it was ready. From Nomad 2.0.3 on a client may start ineligible
+// an operator, or by us if it was eligible before. From Nomad 2.0.3 on a client may start ineligible
 // (client.default_ineligible). "it is initializing", "its driver docker is not healthy: …".
 std::string WhyNotReady(const nomad::Node& node, const std::vector<std::string>& drivers);
 

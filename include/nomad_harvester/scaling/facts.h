@@ -69,7 +69,10 @@ struct Facts {
   // Its node is disconnected, and, as far as its allocations were read, none is within the time
   // that its group gives it.
   bool cut_off = false;
-  // The policy removes broken VMs like this one, or unhealthy ones; never in a dry run.
+  // Its node drains, and not for it.
+  bool maintained = false;
+  // The policy removes broken VMs like this one, or unhealthy ones; never in a dry run, nor while
+  // the VM is maintained.
   bool may_remove_broken = false;
   bool may_replace = false;
   bool dry_run = false;

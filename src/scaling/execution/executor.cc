@@ -226,10 +226,11 @@ class Act {
       case StepKind::kRecordCluster:
         return Annotate(WithCluster({}));
       case StepKind::kMarkBroken:
-        return MarkWith(MarkReason::kBroken, step.node_id);
       case StepKind::kMarkUnhealthy:
-        return MarkWith(MarkReason::kUnhealthy,
-                        step.node_id.empty() ? vm.joined_node_id : step.node_id);
+        // Without a node, the one that it had: that this is gone is proved by its ID.
+        return MarkWith(
+            step.kind == StepKind::kMarkBroken ? MarkReason::kBroken : MarkReason::kUnhealthy,
+            step.node_id.empty() ? vm.joined_node_id : step.node_id);
       case StepKind::kRecordJoin:
         return RecordJoin(step);
       case StepKind::kRecordReady:

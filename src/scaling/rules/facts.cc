@@ -87,6 +87,9 @@ bool MayComeBack(const VmView& view, const PoolSnapshot& snapshot) {
   return known != snapshot.look().allocations.end() && IsWithinItsTime(known->second);
 }
 
+// Somebody else drains the node: its VM would be marked, rolled back at once, and marked again.
+bool IsMaintained(const Node* node) { return node != nullptr && node->draining; }
+
 void SetUnmarked(const Overlay& seen, const PoolFacts* pool, Facts* facts) {
   const VmView& view = seen.view();
   const PoolSnapshot& snapshot = seen.snapshot();
@@ -105,11 +108,12 @@ void SetUnmarked(const Overlay& seen, const PoolFacts* pool, Facts* facts) {
   facts->dry_run = policy.dry_run;
   facts->ran = policy.wait_for == config::WaitFor::kRunning && harvester::IsRunning(view.vm);
   facts->token_ends = policy.intro_token != config::IntroToken::kOff && TokenEnds(seen, *facts);
+  facts->maintained = IsMaintained(facts->node);
   facts->may_remove_broken =
-      !policy.dry_run &&
+      !policy.dry_run && !facts->maintained &&
       (facts->start_fails || policy.on_join_timeout == config::OnJoinTimeout::kDelete);
   SetPublishing(view, policy, facts);
-  if (!facts->unhealthy) return;
+  if (!facts->unhealthy || facts->maintained) return;
   facts->may_replace =
       (pool != nullptr ? *pool : PoolFacts(snapshot)).may_replace.contains(view.vm->uid);
 }
@@ -198,7 +202,7 @@ PoolFacts::PoolFacts(const PoolSnapshot& snapshot) : mass_loss(FindMassLoss(snap
           view->vm->mark.has_value() && view->vm->mark->reason == MarkReason::kUnhealthy;
       if (replaced) ++leaving;
     } else if (!view->vm->protect.HoldsAt(snapshot.now()) && IsUnhealthy(*view, snapshot) &&
-               !MayComeBack(*view, snapshot)) {
+               !MayComeBack(*view, snapshot) && !IsMaintained(LinkedNode(*view, snapshot))) {
       unhealthy.push_back(view);
     }
   }

@@ -81,13 +81,16 @@ Step RecordRolledBack(const Facts& facts) {
   return step;
 }
 
+constexpr const char* kKeptForMaintenance = "; it is kept while another client drains its node";
+
 Step KeepUnhealthy(const Facts& facts) {
   const bool by_limit = !facts.is_protected && !facts.dry_run;
   return MakeStep(
       StepKind::kReport,
       CauseOfUnhealthy(facts) +
-          (by_limit ? "; it is kept while as many VMs as max_unhealthy allows are replaced"
-                    : "; it is kept"),
+          (facts.maintained ? kKeptForMaintenance
+           : by_limit       ? "; it is kept while as many VMs as max_unhealthy allows are replaced"
+                            : "; it is kept"),
       facts.node);
 }
 
@@ -203,7 +206,8 @@ constexpr std::array<Rule, 50> kTable = {{
      },
      ReportCandidate},
     {Row::kUnmarkedUnhealthyKept, "unmarked-unhealthy-kept",
-     "no mark, unhealthy; protected, dry run, or max_unhealthy reached", "not ready, or none",
+     "no mark, unhealthy; protected, dry run, or max_unhealthy reached",
+     "not ready, or none; or somebody else drains it",
      "report",
      [](const Facts& f) {
        return !f.marked && f.unhealthy && (f.is_protected || f.dry_run || !f.may_replace);
@@ -219,14 +223,16 @@ constexpr std::array<Rule, 50> kTable = {{
      MarkUnhealthy},
     {Row::kUnmarkedBroken, "unmarked-broken",
      "no mark, broken; not protected, and the policy removes such VMs",
-     "none, or it has joined and is not ready", "mark it",
+     "none, or it has joined, is not ready, and nobody else drains it", "mark it",
      [](const Facts& f) { return !f.marked && f.broken && f.may_remove_broken && !f.is_protected; },
      [](const Facts& f) { return MakeStep(StepKind::kMarkBroken, CauseOfBroken(f), f.node); }},
     {Row::kUnmarkedBrokenKept, "unmarked-broken-kept", "no mark, broken",
      "none, or it has joined and is not ready", "report",
      [](const Facts& f) { return !f.marked && f.broken; },
      [](const Facts& f) {
-       return MakeStep(StepKind::kReport, CauseOfBroken(f) + "; it is kept", f.node);
+       return MakeStep(StepKind::kReport,
+                       CauseOfBroken(f) + (f.maintained ? kKeptForMaintenance : "; it is kept"),
+                       f.node);
      }},
     {Row::kUnmarkedJoins, "unmarked-joins", "no mark, never joined", "links",
      "record the join, and whether the node is ready",
@@ -378,9 +384,9 @@ constexpr std::array<Rule, 50> kTable = {{
      [](const Facts& f) {
        return MakeStep(StepKind::kDelete, Named(*f.node) + " is down", f.node);
      }},
-    {Row::kMarkedCutOff, "marked-cut-off", "marked for being unhealthy",
+    {Row::kMarkedCutOff, "marked-cut-off", "marked for being broken or unhealthy",
      "disconnected likewise, and no allocation on it is within its time", "delete",
-     [](const Facts& f) { return f.for_unhealthy && f.cut_off_for_good; },
+     [](const Facts& f) { return (f.for_unhealthy || f.for_broken) && f.cut_off_for_good; },
      [](const Facts& f) {
        return MakeStep(StepKind::kDelete, Named(*f.node) + " is disconnected", f.node);
      }},
