@@ -12,8 +12,9 @@ namespace nomad_harvester::nodepool {
 
 // Why the node is not ready; empty: it is. It is ready if its status is, if it is eligible, and if
 // it has each of `drivers`, detected and healthy. One that was ever drained counts as eligible: by
-// an operator, or by us if it was eligible before. From Nomad 2.0.3 on a client may start ineligible
-// (client.default_ineligible). "it is initializing", "its driver docker is not healthy: …".
+// an operator, or by us if it was eligible before. From Nomad 2.0.3 on a client may start
+// ineligible (client.default_ineligible). "it is initializing", "its driver docker is not healthy:
+// …".
 std::string WhyNotReady(const nomad::Node& node, const std::vector<std::string>& drivers);
 
 // Down or disconnected: Nomad does not hear its client.

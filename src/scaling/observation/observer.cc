@@ -89,8 +89,8 @@ bool AwaitsIdle(const VmView& view, const Look& look) {
   const bool never_ready = reason == harvester::MarkReason::kBroken &&
                            !harvester::WasReady(view.vm) &&
                            node->status == nomad::NodeStatus::kInitializing;
-  const bool cut_off = reason != harvester::MarkReason::kScaleIn &&
-                       node->status == nomad::NodeStatus::kDisconnected;
+  const bool cut_off =
+      reason != harvester::MarkReason::kScaleIn && node->status == nomad::NodeStatus::kDisconnected;
   return never_ready || cut_off || nodepool::IsDrainOf(*node, view.vm->mark->action, view.vm->uid);
 }
 
