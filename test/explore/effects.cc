@@ -14,8 +14,8 @@ bool IsSpent(const Configuration& configuration, const Vm& vm, const Node& node)
   const bool idle = node.work == Work::kIdle;
   const bool broken = vm.mark_reason == Reason::kBroken && vm.was_ready == 0;
   if (broken && IsInitializing(node.power) && idle) return true;
-  const bool unhealthy = vm.mark_reason == Reason::kUnhealthy;
-  if (IsDown(node.power) || (unhealthy && IsDisconnected(node.power) && idle)) {
+  const bool replaced = vm.mark_reason != Reason::kScaleIn;
+  if (IsDown(node.power) || (replaced && IsDisconnected(node.power) && idle)) {
     if (IsSilentForLong(node.power) && vm.held == 0) return true;
     if (vm.running == 0) return true;
   }
@@ -23,6 +23,13 @@ bool IsSpent(const Configuration& configuration, const Vm& vm, const Node& node)
   const bool complete = node.drain == DrainState::kComplete;
   if (complete && node.eligible == 0 && idle) return true;
   return vm.late != 0 && configuration.force && (complete || node.Draining());
+}
+
+// The guest has registered as a new node, of which the old one, still ready by Nomad's word, hides
+// that it is not ready yet. Nothing could run there.
+bool IsUnused(const Slot& slot) {
+  const Node& node = slot.nodes[1];
+  return node.present != 0 && IsInitializing(node.power) && node.work == Work::kIdle;
 }
 
 Violation CheckDeletion(const Configuration& configuration, const Slot& slot, const Act& act,
@@ -33,12 +40,10 @@ Violation CheckDeletion(const Configuration& configuration, const Slot& slot, co
   if (vm.mark_uid != vm.uid) return Violation::kDeletedByOldMark;
   if (act.excused == 0) {
     // Once the guest has registered as a new node, the old one belongs to no VM.
-    const bool again = slot.nodes[1].present != 0;
-    const Violation with_work = vm.was_ready == 0 && IsInitializing(NodeNow(slot).power)
-                                    ? Violation::kDeletedNeverDrained
-                                    : Violation::kDeletedWithWork;
-    if (!again && !IsSpent(configuration, vm, slot.nodes[0])) return with_work;
-    if (!IsSpent(configuration, vm, slot.nodes[1])) return with_work;
+    if (!IsUnused(slot) && !IsSpent(configuration, vm, NodeNow(slot))) {
+      const bool never_drained = vm.was_ready == 0 && IsInitializing(NodeNow(slot).power);
+      return never_drained ? Violation::kDeletedNeverDrained : Violation::kDeletedWithWork;
+    }
     const bool drained = NodeNow(slot).drain == DrainState::kComplete;
     if (!drained && vm.running != 0 && IsMassLoss(*state)) return Violation::kDeletedByMassLoss;
   }

@@ -334,6 +334,7 @@ State Registered(Power power) {
   state.slots[0].vm.joined = 1;
   NodeOf(state).present = NodeOf(state).eligible = 1;
   NodeOf(state).power = power;
+  NodeOf(state).NoteReady();
   return state;
 }
 State Broken(Power power) {
@@ -406,7 +407,6 @@ TEST(Invariant, C17_only_a_vm_whose_node_was_ready_is_recorded_as_ready) {
   State joins = Registered(Power::kInitializing);
   State later = joins;
   State at_once = Registered(Power::kReady);
-  NodeOf(at_once).NoteReady();
   EXPECT_EQ(Apply(Unready(), 0, ActOn(ActKind::kRecordJoin), &joins), Violation::kNone);
   EXPECT_EQ(joins.slots[0].vm.was_ready, 0U);
   EXPECT_EQ(Apply(Unready(), 0, ActOn(ActKind::kRecordReady), &later), Violation::kReadyTooEarly);

@@ -351,6 +351,7 @@ class WorldSteps {
         next.nodes[i].by_hand = node.ours;
         next.nodes[i].eligible = enable != 0;
         next.nodes[i].cordon = enable != 0 ? Cordon::kNone : Cordon::kOperators;
+        next.nodes[i].NoteReady();
         Excuse(&next);
       }
       return;
@@ -455,7 +456,7 @@ namespace {
 bool AwaitsIdle(const Vm& vm, const Node& node) {
   const bool never_ready =
       vm.mark_reason == Reason::kBroken && vm.was_ready == 0 && IsInitializing(node.power);
-  const bool cut_off = vm.mark_reason == Reason::kUnhealthy && IsDisconnected(node.power);
+  const bool cut_off = vm.mark_reason != Reason::kScaleIn && IsDisconnected(node.power);
   const bool drained = node.ours != 0 && node.drain == DrainState::kComplete;
   return drained || (!node.Draining() && (never_ready || cut_off));
 }
