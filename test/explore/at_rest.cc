@@ -42,6 +42,11 @@ bool IsToBeRemoved(const Configuration& configuration, const Slot& slot) {
   if (slot.nodes[1].present != 0 && slot.nodes[0].present != 0 && IsUp(slot.nodes[0].power)) {
     return false;
   }
+  // Its removal was cancelled within the last hour.
+  if (node.present != 0 && node.ours != 0 && node.uid == vm.uid &&
+      node.drain == DrainState::kCanceled) {
+    return false;
+  }
   // A guest that is held goes on: that its node is silent says nothing.
   if (vm.held != 0 && node.present != 0 && !IsUp(node.power)) return false;
   if (vm.was_ready == 0) {

@@ -260,6 +260,7 @@ PoolSnapshot DecisionCache::SnapshotOf(const View& view, const Labels& labels) c
   scaling::Look look = scaling::LookFor("", snapshot.policy);
   look.now = kNow;
   look.nomad_readable = view.readable != 0;
+  look.allocations_complete = true;
   look.nomad_problem = view.readable != 0 ? "" : "no answer";
   look.nomad_index = 300;
   const auto keys = static_cast<Keys>(view.keys);

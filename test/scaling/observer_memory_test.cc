@@ -277,6 +277,19 @@ TEST_F(ObserverMemoryTest, after_an_unobserved_recovery_the_time_of_an_unhealthy
   EXPECT_EQ(Observe(minutes(5), sick_at(108)).vms[0].unhealthy_for, base::Duration::zero());
 }
 
+TEST_F(ObserverMemoryTest,
+       C17_a_node_that_flaps_is_unhealthy_all_the_time_that_nobody_saw_it_ready) {
+  for (int i = 0; i <= 10; ++i) {
+    World world = Sick(true, false);
+    if (i % 2 != 0) world.Nodes()[0].status = nomad::NodeStatus::kInitializing;
+    world.Nodes()[0].modify_index = 100 + static_cast<std::uint64_t>(i);
+    EXPECT_EQ(Observe(minutes(i), std::move(world)).vms[0].unhealthy_for, minutes(i));
+  }
+  World later = Sick(true, false);
+  later.Nodes()[0].modify_index = 200;
+  EXPECT_EQ(Observe(minutes(13), std::move(later)).vms[0].unhealthy_for, minutes(0)) << "a gap";
+}
+
 TEST_F(ObserverMemoryTest, C15_time_without_nomad_makes_no_vm_unhealthy) {
   Observe(minutes(0), Sick(true, false));
   Observe(minutes(30), Sick(true, false, false));

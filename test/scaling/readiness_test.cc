@@ -152,6 +152,21 @@ nomad::Allocation Running() {
   return allocation;
 }
 
+TEST(Readiness, C9_without_a_proof_that_nothing_runs_its_node_is_drained) {
+  World world = Broken(Node("a").Initializing());
+  world.Idle("a");
+  world.Raw().allocations_complete = false;
+  EXPECT_EQ(world.StepOf("a").kind, StepKind::kStartDrain);
+}
+
+TEST(Readiness, C7_a_broken_vm_with_a_dynamic_host_volume_is_kept) {
+  World world = WithDrivers();
+  world.With(Vm("a").Age(kOld).Registered()).With(Node("a").Initializing());
+  EXPECT_EQ(world.StepOf("a").kind, StepKind::kMarkBroken);
+  world.Nodes()[0].dynamic_host_volumes = {"data"};
+  EXPECT_EQ(world.StepOf("a").row, Row::kUnmarkedBrokenKept);
+}
+
 TEST(Readiness, C17_a_broken_vm_whose_node_was_never_ready_is_deleted_without_a_drain) {
   World world = Broken(Node("a").Initializing());
   world.Idle("a");

@@ -224,6 +224,54 @@ TEST(Unhealthy, a_protected_vm_does_not_count_towards_max_unhealthy) {
   EXPECT_EQ(AddSick(world, "b").StepOf("b").kind, StepKind::kMarkUnhealthy);
 }
 
+World OneSick(const Node& node) {
+  World world = Replacing();
+  world.With(Vm("a").Joined()).With(node);
+  world.Raw().vms.back().unhealthy_for = minutes(11);
+  return world;
+}
+
+TEST(Unhealthy, C7_what_no_scale_in_removes_is_not_replaced_either) {
+  World volume = OneSick(Node("a").Down());
+  volume.Nodes()[0].dynamic_host_volumes = {"data"};
+  EXPECT_EQ(volume.StepOf("a").row, Row::kUnmarkedUnhealthyKept);
+  volume.Policy().host_volumes = config::HostVolumes::kIgnore;
+  EXPECT_EQ(volume.StepOf("a").kind, StepKind::kMarkUnhealthy);
+  World own = OneSick(Node("a").Down());
+  own.Raw().own_node_id = "node-a";
+  EXPECT_EQ(own.StepOf("a").row, Row::kUnmarkedUnhealthyKept);
+  own.Raw().own_node_id = "node-b";
+  EXPECT_EQ(own.StepOf("a").kind, StepKind::kMarkUnhealthy);
+}
+
+TEST(Unhealthy, C9_a_removal_that_was_cancelled_begins_again_after_an_hour) {
+  World world = OneSick(Node("a").Initializing().DrainCancelled("a"));
+  world.Nodes()[0].last_drain->updated_at = kNow - minutes(59);
+  const Step step = world.StepOf("a");
+  EXPECT_EQ(step.row, Row::kUnmarkedUnhealthyKept);
+  EXPECT_THAT(step.reason, HasSubstr("its drain was cancelled"));
+  world.Nodes()[0].last_drain->updated_at = kNow - minutes(60);
+  EXPECT_EQ(world.StepOf("a").kind, StepKind::kMarkUnhealthy);
+}
+
+TEST(Unhealthy, C9_a_list_that_may_be_filtered_proves_no_absence) {
+  World world;
+  AddMarkedUnhealthy(world, Vm("a").Joined().Marked().NodeDownFor(minutes(2)));
+  world.With(Node("a").Status(nomad::NodeStatus::kDisconnected));
+  world.Raw().allocations["node-a"] = {};
+  EXPECT_EQ(world.StepOf("a").row, Row::kMarkedCutOff);
+  world.Raw().allocations_complete = false;
+  EXPECT_EQ(world.StepOf("a").kind, StepKind::kWait);
+}
+
+TEST(Unhealthy, C17_only_what_would_be_replaced_takes_a_place_of_max_unhealthy) {
+  World world = Replacing({.value = 1});
+  world.With(Vm("a").Joined()).With(Node("a").Down());
+  world.Nodes()[0].dynamic_host_volumes = {"data"};
+  world.Raw().vms.back().unhealthy_for = minutes(11);
+  EXPECT_EQ(AddSick(world, "b").StepOf("b").kind, StepKind::kMarkUnhealthy);
+}
+
 TEST(Unhealthy, C17_a_node_within_its_time_does_not_count_towards_max_unhealthy) {
   World world = Replacing({.value = 1});
   world.With(Vm("a").Joined()).With(Node("a").Status(nomad::NodeStatus::kDisconnected));

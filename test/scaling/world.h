@@ -230,6 +230,7 @@ class World {
   World() {
     look_.now = kNow;
     look_.nomad_readable = true;
+    look_.allocations_complete = true;
     pool_.key = {.ns = "default", .pool = "web"};
     pool_.lease_used = true;
     policy_.emplace();

@@ -71,8 +71,10 @@ struct Facts {
   bool cut_off = false;
   // Its node drains, and not for it.
   bool maintained = false;
+  // The drain of its removal was cancelled within the last hour.
+  bool canceled_lately = false;
   // The policy removes broken VMs like this one, or unhealthy ones; never in a dry run, nor while
-  // the VM is maintained.
+  // the VM is maintained or its removal was cancelled lately.
   bool may_remove_broken = false;
   bool may_replace = false;
   bool dry_run = false;

@@ -42,6 +42,8 @@ class ObserverMemory {
   // The uid of the namespace, once it is known or is known to be forbidden (""). Apply fills it in.
   bool KnowsHarvester() const;
   void SetHarvester(std::string uid);
+  // The node on which the autoscaler itself runs. Apply fills it in.
+  void SetOwnNode(std::string id);
   // Returns what was set before.
   bool SetAllocationsUnread(bool unread);
   PendingReasons& pending_reasons() { return pending_reasons_; }
@@ -73,9 +75,14 @@ class ObserverMemory {
     base::Duration wait{};
   };
   mutable base::Mutex mutex_;
-  std::map<std::string, Failing> failing_ NH_GUARDED_BY(mutex_);                    // by VM uid
-  std::map<std::string, NodeSince> down_since_ NH_GUARDED_BY(mutex_);               // by node ID
-  std::map<std::string, NodeSince> unhealthy_since_ NH_GUARDED_BY(mutex_);          // by VM uid
+  std::map<std::string, Failing> failing_ NH_GUARDED_BY(mutex_);       // by VM uid
+  std::map<std::string, NodeSince> down_since_ NH_GUARDED_BY(mutex_);  // by node ID
+  struct UnhealthySince {
+    base::MonoTime since{};
+    base::MonoTime last_seen{};
+    std::uint64_t modify_index = 0;
+  };
+  std::map<std::string, UnhealthySince> unhealthy_since_ NH_GUARDED_BY(mutex_);     // by VM uid
   std::map<std::string, NodeSince> drained_since_ NH_GUARDED_BY(mutex_);            // by VM uid
   std::map<std::string, base::MonoTime> initializing_since_ NH_GUARDED_BY(mutex_);  // by node ID
   struct MarkSince {
@@ -87,6 +94,7 @@ class ObserverMemory {
   base::Duration unreadable_total_ NH_GUARDED_BY(mutex_){};
   std::map<std::string, base::WallTime> tokens_ NH_GUARDED_BY(mutex_);  // by VM uid
   std::optional<std::string> harvester_ NH_GUARDED_BY(mutex_);
+  std::string own_node_ NH_GUARDED_BY(mutex_);
   bool allocations_unread_ NH_GUARDED_BY(mutex_) = false;
   std::map<std::string, Unread> unread_ NH_GUARDED_BY(mutex_);  // by node ID
   // By VM uid: of every VM of the last look.

@@ -151,6 +151,11 @@ struct Look {
   // The nodes that the reader's policy selects: a VM without a record of its own is linked by it.
   std::optional<harvester::NodesRecord> policy_nodes;
 
+  // The node on which the autoscaler itself runs; empty: none, or not known.
+  std::string own_node_id;
+  // The token is proved to read the allocations of every namespace. Only asked when that decides.
+  bool allocations_complete = false;
+
   bool nomad_readable = false;
   std::string nomad_problem;  // why it is not readable
   std::string region;         // the configured one; empty: none

@@ -198,6 +198,7 @@ std::optional<base::MonoTime> Background::Resume(Session& session, Pool& pool,
     base::MutexLock lock(pool.mutex);
     policy = pool.state.policy;
   }
+  if (const auto own = session.OwnNode(context); own.ok()) pool.memory.SetOwnNode(*own);
   const Resumed resumed =
       ResumePool(context, session.DependenciesFor(pool, *access, *access->lease), policy);
   const bool acquired = resumed.lease.ok();

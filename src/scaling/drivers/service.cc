@@ -225,6 +225,7 @@ void Service::SetOwnNode(const Context& context, Session& session, Pool& pool,
   request->own_node_problem = own.status();
   if (own.ok()) {
     request->own_node_id = *own;
+    pool.memory.SetOwnNode(*own);
   } else if (!context.Done()) {
     pools_.WarnOnce(pool, {base::Message(own.status())});
   }

@@ -314,10 +314,19 @@ absl::StatusOr<AllocationList> Observer::ReadAllocations(const runtime::Context&
 
 absl::Status Observer::ReadIdleness(const runtime::Context& context, Look* look) const {
   std::set<std::string> awaited;
+  bool without_drain = false;
   for (const VmView& view : look->vms) {
-    if (AwaitsIdle(view, *look)) awaited.insert(LinkedNode(view, *look)->id);
+    if (!AwaitsIdle(view, *look)) continue;
+    const nomad::Node& node = *LinkedNode(view, *look);
+    awaited.insert(node.id);
+    without_drain |= !nodepool::IsDrainOf(node, view.vm->mark->action, view.vm->uid);
   }
   if (awaited.empty()) return absl::OkStatus();
+  // Nomad completes no drain there: the list alone has to prove that nothing runs.
+  if (without_drain) {
+    const auto read_job = nomad_.VerifyReadJob(context);
+    look->allocations_complete = read_job.ok() && *read_job == nomad::ReadJob::kEverywhere;
+  }
   const auto all = reads_.ListAllocations(context);
   if (absl::Status ended = context.Check(); !ended.ok()) return ended;
   if (MayPass(all.status())) {

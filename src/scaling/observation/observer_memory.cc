@@ -15,6 +15,8 @@ namespace {
 
 // ErrorUnschedulable and ErrorPvcNotFound are normal for some seconds (rule C3).
 constexpr base::Duration kFailingForGood = std::chrono::seconds(60);
+// Between two observations of a node that changes; what is longer is a gap.
+constexpr base::Duration kLongestGap = std::chrono::minutes(2);
 // Before a node that could not be read in full is read again.
 constexpr base::Duration kFirstWait = std::chrono::seconds(1);
 constexpr base::Duration kLongestWait = std::chrono::minutes(1);
@@ -91,7 +93,17 @@ void ObserverMemory::ApplyUnhealthy(base::MonoTime now, const Look& look, VmView
     unhealthy_since_.erase(view->vm->uid);
     return;
   }
-  view->unhealthy_for = For(&unhealthy_since_, view->vm->uid, LinkedNode(*view, look), now);
+  // A node that flaps changes, and is not ready all the same. It may have been ready while nobody
+  // looked, unless its index tells that nothing changed.
+  const nomad::Node* const node = LinkedNode(*view, look);
+  const std::uint64_t index = node == nullptr ? 0 : node->modify_index;
+  UnhealthySince& known =
+      unhealthy_since_.try_emplace(view->vm->uid, UnhealthySince{now, now, index}).first->second;
+  const bool unchanged = node != nullptr && index == known.modify_index;
+  if (!unchanged && now - known.last_seen > kLongestGap) known.since = now;
+  known.last_seen = now;
+  known.modify_index = index;
+  view->unhealthy_for = now - known.since;
 }
 
 void ObserverMemory::ApplyInitializing(base::MonoTime now, Look* look) {
@@ -116,6 +128,11 @@ bool ObserverMemory::KnowsHarvester() const {
   return harvester_.has_value();
 }
 
+void ObserverMemory::SetOwnNode(std::string id) {
+  const base::MutexLock lock(mutex_);
+  own_node_ = std::move(id);
+}
+
 void ObserverMemory::SetHarvester(std::string uid) {
   const base::MutexLock lock(mutex_);
   harvester_ = std::move(uid);
@@ -124,6 +141,7 @@ void ObserverMemory::SetHarvester(std::string uid) {
 void ObserverMemory::Apply(base::MonoTime now, Look* look) {
   base::MutexLock lock(mutex_);
   look->harvester = harvester_.value_or("");
+  look->own_node_id = own_node_;
   if (unreadable_since_.has_value()) {
     unreadable_total_ += now - *unreadable_since_;
     unreadable_since_.reset();

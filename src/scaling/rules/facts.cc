@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "nomad_harvester/scaling/plan.h"
+
 namespace nomad_harvester::scaling {
 namespace {
 
@@ -80,11 +82,20 @@ bool IsWithinItsTime(const Allocations& allocations) {
   });
 }
 
-bool MayComeBack(const VmView& view, const PoolSnapshot& snapshot) {
-  const Node* const node = LinkedNode(view, snapshot);
-  if (node == nullptr || node->status != NodeStatus::kDisconnected) return false;
-  const auto known = snapshot.look().allocations.find(node->id);
-  return known != snapshot.look().allocations.end() && IsWithinItsTime(known->second);
+// Its node is one that no scale-in removes (rule C7), beside what annotation and meta protect.
+bool IsOnKeptNode(const Node* node, const PoolSnapshot& snapshot) {
+  if (node == nullptr) return false;
+  if (!snapshot.look().own_node_id.empty() && node->id == snapshot.look().own_node_id) return true;
+  return !node->dynamic_host_volumes.empty() && snapshot.policy.has_value() &&
+         snapshot.policy->host_volumes == config::HostVolumes::kProtect;
+}
+
+// An operator, or our own roll-back, cancelled the drain of its removal within the last hour.
+bool IsCanceledLately(const VmView& view, const Node* node, base::WallTime now) {
+  if (node == nullptr || !nodepool::IsDrainOfVm(*node, view.vm->uid)) return false;
+  const nomad::LastDrain& drain = *node->last_drain;
+  return drain.status == DrainStatus::kCanceled && drain.updated_at.has_value() &&
+         now - *drain.updated_at < kGoesLastFor;
 }
 
 // Somebody else drains the node: its VM would be marked, rolled back at once, and marked again.
@@ -102,6 +113,7 @@ void SetUnmarked(const Overlay& seen, const PoolFacts* pool, Facts* facts) {
     facts->cut_off = allocations == nullptr || !IsWithinItsTime(*allocations);
     facts->unhealthy = facts->unhealthy && facts->cut_off;
   }
+  facts->is_protected |= IsOnKeptNode(facts->node, snapshot);
   facts->has_deadline = JoinDeadline(view, snapshot.look()).has_value();
   if (!snapshot.policy.has_value()) return;
   const config::PoolPolicy& policy = *snapshot.policy;
@@ -109,11 +121,12 @@ void SetUnmarked(const Overlay& seen, const PoolFacts* pool, Facts* facts) {
   facts->ran = policy.wait_for == config::WaitFor::kRunning && harvester::IsRunning(view.vm);
   facts->token_ends = policy.intro_token != config::IntroToken::kOff && TokenEnds(seen, *facts);
   facts->maintained = IsMaintained(facts->node);
+  facts->canceled_lately = IsCanceledLately(view, facts->node, seen.now());
   facts->may_remove_broken =
-      !policy.dry_run && !facts->maintained &&
+      !policy.dry_run && !facts->maintained && !facts->canceled_lately &&
       (facts->start_fails || policy.on_join_timeout == config::OnJoinTimeout::kDelete);
   SetPublishing(view, policy, facts);
-  if (!facts->unhealthy || facts->maintained) return;
+  if (!facts->unhealthy || facts->maintained || facts->canceled_lately) return;
   facts->may_replace =
       (pool != nullptr ? *pool : PoolFacts(snapshot)).may_replace.contains(view.vm->uid);
 }
@@ -141,15 +154,17 @@ void SetMarksNode(const Overlay& seen, const harvester::Mark& mark, const Node& 
   facts->never_begun = due && !facts->ours && CanDrain(node);
   const Allocations* allocations = seen.AllocationsOf(node.id);
   if (allocations == nullptr) return;
-  facts->cut_off_for_good =
-      for_good && node.status == NodeStatus::kDisconnected && !IsWithinItsTime(*allocations);
+  // A token that does not read every namespace proves no absence.
+  const bool is_proof = seen.snapshot().look().allocations_complete;
+  facts->cut_off_for_good = is_proof && for_good && node.status == NodeStatus::kDisconnected &&
+                            !IsWithinItsTime(*allocations);
   const bool lost_is_stale =
       node.status == NodeStatus::kReady && view.node_drained_for >= kStaleLost;
   facts->idle =
       facts->complete && nodepool::IsIdle(*allocations, mark.ignore_system, lost_is_stale);
   facts->placed_late = facts->complete && !node.eligible && view.node_drained_for >= kPlacedLate &&
                        nodepool::WantsToRun(*allocations, mark.ignore_system);
-  facts->never_used = !facts->was_ready && node.status == NodeStatus::kInitializing &&
+  facts->never_used = is_proof && !facts->was_ready && node.status == NodeStatus::kInitializing &&
                       !node.draining && nodepool::IsIdle(*allocations, false);
 }
 
@@ -201,9 +216,12 @@ PoolFacts::PoolFacts(const PoolSnapshot& snapshot) : mass_loss(FindMassLoss(snap
       const bool replaced =
           view->vm->mark.has_value() && view->vm->mark->reason == MarkReason::kUnhealthy;
       if (replaced) ++leaving;
-    } else if (!view->vm->protect.HoldsAt(snapshot.now()) && IsUnhealthy(*view, snapshot) &&
-               !MayComeBack(*view, snapshot) && !IsMaintained(LinkedNode(*view, snapshot))) {
-      unhealthy.push_back(view);
+    } else if (IsUnhealthy(*view, snapshot)) {
+      // Only what would be replaced takes a place.
+      const Overlay seen(snapshot, *view);
+      const Facts facts = FactsOf(seen, this);
+      const bool is_kept = facts.is_protected || facts.maintained || facts.canceled_lately;
+      if (facts.unhealthy && !is_kept && facts.candidate == nullptr) unhealthy.push_back(view);
     }
   }
   std::sort(unhealthy.begin(), unhealthy.end(),

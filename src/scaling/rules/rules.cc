@@ -81,16 +81,22 @@ Step RecordRolledBack(const Facts& facts) {
   return step;
 }
 
-constexpr const char* kKeptForMaintenance = "; it is kept while another client drains its node";
+// Why a VM is not marked that the policy would remove; by default because it is protected, or the
+// policy keeps it.
+std::string WhyKept(const Facts& facts) {
+  if (facts.maintained) return "; it is kept while another client drains its node";
+  if (facts.canceled_lately) return "; it is kept for an hour, because its drain was cancelled";
+  return "; it is kept";
+}
 
 Step KeepUnhealthy(const Facts& facts) {
-  const bool by_limit = !facts.is_protected && !facts.dry_run;
+  const bool by_limit =
+      !facts.is_protected && !facts.dry_run && !facts.maintained && !facts.canceled_lately;
   return MakeStep(
       StepKind::kReport,
       CauseOfUnhealthy(facts) +
-          (facts.maintained ? kKeptForMaintenance
-           : by_limit       ? "; it is kept while as many VMs as max_unhealthy allows are replaced"
-                            : "; it is kept"),
+          (by_limit ? "; it is kept while as many VMs as max_unhealthy allows are replaced"
+                    : WhyKept(facts)),
       facts.node);
 }
 
@@ -231,7 +237,7 @@ constexpr std::array<Rule, 50> kTable = {{
      [](const Facts& f) { return !f.marked && f.broken; },
      [](const Facts& f) {
        return MakeStep(StepKind::kReport,
-                       CauseOfBroken(f) + (f.maintained ? kKeptForMaintenance : "; it is kept"),
+                       CauseOfBroken(f) + WhyKept(f),
                        f.node);
      }},
     {Row::kUnmarkedJoins, "unmarked-joins", "no mark, never joined", "links",

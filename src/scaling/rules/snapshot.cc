@@ -413,6 +413,8 @@ bool IsBroken(const VmView& view, const nomad::Node* node, const PoolSnapshot& s
   if (!IsReadable(view, look) || IsOtherNomad(view.vm, look)) return false;
   if (HasOtherIdentifiers(view.vm, snapshot) || harvester::WasReady(view.vm)) return false;
   if (node != nullptr) {
+    // While a guest is paused or migrates, a node's silence says nothing.
+    if (nodepool::IsSilent(*node) && harvester::IsPausedOrMigrating(view.vm)) return false;
     // Its join is recorded first.
     if (!harvester::HasJoined(view.vm) || WhyNotReady(view, *node, snapshot).empty()) return false;
   } else if (view.link.state != nodepool::LinkState::kNone) {
