@@ -132,6 +132,20 @@ TEST(NextStep, C4_a_node_that_another_harvester_drained_is_not_purged) {
   EXPECT_EQ(NextStepOfGoneVm(node, snapshot).row, Row::kGoneNothing);
 }
 
+TEST(NextStep, C4_while_the_namespace_could_not_be_read_no_node_that_names_a_harvester_is_purged) {
+  World world;
+  nomad::Node node =
+      Node("a").DrainedBy(DrainStatus::kComplete, "a", "act", false, true).Down().Get();
+  world.Raw().harvester_unread = true;
+  EXPECT_EQ(NextStepOfGoneVm(node, world.Snapshot()).row, Row::kGonePurge)
+      << "a drain of an older version, or without the right";
+  node.last_drain->meta["harvester"] = "uid-2";
+  EXPECT_EQ(NextStepOfGoneVm(node, world.Snapshot()).row, Row::kGoneNothing);
+  world.Raw().harvester_unread = false;
+  EXPECT_EQ(NextStepOfGoneVm(node, world.Snapshot()).row, Row::kGonePurge)
+      << "the right to read a namespace is optional";
+}
+
 TEST(NextStep, C5_the_down_node_of_a_paused_guest_says_nothing) {
   World world;
   world.With(Vm("a").Joined().Marked().Paused().NodeDownFor(std::chrono::hours(1)))

@@ -206,6 +206,39 @@ TEST(Leftovers, C10_a_secret_of_another_action_is_not_given_to_a_vm_of_its_name)
   EXPECT_FALSE(h.Secrets().at(0)["metadata"].contains("ownerReferences"));
 }
 
+TEST(Leftovers, C4_a_failure_to_read_the_namespace_purges_no_node_of_another_harvester) {
+  Harness h;
+  h.policy["node_purge"] = "true";
+  ASSERT_TRUE(h.Scale(1).ok());
+  h.WaitUntilReady();
+  simulator::NodeSpec spec;
+  spec.name = "web-other";
+  spec.node_class = "web";
+  const std::string id = h.cluster.AddForeignNode(spec);
+  h.cluster.OperatorDrain(id, std::chrono::seconds(1),
+                          {{"drained_by", "nomad-autoscaler"},
+                           {"action", "a-1"},
+                           {"vm", "web-other"},
+                           {"vm_uid", "uid-of-another-harvester"},
+                           {"pool", "nomad/web"},
+                           {"harvester", "another-harvester"},
+                           {"purge", "true"},
+                           {"was", "eligible"}});
+  h.clock.Advance(std::chrono::seconds(10));
+  h.cluster.KillNode(id);
+  h.clock.Advance(std::chrono::seconds(30));
+  h.Restart();
+  int failed = 0;
+  h.cluster.SetFaultHook([&](const simulator::RequestInfo& request) {
+    if (request.resource != "namespaces" || failed >= 6) return simulator::Fault::None();
+    ++failed;
+    return simulator::Fault::Answer(503);
+  });
+  h.Tick(std::chrono::minutes(3));
+  EXPECT_EQ(failed, 6) << "it is read again by the next look";
+  EXPECT_FALSE(h.cluster.Node(id).is_null());
+}
+
 TEST(Leftovers, C4_without_node_purge_the_node_of_a_removed_vm_stays) {
   Harness h;
   h.policy["node_purge"] = "false";

@@ -146,6 +146,8 @@ struct Look {
   // The uid of the namespace: which Harvester cluster it is. Empty: not known, such as without the
   // right to read it.
   std::string harvester;
+  // It could not be read yet: which nodes are this cluster's to purge is not known (rule C4).
+  bool harvester_unread = false;
   // All VMs of the namespace that were read, of whatever pool.
   std::vector<VmView> vms;
   // The nodes that the reader's policy selects: a VM without a record of its own is linked by it.

@@ -357,7 +357,7 @@ absl::Status Observer::ReadIdleness(const runtime::Context& context, Look* look)
   return absl::OkStatus();
 }
 
-// The right to read a namespace is optional.
+// The right to read a namespace is optional. What fails otherwise is read again by the next look.
 void Observer::ReadHarvester(const runtime::Context& context) const {
   auto uid = vms_.NamespaceUid(context);
   if (uid.ok() || kube::IsForbidden(uid.status()))
@@ -449,6 +449,7 @@ absl::StatusOr<Look> Observer::Observe(const runtime::Context& context, Look bas
   // A start that fails is judged by what its pod says.
   memory_.pending_reasons().ApplyPods(context, vms_, logger_, &look);
   memory_.Apply(context.clock().Now(), &look);
+  look.harvester_unread = !memory_.KnowsHarvester();
   if (!look.nomad_readable) return look;
   memory_.pending_reasons().ApplyVolumes(context, vms_, logger_, &look);
   ReadDetails(context, &look);

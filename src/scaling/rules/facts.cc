@@ -276,9 +276,10 @@ Facts FactsOfGoneVm(const NodeOfGoneVm& gone, const PoolSnapshot& snapshot) {
   facts.node = gone.node;
   facts.vm_gone = true;
   // Another Harvester cluster may have a pool of the same name.
-  const std::string& harvester = snapshot.look().harvester;
-  const bool of_this_harvester =
-      harvester.empty() || gone.mark.harvester.empty() || gone.mark.harvester == harvester;
+  const Look& look = snapshot.look();
+  const bool of_this_harvester = gone.mark.harvester.empty() ||
+                                 gone.mark.harvester == look.harvester ||
+                                 (look.harvester.empty() && !look.harvester_unread);
   facts.purge_wanted = of_this_harvester && gone.mark.purge &&
                        gone.mark.pool == snapshot.key.ToString() && IsComplete(*gone.node) &&
                        gone.node->status == NodeStatus::kDown;
