@@ -507,6 +507,37 @@ TEST_F(MaintenanceCommands, C15_adopt_needs_a_nomad_that_tells_its_keys_and_can_
   EXPECT_THAT(out_.str(), HasSubstr("belongs to this Nomad cluster now"));
 }
 
+TEST_F(MaintenanceCommands, C15_adopt_leaves_vms_of_another_region_alone) {
+  ASSERT_TRUE(Scale(2).ok());
+  const nlohmann::json before = cluster_.Vms().at(0)["metadata"];
+  const std::string vm = before["name"];
+  const std::string prefix = "nomad-harvester-autoscaler/";
+  nlohmann::json nodes =
+      nlohmann::json::parse(before["annotations"][prefix + "nodes"].get<std::string>());
+  nodes["region"] = "eu";
+  nodes["index"] = 100000;
+  cluster_.EditAnnotation(vm, prefix + "nodes", nodes.dump());
+  cluster_.EditAnnotation(vm, prefix + "nomad-cluster", "key-of-eu");
+  const auto parsed =
+      ReadSettings({"harvester_url=http://harvester.invalid", "auth_token=x", "node_group_name=web",
+                    "namespace=nomad", "node_class=web", "nomad_region=global"},
+                   {}, PolicyUse::kOptional, nullptr, {});
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  settings_ = *parsed;
+  maintenance_ = MakeMaintenance(cluster_, clock_, executor_, settings_);
+  EXPECT_EQ(Adopt(), 0);
+  EXPECT_EQ(out_.str(), "pool nomad/web belongs to this Nomad cluster\n");
+  cluster_.SetNomadKeys({"rebuilt"});
+  EXPECT_EQ(Adopt(), 0);
+  for (const nlohmann::json& each : cluster_.Vms()) {
+    const nlohmann::json& annotations = each["metadata"]["annotations"];
+    const bool is_other = each["metadata"]["name"] == vm;
+    EXPECT_EQ(annotations[prefix + "nomad-cluster"], is_other ? "key-of-eu" : "rebuilt");
+    if (!is_other) continue;
+    EXPECT_EQ(annotations[prefix + "nodes"], nodes.dump());
+  }
+}
+
 TEST_F(MaintenanceCommands, C15_adopt_gives_an_empty_pool_to_a_nomad_that_was_rebuilt) {
   ASSERT_TRUE(Scale(1).ok());
   ASSERT_TRUE(Scale(0).ok());

@@ -56,7 +56,9 @@ absl::StatusOr<Adoption> Maintenance::FindAdoption(const runtime::Context& calle
   NH_ASSIGN_OR_RETURN(auto vms, harvester::VmStore(clients_.kube, key.ns).ListAll(context));
   for (harvester::VirtualMachine& vm : vms.value) {
     const bool of_pool = vm.pool == key.pool && harvester::IsMember(vm);
-    const bool newer = vm.nodes.has_value() && vm.nodes->index > adoption.index;
+    // Another region has another index, and other keys.
+    const bool newer =
+        vm.nodes.has_value() && vm.nodes->index > adoption.index && !IsOtherNomad(vm, look);
     if (of_pool && (newer || IsOtherCluster(vm, look))) adoption.vms.emplace_back(std::move(vm));
   }
   if (!clients_.config->pool_lease) return adoption;
