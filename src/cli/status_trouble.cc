@@ -73,6 +73,12 @@ std::string TroubleOf(const VmView& view, const PoolSnapshot& snapshot) {
       !scaling::IdentityOf(*snapshot.policy).Contains(*node)) {
     return "its node is not one of the policy's: " + WrongPool(*node, snapshot);
   }
+  if (view.member && IsOtherCluster(view.vm, snapshot.look())) {
+    // Where all are, that is why the pool is not ready.
+    return OtherClusterProblem(snapshot).empty()
+               ? "it belongs to another Nomad cluster than its pool: it is counted, and not touched"
+               : "";
+  }
   const bool ambiguous = view.link.state == nodepool::LinkState::kTwoReady ||
                          view.link.state == nodepool::LinkState::kContradicted;
   if (readable && view.member && ambiguous) {

@@ -507,6 +507,33 @@ TEST_F(MaintenanceCommands, C15_adopt_needs_a_nomad_that_tells_its_keys_and_can_
   EXPECT_THAT(out_.str(), HasSubstr("belongs to this Nomad cluster now"));
 }
 
+TEST_F(MaintenanceCommands, C15_check_warns_of_a_stray_vm_and_fails_if_the_pool_is_another_nomads) {
+  ASSERT_TRUE(Scale(2).ok());
+  const auto check = [this] {
+    CheckPreconditions(*maintenance_, work_.context(), settings_, "table", Out());
+    return out_.str();
+  };
+  const std::string vm = cluster_.Vms().at(0)["metadata"]["name"];
+  const std::string other = cluster_.Vms().at(1)["metadata"]["name"];
+  EXPECT_THAT(check(), HasSubstr("ok       Nomad's cluster: the pool's VMs belong to it\n"));
+  cluster_.EditAnnotation(vm, "nomad-harvester-autoscaler/nomad-cluster", "elsewhere");
+  EXPECT_THAT(check(), AllOf(HasSubstr("warn     Nomad's cluster: " + vm + ": of another Nomad"),
+                             Not(HasSubstr("harvester adopt"))));
+  cluster_.EditAnnotation(other, "nomad-harvester-autoscaler/nomad-cluster", "elsewhere");
+  EXPECT_THAT(check(), AllOf(HasSubstr("FAIL     Nomad's cluster: "), HasSubstr(vm),
+                             HasSubstr(other), HasSubstr("run harvester adopt")));
+}
+
+TEST_F(MaintenanceCommands, C15_status_names_a_stray_vm_of_another_nomad) {
+  ASSERT_TRUE(Scale(2).ok());
+  const std::string vm = cluster_.Vms().at(0)["metadata"]["name"];
+  cluster_.EditAnnotation(vm, "nomad-harvester-autoscaler/nomad-cluster", "elsewhere");
+  EXPECT_EQ(Status(), 0);
+  EXPECT_THAT(out_.str(), ContainsRegex("Trouble:    " + vm +
+                                        ": it belongs to another Nomad "
+                                        "cluster than its pool"));
+}
+
 TEST_F(MaintenanceCommands, C15_adopt_leaves_vms_of_another_region_alone) {
   ASSERT_TRUE(Scale(2).ok());
   const nlohmann::json before = cluster_.Vms().at(0)["metadata"];

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a pool's VMs and nodes of today say of its policy.
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 #include "nomad_harvester/base/time.h"
 
@@ -99,26 +101,35 @@ void CheckHostVolumes(const config::PoolPolicy& policy, const std::vector<nomad:
   }
 }
 
-void CheckCluster(const HarvesterFacts& harvester, const NomadFacts& nomad, CheckLines* lines) {
+// What the rules would say of the pool (rule C15).
+void CheckCluster(const PoolKey& pool, const HarvesterFacts& harvester, const NomadFacts& nomad,
+                  CheckLines* lines) {
   const std::vector<harvester::VirtualMachine>& vms = *harvester.vms;
   const std::string& cluster = *nomad.cluster;
   Look look;
+  look.nomad_readable = true;
   look.region = nomad.region;
   look.nomad_cluster = cluster;
+  SetVms(std::make_shared<const std::vector<harvester::VirtualMachine>>(vms), &look);
+  const PoolSnapshot snapshot{.key = pool,
+                              .seen = std::make_shared<const Snapshot>(std::move(look)),
+                              .lease_cluster = harvester.lease_cluster};
   std::vector<std::string> others;
-  bool is_recorded = false;
   for (const harvester::VirtualMachine& vm : vms) {
-    if (IsOtherCluster(vm, look)) others.push_back(vm.name);
-    is_recorded |= !vm.nomad_cluster.empty();
+    if (IsOtherCluster(vm, snapshot.look())) others.push_back(vm.name);
   }
-  if (!is_recorded && IsOtherCluster(harvester.lease_cluster, look)) {
-    others.emplace_back("the pool's Lease");
-  }
-  if (!others.empty()) {
-    lines->Set(kCluster, CheckOutcome::kFail,
-               absl::StrJoin(others, ", ") + ": of another Nomad cluster, by the annotation " +
-                   harvester::kNomadClusterAnnotation,
+  const bool stops = !OtherClusterProblem(snapshot).empty();
+  if (stops && others.empty()) others.emplace_back("the pool's Lease");
+  const std::string text = absl::StrJoin(others, ", ") +
+                           ": of another Nomad cluster, by the annotation " +
+                           harvester::kNomadClusterAnnotation;
+  if (stops) {
+    lines->Set(kCluster, CheckOutcome::kFail, text,
                "correct nomad_address; if Nomad was rebuilt, run harvester adopt");
+  } else if (!others.empty()) {
+    lines->Set(kCluster, CheckOutcome::kWarn,
+               text + "; the pool belongs to this one: such VMs are counted and not touched",
+               "delete them, if that cluster does not use them any more");
   } else if (cluster.empty()) {
     lines->Set(kCluster, CheckOutcome::kUnknown,
                "it does not tell its keys (/.well-known/jwks.json): it is older than 1.7, or a "
@@ -181,7 +192,7 @@ std::vector<CheckResult> CheckPool(const config::PoolPolicy& policy,
   }
   if (nomad.nodes.has_value()) CheckHostVolumes(policy, *nomad.nodes, &lines);
   if (harvester.vms.has_value() && nomad.cluster.has_value()) {
-    CheckCluster(harvester, nomad, &lines);
+    CheckCluster({.ns = policy.ns, .pool = policy.pool}, harvester, nomad, &lines);
   }
   CheckClocks(harvester, nomad, &lines);
   return std::move(lines).Take(!harvester.vms.has_value() && !nomad.nodes.has_value()
