@@ -339,6 +339,23 @@ TEST(NextStep, nothing_is_marked_without_a_policy) {
               Row::kUnmarkedBrokenKept);
 }
 
+TEST(NextStep, C17_without_a_policy_no_vm_is_ready_that_never_was) {
+  const Step joins = World()
+                         .WithoutPolicy()
+                         .With(Vm("a").Age(std::chrono::minutes(1)))
+                         .With(Node("a"))
+                         .StepOf("a");
+  EXPECT_STEP(joins, StepKind::kRecordJoin, Row::kUnmarkedJoins);
+  EXPECT_FALSE(joins.node_is_ready);
+  const Step waits = World().WithoutPolicy().With(Vm("a").Registered()).With(Node("a")).StepOf("a");
+  EXPECT_STEP(waits, StepKind::kWait, Row::kUnmarkedWaiting);
+  EXPECT_THAT(waits.reason, testing::HasSubstr("without a policy"));
+  const Vm broken = Vm("a").Registered().Marked().ForBeingBroken();
+  EXPECT_EQ(World().With(broken).With(Node("a")).StepOf("a").row, Row::kMarkedRecovered);
+  EXPECT_EQ(World().WithoutPolicy().With(broken).With(Node("a")).StepOf("a").row,
+            Row::kMarkedStartDrain);
+}
+
 TEST(NextStep, an_overdue_vm_is_never_marked_while_an_unlinked_younger_node_could_be_it) {
   const Step step = World().With(Vm("a")).With(Node("localhost", "n1")).StepOf("a");
   EXPECT_STEP(step, StepKind::kReport, Row::kUnmarkedCandidate);

@@ -12,6 +12,7 @@
 
 #include "harness.h"
 #include "nlohmann/json.hpp"
+#include "operator.h"
 #include "vm_facts.h"
 
 namespace nomad_harvester::scenario {
@@ -213,6 +214,23 @@ TEST(Ready, C17_a_vm_that_was_never_ready_and_has_lost_its_node_is_removed) {
   ASSERT_TRUE(h.cluster.PurgeNode(h.NodeOf(vm)));
   h.Tick(minutes(10));
   EXPECT_THAT(h.VmNames(), IsEmpty()) << h.Transcript();
+}
+
+TEST(Ready, C17_gc_without_a_policy_does_not_say_that_a_vm_is_ready) {
+  Harness h;
+  h.policy["scale_timeout"] = "1m";
+  h.policy["ready_drivers"] = "docker";
+  h.cluster.SetNextClients(
+      1, WithDocker({.at_first = DriverHealth::kUnhealthy, .trouble = "no daemon"}));
+  EXPECT_FALSE(h.Scale(1).ok());
+  const std::string vm = h.VmNames().at(0);
+  ASSERT_EQ(ReadyAt(h, vm), "not-yet");
+  h.clock.Advance(minutes(1));
+  Operator person(h);
+  const auto done = person.CollectWithoutPolicy();
+  EXPECT_TRUE(done.outcome.ok()) << done.outcome;
+  EXPECT_THAT(done.unfinished, IsEmpty());
+  EXPECT_EQ(ReadyAt(h, vm), "not-yet");
 }
 
 TEST(Ready, C9_work_that_is_placed_while_a_drain_begins_is_drained_too) {

@@ -245,7 +245,10 @@ Facts FactsOf(const Overlay& seen, const PoolFacts* pool) {
   facts.joined = harvester::HasJoined(view.vm);
   facts.was_ready = harvester::WasReady(view.vm);
   facts.node = seen.node();
-  facts.is_ready = facts.node != nullptr && WhyNotReady(view, *facts.node, seen.snapshot()).empty();
+  // Which drivers a node must have before it was ever ready, only a policy says.
+  const bool can_tell = facts.was_ready || seen.snapshot().policy.has_value();
+  facts.is_ready =
+      can_tell && facts.node != nullptr && WhyNotReady(view, *facts.node, seen.snapshot()).empty();
   facts.record_cluster = ShouldRecordCluster(view.vm, facts.node != nullptr, look);
   facts.is_protected = view.vm->protect.HoldsAt(seen.now()) ||
                        (facts.node != nullptr && nodepool::IsProtected(*facts.node));

@@ -59,10 +59,11 @@ std::string DescribeProgress(const VmView& view) {
 
 std::string DescribeReadiness(const VmView& view, const nomad::Node* node,
                               const PoolSnapshot& snapshot) {
+  std::string why =
+      node == nullptr ? "no node has its name now" : WhyNotReady(view, *node, snapshot);
+  if (why.empty()) why = "without a policy nobody knows which drivers it needs";
   return "its node " + view.vm->joined_node_id + " registered at " +
-         base::FormatRfc3339(view.vm->joined_at.value_or(view.vm->created_at)) + ", but " +
-         (node == nullptr ? std::string("no node has its name now")
-                          : WhyNotReady(view, *node, snapshot));
+         base::FormatRfc3339(view.vm->joined_at.value_or(view.vm->created_at)) + ", but " + why;
 }
 
 std::string DescribeLateReadiness(const VmView& view, const nomad::Node* node,
