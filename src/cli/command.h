@@ -89,7 +89,8 @@ int ShowStatus(const scaling::Maintenance& maintenance, const runtime::Context& 
                const Settings& settings, const StatusArguments& arguments, std::ostream& out,
                const ErrorWriter& errors);
 // 0: everything is clean. 1: something was not done. Prints a line to `asking.out` for each thing
-// done, and to `err` for each thing not done. Asks before it takes every pool of a namespace.
+// done, and to `err` for each thing not done. Asks before it takes every pool of a namespace,
+// and before it deletes something of one pool.
 int CollectGarbage(const scaling::Maintenance& maintenance, const runtime::Context& context,
                    const Settings& settings, bool dry_run, const Asking& asking, std::ostream& err,
                    const ErrorWriter& errors);

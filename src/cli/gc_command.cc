@@ -101,6 +101,23 @@ std::string EventLine(const ReconcileEvent& event, bool dry_run) {
   return Printable(text);
 }
 
+// Whether it deletes something of the pool, or leads to that.
+bool Deletes(const ReconcileEvent& event) {
+  switch (event.kind) {
+    case ReconcileEvent::Kind::kPurge:
+    case ReconcileEvent::Kind::kDeleteClaim:
+    case ReconcileEvent::Kind::kDeleteSecret:
+      return true;
+    case ReconcileEvent::Kind::kSetSecretOwner:
+      return false;
+    case ReconcileEvent::Kind::kStep:
+      break;
+  }
+  // A preview tells only of marked VMs that they wait.
+  return scaling::IsRemoval(event.step.kind) || event.step.kind == StepKind::kStartDrain ||
+         event.step.kind == StepKind::kWait;
+}
+
 class Gc {
  public:
   Gc(const scaling::Maintenance& maintenance, const runtime::Context& context,
@@ -141,9 +158,23 @@ class Gc {
   }
 
  private:
-  // One pool was asked for by its name.
+  // A pool that was asked for by its name is looked at first: undoing and recording harm nothing.
   int Confirm(const std::set<PoolKey>& pools) {
-    if (dry_run_ || !settings_.pool.empty() || pools.empty()) return kExitOk;
+    if (dry_run_ || asking_.yes || pools.empty()) return kExitOk;
+    if (!settings_.pool.empty()) {
+      std::vector<std::string> lines;
+      bool deletes = false;
+      const Collection preview = maintenance_.Preview(
+          context_, *pools.begin(), settings_.policy, [&](const ReconcileEvent& event) {
+            lines.push_back(EventLine(event, /*dry_run=*/true));
+            deletes |= Deletes(event);
+          });
+      if (!preview.outcome.ok()) return Fail(pools.begin()->ToString(), preview.outcome);
+      if (!deletes) return kExitOk;
+      for (const std::string& line : lines) {
+        if (asking_.interactive) Print(out_, *pools.begin(), line);
+      }
+    }
     std::vector<std::string> names;
     names.reserve(pools.size());
     for (const PoolKey& pool : pools) names.push_back(pool.pool);
@@ -234,7 +265,8 @@ void AddGcCommand(CLI::App& app, const Invocation& invocation) {
        }});
   command->add_flag("--dry-run", *dry_run,
                     "Only print what would be done first, and why; takes no Lease");
-  command->add_flag("--yes", *yes, "Without a pool: do not ask before all of them are taken");
+  command->add_flag("--yes", *yes,
+                    "Do not ask before something is deleted, or every pool is taken");
 }
 
 }  // namespace nomad_harvester::cli

@@ -684,7 +684,7 @@ TEST_F(MaintenanceCommands, gc_of_one_pool_leaves_the_others_alone_and_without_a
   EXPECT_THAT(cluster_.Vms(), IsEmpty());
 }
 
-TEST_F(MaintenanceCommands, gc_of_every_pool_asks_first_and_of_one_does_not) {
+TEST_F(MaintenanceCommands, gc_of_every_pool_asks_first) {
   DieDraining();
   settings_.policy.reset();
   settings_.pool = "";
@@ -702,6 +702,33 @@ TEST_F(MaintenanceCommands, gc_of_every_pool_asks_first_and_of_one_does_not) {
   answer_ = "y";
   EXPECT_EQ(Gc(), 0);
   EXPECT_THAT(cluster_.Vms(), IsEmpty());
+}
+
+TEST_F(MaintenanceCommands, gc_of_one_pool_asks_before_it_deletes) {
+  const std::string vm = DieDraining();
+  yes_ = false;
+  EXPECT_EQ(Gc(), 2);
+  EXPECT_EQ(err_.str(),
+            "harvester gc: it would collect what is left of pool web in namespace nomad, and there "
+            "is no terminal to ask on: give --yes\n");
+  interactive_ = true;
+  EXPECT_EQ(Gc(), 1);
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("nomad/web: " + vm + ": "),
+                                testing::EndsWith("in namespace nomad? [y/N] ")));
+  EXPECT_EQ(cluster_.Vms().size(), 1U);
+  answer_ = "y";
+  EXPECT_EQ(Gc(), 0);
+  EXPECT_THAT(cluster_.Vms(), IsEmpty());
+  answer_ = "";
+  EXPECT_EQ(Gc(), 0) << "nothing is left to be deleted";
+}
+
+TEST_F(MaintenanceCommands, gc_of_one_pool_does_not_ask_before_it_undoes) {
+  const std::string vm = DieDraining();
+  cluster_.EditAnnotation(vm, kMark, std::nullopt);
+  yes_ = false;
+  EXPECT_EQ(Gc(), 0) << err_.str();
+  EXPECT_EQ(cluster_.Vms().size(), 1U);
 }
 
 TEST_F(MaintenanceCommands, check_warns_of_a_join_timeout_that_joins_nearly_use_up) {

@@ -19,6 +19,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr char kMark[] = "nomad-harvester-autoscaler/scale-in";
@@ -82,6 +83,37 @@ TEST(Gc, C15_of_another_nomad_leaves_the_lease_and_the_secrets_of_the_pool_alone
   EXPECT_THAT(person.events, IsEmpty());
   EXPECT_EQ(h.Secrets(), secrets);
   EXPECT_EQ(h.Leases().at(0)["metadata"]["annotations"], annotations);
+}
+
+// An older version records no cluster, and of such a pool another Nomad than its own knows no node.
+TEST(Gc, C15_at_another_nomad_keeps_vms_of_a_pool_without_a_record) {
+  Harness h;
+  ASSERT_TRUE(h.Scale(2).ok());
+  h.WaitUntilReady();
+  const std::string vm = h.LeaveOneDraining();
+  h.Restart();
+  const std::string record = "nomad-harvester-autoscaler/nomad-cluster";
+  for (const std::string& each : h.VmNames()) {
+    h.cluster.EditAnnotation(each, record, std::nullopt);
+  }
+  nlohmann::json lease = h.Leases().at(0);
+  lease["metadata"]["annotations"].erase(record);
+  lease["spec"]["holderIdentity"] = "";
+  h.cluster.PutObject(lease);
+  h.cluster.SetNomadKeys({"key-of-second"}, "second");
+  for (int i = 0; i < 300; ++i) h.cluster.RunJob({.id = "busy", .count = 0, .nomad = "second"});
+  h.cluster.AddForeignNode({.name = "elsewhere", .node_class = "other", .nomad = "second"});
+  Operator stranger(h, "", "second");
+  EXPECT_TRUE(stranger.Preview().outcome.ok());
+  EXPECT_THAT(stranger.events, ElementsAre("report " + vm));
+  const auto kept = stranger.CollectWithoutPolicy();
+  EXPECT_TRUE(kept.outcome.ok()) << kept.outcome;
+  ASSERT_EQ(kept.unfinished.size(), 1U);
+  EXPECT_EQ(kept.unfinished[0].vm, vm);
+  EXPECT_THAT(kept.unfinished[0].why, HasSubstr("run gc against the pool's Nomad"));
+  EXPECT_THAT(h.VmNames(), Contains(vm));
+  EXPECT_TRUE(Operator(h).CollectWithoutPolicy().outcome.ok());
+  EXPECT_THAT(h.VmNames(), Not(Contains(vm))) << "at its own";
 }
 
 TEST(Gc, a_partially_created_vm_stays_unfinished_and_is_named_without_a_policy) {

@@ -10,7 +10,7 @@
 namespace nomad_harvester::scenario {
 namespace {
 
-scaling::Clients ClientsOf(Harness& h, const std::string& client) {
+scaling::Clients ClientsOf(Harness& h, const std::string& client, const std::string& nomad) {
   auto config = config::ParsePluginConfig({{"harvester_url", "https://harvester.invalid"},
                                            {"auth_token", "token"},
                                            {"harvester_skip_verify", "true"}},
@@ -18,7 +18,7 @@ scaling::Clients ClientsOf(Harness& h, const std::string& client) {
   EXPECT_TRUE(config.ok()) << config.status();
   scaling::RawTransports transports;
   transports.harvester = h.cluster.HarvesterTransport(client);
-  transports.nomad = h.cluster.NomadTransport(client);
+  transports.nomad = h.cluster.NomadTransport(client, nomad);
   return scaling::MakeClients(std::make_shared<const config::PluginConfig>(*std::move(config)),
                               std::move(transports), runtime::MakeSeededRandom(17),
                               log::Logger(h.log, log::Level::kInfo));
@@ -52,9 +52,9 @@ std::string_view KindOf(const scaling::ReconcileEvent& event) {
 
 }  // namespace
 
-Operator::Operator(Harness& h, const std::string& client)
+Operator::Operator(Harness& h, const std::string& client, const std::string& nomad)
     : h_(h),
-      maintenance_(OptionsOf(h, executor_), ClientsOf(h, client)),
+      maintenance_(OptionsOf(h, executor_), ClientsOf(h, client, nomad)),
       context_(runtime::Context::Background(h.clock)) {}
 
 scaling::PoolKey Operator::key() const {

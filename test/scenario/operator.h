@@ -16,8 +16,8 @@ namespace nomad_harvester::scenario {
 
 class Operator {
  public:
-  // `client`: the value of RequestInfo::client in its requests.
-  explicit Operator(Harness& h, const std::string& client = "");
+  // `client`: the value of RequestInfo::client in its requests. `nomad`: as in NomadTransport.
+  explicit Operator(Harness& h, const std::string& client = "", const std::string& nomad = "");
 
   // For the harness' pool, with its policy. The reported events are in `events` afterwards.
   scaling::Collection Collect();

@@ -341,6 +341,8 @@ struct PoolSnapshot {
   std::optional<harvester::LeaseAction> action;
   // The Nomad cluster of the pool by its Lease; empty: it names none, or none is used.
   std::string lease_cluster{};
+  // An operator collects it, at a Nomad that no policy says is the pool's (rule C15).
+  bool collected = false;
 
   const Look& look() const { return seen->look(); }
   base::WallTime now() const { return look().now; }

@@ -90,7 +90,9 @@ Collection Maintenance::Collect(const runtime::Context& context, const PoolKey& 
                                 const ReconcileListener& events,
                                 const LeaseWaitListener& waits) const {
   CommandRun run(options_, clients_, key, waits);
-  const Resumed resumed = ResumePool(context, run.Deps(options_, events), policy);
+  PoolDependencies deps = run.Deps(options_, events);
+  deps.collects = true;
+  const Resumed resumed = ResumePool(context, deps, policy);
   if (!resumed.lease.ok()) return {.outcome = resumed.lease};
   Collection collection{.outcome = resumed.outcome};
   if (resumed.outcome.ok() && resumed.last.has_value()) {
@@ -106,7 +108,9 @@ Collection Maintenance::Preview(const runtime::Context& caller, const PoolKey& k
   CommandRun run(options_, clients_, key);
   if (absl::Status refreshed = run.lease.Refresh(context); !refreshed.ok())
     return {.outcome = refreshed};
-  return {.outcome = Reconciler(run.Deps(options_, events), policy).Preview(context)};
+  PoolDependencies deps = run.Deps(options_, events);
+  deps.collects = true;
+  return {.outcome = Reconciler(std::move(deps), policy).Preview(context)};
 }
 
 }  // namespace nomad_harvester::scaling

@@ -61,6 +61,7 @@ struct PoolDependencies {
   VmEvents* vm_events = nullptr;  // null: none are written
   std::string agents_reason{};    // of a Scale
   std::string call{};             // the Scale, by its action; empty: the background
+  bool collects = false;          // for an operator: PoolSnapshot::collected
 
   // Posts an Event about one VM.
   void Tell(harvester::VmEvent event) const {

@@ -56,6 +56,7 @@ PoolSnapshot Reconciler::WithRecord(PoolSnapshot snapshot) const {
   snapshot.lease_used = deps_.lease.used();
   snapshot.action = std::move(record.action);
   snapshot.lease_cluster = std::move(record.nomad_cluster);
+  snapshot.collected = deps_.collects;
   return snapshot;
 }
 

@@ -472,12 +472,52 @@ Step NextStepOfGoneVm(const Node& node, const PoolSnapshot& snapshot) {
   return Decide(FactsOfGoneVm({&node, mark.value_or(nodepool::DrainMark())}, snapshot));
 }
 
+namespace {
+
+// Whether nothing says that this Nomad is the pool's: no record, and no node of it that a VM has.
+bool IsOfNoKnownCluster(const PoolSnapshot& snapshot) {
+  return snapshot.lease_cluster.empty() &&
+         std::none_of(snapshot.vms().begin(), snapshot.vms().end(), [&](const VmView* view) {
+           return IsPoolMember(*view, snapshot) && LinkedNode(*view, snapshot) != nullptr;
+         });
+}
+
+// Whether it removes a VM because this Nomad does not know a node of it.
+bool RestsOnAbsence(const Step& step) {
+  switch (step.row) {
+    case Row::kMarkedGone:
+    case Row::kMarkedNeverJoined:
+      return true;
+    case Row::kUnmarkedBroken:
+    case Row::kUnmarkedUnhealthy:
+      return step.node_id.empty();
+    default:
+      return false;
+  }
+}
+
+void LeaveAlone(Step* step) {
+  step->kind = StepKind::kReport;
+  step->reason +=
+      "; it is kept, because neither it nor the pool's Lease has a record of its Nomad cluster, "
+      "and "
+      "no VM of the pool has a node in this one: run gc against the pool's Nomad, or delete the VM "
+      "by hand";
+}
+
+}  // namespace
+
 Decisions::Decisions(PoolSnapshot snapshot, std::span<const Rule> rules)
     : snapshot_(std::move(snapshot)), pool_(snapshot_) {
   entries_.reserve(snapshot_.vms().size());
   for (const VmView* view : snapshot_.vms()) {
     const Overlay seen(snapshot_, *view);
     entries_.push_back({view, Decide(FactsOf(seen, &pool_), rules)});
+  }
+  if (snapshot_.collected && IsOfNoKnownCluster(snapshot_)) {
+    for (auto& [view, step] : entries_) {
+      if (view->vm->nomad_cluster.empty() && RestsOnAbsence(step)) LeaveAlone(&step);
+    }
   }
   if (!NomadProblem(snapshot_).empty()) return;
   const std::string pool = snapshot_.key.ToString();
