@@ -123,7 +123,7 @@ var reading = []Step{
 		Before: func(t Target) error { return t.Compact() }, Shape: []string{"/metadata/continue"},
 	},
 	{Name: "a token that nobody gave out", Method: "GET", Path: vms, Token: "wrong", Needs: knowsRights},
-	{Name: "a right that nobody gave", Method: "GET", Path: "/api/v1/namespaces/{{.ns}}/pods", Token: "{{.forbiddenToken}}", Needs: knowsRights},
+	{Name: "a right that nobody gave", Method: "GET", Path: "/api/v1/namespaces/{{.ns}}/services", Token: "{{.forbiddenToken}}", Needs: knowsRights},
 	{
 		Name: "may I delete VMs", Method: "POST", Path: "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
 		Body:  `{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview","spec":{"resourceAttributes":{"namespace":"{{.ns}}","verb":"delete","group":"kubevirt.io","resource":"virtualmachines"}}}`,

@@ -28,7 +28,7 @@ type Target struct {
 	Namespace            string
 	HTTP                 *http.Client
 
-	// ForbiddenToken is a Kubernetes token that may not list pods; empty if the
+	// ForbiddenToken is a Kubernetes token that may not list services; empty if the
 	// server knows no rights.
 	ForbiddenToken string
 	// Compact makes the Kubernetes API forget old revisions; nil if it cannot.
