@@ -12,7 +12,11 @@ import (
 
 // Tests the environment without the plugin: the plugin's tests depend on it.
 func TestAVirtualMachineBecomesANomadNodeAndGoesWithoutTrace(t *testing.T) {
-	s := harness.Start(t)
+	becomesANode(t, harness.Start(t))
+}
+
+func becomesANode(t *testing.T, s *harness.Stack) {
+	t.Helper()
 	plugin := s.PluginKube
 
 	const name = "clients-x7k2p"
@@ -28,7 +32,7 @@ func TestAVirtualMachineBecomesANomadNodeAndGoesWithoutTrace(t *testing.T) {
 	}
 
 	var node harness.Object
-	harness.Eventually(t, time.Minute, "the VM is a ready node", func() error {
+	harness.Eventually(t, 2*time.Minute, "the VM is a ready node", func() error {
 		node, err = s.Nomad.Node(name)
 		if err == nil && node.Str("Status") != "ready" {
 			err = fmt.Errorf("node %s is %q", name, node.Str("Status"))

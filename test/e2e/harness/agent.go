@@ -20,6 +20,7 @@ import (
 type Agent struct {
 	*Process
 	dir string
+	old int // how long its log was when it was started
 }
 
 // agentOverlay has the agent's settings for tests, in addition to the example.
@@ -116,7 +117,11 @@ func (s *Stack) LaunchAgent(t testing.TB, name string) *Agent {
 	if s.Nomad.TLS != nil {
 		cmd.Env = append(cmd.Env, s.Nomad.TLS.environment(t)...)
 	}
-	return &Agent{Process: start(t, s.Dir, "nomad-autoscaler-"+name, cmd), dir: dir}
+	old := 0
+	if log, err := os.Stat(filepath.Join(s.Dir, "nomad-autoscaler-"+name+".log")); err == nil {
+		old = int(log.Size())
+	}
+	return &Agent{Process: start(t, s.Dir, "nomad-autoscaler-"+name, cmd), dir: dir, old: old}
 }
 
 // useTemplate removes the keys of a policy that a template can say, and names one.
@@ -225,6 +230,13 @@ func (a *Agent) PluginLines(t testing.TB) []Object {
 	}
 	check(t, "the agent's log", scanner.Err())
 	return lines
+}
+
+// NewLines returns what the agent has written since it was started.
+func (a *Agent) NewLines(t testing.TB) []string {
+	t.Helper()
+	data := must[[]byte](t, "the agent's log")(os.ReadFile(a.Log))
+	return strings.Split(string(data[a.old:]), "\n")
 }
 
 // fromExample copies an example with some of its values changed, and returns the

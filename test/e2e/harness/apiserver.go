@@ -15,13 +15,13 @@ import (
 
 const adminToken = "end-to-end-administrator"
 
-// auditPolicy logs users and requests without bodies, which the front door records.
+// auditPolicy logs the plugin's requests without bodies, which the front door records.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived, ResponseStarted]
 rules:
   - level: Metadata
-    userGroups: ["system:serviceaccounts"]
+    users: ["system:serviceaccount:` + Namespace + `:` + serviceAccount + `"]
   - level: None
 `
 
@@ -47,6 +47,10 @@ func startAPIServer(t testing.TB, dir, etcd string, certificates *Certificates) 
 		"--service-account-signing-key-file", certificates.ServiceAccountKey,
 		"--authorization-mode", "RBAC",
 		"--service-cluster-ip-range", "10.96.0.0/24",
+		"--requestheader-client-ca-file", certificates.CAFile, "--requestheader-allowed-names", frontProxy,
+		"--requestheader-username-headers", "X-Remote-User", "--requestheader-group-headers", "X-Remote-Group",
+		"--requestheader-extra-headers-prefix", "X-Remote-Extra-",
+		"--proxy-client-cert-file", certificates.CertFile, "--proxy-client-key-file", certificates.KeyFile,
 		"--audit-policy-file", file("audit-policy.yaml", auditPolicy),
 		"--audit-log-path", auditLog(dir),
 	))
@@ -54,7 +58,7 @@ func startAPIServer(t testing.TB, dir, etcd string, certificates *Certificates) 
 		TLSClientConfig: &tls.Config{RootCAs: certificates.Pool}, MaxIdleConnsPerHost: 16,
 	}}
 	t.Cleanup(client.CloseIdleConnections)
-	Eventually(t, 2*time.Minute, "the API server is ready", func() error {
+	Eventually(t, 4*time.Minute, "the API server is ready", func() error {
 		return answersOK(process, client, url+"/readyz")
 	})
 	return &Kube{URL: url, Token: adminToken, HTTP: client}, process
@@ -96,8 +100,19 @@ func applyDefinitions(t testing.TB, admin *Kube) {
 	definitions := must[[]Object](t, "KubeVirt's definitions")(decodeYAML(kubevirt))
 	definitions = append(definitions, must[[]Object](t, "Harvester's definitions")(readYAML(testdata("harvester-crds.yaml")))...)
 	check(t, "definitions", admin.Apply(definitions))
+	awaitServed(t, admin, definitions)
+}
+
+// awaitServed waits until the resources of definitions are served.
+func awaitServed(t testing.TB, admin *Kube, definitions []Object) {
+	t.Helper()
 	for _, definition := range definitions {
-		version := definition.List("spec", "versions")[0].Str("name")
+		version := ""
+		for _, v := range definition.List("spec", "versions") {
+			if v.Bool("served") {
+				version = v.Str("name")
+			}
+		}
 		resource := Resource{definition.Str("spec", "group"), version, definition.Str("spec", "names", "plural")}
 		Eventually(t, time.Minute, definition.Name()+" is served", func() error {
 			_, err := admin.List(resource, "", "")

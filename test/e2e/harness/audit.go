@@ -24,8 +24,8 @@ func (r Right) String() string {
 	return r.Verb + " " + resource + " in " + r.Namespace
 }
 
-// Asked returns how often the API server granted and refused each right to
-// ServiceAccounts, from its audit log.
+// Asked returns how often the API server granted and refused each right to the
+// plugin's ServiceAccount, from its audit log.
 func (s *Stack) Asked(t testing.TB) (granted, refused map[Right]int) {
 	t.Helper()
 	file := must[*os.File](t, "audit log")(os.Open(auditLog(s.Dir)))

@@ -28,6 +28,9 @@ type Certificates struct {
 	Server            tls.Certificate
 }
 
+// frontProxy is the name by which aggregated servers know the API server.
+const frontProxy = "harvester"
+
 func newCertificates(t testing.TB, dir string) *Certificates {
 	t.Helper()
 	authorityKey := newKey(t)
@@ -38,16 +41,21 @@ func newCertificates(t testing.TB, dir string) *Certificates {
 	}
 	serverKey := newKey(t)
 	server := &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "harvester"},
-		NotBefore: authority.NotBefore, NotAfter: authority.NotAfter,
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.ParseIP(loopback)},
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: frontProxy},
+		NotBefore: authority.NotBefore, NotAfter: authority.NotAfter, KeyUsage: x509.KeyUsageDigitalSignature,
+		// The API server is a client of virt-api with it, for the users of the aggregated API.
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		DNSNames:    []string{"localhost", "virt-api." + systemNamespace + ".svc"}, IPAddresses: []net.IP{net.ParseIP(loopback)},
 	}
 	sign := func(template *x509.Certificate, key *ecdsa.PrivateKey) []byte {
 		der := must[[]byte](t, "certificate")(x509.CreateCertificate(rand.Reader, template, authority, &key.PublicKey, authorityKey))
 		return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	}
 	authorityPEM, serverPEM, serverKeyPEM := sign(authority, authorityKey), sign(server, serverKey), encodeKey(t, serverKey)
+	// Nothing else is written there: KubeVirt's programs read their certificates again whenever a file of
+	// the directory changes.
+	dir = filepath.Join(dir, "certificates")
+	check(t, dir, os.Mkdir(dir, 0o700))
 	file := func(name string, content []byte) string {
 		path := filepath.Join(dir, name)
 		check(t, name, os.WriteFile(path, content, 0o600))

@@ -39,8 +39,8 @@ type Controller struct {
 	booted  int                  // how many instances have booted
 }
 
-// Host returns the physical host on which the n-th instance runs, from 0: two hosts in turn.
-func Host(n int) string { return fmt.Sprintf("harvester-node-%d", n%2) }
+// Host returns the name of the n-th physical host, from 0.
+func Host(n int) string { return fmt.Sprintf("harvester-node-%d", n) }
 
 const (
 	kubevirtFinalizer  = "kubevirt.io/virtualMachineControllerFinalize"
@@ -83,7 +83,13 @@ func startController(t testing.TB, dir string, admin *Kube, namespace string, ma
 
 // HoldClones keeps new VMs from getting an instance, as while an image is cloned, until
 // it is called with false.
-func (s *Stack) HoldClones(hold bool) { s.controller.cloning.Store(hold) }
+func (s *Stack) HoldClones(hold bool) {
+	if s.real {
+		s.Fail(Faults{HoldClaims: hold})
+		return
+	}
+	s.controller.cloning.Store(hold)
+}
 
 func (c *Controller) round() {
 	vms, err := c.kube.List(VirtualMachines, c.namespace, "")
@@ -192,7 +198,7 @@ func (c *Controller) advance(vm, instance Object, phase string) error {
 				"ipAddress": machine.Address, "ipAddresses": []string{machine.Address}, "interfaceName": "enp1s0",
 			})
 		}
-		status["nodeName"] = Host(c.booted)
+		status["nodeName"] = Host(c.booted % 2) // two hosts in turn
 		c.booted++
 		status["interfaces"] = interfaces
 		status["conditions"] = []Object{{"type": "Ready", "status": "True"}, {"type": "AgentConnected", "status": "True"}}

@@ -24,6 +24,7 @@ func startEtcd(t testing.TB, dir string) string {
 		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
 		"--initial-cluster", "default="+peer,
 		"--log-level", "warn",
+		"--unsafe-no-fsync", // nothing outlives the test
 	))
 	Eventually(t, time.Minute, "etcd is healthy", func() error {
 		return answersOK(process, http.DefaultClient, client+"/health")

@@ -29,9 +29,11 @@ type Resource struct{ Group, Version, Plural string }
 var (
 	VirtualMachines = Resource{"kubevirt.io", "v1", "virtualmachines"}
 	Instances       = Resource{"kubevirt.io", "v1", "virtualmachineinstances"}
+	Migrations      = Resource{"kubevirt.io", "v1", "virtualmachineinstancemigrations"}
 	Images          = Resource{"harvesterhci.io", "v1beta1", "virtualmachineimages"}
 	Claims          = Resource{"", "v1", "persistentvolumeclaims"}
 	Secrets         = Resource{"", "v1", "secrets"}
+	Pods            = Resource{"", "v1", "pods"}
 	Leases          = Resource{"coordination.k8s.io", "v1", "leases"}
 	Hosts           = Resource{"", "v1", "nodes"}
 	Events          = Resource{"events.k8s.io", "v1", "events"}
@@ -73,7 +75,7 @@ func (k *Kube) Request(method, path string, query url.Values, contentType string
 		}
 		reader = bytes.NewReader(data)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second*slow)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, method, k.URL+path+"?"+query.Encode(), reader)
 	if err != nil {
@@ -166,10 +168,18 @@ func (k *Kube) TokenFor(namespace, serviceAccount string) (string, error) {
 	return reply.Str("status", "token"), err
 }
 
-// Apply creates objects of any kind, those of one kind together.
+// Apply creates objects of any kind, with their status.
 func (k *Kube) Apply(objects []Object) error {
 	for _, object := range objects {
-		if _, err := k.Create(ResourceOf(object), object.Str("metadata", "namespace"), object); err != nil {
+		resource, namespace := ResourceOf(object), object.Str("metadata", "namespace")
+		_, err := k.Create(resource, namespace, object)
+		if status := object.At("status"); err == nil && status != nil {
+			// A kind without a status subresource has stored it.
+			if _, err = k.Patch(resource, namespace, object.Name(), Object{"status": status}, "status"); isStatus(err, http.StatusNotFound) {
+				err = nil
+			}
+		}
+		if err != nil {
 			return fmt.Errorf("%s %s: %w", object.Str("kind"), object.Name(), err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -66,8 +67,10 @@ type Machines struct {
 type Machine struct {
 	*Process
 	Address string
-	Config  string // directory used as /etc/nomad.d
-	Data    string // directory used as /opt/nomad/data
+
+	ending atomic.Int32
+	Config string // directory used as /etc/nomad.d
+	Data   string // directory used as /opt/nomad/data
 }
 
 func newMachines(t testing.TB, dir string, nomad *Nomad, nomadPart string) *Machines {
@@ -235,8 +238,34 @@ func (m *Machine) Self() (Object, error) {
 	return client.Get("/v1/agent/self")
 }
 
-// Interrupt stops Nomad as the package's unit does.
+// Ending is how a machine ends that nobody has asked to.
+type Ending int32
+
+// The ends of a machine.
+const (
+	Reboot   Ending = iota // it boots again at once
+	PowerOff               // its guest switched it off
+	Crash                  // its process died
+)
+
+func (e Ending) String() string { return [...]string{"reboot", "power off", "crash"}[e] }
+
+// Interrupt stops Nomad as the package's unit does, when the machine reboots.
 func (m *Machine) Interrupt() error { return m.cmd.Process.Signal(os.Interrupt) }
+
+// PowerOff lets the guest shut itself down.
+func (m *Machine) PowerOff() error {
+	m.ending.Store(int32(PowerOff))
+	return m.cmd.Process.Signal(syscall.SIGTERM)
+}
+
+// Ending returns how a machine that does not run any more has ended.
+func (m *Machine) Ending() Ending {
+	if status, ok := m.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return Crash
+	}
+	return Ending(m.ending.Load())
+}
 
 // ShutDown ends the machine gracefully, like the power button.
 func (m *Machine) ShutDown() { m.Stop(10 * time.Second) }

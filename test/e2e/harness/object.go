@@ -14,14 +14,25 @@ import (
 )
 
 // Object is a JSON object of either API; the tests read few fields of many kinds,
-// for which paths are shorter than types.
+// for which paths are shorter than types. It is read alike whether it was decoded or
+// made of Objects.
 type Object map[string]any
+
+func asObject(value any) (Object, bool) {
+	switch object := value.(type) {
+	case Object:
+		return object, true
+	case map[string]any:
+		return object, true
+	}
+	return nil, false
+}
 
 // At returns the value at a path, or nil.
 func (o Object) At(path ...string) any {
-	var value any = map[string]any(o)
+	var value any = o
 	for _, key := range path {
-		object, ok := value.(map[string]any)
+		object, ok := asObject(value)
 		if !ok {
 			return nil
 		}
@@ -50,16 +61,19 @@ func (o Object) Int(path ...string) int64 {
 
 // Obj returns the object at a path, or an empty one.
 func (o Object) Obj(path ...string) Object {
-	value, _ := o.At(path...).(map[string]any)
+	value, _ := asObject(o.At(path...))
 	return value
 }
 
 // List returns the objects in the list at a path.
 func (o Object) List(path ...string) []Object {
+	if made, ok := o.At(path...).([]Object); ok {
+		return made
+	}
 	values, _ := o.At(path...).([]any)
 	objects := make([]Object, 0, len(values))
 	for _, value := range values {
-		if object, ok := value.(map[string]any); ok {
+		if object, ok := asObject(value); ok {
 			objects = append(objects, object)
 		}
 	}

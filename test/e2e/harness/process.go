@@ -43,7 +43,7 @@ func (p *Process) Restart(t testing.TB) {
 	t.Helper()
 	p.Kill()
 	again := exec.Command(p.cmd.Path, p.cmd.Args[1:]...)
-	again.Env = p.cmd.Env
+	again.Env, again.SysProcAttr = p.cmd.Env, p.cmd.SysProcAttr
 	next := must[*Process](t, "restart "+p.Name)(launch(filepath.Dir(p.Log), p.Name, again))
 	p.cmd, p.done = next.cmd, next.done
 }

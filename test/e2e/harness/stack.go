@@ -56,8 +56,14 @@ type Stack struct {
 	// MetricsAddress, if it is set, is where the plugin serves its metrics.
 	MetricsAddress string
 
-	etcd       string
-	controller *Controller
+	// The programs of Harvester and KubeVirt, in a stack of StartHarvester.
+	VirtAPI, VirtController, HarvesterWebhook, HarvesterServer *Process
+
+	etcd            string
+	controller      *Controller
+	players         *players
+	real            bool
+	kubevirtObjects []Object // webhook configurations and APIServices
 }
 
 // slots limits the number of stacks that run in parallel. A stack mostly waits;
@@ -74,6 +80,23 @@ func Start(t *testing.T) *Stack {
 // StartWith is Start with another Nomad.
 func StartWith(t *testing.T, nomad NomadOptions) *Stack {
 	t.Helper()
+	return startStack(t, nomad, false)
+}
+
+// StartHarvester is Start with Harvester's and KubeVirt's own programs.
+func StartHarvester(t *testing.T) *Stack {
+	t.Helper()
+	return StartHarvesterWith(t, NomadOptions{Part: "nomad"})
+}
+
+// StartHarvesterWith is StartHarvester with another Nomad.
+func StartHarvesterWith(t *testing.T, nomad NomadOptions) *Stack {
+	t.Helper()
+	return startStack(t, nomad, true)
+}
+
+func startStack(t *testing.T, nomad NomadOptions, real bool) *Stack {
+	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Fatal("the machines' namespaces need root")
 	}
@@ -82,15 +105,19 @@ func StartWith(t *testing.T, nomad NomadOptions) *Stack {
 	t.Cleanup(func() { <-slots })
 	began := time.Now()
 	dir := temporaryDir(t)
-	s := &Stack{AgentPart: "agent", DrainDeadline: 30 * time.Second, JoinTimeout: 2 * time.Minute, Dir: dir, Certificates: newCertificates(t, dir)}
+	s := &Stack{real: real, AgentPart: "agent", DrainDeadline: 30 * time.Second, JoinTimeout: 2 * time.Minute, Dir: dir, Certificates: newCertificates(t, dir)}
 	s.Nomad, s.NomadServer = startNomad(t, dir, nomad)
 	s.startKube(t)
 	bootstrapNomad(t, s.Nomad, s.NomadServer, nomad)
-	startControllerManager(t, dir, s.Kube, s.Certificates)
 	s.FrontDoor = startFrontDoor(t, s.Kube, s.Certificates)
 	s.Metrics = startMetrics(t)
 	s.Machines = newMachines(t, filepath.Join(dir, "machines"), s.Nomad, nomad.Part)
-	s.controller = startController(t, dir, s.Kube, Namespace, s.Machines)
+	if real {
+		s.startHarvester(t)
+	} else {
+		startControllerManager(t, dir, s.Kube, s.Certificates)
+		s.controller = startController(t, dir, s.Kube, Namespace, s.Machines)
+	}
 
 	token := must[string](t, "the plugin's token")(s.Kube.TokenFor(Namespace, serviceAccount))
 	s.PluginKube = &Kube{URL: s.FrontDoor.URL, Token: token, HTTP: s.Kube.HTTP}
@@ -121,11 +148,19 @@ func (s *Stack) startKube(t *testing.T) {
 	t.Helper()
 	s.etcd = startEtcd(t, s.Dir)
 	s.Kube, s.APIServer = startAPIServer(t, s.Dir, s.etcd, s.Certificates)
-	applyDefinitions(t, s.Kube)
-	for _, file := range []string{testdata("harvester-objects.yaml"), rbacFile} {
+	files := []string{testdata("harvester-objects.yaml"), rbacFile}
+	if s.real {
+		s.applyHarvesterDefinitions(t)
+	} else {
+		applyDefinitions(t, s.Kube)
+		files = append(files, testdata("harvester-own.yaml"))
+	}
+	for _, file := range files {
 		check(t, file, s.Kube.Apply(must[[]Object](t, file)(readYAML(file))))
 	}
-	startAdmission(t, s.Dir, s.Kube, s.Certificates)
+	if !s.real {
+		startAdmission(t, s.Dir, s.Kube, s.Certificates)
+	}
 }
 
 // temporaryDir has a short path, because of the sockets below it. It is kept if

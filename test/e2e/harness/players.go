@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package harness
+
+import (
+	"context"
+	"log"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+)
+
+// players do what needs a machine in a Harvester cluster: kubelet (kubelet.go), virt-handler and
+// virt-launcher (virthandler.go, migration.go) of each host (hosts.go), and the CSI provisioner
+// (provisioner.go). They write what those would write and decide nothing: which host a VM gets, when it
+// is made and what becomes of it is up to Kubernetes', KubeVirt's and Harvester's own programs.
+//
+// One goroutine looks at all objects in each round; each step is based on what is stored.
+type players struct {
+	kube     *Kube // as administrator
+	handler  *Kube // as virt-handler: virt-api lets only KubeVirt's own accounts change an instance
+	machines *Machines
+	log      *log.Logger
+
+	// Only the goroutine's own.
+	since   map[string]time.Time // when a step of an object was first seen, by uid and step
+	running map[string]*Machine  // by the instance's uid
+	asked   map[string]bool      // instances whose guest is shutting down
+	logged  map[string]string    // the last problem of each object
+	seen    world
+
+	lock   sync.Mutex
+	faults Faults
+	down   map[string]bool // hosts
+}
+
+// world is what a round is based on.
+type world struct {
+	pods, instances, claims []Object
+	secrets                 map[string]bool
+}
+
+// Faults are what may go wrong with the machines and the storage of a cluster.
+type Faults struct {
+	HoldClaims   bool // no volume is provisioned, as while an image is cloned
+	FailClaims   bool // the provisioner says why it cannot
+	ImagePull    bool // no launcher's image can be pulled
+	StuckPods    bool // the containers of new pods are not created
+	StuckGuests  bool // guests do not shut down when they are asked
+	FailLaunches bool // launchers end with an error as soon as they run
+}
+
+// Fail sets what goes wrong from now on.
+func (s *Stack) Fail(faults Faults) {
+	s.players.lock.Lock()
+	defer s.players.lock.Unlock()
+	s.players.faults = faults
+}
+
+func (p *players) fault() Faults {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	return p.faults
+}
+
+func startPlayers(t testing.TB, s *Stack) *players {
+	t.Helper()
+	token, _ := s.account(t, "kubevirt-handler")
+	path := filepath.Join(s.Dir, "players.log")
+	file := must[*os.File](t, path)(os.Create(path))
+	p := &players{
+		kube: s.Kube, machines: s.Machines, log: log.New(file, "", log.Ltime|log.Lmicroseconds),
+		handler: &Kube{URL: s.Kube.URL, Token: string(must[[]byte](t, token)(os.ReadFile(token))), HTTP: s.Kube.HTTP},
+		since:   map[string]time.Time{}, running: map[string]*Machine{}, asked: map[string]bool{}, logged: map[string]string{},
+		down: map[string]bool{},
+	}
+	p.addHosts(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for ctx.Err() == nil {
+			p.round()
+			select {
+			case <-ctx.Done():
+			case <-time.After(200 * time.Millisecond):
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+		file.Close()
+		if t.Failed() {
+			t.Logf("end of the players' log:\n%s", tail(path, 60))
+		}
+	})
+	return p
+}
+
+func (p *players) round() {
+	for _, host := range HostNames() {
+		p.note(host, p.beat(host))
+	}
+	var err error
+	if p.seen, err = p.look(); err != nil {
+		p.note("lists", err)
+		return
+	}
+	for _, claim := range p.seen.claims {
+		p.note("claim "+claim.Name(), p.provision(claim))
+	}
+	p.note("volumes", p.reclaim())
+	for _, pod := range p.seen.pods {
+		p.note("pod "+pod.Name(), p.kubelet(pod))
+	}
+	for _, instance := range p.seen.instances {
+		p.note("instance "+instance.Name(), p.virtHandler(instance))
+	}
+}
+
+func (p *players) look() (w world, err error) {
+	if w.pods, err = p.kube.List(Pods, "", ""); err != nil {
+		return w, err
+	}
+	if w.instances, err = p.kube.List(Instances, "", ""); err != nil {
+		return w, err
+	}
+	if w.claims, err = p.kube.List(Claims, "", ""); err != nil {
+		return w, err
+	}
+	secrets, err := p.kube.List(Secrets, "", "")
+	w.secrets = map[string]bool{}
+	for _, secret := range secrets {
+		w.secrets[secret.Str("metadata", "namespace")+"/"+secret.Name()] = true
+	}
+	return w, err
+}
+
+// age returns for how long an object is known to be at this step.
+func (p *players) age(o Object, step string) time.Duration {
+	key := o.UID() + " " + step
+	if _, known := p.since[key]; !known {
+		p.since[key] = time.Now()
+	}
+	return time.Since(p.since[key])
+}
+
+// first returns whether it is called for the first time for this step of an object.
+func (p *players) first(o Object, step string) bool {
+	_, known := p.since[o.UID()+" "+step]
+	p.age(o, step)
+	return !known
+}
+
+// note logs a problem once. A conflict, or an object that is gone, is dealt with in the next round.
+func (p *players) note(name string, err error) {
+	if isStatus(err, http.StatusConflict) || isStatus(err, http.StatusNotFound) {
+		return
+	}
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	if text != "" && p.logged[name] != text {
+		p.log.Printf("%s: %s", name, text)
+	}
+	p.logged[name] = text
+}
+
+func now() string { return time.Now().UTC().Format(time.RFC3339) }
+
+// condition is one of a status, with all the timestamps that KubeVirt's and Kubernetes' kinds have: without
+// them virt-controller's JSON patches of what it read do not apply.
+func condition(kind string, status bool, reason, message string) Object {
+	text := "False"
+	if status {
+		text = "True"
+	}
+	c := Object{"type": kind, "status": text, "lastProbeTime": now(), "lastTransitionTime": now()}
+	if reason != "" {
+		c["reason"], c["message"] = reason, message
+	}
+	return c
+}
+
+// withConditions returns an object's conditions with some replaced or added; changed is false if all of
+// them were there.
+func withConditions(o Object, wanted ...Object) (all []Object, changed bool) {
+	all = o.List("status", "conditions")
+	for _, want := range wanted {
+		found := false
+		for i, is := range all {
+			if is.Str("type") != want.Str("type") {
+				continue
+			}
+			found = true
+			if is.Str("status") != want.Str("status") || is.Str("reason") != want.Str("reason") {
+				all[i], changed = want, true
+			}
+		}
+		if !found {
+			all, changed = append(all, want), true
+		}
+	}
+	return all, changed
+}
+
+// at makes a change conditional on nobody else's having written the object since it was read.
+func at(o Object, change Object) Object {
+	change["metadata"] = Object{"resourceVersion": o.Str("metadata", "resourceVersion")}
+	return change
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package harness
+
+import "net/http"
+
+// driver is Longhorn's CSI driver.
+const driver = "driver.longhorn.io"
+
+// provision makes a volume for a claim that waits for one; Kubernetes' own controller binds them.
+func (p *players) provision(claim Object) error {
+	if claim.Str("spec", "volumeName") != "" || claim.Terminating() || claim.Annotation("volume.kubernetes.io/storage-provisioner") != driver {
+		return nil
+	}
+	fault := p.fault()
+	namespace := claim.Str("metadata", "namespace")
+	if fault.FailClaims && p.first(claim, "failed") {
+		_, err := p.kube.Create(Resource{"", "v1", "events"}, namespace, Object{
+			"apiVersion": "v1", "kind": "Event", "metadata": Object{"generateName": claim.Name() + ".", "namespace": namespace},
+			"involvedObject": Object{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "name": claim.Name(), "namespace": namespace, "uid": claim.UID()},
+			"type":           "Warning", "reason": "ProvisioningFailed", "source": Object{"component": driver},
+			"message": `failed to provision volume with StorageClass "` + claim.Str("spec", "storageClassName") +
+				`": rpc error: code = ResourceExhausted desc = insufficient storage`,
+			"firstTimestamp": now(), "lastTimestamp": now(), "count": 1,
+		})
+		return err
+	}
+	if fault.FailClaims || fault.HoldClaims {
+		return nil
+	}
+	name := "pvc-" + claim.UID()
+	_, err := p.kube.Create(volumes, "", Object{
+		"apiVersion": "v1", "kind": "PersistentVolume",
+		"metadata": Object{"name": name, "annotations": Object{"pv.kubernetes.io/provisioned-by": driver}},
+		"spec": Object{
+			"accessModes": claim.At("spec", "accessModes"), "volumeMode": claim.At("spec", "volumeMode"),
+			"capacity":         Object{"storage": claim.Str("spec", "resources", "requests", "storage")},
+			"storageClassName": claim.Str("spec", "storageClassName"), "persistentVolumeReclaimPolicy": "Delete",
+			"claimRef": Object{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "name": claim.Name(), "namespace": namespace, "uid": claim.UID()},
+			"csi":      Object{"driver": driver, "fsType": "ext4", "volumeHandle": name},
+		},
+	})
+	if isStatus(err, http.StatusConflict) {
+		return nil // it is being bound
+	}
+	return err
+}
+
+// reclaim deletes the volumes whose claims are gone.
+func (p *players) reclaim() error {
+	all, err := p.kube.List(volumes, "", "")
+	for _, volume := range all {
+		if volume.Str("status", "phase") == "Released" && !volume.Terminating() {
+			if err := p.kube.Delete(volumes, "", volume.Name()); err != nil {
+				return err
+			}
+		}
+	}
+	return err
+}
+
+var volumes = Resource{"", "v1", "persistentvolumes"}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build harvester
+
+// What goes wrong in a cluster, as Kubernetes' scheduler, KubeVirt's and Harvester's own controllers tell
+// it, and what the plugin makes of it.
+
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"nomad-harvester.local/test/e2e/harness"
+)
+
+func TestAVirtualMachineOfHarvesterBecomesANomadNodeAndGoesWithoutTrace(t *testing.T) {
+	becomesANode(t, harness.StartHarvester(t))
+}
+
+func TestAPoolGrowsAndShrinksInHarvester(t *testing.T) {
+	growAndShrink(t, harness.StartHarvester(t))
+}
+
+// Starts that fail, one after the other; after each the pool shrinks to nothing, and one VM starts.
+func TestAStartThatFailsIsToldInHarvestersWords(t *testing.T) {
+	s := harness.StartHarvester(t)
+	s.JoinTimeout = 90 * time.Second
+	for _, trouble := range []struct {
+		name    string
+		faults  harness.Faults
+		keys    map[string]string
+		count   int
+		objects []harness.Object
+		words   []string
+	}{
+		{"a launcher's image cannot be pulled", harness.Faults{ImagePull: true}, nil, 1, nil, []string{"ImagePull", "failed to pull and unpack image"}},
+		{
+			"four VMs that must not share a host, on three hosts", harness.Faults{}, map[string]string{"host_spread": "required"}, 4, nil,
+			[]string{"ErrorUnschedulable", "0/3 nodes are available", "anti-affinity"},
+		},
+		{
+			"storage is full", harness.Faults{FailClaims: true}, nil, 1, nil,
+			[]string{"ProvisioningFailed", "insufficient storage"},
+		},
+		{"containers are not created", harness.Faults{StuckPods: true}, nil, 1, nil, []string{"it has not joined Nomad by its deadline"}},
+	} {
+		t.Log(trouble.name)
+		s.Fail(trouble.faults)
+		s.PolicyKeys = trouble.keys
+		agent := s.StartAgent(t)
+		began := time.Now()
+		s.Metrics.Want(trouble.count)
+		awaitNewLine(t, agent, append([]string{`"@level":"error"`}, trouble.words...)...)
+		t.Logf("told after %v", time.Since(began).Round(time.Second))
+		s.Fail(harness.Faults{})
+		s.Metrics.Want(0)
+		s.AwaitSettled(t, 2*time.Minute, 0)
+		agent.StopInOrder(t)
+	}
+	checkRequests(t, s)
+}
+
+// awaitNewLine waits for a line that the agent wrote since it was started.
+func awaitNewLine(t *testing.T, agent *harness.Agent, words ...string) {
+	t.Helper()
+	harness.Eventually(t, 3*time.Minute, fmt.Sprintf("the agent says %q", words), func() error {
+		for _, line := range agent.NewLines(t) {
+			if containsAll(line, words) {
+				return nil
+			}
+		}
+		return errors.New("it does not")
+	})
+}
+
+func containsAll(text string, words []string) bool {
+	for _, word := range words {
+		if !strings.Contains(text, word) {
+			return false
+		}
+	}
+	return true
+}
+
+// A namespace whose quota has room for one VM's pod: Harvester halts what is more.
+func TestAQuotaOfTheNamespaceIsForeseenByWhatAPodNeeds(t *testing.T) {
+	s := harness.StartHarvester(t)
+	// 8 GiB and 4 CPUs are the guest's.
+	for _, quota := range []struct {
+		memory string
+		plan   string
+	}{{"17Gi", "nothing would refuse it"}, {"16Gi", "quota"}} {
+		object := harness.Object{
+			"apiVersion": "v1", "kind": "ResourceQuota", "metadata": harness.Object{"name": "pool", "namespace": harness.Namespace},
+			"spec": harness.Object{"hard": harness.Object{"limits.memory": quota.memory}},
+		}
+		if _, err := s.Kube.Create(quotas, harness.Namespace, object); err != nil {
+			t.Fatal(err)
+		}
+		harness.Eventually(t, time.Minute, "the quota is counted", func() error {
+			stored, err := s.Kube.Get(quotas, harness.Namespace, "pool")
+			if err == nil && stored.Str("status", "hard", "limits.memory") == "" {
+				err = errors.New("it has no status")
+			}
+			return err
+		})
+		agent := s.StartAgent(t)
+		out, _ := s.Command(t, "plan", "--count", "2")
+		if !strings.Contains(out, quota.plan) {
+			t.Errorf("with %s the plan lacks %q:\n%s", quota.memory, quota.plan, out)
+		}
+		s.Metrics.Want(2)
+		if quota.memory == "17Gi" {
+			s.AwaitSettled(t, 2*time.Minute, 2)
+		} else {
+			s.AwaitSettled(t, 2*time.Minute, 1)
+		}
+		for _, vm := range s.VMs(t) {
+			if halted := vm.Annotation("harvesterhci.io/insufficient-resource-quota"); halted != "" {
+				t.Errorf("%s was halted: %s", vm.Name(), halted)
+			}
+		}
+		s.Metrics.Want(0)
+		s.AwaitSettled(t, 2*time.Minute, 0)
+		agent.StopInOrder(t)
+		if err := s.Kube.Delete(quotas, harness.Namespace, "pool"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	checkRequests(t, s)
+}
+
+var quotas = harness.Resource{Version: "v1", Plural: "resourcequotas"}
+
+// Harvester's webhook server does not answer, and comes back; it denies what it knows to be wrong.
+func TestAnOutageOfHarvestersWebhookIsWaitedForAndADenialIsNot(t *testing.T) {
+	s := harness.StartHarvester(t)
+	agent := s.StartAgent(t)
+	s.Metrics.Want(2)
+	s.AwaitSettled(t, 2*time.Minute, 2)
+
+	t.Log("an outage while a VM is to be removed")
+	s.HarvesterWebhook.Kill()
+	s.Metrics.Want(1)
+	awaitNewLine(t, agent, "failed calling webhook")
+	if left := len(s.VMs(t)); left != 2 {
+		t.Errorf("%d VMs during the outage, want 2", left)
+	}
+	s.HarvesterWebhook.Restart(t)
+	s.AwaitSettled(t, 3*time.Minute, 1)
+
+	t.Log("an outage while a VM is to be made")
+	s.HarvesterWebhook.Kill()
+	s.Metrics.Want(2)
+	time.Sleep(10 * time.Second)
+	s.HarvesterWebhook.Restart(t)
+	s.AwaitSettled(t, 3*time.Minute, 2)
+
+	t.Log("a denial")
+	claim := must1(s.Kube.List(harness.Claims, harness.Namespace, ""))(t)[0]
+	_, err := s.PluginKube.Do(http.MethodDelete, harness.Claims.Path(harness.Namespace, claim.Name()), nil, "application/json", nil)
+	if err == nil || !strings.Contains(err.Error(), "denied the request") {
+		t.Errorf("deleting the claim of a VM: %v", err)
+	}
+	s.Metrics.Want(0)
+	s.AwaitSettled(t, 2*time.Minute, 0)
+	checkRequests(t, s)
+}
+
+func must1[T any](value T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
+}
+
+// The programs of KubeVirt and Harvester are killed and started again while a pool grows and shrinks.
+func TestAPoolGrowsAndShrinksWhileHarvestersControllersAreKilled(t *testing.T) {
+	s := harness.StartHarvester(t)
+	agent := s.StartAgent(t)
+	for _, count := range []int{2, 1, 3, 0} {
+		s.Metrics.Want(count)
+		time.Sleep(2 * time.Second)
+		s.VirtController.Restart(t)
+		time.Sleep(time.Second)
+		s.HarvesterServer.Restart(t)
+		s.AwaitSettled(t, 4*time.Minute, count)
+	}
+	checkLog(t, agent, 4)
+	checkRequests(t, s)
+}
+
+// A host dies with the VMs on it, and stays away. Harvester moves them elsewhere after its policy's times.
+func TestAHostThatDiesTakesNoVMWithIt(t *testing.T) {
+	s := harness.StartHarvester(t)
+	s.StartAgent(t)
+	s.Metrics.Want(3)
+	s.AwaitSettled(t, 2*time.Minute, 3)
+	lost := map[string]string{}
+	for _, instance := range must1(s.Kube.List(harness.Instances, harness.Namespace, ""))(t) {
+		if instance.Str("status", "nodeName") == harness.Host(0) {
+			lost[instance.Name()] = instance.UID()
+		}
+	}
+	if len(lost) == 0 {
+		t.Fatalf("no VM runs on %s", harness.Host(0))
+	}
+	began := time.Now()
+	s.SetHostDown(harness.Host(0), true)
+	harness.Eventually(t, 8*time.Minute, "three VMs run on the other hosts", func() error {
+		if err := s.Settled(3); err != nil {
+			return err
+		}
+		instances, err := s.Kube.List(harness.Instances, harness.Namespace, "")
+		if err != nil {
+			return err
+		}
+		for _, instance := range instances {
+			if instance.Str("status", "nodeName") == harness.Host(0) {
+				return fmt.Errorf("%s is on the host that died", instance.Name())
+			}
+		}
+		return nil
+	})
+	t.Logf("whole again after %v", time.Since(began).Round(time.Second))
+	s.SetHostDown(harness.Host(0), false)
+	s.Metrics.Want(0)
+	s.AwaitSettled(t, 2*time.Minute, 0)
+	checkRequests(t, s)
+}
