@@ -100,6 +100,9 @@ func (p *Process) Stop(grace time.Duration) {
 	p.Kill()
 }
 
+// Suspend stops the process without ending it, as a machine that hangs.
+func (p *Process) Suspend() error { return p.cmd.Process.Signal(syscall.SIGSTOP) }
+
 // Kill kills the process and its group immediately.
 func (p *Process) Kill() {
 	_ = syscall.Kill(-p.Pid(), syscall.SIGKILL)
