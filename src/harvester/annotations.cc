@@ -260,6 +260,7 @@ constexpr auto kMembersOfBackOff = [](auto& members, auto& entry) {
 constexpr auto kMembersOfPolicy = [](auto& members, auto& policy) {
   members.Text("id", policy.id);
   members.As("at", policy.at, base::FormatRfc3339Nanos, base::ParseRfc3339);
+  members.Optional("before", policy.before);
   members.Unknown(policy.unknown_members);
 };
 

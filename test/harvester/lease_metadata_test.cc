@@ -145,6 +145,9 @@ TEST(PolicyRecord, L11_is_spelled_as_the_documentation_says) {
   EXPECT_EQ(json::parse(ToAnnotation(policy)),
             json::parse(R"({"id": "p-1", "at": "2026-11-21T02:03:04Z"})"));
   EXPECT_THAT(ParsePolicyRecord(ToAnnotation(policy)), IsOkAndHolds(policy));
+  const PolicyRecord second = {.id = "p-2", .at = policy.at, .before = "p-1"};
+  EXPECT_EQ(json::parse(ToAnnotation(second)).at("before"), "p-1");
+  EXPECT_THAT(ParsePolicyRecord(ToAnnotation(second)), IsOkAndHolds(second));
 }
 
 TEST(PolicyRecord, keeps_the_members_that_it_does_not_know) {

@@ -166,10 +166,11 @@ absl::StatusOr<BackOff> ParseBackOff(std::string_view text);
 struct PolicyRecord {
   std::string id;
   base::WallTime at{};
-  std::string unknown_members = {};  // as in Mark
+  std::optional<std::string> before = {};  // the id of the last other policy that scaled
+  std::string unknown_members = {};        // as in Mark
   friend bool operator==(const PolicyRecord&, const PolicyRecord&) = default;
 };
-// {"id": …, "at": …}
+// {"id": …, "at": …, "before": …}
 std::string ToAnnotation(const PolicyRecord& policy);
 absl::StatusOr<PolicyRecord> ParsePolicyRecord(std::string_view text);
 
