@@ -62,6 +62,23 @@ class ObserverMemoryTest : public testing::Test {
   ObserverMemory memory_;
 };
 
+TEST_F(ObserverMemoryTest, C15_a_join_deadline_has_passed_only_by_two_clocks) {
+  World world;
+  world.With(Vm("a").Age(minutes(1)));  // it has 15 minutes
+  // One API server's clock is 20 minutes ahead.
+  const auto is_past = [&](base::Duration time, base::WallTime own) {
+    World later = world;
+    later.Raw().own_now = own;
+    Look look = Observe(time, std::move(later));
+    look.now += minutes(20);
+    return IsPastJoinDeadline(look.vms[0], look);
+  };
+  EXPECT_TRUE(is_past(seconds(0), kNow + minutes(14)));
+  EXPECT_FALSE(is_past(seconds(0), kNow + minutes(14) - seconds(1)));
+  EXPECT_FALSE(is_past(minutes(15) - seconds(1), kNow)) << "this machine's clock stands still";
+  EXPECT_TRUE(is_past(minutes(15), kNow)) << "and this process has known the VM for its time";
+}
+
 TEST_F(ObserverMemoryTest, C3_a_failing_status_counts_after_sixty_seconds) {
   EXPECT_FALSE(Fails(seconds(0), "ErrorPvcNotFound"));
   EXPECT_FALSE(Fails(seconds(60) - milliseconds(1), "ErrorPvcNotFound"));

@@ -7,6 +7,7 @@ namespace nomad_harvester::scaling {
 namespace {
 
 using simulator::Fault;
+using std::chrono::minutes;
 using std::chrono::seconds;
 using support::IsOk;
 using support::StatusIs;
@@ -167,6 +168,18 @@ TEST_F(ObserverTest, C9_a_node_whose_allocations_cannot_be_read_is_not_known_to_
   const scaling::Look look = Look();
   EXPECT_THAT(look.allocations, IsEmpty());
   EXPECT_TRUE(look.nomad_readable);
+}
+
+TEST_F(ObserverTest, C17_before_a_vm_that_is_cut_off_is_replaced_its_allocations_are_read) {
+  policy_.replace_unhealthy_after = minutes(5);
+  AddVm("web-a");
+  Look();
+  cluster_.SetNodeStatus(NodeOf("web-a"), "disconnected");
+  Look();
+  clock_.Advance(minutes(5) - seconds(1));
+  EXPECT_THAT(Look().allocations, IsEmpty());
+  clock_.Advance(seconds(1));
+  EXPECT_TRUE(Look().allocations.contains(NodeOf("web-a")));
 }
 
 TEST_F(ObserverTest, C2_a_selection_by_load_knows_when_it_does_not_see_every_allocation) {

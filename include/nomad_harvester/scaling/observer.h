@@ -97,8 +97,12 @@ class ObserverMemory {
   std::string own_node_ NH_GUARDED_BY(mutex_);
   bool allocations_unread_ NH_GUARDED_BY(mutex_) = false;
   std::map<std::string, Unread> unread_ NH_GUARDED_BY(mutex_);  // by node ID
+  struct Known {
+    base::MonoTime since{};
+    base::Duration unreadable_before{};
+  };
   // By VM uid: of every VM of the last look.
-  std::unordered_map<std::string, base::Duration> unreadable_before_ NH_GUARDED_BY(mutex_);
+  std::unordered_map<std::string, Known> known_ NH_GUARDED_BY(mutex_);
 };
 
 // The reads of the loop. Not thread-safe itself; the objects it refers to are.

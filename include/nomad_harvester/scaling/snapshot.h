@@ -108,7 +108,8 @@ struct VmView {
   // zone. The zone is unset if it is not known.
   std::string host{};
   std::optional<std::string> host_zone{};
-  // For how long this process has known its mark.
+  // For how long this process has known it, and its mark.
+  base::Duration known_for{};
   base::Duration marked_for{};
   // For how long this process has observed LooksUnhealthy, without interruption.
   base::Duration unhealthy_for{};
@@ -141,8 +142,10 @@ struct AllocationList {
 using NodeList = std::shared_ptr<const std::vector<nomad::Node>>;
 
 struct Look {
-  // The API server's clock when the VMs were read.
+  // The API server's clock when the VMs were read, and this machine's. Only a join deadline asks
+  // the second one: the clock of one API server may be wrong.
   base::WallTime now{};
+  base::WallTime own_now = base::WallTime::max();
   // The uid of the namespace: which Harvester cluster it is. Empty: not known, such as without the
   // right to read it.
   std::string harvester;
@@ -152,6 +155,8 @@ struct Look {
   std::vector<VmView> vms;
   // The nodes that the reader's policy selects: a VM without a record of its own is linked by it.
   std::optional<harvester::NodesRecord> policy_nodes;
+  // That policy's; unset: it replaces none.
+  std::optional<base::Duration> replace_unhealthy_after;
 
   // The node on which the autoscaler itself runs; empty: none, or not known.
   std::string own_node_id;
@@ -221,6 +226,9 @@ bool IsOtherNomad(const harvester::VirtualMachine& vm, const Look& look);
 bool MayHaveInstance(const VmView& view);
 // The time by which the VM must be ready; nothing: it has no deadline (rule C15).
 std::optional<base::WallTime> JoinDeadline(const VmView& view, const Look& look);
+// Whether that has passed by two clocks: the API server's, and this machine's or the time for which
+// this process has known the VM.
+bool IsPastJoinDeadline(const VmView& view, const Look& look);
 // A member that was ready, or has joined and has no deadline, whose node is not ready or no longer
 // exists, in this observation. Never while Nomad is unreadable, in another region, or while its
 // guest is paused or migrates.

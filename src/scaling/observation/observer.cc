@@ -80,11 +80,17 @@ void NameUnread(const std::map<std::string, std::string>& unread, Look* look) {
   }
 }
 
-// A marked VM whose node completed our drain, was never ready, or is disconnected: its allocations
-// decide the next step.
+// A marked VM whose node completed our drain, was never ready, or is disconnected, or one that
+// would be replaced because it is disconnected: its allocations decide the next step.
 bool AwaitsIdle(const VmView& view, const Look& look) {
   const nomad::Node* node = LinkedNode(view, look);
-  if (!view.member || !view.vm->mark.has_value() || node == nullptr || node->draining) return false;
+  if (!view.member || node == nullptr || node->draining) return false;
+  if (!view.vm->has_mark) {
+    return node->status == nomad::NodeStatus::kDisconnected &&
+           look.replace_unhealthy_after.has_value() &&
+           view.unhealthy_for >= *look.replace_unhealthy_after;
+  }
+  if (!view.vm->mark.has_value()) return false;
   const harvester::MarkReason reason = view.vm->mark->reason;
   const bool never_ready = reason == harvester::MarkReason::kBroken &&
                            !harvester::WasReady(view.vm) &&
@@ -107,8 +113,7 @@ std::vector<std::size_t> NodesToReadInFull(const Look& look,
         view.link.state != nodepool::LinkState::kNone) {
       continue;
     }
-    const std::optional<base::WallTime> deadline = JoinDeadline(view, look);
-    if (view.start_failure.has_value() || (deadline.has_value() && look.now >= *deadline)) {
+    if (view.start_failure.has_value() || IsPastJoinDeadline(view, look)) {
       oldest_wanting =
           std::min(oldest_wanting, view.vm->nodes.has_value() ? view.vm->nodes->index : 0);
     }
@@ -319,7 +324,8 @@ absl::Status Observer::ReadIdleness(const runtime::Context& context, Look* look)
     if (!AwaitsIdle(view, *look)) continue;
     const nomad::Node& node = *LinkedNode(view, *look);
     awaited.insert(node.id);
-    without_drain |= !nodepool::IsDrainOf(node, view.vm->mark->action, view.vm->uid);
+    without_drain |=
+        view.vm->has_mark && !nodepool::IsDrainOf(node, view.vm->mark->action, view.vm->uid);
   }
   if (awaited.empty()) return absl::OkStatus();
   // Nomad completes no drain there: the list alone has to prove that nothing runs.
@@ -434,7 +440,8 @@ absl::StatusOr<Look> Observer::Observe(const runtime::Context& context, Look bas
     NH_ASSIGN_OR_RETURN(blocking.guests, ReadGuests(context, look.nomad_readable));
   }
   Guests guests = *std::move(blocking.guests);
-  look.now = guests.vms.server_time.value_or(context.clock().WallNow());
+  look.own_now = context.clock().WallNow();
+  look.now = guests.vms.server_time.value_or(look.own_now);
   SetVms(
       std::make_shared<const std::vector<harvester::VirtualMachine>>(std::move(guests.vms.value)),
       &look);

@@ -149,8 +149,10 @@ void ObserverMemory::Apply(base::MonoTime now, Look* look) {
   if (!look->nomad_readable) unreadable_since_ = now;
 
   for (VmView& view : look->vms) {
-    const auto [before, added] = unreadable_before_.try_emplace(view.vm->uid, unreadable_total_);
-    const base::Duration unreadable = unreadable_total_ - before->second;
+    const Known& known =
+        known_.try_emplace(view.vm->uid, Known{now, unreadable_total_}).first->second;
+    view.known_for = now - known.since;
+    const base::Duration unreadable = unreadable_total_ - known.unreadable_before;
     if (unreadable > base::Duration::zero()) {
       look->nomad_unreadable_for[view.vm->name] = unreadable;
     }
@@ -161,10 +163,10 @@ void ObserverMemory::Apply(base::MonoTime now, Look* look) {
     const auto token = tokens_.find(view.vm->uid);
     if (token != tokens_.end()) view.look_after_token_at = token->second;
   }
-  if (unreadable_before_.size() > look->vms.size()) {  // it has every VM of the look: some are gone
+  if (known_.size() > look->vms.size()) {  // it has every VM of the look: some are gone
     std::unordered_set<std::string_view> uids;
     for (const VmView& view : look->vms) uids.insert(view.vm->uid);
-    EraseUnless(&unreadable_before_, uids);
+    EraseUnless(&known_, uids);
     EraseUnless(&unhealthy_since_, uids);
     EraseUnless(&failing_, uids);
     EraseUnless(&marked_since_, uids);

@@ -59,6 +59,7 @@ Look LookFor(const std::string& region, const SharedPolicy& policy) {
                                              .node_pool = policy->node_pool,
                                              .node_attribute = policy->node_attribute,
                                              .index = 0};
+  look.replace_unhealthy_after = policy->replace_unhealthy_after;
   return look;
 }
 
@@ -176,6 +177,12 @@ std::optional<base::WallTime> JoinDeadline(const VmView& view, const Look& look)
   const auto unreadable = look.nomad_unreadable_for.find(view.vm->name);
   if (unreadable != look.nomad_unreadable_for.end()) deadline += unreadable->second;
   return deadline;
+}
+
+bool IsPastJoinDeadline(const VmView& view, const Look& look) {
+  const std::optional<base::WallTime> deadline = JoinDeadline(view, look);
+  if (!deadline.has_value() || look.now < *deadline) return false;
+  return look.own_now >= *deadline || view.known_for >= *deadline - view.vm->created_at;
 }
 
 bool IsReadable(const VmView& view, const Look& look) {
@@ -420,9 +427,7 @@ bool IsBroken(const VmView& view, const nomad::Node* node, const PoolSnapshot& s
   } else if (view.link.state != nodepool::LinkState::kNone) {
     return false;
   }
-  if (view.start_failure.has_value()) return true;
-  const std::optional<base::WallTime> deadline = JoinDeadline(view, look);
-  return deadline.has_value() && look.now >= *deadline;
+  return view.start_failure.has_value() || IsPastJoinDeadline(view, look);
 }
 
 bool IsBroken(const VmView& view, const PoolSnapshot& snapshot) {

@@ -51,8 +51,9 @@ bool WaitsToBeReady(const VmView& view, const PoolSnapshot& snapshot) {
   const bool is_ready = node != nullptr && WhyNotReady(view, *node, snapshot).empty();
   if (harvester::HasJoined(view.vm) && is_ready) return false;
   // While Nomad is unreadable the deadline does not apply, and the VM is still waited for.
-  const std::optional<base::WallTime> deadline = JoinDeadline(view, snapshot.look());
-  return deadline.has_value() && (!snapshot.look().nomad_readable || snapshot.now() < *deadline);
+  const Look& look = snapshot.look();
+  return JoinDeadline(view, look).has_value() &&
+         (!look.nomad_readable || !IsPastJoinDeadline(view, look));
 }
 
 // A node that is initializing, or disconnected, of a VM that has no deadline to be ready. It is
