@@ -29,7 +29,7 @@ std::string_view Describe(CancelReason reason) {
   constexpr std::array<std::string_view, 5> kTexts = {
       "cancelled", "cancelled: the caller cancelled the call or disconnected",
       "cancelled: the process is ending", "cancelled: another action took over",
-      "cancelled: another process holds the pool"};
+      "cancelled: the pool's Lease was lost"};
   return kTexts[static_cast<std::size_t>(reason)];
 }
 

@@ -323,8 +323,7 @@ func (l *load) end() {
 	for range openScales {
 		wait(l.t, "the Scale has ended", l.scales)
 	}
-	for _, line := range l.host.logs.find("Lost the pool's Lease: its new holder continues the work in " +
-		"progress, or the next Status") {
+	for _, line := range l.host.logs.find("Lost the pool's Lease: nothing more is written; the next Status continues the work") {
 		l.t.Errorf("%+v", line)
 	}
 }

@@ -88,7 +88,7 @@ TEST(CancelSource, Cancels_its_context_and_names_the_reason) {
       {CancelReason::kClient, "the caller cancelled the call or disconnected"},
       {CancelReason::kShutdown, "the process is ending"},
       {CancelReason::kTakenOver, "another action took over"},
-      {CancelReason::kLeaseLost, "another process holds the pool"},
+      {CancelReason::kLeaseLost, "the pool's Lease was lost"},
   };
   for (const auto& [reason, text] : reasons) {
     const CancelSource source(Context::Background(clock));

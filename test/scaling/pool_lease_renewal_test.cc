@@ -22,6 +22,7 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 using support::IsOk;
 using support::StatusIs;
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 class LeaseRenewalTest : public LeaseFixture {
@@ -178,6 +179,21 @@ TEST_F(LeaseRenewalTest, C11_it_is_lost_when_it_could_not_be_renewed_in_time) {
   EXPECT_EQ(lost_, 1);
   script_.Always("patch", Fault::None());
   ExpectLostForGood();
+}
+
+TEST_F(LeaseRenewalTest,
+       C11_a_renewal_that_fails_is_a_warning_once_and_the_loss_says_who_answered_what) {
+  script_.Always("patch", Fault::Answer(503));
+  clock_.Advance(kLeaseRenewal * 3);
+  std::vector<log::Level> levels;
+  for (const log::Record& record : sink_->records()) {
+    if (record.message.starts_with("Could not renew")) levels.push_back(record.level);
+  }
+  EXPECT_THAT(levels, ElementsAre(log::Level::kWarn, log::Level::kDebug, log::Level::kDebug));
+  clock_.Advance(kLeaseDuration);
+  EXPECT_EQ(lost_, 1);
+  EXPECT_THAT(lease_->why_lost(), HasSubstr("could not be renewed for 20s"));
+  EXPECT_THAT(lease_->why_lost(), HasSubstr("503"));
 }
 
 TEST_F(LeaseRenewalTest, C11_a_process_that_was_frozen_until_it_expired_does_not_renew_it) {

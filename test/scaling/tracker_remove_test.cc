@@ -50,7 +50,7 @@ TEST_F(TrackerRemoveTest, every_observation_of_a_victim_has_its_outcome) {
       {"L5: terminating before its mark", World().With(StandingVm().Terminating()),
        OutcomeState::kPending, true, ""},
       {"marked", World().With(LeavingVm()).With(Node("a")), OutcomeState::kPending, true,
-       "node a (node-a) is to be drained"},
+       "node a (node-a) is to be drained, until 2026-03-01T12:14:00Z at the latest"},
       {"draining", Draining(), OutcomeState::kPending, true, "node a (node-a) drains"},
       {"tasks stop", World().With(LeavingVm()).With(Node("a").Drained("a")).Running("a"),
        OutcomeState::kPending, true, "tasks on node a (node-a) are still stopping"},

@@ -566,8 +566,7 @@ TEST(Scale, T1_a_refusal_is_a_warning_again_only_when_it_changes_or_after_a_succ
   h.cluster.Forbid("create", "virtualmachines");
   EXPECT_FALSE(h.Scale(2).ok());
   EXPECT_FALSE(h.Scale(2).ok());
-  EXPECT_THAT(LevelsOfRefusals(h),
-              ElementsAre(Pair(log::Level::kInfo, 1), Pair(log::Level::kWarn, 1)));
+  EXPECT_THAT(LevelsOfRefusals(h), ElementsAre(Pair(log::Level::kWarn, 1)));
   h.cluster.Forbid("create", "secrets");
   EXPECT_FALSE(h.Scale(2).ok());
   EXPECT_EQ(LevelsOfRefusals(h)[log::Level::kWarn], 2) << "another reason";
@@ -584,8 +583,7 @@ TEST(Scale, T1_a_back_off_is_one_warning_however_often_it_refuses) {
     EXPECT_EQ(h.Scale(1).code(), absl::StatusCode::kResourceExhausted);
     h.clock.Advance(std::chrono::seconds(1));
   }
-  EXPECT_THAT(LevelsOfRefusals(h),
-              ElementsAre(Pair(log::Level::kInfo, 2), Pair(log::Level::kWarn, 1)));
+  EXPECT_THAT(LevelsOfRefusals(h), ElementsAre(Pair(log::Level::kWarn, 1)));
 }
 
 TEST(Scale, T1_a_policy_that_is_refused_is_named_by_its_pool) {
@@ -624,8 +622,7 @@ TEST(Scale, T1_a_call_that_was_cancelled_does_not_end_a_refusal) {
   EXPECT_EQ(h.Scale(1).code(), absl::StatusCode::kCancelled);
   h.cluster.SetFaultHook(nullptr);
   EXPECT_EQ(h.Scale(1).code(), absl::StatusCode::kPermissionDenied);
-  EXPECT_THAT(LevelsOfRefusals(h),
-              ElementsAre(Pair(log::Level::kInfo, 1), Pair(log::Level::kWarn, 1)));
+  EXPECT_THAT(LevelsOfRefusals(h), ElementsAre(Pair(log::Level::kWarn, 1)));
 }
 
 TEST(Scale, T1_a_scale_that_acted_ends_a_refusal_even_if_it_failed) {
@@ -655,8 +652,7 @@ TEST(Scale, T1_the_refusals_of_one_pool_do_not_hide_those_of_another) {
     EXPECT_EQ(h.Scale(1).code(), absl::StatusCode::kInvalidArgument);
     EXPECT_EQ(h.process().Scale(1, other).code(), absl::StatusCode::kInvalidArgument);
   }
-  EXPECT_THAT(LevelsOfRefusals(h),
-              ElementsAre(Pair(log::Level::kInfo, 2), Pair(log::Level::kWarn, 2)));
+  EXPECT_THAT(LevelsOfRefusals(h), ElementsAre(Pair(log::Level::kWarn, 2)));
 }
 
 TEST(Status, C15_the_ten_minutes_of_a_mass_loss_go_on_while_nomad_cannot_be_read) {

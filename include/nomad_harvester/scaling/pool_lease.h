@@ -112,6 +112,8 @@ class PoolLease {
   // Whether a Lease guards the pool: false if it is disabled, or denied by the rights review.
   bool used() const;
   bool held() const;
+  // Why the last hold ended against our will: who did not answer, or that another process has it.
+  std::string why_lost() const;
   // As it was last read or written.
   PoolRecord record() const;
 
@@ -204,7 +206,8 @@ class PoolLease {
   void Renew(const runtime::Context& context);
   // True: the Lease has a newer version than the cached one, but is still ours; try again.
   bool RenewOnce(const runtime::Context& context);
-  void Lose(std::string_view why);
+  void Lose(const std::string& why);
+  std::string RenewalProblem() const;
 
   const std::shared_ptr<const kube::KubeClient> client_;
   const PoolKey key_;
@@ -231,6 +234,8 @@ class PoolLease {
   mutable std::optional<kube::Lease> free_ NH_GUARDED_BY(mutex_);  // as it was without a holder
   std::optional<absl::StatusOr<std::optional<kube::Lease>>> prefetched_ NH_GUARDED_BY(mutex_);
   std::function<void()> on_lost_ NH_GUARDED_BY(mutex_);
+  std::string why_lost_ NH_GUARDED_BY(mutex_);
+  absl::Status renewal_problem_ NH_GUARDED_BY(mutex_);  // of the last attempt
   // Only touched by Acquire and by what ends its hold.
   std::optional<runtime::CancelSource> renewing_;  // cancels a renewal's request
   std::unique_ptr<runtime::PeriodicTask> renewal_;

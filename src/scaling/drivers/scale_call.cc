@@ -402,19 +402,23 @@ absl::Status ScaleCall::CheckPaused(base::WallTime now) const {
                              : absl::OkStatus();
 }
 
-// Two policies that scale one pool would take turns in changing its size (rule L11). Their ids
-// change when the agent restarts, so nothing is refused.
+// Two policies that scale one pool take turns in changing its size (rule L11). A policy's id may
+// change when the agent restarts: nothing is refused, and a new id alone tells nothing.
 void ScaleCall::NotePolicy(base::WallTime now, PoolRecord* record) const {
   if (request_.policy_id.empty()) return;
   const std::optional<harvester::PolicyRecord>& last = record->policy;
-  if (last.has_value() && last->id != request_.policy_id && now - last->at < kTwoPolicies) {
+  const bool changes = last.has_value() && last->id != request_.policy_id;
+  if (changes && last->before == request_.policy_id && now - last->at < kTwoPolicies) {
     deps_.logger.Warn("Another policy has scaled this pool, too: give each pool one policy",
                       {{"other_policy_id", last->id},
                        {"scaled_at", base::FormatRfc3339(last->at)},
                        {"action_id", action_id_}});
   }
   harvester::PolicyRecord policy{.id = request_.policy_id, .at = now};
-  if (last.has_value()) policy.unknown_members = last->unknown_members;
+  if (last.has_value()) {
+    policy.before = changes ? last->id : last->before;
+    policy.unknown_members = last->unknown_members;
+  }
   record->policy = std::move(policy);
 }
 
@@ -497,17 +501,23 @@ absl::Status ScaleCall::Act(const runtime::Context& context) {
   NH_RETURN_IF_ERROR(ReadInputs(context, snapshot, std::move(settled.left_out)));
   NH_ASSIGN_OR_RETURN(ScalePlan plan, Plan(snapshot));
   range_ = {.from = plan.from, .to = plan.to};
-  deps_.logger.Info("Planned", {{"action_id", action_id_},
-                                {"reason", request_.reason},
-                                {"from", plan.from},
-                                {"to", plan.to},
-                                {"capped", plan.capped},
-                                {"plan", Describe(plan)}});
-  if (plan.direction == Direction::kNone) return absl::OkStatus();
+  const auto log_plan = [&] {
+    deps_.logger.Info("Planned", {{"action_id", action_id_},
+                                  {"reason", request_.reason},
+                                  {"from", plan.from},
+                                  {"to", plan.to},
+                                  {"capped", plan.capped},
+                                  {"plan", Describe(plan)}});
+  };
+  if (plan.direction == Direction::kNone) {
+    log_plan();
+    return absl::OkStatus();
+  }
   NH_RETURN_IF_ERROR(KeepToConsent(&plan));
   NH_RETURN_IF_ERROR(CheckReadJob(context, plan));
   NH_RETURN_IF_ERROR(Preflight(context, &plan, snapshot));
   NH_RETURN_IF_ERROR(CheckTokens(context));
+  log_plan();  // what is refused is not announced at every tick
   NodesRead nodes;
   const base::MonoTime reads_began = deps_.clock.Now();
   NH_RETURN_IF_ERROR(StoreAndReadVictims(context, &plan, snapshot, &nodes));

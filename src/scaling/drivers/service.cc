@@ -273,7 +273,8 @@ absl::StatusOr<PoolSnapshot> Service::ObserveLists(const Context& context, Sessi
                               [&](std::size_t i) { return reads[i](); });
   session.answers_at_once() = options_.clock->Now() - began <= kAnInstant;
   if (!results[0].ok()) return base::Annotate(results[0], "Harvester cannot be read");
-  look.now = seen->server_time.value_or(options_.clock->WallNow());
+  look.own_now = options_.clock->WallNow();
+  look.now = seen->server_time.value_or(look.own_now);
   SetVms(seen->value, &look);
   TakeNodes(nodes, cluster, &look);
   if (ListIsOlderThanVms(look)) TakeNodes(session.nomad().ListNodes(context), cluster, &look);
@@ -447,7 +448,7 @@ void Service::NoteRefusal(const ScaleAction& action, const ScaleFacts& facts,
     fields.emplace_back("from", facts.range->from);
     fields.emplace_back("to", facts.range->to);
   }
-  options_.logger.Log(changed ? log::Level::kWarn : log::Level::kInfo, "Scale refused", fields);
+  options_.logger.Log(changed ? log::Level::kWarn : log::Level::kDebug, "Scale refused", fields);
 }
 
 absl::Status Service::TryScale(const Context& context, const ScaleAction& action,
@@ -579,7 +580,9 @@ absl::Status Service::ScalePool(const Context& context, const std::shared_ptr<Se
   facts->acted = call.acted();
   if (hold->context().cancel_reason() == CancelReason::kLeaseLost) {
     CountError(sink, error_class::kLeaseLost);
-    outcome = base::Unavailable("the pool's Lease was lost: " + base::Message(outcome));
+    outcome =
+        base::Unavailable("the pool's Lease was lost: " + access->lease->why_lost() +
+                          "; nothing more is written, and the next Status continues the work");
   }
   const bool closed = hold->Release(call.closed_record());
   {

@@ -482,19 +482,18 @@ void PoolLease::EndHold() {
   permit_->Revoke();
 }
 
-void PoolLease::Lose(std::string_view why) {
+void PoolLease::Lose(const std::string& why) {
   std::function<void()> on_lost;
   {
     base::MutexLock lock(mutex_);
     if (!held_) return;
     held_ = false;
+    why_lost_ = why;
     on_lost = std::exchange(on_lost_, nullptr);
   }
   permit_->Revoke();
-  logger_.Warn(
-      "Lost the pool's Lease: its new holder continues the work in progress, or the next "
-      "Status",
-      {{"why", why}});
+  logger_.Warn("Lost the pool's Lease: nothing more is written; the next Status continues the work",
+               {{"why", why}});
   if (on_lost) on_lost();
 }
 
@@ -504,11 +503,22 @@ void PoolLease::Renew(const runtime::Context& context) {
   for (int attempt = 0; attempt < 2; ++attempt) {
     if (!held()) return;
     if (permit_->HasRunOut()) {
-      Lose("it could not be renewed in time");
+      Lose("it could not be renewed for " + base::FormatGoDuration(kLeaseDuration) + ": " +
+           RenewalProblem());
       return;
     }
     if (!RenewOnce(context.WithTimeout(options_.write_limit))) return;
   }
+}
+
+std::string PoolLease::why_lost() const {
+  const base::MutexLock lock(mutex_);
+  return why_lost_;
+}
+
+std::string PoolLease::RenewalProblem() const {
+  const base::MutexLock lock(mutex_);
+  return renewal_problem_.ok() ? "no answer came" : base::Message(renewal_problem_);
 }
 
 bool PoolLease::RenewOnce(const runtime::Context& context) {
@@ -526,11 +536,20 @@ bool PoolLease::RenewOnce(const runtime::Context& context) {
   if (renewed.ok()) {
     permit_->Renewed(sent);
     base::MutexLock lock(mutex_);
+    renewal_problem_ = absl::OkStatus();
     NoteReply(*renewed);
     return false;
   }
+  if (absl::IsCancelled(renewed.status())) return false;  // the hold has ended
   if (!kube::IsConflict(renewed.status()) && !kube::IsNotFound(renewed.status())) {
-    logger_.Debug("Could not renew the pool's Lease", {{"error", renewed.status()}});
+    bool is_first = false;
+    {
+      base::MutexLock lock(mutex_);
+      is_first = std::exchange(renewal_problem_, renewed.status()).ok();
+    }
+    logger_.Log(is_first ? log::Level::kWarn : log::Level::kDebug,
+                "Could not renew the pool's Lease; the action ends if that lasts",
+                {{"longest", base::FormatGoDuration(kLeaseDuration)}, {"error", renewed.status()}});
     return false;
   }
   auto lease = Read(context);

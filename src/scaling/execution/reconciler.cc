@@ -374,13 +374,17 @@ void Reconciler::LogDecision(const Step& step, const VmView& view) {
   const log::Level level = reported           ? log::Level::kWarn
                            : IsAct(step.kind) ? log::Level::kInfo
                                               : log::Level::kDebug;
-  deps_.logger.Log(level, reported ? "A VM needs an operator" : "Next step",
-                   {{"vm", view.vm->name},
-                    {"step", StepName(step.kind)},
-                    {"row", RowName(step.row)},
-                    {"why", step.reason},
-                    {"node_id", step.node_id},
-                    {"action_id", ActionOf(step, view, last_->snapshot())}});
+  // A Scale tells itself of the joins of its VMs.
+  const bool told = IsJoin(step.kind) && action_.has_value();
+  if (!told) {
+    deps_.logger.Log(level, reported ? "A VM needs an operator" : "Next step",
+                     {{"vm", view.vm->name},
+                      {"step", StepName(step.kind)},
+                      {"row", RowName(step.row)},
+                      {"why", step.reason},
+                      {"node_id", step.node_id},
+                      {"action_id", ActionOf(step, view, last_->snapshot())}});
+  }
   // An act is reported once it is done. A VM that has yet to join is not worth a line.
   if (!reported) {
     deps_.troubles.reported.erase(view.vm->uid);

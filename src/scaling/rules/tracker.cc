@@ -169,8 +169,8 @@ void Tracker::ObserveMake(const std::string& vm, const Entry* entry, const Decis
     return;
   }
   const std::string& node_id = view.vm->joined_node_id;
-  if (harvester::HasJoined(view.vm)) NoteRegistered(vm, node_id, part);
   if (harvester::WasReady(view.vm)) return SetMade(vm, node_id, "A new VM is ready", part);
+  if (harvester::HasJoined(view.vm)) NoteRegistered(vm, node_id, part);
   if (view.vm->join_timeout.has_value() && view.vm->join_timeout->none) {
     return SetMade(vm, node_id, "A new VM is delivered; its node is not waited for", part);
   }
@@ -420,8 +420,8 @@ void Tracker::NoteJoined(const std::string& vm, const std::string& node_id, bool
   const auto found = parts_.find(vm);
   if (found == parts_.end() || found->second.aim != Aim::kMake) return;
   if (found->second.state != OutcomeState::kPending) return;
+  if (ready) return SetMade(vm, node_id, "A new VM is ready", &found->second);
   NoteRegistered(vm, node_id, &found->second);
-  if (ready) SetMade(vm, node_id, "A new VM is ready", &found->second);
 }
 
 bool Tracker::Ended(const Decisions& decisions, const Retries& retries, base::MonoTime now) const {
