@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "nomad_harvester/base/parse.h"
+#include "nomad_harvester/policy/machine_fields.h"
 
 namespace nomad_harvester::config {
 namespace {
@@ -282,8 +283,6 @@ constexpr Option kOptions[] = {
            "`bios`, `uefi`, or `uefi-secure`: UEFI with secure boot, which the image must support. "
            "UEFI's variables are not kept across a restart.",
            "bios,uefi,uefi-secure"),
-    Policy(kMachines, "cpu_model", kString, InWords("Harvester's"),
-           "`host-model`, `host-passthrough`, or a CPU model of KubeVirt, such as `EPYC-Rome`."),
     Policy(kMachines, "host_devices", kList, kNone,
            "Devices of the host, passed through: `RESOURCE[:COUNT]`, such as "
            "`intel.com/X710:2`, with the resource name of Harvester's PCI or USB device. Such a VM "
@@ -307,17 +306,9 @@ constexpr Option kOptions[] = {
            "Give each VM one of `availability_zones` (`{{zone}}`), and keep the zones even when "
            "VMs are created and removed. A zone in which a VM could not start gets no new ones "
            "for two hours while others can. With `false` each VM may run in any of them."),
-    Policy(kMachines, "priority_class", kString, kNone,
-           "Kubernetes priority class of the VM's pod."),
     Policy(kMachines, "run_strategy", kEnum, InWords("`RerunOnFailure`, or the template's"),
            "KubeVirt's run strategy. Its other values never boot a VM and are refused.",
            "RerunOnFailure,Always,Once"),
-    Policy(kMachines, "maintain_mode_strategy", kEnum, InWords("Harvester's"),
-           "What Harvester does with the VM while its host is in maintenance: its label "
-           "`harvesterhci.io/maintain-mode-strategy`.",
-           "Migrate,ShutdownAndRestartAfterEnable,ShutdownAndRestartAfterDisable,Shutdown"),
-    Policy(kMachines, "termination_grace_period", kDuration, InWords("Harvester's"),
-           "How long the guest may take to shut down before it is killed; whole seconds."),
 
     Policy(kGrowing, "wait_for", kEnum, "nomad",
            "When a new VM counts as delivered: `created`, once it exists; `running`, once its "
@@ -374,19 +365,53 @@ constexpr Option kOptions[] = {
            "pool, rounded up."),
 };
 
+OptionType TypeOf(policy::FieldType type) {
+  switch (type) {
+    case policy::FieldType::kChoice:
+      return kEnum;
+    case policy::FieldType::kFlag:
+      return kBool;
+    case policy::FieldType::kQuantity:
+      return kQuantity;
+    case policy::FieldType::kSeconds:
+      return kDuration;
+    case policy::FieldType::kObjectName:
+    case policy::FieldType::kCpuModel:
+      break;
+  }
+  return kString;
+}
+
+// The fields of a VM end the group of the machines.
+std::vector<Option> WithMachineFields() {
+  std::vector<Option> all(std::begin(kOptions), std::end(kOptions));
+  auto end = std::find_if(all.begin(), all.end(),
+                          [](const Option& option) { return option.group == kGrowing; });
+  for (const policy::MachineField& field : policy::MachineFields()) {
+    end = all.insert(end, Policy(kMachines, field.key, TypeOf(field.type), InWords(field.absent),
+                                 field.documentation, field.choices));
+    ++end;
+  }
+  return all;
+}
+
 // Longer names are not typing errors, and the time for the distance grows with the length.
 constexpr std::size_t kLongestCompared = 64;
 
 }  // namespace
 
-std::span<const Option> OptionTable() { return kOptions; }
+std::span<const Option> OptionTable() {
+  static const auto* const kAll = new std::vector<Option>(WithMachineFields());
+  return *kAll;
+}
 
 std::span<const Option> OptionsOf(Section section) {
-  const auto* const policy =
-      std::find_if(std::begin(kOptions), std::end(kOptions),
-                   [](const Option& option) { return option.section == Section::kPolicy; });
-  return section == Section::kPlugin ? std::span(std::begin(kOptions), policy)
-                                     : std::span(policy, std::end(kOptions));
+  const std::span<const Option> all = OptionTable();
+  const auto policy = std::find_if(all.begin(), all.end(), [](const Option& option) {
+    return option.section == Section::kPolicy;
+  });
+  const auto of_plugin = static_cast<std::size_t>(policy - all.begin());
+  return section == Section::kPlugin ? all.first(of_plugin) : all.subspan(of_plugin);
 }
 
 const Option* FindOption(Section section, std::string_view key) {

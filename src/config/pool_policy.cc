@@ -8,9 +8,11 @@
 #include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "nomad_harvester/base/status.h"
 
+#include "absl/strings/str_split.h"
 #include "config_reader.h"
 #include "values.h"
 
@@ -179,7 +181,46 @@ void ReadPlacement(ConfigReader& reader, PoolPolicy* policy) {
   if (policy->zones.empty() && reader.Find("evenly_split_zones").has_value()) {
     reader.AddWarning("evenly_split_zones", "has no effect without availability_zones");
   }
-  reader.Read("priority_class", ObjectName, &policy->priority_class);
+}
+
+ValueOr<std::int64_t> Seconds(const std::string& text) {
+  ValueOr<std::chrono::seconds> seconds = WholeSeconds(text);
+  if (Fault* const fault = std::get_if<Fault>(&seconds)) return std::move(*fault);
+  return std::get<std::chrono::seconds>(seconds).count();
+}
+
+std::vector<std::string> Names(std::string_view choices) {
+  return absl::StrSplit(absl::string_view(choices.data(), choices.size()), ',');
+}
+
+template <typename T, typename Parse>
+void ReadValue(ConfigReader& reader, std::string_view key, Parse parse,
+               policy::MachineValues* values) {
+  std::optional<T> value;
+  reader.Read(key, parse, &value);
+  if (value.has_value()) values->emplace(key, *std::move(value));
+}
+
+void ReadField(ConfigReader& reader, const policy::MachineField& field,
+               policy::MachineValues* values) {
+  using enum policy::FieldType;
+  switch (field.type) {
+    case kObjectName:
+      return ReadValue<std::string>(reader, field.key, ObjectName, values);
+    case kCpuModel:
+      return ReadValue<std::string>(reader, field.key, CpuModel, values);
+    case kChoice:
+      return ReadValue<std::string>(
+          reader, field.key,
+          [&field](const std::string& text) { return OneOfNames(Names(field.choices), text); },
+          values);
+    case kFlag:
+      return ReadValue<bool>(reader, field.key, Boolean, values);
+    case kQuantity:
+      return ReadValue<std::int64_t>(reader, field.key, Bytes, values);
+    case kSeconds:
+      return ReadValue<std::int64_t>(reader, field.key, Seconds, values);
+  }
 }
 
 // What the base of the VMs need not say if it is a template.
@@ -213,13 +254,12 @@ void ReadMachine(ConfigReader& reader, PoolPolicy* policy) {
     }
   }
   reader.Read("firmware", OneOf(policy::kFirmwares), &policy->firmware);
-  reader.Read("cpu_model", CpuModel, &policy->cpu_model);
   ReadDevices(reader, policy);
   ReadPlacement(reader, policy);
   reader.Read("run_strategy", RunStrategy, &policy->run_strategy);
-  reader.Read("maintain_mode_strategy", OneOf(policy::kMaintainModeStrategies),
-              &policy->maintain_mode_strategy);
-  reader.Read("termination_grace_period", WholeSeconds, &policy->termination_grace_period);
+  for (const policy::MachineField& field : policy::MachineFields()) {
+    ReadField(reader, field, &policy->machine);
+  }
 }
 
 // An error of several lines becomes the one line of a problem.

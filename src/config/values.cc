@@ -13,6 +13,8 @@
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 
+#include "absl/strings/str_join.h"
+
 namespace nomad_harvester::config {
 namespace {
 
@@ -158,6 +160,13 @@ ValueOr<std::string> NodeAttribute(const std::string& text) {
                  "write it bare, such as \"unique.hostname\" or \"meta.vm_name\""};
   }
   return text;
+}
+
+ValueOr<std::string> OneOfNames(const std::vector<std::string>& names, const std::string& text) {
+  if (std::find(names.begin(), names.end(), text) != names.end()) return text;
+  const std::optional<std::string> near = base::NearestName(text.substr(0, 64), names);
+  return Fault{"must be one of " + absl::StrJoin(names, ", "),
+               near ? "did you mean " + *near + "?" : "choose one"};
 }
 
 }  // namespace nomad_harvester::config

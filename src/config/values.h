@@ -10,14 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/base/time.h"
 #include "nomad_harvester/config/pool_policy.h"
 #include "nomad_harvester/policy/machine.h"
 #include "nomad_harvester/policy/strategies.h"
 
-#include "absl/strings/str_join.h"
 #include "config_reader.h"
 
 namespace nomad_harvester::config {
@@ -92,8 +90,10 @@ ValueOr<std::string> HostName(const std::string& text);
 // Where to listen: "IPv4:PORT", "[IPv6]:PORT" or "localhost:PORT".
 ValueOr<std::string> ListenAddress(const std::string& text);
 
-// A parser for ConfigReader::Read. `choices` must outlive it. Names are case-sensitive; an error
-// names the nearest one.
+// One of the names, which are case-sensitive; an error has the nearest one.
+ValueOr<std::string> OneOfNames(const std::vector<std::string>& names, const std::string& text);
+
+// A parser for ConfigReader::Read: OneOfNames, as a value. `choices` must outlive it.
 template <typename T, std::size_t N>
 auto OneOf(const policy::Choice<T> (&choices)[N]) {
   return [&choices](const std::string& text) -> ValueOr<T> {
@@ -102,9 +102,7 @@ auto OneOf(const policy::Choice<T> (&choices)[N]) {
       if (choice.name == text) return choice.value;
       names.emplace_back(choice.name);
     }
-    const std::optional<std::string> near = base::NearestName(text.substr(0, 64), names);
-    return Fault{"must be one of " + absl::StrJoin(names, ", "),
-                 near ? "did you mean " + *near + "?" : "choose one"};
+    return std::get<Fault>(OneOfNames(names, text));
   };
 }
 

@@ -34,18 +34,46 @@ std::map<std::string, std::string> ManagedLabels(const VmSpec& vm_spec) {
 
 constexpr std::int64_t kDefaultDiskBytes = std::int64_t{10} * 1024 * 1024 * 1024;
 
+// What the VM has in a field's place; null: nothing.
+json JsonOf(const policy::MachineField& field, const policy::MachineValue& value) {
+  if (const bool* const flag = std::get_if<bool>(&value)) {
+    return *flag ? json::parse(field.flag) : json();
+  }
+  if (const auto* const text = std::get_if<std::string>(&value)) return *text;
+  const std::int64_t number = std::get<std::int64_t>(value);
+  if (field.type == policy::FieldType::kQuantity) return base::FormatBinaryQuantity(number);
+  return number;
+}
+
+// The fields in one place, by their paths.
+std::map<std::string, json> FieldsIn(policy::FieldPlace place, const VmSpec& vm_spec) {
+  std::map<std::string, json> fields;
+  for (const policy::MachineField& field : policy::MachineFields()) {
+    const auto value = vm_spec.machine.find(field.key);
+    if (field.place != place || value == vm_spec.machine.end()) continue;
+    json written = JsonOf(field, value->second);
+    if (!written.is_null()) fields.emplace(field.path, std::move(written));
+  }
+  return fields;
+}
+
+// Labels and annotations are texts.
+std::map<std::string, std::string> TextsIn(policy::FieldPlace place, const VmSpec& vm_spec) {
+  std::map<std::string, std::string> texts;
+  for (const auto& [name, value] : FieldsIn(place, vm_spec)) {
+    texts.emplace(name, value.is_string() ? value.get<std::string>() : base::DumpJson(value));
+  }
+  return texts;
+}
+
 // The operator's labels are added first, so that the plugin's own labels override them.
 std::map<std::string, std::string> VmLabels(const VmSpec& vm_spec) {
   std::map<std::string, std::string> labels = vm_spec.labels;
   for (const auto& [key, value] : vm_spec.tags) {
     labels.insert_or_assign("tag.harvesterhci.io/" + key, value);
   }
-  if (vm_spec.maintain_mode_strategy.has_value()) {
-    // Harvester's maintenance reads it of the VM, of the instance and of the pod
-    // (harvester/harvester:pkg/controller/master/nodedrain/nodedrain_controller.go,
-    // pkg/util/drainhelper).
-    labels.insert_or_assign("harvesterhci.io/maintain-mode-strategy",
-                            std::string(policy::NameOf(*vm_spec.maintain_mode_strategy)));
+  for (auto& [name, value] : TextsIn(policy::FieldPlace::kLabel, vm_spec)) {
+    labels.insert_or_assign(name, std::move(value));
   }
   labels.insert_or_assign(kCreatorLabel, kManagedByValue);
   for (const auto& [key, value] : ManagedLabels(vm_spec)) labels.insert_or_assign(key, value);
@@ -154,6 +182,9 @@ std::map<std::string, std::string> VmAnnotations(const VmSpec& vm_spec,
   std::map<std::string, std::string> annotations = {
       {"field.cattle.io/description", "Nomad client of pool " + vm_spec.pool}};
   for (const auto& [key, value] : vm_spec.annotations) annotations.insert_or_assign(key, value);
+  for (auto& [name, value] : TextsIn(policy::FieldPlace::kAnnotation, vm_spec)) {
+    annotations.insert_or_assign(name, std::move(value));
+  }
   const std::map<std::string, std::string> ours = {
       {kSelfAnnotation, SelfValue(identity.name, identity.firmware_uuid)},
       {kActionIdAnnotation, identity.action_id},
@@ -318,7 +349,6 @@ json BuildDomain(const VmSpec& vm_spec, const VmIdentity& identity) {
                  {"features", {{"acpi", {{"enabled", true}}}}},
                  {"firmware", {{"uuid", identity.firmware_uuid}}},
                  {"devices", BuildDevices(vm_spec)}};
-  if (!vm_spec.cpu_model.empty()) domain["cpu"]["model"] = vm_spec.cpu_model;
   SetFirmware(vm_spec.firmware, &domain);
   return domain;
 }
@@ -352,9 +382,8 @@ json BuildGuest(const VmSpec& vm_spec, const VmIdentity& identity) {
                 {"volumes", BuildVolumes(vm_spec, identity)}};
   json affinity = BuildAffinity(vm_spec, identity);
   if (!affinity.empty()) guest["affinity"] = std::move(affinity);
-  if (!vm_spec.priority_class.empty()) guest["priorityClassName"] = vm_spec.priority_class;
-  if (vm_spec.termination_grace_period.has_value()) {
-    guest["terminationGracePeriodSeconds"] = vm_spec.termination_grace_period->count();
+  for (auto& [path, value] : FieldsIn(policy::FieldPlace::kGuest, vm_spec)) {
+    guest[json::json_pointer(path)] = std::move(value);
   }
   return guest;
 }

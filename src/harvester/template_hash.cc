@@ -77,19 +77,16 @@ void AddUnlessDefault(const VmSpec& vm_spec, json* document) {
   add("template_rest", vm_spec.base.spec != nullptr, RestOfTemplate(vm_spec.base));
   add("data_disks", !vm_spec.data_disks.empty(), DisksOf(vm_spec.data_disks));
   add("firmware", vm_spec.firmware != unset.firmware, policy::NameOf(vm_spec.firmware));
-  add("cpu_model", !vm_spec.cpu_model.empty(), vm_spec.cpu_model);
   add("host_devices", !vm_spec.host_devices.empty(), DevicesOf(vm_spec.host_devices));
   add("gpus", !vm_spec.gpus.empty(), DevicesOf(vm_spec.gpus));
   add("host_spread", vm_spec.host_spread != unset.host_spread, policy::NameOf(vm_spec.host_spread));
   add("node_selector", !vm_spec.node_selector.empty(), vm_spec.node_selector);
   add("availability_zones", !vm_spec.zones.empty(),
       std::set<std::string>(vm_spec.zones.begin(), vm_spec.zones.end()));
-  add("priority_class", !vm_spec.priority_class.empty(), vm_spec.priority_class);
-  if (vm_spec.maintain_mode_strategy.has_value()) {
-    (*document)["maintain_mode_strategy"] = policy::NameOf(*vm_spec.maintain_mode_strategy);
-  }
-  if (vm_spec.termination_grace_period.has_value()) {
-    (*document)["termination_grace_period"] = vm_spec.termination_grace_period->count();
+  for (const auto& [key, value] : vm_spec.machine) {
+    // Without a template, a flag that is off changes nothing.
+    const bool off = value == policy::MachineValue(false) && vm_spec.base.spec == nullptr;
+    std::visit([&, name = &key](const auto& given) { add(name->c_str(), !off, given); }, value);
   }
 }
 
@@ -99,9 +96,8 @@ json Document(const TemplateSources& sources, const VmSpec& vm_spec) {
   // Those that are not used below are the same for the whole pool, follow from others, or do not
   // change the machine.
   const auto& [ns, pool, image, cpu_cores, memory_bytes, disk_bytes, data_disks, base, networks,
-               has_network_data, firmware, cpu_model, host_devices, gpus, gpus_are_host_devices,
-               host_spread, node_selector, zones, priority_class, run_strategy,
-               maintain_mode_strategy, termination_grace_period, labels, annotations, tags,
+               has_network_data, firmware, host_devices, gpus, gpus_are_host_devices, host_spread,
+               node_selector, zones, run_strategy, machine, labels, annotations, tags,
                template_hash, template_parts, join_timeout, nodes, nomad_cluster] = vm_spec;
   json network_names = json::array();
   for (const Network& network : networks) {
@@ -134,7 +130,6 @@ json Document(const TemplateSources& sources, const VmSpec& vm_spec) {
 // is a part that VMs without it lack, too.
 constexpr std::pair<std::string_view, std::string_view> kPartOf[] = {
     {"storage_class", "image"},
-    {"cpu_model", "cpu"},
     {"disk", "disks"},
     {"data_disks", "disks"},
     {"host_devices", "devices"},
@@ -142,13 +137,15 @@ constexpr std::pair<std::string_view, std::string_view> kPartOf[] = {
     {"host_spread", "placement"},
     {"node_selector", "placement"},
     {"availability_zones", "placement"},
-    {"priority_class", "placement"},
     {"template_version", "template"},
     {"template_rest", "template"},
 };
 std::string PartOf(const std::string& member) {
   for (const auto& [name, part] : kPartOf) {
     if (name == member) return std::string(part);
+  }
+  for (const policy::MachineField& field : policy::MachineFields()) {
+    if (field.key == member && !field.part.empty()) return std::string(field.part);
   }
   return member;
 }

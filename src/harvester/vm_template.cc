@@ -55,6 +55,15 @@ void Drop(json* value, Path path, std::initializer_list<const char*> keys) {
   for (const char* const key : keys) Take(value, path, key);
 }
 
+// The same by a JSON pointer.
+json TakeAt(json* value, std::string_view pointer) {
+  json::json_pointer path{std::string(pointer)};
+  const std::string key = path.back();
+  path.pop_back();
+  if (value == nullptr || !value->contains(path)) return nullptr;
+  return Take(&value->at(path), {}, key.c_str());
+}
+
 // For the API server, a null is a member that is absent; merged, it would remove the VM's own.
 void DropNulls(json* value) {
   if (value->is_object()) {
@@ -396,8 +405,12 @@ std::vector<policy::DeviceRequest> TakeDevices(const char* kind, Draft* draft) {
 void ReadPlacement(Draft* draft) {
   const json selector = Take(&draft->spec, kGuest, "nodeSelector");
   draft->result.node_selector = TextsOf(&selector);
-  const json priority = Take(&draft->spec, kGuest, "priorityClassName");
-  if (priority.is_string()) draft->result.priority_class = priority.get<std::string>();
+  json* const guest = Find(&draft->spec, kGuest);
+  for (const policy::MachineField& field : policy::MachineFields()) {
+    if (!field.taken_from_template) continue;
+    const json value = TakeAt(guest, field.path);
+    if (value.is_string()) draft->result.machine.emplace(field.key, value.get<std::string>());
+  }
 }
 
 void ReadRunStrategy(Draft* draft) {
@@ -497,8 +510,10 @@ VmBase Override(const VmBase& base, const TemplateOverrides& overrides) {
     Drop(&spec, {"template", "spec", "domain", "firmware"}, {"bootloader"});
     Drop(&spec, {"template", "spec", "domain", "features"}, {"smm"});
   }
-  if (overrides.cpu_model) Drop(&spec, kCpu, {"model"});
-  if (overrides.termination_grace_period) Drop(&spec, kGuest, {"terminationGracePeriodSeconds"});
+  for (const policy::MachineField& field : policy::MachineFields()) {
+    const bool in_guest = field.place == policy::FieldPlace::kGuest;
+    if (in_guest && overrides.machine.contains(field.key)) TakeAt(Find(&spec, kGuest), field.path);
+  }
   if (overrides.data_disks) {
     changed.disks.erase(std::remove_if(changed.disks.begin() + 1, changed.disks.end(),
                                        [](const VmBase::Disk& disk) {

@@ -26,8 +26,4 @@ std::string_view NameOf(Firmware firmware) { return Find(kFirmwares, firmware); 
 
 std::string_view NameOf(HostSpread spread) { return Find(kHostSpreads, spread); }
 
-std::string_view NameOf(MaintainModeStrategy strategy) {
-  return Find(kMaintainModeStrategies, strategy);
-}
-
 }  // namespace nomad_harvester::policy

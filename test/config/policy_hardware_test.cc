@@ -35,12 +35,9 @@ TEST(PolicyHardware, without_its_keys_nothing_is_special) {
   EXPECT_EQ(policy.vm_template, std::nullopt);
   EXPECT_EQ(policy.host_spread, policy::HostSpread::kPreferred);
   EXPECT_THAT(policy.node_selector, IsEmpty());
-  EXPECT_EQ(policy.priority_class, "");
-  EXPECT_EQ(policy.cpu_model, "");
   EXPECT_THAT(policy.host_devices, IsEmpty());
   EXPECT_THAT(policy.gpus, IsEmpty());
-  EXPECT_EQ(policy.maintain_mode_strategy, std::nullopt);
-  EXPECT_EQ(policy.termination_grace_period, std::nullopt);
+  EXPECT_THAT(policy.machine, IsEmpty());
   EXPECT_THAT(policy.warnings, IsEmpty());
 }
 
@@ -141,8 +138,9 @@ TEST(PolicyHardware, enumerations_are_taken_over_and_errors_name_the_nearest_val
   EXPECT_EQ(PolicyOf({{"firmware", "uefi"}}).firmware, policy::Firmware::kUefi);
   EXPECT_EQ(PolicyOf({{"firmware", "uefi-secure"}}).firmware, policy::Firmware::kUefiSecure);
   EXPECT_EQ(PolicyOf({{"host_spread", "off"}}).host_spread, policy::HostSpread::kOff);
-  EXPECT_EQ(PolicyOf({{"maintain_mode_strategy", "Shutdown"}}).maintain_mode_strategy,
-            policy::MaintainModeStrategy::kShutdown);
+  EXPECT_EQ(policy::TextOf(PolicyOf({{"maintain_mode_strategy", "Shutdown"}}).machine,
+                           "maintain_mode_strategy"),
+            "Shutdown");
   EXPECT_THAT(ProblemOf(ParsePolicy({{"firmware", "efi"}})),
               HasSubstr("firmware: must be one of bios, uefi, uefi-secure"));
   EXPECT_THAT(ProblemOf(ParsePolicy({{"host_spread", "require"}})),
@@ -162,9 +160,12 @@ TEST(PolicyHardware, a_node_selector_may_name_any_label_of_a_host_but_those_of_n
 }
 
 TEST(PolicyHardware, a_priority_class_and_a_cpu_model_are_names) {
-  EXPECT_EQ(PolicyOf({{"priority_class", "batch.low"}}).priority_class, "batch.low");
-  EXPECT_EQ(PolicyOf({{"cpu_model", "host-passthrough"}}).cpu_model, "host-passthrough");
-  EXPECT_EQ(PolicyOf({{"cpu_model", "Haswell-noTSX-IBRS"}}).cpu_model, "Haswell-noTSX-IBRS");
+  EXPECT_EQ(policy::TextOf(PolicyOf({{"priority_class", "batch.low"}}).machine, "priority_class"),
+            "batch.low");
+  EXPECT_EQ(policy::TextOf(PolicyOf({{"cpu_model", "host-passthrough"}}).machine, "cpu_model"),
+            "host-passthrough");
+  EXPECT_EQ(policy::TextOf(PolicyOf({{"cpu_model", "Haswell-noTSX-IBRS"}}).machine, "cpu_model"),
+            "Haswell-noTSX-IBRS");
   for (const char* const bad : {"", "Low", "a b", "-a"}) {
     EXPECT_THAT(ProblemOf(ParsePolicy({{"priority_class", bad}})),
                 HasSubstr("priority_class: must be the name of an object"));
@@ -176,8 +177,8 @@ TEST(PolicyHardware, a_priority_class_and_a_cpu_model_are_names) {
 }
 
 TEST(PolicyHardware, a_termination_grace_period_is_whole_seconds) {
-  EXPECT_EQ(PolicyOf({{"termination_grace_period", "5m"}}).termination_grace_period,
-            std::chrono::seconds(300));
+  EXPECT_EQ(PolicyOf({{"termination_grace_period", "5m"}}).machine.at("termination_grace_period"),
+            policy::MachineValue(std::int64_t{300}));
   EXPECT_THAT(ProblemOf(ParsePolicy({{"termination_grace_period", "1500ms"}})),
               HasSubstr("termination_grace_period: must be whole seconds"));
   EXPECT_THAT(ProblemOf(ParsePolicy({{"termination_grace_period", "0s"}})),

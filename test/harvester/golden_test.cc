@@ -26,6 +26,24 @@ struct Golden {
   std::function<void(VmSpec&, CloudInit&)> change;
 };
 
+policy::MachineValue SampleOf(const policy::MachineField& field) {
+  using enum policy::FieldType;
+  switch (field.type) {
+    case kFlag:
+      return true;
+    case kQuantity:
+      return std::int64_t{256} << 20;
+    case kSeconds:
+      return std::int64_t{60};
+    case kChoice:
+      return std::string(field.choices.substr(0, field.choices.find(',')));
+    case kObjectName:
+    case kCpuModel:
+      break;
+  }
+  return std::string("sample");
+}
+
 // As the engine does it for a policy that gives these keys.
 void Apply(const TemplateOverrides& overrides, VmSpec& vm_spec) {
   const auto read = ReadVmTemplate(SampleTemplateVersion(), vm_spec.ns);
@@ -39,7 +57,7 @@ void Apply(const TemplateOverrides& overrides, VmSpec& vm_spec) {
   vm_spec.host_devices = read->host_devices;
   vm_spec.gpus = read->gpus;
   vm_spec.node_selector = read->node_selector;
-  vm_spec.priority_class = read->priority_class;
+  vm_spec.machine = read->machine;
   vm_spec.tags.clear();
 }
 
@@ -62,7 +80,7 @@ const std::vector<Golden>& AllGolden() {
        [](VmSpec& v, CloudInit&) {
          v.host_spread = policy::HostSpread::kRequired;
          v.node_selector = {{"disk", "nvme"}, {"example.org/rack", "r1"}};
-         v.priority_class = "system-cluster-critical";
+         v.machine["priority_class"] = std::string("system-cluster-critical");
        }},
       {"zones",
        [](VmSpec& v, CloudInit&) {
@@ -87,21 +105,27 @@ const std::vector<Golden>& AllGolden() {
                 .networks = true,
                 .data_disks = true,
                 .firmware = true,
-                .cpu_model = true,
-                .termination_grace_period = true},
+                .machine = {{"cpu_model", std::string("host-model")},
+                            {"termination_grace_period", std::int64_t{60}}}},
                v);
          v.data_disks = {{std::int64_t{100} << 30, "", false}};
          v.firmware = policy::Firmware::kUefi;
-         v.cpu_model = "host-model";
-         v.termination_grace_period = std::chrono::seconds(60);
+         v.machine["cpu_model"] = std::string("host-model");
+         v.machine["termination_grace_period"] = std::int64_t{60};
          v.zones = {"rack-1"};
        }},
       {"operation",
        [](VmSpec& v, CloudInit&) {
-         v.cpu_model = "host-passthrough";
+         v.machine["cpu_model"] = std::string("host-passthrough");
          v.run_strategy = policy::RunStrategy::kAlways;
-         v.maintain_mode_strategy = policy::MaintainModeStrategy::kShutdownAndRestartAfterEnable;
-         v.termination_grace_period = std::chrono::seconds(300);
+         v.machine["maintain_mode_strategy"] = std::string("ShutdownAndRestartAfterEnable");
+         v.machine["termination_grace_period"] = std::int64_t{300};
+       }},
+      {"machine-fields",
+       [](VmSpec& v, CloudInit&) {
+         for (const policy::MachineField& field : policy::MachineFields()) {
+           v.machine.emplace(field.key, SampleOf(field));
+         }
        }},
   };
   return *kAll;

@@ -106,7 +106,7 @@ TEST(Placement, selects_hosts_by_affinity_and_never_by_a_node_selector) {
   VmSpec vm_spec = SampleVmSpec();
   vm_spec.host_spread = policy::HostSpread::kOff;
   vm_spec.node_selector = {{"disk", "nvme"}, {"rack", "r1"}};
-  vm_spec.priority_class = "batch-low";
+  vm_spec.machine["priority_class"] = std::string("batch-low");
   const json guest = GuestOf(vm_spec);
   EXPECT_EQ(guest["affinity"], json::parse(R"({"nodeAffinity": {
     "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": [
@@ -166,9 +166,9 @@ TEST(Devices, are_gpus_where_harvester_is_older) {
 
 TEST(Operation, is_told_to_kubevirt_and_harvester) {
   VmSpec vm_spec = SampleVmSpec();
-  vm_spec.cpu_model = "EPYC-Rome";
-  vm_spec.maintain_mode_strategy = policy::MaintainModeStrategy::kShutdown;
-  vm_spec.termination_grace_period = std::chrono::seconds(300);
+  vm_spec.machine["cpu_model"] = std::string("EPYC-Rome");
+  vm_spec.machine["maintain_mode_strategy"] = std::string("Shutdown");
+  vm_spec.machine["termination_grace_period"] = std::int64_t{300};
   const json vm = VmOf(vm_spec);
   EXPECT_EQ(GuestOf(vm_spec)["domain"]["cpu"]["model"], "EPYC-Rome");
   // Harvester asks the VM, the instance and the pod.

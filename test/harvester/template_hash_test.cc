@@ -91,7 +91,7 @@ TEST(TemplateHash, changes_with_everything_that_shapes_a_VM) {
       },
       [](VmSpec& v) { v.firmware = policy::Firmware::kUefi; },
       [](VmSpec& v) { v.firmware = policy::Firmware::kUefiSecure; },
-      [](VmSpec& v) { v.cpu_model = "host-model"; },
+      [](VmSpec& v) { v.machine["cpu_model"] = std::string("host-model"); },
       [](VmSpec& v) {
         v.host_devices = {{"x.io/a", 1}};
       },
@@ -106,9 +106,9 @@ TEST(TemplateHash, changes_with_everything_that_shapes_a_VM) {
       [](VmSpec& v) {
         v.node_selector = {{"disk", "nvme"}};
       },
-      [](VmSpec& v) { v.priority_class = "low"; },
-      [](VmSpec& v) { v.maintain_mode_strategy = policy::MaintainModeStrategy::kMigrate; },
-      [](VmSpec& v) { v.termination_grace_period = std::chrono::seconds(120); },
+      [](VmSpec& v) { v.machine["priority_class"] = std::string("low"); },
+      [](VmSpec& v) { v.machine["maintain_mode_strategy"] = std::string("Migrate"); },
+      [](VmSpec& v) { v.machine["termination_grace_period"] = std::int64_t{120}; },
   };
   std::set<std::string> hashes;
   for (const auto& change : changes) {
@@ -155,7 +155,8 @@ TEST(DriftedParts, are_named_as_operators_know_them) {
       {"image", [](VmSpec& v, TemplateSources&) { v.image.name = "image-new"; }},
       {"image", [](VmSpec& v, TemplateSources&) { v.image.storage_class = "lh-5678"; }},
       {"cpu", [](VmSpec& v, TemplateSources&) { v.cpu_cores += 1; }},
-      {"cpu", [](VmSpec& v, TemplateSources&) { v.cpu_model = "host-model"; }},
+      {"cpu",
+       [](VmSpec& v, TemplateSources&) { v.machine["cpu_model"] = std::string("host-model"); }},
       {"memory", [](VmSpec& v, TemplateSources&) { v.memory_bytes += 1; }},
       {"disks", [](VmSpec& v, TemplateSources&) { v.disk_bytes += 1; }},
       {"disks",
@@ -167,7 +168,8 @@ TEST(DriftedParts, are_named_as_operators_know_them) {
       {"network_data", [](VmSpec&, TemplateSources& s) { s.network_data += " "; }},
       {"keys", [](VmSpec&, TemplateSources& s) { s.public_keys.clear(); }},
       {"template", [](VmSpec&, TemplateSources& s) { s.template_version = "default/x"; }},
-      {"placement", [](VmSpec& v, TemplateSources&) { v.priority_class = "low"; }},
+      {"placement",
+       [](VmSpec& v, TemplateSources&) { v.machine["priority_class"] = std::string("low"); }},
       {"placement",
        [](VmSpec& v, TemplateSources&) {
          v.node_selector = {{"a", "b"}};
@@ -186,10 +188,12 @@ TEST(DriftedParts, are_named_as_operators_know_them) {
        [](VmSpec& v, TemplateSources&) { v.run_strategy = policy::RunStrategy::kOnce; }},
       {"maintain_mode_strategy",
        [](VmSpec& v, TemplateSources&) {
-         v.maintain_mode_strategy = policy::MaintainModeStrategy::kMigrate;
+         v.machine["maintain_mode_strategy"] = std::string("Migrate");
        }},
       {"termination_grace_period",
-       [](VmSpec& v, TemplateSources&) { v.termination_grace_period = std::chrono::seconds(1); }},
+       [](VmSpec& v, TemplateSources&) {
+         v.machine["termination_grace_period"] = std::int64_t{1};
+       }},
       {"labels", [](VmSpec& v, TemplateSources&) { v.labels["team"] = "web"; }},
       {"annotations", [](VmSpec& v, TemplateSources&) { v.annotations.clear(); }},
       {"tags", [](VmSpec& v, TemplateSources&) { v.tags.clear(); }},

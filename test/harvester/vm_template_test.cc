@@ -58,7 +58,7 @@ TEST(VmTemplate, gives_what_keys_of_a_policy_say_as_they_say_it) {
   EXPECT_THAT(read.gpus,
               ElementsAre(policy::DeviceRequest{.resource = "nvidia.com/GA102GL_A10", .count = 1}));
   EXPECT_THAT(read.node_selector, ElementsAre(Pair("disk", "nvme")));
-  EXPECT_EQ(read.priority_class, "high");
+  EXPECT_EQ(policy::TextOf(read.machine, "priority_class"), "high");
   EXPECT_FALSE(read.hotplug);
   EXPECT_THAT(read.ssh_keys, ElementsAre("default/ops"));
 }
@@ -191,15 +191,16 @@ TEST(VmTemplate, each_key_of_a_policy_takes_its_own_place) {
     TemplateOverrides overrides;
     std::string gone;
   };
-  for (const Case& c : std::vector<Case>{{{.cpu = true}, R"("sockets":2)"},
-                                         {{.memory = true}, R"("memory":"4Gi")"},
-                                         {{.networks = true}, R"("e1000")"},
-                                         {{.networks = true}, R"([\"nic-a\"])"},
-                                         {{.data_disks = true}, R"("fast")"},
-                                         {{.firmware = true}, R"("secureBoot")"},
-                                         {{.firmware = true}, R"("smm")"},
-                                         {{.cpu_model = true}, R"("EPYC")"},
-                                         {{.termination_grace_period = true}, "300"}}) {
+  for (const Case& c :
+       std::vector<Case>{{{.cpu = true}, R"("sockets":2)"},
+                         {{.memory = true}, R"("memory":"4Gi")"},
+                         {{.networks = true}, R"("e1000")"},
+                         {{.networks = true}, R"([\"nic-a\"])"},
+                         {{.data_disks = true}, R"("fast")"},
+                         {{.firmware = true}, R"("secureBoot")"},
+                         {{.firmware = true}, R"("smm")"},
+                         {{.machine = {{"cpu_model", std::string("x")}}}, R"("EPYC")"},
+                         {{.machine = {{"termination_grace_period", std::int64_t{1}}}}, "300"}}) {
     std::string text = Build(Read(), c.overrides).dump();
     std::string before = plain.dump();
     // The claims are JSON in a text.

@@ -89,7 +89,8 @@ TEST_F(CreationTest, C2_an_error_names_the_key_of_the_policy_and_ends_the_prefli
        [&] {
          policy_.data_disks = {{1 << 20, "fast", false}};
        }},
-      {"priority_class: priority class low", [&] { policy_.priority_class = "low"; }},
+      {"priority_class: priority class low",
+       [&] { policy_.machine["priority_class"] = std::string("low"); }},
       {"Harvester would refuse the VM", [&] { Next("try virtualmachines", Refused()); }, true}};
   const config::PoolPolicy good = policy_;
   for (const Case& c : cases) {
@@ -127,7 +128,7 @@ TEST_F(CreationTest, C2_what_a_policy_does_not_name_is_not_read) {
 TEST_F(CreationTest, C2_each_class_is_read_once_and_one_that_may_not_be_read_is_no_obstacle) {
   policy_.data_disks = {
       {1 << 20, "fast", false}, {1 << 20, "fast", true}, {1 << 20, "slow", false}};
-  policy_.priority_class = "low";
+  policy_.machine["priority_class"] = std::string("low");
   cluster_.Forbid("get", "storageclasses");
   cluster_.Forbid("get", "priorityclasses");
   const auto plan = Prepare();

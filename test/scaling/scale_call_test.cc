@@ -415,7 +415,7 @@ TEST_F(ScaleCallTest, C2_what_fits_the_quota_is_made_and_quotas_need_not_be_read
 }
 
 TEST_F(ScaleCallTest, C2_a_class_that_cannot_be_checked_is_one_warning) {
-  policy_.priority_class = "low";
+  policy_.machine["priority_class"] = std::string("low");
   cluster_.Forbid("get", "priorityclasses");
   const char* const warning =
       "WARN The token may not read what the policy names, so it is not checked; if it is missing, "

@@ -145,7 +145,7 @@ TEST_F(TemplateBaseTest, C10_a_vm_and_its_disks_are_made_and_named_as_without_a_
 TEST_F(TemplateBaseTest, C2_everything_that_is_missing_is_named_at_once) {
   policy_.networks = {{.management = false, .attachment = {"default", "vlan8"}},
                       {.management = false, .attachment = {"default", "vlan9"}}};
-  policy_.priority_class = "low";
+  policy_.machine["priority_class"] = std::string("low");
   const absl::Status problem = Prepare().status();
   EXPECT_THAT(problem, StatusIs(absl::StatusCode::kFailedPrecondition));
   for (const char* const part :
@@ -298,7 +298,7 @@ TEST_F(TemplateBaseTest, C2_a_right_that_is_missing_is_named_and_asked_for_only_
 TEST_F(TemplateBaseTest, a_request_that_failed_is_the_only_error) {
   PutVersion();
   Next("get virtualmachinetemplateversions", Failed());
-  policy_.priority_class = "low";
+  policy_.machine["priority_class"] = std::string("low");
   const absl::Status problem = Prepare().status();
   EXPECT_THAT(problem, StatusIs(absl::StatusCode::kUnauthenticated, HasSubstr("version worker-1")));
   EXPECT_THAT(base::Message(problem), Not(HasSubstr("low")));
@@ -318,7 +318,7 @@ TEST_F(TemplateBaseTest, what_few_templates_say_counts_too_unless_the_policy_say
   });
   const auto plan = Prepare();
   ASSERT_THAT(plan, IsOk());
-  EXPECT_EQ(plan->vm_spec.priority_class, "high");
+  EXPECT_EQ(policy::TextOf(plan->vm_spec.machine, "priority_class"), "high");
   EXPECT_THAT(plan->vm_spec.host_devices,
               ElementsAre(policy::DeviceRequest{.resource = "a.org/hsm", .count = 1}));
   EXPECT_THAT(plan->vm_spec.annotations, Contains(Pair("harvesterhci.io/reservedMemory", "256Mi")));
@@ -343,8 +343,8 @@ TEST_F(TemplateBaseTest, the_policys_firmware_cpu_model_and_grace_period_replace
   EXPECT_EQ(plain["domain"]["cpu"]["model"], "EPYC");
   EXPECT_EQ(plain["terminationGracePeriodSeconds"], 300);
   policy_.firmware = policy::Firmware::kBios;
-  policy_.cpu_model = "host-passthrough";
-  policy_.termination_grace_period = std::chrono::seconds(60);
+  policy_.machine["cpu_model"] = std::string("host-passthrough");
+  policy_.machine["termination_grace_period"] = std::int64_t{60};
   const json changed = guest_of();
   EXPECT_EQ(changed["domain"]["cpu"]["model"], "host-passthrough");
   EXPECT_EQ(changed["terminationGracePeriodSeconds"], 60);

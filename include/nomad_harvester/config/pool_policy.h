@@ -14,6 +14,7 @@
 #include "nomad_harvester/base/time.h"
 #include "nomad_harvester/config/plugin_config.h"
 #include "nomad_harvester/policy/machine.h"
+#include "nomad_harvester/policy/machine_fields.h"
 #include "nomad_harvester/policy/strategies.h"
 
 #include "absl/status/statusor.h"
@@ -91,17 +92,14 @@ struct PoolPolicy {
   StringMap annotations;
   StringMap tags;
   std::optional<policy::Firmware> firmware;  // nullopt: BIOS
-  std::string cpu_model;                     // empty: Harvester's
   std::vector<policy::DeviceRequest> host_devices;
   std::vector<policy::DeviceRequest> gpus;
   policy::HostSpread host_spread = policy::HostSpread::kPreferred;
   StringMap node_selector;
   std::vector<std::string> zones;                   // availability_zones; empty: any
   bool evenly_split_zones = true;                   // among `zones`
-  std::string priority_class;                       // empty: none
   std::optional<policy::RunStrategy> run_strategy;  // nullopt: RerunOnFailure
-  std::optional<policy::MaintainModeStrategy> maintain_mode_strategy;
-  std::optional<std::chrono::seconds> termination_grace_period;  // nullopt: Harvester's
+  policy::MachineValues machine;                    // further keys that describe a VM
   std::string node_attribute = "unique.hostname";
   WaitFor wait_for = WaitFor::kNomad;
   std::vector<std::string> ready_drivers;  // task drivers that a ready node has

@@ -14,6 +14,7 @@
 #include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/harvester/metadata.h"
 #include "nomad_harvester/policy/machine.h"
+#include "nomad_harvester/policy/machine_fields.h"
 #include "nomad_harvester/policy/strategies.h"
 
 #include "absl/status/statusor.h"
@@ -74,7 +75,6 @@ struct VmSpec {
   std::vector<Network> networks;
   bool has_network_data = false;  // in the Secret, beside the user data
   policy::Firmware firmware = policy::Firmware::kBios;
-  std::string cpu_model;  // empty: Harvester's
   std::vector<policy::DeviceRequest> host_devices;
   std::vector<policy::DeviceRequest> gpus;
   // Harvester 1.8 and newer take GPUs as host devices only.
@@ -82,10 +82,8 @@ struct VmSpec {
   policy::HostSpread host_spread = policy::HostSpread::kPreferred;
   std::map<std::string, std::string> node_selector;  // labels of the host
   std::vector<std::string> zones;                    // of the host; empty: any
-  std::string priority_class;                        // empty: none
   policy::RunStrategy run_strategy = policy::RunStrategy::kRerunOnFailure;
-  std::optional<policy::MaintainModeStrategy> maintain_mode_strategy;
-  std::optional<std::chrono::seconds> termination_grace_period;  // nullopt: Harvester's
+  policy::MachineValues machine;  // further keys, each of which has one place in the VM
   std::map<std::string, std::string> labels;
   std::map<std::string, std::string> annotations;
   std::map<std::string, std::string> tags;

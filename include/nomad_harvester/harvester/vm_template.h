@@ -16,6 +16,7 @@
 
 #include "nomad_harvester/harvester/vm_spec.h"
 #include "nomad_harvester/policy/machine.h"
+#include "nomad_harvester/policy/machine_fields.h"
 #include "nomad_harvester/policy/strategies.h"
 
 #include "absl/status/statusor.h"
@@ -33,7 +34,7 @@ struct VmTemplate {
   std::vector<policy::DeviceRequest> host_devices;
   std::vector<policy::DeviceRequest> gpus;
   std::map<std::string, std::string> node_selector;
-  std::string priority_class;
+  policy::MachineValues machine;  // of the fields that are taken from a template
   std::optional<policy::RunStrategy> run_strategy;
   std::map<std::string, std::string> labels;
   std::map<std::string, std::string> annotations;
@@ -57,8 +58,7 @@ struct TemplateOverrides {
   bool networks = false;
   bool data_disks = false;  // replace all further hard disks
   bool firmware = false;
-  bool cpu_model = false;
-  bool termination_grace_period = false;
+  policy::MachineValues machine = {};
 };
 // Takes what they say out of `base`.
 VmBase Override(const VmBase& base, const TemplateOverrides& overrides);

@@ -30,22 +30,6 @@ inline constexpr Choice<HostSpread> kHostSpreads[] = {
 };
 std::string_view NameOf(HostSpread spread);
 
-// What Harvester does with a VM while its host is in maintenance
-// (harvester/harvester:pkg/util/constants.go, MaintainModeStrategy*).
-enum class MaintainModeStrategy {
-  kMigrate,
-  kShutdownAndRestartAfterEnable,
-  kShutdownAndRestartAfterDisable,
-  kShutdown
-};
-inline constexpr Choice<MaintainModeStrategy> kMaintainModeStrategies[] = {
-    {"Migrate", MaintainModeStrategy::kMigrate},
-    {"ShutdownAndRestartAfterEnable", MaintainModeStrategy::kShutdownAndRestartAfterEnable},
-    {"ShutdownAndRestartAfterDisable", MaintainModeStrategy::kShutdownAndRestartAfterDisable},
-    {"Shutdown", MaintainModeStrategy::kShutdown},
-};
-std::string_view NameOf(MaintainModeStrategy strategy);
-
 // An empty volume beside the root disk.
 struct DataDisk {
   std::int64_t bytes = 0;

@@ -67,7 +67,7 @@ std::vector<OptionalRight> OptionalRights(const config::PluginConfig& config,
                       .of_cluster = true,
                       .loss = "a storage class that is missing shows only when VMs do not start"});
   }
-  if (policy.vm_template.has_value() || !policy.priority_class.empty()) {
+  if (policy.vm_template.has_value() || policy.machine.contains("priority_class")) {
     rights.push_back({.right = {"get", "scheduling.k8s.io", "priorityclasses"},
                       .of_cluster = true,
                       .loss = "a priority class that is missing shows only when VMs do not start"});

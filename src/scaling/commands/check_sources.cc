@@ -234,8 +234,8 @@ void ExpectSources(const config::PoolPolicy& policy, CheckLines* lines) {
   if (policy.vm_template.has_value() || !policy.data_disks.empty()) {
     lines->Expect("harvester.storage_classes", "storage classes");
   }
-  if (!policy.priority_class.empty()) {
-    lines->Expect("harvester.priority_class", "priority class " + policy.priority_class);
+  if (const std::string name = policy::TextOf(policy.machine, "priority_class"); !name.empty()) {
+    lines->Expect("harvester.priority_class", "priority class " + name);
   }
   lines->Expect("harvester.networks", policy.networks.empty() ? "networks of the VM template"
                                                               : "networks " + NetworksOf(policy));
@@ -292,7 +292,7 @@ absl::Status CheckSources(const runtime::Context& context, const PoolDependencie
     SetClass("harvester.storage_classes", sources.storage_classes, sources.unread_storage,
              "storageclasses.storage.k8s.io", lines);
   }
-  if (!policy.priority_class.empty()) {
+  if (policy.machine.contains("priority_class")) {
     SetClass("harvester.priority_class", sources.priority_class, sources.unread_priority,
              "priorityclasses.scheduling.k8s.io", lines);
   }

@@ -176,16 +176,13 @@ harvester::VmSpec SpecOf(const config::PoolPolicy& policy) {
   vm_spec.has_network_data =
       policy.network_data.has_value() || policy.network_data_file.has_value();
   vm_spec.firmware = policy.firmware.value_or(policy::Firmware::kBios);
-  vm_spec.cpu_model = policy.cpu_model;
   vm_spec.host_devices = policy.host_devices;
   vm_spec.gpus = policy.gpus;
   vm_spec.host_spread = policy.host_spread;
   vm_spec.node_selector = policy.node_selector;
   vm_spec.zones = policy.zones;
-  vm_spec.priority_class = policy.priority_class;
   vm_spec.run_strategy = policy.run_strategy.value_or(policy::RunStrategy::kRerunOnFailure);
-  vm_spec.maintain_mode_strategy = policy.maintain_mode_strategy;
-  vm_spec.termination_grace_period = policy.termination_grace_period;
+  vm_spec.machine = policy.machine;
   vm_spec.labels = policy.labels;
   vm_spec.annotations = policy.annotations;
   vm_spec.tags = policy.tags;

@@ -181,12 +181,12 @@ CreationSources ReadSources(const runtime::Context& context, const PoolDependenc
     sources.storage_classes = absl::UnknownError("not read");
     reads.emplace_back([&] { CheckStorageClasses(context, deps, policy, wanted.base, &sources); });
   }
-  if (!policy.priority_class.empty()) {
+  if (const std::string name = policy::TextOf(policy.machine, "priority_class"); !name.empty()) {
     sources.priority_class = absl::UnknownError("not read");
-    reads.emplace_back([&] {
-      const auto read = deps.vms.ReadPriorityClass(context, policy.priority_class);
+    reads.emplace_back([&, name] {
+      const auto read = deps.vms.ReadPriorityClass(context, name);
       sources.priority_class = base::Annotate(read.status(), "priority_class");
-      if (read.ok() && read->unknown) sources.unread_priority = {policy.priority_class};
+      if (read.ok() && read->unknown) sources.unread_priority = {name};
     });
   }
   if (!policy.gpus.empty()) {

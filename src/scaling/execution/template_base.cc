@@ -44,7 +44,7 @@ absl::Status FillFrom(const harvester::VmTemplate& base, config::PoolPolicy* pol
   Fill(base.host_devices, &policy->host_devices);
   Fill(base.gpus, &policy->gpus);
   Fill(base.node_selector, &policy->node_selector);
-  Fill(base.priority_class, &policy->priority_class);
+  for (const auto& [key, value] : base.machine) policy->machine.try_emplace(key, value);
   if (!policy->run_strategy.has_value()) policy->run_strategy = base.run_strategy;
   Merge(base.labels, &policy->labels);
   // A tag of the policy replaces the template's label.
@@ -61,14 +61,12 @@ absl::Status FillFrom(const harvester::VmTemplate& base, config::PoolPolicy* pol
 }
 
 harvester::VmBase BaseFor(const harvester::VmTemplate& base, const config::PoolPolicy& policy) {
-  return harvester::Override(
-      base.base, {.cpu = policy.cpu_cores > 0,
-                  .memory = policy.memory_bytes > 0,
-                  .networks = !policy.networks.empty(),
-                  .data_disks = !policy.data_disks.empty(),
-                  .firmware = policy.firmware.has_value(),
-                  .cpu_model = !policy.cpu_model.empty(),
-                  .termination_grace_period = policy.termination_grace_period.has_value()});
+  return harvester::Override(base.base, {.cpu = policy.cpu_cores > 0,
+                                         .memory = policy.memory_bytes > 0,
+                                         .networks = !policy.networks.empty(),
+                                         .data_disks = !policy.data_disks.empty(),
+                                         .firmware = policy.firmware.has_value(),
+                                         .machine = policy.machine});
 }
 
 std::vector<std::string> NotesOn(const harvester::VmTemplate& base,

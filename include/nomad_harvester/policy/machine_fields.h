@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keys of a policy whose value goes to one place of each VM. A row of the table is all that such a
+// key needs: `config` reads and documents it; `harvester` writes it into the VM, gives it precedence
+// over a template, and hashes it. Thread-safe.
+#ifndef NOMAD_HARVESTER_POLICY_MACHINE_FIELDS_H_
+#define NOMAD_HARVESTER_POLICY_MACHINE_FIELDS_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+
+namespace nomad_harvester::policy {
+
+// How the key's text is read. The value is a string, true or false (kFlag), or a number: bytes
+// (kQuantity), which the VM gets as a quantity, or seconds.
+enum class FieldType { kObjectName, kCpuModel, kChoice, kFlag, kQuantity, kSeconds };
+
+enum class FieldPlace {
+  kGuest,      // spec.template.spec of the VirtualMachine
+  kLabel,      // of the VirtualMachine and of its template
+  kAnnotation  // of the VirtualMachine
+};
+
+struct MachineField {
+  std::string_view key;
+  FieldType type = FieldType::kObjectName;
+  // What an absent key means, in the reference; empty: none.
+  std::string_view absent = {};
+  std::string_view documentation;
+  std::string_view choices = {};  // comma-separated, of a kChoice
+  FieldPlace place = FieldPlace::kGuest;
+  // kGuest: a JSON pointer (RFC 6901); else the name of the label or annotation.
+  std::string_view path;
+  // JSON: what a VM with the flag gets in that place. Without the flag it gets nothing.
+  std::string_view flag = "true";
+  // The part of the template's hash; empty: a part of its own.
+  std::string_view part = {};
+  // A template's value, a string, is taken over as if the policy gave it, for the checks.
+  bool taken_from_template = false;
+};
+
+// In the order of the reference.
+std::span<const MachineField> MachineFields();
+
+using MachineValue = std::variant<bool, std::int64_t, std::string>;
+// By key; a key that is absent in the policy has no entry.
+using MachineValues = std::map<std::string, MachineValue, std::less<>>;
+
+// The text of a string's key; empty if it is absent.
+std::string TextOf(const MachineValues& values, std::string_view key);
+
+}  // namespace nomad_harvester::policy
+
+#endif  // NOMAD_HARVESTER_POLICY_MACHINE_FIELDS_H_

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nomad_harvester/policy/machine_fields.h"
+
+namespace nomad_harvester::policy {
+namespace {
+
+using enum FieldType;
+using enum FieldPlace;
+
+constexpr MachineField kFields[] = {
+    {.key = "cpu_model",
+     .type = kCpuModel,
+     .absent = "Harvester's",
+     .documentation =
+         "`host-model`, `host-passthrough`, or a CPU model of KubeVirt, such as `EPYC-Rome`.",
+     .path = "/domain/cpu/model",
+     .part = "cpu"},
+    {.key = "priority_class",
+     .type = kObjectName,
+     .documentation = "Kubernetes priority class of the VM's pod.",
+     .path = "/priorityClassName",
+     .part = "placement",
+     .taken_from_template = true},
+    // Harvester's maintenance reads it of the VM, of the instance and of the pod
+    // (harvester/harvester:pkg/controller/master/nodedrain/nodedrain_controller.go,
+    // pkg/util/drainhelper; the values: pkg/util/constants.go, MaintainModeStrategy*).
+    {.key = "maintain_mode_strategy",
+     .type = kChoice,
+     .absent = "Harvester's",
+     .documentation = "What Harvester does with the VM while its host is in maintenance: its label "
+                      "`harvesterhci.io/maintain-mode-strategy`.",
+     .choices =
+         "Migrate,ShutdownAndRestartAfterEnable,ShutdownAndRestartAfterDisable,Shutdown",
+     .place = kLabel,
+     .path = "harvesterhci.io/maintain-mode-strategy"},
+    {.key = "termination_grace_period",
+     .type = kSeconds,
+     .absent = "Harvester's",
+     .documentation =
+         "How long the guest may take to shut down before it is killed; whole seconds.",
+     .path = "/terminationGracePeriodSeconds"},
+};
+
+}  // namespace
+
+std::span<const MachineField> MachineFields() { return kFields; }
+
+std::string TextOf(const MachineValues& values, std::string_view key) {
+  const auto found = values.find(key);
+  const auto* const text =
+      found == values.end() ? nullptr : std::get_if<std::string>(&found->second);
+  return text == nullptr ? "" : *text;
+}
+
+}  // namespace nomad_harvester::policy
