@@ -15,6 +15,16 @@ constexpr MachineField kFields[] = {
          "`host-model`, `host-passthrough`, or a CPU model of KubeVirt, such as `EPYC-Rome`.",
      .path = "/domain/cpu/model",
      .part = "cpu"},
+    // Harvester's UI calls it CPU pinning; KubeVirt looks for hosts with the label cpumanager
+    // (kubevirt/kubevirt:staging/src/kubevirt.io/api/core/v1/types.go, CPUManager).
+    {.key = "cpu_pinning",
+     .type = kFlag,
+     .absent = "`false`, or the template's",
+     .documentation =
+         "Give each virtual CPU a core of the host for itself. Only hosts on which Harvester's CPU "
+         "Manager is enabled (label `cpumanager=true`) run such VMs.",
+     .path = "/domain/cpu/dedicatedCpuPlacement",
+     .part = "cpu"},
     {.key = "priority_class",
      .type = kObjectName,
      .documentation = "Kubernetes priority class of the VM's pod.",
@@ -29,8 +39,7 @@ constexpr MachineField kFields[] = {
      .absent = "Harvester's",
      .documentation = "What Harvester does with the VM while its host is in maintenance: its label "
                       "`harvesterhci.io/maintain-mode-strategy`.",
-     .choices =
-         "Migrate,ShutdownAndRestartAfterEnable,ShutdownAndRestartAfterDisable,Shutdown",
+     .choices = "Migrate,ShutdownAndRestartAfterEnable,ShutdownAndRestartAfterDisable,Shutdown",
      .place = kLabel,
      .path = "harvesterhci.io/maintain-mode-strategy"},
     {.key = "termination_grace_period",
