@@ -25,6 +25,17 @@ constexpr MachineField kFields[] = {
          "Manager is enabled (label `cpumanager=true`) run such VMs.",
      .path = "/domain/cpu/dedicatedCpuPlacement",
      .part = "cpu"},
+    // harvester/harvester:pkg/util/constants.go, AnnotationReservedMemory;
+    // pkg/webhook/resources/virtualmachine/validator.go, checkReservedMemoryAnnotation.
+    {.key = "reserved_memory",
+     .type = kQuantity,
+     .absent = "Harvester's, or the template's",
+     .documentation =
+         "Part of `memory_request` that the guest does not get, for what runs beside it in the "
+         "VM's pod, such as `256Mi`. Harvester refuses a VM whose guest would get nothing.",
+     .place = kAnnotation,
+     .path = "harvesterhci.io/reservedMemory",
+     .part = "memory"},
     {.key = "priority_class",
      .type = kObjectName,
      .documentation = "Kubernetes priority class of the VM's pod.",
