@@ -36,6 +36,13 @@ constexpr MachineField kFields[] = {
      .place = kAnnotation,
      .path = "harvesterhci.io/reservedMemory",
      .part = "memory"},
+    // kubevirt/kubevirt:staging/src/kubevirt.io/api/core/v1/schema.go, TPMDevice.
+    {.key = "tpm",
+     .type = kFlag,
+     .absent = "`false`, or the template's",
+     .documentation = "A virtual TPM 2.0. What it stores is not kept when the VM's instance ends.",
+     .path = "/domain/devices/tpm",
+     .flag = "{}"},
     {.key = "priority_class",
      .type = kObjectName,
      .documentation = "Kubernetes priority class of the VM's pod.",
