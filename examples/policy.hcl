@@ -91,8 +91,9 @@ scaling "batch-workers" {
       # Limit of one action; unfinished work then continues in the background.
       scale_timeout = "1h"
 
-      # "true": log the plan, and change nothing. Begin with that.
-      dry-run = "false"
+      # "true": log the plan, and change nothing. Set "false" once you agree with the plans in the
+      # agent's log, and restart the agent.
+      dry-run = "true"
     }
   }
 }

@@ -79,7 +79,13 @@ TEST(Examples, the_policys_target_block_is_accepted_without_a_warning) {
   EXPECT_EQ(policy->ns, "nomad");
   EXPECT_EQ(policy->pool, "batch");
   EXPECT_EQ(policy->user_data_file, "/etc/nomad-autoscaler/cloud-init.yaml");
-  EXPECT_FALSE(policy->dry_run);
+}
+
+// It is copied before it is read: the copy must not act.
+TEST(Examples, C13_a_copy_of_the_policy_logs_plans_and_changes_nothing) {
+  const auto policy = ParsePoolPolicy(TargetBlock(Example("policy.hcl")));
+  ASSERT_TRUE(policy.ok()) << policy.status();
+  EXPECT_TRUE(policy->dry_run);
 }
 
 // A check without a source uses nomad-apm, for which the agent raises min from 0 to 1

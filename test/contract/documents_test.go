@@ -242,8 +242,9 @@ func runBlock(t *testing.T, text string) {
 		"http://127.0.0.1:9090", metrics.URL, `    harvester_ca_cert = "`+dir+"/harvester-ca.pem\"\n", ""), 0o600)
 	write("harvester.token", "any", 0o600)
 	write("cloud-init.yaml", example("cloud-init.yaml"), 0o600)
-	// The simulated Harvester has neither the network nor the key pair of the example.
-	policy := example("policy.hcl", "default/vlan10", "default/vlan100", `      ssh_keys       = "default/operators"`+"\n", "")
+	// The simulated Harvester has neither the network nor the key pair of the example, and here it acts.
+	policy := example("policy.hcl", "default/vlan10", "default/vlan100", `      ssh_keys       = "default/operators"`+"\n", "",
+		`dry-run = "true"`, `dry-run = "false"`)
 	for _, name := range []string{"policy.hcl", "web.hcl", "batch.hcl", "policies/policy.hcl"} {
 		write(name, policy, 0o600)
 	}

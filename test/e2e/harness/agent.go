@@ -87,6 +87,7 @@ func (s *Stack) LaunchAgent(t testing.TB, name string) *Agent {
 		"node_drain_ignore_system_jobs": `"false"`,
 		"drain_grace":                   `"30s"`,
 		"join_timeout":                  fmt.Sprintf("%q", s.JoinTimeout),
+		"dry-run":                       `"false"`,
 	}
 	if s.Introduction != "" {
 		policy[`# nomad_intro_token = "required"`] = fmt.Sprintf("nomad_intro_token = %q", s.Introduction)
