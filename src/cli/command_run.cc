@@ -19,9 +19,16 @@
 namespace nomad_harvester::cli {
 namespace {
 
-// Ctrl-C and SIGTERM end a command gracefully: waiting requests end, and Leases are released. The
-// second one ends the process.
-// Blocks both signals in the calling thread and in those that it starts afterwards: create it
+// SIGHUP of a process that was started under nohup stays ignored.
+bool IgnoresHangup() {
+  struct sigaction action {};
+  return sigaction(SIGHUP, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+// Ctrl-C, SIGTERM and a closed terminal end a command gracefully: waiting requests end, and Leases
+// are released. The second Ctrl-C or SIGTERM ends the process; both the kernel and the shell send
+// SIGHUP when a terminal closes.
+// Blocks the signals in the calling thread and in those that it starts afterwards: create it
 // before any other thread. They stay blocked.
 class Interrupt {
  public:
@@ -29,6 +36,7 @@ class Interrupt {
     sigemptyset(&signals_);
     sigaddset(&signals_, SIGINT);
     sigaddset(&signals_, SIGTERM);
+    if (!IgnoresHangup()) sigaddset(&signals_, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
   }
   ~Interrupt() {
@@ -47,7 +55,8 @@ class Interrupt {
       if (ended_) return;
       errors_.Interrupt(kExitSignal + first);
       work->Cancel(runtime::CancelReason::kShutdown);
-      const int second = Wait();
+      int second = Wait();
+      while (second == SIGHUP) second = Wait();
       if (!ended_) _exit(kExitSignal + second);
     });
   }

@@ -448,11 +448,10 @@ int ExitOfInterruptedStatus(int signal) {
     return -1;
   }
   const std::string url = "http://127.0.0.1:" + std::to_string(ntohs(address.sin_port));
-  sigset_t both;
-  sigemptyset(&both);
-  sigaddset(&both, SIGINT);
-  sigaddset(&both, SIGTERM);
-  pthread_sigmask(SIG_BLOCK, &both, nullptr);
+  sigset_t all;
+  sigemptyset(&all);
+  for (const int each : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&all, each);
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);
   std::thread operator_thread([&] {
     const int connection = accept(listener, nullptr, nullptr);
     kill(getpid(), signal);
@@ -473,6 +472,7 @@ TEST_F(Commands, a_command_that_a_signal_ends_tells_it_by_its_exit_code) {
   const CapturedOutput output;
   EXPECT_EQ(ExitOfInterruptedStatus(SIGINT), 130);
   EXPECT_EQ(ExitOfInterruptedStatus(SIGTERM), 143);
+  EXPECT_EQ(ExitOfInterruptedStatus(SIGHUP), 129) << "the terminal was closed";
   EXPECT_THAT(output.Stderr(), HasSubstr("harvester status: "));
 }
 
