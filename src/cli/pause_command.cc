@@ -1,21 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <chrono>
 #include <iostream>
 #include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
 #include "nomad_harvester/base/status.h"
 
+#include "absl/strings/str_join.h"
 #include "command.h"
 
 namespace nomad_harvester::cli {
 namespace {
 
+// Why the pool is not paused: nothing of this name is in its namespace, and no policy of a file has
+// the name. Its new Lease would make a mistyped name a pool. Empty: there is something, or that is
+// not known: a pause is not refused because a system does not answer.
+std::string WhyMistyped(const scaling::Maintenance& maintenance, const runtime::Context& context,
+                        const Settings& settings, const scaling::PoolKey& key) {
+  constexpr base::Duration kLimit = std::chrono::seconds(5);
+  if (settings.claimed.contains(key)) return "";
+  const auto pools = maintenance.FindPools(context.WithTimeout(kLimit), key.ns);
+  if (!pools.ok() || pools->contains(key)) return "";
+  std::vector<std::string> names;
+  for (const scaling::PoolKey& pool : *pools) names.push_back(pool.pool);
+  return "nothing was paused: no VM and no Lease of pool " + key.ToString() + " exist; " +
+         (names.empty() ? "the namespace has no pool"
+                        : "pools of the namespace: " + absl::StrJoin(names, ", ")) +
+         ". To pause a pool before its first Scale, name its policy with --policy";
+}
+
 // Nothing in `hold` resumes.
 int SetPaused(const scaling::Maintenance& maintenance, const runtime::Context& context,
-              const config::PoolPolicy& policy, const std::optional<harvester::Hold>& hold,
+              const Settings& settings, const std::optional<harvester::Hold>& hold,
               const ErrorWriter& errors) {
-  const scaling::PoolKey key{.ns = policy.ns, .pool = policy.pool};
+  const scaling::PoolKey key{.ns = settings.policy->ns, .pool = settings.policy->pool};
+  if (hold.has_value()) {
+    const std::string mistyped = WhyMistyped(maintenance, context, settings, key);
+    if (!mistyped.empty()) return errors.Refuse(mistyped, kExitFailure);
+  }
   const absl::StatusOr<bool> written =
       maintenance.Pause(context.WithTimeout(kOperatorBudget), key, hold);
   if (!written.ok()) {
@@ -70,7 +96,7 @@ void AddPauseCommand(CLI::App& app, const Invocation& invocation) {
        .task =
            [hold, errors](const scaling::Maintenance& maintenance, const runtime::Context& context,
                           const Settings& settings) {
-             return SetPaused(maintenance, context, *settings.policy, *hold, errors);
+             return SetPaused(maintenance, context, settings, *hold, errors);
            },
        .check = [until, hold, errors] { return ReadUntil(*until, hold.get(), errors); }})
       ->add_option("--until", *until, "End by itself at this time, such as 2026-03-01T08:00:00Z")
@@ -87,7 +113,7 @@ void AddResumeCommand(CLI::App& app, const Invocation& invocation) {
        .task = [errors = invocation.Errors("resume")](const scaling::Maintenance& maintenance,
                                                       const runtime::Context& context,
                                                       const Settings& settings) {
-         return SetPaused(maintenance, context, *settings.policy, std::nullopt, errors);
+         return SetPaused(maintenance, context, settings, std::nullopt, errors);
        }});
 }
 

@@ -13,6 +13,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
 #include "command.h"
+#include "status_trouble.h"
 #include "status_view.h"
 #include "terminal.h"
 #include "text.h"
@@ -88,9 +89,16 @@ class StatusRun {
 
   int Once() {
     const runtime::Context limited = context_.WithTimeout(kOperatorBudget);
-    const auto inspection =
+    auto inspection =
         maintenance_.Inspect(limited, *settings_.policy, settings_.tells_vms, settings_.claimed);
     if (!inspection.ok()) return Refuse(base::Message(inspection.status()));
+    // A name that is spelt wrong must not read as a healthy pool.
+    scaling::StatusReport& report = inspection->report;
+    if (report.status.ready) report.reason = NothingExists(*inspection);
+    report.status.ready = report.reason.empty();
+    if (!inspection->snapshot.look().nomad_readable) {
+      inspection->hosts = maintenance_.HostsOf(limited, inspection->snapshot.key.ns);
+    }
     const scaling::EventsView events = EventsOf(limited, *inspection);
     const std::optional<std::string> text = Shown(*inspection, arguments_, events);
     if (!text.has_value()) return Refuse(NoSuchVm(*inspection, arguments_.vm));

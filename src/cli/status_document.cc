@@ -137,6 +137,11 @@ Json DriftOf(const VmView& view, const Inspection& inspection) {
   return list;
 }
 
+std::string HostOf(const VmView& view, const Inspection& inspection) {
+  const auto host = inspection.hosts.find(view.vm->name);
+  return view.host.empty() && host != inspection.hosts.end() ? host->second : view.host;
+}
+
 Json VmOf(const VmView& view, const Inspection& inspection) {
   const PoolSnapshot& snapshot = inspection.snapshot;
   const harvester::VirtualMachine& vm = view.vm;
@@ -150,7 +155,7 @@ Json VmOf(const VmView& view, const Inspection& inspection) {
       {"state", VmStateName(StateOf(view, snapshot))},
       {"counts", Counts(view, snapshot)},
       {"harvester_status", base::ToValidUtf8(vm.printable_status)},
-      {"host", base::ToValidUtf8(view.host)},
+      {"host", base::ToValidUtf8(HostOf(view, inspection))},
       {"addresses", view.addresses},
       {"created_at", Time(vm.created_at)},
       {"joined_at", Time(vm.joined_at)},

@@ -160,15 +160,17 @@ TEST_F(MaintenanceCommands, status_of_a_ready_pool_is_0) {
   EXPECT_EQ(nlohmann::json::parse(out_.str())["count"], 2);
 }
 
-TEST_F(MaintenanceCommands, status_of_a_name_that_never_was_names_the_pools_that_are) {
-  EXPECT_EQ(Status(), 0);
+TEST_F(MaintenanceCommands, status_of_a_name_that_never_was_is_not_ready_and_names_the_pools) {
+  EXPECT_EQ(Status(), 3);
   EXPECT_THAT(out_.str(), HasSubstr("Note:       there is nothing of this name in namespace "
                                     "nomad; there is no pool\n"));
   ASSERT_TRUE(Scale(1).ok());
   EXPECT_EQ(Status(), 0);
   EXPECT_THAT(out_.str(), Not(HasSubstr("Note:")));
   settings_.policy->pool = "wbe";
-  EXPECT_EQ(Status(), 0);
+  EXPECT_EQ(Status("json"), 3);
+  EXPECT_EQ(nlohmann::json::parse(out_.str())["ready"], false);
+  EXPECT_EQ(Status(), 3);
   EXPECT_THAT(out_.str(), HasSubstr(" in namespace nomad; pools here: web\n"));
 }
 
@@ -183,10 +185,10 @@ TEST_F(MaintenanceCommands, status_and_gc_say_that_a_namespace_does_not_exist) {
   EXPECT_EQ(Gc(), 1);
   EXPECT_EQ(err_.str(), "harvester gc: " + problem);
   cluster_.Forbid("get", "namespaces");
-  EXPECT_EQ(Status(), 0);
-  EXPECT_THAT(out_.str(),
-              HasSubstr("Ready:      yes\nTrouble:    no VM and no Lease of pool web exist in "
-                        "namespace nmoad; the namespace could not be read\n"));
+  EXPECT_EQ(Status(), 3);
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("Ready:      no: no VM and no Lease of pool web exist in "
+                                          "namespace nmoad; the namespace could not be read\n"),
+                                Not(HasSubstr("Trouble:"))));
   EXPECT_EQ(Gc(), 0);
   EXPECT_EQ(out_.str(), "nothing of pool web was found in namespace nmoad\n");
 }
@@ -197,10 +199,10 @@ TEST_F(MaintenanceCommands, status_of_a_pool_that_has_nothing_does_not_read_as_a
     if (request.resource == "namespaces") ++reads;
     return simulator::Fault::None();
   });
-  EXPECT_EQ(Status(), 0);
+  EXPECT_EQ(Status(), 3);
   EXPECT_EQ(reads, 2) << "its uid, and whether it exists";
   EXPECT_THAT(out_.str(),
-              HasSubstr("Trouble:    no VM and no Lease of pool web exist in namespace nomad: it "
+              HasSubstr("Ready:      no: no VM and no Lease of pool web exist in namespace nomad: it "
                         "was never scaled, or its name is wrong\n"));
   ASSERT_TRUE(Scale(1).ok());
   ASSERT_TRUE(Scale(0).ok());
@@ -386,6 +388,16 @@ TEST_F(MaintenanceCommands, status_blames_nomad_if_nomad_hangs_and_shows_harvest
   EXPECT_THAT(out_.str(),
               AllOf(HasSubstr("Ready:      no: Nomad cannot be read: list Nomad nodes: "),
                     HasSubstr("Count:      3\n"), Not(HasSubstr("Attention"))));
+}
+
+TEST_F(MaintenanceCommands, status_shows_the_hosts_of_vms_while_nomad_cannot_be_read) {
+  ASSERT_TRUE(Scale(1).ok());
+  Status("json");
+  const auto host = nlohmann::json::parse(out_.str())["vms"][0]["host"];
+  ASSERT_NE(host, "");
+  cluster_.SetNomadReachable(false);
+  Status("json");
+  EXPECT_EQ(nlohmann::json::parse(out_.str())["vms"][0]["host"], host);
 }
 
 TEST_F(MaintenanceCommands, status_waits_for_a_nomad_that_is_slow) {
@@ -904,12 +916,12 @@ class WholeCommands : public testing::Test {
   std::string err_;
 };
 
-TEST_F(WholeCommands, status_of_an_empty_pool_is_ready) {
-  EXPECT_EQ(Call({"status", "--set", "node_group_name=web", "--set", "node_class=web"}), 0) << err_;
-  EXPECT_THAT(out_, StartsWith("Pool:       default/web\nReady:      yes\n"));
+TEST_F(WholeCommands, status_of_a_pool_that_was_never_scaled_is_3) {
+  EXPECT_EQ(Call({"status", "--set", "node_group_name=web", "--set", "node_class=web"}), 3) << err_;
+  EXPECT_THAT(out_, StartsWith("Pool:       default/web\nReady:      no: no VM and no Lease "));
   EXPECT_EQ(Call({"status", "--output", "json", "--set", "node_group_name=web", "--set",
                   "node_class=web"}),
-            0);
+            3);
   EXPECT_TRUE(nlohmann::json::accept(out_)) << out_;
 }
 
@@ -960,9 +972,9 @@ TEST_F(WholeCommands, take_their_settings_from_the_files_of_the_agent) {
     arguments.insert(arguments.end(), files.begin(), files.end());
     return arguments;
   };
-  EXPECT_EQ(Call(with_files({"status"})), 0) << err_;
-  EXPECT_THAT(out_, StartsWith("Pool:       nomad/web\nReady:      yes\n"));
-  EXPECT_EQ(Call(with_files({"status", "--set", "namespace=default"})), 0) << err_;
+  EXPECT_EQ(Call(with_files({"status"})), 3) << err_;
+  EXPECT_THAT(out_, StartsWith("Pool:       nomad/web\nReady:      no: no VM and no Lease "));
+  EXPECT_EQ(Call(with_files({"status", "--set", "namespace=default"})), 3) << err_;
   EXPECT_THAT(out_, StartsWith("Pool:       default/web\n"));
   EXPECT_EQ(Call(with_files({"pause"})), 0) << err_;
   EXPECT_THAT(out_, AllOf(StartsWith("pool nomad/web is paused until harvester resume\n"),
@@ -972,6 +984,14 @@ TEST_F(WholeCommands, take_their_settings_from_the_files_of_the_agent) {
   EXPECT_EQ(Call(with_files({"resume"})), 0) << err_;
   EXPECT_EQ(Call(with_files({"gc", "--dry-run"})), 0) << err_;
   EXPECT_THAT(out_, HasSubstr("nomad/web"));
+}
+
+TEST_F(WholeCommands, L10_pause_of_a_mistyped_pool_is_refused_and_leaves_no_lease) {
+  EXPECT_EQ(Call({"pause", "--set", "node_group_name=wbe", "--set", "node_class=web"}), 1);
+  EXPECT_THAT(err_, StartsWith("harvester pause: nothing was paused: no VM and no Lease of pool "
+                               "default/wbe exist; the namespace has no pool"));
+  EXPECT_EQ(Call({"status", "--set", "node_group_name=wbe", "--set", "node_class=web"}), 3);
+  EXPECT_THAT(out_, HasSubstr("Note:       there is nothing of this name"));
 }
 
 TEST_F(WholeCommands,

@@ -204,6 +204,7 @@ const standIns = `
 harvester() {
   case $1 in
     scale | gc) "$HARVESTER_BINARY" "$@" --yes ;;
+    status) "$HARVESTER_BINARY" "$@" || [ $? = 3 ] ;; # a pool that was never scaled
     *) "$HARVESTER_BINARY" "$@" ;;
   esac
 }

@@ -73,6 +73,9 @@ struct Inspection {
   std::string template_hash;
   std::string template_parts;
   std::string growth_problem;
+  // The hosts of VMs, by the VM's name, as of HostsOf. Unset by Inspect: without Nomad a snapshot
+  // has no instances, and with it the views have the hosts.
+  std::map<std::string, std::string> hosts;
   // Read only if the pool has neither a VM nor a Lease. The pool is not ready while it has a
   // problem, which Status does not look for.
   std::optional<NamespaceView> ns;
@@ -145,6 +148,11 @@ class Maintenance {
 
   // One request. The right to read a namespace is optional.
   NamespaceView ReadNamespace(const runtime::Context& context, const std::string& ns) const;
+
+  // On which host of Harvester each VM of the namespace runs, by the VM's name. One request; empty
+  // if the instances cannot be listed.
+  std::map<std::string, std::string> HostsOf(const runtime::Context& context,
+                                             const std::string& ns) const;
 
   // At most kMostEvents. One request of Harvester, and within a few seconds: that they may not be
   // listed, or cannot be read, is no error.

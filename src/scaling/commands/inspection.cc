@@ -178,6 +178,18 @@ NamespaceView Maintenance::ReadNamespace(const runtime::Context& caller,
   return NamespaceViewOf(clients_.kube->Get(context, kube::kNamespaces, "", ns), ns);
 }
 
+std::map<std::string, std::string> Maintenance::HostsOf(const runtime::Context& caller,
+                                                        const std::string& ns) const {
+  const runtime::Context context = caller.WithWritePermit(std::make_shared<ReadOnly>());
+  std::map<std::string, std::string> hosts;
+  const auto instances = harvester::VmStore(clients_.kube, ns).ListInstances(context);
+  if (!instances.ok()) return hosts;
+  for (const harvester::VirtualMachineInstance& instance : *instances) {
+    if (harvester::IsRunning(instance)) hosts[instance.name] = instance.host;
+  }
+  return hosts;
+}
+
 EventsView Maintenance::EventsOf(const runtime::Context& caller, const std::string& ns,
                                  const std::string& vm) const {
   const runtime::Context context = caller.WithWritePermit(std::make_shared<ReadOnly>());
