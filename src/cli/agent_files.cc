@@ -48,10 +48,21 @@ absl::StatusOr<std::vector<std::string>> FilesOf(const std::string& path) {
 using Schema = std::vector<hcl::BlockSchema>;
 using ReadContent = std::function<absl::Status(const Source& source, const AgentBlock& content)>;
 
-absl::Status ReadOneFile(const std::string& file, const Schema& schema, const ReadContent& read) {
+// `policy_warnings`: of a policy's file, which may call jsonencode; null: it is another one.
+absl::Status ReadOneFile(const std::string& file, const Schema& schema, const ReadContent& read,
+                         std::vector<std::string>* policy_warnings = nullptr) {
   NH_ASSIGN_OR_RETURN(std::string text, base::ReadFile(file));
   const Source source(file, std::move(text));
-  NH_ASSIGN_OR_RETURN(const hcl::Body body, hcl::ReadDocument(source, schema));
+  std::vector<std::size_t> calls;
+  NH_ASSIGN_OR_RETURN(const hcl::Body body,
+                      policy_warnings == nullptr
+                          ? hcl::ReadDocument(source, schema)
+                          : hcl::ReadDocumentWithJsonencode(source, schema, &calls));
+  if (!calls.empty()) {
+    policy_warnings->push_back(source.Where(calls.front()) +
+                               ": agents up to 0.5.0 do not know jsonencode: they read no policy "
+                               "of this file; write the text itself for them");
+  }
   return read(source, AgentBlock(source, body, 0));
 }
 
@@ -293,7 +304,8 @@ absl::Status ReadPolicyBody(const AgentBlock& block, std::vector<std::string>* w
 
 absl::Status ReadLimits(const AgentBlock& block, FilePolicy* policy) {
   NH_ASSIGN_OR_RETURN(policy->min, block.Integer("min"));
-  NH_ASSIGN_OR_RETURN(const std::int64_t max, block.Integer("max"));
+  NH_ASSIGN_OR_RETURN(policy->max, block.Integer("max"));
+  const std::int64_t max = policy->max;
   if (policy->min < 0) policy->refusals.push_back(block.Where("min") + ": min is negative");
   if (max < 0) policy->refusals.push_back(block.Where("max") + ": max is negative");
   if (policy->min > max) {
@@ -347,7 +359,7 @@ absl::StatusOr<FilePolicies> ReadPolicyFile(const std::string& file) {
           if (!policy.target.empty()) found.policies.push_back(std::move(policy));
         }
         return absl::OkStatus();
-      }));
+      }, &found.warnings));
   return found;
 }
 

@@ -61,6 +61,7 @@ struct FilePolicy {
   std::string target;
   FileMap config;
   std::int64_t min = 0;
+  std::int64_t max = 0;
   std::vector<PolicyCheck> checks;
   // Why the agent does not scale by it once it is enabled, each with its place
   // (hashicorp/nomad-autoscaler:policy/policy.go, ValidatePolicy; sdk/policy.go, Validate;

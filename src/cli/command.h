@@ -13,6 +13,7 @@
 
 #include "nomad_harvester/scaling/maintenance.h"
 
+#include "absl/status/status.h"
 #include "confirm.h"
 #include "error_writer.h"
 #include "operator_files.h"
@@ -100,15 +101,19 @@ int AdoptPool(const scaling::Maintenance& maintenance, const runtime::Context& c
               const config::PoolPolicy& policy, bool dry_run, const Asking& asking,
               const ErrorWriter& errors);
 
-// 0: planned, whether it would be refused or not. 1: a system cannot be read. `width`: of the
-// terminal; 0: no limit.
+// 0: planned, whether it would be refused or not. 1: a system cannot be read. 2: CheckCountOf.
+// `width`: of the terminal; 0: no limit.
 int ShowPlan(const scaling::Maintenance& maintenance, const runtime::Context& context,
-             const config::PoolPolicy& policy, std::int64_t count, const std::string& output,
+             const Settings& settings, std::int64_t count, const std::string& output,
              std::ostream& out, const ErrorWriter& errors, std::size_t width = 0);
 // 0: printed. 1: Harvester cannot be read, or the policy's sources are missing there.
 int RenderPolicy(const scaling::Maintenance& maintenance, const runtime::Context& context,
                  const config::PoolPolicy& policy, const std::string& output, std::ostream& out,
                  const ErrorWriter& errors);
+
+// Why the agent would never ask for this count, by the policy's file: it does not take the policy,
+// or the count is outside of min and max. OK: it may, or there is no file.
+absl::Status CheckCountOf(const Settings& settings, std::int64_t count);
 
 // The required option --count N. `count` must outlive `command`.
 void AddCountOption(CLI::App& command, std::int64_t& count);

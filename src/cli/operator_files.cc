@@ -212,6 +212,11 @@ absl::StatusOr<FileSettings> ReadOperatorFiles(const OperatorFiles& given) {
     settings.queries = QueriesOf(*policy, files, agent);
     settings.refusals = RefusalsOf(*policy, files, agent);
     settings.pools = PoolsOf(read, ours);
+    if (policy->enabled) {
+      settings.limits = {.policy = "policy \"" + policy->name + "\" (" + policy->where + ")",
+                         .min = policy->min,
+                         .max = policy->max};
+    }
     if (!policy->enabled) {
       settings.warnings.push_back(policy->where + ": policy \"" + policy->name +
                                   "\" is not enabled: the agent does not scale its pool");

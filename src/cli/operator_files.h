@@ -4,6 +4,7 @@
 #ifndef NOMAD_HARVESTER_CLI_OPERATOR_FILES_H_
 #define NOMAD_HARVESTER_CLI_OPERATOR_FILES_H_
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
@@ -38,6 +39,13 @@ struct MetricQuery {
   bool apms_are_known = false;
 };
 
+// How many VMs the agent wants at least and at most.
+struct CountLimits {
+  std::string policy;  // "policy "web" (web.hcl:1:1)"
+  std::int64_t min = 0;
+  std::int64_t max = 0;
+};
+
 // What the agent would hand to the plugin, and what it would ask before.
 struct FileSettings {
   config::StringMap plugin;
@@ -48,6 +56,8 @@ struct FileSettings {
   std::vector<MetricQuery> queries;
   // Why the agent does not scale by the policy, as of FilePolicy, and by its strategies.
   std::vector<std::string> refusals;
+  // Of an enabled policy: the agent enforces them. Unset: there is none.
+  std::optional<CountLimits> limits = {};
   // The pools of all policies that were read, are enabled and reach this plugin.
   std::set<scaling::PoolKey> pools;
 };

@@ -9,6 +9,7 @@
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
 
+#include "absl/strings/str_join.h"
 #include "command.h"
 #include "plan_view.h"
 #include "terminal.h"
@@ -27,10 +28,30 @@ void AddCountOption(CLI::App& command, std::int64_t& count) {
       });
 }
 
+absl::Status CheckCountOf(const Settings& settings, std::int64_t count) {
+  if (!settings.refusals.empty()) {
+    return base::InvalidArgument("the agent does not scale by this policy:\n" +
+                                 absl::StrJoin(settings.refusals, "\n"));
+  }
+  if (!settings.limits.has_value()) return absl::OkStatus();
+  const CountLimits& limits = *settings.limits;
+  const bool too_many = count > limits.max;
+  if (!too_many && count >= limits.min) return absl::OkStatus();
+  return base::InvalidArgument(
+      "--count: " + std::to_string(count) + " is " + (too_many ? "more than max" : "less than min") +
+      " of " + limits.policy + ", " + std::to_string(too_many ? limits.max : limits.min) +
+      ", to which the agent would scale back; give a count from " + std::to_string(limits.min) +
+      " to " + std::to_string(limits.max) + ", or change the policy");
+}
+
 int ShowPlan(const scaling::Maintenance& maintenance, const runtime::Context& context,
-             const config::PoolPolicy& policy, std::int64_t count, const std::string& output,
+             const Settings& settings, std::int64_t count, const std::string& output,
              std::ostream& out, const ErrorWriter& errors, std::size_t width) {
-  const auto proposal = maintenance.Plan(context.WithTimeout(kOperatorBudget), policy, count);
+  if (const absl::Status outside = CheckCountOf(settings, count); !outside.ok()) {
+    return errors.Refuse(outside, kExitUsage);
+  }
+  const auto proposal =
+      maintenance.Plan(context.WithTimeout(kOperatorBudget), *settings.policy, count);
   if (!proposal.ok()) {
     return errors.Refuse(context.Done()
                              ? base::Annotate(proposal.status(), "interrupted; nothing was changed")
@@ -60,7 +81,7 @@ void AddPlanCommand(CLI::App& app, const Invocation& invocation) {
        .task = [count, output, invocation](const scaling::Maintenance& maintenance,
                                            const runtime::Context& context,
                                            const Settings& settings) {
-         return ShowPlan(maintenance, context, *settings.policy, *count, *output, std::cout,
+         return ShowPlan(maintenance, context, settings, *count, *output, std::cout,
                          invocation.Errors("plan"),
                          TerminalOf(STDOUT_FILENO, invocation.environment).width);
        }});

@@ -95,6 +95,8 @@ class Scaling {
       : context_(context), settings_(settings), arguments_(arguments), parts_(parts) {}
 
   int Run(const scaling::Maintenance& maintenance) {
+    const absl::Status outside = CheckCountOf(settings_, arguments_.count);
+    if (!outside.ok()) return parts_.errors.Refuse(outside, kExitUsage);
     const auto proposal = maintenance.Plan(context_.WithTimeout(kOperatorBudget), *settings_.policy,
                                            arguments_.count);
     if (!proposal.ok()) return Fail(proposal.status());

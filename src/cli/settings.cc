@@ -195,6 +195,7 @@ absl::StatusOr<Settings> ReadSettings(const std::vector<std::string>& pairs,
   settings.plugin_block = Merged(given.plugin, files.plugin);
   settings.queries = files.queries;
   settings.refusals = files.refusals;
+  settings.limits = files.limits;
   settings.claimed = files.pools;
   settings.policy_block = Merged(given.policy, files.policy);
   auto plugin = config::ParsePluginConfig(settings.plugin_block, environment, template_environment);

@@ -33,6 +33,7 @@ struct Settings {
   // Of the policy's file.
   std::vector<MetricQuery> queries;
   std::vector<std::string> refusals;
+  std::optional<CountLimits> limits = {};
   // Of all policies that the files have.
   std::set<scaling::PoolKey> claimed;
 };

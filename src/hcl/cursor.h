@@ -92,7 +92,8 @@ std::size_t SpaceLength(std::string_view text);
 // in Unicode's normal form C (zclconf/go-cty:cty/value_init.go, NormalizeString).
 absl::StatusOr<Value> StringValue(const Cursor& cursor, std::size_t offset, std::string text);
 
-absl::StatusOr<Body> ReadNative(const Source& source);
+// `jsonencodes` gets the offset of each call of jsonencode; null: there is no such function.
+absl::StatusOr<Body> ReadNative(const Source& source, std::vector<std::size_t>* jsonencodes);
 absl::StatusOr<Body> ReadJson(const Source& source, const std::vector<BlockSchema>& blocks);
 
 }  // namespace nomad_harvester::hcl

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The native syntax (hashicorp/hcl:hclsyntax/spec.md), read from left to right without tokens.
 #include <algorithm>
+#include <map>
 #include <utility>
 
+#include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/status.h"
 
 #include "cursor.h"
+#include "nlohmann/json.hpp"
 #include "template_parts.h"
 
 namespace nomad_harvester::hcl {
@@ -17,15 +20,52 @@ enum class LineEnd { kEnds, kIsSpace };
 constexpr char kNotComputed[] =
     "an expression that would have to be computed is not read here; write its value";
 constexpr char kUnknownName[] =
-    "the agent knows no variables and no functions, jsonencode among them, in its files; a text is "
-    "written in double quotes";
+    "the agent knows no variables in its files, and no function but jsonencode in policies; a text "
+    "is written in double quotes";
+constexpr std::string_view kJsonencode = "jsonencode";
 
 bool IsNameStart(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool IsNamePart(char c) { return IsNameStart(c) || IsDigit(c) || c == '-'; }
 
+// As Go's encoding/json writes a string.
+std::string JsonString(const std::string& text) {
+  std::string json;
+  for (const char c : base::DumpJson(nlohmann::json(text))) {
+    const bool escaped = c == '<' || c == '>' || c == '&';
+    json += escaped ? (c == '<' ? "\\u003c" : c == '>' ? "\\u003e" : "\\u0026") : std::string(1, c);
+  }
+  return json;
+}
+
+// zclconf/go-cty:cty/json/marshal.go: without spaces, members by their names.
+std::string JsonOf(const Value& value) {
+  std::string json;
+  switch (value.kind) {
+    case Value::Kind::kNull:
+      return "null";
+    case Value::Kind::kBool:
+    case Value::Kind::kNumber:
+      return value.text;
+    case Value::Kind::kString:
+      return JsonString(value.text);
+    case Value::Kind::kList:
+      for (const Value& item : value.items) json += (json.empty() ? "" : ",") + JsonOf(item);
+      return "[" + json + "]";
+    case Value::Kind::kObject:
+      break;
+  }
+  std::map<std::string_view, const Value*> members;
+  for (const Argument& member : value.members) members[member.name] = &member.value;
+  for (const auto& [name, member] : members) {
+    json += (json.empty() ? "" : ",") + JsonString(std::string(name)) + ":" + JsonOf(*member);
+  }
+  return "{" + json + "}";
+}
+
 class NativeReader {
  public:
-  explicit NativeReader(const Source& source) : cursor_(source) {}
+  NativeReader(const Source& source, std::vector<std::size_t>* jsonencodes)
+      : cursor_(source), jsonencodes_(jsonencodes) {}
 
   absl::StatusOr<Body> File() {
     Body body;
@@ -203,6 +243,10 @@ class NativeReader {
     if (name == "true" || name == "false") {
       value.kind = Value::Kind::kBool;
       value.text = name;
+    } else if (name == kJsonencode && jsonencodes_ != nullptr && cursor_.LooksAt("(")) {
+      jsonencodes_->push_back(start);
+      NH_ASSIGN_OR_RETURN(const Value argument, ReadInParentheses());
+      return StringValue(cursor_, start, JsonOf(argument));
     } else if (name != "null") {
       return cursor_.Error(start, kUnknownName);
     }
@@ -423,7 +467,7 @@ class NativeReader {
     NH_RETURN_IF_ERROR(SkipSpace(LineEnd::kIsSpace));
     // Most often a variable of a shell or a template.
     if (IsNameStart(cursor_.Peek()) && !cursor_.LooksAt("true") && !cursor_.LooksAt("false") &&
-        !cursor_.LooksAt("null")) {
+        !cursor_.LooksAt("null") && (jsonencodes_ == nullptr || !cursor_.LooksAt(kJsonencode))) {
       return cursor_.Error(start,
                            "the agent knows no variables and no functions in its files; if this is "
                            "text, write $${");
@@ -482,10 +526,13 @@ class NativeReader {
   }
 
   Cursor cursor_;
+  std::vector<std::size_t>* const jsonencodes_;
 };
 
 }  // namespace
 
-absl::StatusOr<Body> ReadNative(const Source& source) { return NativeReader(source).File(); }
+absl::StatusOr<Body> ReadNative(const Source& source, std::vector<std::size_t>* jsonencodes) {
+  return NativeReader(source, jsonencodes).File();
+}
 
 }  // namespace nomad_harvester::hcl

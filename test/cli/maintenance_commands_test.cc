@@ -1031,11 +1031,11 @@ TEST_F(WholeCommands, a_policy_directory_that_is_missing_is_named_with_its_origi
 TEST_F(WholeCommands, a_mistake_in_a_file_is_shown_with_its_line) {
   const support::ScopedTempDir dir;
   const std::string policy =
-      dir.WriteFile("policy.hcl", "scaling web {\n  max = jsonencode(5)\n}\n");
+      dir.WriteFile("policy.hcl", "scaling web {\n  max = file(5)\n}\n");
   EXPECT_EQ(Call({"status", "--policy", policy}), 2);
   EXPECT_THAT(out_, IsEmpty());
   EXPECT_THAT(err_, StartsWith("harvester status: " + policy + ":2:9: the agent knows no "));
-  EXPECT_THAT(err_, HasSubstr("\nharvester status:   2 |   max = jsonencode(5)\n"
+  EXPECT_THAT(err_, HasSubstr("\nharvester status:   2 |   max = file(5)\n"
                               "harvester status:     |         ^\n"));
 }
 

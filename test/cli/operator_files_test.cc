@@ -335,6 +335,31 @@ TEST_F(OperatorFilesTest, what_keeps_the_agent_from_scaling_by_a_policy_is_told)
       << "the agent does not look at it";
 }
 
+TEST_F(OperatorFilesTest, the_limits_of_an_enabled_policy_are_known) {
+  const auto limits = [&](const std::string& enabled) {
+    const std::string path =
+        Write("policy.hcl", "scaling \"web\" {\n  enabled = " + enabled +
+                                "\n  min = 2\n  max = 5\n  policy {\n    target \"harvester\" "
+                                "{}\n  }\n}\n");
+    return Read({.policy = path}).limits;
+  };
+  ASSERT_TRUE(limits("true").has_value());
+  EXPECT_EQ(limits("true")->min, 2);
+  EXPECT_EQ(limits("true")->max, 5);
+  EXPECT_THAT(limits("true")->policy, AllOf(StartsWith("policy \"web\" ("), EndsWith(":1:1)")));
+  EXPECT_FALSE(limits("false").has_value());
+}
+
+TEST_F(OperatorFilesTest, jsonencode_in_a_policy_is_a_warning_because_agents_of_today_refuse_it) {
+  const std::string path =
+      Write("policy.hcl", "scaling \"web\" {\n  max = 5\n  policy {\n    target \"harvester\" {\n"
+                          "      labels = jsonencode({ a = 1 })\n    }\n  }\n}\n");
+  const FileSettings settings = Read({.policy = path});
+  EXPECT_THAT(settings.policy, Contains(Pair("labels", R"({"a":1})")));
+  EXPECT_THAT(settings.warnings,
+              Contains(StartsWith(path + ":5:16: agents up to 0.5.0 do not know jsonencode")));
+}
+
 TEST_F(OperatorFilesTest, what_only_a_newer_agent_knows_is_a_warning) {
   const std::string path =
       Write("agent.hcl", Target("harvester", "") + "quantum_foam {\n  x = 1\n}\n");

@@ -85,7 +85,7 @@ class PlanCommands : public testing::Test {
   }
 
   int Plan(std::int64_t count, const std::string& output = "text") {
-    return ShowPlan(*maintenance_, work_.context(), *settings_.policy, count, output, Out(),
+    return ShowPlan(*maintenance_, work_.context(), settings_, count, output, Out(),
                     Errors("plan"), width_);
   }
   json PlanOf(std::int64_t count) {
@@ -503,6 +503,27 @@ TEST_F(PlanCommands, the_victims_of_a_plan_are_those_of_the_scale) {
   }
   ASSERT_EQ(ScaleTo(2), 0);
   EXPECT_EQ(VmNames(), stay);
+}
+
+TEST_F(PlanCommands, a_count_outside_of_the_policys_min_and_max_is_refused) {
+  settings_.limits = {.policy = "policy \"web\" (web.hcl:1:1)", .min = 1, .max = 3};
+  EXPECT_EQ(Plan(3), 0) << err_.str();
+  EXPECT_EQ(Plan(4), 2);
+  EXPECT_EQ(err_.str(),
+            "harvester plan: --count: 4 is more than max of policy \"web\" (web.hcl:1:1), 3, to "
+            "which the agent would scale back; give a count from 1 to 3, or change the policy\n");
+  EXPECT_THAT(out_.str(), IsEmpty());
+  EXPECT_EQ(Scale({.count = 0, .yes = true}), 2);
+  EXPECT_THAT(err_.str(), HasSubstr("--count: 0 is less than min of policy"));
+}
+
+TEST_F(PlanCommands, a_policy_by_which_the_agent_does_not_scale_is_refused) {
+  settings_.refusals = {"web.hcl:3:3: the type of a cluster's policy is \"cluster\""};
+  EXPECT_EQ(Plan(1), 2);
+  EXPECT_EQ(err_.str(),
+            "harvester plan: the agent does not scale by this policy:\n"
+            "harvester plan: web.hcl:3:3: the type of a cluster's policy is \"cluster\"\n");
+  EXPECT_EQ(Scale({.count = 1}), 2);
 }
 
 TEST_F(PlanCommands, a_pause_would_refuse_it) {

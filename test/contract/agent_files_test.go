@@ -220,6 +220,16 @@ func TestFilesAreReadAsByTheAgent(t *testing.T) {
 	}
 }
 
+// Read here, with a warning, while the agent that is tested refuses it.
+func TestTheFunctionOfTheAgentsNextReleaseIsRead(t *testing.T) {
+	withoutNomadVariables(t)
+	for _, c := range compare(t, "policy", filesOf(t, "testdata/agent-files/newer/*")...) {
+		if c.ourError != "" || c.agentError == nil {
+			t.Error(c)
+		}
+	}
+}
+
 // Files in alphabetical order, of which a later one's map replaces an earlier one's; temporary files
 // of editors and other suffixes are none.
 func TestDirectoriesAreReadAsByTheAgent(t *testing.T) {

@@ -73,7 +73,7 @@ TEST(Mistakes, of_the_native_syntax_are_found_where_they_are) {
       {"a = \"${1\"\n", "a.hcl:1:6: this ${ is not closed"},
       {"a = \"b${[1]}\"\n", "a.hcl:1:7: this value is no part of a text"},
       {"a = \"b${null}\"\n", "a.hcl:1:7: this value is no part of a text"},
-      {"a = jsonencode(1)\n", "a.hcl:1:5: the agent knows no variables and no functions"},
+      {"a = jsonencode(1)\n", "a.hcl:1:5: the agent knows no variables"},
       {"a = 1 + 2\n", "a.hcl:1:7: an expression that would have to be computed"},
       {"a = b ? 1 : 2\n", "a.hcl:1:5: the agent knows no variables"},
       {"a = [1][0]\n", "a.hcl:1:8: an expression that would have to be computed"},

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the configuration language of the autoscaler's files, in its native and its JSON syntax, as
 // hashicorp/hcl/v2 reads them for the agent (hashicorp/nomad-autoscaler:agent/config/config.go,
-// parseFile; policy/file/parse.go, decodeFile). The agent gives it neither variables nor functions,
-// so that every value is a constant.
+// parseFile; policy/file/parse.go, decodeFile). The agent gives it no variables and at most one
+// function, so that every value is a constant.
 //
 // What the agent rejects is rejected here. In addition, these are: operators, conditions, indexes,
 // "for" and template directives, which would compute a constant; numbers of more than a hundred
@@ -72,6 +72,12 @@ struct BlockSchema {
 // them. INVALID_ARGUMENT, made by Source::Error, for the first mistake. Pure; recursion is bounded
 // by kMaxDepth.
 absl::StatusOr<Body> ReadDocument(const Source& source, const std::vector<BlockSchema>& blocks);
+
+// The same, where the native syntax has the function jsonencode, too: hashicorp/nomad-autoscaler#1320
+// gives it to policies, after 0.5.0. `calls` gets the offset of each call.
+absl::StatusOr<Body> ReadDocumentWithJsonencode(const Source& source,
+                                                const std::vector<BlockSchema>& blocks,
+                                                std::vector<std::size_t>* calls);
 
 // Null if there is none.
 const Argument* FindArgument(const Body& body, std::string_view name);
