@@ -231,10 +231,11 @@ Verdict VerdictOf(const http::HttpResponse& response, const Endpoint& source,
             "correct the query, or its query_window"};
   }
   if (!response.is_success() || status != "success") {
+    const std::string body = http::OneLine(http::TextOfBody(response.body), kMostOfText);
+    const std::string hint = http::AddressHint(body, "Prometheus", "address of the apm block");
     return {CheckOutcome::kFail,
-            address + " is no Prometheus: HTTP " + std::to_string(response.status) + ", " +
-                http::OneLine(http::TextOfBody(response.body), kMostOfText),
-            where};
+            address + " is no Prometheus: HTTP " + std::to_string(response.status) + ", " + body,
+            hint.empty() ? where : hint};
   }
   return VerdictOfData(*reply, address);
 }

@@ -57,6 +57,12 @@ bool IsTlsRefusal(const CurlFailure& failure) {
   }
 }
 
+// A server that speaks TLS answers a plain request by closing the connection, or by an alert.
+bool MayBeTlsPort(const CurlFailure& failure) {
+  return failure.peer.starts_with("http://") && (failure.code == CURLE_GOT_NOTHING ||
+                                                 failure.code == CURLE_UNSUPPORTED_PROTOCOL);
+}
+
 struct TlsAdvice {
   TlsTrouble trouble;
   std::string text;
@@ -79,6 +85,12 @@ TlsAdvice AdviceOf(const CurlFailure& failure) {
   if (IsAlertAboutCertificate(failure.text)) {
     return {TlsTrouble::kClient,
             "the server rejected the client: check the client certificate and its key"};
+  }
+  // An answer in plain HTTP, read as a record of TLS.
+  if (Contains(failure.text, "wrong version number") ||
+      Contains(failure.text, "packet length too long")) {
+    return {TlsTrouble::kProtocol,
+            "this port does not speak TLS: write http://, or the port that speaks TLS"};
   }
   return {TlsTrouble::kProtocol,
           "check that the server speaks TLS 1.2 or later on this port, and the TLS server name"};
@@ -121,8 +133,9 @@ std::optional<TlsTrouble> TlsTroubleOf(const absl::Status& status) {
 }
 
 absl::Status CurlErrorStatus(const CurlFailure& failure) {
-  const std::string text =
+  std::string text =
       CleanErrorText(failure.text.empty() ? curl_easy_strerror(failure.code) : failure.text);
+  if (MayBeTlsPort(failure)) text += "; if this port speaks TLS, write https://";
   if (IsTlsRefusal(failure)) return TlsRefusal(failure, text);
   switch (failure.code) {
     case CURLE_FILESIZE_EXCEEDED:

@@ -7,6 +7,7 @@
 
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/http/reply_text.h"
 #include "nomad_harvester/http/transport.h"
 
 namespace nomad_harvester::http {
@@ -62,14 +63,7 @@ absl::StatusOr<HttpResponse> SendReading(HttpTransport& transport, const runtime
       SendReading(transport, context, std::move(request), reader);
   if (!response.ok() || !response->is_success()) return response;
   const absl::Status read = list.Finish("the reply");
-  if (!read.ok()) {
-    const std::string type = response->headers.Find("Content-Type").value_or("");
-    const bool is_page = type.starts_with("text/html");
-    return base::Internal(
-        purpose + ": " + (is_page ? "the reply is an HTML page" : base::Message(read)) +
-        "; check that " + std::string(address_key) + " is the address of the API");
-  }
-  return response;
+  return read.ok() ? response : Undecodable(purpose, *response, read, address_key);
 }
 
 }  // namespace nomad_harvester::http

@@ -7,6 +7,9 @@
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/parse.h"
 #include "nomad_harvester/base/secret.h"
+#include "nomad_harvester/base/status.h"
+
+#include "absl/strings/cord.h"
 
 namespace nomad_harvester::http {
 namespace {
@@ -14,6 +17,7 @@ namespace {
 constexpr std::size_t kMaxTarget = 1000;
 // No real error body is longer.
 constexpr std::size_t kMaxBody = 256UL * 1024;
+constexpr char kPage[] = "nomad-harvester/page";
 
 }  // namespace
 
@@ -46,6 +50,33 @@ std::string TextOfBody(std::string_view body) {
   if (end == std::string::npos) return "an HTML page";
   return "an HTML page: " + std::string(body.substr(begin + 1, end - begin - 1));
 }
+
+std::string AddressHint(std::string_view text_of_body, std::string_view system,
+                        std::string_view key) {
+  // golang/go:src/net/http/server.go, and nginx/nginx:src/http/ngx_http_special_response.c.
+  for (const std::string_view plain : {"Client sent an HTTP request to an HTTPS server",
+                                       "The plain HTTP request was sent to HTTPS port"}) {
+    if (text_of_body.find(plain) == std::string_view::npos) continue;
+    return "this port speaks TLS: write https:// in " + std::string(key);
+  }
+  if (!IsPage(text_of_body)) return "";
+  return "this is not " + std::string(system) + "'s API: check " + std::string(key);
+}
+
+absl::Status Undecodable(std::string_view purpose, const HttpResponse& response,
+                         const absl::Status& why, std::string_view key) {
+  const bool is_page =
+      IsPage(TextOfBody(response.body)) ||
+      response.headers.Find("Content-Type").value_or("").starts_with("text/html");
+  absl::Status status =
+      base::Internal(std::string(purpose) + ": " +
+                     (is_page ? "the reply is an HTML page" : base::Message(why)) +
+                     "; check that " + std::string(key) + " is the address of the API");
+  if (is_page) status.SetPayload(kPage, absl::Cord());
+  return status;
+}
+
+bool IsAnsweredByPage(const absl::Status& status) { return status.GetPayload(kPage).has_value(); }
 
 std::string RedirectionText(const HttpResponse& response, std::string_view key) {
   // Before it is cut: a part of a secret would not be recognised.

@@ -7,6 +7,7 @@
 #include "nomad_harvester/base/encoding.h"
 #include "nomad_harvester/base/json.h"
 #include "nomad_harvester/base/status.h"
+#include "nomad_harvester/http/reply_text.h"
 
 #include "paths.h"
 
@@ -81,14 +82,19 @@ absl::StatusOr<http::HttpResponse> Exchange(http::HttpTransport& transport,
 absl::StatusOr<Observed> ExchangeObject(http::HttpTransport& transport,
                                         const runtime::Context& context,
                                         http::HttpRequest request) {
-  const std::string undecodable =
-      request.purpose + ": the reply cannot be decoded, check that harvester_url is its API: ";
+  const std::string purpose = request.purpose;
+  const bool is_read = request.method == http::Method::kGet;
   NH_ASSIGN_OR_RETURN(const http::HttpResponse response,
                       Exchange(transport, context, std::move(request)));
-  absl::StatusOr<Json> object = base::ParseJson(response.body, "the body");
-  if (!object.ok()) return base::Internal(undecodable + base::Message(object.status()));
-  if (!object->is_object()) return base::Internal(undecodable + "it is not a JSON object");
-  return Observed{*std::move(object), http::ServerDate(response)};
+  absl::StatusOr<Json> object = base::ParseJson(response.body, "the reply");
+  if (object.ok() && object->is_object()) {
+    return Observed{*std::move(object), http::ServerDate(response)};
+  }
+  const absl::Status why =
+      object.ok() ? base::Internal("the reply is not a JSON object") : object.status();
+  const absl::Status status = http::Undecodable(purpose, response, why, "harvester_url");
+  // Whether a write had an effect is not known: nothing else is concluded from its reply.
+  return is_read ? status : base::Internal(base::Message(status));
 }
 
 Json DeleteBody(const DeleteOptions& options) {

@@ -168,7 +168,7 @@ StatusCode CodeOf(const KubeError& error) {
 }
 
 // What an operator can do about an answer that no repetition changes; empty: the answer says it.
-std::string_view CureOf(const KubeError& error) {
+std::string CureOf(const KubeError& error) {
   if (error.http_status == 401) {
     return "the credential is unknown to it, or has expired: check auth_token, auth_token_file, "
            "HARVESTER_TOKEN or the kubeconfig; through Rancher it must be a Rancher API key";
@@ -176,9 +176,11 @@ std::string_view CureOf(const KubeError& error) {
   if (error.http_status == 403 && error.is_status && !IsDenial(error) && !IsQuotaRefusal(error)) {
     return "grant it as in examples/rbac.yaml";
   }
+  constexpr char kKey[] = "harvester_url";
+  if (error.http_status >= 500) return "";
+  const std::string hint = http::AddressHint(error.message, "Harvester", kKey);
   const bool unknown_path = error.http_status == 404 && !error.is_status;
-  const bool is_page = http::IsPage(error.message) && error.http_status < 500;
-  return unknown_path || is_page ? "this is not Harvester's API: check harvester_url" : "";
+  return hint.empty() && unknown_path ? http::AddressHint("an HTML page", "Harvester", kKey) : hint;
 }
 
 std::string Text(const http::HttpResponse& response, const KubeError& error) {
@@ -188,7 +190,7 @@ std::string Text(const http::HttpResponse& response, const KubeError& error) {
   std::string number = "HTTP " + std::to_string(error.http_status);
   if (!error.reason.empty()) number += " " + error.reason;
   std::string text = said.empty() ? number : said + " (" + number + ")";
-  if (const std::string_view cure = CureOf(error); !cure.empty()) text += "; " + std::string(cure);
+  if (const std::string cure = CureOf(error); !cure.empty()) text += "; " + cure;
   return text;
 }
 
@@ -209,6 +211,7 @@ absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpo
 }
 
 std::optional<KubeError> GetKubeError(const absl::Status& status) {
+  if (http::IsAnsweredByPage(status)) return KubeError{200, "", "", false, false};
   const auto payload = status.GetPayload(kPayloadUrl);
   if (!payload.has_value()) return std::nullopt;
   const absl::StatusOr<Json> json = base::ParseJson(std::string(*payload), "the payload");

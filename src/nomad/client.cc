@@ -13,6 +13,7 @@
 #include "nomad_harvester/base/json_fields.h"
 #include "nomad_harvester/base/status.h"
 #include "nomad_harvester/base/time.h"
+#include "nomad_harvester/http/reply_text.h"
 #include "nomad_harvester/nomad/error.h"
 
 #include "absl/strings/str_join.h"
@@ -74,12 +75,17 @@ absl::StatusOr<Indexed<std::vector<T>>> List(const Caller& caller, const Call& c
   return base::Internal(call.purpose + ": the server never gave a last page");
 }
 
+absl::Status Undecodable(const Call& call, const CallerReply& reply, const absl::Status& why) {
+  const http::HttpResponse response = {
+      .status = 200, .headers = reply.headers, .body = reply.body};
+  return http::Undecodable(call.purpose, response, why, "nomad_address");
+}
+
 absl::StatusOr<Json> GetObject(const Caller& caller, const Call& call, std::uint64_t* index) {
   NH_ASSIGN_OR_RETURN(const CallerReply reply, caller.Get(call));
   *index = reply.index.value_or(0);
   absl::StatusOr<Json> json = base::ParseJson(reply.body, "the reply");
-  if (!json.ok()) return base::Internal(call.purpose + ": " + base::Message(json.status()));
-  return json;
+  return json.ok() ? json : Undecodable(call, reply, json.status());
 }
 
 // POST /v1/node/:id<suffix>. `verb` is for errors and logs; a null body is empty.
@@ -154,7 +160,7 @@ absl::StatusOr<Servers> NomadClient::ListServers(const runtime::Context& context
   const Call call{"/v1/agent/members", "list Nomad's servers", kNeedsNodeRead};
   NH_ASSIGN_OR_RETURN(const CallerReply reply, Caller(*transport_, context, options_).Get(call));
   const auto json = base::ParseJson(reply.body, "the reply");
-  if (!json.ok()) return base::Internal(call.purpose + ": " + base::Message(json.status()));
+  if (!json.ok()) return Undecodable(call, reply, json.status());
   Servers servers;
   servers.server_time =
       base::ToOptional(base::ParseHttpDate(reply.headers.Find("Date").value_or("")));

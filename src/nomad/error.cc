@@ -124,11 +124,10 @@ absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpo
         "; the token is unknown to it, or has expired: check nomad_token, nomad_token_file "
         "or NOMAD_TOKEN";
   }
-  // A page, and what Go's HTTP server says of a path that it does not have.
-  const bool is_page = http::IsPage(error.text) && error.http_status < 500;
-  if (is_page || error.text == "404 page not found") {
-    message += "; this is not Nomad's API: check nomad_address";
-  }
+  // What Go's HTTP server says of a path that it does not have is as good as a page.
+  const std::string body = error.text == "404 page not found" ? "an HTML page" : error.text;
+  const std::string hint = http::AddressHint(body, "Nomad", "nomad_address");
+  if (error.http_status < 500 && !hint.empty()) message += "; " + hint;
   absl::Status status = base::MakeStatus(code, message);
   const nlohmann::json payload = {
       {"status", error.http_status}, {"text", error.text}, {"index", error.index}};
@@ -137,6 +136,7 @@ absl::Status ToStatus(const http::HttpResponse& response, std::string_view purpo
 }
 
 std::optional<NomadError> GetNomadError(const absl::Status& status) {
+  if (http::IsAnsweredByPage(status)) return NomadError{200, "", 0};
   const auto payload = status.GetPayload(kPayloadUrl);
   if (!payload.has_value()) return std::nullopt;
   const auto json = base::ParseJson(std::string(*payload), "the payload");

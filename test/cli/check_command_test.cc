@@ -432,8 +432,19 @@ TEST(CheckCommand, of_a_tls_that_fails_names_the_cure_of_what_failed) {
   EXPECT_THAT(CheckOfServer("https://" + plain.authority(),
                             {{"harvester_ca_cert", ca_file}, {"nomad_ca-cert", ca_file}}),
               AllOf(HasSubstr("-> correct harvester_url, or let this machine reach it: scheme"),
+                    HasSubstr("this port does not speak TLS: write http://"),
                     HasSubstr("-> correct nomad_address (or NOMAD_ADDR), or let this machine "
                               "reach it: scheme")));
+}
+
+TEST(CheckCommand, of_another_server_at_an_address_names_the_address_and_no_firewall) {
+  const http::LoopbackServer login(http::ServerReply{
+      .headers = {{"Content-Type", "text/html"}}, .body = "<html><title>Login</title></html>"});
+  EXPECT_THAT(CheckOfServer(login.url(), {}),
+              AllOf(HasSubstr("FAIL     Harvester's URL: "), HasSubstr("the reply is an HTML page"),
+                    HasSubstr("-> harvester_url must be the base URL of the Kubernetes API"),
+                    HasSubstr("-> nomad_address must be the base address of a Nomad agent"),
+                    Not(HasSubstr("syntax error")), Not(HasSubstr("firewall"))));
 }
 
 TEST(CheckCommand, of_two_systems_that_hang_ends_within_the_budget) {

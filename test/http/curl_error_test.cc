@@ -94,7 +94,8 @@ INSTANTIATE_TEST_SUITE_P(
                      StatusCode::kFailedPrecondition, "rejected the client", TlsTrouble::kClient},
         CurlErrorRow{"no_tls", CURLE_SSL_CONNECT_ERROR, false,
                      "error:0A00010B:SSL routines::wrong version number",
-                     StatusCode::kFailedPrecondition, "speaks TLS", TlsTrouble::kProtocol},
+                     StatusCode::kFailedPrecondition, "does not speak TLS: write http://",
+                     TlsTrouble::kProtocol},
         CurlErrorRow{"handshake_cut", CURLE_SSL_CONNECT_ERROR, false,
                      "OpenSSL SSL_connect: SSL_ERROR_SYSCALL in connection to h:443",
                      StatusCode::kUnavailable, "cannot connect"},
@@ -120,6 +121,21 @@ TEST(CurlError, P3_what_fails_at_a_proxy_is_told_in_our_own_words) {
   EXPECT_THAT(CurlErrorStatus(failure),
               StatusIs(StatusCode::kUnavailable,
                        HasSubstr("the proxy http://proxy:3128 refused the tunnel with HTTP 403")));
+}
+
+TEST(CurlError, of_a_plain_request_to_a_port_of_tls_says_to_write_https) {
+  CurlFailure failure;
+  failure.connected = true;
+  failure.peer = "http://h:6443";
+  for (const CURLcode code : {CURLE_GOT_NOTHING, CURLE_UNSUPPORTED_PROTOCOL}) {
+    failure.code = code;
+    EXPECT_THAT(CurlErrorStatus(failure),
+                StatusIs(StatusCode::kUnavailable,
+                         HasSubstr("; if this port speaks TLS, write https://")));
+  }
+  failure.peer = "https://h:443";
+  EXPECT_THAT(CurlErrorStatus(failure),
+              StatusIs(StatusCode::kUnavailable, Not(HasSubstr("write https"))));
 }
 
 TEST(CurlError, P3_user_and_password_of_an_address_are_not_repeated) {

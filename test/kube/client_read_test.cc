@@ -98,12 +98,23 @@ TEST_F(KubeReads, what_cannot_be_decoded_is_INTERNAL_and_not_quoted) {
                            "{\"sesame\":", "{} sesame", "{\"a\":1e999}", "{\"a\":\"\xFF\"}"}) {
     transport_->Reply(200, body);
     EXPECT_THAT(GetVm(), StatusIs(StatusCode::kInternal,
-                                  AllOf(HasSubstr("get VirtualMachine default/web-1: the reply "
-                                                  "cannot be decoded, check that "
-                                                  "harvester_url is its API: "),
+                                  AllOf(HasSubstr("get VirtualMachine default/web-1: the reply"),
+                                        HasSubstr("; check that harvester_url is the address of "
+                                                  "the API"),
                                         Not(HasSubstr("sesame")))))
         << body;
   }
+}
+
+TEST_F(KubeReads, a_page_is_told_as_one_and_a_read_knows_that_another_server_answers) {
+  transport_->Reply(200, "<!doctype html><title>Login</title>");
+  const absl::Status status = GetVm().status();
+  EXPECT_THAT(status, StatusIs(StatusCode::kInternal,
+                               "get VirtualMachine default/web-1: the reply is an HTML page; check "
+                               "that harvester_url is the address of the API"));
+  ASSERT_TRUE(GetKubeError(status).has_value());
+  EXPECT_EQ(GetKubeError(status)->http_status, 200);
+  EXPECT_FALSE(IsRefused(status));
 }
 
 TEST_F(KubeReads, P2_a_bottomless_reply_is_INTERNAL) {

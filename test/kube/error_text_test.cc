@@ -78,6 +78,9 @@ TEST(ErrorText, of_a_page_only_the_title_counts) {
 TEST(ErrorText, names_the_cure_where_no_repetition_helps) {
   EXPECT_THAT(TextOf(Response(404, "404 page not found")), EndsWith("check harvester_url"));
   EXPECT_THAT(TextOf(Response(403, "<html><title>Login</title>")), EndsWith("check harvester_url"));
+  EXPECT_EQ(TextOf(Response(400, "Client sent an HTTP request to an HTTPS server.\n")),
+            "get X: Client sent an HTTP request to an HTTPS server. (HTTP 400); this port speaks "
+            "TLS: write https:// in harvester_url");
   EXPECT_THAT(TextOf(Refusal(403, "Forbidden", "secrets is forbidden")),
               EndsWith("grant it as in examples/rbac.yaml"));
   for (const http::HttpResponse& other :

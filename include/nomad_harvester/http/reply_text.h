@@ -8,6 +8,8 @@
 
 #include "nomad_harvester/http/message.h"
 
+#include "absl/status/status.h"
+
 namespace nomad_harvester::http {
 
 // One line of valid UTF-8 without secrets, cut after about so many bytes: white space and control
@@ -20,6 +22,18 @@ std::string TextOfBody(std::string_view body);
 inline bool IsPage(std::string_view text_of_body) {
   return text_of_body.starts_with("an HTML page");
 }
+
+// What the text of a body says of the address in `key`: "this port speaks TLS: write https:// in
+// nomad_address", or that a page is not the API of `system`; empty: nothing.
+std::string AddressHint(std::string_view text_of_body, std::string_view system,
+                        std::string_view key);
+
+// INTERNAL: the body of a success is not what was asked for, `why`. Of a page it says that it is
+// one. Quotes no part of the body, which may be a secret.
+absl::Status Undecodable(std::string_view purpose, const HttpResponse& response,
+                         const absl::Status& why, std::string_view key);
+// Whether an Undecodable was a page: another server answers at the address.
+bool IsAnsweredByPage(const absl::Status& status);
 
 inline bool IsRedirection(const HttpResponse& response) {
   return response.status >= 300 && response.status <= 399;
