@@ -97,8 +97,17 @@ std::string JsonOf(const std::vector<CheckResult>& results) {
 
 int CheckPreconditions(const scaling::Maintenance& maintenance, const runtime::Context& context,
                        const Settings& settings, const std::string& output, std::ostream& out) {
-  std::vector<CheckResult> results =
+  std::vector<CheckResult> results;
+  for (const auto& [key, problem] : settings.missing_cas) {
+    results.push_back({.id = "files.ca",
+                       .subject = key,
+                       .outcome = CheckOutcome::kFail,
+                       .text = problem + "; checked without it",
+                       .cure = "write the CA there, or correct the path, as the agent sees it"});
+  }
+  std::vector<CheckResult> of_systems =
       maintenance.Check(context.WithTimeout(kOperatorBudget), *settings.policy);
+  std::move(of_systems.begin(), of_systems.end(), std::back_inserter(results));
   for (const std::string& refusal : settings.refusals) {
     results.push_back({.id = "policy.agent",
                        .subject = "the policy's file",
@@ -122,7 +131,7 @@ void AddCheckCommand(CLI::App& app, const Invocation& invocation) {
            "what VMs are made of, and a dry run of one. Writes nothing.",
        .exit_codes = "Exit: 0 nothing failed (warn and unknown are no failures), 1 a failure, "
                      "2 usage.",
-       .use = PolicyUse::kWhole,
+       .use = PolicyUse::kChecked,
        .task =
            [output, invocation](const scaling::Maintenance& maintenance,
                                 const runtime::Context& context, const Settings& settings) {

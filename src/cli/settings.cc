@@ -2,9 +2,11 @@
 #include "settings.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <iterator>
 #include <map>
+#include <system_error>
 #include <utility>
 
 #include "nomad_harvester/base/parse.h"
@@ -148,6 +150,32 @@ void WarnOf(const FileSettings& files, const StringMap& plugin,
   }
 }
 
+// Takes the keys of CAs that do not exist out of the block.
+void TakeMissingCas(const std::map<std::string, std::string>& origins, Settings* settings) {
+  for (const char* const key : {"harvester_ca_cert", "nomad_ca-cert", "nomad_ca-path"}) {
+    const auto given = settings->plugin_block.find(key);
+    std::error_code unreadable;
+    if (given == settings->plugin_block.end() || given->second.empty() ||
+        std::filesystem::status(given->second, unreadable).type() !=
+            std::filesystem::file_type::not_found) {
+      continue;
+    }
+    const auto origin = origins.find(key);
+    settings->missing_cas.emplace_back(
+        key, "no such file: " + Printable(given->second) +
+                 (origin == origins.end() ? "" : " (" + origin->second + ")"));
+    settings->plugin_block.erase(given);
+  }
+}
+
+// Of a token's file that is missing: a command that needs it fails, and names it. With another
+// token the warning is all that tells.
+bool IsToldAgain(const std::string& warning, const config::PluginConfig& plugin) {
+  const bool is_used = warning.starts_with("auth_token_file: ") ||
+                       (warning.starts_with("nomad_token_file: ") && plugin.nomad.token.empty());
+  return is_used && warning.find(": no such file yet") != std::string::npos;
+}
+
 }  // namespace
 
 bool NamesPool(const std::vector<std::string>& pairs) {
@@ -198,6 +226,7 @@ absl::StatusOr<Settings> ReadSettings(const std::vector<std::string>& pairs,
   settings.limits = files.limits;
   settings.claimed = files.pools;
   settings.policy_block = Merged(given.policy, files.policy);
+  if (use == PolicyUse::kChecked) TakeMissingCas(origins, &settings);
   auto plugin = config::ParsePluginConfig(settings.plugin_block, environment, template_environment);
   if (!plugin.ok()) problems.push_back(WithOrigins(base::Message(plugin.status()), origins));
   StringMap values = settings.policy_block;
@@ -207,20 +236,24 @@ absl::StatusOr<Settings> ReadSettings(const std::vector<std::string>& pairs,
   settings.tells_vms = values.contains("vm_template") ||
                        std::all_of(std::begin(kForNewVms), std::end(kForNewVms),
                                    [&](const auto& entry) { return values.contains(entry.first); });
+  const bool is_whole = use == PolicyUse::kWhole || use == PolicyUse::kChecked;
   // A template says them itself.
-  if (use != PolicyUse::kWhole && !values.contains("vm_template")) {
+  if (!is_whole && !values.contains("vm_template")) {
     values.insert(std::begin(kForNewVms), std::end(kForNewVms));
   }
   // A pool without its policy: the same rules for its two keys.
   if (!whole) values.insert({{kPool, "any"}, {"node_class", "any"}});
   config::TemplateCheck check_template;
-  if (use == PolicyUse::kWhole && plugin.ok()) {
+  if (is_whole && plugin.ok()) {
     check_template = std::bind_front(&scaling::CheckTemplate, std::cref(*plugin));
   }
   auto policy = config::ParsePoolPolicy(values, check_template);
   if (!policy.ok()) problems.push_back(WithOrigins(base::Message(policy.status()), origins));
   if (!problems.empty()) return base::InvalidArgument(absl::StrJoin(problems, "\n"));
   settings.plugin = *std::move(plugin);
+  std::erase_if(settings.plugin.warnings, [&](const std::string& warning) {
+    return IsToldAgain(warning, settings.plugin);
+  });
   // The files' is that of the plugin under the agent, which filters its lines.
   if (!given.plugin.contains("log_level")) settings.plugin.log_level.clear();
   WarnOf(files, given.plugin, environment, &settings.plugin.warnings);

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "nomad_harvester/config/plugin_config.h"
@@ -33,6 +34,9 @@ struct Settings {
   // Of the policy's file.
   std::vector<MetricQuery> queries;
   std::vector<std::string> refusals;
+  // With PolicyUse::kChecked: keys of CAs whose file or directory does not exist, and why, with the
+  // place. The plugin refuses them; here its system is asked as if they were not given.
+  std::vector<std::pair<std::string, std::string>> missing_cas = {};
   std::optional<CountLimits> limits = {};
   // Of all policies that the files have.
   std::set<scaling::PoolKey> claimed;
@@ -42,6 +46,7 @@ enum class PolicyUse {
   kRequired,  // a pool and the identity of its nodes
   kOptional,  // one pool with or without its policy, or every pool of a namespace
   kWhole,     // everything that a new VM needs, inline templates included
+  kChecked,   // the same, but a file of CAs that is missing hides nothing else: Settings::missing_cas
 };
 
 // Whether `pairs` has the pool's name, so that no policy has to be looked for.

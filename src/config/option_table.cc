@@ -237,7 +237,8 @@ constexpr Option kOptions[] = {
            "without a suffix is one of bytes. The request is derived likewise."),
     Policy(kMachines, "disk_size", kQuantity,
            InWords("the larger of `10Gi` and the image's virtual size"),
-           "Size of the root disk. Smaller than the image's virtual size is an error."),
+           "Size of the root disk; at least `1Mi`, because a number without a suffix is one of "
+           "bytes. Smaller than the image's virtual size is an error."),
     Policy(kMachines, "data_disks", kList, kNone,
            "Empty volumes beside the root disk, in the order of the guest's disks: "
            "`SIZE[@STORAGECLASS][:rwo]`, such as `100Gi@fast`; without a class, Harvester's "

@@ -26,6 +26,7 @@ constexpr std::size_t kLongestPrefix = 41;
 constexpr std::int64_t kMostCores = 4096;
 // No VM that runs a Nomad client has less: "4" would be four bytes.
 constexpr std::int64_t kLeastMemory = std::int64_t{64} * 1024 * 1024;
+constexpr std::int64_t kLeastDisk = std::int64_t{1024} * 1024;
 constexpr char kGrpcTimeout[] = "_nomad_autoscaler_grpc_timeout";
 constexpr std::string_view kHostPrefix = "_nomad_autoscaler_";
 
@@ -62,12 +63,9 @@ ValueOr<std::string> PoolLabel(const std::string& text) { return DnsLabel(text, 
 ValueOr<std::string> NamePrefix(const std::string& text) { return DnsLabel(text, kLongestPrefix); }
 ValueOr<std::string> Namespace(const std::string& text) { return DnsLabel(text, 63); }
 ValueOr<std::int64_t> Memory(const std::string& text) {
-  ValueOr<std::int64_t> bytes = Bytes(text);
-  const std::int64_t* const value = std::get_if<std::int64_t>(&bytes);
-  if (value == nullptr || *value >= kLeastMemory) return bytes;
-  return Fault{"must be at least 64Mi; without a suffix it is a number of bytes",
-               "write a quantity such as \"4Gi\""};
+  return BytesFrom(text, kLeastMemory, "64Mi");
 }
+ValueOr<std::int64_t> Disk(const std::string& text) { return BytesFrom(text, kLeastDisk, "1Mi"); }
 ValueOr<std::int64_t> Cores(const std::string& text) { return CountUpTo(text, kMostCores); }
 
 void ReadIdentity(ConfigReader& reader, PoolPolicy* policy) {
@@ -239,7 +237,7 @@ void ReadMachine(ConfigReader& reader, PoolPolicy* policy) {
   reader.Read("image", ImageRef, &policy->image);
   reader.Read("cpu_request", Cores, &policy->cpu_cores);
   reader.Read("memory_request", Memory, &policy->memory_bytes);
-  reader.Read("disk_size", Bytes, &policy->disk_bytes);
+  reader.Read("disk_size", Disk, &policy->disk_bytes);
   reader.Read("networks", Networks, &policy->networks);
   ReadCloudInit(reader, policy);
   reader.Read("ssh_keys", ResourceRefs, &policy->ssh_keys);

@@ -101,10 +101,11 @@ ValueOr<policy::DataDisk> DataDisk(const std::string& text) {
   const std::size_t at = rest.find('@');
   const absl::StatusOr<std::int64_t> bytes = base::ParseQuantity(rest.substr(0, at));
   if (!bytes.ok() || *bytes < kLeastDisk) {
+    const std::string meant = WithUnit(text);
     return Fault{
         "the size of " + Quote(text) +
             " must be a quantity of at least 1Mi; without a suffix it is a number of bytes",
-        kDiskHint, false};
+        meant.empty() ? kDiskHint : "write \"" + meant + "\"", false};
   }
   disk.bytes = *bytes;
   if (at == std::string_view::npos) return disk;

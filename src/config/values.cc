@@ -143,6 +143,24 @@ ValueOr<std::int64_t> Bytes(const std::string& text) {
   return *value;
 }
 
+ValueOr<std::int64_t> BytesFrom(const std::string& text, std::int64_t least,
+                                std::string_view least_text) {
+  ValueOr<std::int64_t> bytes = Bytes(text);
+  const std::int64_t* const value = std::get_if<std::int64_t>(&bytes);
+  if (value == nullptr || *value >= least) return bytes;
+  const std::string meant = WithUnit(text);
+  return Fault{
+      "must be at least " + std::string(least_text) + "; without a suffix it is a number of bytes",
+      "write " + (meant.empty() ? "a quantity such as \"4Gi\"" : "\"" + meant + "\"")};
+}
+
+std::string WithUnit(const std::string& text) {
+  const std::size_t end = std::min(text.find_first_not_of("0123456789"), text.size());
+  const bool is_bare = end > 0 && text[0] != '0' && (end == text.size() || text[end] == '@' ||
+                                                     text[end] == ':');
+  return is_bare ? text.substr(0, end) + "Gi" + text.substr(end) : "";
+}
+
 ValueOr<std::string> DnsLabel(const std::string& text, std::size_t max_length) {
   if (base::IsDnsLabel(text, max_length)) return text;
   return Fault{"must be a DNS label of at most " + std::to_string(max_length) + " characters",

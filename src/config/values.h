@@ -45,6 +45,13 @@ ValueOr<std::int64_t> Count(const std::string& text);
 ValueOr<Share> CountOrPercentage(const std::string& text);
 // Bytes, more than 0.
 ValueOr<std::int64_t> Bytes(const std::string& text);
+// The same, but not fewer than `least`, which is written `least_text`: a number without a suffix,
+// one of bytes, is hardly ever what is meant.
+ValueOr<std::int64_t> BytesFrom(const std::string& text, std::int64_t least,
+                                std::string_view least_text);
+// "10Gi" for "10", and for "10@fast" "10Gi@fast"; empty if the text does not begin with a whole
+// number alone.
+std::string WithUnit(const std::string& text);
 
 ValueOr<std::string> DnsLabel(const std::string& text, std::size_t max_length);
 // "NS/NAME" of a resource.

@@ -61,7 +61,7 @@ class CheckedPool {
     for (const auto& [key, value] : values) {
       if (!value.empty()) pairs.push_back(key + "=" + value);
     }
-    const auto parsed = ReadSettings(pairs, files, PolicyUse::kWhole, nullptr, {});
+    const auto parsed = ReadSettings(pairs, files, PolicyUse::kChecked, nullptr, {});
     EXPECT_TRUE(parsed.ok()) << parsed.status();
     settings_ = *parsed;
     maintenance_ = MakeMaintenance(cluster_, clock_, executor_, settings_);
@@ -366,6 +366,19 @@ TEST(CheckCommand, of_a_system_out_of_reach_skips_what_depends_on_it_and_checks_
   EXPECT_THAT(world.out(),
               AllOf(HasSubstr("skip     image default/ubuntu-24.04: Harvester cannot be reached\n"),
                     HasSubstr("ok       Nomad's token"), HasSubstr("ok       node:write")));
+}
+
+TEST(CheckCommand, of_a_ca_that_is_missing_fails_and_checks_everything_else) {
+  FileSettings files{.plugin = {{"harvester_ca_cert", "/nowhere/ca.pem"}},
+                     .origins = {{"harvester_ca_cert", "agent.hcl:9:5"}}};
+  CheckedPool world({{"nomad_ca-path", "/nowhere/cas"}}, NewestNomad(), files);
+  EXPECT_EQ(world.Check(), 1);
+  EXPECT_THAT(world.out(),
+              AllOf(HasSubstr("FAIL     harvester_ca_cert: no such file: /nowhere/ca.pem "
+                              "(agent.hcl:9:5); checked without it\n"),
+                    HasSubstr("FAIL     nomad_ca-path: no such file: /nowhere/cas; "),
+                    HasSubstr("ok       Harvester's token"), HasSubstr("ok       Nomad's token")));
+  EXPECT_THAT(world.Ids("fail"), ElementsAre("files.ca", "files.ca"));
 }
 
 TEST(CheckCommand, fails_for_a_policy_that_the_agent_does_not_take) {

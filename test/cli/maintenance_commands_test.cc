@@ -1010,6 +1010,7 @@ TEST_F(WholeCommands,
     EXPECT_THAT(out_, HasSubstr(line));
   }
   EXPECT_THAT(out_, Not(HasSubstr("CA that signed")));
+  EXPECT_THAT(err_, IsEmpty()) << "it is told once";
 }
 
 TEST_F(WholeCommands, a_count_that_begins_with_0_is_refused_because_it_would_be_read_as_octal) {

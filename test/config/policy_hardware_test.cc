@@ -97,7 +97,10 @@ TEST(PolicyHardware, a_wrong_data_disk_is_named_with_the_form) {
   EXPECT_EQ(ProblemOf(ParsePolicy({{"data_disks", "1Gi,2GB"}})),
             "data_disks: the size of \"2GB\" must be a quantity of at least 1Mi; without a suffix "
             "it is a number of bytes; write SIZE[@STORAGECLASS][:rwo], such as \"100Gi@fast\"");
-  EXPECT_THAT(ProblemOf(ParsePolicy({{"data_disks", "100"}})), HasSubstr("a number of bytes"));
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"data_disks", "100"}})),
+              HasSubstr("a number of bytes; write \"100Gi\""));
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"data_disks", "100@fast:rwo"}})),
+              HasSubstr("write \"100Gi@fast:rwo\""));
   EXPECT_EQ(PolicyOf({{"data_disks", "1Mi"}}).data_disks.at(0).bytes, 1 << 20);
   for (const char* const bad : {"@fast", ":rwo", "-1Gi", "0", "1Gi,,2Gi", "1Gi@", "1Gi@Fast",
                                 "1Gi@a@b", "1Gi:rwx", "1Gi:rwo:rwo", "1Gi:rwo@fast"}) {

@@ -46,10 +46,19 @@ TEST(PolicyMachine, memory_and_disk_are_quantities) {
 TEST(PolicyMachine, memory_without_a_unit_is_bytes_and_refused) {
   EXPECT_EQ(ProblemOf(ParsePolicy({{"memory_request", "4"}})),
             "memory_request: must be at least 64Mi; without a suffix it is a number of bytes (got "
-            "\"4\"); write a quantity such as \"4Gi\"");
+            "\"4\"); write \"4Gi\"");
+  EXPECT_THAT(ProblemOf(ParsePolicy({{"memory_request", "4Mi"}})),
+              HasSubstr("; write a quantity such as \"4Gi\""));
   EXPECT_THAT(ProblemOf(ParsePolicy({{"memory_request", "4096"}})), HasSubstr("number of bytes"));
   EXPECT_EQ(PolicyOf({{"memory_request", "64Mi"}}).memory_bytes, 64 * 1024 * 1024);
   EXPECT_EQ(PolicyOf({{"memory_request", "4294967296"}}).memory_bytes, 4294967296);
+}
+
+TEST(PolicyMachine, a_disk_without_a_unit_is_bytes_and_refused) {
+  EXPECT_EQ(ProblemOf(ParsePolicy({{"disk_size", "10"}})),
+            "disk_size: must be at least 1Mi; without a suffix it is a number of bytes (got "
+            "\"10\"); write \"10Gi\"");
+  EXPECT_EQ(PolicyOf({{"disk_size", "10737418240"}}).disk_bytes, std::int64_t{10} << 30);
 }
 
 TEST(PolicyMachine, an_image_has_a_namespace_and_a_name) {
