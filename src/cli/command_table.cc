@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "command_table.h"
 
+#include <string_view>
+
 #include <CLI/CLI.hpp>
 
+#include "nomad_harvester/base/status.h"
 #include "nomad_harvester/config/option_table.h"
 
 #include "absl/strings/str_split.h"
@@ -43,7 +46,15 @@ CommandEntry EntryOf(const CLI::App& app) {
     entry.options.push_back(EntryOf(*option));
     if (entry.options.back().argument == "KEY=VALUE") {
       for (const config::Option& known : config::OptionTable()) {
-        entry.options.back().values.push_back(std::string(known.key) + "=");
+        const std::string key = std::string(known.key) + "=";
+        entry.options.back().values.push_back(key);
+        const std::string_view values = known.type == config::OptionType::kBool ? "true,false"
+                                        : known.type == config::OptionType::kEnum
+                                            ? known.enum_values
+                                            : std::string_view();
+        for (const absl::string_view value : absl::StrSplit(base::ToAbsl(values), ',', absl::SkipEmpty())) {
+          entry.options.back().pairs.push_back(key + std::string(value));
+        }
       }
     }
   }

@@ -19,6 +19,7 @@ struct OptionEntry {
   std::string argument;            // "FILE|DIR"; empty: a flag
   std::string description;
   std::vector<std::string> values;  // all that the argument may be, if they are known
+  std::vector<std::string> pairs;   // of KEY=VALUE: those of which the values are known
   bool repeats = false;
 };
 

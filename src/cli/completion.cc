@@ -64,7 +64,17 @@ std::string Bash(const Entries& table) {
             "compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- "
             "\"$cur\")";
       } else if (!option.values.empty()) {
-        if (TakesKey(option)) arguments += "compopt -o nospace 2>/dev/null; ";
+        if (TakesKey(option)) {
+          arguments +=
+              "if [[ -n $key ]]; then\n"
+              "        mapfile -t COMPREPLY < <(compgen -W " +
+              Quoted(absl::StrJoin(option.pairs, " ")) +
+              " -- \"$key=$cur\")\n"
+              "        COMPREPLY=(\"${COMPREPLY[@]#\"$key=\"}\")\n"
+              "        return\n"
+              "      fi\n"
+              "      compopt -o nospace 2>/dev/null; ";
+        }
         arguments += "mapfile -t COMPREPLY < <(compgen -W " +
                      Quoted(absl::StrJoin(option.values, " ")) + " -- \"$cur\")";
       } else {
@@ -75,12 +85,21 @@ std::string Bash(const Entries& table) {
   }
   return R"(# bash completion for harvester
 _harvester() {
-  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} command='' words='' word
-  # bash takes "=" for a word of its own.
+  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} command='' words='' word key=''
+  # bash takes "=" for a word of its own: --set KEY = VALUE, --output = VALUE, --set = KEY = VALUE.
+  local before=$((COMP_CWORD - 1))
   if [[ $cur == '=' ]]; then
     cur=''
   elif [[ $prev == '=' ]]; then
-    prev=${COMP_WORDS[COMP_CWORD - 2]}
+    before=$((COMP_CWORD - 2))
+    prev=${COMP_WORDS[before]}
+  else
+    before=0
+  fi
+  if ((before > 1)) && [[ $prev != -* ]]; then
+    key=$prev
+    prev=${COMP_WORDS[before - 1]}
+    [[ $prev == '=' ]] && prev=${COMP_WORDS[before - 2]}
   fi
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     [[ $word == -* ]] && continue
@@ -111,7 +130,8 @@ std::string ZshSpecs(const OptionEntry& option) {
   if (!option.argument.empty()) {
     argument = ":" + absl::StrReplaceAll(option.argument, {{":", "\\:"}}) + ":";
     if (TakesKey(option)) {
-      argument += "{compadd -S \"\" -- " + absl::StrJoin(option.values, " ") + "}";
+      argument += "{if [[ $PREFIX == *=* ]]; then compadd -- " + absl::StrJoin(option.pairs, " ") +
+                  "; else compadd -S \"\" -- " + absl::StrJoin(option.values, " ") + "; fi}";
     } else if (!option.values.empty()) {
       argument += "(" + absl::StrJoin(option.values, " ") + ")";
     } else if (TakesFile(option)) {
@@ -182,7 +202,9 @@ std::string FishOption(const OptionEntry& option, const std::string& condition) 
   if (!option.argument.empty() && !option.names.empty()) {
     line += TakesFile(option) ? " -r -F" : " -x";
   }
-  if (!option.values.empty()) line += " -a " + Quoted(absl::StrJoin(option.values, " "));
+  std::vector<std::string> values = option.values;
+  values.insert(values.end(), option.pairs.begin(), option.pairs.end());
+  if (!values.empty()) line += " -a " + Quoted(absl::StrJoin(values, " "));
   return line + " -d " + Quoted(Short(option.description)) + "\n";
 }
 

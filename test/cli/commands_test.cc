@@ -415,8 +415,22 @@ TEST_F(Commands, bash_completes_commands_options_values_and_keys) {
   EXPECT_EQ(Completed(outcome.out, "status --output ''"), "table wide json yaml");
   EXPECT_EQ(Completed(outcome.out, "status --output = j"), "json");
   EXPECT_EQ(Completed(outcome.out, "status --set node_cl"), "node_class=");
+  EXPECT_EQ(Completed(outcome.out, "plan --set dry-run ="), "true false");
+  EXPECT_EQ(Completed(outcome.out, "plan --set dry-run = t"), "true");
+  EXPECT_EQ(Completed(outcome.out, "plan --set = firmware = uefi-"), "uefi-secure");
+  EXPECT_EQ(Completed(outcome.out, "plan --set wait_for = ''"), "created running nomad");
+  EXPECT_EQ(Completed(outcome.out, "plan --set node_class = ''"), "") << "anything; no option";
   EXPECT_EQ(Completed(outcome.out, "status --policy-name ''"), "");
   EXPECT_EQ(Completed(outcome.out, "completion f"), "fish");
+}
+
+TEST_F(Commands, every_shell_completes_the_values_of_booleans_and_enumerations) {
+  for (const char* shell : {"bash", "zsh", "fish"}) {
+    EXPECT_THAT(Call({"completion", shell}).out,
+                AllOf(HasSubstr("dry-run=true"), HasSubstr("wait_for=nomad"),
+                      Not(HasSubstr("node_class=true"))))
+        << shell;
+  }
 }
 
 TEST_F(Commands, each_shells_script_and_each_manual_page_tell_every_option) {
