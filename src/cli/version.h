@@ -10,7 +10,7 @@ namespace nomad_harvester::cli {
 // One line each: version, commit, and the libraries with the versions that are linked.
 std::string VersionText();
 
-// "0.1.0", and the commit or "unknown".
+// "0.1.0", or "0.1.0+git.d98399d" of a build that is not the release, and the commit or "unknown".
 std::string Version();
 std::string Commit();
 

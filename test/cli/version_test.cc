@@ -27,9 +27,16 @@ TEST(VersionText, begins_with_version_commit_and_kind_of_the_libraries) {
   const std::vector<std::string> lines = Lines();
   ASSERT_GT(lines.size(), 3U);
   EXPECT_THAT(std::vector(lines.begin(), lines.begin() + 3),
-              ElementsAre(MatchesRegex("harvester [0-9]+\\.[0-9]+\\.[0-9]+"),
+              ElementsAre(MatchesRegex("harvester [0-9]+\\.[0-9]+\\.[0-9]+(\\+git\\.[0-9a-f]{7}|\\+unknown)?"),
                           MatchesRegex("commit ([0-9a-f]{12}|unknown)"),
                           MatchesRegex("libraries (static|shared)")));
+}
+
+// Without the tag the build is newer than the release, and says of which commit it is.
+TEST(VersionText, of_a_build_that_is_not_the_release_names_its_commit) {
+  if (Version().find('+') == std::string::npos) GTEST_SKIP() << "this is the release";
+  const std::string commit = Commit() == "unknown" ? "unknown" : "git." + Commit().substr(0, 7);
+  EXPECT_EQ(Version().substr(Version().find('+') + 1), commit);
 }
 
 // scripts/check-updates reads these lines.
