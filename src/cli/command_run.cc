@@ -117,8 +117,7 @@ int RunWithMaintenance(const ErrorWriter& errors, const SettingArguments& argume
   named.needs_policy = use != PolicyUse::kOptional && !NamesPool(arguments.pairs);
   const auto files = ReadOperatorFiles(named);
   if (!files.ok()) return errors.Refuse(files.status(), kExitUsage);
-  const auto settings = ReadSettings(arguments.pairs, *files, use, LookUpIn(environment),
-                                     config::TemplateVariablesOf(environment));
+  const auto settings = ReadSettings(arguments.pairs, *files, use, environment);
   if (!settings.ok()) return errors.Refuse(settings.status(), kExitUsage);
   const auto config = std::make_shared<const config::PluginConfig>(settings->plugin);
   auto transports = scaling::MakeCurlTransports(*config);
@@ -147,9 +146,9 @@ CLI::App* AddMaintenanceCommand(CLI::App& app, const Invocation& invocation,
   const auto arguments = std::make_shared<SettingArguments>();
   AddFileOptions(*added, arguments->files);
   AddSetOption(*added, arguments->pairs,
-               "KEY=VALUE of the plugin's block or of the policy's target block; repeatable; "
-               "takes precedence over the files. "
-               "The environment is read as by the plugin (HARVESTER_URL, NOMAD_ADDR, ...)");
+               "KEY=VALUE of the plugin's block or of the policy's target block; repeatable, the "
+               "last one of a key counts; takes precedence over the environment (HARVESTER_URL, "
+               "NOMAD_ADDR, ...) and over the files");
   added->footer(command.exit_codes);
   added->callback([command, arguments, invocation] {
     invocation.exit_code = command.check == nullptr ? kExitOk : command.check();

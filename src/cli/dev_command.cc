@@ -57,9 +57,9 @@ int RunReal(const DevArguments& arguments, const config::StringMap& environment,
   const auto files = ReadOperatorFiles(arguments.files);
   if (!files.ok()) return errors.Refuse(files.status(), kExitUsage);
   const absl::StatusOr<PluginSettings> given =
-      ReadPluginSettings(arguments.settings, *files, LookUpIn(environment));
+      ReadPluginSettings(arguments.settings, *files, environment);
   if (!given.ok()) return errors.Refuse(given.status(), kExitUsage);
-  RuntimeParts parts(log::MakePlainSink(), log::Level::kInfo, environment);
+  RuntimeParts parts(log::MakePlainSink(), log::Level::kInfo, given->environment);
   for (const std::string& warning : given->warnings) parts.logger().Warn(warning);
   const auto service = parts.MakeService();
   if (const absl::Status configured = service->SetConfig(given->block); !configured.ok()) {

@@ -223,7 +223,7 @@ void AddScaleCommand(CLI::App& app, const Invocation& invocation) {
        .task = [arguments, invocation](const scaling::Maintenance& maintenance,
                                        const runtime::Context& context, const Settings& settings) {
          RuntimeParts runtime(MakeProgressSink(std::cout, std::cerr, settings), log::Level::kDebug,
-                              invocation.environment);
+                              settings.environment);
          return ScalePool(maintenance, context, settings, *arguments,
                           {.make_service = [&runtime] { return runtime.MakeService(); },
                            .asking = {.yes = arguments->yes,

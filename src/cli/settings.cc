@@ -6,6 +6,7 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -16,6 +17,7 @@
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "runtime_parts.h"
 #include "text.h"
 
 namespace nomad_harvester::cli {
@@ -64,10 +66,8 @@ Blocks Split(const std::vector<std::string>& pairs, Problems* problems) {
       problems->push_back(Printable(key) + ": unknown key; " + Hint(key));
       continue;
     }
-    StringMap& block = of_plugin ? blocks.plugin : blocks.policy;
-    if (!block.emplace(key, pair.substr(equals + 1)).second) {
-      problems->push_back(key + ": given twice; remove one of them");
-    }
+    // The last one of a key counts.
+    (of_plugin ? blocks.plugin : blocks.policy)[key] = pair.substr(equals + 1);
   }
   return blocks;
 }
@@ -95,58 +95,86 @@ bool HoldsPolicy(const StringMap& policy) {
   });
 }
 
-// The variable of the environment that wins over `option`; empty: none does.
-std::string WinnerOver(const config::Option& option, const config::Environment& environment) {
-  if (!option.environment_wins || environment == nullptr) return "";
-  std::string names(option.environment);
-  // Either variable wins over both keys.
-  for (const auto& [key, other] :
-       {std::pair("auth_token", "auth_token_file"), std::pair("auth_token_file", "auth_token")}) {
-    if (option.key != key) continue;
-    names += "," + std::string(config::FindOption(config::Section::kPlugin, other)->environment);
+// Keys that name the same credential, or the cluster that another key names: if the first is given,
+// the environment's of the second has no effect.
+constexpr std::pair<const char*, const char*> kReplaces[] = {
+    {"auth_token", "auth_token_file"},         {"auth_token_file", "auth_token"},
+    {"nomad_token", "nomad_token_file"},       {"nomad_token_file", "nomad_token"},
+    {"harvester_kubeconfig", "harvester_url"}, {"harvester_kubeconfig", "auth_token"},
+    {"harvester_kubeconfig", "auth_token_file"}};
+
+std::vector<std::string> VariablesOf(std::string_view key) {
+  const config::Option* const option = config::FindOption(config::Section::kPlugin, key);
+  if (option == nullptr) return {};
+  return absl::StrSplit(base::ToAbsl(option->environment), ',', absl::SkipEmpty());
+}
+
+// What --set gives wins over the environment; the plugin, which knows no --set, prefers some
+// variables to its block.
+StringMap EnvironmentUnder(const StringMap& given, StringMap environment) {
+  for (const auto& [key, value] : given) {
+    for (const std::string& name : VariablesOf(key)) environment.erase(name);
+    for (const auto& [replacing, replaced] : kReplaces) {
+      if (key != replacing) continue;
+      for (const std::string& name : VariablesOf(replaced)) environment.erase(name);
+    }
   }
-  for (const std::string& name :
-       std::vector<std::string>(absl::StrSplit(names, ',', absl::SkipEmpty()))) {
-    if (!environment(name).value_or("").empty()) return name;
+  return environment;
+}
+
+// `given` on top of the files' block, of which two keys may name one credential.
+StringMap PluginBlockOf(const StringMap& given, StringMap files) {
+  for (const auto& [replacing, replaced] : kReplaces) {
+    const bool is_credential = std::string_view(replacing) != "harvester_kubeconfig";
+    if (is_credential && given.contains(replacing)) files.erase(replaced);
+  }
+  return Merged(given, files);
+}
+
+// The first of these variables that is set; empty: none is.
+std::string FirstSet(const std::vector<std::string>& names, const StringMap& environment) {
+  for (const std::string& name : names) {
+    const auto found = environment.find(name);
+    if (found != environment.end() && !found->second.empty()) return name;
   }
   return "";
 }
 
-// A file's address of Nomad wins over the environment's, unlike one of Harvester. One with an '@'
-// may hold a password.
-void WarnOfHiddenNomad(const FileSettings& files, const StringMap& given,
-                       const config::Environment& environment, std::vector<std::string>* warnings) {
-  constexpr char kVariable[] = "NOMAD_ADDR";
-  constexpr char kKey[] = "nomad_address";
-  const auto of_file = files.plugin.find(kKey);
-  if (of_file == files.plugin.end() || given.contains(kKey) || environment == nullptr) return;
-  const std::string of_environment = environment(kVariable).value_or("");
-  if (of_environment.empty() || of_environment == of_file->second) return;
-  const auto origin = files.origins.find(kKey);
-  warnings->push_back(std::string(kVariable) + " of the environment has no effect: " +
-                      (origin == files.origins.end() ? "a file" : origin->second) +
-                      " names another Nomad, which wins; give --set " + kKey + "=" +
-                      (of_environment.find('@') == std::string::npos ? of_environment : "ADDRESS"));
+// One line for each key of which a file and the environment have different values, with the one
+// that is used. Values are not shown: they may be secrets.
+void WarnOfDifferences(const FileSettings& files, const StringMap& given,
+                       const StringMap& environment, std::vector<std::string>* warnings) {
+  for (const auto& [key, value] : files.plugin) {
+    const config::Option* const option = config::FindOption(config::Section::kPlugin, key);
+    if (option == nullptr || value.empty() || given.contains(key)) continue;
+    std::string variable = FirstSet(VariablesOf(key), environment);
+    if (!variable.empty() && environment.at(variable) == value) continue;
+    if (variable.empty() && (key == "auth_token" || key == "auth_token_file")) {
+      variable = FirstSet(VariablesOf(key == "auth_token" ? "auth_token_file" : "auth_token"),
+                          environment);
+    }
+    if (variable.empty()) continue;
+    const auto origin = files.origins.find(key);
+    const std::string file = origin == files.origins.end() ? "the file" : origin->second;
+    variable += " of the environment";
+    warnings->push_back(key + ": " + (option->environment_wins ? variable : file) +
+                        " is used, and not " + (option->environment_wins ? file : variable) +
+                        ", which differs; --set " + key + "=VALUE overrides both");
+  }
 }
 
-// What the operator should know about settings that were given on a command line: a secret is
-// visible, or the environment wins; and about an environment over which a file wins.
-void WarnOf(const FileSettings& files, const StringMap& plugin,
-            const config::Environment& environment, std::vector<std::string>* warnings) {
-  WarnOfHiddenNomad(files, plugin, environment, warnings);
+// What the operator should know about where settings come from: a secret is visible, or a file and
+// the environment differ.
+void WarnOf(const FileSettings& files, const StringMap& plugin, const StringMap& environment,
+            std::vector<std::string>* warnings) {
+  WarnOfDifferences(files, plugin, environment, warnings);
   for (const auto& [key, value] : plugin) {
     const config::Option* const option = config::FindOption(config::Section::kPlugin, key);
-    if (option == nullptr) continue;
-    if (option->type == config::OptionType::kSecret && !value.empty()) {
-      warnings->push_back(key +
-                          ": a secret given by --set is in the process list, which every user of "
-                          "this machine may read; set " +
-                          std::string(option->environment) + " in the environment instead");
-    }
-    if (const std::string variable = WinnerOver(*option, environment); !variable.empty()) {
-      warnings->push_back(key + ": --set has no effect: the environment has " + variable +
-                          ", which wins; unset it");
-    }
+    if (option == nullptr || option->type != config::OptionType::kSecret || value.empty()) continue;
+    warnings->push_back(key +
+                        ": a secret given by --set is in the process list, which every user of "
+                        "this machine may read; set " +
+                        std::string(option->environment) + " in the environment instead");
   }
 }
 
@@ -196,38 +224,41 @@ std::string WithOrigins(const std::string& problems,
 
 absl::StatusOr<PluginSettings> ReadPluginSettings(const std::vector<std::string>& pairs,
                                                   const FileSettings& files,
-                                                  const config::Environment& environment) {
+                                                  const StringMap& environment) {
   Problems problems;
   const Blocks given = Split(pairs, &problems);
   for (const auto& [key, value] : given.policy) {
     problems.push_back(key + ": a key of a policy, which every call brings along; give it there");
   }
   if (!problems.empty()) return base::InvalidArgument(absl::StrJoin(problems, "\n"));
-  PluginSettings settings{.block = Merged(given.plugin, files.plugin),
+  PluginSettings settings{.block = PluginBlockOf(given.plugin, files.plugin),
                           .warnings = files.warnings,
-                          .origins = OriginsOf(files, given)};
+                          .origins = OriginsOf(files, given),
+                          .environment = EnvironmentUnder(given.plugin, environment)};
   // As in ReadSettings.
   if (!given.plugin.contains("log_level")) settings.block.erase("log_level");
-  WarnOf(files, given.plugin, environment, &settings.warnings);
+  WarnOf(files, given.plugin, settings.environment, &settings.warnings);
   return settings;
 }
 
 absl::StatusOr<Settings> ReadSettings(const std::vector<std::string>& pairs,
                                       const FileSettings& files, PolicyUse use,
-                                      const config::Environment& environment,
-                                      const config::StringMap& template_environment) {
+                                      const StringMap& environment) {
   Problems problems;
   const Blocks given = Split(pairs, &problems);
   const std::map<std::string, std::string> origins = OriginsOf(files, given);
   Settings settings;
-  settings.plugin_block = Merged(given.plugin, files.plugin);
+  settings.plugin_block = PluginBlockOf(given.plugin, files.plugin);
+  settings.environment = EnvironmentUnder(given.plugin, environment);
   settings.queries = files.queries;
   settings.refusals = files.refusals;
   settings.limits = files.limits;
   settings.claimed = files.pools;
   settings.policy_block = Merged(given.policy, files.policy);
   if (use == PolicyUse::kChecked) TakeMissingCas(origins, &settings);
-  auto plugin = config::ParsePluginConfig(settings.plugin_block, environment, template_environment);
+  auto plugin =
+      config::ParsePluginConfig(settings.plugin_block, LookUpIn(settings.environment),
+                                config::TemplateVariablesOf(settings.environment));
   if (!plugin.ok()) problems.push_back(WithOrigins(base::Message(plugin.status()), origins));
   StringMap values = settings.policy_block;
   const bool whole = use != PolicyUse::kOptional || HoldsPolicy(values);
@@ -256,7 +287,7 @@ absl::StatusOr<Settings> ReadSettings(const std::vector<std::string>& pairs,
   });
   // The files' is that of the plugin under the agent, which filters its lines.
   if (!given.plugin.contains("log_level")) settings.plugin.log_level.clear();
-  WarnOf(files, given.plugin, environment, &settings.plugin.warnings);
+  WarnOf(files, given.plugin, settings.environment, &settings.plugin.warnings);
   settings.plugin.warnings.insert(settings.plugin.warnings.end(), files.warnings.begin(),
                                   files.warnings.end());
   settings.ns = policy->ns;

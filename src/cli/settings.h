@@ -28,6 +28,8 @@ struct Settings {
   std::optional<config::PoolPolicy> policy;
   // The policy says how new VMs are made, so that existing ones can be compared.
   bool tells_vms = false;
+  // What the command was given, without what --set replaces.
+  config::StringMap environment;
   // Both blocks as the agent would send them.
   config::StringMap plugin_block;
   config::StringMap policy_block;
@@ -57,12 +59,13 @@ struct PluginSettings {
   config::StringMap block;
   std::vector<std::string> warnings;
   std::map<std::string, std::string> origins;  // of the block's keys that come from files
+  config::StringMap environment;  // without what --set replaces
 };
-// `pairs` on top of `files`. INVALID_ARGUMENT with every problem of their form, one line each; the
+// `pairs`, of which the last one of a key counts, on top of `environment` and `files`. INVALID_ARGUMENT with every problem of their form, one line each; the
 // values are not checked.
 absl::StatusOr<PluginSettings> ReadPluginSettings(const std::vector<std::string>& pairs,
                                                   const FileSettings& files,
-                                                  const config::Environment& environment);
+                                                  const config::StringMap& environment);
 
 // `problems`, of which each line begins with its key, with the key's place behind those whose key
 // is in `origins`.
@@ -71,12 +74,11 @@ std::string WithOrigins(const std::string& problems,
 
 // INVALID_ARGUMENT with every problem, one line each; that of a key from a file ends with the place
 // of the key. config::OptionTable determines the block of a key of `pairs`, which replaces that of
-// `files`. Keys for new VMs are checked if given, and may be omitted unless the policy is needed
+// `files` and `environment`; of two of one key the last one counts. Keys for new VMs are checked if given, and may be omitted unless the policy is needed
 // whole.
 absl::StatusOr<Settings> ReadSettings(const std::vector<std::string>& pairs,
                                       const FileSettings& files, PolicyUse use,
-                                      const config::Environment& environment,
-                                      const config::StringMap& template_environment);
+                                      const config::StringMap& environment);
 
 }  // namespace nomad_harvester::cli
 

@@ -61,7 +61,7 @@ class CheckedPool {
     for (const auto& [key, value] : values) {
       if (!value.empty()) pairs.push_back(key + "=" + value);
     }
-    const auto parsed = ReadSettings(pairs, files, PolicyUse::kChecked, nullptr, {});
+    const auto parsed = ReadSettings(pairs, files, PolicyUse::kChecked, {});
     EXPECT_TRUE(parsed.ok()) << parsed.status();
     settings_ = *parsed;
     maintenance_ = MakeMaintenance(cluster_, clock_, executor_, settings_);
@@ -397,7 +397,7 @@ std::string CheckOfServer(const std::string& url, const Values& tls) {
       "harvester_url=" + url, "nomad_address=" + url, "node_group_name=web", "node_class=web",
       "image=default/a",      "cpu_request=1",        "memory_request=1Gi",  "networks=management"};
   for (const auto& [key, value] : tls) pairs.push_back(key + "=" + value);
-  const auto settings = ReadSettings(pairs, {}, PolicyUse::kWhole, nullptr, {});
+  const auto settings = ReadSettings(pairs, {}, PolicyUse::kWhole, {});
   EXPECT_TRUE(settings.ok()) << settings.status();
   const auto config = std::make_shared<config::PluginConfig>(settings->plugin);
   auto transports = scaling::MakeCurlTransports(*config);

@@ -46,7 +46,7 @@ class MaintenanceCommands : public testing::Test {
         {"harvester_url=http://harvester.invalid", "auth_token=x", "node_group_name=web",
          "namespace=nomad", "node_class=web", "image=default/ubuntu-24.04", "cpu_request=1",
          "memory_request=1Gi", "networks=default/vlan100", "node_purge=true"},
-        {}, PolicyUse::kOptional, nullptr, {});
+        {}, PolicyUse::kOptional, {});
     EXPECT_TRUE(parsed.ok()) << parsed.status();
     settings_ = *parsed;
     maintenance_ = MakeMaintenance(cluster_, clock_, executor_, settings_);
@@ -560,7 +560,7 @@ TEST_F(MaintenanceCommands, C15_adopt_leaves_vms_of_another_region_alone) {
   const auto parsed =
       ReadSettings({"harvester_url=http://harvester.invalid", "auth_token=x", "node_group_name=web",
                     "namespace=nomad", "node_class=web", "nomad_region=global"},
-                   {}, PolicyUse::kOptional, nullptr, {});
+                   {}, PolicyUse::kOptional, {});
   ASSERT_TRUE(parsed.ok()) << parsed.status();
   settings_ = *parsed;
   maintenance_ = MakeMaintenance(cluster_, clock_, executor_, settings_);
@@ -935,6 +935,18 @@ TEST_F(WholeCommands, status_names_the_address_of_a_nomad_that_hangs_and_the_lim
   EXPECT_THAT(out_, ContainsRegex("Ready: +no: Nomad cannot be read: list Nomad nodes: timed out "
                                   "after [0-9]+ms waiting for " +
                                   nomad.url() + " \\(4 attempts\\)\n"));
+}
+
+TEST_F(WholeCommands, set_wins_over_the_environment_for_scale_as_well) {
+  credential_ = {"NOMAD_TOKEN_FILE", "/nowhere/token"};
+  EXPECT_EQ(Call({"scale", "--count", "1", "--set", "nomad_token=of-nomad", "--set",
+                  "auth_token=of-harvester", "--set", "node_group_name=web", "--set",
+                  "node_class=web", "--set", "cpu_request=1", "--set", "memory_request=1Gi",
+                  "--set", "image=default/ubuntu-24.04", "--set", "networks=default/vlan100",
+                  "--set", "wait_for=created"}),
+            0)
+      << err_;
+  EXPECT_THAT(out_, testing::EndsWith("done\n"));
 }
 
 TEST_F(WholeCommands, gc_of_an_empty_namespace_is_clean) {

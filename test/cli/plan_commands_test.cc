@@ -73,12 +73,8 @@ class PlanCommands : public testing::Test {
       pairs.emplace_back("image=default/ubuntu-24.04");
     }
     pairs.insert(pairs.end(), more.begin(), more.end());
-    const auto look_up = [environment](const std::string& name) -> std::optional<std::string> {
-      const auto found = environment.find(name);
-      return found == environment.end() ? std::nullopt : std::optional(found->second);
-    };
     environment_ = environment;
-    const auto parsed = ReadSettings(pairs, {}, PolicyUse::kWhole, look_up, environment);
+    const auto parsed = ReadSettings(pairs, {}, PolicyUse::kWhole, environment);
     ASSERT_TRUE(parsed.ok()) << parsed.status();
     settings_ = *parsed;
     maintenance_ = MakeMaintenance(cluster_, clock_, executor_, settings_);

@@ -30,13 +30,7 @@ const std::vector<std::string> kWhole = {"harvester_url=http://h", "node_group_n
 absl::StatusOr<Settings> Read(const std::vector<std::string>& pairs,
                               PolicyUse use = PolicyUse::kRequired,
                               const config::StringMap& environment = {}) {
-  return ReadSettings(pairs, {}, use,
-                      [&](const std::string& name) -> std::optional<std::string> {
-                        const auto found = environment.find(name);
-                        return found == environment.end() ? std::nullopt
-                                                          : std::optional(found->second);
-                      },
-                      {});
+  return ReadSettings(pairs, {}, use, environment);
 }
 
 std::vector<std::string> Problems(const absl::StatusOr<Settings>& settings) {
@@ -83,13 +77,12 @@ TEST(Settings, no_key_is_in_both_blocks) {
 
 TEST(Settings, every_mistake_is_named_at_once_with_the_nearest_key) {
   const auto settings = Read({"harvester_ulr=http://h", "node_class=web", "nonsense", "=x",
-                              "node_clas=web", "request_timeout=10", "namespace=a", "namespace=b"});
+                              "node_clas=web", "request_timeout=10"});
   EXPECT_THAT(Problems(settings),
               ElementsAre("harvester_ulr: unknown key; did you mean harvester_url?",
                           "--set: expected KEY=VALUE, but number 3 has no \"=\"",
                           "--set: expected KEY=VALUE, but number 4 has no key",
                           "node_clas: unknown key; did you mean node_class?",
-                          "namespace: given twice; remove one of them",
                           StartsWith("harvester_url: required"), StartsWith("request_timeout: "),
                           StartsWith("node_group_name: required")));
 }
@@ -125,11 +118,46 @@ TEST(Settings, a_value_may_hold_equals_signs_commas_and_brackets) {
 }
 
 TEST(Settings, the_environment_is_read_as_by_the_plugin) {
-  const auto settings = Read(kWhole, PolicyUse::kRequired,
-                             {{"HARVESTER_URL", "http://other"}, {"NOMAD_ADDR", "http://nomad"}});
+  const auto settings = ReadSettings(
+      {"node_group_name=web", "node_class=web"}, {.plugin = {{"harvester_url", "http://file"}}},
+      PolicyUse::kRequired, {{"HARVESTER_URL", "http://other"}, {"NOMAD_ADDR", "http://nomad"}});
   ASSERT_TRUE(settings.ok()) << settings.status();
-  EXPECT_EQ(settings->plugin.harvester.url, "http://other") << "it wins";
+  EXPECT_EQ(settings->plugin.harvester.url, "http://other") << "it wins over the file";
   EXPECT_EQ(settings->plugin.nomad.address, "http://nomad");
+}
+
+TEST(Settings, set_wins_over_the_environment_and_the_last_one_of_a_key_counts) {
+  auto pairs = kWhole;
+  pairs.insert(pairs.end(), {"harvester_url=http://last", "auth_token=mine-and-not-a-file",
+                             "nomad_token=mine-as-well-of-nomad"});
+  const auto settings = Read(pairs, PolicyUse::kRequired,
+                             {{"HARVESTER_URL", "http://other"},
+                              {"HARVESTER_TOKEN_FILE", "/nowhere"},
+                              {"NOMAD_TOKEN_FILE", "/nowhere"},
+                              {"NOMAD_ADDR", "http://nomad"}});
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  EXPECT_EQ(settings->plugin.harvester.url, "http://last");
+  EXPECT_EQ(settings->plugin.harvester.token_file, "");
+  EXPECT_EQ(settings->plugin.nomad.token_file, "");
+  EXPECT_EQ(settings->plugin.nomad.address, "http://nomad");
+  EXPECT_EQ(settings->environment, (config::StringMap{{"NOMAD_ADDR", "http://nomad"}}))
+      << "as the service of harvester scale gets it";
+}
+
+TEST(Settings, a_token_that_is_set_replaces_the_files_token_file) {
+  const auto settings = ReadSettings({"harvester_url=http://h", "node_group_name=web",
+                                      "node_class=web", "auth_token=mine-and-not-a-file"},
+                                     {.plugin = {{"auth_token_file", "/nowhere"}}},
+                                     PolicyUse::kRequired, {});
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  EXPECT_EQ(settings->plugin.harvester.token_file, "");
+}
+
+TEST(Settings, a_kubeconfig_that_is_set_is_not_redirected_by_the_environment) {
+  EXPECT_EQ(ReadPluginSettings({"harvester_kubeconfig=/nowhere"}, {},
+                               {{"HARVESTER_URL", "http://other"}, {"HARVESTER_TOKEN", "x"}})
+                ->environment,
+            config::StringMap());
 }
 
 TEST(Settings, given_ones_replace_those_of_files) {
@@ -138,7 +166,7 @@ TEST(Settings, given_ones_replace_those_of_files) {
                            .origins = {},
                            .warnings = {"a warning"}};
   const auto settings = ReadSettings({"harvester_url=http://set", "node_class=set"}, files,
-                                     PolicyUse::kOptional, nullptr, {});
+                                     PolicyUse::kOptional, {});
   ASSERT_TRUE(settings.ok()) << settings.status();
   EXPECT_EQ(settings->plugin.harvester.url, "http://set");
   EXPECT_EQ(settings->plugin.max_concurrency, 3);
@@ -153,10 +181,10 @@ TEST(Settings, the_log_level_of_files_is_not_that_of_a_command) {
                            .policy = {},
                            .origins = {},
                            .warnings = {}};
-  const auto from_files = ReadSettings({}, files, PolicyUse::kOptional, nullptr, {});
+  const auto from_files = ReadSettings({}, files, PolicyUse::kOptional, {});
   ASSERT_TRUE(from_files.ok()) << from_files.status();
   EXPECT_EQ(from_files->plugin.log_level, "");
-  const auto given = ReadSettings({"log_level=debug"}, files, PolicyUse::kOptional, nullptr, {});
+  const auto given = ReadSettings({"log_level=debug"}, files, PolicyUse::kOptional, {});
   ASSERT_TRUE(given.ok()) << given.status();
   EXPECT_EQ(given->plugin.log_level, "debug");
 }
@@ -169,7 +197,7 @@ TEST(Settings, a_problem_of_a_file_ends_with_its_place) {
                                        {"join_timeout", "p.hcl:3:4"}},
                            .warnings = {}};
   EXPECT_THAT(Problems(ReadSettings({"node_class=web", "max_concurrency=0"}, files,
-                                    PolicyUse::kRequired, nullptr, {})),
+                                    PolicyUse::kRequired, {})),
               UnorderedElementsAre(AllOf(StartsWith("harvester_ulr: "), EndsWith(" (a.hcl:1:2)")),
                                    AllOf(StartsWith("harvester_url: required"), Not(EndsWith(")"))),
                                    AllOf(StartsWith("max_concurrency: "), Not(HasSubstr("a.hcl"))),
@@ -206,59 +234,41 @@ TEST(Settings, a_policy_that_is_given_in_part_is_refused) {
               ElementsAre(StartsWith("node_class: ")));
 }
 
-TEST(ReadPluginSettings, is_warned_of_a_key_that_the_environment_overrides) {
-  const auto environment = [](const std::string& name) {
-    return name == "HARVESTER_URL" || name == "HARVESTER_TOKEN_FILE" || name == "NOMAD_ADDR"
-               ? std::optional<std::string>("x")
-               : std::nullopt;
-  };
-  const auto settings =
-      ReadPluginSettings({"harvester_url=http://a", "auth_token=b", "nomad_address=http://c"},
-                         {.warnings = {"of a file"}}, environment);
-  ASSERT_TRUE(settings.ok()) << settings.status();
-  EXPECT_THAT(settings->warnings,
-              testing::UnorderedElementsAre(
-                  "of a file", testing::HasSubstr("auth_token: a secret given by --set"),
-                  testing::HasSubstr("auth_token: --set has no effect: the environment has "
-                                     "HARVESTER_TOKEN_FILE, which wins"),
-                  testing::HasSubstr("harvester_url: --set has no effect: the environment has "
-                                     "HARVESTER_URL, which wins")));
-}
-
-TEST(ReadPluginSettings, is_warned_of_an_address_of_nomad_that_a_file_hides) {
-  const auto environment = [](const std::string& name) {
-    return name == "NOMAD_ADDR" ? std::optional<std::string>("http://mine") : std::nullopt;
-  };
-  const FileSettings files{.plugin = {{"nomad_address", "http://theirs"}},
-                           .origins = {{"nomad_address", "agent.hcl:3:3"}}};
-  const auto warnings = [&](const std::vector<std::string>& set) {
-    return ReadPluginSettings(set, files, environment)->warnings;
-  };
+TEST(ReadPluginSettings, tells_which_is_used_where_a_file_and_the_environment_differ) {
+  const FileSettings files{.plugin = {{"harvester_url", "http://theirs"},
+                                      {"auth_token_file", "theirs"},
+                                      {"nomad_address", "http://theirs"},
+                                      {"nomad_region", "global"}},
+                           .origins = {{"harvester_url", "agent.hcl:2:3"},
+                                       {"auth_token_file", "agent.hcl:3:3"},
+                                       {"nomad_address", "agent.hcl:4:3"}},
+                           .warnings = {"of a file"}};
+  const config::StringMap environment = {{"HARVESTER_URL", "http://me:hush@mine"},
+                                         {"HARVESTER_TOKEN", "hush"},
+                                         {"NOMAD_ADDR", "http://me:hush@mine"},
+                                         {"NOMAD_REGION", "global"}};
   EXPECT_THAT(
-      warnings({}),
-      ElementsAre("NOMAD_ADDR of the environment has no effect: agent.hcl:3:3 names another "
-                  "Nomad, which wins; give --set nomad_address=http://mine"));
-  EXPECT_THAT(warnings({"nomad_address=http://mine"}), testing::IsEmpty());
-  EXPECT_THAT(
-      ReadPluginSettings({}, {.plugin = {{"nomad_address", "http://mine"}}}, environment)->warnings,
-      testing::IsEmpty());
-}
-
-TEST(ReadPluginSettings, P3_shows_no_password_of_the_environments_address_of_nomad) {
-  const auto environment = [](const std::string& name) {
-    return name == "NOMAD_ADDR" ? std::optional<std::string>("http://me:hush@mine") : std::nullopt;
-  };
-  EXPECT_THAT(ReadPluginSettings({}, {.plugin = {{"nomad_address", "http://theirs"}}}, environment)
+      ReadPluginSettings({}, files, environment)->warnings,
+      UnorderedElementsAre(
+          "of a file",
+          "harvester_url: HARVESTER_URL of the environment is used, and not agent.hcl:2:3, which "
+          "differs; --set harvester_url=VALUE overrides both",
+          "auth_token_file: HARVESTER_TOKEN of the environment is used, and not agent.hcl:3:3, "
+          "which differs; --set auth_token_file=VALUE overrides both",
+          "nomad_address: agent.hcl:4:3 is used, and not NOMAD_ADDR of the environment, which "
+          "differs; --set nomad_address=VALUE overrides both"));
+  EXPECT_THAT(ReadPluginSettings({"harvester_url=http://x", "auth_token_file=x",
+                                  "nomad_address=http://x"},
+                                 files, environment)
                   ->warnings,
-              ElementsAre(testing::AllOf(testing::HasSubstr("give --set nomad_address=ADDRESS"),
-                                         testing::Not(testing::HasSubstr("hush")))));
+              ElementsAre("of a file"));
 }
 
 TEST(ReadPluginSettings, takes_the_files_under_what_is_set_but_not_their_log_level) {
   const auto settings = ReadPluginSettings(
       {"harvester_url=http://a"},
       {.plugin = {{"harvester_url", "http://b"}, {"auth_token_file", "f"}, {"log_level", "debug"}}},
-      nullptr);
+      {});
   ASSERT_TRUE(settings.ok()) << settings.status();
   EXPECT_EQ(settings->block,
             (config::StringMap{{"harvester_url", "http://a"}, {"auth_token_file", "f"}}));
