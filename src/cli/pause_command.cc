@@ -49,15 +49,16 @@ int SetPaused(const scaling::Maintenance& maintenance, const runtime::Context& c
                                                               " could not be written"),
                          kExitFailure);
   }
-  std::cout << "pool " << key.ToString() << " is "
-            << (!hold.has_value() ? "not paused"
-                : hold->always    ? "paused until harvester resume"
-                                  : "paused until " + base::FormatRfc3339(*hold->until))
-            << "\n";
+  const std::string pool = "pool " + key.ToString();
+  if (!hold.has_value()) {
+    std::cout << pool << (*written ? " resumed\n" : " was not paused: it has no Lease\n");
+  } else {
+    std::cout << pool << " is paused until "
+              << (hold->always ? "harvester resume" : base::FormatRfc3339(*hold->until)) << "\n";
+  }
   if (!*written) {
-    std::cout << "Note: it had no Lease, so that no process has scaled it yet; \"harvester "
-                 "status\" names "
-                 "the pools of the namespace\n";
+    std::cout << "Note: no process has scaled it yet; harvester status names the pools of the "
+                 "namespace\n";
   }
   return kExitOk;
 }
@@ -92,7 +93,7 @@ void AddPauseCommand(CLI::App& app, const Invocation& invocation) {
            "Stop scaling a pool: every Scale is refused and nothing is removed; roll-backs and "
            "clean-ups go on. A Scale that is open ends what it has begun.",
        .exit_codes = "Exit: 0 paused, 1 the pool's Lease could not be written, 2 usage.",
-       .use = PolicyUse::kRequired,
+       .use = PolicyUse::kPool,
        .task =
            [hold, errors](const scaling::Maintenance& maintenance, const runtime::Context& context,
                           const Settings& settings) {
@@ -108,8 +109,8 @@ void AddResumeCommand(CLI::App& app, const Invocation& invocation) {
       app, invocation,
       {.name = "resume",
        .description = "End a pause of a pool.",
-       .exit_codes = "Exit: 0 not paused, 1 the pool's Lease could not be written, 2 usage.",
-       .use = PolicyUse::kRequired,
+       .exit_codes = "Exit: 0 resumed, or not paused; 1 the pool's Lease could not be written, 2 usage.",
+       .use = PolicyUse::kPool,
        .task = [errors = invocation.Errors("resume")](const scaling::Maintenance& maintenance,
                                                       const runtime::Context& context,
                                                       const Settings& settings) {

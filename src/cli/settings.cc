@@ -274,6 +274,7 @@ absl::StatusOr<Settings> ReadSettings(const std::vector<std::string>& pairs,
   }
   // A pool without its policy: the same rules for its two keys.
   if (!whole) values.insert({{kPool, "any"}, {"node_class", "any"}});
+  if (use == PolicyUse::kPool) values.insert({"node_class", "any"});
   config::TemplateCheck check_template;
   if (is_whole && plugin.ok()) {
     check_template = std::bind_front(&scaling::CheckTemplate, std::cref(*plugin));

@@ -45,6 +45,7 @@ struct Settings {
 };
 
 enum class PolicyUse {
+  kPool,      // a pool: its name and namespace alone
   kRequired,  // a pool and the identity of its nodes
   kOptional,  // one pool with or without its policy, or every pool of a namespace
   kWhole,     // everything that a new VM needs, inline templates included

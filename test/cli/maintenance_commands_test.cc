@@ -990,16 +990,24 @@ TEST_F(WholeCommands, take_their_settings_from_the_files_of_the_agent) {
   EXPECT_THAT(out_, StartsWith("Pool:       default/web\n"));
   EXPECT_EQ(Call(with_files({"pause"})), 0) << err_;
   EXPECT_THAT(out_, AllOf(StartsWith("pool nomad/web is paused until harvester resume\n"),
-                          HasSubstr("it had no Lease, so that no process has scaled it yet")));
+                          HasSubstr("Note: no process has scaled it yet")));
   EXPECT_EQ(Call(with_files({"pause"})), 0) << err_;
   EXPECT_EQ(out_, "pool nomad/web is paused until harvester resume\n");
   EXPECT_EQ(Call(with_files({"resume"})), 0) << err_;
+  EXPECT_EQ(out_, "pool nomad/web resumed\n");
   EXPECT_EQ(Call(with_files({"gc", "--dry-run"})), 0) << err_;
   EXPECT_THAT(out_, HasSubstr("nomad/web"));
 }
 
+TEST_F(WholeCommands, L10_pause_and_resume_need_the_pools_name_alone) {
+  EXPECT_EQ(Call({"resume", "--set", "node_group_name=web"}), 0) << err_;
+  EXPECT_THAT(out_, StartsWith("pool default/web was not paused: it has no Lease\n"));
+  EXPECT_EQ(Call({"pause"}), 2);
+  EXPECT_THAT(err_, StartsWith("harvester pause: node_group_name: required"));
+}
+
 TEST_F(WholeCommands, L10_pause_of_a_mistyped_pool_is_refused_and_leaves_no_lease) {
-  EXPECT_EQ(Call({"pause", "--set", "node_group_name=wbe", "--set", "node_class=web"}), 1);
+  EXPECT_EQ(Call({"pause", "--set", "node_group_name=wbe"}), 1);
   EXPECT_THAT(err_, StartsWith("harvester pause: nothing was paused: no VM and no Lease of pool "
                                "default/wbe exist; the namespace has no pool"));
   EXPECT_EQ(Call({"status", "--set", "node_group_name=wbe", "--set", "node_class=web"}), 3);

@@ -30,7 +30,7 @@ func useCommands(t *testing.T, s *harness.Stack) {
 		{[]string{"pause"}, 0, []string{" is paused until harvester resume\n"}, "harvester pause:"},
 		{[]string{"status"}, 3, []string{"Ready:      no: pool ", " is paused"}, "Ready:      yes"},
 		{[]string{"scale", "--count", "4"}, 1, []string{"3 → 4, scale out", "harvester scale: pool "}, "Creating"},
-		{[]string{"resume"}, 0, []string{" is not paused\n"}, "harvester resume:"},
+		{[]string{"resume"}, 0, []string{" resumed\n"}, "harvester resume:"},
 		{[]string{"scale", "--count", "1"}, 2, []string{"it would remove 2 VMs, and there is no terminal to ask on: give --yes\n"}, "Marked"},
 		{[]string{"gc", "--dry-run", "--set", "namespace=" + harness.Namespace}, 0, []string{": nothing to do\n"}, "would"},
 	} {
