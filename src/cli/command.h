@@ -72,6 +72,10 @@ void AddResumeCommand(CLI::App& app, const Invocation& invocation);
 void AddPlanCommand(CLI::App& app, const Invocation& invocation);
 void AddScaleCommand(CLI::App& app, const Invocation& invocation);
 void AddRenderCommand(CLI::App& app, const Invocation& invocation);
+// harvester __names KIND -- WORDS: the names of policies, or of the VMs of a pool, by the settings
+// in WORDS, those of a command that is being typed. In no help: completion scripts ask it.
+inline constexpr char kNamesCommand[] = "__names";
+void AddNamesCommand(CLI::App& app, const Invocation& invocation);
 
 // The commands with their dependencies given; each returns the exit code.
 //

@@ -21,6 +21,7 @@ OptionEntry EntryOf(const CLI::Option& option) {
     const std::string name = option.get_name(/*positional=*/true);
     entry.positional = option.get_required() ? name : "[" + name + "]";
   }
+  if (entry.positional == "[VM]") entry.names_of = "vms";
   if (option.get_items_expected_max() == 0) return entry;
   entry.repeats = option.get_items_expected_max() > 1;
   // CLI11 tells the values of IsMember in the name of the type: "TEXT:{table,json}".
@@ -29,6 +30,7 @@ OptionEntry EntryOf(const CLI::Option& option) {
   const std::size_t close = type.find('}', open);
   if (open == std::string::npos || close == std::string::npos) {
     entry.argument = entry.positional.empty() ? type : entry.positional;
+    if (entry.argument == "NAME") entry.names_of = "policies";
     return entry;
   }
   entry.argument = type.substr(open + 1, close - open - 1);
@@ -68,7 +70,9 @@ std::vector<CommandEntry> CommandTable(const CLI::App& app) {
   std::vector<CommandEntry> table;
   table.reserve(commands.size() + 1);
   table.push_back(EntryOf(app));
-  for (const CLI::App* const command : commands) table.push_back(EntryOf(*command));
+  for (const CLI::App* const command : commands) {
+    if (!command->get_group().empty()) table.push_back(EntryOf(*command));
+  }
   return table;
 }
 

@@ -21,6 +21,7 @@ struct OptionEntry {
   std::vector<std::string> values;  // all that the argument may be, if they are known
   std::vector<std::string> pairs;   // of KEY=VALUE: those of which the values are known
   bool repeats = false;
+  std::string names_of;  // "policies" or "vms": __names prints what it may be
 };
 
 struct CommandEntry {

@@ -114,6 +114,7 @@ void AddCommands(CLI::App& app, const Invocation& invocation) {
     std::cout << VersionText();
   });
   AddDescriptions(app);
+  AddNamesCommand(app, invocation);
   app.footer(
       "\"harvester help COMMAND\" prints the help of one.\n"
       "Exit: 0 done, 1 failed, 2 wrong usage, 129, 130 and 143 after SIGHUP, Ctrl-C and SIGTERM "

@@ -51,8 +51,12 @@ std::string Bash(const Entries& table) {
                       " ;;\n";
   for (std::size_t i = 1; i < table.size(); ++i) {
     const CommandEntry& command = table[i];
-    words +=
-        "    " + command.name + ") words=" + Quoted(absl::StrJoin(WordsOf(command), " ")) + " ;;\n";
+    words += "    " + command.name + ") words=" + Quoted(absl::StrJoin(WordsOf(command), " "));
+    for (const OptionEntry& option : command.options) {
+      if (!option.names.empty() || option.names_of.empty()) continue;
+      words += "; [[ $cur == -* ]] || words+=\" $(_harvester_names " + option.names_of + ")\"";
+    }
+    words += " ;;\n";
     for (const OptionEntry& option : command.options) {
       if (option.names.empty() || option.argument.empty()) continue;
       arguments += "    " + absl::StrJoin(option.names, "|", [&](std::string* out, auto& name) {
@@ -77,6 +81,9 @@ std::string Bash(const Entries& table) {
         }
         arguments += "mapfile -t COMPREPLY < <(compgen -W " +
                      Quoted(absl::StrJoin(option.values, " ")) + " -- \"$cur\")";
+      } else if (!option.names_of.empty()) {
+        arguments += "mapfile -t COMPREPLY < <(compgen -W \"$(_harvester_names " + option.names_of +
+                     ")\" -- \"$cur\")";
       } else {
         arguments += ":";
       }
@@ -84,6 +91,9 @@ std::string Bash(const Entries& table) {
     }
   }
   return R"(# bash completion for harvester
+_harvester_names() {
+  timeout 3 "${COMP_WORDS[0]}" __names "$1" -- "${COMP_WORDS[@]:1:COMP_CWORD-1}" 2>/dev/null
+}
 _harvester() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} command='' words='' word key=''
   # bash takes "=" for a word of its own: --set KEY = VALUE, --output = VALUE, --set = KEY = VALUE.
@@ -136,6 +146,8 @@ std::string ZshSpecs(const OptionEntry& option) {
       argument += "(" + absl::StrJoin(option.values, " ") + ")";
     } else if (TakesFile(option)) {
       argument += "_files";
+    } else if (!option.names_of.empty()) {
+      argument += "{compadd -- ${(f)\"$(_harvester_names " + option.names_of + ")\"}}";
     } else {
       argument += " ";
     }
@@ -166,6 +178,9 @@ std::string Zsh(const Entries& table) {
   std::string general;
   for (const OptionEntry& option : table.front().options) general += ZshSpecs(option);
   return R"(#compdef harvester
+_harvester_names() {
+  timeout 3 harvester __names $1 -- "${(@)words[1,CURRENT-1]}" 2>/dev/null
+}
 _harvester() {
   local -a commands
   commands=(
@@ -204,6 +219,10 @@ std::string FishOption(const OptionEntry& option, const std::string& condition) 
   }
   std::vector<std::string> values = option.values;
   values.insert(values.end(), option.pairs.begin(), option.pairs.end());
+  if (!option.names_of.empty()) {
+    values = {"(timeout 3 harvester __names " + option.names_of +
+              " -- (commandline -opc)[2..] 2>/dev/null)"};
+  }
   if (!values.empty()) line += " -a " + Quoted(absl::StrJoin(values, " "));
   return line + " -d " + Quoted(Short(option.description)) + "\n";
 }

@@ -26,7 +26,6 @@ constexpr std::size_t kLongestPrefix = 41;
 constexpr std::int64_t kMostCores = 4096;
 // No VM that runs a Nomad client has less: "4" would be four bytes.
 constexpr std::int64_t kLeastMemory = std::int64_t{64} * 1024 * 1024;
-constexpr std::int64_t kLeastDisk = std::int64_t{1024} * 1024;
 constexpr char kGrpcTimeout[] = "_nomad_autoscaler_grpc_timeout";
 constexpr std::string_view kHostPrefix = "_nomad_autoscaler_";
 

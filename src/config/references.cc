@@ -25,8 +25,6 @@ constexpr std::string_view kManagement = "management";
 constexpr std::string_view kTagPrefix = "tag.harvesterhci.io/";
 constexpr std::string_view kNetworkPrefix = "network.harvesterhci.io/";
 constexpr std::string_view kManagedBy = "app.kubernetes.io/managed-by";
-// The smallest data disk. "100" would be 100 bytes.
-constexpr std::int64_t kLeastDisk = std::int64_t{1024} * 1024;
 // Of one kind in one VM: more than any machine has slots for.
 constexpr std::int64_t kMostDevices = 64;
 constexpr std::array<std::string_view, 4> kReservedPrefixes = {

@@ -43,6 +43,8 @@ ValueOr<std::int64_t> CountUpTo(const std::string& text, std::int64_t largest);
 ValueOr<std::int64_t> Count(const std::string& text);
 // A whole number as above, or "1%" to "100%".
 ValueOr<Share> CountOrPercentage(const std::string& text);
+// The smallest disk, 1Mi. "100" would be 100 bytes.
+inline constexpr std::int64_t kLeastDisk = std::int64_t{1024} * 1024;
 // Bytes, more than 0.
 ValueOr<std::int64_t> Bytes(const std::string& text);
 // The same, but not fewer than `least`, which is written `least_text`: a number without a suffix,

@@ -424,6 +424,24 @@ TEST_F(Commands, bash_completes_commands_options_values_and_keys) {
   EXPECT_EQ(Completed(outcome.out, "completion f"), "fish");
 }
 
+TEST_F(Commands, completion_asks_for_the_names_of_policies_by_the_words_that_are_typed) {
+  const support::ScopedTempDir tmp;
+  const std::string policy = tmp.WriteFile(
+      "p.hcl", "scaling \"web\" {\n  max = 1\n  policy {\n    target \"harvester\" {}\n  }\n}\n"
+               "scaling \"db\" {\n  max = 1\n  policy {\n    target \"harvester\" {}\n  }\n}\n");
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"--policy", policy}, {"--policy", "=", policy}}) {
+    std::vector<std::string> arguments = {"__names", "policies", "--", "status", "--watch"};
+    arguments.insert(arguments.end(), words.begin(), words.end());
+    arguments.emplace_back("--policy-name");
+    const Outcome outcome = Call(arguments);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_EQ(outcome.out, "web\ndb\n");
+  }
+  EXPECT_THAT(Call({"--help"}).out, Not(HasSubstr("__names")));
+  EXPECT_THAT(Call({"completion", "bash"}).out, Not(HasSubstr("__names)"))) << "it is no command";
+}
+
 TEST_F(Commands, every_shell_completes_the_values_of_booleans_and_enumerations) {
   for (const char* shell : {"bash", "zsh", "fish"}) {
     EXPECT_THAT(Call({"completion", shell}).out,

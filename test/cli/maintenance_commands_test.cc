@@ -949,6 +949,19 @@ TEST_F(WholeCommands, set_wins_over_the_environment_for_scale_as_well) {
   EXPECT_THAT(out_, testing::EndsWith("done\n"));
 }
 
+TEST_F(WholeCommands, completion_asks_for_the_names_of_a_pools_vms) {
+  const std::vector<std::string> pool = {"--set", "node_group_name=web", "--set", "node_class=web"};
+  std::vector<std::string> scale = {"scale", "--count", "1", "--set", "cpu_request=1", "--set",
+                                    "memory_request=1Gi", "--set", "image=default/ubuntu-24.04",
+                                    "--set", "networks=default/vlan100", "--set",
+                                    "wait_for=created"};
+  scale.insert(scale.end(), pool.begin(), pool.end());
+  ASSERT_EQ(Call(scale), 0) << err_;
+  EXPECT_EQ(Call({"__names", "vms", "--", "status", "--set", "node_group_name", "=", "web", "-o"}), 0)
+      << err_;
+  EXPECT_THAT(out_, ContainsRegex("^web-[a-z0-9]+\n$"));
+}
+
 TEST_F(WholeCommands, gc_of_an_empty_namespace_is_clean) {
   EXPECT_EQ(Call({"gc", "--set", "namespace=nomad"}), 0) << err_;
   EXPECT_EQ(out_, "nothing of the plugin was found in namespace nomad\n");
