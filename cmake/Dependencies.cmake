@@ -64,19 +64,10 @@ if(NOMAD_HARVESTER_WITH_GRPC)
   pkg_check_modules(GRPC REQUIRED grpc++)
   find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
   add_library(nomad_harvester_grpc INTERFACE)
-  # libgrpc.a registers xDS, an eighth of the executable, unless the object that libgrpc_unsecure.a has
-  # instead comes first: it is gRPC's own, for servers without it
-  # (grpc/grpc:src/core/plugin_registry/grpc_plugin_registry_noextra.cc).
-  if(NOMAD_HARVESTER_STATIC)
-    set(without_xds grpc_plugin_registry_noextra.cc.o)
-    find_library(GRPC_UNSECURE libgrpc_unsecure.a REQUIRED)
-    execute_process(COMMAND ${CMAKE_AR} x ${GRPC_UNSECURE} ${without_xds}
-      WORKING_DIRECTORY ${CMAKE_BINARY_DIR} COMMAND_ERROR_IS_FATAL ANY)
-    target_link_libraries(nomad_harvester_grpc INTERFACE ${CMAKE_BINARY_DIR}/${without_xds})
-  endif()
-  target_link_libraries(nomad_harvester_grpc INTERFACE
+  # Debian has no pkg-config file of the reflection.
+  target_link_libraries(nomad_harvester_grpc INTERFACE grpc++_reflection
     "$<IF:$<BOOL:${NOMAD_HARVESTER_STATIC}>,${GRPC_STATIC_LIBRARIES},${GRPC_LIBRARIES}>"
-    protobuf::libprotobuf-lite Threads::Threads)
+    protobuf::libprotobuf Threads::Threads)
 endif()
 
 # The CMake packages of Debian name shared libraries. For the static executable this replaces them by

@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
@@ -14,8 +13,10 @@
 #include "nomad_harvester/base/secret.h"
 #include "nomad_harvester/base/status.h"
 
+#include "grpcpp/support/server_callback.h"
 #include "nlohmann/json.hpp"
-#include "resident_pages.h"
+#include "proto/base.grpc.pb.h"
+#include "proto/target.grpc.pb.h"
 
 namespace nomad_harvester::plugin {
 namespace {
@@ -55,64 +56,85 @@ absl::StatusOr<std::string> DecodeMeta(const std::string& value) {
   return value;
 }
 
-Work SetConfigWork(scaling::TargetService& service, const CallRules& rules,
-                   const base_proto::SetConfigRequest& request) {
-  Work work;
-  work.method = "SetConfig";
-  work.run = [&service, refusal = rules.set_config_refusal, config = ToStringMap(request.config())](
-                 const runtime::Context&, std::string*) {
-    if (!refusal.empty()) return base::MakeStatus(absl::StatusCode::kPermissionDenied, refusal);
-    absl::Status outcome = service.SetConfig(config);
-    DropCodePages();  // the start is over
-    return outcome;
-  };
-  return work;
-}
+class BasePlugin final : public base_proto::BasePluginService::CallbackService {
+ public:
+  BasePlugin(scaling::TargetService& service, Dispatcher& dispatcher, const CallRules& rules)
+      : service_(service), dispatcher_(dispatcher), refusal_(rules.set_config_refusal) {}
 
-Work ScaleWork(scaling::TargetService& service, const CallRules& rules,
-               const target_proto::ScaleRequest& request) {
-  Work work;
-  work.method = "Scale";
-  work.lane = Lane::kScale;
-  work.aborted = Aborted::kPasses;
-  work.run = [&service, action = DecodeAction(request),
-              no_action = rules.scale_needs_action && !request.has_action(),
-              policy = ToStringMap(request.config())](const runtime::Context& context,
-                                                      std::string*) {
-    NH_RETURN_IF_ERROR(action);
-    if (no_action) {
-      return base::InvalidArgument(
-          "the request has no action: it would mean a count of 0 and remove every VM of the pool");
-    }
-    return service.Scale(context, *action, policy);
-  };
-  return work;
-}
+ private:
+  grpc::ServerUnaryReactor* PluginInfo(grpc::CallbackServerContext* rpc,
+                                       const base_proto::PluginInfoRequest*,
+                                       base_proto::PluginInfoResponse* response) override {
+    response->set_name(NOMAD_HARVESTER_PLUGIN_NAME);
+    response->set_type(base_proto::PLUGIN_TYPE_TARGET);
+    grpc::ServerUnaryReactor* const reactor = rpc->DefaultReactor();
+    reactor->Finish(grpc::Status::OK);
+    return reactor;
+  }
 
-Work StatusWork(scaling::TargetService& service, const target_proto::StatusRequest& request) {
-  Work work;
-  work.method = "Status";
-  work.run = [&service, policy = ToStringMap(request.config())](const runtime::Context& context,
-                                                                std::string* reply) {
-    NH_ASSIGN_OR_RETURN(const scaling::TargetStatus status, service.Status(context, policy));
-    target_proto::StatusResponse response;
-    EncodeStatus(status, &response);
-    response.SerializeToString(reply);
-    return absl::OkStatus();
-  };
-  return work;
-}
+  grpc::ServerUnaryReactor* SetConfig(grpc::CallbackServerContext* rpc,
+                                      const base_proto::SetConfigRequest* request,
+                                      base_proto::SetConfigResponse*) override {
+    Work work;
+    work.method = "SetConfig";
+    work.run = [this, config = ToStringMap(request->config())](const runtime::Context&) {
+      if (refusal_.empty()) return service_.SetConfig(config);
+      return base::MakeStatus(absl::StatusCode::kPermissionDenied, refusal_);
+    };
+    return dispatcher_.Start(*rpc, std::move(work));
+  }
 
-// A method whose requests become work of the dispatcher.
-template <typename Request>
-Methods::mapped_type Dispatched(Dispatcher& dispatcher,
-                                std::function<Work(const Request&)> work_of) {
-  return [&dispatcher, work_of = std::move(work_of)](const std::shared_ptr<Rpc>& rpc) {
-    ReadRequest<Request>(rpc, [&dispatcher, work_of, rpc](const Request& request) {
-      dispatcher.Start(rpc, work_of(request));
-    });
-  };
-}
+  scaling::TargetService& service_;
+  Dispatcher& dispatcher_;
+  const std::string refusal_;
+};
+
+class TargetPlugin final : public target_proto::TargetPluginService::CallbackService {
+ public:
+  TargetPlugin(scaling::TargetService& service, Dispatcher& dispatcher, const CallRules& rules)
+      : service_(service), dispatcher_(dispatcher), needs_action_(rules.scale_needs_action) {}
+
+ private:
+  grpc::ServerUnaryReactor* Scale(grpc::CallbackServerContext* rpc,
+                                  const target_proto::ScaleRequest* request,
+                                  target_proto::ScaleResponse*) override {
+    Work work;
+    work.method = "Scale";
+    work.lane = Lane::kScale;
+    work.aborted = Aborted::kPasses;
+    work.run = [this, action = DecodeAction(*request),
+                no_action = needs_action_ && !request->has_action(),
+                policy = ToStringMap(request->config())](const runtime::Context& context) {
+      NH_RETURN_IF_ERROR(action);
+      if (no_action) {
+        return base::InvalidArgument(
+            "the request has no action: it would mean a count of 0 and remove every VM of the "
+            "pool");
+      }
+      return service_.Scale(context, *action, policy);
+    };
+    return dispatcher_.Start(*rpc, std::move(work));
+  }
+
+  grpc::ServerUnaryReactor* Status(grpc::CallbackServerContext* rpc,
+                                   const target_proto::StatusRequest* request,
+                                   target_proto::StatusResponse* response) override {
+    const auto status = std::make_shared<scaling::TargetStatus>();
+    Work work;
+    work.method = "Status";
+    work.run = [this, status,
+                policy = ToStringMap(request->config())](const runtime::Context& context) {
+      NH_ASSIGN_OR_RETURN(*status, service_.Status(context, policy));
+      return absl::OkStatus();
+    };
+    work.fill_response = [status, response] { EncodeStatus(*status, response); };
+    return dispatcher_.Start(*rpc, std::move(work));
+  }
+
+  scaling::TargetService& service_;
+  Dispatcher& dispatcher_;
+  const bool needs_action_;
+};
 
 }  // namespace
 
@@ -143,27 +165,13 @@ void EncodeStatus(const scaling::TargetStatus& status, target_proto::StatusRespo
   }
 }
 
-void AddAutoscalerServices(scaling::TargetService& service, Dispatcher& dispatcher,
-                           const CallRules& rules, Methods* methods) {
-  const std::string base = "/hashicorp.nomad_autoscaler.plugins.base.proto.v1.BasePluginService/";
-  (*methods)[base + "PluginInfo"] = [](const std::shared_ptr<Rpc>& rpc) {
-    ReadRequest<base_proto::PluginInfoRequest>(rpc, [rpc](const auto&) {
-      base_proto::PluginInfoResponse response;
-      response.set_name(NOMAD_HARVESTER_PLUGIN_NAME);
-      response.set_type(base_proto::PLUGIN_TYPE_TARGET);
-      rpc->Finish(grpc::Status::OK, response.SerializeAsString());
-    });
-  };
-  (*methods)[base + "SetConfig"] = Dispatched<base_proto::SetConfigRequest>(
-      dispatcher,
-      [&service, rules](const auto& request) { return SetConfigWork(service, rules, request); });
-  const std::string target =
-      "/hashicorp.nomad_autoscaler.plugins.target.proto.v1.TargetPluginService/";
-  (*methods)[target + "Scale"] = Dispatched<target_proto::ScaleRequest>(
-      dispatcher,
-      [&service, rules](const auto& request) { return ScaleWork(service, rules, request); });
-  (*methods)[target + "Status"] = Dispatched<target_proto::StatusRequest>(
-      dispatcher, [&service](const auto& request) { return StatusWork(service, request); });
+std::vector<std::unique_ptr<grpc::Service>> MakeAutoscalerServices(scaling::TargetService& service,
+                                                                   Dispatcher& dispatcher,
+                                                                   const CallRules& rules) {
+  std::vector<std::unique_ptr<grpc::Service>> services;
+  services.push_back(std::make_unique<BasePlugin>(service, dispatcher, rules));
+  services.push_back(std::make_unique<TargetPlugin>(service, dispatcher, rules));
+  return services;
 }
 
 }  // namespace nomad_harvester::plugin

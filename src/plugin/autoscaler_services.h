@@ -3,16 +3,18 @@
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_AUTOSCALER_SERVICES_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_AUTOSCALER_SERVICES_H_
 
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "nomad_harvester/scaling/target_service.h"
 
 #include "absl/status/statusor.h"
 #include "dispatcher.h"
 #include "google/protobuf/map.h"
+#include "grpcpp/impl/service_type.h"
 #include "proto/base.pb.h"
 #include "proto/target.pb.h"
-#include "rpc.h"
 
 namespace nomad_harvester::plugin {
 
@@ -40,9 +42,10 @@ struct CallRules {
 };
 
 // The two services. PluginInfo replies directly; all other calls go through the dispatcher. The
-// service and the dispatcher must outlive the methods.
-void AddAutoscalerServices(scaling::TargetService& service, Dispatcher& dispatcher,
-                           const CallRules& rules, Methods* methods);
+// target service and the dispatcher must outlive them.
+std::vector<std::unique_ptr<grpc::Service>> MakeAutoscalerServices(scaling::TargetService& service,
+                                                                   Dispatcher& dispatcher,
+                                                                   const CallRules& rules);
 
 }  // namespace nomad_harvester::plugin
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dispatcher.h"
 
+#include <atomic>
 #include <exception>
 #include <utility>
 
@@ -8,22 +9,6 @@
 
 namespace nomad_harvester::plugin {
 namespace {
-
-// A stopped lane drops tasks that have not begun; this still ends their RPCs.
-class AnswerIfDropped {
- public:
-  explicit AnswerIfDropped(std::shared_ptr<Rpc> rpc) : rpc_(std::move(rpc)) {}
-  ~AnswerIfDropped() {
-    rpc_->Finish({grpc::StatusCode::CANCELLED, "cancelled: the process is ending"});
-  }
-  AnswerIfDropped(const AnswerIfDropped&) = delete;
-  AnswerIfDropped& operator=(const AnswerIfDropped&) = delete;
-
-  Rpc& rpc() const { return *rpc_; }
-
- private:
-  const std::shared_ptr<Rpc> rpc_;
-};
 
 runtime::WorkerPool::Options PoolOptions(std::size_t threads, std::size_t queue,
                                          const log::Logger& logger) {
@@ -38,6 +23,43 @@ runtime::WorkerPool::Options PoolOptions(std::size_t threads, std::size_t queue,
 
 }  // namespace
 
+// One call. gRPC, the registry and the worker share it: whichever answers first counts, and a
+// worker may still run when gRPC is done with the call.
+class Dispatcher::Call final : public grpc::ServerUnaryReactor, public OpenRpc {
+ public:
+  Call(CallRegistry& registry, const runtime::Context& parent)
+      : registry_(registry), cancel_(parent) {}
+
+  static std::shared_ptr<Call> Make(CallRegistry& registry, const runtime::Context& parent) {
+    auto call = std::make_shared<Call>(registry, parent);
+    call->self_ = call;
+    return call;
+  }
+
+  runtime::Context context() const { return cancel_.context(); }
+
+  void Answer(const grpc::Status& status, const std::function<void()>& fill_response) {
+    if (answered_.exchange(true)) return;
+    fill_response();
+    Finish(status);
+  }
+  void End(const grpc::Status& status) override {
+    Answer(status, [] {});
+  }
+
+  void OnCancel() override { cancel_.Cancel(runtime::CancelReason::kClient); }
+  void OnDone() override {
+    const std::shared_ptr<Call> self = std::move(self_);
+    registry_.Remove(self);
+  }
+
+ private:
+  CallRegistry& registry_;
+  const runtime::CancelSource cancel_;
+  std::atomic<bool> answered_{false};
+  std::shared_ptr<Call> self_;  // until gRPC is done
+};
+
 Dispatcher::Dispatcher(const runtime::Context& root, CallRegistry& registry, log::Logger logger,
                        const LaneSizes& sizes)
     : root_(root),
@@ -46,34 +68,34 @@ Dispatcher::Dispatcher(const runtime::Context& root, CallRegistry& registry, log
       quick_(PoolOptions(sizes.quick_threads, sizes.quick_queue, logger_)),
       scale_(PoolOptions(sizes.scale_threads, sizes.scale_queue, logger_)) {}
 
-void Dispatcher::Start(const std::shared_ptr<Rpc>& rpc, Work work) {
+grpc::ServerUnaryReactor* Dispatcher::Start(const grpc::CallbackServerContext& rpc, Work work) {
   runtime::Context parent = root_;
-  if (const std::optional<base::Duration> given = TimeGiven(rpc->deadline())) {
+  if (const std::optional<base::Duration> given = TimeGiven(rpc.raw_deadline())) {
     parent = parent.WithTimeout(TimeToWork(*given));
   }
-  const runtime::CancelSource cancel(parent);
-  rpc->OnCancel([cancel] { cancel.Cancel(runtime::CancelReason::kClient); });
-  rpc->OnEnd([this, rpc] { registry_.Remove(rpc); });
-  // Held until the task has run or was dropped, and at least until this function returns.
-  const auto guard = std::make_shared<AnswerIfDropped>(rpc);
-  if (!registry_.Add(rpc)) return;
-
+  const std::shared_ptr<Call> call = Call::Make(registry_, parent);
+  grpc::ServerUnaryReactor* const reactor = call.get();
+  const grpc::Status ending(grpc::StatusCode::CANCELLED, "cancelled: the process is ending");
+  if (!registry_.Add(call)) {
+    call->End(ending);
+    return reactor;
+  }
+  // A stopped lane drops tasks that have not begun: this ends their calls.
+  const std::shared_ptr<Call> task(call.get(), [call, ending](Call*) { call->End(ending); });
   runtime::WorkerPool& pool = work.lane == Lane::kScale ? scale_ : quick_;
   const absl::Status submitted =
-      pool.Submit([this, guard, context = cancel.context(), work = std::move(work)] {
-        RunAndAnswer(work, context, guard->rpc());
-      });
+      pool.Submit([this, task, work = std::move(work)] { RunAndAnswer(work, *task); });
   if (!submitted.ok()) {
-    rpc->Finish(StatusToGrpc(base::Annotate(submitted, "too many calls at once")));
+    call->End(StatusToGrpc(base::Annotate(submitted, "too many calls at once")));
   }
+  return reactor;
 }
 
-absl::Status Dispatcher::Run(const Work& work, const runtime::Context& context,
-                             std::string* reply) const {
+absl::Status Dispatcher::Run(const Work& work, const runtime::Context& context) const {
   // While the call was queued, the caller may have cancelled it or its deadline may have passed.
   NH_RETURN_IF_ERROR(context.Check());
   try {
-    return work.run(context, reply);
+    return work.run(context);
   } catch (const std::exception& error) {
     logger_.Error("Unexpected exception", {{"method", work.method}, {"error", error.what()}});
     return base::Internal("unexpected exception in " + work.method + ": " + error.what());
@@ -83,10 +105,10 @@ absl::Status Dispatcher::Run(const Work& work, const runtime::Context& context,
   }
 }
 
-void Dispatcher::RunAndAnswer(const Work& work, const runtime::Context& context, Rpc& rpc) const {
+void Dispatcher::RunAndAnswer(const Work& work, Call& call) const {
+  const runtime::Context context = call.context();
   const base::MonoTime begin = context.clock().Now();
-  std::string reply;
-  const absl::Status status = Run(work, context, &reply);
+  const absl::Status status = Run(work, context);
   if (MakeErrorText(base::ToStd(status.message())).shortened) {
     logger_.Warn("The reply carries only a part of this error",
                  {{"method", work.method}, {"error", status}});
@@ -95,9 +117,9 @@ void Dispatcher::RunAndAnswer(const Work& work, const runtime::Context& context,
                                {"status", absl::StatusCodeToString(status.code())},
                                {"duration", context.clock().Now() - begin}});
   if (status.ok()) {
-    rpc.Finish(grpc::Status::OK, reply);
+    call.Answer(grpc::Status::OK, work.fill_response);
   } else {
-    rpc.Finish(StatusToGrpc(status, work.aborted));
+    call.End(StatusToGrpc(status, work.aborted));
   }
 }
 

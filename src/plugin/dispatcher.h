@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Passes RPCs from the thread that reads them, which must not block, to worker threads.
+// Passes calls from gRPC's threads, which must not block, to worker threads.
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_DISPATCHER_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_DISPATCHER_H_
 
@@ -14,7 +14,8 @@
 
 #include "call.h"
 #include "grpc_status.h"
-#include "rpc.h"
+#include "grpcpp/server_context.h"
+#include "grpcpp/support/server_callback.h"
 
 namespace nomad_harvester::plugin {
 
@@ -37,9 +38,10 @@ struct Work {
   std::string method;  // for the log
   Lane lane = Lane::kQuick;
   Aborted aborted = Aborted::kIsInternal;
-  // Runs on a worker thread and may throw. OK: `reply` is the serialized response message, of which
-  // an empty one has no bytes.
-  std::function<absl::Status(const runtime::Context&, std::string* reply)> run;
+  // Runs on a worker thread and may throw.
+  std::function<absl::Status(const runtime::Context&)> run;
+  // Runs after `run` has succeeded, and only if the call is still open: gRPC owns the response.
+  std::function<void()> fill_response = [] {};
 };
 
 class Dispatcher {
@@ -47,16 +49,18 @@ class Dispatcher {
   Dispatcher(const runtime::Context& root, CallRegistry& registry, log::Logger logger,
              const LaneSizes& sizes);
 
-  // Finishes the RPC when the work is done. The work's context ends with the RPC's deadline, its
-  // cancellation by the client, or the root context. To be called on the RPC's thread.
-  void Start(const std::shared_ptr<Rpc>& rpc, Work work);
+  // Returns the reactor that finishes the call when the work is done. The work's context ends with
+  // the call's deadline, its cancellation by the client, or the root context.
+  grpc::ServerUnaryReactor* Start(const grpc::CallbackServerContext& rpc, Work work);
 
   // Waits for running work: cancel the root context first.
   void Stop();
 
  private:
-  absl::Status Run(const Work& work, const runtime::Context& context, std::string* reply) const;
-  void RunAndAnswer(const Work& work, const runtime::Context& context, Rpc& rpc) const;
+  class Call;
+
+  absl::Status Run(const Work& work, const runtime::Context& context) const;
+  void RunAndAnswer(const Work& work, Call& call) const;
 
   const runtime::Context root_;
   CallRegistry& registry_;

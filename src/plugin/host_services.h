@@ -1,27 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// The services beside the plugin's own that a go-plugin host expects
-// (hashicorp/go-plugin:grpc_server.go): its own three, and health.
+// go-plugin's own services, which its host expects beside the plugin's
+// (hashicorp/go-plugin:grpc_server.go).
 #ifndef NOMAD_HARVESTER_SRC_PLUGIN_HOST_SERVICES_H_
 #define NOMAD_HARVESTER_SRC_PLUGIN_HOST_SERVICES_H_
 
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "call.h"
-#include "rpc.h"
+#include "grpcpp/impl/service_type.h"
 
 namespace nomad_harvester::plugin {
-
-// Keeps a stream open until the client ends or cancels it, or a shutdown ends the registry's RPCs.
-// False after the registry was closed: the stream has ended.
-bool HoldOpen(const std::shared_ptr<Rpc>& rpc, CallRegistry& streams);
 
 // GRPCController: `on_shutdown` is called after the reply has been sent, and must not block.
 // GRPCStdio: a stream without messages, because the plugin prints only the handshake line to
 // stdout, and the host reads stderr, with the log, itself. GRPCBroker: its messages are read and
-// ignored, because the autoscaler opens the stream and never uses it. Health: SERVING for the
-// server, "", and for "plugin" (hashicorp/go-plugin:grpc_server.go, GRPCServiceName).
-void AddHostServices(std::function<void()> on_shutdown, CallRegistry& streams, Methods* methods);
+// ignored, because the autoscaler opens the stream and never uses it. `streams`, which must outlive
+// the services, has the open streams.
+std::vector<std::unique_ptr<grpc::Service>> MakeHostServices(std::function<void()> on_shutdown,
+                                                             CallRegistry& streams);
 
 }  // namespace nomad_harvester::plugin
 

@@ -12,7 +12,6 @@
 #include "nomad_harvester/base/status.h"
 
 #include "certificate.h"
-#include "grpc_runtime.h"
 #include "grpcpp/security/server_credentials.h"
 #include "handshake.h"
 #include "host_watch.h"
@@ -58,15 +57,18 @@ void WarnOfForeignProtocol(const ProcessOptions& options) {
   }
 }
 
-// Serves in `directory` from the handshake until the stop. The host may connect as soon as it has
-// read the line, and does while gRPC starts, which takes a third of the whole start: whoever
-// connects waits in the socket's queue.
+// Serves in `directory` until the stop. The host connects as soon as it has read the handshake.
 absl::Status Serve(scaling::TargetService& service, const ProcessOptions& options,
                    const HostWatch& host, const SocketDir& directory) {
   NH_ASSIGN_OR_RETURN(const std::unique_ptr<StopRequest> stop, StopRequest::Create());
   stop->OnSignals({SIGTERM});
   NH_ASSIGN_OR_RETURN(const AutoMtls tls, PrepareTls(options.environment));
-  NH_ASSIGN_OR_RETURN(const Socket listener, directory.Listen());
+  ServerOptions server_options = MakeServerOptions(options, *stop);
+  server_options.address = UnixAddress(directory.paths().socket);
+  if (!tls.client.empty()) server_options.credentials = MutualTls(tls.own, tls.client);
+  NH_ASSIGN_OR_RETURN(const std::unique_ptr<PluginServer> server,
+                      PluginServer::Start(service, server_options));
+  NH_RETURN_IF_ERROR(directory.ProtectSocket());
   const Handshake handshake{
       .socket_path = directory.paths().socket,
       .certificate = tls.own.handshake_field,
@@ -75,14 +77,7 @@ absl::Status Serve(scaling::TargetService& service, const ProcessOptions& option
   NH_RETURN_IF_ERROR(WriteLine(options.handshake_fd, HandshakeLine(handshake)));
 
   WarnOfForeignProtocol(options);
-  const GrpcRuntime grpc;
-  ServerOptions server_options = MakeServerOptions(options, *stop);
-  if (!tls.client.empty()) server_options.credentials = MutualTls(tls.own, tls.client);
-  NH_ASSIGN_OR_RETURN(const std::unique_ptr<PluginServer> server,
-                      PluginServer::Start(service, server_options));
-
-  const std::string_view reason =
-      stop->Wait(&host, {.fd = listener.fd(), .serve = [&] { server->Accept(listener.fd()); }});
+  const std::string_view reason = stop->Wait(&host);
   ArmExitWatchdog(kExitLimit, [paths = directory.paths()] { RemoveSocket(paths); });
   options.logger.Info("Stopping", {{"reason", reason}});
   server->Stop();
@@ -130,6 +125,7 @@ absl::Status ServeDev(scaling::TargetService& service, const ProcessOptions& opt
   NH_RETURN_IF_ERROR(CheckCanListen(address.listen));
   const bool is_unix = IsUnixAddress(address.listen);
   server_options.rules = DevRules(is_unix, options);
+  server_options.reflection = true;
   const mode_t old_mask = umask(0177);  // only this user may connect to the socket
   absl::StatusOr<std::unique_ptr<PluginServer>> started =
       PluginServer::Start(service, server_options);
@@ -185,7 +181,6 @@ absl::Status CheckDevAddress(const std::string& listen) {
 int RunDev(scaling::TargetService& service, const ProcessOptions& options, const DevOptions& dev) {
   IgnoreSignal(SIGPIPE);
   RouteLibraryLogs(options.logger);
-  const GrpcRuntime grpc;
   return ExitCode(ServeDev(service, options, dev), options);
 }
 

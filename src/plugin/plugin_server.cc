@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugin_server.h"
 
-#include <cerrno>
 #include <chrono>
-#include <stop_token>
 #include <string>
-#include <sys/socket.h>
+#include <utility>
 
 #include "nomad_harvester/base/status.h"
 
 #include "grpc/compression.h"
 #include "grpc/grpc.h"
+#include "grpcpp/ext/proto_server_reflection_plugin.h"
+#include "grpcpp/health_check_service_interface.h"
 #include "grpcpp/server_builder.h"
 #include "host_services.h"
-#include "reflection.h"
 
 namespace nomad_harvester::plugin {
 namespace {
@@ -24,8 +23,15 @@ namespace {
 constexpr base::Duration kServiceStop = std::chrono::milliseconds(1000);
 constexpr base::Duration kCallsEnd = std::chrono::milliseconds(1200);
 constexpr base::Duration kServerStop = std::chrono::milliseconds(300);
-// After a connection could not be accepted.
-constexpr base::Duration kAcceptPause = std::chrono::milliseconds(100);
+
+// An executable that is linked with gRPC's reflection has it in every server.
+class WithoutServerPlugins final : public grpc::ServerBuilderOption {
+ public:
+  void UpdateArguments(grpc::ChannelArguments*) override {}
+  void UpdatePlugins(std::vector<std::unique_ptr<grpc::ServerBuilderPlugin>>* plugins) override {
+    plugins->clear();
+  }
+};
 
 }  // namespace
 
@@ -44,9 +50,10 @@ PluginServer::PluginServer(scaling::TargetService& service, const ServerOptions&
       clock_(*options.clock),
       root_(runtime::Context::Background(clock_)),
       dispatcher_(root_.context(), calls_, options.logger, options.lanes) {
-  AddAutoscalerServices(service, dispatcher_, options.rules, &methods_);
-  AddHostServices(options.on_shutdown, streams_, &methods_);
-  AddReflection(streams_, &methods_);
+  services_ = MakeAutoscalerServices(service, dispatcher_, options.rules);
+  for (auto& host_service : MakeHostServices(options.on_shutdown, streams_)) {
+    services_.push_back(std::move(host_service));
+  }
 }
 
 absl::StatusOr<std::unique_ptr<PluginServer>> PluginServer::Start(scaling::TargetService& service,
@@ -60,39 +67,25 @@ absl::Status PluginServer::Listen(const ServerOptions& options) {
   grpc::ServerBuilder builder;
   // Without this, a second server on the same port would get part of the connections.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  // It would measure a socket of this machine with pings and timers.
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   // A compressed message would be inflated before its size is limited.
   builder.AddChannelArgument(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET,
                              1 << GRPC_COMPRESS_NONE);
-  queue_ = std::make_unique<RpcQueue>(methods_, builder);
-  int port = 0;  // 1 for a Unix socket, 0 on failure
-  if (options.address.empty()) {
-    acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
-        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
-        options.credentials);
+  if (options.reflection) {
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   } else {
-    builder.AddListeningPort(options.address, options.credentials, &port);
+    builder.SetOption(std::make_unique<WithoutServerPlugins>());
   }
+  for (const auto& service : services_) builder.RegisterService(service.get());
+  int port = 0;  // 1 for a Unix socket, 0 on failure
+  builder.AddListeningPort(options.address, options.credentials, &port);
+  grpc::EnableDefaultHealthCheckService(true);
   server_ = builder.BuildAndStart();
-  if (server_ == nullptr || (acceptor_ == nullptr && port <= 0)) {
-    return base::Unavailable(acceptor_ != nullptr ? "gRPC's server does not start"
-                                                  : "cannot listen on " + options.address);
+  if (server_ == nullptr || port <= 0) {
+    return base::Unavailable("cannot listen on " + options.address);
   }
+  server_->GetHealthCheckService()->SetServingStatus("plugin", true);
   port_ = port;
-  queue_->Start();
   return absl::OkStatus();
-}
-
-void PluginServer::Accept(int listener) {
-  grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
-  connection.listener_fd = listener;
-  connection.fd = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-  if (connection.fd >= 0) return acceptor_->HandleNewConnection(&connection);
-  // Who waits goes on waiting: what is missing, such as a descriptor, comes back with time.
-  if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
-    clock_.SleepUntil(clock_.Now() + kAcceptPause, std::stop_token());
-  }
 }
 
 PluginServer::~PluginServer() { Stop(); }
@@ -104,9 +97,8 @@ void PluginServer::Stop() {
   const runtime::Context for_service = background.WithTimeout(kServiceStop);
   const runtime::Context for_calls = background.WithTimeout(kCallsEnd);
 
-  // Must precede Server::Shutdown: gRPC 1.51 notifies a handler of it only after the grace period,
-  // and if the connection closes during a call, the host gets an error text on which it restarts
-  // all policies.
+  // Must precede Server::Shutdown: gRPC cancels a call only after the grace period, and if the
+  // connection closes during a call, the host gets an error text on which it restarts all policies.
   calls_.Close();
   streams_.Close();
   root_.Cancel(runtime::CancelReason::kShutdown);
@@ -120,7 +112,6 @@ void PluginServer::Stop() {
     server_->Shutdown(std::chrono::system_clock::now() + kServerStop);
     server_->Wait();
   }
-  queue_->Stop();
   dispatcher_.Stop();
 }
 

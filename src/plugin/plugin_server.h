@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "nomad_harvester/log/logger.h"
 #include "nomad_harvester/runtime/context.h"
@@ -16,10 +17,9 @@
 #include "call.h"
 #include "certificate.h"
 #include "dispatcher.h"
+#include "grpcpp/impl/service_type.h"
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server.h"
-#include "grpcpp/server_builder.h"
-#include "rpc.h"
 
 namespace nomad_harvester::plugin {
 
@@ -28,13 +28,14 @@ std::shared_ptr<grpc::ServerCredentials> MutualTls(const OneTimeCertificate& own
                                                    const std::string& client_certificate_pem);
 
 struct ServerOptions {
-  // UnixAddress() or "127.0.0.1:0". Empty: whoever listens calls Accept.
-  std::string address;
+  std::string address;  // UnixAddress() or "127.0.0.1:0"
   std::shared_ptr<grpc::ServerCredentials> credentials;
   log::Logger logger;
   runtime::Clock* clock = nullptr;
   LaneSizes lanes;
   CallRules rules;
+  // Serves gRPC's reflection, too.
+  bool reflection = false;
   // Called after the reply to the host's Shutdown. Must not block.
   std::function<void()> on_shutdown;
 };
@@ -49,8 +50,6 @@ class PluginServer {
                                                              const ServerOptions& options);
   ~PluginServer();
 
-  // Serves whoever waits to connect to `listener`, which does not block. Without an address only.
-  void Accept(int listener);
   // The chosen port if the address has port 0.
   int port() const { return port_; }
 
@@ -70,12 +69,9 @@ class PluginServer {
   CallRegistry calls_;
   CallRegistry streams_;
   Dispatcher dispatcher_;
-  Methods methods_;
+  std::vector<std::unique_ptr<grpc::Service>> services_;
   int port_ = 0;
   bool stopped_ = false;
-  std::unique_ptr<RpcQueue> queue_;
-  // Null with an address.
-  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::unique_ptr<grpc::Server> server_;
 };
 

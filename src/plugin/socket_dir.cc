@@ -8,7 +8,6 @@
 #include <limits>
 #include <string>
 #include <string_view>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <system_error>
@@ -135,23 +134,6 @@ absl::StatusOr<SocketDir> SocketDir::Create(const config::Environment& environme
   // The group must be able to traverse the directory to reach the socket, but not to list it.
   if (group.has_value()) NH_RETURN_IF_ERROR(SetGroup(result.paths_.directory, *group, 0710));
   return result;
-}
-
-absl::StatusOr<Socket> SocketDir::Listen() const {
-  Socket listener(AF_UNIX);
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  paths_.socket.copy(address.sun_path, sizeof(address.sun_path) - 1);
-  if (listener.fd() < 0 ||
-      bind(listener.fd(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
-    return base::Unavailable("cannot make the socket " + paths_.socket + ": " + ErrnoText(errno));
-  }
-  // Nobody can connect before it listens.
-  NH_RETURN_IF_ERROR(ProtectSocket());
-  if (listen(listener.fd(), SOMAXCONN) != 0) {
-    return base::Unavailable("cannot listen on " + paths_.socket + ": " + ErrnoText(errno));
-  }
-  return listener;
 }
 
 absl::Status SocketDir::ProtectSocket() const {

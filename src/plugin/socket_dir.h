@@ -13,7 +13,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "socket.h"
 
 namespace nomad_harvester::plugin {
 
@@ -44,13 +43,12 @@ class SocketDir {
 
   const SocketPaths& paths() const { return paths_; }
 
-  // Listens on the socket, which does not block, with its mode and, if configured, its group.
-  absl::StatusOr<Socket> Listen() const;
+  // Sets the mode of the socket and, if configured, its group. Until then the directory protects
+  // it.
+  absl::Status ProtectSocket() const;
 
  private:
   SocketDir(const std::string& directory, std::optional<gid_t> group);
-  absl::Status ProtectSocket() const;
-
   SocketPaths paths_;  // empty after a move
   std::optional<gid_t> group_;
 };

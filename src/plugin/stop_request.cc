@@ -71,14 +71,13 @@ void StopRequest::OnSignals(std::initializer_list<int> signals) {
   pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
-std::string_view StopRequest::Wait(const HostWatch* host, const Meanwhile& meanwhile) const {
+std::string_view StopRequest::Wait(const HostWatch* host) const {
   const int host_fd = host != nullptr ? host->fd() : -1;  // poll ignores a negative one
   const int timeout = host != nullptr ? host->poll_milliseconds() : -1;
   while (true) {
-    std::array<pollfd, 3> fds{{{fd_, POLLIN, 0}, {host_fd, POLLIN, 0}, {meanwhile.fd, POLLIN, 0}}};
+    std::array<pollfd, 2> fds{{{fd_, POLLIN, 0}, {host_fd, POLLIN, 0}}};
     const int ready = poll(fds.data(), fds.size(), timeout);
     if (ready > 0 && (fds[0].revents & POLLIN) != 0) return reason_.load();
-    if (ready > 0 && fds[2].revents != 0) meanwhile.serve();
     if (host != nullptr && host->HostIsGone()) return "the host is gone";
   }
 }

@@ -17,13 +17,6 @@
 
 namespace nomad_harvester::plugin {
 
-// A descriptor, and what is to be done when it is readable, in the thread that waits. A negative
-// one never is.
-struct Meanwhile {
-  int fd = -1;
-  std::function<void()> serve{};
-};
-
 // A flag that threads can wait for. Thread-safe.
 class StopRequest {
  public:
@@ -42,7 +35,7 @@ class StopRequest {
 
   // Blocks until a stop is requested or, if `host` is given, until the host dies. Returns the
   // reason, for the log.
-  std::string_view Wait(const HostWatch* host, const Meanwhile& meanwhile = {}) const;
+  std::string_view Wait(const HostWatch* host) const;
 
  private:
   explicit StopRequest(int fd) : fd_(fd) {}

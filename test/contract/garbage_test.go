@@ -41,7 +41,6 @@ var streamMethods = []string{
 	"/plugin.GRPCStdio/StreamStdio",
 	"/plugin.GRPCBroker/StartStream",
 	"/grpc.health.v1.Health/Watch",
-	"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
 }
 
 func garbage() [][]byte {

@@ -35,7 +35,10 @@ void ServerFixture::Restart(const LaneSizes& lanes, const CallRules& rules) {
   options.clock = clock_.get();
   options.lanes = lanes;
   options.rules = rules;
-  options.on_shutdown = [this] { ++shutdowns_; };
+  options.on_shutdown = [this] {
+    on_shutdown_();
+    ++shutdowns_;
+  };
   absl::StatusOr<std::unique_ptr<PluginServer>> server = PluginServer::Start(*service_, options);
   ASSERT_TRUE(server.ok()) << server.status();
   server_ = *std::move(server);

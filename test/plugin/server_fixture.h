@@ -64,6 +64,7 @@ class ServerFixture : public ::testing::Test {
   std::unique_ptr<base_proto::BasePluginService::Stub> base_;
   std::unique_ptr<target_proto::TargetPluginService::Stub> target_;
   std::vector<std::unique_ptr<Background>> background_;
+  std::function<void()> on_shutdown_ = [] {};
   std::atomic<int> shutdowns_{0};
 };
 

@@ -2,6 +2,7 @@
 // Open calls and streams during a shutdown.
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,10 +34,13 @@ class ShutdownTest : public ServerFixture {
   std::unique_ptr<host_proto::GRPCBroker::Stub> broker_;
 };
 
-TEST_F(ShutdownTest, TheWishToShutDownIsAnsweredFirst) {
+TEST_F(ShutdownTest, P1_the_host_has_its_answer_before_the_process_begins_to_end) {
+  std::atomic<bool> answered{false};
+  on_shutdown_ = [&] { WaitUntil([&] { return answered.load(); }); };
   grpc::ClientContext rpc;
   host_proto::Empty response;
   ASSERT_TRUE(controller_->Shutdown(&rpc, {}, &response).ok());
+  answered = true;
   WaitUntil([&] { return shutdowns_ == 1; });
   EXPECT_TRUE(Status({}).ok()) << "the server itself stops only when the process says so";
 }

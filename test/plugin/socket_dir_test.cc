@@ -58,8 +58,8 @@ TEST_F(SocketDirTest, IsPrivateAndGoneAtTheEnd) {
     EXPECT_THAT(directory->paths().directory, StartsWith(root_ + "/"));
     EXPECT_EQ(fs::path(directory->paths().socket).parent_path(), directory->paths().directory);
     EXPECT_EQ(Mode(directory->paths().directory), 0700U);
-    const auto listener = directory->Listen();
-    ASSERT_TRUE(listener.ok()) << listener.status();
+    std::ofstream(directory->paths().socket).close();
+    ASSERT_TRUE(directory->ProtectSocket().ok());
     EXPECT_EQ(Mode(directory->paths().socket), 0600U);
   }
   EXPECT_TRUE(fs::is_empty(root_));
@@ -105,7 +105,6 @@ TEST_F(SocketDirTest, P1_the_longest_path_that_fits_is_used_and_one_more_byte_is
   ASSERT_TRUE(directory.ok());
   EXPECT_EQ(directory->paths().socket.size(), 107U);
   EXPECT_THAT(directory->paths().socket, StartsWith(fits));
-  EXPECT_TRUE(directory->Listen().ok());
   EXPECT_TRUE(sink_->records().empty());
 
   const std::string too_long = MakeSubdirectory(std::string(longest - root_.size(), 'e'));
@@ -164,8 +163,8 @@ TEST_F(SocketDirTest, AGroupMayPassTheDirectoryAndUseTheSocket) {
       Create({{"TMPDIR", root_}, {"PLUGIN_UNIX_SOCKET_GROUP", std::to_string(getgid())}});
   ASSERT_TRUE(directory.ok()) << directory.status();
   EXPECT_EQ(Mode(directory->paths().directory), 0710U);
-  const auto listener = directory->Listen();
-  ASSERT_TRUE(listener.ok()) << listener.status();
+  std::ofstream(directory->paths().socket).close();
+  ASSERT_TRUE(directory->ProtectSocket().ok());
   EXPECT_EQ(Mode(directory->paths().socket), 0660U);
 }
 
@@ -179,10 +178,10 @@ TEST_F(SocketDirTest, AnUnknownGroupIsAnErrorThatLeavesNothing) {
   }
 }
 
-TEST_F(SocketDirTest, ASocketThatCannotBeMadeIsAnErrorThatNamesIt) {
+TEST_F(SocketDirTest, ASocketThatCannotBeProtectedIsAnErrorThatNamesIt) {
   const auto directory = Create({{"TMPDIR", root_}});
   fs::remove(directory->paths().directory);
-  EXPECT_THAT(base::Message(directory->Listen().status()), HasSubstr(directory->paths().socket));
+  EXPECT_THAT(base::Message(directory->ProtectSocket()), HasSubstr(directory->paths().socket));
 }
 
 TEST_F(SocketDirTest, RemovingTwiceIsHarmless) {
