@@ -142,9 +142,9 @@ struct SettingArguments {
 };
 
 // Reads the files and the settings (every problem to `errors`: kExitUsage), connects to both
-// systems and runs the task under a context that Ctrl-C, SIGTERM and SIGHUP cancel: the exit code is
-// then kExitSignal and the signal's number, whatever the task returns. A second Ctrl-C or SIGTERM
-// ends the process at once. Warnings go to standard error.
+// systems and runs the task under a context that Ctrl-C, SIGTERM and SIGHUP cancel: the exit code
+// is then kExitSignal and the signal's number, whatever the task returns. A second Ctrl-C or
+// SIGTERM ends the process at once. Warnings go to standard error.
 int RunWithMaintenance(const ErrorWriter& errors, const SettingArguments& arguments, PolicyUse use,
                        const config::StringMap& environment, const MaintenanceTask& task);
 

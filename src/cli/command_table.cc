@@ -54,7 +54,8 @@ CommandEntry EntryOf(const CLI::App& app) {
                                         : known.type == config::OptionType::kEnum
                                             ? known.enum_values
                                             : std::string_view();
-        for (const absl::string_view value : absl::StrSplit(base::ToAbsl(values), ',', absl::SkipEmpty())) {
+        for (const absl::string_view value :
+             absl::StrSplit(base::ToAbsl(values), ',', absl::SkipEmpty())) {
           entry.options.back().pairs.push_back(key + std::string(value));
         }
       }

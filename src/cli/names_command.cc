@@ -18,8 +18,8 @@ namespace {
 // Somebody has pressed the tab key.
 constexpr base::Duration kLimit = std::chrono::seconds(3);
 
-// The settings in the words of an unfinished command, whatever else is among them. bash has "=" as a
-// word of its own.
+// The settings in the words of an unfinished command, whatever else is among them. bash has "=" as
+// a word of its own.
 SettingArguments ArgumentsOf(const std::vector<std::string>& words) {
   std::vector<std::string> joined;
   bool continues = false;

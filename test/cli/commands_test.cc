@@ -427,8 +427,9 @@ TEST_F(Commands, bash_completes_commands_options_values_and_keys) {
 TEST_F(Commands, completion_asks_for_the_names_of_policies_by_the_words_that_are_typed) {
   const support::ScopedTempDir tmp;
   const std::string policy = tmp.WriteFile(
-      "p.hcl", "scaling \"web\" {\n  max = 1\n  policy {\n    target \"harvester\" {}\n  }\n}\n"
-               "scaling \"db\" {\n  max = 1\n  policy {\n    target \"harvester\" {}\n  }\n}\n");
+      "p.hcl",
+      "scaling \"web\" {\n  max = 1\n  policy {\n    target \"harvester\" {}\n  }\n}\n"
+      "scaling \"db\" {\n  max = 1\n  policy {\n    target \"harvester\" {}\n  }\n}\n");
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{"--policy", policy}, {"--policy", "=", policy}}) {
     std::vector<std::string> arguments = {"__names", "policies", "--", "status", "--watch"};

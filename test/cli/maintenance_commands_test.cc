@@ -201,9 +201,10 @@ TEST_F(MaintenanceCommands, status_of_a_pool_that_has_nothing_does_not_read_as_a
   });
   EXPECT_EQ(Status(), 3);
   EXPECT_EQ(reads, 2) << "its uid, and whether it exists";
-  EXPECT_THAT(out_.str(),
-              HasSubstr("Ready:      no: no VM and no Lease of pool web exist in namespace nomad: it "
-                        "was never scaled, or its name is wrong\n"));
+  EXPECT_THAT(
+      out_.str(),
+      HasSubstr("Ready:      no: no VM and no Lease of pool web exist in namespace nomad: it "
+                "was never scaled, or its name is wrong\n"));
   ASSERT_TRUE(Scale(1).ok());
   ASSERT_TRUE(Scale(0).ok());
   reads = 0;
@@ -939,11 +940,27 @@ TEST_F(WholeCommands, status_names_the_address_of_a_nomad_that_hangs_and_the_lim
 
 TEST_F(WholeCommands, set_wins_over_the_environment_for_scale_as_well) {
   credential_ = {"NOMAD_TOKEN_FILE", "/nowhere/token"};
-  EXPECT_EQ(Call({"scale", "--count", "1", "--set", "nomad_token=of-nomad", "--set",
-                  "auth_token=of-harvester", "--set", "node_group_name=web", "--set",
-                  "node_class=web", "--set", "cpu_request=1", "--set", "memory_request=1Gi",
-                  "--set", "image=default/ubuntu-24.04", "--set", "networks=default/vlan100",
-                  "--set", "wait_for=created"}),
+  EXPECT_EQ(Call({"scale",
+                  "--count",
+                  "1",
+                  "--set",
+                  "nomad_token=of-nomad",
+                  "--set",
+                  "auth_token=of-harvester",
+                  "--set",
+                  "node_group_name=web",
+                  "--set",
+                  "node_class=web",
+                  "--set",
+                  "cpu_request=1",
+                  "--set",
+                  "memory_request=1Gi",
+                  "--set",
+                  "image=default/ubuntu-24.04",
+                  "--set",
+                  "networks=default/vlan100",
+                  "--set",
+                  "wait_for=created"}),
             0)
       << err_;
   EXPECT_THAT(out_, testing::EndsWith("done\n"));
@@ -951,13 +968,23 @@ TEST_F(WholeCommands, set_wins_over_the_environment_for_scale_as_well) {
 
 TEST_F(WholeCommands, completion_asks_for_the_names_of_a_pools_vms) {
   const std::vector<std::string> pool = {"--set", "node_group_name=web", "--set", "node_class=web"};
-  std::vector<std::string> scale = {"scale", "--count", "1", "--set", "cpu_request=1", "--set",
-                                    "memory_request=1Gi", "--set", "image=default/ubuntu-24.04",
-                                    "--set", "networks=default/vlan100", "--set",
+  std::vector<std::string> scale = {"scale",
+                                    "--count",
+                                    "1",
+                                    "--set",
+                                    "cpu_request=1",
+                                    "--set",
+                                    "memory_request=1Gi",
+                                    "--set",
+                                    "image=default/ubuntu-24.04",
+                                    "--set",
+                                    "networks=default/vlan100",
+                                    "--set",
                                     "wait_for=created"};
   scale.insert(scale.end(), pool.begin(), pool.end());
   ASSERT_EQ(Call(scale), 0) << err_;
-  EXPECT_EQ(Call({"__names", "vms", "--", "status", "--set", "node_group_name", "=", "web", "-o"}), 0)
+  EXPECT_EQ(Call({"__names", "vms", "--", "status", "--set", "node_group_name", "=", "web", "-o"}),
+            0)
       << err_;
   EXPECT_THAT(out_, ContainsRegex("^web-[a-z0-9]+\n$"));
 }
@@ -1064,8 +1091,7 @@ TEST_F(WholeCommands, a_policy_directory_that_is_missing_is_named_with_its_origi
 
 TEST_F(WholeCommands, a_mistake_in_a_file_is_shown_with_its_line) {
   const support::ScopedTempDir dir;
-  const std::string policy =
-      dir.WriteFile("policy.hcl", "scaling web {\n  max = file(5)\n}\n");
+  const std::string policy = dir.WriteFile("policy.hcl", "scaling web {\n  max = file(5)\n}\n");
   EXPECT_EQ(Call({"status", "--policy", policy}), 2);
   EXPECT_THAT(out_, IsEmpty());
   EXPECT_THAT(err_, StartsWith("harvester status: " + policy + ":2:9: the agent knows no "));
