@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <functional>
 #include <httplib.h>
 #include <limits>
 #include <thread>
@@ -18,6 +17,9 @@ namespace {
 
 constexpr base::Duration kStep = std::chrono::milliseconds(50);
 constexpr char kHost[] = "127.0.0.1";
+// Each keeps a thread busy until it is closed; one more would wait for as long as a blocking query
+// takes.
+constexpr std::size_t kConnections = 256;
 
 http::HttpRequest Translate(http::Method method, const httplib::Request& in) {
   http::HttpRequest request;
@@ -51,20 +53,16 @@ void BreakOff(httplib::Response& response) {
 }  // namespace
 
 struct SimulatorServer::Impl {
-  // The open connections of a server, and the most there were at a time.
-  class ConnectionCount {
+  // The requests that a server works on, and the most there were at a time.
+  class RequestCount {
    public:
-    void Open() {
+    void Begin() {
       const base::MutexLock lock(mutex_);
       most_ = std::max(most_, ++open_);
     }
-    void Close() {
+    void End() {
       const base::MutexLock lock(mutex_);
-      if (--open_ == 0) none_.NotifyAll();
-    }
-    void AwaitNone() {
-      base::MutexLock lock(mutex_);
-      none_.Wait(mutex_, [this]() NH_REQUIRES(mutex_) { return open_ == 0; });
+      --open_;
     }
     int most() {
       const base::MutexLock lock(mutex_);
@@ -73,27 +71,8 @@ struct SimulatorServer::Impl {
 
    private:
     base::Mutex mutex_;
-    base::CondVar none_;
     int open_ NH_GUARDED_BY(mutex_) = 0;
     int most_ NH_GUARDED_BY(mutex_) = 0;
-  };
-
-  // A thread for each connection, which the library keeps busy until it is closed: with a number of
-  // threads, one connection more would wait for as long as a blocking query takes.
-  class ThreadPerConnection final : public httplib::TaskQueue {
-   public:
-    explicit ThreadPerConnection(ConnectionCount& connections) : connections_(connections) {}
-    void enqueue(std::function<void()> serve) override {
-      connections_.Open();
-      std::thread([&connections = connections_, serve = std::move(serve)] {
-        serve();
-        connections.Close();
-      }).detach();
-    }
-    void shutdown() override { connections_.AwaitNone(); }
-
-   private:
-    ConnectionCount& connections_;
   };
 
   // One of the two APIs.
@@ -101,7 +80,7 @@ struct SimulatorServer::Impl {
    public:
     Listener(Cluster& cluster, System system, const runtime::Context& context)
         : cluster_(cluster), system_(system), context_(context) {
-      server_.new_task_queue = [this] { return new ThreadPerConnection(connections_); };
+      server_.new_task_queue = [] { return new httplib::ThreadPool(kConnections); };
       server_.set_tcp_nodelay(true);
       // The library would close a connection after five requests, which neither system does.
       server_.set_keep_alive_max_count(std::numeric_limits<std::size_t>::max());
@@ -137,7 +116,7 @@ struct SimulatorServer::Impl {
       thread_.join();
     }
 
-    int most_connections() { return connections_.most(); }
+    int most_requests() { return requests_.most(); }
     std::string url() const {
       return port_ <= 0 ? "" : "http://" + std::string(kHost) + ":" + std::to_string(port_);
     }
@@ -145,7 +124,9 @@ struct SimulatorServer::Impl {
    private:
     httplib::Server::Handler Handler(http::Method method) {
       return [this, method](const httplib::Request& in, httplib::Response& response) {
+        requests_.Begin();
         const auto reply = cluster_.Serve(context_, system_, Translate(method, in), kStep);
+        requests_.End();
         if (reply.ok()) {
           Translate(*reply, response);
         } else {
@@ -157,7 +138,7 @@ struct SimulatorServer::Impl {
     Cluster& cluster_;
     const System system_;
     const runtime::Context context_;
-    ConnectionCount connections_;
+    RequestCount requests_;
     httplib::Server server_;
     std::thread thread_;
     int port_ = 0;
@@ -194,8 +175,8 @@ void SimulatorServer::Stop() {
 std::string SimulatorServer::harvester_url() const { return impl_->harvester.url(); }
 std::string SimulatorServer::nomad_url() const { return impl_->nomad.url(); }
 
-int SimulatorServer::MostConnections(System system) const {
-  return (system == System::kHarvester ? impl_->harvester : impl_->nomad).most_connections();
+int SimulatorServer::MostRequests(System system) const {
+  return (system == System::kHarvester ? impl_->harvester : impl_->nomad).most_requests();
 }
 
 }  // namespace nomad_harvester::simulator

@@ -293,8 +293,8 @@ TEST_F(CapacityOnSockets, L8_sixty_pools_stay_below_nomads_limit_of_connections)
     CallStatuses();
     ASSERT_THAT(context_.Sleep(seconds(1)), IsOk());
   }
-  EXPECT_LT(server_.MostConnections(simulator::System::kNomad), kNomadConnections);
-  EXPECT_GT(server_.MostConnections(simulator::System::kNomad), 1);
+  EXPECT_LT(server_.MostRequests(simulator::System::kNomad), kNomadConnections);
+  EXPECT_GT(server_.MostRequests(simulator::System::kNomad), 1);
 }
 
 }  // namespace

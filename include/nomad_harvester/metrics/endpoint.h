@@ -26,8 +26,8 @@ class Registry : public Sink {
 };
 std::shared_ptr<Registry> MakeRegistry(const BuildInfo& build);
 
-// The HTTP server: GET /metrics in one thread, one connection and one request after the other. A
-// request must be complete within 4 KiB and two seconds. Thread-safe.
+// The HTTP server: GET /metrics, one request per connection, a few connections at a time. A client
+// that is silent for a second is cut off. Thread-safe.
 class Endpoint {
  public:
   struct Options {
@@ -39,7 +39,7 @@ class Endpoint {
   };
   // Starts nothing.
   explicit Endpoint(Options options);
-  // Ends the server within milliseconds, also during a request.
+  // Ends the server, as soon as the requests that it serves are over.
   ~Endpoint();
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;

@@ -32,8 +32,9 @@ class SimulatorServer {
   // "http://127.0.0.1:PORT"; empty before Start.
   std::string harvester_url() const;
   std::string nomad_url() const;
-  // The most connections to that API that were open at a time.
-  int MostConnections(System system) const;
+  // The most requests to that API that were open at a time, which is a lower limit of the
+  // connections.
+  int MostRequests(System system) const;
 
  private:
   struct Impl;
