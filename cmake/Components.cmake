@@ -4,8 +4,9 @@
 # "SOURCE VERSION PACKAGE", and NOMAD_HARVESTER_COMPONENTS_FILE is a file with these lines that changes
 # only when they do. scripts/check-static compares the list with what the linker and the compiler read.
 
+set(boost ${Boost_VERSION_MAJOR}.${Boost_VERSION_MINOR})
 set(packages
-  libabsl-dev libboost-container1.81-dev libboost-json1.81-dev libboost1.81-dev libc-ares-dev
+  libabsl-dev libboost-container${boost}-dev libboost-json${boost}-dev libboost${boost}-dev libc-ares-dev
   libc6-dev libcli11-dev libcpp-httplib-dev libcurl4-openssl-dev libfmt-dev
   libgrpc-dev libgrpc++-dev libkainjow-mustache-dev libprotobuf-dev libre2-dev libspdlog-dev
   libssl-dev libyaml-cpp-dev nlohmann-json3-dev prometheus-cpp-dev zlib1g-dev)

@@ -24,6 +24,17 @@ case ${1:-} in
     ;;
 esac
 
+# What differs between the releases of Debian: names of packages and tools.
+# shellcheck source=/dev/null
+debian=$(source /etc/os-release && echo "${VERSION_ID:-0}")
+if ((debian < 13)); then
+  boost_json=libboost-json1.81-dev
+  clang=14
+else
+  boost_json=libboost-json-dev
+  clang=19
+fi
+
 as_root() {
   if [[ $(id -u) == 0 ]]; then
     "$@"
@@ -44,7 +55,7 @@ packages_of() {
       echo libgrpc++-dev protobuf-compiler-grpc libprotobuf-dev protobuf-compiler  # the plugin protocol
       echo libabsl-dev                # absl::Status in every interface
       echo nlohmann-json3-dev         # both APIs use JSON
-      echo libboost-json1.81-dev      # parses large lists while they arrive
+      echo "$boost_json"              # parses large lists while they arrive
       echo libcurl4-openssl-dev libssl-dev libc-ares-dev libre2-dev zlib1g-dev  # HTTP, TLS, names
       echo libspdlog-dev libfmt-dev   # writes the lines of the structured log
       echo libyaml-cpp-dev            # kubeconfigs, cloud-config
@@ -60,8 +71,8 @@ packages_of() {
       echo dpkg-dev                   # to unpack Debian's sources of curl, cpp-httplib and prometheus-cpp
       ;;
     lint)
-      echo clang-14 clang-format-14 clang-tidy-14  # one version everywhere
-      echo libclang-rt-14-dev shellcheck
+      echo "clang-$clang" "clang-format-$clang" "clang-tidy-$clang"  # one version on each release
+      echo "libclang-rt-$clang-dev" shellcheck
       ;;
     e2e)
       echo musl-tools busybox-static  # the user land of the agent's image
@@ -74,6 +85,9 @@ packages_of() {
     release)
       echo qemu-user-static           # runs the executable for arm64
       echo minisign                   # signs
+      ;;
+    debian)
+      echo debootstrap                # makes the root of another release
       ;;
     image)
       echo docker.io debootstrap      # the base image is built, not pulled
