@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "dispatcher.h"
 #include "google/protobuf/map.h"
-#include "grpcpp/impl/service_type.h"
+#include "grpcpp/server_builder.h"
 #include "proto/base.pb.h"
 #include "proto/target.pb.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "call.h"
-#include "grpcpp/impl/service_type.h"
+#include "grpcpp/server_builder.h"
 
 namespace nomad_harvester::plugin {
 

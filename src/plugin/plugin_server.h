@@ -17,9 +17,9 @@
 #include "call.h"
 #include "certificate.h"
 #include "dispatcher.h"
-#include "grpcpp/impl/service_type.h"
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server.h"
+#include "grpcpp/server_builder.h"
 
 namespace nomad_harvester::plugin {
 
