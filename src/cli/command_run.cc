@@ -3,9 +3,12 @@
 #include <csignal>
 #include <iostream>
 #include <memory>
+#include <set>
+#include <string>
 #include <thread>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -74,6 +77,25 @@ class Interrupt {
   std::thread watcher_;
 };
 
+// A token's file that is missing is told once: by the configuration, and of `check` by its lines,
+// which have the cure.
+std::vector<std::string> WarningsOf(const config::PluginConfig& config,
+                                    const scaling::RawTransports& transports, PolicyUse use) {
+  std::vector<std::string> warnings;
+  std::set<std::string> missing;  // keys
+  for (const std::string& warning : config.warnings) {
+    const std::size_t key = warning.find(": no such file yet");
+    if (key != std::string::npos) missing.insert(warning.substr(0, key));
+    if (key == std::string::npos || use != PolicyUse::kChecked) warnings.push_back(warning);
+  }
+  for (const std::string& warning : transports.warnings) {
+    const bool is_told = warning.ends_with(" does not exist yet") &&
+                         missing.contains(warning.substr(0, warning.find(':')));
+    if (!is_told) warnings.push_back(warning);
+  }
+  return warnings;
+}
+
 }  // namespace
 
 ErrorWriter Invocation::Errors(const std::string& command) const {
@@ -129,8 +151,9 @@ int RunWithMaintenance(const ErrorWriter& errors, const SettingArguments& argume
   watch(&transports->harvester, "Harvester at ", transports->harvester_url);
   watch(&transports->nomad, "Nomad at ", transports->nomad_url);
   const scaling::MaintenanceOptions options = parts.MakeMaintenance(*config);
-  for (const std::string& warning : config->warnings) options.logger.Warn(warning);
-  for (const std::string& warning : transports->warnings) options.logger.Warn(warning);
+  for (const std::string& warning : WarningsOf(*config, *transports, use)) {
+    options.logger.Warn(warning);
+  }
   const scaling::Maintenance maintenance(
       options,
       scaling::MakeClients(config, *std::move(transports), parts.random(), options.logger));

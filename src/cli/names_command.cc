@@ -16,7 +16,7 @@ namespace nomad_harvester::cli {
 namespace {
 
 // Somebody has pressed the tab key.
-constexpr base::Duration kLimit = std::chrono::seconds(3);
+constexpr base::Duration kNamesWithin = std::chrono::seconds(3);
 
 // The settings in the words of an unfinished command, whatever else is among them. bash has "=" as
 // a word of its own.
@@ -63,7 +63,7 @@ int PrintPolicies(const OperatorFiles& files, const ErrorWriter& errors) {
 
 int PrintVms(const scaling::Maintenance& maintenance, const runtime::Context& context,
              const Settings& settings, const ErrorWriter& errors) {
-  const auto seen = maintenance.Inspect(context.WithTimeout(kLimit), *settings.policy,
+  const auto seen = maintenance.Inspect(context.WithTimeout(kNamesWithin), *settings.policy,
                                         /*tells_vms=*/false);
   if (!seen.ok()) return errors.Refuse(seen.status(), kExitFailure);
   for (const scaling::VmView* const view : seen->snapshot.vms()) {

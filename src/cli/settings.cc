@@ -196,14 +196,6 @@ void TakeMissingCas(const std::map<std::string, std::string>& origins, Settings*
   }
 }
 
-// Of a token's file that is missing: a command that needs it fails, and names it. With another
-// token the warning is all that tells.
-bool IsToldAgain(const std::string& warning, const config::PluginConfig& plugin) {
-  const bool is_used = warning.starts_with("auth_token_file: ") ||
-                       (warning.starts_with("nomad_token_file: ") && plugin.nomad.token.empty());
-  return is_used && warning.find(": no such file yet") != std::string::npos;
-}
-
 }  // namespace
 
 bool NamesPool(const std::vector<std::string>& pairs) {
@@ -283,9 +275,6 @@ absl::StatusOr<Settings> ReadSettings(const std::vector<std::string>& pairs,
   if (!policy.ok()) problems.push_back(WithOrigins(base::Message(policy.status()), origins));
   if (!problems.empty()) return base::InvalidArgument(absl::StrJoin(problems, "\n"));
   settings.plugin = *std::move(plugin);
-  std::erase_if(settings.plugin.warnings, [&](const std::string& warning) {
-    return IsToldAgain(warning, settings.plugin);
-  });
   // The files' is that of the plugin under the agent, which filters its lines.
   if (!given.plugin.contains("log_level")) settings.plugin.log_level.clear();
   WarnOf(files, given.plugin, settings.environment, &settings.plugin.warnings);

@@ -441,13 +441,6 @@ TEST(CheckCommand, of_a_tls_that_fails_names_the_cure_of_what_failed) {
       CheckOfServer(server.url(), {{"harvester_ca_cert", other_ca}, {"nomad_ca-cert", other_ca}}),
       AllOf(HasSubstr("-> name the CA that signed the certificate in harvester_ca_cert"),
             HasSubstr("-> name the CA that signed Nomad's certificate in nomad_ca-cert")));
-  const http::LoopbackServer plain((http::ServerReply()));
-  EXPECT_THAT(CheckOfServer("https://" + plain.authority(),
-                            {{"harvester_ca_cert", ca_file}, {"nomad_ca-cert", ca_file}}),
-              AllOf(HasSubstr("-> correct harvester_url, or let this machine reach it: scheme"),
-                    HasSubstr("this port does not speak TLS: write http://"),
-                    HasSubstr("-> correct nomad_address (or NOMAD_ADDR), or let this machine "
-                              "reach it: scheme")));
 }
 
 TEST(CheckCommand, of_another_server_at_an_address_names_the_address_and_no_firewall) {

@@ -460,6 +460,7 @@ TEST_F(MaintenanceCommands, status_watches_and_piped_shows_a_pool_again_only_if_
 }
 
 TEST_F(MaintenanceCommands, status_watches_and_tells_the_same_error_once) {
+  ASSERT_TRUE(Scale(1).ok());
   cluster_.SetHarvesterReachable(false);
   clock_.After(std::chrono::minutes(3), [this] { cluster_.SetHarvesterReachable(true); });
   clock_.After(std::chrono::minutes(5), [this] { work_.Cancel(runtime::CancelReason::kShutdown); });
@@ -472,6 +473,7 @@ TEST_F(MaintenanceCommands, status_watches_and_tells_the_same_error_once) {
 }
 
 TEST_F(MaintenanceCommands, status_watches_and_redraws_a_terminal_in_place) {
+  ASSERT_TRUE(Scale(1).ok());
   clock_.After(std::chrono::seconds(3), [this] { work_.Cancel(runtime::CancelReason::kShutdown); });
   watch_ = true;
   terminal_.redraws = true;

@@ -40,9 +40,7 @@ func (s *Stack) startHarvester(t *testing.T) {
 	s.startScheduler(t)
 	environment := s.startHarvesterWebhook(t) // it waits for 15 s before it registers itself
 	s.startKubeVirt(t)
-	if slow > 1 { // Harvester's server waits for its webhook for three minutes
-		s.awaitPrograms(t, "KubeVirt and Harvester admit a VM", func() error { return admitted(s.Kube) })
-	}
+	// It makes definitions that the webhook server needs, and waits for that server for three minutes.
 	s.startHarvesterServer(t, environment)
 	s.awaitPrograms(t, "KubeVirt and Harvester admit a VM", func() error { return admitted(s.Kube) })
 	s.awaitPrograms(t, "Harvester's controllers run", func() error {
