@@ -130,9 +130,9 @@ void Machines::OnVmChange(const Object& before, const Object& after) {
       machine.failure = next_failure_;
     }
     machine.client = world_.options.client;
-    if (next_clients_ > 0) {
-      --next_clients_;
-      machine.client = next_client_;
+    if (!next_clients_.empty()) {
+      machine.client = std::move(next_clients_.front());
+      next_clients_.pop_front();
     }
     machines_[uid] = std::move(machine);
     world_.After(world_.options.reaction_time, [this, uid] { Adopt(uid); });

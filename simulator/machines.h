@@ -4,6 +4,7 @@
 #define NOMAD_HARVESTER_SIMULATOR_MACHINES_H_
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -28,8 +29,7 @@ class Machines {
   void NeverJoin(int next_vms) { never_join_ += next_vms; }
   void FailStart(int next_vms, const std::string& printable_status, const std::string& message);
   void SetNextClients(int next_vms, const ClientBehaviour& behaviour) {
-    next_clients_ = next_vms;
-    next_client_ = behaviour;
+    next_clients_.insert(next_clients_.end(), static_cast<std::size_t>(next_vms), behaviour);
   }
   void Pause(const std::string& uid, bool paused);
   void HangDeletion(const std::string& uid, bool hang);
@@ -116,8 +116,7 @@ class Machines {
   bool keep_claims_ = false;
   int never_join_ = 0;
   Failure next_failure_;
-  int next_clients_ = 0;
-  ClientBehaviour next_client_;
+  std::deque<ClientBehaviour> next_clients_;
 };
 
 // Sets or replaces a status condition; its lastTransitionTime moves only if the status does.

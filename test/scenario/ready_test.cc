@@ -13,13 +13,12 @@
 #include "harness.h"
 #include "nlohmann/json.hpp"
 #include "operator.h"
+#include "support/client_behaviours.h"
 #include "vm_facts.h"
 
 namespace nomad_harvester::scenario {
 namespace {
 
-using simulator::ClientBehaviour;
-using simulator::DriverHealth;
 using std::chrono::minutes;
 using std::chrono::seconds;
 using ::testing::Contains;
@@ -28,18 +27,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
-
-ClientBehaviour Initializing(base::Duration time) {
-  ClientBehaviour client;
-  client.initializing_for = time;
-  return client;
-}
-
-ClientBehaviour WithDocker(simulator::DriverSpec spec) {
-  ClientBehaviour client;
-  client.drivers["docker"] = std::move(spec);
-  return client;
-}
 
 std::string ReadyAt(const Harness& h, const std::string& vm) {
   return AnnotationOf(h.cluster.Vm(vm), Key("ready-at"));
@@ -57,7 +44,7 @@ void CountDrains(Harness& h, int* drains) {
 
 TEST(Ready, C17_a_scale_waits_until_the_nodes_of_its_vms_are_ready) {
   Harness h;
-  h.cluster.SetNextClients(2, Initializing(minutes(3)));
+  h.cluster.SetNextClients(2, support::InitializingFor(minutes(3)));
   const base::MonoTime began = h.clock.Now();
   ASSERT_TRUE(h.Scale(2).ok());
   EXPECT_GE(h.clock.Now() - began, minutes(3));
@@ -70,7 +57,7 @@ TEST(Ready, C17_a_client_that_stays_initializing_is_removed_at_its_join_timeout)
   h.policy["join_timeout"] = "5m";
   int drains = 0;
   CountDrains(h, &drains);
-  h.cluster.SetNextClients(1, Initializing(simulator::kForever));
+  h.cluster.SetNextClients(1, support::NeverReady());
   const base::MonoTime began = h.clock.Now();
   const absl::Status scaled = h.Scale(2);
   EXPECT_EQ(scaled.code(), absl::StatusCode::kInternal) << "one of the two is ready";
@@ -86,8 +73,7 @@ TEST(Ready, C17_a_client_that_stays_initializing_is_removed_at_its_join_timeout)
 TEST(Ready, C17_a_driver_that_comes_late_is_waited_for) {
   Harness h;
   h.policy["ready_drivers"] = "docker";
-  h.cluster.SetNextClients(
-      1, WithDocker({.at_first = DriverHealth::kUndetected, .healthy_after = minutes(4)}));
+  h.cluster.SetNextClients(1, support::DockerAfter(minutes(4)));
   const base::MonoTime began = h.clock.Now();
   ASSERT_TRUE(h.Scale(1).ok());
   EXPECT_GE(h.clock.Now() - began, minutes(4));
@@ -100,8 +86,7 @@ TEST(Ready, C17_a_vm_whose_driver_never_comes_is_drained_and_removed) {
   h.policy["join_timeout"] = "5m";
   int drains = 0;
   CountDrains(h, &drains);
-  h.cluster.SetNextClients(
-      1, WithDocker({.at_first = DriverHealth::kUnhealthy, .trouble = "no daemon"}));
+  h.cluster.SetNextClients(1, support::NeverDocker());
   const absl::Status scaled = h.Scale(1);
   EXPECT_EQ(scaled.code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_THAT(std::string(scaled.message()),
@@ -112,9 +97,7 @@ TEST(Ready, C17_a_vm_whose_driver_never_comes_is_drained_and_removed) {
 
 TEST(Ready, C17_a_client_that_starts_ineligible_is_ready_once_it_is_enabled) {
   Harness h;
-  ClientBehaviour client;
-  client.starts_ineligible = true;
-  h.cluster.SetNextClients(1, client);
+  h.cluster.SetNextClients(1, support::StartsIneligible());
   h.policy["scale_timeout"] = "2m";
   EXPECT_EQ(h.Scale(1).code(), absl::StatusCode::kDeadlineExceeded);
   const std::string vm = h.VmNames().at(0);
@@ -193,7 +176,7 @@ TEST(Ready, C17_after_a_kill_the_next_process_finishes_what_was_registered) {
   Harness h;
   h.policy["join_timeout"] = "5m";
   h.policy["scale_timeout"] = "1m";
-  h.cluster.SetNextClients(1, Initializing(simulator::kForever));
+  h.cluster.SetNextClients(1, support::NeverReady());
   EXPECT_FALSE(h.Scale(1).ok());
   EXPECT_EQ(ReadyAt(h, h.VmNames().at(0)), "not-yet");
   h.Restart();
@@ -206,7 +189,7 @@ TEST(Ready, C17_a_vm_that_was_never_ready_and_has_lost_its_node_is_removed) {
   Harness h;
   h.policy["join_timeout"] = "5m";
   h.policy["scale_timeout"] = "1m";
-  h.cluster.SetNextClients(1, Initializing(simulator::kForever));
+  h.cluster.SetNextClients(1, support::NeverReady());
   EXPECT_FALSE(h.Scale(1).ok());
   const std::string vm = h.VmNames().at(0);
   ASSERT_TRUE(h.cluster.StopVm(vm));
@@ -220,8 +203,7 @@ TEST(Ready, C17_gc_without_a_policy_does_not_say_that_a_vm_is_ready) {
   Harness h;
   h.policy["scale_timeout"] = "1m";
   h.policy["ready_drivers"] = "docker";
-  h.cluster.SetNextClients(
-      1, WithDocker({.at_first = DriverHealth::kUnhealthy, .trouble = "no daemon"}));
+  h.cluster.SetNextClients(1, support::NeverDocker());
   EXPECT_FALSE(h.Scale(1).ok());
   const std::string vm = h.VmNames().at(0);
   ASSERT_EQ(ReadyAt(h, vm), "not-yet");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nomad's clients that come up late or never, that fall back, and what is placed on them.
 #include "simulator_fixture.h"
+#include "support/client_behaviours.h"
 
 namespace nomad_harvester::simulator {
 namespace {
@@ -21,6 +22,7 @@ class ClientsTest : public SimulatorTest {
     return node.ok() ? node->value : nomad::Node{};
   }
   NodeStatus StatusOfNode(const std::string& id) { return Read(id).status; }
+  json Docker(const std::string& node) { return cluster().Node(node)["Drivers"]["docker"]; }
   json Stub() { return json::parse(Ask(System::kNomad, Method::kGet, "/v1/nodes").body).at(0); }
   // An allocation of the job, in full; null: none.
   json WorkOf(const std::string& job) {
@@ -90,6 +92,32 @@ TEST_F(ClientsTest, The_next_guests_behave_as_they_are_told_and_the_others_do_no
   EXPECT_EQ(JoinVm("vm-2").status, NodeStatus::kReady);
   Wait(std::chrono::hours(48));
   EXPECT_EQ(NodeOf("vm-1").status, NodeStatus::kInitializing);
+}
+
+TEST_F(ClientsTest, The_next_guests_behave_in_the_order_in_which_it_was_said) {
+  cluster().SetNextClients(2, support::NeverReady());
+  cluster().SetNextClients(1, support::FallsBackAfter(minutes(1)));
+  cluster().SetNextClients(1, support::DockerAfter(minutes(1)));
+  cluster().SetNextClients(1, support::NeverDocker());
+  cluster().SetNextClients(1, support::StartsIneligible());
+  cluster().SetNextClients(1, support::InitializingFor(minutes(1)));
+  std::vector<nomad::Node> nodes;
+  for (int vm = 1; vm <= 8; ++vm) nodes.push_back(JoinVm("vm-" + std::to_string(vm)));
+  EXPECT_EQ(nodes[0].status, NodeStatus::kInitializing);
+  EXPECT_EQ(nodes[1].status, NodeStatus::kInitializing);
+  EXPECT_EQ(nodes[2].status, NodeStatus::kReady);
+  EXPECT_FALSE(Docker("vm-4")["Healthy"]);
+  EXPECT_FALSE(Docker("vm-5")["Healthy"]);
+  EXPECT_FALSE(nodes[5].eligible);
+  EXPECT_EQ(nodes[6].status, NodeStatus::kInitializing);
+  EXPECT_TRUE(nodes[7].status == NodeStatus::kReady && nodes[7].eligible) << "nothing was said";
+  Wait(minutes(2));
+  EXPECT_EQ(NodeOf("vm-2").status, NodeStatus::kInitializing);
+  EXPECT_EQ(NodeOf("vm-3").status, NodeStatus::kInitializing) << "it fell back";
+  EXPECT_TRUE(Docker("vm-4")["Healthy"]);
+  EXPECT_FALSE(Docker("vm-5")["Healthy"]);
+  EXPECT_FALSE(NodeOf("vm-6").eligible);
+  EXPECT_EQ(NodeOf("vm-7").status, NodeStatus::kReady);
 }
 
 TEST_F(ClientsTest, A_client_that_is_stuck_becomes_ready_when_it_is_told_so) {

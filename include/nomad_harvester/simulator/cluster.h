@@ -115,7 +115,8 @@ class Cluster {
   // the new name, or, with the same user data, the old one.
   bool CloneVm(const std::string& vm, const std::string& new_name, bool same_user_data = false);
   void NeverJoin(int next_vms);
-  // The guests of the next VMs behave so, instead of as Options::client says.
+  // The guests of the next VMs behave so, instead of as Options::client says. Calls queue: a second
+  // one is about the VMs after those of the first.
   void SetNextClients(int next_vms, const ClientBehaviour& behaviour);
   // The next VMs get that printableStatus with the message; "Stopped": Harvester halts them because
   // the quota is exceeded.
