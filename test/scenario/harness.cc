@@ -81,7 +81,9 @@ void Harness::EndNewest() {
 
 absl::Status Harness::Scale(std::int64_t count, const std::string& meta_json) {
   const Invariants::Scale open(invariants, policy.at("node_group_name"), count);
-  return process().Scale(count, policy, meta_json);
+  absl::Status scaled = process().Scale(count, policy, meta_json);
+  if (scaled.ok() && !policy.contains("wait_for")) open.CheckDone();
+  return scaled;
 }
 
 void Harness::Tick(base::Duration duration) {
@@ -161,6 +163,11 @@ std::string Harness::Transcript() const {
   std::string transcript = "--- the cluster\n";
   for (const std::string& line : cluster.Journal()) transcript += line + "\n";
   return transcript + "--- the plugin\n" + log->Text();
+}
+
+void Harness::RequireDocker() {
+  policy["ready_drivers"] = "docker";
+  invariants.RequireDriver("docker");
 }
 
 void Harness::RunJob(int count) {

@@ -83,6 +83,8 @@ class Harness {
   void CheckAtRest(std::int64_t count);
   void CheckAtRest(const Invariants::Rest& rest);
 
+  // A node is ready only with this driver, for the policy and for the invariants.
+  void RequireDocker();
   // A service of so many allocations, which have started when this returns.
   void RunJob(int count);
   // Drains of the pool's present nodes do not end, or do again.

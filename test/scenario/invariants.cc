@@ -24,6 +24,8 @@ constexpr base::Duration kFailingForGood = std::chrono::seconds(60);
 constexpr base::Duration kSurely = std::chrono::minutes(35);
 // How long a node must be down while its VM runs (C5).
 constexpr base::Duration kDownForGood = std::chrono::minutes(2);
+// What a node became so long before a write, the reads before that write may have missed.
+constexpr base::Duration kReadBefore = std::chrono::seconds(15);
 
 bool IsOfVm(EventKind kind) { return kind <= EventKind::kVmAnnotated; }
 
@@ -55,8 +57,44 @@ Invariants::Scale::Scale(Invariants& invariants, std::string pool, std::int64_t 
 
 Invariants::Scale::~Scale() { invariants_.open_.pop_back(); }
 
+void Invariants::Scale::CheckDone() const {
+  const OpenScale& scale = invariants_.open_.back();
+  invariants_.CheckDelivery(scale);
+  invariants_.CheckVictims(scale);
+}
+
 void Invariants::Violate(const Event& event, const std::string& text) {
   violations_.push_back(text + " (" + simulator::Describe(event) + ")");
+}
+
+bool Invariants::IsReady(const json& node) const {
+  if (base::GetString(node, "Status") != "ready") return false;
+  const json* was = base::FindPath(node, {"LastDrain", "Meta", "was"});
+  const bool was_eligible = !LastDrainStatus(node).empty() &&
+                            !(IsOurDrain(node) && was != nullptr && *was == "ineligible");
+  if (!IsEligible(node) && !was_eligible) return false;
+  return std::all_of(drivers_.begin(), drivers_.end(), [&](const std::string& name) {
+    const json* driver = base::FindPath(node, {"Drivers", name});
+    return driver != nullptr && base::GetBool(*driver, "Detected") &&
+           base::GetBool(*driver, "Healthy");
+  });
+}
+
+void Invariants::NoteNode(const Event& event) {
+  Readiness& known = nodes_[event.id];
+  const bool ready = event.kind != EventKind::kPurged && IsReady(*event.node);
+  if (ready == known.now) return;
+  known = {.now = ready, .since = event.time, .ever = known.ever || ready};
+}
+
+Invariants::Readiness Invariants::ReadinessOf(const std::string& node_id) const {
+  const auto found = nodes_.find(node_id);
+  return found == nodes_.end() ? Readiness{} : found->second;
+}
+
+bool Invariants::IsReadyForGood(const std::string& node_id) const {
+  const Readiness readiness = ReadinessOf(node_id);
+  return readiness.now && clock_.WallNow() - readiness.since > kReadBefore;
 }
 
 Invariants::Broken Invariants::ClassifyBroken(const std::string& uid, const Vm& vm) const {
@@ -87,6 +125,7 @@ std::int64_t Invariants::Standing(const std::string& pool, Broken but) const {
 void Invariants::Remember(const Event& event) {
   if (event.kind == EventKind::kVmGone) {
     gone_names_.insert(event.name);
+    if (!vms_[event.id].ready) never_ready_[vms_[event.id].pool].insert(event.id);
     vms_.erase(event.id);
     return;
   }
@@ -103,8 +142,11 @@ void Invariants::Remember(const Event& event) {
   vm.marked = IsMarked(object);
   vm.terminating = IsTerminating(object);
   vm.registered = !AnnotationOf(object, Key("joined-at")).empty();
-  vm.ready = vm.registered && AnnotationOf(object, Key("ready-at")) != harvester::kNotReadyYet;
+  const bool was_ready = std::exchange(
+      vm.ready, vm.registered && AnnotationOf(object, Key("ready-at")) != harvester::kNotReadyYet);
+  if (vm.ready && !was_ready && event.before != nullptr) CheckReady(event, vm);
   vm.is_protected = !AnnotationOf(object, Key("protect")).empty();
+  vm.goes_last = !AnnotationOf(object, Key("removal-undone")).empty();
   vm.join_deadline = JoinDeadlineOf(object);
   if (event.kind == EventKind::kMarked) vm.marked_by_hand = event.actor == Actor::kOperator;
   if (event.kind == EventKind::kVmFailing) {
@@ -112,6 +154,68 @@ void Invariants::Remember(const Event& event) {
     vm.failing = PrintableStatus(object);
   }
   if (event.kind == EventKind::kVmRunning) vm.failing.clear();
+}
+
+// C17: what is recorded as ready was so.
+void Invariants::CheckReady(const Event& event, const Vm& vm) {
+  if (event.actor != Actor::kApi) return;
+  if (!ReadinessOf(AnnotationOf(*event.object, Key("nomad-node-id"))).ever) {
+    Violate(event, "C17: " + vm.name + " is recorded as ready, and its node never was");
+  }
+}
+
+// C3: its new VMs were delivered.
+void Invariants::CheckDelivery(const OpenScale& scale) {
+  for (const auto& [uid, vm] : vms_) {
+    if (vm.action != scale.action || vm.pool != scale.pool || !vm.member || vm.marked) continue;
+    if (!vm.terminating && !vm.ready) {
+      violations_.push_back("C3: " + vm.name + " was delivered before it was ready");
+    }
+  }
+}
+
+// C8: a VM that is not ready goes before those that are.
+void Invariants::CheckVictims(const OpenScale& scale) {
+  const auto action = actions_.find(scale.action);
+  if (action == actions_.end() || action->second.ready_victim.empty() || refusals_) return;
+  for (const auto& [uid, vm] : vms_) {
+    if (vm.pool != scale.pool || !vm.member || vm.marked || vm.terminating) continue;
+    if (vm.is_protected || vm.goes_last || !vm.registered) continue;
+    const json node = cluster_.Node(cluster_.NodeIdOfVm(uid));
+    // One that is down or disconnected has rules of its own, and so has one that was drained.
+    const std::string status = node.is_object() ? base::GetString(node, "Status") : "";
+    const bool was_drained = !LastDrainStatus(node).empty();
+    if ((status != "initializing" && status != "ready") || was_drained) continue;
+    const Readiness readiness = ReadinessOf(base::GetString(node, "ID"));
+    if (!readiness.now && action->second.stored - readiness.since > kReadBefore) {
+      violations_.push_back("C8: " + action->second.ready_victim +
+                            ", which was ready, was removed before " + vm.name + ", which was not");
+    }
+  }
+}
+
+// C12: each VM that was never ready is counted once at most.
+void Invariants::NoteBackOff(const Event& event) {
+  if (event.actor != Actor::kApi) return;
+  const auto count = [](const std::shared_ptr<const json>& lease, const char* cause) {
+    if (lease == nullptr) return std::int64_t{0};
+    const auto back_off = harvester::ParseBackOff(AnnotationOf(*lease, Key("back-off")));
+    if (!back_off.ok() || !back_off->contains(cause)) return std::int64_t{0};
+    return back_off->at(cause).failures;
+  };
+  const std::string pool = PoolIn(event.ns, *event.object);
+  for (const char* cause : {"start", "join"}) {
+    const std::int64_t more = count(event.object, cause) - count(event.before, cause);
+    if (more <= 0) continue;
+    failures_[pool] += more;
+    std::set<std::string>& never_ready = never_ready_[pool];
+    for (const auto& [uid, vm] : vms_) {
+      if (vm.pool == pool && !vm.ready) never_ready.insert(uid);
+    }
+    if (std::cmp_greater(failures_[pool], never_ready.size())) {
+      Violate(event, "C12: a VM that was never ready was counted more than once");
+    }
+  }
 }
 
 // What the action that was just stored may do.
@@ -125,6 +229,8 @@ void Invariants::NoteLease(const Event& event) {
   const auto scale = std::find_if(open_.rbegin(), open_.rend(),
                                   [&](const OpenScale& open) { return open.pool == pool; });
   Action& action = actions_[id];
+  action.stored = event.time;
+  if (scale != open_.rend()) scale->action = id;
   if (late_requests_) return NoteLateAction(event, pool, *parsed, &action);
   // Without a Scale an action may only replace unhealthy VMs.
   if (scale == open_.rend()) return;
@@ -156,7 +262,8 @@ void Invariants::CheckBrokenMark(const Event& event, const Vm& vm) {
   const json node = cluster_.Node(cluster_.NodeIdOfVm(event.id));
   const bool ready = node.is_object() && base::GetString(node, "Status") == "ready" &&
                      base::GetString(node, "Name") == vm.name;
-  if (vm.ready || (ready && !vm.registered && !late_requests_)) {
+  const bool for_good = IsReadyForGood(cluster_.NodeIdOfVm(event.id));
+  if (vm.ready || ((for_good || (ready && !vm.registered)) && !late_requests_)) {
     Violate(event, "C17: " + vm.name + " was called broken although it is ready");
   }
   // A condition's times are whole seconds.
@@ -197,6 +304,10 @@ void Invariants::CheckMark(const Event& event) {
     return;
   }
   action->second.marked.insert(event.id);
+  const bool goes_first = !AnnotationOf(*event.object, Key("delete-first")).empty();
+  if (IsReadyForGood(cluster_.NodeIdOfVm(event.id)) && Runs(*event.object) && !goes_first) {
+    action->second.ready_victim = vm.name;
+  }
   if (std::cmp_greater(action->second.marked.size(), action->second.removals)) {
     Violate(event, "I2: " + vm.name + " is one removal too many");
   }
@@ -313,6 +424,9 @@ void Invariants::CheckDrain(const Event& event) {
     Violate(event, "C4: a node is drained whose VM is not marked");
   } else if (vms_.at(uid->second).name != event.name) {
     Violate(event, "C6: the node of another VM is drained for " + vms_.at(uid->second).name);
+  } else if (const json mark = MarkOf(cluster_.Vm(event.name));
+             base::GetString(mark, "reason") == "broken" && IsReadyForGood(event.id)) {
+    Violate(event, "C17: " + event.name + " has become ready, and is drained for being broken");
   }
 }
 
@@ -419,6 +533,7 @@ void Invariants::Check(const Event& event) {
   }
   NoteChange(event);
   if (event.actor == Actor::kOperator && event.node != nullptr) touched_[event.id] = event.time;
+  if (event.node != nullptr && !IsOfVm(event.kind)) NoteNode(event);
   if (IsOfVm(event.kind)) {
     Remember(event);
     for (OpenScale& scale : open_) {
@@ -428,6 +543,7 @@ void Invariants::Check(const Event& event) {
   }
   switch (event.kind) {
     case EventKind::kLeaseWritten:
+      NoteBackOff(event);
       return NoteLease(event);
     case EventKind::kMarked:
       return CheckMark(event);

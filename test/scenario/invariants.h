@@ -36,6 +36,8 @@ class Invariants {
     ~Scale();
     Scale(const Scale&) = delete;
     Scale& operator=(const Scale&) = delete;
+    // It has returned OK, and waited for Nomad.
+    void CheckDone() const;
 
    private:
     Invariants& invariants_;
@@ -49,6 +51,12 @@ class Invariants {
   // change to a node within `slack` before a deletion may be missed by the last read. The size of a
   // pool may differ from the action's target, too.
   void ExpectOperators(base::Duration slack) { operator_slack_ = slack; }
+
+  // The pools' ready_drivers. By default none.
+  void RequireDriver(const std::string& driver) { drivers_.insert(driver); }
+
+  // Requests are refused: victims whose mark is refused go last (C8).
+  void ExpectRefusals() { refusals_ = true; }
 
   // What a test expects after convergence.
   struct Rest {
@@ -78,6 +86,7 @@ class Invariants {
     bool registered = false;  // recorded as such
     bool ready = false;       // likewise
     bool is_protected = false;
+    bool goes_last = false;  // a removal of it was undone
     bool marked_by_hand = false;
     std::string failing;  // the failing status
     base::WallTime failing_since{};
@@ -92,19 +101,37 @@ class Invariants {
     // The count may change while a Scale observes the pool, so its limits follow from the range.
     std::int64_t least = 0;
     std::int64_t most = 0;
+    std::string action{};  // its id, once it is stored
   };
   // What an action may do (I2, I3), from the moment at which it was stored.
   struct Action {
     std::int64_t wanted = 0;
     std::int64_t removals = 0;
     std::int64_t creations = 0;
-    std::set<std::string> marked;   // uids
+    std::set<std::string> marked;  // uids
+    base::WallTime stored{};
+    std::string ready_victim{};     // one that it marked although its node was ready
     std::set<std::string> created;  // uids, or names among operators
+  };
+
+  // What is true of a node, whatever anybody has recorded (C17). A drain does not change it.
+  struct Readiness {
+    bool now = false;
+    base::WallTime since{};  // it has been so
+    bool ever = false;
   };
 
   void Check(const simulator::Event& event);
   void NoteChange(const simulator::Event& event);
   void Remember(const simulator::Event& event);
+  void NoteNode(const simulator::Event& event);
+  bool IsReady(const nlohmann::json& node) const;
+  Readiness ReadinessOf(const std::string& node_id) const;
+  bool IsReadyForGood(const std::string& node_id) const;
+  void CheckReady(const simulator::Event& event, const Vm& vm);
+  void CheckDelivery(const OpenScale& scale);
+  void CheckVictims(const OpenScale& scale);
+  void NoteBackOff(const simulator::Event& event);
   void NoteLease(const simulator::Event& event);
   void NoteLateAction(const simulator::Event& event, const std::string& pool,
                       const nlohmann::json& text, Action* action);
@@ -144,12 +171,17 @@ class Invariants {
   std::map<std::string, std::pair<std::int64_t, std::int64_t>> asked_;  // by pool: least and most
   std::map<std::string, Action> actions_;                               // by id
   std::map<std::string, std::string> lease_text_;  // by name: the annotation observed last
-  std::set<std::string> removed_;                  // uids whose deletion was requested
+  std::map<std::string, Readiness> nodes_;         // by ID
+  std::set<std::string> drivers_;
+  std::map<std::string, std::set<std::string>> never_ready_;  // by pool: uids
+  std::map<std::string, std::int64_t> failures_;              // by pool: that were ever counted
+  std::set<std::string> removed_;                             // uids whose deletion was requested
   std::set<std::string> named_;                    // the names of all members that ever existed
   std::map<std::string, std::string> restored_;    // by claim: the member whose spec named it
   std::map<std::string, base::WallTime> changed_;  // by name of the VM: see LastChangeBeside
   std::set<std::string> gone_names_;               // of VMs that have existed
   bool late_requests_ = false;
+  bool refusals_ = false;
   std::optional<base::Duration> operator_slack_;
   std::map<std::string, base::WallTime> touched_;  // by node ID: the last change by an operator
   int checks_ = 0;

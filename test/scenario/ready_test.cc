@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "nomad_harvester/base/json.h"
+#include "nomad_harvester/harvester/metadata.h"
 
 #include "harness.h"
 #include "nlohmann/json.hpp"
@@ -72,7 +73,7 @@ TEST(Ready, C17_a_client_that_stays_initializing_is_removed_at_its_join_timeout)
 
 TEST(Ready, C17_a_driver_that_comes_late_is_waited_for) {
   Harness h;
-  h.policy["ready_drivers"] = "docker";
+  h.RequireDocker();
   h.cluster.SetNextClients(1, support::DockerAfter(minutes(4)));
   const base::MonoTime began = h.clock.Now();
   ASSERT_TRUE(h.Scale(1).ok());
@@ -82,7 +83,7 @@ TEST(Ready, C17_a_driver_that_comes_late_is_waited_for) {
 
 TEST(Ready, C17_a_vm_whose_driver_never_comes_is_drained_and_removed) {
   Harness h;
-  h.policy["ready_drivers"] = "docker";
+  h.RequireDocker();
   h.policy["join_timeout"] = "5m";
   int drains = 0;
   CountDrains(h, &drains);
@@ -158,7 +159,7 @@ TEST(Ready, C17_a_running_vm_whose_node_is_down_is_replaced_if_the_policy_says_s
 TEST(Ready, C17_an_upgrade_removes_nothing) {
   Harness h;
   h.policy["join_timeout"] = "5m";
-  h.policy["ready_drivers"] = "docker";
+  h.RequireDocker();
   ASSERT_TRUE(h.Scale(2).ok());
   const std::vector<std::string> before = h.VmNames();
   for (const std::string& vm : before) {
@@ -184,6 +185,38 @@ TEST(Ready, C17_after_a_kill_the_next_process_finishes_what_was_registered) {
   EXPECT_THAT(h.VmNames(), IsEmpty()) << "it was not ready by its deadline";
 }
 
+// How often the pool's creations have failed, by its Lease.
+std::int64_t FailedJoins(const Harness& h) {
+  const auto back_off = harvester::ParseBackOff(AnnotationOf(h.Leases().at(0), Key("back-off")));
+  return back_off.ok() && back_off->contains("join") ? back_off->at("join").failures : 0;
+}
+
+TEST(Ready, C12_a_broken_vm_that_is_marked_again_after_an_hour_is_counted_once) {
+  Harness h;
+  h.RequireDocker();
+  h.policy["join_timeout"] = "2m";
+  h.policy["scale_timeout"] = "1m";
+  h.cluster.SetNextClients(1, support::NeverDocker());
+  EXPECT_FALSE(h.Scale(1).ok());
+  simulator::JobSpec job;
+  job.id = "without-docker";
+  job.driver = "exec";
+  h.cluster.RunJob(job);
+  h.HangDrains();
+  const std::string vm = h.VmNames().at(0);
+  h.clock.After(minutes(3), [&] {
+    EXPECT_TRUE(IsMarked(h.cluster.Vm(vm)));
+    EXPECT_TRUE(h.cluster.CancelDrain(vm, true));
+    h.HangDrains(false);
+  });
+  h.Tick(minutes(50));
+  EXPECT_EQ(FailedJoins(h), 1);
+  ASSERT_THAT(h.VmNames(), ElementsAre(vm)) << "C9: it is kept for an hour";
+  h.Tick(minutes(15));
+  EXPECT_THAT(h.VmNames(), IsEmpty()) << h.Transcript();
+  EXPECT_EQ(FailedJoins(h), 1);
+}
+
 // Nothing is left of its node by which the mark could have been written.
 TEST(Ready, C17_a_vm_that_was_never_ready_and_has_lost_its_node_is_removed) {
   Harness h;
@@ -202,7 +235,7 @@ TEST(Ready, C17_a_vm_that_was_never_ready_and_has_lost_its_node_is_removed) {
 TEST(Ready, C17_gc_without_a_policy_does_not_say_that_a_vm_is_ready) {
   Harness h;
   h.policy["scale_timeout"] = "1m";
-  h.policy["ready_drivers"] = "docker";
+  h.RequireDocker();
   h.cluster.SetNextClients(1, support::NeverDocker());
   EXPECT_FALSE(h.Scale(1).ok());
   const std::string vm = h.VmNames().at(0);

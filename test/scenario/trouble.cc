@@ -185,6 +185,7 @@ Answer ServerError() {
 
 Trouble::Trouble(Harness& h, Act kind, Answer answer)
     : h_(h), kind_(std::move(kind)), answer_(std::move(answer)) {
+  h_.invariants.ExpectRefusals();
   h_.cluster.SetFaultHook([this](const RequestInfo& request) { return OnRequest(request); });
 }
 

@@ -3,6 +3,10 @@
 #ifndef NOMAD_HARVESTER_SCALING_POOL_TOOLS_H_
 #define NOMAD_HARVESTER_SCALING_POOL_TOOLS_H_
 
+#include <map>
+#include <set>
+#include <string>
+
 #include "nomad_harvester/harvester/vm_store.h"
 #include "nomad_harvester/log/logger.h"
 #include "nomad_harvester/runtime/random.h"
@@ -37,6 +41,8 @@ struct PoolTroubles {
   std::map<std::string, Refusals> removal_refusals;
   // What an operator was told about VMs that stay as they are, by uid: not again by every round.
   std::map<std::string, std::string> reported;
+  // The VMs, by name, that the back-off of starts or joins has counted: not again (rule C12).
+  std::set<std::string> counted;
   // When a VM last could not start, by zone.
   std::map<std::string, base::MonoTime> zone_failures;
   // Since when VMs that left something have been gone.

@@ -337,9 +337,13 @@ void Reconciler::Note(const Task& task, base::MonoTime now, Pass* pass) {
   if (task.kind == Task::Kind::kStep) {
     const bool broken = task.entry->step.kind == StepKind::kMarkBroken;
     if (broken && task.effect.verdict == Verdict::kDone) {
-      failures_.insert(CauseOfBroken(*task.entry->view));
-      broken_ += (broken_.empty() ? "" : "\n") + task.vm + ": " + task.entry->step.reason;
       const VmView& view = *task.entry->view;
+      // Another process may have counted what it marked.
+      const bool is_first = !view.vm->removal_undone.has_value();
+      if (is_first && deps_.troubles.counted.insert(task.vm).second) {
+        failures_.insert(CauseOfBroken(view));
+      }
+      broken_ += (broken_.empty() ? "" : "\n") + task.vm + ": " + task.entry->step.reason;
       if (view.start_failure.has_value()) deps_.troubles.zone_failures[view.vm->zone] = now;
     }
     const bool joined = IsJoin(task.entry->step.kind);
@@ -442,6 +446,8 @@ void Reconciler::Prune() {
   if (action_.has_value()) objects.merge(action_->tracker.Names());
   std::erase_if(deps_.troubles.reported,
                 [&](const auto& entry) { return !objects.contains(entry.first); });
+  std::erase_if(deps_.troubles.counted,
+                [&](const std::string& vm) { return !objects.contains(vm); });
   std::erase_if(deps_.troubles.removal_refusals,
                 [&](const auto& entry) { return !objects.contains(entry.first); });
   // Claims and Secrets of VMs that are gone, by the names that the sweep found.
@@ -607,7 +613,10 @@ void Reconciler::CloseRecord(const Tracker* tracker) {
   RunSummary run{
       .last = last_->snapshot(), .last_event = last_event_, .remembered = deps_.lease.used()};
   run.failures = failures_;
-  if (tracker != nullptr) tracker->AddTo(&run);
+  if (tracker != nullptr) {
+    tracker->AddTo(&run);
+    deps_.troubles.counted.merge(tracker->FailedVms());
+  }
   for (const auto& [vm, leftover] : deps_.troubles.leftovers) run.leftovers.insert(vm);
   const PoolRecord before = deps_.lease.record();
   PoolRecord after = RecordAfter(before, run);

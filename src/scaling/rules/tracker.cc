@@ -488,6 +488,12 @@ void Tracker::AddTo(RunSummary* run) const {
   }
 }
 
+std::set<std::string> Tracker::FailedVms() const {
+  std::set<std::string> all;
+  for (const auto& [cause, vms] : failed_) all.insert(vms.begin(), vms.end());
+  return all;
+}
+
 absl::Status Tracker::FinalStatus(const absl::Status& ended) const {
   std::string lines;
   absl::Status first_failure;

@@ -103,6 +103,8 @@ class Tracker {
 
   // What the pool's record has to take over at the end.
   void AddTo(RunSummary* run) const;
+  // The VMs, by name, of which that counts a failure.
+  std::set<std::string> FailedVms() const;
   // The call's status: OK, or one line per VM. `ended`: why the run ended early, else OK.
   absl::Status FinalStatus(const absl::Status& ended) const;
 
