@@ -9,12 +9,14 @@
 #include "nomad_harvester/base/json.h"
 
 #include "nlohmann/json.hpp"
+#include "support/client_behaviours.h"
 #include "vm_facts.h"
 
 namespace nomad_harvester::scenario {
 namespace {
 
 using nlohmann::json;
+using std::chrono::minutes;
 using std::chrono::seconds;
 
 void Reach(Harness& h, std::int64_t count) {
@@ -73,7 +75,7 @@ void DrainedVms(Harness& h) {
   simulator::JobSpec job;
   job.id = "api";
   job.count = 2;
-  job.poststop = std::chrono::minutes(30);
+  job.poststop = minutes(30);
   h.cluster.RunJob(job);
   h.clock.Advance(seconds(5));
   ShortenDrains(h);
@@ -116,7 +118,7 @@ void FindAndDeleteKeptVm(Harness& h) {
   if (h.Vms().empty()) {
     EXPECT_FALSE(h.Scale(2).ok()) << "the first VM never joins";
   }
-  h.Tick(std::chrono::minutes(3));
+  h.Tick(minutes(3));
   DeleteBrokenVms(h);
 }
 
@@ -165,6 +167,41 @@ void OneIsDead(Harness& h) {
   h.Tick(seconds(60));
 }
 
+// Each is ready about a minute after it registered: one is initializing until then, one has its
+// driver late, one starts ineligible, and an operator enables whatever does so. A client that
+// registers after that is not enabled.
+void ClientsThatComeLate(Harness& h) {
+  h.RequireDocker();
+  h.policy["join_timeout"] = "3m";
+  h.cluster.SetNextClients(1, support::InitializingFor(seconds(40)));
+  h.cluster.SetNextClients(1, support::DockerAfter(seconds(50)));
+  h.cluster.SetNextClients(1, support::StartsIneligible());
+  h.clock.After(seconds(60), [&h] {
+    for (const std::string& vm : h.VmNames()) h.cluster.SetEligible(h.NodeOf(vm), true);
+  });
+}
+
+void OneStaysInitializing(Harness& h) {
+  h.policy["join_timeout"] = "2m";
+  h.cluster.SetNextClients(1, support::NeverReady());
+}
+
+// One of three has fallen back to initializing, and holds up its pool no longer.
+void OneFellBack(Harness& h) {
+  h.cluster.SetNextClients(1, support::FallsBackAfter(minutes(1)));
+  Reach(h, 3);
+  RunJob(h, 3);
+  h.Tick(minutes(7));
+}
+
+// The same, and it will soon have been so for long enough.
+void OneFellBackForGood(Harness& h) {
+  h.policy["replace_unhealthy_after"] = "1m";
+  h.cluster.SetNextClients(1, support::FallsBackAfter(seconds(20)));
+  Reach(h, 3);
+  h.Tick(seconds(60));
+}
+
 // Three VMs of which no host is published yet, which the Scale's passes do beside its work.
 void UnpublishedHosts(Harness& h) {
   h.policy["publish_host"] = "true";
@@ -182,7 +219,7 @@ std::string MarkOne(Harness& h) {
 // be.
 void Pause(Harness& h, const std::string& vm) {
   h.cluster.PauseVm(vm);
-  h.Tick(std::chrono::minutes(3));
+  h.Tick(minutes(3));
 }
 
 void OneIsPaused(Harness& h) {
@@ -207,7 +244,7 @@ void OneWasRestored(Harness& h) {
   h.cluster.EditAnnotation(vm, kMarkKey, base::DumpJson(mark));
   auto meta = h.cluster.Node(vm)["LastDrain"]["Meta"].get<std::map<std::string, std::string>>();
   meta["vm_uid"] = "uid-of-old";
-  h.cluster.OperatorDrain(vm, std::chrono::minutes(1), meta);
+  h.cluster.OperatorDrain(vm, minutes(1), meta);
 }
 
 // The same, and its drain has ended meanwhile.
@@ -258,6 +295,13 @@ std::vector<Scenario> MakeScenarios() {
       {.name = "in_beside_copies", .prepare = Copies, .count = 1},
       {.name = "in_while_hosts_are_published", .prepare = UnpublishedHosts, .count = 1},
       {.name = "out_one_is_dead", .prepare = OneIsDead, .count = 4},
+      {.name = "out_clients_come_late", .prepare = ClientsThatComeLate, .count = 3},
+      {.name = "out_one_stays_initializing",
+       .prepare = OneStaysInitializing,
+       .count = 2,
+       .succeeds = false},
+      {.name = "in_one_fell_back", .prepare = OneFellBack, .count = 1},
+      {.name = "out_one_fell_back_for_good", .prepare = OneFellBackForGood, .count = 4},
   };
 }
 
